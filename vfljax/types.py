@@ -1,0 +1,115 @@
+"""The nouns of vertical federated learning, as pytrees and pure functions.
+
+Nothing here computes. A federation is described by a `VFL`, lives in a `State`,
+is fed a `Batch` a round and speaks in `Messages`.
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+
+Array = jax.Array
+Key = jax.Array
+Params = Any
+Embeddings = tuple[Array, ...]  # One [batch, ...] array per passive party.
+
+
+class Net(NamedTuple):
+  """A network as pure functions; Flax is one way to make one (`nets.linen`).
+
+  Attributes:
+    init: (key, x) -> params.
+    apply: (params, x) -> y; inference.
+    train: (params, key, x) -> (y, stats); training, for networks whose training
+      pass is random (dropout) or leaves statistics behind (BatchNorm). `None`
+      where training and inference are the same function.
+    absorb: (params, stats) -> params; puts the statistics that `train` returned
+      where `apply` finds them.
+  """
+
+  init: Callable[[Key, Any], Params]
+  apply: Callable[[Params, Any], Array]
+  train: Callable[[Params, Key, Any], tuple[Array, Any]] | None = None
+  absorb: Callable[[Params, Any], Params] = lambda params, stats: params
+
+  def run(self, params: Params, key: Key, x: Any) -> tuple[Array, Any]:
+    """A training pass: (output, statistics to absorb)."""
+    if self.train is None:
+      return self.apply(params, x), ()
+    return self.train(params, key, x)
+
+
+class VFL(NamedTuple):
+  """Who computes what. Party 0 is active: it holds the labels and the top.
+
+  Attributes:
+    bottoms: One network per party; `None` at 0 if the active party has no
+      features of its own (VSNN).
+    top: Maps the tuple of embeddings, the active party's first (`None` where it
+      has none), to logits [batch, classes].
+    loss: Maps logits and label distributions, both [batch, classes], to one
+      loss per example, [batch].
+  """
+
+  bottoms: tuple[Net | None, ...]
+  top: Net
+  loss: Callable[[Array, Array], Array]
+
+
+class Batch(NamedTuple):
+  """Aligned samples: row i is the same person at every party.
+
+  Attributes:
+    features: `features[k]` never leaves party k; `None` where it has none.
+    labels: [batch, classes] distributions, known to party 0 alone. A row of
+      zeros marks padding: it has no loss, no gradient and no class.
+  """
+
+  features: tuple[Array | None, ...]
+  labels: Array
+
+
+class Messages(NamedTuple):
+  """Everything that crosses a party boundary in one round.
+
+  Attributes:
+    up: Embeddings, passive party k+1 -> active party at index k.
+    down: Cut-layer gradients of the batch's mean loss, the other way.
+  """
+
+  up: Embeddings
+  down: Embeddings
+
+
+class PartyState(NamedTuple):
+  """What one party owns between rounds: its weights and its optimizer's state.
+
+  `params` is {'bottom', 'defense'} and, at party 0, also 'top'.
+  """
+
+  params: dict[str, Params]
+  opt: Any
+
+
+class State(NamedTuple):
+  """The federation between rounds. Only the simulator sees it whole."""
+
+  parties: tuple[PartyState, ...]
+  defense: Any  # The defender's own memory: never differentiated.
+  adversary: Any = ()
+
+
+class Round(NamedTuple):
+  """One round as the simulator sees it, for `fit(watch=...)`.
+
+  Attributes:
+    state: The federation before the round's update.
+    batch: The round's samples, with their true labels.
+    messages: What was said.
+    loss: The objective's value, a scalar.
+  """
+
+  state: State
+  batch: Batch
+  messages: Messages
+  loss: Array

@@ -1,0 +1,138 @@
+"""What an attacker gets to see. An attack takes one of these and nothing else.
+
+A view is the "privacy vulnerability" of Kang et al. (2022), Table 3: its fields
+are the threat model, T1 for a curious passive party and T2 for a curious active
+party. Only this module takes views out of the whole federation.
+"""
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from vfljax.defense import Defense
+from vfljax.types import Array, Batch, Key, Params, Round, State
+
+
+class CutGradients(NamedTuple):
+  """T1 in training: what passive party k sees in one round, and nothing more.
+
+  Attributes:
+    features: [batch, ...] its own samples.
+    sent: [batch, ...] its embeddings.
+    received: [batch, ...] its cut-layer gradients, as sent to it.
+    valid: [batch] 1 for a sample, 0 for a row of padding.
+  """
+
+  features: Array
+  sent: Array
+  received: Array
+  valid: Array
+
+
+class KnownPositive(NamedTuple):
+  """T1 in training, and the gradient of one sample known to be positive.
+
+  Attributes: as `CutGradients`, and
+    known: [batch] 1 at the known positive sample; all 0 if the batch has none.
+  """
+
+  features: Array
+  sent: Array
+  received: Array
+  valid: Array
+  known: Array
+
+
+class ClassCenters(NamedTuple):
+  """T1 in training, and the centers of both classes' gradients in the round.
+
+  Attributes: as `CutGradients`, and
+    means: [classes, ...] mean gradient of each class.
+    medians: [classes, ...] coordinate-wise median gradient of each class.
+  """
+
+  features: Array
+  sent: Array
+  received: Array
+  valid: Array
+  means: Array
+  medians: Array
+
+
+class TrainedBottom(NamedTuple):
+  """T1 after training: passive party k's bottom network and a few labels.
+
+  Attributes:
+    weights: Its bottom network's parameters, as it can read them.
+    labeled_features: [known, ...] its samples whose labels it has learned.
+    labeled: [known, classes] those labels.
+    features: [samples, ...] the samples whose labels it wants.
+  """
+
+  weights: Params
+  labeled_features: Array
+  labeled: Array
+  features: Array
+
+
+def cut_gradients(k: int, played: Round) -> CutGradients:
+  """Passive party k's view of a round."""
+  batch, messages = played.batch, played.messages
+  return CutGradients(
+      batch.features[k], messages.up[k - 1], messages.down[k - 1],
+      batch.labels.sum(-1),
+  )
+
+
+def known_positive(key: Key, k: int, played: Round) -> KnownPositive:
+  """Passive party k's view of a round, and one random positive sample in it."""
+  view = cut_gradients(k, played)
+  positive = played.batch.labels[:, -1] > 0.5
+  lot = jnp.where(positive, jax.random.uniform(key, positive.shape), -1.0)
+  chosen = jnp.arange(len(lot)) == lot.argmax()
+  return KnownPositive(*view, (chosen & positive).astype(view.valid.dtype))
+
+
+def class_centers(k: int, played: Round) -> ClassCenters:
+  """Passive party k's view of a round, and the true class centers in it."""
+  view, labels = cut_gradients(k, played), played.batch.labels
+  flat = view.received.reshape(len(labels), -1)
+  means = (labels.T @ flat) / jnp.maximum(labels.sum(0), 1)[:, None]
+  medians = jax.vmap(_masked_median, (None, 1))(flat, labels > 0.5)
+  shape = (labels.shape[-1], *view.received.shape[1:])
+  return ClassCenters(*view, means.reshape(shape), medians.reshape(shape))
+
+
+def in_training(view: type, key: Key, k: int, played: Round):
+  """The view of a round of the given type.
+
+  Raises:
+    ValueError: if attackers do not have that view in training.
+  """
+  if view is CutGradients:
+    return cut_gradients(k, played)
+  if view is KnownPositive:
+    return known_positive(key, k, played)
+  if view is ClassCenters:
+    return class_centers(k, played)
+  raise ValueError(f'{view.__name__} is not a view of a round in training.')
+
+
+def trained_bottom(
+    key: Key, k: int, defense: Defense, state: State, known: Batch, test: Batch
+) -> TrainedBottom:
+  """Passive party k's view after training, with the labels of `known`."""
+  weights = state.parties[k].params['bottom']
+  exposed = defense.expose(state.defense, key, k, weights)
+  return TrainedBottom(
+      exposed, known.features[k], known.labels, test.features[k]
+  )
+
+
+def _masked_median(x: Array, mask: Array) -> Array:
+  """Coordinate-wise median of the rows of `x` where `mask`; 0 if there are none."""
+  count = mask.sum()
+  ordered = jnp.sort(jnp.where(mask[:, None], x, jnp.inf), axis=0)
+  low = ordered[jnp.maximum((count - 1) // 2, 0)]
+  high = ordered[jnp.minimum(count // 2, len(x) - 1)]
+  return jnp.where(count > 0, (low + high) / 2, 0.0)
