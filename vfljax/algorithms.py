@@ -1,0 +1,96 @@
+"""VLR, VHNN and VSNN: three ways to fill in `VFL` (Kang et al. 2022, Table 2).
+
+  VLR   vertical logistic regression: linear bottoms, softmax or sigmoid of the
+        sum of their outputs, nothing to train on top.
+  VHNN  vertical hetero neural network: every party has a bottom network.
+  VSNN  vertical split neural network: the active party has labels only.
+"""
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+import jax.numpy as jnp
+import optax
+
+from vfljax import nets
+from vfljax.types import VFL, Array, Net
+
+Aggregation = Callable[[Sequence[Array]], Array]
+
+AGGREGATIONS: dict[str, Aggregation] = dict(
+    concat=lambda us: jnp.concatenate(
+        [u.reshape(len(u), -1) for u in us], axis=-1
+    ),
+    sum=lambda us: reduce(jnp.add, us),
+    mean=lambda us: reduce(jnp.add, us) / len(us),
+    max=lambda us: reduce(jnp.maximum, us),
+    product=lambda us: reduce(jnp.multiply, us),
+)
+
+
+def vlr(parties: int, classes: int, *, active: bool = True) -> VFL:
+  """Vertical logistic regression.
+
+  Two classes make embeddings of width 1 and a sigmoid of their sum, as deployed
+  systems do; more classes make one embedding per class and a softmax.
+
+  Args:
+    parties: 2 or more, the active one included.
+    classes: 2 or more.
+    active: Whether the active party has features of its own.
+  """
+  width = 1 if classes == 2 else classes
+  bottoms = [nets.mlp(width) if k or active else None for k in range(parties)]
+  return VFL(tuple(bottoms), plain(), optax.softmax_cross_entropy)
+
+
+def vhnn(
+    bottoms: Sequence[Net], top: Net, aggregation: str = 'concat'
+) -> VFL:
+  """Every party has features: `bottoms` starts with the active party's."""
+  return VFL(
+      tuple(bottoms), aggregate(top, aggregation), optax.softmax_cross_entropy
+  )
+
+
+def vsnn(
+    bottoms: Sequence[Net], top: Net, aggregation: str = 'concat'
+) -> VFL:
+  """The active party has labels only: `bottoms` are the passive parties'."""
+  return VFL(
+      (None, *bottoms), aggregate(top, aggregation),
+      optax.softmax_cross_entropy,
+  )
+
+
+def aggregate(net: Net, aggregation: str = 'concat') -> Net:
+  """A top network over the aggregated embeddings of those who have one."""
+  fuse = _aggregation(aggregation)
+  gather = lambda us: fuse([u for u in us if u is not None])
+  return Net(
+      lambda key, us: net.init(key, gather(us)),
+      lambda params, us: net.apply(params, gather(us)),
+      net.train and (lambda params, key, us: net.run(params, key, gather(us))),
+      net.absorb,
+  )
+
+
+def plain(aggregation: str = 'sum') -> Net:
+  """A top without weights: the aggregated embeddings are the logits.
+
+  Of width 1 they are one logit, sigmoid's; else one a class, softmax's.
+  """
+  fuse = _aggregation(aggregation)
+
+  def logits(us):
+    z = fuse([u for u in us if u is not None])
+    return jnp.concatenate([jnp.zeros_like(z), z], -1) if z.shape[-1] == 1 else z
+
+  return Net(lambda key, us: (), lambda params, us: logits(us))
+
+
+def _aggregation(name: str) -> Aggregation:
+  if name not in AGGREGATIONS:
+    raise ValueError(
+        f'Unknown aggregation {name!r}; there are {", ".join(AGGREGATIONS)}.'
+    )
+  return AGGREGATIONS[name]

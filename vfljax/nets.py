@@ -1,0 +1,147 @@
+"""The one file that knows Flax: Linen modules in, `Net`s out.
+
+Weights and biases start uniform in +-1/sqrt(fan_in), PyTorch's default and so
+the papers'; on tables with few columns it decides how fast they learn.
+"""
+from collections.abc import Callable, Sequence
+import inspect
+import math
+from typing import Any
+
+from flax import linen as nn
+import jax
+import jax.numpy as jnp
+
+from vfljax.types import Array, Key, Net, Params
+
+Activation = Callable[[Array], Array]
+leaky_relu: Activation = lambda x: nn.leaky_relu(x, 0.01)
+ACTIVATIONS: dict[str, Activation] = dict(
+    relu=nn.relu, leaky_relu=leaky_relu, sigmoid=nn.sigmoid, tanh=jnp.tanh,
+    linear=lambda x: x,
+)
+
+
+def fan_in_uniform(fan_in: int) -> Callable[..., Array]:
+  """An initializer: uniform in +-1/sqrt(fan_in)."""
+  bound = 1 / math.sqrt(max(fan_in, 1))
+
+  def draw(key, shape, dtype=jnp.float32):
+    return jax.random.uniform(key, shape, dtype, -bound, bound)
+
+  return draw
+
+
+class Dense(nn.Module):
+  """A linear layer with the initialization that the papers used."""
+
+  width: int
+
+  @nn.compact
+  def __call__(self, x):
+    start = fan_in_uniform(x.shape[-1])
+    layer = nn.Dense(self.width, kernel_init=start, bias_init=start)
+    return layer(x)
+
+
+class MLP(nn.Module):
+  """Linear layers of the given widths, an activation between each two."""
+
+  widths: Sequence[int]
+  activation: Activation = nn.relu
+  final: Activation | None = None
+  dropout: float = 0.0
+
+  @nn.compact
+  def __call__(self, x, train: bool = False):
+    x = x.reshape(len(x), -1)
+    for width in self.widths[:-1]:
+      x = self.activation(Dense(width)(x))
+      if self.dropout:
+        x = nn.Dropout(self.dropout)(x, deterministic=not train)
+    x = Dense(self.widths[-1])(x)
+    return self.final(x) if self.final else x
+
+
+def linen(module: nn.Module) -> Net:
+  """Wraps a Linen module as a `Net`.
+
+  A module whose `__call__` takes `train` is told whether it trains, and gets a
+  'dropout' key when it does. With a 'batch_stats' collection (BatchNorm) the
+  parameters are {'params', 'batch_stats'}, otherwise the bare weights.
+  """
+  modal = 'train' in inspect.signature(type(module).__call__).parameters
+  mode = lambda train: dict(train=train) if modal else {}
+
+  def init(key: Key, x: Any) -> Params:
+    variables = module.init(key, x, **mode(False))
+    return variables if 'batch_stats' in variables else variables['params']
+
+  def apply(params: Params, x: Any) -> Array:
+    y = module.apply(_variables(params), x, **mode(False))
+    assert not isinstance(y, tuple)
+    return y
+
+  def train(params: Params, key: Key, x: Any) -> tuple[Array, Any]:
+    y, changed = module.apply(
+        _variables(params), x, rngs={'dropout': key}, mutable=['batch_stats'],
+        **mode(True),
+    )
+    return y, changed.get('batch_stats', ())
+
+  def absorb(params: Params, stats: Any) -> Params:
+    return dict(params, batch_stats=stats) if stats else params
+
+  return Net(init, apply, train if modal else None, absorb)
+
+
+def _variables(params: Params) -> dict:
+  return params if 'batch_stats' in params else {'params': params}
+
+
+def mlp(
+    *widths: int, activation: str | Activation = 'relu',
+    final: str | Activation | None = None, dropout: float = 0.0,
+) -> Net:
+  """A multilayer perceptron on flattened inputs, [batch, ...] -> [batch, width].
+
+  Args:
+    widths: Units of each layer, the output's last; one width is a linear map.
+    activation: Between layers: a name of `ACTIVATIONS` or a function.
+    final: After the last layer; none by default.
+    dropout: Share of hidden units dropped in training, in [0, 1).
+
+  Raises:
+    ValueError: without widths, or with an unknown activation.
+  """
+  if not widths or min(widths) < 1:
+    raise ValueError(f'mlp: needs one or more positive widths, got {widths}.')
+  return linen(
+      MLP(widths, _activation(activation), final and _activation(final), dropout)
+  )
+
+
+def _activation(which: str | Activation) -> Activation:
+  if not isinstance(which, str):
+    return which
+  if which not in ACTIVATIONS:
+    raise ValueError(
+        f'Unknown activation {which!r}; there are {", ".join(ACTIVATIONS)}.'
+    )
+  return ACTIVATIONS[which]
+
+
+def binary(net: Net) -> Net:
+  """Two logits, (0, z), from a network of one output z: sigmoid(z) is class 1's."""
+
+  def pair(z):
+    return jnp.concatenate([jnp.zeros_like(z), z], axis=-1)
+
+  def train(params, key, x):
+    z, stats = net.run(params, key, x)
+    return pair(z), stats
+
+  return Net(
+      net.init, lambda params, x: pair(net.apply(params, x)),
+      train if net.train else None, net.absorb,
+  )
