@@ -1,0 +1,75 @@
+# vfljax: see `make help`. All that is installed or written stays in this
+# folder: the virtual environment in .venv, results in out/.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first of these that is 3.11 or newer makes the virtual environment.
+PYTHON := python3 python3.14 python3.13 python3.12 python3.11
+INSTALL := $(BIN)/python -m pip install --quiet --no-cache-dir \
+  --disable-pip-version-check --editable
+FAILED := { echo 'vfljax: pip could not install the packages above. Is the\
+ package index reachable? Then run make again.' >&2; exit 1; }
+# Matplotlib would keep its font list in the home directory.
+export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
+
+help:
+	@echo 'make demo   install into .venv, run experiments/quickstart.py'
+	@echo 'make test   install with the developer tools, run all tests'
+	@echo 'make lint   ruff and pyright'
+	@echo 'make clean  remove .venv and all caches; results in out/ stay'
+	@echo
+	@echo 'make PYTHON=/path/to/python ... uses that Python for .venv.'
+
+demo: $(VENV)/runtime.stamp
+	$(BIN)/python launch.py --config=experiments/quickstart.py \
+	  --workdir=out/quickstart
+
+# ARGS reaches pytest: make test ARGS='-k marvell'.
+test: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp is newer than what it was installed from. One for an environment
+# whose Python is gone (upgraded, or the folder was copied) does not count.
+ifneq ($(shell $(BIN)/python -c '' 2>/dev/null && echo works),works)
+.PHONY: $(VENV)/python.stamp
+endif
+
+$(VENV)/python.stamp:
+	@chosen=; bare=; for python in $(PYTHON); do \
+	  "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    2>/dev/null || continue; \
+	  if "$$python" -c 'import ensurepip, venv' 2>/dev/null; \
+	  then chosen=$$python; break; else bare=$$python; fi; \
+	done; \
+	if [ -z "$$chosen" ] && [ -n "$$bare" ]; then \
+	  echo "vfljax: $$bare has no venv and pip; install them first" \
+	    "(Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; fi; \
+	if [ -z "$$chosen" ]; then \
+	  echo "vfljax needs Python 3.11 or newer; none of these is:" \
+	    "$(PYTHON). Name one with: make PYTHON=/path/to/python" >&2; \
+	  exit 1; fi; \
+	echo "Making $(VENV) with $$("$$chosen" --version)."; \
+	"$$chosen" -m venv $(VENV)
+	@touch $@
+
+$(VENV)/runtime.stamp: pyproject.toml $(VENV)/python.stamp
+	@echo 'Installing JAX and what else vfljax needs: one or two minutes ...'
+	@$(INSTALL) . || $(FAILED)
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml $(VENV)/python.stamp
+	@echo 'Installing vfljax and the developer tools: two or three minutes ...'
+	@$(INSTALL) '.[dev]' || $(FAILED)
+	@touch $(VENV)/runtime.stamp $@

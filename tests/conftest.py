@@ -1,0 +1,35 @@
+"""What all tests share: two CPU devices, a compilation cache, Hypothesis.
+
+Tests run on what users get: nothing here touches precision, debugging or
+matmul settings. JAX's settings are made on this process alone, not in its
+environment, so that a command line under test starts as a user's would.
+"""
+import os
+
+# A GPU is one device and shared by all workers; JAX_PLATFORMS=cuda asks for it.
+os.environ.setdefault('JAX_PLATFORMS', 'cpu')
+
+import hypothesis
+import jax
+
+# Sharding the seed axis needs a second device, also on a laptop with one core.
+jax.config.update('jax_num_cpu_devices', 2)
+
+# The same examples every time: a failure in CI is one that others can repeat.
+hypothesis.settings.register_profile(
+    'vfljax', deadline=None, derandomize=True, database=None, max_examples=20
+)
+hypothesis.settings.load_profile('vfljax')
+
+
+def pytest_configure(config):
+  """Keeps compiled programs in .pytest_cache/d/jax for the next run."""
+  cache = getattr(config, 'cache', None)
+  if cache is None:  # pytest -p no:cacheprovider
+    return
+  # One folder a worker, for JAX does not write its entries atomically: a
+  # worker could read half of what another is writing.
+  worker = os.environ.get('PYTEST_XDIST_WORKER', 'main')
+  folder = cache.mkdir('jax') / worker
+  jax.config.update('jax_compilation_cache_dir', str(folder))
+  jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.3)
