@@ -9,7 +9,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The first of these that is 3.11 or newer makes the virtual environment.
 PYTHON := python3 python3.14 python3.13 python3.12 python3.11
-INSTALL := $(BIN)/python -m pip install --quiet --no-cache-dir \
+# Twice quiet: errors alone. No cache, for that is in the home directory.
+INSTALL := $(BIN)/python -m pip install -qq --no-cache-dir \
   --disable-pip-version-check --editable
 FAILED := { echo 'vfljax: pip could not install the packages above. Is the\
  package index reachable? Then run make again.' >&2; exit 1; }
