@@ -1,0 +1,227 @@
+"""What a person sees while an experiment runs.
+
+On a terminal: one live line for the unit in progress and one bar for all of
+them (rich). Elsewhere, in a log file or CI: plain lines, at most one every few
+seconds, each flushed, so that `tail -f` shows where the run is.
+"""
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Self, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, ProgressColumn, TaskID, TextColumn
+from rich.progress import Progress as Bars
+from rich.table import Column
+from rich.text import Text
+
+_ALL = 'all units'
+
+
+class Progress:
+  """Live progress of an experiment's units; a context manager.
+
+    with Progress(units, finished=3) as progress:
+      progress.compiling('iso/0')
+      progress.unit('iso/0', seeds=10, epochs=50, epoch=10)  # a checkpoint's
+      progress.advance(12, 5300.0, 0.951)
+      progress.finish()
+
+  The ETA counts the units and epochs of this run only, so that a resumed run
+  does not promise what was done before.
+  """
+
+  def __init__(
+      self, units: Sequence[str] | int, finished: int = 0,
+      stream: TextIO | None = None, console: Console | None = None,
+      metric: str = 'utility', every: float = 3.0,
+      clock: Callable[[], float] = time.monotonic,
+  ):
+    """Prepares a display; it starts on entering the context.
+
+    Args:
+      units: The experiment's units, or how many there are.
+      finished: How many of them were done before this run.
+      stream: Where to write; standard output by default.
+      console: A rich console to use instead of one on `stream`.
+      metric: What the utility is, for instance 'validation auc'.
+      every: Seconds between two plain lines at least; the first line, notes
+        and the start of a compilation, which may take long, do not wait.
+      clock: Seconds that only grow.
+    """
+    self._total = units if isinstance(units, int) else len(units)
+    self._finished = min(finished, self._total)
+    self._spared = float(self._finished)
+    self._console = console or Console(file=stream or sys.stdout)
+    self._live = self._console.is_terminal
+    self._metric, self._every, self._clock = metric, every, clock
+    self._start, self._last = clock(), float('-inf')
+    self._name, self._seeds, self._epochs, self._units = '', 0, 0, 1
+    self._epoch = 0
+    self._detail = ''
+    self._bars = _bars(self._console, clock)
+    self._task: TaskID | None = None
+    self._all = self._bars.add_task(
+        _ALL, total=self._total, completed=self._finished, detail=''
+    )
+
+  def __enter__(self) -> Self:
+    if self._live:
+      self._bars.start()
+    else:
+      done = f', {self._finished} done before' if self._finished else ''
+      self._print(f'{self._total} units{done}')
+    return self
+
+  def __exit__(self, kind, error, trace) -> None:
+    if self._live:
+      self._bars.stop()
+    state = 'stopped after' if kind else 'done:'
+    spent = duration(self._clock() - self._start)
+    self._print(f'{state} {self._finished} of {self._total} units, {spent}')
+
+  def compiling(self, name: str) -> None:
+    """XLA is compiling what `name` needs."""
+    self._name, self._detail = name, 'compiling ...'
+    self._epoch, self._epochs, self._units = 0, 0, 1
+    self._renew(now=True)
+
+  def unit(
+      self, name: str, seeds: int, epochs: int, epoch: int = 0, units: int = 1
+  ) -> None:
+    """A unit starts, or several that run together.
+
+    Args:
+      name: Whom to show, for instance a defense and its strength.
+      seeds: How many trainings go on at once.
+      epochs: How many epochs each has.
+      epoch: How many of them a checkpoint spared this run.
+      units: How many units `finish` will finish.
+    """
+    self._name, self._seeds, self._epochs = name, seeds, epochs
+    self._epoch, self._units = epoch, units
+    self._spared += units * epoch / max(epochs, 1)
+    self._detail = _count(seeds, 'seed')
+    self._renew()
+
+  def advance(
+      self, epoch: int, rounds_per_s: float | None = None,
+      utility: float | str | None = None,
+  ) -> None:
+    """The unit in progress has done `epoch` epochs.
+
+    Args:
+      rounds_per_s: Rounds a second, all seeds together.
+      utility: The current main metric, averaged over the seeds; a text is
+        shown as it is.
+    """
+    self._epoch = epoch
+    if isinstance(utility, float):
+      utility = f'{self._metric} {utility:.3f}'
+    speed = None if rounds_per_s is None else f'{rounds_per_s:,.0f} rounds/s'
+    # The first words are the last to be cut off on a narrow terminal.
+    words = [utility, speed, _count(self._seeds, 'seed')]
+    self._detail = ', '.join(word for word in words if word)
+    self._show()
+
+  def finish(self) -> None:
+    """What is in progress is done and saved."""
+    self._finished = min(self._finished + self._units, self._total)
+    self._epoch = self._epochs = 0
+    if self._live:
+      self._hide_unit()
+      self._bars.update(
+          self._all, completed=self._finished, detail=self._remaining()
+      )
+
+  def note(self, text: str) -> None:
+    """A line that stays."""
+    self._print(text)
+
+  def eta(self) -> float | None:
+    """Seconds to go, or None as long as nothing has been done."""
+    now = self._finished + self._units * self._epoch / max(self._epochs, 1)
+    done = now - self._spared
+    if done <= 0:
+      return None
+    return (self._clock() - self._start) / done * (self._total - now)
+
+  def _renew(self, now: bool = False) -> None:
+    """Shows another unit, or the same one in another phase."""
+    if self._live:
+      self._hide_unit()
+      self._task = self._bars.add_task(
+          self._name, total=self._epochs or None, completed=self._epoch,
+          detail='',
+      )
+    self._show(now)
+
+  def _show(self, now: bool = False) -> None:
+    if self._task is not None:
+      self._bars.update(
+          self._task, completed=self._epoch, detail=self._detail
+      )
+      self._bars.update(self._all, detail=self._remaining())
+    elif now or self._clock() - self._last >= self._every:
+      self._last = self._clock()
+      place = min(self._finished + 1, self._total)
+      last = min(self._finished + self._units, self._total)
+      places = f'{place}-{last}' if last > place else f'{place}'
+      epochs = f'epoch {self._epoch}/{self._epochs}' if self._epochs else ''
+      words = [self._name, epochs, self._detail, self._remaining()]
+      line = ', '.join(word for word in words if word)
+      self._print(f'[{places}/{self._total}] {line}')
+
+  def _hide_unit(self) -> None:
+    if self._task is not None:
+      self._bars.remove_task(self._task)
+      self._task = None
+
+  def _remaining(self) -> str:
+    eta = self.eta()
+    return '' if eta is None else f'ETA {duration(eta)}'
+
+  def _print(self, text: str) -> None:
+    # Markup off: a unit's name or a path may hold brackets.
+    self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+    self._console.file.flush()
+
+
+class _Share(ProgressColumn):
+  """'12/50 epochs' for a unit and '3/25 units' for all of them."""
+
+  def render(self, task) -> Text:
+    if task.total is None:
+      return Text('')
+    what = 'units' if task.description == _ALL else 'epochs'
+    return Text(f'{task.completed:.0f}/{task.total:.0f} {what}')
+
+
+def duration(seconds: float) -> str:
+  """Seconds as '42 s', '3 min 05 s' or '2 h 07 min'."""
+  whole = round(max(seconds, 0.0))
+  if whole < 60:
+    return f'{whole} s'
+  if whole < 3600:
+    return f'{whole // 60} min {whole % 60:02d} s'
+  return f'{whole // 3600} h {whole % 3600 // 60:02d} min'
+
+
+def _bars(console: Console, clock: Callable[[], float]) -> Bars:
+  cut = {'no_wrap': True, 'overflow': 'ellipsis'}
+  return Bars(
+      TextColumn(
+          '{task.description}', style='bold', markup=False,
+          table_column=Column(max_width=24, **cut),
+      ),
+      BarColumn(bar_width=10),
+      _Share(table_column=Column(no_wrap=True)),
+      TextColumn(
+          '{task.fields[detail]}', markup=False, table_column=Column(**cut)
+      ),
+      console=console, refresh_per_second=5, get_time=clock,
+  )
+
+
+def _count(number: int, noun: str) -> str:
+  return f'{number} {noun}' + ('' if number == 1 else 's')
