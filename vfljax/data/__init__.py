@@ -1,0 +1,113 @@
+"""Data sets by name: `load(name, path, ...)` gives a checked `Table`.
+
+Nothing is downloaded. scikit-learn's tables and the synthetic generator need no
+file; the others say in one line where theirs comes from.
+"""
+from collections.abc import Callable
+import inspect
+from typing import Any, NamedTuple
+
+from vfljax.data import bundled, frame, npz, spambase, synthetic, tfds
+from vfljax.data.table import Table, check, impute
+
+
+class Source(NamedTuple):
+  """Where a data set comes from.
+
+  Attributes:
+    load: (path, **options) -> Table.
+    task: For example 'binary' or '10 classes'.
+    size: For example '569 x 30'.
+    how: One line: how to get it and where to put it.
+    licence: Of the data.
+  """
+
+  load: Callable[..., Table]
+  task: str
+  size: str
+  how: str
+  licence: str
+
+
+def _keras(name, shape, classes, rows, licence) -> Source:
+  size = f'{rows} x {"x".join(map(str, shape))}'
+  load = npz.known(name, shape, classes)
+  return Source(load, '10 classes', size, npz.how(name), licence)
+
+
+_OWN = "the file's own"
+REGISTRY: dict[str, Source] = {
+    'breast_cancer': Source(
+        bundled.breast_cancer, 'binary', '569 x 30', bundled.HOW, 'CC BY 4.0'
+    ),
+    'digits': Source(
+        bundled.digits, '10 classes', '1797 x 8x8x1', bundled.HOW, 'CC BY 4.0'
+    ),
+    'wine': Source(
+        bundled.wine, '3 classes', '178 x 13', bundled.HOW, 'CC BY 4.0'
+    ),
+    'spambase': Source(
+        spambase.load, 'binary', '4601 x 57', spambase.HOW, 'CC BY 4.0'
+    ),
+    'mnist': _keras(
+        'mnist', (28, 28, 1), tuple('0123456789'), 70000, 'CC BY-SA 3.0'
+    ),
+    'fashion_mnist': _keras(
+        'fashion_mnist', (28, 28, 1), npz.FASHION, 70000, 'MIT'
+    ),
+    'cifar10': _keras(
+        'cifar10', (32, 32, 3), npz.CIFAR10, 60000, 'none stated'
+    ),
+    'npz': Source(npz.load, 'any', 'any', npz.HOW, _OWN),
+    'csv': Source(frame.csv, 'any', 'any', frame.HOW, _OWN),
+    'parquet': Source(frame.parquet, 'any', 'any', frame.HOW, _OWN),
+    'tfds': Source(tfds.load, 'any', 'any', tfds.HOW, "the data set's own"),
+    'synthetic': Source(
+        synthetic.load, 'any', '(samples) x (columns a party)',
+        'drawn from a seed; no path', 'none needed',
+    ),
+}
+
+
+def load(
+    name: str, path: str = '', label: str = '', missing: str = 'refuse',
+    **options: Any,
+) -> Table:
+  """Loads a data set and checks it.
+
+  Args:
+    name: One of `REGISTRY`.
+    path: Where its file or folder is.
+    label: Name of the label column, for those that need one.
+    missing: 'refuse', or 'impute': missing numbers become their column's
+      median, missing categories a category of their own.
+    **options: The loader's own, see `options_of`.
+
+  Raises:
+    FileNotFoundError: (one line) if its file is not there: how to get it.
+    ValueError: (one line) for an unknown name or option, and for data that
+      cannot be trained on; see `table.check`.
+  """
+  if name not in REGISTRY:
+    known = ', '.join(REGISTRY)
+    raise ValueError(f'Unknown data set {name!r}; known: {known}.')
+  if missing not in ('refuse', 'impute'):
+    raise ValueError(f"missing must be 'refuse' or 'impute'; got {missing!r}.")
+  known = options_of(name)
+  given = options | ({'label': label} if label else {})
+  for option in given:
+    if option not in known:
+      raise ValueError(
+          f'Data set {name!r} has no option {option!r}; it has'
+          f' {", ".join(known) or "none"}.'
+      )
+  if 'missing' in known:
+    given['missing'] = missing
+  table = REGISTRY[name].load(path, **given)
+  return check(impute(table) if missing == 'impute' else table)
+
+
+def options_of(name: str) -> dict[str, Any]:
+  """The options of a registered data set and their defaults, without `path`."""
+  parameters = inspect.signature(REGISTRY[name].load).parameters
+  return {k: p.default for k, p in parameters.items() if k != 'path'}

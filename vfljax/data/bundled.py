@@ -1,0 +1,59 @@
+"""Small data sets that scikit-learn ships: they need no network and no file."""
+import numpy as np
+
+from vfljax.data.table import Table
+
+HOW = 'comes with scikit-learn; no path'
+
+
+def breast_cancer(path: str = '') -> Table:
+  """Wisconsin diagnostic breast cancer: 569 x 30; class 1 is malignant.
+
+  scikit-learn numbers malignant 0; here the condition that is looked for is
+  the positive class, as in the VFL papers.
+  """
+  from sklearn import datasets
+
+  _no_path(path)
+  raw = _bunch(datasets.load_breast_cancer())
+  return _tabular(raw, 1 - raw['target'], ('benign', 'malignant'))
+
+
+def wine(path: str = '') -> Table:
+  """Chemical analysis of wines from three cultivars: 178 x 13."""
+  from sklearn import datasets
+
+  _no_path(path)
+  raw = _bunch(datasets.load_wine())
+  return _tabular(raw, raw['target'], tuple(map(str, raw['target_names'])))
+
+
+def digits(path: str = '') -> Table:
+  """Handwritten digits: 1797 images of 8 x 8, float32 in 0..1."""
+  from sklearn import datasets
+
+  _no_path(path)
+  raw = _bunch(datasets.load_digits())
+  # The pixels count 0..16 dark points of a 4 x 4 block.
+  images = (raw['images'] / 16).astype(np.float32)[..., None]
+  labels = raw['target'].astype(np.int32)
+  return Table(images, labels, (), tuple('0123456789'), ())
+
+
+def _bunch(raw) -> dict:
+  return dict(raw)
+
+
+def _tabular(raw: dict, labels, classes) -> Table:
+  names = tuple(map(str, raw['feature_names']))
+  features = raw['data'].astype(np.float32)
+  groups = tuple(range(len(names)))
+  return Table(features, labels.astype(np.int32), names, classes, groups)
+
+
+def _no_path(path: str) -> None:
+  if path:
+    raise ValueError(
+        f'This data set comes with scikit-learn and reads no file; got {path!r}'
+        ' (leave the path empty).'
+    )

@@ -1,0 +1,150 @@
+"""NumPy archives in the layout of Keras's data sets.
+
+Arrays `x_train`, `y_train` and, for the official test set, `x_test`, `y_test`.
+Images are [n, height, width] or [n, height, width, channels], tables
+[n, columns]; labels are [n] or, as Keras has CIFAR-10's, [n, 1].
+"""
+from collections.abc import Callable
+import zipfile
+import zlib
+
+import numpy as np
+
+from vfljax.data.files import find, one_line
+from vfljax.data.table import Table, listing
+
+HOW = (
+    'Write one with numpy.savez(path, x_train=..., y_train=..., x_test=...,'
+    ' y_test=...).'
+)
+FASHION = (
+    'T-shirt/top', 'Trouser', 'Pullover', 'Dress', 'Coat', 'Sandal', 'Shirt',
+    'Sneaker', 'Bag', 'Ankle boot',
+)
+CIFAR10 = (
+    'airplane', 'automobile', 'bird', 'cat', 'deer', 'dog', 'frog', 'horse',
+    'ship', 'truck',
+)
+
+
+def how(name: str) -> str:
+  """Where to get a data set that Keras knows."""
+  return (
+      f'Give the path of {name}.npz in the Keras layout: numpy.savez(path,'
+      f' x_train=..., y_train=..., x_test=..., y_test=...) of'
+      f' keras.datasets.{name}.load_data().'
+  )
+
+
+def load(path: str = '') -> Table:
+  """Any archive in the layout above.
+
+  The classes are the different labels, in order. Numbers other than uint8
+  images become float32. `x_test` and `y_test` may be absent.
+
+  Raises:
+    FileNotFoundError: if it is not there.
+    ValueError: if it is incomplete or has another layout.
+  """
+  file = find(path, '', HOW)
+  features, labels, test = _read(file)
+  if labels.dtype.kind == 'f' and not np.isfinite(labels).all():
+    raise ValueError(f'{file}: some labels are NaN or infinite.')
+  values, index = np.unique(labels, return_inverse=True)
+  tabular = features.ndim == 2
+  columns = range(features.shape[1]) if tabular else ()
+  if labels.dtype.kind == 'f' and (values == np.round(values)).all():
+    values = values.astype(np.int64)
+  return Table(
+      features, index.reshape(-1).astype(np.int32),
+      tuple(f'x{i}' for i in columns), tuple(map(str, values)), tuple(columns),
+      test,
+  )
+
+
+def known(
+    name: str, shape: tuple[int, ...], classes: tuple[str, ...]
+) -> Callable[..., Table]:
+  """A loader of one data set: images of `shape` with labels 0..classes-1."""
+
+  def load_known(path: str = '') -> Table:
+    file = find(path, f'{name}.npz', how(name))
+    features, labels, test = _read(file)
+    if features.shape[1:] != shape:
+      raise ValueError(
+          f'{file} has images of shape {features.shape[1:]}; those of {name}'
+          f' are {shape}. Use the data set npz for other images.'
+      )
+    labels = labels.astype(np.int32)
+    return Table(features, labels, (), classes, (), test)
+
+  return load_known
+
+
+def _read(file) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+  """(features, labels, test mask) of both parts of an archive."""
+  arrays = _arrays(file)
+  parts = ['train', 'test'] if 'x_test' in arrays else ['train']
+  lacking = [
+      f'{a}_{part}' for part in parts for a in 'xy'
+      if f'{a}_{part}' not in arrays
+  ]
+  if lacking:
+    raise ValueError(
+        f'{file} lacks {listing(lacking)}; it has'
+        f' {listing(arrays) or "nothing"}.'
+    )
+  x = [_features(file, arrays[f'x_{part}']) for part in parts]
+  y = [_labels(file, arrays[f'y_{part}']) for part in parts]
+  if x[0].shape[1:] != x[-1].shape[1:] or x[0].dtype != x[-1].dtype:
+    raise ValueError(
+        f'{file}: x_train and x_test differ in shape or dtype:'
+        f' {x[0].shape} {x[0].dtype}, {x[-1].shape} {x[-1].dtype}.'
+    )
+  for a, b, part in zip(x, y, parts):
+    if len(a) != len(b):
+      raise ValueError(
+          f'{file}: x_{part} has {len(a)} rows, y_{part} {len(b)}.'
+      )
+  test = np.arange(sum(map(len, y))) >= len(y[0]) if len(parts) > 1 else None
+  return np.concatenate(x), np.concatenate(y), test
+
+
+def _arrays(file) -> dict[str, np.ndarray]:
+  broken = (
+      ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error
+  )
+  try:
+    with np.load(file, allow_pickle=False) as archive:
+      return {name: archive[name] for name in archive.files}
+  except (*broken, AttributeError, TypeError) as error:
+    # A lone .npy file comes back as an array: no files, no `with`.
+    # Others' messages are about pickles and zip headers; the system's help.
+    why = f' ({one_line(error)})' if isinstance(error, OSError) else ''
+    raise ValueError(
+        f'{file} is not a whole .npz archive of plain arrays{why}; get or write'
+        ' it again.'
+    ) from error
+
+
+def _features(file, x: np.ndarray) -> np.ndarray:
+  if x.ndim not in (2, 3, 4) or x.dtype.kind not in 'uifb':
+    raise ValueError(
+        f'{file}: features must be numbers in 2, 3 or 4 dimensions; got shape'
+        f' {x.shape}, {x.dtype}.'
+    )
+  x = x[..., None] if x.ndim == 3 else x
+  if x.dtype == np.uint8 and x.ndim == 4:
+    return x
+  with np.errstate(over='ignore'):  # An infinity is refused later, by name.
+    return x.astype(np.float32)
+
+
+def _labels(file, y: np.ndarray) -> np.ndarray:
+  y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+  if y.ndim != 1:
+    raise ValueError(
+        f'{file}: labels must be one number a row, shape [n] or [n, 1]; got'
+        f' {y.shape}.'
+    )
+  return y

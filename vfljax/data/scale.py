@@ -1,0 +1,85 @@
+"""Standardisation and min-max scaling, fitted on training rows only.
+
+Pure functions, to run inside a seed's `jit` after its split is drawn. Both are
+(x - shift) * factor; a column that is constant in the training rows has factor
+0, so that it becomes 0 everywhere, never NaN.
+"""
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from vfljax.types import Array
+
+
+class Stats(NamedTuple):
+  """What is subtracted, then multiplied by; both [columns...]."""
+
+  shift: Array
+  factor: Array
+
+
+def fit(x: Array, rows: Array) -> Stats:
+  """Mean and 1 / standard deviation (of the population) of the training rows.
+
+  Args:
+    x: [n, ...]; statistics are over the first axis. Integers become float32.
+    rows: The training rows: bool [n], or indices [m]. At least one.
+  """
+  x, low, high, weight = _train(x, rows)
+  # Around the minimum, so that a large offset costs no digits.
+  mean = low + ((x - low) * weight).sum(0) / weight.sum(0)
+  variance = (jnp.square(x - mean) * weight).sum(0) / weight.sum(0)
+  return Stats(mean, _inverse(jnp.sqrt(variance), low < high))
+
+
+def fit_min_max(x: Array, rows: Array) -> Stats:
+  """Minimum and 1 / range of the training rows, which then lie in 0..1.
+
+  Other rows may come to lie outside. Arguments as in `fit`.
+  """
+  _, low, high, _ = _train(x, rows)
+  return Stats(low, _inverse(high - low, low < high))
+
+
+def transform(x: Array, stats: Stats) -> Array:
+  """(x - shift) * factor, in the statistics' dtype."""
+  return (_floating(x) - stats.shift) * stats.factor
+
+
+def images(
+    x: Array, mean: Sequence[float] | float = 0.0,
+    std: Sequence[float] | float = 1.0,
+) -> Array:
+  """uint8 images as float32: (x / 255 - mean) / std.
+
+  Args:
+    x: uint8 [..., channels] (divided by 255), or float in 0..1 (as they are).
+    mean: In units of 0..1: one number, or one a channel.
+    std: As `mean`; above 0.
+  """
+  x = jnp.asarray(x)
+  x = x.astype(jnp.float32) / 255 if x.dtype == jnp.uint8 else x
+  return (x - jnp.asarray(mean, x.dtype)) / jnp.asarray(std, x.dtype)
+
+
+def _train(x: Array, rows: Array) -> tuple[Array, Array, Array, Array]:
+  """(rows, their minimum, their maximum, weight [n, 1...] of 0 or 1)."""
+  x, rows = _floating(x), jnp.asarray(rows)
+  if rows.dtype != jnp.bool_:
+    x, rows = x[rows], jnp.ones(rows.shape, bool)
+  inside = rows.reshape(-1, *[1] * (x.ndim - 1))
+  low = jnp.where(inside, x, jnp.inf).min(0)
+  high = jnp.where(inside, x, -jnp.inf).max(0)
+  return x, low, high, inside.astype(x.dtype)
+
+
+def _floating(x: Array) -> Array:
+  x = jnp.asarray(x)
+  floating = jnp.issubdtype(x.dtype, jnp.floating)
+  return x if floating else x.astype(jnp.float32)
+
+
+def _inverse(spread: Array, varies: Array) -> Array:
+  varies = varies & (spread > 0)  # A tiny spread may underflow when squared.
+  return jnp.where(varies, 1 / jnp.where(varies, spread, 1), 0)

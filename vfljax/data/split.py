@@ -1,0 +1,269 @@
+"""Vertical splits: which party holds which columns, or which part of an image.
+
+A categorical column's one-hot columns stay with one party, so shares are
+counted in original columns. The active party is party 0; `None` stands for its
+features where it has labels only.
+"""
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vfljax.data.table import Table, listing
+
+COLUMN_SPLITS = ('even', 'ratios', 'named', 'random')
+IMAGE_SPLITS = (
+    'even', 'left_right', 'right_left', 'top_bottom', 'bottom_top', 'strips',
+    'quadrants',
+)
+
+
+class Spec(NamedTuple):
+  """A vertical split, as a configuration describes it.
+
+  Attributes:
+    parties: At least 2, the active one included.
+    how: One of `COLUMN_SPLITS` or `IMAGE_SPLITS`.
+    ratios: See `columns`.
+    named: See `columns`.
+    label_only: Whether the active party has labels only.
+    seed: Of how='random'.
+  """
+
+  parties: int = 2
+  how: str = 'even'
+  ratios: str | Sequence[float] | None = None
+  named: str | None = None
+  label_only: bool = False
+  seed: int = 0
+
+
+def apply(table: Table, spec: Spec) -> tuple[np.ndarray | None, ...]:
+  """Every party's features, all rows; `None` for a party with labels only.
+
+  Raises:
+    ValueError: as `columns` and `images`.
+  """
+  x = table.features
+  if x.ndim == 4:
+    if spec.ratios or spec.named:
+      raise ValueError('Images are not split by ratios or names of columns.')
+    return images(x, spec.parties, spec.how, spec.label_only)
+  return tuple(
+      None if own is None else x[:, own] for own in columns(table, *spec)
+  )
+
+
+def columns(
+    table: Table, parties: int, how: str = 'even',
+    ratios: str | Sequence[float] | None = None, named: str | None = None,
+    label_only: bool = False, seed: int = 0,
+) -> tuple[np.ndarray | None, ...]:
+  """Every party's column indices, int [columns of the party], ascending.
+
+  Args:
+    table: With `names` and `groups`.
+    parties: At least 2.
+    how: 'even': equal numbers of original columns, in order, the first parties
+      getting what is left over. 'ratios': by `ratios`, in order. 'named': by
+      `named`. 'random': a random choice of columns by `seed`, in equal numbers
+      or by `ratios`.
+    ratios: '2:2:1' or numbers, one a party; 0 at party 0 means labels only.
+    named: 'a,b;c,d': parties apart by ';', names of original columns or of the
+      table's by ','. '*' is all columns not named. Nothing before the first
+      ';' means labels only at party 0.
+    label_only: Party 0 has labels only; `ratios` and `named` may then leave it
+      out.
+    seed: Of 'random'.
+
+  Raises:
+    ValueError: if a party would have no column, with the numbers of both; for
+      contradicting or malformed arguments; for names that are unknown, given
+      twice or left out.
+  """
+  _check(parties, how, COLUMN_SPLITS, 'a table')
+  if ratios and how not in ('ratios', 'random'):
+    raise ValueError(f"Ratios need how='ratios' or 'random'; got {how!r}.")
+  if (how == 'named') != bool(named):
+    raise ValueError("how='named' and names of columns need each other.")
+  if how == 'named':
+    owners = _named(table, parties, named or '', label_only)
+  else:
+    if how == 'ratios' and not ratios:
+      raise ValueError("how='ratios' needs ratios, such as '2:1'.")
+    shares = _ratios(ratios, parties, label_only)
+    groups = np.array(sorted(set(table.groups)))
+    if how == 'random':
+      groups = np.random.default_rng(seed).permutation(groups)
+    edges = np.cumsum(_counts(len(groups), shares, 'columns'))
+    owners = np.split(groups, edges[:-1])
+  members = np.array(table.groups)
+  return tuple(
+      None if not k and not len(own) else np.flatnonzero(np.isin(members, own))
+      for k, own in enumerate(owners)
+  )
+
+
+def images(
+    x: np.ndarray, parties: int, how: str = 'even', label_only: bool = False
+) -> tuple[np.ndarray | None, ...]:
+  """Every party's part of images [n, height, width, channels].
+
+  Args:
+    x: NumPy or JAX array; the parts are slices of it.
+    parties: At least 2.
+    how: 'strips' ('even' means the same): vertical strips from left to right,
+      for any number of parties. For two parts: 'left_right' and 'top_bottom',
+      or 'right_left' and 'bottom_top', which give the first part to the second
+      party. For four: 'quadrants', in reading order. Where a side does not
+      divide evenly, the first parts are larger.
+    label_only: The active party has labels only; the others share the image.
+
+  Raises:
+    ValueError: if the number of parties does not fit, or exceeds the pixels.
+  """
+  _check(parties, how, IMAGE_SPLITS, 'images')
+  holders = parties - label_only
+  need = {'even': None, 'strips': None, 'quadrants': 4}.get(how, 2)
+  if need and need != holders:
+    raise ValueError(
+        f'{how} makes {need} parts; {holders} parties have features.'
+    )
+  if how == 'quadrants':
+    high = _slices(x.shape[1], 2, 'rows')
+    wide = _slices(x.shape[2], 2, 'columns')
+    parts = [x[:, r, c] for r in high for c in wide]
+  elif how in ('top_bottom', 'bottom_top'):
+    parts = [x[:, r] for r in _slices(x.shape[1], 2, 'rows')]
+  else:
+    parts = [x[:, :, c] for c in _slices(x.shape[2], holders, 'columns')]
+  if how in ('right_left', 'bottom_top'):
+    parts.reverse()
+  return (None, *parts) if label_only else tuple(parts)
+
+
+def _check(parties: int, how: str, known: Sequence[str], what: str) -> None:
+  if parties < 2:
+    raise ValueError(f'A federation needs 2 or more parties; got {parties}.')
+  if how not in known:
+    raise ValueError(
+        f'Unknown split {how!r} of {what}; known: {", ".join(known)}.'
+    )
+
+
+def _slices(size: int, parts: int, what: str) -> list[slice]:
+  edges = np.cumsum([0, *_counts(size, [1.0] * parts, f'{what} of pixels')])
+  return [slice(a, b) for a, b in zip(edges[:-1], edges[1:])]
+
+
+def _counts(size: int, shares: Sequence[float], what: str) -> list[int]:
+  """Whole numbers nearest to the shares of `size`, 1 or more if not 0."""
+  holders = sum(s > 0 for s in shares)
+  if holders > size:
+    raise ValueError(
+        f'{holders} parties cannot share {size} {what}: each needs at least'
+        ' one.'
+    )
+  quota = [size * s / sum(shares) for s in shares]
+  counts = [max(int(q), 1) if q else 0 for q in quota]
+  # Largest remainder; what the minimum of 1 took is paid by the best served.
+  while sum(counts) < size:
+    lack = [q - c if q else -np.inf for q, c in zip(quota, counts)]
+    counts[int(np.argmax(lack))] += 1
+  while sum(counts) > size:
+    spare = [c - q if c > 1 else -np.inf for q, c in zip(quota, counts)]
+    counts[int(np.argmax(spare))] -= 1
+  return counts
+
+
+def _ratios(ratios, parties: int, label_only: bool) -> list[float]:
+  if not ratios:
+    return [0.0 if k < label_only else 1.0 for k in range(parties)]
+  words = ratios.split(':') if isinstance(ratios, str) else list(ratios)
+  try:
+    shares = [float(w) for w in words]
+  except ValueError as error:
+    raise ValueError(
+        f"Ratios are numbers with ':' between, such as '2:1'; got {ratios!r}."
+    ) from error
+  if label_only and len(shares) == parties - 1:
+    shares = [0.0, *shares]
+  if len(shares) != parties:
+    raise ValueError(
+        f'{parties} parties, but {len(shares)} ratios: {ratios!r}.'
+    )
+  if not all(0 < s < np.inf for s in shares[1:]) or not 0 <= shares[0] < np.inf:
+    raise ValueError(
+        'Ratios must be above 0 (the active party may have 0: labels only); got'
+        f' {ratios!r}.'
+    )
+  if label_only and shares[0]:
+    raise ValueError(
+        f'The active party has labels only, but ratio {shares[0]:g}.'
+    )
+  return shares
+
+
+def _named(
+    table: Table, parties: int, named: str, label_only: bool
+) -> list[list[int]]:
+  """Every party's groups, from names."""
+  lists = [
+      [w.strip() for w in part.split(',') if w.strip()]
+      for part in named.split(';')
+  ]
+  if label_only and len(lists) == parties - 1:
+    lists = [[], *lists]
+  if len(lists) != parties:
+    raise ValueError(
+        f"{parties} parties, but {len(lists)} lists of columns (';' between):"
+        f' {named!r}.'
+    )
+  if label_only and lists[0]:
+    raise ValueError('The active party has labels only, but named columns.')
+  owners = [[_group(table, w) for w in part if w != '*'] for part in lists]
+  taken = [g for own in owners for g in own]
+  twice = [w for w in _original(table) if taken.count(w) > 1]
+  if twice:
+    names = listing(_original(table)[g] for g in twice)
+    raise ValueError(f'A column can be at one party only: {names}.')
+  rest = [g for g in _original(table) if g not in taken]
+  stars = [k for k, part in enumerate(lists) if '*' in part]
+  if len(stars) > 1 or rest and not stars:
+    names = listing(_original(table)[g] for g in rest)
+    raise ValueError(
+        f"These columns are at no party: {names}; one party can have '*', all"
+        ' that are not named.'
+    )
+  for k in stars:
+    owners[k] += rest
+  empty = [k for k, own in enumerate(owners) if k and not own]
+  if empty:
+    raise ValueError(
+        f'Party {empty[0]} would have no column:'
+        f' {len(_original(table))} columns and {parties} parties.'
+    )
+  return owners
+
+
+def _original(table: Table) -> dict[int, str]:
+  """The name of each original column: 'city' for 'city=Oslo', 'city=Rome'."""
+  names: dict[int, list[str]] = {}
+  for name, group in zip(table.names, table.groups):
+    names.setdefault(group, []).append(name)
+  return {
+      g: ns[0] if len(ns) == 1 else ns[0].split('=')[0]
+      for g, ns in sorted(names.items())
+  }
+
+
+def _group(table: Table, name: str) -> int:
+  if name in table.names:
+    return table.groups[table.names.index(name)]
+  for column, group in zip(table.names, table.groups):
+    if column.startswith(f'{name}='):
+      return group
+  raise ValueError(
+      f'There is no column {name!r}; the columns are'
+      f' {listing(_original(table).values(), 10)}.'
+  )

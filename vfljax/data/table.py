@@ -1,0 +1,136 @@
+"""One data set in memory, before it is split over parties.
+
+Every loader returns a `Table`; everything after it (vertical splits, scaling,
+training) knows nothing of files. What cannot be trained on is refused here, in
+one line that names the column.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Table(NamedTuple):
+  """A data set.
+
+  Attributes:
+    features: float32 [n, columns], or images [n, height, width, channels] of
+      uint8 (0..255) or float32.
+    labels: int32 [n], 0..classes-1.
+    names: A name per column; () for images.
+    classes: The classes' names, in the order of `labels`.
+    groups: For every column, the index of the original column it came from:
+      the one-hot columns of one categorical column have the same number. A
+      vertical split keeps them with one party. () for images.
+    test: bool [n], true at the rows of the official test set; `None` where the
+      data set has none.
+  """
+
+  features: np.ndarray
+  labels: np.ndarray
+  names: tuple[str, ...]
+  classes: tuple[str, ...]
+  groups: tuple[int, ...]
+  test: np.ndarray | None = None
+
+
+def check(table: Table) -> Table:
+  """Returns the table as it is, if a federation can be trained on it.
+
+  Raises:
+    ValueError: (one line) for an empty table, shapes or dtypes that disagree,
+      labels outside 0..classes-1, a single class, NaN or infinite features.
+  """
+  _check_shapes(table)
+  _check_labels(table)
+  _check_finite(table)
+  return table
+
+
+def impute(table: Table) -> Table:
+  """Puts each column's median in the place of its NaNs.
+
+  The median is that of the training rows (all rows where there is no official
+  test set): it is fixed before any split that a seed draws, so with such splits
+  the test rows have a small part in it. Infinities stay, for `check` to refuse.
+
+  Raises:
+    ValueError: if a column has NaNs and nothing else in its training rows.
+  """
+  x = table.features
+  if x.dtype.kind != 'f' or x.ndim != 2 or not np.isnan(x).any():
+    return table
+  train = x if table.test is None else x[~table.test]
+  empty = np.isnan(train).all(axis=0)
+  if empty.any():
+    raise ValueError(
+        f'Column {table.names[int(empty.argmax())]!r} has no value at all to'
+        ' impute from; leave the column out.'
+    )
+  median = np.nanmedian(train, axis=0)
+  return table._replace(features=np.where(np.isnan(x), median, x))
+
+
+def listing(words, most: int = 5) -> str:
+  """'a, b, c and 7 more', for messages."""
+  words = [str(w) for w in words]
+  rest = len(words) - most
+  return ', '.join(words[:most]) + (f' and {rest} more' if rest > 0 else '')
+
+
+def _check_shapes(table: Table) -> None:
+  x, y = table.features, table.labels
+  if x.ndim not in (2, 4) or y.ndim != 1:
+    raise ValueError(
+        'Features must be [rows, columns] or [rows, height, width, channels]'
+        f' and labels [rows]; got shapes {x.shape} and {y.shape}.'
+    )
+  if x.dtype not in (np.float32, np.uint8) or y.dtype != np.int32:
+    raise ValueError(
+        'Features must be float32 (or uint8 images) and labels int32; got'
+        f' {x.dtype} and {y.dtype}.'
+    )
+  if len(x) != len(y):
+    raise ValueError(f'There are {len(x)} rows of features, {len(y)} labels.')
+  if table.test is not None and table.test.shape != y.shape:
+    raise ValueError(
+        f'The test mask has shape {table.test.shape}, the labels {y.shape}.'
+    )
+  if not len(x):
+    raise ValueError('The data set has no rows.')
+  if not x[0].size:
+    raise ValueError('The data set has no feature columns.')
+  columns = x.shape[1] if x.ndim == 2 else 0
+  if not len(table.names) == len(table.groups) == columns:
+    raise ValueError(
+        f'There are {columns} columns, {len(table.names)} column names and'
+        f' {len(table.groups)} groups.'
+    )
+
+
+def _check_labels(table: Table) -> None:
+  y, classes = table.labels, len(table.classes)
+  if y.min() < 0 or y.max() >= classes:
+    raise ValueError(
+        f'Labels run from {y.min()} to {y.max()}; with {classes} classes they'
+        f' must lie in 0..{classes - 1}.'
+    )
+  if (y == y[0]).all():
+    raise ValueError(
+        f'All {len(y)} labels are {table.classes[y[0]]!r}: at least two classes'
+        ' are needed.'
+    )
+
+
+def _check_finite(table: Table) -> None:
+  x = table.features
+  # uint8 cannot hold NaN, and a large image set is not worth a pass over it.
+  if x.dtype == np.uint8 or np.isfinite(x).all():
+    return
+  if x.ndim == 4:
+    rows = (~np.isfinite(x)).any(axis=(1, 2, 3)).sum()
+    raise ValueError(f'{rows} of {len(x)} images have NaN or infinite pixels.')
+  bad = (~np.isfinite(x)).sum(axis=0)
+  columns = (f'{table.names[i]!r} in {bad[i]}' for i in np.flatnonzero(bad))
+  raise ValueError(
+      f'NaN or infinite features: {listing(columns)} of {len(x)} rows.'
+  )

@@ -1,0 +1,198 @@
+"""Any TensorFlow data set that lies on disk, without TensorFlow.
+
+TFDS can read the array_record (and Parquet) layout as a random-access source of
+NumPy examples; only the files are read, no data set code is run and nothing is
+downloaded. Images come as they are, everything else goes through `frame`: text
+and class columns one-hot, vectors one column per entry.
+"""
+import os
+import pathlib
+import re
+
+import numpy as np
+import pandas as pd
+
+from vfljax.data import frame
+from vfljax.data.files import one_line
+from vfljax.data.table import Table, listing
+
+HOW = (
+    "Prepare it once with tfds.builder(name, file_format='array_record')"
+    '.download_and_prepare() and give its folder: ~/tensorflow_datasets/NAME.'
+)
+_INFO = 'dataset_info.json'
+
+
+def load(
+    path: str = '', dataset: str = '', split: str = '', data_dir: str = '',
+    label: str = '', missing: str = 'refuse', categories: int = 100,
+) -> Table:
+  """A prepared TFDS data set with one image, or with tabular columns.
+
+  Args:
+    path: The data set's own folder, such as ~/tensorflow_datasets/mnist, or
+      below it that of one configuration or version.
+    dataset: Instead of `path`, its name as TFDS has it: 'mnist',
+      'name/config:1.0.0'.
+    split: For example 'train[:80%]'. By default 'train', with the rows of
+      'test', where there is one, as the official test set.
+    data_dir: With `dataset`: the folder that holds the data sets; TFDS's own
+      (~/tensorflow_datasets) by default.
+    label: Name of the label; by default the supervised pair's second.
+    missing: As in `frame.csv`, for tabular columns.
+    categories: As in `frame.csv`.
+
+  Raises:
+    FileNotFoundError: if it is not there in a layout that TensorFlow is not
+      needed for.
+    ValueError: if TFDS is not installed, there is no such split or label, or
+      the examples have a shape that is not understood.
+  """
+  if bool(path) == bool(dataset):
+    raise ValueError(
+        'tfds: give either the folder of one data set (path) or its name'
+        ' (dataset).'
+    )
+  builder = _builder(path, dataset, data_dir)
+  label = label or _supervised_label(builder.info)
+  if split:
+    rows, test = _rows(builder, split), None
+  else:
+    rows = _rows(builder, 'train')
+    official = 'test' in builder.info.splits
+    extra = _rows(builder, 'test') if official else []
+    test = np.arange(len(rows) + len(extra)) >= len(rows) if extra else None
+    rows = rows + extra
+  if not rows:
+    raise ValueError(
+        f'{builder.name}: the split {split or "train"!r} has no rows.'
+    )
+  return _table(rows, label, _class_names(builder.info, label), missing,
+                categories)._replace(test=test)
+
+
+def _builder(path: str, dataset: str, data_dir: str):
+  """TFDS's reader of the files of one data set."""
+  try:
+    from tensorflow_datasets.core import constants, read_only_builder
+  except ImportError as error:
+    raise ValueError(
+        'TensorFlow Datasets is not installed: pip install vfljax[data]'
+        f' ({one_line(error)}).'
+    ) from error
+  folder = _version(pathlib.Path(path).expanduser()) if path else ''
+  try:
+    if path:
+      return read_only_builder.builder_from_directory(folder)
+    place = os.path.expanduser(data_dir or constants.DATA_DIR)
+    return read_only_builder.builder_from_files(dataset, data_dir=place)
+  except (ValueError, OSError) as error:
+    raise FileNotFoundError(
+        f'There is no prepared TFDS data set at {path or dataset!r}. {HOW}'
+    ) from error
+
+
+def _version(folder: pathlib.Path) -> pathlib.Path:
+  """The folder itself, or the newest of the versions below it."""
+  if (folder / _INFO).exists():
+    return folder
+  below = (f'*/{_INFO}', f'*/*/{_INFO}')  # Versions; configurations' versions.
+  found = [file.parent for depth in below for file in folder.glob(depth)]
+  if len({f.parent for f in found}) > 1:
+    raise ValueError(
+        f'{folder} holds several data sets or configurations; name one of them:'
+        f' {listing(sorted(found))}.'
+    )
+  number = lambda f: [int(n) for n in re.findall(r'\d+', f.name)]
+  return max(found, key=number, default=folder)
+
+
+def _rows(builder, split: str) -> list[dict]:
+  try:
+    return list(builder.as_data_source(split=split))
+  except NotImplementedError as error:  # TFRecord, which needs TensorFlow.
+    raise FileNotFoundError(
+        f'TFDS data set {builder.name!r} is there, but not as array_record.'
+        f' {HOW}'
+    ) from error
+  except (ValueError, OSError) as error:
+    raise ValueError(
+        f'TFDS data set {builder.name!r}, split {split!r}: {one_line(error)}'
+    ) from error
+
+
+def _supervised_label(info) -> str:
+  pair = info.supervised_keys
+  return pair[-1] if pair and isinstance(pair[-1], str) else 'label'
+
+
+def _class_names(info, label: str) -> tuple[str, ...]:
+  """Names of the classes, if the label is a TFDS class label."""
+  feature = dict(info.features).get(label)
+  return tuple(map(str, getattr(feature, 'names', None) or ()))
+
+
+def _table(rows, label, classes, missing, categories) -> Table:
+  rows = [_flat(row) for row in rows]
+  if label not in rows[0]:
+    raise ValueError(
+        f'There is no label {label!r}; the features are {listing(rows[0], 10)}.'
+    )
+  column = pd.Series([row[label] for row in rows], name=label)
+  if np.ndim(rows[0][label]):
+    raise ValueError(f'The label {label!r} is not one value a row.')
+  if classes:
+    y = column.to_numpy(np.int32)
+  else:
+    y, classes = frame.labels(column)
+  images = [k for k, v in rows[0].items() if np.ndim(v) == 3]
+  if images:
+    x, names, groups = _images(rows, images), (), ()
+  else:
+    table = pd.DataFrame(_columns(rows, label))
+    x, names, groups = frame.features(table, missing, categories)
+  return Table(x, y, names, classes, groups)
+
+
+def _images(rows: list[dict], keys: list[str]) -> np.ndarray:
+  if len(keys) > 1:
+    raise ValueError(f'The examples have several images: {listing(keys)}.')
+  shapes = {row[keys[0]].shape for row in rows}
+  if len(shapes) > 1:
+    raise ValueError(
+        f'The images have {len(shapes)} different shapes, such as'
+        f' {listing(sorted(shapes), 2)}; one shape is needed.'
+    )
+  x = np.stack([row[keys[0]] for row in rows])
+  return x if x.dtype == np.uint8 else x.astype(np.float32)
+
+
+def _columns(rows: list[dict], label: str) -> dict[str, list]:
+  columns = {}
+  for key, first in rows[0].items():
+    if key == label:
+      continue
+    if np.ndim(first) == 0:
+      columns[key] = [row[key] for row in rows]
+    elif np.ndim(first) == 1 and len({len(row[key]) for row in rows}) == 1:
+      for i in range(len(first)):
+        columns[f'{key}[{i}]'] = [row[key][i] for row in rows]
+    else:
+      raise ValueError(
+          f'Feature {key!r} is neither an image, a value nor a vector of fixed'
+          ' length.'
+      )
+  return columns
+
+
+def _flat(row: dict, prefix: str = '') -> dict:
+  """Nested features as 'outer/inner', bytes as text."""
+  flat = {}
+  for key, value in row.items():
+    if isinstance(value, dict):
+      flat |= _flat(value, f'{prefix}{key}/')
+    elif isinstance(value, bytes):
+      flat[prefix + key] = value.decode('utf-8', 'replace')
+    else:
+      flat[prefix + key] = value
+  return flat
