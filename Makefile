@@ -27,7 +27,7 @@ help:
 
 demo: $(VENV)/runtime.stamp
 	$(BIN)/python launch.py --config=experiments/quickstart.py \
-	  --workdir=out/quickstart
+	  --workdir=out/quickstart --cache=$(VENV)/compiled
 
 # ARGS reaches pytest: make test ARGS='-k marvell'.
 test: $(VENV)/dev.stamp
