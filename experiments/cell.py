@@ -1,0 +1,93 @@
+"""One cell, one training, as the three functions that are compiled.
+
+  start:   (cell, samples) -> run
+  advance: ({cells, runs}, (samples, first epoch)) -> (run, history)
+  finish:  ({cells, runs}, samples) -> {attack or '': {metric: value}}
+
+A cell is a seed and a strength. Three independent streams of keys belong to a
+seed: its split, its training and its attacks, so that another defense or attack
+meets the same samples, and an attacker's luck is not the training's.
+"""
+from typing import Any, NamedTuple
+
+import jax
+
+from experiments import setting as settings
+from experiments.jobs import Job
+from vfljax import measure, protocol, train, views
+from vfljax.types import Array, Batch, Key
+
+
+class Prepared(NamedTuple):
+  """A cell's plan, its samples and its keys."""
+
+  plan: train.Plan
+  splits: settings.Splits
+  k_train: Key
+  k_attack: Key
+
+
+def start(job: Job, cell: dict[str, Array], samples: Batch) -> train.Run:
+  """The run before its first epoch."""
+  plan, splits, k_train, _ = _prepare(job, cell, samples)
+  return train.start(k_train, plan, splits.train)
+
+
+def advance(job: Job, epochs: int, cell: dict[str, Any], shared: tuple):
+  """Plays `epochs` epochs: (run, history)."""
+  samples, first = shared
+  plan, splits, _, _ = _prepare(job, cell['cells'], samples)
+  return train.advance(plan, cell['runs'], splits.train, first, epochs)
+
+
+def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
+  """What is measured after training: utility under '', attacks by name."""
+  prepared = _prepare(job, cell['cells'], samples)
+  plan, splits = prepared.plan, prepared.splits
+  state = train.finish(cell['runs'])
+  k_predict, k_attacks = jax.random.split(prepared.k_attack)
+  logits = protocol.predict(
+      k_predict, plan.vfl, plan.defense, state, splits.test.features
+  )
+  found = {'': measure.of_model(logits, splits.test.labels)}
+  keys = jax.random.split(k_attacks, job.setting.config.attack.repeats)
+  for i, name in enumerate(job.setting.after_training):
+    for k in job.setting.attackers:
+      # An attacker's repeats differ in the labels known and in its own luck.
+      repeats = jax.lax.map(
+          lambda key, i=i, name=name, k=k: _attack(
+              job, prepared, state, name, k, key, i
+          ),
+          keys,
+      )
+      label = measure.label(name, k, job.setting.attackers)
+      found[label] = jax.tree.map(lambda x: x.mean(0), repeats)
+  return found
+
+
+def _attack(job: Job, prepared: Prepared, state, name, k, key, i):
+  """One attack after training by passive party k."""
+  plan, splits = prepared.plan, prepared.splits
+  # Every attack of a seed knows the same labels: baselines are paired.
+  k_known, k_view, k_run = jax.random.split(key, 3)
+  known = settings.known_samples(job.setting, k_known, splits.train)
+  view = views.trained_bottom(
+      k_view, k, plan.defense, state, known, splits.test
+  )
+  attack = job.setting.after_training[name]
+  guess = attack.run(jax.random.fold_in(k_run, i), view)
+  return measure.of_completion(guess, splits.test.labels)
+
+
+def _prepare(job: Job, cell: dict[str, Array], samples: Batch) -> Prepared:
+  config = job.setting.config
+  own = jax.random.key(cell['seed'])
+  k_split = own if config.data.resplit else jax.random.key(config.first_seed)
+  splits = settings.split_samples(
+      job.setting, jax.random.fold_in(k_split, 0), samples
+  )
+  strength = job.strengths[0] if job.static else cell['strength']
+  plan = settings.plan(job.setting, job.make(strength), splits)
+  return Prepared(
+      plan, splits, jax.random.fold_in(own, 1), jax.random.fold_in(own, 2)
+  )

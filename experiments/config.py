@@ -1,0 +1,189 @@
+"""What an experiment is, as typed data that the command line can change.
+
+A config file's `get_config()` returns a `Config`. Every field can be set with
+`--config.<field>=...` or `--config.<group>.<field>=...`.
+"""
+import dataclasses
+from dataclasses import field
+from typing import Any
+
+from experiments.errors import UserError
+from vfljax import attacks, defenses
+
+
+@dataclasses.dataclass
+class DataConfig:
+  """Which samples, and who holds which of their features."""
+
+  name: str = 'breast_cancer'  # a name of `--list data`
+  path: str = ''  # of the file or folder, where the data set needs one
+  label: str = ''  # the label column of a CSV or Parquet file
+  missing: str = 'refuse'  # or 'impute'
+  limit: int = 0  # use the first so many rows only; 0 uses all
+  parties: int = 2  # with the active one; 2..10 tried
+  split: str = 'even'  # how columns or pixels are divided among the parties
+  ratios: str = ''  # '2:1' gives party 0 two thirds of the columns
+  named: str = ''  # 'age,sex;income' names the columns of each party
+  scale: str = 'standard'  # 'standard', 'minmax' or 'none'; fitted on train
+  test: float = 0.3  # share of test samples where no test set is given
+  validation: float = 0.0  # share of the training samples held out
+  resplit: bool = True  # new train/test split for every seed
+
+
+@dataclasses.dataclass
+class ModelConfig:
+  """Who computes what."""
+
+  algorithm: str = 'vhnn'  # 'vlr', 'vhnn' or 'vsnn'
+  bottom: tuple[int, ...] = (64, 32)  # widths of every bottom network
+  top: tuple[int, ...] = (32,)  # hidden widths of the top; () is linear
+  trainable_top: bool = True  # else softmax/sigmoid of the aggregate
+  aggregation: str = 'concat'  # 'sum', 'mean', 'max', 'product'
+  activation: str = 'relu'
+  bottom_final: str = 'linear'  # activation of the embeddings
+
+
+@dataclasses.dataclass
+class TrainConfig:
+  """How the federation trains; every party alike."""
+
+  epochs: int = 30
+  batch_size: int = 64
+  optimizer: str = 'adam'  # 'sgd', 'momentum', 'adamw'
+  learning_rate: float = 1e-3
+  schedule: str = 'constant'  # or 'cosine'
+  remainder: str = 'drop'  # 'keep' or 'pad': an epoch's last partial batch
+  best: bool = False  # keep the epoch of the best validation score
+  patience: int = 0  # with `best`: stop after so many epochs without a new one
+  measure_every: int = 0  # epochs between measurements; 0: about 50 in all
+
+
+@dataclasses.dataclass
+class AttackConfig:
+  """What attackers know and how they train."""
+
+  party: int = 1  # the attacking passive party, 1..; 0 for all of them
+  pool: str = 'epoch'  # score gradients by 'epoch' or by 'round'
+  when: str = 'last'  # 'last', 'max' or 'mean' of the measured epochs
+  median: str = 'class'  # or 'batch', see attacks/median_scoring.py
+  known: int = 4  # labels per class that model completion knows
+  head: tuple[int, ...] = (32,)  # hidden widths of its head; () is linear
+  tune: bool = True  # whether it trains the stolen bottom too
+  epochs: int = 50
+  batch_size: int = 0  # 0: all known labels at once
+  stages: int = 10
+  learning_rate: float = 1e-3
+  repeats: int = 1  # label draws a training; the recorded value is their mean
+
+
+@dataclasses.dataclass
+class Entry:
+  """A row of a table: a defense, its strengths and its other arguments."""
+
+  defense: str
+  strengths: tuple[float, ...] = ()  # () for a defense without a strength
+  options: dict[str, Any] = field(default_factory=dict)  # factory arguments
+  label: str = ''  # what the results call it; the defense's name by default
+  after: tuple['Entry', ...] = ()  # defenses chained before it
+
+  @property
+  def name(self) -> str:
+    return self.label or self.defense
+
+
+@dataclasses.dataclass
+class Paper:
+  """A number that a paper reports. `strength` None: whatever ours is."""
+
+  defense: str
+  metric: str
+  mean: float
+  std: float | None = None
+  attack: str | None = None
+  strength: float | None = None
+  source: str = ''
+
+
+@dataclasses.dataclass
+class Config:
+  """An experiment.
+
+  `defenses` and `attacks` choose by name among what the experiment lists, and
+  may name others: those get their default strengths. Empty: all listed.
+  """
+
+  experiment: str = 'custom'
+  seeds: int = 10
+  first_seed: int = 0
+  seeds_per_chunk: int = 0  # trainings of one strength at a time; 0: all
+  defenses: str = ''
+  attacks: str = ''
+  data: DataConfig = field(default_factory=DataConfig)
+  model: ModelConfig = field(default_factory=ModelConfig)
+  train: TrainConfig = field(default_factory=TrainConfig)
+  attack: AttackConfig = field(default_factory=AttackConfig)
+  listed: tuple[Entry, ...] = ()
+  listed_attacks: tuple[str, ...] = ()
+  paper: tuple[Paper, ...] = ()
+
+
+def default_entry(name: str) -> Entry:
+  """A defense at its default strengths."""
+  return Entry(name, defenses.STRENGTHS[name])
+
+
+def entries(config: Config) -> list[Entry]:
+  """The table's rows: those chosen, after the undefended baseline.
+
+  Raises:
+    UserError: for a name that is not a defense.
+  """
+  listed = {entry.name: entry for entry in config.listed}
+  names = _names(config.defenses) or list(listed)
+  known = [*dict.fromkeys([*listed, *defenses.REGISTRY])]
+  _refuse_unknown('defense', names, known)
+  chosen = [listed.get(name) or default_entry(name) for name in names]
+  # Everything is measured against the undefended federation.
+  if 'none' not in names:
+    chosen.insert(0, listed.get('none') or Entry('none'))
+  return sorted(chosen, key=lambda entry: entry.name != 'none')
+
+
+def attack_names(config: Config) -> list[str]:
+  """The attacks, with the baselines that model completion is measured by.
+
+  Raises:
+    UserError: for a name that is not an attack.
+  """
+  names = _names(config.attacks) or list(config.listed_attacks)
+  _refuse_unknown('attack', names, list(attacks.REGISTRY))
+  if 'model_completion' in names:
+    names += ['local_model', 'scratch']
+  return list(dict.fromkeys(names))
+
+
+def _names(text: str) -> list[str]:
+  names = [name.strip() for name in text.split(',')]
+  return list(dict.fromkeys(name for name in names if name))
+
+
+def _refuse_unknown(kind: str, names: list[str], known: list[str]) -> None:
+  for name in names:
+    if name not in known:
+      raise UserError(
+          f'There is no {kind} {name!r}. There are: {", ".join(sorted(known))}.'
+      )
+
+
+def choices(group: Any, **allowed: tuple[str, ...]) -> None:
+  """Refuses a text field that is none of its choices.
+
+  Raises:
+    UserError: naming the field and the choices.
+  """
+  for name, values in allowed.items():
+    value = getattr(group, name)
+    if value not in values:
+      raise UserError(
+          f'{name} must be one of {", ".join(values)}; got {value!r}.'
+      )

@@ -1,0 +1,90 @@
+"""What an experiment consists of, in the order in which it runs.
+
+A *job* is what is compiled together: one defense, all its strengths, a chunk of
+the seeds. Each of a job's strengths is a *unit* of results.
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from experiments import config as configs
+from experiments import setting as settings
+from experiments.config import Entry
+from experiments.setting import Setting
+from vfljax import defenses
+from vfljax.defense import Defense
+
+ALONE = 'alone'  # The active party without the others.
+
+
+class Job(NamedTuple):
+  """What is compiled together.
+
+  Attributes:
+    name: For people.
+    entry: The defense; its label for the results.
+    strengths: Its strengths; (None,) for a defense without one.
+    seeds: The chunk's seeds.
+    units: The names under which the strengths' results are kept.
+    make: (strength or None) -> Defense.
+    setting: With the attacks to run.
+  """
+
+  name: str
+  entry: Entry
+  strengths: tuple[float | None, ...]
+  seeds: tuple[int, ...]
+  units: tuple[str, ...]
+  make: Callable[[Any], Defense]
+  setting: Setting
+
+  @property
+  def static(self) -> bool:
+    """Whether the strength is compiled into the program."""
+    return self.strengths[0] is None or self.entry.defense in defenses.STATIC
+
+
+def jobs(setting: Setting) -> list[Job]:
+  """The experiment's jobs: the undefended federation, the active party alone,
+  then the defenses in the order of the table."""
+  config = setting.config
+  found = [job for entry in configs.entries(config)
+           for job in _of_entry(setting, entry)]
+  if not setting.vfl.bottoms[0]:
+    return found
+  quiet = setting._replace(in_training={}, after_training={})
+  alone = _of_entry(quiet, Entry('none', label=ALONE))
+  first = len(alone)  # As many chunks as the undefended federation has.
+  return found[:first] + alone + found[first:]
+
+
+def _of_entry(setting: Setting, entry: Entry) -> list[Job]:
+  groups: list[tuple] = [entry.strengths or (None,)]
+  if entry.defense in defenses.STATIC:
+    groups = [(strength,) for strength in entry.strengths]
+  return [_job(setting, entry, group, seeds)
+          for group in groups for seeds in _chunks(setting)]
+
+
+def _chunks(setting: Setting) -> list[tuple[int, ...]]:
+  config = setting.config
+  seeds = range(config.first_seed, config.first_seed + config.seeds)
+  size = config.seeds_per_chunk or config.seeds
+  return [tuple(seeds[i : i + size]) for i in range(0, config.seeds, size)]
+
+
+def _job(setting: Setting, entry: Entry, strengths, seeds) -> Job:
+  chunked = len(seeds) < setting.config.seeds
+  tail = f'/seeds{seeds[0]}-{seeds[-1]}' if chunked else ''
+  units = tuple(
+      (entry.name if s is None else f'{entry.name}/{s:g}') + tail
+      for s in strengths
+  )
+
+  def make(strength):
+    if entry.name == ALONE:
+      return settings.absent()
+    return settings.build(entry, strength)
+
+  return Job(
+      entry.name + tail, entry, tuple(strengths), seeds, units, make, setting
+  )

@@ -1,0 +1,383 @@
+"""From a configuration and a table to a federation, its plan and its attackers.
+
+Everything here is checked before anything is compiled: what cannot work ends in
+a `UserError` that says so.
+"""
+from collections.abc import Callable
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from experiments import config as configs
+from experiments.config import Config, Entry
+from experiments.errors import UserError
+from vfljax import algorithms, attacks, defenses, measure, nets, protocol, train
+from vfljax.attack import Attack
+from vfljax.attacks.model_completion import Schedule
+from vfljax.data import scale, split
+from vfljax.data.table import Table
+from vfljax.defense import Defense, Slots, chain
+from vfljax.shuffle import permutation
+from vfljax.types import VFL, Array, Batch, Key, State
+from vfljax.views import TrainedBottom
+
+
+class Sizes(NamedTuple):
+  """How many samples go where."""
+
+  train: int
+  validation: int
+  test: int
+
+
+class Splits(NamedTuple):
+  """One seed's samples, standardised on its training samples."""
+
+  train: Batch
+  validation: Batch
+  test: Batch
+
+
+class Setting(NamedTuple):
+  """An experiment, checked and ready to be compiled.
+
+  Attributes:
+    config: What was asked for.
+    samples: All samples, training ones first where there is a test set.
+    sizes: How they are divided.
+    official: Whether the data set has a test set of its own.
+    vfl: The federation.
+    in_training: Attacks on rounds, by name.
+    after_training: Attacks on the trained federation, by name.
+  """
+
+  config: Config
+  samples: Batch
+  sizes: Sizes
+  official: bool
+  vfl: VFL
+  in_training: dict[str, Attack]
+  after_training: dict[str, Attack]
+
+  @property
+  def classes(self) -> int:
+    return self.samples.labels.shape[-1]
+
+  @property
+  def attackers(self) -> tuple[int, ...]:
+    party = self.config.attack.party
+    return (party,) if party else tuple(range(1, len(self.vfl.bottoms)))
+
+
+def make(config: Config, table: Table) -> Setting:
+  """Checks a configuration against its data.
+
+  Raises:
+    UserError: if it cannot be run.
+  """
+  try:
+    setting = _make(config, table)
+    _check(setting)
+  except ValueError as error:
+    raise UserError(str(error)) from None
+  return setting
+
+
+def _make(config: Config, table: Table) -> Setting:
+  data, classes = config.data, len(table.classes)
+  has_own = config.model.algorithm != 'vsnn'
+  features = split.apply(table, split.Spec(
+      data.parties, data.split, data.ratios or None, data.named or None,
+      label_only=not has_own,
+  ))
+  order, sizes = _divide(table, config)
+  labels = jax.nn.one_hot(jnp.asarray(table.labels[order]), classes)
+  samples = Batch(
+      tuple(None if x is None else jnp.asarray(x[order]) for x in features),
+      labels,
+  )
+  vfl = _federation(config, classes)
+  names = configs.attack_names(config)
+  made = {name: _attack(name, config, vfl, classes) for name in names}
+  after = {n: a for n, a in made.items() if a.view is TrainedBottom}
+  during = {n: a for n, a in made.items() if n not in after}
+  return Setting(
+      config, samples, sizes, table.test is not None, vfl, during, after
+  )
+
+
+def _divide(table: Table, config: Config):
+  """The order of the samples, and how many are for what."""
+  data, count = config.data, len(table.labels)
+  if not 0 < data.test < 1 or not 0 <= data.validation < 1:
+    raise ValueError(
+        'data.test must be inside (0, 1) and data.validation inside [0, 1); '
+        f'got {data.test} and {data.validation}.'
+    )
+  if table.test is not None:
+    order = np.argsort(table.test, kind='stable')
+    held = int(table.test.sum())
+  else:
+    order, held = slice(None), math.ceil(data.test * count)
+  validation = math.ceil(data.validation * (count - held))
+  return order, Sizes(count - held - validation, validation, held)
+
+
+def split_samples(setting: Setting, key: Key, samples: Batch) -> Splits:
+  """One seed's split of the samples, features scaled by its training part."""
+  sizes = setting.sizes
+  fit = sizes.train + sizes.validation
+  if setting.official:
+    order = permutation(key, fit) if sizes.validation else None
+    known, test = (jax.tree.map(lambda x: x[part], samples)
+                   for part in (slice(fit), slice(fit, None)))
+    if order is not None:
+      known = jax.tree.map(lambda x: x[order], known)
+  else:
+    order = permutation(key, fit + sizes.test)
+    known, test = (jax.tree.map(lambda x: x[part], samples)
+                   for part in (order[:fit], order[fit:]))
+  training, validation = (jax.tree.map(lambda x: x[part], known)
+                          for part in (slice(sizes.train), slice(sizes.train, None)))
+  how = setting.config.data.scale
+  scalers = [x if x is None else _scaler(x, how) for x in training.features]
+
+  def scaled(batch):
+    return batch._replace(features=tuple(
+        f and f(x) for f, x in zip(scalers, batch.features)
+    ))
+
+  return Splits(*(scaled(b) for b in (training, validation, test)))
+
+
+def _scaler(x: Array, how: str) -> Callable[[Array], Array]:
+  """How features are scaled, by the training samples `x`.
+
+  Images keep one mean and deviation for all their pixels.
+  """
+  if x.ndim == 4:
+    seen = scale.images(x)
+    mean, std = (seen.mean(), seen.std()) if how == 'standard' else (0.0, 1.0)
+    return lambda x: (scale.images(x) - mean) / std
+  if how == 'none':
+    return lambda x: x
+  fit = scale.fit if how == 'standard' else scale.fit_min_max
+  stats = fit(x, jnp.ones(len(x), bool))
+  return lambda x: scale.transform(x, stats)
+
+
+def _federation(config: Config, classes: int) -> VFL:
+  model, parties = config.model, config.data.parties
+  configs.choices(model, algorithm=('vlr', 'vhnn', 'vsnn'))
+  if model.algorithm == 'vlr':
+    return algorithms.vlr(parties, classes)
+  if not model.bottom:
+    raise ValueError('model.bottom needs at least one width.')
+  bottom = nets.mlp(
+      *model.bottom, activation=model.activation, final=model.bottom_final
+  )
+  width = 1 if classes == 2 else classes
+  if not model.trainable_top:
+    if model.bottom[-1] != width:
+      raise ValueError(
+          'With a top without weights the embedding is the logits: the last '
+          f'width of model.bottom must be {width}, not {model.bottom[-1]}.'
+      )
+    top = algorithms.plain(model.aggregation)
+    bottoms = [bottom] * (parties - (model.algorithm == 'vsnn'))
+    own = [None] if model.algorithm == 'vsnn' else []
+    return VFL((*own, *bottoms), top, optax.softmax_cross_entropy)
+  top = nets.mlp(*model.top, width, activation=model.activation)
+  top = nets.binary(top) if width == 1 else top
+  if model.algorithm == 'vsnn':
+    return algorithms.vsnn([bottom] * (parties - 1), top, model.aggregation)
+  return algorithms.vhnn([bottom] * parties, top, model.aggregation)
+
+
+def _attack(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
+  """An attack with what the configuration says of the attacker."""
+  who, model = config.attack, config.model
+  if name in attacks.BINARY and classes != 2:
+    raise ValueError(
+        f'{name} ranks samples of two classes; this data set has {classes}. Use'
+        ' direct_label or model_completion instead.'
+    )
+  if name == 'direct_label' and _top_is_trainable(config):
+    raise ValueError(
+        'direct_label reads labels from the signs of gradients at the logits; '
+        'with a trainable top there are none. Use --config.model.trainable_top='
+        'False or --config.model.algorithm=vlr.'
+    )
+  if name == 'median_scoring':
+    return attacks.median_scoring(who.median)  # type: ignore[arg-type]
+  schedule = Schedule(who.epochs, who.batch_size, who.stages, who.learning_rate)
+  linear = model.algorithm == 'vlr'
+  head = nets.mlp(*(() if linear else who.head), classes)
+  if name == 'model_completion':
+    return attacks.model_completion(
+        vfl.bottoms[1], None if linear else head, schedule, who.tune
+    )
+  if name == 'scratch':
+    return attacks.scratch(vfl.bottoms[1], head, schedule)
+  if name == 'local_model':
+    hidden = () if linear else (*model.bottom, *who.head)
+    net = nets.mlp(*hidden, classes, activation=model.activation)
+    return attacks.local_model(net, schedule)
+  return attacks.REGISTRY[name]()
+
+
+def _top_is_trainable(config: Config) -> bool:
+  return config.model.algorithm != 'vlr' and config.model.trainable_top
+
+
+def build(entry: Entry, strength: Array | float | None) -> Defense:
+  """The entry's defense at a strength, which may be traced.
+
+  Raises:
+    ValueError: if the strength or another argument is out of its range.
+  """
+  given = () if strength is None else (strength,)
+  defense = defenses.REGISTRY[entry.defense](*given, **entry.options)
+  before = [
+      build(e, e.strengths[0] if e.strengths else None) for e in entry.after
+  ]
+  return chain(*before, defense) if before else defense
+
+
+def absent() -> Defense:
+  """The federation without its passive parties: the active party alone.
+
+  Their embeddings are zeros to the top and learn nothing.
+  """
+
+  def receive(active, state, key, up, labels):
+    return tuple(jnp.zeros_like(u) for u in up), jnp.zeros(())
+
+  return Defense(
+      init=lambda key, spec: Slots((), ((),) * len(spec.embeddings), ()),
+      receive=receive,
+  )
+
+
+def plan(setting: Setting, defense: Defense, splits: Splits) -> train.Plan:
+  """The training of one cell."""
+  config = setting.config.train
+  watch, digest = measure.watcher(
+      setting.in_training, setting.attackers, setting.config.attack.pool
+  )
+  held = splits.validation if setting.sizes.validation else splits.test
+
+  def validate(key, state: State):
+    logits = protocol.predict(key, setting.vfl, defense, state, held.features)
+    return measure.of_model(logits, held.labels)
+
+  tx = _optimizer(setting)
+  return train.Plan(
+      setting.vfl, defense, (tx,) * len(setting.vfl.bottoms),
+      config.epochs, config.batch_size,
+      remainder=config.remainder,  # type: ignore[arg-type]
+      watch=watch, digest=digest, validate=validate, every=every(setting),
+      best=main_metric(setting) if config.best else '',
+      patience=config.patience,
+  )
+
+
+def main_metric(setting: Setting) -> str:
+  """The utility: 'auc' for two classes, 'accuracy' for more."""
+  return 'auc' if setting.classes == 2 else 'accuracy'
+
+
+def every(setting: Setting) -> int:
+  """Epochs between two measurements."""
+  config = setting.config.train
+  return config.measure_every or max(1, config.epochs // 50)
+
+
+def rounds(setting: Setting) -> int:
+  """Rounds an epoch."""
+  config = setting.config.train
+  full, rest = divmod(setting.sizes.train, config.batch_size)
+  return full + (rest > 0 and config.remainder != 'drop')
+
+
+def _optimizer(setting: Setting) -> optax.GradientTransformation:
+  config = setting.config.train
+  rate: optax.ScalarOrSchedule = config.learning_rate
+  if config.schedule == 'cosine':
+    rate = optax.cosine_decay_schedule(rate, config.epochs * rounds(setting))
+  if config.optimizer == 'momentum':
+    return optax.sgd(rate, momentum=0.9)
+  return getattr(optax, config.optimizer)(rate)
+
+
+def known_samples(setting: Setting, key: Key, training: Batch) -> Batch:
+  """The attacker's labeled samples: `known` random ones of every class."""
+  lot = jax.random.uniform(key, (len(training.labels), 1))
+  ranked = jnp.where(training.labels > 0, lot, -1.0)  # [samples, classes]
+  chosen = jax.lax.top_k(ranked.T, setting.config.attack.known)[1].ravel()
+  return jax.tree.map(lambda x: x[chosen], training)
+
+
+def _check(setting: Setting) -> None:
+  """What is not checked by who uses it."""
+  config, sizes = setting.config, setting.sizes
+  configs.choices(
+      config.train, optimizer=('adam', 'adamw', 'sgd', 'momentum'),
+      schedule=('constant', 'cosine'), remainder=('drop', 'keep', 'pad'),
+  )
+  configs.choices(config.data, scale=('standard', 'minmax', 'none'))
+  configs.choices(
+      config.attack, pool=('epoch', 'round'), when=('last', 'max', 'mean')
+  )
+  if config.seeds < 1:
+    raise ValueError(f'seeds must be 1 or more, got {config.seeds}.')
+  if min(sizes.train, sizes.test) < 1:
+    raise ValueError(f'Too few samples to split: {sizes}.')
+  if config.train.best and not sizes.validation:
+    raise ValueError(
+        'train.best needs held-out samples: set --config.data.validation, for '
+        'instance to 0.1.'
+    )
+  if config.train.patience and not config.train.best:
+    raise ValueError('train.patience needs --config.train.best.')
+  if not 0 <= config.attack.party < len(setting.vfl.bottoms):
+    raise ValueError(
+        f'attack.party must be a passive party, 1..{len(setting.vfl.bottoms) - 1}'
+        f', or 0 for all; got {config.attack.party}.'
+    )
+  if config.train.learning_rate <= 0:
+    raise ValueError('train.learning_rate must be above 0.')
+  if setting.after_training:
+    _check_known(setting)
+  blank = Splits(*[setting.samples] * 3)
+  train.check(plan(setting, defenses.none(), blank), sizes.train)
+  for entry in configs.entries(config):
+    _check_entry(setting, entry)
+
+
+def _check_known(setting: Setting) -> None:
+  known = setting.config.attack.known
+  # A random split may leave a class fewer training samples than its share.
+  counts = setting.samples.labels.sum(0)
+  share = setting.sizes.train / len(setting.samples.labels)
+  least = int(counts.min() * share * 0.8)
+  if not 1 <= known <= max(least, 1):
+    raise ValueError(
+        f'attack.known must be between 1 and {max(least, 1)} labels per class '
+        f'(the rarest class has {int(counts.min())} samples); got {known}.'
+    )
+
+
+def _check_entry(setting: Setting, entry: Entry) -> None:
+  """Builds the defense once at every strength: factories check their ranges."""
+  if entry.defense in defenses.BINARY and setting.classes != 2:
+    raise ValueError(
+        f'{entry.defense} is for two classes; this data set has '
+        f'{setting.classes}. Leave it out with --config.defenses=...'
+    )
+  for strength in entry.strengths or (None,):
+    build(entry, strength)

@@ -1,0 +1,228 @@
+"""One contract for every defense and every attack in the registries."""
+import inspect
+import math
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from vfljax import algorithms, attacks, defenses, nets, protocol, views
+from vfljax.attacks.model_completion import Schedule
+from vfljax.defense import chain
+from vfljax.types import Batch
+
+SAMPLES, WIDTH = 16, 6
+PARTIES = 3
+TXS = (optax.adam(1e-2),) * PARTIES
+EVERY_DEFENSE = sorted(defenses.REGISTRY)
+ALL_EVERY_ATTACK = sorted(attacks.REGISTRY)
+
+
+def make(name, strength=None):
+  strengths = defenses.STRENGTHS[name]
+  given = () if not strengths else (strengths[0] if strength is None else strength,)
+  return defenses.REGISTRY[name](*given)
+
+
+def batch(dtype=jnp.float32):
+  keys = jax.random.split(jax.random.key(0), PARTIES)
+  features = tuple(
+      jax.random.normal(k, (SAMPLES, 4 + i), dtype) for i, k in enumerate(keys)
+  )
+  positive = (jnp.arange(SAMPLES) % 3 == 0).astype(int)
+  return Batch(features, jax.nn.one_hot(positive, 2, dtype=dtype))
+
+
+def federation():
+  return algorithms.vhnn(
+      [nets.mlp(8, WIDTH)] * PARTIES, nets.binary(nets.mlp(8, 1))
+  )
+
+
+def start(key, defense, data):
+  return protocol.init(key, federation(), defense, TXS, data)
+
+
+def play(key, defense, state, data):
+  return protocol.play_round(key, federation(), defense, TXS, state, data)
+
+
+@pytest.fixture(scope='module', params=EVERY_DEFENSE)
+def played(request):
+  """A defense, a state, a jitted round and its outcome."""
+  defense = make(request.param)
+  state = start(jax.random.key(0), defense, batch())
+  traces = []
+
+  @jax.jit
+  def step(key, state, data):
+    traces.append(1)
+    return play(key, defense, state, data)
+
+  return defense, state, step, step(jax.random.key(1), state, batch()), traces
+
+
+def test_the_state_scans(played):
+  _, state, _, (after, _), _ = played
+  chex.assert_trees_all_equal_shapes_and_dtypes(state, after)
+
+
+def test_everything_is_finite(played):
+  chex.assert_tree_all_finite(played[3])
+
+
+def test_messages_have_one_row_per_sample(played):
+  messages = played[3][1].messages
+  assert [u.shape for u in messages.up] == [(SAMPLES, WIDTH)] * (PARTIES - 1)
+  assert [d.shape for d in messages.down] == [(SAMPLES, WIDTH)] * (PARTIES - 1)
+
+
+def test_only_the_key_is_random_and_nothing_recompiles(played):
+  _, state, step, outcome, traces = played
+  chex.assert_trees_all_equal(step(jax.random.key(1), state, batch()), outcome)
+  step(jax.random.key(2), outcome[0], batch())
+  assert len(traces) == 1
+
+
+def test_training_changes_every_party(played):
+  _, state, _, (after, _), _ = played
+  for old, new in zip(state.parties, after.parties):
+    moved = jax.tree.map(lambda a, b: jnp.abs(a - b).max(), old.params, new.params)
+    assert max(map(float, jax.tree.leaves(moved))) > 0
+
+
+def test_padding_has_no_influence_on_the_passive_parties_gradient(played):
+  """A row without a label sends back a gradient of zeros."""
+  _, state, step, _, _ = played
+  data = batch()
+  padded = data._replace(labels=data.labels.at[-4:].set(0))
+  _, seen = step(jax.random.key(1), state, padded)
+  for d in seen.messages.down:
+    assert not np.asarray(d[-4:]).any()
+    assert np.isfinite(d).all()
+
+
+@pytest.mark.parametrize('name', EVERY_DEFENSE)
+def test_seeds_and_strengths_vmap(name):
+  """One compilation over seeds and strengths equals one run for each."""
+  keys = jax.random.split(jax.random.key(0), 2)
+  strengths = jnp.asarray(defenses.STRENGTHS[name][:2] or (0, 0), jnp.float32)
+
+  def run(key, strength):
+    defense = make(name, strength)
+    state = start(key, defense, batch())
+    after, seen = play(key, defense, state, batch())
+    return after.parties[1].params, seen.messages.down
+
+  both = jax.jit(jax.vmap(jax.vmap(run, (0, None)), (None, 0)))(keys, strengths)
+  for s in range(2):
+    for k in range(2):
+      alone = run(keys[k], float(strengths[s]) if defenses.STRENGTHS[name] else 0)
+      here = jax.tree.map(lambda x, s=s, k=k: x[s, k], both)
+      chex.assert_trees_all_close(here, alone, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize('name', EVERY_DEFENSE)
+def test_works_inside_a_64_bit_program(name):
+  with jax.enable_x64(True):
+    defense, data = make(name), batch(jnp.float64)
+    state = start(jax.random.key(0), defense, data)
+    _, seen = jax.jit(lambda k, s, d: play(k, defense, s, d))(
+        jax.random.key(1), state, data
+    )
+    chex.assert_tree_all_finite(seen.messages)
+
+
+@pytest.mark.parametrize('name', EVERY_DEFENSE)
+def test_labels_do_not_reach_the_passive_side(name):
+  """A passive party's message is the same whatever the labels are."""
+  defense, data = make(name), batch()
+  state = start(jax.random.key(0), defense, data)
+  flipped = data._replace(labels=data.labels[:, ::-1])
+  _, seen = play(jax.random.key(1), defense, state, data)
+  _, other = play(jax.random.key(1), defense, state, flipped)
+  chex.assert_trees_all_equal(seen.messages.up, other.messages.up)
+  assert list(inspect.signature(defense.send).parameters) == [
+      'passive', 'key', 'u'
+  ]
+
+
+@pytest.mark.parametrize('name', EVERY_DEFENSE)
+def test_passive_parties_learn_labels_from_messages_alone(name):
+  """The update of a passive party is a function of its features, weights and
+  what it was sent: replaying the received gradient gives the same weights."""
+  defense, data, vfl = make(name), batch(), federation()
+  state = start(jax.random.key(0), defense, data)
+  after, seen = play(jax.random.key(1), defense, state, data)
+  party = state.parties[1]
+
+  def embedding(params):
+    return vfl.bottoms[1].apply(params['bottom'], data.features[1])
+
+  _, pull = jax.vjp(embedding, party.params)
+  updates, _ = TXS[1].update(
+      pull(seen.messages.down[0])[0], party.opt, party.params
+  )
+  replayed = optax.apply_updates(party.params, updates)
+  chex.assert_trees_all_close(replayed, after.parties[1].params, atol=1e-6)
+
+
+def test_everything_chains():
+  defense = chain(*map(make, EVERY_DEFENSE))
+  state = start(jax.random.key(0), defense, batch())
+  after, seen = jax.jit(lambda k, s: play(k, defense, s, batch()))(
+      jax.random.key(1), state
+  )
+  chex.assert_tree_all_finite((after, seen))
+
+
+def test_two_objectives_are_refused():
+  greedy = protocol.Defense(objective=lambda *args: jnp.zeros(()))
+  with pytest.raises(ValueError, match='objective'):
+    chain(greedy, greedy)
+
+
+def view_of(kind):
+  """A view of the given kind from one real round."""
+  data = batch()
+  defense = make('none')
+  state = start(jax.random.key(0), defense, data)
+  _, seen = play(jax.random.key(1), defense, state, data)
+  if kind is views.TrainedBottom:
+    known = jax.tree.map(lambda x: x[:6], data)
+    return views.trained_bottom(
+        jax.random.key(2), 1, defense, state, known, data
+    )
+  return views.in_training(kind, jax.random.key(2), 1, seen)
+
+
+def make_attack(name):
+  schedule = Schedule(epochs=4, stages=2)
+  bottom, head = nets.mlp(8, WIDTH), nets.mlp(2)
+  built = dict(
+      model_completion=lambda: attacks.model_completion(bottom, head, schedule),
+      scratch=lambda: attacks.scratch(bottom, head, schedule),
+      local_model=lambda: attacks.local_model(nets.mlp(4, 2), schedule),
+  )
+  return built.get(name, attacks.REGISTRY[name])()
+
+
+@pytest.mark.parametrize('name', ALL_EVERY_ATTACK)
+def test_attacks_are_pure_functions_of_key_and_view(name):
+  attack = make_attack(name)
+  view = view_of(attack.view)
+  assert not {'labels', 'truth'} & set(attack.view._fields)
+  guess = jax.jit(attack.run)(jax.random.key(3), view)
+  again = attack.run(jax.random.key(3), view)
+  chex.assert_trees_all_close(guess, again, rtol=1e-5, atol=1e-6)
+  assert np.isfinite(guess).all()
+  shapes = {(SAMPLES,), (SAMPLES, 2), (SAMPLES, WIDTH), (2, SAMPLES, 2)}
+  assert guess.shape in shapes
+  many = jax.vmap(attack.run, (0, None))(
+      jax.random.split(jax.random.key(3), 2), view
+  )
+  assert many.shape == (2, *guess.shape)
+  assert math.prod(many.shape)

@@ -1,0 +1,198 @@
+"""The round itself: against plain backpropagation of the joint model."""
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from vfljax import algorithms, nets, protocol
+from vfljax.adversary import Adversary
+from vfljax.defense import Defense, none
+from vfljax.types import Batch
+
+SAMPLES = 12
+
+
+def data(parties, classes=3, own=True):
+  keys = jax.random.split(jax.random.key(0), parties)
+  features = tuple(
+      jax.random.normal(k, (SAMPLES, 3 + i)) if i or own else None
+      for i, k in enumerate(keys)
+  )
+  labels = jax.nn.one_hot(jnp.arange(SAMPLES) % classes, classes)
+  return Batch(features, labels)
+
+
+def federation(algorithm, parties, classes, aggregation='concat'):
+  bottom, top = nets.mlp(7, 5), nets.mlp(6, classes)
+  if algorithm == 'vlr':
+    return algorithms.vlr(parties, classes)
+  if algorithm == 'vsnn':
+    return algorithms.vsnn([bottom] * (parties - 1), top, aggregation)
+  return algorithms.vhnn([bottom] * parties, top, aggregation)
+
+
+def joint_loss(vfl, batch):
+  """The same model as one function of all parties' parameters."""
+
+  def loss(params):
+    us = [
+        net and net.apply(p['bottom'], x)
+        for net, p, x in zip(vfl.bottoms, params, batch.features)
+    ]
+    logits = vfl.top.apply(params[0]['top'], us)
+    return optax.softmax_cross_entropy(logits, batch.labels).mean()
+
+  return loss
+
+
+@pytest.mark.parametrize('parties', [2, 3, 10])
+@pytest.mark.parametrize(
+    'algorithm, classes, aggregation',
+    [('vlr', 2, ''), ('vlr', 4, ''), ('vsnn', 3, 'concat')]
+    + [('vhnn', 3, name) for name in algorithms.AGGREGATIONS],
+)
+def test_none_is_plain_backpropagation(parties, algorithm, classes, aggregation):
+  vfl = federation(algorithm, parties, classes, aggregation)
+  batch = data(parties, classes, algorithm != 'vsnn')
+  txs = (optax.sgd(1.0),) * parties
+  state = protocol.init(jax.random.key(0), vfl, none(), txs, batch)
+  params = tuple(p.params for p in state.parties)
+  loss, grads = jax.value_and_grad(joint_loss(vfl, batch))(params)
+  after, seen = protocol.play_round(
+      jax.random.key(1), vfl, none(), txs, state, batch
+  )
+  np.testing.assert_allclose(seen.loss, loss, rtol=1e-5)
+  chex.assert_trees_all_close(
+      tuple(p.params for p in after.parties),
+      jax.tree.map(lambda p, g: p - g, params, grads), rtol=1e-4, atol=1e-5,
+  )
+
+
+def test_cut_layer_gradient_of_vlr_is_p_minus_y():
+  """Kang et al., Eq. 4, divided by the batch size."""
+  vfl, batch = algorithms.vlr(2, 4), data(2, 4)
+  txs = (optax.sgd(0.1),) * 2
+  state = protocol.init(jax.random.key(0), vfl, none(), txs, batch)
+  _, seen = protocol.play_round(
+      jax.random.key(1), vfl, none(), txs, state, batch
+  )
+  logits = protocol.predict(
+      jax.random.key(2), vfl, none(), state, batch.features
+  )
+  expected = (jax.nn.softmax(logits) - batch.labels) / SAMPLES
+  np.testing.assert_allclose(seen.messages.down[0], expected, atol=1e-6)
+
+
+def test_padding_equals_a_smaller_batch():
+  vfl, batch = federation('vhnn', 3, 3), data(3)
+  txs = (optax.sgd(1.0),) * 3
+  state = protocol.init(jax.random.key(0), vfl, none(), txs, batch)
+  small = jax.tree.map(lambda x: x[:8], batch)
+  padded = batch._replace(labels=batch.labels.at[8:].set(0))
+  step = lambda b: protocol.play_round(
+      jax.random.key(1), vfl, none(), txs, state, b
+  )
+  (few, seen), (many, full) = step(small), step(padded)
+  np.testing.assert_allclose(seen.loss, full.loss, rtol=1e-6)
+  chex.assert_trees_all_close(few.parties, many.parties, atol=1e-6)
+
+
+def test_a_party_that_quit_is_an_embedding_of_zeros():
+  vfl, batch = federation('vhnn', 3, 3), data(3)
+  txs = (optax.sgd(1.0),) * 3
+  state = protocol.init(jax.random.key(0), vfl, none(), txs, batch)
+  ask = lambda present: protocol.predict(
+      jax.random.key(1), vfl, none(), state, batch.features, present
+  )
+  params = [p.params for p in state.parties]
+  us = [n.apply(p['bottom'], x)
+        for n, p, x in zip(vfl.bottoms, params, batch.features)]
+  expected = vfl.top.apply(
+      params[0]['top'], (us[0], jnp.zeros_like(us[1]), us[2])
+  )
+  np.testing.assert_allclose(ask((0, 1)), expected, atol=1e-6)
+  np.testing.assert_allclose(ask((1, 1)), ask(None), atol=1e-6)
+  with pytest.raises(ValueError, match='2 passive'):
+    ask((1, 1, 1))
+
+
+def test_hooks_run_where_they_belong():
+  """A defense of every hook leaves its mark where it should, and only there."""
+  vfl, batch = federation('vhnn', 2, 3), data(2)
+  txs = (optax.sgd(1.0),) * 2
+  marked = Defense(
+      batch=lambda key, b: b._replace(features=tuple(2 * x for x in b.features)),
+      send=lambda passive, key, u: (u + 1, jnp.zeros(())),
+      gradient=lambda state, key, cut, labels: tuple(0 * d + 3 for d in cut),
+      decode=lambda state, logits: -logits,
+  )
+  state = protocol.init(jax.random.key(0), vfl, marked, txs, batch)
+  _, seen = protocol.play_round(
+      jax.random.key(1), vfl, marked, txs, state, batch
+  )
+  bottom = state.parties[1].params['bottom']
+  expected = vfl.bottoms[1].apply(bottom, 2 * batch.features[1]) + 1
+  np.testing.assert_allclose(seen.messages.up[0], expected, atol=1e-6)
+  assert (np.asarray(seen.messages.down[0]) == 3).all()
+  ask = lambda defense: protocol.predict(
+      jax.random.key(1), vfl, defense, state, batch.features
+  )
+  plain = ask(marked._replace(decode=Defense().decode))
+  np.testing.assert_allclose(ask(marked), -plain)
+
+
+def test_an_adversary_reaches_its_own_party_only():
+  vfl, batch = federation('vhnn', 3, 3), data(3)
+  txs = (optax.sgd(1.0),) * 3
+  given = {}
+
+  def note(name):
+    def hook(state, key, own):
+      given[name] = own
+      return tuple(x + 1 for x in own)
+    return hook
+
+  liar = Adversary(
+      parties=(2,), features=note('features'), send=note('send'),
+      receive=note('receive'),
+  )
+  state = protocol.init(jax.random.key(0), vfl, none(), txs, batch, liar)
+  after, seen = protocol.play_round(
+      jax.random.key(1), vfl, none(), txs, state, batch, liar
+  )
+  honest, clean = protocol.play_round(
+      jax.random.key(1), vfl, none(), txs, state, batch
+  )
+  assert [x.shape for x in given['features']] == [batch.features[2].shape]
+  np.testing.assert_array_equal(seen.messages.up[0], clean.messages.up[0])
+  assert not np.allclose(seen.messages.up[1], clean.messages.up[1])
+  moved = lambda k: not np.allclose(
+      *(jax.tree.leaves(s.parties[k].params)[0] for s in (after, honest))
+  )
+  assert moved(2)
+
+
+@pytest.mark.parametrize('parties, txs', [(1, 1), (3, 2)])
+def test_a_federation_that_does_not_fit_is_refused(parties, txs):
+  vfl, batch = federation('vhnn', parties, 3), data(parties)
+  with pytest.raises(ValueError, match='two or more parties'):
+    protocol.init(
+        jax.random.key(0), vfl, none(), (optax.sgd(1.0),) * txs, batch
+    )
+
+
+def test_a_label_only_party_cannot_have_a_bottom():
+  with pytest.raises(ValueError, match='or neither'):
+    protocol.init(
+        jax.random.key(0), federation('vhnn', 2, 3), none(),
+        (optax.sgd(1.0),) * 2, data(2, own=False),
+    )
+
+
+def test_unknown_names_are_refused():
+  with pytest.raises(ValueError, match='concat'):
+    algorithms.vhnn([nets.mlp(2)] * 2, nets.mlp(2), 'median')
+  with pytest.raises(ValueError, match='leaky_relu'):
+    nets.mlp(2, 2, activation='swish')

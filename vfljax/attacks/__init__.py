@@ -1,0 +1,27 @@
+"""Attacks by name. A new one is one file and one line here."""
+from vfljax.attacks.direct_label import direct_label
+from vfljax.attacks.direction_scoring import direction_scoring
+from vfljax.attacks.mean_scoring import mean_scoring
+from vfljax.attacks.median_scoring import median_scoring
+from vfljax.attacks.model_completion import (
+    local_model, model_completion, scratch,
+)
+from vfljax.attacks.norm_scoring import norm_scoring
+
+REGISTRY = dict(
+    direct_label=direct_label,
+    direction_scoring=direction_scoring,
+    local_model=local_model,
+    mean_scoring=mean_scoring,
+    median_scoring=median_scoring,
+    model_completion=model_completion,
+    norm_scoring=norm_scoring,
+    scratch=scratch,
+)
+
+# Attacks that rank samples of two classes; the others take any number.
+BINARY = frozenset(
+    {'direction_scoring', 'mean_scoring', 'median_scoring', 'norm_scoring'}
+)
+
+__all__ = ['BINARY', 'REGISTRY', *REGISTRY]

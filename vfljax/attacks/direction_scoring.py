@@ -1,0 +1,26 @@
+"""Direction scoring (Li et al. 2022; Kang et al. 2022, Eq. 6).
+
+Gradients of one class point one way, those of the other the opposite way. The
+attacker knows one positive sample of the round. That sample's own score is the
+best possible one and says nothing, so who measures leaves it out (`known`).
+"""
+import jax.numpy as jnp
+
+from vfljax.attack import Attack
+from vfljax.views import KnownPositive
+
+
+def direction_scoring() -> Attack:
+  """Scores: [batch], the cosine with the known positive's gradient, -1..1.
+
+  0 where a gradient is 0, and everywhere if the round has no known positive.
+  """
+
+  def run(key, view: KnownPositive):
+    del key
+    d = view.received.reshape(len(view.received), -1)
+    positive = view.known @ d
+    lengths = jnp.sqrt((d * d).sum(-1) * (positive @ positive))
+    return jnp.where(lengths > 0, d @ positive / jnp.where(lengths > 0, lengths, 1), 0)
+
+  return Attack(KnownPositive, run)

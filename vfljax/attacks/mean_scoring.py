@@ -1,0 +1,35 @@
+"""Mean attack (GAFM, Eq. 8): the class whose mean gradient is nearer.
+
+The attacker is given both classes' mean gradients of the round, as in the paper,
+which makes this an upper bound on clustering. The paper scores the hard
+decision, whose AUC is the balanced accuracy; `soft` scores the difference of the
+distances instead, which leaks no less.
+"""
+import jax.numpy as jnp
+
+from vfljax.attack import Attack
+from vfljax.types import Array
+from vfljax.views import ClassCenters
+
+
+def mean_scoring(soft: bool = False) -> Attack:
+  """Scores: [batch], 1 for nearer to the positive center and 0 otherwise.
+
+  Args:
+    soft: Score by ||g - negative|| - ||g - positive|| instead.
+  """
+
+  def run(key, view: ClassCenters):
+    del key
+    return nearer(view.received, view.means, soft)
+
+  return Attack(ClassCenters, run)
+
+
+def nearer(received: Array, centers: Array, soft: bool) -> Array:
+  """How much nearer each row is to `centers[1]` than to `centers[0]`, [batch]."""
+  d = received.reshape(len(received), 1, -1)
+  gap = d - centers.reshape(1, len(centers), -1)
+  distance = jnp.sqrt((gap * gap).sum(-1))
+  score = distance[:, 0] - distance[:, 1]
+  return score if soft else (score > 0).astype(received.dtype)

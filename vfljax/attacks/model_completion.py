@@ -1,0 +1,184 @@
+"""Passive model completion (Fu et al. 2022): a head on the stolen bottom.
+
+After training, a passive party puts an inference head on its own bottom network
+and trains it on the few samples whose labels it has learned. Two baselines say
+what the stolen weights are worth: the same procedure from a randomly initialised
+bottom (`scratch`), and a model of its own choice on its raw features
+(`local_model`). The attack's own test accuracy is not something the attacker can
+select by, so the guesses of all stages are returned and both the best and the
+last are reported.
+"""
+from typing import NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import optax
+
+from vfljax import nets
+from vfljax.attack import Attack
+from vfljax.types import Array, Key, Net, Params
+from vfljax.views import TrainedBottom
+
+
+class Schedule(NamedTuple):
+  """How an attacker trains.
+
+  Attributes:
+    epochs: Passes over the labeled samples, >= 1.
+    batch_size: Labeled samples a step; 0 takes all of them at once. The last
+      batch of an epoch may be smaller.
+    stages: How many guesses to return, evenly spread over the epochs, 1..epochs.
+    learning_rate: Adam's.
+  """
+
+  epochs: int = 50
+  batch_size: int = 0
+  stages: int = 10
+  learning_rate: float = 1e-3
+
+
+def model_completion(
+    bottom: Net, head: Net | None, schedule: Schedule = Schedule(),
+    tune: bool = True, stolen: bool = True,
+) -> Attack:
+  """Completes a stolen bottom network with an inference head.
+
+  Args:
+    bottom: The attacker's own architecture.
+    head: Maps its (flattened) embeddings to logits [batch, classes]. `None`
+      reads the embedding itself as logits, which needs no training (VLR).
+    schedule: How to train.
+    tune: Train the bottom's weights too; else the head alone.
+    stolen: Start from the trained weights; else from random ones ("scratch").
+
+  Returns:
+    An attack whose guess is [stages, samples, classes].
+
+  Raises:
+    ValueError: if the schedule makes no sense.
+  """
+  check(schedule)
+
+  def run(key, view: TrainedBottom):
+    k_bottom, k_head, k_train = jax.random.split(key, 3)
+    weights = view.weights
+    if not stolen:
+      weights = bottom.init(k_bottom, view.labeled_features)
+    if head is None:
+      return _as_logits(bottom.apply(weights, view.features))[None]
+    embedded = bottom.apply(weights, view.labeled_features[:1])
+    params = dict(head=head.init(k_head, embedded))
+    if tune:
+      params['bottom'] = weights
+
+    def logits(params, x):
+      return head.apply(params['head'], bottom.apply(params['bottom'], x))
+
+    if tune:
+      return complete(
+          k_train, schedule, logits, params, view.labeled_features,
+          view.labeled, view.features,
+      )
+    # A frozen bottom is applied once, not once a step.
+    known, wanted = (
+        bottom.apply(weights, x) for x in (view.labeled_features, view.features)
+    )
+    return complete(
+        k_train, schedule, lambda p, u: head.apply(p['head'], u), params,
+        known, view.labeled, wanted,
+    )
+
+  return Attack(TrainedBottom, run)
+
+
+def scratch(
+    bottom: Net, head: Net, schedule: Schedule = Schedule()
+) -> Attack:
+  """Baseline: the completion of a randomly initialised bottom, all trained."""
+  return model_completion(bottom, head, schedule, tune=True, stolen=False)
+
+
+def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
+  """Baseline: `net`, from features to logits, on the same labeled samples.
+
+  Raises:
+    ValueError: if the schedule makes no sense.
+  """
+  check(schedule)
+
+  def run(key, view: TrainedBottom):
+    k_init, k_train = jax.random.split(key)
+    params = net.init(k_init, view.labeled_features)
+    return complete(
+        k_train, schedule, net.apply, params, view.labeled_features,
+        view.labeled, view.features,
+    )
+
+  return Attack(TrainedBottom, run)
+
+
+def complete(
+    key: Key, schedule: Schedule, logits, params: Params, known: Array,
+    labels: Array, wanted: Array,
+) -> Array:
+  """Trains `logits(params, x)` on (known, labels): guesses at `wanted`.
+
+  Returns:
+    [stages, samples, classes], the guess after each of the stages.
+  """
+  tx = optax.adam(schedule.learning_rate)
+  size = min(schedule.batch_size or len(labels), len(labels))
+  batches = -(-len(labels) // size)
+
+  def loss(params, x, y):
+    ce = optax.softmax_cross_entropy(logits(params, x), y)
+    return ce.sum() / jnp.maximum(y.sum(), 1)
+
+  def step(carry, i):
+    params, opt = carry
+    x = known.at[i].get(mode='fill', fill_value=0)
+    y = labels.at[i].get(mode='fill', fill_value=0)
+    updates, opt = tx.update(jax.grad(loss)(params, x, y), opt, params)
+    return (optax.apply_updates(params, updates), opt), None
+
+  def epoch(carry, key):
+    order = jax.random.permutation(key, len(labels))
+    missing = batches * size - len(labels)
+    order = jnp.pad(order, (0, missing), constant_values=len(labels))
+    return lax.scan(step, carry, order.reshape(batches, size))[0], None
+
+  def stage(carry, keys):
+    carry, _ = lax.scan(epoch, carry, keys)
+    return carry, logits(carry[0], wanted)
+
+  # The first epochs that do not fill a stage are trained without a guess.
+  length, lead = divmod(schedule.epochs, schedule.stages)
+  keys = jax.random.split(key, schedule.epochs)
+  carry, _ = lax.scan(epoch, (params, tx.init(params)), keys[:lead])
+  staged = keys[lead:].reshape(schedule.stages, length)
+  return lax.scan(stage, carry, staged)[1]
+
+
+def check(schedule: Schedule) -> None:
+  """Raises ValueError if a schedule makes no sense."""
+  if schedule.epochs < 1 or schedule.batch_size < 0:
+    raise ValueError(
+        'An attack needs epochs >= 1 and batch_size >= 0, got '
+        f'{schedule.epochs} and {schedule.batch_size}.'
+    )
+  if not 1 <= schedule.stages <= schedule.epochs:
+    raise ValueError(
+        f'An attack returns 1 to epochs = {schedule.epochs} stages, got '
+        f'{schedule.stages}.'
+    )
+
+
+def mlp_head(classes: int, *hidden: int) -> Net:
+  """An inference head: (flattened) embedding to logits; linear without hidden."""
+  return nets.mlp(*hidden, classes)
+
+
+def _as_logits(u: Array) -> Array:
+  u = u.reshape(len(u), -1)
+  return jnp.concatenate([jnp.zeros_like(u), u], -1) if u.shape[1] == 1 else u

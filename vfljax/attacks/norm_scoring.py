@@ -1,0 +1,20 @@
+"""Norm scoring (Li et al. 2022; Kang et al. 2022, Eq. 5).
+
+The gradient of a sample is (p - y) times a factor of similar size for all, and
+|p - y| is larger for the rarer class while the model is not yet sure of it.
+"""
+import jax.numpy as jnp
+
+from vfljax.attack import Attack
+from vfljax.views import CutGradients
+
+
+def norm_scoring() -> Attack:
+  """Scores: [batch], the 2-norm of each sample's cut-layer gradient."""
+
+  def run(key, view: CutGradients):
+    del key
+    d = view.received.reshape(len(view.received), -1)
+    return jnp.sqrt((d * d).sum(-1))
+
+  return Attack(CutGradients, run)

@@ -1,0 +1,126 @@
+"""From guesses and the truth to numbers: what an experiment records.
+
+Attacks on rounds are run inside training by `watcher`; a label is scored once an
+epoch, over all rounds of the epoch pooled ('epoch', as in GAFM) or round by round
+and averaged ('round', as in Marvell; rounds of one class are left out).
+"""
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from vfljax import metrics, views
+from vfljax.attack import Attack
+from vfljax.types import Array, Key, Round
+
+Metrics = dict[str, Array]
+
+
+class Guessed(NamedTuple):
+  """One attack on one round: scores, true labels, and which rows count."""
+
+  scores: Array  # [batch] or [batch, classes]
+  labels: Array  # [batch, classes]
+  weights: Array  # [batch], 0 where padded or known to the attacker
+
+
+def watcher(
+    attacks: Mapping[str, Attack], parties: Sequence[int] = (1,),
+    pool: Literal['epoch', 'round'] = 'epoch',
+) -> tuple[Callable[[Key, Round], Any], Callable[..., dict[str, Metrics]]]:
+  """`watch` and `digest` of `train.Plan` for attacks on single rounds.
+
+  Args:
+    attacks: By name; their views must be views of a round.
+    parties: Which passive parties attack, 1..K. The first one's results go by
+      the attack's name, another party k's by 'name@k'.
+    pool: Score a whole epoch at once, or average its rounds' scores.
+
+  Returns:
+    (watch, digest); the digest of an epoch is {attack: {metric: value}}.
+  """
+
+  def watch(key, played):
+    rows = {}
+    for i, (name, attack) in enumerate(attacks.items()):
+      for k in parties:
+        at = jax.random.fold_in(jax.random.fold_in(key, i), k)
+        k_view, k_run = jax.random.split(at)
+        view = views.in_training(attack.view, k_view, k, played)
+        weights = view.valid * (1 - getattr(view, 'known', 0))
+        rows[label(name, k, parties)] = Guessed(
+            attack.run(k_run, view), played.batch.labels, weights
+        )
+    return rows
+
+  def digest(*stacks):
+    if pool == 'round':
+      per_round = [jax.vmap(_each(of_labels))(stack) for stack in stacks]
+      return jax.tree.map(
+          lambda *x: jnp.nanmean(jnp.concatenate(x)), *per_round
+      )
+    flat = lambda x: x.reshape(-1, *x.shape[2:])
+    pooled = jax.tree.map(
+        lambda *x: jnp.concatenate([flat(part) for part in x]), *stacks
+    )
+    return _each(of_labels)(pooled)
+
+  return watch, digest
+
+
+def label(name: str, party: int, parties: Sequence[int]) -> str:
+  """What results call an attack by one of several attackers."""
+  return name if party == parties[0] else f'{name}@{party}'
+
+
+def of_labels(guessed: Guessed) -> Metrics:
+  """What an attack on labels achieved.
+
+  Two classes: 'leak_auc_raw', 'leak_auc' (folded) and, from scores for both
+  classes, 'accuracy'. More classes: 'accuracy'.
+  """
+  scores, labels, weights = guessed
+  found: Metrics = {}
+  if labels.shape[-1] == 2:
+    one = scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]
+    raw = metrics.roc_auc(one, labels[:, 1], weights)
+    found |= dict(leak_auc_raw=raw, leak_auc=jnp.maximum(raw, 1 - raw))
+  if scores.ndim == 2:
+    found['accuracy'] = metrics.accuracy(scores, labels, weights)
+  return found
+
+
+def of_completion(guess: Array, labels: Array) -> Metrics:
+  """What a completed model achieved on samples it was not trained on.
+
+  Args:
+    guess: [stages, samples, classes].
+    labels: [samples, classes].
+
+  Returns:
+    'accuracy_last' and 'accuracy_best' over the stages; for two classes also
+    'auc_last' and 'auc_best'. The best stage is not known to the attacker.
+  """
+  per_stage = {'accuracy': jax.vmap(metrics.accuracy, (0, None))(guess, labels)}
+  if labels.shape[-1] == 2:
+    scores = guess[..., 1] - guess[..., 0]
+    per_stage['auc'] = jax.vmap(metrics.roc_auc, (0, None))(scores, labels[:, 1])
+  found = {f'{name}_last': x[-1] for name, x in per_stage.items()}
+  return found | {f'{name}_best': x.max() for name, x in per_stage.items()}
+
+
+def of_model(logits: Array, labels: Array) -> Metrics:
+  """The utility of a model: 'accuracy', 'loss' and, for two classes, 'auc'."""
+  log_p = jax.nn.log_softmax(logits)
+  found = dict(
+      accuracy=metrics.accuracy(logits, labels),
+      loss=-(labels * log_p).sum(-1).mean(),
+  )
+  if labels.shape[-1] == 2:
+    found['auc'] = metrics.roc_auc(logits[:, 1] - logits[:, 0], labels[:, 1])
+  return found
+
+
+def _each(fn):
+  return lambda rows: {name: fn(row) for name, row in rows.items()}
