@@ -7,6 +7,7 @@ missing values, dates and identifiers with thousands of values are refused with
 the column's name, unless an option says what to do.
 """
 import difflib
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -43,14 +44,18 @@ def csv(
   """
   file = find(path, '', HOW)
   try:
-    frame = pd.read_csv(file, sep=sep)
+    with warnings.catch_warnings():
+      # Without index_col, surplus first columns would become the rows' names.
+      warnings.simplefilter('error', pd.errors.ParserWarning)
+      frame = pd.read_csv(file, sep=sep, index_col=False)
+  except pd.errors.ParserWarning as error:
+    raise ValueError(
+        f'{file}: the rows have more fields than the header.'
+    ) from error
   except (ValueError, EOFError, OSError, TypeError) as error:
     raise ValueError(
         f'{file} cannot be read as CSV: {one_line(error)}'
     ) from error
-  if not isinstance(frame.index, pd.RangeIndex):
-    # pandas would take the surplus first columns for the rows' names.
-    raise ValueError(f'{file}: the rows have more fields than the header.')
   if label not in frame.columns and len(frame.columns) == 1:
     raise ValueError(
         f'{file} has a single column when split at {sep!r}; give the separator'
@@ -211,7 +216,7 @@ def _require(frame: pd.DataFrame, name: str) -> None:
   if name in frame.columns:
     return
   lower = {c.lower(): c for c in frame.columns}
-  close = difflib.get_close_matches(name.lower(), lower, n=3)
+  close = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.7)
   if close:
     hint = f'did you mean {" or ".join(repr(lower[c]) for c in close)}?'
   else:

@@ -115,7 +115,8 @@ def _arrays(file) -> dict[str, np.ndarray]:
       ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error
   )
   try:
-    with np.load(file, allow_pickle=False) as archive:
+    # NumPy leaves a broken archive open, had it opened it itself.
+    with file.open('rb') as raw, np.load(raw, allow_pickle=False) as archive:
       return {name: archive[name] for name in archive.files}
   except (*broken, AttributeError, TypeError) as error:
     # A lone .npy file comes back as an array: no files, no `with`.

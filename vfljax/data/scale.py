@@ -26,11 +26,12 @@ def fit(x: Array, rows: Array) -> Stats:
     x: [n, ...]; statistics are over the first axis. Integers become float32.
     rows: The training rows: bool [n], or indices [m]. At least one.
   """
-  x, low, high, weight = _train(x, rows)
-  # Around the minimum, so that a large offset costs no digits.
+  x, low, _, weight = _train(x, rows)
+  # Around the minimum: a large offset costs no digits, and a constant column
+  # has a variance of exactly 0.
   mean = low + ((x - low) * weight).sum(0) / weight.sum(0)
   variance = (jnp.square(x - mean) * weight).sum(0) / weight.sum(0)
-  return Stats(mean, _inverse(jnp.sqrt(variance), low < high))
+  return Stats(mean, _inverse(jnp.sqrt(variance)))
 
 
 def fit_min_max(x: Array, rows: Array) -> Stats:
@@ -39,7 +40,7 @@ def fit_min_max(x: Array, rows: Array) -> Stats:
   Other rows may come to lie outside. Arguments as in `fit`.
   """
   _, low, high, _ = _train(x, rows)
-  return Stats(low, _inverse(high - low, low < high))
+  return Stats(low, _inverse(high - low))
 
 
 def transform(x: Array, stats: Stats) -> Array:
@@ -80,6 +81,6 @@ def _floating(x: Array) -> Array:
   return x if floating else x.astype(jnp.float32)
 
 
-def _inverse(spread: Array, varies: Array) -> Array:
-  varies = varies & (spread > 0)  # A tiny spread may underflow when squared.
+def _inverse(spread: Array) -> Array:
+  varies = spread > 0
   return jnp.where(varies, 1 / jnp.where(varies, spread, 1), 0)

@@ -67,8 +67,9 @@ def load(
     raise ValueError(
         f'{builder.name}: the split {split or "train"!r} has no rows.'
     )
-  return _table(rows, label, _class_names(builder.info, label), missing,
-                categories)._replace(test=test)
+  names = _class_names(builder.info.features)
+  table = _table(rows, label, names, missing, categories)
+  return table._replace(test=test)
 
 
 def _builder(path: str, dataset: str, data_dir: str):
@@ -126,13 +127,18 @@ def _supervised_label(info) -> str:
   return pair[-1] if pair and isinstance(pair[-1], str) else 'label'
 
 
-def _class_names(info, label: str) -> tuple[str, ...]:
-  """Names of the classes, if the label is a TFDS class label."""
-  feature = dict(info.features).get(label)
-  return tuple(map(str, getattr(feature, 'names', None) or ()))
+def _class_names(features, prefix: str = '') -> dict[str, tuple[str, ...]]:
+  """The names of the classes of every feature that is a TFDS class label."""
+  names = {}
+  for key, feature in features.items():
+    if hasattr(feature, 'items'):
+      names |= _class_names(feature, f'{prefix}{key}/')
+    elif getattr(feature, 'names', None):
+      names[prefix + key] = tuple(map(str, feature.names))
+  return names
 
 
-def _table(rows, label, classes, missing, categories) -> Table:
+def _table(rows, label, names, missing, categories) -> Table:
   rows = [_flat(row) for row in rows]
   if label not in rows[0]:
     raise ValueError(
@@ -141,17 +147,21 @@ def _table(rows, label, classes, missing, categories) -> Table:
   column = pd.Series([row[label] for row in rows], name=label)
   if np.ndim(rows[0][label]):
     raise ValueError(f'The label {label!r} is not one value a row.')
-  if classes:
-    y = column.to_numpy(np.int32)
+  if label in names:
+    y, classes = column.to_numpy(np.int32), names[label]
   else:
     y, classes = frame.labels(column)
   images = [k for k, v in rows[0].items() if np.ndim(v) == 3]
   if images:
-    x, names, groups = _images(rows, images), (), ()
-  else:
-    table = pd.DataFrame(_columns(rows, label))
-    x, names, groups = frame.features(table, missing, categories)
-  return Table(x, y, names, classes, groups)
+    return Table(_images(rows, images), y, (), classes, ())
+  columns = _columns(rows, label)
+  for key in columns.keys() & names.keys():
+    # TFDS has -1 where a class is not known.
+    columns[key] = [None if i < 0 else names[key][i] for i in columns[key]]
+  x, titles, groups = frame.features(
+      pd.DataFrame(columns), missing, categories
+  )
+  return Table(x, y, titles, classes, groups)
 
 
 def _images(rows: list[dict], keys: list[str]) -> np.ndarray:

@@ -1,0 +1,481 @@
+"""Data sets from their files: layouts, options, and every refusal's message."""
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import datasets
+from sklearn.impute import SimpleImputer
+
+from vfljax import data
+from vfljax.data import npz, spambase
+from vfljax.data.table import Table, check, impute
+
+
+def tabular(x, y=(0, 1, 0), classes=('a', 'b'), **other):
+  x = np.asarray(x, np.float32)
+  columns = tuple(range(x.shape[1]))
+  names = tuple(f'x{i}' for i in columns)
+  return Table(x, np.array(y, np.int32), names, classes, columns, **other)
+
+
+def write_csv(folder, text):
+  file = folder / 'mine.csv'
+  file.write_text(text)
+  return str(file)
+
+
+def write_npz(folder, name='mine', **arrays):
+  file = folder / f'{name}.npz'
+  np.savez(file, **arrays)
+  return str(file)
+
+
+def one_line(error):
+  return '\n' not in str(error.value)
+
+
+# Tables.
+
+
+@pytest.mark.parametrize('change, message', [
+    (dict(features=np.zeros((0, 2), 'f4'), labels=np.zeros(0, 'i4')),
+     'no rows'),
+    (dict(features=np.zeros((3, 0), 'f4')), 'no feature columns'),
+    (dict(labels=np.array([0, 1], 'i4')), '3 rows of features, 2 labels'),
+    (dict(labels=np.array([1, 1, 1], 'i4')), "All 3 labels are 'b'"),
+    (dict(labels=np.array([0, 1, 2], 'i4')), 'run from 0 to 2; with 2 classes'),
+    (dict(labels=np.array([0, 1, -1], 'i4')), 'run from -1 to 1'),
+    (dict(labels=np.array([0, 1, 0])), 'float32 and int64'),
+    (dict(features=np.zeros((3, 2))), 'float64 and int32'),
+    (dict(names=('x',)), '2 columns, 1 column names and 2 groups'),
+    (dict(test=np.zeros(2, bool)), r'test mask has shape \(2,\)'),
+    (dict(features=np.zeros((3, 2, 2), 'f4')), 'got shapes'),
+])
+def test_check_refuses(change, message):
+  table = tabular(np.zeros((3, 2)))
+  assert check(table) is table
+  with pytest.raises(ValueError, match=message) as error:
+    check(table._replace(**change))
+  assert one_line(error)
+
+
+def test_check_names_the_columns_with_nan_or_infinity():
+  x = [[0, 1, np.nan], [np.inf, 1, np.nan], [0, 1, 2]]
+  with pytest.raises(ValueError, match="'x0' in 1, 'x2' in 2 of 3 rows"):
+    check(tabular(x))
+  pixels = np.zeros((3, 2, 2, 1), 'f4')
+  pixels[1, 0] = np.nan
+  table = Table(pixels, np.array([0, 1, 1], 'i4'), (), ('a', 'b'), ())
+  with pytest.raises(ValueError, match='1 of 3 images'):
+    check(table)
+
+
+def test_impute_takes_the_median_of_the_training_rows():
+  rng = np.random.default_rng(0)
+  x = rng.normal(size=(40, 3)).astype('f4')
+  x[rng.random(x.shape) < 0.3] = np.nan
+  test = np.arange(40) >= 30
+  got = impute(tabular(x, np.arange(40) % 2, test=test)).features
+  want = SimpleImputer(strategy='median').fit(x[:30]).transform(x)
+  np.testing.assert_allclose(got, want, rtol=1e-6)
+  assert got.dtype == np.float32
+  x[:30, 1] = np.nan
+  with pytest.raises(ValueError, match="'x1' has no value at all"):
+    impute(tabular(x, np.arange(40) % 2, test=test))
+
+
+# The registry.
+
+
+def test_registry_is_described_and_its_options_are_known():
+  for name, source in data.REGISTRY.items():
+    assert all(isinstance(text, str) and text for text in source[1:]), name
+    assert '\n' not in source.how
+  assert data.options_of('digits') == {}
+  assert data.options_of('csv')['sep'] == ','
+
+
+@pytest.mark.parametrize('name, options, message', [
+    ('breast', {}, 'known: breast_cancer, digits, wine, spambase, mnist'),
+    ('digits', dict(label='y'), "'digits' has no option 'label'; it has none"),
+    ('digits', dict(path='x'), 'reads no file'),
+    ('csv', dict(serp=1), 'sep, drop, positive, categories'),
+    ('wine', dict(missing='maybe'), "'refuse' or 'impute'"),
+])
+def test_load_refuses_what_it_does_not_know(name, options, message):
+  with pytest.raises(ValueError, match=message) as error:
+    data.load(name, **options)
+  assert one_line(error)
+
+
+@pytest.mark.parametrize('name, hint', [
+    ('spambase', 'archive.ics.uci.edu'), ('mnist', r'datasets.mnist.load_data'),
+    ('fashion_mnist', 'fashion_mnist.npz'), ('cifar10', 'cifar10.npz'),
+    ('npz', 'numpy.savez'), ('csv', 'label column'),
+    ('parquet', 'label column'),
+])
+def test_a_file_that_is_not_there_says_how_to_get_it(name, hint, tmp_path):
+  label = dict(label='y') if name in ('csv', 'parquet') else {}
+  for path in ('', str(tmp_path / 'none'), str(tmp_path)):
+    with pytest.raises(FileNotFoundError, match=hint) as error:
+      data.load(name, path, **label)
+    assert one_line(error)
+
+
+# scikit-learn's.
+
+
+def test_breast_cancer_counts_malignant_as_positive():
+  table = data.load('breast_cancer')
+  raw = dict(datasets.load_breast_cancer())
+  malignant = list(raw['target_names']).index('malignant')
+  assert table.classes == ('benign', 'malignant')
+  np.testing.assert_array_equal(table.labels, raw['target'] == malignant)
+  np.testing.assert_array_equal(table.features, raw['data'].astype('f4'))
+  assert table.labels.sum() == 212 and table.names[0] == 'mean radius'
+  assert table.groups == tuple(range(30)) and table.test is None
+
+
+def test_digits_and_wine():
+  digits = data.load('digits')
+  raw = dict(datasets.load_digits())
+  assert digits.features.shape == (1797, 8, 8, 1)
+  assert digits.features.dtype == np.float32 and digits.features.max() == 1
+  np.testing.assert_array_equal(digits.features[..., 0] * 16, raw['images'])
+  np.testing.assert_array_equal(digits.labels, raw['target'])
+  wine = data.load('wine')
+  assert wine.features.shape == (178, 13)
+  assert np.bincount(wine.labels).tolist() == [59, 71, 48]
+
+
+# Spambase.
+
+
+def spam_lines(rows=6, columns=57):
+  rng = np.random.default_rng(0)
+  x = rng.integers(0, 100, (rows, columns)) / 100
+  return x, [
+      ','.join(map(str, row)) + f',{i % 2}' for i, row in enumerate(x)
+  ]
+
+
+def test_spambase_reads_the_uci_format(tmp_path):
+  x, lines = spam_lines()
+  text = '\n'.join(lines) + '\n'
+  (tmp_path / 'spambase.data').write_text(text)
+  zipped = tmp_path / 'zipped.data.gz'
+  zipped.write_bytes(gzip.compress(text.encode()))
+  for path in (tmp_path, tmp_path / 'spambase.data', zipped):
+    table = data.load('spambase', str(path))
+    np.testing.assert_array_equal(table.features, x.astype('f4'))
+    assert table.labels.tolist() == [0, 1, 0, 1, 0, 1]
+    assert table.classes == ('ham', 'spam')
+  assert len(set(spambase.NAMES)) == 57
+  assert spambase.NAMES[47] == 'word_freq_conference'
+
+
+@pytest.mark.parametrize('bad, message', [
+    (lambda x: x.split(',', 1)[1], '57 columns; spambase.data has 57 feat'),
+    (lambda x: 'many' + x, 'is not in the format'),
+    (lambda x: x[:-1] + '7', '1 of 6 labels'),
+    (lambda x: x[:-1], '1 of 6 labels'),
+    (lambda x: 'nan,' + x.split(',', 1)[1], "'word_freq_make' in 1 of 6 rows"),
+    (lambda x: 'inf,' + x.split(',', 1)[1], "'word_freq_make' in 1 of 6 rows"),
+    (lambda x: ',' + x.split(',', 1)[1], "'word_freq_make' in 1 of 6 rows"),
+])
+def test_spambase_refuses_what_is_not_spambase(bad, message, tmp_path):
+  _, lines = spam_lines()
+  # One column too few must be so in every row: pandas pads single short rows.
+  every = message.startswith('57 columns')
+  lines = [bad(line) if every or i == 3 else line
+           for i, line in enumerate(lines)]
+  file = tmp_path / 'spambase.data'
+  file.write_text('\n'.join(lines))
+  with pytest.raises(ValueError, match=message) as error:
+    data.load('spambase', str(file))
+  assert one_line(error)
+
+
+def test_spambase_imputes_and_refuses_an_empty_file(tmp_path):
+  x, lines = spam_lines(7)
+  lines[3] = ',' + lines[3].split(',', 1)[1]
+  file = tmp_path / 'spambase.data'
+  file.write_text('\n'.join(lines))
+  table = data.load('spambase', str(file), missing='impute')
+  median = np.median(np.delete(x[:, 0], 3)).astype('f4')
+  assert table.features[3, 0] == median
+  file.write_text('')
+  with pytest.raises(ValueError, match='is not in the format'):
+    data.load('spambase', str(file))
+
+
+# Keras's layout.
+
+
+def images(n, shape=(28, 28), seed=0):
+  rng = np.random.default_rng(seed)
+  return rng.integers(0, 256, (n, *shape)).astype(np.uint8)
+
+
+def test_mnist_and_cifar10_read_keras_layout(tmp_path):
+  train, test = images(12), images(4, seed=1)
+  y = np.arange(16).astype(np.uint8) % 10
+  for name in ('mnist', 'fashion_mnist'):
+    write_npz(
+        tmp_path, name, x_train=train, y_train=y[:12],
+        x_test=test, y_test=y[12:],
+    )
+    table = data.load(name, str(tmp_path))
+    assert table.features.shape == (16, 28, 28, 1)
+    assert table.features.dtype == np.uint8 and table.names == ()
+    np.testing.assert_array_equal(table.features[:12, ..., 0], train)
+    np.testing.assert_array_equal(table.features[12:, ..., 0], test)
+    np.testing.assert_array_equal(table.labels, y)
+    np.testing.assert_array_equal(table.test, np.arange(16) >= 12)
+  assert table.classes[9] == 'Ankle boot'
+  color = images(12, (32, 32, 3))
+  path = write_npz(  # Keras has CIFAR-10's labels as a column.
+      tmp_path, 'cifar10', x_train=color, y_train=y[:12, None],
+      x_test=color[:4], y_test=y[12:, None],
+  )
+  table = data.load('cifar10', path)
+  assert table.features.shape == (16, 32, 32, 3)
+  assert table.labels.tolist() == y.tolist() and table.classes[8] == 'ship'
+  with pytest.raises(ValueError, match=r'those of mnist are \(28, 28, 1\)'):
+    data.load('mnist', path)
+
+
+def test_npz_reads_tables_and_any_labels(tmp_path):
+  x = np.arange(12).reshape(4, 3)
+  table = data.load('npz', write_npz(
+      tmp_path, x_train=x, y_train=np.array([7., 3., 7., 5.])
+  ))
+  assert table.features.dtype == np.float32 and table.test is None
+  assert table.classes == ('3', '5', '7') and table.names == ('x0', 'x1', 'x2')
+  assert table.labels.tolist() == [2, 0, 2, 1]
+  y = np.array(['no', 'yes', 'no', 'no'])
+  table = data.load('npz', write_npz(tmp_path, x_train=x / 7, y_train=y))
+  assert table.classes == ('no', 'yes')
+  assert table.labels.tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize('change, message', [
+    (dict(y_train=None), 'lacks y_train; it has x_train, x_test, y_test'),
+    (dict(y_test=None), 'lacks y_test'),
+    (dict(x_test=np.zeros((2, 5))), 'x_train and x_test differ'),
+    (dict(x_test=np.zeros((1, 3))), 'x_test has 1 rows, y_test 2'),
+    (dict(x_train=np.full((4, 3), np.nan)), "'x0' in 4.* of 6 rows"),
+    (dict(x_train=np.full((4, 3), 1e300)), "'x0' in 4.* of 6 rows"),
+    (dict(y_train=np.eye(4)), r'one number a row'),
+    (dict(y_train=np.array([np.nan, 0, 1, 1])), 'labels are NaN'),
+    (dict(y_train=np.ones(4), y_test=np.ones(2)), "All 6 labels are '1'"),
+    (dict(x_train=np.array([[None] * 3] * 4)), 'plain arrays'),
+    (dict(x_train=np.array([['a'] * 3] * 4)), 'features must be numbers'),
+    (dict(x_train=np.zeros(4), x_test=np.zeros(2)), 'in 2, 3 or 4 dimensions'),
+])
+def test_npz_refuses(change, message, tmp_path):
+  arrays = dict(
+      x_train=np.ones((4, 3)), y_train=np.array([0., 1, 0, 1]),
+      x_test=np.zeros((2, 3)), y_test=np.array([0., 1]),
+  ) | change
+  path = write_npz(
+      tmp_path, **{k: v for k, v in arrays.items() if v is not None}
+  )
+  with pytest.raises(ValueError, match=message) as error:
+    data.load('npz', path)
+  assert one_line(error)
+
+
+@pytest.mark.parametrize('keep', [0, 1, 100, 1000, -1, -40])
+def test_a_truncated_archive_is_refused_in_one_line(keep, tmp_path):
+  y = np.array([0, 1] * 10)
+  path = write_npz(tmp_path, 'mnist', x_train=images(20), y_train=y)
+  whole = (tmp_path / 'mnist.npz').read_bytes()
+  (tmp_path / 'mnist.npz').write_bytes(whole[:keep])
+  with pytest.raises(ValueError, match='is not a whole .npz archive') as error:
+    data.load('mnist', path)
+  assert one_line(error)
+
+
+def test_a_damaged_or_single_array_is_refused(tmp_path):
+  y = np.array([0, 1] * 10)
+  path = write_npz(tmp_path, x_train=images(20), y_train=y)
+  whole = bytearray((tmp_path / 'mine.npz').read_bytes())
+  whole[5000] ^= 255  # Inside the pixels: only the checksum can tell.
+  (tmp_path / 'mine.npz').write_bytes(whole)
+  with pytest.raises(ValueError, match='is not a whole .npz archive'):
+    data.load('npz', path)
+  np.save(tmp_path / 'lone.npy', y)
+  with pytest.raises(ValueError, match='is not a whole .npz archive'):
+    data.load('npz', str(tmp_path / 'lone.npy'))
+  assert npz.CIFAR10.index('cat') == 3
+
+
+# CSV and Parquet.
+
+MIXED = """age,city,member,pay,y
+30,Rome,True,1.5,yes
+40,Oslo,False,2.5,no
+50,Rome,True,-1e3,no
+60,Bern,False,0,yes
+"""
+
+
+def test_csv_one_hot_booleans_and_numbers(tmp_path):
+  table = data.load('csv', write_csv(tmp_path, MIXED), 'y')
+  assert table.names == (
+      'age', 'city=Bern', 'city=Oslo', 'city=Rome', 'member', 'pay'
+  )
+  assert table.groups == (0, 1, 1, 1, 2, 3)
+  np.testing.assert_array_equal(table.features, np.array([
+      [30, 0, 0, 1, 1, 1.5], [40, 0, 1, 0, 0, 2.5],
+      [50, 0, 0, 1, 1, -1000], [60, 1, 0, 0, 0, 0],
+  ], 'f4'))
+  assert table.classes == ('no', 'yes')
+  assert table.labels.tolist() == [1, 0, 0, 1]
+  assert table.features.flags.c_contiguous
+
+
+def test_csv_options(tmp_path):
+  path = write_csv(tmp_path, MIXED)
+  table = data.load('csv', path, 'y', positive='no', drop='city, member')
+  assert table.classes == ('yes', 'no')
+  assert table.labels.tolist() == [0, 1, 1, 0]
+  assert table.names == ('age', 'pay')
+  path = write_csv(tmp_path, MIXED.replace(',', ';'))
+  assert data.load('csv', path, 'y', sep=';').features.shape == (4, 6)
+  with pytest.raises(ValueError, match=r'give the separator \(sep\)'):
+    data.load('csv', path, 'y')
+
+
+def test_one_hot_order_does_not_depend_on_the_rows(tmp_path):
+  head, *rows = MIXED.strip().splitlines()
+  back = '\n'.join([head, *rows[::-1]])
+  a = data.load('csv', write_csv(tmp_path, MIXED), 'y')
+  b = data.load('csv', write_csv(tmp_path, back), 'y')
+  assert a.names == b.names and a.classes == b.classes
+  np.testing.assert_array_equal(a.features, b.features[::-1])
+
+
+@pytest.mark.parametrize('column, classes, labels', [
+    ([10, 2, 10], ('2', '10'), [1, 0, 1]),  # Numeric, not alphabetical, order.
+    ([1.0, 0.0, 1.0], ('0', '1'), [1, 0, 1]),
+    ([True, False, True], ('False', 'True'), [1, 0, 1]),
+    (['b', 'a', 'c'], ('a', 'b', 'c'), [1, 0, 2]),
+    ([0.5, 0.25, 0.5], ('0.25', '0.5'), [1, 0, 1]),
+    (['1', 'x', '1'], ('1', 'x'), [0, 1, 0]),
+])
+def test_labels_of_every_kind(column, classes, labels, tmp_path):
+  file = tmp_path / 'mine.parquet'
+  pd.DataFrame(dict(x=[1, 2, 3], y=column)).to_parquet(file)
+  table = data.load('parquet', str(file), 'y')
+  assert table.classes == classes and table.labels.tolist() == labels
+
+
+GAPS = """age,city,member,y
+30,Rome,True,1
+,,False,0
+50,Rome,,0
+90,Bern,False,1
+"""
+
+
+def test_missing_values_are_refused_by_name_and_number(tmp_path):
+  path = write_csv(tmp_path, GAPS)
+  with pytest.raises(ValueError, match=(
+      "'age' in 1, 'city' in 1, 'member' in 1 of 4 rows.*missing='impute'"
+  )) as error:
+    data.load('csv', path, 'y')
+  assert one_line(error)
+
+
+def test_missing_values_are_imputed_by_choice(tmp_path):
+  table = data.load('csv', write_csv(tmp_path, GAPS), 'y', missing='impute')
+  assert table.names == (
+      'age', 'city=(missing)', 'city=Bern', 'city=Rome',
+      'member=(missing)', 'member=False', 'member=True',
+  )
+  assert table.groups == (0, 1, 1, 1, 2, 2, 2)
+  np.testing.assert_array_equal(table.features, np.array([
+      [30, 0, 0, 1, 0, 0, 1], [50, 1, 0, 0, 0, 1, 0],
+      [50, 0, 0, 1, 1, 0, 0], [90, 0, 1, 0, 0, 1, 0],
+  ], 'f4'))
+
+
+def test_parquet_nullable_and_categorical_columns(tmp_path):
+  frame = pd.DataFrame(dict(
+      n=pd.array([1, None, 5], 'Int64'),
+      size=pd.Categorical(
+          ['small', 'large', 'small'], ['small', 'large', 'none']
+      ),
+      y=[0, 1, 1],
+  ))
+  file = tmp_path / 'mine.parquet'
+  frame.to_parquet(file)
+  with pytest.raises(ValueError, match="'n' in 1 of 3 rows"):
+    data.load('parquet', str(file), 'y')
+  table = data.load('parquet', str(file), 'y', missing='impute')
+  assert table.names == ('n', 'size=large', 'size=small')
+  np.testing.assert_array_equal(
+      table.features, [[1, 0, 1], [3, 1, 0], [5, 0, 1]]
+  )
+
+
+@pytest.mark.parametrize('text, label, message', [
+    (MIXED, '', 'Which column is the label. Columns: age, city, member, pay'),
+    (MIXED, 'Age2', "no column 'Age2'; did you mean 'age'"),
+    (MIXED, 'target', "no column 'target'; the columns are age, city, member"),
+    ('x,y\n' + '1,1\n2,0\n3,1\n' * 2 + '1,\n' * 4, 'y',
+     r"'y': 40.0% of its values are missing \(4 of 10 rows\)"),
+    ('x,y\n' + '1,a\n2,b\n3,a\n' * 2 + '1,\n' * 4, 'y', r'40.0%.*4 of 10 rows'),
+    ('x,y\n1,0\n2,inf\n', 'y', '50.0% of its values are missing'),
+    ('x,y\n1,5\n2,5\n', 'y', "All 2 labels are '5'"),
+    ('x,y\n' + ''.join(f'1,{i / 7}\n' for i in range(1, 40)), 'y',
+     '39 different fractional numbers'),
+    ('x,y\n1,0\ninf,1\n', 'y', "'x' in 1 of 2 rows"),
+    ('x,y\n1,0\n-1e60,1\n', 'y', "'x' in 1 of 2 rows"),
+    ('x,y\n1,0\nnan,1\n', 'y', "Missing values: 'x' in 1 of 2 rows"),
+    ('y\n1\n0\n', 'y', 'no feature columns'),
+    ('x,y\n', 'y', 'no rows'),
+    ('', 'y', 'cannot be read as CSV'),
+    ('x,y\n1,2\n3,4,5,6\n', 'y', 'cannot be read as CSV'),
+    ('x,y\n0,1,2\n1,3,4\n', 'y', 'more fields than the header'),
+    ('x,y\n' + ''.join(f'id{i},{i % 2}\n' for i in range(101)), 'y',
+     "'x' has 101 different values, more than 100: drop it"),
+])
+def test_csv_refuses(text, label, message, tmp_path):
+  with pytest.raises(ValueError, match=message) as error:
+    data.load('csv', write_csv(tmp_path, text), label)
+  assert one_line(error)
+
+
+def test_csv_refuses_bytes_and_bad_options(tmp_path):
+  file = tmp_path / 'mine.csv'
+  file.write_bytes(b'x,y\n\xff\xfe,1\n')
+  with pytest.raises(ValueError, match='cannot be read as CSV'):
+    data.load('csv', str(file), 'y')
+  path = write_csv(tmp_path, MIXED)
+  with pytest.raises(ValueError, match="positive='maybe'.*no, yes"):
+    data.load('csv', path, 'y', positive='maybe')
+  with pytest.raises(ValueError, match="did you mean 'city'"):
+    data.load('csv', path, 'y', drop='citty')
+  with pytest.raises(ValueError, match="'empty' has no value at all"):
+    text = 'empty,x,y\n,1,0\n,2,1\n'
+    data.load('csv', write_csv(tmp_path, text), 'y', missing='impute')
+
+
+def test_parquet_refuses(tmp_path):
+  file = tmp_path / 'mine.parquet'
+  file.write_text(MIXED)
+  with pytest.raises(ValueError, match='cannot be read as Parquet') as error:
+    data.load('parquet', str(file), 'y')
+  assert one_line(error)
+  when = pd.to_datetime(['2020-01-01', '2021-01-01'])
+  pd.DataFrame(dict(when=when, y=[0, 1])).to_parquet(file)
+  with pytest.raises(ValueError, match="'when' has values of kind datetime"):
+    data.load('parquet', str(file), 'y')
+  whole = file.read_bytes()
+  file.write_bytes(whole[:-20])
+  with pytest.raises(ValueError, match='cannot be read as Parquet'):
+    data.load('parquet', str(file), 'y')
