@@ -211,6 +211,16 @@ def read_curves(
   return found
 
 
+def write_text(file: Path, text: str) -> None:
+  """Writes a file of a work directory in one step.
+
+  Raises:
+    UserError: if the disk does not take it.
+  """
+  with _writing(file.parent):
+    _replace(file, text)
+
+
 def _collect(work: Workdir) -> None:
   """Rewrites results.jsonl and timings.json from the finished units."""
   parts = [_read_part(work, u) for u in work.units if work.done(u)]

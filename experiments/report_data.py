@@ -1,0 +1,380 @@
+"""From the rows of a work directory to what the report says about them.
+
+Leakage and utility loss are those of Kang et al. (2022), Table 7, in percentage
+points, computed seed by seed: an attack's score minus guessing's (or, for model
+completion, minus that of a local model trained on the same labels), and the
+undefended federation's utility minus the defended one's. Eq. 21 and 22 then
+score a defense. One difference: the folded leak AUC is used, since an attacker
+who always guesses wrong needs only to turn his guesses around.
+"""
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from experiments import store
+from vfljax import evaluation
+
+Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
+PerSeed = dict[int, float]
+BASELINES = ('local_model', 'scratch')
+_PAIRED = ('model_completion', 'active_completion')
+# What an attack's score is when it guesses; None: one in as many as classes.
+_CHANCE = {'leak_auc': 0.5, 'auc': 0.5, 'accuracy': None, 'ssim': 0.0}
+_UTILITIES = ('auc', 'accuracy')
+
+
+class Summary(NamedTuple):
+  """A mean over seeds.
+
+  Attributes:
+    mean: NaN if no seed has a value.
+    half: Half the width of the 95 % Student-t interval; NaN below two seeds.
+    std: Sample standard deviation; NaN below two seeds.
+    count: Seeds with a value.
+    missing: Seeds whose value is NaN.
+  """
+
+  mean: float
+  half: float
+  std: float
+  count: int
+  missing: int
+
+
+class Results(NamedTuple):
+  """One data set and algorithm of an experiment.
+
+  Attributes:
+    title: (experiment, dataset, algorithm).
+    cells: Defenses at their strengths in the order of the results.
+    attacks: Attacks without the attackers' baselines.
+    baselines: Those.
+    metric: The main utility metric; '' if there is none.
+    values: (cell, attack or None, metric, split) -> {seed: value}.
+    curves: (cell, name) -> [seeds, epochs].
+    classes: Number of classes, for guessing's accuracy.
+  """
+
+  title: tuple[str, str, str]
+  cells: list[Cell]
+  attacks: list[str]
+  baselines: list[str]
+  metric: str
+  values: dict[tuple[Cell, str | None, str, str], PerSeed]
+  curves: dict[tuple[Cell, str], np.ndarray]
+  classes: int
+
+  @property
+  def seeds(self) -> list[int]:
+    return sorted({s for v in self.values.values() for s in v})
+
+  @property
+  def defenses(self) -> list[str]:
+    return list(dict.fromkeys(defense for defense, _ in self.cells))
+
+
+class Trade(NamedTuple):
+  """What a defense at one strength costs and what it lets out.
+
+  Attributes:
+    cell: Which.
+    loss: Utility loss in percentage points.
+    leakage: Attack -> leakage in percentage points; attacks measured only.
+    worst: The attack that learns most.
+    score: PU score, Eq. 21, against that attack.
+  """
+
+  cell: Cell
+  loss: Summary
+  leakage: dict[str, Summary]
+  worst: str
+  score: int
+
+
+class Ranked(NamedTuple):
+  """A defense by its best strength.
+
+  Attributes:
+    defense: Its name.
+    optimal: Optimal PU score, Eq. 22, against all attacks.
+    best: The strength that has it; of several, the one that leaks and costs
+      least in sum.
+    groups: Optimal PU score by what is attacked: 'gradients', 'trained model'.
+  """
+
+  defense: str
+  optimal: int
+  best: Trade
+  groups: dict[str, int]
+
+
+def read(path: str | os.PathLike, classes: int = 2) -> list[Results]:
+  """Every data set and algorithm of a work directory, in order.
+
+  Args:
+    classes: Where leak AUC is missing, guessing's accuracy is 1/classes.
+  """
+  rows = store.read_results(path)
+  titles = dict.fromkeys(_title(row) for row in rows)
+  owned = [
+      (row, curves) for row, curves in store.read_curves(path)
+      if not _alone(row['metric'])
+  ]
+  return [
+      _results(
+          title, [r for r in rows if _title(r) == title],
+          [(r, c) for r, c in owned if _title(r) == title], classes,
+      )
+      for title in titles
+  ]
+
+
+def summarize(values: Iterable[float]) -> Summary:
+  """The mean of some values and its 95 % Student-t interval."""
+  given = list(values)
+  x = np.asarray([v for v in given if math.isfinite(v)], float)
+  nan = math.nan
+  if not len(x):
+    return Summary(nan, nan, nan, 0, len(given))
+  std = float(x.std(ddof=1)) if len(x) > 1 else nan
+  t = float(stats.t.ppf(0.975, len(x) - 1)) if len(x) > 1 else nan
+  half = t * std / math.sqrt(len(x))
+  return Summary(float(x.mean()), half, std, len(x), len(given) - len(x))
+
+
+def find(
+    results: Results, cell: Cell, attack: str | None, metric: str
+) -> PerSeed:
+  """A measurement by seed, on test samples if on any; {} if there is none."""
+  for split in ('test', 'validation', 'train'):
+    if found := results.values.get((cell, attack, metric, split)):
+      return found
+  others = [
+      v for (c, a, m, _), v in results.values.items()
+      if (c, a, m) == (cell, attack, metric)
+  ]
+  return others[0] if others else {}
+
+
+def utility(results: Results, cell: Cell) -> PerSeed:
+  """The main metric of a defense at a strength, by seed."""
+  return find(results, cell, None, results.metric)
+
+
+def baseline(results: Results) -> Cell | None:
+  """The undefended federation."""
+  none = [cell for cell in results.cells if cell[0] == 'none']
+  return none[0] if none else None
+
+
+def utility_loss(results: Results, cell: Cell) -> PerSeed:
+  """What a defense costs, in percentage points, by seed; {} if unknown."""
+  none = baseline(results)
+  free = utility(results, none) if none else {}
+  return _points(free, utility(results, cell))
+
+
+def leak_metric(results: Results, attack: str) -> str:
+  """By which metric an attack's leakage is measured; '' if by none."""
+  seen = {m for _, a, m, _ in results.values if a == attack}
+  if _base(attack) in _PAIRED:
+    # The last stage: an attacker has no test labels to choose the best by.
+    order = [f'{results.metric}_last', 'auc_last', 'accuracy_last']
+  else:
+    order = list(_CHANCE)
+  return next((name for name in order if name in seen), '')
+
+
+def leakage(results: Results, cell: Cell, attack: str) -> PerSeed:
+  """What an attacker learns, in percentage points, by seed; {} if unknown."""
+  metric = leak_metric(results, attack)
+  learned = find(results, cell, attack, metric)
+  if _base(attack) in _PAIRED:
+    return _points(learned, _local_model(results, cell, attack, metric))
+  chance = _CHANCE.get(metric)
+  chance = 1 / results.classes if chance is None else chance
+  return _points(learned, dict.fromkeys(learned, chance))
+
+
+def trades(results: Results) -> list[Trade]:
+  """Every cell of which both leakage and utility loss are known."""
+  found = []
+  for cell in results.cells:
+    loss = summarize(utility_loss(results, cell).values())
+    leaks = {
+        a: summarize(leakage(results, cell, a).values())
+        for a in results.attacks
+    }
+    leaks = {a: s for a, s in leaks.items() if s.count}
+    if loss.count and leaks:
+      worst = max(leaks, key=lambda a: leaks[a].mean)
+      score = evaluation.pu_score(leaks[worst].mean, loss.mean)
+      found.append(Trade(cell, loss, leaks, worst, int(score)))
+  return found
+
+
+def rank(results: Results) -> list[Ranked]:
+  """The defenses, the best first; the undefended federation among them."""
+  ranked = []
+  known = trades(results)
+  for defense in results.defenses:
+    mine = [t for t in known if t.cell[0] == defense]
+    if mine:
+      sum_of = lambda t: t.leakage[t.worst].mean + t.loss.mean
+      best = min(mine, key=lambda t: (-t.score, sum_of(t)))
+      groups = {
+          name: _optimal(mine, attacks)
+          for name, attacks in attack_groups(results).items()
+          if any(a in t.leakage for t in mine for a in attacks)
+      }
+      optimal = _optimal(mine, results.attacks)
+      ranked.append(Ranked(defense, optimal, best, groups))
+  cost = lambda r: r.best.leakage[r.best.worst].mean + r.best.loss.mean
+  return sorted(ranked, key=lambda r: (-r.optimal, cost(r)))
+
+
+def attack_groups(results: Results) -> dict[str, list[str]]:
+  """Attacks by what they attack, as Kang et al. score them apart."""
+  groups = {'gradients': [], 'trained model': []}
+  for attack in results.attacks:
+    paired = _base(attack) in _PAIRED
+    groups['trained model' if paired else 'gradients'].append(attack)
+  return {name: attacks for name, attacks in groups.items() if attacks}
+
+
+def preference(ranked: Sequence[Ranked]) -> str:
+  """'iso ≈ marvell > max norm': defenses by optimal PU score."""
+  text = ''
+  for before, here in zip([None, *ranked], ranked):
+    if before:
+      text += ' ≈ ' if before.optimal == here.optimal else ' > '
+    text += pretty(here.defense)
+  return text
+
+
+def compare(results: Results, paper: Iterable[Mapping]) -> list[dict]:
+  """A paper's numbers beside ours.
+
+  Args:
+    paper: Dicts with 'defense', 'metric', 'mean' and perhaps 'strength',
+      'attack', 'std', 'source', 'dataset', 'algorithm'. No strength: all ours.
+
+  Returns:
+    For each of ours: those keys, 'strength', 'ours' (a Summary), 'difference',
+    and 'sds', the difference in the paper's standard deviations (None where it
+    gives none). A deviation printed as 0.00 counts as 0.005, the largest that
+    prints so.
+  """
+  compared = []
+  for entry in paper:
+    here = dict(zip(('dataset', 'algorithm'), results.title[1:]))
+    if any(entry.get(key) not in (None, here[key]) for key in here):
+      continue
+    for cell in results.cells:
+      asked = entry.get('strength')
+      if cell[0] == entry['defense'] and asked in (None, cell[1]):
+        found = find(results, cell, entry.get('attack'), entry['metric'])
+        ours = summarize(found.values())
+        if ours.count:
+          compared.append(_beside(entry, cell, ours))
+  return compared
+
+
+def pretty(name: str | None) -> str:
+  """A registry name for people."""
+  if name == 'none':
+    return 'no defense'
+  return (name or '').replace('_', ' ')
+
+
+def strength(cell: Cell) -> str:
+  """A strength as typed; '' for a defense without one."""
+  return '' if cell[1] is None else f'{cell[1]:g}'
+
+
+def named(cell: Cell) -> str:
+  """'iso (5)', or 'max norm'."""
+  value = strength(cell)
+  return pretty(cell[0]) + (f' ({value})' if value else '')
+
+
+def _results(title, rows, owned, classes) -> Results:
+  values: dict = {}
+  for r in rows:
+    cell = (r['defense'], r['strength'])
+    key = (cell, r['attack'], r['metric'], r['split'])
+    values.setdefault(key, {})[r['seed']] = r['value']
+  cells = dict.fromkeys(
+      cell for cell, _, metric, _ in values if not _alone(metric)
+  )
+  attacks = list(dict.fromkeys(a for _, a, _, _ in values if a))
+  utilities = dict.fromkeys(m for _, a, m, _ in values if a is None)
+  metric = next((m for m in _UTILITIES if m in utilities), '')
+  curves: dict = {}
+  for row, found in owned:
+    for name, curve in found.items():
+      key = ((row['defense'], row['strength']), name)
+      curves.setdefault(key, []).append(curve)
+  return Results(
+      title, sorted(cells, key=lambda cell: cell[0] != 'none'),
+      [a for a in attacks if _base(a) not in BASELINES],
+      [a for a in attacks if _base(a) in BASELINES], metric, values,
+      {key: np.concatenate(parts) for key, parts in curves.items()}, classes,
+  )
+
+
+def _title(row: Mapping) -> tuple[str, str, str]:
+  return row['experiment'], row['dataset'], row['algorithm']
+
+
+def _alone(metric: str) -> bool:
+  return metric.startswith('alone_')
+
+
+def _base(attack: str) -> str:
+  """'norm_scoring' of 'norm_scoring@2', which party 2 mounts."""
+  return attack.partition('@')[0]
+
+
+def _points(high: PerSeed, low: PerSeed) -> PerSeed:
+  return {s: 100 * (high[s] - low[s]) for s in high if s in low}
+
+
+def _local_model(results, cell, attack, metric) -> PerSeed:
+  """The local model's score of the same metric and, if need be, any defense.
+
+  It uses nothing that a defense touches, so an undefended one serves as well.
+  """
+  name = attack.replace(_base(attack), 'local_model')
+  for place in [cell, baseline(results), *results.cells]:
+    for wanted in (metric, metric.removesuffix('_last')):
+      if place and (found := find(results, place, name, wanted)):
+        return found
+  return {}
+
+
+def _optimal(mine: list[Trade], attacks: Iterable[str]) -> int:
+  """Eq. 22 over a defense's strengths, against some of the attacks.
+
+  Strength by strength, as an interrupted run may not have all attacks of each.
+  """
+  scores = []
+  for t in mine:
+    leaks = np.array([[t.leakage[a].mean for a in attacks if a in t.leakage]])
+    if leaks.size:
+      loss = np.array([t.loss.mean])
+      scores.append(int(evaluation.optimal_pu_score(leaks, loss)))
+  return max(scores)
+
+
+def _beside(entry: Mapping, cell: Cell, ours: Summary) -> dict:
+  difference, std = ours.mean - entry['mean'], entry.get('std')
+  sds = None if std is None else difference / (std or 0.005)
+  return {
+      **entry, 'strength': cell[1], 'ours': ours, 'difference': difference,
+      'sds': sds,
+  }
