@@ -20,7 +20,8 @@ from experiments.report_plots import Curve
 
 
 def write(
-    path: str | os.PathLike, paper: Iterable[Mapping] | None = None
+    path: str | os.PathLike, paper: Iterable[Mapping] | None = None,
+    classes: int = 0,
 ) -> Path:
   """Writes summary.md and report.html from what is in a work directory.
 
@@ -28,6 +29,9 @@ def write(
     path: The work directory; a run that is not finished is reported as it is.
     paper: A paper's numbers to put beside ours, see `report_data.compare`; by
       default the configuration's `paper`.
+    classes: Number of classes; by default what the timings say as 'classes'.
+      Unknown, it leaves out leakages measured by the accuracy of a federation
+      that has no AUC.
 
   Returns:
     The page.
@@ -36,8 +40,9 @@ def write(
     UserError: if the directory cannot be read or written.
   """
   config = store.read_config(path)
-  found = data.read(path, _classes(config))
   units = store.read_timings(path)
+  said = [unit.pop('classes', 0) for unit in units]
+  found = data.read(path, classes or max(said, default=0))
   numbers = list(config.get('paper') or [] if paper is None else paper)
   config = {k: v for k, v in config.items() if k != 'paper'}
   title = _title(found, config)
@@ -217,10 +222,3 @@ def _title(found: Sequence[Results], config: Mapping[str, Any]) -> str:
   if len(found) == 1:
     return tables.headline(found[0])
   return f"{config.get('experiment', 'vfljax')}: {len(found)} settings"
-
-
-def _classes(config: Mapping[str, Any]) -> int:
-  """The number of classes, where a configuration says it."""
-  group = config.get('data')
-  found = group.get('classes') if isinstance(group, Mapping) else None
-  return found if isinstance(found, int) and found > 1 else 2

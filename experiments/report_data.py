@@ -56,7 +56,7 @@ class Results(NamedTuple):
     metric: The main utility metric; '' if there is none.
     values: (cell, attack or None, metric, split) -> {seed: value}.
     curves: (cell, name) -> [seeds, epochs].
-    classes: Number of classes, for guessing's accuracy.
+    classes: Number of classes, for guessing's accuracy; 0 if unknown.
   """
 
   title: tuple[str, str, str]
@@ -112,11 +112,12 @@ class Ranked(NamedTuple):
   groups: dict[str, int]
 
 
-def read(path: str | os.PathLike, classes: int = 2) -> list[Results]:
+def read(path: str | os.PathLike, classes: int = 0) -> list[Results]:
   """Every data set and algorithm of a work directory, in order.
 
   Args:
-    classes: Where leak AUC is missing, guessing's accuracy is 1/classes.
+    classes: Number of classes, 0 if unknown. Where an attack has no leak AUC,
+      guessing's accuracy is 1/classes.
   """
   rows = store.read_results(path)
   titles = dict.fromkeys(_title(row) for row in rows)
@@ -196,7 +197,12 @@ def leakage(results: Results, cell: Cell, attack: str) -> PerSeed:
   if _base(attack) in _PAIRED:
     return _points(learned, _local_model(results, cell, attack, metric))
   chance = _CHANCE.get(metric)
-  chance = 1 / results.classes if chance is None else chance
+  if chance is None:
+    # An AUC is there for two classes only.
+    classes = 2 if results.metric == 'auc' else results.classes
+    if not classes:
+      return {}
+    chance = 1 / classes
   return _points(learned, dict.fromkeys(learned, chance))
 
 

@@ -134,16 +134,16 @@ def overview(results: Results) -> Table:
     loss = data.summarize(data.utility_loss(results, cell).values())
     rows.append([
         Text(data.pretty(cell[0]), strong=True), Text(data.strength(cell)),
+        Text(f'{trade.score}', trade.score, True) if trade else Text('–'),
         Text(interval(data.summarize(data.utility(results, cell).values()))),
         loss_text(loss), *leaks,
-        Text(f'{trade.score}', trade.score, True) if trade else Text('–'),
     ])
   return Table(
       'Utility and leakage',
       '± is half the 95 % Student-t interval of the mean over seeds. Loss and '
       'leakage in percentage points. The darker, the lower the score.',
-      ('defense', 'strength', f'test {name(results.metric)}', 'utility loss',
-       *(f'{data.pretty(a)} leakage' for a in results.attacks), 'PU score'),
+      ('defense', 'strength', 'PU score', f'test {name(results.metric)}',
+       'utility loss', *(f'{data.pretty(a)} leakage' for a in results.attacks)),
       rows,
   )
 

@@ -68,8 +68,9 @@ class Workdir(NamedTuple):
       rows: Measurements; each has exactly the keys of `FIELDS`. Floats are
         rounded to 7 significant digits; NaN and infinities become null.
       timing: Anything JSON takes. The report knows `compile_seconds`,
-        `run_seconds`, `rounds_per_second`, `seeds`, `device` and
-        `peak_memory_bytes`, and shows other keys as they are.
+        `run_seconds`, `rounds_per_second`, `seeds`, `device`,
+        `peak_memory_bytes` and `classes` (what guessing is measured by), and
+        shows other keys as they are.
       curves: Arrays [seeds, epochs] by name: 'norm_scoring/leak_auc' for an
         attack's metric, 'auc' for a utility metric; NaN where not measured.
 

@@ -181,6 +181,13 @@ def test_guessing_among_many_classes(tmp_path):
   results, = data.read(work.path, classes=10)
   leak = data.leakage(results, ('none', None), 'direct_label')
   assert leak[0] == pytest.approx(25.0)
+  # Rather no leakage than one against a wrong guess.
+  results, = data.read(work.path)
+  assert not data.leakage(results, ('none', None), 'direct_label')
+  timings = [{'unit': 'none/None', 'classes': 10}]
+  (tmp_path / 'timings.json').write_text(json.dumps(timings))
+  report.write(tmp_path)
+  assert '| 25.0 |' in (tmp_path / 'summary.md').read_text()
 
 
 def test_the_papers_numbers_are_compared_in_its_deviations(fake):
