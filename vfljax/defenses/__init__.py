@@ -1,0 +1,52 @@
+"""Defenses by name. A new one is one file and a line in each table here.
+
+The modules keep their names (`defenses.marvell.solve`), so the factories are in
+`REGISTRY` or in their modules (`defenses.marvell.marvell`).
+"""
+from vfljax.defense import chain, none
+from vfljax.defenses import (
+    discrete_sgd, dp_gaussian, dp_laplace, gradient_compression, iso, marvell,
+    max_norm, ppdl, residue_mask,
+)
+
+REGISTRY = dict(
+    none=none,
+    discrete_sgd=discrete_sgd.discrete_sgd,
+    dp_gaussian=dp_gaussian.dp_gaussian,
+    dp_laplace=dp_laplace.dp_laplace,
+    gradient_compression=gradient_compression.gradient_compression,
+    iso=iso.iso,
+    marvell=marvell.marvell,
+    max_norm=max_norm.max_norm,
+    ppdl=ppdl.ppdl,
+    residue_mask=residue_mask.residue_mask,
+)
+
+# What a sweep tries unless told otherwise: Kang et al. (2022), section 8.1, for
+# what they evaluate; Fu et al.'s shares for ppdl; our choice for dp_gaussian
+# (the levels of dp_laplace) and residue_mask. Empty where there is nothing to
+# choose.
+STRENGTHS = dict(
+    none=(),
+    discrete_sgd=(18, 12, 6, 4),
+    dp_gaussian=(0.0001, 0.001, 0.01, 0.1),
+    dp_laplace=(0.0001, 0.001, 0.01, 0.1),
+    gradient_compression=(0.1, 0.25, 0.5, 0.75),
+    iso=(25, 10, 5, 2.75),
+    marvell=(12, 8, 4, 2),
+    max_norm=(),
+    ppdl=(0.75, 0.5, 0.25, 0.1),
+    residue_mask=(0.1, 0.25, 0.5, 0.75),
+)
+
+# Defenses that are for two classes only.
+BINARY = frozenset({'marvell'})
+
+# Defenses whose strength is a shape: each strength compiles a program.
+STATIC: frozenset[str] = frozenset()
+
+__all__ = [
+    'BINARY', 'REGISTRY', 'STATIC', 'STRENGTHS', 'chain', 'discrete_sgd',
+    'dp_gaussian', 'dp_laplace', 'gradient_compression', 'iso', 'marvell',
+    'max_norm', 'none', 'ppdl', 'residue_mask',
+]

@@ -1,0 +1,51 @@
+"""Bounding the 2-norm of cut-layer gradients, which noise needs to mean much.
+
+Shared by the differentially private defenses. 'sample' bounds each sample's
+gradient on its own, as differential privacy asks; 'batch' divides the whole
+batch by one number, as VFLAIR (Zou et al., 2024) does: directions and ratios of
+norms stay, and the largest gradient is bounded.
+"""
+import jax.numpy as jnp
+
+from vfljax import check
+from vfljax.types import Array
+
+FORMS = ('sample', 'batch')
+
+
+def clip(d: Array, norm, form: str = 'sample') -> Array:
+  """Gradients of 2-norm at most `norm`.
+
+  Args:
+    d: [batch, width] gradients.
+    norm: Above 0; may be traced. `None` changes nothing.
+    form: 'sample': d_i / max(1, ||d_i|| / norm); 'batch': all of them divided
+      by max(1, max_i ||d_i|| / norm).
+
+  Returns:
+    [batch, width].
+  """
+  if norm is None:
+    return d
+  norms = safe_norms(d)
+  if form == 'batch':
+    norms = norms.max(keepdims=True)
+  return d / jnp.maximum(1, norms / norm).astype(d.dtype)[:, None]
+
+
+def safe_norms(d: Array) -> Array:
+  """Norms [batch] of the rows of d [batch, width], where squares underflow too.
+
+  Late in training a cut-layer gradient is smaller than 1e-19, whose square is 0
+  in 32 bits.
+  """
+  largest = jnp.abs(d).max(axis=-1, initial=0)
+  scale = jnp.where(largest > 0, largest, 1)
+  return scale * jnp.sqrt(jnp.sum((d / scale[:, None]) ** 2, axis=-1))
+
+
+def check_clipping(clip_norm, form: str) -> None:
+  """Raises ValueError if `clip_norm` or `form` is not usable."""
+  if clip_norm is not None:
+    check.inside('clip_norm', clip_norm, 0, jnp.inf, open_low=True)
+  check.one_of('clip', form, FORMS)
