@@ -1,0 +1,103 @@
+"""The layers that can be masked, as bilinear maps over Z_2^64.
+
+A protocol for products needs three maps and the shapes: y = f(x, w), its
+transpose in x (input gradient) and in w (weight gradient). Dense layers and
+convolutions differ in nothing else. The maps need 64-bit types on.
+"""
+from collections.abc import Callable
+import functools
+import math
+from typing import NamedTuple
+
+import jax
+
+from vfljax.mpc import conv
+from vfljax.mpc import kernels
+
+Array = jax.Array
+Shape = tuple[int, ...]
+
+
+class Bilinear(NamedTuple):
+  """A bilinear map and its transposes; hashable: it may be a static argument.
+
+  Attributes:
+    x_shape: Shape of the input, batch included.
+    w_shape: Shape of the weights.
+    y_shape: Shape of the output.
+    forward: (x, w) -> y.
+    input_gradient: (g, w) -> like x, for g like y.
+    weight_gradient: (x, g) -> like w.
+  """
+
+  x_shape: Shape
+  w_shape: Shape
+  y_shape: Shape
+  forward: Callable[[Array, Array], Array]
+  input_gradient: Callable[[Array, Array], Array]
+  weight_gradient: Callable[[Array, Array], Array]
+
+
+def _dense_weights(x: Array, g: Array) -> Array:
+  return kernels.matmul(
+      x.reshape(-1, x.shape[-1]).T, g.reshape(-1, g.shape[-1])
+  )
+
+
+def _dense_inputs(g: Array, w: Array) -> Array:
+  return kernels.matmul(g, w.T)
+
+
+@functools.cache
+def dense(x_shape: Shape, w_shape: Shape) -> Bilinear:
+  """y = x @ w for x [..., n], w [n, m].
+
+  Raises:
+    ValueError: if the shapes do not fit.
+  """
+  if len(x_shape) < 2 or len(w_shape) != 2 or x_shape[-1] != w_shape[0]:
+    raise ValueError(
+        f'dense wants x [..., n] and w [n, m]; got {x_shape} and {w_shape}.'
+    )
+  y_shape = (*x_shape[:-1], w_shape[1])
+  return Bilinear(
+      x_shape, w_shape, y_shape, kernels.matmul, _dense_inputs, _dense_weights
+  )
+
+
+@functools.cache
+def convolution(
+    x_shape: Shape,
+    w_shape: Shape,
+    strides: int | Shape = 1,
+    padding: str | int | tuple[tuple[int, int], ...] = 'SAME',
+    dilation: int | Shape = 1,
+    groups: int = 1,
+) -> Bilinear:
+  """y = x * w for x [batch, *space, c], w [*kernel, c/groups, o].
+
+  Arguments after the shapes, and errors: as in `ring.conv`, as tuples.
+  """
+  win = conv.window(x_shape, w_shape, strides, padding, dilation, groups)
+  kernel = w_shape[:-2]
+  places = conv.space(x_shape, kernel, win)
+
+  def forward(x, w):
+    return kernels.conv(x, w, win.strides, win.padding, win.dilation, groups)
+
+  def input_gradient(g, w):
+    return kernels.conv_input_gradient(g, w, x_shape, win)
+
+  def weight_gradient(x, g):
+    return kernels.conv_weight_gradient(x, g, kernel, win)
+
+  y_shape = (x_shape[0], *places, w_shape[-1])
+  return Bilinear(
+      x_shape, w_shape, y_shape, forward, input_gradient, weight_gradient
+  )
+
+
+def sizes(f: Bilinear) -> tuple[int, int, int]:
+  """Elements (X, Y, W) of the input, the output and the weights."""
+  x, y, w = map(math.prod, (f.x_shape, f.y_shape, f.w_shape))
+  return x, y, w

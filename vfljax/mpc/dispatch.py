@@ -1,0 +1,165 @@
+"""Which exact scheme runs: by backend, shape, measurement and a self-check.
+
+Which unit is fast differs between machines that look alike to JAX: with AMX the
+int8 digits win by 3x, on a CPU whose 64-bit vector multiply is one instruction
+the plain outer products win by 3x. So on CPUs the schemes race once a process,
+on one small product; GPUs and TPUs use int8 digits. Whatever is chosen must
+first give NumPy's answer on extreme values, on this backend: a compiler or
+library that rounds, saturates or emulates is logged and passed over.
+"""
+from collections.abc import Callable, Iterable
+import functools
+import logging
+import time
+
+import jax
+from jax import core
+import numpy as np
+
+from vfljax.mpc import schemes
+from vfljax.mpc.schemes import SCHEMES, Scheme
+
+_LOG = logging.getLogger(__name__)
+_RACE = (128, 512, 256)  # Large enough to be arithmetic, a millisecond or so.
+_RACERS = ('outer', 'int8_rows', 'karatsuba')
+_EXTREMES = (-(2**63), -1, 2**63 - 1, 0x7F7F7F7F7F7F7F80, 1, -(2**62) - 12345)
+
+
+def wrap_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+  """The reference, a @ b mod 2^64 by NumPy's integers; slow."""
+  return (a.view(np.uint64) @ b.view(np.uint64)).view(np.int64)
+
+
+def _problem(length: int) -> tuple[np.ndarray, np.ndarray]:
+  """[6, length] and [length, 6]: constant extremes, then random elements."""
+  rng = np.random.default_rng(0)
+  a = rng.integers(-(2**63), 2**63 - 1, (6, length), np.int64, endpoint=True)
+  b = rng.integers(-(2**63), 2**63 - 1, (length, 6), np.int64, endpoint=True)
+  for i, value in enumerate(_EXTREMES[:4]):
+    a[i] = value
+    b[:, i] = value
+  return a, b
+
+
+def _compile(platform: str, scheme: Scheme, a, b) -> Callable[[], np.ndarray]:
+  """A compiled call on concrete arrays, also while a caller is being traced."""
+  device = jax.devices(platform)[0]
+  with jax.enable_x64(True), jax.default_device(device):
+    fn = jax.jit(functools.partial(schemes.matmul, scheme))
+    run = fn.lower(*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in (a, b)))
+    run = run.compile()
+
+  def call():
+    with jax.enable_x64(True), jax.default_device(device):
+      return np.asarray(run(a, b))
+
+  return call
+
+
+def fault(platform: str, scheme: Scheme) -> str | None:
+  """Why `scheme` may not be used on `platform`; `None` if it is exact there."""
+  a, b = _problem(scheme.length or 100)
+  try:
+    out = _compile(platform, scheme, a, b)()
+  except Exception as error:  # Any refusal by a backend means: the next one.
+    return f'it fails: {type(error).__name__}: {error}'.splitlines()[0]
+  wrong = int((out != wrap_matmul(a, b)).sum())
+  return f'{wrong} of {out.size} check values are wrong' if wrong else None
+
+
+@functools.cache
+def exact(platform: str, name: str) -> bool:
+  """The self-check, once for each backend and scheme; failures are logged."""
+  reason = fault(platform, SCHEMES[name])
+  if reason:
+    _LOG.warning(
+        'mpc: scheme %s is not used on %s: %s', name, platform, reason
+    )
+  return reason is None
+
+
+@functools.cache
+def ranking(platform: str) -> tuple[str, ...]:
+  """The schemes for large products on a CPU, fastest first, by one race."""
+  rng = np.random.default_rng(0)
+  m, k, n = _RACE
+  a = rng.integers(-(2**62), 2**62, (m, k), np.int64)
+  b = rng.integers(-(2**62), 2**62, (k, n), np.int64)
+  seconds = {}
+  for name in _RACERS:
+    if not exact(platform, name):
+      continue
+    call = _compile(platform, SCHEMES[name], a, b)
+    call()
+    times = []
+    for _ in range(7):
+      start = time.perf_counter()
+      call()
+      times.append(time.perf_counter() - start)
+    seconds[name] = min(times)
+  order = tuple(sorted(seconds, key=lambda name: seconds[name]))
+  _LOG.info('mpc: on %s %s', platform, {k: f'{v:.2e} s' for k, v in
+                                        seconds.items()})
+  return order
+
+
+def _on_cpu(order: Iterable[str], n: int) -> tuple[str, ...]:
+  """Refines int8's arrangement: few columns are cheaper in one dot."""
+  int8 = 'int8_toeplitz' if n <= 16 else 'int8_rows'
+  return tuple(int8 if name == 'int8_rows' else name for name in order)
+
+
+def _first(platform: str, names: Iterable[str]) -> Scheme:
+  """The first scheme that is exact there; XLA's own int64 is the last resort.
+
+  Raises:
+    RuntimeError: if even that is not exact.
+  """
+  for name in (*names, 'naive'):
+    if exact(platform, name):
+      return SCHEMES[name]
+  raise RuntimeError(
+      f'no scheme multiplies int64 exactly on {platform}; see the log for each.'
+  )
+
+
+def _on_accelerator(platform: str, m: int, k: int, n: int) -> Scheme:
+  """Int8 digits; one launch where launches would dominate; never in blocks."""
+  small = m * k * n <= 1 << 27
+  first = 'int8_toeplitz' if small else 'int8_merged'
+  scheme = _first(platform, (first, 'int8_merged', 'karatsuba'))
+  return scheme._replace(rows=None, positions=1 << 17)
+
+
+def for_matmul(platform: str, m: int, k: int, n: int) -> Scheme:
+  """The scheme for [m, k] @ [k, n]."""
+  if m * k * n <= 1 << 15:
+    return SCHEMES['naive']
+  if platform != 'cpu':
+    return _on_accelerator(platform, m, k, n)
+  if n <= 16 and k * n <= 1 << 13:  # The whole right side stays in the cache.
+    return SCHEMES['naive']
+  return _first(platform, _on_cpu(ranking(platform), n))
+
+
+def for_conv(
+    platform: str, positions: int, taps: int, c: int, o: int
+) -> Scheme:
+  """The scheme for a convolution: `positions` rows, c -> o channels a group."""
+  if platform != 'cpu':
+    return _on_accelerator(platform, positions, taps * c, o)
+  # XLA's own int64 loop wins while the kernel fits in the first-level cache.
+  if taps * c * o <= 1 << 12 and min(c, o) < 16 and o < 32:
+    return SCHEMES['naive']
+  return _first(platform, _on_cpu(ranking(platform), o))
+
+
+def platform_of(*arrays) -> str:
+  """Where a computation on `arrays` will run: 'cpu', 'gpu', 'tpu', ..."""
+  for x in arrays:
+    if isinstance(x, jax.Array) and not isinstance(x, core.Tracer):
+      return next(iter(x.devices())).platform
+  device = getattr(jax.config, 'jax_default_device', None)
+  if device is None:
+    return jax.default_backend()
+  return device if isinstance(device, str) else device.platform

@@ -1,0 +1,161 @@
+"""Random ring elements, with the generator as a parameter.
+
+Masks hide only as well as their generator is random. `THREEFRY` is JAX's own:
+reproducible on every backend and right for simulation, where one process plays
+all parties anyway; its key has 64 bits and nobody claims it to be
+cryptographic. `CHACHA20` is RFC 8439's stream cipher written in uint32 JAX,
+with a 256-bit key, for deployments; about four times slower.
+
+Streams are named, not consumed: `fold(key, layer, step, use)` gives each use
+its own key, so that no stream is drawn twice however the protocol is scheduled.
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import numpy as np
+
+Array = jax.Array
+
+_SIGMA = np.frombuffer(b'expand 32-byte k', '<u4')
+_QUARTERS = (
+    (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
+    (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14),
+)
+_STREAM, _DERIVE = 0, 1  # First nonce word: what a block is for.
+
+
+class Prg(NamedTuple):
+  """A pseudorandom generator.
+
+  Attributes:
+    name: Its name, for records.
+    fold: (key, number) -> key; an independent stream for each number, a uint32
+      that may be traced.
+    words: (key, shape) -> int64, uniform; needs 64-bit types on. Two calls with
+      one key give the same words.
+  """
+
+  name: str
+  fold: Callable[[Any, Any], Any]
+  words: Callable[[Any, tuple[int, ...]], Array]
+
+
+def _threefry_words(key: Array, shape: tuple[int, ...]) -> Array:
+  bits = jax.random.bits(key, shape, jnp.uint64)
+  return lax.bitcast_convert_type(bits, jnp.int64)
+
+
+def _rotate(x: Array, bits: int) -> Array:
+  return (x << jnp.uint32(bits)) | (x >> jnp.uint32(32 - bits))
+
+
+def _quarter(a: Array, b: Array, c: Array, d: Array):
+  """RFC 8439, section 2.1."""
+  a = a + b
+  d = _rotate(d ^ a, 16)
+  c = c + d
+  b = _rotate(b ^ c, 12)
+  a = a + b
+  d = _rotate(d ^ a, 8)
+  c = c + d
+  b = _rotate(b ^ c, 7)
+  return a, b, c, d
+
+
+def chacha20_blocks(key: Array, counters: Array, nonce: Array) -> Array:
+  """The block function, RFC 8439 section 2.3, for many counters.
+
+  Args:
+    key: uint32 [8], little endian.
+    counters: uint32 [n].
+    nonce: uint32 [3], little endian.
+
+  Returns:
+    uint32 [n, 16]: n blocks of keystream, little endian.
+  """
+  n = counters.shape[0]
+  wide = lambda words: jnp.broadcast_to(words[:, None], (words.shape[0], n))
+  start = jnp.concatenate([
+      wide(jnp.asarray(_SIGMA, jnp.uint32)), wide(key), counters[None],
+      wide(nonce),
+  ])
+
+  def double_round(_, rows):
+    rows = list(rows)
+    for quarter in _QUARTERS:
+      mixed = _quarter(*(rows[i] for i in quarter))
+      for i, row in zip(quarter, mixed):
+        rows[i] = row
+    return tuple(rows)
+
+  # A loop: unrolled, XLA:CPU does not finish compiling it.
+  rows = lax.fori_loop(0, 10, double_round, tuple(start))
+  return (jnp.stack(rows) + start).T
+
+
+def chacha20_key(seed: bytes) -> Array:
+  """A key, uint32 [8], from 32 secret bytes such as `os.urandom(32)`.
+
+  Raises:
+    ValueError: if there are not 32 bytes.
+  """
+  if len(seed) != 32:
+    raise ValueError(f'ChaCha20 takes a key of 32 bytes, not {len(seed)}.')
+  return jnp.asarray(np.frombuffer(seed, '<u4'), jnp.uint32)
+
+
+def _check_key(key: Any) -> None:
+  if getattr(key, 'dtype', None) != jnp.uint32 or key.shape != (8,):
+    raise TypeError(
+        'ChaCha20 takes a 256-bit key, chacha20_key(os.urandom(32)); a '
+        'jax.random key has 64 bits.'
+    )
+
+
+def _chacha20_fold(key: Array, number: Any) -> Array:
+  _check_key(key)
+  number = jnp.asarray(number).astype(jnp.uint32)
+  fixed = jnp.zeros((), jnp.uint32)
+  nonce = jnp.stack([fixed + jnp.uint32(_DERIVE), number, fixed])
+  return chacha20_blocks(key, jnp.zeros((1,), jnp.uint32), nonce)[0, :8]
+
+
+def _chacha20_words(key: Array, shape: tuple[int, ...]) -> Array:
+  _check_key(key)
+  count = int(np.prod(shape, dtype=np.int64))
+  blocks = -(-count // 8)
+  if blocks >= 1 << 32:
+    raise ValueError(f'{count} words are more than one ChaCha20 stream holds.')
+  counters = jnp.arange(blocks, dtype=jnp.uint32)
+  nonce = jnp.asarray([_STREAM, 0, 0], jnp.uint32)
+  pairs = chacha20_blocks(key, counters, nonce).reshape(-1, 2)
+  low, high = pairs[:, 0].astype(jnp.int64), pairs[:, 1].astype(jnp.int64)
+  return (low | (high << 32))[:count].reshape(shape)
+
+
+THREEFRY = Prg('threefry', jax.random.fold_in, _threefry_words)
+CHACHA20 = Prg('chacha20', _chacha20_fold, _chacha20_words)
+REGISTRY = {prg.name: prg for prg in (THREEFRY, CHACHA20)}
+
+
+def get(prg: Prg | str) -> Prg:
+  """A generator by name, or itself.
+
+  Raises:
+    ValueError: if there is none of that name.
+  """
+  if isinstance(prg, Prg):
+    return prg
+  if prg not in REGISTRY:
+    raise ValueError(f'no PRG {prg!r}; there are {", ".join(REGISTRY)}.')
+  return REGISTRY[prg]
+
+
+def stream(prg: Prg, key: Any, *numbers: Any) -> Any:
+  """The key of the stream named by `numbers`, each a uint32."""
+  for number in numbers:
+    key = prg.fold(key, number)
+  return key

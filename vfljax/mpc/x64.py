@@ -1,0 +1,57 @@
+"""64-bit integers for a 32-bit caller, one decorator on public entries.
+
+JAX drops to 32 bits unless a global switch is thrown, and a library must not
+throw it. `entry` turns 64-bit types on around one whole `jax.jit`, so what goes
+in and comes out are int64 arrays and nothing else in the program notices.
+
+What works, from a program that never enabled 64-bit types: eager calls with
+NumPy or JAX int64, calls inside the caller's `jit`, `grad`, `vmap`, `scan` and
+`cond`, and `scan` inside `vmap`. An int64 array may be stored, passed and
+returned by 32-bit code but not computed with there (JAX would cut a new
+constant to int32): use `ring.add` and its siblings. For a program that is
+64-bit as a whole, wrap the outermost `jit` in `jax.enable_x64(True)` and use
+`vfljax.mpc.kernels`, which hold the same arithmetic without the switch.
+"""
+from collections.abc import Callable
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+Array = jax.Array
+Ring = jax.Array | np.ndarray  # int64, read modulo 2^64
+
+
+def entry(fn: Callable[..., Any]) -> Callable[..., Any]:
+  """Runs `fn` with 64-bit types on; `fn` should be one whole `jax.jit`."""
+
+  @functools.wraps(fn)
+  def call(*args, **kwargs):
+    with jax.enable_x64(True):
+      return fn(*args, **kwargs)
+
+  return call
+
+
+def ring_array(x: Any, name: str, rank: int = 0) -> Ring:
+  """Checks that `x` is an int64 array of at least `rank` axes.
+
+  Raises:
+    TypeError: if it has another dtype. Nothing is converted: an int32 here is
+      nearly always an int64 that 32-bit JAX has already cut.
+    ValueError: if it has too few axes.
+  """
+  if not isinstance(x, (jax.Array, np.ndarray)) or x.dtype != jnp.int64:
+    what = getattr(x, 'dtype', type(x).__name__)
+    raise TypeError(
+        f'{name} must be an int64 array of ring elements, not {what}; in '
+        '32-bit JAX keep ring elements in NumPy int64 or in arrays made by '
+        'vfljax.mpc.'
+    )
+  if x.ndim < rank:
+    raise ValueError(
+        f'{name} needs at least {rank} axes; its shape is {x.shape}.'
+    )
+  return x
