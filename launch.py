@@ -68,7 +68,7 @@ def _run() -> int:
   try:
     work = run.run(config, table, workdir)
   except run.Interrupted:
-    print(f'Stopped; the same command continues from {workdir}.', file=sys.stderr)
+    print(f'Stopped. The same command continues {workdir}.', file=sys.stderr)
     return 130
   report.write(work.path)
   print(arguments.closing(work.path))

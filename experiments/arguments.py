@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from absl import flags
+from ml_collections import config_flags
 
 from experiments.config import Config, DataConfig
 from experiments.errors import UserError
@@ -81,7 +82,7 @@ def _readable(error: Exception) -> str:
 
 def default_workdir(found: flags.FlagValues) -> str:
   """out/<folders and name of the config file below experiments/>."""
-  given = Path(found['config'].config_filename)
+  given = Path(str(config_flags.get_config_filename(found['config'])))
   parts = given.with_suffix('').parts
   if 'experiments' in parts:
     parts = parts[parts.index('experiments') + 1 :]

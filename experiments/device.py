@@ -24,9 +24,9 @@ def set_up(devices: int, cache: str) -> None:
   Raises:
     UserError: if the cache folder cannot be made.
   """
-  cores = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else (
-      os.cpu_count() or 1
-  )
+  cores = os.cpu_count() or 1
+  if hasattr(os, 'sched_getaffinity'):  # Not on a Mac.
+    cores = len(os.sched_getaffinity(0))
   jax.config.update('jax_num_cpu_devices', devices or cores)
   if not cache:
     return
@@ -35,8 +35,8 @@ def set_up(devices: int, cache: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
   except OSError as error:
     raise UserError(
-        f'The compile cache cannot be made: {error}\nChoose another --cache, or '
-        '--cache= for none.'
+        f'The compile cache cannot be made: {error}\n'
+        'Choose another --cache, or --cache= for none.'
     ) from None
   jax.config.update('jax_compilation_cache_dir', str(folder))
   jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.1)

@@ -11,6 +11,7 @@ from experiments import setting as settings
 from experiments.config import Entry
 from experiments.setting import Setting
 from vfljax import defenses
+from vfljax.attacks import BASELINES
 from vfljax.defense import Defense
 
 ALONE = 'alone'  # The active party without the others.
@@ -79,6 +80,13 @@ def _job(setting: Setting, entry: Entry, strengths, seeds) -> Job:
       (entry.name if s is None else f'{entry.name}/{s:g}') + tail
       for s in strengths
   )
+
+  if entry.name != 'none':
+    # What owes nothing to the federation is the same under every defense.
+    setting = setting._replace(after_training={
+        name: attack for name, attack in setting.after_training.items()
+        if name not in BASELINES
+    })
 
   def make(strength):
     if entry.name == ALONE:

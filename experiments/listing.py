@@ -75,7 +75,8 @@ def _defenses() -> str:
     strengths = ', '.join(f'{s:g}' for s in defenses.STRENGTHS[name])
     signature = str(inspect.signature(factory)).split(' ->')[0]
     rows.append((name + signature, _summary(factory), strengths))
-  return _table('Defenses (--config.defenses=a,b), default strengths last', rows)
+  title = 'Defenses (--config.defenses=a,b), default strengths last'
+  return _table(title, rows)
 
 
 def _attacks() -> str:

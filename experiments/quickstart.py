@@ -1,4 +1,4 @@
-"""Which defense costs least and leaks least? Kang et al.'s evaluation, in minutes.
+"""Which defense leaks least at what cost? Kang et al.'s evaluation, in minutes.
 
   python launch.py --config=experiments/quickstart.py
 

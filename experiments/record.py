@@ -31,7 +31,8 @@ def save(
       compile_seconds=round(compile_seconds / share, 3),
       run_seconds=round(run_seconds / share, 3),
       rounds_per_second=round(rounds / run_seconds, 1),
-      seeds=len(job.seeds), device=_device(), peak_memory_bytes=peak_memory(),
+      seeds=len(job.seeds), classes=setting.classes, device=_device(),
+      peak_memory_bytes=peak_memory(),
   )
   for i, (strength, unit) in enumerate(zip(job.strengths, job.units)):
     first = i * len(job.seeds)
@@ -97,10 +98,13 @@ def reduce(curve: np.ndarray, when: str) -> np.ndarray:
   return np.where(nothing, np.nan, value)
 
 
-def _curves(history, here: slice) -> dict[str, np.ndarray]:
+def _curves(history: Any, here: slice) -> dict[str, np.ndarray]:
   """Everything measured over the epochs, by the names the report knows."""
-  measured = history['measured'][here]
-  seen = lambda x: np.where(measured, x[here], np.nan)
+  measured: Any = history['measured'][here]
+
+  def seen(x: Any) -> np.ndarray:
+    return np.where(measured, x[here], np.nan)
+
   curves = {'train_loss': history['loss'][here]}
   curves |= {k: seen(v) for k, v in history['validation'].items()}
   for attack, found in _watched(history).items():

@@ -1,4 +1,4 @@
-"""Runs an experiment: trains, attacks and measures every defense over all seeds.
+"""Runs an experiment: trains, attacks and measures defenses over many seeds.
 
 A job trains in strides of a few epochs, so that progress can be shown and saved
 between two calls of one compiled program. Killed anywhere, it goes on from its
@@ -67,10 +67,8 @@ def run(config: Config, table: Table, workdir: str) -> Workdir:
   todo = [j for j in everything if not all(work.done(u) for u in j.units)]
   names = [job.name for job in everything]
   finished = len(everything) - len(todo)
-  with (
-      Progress(names, finished, metric=settings.main_metric(setting)) as progress,
-      _interruptible() as asked,
-  ):
+  display = Progress(names, finished, metric=settings.main_metric(setting))
+  with display as progress, _interruptible() as asked:
     for job in todo:
       _run_job(job, work, progress, asked)
       progress.finish()
@@ -127,7 +125,10 @@ def _cells(job: Job) -> dict[str, jax.Array]:
 def _compile(job: Job, cells, samples, stride: int) -> tuple[Programs, Going]:
   """Compiles a job: the programs, and the shapes of what it carries."""
   began = time.perf_counter()
-  over = lambda fn, *static: jax.jit(sweep.over_cells(partial(fn, job, *static)))
+
+  def over(fn, *static):
+    return jax.jit(sweep.over_cells(partial(fn, job, *static)))
+
   start = over(cell.start).lower(cells, samples).compile()
   runs = jax.tree.map(
       lambda s, where: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=where),

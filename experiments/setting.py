@@ -132,17 +132,14 @@ def split_samples(setting: Setting, key: Key, samples: Batch) -> Splits:
   sizes = setting.sizes
   fit = sizes.train + sizes.validation
   if setting.official:
-    order = permutation(key, fit) if sizes.validation else None
-    known, test = (jax.tree.map(lambda x: x[part], samples)
-                   for part in (slice(fit), slice(fit, None)))
-    if order is not None:
-      known = jax.tree.map(lambda x: x[order], known)
+    known, test = _rows(samples, slice(fit)), _rows(samples, slice(fit, None))
+    if sizes.validation:
+      known = _rows(known, permutation(key, fit))
   else:
     order = permutation(key, fit + sizes.test)
-    known, test = (jax.tree.map(lambda x: x[part], samples)
-                   for part in (order[:fit], order[fit:]))
-  training, validation = (jax.tree.map(lambda x: x[part], known)
-                          for part in (slice(sizes.train), slice(sizes.train, None)))
+    known, test = _rows(samples, order[:fit]), _rows(samples, order[fit:])
+  training = _rows(known, slice(sizes.train))
+  validation = _rows(known, slice(sizes.train, None))
   how = setting.config.data.scale
   scalers = [x if x is None else _scaler(x, how) for x in training.features]
 
@@ -152,6 +149,10 @@ def split_samples(setting: Setting, key: Key, samples: Batch) -> Splits:
     ))
 
   return Splits(*(scaled(b) for b in (training, validation, test)))
+
+
+def _rows(samples: Batch, rows: Array | slice) -> Batch:
+  return jax.tree.map(lambda x: x[rows], samples)
 
 
 def _scaler(x: Array, how: str) -> Callable[[Array], Array]:
@@ -213,21 +214,24 @@ def _attack(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
         'False or --config.model.algorithm=vlr.'
     )
   if name == 'median_scoring':
-    return attacks.median_scoring(who.median)  # type: ignore[arg-type]
+    return attacks.median_scoring(who.median)
   schedule = Schedule(who.epochs, who.batch_size, who.stages, who.learning_rate)
   linear = model.algorithm == 'vlr'
   head = nets.mlp(*(() if linear else who.head), classes)
+  bottom = vfl.bottoms[1]
+  assert bottom is not None
   if name == 'model_completion':
     return attacks.model_completion(
-        vfl.bottoms[1], None if linear else head, schedule, who.tune
+        bottom, None if linear else head, schedule, who.tune
     )
   if name == 'scratch':
-    return attacks.scratch(vfl.bottoms[1], head, schedule)
+    return attacks.scratch(bottom, head, schedule)
   if name == 'local_model':
     hidden = () if linear else (*model.bottom, *who.head)
     net = nets.mlp(*hidden, classes, activation=model.activation)
     return attacks.local_model(net, schedule)
-  return attacks.REGISTRY[name]()
+  factory: Callable[..., Attack] = attacks.REGISTRY[name]
+  return factory()
 
 
 def _top_is_trainable(config: Config) -> bool:
@@ -241,7 +245,8 @@ def build(entry: Entry, strength: Array | float | None) -> Defense:
     ValueError: if the strength or another argument is out of its range.
   """
   given = () if strength is None else (strength,)
-  defense = defenses.REGISTRY[entry.defense](*given, **entry.options)
+  factory: Callable[..., Defense] = defenses.REGISTRY[entry.defense]
+  defense = factory(*given, **entry.options)
   before = [
       build(e, e.strengths[0] if e.strengths else None) for e in entry.after
   ]
@@ -279,7 +284,7 @@ def plan(setting: Setting, defense: Defense, splits: Splits) -> train.Plan:
   return train.Plan(
       setting.vfl, defense, (tx,) * len(setting.vfl.bottoms),
       config.epochs, config.batch_size,
-      remainder=config.remainder,  # type: ignore[arg-type]
+      remainder=config.remainder,
       watch=watch, digest=digest, validate=validate, every=every(setting),
       best=main_metric(setting) if config.best else '',
       patience=config.patience,
@@ -346,8 +351,9 @@ def _check(setting: Setting) -> None:
     raise ValueError('train.patience needs --config.train.best.')
   if not 0 <= config.attack.party < len(setting.vfl.bottoms):
     raise ValueError(
-        f'attack.party must be a passive party, 1..{len(setting.vfl.bottoms) - 1}'
-        f', or 0 for all; got {config.attack.party}.'
+        'attack.party must be a passive party, '
+        f'1..{len(setting.vfl.bottoms) - 1}, or 0 for all; got '
+        f'{config.attack.party}.'
     )
   if config.train.learning_rate <= 0:
     raise ValueError('train.learning_rate must be above 0.')

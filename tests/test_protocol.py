@@ -49,12 +49,12 @@ def joint_loss(vfl, batch):
 
 @pytest.mark.parametrize('parties', [2, 3, 10])
 @pytest.mark.parametrize(
-    'algorithm, classes, aggregation',
+    'algorithm, classes, fuse',
     [('vlr', 2, ''), ('vlr', 4, ''), ('vsnn', 3, 'concat')]
     + [('vhnn', 3, name) for name in algorithms.AGGREGATIONS],
 )
-def test_none_is_plain_backpropagation(parties, algorithm, classes, aggregation):
-  vfl = federation(algorithm, parties, classes, aggregation)
+def test_none_is_plain_backpropagation(parties, algorithm, classes, fuse):
+  vfl = federation(algorithm, parties, classes, fuse)
   batch = data(parties, classes, algorithm != 'vsnn')
   txs = (optax.sgd(1.0),) * parties
   state = protocol.init(jax.random.key(0), vfl, none(), txs, batch)
@@ -123,7 +123,8 @@ def test_hooks_run_where_they_belong():
   vfl, batch = federation('vhnn', 2, 3), data(2)
   txs = (optax.sgd(1.0),) * 2
   marked = Defense(
-      batch=lambda key, b: b._replace(features=tuple(2 * x for x in b.features)),
+      batch=lambda key, b: b._replace(
+          features=tuple(2 * x for x in b.features)),
       send=lambda passive, key, u: (u + 1, jnp.zeros(())),
       gradient=lambda state, key, cut, labels: tuple(0 * d + 3 for d in cut),
       decode=lambda state, logits: -logits,

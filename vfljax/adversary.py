@@ -1,4 +1,4 @@
-"""Passive parties that deviate from the protocol (backdoors, active completion).
+"""Passive parties that deviate from the protocol (backdoors, for instance).
 
 The hooks get the colluding parties' own features and messages and nothing else;
 `protocol.play_round` takes them out of the federation and puts them back.

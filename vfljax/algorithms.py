@@ -83,7 +83,7 @@ def plain(aggregation: str = 'sum') -> Net:
 
   def logits(us):
     z = fuse([u for u in us if u is not None])
-    return jnp.concatenate([jnp.zeros_like(z), z], -1) if z.shape[-1] == 1 else z
+    return nets.pair(z) if z.shape[-1] == 1 else z
 
   return Net(lambda key, us: (), lambda params, us: logits(us))
 

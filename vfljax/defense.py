@@ -72,9 +72,9 @@ class Defense(NamedTuple):
 
   Attributes:
     init: (key, spec) -> Slots.
-    prepare: (key, features, labels) -> labels; at the active party, once, before
-      training, on all of its own training data. Label noise that must not be
-      averaged away by redrawing lives here.
+    prepare: (key, features, labels) -> labels; at the active party, once,
+      before training, on all of its own training data. Label noise that must
+      not be averaged away by redrawing lives here.
     batch: (key, batch) -> batch; a transformation every party applies to its
       own part with shared coins (MixUp).
     bottom: (state, k, net) -> net; at passive party k: the same network with
@@ -91,8 +91,8 @@ class Defense(NamedTuple):
     gradient: (state, key, cut, labels) -> cut; on the tuple of cut-layer
       gradients, [batch, ...] each, before they are sent.
     epoch: (state, key) -> state; between epochs.
-    expose: (state, key, k, weights) -> weights; what passive party k can read of
-      its own bottom network.
+    expose: (state, key, k, weights) -> weights; what passive party k can read
+      of its own bottom network.
     decode: (state, logits) -> logits; at inference.
   """
 

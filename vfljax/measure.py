@@ -1,11 +1,11 @@
 """From guesses and the truth to numbers: what an experiment records.
 
-Attacks on rounds are run inside training by `watcher`; a label is scored once an
-epoch, over all rounds of the epoch pooled ('epoch', as in GAFM) or round by round
-and averaged ('round', as in Marvell; rounds of one class are left out).
+Attacks on rounds are run inside training by `watcher`; they are scored once an
+epoch, over all rounds of the epoch pooled ('epoch', as in GAFM) or round by
+round and averaged ('round', as in Marvell; rounds of one class are left out).
 """
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ class Guessed(NamedTuple):
 
 def watcher(
     attacks: Mapping[str, Attack], parties: Sequence[int] = (1,),
-    pool: Literal['epoch', 'round'] = 'epoch',
+    pool: str = 'epoch',
 ) -> tuple[Callable[[Key, Round], Any], Callable[..., dict[str, Metrics]]]:
   """`watch` and `digest` of `train.Plan` for attacks on single rounds.
 
@@ -105,7 +105,8 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
   per_stage = {'accuracy': jax.vmap(metrics.accuracy, (0, None))(guess, labels)}
   if labels.shape[-1] == 2:
     scores = guess[..., 1] - guess[..., 0]
-    per_stage['auc'] = jax.vmap(metrics.roc_auc, (0, None))(scores, labels[:, 1])
+    auc = jax.vmap(metrics.roc_auc, (0, None))
+    per_stage['auc'] = auc(scores, labels[:, 1])
   found = {f'{name}_last': x[-1] for name, x in per_stage.items()}
   return found | {f'{name}_best': x.max() for name, x in per_stage.items()}
 

@@ -103,7 +103,7 @@ def mlp(
     *widths: int, activation: str | Activation = 'relu',
     final: str | Activation | None = None, dropout: float = 0.0,
 ) -> Net:
-  """A multilayer perceptron on flattened inputs, [batch, ...] -> [batch, width].
+  """A multilayer perceptron on flattened inputs, [batch, ...] to [batch, w].
 
   Args:
     widths: Units of each layer, the output's last; one width is a linear map.
@@ -116,9 +116,8 @@ def mlp(
   """
   if not widths or min(widths) < 1:
     raise ValueError(f'mlp: needs one or more positive widths, got {widths}.')
-  return linen(
-      MLP(widths, _activation(activation), final and _activation(final), dropout)
-  )
+  last = _activation(final) if final else None
+  return linen(MLP(widths, _activation(activation), last, dropout))
 
 
 def _activation(which: str | Activation) -> Activation:
@@ -131,11 +130,13 @@ def _activation(which: str | Activation) -> Activation:
   return ACTIVATIONS[which]
 
 
-def binary(net: Net) -> Net:
-  """Two logits, (0, z), from a network of one output z: sigmoid(z) is class 1's."""
+def pair(z: Array) -> Array:
+  """The logits (0, z), [..., 2]: softmax gives class 1 sigmoid(z)."""
+  return jnp.concatenate([jnp.zeros_like(z), z], axis=-1)
 
-  def pair(z):
-    return jnp.concatenate([jnp.zeros_like(z), z], axis=-1)
+
+def binary(net: Net) -> Net:
+  """Two logits from a network of one output z, see `pair`."""
 
   def train(params, key, x):
     z, stats = net.run(params, key, x)

@@ -10,6 +10,7 @@ other side can see. Everything is a pure function of (key, state, batch): `jit`,
 `vmap` over seeds and `scan` over rounds apply from outside.
 """
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -45,7 +46,7 @@ def init(
       net.init(k, x) if net else ()
       for net, k, x in zip(vfl.bottoms, k_bottom, batch.features)
   ]
-  shapes = tuple(
+  shapes: tuple[Any, ...] = tuple(
       jax.eval_shape(net.apply, p, x) if net else None
       for net, p, x in zip(vfl.bottoms, bottoms, batch.features)
   )
@@ -83,7 +84,7 @@ def play_round(
   )
   up, pullbacks, stats = [], [], []
   for k, party in enumerate(passive, start=1):
-    net = defense.bottom(state.defense, k, vfl.bottoms[k])
+    net = defense.bottom(state.defense, k, vfl.bottom(k))
 
     def embed(params, k=k, net=net):
       u, stat = net.run(
@@ -144,7 +145,7 @@ def play_round(
 
 def predict(
     key: Key, vfl: VFL, defense: Defense, state: State,
-    features: tuple[Array | None, ...], present: Sequence | None = None,
+    features: tuple[Any, ...], present: Sequence | None = None,
 ) -> Array:
   """Joint inference: logits [batch, classes].
 
@@ -185,7 +186,7 @@ def embed(
     key: Key, vfl: VFL, defense: Defense, state: State, k: int, x: Array
 ) -> Array:
   """Passive party k's message for features `x`, at inference."""
-  net = defense.bottom(state.defense, k, vfl.bottoms[k])
+  net = defense.bottom(state.defense, k, vfl.bottom(k))
   params = state.parties[k].params
   u = net.apply(params['bottom'], x)
   return defense.send(params['defense'], jax.random.fold_in(key, k), u)[0]
@@ -206,7 +207,8 @@ def _head(vfl: VFL, key: Key, params: dict, x0: Array | None, received):
 
 def _update(tx, party: PartyState, grads: Params) -> PartyState:
   updates, opt = tx.update(grads, party.opt, party.params)
-  return PartyState(optax.apply_updates(party.params, updates), opt)
+  params: Any = optax.apply_updates(party.params, updates)
+  return PartyState(params, opt)
 
 
 def _absorb(vfl: VFL, parties: list[PartyState], active: dict, passive: list):

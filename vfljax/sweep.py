@@ -92,13 +92,12 @@ def sweep(
   Returns:
     The metrics with leading axes [strengths, seeds].
   """
-  keys = seeds
   if isinstance(seeds, int):
-    keys = jax.vmap(jax.random.key)(jnp.arange(seeds))
+    seeds = jax.vmap(jax.random.key)(jnp.arange(seeds))
   values = jnp.asarray(strengths, jnp.float32)
-  shape = (len(values), len(keys))
+  shape = (len(values), len(seeds))
   grid = jnp.meshgrid(jnp.arange(shape[0]), jnp.arange(shape[1]), indexing='ij')
-  cells = (keys[grid[1].ravel()], values[grid[0].ravel()])
+  cells = (seeds[grid[1].ravel()], values[grid[0].ravel()])
   devices = list(devices or jax.local_devices())
 
   def cell(cell, data):
@@ -107,13 +106,17 @@ def sweep(
   compiled = jax.jit(over_cells(cell, loop=loop, devices=devices))
   count = math.prod(shape)
   chunk = _round_up(min(cells_per_chunk or count, count), len(devices))
-  outs = []
-  for i in range(0, count, chunk):
-    part = pad(jax.tree.map(lambda x: x[i : i + chunk], cells), chunk)
-    out = compiled(*place(part, data, devices))
-    outs.append(jax.tree.map(lambda x: x[: min(chunk, count - i)], out))
-  whole = jax.tree.map(lambda *xs: jnp.concatenate(xs), *outs)
+  padded = pad(cells, chunk)
+  outs = [
+      compiled(*place(_rows(padded, slice(i, i + chunk)), data, devices))
+      for i in range(0, count, chunk)
+  ]
+  whole = jax.tree.map(lambda *xs: jnp.concatenate(xs)[:count], *outs)
   return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), whole)
+
+
+def _rows(cells: Any, rows: slice) -> Any:
+  return jax.tree.map(lambda x: x[rows], cells)
 
 
 def _round_up(count: int, multiple: int) -> int:

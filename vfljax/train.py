@@ -6,7 +6,7 @@ depends on the run's key and the epoch's number alone, so the pieces give the
 same numbers as the whole.
 """
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 from jax import lax
@@ -19,7 +19,7 @@ from vfljax.defense import Defense
 from vfljax.shuffle import permutation
 from vfljax.types import VFL, Array, Batch, Key, Round, State
 
-Remainder = Literal['drop', 'keep', 'pad']
+REMAINDERS = ('drop', 'keep', 'pad')
 
 
 def _nothing(key: Key, played: Round) -> Any:
@@ -43,8 +43,8 @@ class Plan(NamedTuple):
     adversary: Passive parties that deviate.
     watch: (key, round) -> row; reduces one round to what is worth keeping.
       Attacks on single rounds run here, so that no transcript is ever stored.
-    digest: (rows of full rounds[, rows of the smaller round]) -> row; reduces an
-      epoch's rows, each leaf with a leading axis over rounds.
+    digest: (rows of full rounds[, rows of the smaller round]) -> row; reduces
+      an epoch's rows, each leaf with a leading axis over rounds.
     validate: (key, state) -> {name: scalar}; what to measure after an epoch.
     every: Watch and validate each `every`-th epoch, and always the last.
     best: Name of the `validate` entry by which the best epoch's state is kept,
@@ -59,7 +59,7 @@ class Plan(NamedTuple):
   txs: Sequence[optax.GradientTransformation]
   epochs: int
   batch_size: int
-  remainder: Remainder = 'drop'
+  remainder: str = 'drop'
   adversary: Adversary = protocol.HONEST
   watch: Callable[[Key, Round], Any] = _nothing
   digest: Callable[..., Any] = lambda *rows: rows[0] if len(rows) == 1 else rows
@@ -133,6 +133,11 @@ def check(plan: Plan, samples: int) -> None:
         f'batch_size must be between 1 and the {samples} training samples, got '
         f'{plan.batch_size}.'
     )
+  if plan.remainder not in REMAINDERS:
+    raise ValueError(
+        f'remainder must be one of {", ".join(REMAINDERS)}; got '
+        f'{plan.remainder!r}.'
+    )
   if plan.every < 1:
     raise ValueError(f'every must be 1 or more, got {plan.every}.')
   if plan.best and plan.validate is None:
@@ -157,7 +162,7 @@ def start(key: Key, plan: Plan, data: Batch) -> Run:
 def advance(
     plan: Plan, run: Run, data: Batch, first: Array | int, epochs: int
 ) -> tuple[Run, dict[str, Any]]:
-  """Plays epochs `first` .. `first + epochs - 1`: the run after, the history."""
+  """Plays epochs `first`, ... `first + epochs - 1`: (run, history)."""
   play = lambda run, epoch: _epoch(plan, run, data, epoch)
   return lax.scan(play, run, first + jnp.arange(epochs))
 
@@ -219,11 +224,12 @@ def _play_epoch(plan: Plan, run: Run, data: Batch, epoch: Array, watched: bool):
 
   round_keys = jax.random.split(k_rounds, full + 1)
   state, rows = lax.scan(play, run.state, (rounds, round_keys[:full]))
-  stacks, losses = [rows['watch']], rows['loss']
+  stacks: list[Any] = [rows['watch']]
+  losses: Any = rows['loss']  # [rounds]
   if plan.remainder == 'keep' and rest:
     state, row = play(state, (order[-rest:], round_keys[full]))
     stacks.append(jax.tree.map(lambda x: x[None], row['watch']))
-    losses = jnp.append(losses, row['loss'])
+    losses = jnp.append(losses, jnp.asarray(row['loss']))
   state = state._replace(defense=plan.defense.epoch(state.defense, k_defense))
   run = run._replace(state=state)
   history = dict(loss=losses.mean())
@@ -251,7 +257,7 @@ def _play(plan: Plan, prepared, state: State, data: Batch, i, key, watched):
   return state, dict(loss=played.loss, watch=row)
 
 
-def _take(x: Array, i: Array, remainder: Remainder) -> Array:
+def _take(x: Array, i: Array, remainder: str) -> Array:
   """Rows `i` of `x`; the index past the end is a row of zeros (padding)."""
   if remainder == 'pad':
     return x.at[i].get(mode='fill', fill_value=0)

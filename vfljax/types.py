@@ -55,6 +55,13 @@ class VFL(NamedTuple):
   top: Net
   loss: Callable[[Array, Array], Array]
 
+  def bottom(self, k: int) -> Net:
+    """Party k's bottom network, which it must have."""
+    net = self.bottoms[k]
+    if net is None:
+      raise ValueError(f'Party {k} has no bottom network.')
+    return net
+
 
 class Batch(NamedTuple):
   """Aligned samples: row i is the same person at every party.
@@ -65,7 +72,7 @@ class Batch(NamedTuple):
       zeros marks padding: it has no loss, no gradient and no class.
   """
 
-  features: tuple[Array | None, ...]
+  features: tuple[Any, ...]
   labels: Array
 
 

@@ -130,7 +130,7 @@ def trained_bottom(
 
 
 def _masked_median(x: Array, mask: Array) -> Array:
-  """Coordinate-wise median of the rows of `x` where `mask`; 0 if there are none."""
+  """Coordinate-wise median of the rows of `x` where `mask`; 0 without any."""
   count = mask.sum()
   ordered = jnp.sort(jnp.where(mask[:, None], x, jnp.inf), axis=0)
   low = ordered[jnp.maximum((count - 1) // 2, 0)]

@@ -15,9 +15,8 @@ from experiments.config import (
 
 SOURCE = 'GAFM (ICLR 2023 submission), Table 2'
 ATTACKS = ('norm_scoring', 'mean_scoring', 'median_scoring')
-# Defense: AUC, then leak AUC (mean, std) of the three attacks. The spread of the
-# AUC is the paper's range, worst to best, as the standard deviation of ten
-# normal draws: range / 3.08.
+# Defense: AUC, then leak AUC (mean, std) of the three attacks. The paper gives
+# the AUC's worst and best of ten draws; normal ones spread 3.08 deviations.
 TABLE_2 = {
     'none': ((0.95, 0.01 / 3.08), (0.85, 0.07), (1.00, 0.00), (0.91, 0.00)),
     'max_norm': ((0.95, 0.00), (0.83, 0.11), (1.00, 0.00), (0.91, 0.00)),

@@ -24,4 +24,11 @@ BINARY = frozenset(
     {'direction_scoring', 'mean_scoring', 'median_scoring', 'norm_scoring'}
 )
 
-__all__ = ['BINARY', 'REGISTRY', *REGISTRY]
+# What an attacker achieves without anything from the federation.
+BASELINES = frozenset({'local_model', 'scratch'})
+
+__all__ = [
+    'BASELINES', 'BINARY', 'REGISTRY', 'direct_label', 'direction_scoring',
+    'local_model', 'mean_scoring', 'median_scoring', 'model_completion',
+    'norm_scoring', 'scratch',
+]

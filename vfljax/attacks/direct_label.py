@@ -1,11 +1,10 @@
 """Direct label inference (Fu et al. 2022; Kang et al. 2022, Eq. 4).
 
 Without a trainable top, the cut-layer gradient of a sample is p - y: its only
-negative entry is at the label. Noise can leave several negative entries or none,
-so the smallest one is taken, which is at least as good as the first negative.
+negative entry is at the label. Noise can leave several negative entries or
+none, so the smallest is taken, which is at least as good as the first negative.
 """
-import jax.numpy as jnp
-
+from vfljax import nets
 from vfljax.attack import Attack
 from vfljax.views import CutGradients
 
@@ -13,13 +12,13 @@ from vfljax.views import CutGradients
 def direct_label() -> Attack:
   """Scores: [batch, classes], minus the gradient's entries.
 
-  An embedding of width 1 (a sigmoid's logit) gives the scores (0, -d). It means
-  something only where the top has no weights; `experiments` refuse it elsewhere.
+  An embedding of width 1 (a sigmoid's logit) gives the scores (0, -d). They
+  mean something only where the top has no weights.
   """
 
   def run(key, view: CutGradients):
     del key
     d = view.received.reshape(len(view.received), -1)
-    return jnp.concatenate([jnp.zeros_like(d), -d], -1) if d.shape[1] == 1 else -d
+    return nets.pair(-d) if d.shape[1] == 1 else -d
 
   return Attack(CutGradients, run)

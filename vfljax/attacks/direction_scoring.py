@@ -21,6 +21,7 @@ def direction_scoring() -> Attack:
     d = view.received.reshape(len(view.received), -1)
     positive = view.known @ d
     lengths = jnp.sqrt((d * d).sum(-1) * (positive @ positive))
-    return jnp.where(lengths > 0, d @ positive / jnp.where(lengths > 0, lengths, 1), 0)
+    cosine = d @ positive / jnp.where(lengths > 0, lengths, 1)
+    return jnp.where(lengths > 0, cosine, 0)
 
   return Attack(KnownPositive, run)

@@ -1,9 +1,9 @@
 """Mean attack (GAFM, Eq. 8): the class whose mean gradient is nearer.
 
-The attacker is given both classes' mean gradients of the round, as in the paper,
-which makes this an upper bound on clustering. The paper scores the hard
-decision, whose AUC is the balanced accuracy; `soft` scores the difference of the
-distances instead, which leaks no less.
+The attacker is given both classes' mean gradients of the round, as in the
+paper, which makes this an upper bound on clustering. The paper scores the hard
+decision, whose AUC is the balanced accuracy; `soft` scores the difference of
+the distances instead, which ranks within the classes too.
 """
 import jax.numpy as jnp
 
@@ -27,7 +27,7 @@ def mean_scoring(soft: bool = False) -> Attack:
 
 
 def nearer(received: Array, centers: Array, soft: bool) -> Array:
-  """How much nearer each row is to `centers[1]` than to `centers[0]`, [batch]."""
+  """How much nearer each row is to `centers[1]` than to the other, [batch]."""
   d = received.reshape(len(received), 1, -1)
   gap = d - centers.reshape(1, len(centers), -1)
   distance = jnp.sqrt((gap * gap).sum(-1))

@@ -2,11 +2,10 @@
 
 After training, a passive party puts an inference head on its own bottom network
 and trains it on the few samples whose labels it has learned. Two baselines say
-what the stolen weights are worth: the same procedure from a randomly initialised
-bottom (`scratch`), and a model of its own choice on its raw features
-(`local_model`). The attack's own test accuracy is not something the attacker can
-select by, so the guesses of all stages are returned and both the best and the
-last are reported.
+what the stolen weights are worth: the same procedure from a randomly
+initialised bottom (`scratch`), and a model of its own choice on its raw
+features (`local_model`). An attacker cannot select by test accuracy, so the
+guesses of all stages are returned, and the best and the last are reported.
 """
 from typing import NamedTuple
 
@@ -28,7 +27,7 @@ class Schedule(NamedTuple):
     epochs: Passes over the labeled samples, >= 1.
     batch_size: Labeled samples a step; 0 takes all of them at once. The last
       batch of an epoch may be smaller.
-    stages: How many guesses to return, evenly spread over the epochs, 1..epochs.
+    stages: How many guesses to return, evenly spread over epochs, 1..epochs.
     learning_rate: Adam's.
   """
 
@@ -67,13 +66,14 @@ def model_completion(
       weights = bottom.init(k_bottom, view.labeled_features)
     if head is None:
       return _as_logits(bottom.apply(weights, view.features))[None]
+    top = head.apply
     embedded = bottom.apply(weights, view.labeled_features[:1])
     params = dict(head=head.init(k_head, embedded))
     if tune:
       params['bottom'] = weights
 
     def logits(params, x):
-      return head.apply(params['head'], bottom.apply(params['bottom'], x))
+      return top(params['head'], bottom.apply(params['bottom'], x))
 
     if tune:
       return complete(
@@ -85,7 +85,7 @@ def model_completion(
         bottom.apply(weights, x) for x in (view.labeled_features, view.features)
     )
     return complete(
-        k_train, schedule, lambda p, u: head.apply(p['head'], u), params,
+        k_train, schedule, lambda p, u: top(p['head'], u), params,
         known, view.labeled, wanted,
     )
 
@@ -135,14 +135,19 @@ def complete(
     ce = optax.softmax_cross_entropy(logits(params, x), y)
     return ce.sum() / jnp.maximum(y.sum(), 1)
 
-  def step(carry, i):
+  def learn(carry, x, y):
     params, opt = carry
+    updates, opt = tx.update(jax.grad(loss)(params, x, y), opt, params)
+    return optax.apply_updates(params, updates), opt
+
+  def step(carry, i):
     x = known.at[i].get(mode='fill', fill_value=0)
     y = labels.at[i].get(mode='fill', fill_value=0)
-    updates, opt = tx.update(jax.grad(loss)(params, x, y), opt, params)
-    return (optax.apply_updates(params, updates), opt), None
+    return learn(carry, x, y), None
 
   def epoch(carry, key):
+    if batches == 1:  # No order to draw; and a loop costs compile time.
+      return learn(carry, known, labels), None
     order = jax.random.permutation(key, len(labels))
     missing = batches * size - len(labels)
     order = jnp.pad(order, (0, missing), constant_values=len(labels))
@@ -155,7 +160,9 @@ def complete(
   # The first epochs that do not fill a stage are trained without a guess.
   length, lead = divmod(schedule.epochs, schedule.stages)
   keys = jax.random.split(key, schedule.epochs)
-  carry, _ = lax.scan(epoch, (params, tx.init(params)), keys[:lead])
+  carry = params, tx.init(params)
+  if lead:
+    carry, _ = lax.scan(epoch, carry, keys[:lead])
   staged = keys[lead:].reshape(schedule.stages, length)
   return lax.scan(stage, carry, staged)[1]
 
@@ -175,10 +182,10 @@ def check(schedule: Schedule) -> None:
 
 
 def mlp_head(classes: int, *hidden: int) -> Net:
-  """An inference head: (flattened) embedding to logits; linear without hidden."""
+  """An inference head, embedding to logits; linear without hidden widths."""
   return nets.mlp(*hidden, classes)
 
 
 def _as_logits(u: Array) -> Array:
   u = u.reshape(len(u), -1)
-  return jnp.concatenate([jnp.zeros_like(u), u], -1) if u.shape[1] == 1 else u
+  return nets.pair(u) if u.shape[1] == 1 else u
