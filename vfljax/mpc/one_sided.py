@@ -32,7 +32,8 @@ Array = jax.Array
 Map = Callable[[Array, Array], Array]
 Place = tuple[Any, ...]  # Numbers that name a use: period, layer, step, pass.
 
-# The last number of a stream's name: what its words are for.
+# The first number of a stream's name: what its words are for. First, so that no
+# stream's name begins another's: a key is drawn from or folded, never both.
 PAD, STATIC, INPUT, OUTPUT = range(4)
 
 
@@ -89,8 +90,8 @@ def mask(
   Returns:
     Shares that sum to theta + noise, and the transcript.
   """
-  r = prg.words(stream(prg, keys.passive_active, *place, PAD), theta.shape)
-  v = prg.words(stream(prg, keys.dealer_active, *place, STATIC), theta.shape)
+  r = prg.words(stream(prg, keys.passive_active, PAD, *place), theta.shape)
+  v = prg.words(stream(prg, keys.dealer_active, STATIC, *place), theta.shape)
   f = r + noise - v
   said = (Message(f, 'F', 'active', 'passive', 1),)
   return Masked((theta - r) + f, v), said
@@ -114,9 +115,9 @@ def deal(
     x_shape: Shape of P's operand.
     v: A's share.
   """
-  u = prg.words(stream(prg, keys.dealer_passive, *place, INPUT), x_shape)
+  u = prg.words(stream(prg, keys.dealer_passive, INPUT, *place), x_shape)
   whole = f(u, v)
-  key = stream(prg, keys.dealer_passive, *place, OUTPUT)
+  key = stream(prg, keys.dealer_passive, OUTPUT, *place)
   passive = prg.words(key, whole.shape)
   active = whole - passive
   said = (Message(active, 'W_A', 'dealer', 'active', 0),)

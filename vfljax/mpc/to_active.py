@@ -82,7 +82,7 @@ def deal(
   """The dealer's offline part of a training step: Y + W + X words to A."""
 
   def words(key, use, shape):
-    return prg.words(stream(prg, key, *place, use), shape)
+    return prg.words(stream(prg, key, use, *place), shape)
 
   p, a = keys.dealer_passive, keys.dealer_active
   u, u3 = words(p, _U, f.x_shape), words(p, _U3, f.w_shape)

@@ -1,0 +1,342 @@
+"""Protocols: exact products, plain training, messages, masks used once."""
+import functools
+import hashlib
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from vfljax.mpc import beaver, bilinear, fixed_point, one_sided, prg, to_active
+from vfljax.mpc import wire
+
+LAYERS = {
+    'dense': bilinear.dense((12, 40), (40, 24)),
+    'conv': bilinear.convolution((3, 6, 7, 4), (3, 3, 2, 6), 2, 'SAME', 1, 2),
+}
+PRGS = {'threefry': prg.THREEFRY, 'chacha20': prg.CHACHA20}
+
+
+def root(name):
+  key = prg.chacha20_key(bytes(32)) if name == 'chacha20' else jax.random.key(3)
+  return PRGS[name], key
+
+
+@pytest.fixture(autouse=True)
+def in_64_bits():
+  with jax.enable_x64(True):
+    yield
+
+
+def reference(layer):
+  """The layer in float64, by JAX's own operations."""
+  if len(layer.x_shape) == 2:
+    return jnp.matmul
+  return functools.partial(
+      lax.conv_general_dilated, window_strides=(2, 2), padding='SAME',
+      dimension_numbers=('NHWC', 'HWIO', 'NHWC'), feature_group_count=2,
+  )
+
+
+def sample(layer, seed=0):
+  rng = np.random.default_rng(seed)
+  x, w, g = (
+      rng.normal(size=s).astype(np.float32) * scale for s, scale in
+      ((layer.x_shape, 1), (layer.w_shape, 0.1), (layer.y_shape, 1e-2))
+  )
+  return x, w, g
+
+
+def wide(x):
+  return jnp.asarray(x, jnp.float64)
+
+
+def error(got, want):
+  return float(jnp.abs(got - want).max() / jnp.abs(want).max())
+
+
+@pytest.mark.parametrize(
+    'name, generator',
+    [('dense', 'threefry'), ('conv', 'threefry'), ('dense', 'chacha20')],
+)
+def test_one_sided_training_is_plain_training(name, generator):
+  layer, f = LAYERS[name], reference(LAYERS[name])
+  p, key = root(generator)
+  keys = one_sided.seeds(p, key)
+  bits = fixed_point.Precision()
+  rng = np.random.default_rng(1)
+  _, theta, _ = sample(layer)
+  noise = rng.normal(size=theta.shape) * 0.01
+  codes = fixed_point.encode(theta, bits.weights)
+  noise_codes = fixed_point.encode(noise, bits.weights)
+  total = codes + noise_codes
+  plain = wide(theta) + noise
+  masked, _ = one_sided.mask(p, keys, (0, 0), codes, noise_codes)
+  eta = 0.1
+
+  @jax.jit
+  def step(masked, plain, t, x, g):
+    place = (0, 0, t)
+    v = masked.active
+    c, _ = one_sided.deal(
+        p, keys, (*place, 0), layer.forward, layer.x_shape, v)
+    x_codes = fixed_point.encode(x, bits.inputs)
+    y, _ = one_sided.product(layer.forward, x_codes, masked, c)
+    c, _ = one_sided.deal(
+        p, keys, (*place, 1), layer.input_gradient, layer.y_shape, v)
+    g_codes = fixed_point.encode(g, bits.gradients)
+    gx, _ = one_sided.product(layer.input_gradient, g_codes, masked, c)
+    want, pull = jax.vjp(f, wide(x), plain)
+    want_x, want_w = pull(wide(g))
+    delta = fixed_point.encode(eta * want_w, bits.weights)
+    exact = layer.forward(x_codes, masked.passive + masked.active)
+    y_bits = bits.inputs + bits.weights
+    errors = (
+        jnp.abs(fixed_point.decode(y, y_bits) - want).max()
+        / jnp.abs(want).max(),
+        jnp.abs(fixed_point.decode(gx, bits.gradients + bits.weights)
+                - want_x).max() / jnp.abs(want_x).max(),
+    )
+    new = one_sided.update(masked, delta)
+    return new, plain - eta * want_w, delta, errors, (y == exact).all()
+
+  for t in range(4):
+    x, _, g = sample(layer, t)
+    masked, plain, delta, errors, same = step(masked, plain, t, x, g)
+    total = total - delta
+    assert bool(same)
+    assert max(map(float, errors)) < 2e-6
+    np.testing.assert_array_equal(masked.passive + masked.active, total)
+
+  again = fixed_point.encode(-noise, bits.weights)
+  opened, _ = one_sided.unmask(masked, again)
+  want = plain - noise
+  np.testing.assert_allclose(
+      fixed_point.decode(opened, bits.weights), want, atol=1e-6
+  )
+
+
+@pytest.mark.parametrize('drop', [1, 3, 6])
+def test_a_shortened_answer_errs_as_stated(drop):
+  layer = LAYERS['dense']
+  p, key = root('threefry')
+  keys = one_sided.seeds(p, key)
+  x, w, _ = sample(layer)
+  x, w = fixed_point.encode(x), fixed_point.encode(w)
+  masked, _ = one_sided.mask(p, keys, (0,), w, w * 0)
+  c, _ = one_sided.deal(
+      p, keys, (0, 1), layer.forward, layer.x_shape, masked.active)
+  y, said = one_sided.product(layer.forward, x, masked, c, drop)
+  off = np.asarray(y - layer.forward(x, w))
+  assert 0 < np.abs(off).max() <= 2 ** (8 * drop - 1)
+  assert said[1].size == 12 * 24 * (8 - drop)
+  with pytest.raises(ValueError, match='0..7'):
+    one_sided.product(layer.forward, x, masked, c, 8)
+
+
+@pytest.mark.parametrize('name', list(LAYERS))
+@pytest.mark.parametrize('parties', [2, 3])
+def test_beaver_products_are_exact(name, parties):
+  layer = LAYERS[name]
+  p, key = root('threefry')
+  rng = np.random.default_rng(2)
+  x, w = (
+      rng.integers(-(2**63), 2**63 - 1, s, np.int64, endpoint=True)
+      for s in (layer.x_shape, layer.w_shape)
+  )
+  share = lambda i, v: beaver.share_input(
+      p, jax.random.fold_in(key, i), jnp.asarray(v), parties)
+  (xs, said_x), (ws, _) = share(0, x), share(1, w)
+  dealt = beaver.triple(
+      p, jax.random.fold_in(key, 2), layer.forward, x.shape, w.shape, parties)
+  ys, said = beaver.product(layer.forward, xs, ws, dealt)
+  y, said_y = beaver.reveal(ys)
+  np.testing.assert_array_equal(y, layer.forward(x, w))
+  if parties == 2:
+    x_, y_, w_ = bilinear.sizes(layer)
+    count = wire.count(wire.then(said_x, said, said_y))
+    assert count.words == x_ + 2 * x_ + 2 * w_ + y_
+    assert count.flights == 3 and count.bytes == 8 * count.words
+
+
+@pytest.mark.parametrize('name', list(LAYERS))
+def test_to_active_training_is_plain_training(name):
+  layer, f = LAYERS[name], reference(LAYERS[name])
+  p, key = root('threefry')
+  keys = one_sided.seeds(p, key)
+  bits = to_active.Precision()
+  _, theta, _ = sample(layer)
+  codes = fixed_point.encode(theta, bits.weights)
+  masked, _ = one_sided.mask(p, keys, (0, 0), codes, codes * 0)
+  shares = to_active.Shares(*masked)
+  plain = current = wide(theta)
+
+  @jax.jit
+  def step(shares, t, x, g):
+    c, _ = to_active.deal(p, keys, (0, 0, t), layer)
+    z = fixed_point.encode(x, bits.inputs)
+    y, e, _ = to_active.forward(layer, z, shares, c)
+    g_codes = fixed_point.encode(g, bits.gradients)
+    new, gx, _ = to_active.backward(layer, g_codes, e, shares, c)
+    th = shares.passive + shares.active
+    exact = (
+        (y == layer.forward(z, th)).all(),
+        (gx == layer.input_gradient(g_codes, th)).all(),
+        (new.passive + new.active
+         == th - layer.weight_gradient(z, g_codes)).all(),
+    )
+    return new, y, gx, exact
+
+  for t in range(3):
+    x, _, g = sample(layer, t)
+    shares, y, gx, exact = step(shares, t, x, g)
+    assert all(map(bool, exact))
+    want, pull = jax.vjp(f, wide(x), current)
+    want_x, want_w = pull(wide(g))
+    plain, current = plain - want_w, fixed_point.decode(
+        shares.passive + shares.active, bits.weights)
+    y = fixed_point.decode(y, bits.inputs + bits.weights)
+    gx = fixed_point.decode(gx, bits.gradients + bits.weights)
+    assert error(y, want) < 4e-6  # 18 fraction bits of z.
+    assert error(gx, want_x) < 2e-4  # 20 of a gradient of size 1e-2.
+    assert float(jnp.abs(current - plain).max()) < 3e-5
+
+
+def _shapes(layer):
+  ints = lambda s: jax.ShapeDtypeStruct(s, jnp.int64)
+  return ints(layer.x_shape), ints(layer.y_shape), ints(layer.w_shape)
+
+
+@pytest.mark.parametrize('name', list(LAYERS))
+def test_messages_are_the_formulas(name):
+  """Counted without computing: on shapes alone."""
+  layer = LAYERS[name]
+  p, key = root('threefry')
+  keys = one_sided.seeds(p, key)
+  x, y, w = _shapes(layer)
+  x_, y_, w_ = bilinear.sizes(layer)
+
+  def masking(w):
+    return one_sided.mask(p, keys, (0,), w, w)
+
+  def one(f, x, w):
+    masked = one_sided.Masked(w, w)
+    c, dealt = one_sided.deal(p, keys, (0,), f, x.shape, w)
+    out, said = one_sided.product(f, x, masked, c)
+    return out, (*dealt, *said)
+
+  def last(z, g, w):
+    shares = to_active.Shares(w, w)
+    c, dealt = to_active.deal(p, keys, (0,), layer)
+    _, e, up = to_active.forward(layer, z, shares, c)
+    _, _, down = to_active.backward(layer, g, e, shares, c)
+    _, _, short = to_active.backward(layer, g, e, shares, c, False)
+    return dealt, up, down, short
+
+  said = jax.eval_shape(masking, w)[1]
+  assert wire.count(said) == wire.Count(8 * w_, w_, 1, 0)
+  said = jax.eval_shape(functools.partial(one, layer.forward), x, w)[1]
+  assert wire.count(said) == wire.Count(8 * (x_ + y_), x_ + y_, 2, 8 * y_)
+  said = jax.eval_shape(functools.partial(one, layer.input_gradient), y, w)[1]
+  assert wire.count(said) == wire.Count(8 * (x_ + y_), x_ + y_, 2, 8 * x_)
+  said = jax.eval_shape(
+      lambda w: one_sided.unmask(one_sided.Masked(w, w), w), w)[1]
+  assert wire.count(said).words == w_ and wire.count(said).flights == 1
+  dealt, up, down, short = jax.eval_shape(last, x, y, w)
+  assert wire.count(dealt).offline_bytes == 8 * (x_ + y_ + w_)
+  assert wire.count(up).words == x_ + y_ + w_ and wire.count(up).flights == 2
+  assert wire.count(down).words == y_ + w_ + x_
+  assert wire.count(short) == wire.Count(8 * y_, y_, 1, 0)
+  assert wire.count(wire.then(up, down)).flights == 4
+
+
+def test_modelled_network_time():
+  words = jax.ShapeDtypeStruct((1000,), jnp.int64)
+  said = (
+      wire.Message(words, 'a', 'passive', 'active', 1),
+      wire.Message(words, 'b', 'active', 'passive', 1, 5),
+      wire.Message(words, 'c', 'active', 'passive', 2),
+      wire.Message(words, 'd', 'dealer', 'active', 0),
+  )
+  got = wire.seconds(said, wire.Network(bandwidth=1e6, latency=0.5))
+  assert got == pytest.approx(2 * (0.5 + 0.064))
+  paper = wire.Network()
+  assert paper.bandwidth == 836e6
+
+
+def _octets(words):
+  return np.ascontiguousarray(words).view(np.uint8).reshape(-1)
+
+
+def test_messages_are_uniform_whatever_is_sent():
+  layer = bilinear.dense((8, 64), (64, 64))
+  p, key = root('threefry')
+  keys = one_sided.seeds(p, key)
+  x = jnp.zeros(layer.x_shape, jnp.int64) + 5
+  w = jnp.zeros(layer.w_shape, jnp.int64) + 9
+  g = jnp.zeros(layer.y_shape, jnp.int64) + 7
+  masked, masking = one_sided.mask(p, keys, (0,), w, w)
+  c, dealt = one_sided.deal(
+      p, keys, (1,), layer.forward, layer.x_shape, masked.active)
+  _, said = one_sided.product(layer.forward, x, masked, c)
+  shares = to_active.Shares(*masked)
+  c4, dealt4 = to_active.deal(p, keys, (2,), layer)
+  _, e, up = to_active.forward(layer, x, shares, c4)
+  _, _, down = to_active.backward(layer, g, e, shares, c4)
+  messages = [*masking, *dealt, *said, *dealt4, *up, *down]
+  seen = {m.name: np.asarray(m.payload) for m in messages}
+  seen |= {'M': masked.passive, 'V': masked.active}
+  assert {'F', 'E', 's', 'W_A', 'c', 'F2', 'E3'} <= set(seen)
+  for name, words in seen.items():
+    counts = np.bincount(_octets(words), minlength=256)
+    assert stats.chisquare(counts).pvalue > 1e-4, name
+
+
+class Recorder:
+  """A generator whose keys are the streams' names, each drawn at most once."""
+
+  def __init__(self):
+    self.drawn = []
+
+  def words(self, key, shape):
+    self.drawn.append(key)
+    seed = hashlib.sha256(repr(key).encode()).digest()
+    rng = np.random.default_rng(np.frombuffer(seed, np.uint32))
+    low, high = -(2**63), 2**63 - 1
+    return jnp.asarray(rng.integers(low, high, shape, np.int64))
+
+
+def test_no_stream_is_drawn_twice():
+  layer = bilinear.dense((4, 6), (6, 5))
+  record = Recorder()
+  p = prg.Prg('recorder', lambda key, n: (*key, int(n)), record.words)
+  keys = one_sided.seeds(p, ())
+  codes = jnp.ones(layer.w_shape, jnp.int64)
+  z = jnp.ones(layer.x_shape, jnp.int64)
+  g = jnp.ones(layer.y_shape, jnp.int64)
+  for period in range(2):
+    for number in range(3):
+      masked, _ = one_sided.mask(p, keys, (period, number), codes, codes)
+      for step in range(3):
+        place = (period, number, step)
+        one_sided.deal(
+            p, keys, (*place, 0), layer.forward, z.shape, masked.active)
+        one_sided.deal(
+            p, keys, (*place, 1), layer.input_gradient, g.shape, masked.active)
+        to_active.deal(p, keys, place, layer)
+  beaver.triple(p, (9,), layer.forward, z.shape, codes.shape, 3)
+  assert len(record.drawn) == 2 * 3 * (2 + 3 * (2 + 2 + 7)) + 3 + 3 + 2
+  assert len(set(record.drawn)) == len(record.drawn)
+  # Nor is a key that was drawn from ever folded further.
+  drawn = set(record.drawn)
+  for key in drawn:
+    assert not any(key[:i] in drawn for i in range(len(key)))
+
+
+def test_bad_layers():
+  with pytest.raises(ValueError, match='dense wants'):
+    bilinear.dense((3, 4), (5, 4))
+  with pytest.raises(ValueError, match='groups'):
+    bilinear.convolution((1, 5, 5, 4), (3, 3, 4, 2), groups=2)
