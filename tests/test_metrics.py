@@ -1,0 +1,245 @@
+"""Metrics against scikit-learn, scikit-image, dcor and SciPy."""
+import pathlib
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sklearn.metrics
+from scipy import stats
+from skimage import metrics as images
+
+from vfljax import metrics
+
+GOLDEN = pathlib.Path(__file__).parent / 'golden'
+roc_auc = jax.jit(metrics.roc_auc)
+dcor = jax.jit(metrics.distance_correlation)
+dcor_and_gradient = jax.jit(jax.value_and_grad(metrics.distance_correlation))
+ssim = jax.jit(
+    metrics.ssim,
+    static_argnames=('window', 'gaussian', 'sample_covariance', 'data_range'),
+)
+
+
+def ranked(seed, decimals, n=400):
+  """Scores with ties, labels and 0/1 weights."""
+  rng = np.random.default_rng(seed)
+  labels = (rng.random(n) < 0.2).astype(np.float32)
+  scores = (rng.normal(size=n) + labels).round(decimals).astype(np.float32)
+  return scores, labels, (rng.random(n) < 0.7).astype(np.float32)
+
+
+@pytest.mark.parametrize('decimals', [8, 1, 0])
+def test_roc_auc_is_sklearns_with_and_without_ties(decimals):
+  for seed in range(5):
+    scores, labels, weights = ranked(seed, decimals)
+    expected = sklearn.metrics.roc_auc_score(labels, scores)
+    np.testing.assert_allclose(roc_auc(scores, labels), expected, rtol=1e-6)
+    left_out = sklearn.metrics.roc_auc_score(
+        labels, scores, sample_weight=weights
+    )
+    found = roc_auc(scores, labels, weights)
+    np.testing.assert_allclose(found, left_out, rtol=1e-6)
+
+
+def test_roc_auc_of_special_floats():
+  scores = np.array([-np.inf, -0.0, 0.0, 1e-30, np.inf, -1e30, 3, -2, 0])
+  labels = np.array([0, 1, 0, 1, 1, 0, 0, 1, 1])
+  ranks = stats.rankdata(scores)  # scikit-learn refuses infinities.
+  u = ranks[labels == 1].sum() - 5 * 6 / 2
+  found = roc_auc(jnp.asarray(scores, jnp.float32), labels)
+  np.testing.assert_allclose(found, u / 20, rtol=1e-6)
+
+
+def test_roc_auc_is_exact_for_many_samples():
+  n = 150_000
+  rng = np.random.default_rng(0)
+  labels = np.arange(n) % 2
+  scores = (rng.normal(size=n) + 0.5 * labels).astype(np.float32)
+  expected = sklearn.metrics.roc_auc_score(labels, scores)
+  np.testing.assert_allclose(roc_auc(scores, labels), expected, rtol=3e-7)
+
+
+@pytest.mark.parametrize('label', [0, 1])
+def test_roc_auc_of_one_class_is_nan(label):
+  labels = np.full(5, label)
+  assert np.isnan(roc_auc(jnp.arange(5.0), labels))
+  assert np.isnan(metrics.leak_auc(jnp.arange(5.0), labels))
+  mixed, weights = np.array([0, 1, 1, 0]), np.array([1, 0, 0, 1])
+  weights = weights if label == 0 else 1 - weights
+  assert np.isnan(roc_auc(jnp.arange(4.0), mixed, weights))
+
+
+def test_roc_auc_of_nan_scores():
+  scores = np.array([0.1, np.nan, 0.3, 0.2], np.float32)
+  labels = np.array([0, 1, 1, 0])
+  assert np.isnan(roc_auc(scores, labels))
+  assert roc_auc(scores, labels, np.array([1, 0, 1, 1])) == 1
+
+
+def test_roc_auc_under_vmap_and_in_64_bits():
+  scores, labels, weights = zip(*[ranked(s, 1) for s in range(3)])
+  found = jax.jit(jax.vmap(metrics.roc_auc))(*map(np.stack, (scores, labels, weights)))
+  alone = [roc_auc(*x) for x in zip(scores, labels, weights)]
+  np.testing.assert_array_equal(found, alone)
+  with jax.enable_x64(True):
+    close = 1 + np.arange(4) * 1e-12  # Equal in 32 bits.
+    area = roc_auc(jnp.asarray(close), jnp.array([0, 0, 1, 1]))
+    assert area.dtype == jnp.float64 and area == 1
+
+
+def test_leak_auc_folds():
+  scores, labels, _ = ranked(0, 8)
+  area = sklearn.metrics.roc_auc_score(labels, scores)
+  for sign in (1, -1):
+    found = metrics.leak_auc(sign * scores, labels)
+    np.testing.assert_allclose(found, max(area, 1 - area), rtol=1e-6)
+
+
+def test_accuracy_and_top_k_are_sklearns():
+  rng = np.random.default_rng(1)
+  logits = rng.normal(size=(200, 10)).astype(np.float32)
+  labels = rng.integers(10, size=200)
+  weights = rng.random(200).astype(np.float32)
+  onehot = np.eye(10, dtype=np.float32)[labels]
+  guesses = logits.argmax(1)
+  for weight in (None, weights):
+    expected = sklearn.metrics.accuracy_score(
+        labels, guesses, sample_weight=weight
+    )
+    for given in (labels, onehot):
+      found = metrics.accuracy(jnp.asarray(logits), jnp.asarray(given), weight)
+      np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for k in (1, 4, 10):
+      expected = sklearn.metrics.top_k_accuracy_score(
+          labels, logits, k=k, sample_weight=weight, labels=np.arange(10)
+      ) if k < 10 else 1.0
+      found = metrics.top_k(jnp.asarray(logits), jnp.asarray(onehot), k, weight)
+      np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_constant_logits_earn_nothing():
+  labels = jnp.eye(4)
+  assert metrics.accuracy(jnp.zeros((4, 4)), labels) == 0.25
+  assert metrics.top_k(jnp.zeros((4, 4)), labels, 2) == 0.5
+  assert metrics.top_k(jnp.zeros((4, 4)), labels, 9) == 1
+  with pytest.raises(ValueError, match='k must be 1 or more'):
+    metrics.top_k(jnp.zeros((4, 4)), labels, 0)
+
+
+def pictures(shape):
+  rng = np.random.default_rng(2)
+  x = rng.random(shape)
+  noisy = np.clip(x + 0.1 * rng.normal(size=shape), 0, 1)
+  return x.astype(np.float32), noisy.astype(np.float32)
+
+
+@pytest.mark.parametrize('shape', [(14, 17), (12, 16, 3)])
+@pytest.mark.parametrize('kind', ['uniform', 'wide', 'gaussian', 'wang'])
+def test_ssim_is_skimages(shape, kind):
+  ours, theirs = dict(
+      uniform=({}, {}),
+      wide=(dict(window=9, data_range=2.0), dict(win_size=9, data_range=2.0)),
+      gaussian=(dict(gaussian=True), dict(gaussian_weights=True)),
+      wang=(
+          dict(gaussian=True, sample_covariance=False),
+          dict(gaussian_weights=True, use_sample_covariance=False),
+      ),
+  )[kind]
+  theirs = dict(data_range=1.0) | theirs
+  x, y = pictures(shape)
+  axis = 2 if len(shape) == 3 else None
+  for other in (y, 1 - x):
+    expected = images.structural_similarity(
+        x.astype(float), other.astype(float), channel_axis=axis, **theirs
+    )
+    found = ssim(jnp.asarray(x), jnp.asarray(other), **ours)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_images_in_a_batch_and_their_psnr():
+  x, y = pictures((5, 9, 8, 1))
+  for ours, theirs in (
+      (ssim, images.structural_similarity),
+      (metrics.psnr, images.peak_signal_noise_ratio),
+  ):
+    expected = [theirs(a[..., 0], b[..., 0], data_range=1.0)
+                for a, b in zip(x, y)]
+    found = ours(jnp.asarray(x), jnp.asarray(y))
+    assert found.shape == (5,)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+  assert np.isinf(metrics.psnr(jnp.asarray(x[0]), jnp.asarray(x[0])))
+
+
+def test_images_that_do_not_fit():
+  with pytest.raises(ValueError, match='one shape'):
+    metrics.ssim(jnp.zeros((8, 8)), jnp.zeros((8, 9)))
+  with pytest.raises(ValueError, match='fit into the image'):
+    metrics.ssim(jnp.zeros((6, 8)), jnp.zeros((6, 8)))
+  with pytest.raises(ValueError, match='odd'):
+    metrics.ssim(jnp.zeros((9, 9)), jnp.zeros((9, 9)), window=6)
+
+
+CASES = [
+    'n32', 'indep', 'labels', 'identical', 'n2', 'n1', 'const_x', 'const_y',
+    'one_class', 'tiny', 'dupes',
+]
+
+
+@pytest.mark.parametrize('case', CASES)
+def test_distance_correlation_is_dcors(case):
+  golden = np.load(GOLDEN / 'distance_correlation.npz')
+  x, y = golden[f'{case}_x'], golden[f'{case}_y']
+  expected = golden[f'{case}_dcor_distance_correlation']
+  found, gradient = dcor_and_gradient(
+      jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32)
+  )
+  np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-7)
+  assert np.isfinite(gradient).all()
+
+
+def test_distance_correlation_and_its_gradient_in_64_bits():
+  golden = np.load(GOLDEN / 'distance_correlation.npz')
+  with jax.enable_x64(True):
+    x, y = jnp.asarray(golden['n32_x']), jnp.asarray(golden['n32_y'])
+    found, gradient = dcor_and_gradient(x, y)
+  expected = golden['n32_dcor_distance_correlation']
+  np.testing.assert_allclose(found, expected, rtol=1e-9)
+  expected = golden['n32_vflair_grad_x_float64']
+  np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-9)
+
+
+def test_distance_correlation_ignores_scale_and_shape():
+  rng = np.random.default_rng(3)
+  x = jnp.asarray(rng.normal(size=(20, 2, 3)), jnp.float32)
+  y = jnp.asarray(rng.normal(size=20), jnp.float32)
+  one = dcor(x, y)
+  assert 0 < one < 1
+  for scale in (1e-25, 1e25):
+    other = dcor(x * scale, y[:, None])
+    np.testing.assert_allclose(other, one, rtol=1e-5)
+  with pytest.raises(ValueError, match='20 samples against 19'):
+    metrics.distance_correlation(x, y[1:])
+
+
+def test_mean_interval_is_students():
+  values = np.random.default_rng(4).normal(size=(7, 2))
+  mean, half = metrics.mean_interval(values)
+  low, high = stats.t.interval(
+      0.95, 6, loc=values.mean(0), scale=stats.sem(values, axis=0)
+  )
+  np.testing.assert_allclose(mean, values.mean(0))
+  np.testing.assert_allclose(half, (high - low) / 2)
+  mean, half = metrics.mean_interval([1.0, 3.0])  # t(1, .975) = 12.7062.
+  assert mean == 2 and abs(half - 12.7062) < 1e-4
+
+
+def test_mean_interval_of_one_and_of_no_values():
+  mean, half = metrics.mean_interval([0.5])
+  assert mean == 0.5 and np.isnan(half)
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    assert np.isnan(metrics.mean_interval([1.0, np.nan])).all()
+  with pytest.raises(ValueError, match='no values'):
+    metrics.mean_interval([])
