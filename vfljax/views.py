@@ -46,7 +46,13 @@ class KnownPositive(NamedTuple):
 class ClassCenters(NamedTuple):
   """T1 in training, and the centers of both classes' gradients in the round.
 
+  The centers come from a random half of the round, `known`, and the other half
+  is what is left to guess. A center that contained the sample to be guessed
+  would be drawn towards it: in a small round of wide gradients, pure noise
+  would then "leak" its labels (batch 32, width 16: AUC 0.77).
+
   Attributes: as `CutGradients`, and
+    known: [batch] 1 at the samples that make up the centers.
     means: [classes, ...] mean gradient of each class.
     medians: [classes, ...] coordinate-wise median gradient of each class.
   """
@@ -55,6 +61,7 @@ class ClassCenters(NamedTuple):
   sent: Array
   received: Array
   valid: Array
+  known: Array
   means: Array
   medians: Array
 
@@ -93,14 +100,18 @@ def known_positive(key: Key, k: int, played: Round) -> KnownPositive:
   return KnownPositive(*view, (chosen & positive).astype(view.valid.dtype))
 
 
-def class_centers(k: int, played: Round) -> ClassCenters:
-  """Passive party k's view of a round, and the true class centers in it."""
-  view, labels = cut_gradients(k, played), played.batch.labels
+def class_centers(key: Key, k: int, played: Round) -> ClassCenters:
+  """Passive party k's view of a round, and the class centers of half of it."""
+  view = cut_gradients(k, played)
+  known = jax.random.bernoulli(key, 0.5, view.valid.shape) * view.valid
+  labels = played.batch.labels * known[:, None]
   flat = view.received.reshape(len(labels), -1)
   means = (labels.T @ flat) / jnp.maximum(labels.sum(0), 1)[:, None]
   medians = jax.vmap(_masked_median, (None, 1))(flat, labels > 0.5)
   shape = (labels.shape[-1], *view.received.shape[1:])
-  return ClassCenters(*view, means.reshape(shape), medians.reshape(shape))
+  return ClassCenters(
+      *view, known, means.reshape(shape), medians.reshape(shape)
+  )
 
 
 def in_training(view: type, key: Key, k: int, played: Round):
@@ -114,7 +125,7 @@ def in_training(view: type, key: Key, k: int, played: Round):
   if view is KnownPositive:
     return known_positive(key, k, played)
   if view is ClassCenters:
-    return class_centers(k, played)
+    return class_centers(key, k, played)
   raise ValueError(f'{view.__name__} is not a view of a round in training.')
 
 

@@ -1,7 +1,8 @@
 """Mean attack (GAFM, Eq. 8): the class whose mean gradient is nearer.
 
-The attacker is given both classes' mean gradients of the round, as in the
-paper, which makes this an upper bound on clustering. The paper scores the hard
+The attacker is given both classes' mean gradients, of a half of the round that
+is not scored (`views.ClassCenters`; the paper scores what it averaged), which
+makes this an upper bound on clustering. The paper scores the hard
 decision, whose AUC is the balanced accuracy; `soft` scores the difference of
 the distances instead, which ranks within the classes too.
 """
