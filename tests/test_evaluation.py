@@ -1,4 +1,4 @@
-"""Scores against the tables of Kang et al. (2022) and numbers worked by hand."""
+"""Scores against the tables of Kang et al. (2022) and worked numbers."""
 import math
 
 import numpy as np

@@ -80,7 +80,8 @@ def test_roc_auc_of_nan_scores():
 
 def test_roc_auc_under_vmap_and_in_64_bits():
   scores, labels, weights = zip(*[ranked(s, 1) for s in range(3)])
-  found = jax.jit(jax.vmap(metrics.roc_auc))(*map(np.stack, (scores, labels, weights)))
+  stacked = map(np.stack, (scores, labels, weights))
+  found = jax.jit(jax.vmap(metrics.roc_auc))(*stacked)
   alone = [roc_auc(*x) for x in zip(scores, labels, weights)]
   np.testing.assert_array_equal(found, alone)
   with jax.enable_x64(True):

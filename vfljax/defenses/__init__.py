@@ -3,13 +3,15 @@
 The modules keep their names (`defenses.marvell.solve`), so the factories are in
 `REGISTRY` or in their modules (`defenses.marvell.marvell`).
 """
-from vfljax.defense import chain, none
+from collections.abc import Callable
+
+from vfljax.defense import Defense, chain, none
 from vfljax.defenses import (
     discrete_sgd, dp_gaussian, dp_laplace, gradient_compression, iso, marvell,
     max_norm, ppdl, residue_mask,
 )
 
-REGISTRY = dict(
+REGISTRY: dict[str, Callable[..., Defense]] = dict(
     none=none,
     discrete_sgd=discrete_sgd.discrete_sgd,
     dp_gaussian=dp_gaussian.dp_gaussian,
@@ -26,7 +28,7 @@ REGISTRY = dict(
 # what they evaluate; Fu et al.'s shares for ppdl; our choice for dp_gaussian
 # (the levels of dp_laplace) and residue_mask. Empty where there is nothing to
 # choose.
-STRENGTHS = dict(
+STRENGTHS: dict[str, tuple[float, ...]] = dict(
     none=(),
     discrete_sgd=(18, 12, 6, 4),
     dp_gaussian=(0.0001, 0.001, 0.01, 0.1),

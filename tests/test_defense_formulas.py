@@ -1,0 +1,540 @@
+"""Formulas of the defenses against golden vectors, NumPy and closed forms."""
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vfljax import check, defenses
+from vfljax.defense import Spec
+from vfljax.defenses import (
+    clipping, discrete_sgd, gradient_compression, iso, marvell, max_norm, ppdl,
+)
+
+GOLDEN = pathlib.Path(__file__).parent / 'golden'
+KEY = jax.random.key(0)
+solve = jax.jit(marvell.solve)
+discretize = jax.jit(discrete_sgd.discretize)
+release = jax.jit(ppdl.release)
+compress = jax.jit(gradient_compression.compress, static_argnames='signed')
+
+
+def gradients(batch=40, width=3, scale=1e-3, seed=0):
+  """[batch, width] gradients and one-hot labels [batch, 2], ~30 % positive."""
+  rng = np.random.default_rng(seed)
+  positive = rng.random(batch) < 0.3
+  positive[:2] = True, False
+  d = rng.normal(size=(batch, width)) * (0.5 + positive[:, None])
+  d = (d + np.where(positive, -2.0, 1.0)[:, None]) * scale
+  return d.astype(np.float32), np.eye(2, dtype=np.float32)[positive.astype(int)]
+
+
+def perturb(defense, key, d, labels):
+  """What the defense makes of one party's gradient, compiled."""
+  return jax.jit(raw(defense))(key, d, labels)
+
+
+def raw(defense):
+  return lambda key, d, labels: defense.gradient((), key, (d,), labels)[0]
+
+
+def draws(defense, d, labels, count):
+  """[count, batch, width] independent perturbations."""
+  keys = jax.random.split(KEY, count)
+  return np.asarray(
+      jax.jit(jax.vmap(raw(defense), (0, None, None)))(keys, d, labels)
+  )
+
+
+# Noise in proportion to nothing: DP.
+
+
+@pytest.mark.parametrize('name', ['dp_laplace', 'dp_gaussian'])
+def test_dp_noise_has_its_distribution(name):
+  d, labels = gradients(batch=30)
+  noise = draws(defenses.REGISTRY[name](0.02, clip_norm=None), d, labels, 600)
+  noise = (noise - d).ravel() / 0.02
+  # Moments (E z^2, E |z|) of the unit Laplace and normal distributions.
+  square, absolute = (2, 1) if name == 'dp_laplace' else (1, (2 / np.pi) ** 0.5)
+  np.testing.assert_allclose(noise.mean(), 0, atol=0.03)
+  np.testing.assert_allclose((noise**2).mean(), square, rtol=0.04)
+  np.testing.assert_allclose(np.abs(noise).mean(), absolute, rtol=0.02)
+
+
+@pytest.mark.parametrize('name', ['dp_laplace', 'dp_gaussian'])
+def test_dp_clips_first(name):
+  d, labels = gradients()
+  norms = np.linalg.norm(d, axis=1)
+  bound = np.median(norms)
+  for form, factor in dict(
+      sample=np.minimum(1, bound / norms), batch=bound / norms.max()
+  ).items():
+    defense = defenses.REGISTRY[name](0.0, bound, clip=form)
+    expected = d * np.broadcast_to(factor, norms.shape)[:, None]
+    found = perturb(defense, KEY, d, labels)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+  np.testing.assert_allclose(clipping.clip(jnp.asarray(d), 99.0, 'batch'), d)
+  zero = clipping.clip(jnp.zeros((2, 3)), 1.0)
+  np.testing.assert_array_equal(zero, np.zeros((2, 3)))
+
+
+# Noise in proportion to the largest gradient: ISO, Max-Norm.
+
+
+def test_iso_deviation_is_equation_14():
+  d, labels = gradients(width=16)
+  expected = 2.75 * np.linalg.norm(d.astype(float), axis=1).max() / 4
+  np.testing.assert_allclose(iso.noise_std(jnp.asarray(d), 2.75), expected,
+                             rtol=1e-6)
+  noise = draws(defenses.REGISTRY['iso'](2.75), d, labels, 200) - d
+  np.testing.assert_allclose(noise.std(), expected, rtol=0.02)
+
+
+def test_max_norm_deviations_are_equation_15():
+  d, _ = gradients()
+  d[3] = 0
+  squares = (d.astype(float) ** 2).sum(1)
+  with np.errstate(divide='ignore'):
+    expected = np.sqrt(squares.max() / squares - 1)
+  expected[3] = 0
+  found = max_norm.noise_std(jnp.asarray(d))
+  np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+  assert found[squares.argmax()] == 0
+  tiny = max_norm.noise_std(jnp.asarray(d) * 1e-25)  # Squares underflow.
+  np.testing.assert_allclose(tiny, found, rtol=1e-4, atol=1e-6)
+
+
+def test_max_norm_noise_is_along_the_gradient_and_evens_the_norms():
+  d, labels = gradients(batch=12)
+  sent = draws(defenses.REGISTRY['max_norm'](), d, labels, 4000)
+  factor = sent / d
+  np.testing.assert_allclose(factor, factor[..., :1] * np.ones(3), rtol=1e-4)
+  squares = (sent.astype(float) ** 2).sum(-1).mean(0)
+  largest = (d.astype(float) ** 2).sum(-1).max()
+  np.testing.assert_allclose(squares, largest, rtol=0.12)
+
+
+# Pruning: gradient compression, DiscreteSGD, residue mask.
+
+
+def golden_cases(name):
+  data = np.load(GOLDEN / f'{name}.npz')
+  return data, [k[3:] for k in data.files if k.startswith('in_')]
+
+
+@pytest.mark.parametrize('keep', [0.1, 0.25, 0.5, 0.75, 0.9, 1.0])
+def test_compression_keeps_exactly_the_largest(keep):
+  data, cases = golden_cases('gradient_compression_fuchong')
+  for case in cases:
+    x = data[f'in_{case}']
+    kept = int(np.ceil(round(keep * x.size, 6)))
+    largest = np.argsort(-np.abs(x).ravel(), kind='stable')[:kept]
+    expected = np.zeros(x.size, x.dtype)
+    expected[largest] = x.ravel()[largest]
+    found = np.asarray(compress(x, keep))
+    np.testing.assert_array_equal(found.ravel(), expected)
+
+
+@pytest.mark.parametrize('keep', [0.1, 0.25, 0.5, 0.75, 0.9])
+@pytest.mark.parametrize('case', ['b8d4', 'b32d10', 'b5d3', 'b1d8'])
+def test_compression_is_fu_et_als_and_the_threshold_itself(case, keep):
+  data, _ = golden_cases('gradient_compression_fuchong')
+  if int(data[f'in_{case}'].size * keep) == 0:  # Theirs raises IndexError.
+    assert str(data[f'error_keep{keep}_{case}']) == 'IndexError'
+    return
+  x, theirs = data[f'in_{case}'], data[f'out_keep{keep}_{case}']
+  ours = np.asarray(compress(x, keep))
+  np.testing.assert_array_equal(ours[theirs != 0], theirs[theirs != 0])
+  more = np.abs(ours[(ours != 0) & (theirs == 0)])
+  threshold = data[f'thr_keep{keep}_{case}']
+  assert np.isclose(more.max(), threshold)
+  # ... and one below it, where keep * elements is not whole and we round up.
+  assert len(more) == 1 + (x.size * keep % 1 > 1e-9)
+
+
+def test_signed_compression_ranks_by_value():
+  x = np.array([[-9.0, 3.0, 1.0], [2.0, -1.0, 0.5]], np.float32)
+  expected = [[0, 3, 0], [2, 0, 0]]
+  np.testing.assert_array_equal(compress(x, 1 / 3, signed=True), expected)
+  expected = [[-9, 3, 0], [0, 0, 0]]
+  np.testing.assert_array_equal(compress(x, 1 / 3), expected)
+
+
+def test_compression_of_equal_elements_and_of_padding():
+  same = np.full((4, 4), 0.3, np.float32)
+  assert (np.asarray(compress(same, 0.25)) != 0).sum() == 4
+  d, labels = gradients(batch=10, width=4)
+  d[6:], labels[6:] = 0, 0
+  defense = defenses.REGISTRY['gradient_compression'](0.5)
+  found = np.asarray(perturb(defense, KEY, d, labels))
+  np.testing.assert_array_equal(found[:6], compress(d[:6], 0.5))
+  assert (found != 0).sum() == 12
+
+
+def test_discrete_sgd_of_fu_et_al():
+  data, cases = golden_cases('discrete_sgd_fuchong')
+  for case in cases:
+    for bins in (4, 6, 12, 18, 24):
+      for bound in (0.03, 0.001):
+        x, interval = data[f'in_{case}'], 2 * bound / bins
+        found = np.asarray(discretize(x, bins, bound))
+        expected = data[f'out_bins{bins}_bound{bound}_{case}']
+        # Rounding in x / interval decides exact halves; either way is nearest.
+        half = np.abs(np.abs(x) / interval % 1 - 0.5) < 1e-4
+        half &= case == 'halves'
+        np.testing.assert_allclose(found[~half], expected[~half], rtol=1e-5,
+                                   atol=1e-9)
+        assert (np.abs(found - x) <= interval * 0.501).all()
+
+
+@pytest.mark.parametrize('bins', [18, 12, 6, 4, 1])
+@pytest.mark.parametrize('scale', [1, 1e-25])
+def test_discrete_sgd_is_equation_19(bins, scale):
+  d, _ = gradients(seed=3, scale=1)
+  x = d.astype(float)
+  low, high = x.mean() - 2 * x.std(), x.mean() + 2 * x.std()
+  ends = np.linspace(low, high, bins + 1)
+  expected = ends[np.abs(x[..., None] - ends).argmin(-1)]
+  expected[(x < low) | (x > high)] = 0
+  assert (expected == 0).any()  # Some element is outside.
+  found = discretize((d * scale).astype(np.float32), bins)
+  np.testing.assert_allclose(found / np.float32(scale), expected, rtol=1e-4,
+                             atol=1e-6)
+
+
+def test_discrete_sgd_of_equal_elements_of_the_boundary_and_of_padding():
+  same = jnp.full((7, 3), 0.1)
+  np.testing.assert_array_equal(discretize(same, 4), same)
+  zero = jnp.zeros((7, 3))
+  np.testing.assert_array_equal(discretize(zero, 4), zero)
+  one_of_five = jnp.array([[0.0], [0], [0], [0], [0.7]])  # mean + 2 deviations.
+  found = discretize(one_of_five, 4)
+  np.testing.assert_allclose(found[4], 0.7, rtol=1e-5)
+  d, labels = gradients(batch=10)
+  padded = np.concatenate([d, np.zeros_like(d)])
+  labels = np.concatenate([labels, np.zeros_like(labels)])
+  found = perturb(defenses.REGISTRY['discrete_sgd'](6), KEY, padded, labels)
+  expected = discretize(d, 6)
+  np.testing.assert_allclose(found[:10], expected, rtol=1e-5, atol=1e-9)
+
+
+def test_residue_mask_zeroes_its_share():
+  d, labels = gradients()
+  sent = draws(defenses.REGISTRY['residue_mask'](0.3), d, labels, 500)
+  masked = sent == 0
+  np.testing.assert_allclose(masked.mean(0), 0.3, atol=0.1)
+  np.testing.assert_allclose(masked.mean(), 0.3, atol=0.01)
+  shown = np.broadcast_to(d, sent.shape)[~masked]
+  np.testing.assert_array_equal(sent[~masked], shown)
+
+
+# PPDL.
+
+
+def replay(scales, noises, n):
+  """Golden draws in call order -> (threshold, query, answer) noise by visit.
+
+  Each draw's scale tells its kind: the query's is twice the threshold's, the
+  answer's four times.
+  """
+  out = np.zeros((3, n))
+  visit = 0
+  for scale, noise in zip(scales, noises):
+    kind = int(round(np.log2(scale / min(scales))))
+    if kind == 2:
+      out[2, visit - 1] = noise
+    else:
+      out[kind, visit] = noise
+    visit += kind == 1
+  return out.astype(np.float32)
+
+
+@pytest.mark.parametrize('theta', [0.1, 0.25, 0.5, 0.75])
+@pytest.mark.parametrize('case', ['b4d3', 'b8d4', 'zero', 'small'])
+def test_ppdl_is_fu_et_als(case, theta):
+  data = np.load(GOLDEN / 'ppdl_fuchong.npz')
+  x, name = data[f'in_{case}'].ravel(), f'theta{theta}_{case}'
+  order = data[f'order_{name}']
+  count = int(theta * x.size)
+  if count == 0:  # Theirs divides the budget among none.
+    assert ppdl.released_count(theta, x.size) == 1
+    return
+  assert ppdl.released_count(theta, x.size) == count
+  scales = data[f'noise_scales_{name}']
+  expected_scale = ppdl.noise_scale(1.8 * 8 / 9, count)
+  np.testing.assert_allclose(scales[0], expected_scale, rtol=1e-6)
+  expected_scale = ppdl.noise_scale(1.8 * 2 / 9, count)
+  np.testing.assert_allclose(scales.max(), expected_scale, rtol=1e-6)
+
+  noises = replay(scales, data[f'noise_draws_{name}'], x.size)
+  answered = np.zeros(x.size, bool)
+  answered[order] = noises[2] != 0
+  passes = np.abs(x) >= 1e-4
+  for theirs, noise, sent in (
+      (f'out_noise_{name}', noises, answered),
+      (f'out_nonoise_{name}', np.zeros_like(noises), passes),
+  ):
+    found = release(x, order, count, *noise)
+    # Where too few elements pass, theirs sends all others in the clear.
+    enough = sent.sum() >= count
+    expected = np.where(enough | sent, data[theirs].ravel(), 0)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-10)
+
+
+def test_ppdl_finds_what_a_loop_over_the_visits_finds():
+  rng = np.random.default_rng(5)
+  for n in (1, 2, 7, 64, 100):
+    x, order = rng.normal(size=n) * 1e-3, rng.permutation(n)
+    threshold, query, answer = rng.laplace(size=(3, n)) * 1e-3
+    for count in {1, max(n // 3, 1), n}:
+      expected, start, sent = np.zeros(n), 0, 0
+      for visit, i in enumerate(order):
+        seen = min(abs(x[i]), 1e-3) + query[visit]
+        if sent < count and seen >= 1e-4 + threshold[start]:
+          expected[i] = np.clip(x[i] + answer[visit], -1e-3, 1e-3)
+          start, sent = visit + 1, sent + 1
+      found = release(
+          *(jnp.asarray(a) for a in (x, order, count, threshold, query, answer))
+      )
+      np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-9)
+
+
+def test_ppdl_releases_at_most_its_share_of_the_real_rows():
+  d, labels = gradients(batch=20, width=5)
+  labels[12:] = 0
+  sent = draws(defenses.REGISTRY['ppdl'](0.25), d, labels, 50)
+  released = (sent != 0).reshape(50, -1).sum(1)
+  assert released.max() == 15 and released.min() > 5
+  assert np.abs(sent).max() <= np.float32(1e-3)
+  assert (sent[:, :12] != 0).any((0, 2)).all()
+
+
+# Marvell.
+
+
+def golden_marvell(scale, dtype):
+  data = np.load(GOLDEN / 'marvell_solver.npz')
+  inputs = [data[k] * (scale if k in 'uvgP' else 1) for k in 'uvdgpP']
+  return data, inputs, [jnp.asarray(x, dtype) for x in inputs]
+
+
+@pytest.mark.parametrize('scale', [1.0, 1e7, 1e13])
+@pytest.mark.parametrize('x64', [False, True])
+def test_marvell_is_the_authors_optimum(scale, x64):
+  with jax.enable_x64(x64):
+    dtype = jnp.float64 if x64 else jnp.float32
+    data, (u, v, d, g, p, power), inputs = golden_marvell(scale, dtype)
+    found = solve(*inputs)
+    assert found.sum_kl.dtype == dtype
+    found = marvell.Allocation(*(np.asarray(x, float) for x in found))
+  tolerance = 1e-11 if x64 else 1e-5
+  np.testing.assert_allclose(found.sum_kl, data['sumKL'], rtol=tolerance)
+  lam = np.stack(found[:4]) / scale
+  theirs = np.stack([data[k] for k in ('lam10', 'lam20', 'lam11', 'lam21')])
+  largest = theirs.max(0)  # Optima are flat, and 0 has no relative error.
+  np.testing.assert_allclose(lam / largest, theirs / largest, atol=1e-5)
+  used = p * (found.lam11 + (d - 1) * found.lam21)
+  used += (1 - p) * (found.lam10 + (d - 1) * found.lam20)
+  np.testing.assert_allclose(used, power, rtol=1e-12 if x64 else 1e-6)
+
+
+def test_marvells_bounds():
+  data = np.load(GOLDEN / 'marvell_solver.npz')
+  found = marvell.error_lower_bound(data['sumKL'])
+  np.testing.assert_allclose(found, data['error_prob_lower_bound'], atol=1e-5)
+  small = data['sumKL'] < 4
+  found = np.asarray(marvell.auc_upper_bound(data['sumKL']))
+  np.testing.assert_allclose(found[small], data['auc_upper_bound'][small],
+                             rtol=1e-6)
+  assert (found[~small] == 1).all()
+
+
+def gaussian_sum_kl(u, v, d, g, lam10, lam20, lam11, lam21):
+  """KL both ways between two Gaussians, from the textbook's formula."""
+  cov0 = np.diag([lam10 + u] + [lam20 + u] * (d - 1))
+  cov1 = np.diag([lam11 + v] + [lam21 + v] * (d - 1))
+  gap = np.zeros(d)
+  gap[0] = g**0.5
+
+  def kl(a, b):
+    inverse = np.linalg.inv(b)
+    logdet = np.linalg.slogdet(b)[1] - np.linalg.slogdet(a)[1]
+    return (np.trace(inverse @ a) - d + gap @ inverse @ gap + logdet) / 2
+
+  return kl(cov1, cov0) + kl(cov0, cov1)
+
+
+@pytest.mark.parametrize('d', [1, 2, 5])
+def test_no_random_allocation_beats_marvells(d):
+  rng = np.random.default_rng(d)
+  with jax.enable_x64(True):
+    for _ in range(10):
+      u, v, g = rng.uniform(0.1, 2, 3)
+      p, power = rng.uniform(0.05, 0.95), g * rng.uniform(0.1, 10)
+      found = solve(u, v, d, g, p, power)
+      *lam, best = (float(x) for x in found)
+      expected = gaussian_sum_kl(u, v, d, g, *lam)
+      np.testing.assert_allclose(best, expected, rtol=1e-9)
+      for width in (1.0, 0.1, 0.01):  # Random ones, far from ours and near.
+        for _ in range(30):
+          moved = np.abs(np.array(lam) + width * power * rng.normal(size=4))
+          moved[[0, 2]] = np.maximum(moved[[0, 2]], moved[[1, 3]])
+          spent = p * (moved[2] + (d - 1) * moved[3])
+          spent += (1 - p) * (moved[0] + (d - 1) * moved[1])
+          moved *= power / spent
+          assert gaussian_sum_kl(u, v, d, g, *moved) >= best * (1 - 1e-9)
+
+
+def test_marvell_in_one_dimension_is_the_closed_form():
+  rng = np.random.default_rng(7)
+  u, v, g = rng.uniform(0, 2, (3, 50))
+  p, power = rng.uniform(0.05, 0.95, 50), rng.uniform(0.01, 5, 50)
+  total = power + p * v + (1 - p) * u
+  e = np.sqrt((total + (1 - p) * g) / (total + p * g))
+  lam10 = np.clip(
+      (power / p + v - e * u) / (e + (1 - p) / p), 0, power / (1 - p)
+  )
+  lam11 = (power - (1 - p) * lam10) / p
+  static = jax.jit(lambda *x: marvell.solve(x[0], x[1], 1, *x[2:]))
+  ones = np.ones(50, np.float32)
+  for found in (static(u, v, g, p, power), solve(u, v, ones, g, p, power)):
+    np.testing.assert_allclose(found.lam10, lam10, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.lam11, lam11, rtol=1e-4, atol=1e-5)
+    assert not found.lam20.any() and not found.lam21.any()
+
+
+def test_marvell_of_nothing():
+  for inputs in ((0, 0, 3, 0, 0.5, 0), (1, 1, 3, 0, 0.5, 0),
+                 (1, 2, 3, 0, 0.5, 1), (2, 1, 1, 1, 0.5, 0)):
+    assert all(np.isfinite(x) for x in solve(*map(float, inputs))), inputs
+  assert solve(0.0, 0.0, 3.0, 1.0, 0.5, 0.0).sum_kl == np.inf
+
+
+@pytest.mark.parametrize('scale', [1e-3, 1e-24])
+def test_marvells_noise_has_the_covariances_it_solved_for(scale):
+  d, labels = gradients(batch=24, width=3, scale=scale, seed=2)
+  positive = labels[:, 1] > 0
+  x = d.astype(float) / scale
+  centers = x[positive].mean(0), x[~positive].mean(0)
+  gap = centers[0] - centers[1]
+  expected = solve(
+      x[~positive].var(0).mean(), x[positive].var(0).mean(), 3.0, gap @ gap,
+      positive.mean(), 2.0 * gap @ gap,
+  )
+  sent = draws(defenses.REGISTRY['marvell'](2.0), d, labels, 3000)
+  noise = (sent.astype(float) - d) / scale
+  axis = gap / np.linalg.norm(gap)
+  along = noise @ axis
+  across = ((noise**2).sum(-1) - along**2) / 2
+  for rows, first, second in ((positive, expected.lam11, expected.lam21),
+                              (~positive, expected.lam10, expected.lam20)):
+    np.testing.assert_allclose((along[:, rows] ** 2).mean(), first, rtol=0.05)
+    np.testing.assert_allclose(across[:, rows].mean(), second, rtol=0.05,
+                               atol=1e-6)
+  assert expected.lam20 + expected.lam21 > 0.1
+  np.testing.assert_allclose(noise.mean((0, 1)), 0, atol=0.1)
+
+
+@pytest.mark.parametrize('kind', [
+    'negatives', 'positives', 'one row', 'zero', 'same center', 'empty',
+])
+def test_marvell_leaves_batches_without_a_gap_alone(kind):
+  d, labels = gradients(batch=8)
+  if kind in ('negatives', 'positives'):
+    labels[:] = [1, 0] if kind == 'negatives' else [0, 1]
+  elif kind == 'one row':
+    d, labels = d[:1], labels[:1]
+  elif kind == 'zero':
+    d[:] = 0
+  elif kind == 'same center':
+    d[4:], labels[:4], labels[4:] = d[:4], [1, 0], [0, 1]
+  else:
+    labels[:] = 0
+  found = perturb(defenses.REGISTRY['marvell'](4.0), KEY, d, labels)
+  np.testing.assert_array_equal(found, d)
+
+
+@pytest.mark.parametrize('width', [1, 4])
+def test_marvell_with_one_positive_and_with_identical_gradients(width):
+  d, labels = gradients(batch=8, width=width)
+  labels[:], labels[0] = [1, 0], [0, 1]
+  same = np.where(labels[:, 1:] > 0, -1.0, 1.0) * np.ones_like(d)  # u = v = 0.
+  defense = defenses.REGISTRY['marvell'](4.0)
+  for x in (d, same.astype(np.float32)):
+    found = np.asarray(perturb(defense, KEY, x, labels))
+    assert np.isfinite(found).all() and (found != x).all()
+
+
+def test_marvell_does_not_see_padding():
+  d, labels = gradients(batch=8)
+  blank = np.concatenate([d, np.full_like(d, 7.0)])
+  none = np.concatenate([labels, np.zeros_like(labels)])
+  defense = defenses.REGISTRY['marvell'](4.0)
+  sent = draws(defense, blank, none, 3000)
+  np.testing.assert_array_equal(sent[:, 8:] - blank[8:], 0)
+  alone = draws(defense, d, labels, 3000)
+  np.testing.assert_allclose(sent[:, :8].std(0), alone.std(0), rtol=0.1)
+
+
+def test_marvell_refuses_ten_classes():
+  spec = Spec((jax.ShapeDtypeStruct((8, 3), jnp.float32),), 10)
+  with pytest.raises(ValueError, match='binary labels .* have 10'):
+    defenses.REGISTRY['marvell'](4.0).init(KEY, spec)
+  assert defenses.BINARY == {'marvell'}
+
+
+# All of them.
+
+
+@pytest.mark.parametrize(
+    'name', [name for name, s in defenses.STRENGTHS.items() if s]
+)
+def test_strengths_may_be_traced(name):
+  d, labels = gradients(batch=10)
+  d, labels = jnp.asarray(d), jnp.asarray(labels)
+  factory, strengths = defenses.REGISTRY[name], defenses.STRENGTHS[name]
+  run = jax.vmap(lambda s: raw(factory(s))(KEY, d, labels))
+  together = jax.jit(run)(jnp.asarray(strengths))
+  for i in (0, -1):
+    alone = perturb(factory(strengths[i]), KEY, d, labels)
+    np.testing.assert_allclose(together[i], alone, rtol=1e-4, atol=1e-7)
+
+
+def test_registry_and_strengths_agree():
+  assert defenses.REGISTRY.keys() == defenses.STRENGTHS.keys()
+  assert defenses.BINARY <= defenses.REGISTRY.keys()
+
+
+@pytest.mark.parametrize('name, arguments, message', [
+    ('dp_laplace', (-1.0,), 'scale must be a number of at least 0; got -1.0'),
+    ('dp_laplace', (1.0, 0.0), 'clip_norm must be a number above 0'),
+    ('dp_gaussian', (float('nan'),), 'std must be'),
+    ('dp_gaussian', (0.1, 0.2, 'rows'), "clip must be one of 'sample', 'b"),
+    ('iso', (-2,), 'amplifier must be'),
+    ('iso', ('much',), "amplifier must be a number .* got 'much'"),
+    ('marvell', (-1,), 'power must be'),
+    ('gradient_compression', (0.0,), r'keep must be a number in \(0, 1\]'),
+    ('gradient_compression', (1.5,), 'keep must be'),
+    ('discrete_sgd', (0,), 'bins must be'),
+    ('discrete_sgd', (4, 0.0), 'bound must be'),
+    ('ppdl', (0.0,), 'share must be'),
+    ('ppdl', (0.5, 0.0), 'epsilon must be'),
+    ('residue_mask', (1.1,), r'ratio must be a number in \[0, 1\]'),
+])
+def test_strengths_out_of_range(name, arguments, message):
+  with pytest.raises(ValueError, match=message):
+    defenses.REGISTRY[name](*arguments)
+
+
+def test_checks_look_at_every_entry_and_let_traced_values_pass():
+  check.at_least('x', np.array([0.0, 2.0]), 0)
+  check.inside('x', 1, 0, 1)
+  check.inside('x', jnp.bfloat16(0.5), 0, 1)
+  for bad in (np.array([0.0, -2.0]), True, None, [[1], [-1]], np.inf):
+    with pytest.raises(ValueError, match='x must be'):
+      check.at_least('x', bad, 0)
+  with pytest.raises(ValueError, match='x must be'):
+    check.inside('x', 1, 0, 1, open_high=True)
+  traced = jax.jit(lambda x: check.at_least('x', x, 0) or x)
+  assert traced(-1.0) == -1
