@@ -55,6 +55,10 @@ def _identity_bottom(state: Any, k: int, net: Net) -> Net:
   return net
 
 
+def _identity_top(net: Net) -> Net:
+  return net
+
+
 def _init(key: Key, spec: Spec) -> Slots:
   return slots(spec)
 
@@ -79,6 +83,8 @@ class Defense(NamedTuple):
       own part with shared coins (MixUp).
     bottom: (state, k, net) -> net; at passive party k: the same network with
       other arithmetic.
+    top: (net) -> net; at the active party: what it trains in place of its top
+      network (GAFM's generator replaces it), always and not by the round.
     send: (passive, key, u) -> (u, penalty); at a passive party, on its message.
       No labels in sight.
     label: (state, key, labels) -> labels; at the active party, as all below.
@@ -100,6 +106,7 @@ class Defense(NamedTuple):
   prepare: Callable[[Key, Array | None, Array], Array] | None = None
   batch: Callable[[Key, Batch], Batch] = lambda key, batch: batch
   bottom: Callable[[Any, int, Net], Net] = _identity_bottom
+  top: Callable[[Net], Net] = _identity_top
   send: Callable[[Params, Key, Array], tuple[Array, Array]] = _send
   label: Callable[..., Array] = lambda state, key, labels: labels
   adapt: Callable[..., Any] = lambda state, key, predict, up, labels: state
@@ -177,6 +184,11 @@ def chain(*defenses: Defense) -> Defense:
       net = d.bottom(s, k, net)
     return net
 
+  def top(net):
+    for d in defenses:
+      net = d.top(net)
+    return net
+
   def send(passive, key, u):
     total = jnp.zeros(())
     for d, p, k in zip(defenses, passive, split(key)):
@@ -230,6 +242,7 @@ def chain(*defenses: Defense) -> Defense:
       prepare=prepare if any(d.prepare for d in defenses) else None,
       batch=batch,
       bottom=bottom,
+      top=top,
       send=send,
       label=label,
       adapt=adapt,

@@ -40,6 +40,7 @@ def init(
     ValueError: if the parties in `vfl`, `txs` and `batch` do not agree.
   """
   _check_parties(vfl, txs, batch)
+  vfl = vfl._replace(top=defense.top(vfl.top))
   parties = len(vfl.bottoms)
   k_top, k_defense, k_adversary, *k_bottom = jax.random.split(key, 3 + parties)
   bottoms = [
@@ -70,6 +71,7 @@ def play_round(
     batch: Batch, adversary: Adversary = HONEST,
 ) -> tuple[State, Round]:
   """Plays one round: returns the next state, and the round for who watches."""
+  vfl = vfl._replace(top=defense.top(vfl.top))
   keys = jax.random.split(key, 8)
   k_batch, k_net, k_send, k_label, k_adapt, k_active, k_gradient, k_evil = keys
   batch = defense.batch(k_batch, batch)
@@ -139,8 +141,11 @@ def play_round(
   parties = [_update(t, p, g) for t, p, g in zip(txs, state.parties, grads)]
   parties = _absorb(vfl, parties, stat, stats)
   evil = adversary.update(state.adversary, k_evil, sent, got)
-  messages = Messages(up, down)
-  return State(parties, memory, evil), Round(state, batch, messages, loss)
+  played = Round(
+      state, batch, Messages(up, down), loss,
+      tuple(g['bottom'] for g in grads[1:]),
+  )
+  return State(parties, memory, evil), played
 
 
 def predict(
@@ -171,6 +176,7 @@ def predict(
   if present is not None:
     up = tuple(u * p for u, p in zip(up, present))
   params = active.params
+  vfl = vfl._replace(top=defense.top(vfl.top))
   received, _ = defense.receive(
       params['defense'], state.defense, k_active, up, None
   )

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from vfljax.defense import Defense, chain, none
 from vfljax.defenses import (
-    discrete_sgd, dp_gaussian, dp_laplace, gradient_compression, iso, marvell,
-    max_norm, ppdl, residue_mask,
+    discrete_sgd, dp_gaussian, dp_laplace, gafm, gradient_compression, iso,
+    marvell, max_norm, ppdl, residue_mask,
 )
 
 REGISTRY: dict[str, Callable[..., Defense]] = dict(
@@ -16,6 +16,7 @@ REGISTRY: dict[str, Callable[..., Defense]] = dict(
     discrete_sgd=discrete_sgd.discrete_sgd,
     dp_gaussian=dp_gaussian.dp_gaussian,
     dp_laplace=dp_laplace.dp_laplace,
+    gafm=gafm.gafm,
     gradient_compression=gradient_compression.gradient_compression,
     iso=iso.iso,
     marvell=marvell.marvell,
@@ -33,6 +34,7 @@ STRENGTHS: dict[str, tuple[float, ...]] = dict(
     discrete_sgd=(18, 12, 6, 4),
     dp_gaussian=(0.0001, 0.001, 0.01, 0.1),
     dp_laplace=(0.0001, 0.001, 0.01, 0.1),
+    gafm=(0.05, 0.1, 0.2, 0.3, 0.5),
     gradient_compression=(0.1, 0.25, 0.5, 0.75),
     iso=(25, 10, 5, 2.75),
     marvell=(12, 8, 4, 2),
@@ -42,13 +44,13 @@ STRENGTHS: dict[str, tuple[float, ...]] = dict(
 )
 
 # Defenses that are for two classes only.
-BINARY = frozenset({'marvell'})
+BINARY = frozenset({'gafm', 'marvell'})
 
 # Defenses whose strength is a shape: each strength compiles a program.
 STATIC: frozenset[str] = frozenset()
 
 __all__ = [
     'BINARY', 'REGISTRY', 'STATIC', 'STRENGTHS', 'chain', 'discrete_sgd',
-    'dp_gaussian', 'dp_laplace', 'gradient_compression', 'iso', 'marvell',
-    'max_norm', 'none', 'ppdl', 'residue_mask',
+    'dp_gaussian', 'dp_laplace', 'gafm', 'gradient_compression', 'iso',
+    'marvell', 'max_norm', 'none', 'ppdl', 'residue_mask',
 ]
