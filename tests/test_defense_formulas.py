@@ -305,7 +305,7 @@ def test_ppdl_releases_at_most_its_share_of_the_real_rows():
   labels[12:] = 0
   sent = draws(defenses.REGISTRY['ppdl'](0.25), d, labels, 50)
   released = (sent != 0).reshape(50, -1).sum(1)
-  assert released.max() == 15 and released.min() > 5
+  assert released.max() == np.median(released) == 15
   assert np.abs(sent).max() <= np.float32(1e-3)
   assert (sent[:, :12] != 0).any((0, 2)).all()
 
@@ -481,7 +481,7 @@ def test_marvell_refuses_ten_classes():
   spec = Spec((jax.ShapeDtypeStruct((8, 3), jnp.float32),), 10)
   with pytest.raises(ValueError, match='binary labels .* have 10'):
     defenses.REGISTRY['marvell'](4.0).init(KEY, spec)
-  assert defenses.BINARY == {'marvell'}
+  assert 'marvell' in defenses.BINARY
 
 
 # All of them.

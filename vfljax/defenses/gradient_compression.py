@@ -9,9 +9,11 @@ turns a constant gradient into zeros; "retaining the top pi" says otherwise, so
 that here exactly ceil(pi * elements) stay, the first ones where some tie.
 """
 import jax.numpy as jnp
+from jax import lax
 
 from vfljax import check
 from vfljax.defense import Defense, each
+from vfljax.ordering import as_integers
 from vfljax.types import Array
 
 
@@ -35,9 +37,10 @@ def compress(
   if weights is not None:
     rank = jnp.where(weights[:, None] > 0, rank, -jnp.inf)
     count = weights.sum().astype(jnp.float32) * d.shape[-1]
-  flat = rank.ravel()
+  flat = as_integers(rank.astype(jnp.promote_types(d.dtype, jnp.float32)))
+  flat = flat.ravel()
   kept = _ceil_share(keep, count)
-  t = jnp.sort(flat)[flat.size - kept]
+  t = lax.sort(flat, is_stable=False)[flat.size - kept]
   above, tied = flat > t, flat == t
   spare = kept - above.sum(dtype=jnp.int32)
   stays = above | (tied & (jnp.cumsum(tied, dtype=jnp.int32) <= spare))

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.defense import Defense, each
+from vfljax.shuffle import permutation
 from vfljax.types import Array
 
 
@@ -87,8 +88,7 @@ def ppdl(
   def perturb(key, d, labels):
     k_order, *k_noise = jax.random.split(key, 4)
     real = jnp.broadcast_to(labels.sum(-1)[:, None] > 0, d.shape).ravel()
-    lot = jax.random.uniform(k_order, (d.size,), jnp.float32)
-    order = jnp.argsort(jnp.where(real, lot, 2))  # Padding is visited last.
+    order = permutation(k_order, d.size)
     count = released_count(share, real.sum(dtype=jnp.int32))
     select = noise_scale(8 / 9 * epsilon, count, sensitivity)
     answer = noise_scale(2 / 9 * epsilon, count, sensitivity)
@@ -97,6 +97,7 @@ def ppdl(
         (jax.random.laplace(k, (d.size,), d.dtype) * s).astype(d.dtype)
         for k, s in zip(k_noise, scales)
     )
+    on_query = jnp.where(real[order], on_query, -jnp.inf)  # Never padding.
     out = release(
         d.ravel(), order, count, on_threshold, on_query, on_answer, gamma, tau
     )
