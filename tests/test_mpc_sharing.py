@@ -186,8 +186,9 @@ def test_streams_differ_and_repeat(name):
   assert len(np.unique(np.concatenate(drawn))) == 64 * len(keys)
 
 
-@pytest.mark.parametrize('name', list(prg.REGISTRY))
-@pytest.mark.parametrize('parties', [2, 3, 5])
+@pytest.mark.parametrize(
+    'name, parties', [('threefry', 2), ('threefry', 5), ('chacha20', 3)]
+)
 def test_shares_sum_to_the_secret_and_are_uniform(name, parties):
   x = np.zeros((40, 250), np.int64)
   x[:3, 0] = LOW, HIGH, -1
