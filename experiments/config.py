@@ -19,11 +19,13 @@ class DataConfig:
   path: str = ''  # of the file or folder, where the data set needs one
   label: str = ''  # the label column of a CSV or Parquet file
   missing: str = 'refuse'  # or 'impute'
-  limit: int = 0  # use the first so many rows only; 0 uses all
+  options: str = ''  # the loader's own, as in 'samples=500;signal=(1, 0.5)'
+  limit: int = 0  # use so many training rows, the first; 0 uses all
   parties: int = 2  # with the active one; 2..10 tried
   split: str = 'even'  # how columns or pixels are divided among the parties
   ratios: str = ''  # '2:1' gives party 0 two thirds of the columns
   named: str = ''  # 'age,sex;income' names the columns of each party
+  split_seed: int = 0  # of split='random'
   scale: str = 'standard'  # 'standard', 'minmax' or 'none'; fitted on train
   test: float = 0.3  # share of test samples where no test set is given
   validation: float = 0.0  # share of the training samples held out
@@ -74,6 +76,8 @@ class AttackConfig:
   stages: int = 10
   learning_rate: float = 1e-3
   repeats: int = 1  # label draws a training; the recorded value is their mean
+  inversion_steps: int = 500  # Adam's, of gradient inversion, at a rate of 0.05
+  inversion_restarts: int = 4  # its starting points, searched side by side
 
 
 @dataclasses.dataclass
@@ -132,16 +136,24 @@ def default_entry(name: str) -> Entry:
   return Entry(name, defenses.STRENGTHS[name])
 
 
-def entries(config: Config) -> list[Entry]:
+def entries(config: Config, classes: int = 2) -> list[Entry]:
   """The table's rows: those chosen, after the undefended baseline.
+
+  Listed defenses that are for two classes are left out where there are more;
+  those asked for by name are not, and `setting.make` refuses them.
 
   Raises:
     UserError: for a name that is not a defense.
   """
   listed = {entry.name: entry for entry in config.listed}
-  names = _names(config.defenses) or list(listed)
+  names = _names(config.defenses)
   known = [*dict.fromkeys([*listed, *defenses.REGISTRY])]
   _refuse_unknown('defense', names, known)
+  if not names:
+    names = [
+        name for name, entry in listed.items()
+        if classes == 2 or entry.defense not in defenses.BINARY
+    ]
   chosen = [listed.get(name) or default_entry(name) for name in names]
   # Everything is measured against the undefended federation.
   if 'none' not in names:
@@ -149,17 +161,55 @@ def entries(config: Config) -> list[Entry]:
   return sorted(chosen, key=lambda entry: entry.name != 'none')
 
 
-def attack_names(config: Config) -> list[str]:
+def attack_names(config: Config, classes: int = 2) -> list[str]:
   """The attacks, with the baselines that model completion is measured by.
+
+  Listed attacks that cannot work here are left out; those asked for by name are
+  not, and `setting.make` refuses them.
 
   Raises:
     UserError: for a name that is not an attack.
   """
-  names = _names(config.attacks) or list(config.listed_attacks)
+  names = _names(config.attacks)
   _refuse_unknown('attack', names, list(attacks.REGISTRY))
-  if 'model_completion' in names:
+  if not names:
+    names = [
+        name for name in config.listed_attacks
+        if not why_not(name, config, classes)
+    ]
+  # Logistic regression is completed by a sigmoid, without any labels.
+  if 'model_completion' in names and config.model.algorithm != 'vlr':
     names += ['local_model', 'scratch']
   return list(dict.fromkeys(names))
+
+
+def why_not(attack: str, config: Config, classes: int) -> str:
+  """Why an attack cannot work on this federation; '' if it can."""
+  if attack in attacks.BINARY and classes != 2:
+    return (
+        f'{attack} ranks samples of two classes; this data set has {classes}. '
+        'Use direct_label or model_completion instead.'
+    )
+  model = config.model
+  trainable = model.algorithm != 'vlr' and model.trainable_top
+  if attack == 'residue_reconstruction' and model.algorithm != 'vlr':
+    return (
+        'residue_reconstruction solves for the gradients of a linear bottom '
+        'network: use --config.model.algorithm=vlr.'
+    )
+  if attack == 'gradient_inversion' and trainable:
+    return (
+        'gradient_inversion takes the sum of the embeddings for the logits; '
+        'with a trainable top they are not. Use --config.model.trainable_top='
+        'False or --config.model.algorithm=vlr.'
+    )
+  if attack == 'direct_label' and trainable:
+    return (
+        'direct_label reads labels from the signs of gradients at the logits; '
+        'with a trainable top there are none. Use --config.model.trainable_top='
+        'False or --config.model.algorithm=vlr.'
+    )
+  return ''
 
 
 def _names(text: str) -> list[str]:

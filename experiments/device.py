@@ -27,7 +27,9 @@ def set_up(devices: int, cache: str) -> None:
   cores = os.cpu_count() or 1
   if hasattr(os, 'sched_getaffinity'):  # Not on a Mac.
     cores = len(os.sched_getaffinity(0))
-  jax.config.update('jax_num_cpu_devices', devices or cores)
+  wanted = devices or cores
+  if getattr(jax.config, 'jax_num_cpu_devices', None) != wanted:
+    jax.config.update('jax_num_cpu_devices', wanted)
   if not cache:
     return
   folder = Path(cache).expanduser()

@@ -48,7 +48,7 @@ def jobs(setting: Setting) -> list[Job]:
   """The experiment's jobs: the undefended federation, the active party alone,
   then the defenses in the order of the table."""
   config = setting.config
-  found = [job for entry in configs.entries(config)
+  found = [job for entry in configs.entries(config, setting.classes)
            for job in _of_entry(setting, entry)]
   if not setting.vfl.bottoms[0]:
     return found

@@ -100,10 +100,10 @@ def reduce(curve: np.ndarray, when: str) -> np.ndarray:
 
 def _curves(history: Any, here: slice) -> dict[str, np.ndarray]:
   """Everything measured over the epochs, by the names the report knows."""
-  measured: Any = history['measured'][here]
+  measured: Any = history['measured']
 
-  def seen(x: Any) -> np.ndarray:
-    return np.where(measured, x[here], np.nan)
+  def seen(x: Any) -> Any:
+    return np.where(measured, x, np.nan)[here]
 
   curves = {'train_loss': history['loss'][here]}
   curves |= {k: seen(v) for k, v in history['validation'].items()}

@@ -17,6 +17,7 @@ from experiments.config import Config, Entry
 from experiments.errors import UserError
 from vfljax import algorithms, attacks, defenses, measure, nets, protocol, train
 from vfljax.attack import Attack
+from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.model_completion import Schedule
 from vfljax.data import scale, split
 from vfljax.data.table import Table
@@ -92,7 +93,7 @@ def _make(config: Config, table: Table) -> Setting:
   has_own = config.model.algorithm != 'vsnn'
   features = split.apply(table, split.Spec(
       data.parties, data.split, data.ratios or None, data.named or None,
-      label_only=not has_own,
+      label_only=not has_own, seed=data.split_seed,
   ))
   order, sizes = _divide(table, config)
   labels = jax.nn.one_hot(jnp.asarray(table.labels[order]), classes)
@@ -101,7 +102,7 @@ def _make(config: Config, table: Table) -> Setting:
       labels,
   )
   vfl = _federation(config, classes)
-  names = configs.attack_names(config)
+  names = configs.attack_names(config, classes)
   made = {name: _attack(name, config, vfl, classes) for name in names}
   after = {n: a for n, a in made.items() if a.view is TrainedBottom}
   during = {n: a for n, a in made.items() if n not in after}
@@ -202,24 +203,18 @@ def _federation(config: Config, classes: int) -> VFL:
 def _attack(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
   """An attack with what the configuration says of the attacker."""
   who, model = config.attack, config.model
-  if name in attacks.BINARY and classes != 2:
-    raise ValueError(
-        f'{name} ranks samples of two classes; this data set has {classes}. Use'
-        ' direct_label or model_completion instead.'
-    )
-  if name == 'direct_label' and _top_is_trainable(config):
-    raise ValueError(
-        'direct_label reads labels from the signs of gradients at the logits; '
-        'with a trainable top there are none. Use --config.model.trainable_top='
-        'False or --config.model.algorithm=vlr.'
-    )
+  reason = configs.why_not(name, config, classes)
+  if reason:
+    raise ValueError(reason)
   if name == 'median_scoring':
     return attacks.median_scoring(who.median)
   schedule = Schedule(who.epochs, who.batch_size, who.stages, who.learning_rate)
   linear = model.algorithm == 'vlr'
   head = nets.mlp(*(() if linear else who.head), classes)
-  bottom = vfl.bottoms[1]
-  assert bottom is not None
+  bottom = vfl.bottom(1)
+  if name == 'gradient_inversion':
+    search = Search(who.inversion_steps, who.inversion_restarts)
+    return attacks.gradient_inversion(bottom, classes, search)
   if name == 'model_completion':
     return attacks.model_completion(
         bottom, None if linear else head, schedule, who.tune
@@ -232,10 +227,6 @@ def _attack(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
     return attacks.local_model(net, schedule)
   factory: Callable[..., Attack] = attacks.REGISTRY[name]
   return factory()
-
-
-def _top_is_trainable(config: Config) -> bool:
-  return config.model.algorithm != 'vlr' and config.model.trainable_top
 
 
 def build(entry: Entry, strength: Array | float | None) -> Defense:
@@ -361,7 +352,7 @@ def _check(setting: Setting) -> None:
     _check_known(setting)
   blank = Splits(*[setting.samples] * 3)
   train.check(plan(setting, defenses.none(), blank), sizes.train)
-  for entry in configs.entries(config):
+  for entry in configs.entries(config, setting.classes):
     _check_entry(setting, entry)
 
 

@@ -1,4 +1,5 @@
 """One contract for every defense and every attack in the registries."""
+from collections.abc import Callable
 import functools
 import inspect
 
@@ -10,6 +11,8 @@ import optax
 import pytest
 
 from vfljax import algorithms, attacks, defenses, nets, protocol, views
+from vfljax.attack import Attack
+from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import chain
 from vfljax.types import Batch
@@ -189,7 +192,9 @@ def test_passive_parties_learn_labels_from_messages_alone(played):
 
 
 def test_everything_chains():
-  defense = chain(*map(make, EVERY_DEFENSE))
+  made = [make(name) for name in EVERY_DEFENSE]
+  ordinary = [d for d in made if not d.objective]
+  defense = chain(*ordinary, *[d for d in made if d.objective][:1])
 
   @jax.jit
   def both(key):
@@ -205,13 +210,13 @@ def test_two_objectives_are_refused():
 
 
 @functools.cache
-def one_round():
-  defense, data = make('none'), batch()
+def one_round(vfl=None):
+  vfl, defense, data = vfl or federation(), make('none'), batch()
 
   @jax.jit
   def both(key):
-    state = start(key, defense, data)
-    return state, play(key, defense, state, data)[1]
+    state = protocol.init(key, vfl, defense, TXS, data)
+    return state, protocol.play_round(key, vfl, defense, TXS, state, data)[1]
 
   return both(jax.random.key(0))
 
@@ -219,6 +224,8 @@ def one_round():
 def view_of(kind):
   """A view of the given kind from one real round."""
   data, defense = batch(), make('none')
+  if kind is views.ModelGradients:  # Of a linear bottom, which can be solved.
+    return views.model_gradients(1, one_round(algorithms.vlr(2, 2))[1])
   state, seen = one_round()
   if kind is views.TrainedBottom:
     known = jax.tree.map(lambda x: x[:6], data)
@@ -232,11 +239,15 @@ def make_attack(name):
   schedule = Schedule(epochs=4, stages=2)
   bottom, head = nets.mlp(8, WIDTH), nets.mlp(2)
   built = dict(
+      gradient_inversion=lambda: attacks.gradient_inversion(
+          nets.mlp(1), 2, Search(4, 2)
+      ),
       model_completion=lambda: attacks.model_completion(bottom, head, schedule),
       scratch=lambda: attacks.scratch(bottom, head, schedule),
       local_model=lambda: attacks.local_model(nets.mlp(4, 2), schedule),
   )
-  return built.get(name, attacks.REGISTRY[name])()
+  factory: Callable[..., Attack] = built.get(name, attacks.REGISTRY[name])
+  return factory()
 
 
 @pytest.mark.parametrize('name', ALL_EVERY_ATTACK)

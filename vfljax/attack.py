@@ -15,7 +15,10 @@ class Attack(NamedTuple):
       likelier. Attacks on a trained federation give one such array for each
       stage of their own training, [stages, samples, classes], the last one
       being their final guess. Guesses at features have the features' shape.
+    facts: (view) -> {name: number}; what the attacker knows of its own success,
+      such as whether it had enough equations. Recorded beside its score.
   """
 
   view: type
   run: Callable[[Key, Any], Array]
+  facts: Callable[[Any], dict[str, Array]] = lambda view: {}

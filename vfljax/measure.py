@@ -25,6 +25,13 @@ class Guessed(NamedTuple):
   weights: Array  # [batch], 0 where padded or known to the attacker
 
 
+class Watched(NamedTuple):
+  """What is kept of an attack on one round."""
+
+  guessed: Guessed
+  facts: Metrics  # `Attack.facts`, averaged over an epoch's rounds
+
+
 def watcher(
     attacks: Mapping[str, Attack], parties: Sequence[int] = (1,),
     pool: str = 'epoch',
@@ -49,22 +56,29 @@ def watcher(
         k_view, k_run = jax.random.split(at)
         view = views.in_training(attack.view, k_view, k, played)
         weights = view.valid * (1 - getattr(view, 'known', 0))
-        rows[label(name, k, parties)] = Guessed(
+        guessed = Guessed(
             attack.run(k_run, view), played.batch.labels, weights
         )
+        rows[label(name, k, parties)] = Watched(guessed, attack.facts(view))
     return rows
 
   def digest(*stacks):
+    if not attacks:
+      return {}
+    return {
+        name: reduce([stack[name] for stack in stacks]) for name in stacks[0]
+    }
+
+  def reduce(stacks: list[Watched]) -> Metrics:
+    """One attack's numbers in an epoch, from its stacks of rounds."""
+    facts = _mean([seen.facts for seen in stacks])
+    guesses = [seen.guessed for seen in stacks]
     if pool == 'round':
-      per_round = [jax.vmap(_each(of_labels))(stack) for stack in stacks]
-      return jax.tree.map(
-          lambda *x: jnp.nanmean(jnp.concatenate(x)), *per_round
-      )
+      return _mean([jax.vmap(of_labels)(g) for g in guesses]) | facts
     flat = lambda x: x.reshape(-1, *x.shape[2:])
-    pooled = jax.tree.map(
-        lambda *x: jnp.concatenate([flat(part) for part in x]), *stacks
-    )
-    return _each(of_labels)(pooled)
+    return facts | of_labels(jax.tree.map(
+        lambda *x: jnp.concatenate([flat(part) for part in x]), *guesses
+    ))
 
   return watch, digest
 
@@ -123,5 +137,6 @@ def of_model(logits: Array, labels: Array) -> Metrics:
   return found
 
 
-def _each(fn):
-  return lambda rows: {name: fn(row) for name, row in rows.items()}
+def _mean(stacks: list[Metrics]) -> Metrics:
+  """The mean of every number over all rounds, of full and smaller batches."""
+  return jax.tree.map(lambda *x: jnp.nanmean(jnp.concatenate(x)), *stacks)

@@ -114,9 +114,11 @@ class Round(NamedTuple):
     batch: The round's samples, with their true labels.
     messages: What was said.
     loss: The objective's value, a scalar.
+    gradients: Of each passive party's bottom network, from what it was sent.
   """
 
   state: State
   batch: Batch
   messages: Messages
   loss: Array
+  gradients: tuple[Params, ...]
