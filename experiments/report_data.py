@@ -194,8 +194,9 @@ def leakage(results: Results, cell: Cell, attack: str) -> PerSeed:
   """What an attacker learns, in percentage points, by seed; {} if unknown."""
   metric = leak_metric(results, attack)
   learned = find(results, cell, attack, metric)
-  if _base(attack) in _PAIRED:
-    return _points(learned, _local_model(results, cell, attack, metric))
+  local = _local_model(results, cell, attack, metric)
+  if _base(attack) in _PAIRED and local:
+    return _points(learned, local)
   chance = _CHANCE.get(metric)
   if chance is None:
     # An AUC is there for two classes only.

@@ -66,6 +66,22 @@ class ClassCenters(NamedTuple):
   medians: Array
 
 
+class ModelGradients(NamedTuple):
+  """T1 in training under encryption: no cut-layer gradients in the clear.
+
+  Attributes:
+    features: [batch, ...] passive party k's samples.
+    weights: Its bottom network's parameters in the round.
+    gradients: Those parameters' gradients, of the batch's mean loss.
+    valid: [batch] 1 for a sample, 0 for a row of padding.
+  """
+
+  features: Array
+  weights: Params
+  gradients: Params
+  valid: Array
+
+
 class TrainedBottom(NamedTuple):
   """T1 after training: passive party k's bottom network and a few labels.
 
@@ -114,6 +130,15 @@ def class_centers(key: Key, k: int, played: Round) -> ClassCenters:
   )
 
 
+def model_gradients(k: int, played: Round) -> ModelGradients:
+  """Passive party k's view of a round whose messages are encrypted."""
+  batch, weights = played.batch, played.state.parties[k].params['bottom']
+  return ModelGradients(
+      batch.features[k], weights, played.gradients[k - 1],
+      batch.labels.sum(-1),
+  )
+
+
 def in_training(view: type, key: Key, k: int, played: Round):
   """The view of a round of the given type.
 
@@ -126,6 +151,8 @@ def in_training(view: type, key: Key, k: int, played: Round):
     return known_positive(key, k, played)
   if view is ClassCenters:
     return class_centers(key, k, played)
+  if view is ModelGradients:
+    return model_gradients(k, played)
   raise ValueError(f'{view.__name__} is not a view of a round in training.')
 
 

@@ -1,22 +1,30 @@
 """Attacks by name. A new one is one file and one line here."""
 from vfljax.attacks.direct_label import direct_label
 from vfljax.attacks.direction_scoring import direction_scoring
+from vfljax.attacks.gradient_inversion import gradient_inversion
 from vfljax.attacks.mean_scoring import mean_scoring
 from vfljax.attacks.median_scoring import median_scoring
 from vfljax.attacks.model_completion import (
     local_model, model_completion, scratch,
 )
 from vfljax.attacks.norm_scoring import norm_scoring
+from vfljax.attacks.residual_scoring import residual_scoring
+from vfljax.attacks.residue_reconstruction import residue_reconstruction
+from vfljax.attacks.value_scoring import value_scoring
 
 REGISTRY = dict(
     direct_label=direct_label,
     direction_scoring=direction_scoring,
+    gradient_inversion=gradient_inversion,
     local_model=local_model,
     mean_scoring=mean_scoring,
     median_scoring=median_scoring,
     model_completion=model_completion,
     norm_scoring=norm_scoring,
+    residual_scoring=residual_scoring,
+    residue_reconstruction=residue_reconstruction,
     scratch=scratch,
+    value_scoring=value_scoring,
 )
 
 # Attacks that rank samples of two classes; the others take any number.
@@ -29,6 +37,6 @@ BASELINES = frozenset({'local_model', 'scratch'})
 
 __all__ = [
     'BASELINES', 'BINARY', 'REGISTRY', 'direct_label', 'direction_scoring',
-    'local_model', 'mean_scoring', 'median_scoring', 'model_completion',
-    'norm_scoring', 'scratch',
+    'gradient_inversion', 'local_model', 'mean_scoring', 'median_scoring',
+    'model_completion', 'norm_scoring', 'residue_reconstruction', 'scratch',
 ]

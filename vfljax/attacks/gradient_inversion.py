@@ -1,0 +1,136 @@
+"""Gradient inversion (Zou et al. 2022, there "BLI"; Kang et al. 2022, Eq. 11).
+
+A passive party that sees only the gradient of its bottom network's weights
+makes up labels and the other side's embeddings for a round's samples, and
+changes them until they would have led to the same gradient. Both are free
+parameters, the labels through a softmax.
+
+The papers and their code choose among starting points and top models by the
+truth. Here every restart ends with how well it explains the gradient, and the
+attacker believes the best.
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import optax
+
+from vfljax import nets
+from vfljax.attack import Attack
+from vfljax.types import Array, Net, Params
+from vfljax.views import ModelGradients
+
+Fuse = Callable[[Array, Array], Array]
+
+
+class Search(NamedTuple):
+  """How the attacker searches.
+
+  Attributes:
+    steps: Adam's, 1 or more; Zou et al. take 10000.
+    restarts: Starting points, 1 or more, searched side by side.
+    learning_rate: Adam's.
+  """
+
+  steps: int = 500
+  restarts: int = 4
+  learning_rate: float = 0.05
+
+
+class Dummies(NamedTuple):
+  """What is made up: [batch, width] embeddings, [batch, classes] logits."""
+
+  hidden: Array
+  labels: Array
+
+
+def added(u: Array, hidden: Array) -> Array:
+  """Logits where the embeddings are summed; a width of 1 is one logit."""
+  z = u + hidden
+  return nets.pair(z) if z.shape[-1] == 1 else z
+
+
+def invert(
+    bottom: Net, weights: Params, features: Array, gradients: Params,
+    start: Dummies, search: Search = Search(), fuse: Fuse = added,
+    valid: Array | None = None,
+) -> tuple[Dummies, Array]:
+  """Eq. 11 from one starting point: (dummies, squared distance at the end).
+
+  Args:
+    bottom: The attacker's network.
+    weights: Its weights in the round.
+    features: [batch, ...] its samples.
+    gradients: Of its weights, of the batch's mean loss.
+    start: Where to start.
+    search: Steps and learning rate.
+    fuse: (embeddings, dummy embeddings) -> logits, the attacker's idea of the
+      other side's top.
+    valid: [batch] 1 for a sample, 0 for padding.
+  """
+  real = jnp.ones(len(features)) if valid is None else valid
+  tx = optax.adam(search.learning_rate)
+
+  def distance(dummies: Dummies) -> Array:
+    target = jax.nn.softmax(dummies.labels)
+
+    def loss(weights):
+      logits = fuse(bottom.apply(weights, features), dummies.hidden)
+      each = optax.softmax_cross_entropy(logits, target)
+      return (each * real).sum() / real.sum()
+
+    gap = jax.tree.map(jnp.subtract, jax.grad(loss)(weights), gradients)
+    return optax.tree.norm(gap, squared=True)
+
+  def step(carry: tuple[Any, Any], _):
+    dummies, opt = carry
+    updates, opt = tx.update(jax.grad(distance)(dummies), opt)
+    moved: Any = optax.apply_updates(dummies, updates)
+    return (moved, opt), None
+
+  carry: tuple[Any, Any] = start, tx.init(start)
+  found: Any = lax.scan(step, carry, None, length=search.steps)[0][0]
+  return found, distance(found)
+
+
+def gradient_inversion(
+    bottom: Net, classes: int, search: Search = Search(), fuse: Fuse = added,
+) -> Attack:
+  """Scores: [batch, classes], logits of the made-up labels.
+
+  Args:
+    bottom: The attacker's own network.
+    classes: How many there are.
+    search: How it searches.
+    fuse: Its idea of the other side's top.
+
+  Raises:
+    ValueError: if steps or restarts are below 1.
+  """
+  if search.steps < 1 or search.restarts < 1:
+    raise ValueError(
+        'gradient_inversion: steps and restarts must be 1 or more; got '
+        f'{search.steps} and {search.restarts}.'
+    )
+
+  def run(key, view: ModelGradients):
+    u = jax.eval_shape(bottom.apply, view.weights, view.features)
+
+    def attempt(key):
+      k_hidden, k_labels = jax.random.split(key)
+      start = Dummies(
+          jax.random.normal(k_hidden, u.shape, u.dtype),
+          jax.random.normal(k_labels, (len(view.features), classes), u.dtype),
+      )
+      return invert(
+          bottom, view.weights, view.features, view.gradients, start, search,
+          fuse, view.valid,
+      )
+
+    keys = jax.random.split(key, search.restarts)
+    found, distance = jax.vmap(attempt)(keys)
+    return found.labels[distance.argmin()]
+
+  return Attack(ModelGradients, run)

@@ -1,0 +1,70 @@
+"""Residual scoring: what a party's own embeddings do not explain of a gradient.
+
+Many defenses send a smooth function of the embedding plus a small term that
+depends on the label: GAFM's whole GAN term and most of its cross-entropy are
+functions of f(x), which the attacker has sent itself. So it regresses the
+round's gradients on its embeddings and scores the residuals; no label needed.
+
+Ours. It is a stronger attack than the paper's on GAFM, where f is one number.
+"""
+import jax
+import jax.numpy as jnp
+
+from vfljax import check
+from vfljax.attack import Attack
+from vfljax.types import Array
+from vfljax.views import CutGradients
+
+RIDGE = 1e-6  # Of the largest singular value: what counts as no direction.
+
+
+def residual_scoring(degree: int = 5) -> Attack:
+  """Scores: [batch], the residuals' largest component, positives higher.
+
+  The sign of a component is arbitrary and is chosen as in `value_scoring`;
+  the folded AUC does not depend on it.
+
+  Args:
+    degree: Of the polynomial in each coordinate of the embedding, 1 or more.
+
+  Raises:
+    ValueError: if `degree` is below 1.
+  """
+  check.at_least('degree', degree, 1)
+
+  def run(key, view: CutGradients):
+    del key
+    sent = view.sent.reshape(len(view.sent), -1)
+    received = view.received.reshape(len(view.received), -1)
+    rest = residuals(sent, received, view.valid, degree)
+    _, axes = jnp.linalg.eigh(rest.T @ rest)
+    axis = axes[:, -1]
+    return -rest @ (axis * jnp.where(axis.sum() < 0, -1, 1))
+
+  return Attack(CutGradients, run)
+
+
+def residuals(sent: Array, received: Array, valid: Array, degree: int) -> Array:
+  """`received` minus its least-squares polynomial in `sent`, in unit scale.
+
+  Args:
+    sent: [batch, width].
+    received: [batch, coordinates].
+    valid: [batch], 0 for rows to leave out; their residuals are 0.
+    degree: Of the polynomial in each column of `sent`.
+
+  Returns:
+    [batch, coordinates], divided by the largest gradient of the round.
+  """
+  rows = valid[:, None].astype(received.dtype)
+  count = jnp.maximum(rows.sum(), 1)
+  center = (rows * sent).sum(0) / count
+  spread = jnp.sqrt((rows * (sent - center) ** 2).sum(0) / count)
+  x = (sent - center) / jnp.where(spread > 0, spread, 1)
+  powers = [jnp.ones_like(x[:, :1]), *(x**i for i in range(1, degree + 1))]
+  design = rows * jnp.concatenate(powers, axis=1)
+  largest = jnp.abs(received).max(initial=0)
+  target = rows * received / jnp.where(largest > 0, largest, 1)
+  basis, values, _ = jnp.linalg.svd(design, full_matrices=False)
+  basis = basis * (values > RIDGE * values[0])
+  return target - jax.lax.dot(basis, basis.T @ target)
