@@ -1,0 +1,280 @@
+"""The attacks' formulas, their views, and how they are measured."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from vfljax import algorithms, attacks, measure, nets, protocol, views
+from vfljax.attacks.model_completion import Schedule
+from vfljax.defense import none
+from vfljax.types import Batch, Messages, Round, State
+
+SAMPLES, WIDTH = 40, 3
+
+
+def a_round(received, labels, features=None):
+  """A round in which passive party 1 received these gradients."""
+  features = jnp.zeros((len(labels), 2)) if features is None else features
+  sent = jnp.zeros_like(received)
+  return Round(
+      State((), ()), Batch((None, features), labels),
+      Messages((sent,), (received,)), jnp.zeros(()), (),
+  )
+
+
+@pytest.fixture(scope='module')
+def separated():
+  """Gradients whose two classes point apart, the positives' being longer."""
+  rng = np.random.default_rng(0)
+  y = rng.integers(0, 2, SAMPLES)
+  noise = rng.normal(size=(SAMPLES, WIDTH))
+  d = np.where(y[:, None], 3.0, -1.0) * np.array([1, 2, -1.0]) + noise
+  labels = jax.nn.one_hot(y, 2)
+  return jnp.asarray(d, jnp.float32), labels, y
+
+
+def guess(attack, played, key=0):
+  k_view, k_run = jax.random.split(jax.random.key(key))
+  view = views.in_training(attack.view, k_view, 1, played)
+  return np.asarray(attack.run(k_run, view)), view
+
+
+def test_norm_scoring(separated):
+  d, labels, _ = separated
+  scores, _ = guess(attacks.norm_scoring(), a_round(d, labels))
+  np.testing.assert_allclose(scores, np.linalg.norm(d, axis=1), rtol=1e-6)
+
+
+def test_direction_scoring_is_the_cosine_with_a_known_positive(separated):
+  d, labels, y = separated
+  scores, view = guess(attacks.direction_scoring(), a_round(d, labels))
+  known = int(np.flatnonzero(view.known)[0])
+  assert view.known.sum() == 1 and y[known] == 1
+  unit = np.asarray(d) / np.linalg.norm(d, axis=1, keepdims=True)
+  np.testing.assert_allclose(scores, unit @ unit[known], atol=1e-5)
+
+
+def test_direction_scoring_without_a_positive_says_nothing(separated):
+  d, labels, _ = separated
+  negative = labels.at[:].set(jnp.array([1.0, 0.0]))
+  scores, view = guess(attacks.direction_scoring(), a_round(d, negative))
+  assert not view.known.any() and not scores.any()
+
+
+def test_mean_and_median_use_centers_of_samples_they_do_not_score(separated):
+  d, labels, y = separated
+  for attack, center in (
+      (attacks.mean_scoring(), np.mean), (attacks.median_scoring(), np.median)
+  ):
+    scores, view = guess(attack, a_round(d, labels))
+    half = np.asarray(view.known) > 0
+    assert 5 < half.sum() < 35
+    centers = [center(np.asarray(d)[half & (y == c)], axis=0) for c in (0, 1)]
+    given = view.means if center is np.mean else view.medians
+    np.testing.assert_allclose(given, centers, rtol=1e-4, atol=1e-5)
+    far = [np.linalg.norm(np.asarray(d) - c, axis=1) for c in centers]
+    np.testing.assert_array_equal(scores, far[0] > far[1])
+
+
+def test_noise_does_not_leak_the_labels_it_carries():
+  """Centers that held the scored sample would find 0.77 here."""
+  key, rounds = jax.random.key(0), 200
+  d = jax.random.normal(key, (rounds, 32, 16))
+  labels = jax.nn.one_hot(
+      jax.random.bernoulli(key, 0.4, (rounds, 32)).astype(int), 2
+  )
+  watch, digest = measure.watcher(dict(
+      mean=attacks.mean_scoring(), median=attacks.median_scoring()
+  ))
+  rows = jax.vmap(lambda k, d, y: watch(k, a_round(d, y)))(
+      jax.random.split(key, rounds), d, labels
+  )
+  for found in digest(rows).values():
+    assert abs(found['leak_auc_raw'] - 0.5) < 0.02
+
+
+def test_median_of_the_batch_has_the_authors_ceiling():
+  """(1 + (1 - (.5-p)/(1-p))) / 2: 0.9125 at GAFM's 39.4 % positives."""
+  y = (np.arange(2000) < 788).astype(int)
+  d = jnp.asarray(np.where(y, 1.0, -1.0) + 0.01 * np.random.default_rng(
+      0).normal(size=2000), jnp.float32)[:, None]
+  attack = attacks.median_scoring(center='batch')
+  scores, _ = guess(attack, a_round(d, jax.nn.one_hot(y, 2)))
+  assert abs(roc_auc_score(y, scores) - 0.9125) < 1e-3
+  with pytest.raises(ValueError, match='center'):
+    attacks.median_scoring(center='mean')
+
+
+def test_the_batch_median_leaves_padding_out():
+  d = jnp.array([[1.0], [2.0], [3.0], [0.0], [0.0], [0.0]])
+  labels = jnp.eye(2)[jnp.array([0, 1, 1, 0, 0, 0])].at[3:].set(0)
+  scores, _ = guess(attacks.median_scoring(center='batch'), a_round(d, labels))
+  np.testing.assert_array_equal(scores[:3], [0, 0, 1])
+
+
+@pytest.mark.parametrize('classes', [2, 5])
+def test_direct_labels_are_exact_without_a_top(classes):
+  """Kang et al., Eq. 4: the gradient's only negative entry is the label."""
+  vfl = algorithms.vlr(2, classes)
+  y = jnp.arange(SAMPLES) % classes
+  features = jax.random.normal(jax.random.key(0), (2, SAMPLES, 4))
+  batch = Batch(tuple(features), jax.nn.one_hot(y, classes))
+  txs = (optax.sgd(0.1),) * 2
+  state = protocol.init(jax.random.key(1), vfl, none(), txs, batch)
+  _, played = protocol.play_round(
+      jax.random.key(2), vfl, none(), txs, state, batch
+  )
+  scores, _ = guess(attacks.direct_label(), played)
+  np.testing.assert_array_equal(scores.argmax(1), y)
+
+
+@pytest.mark.parametrize('pool', ['epoch', 'round'])
+def test_leakage_equals_scikit_learn_over_rounds(pool, separated):
+  d, labels, y = separated
+  noisy = jnp.stack([d, d[::-1] + 4, -d])
+  truth = jnp.stack([labels, labels[::-1], labels])
+  watch, digest = measure.watcher(dict(norm=attacks.norm_scoring()), pool=pool)
+  rows = jax.vmap(lambda d, y: watch(jax.random.key(0), a_round(d, y)))(
+      noisy, truth
+  )
+  found = digest(rows)['norm']
+  scores = np.linalg.norm(noisy, axis=2)
+  ys = np.asarray(truth)[..., 1]
+  expected = roc_auc_score(ys.ravel(), scores.ravel())
+  if pool == 'round':
+    expected = np.mean([roc_auc_score(a, b) for a, b in zip(ys, scores)])
+  np.testing.assert_allclose(found['leak_auc_raw'], expected, rtol=1e-5)
+  folded = max(expected, 1 - expected)
+  if pool == 'epoch':
+    np.testing.assert_allclose(found['leak_auc'], folded, rtol=1e-5)
+
+
+def test_what_an_attacker_knows_is_not_scored(separated):
+  """The known positive has cosine 1 with itself: it must not count."""
+  d, labels, y = separated
+  watch, digest = measure.watcher(dict(ds=attacks.direction_scoring()))
+  rows = jax.tree.map(
+      lambda x: x[None], watch(jax.random.key(3), a_round(d, labels))
+  )
+  guessed = rows['ds'].guessed
+  left = np.asarray(guessed.weights[0]) > 0
+  assert left.sum() == SAMPLES - 1
+  expected = roc_auc_score(y[left], np.asarray(guessed.scores[0])[left])
+  np.testing.assert_allclose(
+      digest(rows)['ds']['leak_auc_raw'], expected, rtol=1e-5
+  )
+
+
+def test_several_attackers_are_told_apart(separated):
+  d, labels, _ = separated
+  played = a_round(d, labels)._replace(
+      batch=Batch((None, jnp.zeros((SAMPLES, 2)), jnp.zeros((SAMPLES, 2))),
+                  labels),
+      messages=Messages((d, d), (d, 2 * d)),
+  )
+  watch, _ = measure.watcher(dict(norm=attacks.norm_scoring()), (1, 2))
+  rows = watch(jax.random.key(0), played)
+  np.testing.assert_allclose(
+      rows['norm@2'].guessed.scores, 2 * rows['norm'].guessed.scores
+  )
+
+
+@pytest.fixture(scope='module')
+def stolen():
+  """A bottom whose embedding is the label, and samples to complete it on."""
+  rng = np.random.default_rng(1)
+  x = rng.normal(size=(300, 6)).astype(np.float32)
+  y = (x[:, 0] + x[:, 1] > 0).astype(int)
+  bottom = nets.mlp(2)
+  weights = bottom.init(jax.random.key(0), jnp.asarray(x))
+  kernel = np.zeros((6, 2), np.float32)
+  kernel[:2] = [[-2, 2], [-2, 2]]
+  weights = jax.tree.map(
+      lambda w: jnp.asarray(kernel) if w.ndim == 2 else jnp.zeros_like(w),
+      weights,
+  )
+  labels = jax.nn.one_hot(y, 2)
+  view = views.TrainedBottom(
+      weights, jnp.asarray(x[:16]), labels[:16], jnp.asarray(x[16:])
+  )
+  return bottom, view, y[16:]
+
+
+SCHEDULE = Schedule(epochs=60, stages=3, learning_rate=0.05)
+
+
+def accuracy(attack, view, y):
+  guess = jax.jit(attack.run)(jax.random.key(0), view)
+  assert guess.shape[0] == (1 if guess.shape[0] == 1 else 3)
+  return [(np.asarray(g).argmax(1) == y).mean() for g in guess]
+
+
+def test_completion_profits_from_the_stolen_weights(stolen):
+  bottom, view, y = stolen
+  frozen = attacks.model_completion(bottom, nets.mlp(2), SCHEDULE, tune=False)
+  tuned = attacks.model_completion(bottom, nets.mlp(2), SCHEDULE)
+  scratch = attacks.scratch(bottom, nets.mlp(2), SCHEDULE)
+  kept = accuracy(frozen, view, y)[-1]
+  assert kept > 0.93
+  assert accuracy(tuned, view, y)[-1] > accuracy(scratch, view, y)[-1]
+  assert kept > accuracy(scratch, view, y)[-1] + 0.05
+
+
+def test_completion_without_a_head_reads_the_embedding(stolen):
+  bottom, view, y = stolen
+  attack = attacks.model_completion(bottom, None, SCHEDULE)
+  assert accuracy(attack, view, y) == [1.0]
+
+
+def test_a_frozen_bottom_stays_as_it_was(stolen):
+  """A linear head on a frozen bottom is logistic regression on embeddings."""
+  bottom, view, _ = stolen
+  schedule = Schedule(epochs=3000, stages=1, learning_rate=0.05)
+  attack = attacks.model_completion(bottom, nets.mlp(2), schedule, tune=False)
+  guess = jax.jit(attack.run)(jax.random.key(0), view)[-1]
+  embed = lambda x: np.asarray(bottom.apply(view.weights, x))
+  peer = LogisticRegression(C=1e4).fit(
+      embed(view.labeled_features), np.asarray(view.labeled).argmax(1)
+  )
+  same = np.asarray(guess).argmax(1) == peer.predict(embed(view.features))
+  assert same.mean() > 0.97
+
+
+def test_batches_of_an_epoch_cover_the_labels(stolen):
+  """A learning rate of almost 0 leaves the guesses at their start, whatever the
+  batches; stages that do not divide the epochs end with the last epoch."""
+  bottom, view, _ = stolen
+  schedule = Schedule(epochs=7, batch_size=3, stages=2, learning_rate=1e-9)
+  attack = attacks.model_completion(bottom, nets.mlp(2), schedule)
+  guess = np.asarray(jax.jit(attack.run)(jax.random.key(0), view))
+  np.testing.assert_allclose(guess[0], guess[1], atol=1e-5)
+  learned = attacks.local_model(
+      nets.mlp(2), Schedule(epochs=200, batch_size=3, learning_rate=0.05)
+  )
+  known = view._replace(features=view.labeled_features)
+  guess = jax.jit(learned.run)(jax.random.key(0), known)[-1]
+  assert (guess.argmax(1) == view.labeled.argmax(1)).all()
+
+
+@pytest.mark.parametrize('schedule, message', [
+    (Schedule(epochs=0), 'epochs >= 1'),
+    (Schedule(batch_size=-1), 'batch_size >= 0'),
+    (Schedule(epochs=5, stages=6), 'stages'),
+])
+def test_schedules_that_make_no_sense(schedule, message):
+  with pytest.raises(ValueError, match=message):
+    attacks.local_model(nets.mlp(2), schedule)
+  with pytest.raises(ValueError, match=message):
+    attacks.model_completion(nets.mlp(2), nets.mlp(2), schedule)
+
+
+def test_completion_reports_the_best_and_the_last_stage():
+  labels = jax.nn.one_hot(jnp.array([0, 1, 1, 0]), 2)
+  right = labels * 2.0
+  guess = jnp.stack([right, right.at[0].set(right[0, ::-1]), -right])
+  found = measure.of_completion(guess, labels)
+  assert found['accuracy_best'] == 1 and found['accuracy_last'] == 0
+  assert found['auc_best'] == 1 and found['auc_last'] == 0

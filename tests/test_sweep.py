@@ -1,0 +1,82 @@
+"""Seeds and strengths in one program: the same numbers, however they are run."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vfljax import sweep
+
+
+def run(key, strength):
+  """A toy training: a random walk scaled by the strength."""
+  step = lambda x, k: (x + strength * jax.random.normal(k, (3,)), x.sum())
+  end, path = jax.lax.scan(step, jnp.zeros(3), jax.random.split(key, 4))
+  return dict(end=end, path=path)
+
+
+STRENGTHS = (0.5, 2.0, 0.0)
+
+
+@pytest.fixture(scope='module')
+def expected():
+  keys = [jax.random.key(seed) for seed in range(5)]
+  one = jax.jit(run)
+  rows = [[one(key, s) for key in keys] for s in STRENGTHS]
+  return {
+      name: np.array([[cell[name] for cell in row] for row in rows])
+      for name in ('end', 'path')
+  }
+
+
+@pytest.mark.parametrize('options', [
+    dict(), dict(loop=False), dict(cells_per_chunk=4), dict(cells_per_chunk=1),
+    dict(devices=1), dict(devices=1, loop=False, cells_per_chunk=7),
+])
+def test_equals_one_run_after_another(options, expected):
+  if 'devices' in options:
+    options = options | dict(devices=jax.devices()[: options['devices']])
+  found = sweep.sweep(run, 5, STRENGTHS, **options)
+  assert found['end'].shape == (3, 5, 3) and found['path'].shape == (3, 5, 4)
+  for name, value in found.items():
+    np.testing.assert_allclose(value, expected[name], rtol=1e-5, atol=1e-6)
+
+
+def test_looping_gives_the_same_bits_whatever_the_chunks():
+  whole = sweep.sweep(run, 5, STRENGTHS)
+  parts = sweep.sweep(run, 5, STRENGTHS, cells_per_chunk=2)
+  one = sweep.sweep(run, 5, STRENGTHS, devices=jax.devices()[:1])
+  for other in (parts, one):
+    np.testing.assert_array_equal(whole['path'], other['path'])
+
+
+def test_all_devices_share_the_work():
+  cells = jnp.arange(4.0)
+  doubled = jax.jit(sweep.over_cells(lambda cell, shared: cell * shared))
+  out = doubled(*sweep.place(cells, jnp.array(2.0)))
+  np.testing.assert_array_equal(out, [0, 2, 4, 6])
+  assert len(jax.devices()) > 1
+  assert out.sharding.device_set == set(jax.devices())
+
+
+def test_one_compilation_for_all_seeds_and_strengths():
+  traces = []
+
+  def counted(key, strength):
+    traces.append(1)
+    return run(key, strength)
+
+  sweep.sweep(counted, 5, STRENGTHS, cells_per_chunk=4)
+  assert len(traces) == 1
+
+
+def test_data_is_handed_on_and_keys_may_be_given():
+  keys = jax.random.split(jax.random.key(7), 2)
+  found = sweep.sweep(
+      lambda key, s, data: s * data.sum(), keys, [1.0, 3.0], jnp.ones(5)
+  )
+  np.testing.assert_allclose(found, [[5, 5], [15, 15]])
+
+
+def test_padding_repeats_the_last_cell():
+  padded = sweep.pad(dict(x=jnp.arange(3)), 4)
+  np.testing.assert_array_equal(padded['x'], [0, 1, 2, 2])
