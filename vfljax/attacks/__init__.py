@@ -28,9 +28,10 @@ REGISTRY = dict(
 )
 
 # Attacks that rank samples of two classes; the others take any number.
-BINARY = frozenset(
-    {'direction_scoring', 'mean_scoring', 'median_scoring', 'norm_scoring'}
-)
+BINARY = frozenset({
+    'direction_scoring', 'mean_scoring', 'median_scoring', 'norm_scoring',
+    'residual_scoring', 'value_scoring',
+})
 
 # What an attacker achieves without anything from the federation.
 BASELINES = frozenset({'local_model', 'scratch'})
@@ -38,5 +39,6 @@ BASELINES = frozenset({'local_model', 'scratch'})
 __all__ = [
     'BASELINES', 'BINARY', 'REGISTRY', 'direct_label', 'direction_scoring',
     'gradient_inversion', 'local_model', 'mean_scoring', 'median_scoring',
-    'model_completion', 'norm_scoring', 'residue_reconstruction', 'scratch',
+    'model_completion', 'norm_scoring', 'residual_scoring',
+    'residue_reconstruction', 'scratch', 'value_scoring',
 ]
