@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 import optax
 
 from vfljax.adversary import Adversary, pick, put
@@ -160,14 +161,12 @@ def predict(
       embedding is replaced by zeros, 1 for one that is there. May be traced.
 
   Raises:
-    ValueError: if `present` has not one entry per passive party.
+    ValueError: if `present` has not one entry per passive party, or one that is
+      neither 0 nor 1, or leaves an active party without features nobody.
   """
-  active, *passive = state.parties
-  if present is not None and len(present) != len(passive):
-    raise ValueError(
-        f'present has {len(present)} entries; there are {len(passive)} passive'
-        ' parties.'
-    )
+  active = state.parties[0]
+  if present is not None:
+    _check_present(present, vfl)
   k_send, k_active = jax.random.split(key)
   up = tuple(
       embed(k_send, vfl, defense, state, k, features[k])
@@ -229,6 +228,25 @@ def _absorb(vfl: VFL, parties: list[PartyState], active: dict, passive: list):
       party._replace(params=fill(party.params, n, s))
       for party, n, s in zip(parties, nets, stats)
   )
+
+
+def _check_present(present: Sequence, vfl: VFL) -> None:
+  parties = len(vfl.bottoms) - 1
+  if len(present) != parties:
+    raise ValueError(
+        f'present has {len(present)} entries; there are {parties} passive'
+        ' parties.'
+    )
+  if any(isinstance(p, Tracer) for p in (present, *present)):
+    return  # Whoever traces it checks the numbers that go into it.
+  there = [float(p) for p in present]
+  if not set(there) <= {0.0, 1.0}:
+    raise ValueError(f'present must be 0 or 1 for each party; got {there}.')
+  if not (any(there) or vfl.bottoms[0]):
+    raise ValueError(
+        'All passive parties are absent and the active party has labels only: '
+        'there is nobody whose features could predict anything.'
+    )
 
 
 def _check_parties(vfl: VFL, txs: Transforms, batch: Batch) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from vfljax.defense import Defense, chain, none
 from vfljax.defenses import (
     discrete_sgd, dp_gaussian, dp_laplace, gafm, gradient_compression, iso,
-    marvell, max_norm, ppdl, residue_mask,
+    marvell, max_norm, multi_head, plugvfl, ppdl, residue_mask,
 )
 
 REGISTRY: dict[str, Callable[..., Defense]] = dict(
@@ -21,14 +21,16 @@ REGISTRY: dict[str, Callable[..., Defense]] = dict(
     iso=iso.iso,
     marvell=marvell.marvell,
     max_norm=max_norm.max_norm,
+    multi_head=multi_head.multi_head,
+    plugvfl=plugvfl.plugvfl,
     ppdl=ppdl.ppdl,
     residue_mask=residue_mask.residue_mask,
 )
 
 # What a sweep tries unless told otherwise: Kang et al. (2022), section 8.1, for
 # what they evaluate; Fu et al.'s shares for ppdl; our choice for dp_gaussian
-# (the levels of dp_laplace) and residue_mask. Empty where there is nothing to
-# choose.
+# (the levels of dp_laplace), plugvfl and residue_mask. Empty where there is
+# nothing to choose.
 STRENGTHS: dict[str, tuple[float, ...]] = dict(
     none=(),
     discrete_sgd=(18, 12, 6, 4),
@@ -39,6 +41,8 @@ STRENGTHS: dict[str, tuple[float, ...]] = dict(
     iso=(25, 10, 5, 2.75),
     marvell=(12, 8, 4, 2),
     max_norm=(),
+    multi_head=(),
+    plugvfl=(0.1, 0.3, 0.5, 0.9),
     ppdl=(0.75, 0.5, 0.25, 0.1),
     residue_mask=(0.1, 0.25, 0.5, 0.75),
 )
@@ -52,5 +56,6 @@ STATIC: frozenset[str] = frozenset()
 __all__ = [
     'BINARY', 'REGISTRY', 'STATIC', 'STRENGTHS', 'chain', 'discrete_sgd',
     'dp_gaussian', 'dp_laplace', 'gafm', 'gradient_compression', 'iso',
-    'marvell', 'max_norm', 'none', 'ppdl', 'residue_mask',
+    'marvell', 'max_norm', 'multi_head', 'none', 'plugvfl', 'ppdl',
+    'residue_mask',
 ]

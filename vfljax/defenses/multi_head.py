@@ -1,0 +1,105 @@
+"""Multi-head training: one top network for every set of parties that stayed.
+
+What PlugVFL (under double-blind review, section 5) compares its party dropout
+with: the active party trains further heads without the parties that may quit,
+and answers with the head that fits who is there. The paper has two parties; for
+K passive ones we take all 2^K subsets, so a round costs 2^K passes through top
+networks. The paper does not say how the heads' losses are weighted: here they
+add, each head learning at its own full rate.
+
+A party that quit sends nothing, which arrives as zeros; `absent` is how a head
+is told, so an embedding that is 0 in a whole batch counts as one that is not
+there.
+"""
+from collections.abc import Sequence
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import optax
+
+from vfljax.defense import Defense
+from vfljax.types import Array, Embeddings, Net
+
+MOST = 6  # 64 heads.
+
+
+def multi_head() -> Defense:
+  """One top network per subset of the passive parties, all trained at once.
+
+  The federation's loss must be softmax cross entropy, as all papers' is. The
+  round's loss is the sum over subsets.
+
+  Raises:
+    ValueError: at the first use, with more than 6 passive parties, or a top
+      network that keeps batch statistics.
+  """
+
+  def objective(state, key, predict, up, labels):
+    del state, key
+    real = labels.sum(-1)
+    total = jnp.zeros(())
+    for subset in range(2 ** len(up)):
+      logits = predict(absent(up, subset))
+      task = optax.softmax_cross_entropy(logits, labels)
+      total = total + (real * task).sum() / real.sum()
+    return total
+
+  return Defense(top=heads, objective=objective)
+
+
+def absent(up: Sequence[Array], subset: int) -> tuple[Array | None, ...]:
+  """`up` with `None` for each passive party k whose bit k of `subset` is 0."""
+  return tuple(u if subset >> k & 1 else None for k, u in enumerate(up))
+
+
+def heads(net: Net) -> Net:
+  """One `net` per subset of the passive parties, in one network.
+
+  Its parameters are a tuple indexed by `subset`, bit k for passive party k. Its
+  input is the tuple of embeddings, the active party's first. In training the
+  head is picked when the program is made, by which of them are `None`; at
+  inference when it runs, by which of them are not only zeros.
+  """
+
+  def init(key, us):
+    parties = len(us) - 1
+    if parties > MOST:
+      raise ValueError(
+          f'multi_head: {parties} passive parties need {2 ** parties} heads; '
+          f'at most {MOST} parties are supported.'
+      )
+    keys = jax.random.split(key, 2 ** parties)
+    return tuple(
+        net.init(k, seen) if any(u is not None for u in seen) else ()
+        for k, seen in ((k, _seen(us, i)) for i, k in enumerate(keys))
+    )
+
+  def apply(params, us):
+    there = [
+        jnp.any(u != 0).astype(jnp.int32) << k for k, u in enumerate(us[1:])
+    ]
+    subset = sum(there, jnp.int32(0))
+    if us[0] is None:  # There is no head for nothing at all.
+      subset = jnp.where(subset == 0, len(params) - 1, subset)
+    branches = [
+        lambda us, i=i: net.apply(params[i], _seen(us, i))
+        for i in range(us[0] is None, len(params))
+    ]
+    return lax.switch(subset - (us[0] is None), branches, us)
+
+  def train(params, key, us):
+    if all(u is None for u in us):  # Nothing to go by: no class is likelier.
+      return jnp.zeros((1, 1)), ()
+    subset = sum((u is not None) << k for k, u in enumerate(us[1:]))
+    logits, stats = net.run(params[subset], key, us)
+    if jax.tree.leaves(stats):
+      raise ValueError('multi_head: top networks cannot keep statistics.')
+    return logits, ()
+
+  return Net(init, apply, train)
+
+
+def _seen(us: Embeddings, subset: int) -> tuple[Array | None, ...]:
+  """What the head of a subset sees: the active party's own, and theirs."""
+  return (us[0], *absent(us[1:], subset))

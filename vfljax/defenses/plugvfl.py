@@ -1,0 +1,189 @@
+"""PlugVFL: parties that may quit, and embeddings that do not tell labels.
+
+Two defenses in one (anonymous, under double-blind review: PlugVFL). Party
+dropout trains the top with and without each passive party, so that it still
+works when one quits. And each passive party's gradient is mixed with that of a
+CLUB bound on I(embedding; label), estimated by a network psi that the active
+party trains on the embeddings it is sent anyway, so that the extractor which a
+party keeps after quitting knows little of the labels. A round, Algorithm 1:
+
+  psi       ascends  L_A = mean log q(y|h)                 (`adapt`, first)
+  active    descends L_C, the task's loss on m * h         (theta_1, theta_S)
+  passive k descends (1 - weight) L_C + weight (L_A + L_R) (theta_k)
+
+with L_R = -mean log q(y'|h) for labels y' drawn at random. Algorithm 1 notes
+L_A before psi's step; we take both terms after it, as the text says. The paper
+leaves open whether y' may come from the batch, how fast psi learns, and what
+is dropped (see `per`). Here y' comes from all labels by default, drawn from the
+class counts of those seen so far, which is the same distribution from the
+second epoch on. The defaults for psi are those with which the protection is
+real: at one step of the task's own learning rate psi looks fooled while another
+head reads the labels (experiments/plugvfl/README.md). With several passive
+parties each has its own psi; what they could read together is not bounded.
+"""
+from collections.abc import Sequence
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import optax
+
+from vfljax import check, club, nets
+from vfljax.defense import Defense, Spec, slots
+from vfljax.types import Array, Embeddings, Key
+
+
+def plugvfl(
+    weight, drop=0.0, *, per='sample', regularize=True, negatives='all',
+    psi_steps=1, psi_learning_rate=0.1, psi_hidden=(128, 128),
+) -> Defense:
+  """Party dropout and a CLUB bound on what embeddings tell of labels.
+
+  Args:
+    weight: Lambda of Eq. 6, in [0, 1]; may be traced. 0 protects no labels.
+    drop: Probability p with which a passive party is left out of a round's
+      task, in [0, 1); may be traced. One number for all, or one per party.
+    per: What is left out together: the party's whole vector of a 'sample'
+      (Algorithm 1), all samples of a 'round' (section 4.2), or each 'element'
+      by itself (Algorithm 1 read literally). Nothing is rescaled.
+    regularize: Whether L_R is used; without it: Fig. 7's ablation.
+    negatives: L_R's labels come from 'all' labels or from the 'batch'.
+    psi_steps: Psi's steps a round, 1 or more.
+    psi_learning_rate: Of psi's SGD, above 0; may be traced. The paper gives
+      none; ten times the task's works.
+    psi_hidden: Psi's hidden widths; two of them make the paper's 3 layers.
+
+  Raises:
+    ValueError: if an argument is out of its range, or at the first use of the
+      defense if `drop` has another length than there are passive parties.
+  """
+  check.inside('weight', weight, 0, 1)
+  check.inside('drop', drop, 0, 1, open_high=True)
+  check.one_of('per', per, ('sample', 'round', 'element'))
+  check.one_of('negatives', negatives, ('all', 'batch'))
+  check.at_least('psi_steps', psi_steps, 1)
+  check.inside('psi_learning_rate', psi_learning_rate, 0, jnp.inf,
+               open_low=True)
+  tx = optax.sgd(psi_learning_rate)
+
+  def init(key: Key, spec: Spec):
+    drops(drop, len(spec.embeddings))  # Raises for the wrong number.
+    psi = nets.mlp(*psi_hidden, spec.classes)
+    keys = jax.random.split(key, len(spec.embeddings))
+    blank = [jnp.zeros(u.shape, u.dtype) for u in spec.embeddings]
+    weights = tuple(psi.init(k, u) for k, u in zip(keys, blank))
+    counts = jnp.zeros(spec.classes, jnp.float32)
+    return slots(spec, state=dict(psi=weights, counts=counts))
+
+  def log_q(labels):
+    psi = nets.mlp(*psi_hidden, labels.shape[-1])
+    return lambda weights: lambda h, y: club.log_categorical(
+        psi.apply(weights, h), y
+    )
+
+  def adapt(state, key, predict, up, labels):
+    del key, predict
+    real, q = labels.sum(-1), log_q(labels)
+
+    def fit(weights, h):
+      loss = lambda w: club.learning_loss(q(w), h, labels, real)
+
+      def step(_, w):
+        updates, _ = tx.update(jax.grad(loss)(w), tx.init(w), w)
+        return optax.apply_updates(w, updates)
+
+      return lax.fori_loop(0, psi_steps, step, weights)
+
+    psi = tuple(fit(w, h) for w, h in zip(state['psi'], up))
+    counts = state['counts'] + labels.sum(0).astype(state['counts'].dtype)
+    return dict(psi=psi, counts=counts)
+
+  def receive(active, state, key, up, labels):
+    del active
+    if labels is None:
+      return up, jnp.zeros(())
+    real, q = labels.sum(-1), log_q(labels)
+    k_drop, k_labels = jax.random.split(key)
+    others = _others(k_labels, negatives, state['counts'], labels)
+    terms = [
+        label_information(q(w), h, labels, others, real, regularize)
+        for w, h in zip(state['psi'], up)
+    ]
+    kept = tuple(
+        keep * scale_gradient(h, 1 - weight)
+        for keep, h in zip(masks(k_drop, up, drop, per), up)
+    )
+    return kept, weight * sum(terms)
+
+  return Defense(init=init, adapt=adapt, receive=receive)
+
+
+def label_information(
+    log_q: club.LogQ, h: Array, labels: Array, others: Array,
+    real: Array | None = None, regularize: bool = True,
+) -> Array:
+  """L_A + L_R, or L_A alone: what theta_k descends (Eq. 6). A scalar, nats.
+
+  Args:
+    log_q: (h, labels) -> [batch], see `club.log_categorical`.
+    h: [batch, ...] a passive party's embeddings.
+    labels, others: [batch, classes] their labels, and random ones.
+    real: [batch] 1, or 0 where a row is padding.
+    regularize: Whether L_R is part of it.
+  """
+  if regularize:
+    return club.sampled_upper_bound(log_q, h, labels, others, real)
+  return -club.learning_loss(log_q, h, labels, real)
+
+
+def masks(key: Key, up: Embeddings, drop, per: str = 'sample') -> Embeddings:
+  """What of each passive party's embeddings the task gets to see, 0 or 1.
+
+  Args:
+    up: [batch, ...] each.
+    drop, per: As in `plugvfl`.
+
+  Returns:
+    One array per party that broadcasts against its embeddings.
+  """
+  keys = jax.random.split(key, len(up))
+  return tuple(
+      jax.random.bernoulli(k, 1 - p, _coins(u, per)).astype(u.dtype)
+      for k, u, p in zip(keys, up, drops(drop, len(up)))
+  )
+
+
+def drops(drop, parties: int) -> Sequence[Array]:
+  """One probability per passive party from one for all or one for each.
+
+  Raises:
+    ValueError: if there are neither 1 nor `parties` of them.
+  """
+  chances = jnp.asarray(drop, jnp.float32)
+  if chances.ndim and chances.shape != (parties,):
+    raise ValueError(
+        f'drop has {chances.size} entries; there are {parties} passive parties.'
+    )
+  return list(jnp.broadcast_to(chances, (parties,)))
+
+
+def scale_gradient(x: Array, factor) -> Array:
+  """`x` itself, whose gradient is multiplied by `factor`."""
+  fixed = lax.stop_gradient(x)
+  return fixed + jnp.asarray(factor, x.dtype) * (x - fixed)
+
+
+def _coins(u: Array, per: str) -> tuple[int, ...]:
+  """The shape of the coins that are tossed for an embedding."""
+  if per == 'element':
+    return u.shape
+  rows = 1 if per == 'round' else len(u)
+  return (rows, *[1] * (u.ndim - 1))
+
+
+def _others(key: Key, negatives: str, counts: Array, labels: Array) -> Array:
+  """[batch, classes]: labels that have nothing to do with their rows."""
+  if negatives == 'batch':
+    return club.negatives(key, labels, labels.sum(-1))
+  drawn = jax.random.categorical(key, jnp.log(counts), shape=(len(labels),))
+  return jax.nn.one_hot(drawn, len(counts), dtype=labels.dtype)
