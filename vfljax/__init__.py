@@ -3,6 +3,31 @@
 Parties hold different features of the same samples and train one network by
 exchanging embeddings and their gradients. Every function here is pure: `jit`,
 `scan` and `vmap` apply from outside, and importing changes no JAX setting.
+
+  state, history = vfljax.fit(key, vfl, defense, txs, data, epochs=30,
+                              batch_size=64)
+  logits = vfljax.predict(key, vfl, defense, state, test.features)
+
+`algorithms` and `nets` make a `VFL`, `defenses` and `attacks` are registries,
+`sweep` runs seeds x strengths in one program, `measure`, `metrics` and
+`evaluation` say what it was worth, and `data` loads and splits tables.
 """
+from vfljax import (
+    algorithms, attacks, defenses, evaluation, measure, metrics, nets,
+    protocol, sweep, train, views,
+)
+from vfljax.adversary import Adversary
+from vfljax.attack import Attack
+from vfljax.defense import Defense, chain, none
+from vfljax.protocol import init, play_round, predict
+from vfljax.train import Plan, fit
+from vfljax.types import VFL, Batch, Messages, Net, Round, State
 
 __version__ = '0.1.0'
+
+__all__ = [
+    'VFL', 'Adversary', 'Attack', 'Batch', 'Defense', 'Messages', 'Net', 'Plan',
+    'Round', 'State', 'algorithms', 'attacks', 'chain', 'defenses',
+    'evaluation', 'fit', 'init', 'measure', 'metrics', 'nets', 'none',
+    'play_round', 'predict', 'protocol', 'sweep', 'train', 'views',
+]
