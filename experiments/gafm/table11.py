@@ -15,4 +15,4 @@ def get_config() -> Config:
       common.gafm(), common.marvell(),
       common.marvell('gafm_marvell', after=(common.gafm(),)),
   )
-  return common.spambase('table11', listed)
+  return common.spambase('table11', listed, (), common.STRONGER)

@@ -28,4 +28,4 @@ def get_config() -> Config:
       Entry('none'), Entry('max_norm'), common.marvell(), common.gafm(),
       common.gafm('gafm_generator', predict='generator'),
   )
-  return common.spambase('table2', listed, PAPER)
+  return common.spambase('table2', listed, PAPER, common.STRONGER)

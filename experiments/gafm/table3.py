@@ -17,4 +17,4 @@ def get_config() -> Config:
       common.gafm('gan_only', part='gan'),
       common.gafm('gan_only_generator', part='gan', predict='generator'),
   )
-  return common.spambase('table3', listed)
+  return common.spambase('table3', listed, (), common.STRONGER)

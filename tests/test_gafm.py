@@ -1,0 +1,306 @@
+"""GAFM's formulas against written-out NumPy, and its arguments."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from sklearn import metrics as sk
+
+from vfljax import algorithms, attacks, data, defenses, nets, protocol, train
+from vfljax.defense import Spec, chain
+from vfljax.defenses import gafm as g
+from vfljax.types import Batch
+from vfljax.views import CutGradients
+
+N, SEED = 40, jax.random.key(7)
+gafm = defenses.REGISTRY['gafm']
+
+
+def samples(parties=1):
+  rng = np.random.default_rng(0)
+  y = (np.arange(N) % 5 < 2).astype(int)
+  x = rng.normal(size=(parties, N, 3)) + 1.5 * y[:, None]
+  own = tuple(jnp.asarray(part, jnp.float32) for part in x)
+  return Batch((None, *own), jax.nn.one_hot(y, 2))
+
+
+def federation(parties=1, width=1):
+  bottom = nets.mlp(width, final='sigmoid')
+  return algorithms.vsnn([bottom] * parties, nets.binary(nets.mlp(16, 1)))
+
+
+def embeddings(width=1):
+  f = np.random.default_rng(1).uniform(0.2, 0.8, (N, width))
+  return jnp.asarray(f, jnp.float32)
+
+
+def memory(defense, width=1):
+  shape = jax.ShapeDtypeStruct((N, width), jnp.float32)
+  state = defense.init(jax.random.key(3), Spec((shape,), 2)).state
+  # Larger weights than at the start, so that gradients are well above rounding.
+  grow = lambda tree: jax.tree.map(lambda x: 3 * x, tree)
+  return state._replace(
+      generator=grow(state.generator), critic=grow(state.critic)
+  )
+
+
+def layers(params):
+  """A network's (kernel, bias) pairs in float64."""
+  return [
+      [np.asarray(leaf, np.float64)
+       for leaf in (p['Dense_0']['kernel'], p['Dense_0']['bias'])]
+      for _, p in sorted(params.items())
+  ]
+
+
+def leaky(x):
+  return np.where(x > 0, x, 0.01 * x)
+
+
+def score(critic, x):
+  """D: LeakyReLU after every layer, the output's too. [n, 1] to [n]."""
+  for w, b in critic:
+    x = leaky(x @ w + b)
+  return x[:, 0]
+
+
+def guess(generator, f):
+  """G: LeakyReLU between, a sigmoid at the end. [n, d] to [n, 1]."""
+  *hidden, (w, b) = generator
+  for kernel, bias in hidden:
+    f = leaky(f @ kernel + bias)
+  return 1 / (1 + np.exp(-(f @ w + b)))
+
+
+def slopes(fn, x, step=1e-6):
+  """Derivatives of a scalar function in every entry of x: differences."""
+  found = np.zeros_like(x)
+  for i in np.ndindex(x.shape):
+    moved = [x.copy(), x.copy()]
+    moved[0][i] += step
+    moved[1][i] -= step
+    found[i] = (fn(moved[0]) - fn(moved[1])) / (2 * step)
+  return found
+
+
+def test_randomized_response_is_equation_4():
+  y, u = jnp.array([1.0, 0.0, 1.0]), jnp.array([0.04, 0.03, 0.0])
+  np.testing.assert_allclose(g.randomized_response(y, u), [0.54, 0.47, 0.5])
+
+
+@pytest.mark.parametrize('link', g.LINKS)
+def test_cross_entropy_is_equation_5(link):
+  f, target = embeddings(2), jnp.linspace(0.4, 0.6, N)
+  x, t = np.asarray(f, np.float64), np.asarray(target, np.float64)
+  sigma = lambda x: 1 / (1 + np.exp(-x))
+  p, q = dict(
+      identity=(x.mean(1), 1 - x.mean(1)),
+      sigmoid=(sigma(x).mean(1), 1 - sigma(x).mean(1)),
+      printed=(sigma(x).mean(1), sigma(1 - x).mean(1)),
+  )[link]
+  want = -(t * np.log(p) + (1 - t) * np.log(q))
+  np.testing.assert_allclose(g.cross_entropy(f, target, link), want, rtol=1e-5)
+
+
+def test_critic_climbs_and_is_clipped():
+  defense, gan, tx = gafm(), g.networks(), optax.adam(1e-2)
+  state = memory(defense)
+  state = state._replace(critic_opt=tx.init(state.critic))
+  f, labels = embeddings(), samples().labels
+  y, sigma, clip = labels[:, 1], 0.3, 0.4
+  after = jax.jit(
+      lambda: g.critic_step(
+          SEED, gan, tx, state, f, y, jnp.ones(N), sigma, clip
+      )
+  )()
+  noise = np.asarray(jax.random.normal(SEED, (N,), jnp.float32), np.float64)
+  real = (np.asarray(y, np.float64) + sigma * noise)[:, None]
+  fake = guess(layers(state.generator), np.asarray(f, np.float64))
+  critic = layers(state.critic)
+  bound = 0
+  for i, pair in enumerate(layers(after.critic)):
+    for j, moved in enumerate(pair):
+
+      def distance(w, i=i, j=j):
+        changed = [list(pair) for pair in critic]
+        changed[i][j] = w
+        return score(changed, real).mean() - score(changed, fake).mean()
+
+      grad = slopes(distance, critic[i][j])
+      # Adam's first step: the gradient over its own size.
+      want = critic[i][j] + 1e-2 * grad / (np.abs(grad) + 1e-8)
+      want = np.clip(want, -clip, clip)
+      bound += (np.abs(want) == clip).sum()
+      sure = (np.abs(grad) > 1e-5) | (grad == 0)
+      np.testing.assert_allclose(moved[sure], want[sure], atol=2e-4)
+  assert bound > 3  # Clipping was at work.
+
+
+def gradient(defense, state, f, labels):
+  """Of the objective, with respect to f."""
+  objective = defense.objective
+  assert objective is not None
+
+  def value(f):
+    return objective(state, SEED, lambda up: up[0], (f,), labels)
+
+  return jax.jit(jax.grad(value))(f)
+
+
+@pytest.mark.parametrize('norm', g.NORMS)
+@pytest.mark.parametrize('width', [1, 3])
+def test_what_is_sent_is_both_normalised_gradients(norm, width):
+  delta, weight, sigma = 0.2, 2.5, 0.1
+  defense = gafm(delta, weight, sigma, norm=norm)
+  state, f, labels = memory(defense, width), embeddings(width), samples().labels
+  sent = gradient(defense, state, f, labels)
+  x, y = np.asarray(f, np.float64), np.asarray(labels[:, 1], np.float64)
+  share = jax.random.uniform(jax.random.split(SEED)[1], (N,), jnp.float32)
+  target = 0.5 + (2 * y - 1) * delta * np.asarray(share, np.float64)
+  generator, critic = layers(state.generator), layers(state.critic)
+  by_gan = slopes(lambda f: -score(critic, guess(generator, f)).mean(), x)
+  p = x.mean(1, keepdims=True)
+  by_ce = (p - target[:, None]) / (p * (1 - p)) / N / width
+  by_ce = np.broadcast_to(by_ce, x.shape)
+
+  def unit(d):
+    if norm == 'none':
+      return d
+    axis = None if norm == 'batch' else 1
+    return d / np.sqrt((d**2).sum(axis, keepdims=True))
+
+  want = weight * unit(by_gan) + unit(by_ce)
+  np.testing.assert_allclose(sent, want, rtol=2e-3, atol=2e-4 * abs(want).max())
+
+
+def test_terms_alone():
+  labels, f = samples().labels, embeddings()
+  sent = {}
+  for part in g.PARTS:
+    defense = gafm(0.2, 2.0, part=part)
+    sent[part] = gradient(defense, memory(defense), f, labels)
+  np.testing.assert_allclose(
+      sent['both'], sent['gan'] + sent['ce'], atol=1e-6
+  )
+  np.testing.assert_allclose(np.linalg.norm(sent['gan']), 2, rtol=1e-5)
+  np.testing.assert_allclose(np.linalg.norm(sent['ce']), 1, rtol=1e-5)
+
+
+def test_embeddings_outside_0_and_1_are_pulled_back():
+  f = jnp.array([[-3.0], [4.0]])
+  slope = jax.grad(lambda f: g.cross_entropy(f, jnp.full(2, 0.5)).sum())(f)
+  assert slope[0, 0] < 0 < slope[1, 0]
+
+
+def test_a_fixed_u_travels_with_the_labels():
+  labels = samples().labels.at[-3:].set(0)
+  share = jax.random.uniform(SEED, (N,))
+  hidden = g.hide(labels, share)
+  np.testing.assert_array_equal(hidden[:-3].argmax(1), labels[:-3].argmax(1))
+  np.testing.assert_allclose(hidden.sum(1), labels.sum(1), rtol=1e-6)
+  y, again = g.reveal(hidden)
+  np.testing.assert_array_equal(y, labels[:, 1])
+  np.testing.assert_allclose(again[:-3], share[:-3], atol=1e-6)
+  fixed, redrawn = gafm(redraw=False), gafm()
+  assert fixed.prepare is not None and redrawn.prepare is None
+
+
+def play(defense, parties):
+  vfl, batch = federation(parties), samples(parties)
+  txs = (optax.sgd(1e-2),) * (parties + 1)
+  state = protocol.init(SEED, vfl, defense, txs, batch)
+  return protocol.play_round(SEED, vfl, defense, txs, state, batch)
+
+
+def test_three_parties_share_the_gradient_of_their_mean():
+  """Eq. 17: what reaches each is a third of the gradient at f."""
+  state, seen = jax.jit(lambda: play(gafm(part='ce'), 3))()
+  one, two, three = seen.messages.down
+  np.testing.assert_array_equal(one, two)
+  np.testing.assert_array_equal(one, three)
+  np.testing.assert_allclose(np.linalg.norm(one), 1 / 3, rtol=1e-5)
+  assert not state.parties[0].params['top']
+
+
+def test_marvell_adds_its_noise_to_gafms_gradient():
+
+  @jax.jit
+  def down(power):
+    marvell = defenses.REGISTRY['marvell'](power)
+    return play(chain(gafm(), marvell), 1)[1].messages.down[0]
+
+  d, noisy = down(0.0), down(1.0)
+  gap = d[samples().labels[:, 1] > 0].mean() - d[
+      samples().labels[:, 1] == 0
+  ].mean()
+  power = np.mean((noisy - d) ** 2) / gap**2
+  assert 0.3 < power < 2.5  # 40 draws of a mean square that is 1 or less.
+
+
+@pytest.mark.parametrize('predict', ['f', 'generator'])
+def test_predicts_by_f_or_by_the_generator(predict):
+  defense = gafm(predict=predict)
+  state, f = memory(defense), embeddings()
+  p = jax.nn.softmax(defense.decode(state, f))[:, 1]
+  want = np.asarray(f, np.float64)
+  if predict == 'generator':
+    want = guess(layers(state.generator), want)
+  np.testing.assert_allclose(p, want[:, 0], rtol=1e-5)
+
+
+def test_learns_without_a_loss_on_labels():
+  table = data.load('breast_cancer')
+  x = jnp.asarray((table.features - table.features.mean(0))
+                  / table.features.std(0))
+  batch = Batch((None, x), jax.nn.one_hot(table.labels, 2))
+  vfl, defense = federation(), gafm()
+  txs = (optax.adam(1e-2),) * 2
+
+  @jax.jit
+  def run(key):
+    state, _ = train.fit(
+        key, vfl, defense, txs, batch, epochs=30, batch_size=128
+    )
+    return protocol.predict(key, vfl, defense, state, batch.features)
+
+  logits = run(SEED)
+  assert sk.roc_auc_score(table.labels, logits[:, 1] - logits[:, 0]) > 0.95
+
+
+def test_residuals_show_what_embeddings_do_not_explain():
+  rng = np.random.default_rng(2)
+  y = rng.integers(0, 2, 200)
+  f = rng.uniform(0.1, 0.9, 200)
+  received = np.sin(3 * f) - 0.01 * y
+  view = CutGradients(
+      jnp.zeros((200, 2)), jnp.asarray(f[:, None]),
+      jnp.asarray(received[:, None]), jnp.ones(200),
+  )
+  scores = jax.jit(attacks.residual_scoring().run)(SEED, view)
+  assert sk.roc_auc_score(y, scores) > 0.99
+  assert sk.roc_auc_score(y, -received) < 0.6
+  fit = np.polynomial.Polynomial.fit(f, received, 5)(f)
+  want = (fit - received) / abs(received).max()
+  np.testing.assert_allclose(scores, want, atol=1e-5)
+  value = attacks.value_scoring().run(SEED, view)
+  np.testing.assert_allclose(value, -received, rtol=1e-6)
+
+
+@pytest.mark.parametrize('bad', [
+    dict(delta=-0.01), dict(delta=0.51), dict(weight=0.0), dict(weight=-1.0),
+    dict(sigma=-1.0), dict(clip=0.0), dict(norm='rows'), dict(part='both '),
+    dict(link='logit'), dict(predict='h'), dict(critic_rate=0.0),
+    dict(generator_rate=-1.0), dict(critic_steps=0), dict(delta=float('nan')),
+])
+def test_refuses(bad):
+  with pytest.raises(ValueError, match=next(iter(bad))):
+    gafm(**bad)
+
+
+def test_refuses_more_than_two_classes_and_unlike_embeddings():
+  shape = jax.ShapeDtypeStruct((N, 1), jnp.float32)
+  with pytest.raises(ValueError, match='2 classes'):
+    gafm().init(SEED, Spec((shape,), 3))
+  top = gafm().top(nets.mlp(1))
+  with pytest.raises(ValueError, match='one shape'):
+    top.apply((), (None, jnp.zeros((4, 1)), jnp.zeros((4, 2))))
