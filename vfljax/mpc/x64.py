@@ -6,11 +6,18 @@ in and comes out are int64 arrays and nothing else in the program notices.
 
 What works, from a program that never enabled 64-bit types: eager calls with
 NumPy or JAX int64, calls inside the caller's `jit`, `grad`, `vmap`, `scan` and
-`cond`, and `scan` inside `vmap`. An int64 array may be stored, passed and
-returned by 32-bit code but not computed with there (JAX would cut a new
-constant to int32): use `ring.add` and its siblings. For a program that is
-64-bit as a whole, wrap the outermost `jit` in `jax.enable_x64(True)` and use
-`vfljax.mpc.kernels`, which hold the same arithmetic without the switch.
+`cond`, and `scan` inside `vmap`. What cannot: NumPy int64 passed as an argument
+to the caller's own 32-bit `jit` is cut to int32 by JAX before we see it (we
+raise), and an int64 array may be stored, passed and returned by 32-bit code but
+not computed with there (JAX cuts new constants): use `ring.add` and the like.
+
+JAX repeats some calls when it batches a scan or lowers the outermost jit, and
+then with 64-bit types off: code under `entry` must not name a 64-bit dtype in a
+dot, nor draw 64-bit random words (see `digits.dot` and `prg`).
+
+For a program that is 64-bit as a whole, wrap the outermost `jit` in
+`jax.enable_x64(True)` and use `vfljax.mpc.kernels`, which hold the same
+arithmetic without the switch.
 """
 from collections.abc import Callable
 import functools
