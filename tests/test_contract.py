@@ -14,7 +14,7 @@ from vfljax import algorithms, attacks, defenses, nets, protocol, views
 from vfljax.attack import Attack
 from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.model_completion import Schedule
-from vfljax.defense import chain
+from vfljax.defense import Defense, chain
 from vfljax.types import Batch
 
 SAMPLES, WIDTH = 16, 6
@@ -204,7 +204,7 @@ def test_everything_chains():
 
 
 def test_two_objectives_are_refused():
-  greedy = protocol.Defense(objective=lambda *args: jnp.zeros(()))
+  greedy = Defense(objective=lambda *args: jnp.zeros(()))
   with pytest.raises(ValueError, match='objective'):
     chain(greedy, greedy)
 
@@ -239,6 +239,9 @@ def make_attack(name):
   schedule = Schedule(epochs=4, stages=2)
   bottom, head = nets.mlp(8, WIDTH), nets.mlp(2)
   built = dict(
+      active_completion=lambda: attacks.active_completion(
+          bottom, head, schedule
+      ),
       gradient_inversion=lambda: attacks.gradient_inversion(
           nets.mlp(1), 2, Search(4, 2)
       ),

@@ -9,62 +9,20 @@
 other side can see. Everything is a pure function of (key, state, batch): `jit`,
 `vmap` over seeds and `scan` over rounds apply from outside.
 """
-from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.core import Tracer
 import optax
 
 from vfljax.adversary import Adversary, pick, put
-from vfljax.defense import Defense, Spec
+from vfljax.defense import Defense
+from vfljax.federation import HONEST, Transforms, embed, init, predict
 from vfljax.types import (
     VFL, Array, Batch, Key, Messages, Params, PartyState, Round, State,
 )
 
-Transforms = Sequence[optax.GradientTransformation]
-HONEST = Adversary()
-
-
-def init(
-    key: Key, vfl: VFL, defense: Defense, txs: Transforms, batch: Batch,
-    adversary: Adversary = HONEST,
-) -> State:
-  """Draws every party's weights, optimizer states and the defense's slots.
-
-  Args:
-    txs: One optax transformation per party, the active party's first.
-    batch: Any batch of the shapes to come.
-
-  Raises:
-    ValueError: if the parties in `vfl`, `txs` and `batch` do not agree.
-  """
-  _check_parties(vfl, txs, batch)
-  vfl = vfl._replace(top=defense.top(vfl.top))
-  parties = len(vfl.bottoms)
-  k_top, k_defense, k_adversary, *k_bottom = jax.random.split(key, 3 + parties)
-  bottoms = [
-      net.init(k, x) if net else ()
-      for net, k, x in zip(vfl.bottoms, k_bottom, batch.features)
-  ]
-  shapes: tuple[Any, ...] = tuple(
-      jax.eval_shape(net.apply, p, x) if net else None
-      for net, p, x in zip(vfl.bottoms, bottoms, batch.features)
-  )
-  slots = defense.init(k_defense, Spec(shapes[1:], batch.labels.shape[-1]))
-  blank = tuple(u and jnp.zeros(u.shape, u.dtype) for u in shapes)
-  received, _ = defense.receive(
-      slots.active, slots.state, k_defense, blank[1:], batch.labels
-  )
-  top = vfl.top.init(k_top, (blank[0], *received))
-  params = [dict(bottom=bottoms[0], top=top, defense=slots.active)]
-  params += [
-      dict(bottom=b, defense=d) for b, d in zip(bottoms[1:], slots.passive)
-  ]
-  states = tuple(PartyState(p, tx.init(p)) for p, tx in zip(params, txs))
-  own = pick(batch.features, adversary.parties)
-  return State(states, slots.state, adversary.init(k_adversary, own))
+__all__ = ['HONEST', 'Transforms', 'embed', 'init', 'play_round', 'predict']
 
 
 def play_round(
@@ -89,7 +47,7 @@ def play_round(
   for k, party in enumerate(passive, start=1):
     net = defense.bottom(state.defense, k, vfl.bottom(k))
 
-    def embed(params, k=k, net=net):
+    def message(params, k=k, net=net):
       u, stat = net.run(
           params['bottom'], jax.random.fold_in(k_net, k), features[k]
       )
@@ -98,7 +56,7 @@ def play_round(
       )
       return (u, penalty), stat
 
-    (u, penalty), pullback, stat = jax.vjp(embed, party.params, has_aux=True)
+    (u, penalty), pullback, stat = jax.vjp(message, party.params, has_aux=True)
     up.append(u)
     pullbacks.append(lambda d, f=pullback, p=penalty: f((d, jnp.ones_like(p))))
     stats.append(stat)
@@ -149,54 +107,6 @@ def play_round(
   return State(parties, memory, evil), played
 
 
-def predict(
-    key: Key, vfl: VFL, defense: Defense, state: State,
-    features: tuple[Any, ...], present: Sequence | None = None,
-) -> Array:
-  """Joint inference: logits [batch, classes].
-
-  Args:
-    features: As in `Batch`; no labels are needed.
-    present: One number per passive party; 0 for one that has quit, whose
-      embedding is replaced by zeros, 1 for one that is there. May be traced.
-
-  Raises:
-    ValueError: if `present` has not one entry per passive party, or one that is
-      neither 0 nor 1, or leaves an active party without features nobody.
-  """
-  active = state.parties[0]
-  if present is not None:
-    _check_present(present, vfl)
-  k_send, k_active = jax.random.split(key)
-  up = tuple(
-      embed(k_send, vfl, defense, state, k, features[k])
-      for k in range(1, len(state.parties))
-  )
-  if present is not None:
-    up = tuple(u * p for u, p in zip(up, present))
-  params = active.params
-  vfl = vfl._replace(top=defense.top(vfl.top))
-  received, _ = defense.receive(
-      params['defense'], state.defense, k_active, up, None
-  )
-  u0 = (
-      vfl.bottoms[0].apply(params['bottom'], features[0])
-      if vfl.bottoms[0] else None
-  )
-  logits = vfl.top.apply(params['top'], (u0, *received))
-  return defense.decode(state.defense, logits)
-
-
-def embed(
-    key: Key, vfl: VFL, defense: Defense, state: State, k: int, x: Array
-) -> Array:
-  """Passive party k's message for features `x`, at inference."""
-  net = defense.bottom(state.defense, k, vfl.bottom(k))
-  params = state.parties[k].params
-  u = net.apply(params['bottom'], x)
-  return defense.send(params['defense'], jax.random.fold_in(key, k), u)[0]
-
-
 def _head(vfl: VFL, key: Key, params: dict, x0: Array | None, received):
   """The active party's own bottom and top: (logits, statistics)."""
   u0, stat = None, ()
@@ -228,35 +138,3 @@ def _absorb(vfl: VFL, parties: list[PartyState], active: dict, passive: list):
       party._replace(params=fill(party.params, n, s))
       for party, n, s in zip(parties, nets, stats)
   )
-
-
-def _check_present(present: Sequence, vfl: VFL) -> None:
-  parties = len(vfl.bottoms) - 1
-  if len(present) != parties:
-    raise ValueError(
-        f'present has {len(present)} entries; there are {parties} passive'
-        ' parties.'
-    )
-  if any(isinstance(p, Tracer) for p in (present, *present)):
-    return  # Whoever traces it checks the numbers that go into it.
-  there = [float(p) for p in present]
-  if not set(there) <= {0.0, 1.0}:
-    raise ValueError(f'present must be 0 or 1 for each party; got {there}.')
-  if not (any(there) or vfl.bottoms[0]):
-    raise ValueError(
-        'All passive parties are absent and the active party has labels only: '
-        'there is nobody whose features could predict anything.'
-    )
-
-
-def _check_parties(vfl: VFL, txs: Transforms, batch: Batch) -> None:
-  counts = len(vfl.bottoms), len(txs), len(batch.features)
-  if len(set(counts)) > 1 or counts[0] < 2:
-    raise ValueError(
-        'A federation needs two or more parties, with a bottom network (or '
-        'None at 0), an optimizer and features each; got %d, %d, %d.' % counts
-    )
-  if (vfl.bottoms[0] is None) != (batch.features[0] is None):
-    raise ValueError(
-        'The active party needs both a bottom network and features, or neither.'
-    )
