@@ -242,6 +242,9 @@ def make_attack(name):
       active_completion=lambda: attacks.active_completion(
           bottom, head, schedule
       ),
+      active_completion=lambda: attacks.active_completion(
+          bottom, head, schedule
+      ),
       gradient_inversion=lambda: attacks.gradient_inversion(
           nets.mlp(1), 2, Search(4, 2)
       ),

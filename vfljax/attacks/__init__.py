@@ -1,4 +1,5 @@
 """Attacks by name. A new one is one file and one line here."""
+from vfljax.attacks.active_completion import active_completion
 from vfljax.attacks.direct_label import direct_label
 from vfljax.attacks.direction_scoring import direction_scoring
 from vfljax.attacks.gradient_inversion import gradient_inversion
@@ -13,6 +14,7 @@ from vfljax.attacks.residue_reconstruction import residue_reconstruction
 from vfljax.attacks.value_scoring import value_scoring
 
 REGISTRY = dict(
+    active_completion=active_completion,
     direct_label=direct_label,
     direction_scoring=direction_scoring,
     gradient_inversion=gradient_inversion,
@@ -37,7 +39,8 @@ BINARY = frozenset({
 BASELINES = frozenset({'local_model', 'scratch'})
 
 __all__ = [
-    'BASELINES', 'BINARY', 'REGISTRY', 'direct_label', 'direction_scoring',
+    'BASELINES', 'BINARY', 'REGISTRY', 'active_completion',
+    'direct_label', 'direction_scoring',
     'gradient_inversion', 'local_model', 'mean_scoring', 'median_scoring',
     'model_completion', 'norm_scoring', 'residual_scoring',
     'residue_reconstruction', 'scratch', 'value_scoring',

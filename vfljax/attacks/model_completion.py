@@ -39,7 +39,7 @@ class Schedule(NamedTuple):
 
 def model_completion(
     bottom: Net, head: Net | None, schedule: Schedule = Schedule(),
-    tune: bool = True, stolen: bool = True,
+    tune: bool = True, stolen: bool = True, standardize: bool = False,
 ) -> Attack:
   """Completes a stolen bottom network with an inference head.
 
@@ -50,6 +50,8 @@ def model_completion(
     schedule: How to train.
     tune: Train the bottom's weights too; else the head alone.
     stolen: Start from the trained weights; else from random ones ("scratch").
+    standardize: Scale the head's input by the embeddings of the known samples:
+      an attacker who expects embeddings that were made small or lopsided.
 
   Returns:
     An attack whose guess is [stages, samples, classes].
@@ -66,14 +68,14 @@ def model_completion(
       weights = bottom.init(k_bottom, view.labeled_features)
     if head is None:
       return _as_logits(bottom.apply(weights, view.features))[None]
-    top = head.apply
-    embedded = bottom.apply(weights, view.labeled_features[:1])
-    params = dict(head=head.init(k_head, embedded))
+    embedded = bottom.apply(weights, view.labeled_features)
+    top = standardized(head, embedded) if standardize else head
+    params = dict(head=top.init(k_head, embedded[:1]))
     if tune:
       params['bottom'] = weights
 
     def logits(params, x):
-      return top(params['head'], bottom.apply(params['bottom'], x))
+      return top.apply(params['head'], bottom.apply(params['bottom'], x))
 
     if tune:
       return complete(
@@ -81,12 +83,10 @@ def model_completion(
           view.labeled, view.features,
       )
     # A frozen bottom is applied once, not once a step.
-    known, wanted = (
-        bottom.apply(weights, x) for x in (view.labeled_features, view.features)
-    )
+    wanted = bottom.apply(weights, view.features)
     return complete(
-        k_train, schedule, lambda p, u: top(p['head'], u), params,
-        known, view.labeled, wanted,
+        k_train, schedule, lambda p, u: top.apply(p['head'], u), params,
+        embedded, view.labeled, wanted,
     )
 
   return Attack(TrainedBottom, run)
@@ -179,6 +179,22 @@ def check(schedule: Schedule) -> None:
         f'An attack returns 1 to epochs = {schedule.epochs} stages, got '
         f'{schedule.stages}.'
     )
+
+
+def standardized(head: Net, embedded: Array) -> Net:
+  """`head` on embeddings scaled to mean 0 and deviation 1 over `embedded`.
+
+  Args:
+    embedded: [known, ...]; a unit that is the same in all of them becomes 0.
+  """
+  mean, std = embedded.mean(0), embedded.std(0)
+  # Relative to the largest unit, since a defense may shrink them all.
+  floor = 1e-6 * std.max() + jnp.finfo(std.dtype).tiny
+  scale = lambda u: (u - mean) / jnp.maximum(std, floor)
+  return head._replace(
+      init=lambda key, u: head.init(key, scale(u)),
+      apply=lambda params, u: head.apply(params, scale(u)),
+  )
 
 
 def mlp_head(classes: int, *hidden: int) -> Net:

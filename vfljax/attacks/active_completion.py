@@ -1,0 +1,119 @@
+"""Active model completion (Fu et al. 2022): an optimizer that takes over.
+
+An attacker who wants its own bottom network to carry the labels speeds up the
+learning of its own weights: each coordinate whose update keeps its sign is
+scaled up, by 1 + gamma * this update / the last one, between 1 and 5 times. The
+federation then comes to rely on its embeddings, and model completion after
+training finds more in them. The attacker deviates in its own optimizer alone,
+so the attack is an optax transformation, `malicious_sgd`, in its place in the
+federation's `txs`, and `active_completion` afterwards.
+
+The authors' code writes the scaled update into the momentum buffer, as both are
+one tensor. What that does depends on how gradients are cleared between steps:
+`momentum_fault` has both variants, the paper's formula being the default.
+"""
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from vfljax import check
+from vfljax.attack import Attack
+from vfljax.attacks.model_completion import Schedule, model_completion
+from vfljax.types import Net
+
+
+class MaliciousState(NamedTuple):
+  """The attacker's memory: leaves like its weights.
+
+  Attributes:
+    buffer: Momentum.
+    last: The last update, as scaled.
+    count: Steps taken.
+  """
+
+  buffer: Any
+  last: Any
+  count: jax.Array
+
+
+def malicious_sgd(
+    learning_rate: float, momentum: float = 0.0, weight_decay: float = 0.0, *,
+    gamma: float = 1.0, low: float = 1.0, high: float = 5.0,
+    momentum_fault: str = 'none',
+) -> optax.GradientTransformation:
+  """SGD whose update is scaled up where it keeps pointing the same way.
+
+  With g the gradient (and weight decay and momentum), element by element,
+  update_t = g_t * clip(1 + gamma * g_t / (update_{t-1} + 1e-7), low, high); the
+  first step is not scaled (Fu et al. 2022, section 4.3; the constants are their
+  code's).
+
+  Args:
+    learning_rate: Above 0; may be traced.
+    momentum: In [0, 1).
+    weight_decay: 0 or more, times the weights, added to the gradient.
+    gamma: How eagerly, 0 or more; 0 with low=1 is SGD.
+    low, high: Bounds of the factor, 0 <= low <= high.
+    momentum_fault: 'none' keeps the momentum unscaled. 'scaled': the scaled
+      update is the next step's momentum, as their code does where gradients
+      are dropped between steps (PyTorch 2). 'cleared': the momentum is lost and
+      every update after the first is 2 * momentum times the gradient, as their
+      code does where gradients are zeroed in place (PyTorch 1, their results).
+
+  Raises:
+    ValueError: if an argument is out of its range.
+  """
+  check.inside('learning_rate', learning_rate, 0, jnp.inf, open_low=True)
+  check.inside('momentum', momentum, 0, 1, open_high=True)
+  check.at_least('weight_decay', weight_decay, 0)
+  check.at_least('gamma', gamma, 0)
+  check.at_least('low', low, 0)
+  check.at_least('high', high, low)
+  check.one_of('momentum_fault', momentum_fault, ('none', 'scaled', 'cleared'))
+
+  def init(params):
+    zeros = jax.tree.map(jnp.zeros_like, params)
+    return MaliciousState(zeros, zeros, jnp.zeros((), jnp.int32))
+
+  def update(updates, state, params=None):
+    if weight_decay:
+      if params is None:
+        raise ValueError('malicious_sgd: weight_decay needs the weights.')
+      updates = jax.tree.map(
+          lambda g, p: g + weight_decay * p, updates, params
+      )
+    first = state.count == 0
+
+    def raw(g, buffer):
+      if momentum_fault == 'cleared' and momentum:
+        return jnp.where(first, g, 2 * momentum * g)
+      return momentum * buffer + g
+
+    def scale(g, last):
+      factor = jnp.clip(1 + gamma * g / (last + 1e-7), low, high)
+      return jnp.where(first, g, g * factor)
+
+    plain = jax.tree.map(raw, updates, state.buffer)
+    scaled = jax.tree.map(scale, plain, state.last)
+    buffer = scaled if momentum_fault == 'scaled' else plain
+    steps = jax.tree.map(lambda u: -learning_rate * u, scaled)
+    return steps, MaliciousState(buffer, scaled, state.count + 1)
+
+  return optax.GradientTransformation(init, update)
+
+
+def active_completion(
+    bottom: Net, head: Net | None, schedule: Schedule = Schedule(),
+    tune: bool = True,
+) -> Attack:
+  """Model completion by an attacker who trained with `malicious_sgd`.
+
+  After training it is the passive attack: what makes it active is the
+  optimizer. Its arguments are those of `model_completion`.
+
+  Raises:
+    ValueError: if the schedule makes no sense.
+  """
+  return model_completion(bottom, head, schedule, tune)
