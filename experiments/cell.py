@@ -50,6 +50,12 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
       k_predict, plan.vfl, plan.defense, state, splits.test.features
   )
   found = {'': measure.of_model(logits, splits.test.labels)}
+  for who, present in settings.quits(job.setting).items():
+    logits = protocol.predict(
+        k_predict, plan.vfl, plan.defense, state, splits.test.features, present
+    )
+    left = measure.of_model(logits, splits.test.labels)
+    found[''] |= {f'quit_{metric}{who}': left[metric] for metric in left}
   keys = jax.random.split(k_attacks, job.setting.config.attack.repeats)
   for i, name in enumerate(job.setting.after_training):
     for k in job.setting.attackers:
@@ -70,7 +76,7 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key, i):
   plan, splits = prepared.plan, prepared.splits
   # Every attack of a seed knows the same labels: baselines are paired.
   k_known, k_view, k_run = jax.random.split(key, 3)
-  known = settings.known_samples(job.setting, k_known, splits.train)
+  known = settings.known_samples(job.setting, k_known, splits.train, name)
   view = views.trained_bottom(
       k_view, k, plan.defense, state, known, splits.test
   )
@@ -87,7 +93,8 @@ def _prepare(job: Job, cell: dict[str, Array], samples: Batch) -> Prepared:
       job.setting, jax.random.fold_in(k_split, 0), samples
   )
   strength = job.strengths[0] if job.static else cell['strength']
-  plan = settings.plan(job.setting, job.make(strength), splits)
+  defense = job.make(strength, **cell['others'])
+  plan = settings.plan(job.setting, defense, splits)
   return Prepared(
       plan, splits, jax.random.fold_in(own, 1), jax.random.fold_in(own, 2)
   )

@@ -68,9 +68,10 @@ class AttackConfig:
   pool: str = 'epoch'  # score gradients by 'epoch' or by 'round'
   when: str = 'last'  # 'last', 'max' or 'mean' of the measured epochs
   median: str = 'class'  # or 'batch', see attacks/median_scoring.py
-  known: int = 4  # labels per class that model completion knows
+  known: int = 4  # labels per class that model completion knows; 0: all
   head: tuple[int, ...] = (32,)  # hidden widths of its head; () is linear
   tune: bool = True  # whether it trains the stolen bottom too
+  standardize: bool = False  # whether it scales its head's input
   epochs: int = 50
   batch_size: int = 0  # 0: all known labels at once
   stages: int = 10
@@ -81,14 +82,30 @@ class AttackConfig:
 
 
 @dataclasses.dataclass
+class Variant:
+  """An attack with settings of its own, beside the others.
+
+  Its name is '<attack>:<what is special>'.
+  """
+
+  name: str
+  options: dict[str, Any] = field(default_factory=dict)  # of AttackConfig
+
+
+@dataclasses.dataclass
 class Entry:
-  """A row of a table: a defense, its strengths and its other arguments."""
+  """A row of a table: a defense, its strengths and its other arguments.
+
+  `grid` has other arguments to sweep in the same program: every combination of
+  them, with every strength, is a row called '<name> <argument>=<value>'.
+  """
 
   defense: str
   strengths: tuple[float, ...] = ()  # () for a defense without a strength
   options: dict[str, Any] = field(default_factory=dict)  # factory arguments
   label: str = ''  # what the results call it; the defense's name by default
   after: tuple['Entry', ...] = ()  # defenses chained before it
+  grid: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
   @property
   def name(self) -> str:
@@ -128,6 +145,8 @@ class Config:
   attack: AttackConfig = field(default_factory=AttackConfig)
   listed: tuple[Entry, ...] = ()
   listed_attacks: tuple[str, ...] = ()
+  variants: tuple[Variant, ...] = ()  # of the listed attacks
+  quitting: bool = False  # also measure the model after parties have quit
   paper: tuple[Paper, ...] = ()
 
 
@@ -171,7 +190,8 @@ def attack_names(config: Config, classes: int = 2) -> list[str]:
     UserError: for a name that is not an attack.
   """
   names = _names(config.attacks)
-  _refuse_unknown('attack', names, list(attacks.REGISTRY))
+  variants = [variant.name for variant in config.variants]
+  _refuse_unknown('attack', names, [*attacks.REGISTRY, *variants])
   if not names:
     names = [
         name for name in config.listed_attacks
@@ -183,6 +203,17 @@ def attack_names(config: Config, classes: int = 2) -> list[str]:
   return list(dict.fromkeys(names))
 
 
+def base(attack: str) -> str:
+  """'model_completion' of its variant 'model_completion:all'."""
+  return attack.partition(':')[0]
+
+
+def attacker(config: Config, attack: str) -> AttackConfig:
+  """What an attack's attacker knows, and how it trains."""
+  found = {v.name: v.options for v in config.variants}
+  return dataclasses.replace(config.attack, **found.get(attack, {}))
+
+
 def why_not(attack: str, config: Config, classes: int) -> str:
   """Why an attack cannot work on this federation; '' if it can."""
   if attack in attacks.BINARY and classes != 2:
@@ -190,7 +221,7 @@ def why_not(attack: str, config: Config, classes: int) -> str:
         f'{attack} ranks samples of two classes; this data set has {classes}. '
         'Use direct_label or model_completion instead.'
     )
-  model = config.model
+  model, attack = config.model, base(attack)
   trainable = model.algorithm != 'vlr' and model.trainable_top
   if attack == 'residue_reconstruction' and model.algorithm != 'vlr':
     return (

@@ -4,11 +4,11 @@ A *job* is what is compiled together: one defense, all its strengths, a chunk of
 the seeds. Each of a job's strengths is a *unit* of results.
 """
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from experiments import config as configs
 from experiments import setting as settings
-from experiments.config import Entry
+from experiments.config import Entry, base
 from experiments.setting import Setting
 from vfljax import defenses
 from vfljax.attacks import BASELINES
@@ -26,8 +26,10 @@ class Job(NamedTuple):
     strengths: Its strengths; (None,) for a defense without one.
     seeds: The chunk's seeds.
     units: The names under which the strengths' results are kept.
-    make: (strength or None) -> Defense.
+    make: (strength or None, **others) -> Defense.
     setting: With the attacks to run.
+    labels: What the results call the defense, for each of the strengths.
+    others: The values of other arguments that are swept with them.
   """
 
   name: str
@@ -35,8 +37,10 @@ class Job(NamedTuple):
   strengths: tuple[float | None, ...]
   seeds: tuple[int, ...]
   units: tuple[str, ...]
-  make: Callable[[Any], Defense]
+  make: Callable[..., Defense]
   setting: Setting
+  labels: tuple[str, ...]
+  others: dict[str, tuple[float, ...]]
 
   @property
   def static(self) -> bool:
@@ -76,23 +80,29 @@ def _chunks(setting: Setting) -> list[tuple[int, ...]]:
 def _job(setting: Setting, entry: Entry, strengths, seeds) -> Job:
   chunked = len(seeds) < setting.config.seeds
   tail = f'/seeds{seeds[0]}-{seeds[-1]}' if chunked else ''
+  points = [(s, g) for g in settings.grid(entry) for s in strengths]
+  labels = tuple(
+      ' '.join([entry.name, *(f'{k}={v:g}' for k, v in g.items())])
+      for _, g in points
+  )
   units = tuple(
-      (entry.name if s is None else f'{entry.name}/{s:g}') + tail
-      for s in strengths
+      (label if s is None else f'{label}/{s:g}') + tail
+      for label, (s, _) in zip(labels, points)
   )
 
   if entry.name != 'none':
     # What owes nothing to the federation is the same under every defense.
     setting = setting._replace(after_training={
         name: attack for name, attack in setting.after_training.items()
-        if name not in BASELINES
+        if base(name) not in BASELINES
     })
 
-  def make(strength):
+  def make(strength, **others):
     if entry.name == ALONE:
       return settings.absent()
-    return settings.build(entry, strength)
+    return settings.build(entry, strength, **others)
 
   return Job(
-      entry.name + tail, entry, tuple(strengths), seeds, units, make, setting
+      entry.name + tail, entry, tuple(s for s, _ in points), seeds, units, make,
+      setting, labels, {k: tuple(g[k] for _, g in points) for k in entry.grid},
   )

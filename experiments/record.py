@@ -34,23 +34,24 @@ def save(
       seeds=len(job.seeds), classes=setting.classes, device=_device(),
       peak_memory_bytes=peak_memory(),
   )
-  for i, (strength, unit) in enumerate(zip(job.strengths, job.units)):
+  for i, unit in enumerate(job.units):
     first = i * len(job.seeds)
     rows = [
         row
         for j, seed in enumerate(job.seeds)
-        for row in _rows(job, strength, seed, metrics, first + j)
+        for row in _rows(job, i, seed, metrics, first + j)
     ]
     here = slice(first, first + len(job.seeds))
     work.save(unit, rows, timing, _curves(history, here))
 
 
-def _rows(job: Job, strength, seed: int, metrics, cell: int) -> list[dict]:
+def _rows(job: Job, i: int, seed: int, metrics, cell: int) -> list[dict]:
   config, alone = job.setting.config, job.entry.name == ALONE
   base = dict(
       experiment=config.experiment, dataset=config.data.name,
       algorithm=config.model.algorithm,
-      defense='none' if alone else job.entry.name, strength=strength, seed=seed,
+      defense='none' if alone else job.labels[i], strength=job.strengths[i],
+      seed=seed,
   )
   return [
       base | dict(

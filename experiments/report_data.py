@@ -343,8 +343,8 @@ def _alone(metric: str) -> bool:
 
 
 def _base(attack: str) -> str:
-  """'norm_scoring' of 'norm_scoring@2', which party 2 mounts."""
-  return attack.partition('@')[0]
+  """'local_model' of 'local_model:all@2', a variant that party 2 mounts."""
+  return attack.partition('@')[0].partition(':')[0]
 
 
 def _points(high: PerSeed, low: PerSeed) -> PerSeed:

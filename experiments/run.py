@@ -113,11 +113,12 @@ def _run_job(job: Job, work: Workdir, progress: Progress, asked: list) -> None:
 
 def _cells(job: Job) -> dict[str, jax.Array]:
   """The job's trainings, by strength, then seed; padded to the devices."""
-  grid = [(seed, s or 0.0) for s in job.strengths for seed in job.seeds]
-  seeds, strengths = zip(*grid)
+  seeds, points = len(job.seeds), len(job.strengths)
+  each = lambda values: np.repeat(np.asarray(values, np.float32), seeds)
   cells = dict(
-      seed=np.asarray(seeds, np.int32),
-      strength=np.asarray(strengths, np.float32),
+      seed=np.tile(np.asarray(job.seeds, np.int32), points),
+      strength=each([s or 0.0 for s in job.strengths]),
+      others={name: each(values) for name, values in job.others.items()},
   )
   return sweep.pad(cells, jax.local_device_count())
 

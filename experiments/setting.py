@@ -4,6 +4,7 @@ Everything here is checked before anything is compiled: what cannot work ends in
 a `UserError` that says so.
 """
 from collections.abc import Callable
+import itertools
 import math
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from experiments.config import Config, Entry
 from experiments.errors import UserError
 from vfljax import algorithms, attacks, defenses, measure, nets, protocol, train
 from vfljax.attack import Attack
+from vfljax.attacks.active_completion import malicious_sgd
 from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.model_completion import Schedule
 from vfljax.data import scale, split
@@ -25,6 +27,9 @@ from vfljax.defense import Defense, Slots, chain
 from vfljax.shuffle import permutation
 from vfljax.types import VFL, Array, Batch, Key, State
 from vfljax.views import TrainedBottom
+
+# What takes over a trained bottom network, and is measured by its baselines.
+COMPLETIONS = ('model_completion', 'active_completion')
 
 
 class Sizes(NamedTuple):
@@ -202,10 +207,11 @@ def _federation(config: Config, classes: int) -> VFL:
 
 def _attack(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
   """An attack with what the configuration says of the attacker."""
-  who, model = config.attack, config.model
+  who, model = configs.attacker(config, name), config.model
   reason = configs.why_not(name, config, classes)
   if reason:
     raise ValueError(reason)
+  name = configs.base(name)
   if name == 'median_scoring':
     return attacks.median_scoring(who.median)
   schedule = Schedule(who.epochs, who.batch_size, who.stages, who.learning_rate)
@@ -215,29 +221,37 @@ def _attack(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
   if name == 'gradient_inversion':
     search = Search(who.inversion_steps, who.inversion_restarts)
     return attacks.gradient_inversion(bottom, classes, search)
-  if name == 'model_completion':
-    return attacks.model_completion(
-        bottom, None if linear else head, schedule, who.tune
+  factory: Callable[..., Attack] = attacks.REGISTRY[name]
+  if name in COMPLETIONS:
+    return factory(
+        bottom, None if linear else head, schedule, who.tune,
+        standardize=who.standardize,
     )
   if name == 'scratch':
-    return attacks.scratch(bottom, head, schedule)
+    return attacks.scratch(
+        bottom, head, schedule, who.tune, standardize=who.standardize
+    )
   if name == 'local_model':
     hidden = () if linear else (*model.bottom, *who.head)
     net = nets.mlp(*hidden, classes, activation=model.activation)
     return attacks.local_model(net, schedule)
-  factory: Callable[..., Attack] = attacks.REGISTRY[name]
   return factory()
 
 
-def build(entry: Entry, strength: Array | float | None) -> Defense:
+def build(
+    entry: Entry, strength: Array | float | None, **others: Array | float
+) -> Defense:
   """The entry's defense at a strength, which may be traced.
+
+  Args:
+    others: Values of the arguments in the entry's grid; may be traced.
 
   Raises:
     ValueError: if the strength or another argument is out of its range.
   """
   given = () if strength is None else (strength,)
   factory: Callable[..., Defense] = defenses.REGISTRY[entry.defense]
-  defense = factory(*given, **entry.options)
+  defense = factory(*given, **entry.options, **others)
   before = [
       build(e, e.strengths[0] if e.strengths else None) for e in entry.after
   ]
@@ -271,9 +285,12 @@ def plan(setting: Setting, defense: Defense, splits: Splits) -> train.Plan:
     logits = protocol.predict(key, setting.vfl, defense, state, held.features)
     return measure.of_model(logits, held.labels)
 
-  tx = _optimizer(setting)
+  tx, parties = _optimizer(setting), range(len(setting.vfl.bottoms))
+  active = 'active_completion' in _bases(setting)
+  evil = setting.attackers if active else ()
   return train.Plan(
-      setting.vfl, defense, (tx,) * len(setting.vfl.bottoms),
+      setting.vfl, defense,
+      [_malicious(config) if k in evil else tx for k in parties],
       config.epochs, config.batch_size,
       remainder=config.remainder,
       watch=watch, digest=digest, validate=validate, every=every(setting),
@@ -310,11 +327,53 @@ def _optimizer(setting: Setting) -> optax.GradientTransformation:
   return getattr(optax, config.optimizer)(rate)
 
 
-def known_samples(setting: Setting, key: Key, training: Batch) -> Batch:
-  """The attacker's labeled samples: `known` random ones of every class."""
+def _malicious(config: configs.TrainConfig) -> optax.GradientTransformation:
+  """The optimizer of an attacker who completes its model actively.
+
+  Raises:
+    ValueError: if the federation does not train with SGD at a constant rate.
+  """
+  momentum = dict(sgd=0.0, momentum=0.9).get(config.optimizer)
+  if momentum is None or config.schedule != 'constant':
+    raise ValueError(
+        'active_completion scales up the updates of SGD at a constant rate: use'
+        ' --config.train.optimizer=sgd or momentum.'
+    )
+  return malicious_sgd(config.learning_rate, momentum)
+
+
+def quits(setting: Setting) -> dict[str, tuple[int, ...]]:
+  """Who may be missing: what results call it, and who of the others is there.
+
+  '' is all passive parties, '@k' passive party k.
+  """
+  if not setting.config.quitting:
+    return {}
+  parties = len(setting.vfl.bottoms) - 1
+  found = {'': (0,) * parties} if setting.vfl.bottoms[0] else {}
+  if parties > 1:
+    found |= {
+        f'@{k + 1}': tuple(int(j != k) for j in range(parties))
+        for k in range(parties)
+    }
+  return found
+
+
+def _bases(setting: Setting) -> set[str]:
+  """Which attacks there are after training, variants by what they are of."""
+  return {configs.base(name) for name in setting.after_training}
+
+
+def known_samples(
+    setting: Setting, key: Key, training: Batch, attack: str
+) -> Batch:
+  """The attacker's labeled samples: random ones of every class, or all."""
+  known = configs.attacker(setting.config, attack).known
+  if not known:
+    return training
   lot = jax.random.uniform(key, (len(training.labels), 1))
   ranked = jnp.where(training.labels > 0, lot, -1.0)  # [samples, classes]
-  chosen = jax.lax.top_k(ranked.T, setting.config.attack.known)[1].ravel()
+  chosen = jax.lax.top_k(ranked.T, known)[1].ravel()
   return jax.tree.map(lambda x: x[chosen], training)
 
 
@@ -348,16 +407,17 @@ def _check(setting: Setting) -> None:
     )
   if config.train.learning_rate <= 0:
     raise ValueError('train.learning_rate must be above 0.')
-  if setting.after_training:
-    _check_known(setting)
+  _check_completion(setting)
   blank = Splits(*[setting.samples] * 3)
   train.check(plan(setting, defenses.none(), blank), sizes.train)
   for entry in configs.entries(config, setting.classes):
     _check_entry(setting, entry)
 
 
-def _check_known(setting: Setting) -> None:
-  known = setting.config.attack.known
+def _check_known(setting: Setting, attack: str) -> None:
+  known = configs.attacker(setting.config, attack).known
+  if known == 0:
+    return
   # A random split may leave a class fewer training samples than its share.
   counts = setting.samples.labels.sum(0)
   share = setting.sizes.train / len(setting.samples.labels)
@@ -369,6 +429,17 @@ def _check_known(setting: Setting) -> None:
     )
 
 
+def _check_completion(setting: Setting) -> None:
+  if set(COMPLETIONS) <= _bases(setting):
+    raise ValueError(
+        'active_completion changes how its party trains: run it apart from '
+        'model_completion.'
+    )
+  for name, attack in setting.after_training.items():
+    if attack.view is TrainedBottom:
+      _check_known(setting, name)
+
+
 def _check_entry(setting: Setting, entry: Entry) -> None:
   """Builds the defense once at every strength: factories check their ranges."""
   if entry.defense in defenses.BINARY and setting.classes != 2:
@@ -377,4 +448,13 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
         f'{setting.classes}. Leave it out with --config.defenses=...'
     )
   for strength in entry.strengths or (None,):
-    build(entry, strength)
+    for others in grid(entry):
+      build(entry, strength, **others)
+
+
+def grid(entry: Entry) -> list[dict[str, float]]:
+  """Every combination of an entry's other arguments; one of none at least."""
+  return [
+      dict(zip(entry.grid, values))
+      for values in itertools.product(*entry.grid.values())
+  ]

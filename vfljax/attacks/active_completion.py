@@ -106,7 +106,7 @@ def malicious_sgd(
 
 def active_completion(
     bottom: Net, head: Net | None, schedule: Schedule = Schedule(),
-    tune: bool = True,
+    tune: bool = True, standardize: bool = False,
 ) -> Attack:
   """Model completion by an attacker who trained with `malicious_sgd`.
 
@@ -116,4 +116,6 @@ def active_completion(
   Raises:
     ValueError: if the schedule makes no sense.
   """
-  return model_completion(bottom, head, schedule, tune)
+  return model_completion(
+      bottom, head, schedule, tune, standardize=standardize
+  )

@@ -93,10 +93,13 @@ def model_completion(
 
 
 def scratch(
-    bottom: Net, head: Net, schedule: Schedule = Schedule()
+    bottom: Net, head: Net, schedule: Schedule = Schedule(),
+    tune: bool = True, standardize: bool = False,
 ) -> Attack:
-  """Baseline: the completion of a randomly initialised bottom, all trained."""
-  return model_completion(bottom, head, schedule, tune=True, stolen=False)
+  """Baseline: the same completion of a randomly initialised bottom."""
+  return model_completion(
+      bottom, head, schedule, tune, stolen=False, standardize=standardize
+  )
 
 
 def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
