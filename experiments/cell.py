@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from experiments import setting as settings
+from experiments import inversion, setting as settings
 from experiments.jobs import Job
 from vfljax import measure, protocol, train, views
 from vfljax.types import Array, Batch, Key
@@ -76,6 +76,8 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key, i):
   plan, splits = prepared.plan, prepared.splits
   # Every attack of a seed knows the same labels: baselines are paired.
   k_known, k_view, k_run = jax.random.split(key, 3)
+  if job.setting.after_training[name].view is views.TrainedTop:
+    return inversion.measured(job.setting, name, prepared, state, k_view, k_run)
   known = settings.known_samples(job.setting, k_known, splits.train, name)
   view = views.trained_bottom(
       k_view, k, plan.defense, state, known, splits.test

@@ -37,6 +37,7 @@ class ModelConfig:
   """Who computes what."""
 
   algorithm: str = 'vhnn'  # 'vlr', 'vhnn' or 'vsnn'
+  channels: tuple[int, ...] = ()  # convolutions before the bottom's widths
   bottom: tuple[int, ...] = (64, 32)  # widths of every bottom network
   top: tuple[int, ...] = (32,)  # hidden widths of the top; () is linear
   trainable_top: bool = True  # else softmax/sigmoid of the aggregate
@@ -79,6 +80,10 @@ class AttackConfig:
   repeats: int = 1  # label draws a training; the recorded value is their mean
   inversion_steps: int = 500  # Adam's, of gradient inversion, at a rate of 0.05
   inversion_restarts: int = 4  # its starting points, searched side by side
+  auxiliary: int = 0  # training samples set aside for model inversion's shadow
+  shadow_steps: int = 1500  # Adam's, on the shadow model
+  inverted: int = 64  # test samples that model inversion guesses
+  variation: float = 0.1  # weight of total variation in model inversion
 
 
 @dataclasses.dataclass

@@ -20,7 +20,7 @@ from vfljax import evaluation
 
 Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
 PerSeed = dict[int, float]
-BASELINES = ('local_model', 'scratch')
+BASELINES = ('local_model', 'scratch', 'constant_image', 'mean_image')
 _PAIRED = ('model_completion', 'active_completion')
 # What an attack's score is when it guesses; None: one in as many as classes.
 _CHANCE = {'leak_auc': 0.5, 'auc': 0.5, 'accuracy': None, 'ssim': 0.0}

@@ -13,10 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments import config as configs
+from experiments import config as configs, inversion
 from experiments.config import Config, Entry
 from experiments.errors import UserError
-from vfljax import algorithms, attacks, defenses, measure, nets, protocol, train
+from vfljax import (
+    algorithms, attacks, defenses, measure, nets, networks, protocol, train,
+)
 from vfljax.attack import Attack
 from vfljax.attacks.active_completion import malicious_sgd
 from vfljax.attacks.gradient_inversion import Search
@@ -25,8 +27,10 @@ from vfljax.data import scale, split
 from vfljax.data.table import Table
 from vfljax.defense import Defense, Slots, chain
 from vfljax.shuffle import permutation
-from vfljax.types import VFL, Array, Batch, Key, State
-from vfljax.views import TrainedBottom
+from vfljax.types import VFL, Array, Batch, Key, Net, State
+from vfljax.views import TrainedBottom, TrainedTop
+
+AFTER_TRAINING = (TrainedBottom, TrainedTop)
 
 # What takes over a trained bottom network, and is measured by its baselines.
 COMPLETIONS = ('model_completion', 'active_completion')
@@ -38,14 +42,19 @@ class Sizes(NamedTuple):
   train: int
   validation: int
   test: int
+  auxiliary: int = 0
 
 
 class Splits(NamedTuple):
-  """One seed's samples, standardised on its training samples."""
+  """One seed's samples, standardised on its training samples.
+
+  The auxiliary ones are an attacker's; nobody trains the federation on them.
+  """
 
   train: Batch
   validation: Batch
   test: Batch
+  auxiliary: Batch
 
 
 class Setting(NamedTuple):
@@ -109,7 +118,7 @@ def _make(config: Config, table: Table) -> Setting:
   vfl = _federation(config, classes)
   names = configs.attack_names(config, classes)
   made = {name: _attack(name, config, vfl, classes) for name in names}
-  after = {n: a for n, a in made.items() if a.view is TrainedBottom}
+  after = {n: a for n, a in made.items() if a.view in AFTER_TRAINING}
   during = {n: a for n, a in made.items() if n not in after}
   return Setting(
       config, samples, sizes, table.test is not None, vfl, during, after
@@ -129,23 +138,33 @@ def _divide(table: Table, config: Config):
     held = int(table.test.sum())
   else:
     order, held = slice(None), math.ceil(data.test * count)
-  validation = math.ceil(data.validation * (count - held))
-  return order, Sizes(count - held - validation, validation, held)
+  auxiliary = config.attack.auxiliary
+  if not 0 <= auxiliary < count - held:
+    raise ValueError(
+        f'attack.auxiliary must be 0 or more and leave some of the '
+        f'{count - held} training samples to train on; got {auxiliary}.'
+    )
+  validation = math.ceil(data.validation * (count - held - auxiliary))
+  return order, Sizes(
+      count - held - auxiliary - validation, validation, held, auxiliary
+  )
 
 
 def split_samples(setting: Setting, key: Key, samples: Batch) -> Splits:
   """One seed's split of the samples, features scaled by its training part."""
   sizes = setting.sizes
-  fit = sizes.train + sizes.validation
+  fit = sizes.train + sizes.validation + sizes.auxiliary
   if setting.official:
     known, test = _rows(samples, slice(fit)), _rows(samples, slice(fit, None))
-    if sizes.validation:
+    if sizes.validation or sizes.auxiliary:
       known = _rows(known, permutation(key, fit))
   else:
     order = permutation(key, fit + sizes.test)
     known, test = _rows(samples, order[:fit]), _rows(samples, order[fit:])
   training = _rows(known, slice(sizes.train))
-  validation = _rows(known, slice(sizes.train, None))
+  rest = _rows(known, slice(sizes.train, None))
+  validation = _rows(rest, slice(sizes.validation))
+  auxiliary = _rows(rest, slice(sizes.validation, None))
   how = setting.config.data.scale
   scalers = [x if x is None else _scaler(x, how) for x in training.features]
 
@@ -154,7 +173,7 @@ def split_samples(setting: Setting, key: Key, samples: Batch) -> Splits:
         f and f(x) for f, x in zip(scalers, batch.features)
     ))
 
-  return Splits(*(scaled(b) for b in (training, validation, test)))
+  return Splits(*map(scaled, (training, validation, test, auxiliary)))
 
 
 def _rows(samples: Batch, rows: Array | slice) -> Batch:
@@ -182,17 +201,15 @@ def _federation(config: Config, classes: int) -> VFL:
   configs.choices(model, algorithm=('vlr', 'vhnn', 'vsnn'))
   if model.algorithm == 'vlr':
     return algorithms.vlr(parties, classes)
-  if not model.bottom:
+  if not (model.bottom or model.channels):
     raise ValueError('model.bottom needs at least one width.')
-  bottom = nets.mlp(
-      *model.bottom, activation=model.activation, final=model.bottom_final
-  )
+  bottom = _network(config, model.bottom, model.bottom_final)
   width = 1 if classes == 2 else classes
   if not model.trainable_top:
-    if model.bottom[-1] != width:
+    if model.bottom[-1:] != (width,):
       raise ValueError(
           'With a top without weights the embedding is the logits: the last '
-          f'width of model.bottom must be {width}, not {model.bottom[-1]}.'
+          f'width of model.bottom must be {width}, not {model.bottom[-1:]}.'
       )
     top = algorithms.plain(model.aggregation)
     bottoms = [bottom] * (parties - (model.algorithm == 'vsnn'))
@@ -203,6 +220,18 @@ def _federation(config: Config, classes: int) -> VFL:
   if model.algorithm == 'vsnn':
     return algorithms.vsnn([bottom] * (parties - 1), top, model.aggregation)
   return algorithms.vhnn([bottom] * parties, top, model.aggregation)
+
+
+def _network(
+    config: Config, widths: tuple[int, ...], final: str = 'linear'
+) -> Net:
+  """The configured convolutions, if any, and linear layers of `widths`."""
+  model = config.model
+  if not model.channels:
+    return nets.mlp(*widths, activation=model.activation, final=final)
+  return networks.convolutional(
+      model.channels, *widths, activation=model.activation, final=final
+  )
 
 
 def _attack(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
@@ -233,8 +262,9 @@ def _attack(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
     )
   if name == 'local_model':
     hidden = () if linear else (*model.bottom, *who.head)
-    net = nets.mlp(*hidden, classes, activation=model.activation)
-    return attacks.local_model(net, schedule)
+    return attacks.local_model(_network(config, (*hidden, classes)), schedule)
+  if name in inversion.SHADOWS:
+    return inversion.attack(name, config, vfl)
   return factory()
 
 
@@ -407,8 +437,11 @@ def _check(setting: Setting) -> None:
     )
   if config.train.learning_rate <= 0:
     raise ValueError('train.learning_rate must be above 0.')
+  views = {attack.view for attack in setting.after_training.values()}
   _check_completion(setting)
-  blank = Splits(*[setting.samples] * 3)
+  if TrainedTop in views:
+    inversion.check(config, setting.samples, sizes.test)
+  blank = Splits(*[setting.samples] * 4)
   train.check(plan(setting, defenses.none(), blank), sizes.train)
   for entry in configs.entries(config, setting.classes):
     _check_entry(setting, entry)

@@ -14,6 +14,7 @@ from vfljax import algorithms, attacks, defenses, nets, protocol, views
 from vfljax.attack import Attack
 from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.model_completion import Schedule
+from vfljax.attacks.model_inversion import Inversion
 from vfljax.defense import Defense, chain
 from vfljax.types import Batch
 
@@ -173,21 +174,30 @@ def test_labels_do_not_reach_the_passive_side(played):
   ]
 
 
-@jax.jit
-def replay(party, features, down):
+def replay(send, party, features, down):
   """A passive party's update from what it was sent and nothing else."""
-  vfl = federation()
-  embedding = lambda params: vfl.bottom(1).apply(params['bottom'], features)
-  grads = jax.vjp(embedding, party.params)[1](down)[0]
+  k_send = jax.random.fold_in(jax.random.split(jax.random.key(1), 8)[2], 1)
+
+  def embed(params):
+    u = federation().bottom(1).apply(params['bottom'], features)
+    return send(params['defense'], k_send, u)
+
+  grads = jax.vjp(embed, party.params)[1]((down, jnp.ones(())))[0]
   updates, _ = TXS[1].update(grads, party.opt, party.params)
   return optax.apply_updates(party.params, updates)
+
+
+replay_jitted = jax.jit(replay, static_argnums=0)
 
 
 def test_passive_parties_learn_labels_from_messages_alone(played):
   """The update of a passive party is a function of its features, weights and
   what it was sent: replaying the received gradient gives the same weights."""
-  _, state, _, (after, seen), _ = played
-  again = replay(state.parties[1], batch().features[1], seen.messages.down[0])
+  defense, state, _, (after, seen), _ = played
+  again = replay_jitted(
+      defense.send, state.parties[1], seen.batch.features[1],
+      seen.messages.down[0],
+  )
   chex.assert_trees_all_close(again, after.parties[1].params, atol=1e-6)
 
 
@@ -227,8 +237,10 @@ def view_of(kind):
   if kind is views.ModelGradients:  # Of a linear bottom, which can be solved.
     return views.model_gradients(1, one_round(algorithms.vlr(2, 2))[1])
   state, seen = one_round()
+  known = jax.tree.map(lambda x: x[:6], data)
+  if kind is views.TrainedTop:
+    return views.trained_top(state, seen.messages.up[0], known)
   if kind is views.TrainedBottom:
-    known = jax.tree.map(lambda x: x[:6], data)
     return views.trained_bottom(
         jax.random.key(2), 1, defense, state, known, data
     )
@@ -242,11 +254,14 @@ def make_attack(name):
       active_completion=lambda: attacks.active_completion(
           bottom, head, schedule
       ),
-      active_completion=lambda: attacks.active_completion(
-          bottom, head, schedule
-      ),
       gradient_inversion=lambda: attacks.gradient_inversion(
           nets.mlp(1), 2, Search(4, 2)
+      ),
+      **dict.fromkeys(
+          ('model_inversion', 'model_inversion_conv', 'model_inversion_fc'),
+          lambda: attacks.model_inversion(
+              federation(), bottom, Inversion(4, steps=4)
+          ),
       ),
       model_completion=lambda: attacks.model_completion(bottom, head, schedule),
       scratch=lambda: attacks.scratch(bottom, head, schedule),
@@ -265,7 +280,8 @@ def test_attacks_are_pure_functions_of_key_and_view(name):
   guess = run(jax.random.key(3), view)
   chex.assert_trees_all_equal(guess, run(jax.random.key(3), view))
   assert np.isfinite(guess).all()
-  shapes = {(SAMPLES,), (SAMPLES, 2), (SAMPLES, WIDTH), (2, SAMPLES, 2)}
+  shapes = {(SAMPLES,), (SAMPLES, 2), (SAMPLES, 5), (2, SAMPLES, 2)}
+  shapes |= {(SAMPLES, WIDTH)}
   assert guess.shape in shapes
   keys = jnp.stack([jax.random.key(3), jax.random.key(4)])
   many = jax.jit(jax.vmap(attack.run, (0, None)))(keys, view)

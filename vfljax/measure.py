@@ -125,6 +125,19 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
   return found | {f'{name}_best': x.max() for name, x in per_stage.items()}
 
 
+def of_images(guess: Array, truth: Array) -> Metrics:
+  """What an attack on images achieved: mean 'ssim' (window 7) and 'psnr'.
+
+  Args:
+    guess: [n, height, width, channels] in [0, 1].
+    truth: The same.
+  """
+  return dict(
+      ssim=metrics.ssim(guess, truth).mean(),
+      psnr=metrics.psnr(guess, truth).mean(),
+  )
+
+
 def of_model(logits: Array, labels: Array) -> Metrics:
   """The utility of a model: 'accuracy', 'loss' and, for two classes, 'auc'."""
   log_p = jax.nn.log_softmax(logits)

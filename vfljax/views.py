@@ -98,6 +98,20 @@ class TrainedBottom(NamedTuple):
   features: Array
 
 
+class TrainedTop(NamedTuple):
+  """T2 after training: the active party's networks and what it is sent.
+
+  Attributes:
+    weights: 'bottom' and 'top': its networks' parameters.
+    received: [n, ...] embeddings of the samples whose features it wants.
+    auxiliary: Samples whose features at every party it knows, with labels.
+  """
+
+  weights: dict[str, Params]
+  received: Array
+  auxiliary: Batch
+
+
 def cut_gradients(k: int, played: Round) -> CutGradients:
   """Passive party k's view of a round."""
   batch, messages = played.batch, played.messages
@@ -165,6 +179,13 @@ def trained_bottom(
   return TrainedBottom(
       exposed, known.features[k], known.labels, test.features[k]
   )
+
+
+def trained_top(state: State, sent: Array, auxiliary: Batch) -> TrainedTop:
+  """The active party's view of embeddings that were sent to it."""
+  own = state.parties[0].params
+  weights = {name: own[name] for name in ('bottom', 'top')}
+  return TrainedTop(weights, sent, auxiliary)
 
 
 def _masked_median(x: Array, mask: Array) -> Array:

@@ -38,3 +38,38 @@ def vlr(
       attack=AttackConfig(inversion_steps=300, inversion_restarts=2),
       paper=paper,
   )
+
+
+def inversion(
+    name: str, algorithm: str, attacks: tuple[str, ...] = (),
+    defenses: tuple[str, ...] = ('none', 'mixup', 'precode'),
+    paper: tuple[Paper, ...] = (),
+) -> Config:
+  """Evaluation setting 6: model inversion on Fashion-MNIST.
+
+  Party B holds the upper half of every image; party A the lower one and, in
+  VSNN, labels only. 2 Conv bottoms (8 and 16 channels of 3x3, one pooling)
+  and 2 FC on top; 10000 training images are the attacker's.
+  """
+  epochs = 5 if algorithm == 'vhnn' else 8
+  return Config(
+      experiment=name,
+      seeds=3,
+      listed=tuple(default_entry(d) for d in defenses),
+      listed_attacks=attacks or (
+          'model_inversion', 'constant_image', 'mean_image',
+      ),
+      data=DataConfig(
+          name='fashion_mnist', path='fashion_mnist.npz', split='bottom_top',
+          scale='none',
+      ),
+      model=ModelConfig(
+          algorithm=algorithm, channels=(8, 16), bottom=(), top=(128,),
+      ),
+      train=TrainConfig(
+          epochs=epochs, batch_size=64, learning_rate=1e-3,
+          measure_every=epochs,
+      ),
+      attack=AttackConfig(auxiliary=10000),
+      paper=paper,
+  )

@@ -8,6 +8,9 @@ from vfljax.attacks.median_scoring import median_scoring
 from vfljax.attacks.model_completion import (
     local_model, model_completion, scratch,
 )
+from vfljax.attacks.model_inversion import (
+    constant_image, mean_image, model_inversion,
+)
 from vfljax.attacks.norm_scoring import norm_scoring
 from vfljax.attacks.residual_scoring import residual_scoring
 from vfljax.attacks.residue_reconstruction import residue_reconstruction
@@ -15,13 +18,19 @@ from vfljax.attacks.value_scoring import value_scoring
 
 REGISTRY = dict(
     active_completion=active_completion,
+    constant_image=constant_image,
     direct_label=direct_label,
     direction_scoring=direction_scoring,
     gradient_inversion=gradient_inversion,
     local_model=local_model,
+    mean_image=mean_image,
     mean_scoring=mean_scoring,
     median_scoring=median_scoring,
     model_completion=model_completion,
+    model_inversion=model_inversion,
+    # The same attack with another shadow, which the experiment chooses.
+    model_inversion_conv=model_inversion,
+    model_inversion_fc=model_inversion,
     norm_scoring=norm_scoring,
     residual_scoring=residual_scoring,
     residue_reconstruction=residue_reconstruction,
@@ -36,12 +45,15 @@ BINARY = frozenset({
 })
 
 # What an attacker achieves without anything from the federation.
-BASELINES = frozenset({'local_model', 'scratch'})
+BASELINES = frozenset({
+    'constant_image', 'local_model', 'mean_image', 'scratch',
+})
 
 __all__ = [
-    'BASELINES', 'BINARY', 'REGISTRY', 'active_completion',
-    'direct_label', 'direction_scoring',
-    'gradient_inversion', 'local_model', 'mean_scoring', 'median_scoring',
-    'model_completion', 'norm_scoring', 'residual_scoring',
-    'residue_reconstruction', 'scratch', 'value_scoring',
+    'BASELINES', 'BINARY', 'REGISTRY', 'active_completion', 'constant_image',
+    'direct_label',
+    'direction_scoring', 'gradient_inversion', 'local_model', 'mean_image',
+    'mean_scoring', 'median_scoring', 'model_completion', 'model_inversion',
+    'norm_scoring', 'residual_scoring', 'residue_reconstruction', 'scratch',
+    'value_scoring',
 ]

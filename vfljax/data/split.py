@@ -118,6 +118,8 @@ def images(
       party. For four: 'quadrants', in reading order. Where a side does not
       divide evenly, the first parts are larger.
     label_only: The active party has labels only; the others share the image.
+      With two parties, though, halves stay halves: the second party has the
+      part that it would have had, and nobody the other one.
 
   Raises:
     ValueError: if the number of parties does not fit, or exceeds the pixels.
@@ -125,6 +127,8 @@ def images(
   _check(parties, how, IMAGE_SPLITS, 'images')
   holders = parties - label_only
   need = {'even': None, 'strips': None, 'quadrants': 4}.get(how, 2)
+  if label_only and parties == need == 2:
+    return None, images(x, parties, how)[1]
   if need and need != holders:
     raise ValueError(
         f'{how} makes {need} parts; {holders} parties have features.'

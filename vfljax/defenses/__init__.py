@@ -8,7 +8,8 @@ from collections.abc import Callable
 from vfljax.defense import Defense, chain, none
 from vfljax.defenses import (
     discrete_sgd, dp_gaussian, dp_laplace, gafm, gradient_compression, iso,
-    marvell, max_norm, multi_head, plugvfl, ppdl, residue_mask,
+    marvell, max_norm, mixup, multi_head, plugvfl, ppdl, precode,
+    residue_mask,
 )
 
 REGISTRY: dict[str, Callable[..., Defense]] = dict(
@@ -21,9 +22,11 @@ REGISTRY: dict[str, Callable[..., Defense]] = dict(
     iso=iso.iso,
     marvell=marvell.marvell,
     max_norm=max_norm.max_norm,
+    mixup=mixup.mixup,
     multi_head=multi_head.multi_head,
     plugvfl=plugvfl.plugvfl,
     ppdl=ppdl.ppdl,
+    precode=precode.precode,
     residue_mask=residue_mask.residue_mask,
 )
 
@@ -41,9 +44,11 @@ STRENGTHS: dict[str, tuple[float, ...]] = dict(
     iso=(25, 10, 5, 2.75),
     marvell=(12, 8, 4, 2),
     max_norm=(),
+    mixup=(2, 3, 4),
     multi_head=(),
     plugvfl=(0.1, 0.3, 0.5, 0.9),
     ppdl=(0.75, 0.5, 0.25, 0.1),
+    precode=(),
     residue_mask=(0.1, 0.25, 0.5, 0.75),
 )
 
@@ -56,6 +61,6 @@ STATIC: frozenset[str] = frozenset()
 __all__ = [
     'BINARY', 'REGISTRY', 'STATIC', 'STRENGTHS', 'chain', 'discrete_sgd',
     'dp_gaussian', 'dp_laplace', 'gafm', 'gradient_compression', 'iso',
-    'marvell', 'max_norm', 'multi_head', 'none', 'plugvfl', 'ppdl',
-    'residue_mask',
+    'marvell', 'max_norm', 'mixup', 'multi_head', 'none', 'plugvfl', 'ppdl',
+    'precode', 'residue_mask',
 ]

@@ -1,0 +1,105 @@
+"""MixUp and PRECODE."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vfljax.defense import Spec
+from vfljax.defenses import mixup, precode
+from vfljax.types import Batch
+
+ROWS = 12
+
+
+def numbered(padding=0):
+  """Rows that say which they are, at both parties, with labels alike."""
+  one = jnp.eye(ROWS)
+  labels = one.at[ROWS - padding :].set(0) if padding else one
+  return Batch((one, one[:, None, :, None] * 3), labels)
+
+
+@pytest.mark.parametrize('samples', [2, 3, 4])
+def test_a_mixture_has_that_many_samples_and_parties_agree(samples):
+  mixed = mixup.mixup(samples).batch(jax.random.key(0), numbered())
+  weights = np.asarray(mixed.features[0])
+  np.testing.assert_array_equal((weights > 0).sum(1), samples)
+  np.testing.assert_allclose(weights.sum(1), 1, atol=1e-6)
+  np.testing.assert_allclose(weights.sum(0).sum(), ROWS, rtol=1e-6)
+  assert (np.diag(weights) > 0).all()
+  np.testing.assert_allclose(mixed.features[1][:, 0, :, 0], 3 * weights)
+  np.testing.assert_array_equal(mixed.labels, weights)
+
+
+def test_two_samples_are_mixed_by_a_uniform_gamma():
+  valid = jnp.ones(20000, bool)
+  _, weights = jax.jit(
+      lambda key: mixup.coins(key, valid, 2, 2)
+  )(jax.random.key(1))
+  gamma = np.sort(np.asarray(weights[0]))
+  uniform = (np.arange(len(gamma)) + 0.5) / len(gamma)
+  assert np.abs(gamma - uniform).max() < 0.015  # Kolmogorov-Smirnov
+
+
+def test_padding_is_mixed_with_nothing():
+  data = numbered(padding=3)
+  mixed = mixup.mixup(3).batch(jax.random.key(0), data)
+  assert not np.asarray(mixed.labels[-3:]).any()
+  np.testing.assert_allclose(mixed.labels[:-3].sum(1), 1, atol=1e-6)
+  np.testing.assert_array_equal(mixed.features[0][-3:], data.features[0][-3:])
+
+
+def test_a_traced_number_of_samples_mixes_as_many():
+  def weights(samples):
+    return mixup.mixup(samples).batch(jax.random.key(0), numbered()).labels
+
+  both = jax.jit(jax.vmap(weights))(jnp.array([2.0, 3.0]))
+  np.testing.assert_array_equal((np.asarray(both) > 0).sum(-1)[:, 0], [2, 3])
+
+
+@pytest.mark.parametrize('samples, why', [(1, 'at least 2'), (2.5, 'whole')])
+def test_one_sample_is_no_mixture(samples, why):
+  with pytest.raises(ValueError, match=why):
+    mixup.mixup(samples)
+
+
+def test_a_batch_can_be_too_small():
+  with pytest.raises(ValueError, match='cannot mix 13'):
+    mixup.mixup(13).batch(jax.random.key(0), numbered())
+
+
+def sent(weight, u, key=2):
+  spec = Spec((jax.ShapeDtypeStruct(u.shape, u.dtype),), 2)
+  defense = precode.precode(weight, 4)
+  own = defense.init(jax.random.key(0), spec).passive[0]
+  return defense.send(own, jax.random.key(key), u)
+
+
+def test_what_precode_sends_has_the_embeddings_shape_and_is_random():
+  u = jax.random.normal(jax.random.key(1), (6, 2, 3))
+  one, other = sent(1.0, u)[0], sent(1.0, u, key=3)[0]
+  assert one.shape == u.shape
+  assert not np.allclose(one, other)
+
+
+def test_the_penalty_is_the_weighted_divergence():
+  u = jax.random.normal(jax.random.key(1), (6, 3))
+  np.testing.assert_allclose(sent(0.5, u)[1] * 2, sent(1.0, u)[1], rtol=1e-6)
+  assert sent(0.0, u)[1] == 0
+
+
+def test_the_divergence_is_the_closed_form_and_the_integral():
+  mean, log_std = np.array([[0.7, -1.0]]), np.log([[0.5, 2.0]])
+  grid = np.linspace(-20, 20, 40001)
+  total = 0.0
+  for m, s in zip(mean[0], np.exp(log_std[0])):
+    p = np.exp(-((grid - m) ** 2) / (2 * s * s)) / (s * np.sqrt(2 * np.pi))
+    log_q = -(grid**2) / 2 - np.log(np.sqrt(2 * np.pi))
+    log_p = -((grid - m) ** 2) / (2 * s * s) - np.log(s * np.sqrt(2 * np.pi))
+    total += (p * (log_p - log_q)).sum() * (grid[1] - grid[0])
+  found = precode.divergence(jnp.float32(mean), jnp.float32(log_std))
+  np.testing.assert_allclose(found, total, rtol=1e-5)
+
+
+def test_a_negative_weight_is_refused():
+  with pytest.raises(ValueError, match='weight'):
+    precode.precode(-1.0)

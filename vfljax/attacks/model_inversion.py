@@ -1,0 +1,176 @@
+"""Query-free model inversion (He et al. 2019; Kang et al. 2022, Eq. 12).
+
+After training, the active party wants a passive party's features from their
+embeddings. It cannot ask that party's network, so it trains a shadow of it, on
+auxiliary samples whose features it knows on both sides, with its own trained
+networks fixed; then it looks for features whose shadow embeddings are those it
+received.
+
+The paper gives no numbers for the search. Ours, and the total variation that
+Eq. 12 lacks, are those that inverted best in a first study on Fashion-MNIST.
+Features are searched for in [0, 1], the range of unscaled images. Smooth grey
+images score well where nothing leaks: `constant_image` and `mean_image` are
+what an attacker gets without any embedding.
+"""
+from typing import Any, NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import optax
+
+from vfljax.attack import Attack
+from vfljax.types import VFL, Array, Key, Net, Params
+from vfljax.views import TrainedTop
+
+
+class Inversion(NamedTuple):
+  """How the attacker trains its shadow and searches.
+
+  Attributes:
+    shadow_steps: Adam's on the shadow model, 1 or more.
+    shadow_batch: Auxiliary samples a step.
+    shadow_rate: Adam's learning rate on the shadow model.
+    steps: Adam's on the features, 1 or more.
+    learning_rate: Adam's on the features.
+    variation: Weight of the total variation, 0 or more, against the summed
+      squared distance of the embeddings.
+  """
+
+  shadow_steps: int = 1500
+  shadow_batch: int = 64
+  shadow_rate: float = 1e-3
+  steps: int = 300
+  learning_rate: float = 0.05
+  variation: float = 0.1
+
+
+def model_inversion(
+    vfl: VFL, shadow: Net, inversion: Inversion = Inversion()
+) -> Attack:
+  """Guesses: features of the received embeddings, [n, ...] in [0, 1].
+
+  Args:
+    vfl: The federation, of which the attacker knows its own networks: the
+      active party's bottom and the top.
+    shadow: The attacker's idea of the passive party's network, with the same
+      width of output.
+    inversion: How it proceeds.
+
+  Raises:
+    ValueError: for more than two parties (the attacker does not have the
+      others' embeddings of its auxiliary samples), and if a number is out of
+      its range.
+  """
+  if len(vfl.bottoms) != 2:
+    raise ValueError(
+        'model_inversion is for two parties: with more, the active party lacks '
+        "the others' embeddings of its auxiliary samples."
+    )
+  if min(inversion.shadow_steps, inversion.steps) < 1 or (
+      inversion.variation < 0
+  ):
+    raise ValueError(
+        'model_inversion needs 1 or more steps of both kinds and a variation '
+        f'of 0 or more; got {inversion}.'
+    )
+
+  def run(key, view: TrainedTop):
+    k_shadow, k_search = jax.random.split(key)
+    params = train_shadow(k_shadow, vfl, shadow, view, inversion)
+    shape = (len(view.received), *view.auxiliary.features[1].shape[1:])
+    start = jax.random.uniform(k_search, shape, view.received.dtype)
+    return invert(shadow, params, view.received, start, inversion)
+
+  return Attack(TrainedTop, run)
+
+
+def train_shadow(
+    key: Key, vfl: VFL, shadow: Net, view: TrainedTop, inversion: Inversion
+) -> Params:
+  """The shadow's weights: step 2 of the attack, f^A and h^A fixed."""
+  known, weights = view.auxiliary, view.weights
+  own = vfl.bottoms[0]
+  # Fixed networks embed once, not at every step.
+  u0 = own.apply(weights['bottom'], known.features[0]) if own else None
+  k_init, k_steps = jax.random.split(key)
+  params = shadow.init(k_init, known.features[1][:1])
+  tx = optax.adam(inversion.shadow_rate)
+  size = min(inversion.shadow_batch, len(known.labels))
+
+  def loss(params, rows):
+    u = shadow.apply(params, known.features[1][rows])
+    mine = None if u0 is None else u0[rows]
+    logits = vfl.top.apply(weights['top'], (mine, u))
+    return vfl.loss(logits, known.labels[rows]).mean()
+
+  def step(carry: tuple[Any, Any], key):
+    params, opt = carry
+    rows = jax.random.randint(key, (size,), 0, len(known.labels))
+    updates, opt = tx.update(jax.grad(loss)(params, rows), opt, params)
+    moved: Any = optax.apply_updates(params, updates)
+    return (moved, opt), None
+
+  carry: tuple[Any, Any] = params, tx.init(params)
+  keys = jax.random.split(k_steps, inversion.shadow_steps)
+  return lax.scan(step, carry, keys)[0][0]
+
+
+def invert(
+    shadow: Net, params: Params, received: Array, start: Array,
+    inversion: Inversion = Inversion(),
+) -> Array:
+  """Eq. 12: features in [0, 1] whose shadow embeddings are those received.
+
+  Args:
+    shadow: The trained shadow network ...
+    params: ... and its weights.
+    received: [n, ...] embeddings.
+    start: [n, ...] features to start from, in [0, 1].
+    inversion: Steps, learning rate and total variation.
+  """
+  tx = optax.adam(inversion.learning_rate)
+
+  def distance(x):
+    gap = shadow.apply(params, x) - received
+    return (gap**2).sum() + inversion.variation * total_variation(x)
+
+  def step(carry: tuple[Any, Any], _):
+    x, opt = carry
+    updates, opt = tx.update(jax.grad(distance)(x), opt)
+    moved: Any = optax.apply_updates(x, updates)
+    return (moved.clip(0, 1), opt), None
+
+  carry: tuple[Any, Any] = start, tx.init(start)
+  return lax.scan(step, carry, None, length=inversion.steps)[0][0]
+
+
+def total_variation(x: Array) -> Array:
+  """Sum of absolute differences of neighbours; 0 for what is no image.
+
+  Args:
+    x: [n, height, width, channels].
+  """
+  if x.ndim != 4:
+    return jnp.zeros(())
+  down, right = x[:, 1:] - x[:, :-1], x[:, :, 1:] - x[:, :, :-1]
+  return jnp.abs(down).sum() + jnp.abs(right).sum()
+
+
+def constant_image() -> Attack:
+  """Baseline: every image is the auxiliary samples' mean grey."""
+  return _without_embeddings(lambda x: jnp.broadcast_to(x.mean(), x.shape[1:]))
+
+
+def mean_image() -> Attack:
+  """Baseline: every image is the mean of the auxiliary samples."""
+  return _without_embeddings(lambda x: x.mean(0))
+
+
+def _without_embeddings(guess) -> Attack:
+  def run(key, view: TrainedTop):
+    del key
+    one = guess(view.auxiliary.features[1])
+    return jnp.broadcast_to(one, (len(view.received), *one.shape))
+
+  return Attack(TrainedTop, run)

@@ -1,0 +1,86 @@
+"""MixUp (Zhang et al. 2018; Kang et al. 2022, Eq. 20).
+
+The federation trains on convex combinations of 2, 3 or 4 samples, so that no
+network has to tell single ones. Parties share coins, not data: which rows are
+mixed and with which weights is drawn from one key, and each party mixes its own
+part. Inference is on samples as they are.
+
+Eq. 20 mixes two samples with gamma in (0, 1), whose distribution the paper does
+not give; nor does it say how three or four are mixed. Here weights are uniform
+on the simplex, which for two samples makes gamma uniform.
+"""
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+
+from vfljax import check
+from vfljax.defense import Defense
+from vfljax.types import Array, Batch, Key
+
+LIMIT = 4  # The most samples that a traced number can stand for.
+
+
+def mixup(samples) -> Defense:
+  """Replaces every sample of a batch by a mixture of `samples` of them.
+
+  Args:
+    samples: 2 or more, whole; may be traced, then at most `LIMIT`.
+
+  Raises:
+    ValueError: if `samples` is below 2 or not whole; when a batch has fewer
+      rows than that.
+  """
+  check.at_least('mixup: samples', samples, 2)
+  traced = isinstance(samples, Tracer)
+  if not traced and samples != int(samples):
+    raise ValueError(f'mixup: samples must be whole; got {samples!r}.')
+  most = LIMIT if traced else int(samples)
+
+  def batch(key: Key, batch: Batch) -> Batch:
+    count = len(batch.labels)
+    if not traced and count < most:
+      raise ValueError(f'mixup: a batch of {count} cannot mix {most} samples.')
+    rows, weights = coins(key, batch.labels.sum(-1) > 0, samples, most)
+    mix = lambda x: mixture(x, rows, weights)
+    features = tuple(None if x is None else mix(x) for x in batch.features)
+    return Batch(features, mix(batch.labels))
+
+  return Defense(batch=batch)
+
+
+def coins(
+    key: Key, valid: Array, samples: Array | int, most: int
+) -> tuple[Array, Array]:
+  """Which rows make up each mixture, and how much of each.
+
+  Args:
+    key: What the parties share.
+    valid: [batch] True for a sample, False for padding, which stays alone.
+    samples: How many are mixed, 2..most.
+    most: Static.
+
+  Returns:
+    rows [most, batch], the first being the row itself, all different where the
+    batch has as many samples; weights [most, batch], with sum 1, above 0 for
+    the first `samples`.
+  """
+  k_order, k_weights = jax.random.split(key)
+  # A random cycle through the samples: a row's partners are those after it.
+  lot = jax.random.uniform(k_order, valid.shape, jnp.float32)
+  order = jnp.argsort(jnp.where(valid, lot, 2.0))
+  place = jnp.argsort(order)
+  steps = jnp.arange(most)[:, None]
+  after = (place + steps) % jnp.maximum(valid.sum(), 1)
+  rows = jnp.where(valid, order[after], jnp.arange(len(valid)))
+  # Normalised exponentials are uniform on the simplex.
+  shares = jax.random.exponential(k_weights, rows.shape, jnp.float32)
+  shares = jnp.where(steps < samples, shares, 0)
+  return rows, shares / shares.sum(0)
+
+
+def mixture(x: Array, rows: Array, weights: Array) -> Array:
+  """Mixtures of the rows of `x`; whole numbers become fractions."""
+  kind = jnp.result_type(x, jnp.float32)
+  parts = x[rows].astype(kind)
+  weights = weights.reshape(*weights.shape, *[1] * (x.ndim - 1))
+  return (weights.astype(kind) * parts).sum(0)

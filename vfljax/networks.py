@@ -1,0 +1,105 @@
+"""Convolutional networks without Flax, as patches times a matrix.
+
+XLA's convolutions are slow inside a scan on a CPU. Here an image becomes its
+patches, [batch, height, width, taps], and a convolution one matrix product,
+which is fast everywhere, under `vmap` too. (8, 16) channels of 3x3 are the "2
+Conv" bottoms of Kang et al. (2022), Table 9, whose sizes they do not give.
+"""
+from collections.abc import Sequence
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+
+from vfljax import nets
+from vfljax.types import Array, Net
+
+
+def convolutional(
+    channels: Sequence[int], *widths: int, kernel: int = 3, pools: int = 1,
+    activation: str = 'relu', final: str | None = None,
+) -> Net:
+  """Convolutions, then linear layers: [batch, height, width, c] to [batch, w].
+
+  Args:
+    channels: Of each convolution, one or more, each followed by the activation.
+    widths: Of the linear layers after them; without any, the output is the
+      last convolution's, flattened.
+    kernel: Side of every convolution's window, odd; images keep their size.
+    pools: The first so many convolutions are followed by 2x2 max pooling, which
+      drops a last odd row or column.
+    activation: A name of `nets.ACTIVATIONS`.
+    final: After the last linear layer.
+
+  Raises:
+    ValueError: without channels, for an even kernel or too many pools.
+  """
+  if not channels or min(channels) < 1 or kernel % 2 == 0:
+    raise ValueError(
+        'convolutional: needs positive channels and an odd kernel; got '
+        f'{tuple(channels)} and {kernel}.'
+    )
+  if not 0 <= pools <= len(channels):
+    raise ValueError(
+        f'convolutional: pools must be 0..{len(channels)}; got {pools}.'
+    )
+  act = nets.ACTIVATIONS[activation]
+  dense = nets.mlp(*widths, activation=activation, final=final) if widths else (
+      Net(lambda key, x: (), lambda params, x: x.reshape(len(x), -1))
+  )
+
+  def convolve(layers, x):
+    for i, layer in enumerate(layers):
+      x = act(patches(x, kernel) @ layer['kernel'] + layer['bias'])
+      x = max_pool(x) if i < pools else x
+    return x
+
+  def init(key, x):
+    keys = jax.random.split(key, 2 * len(channels) + 1)
+    layers, into = [], x.shape[-1]
+    for i, out in enumerate(channels):
+      fan_in = kernel * kernel * into
+      draw = nets.fan_in_uniform(fan_in)
+      layers.append(dict(
+          kernel=draw(keys[2 * i], (fan_in, out), x.dtype),
+          bias=draw(keys[2 * i + 1], (out,), x.dtype),
+      ))
+      into = out
+    return dict(conv=layers, dense=dense.init(keys[-1], convolve(layers, x)))
+
+  def apply(params, x):
+    return dense.apply(params['dense'], convolve(params['conv'], x))
+
+  return Net(init, apply)
+
+
+def patches(x: Array, kernel: int) -> Array:
+  """The window around each pixel, zeros outside the image.
+
+  Args:
+    x: [batch, height, width, channels].
+    kernel: The window's side, odd.
+
+  Returns:
+    [batch, height, width, kernel * kernel * channels]: rows of the window, then
+    columns, then channels.
+  """
+  edge = kernel // 2
+  padded = jnp.pad(x, ((0, 0), (edge, edge), (edge, edge), (0, 0)))
+  high, wide = x.shape[1:3]
+  shifted = [
+      lax.slice_in_dim(
+          lax.slice_in_dim(padded, i, i + high, axis=1), j, j + wide, axis=2
+      )
+      for i in range(kernel) for j in range(kernel)
+  ]
+  return jnp.concatenate(shifted, axis=-1)
+
+
+def max_pool(x: Array) -> Array:
+  """The largest of every 2x2 pixels, [batch, height / 2, width / 2, c]."""
+  high, wide = x.shape[1] // 2, x.shape[2] // 2
+  x = x[:, : 2 * high, : 2 * wide]
+  corners = [x[:, i::2, j::2] for i in range(2) for j in range(2)]
+  a, b, c, d = corners
+  return jnp.maximum(jnp.maximum(a, b), jnp.maximum(c, d))
