@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from vfljax import algorithms, nets, protocol
+from vfljax import algorithms, nets, protocol, sweep
 from vfljax.defense import Defense
 from vfljax.defenses import multi_head, plugvfl
 from vfljax.types import Batch
@@ -210,6 +210,33 @@ def test_no_weight_and_no_drop_is_plain_training():
   chex.assert_trees_all_close(
       seen.messages, undefended.messages, atol=1e-7
   )
+
+
+def test_every_lambda_and_p_is_one_program():
+  """A sweep over pairs (lambda, p) and seeds traces once; a cell of it is the
+  same training alone, and a traced lambda of 0 is party dropout."""
+  traces, txs, data = [], (optax.sgd(RATE),) * 3, batch()
+
+  def losses(key, defense):
+    state = protocol.init(key, federation(), defense, txs, data)
+    step = lambda state, key: protocol.play_round(
+        key, federation(), defense, txs, state, data
+    )
+    _, seen = jax.lax.scan(step, state, jax.random.split(key, 3))
+    return seen.loss
+
+  def run(key, strength):
+    traces.append(1)
+    return losses(key, plugvfl.plugvfl(*strength, psi_hidden=(7, 5)))
+
+  found = sweep.sweep(run, 2, [(0.0, 0.5), (0.5, 0.0), (0.5, 0.5)])
+  assert found.shape == (3, 2, 3) and len(traces) == 1
+  assert len(np.unique(np.round(found[..., -1], 5))) == 6
+  alone = lambda *args: jax.jit(lambda key: losses(
+      key, plugvfl.plugvfl(*args, psi_hidden=(7, 5))
+  ))(jax.random.key(1))
+  np.testing.assert_allclose(found[0, 1], alone(0.0, 0.5), rtol=1e-4)
+  np.testing.assert_allclose(found[2, 1], alone(0.5, 0.5), rtol=1e-4)
 
 
 @pytest.mark.parametrize('arguments, word', [

@@ -81,9 +81,10 @@ def sweep(
 
   Args:
     run: (key, strength) -> metrics, or (key, strength, data) -> metrics if
-      `data` is given; traced with the strength as a float32 scalar.
+      `data` is given; traced with the strength in float32.
     seeds: How many, or an array of keys [seeds].
-    strengths: Numbers, at least one.
+    strengths: Numbers, at least one; or as many rows of numbers, such as pairs
+      (lambda, p), each of which `run` gets as one array.
     data: A pytree that every cell reads; what is large belongs here and not in
       `run`'s closure, where it would be compiled into the program.
     cells_per_chunk: Trainings at a time, where memory is short; 0 is all.

@@ -25,7 +25,9 @@ from collections.abc import Sequence
 
 import jax
 from jax import lax
+from jax.core import Tracer
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from vfljax import check, club, nets
@@ -40,7 +42,8 @@ def plugvfl(
   """Party dropout and a CLUB bound on what embeddings tell of labels.
 
   Args:
-    weight: Lambda of Eq. 6, in [0, 1]; may be traced. 0 protects no labels.
+    weight: Lambda of Eq. 6, in [0, 1]; may be traced. 0 protects no labels, and
+      given as a number saves training psi.
     drop: Probability p with which a passive party is left out of a round's
       task, in [0, 1); may be traced. One number for all, or one per party.
     per: What is left out together: the party's whole vector of a 'sample'
@@ -65,9 +68,12 @@ def plugvfl(
   check.inside('psi_learning_rate', psi_learning_rate, 0, jnp.inf,
                open_low=True)
   tx = optax.sgd(psi_learning_rate)
+  unprotected = not isinstance(weight, Tracer) and not np.any(weight)
 
   def init(key: Key, spec: Spec):
     drops(drop, len(spec.embeddings))  # Raises for the wrong number.
+    if unprotected:
+      return slots(spec)
     psi = nets.mlp(*psi_hidden, spec.classes)
     keys = jax.random.split(key, len(spec.embeddings))
     blank = [jnp.zeros(u.shape, u.dtype) for u in spec.embeddings]
@@ -83,6 +89,8 @@ def plugvfl(
 
   def adapt(state, key, predict, up, labels):
     del key, predict
+    if unprotected:
+      return state
     real, q = labels.sum(-1), log_q(labels)
 
     def fit(weights, h):
@@ -102,16 +110,18 @@ def plugvfl(
     del active
     if labels is None:
       return up, jnp.zeros(())
-    real, q = labels.sum(-1), log_q(labels)
     k_drop, k_labels = jax.random.split(key)
+    seen = masks(k_drop, up, drop, per)
+    if unprotected:
+      return tuple(m * h for m, h in zip(seen, up)), jnp.zeros(())
+    real, q = labels.sum(-1), log_q(labels)
     others = _others(k_labels, negatives, state['counts'], labels)
     terms = [
         label_information(q(w), h, labels, others, real, regularize)
         for w, h in zip(state['psi'], up)
     ]
     kept = tuple(
-        keep * scale_gradient(h, 1 - weight)
-        for keep, h in zip(masks(k_drop, up, drop, per), up)
+        m * scale_gradient(h, 1 - weight) for m, h in zip(seen, up)
     )
     return kept, weight * sum(terms)
 

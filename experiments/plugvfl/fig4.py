@@ -1,0 +1,13 @@
+"""PlugVFL, Figure 4 on Fashion-MNIST: the baselines against passive completion.
+
+  python launch.py --config=experiments/plugvfl/fig4.py
+
+NG, GC, PPDL and DSGD in the paper's ranges; PlugVFL itself is in fig6.py.
+"""
+from experiments.config import Config, Entry
+from experiments.plugvfl import common
+
+
+def get_config() -> Config:
+  listed = (Entry('none'), *common.baselines())
+  return common.config('fig4', listed, **common.completions())

@@ -1,0 +1,19 @@
+"""PlugVFL, Figure 5 on Fashion-MNIST: active model completion.
+
+  python launch.py --config=experiments/plugvfl/fig5.py
+
+The passive party trains with an optimizer that scales up its own updates, then
+completes its extractor as in fig6.py.
+"""
+from experiments.config import Config, Entry
+from experiments.plugvfl import common
+
+
+def get_config() -> Config:
+  listed = (
+      Entry('none'), Entry('plugvfl', (0.1, 0.5)),
+      *(e for e in common.baselines() if e.label == 'NG'),
+  )
+  return common.config(
+      'fig5', listed, **common.completions('active_completion')
+  )

@@ -1,0 +1,20 @@
+"""PlugVFL, Figures 4 and 6 and Table 2 on Fashion-MNIST: lambda times p.
+
+  python launch.py --config=experiments/plugvfl/fig6.py
+
+Model accuracy before and after quitting, and what a passive party completes its
+extractor to, with 40 labels and with all. One program trains every lambda, p
+and seed: p = 0 is Figure 4's curve, p = 0.05 Figure 6's. The attackers'
+baselines (untrained extractor, raw half) are in the report's first table.
+"""
+from experiments.config import Config, Entry
+from experiments.plugvfl import common
+
+LAMBDAS = (0.1, 0.5, 0.9)
+
+
+def get_config() -> Config:
+  listed = (
+      Entry('none'), Entry('plugvfl', LAMBDAS, grid=dict(drop=(0.0, 0.05))),
+  )
+  return common.config('fig6', listed, **common.completions())
