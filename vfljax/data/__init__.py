@@ -7,7 +7,10 @@ from collections.abc import Callable
 import inspect
 from typing import Any, NamedTuple
 
-from vfljax.data import bundled, frame, npz, spambase, synthetic, tfds
+from vfljax.data import (
+    bhi, bundled, credit, frame, npz, nuswide, one_class, spambase, synthetic,
+    tfds, vehicle,
+)
 from vfljax.data.table import Table, check, impute
 
 
@@ -57,6 +60,24 @@ REGISTRY: dict[str, Source] = {
     ),
     'cifar10': _keras(
         'cifar10', (32, 32, 3), npz.CIFAR10, 60000, 'none stated'
+    ),
+    'fashion_mnist_binary': Source(
+        one_class.against_rest(
+            npz.known('fashion_mnist', (28, 28, 1), npz.FASHION), 6
+        ),
+        'binary', '70000 x 28x28x1', npz.how('fashion_mnist'), 'MIT',
+    ),
+    'credit': Source(
+        credit.load, 'binary', '30000 x 23', credit.HOW, 'CC BY 4.0'
+    ),
+    'vehicle': Source(
+        vehicle.load, 'binary', '50000 x 100', vehicle.HOW, 'none stated'
+    ),
+    'nuswide': Source(
+        nuswide.load, 'any', '(samples) x 1634', nuswide.HOW, 'none stated'
+    ),
+    'bhi': Source(
+        bhi.load, 'binary', '(pairs) x 50x100x3', bhi.HOW, 'as on Kaggle'
     ),
     'npz': Source(npz.load, 'any', 'any', npz.HOW, _OWN),
     'csv': Source(frame.csv, 'any', 'any', frame.HOW, _OWN),

@@ -1,0 +1,97 @@
+"""Breast Histopathology Images (Janowczyk and Madabhushi, 2016).
+
+The folders of Kaggle's archive: one a patient, in it 0 and 1 (IDC positive)
+with PNG patches of 50 x 50 pixels.
+Source: https://www.kaggle.com/datasets/paultimothymooney/breast-histopathology-images
+
+Kang et al. (2022), Appendix B: two patches of one patient with the same label
+are one sample, one patch at each party; 80 % of the patients are for training.
+A sample is an image of the two side by side, so that the split 'left_right'
+gives each party its patch.
+"""
+import pathlib
+
+import numpy as np
+
+from vfljax.data.files import one_line
+from vfljax.data.table import Table
+
+HOW = (
+    'Get Breast Histopathology Images from https://www.kaggle.com/datasets/'
+    'paultimothymooney/breast-histopathology-images and give the folder of the'
+    " patients' folders."
+)
+SIDE = 50
+
+
+def load(path: str = '', pairs: int = 0, train: float = 0.8) -> Table:
+  """BHI: pairs of patches, uint8 [n, 50, 100, 3]; class 1 is IDC positive.
+
+  Args:
+    path: The folder of the patients' folders.
+    pairs: At most so many pairs of a patient and label; 0 takes all (140000
+      pairs are 2 GB).
+    train: Share of the patients for training, drawn with a fixed seed.
+
+  Raises:
+    FileNotFoundError: if the folder is not there, or a patient's has neither 0
+      nor 1.
+    ValueError: if a file is no image, or there are no pairs.
+  """
+  if not 0 < train < 1:
+    raise ValueError(f'bhi: train must be inside (0, 1); got {train}.')
+  root = pathlib.Path(path).expanduser() if path else None
+  if root is None or not root.is_dir():
+    raise FileNotFoundError(f'{path or "No path"} is not a folder. {HOW}')
+  patients = sorted(p for p in root.iterdir() if p.is_dir())
+  if len(patients) < 2:
+    raise FileNotFoundError(
+        f'{root} has {len(patients)} folders of patients, not 2 or more. {HOW}'
+    )
+  draw = np.random.default_rng(0)
+  first = max(1, min(len(patients) - 1, round(train * len(patients))))
+  training = set(draw.permutation(len(patients))[:first].tolist())
+  images, labels, test = [], [], []
+  for i, patient in enumerate(patients):
+    if not any((patient / label).is_dir() for label in '01'):
+      raise FileNotFoundError(f'{patient} has no folder 0 or 1. {HOW}')
+    for label in (0, 1):
+      found = _pairs(draw, patient / str(label), pairs)
+      images += found
+      labels += [label] * len(found)
+      test += [i not in training] * len(found)
+  if not images:
+    raise ValueError(f'{root}: no patient has two patches of one label.')
+  return Table(
+      np.stack(images), np.array(labels, np.int32), (),
+      ('IDC negative', 'IDC positive'), (), np.array(test),
+  )
+
+
+def _pairs(draw, folder: pathlib.Path, most: int) -> list[np.ndarray]:
+  """Random pairs of a folder's patches; those at an edge are smaller: left."""
+  files = sorted(folder.glob('*.png'))
+  files = [files[i] for i in draw.permutation(len(files))]
+  found: list[np.ndarray] = []
+  waiting: list[np.ndarray] = []
+  for file in files:
+    if most and len(found) == most:
+      break
+    patch = _patch(file)
+    if patch.shape != (SIDE, SIDE, 3):
+      continue
+    waiting.append(patch)
+    if len(waiting) == 2:
+      found.append(np.concatenate(waiting, axis=1))
+      waiting = []
+  return found
+
+
+def _patch(file: pathlib.Path) -> np.ndarray:
+  from PIL import Image  # Comes with matplotlib.
+
+  try:
+    with Image.open(file) as image:
+      return np.asarray(image.convert('RGB'))
+  except OSError as error:
+    raise ValueError(f'{file} is not an image: {one_line(error)}') from error

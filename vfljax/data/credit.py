@@ -1,0 +1,60 @@
+"""Default of Credit Card Clients (Yeh and Lien, 2009) as UCI has it.
+
+A CSV file: an ID, 23 features, the label. UCI's own file is an Excel sheet with
+a line of X1..X23 above the names; saved as CSV, that line is skipped here.
+Source: https://archive.ics.uci.edu/dataset/350
+
+Kang et al. (2022), Appendix B: the first 13 features are party B's, the other
+10 and the label party A's. `PARTY_A` names those ten.
+"""
+import numpy as np
+import pandas as pd
+
+from vfljax.data.files import find, one_line
+from vfljax.data.table import Table
+
+HOW = (
+    'Get it from https://archive.ics.uci.edu/dataset/350, save the sheet as'
+    ' credit.csv and give its path.'
+)
+NAMES = (
+    'LIMIT_BAL', 'SEX', 'EDUCATION', 'MARRIAGE', 'AGE',
+    *(f'PAY_{i}' for i in (0, 2, 3, 4, 5, 6)),
+    *(f'BILL_AMT{i}' for i in range(1, 7)),
+    *(f'PAY_AMT{i}' for i in range(1, 7)),
+)
+PARTY_A = NAMES[13:]
+
+
+def load(path: str = '') -> Table:
+  """Credit: 30000 x 23; class 1 (22 %) defaulted on the next payment.
+
+  Args:
+    path: The CSV file, or the folder that credit.csv lies in.
+
+  Raises:
+    FileNotFoundError: if it is not there.
+    ValueError: if it has other columns, or other labels than 0 and 1.
+  """
+  file = find(path, 'credit.csv', HOW)
+  try:
+    with file.open(encoding='utf-8') as lines:
+      numbered = 'X1' in next(lines, '').replace('"', '').split(',')
+    raw = pd.read_csv(file, skiprows=int(numbered))
+    values = raw.to_numpy(np.float64)
+  except (ValueError, UnicodeDecodeError, OSError) as error:
+    raise ValueError(
+        f'{file} is not the sheet saved as CSV: {one_line(error)}'
+    ) from error
+  if values.shape[1] != len(NAMES) + 2:
+    raise ValueError(
+        f'{file} has {values.shape[1]} columns; it should have 25: an ID, 23'
+        ' features and the label.'
+    )
+  labels = values[:, -1]
+  if not np.isin(labels, (0, 1)).all():
+    raise ValueError(f'{file}: labels (the last column) must be 0 or 1.')
+  return Table(
+      values[:, 1:-1].astype(np.float32), labels.astype(np.int32), NAMES,
+      ('paid', 'default'), tuple(range(len(NAMES))),
+  )

@@ -1,0 +1,34 @@
+"""One class of an image data set against all others: 1 : 9 of ten classes.
+
+A stand-in for unbalanced binary data sets that cannot be had.
+"""
+from collections.abc import Callable
+
+import numpy as np
+
+from vfljax.data.table import Table
+
+
+def against_rest(
+    load: Callable[..., Table], default: int
+) -> Callable[..., Table]:
+  """A loader of `load`'s data set with two classes.
+
+  Args:
+    load: The loader of the data set.
+    default: The class that is positive unless told otherwise.
+  """
+
+  def load_two(path: str = '', positive: int = default) -> Table:
+    table = load(path)
+    if not 0 <= positive < len(table.classes):
+      raise ValueError(
+          f'positive must be a class, 0..{len(table.classes) - 1}; got '
+          f'{positive}.'
+      )
+    labels = (table.labels == positive).astype(np.int32)
+    return table._replace(
+        labels=labels, classes=('other', table.classes[positive])
+    )
+
+  return load_two

@@ -1,0 +1,73 @@
+"""SensIT Vehicle (Duarte and Hu, 2004) in LIBSVM's format.
+
+Files `combined` and `combined.t`, also with .bz2: 50 acoustic features, then 50
+seismic ones, three types of vehicles.
+Source: https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass.html
+
+Kang et al. (2022), Appendix B: the first two types only; party A has the
+acoustic features and the labels, party B the seismic ones; 40000 samples for
+training, 5000 for validation, 5000 for test.
+"""
+import pathlib
+
+import numpy as np
+
+from vfljax.data.files import find, one_line
+from vfljax.data.table import Table
+
+HOW = (
+    'Get combined.bz2 and combined.t.bz2 from https://www.csie.ntu.edu.tw/'
+    '~cjlin/libsvmtools/datasets/multiclass.html and give their folder.'
+)
+COLUMNS = 100
+NAMES = tuple(
+    f'{kind}_{i}' for kind in ('acoustic', 'seismic') for i in range(1, 51)
+)
+
+
+def load(path: str = '', samples: int = 50000) -> Table:
+  """Vehicle: up to 50000 x 100 of two types; class 1 is the second type.
+
+  Args:
+    path: The folder of `combined` and `combined.t`, each also as .bz2.
+    samples: So many of both files' samples, drawn with a fixed seed; 0 keeps
+      all. The paper takes 50000.
+
+  Raises:
+    FileNotFoundError: if one of the files is not there.
+    ValueError: if a file is not in LIBSVM's format with 100 features.
+  """
+  parts = [_read(_locate(path, name)) for name in ('combined', 'combined.t')]
+  x = np.concatenate([part[0] for part in parts])
+  y = np.concatenate([part[1] for part in parts])
+  rows = np.flatnonzero(np.isin(y, (1, 2)))
+  if 0 < samples < len(rows):
+    drawn = np.random.default_rng(0).choice(rows, samples, replace=False)
+    rows = np.sort(drawn)
+  return Table(
+      x[rows], (y[rows] == 2).astype(np.int32), NAMES, ('type 1', 'type 2'),
+      tuple(range(COLUMNS)),
+  )
+
+
+def _locate(path: str, name: str) -> pathlib.Path:
+  if path and pathlib.Path(path).expanduser().is_dir():
+    packed = pathlib.Path(path).expanduser() / f'{name}.bz2'
+    if packed.exists():
+      return packed
+  elif path and pathlib.Path(path).expanduser().exists():
+    raise FileNotFoundError(f'{path} is a file, not a folder. {HOW}')
+  return find(path, name, HOW)
+
+
+def _read(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
+  from sklearn.datasets import load_svmlight_file
+
+  try:
+    read = load_svmlight_file(str(file), n_features=COLUMNS)
+  except (ValueError, OSError, EOFError) as error:
+    raise ValueError(
+        f'{file} is not in LIBSVM\'s format with {COLUMNS} features: '
+        f'{one_line(error)}'
+    ) from error
+  return read[0].toarray().astype(np.float32), np.asarray(read[1])
