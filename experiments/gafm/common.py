@@ -26,13 +26,13 @@ Number = tuple[float, float | None]  # mean, standard deviation
 
 
 def spambase(
-    name: str, listed: Sequence[Entry], paper: Sequence[Paper] = (),
+    experiment: str, listed: Sequence[Entry], paper: Sequence[Paper] = (),
     extra_attacks: tuple[str, ...] = (), **data: Any,
 ) -> Config:
   """An experiment on Spambase in the paper's setting.
 
   Args:
-    name: Of the experiment.
+    experiment: Its name.
     listed: The table's rows.
     paper: The paper's numbers.
     extra_attacks: Beside the paper's three.
@@ -40,7 +40,7 @@ def spambase(
   """
   source: dict[str, Any] = dict(name='spambase', path='spambase.data', test=0.3)
   return Config(
-      experiment=f'gafm_{name}',
+      experiment=f'gafm_{experiment}',
       seeds=10,
       listed=tuple(listed),
       listed_attacks=(*ATTACKS, *extra_attacks),

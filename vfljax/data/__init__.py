@@ -8,8 +8,8 @@ import inspect
 from typing import Any, NamedTuple
 
 from vfljax.data import (
-    bhi, bundled, credit, frame, npz, nuswide, one_class, spambase, synthetic,
-    tfds, vehicle,
+    bhi, bundled, credit, criteo, frame, isic, npz, nuswide, one_class, reviews,
+    spambase, synthetic, tfds, vehicle,
 )
 from vfljax.data.table import Table, check, impute
 
@@ -51,6 +51,18 @@ REGISTRY: dict[str, Source] = {
     ),
     'spambase': Source(
         spambase.load, 'binary', '4601 x 57', spambase.HOW, 'CC BY 4.0'
+    ),
+    'reviews': Source(
+        reviews.load, 'binary', '(lines) x 500', reviews.HOW, _OWN
+    ),
+    'imdb': Source(
+        reviews.imdb, 'binary', '50000 x 500', reviews.IMDB_HOW, 'none stated'
+    ),
+    'criteo': Source(
+        criteo.load, 'binary', '45840617 x 39', criteo.HOW, 'CC BY-NC-SA 4.0'
+    ),
+    'isic': Source(
+        isic.load, 'binary', '33126 x 64x64x1', isic.HOW, 'CC BY-NC 4.0'
     ),
     'mnist': _keras(
         'mnist', (28, 28, 1), tuple('0123456789'), 70000, 'CC BY-SA 3.0'

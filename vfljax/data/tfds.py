@@ -72,6 +72,20 @@ def load(
   return table._replace(test=test)
 
 
+def rows(path: str, split: str) -> list[dict]:
+  """One split's examples as they are, bytes as text.
+
+  Args:
+    path: As in `load`.
+    split: For example 'train'.
+
+  Raises:
+    FileNotFoundError: as `load`.
+    ValueError: as `load`.
+  """
+  return [_flat(row) for row in _rows(_builder(path, '', ''), split)]
+
+
 def _builder(path: str, dataset: str, data_dir: str):
   """TFDS's reader of the files of one data set."""
   try:

@@ -1,0 +1,192 @@
+"""GAFM's data sets from small files in their raw layouts; Wide & Deep."""
+import json
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from PIL import Image
+import pytest
+
+from array_record.python.array_record_module import ArrayRecordWriter
+from tensorflow_datasets import features as tf
+from vfljax import data
+from vfljax.data import criteo, reviews
+from vfljax.wide_deep import wide_and_deep
+
+TEXTS = ('Good, good film!', "It's bad", 'a good film', 'bad film')
+
+
+def write_reviews(folder, lines=None):
+  file = folder / 'movie_reviews.tsv'
+  rows = lines or [f'{1 - i % 2}\t{text}' for i, text in enumerate(TEXTS)]
+  file.write_text('\n'.join(rows) + '\n')
+  return str(file)
+
+
+def test_reviews_are_one_hot_words(tmp_path):
+  table = data.load('reviews', write_reviews(tmp_path), words=3)
+  # film 3, good 3 (twice in one text), bad 2; then a and it's, once each.
+  assert table.names == ('film', 'good', 'bad')
+  np.testing.assert_array_equal(
+      table.features, [[1, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1]]
+  )
+  np.testing.assert_array_equal(table.labels, [1, 0, 1, 0])
+
+
+def test_words_are_chosen_on_training_rows():
+  test = np.array([False, False, True, True])
+  table = reviews.table(TEXTS, np.array([1, 0, 1, 0]), 2, test)
+  assert table.names == ('good', 'bad')
+  assert table.test is test
+
+
+@pytest.mark.parametrize('lines, message', [
+    (['1\tfine', 'no tab'], 'line 2'), (['2\tfine'], 'line 1'),
+])
+def test_reviews_refuse_other_lines(tmp_path, lines, message):
+  with pytest.raises(ValueError, match=message):
+    data.load('reviews', write_reviews(tmp_path, lines))
+
+
+def test_reviews_and_imdb_say_how_to_get_them(tmp_path):
+  with pytest.raises(FileNotFoundError, match='label TAB text'):
+    data.load('reviews', str(tmp_path / 'none.tsv'))
+  with pytest.raises(FileNotFoundError, match='imdb_reviews'):
+    data.load('imdb')
+  with pytest.raises(ValueError, match='words'):
+    data.load('reviews', write_reviews(tmp_path), words=0)
+
+
+def write_imdb(folder):
+  """imdb_reviews as TFDS lays it out, five reviews in all."""
+  features = tf.FeaturesDict({
+      'text': tf.Text(), 'label': tf.ClassLabel(names=['neg', 'pos']),
+  })
+  rows = [dict(text=t, label=1 - i % 2) for i, t in enumerate(TEXTS)]
+  splits = dict(train=rows, test=[dict(text='good film noir', label=1)])
+  place = folder / 'imdb_reviews' / '1.0.0'
+  place.mkdir(parents=True)
+  for split, examples in splits.items():
+    file = place / f'imdb_reviews-{split}.array_record-00000-of-00001'
+    writer = ArrayRecordWriter(str(file), 'group_size:1')
+    for row in examples:
+      writer.write(features.serialize_example(features.encode_example(row)))
+    writer.close()
+  (place / 'dataset_info.json').write_text(json.dumps(dict(
+      name='imdb_reviews', version='1.0.0', fileFormat='array_record',
+      splits=[
+          dict(
+              name=split, shardLengths=[str(len(examples))], numBytes='1',
+              filepathTemplate='{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}',
+          ) for split, examples in splits.items()
+      ],
+  )))
+  features.save_config(str(place))
+  return place.parent
+
+
+def test_imdb_from_tfds(tmp_path):
+  table = data.load('imdb', str(write_imdb(tmp_path)), words=3)
+  assert table.names == ('film', 'good', 'bad')
+  np.testing.assert_array_equal(table.labels, [1, 0, 1, 0, 1])
+  np.testing.assert_array_equal(table.features[-1], [1, 1, 0])
+  assert table.test is not None
+  np.testing.assert_array_equal(table.test, [False] * 4 + [True])
+
+
+def write_criteo(folder, rows=24):
+  """I1 counts up, I2 is empty, C1 has one frequent and one rare value."""
+  lines = []
+  for i in range(rows):
+    counts = [str(i), ''] + ['1'] * 11
+    categories = ['aa' if i < rows - 2 else 'bb'] + ['cc'] * 25
+    lines.append('\t'.join([str(i % 2), *counts, *categories]))
+  file = folder / 'train.txt'
+  file.write_text('\n'.join(lines) + '\n')
+  return str(folder)
+
+
+def test_criteo_bins_counts_merges_rare_values_and_hashes(tmp_path):
+  table = data.load('criteo', write_criteo(tmp_path), buckets=50)
+  assert table.features.shape == (24, 39)
+  column = dict(zip(table.names, table.features.T))
+  assert (column['I2'] == criteo.UNKNOWN).all()
+  assert (column['C1'][-2:] == criteo.RARE).all()
+  assert len(set(column['C1'][:-2])) == 1 and column['C1'][0] >= 2
+  # Counts 21..23 have floor(ln(v)^2) = 9, too few for a category of their own.
+  assert math.floor(math.log(21) ** 2) == math.floor(math.log(23) ** 2) == 9
+  assert (column['I1'][-3:] == criteo.RARE).all()
+  assert table.features.max() < 50
+  # Vocabularies of their own: 'cc' has another number in most columns.
+  assert len({column[f'C{i}'][0] for i in range(2, 27)}) > 10
+  few = data.load('criteo', str(tmp_path), rows=5, rare=0)
+  assert len(few.labels) == 5 and (few.features != criteo.RARE).all()
+
+
+@pytest.mark.parametrize('count, want', [
+    (-1, -1), (0, 0), (2, 2), (3, 1), (20, 8), (1000, 47),
+])
+def test_criteo_counts(count, want):
+  assert criteo.bin_count(count) == want
+
+
+def test_criteo_refuses(tmp_path):
+  (tmp_path / 'train.txt').write_text('0\t1\t2\n1\t2\t3\n')
+  with pytest.raises(ValueError, match='40 tab-separated'):
+    data.load('criteo', str(tmp_path))
+  with pytest.raises(ValueError, match='buckets'):
+    data.load('criteo', write_criteo(tmp_path), buckets=2)
+  with pytest.raises(FileNotFoundError, match='kaggle'):
+    data.load('criteo', str(tmp_path / 'gone'))
+
+
+def write_isic(folder):
+  (folder / 'jpeg' / 'train').mkdir(parents=True)
+  lines = ['image_name,patient_id,target']
+  for i in range(4):
+    pixels = np.full((40, 30, 3), 60 * i, np.uint8)
+    Image.fromarray(pixels).save(folder / 'jpeg' / 'train' / f'ISIC_{i}.jpg')
+    lines.append(f'ISIC_{i},P,{i % 2}')
+  (folder / 'train.csv').write_text('\n'.join(lines) + '\n')
+  return str(folder)
+
+
+def test_isic_is_grey_and_small(tmp_path):
+  table = data.load('isic', write_isic(tmp_path), size=16)
+  assert table.features.shape == (4, 16, 16, 1)
+  assert table.features.dtype == np.uint8
+  for i, image in enumerate(table.features):
+    np.testing.assert_allclose(image, 60 * i, atol=2)
+  np.testing.assert_array_equal(table.labels, [0, 1, 0, 1])
+
+
+def test_isic_refuses(tmp_path):
+  with pytest.raises(FileNotFoundError, match='kaggle'):
+    data.load('isic', str(tmp_path))
+  folder = write_isic(tmp_path)
+  (tmp_path / 'train.csv').write_text('image_name,target\nISIC_9,1\nISIC_0,0\n')
+  with pytest.raises(FileNotFoundError, match='ISIC_9'):
+    data.load('isic', folder)
+  (tmp_path / 'train.csv').write_text('image,target\nISIC_0,1\n')
+  with pytest.raises(ValueError, match='image_name'):
+    data.load('isic', folder)
+
+
+def test_wide_and_deep_is_a_sum_of_both():
+  net = wide_and_deep(5, 4, 1, embedding=3, final='sigmoid')
+  x = jnp.array([[0.0, 4.0], [2.0, 1.0], [9.0, -3.0]])
+  params = net.init(jax.random.key(0), x)
+  number = np.array([[0, 4], [2, 1], [4, 0]])  # Clipped to 0..4.
+  wide = np.asarray(params['wide']).reshape(2, 5)
+  table = np.asarray(params['embedding']).reshape(2, 5, 3)
+  linear = sum(wide[j, number[:, j]] for j in range(2)) + params['bias'][0]
+  embedded = np.hstack([table[j, number[:, j]] for j in range(2)])
+  first, last = (params['deep'][f'Dense_{i}']['Dense_0'] for i in range(2))
+  hidden = np.maximum(embedded @ first['kernel'] + first['bias'], 0)
+  z = linear[:, None] + hidden @ last['kernel'] + last['bias']
+  np.testing.assert_allclose(
+      net.apply(params, x), 1 / (1 + np.exp(-z)), rtol=1e-5
+  )
+  with pytest.raises(ValueError, match='wide_and_deep'):
+    wide_and_deep(0, 1)

@@ -1,0 +1,109 @@
+"""Criteo's display advertising challenge: 39 columns of category numbers.
+
+Lines of `train.txt`: the label, 13 counts, 26 hashed categories, tab separated,
+empty where unknown. As the challenge's winners (Juan et al., 2014) and GAFM
+(appendix E.1): a count v above 2 becomes the category floor(ln(v)^2), values
+seen fewer than 10 times in their column become one category, and the rest is
+hashed, here into a vocabulary of its own for each column. For
+`networks.wide_and_deep`, with data.scale=none.
+Source: https://www.kaggle.com/c/criteo-display-ad-challenge
+"""
+import zlib
+
+import numpy as np
+import pandas as pd
+
+from vfljax.data.files import find, one_line
+from vfljax.data.table import Table
+
+HOW = (
+    'Get train.txt from https://www.kaggle.com/c/criteo-display-ad-challenge'
+    ' and give its path.'
+)
+COUNTS = tuple(f'I{i}' for i in range(1, 14))
+CATEGORIES = tuple(f'C{i}' for i in range(1, 27))
+NAMES = COUNTS + CATEGORIES
+UNKNOWN, RARE = 0, 1  # The first numbers of every vocabulary.
+
+
+def load(
+    path: str = '', rows: int = 100_000, buckets: int = 1000, rare: int = 10
+) -> Table:
+  """Criteo's ads: label 1 is a click.
+
+  Args:
+    path: `train.txt`, gzipped or not, or the folder it lies in.
+    rows: Reads the first so many; 0 reads all 45 million (14 GB in memory).
+    buckets: Size of each column's vocabulary, 3 or more: its numbers are
+      0 (unknown), 1 (rare) and hashes up to buckets - 1.
+    rare: A value seen fewer times in its column counts as rare; 0 or more.
+
+  Raises:
+    FileNotFoundError: if it is not there.
+    ValueError: for a file of another form, or options out of range.
+  """
+  if buckets < 3 or rare < 0 or rows < 0:
+    raise ValueError(
+        'criteo: buckets must be 3 or more, rare and rows 0 or more; got'
+        f' {buckets}, {rare} and {rows}.'
+    )
+  file = find(path, 'train.txt', HOW)
+  try:
+    raw = pd.read_csv(
+        file, sep='\t', header=None, dtype=str, keep_default_na=False,
+        nrows=rows or None,
+    )
+  except (ValueError, EOFError, OSError) as error:
+    raise ValueError(
+        f"{file} is not in the format of Criteo's train.txt: {one_line(error)}"
+    ) from error
+  cells = raw.to_numpy(dtype=object)
+  labels = cells[:, 0]
+  if cells.shape[1] != 1 + len(NAMES) or not np.isin(labels, ('0', '1')).all():
+    raise ValueError(
+        f"{file} is not in the format of Criteo's train.txt: 40 tab-separated"
+        ' columns, the first of them 0 or 1.'
+    )
+  columns = []
+  for name, values in zip(NAMES, cells.T[1:]):
+    if name in COUNTS:
+      values = _binned(file, name, values)
+    columns.append(numbers(values, name, buckets, rare))
+  return Table(
+      np.stack(columns, axis=1).astype(np.float32), labels.astype(np.int32),
+      NAMES, ('no click', 'click'), tuple(range(len(NAMES))),
+  )
+
+
+def bin_count(count: float) -> int:
+  """floor(ln(v)^2) of a count v above 2, else v itself, whole."""
+  return int(np.log(count) ** 2) if count > 2 else int(count)
+
+
+def numbers(values, name: str, buckets: int, rare: int) -> np.ndarray:
+  """One column's values as numbers of its vocabulary, int [n].
+
+  Args:
+    values: Text; '' is unknown.
+    name: Of the column, which goes into the hash.
+    buckets: Size of the vocabulary.
+    rare: Values seen fewer times become `RARE`.
+  """
+  values = pd.Series(values)
+  counts = values.value_counts()
+  known = {
+      value: 2 + zlib.crc32(f'{name}={value}'.encode()) % (buckets - 2)
+      if count >= rare else RARE
+      for value, count in counts.items()
+  }
+  return values.map(known | {'': UNKNOWN}).to_numpy(np.int64)
+
+
+def _binned(file, name: str, values) -> list[str]:
+  try:
+    return [str(bin_count(float(v))) if v else '' for v in values]
+  except ValueError as error:
+    raise ValueError(
+        f'{file}: column {name} has a value that is no number:'
+        f' {one_line(error)}'
+    ) from error

@@ -1,0 +1,85 @@
+"""SIIM-ISIC melanoma classification: a folder of photographs and a CSV file.
+
+`train.csv` names each image (`image_name`) and says whether it is a melanoma
+(`target`); the images are JPEG files. GAFM (appendix E.1) makes them grey and
+64 x 64. Fewer than 2 % are positive.
+Source: https://www.kaggle.com/c/siim-isic-melanoma-classification
+"""
+import pathlib
+
+import numpy as np
+import pandas as pd
+
+from vfljax.data.files import find, one_line
+from vfljax.data.table import Table, listing
+
+HOW = (
+    'Get train.csv and the JPEG images from https://www.kaggle.com/c/'
+    'siim-isic-melanoma-classification and give their folder.'
+)
+FOLDERS = ('', 'train', 'jpeg/train', 'images')
+ENDINGS = ('.jpg', '.jpeg', '.png')
+
+
+def load(path: str = '', size: int = 64, rows: int = 0) -> Table:
+  """ISIC's images in grey, uint8 [n, size, size, 1]; class 1 is melanoma.
+
+  Args:
+    path: The folder with `train.csv`; the images in it or in its `train`,
+      `jpeg/train` or `images`.
+    size: Side of the images, 1 or more.
+    rows: Reads the first so many; 0 reads all.
+
+  Raises:
+    FileNotFoundError: if the CSV file or an image is not there.
+    ValueError: if the CSV file has other columns or labels, an image cannot be
+      read, an option is out of range, or Pillow is not installed.
+  """
+  if size < 1 or rows < 0:
+    raise ValueError(
+        f'isic: size must be 1 or more, rows 0 or more; got {size} and {rows}.'
+    )
+  file = find(path, 'train.csv', HOW)
+  try:
+    listed = pd.read_csv(file, nrows=rows or None)
+  except (ValueError, OSError) as error:
+    raise ValueError(f'{file} cannot be read: {one_line(error)}') from error
+  missing = {'image_name', 'target'} - set(listed.columns)
+  if missing:
+    raise ValueError(f'{file} has no column {listing(sorted(missing))}.')
+  labels = listed['target'].to_numpy()
+  if not np.isin(labels, (0, 1)).all():
+    raise ValueError(f'{file}: every target must be 0 or 1.')
+  images = [
+      _image(_place(file.parent, str(name)), size)
+      for name in listed['image_name']
+  ]
+  blank = np.zeros((0, size, size), np.uint8)
+  x = np.stack(images) if images else blank
+  return Table(
+      x[..., None], labels.astype(np.int32), (), ('benign', 'melanoma'), ()
+  )
+
+
+def _place(folder: pathlib.Path, name: str) -> pathlib.Path:
+  for below in FOLDERS:
+    for ending in ENDINGS:
+      file = folder / below / f'{name}{ending}'
+      if file.exists():
+        return file
+  raise FileNotFoundError(f'There is no image {name} in {folder}. {HOW}')
+
+
+def _image(file: pathlib.Path, size: int) -> np.ndarray:
+  try:
+    from PIL import Image
+  except ImportError as error:
+    raise ValueError(
+        'isic needs Pillow to read images: pip install pillow.'
+    ) from error
+  try:
+    with Image.open(file) as image:
+      grey = image.convert('L').resize((size, size), Image.Resampling.BILINEAR)
+      return np.asarray(grey)
+  except OSError as error:
+    raise ValueError(f'{file} cannot be read: {one_line(error)}') from error

@@ -1,0 +1,119 @@
+"""Texts with a binary label, as one-hot words: the 500 most frequent ones.
+
+GAFM (appendix E.1) does this to IMDB: a column for each of the top 500 words, 1
+where a review has it. `load` reads `label TAB text` files; `imdb` TFDS's
+imdb_reviews. Word lists come from the training rows where there is a test set.
+"""
+from collections import Counter
+from collections.abc import Iterable, Sequence
+import pathlib
+import re
+
+import numpy as np
+
+from vfljax.data import tfds
+from vfljax.data.files import find
+from vfljax.data.table import Table
+
+HOW = (
+    'Give a text file with a line `label TAB text` for each review, label 0 or'
+    ' 1.'
+)
+IMDB_HOW = (
+    "Prepare it once with tfds.builder('imdb_reviews', file_format="
+    "'array_record').download_and_prepare() and give its folder."
+)
+CLASSES = ('negative', 'positive')
+_WORD = re.compile(r"[a-z0-9']+")
+
+
+def load(path: str = '', words: int = 500) -> Table:
+  """Reviews from a file of `label TAB text` lines, UTF-8.
+
+  Args:
+    path: The file.
+    words: How many of the most frequent words become columns, 1 or more.
+
+  Raises:
+    FileNotFoundError: if it is not there.
+    ValueError: for a line of another form, or a label that is not 0 or 1; the
+      message names the line.
+  """
+  file = find(path, 'movie_reviews.tsv', HOW)
+  labels, texts = _read(file)
+  return table(texts, labels, words)
+
+
+def imdb(path: str = '', words: int = 500) -> Table:
+  """TFDS's imdb_reviews with its official test set: 25000 and 25000 reviews.
+
+  Args:
+    path: Its folder, see `tfds.load`.
+    words: As in `load`.
+
+  Raises:
+    FileNotFoundError: if it is not there.
+    ValueError: if the data set there has no text.
+  """
+  if not path:
+    raise FileNotFoundError(f'No path to imdb_reviews given. {IMDB_HOW}')
+  parts = [tfds.rows(path, split) for split in ('train', 'test')]
+  both = [row for part in parts for row in part]
+  if any('text' not in row or 'label' not in row for row in both):
+    raise ValueError(f'The data set at {path} has no text and label.')
+  labels = np.array([row['label'] for row in both], np.int32)
+  test = np.arange(len(both)) >= len(parts[0])
+  return table([row['text'] for row in both], labels, words, test)
+
+
+def table(
+    texts: Sequence[str], labels: np.ndarray, words: int = 500,
+    test: np.ndarray | None = None,
+) -> Table:
+  """Texts as a table of 0 and 1, a column for each of the most frequent words.
+
+  Args:
+    texts: One a row.
+    labels: [n] of 0 and 1.
+    words: 1 or more; fewer columns where there are fewer words. Of words that
+      are equally frequent, the first in the alphabet.
+    test: bool [n], rows whose words do not count, or `None`.
+
+  Raises:
+    ValueError: if `words` is below 1 or no text has a word.
+  """
+  if words < 1:
+    raise ValueError(f'words must be 1 or more; got {words}.')
+  found = [_WORD.findall(text.lower()) for text in texts]
+  keep = np.ones(len(texts), bool) if test is None else ~test
+  names = _most_frequent((w for w, k in zip(found, keep) if k), words)
+  if not names:
+    raise ValueError('There is not a word in the texts.')
+  column = {name: j for j, name in enumerate(names)}
+  x = np.zeros((len(texts), len(names)), np.float32)
+  for i, own in enumerate(found):
+    x[i, [column[word] for word in own if word in column]] = 1
+  return Table(
+      x, labels.astype(np.int32), tuple(names), CLASSES,
+      tuple(range(len(names))), test,
+  )
+
+
+def _most_frequent(rows: Iterable[list[str]], words: int) -> list[str]:
+  counts = Counter(word for row in rows for word in row)
+  return sorted(counts, key=lambda word: (-counts[word], word))[:words]
+
+
+def _read(file: pathlib.Path) -> tuple[np.ndarray, list[str]]:
+  labels, texts = [], []
+  with file.open(encoding='utf-8', errors='replace') as lines:
+    for number, line in enumerate(lines, start=1):
+      label, tab, text = line.rstrip('\n').partition('\t')
+      if not tab or label.strip() not in ('0', '1'):
+        raise ValueError(
+            f'{file}, line {number}: expected 0 or 1, a tab and a text; got'
+            f' {line[:40]!r}.'
+        )
+      labels.append(int(label))
+      texts.append(text)
+  return np.array(labels, np.int32), texts
