@@ -44,6 +44,8 @@ class ModelConfig:
   aggregation: str = 'concat'  # 'sum', 'mean', 'max', 'product'
   activation: str = 'relu'
   bottom_final: str = 'linear'  # activation of the embeddings
+  dropout: float = 0.0  # share of a bottom's hidden units dropped in training
+  buckets: int = 0  # > 0: Wide & Deep bottoms on columns of category numbers
 
 
 @dataclasses.dataclass

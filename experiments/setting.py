@@ -18,6 +18,7 @@ from experiments.config import Config, Entry
 from experiments.errors import UserError
 from vfljax import (
     algorithms, attacks, defenses, measure, nets, networks, protocol, train,
+    wide_deep,
 )
 from vfljax.attack import Attack
 from vfljax.attacks.active_completion import malicious_sgd
@@ -225,10 +226,18 @@ def _federation(config: Config, classes: int) -> VFL:
 def _network(
     config: Config, widths: tuple[int, ...], final: str = 'linear'
 ) -> Net:
-  """The configured convolutions, if any, and linear layers of `widths`."""
+  """A network of linear layers of `widths`, after the configured convolutions
+  or beside a linear model of the categories, if any."""
   model = config.model
+  if model.buckets:
+    return wide_deep.wide_and_deep(
+        model.buckets, *widths, activation=model.activation, final=final
+    )
   if not model.channels:
-    return nets.mlp(*widths, activation=model.activation, final=final)
+    return nets.mlp(
+        *widths, activation=model.activation, final=final,
+        dropout=model.dropout,
+    )
   return networks.convolutional(
       model.channels, *widths, activation=model.activation, final=final
   )
