@@ -163,7 +163,9 @@ def psnr(x: Array, y: Array, data_range: float = 1.0) -> Array:
   return 10 * jnp.log10(data_range**2 / ((x - y) ** 2).mean((-3, -2, -1)))
 
 
-def distance_correlation(x: Array, y: Array) -> Array:
+def distance_correlation(
+    x: Array, y: Array, weights: Array | None = None
+) -> Array:
   """Distance correlation of two samples (Székely et al., 2007), biased form.
 
   The square root of the normalized distance covariance of Euclidean distances,
@@ -173,6 +175,7 @@ def distance_correlation(x: Array, y: Array) -> Array:
   Args:
     x: [n, ...]; what follows the first axis is flattened.
     y: [n, ...].
+    weights: [n] of 0 and 1; samples at 0 are left out.
 
   Returns:
     A scalar in [0, 1]; 0 if x or y is constant or n = 1.
@@ -184,7 +187,8 @@ def distance_correlation(x: Array, y: Array) -> Array:
     raise ValueError(
         f'distance_correlation: {len(x)} samples against {len(y)}.'
     )
-  a, b = _centered_distances(x), _centered_distances(y)
+  real = jnp.ones(len(x)) if weights is None else _floating(weights)
+  a, b = _centered_distances(x, real), _centered_distances(y, real)
   var_x, var_y = (a * a).mean(), (b * b).mean()
   varies = (var_x > 0) & (var_y > 0)
   norm = jnp.sqrt(jnp.where(varies, var_x, 1)) * jnp.sqrt(
@@ -271,12 +275,19 @@ def _safe_sqrt(x: Array) -> Array:
   return jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1)), 0)
 
 
-def _centered_distances(x: Array) -> Array:
-  """Euclidean distances [n, n] minus row and column means plus overall mean."""
-  x = _floating(x).reshape(len(x), -1)
+def _centered_distances(x: Array, real: Array) -> Array:
+  """Euclidean distances [n, n] minus row and column means plus overall mean.
+
+  Rows and columns where `real` is 0 do not count and are 0. The sum of the
+  others' squares is left over n^2, which a correlation does not notice.
+  """
+  real = real.astype(_floating(x).dtype)
+  x = real[:, None] * _floating(x).reshape(len(x), -1)
   # Scale does not matter to a correlation, but squares of 1e-20 underflow.
   largest = lax.stop_gradient(jnp.abs(x).max(initial=0))
   x = x / jnp.where(largest > 0, largest, 1)
   distances = _safe_sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
-  rows = distances.mean(0)
-  return distances - rows[:, None] - rows + rows.mean()
+  count = jnp.maximum(real.sum(), 1)
+  rows = distances @ real / count
+  centered = distances - rows[:, None] - rows + rows @ real / count
+  return real[:, None] * real * centered

@@ -7,21 +7,27 @@ from collections.abc import Callable
 
 from vfljax.defense import Defense, chain, none
 from vfljax.defenses import (
-    discrete_sgd, dp_gaussian, dp_laplace, gafm, gradient_compression, iso,
-    marvell, max_norm, mixup, multi_head, plugvfl, ppdl, precode,
-    residue_mask,
+    coae, dcor, discrete_sgd, dp_gaussian, dp_laplace, fedpass, gafm,
+    gradient_compression, iso, kdk, label_dp, marvell, max_norm, mid, mixup,
+    multi_head, plugvfl, ppdl, precode, residue_mask,
 )
 
 REGISTRY: dict[str, Callable[..., Defense]] = dict(
     none=none,
+    coae=coae.coae,
+    dcor=dcor.dcor,
     discrete_sgd=discrete_sgd.discrete_sgd,
     dp_gaussian=dp_gaussian.dp_gaussian,
     dp_laplace=dp_laplace.dp_laplace,
+    fedpass=fedpass.fedpass,
     gafm=gafm.gafm,
     gradient_compression=gradient_compression.gradient_compression,
     iso=iso.iso,
+    kdk=kdk.kdk,
+    label_dp=label_dp.label_dp,
     marvell=marvell.marvell,
     max_norm=max_norm.max_norm,
+    mid=mid.mid,
     mixup=mixup.mixup,
     multi_head=multi_head.multi_head,
     plugvfl=plugvfl.plugvfl,
@@ -31,19 +37,27 @@ REGISTRY: dict[str, Callable[..., Defense]] = dict(
 )
 
 # What a sweep tries unless told otherwise: Kang et al. (2022), section 8.1, for
-# what they evaluate; Fu et al.'s shares for ppdl; our choice for dp_gaussian
-# (the levels of dp_laplace), plugvfl and residue_mask. Empty where there is
-# nothing to choose.
+# what they evaluate; Fu et al.'s shares for ppdl; Zou et al.'s range for coae;
+# our choice around VMask's settings (dcor 0.15, fedpass 0.5, kdk 0.45, label_dp
+# 3) and, for mid, between no effect and a passive party that is ignored; ours
+# too for dp_gaussian (the levels of dp_laplace), plugvfl and residue_mask.
+# Empty where there is nothing to choose.
 STRENGTHS: dict[str, tuple[float, ...]] = dict(
     none=(),
+    coae=(2, 1, 0.5, 0),
+    dcor=(0.05, 0.15, 0.5),
     discrete_sgd=(18, 12, 6, 4),
     dp_gaussian=(0.0001, 0.001, 0.01, 0.1),
     dp_laplace=(0.0001, 0.001, 0.01, 0.1),
+    fedpass=(0.5, 2),
     gafm=(0.05, 0.1, 0.2, 0.3, 0.5),
     gradient_compression=(0.1, 0.25, 0.5, 0.75),
     iso=(25, 10, 5, 2.75),
+    kdk=(0.25, 0.45, 0.65),
+    label_dp=(4, 3, 2, 1),
     marvell=(12, 8, 4, 2),
     max_norm=(),
+    mid=(0.1, 0.01, 0.001, 0),
     mixup=(2, 3, 4),
     multi_head=(),
     plugvfl=(0.1, 0.3, 0.5, 0.9),
@@ -59,8 +73,9 @@ BINARY = frozenset({'gafm', 'marvell'})
 STATIC: frozenset[str] = frozenset()
 
 __all__ = [
-    'BINARY', 'REGISTRY', 'STATIC', 'STRENGTHS', 'chain', 'discrete_sgd',
-    'dp_gaussian', 'dp_laplace', 'gafm', 'gradient_compression', 'iso',
-    'marvell', 'max_norm', 'mixup', 'multi_head', 'none', 'plugvfl', 'ppdl',
-    'precode', 'residue_mask',
+    'BINARY', 'REGISTRY', 'STATIC', 'STRENGTHS', 'chain', 'coae', 'dcor',
+    'discrete_sgd', 'dp_gaussian', 'dp_laplace', 'fedpass', 'gafm',
+    'gradient_compression', 'iso', 'kdk', 'label_dp', 'marvell', 'max_norm',
+    'mid', 'mixup', 'multi_head', 'none', 'plugvfl', 'ppdl', 'precode',
+    'residue_mask',
 ]

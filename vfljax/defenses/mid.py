@@ -1,0 +1,153 @@
+"""MID: mutual information regularization (Zou et al. 2023).
+
+An embedding H passes a variational bottleneck before the top network sees it:
+an encoder gives a mean and a deviation, T is drawn from that normal
+distribution, and a decoder makes Z of it. The task's loss plus
+lambda * KL(N(mean, std^2) || N(0, 1)) bounds I(H; T) from above (Eq. 6), so
+that gradients and embeddings tell little of labels, and Z little of features.
+
+The active party has one bottleneck for each passive party (Algorithm 1), or
+each passive party has its own behind its bottom network (Algorithm 2). The
+network is that of the authors' public code, VFLAIR: Linear(d, 2 s d); std =
+softplus(. - shift); Linear(s d, 5 s d), ReLU, Linear(5 s d, d). VFLAIR also has
+a ReLU behind the encoder and one behind the decoder. They cost accuracy, and a
+unit that dies cannot shed its KL, so they are there with `reference` only.
+
+The bottleneck has the learning rate of its party unless that party's optimizer
+gives the weights under 'defense' another (`optax.partition`).
+"""
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from vfljax import check, nets
+from vfljax.defense import Defense, slots
+from vfljax.types import Array, Key, Net, Params
+
+SIDES = ('active', 'passive')
+NOISE = ('always', 'training')
+
+
+def mid(
+    weight, side: str = 'active', *, scale: int = 1, hidden: int = 5,
+    shift: float = 0.5, reference: bool = False, noise: str = 'always',
+) -> Defense:
+  """A variational bottleneck behind every passive party's embedding.
+
+  Args:
+    weight: Lambda, 0 or more; may be traced. 0 keeps the bottleneck, its noise
+      included. The paper tries 0 to 1e4 and VMask 5e-5; what lies between no
+      effect and a passive party that is ignored was 0.001 to 0.1 here.
+    side: Who has the bottlenecks: the 'active' party, which protects labels, or
+      each 'passive' one, which protects its features.
+    scale: The bottleneck's width as a multiple s of the embedding's, 1 or more.
+    hidden: The decoder's hidden width as a multiple of the bottleneck's, 1 or
+      more (5 in VFLAIR, 2 in its small form).
+    shift: Subtracted before the softplus: the larger, the less noise at the
+      start. VFLAIR has 0.5, and 5 for images.
+    reference: VFLAIR's two further ReLUs.
+    noise: 'always' draws T at inference too, as VFLAIR does; 'training' sends
+      the mean through the decoder there (at the active side only: a passive
+      party's message is made the same way in both).
+
+  Raises:
+    ValueError: if an argument is out of its range, or for a passive side
+      without noise at inference.
+  """
+  check.at_least('mid: weight', weight, 0)
+  check.one_of('mid: side', side, SIDES)
+  check.at_least('mid: scale', scale, 1)
+  check.at_least('mid: hidden', hidden, 1)
+  check.one_of('mid: noise', noise, NOISE)
+  if side == 'passive' and noise == 'training':
+    raise ValueError("mid: the passive side's noise is 'always' there.")
+
+  def networks(u) -> tuple[Net, Net]:
+    return bottleneck(math.prod(u.shape[1:]), scale, hidden, reference)
+
+  def init(key, spec):
+    keys = jax.random.split(key, len(spec.embeddings))
+    parts = []
+    for k, u in zip(keys, spec.embeddings):
+      encoder, decoder = networks(u)
+      k_encoder, k_decoder = jax.random.split(k)
+      blank = jnp.zeros(u.shape, u.dtype)
+      code, _ = jnp.split(encoder.apply(
+          weights := encoder.init(k_encoder, blank), blank
+      ), 2, -1)
+      parts.append(dict(
+          encoder=weights, decoder=decoder.init(k_decoder, code)
+      ))
+    if side == 'active':
+      return slots(spec, active=tuple(parts))
+    return slots(spec, passive=tuple(parts))
+
+  def through(params: Any, key: Key, u: Array, real: Array, drawn: bool):
+    """(Z, KL) of one party's embeddings."""
+    encoder, decoder = networks(u)
+    mean, log_std = encode(encoder, params['encoder'], u, shift)
+    draw = jax.random.normal(key, mean.shape, mean.dtype) if drawn else 0.0
+    t = mean + jnp.exp(log_std) * draw
+    z = decoder.apply(params['decoder'], t).reshape(u.shape).astype(u.dtype)
+    return z, divergence(mean, log_std, real)
+
+  def receive(active, state, key, up, labels):
+    del state
+    drawn = labels is not None or noise == 'always'
+    real = jnp.ones(len(up[0])) if labels is None else labels.sum(-1)
+    keys = jax.random.split(key, len(up))
+    outs = [through(p, k, u, real, drawn) for p, k, u in zip(active, keys, up)]
+    return tuple(z for z, _ in outs), weight * sum(kl for _, kl in outs)
+
+  def send(passive, key, u):
+    z, kl = through(passive, key, u, jnp.ones(len(u)), True)
+    return z, weight * kl
+
+  if side == 'active':
+    return Defense(init=init, receive=receive)
+  return Defense(init=init, send=send)
+
+
+def bottleneck(
+    width: int, scale: int = 1, hidden: int = 5, reference: bool = False
+) -> tuple[Net, Net]:
+  """Encoder [n, width] -> [n, 2 scale width] and decoder, its way back.
+
+  Args:
+    width: Of the embedding, flattened.
+    scale, hidden, reference: As in `mid`.
+  """
+  latent = scale * width
+  final = 'relu' if reference else None
+  return (
+      nets.mlp(2 * latent, final=final),
+      nets.mlp(hidden * latent, width, final=final),
+  )
+
+
+def encode(
+    encoder: Net, params: Params, u: Array, shift: float
+) -> tuple[Array, Array]:
+  """Mean and logarithm of the deviation of T, [n, latent] each."""
+  mean, s = jnp.split(encoder.apply(params, u), 2, axis=-1)
+  return mean, log_softplus(s - shift)
+
+
+def log_softplus(x: Array) -> Array:
+  """log(log(1 + e^x)), also where softplus itself is 0 in 32 bits."""
+  low = x < -15  # Where softplus(x) is e^x to 32 bits' precision.
+  return jnp.where(low, x, jnp.log(jax.nn.softplus(jnp.where(low, 0, x))))
+
+
+def divergence(mean: Array, log_std: Array, real: Array) -> Array:
+  """KL(N(mean, std^2) || N(0, 1)), nats, a scalar: Eq. 6's second term.
+
+  Args:
+    mean, log_std: [n, latent]; the KL is summed over the second axis.
+    real: [n] 1, or 0 for a row that does not count; the KL is averaged over
+      the others.
+  """
+  each = 0.5 * (mean**2 + jnp.exp(2 * log_std) - 1) - log_std
+  return (real * each.sum(-1)).sum() / jnp.maximum(real.sum(), 1)
