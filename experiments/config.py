@@ -83,6 +83,7 @@ class AttackConfig:
   inversion_steps: int = 500  # Adam's, of gradient inversion, at a rate of 0.05
   inversion_restarts: int = 4  # its starting points, searched side by side
   auxiliary: int = 0  # training samples set aside for model inversion's shadow
+  shadow: str = 'same'  # its structure: as the victim's, 'conv' or 'fc'
   shadow_steps: int = 1500  # Adam's, on the shadow model
   inverted: int = 64  # test samples that model inversion guesses
   variation: float = 0.1  # weight of total variation in model inversion

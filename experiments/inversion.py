@@ -8,40 +8,45 @@ from typing import Any
 
 import jax
 
-from experiments.config import Config
+from experiments.config import AttackConfig, Config, ModelConfig
 from vfljax import attacks, measure, nets, networks, protocol, views
 from vfljax.attack import Attack
 from vfljax.attacks.model_inversion import Inversion
 from vfljax.types import VFL, Batch, Key, Net, State
 
-# Attacks with the active party's view, and the shadow they train: Table 17 of
-# Kang et al. None guesses without any embedding.
-SHADOWS = dict(
-    model_inversion='same', model_inversion_conv='other convolutions',
-    model_inversion_fc='fully connected', constant_image=None, mean_image=None,
-)
+# Attacks with the active party's view; the latter two guess without embeddings.
+INVERSIONS = ('model_inversion', 'constant_image', 'mean_image')
 
 
-def attack(name: str, config: Config, vfl: VFL) -> Attack:
-  """An attack of `SHADOWS`."""
-  if SHADOWS[name] is None:
+def attack(
+    name: str, who: AttackConfig, model: ModelConfig, vfl: VFL
+) -> Attack:
+  """An attack of `INVERSIONS`.
+
+  Raises:
+    ValueError: if `who.shadow` is not a structure.
+  """
+  if name != 'model_inversion':
     factory: Callable[..., Attack] = attacks.REGISTRY[name]
     return factory()
-  who = config.attack
   how = Inversion(who.shadow_steps, variation=who.variation)
-  return attacks.model_inversion(vfl, _shadow(name, config, vfl), how)
+  return attacks.model_inversion(vfl, _shadow(who.shadow, model, vfl), how)
 
 
-def _shadow(name: str, config: Config, vfl: VFL) -> Net:
-  """The attacker's idea of the passive party's network.
+def _shadow(structure: str, model: ModelConfig, vfl: VFL) -> Net:
+  """The attacker's idea of the passive party's network: Kang et al., Table 17.
 
-  'Other convolutions' have windows of 5x5 for 3x3; the fully connected network
-  has one hidden layer of 256. Both embed to the width that they must match.
+  'conv', other convolutions, has windows of 5x5 for 3x3; 'fc', fully connected,
+  one hidden layer of 256. Both embed to the width that they must match.
   """
-  model, same = config.model, vfl.bottom(1)
-  if SHADOWS[name] == 'same':
+  same = vfl.bottom(1)
+  if structure not in ('same', 'conv', 'fc'):
+    raise ValueError(
+        f'attack.shadow must be same, conv or fc; got {structure!r}.'
+    )
+  if structure == 'same':
     return same
-  if SHADOWS[name] == 'other convolutions':
+  if structure == 'conv':
     return networks.convolutional(
         model.channels, *model.bottom, kernel=5, activation=model.activation,
         final=model.bottom_final,
@@ -89,7 +94,7 @@ def measured(
     setting: Any, name: str, prepared: Any, state: State, k_view: Key,
     k_run: Key,
 ) -> measure.Metrics:
-  """What an attack of `SHADOWS` achieves on a trained federation."""
+  """What an attack of `INVERSIONS` achieves on a trained federation."""
   plan, splits = prepared.plan, prepared.splits
   truth = splits.test.features[1][: setting.config.attack.inverted]
   sent = protocol.embed(k_view, plan.vfl, plan.defense, state, 1, truth)

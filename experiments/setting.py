@@ -272,8 +272,8 @@ def _attack(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
   if name == 'local_model':
     hidden = () if linear else (*model.bottom, *who.head)
     return attacks.local_model(_network(config, (*hidden, classes)), schedule)
-  if name in inversion.SHADOWS:
-    return inversion.attack(name, config, vfl)
+  if name in inversion.INVERSIONS:
+    return inversion.attack(name, who, model, vfl)
   return factory()
 
 

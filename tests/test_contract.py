@@ -257,11 +257,8 @@ def make_attack(name):
       gradient_inversion=lambda: attacks.gradient_inversion(
           nets.mlp(1), 2, Search(4, 2)
       ),
-      **dict.fromkeys(
-          ('model_inversion', 'model_inversion_conv', 'model_inversion_fc'),
-          lambda: attacks.model_inversion(
-              federation(), bottom, Inversion(4, steps=4)
-          ),
+      model_inversion=lambda: attacks.model_inversion(
+          federation(), bottom, Inversion(4, steps=4)
       ),
       model_completion=lambda: attacks.model_completion(bottom, head, schedule),
       scratch=lambda: attacks.scratch(bottom, head, schedule),

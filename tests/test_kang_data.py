@@ -108,6 +108,8 @@ def test_nuswide_takes_samples_of_exactly_one_concept(tmp_path):
   )
   np.testing.assert_array_equal(table.labels, ([0] * 6 + [1]) * 2)
   np.testing.assert_array_equal(table.test, [False] * 7 + [True] * 7)
+  tags = data.load('nuswide', str(tmp_path), concepts='sky,lake', only='tag')
+  np.testing.assert_array_equal(tags.features, table.features[:, 634:])
   two = data.load('nuswide', str(tmp_path), concepts='sky,lake', ratio=2)
   np.testing.assert_array_equal(np.sort(two.labels), [0, 0, 0, 0, 1, 1])
 

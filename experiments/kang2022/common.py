@@ -6,7 +6,7 @@ that the undefended federation converges.
 """
 from experiments.config import (
     AttackConfig, Config, DataConfig, ModelConfig, Paper, TrainConfig,
-    default_entry,
+    Variant, default_entry,
 )
 
 PRUNING_AND_NOISE = (
@@ -71,5 +71,45 @@ def inversion(
           measure_every=epochs,
       ),
       attack=AttackConfig(auxiliary=10000),
+      variants=tuple(
+          Variant(f'model_inversion:{shadow}', dict(shadow=shadow))
+          for shadow in ('conv', 'fc')
+      ),
+      paper=paper,
+  )
+
+
+def vnn(
+    name: str, algorithm: str, data: DataConfig, *, classes: int = 2,
+    channels: tuple[int, ...] = (), epochs: int = 20,
+    paper: tuple[Paper, ...] = (),
+) -> Config:
+  """Evaluation settings 4 and 5: networks, NS and DS, model completion.
+
+  Model completion knows 40 labels in all, 80 of CIFAR-10 (the paper's worst
+  case). Its variants, chosen with `--config.attacks=`, know as many as
+  Figure 11: 'model_completion:80' and so on.
+  """
+  total = 80 if data.name == 'cifar10' else 40
+  marvell = ('marvell',) if classes == 2 else ()
+  scoring = ('norm_scoring', 'direction_scoring') if classes == 2 else ()
+  return Config(
+      experiment=name,
+      seeds=10,
+      listed=tuple(default_entry(d) for d in (*PRUNING_AND_NOISE, *marvell)),
+      listed_attacks=(*scoring, 'model_completion'),
+      variants=tuple(
+          Variant(f'model_completion:{n}', dict(known=n // classes))
+          for n in (40, 80, 160, 200, 400)
+      ),
+      data=data,
+      model=ModelConfig(
+          algorithm=algorithm, channels=channels, bottom=(64, 32), top=(32,),
+      ),
+      train=TrainConfig(
+          epochs=epochs, batch_size=64, learning_rate=1e-3,
+          measure_every=epochs,
+      ),
+      attack=AttackConfig(known=total // classes),
       paper=paper,
   )

@@ -28,9 +28,6 @@ REGISTRY = dict(
     median_scoring=median_scoring,
     model_completion=model_completion,
     model_inversion=model_inversion,
-    # The same attack with another shadow, which the experiment chooses.
-    model_inversion_conv=model_inversion,
-    model_inversion_fc=model_inversion,
     norm_scoring=norm_scoring,
     residual_scoring=residual_scoring,
     residue_reconstruction=residue_reconstruction,

@@ -34,7 +34,8 @@ IMAGE, TAGS = 634, 1000
 
 
 def load(
-    path: str = '', concepts: str = ','.join(TEN), ratio: float = 0
+    path: str = '', concepts: str = ','.join(TEN), ratio: float = 0,
+    only: str = '',
 ) -> Table:
   """NUS-WIDE: samples of exactly one of some concepts, with official test rows.
 
@@ -44,6 +45,8 @@ def load(
     ratio: With two concepts: negatives for each positive, drawn with a fixed
       seed from whichever is too frequent; 0 keeps all. The paper's unbalanced
       task has 9, its balanced one 2.
+    only: 'image' or 'tag' keeps only those columns, for a federation in which
+      the active party has labels only.
 
   Raises:
     FileNotFoundError: if a file is not there.
@@ -56,6 +59,8 @@ def load(
     )
   if ratio and len(names) != 2:
     raise ValueError('nuswide: a ratio is for two concepts.')
+  if only not in ('', 'image', 'tag'):
+    raise ValueError(f"nuswide: only must be 'image' or 'tag'; got {only!r}.")
   root = pathlib.Path(path).expanduser() if path else None
   if root is None or not root.is_dir():
     raise FileNotFoundError(f'{path or "No path"} is not a folder. {HOW}')
@@ -64,8 +69,12 @@ def load(
   columns = tuple(f'image_{i}' for i in range(IMAGE)) + tuple(
       f'tag_{i}' for i in range(TAGS)
   )
+  kept = [i for i, name in enumerate(columns) if name.startswith(only)]
+  columns = tuple(columns[i] for i in kept)
   test = np.arange(len(y)) >= len(parts[0][1])
-  return Table(x, y, columns, names, tuple(range(len(columns))), test)
+  return Table(
+      x[:, kept], y, columns, names, tuple(range(len(columns))), test
+  )
 
 
 def _part(

@@ -1,0 +1,22 @@
+"""Kang et al., Table 15 and Figure 9, VHNN:
+CIFAR-10.
+
+  python launch.py --config=experiments/kang2022/vhnn_cifar10.py \
+      --config.data.path=cifar10.npz
+
+Two convolutions stand in for ResNet-18 (Table 9).
+"""
+from experiments.config import Config, DataConfig
+from experiments.kang2022 import paper
+from experiments.kang2022.common import vnn
+
+
+def get_config() -> Config:
+  return vnn(
+      'kang2022_vhnn_cifar10', 'vhnn',
+      DataConfig(
+          name='cifar10', path='cifar10.npz', split='top_bottom',
+      ),
+      classes=10, channels=(8, 16),
+      paper=paper.vnn('vhnn', 'cifar10'),
+  )

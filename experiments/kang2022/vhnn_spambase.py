@@ -1,0 +1,17 @@
+"""Kang et al., Tables 13 and 15, Figures 7 and 9, VHNN:
+Spambase (1 : 1.5) for NUSWIDE2-bal.
+
+  python launch.py --config=experiments/kang2022/vhnn_spambase.py \
+      --config.data.path=spambase.data
+
+A stand-in: the paper's NUSWIDE2-bal cannot be had here.
+"""
+from experiments.config import Config, DataConfig
+from experiments.kang2022.common import vnn
+
+
+def get_config() -> Config:
+  return vnn(
+      'kang2022_vhnn_spambase', 'vhnn',
+      DataConfig(name='spambase', path='spambase.data', test=0.3),
+  )

@@ -1,0 +1,20 @@
+"""Kang et al., Tables 14 and 15, Figures 8 and 10, VSNN:
+BHI.
+
+  python launch.py --config=experiments/kang2022/vsnn_bhi.py \
+      --config.data.path=bhi
+
+Two convolutions stand in for ResNet-18 (Table 9).
+"""
+from experiments.config import Config, DataConfig
+from experiments.kang2022 import paper
+from experiments.kang2022.common import vnn
+
+
+def get_config() -> Config:
+  return vnn(
+      'kang2022_vsnn_bhi', 'vsnn',
+      DataConfig(name='bhi', path='bhi', split='left_right'),
+      channels=(8, 16),
+      paper=paper.vnn('vsnn', 'bhi'),
+  )
