@@ -492,6 +492,20 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
   for strength in entry.strengths or (None,):
     for others in grid(entry):
       build(entry, strength, **others)
+  first = entry.strengths[0] if entry.strengths else None
+  _check_start(setting, build(entry, first, **grid(entry)[0]))
+
+
+def _check_start(setting: Setting, defense: Defense) -> None:
+  """Traces the start of a training: the defense may not fit the federation."""
+  if defense.init is defenses.none().init and not defense.prepare:
+    return
+
+  def start(key, samples):
+    splits = split_samples(setting, key, samples)
+    return train.start(key, plan(setting, defense, splits), splits.train)
+
+  jax.eval_shape(start, jax.random.key(0), setting.samples)
 
 
 def grid(entry: Entry) -> list[dict[str, float]]:
