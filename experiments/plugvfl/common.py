@@ -66,10 +66,11 @@ def completions(kind: str = 'model_completion') -> dict[str, Any]:
   )
 
 
-def dropout(**options: Any) -> Entry:
+def dropout(label: str = 'plugvfl', **options: Any) -> Entry:
   """Party dropout alone, lambda 0, at every p of Figure 3."""
   return Entry(
-      'plugvfl', options=dict(weight=0.0) | options, grid=dict(drop=DROPS)
+      'plugvfl', options=dict(weight=0.0) | options, label=label,
+      grid=dict(drop=DROPS),
   )
 
 

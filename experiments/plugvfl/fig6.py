@@ -10,7 +10,7 @@ baselines (untrained extractor, raw half) are in the report's first table.
 from experiments.config import Config, Entry
 from experiments.plugvfl import common
 
-LAMBDAS = (0.1, 0.5, 0.9)
+LAMBDAS = (0.03, 0.1, 0.5, 0.9)
 
 
 def get_config() -> Config:

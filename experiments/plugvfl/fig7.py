@@ -1,15 +1,15 @@
-"""PlugVFL, Figure 7 on Fashion-MNIST: without L_R, and how fast psi is.
+"""PlugVFL, Figure 7 on Fashion-MNIST: without L_R, and how strong psi is.
 
   python launch.py --config=experiments/plugvfl/fig7.py
 
-Lambda 0.1 and 0.5, as Algorithm 1 and without L_R, each with psi at ten times
-the task's learning rate (our default) and at the same rate; and psi's learning
-rate once more as five steps a round.
+Algorithm 1 with and without L_R, each with psi at ten times the task's learning
+rate (our default) and at the same rate (slow); and psi with five steps a round,
+and as wide as the attacker's head. p is 0.
 """
 from experiments.config import Config, Entry
 from experiments.plugvfl import common
 
-LAMBDAS = (0.1, 0.5)
+LAMBDAS = (0.03, 0.3)
 SLOW = dict(psi_learning_rate=0.01)
 
 
@@ -19,9 +19,11 @@ def get_config() -> Config:
       Entry('none'),
       entry('plugvfl'),
       entry('without L_R', regularize=False),
+      entry('5 psi steps', psi_steps=5),
+      entry('wide psi', psi_hidden=common.MLP),
       entry('slow psi', **SLOW),
       entry('slow psi, without L_R', regularize=False, **SLOW),
-      entry('slow psi, 5 steps', psi_steps=5, **SLOW),
-      entry('batch negatives', negatives='batch'),
   )
-  return common.config('fig7', listed, **common.completions())
+  found = common.config('fig7', listed, **common.completions())
+  found.listed_attacks = ('model_completion', 'model_completion:all')
+  return found
