@@ -7,7 +7,11 @@ import numpy as np
 import optax
 import pytest
 
+from experiments import quickstart
+from experiments import setting as settings
+from experiments.errors import UserError
 from vfljax import algorithms, defenses, nets, train
+from vfljax import data as datasets
 from vfljax.defense import Spec
 from vfljax.defenses import coae, kdk, label_dp
 from vfljax.types import Batch
@@ -170,6 +174,14 @@ def test_a_teacher_needs_features():
   assert prepare is not None
   with pytest.raises(ValueError, match='labels only'):
     prepare(KEY, None, jnp.asarray(one_hot(2, 4)))
+
+
+def test_an_experiment_without_them_is_refused_before_it_starts():
+  config = quickstart.get_config()
+  config.defenses, config.model.algorithm = 'kdk', 'vsnn'
+  config.data.ratios = '0:1'
+  with pytest.raises(UserError, match='labels only'):
+    settings.make(config, datasets.load('breast_cancer'))
 
 
 @pytest.mark.parametrize('arguments, message', [
