@@ -29,6 +29,9 @@ def main(argv: list[str]) -> int:
   except UserError as error:
     print(f'error: {error}', file=sys.stderr)
     return 2
+  except KeyboardInterrupt:
+    print('Stopped at once. The same command goes on.', file=sys.stderr)
+    return 130
 
 
 def _run(given: arguments.Arguments) -> int:
@@ -39,7 +42,7 @@ def _run(given: arguments.Arguments) -> int:
   table = arguments.load_data(given.config.data)
   try:
     work = run.run(given.config, table, given.workdir)
-  except (run.Interrupted, KeyboardInterrupt):
+  except run.Interrupted:
     again = f'Stopped. The same command continues {given.workdir}.'
     print(again, file=sys.stderr)
     return 130

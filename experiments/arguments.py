@@ -15,6 +15,9 @@ from vfljax import data
 from vfljax.data.table import Table
 
 
+NOT_FLAGS = ('listed', 'listed_attacks', 'paper', 'variants')
+
+
 class Arguments(NamedTuple):
   """What was asked for on the command line."""
 
@@ -40,8 +43,7 @@ def parse(argv: list[str]) -> Arguments:
   found = _define(argv)
   try:
     rest = found(argv)[1:]
-  except (flags.Error, AttributeError, KeyError, TypeError, ValueError,
-          OSError) as error:
+  except Exception as error:  # Whatever a person's config file may raise.
     raise UserError(_readable(error)) from None
   if rest:
     raise UserError(f'Unexpected argument: {rest[0]}\nTry --help.')
@@ -89,7 +91,7 @@ def _help() -> str:
   fields = [
       f'  --config.{path}={_default(path)}'
       for path, below in _fields(Config, '')
-      if not below and path not in ('listed', 'listed_attacks', 'paper')
+      if not below and path not in NOT_FLAGS
   ]
   title = 'Fields of a config, with their defaults (experiments/config.py):'
   return '\n'.join(['Flags:', *lines, '', title, *fields])
@@ -137,6 +139,8 @@ def _check_fields(argv: list[str]) -> None:
       close = difflib.get_close_matches(path, fields, n=1, cutoff=0.5)
       hint = f' Did you mean {close[0]}?' if close else ' See --help.'
       raise UserError(f'A config has no field {path!r}.{hint}')
+    if path in NOT_FLAGS:
+      raise UserError(f'{path} can be set in a config file only.')
     if fields[path]:
       raise UserError(
           f'{path} is a group of fields: set one, like --config.{path}.'
@@ -193,7 +197,7 @@ def _config_file(found: flags.FlagValues) -> Path:
 
 def _default_workdir(found: flags.FlagValues) -> str:
   """out/<folder and name of the config file below experiments/>."""
-  parts = _config_file(found).with_suffix('').parts
+  parts = _config_file(found).resolve().with_suffix('').parts
   if 'experiments' in parts:
     parts = parts[parts.index('experiments') + 1 :]
   return str(Path('out', *parts[-2:]))
@@ -210,11 +214,9 @@ def load_data(config: DataConfig) -> Table:
         config.name, path=config.path, label=config.label,
         missing=config.missing, **loader_options(config.options),
     )
-  except (OSError, ValueError) as error:
+    return _first(table, config.limit) if config.limit else table
+  except (OSError, ValueError, TypeError) as error:
     raise UserError(str(error)) from None
-  if config.limit:
-    table = _first(table, config.limit)
-  return table
 
 
 def _first(table: Table, limit: int) -> Table:
@@ -245,7 +247,8 @@ def loader_options(text: str) -> dict[str, Any]:
   options = {}
   for part in filter(None, (part.strip() for part in text.split(';'))):
     name, equals, value = (word.strip() for word in part.partition('='))
-    if not equals or not name.isidentifier():
+    own = ('path', 'name', 'label', 'missing')
+    if not equals or not name.isidentifier() or name in own:
       raise UserError(
           f"data.options must look like 'samples=500;signal=(1, 0.5)'; got "
           f'{part!r}.'

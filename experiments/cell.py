@@ -57,12 +57,12 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
     left = measure.of_model(logits, splits.test.labels)
     found[''] |= {f'quit_{metric}{who}': left[metric] for metric in left}
   keys = jax.random.split(k_attacks, job.setting.config.attack.repeats)
-  for i, name in enumerate(job.setting.after_training):
+  for name in job.setting.after_training:
     for k in job.setting.attackers:
       # An attacker's repeats differ in the labels known and in its own luck.
       repeats = jax.lax.map(
-          lambda key, i=i, name=name, k=k: _attack(
-              job, prepared, state, name, k, key, i
+          lambda key, name=name, k=k: _attack(
+              job, prepared, state, name, k, key
           ),
           keys,
       )
@@ -71,7 +71,7 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
   return found
 
 
-def _attack(job: Job, prepared: Prepared, state, name, k, key, i):
+def _attack(job: Job, prepared: Prepared, state, name, k, key):
   """One attack after training by passive party k."""
   plan, splits = prepared.plan, prepared.splits
   # Every attack of a seed knows the same labels: baselines are paired.
@@ -83,7 +83,7 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key, i):
       k_view, k, plan.defense, state, known, splits.test
   )
   attack = job.setting.after_training[name]
-  guess = attack.run(jax.random.fold_in(k_run, i), view)
+  guess = attack.run(measure.own_key(k_run, name), view)
   return measure.of_completion(guess, splits.test.labels)
 
 

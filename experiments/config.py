@@ -145,6 +145,7 @@ class Config:
   seeds: int = 10
   first_seed: int = 0
   seeds_per_chunk: int = 0  # trainings of one strength at a time; 0: all
+  alone: bool = True  # also train the active party without the others
   defenses: str = ''
   attacks: str = ''
   data: DataConfig = field(default_factory=DataConfig)
@@ -156,6 +157,18 @@ class Config:
   variants: tuple[Variant, ...] = ()  # of the listed attacks
   quitting: bool = False  # also measure the model after parties have quit
   paper: tuple[Paper, ...] = ()
+
+
+def flat(config: Any, prefix: str = '') -> list[tuple[str, Any]]:
+  """(path, value) of every field that is not a group of fields."""
+  found = []
+  for f in dataclasses.fields(config):
+    value = getattr(config, f.name)
+    if dataclasses.is_dataclass(value):
+      found += flat(value, f'{prefix}{f.name}.')
+    else:
+      found.append((prefix + f.name, value))
+  return found
 
 
 def default_entry(name: str) -> Entry:
@@ -173,6 +186,13 @@ def entries(config: Config, classes: int = 2) -> list[Entry]:
     UserError: for a name that is not a defense.
   """
   listed = {entry.name: entry for entry in config.listed}
+  if len(listed) < len(config.listed):
+    raise UserError(
+        'Two listed defenses have the same name; give one a label: '
+        f'{[entry.name for entry in config.listed]}.'
+    )
+  for entry in config.listed:
+    _refuse_unknown('defense', [entry.defense], list(defenses.REGISTRY))
   names = _names(config.defenses)
   known = [*dict.fromkeys([*listed, *defenses.REGISTRY])]
   _refuse_unknown('defense', names, known)
@@ -199,14 +219,16 @@ def attack_names(config: Config, classes: int = 2) -> list[str]:
   """
   names = _names(config.attacks)
   variants = [variant.name for variant in config.variants]
-  _refuse_unknown('attack', names, [*attacks.REGISTRY, *variants])
+  known = [*attacks.REGISTRY, *variants]
+  _refuse_unknown('attack', [*names, *config.listed_attacks], known)
   if not names:
     names = [
         name for name in config.listed_attacks
         if not why_not(name, config, classes)
     ]
   # Logistic regression is completed by a sigmoid, without any labels.
-  if 'model_completion' in names and config.model.algorithm != 'vlr':
+  completed = {'model_completion', 'active_completion'} & set(map(base, names))
+  if completed and config.model.algorithm != 'vlr':
     names += ['local_model', 'scratch']
   return list(dict.fromkeys(names))
 
@@ -224,6 +246,7 @@ def attacker(config: Config, attack: str) -> AttackConfig:
 
 def why_not(attack: str, config: Config, classes: int) -> str:
   """Why an attack cannot work on this federation; '' if it can."""
+  attack = base(attack)
   if attack in attacks.BINARY and classes != 2:
     return (
         f'{attack} ranks samples of two classes; this data set has {classes}. '
@@ -231,6 +254,14 @@ def why_not(attack: str, config: Config, classes: int) -> str:
     )
   model, attack = config.model, base(attack)
   trainable = model.algorithm != 'vlr' and model.trainable_top
+  summed = model.algorithm == 'vlr' or model.aggregation in (
+      'concat', 'sum', 'mean'
+  )
+  if attack in ('direct_label', 'gradient_inversion') and not summed:
+    return (
+        f'{attack} needs embeddings that are added up: use '
+        '--config.model.aggregation=sum.'
+    )
   if attack == 'residue_reconstruction' and model.algorithm != 'vlr':
     return (
         'residue_reconstruction solves for the gradients of a linear bottom '

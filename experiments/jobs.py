@@ -43,6 +43,16 @@ class Job(NamedTuple):
   others: dict[str, tuple[float, ...]]
 
   @property
+  def points(self) -> tuple:
+    """What is swept: strengths, and the values of other arguments."""
+    return (self.strengths, *sorted(self.others.items()))
+
+  @property
+  def count(self) -> int:
+    """How many trainings."""
+    return len(self.strengths) * len(self.seeds)
+
+  @property
   def static(self) -> bool:
     """Whether the strength is compiled into the program."""
     return self.strengths[0] is None or self.entry.defense in defenses.STATIC
@@ -54,7 +64,9 @@ def jobs(setting: Setting) -> list[Job]:
   config = setting.config
   found = [job for entry in configs.entries(config, setting.classes)
            for job in _of_entry(setting, entry)]
-  if not setting.vfl.bottoms[0]:
+  # Absent parties are zeros, which a product does not survive.
+  possible = config.model.aggregation != 'product' and config.alone
+  if not (setting.vfl.bottoms[0] and possible):
     return found
   quiet = setting._replace(in_training={}, after_training={})
   alone = _of_entry(quiet, Entry('none', label=ALONE))

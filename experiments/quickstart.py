@@ -2,11 +2,10 @@
 
   python launch.py --config=experiments/quickstart.py
 
-Two parties hold features of scikit-learn's breast cancer data: the active one
-three of the thirty, and the diagnoses, the passive one the rest. Six defenses
-at the strengths of Kang et al. (2022), section 8.1, against gradient attacks in
-training and model completion after it, ten seeds. About a minute on 2 cores.
-For your own data:
+Two parties hold fifteen features each of scikit-learn's breast cancer data; the
+active one also knows the diagnoses. Six defenses at the strengths of Kang et
+al. (2022), section 8.1, against gradient attacks in training and model
+completion after it, ten seeds. About a minute on 2 cores. For your own data:
 
   --config.data.name=csv --config.data.path=my.csv --config.data.label=target
 """
@@ -29,7 +28,7 @@ def get_config() -> Config:
           'norm_scoring', 'direction_scoring', 'mean_scoring', 'median_scoring',
           'model_completion',
       ),
-      data=DataConfig(name='breast_cancer', split='ratios', ratios='1:9'),
+      data=DataConfig(name='breast_cancer'),
       model=ModelConfig(algorithm='vhnn', bottom=(32, 16), top=(16,)),
       train=TrainConfig(epochs=30, batch_size=32, learning_rate=1e-3),
       attack=AttackConfig(known=5),

@@ -74,29 +74,31 @@ def in_training(setting: Setting, history) -> dict[str, dict[str, np.ndarray]]:
 
   As the configuration's `attack.when` says, and the largest as '<metric>_max'.
   """
+  measured, when = history['measured'], setting.config.attack.when
   found: dict[str, dict[str, np.ndarray]] = {}
   for attack, curves in _watched(history).items():
     found[attack] = {}
     for metric, curve in curves.items():
-      seen = np.where(history['measured'], curve, np.nan)
-      found[attack][metric] = reduce(seen, setting.config.attack.when)
-      found[attack][f'{metric}_max'] = reduce(seen, 'max')
+      found[attack][metric] = reduce(curve, measured, when)
+      found[attack][f'{metric}_max'] = reduce(curve, measured, 'max')
   return found
 
 
-def reduce(curve: np.ndarray, when: str) -> np.ndarray:
-  """[cells, epochs], nan where not measured, to [cells].
+def reduce(curve: np.ndarray, measured: np.ndarray, when: str) -> np.ndarray:
+  """A curve [cells, epochs] to one number a cell, [cells].
+
+  What is not a number stays so: a training that diverged has no leakage.
 
   Args:
+    measured: [cells, epochs], False where there is nothing in the curve.
     when: 'last', 'max' or 'mean' of what was measured.
   """
-  nothing = np.isnan(curve).all(1)
   if when == 'last':
-    last = np.where(np.isnan(curve), -1, np.arange(curve.shape[1])).max(1)
-    return np.where(nothing, np.nan, curve[np.arange(len(curve)), last])
-  filled = np.where(nothing[:, None], 0, curve)
-  value = np.nanmax(filled, 1) if when == 'max' else np.nanmean(filled, 1)
-  return np.where(nothing, np.nan, value)
+    last = np.where(measured, np.arange(curve.shape[1]), -1).max(1)
+    return curve[np.arange(len(curve)), last]
+  if when == 'max':
+    return np.where(measured, curve, -np.inf).max(1)
+  return np.where(measured, curve, 0).sum(1) / measured.sum(1)
 
 
 def _curves(history: Any, here: slice) -> dict[str, np.ndarray]:

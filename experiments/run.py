@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 import contextlib
 import dataclasses
 from functools import partial
+import hashlib
 import signal
+import sys
 import time
 from typing import Any, NamedTuple
 
@@ -18,6 +20,7 @@ import numpy as np
 from experiments import cell, record
 from experiments import setting as settings
 from experiments.config import Config
+from experiments.errors import UserError
 from experiments.jobs import Job, jobs
 from experiments.progress import Progress
 from experiments.store import Workdir, open_workdir
@@ -31,12 +34,15 @@ class Interrupted(Exception):
   """Somebody asked to stop; everything up to here has been saved."""
 
 
-class Programs(NamedTuple):
-  """A job's compiled programs, and how long that took."""
+class Compiled(NamedTuple):
+  """A job's compiled programs: what they are of, and how long that took."""
 
+  name: str
+  points: tuple
   start: Callable
   advance: Callable
   finish: Callable
+  shapes: 'Going'  # what the programs carry
   seconds: float
 
 
@@ -63,56 +69,82 @@ def run(config: Config, table: Table, workdir: str) -> Workdir:
   setting = settings.make(config, table)
   everything = jobs(setting)
   units = [unit for job in everything for unit in job.units]
-  work = open_workdir(workdir, dataclasses.asdict(config), units)
+  recorded = dataclasses.asdict(config) | dict(samples=fingerprint(table))
+  work = open_workdir(workdir, recorded, units)
   todo = [j for j in everything if not all(work.done(u) for u in j.units)]
   names = [job.name for job in everything]
   finished = len(everything) - len(todo)
   display = Progress(names, finished, metric=settings.main_metric(setting))
+  compiled: Compiled | None = None
   with display as progress, _interruptible() as asked:
     for job in todo:
-      _run_job(job, work, progress, asked)
-      progress.finish()
       if asked:
         raise Interrupted
+      with _memory_explained():
+        compiled = _compiled(job, progress, compiled)
+        _run_job(job, work, progress, asked, compiled)
+      progress.finish()
   return work
 
 
-def _run_job(job: Job, work: Workdir, progress: Progress, asked: list) -> None:
-  epochs = job.setting.config.train.epochs
-  stride = _stride(epochs)
-  cells, samples = sweep.place(_cells(job), job.setting.samples)
+def fingerprint(table: Table) -> str:
+  """A digest of the samples: other samples are another experiment."""
+  digest = hashlib.sha256()
+  for part in (table.features, table.labels):
+    digest.update(np.ascontiguousarray(part).tobytes())
+  return digest.hexdigest()[:16]
+
+
+def _compiled(job: Job, progress: Progress, last: Compiled | None) -> Compiled:
+  """The job's programs; the last job's if it was another chunk of its seeds."""
+  if last and last.name == job.entry.name and last.points == job.points:
+    return last._replace(seconds=0.0)
   progress.compiling(job.name)
-  programs, shapes = _compile(job, cells, samples, stride)
-  saved = work.load_checkpoint(job.units[-1], shapes)
-  done, going = saved or (0, _begin(programs, shapes, cells, samples))
+  return _compile(job)
+
+
+def _run_job(
+    job: Job, work: Workdir, progress: Progress, asked: list, made: Compiled
+) -> None:
+  epochs, count = job.setting.config.train.epochs, job.count
+  cells, samples = sweep.place(_cells(job), job.setting.samples)
+  stride, save = _stride(epochs), job.units[-1]
+  done, going = _resume(work, save, count, made) or (
+      0, _begin(made, cells, samples)
+  )
   progress.unit(job.name, len(job.seeds), epochs, done)
   played, clock = 0, time.perf_counter()
   last_save, spent = clock, float(going.seconds)
   while done < epochs:
-    runs, rows = jax.block_until_ready(programs.advance(
+    runs, rows = jax.block_until_ready(made.advance(
         dict(cells=cells, runs=going.runs), (samples, np.int32(done))
     ))
     now = time.perf_counter()
     seconds = np.float32(spent + now - clock)
     going = Going(runs, _write(going.history, rows, done), seconds)
-    done, played = done + stride, played + stride
-    speed = _all_rounds(job, played) / (now - clock)
+    ahead = min(stride, epochs - done)
+    done, played = done + ahead, played + ahead
+    speed = played * settings.rounds(job.setting) * count / (now - clock)
     progress.advance(done, speed, _utility(job, going.history, done))
     stop = bool(asked) and done < epochs
     if stop or (done < epochs and now - last_save > SAVE_SECONDS):
-      work.save_checkpoint(job.units[-1], done, going)
+      work.save_checkpoint(save, done, _trim(going, count))
       last_save = now
     if stop:
       raise Interrupted
   found = jax.block_until_ready(
-      programs.finish(dict(cells=cells, runs=going.runs), samples)
+      made.finish(dict(cells=cells, runs=going.runs), samples)
   )
   spent += time.perf_counter() - clock
-  record.save(job, work, found, going.history, programs.seconds, spent)
+  record.save(job, work, found, going.history, made.seconds, spent)
 
 
 def _cells(job: Job) -> dict[str, jax.Array]:
-  """The job's trainings, by strength, then seed; padded to the devices."""
+  """The job's trainings, by strength, then seed.
+
+  Padded to a whole chunk, so that the last one needs no other program, and to
+  the devices.
+  """
   seeds, points = len(job.seeds), len(job.strengths)
   each = lambda values: np.repeat(np.asarray(values, np.float32), seeds)
   cells = dict(
@@ -120,38 +152,68 @@ def _cells(job: Job) -> dict[str, jax.Array]:
       strength=each([s or 0.0 for s in job.strengths]),
       others={name: each(values) for name, values in job.others.items()},
   )
-  return sweep.pad(cells, jax.local_device_count())
+  chunk = job.setting.config.seeds_per_chunk or len(job.seeds)
+  devices = jax.local_device_count()
+  return sweep.pad(cells, -(-chunk * points // devices) * devices)
 
 
-def _compile(job: Job, cells, samples, stride: int) -> tuple[Programs, Going]:
-  """Compiles a job: the programs, and the shapes of what it carries."""
+def _compile(job: Job) -> Compiled:
+  """Compiles a job's programs."""
   began = time.perf_counter()
+  epochs = job.setting.config.train.epochs
 
   def over(fn, *static):
     return jax.jit(sweep.over_cells(partial(fn, job, *static)))
 
+  cells, samples = sweep.place(_cells(job), job.setting.samples)
   start = over(cell.start).lower(cells, samples).compile()
   runs = jax.tree.map(
       lambda s, where: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=where),
       start.out_info, start.output_shardings,
   )
   both, first = dict(cells=cells, runs=runs), np.int32(0)
-  lowered = over(cell.advance, stride).lower(both, (samples, first))
-  rows, epochs = lowered.out_info[1], job.setting.config.train.epochs
+  lowered = over(cell.advance, _stride(epochs)).lower(both, (samples, first))
   history = jax.tree.map(
       lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[2:]), s.dtype),
-      rows,
+      lowered.out_info[1],
   )
   finish = over(cell.finish).lower(both, samples)
-  programs = Programs(
-      start, lowered.compile(), finish.compile(), time.perf_counter() - began
+  shapes = Going(runs, history, jax.ShapeDtypeStruct((), np.float32))
+  return Compiled(
+      job.entry.name, job.points, start, lowered.compile(), finish.compile(),
+      shapes, time.perf_counter() - began,
   )
-  return programs, Going(runs, history, jax.ShapeDtypeStruct((), np.float32))
 
 
-def _begin(programs: Programs, shapes: Going, cells, samples) -> Going:
-  blank = jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), shapes.history)
-  return Going(programs.start(cells, samples), blank, np.float32(0))
+def _begin(made: Compiled, cells, samples) -> Going:
+  zeros = lambda s: np.zeros(s.shape, s.dtype)
+  blank = jax.tree.map(zeros, made.shapes.history)
+  return Going(made.start(cells, samples), blank, np.float32(0))
+
+
+def _trim(going: Going, count: int) -> Going:
+  """Without the padding, which depends on the number of devices."""
+  cut = lambda tree: jax.tree.map(lambda x: x[:count], tree)
+  return going._replace(runs=cut(going.runs), history=cut(going.history))
+
+
+def _resume(work: Workdir, unit: str, count: int, made: Compiled):
+  """The checkpoint of a job in progress as (epochs done, Going), or None."""
+  shape = lambda s: jax.ShapeDtypeStruct((count, *s.shape[1:]), s.dtype)
+  runs, history, seconds = made.shapes
+  like = Going(
+      jax.tree.map(shape, runs), jax.tree.map(shape, history), seconds
+  )
+  saved = work.load_checkpoint(unit, like)
+  if not saved:
+    return None
+  done, going = saved
+  size = len(jax.tree.leaves(runs)[0])
+  placed = jax.device_put(
+      sweep.pad(going.runs, size), jax.tree.map(lambda s: s.sharding, runs)
+  )
+  padded = jax.tree.map(np.asarray, sweep.pad(going.history, size))
+  return done, Going(placed, padded, going.seconds)
 
 
 def _write(history, rows, first: int):
@@ -159,28 +221,40 @@ def _write(history, rows, first: int):
 
   def put(whole, part):
     part, whole = np.asarray(part), np.array(whole)
-    whole[:, first : first + part.shape[1]] = part
+    room = whole[:, first : first + part.shape[1]]
+    room[:] = part[:, : room.shape[1]]
     return whole
 
   return jax.tree.map(put, history, rows)
 
 
 def _utility(job: Job, history, done: int) -> float | None:
-  """The newest measured utility, mean over the trainings."""
-  seen = np.flatnonzero(history['measured'][0, :done])
+  """The newest measured utility, mean over the trainings still going on."""
+  measured = history['measured'][: job.count, :done]
+  if not measured.any():
+    return None
+  newest = np.flatnonzero(measured.any(0))[-1]
   curve = history['validation'][settings.main_metric(job.setting)]
-  return float(np.nanmean(curve[:, seen[-1]])) if len(seen) else None
-
-
-def _all_rounds(job: Job, epochs: int) -> int:
-  cells = len(job.seeds) * len(job.strengths)
-  return epochs * settings.rounds(job.setting) * cells
+  return float(np.mean(curve[: job.count, newest][measured[:, newest]]))
 
 
 def _stride(epochs: int) -> int:
-  """Epochs a call: the divisor of all of them nearest to a tenth."""
-  divisors = [d for d in range(1, epochs + 1) if epochs % d == 0]
-  return min(divisors, key=lambda d: (abs(d - epochs / 10), d))
+  """Epochs a call: a tenth of all."""
+  return -(-epochs // 10)
+
+
+@contextlib.contextmanager
+def _memory_explained() -> Iterator[None]:
+  """Turns the end of a device's memory into advice."""
+  try:
+    yield
+  except jax.errors.JaxRuntimeError as error:
+    if 'RESOURCE_EXHAUSTED' not in str(error):
+      raise
+    raise UserError(
+        'The device has too little memory for all trainings at once.\nTrain '
+        'fewer at a time: --config.seeds_per_chunk=1, or 2, ...'
+    ) from None
 
 
 @contextlib.contextmanager
@@ -195,6 +269,10 @@ def _interruptible() -> Iterator[list]:
     if asked:
       raise KeyboardInterrupt
     asked.append(number)
+    print(
+        'Stopping soon, after saving; once more stops at once.',
+        file=sys.stderr, flush=True,
+    )
 
   watched = (signal.SIGINT, signal.SIGTERM)
   before = {number: signal.signal(number, ask) for number in watched}

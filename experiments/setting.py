@@ -189,7 +189,7 @@ def _scaler(x: Array, how: str) -> Callable[[Array], Array]:
   if x.ndim == 4:
     seen = scale.images(x)
     mean, std = (seen.mean(), seen.std()) if how == 'standard' else (0.0, 1.0)
-    return lambda x: (scale.images(x) - mean) / std
+    return lambda x: (scale.images(x) - mean) / jnp.maximum(std, 1e-12)
   if how == 'none':
     return lambda x: x
   fit = scale.fit if how == 'standard' else scale.fit_min_max
@@ -212,7 +212,9 @@ def _federation(config: Config, classes: int) -> VFL:
           'With a top without weights the embedding is the logits: the last '
           f'width of model.bottom must be {width}, not {model.bottom[-1:]}.'
       )
-    top = algorithms.plain(model.aggregation)
+    # Logits are added up, not laid side by side.
+    fuse = 'sum' if model.aggregation == 'concat' else model.aggregation
+    top = algorithms.plain(fuse)
     bottoms = [bottom] * (parties - (model.algorithm == 'vsnn'))
     own = [None] if model.algorithm == 'vsnn' else []
     return VFL((*own, *bottoms), top, optax.softmax_cross_entropy)
@@ -427,8 +429,11 @@ def _check(setting: Setting) -> None:
   configs.choices(
       config.attack, pool=('epoch', 'round'), when=('last', 'max', 'mean')
   )
-  if config.seeds < 1:
-    raise ValueError(f'seeds must be 1 or more, got {config.seeds}.')
+  _check_numbers(config)
+  if config.model.channels and setting.samples.features[-1].ndim != 4:
+    raise ValueError(
+        f'model.channels are for images; {config.data.name} is a table.'
+    )
   if min(sizes.train, sizes.test) < 1:
     raise ValueError(f'Too few samples to split: {sizes}.')
   if config.train.best and not sizes.validation:
@@ -444,8 +449,6 @@ def _check(setting: Setting) -> None:
         f'1..{len(setting.vfl.bottoms) - 1}, or 0 for all; got '
         f'{config.attack.party}.'
     )
-  if config.train.learning_rate <= 0:
-    raise ValueError('train.learning_rate must be above 0.')
   views = {attack.view for attack in setting.after_training.values()}
   _check_completion(setting)
   if TrainedTop in views:
@@ -454,6 +457,25 @@ def _check(setting: Setting) -> None:
   train.check(plan(setting, defenses.none(), blank), sizes.train)
   for entry in configs.entries(config, setting.classes):
     _check_entry(setting, entry)
+
+
+def _check_numbers(config: Config) -> None:
+  """Refuses numbers outside their ranges, and what is no number at all."""
+  least = {
+      'seeds': 1, 'seeds_per_chunk': 0, 'first_seed': 0,
+      'train.measure_every': 0, 'train.patience': 0, 'attack.repeats': 1,
+      'data.limit': 0, 'data.parties': 2,
+  }
+  positive = ('train.learning_rate', 'attack.learning_rate')
+  for path, value in configs.flat(config):
+    if isinstance(value, float) and not math.isfinite(value):
+      raise ValueError(f'{path} must be a finite number; got {value}.')
+    if path in least and value < least[path]:
+      raise ValueError(f'{path} must be {least[path]} or more; got {value}.')
+    if path in positive and value <= 0:
+      raise ValueError(f'{path} must be above 0; got {value}.')
+  if config.first_seed + config.seeds > 2**31:
+    raise ValueError('Seeds must be below 2147483648.')
 
 
 def _check_known(setting: Setting, attack: str) -> None:
@@ -489,9 +511,14 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
         f'{entry.defense} is for two classes; this data set has '
         f'{setting.classes}. Leave it out with --config.defenses=...'
     )
+  if len(set(entry.strengths)) < len(entry.strengths):
+    raise ValueError(f'{entry.name} has a strength twice: {entry.strengths}.')
   for strength in entry.strengths or (None,):
     for others in grid(entry):
-      build(entry, strength, **others)
+      try:
+        build(entry, strength, **others)
+      except TypeError as error:  # An argument too many, or too few.
+        raise ValueError(f'{entry.name}: {error}') from None
   first = entry.strengths[0] if entry.strengths else None
   _check_start(setting, build(entry, first, **grid(entry)[0]))
 

@@ -57,6 +57,35 @@ def test_direction_scoring_is_the_cosine_with_a_known_positive(separated):
   np.testing.assert_allclose(scores, unit @ unit[known], atol=1e-5)
 
 
+@pytest.mark.parametrize('size', [1e-12, 1e-30])
+def test_tiny_gradients_leak_as_much(size, separated):
+  """Squares of what converged training sends are 0 in 32 bits."""
+  d, labels, _ = separated
+  for attack in (attacks.norm_scoring(), attacks.direction_scoring(),
+                 attacks.mean_scoring(), attacks.median_scoring()):
+    large, _ = guess(attack, a_round(d, labels))
+    small, _ = guess(attack, a_round(size * d, labels))
+    np.testing.assert_array_equal(np.argsort(large), np.argsort(small))
+
+
+def test_mixed_samples_are_of_the_class_they_are_mostly_of():
+  labels = jnp.array([[0.7, 0.3], [0.4, 0.6], [0.0, 0.0], [0.0, 1.0]])
+  np.testing.assert_array_equal(
+      views.majority(labels), [[1, 0], [0, 1], [0, 0], [0, 1]]
+  )
+
+
+def test_an_attack_draws_the_same_whatever_is_beside_it(separated):
+  d, labels, _ = separated
+  alone = dict(ds=attacks.direction_scoring())
+  both = dict(norm=attacks.norm_scoring()) | alone
+  seen = [
+      measure.watcher(found)[0](jax.random.key(3), a_round(d, labels))['ds']
+      for found in (alone, both)
+  ]
+  np.testing.assert_array_equal(*(x.guessed.scores for x in seen))
+
+
 def test_direction_scoring_without_a_positive_says_nothing(separated):
   d, labels, _ = separated
   negative = labels.at[:].set(jnp.array([1.0, 0.0]))

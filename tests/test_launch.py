@@ -78,6 +78,21 @@ REFUSED = {
     'no epochs': (['--config.train.epochs=0'], 'epochs must be 1'),
     'large batch': (['--config.train.batch_size=9999'], '398'),
     'no seeds': (['--config.seeds=0'], 'seeds must be 1'),
+    'negative chunk': (['--config.seeds_per_chunk=-1'], '0 or more'),
+    'no number': (['--config.train.learning_rate=nan'], 'finite'),
+    'no repeats': (['--config.attack.repeats=0'], '1 or more'),
+    'one party': (['--config.data.parties=1'], '2 or more'),
+    'large seed': (['--config.first_seed=2147483647'], '2147483648'),
+    'not a flag': (['--config.listed_attacks=norm'], 'config file only'),
+    'limit too small': (
+        ['--config.data.name=wine', '--config.data.limit=50'], 'class'
+    ),
+    'option that is a field': (['--config.data.options=path=x'], 'options'),
+    'option of a wrong type': (
+        ['--config.data.name=synthetic', '--config.data.options=samples=abc'],
+        'str',
+    ),
+    'convolutions on a table': (['--config.model.channels=8'], 'images'),
     'negative rate': (['--config.train.learning_rate=-1'], 'above 0'),
     'unknown optimizer': (['--config.train.optimizer=lion'], 'momentum'),
     'unknown aggregation': (['--config.model.aggregation=median'], 'product'),
@@ -108,6 +123,13 @@ def test_refused_in_two_lines(case, capsys, tmp_path):
     ("Entry('gradient_compression', (1.5,))", '1.5'),
     ("Entry('gradient_compression', (0.0,))", '0.0'),
     ("Entry('marvell', (-2.0,))", '-2'),
+    ("Entry('marvel', (2.0,))", 'marvell'),
+    ("Entry('iso')", 'iso'),
+    ("Entry('max_norm', (1.0,))", 'max_norm'),
+    ("Entry('iso', (5.0, 5.0))", 'twice'),
+    ("Entry('iso', (5.0,)), Entry('iso', (2.0,))", 'same name'),
+    ("Entry('iso', (5.0,), dict(colour=1))", 'colour'),
+    ("1 / 0", 'zero'),
 ])
 def test_strengths_out_of_range_are_refused(entry, message, capsys, tmp_path):
   config = tmp_path / 'mine.py'

@@ -145,7 +145,30 @@ def test_a_federation_learns():
     (dict(batch_size=23), 'between 1 and the 22'),
     (dict(every=0), 'every must be 1'),
     (dict(best='auc'), 'needs `validate`'),
+    (dict(patience=2), 'patience'),
+    (dict(patience=-1), 'patience'),
+    (dict(remainder='wrap'), 'keep'),
 ])
 def test_bad_plans_are_refused(option, message):
   with pytest.raises(ValueError, match=message):
     fit(**option)
+
+
+def test_a_best_that_is_never_a_number_is_the_last_epoch():
+  validate = lambda key, state: dict(score=jnp.nan)
+  options = dict(validate=validate, best='score')
+  kept, _ = fit(**options)
+  last, _ = fit()
+  chex.assert_trees_all_close(kept.parties, last.parties, atol=1e-6)
+
+
+def test_strides_may_go_past_the_end():
+  plan = train.Plan(VFL, none(), TXS, 4, 5)
+  advance = jax.jit(
+      lambda run, first: train.advance(plan, run, data(), first, 3)
+  )
+  run, _ = advance(train.start(jax.random.key(0), plan, data()), 0)
+  run, history = advance(run, 3)
+  whole, _ = fit()
+  chex.assert_trees_all_close(train.finish(run), whole, atol=1e-6)
+  np.testing.assert_array_equal(history['measured'], [1, 0, 0])

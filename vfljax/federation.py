@@ -43,10 +43,11 @@ def init(
       jax.eval_shape(net.apply, p, x) if net else None
       for net, p, x in zip(vfl.bottoms, bottoms, batch.features)
   )
-  slots = defense.init(k_defense, Spec(shapes[1:], batch.labels.shape[-1]))
+  k_slots, k_receive = jax.random.split(k_defense)
+  slots = defense.init(k_slots, Spec(shapes[1:], batch.labels.shape[-1]))
   blank = tuple(u and jnp.zeros(u.shape, u.dtype) for u in shapes)
   received, _ = defense.receive(
-      slots.active, slots.state, k_defense, blank[1:], batch.labels
+      slots.active, slots.state, k_receive, blank[1:], batch.labels
   )
   top = vfl.top.init(k_top, (blank[0], *received))
   params = [dict(bottom=bottoms[0], top=top, defense=slots.active)]
@@ -68,6 +69,8 @@ def predict(
     features: As in `Batch`; no labels are needed.
     present: One number per passive party; 0 for one that has quit, whose
       embedding is replaced by zeros, 1 for one that is there. May be traced.
+      Zeros are nothing to a sum and to layers on a concatenation; an
+      element-wise product they annihilate.
 
   Raises:
     ValueError: if `present` has not one entry per passive party, or one that is

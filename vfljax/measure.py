@@ -6,6 +6,7 @@ round and averaged ('round', as in Marvell; rounds of one class are left out).
 """
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+import zlib
 
 import jax
 import jax.numpy as jnp
@@ -50,9 +51,9 @@ def watcher(
 
   def watch(key, played):
     rows = {}
-    for i, (name, attack) in enumerate(attacks.items()):
+    for name, attack in attacks.items():
       for k in parties:
-        at = jax.random.fold_in(jax.random.fold_in(key, i), k)
+        at = jax.random.fold_in(own_key(key, name), k)
         k_view, k_run = jax.random.split(at)
         view = views.in_training(attack.view, k_view, k, played)
         weights = view.valid * (1 - getattr(view, 'known', 0))
@@ -83,6 +84,11 @@ def watcher(
   return watch, digest
 
 
+def own_key(key: Key, name: str) -> Key:
+  """A key for an attack, whatever others there are beside it."""
+  return jax.random.fold_in(key, zlib.crc32(name.encode()))
+
+
 def label(name: str, party: int, parties: Sequence[int]) -> str:
   """What results call an attack by one of several attackers."""
   return name if party == parties[0] else f'{name}@{party}'
@@ -92,9 +98,11 @@ def of_labels(guessed: Guessed) -> Metrics:
   """What an attack on labels achieved.
 
   Two classes: 'leak_auc_raw', 'leak_auc' (folded) and, from scores for both
-  classes, 'accuracy'. More classes: 'accuracy'.
+  classes, 'accuracy'. More classes: 'accuracy'. A mixed sample is of the class
+  that it is mostly of.
   """
   scores, labels, weights = guessed
+  labels = views.majority(labels)
   found: Metrics = {}
   if labels.shape[-1] == 2:
     one = scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]

@@ -31,8 +31,10 @@ def play_round(
 ) -> tuple[State, Round]:
   """Plays one round: returns the next state, and the round for who watches."""
   vfl = vfl._replace(top=defense.top(vfl.top))
-  keys = jax.random.split(key, 8)
-  k_batch, k_net, k_send, k_label, k_adapt, k_active, k_gradient, k_evil = keys
+  keys = jax.random.split(key, 9)
+  k_batch, k_net, k_send, k_label, k_adapt, k_active, *keys = keys
+  k_objective, k_gradient, k_evil = keys
+  k_lie, k_tamper, k_mishear, k_learn = jax.random.split(k_evil, 4)
   batch = defense.batch(k_batch, batch)
   real = batch.labels.sum(-1)  # [batch]: 1, or 0 where a row is padding.
   liars, lying = adversary.parties, tuple(k - 1 for k in adversary.parties)
@@ -41,7 +43,7 @@ def play_round(
   # 1. Every passive party embeds its features and sends the embedding up.
   own = pick(batch.features, liars)
   features = put(
-      batch.features, liars, adversary.features(state.adversary, k_evil, own)
+      batch.features, liars, adversary.features(state.adversary, k_lie, own)
   )
   up, pullbacks, stats = [], [], []
   for k, party in enumerate(passive, start=1):
@@ -60,7 +62,7 @@ def play_round(
     up.append(u)
     pullbacks.append(lambda d, f=pullback, p=penalty: f((d, jnp.ones_like(p))))
     stats.append(stat)
-  sent = adversary.send(state.adversary, k_evil, pick(tuple(up), lying))
+  sent = adversary.send(state.adversary, k_tamper, pick(tuple(up), lying))
   up = put(tuple(up), lying, sent)
 
   # 2. The active party, which alone knows the labels, computes the loss ...
@@ -79,7 +81,7 @@ def play_round(
     )
     if defense.objective:
       predict = lambda us: head(params, us)[0]
-      task = defense.objective(memory, k_active, predict, received, labels)
+      task = defense.objective(memory, k_objective, predict, received, labels)
       return penalty + task, head(active.params, received)[1]
     logits, stat = head(params, received)
     task = (real * vfl.loss(logits, labels)).sum() / real.sum()
@@ -95,11 +97,12 @@ def play_round(
 
   # 4. Everyone updates what they own.
   got = pick(down, lying)
-  heard = put(down, lying, adversary.receive(state.adversary, k_evil, got))
+  told = adversary.receive(state.adversary, k_mishear, got)
+  heard = put(down, lying, told)
   grads = [grads] + [pull(d)[0] for pull, d in zip(pullbacks, heard)]
   parties = [_update(t, p, g) for t, p, g in zip(txs, state.parties, grads)]
   parties = _absorb(vfl, parties, stat, stats)
-  evil = adversary.update(state.adversary, k_evil, sent, got)
+  evil = adversary.update(state.adversary, k_learn, sent, got)
   played = Round(
       state, batch, Messages(up, down), loss,
       tuple(g['bottom'] for g in grads[1:]),

@@ -111,7 +111,8 @@ class Round(NamedTuple):
 
   Attributes:
     state: The federation before the round's update.
-    batch: The round's samples, with their true labels.
+    batch: The round's samples with their true labels; where a defense mixes
+      samples (MixUp), the mixed ones, with mixed labels.
     messages: What was said.
     loss: The objective's value, a scalar.
     gradients: Of each passive party's bottom network, from what it was sent.

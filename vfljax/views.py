@@ -112,6 +112,15 @@ class TrainedTop(NamedTuple):
   auxiliary: Batch
 
 
+def majority(labels: Array) -> Array:
+  """The class that each row of [batch, classes] is mostly of, one-hot.
+
+  Labels are one-hot already unless a defense mixes samples; padding stays 0.
+  """
+  top = jax.nn.one_hot(labels.argmax(-1), labels.shape[-1], dtype=labels.dtype)
+  return top * (labels.sum(-1, keepdims=True) > 0)
+
+
 def cut_gradients(k: int, played: Round) -> CutGradients:
   """Passive party k's view of a round."""
   batch, messages = played.batch, played.messages
@@ -124,7 +133,7 @@ def cut_gradients(k: int, played: Round) -> CutGradients:
 def known_positive(key: Key, k: int, played: Round) -> KnownPositive:
   """Passive party k's view of a round, and one random positive sample in it."""
   view = cut_gradients(k, played)
-  positive = played.batch.labels[:, -1] > 0.5
+  positive = majority(played.batch.labels)[:, -1] > 0
   lot = jnp.where(positive, jax.random.uniform(key, positive.shape), -1.0)
   chosen = jnp.arange(len(lot)) == lot.argmax()
   return KnownPositive(*view, (chosen & positive).astype(view.valid.dtype))
@@ -134,7 +143,7 @@ def class_centers(key: Key, k: int, played: Round) -> ClassCenters:
   """Passive party k's view of a round, and the class centers of half of it."""
   view = cut_gradients(k, played)
   known = jax.random.bernoulli(key, 0.5, view.valid.shape) * view.valid
-  labels = played.batch.labels * known[:, None]
+  labels = majority(played.batch.labels) * known[:, None]
   flat = view.received.reshape(len(labels), -1)
   means = (labels.T @ flat) / jnp.maximum(labels.sum(0), 1)[:, None]
   medians = jax.vmap(_masked_median, (None, 1))(flat, labels > 0.5)

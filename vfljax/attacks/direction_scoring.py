@@ -7,6 +7,7 @@ best possible one and says nothing, so who measures leaves it out (`known`).
 import jax.numpy as jnp
 
 from vfljax.attack import Attack
+from vfljax.norms import row_norms
 from vfljax.views import KnownPositive
 
 
@@ -19,9 +20,8 @@ def direction_scoring() -> Attack:
   def run(key, view: KnownPositive):
     del key
     d = view.received.reshape(len(view.received), -1)
-    positive = view.known @ d
-    lengths = jnp.sqrt((d * d).sum(-1) * (positive @ positive))
-    cosine = d @ positive / jnp.where(lengths > 0, lengths, 1)
-    return jnp.where(lengths > 0, cosine, 0)
+    lengths = row_norms(d)[:, None]
+    unit = jnp.where(lengths > 0, d / jnp.where(lengths > 0, lengths, 1), 0)
+    return unit @ (view.known @ unit)
 
   return Attack(KnownPositive, run)

@@ -6,9 +6,8 @@ makes this an upper bound on clustering. The paper scores the hard
 decision, whose AUC is the balanced accuracy; `soft` scores the difference of
 the distances instead, which ranks within the classes too.
 """
-import jax.numpy as jnp
-
 from vfljax.attack import Attack
+from vfljax.norms import row_norms
 from vfljax.types import Array
 from vfljax.views import ClassCenters
 
@@ -29,8 +28,7 @@ def mean_scoring(soft: bool = False) -> Attack:
 
 def nearer(received: Array, centers: Array, soft: bool) -> Array:
   """How much nearer each row is to `centers[1]` than to the other, [batch]."""
-  d = received.reshape(len(received), 1, -1)
-  gap = d - centers.reshape(1, len(centers), -1)
-  distance = jnp.sqrt((gap * gap).sum(-1))
-  score = distance[:, 0] - distance[:, 1]
+  d = received.reshape(len(received), -1)
+  far = [row_norms(d - center.reshape(1, -1)) for center in centers]
+  score = far[0] - far[1]
   return score if soft else (score > 0).astype(received.dtype)

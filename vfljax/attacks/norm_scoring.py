@@ -3,9 +3,8 @@
 The gradient of a sample is (p - y) times a factor of similar size for all, and
 |p - y| is larger for the rarer class while the model is not yet sure of it.
 """
-import jax.numpy as jnp
-
 from vfljax.attack import Attack
+from vfljax.norms import row_norms
 from vfljax.views import CutGradients
 
 
@@ -14,7 +13,6 @@ def norm_scoring() -> Attack:
 
   def run(key, view: CutGradients):
     del key
-    d = view.received.reshape(len(view.received), -1)
-    return jnp.sqrt((d * d).sum(-1))
+    return row_norms(view.received.reshape(len(view.received), -1))
 
   return Attack(CutGradients, run)

@@ -8,6 +8,7 @@ norms stay, and the largest gradient is bounded.
 import jax.numpy as jnp
 
 from vfljax import check
+from vfljax.norms import row_norms
 from vfljax.types import Array
 
 FORMS = ('sample', 'batch')
@@ -27,21 +28,10 @@ def clip(d: Array, norm, form: str = 'sample') -> Array:
   """
   if norm is None:
     return d
-  norms = safe_norms(d)
+  norms = row_norms(d)
   if form == 'batch':
     norms = norms.max(keepdims=True)
   return d / jnp.maximum(1, norms / norm).astype(d.dtype)[:, None]
-
-
-def safe_norms(d: Array) -> Array:
-  """Norms [batch] of the rows of d [batch, width], where squares underflow too.
-
-  Late in training a cut-layer gradient is smaller than 1e-19, whose square is 0
-  in 32 bits.
-  """
-  largest = jnp.abs(d).max(axis=-1, initial=0)
-  scale = jnp.where(largest > 0, largest, 1)
-  return scale * jnp.sqrt(jnp.sum((d / scale[:, None]) ** 2, axis=-1))
 
 
 def check_clipping(clip_norm, form: str) -> None:

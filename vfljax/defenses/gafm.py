@@ -23,7 +23,7 @@ import optax
 
 from vfljax import check, nets
 from vfljax.defense import Defense, Spec, slots
-from vfljax.defenses.clipping import safe_norms
+from vfljax.norms import row_norms
 from vfljax.types import Array, Embeddings, Net, Params
 
 NORMS = ('batch', 'sample', 'none')
@@ -285,7 +285,7 @@ def normalise(g: Array, norm: str = 'batch') -> Array:
   if norm == 'none':
     return g
   rows = g.reshape(1, -1) if norm == 'batch' else g
-  norms = safe_norms(rows)[:, None]
+  norms = row_norms(rows)[:, None]
   return (rows / jnp.where(norms > 0, norms, 1)).reshape(g.shape)
 
 

@@ -7,7 +7,7 @@ import jax
 
 from vfljax import check
 from vfljax.defense import Defense, each
-from vfljax.defenses.clipping import safe_norms
+from vfljax.norms import row_norms
 from vfljax.types import Array
 
 
@@ -18,7 +18,7 @@ def noise_std(d: Array, amplifier) -> Array:
     d: [batch, width] gradients.
     amplifier: 0 or more; may be traced.
   """
-  return amplifier * safe_norms(d).max() / d.shape[-1] ** 0.5
+  return amplifier * row_norms(d).max() / d.shape[-1] ** 0.5
 
 
 def iso(amplifier) -> Defense:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from vfljax.defense import Defense, each
-from vfljax.defenses.clipping import safe_norms
+from vfljax.norms import row_norms
 from vfljax.types import Array
 
 
@@ -19,7 +19,7 @@ def noise_std(d: Array) -> Array:
   Args:
     d: [batch, width] gradients. A row of zeros has no direction and gets 0.
   """
-  norms = safe_norms(d)
+  norms = row_norms(d)
   present = norms > 0
   ratio = norms.max() / jnp.where(present, norms, 1)
   # (r - 1)(r + 1) keeps the digits that r^2 - 1 loses where r is close to 1.
