@@ -1,4 +1,4 @@
-"""Seeds and strengths in one program: the same numbers, however they are run."""
+"""Seeds and strengths in one program: the same numbers, however they run."""
 import jax
 import jax.numpy as jnp
 import numpy as np
