@@ -30,8 +30,8 @@ def kdk(
 
   Args:
     smoothing: What the true class gives to the others, in [0, 1]; may be
-      traced. VMask uses 0.45; from 1 - 1/k on the true class is no longer the
-      likeliest.
+      traced. VMask uses 0.45 and the public code 0.65; above 1 - 1/k, which for
+      two classes is a half, the others are likelier than the true class.
     k: Classes among which the true one hides, 2 or more. Where there are fewer
       classes it hides among all; with 2 the teacher has no say.
     hidden: The teacher's hidden widths.
