@@ -55,6 +55,7 @@ def inversion(
   return Config(
       experiment=name,
       seeds=3,
+      alone=False,
       listed=tuple(default_entry(d) for d in defenses),
       listed_attacks=attacks or (
           'model_inversion', 'constant_image', 'mean_image',

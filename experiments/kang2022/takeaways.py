@@ -1,0 +1,269 @@
+"""Which of the paper's takeaways hold in results of ours.
+
+  python -m experiments.kang2022.takeaways OUT/vlr_spambase OUT/vhnn_... ...
+
+Reads the work directories' results.jsonl and prints, for every evaluation
+setting (Table 6), the optimal PU scores (Eq. 22) and the order of preference
+that follows from them, then every takeaway of section 8 with the numbers that
+decide it. What no result speaks of is "not measured".
+"""
+from collections.abc import Iterable, Sequence
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments import report_data as data
+from experiments.report_data import Results
+from vfljax import evaluation
+
+SCORING = ('norm_scoring', 'direction_scoring')
+SETTINGS = {
+    1: ('vlr', (*SCORING, 'direct_label')),
+    2: ('vlr', ('residue_reconstruction', 'gradient_inversion')),
+    3: ('vlr', ('model_completion',)),
+    4: ('vnn', SCORING),
+    5: ('vnn', ('model_completion',)),
+}
+THWARTED = 4  # The score from which the paper calls an attack thwarted.
+
+
+class Verdict(NamedTuple):
+  """A takeaway of the paper.
+
+  Attributes:
+    claim: In our words.
+    held: Whether ours agree; `None` if nothing was measured.
+    because: The numbers that decide.
+  """
+
+  claim: str
+  held: bool | None
+  because: str
+
+
+def optimal(results: Results, attacks: Iterable[str]) -> dict[str, int]:
+  """Optimal PU score by defense, against some of the attacks."""
+  known = [
+      (trade, [trade.leakage[a].mean for a in attacks if a in trade.leakage])
+      for trade in data.trades(results)
+  ]
+  found = {}
+  for defense in results.defenses:
+    mine = [(t, leaks) for t, leaks in known if t.cell[0] == defense and leaks]
+    if mine:
+      found[defense] = evaluation.optimal_pu_score(
+          [leaks for _, leaks in mine], [t.loss.mean for t, _ in mine]
+      )
+  return found
+
+
+def of_setting(
+    everything: Sequence[Results], number: int, algorithm: str = ''
+) -> dict[str, dict[str, int]]:
+  """Scores by 'data set, algorithm' and defense, in an evaluation setting."""
+  kind, attacks = SETTINGS[number]
+  found = {}
+  for results in everything:
+    _, dataset, ours = results.title
+    fits = ours == 'vlr' if kind == 'vlr' else ours in ('vhnn', 'vsnn')
+    if fits and algorithm in ('', ours):
+      scores = optimal(results, attacks)
+      if scores:
+        found[f'{dataset}, {ours.upper()}'] = scores
+  return found
+
+
+def order(tables: dict[str, dict[str, int]]) -> str:
+  """Defenses by their mean score: 'iso > marvell ≈ max norm'."""
+  names = {n for table in tables.values() for n in table if n != 'none'}
+  scores = {n: [t[n] for t in tables.values() if n in t] for n in names}
+  groups = evaluation.preference(scores)
+  return ' > '.join(' ≈ '.join(map(data.pretty, group)) for group in groups)
+
+
+def verdicts(everything: Sequence[Results]) -> list[Verdict]:
+  """Every takeaway of section 8."""
+  return [
+      *_vlr(everything), *_vnn(everything), *_inversion(everything),
+  ]
+
+
+def _vlr(everything: Sequence[Results]) -> list[Verdict]:
+  gradients = [of_setting(everything, number) for number in (1, 2)]
+  ours = {
+      f'{data.pretty(d)}, setting {i}': table[d]
+      for i, tables in enumerate(gradients, 1) for table in tables.values()
+      for d in ('iso', 'dp_laplace') if d in table
+  }
+  completion = _scores(of_setting(everything, 3))
+  any_five = [
+      score for number in (1, 2, 3)
+      for score in _scores(of_setting(everything, number)).values()
+  ]
+  return [
+      _verdict(
+          'VLR 1: ISO and DP-L thwart NS, DS, DL, RR and GI (score 4 or more)',
+          min(ours.values(), default=None), lambda s: s >= THWARTED, _list(ours)
+      ),
+      _verdict(
+          'VLR 2: no protection thwarts MC (all scores below 4)',
+          max(completion.values(), default=None), lambda s: s < THWARTED,
+          _list(completion),
+      ),
+      _verdict(
+          'VLR 3: no protection reaches a score of 5',
+          max(any_five, default=None), lambda s: s < 5,
+          f'the highest score is {max(any_five, default=0)}',
+      ),
+  ]
+
+
+def _vnn(everything: Sequence[Results]) -> list[Verdict]:
+  marvell, worst = {}, {}
+  for results in everything:
+    if results.title[2] not in ('vhnn', 'vsnn'):
+      continue
+    mine = [t for t in data.trades(results) if t.cell[0] == 'marvell']
+    leaks = [
+        max(t.leakage[a].mean for a in SCORING) for t in mine
+        if set(SCORING) <= set(t.leakage)
+    ]
+    if leaks:
+      name = f'{results.title[1]}, {results.title[2].upper()}'
+      marvell[name] = optimal(results, SCORING)['marvell']
+      worst[name] = max(leaks)
+  completion = _scores(of_setting(everything, 5))
+  means = {}
+  for algorithm in ('vhnn', 'vsnn'):
+    scores = [
+        score for number in (4, 5)
+        for score in _scores(of_setting(everything, number, algorithm)).values()
+    ]
+    if scores:
+      means[algorithm.upper()] = float(np.mean(scores))
+  both = means['VHNN'] - means['VSNN'] if len(means) == 2 else None
+  return [
+      _verdict(
+          'VNN 1a: Marvell thwarts NS and DS (score 4 or more)',
+          min(marvell.values(), default=None), lambda s: s >= THWARTED,
+          _list(marvell),
+      ),
+      _verdict(
+          'VNN 1b: Marvell is robust to its strength (at every strength the '
+          'worse of NS and DS leaks 15 points or less)',
+          max(worst.values(), default=None), lambda leak: leak <= 15,
+          _list({k: f'{v:.1f}' for k, v in worst.items()}),
+      ),
+      _verdict(
+          'VNN 2: no protection thwarts MC (all scores below 4)',
+          max(completion.values(), default=None), lambda s: s < THWARTED,
+          _list(completion),
+      ),
+      _verdict(
+          'VNN 3: VSNN is harder to protect than VHNN (mean optimal score)',
+          both, lambda gap: gap > 0,
+          _list({k: f'{v:.2f}' for k, v in means.items()}),
+      ),
+  ]
+
+
+def _inversion(everything: Sequence[Results]) -> list[Verdict]:
+  """Takeaway 4 of VNN and what section 8.5.3 says, algorithm by algorithm."""
+  found = []
+  for results in everything:
+    leak = lambda cell, attack, r=results: data.summarize(
+        data.find(r, cell, attack, 'ssim').values()
+    ).mean
+    who = results.title[2].upper()
+    own = {
+        data.named(cell): leak(cell, 'model_inversion')
+        for cell in results.cells
+    }
+    own = {name: ssim for name, ssim in own.items() if np.isfinite(ssim)}
+    free = own.get('no defense')
+    if free is None:
+      continue
+    text = _list({name: f'{ssim:.3f}' for name, ssim in own.items()})
+    names = [f'mixup ({n})' for n in (2, 3, 4)]
+    mixed = [own[name] for name in names if name in own]
+    if len(mixed) == len(names):
+      falling = all(a > b for a, b in zip([free, *mixed], mixed))
+      found.append(Verdict(
+          f'MI, {who}: SSIM falls with MixUp 2, 3, 4', falling, text
+      ))
+      found.append(Verdict(
+          f'MI, {who}: every MixUp lowers SSIM', max(mixed) < free, text
+      ))
+    if 'precode' in own:
+      floor = leak(('none', None), 'mean_image')
+      found.append(Verdict(
+          f'MI, {who}: PRECODE stops it (no better than the mean image)',
+          own['precode'] <= floor,
+          f'{text}; mean image: {floor:.3f}',
+      ))
+    found += _structures(who, free, leak)
+  return found or [Verdict('MI: MixUp and PRECODE stop it', None, '')]
+
+
+def _structures(who: str, same: float, leak) -> list[Verdict]:
+  """Whether an attacker who guesses the structure wrong learns less."""
+  none = ('none', None)
+  conv, dense = (leak(none, f'model_inversion:{s}') for s in ('conv', 'fc'))
+  if not np.isfinite([conv, dense]).all():
+    return []
+  return [Verdict(
+      f'VNN 4, {who}: a confidential structure prevents MI (SSIM: same > other '
+      'convolutions > fully connected)',
+      bool(same > conv > dense),
+      f'same: {same:.3f}, conv: {conv:.3f}, fc: {dense:.3f}',
+  )]
+
+
+def _scores(tables: dict[str, dict[str, int]]) -> dict[str, int]:
+  """All defenses' scores by name; none's left out."""
+  return {
+      f'{data.pretty(defense)} ({name})': score
+      for name, table in tables.items() for defense, score in table.items()
+      if defense != 'none'
+  }
+
+
+def _verdict(claim: str, value, holds, because: str) -> Verdict:
+  held = None if value is None else bool(holds(value))
+  return Verdict(claim, held, because)
+
+
+def _list(named: dict) -> str:
+  return ', '.join(f'{name}: {value}' for name, value in named.items())
+
+
+def text(everything: Sequence[Results]) -> str:
+  """All of it as Markdown."""
+  lines = []
+  for number in SETTINGS:
+    tables = of_setting(everything, number)
+    if tables:
+      lines.append(f'Setting {number}, optimal PU scores: {order(tables)}')
+      lines += [f'- {name}: {_list(t)}' for name, t in tables.items()]
+  words = {True: 'HELD', False: 'DID NOT HOLD', None: 'not measured'}
+  lines += ['', '| takeaway | verdict | ours |', '|---|---|---|']
+  lines += [
+      f'| {v.claim} | {words[v.held]} | {v.because} |'
+      for v in verdicts(everything)
+  ]
+  return '\n'.join(lines)
+
+
+def main(workdirs: Sequence[str]) -> int:
+  """Prints what the results in `workdirs` say; 2 if there are none."""
+  everything = [r for path in workdirs for r in data.read(path)]
+  if not everything:
+    print('error: give work directories with a results.jsonl', file=sys.stderr)
+    return 2
+  print(text(everything))
+  return 0
+
+
+if __name__ == '__main__':
+  sys.exit(main(sys.argv[1:]))
