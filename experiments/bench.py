@@ -118,10 +118,9 @@ WORKLOADS = dict(splitnn=splitnn, mnist=mnist, completion=completion)
 class Peer:
   """A PyTorch worker process with a fixed number of threads."""
 
-  def __init__(self, threads: int):
+  def __init__(self, threads: int, module: str = 'experiments.bench_torch'):
     self.process = subprocess.Popen(
-        [sys.executable, '-m', 'experiments.bench_torch',
-         f'--threads={threads}'],
+        [sys.executable, '-m', module, f'--threads={threads}'],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )
 

@@ -6,7 +6,9 @@ import optax
 import pytest
 from sklearn import metrics as sk
 
-from vfljax import algorithms, attacks, data, defenses, nets, protocol, train
+from vfljax import (
+    algorithms, attacks, data, defenses, nets, protocol, train, tuning,
+)
 from vfljax.defense import Spec, chain
 from vfljax.defenses import gafm as g
 from vfljax.types import Batch
@@ -304,3 +306,28 @@ def test_refuses_more_than_two_classes_and_unlike_embeddings():
   top = gafm().top(nets.mlp(1))
   with pytest.raises(ValueError, match='one shape'):
     top.apply((), (None, jnp.zeros((4, 1)), jnp.zeros((4, 2))))
+
+
+def test_the_ratio_rule_takes_the_strength_of_the_lowest_ratio():
+  """A part of a half, two repeats; a defense that hides nothing or all."""
+  batch, vfl = samples(), federation()
+
+  def make(share):
+    hide = lambda state, key, cut, labels: tuple(d * share for d in cut)
+    return protocol.Defense(gradient=hide)
+
+  found = tuning.least_ratio(
+      SEED, make, (1.0, 0.0), vfl, (optax.adam(1e-2),) * 2, batch,
+      dict(norm=attacks.norm_scoring(), value=attacks.value_scoring()),
+      share=0.5, repeats=2, epochs=5, batch_size=1028,
+  )
+  assert found.leak.shape == (2, 2, 2) and found.auc.shape == (2, 2)
+  np.testing.assert_allclose(found.leak[1], 0.5)  # Zeros tell nothing.
+  want = (found.leak / found.auc[..., None]).mean((1, 2))
+  np.testing.assert_allclose(found.ratios, want, rtol=1e-6)
+  assert found.strength == (1.0, 0.0)[int(want.argmin())]
+  with pytest.raises(ValueError, match='share'):
+    tuning.least_ratio(
+        SEED, make, (1.0,), vfl, (), batch,
+        dict(norm=attacks.norm_scoring()), share=0.0,
+    )

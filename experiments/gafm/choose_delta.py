@@ -1,0 +1,64 @@
+"""GAFM, Table 10's second row and Figure 7: Delta from a tenth of Spambase.
+
+  python -m experiments.gafm.choose_delta spambase.data
+
+Appendix D.3's rule, `vfljax.tuning.least_ratio`: 5 random tenths, 300 epochs
+(of one batch), the lowest mean of leak AUC over training AUC. With --share=1 it
+is the first row. The chart of the ratios is `pictures.py`'s.
+"""
+import argparse
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from experiments import device, setting as settings
+from experiments.arguments import load_data
+from experiments.gafm import common
+from experiments.gafm.table10 import DELTAS
+from vfljax import tuning
+from vfljax.data import scale
+from vfljax.defenses.gafm import gafm
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(description="GAFM's rule for Delta.")
+  parser.add_argument('path', help='spambase.data')
+  parser.add_argument('--share', type=float, default=0.1)
+  parser.add_argument('--repeats', type=int, default=5)
+  parser.add_argument('--epochs', type=int, default=300)
+  parser.add_argument('--out', default='', help='JSON file')
+  args = parser.parse_args()
+  device.set_up(0, '~/.cache/vfljax')
+  config = common.spambase('choose_delta', [], path=args.path)
+  setting = settings.make(config, load_data(config.data))
+  x = setting.samples.features[1]
+  stats = scale.fit(x, jnp.ones(len(x), bool))
+  data = setting.samples._replace(features=(None, scale.transform(x, stats)))
+  choice = tuning.least_ratio(
+      jax.random.key(0), gafm, DELTAS, setting.vfl,
+      (optax.adam(config.train.learning_rate),) * 2, data,
+      setting.in_training, share=args.share, repeats=args.repeats,
+      epochs=args.epochs, batch_size=config.train.batch_size,
+  )
+  found = dict(
+      delta=choice.strength, share=args.share, repeats=args.repeats,
+      deltas=DELTAS, ratios=_rounded(choice.ratios),
+      leak=_rounded(choice.leak.mean(1)), auc=_rounded(choice.auc.mean(1)),
+      flipped=(choice.auc < 0.5).mean(1).tolist(),
+  )
+  print(json.dumps(found, indent=1))
+  if args.out:
+    Path(args.out).write_text(json.dumps(found, indent=1) + '\n')
+
+
+def _rounded(values: np.ndarray) -> list:
+  """Nested lists of numbers with three digits."""
+  return np.asarray(values, np.float64).round(3).tolist()
+
+
+if __name__ == '__main__':
+  main()
