@@ -80,7 +80,8 @@ class Defense(NamedTuple):
       before training, on all of its own training data. Label noise that must
       not be averaged away by redrawing lives here.
     batch: (key, batch) -> batch; a transformation every party applies to its
-      own part with shared coins (MixUp).
+      own part with shared coins (MixUp). One function stands for all parties:
+      no part may look at another.
     bottom: (state, k, net) -> net; at passive party k: the same network with
       other arithmetic.
     top: (net) -> net; at the active party: what it trains in place of its top
@@ -95,7 +96,8 @@ class Defense(NamedTuple):
     objective: (state, key, predict, up, labels) -> scalar loss, in place of the
       task loss. At most one in a chain.
     gradient: (state, key, cut, labels) -> cut; on the tuple of cut-layer
-      gradients, [batch, ...] each, before they are sent.
+      gradients, [batch, ...] each, before they are sent. These labels are the
+      batch's own, not what `label` made of them: they decide what is hidden.
     epoch: (state, key) -> state; between epochs.
     expose: (state, key, k, weights) -> weights; what passive party k can read
       of its own bottom network.
