@@ -56,6 +56,7 @@ class TrainConfig:
   batch_size: int = 64
   optimizer: str = 'adam'  # 'sgd', 'momentum', 'adamw'
   learning_rate: float = 1e-3
+  defense_learning_rate: float = 0.0  # of weights a defense adds; 0: the same
   schedule: str = 'constant'  # or 'cosine'
   remainder: str = 'drop'  # 'keep' or 'pad': an epoch's last partial batch
   best: bool = False  # keep the epoch of the best validation score

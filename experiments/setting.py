@@ -3,10 +3,10 @@
 Everything here is checked before anything is compiled: what cannot work ends in
 a `UserError` that says so.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 import itertools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -359,10 +359,24 @@ def rounds(setting: Setting) -> int:
 
 
 def _optimizer(setting: Setting) -> optax.GradientTransformation:
+  """A party's optimizer; a defense's weights may have a rate of their own."""
   config = setting.config.train
-  rate: optax.ScalarOrSchedule = config.learning_rate
+  tx = _at_rate(setting, config.learning_rate)
+  if not config.defense_learning_rate:
+    return tx
+  own = _at_rate(setting, config.defense_learning_rate)
+  by_rate: dict[Hashable, Any] = {'own': own, 'rest': tx}
+
+  def whose(params):
+    return {k: 'own' if k == 'defense' else 'rest' for k in params}
+
+  return optax.partition(by_rate, whose)
+
+
+def _at_rate(setting: Setting, start: float) -> optax.GradientTransformation:
+  config, rate = setting.config.train, start
   if config.schedule == 'cosine':
-    rate = optax.cosine_decay_schedule(rate, config.epochs * rounds(setting))
+    rate = optax.cosine_decay_schedule(start, config.epochs * rounds(setting))
   if config.optimizer == 'momentum':
     return optax.sgd(rate, momentum=0.9)
   return getattr(optax, config.optimizer)(rate)
@@ -464,7 +478,7 @@ def _check_numbers(config: Config) -> None:
   least = {
       'seeds': 1, 'seeds_per_chunk': 0, 'first_seed': 0,
       'train.measure_every': 0, 'train.patience': 0, 'attack.repeats': 1,
-      'data.limit': 0, 'data.parties': 2,
+      'data.limit': 0, 'data.parties': 2, 'train.defense_learning_rate': 0,
   }
   positive = ('train.learning_rate', 'attack.learning_rate')
   for path, value in configs.flat(config):

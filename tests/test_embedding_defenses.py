@@ -8,7 +8,10 @@ import numpy as np
 import optax
 import pytest
 
+from experiments import quickstart
+from experiments import setting as settings
 from vfljax import algorithms, nets, protocol
+from vfljax import data as datasets
 from vfljax.defense import Spec
 from vfljax.defenses import dcor, fedpass, mid
 from vfljax.types import Batch
@@ -282,6 +285,39 @@ def test_the_passive_side_descends_its_own_divergence():
 def test_bad_arguments_of_mid(arguments, message):
   with pytest.raises(ValueError, match=message):
     mid.mid(**arguments)
+
+
+def test_the_bottleneck_may_have_its_own_learning_rate():
+  """A configured rate moves a defense's weights and no others."""
+
+  def after(rate):
+    config = quickstart.get_config()
+    config.defenses, config.train.optimizer = 'mid', 'sgd'
+    config.train.learning_rate, config.train.defense_learning_rate = 0.5, rate
+    made = settings.make(config, datasets.load('breast_cancer'))
+    samples = jax.tree.map(lambda x: x[:32], made.samples)
+    plan = settings.plan(made, mid.mid(0.1), settings.Splits(*[samples] * 4))
+
+    @jax.jit
+    def both(key):
+      state = protocol.init(key, plan.vfl, plan.defense, plan.txs, samples)
+      return state, protocol.play_round(
+          key, plan.vfl, plan.defense, plan.txs, state, samples
+      )[0]
+
+    old, new = both(KEY)
+    step = jax.tree.map(
+        lambda a, b: a - b, old.parties[0].params, new.parties[0].params
+    )
+    return step, new.parties[1].params
+
+  (plain, bottom), (slow, same) = after(0.0), after(0.005)
+  for name, factor in dict(defense=0.01, bottom=1, top=1).items():
+    expected = jax.tree.map(lambda x, f=factor: x * f, plain[name])
+    for a, b in zip(jax.tree.leaves(slow[name]), jax.tree.leaves(expected)):
+      np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
+  for a, b in zip(jax.tree.leaves(bottom), jax.tree.leaves(same)):
+    np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
 # FedPass
