@@ -179,7 +179,7 @@ def test_a_teacher_needs_features():
 def test_an_experiment_without_them_is_refused_before_it_starts():
   config = quickstart.get_config()
   config.defenses, config.model.algorithm = 'kdk', 'vsnn'
-  config.data.ratios = '0:1'
+  config.data.split, config.data.ratios = 'even', ''
   with pytest.raises(UserError, match='labels only'):
     settings.make(config, datasets.load('breast_cancer'))
 
