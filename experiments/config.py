@@ -38,6 +38,8 @@ class ModelConfig:
 
   algorithm: str = 'vhnn'  # 'vlr', 'vhnn' or 'vsnn'
   channels: tuple[int, ...] = ()  # convolutions before the bottom's widths
+  pools: int = 1  # the first so many convolutions are pooled 2x2
+  padding: bool = True  # whether convolutions keep the images' size
   bottom: tuple[int, ...] = (64, 32)  # widths of every bottom network
   top: tuple[int, ...] = (32,)  # hidden widths of the top; () is linear
   trainable_top: bool = True  # else softmax/sigmoid of the aggregate

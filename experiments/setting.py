@@ -241,7 +241,8 @@ def _network(
         dropout=model.dropout,
     )
   return networks.convolutional(
-      model.channels, *widths, activation=model.activation, final=final
+      model.channels, *widths, pools=model.pools, activation=model.activation,
+      final=final, same=model.padding,
   )
 
 

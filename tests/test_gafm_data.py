@@ -10,8 +10,12 @@ import pytest
 
 from array_record.python.array_record_module import ArrayRecordWriter
 from tensorflow_datasets import features as tf
+from experiments import setting as settings
+from experiments.arguments import load_data
+from experiments.gafm import criteo as criteo_config, isic as isic_config
 from vfljax import data
 from vfljax.data import criteo, reviews
+from vfljax.networks import convolutional
 from vfljax.wide_deep import wide_and_deep
 
 TEXTS = ('Good, good film!', "It's bad", 'a good film', 'bad film')
@@ -190,3 +194,39 @@ def test_wide_and_deep_is_a_sum_of_both():
   )
   with pytest.raises(ValueError, match='wide_and_deep'):
     wide_and_deep(0, 1)
+
+
+def test_convolutions_without_padding_as_in_the_paper():
+  """64 x 64 becomes 32 x 6 x 6 (appendix E.2)."""
+  net = convolutional((6, 16, 32), 120, 84, 40, pools=3, same=False)
+  shapes = jax.eval_shape(
+      net.init, jax.random.key(0), jnp.zeros((2, 64, 64, 1))
+  )
+  first = shapes['dense']['Dense_0']['Dense_0']['kernel']
+  assert first.shape == (32 * 6 * 6, 120)
+  x = np.random.default_rng(0).normal(size=(2, 7, 6, 3)).astype(np.float32)
+  net = convolutional((4,), pools=0, same=False, activation='linear')
+  params = net.init(jax.random.key(1), jnp.asarray(x))
+  kernel = np.asarray(params['conv'][0]['kernel']).reshape(3, 3, 3, 4)
+  want = sum(
+      x[:, i : i + 5, j : j + 4] @ kernel[i, j]
+      for i in range(3) for j in range(3)
+  ) + params['conv'][0]['bias']
+  got = net.apply(params, jnp.asarray(x)).reshape(2, 5, 4, 4)
+  np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize('name', ['criteo', 'isic'])
+def test_configs_fit_the_raw_files(tmp_path, name):
+  """The paper's federations for both data sets, built and checked."""
+  config = dict(criteo=criteo_config, isic=isic_config)[name].get_config()
+  write = dict(criteo=write_criteo, isic=write_isic)[name]
+  config.data.path = write(tmp_path)
+  config.data.test, config.train.batch_size = 0.5, 2
+  setting = settings.make(config, load_data(config.data))
+  x = setting.samples.features[1][:2].astype(jnp.float32)
+  bottom = setting.vfl.bottom(1)
+  shape = jax.eval_shape(
+      lambda x: bottom.apply(bottom.init(jax.random.key(0), x), x), x
+  )
+  assert shape.shape == (2, dict(criteo=1, isic=40)[name])

@@ -17,7 +17,7 @@ from vfljax.types import Array, Net
 
 def convolutional(
     channels: Sequence[int], *widths: int, kernel: int = 3, pools: int = 1,
-    activation: str = 'relu', final: str | None = None,
+    activation: str = 'relu', final: str | None = None, same: bool = True,
 ) -> Net:
   """Convolutions, then linear layers: [batch, height, width, c] to [batch, w].
 
@@ -25,11 +25,13 @@ def convolutional(
     channels: Of each convolution, one or more, each followed by the activation.
     widths: Of the linear layers after them; without any, the output is the
       last convolution's, flattened.
-    kernel: Side of every convolution's window, odd; images keep their size.
+    kernel: Side of every convolution's window, odd.
     pools: The first so many convolutions are followed by 2x2 max pooling, which
       drops a last odd row or column.
     activation: A name of `nets.ACTIVATIONS`.
     final: After the last linear layer.
+    same: Images keep their size in a convolution, as zeros surround them; else
+      they lose kernel - 1 rows and columns.
 
   Raises:
     ValueError: without channels, for an even kernel or too many pools.
@@ -50,7 +52,7 @@ def convolutional(
 
   def convolve(layers, x):
     for i, layer in enumerate(layers):
-      x = act(patches(x, kernel) @ layer['kernel'] + layer['bias'])
+      x = act(patches(x, kernel, same) @ layer['kernel'] + layer['bias'])
       x = max_pool(x) if i < pools else x
     return x
 
@@ -73,20 +75,22 @@ def convolutional(
   return Net(init, apply)
 
 
-def patches(x: Array, kernel: int) -> Array:
+def patches(x: Array, kernel: int, same: bool = True) -> Array:
   """The window around each pixel, zeros outside the image.
 
   Args:
     x: [batch, height, width, channels].
     kernel: The window's side, odd.
+    same: Around every pixel; else only where the window is inside the image.
 
   Returns:
     [batch, height, width, kernel * kernel * channels]: rows of the window, then
-    columns, then channels.
+    columns, then channels. Without `same`, height and width are kernel - 1
+    less.
   """
-  edge = kernel // 2
+  edge = kernel // 2 if same else 0
   padded = jnp.pad(x, ((0, 0), (edge, edge), (edge, edge), (0, 0)))
-  high, wide = x.shape[1:3]
+  high, wide = (size - kernel + 1 for size in padded.shape[1:3])
   shifted = [
       lax.slice_in_dim(
           lax.slice_in_dim(padded, i, i + high, axis=1), j, j + wide, axis=2
