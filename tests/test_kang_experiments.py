@@ -17,6 +17,7 @@ from experiments.kang2022 import paper
 from vfljax import algorithms, evaluation, measure, nets, networks
 from vfljax.attacks import model_inversion
 from vfljax.attacks.model_inversion import Inversion, invert, total_variation
+from vfljax.data import credit, criteo, vehicle
 from vfljax.data.table import Table
 from vfljax.types import VFL, Batch, Net
 from vfljax.views import TrainedTop
@@ -186,3 +187,39 @@ def test_convolutions_are_xlas(kernel, pools):
 def test_a_convolution_that_cannot_be_is_refused(change):
   with pytest.raises(ValueError, match='convolutional'):
     networks.convolutional(**dict(channels=(2, 3)) | change)
+
+
+def fake_table(name, samples=400):
+  """A table with the columns, or the images, of a data set of the paper."""
+  draws = np.random.default_rng(0)
+  names = {
+      'credit': credit.NAMES, 'vehicle': vehicle.NAMES,
+      'criteo': criteo.NAMES,
+      'nuswide': tuple(f'image_{i}' for i in range(634)) + tuple(
+          f'tag_{i}' for i in range(1000)
+      ),
+  }.get(name, ())
+  y = np.arange(samples, dtype=np.int32) % 2
+  if name == 'bhi':
+    x = draws.integers(0, 256, (samples, 50, 100, 3), np.uint8)
+  else:
+    x = draws.uniform(0, 9, (samples, len(names))).astype(np.float32)
+  return Table(x, y, names, ('no', 'yes'), tuple(range(len(names))))
+
+
+@pytest.mark.parametrize('name, shapes', [
+    ('vlr_credit', [(10,), (13,)]), ('vlr_vehicle', [(50,), (50,)]),
+    ('vhnn_nuswide2_imb', [(634,), (1000,)]),
+    ('vhnn_criteo', [(20,), (19,)]), ('vsnn_criteo', [None, (39,)]),
+    ('vhnn_bhi', [(50, 50, 3), (50, 50, 3)]), ('vsnn_bhi', [None, (50, 50, 3)]),
+])
+def test_parties_hold_what_appendix_b_says(name, shapes):
+  config = importlib.import_module(f'experiments.kang2022.{name}').get_config()
+  setting = settings.make(config, fake_table(config.data.name))
+  found = [x if x is None else x.shape[1:] for x in setting.samples.features]
+  assert found == shapes
+  if name == 'vlr_credit':  # Columns 0 to 12 of the file are party B's.
+    table = fake_table('credit')
+    np.testing.assert_array_equal(
+        setting.samples.features[1], table.features[:, :13]
+    )

@@ -82,7 +82,7 @@ def inversion(
 
 def vnn(
     name: str, algorithm: str, data: DataConfig, *, classes: int = 2,
-    channels: tuple[int, ...] = (), epochs: int = 20,
+    channels: tuple[int, ...] = (), buckets: int = 0, epochs: int = 20,
     paper: tuple[Paper, ...] = (),
 ) -> Config:
   """Evaluation settings 4 and 5: networks, NS and DS, model completion.
@@ -105,7 +105,8 @@ def vnn(
       ),
       data=data,
       model=ModelConfig(
-          algorithm=algorithm, channels=channels, bottom=(64, 32), top=(32,),
+          algorithm=algorithm, channels=channels, buckets=buckets,
+          bottom=(64, 32), top=(32,),
       ),
       train=TrainConfig(
           epochs=epochs, batch_size=64, learning_rate=1e-3,

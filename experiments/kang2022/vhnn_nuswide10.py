@@ -14,7 +14,9 @@ from experiments.kang2022.common import vnn
 def get_config() -> Config:
   return vnn(
       'kang2022_vhnn_nuswide10', 'vhnn',
-      DataConfig(name='nuswide', path='nuswide', ratios='634:1000'),
+      DataConfig(
+          name='nuswide', path='nuswide', split='ratios', ratios='634:1000',
+      ),
       classes=10,
       paper=paper.vnn('vhnn', 'nuswide10'),
   )

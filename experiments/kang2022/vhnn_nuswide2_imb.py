@@ -15,7 +15,8 @@ def get_config() -> Config:
   return vnn(
       'kang2022_vhnn_nuswide2_imb', 'vhnn',
       DataConfig(
-          name='nuswide', path='nuswide', ratios='634:1000',
+          name='nuswide', path='nuswide', split='ratios',
+          ratios='634:1000',
           options="concepts='sky,person';ratio=9",
       ),
       paper=paper.vnn('vhnn', 'nuswide2_imb'),

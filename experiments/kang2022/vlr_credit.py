@@ -16,7 +16,7 @@ def get_config() -> Config:
   return vlr(
       'kang2022_vlr_credit',
       DataConfig(
-          name='credit', path='credit.csv', test=0.3,
+          name='credit', path='credit.csv', test=0.3, split='named',
           named=','.join(credit.PARTY_A) + ';*',
       ),
       paper.vlr('credit'),
