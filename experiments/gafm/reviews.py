@@ -59,7 +59,8 @@ def get_config() -> Config:
       Entry('none'), Entry('max_norm'), common.marvell(), gafm(),
       gafm('ce_only', part='ce'), gafm('gan_only', part='gan'),
       common.marvell('gafm_marvell', after=(gafm(),)),
-      gafm('sigma_1', sigma=1.0),
+      gafm('sigma_1', sigma=1.0), gafm('gamma_0.2', weight=0.2),
+      common.gafm('gan_rates_1e-4', 0.1),
       dataclasses.replace(
           gafm('gafm_delta'), strengths=(0.05, 0.2, 0.3, 0.5)
       ),
