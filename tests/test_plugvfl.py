@@ -58,7 +58,7 @@ def log_p_of(weights, h):
 
 def batch_negatives():
   return plugvfl.plugvfl(
-      0.3, negatives='batch', psi_steps=2, psi_learning_rate=0.2,
+      0.3, 0.0, negatives='batch', psi_steps=2, psi_learning_rate=0.2,
       psi_hidden=(7, 5),
   )
 

@@ -36,7 +36,8 @@ def test_lambda_times_p_is_one_job_with_a_name_for_each():
   job = found['plugvfl']
   drops, lambdas = (0.0, 0.05), fig6.LAMBDAS
   assert job.strengths == lambdas * 2
-  assert job.others == dict(drop=(0.0,) * 3 + (0.05,) * 3)
+  each = len(lambdas)
+  assert job.others == dict(drop=(0.0,) * each + (0.05,) * each)
   assert job.units == tuple(
       f'plugvfl drop={p:g}/{w:g}' for p in drops for w in lambdas
   )

@@ -11,7 +11,7 @@ from experiments.plugvfl import common
 
 def get_config() -> Config:
   listed = (
-      Entry('none'), Entry('plugvfl', (0.1, 0.5)),
+      Entry('none'), Entry('plugvfl', (0.1, 0.5), dict(drop=0.0)),
       *(e for e in common.baselines() if e.label == 'NG'),
   )
   return common.config(

@@ -14,7 +14,9 @@ SLOW = dict(psi_learning_rate=0.01)
 
 
 def get_config() -> Config:
-  entry = lambda label, **options: Entry('plugvfl', LAMBDAS, options, label)
+  entry = lambda label, **options: Entry(
+      'plugvfl', LAMBDAS, dict(drop=0.0) | options, label
+  )
   listed = (
       Entry('none'),
       entry('plugvfl'),

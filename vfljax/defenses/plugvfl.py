@@ -36,7 +36,7 @@ from vfljax.types import Array, Embeddings, Key
 
 
 def plugvfl(
-    weight, drop=0.0, *, per='sample', regularize=True, negatives='all',
+    weight, drop=0.05, *, per='sample', regularize=True, negatives='all',
     psi_steps=1, psi_learning_rate=0.1, psi_hidden=(128, 128),
 ) -> Defense:
   """Party dropout and a CLUB bound on what embeddings tell of labels.
