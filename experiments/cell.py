@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 
 import jax
 
-from experiments import inversion, setting as settings
+from experiments import config as configs, inversion
+from experiments import samples as samples_of
+from experiments import setting as settings
 from experiments.jobs import Job
+from experiments.samples import Splits
 from vfljax import measure, protocol, train, views
 from vfljax.types import Array, Batch, Key
 
@@ -22,7 +25,7 @@ class Prepared(NamedTuple):
   """A cell's plan, its samples and its keys."""
 
   plan: train.Plan
-  splits: settings.Splits
+  splits: Splits
   k_train: Key
   k_attack: Key
 
@@ -78,7 +81,8 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key):
   k_known, k_view, k_run = jax.random.split(key, 3)
   if job.setting.after_training[name].view is views.TrainedTop:
     return inversion.measured(job.setting, name, prepared, state, k_view, k_run)
-  known = settings.known_samples(job.setting, k_known, splits.train, name)
+  count = configs.attacker(job.setting.config, name).known
+  known = samples_of.known(k_known, splits.train, count)
   view = views.trained_bottom(
       k_view, k, plan.defense, state, known, splits.test
   )
@@ -87,7 +91,7 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key):
   return measure.of_completion(guess, splits.test.labels)
 
 
-def _prepare(job: Job, cell: dict[str, Array], samples: Batch) -> Prepared:
+def _prepare(job: Job, cell: dict[str, Any], samples: Batch) -> Prepared:
   config = job.setting.config
   own = jax.random.key(cell['seed'])
   k_split = own if config.data.resplit else jax.random.key(config.first_seed)

@@ -183,7 +183,7 @@ def entries(config: Config, classes: int = 2) -> list[Entry]:
   """The table's rows: those chosen, after the undefended baseline.
 
   Listed defenses that are for two classes are left out where there are more;
-  those asked for by name are not, and `setting.make` refuses them.
+  those asked for by name are not, and `checks.make` refuses them.
 
   Raises:
     UserError: for a name that is not a defense.
@@ -215,7 +215,7 @@ def attack_names(config: Config, classes: int = 2) -> list[str]:
   """The attacks, with the baselines that model completion is measured by.
 
   Listed attacks that cannot work here are left out; those asked for by name are
-  not, and `setting.make` refuses them.
+  not, and `checks.make` refuses them.
 
   Raises:
     UserError: for a name that is not an attack.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from experiments import cell, record
+from experiments import cell, checks, record
 from experiments import setting as settings
 from experiments.config import Config
 from experiments.errors import UserError
@@ -66,7 +66,7 @@ def run(config: Config, table: Table, workdir: str) -> Workdir:
     UserError: if the configuration cannot be run, or the workdir not be used.
     Interrupted: on SIGINT or SIGTERM, after saving.
   """
-  setting = settings.make(config, table)
+  setting = checks.make(config, table)
   everything = jobs(setting)
   units = [unit for job in everything for unit in job.units]
   recorded = dataclasses.asdict(config) | dict(samples=fingerprint(table))

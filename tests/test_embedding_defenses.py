@@ -8,8 +8,9 @@ import numpy as np
 import optax
 import pytest
 
-from experiments import quickstart
+from experiments import checks, quickstart
 from experiments import setting as settings
+from experiments.samples import Splits
 from vfljax import algorithms, nets, protocol
 from vfljax import data as datasets
 from vfljax.defense import Spec
@@ -294,9 +295,9 @@ def test_the_bottleneck_may_have_its_own_learning_rate():
     config = quickstart.get_config()
     config.defenses, config.train.optimizer = 'mid', 'sgd'
     config.train.learning_rate, config.train.defense_learning_rate = 0.5, rate
-    made = settings.make(config, datasets.load('breast_cancer'))
+    made = checks.make(config, datasets.load('breast_cancer'))
     samples = jax.tree.map(lambda x: x[:32], made.samples)
-    plan = settings.plan(made, mid.mid(0.1), settings.Splits(*[samples] * 4))
+    plan = settings.plan(made, mid.mid(0.1), Splits(*[samples] * 4))
 
     @jax.jit
     def both(key):

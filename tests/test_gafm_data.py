@@ -10,7 +10,7 @@ import pytest
 
 from array_record.python.array_record_module import ArrayRecordWriter
 from tensorflow_datasets import features as tf
-from experiments import setting as settings
+from experiments import checks
 from experiments.arguments import load_data
 from experiments.gafm import criteo as criteo_config, isic as isic_config
 from vfljax import data
@@ -223,7 +223,7 @@ def test_configs_fit_the_raw_files(tmp_path, name):
   write = dict(criteo=write_criteo, isic=write_isic)[name]
   config.data.path = write(tmp_path)
   config.data.test, config.train.batch_size = 0.5, 2
-  setting = settings.make(config, load_data(config.data))
+  setting = checks.make(config, load_data(config.data))
   x = setting.samples.features[1][:2].astype(jnp.float32)
   bottom = setting.vfl.bottom(1)
   shape = jax.eval_shape(

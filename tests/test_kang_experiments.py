@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from skimage.metrics import structural_similarity
 
+from experiments import checks
 from experiments import setting as settings
 from experiments.config import Config
 from experiments.errors import UserError
@@ -63,7 +64,7 @@ def images(config, samples=40):
   y = (np.arange(samples) % 10).astype(np.int32)
   test = np.arange(samples) >= samples - 10
   table = Table(x, y, (), tuple('0123456789'), (), test)
-  return settings.make(config, table)
+  return checks.make(config, table)
 
 
 def inversion_config(**attack):
@@ -215,7 +216,7 @@ def fake_table(name, samples=400):
 ])
 def test_parties_hold_what_appendix_b_says(name, shapes):
   config = importlib.import_module(f'experiments.kang2022.{name}').get_config()
-  setting = settings.make(config, fake_table(config.data.name))
+  setting = checks.make(config, fake_table(config.data.name))
   found = [x if x is None else x.shape[1:] for x in setting.samples.features]
   assert found == shapes
   if name == 'vlr_credit':  # Columns 0 to 12 of the file are party B's.

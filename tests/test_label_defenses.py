@@ -7,8 +7,7 @@ import numpy as np
 import optax
 import pytest
 
-from experiments import quickstart
-from experiments import setting as settings
+from experiments import checks, quickstart
 from experiments.errors import UserError
 from vfljax import algorithms, defenses, nets, train
 from vfljax import data as datasets
@@ -181,7 +180,7 @@ def test_an_experiment_without_them_is_refused_before_it_starts():
   config.defenses, config.model.algorithm = 'kdk', 'vsnn'
   config.data.split, config.data.ratios = 'even', ''
   with pytest.raises(UserError, match='labels only'):
-    settings.make(config, datasets.load('breast_cancer'))
+    checks.make(config, datasets.load('breast_cancer'))
 
 
 @pytest.mark.parametrize('arguments, message', [

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import jobs, setting
-from experiments.config import Config, Entry, Variant
+from experiments import checks, jobs, samples, setting
+from experiments.config import Config, Entry, Variant, attacker
 from experiments.errors import UserError
 from experiments.plugvfl import (
     common, fig3, fig3_cifar10, fig4, fig5, fig6, fig7, table3,
@@ -20,7 +20,7 @@ def on_digits(config: Config, **fields) -> setting.Setting:
   config.data.resplit = False
   for name, value in fields.items():
     setattr(config, name, value)
-  return setting.make(config, data.load('digits'))
+  return checks.make(config, data.load('digits'))
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_a_value_of_a_grid_out_of_range_is_refused_before_training():
 def test_variants_have_attackers_of_their_own():
   made = on_digits(fig6.get_config())
   training = jax.tree.map(lambda x: x[:1_000], made.samples)
-  known = lambda name: setting.known_samples(
-      made, jax.random.key(0), training, name
+  known = lambda name: samples.known(
+      jax.random.key(0), training, attacker(made.config, name).known
   ).labels
   np.testing.assert_array_equal(known('model_completion').sum(0), [4.0] * 10)
   assert len(known('model_completion:all')) == 1_000
@@ -85,7 +85,7 @@ def test_an_unknown_variant_is_refused():
 
 def test_only_active_attackers_train_with_malice():
   made = on_digits(fig5.get_config())
-  blank = setting.Splits(*[made.samples] * len(setting.Splits._fields))
+  blank = samples.Splits(*[made.samples] * len(samples.Splits._fields))
   plan = setting.plan(made, setting.absent(), blank)
   states = [tx.init(dict(w=jnp.zeros(2))) for tx in plan.txs]
   assert [isinstance(s, MaliciousState) for s in states] == [False, True]

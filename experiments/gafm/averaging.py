@@ -19,8 +19,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import device, setting as settings
+from experiments import checks, device, setting as settings
 from experiments.arguments import load_data
+from experiments.config import Entry
 from experiments.gafm import common
 from vfljax import metrics, sweep, train
 from vfljax.attacks.residual_scoring import residuals
@@ -36,7 +37,7 @@ ENTRIES = {
     'gafm, u fixed': common.gafm(redraw=False),
     'gafm, delta 0.5': common.gafm(delta=0.5),
     'marvell': common.marvell(),
-    'max_norm': settings.configs.Entry('max_norm'),
+    'max_norm': Entry('max_norm'),
 }
 
 
@@ -103,7 +104,7 @@ def main() -> None:
   device.set_up(0, '~/.cache/vfljax')
   config = common.spambase('averaging', [], path=args.path)
   config.listed_attacks = ()
-  setting = settings.make(config, load_data(config.data))
+  setting = checks.make(config, load_data(config.data))
   keys = jax.vmap(jax.random.key)(jnp.arange(args.seeds))
   found = {}
   for name, entry in ENTRIES.items():

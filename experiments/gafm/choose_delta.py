@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments import device, setting as settings
+from experiments import checks, device
 from experiments.arguments import load_data
 from experiments.gafm import common
 from experiments.gafm.table10 import DELTAS
@@ -34,7 +34,7 @@ def main() -> None:
   args = parser.parse_args()
   device.set_up(0, '~/.cache/vfljax')
   config = common.spambase('choose_delta', [], path=args.path)
-  setting = settings.make(config, load_data(config.data))
+  setting = checks.make(config, load_data(config.data))
   x = setting.samples.features[1]
   stats = scale.fit(x, jnp.ones(len(x), bool))
   data = setting.samples._replace(features=(None, scale.transform(x, stats)))

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import matplotlib.figure
 import numpy as np
 
-from experiments import device, setting as settings
+from experiments import checks, device, setting as settings
 from experiments.arguments import load_data
 from experiments.config import Entry
 from experiments.gafm import common
@@ -81,7 +81,7 @@ def save(path: str, out: str, seed: int) -> Path:
   device.set_up(0, '~/.cache/vfljax')
   config = common.spambase('pictures', [], path=path)
   config.listed_attacks = ()
-  setting = settings.make(config, load_data(config.data))
+  setting = checks.make(config, load_data(config.data))
   y0, f0, vanilla = last_epoch(setting, Entry('none'), seed)
   y, f, both, by_gan, by_ce = last_epoch(setting, common.gafm(), seed)
   place = Path(out)

@@ -1,0 +1,148 @@
+"""What cannot work is refused before anything is compiled or written."""
+import math
+
+import jax
+
+from experiments import config as configs, inversion
+from experiments import setting as settings
+from experiments.config import Config, Entry
+from experiments.errors import UserError
+from experiments.federations import COMPLETIONS
+from experiments.samples import Splits
+from experiments.setting import Setting
+from vfljax import defenses, train
+from vfljax.data.table import Table
+from vfljax.defense import Defense
+from vfljax.views import TrainedBottom, TrainedTop
+
+
+def make(config: Config, table: Table) -> Setting:
+  """Checks a configuration against its data.
+
+  Raises:
+    UserError: if it cannot be run.
+  """
+  try:
+    setting = settings.from_config(config, table)
+    _check(setting)
+  except ValueError as error:
+    raise UserError(str(error)) from None
+  return setting
+
+
+def _check(setting: Setting) -> None:
+  """What is not checked by who uses it."""
+  config, sizes = setting.config, setting.sizes
+  configs.choices(
+      config.train, optimizer=('adam', 'adamw', 'sgd', 'momentum'),
+      schedule=('constant', 'cosine'), remainder=('drop', 'keep', 'pad'),
+  )
+  configs.choices(config.data, scale=('standard', 'minmax', 'none'))
+  configs.choices(
+      config.attack, pool=('epoch', 'round'), when=('last', 'max', 'mean')
+  )
+  _check_numbers(config)
+  if config.model.channels and setting.samples.features[-1].ndim != 4:
+    raise ValueError(
+        f'model.channels are for images; {config.data.name} is a table.'
+    )
+  if min(sizes.train, sizes.test) < 1:
+    raise ValueError(f'Too few samples to split: {sizes}.')
+  if config.train.best and not sizes.validation:
+    raise ValueError(
+        'train.best needs held-out samples: set --config.data.validation, for '
+        'instance to 0.1.'
+    )
+  if config.train.patience and not config.train.best:
+    raise ValueError('train.patience needs --config.train.best.')
+  if not 0 <= config.attack.party < len(setting.vfl.bottoms):
+    raise ValueError(
+        'attack.party must be a passive party, '
+        f'1..{len(setting.vfl.bottoms) - 1}, or 0 for all; got '
+        f'{config.attack.party}.'
+    )
+  views = {attack.view for attack in setting.after_training.values()}
+  _check_completion(setting)
+  if TrainedTop in views:
+    inversion.check(config, setting.samples, sizes.test)
+  blank = Splits(*[setting.samples] * 4)
+  train.check(settings.plan(setting, defenses.none(), blank), sizes.train)
+  for entry in configs.entries(config, setting.classes):
+    _check_entry(setting, entry)
+
+
+def _check_numbers(config: Config) -> None:
+  """Refuses numbers outside their ranges, and what is no number at all."""
+  least = {
+      'seeds': 1, 'seeds_per_chunk': 0, 'first_seed': 0,
+      'train.measure_every': 0, 'train.patience': 0, 'attack.repeats': 1,
+      'data.limit': 0, 'data.parties': 2, 'train.defense_learning_rate': 0,
+  }
+  positive = ('train.learning_rate', 'attack.learning_rate')
+  for path, value in configs.flat(config):
+    if isinstance(value, float) and not math.isfinite(value):
+      raise ValueError(f'{path} must be a finite number; got {value}.')
+    if path in least and value < least[path]:
+      raise ValueError(f'{path} must be {least[path]} or more; got {value}.')
+    if path in positive and value <= 0:
+      raise ValueError(f'{path} must be above 0; got {value}.')
+  if config.first_seed + config.seeds > 2**31:
+    raise ValueError('Seeds must be below 2147483648.')
+
+
+def _check_known(setting: Setting, attack: str) -> None:
+  known = configs.attacker(setting.config, attack).known
+  if known == 0:
+    return
+  # A random split may leave a class fewer training samples than its share.
+  counts = setting.samples.labels.sum(0)
+  share = setting.sizes.train / len(setting.samples.labels)
+  least = int(counts.min() * share * 0.8)
+  if not 1 <= known <= max(least, 1):
+    raise ValueError(
+        f'attack.known must be between 1 and {max(least, 1)} labels per class '
+        f'(the rarest class has {int(counts.min())} samples); got {known}.'
+    )
+
+
+def _check_completion(setting: Setting) -> None:
+  if set(COMPLETIONS) <= settings.bases(setting):
+    raise ValueError(
+        'active_completion changes how its party trains: run it apart from '
+        'model_completion.'
+    )
+  for name, attack in setting.after_training.items():
+    if attack.view is TrainedBottom:
+      _check_known(setting, name)
+
+
+def _check_entry(setting: Setting, entry: Entry) -> None:
+  """Builds the defense once at every strength: factories check their ranges."""
+  if entry.defense in defenses.BINARY and setting.classes != 2:
+    raise ValueError(
+        f'{entry.defense} is for two classes; this data set has '
+        f'{setting.classes}. Leave it out with --config.defenses=...'
+    )
+  if len(set(entry.strengths)) < len(entry.strengths):
+    raise ValueError(f'{entry.name} has a strength twice: {entry.strengths}.')
+  for strength in entry.strengths or (None,):
+    for others in settings.grid(entry):
+      try:
+        settings.build(entry, strength, **others)
+      except TypeError as error:  # An argument too many, or too few.
+        raise ValueError(f'{entry.name}: {error}') from None
+  first = entry.strengths[0] if entry.strengths else None
+  _check_start(setting, settings.build(entry, first, **settings.grid(entry)[0]))
+
+
+def _check_start(setting: Setting, defense: Defense) -> None:
+  """Traces the start of a training: the defense may not fit the federation."""
+  if defense.init is defenses.none().init and not defense.prepare:
+    return
+
+  def start(key, samples):
+    splits = settings.split_samples(setting, key, samples)
+    plan = settings.plan(setting, defense, splits)
+    return train.start(key, plan, splits.train)
+
+  jax.eval_shape(start, jax.random.key(0), setting.samples)

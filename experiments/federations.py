@@ -1,0 +1,98 @@
+"""Networks, federations and attackers, as a configuration describes them."""
+from collections.abc import Callable
+
+import optax
+
+from experiments import config as configs, inversion
+from experiments.config import Config
+from vfljax import algorithms, attacks, nets, networks, wide_deep
+from vfljax.attack import Attack
+from vfljax.attacks.gradient_inversion import Search
+from vfljax.attacks.model_completion import Schedule
+from vfljax.types import VFL, Net
+
+# What takes over a trained bottom network, and is measured by its baselines.
+COMPLETIONS = ('model_completion', 'active_completion')
+
+
+def federation(config: Config, classes: int) -> VFL:
+  model, parties = config.model, config.data.parties
+  configs.choices(model, algorithm=('vlr', 'vhnn', 'vsnn'))
+  if model.algorithm == 'vlr':
+    return algorithms.vlr(parties, classes)
+  if not (model.bottom or model.channels):
+    raise ValueError('model.bottom needs at least one width.')
+  bottom = network(config, model.bottom, model.bottom_final)
+  width = 1 if classes == 2 else classes
+  if not model.trainable_top:
+    if model.bottom[-1:] != (width,):
+      raise ValueError(
+          'With a top without weights the embedding is the logits: the last '
+          f'width of model.bottom must be {width}, not {model.bottom[-1:]}.'
+      )
+    # Logits are added up, not laid side by side.
+    fuse = 'sum' if model.aggregation == 'concat' else model.aggregation
+    top = algorithms.plain(fuse)
+    bottoms = [bottom] * (parties - (model.algorithm == 'vsnn'))
+    own = [None] if model.algorithm == 'vsnn' else []
+    return VFL((*own, *bottoms), top, optax.softmax_cross_entropy)
+  top = nets.mlp(*model.top, width, activation=model.activation)
+  top = nets.binary(top) if width == 1 else top
+  if model.algorithm == 'vsnn':
+    return algorithms.vsnn([bottom] * (parties - 1), top, model.aggregation)
+  return algorithms.vhnn([bottom] * parties, top, model.aggregation)
+
+
+def network(
+    config: Config, widths: tuple[int, ...], final: str = 'linear'
+) -> Net:
+  """A network of linear layers of `widths`, after the configured convolutions
+  or beside a linear model of the categories, if any."""
+  model = config.model
+  if model.buckets:
+    return wide_deep.wide_and_deep(
+        model.buckets, *widths, activation=model.activation, final=final
+    )
+  if not model.channels:
+    return nets.mlp(
+        *widths, activation=model.activation, final=final,
+        dropout=model.dropout,
+    )
+  return networks.convolutional(
+      model.channels, *widths, pools=model.pools, activation=model.activation,
+      final=final, same=model.padding,
+  )
+
+
+def attacker(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
+  """An attack with what the configuration says of the attacker."""
+  who, model = configs.attacker(config, name), config.model
+  reason = configs.why_not(name, config, classes)
+  if reason:
+    raise ValueError(reason)
+  name = configs.base(name)
+  if name == 'median_scoring':
+    return attacks.median_scoring(who.median)
+  schedule = Schedule(who.epochs, who.batch_size, who.stages, who.learning_rate)
+  linear = model.algorithm == 'vlr'
+  head = nets.mlp(*(() if linear else who.head), classes)
+  bottom = vfl.bottom(1)
+  if name == 'gradient_inversion':
+    search = Search(who.inversion_steps, who.inversion_restarts)
+    return attacks.gradient_inversion(bottom, classes, search)
+  factory: Callable[..., Attack] = attacks.REGISTRY[name]
+  if name in COMPLETIONS:
+    return factory(
+        bottom, None if linear else head, schedule, who.tune,
+        standardize=who.standardize,
+    )
+  if name == 'scratch':
+    return attacks.scratch(
+        bottom, head, schedule, who.tune, standardize=who.standardize
+    )
+  if name == 'local_model':
+    hidden = () if linear else (*model.bottom, *who.head)
+    return attacks.local_model(network(config, (*hidden, classes)), schedule)
+  if name in inversion.INVERSIONS:
+    return inversion.attack(name, who, model, vfl)
+  return factory()
