@@ -93,3 +93,13 @@ def test_the_table_is_markdown(vlr, capsys):
   printed = capsys.readouterr().out
   assert '| VLR 2: no protection thwarts MC' in printed and 'HELD' in printed
   assert takeaways.main([]) == 2
+
+
+def test_where_nothing_leaks_there_is_nothing_to_thwart(tmp_path):
+  local = {('local_model', 'auc_last'): 0.78}
+  quiet = write(tmp_path / 'quiet', 'vhnn', {
+      ('none', None): cell(0.9, 1.0, 0.7, 0.8) | local,
+      ('iso', 5.0): cell(0.9, 0.5, 0.5, 0.78) | local,
+  })
+  found = verdict([quiet], 'VNN 2')
+  assert found.held is None and not found.because

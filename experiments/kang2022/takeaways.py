@@ -221,11 +221,15 @@ def _structures(who: str, same: float, leak) -> list[Verdict]:
 
 
 def _scores(tables: dict[str, dict[str, int]]) -> dict[str, int]:
-  """All defenses' scores by name; none's left out."""
+  """All defenses' scores by name, none's left out.
+
+  So are data sets whose undefended federation leaks too little for a defense to
+  have anything to thwart.
+  """
   return {
       f'{data.pretty(defense)} ({name})': score
       for name, table in tables.items() for defense, score in table.items()
-      if defense != 'none'
+      if defense != 'none' and table.get('none', 0) < THWARTED
   }
 
 
@@ -246,7 +250,10 @@ def text(everything: Sequence[Results]) -> str:
     if tables:
       lines.append(f'Setting {number}, optimal PU scores: {order(tables)}')
       lines += [f'- {name}: {_list(t)}' for name, t in tables.items()]
-  words = {True: 'HELD', False: 'DID NOT HOLD', None: 'not measured'}
+  words = {
+      True: 'HELD', False: 'DID NOT HOLD',
+      None: 'not measured, or nothing leaks without a protection',
+  }
   lines += ['', '| takeaway | verdict | ours |', '|---|---|---|']
   lines += [
       f'| {v.claim} | {words[v.held]} | {v.because} |'
