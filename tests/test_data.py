@@ -97,7 +97,10 @@ def test_registry_is_described_and_its_options_are_known():
 
 
 @pytest.mark.parametrize('name, options, message', [
-    ('breast', {}, 'known: breast_cancer'),
+    (
+        'breast', {}, 'known: breast_cancer, digits, wine, spambase, reviews, '
+        'imdb, criteo, isic, mnist, fashion_mnist, cifar10'
+    ),
     ('digits', dict(label='y'), "'digits' has no option 'label'; it has none"),
     ('digits', dict(path='x'), 'reads no file'),
     ('csv', dict(serp=1), 'sep, drop, positive, categories'),

@@ -172,8 +172,10 @@ def test_another_config_is_refused_with_the_field_named(tmp_path):
 
 
 def test_tuples_and_lists_of_a_config_are_the_same(tmp_path):
-  store.open_workdir(tmp_path, {'widths': (3, 4)}, UNITS)
-  store.open_workdir(tmp_path, {'widths': [3, 4]}, UNITS)
+  first = store.open_workdir(tmp_path, {'widths': (3, 4)}, UNITS)
+  again = store.open_workdir(tmp_path, {'widths': [3, 4]}, UNITS)
+  assert first == again
+  assert store.read_config(tmp_path) == {'widths': [3, 4]}
 
 
 def test_a_file_in_the_way_is_refused(tmp_path):
