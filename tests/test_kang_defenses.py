@@ -3,6 +3,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 from vfljax.defense import Spec
 from vfljax.defenses import mixup, precode
@@ -30,14 +31,15 @@ def test_a_mixture_has_that_many_samples_and_parties_agree(samples):
   np.testing.assert_array_equal(mixed.labels, weights)
 
 
-def test_two_samples_are_mixed_by_a_uniform_gamma():
+@pytest.mark.parametrize('concentration', [1.0, 0.3])
+def test_two_samples_are_mixed_by_a_beta_gamma(concentration):
   valid = jnp.ones(20000, bool)
   _, weights = jax.jit(
-      lambda key: mixup.coins(key, valid, 2, 2)
+      lambda key: mixup.coins(key, valid, 2, 2, concentration)
   )(jax.random.key(1))
-  gamma = np.sort(np.asarray(weights[0]))
-  uniform = (np.arange(len(gamma)) + 0.5) / len(gamma)
-  assert np.abs(gamma - uniform).max() < 0.015  # Kolmogorov-Smirnov
+  beta = stats.beta(concentration, concentration)
+  distance = stats.kstest(np.asarray(weights[0]), beta.cdf).statistic
+  assert distance < 0.015
 
 
 def test_padding_is_mixed_with_nothing():
@@ -45,7 +47,9 @@ def test_padding_is_mixed_with_nothing():
   mixed = mixup.mixup(3).batch(jax.random.key(0), data)
   assert not np.asarray(mixed.labels[-3:]).any()
   np.testing.assert_allclose(mixed.labels[:-3].sum(1), 1, atol=1e-6)
-  np.testing.assert_array_equal(mixed.features[0][-3:], data.features[0][-3:])
+  np.testing.assert_allclose(
+      mixed.features[0][-3:], data.features[0][-3:], rtol=1e-6
+  )
 
 
 def test_a_traced_number_of_samples_mixes_as_many():
@@ -60,6 +64,11 @@ def test_a_traced_number_of_samples_mixes_as_many():
 def test_one_sample_is_no_mixture(samples, why):
   with pytest.raises(ValueError, match=why):
     mixup.mixup(samples)
+
+
+def test_a_concentration_of_zero_is_no_distribution():
+  with pytest.raises(ValueError, match='concentration must be a number above'):
+    mixup.mixup(2, 0.0)
 
 
 def test_a_batch_can_be_too_small():

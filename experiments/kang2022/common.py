@@ -5,13 +5,17 @@ gives neither optimizer, batch size nor epochs: those here are ours, chosen so
 that the undefended federation converges.
 """
 from experiments.config import (
-    AttackConfig, Config, DataConfig, ModelConfig, Paper, TrainConfig,
+    AttackConfig, Config, DataConfig, Entry, ModelConfig, Paper, TrainConfig,
     Variant, default_entry,
 )
 
 PRUNING_AND_NOISE = (
     'none', 'gradient_compression', 'discrete_sgd', 'max_norm', 'dp_laplace',
     'iso',
+)
+# Zhang et al. mix two images of ImageNet with Beta(a, a), a from 0.1 to 0.4.
+MILD_MIXUP = Entry(
+    'mixup', (2.0, 3.0, 4.0), dict(concentration=0.3), 'mixup_mild'
 )
 VLR_ATTACKS = (
     'norm_scoring', 'direction_scoring', 'direct_label',
@@ -56,7 +60,10 @@ def inversion(
       experiment=name,
       seeds=3,
       alone=False,
-      listed=tuple(default_entry(d) for d in defenses),
+      listed=(
+          *(default_entry(d) for d in defenses),
+          *((MILD_MIXUP,) if 'mixup' in defenses else ()),
+      ),
       listed_attacks=attacks or (
           'model_inversion', 'constant_image', 'mean_image',
       ),
