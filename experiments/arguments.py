@@ -1,5 +1,4 @@
 """The command line's arguments: parsed, checked, and turned into settings."""
-import ast
 import dataclasses
 import difflib
 from pathlib import Path
@@ -9,6 +8,7 @@ from absl import flags
 from ml_collections import config_flags
 import numpy as np
 
+from experiments import options
 from experiments.config import Config, DataConfig
 from experiments.errors import UserError
 from vfljax import data
@@ -209,10 +209,14 @@ def load_data(config: DataConfig) -> Table:
   Raises:
     UserError: if they cannot be had, or cannot be trained on.
   """
+  own = options.parse(
+      config.options, 'data.options', 'samples=500;signal=(1, 0.5)',
+      ('path', 'name', 'label', 'missing'),
+  )
   try:
     table = data.load(
         config.name, path=config.path, label=config.label,
-        missing=config.missing, **loader_options(config.options),
+        missing=config.missing, **own,
     )
     return _first(table, config.limit) if config.limit else table
   except (OSError, ValueError, TypeError) as error:
@@ -236,25 +240,3 @@ def _first(table: Table, limit: int) -> Table:
       features=table.features[rows], labels=table.labels[rows],
       test=None if table.test is None else test[rows],
   ))
-
-
-def loader_options(text: str) -> dict[str, Any]:
-  """'samples=500;signal=(1, 0.5)' as a loader's keyword arguments.
-
-  Raises:
-    UserError: if it is not of that form.
-  """
-  options = {}
-  for part in filter(None, (part.strip() for part in text.split(';'))):
-    name, equals, value = (word.strip() for word in part.partition('='))
-    own = ('path', 'name', 'label', 'missing')
-    if not equals or not name.isidentifier() or name in own:
-      raise UserError(
-          f"data.options must look like 'samples=500;signal=(1, 0.5)'; got "
-          f'{part!r}.'
-      )
-    try:
-      options[name] = ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-      options[name] = value  # A word without quotes.
-  return options

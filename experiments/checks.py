@@ -10,7 +10,7 @@ from experiments.errors import UserError
 from experiments.federations import COMPLETIONS
 from experiments.samples import Splits
 from experiments.setting import Setting
-from vfljax import defenses, train
+from vfljax import defenses, models, train
 from vfljax.data.table import Table
 from vfljax.defense import Defense
 from vfljax.views import TrainedBottom, TrainedTop
@@ -42,6 +42,7 @@ def _check(setting: Setting) -> None:
       config.attack, pool=('epoch', 'round'), when=('last', 'max', 'mean')
   )
   _check_numbers(config)
+  _check_network(setting)
   if config.model.channels and setting.samples.features[-1].ndim != 4:
     raise ValueError(
         f'model.channels are for images; {config.data.name} is a table.'
@@ -71,12 +72,31 @@ def _check(setting: Setting) -> None:
     _check_entry(setting, entry)
 
 
+def _check_network(setting: Setting) -> None:
+  """Refuses a named network on features that it is not for."""
+  model, data = setting.config.model, setting.config.data
+  if not model.name:
+    return
+  if model.algorithm == 'vlr':
+    raise ValueError(
+        f'model.name={model.name} needs model.algorithm=vhnn or vsnn; vlr has '
+        'linear bottoms.'
+    )
+  shapes = {x.shape[1:] for x in setting.samples.features if x is not None}
+  if model.name in models.IMAGES and any(len(s) != 3 for s in shapes):
+    raise ValueError(
+        f'{model.name} is for images; {data.name} is a table. Use '
+        '--config.model.name=mlp3, or model.bottom with widths.'
+    )
+
+
 def _check_numbers(config: Config) -> None:
   """Refuses numbers outside their ranges, and what is no number at all."""
   least = {
       'seeds': 1, 'seeds_per_chunk': 0, 'first_seed': 0,
       'train.measure_every': 0, 'train.patience': 0, 'attack.repeats': 1,
       'data.limit': 0, 'data.parties': 2, 'train.defense_learning_rate': 0,
+      'model.width': 0,
   }
   positive = ('train.learning_rate', 'attack.learning_rate')
   for path, value in configs.flat(config):

@@ -37,6 +37,9 @@ class ModelConfig:
   """Who computes what."""
 
   algorithm: str = 'vhnn'  # 'vlr', 'vhnn' or 'vsnn'
+  name: str = ''  # of the bottoms' network, see `--list models`; '': as below
+  width: int = 0  # of a named network's embedding; 0: the network's own
+  options: str = ''  # a named network's own, as in 'dtype=bfloat16'
   channels: tuple[int, ...] = ()  # convolutions before the bottom's widths
   pools: int = 1  # the first so many convolutions are pooled 2x2
   padding: bool = True  # whether convolutions keep the images' size

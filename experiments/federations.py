@@ -3,9 +3,9 @@ from collections.abc import Callable
 
 import optax
 
-from experiments import config as configs, inversion
-from experiments.config import Config
-from vfljax import algorithms, attacks, nets, networks, wide_deep
+from experiments import config as configs, inversion, options
+from experiments.config import Config, ModelConfig
+from vfljax import algorithms, attacks, models, nets, networks, wide_deep
 from vfljax.attack import Attack
 from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.model_completion import Schedule
@@ -20,12 +20,15 @@ def federation(config: Config, classes: int) -> VFL:
   configs.choices(model, algorithm=('vlr', 'vhnn', 'vsnn'))
   if model.algorithm == 'vlr':
     return algorithms.vlr(parties, classes)
-  if not (model.bottom or model.channels):
+  if not (model.bottom or model.channels or model.name):
     raise ValueError('model.bottom needs at least one width.')
-  bottom = network(config, model.bottom, model.bottom_final)
   width = 1 if classes == 2 else classes
+  if model.name:
+    bottom = named(model, 0 if model.trainable_top else width)
+  else:
+    bottom = network(config, model.bottom, model.bottom_final)
   if not model.trainable_top:
-    if model.bottom[-1:] != (width,):
+    if not model.name and model.bottom[-1:] != (width,):
       raise ValueError(
           'With a top without weights the embedding is the logits: the last '
           f'width of model.bottom must be {width}, not {model.bottom[-1:]}.'
@@ -41,6 +44,24 @@ def federation(config: Config, classes: int) -> VFL:
   if model.algorithm == 'vsnn':
     return algorithms.vsnn([bottom] * (parties - 1), top, model.aggregation)
   return algorithms.vhnn([bottom] * parties, top, model.aggregation)
+
+
+def named(model: ModelConfig, width: int = 0) -> Net:
+  """The network that `model.name` names.
+
+  Args:
+    width: That its embedding must have; 0 leaves it to `model.width`.
+
+  Raises:
+    ValueError: for an unknown name, option or value, or another width.
+  """
+  if width and model.width not in (0, width):
+    raise ValueError(
+        'With a top without weights the embedding is the logits: model.width '
+        f'must be {width}, not {model.width}.'
+    )
+  given = options.parse(model.options, 'model.options', 'dtype=bfloat16')
+  return models.make(model.name, width or model.width, **given)
 
 
 def network(
@@ -91,6 +112,8 @@ def attacker(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
         bottom, head, schedule, who.tune, standardize=who.standardize
     )
   if name == 'local_model':
+    if model.name and not linear:
+      return attacks.local_model(nets.then(bottom, head), schedule)
     hidden = () if linear else (*model.bottom, *who.head)
     return attacks.local_model(network(config, (*hidden, classes)), schedule)
   if name in inversion.INVERSIONS:

@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 
 from experiments.errors import UserError
-from vfljax import algorithms, attacks, data, defenses, nets
+from vfljax import algorithms, attacks, data, defenses, models, nets
 
 HERE = Path(__file__).parent
 
@@ -64,6 +64,9 @@ def _models() -> str:
       (f'model.algorithm={name}', _summary(getattr(algorithms, name)))
       for name in ('vlr', 'vhnn', 'vsnn')
   ]
+  for name, factory in models.REGISTRY.items():
+    own = ', '.join(f'{k}={v!r}' for k, v in models.options_of(name).items())
+    rows.append((f'model.name={name}', f'{_summary(factory)} Options: {own}'))
   rows.append(('model.aggregation', ', '.join(algorithms.AGGREGATIONS)))
   rows.append(('model.activation', ', '.join(nets.ACTIVATIONS)))
   return _table('Models (--config....)', rows)

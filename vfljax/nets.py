@@ -1,4 +1,4 @@
-"""The one file that knows Flax: Linen modules in, `Net`s out.
+"""What knows Flax, with `models`: Linen modules in, `Net`s out.
 
 Weights and biases start uniform in +-1/sqrt(fan_in), PyTorch's default and so
 the papers'; on tables with few columns it decides how fast they learn.
@@ -36,11 +36,14 @@ class Dense(nn.Module):
   """A linear layer with the initialization that the papers used."""
 
   width: int
+  dtype: Any = None  # Of the arithmetic; by default the weights' and x's.
 
   @nn.compact
   def __call__(self, x):
     start = fan_in_uniform(x.shape[-1])
-    layer = nn.Dense(self.width, kernel_init=start, bias_init=start)
+    layer = nn.Dense(
+        self.width, dtype=self.dtype, kernel_init=start, bias_init=start
+    )
     return layer(x)
 
 
@@ -116,11 +119,12 @@ def mlp(
   """
   if not widths or min(widths) < 1:
     raise ValueError(f'mlp: needs one or more positive widths, got {widths}.')
-  last = _activation(final) if final else None
-  return linen(MLP(widths, _activation(activation), last, dropout))
+  last = activation_of(final) if final else None
+  return linen(MLP(widths, activation_of(activation), last, dropout))
 
 
-def _activation(which: str | Activation) -> Activation:
+def activation_of(which: str | Activation) -> Activation:
+  """A function, or that of the name; ValueError for an unknown name."""
   if not isinstance(which, str):
     return which
   if which not in ACTIVATIONS:
@@ -128,6 +132,33 @@ def _activation(which: str | Activation) -> Activation:
         f'Unknown activation {which!r}; there are {", ".join(ACTIVATIONS)}.'
     )
   return ACTIVATIONS[which]
+
+
+def then(first: Net, second: Net) -> Net:
+  """One network after another; its parameters are {'first', 'second'}."""
+
+  def init(key, x):
+    k_first, k_second = jax.random.split(key)
+    params = first.init(k_first, x)
+    u = jax.eval_shape(first.apply, params, x)
+    blank = jnp.zeros(u.shape, u.dtype)
+    return dict(first=params, second=second.init(k_second, blank))
+
+  def train(params, key, x):
+    k_first, k_second = jax.random.split(key)
+    u, own = first.run(params['first'], k_first, x)
+    y, stats = second.run(params['second'], k_second, u)
+    return y, dict(first=own, second=stats)
+
+  return Net(
+      init,
+      lambda p, x: second.apply(p['second'], first.apply(p['first'], x)),
+      train if first.train or second.train else None,
+      lambda p, stats: dict(
+          first=first.absorb(p['first'], stats['first']),
+          second=second.absorb(p['second'], stats['second']),
+      ) if stats else p,
+  )
 
 
 def pair(z: Array) -> Array:

@@ -89,13 +89,35 @@ def patches(x: Array, kernel: int, same: bool = True) -> Array:
     less.
   """
   edge = kernel // 2 if same else 0
-  padded = jnp.pad(x, ((0, 0), (edge, edge), (edge, edge), (0, 0)))
-  high, wide = (size - kernel + 1 for size in padded.shape[1:3])
+  return windows(x, (kernel, kernel), (1, 1), ((edge, edge),) * 2)
+
+
+def windows(
+    x: Array, kernel: Sequence[int], strides: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> Array:
+  """The windows over an image, zeros outside it.
+
+  Args:
+    x: [batch, height, width, channels].
+    kernel: (rows, columns) of the window.
+    strides: (down, right), from one window to the next.
+    pads: Zeros (before, after) on each of the two axes.
+
+  Returns:
+    [batch, high, wide, rows * columns * channels], laid out as in `patches`.
+  """
+  padded = jnp.pad(x, ((0, 0), *pads, (0, 0)))
+  batch, *sizes, channels = padded.shape
+  ends = [
+      (n - k) // step * step + 1 for n, k, step in zip(sizes, kernel, strides)
+  ]
   shifted = [
-      lax.slice_in_dim(
-          lax.slice_in_dim(padded, i, i + high, axis=1), j, j + wide, axis=2
+      lax.slice(
+          padded, (0, i, j, 0), (batch, i + ends[0], j + ends[1], channels),
+          (1, *strides, 1),
       )
-      for i in range(kernel) for j in range(kernel)
+      for i in range(kernel[0]) for j in range(kernel[1])
   ]
   return jnp.concatenate(shifted, axis=-1)
 

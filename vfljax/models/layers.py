@@ -1,0 +1,162 @@
+"""Layers with which the image networks are built, channels last.
+
+A convolution is one module, `Conv`, as `nn.Dense` is for a linear layer, and
+keeps its weights as a kernel and a bias. `flax.linen.intercept_methods` can
+therefore swap the arithmetic of both from outside: the secret-shared layers of
+VMask are these layers, computed otherwise.
+"""
+from collections.abc import Sequence
+import math
+from typing import Any
+
+from flax import linen as nn
+from flax.linen import dtypes
+from jax import lax
+import jax.numpy as jnp
+
+from vfljax import networks
+from vfljax.nets import fan_in_uniform
+from vfljax.types import Array
+
+Padding = str | int | Sequence[tuple[int, int]]
+METHODS = ('patches', 'conv')
+
+
+class Conv(nn.Module):
+  """A convolution of images [batch, height, width, c_in].
+
+  Its parameters are 'kernel' [kh, kw, c_in, channels] and, with `use_bias`,
+  'bias' [channels], both uniform in +-1/sqrt(kh * kw * c_in) at the start.
+
+  Attributes:
+    channels: Of the output.
+    kernel: (kh, kw).
+    strides: (down, right), each 1 or more.
+    padding: Zeros around the image: 'SAME' and 'VALID' as XLA defines them, a
+      number for all four sides, or (low, high) for each of the two axes.
+    use_bias: Whether there is a bias.
+    dtype: Of the arithmetic, such as bfloat16; by default that of `x` and the
+      weights.
+    how: One of `METHODS`, see `convolve`.
+  """
+
+  channels: int
+  kernel: tuple[int, int] = (3, 3)
+  strides: tuple[int, int] = (1, 1)
+  padding: Padding = 'SAME'
+  use_bias: bool = True
+  dtype: Any = None
+  how: str = 'patches'
+
+  @nn.compact
+  def __call__(self, x):
+    shape = (*self.kernel, x.shape[-1], self.channels)
+    start = fan_in_uniform(math.prod(shape[:3]))
+    kernel = self.param('kernel', start, shape)
+    bias = self.param('bias', start, shape[3:]) if self.use_bias else None
+    x, kernel, bias = dtypes.promote_dtype(x, kernel, bias, dtype=self.dtype)
+    y = convolve(x, kernel, self.strides, self.padding, self.how)
+    return y if bias is None else y + bias
+
+
+def convolve(
+    x: Array, kernel: Array, strides: tuple[int, int] = (1, 1),
+    padding: Padding = 'SAME', how: str = 'patches',
+) -> Array:
+  """Cross-correlation, as networks call convolution.
+
+  Args:
+    x: [batch, height, width, c_in].
+    kernel: [kh, kw, c_in, c_out], of the same dtype.
+    strides: (down, right).
+    padding: As in `Conv`.
+    how: 'patches' makes one matrix product of the image's patches; 'conv' is
+      XLA's convolution. They differ in speed only.
+
+  Returns:
+    [batch, high, wide, c_out].
+
+  Raises:
+    ValueError: for another `how` or a kernel larger than the padded image.
+  """
+  if how not in METHODS:
+    raise ValueError(f'how must be one of {", ".join(METHODS)}; got {how!r}.')
+  window = kernel.shape[:2]
+  pads = edges(padding, x.shape[1:3], window, strides)
+  sizes = [n + sum(p) for n, p in zip(x.shape[1:3], pads)]
+  if any(n < k for n, k in zip(sizes, window)):
+    raise ValueError(
+        f'A window of {window} does not fit an image of {tuple(sizes)} pixels, '
+        'padding included: the image is too small for this network.'
+    )
+  if how == 'conv':
+    return lax.conv_general_dilated(
+        x, kernel, strides, pads, dimension_numbers=('NHWC', 'HWIO', 'NHWC')
+    )
+  taps = networks.windows(x, window, strides, pads)
+  return taps @ kernel.reshape(-1, kernel.shape[-1])
+
+
+def edges(
+    padding: Padding, size: Sequence[int], window: Sequence[int],
+    strides: Sequence[int],
+) -> tuple[tuple[int, int], ...]:
+  """The zeros (low, high) around each of two axes of `size` pixels."""
+  if isinstance(padding, str):
+    pads = lax.padtype_to_pads(size, window, strides, padding)
+    return tuple((int(low), int(high)) for low, high in pads)
+  if isinstance(padding, int):
+    return ((padding, padding),) * 2
+  return tuple((int(low), int(high)) for low, high in padding)
+
+
+def pool(x: Array, how: str = 'max') -> Array:
+  """2x2 pooling with stride 2, [batch, height / 2, width / 2, c].
+
+  A last odd row or column is dropped, but a side of one pixel stays as it is:
+  half of a small image would vanish otherwise.
+
+  Raises:
+    ValueError: if `how` is neither 'max' nor 'mean'.
+  """
+  if how not in ('max', 'mean'):
+    raise ValueError(f"pool must be 'max' or 'mean'; got {how!r}.")
+  for axis in (1, 2):
+    half = x.shape[axis] // 2
+    if half:
+      a, b = (
+          lax.slice_in_dim(x, i, 2 * half - 1 + i, 2, axis) for i in range(2)
+      )
+      x = jnp.maximum(a, b) if how == 'max' else (a + b) / 2
+  return x
+
+
+def dtype_of(name: str) -> Any:
+  """The type that a network computes in: '' is `None`, its weights' own.
+
+  Raises:
+    ValueError: for another name than those of floating-point types.
+  """
+  known = ('', 'float32', 'bfloat16', 'float16', 'float64')
+  if name not in known:
+    raise ValueError(f'dtype must be one of {known}; got {name!r}.')
+  return jnp.dtype(name) if name else None
+
+
+def finish(x: Array) -> Array:
+  """Embeddings are float32 at least, whatever they were computed in."""
+  return jnp.asarray(x, jnp.promote_types(x.dtype, jnp.float32))
+
+
+def flatten(x: Array) -> Array:
+  """[batch, ...] to [batch, features]."""
+  return jnp.reshape(x, (len(x), -1))
+
+
+def check_images(name: str, x: Any) -> None:
+  """Raises ValueError if `x` is not [batch, height, width, channels]."""
+  if jnp.ndim(x) != 4:
+    raise ValueError(
+        f'{name} is for images, [batch, height, width, channels]; got features '
+        f'of shape {jnp.shape(x)}. Use mlp3 for a table.'
+    )

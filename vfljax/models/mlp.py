@@ -1,0 +1,22 @@
+"""MLP3, VMask's network for tables (its Table VII): three linear layers.
+
+The paper gives no widths. 512-256-64, with nothing after the last layer, are
+those with which its attack from scratch comes out as printed (64 wide
+embeddings of 392 pixels).
+"""
+from vfljax import nets
+from vfljax.types import Net
+
+
+def mlp3(
+    width: int = 64, hidden: tuple[int, int] = (512, 256),
+    activation: str = 'relu', dropout: float = 0.0,
+) -> Net:
+  """Three linear layers, 512-256-`width`: [batch, ...] to [batch, width].
+
+  Raises:
+    ValueError: if there are not two hidden layers, or as `nets.mlp`.
+  """
+  if len(hidden) != 2:
+    raise ValueError(f'mlp3 has two hidden layers; got widths {hidden}.')
+  return nets.mlp(*hidden, width, activation=activation, dropout=dropout)
