@@ -7,34 +7,19 @@ initialised bottom (`scratch`), and a model of its own choice on its raw
 features (`local_model`). An attacker cannot select by test accuracy, so the
 guesses of all stages are returned, and the best and the last are reported.
 """
-from typing import NamedTuple
-
 import jax
-from jax import lax
 import jax.numpy as jnp
-import optax
 
 from vfljax import nets
 from vfljax.attack import Attack
-from vfljax.types import Array, Key, Net, Params
+from vfljax.completion import Schedule, check, complete
+from vfljax.types import Array, Net
 from vfljax.views import TrainedBottom
 
-
-class Schedule(NamedTuple):
-  """How an attacker trains.
-
-  Attributes:
-    epochs: Passes over the labeled samples, >= 1.
-    batch_size: Labeled samples a step; 0 takes all of them at once. The last
-      batch of an epoch may be smaller.
-    stages: How many guesses to return, evenly spread over epochs, 1..epochs.
-    learning_rate: Adam's.
-  """
-
-  epochs: int = 50
-  batch_size: int = 0
-  stages: int = 10
-  learning_rate: float = 1e-3
+__all__ = [
+    'Schedule', 'check', 'complete', 'local_model', 'mlp_head',
+    'model_completion', 'scratch', 'standardized',
+]
 
 
 def model_completion(
@@ -119,69 +104,6 @@ def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
     )
 
   return Attack(TrainedBottom, run)
-
-
-def complete(
-    key: Key, schedule: Schedule, logits, params: Params, known: Array,
-    labels: Array, wanted: Array,
-) -> Array:
-  """Trains `logits(params, x)` on (known, labels): guesses at `wanted`.
-
-  Returns:
-    [stages, samples, classes], the guess after each of the stages.
-  """
-  tx = optax.adam(schedule.learning_rate)
-  size = min(schedule.batch_size or len(labels), len(labels))
-  batches = -(-len(labels) // size)
-
-  def loss(params, x, y):
-    ce = optax.softmax_cross_entropy(logits(params, x), y)
-    return ce.sum() / jnp.maximum(y.sum(), 1)
-
-  def learn(carry, x, y):
-    params, opt = carry
-    updates, opt = tx.update(jax.grad(loss)(params, x, y), opt, params)
-    return optax.apply_updates(params, updates), opt
-
-  def step(carry, i):
-    x = known.at[i].get(mode='fill', fill_value=0)
-    y = labels.at[i].get(mode='fill', fill_value=0)
-    return learn(carry, x, y), None
-
-  def epoch(carry, key):
-    if batches == 1:  # No order to draw; and a loop costs compile time.
-      return learn(carry, known, labels), None
-    order = jax.random.permutation(key, len(labels))
-    missing = batches * size - len(labels)
-    order = jnp.pad(order, (0, missing), constant_values=len(labels))
-    return lax.scan(step, carry, order.reshape(batches, size))[0], None
-
-  def stage(carry, keys):
-    carry, _ = lax.scan(epoch, carry, keys)
-    return carry, logits(carry[0], wanted)
-
-  # The first epochs that do not fill a stage are trained without a guess.
-  length, lead = divmod(schedule.epochs, schedule.stages)
-  keys = jax.random.split(key, schedule.epochs)
-  carry = params, tx.init(params)
-  if lead:
-    carry, _ = lax.scan(epoch, carry, keys[:lead])
-  staged = keys[lead:].reshape(schedule.stages, length)
-  return lax.scan(stage, carry, staged)[1]
-
-
-def check(schedule: Schedule) -> None:
-  """Raises ValueError if a schedule makes no sense."""
-  if schedule.epochs < 1 or schedule.batch_size < 0:
-    raise ValueError(
-        'An attack needs epochs >= 1 and batch_size >= 0, got '
-        f'{schedule.epochs} and {schedule.batch_size}.'
-    )
-  if not 1 <= schedule.stages <= schedule.epochs:
-    raise ValueError(
-        f'An attack returns 1 to epochs = {schedule.epochs} stages, got '
-        f'{schedule.stages}.'
-    )
 
 
 def standardized(head: Net, embedded: Array) -> Net:

@@ -1,0 +1,109 @@
+"""Training a model on a few labeled samples, and what it guesses meanwhile.
+
+Whoever completes a network does this: an attacker with the bottom network that
+it stole (`attacks.model_completion`), and a defender who wants to know how far
+an attacker would get (`defenses.vmask`).
+"""
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import optax
+
+from vfljax.types import Array, Key, Params
+
+OPTIMIZERS = dict(adam=optax.adam, sgd=optax.sgd)
+
+
+class Schedule(NamedTuple):
+  """How an attacker trains.
+
+  Attributes:
+    epochs: Passes over the labeled samples, >= 1.
+    batch_size: Labeled samples a step; 0 takes all of them at once. The last
+      batch of an epoch may be smaller.
+    stages: How many guesses to return, evenly spread over epochs, 1..epochs.
+    learning_rate: The optimizer's.
+    optimizer: 'adam' or 'sgd', the plain one.
+  """
+
+  epochs: int = 50
+  batch_size: int = 0
+  stages: int = 10
+  learning_rate: float = 1e-3
+  optimizer: str = 'adam'
+
+
+def complete(
+    key: Key, schedule: Schedule, logits: Callable[[Params, Array], Array],
+    params: Params, known: Array, labels: Array, wanted: Array,
+) -> Array:
+  """Trains `logits(params, x)` on (known, labels): guesses at `wanted`.
+
+  Args:
+    known: [samples, ...].
+    labels: [samples, classes]; a row of zeros has no loss.
+    wanted: [n, ...].
+
+  Returns:
+    [stages, n, classes], the guess after each of the stages.
+  """
+  tx = OPTIMIZERS[schedule.optimizer](schedule.learning_rate)
+  size = min(schedule.batch_size or len(labels), len(labels))
+  batches = -(-len(labels) // size)
+
+  def loss(params, x, y):
+    ce = optax.softmax_cross_entropy(logits(params, x), y)
+    return ce.sum() / jnp.maximum(y.sum(), 1)
+
+  def learn(carry, x, y):
+    params, opt = carry
+    updates, opt = tx.update(jax.grad(loss)(params, x, y), opt, params)
+    return optax.apply_updates(params, updates), opt
+
+  def step(carry, i):
+    x = known.at[i].get(mode='fill', fill_value=0)
+    y = labels.at[i].get(mode='fill', fill_value=0)
+    return learn(carry, x, y), None
+
+  def epoch(carry, key):
+    if batches == 1:  # No order to draw; and a loop costs compile time.
+      return learn(carry, known, labels), None
+    order = jax.random.permutation(key, len(labels))
+    missing = batches * size - len(labels)
+    order = jnp.pad(order, (0, missing), constant_values=len(labels))
+    return lax.scan(step, carry, order.reshape(batches, size))[0], None
+
+  def stage(carry, keys):
+    carry, _ = lax.scan(epoch, carry, keys)
+    return carry, logits(carry[0], wanted)
+
+  # The first epochs that do not fill a stage are trained without a guess.
+  length, lead = divmod(schedule.epochs, schedule.stages)
+  keys = jax.random.split(key, schedule.epochs)
+  carry = params, tx.init(params)
+  if lead:
+    carry, _ = lax.scan(epoch, carry, keys[:lead])
+  staged = keys[lead:].reshape(schedule.stages, length)
+  return lax.scan(stage, carry, staged)[1]
+
+
+def check(schedule: Schedule) -> None:
+  """Raises ValueError if a schedule makes no sense."""
+  if schedule.epochs < 1 or schedule.batch_size < 0:
+    raise ValueError(
+        'An attack needs epochs >= 1 and batch_size >= 0, got '
+        f'{schedule.epochs} and {schedule.batch_size}.'
+    )
+  if not 1 <= schedule.stages <= schedule.epochs:
+    raise ValueError(
+        f'An attack returns 1 to epochs = {schedule.epochs} stages, got '
+        f'{schedule.stages}.'
+    )
+  if schedule.optimizer not in OPTIMIZERS:
+    raise ValueError(
+        f'An attack trains with {" or ".join(OPTIMIZERS)}, got '
+        f'{schedule.optimizer!r}.'
+    )
