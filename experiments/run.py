@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from experiments import cell, checks, record
+from experiments import cell, checks, record, saved, store
 from experiments import setting as settings
 from experiments.config import Config
 from experiments.errors import UserError
 from experiments.jobs import Job, jobs
 from experiments.progress import Progress
-from experiments.store import Workdir, open_workdir
+from experiments.setting import Setting
+from experiments.store import Workdir
 from vfljax import sweep
 from vfljax.data.table import Table
 
@@ -63,14 +64,21 @@ def run(config: Config, table: Table, workdir: str) -> Workdir:
     workdir: Where the results are, or will be.
 
   Raises:
-    UserError: if the configuration cannot be run, or the workdir not be used.
+    UserError: if the configuration cannot be run, the workdir not be used, or
+      another process is at work there.
     Interrupted: on SIGINT or SIGTERM, after saving.
   """
   setting = checks.make(config, table)
+  with store.alone(workdir):
+    return _run(setting, table, workdir)
+
+
+def _run(setting: Setting, table: Table, workdir: str) -> Workdir:
   everything = jobs(setting)
   units = [unit for job in everything for unit in job.units]
-  recorded = dataclasses.asdict(config) | dict(samples=fingerprint(table))
-  work = open_workdir(workdir, recorded, units)
+  recorded = dataclasses.asdict(setting.config)
+  recorded |= dict(samples=fingerprint(table))
+  work = store.open_workdir(workdir, recorded, units, saved.completed)
   todo = [j for j in everything if not all(work.done(u) for u in j.units)]
   names = [job.name for job in everything]
   finished = len(everything) - len(todo)
@@ -116,9 +124,9 @@ def _run_job(
   played, clock = 0, time.perf_counter()
   last_save, spent = clock, float(going.seconds)
   while done < epochs:
-    runs, rows = jax.block_until_ready(made.advance(
-        dict(cells=cells, runs=going.runs), (samples, np.int32(done))
-    ))
+    runs, rows = jax.block_until_ready(
+        made.advance(going.runs, cells, (samples, np.int32(done)))
+    )
     now = time.perf_counter()
     seconds = np.float32(spent + now - clock)
     going = Going(runs, _write(going.history, rows, done), seconds)
@@ -163,21 +171,26 @@ def _compile(job: Job) -> Compiled:
   epochs = job.setting.config.train.epochs
 
   def over(fn, *static):
-    return jax.jit(sweep.over_cells(partial(fn, job, *static)))
+    return sweep.over_cells(partial(fn, job, *static))
 
   cells, samples = sweep.place(_cells(job), job.setting.samples)
-  start = over(cell.start).lower(cells, samples).compile()
+  start = jax.jit(over(cell.start)).lower(cells, samples).compile()
   runs = jax.tree.map(
       lambda s, where: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=where),
       start.out_info, start.output_shardings,
   )
   both, first = dict(cells=cells, runs=runs), np.int32(0)
-  lowered = over(cell.advance, _stride(epochs)).lower(both, (samples, first))
+  play = over(cell.advance, _stride(epochs))
+  # The runs' memory becomes that of what they become.
+  lowered = jax.jit(
+      lambda runs, cells, shared: play(dict(cells=cells, runs=runs), shared),
+      donate_argnums=0,
+  ).lower(runs, cells, (samples, first))
   history = jax.tree.map(
       lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[2:]), s.dtype),
       lowered.out_info[1],
   )
-  finish = over(cell.finish).lower(both, samples)
+  finish = jax.jit(over(cell.finish)).lower(both, samples)
   shapes = Going(runs, history, jax.ShapeDtypeStruct((), np.float32))
   return Compiled(
       job.entry.name, job.points, start, lowered.compile(), finish.compile(),

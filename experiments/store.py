@@ -14,6 +14,7 @@ The work directory:
   parts/U.json      unit U's rows and timing; there if and only if U is done
   parts/U.npz       unit U's curves over the epochs, if it has any
   checkpoints/U/N/  unit U in progress after step N; gone when U is done
+  .lock             held by the process that is at work here
   summary.md        } what `report.write` makes of the above
   report.html       }
 
@@ -27,11 +28,12 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import filelock
 import numpy as np
 
 from experiments import checkpoints
@@ -127,13 +129,16 @@ class Workdir(NamedTuple):
 
 
 def open_workdir(
-    path: str | os.PathLike, config: Mapping, units: Sequence[str]
+    path: str | os.PathLike, config: Mapping, units: Sequence[str],
+    complete: Callable[[dict], dict] = lambda saved: saved,
 ) -> Workdir:
   """Creates a work directory, or opens the one that this config made earlier.
 
   Args:
     config: The configuration, nested, of what JSON takes.
     units: The experiment's units in order, by unique names that are not ''.
+    complete: Gives a configuration saved by an earlier version the fields that
+      it lacks.
 
   Raises:
     UserError: if the directory cannot be made or written, belongs to another
@@ -149,7 +154,7 @@ def open_workdir(
       (work.path / folder).mkdir(parents=True, exist_ok=True)
     old = work.path / 'config.json'
     if old.exists():
-      _check_same(work.path, json.loads(text))
+      _check_same(work.path, complete(read_config(path)), json.loads(text))
     elif (work.path / 'results.jsonl').exists():
       raise UserError(
           f'{work.path} holds results but no config.json, so they cannot be'
@@ -159,6 +164,33 @@ def open_workdir(
     _replace(old, text)
     _collect(work)
   return work
+
+
+@contextlib.contextmanager
+def alone(path: str | os.PathLike) -> Iterator[None]:
+  """Keeps a second process out of a work directory while the block runs.
+
+  The lock is the operating system's: it goes with the process, however that
+  ends.
+
+  Raises:
+    UserError: if another process is in it, or the directory cannot be made.
+  """
+  place = Path(path).absolute()
+  with _writing(place):
+    place.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(place / '.lock')
+    try:
+      lock.acquire(blocking=False)
+    except filelock.Timeout:
+      raise UserError(
+          f'Another process is running in {place}.\nWait until it is done, or '
+          'choose another --workdir.'
+      ) from None
+  try:
+    yield
+  finally:
+    lock.release()
 
 
 def read_config(path: str | os.PathLike) -> dict:
@@ -278,9 +310,9 @@ def _file_name(unit: str) -> str:
   return '%2E' + name[1:] if name.startswith('.') else name
 
 
-def _check_same(path: Path, config: dict) -> None:
+def _check_same(path: Path, saved: dict, config: dict) -> None:
   """Raises a UserError that names what differs from the config in `path`."""
-  old, new = _flat(read_config(path)), _flat(config)
+  old, new = _flat(saved), _flat(config)
   names = [k for k in (old | new) if old.get(k, ...) != new.get(k, ...)]
   if not names:
     return

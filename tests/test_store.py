@@ -1,4 +1,5 @@
 """The work directory: kills, resumption, damage and refusals."""
+import dataclasses
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ import optax
 import orbax.checkpoint as ocp
 import pytest
 
-from experiments import store
+from experiments import quickstart, saved, store
 from experiments.errors import UserError
 
 UNITS = ['none', 'iso/0', 'iso/1', 'marvell/0']
@@ -264,12 +265,12 @@ def test_a_checkpoint_comes_back_as_it_was(tmp_path):
     loaded = work.load_checkpoint('iso/0', like)
     assert loaded is not None and loaded[0] == 2
     assert jax.tree.structure(loaded[1]) == jax.tree.structure(tree)
-    for ours, saved in zip(jax.tree.leaves(loaded[1]), jax.tree.leaves(tree)):
-      if jnp.issubdtype(getattr(saved, 'dtype', float), jax.dtypes.prng_key):
-        assert ours.dtype == saved.dtype
-        ours, saved = map(jax.random.key_data, (ours, saved))
-      assert jnp.result_type(ours) == jnp.result_type(saved)
-      np.testing.assert_array_equal(ours, saved)
+    for ours, kept in zip(jax.tree.leaves(loaded[1]), jax.tree.leaves(tree)):
+      if jnp.issubdtype(getattr(kept, 'dtype', float), jax.dtypes.prng_key):
+        assert ours.dtype == kept.dtype
+        ours, kept = map(jax.random.key_data, (ours, kept))
+      assert jnp.result_type(ours) == jnp.result_type(kept)
+      np.testing.assert_array_equal(ours, kept)
   assert work.load_checkpoint('iso/1', tree) is None
   work.save('iso/0', rows('iso/0'), {})
   assert not list((tmp_path / 'checkpoints').iterdir())
@@ -354,3 +355,34 @@ def test_what_orbax_itself_refuses_is_told_too(tmp_path, monkeypatch):
   monkeypatch.setattr(ocp.Checkpointer, 'restore', refuse)
   with pytest.raises(UserError, match='array 0.*\n.*to start that unit again'):
     work.load_checkpoint('none', [jnp.zeros(3)])
+
+
+def test_two_processes_cannot_share_a_directory(tmp_path):
+  with store.alone(tmp_path / 'out'):
+    held = subprocess.run(
+        [sys.executable, '-c', textwrap.dedent(f'''
+            from experiments import errors, store
+            try:
+              with store.alone({str(tmp_path / 'out')!r}):
+                print('entered')
+            except errors.UserError as e:
+              print(e)
+        ''')], capture_output=True, text=True, check=True,
+    )
+    assert 'Another process is running in' in held.stdout
+  with store.alone(tmp_path / 'out'):
+    pass  # Free again.
+
+
+def test_a_field_that_is_newer_than_the_directory_has_its_default(tmp_path):
+  old = json.loads(json.dumps(dataclasses.asdict(quickstart.get_config())))
+  del old['attack']['stages'], old['alone'], old['listed'][0]['after']
+  store.open_workdir(tmp_path / 'out', old, UNITS)
+  new = dataclasses.asdict(quickstart.get_config())
+  with pytest.raises(UserError, match='another configuration'):
+    store.open_workdir(tmp_path / 'out', new, UNITS)
+  store.open_workdir(tmp_path / 'out', new, UNITS, saved.completed)
+  assert store.read_config(tmp_path / 'out')['alone'] is True
+  other = dataclasses.asdict(quickstart.get_config()) | dict(alone=False)
+  with pytest.raises(UserError, match='alone is true there and false here'):
+    store.open_workdir(tmp_path / 'out', other, UNITS, saved.completed)
