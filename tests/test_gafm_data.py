@@ -45,6 +45,19 @@ def test_words_are_chosen_on_training_rows():
   assert table.test is test
 
 
+def test_sentences_of_a_label_make_longer_texts():
+  texts = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+  labels, joined = reviews.join(np.array([1, 0, 1, 1, 0, 1, 1]), texts, 2)
+  assert joined == ['b e', 'a c', 'd f']  # 'g' has nothing to go with.
+  np.testing.assert_array_equal(labels, [0, 1, 1])
+
+
+@pytest.mark.parametrize('count', [0, 3])
+def test_texts_need_as_many_sentences(tmp_path, count):
+  with pytest.raises(ValueError, match='sentences must be between 1 and 2'):
+    data.load('reviews', write_reviews(tmp_path), sentences=count)
+
+
 @pytest.mark.parametrize('lines, message', [
     (['1\tfine', 'no tab'], 'line 2'), (['2\tfine'], 'line 1'),
 ])

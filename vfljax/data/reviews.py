@@ -27,21 +27,52 @@ CLASSES = ('negative', 'positive')
 _WORD = re.compile(r"[a-z0-9']+")
 
 
-def load(path: str = '', words: int = 500) -> Table:
+def load(path: str = '', words: int = 500, sentences: int = 1) -> Table:
   """Reviews from a file of `label TAB text` lines, UTF-8.
 
   Args:
     path: The file.
     words: How many of the most frequent words become columns, 1 or more.
+    sentences: So many lines of a label, in the file's order, make one text, 1
+      or more: of single sentences it makes something as long as a review. A
+      label's last texts that are short of lines are left out.
 
   Raises:
     FileNotFoundError: if it is not there.
     ValueError: for a line of another form, or a label that is not 0 or 1; the
-      message names the line.
+      message names the line. If `sentences` is below 1 or more than there are
+      of a label.
   """
   file = find(path, 'movie_reviews.tsv', HOW)
-  labels, texts = _read(file)
+  labels, texts = join(*_read(file), sentences)
   return table(texts, labels, words)
+
+
+def join(
+    labels: np.ndarray, texts: Sequence[str], count: int
+) -> tuple[np.ndarray, list[str]]:
+  """Every `count` texts of a label as one text, label after label.
+
+  Raises:
+    ValueError: if `count` is below 1 or more than a label has.
+  """
+  fewest = min(np.bincount(labels, minlength=2))
+  if not 1 <= count <= max(fewest, 1):
+    raise ValueError(
+        f'sentences must be between 1 and {fewest}, what the rarer label has; '
+        f'got {count}.'
+    )
+  if count == 1:
+    return labels, list(texts)
+  joined = []
+  for label in (0, 1):
+    own = [text for text, of in zip(texts, labels) if of == label]
+    joined += [
+        (label, ' '.join(own[i : i + count]))
+        for i in range(0, len(own) - count + 1, count)
+    ]
+  found = np.array([label for label, _ in joined], np.int32)
+  return found, [text for _, text in joined]
 
 
 def imdb(path: str = '', words: int = 500) -> Table:
