@@ -15,7 +15,7 @@ from vfljax.attack import Attack
 from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.model_completion import Schedule
 from vfljax.attacks.model_inversion import Inversion
-from vfljax.defense import Defense, chain
+from vfljax.defense import Defense, Holdings, chain
 from vfljax.types import Batch
 
 SAMPLES, WIDTH = 16, 6
@@ -48,7 +48,9 @@ def federation():
 
 
 def start(key, defense, data):
-  return protocol.init(key, federation(), defense, TXS, data)
+  return protocol.init(
+      key, federation(), defense, TXS, data, auxiliary=data
+  )
 
 
 def play(key, defense, state, data):
@@ -73,6 +75,20 @@ def played(request):
 def test_the_state_scans(played):
   _, state, _, (after, _), _ = played
   chex.assert_trees_all_equal_shapes_and_dtypes(state, after)
+
+
+def test_the_end_of_an_epoch_keeps_the_memory_scannable(played):
+  defense, state, _, (after, _), _ = played
+  if defense.epoch is Defense().epoch:
+    return
+  end = jax.jit(lambda key, state: defense.epoch(
+      state.defense, key,
+      Holdings(federation(), state.parties[0].params, batch()),
+  ))
+  memory = end(jax.random.key(5), after)
+  chex.assert_trees_all_equal_shapes_and_dtypes(state.defense, memory)
+  chex.assert_tree_all_finite((memory, defense.facts(memory)))
+  chex.assert_trees_all_equal(end(jax.random.key(5), after), memory)
 
 
 def test_everything_is_finite(played):
@@ -174,13 +190,15 @@ def test_labels_do_not_reach_the_passive_side(played):
   ]
 
 
-def replay(send, party, features, down):
+def replay(defense, memory, party, features, down):
   """A passive party's update from what it was sent and nothing else."""
   k_send = jax.random.fold_in(jax.random.split(jax.random.key(1), 8)[2], 1)
 
+  net = defense.bottom(memory, 1, federation().bottom(1))
+
   def embed(params):
-    u = federation().bottom(1).apply(params['bottom'], features)
-    return send(params['defense'], k_send, u)
+    u = net.apply(params['bottom'], features)
+    return defense.send(params['defense'], k_send, u)
 
   grads = jax.vjp(embed, party.params)[1]((down, jnp.ones(())))[0]
   updates, _ = TXS[1].update(grads, party.opt, party.params)
@@ -195,7 +213,7 @@ def test_passive_parties_learn_labels_from_messages_alone(played):
   what it was sent: replaying the received gradient gives the same weights."""
   defense, state, _, (after, seen), _ = played
   again = replay_jitted(
-      defense.send, state.parties[1], seen.batch.features[1],
+      defense, state.defense, state.parties[1], seen.batch.features[1],
       seen.messages.down[0],
   )
   chex.assert_trees_all_close(again, after.parties[1].params, atol=1e-6)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax.types import Array, Batch, Embeddings, Key, Net, Params
+from vfljax.types import VFL, Array, Batch, Embeddings, Key, Net, Params
 
 
 class Spec(NamedTuple):
@@ -19,10 +19,34 @@ class Spec(NamedTuple):
   Attributes:
     embeddings: Shape and dtype of each passive party's message, batch first.
     classes: Number of classes.
+    vfl: Everybody's networks, of which all parties know the structure.
+    bottoms: The passive parties' first weights, for where all parties draw
+      them from a seed that they share.
+    features: Shape and dtype of each passive party's samples, batch first.
+    auxiliary: The active party's own samples of all parties' features.
   """
 
   embeddings: tuple[jax.ShapeDtypeStruct, ...]
   classes: int
+  vfl: VFL | None = None
+  bottoms: tuple[Params, ...] = ()
+  features: tuple[jax.ShapeDtypeStruct, ...] = ()
+  auxiliary: Batch | None = None
+
+
+class Holdings(NamedTuple):
+  """What the active party has between two epochs.
+
+  Attributes:
+    vfl: Everybody's networks, of which all parties know the structure.
+    params: Its own weights: 'bottom', 'top' and 'defense'.
+    auxiliary: Its own samples of all parties' features, with labels, that
+      nobody trains on; `None` without any.
+  """
+
+  vfl: VFL
+  params: dict[str, Params]
+  auxiliary: Batch | None
 
 
 class Slots(NamedTuple):
@@ -98,7 +122,11 @@ class Defense(NamedTuple):
     gradient: (state, key, cut, labels) -> cut; on the tuple of cut-layer
       gradients, [batch, ...] each, before they are sent. These labels are the
       batch's own, not what `label` made of them: they decide what is hidden.
-    epoch: (state, key) -> state; between epochs.
+    remember: (state, key, cut, labels) -> state; after `gradient`, with the
+      same arguments: what is kept of it for the next round.
+    epoch: (state, key, holdings) -> state; after every epoch.
+    facts: (state) -> {name: scalar}; what the defense knows of itself, recorded
+      beside the utility.
     expose: (state, key, k, weights) -> weights; what passive party k can read
       of its own bottom network.
     decode: (state, logits) -> logits; at inference.
@@ -115,7 +143,9 @@ class Defense(NamedTuple):
   receive: Callable[..., tuple[Embeddings, Array]] = _receive
   objective: Callable[..., Array] | None = None
   gradient: Callable[..., Embeddings] = lambda state, key, cut, labels: cut
-  epoch: Callable[[Any, Key], Any] = lambda state, key: state
+  remember: Callable[..., Any] = lambda state, key, cut, labels: state
+  epoch: Callable[[Any, Key, Holdings], Any] = lambda state, key, has: state
+  facts: Callable[[Any], dict[str, Array]] = lambda state: {}
   expose: Callable[..., Params] = lambda state, key, k, weights: weights
   decode: Callable[[Any, Array], Array] = lambda state, logits: logits
 
@@ -226,8 +256,23 @@ def chain(*defenses: Defense) -> Defense:
       cut = d.gradient(s, k, cut, labels)
     return cut
 
-  def epoch(state, key):
-    return tuple(d.epoch(s, k) for d, s, k in zip(defenses, state, split(key)))
+  def remember(state, key, cut, labels):
+    kept = []
+    for d, s, k in zip(defenses, state, split(key)):
+      kept.append(d.remember(s, k, cut, labels))
+      cut = d.gradient(s, k, cut, labels)  # As the next one in turn sees it.
+    return tuple(kept)
+
+  def epoch(state, key, holdings):
+    return tuple(
+        d.epoch(s, k, holdings) for d, s, k in zip(defenses, state, split(key))
+    )
+
+  def facts(state):
+    found = {}
+    for d, s in zip(defenses, state):
+      found |= d.facts(s)
+    return found
 
   def expose(state, key, k, weights):
     for d, s, sub in zip(defenses, state, split(key)):
@@ -251,7 +296,9 @@ def chain(*defenses: Defense) -> Defense:
       receive=receive,
       objective=objective if objectives else None,
       gradient=gradient,
+      remember=remember,
       epoch=epoch,
+      facts=facts,
       expose=expose,
       decode=decode,
   )

@@ -20,13 +20,14 @@ HONEST = Adversary()
 
 def init(
     key: Key, vfl: VFL, defense: Defense, txs: Transforms, batch: Batch,
-    adversary: Adversary = HONEST,
+    adversary: Adversary = HONEST, auxiliary: Batch | None = None,
 ) -> State:
   """Draws every party's weights, optimizer states and the defense's slots.
 
   Args:
     txs: One optax transformation per party, the active party's first.
     batch: Any batch of the shapes to come.
+    auxiliary: The active party's own samples, for defenses that need some.
 
   Raises:
     ValueError: if the parties in `vfl`, `txs` and `batch` do not agree.
@@ -44,7 +45,11 @@ def init(
       for net, p, x in zip(vfl.bottoms, bottoms, batch.features)
   )
   k_slots, k_receive = jax.random.split(k_defense)
-  slots = defense.init(k_slots, Spec(shapes[1:], batch.labels.shape[-1]))
+  spec = Spec(
+      shapes[1:], batch.labels.shape[-1], vfl, tuple(bottoms[1:]),
+      jax.eval_shape(lambda x: x, batch.features[1:]), auxiliary,
+  )
+  slots = defense.init(k_slots, spec)
   blank = tuple(u and jnp.zeros(u.shape, u.dtype) for u in shapes)
   received, _ = defense.receive(
       slots.active, slots.state, k_receive, blank[1:], batch.labels

@@ -15,7 +15,7 @@ import optax
 
 from vfljax import protocol
 from vfljax.adversary import Adversary
-from vfljax.defense import Defense
+from vfljax.defense import Defense, Holdings
 from vfljax.shuffle import permutation
 from vfljax.types import VFL, Array, Batch, Key, Round, State
 
@@ -50,6 +50,7 @@ class Plan(NamedTuple):
     best: Name of the `validate` entry by which the best epoch's state is kept,
       the larger the better; '' keeps the last. A name that starts with '-'
       means the smaller the better ('-loss').
+    auxiliary: The active party's own samples, for defenses that need some.
     patience: With `best`: stop after so many measured epochs without a new
       best; 0 never stops. It saves time where seeds are looped over, as on a
       CPU; under vmap a stopped seed is computed and thrown away.
@@ -68,6 +69,7 @@ class Plan(NamedTuple):
   every: int = 1
   best: str = ''
   patience: int = 0
+  auxiliary: Batch | None = None
 
 
 class Best(NamedTuple):
@@ -156,7 +158,8 @@ def start(key: Key, plan: Plan, data: Batch) -> Run:
   k_init, k_prepare, k_run = jax.random.split(key, 3)
   first = jax.tree.map(lambda x: x[: plan.batch_size], data)
   state = protocol.init(
-      k_init, plan.vfl, plan.defense, plan.txs, first, plan.adversary
+      k_init, plan.vfl, plan.defense, plan.txs, first, plan.adversary,
+      plan.auxiliary,
   )
   labels = ()
   if plan.defense.prepare:
@@ -256,7 +259,13 @@ def _play_epoch(plan: Plan, run: Run, data: Batch, epoch: Array, watched: bool):
     state, row = play(state, (order[-rest:], round_keys[full]))
     stacks.append(jax.tree.map(lambda x: x[None], row['watch']))
     losses = jnp.append(losses, jnp.asarray(row['loss']))
-  state = state._replace(defense=plan.defense.epoch(state.defense, k_defense))
+  holdings = Holdings(
+      plan.vfl._replace(top=plan.defense.top(plan.vfl.top)),
+      state.parties[0].params, plan.auxiliary,
+  )
+  state = state._replace(
+      defense=plan.defense.epoch(state.defense, k_defense, holdings)
+  )
   run = run._replace(state=state)
   history = dict(loss=losses.mean())
   if watched:

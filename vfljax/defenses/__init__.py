@@ -9,7 +9,7 @@ from vfljax.defense import Defense, chain, none
 from vfljax.defenses import (
     coae, dcor, discrete_sgd, dp_gaussian, dp_laplace, fedpass, gafm,
     gradient_compression, iso, kdk, label_dp, marvell, max_norm, mid, mixup,
-    multi_head, plugvfl, ppdl, precode, residue_mask,
+    multi_head, plugvfl, ppdl, precode, residue_mask, vmask,
 )
 
 REGISTRY: dict[str, Callable[..., Defense]] = dict(
@@ -34,13 +34,15 @@ REGISTRY: dict[str, Callable[..., Defense]] = dict(
     ppdl=ppdl.ppdl,
     precode=precode.precode,
     residue_mask=residue_mask.residue_mask,
+    vmask=vmask.vmask,
 )
 
 # What a sweep tries unless told otherwise: Kang et al. (2022), section 8.1, for
 # what they evaluate; Fu et al.'s shares for ppdl; Zou et al.'s range for coae;
 # our choice around VMask's settings (dcor 0.15, fedpass 0.5, kdk 0.45, label_dp
 # 3) and, for mid, between no effect and a passive party that is ignored; ours
-# too for dp_gaussian (the levels of dp_laplace), plugvfl and residue_mask.
+# too for dp_gaussian (the levels of dp_laplace), plugvfl, residue_mask and
+# vmask (chance for two classes is 0.5; VMask takes 0.25 for ten).
 # Empty where there is nothing to choose.
 STRENGTHS: dict[str, tuple[float, ...]] = dict(
     none=(),
@@ -64,6 +66,7 @@ STRENGTHS: dict[str, tuple[float, ...]] = dict(
     ppdl=(0.75, 0.5, 0.25, 0.1),
     precode=(),
     residue_mask=(0.1, 0.25, 0.5, 0.75),
+    vmask=(0.8, 0.7, 0.6, 0.5),
 )
 
 # Defenses that are for two classes only.
@@ -77,5 +80,5 @@ __all__ = [
     'discrete_sgd', 'dp_gaussian', 'dp_laplace', 'fedpass', 'gafm',
     'gradient_compression', 'iso', 'kdk', 'label_dp', 'marvell', 'max_norm',
     'mid', 'mixup', 'multi_head', 'none', 'plugvfl', 'ppdl', 'precode',
-    'residue_mask',
+    'residue_mask', 'vmask',
 ]

@@ -1,0 +1,182 @@
+"""Shadows: the passive parties' networks as the active party guesses them.
+
+The active party trains copies of their structure, from the weights that all
+parties drew from one seed, on a few samples of its own (VMask, Algorithm 6,
+after Gao and Zhang 2023): the top network stays as it is and the active party's
+own embedding is left out. On the copies it can play the attacker, and so learn
+how many labels a network would give away.
+"""
+from typing import NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import optax
+
+from vfljax import layers, metrics, nets
+from vfljax.completion import Schedule, complete
+from vfljax.defense import Holdings
+from vfljax.shuffle import permutation
+from vfljax.types import Array, Batch, Key, Net, Params
+
+Shadows = tuple[Params, ...]
+
+
+class Attacker(NamedTuple):
+  """The attacker whom a defender imagines.
+
+  Attributes:
+    schedule: How it trains; its best stage counts, as in VMask's Algorithm 3.
+    known: Labels it knows of each class, >= 1.
+    head: Hidden widths of its inference head.
+    draws: How often it is played, with other known samples and other random
+      weights; the mean counts. VMask plays it once.
+  """
+
+  schedule: Schedule = Schedule(20, 0, 20, 0.1, 'sgd')
+  known: int = 4
+  head: tuple[int, ...] = (64,)
+  draws: int = 1
+
+
+def logits(
+    holdings: Holdings, shadows: Shadows, features: tuple
+) -> Array:
+  """What the top makes of the shadows' embeddings, [batch, classes].
+
+  Args:
+    features: Of all parties, the active one's first; of that one only the
+      shape matters, as its embedding is zeros.
+  """
+  vfl, params = holdings.vfl, holdings.params
+  up = tuple(
+      vfl.bottom(k).apply(p, features[k])
+      for k, p in enumerate(shadows, start=1)
+  )
+  return vfl.top.apply(params['top'], (_absent(holdings, features[0]), *up))
+
+
+def update(
+    key: Key, holdings: Holdings, shadows: Shadows, learning_rate,
+    batch_size: int,
+) -> tuple[Shadows, tuple[Array, ...]]:
+  """One pass over the auxiliary samples: Algorithm 6.
+
+  Args:
+    shadows: Of each passive party.
+    learning_rate: Of plain SGD; may be traced.
+    batch_size: Samples a step, or all of them if they are fewer.
+
+  Returns:
+    The shadows, and for each the L1 norms of its layers' gradients, [layers],
+    the mean over the pass's steps.
+  """
+  aux = _auxiliary(holdings)
+  count = len(aux.labels)
+  size = min(batch_size, count)
+  k_order, k_steps = jax.random.split(key)
+  order = permutation(k_order, count)[: count // size * size]
+
+  def step(shadows, xs):
+    i, key = xs
+    batch: Batch = jax.tree.map(lambda x: x[i], aux)
+    loss = lambda s: _loss(key, holdings, s, batch)
+    grads, stats = jax.grad(loss, has_aux=True)(shadows)
+    shadows = jax.tree.map(lambda p, g: p - learning_rate * g, shadows, grads)
+    shadows = tuple(
+        holdings.vfl.bottom(k).absorb(p, s)
+        for k, (p, s) in enumerate(zip(shadows, stats), start=1)
+    )
+    return shadows, tuple(map(layers.l1_norms, grads))
+
+  rounds = order.reshape(-1, size)
+  keys = jax.random.split(k_steps, len(rounds))
+  shadows, norms = lax.scan(step, shadows, (rounds, keys))
+  return shadows, tuple(n.mean(0) for n in norms)
+
+
+def leakage(
+    key: Key, attacker: Attacker, net: Net, shadow: Params, hidden: Array,
+    features: Array, labels: Array,
+) -> Array:
+  """What the imagined attacker gets out of a shadow, a scalar in [0, 1].
+
+  Accuracy on the auxiliary samples whose labels it does not know; for two
+  classes the AUC, as in VMask.
+
+  Args:
+    net: The passive party's network.
+    shadow: Its shadow's weights.
+    hidden: bool [layers]: what the attacker has to draw anew.
+    features: [n, ...] the auxiliary samples, as that party has them.
+    labels: [n, classes]; a row of zeros is no sample.
+  """
+  def play(key):
+    k_known, k_hidden, k_head, k_train = jax.random.split(key, 4)
+    chosen, own = draw_known(k_known, labels, attacker.known)
+    head = nets.mlp(*attacker.head, labels.shape[-1])
+    bottom = layers.select(hidden, shadow, layers.redraw(k_hidden, shadow))
+    start = dict(
+        bottom=bottom,
+        head=head.init(k_head, net.apply(shadow, features[:1])),
+    )
+    guess = complete(
+        k_train, attacker.schedule,
+        lambda p, x: head.apply(p['head'], net.apply(p['bottom'], x)),
+        start, features[chosen], own, features,
+    )
+    known = jnp.zeros(len(labels), bool).at[chosen].max(own.sum(-1) > 0)
+    return jax.vmap(
+        lambda g: _score(g, labels, (labels.sum(-1) > 0) & ~known)
+    )(guess).max()
+
+  return lax.map(play, jax.random.split(key, attacker.draws)).mean()
+
+
+def draw_known(key: Key, labels: Array, count: int) -> tuple[Array, Array]:
+  """`count` random samples of each class, of classes that have as many.
+
+  Returns:
+    Their rows, [classes * count], and their labels, [classes * count, classes]:
+    rows of zeros where a class has fewer.
+  """
+  count = min(count, len(labels))
+  lot = jax.random.uniform(key, (len(labels), 1), labels.dtype, 1e-3)
+  score, chosen = lax.top_k((lot * (labels > 0.5)).T, count)
+  own = labels[chosen.ravel()] * (score.ravel() > 0)[:, None]
+  return chosen.ravel(), own
+
+
+def _score(guess: Array, labels: Array, counts: Array) -> Array:
+  if labels.shape[-1] == 2:
+    return metrics.roc_auc(guess[:, 1] - guess[:, 0], labels[:, 1], counts)
+  return metrics.accuracy(guess, labels, counts)
+
+
+def _loss(key: Key, holdings: Holdings, shadows: Shadows, batch: Batch):
+  """(mean loss of a batch, statistics of the shadows' forward passes)."""
+  vfl = holdings.vfl
+  embedded = [
+      vfl.bottom(k).run(p, jax.random.fold_in(key, k), batch.features[k])
+      for k, p in enumerate(shadows, start=1)
+  ]
+  own = _absent(holdings, batch.features[0])
+  up = tuple(u for u, _ in embedded)
+  out = vfl.top.apply(holdings.params['top'], (own, *up))
+  real = batch.labels.sum(-1)
+  total = (real * optax.losses.softmax_cross_entropy(out, batch.labels)).sum()
+  return total / jnp.maximum(real.sum(), 1), tuple(s for _, s in embedded)
+
+
+def _absent(holdings: Holdings, features: Array | None) -> Array | None:
+  """The active party's embedding, left out: zeros."""
+  own = holdings.vfl.bottoms[0]
+  if own is None:
+    return None
+  u = jax.eval_shape(own.apply, holdings.params['bottom'], features)
+  return jnp.zeros(u.shape, u.dtype)
+
+
+def _auxiliary(holdings: Holdings) -> Batch:
+  assert holdings.auxiliary is not None
+  return holdings.auxiliary

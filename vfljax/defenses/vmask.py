@@ -1,0 +1,300 @@
+"""VMask: layers in secret shares, as many as a leakage budget asks for.
+
+A passive party that knows its bottom network completes it into a classifier.
+VMask (Tan et al., NDSS 2025) keeps some layers' weights in shares between the
+passive and the active party, who compute them together; the passive party
+cannot read them. After every epoch the active party plays the attacker on a
+shadow of the bottom network (`shadow`) and hides the layers with the largest
+accumulated gradients, one by one, until the attack gets no more than the budget
+(Algorithm 2).
+
+This is the fast mode: training computes what the shares would, in plain
+arithmetic, and `expose` shows what the passive party can read, other layers
+drawn anew. Algorithm 1's noise, which the active party adds to its share when a
+layer is hidden or shown again, is in `offset`, beside the weights that the
+passive party knows of. What the shares cost is measured in `mpc`.
+
+The budget bounds what the imagined attacker gets on the shadow, not what a
+stronger one gets; and one who keeps its transcript learns a masked layer from
+its inputs and outputs (experiments/vmask/README.md). Other than in Algorithm 2
+the set of all layers is tried too, so that `leakage` is that of the set chosen;
+it exceeds the budget where even that does not meet it.
+
+A party with fewer hidden layers has less to compute: the search is a loop that
+ends at the first set within the budget. Over seeds in a loop (a CPU's sweep)
+each pays its own; under vmap all pay for the longest search, never for both
+sides of a branch.
+"""
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import numpy as np
+
+from vfljax import check, completion, layers
+from vfljax.defense import Defense, Holdings, Slots, Spec, slots
+from vfljax.defenses import shadow
+from vfljax.defenses.shadow import Attacker
+from vfljax.types import Array, Batch, Key, Net, Params
+
+SELECTIONS = ('critical', 'accumulative', 'random', 'all')
+
+
+class Memory(NamedTuple):
+  """What the active party remembers, with one entry per passive party.
+
+  Attributes:
+    masked: bool [layers], hidden now.
+    offset: Noise added so far to the bottom network's weights.
+    shadows: Weights of the shadows.
+    norms: [layers] accumulated L1 norms of their gradients.
+    leakage: What the imagined attacker got at the last selection; 0 before.
+    ratio: Share of layers hidden, mean over the epochs played.
+    epochs: Played so far; one number.
+  """
+
+  masked: tuple[Array, ...]
+  offset: tuple[Params, ...]
+  shadows: tuple[Params, ...]
+  norms: tuple[Array, ...]
+  leakage: tuple[Array, ...]
+  ratio: tuple[Array, ...]
+  epochs: Array
+
+
+def vmask(
+    budget, selection: str = 'critical', *, among: tuple[str, ...] = (),
+    noise=0.01, attacker: Attacker = Attacker(), learning_rate=0.1,
+    batch_size: int = 128,
+) -> Defense:
+  """Masks layers of every passive party's bottom network.
+
+  Args:
+    budget: The accuracy (two classes: AUC) that an attacker may reach, from
+      chance, 1 / classes, to 1; may be traced. VMask: 0.25 for ten classes.
+    selection: 'critical' chooses anew after every epoch (VMask),
+      'accumulative' adds to the layers already hidden (-AS), 'random' hides
+      as many as 'critical' would, but any (-RS), and 'all' hides all (-ALLS),
+      whatever the budget.
+    among: Names of layers to choose from (`layers.names`); all if empty.
+    noise: Deviation of Algorithm 1's noise, 0 or more; may be traced.
+    attacker: Whom the active party imagines.
+    learning_rate: Of the shadows' SGD, above 0; may be traced.
+    batch_size: Samples a step of the shadows', 1 or more.
+
+  Raises:
+    ValueError: if an argument is out of its range; when training starts, if the
+      budget is under chance, a layer of `among` does not exist, or there are no
+      auxiliary samples (selection 'all' needs none).
+  """
+  check.one_of('vmask: selection', selection, SELECTIONS)
+  check.inside('vmask: budget', budget, 0, 1)
+  check.at_least('vmask: noise', noise, 0)
+  check.inside(
+      'vmask: learning_rate', learning_rate, 0, np.inf, open_low=True
+  )
+  check.at_least('vmask: batch_size', batch_size, 1)
+  check.at_least('vmask: attacker.known', attacker.known, 1)
+  check.at_least('vmask: attacker.draws', attacker.draws, 1)
+  completion.check(attacker.schedule)
+  shadowed = selection != 'all'
+
+  def candidates(params: Params) -> np.ndarray:
+    return layers.mask(params, among or layers.names(params))
+
+  def init(key: Key, spec: Spec) -> Slots:
+    _check(spec, budget, shadowed)
+    masked = tuple(
+        jnp.asarray(_start(spec, k, candidates(p), shadowed))
+        for k, p in enumerate(spec.bottoms, start=1)
+    )
+    nothing = tuple(jax.tree.map(jnp.zeros_like, p) for p in spec.bottoms)
+    zeros = tuple(jnp.zeros(()) for _ in masked)
+    return slots(spec, state=Memory(
+        masked, _shifted(key, nothing, masked, noise),
+        spec.bottoms if shadowed else (),
+        tuple(jnp.zeros(len(m)) for m in masked), zeros, zeros,
+        jnp.zeros((), jnp.int32),
+    ))
+
+  def bottom(state: Memory, k: int, net: Net) -> Net:
+    return _moved(net, state.offset[k - 1])
+
+  def epoch(state: Memory, key: Key, holdings: Holdings) -> Memory:
+    state = _counted(state)
+    if not shadowed:
+      return state
+    k_shadow, k_select, k_noise = jax.random.split(key, 3)
+    shadows, norms = shadow.update(
+        k_shadow, holdings, state.shadows, learning_rate, batch_size
+    )
+    total = jax.tree.map(jnp.add, state.norms, norms)
+    chosen, found = [], []
+    for k, params in enumerate(shadows, start=1):
+      aux: Batch = holdings.auxiliary  # pyright: ignore
+      mask, leak = choose(
+          jax.random.fold_in(k_select, k), selection, total[k - 1],
+          state.masked[k - 1], jnp.asarray(candidates(params)), budget,
+          lambda key, hidden, k=k, p=params, aux=aux: shadow.leakage(
+              key, attacker, holdings.vfl.bottom(k), p, hidden,
+              aux.features[k], aux.labels,
+          ),
+      )
+      chosen.append(mask)
+      found.append(leak)
+    changed = tuple(a != b for a, b in zip(chosen, state.masked))
+    return state._replace(
+        masked=tuple(chosen), shadows=shadows, norms=total,
+        offset=_shifted(k_noise, state.offset, changed, noise),
+        leakage=tuple(found),
+    )
+
+  def expose(state: Memory, key: Key, k: int, weights: Params) -> Params:
+    theirs = jax.tree.map(jnp.add, weights, state.offset[k - 1])
+    return layers.select(
+        state.masked[k - 1], theirs, layers.redraw(key, theirs)
+    )
+
+  return Defense(
+      init=init, bottom=bottom, epoch=epoch, facts=facts, expose=expose
+  )
+
+
+def choose(
+    key: Key, selection: str, norms: Array, masked: Array, candidates: Array,
+    budget, leak: Callable[[Key, Array], Array],
+) -> tuple[Array, Array]:
+  """The layers to hide in the next epoch: Algorithm 2.
+
+  Args:
+    key: Of the imagined attacks, and of what 'random' chooses.
+    selection: 'critical', 'accumulative' or 'random', see `vmask`.
+    norms: [layers] by which layers are ranked, the largest first.
+    masked: bool [layers], hidden now.
+    candidates: bool [layers], those that may be hidden.
+    budget: What an attacker may reach; may be traced.
+    leak: (key, hidden) -> what the imagined attacker reaches.
+
+  Returns:
+    bool [layers], and what the imagined attacker reaches against it ('random':
+    against as many as that, the critical ones).
+  """
+  k_greedy, k_random = jax.random.split(key)
+  begin = masked if selection == 'accumulative' else jnp.zeros_like(masked)
+  chosen, leaked = greedy(k_greedy, norms, begin, candidates, budget, leak)
+  if selection == 'random':
+    lot = jax.random.uniform(k_random, norms.shape)
+    chosen = _top(jnp.where(candidates, lot, -1.0), chosen.sum())
+  return chosen, leaked
+
+
+def greedy(
+    key: Key, norms: Array, begin: Array, candidates: Array, budget,
+    leak: Callable[[Key, Array], Array],
+) -> tuple[Array, Array]:
+  """Hides the candidate of the largest norm until the leakage is in budget.
+
+  Arguments and results are those of `choose`, `begin` what is hidden at first.
+  """
+  class Search(NamedTuple):
+    hidden: Array
+    leaked: Array
+    tries: Array
+    done: Array
+
+  def step(now: Search) -> Search:
+    leaked = leak(jax.random.fold_in(key, now.tries), now.hidden)
+    left = candidates & ~now.hidden
+    more = (leaked > budget) & left.any()
+    largest = jnp.where(left, norms, -jnp.inf).argmax()
+    hidden = jnp.where(more, now.hidden.at[largest].set(True), now.hidden)
+    return Search(hidden, leaked, now.tries + 1, ~more)
+
+  shape = jax.eval_shape(leak, key, begin)
+  start = Search(
+      begin, jnp.zeros((), shape.dtype), jnp.zeros((), jnp.int32),
+      jnp.array(False),
+  )
+  found = lax.while_loop(lambda now: ~now.done, step, start)
+  return found.hidden, found.leaked
+
+
+def facts(state: Memory) -> dict[str, Array]:
+  """Means over the passive parties, and the largest leakage of theirs.
+
+  'mask_ratio' is the share of layers hidden, mean over the epochs played;
+  'masked' is that share now, after the last selection.
+  """
+  now = [m.mean(dtype=jnp.float32) for m in state.masked]
+  return dict(
+      mask_ratio=jnp.stack(state.ratio).mean(),
+      masked=jnp.stack(now).mean(),
+      simulated_leakage=jnp.stack(state.leakage).max(),
+  )
+
+
+def _check(spec: Spec, budget, shadowed: bool) -> None:
+  """Refuses what cannot be trained; see `vmask`."""
+  if not spec.bottoms or spec.vfl is None:
+    raise ValueError('vmask: needs to know the bottom networks (`Spec.vfl`).')
+  if not shadowed:
+    return
+  check.inside(
+      f'vmask: budget, which chance meets at 1/{spec.classes},', budget,
+      1 / spec.classes, 1,
+  )
+  if spec.auxiliary is None or not len(spec.auxiliary.labels):
+    raise ValueError(
+        'vmask: the shadows learn from auxiliary samples of the active party, '
+        'and there are none: set --config.auxiliary.samples, or give '
+        "`auxiliary` to `fit` and `init`. selection='all' needs none."
+    )
+
+
+def _start(spec: Spec, k: int, among: np.ndarray, shadowed: bool) -> np.ndarray:
+  """What is hidden in the first epoch: the candidate that data meets first."""
+  if not shadowed:
+    return among
+  assert spec.vfl is not None
+  params = spec.bottoms[k - 1]
+  names = layers.names(params)
+  met = layers.flow(spec.vfl.bottom(k), params, spec.features[k - 1])
+  first = next(name for name in met if among[names.index(name)])
+  return layers.mask(params, [first])
+
+
+def _top(lot: Array, count: Array) -> Array:
+  """bool [layers]: the `count` largest of `lot`."""
+  rank = jnp.argsort(jnp.argsort(-lot))
+  return rank < count
+
+
+def _shifted(key: Key, offset, changed, noise) -> tuple[Params, ...]:
+  """Offsets with fresh noise in the layers hidden or shown anew."""
+  moved = []
+  for i, (old, which) in enumerate(zip(offset, changed)):
+    drawn = layers.noise(jax.random.fold_in(key, i), old, noise)
+    moved.append(layers.select(which, old, jax.tree.map(jnp.add, old, drawn)))
+  return tuple(moved)
+
+
+def _moved(net: Net, offset: Params) -> Net:
+  """The network with `offset` added to its weights."""
+  at = lambda params: jax.tree.map(jnp.add, params, offset)
+  train = net.train
+  return net._replace(
+      apply=lambda params, x: net.apply(at(params), x),
+      train=train and (lambda params, key, x: train(at(params), key, x)),
+  )
+
+
+def _counted(state: Memory) -> Memory:
+  """The share of hidden layers, with the epoch just played."""
+  epochs = state.epochs + 1
+  ratio = tuple(
+      r + (m.mean(dtype=r.dtype) - r) / epochs.astype(r.dtype)
+      for r, m in zip(state.ratio, state.masked)
+  )
+  return state._replace(ratio=ratio, epochs=epochs)
