@@ -3,13 +3,13 @@
   python launch.py --config=experiments/gafm/reviews.py \
       --config.data.path=movie_reviews.tsv
 
-Sentences with a binary sentiment, as one-hot columns of the 500 most frequent
-words; 500-256-128-1 with ReLU, dropout 0.5 and a sigmoid on the embedding;
-Delta 0.1 as in Table 5. There are 6 rounds an epoch where IMDB has 25, so that
-300 epochs would not be enough: here 120, with all three learning rates at ten
-times the paper's, which is as many steps times their size.
---config.data.name=imdb takes TFDS's imdb_reviews instead. The paper's numbers
-beside ours are IMDB's, of long reviews: `python -m experiments.gafm.claims OUT`
+One-hot columns of the 500 most frequent words; 500-256-128-1 with ReLU, dropout
+0.5 and a sigmoid on the embedding; Delta 0.1 as in Table 5; the paper's rates.
+What can be had here are sentences: five of a sentiment make one text, so that a
+model without protection is as good as on IMDB (AUC 0.91; of single sentences
+0.75). That leaves 1060 texts to train on and two rounds an epoch: 3750 epochs
+are the 7500 rounds that the paper's 300 are. `imdb.py` is the same on IMDB. The
+paper's numbers beside ours are IMDB's: `python -m experiments.gafm.claims OUT`
 checks what it says in words.
 """
 import dataclasses
@@ -19,7 +19,6 @@ from experiments.config import Config, Entry, TrainConfig
 from experiments.gafm import common
 from experiments.gafm.common import SPREAD, rows
 
-RATE = 1e-3
 TABLE = 'Table 2, IMDB'
 PAPER = [
     *rows('none', TABLE, (0.89, 0.01 / SPREAD),
@@ -36,22 +35,21 @@ PAPER = [
 
 
 def federation(config: Config) -> Config:
-  """The paper's network and split for IMDB."""
+  """The paper's network for IMDB, in as many rounds."""
   config.model.bottom = (256, 128, 1)
   config.model.activation = 'relu'
   config.model.dropout = 0.5
   config.data.scale = 'none'
+  config.data.options = 'sentences=5'
   config.train = TrainConfig(
-      epochs=120, batch_size=1028, learning_rate=RATE, remainder='keep',
-      measure_every=30,
+      epochs=3750, batch_size=530, learning_rate=1e-4, measure_every=375,
   )
   return config
 
 
 def gafm(label: str = 'gafm', **options: Any) -> Entry:
   """A row for GAFM with the paper's settings for IMDB."""
-  rates = dict(generator_rate=RATE, critic_rate=RATE)
-  return common.gafm(label, 0.1, **rates, **options)
+  return common.gafm(label, 0.1, **options)
 
 
 def get_config() -> Config:
@@ -60,7 +58,6 @@ def get_config() -> Config:
       gafm('ce_only', part='ce'), gafm('gan_only', part='gan'),
       common.marvell('gafm_marvell', after=(gafm(),)),
       gafm('sigma_1', sigma=1.0), gafm('gamma_0.2', weight=0.2),
-      common.gafm('gan_rates_1e-4', 0.1),
       dataclasses.replace(
           gafm('gafm_delta'), strengths=(0.05, 0.2, 0.3, 0.5)
       ),
