@@ -4,10 +4,13 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
-from vfljax import models, nets
-from vfljax.models import layers
+from vfljax import algorithms, models, nets, train
+from vfljax.defense import none
+from vfljax.models import cafe, layers
+from vfljax.types import Batch
 
 KEY = jax.random.key(0)
 
@@ -98,3 +101,131 @@ def test_one_network_after_another_trains_as_one():
   assert jax.tree.structure(both.absorb(params, stats)) == (
       jax.tree.structure(params)
   )
+
+
+def shapes(name, x, **options):
+  """Parameters as shapes, without drawing a single number."""
+  net = models.make(name, **options)
+  return jax.eval_shape(net.init, KEY, jax.ShapeDtypeStruct(x, jnp.float32))
+
+
+@pytest.mark.parametrize('name, x, options, expected', [
+    # torchvision's, as published with its weights (BatchNorm's scale and bias).
+    ('vgg13', (224, 224, 3), dict(width=1000, hidden=(4096, 4096)), 133053736),
+    ('vgg13', (224, 224, 3),
+     dict(width=1000, hidden=(4096, 4096), norm='none'), 133047848),
+    ('resnet18', (224, 224, 3), dict(width=1000, stem='large'), 11689512),
+    # As widely published for CIFAR-10.
+    ('resnet18', (32, 32, 3), dict(width=10), 11173962),
+    ('resnet20', (32, 32, 3), dict(width=10), 269722),
+    # 14x14 pixels are 7x7, then 4x4 after poolings that keep the odd ones.
+    ('cafe', (14, 14, 1), {},
+     26 * 64 + 1601 * 128 + 2049 * 256 + 257 * 64 + 65 * 10),
+    # GAFM's 64x64 images: 32 channels of 6x6 reach the linear layers.
+    ('conv3', (64, 64, 1), {},
+     10 * 6 + 55 * 16 + 145 * 32 + 1153 * 120 + 121 * 84 + 85 * 40),
+    ('conv2', (28, 14, 1), {},
+     10 * 8 + 73 * 16 + (14 * 7 * 16 + 1) * 128),
+    ('embedding', (26,), {}, 26 * 1000 * 8 + (26 * 8 + 1) * 64 + 65 * 32),
+    ('wide_deep', (26,), {},
+     26000 * (1 + 16) + 1 + (26 * 16 + 1) * 16 + 17 * 16 + 17),
+])
+def test_counts_of_weights(name, x, options, expected):
+  params = shapes(name, (1, *x), **options)
+  weights = params.get('params', params)
+  assert sum(np.prod(p.shape) for p in jax.tree.leaves(weights)) == expected
+
+
+def test_vgg_fits_half_of_a_small_image():
+  """32x16 pixels are 2x1 after four poolings, 1x1 after five."""
+  params = shapes('vgg13', (1, 32, 16, 3))['params']
+  kernel = params['fc1']['Dense_0']['kernel']
+  assert kernel.shape == (512, 512)
+
+
+TINY = dict(
+    vgg13=dict(channels=(2, 2, 3, 3, 2), hidden=(4, 4)),
+    resnet18=dict(channels=(2, 2, 4, 4)), resnet20=dict(channels=(2, 3, 4)),
+    lenet5=dict(channels=(2, 3), hidden=(5, 4)),
+    cafe=dict(channels=(2, 3), hidden=(5, 4)),
+)
+
+
+def test_batch_norm_is_the_batchs_in_training_and_runs_for_inference():
+  norm = layers.Norm()
+  x = 3 + 2 * image(6, 3, 2, 4)
+  start = norm.init(KEY, x)
+  y, new = norm.apply(start, x, True, mutable=['batch_stats'])
+  mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
+  np.testing.assert_allclose(
+      y, (x - mean) / np.sqrt(variance + 1e-5), rtol=1e-4, atol=1e-4
+  )
+  after = norm.apply(dict(start, **new), x)
+  running = 0.1 * mean, 0.9 + 0.1 * variance
+  np.testing.assert_allclose(
+      after, (x - running[0]) / np.sqrt(running[1] + 1e-5), rtol=1e-4
+  )
+
+
+def test_group_norm_does_not_mix_samples():
+  net = models.make('resnet20', 3, channels=(2, 3, 4), norm='group')
+  x = image(3, 8, 4, 3)
+  params = net.init(KEY, x)
+  assert 'batch_stats' not in params
+  y = jax.jit(net.apply)(params, x)
+  np.testing.assert_allclose(
+      jax.jit(net.apply)(params, x[1:2]), y[1:2], rtol=1e-4, atol=1e-5
+  )
+
+
+@pytest.mark.parametrize('name', ['resnet20', 'vgg13'])
+def test_statistics_travel_with_the_party_and_under_vmap(name):
+  """Training leaves statistics in a party's state, a seed as beside others."""
+  net = models.make(name, 4, **TINY[name])
+  vfl = algorithms.vhnn([net] * 2, nets.mlp(3), 'sum')
+  x = image(2, 12, 8, 4, 3)
+  data = Batch(tuple(x), jax.nn.one_hot(jnp.arange(12) % 3, 3))
+
+  def run(key):
+    state, history = train.fit(
+        key, vfl, none(), (optax.sgd(0.1),) * 2, data, epochs=2, batch_size=6
+    )
+    return state.parties, history['loss']
+
+  keys = jax.random.split(KEY, 2)
+  parties, losses = jax.jit(jax.vmap(run))(keys)
+  assert np.isfinite(losses).all()
+  for party in parties:
+    stats = jax.tree.leaves(party.params['bottom']['batch_stats'])
+    assert all(((s != 0) & (s != 1)).any() for s in stats)
+  alone, _ = jax.jit(run)(keys[1])
+  for one, many in zip(jax.tree.leaves(alone), jax.tree.leaves(parties)):
+    np.testing.assert_allclose(many[1], one, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize('name', sorted(TINY))
+def test_bfloat16_is_near_float32_and_comes_out_as_float32(name):
+  x = image(4, 16, 8, 3)
+  exact = models.make(name, 6, **TINY[name])
+  fast = models.make(name, 6, dtype='bfloat16', **TINY[name])
+  params = exact.init(KEY, x)
+  y, z = jax.jit(exact.apply)(params, x), jax.jit(fast.apply)(params, x)
+  assert z.dtype == y.dtype == jnp.float32
+  assert 0 < abs(y - z).max() < 0.05 * abs(y).max() + 0.02
+
+
+def test_middle_of_cafe_is_around_its_first_linear_layer():
+  options = TINY['cafe']
+  net, x = models.make('cafe', 6, **options), image(2, 6, 6, 1)
+  params = net.init(KEY, x)
+  before, after = cafe.middle(6, **options)(params, x)
+  first = params['fc1']['Dense_0']
+  assert before.shape == (2, 2 * 2 * 3)
+  np.testing.assert_allclose(
+      after, before @ first['kernel'] + first['bias'], rtol=1e-5, atol=1e-6
+  )
+  z = jax.nn.relu(after)
+  for name in ('fc2', 'fc3'):
+    own = params[name]['Dense_0']
+    z = jax.nn.relu(z @ own['kernel'] + own['bias'])
+  np.testing.assert_allclose(net.apply(params, x), z, rtol=1e-5, atol=1e-6)

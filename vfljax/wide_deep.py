@@ -48,7 +48,7 @@ def wide_and_deep(
     )
 
   def apply(params, x):
-    row = _rows(x, buckets)
+    row = rows(x, buckets)
     wide = params['wide'][row].sum(1) + params['bias']
     embedded = params['embedding'][row].reshape(len(x), -1)
     return finish(wide + deep.apply(params['deep'], embedded))
@@ -56,7 +56,7 @@ def wide_and_deep(
   return Net(init, apply)
 
 
-def _rows(x: Array, buckets: int) -> Array:
+def rows(x: Array, buckets: int) -> Array:
   """Rows of the one table that holds all columns' vocabularies."""
   number = jnp.clip(jnp.floor(x).astype(jnp.int32), 0, buckets - 1)
   return number + buckets * jnp.arange(x.shape[1], dtype=jnp.int32)

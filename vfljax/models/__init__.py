@@ -7,14 +7,60 @@ from collections.abc import Callable
 import inspect
 from typing import Any
 
-from vfljax.models import lenet, mlp
+from vfljax import networks
+from vfljax.models import cafe, embedding, lenet, mlp, resnet, vgg
 from vfljax.types import Net
+from vfljax.wide_deep import wide_and_deep
+
+
+def conv2(
+    width: int = 128, channels: tuple[int, ...] = (8, 16), pools: int = 1,
+    activation: str = 'relu',
+) -> Net:
+  """Two convolutions of 3x3 and a linear layer (Kang et al., Table 9)."""
+  return networks.convolutional(
+      channels, width, pools=pools, activation=activation
+  )
+
+
+def conv3(
+    width: int = 40, channels: tuple[int, ...] = (6, 16, 32),
+    hidden: tuple[int, ...] = (120, 84), activation: str = 'relu',
+) -> Net:
+  """Three pooled convolutions and three linear layers (GAFM, for ISIC)."""
+  return networks.convolutional(
+      channels, *hidden, width, pools=len(channels), activation=activation,
+      same=False,
+  )
+
+
+def wide_deep(
+    width: int = 1, buckets: int = 1000, size: int = 16,
+    hidden: tuple[int, ...] = (16, 16), activation: str = 'relu',
+) -> Net:
+  """Wide & Deep on columns of category numbers (GAFM, for Criteo)."""
+  return wide_and_deep(
+      buckets, *hidden, width, embedding=size, activation=activation
+  )
+
 
 REGISTRY: dict[str, Callable[..., Net]] = dict(
     mlp3=mlp.mlp3,
     lenet5=lenet.lenet5,
+    conv2=conv2,
+    conv3=conv3,
+    cafe=cafe.cafe,
+    vgg13=vgg.vgg13,
+    resnet18=resnet.resnet18,
+    resnet20=resnet.resnet20,
+    embedding=embedding.embedding,
+    wide_deep=wide_deep,
 )
-IMAGES = frozenset({'lenet5'})  # Those that need images.
+# Those that need images, and those that need columns of whole numbers.
+IMAGES = frozenset({
+    'lenet5', 'conv2', 'conv3', 'cafe', 'vgg13', 'resnet18', 'resnet20',
+})
+NUMBERS = frozenset({'embedding', 'wide_deep'})
 
 
 def make(name: str, width: int = 0, **options: Any) -> Net:

@@ -20,6 +20,7 @@ from vfljax.types import Array
 
 Padding = str | int | Sequence[tuple[int, int]]
 METHODS = ('patches', 'conv')
+NORMS = ('batch', 'group', 'none')
 
 
 class Conv(nn.Module):
@@ -57,6 +58,42 @@ class Conv(nn.Module):
     x, kernel, bias = dtypes.promote_dtype(x, kernel, bias, dtype=self.dtype)
     y = convolve(x, kernel, self.strides, self.padding, self.how)
     return y if bias is None else y + bias
+
+
+class Norm(nn.Module):
+  """What follows a convolution: 'batch', 'group' or 'none'.
+
+  BatchNorm as PyTorch has it by default: in training by the batch's mean and
+  variance, at inference by running ones, which move by a tenth of the way with
+  every batch; they start at 0 and 1 and are the 'batch_stats' of the network.
+  (The running variance is the population's, PyTorch's the sample's.) Rows that
+  are padding count. GroupNorm has groups of 16 channels (Wu and He, 2018), and
+  nothing that runs.
+  """
+
+  kind: str = 'batch'
+  dtype: Any = None
+
+  @nn.compact
+  def __call__(self, x, train: bool = False):
+    if self.kind == 'batch':
+      norm = nn.BatchNorm(
+          not train, momentum=0.9, epsilon=1e-5, dtype=self.dtype
+      )
+      return norm(x)
+    if self.kind == 'group':
+      size = math.gcd(x.shape[-1], 16)
+      return nn.GroupNorm(None, size, epsilon=1e-5, dtype=self.dtype)(x)
+    return x
+
+
+def check_options(norm: str, how: str) -> None:
+  """Raises ValueError for a norm or a way of convolving that there is not."""
+  if norm not in NORMS or how not in METHODS:
+    raise ValueError(
+        f'norm must be one of {NORMS}, how one of {METHODS}; got {norm!r} and '
+        f'{how!r}.'
+    )
 
 
 def convolve(
@@ -110,24 +147,31 @@ def edges(
   return tuple((int(low), int(high)) for low, high in padding)
 
 
-def pool(x: Array, how: str = 'max') -> Array:
+def pool(x: Array, how: str = 'max', whole: bool = True) -> Array:
   """2x2 pooling with stride 2, [batch, height / 2, width / 2, c].
 
-  A last odd row or column is dropped, but a side of one pixel stays as it is:
-  half of a small image would vanish otherwise.
+  A side of one pixel stays as it is: half of a small image would vanish.
+
+  Args:
+    x: [batch, height, width, c].
+    how: 'max' or 'mean'.
+    whole: A last odd row or column is dropped; else it is pooled by itself.
 
   Raises:
-    ValueError: if `how` is neither 'max' nor 'mean'.
+    ValueError: for another `how`.
   """
   if how not in ('max', 'mean'):
     raise ValueError(f"pool must be 'max' or 'mean'; got {how!r}.")
   for axis in (1, 2):
-    half = x.shape[axis] // 2
-    if half:
-      a, b = (
-          lax.slice_in_dim(x, i, 2 * half - 1 + i, 2, axis) for i in range(2)
-      )
-      x = jnp.maximum(a, b) if how == 'max' else (a + b) / 2
+    size = x.shape[axis]
+    if size == 1:
+      continue
+    if size % 2 and not whole:  # Its own neighbour: largest and mean are it.
+      last = lax.slice_in_dim(x, size - 1, size, axis=axis)
+      x, size = jnp.concatenate([x, last], axis), size + 1
+    half = size // 2
+    a, b = (lax.slice_in_dim(x, i, 2 * half - 1 + i, 2, axis) for i in range(2))
+    x = jnp.maximum(a, b) if how == 'max' else (a + b) / 2
   return x
 
 

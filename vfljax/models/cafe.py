@@ -1,0 +1,93 @@
+"""CAFE's network (Jin et al., 2021): two pooled convolutions, three linear.
+
+The paper has no sizes; its authors' code (github.com/DeRafael/CAFE, model.py)
+has 64 and 128 channels of 5x5, pooled 2x2 with a last odd row and column kept,
+and linear layers of 256, 64 and 10, each with a ReLU, the last one too. MID
+uses it with one linear layer on top. CAFE reads the input of the first linear
+layer off its gradients, so `middle` gives that input and the layer's output.
+"""
+from collections.abc import Callable
+from typing import Any
+
+from flax import linen as nn
+
+from vfljax import nets
+from vfljax.models import layers
+from vfljax.types import Array, Net, Params
+
+
+class Cafe(nn.Module):
+  """See `cafe`."""
+
+  width: int
+  channels: tuple[int, ...] = (64, 128)
+  hidden: tuple[int, ...] = (256, 64)
+  dtype: Any = None
+  how: str = 'patches'
+
+  def setup(self):
+    self.convolutions = [
+        layers.Conv(c, (5, 5), dtype=self.dtype, how=self.how, name=f'conv{i}')
+        for i, c in enumerate(self.channels, start=1)
+    ]
+    self.linear = [
+        nets.Dense(width, self.dtype, name=f'fc{i}')
+        for i, width in enumerate((*self.hidden, self.width), start=1)
+    ]
+
+  def middle(self, x) -> tuple[Array, Array]:
+    layers.check_images('cafe', x)
+    for conv in self.convolutions:
+      x = layers.pool(nn.relu(conv(x)), whole=False)
+    x = layers.flatten(x)
+    return x, self.linear[0](x)
+
+  def __call__(self, x):
+    _, x = self.middle(x)
+    for layer in self.linear[1:]:
+      x = layer(nn.relu(x))
+    return layers.finish(nn.relu(x))
+
+
+def cafe(
+    width: int = 10, channels: tuple[int, ...] = (64, 128),
+    hidden: tuple[int, ...] = (256, 64), dtype: str = '', how: str = 'patches',
+) -> Net:
+  """CAFE's network: images [batch, height, width, c] to [batch, width].
+
+  Args:
+    width: Of the embedding, the last linear layer.
+    channels: Of the convolutions.
+    hidden: Widths of the linear layers before the last.
+    dtype: 'bfloat16' computes in it; '' in the weights' float32.
+    how: How convolutions are computed, see `layers.convolve`.
+
+  Returns:
+    Its parameters are {'conv1', 'conv2', 'fc1', 'fc2', 'fc3'}; a linear layer's
+    are `params['fc1']['Dense_0']` with 'kernel' [in, out] and 'bias'.
+  """
+  return nets.linen(_module(width, channels, hidden, dtype, how))
+
+
+def middle(
+    width: int = 10, channels: tuple[int, ...] = (64, 128),
+    hidden: tuple[int, ...] = (256, 64), dtype: str = '', how: str = 'patches',
+) -> Callable[[Params, Array], tuple[Array, Array]]:
+  """Around the first linear layer of `cafe` with the same arguments.
+
+  Returns:
+    (params, x) -> (what goes into it [batch, features], what comes out, before
+    the activation [batch, hidden[0]]).
+  """
+  module = _module(width, channels, hidden, dtype, how)
+
+  def around(params: Params, x: Array) -> tuple[Array, Array]:
+    found: Any = module.apply({'params': params}, x, method='middle')
+    return found
+
+  return around
+
+
+def _module(width, channels, hidden, dtype, how) -> Cafe:
+  layers.check_options('none', how)
+  return Cafe(width, channels, hidden, layers.dtype_of(dtype), how)
