@@ -2,7 +2,6 @@
 the paper's numbers."""
 import dataclasses
 import importlib
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,6 @@ from skimage.metrics import structural_similarity
 
 from experiments import checks
 from experiments import setting as settings
-from experiments.config import Config
 from experiments.errors import UserError
 from experiments.kang2022 import paper
 from vfljax import algorithms, evaluation, measure, nets, networks
@@ -22,26 +20,6 @@ from vfljax.data import credit, criteo, vehicle
 from vfljax.data.table import Table
 from vfljax.types import VFL, Batch, Net
 from vfljax.views import TrainedTop
-
-HERE = Path(__file__).parent.parent / 'experiments/kang2022'
-CONFIGS = sorted(
-    path.stem for path in HERE.glob('*.py')
-    if 'def get_config' in path.read_text()
-)
-
-
-@pytest.mark.parametrize('name', CONFIGS)
-def test_every_config_says_what_it_reproduces(name):
-  module = importlib.import_module(f'experiments.kang2022.{name}')
-  config = module.get_config()
-  assert isinstance(config, Config)
-  assert config.experiment == f'kang2022_{name}'
-  assert f'{name}.py' in (module.__doc__ or '')
-  listed = {entry.name for entry in config.listed}
-  assert {p.defense for p in config.paper} <= listed
-  known = {*config.listed_attacks, *(v.name for v in config.variants), None}
-  assert {p.attack for p in config.paper} <= known
-
 
 def test_the_papers_numbers_give_the_papers_scores():
   """Optimal PU scores of Tables 10 and 11, computed from the leakages."""
