@@ -72,10 +72,10 @@ def test_start_is_uniform_by_fan_in():
 
 def test_lenet_counts():
   # 28x14: 14x7 after one pooling, 7x3 after two.
-  params = models.make('lenet5').init(KEY, image(1, 28, 14, 1))
+  params = shapes('lenet5', (1, 28, 14, 1))
   conv = (25 + 1) * 6 + (25 * 6 + 1) * 16
   dense = (7 * 3 * 16 + 1) * 120 + (120 + 1) * 84 + (84 + 1) * 84
-  assert count(params) == conv + dense
+  assert sum(np.prod(p.shape) for p in jax.tree.leaves(params)) == conv + dense
   assert [*params] == sorted(params)  # Their order is that of the names.
 
 
@@ -143,10 +143,9 @@ def test_vgg_fits_half_of_a_small_image():
   assert kernel.shape == (512, 512)
 
 
+# As few layers as show what is tested: compiling is what takes the time.
 TINY = dict(
-    vgg13=dict(channels=(2, 2, 3, 3, 2), hidden=(4, 4)),
-    resnet18=dict(channels=(2, 2, 4, 4)), resnet20=dict(channels=(2, 3, 4)),
-    lenet5=dict(channels=(2, 3), hidden=(5, 4)),
+    vgg13=dict(channels=(2,), hidden=()),
     cafe=dict(channels=(2, 3), hidden=(5, 4)),
 )
 
@@ -168,9 +167,9 @@ def test_batch_norm_is_the_batchs_in_training_and_runs_for_inference():
 
 
 def test_group_norm_does_not_mix_samples():
-  net = models.make('resnet20', 3, channels=(2, 3, 4), norm='group')
+  net = models.make('resnet18', 3, channels=(2,), norm='group')
   x = image(3, 8, 4, 3)
-  params = net.init(KEY, x)
+  params = jax.jit(net.init)(KEY, x)
   assert 'batch_stats' not in params
   y = jax.jit(net.apply)(params, x)
   np.testing.assert_allclose(
@@ -178,10 +177,9 @@ def test_group_norm_does_not_mix_samples():
   )
 
 
-@pytest.mark.parametrize('name', ['resnet20', 'vgg13'])
-def test_statistics_travel_with_the_party_and_under_vmap(name):
+def test_statistics_travel_with_the_party_and_under_vmap():
   """Training leaves statistics in a party's state, a seed as beside others."""
-  net = models.make(name, 4, **TINY[name])
+  net = models.make('vgg13', 4, **TINY['vgg13'])
   vfl = algorithms.vhnn([net] * 2, nets.mlp(3), 'sum')
   x = image(2, 12, 8, 4, 3)
   data = Batch(tuple(x), jax.nn.one_hot(jnp.arange(12) % 3, 3))
@@ -193,22 +191,24 @@ def test_statistics_travel_with_the_party_and_under_vmap(name):
     return state.parties, history['loss']
 
   keys = jax.random.split(KEY, 2)
-  parties, losses = jax.jit(jax.vmap(run))(keys)
+  many = jax.jit(jax.vmap(run))
+  parties, losses = many(keys)
   assert np.isfinite(losses).all()
   for party in parties:
     stats = jax.tree.leaves(party.params['bottom']['batch_stats'])
     assert all(((s != 0) & (s != 1)).any() for s in stats)
-  alone, _ = jax.jit(run)(keys[1])
-  for one, many in zip(jax.tree.leaves(alone), jax.tree.leaves(parties)):
-    np.testing.assert_allclose(many[1], one, rtol=2e-3, atol=2e-4)
+  twice, _ = many(keys[jnp.array([1, 1])])  # In other company, the same.
+  for one, other in zip(jax.tree.leaves(twice), jax.tree.leaves(parties)):
+    np.testing.assert_allclose(other[1], one[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(one[1], one[0], rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize('name', sorted(TINY))
+@pytest.mark.parametrize('name', ['cafe', 'vgg13'])
 def test_bfloat16_is_near_float32_and_comes_out_as_float32(name):
-  x = image(4, 16, 8, 3)
+  x = image(4, 8, 4, 3)
   exact = models.make(name, 6, **TINY[name])
   fast = models.make(name, 6, dtype='bfloat16', **TINY[name])
-  params = exact.init(KEY, x)
+  params = jax.jit(exact.init)(KEY, x)
   y, z = jax.jit(exact.apply)(params, x), jax.jit(fast.apply)(params, x)
   assert z.dtype == y.dtype == jnp.float32
   assert 0 < abs(y - z).max() < 0.05 * abs(y).max() + 0.02
@@ -217,8 +217,8 @@ def test_bfloat16_is_near_float32_and_comes_out_as_float32(name):
 def test_middle_of_cafe_is_around_its_first_linear_layer():
   options = TINY['cafe']
   net, x = models.make('cafe', 6, **options), image(2, 6, 6, 1)
-  params = net.init(KEY, x)
-  before, after = cafe.middle(6, **options)(params, x)
+  params = jax.jit(net.init)(KEY, x)
+  before, after = jax.jit(cafe.middle(6, **options))(params, x)
   first = params['fc1']['Dense_0']
   assert before.shape == (2, 2 * 2 * 3)
   np.testing.assert_allclose(
@@ -228,4 +228,5 @@ def test_middle_of_cafe_is_around_its_first_linear_layer():
   for name in ('fc2', 'fc3'):
     own = params[name]['Dense_0']
     z = jax.nn.relu(z @ own['kernel'] + own['bias'])
-  np.testing.assert_allclose(net.apply(params, x), z, rtol=1e-5, atol=1e-6)
+  y = jax.jit(net.apply)(params, x)
+  np.testing.assert_allclose(y, z, rtol=1e-5, atol=1e-6)

@@ -107,19 +107,17 @@ def windows(
   Returns:
     [batch, high, wide, rows * columns * channels], laid out as in `patches`.
   """
-  padded = jnp.pad(x, ((0, 0), *pads, (0, 0)))
-  batch, *sizes, channels = padded.shape
-  ends = [
-      (n - k) // step * step + 1 for n, k, step in zip(sizes, kernel, strides)
-  ]
-  shifted = [
-      lax.slice(
-          padded, (0, i, j, 0), (batch, i + ends[0], j + ends[1], channels),
-          (1, *strides, 1),
-      )
-      for i in range(kernel[0]) for j in range(kernel[1])
-  ]
-  return jnp.concatenate(shifted, axis=-1)
+  x = jnp.pad(x, ((0, 0), *pads, (0, 0)))
+  # One axis after the other: rows + columns pieces to join, and to compile,
+  # instead of rows * columns.
+  for axis in (2, 1):
+    side, step = kernel[axis - 1], strides[axis - 1]
+    length = (x.shape[axis] - side) // step * step + 1
+    pieces = [
+        lax.slice_in_dim(x, i, i + length, step, axis) for i in range(side)
+    ]
+    x = jnp.concatenate(pieces, axis=-1)
+  return x
 
 
 def max_pool(x: Array) -> Array:
