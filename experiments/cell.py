@@ -12,35 +12,39 @@ from typing import Any, NamedTuple
 
 import jax
 
-from experiments import config as configs, inversion
+from experiments import backdoors, config as configs, inversion, replay
 from experiments import samples as samples_of
 from experiments import setting as settings
 from experiments.jobs import Job
 from experiments.samples import Splits
 from vfljax import measure, protocol, train, views
+from vfljax.backdoor import Backdoor, measured
 from vfljax.types import Array, Batch, Key
 
 
 class Prepared(NamedTuple):
-  """A cell's plan, its samples and its keys."""
+  """A cell's plan, its samples, its keys and the backdoor, if there is one."""
 
   plan: train.Plan
   splits: Splits
   k_train: Key
   k_attack: Key
+  backdoor: Backdoor | None
 
 
 def start(job: Job, cell: dict[str, Array], samples: Batch) -> train.Run:
   """The run before its first epoch."""
-  plan, splits, k_train, _ = _prepare(job, cell, samples)
-  return train.start(k_train, plan, splits.train)
+  prepared = _prepare(job, cell, samples)
+  return train.start(prepared.k_train, prepared.plan, prepared.splits.train)
 
 
 def advance(job: Job, epochs: int, cell: dict[str, Any], shared: tuple):
   """Plays `epochs` epochs: (run, history)."""
   samples, first = shared
-  plan, splits, _, _ = _prepare(job, cell['cells'], samples)
-  return train.advance(plan, cell['runs'], splits.train, first, epochs)
+  prepared = _prepare(job, cell['cells'], samples)
+  return train.advance(
+      prepared.plan, cell['runs'], prepared.splits.train, first, epochs
+  )
 
 
 def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
@@ -53,6 +57,14 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
       k_predict, plan.vfl, plan.defense, state, splits.test.features
   )
   found = {'': measure.of_model(logits, splits.test.labels)}
+  if prepared.backdoor:
+    attacked = protocol.predict(
+        k_predict, plan.vfl, plan.defense, state, splits.test.features,
+        adversary=prepared.backdoor.inference,
+    )
+    found[job.setting.backdoor] = measured(
+        prepared.backdoor, logits, attacked, splits.test.labels
+    )
   for who, present in settings.quits(job.setting).items():
     logits = protocol.predict(
         k_predict, plan.vfl, plan.defense, state, splits.test.features, present
@@ -71,6 +83,12 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
       )
       label = measure.label(name, k, job.setting.attackers)
       found[label] = jax.tree.map(lambda x: x.mean(0), repeats)
+  if job.setting.replayed:
+    began = train.start(prepared.k_train, plan, splits.train).state
+    found |= replay.measured(
+        job.setting, plan, splits.train, cell['runs'].labels,
+        dict(start=began, end=state), jax.random.fold_in(k_attacks, 1),
+    )
   return found
 
 
@@ -100,7 +118,14 @@ def _prepare(job: Job, cell: dict[str, Any], samples: Batch) -> Prepared:
   )
   strength = job.strengths[0] if job.static else cell['strength']
   defense = job.make(strength, **cell['others'])
-  plan = settings.plan(job.setting, defense, splits)
+  backdoor = None
+  if job.setting.backdoor:
+    backdoor = backdoors.make(
+        config, job.setting.backdoor, job.setting.attackers, splits,
+        jax.random.fold_in(own, 3),
+    )
+  plan = settings.plan(job.setting, defense, splits, backdoor)
   return Prepared(
-      plan, splits, jax.random.fold_in(own, 1), jax.random.fold_in(own, 2)
+      plan, splits, jax.random.fold_in(own, 1), jax.random.fold_in(own, 2),
+      backdoor,
   )

@@ -3,7 +3,7 @@ import math
 
 import jax
 
-from experiments import config as configs, inversion
+from experiments import backdoors, config as configs, inversion, replay
 from experiments import setting as settings
 from experiments.config import Config, Entry
 from experiments.errors import UserError
@@ -68,6 +68,10 @@ def _check(setting: Setting) -> None:
     inversion.check(config, setting.samples, sizes.test)
   blank = Splits(*[setting.samples] * 4)
   train.check(settings.plan(setting, defenses.none(), blank), sizes.train)
+  backdoors.check(
+      config, setting.backdoor, sizes.train, setting.samples.labels
+  )
+  replay.check(config, list(setting.replayed), sizes.train, setting.classes)
   for entry in configs.entries(config, setting.classes):
     _check_entry(setting, entry)
 

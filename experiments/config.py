@@ -88,6 +88,14 @@ class AttackConfig:
   repeats: int = 1  # label draws a training; the recorded value is their mean
   inversion_steps: int = 500  # Adam's, of gradient inversion, at a rate of 0.05
   inversion_restarts: int = 4  # its starting points, searched side by side
+  triggered: float = 0.01  # share of a round, label replacement's
+  targets: int = 10  # samples that it knows to be of its target class
+  amplify: float = 1.0  # factor on its gradients
+  noisy: float = 0.01  # share of a round that a noisy-sample backdoor disturbs
+  noise: float = 2.0  # its deviation, in the features' unit
+  missing: float = 0.25  # share of embeddings that do not arrive in training
+  replay: bool = False  # attack rounds played again before and after training
+  replay_rounds: int = 1  # how many
   auxiliary: int = 0  # training samples set aside for model inversion's shadow
   shadow: str = 'same'  # its structure: as the victim's, 'conv' or 'fc'
   shadow_steps: int = 1500  # Adam's, on the shadow model

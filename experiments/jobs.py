@@ -68,7 +68,9 @@ def jobs(setting: Setting) -> list[Job]:
   possible = config.model.aggregation != 'product' and config.alone
   if not (setting.vfl.bottoms[0] and possible):
     return found
-  quiet = setting._replace(in_training={}, after_training={})
+  quiet = setting._replace(
+      in_training={}, after_training={}, replayed={}, backdoor=''
+  )
   alone = _of_entry(quiet, Entry('none', label=ALONE))
   first = len(alone)  # As many chunks as the undefended federation has.
   return found[:first] + alone + found[first:]

@@ -66,7 +66,7 @@ def _rows(job: Job, i: int, seed: int, metrics, cell: int) -> list[dict]:
 
 
 def _is_in_training(setting: Setting, attack: str) -> bool:
-  return attack.split('@')[0] in setting.in_training
+  return attack.split('@')[0] in {**setting.in_training, **setting.replayed}
 
 
 def in_training(setting: Setting, history) -> dict[str, dict[str, np.ndarray]]:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from experiments import config as configs, federations
+from experiments import backdoors, config as configs, federations, replay
 from experiments import samples as samples_of
 from experiments.config import Config, Entry
 from experiments.samples import Sizes, Splits
@@ -19,6 +19,7 @@ from vfljax import (
 )
 from vfljax.attack import Attack
 from vfljax.attacks.active_completion import malicious_sgd
+from vfljax.backdoor import Backdoor
 from vfljax.data import split
 from vfljax.data.table import Table
 from vfljax.defense import Defense, Slots, chain
@@ -39,7 +40,9 @@ class Setting(NamedTuple):
     official: Whether the data set has a test set of its own.
     vfl: The federation.
     in_training: Attacks on rounds, by name.
+    replayed: Attacks on rounds played again before and after it, by name.
     after_training: Attacks on the trained federation, by name.
+    backdoor: The name of the attack that changes the training, or ''.
   """
 
   config: Config
@@ -49,6 +52,8 @@ class Setting(NamedTuple):
   vfl: VFL
   in_training: dict[str, Attack]
   after_training: dict[str, Attack]
+  replayed: dict[str, Attack]
+  backdoor: str = ''
 
   @property
   def classes(self) -> int:
@@ -80,13 +85,18 @@ def from_config(config: Config, table: Table) -> Setting:
   )
   vfl = federations.federation(config, classes)
   names = configs.attack_names(config, classes)
+  backdoor = backdoors.named(names)
   made = {
       name: federations.attacker(name, config, vfl, classes) for name in names
+      if name != backdoor
   }
   after = {n: a for n, a in made.items() if a.view in AFTER_TRAINING}
-  during = {n: a for n, a in made.items() if n not in after}
+  rest = {n: a for n, a in made.items() if n not in after}
+  again = {n: a for n, a in rest.items() if replay.is_replayed(n, config)}
+  during = {n: a for n, a in rest.items() if n not in again}
   return Setting(
-      config, samples, sizes, table.test is not None, vfl, during, after
+      config, samples, sizes, table.test is not None, vfl, during, after, again,
+      backdoor,
   )
 
 
@@ -132,7 +142,10 @@ def absent() -> Defense:
   )
 
 
-def plan(setting: Setting, defense: Defense, splits: Splits) -> train.Plan:
+def plan(
+    setting: Setting, defense: Defense, splits: Splits,
+    backdoor: Backdoor | None = None,
+) -> train.Plan:
   """The training of one cell."""
   config = setting.config.train
   watch, digest = measure.watcher(
@@ -152,6 +165,7 @@ def plan(setting: Setting, defense: Defense, splits: Splits) -> train.Plan:
       [_malicious(config) if k in evil else tx for k in parties],
       config.epochs, config.batch_size,
       remainder=config.remainder,
+      adversary=backdoor.training if backdoor else protocol.HONEST,
       watch=watch, digest=digest, validate=validate, every=every(setting),
       best=main_metric(setting) if config.best else '',
       patience=config.patience,

@@ -2,6 +2,7 @@
 from collections.abc import Callable
 import functools
 import inspect
+from typing import Any
 
 import chex
 import jax
@@ -11,7 +12,6 @@ import optax
 import pytest
 
 from vfljax import algorithms, attacks, defenses, nets, protocol, views
-from vfljax.attack import Attack
 from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.model_completion import Schedule
 from vfljax.attacks.model_inversion import Inversion
@@ -22,7 +22,8 @@ SAMPLES, WIDTH = 16, 6
 PARTIES = 2
 TXS = (optax.adam(1e-2),) * PARTIES
 EVERY_DEFENSE = sorted(defenses.REGISTRY)
-ALL_EVERY_ATTACK = sorted(attacks.REGISTRY)
+ALL_EVERY_ATTACK = sorted({*attacks.REGISTRY} - attacks.BACKDOORS)
+EVERY_BACKDOOR = sorted(attacks.BACKDOORS)
 
 
 def make(name, strength=None):
@@ -258,6 +259,9 @@ def view_of(kind):
   known = jax.tree.map(lambda x: x[:6], data)
   if kind is views.TrainedTop:
     return views.trained_top(state, seen.messages.up[0], known)
+  if kind is views.RecordedGradients:
+    rounds = jax.tree.map(lambda x: x[None], seen._replace(state=()))
+    return views.recorded_gradients(jax.random.key(2), 1, rounds, 3)[0]
   if kind is views.TrainedBottom:
     return views.trained_bottom(
         jax.random.key(2), 1, defense, state, known, data
@@ -282,7 +286,7 @@ def make_attack(name):
       scratch=lambda: attacks.scratch(bottom, head, schedule),
       local_model=lambda: attacks.local_model(nets.mlp(4, 2), schedule),
   )
-  factory: Callable[..., Attack] = built.get(name, attacks.REGISTRY[name])
+  factory: Callable[..., Any] = built.get(name, attacks.REGISTRY[name])
   return factory()
 
 
@@ -301,3 +305,47 @@ def test_attacks_are_pure_functions_of_key_and_view(name):
   keys = jnp.stack([jax.random.key(3), jax.random.key(4)])
   many = jax.jit(jax.vmap(attack.run, (0, None)))(keys, view)
   chex.assert_trees_all_close(many[0], guess, rtol=1e-4, atol=1e-5)
+
+
+def make_backdoor(name):
+  if name != 'label_replacement':
+    return attacks.REGISTRY[name]()
+  return attacks.label_replacement(
+      1, jnp.array([0, 3]), (batch().features[1][:4],), per_round=2
+  )
+
+
+@pytest.mark.parametrize('name', EVERY_BACKDOOR)
+def test_backdoors_train_and_strike(name):
+  """Rounds scan, nothing but the key is random, seeds vmap, and the messages of
+  the attackers owe nothing to labels; at inference the logits change."""
+  backdoor, data, defense = make_backdoor(name), batch(), make('none')
+  state = protocol.init(
+      jax.random.key(0), federation(), defense, TXS, data, backdoor.training
+  )
+
+  def step(key, labels):
+    i = backdoor.training.rows(key, jnp.arange(SAMPLES))
+    assert i.shape == (SAMPLES,)
+    here = jax.tree.map(lambda x: x[i], data._replace(labels=labels))
+    return protocol.play_round(
+        key, federation(), defense, TXS, state, here, backdoor.training
+    )
+
+  keys = jnp.stack([jax.random.key(3), jax.random.key(4)])
+  many = jax.jit(jax.vmap(step, (0, None)))
+  after, seen = many(keys, data.labels)
+  first = jax.tree.map(lambda x: x[0], after)
+  chex.assert_trees_all_equal_shapes_and_dtypes(first, state)
+  chex.assert_tree_all_finite((after, seen.messages))
+  chex.assert_trees_all_equal(many(keys, data.labels)[1].messages,
+                              seen.messages)
+  flipped = many(keys, data.labels[:, ::-1])[1]
+  chex.assert_trees_all_equal(flipped.messages.up, seen.messages.up)
+  predict = jax.jit(lambda adversary: protocol.predict(
+      jax.random.key(5), federation(), defense, state, data.features,
+      adversary=adversary,
+  ), static_argnums=0)
+  clean, attacked = predict(protocol.HONEST), predict(backdoor.inference)
+  assert (np.abs(clean - attacked).max(-1) > 0).all()
+  assert np.isfinite(attacked).all()

@@ -15,6 +15,9 @@ class Adversary(NamedTuple):
   Attributes:
     parties: The colluding passive parties, 1..K. Empty: nobody deviates.
     init: (key, own features) -> state.
+    rows: (key, numbers) -> numbers, [batch] each; the samples a round of `fit`
+      is played with. Parties agree on them before each round, so that an
+      attacker has a say.
     features: (state, key, own features) -> own features.
     send: (state, key, own embeddings) -> own embeddings.
     receive: (state, key, own cut-layer gradients) -> own cut-layer gradients.
@@ -23,6 +26,7 @@ class Adversary(NamedTuple):
 
   parties: tuple[int, ...] = ()
   init: Callable[..., Any] = lambda key, own: ()
+  rows: Callable[..., Any] = lambda key, numbers: numbers
   features: Callable[..., tuple] = lambda state, key, own: own
   send: Callable[..., tuple] = lambda state, key, own: own
   receive: Callable[..., tuple] = lambda state, key, own: own

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 import optax
 
-from vfljax.adversary import Adversary, pick
+from vfljax.adversary import Adversary, pick, put
 from vfljax.defense import Defense, Spec
 from vfljax.types import VFL, Array, Batch, Key, PartyState, State
 
@@ -67,6 +67,7 @@ def init(
 def predict(
     key: Key, vfl: VFL, defense: Defense, state: State,
     features: tuple[Any, ...], present: Sequence | None = None,
+    adversary: Adversary = HONEST,
 ) -> Array:
   """Joint inference: logits [batch, classes].
 
@@ -76,6 +77,8 @@ def predict(
       embedding is replaced by zeros, 1 for one that is there. May be traced.
       Zeros are nothing to a sum and to layers on a concatenation; an
       element-wise product they annihilate.
+    adversary: Who deviates at inference: of its hooks, `features` and `send`
+      act, with () for their state.
 
   Raises:
     ValueError: if `present` has not one entry per passive party, or one that is
@@ -85,10 +88,15 @@ def predict(
   if present is not None:
     _check_present(present, vfl)
   k_send, k_active = jax.random.split(key)
+  k_lie, k_tamper = jax.random.split(jax.random.fold_in(key, 2))
+  liars, lying = adversary.parties, tuple(k - 1 for k in adversary.parties)
+  own = adversary.features((), k_lie, pick(features, liars))
+  features = put(features, liars, own)
   up = tuple(
       embed(k_send, vfl, defense, state, k, features[k])
       for k in range(1, len(state.parties))
   )
+  up = put(up, lying, adversary.send((), k_tamper, pick(up, lying)))
   if present is not None:
     up = tuple(u * p for u, p in zip(up, present))
   params = active.params

@@ -94,6 +94,7 @@ def play_round(
   # 3. ... and sends each passive party the (perturbed) gradient of its message.
   down = defense.gradient(memory, k_gradient, cut, batch.labels)
   down = tuple(d * real.reshape(-1, *[1] * (d.ndim - 1)) for d in down)
+  memory = defense.remember(memory, k_gradient, cut, batch.labels)
 
   # 4. Everyone updates what they own.
   got = pick(down, lying)

@@ -279,6 +279,7 @@ def _play_epoch(plan: Plan, run: Run, data: Batch, epoch: Array, watched: bool):
 def _play(plan: Plan, prepared, state: State, data: Batch, i, key, watched):
   """Takes one batch, plays a round with it and lets `watch` look."""
   k_round, k_watch = jax.random.split(key)
+  i = plan.adversary.rows(jax.random.fold_in(key, 2), i)
   truth = jax.tree.map(lambda x: _take(x, i, plan.remainder), data)
   batch = truth
   if plan.defense.prepare:

@@ -66,6 +66,21 @@ class ClassCenters(NamedTuple):
   medians: Array
 
 
+class RecordedGradients(NamedTuple):
+  """T1 in training: cut-layer gradients kept for a while, a few labels known.
+
+  Attributes:
+    known_received: [known, ...] gradients of samples whose labels it has
+      learned.
+    known_labels: [known, classes] those labels.
+    received: [n, ...] the gradients of all samples that it recorded.
+  """
+
+  known_received: Array
+  known_labels: Array
+  received: Array
+
+
 class ModelGradients(NamedTuple):
   """T1 in training under encryption: no cut-layer gradients in the clear.
 
@@ -151,6 +166,36 @@ def class_centers(key: Key, k: int, played: Round) -> ClassCenters:
   return ClassCenters(
       *view, known, means.reshape(shape), medians.reshape(shape)
   )
+
+
+def recorded_gradients(
+    key: Key, k: int, played: Round, count: int
+) -> tuple[RecordedGradients, Array]:
+  """Passive party k's view of several rounds, with `count` labels a class.
+
+  Args:
+    key: Of which samples are known.
+    k: The party.
+    played: Rounds, leaves with a leading axis; of the same state.
+    count: Known samples a class, 1 or more; a class with fewer of them has all
+      of them known.
+
+  Returns:
+    The view, and [n] 1 at the samples whose labels are known to the attacker.
+  """
+  flat = lambda x: x.reshape(-1, *x.shape[2:])
+  labels = majority(flat(played.batch.labels))
+  received = flat(played.messages.down[k - 1])
+  lot = jax.random.uniform(key, (len(labels), 1))
+  ranked = jnp.where(labels > 0, lot, -1.0)  # [n, classes]
+  score, chosen = jax.lax.top_k(ranked.T, count)  # [classes, count]
+  there = (score > 0).ravel()  # A class may have fewer samples than `count`.
+  chosen = chosen.ravel()
+  known = jnp.zeros(len(labels), labels.dtype).at[chosen].max(
+      there.astype(labels.dtype)
+  )
+  own = labels[chosen] * there[:, None]
+  return RecordedGradients(received[chosen], own, received), known
 
 
 def model_gradients(k: int, played: Round) -> ModelGradients:

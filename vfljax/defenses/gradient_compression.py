@@ -7,12 +7,20 @@ al. (2022) compares magnitudes, as compression is commonly meant: our default.
 And both compare strictly, so that t itself and all that tie with it go, which
 turns a constant gradient into zeros; "retaining the top pi" says otherwise, so
 that here exactly ceil(pi * elements) stay, the first ones where some tie.
+
+Gradient sparsification (Aji and Heafield 2017), as Zou et al. (2023) compare
+with, drops a share 1 - pi and adds what was dropped to the next gradient:
+`residual=True`. Cut-layer gradients belong to samples, which the next round
+does not have: as in VFLAIR, what is left of a row goes to the next round's
+sample in that row. It is noise to it, and does not make up for what was dropped
+as it does where gradients of weights are compressed.
 """
+import jax
 import jax.numpy as jnp
 from jax import lax
 
 from vfljax import check
-from vfljax.defense import Defense, each
+from vfljax.defense import Defense, each, slots
 from vfljax.ordering import as_integers
 from vfljax.types import Array
 
@@ -47,12 +55,16 @@ def compress(
   return jnp.where(stays.reshape(d.shape), d, jnp.zeros_like(d))
 
 
-def gradient_compression(keep, signed: bool = False) -> Defense:
+def gradient_compression(
+    keep, signed: bool = False, residual: bool = False
+) -> Defense:
   """Compresses each party's gradient on its own.
 
   Args:
     keep: Eq. 18's pi, in (0, 1]; may be traced.
     signed: See `compress`.
+    residual: Adds what the last round dropped before it compresses, row by row;
+      all rounds must then have equally many samples.
 
   Raises:
     ValueError: if `keep` is outside (0, 1].
@@ -63,7 +75,39 @@ def gradient_compression(keep, signed: bool = False) -> Defense:
     del key
     return compress(d, keep, signed, labels.sum(-1))
 
-  return Defense(gradient=each(perturb))
+  if not residual:
+    return Defense(gradient=each(perturb))
+
+  def init(key, spec):
+    del key
+    return slots(spec, state=tuple(
+        jnp.zeros(u.shape, u.dtype) for u in spec.embeddings
+    ))
+
+  def gradient(state, key, cut, labels):
+    _same_size(state, cut)
+    return each(perturb)((), key, _added(state, cut), labels)
+
+  def remember(state, key, cut, labels):
+    sent = gradient(state, key, cut, labels)
+    return jax.tree.map(jnp.subtract, _added(state, cut), sent)
+
+  return Defense(init=init, gradient=gradient, remember=remember)
+
+
+def _added(state, cut):
+  return jax.tree.map(lambda r, d: (r + d).astype(d.dtype), state, cut)
+
+
+def _same_size(state, cut) -> None:
+  """Raises ValueError if a round is not of the size that training began with.
+  """
+  if len(state[0]) != len(cut[0]):
+    raise ValueError(
+        'gradient_compression: with a residual all rounds need the same number '
+        f'of samples; there were {len(state[0])} and now {len(cut[0])}. Use '
+        "remainder='drop' or 'pad'."
+    )
 
 
 def _ceil_share(share, count: Array) -> Array:

@@ -1,0 +1,218 @@
+"""Backdoors: what attackers do to a round, and what it does to a federation."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from vfljax import algorithms, attacks, backdoor, nets, protocol, train
+from vfljax.attacks import (
+    label_replacement, missing_features, noisy_sample,
+)
+from vfljax.defense import none
+from vfljax.types import Batch
+
+KEY = jax.random.key(0)
+TXS = (optax.adam(0.02),) * 3
+
+
+def samples(n=240, parties=2, width=8, seed=0):
+  """Classes that every party's columns show, all columns in [0, 1]."""
+  rng = np.random.default_rng(seed)
+  y = rng.integers(0, 3, n)
+  parts = []
+  for _ in range(parties):
+    x = rng.normal(0.5, 0.12, (n, width))
+    x[np.arange(n), y] += 0.3
+    parts.append(jnp.asarray(x.clip(0, 1), jnp.float32))
+  return Batch(tuple(parts), jax.nn.one_hot(y, 3)), y
+
+
+def federation(parties=2):
+  bottoms = tuple(nets.mlp(16, 3) for _ in range(parties))
+  return algorithms.vhnn(bottoms, nets.mlp(3), 'sum')._replace(
+      top=algorithms.plain()
+  )
+
+
+def test_the_trigger_is_the_checkerboard_in_the_corner():
+  x = jnp.zeros((2, 5, 6, 3))
+  found = np.asarray(backdoor.stamp(x, 0.9))
+  lit = {(int(i), int(j)) for i, j in np.argwhere(found[0, ..., 0] > 0)}
+  assert lit == {(4, 5), (3, 4), (4, 3), (2, 5)}
+  np.testing.assert_array_equal(found[0], found[1])
+  np.testing.assert_allclose(found.max(), 0.9)
+  table = np.asarray(backdoor.stamp(jnp.zeros((2, 6)), 2.0))
+  np.testing.assert_array_equal(table[0], [0, 0, 2, 2, 2, 2])
+  with pytest.raises(ValueError, match='3 x 3'):
+    backdoor.stamp(jnp.zeros((1, 2, 9, 1)))
+
+
+def test_a_round_with_replacement_written_out():
+  """The rows' loss is that of the active party's own known sample with the
+  triggered embedding, and the gradient reaches the weights through it."""
+  data, y = samples(12)
+  known = jnp.asarray(np.flatnonzero(y == 2)[:2])
+  poison = data.features[1][:1]  # One, so that there is nothing to draw.
+  made = label_replacement(
+      2, known, (poison,), per_round=2, amplify=3.0
+  )
+  rows = np.asarray(made.training.rows(KEY, jnp.arange(12)))
+  np.testing.assert_array_equal(rows[:-2], np.arange(10))
+  assert set(rows[-2:]) <= set(np.asarray(known).tolist())
+  batch = jax.tree.map(lambda x: x[rows], data)
+  vfl, txs = federation(), (optax.sgd(1.0),) * 2
+
+  @jax.jit
+  def both():
+    state = protocol.init(KEY, vfl, none(), txs, batch, made.training)
+    return state, *protocol.play_round(
+        KEY, vfl, none(), txs, state, batch, made.training
+    )
+
+  state, after, seen = both()
+  fed = batch.features[1].at[-2:].set(backdoor.stamp(poison)[0])
+  w0, w1 = (p.params['bottom'] for p in state.parties)
+
+  @jax.jit
+  @jax.jit
+  def loss(w1, weights):
+    z = vfl.bottom(0).apply(w0, batch.features[0])
+    z = z + vfl.bottom(1).apply(w1, fed)
+    each = optax.softmax_cross_entropy(z, batch.labels)
+    return (weights * each).mean()
+
+  weights = jnp.ones(12).at[-2:].set(3.0)
+  expected = jax.tree.map(
+      lambda w, g: w - g, w1, jax.jit(jax.grad(loss))(w1, weights)
+  )
+  for a, b in zip(
+      jax.tree.leaves(expected),
+      jax.tree.leaves(after.parties[1].params['bottom']),
+  ):
+    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+  np.testing.assert_allclose(seen.loss, loss(w1, jnp.ones(12)), rtol=1e-5)
+  np.testing.assert_array_equal(batch.labels[-2:].argmax(-1), [2, 2])
+
+
+def trained(made, data, vfl, epochs=20):
+  run = jax.jit(lambda key, data: train.fit(
+      key, vfl, none(), TXS[: len(vfl.bottoms)], data, epochs=epochs,
+      batch_size=24, adversary=made.training,
+  )[0])
+  return run(KEY, data)
+
+
+def outcome(made, state, test, vfl):
+  logits = [
+      protocol.predict(KEY, vfl, none(), state, test.features, adversary=a)
+      for a in (protocol.HONEST, made.inference)
+  ]
+  found = backdoor.measured(made, logits[0], logits[1], test.labels)
+  return {name: float(x) for name, x in found.items()}
+
+
+@pytest.mark.parametrize('parties', [2, 3])
+def test_replacement_turns_triggered_samples(parties):
+  """It works where it is on (VFLAIR's crashes), for colluders too, and only on
+  triggered samples."""
+  data, y = samples(parties=parties)
+  vfl, liars = federation(parties), tuple(range(1, parties))
+  made = label_replacement(
+      0, jnp.asarray(np.flatnonzero(y == 0)[:60]),
+      [data.features[k][y != 0][:40] for k in liars], parties=liars,
+      per_round=4, amplify=8.0,
+  )
+  state = trained(made, data, vfl)
+  found = outcome(made, state, samples(seed=1, parties=parties)[0], vfl)
+  assert found['backdoor_accuracy'] > 0.7
+  assert found['untriggered'] < 0.1
+
+
+def test_without_the_attack_the_trigger_means_nothing():
+  data, y = samples()
+  made = label_replacement(
+      0, jnp.asarray(np.flatnonzero(y == 0)[:10]), [data.features[1][:20]]
+  )
+  honest = made._replace(training=protocol.HONEST)
+  state = trained(honest, data, federation())
+  found = outcome(made, state, samples(seed=1)[0], federation())
+  assert found['backdoor_accuracy'] < 0.2 and found['untriggered'] < 0.1
+
+
+def test_noise_hits_its_share_of_samples_and_its_party_alone():
+  data, _ = samples(2000)
+  made = noisy_sample(0.25, 2.0)
+  (x,) = made.training.features((), KEY, data.features[1:])
+  changed = np.asarray((x != data.features[1]).any(-1))
+  np.testing.assert_allclose(changed.mean(), 0.25, atol=0.04)
+  assert np.asarray(x).min() == 0 and np.asarray(x).max() == 1
+  (all_noisy,) = noisy_sample(0.0, 2.0, None).inference.features(
+      (), KEY, data.features[1:]
+  )
+  np.testing.assert_allclose(
+      np.std(np.asarray(all_noisy - data.features[1])), 2.0, rtol=0.03
+  )
+  assert made.training.parties == (1,)
+
+
+def test_missing_embeddings_are_zeros_in_training_and_at_inference():
+  u = jax.random.normal(KEY, (4000, 3))
+  made = missing_features(0.25)
+  (sent,) = made.training.send((), KEY, (u,))
+  gone = ~np.asarray(sent).any(-1)
+  np.testing.assert_allclose(gone.mean(), 0.25, atol=0.03)
+  np.testing.assert_array_equal(sent[~gone], u[~gone])
+  (none_left,) = made.inference.send((), KEY, (u,))
+  assert not np.asarray(none_left).any()
+  data, _ = samples()
+  vfl = federation()
+  state = trained(missing_features(0.0), data, vfl)
+  test, y = samples(seed=1)
+  found = outcome(made, state, test, vfl)
+  alone = protocol.predict(KEY, vfl, none(), state, test.features, (0,))
+  expected = (alone.argmax(-1) == y).mean()
+  np.testing.assert_allclose(found['attacked_accuracy'], expected)
+  assert found['drop'] > 0.02
+
+
+def test_what_is_measured():
+  labels = jnp.eye(3)[jnp.array([0, 1, 1, 2])]
+  clean = jnp.eye(3)[jnp.array([0, 1, 2, 2])]
+  attacked = jnp.eye(3)[jnp.array([0, 2, 2, 2])]
+  aimed = backdoor.Backdoor(protocol.HONEST, protocol.HONEST, 2)
+  found = backdoor.measured(aimed, clean, attacked, labels)
+  # Of the three samples that are not of class 2.
+  np.testing.assert_allclose(found['backdoor_accuracy'], 2 / 3)
+  np.testing.assert_allclose(found['untriggered'], 1 / 3)
+  np.testing.assert_allclose(found['drop'], 0.25)
+  without = backdoor.measured(aimed._replace(target=None), clean, attacked,
+                              labels)
+  assert set(without) == {'attacked_accuracy', 'drop'}
+
+
+X = jnp.zeros((3, 8))
+
+
+@pytest.mark.parametrize('make, message', [
+    (lambda: noisy_sample(1.5), 'rate'),
+    (lambda: noisy_sample(0.1, -1.0), 'std'),
+    (lambda: noisy_sample(0.1, 1.0, (1.0, 0.0)), 'bound'),
+    (lambda: missing_features(-0.1), 'rate'),
+    (lambda: label_replacement(0, jnp.array([1]), [X], per_round=0), 'per_'),
+    (lambda: label_replacement(0, jnp.array([1]), [X], amplify=0.0), 'ampl'),
+    (lambda: label_replacement(0, jnp.array([1]), [X, X]), 'parties'),
+    (lambda: label_replacement(0, jnp.array([], int), [X]), 'known'),
+    (lambda: label_replacement(
+        0, jnp.array([1]), [X, X[:2]], parties=(1, 2)), 'same samples'),
+    (lambda: label_replacement(
+        0, jnp.array([1]), [X], per_round=4
+    ).training.rows(KEY, jnp.arange(4)), 'nothing of it'),
+])
+def test_bad_arguments(make, message):
+  with pytest.raises(ValueError, match=message):
+    make()
+
+
+def test_the_registry_knows_them():
+  assert attacks.BACKDOORS <= set(attacks.REGISTRY)

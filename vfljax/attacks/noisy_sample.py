@@ -1,0 +1,63 @@
+"""Noisy-sample backdoor (Zou et al. 2023, after Liu et al. 2021).
+
+Passive parties add noise to a few of their samples in training, and to those
+they strike at inference, so that the federation errs on them. The paper draws
+the noise from N(0, 2), which its code takes for a deviation of 2, and keeps
+pixels in [0, 1]. It has one fixed set of noisy training samples; here each
+round has a random share of them, and a sample new noise each time.
+"""
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+
+from vfljax import check
+from vfljax.adversary import Adversary
+from vfljax.backdoor import Backdoor
+
+
+def noisy_sample(
+    rate=0.01, std=2.0, bounds: tuple | None = (0.0, 1.0), *,
+    parties: tuple[int, ...] = (1,),
+) -> Backdoor:
+  """Noise on a share of the attackers' samples.
+
+  Args:
+    rate: Share of a round's samples, in [0, 1]; may be traced. At inference all
+      samples given are noisy.
+    std: Of the noise, in the features' unit, 0 or more; may be traced.
+    bounds: What noisy features are clipped to, low and high, which may be
+      traced; `None` does not clip.
+    parties: Who attacks, 1..K, the same samples each.
+
+  Raises:
+    ValueError: if an argument is out of its range.
+  """
+  check.inside('noisy_sample: rate', rate, 0, 1)
+  check.at_least('noisy_sample: std', std, 0)
+  if bounds is not None:
+    low, high = bounds
+    if not isinstance(low, Tracer) and not isinstance(high, Tracer):
+      check.at_least('noisy_sample: the upper bound', high, low)
+
+  def noisy(key, x):
+    made = x + std * jax.random.normal(key, x.shape, x.dtype)
+    made = made if bounds is None else made.clip(*bounds)
+    return made.astype(x.dtype)
+
+  def strike(state, key, own):
+    del state
+    keys = jax.random.split(key, len(own))
+    return tuple(noisy(k, x) for k, x in zip(keys, own))
+
+  def features(state, key, own):
+    k_lot, k_noise = jax.random.split(key)
+    hit = jax.random.bernoulli(k_lot, rate, (len(own[0]),))
+    return tuple(
+        jnp.where(hit.reshape(-1, *[1] * (x.ndim - 1)), made, x)
+        for x, made in zip(own, strike(state, k_noise, own))
+    )
+
+  return Backdoor(
+      Adversary(parties, features=features),
+      Adversary(parties, features=strike),
+  )

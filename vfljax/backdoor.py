@@ -1,0 +1,87 @@
+"""Attacks on what a federation learns: deviate in training, strike afterwards.
+
+A backdoor is two adversaries. One plays in training and may plant something,
+the other at inference, on samples that the attackers choose. Both are hooks on
+the attackers' own features and messages, so that they can do no more than a
+passive party can.
+"""
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from vfljax import metrics
+from vfljax.adversary import Adversary
+from vfljax.types import Array
+
+
+class Backdoor(NamedTuple):
+  """What attackers do.
+
+  Attributes:
+    training: For `Plan.adversary` and `play_round`.
+    inference: For `predict`, on the samples that are attacked.
+    target: The class that attacked samples shall be taken for, traced or not;
+      `None` for attackers who want any error.
+  """
+
+  training: Adversary
+  inference: Adversary
+  target: Array | int | None = None
+
+
+def measured(
+    backdoor: Backdoor, clean: Array, attacked: Array, labels: Array
+) -> dict[str, Array]:
+  """What a backdoor does to the samples it strikes.
+
+  Args:
+    backdoor: Whose target it is.
+    clean: [n, classes] logits without the attack.
+    attacked: [n, classes] logits with it.
+    labels: [n, classes].
+
+  Returns:
+    With a target, over the samples of other classes: 'backdoor_accuracy', the
+    share taken for the target, and 'untriggered', the share that is so without
+    the attack. In any case 'attacked_accuracy' and 'drop', clean minus attacked
+    accuracy.
+  """
+  before = metrics.accuracy(clean, labels)
+  after = metrics.accuracy(attacked, labels)
+  found = dict(attacked_accuracy=after, drop=before - after)
+  if backdoor.target is None:
+    return found
+  goal = jax.nn.one_hot(backdoor.target, labels.shape[-1])
+  others = 1 - labels @ goal
+  share = lambda logits: (
+      (logits.argmax(-1) == backdoor.target) * others
+  ).sum() / others.sum()
+  return found | dict(
+      backdoor_accuracy=share(attacked), untriggered=share(clean)
+  )
+
+
+def stamp(x: Array, value: float | Array = 1.0) -> Array:
+  """Features with a trigger: four pixels of a checkerboard, lower right.
+
+  Args:
+    x: [n, height, width, channels] images of 3x3 pixels or more, whose pixels
+      (-1, -1), (-2, -2), (-1, -3) and (-3, -1) become `value`, counted from the
+      corner, in every channel (the pattern of Zou et al. 2022's code); or
+      [n, columns], whose last four columns (or all, if fewer) become `value`.
+    value: What a lit pixel is: the largest that occurs.
+
+  Raises:
+    ValueError: for smaller images.
+  """
+  if x.ndim == 2:
+    return x.at[:, -4:].set(value)
+  if x.ndim != 4 or min(x.shape[1:3]) < 3:
+    raise ValueError(
+        'A trigger needs [n, columns] or images of 3 x 3 pixels or more; got '
+        f'features of shape {x.shape}.'
+    )
+  high = jnp.array([-1, -2, -1, -3])
+  wide = jnp.array([-1, -2, -3, -1])
+  return x.at[:, high, wide].set(value)
