@@ -1,0 +1,273 @@
+"""Training steps on masked layers: one passive party and the active one.
+
+`step` in 64-bit mode runs the protocol of every masked layer, word by word; the
+masked weights are nowhere in the clear. With no layer chosen it is plain
+training, and on weights theta + theta_r that is the fast mode: it computes what
+the exact mode computes but for rounding (tested: outputs to 2e-6 relative, an
+epoch's losses to 1e-4).
+
+  job = Job(net, head, (optax.sgd(0.1), optax.sgd(0.1)), chosen)
+  state = start(job, weights, active)
+  exact = mpc.entry(jax.jit(functools.partial(step, job)))
+  dealt = mpc.entry(jax.jit(functools.partial(deal, job)))
+  state, played = exact(state, dealt(keys, state.weights, 0, i)[0], key, x, y)
+  check(job, played)
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from vfljax.masking import Weights
+from vfljax.models import intercept
+from vfljax.models.intercept import Linear
+from vfljax.mpc import masked
+from vfljax.mpc import masked_layer
+from vfljax.mpc import ranges
+from vfljax.mpc import wire
+from vfljax.mpc.masked import Layer, Setting
+from vfljax.mpc.masked_layer import Record, Rule
+from vfljax.mpc.one_sided import Seeds
+from vfljax.mpc.wire import Transcript
+from vfljax.types import Array, Key, Net, Params
+
+
+class Job(NamedTuple):
+  """A training step's static part.
+
+  Attributes:
+    net: The passive party's network.
+    head: (active weights, embedding, batch) -> mean loss; all that the active
+      party computes. `batch` is its own: features, labels.
+    txs: Optimizers of the passive and of the active party. The passive one's
+      must not look at the weights (no weight decay), which are nowhere.
+    chosen: The masked layers, from `masking.choose`; none: the fast mode.
+    setting: Public numbers.
+    eta: With a layer under T4: the learning rate; `txs[0]` must then be plain
+      SGD with it.
+  """
+
+  net: Net
+  head: Callable[[Params, Array, Any], Array]
+  txs: tuple[optax.GradientTransformation, optax.GradientTransformation]
+  chosen: tuple[Layer, ...] = ()
+  setting: Setting = Setting()
+  eta: float = 0.0
+
+
+class Training(NamedTuple):
+  """What both parties hold between steps."""
+
+  weights: Weights
+  passive_opt: Any
+  active: Params
+  active_opt: Any
+
+
+class Played(NamedTuple):
+  """What a step leaves behind.
+
+  Attributes:
+    loss: Mean over the batch.
+    embedding: As sent to the active party.
+    ranges: Of each masked layer [4], for `check`.
+    seen: Of each masked layer (input, output, output gradient): under T3 the
+      passive party knows all three, under T4 only its input.
+    moves: What the passive party's optimizer added to its weights; zeros under
+      T4, where nobody has that.
+  """
+
+  loss: Array
+  embedding: Array
+  ranges: dict[str, Array]
+  seen: dict[str, tuple[Array, Array, Array]]
+  moves: Params
+
+
+def start(job: Job, weights: Weights, active: Params) -> Training:
+  """A training before its first step.
+
+  Raises:
+    ValueError: if a layer under T4 has no learning rate.
+  """
+  if any(layer.to_active for layer in job.chosen) and not job.eta > 0:
+    raise ValueError(
+        'A layer whose output stays with the active party (T4) needs eta, the '
+        'learning rate of plain SGD.'
+    )
+  return Training(
+      weights, job.txs[0].init(weights.plain), active, job.txs[1].init(active)
+  )
+
+
+def deal(
+    job: Job, keys: Seeds, weights: Weights, period: Any, number: Any
+) -> tuple[dict[str, Any], Transcript]:
+  """The dealer's randomness for step `number` of a masking, made offline.
+
+  In a simulation it is the exact mode's third part beside the two parties'.
+
+  Args:
+    job: Static.
+    keys: The parties' seeds.
+    weights: Their V is used, which stays as it is while a layer is masked.
+    period: As in `masking.mask`.
+    number: Of the step, a uint32 that no other step of the period has.
+  """
+  dealt, said = {}, ()
+  for i, layer in enumerate(job.chosen):
+    dealt[layer.name], words = masked.deal(
+        job.setting, layer, keys, (period, i, number),
+        weights.secret[layer.name],
+    )
+    said += words
+  return dealt, said
+
+
+def _run(job: Job, secret, dealt, record, key, x, params, taps, gauges):
+  """The bottom network's pass: embedding, and by layer what came up in it."""
+  by_name = {layer.name: layer for layer in job.chosen}
+  rules, inner = {}, {}
+
+  def compute(linear: Linear, z: Array) -> Array | None:
+    name = linear.name
+    if name not in by_name:
+      return None
+    rules[name] = Rule(
+        by_name[name], job.setting, linear.plain, job.eta, record
+    )
+    out: Any = masked_layer.masked_layer(
+        rules[name], z, linear.params, taps[name], gauges[name], secret[name],
+        dealt[name],
+    )
+    y, seen, kept = out
+    inner[name] = z, y, seen, kept
+    return y
+
+  net = intercept.intercepted(job.net, compute) if by_name else job.net
+  u, stats = net.run(params, key, x)
+  return u, (stats, inner), rules
+
+
+def step(
+    job: Job, state: Training, dealt: dict[str, Any], key: Key, x: Any,
+    batch: Any, record: Record | None = None,
+) -> tuple[Training, Played]:
+  """One training step; in the exact mode needs 64-bit types on.
+
+  Args:
+    job: Static.
+    state: Before the step.
+    dealt: From `deal`; for this step only. {} in the fast mode.
+    key: For networks whose training is random.
+    x: The passive party's features, [batch, ...].
+    batch: The active party's data, handed to `job.head`.
+    record: Notes what was said, by layer and pass; for `transcript`.
+  """
+  record = {} if record is None else record
+  plain, secret = state.weights
+  rules = {}
+
+  def bottom(params, taps, gauges):
+    u, rest, found = _run(
+        job, secret, dealt, record, key, x, params, taps, gauges
+    )
+    rules.update(found)
+    return u, rest
+
+  taps = {
+      c.name: jnp.zeros(c.bilinear.y_shape, _dtype(plain, c))
+      for c in job.chosen
+  }
+  gauges = {c.name: jnp.zeros(2, jnp.float32) for c in job.chosen}
+  u, pull, (stats, inner) = jax.vjp(bottom, plain, taps, gauges, has_aux=True)
+  loss, (d_active, d) = jax.value_and_grad(job.head, (0, 1))(
+      state.active, u, batch
+  )
+  grads, g, high = pull(d)
+  moves, passive_opt = job.txs[0].update(grads, state.passive_opt, plain)
+  own, active_opt = job.txs[1].update(d_active, state.active_opt, state.active)
+  secret = {
+      c.name: masked_layer.update(
+          rules[c.name], secret[c.name],
+          intercept.leaves_at(moves, tuple(c.name.split('/'))), g[c.name],
+          inner[c.name][3], dealt[c.name],
+      ) for c in job.chosen
+  }
+  plain = job.net.absorb(_moved(job, plain, moves), stats)
+  state = Training(
+      Weights(plain, secret), passive_opt,
+      optax.apply_updates(state.active, own), active_opt,
+  )
+  tops = {k: jnp.concatenate([v[2], high[k]]) for k, v in inner.items()}
+  seen = {k: (v[0], v[1], g[k]) for k, v in inner.items()}
+  return state, Played(loss, u, tops, seen, moves)
+
+
+def _dtype(params: Params, layer: Layer) -> Any:
+  return intercept.leaves_at(params, tuple(layer.name.split('/')))[
+      'kernel'
+  ].dtype
+
+
+def _moved(job: Job, params: Params, moves: Params) -> Params:
+  """Plain weights after a step; masked ones stay zeros."""
+  params = optax.apply_updates(params, moves)
+  for layer in job.chosen:
+    path = tuple(layer.name.split('/'))
+    blank = jax.tree.map(jnp.zeros_like, intercept.leaves_at(params, path))
+    params = intercept.with_leaves(params, path, blank)
+  return params
+
+
+def transcript(
+    job: Job, state: Training, keys: Seeds, key: Key, x: Any, batch: Any
+) -> Transcript:
+  """All that a step says on masked layers, in order; by tracing alone.
+
+  Messages carry shapes in place of words: count them with `wire.count`, model
+  a network's time with `wire.seconds`. The embedding and its gradient, which
+  cross the line in plain training too, are not among them.
+  """
+  record: Record = {}
+  offline: list[wire.Message] = []
+
+  def whole(state, keys, key, x, batch):
+    dealt, said = deal(job, keys, state.weights, 0, 0)
+    offline.extend(masked_layer.shapes('', said))
+    return step(job, state, dealt, key, x, batch, record)[1].loss
+
+  with jax.enable_x64(True):
+    jax.eval_shape(whole, state, keys, key, x, batch)
+  order = [(c.name, 'forward') for c in job.chosen]
+  order += [
+      (c.name, back) for c in reversed(job.chosen)
+      for back in ('input gradient', 'backward')
+  ]
+  steps = [record[at] for at in order if at in record]
+  return wire.then(tuple(offline), *steps)
+
+
+def check(job: Job, played: Played) -> None:
+  """Raises ValueError if a masked layer's values left the fixed-point range.
+
+  Args:
+    job: Static.
+    played: One step's, or many steps' with a leading axis.
+  """
+  for layer in job.chosen:
+    ranges.check(job.setting, layer, played.ranges[layer.name])
+
+
+def reveal(job: Job, weights: Weights, dtype: Any = jnp.float32) -> Params:
+  """The network's true parameters, put together by the simulator alone."""
+  params = weights.plain
+  for layer in job.chosen:
+    bits = masked.weight_bits(job.setting, layer)
+    whole = masked.opened(weights.secret[layer.name], bits, dtype)
+    params = intercept.with_leaves(
+        params, tuple(layer.name.split('/')), whole
+    )
+  return params
