@@ -57,6 +57,7 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
       k_predict, plan.vfl, plan.defense, state, splits.test.features
   )
   found = {'': measure.of_model(logits, splits.test.labels)}
+  found[''] |= plan.defense.facts(state.defense)
   if prepared.backdoor:
     attacked = protocol.predict(
         k_predict, plan.vfl, plan.defense, state, splits.test.features,

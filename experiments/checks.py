@@ -39,7 +39,8 @@ def _check(setting: Setting) -> None:
   )
   configs.choices(config.data, scale=('standard', 'minmax', 'none'))
   configs.choices(
-      config.attack, pool=('epoch', 'round'), when=('last', 'max', 'mean')
+      config.attack, pool=('epoch', 'round'), when=('last', 'max', 'mean'),
+      optimizer=('adam', 'sgd'),
   )
   _check_numbers(config)
   _check_network(setting)
@@ -105,6 +106,7 @@ def _check_numbers(config: Config) -> None:
   positive = ('train.learning_rate', 'attack.learning_rate')
   for path, value in configs.flat(config):
     if isinstance(value, float) and not math.isfinite(value):
+      'auxiliary.samples': 0, 'auxiliary.classes': 0, 'auxiliary.noise': 0,
       raise ValueError(f'{path} must be a finite number; got {value}.')
     if path in least and value < least[path]:
       raise ValueError(f'{path} must be {least[path]} or more; got {value}.')
@@ -155,8 +157,13 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
         settings.build(entry, strength, **others)
       except TypeError as error:  # An argument too many, or too few.
         raise ValueError(f'{entry.name}: {error}') from None
-  first = entry.strengths[0] if entry.strengths else None
-  _check_start(setting, settings.build(entry, first, **settings.grid(entry)[0]))
+  ends = {min(entry.strengths), max(entry.strengths)} if entry.strengths else {
+      None
+  }
+  for strength in ends:
+    _check_start(
+        setting, settings.build(entry, strength, **settings.grid(entry)[0])
+    )
 
 
 def _check_start(setting: Setting, defense: Defense) -> None:

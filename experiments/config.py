@@ -85,6 +85,7 @@ class AttackConfig:
   batch_size: int = 0  # 0: all known labels at once
   stages: int = 10
   learning_rate: float = 1e-3
+  optimizer: str = 'adam'  # or 'sgd'
   repeats: int = 1  # label draws a training; the recorded value is their mean
   inversion_steps: int = 500  # Adam's, of gradient inversion, at a rate of 0.05
   inversion_restarts: int = 4  # its starting points, searched side by side
@@ -101,6 +102,17 @@ class AttackConfig:
   shadow_steps: int = 1500  # Adam's, on the shadow model
   inverted: int = 64  # test samples that model inversion guesses
   variation: float = 0.1  # weight of total variation in model inversion
+
+
+@dataclasses.dataclass
+class AuxiliaryConfig:
+  """The defender's own samples of all parties' features, with labels."""
+
+  samples: int = 0  # how many; training samples that are set aside for it
+  classes: int = 0  # of the first so many classes only; 0: of all
+  noise: float = 0.0  # deviation of noise on their (scaled) features
+  data: str = ''  # from another data set of the same shape; '' is the same
+  path: str = ''  # of that data set
 
 
 @dataclasses.dataclass
@@ -166,6 +178,7 @@ class Config:
   model: ModelConfig = field(default_factory=ModelConfig)
   train: TrainConfig = field(default_factory=TrainConfig)
   attack: AttackConfig = field(default_factory=AttackConfig)
+  auxiliary: AuxiliaryConfig = field(default_factory=AuxiliaryConfig)
   listed: tuple[Entry, ...] = ()
   listed_attacks: tuple[str, ...] = ()
   variants: tuple[Variant, ...] = ()  # of the listed attacks

@@ -94,7 +94,9 @@ def attacker(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
   name = configs.base(name)
   if name == 'median_scoring':
     return attacks.median_scoring(who.median)
-  schedule = Schedule(who.epochs, who.batch_size, who.stages, who.learning_rate)
+  schedule = Schedule(
+      who.epochs, who.batch_size, who.stages, who.learning_rate, who.optimizer
+  )
   linear = model.algorithm == 'vlr'
   head = nets.mlp(*(() if linear else who.head), classes)
   bottom = vfl.bottom(1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.config import Config
 from vfljax.data import scale
+from vfljax.data.split import apply as vertical
 from vfljax.data.table import Table
 from vfljax.shuffle import permutation
 from vfljax.types import Array, Batch, Key
@@ -21,18 +22,21 @@ class Sizes(NamedTuple):
   validation: int
   test: int
   auxiliary: int = 0
+  spare: int = 0
 
 
 class Splits(NamedTuple):
   """One seed's samples, standardised on its training samples.
 
-  The auxiliary ones are an attacker's; nobody trains the federation on them.
+  The auxiliary ones are an attacker's and the spare ones the defender's; nobody
+  trains the federation on them.
   """
 
   train: Batch
   validation: Batch
   test: Batch
   auxiliary: Batch
+  spare: Batch | None = None
 
 
 def divide(table: Table, config: Config):
@@ -49,14 +53,18 @@ def divide(table: Table, config: Config):
   else:
     order, held = slice(None), math.ceil(data.test * count)
   auxiliary = config.attack.auxiliary
-  if not 0 <= auxiliary < count - held:
-    raise ValueError(
-        f'attack.auxiliary must be 0 or more and leave some of the '
-        f'{count - held} training samples to train on; got {auxiliary}.'
-    )
-  validation = math.ceil(data.validation * (count - held - auxiliary))
+  spare = 0 if config.auxiliary.data else config.auxiliary.samples
+  aside = {'attack.auxiliary': auxiliary, 'auxiliary.samples': spare}
+  for name, size in aside.items():
+    if not 0 <= size < count - held - (auxiliary + spare - size):
+      raise ValueError(
+          f'{name} must be 0 or more and leave some of the {count - held} '
+          f'training samples to train on; got {size}.'
+      )
+  rest = count - held - auxiliary - spare
+  validation = math.ceil(data.validation * rest)
   return order, Sizes(
-      count - held - auxiliary - validation, validation, held, auxiliary
+      rest - validation, validation, held, auxiliary, spare
   )
 
 
@@ -69,10 +77,10 @@ def split(
     samples: The test set last, if there is an official one.
     how: 'standard', 'minmax' or 'none'.
   """
-  fit = sizes.train + sizes.validation + sizes.auxiliary
+  fit = sizes.train + sizes.validation + sizes.auxiliary + sizes.spare
   if official:
     known, test = _rows(samples, slice(fit)), _rows(samples, slice(fit, None))
-    if sizes.validation or sizes.auxiliary:
+    if fit > sizes.train:
       known = _rows(known, permutation(key, fit))
   else:
     order = permutation(key, fit + sizes.test)
@@ -80,7 +88,9 @@ def split(
   training = _rows(known, slice(sizes.train))
   rest = _rows(known, slice(sizes.train, None))
   validation = _rows(rest, slice(sizes.validation))
-  auxiliary = _rows(rest, slice(sizes.validation, None))
+  kept = sizes.validation + sizes.auxiliary
+  auxiliary = _rows(rest, slice(sizes.validation, kept))
+  spare = _rows(rest, slice(kept, None))
   scalers = [x if x is None else _scaler(x, how) for x in training.features]
 
   def scaled(batch):
@@ -88,7 +98,50 @@ def split(
         f and f(x) for f, x in zip(scalers, batch.features)
     ))
 
-  return Splits(*map(scaled, (training, validation, test, auxiliary)))
+  parts = (training, validation, test, auxiliary, spare)
+  return Splits(*map(scaled, parts))
+
+
+def distorted(key: Key, samples: Batch, classes: int, noise: float) -> Batch:
+  """Samples that are not as the others: VMask's non-IID auxiliary samples.
+
+  Args:
+    classes: Those of other classes than the first so many lose their labels,
+      so that they do not count; 0 keeps all.
+    noise: Deviation of normal noise on the features.
+  """
+  labels = samples.labels
+  if classes:
+    labels = labels * (jnp.arange(labels.shape[-1]) < classes)
+  if not noise:
+    return samples._replace(labels=labels)
+  keys = jax.random.split(key, len(samples.features))
+  return Batch(tuple(
+      x if x is None else x + noise * jax.random.normal(k, x.shape, x.dtype)
+      for k, x in zip(keys, samples.features)
+  ), labels)
+
+
+def outside(table: Table, spec, sizes: int, how: str) -> Batch:
+  """`sizes` samples of another data set, split alike and scaled by themselves.
+
+  Raises:
+    ValueError: if it has fewer.
+  """
+  if not 0 < sizes <= len(table.labels):
+    raise ValueError(
+        f'auxiliary.samples must be 1..{len(table.labels)}, the other data '
+        f"set's samples; got {sizes}."
+    )
+  rows = np.random.default_rng(0).choice(len(table.labels), sizes, False)
+  chosen = table._replace(
+      features=table.features[rows], labels=table.labels[rows], test=None
+  )
+  parts = [x if x is None else jnp.asarray(x) for x in vertical(chosen, spec)]
+  return Batch(
+      tuple(x if x is None else _scaler(x, how)(x) for x in parts),
+      jax.nn.one_hot(jnp.asarray(chosen.labels), len(table.classes)),
+  )
 
 
 def _rows(samples: Batch, rows: Array | slice) -> Batch:

@@ -14,9 +14,7 @@ from experiments import backdoors, config as configs, federations, replay
 from experiments import samples as samples_of
 from experiments.config import Config, Entry
 from experiments.samples import Sizes, Splits
-from vfljax import (
-    defenses, measure, protocol, train,
-)
+from vfljax import data, defenses, measure, protocol, train
 from vfljax.attack import Attack
 from vfljax.attacks.active_completion import malicious_sgd
 from vfljax.backdoor import Backdoor
@@ -43,6 +41,8 @@ class Setting(NamedTuple):
     replayed: Attacks on rounds played again before and after it, by name.
     after_training: Attacks on the trained federation, by name.
     backdoor: The name of the attack that changes the training, or ''.
+    outside: The defender's samples of another data set; `None` if they are of
+      this one, or if there are none.
   """
 
   config: Config
@@ -54,6 +54,7 @@ class Setting(NamedTuple):
   after_training: dict[str, Attack]
   replayed: dict[str, Attack]
   backdoor: str = ''
+  outside: Batch | None = None
 
   @property
   def classes(self) -> int:
@@ -71,12 +72,13 @@ def from_config(config: Config, table: Table) -> Setting:
   Raises:
     ValueError: if it cannot be put together.
   """
-  data, classes = config.data, len(table.classes)
+  own, classes = config.data, len(table.classes)
   has_own = config.model.algorithm != 'vsnn'
-  features = split.apply(table, split.Spec(
-      data.parties, data.split, data.ratios or None, data.named or None,
-      label_only=not has_own, seed=data.split_seed,
-  ))
+  spec = split.Spec(
+      own.parties, own.split, own.ratios or None, own.named or None,
+      label_only=not has_own, seed=own.split_seed,
+  )
+  features = split.apply(table, spec)
   order, sizes = samples_of.divide(table, config)
   labels = jax.nn.one_hot(jnp.asarray(table.labels[order]), classes)
   samples = Batch(
@@ -96,14 +98,45 @@ def from_config(config: Config, table: Table) -> Setting:
   during = {n: a for n, a in rest.items() if n not in again}
   return Setting(
       config, samples, sizes, table.test is not None, vfl, during, after, again,
-      backdoor,
+      backdoor, _outside(config, table, spec),
   )
 
 
 def split_samples(setting: Setting, key: Key, samples: Batch) -> Splits:
   """One seed's split of the samples, features scaled by its training part."""
-  return samples_of.split(
+  splits = samples_of.split(
       key, samples, setting.sizes, setting.official, setting.config.data.scale
+  )
+  own = setting.config.auxiliary
+  spare = setting.outside if own.data else splits.spare
+  if not own.samples or spare is None:
+    return splits._replace(spare=None)
+  distorted = samples_of.distorted(
+      jax.random.fold_in(key, 1), spare, own.classes, own.noise
+  )
+  return splits._replace(spare=distorted)
+
+
+def _outside(config: Config, table: Table, spec: split.Spec) -> Batch | None:
+  """The defender's samples, where they are of another data set.
+
+  Raises:
+    ValueError: if that cannot be had, or is of another shape.
+  """
+  if not config.auxiliary.data:
+    return None
+  other = data.load(config.auxiliary.data, path=config.auxiliary.path)
+  if (other.features.shape[1:], len(other.classes)) != (
+      table.features.shape[1:], len(table.classes)
+  ):
+    raise ValueError(
+        f'auxiliary.data={config.auxiliary.data} has samples of shape '
+        f'{other.features.shape[1:]} in {len(other.classes)} classes; it must '
+        f'be as {config.data.name}: {table.features.shape[1:]} in '
+        f'{len(table.classes)}.'
+    )
+  return samples_of.outside(
+      other, spec, config.auxiliary.samples, config.data.scale
   )
 
 
@@ -155,7 +188,7 @@ def plan(
 
   def validate(key, state: State):
     logits = protocol.predict(key, setting.vfl, defense, state, held.features)
-    return measure.of_model(logits, held.labels)
+    return measure.of_model(logits, held.labels) | defense.facts(state.defense)
 
   tx, parties = _optimizer(setting), range(len(setting.vfl.bottoms))
   active = 'active_completion' in bases(setting)
@@ -168,7 +201,7 @@ def plan(
       adversary=backdoor.training if backdoor else protocol.HONEST,
       watch=watch, digest=digest, validate=validate, every=every(setting),
       best=main_metric(setting) if config.best else '',
-      patience=config.patience,
+      patience=config.patience, auxiliary=splits.spare,
   )
 
 

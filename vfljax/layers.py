@@ -48,7 +48,7 @@ def mask(params: Params, chosen: Sequence[str]) -> np.ndarray:
   return np.array([name in chosen for name in known])
 
 
-def select(chosen: Array, ours: Params, others: Params) -> Params:
+def select(chosen: Array | np.ndarray, ours: Params, others: Params) -> Params:
   """`others` in the layers `chosen`, `ours` in all else.
 
   Args:
