@@ -1,0 +1,65 @@
+"""VMask, Figure 5: model completion after every epoch of the training.
+
+  python -m experiments.vmask.fig5 mlp3 mnist.npz --out=fig5_tm.json
+
+One seed, one attack an epoch; the paper's rows of Table II, or those named.
+"""
+import argparse
+from functools import partial
+import json
+from pathlib import Path
+
+import numpy as np
+
+from experiments import device
+from experiments.config import Entry
+from experiments.vmask import common, study
+
+
+def entries(model: str) -> dict[str, Entry]:
+  """The figure's curves."""
+  listed = [
+      *(common.masked(kind, model=model) for kind in common.VARIANTS),
+      *common.compared(),
+  ]
+  return {'none': Entry('none')} | {entry.name: entry for entry in listed}
+
+
+def main(argv: list[str] | None = None) -> None:
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument('model', choices=common.ABBREVIATIONS)
+  parser.add_argument('path')
+  parser.add_argument('--dataset', default='mnist')
+  parser.add_argument('--only', default='')
+  parser.add_argument('--repeats', type=int, default=2)
+  parser.add_argument('--seeds', type=int, default=1)
+  parser.add_argument('--out', default='')
+  args = parser.parse_args(argv)
+  device.set_up(1, '~/.cache/vfljax')
+  config = common.config('fig5', (), args.model, args.dataset)
+  config.data.path, config.seeds = args.path, args.seeds
+  config.attack.repeats = args.repeats
+  setting = study.prepare(config)
+  known = entries(args.model)
+  chosen = args.only.split(',') if args.only else list(known)
+  curves = {}
+  for name in chosen:
+    looks = dict(attack=study.attack, main=study.main_accuracy)
+    if name == 'none':
+      looks |= dict(scratch=study.scratch)
+    if name.startswith('VMask') and name != 'VMask-ALLS':
+      looks |= dict(
+          masked=partial(study.memory, 'masked'),
+          norms=partial(study.memory, 'norms'),
+      )
+    found = study.run(setting, known[name], looks, every_epoch=True)
+    curves[name] = {n: np.asarray(x, float).tolist() for n, x in found.items()}
+    last = np.asarray(found['attack'])[0].mean(-1)
+    print(name, ' '.join(f'{100 * x:.1f}' for x in last), flush=True)
+    if args.out:
+      record = vars(args) | dict(curves=curves)
+      Path(args.out).write_text(json.dumps(record) + '\n')
+
+
+if __name__ == '__main__':
+  main()

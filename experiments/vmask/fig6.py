@@ -1,0 +1,31 @@
+"""VMask, Figure 6: utility against privacy, every defense at several strengths.
+
+  python launch.py --config=experiments/vmask/fig6.py
+
+MLP3 on MNIST's halves, one training a point.
+"""
+import dataclasses
+
+from experiments.config import Config, Entry
+from experiments.vmask import common
+
+# Around the paper's settings, from harmless to harmful.
+STRENGTHS = dict(
+    NG=(1e-4, 1e-3, 1e-2), CG=(0.5, 0.2, 0.05), DG=(60, 12, 4),
+    FedPass=(0.5, 2), LabelDP=(5, 3, 1), KDk=(0.2, 0.45, 0.6),
+    dCor=(0.05, 0.15, 0.5), MID=(5e-5, 1e-3, 1e-2),
+)
+
+
+def get_config() -> Config:
+  listed = (
+      Entry('none'),
+      common.masked(budgets=(0.6, 0.5, 0.4, 0.25)),
+      *(
+          dataclasses.replace(entry, strengths=STRENGTHS[entry.name])
+          for entry in common.compared()
+      ),
+  )
+  found = common.config('fig6', listed)
+  found.seeds, found.alone = 1, False
+  return found

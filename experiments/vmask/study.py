@@ -1,0 +1,187 @@
+"""VMask's studies that look inside a training: what every figure measures.
+
+A study trains a configuration's federation for some seeds, one defense at a
+time, and looks at it after every epoch or after the last one. A look is a
+function of the federation's state; all of them run in the training's program.
+"""
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments import checks, federations, samples as samples_of
+from experiments import setting as settings
+from experiments.arguments import load_data
+from experiments.config import Config, Entry
+from experiments.samples import Splits
+from experiments.setting import Setting
+from vfljax import layers, metrics, protocol, train, views
+from vfljax.defense import Holdings
+from vfljax.defenses import shadow
+from vfljax.types import Array, Batch, Key, Params, State
+
+
+class Seen(NamedTuple):
+  """What a look may look at."""
+
+  setting: Setting
+  plan: train.Plan
+  splits: Splits
+  state: State
+
+
+Look = Callable[[Key, Seen], Any]
+
+
+def prepare(config: Config) -> Setting:
+  """The configuration with its data, checked.
+
+  Raises:
+    UserError: if it cannot be run.
+  """
+  return checks.make(config, load_data(config.data))
+
+
+def run(
+    setting: Setting, entry: Entry, looks: Mapping[str, Look],
+    strength: float | None = None, every_epoch: bool = False,
+) -> dict[str, np.ndarray]:
+  """Trains under a defense: what each look saw, leaves [seeds, epochs, ...].
+
+  Args:
+    setting: Of `prepare`; its configuration says how many seeds and epochs.
+    entry: The defense.
+    looks: By name.
+    strength: The defense's; by default the entry's first.
+    every_epoch: Look after each epoch; else after the last one only.
+  """
+  first = entry.strengths[0] if entry.strengths else None
+  defense = settings.build(entry, first if strength is None else strength)
+
+  def one(seed: Array, samples: Batch):
+    key = jax.random.key(seed)
+    splits = settings.split_samples(
+        setting, jax.random.fold_in(key, 0), samples
+    )
+    plan = settings.plan(setting, defense, splits)
+
+    def look(key, state):
+      seen = Seen(setting, plan, splits, state)
+      keys = jax.random.split(key, len(looks))
+      return {n: f(k, seen) for k, (n, f) in zip(keys, looks.items())}
+
+    plan = plan._replace(
+        validate=look, every=1 if every_epoch else plan.epochs
+    )
+    started = train.start(jax.random.fold_in(key, 1), plan, splits.train)
+    _, history = train.advance(plan, started, splits.train, 0, plan.epochs)
+    found = history['validation']
+    return found if every_epoch else jax.tree.map(lambda x: x[-1:], found)
+
+  config = setting.config
+  seeds = jnp.arange(config.first_seed, config.first_seed + config.seeds)
+  program = jax.jit(
+      lambda seeds, samples: jax.lax.map(lambda s: one(s, samples), seeds)
+  )
+  return jax.tree.map(np.asarray, program(seeds, setting.samples))
+
+
+def main_accuracy(key: Key, seen: Seen) -> Array:
+  """Of the federation, on the test samples."""
+  test = seen.splits.test
+  logits = protocol.predict(
+      key, seen.plan.vfl, seen.plan.defense, seen.state, test.features
+  )
+  return metrics.accuracy(logits, test.labels)
+
+
+def shadow_accuracy(key: Key, seen: Seen) -> Array:
+  """Of VMask's shadows under the true top, on the test samples."""
+  held = Holdings(seen.plan.vfl, seen.state.parties[0].params, None)
+  test = seen.splits.test
+  logits = shadow.logits(held, seen.state.defense.shadows, test.features)
+  return metrics.accuracy(logits, test.labels)
+
+
+def facts(key: Key, seen: Seen) -> dict[str, Array]:
+  """What the defense knows of itself."""
+  return seen.plan.defense.facts(seen.state.defense)
+
+
+def memory(field: str, key: Key, seen: Seen) -> Array:
+  """A field of VMask's memory, of passive party 1."""
+  return getattr(seen.state.defense, field)[0]
+
+
+def attack(
+    key: Key, seen: Seen, party: int = 1, hidden: Any = None, known: int = 0
+) -> Array:
+  """Best accuracy of model completion by a passive party, [repeats].
+
+  Args:
+    hidden: bool [layers]: these are drawn anew; by default what the defense
+      hides. All of them is the paper's "Scratch".
+    known: Labels a class; 0: as configured.
+  """
+  config = seen.setting.config
+  run = federations.attacker(
+      'model_completion', config, seen.plan.vfl, seen.setting.classes
+  ).run
+
+  def once(key):
+    k_known, k_view, k_run, k_hidden = jax.random.split(key, 4)
+    own = samples_of.known(
+        k_known, seen.splits.train, known or config.attack.known
+    )
+    view = views.trained_bottom(
+        k_view, party, seen.plan.defense, seen.state, own, seen.splits.test
+    )
+    if hidden is not None:
+      view = view._replace(weights=_hide(k_hidden, view.weights, hidden))
+    guess = run(k_run, view)
+    return jax.vmap(metrics.accuracy, (0, None))(
+        guess, seen.splits.test.labels
+    ).max()
+
+  return jax.lax.map(once, jax.random.split(key, config.attack.repeats))
+
+
+def scratch(key: Key, seen: Seen, party: int = 1) -> Array:
+  """`attack` on random weights, [repeats]."""
+  return attack(key, seen, party, np.ones(len(names(seen, party)), bool))
+
+
+def names(seen: Seen, party: int = 1) -> tuple[str, ...]:
+  """The layers of a passive party's network."""
+  return layers.names(seen.state.parties[party].params['bottom'])
+
+
+def layer_names(setting: Setting) -> tuple[str, ...]:
+  """The same, in the order in which data meets them."""
+  net, x = setting.vfl.bottom(1), setting.samples.features[1][:1]
+  shapes = jax.eval_shape(net.init, jax.random.key(0), x)
+  return layers.flow(net, shapes, x)
+
+
+def hiding(setting: Setting, chosen: tuple[int, ...]) -> Look:
+  """`attack` with layers hidden, numbered from 1 as data meets them."""
+  order = layer_names(setting)
+  wanted = [order[i - 1] for i in chosen]
+  net, x = setting.vfl.bottom(1), setting.samples.features[1][:1]
+  shapes = jax.eval_shape(net.init, jax.random.key(0), x)
+  hidden = (
+      layers.mask(shapes, wanted) if wanted else np.zeros(len(order), bool)
+  )
+  return partial(attack, hidden=hidden)
+
+
+def mean_std(x: np.ndarray) -> str:
+  """'76.5 +- 1.2' of accuracies, in %."""
+  return f'{100 * np.mean(x):.2f} +- {100 * np.std(x):.2f}'
+
+
+def _hide(key: Key, weights: Params, hidden: Any) -> Params:
+  return layers.select(hidden, weights, layers.redraw(key, weights))

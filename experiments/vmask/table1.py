@@ -1,0 +1,61 @@
+"""VMask, Table I and Figure 2: which layers to hide, on a trained bottom.
+
+  python -m experiments.vmask.table1 mlp3 mnist.npz --out=table1_mlp3.json
+
+Trains without a defense, then completes the bottom network with one layer
+hidden, with the first so many, and with every pair of the first three. 20 known
+labels a class (section III-B).
+"""
+import argparse
+import itertools
+import json
+from pathlib import Path
+
+from experiments import device
+from experiments.config import Entry
+from experiments.vmask import common, study
+
+# Table I, attack accuracy in %.
+PAPER = {
+    'mlp3': {'1,2': 62.76, '1,3': 62.52, '2,3': 67.90},
+    'lenet5': {'1,2': 56.45, '1,3': 57.26, '2,3': 62.07},
+}
+
+
+def sets(count: int) -> list[tuple[int, ...]]:
+  """The sets of layers to hide, of a network of `count`."""
+  single = [(i,) for i in range(1, count + 1)]
+  first = [tuple(range(1, i + 1)) for i in range(1, count + 1)]
+  pairs = list(itertools.combinations((1, 2, 3), 2))
+  return list(dict.fromkeys([(), *single, *first, *pairs]))
+
+
+def main(argv: list[str] | None = None) -> None:
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument('model', choices=common.ABBREVIATIONS)
+  parser.add_argument('path')
+  parser.add_argument('--dataset', default='mnist')
+  parser.add_argument('--known', type=int, default=20)
+  parser.add_argument('--seeds', type=int, default=3)
+  parser.add_argument('--out', default='')
+  args = parser.parse_args(argv)
+  device.set_up(1, '~/.cache/vfljax')
+  config = common.config('table1', (), args.model, args.dataset)
+  config.data.path, config.seeds = args.path, args.seeds
+  config.attack.known, config.alone = args.known, False
+  setting = study.prepare(config)
+  chosen = sets(len(study.layer_names(setting)))
+  text = lambda which: ','.join(map(str, which)) or 'none'
+  looks = {text(which): study.hiding(setting, which) for which in chosen}
+  found = study.run(setting, Entry('none'), looks)
+  for which, values in found.items():
+    paper = PAPER[args.model].get(which, '')
+    print(f'{which:10} {study.mean_std(values)}  {paper}')
+  if args.out:
+    rows = {which: values[:, -1].tolist() for which, values in found.items()}
+    record = vars(args) | dict(attack_accuracy=rows)
+    Path(args.out).write_text(json.dumps(record, indent=1) + '\n')
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,121 @@
+"""VMask, Figures 9, 10, Tables IV to VI: other auxiliary samples and parties.
+
+  python -m experiments.vmask.variations sizes lenet5 mnist.npz --out=fig9.json
+  python -m experiments.vmask.variations parties mlp3 mnist.npz
+  python -m experiments.vmask.variations outside lenet5 mnist.npz \
+      --other=fashion_mnist --other_path=fashion_mnist.npz
+
+`sizes`: 2^2 .. 2^7 auxiliary samples a class (Figure 9). `classes` and `noise`:
+auxiliary samples of some classes only, and with noise (Figure 10). `outside`:
+of another data set (Table IV). `parties`: 2 to 10 with one attacker (Table V);
+`attackers`: 2 to 4, all passive ones attacking (Table VI).
+"""
+import argparse
+from collections.abc import Callable
+import dataclasses
+from functools import partial
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments import device
+from experiments.config import Config, Entry
+from experiments.vmask import common, study
+
+Change = Callable[[Config], None]
+
+
+def changed(group: str, **fields: Any) -> Change:
+  """Sets fields of a group of the configuration."""
+
+  def change(config: Config) -> None:
+    where = getattr(config, group)
+    setattr(config, group, dataclasses.replace(where, **fields))
+
+  return change
+
+
+def variations(study_name: str, args: argparse.Namespace) -> dict[str, Change]:
+  """What a study varies, by the name of the row."""
+  if study_name == 'sizes':
+    return {
+        f'{n} a class': changed('auxiliary', samples=10 * n)
+        for n in (4, 8, 16, 32, 64, 128)
+    }
+  if study_name == 'classes':
+    return {
+        f'{n} classes': changed('auxiliary', classes=n)
+        for n in (10, 8, 6, 4, 2)
+    }
+  if study_name == 'noise':
+    return {
+        f'noise {s:g}': changed('auxiliary', noise=s)
+        for s in (0.0, 0.1, 1.0, 3.0, 10.0)
+    }
+  if study_name == 'outside':
+    return {
+        args.other: changed(
+            'auxiliary', data=args.other, path=args.other_path
+        )
+    }
+  counts = (2, 4, 6, 8, 10) if study_name == 'parties' else (2, 3, 4)
+  return {f'{n} parties': changed('data', parties=n) for n in counts}
+
+
+def measured(config: Config, budget: float, attackers: int) -> dict[str, Any]:
+  """What one row measures: {'vanilla' or 'VMask': {measure: [seeds, ...]}}."""
+  setting = study.prepare(config)
+  looks: dict[str, study.Look] = dict(main=study.main_accuracy)
+  for k in range(1, attackers + 1):
+    looks[f'attack {k}'] = partial(study.attack, party=k)
+    looks[f'scratch {k}'] = partial(study.scratch, party=k)
+  vanilla = study.run(setting, Entry('none'), looks)
+  looks = {n: f for n, f in looks.items() if not n.startswith('scratch')}
+  looks |= dict(shadow=study.shadow_accuracy, facts=study.facts)
+  entry = common.masked(budgets=(budget,), model=config.model.name)
+  masked = study.run(setting, entry, looks)
+  masked |= masked.pop('facts')  # pyright: ignore
+  last = lambda found: {n: x[:, -1].tolist() for n, x in found.items()}
+  return dict(vanilla=last(vanilla), VMask=last(masked))
+
+
+def main(argv: list[str] | None = None) -> None:
+  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser.add_argument('study', choices=(
+      'sizes', 'classes', 'noise', 'outside', 'parties', 'attackers'
+  ))
+  parser.add_argument('model', choices=common.ABBREVIATIONS)
+  parser.add_argument('path')
+  parser.add_argument('--dataset', default='mnist')
+  parser.add_argument('--other', default='fashion_mnist')
+  parser.add_argument('--other_path', default='fashion_mnist.npz')
+  parser.add_argument('--budget', type=float, default=common.BUDGET)
+  parser.add_argument('--seeds', type=int, default=3)
+  parser.add_argument('--limit', type=int, default=0)
+  parser.add_argument('--epochs', type=int, default=0)
+  parser.add_argument('--out', default='')
+  args = parser.parse_args(argv)
+  device.set_up(1, '~/.cache/vfljax')
+  rows = {}
+  for name, change in variations(args.study, args).items():
+    config = common.config('variations', (), args.model, args.dataset)
+    config.data.path, config.seeds = args.path, args.seeds
+    config.data.limit = args.limit or config.data.limit
+    config.train.epochs = args.epochs or config.train.epochs
+    change(config)
+    attackers = config.data.parties - 1 if args.study == 'attackers' else 1
+    rows[name] = measured(config, args.budget, attackers)
+    for who, found in rows[name].items():
+      text = '  '.join(
+          f'{n} {study.mean_std(np.asarray(x))}' for n, x in found.items()
+      )
+      print(f'{name:12} {who:8} {text}', flush=True)
+    if args.out:
+      record = vars(args) | dict(rows=rows)
+      Path(args.out).write_text(json.dumps(record, indent=1) + '\n')
+
+
+if __name__ == '__main__':
+  main()
