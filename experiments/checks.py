@@ -93,6 +93,11 @@ def _check_network(setting: Setting) -> None:
         f'{model.name} is for images; {data.name} is a table. Use '
         '--config.model.name=mlp3, or model.bottom with widths.'
     )
+  if model.name in models.NUMBERS and data.scale != 'none':
+    raise ValueError(
+        f'{model.name} reads the numbers of categories or words, which scaling '
+        'would change: set --config.data.scale=none.'
+    )
 
 
 def _check_numbers(config: Config) -> None:

@@ -61,7 +61,10 @@ def named(model: ModelConfig, width: int = 0) -> Net:
         f'must be {width}, not {model.width}.'
     )
   given = options.parse(model.options, 'model.options', 'dtype=bfloat16')
-  return models.make(model.name, width or model.width, **given)
+  try:
+    return models.make(model.name, width or model.width, **given)
+  except OSError as error:  # A pretrained network's files.
+    raise ValueError(str(error)) from None
 
 
 def network(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from vfljax.data import (
     bhi, bundled, credit, criteo, frame, isic, npz, nuswide, one_class, reviews,
-    spambase, synthetic, tfds, vehicle,
+    spambase, synthetic, texts, tfds, vehicle,
 )
 from vfljax.data.table import Table, check, impute
 
@@ -38,6 +38,12 @@ def _keras(name, shape, classes, rows, licence) -> Source:
   return Source(load, '10 classes', size, npz.how(name), licence)
 
 
+def _prepared(name, task, rows, text, target, licence) -> Source:
+  load = texts.prepared(name, text, target)
+  how = texts.prepared_how(name)
+  return Source(load, task, f'{rows} x (tokens)', how, licence)
+
+
 _OWN = "the file's own"
 REGISTRY: dict[str, Source] = {
     'breast_cancer': Source(
@@ -57,6 +63,19 @@ REGISTRY: dict[str, Source] = {
     ),
     'imdb': Source(
         reviews.imdb, 'binary', '50000 x 500', reviews.IMDB_HOW, 'none stated'
+    ),
+    'texts': Source(
+        texts.load, 'any', '(lines) x (tokens)', texts.HOW, _OWN
+    ),
+    'imdb_texts': _prepared(
+        'imdb_reviews', 'binary', 50000, 'text', 'label', 'none stated'
+    ),
+    'ag_news': _prepared(
+        'ag_news_subset', '4 classes', 127600, 'description', 'label',
+        'non-commercial use',
+    ),
+    'trec': _prepared(
+        'trec', '6 classes', 5952, 'text', 'label-coarse', 'none stated'
     ),
     'criteo': Source(
         criteo.load, 'binary', '45840617 x 39', criteo.HOW, 'CC BY-NC-SA 4.0'

@@ -8,7 +8,7 @@ import inspect
 from typing import Any
 
 from vfljax import networks
-from vfljax.models import cafe, embedding, lenet, mlp, resnet, vgg
+from vfljax.models import cafe, embedding, encoder, lenet, mlp, resnet, vgg
 from vfljax.types import Net
 from vfljax.wide_deep import wide_and_deep
 
@@ -55,12 +55,13 @@ REGISTRY: dict[str, Callable[..., Net]] = dict(
     resnet20=resnet.resnet20,
     embedding=embedding.embedding,
     wide_deep=wide_deep,
+    encoder=encoder.encoder,
 )
-# Those that need images, and those that need columns of whole numbers.
+# Those that need images, and those that need category or token numbers.
 IMAGES = frozenset({
     'lenet5', 'conv2', 'conv3', 'cafe', 'vgg13', 'resnet18', 'resnet20',
 })
-NUMBERS = frozenset({'embedding', 'wide_deep'})
+NUMBERS = frozenset({'embedding', 'wide_deep', 'encoder'})
 
 
 def make(name: str, width: int = 0, **options: Any) -> Net:

@@ -68,13 +68,16 @@ class ResNet(nn.Module):
     layers.check_images('resnet', x)
     large = self.stem == 'large'
     x = layers.Conv(
-        self.channels[0], (7, 7) if large else (3, 3), (1 + large,) * 2,
+        self.channels[0], (7, 7) if large else (3, 3),
+        (2, 2) if large else (1, 1),
         3 if large else 1, self.norm == 'none', self.dtype, self.how,
         name='conv0',
     )(x)
     x = nn.relu(layers.Norm(self.norm, self.dtype, name='conv0_norm')(x, train))
     if large:
-      x = nn.max_pool(x, (3, 3), (2, 2), ((1, 1), (1, 1)))
+      # Zeros around it change nothing: there is nothing below after a ReLU.
+      x = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+      x = nn.max_pool(x, (3, 3), (2, 2), 'VALID')
     for i, (channels, count) in enumerate(zip(self.channels, self.blocks)):
       for j in range(count):
         x = Block(

@@ -1,0 +1,177 @@
+"""Texts as token numbers, cut into one piece for each party, as in VMask.
+
+A text's tokens are divided into equal pieces in their order; each piece gets
+the tokenizer's first and last special token of its own, so that a party's
+encoder sees what looks to it like a text. The pieces lie side by side as
+columns: the split 'even' gives each party its own. Numbers must not be scaled:
+use data.scale=none.
+"""
+from collections.abc import Callable, Sequence
+import functools
+import pathlib
+
+import numpy as np
+
+from vfljax.data import tfds
+from vfljax.data.files import find, one_line
+from vfljax.data.table import Table, listing
+
+HOW = (
+    'Give a file with a line `label TAB text` for each text, and'
+    " encoder='FOLDER' with the tokenizer.json of an encoder."
+)
+
+
+def load(
+    path: str = '', encoder: str = '', parts: int = 2, length: int = 32
+) -> Table:
+  """Texts of a file of `label TAB text` lines, UTF-8, as token numbers.
+
+  Args:
+    path: The file.
+    encoder: The folder with the encoder's tokenizer.json.
+    parts: Pieces of each text, one a party that has features; 1 or more.
+    length: Tokens of a piece, special ones included; what is longer is cut off,
+      what is shorter padded. 3 or more.
+
+  Returns:
+    float32 [n, parts * length]. The classes are the different labels, in order.
+
+  Raises:
+    FileNotFoundError: if the file or the tokenizer is not there.
+    ValueError: for a line of another form (the message names it), a tokenizer
+      that cannot be read, or an option out of its range.
+  """
+  file = find(path, '', HOW)
+  labels, texts = _read(file)
+  x = tokens(texts, encoder, parts, length)
+  return _table(x, labels, parts, length)
+
+
+def prepared(
+    name: str, text: str = 'text', target: str = 'label'
+) -> Callable[..., Table]:
+  """A loader of the TFDS data set `name` with its official test set.
+
+  Args:
+    name: As TFDS has it.
+    text: Its feature that is the text.
+    target: Its feature that is the class.
+  """
+  how = prepared_how(name)
+
+  def load_prepared(
+      path: str = '', encoder: str = '', parts: int = 2, length: int = 128,
+      rows: int = 0, test_rows: int = 0,
+  ) -> Table:
+    if not path:
+      raise FileNotFoundError(f'No path to {name} given. {how}')
+    if rows < 0 or test_rows < 0:
+      raise ValueError('rows and test_rows must be 0 or more.')
+    both = tfds.rows(path, 'train'), tfds.rows(path, 'test')
+    if any(text not in row or target not in row for row in both[0][:1]):
+      raise ValueError(
+          f'The data set at {path} has no {text!r} and {target!r}; it has '
+          f'{listing(both[0][0])}.'
+      )
+    # A random choice, as VMask makes of AG's News, but a fixed one.
+    chosen = [
+        [part[i] for i in np.random.default_rng(0).permutation(len(part))[:k]]
+        if 0 < k < len(part) else part
+        for part, k in zip(both, (rows, test_rows))
+    ]
+    all_rows = [row for part in chosen for row in part]
+    x = tokens([row[text] for row in all_rows], encoder, parts, length)
+    table = _table(x, [str(row[target]) for row in all_rows], parts, length)
+    return table._replace(
+        test=np.arange(len(all_rows)) >= len(chosen[0])
+    )
+
+  return load_prepared
+
+
+def prepared_how(name: str) -> str:
+  """How to get a TFDS data set of texts."""
+  return (
+      f"Prepare it once with tfds.builder('{name}', file_format='array_record')"
+      ".download_and_prepare(), give its folder and encoder='FOLDER'."
+  )
+
+
+def tokens(
+    texts: Sequence[str], encoder: str, parts: int, length: int
+) -> np.ndarray:
+  """Token numbers, float32 [n, parts * length], see `load`."""
+  if parts < 1 or length < 3:
+    raise ValueError(
+        f'texts: parts must be 1 or more and length 3 or more; got {parts} and '
+        f'{length}.'
+    )
+  tokenizer = _tokenizer(encoder)
+  first, last, padding = _special(tokenizer, encoder)
+  found = np.full((len(texts), parts, length), padding, np.float32)
+  encoded = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+  for i, one in enumerate(encoded):
+    for j, piece in enumerate(np.array_split(one.ids, parts)):
+      piece = [first, *piece[: length - 2], last]
+      found[i, j, : len(piece)] = piece
+  return found.reshape(len(texts), -1)
+
+
+def _special(tokenizer, encoder: str) -> tuple[int, int, int]:
+  """Numbers of the tokens that start, end and pad a text."""
+  names = ('[CLS]', '[SEP]', '[PAD]')
+  found = [tokenizer.token_to_id(name) for name in names]
+  missing = [name for name, number in zip(names, found) if number is None]
+  if missing:
+    raise ValueError(
+        f'The tokenizer in {encoder} has no {listing(missing)}: it is not one '
+        'of BERT or DistilBERT.'
+    )
+  return tuple(found)
+
+
+@functools.cache
+def _tokenizer(encoder: str):
+  file = find(encoder, 'tokenizer.json', HOW)
+  try:
+    from tokenizers import Tokenizer
+  except ImportError as error:
+    raise ValueError(
+        'Texts need tokenizers: pip install vfljax[text].'
+    ) from error
+  try:
+    tokenizer = Tokenizer.from_file(str(file))
+  except Exception as error:  # The library raises nothing more special.
+    raise ValueError(f'{file} is no tokenizer: {one_line(error)}.') from error
+  tokenizer.no_truncation()
+  tokenizer.no_padding()
+  return tokenizer
+
+
+def _read(file: pathlib.Path) -> tuple[list[str], list[str]]:
+  labels, texts = [], []
+  with file.open(encoding='utf-8', errors='replace') as lines:
+    for number, line in enumerate(lines, start=1):
+      label, tab, text = line.rstrip('\n').partition('\t')
+      if not tab or not label.strip() or not text.strip():
+        raise ValueError(
+            f'{file}, line {number}: expected a label, a tab and a text; got'
+            f' {line[:40]!r}.'
+        )
+      labels.append(label.strip())
+      texts.append(text)
+  if not texts:
+    raise ValueError(f'{file} has no line.')
+  return labels, texts
+
+
+def _table(x, labels: Sequence[str], parts: int, length: int) -> Table:
+  number = lambda word: (0, int(word), '') if word.isdigit() else (1, 0, word)
+  classes = tuple(sorted(set(labels), key=number))
+  index = {name: i for i, name in enumerate(classes)}
+  names = [f'piece{j}_token{i}' for j in range(parts) for i in range(length)]
+  return Table(
+      x, np.array([index[name] for name in labels], np.int32), tuple(names),
+      classes, tuple(range(len(names))),
+  )
