@@ -64,19 +64,6 @@ REGISTRY: dict[str, Source] = {
     'imdb': Source(
         reviews.imdb, 'binary', '50000 x 500', reviews.IMDB_HOW, 'none stated'
     ),
-    'texts': Source(
-        texts.load, 'any', '(lines) x (tokens)', texts.HOW, _OWN
-    ),
-    'imdb_texts': _prepared(
-        'imdb_reviews', 'binary', 50000, 'text', 'label', 'none stated'
-    ),
-    'ag_news': _prepared(
-        'ag_news_subset', '4 classes', 127600, 'description', 'label',
-        'non-commercial use',
-    ),
-    'trec': _prepared(
-        'trec', '6 classes', 5952, 'text', 'label-coarse', 'none stated'
-    ),
     'criteo': Source(
         criteo.load, 'binary', '45840617 x 39', criteo.HOW, 'CC BY-NC-SA 4.0'
     ),
@@ -109,6 +96,19 @@ REGISTRY: dict[str, Source] = {
     ),
     'bhi': Source(
         bhi.load, 'binary', '(pairs) x 50x100x3', bhi.HOW, 'as on Kaggle'
+    ),
+    'texts': Source(
+        texts.load, 'any', '(lines) x (tokens)', texts.HOW, _OWN
+    ),
+    'imdb_texts': _prepared(
+        'imdb_reviews', 'binary', 50000, 'text', 'label', 'none stated'
+    ),
+    'ag_news': _prepared(
+        'ag_news_subset', '4 classes', 127600, 'description', 'label',
+        'non-commercial use',
+    ),
+    'trec': _prepared(
+        'trec', '6 classes', 5952, 'text', 'label-coarse', 'none stated'
     ),
     'npz': Source(npz.load, 'any', 'any', npz.HOW, _OWN),
     'csv': Source(frame.csv, 'any', 'any', frame.HOW, _OWN),
