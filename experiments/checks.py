@@ -44,6 +44,11 @@ def _check(setting: Setting) -> None:
   )
   _check_numbers(config)
   _check_network(setting)
+  if (config.data.flips or config.data.shifts) and not _images(setting):
+    raise ValueError(
+        'data.flips and data.shifts are for images; '
+        f'{config.data.name} is a table.'
+    )
   if config.model.channels and setting.samples.features[-1].ndim != 4:
     raise ValueError(
         f'model.channels are for images; {config.data.name} is a table.'
@@ -77,6 +82,10 @@ def _check(setting: Setting) -> None:
     _check_entry(setting, entry)
 
 
+def _images(setting: Setting) -> bool:
+  return all(x is None or x.ndim == 4 for x in setting.samples.features)
+
+
 def _check_network(setting: Setting) -> None:
   """Refuses a named network on features that it is not for."""
   model, data = setting.config.model, setting.config.data
@@ -87,8 +96,7 @@ def _check_network(setting: Setting) -> None:
         f'model.name={model.name} needs model.algorithm=vhnn or vsnn; vlr has '
         'linear bottoms.'
     )
-  shapes = {x.shape[1:] for x in setting.samples.features if x is not None}
-  if model.name in models.IMAGES and any(len(s) != 3 for s in shapes):
+  if model.name in models.IMAGES and not _images(setting):
     raise ValueError(
         f'{model.name} is for images; {data.name} is a table. Use '
         '--config.model.name=mlp3, or model.bottom with widths.'
@@ -106,12 +114,12 @@ def _check_numbers(config: Config) -> None:
       'seeds': 1, 'seeds_per_chunk': 0, 'first_seed': 0,
       'train.measure_every': 0, 'train.patience': 0, 'attack.repeats': 1,
       'data.limit': 0, 'data.parties': 2, 'train.defense_learning_rate': 0,
-      'model.width': 0,
+      'auxiliary.samples': 0, 'auxiliary.classes': 0, 'auxiliary.noise': 0,
+      'model.width': 0, 'data.test_limit': 0, 'data.shifts': 0,
   }
   positive = ('train.learning_rate', 'attack.learning_rate')
   for path, value in configs.flat(config):
     if isinstance(value, float) and not math.isfinite(value):
-      'auxiliary.samples': 0, 'auxiliary.classes': 0, 'auxiliary.noise': 0,
       raise ValueError(f'{path} must be a finite number; got {value}.')
     if path in least and value < least[path]:
       raise ValueError(f'{path} must be {least[path]} or more; got {value}.')
