@@ -218,24 +218,33 @@ def load_data(config: DataConfig) -> Table:
         config.name, path=config.path, label=config.label,
         missing=config.missing, **own,
     )
-    return _first(table, config.limit) if config.limit else table
+    return _first(table, config.limit, config.test_limit)
   except (OSError, ValueError, TypeError) as error:
     raise UserError(str(error)) from None
 
 
-def _first(table: Table, limit: int) -> Table:
-  """The first `limit` training rows, and the whole test set where there is one.
+def _first(table: Table, limit: int, test_limit: int) -> Table:
+  """The first `limit` training rows and `test_limit` test rows; 0 is all.
 
   Raises:
     UserError: if there are not so many, or they are of one class.
   """
+  if not (limit or test_limit):
+    return table
   test = np.zeros(len(table.labels), bool) if table.test is None else table.test
-  rows = np.flatnonzero(~test)
-  if not 1 < limit <= len(rows):
+  rows, held = np.flatnonzero(~test), np.flatnonzero(test)
+  if limit and not 1 < limit <= len(rows):
     raise UserError(
         f'data.limit must be between 2 and the {len(rows)} rows; got {limit}.'
     )
-  rows = np.concatenate([rows[:limit], np.flatnonzero(test)])
+  if not 0 <= test_limit <= len(held):
+    raise UserError(
+        f'data.test_limit must be between 0 and the {len(held)} rows of the '
+        f'official test set; got {test_limit}.'
+    )
+  rows = np.concatenate([
+      rows[: limit or len(rows)], held[: test_limit or len(held)]
+  ])
   return data.check(table._replace(
       features=table.features[rows], labels=table.labels[rows],
       test=None if table.test is None else test[rows],

@@ -21,6 +21,7 @@ class DataConfig:
   missing: str = 'refuse'  # or 'impute'
   options: str = ''  # the loader's own, as in 'samples=500;signal=(1, 0.5)'
   limit: int = 0  # use so many training rows, the first; 0 uses all
+  test_limit: int = 0  # likewise of a test set that the data set has
   parties: int = 2  # with the active one; 2..10 tried
   split: str = 'even'  # how columns or pixels are divided among the parties
   ratios: str = ''  # '2:1' gives party 0 two thirds of the columns
@@ -30,6 +31,8 @@ class DataConfig:
   test: float = 0.3  # share of test samples where no test set is given
   validation: float = 0.0  # share of the training samples held out
   resplit: bool = True  # new train/test split for every seed
+  flips: bool = False  # mirror half of the images in training
+  shifts: int = 0  # pixels by which images are shifted in training, at most
 
 
 @dataclasses.dataclass

@@ -5,7 +5,9 @@ import optax
 
 from experiments import config as configs, inversion, options
 from experiments.config import Config, ModelConfig
-from vfljax import algorithms, attacks, models, nets, networks, wide_deep
+from vfljax import (
+    algorithms, attacks, augment, models, nets, networks, wide_deep,
+)
 from vfljax.attack import Attack
 from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.model_completion import Schedule
@@ -27,6 +29,7 @@ def federation(config: Config, classes: int) -> VFL:
     bottom = named(model, 0 if model.trainable_top else width)
   else:
     bottom = network(config, model.bottom, model.bottom_final)
+  bottom = augment.augmented(bottom, config.data.flips, config.data.shifts)
   if not model.trainable_top:
     if not model.name and model.bottom[-1:] != (width,):
       raise ValueError(

@@ -10,7 +10,7 @@ import pytest
 from vfljax import algorithms, models, nets, train
 from vfljax.defense import none
 from vfljax.models import cafe, layers
-from vfljax.types import Batch
+from vfljax.types import Batch, Net
 
 KEY = jax.random.key(0)
 
@@ -230,3 +230,18 @@ def test_middle_of_cafe_is_around_its_first_linear_layer():
     z = jax.nn.relu(z @ own['kernel'] + own['bias'])
   y = jax.jit(net.apply)(params, x)
   np.testing.assert_allclose(y, z, rtol=1e-5, atol=1e-6)
+
+
+def test_many_samples_go_through_in_blocks():
+  sizes = []
+
+  def apply(params, x):
+    sizes.append(len(x))
+    return params * x.sum((1, 2))
+
+  net = layers.blockwise(Net(lambda key, x: 1.0, apply), 4)
+  x = image(10, 3, 2)
+  np.testing.assert_allclose(net.apply(2.0, x), 2 * x.sum((1, 2)), rtol=1e-5)
+  y, _ = net.run(2.0, KEY, x)
+  np.testing.assert_allclose(y, 2 * x.sum((1, 2)), rtol=1e-5)
+  assert sizes == [4, 10]  # Traced once a block; training is one batch.

@@ -157,9 +157,9 @@ def encoder(
   like = like._replace(blocks=min(blocks or like.blocks, like.blocks))
   if dropout is not None:
     like = like._replace(dropout=dropout, attention_dropout=dropout)
-  net = nets.linen(
+  net = layers.blockwise(nets.linen(
       TextEncoder(like, width, pooling, layers.dtype_of(dtype))
-  )
+  ))
   if random:
     return net
   weights = read_weights(path, like)

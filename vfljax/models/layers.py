@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from vfljax import networks
 from vfljax.nets import fan_in_uniform
-from vfljax.types import Array
+from vfljax.types import Array, Net
 
 Padding = str | int | Sequence[tuple[int, int]]
 METHODS = ('patches', 'conv')
@@ -190,6 +190,31 @@ def dtype_of(name: str) -> Any:
 def finish(x: Array) -> Array:
   """Embeddings are float32 at least, whatever they were computed in."""
   return jnp.asarray(x, jnp.promote_types(x.dtype, jnp.float32))
+
+
+def blockwise(net: Net, size: int = 256) -> Net:
+  """`net`, at inference on blocks of `size` samples, one after the other.
+
+  A test set's patches at once would not fit into memory. Up to `size` samples
+  are one block, and training is as it was.
+  """
+
+  def apply(params, x):
+    if len(x) <= size:
+      return net.apply(params, x)
+    blocks = -(-len(x) // size)
+    rest = blocks * size - len(x)
+    padded = jnp.pad(x, ((0, rest), *[(0, 0)] * (x.ndim - 1)))
+    y = lax.map(
+        lambda part: net.apply(params, part),
+        padded.reshape(blocks, size, *x.shape[1:]),
+    )
+    return y.reshape(blocks * size, *y.shape[2:])[: len(x)]
+
+  return net._replace(
+      apply=apply,
+      train=net.train or (lambda params, key, x: (net.apply(params, x), ())),
+  )
 
 
 def flatten(x: Array) -> Array:

@@ -141,7 +141,7 @@ def _resnet(
         f'A ResNet has a stem of {STEMS} and a shortcut of {SHORTCUTS}; got '
         f'{stem!r} and {shortcut!r}.'
     )
-  return nets.linen(ResNet(
+  return layers.blockwise(nets.linen(ResNet(
       width, channels, (count,) * len(channels), stem, shortcut, norm,
       layers.dtype_of(dtype), how,
-  ))
+  )))

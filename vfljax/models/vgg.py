@@ -67,6 +67,6 @@ def vgg13(
     ValueError: for an unknown norm, dtype or how.
   """
   layers.check_options(norm, how)
-  return nets.linen(VGG(
+  return layers.blockwise(nets.linen(VGG(
       width, channels, hidden, norm, dropout, layers.dtype_of(dtype), how
-  ))
+  )))
