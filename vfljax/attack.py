@@ -14,11 +14,12 @@ class Attack(NamedTuple):
       scores: [batch] for "how positive", or [batch, classes], the larger the
       likelier. Attacks on a trained federation give one such array for each
       stage of their own training, [stages, samples, classes], the last one
-      being their final guess. Guesses at features have the features' shape.
+      being their final guess. Guesses at features have the features' shape,
+      guesses at weights their structure.
     facts: (view) -> {name: number}; what the attacker knows of its own success,
       such as whether it had enough equations. Recorded beside its score.
   """
 
   view: type
-  run: Callable[[Key, Any], Array]
+  run: Callable[[Key, Any], Any]
   facts: Callable[[Any], dict[str, Array]] = lambda view: {}

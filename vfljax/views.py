@@ -113,6 +113,27 @@ class TrainedBottom(NamedTuple):
   features: Array
 
 
+class MaskedLayer(NamedTuple):
+  """T1 with secret shares: what passive party k keeps of one masked layer.
+
+  Its share is uniform and says nothing by itself. But the party had the weights
+  before it shared them, and under VMask it computes the layer's updates.
+
+  Attributes:
+    copy: 'kernel' and perhaps 'bias': the weights that it put into shares plus
+      all its updates since. The active party's noise is not in them. Where
+      updates are not the party's to see (T4): the weights before, alone.
+    copies: The same at each of some rounds, [rounds, ...]; () if it kept none.
+    inputs: [rounds, batch, ...] the layer's inputs in those rounds; () if none.
+    outputs: [rounds, batch, ...] its outputs; () if none, or hidden (T4).
+  """
+
+  copy: dict[str, Array]
+  copies: dict[str, Array] | tuple[()]
+  inputs: Array | tuple[()]
+  outputs: Array | tuple[()]
+
+
 class TrainedTop(NamedTuple):
   """T2 after training: the active party's networks and what it is sent.
 

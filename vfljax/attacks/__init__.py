@@ -1,4 +1,7 @@
-"""Attacks by name. A new one is one file and one line here."""
+"""Attacks by name. A new one is one file and one line here.
+
+`layer_recovery` is not among them: it attacks a masked layer's transcript.
+"""
 from collections.abc import Callable
 from typing import Any
 

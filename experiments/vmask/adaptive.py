@@ -1,0 +1,299 @@
+"""What a passive party recovers of its masked layers from its own transcript.
+
+  python -m experiments.vmask.adaptive --data=mnist.npz  # 10 to 20 minutes
+
+Two parties hold halves of MNIST's images (left: passive), bottoms are MLP3,
+embeddings are added up; all three layers of the passive bottom are masked from
+the first step to the last and trained by the exact protocol, word by word. Then
+`attacks.layer_recovery` recovers each layer from what the protocol showed the
+passive party, and VMask's own attack (model completion, Table VII) is run from
+what it recovered:
+
+  full       the true weights, which nobody has: no defense at all
+  redrawn    all layers drawn anew: VMask's attacker, who has its shares only
+  tracking   the weights it shared plus its updates, without theta_r
+  linear n   the same, and theta_r solved from n batches
+
+under T3, which shows the passive party what VMask's protocol shows it, and with
+the last layer under T4, which keeps its output and gradient with the active
+party: there the attacker has the last layer's weights from before training
+('old') or draws others ('redrawn last').
+
+What it supports: under T3, secrecy of masked layers holds against a party that
+looks at its shares, not against one that kept its transcript. What it does not
+look at: masking in the middle of training (the party then knows trained weights
+at the start), shares refreshed with new noise, other networks and data, and
+what the input gradients of a T4 layer give away. Labels are the first 40 drawn
+at random, 4 a class; accuracies are on the first 2000 test images, best of 5
+stages (chosen on test images, as in the paper) and last.
+"""
+import argparse
+import functools
+import json
+import pathlib
+from typing import Any, NamedTuple
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from vfljax import attacks, masked_training, masking, metrics, models, mpc, nets
+from vfljax.attacks import layer_recovery
+from vfljax.attacks.model_completion import Schedule, mlp_head
+from vfljax.data import npz
+from vfljax.masked_training import Job
+from vfljax.models import intercept
+from vfljax.mpc import one_sided, prg
+from vfljax.mpc.masked import Setting
+from vfljax.types import Array
+from vfljax.views import MaskedLayer, TrainedBottom
+
+HERE = pathlib.Path(__file__).parent
+BATCH, ETA, WIDTH = 128, 0.1, 64
+ROUNDS = 40  # That the attacker keeps whole.
+SOLVED_FROM = (1, 4, 8, 40)
+SCHEDULE = Schedule(50, 0, 5, ETA, 'sgd')
+NET = models.make('mlp3', WIDTH)
+TOP = nets.mlp(64, 10)
+LAST = 'Dense_2'
+
+
+class Data(NamedTuple):
+  """Both halves of the images, flat and standardised, and one-hot labels."""
+
+  passive: Array
+  active: Array
+  labels: Array
+
+
+class Trained(NamedTuple):
+  """A training as the simulator sees it, and each layer as P saw it."""
+
+  weights: Any
+  views: dict[str, MaskedLayer]
+  losses: np.ndarray
+
+
+def load(path: str) -> tuple[Data, Data]:
+  """Training and test images; scaled by the training images."""
+  table = npz.load(path)
+  assert table.test is not None
+  x = np.asarray(table.features, np.float32).reshape(-1, 28, 28) / 255
+  y, fresh = np.asarray(table.labels), np.asarray(table.test, bool)
+  mean, std = x[~fresh].mean(), x[~fresh].std()
+
+  def part(x, y):
+    left, right = np.split((x - mean) / std, 2, axis=2)
+    flat = lambda a: jnp.asarray(a.reshape(len(a), -1))
+    return Data(flat(left), flat(right), jnp.asarray(np.eye(10, dtype='f')[y]))
+
+  return part(x[~fresh], y[~fresh]), part(x[fresh], y[fresh])
+
+
+def head(params: Any, u: Array, batch: tuple[Array, Array]) -> Array:
+  own = NET.apply(params['bottom'], batch[0])
+  logits = TOP.apply(params['top'], u + own)
+  return optax.softmax_cross_entropy(logits, batch[1]).mean()
+
+
+def train(seed: int, data: Data, epochs: int, last: str) -> Trained:
+  """Trains with all layers masked, the layer `last` under T4 ('': none)."""
+  keys = jax.random.split(jax.random.key(seed), 6)
+  x = data.passive[:BATCH]
+  params = NET.init(keys[0], x)
+  own = dict(bottom=NET.init(keys[1], x),
+             top=TOP.init(keys[2], jnp.zeros((1, WIDTH), jnp.float32)))
+  found = masking.layers(NET, params, x)
+  chosen = masking.choose(found, [f.name for f in found], last)
+  dealers = one_sided.seeds(prg.THREEFRY, keys[3])
+  noise = masking.noise(keys[4], chosen)
+  weights, _ = masking.mask(Setting(), chosen, dealers, params, noise)
+  sgd = optax.sgd(ETA)
+  job = Job(NET, head, (sgd, sgd), chosen, Setting(), ETA)
+  state = masked_training.start(job, weights, own)
+
+  @mpc.entry
+  @jax.jit
+  def play(state, data, rows, number):
+    dealt, _ = masked_training.deal(job, dealers, state.weights, 0, number)
+    x, x0, y = (jnp.take(part, rows, axis=0) for part in data)
+    return masked_training.step(job, state, dealt, keys[5], x, (x0, y))
+
+  copy, kept, losses, tops, number = params, [], [], [], 0
+  for epoch in range(epochs):
+    order = np.random.default_rng((seed, epoch)).permutation(len(data.labels))
+    for rows in order[: len(order) // BATCH * BATCH].reshape(-1, BATCH):
+      rows = rows.astype(np.int32)
+      state, played = play(state, data, rows, np.uint32(number))
+      if number < ROUNDS:
+        kept.append((copy, played.seen))
+      copy = optax.apply_updates(copy, played.moves)
+      losses.append(played.loss)
+      tops.append(played.ranges)
+      number += 1
+    print(f'seed {seed} last {last!r} epoch {epoch}: '
+          f'loss {np.mean(losses[-100:]):.4f}', flush=True)
+  top = jax.tree.map(lambda *v: jnp.stack(v), *tops)
+  for layer in chosen:
+    mpc.ranges.check(job.setting, layer, top[layer.name])
+  views = {c.name: _view(c, copy, kept) for c in chosen}
+  whole = masked_training.reveal(job, state.weights)
+  return Trained(whole, views, np.asarray(losses))
+
+
+def _view(layer, copy, kept) -> MaskedLayer:
+  """All that P has of a layer: under T4 no outputs and a `copy` not updated."""
+  path = tuple(layer.name.split('/'))
+  own = intercept.leaves_at(copy, path)
+  if layer.to_active:
+    return MaskedLayer(own, (), (), ())
+  copies = [intercept.leaves_at(c, path) for c, _ in kept]
+  copies = jax.tree.map(lambda *leaves: jnp.stack(leaves), *copies)
+  z, y = (jnp.stack([seen[layer.name][i] for _, seen in kept]) for i in (0, 1))
+  return MaskedLayer(own, copies, z, y)
+
+
+def first(view: MaskedLayer, rounds: int) -> MaskedLayer:
+  """The view of who kept fewer rounds."""
+  if isinstance(view.inputs, tuple):
+    return view
+  cut = jax.tree.map(lambda a: a[:rounds], view[1:])
+  return MaskedLayer(view.copy, *cut)
+
+
+def recovered(seen: Trained, rounds: int) -> Any:
+  """The network as the attacker puts it together; 0 rounds: tracking."""
+  attack = layer_recovery.layer_tracking()
+  if rounds:
+    attack = layer_recovery.layer_solving()
+  run, params = jax.jit(attack.run), seen.weights
+  for name, view in seen.views.items():
+    guess = run(jax.random.key(0), first(view, rounds))
+    params = intercept.with_leaves(params, tuple(name.split('/')), guess)
+  return params
+
+
+def redraw(params: Any, key: Any, names: tuple[str, ...]) -> Any:
+  """`params` with other random weights in the layers `names`."""
+  other = NET.init(key, jnp.zeros((1, 392), jnp.float32))
+  for name in names:
+    params = intercept.with_leaves(
+        params, (name, 'Dense_0'), intercept.leaves_at(other, (name, 'Dense_0'))
+    )
+  return params
+
+
+def networks(seed: int, seen: Trained, last: str) -> dict[str, Any]:
+  """The attackers' bottom networks, by name."""
+  key = jax.random.key(1000 + seed)
+  out = {
+      'full': seen.weights,
+      'redrawn': redraw(seen.weights, key, ('Dense_0', 'Dense_1', 'Dense_2')),
+      'tracking': recovered(seen, 0),
+  }
+  for n in SOLVED_FROM:
+    out[f'linear {n}'] = recovered(seen, n)
+  if last:
+    best = out[f'linear {SOLVED_FROM[-1]}']
+    out = {k: v for k, v in out.items() if k in ('full', 'redrawn')} | {
+        'tracking, old last': out['tracking'],
+        f'linear {SOLVED_FROM[-1]}, old last': best,
+        f'linear {SOLVED_FROM[-1]}, redrawn last': redraw(best, key, (last,)),
+        'full, redrawn last': redraw(seen.weights, key, (last,)),
+    }
+  return out
+
+
+def errors(found: Any, true: Any, x: Array) -> dict[str, float]:
+  """Relative errors: of each layer's kernel, and of the embedding."""
+  ratio = lambda a, b: float(jnp.linalg.norm(a - b) / jnp.linalg.norm(b))
+  out = {
+      name: ratio(found[name]['Dense_0']['kernel'], true[name]['Dense_0'][
+          'kernel']) for name in sorted(true)
+  }
+  return out | {'embedding': ratio(NET.apply(found, x), NET.apply(true, x))}
+
+
+@functools.partial(jax.jit, static_argnums=4)
+def complete(key: Any, weights: Any, data: Data, test: Data, draws: int):
+  """[draws, stages] accuracy of the completed models, 4 labels a class."""
+  attack = attacks.model_completion(
+      NET, mlp_head(10, 64), SCHEDULE)
+
+  def one(key):
+    k_labels, k_run = jax.random.split(key)
+    lot = jax.random.uniform(k_labels, data.labels.shape) * data.labels
+    rows = jax.lax.top_k(lot.T, 4)[1].reshape(-1)
+    view = TrainedBottom(
+        weights, data.passive[rows], data.labels[rows], test.passive)
+    guesses = attack.run(k_run, view)
+    return jax.vmap(metrics.accuracy, (0, None))(guesses, test.labels)
+
+  return jax.lax.map(one, jax.random.split(key, draws))
+
+
+def measure(seed, data, test, epochs, draws, last) -> dict[str, Any]:
+  """One training and all attackers of it."""
+  seen = train(seed, data, epochs, last)
+  some = Data(*(part[:2000] for part in test))
+  rows = {}
+  for name, weights in networks(seed, seen, last).items():
+    scores = complete(jax.random.key(seed), weights, data, some, draws)
+    rows[name] = dict(
+        best=np.asarray(scores.max(1), float).tolist(),
+        final=np.asarray(scores[:, -1], float).tolist(),
+        errors=errors(weights, seen.weights, some.passive),
+    )
+  return rows
+
+
+def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
+  """Mean and deviation over seeds and draws, in percent; mean errors."""
+  out = {}
+  for name in runs[0]:
+    row: dict[str, Any] = {}
+    for field in ('best', 'final'):
+      all_of = 100 * np.array([run[name][field] for run in runs])
+      row[field] = dict(mean=round(float(all_of.mean()), 2),
+                        sd=round(float(all_of.std()), 2),
+                        by_seed=all_of.mean(1).round(2).tolist())
+    row['errors'] = {
+        k: float(f'{np.mean([run[name]["errors"][k] for run in runs]):.3g}')
+        for k in runs[0][name]['errors']
+    }
+    out[name] = row
+  return out
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(description='Adaptive attackers of VMask.')
+  parser.add_argument('--data', default='mnist.npz', help='Keras archive')
+  parser.add_argument('--seeds', type=int, default=3)
+  parser.add_argument('--epochs', type=int, default=5)
+  parser.add_argument('--draws', type=int, default=5, help='of known labels')
+  parser.add_argument('--limit', type=int, default=0, help='training samples')
+  parser.add_argument(
+      '--out', type=pathlib.Path, default=HERE / 'adaptive.json')
+  args = parser.parse_args()
+  data, test = load(args.data)
+  if args.limit:
+    data = Data(*(part[: args.limit] for part in data))
+  record: dict[str, Any] = dict(
+      seeds=args.seeds, epochs=args.epochs, draws=args.draws,
+      samples=len(data.labels), batch=BATCH, theta_r=masking.STD)
+  for name, last in (('T3', ''), ('T4', LAST)):
+    runs = [
+        measure(seed, data, test, args.epochs, args.draws, last)
+        for seed in range(args.seeds)
+    ]
+    record[name] = summary(runs)
+    for row, values in record[name].items():
+      print(name, row, values['best'], values['errors'], flush=True)
+    args.out.write_text(json.dumps(record, indent=1) + '\n')
+
+
+if __name__ == '__main__':
+  warnings.simplefilter('default')
+  main()
