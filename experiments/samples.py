@@ -54,9 +54,10 @@ def divide(table: Table, config: Config):
     order, held = slice(None), math.ceil(data.test * count)
   auxiliary = config.attack.auxiliary
   spare = 0 if config.auxiliary.data else config.auxiliary.samples
+  both = 'attack.auxiliary + auxiliary.samples'
   aside = {'attack.auxiliary': auxiliary, 'auxiliary.samples': spare}
-  for name, size in aside.items():
-    if not 0 <= size < count - held - (auxiliary + spare - size):
+  for name, size in (aside | {both: auxiliary + spare}).items():
+    if not 0 <= size < count - held:
       raise ValueError(
           f'{name} must be 0 or more and leave some of the {count - held} '
           f'training samples to train on; got {size}.'

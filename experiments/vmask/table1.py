@@ -31,7 +31,7 @@ def sets(count: int) -> list[tuple[int, ...]]:
 
 
 def main(argv: list[str] | None = None) -> None:
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
   parser.add_argument('model', choices=common.ABBREVIATIONS)
   parser.add_argument('path')
   parser.add_argument('--dataset', default='mnist')

@@ -61,28 +61,37 @@ def variations(study_name: str, args: argparse.Namespace) -> dict[str, Change]:
         )
     }
   counts = (2, 4, 6, 8, 10) if study_name == 'parties' else (2, 3, 4)
-  return {f'{n} parties': changed('data', parties=n) for n in counts}
+  return {
+      f'{n} parties': changed('data', parties=n, split='strips')
+      for n in counts
+  }
 
 
-def measured(config: Config, budget: float, attackers: int) -> dict[str, Any]:
+def measured(
+    config: Config, budget: float, attackers: int, vanilla: bool
+) -> dict[str, Any]:
   """What one row measures: {'vanilla' or 'VMask': {measure: [seeds, ...]}}."""
   setting = study.prepare(config)
+  found = {}
   looks: dict[str, study.Look] = dict(main=study.main_accuracy)
   for k in range(1, attackers + 1):
     looks[f'attack {k}'] = partial(study.attack, party=k)
     looks[f'scratch {k}'] = partial(study.scratch, party=k)
-  vanilla = study.run(setting, Entry('none'), looks)
+  if vanilla:
+    found['vanilla'] = study.run(setting, Entry('none'), looks)
   looks = {n: f for n, f in looks.items() if not n.startswith('scratch')}
   looks |= dict(shadow=study.shadow_accuracy, facts=study.facts)
   entry = common.masked(budgets=(budget,), model=config.model.name)
-  masked = study.run(setting, entry, looks)
-  masked |= masked.pop('facts')  # pyright: ignore
-  last = lambda found: {n: x[:, -1].tolist() for n, x in found.items()}
-  return dict(vanilla=last(vanilla), VMask=last(masked))
+  masked: dict[str, Any] = study.run(setting, entry, looks)
+  found['VMask'] = masked | masked.pop('facts')
+  return {
+      who: {n: x[:, -1].tolist() for n, x in values.items()}
+      for who, values in found.items()
+  }
 
 
 def main(argv: list[str] | None = None) -> None:
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
   parser.add_argument('study', choices=(
       'sizes', 'classes', 'noise', 'outside', 'parties', 'attackers'
   ))
@@ -106,7 +115,9 @@ def main(argv: list[str] | None = None) -> None:
     config.train.epochs = args.epochs or config.train.epochs
     change(config)
     attackers = config.data.parties - 1 if args.study == 'attackers' else 1
-    rows[name] = measured(config, args.budget, attackers)
+    # Other auxiliary samples are nothing to a federation without VMask.
+    vanilla = not rows or args.study in ('parties', 'attackers')
+    rows[name] = measured(config, args.budget, attackers, vanilla)
     for who, found in rows[name].items():
       text = '  '.join(
           f'{n} {study.mean_std(np.asarray(x))}' for n, x in found.items()

@@ -1,0 +1,122 @@
+"""VMask, Table III: seconds an epoch under every defense, one run.
+
+  python -m experiments.vmask.table3 mlp3 mnist.npz --out=table3_mlp3.json
+  python -m experiments.vmask.table3 lenet5 fashion_mnist.npz \
+      --dataset=fashion_mnist --masked=experiments/bench/vmask.json
+
+Times 100 rounds of 128 and, apart, what a defense does after an epoch; an epoch
+is 469 rounds, 60000 images. VMask's rows are the fast mode: what choosing the
+layers costs, without the shares. `--masked` prints what `bench_vmask` measured
+of those, on the same machine, below.
+"""
+import argparse
+import json
+from pathlib import Path
+import statistics
+import time
+from typing import Any
+
+import jax
+
+from experiments import device, setting as settings
+from experiments.config import Entry
+from experiments.setting import Setting
+from experiments.vmask import common, fig5, study
+from vfljax import train
+from vfljax.defense import Holdings
+
+ROUNDS, EPOCH = 100, 469  # Timed, and in an epoch of 60000 images.
+# Seconds an epoch, Table III: MLP3 on TM, LeNet5 on FM.
+PAPER = {
+    'mlp3': {
+        'none': 1.9, 'NG': 2.0, 'CG': 2.0, 'DG': 2.0, 'FedPass': 2.6,
+        'LabelDP': 4.8, 'KDk': 2.0, 'dCor': 840, 'MID': 2.6, 'VMask': 6.2,
+        'VMask-AS': 6.3, 'VMask-RS': 6.5, 'VMask-ALLS': 9.3,
+    },
+    'lenet5': {
+        'none': 4.1, 'NG': 4.2, 'CG': 4.2, 'DG': 4.2, 'FedPass': 4.4,
+        'LabelDP': 5.1, 'KDk': 4.5, 'dCor': 860, 'MID': 4.4, 'VMask': 23,
+        'VMask-AS': 23, 'VMask-RS': 23, 'VMask-ALLS': 31,
+    },
+}
+
+
+def median_seconds(fn, repeats: int) -> float:
+  """Of one call, the median of `repeats` after a first."""
+  jax.block_until_ready(fn())
+  times = []
+  for _ in range(repeats):
+    began = time.perf_counter()
+    jax.block_until_ready(fn())
+    times.append(time.perf_counter() - began)
+  return statistics.median(times)
+
+
+def timed(setting: Setting, entry: Entry, repeats: int) -> dict[str, float]:
+  """Seconds of a round and of an epoch's end, and of an epoch of both."""
+  strength = entry.strengths[0] if entry.strengths else None
+  defense = settings.build(entry, strength)
+  splits = jax.jit(
+      lambda samples: settings.split_samples(
+          setting, jax.random.key(0), samples
+      )
+  )(setting.samples)
+
+  def plan(splits):
+    made = settings.plan(setting, defense, splits)
+    return made._replace(validate=None)
+
+  begun = jax.jit(
+      lambda s: train.start(jax.random.key(1), plan(s), s.train)
+  )(splits)
+  epoch = jax.jit(
+      lambda run, s: train.advance(plan(s), run, s.train, 0, 1)
+  )
+  end = jax.jit(lambda run, s: defense.epoch(
+      run.state.defense, jax.random.key(2),
+      Holdings(setting.vfl, run.state.parties[0].params, s.spare),
+  ))
+  begun = epoch(begun, splits)[0]
+  whole = median_seconds(lambda: epoch(begun, splits), repeats)
+  after = median_seconds(lambda: end(begun, splits), repeats)
+  rounds = settings.rounds(setting)
+  each = max(whole - after, 0.0) / rounds
+  return dict(
+      round_ms=1e3 * each, after_epoch=after, epoch=each * EPOCH + after
+  )
+
+
+def main(argv: list[str] | None = None) -> None:
+  parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
+  parser.add_argument('model', choices=common.ABBREVIATIONS)
+  parser.add_argument('path')
+  parser.add_argument('--dataset', default='mnist')
+  parser.add_argument('--repeats', type=int, default=3)
+  parser.add_argument('--masked', default='')
+  parser.add_argument('--out', default='')
+  args = parser.parse_args(argv)
+  device.set_up(1, '~/.cache/vfljax')
+  config = common.config('table3', (), args.model, args.dataset)
+  config.data.path, config.alone = args.path, False
+  config.data.limit = ROUNDS * 128 + config.auxiliary.samples
+  setting = study.prepare(config)
+  rows: dict[str, Any] = {}
+  for name, entry in fig5.entries(args.model).items():
+    rows[name] = timed(setting, entry, args.repeats)
+    found, paper = rows[name], PAPER[args.model][name]
+    ratio = found['epoch'] / rows['none']['epoch']
+    theirs = paper / PAPER[args.model]['none']
+    print(
+        f'{name:11} {found["round_ms"]:7.2f} ms a round, {found["epoch"]:6.2f}'
+        f' s an epoch, {ratio:5.2f}x; paper {paper} s, {theirs:.2f}x',
+        flush=True,
+    )
+  if args.masked:
+    print(Path(args.masked).read_text())
+  if args.out:
+    record = vars(args) | dict(cores=jax.local_device_count(), rows=rows)
+    Path(args.out).write_text(json.dumps(record, indent=1) + '\n')
+
+
+if __name__ == '__main__':
+  main()

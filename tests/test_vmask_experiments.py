@@ -1,0 +1,214 @@
+"""What VMask's experiments ask of the runner, and the studies beside it."""
+import argparse
+from functools import partial
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments import cell, checks, jobs, samples, setting as settings
+from experiments.config import Config, Entry, entries
+from experiments.errors import UserError
+from experiments.vmask import (
+    common, fig5, fig8, pictures, study, table1, table2, table3, variations,
+)
+from vfljax import data
+
+KEY = jax.random.key(0)
+
+
+def small(config: Config) -> Config:
+  """The experiment on scikit-learn's digits, which need no file."""
+  config.data.name, config.data.path, config.data.limit = 'digits', '', 0
+  config.data.resplit, config.seeds = False, 1
+  config.auxiliary.samples = 160
+  config.attack.epochs, config.attack.stages = 20, 2
+  config.attack.repeats = 2
+  config.train.epochs, config.train.batch_size = 2, 16
+  return config
+
+
+@pytest.fixture(scope='module')
+def setting():
+  return study.prepare(small(common.config('test', ())))
+
+
+def quick(selection='critical', budgets=(0.25,)):
+  who = common.attacker(epochs=4)
+  return common.masked(selection, budgets, attacker=who)
+
+
+def test_every_row_of_table_ii_has_the_papers_numbers():
+  for model, columns in common.ABBREVIATIONS.items():
+    for dataset, short in columns.items():
+      config = table2.column(model, dataset)
+      rows = {e.name for e in entries(config, 10)}
+      assert rows == set(table2.PAPER)
+      told = {p.defense for p in config.paper if p.attack is None}
+      assert told == rows and len(config.paper) == 2 * len(rows) + 2, short
+  drop = lambda m, c: table2.PAPER['none'][c][m] - table2.PAPER['VMask'][c][m]
+  np.testing.assert_allclose(drop(1, 'TM'), 80.72 - 42.85)
+
+
+def test_the_defenders_samples_are_not_the_federations(setting):
+  splits = settings.split_samples(setting, KEY, setting.samples)
+  assert splits.spare is not None
+  assert len(splits.spare.labels) == setting.sizes.spare == 160
+  flat = lambda b: {x.tobytes() for x in np.asarray(b.features[0])}
+  rest = flat(splits.train) | flat(splits.test)
+  assert len(flat(splits.spare) & rest) < 4  # Digits that are alike.
+
+
+def test_they_are_none_unless_asked_for():
+  config = small(common.config('test', ()))
+  config.auxiliary.samples = 0
+  made = study.prepare(config)
+  assert settings.split_samples(made, KEY, made.samples).spare is None
+
+
+def test_labels_and_features_that_are_not_as_the_others(setting):
+  batch = jax.tree.map(lambda x: x[:200], setting.samples)
+  some = samples.distorted(KEY, batch, 3, 0.0)
+  classes = np.asarray(batch.labels).argmax(-1)
+  np.testing.assert_array_equal(some.labels.sum(-1) > 0, classes < 3)
+  noisy = samples.distorted(KEY, batch, 0, 2.0)
+  added = [np.asarray(a - b) for a, b in zip(noisy.features, batch.features)]
+  assert all(abs(a.std() - 2) < 0.1 for a in added)
+  assert abs(np.corrcoef(added[0].ravel(), added[1].ravel())[0, 1]) < 0.1
+  np.testing.assert_array_equal(noisy.labels, batch.labels)
+
+
+def test_samples_of_another_data_set():
+  config = small(common.config('test', ()))
+  config.auxiliary.data, config.auxiliary.samples = 'digits', 50
+  made = study.prepare(config)
+  assert made.sizes.spare == 0 and made.outside is not None
+  assert made.outside.features[1].shape == (50, 8, 4, 1)
+  assert abs(float(made.outside.features[0].mean())) < 1e-5  # Its own scale.
+  spare = settings.split_samples(made, KEY, made.samples).spare
+  np.testing.assert_array_equal(spare.labels, made.outside.labels)
+  config.auxiliary.data = 'breast_cancer'
+  with pytest.raises(UserError, match=r'must be as digits: \(8, 8, 1\)'):
+    study.prepare(config)
+
+
+@pytest.mark.parametrize('change, match', [
+    (dict(strengths=(0.5, 0.05)), 'chance meets at 1/10'),
+    (dict(options=dict(among=('conv9',))), "no layer 'conv9'"),
+    (dict(samples=0), r'set --config.auxiliary.samples'),
+    (dict(samples=5000), 'auxiliary.samples must be 0 or more and leave'),
+])
+def test_what_is_refused_before_training(change, match):
+  config = small(common.config('test', ()))
+  config.auxiliary.samples = change.pop('samples', 160)
+  config.listed = (
+      Entry('vmask', **(dict(strengths=(0.5,)) | change)),  # pyright: ignore
+  )
+  with pytest.raises(UserError, match=match):
+    checks.make(config, data.load('digits'))
+
+
+def test_a_budget_is_a_strength_of_one_program():
+  config = small(fig8.budgets('mlp3'))
+  made = checks.make(config, data.load('digits'))
+  found = {job.name: job for job in jobs.jobs(made)}
+  assert found['20 epochs'].strengths == fig8.BUDGETS
+  assert not found['20 epochs'].static
+  imagined = config.listed[2].options['attacker']
+  assert (imagined.schedule.epochs, imagined.draws) == (50, 5)
+
+
+def test_the_runner_records_what_vmask_knows_of_itself(setting):
+  job = [
+      job for job in jobs.jobs(setting._replace(config=small(
+          common.config('test', (quick(),))
+      ))) if job.name == 'VMask'
+  ][0]
+  job = job._replace(setting=job.setting._replace(after_training={}))
+  one = dict(seed=jnp.int32(0), strength=jnp.float32(0.25), others={})
+
+  def program(samples):
+    run = cell.start(job, one, samples)
+    run, history = cell.advance(
+        job, 2, dict(cells=one, runs=run), (samples, 0)
+    )
+    return cell.finish(job, dict(cells=one, runs=run), samples), history
+
+  found, history = jax.eval_shape(program, setting.samples)
+  known = {'mask_ratio', 'masked', 'simulated_leakage'}
+  assert known <= set(found['']) and known <= set(history['validation'])
+
+
+def test_hiding_all_layers_of_a_trained_bottom_is_scratch(setting):
+  looks = {
+      'none': study.hiding(setting, ()),
+      'all': study.hiding(setting, (1, 2, 3)),
+      'main': study.main_accuracy,
+  }
+  found = study.run(setting, Entry('none'), looks)
+  assert found['none'].shape == (1, 1, 2) and found['main'].shape == (1, 1)
+  assert found['main'][0, 0] > 0.8
+  assert found['none'].mean() > found['all'].mean() + 0.1
+
+
+def test_a_study_looks_after_every_epoch(setting):
+  looks = dict(
+      masked=partial(study.memory, 'masked'), facts=study.facts,
+      shadow=study.shadow_accuracy, u=pictures.embedded,
+  )
+  found = study.run(setting, quick(), looks, every_epoch=True)
+  assert found['masked'].shape == (1, 2, 3)
+  assert found['facts']['mask_ratio'].shape == (1, 2)
+  np.testing.assert_allclose(found['facts']['mask_ratio'][0, 0], 1 / 3)
+  assert found['u'].shape == (1, 2, setting.sizes.test, 64)
+  assert 0 <= found['shadow'].min() <= found['shadow'].max() < 1
+
+
+def test_the_sets_of_layers_of_table_i_and_figure_2():
+  assert table1.sets(3) == [
+      (), (1,), (2,), (3,), (1, 2), (1, 2, 3), (1, 3), (2, 3)
+  ]
+  assert {(1, 2), (1, 3), (2, 3), (5,), (1, 2, 3, 4, 5)} <= set(table1.sets(5))
+  for row in table1.PAPER.values():
+    assert set(row) == {'1,2', '1,3', '2,3'}
+
+
+@pytest.mark.parametrize('name, row, path, value', [
+    ('sizes', '64 a class', ('auxiliary', 'samples'), 640),
+    ('classes', '4 classes', ('auxiliary', 'classes'), 4),
+    ('noise', 'noise 10', ('auxiliary', 'noise'), 10.0),
+    ('outside', 'other', ('auxiliary', 'path'), 'file.npz'),
+    ('parties', '10 parties', ('data', 'parties'), 10),
+    ('attackers', '4 parties', ('data', 'parties'), 4),
+])
+def test_variations_change_one_thing(name, row, path, value):
+  args = argparse.Namespace(other='other', other_path='file.npz')
+  config = common.config('test', ())
+  before = json.dumps(vars(config.train))
+  variations.variations(name, args)[row](config)
+  assert getattr(getattr(config, path[0]), path[1]) == value
+  assert json.dumps(vars(config.train)) == before
+
+
+def test_every_curve_of_figure_5_is_a_row_of_table_iii():
+  for model, rows in table3.PAPER.items():
+    assert set(fig5.entries(model)) == set(rows) == set(table2.PAPER)
+
+
+def test_pictures_of_records(tmp_path):
+  curve = dict(attack=[[[0.1, 0.2], [0.3, 0.3]]], scratch=[[[0.2], [0.2]]])
+  masked = dict(attack=[[[0.1], [0.1]]], norms=[[[1, 2, 3], [2, 3, 4]]])
+  record = dict(curves=dict(none=curve, VMask=masked))
+  one, other = tmp_path / 'fig5.json', tmp_path / 'table1.json'
+  one.write_text(json.dumps(record))
+  other.write_text(json.dumps(dict(attack_accuracy={'1': [[0.5, 0.4]]})))
+  for what, source in (('curves', one), ('norms', one), ('layers', other)):
+    out = tmp_path / f'{what}.png'
+    pictures.main([what, str(source), f'--out={out}'])
+    assert out.stat().st_size > 4000
+  figure = pictures.tsne(
+      {'a': np.random.default_rng(0).normal(size=(40, 3))}, np.arange(40) % 10
+  )
+  assert [axes.get_title() for axes in figure.axes] == ['a']
