@@ -23,7 +23,8 @@ HOW = (
 
 
 def load(
-    path: str = '', encoder: str = '', parts: int = 2, length: int = 32
+    path: str = '', encoder: str = '', parts: int = 2, length: int = 32,
+    rows: int = 0,
 ) -> Table:
   """Texts of a file of `label TAB text` lines, UTF-8, as token numbers.
 
@@ -33,6 +34,7 @@ def load(
     parts: Pieces of each text, one a party that has features; 1 or more.
     length: Tokens of a piece, special ones included; what is longer is cut off,
       what is shorter padded. 3 or more.
+    rows: A random choice of so many texts, always the same; 0: all.
 
   Returns:
     float32 [n, parts * length]. The classes are the different labels, in order.
@@ -43,9 +45,11 @@ def load(
       that cannot be read, or an option out of its range.
   """
   file = find(path, '', HOW)
-  labels, texts = _read(file)
-  x = tokens(texts, encoder, parts, length)
-  return _table(x, labels, parts, length)
+  if rows < 0:
+    raise ValueError(f'texts: rows must be 0 or more; got {rows}.')
+  lines = _choice(_read(file), rows)
+  x = tokens([text for _, text in lines], encoder, parts, length)
+  return _table(x, [label for label, _ in lines], parts, length)
 
 
 def prepared(
@@ -75,11 +79,7 @@ def prepared(
           f'{listing(both[0][0])}.'
       )
     # A random choice, as VMask makes of AG's News, but a fixed one.
-    chosen = [
-        [part[i] for i in np.random.default_rng(0).permutation(len(part))[:k]]
-        if 0 < k < len(part) else part
-        for part, k in zip(both, (rows, test_rows))
-    ]
+    chosen = [_choice(part, k) for part, k in zip(both, (rows, test_rows))]
     all_rows = [row for part in chosen for row in part]
     x = tokens([row[text] for row in all_rows], encoder, parts, length)
     table = _table(x, [str(row[target]) for row in all_rows], parts, length)
@@ -149,8 +149,17 @@ def _tokenizer(encoder: str):
   return tokenizer
 
 
-def _read(file: pathlib.Path) -> tuple[list[str], list[str]]:
-  labels, texts = [], []
+def _choice(items: list, count: int) -> list:
+  """`count` of them at random; all if that is 0 or too many."""
+  if not 0 < count < len(items):
+    return items
+  order = np.random.default_rng(0).permutation(len(items))
+  return [items[i] for i in order[:count]]
+
+
+def _read(file: pathlib.Path) -> list[tuple[str, str]]:
+  """(label, text) of every line."""
+  found = []
   with file.open(encoding='utf-8', errors='replace') as lines:
     for number, line in enumerate(lines, start=1):
       label, tab, text = line.rstrip('\n').partition('\t')
@@ -159,11 +168,10 @@ def _read(file: pathlib.Path) -> tuple[list[str], list[str]]:
             f'{file}, line {number}: expected a label, a tab and a text; got'
             f' {line[:40]!r}.'
         )
-      labels.append(label.strip())
-      texts.append(text)
-  if not texts:
+      found.append((label.strip(), text))
+  if not found:
     raise ValueError(f'{file} has no line.')
-  return labels, texts
+  return found
 
 
 def _table(x, labels: Sequence[str], parts: int, length: int) -> Table:

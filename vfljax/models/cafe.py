@@ -23,7 +23,7 @@ class Cafe(nn.Module):
   channels: tuple[int, ...] = (64, 128)
   hidden: tuple[int, ...] = (256, 64)
   dtype: Any = None
-  how: str = 'patches'
+  how: str = ''
 
   def setup(self):
     self.convolutions = [
@@ -51,7 +51,7 @@ class Cafe(nn.Module):
 
 def cafe(
     width: int = 10, channels: tuple[int, ...] = (64, 128),
-    hidden: tuple[int, ...] = (256, 64), dtype: str = '', how: str = 'patches',
+    hidden: tuple[int, ...] = (256, 64), dtype: str = '', how: str = '',
 ) -> Net:
   """CAFE's network: images [batch, height, width, c] to [batch, width].
 
@@ -71,7 +71,7 @@ def cafe(
 
 def middle(
     width: int = 10, channels: tuple[int, ...] = (64, 128),
-    hidden: tuple[int, ...] = (256, 64), dtype: str = '', how: str = 'patches',
+    hidden: tuple[int, ...] = (256, 64), dtype: str = '', how: str = '',
 ) -> Callable[[Params, Array], tuple[Array, Array]]:
   """Around the first linear layer of `cafe` with the same arguments.
 

@@ -22,7 +22,7 @@ class LeNet5(nn.Module):
   activation: nets.Activation = nn.relu
   pool: str = 'max'
   dtype: Any = None
-  how: str = 'patches'
+  how: str = ''
 
   @nn.compact
   def __call__(self, x):
@@ -42,7 +42,7 @@ class LeNet5(nn.Module):
 def lenet5(
     width: int = 84, channels: tuple[int, int] = (6, 16),
     hidden: tuple[int, int] = (120, 84), activation: str = 'relu',
-    pool: str = 'max', dtype: str = '', how: str = 'patches',
+    pool: str = 'max', dtype: str = '', how: str = '',
 ) -> Net:
   """LeNet-5: images [batch, height, width, c] to [batch, width].
 

@@ -91,7 +91,7 @@ class ResNet(nn.Module):
 def resnet18(
     width: int = 64, channels: tuple[int, ...] = (64, 128, 256, 512),
     stem: str = 'small', norm: str = 'batch', dtype: str = '',
-    how: str = 'patches',
+    how: str = '',
 ) -> Net:
   """ResNet18: images [batch, height, width, c] to [batch, width].
 
@@ -113,7 +113,7 @@ def resnet18(
 def resnet20(
     width: int = 64, channels: tuple[int, ...] = (16, 32, 64),
     shortcut: str = 'pad', norm: str = 'batch', dtype: str = '',
-    how: str = 'patches',
+    how: str = '',
 ) -> Net:
   """ResNet20: images [batch, height, width, c] to [batch, width].
 

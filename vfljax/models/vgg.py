@@ -25,7 +25,7 @@ class VGG(nn.Module):
   norm: str = 'batch'
   dropout: float = 0.0
   dtype: Any = None
-  how: str = 'patches'
+  how: str = ''
 
   @nn.compact
   def __call__(self, x, train: bool = False):
@@ -50,7 +50,7 @@ class VGG(nn.Module):
 def vgg13(
     width: int = 64, channels: tuple[int, ...] = CHANNELS,
     hidden: tuple[int, ...] = (512, 512), norm: str = 'batch',
-    dropout: float = 0.0, dtype: str = '', how: str = 'patches',
+    dropout: float = 0.0, dtype: str = '', how: str = '',
 ) -> Net:
   """VGG13: images [batch, height, width, c] to [batch, width].
 
