@@ -187,9 +187,10 @@ def baselines(results: Results) -> Table:
       )
       if a == attack and fits:
         found = data.find(results, none, attack, metric)
-        row[name(metric.removeprefix(prefix))] = interval(
-            data.summarize(found.values())
-        )
+        if found:  # What a defense knows of itself, nobody else has.
+          row[name(metric.removeprefix(prefix))] = interval(
+              data.summarize(found.values())
+          )
     if len(row) > 1:
       rows.append(row)
   columns = list(dict.fromkeys(c for row in rows for c in row if c))
