@@ -39,7 +39,8 @@ def _run(given: arguments.Arguments) -> int:
   from experiments import device
   device.set_up(given.devices, given.cache)
   from experiments import report, run
-  table = arguments.load_data(given.config.data)
+  kept = given.cache and f'{given.cache}/data'
+  table = arguments.load_data(given.config.data, kept)
   try:
     work = run.run(given.config, table, given.workdir)
   except run.Interrupted:

@@ -203,20 +203,20 @@ def _default_workdir(found: flags.FlagValues) -> str:
   return str(Path('out', *parts[-2:]))
 
 
-def load_data(config: DataConfig) -> Table:
-  """The samples that a config asks for.
+def load_data(config: DataConfig, cache: str = '') -> Table:
+  """The samples that a config asks for, kept as arrays in the folder `cache`.
 
   Raises:
     UserError: if they cannot be had, or cannot be trained on.
   """
   own = options.parse(
       config.options, 'data.options', 'samples=500;signal=(1, 0.5)',
-      ('path', 'name', 'label', 'missing'),
+      ('path', 'name', 'label', 'missing', 'cache'),
   )
   try:
     table = data.load(
         config.name, path=config.path, label=config.label,
-        missing=config.missing, **own,
+        missing=config.missing, cache=cache, **own,
     )
     return _first(table, config.limit, config.test_limit)
   except (OSError, ValueError, TypeError) as error:

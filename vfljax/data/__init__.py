@@ -11,6 +11,7 @@ from vfljax.data import (
     bhi, bundled, credit, criteo, frame, isic, npz, nuswide, one_class, reviews,
     spambase, synthetic, texts, tfds, vehicle,
 )
+from vfljax.data import cache as arrays
 from vfljax.data.table import Table, check, impute
 
 
@@ -123,7 +124,7 @@ REGISTRY: dict[str, Source] = {
 
 def load(
     name: str, path: str = '', label: str = '', missing: str = 'refuse',
-    **options: Any,
+    cache: str = '', **options: Any,
 ) -> Table:
   """Loads a data set and checks it.
 
@@ -133,6 +134,9 @@ def load(
     label: Name of the label column, for those that need one.
     missing: 'refuse', or 'impute': missing numbers become their column's
       median, missing categories a category of their own.
+    cache: A folder that keeps what was read from `path` as arrays, see
+      `cache.cached`; '' keeps nothing. Data sets that are a person's own (csv,
+      npz, texts, ...) are never kept.
     **options: The loader's own, see `options_of`.
 
   Raises:
@@ -155,7 +159,10 @@ def load(
       )
   if 'missing' in known:
     given['missing'] = missing
-  table = REGISTRY[name].load(path, **given)
+  read = lambda: REGISTRY[name].load(path, **given)
+  # A person's own files are not copied anywhere.
+  keep = cache and path and REGISTRY[name].licence != _OWN
+  table = arrays.cached(read, cache, name, path, given) if keep else read()
   return check(impute(table) if missing == 'impute' else table)
 
 

@@ -1,0 +1,117 @@
+"""Data sets kept as arrays: read once, then mapped, mended when damaged."""
+import os
+import time
+
+import numpy as np
+import pytest
+
+from vfljax import data
+from vfljax.data import cache
+from vfljax.data.table import Table
+
+
+@pytest.fixture
+def archive(tmp_path):
+  draw = np.random.default_rng(0)
+  images = lambda n: draw.integers(0, 256, (n, 28, 28), np.uint8)
+  file = tmp_path / 'mnist.npz'
+  np.savez(
+      file, x_train=images(20), y_train=np.arange(20) % 10, x_test=images(5),
+      y_test=np.arange(5),
+  )
+  return file
+
+
+def load(archive, tmp_path):
+  return data.load('mnist', str(archive), cache=str(tmp_path / 'kept'))
+
+
+def same(a, b):
+  for x, y in zip(a, b):
+    if isinstance(x, np.ndarray):
+      assert x.dtype == y.dtype
+      np.testing.assert_array_equal(x, y)
+    else:
+      assert x == y
+
+
+def test_the_second_read_is_a_map_of_the_first(archive, tmp_path, monkeypatch):
+  plain = data.load('mnist', str(archive))
+  first = load(archive, tmp_path)
+  monkeypatch.setattr(np, 'concatenate', None)  # The loader needs it.
+  again = load(archive, tmp_path)
+  same(plain, first)
+  same(plain, again)
+  assert isinstance(again.features, np.memmap)
+  with pytest.raises(ValueError, match='read-only'):
+    again.features[0] = 0
+
+
+@pytest.mark.parametrize('damage', [
+    lambda folder: (folder / 'features.npy').write_bytes(b'short'),
+    lambda folder: (folder / 'labels.npy').unlink(),
+    lambda folder: (folder / 'table.json').write_text('{"version": 1'),
+    lambda folder: (folder / 'table.json').write_text('[]'),
+])
+def test_a_damaged_cache_is_written_anew(archive, tmp_path, damage):
+  plain = load(archive, tmp_path)
+  folder, = (tmp_path / 'kept').iterdir()
+  damage(folder)
+  assert cache.read(folder) is None
+  same(plain, load(archive, tmp_path))
+  assert cache.read(folder) is not None
+  assert [*(tmp_path / 'kept').iterdir()] == [folder]  # Nothing is left over.
+
+
+def test_a_single_flipped_bit_is_noticed(archive, tmp_path):
+  load(archive, tmp_path)
+  folder, = (tmp_path / 'kept').iterdir()
+  raw = bytearray((folder / 'features.npy').read_bytes())
+  raw[-7] ^= 1
+  (folder / 'features.npy').write_bytes(raw)
+  assert cache.read(folder) is None
+
+
+def test_another_file_or_option_is_another_data_set(archive, tmp_path):
+  key = lambda **options: cache.key('mnist', str(archive), options)
+  before = key()
+  assert key(size=3) != before
+  os.utime(archive, ns=(1, 1))
+  assert key() != before
+  folder = tmp_path / 'photos'
+  (folder / 'a').mkdir(parents=True)
+  (folder / 'a' / 'x.png').write_bytes(b'1')
+  one = cache.key('bhi', str(folder), {})
+  (folder / 'a' / 'y.png').write_bytes(b'2')
+  assert cache.key('bhi', str(folder), {}) != one
+
+
+def test_a_cache_that_cannot_be_written_is_not_kept(archive, tmp_path):
+  (tmp_path / 'kept').write_text('a file, no folder')
+  same(data.load('mnist', str(archive)), load(archive, tmp_path))
+
+
+def test_tables_keep_their_names_and_groups(tmp_path):
+  file = tmp_path / 'people.csv'
+  file.write_text('age,city,sick\n' + '40,Oslo,1\n50,Rome,0\n' * 5)
+  plain = data.load('csv', str(file), 'sick', cache=str(tmp_path / 'kept'))
+  assert not (tmp_path / 'kept').exists()  # One's own files are not copied.
+  cache.write(tmp_path / 'table', plain)
+  found = cache.read(tmp_path / 'table')
+  assert found is not None
+  assert found.groups == (0, 1, 1)
+  same(plain, found)
+
+
+def test_images_as_many_as_cifars_come_in_under_a_second(tmp_path):
+  """The issue's target, on arrays of the size of CIFAR-10's training set."""
+  x = np.zeros((50000, 32, 32, 3), np.uint8)
+  table = Table(
+      x, np.arange(50000, dtype=np.int32) % 10, (), tuple('0123456789'), ()
+  )
+  cache.write(tmp_path / 'cifar', table)
+  began = time.process_time()
+  found = cache.read(tmp_path / 'cifar')
+  assert found is not None
+  data.check(found)
+  assert time.process_time() - began < 1
