@@ -8,8 +8,8 @@ import inspect
 from typing import Any, NamedTuple
 
 from vfljax.data import (
-    bhi, bundled, credit, criteo, frame, isic, npz, nuswide, one_class, reviews,
-    spambase, synthetic, texts, tfds, vehicle,
+    bhi, bundled, credit, criteo, frame, isic, npz, nuswide, one_class,
+    pictures, reviews, spambase, synthetic, texts, tfds, vehicle,
 )
 from vfljax.data import cache as arrays
 from vfljax.data.table import Table, check, impute
@@ -97,6 +97,22 @@ REGISTRY: dict[str, Source] = {
     ),
     'bhi': Source(
         bhi.load, 'binary', '(pairs) x 50x100x3', bhi.HOW, 'as on Kaggle'
+    ),
+    'cifar100': Source(
+        npz.known('cifar100', (32, 32, 3), tuple(map(str, range(100)))),
+        '100 classes', '60000 x 32x32x3', npz.how('cifar100'), 'none stated',
+    ),
+    'svhn': Source(
+        pictures.svhn, '10 classes', '99289 x 32x32x3', pictures.SVHN_HOW,
+        'non-commercial use',
+    ),
+    'cinic10': Source(
+        pictures.cinic10, '10 classes', '270000 x 32x32x3', pictures.CINIC_HOW,
+        'MIT; ImageNet terms',
+    ),
+    'tiny_imagenet': Source(
+        pictures.tiny_imagenet, '200 classes', '110000 x 64x64x3',
+        pictures.TINY_HOW, 'ImageNet terms',
     ),
     'texts': Source(
         texts.load, 'any', '(lines) x (tokens)', texts.HOW, _OWN
