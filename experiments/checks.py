@@ -4,6 +4,7 @@ import math
 import jax
 
 from experiments import backdoors, config as configs, inversion, replay
+from experiments import whitebox
 from experiments import setting as settings
 from experiments.config import Config, Entry
 from experiments.errors import UserError
@@ -77,6 +78,8 @@ def _check(setting: Setting) -> None:
   backdoors.check(
       config, setting.backdoor, sizes.train, setting.samples.labels
   )
+  if 'cafe' in map(configs.base, setting.replayed):
+    whitebox.check(config, 'cafe', sizes.train)
   replay.check(config, list(setting.replayed), sizes.train, setting.classes)
   for entry in configs.entries(config, setting.classes):
     _check_entry(setting, entry)

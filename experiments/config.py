@@ -100,6 +100,11 @@ class AttackConfig:
   missing: float = 0.25  # share of embeddings that do not arrive in training
   replay: bool = False  # attack rounds played again before and after training
   replay_rounds: int = 1  # how many
+  replay_at: str = 'both'  # or 'start' or 'end' of training alone
+  cafe_pool: int = 200  # samples that CAFE rebuilds
+  cafe_batch: int = 40  # of them in each of its (replayed) rounds
+  cafe_steps: int = 2000  # the paper takes 10000 for MNIST
+  cafe_restarts: int = 1  # starting points, searched side by side
   auxiliary: int = 0  # training samples set aside for model inversion's shadow
   shadow: str = 'same'  # its structure: as the victim's, 'conv' or 'fc'
   shadow_steps: int = 1500  # Adam's, on the shadow model
@@ -302,6 +307,11 @@ def why_not(attack: str, config: Config, classes: int) -> str:
         'gradient_inversion takes the sum of the embeddings for the logits; '
         'with a trainable top they are not. Use --config.model.trainable_top='
         'False or --config.model.algorithm=vlr.'
+    )
+  if attack == 'cafe' and (model.name != 'cafe' or model.algorithm == 'vlr'):
+    return (
+        'cafe starts at the first linear layer of the network that it was made '
+        'for: use --config.model.name=cafe.'
     )
   if attack == 'direct_label' and trainable:
     return (

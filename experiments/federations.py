@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import optax
 
-from experiments import config as configs, inversion, options
+from experiments import config as configs, inversion, options, whitebox
 from experiments.config import Config, ModelConfig
 from vfljax import (
     algorithms, attacks, augment, models, nets, networks, wide_deep,
@@ -106,6 +106,8 @@ def attacker(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
   linear = model.algorithm == 'vlr'
   head = nets.mlp(*(() if linear else who.head), classes)
   bottom = vfl.bottom(1)
+  if name == 'cafe':
+    return whitebox.attack(who, model, vfl)
   if name == 'gradient_inversion':
     search = Search(who.inversion_steps, who.inversion_restarts)
     return attacks.gradient_inversion(bottom, classes, search)

@@ -11,14 +11,15 @@ from typing import Any
 import jax
 from jax import lax
 
-from experiments.config import Config, attacker, base
+from experiments import whitebox
+from experiments.config import Config, attacker, base, choices
 from experiments.errors import UserError
 from vfljax import measure, protocol, train, views
 from vfljax.measure import Guessed, Metrics
 from vfljax.shuffle import permutation
 from vfljax.types import Key, Round, State
 
-ALWAYS = ('learned_gradient',)  # What needs several rounds of one state.
+ALWAYS = ('cafe', 'learned_gradient')  # What needs rounds of one state.
 
 
 def is_replayed(name: str, config: Config) -> bool:
@@ -31,6 +32,9 @@ def check(config: Config, names: list[str], samples: int, classes: int) -> None:
   size = config.train.batch_size
   for name in names:
     who = attacker(config, name)
+    choices(who, replay_at=('both', 'start', 'end'))
+    if base(name) == 'cafe':  # It has its own rounds.
+      continue
     most = samples // size
     if not 1 <= who.replay_rounds <= most:
       raise UserError(
@@ -38,9 +42,10 @@ def check(config: Config, names: list[str], samples: int, classes: int) -> None:
           f'an epoch; got {who.replay_rounds}.'
       )
     rows = who.replay_rounds * size
-    if base(name) in ALWAYS and not 1 <= who.known <= rows // (2 * classes):
+    share = rows // (2 * classes)
+    if base(name) == 'learned_gradient' and not 1 <= who.known <= share:
       raise UserError(
-          f'attack.known must be between 1 and {rows // (2 * classes)} labels '
+          f'attack.known must be between 1 and {share} labels '
           f'per class, as {name} records the gradients of {rows} samples; got '
           f'{who.known}. More: --config.attack.replay_rounds.'
       )
@@ -63,6 +68,8 @@ def measured(
   found: dict[str, Metrics] = {}
   for stage, state in states.items():
     for name in setting.replayed:
+      if attacker(setting.config, name).replay_at not in ('both', stage):
+        continue
       for k in setting.attackers:
         own = jax.random.fold_in(measure.own_key(key, name), k)
         numbers = _attack(setting, plan, data, labels, state, name, k, own)
@@ -76,6 +83,8 @@ def measured(
 def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
   attack, who = setting.replayed[name], attacker(setting.config, name)
   k_rows, k_view, k_run = jax.random.split(key, 3)
+  if attack.view is views.WhiteBox:
+    return _rebuild(setting, plan, data, labels, state, name, k, key)
   rows = permutation(k_rows, len(data.labels))
   rows = rows[: who.replay_rounds * plan.batch_size]
   rows = rows.reshape(who.replay_rounds, plan.batch_size)
@@ -103,6 +112,24 @@ def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
     return Guessed(attack.run(k_guess, view), seen.batch.labels, weights)
 
   return _measured(jax.tree.map(flat, lax.map(guess, (rows, keys))))
+
+
+def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
+  """What the active party makes of the gradients of a pool of samples."""
+  attack, who = setting.replayed[name], attacker(setting.config, name)
+  k_pool, k_rounds, k_play, k_run = jax.random.split(key, 4)
+  pool = permutation(k_pool, len(data.labels))[: who.cafe_pool]
+  rows = whitebox.rounds(k_rounds, who)
+  keys = jax.random.split(k_play, len(rows))
+
+  def play(x):
+    i, key = x
+    seen = _play(plan, data, labels, state, pool[i], key)
+    return views.own_gradients(k, seen)
+
+  truth = data.features[k][pool]
+  view = views.white_box(k, state, lax.map(play, (rows, keys)), rows, truth)
+  return whitebox.measured(attack.run(k_run, view), truth)
 
 
 def _measured(guessed: Guessed) -> Metrics:

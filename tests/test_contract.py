@@ -12,6 +12,7 @@ import optax
 import pytest
 
 from vfljax import algorithms, attacks, defenses, nets, protocol, views
+from vfljax.attacks.cafe import Layer, Recovery
 from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.model_completion import Schedule
 from vfljax.attacks.model_inversion import Inversion
@@ -202,6 +203,8 @@ def replay(defense, memory, party, features, down):
     return defense.send(params['defense'], k_send, u)
 
   grads = jax.vjp(embed, party.params)[1]((down, jnp.ones(())))[0]
+  k_share = jax.random.fold_in(jax.random.fold_in(jax.random.key(1), 9), 0)
+  grads = defense.share(k_share, grads)
   updates, _ = TXS[1].update(grads, party.opt, party.params)
   return optax.apply_updates(party.params, updates)
 
@@ -262,11 +265,24 @@ def view_of(kind):
   if kind is views.RecordedGradients:
     rounds = jax.tree.map(lambda x: x[None], seen._replace(state=()))
     return views.recorded_gradients(jax.random.key(2), 1, rounds, 3)[0]
+  if kind is views.WhiteBox:
+    one = jax.tree.map(lambda x: x[None], views.own_gradients(1, seen))
+    rows = jnp.arange(SAMPLES)[None]
+    return views.white_box(1, state, one, rows, data.features[1])
   if kind is views.TrainedBottom:
     return views.trained_bottom(
         jax.random.key(2), 1, defense, state, known, data
     )
   return views.in_training(kind, jax.random.key(2), 1, seen)
+
+
+def first_layer():
+  """The first linear layer of the federation's bottoms, for CAFE."""
+  part = lambda weights: weights['bottom']['Dense_0']['Dense_0']
+  return Layer(
+      lambda w, x: (x, x @ part(w)['kernel'] + part(w)['bias']),
+      lambda g: (part(g)['kernel'], part(g)['bias']),
+  )
 
 
 def make_attack(name):
@@ -276,6 +292,7 @@ def make_attack(name):
       active_completion=lambda: attacks.active_completion(
           bottom, head, schedule
       ),
+      cafe=lambda: attacks.cafe(first_layer(), Recovery(4, 2)),
       gradient_inversion=lambda: attacks.gradient_inversion(
           nets.mlp(1), 2, Search(4, 2)
       ),

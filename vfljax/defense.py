@@ -124,6 +124,8 @@ class Defense(NamedTuple):
       batch's own, not what `label` made of them: they decide what is hidden.
     remember: (state, key, cut, labels) -> state; after `gradient`, with the
       same arguments: what is kept of it for the next round.
+    share: (key, gradients) -> gradients; at a passive party, on the gradients
+      {'bottom', 'defense'} of its own weights, before it uses them.
     epoch: (state, key, holdings) -> state; after every epoch.
     facts: (state) -> {name: scalar}; what the defense knows of itself, recorded
       beside the utility.
@@ -144,6 +146,7 @@ class Defense(NamedTuple):
   objective: Callable[..., Array] | None = None
   gradient: Callable[..., Embeddings] = lambda state, key, cut, labels: cut
   remember: Callable[..., Any] = lambda state, key, cut, labels: state
+  share: Callable[[Key, Params], Params] = lambda key, gradients: gradients
   epoch: Callable[[Any, Key, Holdings], Any] = lambda state, key, has: state
   facts: Callable[[Any], dict[str, Array]] = lambda state: {}
   expose: Callable[..., Params] = lambda state, key, k, weights: weights
@@ -263,6 +266,11 @@ def chain(*defenses: Defense) -> Defense:
       cut = d.gradient(s, k, cut, labels)  # As the next one in turn sees it.
     return tuple(kept)
 
+  def share(key, gradients):
+    for d, k in zip(defenses, split(key)):
+      gradients = d.share(k, gradients)
+    return gradients
+
   def epoch(state, key, holdings):
     return tuple(
         d.epoch(s, k, holdings) for d, s, k in zip(defenses, state, split(key))
@@ -297,6 +305,7 @@ def chain(*defenses: Defense) -> Defense:
       objective=objective if objectives else None,
       gradient=gradient,
       remember=remember,
+      share=share,
       epoch=epoch,
       facts=facts,
       expose=expose,

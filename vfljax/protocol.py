@@ -35,6 +35,7 @@ def play_round(
   k_batch, k_net, k_send, k_label, k_adapt, k_active, *keys = keys
   k_objective, k_gradient, k_evil = keys
   k_lie, k_tamper, k_mishear, k_learn = jax.random.split(k_evil, 4)
+  k_share = jax.random.fold_in(key, 9)
   batch = defense.batch(k_batch, batch)
   real = batch.labels.sum(-1)  # [batch]: 1, or 0 where a row is padding.
   liars, lying = adversary.parties, tuple(k - 1 for k in adversary.parties)
@@ -100,13 +101,18 @@ def play_round(
   got = pick(down, lying)
   told = adversary.receive(state.adversary, k_mishear, got)
   heard = put(down, lying, told)
-  grads = [grads] + [pull(d)[0] for pull, d in zip(pullbacks, heard)]
+  own = [pull(d)[0] for pull, d in zip(pullbacks, heard)]
+  own = [
+      defense.share(jax.random.fold_in(k_share, k), g)
+      for k, g in enumerate(own)
+  ]
+  grads = [grads] + own
   parties = [_update(t, p, g) for t, p, g in zip(txs, state.parties, grads)]
   parties = _absorb(vfl, parties, stat, stats)
   evil = adversary.update(state.adversary, k_learn, sent, got)
   played = Round(
       state, batch, Messages(up, down), loss,
-      tuple(g['bottom'] for g in grads[1:]),
+      tuple(g['bottom'] for g in own), tuple(g['defense'] for g in own),
   )
   return State(parties, memory, evil), played
 

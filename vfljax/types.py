@@ -116,6 +116,7 @@ class Round(NamedTuple):
     messages: What was said.
     loss: The objective's value, a scalar.
     gradients: Of each passive party's bottom network, from what it was sent.
+    added: Of the weights that a defense gave each passive party.
   """
 
   state: State
@@ -123,3 +124,4 @@ class Round(NamedTuple):
   messages: Messages
   loss: Array
   gradients: tuple[Params, ...]
+  added: tuple[Params, ...] = ()

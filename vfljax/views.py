@@ -97,6 +97,25 @@ class ModelGradients(NamedTuple):
   valid: Array
 
 
+class WhiteBox(NamedTuple):
+  """T2, white box: a passive party's network, and its gradients in many rounds.
+
+  What the active party sees where parties share the gradients of their weights,
+  as CAFE assumes. The federation stands still meanwhile.
+
+  Attributes:
+    weights: 'bottom' and 'defense', the passive party's parameters.
+    gradients: The same of their gradients, leaves [rounds, ...].
+    rows: [rounds, batch] which samples of a pool, 0.., were in each round.
+    blank: [pool, ...] zeros, of the shape of the features that it wants.
+  """
+
+  weights: dict[str, Params]
+  gradients: dict[str, Params]
+  rows: Array
+  blank: Array
+
+
 class TrainedBottom(NamedTuple):
   """T1 after training: passive party k's bottom network and a few labels.
 
@@ -226,6 +245,29 @@ def model_gradients(k: int, played: Round) -> ModelGradients:
       batch.features[k], weights, played.gradients[k - 1],
       batch.labels.sum(-1),
   )
+
+
+def own_gradients(k: int, played: Round) -> dict[str, Params]:
+  """The gradients of passive party k's own weights in a round."""
+  return dict(bottom=played.gradients[k - 1], defense=played.added[k - 1])
+
+
+def white_box(
+    k: int, state: State, gradients: dict[str, Params], rows: Array,
+    pool: Array,
+) -> WhiteBox:
+  """The active party's `WhiteBox` view of passive party k.
+
+  Args:
+    k: The party.
+    state: The federation in all rounds.
+    gradients: `own_gradients` of the rounds, leaves [rounds, ...].
+    rows: [rounds, batch] which samples of the pool were in them.
+    pool: [pool, ...] the party's features, of which only the shape is seen.
+  """
+  own = state.parties[k].params
+  weights = {name: own[name] for name in ('bottom', 'defense')}
+  return WhiteBox(weights, gradients, rows, jnp.zeros_like(pool))
 
 
 def in_training(view: type, key: Key, k: int, played: Round):

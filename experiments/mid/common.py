@@ -32,14 +32,19 @@ GS_PLAIN = Entry('gradient_compression', KEPT, label='GS no residual')
 DG = Entry('discrete_sgd', BINS, label='DG')
 CAE = Entry('coae', CONFUSIONS, label='CAE')
 GENERAL = (NONE, MID, DP_G, DP_L, GS)
-AGAINST_BACKDOORS = GENERAL
+RVFR = Entry('rvfr', label='RVFR')
+AGAINST_BACKDOORS = (*GENERAL, RVFR)
 
 
 def config(
     name: str, listed: tuple[Entry, ...], attacks: tuple[str, ...],
     attack: AttackConfig | None = None, **fields: Any,
 ) -> Config:
-  """An experiment on the halves of MNIST, 5 seeds, all 60000 images."""
+  """An experiment on the halves of MNIST, 5 seeds.
+
+  20000 training images, which two cores can train on; --config.data.limit=0
+  takes all 60000.
+  """
   return Config(
       experiment=f'mid_{name}',
       seeds=5,
@@ -47,6 +52,7 @@ def config(
       listed_attacks=attacks,
       data=DataConfig(
           name='mnist', path='mnist.npz', split='bottom_top', scale='none',
+          limit=20_000,
       ),
       model=ModelConfig(bottom=(32, 10), trainable_top=False),
       train=TrainConfig(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vfljax.attacks.active_completion import active_completion
+from vfljax.attacks.cafe import cafe
 from vfljax.attacks.direct_label import direct_label
 from vfljax.attacks.direction_scoring import direction_scoring
 from vfljax.attacks.gradient_inversion import gradient_inversion
@@ -28,6 +29,7 @@ from vfljax.attacks.value_scoring import value_scoring
 
 REGISTRY: dict[str, Callable[..., Any]] = dict(
     active_completion=active_completion,
+    cafe=cafe,
     constant_image=constant_image,
     direct_label=direct_label,
     direction_scoring=direction_scoring,
@@ -67,7 +69,7 @@ BASELINES = frozenset({
 })
 
 __all__ = [
-    'BACKDOORS', 'BASELINES', 'BINARY', 'REGISTRY', 'active_completion',
+    'BACKDOORS', 'BASELINES', 'BINARY', 'REGISTRY', 'active_completion', 'cafe',
     'constant_image', 'direct_label', 'direction_scoring', 'gradient_inversion',
     'label_replacement', 'learned_gradient', 'local_model', 'mean_image',
     'mean_scoring', 'median_scoring', 'missing_features', 'model_completion',

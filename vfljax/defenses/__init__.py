@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from vfljax.defense import Defense, chain, none
 from vfljax.defenses import (
-    coae, dcor, discrete_sgd, dp_gaussian, dp_laplace, fedpass, gafm,
-    gradient_compression, iso, kdk, label_dp, marvell, max_norm, mid, mixup,
-    multi_head, plugvfl, ppdl, precode, residue_mask, vmask,
+    coae, dcor, discrete_sgd, dp_gaussian, dp_laplace, dp_weights,
+    fedpass, gafm, gradient_compression, iso, kdk, label_dp, marvell, max_norm,
+    mid, mixup, multi_head, plugvfl, ppdl, precode, residue_mask, rvfr, vmask,
 )
 
 REGISTRY: dict[str, Callable[..., Defense]] = dict(
@@ -19,6 +19,7 @@ REGISTRY: dict[str, Callable[..., Defense]] = dict(
     discrete_sgd=discrete_sgd.discrete_sgd,
     dp_gaussian=dp_gaussian.dp_gaussian,
     dp_laplace=dp_laplace.dp_laplace,
+    dp_weights=dp_weights.dp_weights,
     fedpass=fedpass.fedpass,
     gafm=gafm.gafm,
     gradient_compression=gradient_compression.gradient_compression,
@@ -34,6 +35,7 @@ REGISTRY: dict[str, Callable[..., Defense]] = dict(
     ppdl=ppdl.ppdl,
     precode=precode.precode,
     residue_mask=residue_mask.residue_mask,
+    rvfr=rvfr.rvfr,
     vmask=vmask.vmask,
 )
 
@@ -51,6 +53,7 @@ STRENGTHS: dict[str, tuple[float, ...]] = dict(
     discrete_sgd=(18, 12, 6, 4),
     dp_gaussian=(0.0001, 0.001, 0.01, 0.1),
     dp_laplace=(0.0001, 0.001, 0.01, 0.1),
+    dp_weights=(0.1, 1, 10),
     fedpass=(0.5, 2),
     gafm=(0.05, 0.1, 0.2, 0.3, 0.5),
     gradient_compression=(0.1, 0.25, 0.5, 0.75),
@@ -66,6 +69,7 @@ STRENGTHS: dict[str, tuple[float, ...]] = dict(
     ppdl=(0.75, 0.5, 0.25, 0.1),
     precode=(),
     residue_mask=(0.1, 0.25, 0.5, 0.75),
+    rvfr=(),
     vmask=(0.8, 0.7, 0.6, 0.5),
 )
 
@@ -77,8 +81,8 @@ STATIC: frozenset[str] = frozenset()
 
 __all__ = [
     'BINARY', 'REGISTRY', 'STATIC', 'STRENGTHS', 'chain', 'coae', 'dcor',
-    'discrete_sgd', 'dp_gaussian', 'dp_laplace', 'fedpass', 'gafm',
-    'gradient_compression', 'iso', 'kdk', 'label_dp', 'marvell', 'max_norm',
-    'mid', 'mixup', 'multi_head', 'none', 'plugvfl', 'ppdl', 'precode',
-    'residue_mask', 'vmask',
+    'discrete_sgd', 'dp_gaussian', 'dp_laplace', 'dp_weights', 'fedpass',
+    'gafm', 'gradient_compression', 'iso', 'kdk', 'label_dp', 'marvell',
+    'max_norm', 'mid', 'mixup', 'multi_head', 'none', 'plugvfl', 'ppdl',
+    'precode', 'residue_mask', 'rvfr', 'vmask',
 ]

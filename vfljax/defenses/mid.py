@@ -43,8 +43,8 @@ def mid(
     side: Who has the bottlenecks: the 'active' party, which protects labels, or
       each 'passive' one, which protects its features.
     scale: The bottleneck's width as a multiple s of the embedding's, 1 or more.
-    hidden: The decoder's hidden width as a multiple of the bottleneck's, 1 or
-      more (5 in VFLAIR, 2 in its small form).
+    hidden: The decoder's hidden width as a multiple of the bottleneck's (5 in
+      VFLAIR, 2 in its small form); 0 is a linear decoder, as against CAFE.
     shift: Subtracted before the softplus: the larger, the less noise at the
       start. VFLAIR has 0.5, and 5 for images.
     reference: VFLAIR's two further ReLUs.
@@ -59,7 +59,7 @@ def mid(
   check.at_least('mid: weight', weight, 0)
   check.one_of('mid: side', side, SIDES)
   check.at_least('mid: scale', scale, 1)
-  check.at_least('mid: hidden', hidden, 1)
+  check.at_least('mid: hidden', hidden, 0)
   check.one_of('mid: noise', noise, NOISE)
   if side == 'passive' and noise == 'training':
     raise ValueError("mid: the passive side's noise is 'always' there.")
@@ -121,9 +121,9 @@ def bottleneck(
   """
   latent = scale * width
   final = 'relu' if reference else None
+  between = (hidden * latent,) if hidden else ()
   return (
-      nets.mlp(2 * latent, final=final),
-      nets.mlp(hidden * latent, width, final=final),
+      nets.mlp(2 * latent, final=final), nets.mlp(*between, width, final=final)
   )
 
 

@@ -1,0 +1,201 @@
+"""CAFE: samples rebuilt from the gradients of weights (Jin et al. 2021).
+
+The active party knows a passive party's network and, round by round, the
+gradient of its weights and which samples were in the round. It starts at a
+linear layer, z = x W + b, of which each round says sum dz_i = db and
+X^T dZ = dW:
+
+  1. dz, the loss's gradient at that layer's output, sample by sample, from db;
+  2. x, what goes into the layer, from dW and the dz found so far;
+  3. the samples, which must lead to those x and to the gradients of all weights
+     below, and be smooth images.
+
+Every step takes one round and moves all three a little, as the authors' code
+does. For the gradients below the layer they run the whole federation on the
+guessed samples; here dz, which is known by then, is sent back through the
+layers below, which needs neither the labels nor the other parties. Gradients
+are of a batch's mean loss and are multiplied by its size first.
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import optax
+
+from vfljax.attack import Attack
+from vfljax.types import Array, Key, Params
+from vfljax.views import WhiteBox
+
+
+class Layer(NamedTuple):
+  """The linear layer where the attack starts.
+
+  Attributes:
+    around: (weights, x) -> (what goes in [n, in], what comes out [n, out]);
+      `weights` as in the view.
+    gradient: (gradients) -> its kernel's [in, out] and its bias's [out].
+  """
+
+  around: Callable[[Params, Array], tuple[Array, Array]]
+  gradient: Callable[[Params], tuple[Array, Array]]
+
+
+class Recovery(NamedTuple):
+  """How the attacker proceeds; defaults are those of the authors' code.
+
+  Attributes:
+    steps: 1 or more; they take 20000.
+    restarts: Starting points, 1 or more, searched side by side; the one that
+      explains the gradients best is believed.
+    output_rate: SGD's in the first stage.
+    input_rate: Adam's in the second.
+    sample_rate: Adam's in the third.
+    inputs: Weight of the squared distance to the second stage's inputs ...
+    gradients: ... and of that to the gradients below the layer.
+    variation: Weight of the total variation, while it is above ...
+    smooth: ... so much in an average image.
+  """
+
+  steps: int = 20000
+  restarts: int = 1
+  output_rate: float = 5e-3
+  input_rate: float = 1e-2
+  sample_rate: float = 1e-2
+  inputs: float = 1e-3
+  gradients: float = 1e-2
+  variation: float = 1e-4
+  smooth: float = 25.0
+
+
+class Found(NamedTuple):
+  """What the attacker has so far, of every sample in the pool."""
+
+  outputs: Array  # [pool, out] gradients at the layer's output
+  inputs: Array  # [pool, in] what goes into the layer
+  samples: Array  # [pool, ...] features
+
+
+def cafe(layer: Layer, recovery: Recovery = Recovery()) -> Attack:
+  """Guesses: [pool, ...] features in [0, 1].
+
+  Args:
+    layer: Where it starts.
+    recovery: How it proceeds.
+
+  Raises:
+    ValueError: if steps or restarts are below 1.
+  """
+  if recovery.steps < 1 or recovery.restarts < 1:
+    raise ValueError(
+        'cafe: steps and restarts must be 1 or more; got '
+        f'{recovery.steps} and {recovery.restarts}.'
+    )
+
+  def run(key, view: WhiteBox):
+    scaled = jax.tree.map(lambda g: g * view.rows.shape[1], view.gradients)
+    view = view._replace(gradients=scaled)
+
+    def attempt(key):
+      return recover(view, layer, begin(key, view, layer), recovery)
+
+    found, misfit = jax.vmap(attempt)(jax.random.split(key, recovery.restarts))
+    return found.samples[misfit.argmin()].clip(0, 1)
+
+  return Attack(WhiteBox, run)
+
+
+def begin(key: Key, view: WhiteBox, layer: Layer) -> Found:
+  """The authors' starting point: small gradients, small inputs, noise."""
+  one = jax.eval_shape(layer.around, view.weights, view.blank)
+  k_out, k_in, k_sample = jax.random.split(key, 3)
+  uniform, dtype = jax.random.uniform, view.blank.dtype
+  return Found(
+      uniform(k_out, one[1].shape, dtype, -8e-4, 8e-4),
+      uniform(k_in, one[0].shape, dtype, 0, 0.08),
+      uniform(k_sample, view.blank.shape, dtype),
+  )
+
+
+def recover(
+    view: WhiteBox, layer: Layer, start: Found, recovery: Recovery = Recovery()
+) -> tuple[Found, Array]:
+  """All three stages: (found, mean misfit of the gradients at the end).
+
+  Args:
+    view: With gradients of the sum over a round's samples.
+    layer: Where to start.
+    start: See `begin`.
+    recovery: Steps, rates and weights.
+  """
+  for_inputs = optax.adam(recovery.input_rate)
+  for_samples = optax.adam(recovery.sample_rate)
+  rounds = len(view.rows)
+
+  def step(carry, i):
+    found, opt_inputs, opt_samples = carry
+    rows = view.rows[i % rounds]
+    gradients = jax.tree.map(lambda g: g[i % rounds], view.gradients)
+    kernel, bias = layer.gradient(gradients)
+    outputs = found.outputs - recovery.output_rate * jax.grad(first)(
+        found.outputs, rows, bias
+    )
+    slope = jax.grad(second)(found.inputs, outputs, rows, kernel)
+    change, opt_inputs = for_inputs.update(slope, opt_inputs)
+    inputs: Any = optax.apply_updates(found.inputs, change)
+    misfit, slope = jax.value_and_grad(third)(
+        found.samples, inputs, outputs, rows, gradients, view.weights, layer,
+        recovery,
+    )
+    change, opt_samples = for_samples.update(slope, opt_samples)
+    samples: Any = optax.apply_updates(found.samples, change)
+    return (Found(outputs, inputs, samples), opt_inputs, opt_samples), misfit
+
+  carry = start, for_inputs.init(start.inputs), for_samples.init(start.samples)
+  carry, misfits = lax.scan(step, carry, jnp.arange(recovery.steps))
+  return carry[0], misfits[-rounds:].mean()
+
+
+def first(outputs: Array, rows: Array, bias: Array) -> Array:
+  """|sum dz_i - db|^2 over the round's samples."""
+  return ((outputs[rows].sum(0) - bias) ** 2).sum()
+
+
+def second(inputs: Array, outputs: Array, rows: Array, kernel: Array) -> Array:
+  """|X^T dZ - dW|^2 over the round's samples."""
+  return ((inputs[rows].T @ outputs[rows] - kernel) ** 2).sum()
+
+
+def third(
+    samples: Array, inputs: Array, outputs: Array, rows: Array, gradients,
+    weights: Params, layer: Layer, recovery: Recovery,
+) -> Array:
+  """How badly the round's samples explain inputs and gradients; not smooth."""
+  x = samples[rows]
+
+  def out(weights):
+    into, z = layer.around(weights, x)
+    return z, into
+
+  _, back, into = jax.vjp(out, weights, has_aux=True)
+  own = back(outputs[rows])[0]
+  # Layers after the one it starts at have no gradient here, and say nothing.
+  gaps = jax.tree.map(
+      lambda a, b: jnp.where((a != 0).any(), ((a - b) ** 2).sum(), 0.0),
+      own, gradients,
+  )
+  loss = recovery.inputs * ((into - inputs[rows]) ** 2).sum()
+  loss = loss + recovery.gradients * sum(jax.tree.leaves(gaps))
+  rough = total_variation(x) / len(rows)
+  return loss + recovery.variation * len(rows) * jnp.where(
+      rough > recovery.smooth, rough, 0.0
+  )
+
+
+def total_variation(x: Array) -> Array:
+  """Sum of absolute differences of neighbours; 0 for what is no image."""
+  if x.ndim != 4:
+    return jnp.zeros((), x.dtype)
+  down, right = x[:, 1:] - x[:, :-1], x[:, :, 1:] - x[:, :, :-1]
+  return jnp.abs(down).sum() + jnp.abs(right).sum()

@@ -1,0 +1,198 @@
+"""RVFR: embeddings recovered from a subspace (Liu et al. 2021).
+
+All parties' embeddings of a sample lie near a subspace of few dimensions, as
+they are of one sample; what a corrupted party sends does not. The active party
+learns that subspace from embeddings, robustly, since a few training samples may
+be corrupted, and takes from it, for each sample, the point that fits all
+parties but a few: a party farther off than parties usually are counts by its
+distance and not by the square. That point is what its top network sees.
+
+The authors work in stages, each over all training data: train the extractors,
+learn the subspace, purify the embeddings, train the server's model on those.
+Here they run side by side: statistics of the embeddings, weighted by the
+inverse of their distance to the subspace so far, are carried from round to
+round as batch normalization carries its own, and the subspace are their
+leading principal directions. There is no public code; the algorithms inside the
+stages are ours. The last stage needs a top with weights (`server`). The active
+party's own embedding, if there is one, is trusted.
+"""
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from vfljax import check
+from vfljax.defense import Defense
+from vfljax.types import Array, Net, Params
+
+
+def rvfr(
+    rank: float = 0.5, *, server: bool = False, warmup: int = 50,
+    decay: float = 0.99, steps: int = 8,
+) -> Defense:
+  """Predicts from embeddings that are pulled into a common subspace.
+
+  Args:
+    rank: Dimensions of the subspace as a share of those of all embeddings laid
+      side by side, in (0, 1]; at 1 nothing changes.
+    server: Whether the top is trained on purified embeddings too, once `warmup`
+      rounds are over; for tops with weights. Gradients of embeddings are then
+      those of what stands in their place.
+    warmup: Rounds, 0 or more.
+    decay: Of the statistics in a round, in [0, 1).
+    steps: Of the reweighted least squares that fit a sample, 1 or more.
+
+  Raises:
+    ValueError: if an argument is out of its range.
+  """
+  check.inside('rvfr: rank', rank, 0, 1, open_low=True)
+  check.at_least('rvfr: warmup', warmup, 0)
+  check.inside('rvfr: decay', decay, 0, 1, open_high=True)
+  check.at_least('rvfr: steps', steps, 1)
+
+  def top(net: Net) -> Net:
+
+    def init(key, us):
+      z = together(us)
+      seen = dict(
+          mean=jnp.zeros(z.shape[1], z.dtype),
+          square=jnp.zeros((z.shape[1],) * 2, z.dtype),
+          weight=jnp.zeros((), z.dtype), rounds=jnp.zeros((), z.dtype),
+      )
+      return dict(net=net.init(key, us), seen=seen)
+
+    def purified(seen, us):
+      clean = purify(us, *subspace(seen, dimensions(us, rank)), steps)
+      ready = seen['weight'] > 0
+      return tuple(
+          u if u is None else jnp.where(ready, c, u) for u, c in zip(us, clean)
+      )
+
+    def apply(params, us):
+      return net.apply(params['net'], purified(params['seen'], us))
+
+    def train(params, key, us):
+      seen = jax.lax.stop_gradient(params['seen'])
+      fixed = jax.lax.stop_gradient(us)
+      if server:
+        late = seen['rounds'] >= warmup
+        clean = jax.lax.stop_gradient(purified(seen, fixed))
+        us = tuple(
+            u if u is None else u + jnp.where(late, c - f, 0)
+            for u, c, f in zip(us, clean, fixed)
+        )
+      y, stats = net.run(params['net'], key, us)
+      new = absorbed(seen, fixed, dimensions(us, rank), decay)
+      return y, dict(net=stats, seen=new)
+
+    def absorb(params, stats):
+      return dict(
+          net=net.absorb(params['net'], stats['net']), seen=stats['seen']
+      )
+
+    return Net(init, apply, train, absorb)
+
+  return Defense(top=top)
+
+
+def together(us: tuple[Array | None, ...]) -> Array:
+  """The embeddings side by side, [batch, width of all]."""
+  flat = [u.reshape(len(u), -1) for u in us if u is not None]
+  return jnp.concatenate(flat, axis=-1)
+
+
+def dimensions(us: tuple[Array | None, ...], rank: float) -> int:
+  """Of the subspace, 1 or more."""
+  return max(1, round(rank * together(us).shape[1]))
+
+
+def absorbed(
+    seen: Params, us: tuple[Array | None, ...], rank: int, decay: float
+) -> Params:
+  """The statistics with one more round in them.
+
+  Each sample weighs as much as its distance from the subspace is small, which
+  minimizes the sum of distances in place of the sum of squares.
+
+  Args:
+    seen: 'mean' [width], 'square' [width, width], 'weight' and 'rounds', sums
+      in which older rounds count for less.
+    us: The round's embeddings.
+    rank: Of the subspace.
+    decay: Of older rounds.
+  """
+  z = together(us)
+  mean, basis, _ = subspace(seen, rank)
+  away = z - mean
+  distance = jnp.linalg.norm(away - (away @ basis) @ basis.T, axis=-1)
+  middle = jnp.median(distance)
+  weight = middle / jnp.maximum(distance, jnp.maximum(middle, 1e-12))
+  weight = jnp.where((seen['weight'] > 0) & (middle > 0), weight, 1.0)
+  weight = weight.astype(z.dtype)
+  return dict(
+      mean=decay * seen['mean'] + weight @ z,
+      square=decay * seen['square'] + (z * weight[:, None]).T @ z,
+      weight=decay * seen['weight'] + weight.sum(),
+      rounds=seen['rounds'] + 1,
+  )
+
+
+def subspace(seen: Params, rank: int) -> tuple[Array, Array, Array]:
+  """Mean [width], orthonormal leading directions [width, rank], and the squared
+  distance from the subspace that each coordinate has on average, [width]."""
+  count = jnp.maximum(seen['weight'], 1e-12)
+  mean = seen['mean'] / count
+  covariance = seen['square'] / count - mean[:, None] * mean
+  sizes, directions = jnp.linalg.eigh(covariance)
+  rest = directions[:, :-rank] ** 2 @ jnp.maximum(sizes[:-rank], 0)
+  return mean, directions[:, -rank:], rest
+
+
+def purify(
+    us: tuple[Array | None, ...], mean: Array, basis: Array, rest: Array,
+    steps: int = 8,
+) -> tuple[Any, ...]:
+  """Each sample's embeddings as a point of the subspace has them.
+
+  The point of the least sum of Huber's losses of the parties' distances, by
+  `steps` of iteratively reweighted least squares. They are squares up to twice
+  what a party's distance usually is; one that is far off is outvoted.
+
+  Args:
+    us: [batch, ...] each; the first is the active party's own or `None`. It is
+      trusted: it counts in full, and is returned as it is.
+    mean, basis, rest: See `subspace`.
+    steps: 1 or more.
+  """
+  own, given = us[0] is not None, [u for u in us if u is not None]
+  z = together(us) - mean
+  widths = [u.reshape(len(u), -1).shape[1] for u in given]
+  owner = jnp.asarray(np.repeat(np.arange(len(widths)), widths))
+  parts = jax.nn.one_hot(owner, len(widths), dtype=z.dtype)  # [width, parties]
+  usual = 2 * jnp.sqrt(rest @ parts)
+  usual = jnp.maximum(usual, 1e-3 * jnp.sqrt((z**2).mean()) + 1e-12)
+
+  def fit(weights):
+    """The point of least weighted squares, weights [batch, parties]."""
+    each = weights @ parts.T  # [batch, width]
+    gram = jnp.einsum('wi,bw,wj->bij', basis, each, basis)
+    ridge = 1e-6 * jnp.trace(gram, axis1=1, axis2=2) + 1e-12
+    gram = gram + ridge[:, None, None] * jnp.eye(basis.shape[1], dtype=z.dtype)
+    aim = jnp.einsum('wi,bw->bi', basis, each * z)
+    return jnp.linalg.solve(gram, aim[..., None])[..., 0] @ basis.T
+
+  def step(weights, _):
+    gap = jnp.sqrt(((fit(weights) - z) ** 2) @ parts)
+    weights = usual / jnp.maximum(gap, usual)
+    return (weights.at[:, 0].set(1.0) if own else weights), None
+
+  start = jnp.ones((len(z), len(widths)), z.dtype)
+  weights = jax.lax.scan(step, start, None, length=steps)[0]
+  found = fit(weights) + mean
+  edges = np.cumsum(widths)[:-1]
+  clean = [
+      c.reshape(u.shape).astype(u.dtype)
+      for c, u in zip(jnp.split(found, edges, axis=1), given)
+  ]
+  return (us[0], *clean[1:]) if own else (None, *clean)
