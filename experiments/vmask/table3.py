@@ -88,7 +88,7 @@ def timed(setting: Setting, entry: Entry, repeats: int) -> dict[str, float]:
 
 def main(argv: list[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
-  parser.add_argument('model', choices=common.ABBREVIATIONS)
+  parser.add_argument('model', choices=PAPER)
   parser.add_argument('path')
   parser.add_argument('--dataset', default='mnist')
   parser.add_argument('--repeats', type=int, default=3)

@@ -1,0 +1,15 @@
+"""VMask, Table VIII, ResNet18: CINIC-10, as table8.py.
+
+  python launch.py --config=experiments/vmask/table8_resnet18.py
+
+Needs cinic10.npz in the working directory, and a GPU.
+"""
+from experiments.config import Config
+from experiments.vmask import table2
+
+
+def get_config() -> Config:
+  found = table2.column('resnet18', 'npz')
+  found.data.path, found.train.batch_size = 'cinic10.npz', 256
+  found.auxiliary.samples = 9000
+  return found
