@@ -23,8 +23,8 @@ SOURCE = 'VMask (NDSS 2025)'
 ABBREVIATIONS = {
     'mlp3': dict(mnist='TM', fashion_mnist='TFM'),
     'lenet5': dict(mnist='M', fashion_mnist='FM'),
-    'vgg13': dict(cifar10='VGG13 CF10', npz='VGG13 CN10'),
-    'resnet18': dict(cifar10='ResNet18 CF10', npz='ResNet18 CN10'),
+    'vgg13': dict(cifar10='VGG13 CF10', cinic10='VGG13 CN10'),
+    'resnet18': dict(cifar10='ResNet18 CF10', cinic10='ResNet18 CN10'),
 }
 VARIANTS = dict(
     critical='VMask', accumulative='VMask-AS', random='VMask-RS',
