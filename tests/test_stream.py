@@ -1,0 +1,68 @@
+"""Streaming gives the numbers of `train.fit`, and says what it cannot do."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from vfljax import algorithms, nets, stream, train
+from vfljax.data import scale
+from vfljax.defenses.dp_gaussian import dp_gaussian
+from vfljax.defenses.kdk import kdk
+from vfljax.types import Batch
+
+KEY = jax.random.key(3)
+
+
+def images(tmp_path):
+  """uint8 images in files that are mapped into memory, and their labels."""
+  draw = np.random.default_rng(0)
+  halves = []
+  for k in range(2):
+    file = tmp_path / f'{k}.npy'
+    np.save(file, draw.integers(0, 256, (50, 3, 2, 1), np.uint8))
+    halves.append(np.load(file, mmap_mode='r'))
+  return Batch(tuple(halves), np.eye(2, dtype=np.float32)[np.arange(50) % 2])
+
+
+def plan(defense=None, **options):
+  vfl = algorithms.vhnn([nets.mlp(4)] * 2, nets.mlp(2))
+  return train.Plan(
+      vfl, defense or dp_gaussian(0.1), (optax.adam(0.01),) * 2, 3, 8,
+      **options,
+  )
+
+
+def test_the_numbers_are_those_of_training_in_memory(tmp_path):
+  data = images(tmp_path)
+  whole = data._replace(
+      features=tuple(scale.images(x) for x in data.features),
+      labels=jnp.asarray(data.labels),
+  )
+  scaled = lambda features: tuple(map(scale.images, features))
+
+  @jax.jit
+  def in_memory(key):
+    begun = train.start(key, plan(), whole)
+    run, history = train.advance(plan(), begun, whole, 0, 3)
+    return run.state, history['loss']
+
+  expected, losses = in_memory(KEY)
+  # 6 rounds an epoch: chunks of 4 and of 2.
+  state, history = stream.fit(KEY, plan(), data, 4, scaled)
+  np.testing.assert_allclose(history['loss'], losses, rtol=1e-6)
+  for ours, theirs in zip(jax.tree.leaves(state), jax.tree.leaves(expected)):
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
+
+
+def test_what_cannot_be_streamed_is_refused(tmp_path):
+  data = images(tmp_path)
+  for wrong, match in (
+      (plan(remainder='pad'), 'full rounds'),
+      (plan(watch=lambda key, played: ()), 'watches'),
+      (plan(kdk(0.3)), 'prepares'),
+  ):
+    with pytest.raises(ValueError, match=match):
+      stream.fit(KEY, wrong, data, 4)
+  with pytest.raises(ValueError, match='chunk'):
+    stream.fit(KEY, plan(), data, 0)
