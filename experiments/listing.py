@@ -5,6 +5,7 @@ from pathlib import Path
 
 from experiments.errors import UserError
 from vfljax import algorithms, attacks, data, defenses, models, nets
+from vfljax.data import where
 
 HERE = Path(__file__).parent
 
@@ -52,8 +53,10 @@ def _experiments() -> str:
 
 
 def _data() -> str:
-  rows = [
-      (name, source.task, source.size, source.how)
+  rows = [('name', 'task', 'parties', 'size', 'present', 'how to get it')]
+  rows += [
+      (name, source.task, where.parties(name), source.size,
+       where.present(name) or '-', source.how)
       for name, source in sorted(data.REGISTRY.items())
   ]
   return _table('Data sets (--config.data.name=...)', rows)

@@ -4,7 +4,9 @@ from PIL import Image
 import pytest
 from scipy import io
 
+from experiments import listing
 from vfljax import data
+from vfljax.data import where
 from vfljax.data.npz import CIFAR10
 
 GREY = 77
@@ -129,3 +131,19 @@ def test_what_is_wrong_with_svhn_is_said(tmp_path):
   file.unlink()
   with pytest.raises(FileNotFoundError, match='test_32x32'):
     data.load('svhn', str(tmp_path))
+
+
+def test_every_data_set_is_listed_with_whether_it_is_there(tmp_path):
+  (tmp_path / 'tiny-imagenet-200').mkdir()
+  (tmp_path / 'mnist.npz').touch()
+  found = {
+      name: where.present(name, [str(tmp_path)]) for name in data.REGISTRY
+  }
+  assert found['tiny_imagenet'] == str(tmp_path / 'tiny-imagenet-200')
+  assert found['mnist'] == str(tmp_path / 'mnist.npz')
+  assert found['wine'] == 'with us'
+  assert found['cifar10'] == found['csv'] == ''
+  text = listing.text('data')
+  for name in data.REGISTRY:
+    assert f'  {name} ' in text
+  assert 'how to get it' in text
