@@ -26,7 +26,8 @@ class DataConfig:
   split: str = 'even'  # how columns or pixels are divided among the parties
   ratios: str = ''  # '2:1' gives party 0 two thirds of the columns
   named: str = ''  # 'age,sex;income' names the columns of each party
-  split_seed: int = 0  # of split='random'
+  split_seed: int = 0  # of split='random', 'importance', 'correlation'
+  split_strength: float = 1.0  # of the latter two, see data/controlled.py
   scale: str = 'standard'  # 'standard', 'minmax' or 'none'; fitted on train
   test: float = 0.3  # share of test samples where no test set is given
   validation: float = 0.0  # share of the training samples held out

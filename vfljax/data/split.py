@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vfljax.data import controlled
 from vfljax.data.table import Table, listing
 
-COLUMN_SPLITS = ('even', 'ratios', 'named', 'random')
+COLUMN_SPLITS = (
+    'even', 'ratios', 'named', 'random', 'importance', 'correlation',
+)
 IMAGE_SPLITS = (
     'even', 'left_right', 'right_left', 'top_bottom', 'bottom_top', 'strips',
     'quadrants',
@@ -27,7 +30,8 @@ class Spec(NamedTuple):
     ratios: See `columns`.
     named: See `columns`.
     label_only: Whether the active party has labels only.
-    seed: Of how='random'.
+    seed: Of how='random', 'importance' and 'correlation'.
+    strength: See `columns`.
   """
 
   parties: int = 2
@@ -36,6 +40,7 @@ class Spec(NamedTuple):
   named: str | None = None
   label_only: bool = False
   seed: int = 0
+  strength: float = 1.0
 
 
 def apply(table: Table, spec: Spec) -> tuple[np.ndarray | None, ...]:
@@ -57,7 +62,7 @@ def apply(table: Table, spec: Spec) -> tuple[np.ndarray | None, ...]:
 def columns(
     table: Table, parties: int, how: str = 'even',
     ratios: str | Sequence[float] | None = None, named: str | None = None,
-    label_only: bool = False, seed: int = 0,
+    label_only: bool = False, seed: int = 0, strength: float = 1.0,
 ) -> tuple[np.ndarray | None, ...]:
   """Every party's column indices, int [columns of the party], ascending.
 
@@ -67,14 +72,16 @@ def columns(
     how: 'even': equal numbers of original columns, in order, the first parties
       getting what is left over. 'ratios': by `ratios`, in order. 'named': by
       `named`. 'random': a random choice of columns by `seed`, in equal numbers
-      or by `ratios`.
+      or by `ratios`. 'importance' and 'correlation': see `controlled`.
     ratios: '2:2:1' or numbers, one a party; 0 at party 0 means labels only.
     named: 'a,b;c,d': parties apart by ';', names of original columns or of the
       table's by ','. '*' is all columns not named. Nothing before the first
       ';' means labels only at party 0.
     label_only: Party 0 has labels only; `ratios` and `named` may then leave it
       out.
-    seed: Of 'random'.
+    seed: Of 'random', 'importance' and 'correlation'.
+    strength: Of 'importance', above 0: small for very unequal parties. Of
+      'correlation', in 0..1: how correlated the parties' columns are.
 
   Raises:
     ValueError: if a party would have no column, with the numbers of both; for
@@ -86,7 +93,10 @@ def columns(
     raise ValueError(f"Ratios need how='ratios' or 'random'; got {how!r}.")
   if (how == 'named') != bool(named):
     raise ValueError("how='named' and names of columns need each other.")
-  if how == 'named':
+  if how in ('importance', 'correlation'):
+    owners = _controlled(table, parties - label_only, how, seed, strength)
+    owners = [[], *owners] if label_only else owners
+  elif how == 'named':
     owners = _named(table, parties, named or '', label_only)
   else:
     if how == 'ratios' and not ratios:
@@ -144,6 +154,18 @@ def images(
   if how in ('right_left', 'bottom_top'):
     parts.reverse()
   return (None, *parts) if label_only else tuple(parts)
+
+
+def _controlled(table: Table, parties: int, how: str, seed: int, strength):
+  """Every party's groups, for the splits of `controlled`."""
+  groups = np.array(sorted(set(table.groups)))
+  if how == 'importance':
+    found = controlled.by_importance(len(groups), parties, strength, seed)
+  else:
+    found = controlled.by_correlation(
+        table.features, table.groups, parties, strength, seed
+    )
+  return [groups[own] for own in found]
 
 
 def _check(parties: int, how: str, known: Sequence[str], what: str) -> None:

@@ -1,0 +1,130 @@
+"""Vertical splits with a knob, in the manner of VertiBench (Wu et al., 2024).
+
+By importance: how much each party has is drawn from a symmetric Dirichlet
+distribution, and every column goes to a party with that probability. A small
+concentration gives one party nearly all, a large one gives all alike.
+
+By correlation: parties have equally many columns, chosen so that the columns of
+different parties are as little (0) or as much (1) correlated as such splits can
+be, or in between. VertiBench measures with the singular values of correlation
+matrices and searches by a genetic algorithm; here it is the sum of the absolute
+rank correlations inside the parties, and pairs of columns are exchanged.
+"""
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+_ROWS = 2000  # Rank correlations of so many rows are exact enough.
+_FAR = 1e9  # Beyond any sum of correlations.
+
+
+def by_importance(
+    columns: int, parties: int, concentration: float, seed: int
+) -> list[np.ndarray]:
+  """Every party's columns, ascending, at least one each.
+
+  Args:
+    columns: How many there are, as many as parties or more.
+    parties: Who get columns, 1 or more.
+    concentration: Of the Dirichlet distribution, above 0.
+    seed: Of all draws.
+
+  Raises:
+    ValueError: for numbers out of range.
+  """
+  if concentration <= 0:
+    raise ValueError(
+        "The strength of how='importance' is above 0; got "
+        f'{concentration:g}.'
+    )
+  _check(columns, parties)
+  draw = np.random.default_rng(seed)
+  shares = draw.dirichlet([concentration] * parties)
+  owner = draw.choice(parties, columns, p=shares)
+  # Nobody goes without: one column each is dealt out first.
+  owner[draw.permutation(columns)[:parties]] = np.arange(parties)
+  return [np.flatnonzero(owner == k) for k in range(parties)]
+
+
+def by_correlation(
+    x: np.ndarray, groups: Sequence[int], parties: int, between: float,
+    seed: int,
+) -> list[np.ndarray]:
+  """Every party's original columns, ascending, in equal numbers.
+
+  Args:
+    x: [n, columns].
+    groups: The original column of each column.
+    parties: Who get columns, 1 or more.
+    between: 0: least correlation between parties, most inside them; 1: the
+      other way round.
+    seed: Of the rows that are looked at and the split that is improved.
+
+  Raises:
+    ValueError: for numbers out of range.
+  """
+  if not 0 <= between <= 1:
+    raise ValueError(
+        f"The strength of how='correlation' is in 0..1; got {between:g}."
+    )
+  draw = np.random.default_rng(seed)
+  rows = draw.permutation(len(x))[:_ROWS]
+  matrix = correlations(x[rows], groups)
+  _check(len(matrix), parties)
+  owner = draw.permutation(len(matrix)) % parties
+  most, least = (_towards(matrix, owner, goal) for goal in (_FAR, -_FAR))
+  high, low = inside(matrix, most), inside(matrix, least)
+  start = least if between > 0.5 else most
+  found = _towards(matrix, start, high + between * (low - high))
+  return [np.flatnonzero(found == k) for k in range(parties)]
+
+
+def correlations(x: np.ndarray, groups: Sequence[int]) -> np.ndarray:
+  """Absolute rank correlations between original columns, [g, g], 0 diagonal.
+
+  Of a categorical column's one-hot columns the largest counts; a constant
+  column is correlated with nothing.
+  """
+  ranks = stats.rankdata(x, axis=0)
+  ranks = ranks - ranks.mean(0)
+  size = np.sqrt((ranks**2).sum(0))
+  ranks = np.divide(ranks, size, out=np.zeros_like(ranks), where=size > 0)
+  fine = abs(ranks.T @ ranks)
+  starts = np.flatnonzero(np.diff(groups, prepend=-1))
+  coarse = np.maximum.reduceat(np.maximum.reduceat(fine, starts, 0), starts, 1)
+  np.fill_diagonal(coarse, 0)
+  return coarse
+
+
+def inside(matrix: np.ndarray, owner: np.ndarray) -> float:
+  """The sum of `matrix` over pairs of columns of the same party."""
+  return float(matrix[owner[:, None] == owner].sum() / 2)
+
+
+def _towards(matrix: np.ndarray, owner: np.ndarray, goal: float) -> np.ndarray:
+  """Exchanges pairs of columns while that brings `inside` nearer to `goal`."""
+  owner, now = owner.copy(), inside(matrix, owner)
+  parties = owner.max() + 1
+  for _ in range(4 * len(owner)):
+    # near[i, k]: column i's correlations with party k's columns.
+    near = matrix @ (owner[:, None] == np.arange(parties))
+    own = near[np.arange(len(owner)), owner]
+    there = near[:, owner]  # [i, j]: column i in the place of column j.
+    change = there + there.T - own[:, None] - own - 2 * matrix
+    change[owner[:, None] == owner] = 0
+    off = abs(now + change - goal)
+    i, j = np.unravel_index(off.argmin(), off.shape)
+    if off[i, j] >= abs(now - goal) - 1e-9:
+      break
+    now += change[i, j]
+    owner[i], owner[j] = owner[j], owner[i]
+  return owner
+
+
+def _check(columns: int, parties: int) -> None:
+  if parties > columns:
+    raise ValueError(
+        f'{parties} parties cannot share {columns} columns: each needs at least'
+        ' one.'
+    )
