@@ -7,10 +7,12 @@ import numpy as np
 import optax
 import pytest
 
-from vfljax import algorithms, models, nets, train
+from vfljax import algorithms, attacks, models, nets, train
+from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
 from vfljax.models import cafe, layers
 from vfljax.types import Batch, Net
+from vfljax.views import TrainedBottom
 
 KEY = jax.random.key(0)
 
@@ -245,3 +247,26 @@ def test_many_samples_go_through_in_blocks():
   y, _ = net.run(2.0, KEY, x)
   np.testing.assert_allclose(y, 2 * x.sum((1, 2)), rtol=1e-5)
   assert sizes == [4, 10]  # Traced once a block; training is one batch.
+
+
+@pytest.mark.parametrize('stolen', [True, False])
+def test_completing_a_network_with_batch_norm_renews_its_statistics(stolen):
+  """An attacker's training is a training: by the batch, statistics and all."""
+  net = models.make('vgg13', 4, **TINY['vgg13'])
+  x = 50 * image(12, 4, 4, 1)  # Far from the statistics' start.
+  labels = jax.nn.one_hot(jnp.arange(12) % 2, 2)
+  x = x.at[1::2].add(100.0)
+  attack = attacks.model_completion(
+      net, nets.mlp(2), Schedule(30, 0, 1, 0.02), stolen=stolen
+  )
+
+  @jax.jit
+  def run(key):
+    weights = net.init(key, x)
+    guess = attack.run(key, TrainedBottom(weights, x, labels, x))
+    slope = jax.grad(lambda p: net.apply(p, x).sum())(weights)
+    return guess[-1], slope['batch_stats']
+
+  guess, slope = run(KEY)
+  assert (guess.argmax(-1) == labels.argmax(-1)).all()
+  assert not any(s.any() for s in jax.tree.leaves(slope))

@@ -12,7 +12,7 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax.types import Array, Key, Params
+from vfljax.types import Array, Key, Net, Params
 
 OPTIMIZERS = dict(adam=optax.adam, sgd=optax.sgd)
 
@@ -39,10 +39,13 @@ class Schedule(NamedTuple):
 def complete(
     key: Key, schedule: Schedule, logits: Callable[[Params, Array], Array],
     params: Params, known: Array, labels: Array, wanted: Array,
+    net: Net | None = None,
 ) -> Array:
   """Trains `logits(params, x)` on (known, labels): guesses at `wanted`.
 
   Args:
+    net: Of the same parameters, to train by its training pass and with its
+      statistics; what networks with BatchNorm need.
     known: [samples, ...].
     labels: [samples, classes]; a row of zeros has no loss.
     wanted: [n, ...].
@@ -54,27 +57,32 @@ def complete(
   size = min(schedule.batch_size or len(labels), len(labels))
   batches = -(-len(labels) // size)
 
-  def loss(params, x, y):
-    ce = optax.softmax_cross_entropy(logits(params, x), y)
-    return ce.sum() / jnp.maximum(y.sum(), 1)
+  def loss(params, key, x, y):
+    z, stats = net.run(params, key, x) if net else (logits(params, x), ())
+    ce = optax.softmax_cross_entropy(z, y)
+    return ce.sum() / jnp.maximum(y.sum(), 1), stats
 
-  def learn(carry, x, y):
+  def learn(carry, key, x, y):
     params, opt = carry
-    updates, opt = tx.update(jax.grad(loss)(params, x, y), opt, params)
-    return optax.apply_updates(params, updates), opt
+    slope, stats = jax.grad(loss, has_aux=True)(params, key, x, y)
+    updates, opt = tx.update(slope, opt, params)
+    params = optax.apply_updates(params, updates)
+    return net.absorb(params, stats) if net else params, opt
 
-  def step(carry, i):
+  def step(carry, xs):
+    i, key = xs
     x = known.at[i].get(mode='fill', fill_value=0)
     y = labels.at[i].get(mode='fill', fill_value=0)
-    return learn(carry, x, y), None
+    return learn(carry, key, x, y), None
 
   def epoch(carry, key):
     if batches == 1:  # No order to draw; and a loop costs compile time.
-      return learn(carry, known, labels), None
+      return learn(carry, key, known, labels), None
     order = jax.random.permutation(key, len(labels))
     missing = batches * size - len(labels)
     order = jnp.pad(order, (0, missing), constant_values=len(labels))
-    return lax.scan(step, carry, order.reshape(batches, size))[0], None
+    keys = jax.random.split(key, batches)
+    return lax.scan(step, carry, (order.reshape(batches, size), keys))[0], None
 
   def stage(carry, keys):
     carry, _ = lax.scan(epoch, carry, keys)

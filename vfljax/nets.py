@@ -99,7 +99,11 @@ def linen(module: nn.Module) -> Net:
 
 
 def _variables(params: Params) -> dict:
-  return params if 'batch_stats' in params else {'params': params}
+  if 'batch_stats' not in params:
+    return {'params': params}
+  # Statistics are measured, not learned: no gradient moves them.
+  fixed = jax.lax.stop_gradient(params['batch_stats'])
+  return dict(params, batch_stats=fixed)
 
 
 def mlp(

@@ -1,12 +1,11 @@
-"""A few rounds of an experiment on a subset: does the loss fall, and how fast?
+"""A few rounds of an experiment on a subset: does the loss fall?
 
   python -m experiments.models.steps vmask_cifar10_vgg13 --rounds=20 --passes=2
 
 For machines on which a whole training takes days. The federation, its optimizer
 and its batches are the experiment's; the undefended federation is trained, on
-the first rows, so many rounds a pass. What comes out is added to a JSON file:
-the loss of every round (its mean over the first and the last quarter) and
-images or texts a second, compiling left out.
+the first rows, so many rounds a pass. The loss of every round, and its mean
+over the first and the last quarter, are added to a JSON file.
 """
 import argparse
 from datetime import date
@@ -81,10 +80,10 @@ def main() -> None:
       first_quarter=round(float(found[:quarter].mean()), 3),
       last_quarter=round(float(found[-quarter:].mean()), 3),
       losses=[round(float(x), 3) for x in found],
-      rows_per_second=round(len(found) * config.train.batch_size / seconds, 1),
-      compile_seconds=round(compiled, 1),
   )
+  speed = len(found) * config.train.batch_size / seconds
   print(json.dumps({k: v for k, v in row.items() if k != 'losses'}, indent=1))
+  print(f'{speed:.1f} rows a second, {compiled:.1f} s to compile')
   if args.out:
     place = Path(args.out)
     known = json.loads(place.read_text()) if place.exists() else {}

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from vfljax import nets
 from vfljax.attack import Attack
 from vfljax.completion import Schedule, check, complete
-from vfljax.types import Array, Net
+from vfljax.types import Array, Net, Params
 from vfljax.views import TrainedBottom
 
 __all__ = [
@@ -59,13 +59,11 @@ def model_completion(
     if tune:
       params['bottom'] = weights
 
-    def logits(params, x):
-      return top.apply(params['head'], bottom.apply(params['bottom'], x))
-
     if tune:
+      whole = _whole(bottom, top)
       return complete(
-          k_train, schedule, logits, params, view.labeled_features,
-          view.labeled, view.features,
+          k_train, schedule, whole.apply, params, view.labeled_features,
+          view.labeled, view.features, _with_statistics(whole, weights),
       )
     # A frozen bottom is applied once, not once a step.
     wanted = bottom.apply(weights, view.features)
@@ -100,10 +98,35 @@ def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
     params = net.init(k_init, view.labeled_features)
     return complete(
         k_train, schedule, net.apply, params, view.labeled_features,
-        view.labeled, view.features,
+        view.labeled, view.features, _with_statistics(net, params),
     )
 
   return Attack(TrainedBottom, run)
+
+
+def _whole(bottom: Net, head: Net) -> Net:
+  """Features to logits; its parameters are {'head', 'bottom'}."""
+
+  def train(params, key, x):
+    k_bottom, k_head = jax.random.split(key)
+    u, own = bottom.run(params['bottom'], k_bottom, x)
+    y, stats = head.run(params['head'], k_head, u)
+    return y, dict(bottom=own, head=stats)
+
+  return Net(
+      lambda key, x: (),
+      lambda p, x: head.apply(p['head'], bottom.apply(p['bottom'], x)), train,
+      lambda p, stats: dict(
+          bottom=bottom.absorb(p['bottom'], stats['bottom']),
+          head=head.absorb(p['head'], stats['head']),
+      ),
+  )
+
+
+def _with_statistics(net: Net, params: Params) -> Net | None:
+  """`net` if its parameters have statistics that training must renew."""
+  paths = jax.tree_util.tree_flatten_with_path(params)[0]
+  return net if any('batch_stats' in str(path) for path, _ in paths) else None
 
 
 def standardized(head: Net, embedded: Array) -> Net:
