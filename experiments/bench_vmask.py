@@ -23,7 +23,7 @@ import os
 import pathlib
 import subprocess
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 import warnings
 
 import jax
@@ -107,22 +107,37 @@ def plain_transcript(job: Job, params: Any, x: Any) -> wire.Transcript:
           wire.Message(u, 'd', 'active', 'passive', 2, 4))
 
 
-def measure(model: str, turns: int) -> dict[str, Any]:
-  """Seconds an epoch of each contestant, and ratios to plain training."""
+class Field(NamedTuple):
+  """A model's contestants, compiled."""
+
+  sets: dict[str, tuple]
+  rivals: dict[str, dict[str, Any]]
+  base: wire.Transcript
+
+
+def prepare(model: str) -> Field:
+  """Compiles all contestants."""
   job, params, active, batch, x = federation(model)
   sets = {'plain': (), **masked_sets(job, params, x)}
-  field = {
+  rivals = {
       name: contestant(job._replace(chosen=chosen), params, active, batch, x)
       for name, chosen in sets.items()
   }
-  calls = {name: c['step'] for name, c in field.items()}
-  calls |= {f'{n} dealer': c['deal'] for n, c in field.items() if 'deal' in c}
+  for rival in rivals.values():
+    rival['step']()
+  return Field(sets, rivals, plain_transcript(job, params, x))
+
+
+def measure(model: str, field: Field, turns: int) -> dict[str, Any]:
+  """Seconds an epoch of each contestant, and ratios to plain training."""
+  sets, rivals, base = field
+  calls = {name: c['step'] for name, c in rivals.items()}
+  calls |= {f'{n} dealer': c['deal'] for n, c in rivals.items() if 'deal' in c}
   best = race(calls, turns, 0.2)
-  base = plain_transcript(job, params, x)
   plain, cut_layer = best['plain'], wire.seconds(base)
   rows: dict[str, dict[str, Any]] = {'plain': dict(
       compute=_short(plain * STEPS), lan=_short(cut_layer * STEPS), ratio=1.0)}
-  for name, c in field.items():
+  for name, c in rivals.items():
     if name == 'plain':
       continue
     total = wire.count(c['said'])
@@ -148,18 +163,39 @@ def _short(value: float) -> float:
   return float(f'{value:.3g}')
 
 
+def run_children(command: list[str], vectors: list[str]) -> dict[str, Any]:
+  """One process for each set of flags; all compile, then each runs alone."""
+  children = {
+      name: subprocess.Popen(
+          command, env=dict(os.environ, XLA_FLAGS=FLAGS[name]), text=True,
+          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+      ) for name in vectors
+  }
+  for child in children.values():
+    assert child.stdout is not None
+    if child.stdout.readline().strip() != 'ready':
+      raise RuntimeError(f'a benchmark process ended: {child.args}')
+  load = list(os.getloadavg())
+  runs = {n: json.loads(c.communicate('go')[0]) for n, c in children.items()}
+  return {name: dict(run, load=load) for name, run in runs.items()}
+
+
 def main() -> None:
   parser = argparse.ArgumentParser(description='Masked against plain training.')
   parser.add_argument('--out', type=pathlib.Path, help='JSON file to write')
   parser.add_argument('--turns', type=int, default=8, help='turns of a race')
   parser.add_argument('--models', default='mlp3,lenet5')
   parser.add_argument('--vectors', default='default,wide', help='runs to make; '
-                      'others in the file at --out stay')
+                      'those in the file at --out stay')
   parser.add_argument('--child', action='store_true', help='one set of flags')
   args = parser.parse_args()
   if args.child:
     warnings.simplefilter('ignore', UserWarning)  # Condition B < n1.
-    results = {m: measure(m, args.turns) for m in args.models.split(',')}
+    names = args.models.split(',')
+    fields = {m: prepare(m) for m in names}
+    print('ready', flush=True)
+    sys.stdin.readline()
+    results = {m: measure(m, fields[m], args.turns) for m in names}
     print(json.dumps(dict(ranking=dispatch.ranking('cpu'), models=results)))
     return
   old = args.out.read_text() if args.out and args.out.exists() else '{}'
@@ -170,10 +206,7 @@ def main() -> None:
       runs=json.loads(old).get('runs', {}))
   command = [sys.executable, __file__, '--child', f'--turns={args.turns}',
              f'--models={args.models}']
-  for name in args.vectors.split(','):
-    env = dict(os.environ, XLA_FLAGS=FLAGS[name])
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True)
-    record['runs'][name] = json.loads(done.stdout)
+  record['runs'] |= run_children(command, args.vectors.split(','))
   text = json.dumps(record, indent=1)
   if args.out:
     args.out.parent.mkdir(parents=True, exist_ok=True)

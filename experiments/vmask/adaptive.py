@@ -1,6 +1,6 @@
 """What a passive party recovers of its masked layers from its own transcript.
 
-  python -m experiments.vmask.adaptive --data=mnist.npz  # 10 to 20 minutes
+  python -m experiments.vmask.adaptive --data=mnist.npz --limit=30000 --epochs=3
 
 Two parties hold halves of MNIST's images (left: passive), bottoms are MLP3,
 embeddings are added up; all three layers of the passive bottom are masked from
@@ -274,24 +274,39 @@ def main() -> None:
   parser.add_argument('--epochs', type=int, default=5)
   parser.add_argument('--draws', type=int, default=5, help='of known labels')
   parser.add_argument('--limit', type=int, default=0, help='training samples')
+  parser.add_argument('--work', type=pathlib.Path, default='adaptive_parts',
+                      help='folder of single trainings; those there stay')
+  parser.add_argument('--parts', type=int, default=0,
+                      help='stop after so many trainings; 0: all')
   parser.add_argument(
       '--out', type=pathlib.Path, default=HERE / 'adaptive.json')
   args = parser.parse_args()
   data, test = load(args.data)
   if args.limit:
     data = Data(*(part[: args.limit] for part in data))
+  args.work.mkdir(parents=True, exist_ok=True)
+  made = 0
+  modes = {'T3': '', 'T4': LAST}
+  place = lambda mode, seed: args.work / f'{mode}_{seed}.json'
+  for seed in range(args.seeds):
+    for mode, last in modes.items():
+      if place(mode, seed).exists():
+        continue
+      if args.parts and made == args.parts:
+        return
+      row = measure(seed, data, test, args.epochs, args.draws, last)
+      place(mode, seed).write_text(json.dumps(row))
+      made += 1
   record: dict[str, Any] = dict(
       seeds=args.seeds, epochs=args.epochs, draws=args.draws,
       samples=len(data.labels), batch=BATCH, theta_r=masking.STD)
-  for name, last in (('T3', ''), ('T4', LAST)):
-    runs = [
-        measure(seed, data, test, args.epochs, args.draws, last)
-        for seed in range(args.seeds)
-    ]
-    record[name] = summary(runs)
-    for row, values in record[name].items():
-      print(name, row, values['best'], values['errors'], flush=True)
-    args.out.write_text(json.dumps(record, indent=1) + '\n')
+  for mode in modes:
+    record[mode] = summary([
+        json.loads(place(mode, seed).read_text()) for seed in range(args.seeds)
+    ])
+    for row, values in record[mode].items():
+      print(mode, row, values['best'], values['errors'], flush=True)
+  args.out.write_text(json.dumps(record, indent=1) + '\n')
 
 
 if __name__ == '__main__':
