@@ -4,17 +4,18 @@
   python -m experiments.vmask.table3 lenet5 fashion_mnist.npz \
       --dataset=fashion_mnist --masked=experiments/bench/vmask.json
 
-Times 100 rounds of 128 and, apart, what a defense does after an epoch; an epoch
+Times --rounds of 128 and, apart, what a defense does after an epoch; an epoch
 is 469 rounds, 60000 images. VMask's rows are the fast mode: what choosing the
 layers costs, without the shares. `--masked` prints what `bench_vmask` measured
 of those, on the same machine, below.
 """
 import argparse
+from collections.abc import Callable
 import json
+import os
 from pathlib import Path
-import statistics
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
@@ -25,7 +26,7 @@ from experiments.vmask import common, fig5, study
 from vfljax import train
 from vfljax.defense import Holdings
 
-ROUNDS, EPOCH = 100, 469  # Timed, and in an epoch of 60000 images.
+EPOCH = 469  # Rounds in an epoch of 60000 images.
 # Seconds an epoch, Table III: MLP3 on TM, LeNet5 on FM.
 PAPER = {
     'mlp3': {
@@ -41,19 +42,15 @@ PAPER = {
 }
 
 
-def median_seconds(fn, repeats: int) -> float:
-  """Of one call, the median of `repeats` after a first."""
-  jax.block_until_ready(fn())
-  times = []
-  for _ in range(repeats):
-    began = time.perf_counter()
-    jax.block_until_ready(fn())
-    times.append(time.perf_counter() - began)
-  return statistics.median(times)
+class Timed(NamedTuple):
+  """What is timed of a defense: calls that take no arguments."""
+
+  epoch: Callable[[], Any]
+  end: Callable[[], Any]  # What it does after an epoch.
 
 
-def timed(setting: Setting, entry: Entry, repeats: int) -> dict[str, float]:
-  """Seconds of a round and of an epoch's end, and of an epoch of both."""
+def programs(setting: Setting, entry: Entry) -> Timed:
+  """A defense's compiled programs, called once."""
   strength = entry.strengths[0] if entry.strengths else None
   defense = settings.build(entry, strength)
   splits = jax.jit(
@@ -66,9 +63,6 @@ def timed(setting: Setting, entry: Entry, repeats: int) -> dict[str, float]:
     made = settings.plan(setting, defense, splits)
     return made._replace(validate=None)
 
-  begun = jax.jit(
-      lambda s: train.start(jax.random.key(1), plan(s), s.train)
-  )(splits)
   epoch = jax.jit(
       lambda run, s: train.advance(plan(s), run, s.train, 0, 1)
   )
@@ -76,14 +70,38 @@ def timed(setting: Setting, entry: Entry, repeats: int) -> dict[str, float]:
       run.state.defense, jax.random.key(2),
       Holdings(setting.vfl, run.state.parties[0].params, s.spare),
   ))
-  begun = epoch(begun, splits)[0]
-  whole = median_seconds(lambda: epoch(begun, splits), repeats)
-  after = median_seconds(lambda: end(begun, splits), repeats)
-  rounds = settings.rounds(setting)
-  each = max(whole - after, 0.0) / rounds
-  return dict(
-      round_ms=1e3 * each, after_epoch=after, epoch=each * EPOCH + after
-  )
+  run = jax.jit(
+      lambda s: train.start(jax.random.key(1), plan(s), s.train)
+  )(splits)
+  run = epoch(run, splits)[0]
+  jax.block_until_ready(end(run, splits))
+  return Timed(lambda: epoch(run, splits), lambda: end(run, splits))
+
+
+def seconds(call: Callable[[], Any]) -> float:
+  """Of one call."""
+  began = time.perf_counter()
+  jax.block_until_ready(call())
+  return time.perf_counter() - began
+
+
+def timed(
+    setting: Setting, entries: dict[str, Entry], repeats: int
+) -> dict[str, dict[str, float]]:
+  """Of each defense, the least of `repeats` turns, all of them taking turns."""
+  made = {name: programs(setting, entry) for name, entry in entries.items()}
+  turns = [
+      {name: (seconds(m.epoch), seconds(m.end)) for name, m in made.items()}
+      for _ in range(repeats)
+  ]
+  found, rounds = {}, settings.rounds(setting)
+  for name in made:
+    whole, after = (min(turn[name][i] for turn in turns) for i in range(2))
+    each = (whole - after) / rounds
+    found[name] = dict(
+        round_ms=1e3 * each, after_epoch=after, epoch=each * EPOCH + after
+    )
+  return found
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -91,30 +109,29 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('model', choices=PAPER)
   parser.add_argument('path')
   parser.add_argument('--dataset', default='mnist')
-  parser.add_argument('--repeats', type=int, default=3)
+  parser.add_argument('--repeats', type=int, default=7)
+  parser.add_argument('--rounds', type=int, default=100)
   parser.add_argument('--masked', default='')
   parser.add_argument('--out', default='')
   args = parser.parse_args(argv)
   device.set_up(1, '~/.cache/vfljax')
   config = common.config('table3', (), args.model, args.dataset)
   config.data.path, config.alone = args.path, False
-  config.data.limit = ROUNDS * 128 + config.auxiliary.samples
+  config.data.limit = args.rounds * 128 + config.auxiliary.samples
   setting = study.prepare(config)
-  rows: dict[str, Any] = {}
-  for name, entry in fig5.entries(args.model).items():
-    rows[name] = timed(setting, entry, args.repeats)
-    found, paper = rows[name], PAPER[args.model][name]
+  rows = timed(setting, fig5.entries(args.model), args.repeats)
+  for name, found in rows.items():
     ratio = found['epoch'] / rows['none']['epoch']
+    paper = PAPER[args.model][name]
     theirs = paper / PAPER[args.model]['none']
     print(
         f'{name:11} {found["round_ms"]:7.2f} ms a round, {found["epoch"]:6.2f}'
         f' s an epoch, {ratio:5.2f}x; paper {paper} s, {theirs:.2f}x',
-        flush=True,
     )
   if args.masked:
     print(Path(args.masked).read_text())
   if args.out:
-    record = vars(args) | dict(cores=jax.local_device_count(), rows=rows)
+    record = vars(args) | dict(cores=os.cpu_count(), rows=rows)
     Path(args.out).write_text(json.dumps(record, indent=1) + '\n')
 
 
