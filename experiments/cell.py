@@ -106,6 +106,10 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key):
       k_view, k, plan.defense, state, known, splits.test
   )
   attack = job.setting.after_training[name]
+  if attack.view is views.UnlabeledBottom:
+    view = views.unlabeled_bottom(
+        k_view, k, plan.defense, state, known, splits.test, splits.train
+    )
   guess = attack.run(measure.own_key(k_run, name), view)
   return measure.of_completion(guess, splits.test.labels)
 

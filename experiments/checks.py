@@ -14,7 +14,7 @@ from experiments.setting import Setting
 from vfljax import defenses, models, train
 from vfljax.data.table import Table
 from vfljax.defense import Defense
-from vfljax.views import TrainedBottom, TrainedTop
+from vfljax.views import TrainedBottom, TrainedTop, UnlabeledBottom
 
 
 def make(config: Config, table: Table) -> Setting:
@@ -154,7 +154,7 @@ def _check_completion(setting: Setting) -> None:
         'model_completion.'
     )
   for name, attack in setting.after_training.items():
-    if attack.view is TrainedBottom:
+    if attack.view in (TrainedBottom, UnlabeledBottom):
       _check_known(setting, name)
 
 

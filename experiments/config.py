@@ -90,6 +90,7 @@ class AttackConfig:
   stages: int = 10
   learning_rate: float = 1e-3
   optimizer: str = 'adam'  # or 'sgd'
+  iterations: int = 100  # MixMatch's steps an epoch; Fu et al. take 1024
   repeats: int = 1  # label draws a training; the recorded value is their mean
   inversion_steps: int = 500  # Adam's, of gradient inversion, at a rate of 0.05
   inversion_restarts: int = 4  # its starting points, searched side by side
@@ -263,7 +264,9 @@ def attack_names(config: Config, classes: int = 2) -> list[str]:
         if not why_not(name, config, classes)
     ]
   # Logistic regression is completed by a sigmoid, without any labels.
-  completed = {'model_completion', 'active_completion'} & set(map(base, names))
+  completed = {
+      'model_completion', 'active_completion', 'mixmatch',
+  } & set(map(base, names))
   if completed and config.model.algorithm != 'vlr':
     names += ['local_model', 'scratch']
   return list(dict.fromkeys(names))
@@ -308,6 +311,11 @@ def why_not(attack: str, config: Config, classes: int) -> str:
         'gradient_inversion takes the sum of the embeddings for the logits; '
         'with a trainable top they are not. Use --config.model.trainable_top='
         'False or --config.model.algorithm=vlr.'
+    )
+  if attack == 'mixmatch' and model.algorithm == 'vlr':
+    return (
+        'mixmatch trains a head on an embedding, which vlr has none of: use '
+        'model_completion.'
     )
   if attack == 'cafe' and (model.name != 'cafe' or model.algorithm == 'vlr'):
     return (

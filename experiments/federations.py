@@ -10,6 +10,7 @@ from vfljax import (
 )
 from vfljax.attack import Attack
 from vfljax.attacks.gradient_inversion import Search
+from vfljax.attacks.mixmatch import MixMatch, normalized_head
 from vfljax.attacks.model_completion import Schedule
 from vfljax.types import VFL, Net
 
@@ -106,6 +107,11 @@ def attacker(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
   linear = model.algorithm == 'vlr'
   head = nets.mlp(*(() if linear else who.head), classes)
   bottom = vfl.bottom(1)
+  if name == 'mixmatch':
+    how = MixMatch(
+        who.epochs, who.iterations, stages=min(who.stages, who.epochs)
+    )
+    return attacks.mixmatch(bottom, normalized_head(classes), how, who.tune)
   if name == 'cafe':
     return whitebox.attack(who, model, vfl)
   if name == 'gradient_inversion':

@@ -22,9 +22,9 @@ from vfljax.data import split
 from vfljax.data.table import Table
 from vfljax.defense import Defense, Slots, chain
 from vfljax.types import VFL, Array, Batch, Key, State
-from vfljax.views import TrainedBottom, TrainedTop
+from vfljax.views import TrainedBottom, TrainedTop, UnlabeledBottom
 
-AFTER_TRAINING = (TrainedBottom, TrainedTop)
+AFTER_TRAINING = (TrainedBottom, TrainedTop, UnlabeledBottom)
 
 
 

@@ -14,6 +14,7 @@ import pytest
 from vfljax import algorithms, attacks, defenses, nets, protocol, views
 from vfljax.attacks.cafe import Layer, Recovery
 from vfljax.attacks.gradient_inversion import Search
+from vfljax.attacks.mixmatch import MixMatch, normalized_head
 from vfljax.attacks.model_completion import Schedule
 from vfljax.attacks.model_inversion import Inversion
 from vfljax.defense import Defense, Holdings, chain
@@ -260,6 +261,10 @@ def view_of(kind):
     return views.model_gradients(1, one_round(algorithms.vlr(2, 2))[1])
   state, seen = one_round()
   known = jax.tree.map(lambda x: x[:6], data)
+  if kind is views.UnlabeledBottom:
+    return views.unlabeled_bottom(
+        jax.random.key(2), 1, defense, state, known, data, data
+    )
   if kind is views.TrainedTop:
     return views.trained_top(state, seen.messages.up[0], known)
   if kind is views.RecordedGradients:
@@ -298,6 +303,9 @@ def make_attack(name):
       ),
       model_inversion=lambda: attacks.model_inversion(
           federation(), bottom, Inversion(4, steps=4)
+      ),
+      mixmatch=lambda: attacks.mixmatch(
+          bottom, normalized_head(2), MixMatch(4, 2, stages=2)
       ),
       model_completion=lambda: attacks.model_completion(bottom, head, schedule),
       scratch=lambda: attacks.scratch(bottom, head, schedule),

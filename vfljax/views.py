@@ -153,6 +153,21 @@ class MaskedLayer(NamedTuple):
   outputs: Array | tuple[()]
 
 
+class UnlabeledBottom(NamedTuple):
+  """T1 after training: as `TrainedBottom`, and its samples without labels.
+
+  Attributes: as `TrainedBottom`, and
+    unlabeled: [n, ...] its training samples; among them, without their labels,
+      are the labeled ones.
+  """
+
+  weights: Params
+  labeled_features: Array
+  labeled: Array
+  features: Array
+  unlabeled: Array
+
+
 class TrainedTop(NamedTuple):
   """T2 after training: the active party's networks and what it is sent.
 
@@ -296,6 +311,15 @@ def trained_bottom(
   return TrainedBottom(
       exposed, known.features[k], known.labels, test.features[k]
   )
+
+
+def unlabeled_bottom(
+    key: Key, k: int, defense: Defense, state: State, known: Batch,
+    test: Batch, training: Batch,
+) -> UnlabeledBottom:
+  """Passive party k's view after training, with all its training samples."""
+  view = trained_bottom(key, k, defense, state, known, test)
+  return UnlabeledBottom(*view, training.features[k])
 
 
 def trained_top(state: State, sent: Array, auxiliary: Batch) -> TrainedTop:

@@ -15,6 +15,7 @@ from vfljax.attacks.learned_gradient import learned_gradient
 from vfljax.attacks.mean_scoring import mean_scoring
 from vfljax.attacks.median_scoring import median_scoring
 from vfljax.attacks.missing_features import missing_features
+from vfljax.attacks.mixmatch import mixmatch
 from vfljax.attacks.model_completion import (
     local_model, model_completion, scratch,
 )
@@ -41,6 +42,7 @@ REGISTRY: dict[str, Callable[..., Any]] = dict(
     mean_scoring=mean_scoring,
     median_scoring=median_scoring,
     missing_features=missing_features,
+    mixmatch=mixmatch,
     model_completion=model_completion,
     model_inversion=model_inversion,
     noisy_sample=noisy_sample,
@@ -72,7 +74,7 @@ __all__ = [
     'BACKDOORS', 'BASELINES', 'BINARY', 'REGISTRY', 'active_completion', 'cafe',
     'constant_image', 'direct_label', 'direction_scoring', 'gradient_inversion',
     'label_replacement', 'learned_gradient', 'local_model', 'mean_image',
-    'mean_scoring', 'median_scoring', 'missing_features', 'model_completion',
-    'model_inversion', 'noisy_sample', 'norm_scoring', 'residual_scoring',
-    'residue_reconstruction', 'scratch', 'value_scoring',
+    'mean_scoring', 'median_scoring', 'missing_features', 'mixmatch',
+    'model_completion', 'model_inversion', 'noisy_sample', 'norm_scoring',
+    'residual_scoring', 'residue_reconstruction', 'scratch', 'value_scoring',
 ]

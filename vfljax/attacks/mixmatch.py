@@ -1,0 +1,270 @@
+"""Model completion with MixMatch, as Fu et al. (2022) do it.
+
+A passive party has many samples and few labels, so it completes its bottom
+network semi-supervised (Berthelot et al. 2019): it guesses labels of unlabeled
+samples, sharpens them, mixes labeled and unlabeled samples with each other, and
+fits the mixtures, the unlabeled ones with a weight that grows over training. A
+moving average of the weights is what guesses in the end.
+
+Constants are those of the authors' code, which has one pass per sample in place
+of augmentations. It means to fine-tune the bottom network but never does, since
+its optimizer is made before the stolen network is put in: `tune=False`. Mixed
+samples here pass the head's batch normalization together, and the moving
+average is shorter at the start, so that short trainings are not mostly where
+they began.
+"""
+from typing import Any, NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import optax
+
+from vfljax import check
+from vfljax.attack import Attack
+from vfljax.types import Array, Key, Net, Params
+from vfljax.views import UnlabeledBottom
+
+
+class MixMatch(NamedTuple):
+  """How the attacker trains.
+
+  Attributes:
+    epochs: 1 or more; the authors take 25 on CIFAR.
+    iterations: Steps an epoch, 1 or more.
+    batch_size: Labeled samples a step, and as many unlabeled ones.
+    stages: Guesses to return, evenly spread over the epochs, 1..epochs.
+    learning_rate: Adam's.
+    alpha: Of the Beta distribution that shares of mixtures come from, above 0.
+    temperature: Labels are sharpened by p^(1 / temperature), above 0.
+    unlabeled: The largest weight of the unlabeled samples' loss, reached
+      linearly at the end.
+    average: Share of the old in the moving average of the weights, in [0, 1);
+      in step i it is (1 + i) / (10 + i) where that is less.
+    decay: Weights shrink by this share of the learning rate at every step.
+  """
+
+  epochs: int = 10
+  iterations: int = 1024
+  batch_size: int = 16
+  stages: int = 5
+  learning_rate: float = 2e-3
+  alpha: float = 0.75
+  temperature: float = 0.8
+  unlabeled: float = 50.0
+  average: float = 0.999
+  decay: float = 0.02
+
+
+def mixmatch(
+    bottom: Net, head: Net, how: MixMatch = MixMatch(), tune: bool = True
+) -> Attack:
+  """Completes a stolen bottom network with few labels and many samples.
+
+  Args:
+    bottom: The attacker's own architecture.
+    head: From its embedding to logits [batch, classes], see `normalized_head`.
+    how: How to train.
+    tune: Train the bottom's weights too; else the head alone.
+
+  Returns:
+    An attack whose guess is [stages, samples, classes].
+
+  Raises:
+    ValueError: if a number is out of its range.
+  """
+  for name in ('epochs', 'iterations', 'batch_size', 'stages'):
+    check.at_least(f'mixmatch: {name}', getattr(how, name), 1)
+  check.at_least('mixmatch: epochs', how.epochs, how.stages)
+  for name in ('learning_rate', 'alpha', 'temperature'):
+    check.inside(
+        f'mixmatch: {name}', getattr(how, name), 0, jnp.inf, open_low=True
+    )
+  check.at_least('mixmatch: unlabeled', how.unlabeled, 0)
+  check.inside('mixmatch: average', how.average, 0, 1, open_high=True)
+  check.at_least('mixmatch: decay', how.decay, 0)
+
+  def run(key, view: UnlabeledBottom):
+    k_head, k_train = jax.random.split(key)
+    known, others, wanted = (
+        view.labeled_features, view.unlabeled, view.features
+    )
+    whole = dict(bottom=view.weights)
+    if not tune:  # A frozen network is applied once.
+      known, others, wanted = (
+          bottom.apply(view.weights, x) for x in (known, others, wanted)
+      )
+      whole = {}
+    example = bottom.apply(view.weights, known[:1]) if tune else known[:1]
+    whole['head'] = head.init(k_head, example)
+    net = _completed(bottom, head, tune)
+    return complete(k_train, how, net, whole, known, view.labeled, others,
+                    wanted)
+
+  return Attack(UnlabeledBottom, run)
+
+
+def _completed(bottom: Net, head: Net, tune: bool) -> Net:
+  """Bottom (if it is tuned) and head as one network on {'bottom', 'head'}."""
+
+  def apply(params, x):
+    u = bottom.apply(params['bottom'], x) if tune else x
+    return head.apply(params['head'], u)
+
+  def train(params, key, x):
+    k_bottom, k_head = jax.random.split(key)
+    u, seen = x, ()
+    if tune:
+      u, seen = bottom.run(params['bottom'], k_bottom, x)
+    y, stats = head.run(params['head'], k_head, u)
+    return y, (seen, stats)
+
+  def absorb(params, stats):
+    found = dict(head=head.absorb(params['head'], stats[1]))
+    if tune:
+      found['bottom'] = bottom.absorb(params['bottom'], stats[0])
+    return found
+
+  return Net(lambda key, x: {}, apply, train, absorb)
+
+
+def complete(
+    key: Key, how: MixMatch, net: Net, params: Params, known: Array,
+    labels: Array, others: Array, wanted: Array,
+) -> Array:
+  """MixMatch on (known, labels) and `others`: [stages, samples, classes].
+
+  Args:
+    net: From samples to logits; its `init` is not used.
+    params: Its weights at the start.
+    known: [known, ...] labeled samples.
+    labels: [known, classes].
+    others: [n, ...] samples without labels.
+    wanted: [samples, ...] what to guess.
+  """
+  tx, total = optax.adam(how.learning_rate), how.epochs * how.iterations
+
+  def loss(params, key, x, y, share):
+    logits, stats = net.run(params, key, x)
+    mine, rest = logits[: how.batch_size], logits[how.batch_size :]
+    fit = optax.softmax_cross_entropy(mine, y[: how.batch_size]).mean()
+    gap = (jax.nn.softmax(rest) - y[how.batch_size :]) ** 2
+    return fit + how.unlabeled * share * gap.mean(), stats
+
+  def step(carry, x):
+    (params, average, opt), (key, i) = carry, x
+    k_known, k_other, k_mix, k_net = jax.random.split(key, 4)
+    a = jax.random.randint(k_known, (how.batch_size,), 0, len(labels))
+    b = jax.random.randint(k_other, (how.batch_size,), 0, len(others))
+    guess = sharpen(jax.nn.softmax(net.apply(params, others[b])),
+                    how.temperature)
+    x = jnp.concatenate([known[a], others[b]])
+    y = jnp.concatenate([labels[a], guess])
+    x, y = mixed(k_mix, x, y, how.alpha)
+    slope, stats = jax.grad(loss, has_aux=True)(
+        params, k_net, x, y, i / total
+    )
+    change, opt = tx.update(slope, opt, params)
+    moved: Any = optax.apply_updates(params, change)
+    shrink = 1 - how.decay * how.learning_rate
+    moved = jax.tree.map(lambda w: (w * shrink).astype(w.dtype), moved)
+    moved = net.absorb(moved, stats)
+    old_share = jnp.minimum(how.average, (1 + i) / (10 + i))
+    average = jax.tree.map(
+        lambda old, new: (
+            old_share * old + (1 - old_share) * new
+        ).astype(old.dtype), average, moved,
+    )
+    return (moved, average, opt), None
+
+  def stage(carry, xs):
+    carry, _ = lax.scan(step, carry, xs)
+    return carry, net.apply(carry[1], wanted)
+
+  # The first epochs that do not fill a stage are trained without a guess.
+  each = how.epochs // how.stages * how.iterations
+  lead = total - each * how.stages
+  xs = (jax.random.split(key, total), jnp.arange(total))
+  carry = params, params, tx.init(params)
+  if lead:
+    carry, _ = lax.scan(step, carry, jax.tree.map(lambda x: x[:lead], xs))
+  staged = jax.tree.map(
+      lambda x: x[lead:].reshape(how.stages, each, *x.shape[1:]), xs
+  )
+  return lax.scan(stage, carry, staged)[1]
+
+
+def sharpen(p: Array, temperature: float) -> Array:
+  """p^(1 / temperature), normalized over the last axis."""
+  power = p ** (1 / temperature)
+  return power / power.sum(-1, keepdims=True)
+
+
+def mixed(key: Key, x: Array, y: Array, alpha: float) -> tuple[Array, Array]:
+  """Each row with another: the larger share, of Beta(alpha, alpha), is its own.
+
+  Args:
+    x: [n, ...].
+    y: [n, classes].
+    alpha: Above 0.
+  """
+  k_share, k_order = jax.random.split(key)
+  share = jax.random.beta(k_share, alpha, alpha, dtype=x.dtype)
+  share = jnp.maximum(share, 1 - share)
+  order = jax.random.permutation(k_order, len(x))
+  mix = lambda z: share * z + (1 - share) * z[order]
+  return mix(x), mix(y)
+
+
+def normalized_head(classes: int, layers: int = 1) -> Net:
+  """Fu et al.'s inference head: batch normalization, ReLU, linear; repeated.
+
+  Args:
+    classes: Width of the last linear layer; those before keep the embedding's.
+    layers: 1 or more.
+
+  The kernels start at one, so that all logits are equal, as in their code.
+
+  Raises:
+    ValueError: without layers.
+  """
+  check.at_least('normalized_head: layers', layers, 1)
+
+  def init(key, u):
+    del key
+    width = u.reshape(len(u), -1).shape[1]
+    ones = lambda *shape: jnp.ones(shape, u.dtype)
+    zeros = lambda *shape: jnp.zeros(shape, u.dtype)
+    return [
+        dict(
+            scale=ones(width), shift=zeros(width), mean=zeros(width),
+            var=ones(width), kernel=ones(width, out), bias=zeros(out),
+        )
+        for out in [width] * (layers - 1) + [classes]
+    ]
+
+  def layer(p, u, mean, var):
+    u = (u - mean) / jnp.sqrt(var + 1e-5) * p['scale'] + p['shift']
+    return jax.nn.relu(u) @ p['kernel'] + p['bias']
+
+  def apply(params, u):
+    u = u.reshape(len(u), -1)
+    for p in params:
+      u = layer(p, u, p['mean'], p['var'])
+    return u
+
+  def train(params, key, u):
+    del key
+    u, stats = u.reshape(len(u), -1), []
+    for p in params:
+      mean, var = u.mean(0), u.var(0)
+      stats.append(lax.stop_gradient(dict(
+          mean=0.9 * p['mean'] + 0.1 * mean, var=0.9 * p['var'] + 0.1 * var
+      )))
+      u = layer(p, u, mean, var)
+    return u, stats
+
+  def absorb(params, stats):
+    return [p | s for p, s in zip(params, stats)]
+
+  return Net(init, apply, train, absorb)
