@@ -86,7 +86,7 @@ def correlations(x: np.ndarray, groups: Sequence[int]) -> np.ndarray:
   Of a categorical column's one-hot columns the largest counts; a constant
   column is correlated with nothing.
   """
-  ranks = stats.rankdata(x, axis=0)
+  ranks = stats.rankdata(np.asarray(x, np.float64), axis=0)
   ranks = ranks - ranks.mean(0)
   size = np.sqrt((ranks**2).sum(0))
   ranks = np.divide(ranks, size, out=np.zeros_like(ranks), where=size > 0)
