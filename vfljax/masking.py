@@ -26,7 +26,7 @@ from vfljax.mpc.one_sided import Seeds
 from vfljax.mpc.wire import Transcript
 from vfljax.types import Array, Key, Net, Params
 
-STD = 0.01  # Of theta_r; Algorithm 1's sigma, Table VII.
+STD = 0.01  # Of theta_r: Algorithm 1's sigma, appendix B.
 
 
 class Weights(NamedTuple):
