@@ -18,7 +18,7 @@ def budgets(model: str) -> Config:
       Entry('none'),
       common.masked(budgets=BUDGETS, model=model, label='20 epochs'),
       common.masked(
-          budgets=BUDGETS, model=model, label='50 epochs, 5 draws',
+          budgets=BUDGETS, model=model, label='50 epochs x 5',
           attacker=common.attacker(model, draws=5, epochs=50),
       ),
   )
