@@ -270,3 +270,71 @@ def test_completing_a_network_with_batch_norm_renews_its_statistics(stolen):
   guess, slope = run(KEY)
   assert (guess.argmax(-1) == labels.argmax(-1)).all()
   assert not any(s.any() for s in jax.tree.leaves(slope))
+
+
+def in_torch(torch, params, stats, x, name, train):
+  """The networks as their papers draw them, in PyTorch's functions."""
+  f = torch.nn.functional
+  tensor = lambda a: torch.tensor(np.asarray(a))
+
+  def normed(own, state, conv, norm, x, stride=1):
+    kernel = tensor(own[conv]['kernel']).permute(3, 2, 0, 1)
+    bias = own[conv].get('bias')
+    x = f.conv2d(
+        x, kernel, None if bias is None else tensor(bias), stride,
+        kernel.shape[-1] // 2,
+    )
+    scale, seen = own[norm]['BatchNorm_0'], state[norm]['BatchNorm_0']
+    return f.batch_norm(
+        x, tensor(seen['mean']), tensor(seen['var']), tensor(scale['scale']),
+        tensor(scale['bias']), train,
+    )
+
+  def dense(own, x):
+    own = own['Dense_0']
+    return x @ tensor(own['kernel']) + tensor(own['bias'])
+
+  x = tensor(x).permute(0, 3, 1, 2)
+  if name == 'vgg13':
+    for i in (1, 2):
+      for j in (1, 2):
+        x = normed(params, stats, f'conv{i}_{j}', f'norm{i}_{j}', x).relu()
+      x = f.max_pool2d(x, 2)
+    # Flattened as we do: rows, columns, channels.
+    x = x.permute(0, 2, 3, 1).flatten(1)
+    return dense(params['fc2'], dense(params['fc1'], x).relu())
+  x = normed(params, stats, 'conv0', 'conv0_norm', x).relu()
+  for block in sorted(k for k in params if k.startswith('stage')):
+    own, seen = params[block], stats[block]
+    stride = 2 if block == 'stage2_1' else 1
+    y = normed(own, seen, 'conv1', 'conv1_norm', x, stride).relu()
+    y = normed(own, seen, 'conv2', 'conv2_norm', y)
+    if 'shortcut' in own:
+      x = normed(own, seen, 'shortcut', 'shortcut_norm', x, stride)
+    elif stride == 2:
+      x = f.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, 0, y.shape[1] - x.shape[1]))
+    x = (x + y).relu()
+  return dense(params['top'], x.mean((2, 3)))
+
+
+@pytest.mark.parametrize('name, options', [
+    ('vgg13', dict(channels=(2, 3), hidden=(4,))),
+    ('resnet18', dict(channels=(2, 3))), ('resnet20', dict(channels=(2, 3))),
+])
+def test_outputs_are_those_of_torch(name, options):
+  torch = pytest.importorskip('torch')
+  net, x = models.make(name, 4, **options), image(5, 8, 6, 3)
+
+  @jax.jit
+  def run(key):
+    params = net.init(key, x)
+    # Statistics and scales that are not those of the start.
+    shifted = jax.tree.map(lambda p: p + 0.1 * jnp.cos(p.size + p), params)
+    return shifted, net.apply(shifted, x), net.run(shifted, key, x)[0]
+
+  params, at_rest, training = run(KEY)
+  for ours, train_ in ((at_rest, False), (training, True)):
+    theirs = in_torch(
+        torch, params['params'], params['batch_stats'], x, name, train_
+    )
+    np.testing.assert_allclose(ours, theirs.numpy(), rtol=2e-3, atol=2e-4)

@@ -6,7 +6,7 @@ through some dozens of rounds: README.md has the flags, and the loss after them.
 from typing import Any
 
 from experiments.config import (
-    AttackConfig, Config, DataConfig, Entry, ModelConfig, Paper, TrainConfig,
+    AttackConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
 )
 
 
@@ -20,44 +20,6 @@ def cifar10(
       listed_attacks=('model_completion',),
       data=DataConfig(name='cifar10', path='cifar10.npz', split='left_right'),
       model=model, train=train, attack=attack, **fields,
-  )
-
-
-def vmask(name: str, main: float, attacked: float) -> Config:
-  """VMask's Table VII: SGD at 0.1, batches of 128, 50 epochs, 4 labels a class.
-
-  The paper names networks only; BatchNorm and embeddings of 64 are ours, as is
-  the attacker's batch of 8 (see experiments/vmask/README.md).
-
-  Args:
-    name: Of the network.
-    main: Accuracy (%) of the undefended federation, Table II, CF10.
-    attacked: Accuracy (%) of model completion there.
-  """
-  source = 'VMask (NDSS 2025), Table II'
-  return cifar10(
-      f'vmask_cifar10_{name}',
-      ModelConfig(name=name, width=64, top=(64,), aggregation='sum'),
-      TrainConfig(
-          epochs=50, batch_size=128, optimizer='sgd', learning_rate=0.1
-      ),
-      AttackConfig(
-          known=4, head=(64,), epochs=50, batch_size=8, stages=5,
-          learning_rate=0.1, optimizer='sgd',
-      ),
-      (
-          Entry('none'),
-          Entry('dp_gaussian', (1e-3,), dict(clip_norm=None), 'NG'),
-          Entry('gradient_compression', (0.2,), label='CG'),
-          Entry('discrete_sgd', (60,), label='DG'),
-      ),
-      paper=(
-          Paper('none', 'accuracy', main / 100, source=source),
-          Paper(
-              'none', 'accuracy_best', attacked / 100,
-              attack='model_completion', source=source,
-          ),
-      ),
   )
 
 

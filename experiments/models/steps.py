@@ -1,6 +1,6 @@
 """A few rounds of an experiment on a subset: does the loss fall?
 
-  python -m experiments.models.steps vmask_cifar10_vgg13 --rounds=20 --passes=2
+  python -m experiments.models.steps vmask.table2_cf10 --rounds=20 --passes=2
 
 For machines on which a whole training takes days. The federation, its optimizer
 and its batches are the experiment's; the undefended federation is trained, on
@@ -29,7 +29,8 @@ def losses(config: Config, rounds: int, passes: int):
       rounds * config.train.batch_size
   )
   config.train.epochs, config.train.measure_every = passes, 1
-  config.listed_attacks, config.seeds = (), 1
+  config.listed, config.listed_attacks, config.seeds = (), (), 1
+  config.auxiliary.samples = 0
   setting = checks.make(config, arguments.load_data(config.data))
   k_split, k_train = jax.random.split(jax.random.key(0))
   splits = settings.split_samples(setting, k_split, setting.samples)
@@ -56,7 +57,7 @@ def main() -> None:
   parser = argparse.ArgumentParser(
       description='A few rounds of an experiment on a subset.'
   )
-  parser.add_argument('experiment', help='of experiments/models')
+  parser.add_argument('experiment', help='below experiments')
   parser.add_argument('--rounds', type=int, default=20, help='a pass')
   parser.add_argument('--passes', type=int, default=2)
   parser.add_argument('--test_limit', type=int, default=64)
@@ -65,7 +66,7 @@ def main() -> None:
   parser.add_argument('--out', default='', help='JSON file to add to')
   args = parser.parse_args()
   device.set_up(1, '')
-  module = importlib.import_module(f'experiments.models.{args.experiment}')
+  module = importlib.import_module(f'experiments.{args.experiment}')
   config: Config = module.get_config()
   if config.data.name != 'texts':
     config.data.test_limit = args.test_limit
