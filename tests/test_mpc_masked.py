@@ -472,3 +472,13 @@ def test_the_papers_condition_is_cited():
   assert ranges.condition(found_in(net, 4, *shape)[0]) is None
   message = ranges.condition(found_in(net, 4, 8, 8, 1)[0])
   assert message and 'n > (h+2p+s)/(s+1)' in message
+
+
+def test_deeper_networks_are_masked_without_a_second_definition():
+  """Every linear layer of ResNet18, by tracing the protocol alone."""
+  found = found_in(models.make('resnet18', 8), 2, 8, 8, 3)
+  assert len(found) == 21 and found[0].first and found[-1].final
+  assert [f.name for f in found if f.first] == ['conv0']
+  strides = [f for f in found if f.bilinear.y_shape[1:3] != f.bilinear.x_shape[
+      1:3] and len(f.bilinear.x_shape) == 4]
+  assert len(strides) == 6  # Three stages that halve, each with a shortcut.
