@@ -14,7 +14,7 @@ import pytest
 from vfljax import algorithms, attacks, defenses, nets, protocol, views
 from vfljax.attacks.cafe import Layer, Recovery
 from vfljax.attacks.gradient_inversion import Search
-from vfljax.attacks.mixmatch import MixMatch, normalized_head
+from vfljax.attacks.mixmatch import MixMatch
 from vfljax.attacks.model_completion import Schedule
 from vfljax.attacks.model_inversion import Inversion
 from vfljax.defense import Defense, Holdings, chain
@@ -305,7 +305,7 @@ def make_attack(name):
           federation(), bottom, Inversion(4, steps=4)
       ),
       mixmatch=lambda: attacks.mixmatch(
-          bottom, normalized_head(2), MixMatch(4, 2, stages=2)
+          bottom, head, MixMatch(4, 2, stages=2)
       ),
       model_completion=lambda: attacks.model_completion(bottom, head, schedule),
       scratch=lambda: attacks.scratch(bottom, head, schedule),
