@@ -59,7 +59,7 @@ def test_auxiliary_samples_are_nobodys_training_samples():
   splits = jax.jit(
       lambda key: settings.split_samples(setting, key, setting.samples)
   )(jax.random.key(0))
-  counts = [len(batch.labels) for batch in splits]
+  counts = [len(batch.labels) for batch in splits[:4] if batch]
   assert counts == [20, 0, 10, 10]
   own = {x.tobytes() for x in np.asarray(splits.train.features[1])}
   theirs = {x.tobytes() for x in np.asarray(splits.auxiliary.features[1])}
