@@ -2,8 +2,9 @@
 
 A share of the passive parties' embeddings does not arrive: zeros take their
 place. The paper says "throughout the training process"; VFLAIR, its authors'
-benchmark, has them missing at the test alone, which is `rate=0` here. The one
-hurts more the less the other has prepared the federation for it.
+benchmark, has them missing at the test alone, which is `rate=0` here. A party
+does not learn that its embedding was lost: it is sent the gradient at zero and
+goes by it.
 """
 import jax
 import jax.numpy as jnp
