@@ -279,7 +279,7 @@ def test_the_passive_side_descends_its_own_divergence():
 
 @pytest.mark.parametrize('arguments, message', [
     (dict(weight=-1), 'weight'), (dict(weight=1, side='top'), 'side'),
-    (dict(weight=1, scale=0), 'scale'), (dict(weight=1, hidden=0), 'hidden'),
+    (dict(weight=1, scale=0), 'scale'), (dict(weight=1, hidden=-1), 'hidden'),
     (dict(weight=1, noise='never'), 'noise'),
     (dict(weight=1, side='passive', noise='training'), 'passive'),
 ])

@@ -91,7 +91,7 @@ def test_best_epoch_is_kept_and_patience_stops():
   scores = jnp.array([0.1, 0.9, 0.3, 0.2, 0.95, 1.0])
   counting = Defense(
       init=lambda key, spec: slots(spec, state=jnp.array(-1)),
-      epoch=lambda state, key: state + 1,
+      epoch=lambda state, key, holdings: state + 1,
   )
   validate = lambda key, state: dict(score=scores[state.defense])
   options = dict(epochs=6, batch_size=5, validate=validate, best='score')
