@@ -89,7 +89,7 @@ def inversion(
 
 def vnn(
     name: str, algorithm: str, data: DataConfig, *, classes: int = 2,
-    channels: tuple[int, ...] = (), buckets: int = 0, epochs: int = 20,
+    network: str = '', buckets: int = 0, epochs: int = 20,
     paper: tuple[Paper, ...] = (),
 ) -> Config:
   """Evaluation settings 4 and 5: networks, NS and DS, model completion.
@@ -112,8 +112,8 @@ def vnn(
       ),
       data=data,
       model=ModelConfig(
-          algorithm=algorithm, channels=channels, buckets=buckets,
-          bottom=(64, 32), top=(32,),
+          algorithm=algorithm, name=network, buckets=buckets,
+          width=32 if network else 0, bottom=(64, 32), top=(32,),
       ),
       train=TrainConfig(
           epochs=epochs, batch_size=64, learning_rate=1e-3,

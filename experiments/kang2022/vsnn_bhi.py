@@ -4,7 +4,7 @@ BHI.
   python launch.py --config=experiments/kang2022/vsnn_bhi.py \
       --config.data.path=bhi
 
-Two convolutions stand in for ResNet-18 (Table 9).
+Bottoms are ResNet18 (Table 9): for a GPU.
 """
 from experiments.config import Config, DataConfig
 from experiments.kang2022 import paper
@@ -15,6 +15,6 @@ def get_config() -> Config:
   return vnn(
       'kang2022_vsnn_bhi', 'vsnn',
       DataConfig(name='bhi', path='bhi', split='left_right'),
-      channels=(8, 16),
+      network='resnet18',
       paper=paper.vnn('vsnn', 'bhi'),
   )

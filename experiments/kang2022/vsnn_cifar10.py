@@ -4,7 +4,7 @@ CIFAR-10.
   python launch.py --config=experiments/kang2022/vsnn_cifar10.py \
       --config.data.path=cifar10.npz
 
-Two convolutions stand in for ResNet-18 (Table 9).
+Bottoms are ResNet18 (Table 9): for a GPU.
 """
 from experiments.config import Config, DataConfig
 from experiments.kang2022 import paper
@@ -17,6 +17,6 @@ def get_config() -> Config:
       DataConfig(
           name='cifar10', path='cifar10.npz', split='top_bottom',
       ),
-      classes=10, channels=(8, 16),
+      classes=10, network='resnet18',
       paper=paper.vnn('vsnn', 'cifar10'),
   )
