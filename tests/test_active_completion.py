@@ -141,6 +141,8 @@ def test_standardised_by_known_samples():
   np.testing.assert_allclose(
       net.apply(params, known), expected, rtol=1e-3, atol=1e-3
   )
+  trained, _ = net.run(params, jax.random.key(1), known)
+  np.testing.assert_allclose(trained, expected, rtol=1e-3, atol=1e-3)
 
 
 def test_active_completion_completes_like_the_passive_attack():

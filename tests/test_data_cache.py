@@ -89,6 +89,7 @@ def test_another_file_or_option_is_another_data_set(archive, tmp_path):
 def test_a_cache_that_cannot_be_written_is_not_kept(archive, tmp_path):
   (tmp_path / 'kept').write_text('a file, no folder')
   same(data.load('mnist', str(archive)), load(archive, tmp_path))
+  assert (tmp_path / 'kept').read_text() == 'a file, no folder'
 
 
 def test_tables_keep_their_names_and_groups(tmp_path):

@@ -55,21 +55,19 @@ def model_completion(
       return _as_logits(bottom.apply(weights, view.features))[None]
     embedded = bottom.apply(weights, view.labeled_features)
     top = standardized(head, embedded) if standardize else head
-    params = dict(head=top.init(k_head, embedded[:1]))
+    head_weights = top.init(k_head, embedded[:1])
     if tune:
-      params['bottom'] = weights
-
-    if tune:
-      whole = _whole(bottom, top)
+      whole = nets.then(bottom, top)
       return complete(
-          k_train, schedule, whole.apply, params, view.labeled_features,
+          k_train, schedule, whole.apply,
+          dict(first=weights, second=head_weights), view.labeled_features,
           view.labeled, view.features, _with_statistics(whole, weights),
       )
     # A frozen bottom is applied once, not once a step.
     wanted = bottom.apply(weights, view.features)
     return complete(
-        k_train, schedule, lambda p, u: top.apply(p['head'], u), params,
-        embedded, view.labeled, wanted,
+        k_train, schedule, top.apply, head_weights, embedded, view.labeled,
+        wanted,
     )
 
   return Attack(TrainedBottom, run)
@@ -104,25 +102,6 @@ def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
   return Attack(TrainedBottom, run)
 
 
-def _whole(bottom: Net, head: Net) -> Net:
-  """Features to logits; its parameters are {'head', 'bottom'}."""
-
-  def train(params, key, x):
-    k_bottom, k_head = jax.random.split(key)
-    u, own = bottom.run(params['bottom'], k_bottom, x)
-    y, stats = head.run(params['head'], k_head, u)
-    return y, dict(bottom=own, head=stats)
-
-  return Net(
-      lambda key, x: (),
-      lambda p, x: head.apply(p['head'], bottom.apply(p['bottom'], x)), train,
-      lambda p, stats: dict(
-          bottom=bottom.absorb(p['bottom'], stats['bottom']),
-          head=head.absorb(p['head'], stats['head']),
-      ),
-  )
-
-
 def _with_statistics(net: Net, params: Params) -> Net | None:
   """`net` if its parameters have statistics that training must renew."""
   paths = jax.tree_util.tree_flatten_with_path(params)[0]
@@ -139,9 +118,11 @@ def standardized(head: Net, embedded: Array) -> Net:
   # Relative to the largest unit, since a defense may shrink them all.
   floor = 1e-6 * std.max() + jnp.finfo(std.dtype).tiny
   scale = lambda u: (u - mean) / jnp.maximum(std, floor)
+  train = head.train
   return head._replace(
       init=lambda key, u: head.init(key, scale(u)),
       apply=lambda params, u: head.apply(params, scale(u)),
+      train=train and (lambda params, key, u: train(params, key, scale(u))),
   )
 
 
