@@ -88,6 +88,14 @@ def masked(
   )
 
 
+def imagined(model: str, budgets: tuple[float, ...] = (BUDGET,)) -> Entry:
+  """VMask whose imagined attacker is the real one: 50 epochs, five draws."""
+  return masked(
+      budgets=budgets, model=model, label='VMask 50x5',
+      attacker=attacker(model, draws=5, epochs=50),
+  )
+
+
 def compared() -> tuple[Entry, ...]:
   """The other defenses, at the paper's settings (appendix B)."""
   return (

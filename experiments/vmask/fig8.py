@@ -17,10 +17,7 @@ def budgets(model: str) -> Config:
   listed = (
       Entry('none'),
       common.masked(budgets=BUDGETS, model=model, label='20 epochs'),
-      common.masked(
-          budgets=BUDGETS, model=model, label='50 epochs x 5',
-          attacker=common.attacker(model, draws=5, epochs=50),
-      ),
+      common.imagined(model, BUDGETS),
   )
   found = common.config(f'fig8_{model}', listed, model)
   found.alone = False

@@ -3,7 +3,8 @@
   python launch.py --config=experiments/vmask/table2.py
 
 MLP3 on MNIST's halves ("TM"); table2_tfm.py, table2_m.py and table2_fm.py are
-the other three columns that two cores can run.
+the other three columns that two cores can run. One row is not in the paper:
+VMask whose defender imagines the attacker as it is.
 """
 from experiments.config import Config, Entry, Paper
 from experiments.vmask import common, paper
@@ -16,6 +17,7 @@ def column(model: str, dataset: str) -> Config:
   listed = (
       Entry('none'),
       *(common.masked(kind, model=model) for kind in common.VARIANTS),
+      common.imagined(model),
       *common.compared(),
   )
   alone, scratch = paper.BASELINES[short]
