@@ -236,6 +236,29 @@ def test_every_passive_party_has_its_bottleneck():
   assert not np.allclose(z[0], up[0], atol=0.1)
 
 
+@pytest.mark.parametrize('side', ['active', 'passive'])
+def test_one_passive_party_may_be_the_only_one_defended(side):
+  up = embeddings()
+  defense = mid.mid(1.0, side, parties=[2])
+  made = defense.init(KEY, spec(*(u.shape for u in up)))
+  mine = made.active if side == 'active' else made.passive
+  assert mine[0] == () and set(mine[1]) == {'encoder', 'decoder'}
+  if side == 'active':
+    z, penalty = defense.receive(made.active, (), KEY, up, None)
+  else:
+    z, costs = zip(*(defense.send(p, KEY, u) for p, u in zip(mine, up)))
+    assert costs[0] == 0
+    penalty = sum(costs)
+  np.testing.assert_array_equal(z[0], up[0])
+  assert penalty > 0 and not np.allclose(z[1], up[1], atol=0.1)
+
+
+def test_a_party_that_there_is_not_cannot_be_defended():
+  up = embeddings()
+  with pytest.raises(ValueError, match='there are 2 passive ones'):
+    received(mid.mid(0.1, parties=[3]), up, None)
+
+
 @pytest.mark.parametrize('noise', ['always', 'training'])
 def test_noise_at_inference_is_a_choice(noise):
   up, defense = embeddings(), mid.mid(0.1, noise=noise)
@@ -282,6 +305,7 @@ def test_the_passive_side_descends_its_own_divergence():
     (dict(weight=1, scale=0), 'scale'), (dict(weight=1, hidden=-1), 'hidden'),
     (dict(weight=1, noise='never'), 'noise'),
     (dict(weight=1, side='passive', noise='training'), 'passive'),
+    (dict(weight=1, parties=[0]), 'parties'),
 ])
 def test_bad_arguments_of_mid(arguments, message):
   with pytest.raises(ValueError, match=message):

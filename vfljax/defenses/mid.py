@@ -16,6 +16,7 @@ unit that dies cannot shed its KL, so they are there with `reference` only.
 The bottleneck has the learning rate of its party unless that party's optimizer
 gives the weights under 'defense' another (`optax.partition`).
 """
+from collections.abc import Sequence
 import math
 from typing import Any
 
@@ -33,6 +34,7 @@ NOISE = ('always', 'training')
 def mid(
     weight, side: str = 'active', *, scale: int = 1, hidden: int = 5,
     shift: float = 0.5, reference: bool = False, noise: str = 'always',
+    parties: Sequence[int] | None = None,
 ) -> Defense:
   """A variational bottleneck behind every passive party's embedding.
 
@@ -51,10 +53,12 @@ def mid(
     noise: 'always' draws T at inference too, as VFLAIR does; 'training' sends
       the mean through the decoder there (at the active side only: a passive
       party's message is made the same way in both).
+    parties: Passive parties, from 1, whose embeddings pass a bottleneck; all
+      of them by default. Zou et al. speak of one defending party.
 
   Raises:
-    ValueError: if an argument is out of its range, or for a passive side
-      without noise at inference.
+    ValueError: if an argument is out of its range, for a passive side without
+      noise at inference, or for a passive party that there is not.
   """
   check.at_least('mid: weight', weight, 0)
   check.one_of('mid: side', side, SIDES)
@@ -63,14 +67,24 @@ def mid(
   check.one_of('mid: noise', noise, NOISE)
   if side == 'passive' and noise == 'training':
     raise ValueError("mid: the passive side's noise is 'always' there.")
+  for k in parties or ():
+    check.at_least('mid: parties', k, 1)
 
   def networks(u) -> tuple[Net, Net]:
     return bottleneck(math.prod(u.shape[1:]), scale, hidden, reference)
 
   def init(key, spec):
-    keys = jax.random.split(key, len(spec.embeddings))
+    count = len(spec.embeddings)
+    if parties is not None and max(parties, default=0) > count:
+      raise ValueError(
+          f'mid: parties {tuple(parties)}, but there are {count} passive ones.'
+      )
     parts = []
-    for k, u in zip(keys, spec.embeddings):
+    for i, k in enumerate(jax.random.split(key, count)):
+      if parties is not None and i + 1 not in parties:
+        parts.append(())
+        continue
+      u = spec.embeddings[i]
       encoder, decoder = networks(u)
       k_encoder, k_decoder = jax.random.split(k)
       blank = jnp.zeros(u.shape, u.dtype)
@@ -85,7 +99,9 @@ def mid(
     return slots(spec, passive=tuple(parts))
 
   def through(params: Any, key: Key, u: Array, real: Array, drawn: bool):
-    """(Z, KL) of one party's embeddings."""
+    """(Z, KL) of one party's embeddings; themselves without a bottleneck."""
+    if not params:
+      return u, jnp.zeros(())
     encoder, decoder = networks(u)
     mean, log_std = encode(encoder, params['encoder'], u, shift)
     draw = jax.random.normal(key, mean.shape, mean.dtype) if drawn else 0.0
