@@ -9,9 +9,9 @@ hardly learns, at a rate of 1e-6) and after it (`psnr_end`), beside that of
 guessing the mean image. The attacked party has MID, with a linear decoder; DP-G
 is clipping to 3 and noise on the passive parties' own gradients. CAFE's network
 with 16 and 32 channels for 64 and 128, a pool of 100 samples for 800 and 1500
-steps for 10000, so that two cores can do it (--config.model.options, --config.attack.cafe_pool and
-cafe_steps). --config.data.name=cifar10 for Tables 1 and 2, whose numbers are
-the paper's in the report.
+steps for 10000, so that two cores can do it (--config.model.options,
+--config.attack.cafe_pool and cafe_steps). --config.data.name=cifar10 for Tables
+1 and 2, whose numbers are the paper's in the report.
 """
 from experiments.config import AttackConfig, Config, Entry, Paper
 from experiments.mid import common
