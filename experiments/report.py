@@ -14,6 +14,7 @@ from experiments import report_data as data
 from experiments import report_page as page
 from experiments import report_plots as plots
 from experiments import report_tables as tables
+from experiments import report_words as words
 from experiments import store
 from experiments.report_data import Cell, Ranked, Results
 from experiments.report_plots import Curve
@@ -72,9 +73,9 @@ def _section(
     alone: bool,
 ) -> list[str]:
   """Everything about one data set and algorithm, as HTML."""
-  parts = [] if alone else [page.heading(tables.headline(results))]
+  parts = [] if alone else [page.heading(words.headline(results))]
   level = 2 if alone else 3
-  parts.append(page.verdict(tables.verdict(results, ranked)))
+  parts.append(page.verdict(words.verdict(results, ranked)))
   if ranked:
     parts += [
         page.heading('Which defense, and why', level),
@@ -106,12 +107,12 @@ def _summary(
     alone: bool,
 ) -> list[str]:
   """The same in short, as Markdown."""
-  parts = [] if alone else ['# ' + tables.headline(results)]
-  first, *rest = tables.verdict(results, ranked)
+  parts = [] if alone else ['# ' + words.headline(results)]
+  first, *rest = words.verdict(results, ranked)
   parts.append(f'**{first}** ' + ' '.join(rest))
   if ranked:
     parts.append(page.markdown_table(tables.ranking(results, ranked)))
-    parts += [f'{word}: {means}' for word, means in tables.terms(results)]
+    parts += [f'{word}: {means}' for word, means in words.terms(results)]
   if compared:
     parts.append(page.markdown_table(tables.paper(compared)))
   shown = [tables.overview(results), tables.baselines(results)]
@@ -132,7 +133,7 @@ def _trade_offs(results: Results) -> list[str]:
       'Lower left is best. Shaded: the PU scores. Numbers at the points are '
       'strengths.', lead=True,
   )
-  lead = page.beside(lead, page.terms(tables.terms(results)))
+  lead = page.beside(lead, page.terms(words.terms(results)))
   small = []
   for attack in results.attacks:
     points = [
@@ -220,5 +221,5 @@ def _legend(results: Results, names: Iterable[tuple[str, str]]) -> str:
 
 def _title(found: Sequence[Results], config: Mapping[str, Any]) -> str:
   if len(found) == 1:
-    return tables.headline(found[0])
+    return words.headline(found[0])
   return f"{config.get('experiment', 'vfljax')}: {len(found)} settings"

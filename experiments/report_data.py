@@ -6,6 +6,11 @@ completion, minus that of a local model trained on the same labels), and the
 undefended federation's utility minus the defended one's. Eq. 21 and 22 then
 score a defense. One difference: the folded leak AUC is used, since an attacker
 who always guesses wrong needs only to turn his guesses around.
+
+Attacks that do not infer labels are put on the same scale: a backdoor by the
+triggered samples that it diverts, noisy and missing samples by the accuracy
+that they cost, rebuilt images by their SSIM. An attack that replays rounds of
+the start and of the end of training counts where it learns more.
 """
 import math
 import os
@@ -20,10 +25,17 @@ from vfljax import evaluation
 
 Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
 PerSeed = dict[int, float]
+LEAKAGE_LIMITS = (5, 10, 15, 20, 25)  # Kang et al., Table 8: scores 5 to 1.
+LOSS_LIMITS = (0.5, 1.0, 2.0, 4.0, 6.0)
 BASELINES = ('local_model', 'scratch', 'constant_image', 'mean_image')
-_PAIRED = ('model_completion', 'active_completion')
-# What an attack's score is when it guesses; None: one in as many as classes.
-_CHANCE = {'leak_auc': 0.5, 'auc': 0.5, 'accuracy': None, 'ssim': 0.0}
+_PAIRED = ('model_completion', 'active_completion', 'mixmatch')
+# What an attack's score is when it guesses; None: one in as many as classes; a
+# name: that measurement, which is what happens without the attack.
+_CHANCE = {
+    'leak_auc': 0.5, 'auc': 0.5, 'accuracy': None, 'ssim': 0.0,
+    'backdoor_accuracy': 'untriggered', 'drop': 0.0,
+}
+_STAGES = ('', '_start', '_end')  # Suffixes of what is seen of training.
 _UTILITIES = ('auc', 'accuracy')
 
 
@@ -187,17 +199,20 @@ def leak_metric(results: Results, attack: str) -> str:
     order = [f'{results.metric}_last', 'auc_last', 'accuracy_last']
   else:
     order = list(_CHANCE)
-  return next((name for name in order if name in seen), '')
+  known = lambda name: any(name + stage in seen for stage in _STAGES)
+  return next(filter(known, order), '')
 
 
 def leakage(results: Results, cell: Cell, attack: str) -> PerSeed:
   """What an attacker learns, in percentage points, by seed; {} if unknown."""
   metric = leak_metric(results, attack)
-  learned = find(results, cell, attack, metric)
+  learned = _most(results, cell, attack, metric)
   local = _local_model(results, cell, attack, metric)
   if _base(attack) in _PAIRED and local:
     return _points(learned, local)
   chance = _CHANCE.get(metric)
+  if isinstance(chance, str):
+    return _points(learned, find(results, cell, attack, chance))
   if chance is None:
     # An AUC is there for two classes only.
     classes = 2 if results.metric == 'auc' else results.classes
@@ -349,6 +364,15 @@ def _base(attack: str) -> str:
 
 def _points(high: PerSeed, low: PerSeed) -> PerSeed:
   return {s: 100 * (high[s] - low[s]) for s in high if s in low}
+
+
+def _most(
+    results: Results, cell: Cell, attack: str, metric: str
+) -> PerSeed:
+  """A metric by seed, at the stage of training where it is largest."""
+  stages = [find(results, cell, attack, metric + s) for s in _STAGES]
+  seeds = dict.fromkeys(seed for found in stages for seed in found)
+  return {s: max(f[s] for f in stages if s in f) for s in seeds}
 
 
 def _local_model(results, cell, attack, metric) -> PerSeed:

@@ -19,7 +19,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 import numpy as np
 
-from experiments.report_tables import LEAKAGE_LIMITS, LOSS_LIMITS
+from experiments.report_data import LEAKAGE_LIMITS, LOSS_LIMITS
 
 # What stands for a CSS variable while Matplotlib draws; eight series that
 # colour-blind people tell apart (after Okabe and Ito), then round again.

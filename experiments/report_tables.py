@@ -1,13 +1,14 @@
-"""The report's tables and sentences, before any HTML or Markdown."""
+"""The report's tables, before any HTML or Markdown."""
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from experiments import progress, report_data as data
-from experiments.report_data import Ranked, Results, Summary, Trade
+from experiments.report_data import (
+    LEAKAGE_LIMITS, LOSS_LIMITS, Ranked, Results, Summary,
+)
+from experiments.report_words import about, name
 
-LEAKAGE_LIMITS = (5, 10, 15, 20, 25)  # Kang et al., Table 8: scores 5 to 1.
-LOSS_LIMITS = (0.5, 1.0, 2.0, 4.0, 6.0)
 OFF = 2.0  # A difference of so many standard deviations is pointed out.
 
 
@@ -32,69 +33,6 @@ class Table(NamedTuple):
   note: str
   columns: tuple[str, ...]
   rows: list[list[Text]]
-
-
-def headline(results: Results) -> str:
-  """What was run, in one line."""
-  experiment, dataset, algorithm = results.title
-  defenses = [d for d in results.defenses if d != 'none']
-  counts = [
-      count(len(defenses), 'defense'), count(len(results.attacks), 'attack'),
-      count(len(results.seeds), 'seed'),
-  ]
-  return (
-      f'{experiment}: {algorithm.upper()} on {data.pretty(dataset)}, '
-      + ', '.join(counts)
-  )
-
-
-def verdict(results: Results, ranked: Sequence[Ranked]) -> list[str]:
-  """Which defense wins and why, in two or three sentences."""
-  free = next((r.best for r in ranked if r.defense == 'none'), None)
-  rivals = [r for r in ranked if r.defense != 'none']
-  if not rivals:
-    return [
-        'No defense can be scored: that takes an undefended run, a defended '
-        'one, and an attack on each.'
-    ]
-  best = rivals[0]
-  tied = [r for r in rivals if r.optimal == best.optimal]
-  if free and free.score >= best.optimal:
-    return [
-        'No defense beats having none here: undefended, the worst attack '
-        f'({data.pretty(free.worst)}) learns '
-        f'{_points(free.leakage[free.worst])} more than guessing would '
-        f'(PU score {free.score} of 5).',
-        f'The best defense is {_name(best)}. ' + _why(results, best, free),
-    ]
-  if best.optimal == 0:
-    return [
-        'No defense protects at an acceptable price: every one leaks more than '
-        f'{LEAKAGE_LIMITS[-1]} points or costs more than {LOSS_LIMITS[-1]:g}.',
-        f'{_name(best)} comes closest. ' + _why(results, best, free),
-    ]
-  others = ', '.join(data.pretty(r.defense) for r in tied[1:])
-  also = f' Same score, at a higher price in sum: {others}.' if others else ''
-  return [
-      f'{_name(best)} protects best: PU score {best.optimal} of 5.{also}',
-      _why(results, best, free),
-  ]
-
-
-def terms(results: Results) -> list[tuple[str, str]]:
-  """The words a newcomer needs, and what they mean here."""
-  return [
-      ('Leakage', 'how much better than guessing an attacker infers the '
-       'labels, in percentage points; for model completion, how much better '
-       'than a local model trained on the same known labels. The worst attack '
-       'counts.'),
-      ('Utility loss', f'percentage points of test {name(results.metric)} that '
-       'a defense costs against having none, seed by seed.'),
-      ('PU score', '5 for a leakage of at most 5 and a loss of at most 0.5 '
-       'points, down to 0 for a leakage above 25 or a loss above 6 (Kang et '
-       'al. 2022, Table 8, Eq. 21). Each defense is ranked by its best '
-       'strength (Eq. 22).'),
-  ]
 
 
 def ranking(results: Results, ranked: Sequence[Ranked]) -> Table:
@@ -167,7 +105,7 @@ def measurements(results: Results, attack: str | None) -> Table:
       ])
   title = data.pretty(attack).capitalize() if attack else 'Utility'
   columns = ('defense', 'strength', *columns)
-  return Table(title, _about(results, attack), columns, rows)
+  return Table(title, about(results, attack), columns, rows)
 
 
 def baselines(results: Results) -> Table:
@@ -282,14 +220,6 @@ def timing_sentence(units: Sequence[Mapping]) -> str:
   return 'In all: ' + '; '.join(word for word in words if word) + '.'
 
 
-def name(metric: str) -> str:
-  """A metric for people: 'leak_auc_raw' is 'leak AUC raw'."""
-  text = metric.replace('_', ' ')
-  for word in ('auc', 'ssim', 'psnr'):
-    text = ' '.join(w.upper() if w == word else w for w in text.split())
-  return text
-
-
 def number(x: float) -> str:
   """Three decimals, or three digits where that is more."""
   if not math.isfinite(x):
@@ -313,11 +243,6 @@ def loss_text(s: Summary) -> Text:
   return _tinted(s, LOSS_LIMITS)
 
 
-def count(n: int, noun: str) -> str:
-  """'1 seed', '2 seeds'."""
-  return f'{n} {noun}' + ('' if n == 1 else 's')
-
-
 def _tinted(s: Summary, limits: Sequence[float]) -> Text:
   if not s.count:
     return Text('–')
@@ -335,43 +260,6 @@ def _printed(x: float) -> str:
 
 def _plus(x: float) -> str:
   return f' ± {number(x)}' if math.isfinite(x) else ''
-
-
-def _points(s: Summary) -> str:
-  return f'{s.mean:.1f} points'
-
-
-def _name(r: Ranked) -> str:
-  value = data.strength(r.best.cell)
-  at = f' at strength {value}' if value else ''
-  return data.pretty(r.defense) + at
-
-
-def _why(results: Results, r: Ranked, free: Trade | None) -> str:
-  """What a defense leaks and costs, against what no defense does."""
-  trade = r.best
-  against = (
-      f', against {_points(free.leakage[free.worst])} without a defense'
-      if free else ''
-  )
-  metric = f'test {name(results.metric)}'
-  use = data.summarize(data.utility(results, trade.cell).values())
-  change = 'costs' if trade.loss.mean >= 0 else 'gains'
-  return (
-      f'The worst attack on it, {data.pretty(trade.worst)}, infers labels '
-      f'{_points(trade.leakage[trade.worst])} better than guessing{against}. '
-      f'It {change} {abs(trade.loss.mean):.1f} points of {metric}, which is '
-      f'then {use.mean:.3f}.'
-  )
-
-
-def _about(results: Results, attack: str | None) -> str:
-  if attack is None:
-    return 'What the federation itself predicts.'
-  if attack in results.baselines:
-    return 'A baseline of the attackers, which uses no leak.'
-  metric = data.leak_metric(results, attack)
-  return f'Its leakage is measured by {name(metric)}.' if metric else ''
 
 
 def _flat(x: object, prefix: str = '') -> list[tuple[str, object]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments import report, report_data as data, report_tables as tables
-from experiments import store
+from experiments import report_words as words, store
 from experiments.errors import UserError
 from tests import fake_results
 from tests.fake_results import PAPER, row
@@ -119,7 +119,7 @@ def test_scores_and_preference_are_those_of_kangs_table_10(tmp_path):
   assert ranked[1].best.worst == 'direct_label'
   assert ranked[1].best.leakage['direct_label'].mean == pytest.approx(19.8)
   assert ranked[1].best.loss.mean == pytest.approx(0.1)
-  said = ' '.join(tables.verdict(results, ranked))
+  said = ' '.join(words.verdict(results, ranked))
   assert said.startswith('dp laplace at strength 0.1 protects best: PU score 4')
   assert '3.7 points better than guessing, against 50.0 points' in said
   assert '0.9 points of test AUC, which is then 0.723' in said
@@ -333,14 +333,35 @@ def test_when_nothing_helps_the_verdict_says_so(tmp_path):
   results, = data.read(
       workdir(tmp_path / 'x', {('none', None): none, ('iso', 1.0): iso}).path
   )
-  said = tables.verdict(results, data.rank(results))
+  said = words.verdict(results, data.rank(results))
   assert said[0].startswith('No defense beats having none here')
   none['a', 'leak_auc'] = [0.99]
   results, = data.read(
       workdir(tmp_path / 'y', {('none', None): none, ('iso', 1.0): iso}).path
   )
-  said = tables.verdict(results, data.rank(results))
+  said = words.verdict(results, data.rank(results))
   assert 'beats having none' in said[0] or 'acceptable price' in said[0]
+
+
+@pytest.mark.parametrize('attack, seen, points, sentence', [
+    ('noisy_sample', dict(drop=0.3), 30, 'costs 30.0 points of accuracy'),
+    ('label_replacement', dict(backdoor_accuracy=0.9, untriggered=0.02), 88,
+     'has 88.0 points more of the triggered samples taken for its target'),
+    ('cafe', dict(ssim_start=0.7, ssim_end=0.2), 70,
+     'rebuilds images to 70.0 points of structural similarity'),
+    ('learned_gradient', dict(leak_auc_start=0.6, leak_auc_end=0.9), 40,
+     'infers labels 40.0 points better than guessing'),
+])
+def test_attacks_on_other_things_than_labels_are_scored(
+    tmp_path, attack, seen, points, sentence
+):
+  cell = {(None, 'auc'): [0.9]} | {(attack, m): [x] for m, x in seen.items()}
+  folder = workdir(tmp_path, {('none', None): cell, ('mid', 1.0): cell})
+  results, = data.read(folder.path)
+  free, _ = data.trades(results)
+  assert free.leakage[attack].mean == pytest.approx(points)
+  assert free.score == 0
+  assert sentence in words.verdict(results, data.rank(results))[0]
 
 
 def test_a_damaged_configuration_is_told(tmp_path):
