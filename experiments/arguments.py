@@ -2,7 +2,9 @@
 import dataclasses
 import difflib
 from pathlib import Path
+import sys
 from typing import Any, NamedTuple
+import warnings
 
 from absl import flags
 from ml_collections import config_flags
@@ -12,6 +14,7 @@ from experiments import options
 from experiments.config import Config, DataConfig
 from experiments.errors import UserError
 from vfljax import data
+from vfljax.data import facts
 from vfljax.data.table import Table
 
 
@@ -214,10 +217,14 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
       ('path', 'name', 'label', 'missing', 'cache'),
   )
   try:
-    table = data.load(
-        config.name, path=config.path, label=config.label,
-        missing=config.missing, cache=cache, **own,
-    )
+    with warnings.catch_warnings(record=True) as odd:
+      warnings.simplefilter('always', facts.Mismatch)
+      table = data.load(
+          config.name, path=config.path, label=config.label,
+          missing=config.missing, cache=cache, **own,
+      )
+    for one in odd:
+      print(f'warning: {one.message}', file=sys.stderr)
     return _first(table, config.limit, config.test_limit)
   except (OSError, ValueError, TypeError) as error:
     raise UserError(str(error)) from None

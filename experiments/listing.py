@@ -53,9 +53,11 @@ def _experiments() -> str:
 
 
 def _data() -> str:
-  rows = [('name', 'task', 'parties', 'size', 'present', 'how to get it')]
+  rows = [(
+      'name', 'task', 'parties', 'size', 'licence', 'present', 'how to get it',
+  )]
   rows += [
-      (name, source.task, where.parties(name), source.size,
+      (name, source.task, where.parties(name), source.size, source.licence,
        where.present(name) or '-', source.how)
       for name, source in sorted(data.REGISTRY.items())
   ]

@@ -61,10 +61,10 @@ def test_what_is_wrong_with_cinic10_is_said(cinic):
 
 @pytest.fixture
 def tiny(tmp_path):
-  names = ('n02', 'n01')
+  names = ('n02', 'n01', *(f'n{i}' for i in range(100, 298)))
   (tmp_path / 'wnids.txt').write_text('\n'.join(names) + '\n')
   for name in names:
-    for i in range(2):
+    for i in range(2 if name in names[:2] else 1):
       picture(tmp_path / 'train' / name / 'images' / f'{name}_{i}.JPEG', 64)
   picture(tmp_path / 'val' / 'images' / 'val_0.JPEG', 64, mode='L')
   (tmp_path / 'val' / 'val_annotations.txt').write_text(
@@ -75,14 +75,17 @@ def tiny(tmp_path):
 
 def test_tiny_imagenet(tiny):
   table = data.load('tiny_imagenet', str(tiny))
-  assert table.features.shape == (5, 64, 64, 3)
-  assert table.classes == ('n02', 'n01')
-  np.testing.assert_array_equal(table.labels, [0, 0, 1, 1, 1])
-  np.testing.assert_array_equal(table.test, [False] * 4 + [True])
+  assert table.features.shape == (203, 64, 64, 3)
+  assert table.classes[:3] == ('n02', 'n01', 'n100')
+  np.testing.assert_array_equal(table.labels, [0, 0, 1, 1, *range(2, 200), 1])
+  np.testing.assert_array_equal(table.test, np.arange(203) == 202)
   assert (table.features == GREY).all()  # Grey images have three channels too.
 
 
 def test_what_is_wrong_with_tiny_imagenet_is_said(tiny):
+  (tiny / 'wnids.txt').write_text('n02\nn01\n')
+  with pytest.raises(ValueError, match='200 classes; here are 2: n02, n01'):
+    data.load('tiny_imagenet', str(tiny))
   notes = tiny / 'val' / 'val_annotations.txt'
   notes.write_text('val_0.JPEG\tn09\n')
   with pytest.raises(ValueError, match='line 1'):

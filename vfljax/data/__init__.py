@@ -8,7 +8,7 @@ import inspect
 from typing import Any, NamedTuple
 
 from vfljax.data import (
-    bhi, bundled, credit, criteo, frame, isic, npz, nuswide, one_class,
+    bhi, bundled, credit, criteo, facts, frame, isic, npz, nuswide, one_class,
     pictures, reviews, spambase, synthetic, texts, tfds, vehicle,
 )
 from vfljax.data import cache as arrays
@@ -33,99 +33,97 @@ class Source(NamedTuple):
   licence: str
 
 
-def _keras(name, shape, classes, rows, licence) -> Source:
-  size = f'{rows} x {"x".join(map(str, shape))}'
-  load = npz.known(name, shape, classes)
-  return Source(load, '10 classes', size, npz.how(name), licence)
+def _size(name: str) -> str:
+  return facts.OFFICIAL[name].size
 
 
-def _prepared(name, task, rows, text, target, licence) -> Source:
+def _keras(name, classes, licence) -> Source:
+  known = facts.OFFICIAL[name]
+  load = npz.known(name, known.shape, classes)
+  task = f'{len(known.counts)} classes'
+  return Source(load, task, known.size, npz.how(name), licence)
+
+
+def _prepared(own, name, task, text, target, licence) -> Source:
   load = texts.prepared(name, text, target)
   how = texts.prepared_how(name)
-  return Source(load, task, f'{rows} x (tokens)', how, licence)
+  return Source(load, task, _size(own), how, licence)
 
 
 _OWN = "the file's own"
 REGISTRY: dict[str, Source] = {
     'breast_cancer': Source(
-        bundled.breast_cancer, 'binary', '569 x 30', bundled.HOW, 'CC BY 4.0'
+        bundled.breast_cancer, 'binary', _size('breast_cancer'), bundled.HOW,
+        'CC BY 4.0',
     ),
     'digits': Source(
-        bundled.digits, '10 classes', '1797 x 8x8x1', bundled.HOW, 'CC BY 4.0'
+        bundled.digits, '10 classes', _size('digits'), bundled.HOW, 'CC BY 4.0'
     ),
     'wine': Source(
-        bundled.wine, '3 classes', '178 x 13', bundled.HOW, 'CC BY 4.0'
+        bundled.wine, '3 classes', _size('wine'), bundled.HOW, 'CC BY 4.0'
     ),
     'spambase': Source(
-        spambase.load, 'binary', '4601 x 57', spambase.HOW, 'CC BY 4.0'
+        spambase.load, 'binary', _size('spambase'), spambase.HOW, 'CC BY 4.0'
     ),
     'reviews': Source(
         reviews.load, 'binary', '(lines) x 500', reviews.HOW, _OWN
     ),
     'imdb': Source(
-        reviews.imdb, 'binary', '50000 x 500', reviews.IMDB_HOW, 'none stated'
+        reviews.imdb, 'binary', _size('imdb'), reviews.IMDB_HOW, 'none stated'
     ),
     'criteo': Source(
-        criteo.load, 'binary', '45840617 x 39', criteo.HOW, 'CC BY-NC-SA 4.0'
+        criteo.load, 'binary', _size('criteo'), criteo.HOW, 'CC BY-NC-SA 4.0'
     ),
     'isic': Source(
-        isic.load, 'binary', '33126 x 64x64x1', isic.HOW, 'CC BY-NC 4.0'
+        isic.load, 'binary', _size('isic'), isic.HOW, 'CC BY-NC 4.0'
     ),
-    'mnist': _keras(
-        'mnist', (28, 28, 1), tuple('0123456789'), 70000, 'CC BY-SA 3.0'
-    ),
-    'fashion_mnist': _keras(
-        'fashion_mnist', (28, 28, 1), npz.FASHION, 70000, 'MIT'
-    ),
-    'cifar10': _keras(
-        'cifar10', (32, 32, 3), npz.CIFAR10, 60000, 'none stated'
-    ),
+    'mnist': _keras('mnist', tuple('0123456789'), 'CC BY-SA 3.0'),
+    'fashion_mnist': _keras('fashion_mnist', npz.FASHION, 'MIT'),
+    'cifar10': _keras('cifar10', npz.CIFAR10, 'none stated'),
+    'cifar100': _keras('cifar100', tuple(map(str, range(100))), 'none stated'),
     'fashion_mnist_binary': Source(
         one_class.against_rest(
             npz.known('fashion_mnist', (28, 28, 1), npz.FASHION), 6
         ),
-        'binary', '70000 x 28x28x1', npz.how('fashion_mnist'), 'MIT',
+        'binary', _size('fashion_mnist_binary'), npz.how('fashion_mnist'),
+        'MIT',
     ),
     'credit': Source(
-        credit.load, 'binary', '30000 x 23', credit.HOW, 'CC BY 4.0'
+        credit.load, 'binary', _size('credit'), credit.HOW, 'CC BY 4.0'
     ),
     'vehicle': Source(
-        vehicle.load, 'binary', '50000 x 100', vehicle.HOW, 'none stated'
+        vehicle.load, 'binary', _size('vehicle'), vehicle.HOW, 'none stated'
     ),
     'nuswide': Source(
         nuswide.load, 'any', '(samples) x 1634', nuswide.HOW, 'none stated'
     ),
     'bhi': Source(
-        bhi.load, 'binary', '(pairs) x 50x100x3', bhi.HOW, 'as on Kaggle'
-    ),
-    'cifar100': Source(
-        npz.known('cifar100', (32, 32, 3), tuple(map(str, range(100)))),
-        '100 classes', '60000 x 32x32x3', npz.how('cifar100'), 'none stated',
+        bhi.load, 'binary', _size('bhi'), bhi.HOW, 'as on Kaggle'
     ),
     'svhn': Source(
-        pictures.svhn, '10 classes', '99289 x 32x32x3', pictures.SVHN_HOW,
+        pictures.svhn, '10 classes', _size('svhn'), pictures.SVHN_HOW,
         'non-commercial use',
     ),
     'cinic10': Source(
-        pictures.cinic10, '10 classes', '270000 x 32x32x3', pictures.CINIC_HOW,
+        pictures.cinic10, '10 classes', _size('cinic10'), pictures.CINIC_HOW,
         'MIT; ImageNet terms',
     ),
     'tiny_imagenet': Source(
-        pictures.tiny_imagenet, '200 classes', '110000 x 64x64x3',
+        pictures.tiny_imagenet, '200 classes', _size('tiny_imagenet'),
         pictures.TINY_HOW, 'ImageNet terms',
     ),
     'texts': Source(
         texts.load, 'any', '(lines) x (tokens)', texts.HOW, _OWN
     ),
     'imdb_texts': _prepared(
-        'imdb_reviews', 'binary', 50000, 'text', 'label', 'none stated'
+        'imdb_texts', 'imdb_reviews', 'binary', 'text', 'label', 'none stated'
     ),
     'ag_news': _prepared(
-        'ag_news_subset', '4 classes', 127600, 'description', 'label',
+        'ag_news', 'ag_news_subset', '4 classes', 'description', 'label',
         'non-commercial use',
     ),
     'trec': _prepared(
-        'trec', '6 classes', 5952, 'text', 'label-coarse', 'none stated'
+        'trec', 'trec', '6 classes', 'text', 'label-coarse', 'none stated'
     ),
     'npz': Source(npz.load, 'any', 'any', npz.HOW, _OWN),
     'csv': Source(frame.csv, 'any', 'any', frame.HOW, _OWN),
@@ -157,8 +155,12 @@ def load(
 
   Raises:
     FileNotFoundError: (one line) if its file is not there: how to get it.
-    ValueError: (one line) for an unknown name or option, and for data that
-      cannot be trained on; see `table.check`.
+    ValueError: (one line) for an unknown name or option, for data that cannot
+      be trained on, see `table.check`, and for another number of classes or
+      features than the official data set of that name has.
+
+  Warns:
+    facts.Mismatch: (one line) if it is not the whole official data set.
   """
   if name not in REGISTRY:
     known = ', '.join(REGISTRY)
@@ -179,7 +181,8 @@ def load(
   # A person's own files are not copied anywhere.
   keep = cache and path and REGISTRY[name].licence != _OWN
   table = arrays.cached(read, cache, name, path, given) if keep else read()
-  return check(impute(table) if missing == 'impute' else table)
+  table = check(impute(table) if missing == 'impute' else table)
+  return facts.check(name, table, known | given)
 
 
 def options_of(name: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import pathlib
 import numpy as np
 import pandas as pd
 
+from vfljax.data import facts
 from vfljax.data.files import one_line
 from vfljax.data.table import Table
 
@@ -99,6 +100,7 @@ def _part(
         f'{root}: the {part} files have {sorted(counts)} rows and {width} image'
         f' features; one number of rows and {IMAGE} features belong together.'
     )
+  facts.check_file('nuswide', f'the {part} files', len(tags), facts.NUSWIDE[part])
   rows = np.flatnonzero(labels.sum(1) == 1)
   y = labels[rows].argmax(1).astype(np.int32)
   if ratio:
