@@ -100,7 +100,9 @@ def _part(
         f'{root}: the {part} files have {sorted(counts)} rows and {width} image'
         f' features; one number of rows and {IMAGE} features belong together.'
     )
-  facts.check_file('nuswide', f'the {part} files', len(tags), facts.NUSWIDE[part])
+  facts.check_file(
+      'nuswide', f'the {part} files', len(tags), facts.NUSWIDE[part]
+  )
   rows = np.flatnonzero(labels.sum(1) == 1)
   y = labels[rows].argmax(1).astype(np.int32)
   if ratio:
