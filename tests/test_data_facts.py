@@ -119,7 +119,7 @@ def test_nuswide_counts_the_rows_of_its_files(tmp_path, monkeypatch):
   files = lambda file, columns=0: np.ones((3, columns or 634), np.float32)
   monkeypatch.setattr(nuswide, '_matrix', files)
   monkeypatch.setattr(nuswide, 'FEATURES', ('CH',))
-  with pytest.warns(Mismatch, match='the Train files: 3 rows instead of 16178'):
+  with pytest.warns(Mismatch, match='Train has 3 rows instead of 161789'):
     nuswide.load(str(tmp_path))
 
 

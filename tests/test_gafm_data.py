@@ -1,31 +1,21 @@
 """GAFM's data sets from small files in their raw layouts; Wide & Deep."""
-import json
 import math
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from PIL import Image
 import pytest
 
-from array_record.python.array_record_module import ArrayRecordWriter
-from tensorflow_datasets import features as tf
 from experiments import checks
 from experiments.arguments import load_data
 from experiments.gafm import criteo as criteo_config, isic as isic_config
+from tests.raw_layouts import (
+    TEXTS, write_criteo, write_imdb, write_isic, write_reviews,
+)
 from vfljax import data
 from vfljax.data import criteo, reviews
 from vfljax.networks import convolutional
 from vfljax.wide_deep import wide_and_deep
-
-TEXTS = ('Good, good film!', "It's bad", 'a good film', 'bad film')
-
-
-def write_reviews(folder, lines=None):
-  file = folder / 'movie_reviews.tsv'
-  rows = lines or [f'{1 - i % 2}\t{text}' for i, text in enumerate(TEXTS)]
-  file.write_text('\n'.join(rows) + '\n')
-  return str(file)
 
 
 def test_reviews_are_one_hot_words(tmp_path):
@@ -75,34 +65,6 @@ def test_reviews_and_imdb_say_how_to_get_them(tmp_path):
     data.load('reviews', write_reviews(tmp_path), words=0)
 
 
-def write_imdb(folder):
-  """imdb_reviews as TFDS lays it out, five reviews in all."""
-  features = tf.FeaturesDict({
-      'text': tf.Text(), 'label': tf.ClassLabel(names=['neg', 'pos']),
-  })
-  rows = [dict(text=t, label=1 - i % 2) for i, t in enumerate(TEXTS)]
-  splits = dict(train=rows, test=[dict(text='good film noir', label=1)])
-  place = folder / 'imdb_reviews' / '1.0.0'
-  place.mkdir(parents=True)
-  for split, examples in splits.items():
-    file = place / f'imdb_reviews-{split}.array_record-00000-of-00001'
-    writer = ArrayRecordWriter(str(file), 'group_size:1')
-    for row in examples:
-      writer.write(features.serialize_example(features.encode_example(row)))
-    writer.close()
-  (place / 'dataset_info.json').write_text(json.dumps(dict(
-      name='imdb_reviews', version='1.0.0', fileFormat='array_record',
-      splits=[
-          dict(
-              name=split, shardLengths=[str(len(examples))], numBytes='1',
-              filepathTemplate='{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}',
-          ) for split, examples in splits.items()
-      ],
-  )))
-  features.save_config(str(place))
-  return place.parent
-
-
 def test_imdb_from_tfds(tmp_path):
   table = data.load('imdb', str(write_imdb(tmp_path)), words=3)
   assert table.names == ('film', 'good', 'bad')
@@ -110,18 +72,6 @@ def test_imdb_from_tfds(tmp_path):
   np.testing.assert_array_equal(table.features[-1], [1, 1, 0])
   assert table.test is not None
   np.testing.assert_array_equal(table.test, [False] * 4 + [True])
-
-
-def write_criteo(folder, rows=24):
-  """I1 counts up, I2 is empty, C1 has one frequent and one rare value."""
-  lines = []
-  for i in range(rows):
-    counts = [str(i), ''] + ['1'] * 11
-    categories = ['aa' if i < rows - 2 else 'bb'] + ['cc'] * 25
-    lines.append('\t'.join([str(i % 2), *counts, *categories]))
-  file = folder / 'train.txt'
-  file.write_text('\n'.join(lines) + '\n')
-  return str(folder)
 
 
 def test_criteo_bins_counts_merges_rare_values_and_hashes(tmp_path):
@@ -156,17 +106,6 @@ def test_criteo_refuses(tmp_path):
     data.load('criteo', write_criteo(tmp_path), buckets=2)
   with pytest.raises(FileNotFoundError, match='kaggle'):
     data.load('criteo', str(tmp_path / 'gone'))
-
-
-def write_isic(folder):
-  (folder / 'jpeg' / 'train').mkdir(parents=True)
-  lines = ['image_name,patient_id,target']
-  for i in range(4):
-    pixels = np.full((40, 30, 3), 60 * i, np.uint8)
-    Image.fromarray(pixels).save(folder / 'jpeg' / 'train' / f'ISIC_{i}.jpg')
-    lines.append(f'ISIC_{i},P,{i % 2}')
-  (folder / 'train.csv').write_text('\n'.join(lines) + '\n')
-  return str(folder)
 
 
 def test_isic_is_grey_and_small(tmp_path):

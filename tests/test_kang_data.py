@@ -1,21 +1,12 @@
 """The raw files of Kang et al.'s data sets, in small."""
-import bz2
-
 import numpy as np
-from PIL import Image
 import pytest
 
+from tests.raw_layouts import (
+    write_bhi, write_credit, write_nuswide, write_vehicle,
+)
 from vfljax import data
 from vfljax.data import credit, nuswide
-
-
-def write_credit(folder, numbered):
-  names = ['ID', *credit.NAMES, 'default payment next month']
-  lines = [','.join(['', *[f'X{i}' for i in range(1, 24)], 'Y'])]
-  lines = (lines if numbered else []) + [','.join(names)]
-  rows = [[i, *range(i, i + 23), i % 2] for i in (1, 2, 3)]
-  lines += [','.join(map(str, row)) for row in rows]
-  (folder / 'credit.csv').write_text('\n'.join(lines))
 
 
 @pytest.mark.parametrize('numbered', [False, True])
@@ -32,18 +23,6 @@ def test_credit_refuses_other_columns(tmp_path):
   (tmp_path / 'credit.csv').write_text('ID,a,b\n1,2,0\n')
   with pytest.raises(ValueError, match='3 columns'):
     data.load('credit', str(tmp_path))
-
-
-def write_vehicle(folder, packed=False):
-  """Three samples of each type, feature 1 and 100 their numbers."""
-  for name, base in (('combined', 0), ('combined.t', 10)):
-    lines = [
-        f'{kind} 1:{base + i} 100:{-base - i}'
-        for i, kind in enumerate((1, 2, 3) * 3)
-    ]
-    text = '\n'.join(lines).encode()
-    file = folder / (f'{name}.bz2' if packed else name)
-    file.write_bytes(bz2.compress(text) if packed else text)
 
 
 @pytest.mark.parametrize('packed', [False, True])
@@ -64,35 +43,6 @@ def test_vehicle_names_the_file_that_is_missing(tmp_path):
   (tmp_path / 'combined.t').unlink()
   with pytest.raises(FileNotFoundError, match=r'combined\.t is not there'):
     data.load('vehicle', str(tmp_path))
-
-
-COUNTS = dict(CH=64, CM55=225, CORR=144, EDH=73, WT=128)
-CONCEPTS = ('sky', 'lake')
-
-
-def write_nuswide(folder):
-  """Ten rows a part: sky in 0..6, lake in 6..7; 6 has both, 8 and 9 none."""
-  for place in ('Low_Level_Features', 'NUS_WID_Tags',
-                'Groundtruth/TrainTestLabels'):
-    (folder / place).mkdir(parents=True)
-  rows = np.arange(10)
-  for part, base in (('Train', 0), ('Test', 100)):
-    for kind, width in COUNTS.items():
-      x = np.repeat(rows[:, None] + base, width, 1)
-      np.savetxt(
-          folder / f'Low_Level_Features/{part}_Normalized_{kind}.dat', x,
-          fmt='%d', newline=' \n',
-      )
-    np.savetxt(
-        folder / f'NUS_WID_Tags/{part}_Tags1k.dat',
-        np.repeat(rows[:, None] % 2, 1000, 1), fmt='%d', delimiter='\t',
-        newline='\t\n',
-    )
-    for name, have in zip(CONCEPTS, (rows < 7, (rows == 6) | (rows == 7))):
-      np.savetxt(
-          folder / 'Groundtruth/TrainTestLabels' / f'Labels_{name}_{part}.txt',
-          have, fmt='%d',
-      )
 
 
 def test_nuswide_takes_samples_of_exactly_one_concept(tmp_path):
@@ -138,19 +88,8 @@ def test_nuswide_names_the_file_that_is_missing(tmp_path, file):
 def test_nuswide_refuses_files_that_do_not_belong_together(tmp_path):
   write_nuswide(tmp_path)
   (tmp_path / 'NUS_WID_Tags/Test_Tags1k.dat').write_text('0 ' * 1000 + '\n')
-  with pytest.raises(ValueError, match='1, 10'):
+  with pytest.raises(ValueError, match='Tags1k.dat has 1 rows, the other files'):
     data.load('nuswide', str(tmp_path), concepts='sky,lake')
-
-
-def write_bhi(folder, patients=5):
-  for patient in range(patients):
-    for label in (0, 1):
-      place = folder / f'{8000 + patient}' / str(label)
-      place.mkdir(parents=True)
-      for i in range(4 - label):  # The odd patch of class 1 has no partner.
-        color = (patient * 10, label * 100, i)
-        Image.new('RGB', (50, 50), color).save(place / f'a_{i}.png')
-      Image.new('RGB', (50, 20)).save(place / 'edge.png')
 
 
 def test_bhi_pairs_patches_of_one_patient_and_label(tmp_path):

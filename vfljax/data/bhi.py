@@ -14,7 +14,7 @@ import pathlib
 import numpy as np
 
 from vfljax.data.files import one_line
-from vfljax.data.table import Table
+from vfljax.data.table import Table, listing
 
 HOW = (
     'Get Breast Histopathology Images from https://www.kaggle.com/datasets/'
@@ -36,7 +36,8 @@ def load(path: str = '', pairs: int = 0, train: float = 0.8) -> Table:
   Raises:
     FileNotFoundError: if the folder is not there, or a patient's has neither 0
       nor 1.
-    ValueError: if a file is no image, or there are no pairs.
+    ValueError: if a file is no image, a patient has other folders than 0 and
+      1, or there are no pairs.
   """
   if not 0 < train < 1:
     raise ValueError(f'bhi: train must be inside (0, 1); got {train}.')
@@ -53,6 +54,12 @@ def load(path: str = '', pairs: int = 0, train: float = 0.8) -> Table:
   training = set(draw.permutation(len(patients))[:first].tolist())
   images, labels, test = [], [], []
   for i, patient in enumerate(patients):
+    odd = {p.name for p in patient.iterdir() if p.is_dir()} - {'0', '1'}
+    if odd:
+      raise ValueError(
+          f"{patient}: a patient's folders are 0 and 1; there is also "
+          f'{listing(sorted(odd))}.'
+      )
     if not any((patient / label).is_dir() for label in '01'):
       raise FileNotFoundError(f'{patient} has no folder 0 or 1. {HOW}')
     for label in (0, 1):

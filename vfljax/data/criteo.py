@@ -8,6 +8,7 @@ hashed, here into a vocabulary of its own for each column. For
 `networks.wide_and_deep`, with data.scale=none.
 Source: https://www.kaggle.com/c/criteo-display-ad-challenge
 """
+import pathlib
 import zlib
 
 import numpy as np
@@ -64,6 +65,11 @@ def load(
         f"{file} is not in the format of Criteo's train.txt: 40 tab-separated"
         ' columns, the first of them 0 or 1.'
     )
+  # To pandas a line that is cut off has empty columns at its end.
+  if file.suffix == '.txt' and len(_last_line(file).split(b'\t')) <= len(NAMES):
+    raise ValueError(
+        f'{file}: its last line has fewer than 40 columns; the file is cut off.'
+    )
   columns = []
   for name, values in zip(NAMES, cells.T[1:]):
     if name in COUNTS:
@@ -97,6 +103,12 @@ def numbers(values, name: str, buckets: int, rare: int) -> np.ndarray:
       for value, count in counts.items()
   }
   return values.map(known | {'': UNKNOWN}).to_numpy(np.int64)
+
+
+def _last_line(file: pathlib.Path, most: int = 1 << 16) -> bytes:
+  with file.open('rb') as raw:
+    raw.seek(max(0, file.stat().st_size - most))
+    return raw.read().rstrip(b'\r\n').rpartition(b'\n')[2]
 
 
 def _binned(file, name: str, values) -> list[str]:

@@ -75,6 +75,12 @@ def known(
           f'{file} has images of shape {features.shape[1:]}; those of {name}'
           f' are {shape}. Use the data set npz for other images.'
       )
+    odd = np.setdiff1d(labels, np.arange(len(classes)))
+    if len(odd):
+      raise ValueError(
+          f'{file}: labels of {name} must be 0..{len(classes) - 1}; there are '
+          f'also {listing(odd)}.'
+      )
     labels = labels.astype(np.int32)
     return Table(features, labels, (), classes, (), test)
 

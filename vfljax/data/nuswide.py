@@ -19,7 +19,7 @@ import pandas as pd
 
 from vfljax.data import facts
 from vfljax.data.files import one_line
-from vfljax.data.table import Table
+from vfljax.data.table import Table, listing
 
 HOW = (
     'Get NUS-WIDE from https://lms.comp.nus.edu.sg/wp-content/uploads/2019/'
@@ -82,27 +82,27 @@ def _part(
     root: pathlib.Path, names: tuple[str, ...], part: str, ratio: float
 ) -> tuple[np.ndarray, np.ndarray]:
   """Features and labels of the chosen training or test rows."""
-  labels = np.concatenate([
-      _matrix(
-          root / 'Groundtruth/TrainTestLabels' / f'Labels_{name}_{part}.txt', 1
-      )
-      for name in names
-  ], axis=1)
-  images = [
-      _matrix(root / 'Low_Level_Features' / f'{part}_Normalized_{kind}.dat')
+  folder = root / 'Groundtruth/TrainTestLabels'
+  known = [folder / f'Labels_{name}_{part}.txt' for name in names]
+  seen = [
+      root / 'Low_Level_Features' / f'{part}_Normalized_{kind}.dat'
       for kind in FEATURES
   ]
-  tags = _matrix(root / 'NUS_WID_Tags' / f'{part}_Tags1k.dat', TAGS)
-  counts = {len(x) for x in (labels, tags, *images)}
+  place = root / 'NUS_WID_Tags' / f'{part}_Tags1k.dat'
+  found = [_matrix(file, 1) for file in known]
+  images = [_matrix(file) for file in seen]
+  tags = _matrix(place, TAGS)
+  _check_rows([*known, *seen, place], [*found, *images, tags])
   width = sum(x.shape[1] for x in images)
-  if len(counts) > 1 or width != IMAGE:
+  if width != IMAGE:
     raise ValueError(
-        f'{root}: the {part} files have {sorted(counts)} rows and {width} image'
-        f' features; one number of rows and {IMAGE} features belong together.'
+        f'{root}: the {part} files have {width} image features, not {IMAGE}.'
     )
-  facts.check_file(
-      'nuswide', f'the {part} files', len(tags), facts.NUSWIDE[part]
-  )
+  for file, column in zip(known, found):
+    if not np.isin(column, (0, 1)).all():
+      raise ValueError(f'{file}: every label must be 0 or 1.')
+  labels = np.concatenate(found, axis=1)
+  facts.check_file('nuswide', part, len(tags))
   rows = np.flatnonzero(labels.sum(1) == 1)
   y = labels[rows].argmax(1).astype(np.int32)
   if ratio:
@@ -110,6 +110,18 @@ def _part(
     rows, y = rows[kept], y[kept]
   features = np.concatenate([*images, tags], axis=1)[rows]
   return features.astype(np.float32), y
+
+
+def _check_rows(files: list[pathlib.Path], arrays: list[np.ndarray]) -> None:
+  """Refuses files that have not the rows that most of them have."""
+  counts = [len(x) for x in arrays]
+  most = max(set(counts), key=counts.count)
+  odd = [f'{f} has {n}' for f, n in zip(files, counts) if n != most]
+  if odd:
+    raise ValueError(
+        f'Rows of one sample belong together: {listing(odd, 3)} rows, the other'
+        f' files {most}. Get them again.'
+    )
 
 
 def balance(labels: np.ndarray, ratio: float) -> np.ndarray:
@@ -139,6 +151,9 @@ def _matrix(file: pathlib.Path, columns: int = 0) -> np.ndarray:
     raise ValueError(
         f'{file} is not a table of numbers: {one_line(error)}'
     ) from error
+  if np.isnan(values).any():
+    row = int(np.isnan(values).any(axis=1).argmax())
+    raise ValueError(f'{file}, line {row + 1}: too few numbers, or no number.')
   if columns and values.shape[1] != columns:
     raise ValueError(
         f'{file} has {values.shape[1]} columns; it should have {columns}.'

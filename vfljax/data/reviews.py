@@ -93,6 +93,8 @@ def imdb(path: str = '', words: int = 500) -> Table:
   if any('text' not in row or 'label' not in row for row in both):
     raise ValueError(f'The data set at {path} has no text and label.')
   labels = np.array([row['label'] for row in both], np.int32)
+  if not np.isin(labels, (0, 1)).all():
+    raise ValueError(f'The data set at {path} has labels other than 0 and 1.')
   test = np.arange(len(both)) >= len(parts[0])
   return table([row['text'] for row in both], labels, words, test)
 
@@ -147,4 +149,6 @@ def _read(file: pathlib.Path) -> tuple[np.ndarray, list[str]]:
         )
       labels.append(int(label))
       texts.append(text)
+  if not texts:
+    raise ValueError(f'{file} has no line.')
   return np.array(labels, np.int32), texts

@@ -124,11 +124,25 @@ def _version(folder: pathlib.Path) -> pathlib.Path:
 
 def _rows(builder, split: str) -> list[dict]:
   try:
-    return list(builder.as_data_source(split=split))
+    found = list(builder.as_data_source(split=split))
+    # A damaged file may also give examples without anything in them.
+    if any(value is None for row in found for value in row.values()):
+      raise RuntimeError('an example is not whole')
+    return found
   except NotImplementedError as error:  # TFRecord, which needs TensorFlow.
     raise FileNotFoundError(
         f'TFDS data set {builder.name!r} is there, but not as array_record.'
         f' {HOW}'
+    ) from error
+  except RuntimeError as error:  # What array_record raises.
+    if 'No such file' in str(error):
+      raise FileNotFoundError(
+          f'A file of the TFDS data set {builder.name!r} is not there: '
+          f'{one_line(error)}. {HOW}'
+      ) from error
+    raise ValueError(
+        f'The TFDS data set {builder.name!r}, split {split!r}, is damaged: '
+        f'{one_line(error)}. Prepare it again.'
     ) from error
   except (ValueError, OSError) as error:
     raise ValueError(

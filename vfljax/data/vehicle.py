@@ -12,8 +12,9 @@ import pathlib
 
 import numpy as np
 
+from vfljax.data import facts
 from vfljax.data.files import find, one_line
-from vfljax.data.table import Table
+from vfljax.data.table import Table, listing
 
 HOW = (
     'Get combined.bz2 and combined.t.bz2 from https://www.csie.ntu.edu.tw/'
@@ -35,9 +36,13 @@ def load(path: str = '', samples: int = 50000) -> Table:
 
   Raises:
     FileNotFoundError: if one of the files is not there.
-    ValueError: if a file is not in LIBSVM's format with 100 features.
+    ValueError: if a file is not in LIBSVM's format with 100 features, or has
+      other labels than 1, 2 and 3.
   """
-  parts = [_read(_locate(path, name)) for name in ('combined', 'combined.t')]
+  parts = []
+  for name in facts.FILES['vehicle']:
+    parts.append(_read(_locate(path, name)))
+    facts.check_file('vehicle', name, len(parts[-1][1]))
   x = np.concatenate([part[0] for part in parts])
   y = np.concatenate([part[1] for part in parts])
   rows = np.flatnonzero(np.isin(y, (1, 2)))
@@ -70,4 +75,10 @@ def _read(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
         f'{file} is not in LIBSVM\'s format with {COLUMNS} features: '
         f'{one_line(error)}'
     ) from error
-  return read[0].toarray().astype(np.float32), np.asarray(read[1])
+  labels = np.asarray(read[1])
+  if not len(labels) or not np.isin(labels, (1, 2, 3)).all():
+    raise ValueError(
+        f'{file}: expected lines that start with a type of vehicle, 1, 2 or 3; '
+        f'the types here are {listing(np.unique(labels)) or "none"}.'
+    )
+  return read[0].toarray().astype(np.float32), labels
