@@ -88,7 +88,7 @@ def test_nuswide_names_the_file_that_is_missing(tmp_path, file):
 def test_nuswide_refuses_files_that_do_not_belong_together(tmp_path):
   write_nuswide(tmp_path)
   (tmp_path / 'NUS_WID_Tags/Test_Tags1k.dat').write_text('0 ' * 1000 + '\n')
-  with pytest.raises(ValueError, match='Tags1k.dat has 1 rows, the other files'):
+  with pytest.raises(ValueError, match='Tags1k.dat has 1 rows, the other '):
     data.load('nuswide', str(tmp_path), concepts='sky,lake')
 
 

@@ -1,0 +1,183 @@
+"""CSV and Parquet files: columns of every kind, labels, and every refusal."""
+import numpy as np
+import pandas as pd
+import pytest
+
+from vfljax import data
+
+
+def write_csv(folder, text):
+  file = folder / 'mine.csv'
+  file.write_text(text)
+  return str(file)
+
+
+def one_line(error):
+  return '\n' not in str(error.value)
+
+
+MIXED = """age,city,member,pay,y
+30,Rome,True,1.5,yes
+40,Oslo,False,2.5,no
+50,Rome,True,-1e3,no
+60,Bern,False,0,yes
+"""
+
+
+def test_csv_one_hot_booleans_and_numbers(tmp_path):
+  table = data.load('csv', write_csv(tmp_path, MIXED), 'y')
+  assert table.names == (
+      'age', 'city=Bern', 'city=Oslo', 'city=Rome', 'member', 'pay'
+  )
+  assert table.groups == (0, 1, 1, 1, 2, 3)
+  np.testing.assert_array_equal(table.features, np.array([
+      [30, 0, 0, 1, 1, 1.5], [40, 0, 1, 0, 0, 2.5],
+      [50, 0, 0, 1, 1, -1000], [60, 1, 0, 0, 0, 0],
+  ], 'f4'))
+  assert table.classes == ('no', 'yes')
+  assert table.labels.tolist() == [1, 0, 0, 1]
+  assert table.features.flags.c_contiguous
+
+
+def test_csv_options(tmp_path):
+  path = write_csv(tmp_path, MIXED)
+  table = data.load('csv', path, 'y', positive='no', drop='city, member')
+  assert table.classes == ('yes', 'no')
+  assert table.labels.tolist() == [0, 1, 1, 0]
+  assert table.names == ('age', 'pay')
+  path = write_csv(tmp_path, MIXED.replace(',', ';'))
+  assert data.load('csv', path, 'y', sep=';').features.shape == (4, 6)
+  with pytest.raises(ValueError, match=r'give the separator \(sep\)'):
+    data.load('csv', path, 'y')
+
+
+def test_one_hot_order_does_not_depend_on_the_rows(tmp_path):
+  head, *rows = MIXED.strip().splitlines()
+  back = '\n'.join([head, *rows[::-1]])
+  a = data.load('csv', write_csv(tmp_path, MIXED), 'y')
+  b = data.load('csv', write_csv(tmp_path, back), 'y')
+  assert a.names == b.names and a.classes == b.classes
+  np.testing.assert_array_equal(a.features, b.features[::-1])
+
+
+@pytest.mark.parametrize('column, classes, labels', [
+    ([10, 2, 10], ('2', '10'), [1, 0, 1]),  # Numeric, not alphabetical, order.
+    ([1.0, 0.0, 1.0], ('0', '1'), [1, 0, 1]),
+    ([True, False, True], ('False', 'True'), [1, 0, 1]),
+    (['b', 'a', 'c'], ('a', 'b', 'c'), [1, 0, 2]),
+    ([0.5, 0.25, 0.5], ('0.25', '0.5'), [1, 0, 1]),
+    (['1', 'x', '1'], ('1', 'x'), [0, 1, 0]),
+])
+def test_labels_of_every_kind(column, classes, labels, tmp_path):
+  file = tmp_path / 'mine.parquet'
+  pd.DataFrame(dict(x=[1, 2, 3], y=column)).to_parquet(file)
+  table = data.load('parquet', str(file), 'y')
+  assert table.classes == classes and table.labels.tolist() == labels
+
+
+GAPS = """age,city,member,y
+30,Rome,True,1
+,,False,0
+50,Rome,,0
+90,Bern,False,1
+"""
+
+
+def test_missing_values_are_refused_by_name_and_number(tmp_path):
+  path = write_csv(tmp_path, GAPS)
+  with pytest.raises(ValueError, match=(
+      "'age' in 1, 'city' in 1, 'member' in 1 of 4 rows.*missing='impute'"
+  )) as error:
+    data.load('csv', path, 'y')
+  assert one_line(error)
+
+
+def test_missing_values_are_imputed_by_choice(tmp_path):
+  table = data.load('csv', write_csv(tmp_path, GAPS), 'y', missing='impute')
+  assert table.names == (
+      'age', 'city=(missing)', 'city=Bern', 'city=Rome',
+      'member=(missing)', 'member=False', 'member=True',
+  )
+  assert table.groups == (0, 1, 1, 1, 2, 2, 2)
+  np.testing.assert_array_equal(table.features, np.array([
+      [30, 0, 0, 1, 0, 0, 1], [50, 1, 0, 0, 0, 1, 0],
+      [50, 0, 0, 1, 1, 0, 0], [90, 0, 1, 0, 0, 1, 0],
+  ], 'f4'))
+
+
+def test_parquet_nullable_and_categorical_columns(tmp_path):
+  frame = pd.DataFrame(dict(
+      n=pd.array([1, None, 5], 'Int64'),
+      size=pd.Categorical(
+          ['small', 'large', 'small'], ['small', 'large', 'none']
+      ),
+      y=[0, 1, 1],
+  ))
+  file = tmp_path / 'mine.parquet'
+  frame.to_parquet(file)
+  with pytest.raises(ValueError, match="'n' in 1 of 3 rows"):
+    data.load('parquet', str(file), 'y')
+  table = data.load('parquet', str(file), 'y', missing='impute')
+  assert table.names == ('n', 'size=large', 'size=small')
+  np.testing.assert_array_equal(
+      table.features, [[1, 0, 1], [3, 1, 0], [5, 0, 1]]
+  )
+
+
+@pytest.mark.parametrize('text, label, message', [
+    (MIXED, '', 'Which column is the label. Columns: age, city, member, pay'),
+    (MIXED, 'Age2', "no column 'Age2'; did you mean 'age'"),
+    (MIXED, 'target', "no column 'target'; the columns are age, city, member"),
+    ('x,y\n' + '1,1\n2,0\n3,1\n' * 2 + '1,\n' * 4, 'y',
+     r"'y': 40.0% of its values are missing \(4 of 10 rows\)"),
+    ('x,y\n' + '1,a\n2,b\n3,a\n' * 2 + '1,\n' * 4, 'y', r'40.0%.*4 of 10 rows'),
+    ('x,y\n1,0\n2,inf\n', 'y', '50.0% of its values are missing'),
+    ('x,y\n1,5\n2,5\n', 'y', "All 2 labels are '5'"),
+    ('x,y\n' + ''.join(f'1,{i / 7}\n' for i in range(1, 40)), 'y',
+     '39 different fractional numbers'),
+    ('x,y\n1,0\ninf,1\n', 'y', "'x' in 1 of 2 rows"),
+    ('x,y\n1,0\n-1e60,1\n', 'y', "'x' in 1 of 2 rows"),
+    ('x,y\n1,0\nnan,1\n', 'y', "Missing values: 'x' in 1 of 2 rows"),
+    ('y\n1\n0\n', 'y', 'no feature columns'),
+    ('x,y\n', 'y', 'no rows'),
+    ('', 'y', 'cannot be read as CSV'),
+    ('x,y\n1,2\n3,4,5,6\n', 'y', 'cannot be read as CSV'),
+    ('x,y\n0,1,2\n1,3,4\n', 'y', 'more fields than the header'),
+    ('x,y\n' + ''.join(f'id{i},{i % 2}\n' for i in range(101)), 'y',
+     "'x' has 101 different values, more than 100: drop it"),
+])
+def test_csv_refuses(text, label, message, tmp_path):
+  with pytest.raises(ValueError, match=message) as error:
+    data.load('csv', write_csv(tmp_path, text), label)
+  assert one_line(error)
+
+
+def test_csv_refuses_bytes_and_bad_options(tmp_path):
+  file = tmp_path / 'mine.csv'
+  file.write_bytes(b'x,y\n\xff\xfe,1\n')
+  with pytest.raises(ValueError, match='cannot be read as CSV'):
+    data.load('csv', str(file), 'y')
+  path = write_csv(tmp_path, MIXED)
+  with pytest.raises(ValueError, match="positive='maybe'.*no, yes"):
+    data.load('csv', path, 'y', positive='maybe')
+  with pytest.raises(ValueError, match="did you mean 'city'"):
+    data.load('csv', path, 'y', drop='citty')
+  with pytest.raises(ValueError, match="'empty' has no value at all"):
+    text = 'empty,x,y\n,1,0\n,2,1\n'
+    data.load('csv', write_csv(tmp_path, text), 'y', missing='impute')
+
+
+def test_parquet_refuses(tmp_path):
+  file = tmp_path / 'mine.parquet'
+  file.write_text(MIXED)
+  with pytest.raises(ValueError, match='cannot be read as Parquet') as error:
+    data.load('parquet', str(file), 'y')
+  assert one_line(error)
+  when = pd.to_datetime(['2020-01-01', '2021-01-01'])
+  pd.DataFrame(dict(when=when, y=[0, 1])).to_parquet(file)
+  with pytest.raises(ValueError, match="'when' has values of kind datetime"):
+    data.load('parquet', str(file), 'y')
+  whole = file.read_bytes()
+  file.write_bytes(whole[:-20])
+  with pytest.raises(ValueError, match='cannot be read as Parquet'):
+    data.load('parquet', str(file), 'y')
