@@ -1,4 +1,4 @@
-"""Defenses that change embeddings: dCor, MID and FedPass."""
+"""Defenses that change embeddings: dCor and MID."""
 import functools
 import pathlib
 
@@ -14,7 +14,7 @@ from experiments.samples import Splits
 from vfljax import algorithms, nets, protocol
 from vfljax import data as datasets
 from vfljax.defense import Spec
-from vfljax.defenses import dcor, fedpass, mid
+from vfljax.defenses import dcor, mid
 from vfljax.types import Batch
 
 GOLDEN = pathlib.Path(__file__).parent / 'golden'
@@ -343,62 +343,3 @@ def test_the_bottleneck_may_have_its_own_learning_rate():
       np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
   for a, b in zip(jax.tree.leaves(bottom), jax.tree.leaves(same)):
     np.testing.assert_allclose(a, b, rtol=1e-6)
-
-
-# FedPass
-
-
-@pytest.mark.parametrize('case', ['lin_n8i6o8', 'lin_n4i3o2', 'lin_n1i5o4'])
-def test_the_passport_layer_is_secretflows(case):
-  full = golden('fedpass_secretflow')
-  file = {
-      k[len(case) + 1 :]: full[k] for k in full if k.startswith(case + '_')
-  }
-  linear = lambda name: dict(
-      kernel=file[f'w__{name}.weight'].T, bias=file[f'w__{name}.bias']
-  )
-  params = dict(
-      first=linear('linear'), second=linear('linear2'),
-      encode=file['w__encode.weight'].T, decode=file['w__decode.weight'].T,
-      scale_key=file['skey'], bias_key=file['bkey'],
-  )
-  y, scale, bias = jax.jit(fedpass.block)(params, file['x'])
-  np.testing.assert_allclose(y, file['y'], rtol=1e-4, atol=1e-8)
-  np.testing.assert_allclose(scale, file['scale'], rtol=1e-4, atol=1e-8)
-  np.testing.assert_allclose(bias, file['bias'], rtol=1e-4, atol=1e-8)
-
-
-@pytest.mark.parametrize('side', fedpass.SIDES)
-def test_layers_stand_where_they_are_asked_for(side):
-  defense, u = fedpass.fedpass(side=side), embeddings()[0]
-  slots = defense.init(KEY, spec(u.shape))
-  sent, penalty = defense.send(slots.passive[0], KEY, u)
-  got, _ = defense.receive(slots.active, slots.state, KEY, (u,), None)
-  assert sent.shape == got[0].shape == u.shape and penalty == 0
-  assert np.array_equal(sent, u) == (side == 'active')
-  assert np.array_equal(got[0], u) == (side == 'passive')
-
-
-def test_passports_are_drawn_as_asked_and_do_not_learn():
-  layer = jax.jit(lambda key: fedpass.draw(key, 4000, 2, -1.0, 0.5))(KEY)
-  key = np.asarray(layer['scale_key'])
-  np.testing.assert_allclose(key.mean(), -1, atol=0.05)
-  np.testing.assert_allclose(key.var(), 0.5, atol=0.05)
-  assert not np.allclose(key, layer['bias_key'])
-  before, after, _ = play(fedpass.fedpass(), batch())
-  for party in (0, 1):
-    old = before.parties[party].params['defense']
-    new = after.parties[party].params['defense']
-    old, new = (old[0], new[0]) if party == 0 else (old, new)
-    np.testing.assert_array_equal(old['scale_key'], new['scale_key'])
-    np.testing.assert_array_equal(old['bias_key'], new['bias_key'])
-    assert not np.array_equal(old['decode'], new['decode'])
-
-
-@pytest.mark.parametrize('arguments, message', [
-    (dict(variance=-1), 'variance'), (dict(mean=float('nan')), 'mean'),
-    (dict(side='top'), 'side'), (dict(hidden=0), 'hidden'),
-])
-def test_bad_arguments_of_fedpass(arguments, message):
-  with pytest.raises(ValueError, match=message):
-    fedpass.fedpass(**arguments)

@@ -106,6 +106,27 @@ def noise(key: Key, params: Params, deviation: Array | float) -> Params:
   return jax.tree_util.tree_map_with_path(draw, params)
 
 
+def arrays(params: Params) -> dict[str, dict[str, Any]]:
+  """By layer {'kernel', perhaps 'bias' and others}, in natural order."""
+  own = {path: {} for path in _layers(params)}
+  for path, leaf in _leaves(params):
+    if path[:-1] in own:
+      own[path[:-1]][path[-1]] = leaf
+  called = _readable(own)
+  return {called[path]: leaves for path, leaves in own.items()}
+
+
+def replace(params: Params, new: dict[str, dict[str, Any]]) -> Params:
+  """`params` with other arrays in the layers that `new` names."""
+  called = _readable(_layers(params))
+
+  def pick(path, leaf):
+    where = called.get(_parent(path))
+    return new[where][_path(path)[-1]] if where in new else leaf
+
+  return jax.tree_util.tree_map_with_path(pick, params)
+
+
 def flow(net: Net, params: Params, x: Any) -> tuple[str, ...]:
   """The layers' names in the order in which the data meets them.
 

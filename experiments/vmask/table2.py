@@ -3,8 +3,9 @@
   python launch.py --config=experiments/vmask/table2.py
 
 MLP3 on MNIST's halves ("TM"); table2_tfm.py, table2_m.py and table2_fm.py are
-the other three columns that two cores can run. One row is not in the paper:
-VMask whose defender imagines the attacker as it is.
+the other three columns that two cores can run. Two rows are not in the paper:
+VMask whose defender imagines the attacker as it is, and FedPass with passports
+in both parties' networks.
 """
 from experiments.config import Config, Entry, Paper
 from experiments.vmask import common, paper
@@ -19,6 +20,7 @@ def column(model: str, dataset: str) -> Config:
       *(common.masked(kind, model=model) for kind in common.VARIANTS),
       common.imagined(model),
       *common.compared(),
+      Entry('fedpass', (0.5,), label='FedPass both'),
   )
   alone, scratch = paper.BASELINES[short]
   where = f'{common.SOURCE}, {source}'
