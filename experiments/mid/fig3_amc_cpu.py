@@ -1,4 +1,4 @@
-"""MID, Figure 3 on two cores: active completion, 5000 images of CIFAR-10.
+"""MID, Figure 3 on two cores: active completion, 10000 images of CIFAR-10.
 
   python launch.py --config=experiments/mid/fig3_amc_cpu.py \\
       --config.data.path=cifar10.npz
