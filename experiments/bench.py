@@ -11,12 +11,8 @@ than half are contention and marked so. Compile time stands apart.
 """
 import argparse
 from collections.abc import Callable
-from datetime import date
 import importlib.util
 import json
-import os
-from pathlib import Path
-import platform
 import statistics
 import subprocess
 import sys
@@ -28,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments import device
+from experiments import bench_record, device
 from vfljax import algorithms, attacks, nets, sweep, train
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
@@ -281,11 +277,7 @@ def main() -> None:
   peers: dict[str, Peer] = {}
   if importlib.util.find_spec('torch'):
     peers = {f'torch, {n} thread{"s" * (n > 1)}': Peer(n) for n in (1, 2)}
-  found: dict[str, Any] = dict(
-      date=date.today().isoformat(), machine=platform.machine(),
-      cores=os.cpu_count(), python=platform.python_version(),
-      jax=jax.__version__, devices=str(jax.local_devices()),
-  )
+  found = bench_record.begin()
   for name in WORKLOADS:
     if args.only in ('', name):
       found[name] = against_peers(name, args.turns, peers)
@@ -299,11 +291,7 @@ def main() -> None:
     ]
   for peer in peers.values():
     peer.close()
-  text = json.dumps(found, indent=1)
-  print(text)
-  if args.out:
-    Path(args.out).parent.mkdir(parents=True, exist_ok=True)
-    Path(args.out).write_text(text + '\n')
+  bench_record.write(found, args.out)
 
 
 if __name__ == '__main__':

@@ -10,15 +10,14 @@ rounds are of two MLPs (392-128-64, a 128-128-10 top) at batch 32, in a scan of
 import argparse
 from collections.abc import Callable
 import datetime
-import json
-from pathlib import Path
 
 import jax
 from jax import lax
 import jax.numpy as jnp
 import optax
 
-from experiments.bench_ring import machine, race
+from experiments import bench_record
+from experiments.bench_ring import race
 from vfljax import algorithms, club, nets, protocol
 from vfljax.defense import Defense, none
 from vfljax.defenses.plugvfl import plugvfl
@@ -112,11 +111,10 @@ def main() -> None:
   parser.add_argument('--turns', type=int, default=5)
   args = parser.parse_args()
   found = dict(
-      date=datetime.date.today().isoformat(), machine=machine(),
+      date=datetime.date.today().isoformat(), machine=bench_record.machine(),
       jax=jax.__version__, **measure(args.turns),
   )
-  Path(args.out).write_text(json.dumps(found, indent=1) + '\n')
-  print(json.dumps(found, indent=1))
+  bench_record.write(found, args.out)
 
 
 if __name__ == '__main__':

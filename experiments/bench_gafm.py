@@ -10,19 +10,14 @@ Random data of Spambase's shape; both sides take turns. The paper: ten minutes a
 repetition, with its measurements.
 """
 import argparse
-from datetime import date
 import importlib.util
-import json
 import os
-from pathlib import Path
-import platform
 import sys
 from typing import Any
 
-import jax
 import optax
 
-from experiments import bench, device
+from experiments import bench, bench_record, device
 from vfljax import algorithms, nets, train
 from vfljax.defenses.gafm import gafm as defense
 
@@ -156,20 +151,13 @@ def main() -> None:
         f'torch, threads {n}': bench.Peer(int(n), __spec__.name)
         for n in args.peer_threads.split(',')
     }
-  found = dict(
-      date=date.today().isoformat(), machine=platform.machine(),
-      cores=os.cpu_count(), python=platform.python_version(),
-      jax=jax.__version__, devices=str(jax.local_devices()),
+  found = bench_record.begin() | dict(
       load_before=round(os.getloadavg()[0], 1),
       gafm=compare(args.turns, peers, args.peer_seeds),
   )
   for peer in peers.values():
     peer.close()
-  text = json.dumps(found, indent=1)
-  print(text)
-  if args.out:
-    Path(args.out).parent.mkdir(parents=True, exist_ok=True)
-    Path(args.out).write_text(text + '\n')
+  bench_record.write(found, args.out)
 
 
 if __name__ == '__main__':

@@ -9,12 +9,9 @@ fastest counts. On a CPU the ways of convolving are compared with LeNet5, inside
 a scan and as one compiled round after another.
 """
 import argparse
-from datetime import date
 import importlib.util
 import json
-import os
 from pathlib import Path
-import platform
 import time
 from typing import Any
 
@@ -23,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments import bench, device
+from experiments import bench, bench_record, device
 from vfljax import algorithms, models, nets, protocol, train
 from vfljax.defense import none
 from vfljax.types import Batch
@@ -149,11 +146,7 @@ def main() -> None:
   found: dict[str, Any] = {}
   if args.only and place and place.exists():
     found = json.loads(place.read_text())
-  found |= dict(
-      date=date.today().isoformat(), machine=platform.machine(),
-      cores=os.cpu_count(), python=platform.python_version(),
-      jax=jax.__version__, devices=str(jax.local_devices()), batch=BATCH,
-  )
+  found |= bench_record.begin() | dict(batch=BATCH)
   for name in SHAPES:
     if args.only in ('', name):
       found[name] = beside(name, args.turns, peers)
@@ -161,11 +154,7 @@ def main() -> None:
     found['lenet5, formulations'] = formulations(args.turns)
   for peer in peers.values():
     peer.close()
-  text = json.dumps(found, indent=1)
-  print(text)
-  if place:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text + '\n')
+  bench_record.write(found, place)
 
 
 if __name__ == '__main__':

@@ -16,7 +16,6 @@ import datetime
 import json
 import os
 import pathlib
-import platform
 import time
 from typing import Any
 
@@ -25,6 +24,7 @@ from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments import bench_record
 from vfljax.mpc import beaver, bilinear, conv, dispatch, fixed_point, kernels
 from vfljax.mpc import one_sided, prg, schemes, wire
 
@@ -203,32 +203,6 @@ def compare(times: dict[str, float], targets: dict[str, tuple]) -> dict:
   return out
 
 
-def versions() -> dict[str, str]:
-  names = ['jax', 'jaxlib', 'numpy', 'torch', 'crypten']
-  out = {'python': platform.python_version()}
-  for name in names:
-    try:
-      out[name] = __import__(name).__version__
-    except ImportError:
-      out[name] = 'not installed'
-  return out
-
-
-def machine() -> dict[str, Any]:
-  """The processor, and the units that decide which scheme wins."""
-  info = pathlib.Path('/proc/cpuinfo')
-  text = info.read_text() if info.exists() else ''
-  lines = [x for x in text.splitlines() if x.startswith('model name')]
-  flags = ('avx512f', 'avx512dq', 'avx512_vnni', 'avx_vnni', 'amx_int8')
-  return {
-      'cpu': lines[0].split(': ')[1] if lines else platform.processor(),
-      'cores': os.cpu_count(),
-      'units': [flag for flag in flags if f' {flag} ' in f'{text} '],
-      'load': list(os.getloadavg()),
-      'backend': jax.default_backend(),
-  }
-
-
 def measure(turns: int) -> dict[str, Any]:
   """All measurements: seconds by contestant, and ratios beside targets."""
   shapes: dict[str, Callable[[], dict[str, float]]] = {}
@@ -257,17 +231,12 @@ def main() -> None:
     results = measure(args.turns)
     record = {
         'date': datetime.date.today().isoformat(),
-        'machine': machine(),
-        'versions': versions(),
+        'machine': bench_record.machine(),
+        'versions': bench_record.versions(),
         'ranking': dispatch.ranking(jax.default_backend()),
         'results': results,
     }
-  text = json.dumps(record, indent=1)
-  if args.out:
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(text + '\n')
-  else:
-    print(text)
+  bench_record.write(record, args.out)
 
 
 if __name__ == '__main__':

@@ -30,7 +30,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from experiments.bench_ring import machine, race, versions
+from experiments import bench_record
+from experiments.bench_ring import race
 from vfljax import masked_training, masking, models, mpc, nets
 from vfljax.masked_training import Job
 from vfljax.mpc import dispatch, one_sided, prg, wire
@@ -200,19 +201,14 @@ def main() -> None:
     return
   old = args.out.read_text() if args.out and args.out.exists() else '{}'
   record: dict[str, Any] = dict(
-      date=datetime.date.today().isoformat(), machine=machine(),
-      versions=versions(), batch=BATCH, steps_an_epoch=STEPS,
+      date=datetime.date.today().isoformat(), machine=bench_record.machine(),
+      versions=bench_record.versions(), batch=BATCH, steps_an_epoch=STEPS,
       network=wire.Network()._asdict(), turns=args.turns,
       runs=json.loads(old).get('runs', {}))
   command = [sys.executable, __file__, '--child', f'--turns={args.turns}',
              f'--models={args.models}']
   record['runs'] |= run_children(command, args.vectors.split(','))
-  text = json.dumps(record, indent=1)
-  if args.out:
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(text + '\n')
-  else:
-    print(text)
+  bench_record.write(record, args.out)
 
 
 if __name__ == '__main__':

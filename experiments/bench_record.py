@@ -1,0 +1,54 @@
+"""A benchmark's record: what it was measured on, and where it is written."""
+import datetime
+import json
+import os
+import pathlib
+import platform
+from typing import Any
+
+import jax
+
+
+def begin() -> dict[str, Any]:
+  """When and on what: the first entries of a record."""
+  return dict(
+      date=datetime.date.today().isoformat(), machine=platform.machine(),
+      cores=os.cpu_count(), python=platform.python_version(),
+      jax=jax.__version__, devices=str(jax.local_devices()),
+  )
+
+
+def machine() -> dict[str, Any]:
+  """The processor, and the units that decide which scheme wins."""
+  info = pathlib.Path('/proc/cpuinfo')
+  text = info.read_text() if info.exists() else ''
+  lines = [x for x in text.splitlines() if x.startswith('model name')]
+  flags = ('avx512f', 'avx512dq', 'avx512_vnni', 'avx_vnni', 'amx_int8')
+  return {
+      'cpu': lines[0].split(': ')[1] if lines else platform.processor(),
+      'cores': os.cpu_count(),
+      'units': [flag for flag in flags if f' {flag} ' in f'{text} '],
+      'load': list(os.getloadavg()),
+      'backend': jax.default_backend(),
+  }
+
+
+def versions() -> dict[str, str]:
+  names = ['jax', 'jaxlib', 'numpy', 'torch', 'crypten']
+  out = {'python': platform.python_version()}
+  for name in names:
+    try:
+      out[name] = __import__(name).__version__
+    except ImportError:
+      out[name] = 'not installed'
+  return out
+
+
+def write(record: dict[str, Any], out: str | pathlib.Path | None) -> None:
+  """Prints a record and writes it as JSON to `out`, if that is given."""
+  text = json.dumps(record, indent=1)
+  print(text)
+  if out:
+    place = pathlib.Path(out)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text + '\n')
