@@ -149,7 +149,7 @@ def test_a_convolutions_passport_is_a_window():
   assert passports['conv2']['scale_key'].shape == (1, 5, 5, 6)
   conv = params['conv2']
   got = fedpass.own_mean(conv, passports['conv2']['scale_key'])
-  pixels = np.full((1, 9, 9, 6), -1.0, np.float32)  # The mean, at variance 0.
+  pixels = jnp.full((1, 9, 9, 6), -1.0)  # The mean, at variance 0.
   seen = jax.lax.conv_general_dilated(
       pixels, conv['kernel'], (1, 1), 'VALID',
       dimension_numbers=('NHWC', 'HWIO', 'NHWC'),

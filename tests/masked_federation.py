@@ -1,0 +1,75 @@
+"""A small federation with masked layers: for the tests of `masked_training`."""
+import functools
+from typing import Any
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from sklearn.datasets import load_digits
+
+from vfljax import masked_training, masking, models, mpc, nets
+from vfljax.masked_training import Job
+from vfljax.mpc import one_sided, prg
+from vfljax.mpc.masked import Setting
+
+BATCH, ETA = 16, 0.5
+MLP = ('Dense_0', 'Dense_1', 'Dense_2')
+TOP = nets.mlp(12, 10)
+
+
+def head(params, u, labels):
+  return optax.softmax_cross_entropy(TOP.apply(params, u), labels).mean()
+
+
+def digits(shape):
+  bunch: Any = load_digits()
+  x, y = bunch.data, bunch.target
+  x = ((x - x.mean(0)) / 5).astype(np.float32)[:, :int(np.prod(shape))]
+  x = x.reshape(len(x), *shape)
+  return x, np.eye(10, dtype=np.float32)[y]
+
+
+def network(kind):
+  if kind == 'dense':
+    return models.make('mlp3', 8, hidden=(24, 16)), (32,)
+  net = models.make('lenet5', 8, channels=(3, 4), hidden=(14, 12))
+  return net, (8, 4, 1)
+
+
+def federation(kind, names, last='', setting=Setting()):
+  """A job with masked layers, its start, and its plaintext equivalent."""
+  net, shape = network(kind)
+  x, y = digits(shape)
+  params = jax.jit(net.init)(jax.random.key(1), x[:2])
+  u = jnp.zeros((2, 8), jnp.float32)
+  active = jax.jit(TOP.init)(jax.random.key(2), u)
+  found = masking.layers(net, params, x[:BATCH])
+  chosen = masking.choose(found, names, last)
+  keys = one_sided.seeds(prg.THREEFRY, jax.random.key(3))
+  extra = masking.noise(jax.random.key(4), chosen)
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore', UserWarning)  # Condition B < n1.
+    weights, _ = masking.mask(setting, chosen, keys, params, extra)
+  txs = (optax.sgd(ETA), optax.sgd(ETA))
+  job = Job(net, head, txs, chosen, setting, ETA)
+  plain = job._replace(chosen=())
+  noisy = masking.noisy(params, chosen, extra)
+  return (
+      job, masked_training.start(job, weights, active),
+      plain, masked_training.start(plain, masking.Weights(noisy, {}), active),
+      keys, x, y,
+  )
+
+
+def compiled(job):
+  step = jax.jit(functools.partial(masked_training.step, job))
+  deal = jax.jit(functools.partial(masked_training.deal, job))
+  return mpc.entry(step), mpc.entry(deal)
+
+
+def found_in(net, *shape):
+  x = jax.ShapeDtypeStruct(shape, jnp.float32)
+  params = jax.eval_shape(net.init, jax.random.key(0), x)
+  return masking.layers(net, params, x)

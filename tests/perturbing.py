@@ -1,0 +1,35 @@
+"""Gradients, and what a defense makes of them: for the tests of formulas."""
+import pathlib
+
+import jax
+import numpy as np
+
+GOLDEN = pathlib.Path(__file__).parent / 'golden'
+KEY = jax.random.key(0)
+
+
+def gradients(batch=40, width=3, scale=1e-3, seed=0):
+  """[batch, width] gradients and one-hot labels [batch, 2], ~30 % positive."""
+  rng = np.random.default_rng(seed)
+  positive = rng.random(batch) < 0.3
+  positive[:2] = True, False
+  d = rng.normal(size=(batch, width)) * (0.5 + positive[:, None])
+  d = (d + np.where(positive, -2.0, 1.0)[:, None]) * scale
+  return d.astype(np.float32), np.eye(2, dtype=np.float32)[positive.astype(int)]
+
+
+def perturb(defense, key, d, labels):
+  """What the defense makes of one party's gradient, compiled."""
+  return jax.jit(raw(defense))(key, d, labels)
+
+
+def raw(defense):
+  return lambda key, d, labels: defense.gradient((), key, (d,), labels)[0]
+
+
+def draws(defense, d, labels, count):
+  """[count, batch, width] independent perturbations."""
+  keys = jax.random.split(KEY, count)
+  return np.asarray(
+      jax.jit(jax.vmap(raw(defense), (0, None, None)))(keys, d, labels)
+  )

@@ -1,0 +1,183 @@
+"""Marvell against its authors' optimum, closed forms and random search."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.perturbing import GOLDEN, KEY, draws, gradients, perturb
+from vfljax import defenses
+from vfljax.defense import Spec
+from vfljax.defenses import marvell
+
+solve = jax.jit(marvell.solve)
+
+
+def golden_marvell(scale, dtype):
+  data = np.load(GOLDEN / 'marvell_solver.npz')
+  inputs = [data[k] * (scale if k in 'uvgP' else 1) for k in 'uvdgpP']
+  return data, inputs, [jnp.asarray(x, dtype) for x in inputs]
+
+
+@pytest.mark.parametrize('scale', [1.0, 1e7, 1e13])
+@pytest.mark.parametrize('x64', [False, True])
+def test_marvell_is_the_authors_optimum(scale, x64):
+  with jax.enable_x64(x64):
+    dtype = jnp.float64 if x64 else jnp.float32
+    data, (u, v, d, g, p, power), inputs = golden_marvell(scale, dtype)
+    found = solve(*inputs)
+    assert found.sum_kl.dtype == dtype
+    found = marvell.Allocation(*(np.asarray(x, float) for x in found))
+  tolerance = 1e-11 if x64 else 1e-5
+  np.testing.assert_allclose(found.sum_kl, data['sumKL'], rtol=tolerance)
+  lam = np.stack(found[:4]) / scale
+  theirs = np.stack([data[k] for k in ('lam10', 'lam20', 'lam11', 'lam21')])
+  largest = theirs.max(0)  # Optima are flat, and 0 has no relative error.
+  np.testing.assert_allclose(lam / largest, theirs / largest, atol=1e-5)
+  used = p * (found.lam11 + (d - 1) * found.lam21)
+  used += (1 - p) * (found.lam10 + (d - 1) * found.lam20)
+  np.testing.assert_allclose(used, power, rtol=1e-12 if x64 else 1e-6)
+
+
+def test_marvells_bounds():
+  data = np.load(GOLDEN / 'marvell_solver.npz')
+  found = marvell.error_lower_bound(data['sumKL'])
+  np.testing.assert_allclose(found, data['error_prob_lower_bound'], atol=1e-5)
+  small = data['sumKL'] < 4
+  found = np.asarray(marvell.auc_upper_bound(data['sumKL']))
+  np.testing.assert_allclose(found[small], data['auc_upper_bound'][small],
+                             rtol=1e-6)
+  assert (found[~small] == 1).all()
+
+
+def gaussian_sum_kl(u, v, d, g, lam10, lam20, lam11, lam21):
+  """KL both ways between two Gaussians, from the textbook's formula."""
+  cov0 = np.diag([lam10 + u] + [lam20 + u] * (d - 1))
+  cov1 = np.diag([lam11 + v] + [lam21 + v] * (d - 1))
+  gap = np.zeros(d)
+  gap[0] = g**0.5
+
+  def kl(a, b):
+    inverse = np.linalg.inv(b)
+    logdet = np.linalg.slogdet(b)[1] - np.linalg.slogdet(a)[1]
+    return (np.trace(inverse @ a) - d + gap @ inverse @ gap + logdet) / 2
+
+  return kl(cov1, cov0) + kl(cov0, cov1)
+
+
+@pytest.mark.parametrize('d', [1, 2, 5])
+def test_no_random_allocation_beats_marvells(d):
+  rng = np.random.default_rng(d)
+  with jax.enable_x64(True):
+    for _ in range(10):
+      u, v, g = rng.uniform(0.1, 2, 3)
+      p, power = rng.uniform(0.05, 0.95), g * rng.uniform(0.1, 10)
+      found = solve(u, v, d, g, p, power)
+      *lam, best = (float(x) for x in found)
+      expected = gaussian_sum_kl(u, v, d, g, *lam)
+      np.testing.assert_allclose(best, expected, rtol=1e-9)
+      for width in (1.0, 0.1, 0.01):  # Random ones, far from ours and near.
+        for _ in range(30):
+          moved = np.abs(np.array(lam) + width * power * rng.normal(size=4))
+          moved[[0, 2]] = np.maximum(moved[[0, 2]], moved[[1, 3]])
+          spent = p * (moved[2] + (d - 1) * moved[3])
+          spent += (1 - p) * (moved[0] + (d - 1) * moved[1])
+          moved *= power / spent
+          assert gaussian_sum_kl(u, v, d, g, *moved) >= best * (1 - 1e-9)
+
+
+def test_marvell_in_one_dimension_is_the_closed_form():
+  rng = np.random.default_rng(7)
+  u, v, g = rng.uniform(0, 2, (3, 50))
+  p, power = rng.uniform(0.05, 0.95, 50), rng.uniform(0.01, 5, 50)
+  total = power + p * v + (1 - p) * u
+  e = np.sqrt((total + (1 - p) * g) / (total + p * g))
+  lam10 = np.clip(
+      (power / p + v - e * u) / (e + (1 - p) / p), 0, power / (1 - p)
+  )
+  lam11 = (power - (1 - p) * lam10) / p
+  static = jax.jit(lambda *x: marvell.solve(x[0], x[1], 1, *x[2:]))
+  ones = np.ones(50, np.float32)
+  for found in (static(u, v, g, p, power), solve(u, v, ones, g, p, power)):
+    np.testing.assert_allclose(found.lam10, lam10, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.lam11, lam11, rtol=1e-4, atol=1e-5)
+    assert not found.lam20.any() and not found.lam21.any()
+
+
+def test_marvell_of_nothing():
+  for inputs in ((0, 0, 3, 0, 0.5, 0), (1, 1, 3, 0, 0.5, 0),
+                 (1, 2, 3, 0, 0.5, 1), (2, 1, 1, 1, 0.5, 0)):
+    assert all(np.isfinite(x) for x in solve(*map(float, inputs))), inputs
+  assert solve(0.0, 0.0, 3.0, 1.0, 0.5, 0.0).sum_kl == np.inf
+
+
+@pytest.mark.parametrize('scale', [1e-3, 1e-24])
+def test_marvells_noise_has_the_covariances_it_solved_for(scale):
+  d, labels = gradients(batch=24, width=3, scale=scale, seed=2)
+  positive = labels[:, 1] > 0
+  x = d.astype(float) / scale
+  centers = x[positive].mean(0), x[~positive].mean(0)
+  gap = centers[0] - centers[1]
+  expected = solve(
+      x[~positive].var(0).mean(), x[positive].var(0).mean(), 3.0, gap @ gap,
+      positive.mean(), 2.0 * gap @ gap,
+  )
+  sent = draws(defenses.REGISTRY['marvell'](2.0), d, labels, 3000)
+  noise = (sent.astype(float) - d) / scale
+  axis = gap / np.linalg.norm(gap)
+  along = noise @ axis
+  across = ((noise**2).sum(-1) - along**2) / 2
+  for rows, first, second in ((positive, expected.lam11, expected.lam21),
+                              (~positive, expected.lam10, expected.lam20)):
+    np.testing.assert_allclose((along[:, rows] ** 2).mean(), first, rtol=0.05)
+    np.testing.assert_allclose(across[:, rows].mean(), second, rtol=0.05,
+                               atol=1e-6)
+  assert expected.lam20 + expected.lam21 > 0.1
+  np.testing.assert_allclose(noise.mean((0, 1)), 0, atol=0.1)
+
+
+@pytest.mark.parametrize('kind', [
+    'negatives', 'positives', 'one row', 'zero', 'same center', 'empty',
+])
+def test_marvell_leaves_batches_without_a_gap_alone(kind):
+  d, labels = gradients(batch=8)
+  if kind in ('negatives', 'positives'):
+    labels[:] = [1, 0] if kind == 'negatives' else [0, 1]
+  elif kind == 'one row':
+    d, labels = d[:1], labels[:1]
+  elif kind == 'zero':
+    d[:] = 0
+  elif kind == 'same center':
+    d[4:], labels[:4], labels[4:] = d[:4], [1, 0], [0, 1]
+  else:
+    labels[:] = 0
+  found = perturb(defenses.REGISTRY['marvell'](4.0), KEY, d, labels)
+  np.testing.assert_array_equal(found, d)
+
+
+@pytest.mark.parametrize('width', [1, 4])
+def test_marvell_with_one_positive_and_with_identical_gradients(width):
+  d, labels = gradients(batch=8, width=width)
+  labels[:], labels[0] = [1, 0], [0, 1]
+  same = np.where(labels[:, 1:] > 0, -1.0, 1.0) * np.ones_like(d)  # u = v = 0.
+  defense = defenses.REGISTRY['marvell'](4.0)
+  for x in (d, same.astype(np.float32)):
+    found = np.asarray(perturb(defense, KEY, x, labels))
+    assert np.isfinite(found).all() and (found != x).all()
+
+
+def test_marvell_does_not_see_padding():
+  d, labels = gradients(batch=8)
+  blank = np.concatenate([d, np.full_like(d, 7.0)])
+  none = np.concatenate([labels, np.zeros_like(labels)])
+  defense = defenses.REGISTRY['marvell'](4.0)
+  sent = draws(defense, blank, none, 3000)
+  np.testing.assert_array_equal(sent[:, 8:] - blank[8:], 0)
+  alone = draws(defense, d, labels, 3000)
+  np.testing.assert_allclose(sent[:, :8].std(0), alone.std(0), rtol=0.1)
+
+
+def test_marvell_refuses_ten_classes():
+  spec = Spec((jax.ShapeDtypeStruct((8, 3), jnp.float32),), 10)
+  with pytest.raises(ValueError, match='binary labels .* have 10'):
+    defenses.REGISTRY['marvell'](4.0).init(KEY, spec)
+  assert 'marvell' in defenses.BINARY
