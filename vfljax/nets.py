@@ -12,7 +12,7 @@ from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
-from vfljax.types import Array, Key, Net, Params
+from vfljax.types import VFL, Array, Key, Net, Params
 
 Activation = Callable[[Array], Array]
 leaky_relu: Activation = lambda x: nn.leaky_relu(x, 0.01)
@@ -96,6 +96,37 @@ def linen(module: nn.Module) -> Net:
     return dict(params, batch_stats=stats) if stats else params
 
   return Net(init, apply, train if modal else None, absorb)
+
+
+def counting(vfl: VFL, real: Array) -> VFL:
+  """The networks, with batch statistics in training of the real rows alone.
+
+  A row of padding is then nothing to BatchNorm, neither to what it normalizes
+  a batch by nor to its running statistics.
+
+  Args:
+    real: bool [batch], false where a row is padding.
+  """
+  bottoms = tuple(net and _counting(net, real) for net in vfl.bottoms)
+  return vfl._replace(bottoms=bottoms, top=_counting(vfl.top, real))
+
+
+def _counting(net: Net, real: Array) -> Net:
+  if net.train is None:
+    return net
+
+  def count(following, args, kwargs, context):
+    ours = isinstance(context.module, nn.BatchNorm)
+    if ours and context.method_name == '__call__':
+      rows = real.reshape(-1, *[1] * (args[0].ndim - 1))
+      kwargs = dict(kwargs, mask=rows)
+    return following(*args, **kwargs)
+
+  def train(params, key, x):
+    with nn.intercept_methods(count):
+      return net.run(params, key, x)
+
+  return net._replace(train=train)
 
 
 def _variables(params: Params) -> dict:

@@ -18,6 +18,7 @@ import optax
 from vfljax.adversary import Adversary, pick, put
 from vfljax.defense import Defense
 from vfljax.federation import HONEST, Transforms, embed, init, predict
+from vfljax.nets import counting
 from vfljax.types import (
     VFL, Array, Batch, Key, Messages, Params, PartyState, Round, State,
 )
@@ -30,7 +31,6 @@ def play_round(
     batch: Batch, adversary: Adversary = HONEST,
 ) -> tuple[State, Round]:
   """Plays one round: returns the next state, and the round for who watches."""
-  vfl = vfl._replace(top=defense.top(vfl.top))
   keys = jax.random.split(key, 9)
   k_batch, k_net, k_send, k_label, k_adapt, k_active, *keys = keys
   k_objective, k_gradient, k_evil = keys
@@ -38,6 +38,7 @@ def play_round(
   k_share = jax.random.fold_in(key, 9)
   batch = defense.batch(k_batch, batch)
   real = batch.labels.sum(-1)  # [batch]: 1, or 0 where a row is padding.
+  vfl = counting(vfl._replace(top=defense.top(vfl.top)), real > 0)
   liars, lying = adversary.parties, tuple(k - 1 for k in adversary.parties)
   active, *passive = state.parties
 

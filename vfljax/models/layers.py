@@ -67,9 +67,9 @@ class Norm(nn.Module):
   BatchNorm as PyTorch has it by default: in training by the batch's mean and
   variance, at inference by running ones, which move by a tenth of the way with
   every batch; they start at 0 and 1 and are the 'batch_stats' of the network.
-  (The running variance is the population's, PyTorch's the sample's.) Rows that
-  are padding count. GroupNorm has groups of 16 channels (Wu and He, 2018), and
-  nothing that runs.
+  (The running variance is the population's, PyTorch's the sample's.) In a round
+  rows that are padding do not count: `nets.counting`. GroupNorm has groups of
+  16 channels (Wu and He, 2018), and nothing that runs.
   """
 
   kind: str = 'batch'

@@ -1,0 +1,96 @@
+"""BatchNorm in a round with rows of padding, against NumPy on the real rows."""
+from flax import linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from vfljax import algorithms, nets, protocol, train
+from vfljax.defense import none
+from vfljax.defenses.dcor import dcor
+from vfljax.models.layers import Norm
+from vfljax.types import Batch
+
+KEY = jax.random.key(0)
+REAL = np.array([1, 1, 0, 1, 1, 0, 1], bool)
+X = np.random.default_rng(0).normal(3, 2, (2, 7, 2, 2, 3)).astype(np.float32)
+
+
+class Normed(nn.Module):
+  """What a network with batch statistics is, at the least."""
+
+  @nn.compact
+  def __call__(self, x, train: bool = False):
+    x = Norm('batch')(x, train)
+    return nets.Dense(4)(x.reshape(len(x), -1))
+
+
+def federation():
+  net = nets.linen(Normed())
+  # The top has statistics of its own.
+  return algorithms.vhnn([net] * 2, nets.then(nets.mlp(4), top()))
+
+
+def top():
+  class Top(nn.Module):
+
+    @nn.compact
+    def __call__(self, x, train: bool = False):
+      return nets.Dense(2)(Norm('batch')(x, train))
+
+  return nets.linen(Top())
+
+
+def batch(rows):
+  """Those rows of the samples; padding has no label."""
+  labels = jnp.eye(2)[np.arange(7) % 2] * REAL[:, None]
+  return Batch(tuple(jnp.asarray(x[rows]) for x in X), labels[rows])
+
+
+@pytest.mark.parametrize('defense', [none(), dcor(0.0)], ids=['none', 'dcor'])
+def test_padding_is_nothing_to_statistics(defense):
+  vfl, txs = federation(), (optax.sgd(0.5),) * 2
+  state = protocol.init(KEY, vfl, defense, txs, batch(REAL))
+
+  @jax.jit
+  def play(samples):
+    return protocol.play_round(KEY, vfl, defense, txs, state, samples)
+
+  padded, seen = play(batch(np.ones(7, bool)))
+  alone, expected = play(batch(REAL))
+  np.testing.assert_allclose(seen.loss, expected.loss, rtol=1e-5)
+  for ours, theirs in zip(
+      jax.tree.leaves(padded.parties), jax.tree.leaves(alone.parties)
+  ):
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+  for party, x in zip(padded.parties, X):
+    stats = party.params['bottom']['batch_stats']['Norm_0']['BatchNorm_0']
+    real = x[REAL].astype(np.float64).reshape(-1, 3)
+    # The running ones start at 0 and 1 and go a tenth of the way.
+    np.testing.assert_allclose(stats['mean'], 0.1 * real.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(
+        stats['var'], 0.9 + 0.1 * real.var(0), rtol=1e-5
+    )
+
+
+def test_an_epoch_with_a_padded_round():
+  """7 samples in rounds of 4: the last round's statistics are of three."""
+  data = Batch(tuple(map(jnp.asarray, X)), jnp.eye(2)[np.arange(7) % 2])
+  plans = {
+      how: train.Plan(
+          federation(), none(), (optax.sgd(0.1),) * 2, 1, 4, remainder=how
+      ) for how in ('pad', 'keep')
+  }
+
+  def run(plan):
+    def whole(key):
+      begun = train.start(key, plan, data)
+      return train.advance(plan, begun, data, 0, 1)[0].state.parties
+
+    return jax.jit(whole)(KEY)
+
+  for ours, theirs in zip(
+      jax.tree.leaves(run(plans['pad'])), jax.tree.leaves(run(plans['keep']))
+  ):
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
