@@ -86,18 +86,28 @@ def contestant(job: Job, params, active, batch, x) -> dict[str, Any]:
   noise = masking.noise(jax.random.key(2), job.chosen)
   weights, _ = masking.mask(Setting(), job.chosen, KEYS, params, noise)
   state = masked_training.start(job, weights, active)
-  step = jax.jit(functools.partial(masked_training.step, job))
-  if not job.chosen:
-    return dict(
-        step=lambda: jax.block_until_ready(step(state, {}, key, x, batch)[0]))
-  deal = mpc.entry(jax.jit(functools.partial(masked_training.deal, job)))
-  dealt, _ = deal(KEYS, weights, 0, 0)
-  exact = mpc.entry(step)
-  said = masked_training.transcript(job, state, KEYS, key, x, batch)
+  step = jax.jit(
+      functools.partial(masked_training.step, job), donate_argnums=0
+  )
+  said, deal, dealt = (), None, {}
+  if job.chosen:
+    said = masked_training.transcript(job, state, KEYS, key, x, batch)
+    deal = mpc.entry(jax.jit(functools.partial(masked_training.deal, job)))
+    dealt, _ = deal(KEYS, weights, 0, 0)
+    step = mpc.entry(step)
+  # As in training, a step's weights take the place of those before it. The
+  # first ones are other contestants', too.
+  now = [mpc.entry(lambda s: jax.tree.map(jnp.copy, s))(state)]
+
+  def play():
+    now[0], _ = step(now[0], dealt, key, x, batch)
+    jax.block_until_ready(now)
+
+  if deal is None:
+    return dict(step=play)
   return dict(
-      step=lambda: jax.block_until_ready(exact(state, dealt, key, x, batch)[0]),
+      step=play, said=said,
       deal=lambda: jax.block_until_ready(deal(KEYS, weights, 0, 0)[0]),
-      said=said,
   )
 
 

@@ -8,10 +8,13 @@ epoch's losses to 1e-4).
 
   job = Job(net, head, (optax.sgd(0.1), optax.sgd(0.1)), chosen)
   state = start(job, weights, active)
-  exact = mpc.entry(jax.jit(functools.partial(step, job)))
+  exact = mpc.entry(jax.jit(functools.partial(step, job), donate_argnums=0))
   dealt = mpc.entry(jax.jit(functools.partial(deal, job)))
   state, played = exact(state, dealt(keys, state.weights, 0, i)[0], key, x, y)
   check(job, played)
+
+A step gives up its state's memory (`donate_argnums`): shares that stay as they
+are would be copied otherwise.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -18,6 +18,7 @@ import functools
 from typing import Any, NamedTuple
 
 import jax
+from jax import lax
 import jax.numpy as jnp
 
 from vfljax.mpc import one_sided
@@ -70,6 +71,11 @@ def _largest(*values: Array) -> Array:
   return jnp.stack([jnp.abs(v).max().astype(jnp.float32) for v in values])
 
 
+def _once(x: Array) -> Array:
+  """x, put into memory: else every use of it computes it from the shares."""
+  return lax.optimization_barrier(x)
+
+
 def _with_bias(secret: Secret, correlation: Any) -> Any:
   """Each party adds its share of the bias to its part of the output."""
   if 'bias' not in secret:
@@ -98,7 +104,7 @@ def _forward(rule: Rule, x: Array, secret: Secret, dealt: Any):
     )
     kept = ()
   _note(rule, 'forward', said)
-  out = decode_raw(y, bits.inputs + bits.weights, x.dtype)
+  out = _once(decode_raw(y, bits.inputs + bits.weights, x.dtype))
   return out, _largest(x, out), kept
 
 
@@ -146,7 +152,7 @@ def _bwd(rule, kept, cotangents):
     # keeps one of both.
     _, back, _ = to_active.backward(layer.bilinear, codes, e, shares, dealt)
     assert back is not None
-    scaled = decode_raw(back, bits.gradients + bits.weights, x.dtype)
+    scaled = _once(decode_raw(back, bits.gradients + bits.weights, x.dtype))
     seen = _largest(rule.eta * g, scaled)
     return scaled / rule.eta, zero, g, seen, None, None
   own = jax.vjp(lambda p: rule.plain(p, x), zero)[1](g)[0]
@@ -160,7 +166,7 @@ def _bwd(rule, kept, cotangents):
       setting.drop_bytes,
   )
   _note(rule, 'input gradient', said)
-  gx = decode_raw(back, bits.gradients + bits.weights, x.dtype)
+  gx = _once(decode_raw(back, bits.gradients + bits.weights, x.dtype))
   return gx, own, g, _largest(g, gx), None, None
 
 

@@ -43,14 +43,20 @@ def tiling(n: int) -> tuple[int, int]:
 def _accumulate(a: Array, b: Array) -> Array:
   """[steps, 16, m] and [steps, 16, tiles, width] -> [tiles, m, width]."""
 
-  def add(total, step):
-    x, y = step
+  def add(i, total):
     for k in range(STEP):
-      total = total + x[k][None, :, None] * y[k][:, None, :]
-    return total, None
+      total = total + a[i, k][None, :, None] * b[i, k][:, None, :]
+    return total
 
-  shape = (b.shape[2], a.shape[2], b.shape[3])
-  return lax.scan(add, jnp.zeros(shape, jnp.int64), (a, b))[0]
+  # From the first step's sum and not from zeros, which XLA writes and copies.
+  zeros = jnp.zeros((b.shape[2], a.shape[2], b.shape[3]), jnp.int64)
+  return lax.fori_loop(1, len(a), add, add(0, zeros))
+
+
+def _tiles(b: Array, steps: int, tiles: int, width: int) -> Array:
+  """[k, n] with zeros after it as [steps, 16, tiles, width]."""
+  b = pad_to(pad_to(b, 0, steps * STEP), 1, tiles * width)
+  return b.reshape(steps, STEP, tiles, width)
 
 
 def product_of_columns(a: Array, b: Array) -> Array:
@@ -61,16 +67,18 @@ def product_of_columns(a: Array, b: Array) -> Array:
   steps = -(-k // STEP)
   tiles, width = tiling(n)
   a = pad_to(a, 0, steps * STEP).reshape(steps, STEP, m)
-  b = pad_to(pad_to(b, 0, steps * STEP), 1, tiles * width)
-  b = b.reshape(steps, STEP, tiles, width)
   group = max(1, min(tiles, ACCUMULATOR // (m * width)))
   if group == tiles:
+    # Each piece is cut before it is filled up: one pass over b and not two.
     out = jnp.concatenate([
-        _accumulate(a, b[:, :, i : i + PIECE]) for i in range(0, tiles, PIECE)
+        _accumulate(a, _tiles(
+            b[:, i * width : (i + PIECE) * width], steps,
+            min(PIECE, tiles - i), width,
+        )) for i in range(0, tiles, PIECE)
     ])
   else:
     groups = -(-tiles // group)
-    b = pad_to(b, 2, groups * group)
+    b = _tiles(b, steps, groups * group, width)
     b = jnp.moveaxis(b.reshape(steps, STEP, groups, group, width), 2, 0)
     out = lax.map(lambda part: _accumulate(a, part), b)
     out = out.reshape(groups * group, m, width)
