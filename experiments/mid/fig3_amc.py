@@ -16,8 +16,8 @@ def active(passive: Config, name: str) -> Config:
   """The active attackers of the passive ones' experiment."""
   return dataclasses.replace(
       passive, experiment=f'mid_{name}',
-      listed_attacks=('active_completion', 'mixmatch', 'mixmatch:10',
-                      'mixmatch:frozen'),
+      listed_attacks=('active_completion', 'active_completion:10', 'mixmatch',
+                      'mixmatch:10', 'mixmatch:frozen'),
       variants=tuple(
           v for v in passive.variants if v.name.startswith('mixmatch')
       ) + (Variant('active_completion:10', dict(known=1)),),
