@@ -45,8 +45,10 @@ def test_every_row_of_table_ii_has_the_papers_numbers():
   for model, columns in common.ABBREVIATIONS.items():
     for dataset, short in columns.items():
       config = table2.column(model, dataset)
-      rows = {e.name for e in entries(config, 10)}
-      assert rows == set(paper.ROWS)
+      listed = {e.name for e in entries(config, 10)}
+      ours = {'VMask 50x5', 'FedPass both'}  # The paper has no such rows.
+      assert listed == set(paper.ROWS) | ours
+      rows = listed - ours
       told = {p.defense for p in config.paper if p.attack is None}
       assert told == rows and len(config.paper) == 2 * len(rows) + 2, short
 
