@@ -34,14 +34,14 @@ class Prepared(NamedTuple):
 
 def start(job: Job, cell: dict[str, Array], samples: Batch) -> train.Run:
   """The run before its first epoch."""
-  prepared = _prepare(job, cell, samples)
+  prepared = prepare(job, cell, samples)
   return train.start(prepared.k_train, prepared.plan, prepared.splits.train)
 
 
 def advance(job: Job, epochs: int, cell: dict[str, Any], shared: tuple):
   """Plays `epochs` epochs: (run, history)."""
   samples, first = shared
-  prepared = _prepare(job, cell['cells'], samples)
+  prepared = prepare(job, cell['cells'], samples)
   return train.advance(
       prepared.plan, cell['runs'], prepared.splits.train, first, epochs
   )
@@ -49,7 +49,7 @@ def advance(job: Job, epochs: int, cell: dict[str, Any], shared: tuple):
 
 def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
   """What is measured after training: utility under '', attacks by name."""
-  prepared = _prepare(job, cell['cells'], samples)
+  prepared = prepare(job, cell['cells'], samples)
   plan, splits = prepared.plan, prepared.splits
   state = train.finish(cell['runs'])
   k_predict, k_attacks = jax.random.split(prepared.k_attack)
@@ -114,13 +114,18 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key):
   return measure.of_completion(guess, splits.test.labels)
 
 
-def _prepare(job: Job, cell: dict[str, Any], samples: Batch) -> Prepared:
+def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
+  """What a cell is made of; `samples` are not looked at if it has 'held'."""
   config = job.setting.config
   own = jax.random.key(cell['seed'])
   k_split = own if config.data.resplit else jax.random.key(config.first_seed)
-  splits = settings.split_samples(
-      job.setting, jax.random.fold_in(k_split, 0), samples
-  )
+  k_split = jax.random.fold_in(k_split, 0)
+  if 'held' in cell:  # What a streamed training keeps on the device.
+    splits = settings.with_spare(
+        job.setting, k_split, samples_of.scaled(*cell['held'])
+    )
+  else:
+    splits = settings.split_samples(job.setting, k_split, samples)
   strength = job.strengths[0] if job.static else cell['strength']
   defense = job.make(strength, **cell['others'])
   backdoor = None

@@ -3,7 +3,9 @@ import math
 
 import jax
 
-from experiments import backdoors, config as configs, inversion, replay
+from experiments import (
+    backdoors, config as configs, inversion, memory, replay,
+)
 from experiments import whitebox
 from experiments import setting as settings
 from experiments.config import Config, Entry
@@ -11,7 +13,7 @@ from experiments.errors import UserError
 from experiments.federations import COMPLETIONS
 from experiments.samples import Splits
 from experiments.setting import Setting
-from vfljax import defenses, models, train
+from vfljax import defenses, models, stream, train
 from vfljax.data.table import Table
 from vfljax.defense import Defense
 from vfljax.views import TrainedBottom, TrainedTop, UnlabeledBottom
@@ -69,6 +71,9 @@ def _check(setting: Setting) -> None:
         f'1..{len(setting.vfl.bottoms) - 1}, or 0 for all; got '
         f'{config.attack.party}.'
     )
+  if setting.stream:
+    others = [*setting.after_training, *setting.replayed, setting.backdoor]
+    memory.check(config, [*setting.in_training], [x for x in others if x])
   views = {attack.view for attack in setting.after_training.values()}
   _check_completion(setting)
   if TrainedTop in views:
@@ -119,6 +124,7 @@ def _check_numbers(config: Config) -> None:
       'data.limit': 0, 'data.parties': 2, 'train.defense_learning_rate': 0,
       'auxiliary.samples': 0, 'auxiliary.classes': 0, 'auxiliary.noise': 0,
       'model.width': 0, 'data.test_limit': 0, 'data.shifts': 0,
+      'data.stream': -1,
   }
   positive = ('train.learning_rate', 'attack.learning_rate')
   for path, value in configs.flat(config):
@@ -184,6 +190,10 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
 
 def _check_start(setting: Setting, defense: Defense) -> None:
   """Traces the start of a training: the defense may not fit the federation."""
+  if setting.stream:
+    blank = Splits(*[setting.samples] * 4)
+    plan = settings.plan(setting, defense, blank)
+    stream.check(plan, setting.sizes.train, setting.stream)
   if defense.init is defenses.none().init and not defense.prepare:
     return
 

@@ -22,6 +22,8 @@ class DataConfig:
   options: str = ''  # the loader's own, as in 'samples=500;signal=(1, 0.5)'
   limit: int = 0  # use so many training rows, the first; 0 uses all
   test_limit: int = 0  # likewise of a test set that the data set has
+  stream: int = 0  # rounds of training samples at a time on the device; 0: all
+  # that there are, if they fit, -1: all
   parties: int = 2  # with the active one; 2..10 tried
   split: str = 'even'  # how columns or pixels are divided among the parties
   ratios: str = ''  # '2:1' gives party 0 two thirds of the columns

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from experiments import cell, checks, record, saved, store
+from experiments import cell, checks, record, saved, store, streamed
 from experiments import setting as settings
 from experiments.config import Config
 from experiments.errors import UserError
@@ -40,8 +40,9 @@ class Compiled(NamedTuple):
 
   name: str
   points: tuple
+  place: Callable  # (job, cells) -> cells and samples, where they are needed
   start: Callable
-  advance: Callable
+  advance: Callable  # (job, runs, cells, (samples, first epoch))
   finish: Callable
   shapes: 'Going'  # what the programs carry
   seconds: float
@@ -97,9 +98,10 @@ def _run(setting: Setting, table: Table, workdir: str) -> Workdir:
 
 def fingerprint(table: Table) -> str:
   """A digest of the samples: other samples are another experiment."""
-  digest = hashlib.sha256()
+  digest, rows = hashlib.sha256(), 1024  # Of a mapped file a few at a time.
   for part in (table.features, table.labels):
-    digest.update(np.ascontiguousarray(part).tobytes())
+    for i in range(0, len(part), rows):
+      digest.update(np.ascontiguousarray(part[i : i + rows]).tobytes())
   return digest.hexdigest()[:16]
 
 
@@ -115,8 +117,8 @@ def _run_job(
     job: Job, work: Workdir, progress: Progress, asked: list, made: Compiled
 ) -> None:
   epochs, count = job.setting.config.train.epochs, job.count
-  cells, samples = sweep.place(_cells(job), job.setting.samples)
-  stride, save = _stride(epochs), job.units[-1]
+  cells, samples = made.place(job, _cells(job))
+  stride, save = _stride(job), job.units[-1]
   done, going = _resume(work, save, count, made) or (
       0, _begin(made, cells, samples)
   )
@@ -125,7 +127,7 @@ def _run_job(
   last_save, spent = clock, float(going.seconds)
   while done < epochs:
     runs, rows = jax.block_until_ready(
-        made.advance(going.runs, cells, (samples, np.int32(done)))
+        made.advance(job, going.runs, cells, (samples, np.int32(done)))
     )
     now = time.perf_counter()
     seconds = np.float32(spent + now - clock)
@@ -173,14 +175,16 @@ def _compile(job: Job) -> Compiled:
   def over(fn, *static):
     return sweep.over_cells(partial(fn, job, *static))
 
-  cells, samples = sweep.place(_cells(job), job.setting.samples)
+  if job.setting.stream:
+    return _compile_streamed(job, began)
+  cells, samples = _place(job, _cells(job))
   start = jax.jit(over(cell.start)).lower(cells, samples).compile()
   runs = jax.tree.map(
       lambda s, where: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=where),
       start.out_info, start.output_shardings,
   )
   both, first = dict(cells=cells, runs=runs), np.int32(0)
-  play = over(cell.advance, _stride(epochs))
+  play = over(cell.advance, _stride(job))
   # The runs' memory becomes that of what they become.
   lowered = jax.jit(
       lambda runs, cells, shared: play(dict(cells=cells, runs=runs), shared),
@@ -190,12 +194,39 @@ def _compile(job: Job) -> Compiled:
       lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[2:]), s.dtype),
       lowered.out_info[1],
   )
-  finish = jax.jit(over(cell.finish)).lower(both, samples)
+  finish = jax.jit(over(cell.finish)).lower(both, samples).compile()
   shapes = Going(runs, history, jax.ShapeDtypeStruct((), np.float32))
+  ahead = lowered.compile()
   return Compiled(
-      job.entry.name, job.points, start, lowered.compile(), finish.compile(),
-      shapes, time.perf_counter() - began,
+      job.entry.name, job.points, _place, start,
+      lambda job, *arguments: ahead(*arguments), finish, shapes,
+      time.perf_counter() - began,
   )
+
+
+def _compile_streamed(job: Job, began: float) -> Compiled:
+  """The same of a job whose training samples stay on the host."""
+  made = streamed.compile_job(job, *streamed.place(job, _cells(job)))
+  epochs = job.setting.config.train.epochs
+  history = jax.tree.map(
+      lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[1:]), s.dtype),
+      made.row,
+  )
+
+  def advance(job, runs, cells, shared):
+    return streamed.advance(job, made, runs, cells, *shared)
+
+  return Compiled(
+      job.entry.name, job.points, streamed.place,
+      lambda cells, host: made.start(cells, ()), advance,
+      lambda both, host: made.finish(both, ()),
+      Going(made.runs, history, jax.ShapeDtypeStruct((), np.float32)),
+      time.perf_counter() - began,
+  )
+
+
+def _place(job: Job, cells: dict[str, jax.Array]):
+  return sweep.place(cells, job.setting.samples)
 
 
 def _begin(made: Compiled, cells, samples) -> Going:
@@ -251,9 +282,9 @@ def _utility(job: Job, history, done: int) -> float | None:
   return float(np.mean(curve[: job.count, newest][measured[:, newest]]))
 
 
-def _stride(epochs: int) -> int:
-  """Epochs a call: a tenth of all."""
-  return -(-epochs // 10)
+def _stride(job: Job) -> int:
+  """Epochs a call: a tenth of all, of samples that are streamed one."""
+  return 1 if job.setting.stream else -(-job.setting.config.train.epochs // 10)
 
 
 @contextlib.contextmanager
@@ -266,7 +297,8 @@ def _memory_explained() -> Iterator[None]:
       raise
     raise UserError(
         'The device has too little memory for all trainings at once.\nTrain '
-        'fewer at a time: --config.seeds_per_chunk=1, or 2, ...'
+        'fewer at a time: --config.seeds_per_chunk=1, or 2, ... If samples are '
+        'what is too large: --config.data.stream=100 rounds at a time.'
     ) from None
 
 

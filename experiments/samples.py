@@ -1,7 +1,6 @@
 """Which samples are for what: training, validation, test, an attacker's own."""
-from collections.abc import Callable
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -49,6 +48,8 @@ def divide(table: Table, config: Config):
     )
   if table.test is not None:
     order = np.argsort(table.test, kind='stable')
+    if (np.diff(order) == 1).all():  # Nothing to copy.
+      order = slice(None)
     held = int(table.test.sum())
   else:
     order, held = slice(None), math.ceil(data.test * count)
@@ -69,6 +70,32 @@ def divide(table: Table, config: Config):
   )
 
 
+def rows_of(key: Key, sizes: Sizes, official: bool) -> tuple[Any, ...]:
+  """Which samples one seed's training, validation, ... samples are.
+
+  Args:
+    official: Whether the last `sizes.test` samples are the test set.
+
+  Returns:
+    Indices [n], or slices where no order is drawn, in the order of `Splits`.
+  """
+  fit = sizes.train + sizes.validation + sizes.auxiliary + sizes.spare
+  known, test = None, slice(fit, fit + sizes.test)
+  if not official:
+    order = permutation(key, fit + sizes.test)
+    known, test = order[:fit], order[fit:]
+  elif fit > sizes.train:
+    known = permutation(key, fit)
+  ends = np.cumsum([
+      0, sizes.train, sizes.validation, sizes.auxiliary, sizes.spare
+  ])
+  cuts: list[Any] = [slice(int(a), int(b)) for a, b in zip(ends, ends[1:])]
+  if known is not None:
+    cuts = [known[cut] for cut in cuts]
+  training, validation, auxiliary, spare = cuts
+  return training, validation, test, auxiliary, spare
+
+
 def split(
     key: Key, samples: Batch, sizes: Sizes, official: bool, how: str
 ) -> Splits:
@@ -78,29 +105,26 @@ def split(
     samples: The test set last, if there is an official one.
     how: 'standard', 'minmax' or 'none'.
   """
-  fit = sizes.train + sizes.validation + sizes.auxiliary + sizes.spare
-  if official:
-    known, test = _rows(samples, slice(fit)), _rows(samples, slice(fit, None))
-    if fit > sizes.train:
-      known = _rows(known, permutation(key, fit))
-  else:
-    order = permutation(key, fit + sizes.test)
-    known, test = _rows(samples, order[:fit]), _rows(samples, order[fit:])
-  training = _rows(known, slice(sizes.train))
-  rest = _rows(known, slice(sizes.train, None))
-  validation = _rows(rest, slice(sizes.validation))
-  kept = sizes.validation + sizes.auxiliary
-  auxiliary = _rows(rest, slice(sizes.validation, kept))
-  spare = _rows(rest, slice(kept, None))
-  scalers = [x if x is None else _scaler(x, how) for x in training.features]
+  rows = rows_of(key, sizes, official)
+  parts = Splits(*(_rows(samples, own) for own in rows))
+  return scaled(parts, tuple(
+      x if x is None else _scale_of(x, how) for x in parts.train.features
+  ))
 
-  def scaled(batch):
-    return batch._replace(features=tuple(
-        f and f(x) for f, x in zip(scalers, batch.features)
-    ))
 
-  parts = (training, validation, test, auxiliary, spare)
-  return Splits(*map(scaled, parts))
+def scaled(splits: Splits, scales: tuple) -> Splits:
+  """Every part's features as `scale_by` has them, with a scale a party."""
+  change: Any = lambda part: part and part._replace(
+      features=scale_all(part.features, scales)
+  )
+  return Splits(*map(change, splits))
+
+
+def scale_all(features: tuple, scales: tuple) -> tuple:
+  """Every party's features of one batch as `scale_by` has them."""
+  return tuple(
+      x if x is None else scale_by(x, own) for x, own in zip(features, scales)
+  )
 
 
 def distorted(key: Key, samples: Batch, classes: int, noise: float) -> Batch:
@@ -140,7 +164,7 @@ def outside(table: Table, spec, sizes: int, how: str) -> Batch:
   )
   parts = [x if x is None else jnp.asarray(x) for x in vertical(chosen, spec)]
   return Batch(
-      tuple(x if x is None else _scaler(x, how)(x) for x in parts),
+      tuple(x if x is None else scale_by(x, _scale_of(x, how)) for x in parts),
       jax.nn.one_hot(jnp.asarray(chosen.labels), len(table.classes)),
   )
 
@@ -149,20 +173,26 @@ def _rows(samples: Batch, rows: Array | slice) -> Batch:
   return jax.tree.map(lambda x: x[rows], samples)
 
 
-def _scaler(x: Array, how: str) -> Callable[[Array], Array]:
+def _scale_of(x: Array, how: str) -> scale.Stats | None:
   """How features are scaled, by the training samples `x`.
 
   Images keep one mean and deviation for all their pixels.
   """
   if x.ndim == 4:
     seen = scale.images(x)
-    mean, std = (seen.mean(), seen.std()) if how == 'standard' else (0.0, 1.0)
-    return lambda x: (scale.images(x) - mean) / jnp.maximum(std, 1e-12)
+    return scale.Stats(seen.mean(), seen.std()) if how == 'standard' else None
   if how == 'none':
-    return lambda x: x
+    return None
   fit = scale.fit if how == 'standard' else scale.fit_min_max
-  stats = fit(x, jnp.ones(len(x), bool))
-  return lambda x: scale.transform(x, stats)
+  return fit(x, jnp.ones(len(x), bool))
+
+
+def scale_by(x: Array, own: scale.Stats | None) -> Array:
+  """Features, scaled; of images `own` is the mean and the deviation."""
+  if x.ndim == 4:
+    mean, std = own or (0.0, 1.0)
+    return (scale.images(x) - mean) / jnp.maximum(std, 1e-12)
+  return x if own is None else scale.transform(x, own)
 
 
 def known(key: Key, training: Batch, count: int) -> Batch:

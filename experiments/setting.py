@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
-from experiments import backdoors, config as configs, federations, replay
+from experiments import (
+    backdoors, config as configs, federations, memory, replay,
+)
 from experiments import samples as samples_of
 from experiments.config import Config, Entry
 from experiments.samples import Sizes, Splits
@@ -43,6 +46,8 @@ class Setting(NamedTuple):
     backdoor: The name of the attack that changes the training, or ''.
     outside: The defender's samples of another data set; `None` if they are of
       this one, or if there are none.
+    stream: Rounds of samples that are on the device at a time, which are NumPy
+      arrays then; 0 if they all are.
   """
 
   config: Config
@@ -55,6 +60,7 @@ class Setting(NamedTuple):
   replayed: dict[str, Attack]
   backdoor: str = ''
   outside: Batch | None = None
+  stream: int = 0
 
   @property
   def classes(self) -> int:
@@ -81,10 +87,11 @@ def from_config(config: Config, table: Table) -> Setting:
   )
   features = split.apply(table, spec)
   order, sizes = samples_of.divide(table, config)
-  labels = jax.nn.one_hot(jnp.asarray(table.labels[order]), classes)
+  chunk = memory.rounds_of(config, table)
+  put: Any = np.asarray if chunk else jnp.asarray  # Here, or on the device.
   samples = Batch(
-      tuple(None if x is None else jnp.asarray(x[order]) for x in features),
-      labels,
+      tuple(None if x is None else put(x[order]) for x in features),
+      put(np.eye(classes, dtype=np.float32)[table.labels[order]]),
   )
   vfl = federations.federation(config, classes)
   names = configs.attack_names(config, classes)
@@ -99,15 +106,19 @@ def from_config(config: Config, table: Table) -> Setting:
   during = {n: a for n, a in rest.items() if n not in again}
   return Setting(
       config, samples, sizes, table.test is not None, vfl, during, after, again,
-      backdoor, _outside(config, table, spec),
+      backdoor, _outside(config, table, spec), chunk,
   )
 
 
 def split_samples(setting: Setting, key: Key, samples: Batch) -> Splits:
   """One seed's split of the samples, features scaled by its training part."""
-  splits = samples_of.split(
+  return with_spare(setting, key, samples_of.split(
       key, samples, setting.sizes, setting.official, setting.config.data.scale
-  )
+  ))
+
+
+def with_spare(setting: Setting, key: Key, splits: Splits) -> Splits:
+  """The split with the defender's samples as they are to be."""
   own = setting.config.auxiliary
   spare = setting.outside if own.data else splits.spare
   if not own.samples or spare is None:

@@ -5,8 +5,11 @@ data cache's), and go to the device in chunks of rounds, in the epoch's order:
 the next chunk is gathered while the device works on the one before. What comes
 out is what `train.fit` gives with the same key, number for number; the copying
 is what it costs.
+
+`fit` trains one federation. What it is made of, `gather` and `play`, is for who
+trains several at once, as `experiments.streamed` does.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -14,9 +17,7 @@ from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import protocol, train
-from vfljax.defense import Holdings
-from vfljax.shuffle import permutation
+from vfljax import train
 from vfljax.types import Array, Batch, Key, State
 
 Transform = Callable[[tuple[Any, ...]], tuple[Any, ...]]
@@ -25,14 +26,12 @@ Transform = Callable[[tuple[Any, ...]], tuple[Any, ...]]
 def fit(
     key: Key, plan: train.Plan, data: Batch, chunk: int,
     transform: Transform = lambda features: features,
-) -> tuple[State, dict[str, Array]]:
+) -> tuple[State, dict[str, Any]]:
   """Trains a federation on samples that stay on the host.
 
   Args:
     key: As for `train.fit`.
-    plan: The training. Rounds are full ones (`remainder` 'drop'), nothing is
-      watched or validated, nobody deviates, and the defense prepares nothing,
-      for it would need all samples at once.
+    plan: The training, see `check`.
     data: NumPy arrays, mapped files among them: features [n, ...] or `None`,
       labels [n, classes].
     chunk: Rounds a chunk, 1 or more: a chunk's samples and the next one's must
@@ -41,99 +40,142 @@ def fit(
       cross over as they are and are scaled there.
 
   Returns:
-    The trained state and {'loss': [epochs]}.
+    As `train.fit`.
 
   Raises:
     ValueError: for a plan that is not of this kind, or numbers out of range.
   """
-  _check(plan, data, chunk)
+  check(plan, len(data.labels), chunk)
   first = jax.tree.map(lambda x: x[: plan.batch_size], data)
-  # The plan's start needs one batch's shapes; it is not trained on twice.
-  begun = train.start(key, plan, _placed(first, transform))
-  play = jax.jit(lambda state, part, keys: _rounds(
-      plan, transform, state, part, keys
-  ))
-  finish = jax.jit(lambda state, key: _epoch_end(plan, state, key))
-  state, losses = begun.state, []
-  for epoch in range(plan.epochs):
-    state, loss = _epoch(plan, begun.key, state, data, epoch, chunk, play)
-    k_defense = _keys(begun.key, epoch)[2]
-    state = finish(state, k_defense)
-    losses.append(loss)
-  return state, dict(loss=jnp.stack(losses))
-
-
-def _epoch(plan, key: Key, state: State, data: Batch, epoch: int, chunk, play):
-  """One epoch: (state, mean loss)."""
-  k_order, k_rounds = _keys(key, epoch)[:2]
-  samples, size = len(data.labels), plan.batch_size
-  rounds = samples // size
-  order = np.asarray(permutation(k_order, samples))[: rounds * size]
-  order = order.reshape(rounds, size)
-  keys = jax.random.split(k_rounds, rounds + 1)[:rounds]
-  losses = []
-  for i in range(0, rounds, chunk):
-    part = jax.tree.map(lambda x, i=i: _rows(x, order[i : i + chunk]), data)
-    # Dispatched, not waited for: the next part is gathered meanwhile.
-    state, loss = play(state, part, keys[i : i + chunk])
-    losses.append(loss)
-  return state, jnp.concatenate(losses).mean()
-
-
-def _keys(key: Key, epoch: int):
-  """An epoch's keys, as `train` draws them."""
-  return jax.random.split(jax.random.fold_in(key, epoch), 4)
-
-
-def _rows(x: np.ndarray, order: np.ndarray) -> np.ndarray:
-  """[rounds, batch, ...]; in the file's order first, which disks like."""
-  flat = order.ravel()
-  ascending = np.argsort(flat)
-  found = np.empty((len(flat), *x.shape[1:]), x.dtype)
-  found[ascending] = x[flat[ascending]]
-  return found.reshape(*order.shape, *x.shape[1:])
-
-
-def _rounds(plan, transform: Transform, state: State, part: Batch, keys):
-  def play(state, xs):
-    batch, key = xs
-    k_round, _ = jax.random.split(key)
-    state, played = protocol.play_round(
-        k_round, plan.vfl, plan.defense, plan.txs, state,
-        batch._replace(features=transform(batch.features)),
-    )
-    return state, played.loss
-
-  return lax.scan(play, state, (part, keys))
-
-
-def _epoch_end(plan, state: State, key: Key) -> State:
-  holdings = Holdings(
-      plan.vfl._replace(top=plan.defense.top(plan.vfl.top)),
-      state.parties[0].params, plan.auxiliary,
+  first = jax.tree.map(jnp.asarray, first)
+  run = train.start(
+      key, plan, first._replace(features=transform(first.features))
   )
-  memory = plan.defense.epoch(state.defense, key, holdings)
-  return state._replace(defense=memory)
+  order = jax.jit(lambda run, epoch: train.epoch_of(
+      plan, run.key, epoch, len(data.labels)
+  ))
+  rounds = jax.jit(
+      lambda watched, run, part, keys: play(
+          plan, run, part, keys, watched, transform
+      ), static_argnums=0,
+  )
+  end = jax.jit(
+      lambda watched, run, own, rows, epoch: train.close(
+          plan, run, own, rows['loss'], [rows['watch']], epoch, watched
+      ), static_argnums=0,
+  )
+  history: list[dict] = []
+  for epoch in range(plan.epochs):
+    watched = is_watched(plan, epoch)
+    own, found = order(run, epoch), []
+    for part in parts(np.asarray(own.rounds), chunk):
+      # Dispatched, not waited for: the next part is gathered meanwhile.
+      run, rows = rounds(
+          watched, run, gather(data, own.rounds[part]), own.keys[part]
+      )
+      found.append(rows)
+    run, row = end(watched, run, own, joined(found), epoch)
+    history.append(row | dict(measured=jnp.array(watched)))
+  # Epochs that were not measured have zeros; the last one always is.
+  zeros = jax.tree.map(jnp.zeros_like, history[-1])
+  rows = [zeros | row for row in history]
+  return train.finish(run), jax.tree.map(lambda *x: jnp.stack(x), *rows)
 
 
-def _placed(batch: Batch, transform: Transform) -> Batch:
-  batch = jax.tree.map(jnp.asarray, batch)
-  return batch._replace(features=transform(batch.features))
+def check(plan: train.Plan, samples: int, chunk: int) -> None:
+  """Refuses a plan that cannot be streamed.
 
-
-def _check(plan: train.Plan, data: Batch, chunk: int) -> None:
-  train.check(plan, len(data.labels))
+  Raises:
+    ValueError: if a round is a smaller one (`remainder` 'keep'), somebody
+      deviates, the defense prepares all samples at once, or training stops
+      early (`patience`); for numbers out of range.
+  """
+  train.check(plan, samples)
   if chunk < 1:
     raise ValueError(f'chunk must be 1 or more rounds; got {chunk}.')
-  plain = train.Plan._field_defaults
-  if plan.remainder != 'drop' or plan.validate or plan.best:
+  if plan.remainder == 'keep' or plan.patience:
     raise ValueError(
-        "Streaming plays full rounds (remainder='drop') and measures nothing."
+        "Streaming plays rounds of one size (remainder='drop' or 'pad') and "
+        'does not stop early (patience=0).'
     )
-  if plan.watch is not plain['watch'] or plan.adversary.parties:
-    raise ValueError('Streaming has nobody who watches or deviates.')
+  if plan.adversary.parties:
+    raise ValueError('Streaming has nobody who deviates.')
   if plan.defense.prepare:
     raise ValueError(
         'This defense prepares the labels of all samples at once: it cannot be '
         'streamed.'
     )
+
+
+def is_watched(plan: train.Plan, epoch: int) -> bool:
+  """Whether an epoch is measured."""
+  return (epoch + 1) % plan.every == 0 or epoch == plan.epochs - 1
+
+
+def parts(rounds: Any, chunk: int) -> Iterator[slice]:
+  """The slices of an epoch's rounds, `chunk` at a time."""
+  count = len(rounds)
+  return (slice(i, min(i + chunk, count)) for i in range(0, count, chunk))
+
+
+def gather(data: Batch, order: Any, rows: np.ndarray | None = None) -> Batch:
+  """Samples of some rounds, [rounds, batch, ...], on the host.
+
+  Args:
+    order: [rounds, batch]; an index past the last sample is a row of zeros.
+    rows: Of `data` that are trained on, by what `order` counts; all by default.
+  """
+  flat = np.asarray(order).ravel()
+  count = len(data.labels) if rows is None else len(rows)
+  real = flat < count
+  if rows is not None:
+    flat = rows[np.minimum(flat, count - 1)]
+  flat = np.where(real, flat, 0)
+  # In the file's order first, which disks like.
+  ascending = np.argsort(flat)
+
+  def take(x):
+    found = np.empty((len(flat), *x.shape[1:]), x.dtype)
+    found[ascending] = x[flat[ascending]]
+    found[~real] = 0
+    return found.reshape(*np.shape(order), *x.shape[1:])
+
+  return jax.tree.map(take, data)
+
+
+def play(
+    plan: train.Plan, run: train.Run, part: Batch, keys: Key, watched: bool,
+    transform: Transform = lambda features: features,
+) -> tuple[train.Run, dict[str, Any]]:
+  """Plays some rounds of an epoch; pure, for `jit`.
+
+  Args:
+    part: [rounds, batch, ...].
+    keys: Of those rounds.
+    watched: Whether the epoch is measured.
+    transform: Of one batch's features.
+
+  Returns:
+    The run, and what was seen: {'loss', 'watch'}, leaves [rounds, ...].
+  """
+
+  def one(state, xs):
+    batch, key = xs
+    real = batch.labels.sum(-1) > 0
+    batch = batch._replace(features=tuple(
+        x if x is None else _real(x, real) for x in transform(batch.features)
+    ))
+    return train.play_batch(plan, state, batch, key, watched)
+
+  state, rows = lax.scan(one, run.state, (part, keys))
+  return run._replace(state=state), rows
+
+
+def joined(rows: list, axis: int = 0) -> Any:
+  """What was seen in an epoch's chunks, as of one."""
+  return jax.tree.map(lambda *x: jnp.concatenate(x, axis), *rows)
+
+
+def _real(x: Array, real: Array) -> Array:
+  """Rows of padding are zeros, whatever transformed them."""
+  return jnp.where(real.reshape(-1, *[1] * (x.ndim - 1)), x, 0)

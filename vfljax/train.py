@@ -234,10 +234,28 @@ def _fill(played: tuple[Run, dict], row: dict) -> tuple[Run, dict]:
   return run, zeros | dict(loss=loss)
 
 
-def _play_epoch(plan: Plan, run: Run, data: Batch, epoch: Array, watched: bool):
-  keys = jax.random.split(jax.random.fold_in(run.key, epoch), 4)
+class Epoch(NamedTuple):
+  """An epoch's order and luck, which its number and the run's key decide.
+
+  Attributes:
+    rounds: The samples of each full round, [rounds, batch]; the index past the
+      last sample is padding.
+    rest: The samples of a smaller last round, [n mod batch] (perhaps none).
+    keys: One a round, [rounds + 1]; the last is the smaller one's.
+    defense, validate: Keys of what happens after the rounds.
+  """
+
+  rounds: Array
+  rest: Array
+  keys: Array
+  defense: Key
+  validate: Key
+
+
+def epoch_of(plan: Plan, key: Key, epoch: Array | int, samples: int) -> Epoch:
+  """The epoch of that number in a run with that key."""
+  keys = jax.random.split(jax.random.fold_in(key, epoch), 4)
   k_order, k_rounds, k_defense, k_validate = keys
-  samples = len(data.labels)
   full, rest = divmod(samples, plan.batch_size)
   order = permutation(k_order, samples)
   if plan.remainder == 'pad' and rest:
@@ -246,51 +264,82 @@ def _play_epoch(plan: Plan, run: Run, data: Batch, epoch: Array, watched: bool):
     )
     full, rest = full + 1, 0
   rounds = order[: full * plan.batch_size].reshape(full, plan.batch_size)
+  return Epoch(
+      rounds, order[len(order) - rest :], jax.random.split(k_rounds, full + 1),
+      k_defense, k_validate,
+  )
+
+
+def _play_epoch(plan: Plan, run: Run, data: Batch, epoch: Array, watched: bool):
+  own = epoch_of(plan, run.key, epoch, len(data.labels))
 
   def play(state, xs):
     i, key = xs
-    return _play(plan, run.labels, state, data, i, key, watched)
+    i = plan.adversary.rows(jax.random.fold_in(key, 2), i)
+    truth = jax.tree.map(lambda x: _take(x, i, plan.remainder), data)
+    prepared = None
+    if plan.defense.prepare:
+      prepared = _take(run.labels, i, plan.remainder)
+    return play_batch(plan, state, truth, key, watched, prepared)
 
-  round_keys = jax.random.split(k_rounds, full + 1)
-  state, rows = lax.scan(play, run.state, (rounds, round_keys[:full]))
+  state, rows = lax.scan(play, run.state, (own.rounds, own.keys[:-1]))
   stacks: list[Any] = [rows['watch']]
   losses: Any = rows['loss']  # [rounds]
-  if plan.remainder == 'keep' and rest:
-    state, row = play(state, (order[-rest:], round_keys[full]))
+  if plan.remainder == 'keep' and len(own.rest):
+    state, row = play(state, (own.rest, own.keys[-1]))
     stacks.append(jax.tree.map(lambda x: x[None], row['watch']))
     losses = jnp.append(losses, jnp.asarray(row['loss']))
+  run = run._replace(state=state)
+  return close(plan, run, own, losses, stacks, epoch, watched)
+
+
+def play_batch(
+    plan: Plan, state: State, truth: Batch, key: Key, watched: bool,
+    prepared: Array | None = None,
+):
+  """Plays a round with one batch and lets `watch` look: (state, row).
+
+  Args:
+    truth: With the true labels.
+    prepared: The labels as the defense prepared them, where it does.
+  """
+  k_round, k_watch = jax.random.split(key)
+  batch = truth if prepared is None else truth._replace(labels=prepared)
+  state, played = protocol.play_round(
+      k_round, plan.vfl, plan.defense, plan.txs, state, batch, plan.adversary
+  )
+  if prepared is not None:
+    played = played._replace(batch=truth)
+  row = plan.watch(k_watch, played) if watched else ()
+  return state, dict(loss=played.loss, watch=row)
+
+
+def close(
+    plan: Plan, run: Run, own: Epoch, losses: Array, stacks: Sequence[Any],
+    epoch: Array | int, watched: bool,
+) -> tuple[Run, dict[str, Any]]:
+  """What follows an epoch's last round: (run, the epoch's history).
+
+  Args:
+    losses: [rounds].
+    stacks: What was watched, of full rounds and perhaps of the smaller one.
+  """
+  state = run.state
   holdings = Holdings(
       plan.vfl._replace(top=plan.defense.top(plan.vfl.top)),
       state.parties[0].params, plan.auxiliary,
   )
   state = state._replace(
-      defense=plan.defense.epoch(state.defense, k_defense, holdings)
+      defense=plan.defense.epoch(state.defense, own.defense, holdings)
   )
   run = run._replace(state=state)
-  history = dict(loss=losses.mean())
+  history: dict[str, Any] = dict(loss=losses.mean())
   if watched:
     history['watch'] = plan.digest(*stacks)
     if plan.validate:
-      history['validation'] = plan.validate(k_validate, state)
+      history['validation'] = plan.validate(own.validate, state)
       run = _keep_best(plan, run, history['validation'], epoch)
   return run, history
-
-
-def _play(plan: Plan, prepared, state: State, data: Batch, i, key, watched):
-  """Takes one batch, plays a round with it and lets `watch` look."""
-  k_round, k_watch = jax.random.split(key)
-  i = plan.adversary.rows(jax.random.fold_in(key, 2), i)
-  truth = jax.tree.map(lambda x: _take(x, i, plan.remainder), data)
-  batch = truth
-  if plan.defense.prepare:
-    batch = truth._replace(labels=_take(prepared, i, plan.remainder))
-  state, played = protocol.play_round(
-      k_round, plan.vfl, plan.defense, plan.txs, state, batch, plan.adversary
-  )
-  if plan.defense.prepare:
-    played = played._replace(batch=truth)
-  row = plan.watch(k_watch, played) if watched else ()
-  return state, dict(loss=played.loss, watch=row)
 
 
 def _take(x: Array, i: Array, remainder: str) -> Array:

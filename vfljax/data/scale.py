@@ -5,9 +5,11 @@ Pure functions, to run inside a seed's `jit` after its split is drawn. Both are
 0, so that it becomes 0 everywhere, never NaN.
 """
 from collections.abc import Sequence
+import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 from vfljax.types import Array
 
@@ -41,6 +43,48 @@ def fit_min_max(x: Array, rows: Array) -> Stats:
   """
   _, low, high, _ = _train(x, rows)
   return Stats(low, _inverse(high - low))
+
+
+class Moments(NamedTuple):
+  """Of features, [columns] or single numbers, in float64."""
+
+  mean: np.ndarray
+  std: np.ndarray
+  low: np.ndarray
+  high: np.ndarray
+
+
+def moments(
+    x: np.ndarray, rows: np.ndarray, whole: bool = False, block: int = 1 << 22
+) -> Moments:
+  """Mean, deviation, minimum and maximum of some rows, on the host.
+
+  For features that are too many for a device, or lie in a mapped file: they
+  are read a block at a time.
+
+  Args:
+    x: [n, ...].
+    rows: Indices [m], one at least.
+    whole: Over all numbers together, not a column each.
+    block: Numbers at a time.
+  """
+  axis = None if whole else 0
+  # Around the first row: a constant column deviates by exactly 0.
+  shift = np.zeros(()) if whole else np.asarray(x[rows[0]], np.float64)
+  low, high, total, square, count = np.inf, -np.inf, 0.0, 0.0, 0
+  size = max(1, block // max(math.prod(x.shape[1:]), 1))
+  for i in range(0, len(rows), size):
+    part = np.asarray(x[np.sort(rows[i : i + size])], np.float64) - shift
+    low = np.minimum(low, part.min(axis))
+    high = np.maximum(high, part.max(axis))
+    total = total + part.sum(axis)
+    square = square + np.square(part).sum(axis)
+    count += part.size if whole else len(part)
+  mean = total / count
+  std = np.sqrt(np.maximum(square / count - np.square(mean), 0))
+  return Moments(
+      mean + shift, np.where(high > low, std, 0), low + shift, high + shift
+  )
 
 
 def transform(x: Array, stats: Stats) -> Array:
