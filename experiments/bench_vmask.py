@@ -215,8 +215,8 @@ def main() -> None:
       versions=bench_record.versions(), batch=BATCH, steps_an_epoch=STEPS,
       network=wire.Network()._asdict(), turns=args.turns,
       runs=json.loads(old).get('runs', {}))
-  command = [sys.executable, __file__, '--child', f'--turns={args.turns}',
-             f'--models={args.models}']
+  command = [sys.executable, '-m', 'experiments.bench_vmask', '--child',
+             f'--turns={args.turns}', f'--models={args.models}']
   record['runs'] |= run_children(command, args.vectors.split(','))
   bench_record.write(record, args.out)
 

@@ -73,7 +73,10 @@ def _check(setting: Setting) -> None:
     )
   if setting.stream:
     others = [*setting.after_training, *setting.replayed, setting.backdoor]
-    memory.check(config, [*setting.in_training], [x for x in others if x])
+    memory.check(
+        config, setting.classes, [*setting.in_training],
+        [x for x in others if x],
+    )
   views = {attack.view for attack in setting.after_training.values()}
   _check_completion(setting)
   if TrainedTop in views:

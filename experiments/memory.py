@@ -38,10 +38,13 @@ def _trainings(config: Config, classes: int) -> int:
   return -(-seeds * max(points) // jax.local_device_count())
 
 
-def check(config: Config, running: list[str], others: list[str]) -> None:
+def check(
+    config: Config, classes: int, running: list[str], others: list[str]
+) -> None:
   """Refuses what needs all training samples at once.
 
   Args:
+    classes: Of the data set.
     running: Attacks on rounds in training.
     others: All other attacks.
 
@@ -55,7 +58,8 @@ def check(config: Config, running: list[str], others: list[str]) -> None:
       ' --config.data.stream=-1 tries without.'
   )
   if others:
-    few = f'--config.attacks={",".join(running or ["norm_scoring"])}'
+    one = 'norm_scoring' if classes == 2 else 'direct_label'
+    few = f'--config.attacks={",".join(running or [one])}'
     raise ValueError(
         f'{why} does not go with {", ".join(others)}: they need training '
         f'samples at hand. Choose attacks in training: {few}.{plain}'

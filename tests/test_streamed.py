@@ -121,7 +121,9 @@ def test_too_many_samples_are_streamed_by_themselves(monkeypatch):
   assert memory.rounds_of(small, table) == 3
   assert memory.rounds_of(config(data=dict(stream=-1)), table) == 0
   with pytest.raises(ValueError, match='too many samples .*data.stream=-1'):
-    memory.check(small, [], ['model_completion'])
+    memory.check(small, 2, [], ['model_completion'])
+  with pytest.raises(ValueError, match='attacks=direct_label. '):
+    memory.check(small, 10, [], ['model_completion'])
 
 
 @pytest.mark.parametrize('whole', [False, True])
