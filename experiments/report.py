@@ -13,11 +13,13 @@ import numpy as np
 from experiments import report_data as data
 from experiments import report_page as page
 from experiments import report_plots as plots
+from experiments import report_rank
 from experiments import report_tables as tables
 from experiments import report_words as words
 from experiments import store
-from experiments.report_data import Cell, Ranked, Results
+from experiments.report_data import Cell, Results
 from experiments.report_plots import Curve
+from experiments.report_rank import Ranked
 
 
 def write(
@@ -49,7 +51,7 @@ def write(
   title = _title(found, config)
   html, text = [page.heading(title, 1)], [f'# {title}']
   for results in found:
-    ranked = data.rank(results)
+    ranked = report_rank.rank(results)
     compared = data.compare(results, numbers)
     html += _section(results, ranked, compared, alone=len(found) == 1)
     text += _summary(results, ranked, compared, alone=len(found) == 1)
@@ -84,7 +86,7 @@ def _section(
             'and what the defense costs. Short bars are good.'
         ),
         page.podium(ranked),
-        page.note(f'Preference: {data.preference(ranked)}.'),
+        page.note(f'Preference: {report_rank.preference(ranked)}.'),
         page.heading('Privacy against utility', level),
         _legend(results, [(d, d) for d in results.defenses]),
         *_trade_offs(results),
@@ -121,7 +123,7 @@ def _summary(
 
 def _trade_offs(results: Results) -> list[str]:
   """Against the worst attack, and against each of them."""
-  known = data.trades(results)
+  known = report_rank.trades(results)
   worst = [
       (t.cell, t.loss.mean, t.leakage[t.worst].mean) for t in known
   ]

@@ -14,21 +14,20 @@ the start and of the end of training counts where it learns more.
 """
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from experiments import store
-from vfljax import evaluation
 
 Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
 PerSeed = dict[int, float]
 LEAKAGE_LIMITS = (5, 10, 15, 20, 25)  # Kang et al., Table 8: scores 5 to 1.
 LOSS_LIMITS = (0.5, 1.0, 2.0, 4.0, 6.0)
 BASELINES = ('local_model', 'scratch', 'constant_image', 'mean_image')
-_PAIRED = ('model_completion', 'active_completion', 'mixmatch')
+PAIRED = ('model_completion', 'active_completion', 'mixmatch')
 # What an attack's score is when it guesses; None: one in as many as classes; a
 # name: that measurement, which is what happens without the attack.
 _CHANCE = {
@@ -87,41 +86,6 @@ class Results(NamedTuple):
   @property
   def defenses(self) -> list[str]:
     return list(dict.fromkeys(defense for defense, _ in self.cells))
-
-
-class Trade(NamedTuple):
-  """What a defense at one strength costs and what it lets out.
-
-  Attributes:
-    cell: Which.
-    loss: Utility loss in percentage points.
-    leakage: Attack -> leakage in percentage points; attacks measured only.
-    worst: The attack that learns most.
-    score: PU score, Eq. 21, against that attack.
-  """
-
-  cell: Cell
-  loss: Summary
-  leakage: dict[str, Summary]
-  worst: str
-  score: int
-
-
-class Ranked(NamedTuple):
-  """A defense by its best strength.
-
-  Attributes:
-    defense: Its name.
-    optimal: Optimal PU score, Eq. 22, against all attacks.
-    best: The strength that has it; of several, the one that leaks and costs
-      least in sum.
-    groups: Optimal PU score by what is attacked: 'gradients', 'trained model'.
-  """
-
-  defense: str
-  optimal: int
-  best: Trade
-  groups: dict[str, int]
 
 
 def read(path: str | os.PathLike, classes: int = 0) -> list[Results]:
@@ -194,7 +158,7 @@ def utility_loss(results: Results, cell: Cell) -> PerSeed:
 def leak_metric(results: Results, attack: str) -> str:
   """By which metric an attack's leakage is measured; '' if by none."""
   seen = {m for _, a, m, _ in results.values if a == attack}
-  if _base(attack) in _PAIRED:
+  if base(attack) in PAIRED:
     # The last stage: an attacker has no test labels to choose the best by.
     order = [f'{results.metric}_last', 'auc_last', 'accuracy_last']
   else:
@@ -208,7 +172,7 @@ def leakage(results: Results, cell: Cell, attack: str) -> PerSeed:
   metric = leak_metric(results, attack)
   learned = _most(results, cell, attack, metric)
   local = _local_model(results, cell, attack, metric)
-  if _base(attack) in _PAIRED and local:
+  if base(attack) in PAIRED and local:
     return _points(learned, local)
   chance = _CHANCE.get(metric)
   if isinstance(chance, str):
@@ -220,62 +184,6 @@ def leakage(results: Results, cell: Cell, attack: str) -> PerSeed:
       return {}
     chance = 1 / classes
   return _points(learned, dict.fromkeys(learned, chance))
-
-
-def trades(results: Results) -> list[Trade]:
-  """Every cell of which both leakage and utility loss are known."""
-  found = []
-  for cell in results.cells:
-    loss = summarize(utility_loss(results, cell).values())
-    leaks = {
-        a: summarize(leakage(results, cell, a).values())
-        for a in results.attacks
-    }
-    leaks = {a: s for a, s in leaks.items() if s.count}
-    if loss.count and leaks:
-      worst = max(leaks, key=lambda a: leaks[a].mean)
-      score = evaluation.pu_score(leaks[worst].mean, loss.mean)
-      found.append(Trade(cell, loss, leaks, worst, int(score)))
-  return found
-
-
-def rank(results: Results) -> list[Ranked]:
-  """The defenses, the best first; the undefended federation among them."""
-  ranked = []
-  known = trades(results)
-  for defense in results.defenses:
-    mine = [t for t in known if t.cell[0] == defense]
-    if mine:
-      sum_of = lambda t: t.leakage[t.worst].mean + t.loss.mean
-      best = min(mine, key=lambda t: (-t.score, sum_of(t)))
-      groups = {
-          name: _optimal(mine, attacks)
-          for name, attacks in attack_groups(results).items()
-          if any(a in t.leakage for t in mine for a in attacks)
-      }
-      optimal = _optimal(mine, results.attacks)
-      ranked.append(Ranked(defense, optimal, best, groups))
-  cost = lambda r: r.best.leakage[r.best.worst].mean + r.best.loss.mean
-  return sorted(ranked, key=lambda r: (-r.optimal, cost(r)))
-
-
-def attack_groups(results: Results) -> dict[str, list[str]]:
-  """Attacks by what they attack, as Kang et al. score them apart."""
-  groups = {'gradients': [], 'trained model': []}
-  for attack in results.attacks:
-    paired = _base(attack) in _PAIRED
-    groups['trained model' if paired else 'gradients'].append(attack)
-  return {name: attacks for name, attacks in groups.items() if attacks}
-
-
-def preference(ranked: Sequence[Ranked]) -> str:
-  """'iso ≈ marvell > max norm': defenses by optimal PU score."""
-  text = ''
-  for before, here in zip([None, *ranked], ranked):
-    if before:
-      text += ' ≈ ' if before.optimal == here.optimal else ' > '
-    text += pretty(here.defense)
-  return text
 
 
 def compare(results: Results, paper: Iterable[Mapping]) -> list[dict]:
@@ -343,8 +251,8 @@ def _results(title, rows, owned, classes) -> Results:
       curves.setdefault(key, []).append(curve)
   return Results(
       title, sorted(cells, key=lambda cell: cell[0] != 'none'),
-      [a for a in attacks if _base(a) not in BASELINES],
-      [a for a in attacks if _base(a) in BASELINES], metric, values,
+      [a for a in attacks if base(a) not in BASELINES],
+      [a for a in attacks if base(a) in BASELINES], metric, values,
       {key: np.concatenate(parts) for key, parts in curves.items()}, classes,
   )
 
@@ -357,7 +265,7 @@ def _alone(metric: str) -> bool:
   return metric.startswith('alone_')
 
 
-def _base(attack: str) -> str:
+def base(attack: str) -> str:
   """'local_model' of 'local_model:all@2', a variant that party 2 mounts."""
   return attack.partition('@')[0].partition(':')[0]
 
@@ -380,26 +288,12 @@ def _local_model(results, cell, attack, metric) -> PerSeed:
 
   It uses nothing that a defense touches, so an undefended one serves as well.
   """
-  name = attack.replace(_base(attack), 'local_model')
+  name = attack.replace(base(attack), 'local_model')
   for place in [cell, baseline(results), *results.cells]:
     for wanted in (metric, metric.removesuffix('_last')):
       if place and (found := find(results, place, name, wanted)):
         return found
   return {}
-
-
-def _optimal(mine: list[Trade], attacks: Iterable[str]) -> int:
-  """Eq. 22 over a defense's strengths, against some of the attacks.
-
-  Strength by strength, as an interrupted run may not have all attacks of each.
-  """
-  scores = []
-  for t in mine:
-    leaks = np.array([[t.leakage[a].mean for a in attacks if a in t.leakage]])
-    if leaks.size:
-      loss = np.array([t.loss.mean])
-      scores.append(int(evaluation.optimal_pu_score(leaks, loss)))
-  return max(scores)
 
 
 def _beside(entry: Mapping, cell: Cell, ours: Summary) -> dict:

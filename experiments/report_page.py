@@ -5,7 +5,7 @@ from pathlib import Path
 
 from experiments import report_data as data
 from experiments import report_plots as plots
-from experiments.report_data import Ranked
+from experiments.report_rank import Ranked
 from experiments.report_tables import Table, Text, leak_text, loss_text
 
 

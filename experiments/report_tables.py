@@ -3,10 +3,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from experiments import progress, report_data as data
+from experiments import progress, report_data as data, report_rank
 from experiments.report_data import (
-    LEAKAGE_LIMITS, LOSS_LIMITS, Ranked, Results, Summary,
+    LEAKAGE_LIMITS, LOSS_LIMITS, Results, Summary,
 )
+from experiments.report_rank import Ranked
 from experiments.report_words import about, name
 
 OFF = 2.0  # A difference of so many standard deviations is pointed out.
@@ -37,7 +38,7 @@ class Table(NamedTuple):
 
 def ranking(results: Results, ranked: Sequence[Ranked]) -> Table:
   """Optimal PU scores and what they are made of."""
-  groups = list(data.attack_groups(results))
+  groups = list(report_rank.attack_groups(results))
   split = groups if len(groups) > 1 else []
   rows = []
   for r in ranked:
@@ -51,7 +52,7 @@ def ranking(results: Results, ranked: Sequence[Ranked]) -> Table:
         loss_text(r.best.loss),
     ])
   return Table(
-      'Optimal PU scores', 'Preference: ' + data.preference(ranked) + '.',
+      'Optimal PU scores', f'Preference: {report_rank.preference(ranked)}.',
       ('defense', 'best strength', 'PU score',
        *(f'against attacks on {g}' for g in split), 'worst leakage', 'by',
        'utility loss'),
@@ -61,7 +62,7 @@ def ranking(results: Results, ranked: Sequence[Ranked]) -> Table:
 
 def overview(results: Results) -> Table:
   """Utility and every attack's leakage, defense x strength."""
-  known = {t.cell: t for t in data.trades(results)}
+  known = {t.cell: t for t in report_rank.trades(results)}
   rows = []
   for cell in results.cells:
     trade = known.get(cell)

@@ -3,8 +3,9 @@ from collections.abc import Sequence
 
 from experiments import report_data as data
 from experiments.report_data import (
-    LEAKAGE_LIMITS, LOSS_LIMITS, Ranked, Results, Summary, Trade,
+    LEAKAGE_LIMITS, LOSS_LIMITS, Results, Summary,
 )
+from experiments.report_rank import Ranked, Trade
 
 
 # What an attack does, by what it is measured by; {} are points.

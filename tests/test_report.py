@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from experiments import report, report_data as data, report_tables as tables
-from experiments import report_words as words, store
+from experiments import report, report_data as data, report_rank
+from experiments import report_tables as tables, report_words as words, store
 from experiments.errors import UserError
 from tests import fake_results
 from tests.fake_results import PAPER, row
@@ -108,12 +108,12 @@ def test_lost_and_single_seeds_are_counted():
 
 def test_scores_and_preference_are_those_of_kangs_table_10(tmp_path):
   results, = data.read(kang(tmp_path).path)
-  ranked = data.rank(results)
+  ranked = report_rank.rank(results)
   scores = {r.defense: r.optimal for r in ranked}
   assert scores == {
       'none': 0, 'gradient_compression': 0, 'max_norm': 2, 'dp_laplace': 4,
   }
-  assert data.preference(ranked) == (
+  assert report_rank.preference(ranked) == (
       'dp laplace > max norm > gradient compression ≈ no defense'
   )
   assert ranked[1].best.worst == 'direct_label'
@@ -135,7 +135,7 @@ def test_the_best_strength_is_the_one_with_the_best_score(tmp_path):
         (None, 'auc'): [0.9 - loss / 100], ('a', 'leak_auc'): [0.5 + leak / 100]
     }
   results, = data.read(workdir(tmp_path, cells).path)
-  best = data.rank(results)[0]
+  best = report_rank.rank(results)[0]
   # Strengths 2 and 4 both score 4; 4 leaks and costs 6.9 in sum, 2 costs 8.8.
   assert (best.optimal, best.best.cell) == (4, ('iso', 4.0))
 
@@ -333,13 +333,13 @@ def test_when_nothing_helps_the_verdict_says_so(tmp_path):
   results, = data.read(
       workdir(tmp_path / 'x', {('none', None): none, ('iso', 1.0): iso}).path
   )
-  said = words.verdict(results, data.rank(results))
+  said = words.verdict(results, report_rank.rank(results))
   assert said[0].startswith('No defense beats having none here')
   none['a', 'leak_auc'] = [0.99]
   results, = data.read(
       workdir(tmp_path / 'y', {('none', None): none, ('iso', 1.0): iso}).path
   )
-  said = words.verdict(results, data.rank(results))
+  said = words.verdict(results, report_rank.rank(results))
   assert 'beats having none' in said[0] or 'acceptable price' in said[0]
 
 
@@ -358,10 +358,10 @@ def test_attacks_on_other_things_than_labels_are_scored(
   cell = {(None, 'auc'): [0.9]} | {(attack, m): [x] for m, x in seen.items()}
   folder = workdir(tmp_path, {('none', None): cell, ('mid', 1.0): cell})
   results, = data.read(folder.path)
-  free, _ = data.trades(results)
+  free, _ = report_rank.trades(results)
   assert free.leakage[attack].mean == pytest.approx(points)
   assert free.score == 0
-  assert sentence in words.verdict(results, data.rank(results))[0]
+  assert sentence in words.verdict(results, report_rank.rank(results))[0]
 
 
 def test_a_damaged_configuration_is_told(tmp_path):
