@@ -187,6 +187,15 @@ def test_a_study_looks_after_every_epoch(setting):
   assert 0 <= found['shadow'].min() <= found['shadow'].max() < 1
 
 
+def test_who_has_kept_its_transcript_is_not_held_back(setting):
+  def gain(key, seen):
+    return study.attack(key, seen, recovered=True) - study.attack(key, seen)
+
+  looks = dict(gain=gain, hidden=partial(study.memory, 'masked'))
+  found = study.run(setting, quick('all', (0.15,)), looks)
+  assert found['hidden'].all() and found['gain'].mean() > 0.1
+
+
 def test_the_sets_of_layers_of_table_i_and_figure_2():
   assert table1.sets(3) == [
       (), (1,), (2,), (3,), (1, 2), (1, 2, 3), (1, 3), (2, 3)
@@ -203,6 +212,7 @@ def test_the_sets_of_layers_of_table_i_and_figure_2():
     ('outside', 'other', ('auxiliary', 'path'), 'file.npz'),
     ('parties', '10 parties', ('data', 'parties'), 10),
     ('attackers', '4 parties', ('data', 'parties'), 4),
+    ('transcript', 'as in Table II', ('auxiliary', 'samples'), 640),
 ])
 def test_variations_change_one_thing(name, row, path, value):
   args = argparse.Namespace(other='other', other_path='file.npz')

@@ -89,28 +89,44 @@ def tsne(panels: dict[str, np.ndarray], classes: np.ndarray):
 
 def curves(record: dict[str, Any]):
   """Attack accuracy after every epoch, of each defense (Figure 5)."""
-  figure = matplotlib.figure.Figure((7, 5))
+  figure = matplotlib.figure.Figure((8, 4.5))
   axes = figure.add_subplot()
-  for name, found in record['curves'].items():
-    attack = 100 * np.asarray(found['attack'])[0].mean(-1)
-    axes.plot(np.arange(1, len(attack) + 1), attack, label=name, marker='.')
+  for i, (name, found) in enumerate(record['curves'].items()):
+    attack = 100 * np.asarray(found['attack']).mean((0, -1))
+    # Ten colours go round; VMask's curves are the thick ones.
+    axes.plot(
+        np.arange(1, len(attack) + 1), attack, ('-', '--')[i // 10],
+        color=f'C{i % 10}', label=name,
+        lw=2.5 if name.startswith('VMask') else 1,
+    )
+  kept = record['curves'].get('VMask', {}).get('recovered')
+  if kept:
+    attack = 100 * np.asarray(kept).mean((0, -1))
+    axes.plot(
+        np.arange(1, len(attack) + 1), attack, ':k', lw=2.5,
+        label='VMask, transcript kept',
+    )
   scratch = record['curves'].get('none', {}).get('scratch')
   if scratch:
-    level = 100 * np.asarray(scratch)[0].mean()
-    axes.axhline(level, color='0.5', ls='--', label='scratch')
+    level = 100 * np.asarray(scratch).mean()
+    axes.axhline(level, color='0.5', ls=':', label='scratch')
   axes.set(xlabel='epoch', ylabel='attack accuracy (%)')
-  axes.legend(fontsize=7, ncols=2)
+  axes.legend(fontsize=8, loc='center left', bbox_to_anchor=(1, 0.5))
   return figure
 
 
 def norms(record: dict[str, Any]):
   """Accumulated gradient norm of each layer after every epoch (Figure 14)."""
   found = np.asarray(record['curves']['VMask']['norms'])[0]
+  epochs, count = found.shape
   figure = matplotlib.figure.Figure((6, 4))
   axes = figure.add_subplot()
-  image = axes.imshow(found.T / found.sum(-1), aspect='auto', origin='lower')
+  image = axes.imshow(
+      found.T / found.sum(-1), aspect='auto', origin='lower',
+      extent=(0.5, epochs + 0.5, 0.5, count + 0.5),
+  )
   axes.set(
-      xlabel='epoch', ylabel='layer', yticks=range(found.shape[1]),
+      xlabel='epoch', ylabel='layer', yticks=range(1, count + 1),
       title='share of the accumulated L1 gradient norm',
   )
   figure.colorbar(image)
@@ -119,7 +135,8 @@ def norms(record: dict[str, Any]):
 
 def hidden_layers(record: dict[str, Any]):
   """Attack accuracy by the set of layers hidden (Figure 2)."""
-  found = record['attack_accuracy']
+  few = lambda named: (named[0] != 'none', len(named[0]), named[0])
+  found = dict(sorted(record['attack_accuracy'].items(), key=few))
   values = [100 * np.asarray(x) for x in found.values()]
   figure = matplotlib.figure.Figure((8, 4))
   axes = figure.add_subplot()

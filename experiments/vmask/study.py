@@ -117,7 +117,8 @@ def memory(field: str, key: Key, seen: Seen) -> Array:
 
 
 def attack(
-    key: Key, seen: Seen, party: int = 1, hidden: Any = None, known: int = 0
+    key: Key, seen: Seen, party: int = 1, hidden: Any = None, known: int = 0,
+    recovered: bool = False,
 ) -> Array:
   """Best accuracy of model completion by a passive party, [repeats].
 
@@ -125,6 +126,8 @@ def attack(
     hidden: bool [layers]: these are drawn anew; by default what the defense
       hides. All of them is the paper's "Scratch".
     known: Labels a class; 0: as configured.
+    recovered: The attacker has the true weights, whatever is hidden: those that
+      `adaptive`'s linear attacker gets out of its transcript.
   """
   config = seen.setting.config
   run = federations.attacker(
@@ -139,6 +142,8 @@ def attack(
     view = views.trained_bottom(
         k_view, party, seen.plan.defense, seen.state, own, seen.splits.test
     )
+    if recovered:
+      view = view._replace(weights=seen.state.parties[party].params['bottom'])
     if hidden is not None:
       view = view._replace(weights=_hide(k_hidden, view.weights, hidden))
     guess = run(k_run, view)

@@ -8,7 +8,8 @@
 `sizes`: 2^2 .. 2^7 auxiliary samples a class (Figure 9). `classes` and `noise`:
 auxiliary samples of some classes only, and with noise (Figure 10). `outside`:
 of another data set (Table IV). `parties`: 2 to 10 with one attacker (Table V);
-`attackers`: 2 to 4, all passive ones attacking (Table VI).
+`attackers`: 2 to 4, all passive ones attacking (Table VI). `transcript`:
+nothing varied. In all, `recovered` is an attacker who kept its transcript.
 """
 import argparse
 from collections.abc import Callable
@@ -60,6 +61,8 @@ def variations(study_name: str, args: argparse.Namespace) -> dict[str, Change]:
             'auxiliary', data=args.other, path=args.other_path
         )
     }
+  if study_name == 'transcript':
+    return {'as in Table II': lambda config: None}
   counts = (2, 4, 6, 8, 10) if study_name == 'parties' else (2, 3, 4)
   return {
       f'{n} parties': changed('data', parties=n, split='strips')
@@ -80,7 +83,10 @@ def measured(
   if vanilla:
     found['vanilla'] = study.run(setting, Entry('none'), looks)
   looks = {n: f for n, f in looks.items() if not n.startswith('scratch')}
-  looks |= dict(shadow=study.shadow_accuracy, facts=study.facts)
+  looks |= {
+      f'recovered {k}': partial(study.attack, party=k, recovered=True)
+      for k in range(1, attackers + 1)
+  } | dict(shadow=study.shadow_accuracy, facts=study.facts)
   entry = common.masked(budgets=(budget,), model=config.model.name)
   masked: dict[str, Any] = study.run(setting, entry, looks)
   found['VMask'] = masked | masked.pop('facts')
@@ -93,7 +99,8 @@ def measured(
 def main(argv: list[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
   parser.add_argument('study', choices=(
-      'sizes', 'classes', 'noise', 'outside', 'parties', 'attackers'
+      'sizes', 'classes', 'noise', 'outside', 'parties', 'attackers',
+      'transcript',
   ))
   parser.add_argument('model', choices=common.ABBREVIATIONS)
   parser.add_argument('path')
