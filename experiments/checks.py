@@ -122,7 +122,8 @@ def _check_network(setting: Setting) -> None:
 def _check_numbers(config: Config) -> None:
   """Refuses numbers outside their ranges, and what is no number at all."""
   least = {
-      'seeds': 1, 'seeds_per_chunk': 0, 'first_seed': 0,
+      'seeds': 1, 'seeds_per_chunk': 0, 'strengths_per_chunk': 0,
+      'first_seed': 0,
       'train.measure_every': 0, 'train.patience': 0, 'attack.repeats': 1,
       'data.limit': 0, 'data.parties': 2, 'train.defense_learning_rate': 0,
       'auxiliary.samples': 0, 'auxiliary.classes': 0, 'auxiliary.noise': 0,

@@ -183,6 +183,7 @@ class Config:
   seeds: int = 10
   first_seed: int = 0
   seeds_per_chunk: int = 0  # trainings of one strength at a time; 0: all
+  strengths_per_chunk: int = 0  # strengths of one defense at a time; 0: all
   alone: bool = True  # also train the active party without the others
   defenses: str = ''
   attacks: str = ''

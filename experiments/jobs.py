@@ -1,16 +1,15 @@
 """What an experiment consists of, in the order in which it runs.
 
-A *job* is what is compiled together: one defense, all its strengths, a chunk of
-the seeds. Each of a job's strengths is a *unit* of results.
+A *job* is what runs together: one defense, its strengths or a chunk of them, a
+chunk of the seeds. Each of a job's strengths is a *unit* of results.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from experiments import config as configs
 from experiments import setting as settings
-from experiments.config import Entry, base
+from experiments.config import Config, Entry, base
 from experiments.setting import Setting
-from vfljax import defenses
 from vfljax.attacks import BASELINES
 from vfljax.defense import Defense
 
@@ -18,13 +17,15 @@ ALONE = 'alone'  # The active party without the others.
 
 
 class Job(NamedTuple):
-  """What is compiled together.
+  """What runs together.
 
   Attributes:
     name: For people.
     entry: The defense; its label for the results.
     strengths: Its strengths; (None,) for a defense without one.
     seeds: The chunk's seeds.
+    room: For how many strengths its program is made: as many as its largest
+      chunk has.
     units: The names under which the strengths' results are kept.
     make: (strength or None, **others) -> Defense.
     setting: With the attacks to run.
@@ -36,16 +37,12 @@ class Job(NamedTuple):
   entry: Entry
   strengths: tuple[float | None, ...]
   seeds: tuple[int, ...]
+  room: int
   units: tuple[str, ...]
   make: Callable[..., Defense]
   setting: Setting
   labels: tuple[str, ...]
   others: dict[str, tuple[float, ...]]
-
-  @property
-  def points(self) -> tuple:
-    """What is swept: strengths, and the values of other arguments."""
-    return (self.strengths, *sorted(self.others.items()))
 
   @property
   def count(self) -> int:
@@ -54,8 +51,8 @@ class Job(NamedTuple):
 
   @property
   def static(self) -> bool:
-    """Whether the strength is compiled into the program."""
-    return self.strengths[0] is None or self.entry.defense in defenses.STATIC
+    """Whether there is no strength."""
+    return self.strengths[0] is None
 
 
 def jobs(setting: Setting) -> list[Job]:
@@ -77,24 +74,29 @@ def jobs(setting: Setting) -> list[Job]:
 
 
 def _of_entry(setting: Setting, entry: Entry) -> list[Job]:
-  groups: list[tuple] = [entry.strengths or (None,)]
-  if entry.defense in defenses.STATIC:
-    groups = [(strength,) for strength in entry.strengths]
-  return [_job(setting, entry, group, seeds)
-          for group in groups for seeds in _chunks(setting)]
+  config, values = setting.config, entry.strengths or (None,)
+  points = [(s, g) for g in settings.grid(entry) for s in values]
+  return [
+      _job(setting, entry, some, seeds, len(points))
+      for some in _chunks(points, config.strengths_per_chunk)
+      for seeds in _chunks(_seeds(config), config.seeds_per_chunk)
+  ]
 
 
-def _chunks(setting: Setting) -> list[tuple[int, ...]]:
+def _seeds(config: Config) -> range:
+  return range(config.first_seed, config.first_seed + config.seeds)
+
+
+def _chunks(values: Sequence, size: int) -> list[tuple]:
+  size = size or len(values)
+  return [tuple(values[i : i + size]) for i in range(0, len(values), size)]
+
+
+def _job(setting: Setting, entry: Entry, points, seeds, count: int) -> Job:
+  """One of an entry's, with some of its `count` points."""
   config = setting.config
-  seeds = range(config.first_seed, config.first_seed + config.seeds)
-  size = config.seeds_per_chunk or config.seeds
-  return [tuple(seeds[i : i + size]) for i in range(0, config.seeds, size)]
-
-
-def _job(setting: Setting, entry: Entry, strengths, seeds) -> Job:
-  chunked = len(seeds) < setting.config.seeds
+  chunked = len(seeds) < config.seeds
   tail = f'/seeds{seeds[0]}-{seeds[-1]}' if chunked else ''
-  points = [(s, g) for g in settings.grid(entry) for s in strengths]
   labels = tuple(
       ' '.join([entry.name, *(f'{k}={v:g}' for k, v in g.items())])
       for _, g in points
@@ -103,6 +105,7 @@ def _job(setting: Setting, entry: Entry, strengths, seeds) -> Job:
       (label if s is None else f'{label}/{s:g}') + tail
       for label, (s, _) in zip(labels, points)
   )
+  some = f'/{len(points)} of {count}' if len(points) < count else ''
 
   if entry.name != 'none':
     # What owes nothing to the federation is the same under every defense.
@@ -117,6 +120,7 @@ def _job(setting: Setting, entry: Entry, strengths, seeds) -> Job:
     return settings.build(entry, strength, **others)
 
   return Job(
-      entry.name + tail, entry, tuple(s for s, _ in points), seeds, units, make,
-      setting, labels, {k: tuple(g[k] for _, g in points) for k in entry.grid},
+      entry.name + some + tail, entry, tuple(s for s, _ in points), seeds,
+      min(config.strengths_per_chunk or count, count), units, make, setting,
+      labels, {k: tuple(g[k] for _, g in points) for k in entry.grid},
   )

@@ -32,10 +32,11 @@ def rounds_of(config: Config, table: Table) -> int:
 def _trainings(config: Config, classes: int) -> int:
   """The most trainings that a device has at once."""
   seeds = config.seeds_per_chunk or config.seeds
-  points = [
+  points = max(
       len(e.strengths) or 1 for e in configs.entries(config, classes)
-  ]
-  return -(-seeds * max(points) // jax.local_device_count())
+  )
+  points = min(config.strengths_per_chunk or points, points)
+  return -(-seeds * points // jax.local_device_count())
 
 
 def check(

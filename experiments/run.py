@@ -39,7 +39,6 @@ class Compiled(NamedTuple):
   """A job's compiled programs: what they are of, and how long that took."""
 
   name: str
-  points: tuple
   place: Callable  # (job, cells) -> cells and samples, where they are needed
   start: Callable
   advance: Callable  # (job, runs, cells, (samples, first epoch))
@@ -106,8 +105,8 @@ def fingerprint(table: Table) -> str:
 
 
 def _compiled(job: Job, progress: Progress, last: Compiled | None) -> Compiled:
-  """The job's programs; the last job's if it was another chunk of its seeds."""
-  if last and last.name == job.entry.name and last.points == job.points:
+  """The job's programs; the last job's if it was another chunk of the same."""
+  if last and last.name == job.entry.name:
     return last._replace(seconds=0.0)
   progress.compiling(job.name)
   return _compile(job)
@@ -164,7 +163,7 @@ def _cells(job: Job) -> dict[str, jax.Array]:
   )
   chunk = job.setting.config.seeds_per_chunk or len(job.seeds)
   devices = jax.local_device_count()
-  return sweep.pad(cells, -(-chunk * points // devices) * devices)
+  return sweep.pad(cells, -(-chunk * job.room // devices) * devices)
 
 
 def _compile(job: Job) -> Compiled:
@@ -198,7 +197,7 @@ def _compile(job: Job) -> Compiled:
   shapes = Going(runs, history, jax.ShapeDtypeStruct((), np.float32))
   ahead = lowered.compile()
   return Compiled(
-      job.entry.name, job.points, _place, start,
+      job.entry.name, _place, start,
       lambda job, *arguments: ahead(*arguments), finish, shapes,
       time.perf_counter() - began,
   )
@@ -217,7 +216,7 @@ def _compile_streamed(job: Job, began: float) -> Compiled:
     return streamed.advance(job, made, runs, cells, *shared)
 
   return Compiled(
-      job.entry.name, job.points, streamed.place,
+      job.entry.name, streamed.place,
       lambda cells, host: made.start(cells, ()), advance,
       lambda both, host: made.finish(both, ()),
       Going(made.runs, history, jax.ShapeDtypeStruct((), np.float32)),
@@ -297,8 +296,9 @@ def _memory_explained() -> Iterator[None]:
       raise
     raise UserError(
         'The device has too little memory for all trainings at once.\nTrain '
-        'fewer at a time: --config.seeds_per_chunk=1, or 2, ... If samples are '
-        'what is too large: --config.data.stream=100 rounds at a time.'
+        'fewer at a time: --config.seeds_per_chunk=1, or 2, ..., or '
+        '--config.strengths_per_chunk=1. If samples are what is too large: '
+        '--config.data.stream=100 rounds at a time.'
     ) from None
 
 

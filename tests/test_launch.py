@@ -224,10 +224,11 @@ def test_another_config_does_not_get_the_workdir(finished, capsys):
   assert read(workdir) == before
 
 
-def test_chunks_give_the_same_numbers(finished, capsys, tmp_path):
+@pytest.mark.parametrize('chunk', ['seeds', 'strengths'])
+def test_chunks_give_the_same_numbers(finished, capsys, tmp_path, chunk):
   workdir, chosen = finished
   code, _ = main(
-      capsys, *chosen, '--config.seeds_per_chunk=1', workdir=tmp_path / 'out'
+      capsys, *chosen, f'--config.{chunk}_per_chunk=1', workdir=tmp_path / 'out'
   )
   assert code == 0
   assert sorted(read(workdir).splitlines()) == sorted(

@@ -76,11 +76,8 @@ STRENGTHS: dict[str, tuple[float, ...]] = dict(
 # Defenses that are for two classes only.
 BINARY = frozenset({'gafm', 'marvell'})
 
-# Defenses whose strength is a shape: each strength compiles a program.
-STATIC: frozenset[str] = frozenset()
-
 __all__ = [
-    'BINARY', 'REGISTRY', 'STATIC', 'STRENGTHS', 'chain', 'coae', 'dcor',
+    'BINARY', 'REGISTRY', 'STRENGTHS', 'chain', 'coae', 'dcor',
     'discrete_sgd', 'dp_gaussian', 'dp_laplace', 'dp_weights', 'fedpass',
     'gafm', 'gradient_compression', 'iso', 'kdk', 'label_dp', 'marvell',
     'max_norm', 'mid', 'mixup', 'multi_head', 'none', 'plugvfl', 'ppdl',
