@@ -126,7 +126,7 @@ def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
     )
   else:
     splits = settings.split_samples(job.setting, k_split, samples)
-  strength = job.strengths[0] if job.static else cell['strength']
+  strength = None if job.constant else cell['strength']
   defense = job.make(strength, **cell['others'])
   backdoor = None
   if job.setting.backdoor:

@@ -187,17 +187,21 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
       None
   }
   for strength in ends:
-    _check_start(
-        setting, settings.build(entry, strength, **settings.grid(entry)[0])
-    )
+    defense = settings.build(entry, strength, **settings.grid(entry)[0])
+    _check_start(setting, entry.name, defense)
 
 
-def _check_start(setting: Setting, defense: Defense) -> None:
+def _check_start(setting: Setting, name: str, defense: Defense) -> None:
   """Traces the start of a training: the defense may not fit the federation."""
   if setting.stream:
     blank = Splits(*[setting.samples] * 4)
     plan = settings.plan(setting, defense, blank)
-    stream.check(plan, setting.sizes.train, setting.stream)
+    try:
+      stream.check(plan, setting.sizes.train, setting.stream)
+    except ValueError as error:
+      raise ValueError(
+          f'{name}: {error} --config.data.stream=-1 trains in memory.'
+      ) from None
   if defense.init is defenses.none().init and not defense.prepare:
     return
 

@@ -50,7 +50,7 @@ class Job(NamedTuple):
     return len(self.strengths) * len(self.seeds)
 
   @property
-  def static(self) -> bool:
+  def constant(self) -> bool:
     """Whether there is no strength."""
     return self.strengths[0] is None
 
@@ -77,8 +77,8 @@ def _of_entry(setting: Setting, entry: Entry) -> list[Job]:
   config, values = setting.config, entry.strengths or (None,)
   points = [(s, g) for g in settings.grid(entry) for s in values]
   return [
-      _job(setting, entry, some, seeds, len(points))
-      for some in _chunks(points, config.strengths_per_chunk)
+      _job(setting, entry, points, some, seeds)
+      for some in _chunks(range(len(points)), config.strengths_per_chunk)
       for seeds in _chunks(_seeds(config), config.seeds_per_chunk)
   ]
 
@@ -92,9 +92,10 @@ def _chunks(values: Sequence, size: int) -> list[tuple]:
   return [tuple(values[i : i + size]) for i in range(0, len(values), size)]
 
 
-def _job(setting: Setting, entry: Entry, points, seeds, count: int) -> Job:
-  """One of an entry's, with some of its `count` points."""
-  config = setting.config
+def _job(setting: Setting, entry: Entry, points, chosen, seeds) -> Job:
+  """One of an entry's, with those of its points that are chosen."""
+  config, count = setting.config, len(points)
+  points = [points[i] for i in chosen]
   chunked = len(seeds) < config.seeds
   tail = f'/seeds{seeds[0]}-{seeds[-1]}' if chunked else ''
   labels = tuple(
@@ -105,7 +106,8 @@ def _job(setting: Setting, entry: Entry, points, seeds, count: int) -> Job:
       (label if s is None else f'{label}/{s:g}') + tail
       for label, (s, _) in zip(labels, points)
   )
-  some = f'/{len(points)} of {count}' if len(points) < count else ''
+  part = f'{chosen[0] + 1}-{chosen[-1] + 1} of {count}'
+  some = f'/strengths {part}' if len(points) < count else ''
 
   if entry.name != 'none':
     # What owes nothing to the federation is the same under every defense.

@@ -1,4 +1,6 @@
 """Whether the samples fit into the device's memory, or are streamed to it."""
+import math
+
 import jax
 
 from experiments import config as configs
@@ -9,31 +11,44 @@ SHARE = 0.4  # Of a device's memory: what samples may take before they stream.
 CHUNK = 0.05  # Of a device's memory: a chunk of all its trainings' rounds.
 
 
-def rounds_of(config: Config, table: Table) -> int:
+def rounds_of(config: Config, table: Table, possible: bool = True) -> int:
   """Rounds a chunk, or 0 for training in memory.
 
-  With data.stream=0 samples are streamed if, as they are and once more as the
-  numbers of each of a device's trainings, they would take more than `SHARE` of
-  its memory. A CPU does not say what it has: there nothing is streamed unless
-  asked for.
+  With data.stream=0 samples are streamed if that is possible and they would
+  take more than `SHARE` of a device's memory: as they are, and as numbers once
+  for each split of them. A CPU does not say what it has: there nothing is
+  streamed unless asked for.
+
+  Args:
+    possible: Whether all that is to be done can be done with streamed samples.
   """
   asked = config.data.stream
   memory = (jax.local_devices()[0].memory_stats() or {}).get('bytes_limit', 0)
-  if asked or not memory:
+  if asked or not memory or not possible:
     return max(asked, 0)
   raw, floats = table.features.nbytes, 4 * table.features.size
   trainings = _trainings(config, len(table.classes))
-  if raw + trainings * floats < SHARE * memory:
+  splits = trainings if _drawn(config, table) else 1
+  if raw + splits * floats < SHARE * memory:
     return 0
   round_bytes = config.train.batch_size * raw / len(table.labels)
   return max(1, int(CHUNK * memory / (trainings * round_bytes)))
+
+
+def _drawn(config: Config, table: Table) -> bool:
+  """Whether each training has a split of its own."""
+  aside = (
+      config.data.validation, config.attack.auxiliary, config.auxiliary.samples
+  )
+  return config.data.resplit and (table.test is None or any(aside))
 
 
 def _trainings(config: Config, classes: int) -> int:
   """The most trainings that a device has at once."""
   seeds = config.seeds_per_chunk or config.seeds
   points = max(
-      len(e.strengths) or 1 for e in configs.entries(config, classes)
+      (len(e.strengths) or 1) * math.prod(map(len, e.grid.values()))
+      for e in configs.entries(config, classes)
   )
   points = min(config.strengths_per_chunk or points, points)
   return -(-seeds * points // jax.local_device_count())
@@ -52,21 +67,23 @@ def check(
   Raises:
     ValueError: naming what to leave out.
   """
-  why = 'data.stream' if config.data.stream > 0 else (
-      'There are too many samples for the device; streaming them'
-  )
-  plain = '' if config.data.stream > 0 else (
-      ' --config.data.stream=-1 tries without.'
-  )
   if others:
-    one = 'norm_scoring' if classes == 2 else 'direct_label'
-    few = f'--config.attacks={",".join(running or [one])}'
+    offered = running or [
+        name for name in ('norm_scoring', 'direct_label')
+        if not configs.why_not(name, config, classes)
+    ]
+    few = f': --config.attacks={",".join(offered)}' if offered else ''
     raise ValueError(
-        f'{why} does not go with {", ".join(others)}: they need training '
-        f'samples at hand. Choose attacks in training: {few}.{plain}'
+        f'data.stream does not go with {", ".join(others)}: they need training '
+        f'samples at hand. Choose attacks in training{few}.'
     )
-  if config.train.remainder == 'keep' or config.train.patience:
+  if not even(config):
     raise ValueError(
-        f'{why} needs rounds of one size, train.remainder=drop or pad, and '
-        f'train.patience=0.{plain}'
+        'data.stream needs rounds of one size, train.remainder=drop or pad, '
+        'and train.patience=0.'
     )
+
+
+def even(config: Config) -> bool:
+  """Whether all rounds have one size and all epochs are played."""
+  return config.train.remainder != 'keep' and not config.train.patience

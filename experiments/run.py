@@ -105,7 +105,10 @@ def fingerprint(table: Table) -> str:
 
 
 def _compiled(job: Job, progress: Progress, last: Compiled | None) -> Compiled:
-  """The job's programs; the last job's if it was another chunk of the same."""
+  """The job's programs; the last job's if it was another chunk of the same.
+
+  Of the same entry, that is: no two have one name.
+  """
   if last and last.name == job.entry.name:
     return last._replace(seconds=0.0)
   progress.compiling(job.name)
@@ -118,7 +121,7 @@ def _run_job(
   epochs, count = job.setting.config.train.epochs, job.count
   cells, samples = made.place(job, _cells(job))
   stride, save = _stride(job), job.units[-1]
-  done, going = _resume(work, save, count, made) or (
+  done, going = _resume(work, save, count, made, stride) or (
       0, _begin(made, cells, samples)
   )
   progress.unit(job.name, len(job.seeds), epochs, done)
@@ -205,7 +208,8 @@ def _compile(job: Job) -> Compiled:
 
 def _compile_streamed(job: Job, began: float) -> Compiled:
   """The same of a job whose training samples stay on the host."""
-  made = streamed.compile_job(job, *streamed.place(job, _cells(job)))
+  cells, host = streamed.place(job, _cells(job), rehearsal=True)
+  made = streamed.compile_job(job, cells, host)
   epochs = job.setting.config.train.epochs
   history = jax.tree.map(
       lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[1:]), s.dtype),
@@ -240,7 +244,9 @@ def _trim(going: Going, count: int) -> Going:
   return going._replace(runs=cut(going.runs), history=cut(going.history))
 
 
-def _resume(work: Workdir, unit: str, count: int, made: Compiled):
+def _resume(
+    work: Workdir, unit: str, count: int, made: Compiled, stride: int
+):
   """The checkpoint of a job in progress as (epochs done, Going), or None."""
   shape = lambda s: jax.ShapeDtypeStruct((count, *s.shape[1:]), s.dtype)
   runs, history, seconds = made.shapes
@@ -248,7 +254,9 @@ def _resume(work: Workdir, unit: str, count: int, made: Compiled):
       jax.tree.map(shape, runs), jax.tree.map(shape, history), seconds
   )
   saved = work.load_checkpoint(unit, like)
-  if not saved:
+  # A streamed run saves between the strides of one in memory, which plays only
+  # whole ones: it then begins again.
+  if not saved or saved[0] % stride:
     return None
   done, going = saved
   size = len(jax.tree.leaves(runs)[0])
@@ -298,7 +306,8 @@ def _memory_explained() -> Iterator[None]:
         'The device has too little memory for all trainings at once.\nTrain '
         'fewer at a time: --config.seeds_per_chunk=1, or 2, ..., or '
         '--config.strengths_per_chunk=1. If samples are what is too large: '
-        '--config.data.stream=100 rounds at a time.'
+        '--config.data.stream=100 rounds at a time. Either needs a new '
+        '--workdir.'
     ) from None
 
 

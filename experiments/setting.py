@@ -30,7 +30,6 @@ from vfljax.views import TrainedBottom, TrainedTop, UnlabeledBottom
 AFTER_TRAINING = (TrainedBottom, TrainedTop, UnlabeledBottom)
 
 
-
 class Setting(NamedTuple):
   """An experiment, checked and ready to be compiled.
 
@@ -87,12 +86,6 @@ def from_config(config: Config, table: Table) -> Setting:
   )
   features = split.apply(table, spec)
   order, sizes = samples_of.divide(table, config)
-  chunk = memory.rounds_of(config, table)
-  put: Any = np.asarray if chunk else jnp.asarray  # Here, or on the device.
-  samples = Batch(
-      tuple(None if x is None else put(x[order]) for x in features),
-      put(np.eye(classes, dtype=np.float32)[table.labels[order]]),
-  )
   vfl = federations.federation(config, classes)
   names = configs.attack_names(config, classes)
   backdoor = backdoors.named(names)
@@ -104,6 +97,13 @@ def from_config(config: Config, table: Table) -> Setting:
   rest = {n: a for n, a in made.items() if n not in after}
   again = {n: a for n, a in rest.items() if replay.is_replayed(n, config)}
   during = {n: a for n, a in rest.items() if n not in again}
+  possible = memory.even(config) and not (after or again or backdoor)
+  chunk = memory.rounds_of(config, table, possible)
+  put: Any = np.asarray if chunk else jnp.asarray  # Here, or on the device.
+  samples = Batch(
+      tuple(None if x is None else put(x[order]) for x in features),
+      put(np.eye(classes, dtype=np.float32)[table.labels[order]]),
+  )
   return Setting(
       config, samples, sizes, table.test is not None, vfl, during, after, again,
       backdoor, _outside(config, table, spec), chunk,

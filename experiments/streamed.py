@@ -21,6 +21,7 @@ from vfljax import stream, sweep, train
 from vfljax.data import scale
 from vfljax.types import Batch
 
+
 class Host(NamedTuple):
   """What a job reads from: all samples, and each cell's training rows."""
 
@@ -29,7 +30,7 @@ class Host(NamedTuple):
 
 
 class Held(NamedTuple):
-  """What one seed has on the device: raw samples, and how they are scaled.
+  """What one training has on the device: raw samples, and how they are scaled.
 
   Of the training samples it is the first round's, for their shapes.
   """
@@ -50,8 +51,15 @@ class Programs(NamedTuple):
   row: dict[str, Any]  # ... and of an epoch's history, leaves [cells, ...].
 
 
-def place(job: Job, cells: dict[str, Any]) -> tuple[dict[str, Any], Host]:
-  """The cells with what each holds, on the devices; and what stays here."""
+def place(
+    job: Job, cells: dict[str, Any], rehearsal: bool = False
+) -> tuple[dict[str, Any], Host]:
+  """The cells with what each holds, on the devices; and what stays here.
+
+  Args:
+    rehearsal: Only the shapes will be looked at, so that one round's samples do
+      for the scales: reading all of a mapped file takes its time.
+  """
   setting, config = job.setting, job.setting.config
   samples, found = setting.samples, {}
   divide = jax.jit(
@@ -64,11 +72,13 @@ def place(job: Job, cells: dict[str, Any]) -> tuple[dict[str, Any], Host]:
     key = jax.random.key(seed if config.data.resplit else config.first_seed)
     rows = [np.asarray(r) for r in divide(jax.random.fold_in(key, 0))]
     same = [f for f in found.values() if np.array_equal(f[1], rows[0])]
+    first = rows[0][: config.train.batch_size]
+    fitted = first if rehearsal else rows[0]
     scales = same[0][0].scales if same else tuple(
-        x if x is None else scale_of(x, rows[0], config.data.scale)
+        x if x is None else scale_of(x, fitted, config.data.scale)
         for x in samples.features
     )
-    parts = [rows[0][: config.train.batch_size], *rows[1:]]
+    parts = [first, *rows[1:]]
     splits = Splits(*(
         jax.tree.map(lambda x, own=own: x[own], samples) for own in parts
     ))
@@ -149,7 +159,9 @@ def advance(job: Job, made: Programs, runs: Any, cells: Any, host: Host, first):
   order, seen = np.asarray(rounds), []
   for part in _parts(job, order.shape[1]):
     own = dict(part=_part(host, order[:, part]), keys=keys[:, part])
-    # Dispatched, not waited for: the next part is gathered meanwhile.
+    # This part was gathered while the one before is trained on. Those before
+    # that are waited for: two parts are on the device, and no more.
+    jax.block_until_ready(seen[-2:-1])
     runs, rows = made.play[watched, part.stop - part.start](
         dict(cells=cells, runs=runs) | sweep.place(own, ())[0], ()
     )

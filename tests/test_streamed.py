@@ -4,6 +4,7 @@ import json
 
 import jax
 import numpy as np
+import optax
 import pytest
 
 from experiments import checks, memory, run
@@ -12,9 +13,11 @@ from experiments.config import (
 )
 from experiments.errors import UserError
 from experiments.progress import Progress
-from vfljax import data
+from vfljax import algorithms, data, nets, stream, train
 from vfljax.data import scale
 from vfljax.data.table import Table
+from vfljax.defense import none
+from vfljax.types import Batch
 
 
 def config(**changed) -> Config:
@@ -84,6 +87,26 @@ def test_the_numbers_are_those_in_memory_also_when_continued(
   assert continued == {k: v for k, v in found.items() if k[0] == 'none'}
 
 
+def test_a_run_may_go_on_in_memory(tmp_path, monkeypatch):
+  """Which plays two epochs at a time where a streamed one saves after each."""
+  chosen = dict(defenses='none', train=dict(epochs=11, measure_every=11))
+  alike = config(**chosen, data=dict(stream=0))
+  table, places = images(), [str(tmp_path / name) for name in 'ab']
+  plain = run.run(alike, table, places[0])
+
+  def killed(self, epoch, *arguments):
+    if epoch == 4:
+      raise Killed
+
+  monkeypatch.setattr(run, 'SAVE_SECONDS', -1)
+  with monkeypatch.context() as killing:
+    killing.setattr(Progress, 'advance', killed)
+    killing.setattr(memory, 'rounds_of', lambda *_: 3)  # By itself.
+    with pytest.raises(Killed):
+      run.run(alike, table, places[1])
+  assert results(run.run(alike, table, places[1])) == results(plain)
+
+
 @pytest.mark.parametrize('changed, message', [
     (dict(listed_attacks=('model_completion',)),
      'does not go with model_completion.*--config.attacks=norm_scoring'),
@@ -100,30 +123,63 @@ def test_what_needs_all_samples_is_refused(changed, message):
   assert '\n' not in str(error.value)
 
 
+class Device:
+  """One that says how much memory it has."""
+
+  def __init__(self, memory):
+    self.memory = memory
+
+  def memory_stats(self):
+    return dict(bytes_limit=self.memory)
+
+
 def test_too_many_samples_are_streamed_by_themselves(monkeypatch):
-  class Device:
-    memory = 1000
-
-    def memory_stats(self):
-      return dict(bytes_limit=self.memory)
-
   table, small = images(), config(data=dict(stream=0))
   assert memory.rounds_of(small, table) == 0  # A CPU does not say.
   assert memory.rounds_of(config(), table) == 3
-  device = Device()
-  monkeypatch.setattr(jax, 'local_devices', lambda: [device])
+
+  def rounds(limit, config, possible=True):
+    monkeypatch.setattr(jax, 'local_devices', lambda: [Device(limit)])
+    return memory.rounds_of(config, table, possible)
+
   monkeypatch.setattr(jax, 'local_device_count', lambda: 1)
   # 960 bytes, and two seeds' float32: 8640 bytes.
-  device.memory = 25_000
-  assert memory.rounds_of(small, table) == 0
-  device.memory = 20_000
+  assert rounds(25_000, small) == 0
   # A twentieth is room for 3 rounds of 8 images for each of two trainings.
-  assert memory.rounds_of(small, table) == 3
-  assert memory.rounds_of(config(data=dict(stream=-1)), table) == 0
-  with pytest.raises(ValueError, match='too many samples .*data.stream=-1'):
-    memory.check(small, 2, [], ['model_completion'])
-  with pytest.raises(ValueError, match='attacks=direct_label. '):
-    memory.check(small, 10, [], ['model_completion'])
+  assert rounds(20_000, small) == 3
+  assert rounds(20_000, small, possible=False) == 0
+  assert rounds(20_000, config(data=dict(stream=-1))) == 0
+  # One split for all seeds is scaled once: 4800 bytes.
+  for shared in (dict(validation=0.0), dict(resplit=False)):
+    same = config(data=dict(stream=0) | shared)
+    assert rounds(13_000, same) == 0 and rounds(11_000, same) > 0
+  swept = Entry('plugvfl', (0.1,), grid=dict(drop=(0.1, 0.2)))
+  grid = config(data=dict(stream=0), listed=(swept,))
+  assert rounds(45_000, grid) == 0 and rounds(40_000, grid) > 0
+
+
+def test_only_attacks_that_can_work_are_offered_instead():
+  few = config()
+  with pytest.raises(ValueError, match='attacks=norm_scoring.$'):
+    memory.check(few, 2, [], ['model_completion'])
+  with pytest.raises(ValueError, match='in training.$'):
+    memory.check(few, 10, [], ['model_completion'])
+
+
+def test_two_parts_are_on_the_device_and_no_more(monkeypatch):
+  """Each part waits for the one before the last."""
+  waited = []
+  real = jax.block_until_ready
+  monkeypatch.setattr(
+      jax, 'block_until_ready', lambda x: waited.append(len(x)) or real(x)
+  )
+  x = np.ones((40, 3), np.float32)
+  batch = Batch((x, x), np.eye(2, dtype=np.float32)[np.arange(40) % 2])
+  net = nets.mlp(2)
+  vfl = algorithms.vhnn([net, net], nets.mlp(2))
+  plan = train.Plan(vfl, none(), (optax.sgd(0.1),) * 2, 1, 8)
+  stream.fit(jax.random.key(0), plan, batch, 1)
+  assert waited == [0, 0, 1, 1, 1]
 
 
 @pytest.mark.parametrize('whole', [False, True])

@@ -3,8 +3,8 @@
 Features stay in the host's memory, or in files that are mapped into it (the
 data cache's), and go to the device in chunks of rounds, in the epoch's order:
 the next chunk is gathered while the device works on the one before. What comes
-out is what `train.fit` gives with the same key, number for number; the copying
-is what it costs.
+out is what `train.fit` gives with the same key, to rounding; the copying is
+what it costs.
 
 `fit` trains one federation. What it is made of, `gather` and `play`, is for who
 trains several at once, as `experiments.streamed` does.
@@ -68,11 +68,13 @@ def fit(
   for epoch in range(plan.epochs):
     watched = is_watched(plan, epoch)
     own, found = order(run, epoch), []
-    for part in parts(np.asarray(own.rounds), chunk):
-      # Dispatched, not waited for: the next part is gathered meanwhile.
-      run, rows = rounds(
-          watched, run, gather(data, own.rounds[part]), own.keys[part]
-      )
+    on_host = np.asarray(own.rounds)  # Slices of `own` wait for the device.
+    for part in parts(on_host, chunk):
+      here = gather(data, on_host[part])
+      # This part was gathered while the one before is trained on. Those before
+      # that are waited for: two parts are on the device, and no more.
+      jax.block_until_ready(found[-2:-1])
+      run, rows = rounds(watched, run, here, own.keys[part])
       found.append(rows)
     run, row = end(watched, run, own, joined(found), epoch)
     history.append(row | dict(measured=jnp.array(watched)))
@@ -161,10 +163,11 @@ def play(
 
   def one(state, xs):
     batch, key = xs
-    real = batch.labels.sum(-1) > 0
-    batch = batch._replace(features=tuple(
-        x if x is None else _real(x, real) for x in transform(batch.features)
-    ))
+    features = transform(batch.features)
+    if plan.remainder == 'pad':
+      real = batch.labels.sum(-1) > 0
+      features = tuple(x if x is None else _real(x, real) for x in features)
+    batch = batch._replace(features=features)
     return train.play_batch(plan, state, batch, key, watched)
 
   state, rows = lax.scan(one, run.state, (part, keys))

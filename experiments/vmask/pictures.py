@@ -135,8 +135,8 @@ def norms(record: dict[str, Any]):
 
 def hidden_layers(record: dict[str, Any]):
   """Attack accuracy by the set of layers hidden (Figure 2)."""
-  few = lambda named: (named[0] != 'none', len(named[0]), named[0])
-  found = dict(sorted(record['attack_accuracy'].items(), key=few))
+  fewest_first = lambda row: (row[0] != 'none', len(row[0]), row[0])
+  found = dict(sorted(record['attack_accuracy'].items(), key=fewest_first))
   values = [100 * np.asarray(x) for x in found.values()]
   figure = matplotlib.figure.Figure((8, 4))
   axes = figure.add_subplot()

@@ -4,7 +4,7 @@
   python -m experiments.vmask.table3 lenet5 fashion_mnist.npz \
       --dataset=fashion_mnist --rounds=20 --masked=experiments/bench/vmask.json
 
-Times --rounds of 128 and, apart, what a defense does after the first epoch; an
+Times --rounds of 128 and, apart, what a defense does after the second epoch; an
 epoch is 469 rounds, 60000 images. VMask's rows are the fast mode: what choosing
 the layers costs, without the shares. `--masked` prints what `bench_vmask`
 measured of those, on the same machine, below.
