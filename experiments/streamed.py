@@ -1,9 +1,9 @@
 """Training a job on samples that stay on the host: `--config.data.stream`.
 
 The same three steps as in memory, start, advance and finish, with the same
-numbers but for rounding. On the device lie the validation and test samples,
-what the defender has of its own, and two chunks of every training's rounds; the
-training samples stay where they are, a memory-mapped file for one.
+numbers but for rounding. On the device lie, for each training, the validation
+and test samples, what the defender has of its own, and two chunks of rounds.
+The training samples stay where they are, a memory-mapped file for one.
 """
 from functools import partial
 from typing import Any, NamedTuple
@@ -207,8 +207,7 @@ def _epochs(job: Job) -> int:
 
 
 def _is_watched(job: Job, epoch: int) -> bool:
-  every = settings.every(job.setting)
-  return (epoch + 1) % every == 0 or epoch == _epochs(job) - 1
+  return train.is_watched(epoch, settings.every(job.setting), _epochs(job))
 
 
 def _parts(job: Job, rounds: int) -> list[slice]:

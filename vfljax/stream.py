@@ -66,7 +66,7 @@ def fit(
   )
   history: list[dict] = []
   for epoch in range(plan.epochs):
-    watched = is_watched(plan, epoch)
+    watched = train.is_watched(epoch, plan.every, plan.epochs)
     own, found = order(run, epoch), []
     on_host = np.asarray(own.rounds)  # Slices of `own` wait for the device.
     for part in parts(on_host, chunk):
@@ -107,11 +107,6 @@ def check(plan: train.Plan, samples: int, chunk: int) -> None:
         'This defense prepares the labels of all samples at once: it cannot be '
         'streamed.'
     )
-
-
-def is_watched(plan: train.Plan, epoch: int) -> bool:
-  """Whether an epoch is measured."""
-  return (epoch + 1) % plan.every == 0 or epoch == plan.epochs - 1
 
 
 def parts(rounds: Any, chunk: int) -> Iterator[slice]:

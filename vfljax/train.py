@@ -201,14 +201,18 @@ def finish(run: Run) -> State:
   )
 
 
+def is_watched(epoch: Any, every: int, epochs: int) -> Any:
+  """Whether an epoch, from 0, is measured: each `every`-th, and the last."""
+  return ((epoch + 1) % every == 0) | (epoch == epochs - 1)
+
+
 def _epoch(plan: Plan, run: Run, data: Batch, epoch: Array):
   """One epoch, watched or not, played or (after an early stop) not."""
   if plan.every == 1:
     measured = jnp.array(True)
     play = lambda run: _play_epoch(plan, run, data, epoch, True)
   else:
-    last = epoch == plan.epochs - 1
-    measured = ((epoch + 1) % plan.every == 0) | last
+    measured = is_watched(epoch, plan.every, plan.epochs)
     blank = lambda run: _play_epoch(plan, run, data, epoch, False)
     watched = lambda run: _play_epoch(plan, run, data, epoch, True)
     row = jax.eval_shape(watched, run)[1]
