@@ -42,7 +42,7 @@ def test_lambda_times_p_is_one_job_with_a_name_for_each():
       f'plugvfl drop={p:g}/{w:g}' for p in drops for w in lambdas
   )
   assert job.labels[0] == 'plugvfl drop=0'
-  assert not job.static
+  assert not job.constant
 
 
 def test_a_grid_without_strengths():
@@ -50,7 +50,7 @@ def test_a_grid_without_strengths():
          if j.name == 'plugvfl'][0]
   assert job.units == tuple(f'plugvfl drop={p:g}' for p in common.DROPS)
   assert job.strengths == (None,) * len(common.DROPS)
-  assert job.static
+  assert job.constant
 
 
 def test_a_value_of_a_grid_out_of_range_is_refused_before_training():

@@ -136,7 +136,7 @@ def test_a_budget_is_a_strength_of_one_program():
   made = checks.make(config, data.load('digits'))
   found = {job.name: job for job in jobs.jobs(made)}
   assert found['20 epochs'].strengths == fig8.BUDGETS
-  assert not found['20 epochs'].static
+  assert not found['20 epochs'].constant
   imagined = config.listed[2].options['attacker']
   assert (imagined.schedule.epochs, imagined.draws) == (50, 5)
 
