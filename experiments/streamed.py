@@ -216,8 +216,10 @@ def _parts(job: Job, rounds: int) -> list[slice]:
 
 def _part(host: Host, order: np.ndarray) -> Batch:
   """Every cell's samples of its rounds, [cells, rounds, batch, ...]."""
-  found = [
-      stream.gather(host.samples, own, rows)
-      for own, rows in zip(order, host.rows)
-  ]
-  return jax.tree.map(lambda *x: np.stack(x), *found)
+  # A seed's order is the same under all strengths: it is read once.
+  found: dict[tuple[int, bytes], Batch] = {}
+  names = [(id(r), own.tobytes()) for own, r in zip(order, host.rows)]
+  for name, own, rows in zip(names, order, host.rows):
+    if name not in found:
+      found[name] = stream.gather(host.samples, own, rows)
+  return jax.tree.map(lambda *x: np.stack(x), *(found[name] for name in names))

@@ -224,12 +224,13 @@ def test_another_config_does_not_get_the_workdir(finished, capsys):
   assert read(workdir) == before
 
 
-@pytest.mark.parametrize('chunk', ['seeds', 'strengths'])
+@pytest.mark.parametrize('chunk', [
+    dict(seeds=1), dict(strengths=1), dict(seeds=1, strengths=3),  # Uneven.
+])
 def test_chunks_give_the_same_numbers(finished, capsys, tmp_path, chunk):
   workdir, chosen = finished
-  code, _ = main(
-      capsys, *chosen, f'--config.{chunk}_per_chunk=1', workdir=tmp_path / 'out'
-  )
+  sizes = [f'--config.{name}_per_chunk={n}' for name, n in chunk.items()]
+  code, _ = main(capsys, *chosen, *sizes, workdir=tmp_path / 'out')
   assert code == 0
   assert sorted(read(workdir).splitlines()) == sorted(
       read(tmp_path / 'out').splitlines()

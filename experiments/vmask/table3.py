@@ -72,9 +72,10 @@ def programs(setting: Setting, entry: Entry) -> Timed:
   rounds = jax.jit(
       lambda run, s: train.advance(plan(s, without), run, s.train, 0, 1)
   )
+  held = setting.vfl._replace(top=defense.top(setting.vfl.top))
   end = jax.jit(lambda run, s: defense.epoch(
       run.state.defense, jax.random.key(2),
-      Holdings(setting.vfl, run.state.parties[0].params, s.spare),
+      Holdings(held, run.state.parties[0].params, s.spare),
   ))
   run = jax.jit(
       lambda s: train.start(jax.random.key(1), plan(s), s.train)
