@@ -48,7 +48,8 @@ def results(work) -> dict:
   text = (work.path / 'results.jsonl').read_text()
   rows = [json.loads(line) for line in text.splitlines()]
   return {
-      (r['defense'], r['attack'], r['metric'], r['seed']): r['value']
+      (r['defense'], r['strength'], r['attack'], r['metric'], r['seed']):
+          r['value']
       for r in rows
   }
 
@@ -61,8 +62,10 @@ def test_the_numbers_are_those_in_memory_also_when_continued(
     tmp_path, monkeypatch
 ):
   table = images()
-  plain = run.run(config(data=dict(stream=0)), table, str(tmp_path / 'plain'))
-  whole = run.run(config(), table, str(tmp_path / 'whole'))
+  two = dict(listed=(Entry('dp_gaussian', (0.01, 0.1)),))
+  stay = config(data=dict(stream=0), **two)
+  plain = run.run(stay, table, str(tmp_path / 'plain'))
+  whole = run.run(config(**two), table, str(tmp_path / 'whole'))
   expected, found = results(plain), results(whole)
   assert found.keys() == expected.keys() and len(found) > 8
   for key, value in found.items():
