@@ -13,7 +13,7 @@ from experiments.errors import UserError
 from experiments.federations import COMPLETIONS
 from experiments.samples import Splits
 from experiments.setting import Setting
-from vfljax import defenses, models, stream, train
+from vfljax import completion, defenses, models, nets, stream, train
 from vfljax.data.table import Table
 from vfljax.defense import Defense
 from vfljax.views import TrainedBottom, TrainedTop, UnlabeledBottom
@@ -43,8 +43,10 @@ def _check(setting: Setting) -> None:
   configs.choices(config.data, scale=('standard', 'minmax', 'none'))
   configs.choices(
       config.attack, pool=('epoch', 'round'), when=('last', 'max', 'mean'),
-      optimizer=('adam', 'sgd'),
+      optimizer=tuple(completion.OPTIMIZERS), schedule=completion.RATES,
+      norm=nets.NORMS,
   )
+  configs.choices(config.model, norm=nets.NORMS)
   _check_numbers(config)
   _check_network(setting)
   if (config.data.flips or config.data.shifts) and not _images(setting):
@@ -100,6 +102,11 @@ def _images(setting: Setting) -> bool:
 def _check_network(setting: Setting) -> None:
   """Refuses a named network on features that it is not for."""
   model, data = setting.config.model, setting.config.data
+  if model.norm != 'none' and (model.channels or model.buckets):
+    raise ValueError(
+        'model.norm is for multilayer perceptrons, not for model.channels or '
+        'model.buckets; vgg13 and resnet18 have a norm option of their own.'
+    )
   if not model.name:
     return
   if model.algorithm == 'vlr':
@@ -128,9 +135,11 @@ def _check_numbers(config: Config) -> None:
       'data.limit': 0, 'data.parties': 2, 'train.defense_learning_rate': 0,
       'auxiliary.samples': 0, 'auxiliary.classes': 0, 'auxiliary.noise': 0,
       'model.width': 0, 'data.test_limit': 0, 'data.shifts': 0,
-      'data.stream': -1,
+      'data.stream': -1, 'train.weight_decay': 0, 'attack.weight_decay': 0,
   }
-  positive = ('train.learning_rate', 'attack.learning_rate')
+  positive = (
+      'train.learning_rate', 'attack.learning_rate', 'attack.bottom_rate'
+  )
   for path, value in configs.flat(config):
     if isinstance(value, float) and not math.isfinite(value):
       raise ValueError(f'{path} must be a finite number; got {value}.')

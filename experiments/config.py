@@ -56,6 +56,8 @@ class ModelConfig:
   activation: str = 'relu'
   bottom_final: str = 'linear'  # activation of the embeddings
   dropout: float = 0.0  # share of a bottom's hidden units dropped in training
+  norm: str = 'none'  # 'batch' or 'group': before activations, of the top and
+  # of unnamed bottoms; named ones have an option
   buckets: int = 0  # > 0: Wide & Deep bottoms on columns of category numbers
 
 
@@ -69,6 +71,7 @@ class TrainConfig:
   learning_rate: float = 1e-3
   defense_learning_rate: float = 0.0  # of weights a defense adds; 0: the same
   schedule: str = 'constant'  # or 'cosine'
+  weight_decay: float = 0.0  # of all weights; 0: none (adamw: optax's 1e-4)
   remainder: str = 'drop'  # 'keep' or 'pad': an epoch's last partial batch
   best: bool = False  # keep the epoch of the best validation score
   patience: int = 0  # with `best`: stop after so many epochs without a new one
@@ -86,12 +89,16 @@ class AttackConfig:
   known: int = 4  # labels per class that model completion knows; 0: all
   head: tuple[int, ...] = (32,)  # hidden widths of its head; () is linear
   tune: bool = True  # whether it trains the stolen bottom too
+  norm: str = 'none'  # of its head's hidden layers: 'batch' or 'group'
   standardize: bool = False  # whether it scales its head's input
   epochs: int = 50
   batch_size: int = 0  # 0: all known labels at once
   stages: int = 10
   learning_rate: float = 1e-3
-  optimizer: str = 'adam'  # or 'sgd'
+  optimizer: str = 'adam'  # or 'sgd', 'momentum'
+  schedule: str = 'constant'  # or 'cosine'
+  bottom_rate: float = 1.0  # of the stolen bottom, as a share of learning_rate
+  weight_decay: float = 0.0
   iterations: int = 100  # MixMatch's steps an epoch; Fu et al. take 1024
   repeats: int = 1  # label draws a training; the recorded value is their mean
   inversion_steps: int = 500  # Adam's, of gradient inversion, at a rate of 0.05

@@ -43,7 +43,9 @@ def federation(config: Config, classes: int) -> VFL:
     bottoms = [bottom] * (parties - (model.algorithm == 'vsnn'))
     own = [None] if model.algorithm == 'vsnn' else []
     return VFL((*own, *bottoms), top, optax.softmax_cross_entropy)
-  top = nets.mlp(*model.top, width, activation=model.activation)
+  top = nets.mlp(
+      *model.top, width, activation=model.activation, norm=model.norm
+  )
   top = nets.binary(top) if width == 1 else top
   if model.algorithm == 'vsnn':
     return algorithms.vsnn([bottom] * (parties - 1), top, model.aggregation)
@@ -84,7 +86,7 @@ def network(
   if not model.channels:
     return nets.mlp(
         *widths, activation=model.activation, final=final,
-        dropout=model.dropout,
+        dropout=model.dropout, norm=model.norm,
     )
   return networks.convolutional(
       model.channels, *widths, pools=model.pools, activation=model.activation,
@@ -102,10 +104,11 @@ def attacker(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
   if name == 'median_scoring':
     return attacks.median_scoring(who.median)
   schedule = Schedule(
-      who.epochs, who.batch_size, who.stages, who.learning_rate, who.optimizer
+      who.epochs, who.batch_size, who.stages, who.learning_rate, who.optimizer,
+      who.schedule, who.bottom_rate, who.weight_decay,
   )
   linear = model.algorithm == 'vlr'
-  head = nets.mlp(*(() if linear else who.head), classes)
+  head = nets.mlp(*(() if linear else who.head), classes, norm=who.norm)
   bottom = vfl.bottom(1)
   if name == 'mixmatch':
     how = MixMatch(

@@ -254,9 +254,15 @@ def _at_rate(setting: Setting, start: float) -> optax.GradientTransformation:
   config, rate = setting.config.train, start
   if config.schedule == 'cosine':
     rate = optax.cosine_decay_schedule(start, config.epochs * rounds(setting))
+  if config.optimizer == 'adamw':
+    return optax.adamw(rate, weight_decay=config.weight_decay or 1e-4)
   if config.optimizer == 'momentum':
-    return optax.sgd(rate, momentum=0.9)
-  return getattr(optax, config.optimizer)(rate)
+    tx = optax.sgd(rate, momentum=0.9)
+  else:
+    tx = getattr(optax, config.optimizer)(rate)
+  if not config.weight_decay:
+    return tx
+  return optax.chain(optax.add_decayed_weights(config.weight_decay), tx)
 
 
 def _malicious(config: configs.TrainConfig) -> optax.GradientTransformation:
@@ -266,10 +272,11 @@ def _malicious(config: configs.TrainConfig) -> optax.GradientTransformation:
     ValueError: if the federation does not train with SGD at a constant rate.
   """
   momentum = dict(sgd=0.0, momentum=0.9).get(config.optimizer)
-  if momentum is None or config.schedule != 'constant':
+  constant = config.schedule == 'constant' and not config.weight_decay
+  if momentum is None or not constant:
     raise ValueError(
         'active_completion scales up the updates of SGD at a constant rate: use'
-        ' --config.train.optimizer=sgd or momentum.'
+        ' --config.train.optimizer=sgd or momentum, and no weight decay.'
     )
   return malicious_sgd(config.learning_rate, momentum)
 

@@ -7,7 +7,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from vfljax import algorithms, attacks, measure, nets, protocol, views
+from vfljax import (
+    algorithms, attacks, completion, measure, nets, protocol, views,
+)
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
 from vfljax.types import Batch, Messages, Round, State
@@ -292,6 +294,10 @@ def test_batches_of_an_epoch_cover_the_labels(stolen):
     (Schedule(epochs=0), 'epochs >= 1'),
     (Schedule(batch_size=-1), 'batch_size >= 0'),
     (Schedule(epochs=5, stages=6), 'stages'),
+    (Schedule(optimizer='lion'), 'adam or sgd or momentum'),
+    (Schedule(rate='linear'), 'constant or cosine'),
+    (Schedule(bottom_rate=0.0), 'bottom_rate > 0'),
+    (Schedule(weight_decay=-1.0), 'weight_decay >= 0'),
 ])
 def test_schedules_that_make_no_sense(schedule, message):
   with pytest.raises(ValueError, match=message):
@@ -307,3 +313,38 @@ def test_completion_reports_the_best_and_the_last_stage():
   found = measure.of_completion(guess, labels)
   assert found['accuracy_best'] == 1 and found['accuracy_last'] == 0
   assert found['auc_best'] == 1 and found['auc_last'] == 0
+
+
+def test_momentum_decay_and_a_slower_bottom_are_pytorchs():
+  """SGD(lr, momentum=0.9, weight_decay) and CosineAnnealingLR, step by step."""
+  schedule = Schedule(
+      5, 0, 1, 0.5, 'momentum', rate='cosine', bottom_rate=0.1,
+      weight_decay=0.2,
+  )
+  tx = completion.optimizer(schedule, 5, 'first')
+  params = dict(first=jnp.array([1.0, -2.0]), second=jnp.array([3.0]))
+  state, plain = tx.init(params), jax.tree.map(np.asarray, params)
+  speed = jax.tree.map(np.zeros_like, plain)
+  for step in range(5):
+    slope = jax.tree.map(lambda p: 2 * p + 1, params)
+    updates, state = tx.update(slope, state, params)
+    params = optax.apply_updates(params, updates)
+    rate = 0.5 * (1 + np.cos(np.pi * step / 5)) / 2
+    for name, factor in dict(first=0.1, second=1.0).items():
+      w = plain[name]
+      speed[name] = 0.9 * speed[name] + (2 * w + 1) + 0.2 * w
+      plain[name] = w - factor * rate * speed[name]
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5),
+        params, plain,
+    )
+
+
+def test_completion_trains_the_stolen_network_at_its_own_rate(stolen):
+  """So slow a bottom is a frozen one, and the head learns all the same."""
+  bottom, view, y = stolen
+  schedule = SCHEDULE._replace(bottom_rate=1e-9)
+  slow = attacks.model_completion(bottom, nets.mlp(2), schedule)
+  frozen = attacks.model_completion(bottom, nets.mlp(2), SCHEDULE, tune=False)
+  run = lambda attack: jax.jit(attack.run)(jax.random.key(0), view)
+  np.testing.assert_allclose(run(slow), run(frozen), rtol=1e-3, atol=1e-4)

@@ -9,7 +9,7 @@ import pytest
 from vfljax import algorithms, nets, protocol, train
 from vfljax.defense import none
 from vfljax.defenses.dcor import dcor
-from vfljax.models.layers import Norm
+from vfljax.nets import Norm
 from vfljax.types import Batch
 
 KEY = jax.random.key(0)
@@ -94,3 +94,26 @@ def test_an_epoch_with_a_padded_round():
       jax.tree.leaves(run(plans['pad'])), jax.tree.leaves(run(plans['keep']))
   ):
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_a_perceptron_with_batch_norm_against_numpy():
+  """Before every activation, the last one too, in training by the batch."""
+  net = nets.mlp(3, 2, norm='batch', final='relu')
+  x = X[0].reshape(7, -1)
+  params = net.init(KEY, x)
+  y, stats = net.run(params, KEY, x)
+  own, state = params['params'], x
+  for i in range(2):
+    dense, norm = own[f'Dense_{i}']['Dense_0'], own[f'Norm_{i}']['BatchNorm_0']
+    state = state @ np.asarray(dense['kernel']) + np.asarray(dense['bias'])
+    found = stats[f'Norm_{i}']['BatchNorm_0']
+    np.testing.assert_allclose(
+        found['mean'], 0.1 * state.mean(0), rtol=1e-4, atol=1e-5
+    )
+    state = (state - state.mean(0)) / np.sqrt(state.var(0) + 1e-5)
+    state = state * np.asarray(norm['scale']) + np.asarray(norm['bias'])
+    state = np.maximum(state, 0)
+  np.testing.assert_allclose(y, state, rtol=1e-4, atol=1e-5)
+  assert 'Norm_0' not in nets.mlp(3, 2).init(KEY, x)
+  with pytest.raises(ValueError, match='mlp: norm'):
+    nets.mlp(3, 2, norm='layer')

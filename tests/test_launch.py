@@ -95,6 +95,13 @@ REFUSED = {
     'convolutions on a table': (['--config.model.channels=8'], 'images'),
     'negative rate': (['--config.train.learning_rate=-1'], 'above 0'),
     'unknown optimizer': (['--config.train.optimizer=lion'], 'momentum'),
+    'decay of a growing kind': (
+        ['--config.train.weight_decay=-1'], 'weight_decay must be 0'
+    ),
+    'attack at no rate': (
+        ['--config.attack.schedule=step'], 'constant, cosine'
+    ),
+    'norm that there is not': (['--config.model.norm=layer'], 'batch'),
     'unknown aggregation': (['--config.model.aggregation=median'], 'product'),
     'too many labels known': (
         ['--config.attack.known=500'], 'labels per class'

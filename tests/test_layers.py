@@ -59,6 +59,16 @@ def test_norms_are_sums_of_absolute_values():
   np.testing.assert_allclose(layers.l1_norms(params), expected, rtol=1e-5)
 
 
+def test_means_are_of_the_kernels_and_no_biases():
+  params = weights()
+  expected = [
+      np.abs(np.asarray(leaf)).mean()
+      for name in sorted(params) for leaf in jax.tree.leaves(params[name])
+      if leaf.ndim == 2
+  ]
+  np.testing.assert_allclose(layers.l1_means(params), expected, rtol=1e-5)
+
+
 def test_redrawn_layers_are_uniform_in_their_fan_in():
   params = dict(conv=dict(kernel=jnp.ones((5, 5, 4, 300)), bias=jnp.ones(300)),
                 norm=dict(scale=jnp.full(7, 3.0)))

@@ -153,7 +153,7 @@ TINY = dict(
 
 
 def test_batch_norm_is_the_batchs_in_training_and_runs_for_inference():
-  norm = layers.Norm()
+  norm = nets.Norm()
   x = 3 + 2 * image(6, 3, 2, 4)
   start = norm.init(KEY, x)
   y, new = norm.apply(start, x, True, mutable=['batch_stats'])
@@ -232,6 +232,36 @@ def test_middle_of_cafe_is_around_its_first_linear_layer():
     z = jax.nn.relu(z @ own['kernel'] + own['bias'])
   y = jax.jit(net.apply)(params, x)
   np.testing.assert_allclose(y, z, rtol=1e-5, atol=1e-6)
+
+
+def test_lenet_with_the_original_convolutions():
+  """Half of 32 x 32 pixels leaves 16 maps of 5 x 1 (LeCun et al., Fig. 2)."""
+  x = image(3, 28, 14, 1)
+  bare = models.make('lenet5', 10, padding='VALID')
+  bordered = models.make('lenet5', 10, padding='VALID', border=(2, 1))
+  params = bordered.init(KEY, x)
+  assert params['fc1']['Dense_0']['kernel'].shape == (80, 120)
+  padded = jnp.pad(x, ((0, 0), (2, 2), (1, 1), (0, 0)))
+  np.testing.assert_allclose(
+      bordered.apply(params, x), bare.apply(params, padded), rtol=1e-5
+  )
+  with pytest.raises(ValueError, match='got 28 x 14'):
+    bare.init(KEY, x)
+  with pytest.raises(ValueError, match='lenet5: padding'):
+    models.make('lenet5', padding='FULL')
+
+
+@pytest.mark.parametrize('name, options', [
+    ('mlp3', dict(hidden=(4, 3))),
+    ('lenet5', dict(channels=(2, 2), hidden=(4, 3))),
+])
+def test_embeddings_that_are_normalized_and_rectified(name, options):
+  net = models.make(name, 5, norm='batch', final='relu', **options)
+  x = image(12, 8, 8, 1)
+  y, stats = net.run(net.init(KEY, x), KEY, x)
+  assert stats and (y >= 0).all()
+  # Of normal numbers about half are above 0, in every column.
+  assert ((y > 0).mean(0) < 1).all() and (y > 0).mean() > 0.2
 
 
 def test_many_samples_go_through_in_blocks():

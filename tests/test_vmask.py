@@ -101,6 +101,19 @@ def test_the_variants_differ_as_they_are_defined():
   assert len(np.unique(np.asarray(sets), axis=0)) == 3
 
 
+@pytest.mark.parametrize('least, hidden', [
+    (0, [False, False, False]), (1, [True, False, False]),
+    (2, [True, False, True]), (5, [True, True, True]),
+])
+def test_so_many_layers_are_hidden_whatever_leaks(least, hidden):
+  """Within any budget: those of the largest norms, as many as there are."""
+  found, _ = vmask.choose(KEY, 'critical', NORMS, NONE, ALL, 1.0, leak, least)
+  assert found.tolist() == hidden
+  some = jnp.array([False, True, True])
+  found, _ = vmask.choose(KEY, 'critical', NORMS, NONE, some, 1.0, leak, least)
+  assert not found[0] and found.sum() == min(least, 2)
+
+
 def test_the_smaller_the_budget_the_more_is_hidden_also_under_vmap():
   budgets = jnp.array([0.95, 0.85, 0.65, 0.35, 0.2])
   one = lambda b: vmask.greedy(KEY, NORMS, NONE, ALL, b, leak)[0]

@@ -12,8 +12,8 @@ from experiments import cell, checks, jobs, samples, setting as settings
 from experiments.config import Config, Entry, entries
 from experiments.errors import UserError
 from experiments.vmask import (
-    common, fig5, fig8, paper, pictures, study, table1, table2, table3,
-    variations,
+    authors, common, fig5, fig8, paper, pictures, study, table1, table2,
+    table3, variations,
 )
 from vfljax import data
 
@@ -194,6 +194,24 @@ def test_who_has_kept_its_transcript_is_not_held_back(setting):
   looks = dict(gain=gain, hidden=partial(study.memory, 'masked'))
   found = study.run(setting, quick('all', (0.15,)), looks)
   assert found['hidden'].all() and found['gain'].mean() > 0.1
+
+
+def test_the_settings_of_the_authors_code():
+  """VMask hides a layer after the first epoch, budget or not; all learn."""
+  config = small(authors.apply(common.config('test', ())))
+  config.train.learning_rate = 0.05
+  made = study.prepare(config)
+  entry = authors.masked('mlp3', budgets=(1.0,), epochs=4)
+  looks = dict(
+      main=study.main_accuracy, attack=study.attack,
+      masked=partial(study.memory, 'masked'),
+      norms=partial(study.memory, 'norms'),
+  )
+  found = study.run(made, entry, looks, every_epoch=True)
+  assert found['masked'].sum(-1).tolist() == [[1, 1]]
+  largest = found['norms'].argmax(-1)
+  assert found['masked'][0, np.arange(2), largest[0]].all()
+  assert found['main'][0, -1] > 0.8 and found['attack'].shape == (1, 2, 2)
 
 
 def test_the_sets_of_layers_of_table_i_and_figure_2():

@@ -4,8 +4,9 @@ Whoever completes a network does this: an attacker with the bottom network that
 it stole (`attacks.model_completion`), and a defender who wants to know how far
 an attacker would get (`defenses.vmask`).
 """
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 from jax import lax
@@ -14,7 +15,10 @@ import optax
 
 from vfljax.types import Array, Key, Net, Params
 
-OPTIMIZERS = dict(adam=optax.adam, sgd=optax.sgd)
+OPTIMIZERS = dict(
+    adam=optax.adam, sgd=optax.sgd, momentum=partial(optax.sgd, momentum=0.9)
+)
+RATES = ('constant', 'cosine')
 
 
 class Schedule(NamedTuple):
@@ -26,7 +30,11 @@ class Schedule(NamedTuple):
       batch of an epoch may be smaller.
     stages: How many guesses to return, evenly spread over epochs, 1..epochs.
     learning_rate: The optimizer's.
-    optimizer: 'adam' or 'sgd', the plain one.
+    optimizer: 'adam', 'sgd', the plain one, or 'momentum', SGD with 0.9.
+    rate: 'constant', or 'cosine' from learning_rate down to 0.
+    bottom_rate: Learning rate of the stolen network as a share of its head's,
+      which is `learning_rate`; > 0.
+    weight_decay: Share of the weights that is added to their gradient, >= 0.
   """
 
   epochs: int = 50
@@ -34,18 +42,49 @@ class Schedule(NamedTuple):
   stages: int = 10
   learning_rate: float = 1e-3
   optimizer: str = 'adam'
+  rate: str = 'constant'
+  bottom_rate: float = 1.0
+  weight_decay: float = 0.0
+
+
+def optimizer(
+    schedule: Schedule, steps: int, bottom: str = ''
+) -> optax.GradientTransformation:
+  """What trains by the schedule.
+
+  Args:
+    steps: In all; where a cosine ends.
+    bottom: Name of the stolen network's group among the parameters'; without
+      one there is nothing that has a rate of its own.
+  """
+  rate = schedule.learning_rate
+  if schedule.rate == 'cosine':
+    rate = optax.cosine_decay_schedule(rate, steps)
+  tx = OPTIMIZERS[schedule.optimizer](rate)
+  if schedule.weight_decay:
+    tx = optax.chain(optax.add_decayed_weights(schedule.weight_decay), tx)
+  if schedule.bottom_rate == 1 or not bottom:
+    return tx
+  slow = optax.chain(tx, optax.scale(schedule.bottom_rate))
+  by_rate: dict[Hashable, Any] = {'slow': slow, 'usual': tx}
+
+  def whose(params):
+    return {k: 'slow' if k == bottom else 'usual' for k in params}
+
+  return optax.partition(by_rate, whose)
 
 
 def complete(
     key: Key, schedule: Schedule, logits: Callable[[Params, Array], Array],
     params: Params, known: Array, labels: Array, wanted: Array,
-    net: Net | None = None,
+    net: Net | None = None, bottom: str = '',
 ) -> Array:
   """Trains `logits(params, x)` on (known, labels): guesses at `wanted`.
 
   Args:
     net: Of the same parameters, to train by its training pass and with its
-      statistics; what networks with BatchNorm need.
+      statistics; see `with_statistics`.
+    bottom: See `optimizer`.
     known: [samples, ...].
     labels: [samples, classes]; a row of zeros has no loss.
     wanted: [n, ...].
@@ -53,9 +92,9 @@ def complete(
   Returns:
     [stages, n, classes], the guess after each of the stages.
   """
-  tx = OPTIMIZERS[schedule.optimizer](schedule.learning_rate)
   size = min(schedule.batch_size or len(labels), len(labels))
   batches = -(-len(labels) // size)
+  tx = optimizer(schedule, schedule.epochs * batches, bottom)
 
   def loss(params, key, x, y):
     z, stats = net.run(params, key, x) if net else (logits(params, x), ())
@@ -98,6 +137,13 @@ def complete(
   return lax.scan(stage, carry, staged)[1]
 
 
+def with_statistics(net: Net, params: Params) -> Net | None:
+  """`net` if its parameters have statistics (BatchNorm), which training must
+  renew; else `None`, as running it for inference is then all there is."""
+  paths = jax.tree_util.tree_flatten_with_path(params)[0]
+  return net if any('batch_stats' in str(path) for path, _ in paths) else None
+
+
 def check(schedule: Schedule) -> None:
   """Raises ValueError if a schedule makes no sense."""
   if schedule.epochs < 1 or schedule.batch_size < 0:
@@ -114,4 +160,13 @@ def check(schedule: Schedule) -> None:
     raise ValueError(
         f'An attack trains with {" or ".join(OPTIMIZERS)}, got '
         f'{schedule.optimizer!r}.'
+    )
+  if schedule.rate not in RATES:
+    raise ValueError(
+        f'An attack\'s rate is {" or ".join(RATES)}, got {schedule.rate!r}.'
+    )
+  if not schedule.bottom_rate > 0 or not schedule.weight_decay >= 0:
+    raise ValueError(
+        'An attack needs bottom_rate > 0 and weight_decay >= 0, got '
+        f'{schedule.bottom_rate} and {schedule.weight_decay}.'
     )

@@ -74,6 +74,15 @@ def l1_norms(params: Params) -> Array:
   return jnp.stack(sums)
 
 
+def l1_means(params: Params) -> Array:
+  """The mean of the absolute values of each layer's kernel, [layers]."""
+  kernels = _layers(params).values()
+  return jnp.stack([jnp.abs(kernel).mean() for kernel in kernels])
+
+
+NORMS = dict(sum=l1_norms, mean=l1_means)
+
+
 def redraw(key: Key, params: Params) -> Params:
   """Other weights: uniform in +-1/sqrt(fan_in), PyTorch's default.
 

@@ -12,6 +12,7 @@ from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.types import VFL, Array, Key, Net, Params
 
 Activation = Callable[[Array], Array]
@@ -20,6 +21,8 @@ ACTIVATIONS: dict[str, Activation] = dict(
     relu=nn.relu, leaky_relu=leaky_relu, sigmoid=nn.sigmoid, tanh=jnp.tanh,
     linear=lambda x: x,
 )
+
+NORMS = ('batch', 'group', 'none')
 
 
 def fan_in_uniform(fan_in: int) -> Callable[..., Array]:
@@ -47,23 +50,57 @@ class Dense(nn.Module):
     return layer(x)
 
 
+class Norm(nn.Module):
+  """What follows a linear layer or a convolution: 'batch', 'group' or 'none'.
+
+  BatchNorm as PyTorch has it by default: in training by the batch's mean and
+  variance, at inference by running ones, which move by a tenth of the way with
+  every batch; they start at 0 and 1 and are the 'batch_stats' of the network.
+  (The running variance is the population's, PyTorch's the sample's.) In a round
+  rows that are padding do not count: `counting`. GroupNorm has groups of 16
+  channels (Wu and He, 2018), and nothing that runs.
+  """
+
+  kind: str = 'batch'
+  dtype: Any = None
+
+  @nn.compact
+  def __call__(self, x, train: bool = False):
+    if self.kind == 'batch':
+      norm = nn.BatchNorm(
+          not train, momentum=0.9, epsilon=1e-5, dtype=self.dtype
+      )
+      return norm(x)
+    if self.kind == 'group':
+      size = math.gcd(x.shape[-1], 16)
+      return nn.GroupNorm(None, size, epsilon=1e-5, dtype=self.dtype)(x)
+    return x
+
+
 class MLP(nn.Module):
-  """Linear layers of the given widths, an activation between each two."""
+  """Linear layers of the given widths, an activation between each two.
+
+  A `norm` comes before every activation, also before the `final` one.
+  """
 
   widths: Sequence[int]
   activation: Activation = nn.relu
   final: Activation | None = None
   dropout: float = 0.0
+  norm: str = 'none'
 
   @nn.compact
   def __call__(self, x, train: bool = False):
     x = x.reshape(len(x), -1)
     for width in self.widths[:-1]:
-      x = self.activation(Dense(width)(x))
+      x = self.activation(self._normed(Dense(width)(x), train))
       if self.dropout:
         x = nn.Dropout(self.dropout)(x, deterministic=not train)
     x = Dense(self.widths[-1])(x)
-    return self.final(x) if self.final else x
+    return self.final(self._normed(x, train)) if self.final else x
+
+  def _normed(self, x, train):
+    return x if self.norm == 'none' else Norm(self.norm)(x, train)
 
 
 def linen(module: nn.Module) -> Net:
@@ -140,6 +177,7 @@ def _variables(params: Params) -> dict:
 def mlp(
     *widths: int, activation: str | Activation = 'relu',
     final: str | Activation | None = None, dropout: float = 0.0,
+    norm: str = 'none',
 ) -> Net:
   """A multilayer perceptron on flattened inputs, [batch, ...] to [batch, w].
 
@@ -148,14 +186,16 @@ def mlp(
     activation: Between layers: a name of `ACTIVATIONS` or a function.
     final: After the last layer; none by default.
     dropout: Share of hidden units dropped in training, in [0, 1).
+    norm: Before every activation, one of `NORMS`; see `Norm`.
 
   Raises:
-    ValueError: without widths, or with an unknown activation.
+    ValueError: without widths, or with an unknown activation or norm.
   """
   if not widths or min(widths) < 1:
     raise ValueError(f'mlp: needs one or more positive widths, got {widths}.')
+  check.one_of('mlp: norm', norm, NORMS)
   last = activation_of(final) if final else None
-  return linen(MLP(widths, activation_of(activation), last, dropout))
+  return linen(MLP(widths, activation_of(activation), last, dropout, norm))
 
 
 def activation_of(which: str | Activation) -> Activation:

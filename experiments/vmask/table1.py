@@ -4,7 +4,7 @@
 
 Trains without a defense, then completes the bottom network with one layer
 hidden, with the first so many, and with every pair of the first three. 20 known
-labels a class (section III-B).
+labels a class (section III-B). --authors: with the settings of `authors`.
 """
 import argparse
 import itertools
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from experiments import device
 from experiments.config import Entry
-from experiments.vmask import common, study
+from experiments.vmask import authors, common, study
 
 # Table I, attack accuracy in %.
 PAPER = {
@@ -39,12 +39,15 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--dataset', default='mnist')
   parser.add_argument('--known', type=int, default=20)
   parser.add_argument('--seeds', type=int, default=3)
+  parser.add_argument('--authors', action='store_true')
   parser.add_argument('--out', default='')
   args = parser.parse_args(argv)
   device.set_up(1, '~/.cache/vfljax')
   config = common.config('table1', (), args.model, args.dataset)
   config.data.path, config.seeds = args.path, args.seeds
   config.attack.known, config.alone = args.known, False
+  if args.authors:
+    authors.apply(config)
   setting = study.prepare(config)
   chosen = sets(len(study.layer_names(setting)))
   text = lambda which: ','.join(map(str, which)) or 'none'

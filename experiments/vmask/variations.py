@@ -10,6 +10,7 @@ auxiliary samples of some classes only, and with noise (Figure 10). `outside`:
 of another data set (Table IV). `parties`: 2 to 10 with one attacker (Table V);
 `attackers`: 2 to 4, all passive ones attacking (Table VI). `transcript`:
 nothing varied. In all, `recovered` is an attacker who kept its transcript.
+--authors: with the settings of `authors`.
 """
 import argparse
 from collections.abc import Callable
@@ -23,7 +24,7 @@ import numpy as np
 
 from experiments import device
 from experiments.config import Config, Entry
-from experiments.vmask import common, study
+from experiments.vmask import authors, common, study
 
 Change = Callable[[Config], None]
 
@@ -71,7 +72,7 @@ def variations(study_name: str, args: argparse.Namespace) -> dict[str, Change]:
 
 
 def measured(
-    config: Config, budget: float, attackers: int, vanilla: bool
+    config: Config, masked: Entry, attackers: int, vanilla: bool
 ) -> dict[str, Any]:
   """What one row measures: {'vanilla' or 'VMask': {measure: [seeds, ...]}}."""
   setting = study.prepare(config)
@@ -87,9 +88,8 @@ def measured(
       f'recovered {k}': partial(study.attack, party=k, recovered=True)
       for k in range(1, attackers + 1)
   } | dict(shadow=study.shadow_accuracy, facts=study.facts)
-  entry = common.masked(budgets=(budget,), model=config.model.name)
-  masked: dict[str, Any] = study.run(setting, entry, looks)
-  found['VMask'] = masked | masked.pop('facts')
+  seen: dict[str, Any] = study.run(setting, masked, looks)
+  found['VMask'] = seen | seen.pop('facts')
   return {
       who: {n: x[:, -1].tolist() for n, x in values.items()}
       for who, values in found.items()
@@ -111,6 +111,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--seeds', type=int, default=3)
   parser.add_argument('--limit', type=int, default=0)
   parser.add_argument('--epochs', type=int, default=0)
+  parser.add_argument('--authors', action='store_true')
   parser.add_argument('--out', default='')
   args = parser.parse_args(argv)
   device.set_up(1, '~/.cache/vfljax')
@@ -118,13 +119,18 @@ def main(argv: list[str] | None = None) -> None:
   for name, change in variations(args.study, args).items():
     config = common.config('variations', (), args.model, args.dataset)
     config.data.path, config.seeds = args.path, args.seeds
+    if args.authors:
+      authors.apply(config)
+      masked = authors.masked(args.model, budgets=(args.budget,))
+    else:
+      masked = common.masked(budgets=(args.budget,), model=args.model)
     config.data.limit = args.limit or config.data.limit
     config.train.epochs = args.epochs or config.train.epochs
     change(config)
     attackers = config.data.parties - 1 if args.study == 'attackers' else 1
     # Other auxiliary samples are nothing to a federation without VMask.
     vanilla = not rows or args.study in ('parties', 'attackers')
-    rows[name] = measured(config, args.budget, attackers, vanilla)
+    rows[name] = measured(config, masked, attackers, vanilla)
     for who, found in rows[name].items():
       text = '  '.join(
           f'{n} {study.mean_std(np.asarray(x))}' for n, x in found.items()

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 
 from vfljax import nets
 from vfljax.attack import Attack
-from vfljax.completion import Schedule, check, complete
-from vfljax.types import Array, Net, Params
+from vfljax.completion import Schedule, check, complete, with_statistics
+from vfljax.types import Array, Net
 from vfljax.views import TrainedBottom
 
 __all__ = [
@@ -58,16 +58,16 @@ def model_completion(
     head_weights = top.init(k_head, embedded[:1])
     if tune:
       whole = nets.then(bottom, top)
+      start = dict(first=weights, second=head_weights)
       return complete(
-          k_train, schedule, whole.apply,
-          dict(first=weights, second=head_weights), view.labeled_features,
-          view.labeled, view.features, _with_statistics(whole, weights),
+          k_train, schedule, whole.apply, start, view.labeled_features,
+          view.labeled, view.features, with_statistics(whole, start), 'first',
       )
     # A frozen bottom is applied once, not once a step.
     wanted = bottom.apply(weights, view.features)
     return complete(
         k_train, schedule, top.apply, head_weights, embedded, view.labeled,
-        wanted,
+        wanted, with_statistics(top, head_weights),
     )
 
   return Attack(TrainedBottom, run)
@@ -96,16 +96,10 @@ def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
     params = net.init(k_init, view.labeled_features)
     return complete(
         k_train, schedule, net.apply, params, view.labeled_features,
-        view.labeled, view.features, _with_statistics(net, params),
+        view.labeled, view.features, with_statistics(net, params),
     )
 
   return Attack(TrainedBottom, run)
-
-
-def _with_statistics(net: Net, params: Params) -> Net | None:
-  """`net` if its parameters have statistics that training must renew."""
-  paths = jax.tree_util.tree_flatten_with_path(params)[0]
-  return net if any('batch_stats' in str(path) for path, _ in paths) else None
 
 
 def standardized(head: Net, embedded: Array) -> Net:

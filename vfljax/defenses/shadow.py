@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import layers, metrics, nets
-from vfljax.completion import Schedule, complete
+from vfljax.completion import Schedule, complete, with_statistics
 from vfljax.defense import Holdings
 from vfljax.shuffle import permutation
 from vfljax.types import Array, Batch, Key, Net, Params
@@ -29,6 +29,7 @@ class Attacker(NamedTuple):
     schedule: How it trains; its best stage counts, as in VMask's Algorithm 3.
     known: Labels it knows of each class, >= 1.
     head: Hidden widths of its inference head.
+    norm: What normalizes them, one of `nets.NORMS`.
     draws: How often it is played, with other known samples and other random
       weights; the mean counts. VMask plays it once.
   """
@@ -37,6 +38,7 @@ class Attacker(NamedTuple):
   known: int = 4
   head: tuple[int, ...] = (64,)
   draws: int = 1
+  norm: str = 'none'
 
 
 def logits(
@@ -58,7 +60,7 @@ def logits(
 
 def update(
     key: Key, holdings: Holdings, shadows: Shadows, learning_rate,
-    batch_size: int,
+    batch_size: int, norms: str = 'sum',
 ) -> tuple[Shadows, tuple[Array, ...]]:
   """One pass over the auxiliary samples: Algorithm 6.
 
@@ -66,10 +68,11 @@ def update(
     shadows: Of each passive party.
     learning_rate: Of plain SGD; may be traced.
     batch_size: Samples a step, or all of them if they are fewer.
+    norms: One of `layers.NORMS`.
 
   Returns:
-    The shadows, and for each the L1 norms of its layers' gradients, [layers],
-    the mean over the pass's steps.
+    The shadows, and for each the norms of its layers' gradients, [layers], the
+    mean over the pass's steps.
   """
   aux = _auxiliary(holdings)
   count = len(aux.labels)
@@ -87,12 +90,12 @@ def update(
         holdings.vfl.bottom(k).absorb(p, s)
         for k, (p, s) in enumerate(zip(shadows, stats), start=1)
     )
-    return shadows, tuple(map(layers.l1_norms, grads))
+    return shadows, tuple(map(layers.NORMS[norms], grads))
 
   rounds = order.reshape(-1, size)
   keys = jax.random.split(k_steps, len(rounds))
-  shadows, norms = lax.scan(step, shadows, (rounds, keys))
-  return shadows, tuple(n.mean(0) for n in norms)
+  shadows, found = lax.scan(step, shadows, (rounds, keys))
+  return shadows, tuple(n.mean(0) for n in found)
 
 
 def leakage(
@@ -114,16 +117,15 @@ def leakage(
   def play(key):
     k_known, k_hidden, k_head, k_train = jax.random.split(key, 4)
     chosen, own = draw_known(k_known, labels, attacker.known)
-    head = nets.mlp(*attacker.head, labels.shape[-1])
-    bottom = layers.select(hidden, shadow, layers.redraw(k_hidden, shadow))
+    head = nets.mlp(*attacker.head, labels.shape[-1], norm=attacker.norm)
+    whole = nets.then(net, head)
     start = dict(
-        bottom=bottom,
-        head=head.init(k_head, net.apply(shadow, features[:1])),
+        first=layers.select(hidden, shadow, layers.redraw(k_hidden, shadow)),
+        second=head.init(k_head, net.apply(shadow, features[:1])),
     )
     guess = complete(
-        k_train, attacker.schedule,
-        lambda p, x: head.apply(p['head'], net.apply(p['bottom'], x)),
-        start, features[chosen], own, features,
+        k_train, attacker.schedule, whole.apply, start, features[chosen], own,
+        features, with_statistics(whole, start), 'first',
     )
     known = jnp.zeros(len(labels), bool).at[chosen].max(own.sum(-1) > 0)
     return jax.vmap(

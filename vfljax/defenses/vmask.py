@@ -33,7 +33,7 @@ from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import check, completion, layers
+from vfljax import check, completion, layers, nets
 from vfljax.defense import Defense, Holdings, Slots, Spec, slots
 from vfljax.defenses import shadow
 from vfljax.defenses.shadow import Attacker
@@ -49,7 +49,7 @@ class Memory(NamedTuple):
     masked: bool [layers], hidden now.
     offset: Noise added so far to the bottom network's weights.
     shadows: Weights of the shadows.
-    norms: [layers] accumulated L1 norms of their gradients.
+    norms: [layers] accumulated L1 norms of their gradients, or means.
     leakage: What the imagined attacker got at the last selection; 0 before.
     ratio: Share of layers hidden, mean over the epochs played.
     epochs: Played so far; one number.
@@ -67,7 +67,7 @@ class Memory(NamedTuple):
 def vmask(
     budget, selection: str = 'critical', *, among: tuple[str, ...] = (),
     noise=0.01, attacker: Attacker = Attacker(), learning_rate=0.1,
-    batch_size: int = 128,
+    batch_size: int = 128, norms: str = 'sum', least: int = 0,
 ) -> Defense:
   """Masks layers of every passive party's bottom network.
 
@@ -83,6 +83,11 @@ def vmask(
     attacker: Whom the active party imagines.
     learning_rate: Of the shadows' SGD, above 0; may be traced.
     batch_size: Samples a step of the shadows', 1 or more.
+    norms: What ranks the layers: 'sum' of the absolute gradients, as Algorithm
+      2 has it, or their 'mean', as the authors' code does: layers of many
+      weights are then not first because of their size.
+    least: Layers hidden whatever the attack gets, 0 or more. Algorithm 2 may
+      hide none; the authors' code hides one (1).
 
   Raises:
     ValueError: if an argument is out of its range; when training starts, if the
@@ -96,8 +101,11 @@ def vmask(
       'vmask: learning_rate', learning_rate, 0, np.inf, open_low=True
   )
   check.at_least('vmask: batch_size', batch_size, 1)
+  check.at_least('vmask: least', least, 0)
+  check.one_of('vmask: norms', norms, tuple(layers.NORMS))
   check.at_least('vmask: attacker.known', attacker.known, 1)
   check.at_least('vmask: attacker.draws', attacker.draws, 1)
+  check.one_of('vmask: attacker.norm', attacker.norm, nets.NORMS)
   completion.check(attacker.schedule)
   shadowed = selection != 'all'
 
@@ -127,11 +135,11 @@ def vmask(
     if not shadowed:
       return state
     k_shadow, k_select, k_noise = jax.random.split(key, 3)
-    shadows, norms = shadow.update(
-        k_shadow, holdings, state.shadows, learning_rate, batch_size
+    shadows, found = shadow.update(
+        k_shadow, holdings, state.shadows, learning_rate, batch_size, norms
     )
-    total = jax.tree.map(jnp.add, state.norms, norms)
-    chosen, found = [], []
+    total = jax.tree.map(jnp.add, state.norms, found)
+    chosen, leaked = [], []
     for k, params in enumerate(shadows, start=1):
       aux: Batch = holdings.auxiliary  # pyright: ignore
       mask, leak = choose(
@@ -140,15 +148,15 @@ def vmask(
           lambda key, hidden, k=k, p=params, aux=aux: shadow.leakage(
               key, attacker, holdings.vfl.bottom(k), p, hidden,
               aux.features[k], aux.labels,
-          ),
+          ), least,
       )
       chosen.append(mask)
-      found.append(leak)
+      leaked.append(leak)
     changed = tuple(a != b for a, b in zip(chosen, state.masked))
     return state._replace(
         masked=tuple(chosen), shadows=shadows, norms=total,
         offset=_shifted(k_noise, state.offset, changed, noise),
-        leakage=tuple(found),
+        leakage=tuple(leaked),
     )
 
   def expose(state: Memory, key: Key, k: int, weights: Params) -> Params:
@@ -164,7 +172,7 @@ def vmask(
 
 def choose(
     key: Key, selection: str, norms: Array, masked: Array, candidates: Array,
-    budget, leak: Callable[[Key, Array], Array],
+    budget, leak: Callable[[Key, Array], Array], least: int = 0,
 ) -> tuple[Array, Array]:
   """The layers to hide in the next epoch: Algorithm 2.
 
@@ -176,6 +184,7 @@ def choose(
     candidates: bool [layers], those that may be hidden.
     budget: What an attacker may reach; may be traced.
     leak: (key, hidden) -> what the imagined attacker reaches.
+    least: Layers to hide at least, of the largest norms.
 
   Returns:
     bool [layers], and what the imagined attacker reaches against it ('random':
@@ -183,6 +192,9 @@ def choose(
   """
   k_greedy, k_random = jax.random.split(key)
   begin = masked if selection == 'accumulative' else jnp.zeros_like(masked)
+  if least:
+    first = _top(jnp.where(candidates, norms, -jnp.inf), least)
+    begin = begin | (first & candidates)
   chosen, leaked = greedy(k_greedy, norms, begin, candidates, budget, leak)
   if selection == 'random':
     lot = jax.random.uniform(k_random, norms.shape)
@@ -265,7 +277,7 @@ def _start(spec: Spec, k: int, among: np.ndarray, shadowed: bool) -> np.ndarray:
   return layers.mask(params, [first])
 
 
-def _top(lot: Array, count: Array) -> Array:
+def _top(lot: Array, count: Array | int) -> Array:
   """bool [layers]: the `count` largest of `lot`."""
   rank = jnp.argsort(jnp.argsort(-lot))
   return rank < count

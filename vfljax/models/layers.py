@@ -16,12 +16,11 @@ from jax import lax
 import jax.numpy as jnp
 
 from vfljax import networks
-from vfljax.nets import fan_in_uniform
+from vfljax.nets import NORMS, fan_in_uniform
 from vfljax.types import Array, Net
 
 Padding = str | int | Sequence[tuple[int, int]]
 METHODS = ('', 'patches', 'conv')
-NORMS = ('batch', 'group', 'none')
 
 
 class Conv(nn.Module):
@@ -59,33 +58,6 @@ class Conv(nn.Module):
     x, kernel, bias = dtypes.promote_dtype(x, kernel, bias, dtype=self.dtype)
     y = convolve(x, kernel, self.strides, self.padding, self.how)
     return y if bias is None else y + bias
-
-
-class Norm(nn.Module):
-  """What follows a convolution: 'batch', 'group' or 'none'.
-
-  BatchNorm as PyTorch has it by default: in training by the batch's mean and
-  variance, at inference by running ones, which move by a tenth of the way with
-  every batch; they start at 0 and 1 and are the 'batch_stats' of the network.
-  (The running variance is the population's, PyTorch's the sample's.) In a round
-  rows that are padding do not count: `nets.counting`. GroupNorm has groups of
-  16 channels (Wu and He, 2018), and nothing that runs.
-  """
-
-  kind: str = 'batch'
-  dtype: Any = None
-
-  @nn.compact
-  def __call__(self, x, train: bool = False):
-    if self.kind == 'batch':
-      norm = nn.BatchNorm(
-          not train, momentum=0.9, epsilon=1e-5, dtype=self.dtype
-      )
-      return norm(x)
-    if self.kind == 'group':
-      size = math.gcd(x.shape[-1], 16)
-      return nn.GroupNorm(None, size, epsilon=1e-5, dtype=self.dtype)(x)
-    return x
 
 
 def check_options(norm: str, how: str) -> None:

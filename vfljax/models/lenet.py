@@ -1,14 +1,15 @@
 """LeNet-5 (LeCun et al., 1998), VMask's network for small images.
 
 Two convolutions of 5x5, each pooled 2x2, then three linear layers. VMask does
-not say how it fits half an image: here convolutions keep the image's size, and
+not say how it fits half an image: by default convolutions keep its size, and
 ReLU and the largest of four pixels stand for the original's sigmoid and mean.
 """
 from typing import Any
 
 from flax import linen as nn
+import jax.numpy as jnp
 
-from vfljax import nets
+from vfljax import check, nets
 from vfljax.models import layers
 from vfljax.types import Net
 
@@ -23,26 +24,42 @@ class LeNet5(nn.Module):
   pool: str = 'max'
   dtype: Any = None
   how: str = ''
+  padding: str = 'SAME'
+  border: tuple[int, int] = (0, 0)
+  norm: str = 'none'
+  final: nets.Activation | None = None
 
   @nn.compact
-  def __call__(self, x):
+  def __call__(self, x, train: bool = False):
     layers.check_images('lenet5', x)
+    rows, columns = self.border
+    x = jnp.pad(x, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
+    if self.padding == 'VALID' and min(x.shape[1:3]) < 16:
+      raise ValueError(
+          'lenet5: with padding=VALID images and their border must be 16 '
+          f'pixels wide and high or more; got {x.shape[1]} x {x.shape[2]}.'
+      )
     for i, channels in enumerate(self.channels, start=1):
       conv = layers.Conv(
-          channels, (5, 5), dtype=self.dtype, how=self.how, name=f'conv{i}'
+          channels, (5, 5), padding=self.padding, dtype=self.dtype,
+          how=self.how, name=f'conv{i}',
       )
       x = layers.pool(self.activation(conv(x)), self.pool)
     x = layers.flatten(x)
     for i, width in enumerate(self.hidden, start=1):
       x = self.activation(nets.Dense(width, self.dtype, name=f'fc{i}')(x))
     x = nets.Dense(self.width, self.dtype, name='fc3')(x)
-    return layers.finish(x)
+    if self.norm != 'none':
+      x = nets.Norm(self.norm, self.dtype, name='fc3_norm')(x, train)
+    return layers.finish(self.final(x) if self.final else x)
 
 
 def lenet5(
     width: int = 84, channels: tuple[int, int] = (6, 16),
     hidden: tuple[int, int] = (120, 84), activation: str = 'relu',
-    pool: str = 'max', dtype: str = '', how: str = '',
+    pool: str = 'max', dtype: str = '', how: str = '', padding: str = 'SAME',
+    border: tuple[int, int] = (0, 0), norm: str = 'none',
+    final: str = 'linear',
 ) -> Net:
   """LeNet-5: images [batch, height, width, c] to [batch, width].
 
@@ -54,8 +71,20 @@ def lenet5(
     pool: 'max' or 'mean'.
     dtype: 'bfloat16' computes in it; '' in the weights' float32.
     how: How convolutions are computed, see `layers.convolve`.
+    padding: 'SAME', or 'VALID' as the original has it: 4 rows and columns are
+      lost with each convolution, so that images must be 16 or more wide.
+    border: Rows and columns of zeros around the image: with (2, 1) half a
+      digit, 28 x 14, becomes half of the original's input, 32 x 16.
+    norm: Of the embedding: 'batch', 'group' or 'none'.
+    final: Activation of the embedding, after its norm.
+
+  Raises:
+    ValueError: for an option that there is not.
   """
+  layers.check_options(norm, how)
+  check.one_of('lenet5: padding', padding, ('SAME', 'VALID'))
   return nets.linen(LeNet5(
       width, channels, hidden, nets.activation_of(activation), pool,
-      layers.dtype_of(dtype), how,
+      layers.dtype_of(dtype), how, padding, border, norm,
+      None if final == 'linear' else nets.activation_of(final),
   ))

@@ -10,13 +10,20 @@ from vfljax.types import Net
 
 def mlp3(
     width: int = 64, hidden: tuple[int, int] = (512, 256),
-    activation: str = 'relu', dropout: float = 0.0,
+    activation: str = 'relu', dropout: float = 0.0, norm: str = 'none',
+    final: str = 'linear',
 ) -> Net:
   """Three linear layers, 512-256-`width`: [batch, ...] to [batch, width].
+
+  The authors' code has hidden=(256, 128), width=128, norm='batch' and
+  final='relu', and a linear cut layer after it (github.com/tanjuntao/Backdoor).
 
   Raises:
     ValueError: if there are not two hidden layers, or as `nets.mlp`.
   """
   if len(hidden) != 2:
     raise ValueError(f'mlp3 has two hidden layers; got widths {hidden}.')
-  return nets.mlp(*hidden, width, activation=activation, dropout=dropout)
+  return nets.mlp(
+      *hidden, width, activation=activation, dropout=dropout, norm=norm,
+      final=None if final == 'linear' else final,
+  )

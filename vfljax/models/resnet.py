@@ -46,7 +46,7 @@ class Block(nn.Module):
         self.channels, (side, side), strides, side // 2,
         self.norm == 'none', self.dtype, self.how, name=name,
     )
-    return layers.Norm(self.norm, self.dtype, name=f'{name}_norm')(
+    return nets.Norm(self.norm, self.dtype, name=f'{name}_norm')(
         conv(x), train
     )
 
@@ -73,7 +73,7 @@ class ResNet(nn.Module):
         3 if large else 1, self.norm == 'none', self.dtype, self.how,
         name='conv0',
     )(x)
-    x = nn.relu(layers.Norm(self.norm, self.dtype, name='conv0_norm')(x, train))
+    x = nn.relu(nets.Norm(self.norm, self.dtype, name='conv0_norm')(x, train))
     if large:
       # Zeros around it change nothing: there is nothing below after a ReLU.
       x = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
@@ -100,7 +100,7 @@ def resnet18(
     channels: Of the four stages of two blocks.
     stem: 'small' starts with 3x3; 'large', for images of 100 pixels and more,
       with 7x7 at every other pixel and a pooling.
-    norm: After convolutions: 'batch', 'group' or 'none', see `layers.Norm`.
+    norm: After convolutions: 'batch', 'group' or 'none', see `nets.Norm`.
     dtype: 'bfloat16' computes in it; '' in the weights' float32.
     how: How convolutions are computed, see `layers.convolve`.
 

@@ -35,7 +35,7 @@ class VGG(nn.Module):
         x = layers.Conv(
             channels, dtype=self.dtype, how=self.how, name=f'conv{i}_{j}'
         )(x)
-        x = layers.Norm(self.norm, self.dtype, name=f'norm{i}_{j}')(x, train)
+        x = nets.Norm(self.norm, self.dtype, name=f'norm{i}_{j}')(x, train)
         x = nn.relu(x)
       x = layers.pool(x)
     x = layers.flatten(x)
@@ -58,7 +58,7 @@ def vgg13(
     width: Of the embedding, the last linear layer.
     channels: Of both convolutions of each pair.
     hidden: Widths of the linear layers before the last.
-    norm: After convolutions: 'batch', 'group' or 'none', see `layers.Norm`.
+    norm: After convolutions: 'batch', 'group' or 'none', see `nets.Norm`.
     dropout: Share of the hidden linear units dropped in training, in [0, 1).
     dtype: 'bfloat16' computes in it; '' in the weights' float32.
     how: How convolutions are computed, see `layers.convolve`.

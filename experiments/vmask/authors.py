@@ -1,0 +1,95 @@
+"""VMask, Table II, with the settings of the authors' code: TabMNIST.
+
+  python launch.py --config=experiments/vmask/authors.py
+
+authors_tfm.py, authors_m.py and authors_fm.py are the columns beside it. Where
+github.com/tanjuntao/Backdoor (commit 7c723c2) differs from what we read out of
+the paper (`common`):
+
+- The federation trains by SGD with momentum 0.9, weight decay 5e-4 and a cosine
+  from 0.1 to 0. MLP3 is 256-128-128 with BatchNorm and ReLU after each layer;
+  LeNet5 has the original's convolutions, on 32 x 16 pixels, and 10 outputs.
+- Each party has a linear cut layer after its network, and what comes out is
+  added up. A sum of linear layers is a linear layer of all of them, laid side
+  by side: here it is the top's first one. So the attacker steals what theirs
+  steals, the network without the cut layer.
+- The attacker trains cut layer and head, with BatchNorm, by momentum at 0.01,
+  what it stole at a hundredth of that, in batches of 4.
+- The defender ranks layers by the mean gradient of a weight, hides one at
+  least, and imagines that attacker.
+
+Not taken over: theirs reports the epoch that is best on the test set, ours the
+last one; their shadow trains with momentum, too, and with a cut layer of its
+own; they resize images to 32 x 32 and mirror half of them, we add zeros around.
+"""
+import dataclasses
+from typing import Any
+
+from experiments.config import Config, Entry
+from experiments.vmask import common
+from experiments.vmask.table2 import column
+from vfljax.completion import Schedule
+from vfljax.defenses.shadow import Attacker
+
+# Table VII's 60000 images and 50 epochs for MLP3; LeNet5 is slower.
+SIZES = dict(mlp3=(0, 50), lenet5=(20_000, 20))  # (images, epochs)
+SCHEDULE: dict[str, Any] = dict(
+    batch_size=4, learning_rate=0.01, optimizer='momentum', bottom_rate=0.01,
+    weight_decay=5e-4,
+)
+# (width of what is stolen, its options, width of the cut layer)
+NETWORKS = dict(
+    mlp3=(128, 'hidden=(256, 128)', 64),
+    lenet5=(10, 'padding=VALID;border=(2, 1)', 10),
+)
+OURS = ('none', *common.VARIANTS.values())
+
+
+def masked(
+    model: str, selection: str = 'critical',
+    budgets: tuple[float, ...] = (common.BUDGET,), label: str = '',
+    epochs: int = 20, draws: int = 1,
+) -> Entry:
+  """VMask or a variant, as their code has it."""
+  schedule = Schedule(epochs, stages=4, rate='cosine', **SCHEDULE)
+  imagined = Attacker(
+      schedule, head=(NETWORKS[model][2],), draws=draws, norm='batch'
+  )
+  return common.masked(
+      selection, budgets, model, label, norms='mean', least=1,
+      attacker=imagined,
+  )
+
+
+def apply(config: Config) -> Config:
+  """A configuration of `common` with their networks, training and attacker."""
+  width, options, cut = NETWORKS[config.model.name]
+  config.experiment += '_authors'
+  config.model = dataclasses.replace(
+      config.model, width=width, options=f'{options};norm=batch;final=relu',
+      top=(cut,), aggregation='concat', norm='batch',
+  )
+  config.data.limit, config.train.epochs = SIZES[config.model.name]
+  config.train = dataclasses.replace(
+      config.train, optimizer='momentum', weight_decay=5e-4, schedule='cosine'
+  )
+  config.attack = dataclasses.replace(
+      config.attack, head=(cut,), norm='batch', schedule='cosine', **SCHEDULE
+  )
+  return config
+
+
+def settings(model: str, dataset: str) -> Config:
+  """A column of Table II."""
+  config = apply(column(model, dataset))
+  config.listed = (
+      Entry('none'),
+      *(masked(model, kind) for kind in common.VARIANTS),
+      masked(model, label='VMask 50x5', epochs=50, draws=5),
+  )
+  config.paper = tuple(p for p in config.paper if p.defense in OURS)
+  return config
+
+
+def get_config() -> Config:
+  return settings('mlp3', 'mnist')

@@ -1,0 +1,10 @@
+"""VMask, Table II with the authors' settings: column FM.
+
+  python launch.py --config=experiments/vmask/authors_fm.py
+"""
+from experiments.config import Config
+from experiments.vmask.authors import settings
+
+
+def get_config() -> Config:
+  return settings('lenet5', 'fashion_mnist')
