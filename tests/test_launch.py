@@ -99,7 +99,7 @@ REFUSED = {
         ['--config.train.weight_decay=-1'], 'weight_decay must be 0'
     ),
     'attack at no rate': (
-        ['--config.attack.schedule=step'], 'constant, cosine'
+        ['--config.attack.schedule=step'], 'constant or cosine'
     ),
     'norm that there is not': (['--config.model.norm=layer'], 'batch'),
     'unknown aggregation': (['--config.model.aggregation=median'], 'product'),
