@@ -32,7 +32,7 @@ from vfljax.completion import Schedule
 from vfljax.defenses.shadow import Attacker
 
 # Table VII's 60000 images and 50 epochs for MLP3; LeNet5 is slower.
-SIZES = dict(mlp3=(0, 50), lenet5=(20_000, 20))  # (images, epochs)
+SIZES = dict(mlp3=(0, 50), lenet5=(10_000, 10))  # (images, epochs)
 SCHEDULE: dict[str, Any] = dict(
     batch_size=4, learning_rate=0.01, optimizer='momentum', bottom_rate=0.01,
     weight_decay=5e-4,
