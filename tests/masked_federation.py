@@ -41,7 +41,11 @@ def network(kind):
 def federation(kind, names, last='', setting=Setting()):
   """A job with masked layers, its start, and its plaintext equivalent."""
   net, shape = network(kind)
-  x, y = digits(shape)
+  return federated(net, *digits(shape), names, last, setting)
+
+
+def federated(net, x, y, names, last='', setting=Setting()):
+  """The same of any network with 8 outputs."""
   params = jax.jit(net.init)(jax.random.key(1), x[:2])
   u = jnp.zeros((2, 8), jnp.float32)
   active = jax.jit(TOP.init)(jax.random.key(2), u)

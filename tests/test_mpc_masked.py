@@ -3,6 +3,7 @@
 Expected numbers come from NumPy in float64 and from JAX's own operations.
 """
 import functools
+from pathlib import Path
 
 from flax import linen as nn
 import jax
@@ -13,14 +14,17 @@ import optax
 import pytest
 
 from tests.masked_federation import (
-    BATCH, ETA, MLP, compiled, digits, federation, found_in, network,
+    BATCH, ETA, MLP, compiled, digits, federated, federation, found_in,
+    network,
 )
-from vfljax import masked_training, masking, models, mpc, nets
+from vfljax import augment, masked_training, masking, models, mpc, nets
 from vfljax.masked_training import Job
 from vfljax.models import intercept
 from vfljax.models.layers import Conv
 from vfljax.mpc import masked, one_sided, prg, wire
 from vfljax.mpc.masked import Setting
+
+GOLDEN = Path(__file__).parent / 'golden'
 
 
 def numpy_mlp(params, x):
@@ -311,6 +315,43 @@ def test_a_network_without_masked_layers_is_itself():
   assert [f.name for f in found] == want
   assert [f.first for f in found] == [True, False, False, False, False]
   assert [f.final for f in found] == [False, False, False, False, True]
+
+
+DEEP = {
+    'vgg13': (dict(channels=(2, 3), hidden=(6,), dropout=0.3), (8, 4, 1), (
+        'conv1_2', 'conv2_1', 'fc1',
+    )),
+    'resnet18': (dict(channels=(2,)), (8, 4, 1), ('conv0', 'stage1_2/conv1')),
+    'encoder': (
+        dict(path=str(GOLDEN / 'tiny_distilbert'), blocks=1, dropout=0.2),
+        (6,), tuple(f'encoder/block00/{name}' for name in (
+            'attention/attend1_query', 'attention/attend3_value', 'feed2',
+        )),
+    ),
+}
+
+
+@pytest.mark.parametrize('name', DEEP)
+def test_deeper_networks_train_as_they_do_in_the_clear(name):
+  """BatchNorm, dropout, attention: what lies between is nobody's to change."""
+  options, shape, names = DEEP[name]
+  net = augment.augmented(
+      models.make(name, 8, **options), name == 'vgg13', name == 'vgg13'
+  )
+  x, y = digits(shape)
+  if name == 'encoder':  # Numbers of words.
+    x = np.clip(4 + 5 * np.abs(x), 4, 39).astype(np.float32)
+  job, state, plain, other, keys, x, y = federated(net, x, y, names)
+  step, deal = compiled(job)
+  fast = jax.jit(functools.partial(masked_training.step, plain))
+  key = jax.random.key(5)
+  for i in range(2):
+    dealt, _ = deal(keys, state.weights, 0, i)
+    state, got = step(state, dealt, key, x[:BATCH], y[:BATCH])
+    masked_training.check(job, got)
+    other, want = fast(other, {}, key, x[:BATCH], y[:BATCH])
+    assert abs(got.loss - want.loss) < 1e-4
+    np.testing.assert_allclose(got.embedding, want.embedding, atol=1e-4)
 
 
 def test_deeper_networks_are_masked_without_a_second_definition():

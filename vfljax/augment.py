@@ -1,7 +1,8 @@
 """Random flips and shifts of images, inside a party's training pass.
 
 Each party changes its own part of each image, with its own key, in every round;
-nothing is changed at inference. What shifts leave uncovered is black.
+nothing is changed at inference. What shifts leave uncovered is black. Draws
+are of 32 bits in a 64-bit program too, as exact masked training is one.
 """
 import jax
 from jax import lax
@@ -16,7 +17,7 @@ def flip(key: Key, x: Array) -> Array:
   Args:
     x: [batch, height, width, channels].
   """
-  turned = jax.random.bernoulli(key, 0.5, (len(x), 1, 1, 1))
+  turned = jax.random.bernoulli(key, jnp.float32(0.5), (len(x), 1, 1, 1))
   return jnp.where(turned, x[:, :, ::-1], x)
 
 
@@ -32,10 +33,13 @@ def shift(key: Key, x: Array, pixels: int, fill: Array | float = 0.0
   """
   pads = ((0, 0), (pixels, pixels), (pixels, pixels), (0, 0))
   padded = jnp.pad(x, pads, constant_values=fill)
-  corners = jax.random.randint(key, (len(x), 2), 0, 2 * pixels + 1)
+  corners = jax.random.randint(
+      key, (len(x), 2), 0, 2 * pixels + 1, jnp.int32
+  )
 
   def crop(image, corner):
-    return lax.dynamic_slice(image, (corner[0], corner[1], 0), x.shape[1:])
+    start = (corner[0], corner[1], jnp.zeros_like(corner[0]))
+    return lax.dynamic_slice(image, start, x.shape[1:])
 
   return jax.vmap(crop)(padded, corners)
 

@@ -77,6 +77,26 @@ class Norm(nn.Module):
     return x
 
 
+class Dropout(nn.Module):
+  """Sets a share of the units to 0 in training, and scales up the others.
+
+  `nn.Dropout`, but that its draws are the same inside a 64-bit program: exact
+  masked training then drops what plain training drops.
+  """
+
+  rate: float
+
+  @nn.compact
+  def __call__(self, x, train: bool = False):
+    if not train or not self.rate:
+      return x
+    keep = 1 - self.rate
+    kept = jax.random.bernoulli(
+        self.make_rng('dropout'), jnp.float32(keep), x.shape
+    )
+    return jnp.where(kept, x / keep, 0)
+
+
 class MLP(nn.Module):
   """Linear layers of the given widths, an activation between each two.
 
@@ -95,7 +115,7 @@ class MLP(nn.Module):
     for width in self.widths[:-1]:
       x = self.activation(self._normed(Dense(width)(x), train))
       if self.dropout:
-        x = nn.Dropout(self.dropout)(x, deterministic=not train)
+        x = Dropout(self.dropout)(x, train)
     x = Dense(self.widths[-1])(x)
     return self.final(self._normed(x, train)) if self.final else x
 

@@ -42,7 +42,7 @@ class Attention(nn.Module):
     scores = scores.astype(jnp.float32) / (like.width // like.heads) ** 0.5
     scores = jnp.where(seen[:, None, None], scores, jnp.finfo(jnp.float32).min)
     share = jax.nn.softmax(scores).astype(value.dtype)
-    share = nn.Dropout(like.attention_dropout)(share, deterministic=not train)
+    share = nets.Dropout(like.attention_dropout)(share, train)
     mixed = jnp.einsum('bhqk,bkhd->bqhd', share, value)
     return dense('attend4_out')(mixed.reshape(x.shape))
 
@@ -56,7 +56,7 @@ class Block(nn.Module):
   @nn.compact
   def __call__(self, x, seen, train: bool):
     like = self.like
-    drop = lambda x: nn.Dropout(like.dropout)(x, deterministic=not train)
+    drop = lambda x: nets.Dropout(like.dropout)(x, train)
     norm = lambda name: nn.LayerNorm(like.epsilon, self.dtype, name=name)
     mixed = Attention(like, self.dtype, name='attention')(x, seen, train)
     x = norm('attention_norm')(x + drop(mixed))
@@ -90,7 +90,7 @@ class Encoder(nn.Module):
     if like.types:
       x += table('embed3_type', like.types)(jnp.zeros_like(tokens))
     x = nn.LayerNorm(like.epsilon, self.dtype, name='embed_norm')(x)
-    x = nn.Dropout(like.dropout)(x, deterministic=not train)
+    x = nets.Dropout(like.dropout)(x, train)
     for i in range(like.blocks):
       x = Block(like, self.dtype, name=f'block{i:02}')(
           x, tokens != like.padding, train

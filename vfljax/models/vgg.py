@@ -42,7 +42,7 @@ class VGG(nn.Module):
     for i, width in enumerate(self.hidden, start=1):
       x = nn.relu(nets.Dense(width, self.dtype, name=f'fc{i}')(x))
       if self.dropout:
-        x = nn.Dropout(self.dropout)(x, deterministic=not train)
+        x = nets.Dropout(self.dropout)(x, train)
     last = nets.Dense(self.width, self.dtype, name=f'fc{len(self.hidden) + 1}')
     return layers.finish(last(x))
 
