@@ -216,13 +216,13 @@ def _dtype(params: Params, layer: Layer) -> Any:
 
 
 def _moved(job: Job, params: Params, moves: Params) -> Params:
-  """Plain weights after a step; masked ones stay zeros."""
-  params = optax.apply_updates(params, moves)
+  """Plain weights after a step; masked ones stay the zeros that they are."""
+  new = optax.apply_updates(params, moves)
   for layer in job.chosen:
     path = tuple(layer.name.split('/'))
-    blank = jax.tree.map(jnp.zeros_like, intercept.leaves_at(params, path))
-    params = intercept.with_leaves(params, path, blank)
-  return params
+    # The same arrays and not new zeros, which each step would write and copy.
+    new = intercept.with_leaves(new, path, intercept.leaves_at(params, path))
+  return new
 
 
 def transcript(

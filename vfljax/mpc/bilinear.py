@@ -45,7 +45,9 @@ def _dense_weights(x: Array, g: Array) -> Array:
 
 
 def _dense_inputs(g: Array, w: Array) -> Array:
-  return kernels.matmul(g, w.T)
+  # g @ w.T, with the batch to be transposed in place of the weights.
+  rows = g.reshape(-1, g.shape[-1])
+  return kernels.matmul(w, rows.T).T.reshape(*g.shape[:-1], -1)
 
 
 @functools.cache

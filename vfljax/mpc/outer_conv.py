@@ -18,6 +18,8 @@ from vfljax.mpc import outer
 
 Array = jax.Array
 
+TILE = 128  # Columns of a tile; a step's rows of patches are long already.
+
 
 def _phases(x: Array, strides: tuple[int, ...]) -> Array:
   """[n, *space, c] -> [c, *strides, n, *space / strides], zeros at the end."""
@@ -57,7 +59,7 @@ def windows(
   """Padded x [n, *p, c], w [*kernel, c, o] -> [n, *space, o], c >= 16 best."""
   kernel, (c, o), n = w.shape[:-2], w.shape[-2:], x.shape[0]
   chunks = -(-c // outer.STEP)
-  tiles, width = outer.tiling(o)
+  tiles, width = outer.tiling(o, TILE)
   x = outer.pad_to(_phases(x, strides), 0, chunks * outer.STEP)
   w = outer.pad_to(outer.pad_to(w, -2, chunks * outer.STEP), -1, tiles * width)
   w = w.reshape(-1, outer.STEP, tiles, width)
@@ -96,7 +98,7 @@ def columns(
         x, (0, 0, *start), (*x.shape[:2], *stop), (1, 1, *strides)
     ))
   left = jnp.concatenate(parts).reshape(-1, n * math.prod(space))
-  out = outer.product_of_columns(left, w.reshape(-1, o))
+  out = outer.product(w.reshape(-1, o).T, left).T
   return out.reshape(n, *space, o)
 
 
