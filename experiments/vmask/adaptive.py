@@ -2,9 +2,10 @@
 
   python -m experiments.vmask.adaptive --data=mnist.npz --limit=30000 --epochs=3
 
-Two parties hold halves of MNIST's images (left: passive), bottoms are MLP3,
-embeddings are added up; all three layers of the passive bottom are masked from
-the first step to the last and trained by the exact protocol, word by word. Then
+Two parties hold halves of MNIST's images (left: passive), bottoms are MLP3 or
+LeNet5 (--model), embeddings are added up; all layers of the passive bottom are
+masked from the first step, or after some epochs in the clear (--before), to the
+last and trained by the exact protocol, word by word. Then
 `attacks.layer_recovery` recovers each layer from what the protocol showed the
 passive party, and VMask's own attack (model completion, Table VII) is run from
 what it recovered:
@@ -19,8 +20,9 @@ the last layer under T4, which keeps its output and gradient with the active
 party: there the attacker has the last layer's weights from before training
 ('old') or draws others ('redrawn last').
 
-adaptive.json, 2026-11-21, 3 trainings (30000 images, 3 epochs) x 5 draws of
-labels, best-stage accuracy in percent, mean +- sd; error of the embedding:
+adaptive.json, 2026-11-21, MLP3, 3 trainings (30000 images, 3 epochs) x 5 draws
+of labels, best-stage accuracy in percent, mean +- sd; error of the embedding
+(README.md has the others beside it):
 
   T3  full 71.1+-1.6    redrawn 44.5+-5.0
       tracking 70.0+-2.0 (18 %)
@@ -36,12 +38,11 @@ the last layer stops both at that layer but leaves the layers before it, which
 are worth 86 to 92 %. So secrecy of masked layers under T3 is against a party
 that looks at its shares, not against one that kept its transcript. It rests on
 the paper's "the attacker knows the layer input and output" and on its own
-update with the layer's gradient. What it does not look at: layers masked in the
-middle of training (the party then knows trained weights), other networks and
-data, all layers under T4 (each would need its activation at the active party),
-and what the input gradients of a T4 layer give away. Known labels are 40 drawn
-at random, 4 a class; accuracies are on the first 2000 test images, best of 5
-stages (chosen on test images, as in the paper) and last.
+update with the layer's gradient. What it does not look at: deeper networks and
+other data, all layers under T4 (each would need its activation at the active
+party), and what the input gradients of a T4 layer give away. Known labels are
+40 drawn at random, 4 a class; accuracies are on the first 2000 test images,
+best of 5 stages (chosen on test images, as in the paper) and last.
 """
 import argparse
 import functools
@@ -55,7 +56,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from vfljax import attacks, masked_training, masking, metrics, models, mpc, nets
+from vfljax import (
+    attacks, layers, masked_training, masking, metrics, models, mpc, nets,
+)
 from vfljax.attacks import layer_recovery
 from vfljax.attacks.model_completion import Schedule, mlp_head
 from vfljax.data import npz
@@ -63,21 +66,47 @@ from vfljax.masked_training import Job
 from vfljax.models import intercept
 from vfljax.mpc import one_sided, prg
 from vfljax.mpc.masked import Setting
-from vfljax.types import Array
+from vfljax.types import Array, Net
 from vfljax.views import MaskedLayer, TrainedBottom
 
 HERE = pathlib.Path(__file__).parent
 BATCH, ETA, WIDTH = 128, 0.1, 64
-ROUNDS = 40  # That the attacker keeps whole.
-SOLVED_FROM = (1, 4, 8, 40)
-SCHEDULE = Schedule(50, 0, 5, ETA, 'sgd')
-NET = models.make('mlp3', WIDTH)
 TOP = nets.mlp(64, 10)
-LAST = 'Dense_2'
+
+
+class Study(NamedTuple):
+  """What is trained and attacked.
+
+  Attributes:
+    net: Both parties' networks.
+    last: Its last layer.
+    shape: Of the features.
+    solved_from: Rounds from which the linear attacker solves; as many as the
+      last of these are kept whole.
+    batch: The attack's, 0: all known labels at once.
+    before: Epochs in the clear.
+  """
+
+  net: Net
+  last: str
+  shape: tuple[int, ...]
+  solved_from: tuple[int, ...]
+  batch: int
+  before: int = 0
+
+
+STUDIES = dict(
+    mlp3=Study(
+        models.make('mlp3', WIDTH), 'Dense_2/Dense_0', (392,), (1, 4, 8, 40), 0
+    ),
+    lenet5=Study(
+        models.make('lenet5', WIDTH), 'fc3/Dense_0', (28, 14, 1), (1, 4, 8), 8
+    ),
+)
 
 
 class Data(NamedTuple):
-  """Both halves of the images, flat and standardised, and one-hot labels."""
+  """Both halves of the images, standardised, and one-hot labels."""
 
   passive: Array
   active: Array
@@ -92,7 +121,7 @@ class Trained(NamedTuple):
   losses: np.ndarray
 
 
-def load(path: str) -> tuple[Data, Data]:
+def load(path: str, shape: tuple[int, ...]) -> tuple[Data, Data]:
   """Training and test images; scaled by the training images."""
   table = npz.load(path)
   assert table.test is not None
@@ -102,32 +131,40 @@ def load(path: str) -> tuple[Data, Data]:
 
   def part(x, y):
     left, right = np.split((x - mean) / std, 2, axis=2)
-    flat = lambda a: jnp.asarray(a.reshape(len(a), -1))
-    return Data(flat(left), flat(right), jnp.asarray(np.eye(10, dtype='f')[y]))
+    formed = lambda a: jnp.asarray(a.reshape(len(a), *shape))
+    labels = jnp.asarray(np.eye(10, dtype='f')[y])
+    return Data(formed(left), formed(right), labels)
 
   return part(x[~fresh], y[~fresh]), part(x[fresh], y[fresh])
 
 
-def head(params: Any, u: Array, batch: tuple[Array, Array]) -> Array:
-  own = NET.apply(params['bottom'], batch[0])
+def head(
+    net: Net, params: Any, u: Array, batch: tuple[Array, Array]
+) -> Array:
+  own = net.apply(params['bottom'], batch[0])
   logits = TOP.apply(params['top'], u + own)
   return optax.softmax_cross_entropy(logits, batch[1]).mean()
 
 
-def train(seed: int, data: Data, epochs: int, last: str) -> Trained:
+def train(
+    seed: int, study: Study, data: Data, epochs: int, last: str
+) -> Trained:
   """Trains with all layers masked, the layer `last` under T4 ('': none)."""
   keys = jax.random.split(jax.random.key(seed), 6)
-  x = data.passive[:BATCH]
-  params = NET.init(keys[0], x)
-  own = dict(bottom=NET.init(keys[1], x),
+  net, x = study.net, data.passive[:BATCH]
+  params = net.init(keys[0], x)
+  own = dict(bottom=net.init(keys[1], x),
              top=TOP.init(keys[2], jnp.zeros((1, WIDTH), jnp.float32)))
-  found = masking.layers(NET, params, x)
-  chosen = masking.choose(found, [f.name for f in found], last)
   dealers = one_sided.seeds(prg.THREEFRY, keys[3])
+  sgd = optax.sgd(ETA)
+  job = Job(net, functools.partial(head, net), (sgd, sgd), (), Setting(), ETA)
+  if study.before:
+    params, own = in_the_clear(seed, job, params, own, data, study.before)
+  found = masking.layers(net, params, x)
+  chosen = masking.choose(found, [f.name for f in found], last)
   noise = masking.noise(keys[4], chosen)
   weights, _ = masking.mask(Setting(), chosen, dealers, params, noise)
-  sgd = optax.sgd(ETA)
-  job = Job(NET, head, (sgd, sgd), chosen, Setting(), ETA)
+  job = job._replace(chosen=chosen)
   state = masked_training.start(job, weights, own)
 
   @mpc.entry
@@ -138,12 +175,10 @@ def train(seed: int, data: Data, epochs: int, last: str) -> Trained:
     return masked_training.step(job, state, dealt, keys[5], x, (x0, y))
 
   copy, kept, losses, tops, number = params, [], [], [], 0
-  for epoch in range(epochs):
-    order = np.random.default_rng((seed, epoch)).permutation(len(data.labels))
-    for rows in order[: len(order) // BATCH * BATCH].reshape(-1, BATCH):
-      rows = rows.astype(np.int32)
+  for epoch in range(study.before, study.before + epochs):
+    for rows in batches(seed, epoch, len(data.labels)):
       state, played = play(state, data, rows, np.uint32(number))
-      if number < ROUNDS:
+      if number < study.solved_from[-1]:
         kept.append((copy, played.seen))
       copy = optax.apply_updates(copy, played.moves)
       losses.append(played.loss)
@@ -157,6 +192,27 @@ def train(seed: int, data: Data, epochs: int, last: str) -> Trained:
   views = {c.name: _view(c, copy, kept) for c in chosen}
   whole = masked_training.reveal(job, state.weights)
   return Trained(whole, views, np.asarray(losses))
+
+
+def in_the_clear(seed, job: Job, params, own, data: Data, epochs: int):
+  """Both parties' weights after epochs in which nothing is masked."""
+  state = masked_training.start(job, masking.Weights(params, {}), own)
+
+  @jax.jit
+  def play(state, data, rows):
+    x, x0, y = (jnp.take(part, rows, axis=0) for part in data)
+    return masked_training.step(job, state, {}, jax.random.key(0), x, (x0, y))
+
+  for epoch in range(epochs):
+    for rows in batches(seed, epoch, len(data.labels)):
+      state, _ = play(state, data, rows)
+  return state.weights.plain, state.active
+
+
+def batches(seed: int, epoch: int, count: int) -> np.ndarray:
+  """int32 [rounds, BATCH]: an epoch's rows."""
+  order = np.random.default_rng((seed, epoch)).permutation(count)
+  return order[: count // BATCH * BATCH].reshape(-1, BATCH).astype(np.int32)
 
 
 def _view(layer, copy, kept) -> MaskedLayer:
@@ -191,52 +247,59 @@ def recovered(seen: Trained, rounds: int) -> Any:
   return params
 
 
-def redraw(params: Any, key: Any, names: tuple[str, ...]) -> Any:
+def redraw(
+    study: Study, params: Any, key: Any, names: tuple[str, ...]
+) -> Any:
   """`params` with other random weights in the layers `names`."""
-  other = NET.init(key, jnp.zeros((1, 392), jnp.float32))
-  for name in names:
-    params = intercept.with_leaves(
-        params, (name, 'Dense_0'), intercept.leaves_at(other, (name, 'Dense_0'))
-    )
-  return params
+  other = study.net.init(key, jnp.zeros((1, *study.shape), jnp.float32))
+  return layers.select(layers.mask(params, names), params, other)
 
 
-def networks(seed: int, seen: Trained, last: str) -> dict[str, Any]:
+def networks(
+    seed: int, study: Study, seen: Trained, last: str
+) -> dict[str, Any]:
   """The attackers' bottom networks, by name."""
-  key = jax.random.key(1000 + seed)
+  drawn = functools.partial(
+      redraw, study, key=jax.random.key(1000 + seed)
+  )
   out = {
       'full': seen.weights,
-      'redrawn': redraw(seen.weights, key, ('Dense_0', 'Dense_1', 'Dense_2')),
+      'redrawn': drawn(seen.weights, names=layers.names(seen.weights)),
       'tracking': recovered(seen, 0),
   }
-  for n in SOLVED_FROM:
+  for n in study.solved_from:
     out[f'linear {n}'] = recovered(seen, n)
   if last:
-    best = out[f'linear {SOLVED_FROM[-1]}']
+    most = f'linear {study.solved_from[-1]}'
+    best = out[most]
     out = {k: v for k, v in out.items() if k in ('full', 'redrawn')} | {
         'tracking, old last': out['tracking'],
-        f'linear {SOLVED_FROM[-1]}, old last': best,
-        f'linear {SOLVED_FROM[-1]}, redrawn last': redraw(best, key, (last,)),
-        'full, redrawn last': redraw(seen.weights, key, (last,)),
+        f'{most}, old last': best,
+        f'{most}, redrawn last': drawn(best, names=(last,)),
+        'full, redrawn last': drawn(seen.weights, names=(last,)),
     }
   return out
 
 
-def errors(found: Any, true: Any, x: Array) -> dict[str, float]:
+def errors(net: Net, found: Any, true: Any, x: Array) -> dict[str, float]:
   """Relative errors: of each layer's kernel, and of the embedding."""
   ratio = lambda a, b: float(jnp.linalg.norm(a - b) / jnp.linalg.norm(b))
+  ours, theirs = layers.arrays(found), layers.arrays(true)
+  # As the network calls them: 'Dense_0' for 'Dense_0/Dense_0'.
   out = {
-      name: ratio(found[name]['Dense_0']['kernel'], true[name]['Dense_0'][
-          'kernel']) for name in sorted(true)
+      name.split('/')[0]: ratio(ours[name]['kernel'], theirs[name]['kernel'])
+      for name in theirs
   }
-  return out | {'embedding': ratio(NET.apply(found, x), NET.apply(true, x))}
+  return out | {'embedding': ratio(net.apply(found, x), net.apply(true, x))}
 
 
-@functools.partial(jax.jit, static_argnums=4)
-def complete(key: Any, weights: Any, data: Data, test: Data, draws: int):
+@functools.partial(jax.jit, static_argnums=(0, 5))
+def complete(
+    study: Study, key: Any, weights: Any, data: Data, test: Data, draws: int
+):
   """[draws, stages] accuracy of the completed models, 4 labels a class."""
-  attack = attacks.model_completion(
-      NET, mlp_head(10, 64), SCHEDULE)
+  schedule = Schedule(50, study.batch, 5, ETA, 'sgd')
+  attack = attacks.model_completion(study.net, mlp_head(10, 64), schedule)
 
   def one(key):
     k_labels, k_run = jax.random.split(key)
@@ -250,17 +313,19 @@ def complete(key: Any, weights: Any, data: Data, test: Data, draws: int):
   return jax.lax.map(one, jax.random.split(key, draws))
 
 
-def measure(seed, data, test, epochs, draws, last) -> dict[str, Any]:
+def measure(seed, study, data, test, epochs, draws, last) -> dict[str, Any]:
   """One training and all attackers of it."""
-  seen = train(seed, data, epochs, last)
+  seen = train(seed, study, data, epochs, last)
   some = Data(*(part[:2000] for part in test))
   rows = {}
-  for name, weights in networks(seed, seen, last).items():
-    scores = complete(jax.random.key(seed), weights, data, some, draws)
+  for name, weights in networks(seed, study, seen, last).items():
+    scores = complete(
+        study, jax.random.key(seed), weights, data, some, draws
+    )
     rows[name] = dict(
         best=np.asarray(scores.max(1), float).tolist(),
         final=np.asarray(scores[:, -1], float).tolist(),
-        errors=errors(weights, seen.weights, some.passive),
+        errors=errors(study.net, weights, seen.weights, some.passive),
     )
   return rows
 
@@ -286,6 +351,9 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
   parser = argparse.ArgumentParser(description='Adaptive attackers of VMask.')
   parser.add_argument('--data', default='mnist.npz', help='Keras archive')
+  parser.add_argument('--model', choices=STUDIES, default='mlp3')
+  parser.add_argument('--before', type=int, default=0,
+                      help='epochs in the clear before layers are masked')
   parser.add_argument('--seeds', type=int, default=3)
   parser.add_argument('--epochs', type=int, default=5)
   parser.add_argument('--draws', type=int, default=5, help='of known labels')
@@ -297,24 +365,28 @@ def main() -> None:
   parser.add_argument(
       '--out', type=pathlib.Path, default=HERE / 'adaptive.json')
   args = parser.parse_args()
-  data, test = load(args.data)
+  study = STUDIES[args.model]._replace(before=args.before)
+  data, test = load(args.data, study.shape)
   if args.limit:
     data = Data(*(part[: args.limit] for part in data))
   args.work.mkdir(parents=True, exist_ok=True)
   made = 0
-  modes = {'T3': '', 'T4': LAST}
-  place = lambda mode, seed: args.work / f'{mode}_{seed}.json'
+  modes = {'T3': '', 'T4': study.last}
+  setup = (args.model, args.before, args.epochs, len(data.labels), args.draws)
+  stem = '_'.join(map(str, setup))
+  place = lambda mode, seed: args.work / f'{stem}_{mode}_{seed}.json'
   for seed in range(args.seeds):
     for mode, last in modes.items():
       if place(mode, seed).exists():
         continue
       if args.parts and made == args.parts:
         return
-      row = measure(seed, data, test, args.epochs, args.draws, last)
+      row = measure(seed, study, data, test, args.epochs, args.draws, last)
       place(mode, seed).write_text(json.dumps(row))
       made += 1
   record: dict[str, Any] = dict(
-      seeds=args.seeds, epochs=args.epochs, draws=args.draws,
+      model=args.model, before=args.before, seeds=args.seeds,
+      epochs=args.epochs, draws=args.draws,
       samples=len(data.labels), batch=BATCH, theta_r=masking.STD)
   for mode in modes:
     record[mode] = summary([
