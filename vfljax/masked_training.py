@@ -8,8 +8,8 @@ epoch's losses to 1e-4).
 
   job = Job(net, head, (optax.sgd(0.1), optax.sgd(0.1)), chosen)
   state = start(job, weights, active)
-  exact = mpc.entry(jax.jit(functools.partial(step, job), donate_argnums=0))
-  dealt = mpc.entry(jax.jit(functools.partial(deal, job)))
+  exact = mpc.jit(functools.partial(step, job), donate_argnums=0)
+  dealt = mpc.jit(functools.partial(deal, job))
   state, played = exact(state, dealt(keys, state.weights, 0, i)[0], key, x, y)
   check(job, played)
 

@@ -21,9 +21,10 @@ from vfljax.mpc import sharing
 from vfljax.mpc import to_active
 from vfljax.mpc import wire
 from vfljax.mpc.x64 import entry
+from vfljax.mpc.x64 import jit
 
 __all__ = (
-    'beaver', 'bilinear', 'entry', 'fixed_point', 'kernels', 'masked',
+    'beaver', 'bilinear', 'entry', 'fixed_point', 'jit', 'kernels', 'masked',
     'masked_layer', 'one_sided', 'prg', 'ranges', 'ring', 'sharing',
     'to_active', 'wire',
 )

@@ -15,9 +15,9 @@ JAX repeats some calls when it batches a scan or lowers the outermost jit, and
 then with 64-bit types off: code under `entry` must not name a 64-bit dtype in a
 dot, nor draw 64-bit random words (see `digits.dot` and `prg`).
 
-For a program that is 64-bit as a whole, wrap the outermost `jit` in
-`jax.enable_x64(True)` and use `vfljax.mpc.kernels`, which hold the same
-arithmetic without the switch.
+For a program that is 64-bit as a whole, make its outermost `jit` with this
+file's (or wrap it in `jax.enable_x64(True)`) and use `vfljax.mpc.kernels`,
+which hold the same arithmetic without the switch.
 """
 from collections.abc import Callable
 import functools
@@ -26,6 +26,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+# XLA:CPU takes vectors of 256 bits unless it is asked; with 512 the products of
+# int64 are up to 1.7 times as fast. Processors without them keep theirs.
+WIDE: dict[str, Any] = {'xla_cpu_prefer_vector_width': 512}
 
 Array = jax.Array
 Ring = jax.Array | np.ndarray  # int64, read modulo 2^64
@@ -40,6 +44,20 @@ def entry(fn: Callable[..., Any]) -> Callable[..., Any]:
       return fn(*args, **kwargs)
 
   return call
+
+
+def jit(fn: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+  """The outermost `jax.jit` of a 64-bit program, with wide vectors (`WIDE`).
+
+  Args:
+    fn: What to compile.
+    **options: Of `jax.jit`.
+
+  Returns:
+    A function like `fn`. It cannot be called inside another `jit`, where JAX
+    raises ValueError: a compiler's options are a whole program's.
+  """
+  return entry(jax.jit(fn, compiler_options=WIDE, **options))
 
 
 def ring_array(x: Any, name: str, rank: int = 0) -> Ring:
