@@ -270,6 +270,29 @@ def test_inside_a_32_bit_callers_transformations(name):
   np.testing.assert_array_equal(sums(x)[1], want[2] + want[3])
 
 
+@pytest.mark.parametrize('name', ['outer', 'karatsuba'])
+def test_blocks_inside_a_32_bit_callers_batched_scan(name):
+  """Large enough for loops over steps and over blocks of columns."""
+  zero = np.zeros((), np.int64)
+  a = ring.add(draw(11, 2, 2, 3, 37), zero)
+  b = ring.add(draw(12, 37, 7200), zero)
+  matmul = lambda a: ring.matmul(a, b, name)
+  start = ring.sub(*[matmul(a[0, 0])] * 2)
+  sums = jax.jit(jax.vmap(lambda s: _scanned(matmul, start, s)))(a)
+  want = sum(dispatch.wrap_matmul(np.asarray(v), np.asarray(b)) for v in a[1])
+  np.testing.assert_array_equal(sums[1], want)
+
+
+@pytest.mark.parametrize('shape', [(600, 33, 530), (1, 16, 70), (70, 15, 7)])
+def test_outer_in_tiles_and_steps(shape):
+  """Several tiles or one, whole steps and the rest of one, and its swap."""
+  m, k, n = shape
+  a, b = draw(13, m, k), draw(14, k, n)
+  np.testing.assert_array_equal(
+      ring.matmul(a, b, 'outer'), dispatch.wrap_matmul(a, b)
+  )
+
+
 def test_inside_a_32_bit_callers_gradient():
   """Integers have no gradient: a masked layer states its own, as here."""
 

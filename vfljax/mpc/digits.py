@@ -12,7 +12,7 @@ shifted sums mod 2^64 put the result together. Bounds, for inner length K:
   K <= 1310. The middle digit is the narrow one: a1 b2 + a2 b1 then lands at bit
   64 and drops out. (With 21/21/22 it lands at 63 and its parity is lost.)
 
-Every split here puts the digits on a new leading axis.
+The int8 split puts the digits on a new leading axis.
 """
 from typing import Any
 
@@ -21,10 +21,13 @@ from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
+from vfljax.mpc import blocks
+
 Array = jax.Array
 
 INT8_LENGTH = 32767
 FLOAT_LENGTH = 1310
+_ELEMENTS = 1 << 18
 _BIAS = int(np.uint64(0x8080808080808080).astype(np.int64))
 
 
@@ -107,20 +110,34 @@ def toeplitz_int8(a: Array, b: Array) -> Array:
   return _assemble([out[:, s] for s in range(8)])
 
 
-def split_float(a: Array) -> Array:
-  """int64 [...] -> float64 [3, ...], signed digits of 22, 20 and 22 bits."""
+def _split_float(a: Array) -> tuple[Array, Array, Array, Array]:
+  """Signed digits of 22, 20 and 22 bits, and the sum of the first two."""
   low = (a << 42) >> 42
   rest = (a - low) >> 22
   # Only the low 42 bits of the rest count: a - low may have wrapped.
   middle = (rest << 44) >> 44
   high = (((rest - middle) >> 20) << 42) >> 42
-  return jnp.stack([low, middle, high]).astype(jnp.float64)
+  low, middle, high, both = (
+      d.astype(jnp.float64) for d in (low, middle, high, low + middle)
+  )
+  return low, middle, high, both
 
 
 def karatsuba(a: Array, b: Array) -> Array:
-  """[3, m, k], [3, k, n] -> [m, n] with 5 float64 GEMMs, k <= 1310."""
-  whole = lambda x, y: dot(x, y).astype(jnp.int64)
-  low, middle = whole(a[0], b[0]), whole(a[1], b[1])
-  cross = whole(a[0] + a[1], b[0] + b[1]) - low - middle
-  high = whole(a[0], b[2]) + whole(a[2], b[0])
-  return low + (cross << 22) + (high << 42) + (middle << 44)
+  """int64 [m, k] @ [k, n] with 5 float64 GEMMs, k <= 1310.
+
+  Each digit goes to memory once, as float64, and for at most 2^18 elements of
+  the right operand at a time: kept as a stack, for all of it, digits took
+  longer than the GEMMs.
+  """
+  a0, a1, a2, a01 = _split_float(a)
+
+  def columns(b):
+    b0, b1, b2, b01 = _split_float(b)
+    whole = lambda x, y: dot(x, y).astype(jnp.int64)
+    low, middle = whole(a0, b0), whole(a1, b1)
+    cross = whole(a01, b01) - low - middle
+    high = whole(a0, b2) + whole(a2, b0)
+    return low + (cross << 22) + (high << 42) + (middle << 44)
+
+  return blocks.in_columns(columns, b, max(8, _ELEMENTS // len(b)))

@@ -22,21 +22,15 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
+from vfljax.mpc import blocks
+
 Array = jax.Array
 
 STEP = 16
 TILE = 256
 NARROW = 64
 ACCUMULATOR = 1 << 17
-
-
-def pad_to(x: Array, axis: int, size: int) -> Array:
-  """Zeros after `x` along `axis` until it has `size` elements."""
-  if x.shape[axis] == size:
-    return x
-  widths: list[tuple[int, int]] = [(0, 0)] * x.ndim
-  widths[axis] = (0, size - x.shape[axis])
-  return jnp.pad(x, widths)
+LAYOUT = 1 << 20  # Elements of the right operand laid out at a time, 8 MiB.
 
 
 def tiling(n: int, most: int = TILE) -> tuple[int, int]:
@@ -51,29 +45,32 @@ def tiling(n: int, most: int = TILE) -> tuple[int, int]:
   return tiles, -(-n // (8 * tiles)) * 8
 
 
+# Both layouts merge two axes after the transpose. Without, XLA takes it for a
+# mere change of strides, copies the operand as it is and then once more.
+
+
 def _left(a: Array) -> Array:
   """[m, 16 s] -> [s * m, 16]: the columns of a step side by side."""
   m, k = a.shape
-  # In two axes: XLA would take the transpose for a mere change of layout, and
-  # make it anew for every use.
   return jnp.moveaxis(a.reshape(m, k // STEP, STEP), 1, 0).reshape(-1, STEP)
 
 
 def _right(b: Array, tiles: int, width: int) -> Array:
-  """[16 s, n] -> [s, tiles, 16, width], with zeros after n columns."""
-  b = pad_to(b, 1, tiles * width).reshape(-1, STEP, tiles, width)
-  return jnp.moveaxis(b, 2, 1)
+  """[16 s, n] -> [s * tiles, 16, width], with zeros after n columns."""
+  b = blocks.pad_to(b, 1, tiles * width).reshape(-1, STEP, tiles, width)
+  return jnp.moveaxis(b, 2, 1).reshape(-1, STEP, width)
 
 
-def _accumulate(a: Array, b: Array, total: Array | None) -> Array:
-  """`total`, perhaps, plus [s * m, 16] times [s, tiles, 16, width]."""
-  steps, tiles, _, width = b.shape
+def _accumulate(a: Array, b: Array, tiles: int, total: Array | None) -> Array:
+  """`total`, perhaps, plus [s * m, 16] times [s * tiles, 16, width]."""
+  steps, width = len(b) // tiles, b.shape[2]
   m = len(a) // steps
 
   def add(i, total):
     for k in range(STEP):
       column = lax.dynamic_slice(a, (i * m, k), (m, 1))
-      total = total + column * b[i, :, k][:, None]
+      row = lax.dynamic_slice(b, (i * tiles, k, 0), (tiles, 1, width))
+      total = total + column * row
     return total
 
   if total is not None:
@@ -85,7 +82,7 @@ def _accumulate(a: Array, b: Array, total: Array | None) -> Array:
 
 def _rest(a: Array, b: Array, tiles: int, width: int) -> Array:
   """The product of a few columns and rows, [tiles, m, width]."""
-  b = pad_to(b, 1, tiles * width).reshape(-1, tiles, 1, width)
+  b = blocks.pad_to(b, 1, tiles * width).reshape(-1, tiles, 1, width)
   total = a[:, :1] * b[0]
   for k in range(1, len(b)):
     total = total + a[:, k : k + 1] * b[k]
@@ -102,7 +99,8 @@ def _product(a: Array, left: Array, b: Array, most: int) -> Array:
   else:
     total = _rest(a[:, whole:], b[whole:], tiles, width)
   if total is None or whole:
-    total = _accumulate(left, _right(b[:whole], tiles, width), total)
+    right = _right(b[:whole], tiles, width)
+    total = _accumulate(left, right, tiles, total)
   return jnp.moveaxis(total, 0, 1).reshape(m, -1)[:, :n]
 
 
@@ -113,13 +111,5 @@ def product(a: Array, b: Array) -> Array:
     return product(b.T, a.T).T
   left = _left(a[:, : k - k % STEP])
   most = TILE if m * TILE <= ACCUMULATOR else TILE // 2
-  size = max(1, ACCUMULATOR // (m * most)) * most
-  groups = -(-n // size)
-  if groups == 1:
-    return _product(a, left, b, most)
-  size = -(-n // (8 * groups)) * 8
-  b = pad_to(b, 1, groups * size).reshape(k, groups, size)
-  out = lax.map(
-      lambda part: _product(a, left, part, most), jnp.moveaxis(b, 1, 0)
-  )
-  return jnp.moveaxis(out, 0, 1).reshape(m, -1)[:, :n]
+  size = most * max(1, min(ACCUMULATOR // m, LAYOUT // k) // most)
+  return blocks.in_columns(lambda part: _product(a, left, part, most), b, size)

@@ -14,6 +14,7 @@ from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
+from vfljax.mpc import blocks
 from vfljax.mpc import outer
 
 Array = jax.Array
@@ -60,8 +61,9 @@ def windows(
   kernel, (c, o), n = w.shape[:-2], w.shape[-2:], x.shape[0]
   chunks = -(-c // outer.STEP)
   tiles, width = outer.tiling(o, TILE)
-  x = outer.pad_to(_phases(x, strides), 0, chunks * outer.STEP)
-  w = outer.pad_to(outer.pad_to(w, -2, chunks * outer.STEP), -1, tiles * width)
+  x = blocks.pad_to(_phases(x, strides), 0, chunks * outer.STEP)
+  w = blocks.pad_to(w, -2, chunks * outer.STEP)
+  w = blocks.pad_to(w, -1, tiles * width)
   w = w.reshape(-1, outer.STEP, tiles, width)
   size = (outer.STEP, *(1 for _ in strides), n, *space)
 

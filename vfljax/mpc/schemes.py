@@ -50,17 +50,20 @@ def _outer(a: Array, b: Array) -> Array:
   return outer.product(a[0], b[0])
 
 
+def _karatsuba(a: Array, b: Array) -> Array:
+  return digits.karatsuba(a[0], b[0])
+
+
 _SCHEMES = (
     Scheme('naive', _whole, _naive, None, None),
-    Scheme('outer', _whole, _outer, None, 1024),
+    Scheme('outer', _whole, _outer, None, 512),
     Scheme('int8_rows', digits.split_int8, digits.rows_int8,
            digits.INT8_LENGTH, 128),
     Scheme('int8_merged', digits.split_int8, digits.merged_int8,
            digits.INT8_LENGTH, None),
     Scheme('int8_toeplitz', digits.split_int8, digits.toeplitz_int8,
            digits.INT8_LENGTH, 1024),
-    Scheme('karatsuba', digits.split_float, digits.karatsuba,
-           digits.FLOAT_LENGTH, None),
+    Scheme('karatsuba', _whole, _karatsuba, digits.FLOAT_LENGTH, 512),
 )
 SCHEMES = {scheme.name: scheme for scheme in _SCHEMES}
 
