@@ -17,6 +17,8 @@ from vfljax.mpc import kernels
 Array = jax.Array
 Shape = tuple[int, ...]
 
+_FEW_ROWS = 64
+
 
 class Bilinear(NamedTuple):
   """A bilinear map and its transposes; hashable: it may be a static argument.
@@ -45,9 +47,12 @@ def _dense_weights(x: Array, g: Array) -> Array:
 
 
 def _dense_inputs(g: Array, w: Array) -> Array:
-  # g @ w.T, with the batch to be transposed in place of the weights.
   rows = g.reshape(-1, g.shape[-1])
-  return kernels.matmul(w, rows.T).T.reshape(*g.shape[:-1], -1)
+  if len(rows) < _FEW_ROWS:
+    out = kernels.matmul(rows, w.T)
+  else:  # The same, with the batch to be transposed in place of the weights.
+    out = kernels.matmul(w, rows.T).T
+  return out.reshape(*g.shape[:-1], -1)
 
 
 @functools.cache
