@@ -10,13 +10,13 @@ row from there on, and fuses differently below (4x slower at 8 or 12); a longer
 one runs out of registers. Both operands are laid out by steps first. Rows of
 the right one that are 4096 bytes apart would push each other out of the
 first-level cache (2x); columns of the left one are read side by side, and
-whole runs of 16 are moved, a fifth of what its transpose costs. Nothing is
-filled up to whole steps, as that would slow down whatever is fused into the
+whole runs of 16 are moved, in less than half the time of a transpose. Nothing
+is filled up to whole steps, as that would slow down whatever is fused into the
 layout. Tiles of 256 columns keep a step's right operand in the first-level
 cache, accumulators of 2^17 elements (1 MiB) keep the sum in the second.
 
-On processors with AVX-512 vectors 512 bits wide are up to 1.7 times as fast as
-XLA's usual ones, see `x64.wide`.
+On processors with AVX-512 vectors 512 bits wide are up to 1.6 times as fast as
+XLA's usual ones, see `x64.jit`.
 """
 import jax
 from jax import lax

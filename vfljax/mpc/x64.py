@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 
 # XLA:CPU takes vectors of 256 bits unless it is asked; with 512 the products of
-# int64 are up to 1.7 times as fast. Processors without them keep theirs.
+# int64 are up to 1.6 times as fast. Processors without them keep theirs.
 WIDE: dict[str, Any] = {'xla_cpu_prefer_vector_width': 512}
 
 Array = jax.Array
