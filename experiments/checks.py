@@ -26,6 +26,8 @@ def make(config: Config, table: Table) -> Setting:
     UserError: if it cannot be run.
   """
   try:
+    _check_choices(config)
+    _check_numbers(config)
     setting = settings.from_config(config, table)
     _check(setting)
   except ValueError as error:
@@ -33,9 +35,8 @@ def make(config: Config, table: Table) -> Setting:
   return setting
 
 
-def _check(setting: Setting) -> None:
-  """What is not checked by who uses it."""
-  config, sizes = setting.config, setting.sizes
+def _check_choices(config: Config) -> None:
+  """Refuses texts that are none of their field's choices."""
   configs.choices(
       config.train, optimizer=('adam', 'adamw', 'sgd', 'momentum'),
       schedule=('constant', 'cosine'), remainder=('drop', 'keep', 'pad'),
@@ -47,8 +48,13 @@ def _check(setting: Setting) -> None:
       norm=nets.NORMS,
   )
   configs.choices(config.model, norm=nets.NORMS)
-  _check_numbers(config)
+
+
+def _check(setting: Setting) -> None:
+  """What is not checked by who uses it."""
+  config, sizes = setting.config, setting.sizes
   _check_network(setting)
+  _check_attackers_network(config)
   if (config.data.flips or config.data.shifts) and not _images(setting):
     raise ValueError(
         'data.flips and data.shifts are for images; '
@@ -102,10 +108,12 @@ def _images(setting: Setting) -> bool:
 def _check_network(setting: Setting) -> None:
   """Refuses a named network on features that it is not for."""
   model, data = setting.config.model, setting.config.data
-  if model.norm != 'none' and (model.channels or model.buckets):
+  linear = model.algorithm == 'vlr' or (model.name and not model.trainable_top)
+  if model.norm != 'none' and (model.channels or model.buckets or linear):
     raise ValueError(
-        'model.norm is for multilayer perceptrons, not for model.channels or '
-        'model.buckets; vgg13 and resnet18 have a norm option of their own.'
+        'model.norm is for multilayer perceptrons: a top with weights, and '
+        'bottoms without model.name, model.channels and model.buckets. Named '
+        "networks have a norm option of their own: model.options='norm=batch'."
     )
   if not model.name:
     return
@@ -123,6 +131,22 @@ def _check_network(setting: Setting) -> None:
     raise ValueError(
         f'{model.name} reads the numbers of categories or words, which scaling '
         'would change: set --config.data.scale=none.'
+    )
+
+
+def _check_attackers_network(config: Config) -> None:
+  """Refuses settings of attackers that would change nothing."""
+  who = config.attack
+  headless = config.model.algorithm == 'vlr' or not who.head
+  if who.norm != 'none' and headless:
+    raise ValueError(
+        'attack.norm normalizes the hidden layers of an inference head, and '
+        'there are none: set --config.attack.head=64, not with vlr.'
+    )
+  if who.bottom_rate != 1 and (config.model.algorithm == 'vlr' or not who.tune):
+    raise ValueError(
+        'attack.bottom_rate is of a stolen bottom network that is trained '
+        'beside a head: it needs --config.attack.tune=True, and not vlr.'
     )
 
 

@@ -78,7 +78,8 @@ def _run(setting: Setting, table: Table, workdir: str) -> Workdir:
   units = [unit for job in everything for unit in job.units]
   recorded = dataclasses.asdict(setting.config)
   recorded |= dict(samples=fingerprint(table))
-  work = store.open_workdir(workdir, recorded, units, saved.completed)
+  complete = partial(saved.completed, now=setting.config)
+  work = store.open_workdir(workdir, recorded, units, complete)
   todo = [j for j in everything if not all(work.done(u) for u in j.units)]
   names = [job.name for job in everything]
   finished = len(everything) - len(todo)

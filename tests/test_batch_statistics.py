@@ -7,6 +7,7 @@ import optax
 import pytest
 
 from vfljax import algorithms, nets, protocol, train
+from vfljax.completion import Schedule, complete
 from vfljax.defense import none
 from vfljax.defenses.dcor import dcor
 from vfljax.nets import Norm
@@ -115,5 +116,30 @@ def test_a_perceptron_with_batch_norm_against_numpy():
     state = np.maximum(state, 0)
   np.testing.assert_allclose(y, state, rtol=1e-4, atol=1e-5)
   assert 'Norm_0' not in nets.mlp(3, 2).init(KEY, x)
+  plain = nets.mlp(3, 2, norm='batch', final='linear').init(KEY, x)['params']
+  assert 'Norm_0' in plain and 'Norm_1' not in plain  # No activation after it.
   with pytest.raises(ValueError, match='mlp: norm'):
     nets.mlp(3, 2, norm='layer')
+
+
+def test_an_attackers_last_batch_counts_its_samples_alone():
+  """Five samples in batches of four: the fifth is a batch of its own."""
+  net = nets.linen(Normed())
+  x = jnp.asarray(X[0][:5])
+  y = jnp.eye(4)[jnp.arange(5) % 4]
+  params = net.init(KEY, x)
+  seen = []
+
+  def logits(params, x):
+    seen.append(params)
+    return net.apply(params, x)
+
+  schedule = Schedule(1, 4, 1, 1e-9, 'sgd')
+  with jax.disable_jit():
+    complete(KEY, schedule, logits, params, x, y, x, net)
+  order = jax.random.permutation(jax.random.split(KEY, 1)[0], 5)
+  mean = np.zeros(3)
+  for rows in (order[:4], order[4:]):
+    mean = 0.9 * mean + 0.1 * np.asarray(x[rows]).mean((0, 1, 2))
+  last = seen[-1]['batch_stats']['Norm_0']['BatchNorm_0']['mean']
+  np.testing.assert_allclose(last, mean, rtol=1e-4)

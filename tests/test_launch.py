@@ -99,9 +99,26 @@ REFUSED = {
         ['--config.train.weight_decay=-1'], 'weight_decay must be 0'
     ),
     'attack at no rate': (
-        ['--config.attack.schedule=step'], 'constant or cosine'
+        ['--config.attack.bottom_rate=0'], 'bottom_rate must be above 0'
     ),
-    'norm that there is not': (['--config.model.norm=layer'], 'batch'),
+    'attack by steps': (
+        ['--config.attack.schedule=step'], 'schedule must be one of constant'
+    ),
+    'norm that there is not': (
+        ['--config.model.norm=layer'], 'norm must be one of batch'
+    ),
+    'nothing to normalize': (
+        ['--config.model.algorithm=vlr', '--config.model.norm=batch'],
+        'a top with weights'
+    ),
+    'head without hidden layers': (
+        ['--config.attack.head=()', '--config.attack.norm=batch'],
+        'inference head'
+    ),
+    'rate of what stays as it is': (
+        ['--config.attack.tune=False', '--config.attack.bottom_rate=0.1'],
+        'attack.tune=True'
+    ),
     'unknown aggregation': (['--config.model.aggregation=median'], 'product'),
     'too many labels known': (
         ['--config.attack.known=500'], 'labels per class'

@@ -247,6 +247,9 @@ def test_lenet_with_the_original_convolutions():
   )
   with pytest.raises(ValueError, match='got 28 x 14'):
     bare.init(KEY, x)
+  for border in ((2,), (-1, 1), 2):
+    with pytest.raises(ValueError, match='lenet5: border'):
+      models.make('lenet5', border=border)
   with pytest.raises(ValueError, match='lenet5: padding'):
     models.make('lenet5', padding='FULL')
 

@@ -214,6 +214,12 @@ def test_the_settings_of_the_authors_code():
   assert found['main'][0, -1] > 0.8 and found['attack'].shape == (1, 2, 2)
 
 
+def test_the_authors_settings_are_for_two_networks():
+  config = common.config('test', (), 'vgg13', 'cifar10')
+  with pytest.raises(UserError, match='mlp3 and lenet5 here; got vgg13'):
+    authors.apply(config)
+
+
 def test_the_sets_of_layers_of_table_i_and_figure_2():
   assert table1.sets(3) == [
       (), (1,), (2,), (3,), (1, 2), (1, 2, 3), (1, 3), (2, 3)

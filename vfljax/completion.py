@@ -13,6 +13,7 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
+from vfljax import nets
 from vfljax.types import Array, Key, Net, Params
 
 OPTIMIZERS = dict(
@@ -97,7 +98,9 @@ def complete(
   tx = optimizer(schedule, schedule.epochs * batches, bottom)
 
   def loss(params, key, x, y):
-    z, stats = net.run(params, key, x) if net else (logits(params, x), ())
+    z, stats = logits(params, x), ()
+    if net:  # The rows that fill up a batch are no samples.
+      z, stats = nets.counting_rows(net, y.sum(-1) > 0).run(params, key, x)
     ce = optax.softmax_cross_entropy(z, y)
     return ce.sum() / jnp.maximum(y.sum(), 1), stats
 
@@ -138,8 +141,11 @@ def complete(
 
 
 def with_statistics(net: Net, params: Params) -> Net | None:
-  """`net` if its parameters have statistics (BatchNorm), which training must
-  renew; else `None`, as running it for inference is then all there is."""
+  """`net` if its parameters have statistics (BatchNorm), else `None`.
+
+  Such a network is trained by its training pass, with whatever else belongs to
+  that (dropout, flips); others by the pass for inference, without.
+  """
   paths = jax.tree_util.tree_flatten_with_path(params)[0]
   return net if any('batch_stats' in str(path) for path, _ in paths) else None
 

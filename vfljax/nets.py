@@ -164,11 +164,12 @@ def counting(vfl: VFL, real: Array) -> VFL:
   Args:
     real: bool [batch], false where a row is padding.
   """
-  bottoms = tuple(net and _counting(net, real) for net in vfl.bottoms)
-  return vfl._replace(bottoms=bottoms, top=_counting(vfl.top, real))
+  bottoms = tuple(net and counting_rows(net, real) for net in vfl.bottoms)
+  return vfl._replace(bottoms=bottoms, top=counting_rows(vfl.top, real))
 
 
-def _counting(net: Net, real: Array) -> Net:
+def counting_rows(net: Net, real: Array) -> Net:
+  """`counting` of one network."""
   if net.train is None:
     return net
 
@@ -204,7 +205,7 @@ def mlp(
   Args:
     widths: Units of each layer, the output's last; one width is a linear map.
     activation: Between layers: a name of `ACTIVATIONS` or a function.
-    final: After the last layer; none by default.
+    final: After the last layer; none by default, nor if 'linear'.
     dropout: Share of hidden units dropped in training, in [0, 1).
     norm: Before every activation, one of `NORMS`; see `Norm`.
 
@@ -214,8 +215,15 @@ def mlp(
   if not widths or min(widths) < 1:
     raise ValueError(f'mlp: needs one or more positive widths, got {widths}.')
   check.one_of('mlp: norm', norm, NORMS)
-  last = activation_of(final) if final else None
+  last = final_activation(final)
   return linen(MLP(widths, activation_of(activation), last, dropout, norm))
+
+
+def final_activation(which: str | Activation | None) -> Activation | None:
+  """As `activation_of`; `None` for 'linear', after which nothing comes."""
+  if which is None or which == 'linear':
+    return None
+  return activation_of(which)
 
 
 def activation_of(which: str | Activation) -> Activation:

@@ -26,6 +26,7 @@ import dataclasses
 from typing import Any
 
 from experiments.config import Config, Entry
+from experiments.errors import UserError
 from experiments.vmask import common
 from experiments.vmask.table2 import column
 from vfljax.completion import Schedule
@@ -62,7 +63,17 @@ def masked(
 
 
 def apply(config: Config) -> Config:
-  """A configuration of `common` with their networks, training and attacker."""
+  """A configuration of `common` with their networks, training and attacker.
+
+  Raises:
+    UserError: for a network other than MLP3 and LeNet5, or more parties than
+      LeNet5's convolutions have pixels for.
+  """
+  if config.model.name not in NETWORKS:
+    raise UserError(
+        f"The authors' settings are for {' and '.join(NETWORKS)} here; got "
+        f'{config.model.name}.'
+    )
   width, options, cut = NETWORKS[config.model.name]
   config.experiment += '_authors'
   config.model = dataclasses.replace(

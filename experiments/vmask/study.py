@@ -143,7 +143,7 @@ def attack(
         k_view, party, seen.plan.defense, seen.state, own, seen.splits.test
     )
     if recovered:
-      view = view._replace(weights=seen.state.parties[party].params['bottom'])
+      view = view._replace(weights=_true(seen, party))
     if hidden is not None:
       view = view._replace(weights=_hide(k_hidden, view.weights, hidden))
     guess = run(k_run, view)
@@ -152,6 +152,15 @@ def attack(
     ).max()
 
   return jax.lax.map(once, jax.random.split(key, config.attack.repeats))
+
+
+def _true(seen: Seen, party: int) -> Params:
+  """What a passive party's network computes with: VMask's noise included."""
+  weights = seen.state.parties[party].params['bottom']
+  offset = getattr(seen.state.defense, 'offset', None)
+  if offset is None:
+    return weights
+  return jax.tree.map(jnp.add, weights, offset[party - 1])
 
 
 def scratch(key: Key, seen: Seen, party: int = 1) -> Array:

@@ -83,8 +83,13 @@ def lenet5(
   """
   layers.check_options(norm, how)
   check.one_of('lenet5: padding', padding, ('SAME', 'VALID'))
+  if not isinstance(border, tuple) or len(border) != 2 or min(border) < 0:
+    raise ValueError(
+        'lenet5: border is (rows, columns) of zeros, each 0 or more; got '
+        f'{border}.'
+    )
   return nets.linen(LeNet5(
       width, channels, hidden, nets.activation_of(activation), pool,
       layers.dtype_of(dtype), how, padding, border, norm,
-      None if final == 'linear' else nets.activation_of(final),
+      nets.final_activation(final),
   ))

@@ -25,5 +25,5 @@ def mlp3(
     raise ValueError(f'mlp3 has two hidden layers; got widths {hidden}.')
   return nets.mlp(
       *hidden, width, activation=activation, dropout=dropout, norm=norm,
-      final=None if final == 'linear' else final,
+      final=final,
   )
