@@ -68,9 +68,9 @@ def federated(net, x, y, names, last='', setting=Setting()):
 
 
 def compiled(job):
-  step = jax.jit(functools.partial(masked_training.step, job))
-  deal = jax.jit(functools.partial(masked_training.deal, job))
-  return mpc.entry(step), mpc.entry(deal)
+  step = functools.partial(masked_training.step, job)
+  deal = functools.partial(masked_training.deal, job)
+  return mpc.jit(step), mpc.jit(deal)
 
 
 def found_in(net, *shape):

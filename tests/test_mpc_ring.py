@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from vfljax import mpc
 from vfljax.mpc import conv as convolution
 from vfljax.mpc import dispatch, fixed_point, kernels, ring, schemes
 from vfljax.mpc.schemes import SCHEMES
@@ -399,3 +400,13 @@ def test_outer_products_of_many_columns():
   a, b = draw(0, 3, 24), draw(1, 24, 600)
   np.testing.assert_array_equal(
       ring.matmul(a, b, 'outer'), dispatch.wrap_matmul(a, b))
+
+
+def test_a_whole_program_of_64_bits_with_wide_vectors():
+  """Compiled by `mpc.jit`, whatever the caller's types; not inside a jit."""
+  rng = np.random.default_rng(3)
+  a, b = (rng.integers(-(2**63), 2**63 - 1, (20, 20)) for _ in range(2))
+  compiled = mpc.jit(kernels.matmul, compiler_options={})
+  np.testing.assert_array_equal(compiled(a, b), dispatch.wrap_matmul(a, b))
+  with pytest.raises(ValueError, match='compiler_options'):
+    jax.jit(mpc.jit(lambda x: x + 1))(1.0)

@@ -167,8 +167,7 @@ def train(
   job = job._replace(chosen=chosen)
   state = masked_training.start(job, weights, own)
 
-  @mpc.entry
-  @jax.jit
+  @mpc.jit
   def play(state, data, rows, number):
     dealt, _ = masked_training.deal(job, dealers, state.weights, 0, number)
     x, x0, y = (jnp.take(part, rows, axis=0) for part in data)

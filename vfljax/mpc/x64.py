@@ -47,17 +47,19 @@ def entry(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def jit(fn: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-  """The outermost `jax.jit` of a 64-bit program, with wide vectors (`WIDE`).
+  """The outermost `jax.jit` of a 64-bit program; on a CPU with wide vectors.
 
   Args:
     fn: What to compile.
-    **options: Of `jax.jit`.
+    **options: Of `jax.jit`; its `compiler_options` come before `WIDE`.
 
   Returns:
     A function like `fn`. It cannot be called inside another `jit`, where JAX
     raises ValueError: a compiler's options are a whole program's.
   """
-  return entry(jax.jit(fn, compiler_options=WIDE, **options))
+  wide = WIDE if jax.default_backend() == 'cpu' else {}
+  chosen = wide | (options.pop('compiler_options', None) or {})
+  return entry(jax.jit(fn, compiler_options=chosen or None, **options))
 
 
 def ring_array(x: Any, name: str, rank: int = 0) -> Ring:
