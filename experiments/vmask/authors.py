@@ -3,24 +3,41 @@
   python launch.py --config=experiments/vmask/authors.py
 
 authors_tfm.py, authors_m.py and authors_fm.py are the columns beside it. Where
-github.com/tanjuntao/Backdoor (commit 7c723c2) differs from what we read out of
-the paper (`common`):
+github.com/tanjuntao/Backdoor (commit 7c723c2; read, not run) differs from what
+we read out of the paper (`common`), taken over is:
 
 - The federation trains by SGD with momentum 0.9, weight decay 5e-4 and a cosine
   from 0.1 to 0. MLP3 is 256-128-128 with BatchNorm and ReLU after each layer;
   LeNet5 has the original's convolutions, on 32 x 16 pixels, and 10 outputs.
-- Each party has a linear cut layer after its network, and what comes out is
-  added up. A sum of linear layers is a linear layer of all of them, laid side
-  by side: here it is the top's first one. So the attacker steals what theirs
-  steals, the network without the cut layer.
+- Each party has a cut layer after its network, and what comes out is added up.
+  Its linear map is in our top: a sum of linear maps is one of all that they are
+  applied to, side by side. So the attacker steals the network without it.
 - The attacker trains cut layer and head, with BatchNorm, by momentum at 0.01,
-  what it stole at a hundredth of that, in batches of 4.
+  what it stole at a hundredth of that, in batches of 4, by a cosine.
 - The defender ranks layers by the mean gradient of a weight, hides one at
-  least, and imagines that attacker.
+  least, and imagines an attacker who trains in that way.
 
-Not taken over: theirs reports the epoch that is best on the test set, ours the
-last one; their shadow trains with momentum, too, and with a cut layer of its
-own; they resize images to 32 x 32 and mirror half of them, we add zeros around.
+Other than in their code:
+
+- Parties have left and right halves (the paper: "evenly split"); theirs have
+  upper and lower ones. Images get a border of zeros to be 32 x 32, theirs are
+  resized, and half of them mirrored.
+- A passive party attacks; their attack.py completes the active party's network
+  (every_epoch_attack.py the passive one's), and VMask's noise goes there.
+- Their cut layer begins with BatchNorm and ReLU. With MLP3, which ends with
+  both, we leave that second pair out; with LeNet5 the pair is in the network
+  that is stolen.
+- Their imagined attack keeps the shadow's trained cut layer, has one initial
+  head for all tries, ends its 20 epochs early in a cosine of 50 and is scored
+  on the passive party's test samples; ours on the auxiliary ones, by Algorithm
+  2. Their selection begins with what is hidden already where the order of
+  layers has not changed; ours with the first layer in the order.
+- Their shadow learns from up to 1000 samples a class in batches of 64, with
+  momentum, decay and a cosine; ours from Table VII's 640 by plain SGD.
+- They report the epoch that is best on the test set, and the best of 50 epochs
+  of an attack; we the last one, and the best of 5 stages (LeNet5: 2).
+
+MLP3 trains 50 epochs on 60000 images, as in the paper, LeNet5 10 on 10000.
 """
 import dataclasses
 from typing import Any
@@ -32,7 +49,6 @@ from experiments.vmask.table2 import column
 from vfljax.completion import Schedule
 from vfljax.defenses.shadow import Attacker
 
-# Table VII's 60000 images and 50 epochs for MLP3; LeNet5 is slower.
 SIZES = dict(mlp3=(0, 50), lenet5=(10_000, 10))  # (images, epochs)
 SCHEDULE: dict[str, Any] = dict(
     batch_size=4, learning_rate=0.01, optimizer='momentum', bottom_rate=0.01,
