@@ -1,9 +1,36 @@
 """What a person at the command line did that cannot work."""
+import argparse
+from collections.abc import Iterator
+import contextlib
+import pathlib
+import sys
 
 
 class UserError(Exception):
   """A message for that person: what is wrong, and what would be right.
 
   One or two lines, no traceback: `launch.py` prints it on stderr and exits
-  with code 2.
+  with code 2, and so does whatever runs inside `explained`.
   """
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+  """Also a decorator: a `UserError` ends the program, with code 2."""
+  try:
+    yield
+  except UserError as error:
+    print(f'error: {error}', file=sys.stderr)
+    raise SystemExit(2) from None
+
+
+def new_file(text: str) -> str:
+  """An argument's type: a file that can be written, before hours of work.
+
+  Raises:
+    argparse.ArgumentTypeError: if its folder does not exist.
+  """
+  folder = pathlib.Path(text).absolute().parent
+  if text and not folder.is_dir():
+    raise argparse.ArgumentTypeError(f'there is no folder {folder}.')
+  return text

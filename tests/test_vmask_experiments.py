@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import cell, checks, jobs, samples, setting as settings
+from experiments import (
+    cell, checks, device, jobs, samples, setting as settings,
+)
 from experiments.config import Config, Entry, entries
 from experiments.errors import UserError
 from experiments.vmask import (
@@ -267,3 +269,20 @@ def test_pictures_of_records(tmp_path):
       {'a': np.random.default_rng(0).normal(size=(40, 3))}, np.arange(40) % 10
   )
   assert [axes.get_title() for axes in figure.axes] == ['a']
+
+
+@pytest.mark.parametrize('main, arguments, message', [
+    (table1.main, ['mlp3', 'nowhere.npz'], 'nowhere.npz'),
+    (table1.main, ['vgg13', '', '--dataset=digits', '--authors'], 'mlp3 and'),
+    (fig5.main, ['mlp3', 'nowhere.npz'], 'nowhere.npz'),
+    (variations.main, ['sizes', 'mlp3', 'x', '--out=no/x.json'], 'no folder'),
+])
+def test_what_a_study_cannot_do_is_said(
+    main, arguments, message, capsys, monkeypatch
+):
+  monkeypatch.setattr(device, 'set_up', lambda *_: None)  # JAX has started.
+  with pytest.raises(SystemExit) as stopped:
+    main(arguments)
+  assert stopped.value.code == 2
+  said = capsys.readouterr().err
+  assert message in said and 'Traceback' not in said

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments import device
+from experiments import device, errors
 from experiments.config import Entry
 from experiments.vmask import common, study
 
@@ -26,6 +26,7 @@ def entries(model: str) -> dict[str, Entry]:
   return {'none': Entry('none')} | {entry.name: entry for entry in listed}
 
 
+@errors.explained()
 def main(argv: list[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
   parser.add_argument('model', choices=common.ABBREVIATIONS)
@@ -34,7 +35,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--only', default='')
   parser.add_argument('--repeats', type=int, default=2)
   parser.add_argument('--seeds', type=int, default=3)
-  parser.add_argument('--out', default='')
+  parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
   device.set_up(1, '~/.cache/vfljax')
   config = common.config('fig5', (), args.model, args.dataset)

@@ -21,7 +21,7 @@ import matplotlib.figure
 import numpy as np
 from sklearn.manifold import TSNE
 
-from experiments import device
+from experiments import device, errors
 from experiments.config import Entry
 from experiments.vmask import common, fig5, study
 from vfljax import layers
@@ -147,6 +147,7 @@ def hidden_layers(record: dict[str, Any]):
   return figure
 
 
+@errors.explained()
 def main(argv: list[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
   parser.add_argument('what', choices=(
@@ -154,7 +155,7 @@ def main(argv: list[str] | None = None) -> None:
   ))
   parser.add_argument('source', nargs='+', help='a record; or model and data')
   parser.add_argument('--dataset', default='mnist')
-  parser.add_argument('--out', required=True)
+  parser.add_argument('--out', required=True, type=errors.new_file)
   args = parser.parse_args(argv)
   if args.what in ('embeddings', 'budgets'):
     device.set_up(1, '~/.cache/vfljax')

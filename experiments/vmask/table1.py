@@ -11,7 +11,7 @@ import itertools
 import json
 from pathlib import Path
 
-from experiments import device
+from experiments import device, errors
 from experiments.config import Entry
 from experiments.vmask import authors, common, study
 
@@ -32,6 +32,7 @@ def sets(count: int) -> list[tuple[int, ...]]:
   return list(dict.fromkeys([(), *single, *first, *pairs]))
 
 
+@errors.explained()
 def main(argv: list[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
   parser.add_argument('model', choices=common.ABBREVIATIONS)
@@ -40,7 +41,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--known', type=int, default=20)
   parser.add_argument('--seeds', type=int, default=3)
   parser.add_argument('--authors', action='store_true')
-  parser.add_argument('--out', default='')
+  parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
   device.set_up(1, '~/.cache/vfljax')
   config = common.config('table1', (), args.model, args.dataset)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from experiments import device, setting as settings
+from experiments import device, errors, setting as settings
 from experiments.config import Entry
 from experiments.setting import Setting
 from experiments.vmask import common, fig5, study
@@ -111,6 +111,7 @@ def timed(
   return found
 
 
+@errors.explained()
 def main(argv: list[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
   parser.add_argument('model', choices=PAPER)
@@ -119,7 +120,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--repeats', type=int, default=7)
   parser.add_argument('--rounds', type=int, default=100)
   parser.add_argument('--masked', default='')
-  parser.add_argument('--out', default='')
+  parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
   device.set_up(1, '~/.cache/vfljax')
   config = common.config('table3', (), args.model, args.dataset)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import device
+from experiments import device, errors
 from experiments.config import Config, Entry
 from experiments.vmask import authors, common, study
 
@@ -96,6 +96,7 @@ def measured(
   }
 
 
+@errors.explained()
 def main(argv: list[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
   parser.add_argument('study', choices=(
@@ -112,7 +113,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--limit', type=int, default=0)
   parser.add_argument('--epochs', type=int, default=0)
   parser.add_argument('--authors', action='store_true')
-  parser.add_argument('--out', default='')
+  parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
   device.set_up(1, '~/.cache/vfljax')
   rows = {}
