@@ -82,8 +82,7 @@ def apply(config: Config) -> Config:
   """A configuration of `common` with their networks, training and attacker.
 
   Raises:
-    UserError: for a network other than MLP3 and LeNet5, or more parties than
-      LeNet5's convolutions have pixels for.
+    UserError: for a network other than MLP3 and LeNet5.
   """
   if config.model.name not in NETWORKS:
     raise UserError(

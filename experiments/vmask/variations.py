@@ -115,6 +115,12 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--authors', action='store_true')
   parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
+  strips = args.study in ('parties', 'attackers')
+  if args.authors and strips and args.model == 'lenet5':
+    parser.error(
+        "the authors' LeNet5 needs images 16 pixels wide, and strips for more "
+        'parties than two are not: leave out --authors, or take mlp3.'
+    )
   device.set_up(1, '~/.cache/vfljax')
   rows = {}
   for name, change in variations(args.study, args).items():
