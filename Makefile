@@ -67,7 +67,7 @@ $(VENV)/python.stamp:
 
 $(VENV)/runtime.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing JAX and what else vfljax needs: one or two minutes ...'
-	@$(INSTALL) . || $(FAILED)
+	@$(INSTALL) '.[run]' || $(FAILED)
 	@touch $@
 
 $(VENV)/dev.stamp: pyproject.toml $(VENV)/python.stamp

@@ -9,7 +9,7 @@ completion after it, ten seeds. About a minute on 2 cores. For your own data:
 
   --config.data.name=csv --config.data.path=my.csv --config.data.label=target
 """
-from experiments.config import (
+from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, ModelConfig, TrainConfig, default_entry,
 )
 

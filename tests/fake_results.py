@@ -7,7 +7,8 @@ import sys
 
 import numpy as np
 
-from experiments import report, store
+from vfljax.report import writing
+from vfljax.runner import store
 
 DEFENSES = {
     # Strengths; the share of the leakage that is left; utility loss in points.
@@ -140,4 +141,4 @@ PAPER = [
 
 if __name__ == '__main__':
   make(sys.argv[1])
-  print(report.write(sys.argv[1], PAPER))
+  print(writing.write(sys.argv[1], PAPER))

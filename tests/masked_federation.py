@@ -9,10 +9,11 @@ import numpy as np
 import optax
 from sklearn.datasets import load_digits
 
-from vfljax import masked_training, masking, models, mpc, nets
-from vfljax.masked_training import Job
+from vfljax import mpc, nets
+from vfljax.masked import masking, training
+from vfljax.masked.training import Setup
 from vfljax.mpc import one_sided, prg
-from vfljax.mpc.masked import Setting
+from vfljax.masked.shares import Public
 
 BATCH, ETA = 16, 0.5
 MLP = ('Dense_0', 'Dense_1', 'Dense_2')
@@ -33,18 +34,18 @@ def digits(shape):
 
 def network(kind):
   if kind == 'dense':
-    return models.make('mlp3', 8, hidden=(24, 16)), (32,)
-  net = models.make('lenet5', 8, channels=(3, 4), hidden=(14, 12))
+    return nets.make('mlp3', 8, hidden=(24, 16)), (32,)
+  net = nets.make('lenet5', 8, channels=(3, 4), hidden=(14, 12))
   return net, (8, 4, 1)
 
 
-def federation(kind, names, last='', setting=Setting()):
+def federation(kind, names, last='', setting=Public()):
   """A job with masked layers, its start, and its plaintext equivalent."""
   net, shape = network(kind)
   return federated(net, *digits(shape), names, last, setting)
 
 
-def federated(net, x, y, names, last='', setting=Setting()):
+def federated(net, x, y, names, last='', setting=Public()):
   """The same of any network with 8 outputs."""
   params = jax.jit(net.init)(jax.random.key(1), x[:2])
   u = jnp.zeros((2, 8), jnp.float32)
@@ -57,19 +58,19 @@ def federated(net, x, y, names, last='', setting=Setting()):
     warnings.simplefilter('ignore', UserWarning)  # Condition B < n1.
     weights, _ = masking.mask(setting, chosen, keys, params, extra)
   txs = (optax.sgd(ETA), optax.sgd(ETA))
-  job = Job(net, head, txs, chosen, setting, ETA)
+  job = Setup(net, head, txs, chosen, setting, ETA)
   plain = job._replace(chosen=())
   noisy = masking.noisy(params, chosen, extra)
   return (
-      job, masked_training.start(job, weights, active),
-      plain, masked_training.start(plain, masking.Weights(noisy, {}), active),
+      job, training.start(job, weights, active),
+      plain, training.start(plain, masking.Weights(noisy, {}), active),
       keys, x, y,
   )
 
 
 def compiled(job):
-  step = functools.partial(masked_training.step, job)
-  deal = functools.partial(masked_training.deal, job)
+  step = functools.partial(training.step, job)
+  deal = functools.partial(training.deal, job)
   return mpc.jit(step), mpc.jit(deal)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from scipy import special
 
-from vfljax.ordering import as_integers
+from vfljax.numerics import as_integers
 from vfljax.types import Array
 
 

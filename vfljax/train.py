@@ -16,7 +16,7 @@ import optax
 from vfljax import protocol
 from vfljax.adversary import Adversary
 from vfljax.defense import Defense, Holdings
-from vfljax.shuffle import permutation
+from vfljax.numerics import permutation
 from vfljax.types import VFL, Array, Batch, Key, Round, State
 
 REMAINDERS = ('drop', 'keep', 'pad')

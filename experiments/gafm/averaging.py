@@ -19,9 +19,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import checks, device, setting as settings
-from experiments.arguments import load_data
-from experiments.config import Entry
+from vfljax.runner import checks, device, setting as settings
+from vfljax.runner.arguments import load_data
+from vfljax.runner.config import Entry
 from experiments.gafm import common
 from vfljax import metrics, sweep, train
 from vfljax.attacks.residual_scoring import residuals

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments import checks, device
-from experiments.arguments import load_data
+from vfljax.runner import checks, device
+from vfljax.runner.arguments import load_data
 from experiments.gafm import common
 from experiments.gafm.table10 import DELTAS
 from vfljax import tuning

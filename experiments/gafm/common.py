@@ -10,7 +10,7 @@ sent, pooled.
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.config import (
+from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, Entry, ModelConfig, Paper, TrainConfig,
 )
 

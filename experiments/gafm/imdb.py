@@ -5,7 +5,7 @@
 
 FOLDER is TFDS's imdb_reviews, which is not had here: not run.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.gafm import reviews
 
 

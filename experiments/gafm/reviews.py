@@ -15,7 +15,7 @@ checks what it says in words.
 import dataclasses
 from typing import Any
 
-from experiments.config import Config, Entry, TrainConfig
+from vfljax.runner.config import Config, Entry, TrainConfig
 from experiments.gafm import common
 from experiments.gafm.common import SPREAD, rows
 

@@ -3,7 +3,7 @@
   python launch.py --config=experiments/gafm/reviews_multiparty.py \
       --config.data.path=movie_reviews.tsv
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.gafm import common, reviews
 from experiments.gafm.common import rows
 

@@ -9,7 +9,7 @@ the 136-row rest kept, 300 epochs, Adam 1e-4, 10 seeds, each with its own 70/30
 split. Attacks score the last epoch's gradients as sent, pooled.
 experiments/gafm/README.md compares the numbers and says where they differ.
 """
-from experiments.config import (
+from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, Entry, ModelConfig, Paper, TrainConfig,
 )
 

@@ -8,7 +8,7 @@ AUC: .727, .733, .722, .723, .746 for the five values on all data, and .849,
 .856, .968, .992, 1.043 on a tenth. `python -m experiments.gafm.choose_delta`
 applies the paper's rule to a random tenth (appendix D.3), in one call.
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.gafm import common
 
 DELTAS = (0.05, 0.1, 0.2, 0.3, 0.5)

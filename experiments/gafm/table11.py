@@ -6,7 +6,7 @@
 The paper's table is on Criteo: G-M leaks least, .60, .66 and .65, at an AUC of
 .64 beside GAFM's .67 and Marvell's .70.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.gafm import common
 
 

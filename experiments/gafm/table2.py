@@ -6,7 +6,7 @@
 `gafm_generator` is the same training, predicted by G(f(x)) instead of f(x).
 experiments/gafm/README.md compares the numbers and says where they differ.
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.gafm import common
 from experiments.gafm.common import SPREAD, rows
 

@@ -7,7 +7,7 @@ Table 3 gives mean ratios of AUC to leak AUC, median attack: GAFM 1.39, CE only
 1.39; mean attack: 1.50, 1.47. `python -m experiments.gafm.tables OUT` prints
 ours. Figure 3 gives no numbers.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.gafm import common
 
 

@@ -3,7 +3,7 @@
   python launch.py --config=experiments/gafm/table6.py \
       --config.data.path=spambase.data
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.gafm import common
 from experiments.gafm.common import rows
 

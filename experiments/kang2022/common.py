@@ -4,7 +4,7 @@ Strengths are those of section 8.1, models those of Tables 2 and 9. The paper
 gives neither optimizer, batch size nor epochs: those here are ours, chosen so
 that the undefended federation converges.
 """
-from experiments.config import (
+from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, Entry, ModelConfig, Paper, TrainConfig,
     Variant, default_entry,
 )

@@ -5,7 +5,7 @@ report compares measurements, so they are turned back: AUC = 0.5 + leakage, and
 utility = the undefended utility - loss. What a table's best strength is, the
 paper does not say; `strength` None compares with whatever is ours.
 """
-from experiments.config import Paper
+from vfljax.runner.config import Paper
 
 SOURCE = 'Kang et al. (2022), Table '
 

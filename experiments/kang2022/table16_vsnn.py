@@ -5,7 +5,7 @@
 
 Fashion-MNIST in halves, the attacker knows the structure of party B's network.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.kang2022 import paper
 from experiments.kang2022.common import inversion
 

@@ -6,7 +6,7 @@
 No protection; the shadow has the structure of party B's network, other
 convolutions (5x5), or is fully connected.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.kang2022 import paper
 from experiments.kang2022.common import inversion
 

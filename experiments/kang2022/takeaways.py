@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments import report_data as data, report_rank
-from experiments.report_data import Results
+from vfljax.report import ranks, reading as data
+from vfljax.report.reading import Results
 from vfljax import evaluation
 
 SCORING = ('norm_scoring', 'direction_scoring')
@@ -46,7 +46,7 @@ def optimal(results: Results, attacks: Iterable[str]) -> dict[str, int]:
   """Optimal PU score by defense, against some of the attacks."""
   known = [
       (trade, [trade.leakage[a].mean for a in attacks if a in trade.leakage])
-      for trade in report_rank.trades(results)
+      for trade in ranks.trades(results)
   ]
   found = {}
   for defense in results.defenses:
@@ -124,7 +124,7 @@ def _vnn(everything: Sequence[Results]) -> list[Verdict]:
   for results in everything:
     if results.title[2] not in ('vhnn', 'vsnn'):
       continue
-    mine = [t for t in report_rank.trades(results) if t.cell[0] == 'marvell']
+    mine = [t for t in ranks.trades(results) if t.cell[0] == 'marvell']
     leaks = [
         max(t.leakage[a].mean for a in SCORING) for t in mine
         if set(SCORING) <= set(t.leakage)

@@ -9,7 +9,7 @@ Criteo.
 bottoms, whose counts are categories too.
 Party A has half of the counts and half of the categories.
 """
-from experiments.config import Config, DataConfig
+from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022 import paper
 from experiments.kang2022.common import vnn
 from vfljax.data import criteo

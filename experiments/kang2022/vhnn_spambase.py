@@ -6,7 +6,7 @@ Spambase (1 : 1.5) for NUSWIDE2-bal.
 
 A stand-in: the paper's NUSWIDE2-bal cannot be had here.
 """
-from experiments.config import Config, DataConfig
+from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022.common import vnn
 
 

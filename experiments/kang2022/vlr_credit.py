@@ -6,7 +6,7 @@
 Credit, as Appendix B divides it. Where it cannot be had,
 vlr_spambase.py runs the same tables.
 """
-from experiments.config import Config, DataConfig
+from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022 import paper
 from experiments.kang2022.common import vlr
 from vfljax.data import credit

@@ -8,7 +8,7 @@ defenses at section 8.1's strengths, attacks on the cut-layer gradients (NS, DS,
 DL), on the bottom's gradients (RR, GI) and on the trained bottom (MC), 10
 seeds. Spambase (1 : 1.5) stands in for Credit and Vehicle: see README.md.
 """
-from experiments.config import Config, DataConfig
+from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022.common import vlr
 
 

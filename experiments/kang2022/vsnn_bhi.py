@@ -6,7 +6,7 @@ BHI.
 
 Bottoms are ResNet18 (Table 9): for a GPU.
 """
-from experiments.config import Config, DataConfig
+from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022 import paper
 from experiments.kang2022.common import vnn
 

@@ -8,7 +8,7 @@ Criteo.
 1 : 16 it does not explain). Embeddings and two linear layers: Wide & Deep
 bottoms, whose counts are categories too.
 """
-from experiments.config import Config, DataConfig
+from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022 import paper
 from experiments.kang2022.common import vnn
 

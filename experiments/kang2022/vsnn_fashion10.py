@@ -7,7 +7,7 @@ Fashion-MNIST (ten classes) for NUSWIDE10.
 A stand-in: the paper's NUSWIDE10 cannot be had here. Party B holds the upper
 halves.
 """
-from experiments.config import Config, DataConfig
+from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022.common import vnn
 
 

@@ -7,7 +7,7 @@ a class of Fashion-MNIST against the rest (1 : 9) for NUSWIDE2-imb.
 A stand-in: the paper's NUSWIDE2-imb cannot be had here. Shirts are positive;
 party B holds the upper halves.
 """
-from experiments.config import Config, DataConfig
+from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022.common import vnn
 
 

@@ -6,7 +6,7 @@ NUS-WIDE, ten classes.
 
 Ten concepts as in data/nuswide.py; the paper does not name its own.
 """
-from experiments.config import Config, DataConfig
+from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022 import paper
 from experiments.kang2022.common import vnn
 

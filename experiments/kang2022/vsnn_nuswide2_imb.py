@@ -6,7 +6,7 @@ NUS-WIDE, two classes 1 : 9.
 
 Which two concepts the paper took it does not say; these are ours.
 """
-from experiments.config import Config, DataConfig
+from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022 import paper
 from experiments.kang2022.common import vnn
 

@@ -13,7 +13,7 @@ steps for 10000, so that two cores can do it (--config.model.options,
 --config.attack.cafe_pool and cafe_steps). --config.data.name=cifar10 for Tables
 1 and 2, whose numbers are the paper's in the report.
 """
-from experiments.config import AttackConfig, Config, Entry, Paper
+from vfljax.runner.config import AttackConfig, Config, Entry, Paper
 from experiments.mid import common
 
 LAMBDAS = (0.0, 1.0, 100.0, 1e4)  # Table 1's.

@@ -10,7 +10,7 @@ at 0.001, batches of 256 but for batch-level inference, 10 epochs.
 import dataclasses
 from typing import Any
 
-from experiments.config import (
+from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
 )
 

@@ -8,7 +8,7 @@ Fu et al. (`active_completion` plain, `mixmatch` with MixMatch).
 """
 import dataclasses
 
-from experiments.config import Config, Variant
+from vfljax.runner.config import Config, Variant
 from experiments.mid import fig3_pmc
 
 

@@ -5,7 +5,7 @@
 
 As fig3_amc.py, of fig3_cpu.py's size.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.mid import fig3_amc, fig3_cpu, fig3_pmc
 
 

@@ -9,7 +9,7 @@ party is worth two points of accuracy, and there is little to steal. Adam, and a
 softplus shift of 5, as VFLAIR has for images: with momentum, or a shift of 0.5,
 the noise of an untrained bottleneck drives the passive party out for good.
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.mid import common, fig3_pmc
 
 LISTED = (

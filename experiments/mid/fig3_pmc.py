@@ -11,7 +11,7 @@ does; `model_completion` is the plain completion. For CIFAR-100:
 """
 import dataclasses
 
-from experiments.config import AttackConfig, Config, Variant
+from vfljax.runner.config import AttackConfig, Config, Variant
 from experiments.mid import common
 
 VARIANTS = (

@@ -9,7 +9,7 @@ one starting point; Zou et al. (2022) take 10000:
 --config.attack.inversion_steps, and inversion_restarts for more starting points
 side by side.
 """
-from experiments.config import AttackConfig, Config
+from vfljax.runner.config import AttackConfig, Config
 from experiments.mid import common
 
 

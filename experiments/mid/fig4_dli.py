@@ -9,7 +9,7 @@ federation. `learned_gradient` knows 4 labels a class and stands beside it: it
 tells whether a low success of the former is protection or only another network
 in the way.
 """
-from experiments.config import AttackConfig, Config, Variant
+from vfljax.runner.config import AttackConfig, Config, Variant
 from experiments.mid import common
 
 

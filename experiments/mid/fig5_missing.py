@@ -7,7 +7,7 @@ A quarter of the attacker's embeddings is zero throughout training; `drop` is
 what it costs in accuracy on test samples whose embedding is missing. With
 --config.attack.missing=0 all arrive in training, as in the public code.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.mid import common
 
 

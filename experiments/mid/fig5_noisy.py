@@ -6,7 +6,7 @@
 N(0, 2^2) on the attacker's pixels of 1 % of the samples, clipped to [0, 1].
 `drop` is what it costs in accuracy on test samples with such noise.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.mid import common
 
 

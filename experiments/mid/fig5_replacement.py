@@ -7,7 +7,7 @@
 and the attacker knows 10 samples of it. `backdoor_accuracy` is the share of
 triggered test samples of other classes that are taken for it.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.mid import common
 
 

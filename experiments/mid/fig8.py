@@ -7,7 +7,7 @@
 The paper has CIFAR; here two classes of MNIST and a top of one linear layer.
 The attacker knows one positive sample of each round; `leak_auc` is folded.
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.mid import common
 
 MARVELL = Entry('marvell', common.POWERS, label='MARVELL')

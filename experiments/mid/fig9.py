@@ -5,7 +5,7 @@
 Every party has a quarter of the image; all passive ones collude: they stamp
 their triggers on the same samples and share the target class.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.mid import common
 
 

@@ -7,7 +7,7 @@ at 0.01 and batches of 32.
 """
 from typing import Any
 
-from experiments.config import (
+from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, Entry, ModelConfig, Paper, TrainConfig,
     Variant,
 )

@@ -7,7 +7,7 @@ Algorithm 1 and by round as in section 4.2; multi-head training; and, as
 `alone`, the active party by itself. The paper's numbers are on
 CIFAR-10 (fig3_cifar10.py). experiments/plugvfl/README.md has ours.
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.plugvfl import common
 
 

@@ -5,7 +5,7 @@
 As fig3.py. The paper's accuracies are of ResNet18s: what can be compared is
 what quitting costs and what p gives back.
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.plugvfl import common
 
 # Table 1: before and after party 2 quits, without a defense.

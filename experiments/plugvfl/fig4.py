@@ -4,7 +4,7 @@
 
 NG, GC, PPDL and DSGD in the paper's ranges; PlugVFL itself is in fig6.py.
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.plugvfl import common
 
 

@@ -5,7 +5,7 @@
 The passive party trains with an optimizer that scales up its own updates, then
 completes its extractor as in fig6.py.
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.plugvfl import common
 
 

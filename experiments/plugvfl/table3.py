@@ -5,7 +5,7 @@
 Needs cifar100.npz in the Keras layout in the working directory. MLPs in place
 of the ResNet18s.
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.plugvfl import common
 
 PAPER = {

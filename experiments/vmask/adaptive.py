@@ -55,14 +55,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import errors as user_errors
+from vfljax.runner import errors as user_errors
 from experiments.vmask.transcript import (
     BATCH, ETA, STUDIES, Data, Study, Trained, load, train,
 )
-from vfljax import attacks, layers, masking, metrics
+from vfljax import attacks, metrics
+from vfljax.masked import masking
+from vfljax.nets import named_layers
 from vfljax.attacks import layer_recovery
 from vfljax.attacks.model_completion import Schedule, mlp_head
-from vfljax.models import intercept
+from vfljax.nets import intercept
 from vfljax.types import Array, Net
 from vfljax.views import MaskedLayer, TrainedBottom
 
@@ -94,7 +96,7 @@ def redraw(
 ) -> Any:
   """`params` with other random weights in the layers `names`."""
   other = study.net.init(key, jnp.zeros((1, *study.shape), jnp.float32))
-  return layers.select(layers.mask(params, names), params, other)
+  return named_layers.select(named_layers.mask(params, names), params, other)
 
 
 def networks(
@@ -106,7 +108,7 @@ def networks(
   )
   out = {
       'full': seen.weights,
-      'redrawn': drawn(seen.weights, names=layers.names(seen.weights)),
+      'redrawn': drawn(seen.weights, names=named_layers.names(seen.weights)),
       'tracking': recovered(seen, 0),
   }
   for n in study.solved_from:
@@ -126,7 +128,7 @@ def networks(
 def errors(net: Net, found: Any, true: Any, x: Array) -> dict[str, float]:
   """Relative errors: of each layer's kernel, and of the embedding."""
   ratio = lambda a, b: float(jnp.linalg.norm(a - b) / jnp.linalg.norm(b))
-  ours, theirs = layers.arrays(found), layers.arrays(true)
+  ours, theirs = named_layers.arrays(found), named_layers.arrays(true)
   # As the network calls them: 'Dense_0' for 'Dense_0/Dense_0'.
   out = {
       name.split('/')[0]: ratio(ours[name]['kernel'], theirs[name]['kernel'])

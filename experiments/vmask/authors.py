@@ -42,8 +42,8 @@ MLP3 trains 50 epochs on 60000 images, as in the paper, LeNet5 10 on 10000.
 import dataclasses
 from typing import Any
 
-from experiments.config import Config, Entry
-from experiments.errors import UserError
+from vfljax.runner.config import Config, Entry
+from vfljax.runner.errors import UserError
 from experiments.vmask import common
 from experiments.vmask.table2 import column
 from vfljax.completion import Schedule

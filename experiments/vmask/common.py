@@ -9,7 +9,7 @@ so that a row takes two cores minutes: see README.md.
 """
 from typing import Any
 
-from experiments.config import (
+from vfljax.runner.config import (
     AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
     Paper, TrainConfig,
 )

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments import device, errors
-from experiments.config import Entry
+from vfljax.runner import device, errors
+from vfljax.runner.config import Entry
 from experiments.vmask import common, study
 
 

@@ -6,7 +6,7 @@ MLP3 on MNIST's halves, one training a point.
 """
 import dataclasses
 
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.vmask import common
 
 # Around the paper's settings, from harmless to harmful.

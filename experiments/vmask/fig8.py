@@ -6,7 +6,7 @@ Two defenders: one who imagines the attack as the paper does, 20 epochs, once;
 and one who imagines the attacker as it is, 50 epochs, and averages five draws.
 fig8_m.py is LeNet5, with five layers to choose from.
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.vmask import common
 
 BUDGETS = (0.8, 0.7, 0.6, 0.5, 0.4, 0.25)

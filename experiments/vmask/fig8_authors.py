@@ -5,7 +5,7 @@
 The defender imagines the attacker as it is, 50 epochs and the mean of five
 draws, or as the paper does, 20 epochs and one. 20000 images, 15 epochs.
 """
-from experiments.config import Config, Entry
+from vfljax.runner.config import Config, Entry
 from experiments.vmask import authors, common
 
 BUDGETS = (0.8, 0.7, 0.6, 0.5, 0.4, 0.25)

@@ -2,7 +2,7 @@
 
   python launch.py --config=experiments/vmask/fig8_m.py
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.vmask import fig8
 
 

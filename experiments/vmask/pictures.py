@@ -21,10 +21,10 @@ import matplotlib.figure
 import numpy as np
 from sklearn.manifold import TSNE
 
-from experiments import device, errors
-from experiments.config import Entry
+from vfljax.runner import device, errors
+from vfljax.runner.config import Entry
 from experiments.vmask import common, fig5, study
-from vfljax import layers
+from vfljax.nets import named_layers
 
 SHOWN = 1000  # Test images in a t-SNE.
 BUDGETS = (0.8, 0.7, 0.6, 0.5, 0.4, 0.25)
@@ -43,7 +43,7 @@ def embedded(key, seen: study.Seen):
 
 def from_scratch(key, seen: study.Seen):
   """The same, of random weights."""
-  weights = layers.redraw(key, seen.state.parties[1].params['bottom'])
+  weights = named_layers.redraw(key, seen.state.parties[1].params['bottom'])
   x = seen.splits.test.features[1][:SHOWN]
   return seen.plan.vfl.bottom(1).apply(weights, x)
 

@@ -12,13 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import checks, federations, samples as samples_of
-from experiments import setting as settings
-from experiments.arguments import load_data
-from experiments.config import Config, Entry
-from experiments.samples import Splits
-from experiments.setting import Setting
-from vfljax import layers, metrics, protocol, train, views
+from vfljax.runner import checks, federations, samples as samples_of
+from vfljax.runner import setting as settings
+from vfljax.runner.arguments import load_data
+from vfljax.runner.config import Config, Entry
+from vfljax.runner.samples import Splits
+from vfljax.runner.setting import Setting
+from vfljax import metrics, protocol, train, views
+from vfljax.nets import named_layers
 from vfljax.defense import Holdings
 from vfljax.defenses import shadow
 from vfljax.types import Array, Batch, Key, Params, State
@@ -170,14 +171,14 @@ def scratch(key: Key, seen: Seen, party: int = 1) -> Array:
 
 def names(seen: Seen, party: int = 1) -> tuple[str, ...]:
   """The layers of a passive party's network."""
-  return layers.names(seen.state.parties[party].params['bottom'])
+  return named_layers.names(seen.state.parties[party].params['bottom'])
 
 
 def layer_names(setting: Setting) -> tuple[str, ...]:
   """The same, in the order in which data meets them."""
   net, x = setting.vfl.bottom(1), setting.samples.features[1][:1]
   shapes = jax.eval_shape(net.init, jax.random.key(0), x)
-  return layers.flow(net, shapes, x)
+  return named_layers.flow(net, shapes, x)
 
 
 def hiding(setting: Setting, chosen: tuple[int, ...]) -> Look:
@@ -186,9 +187,9 @@ def hiding(setting: Setting, chosen: tuple[int, ...]) -> Look:
   wanted = [order[i - 1] for i in chosen]
   net, x = setting.vfl.bottom(1), setting.samples.features[1][:1]
   shapes = jax.eval_shape(net.init, jax.random.key(0), x)
-  hidden = (
-      layers.mask(shapes, wanted) if wanted else np.zeros(len(order), bool)
-  )
+  hidden = np.zeros(len(order), bool)
+  if wanted:
+    hidden = named_layers.mask(shapes, wanted)
   return partial(attack, hidden=hidden)
 
 
@@ -198,4 +199,4 @@ def mean_std(x: np.ndarray) -> str:
 
 
 def _hide(key: Key, weights: Params, hidden: Any) -> Params:
-  return layers.select(hidden, weights, layers.redraw(key, weights))
+  return named_layers.select(hidden, weights, named_layers.redraw(key, weights))

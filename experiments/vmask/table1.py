@@ -11,8 +11,8 @@ import itertools
 import json
 from pathlib import Path
 
-from experiments import device, errors
-from experiments.config import Entry
+from vfljax.runner import device, errors
+from vfljax.runner.config import Entry
 from experiments.vmask import authors, common, study
 
 # Table I, attack accuracy in %.

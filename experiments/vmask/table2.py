@@ -7,7 +7,7 @@ the other three columns that two cores can run. Two rows are not in the paper:
 VMask whose defender imagines the attacker as it is, and FedPass with passports
 in both parties' networks.
 """
-from experiments.config import Config, Entry, Paper
+from vfljax.runner.config import Config, Entry, Paper
 from experiments.vmask import common, paper
 
 

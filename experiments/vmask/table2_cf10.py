@@ -4,7 +4,7 @@
 
 For a GPU: two CPU cores take days.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.vmask import table2
 
 

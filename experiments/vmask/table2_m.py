@@ -2,7 +2,7 @@
 
   python launch.py --config=experiments/vmask/table2_m.py
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.vmask import table2
 
 

@@ -6,7 +6,7 @@
 
 Times --rounds of 128 and, apart, what a defense does after the second epoch; an
 epoch is 469 rounds, 60000 images. VMask's rows are the fast mode: what choosing
-the layers costs, without the shares. `--masked` prints what `bench_vmask`
+the layers costs, without the shares. `--masked` prints what `bench.vmask`
 measured of those, on the same machine, below.
 """
 import argparse
@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import jax
 
-from experiments import device, errors, setting as settings
-from experiments.config import Entry
-from experiments.setting import Setting
+from vfljax.runner import device, errors, setting as settings
+from vfljax.runner.config import Entry
+from vfljax.runner.setting import Setting
 from experiments.vmask import common, fig5, study
 from vfljax import train
 from vfljax.defense import Holdings, none

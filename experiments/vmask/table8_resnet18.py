@@ -4,7 +4,7 @@
 
 Needs CINIC-10's folder in the working directory, and a GPU.
 """
-from experiments.config import Config
+from vfljax.runner.config import Config
 from experiments.vmask import table2
 
 

@@ -11,13 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments.errors import UserError
-from vfljax import masked_training, masking, models, mpc, nets
+from vfljax.runner.errors import UserError
+from vfljax import mpc, nets
+from vfljax.masked import masking, ranges, training
 from vfljax.data import npz
-from vfljax.masked_training import Job
-from vfljax.models import intercept
+from vfljax.masked.training import Setup
+from vfljax.nets import intercept
 from vfljax.mpc import one_sided, prg
-from vfljax.mpc.masked import Setting
+from vfljax.masked.shares import Public
 from vfljax.types import Array, Net
 from vfljax.views import MaskedLayer
 
@@ -48,10 +49,10 @@ class Study(NamedTuple):
 
 STUDIES = dict(
     mlp3=Study(
-        models.make('mlp3', WIDTH), 'Dense_2/Dense_0', (392,), (1, 4, 8, 40), 0
+        nets.make('mlp3', WIDTH), 'Dense_2/Dense_0', (392,), (1, 4, 8, 40), 0
     ),
     lenet5=Study(
-        models.make('lenet5', WIDTH), 'fc3/Dense_0', (28, 14, 1), (1, 4, 8), 8
+        nets.make('lenet5', WIDTH), 'fc3/Dense_0', (28, 14, 1), (1, 4, 8), 8
     ),
 )
 
@@ -115,21 +116,21 @@ def train(
              top=TOP.init(keys[2], jnp.zeros((1, WIDTH), jnp.float32)))
   dealers = one_sided.seeds(prg.THREEFRY, keys[3])
   sgd = optax.sgd(ETA)
-  job = Job(net, functools.partial(head, net), (sgd, sgd), (), Setting(), ETA)
+  job = Setup(net, functools.partial(head, net), (sgd, sgd), (), Public(), ETA)
   if study.before:
     params, own = in_the_clear(seed, job, params, own, data, study.before)
   found = masking.layers(net, params, x)
   chosen = masking.choose(found, [f.name for f in found], last)
   noise = masking.noise(keys[4], chosen)
-  weights, _ = masking.mask(Setting(), chosen, dealers, params, noise)
+  weights, _ = masking.mask(Public(), chosen, dealers, params, noise)
   job = job._replace(chosen=chosen)
-  state = masked_training.start(job, weights, own)
+  state = training.start(job, weights, own)
 
   @mpc.jit
   def play(state, data, rows, number):
-    dealt, _ = masked_training.deal(job, dealers, state.weights, 0, number)
+    dealt, _ = training.deal(job, dealers, state.weights, 0, number)
     x, x0, y = (jnp.take(part, rows, axis=0) for part in data)
-    return masked_training.step(job, state, dealt, keys[5], x, (x0, y))
+    return training.step(job, state, dealt, keys[5], x, (x0, y))
 
   copy, kept, losses, tops, number = params, [], [], [], 0
   for epoch in range(study.before, study.before + epochs):
@@ -145,20 +146,20 @@ def train(
           f'loss {np.mean(losses[-100:]):.4f}', flush=True)
   top = jax.tree.map(lambda *v: jnp.stack(v), *tops)
   for layer in chosen:
-    mpc.ranges.check(job.setting, layer, top[layer.name])
+    ranges.check(job.public, layer, top[layer.name])
   views = {c.name: _view(c, copy, kept) for c in chosen}
-  whole = masked_training.reveal(job, state.weights)
+  whole = training.reveal(job, state.weights)
   return Trained(whole, views, np.asarray(losses))
 
 
-def in_the_clear(seed, job: Job, params, own, data: Data, epochs: int):
+def in_the_clear(seed, job: Setup, params, own, data: Data, epochs: int):
   """Both parties' weights after epochs in which nothing is masked."""
-  state = masked_training.start(job, masking.Weights(params, {}), own)
+  state = training.start(job, masking.Weights(params, {}), own)
 
   @jax.jit
   def play(state, data, rows):
     x, x0, y = (jnp.take(part, rows, axis=0) for part in data)
-    return masked_training.step(job, state, {}, jax.random.key(0), x, (x0, y))
+    return training.step(job, state, {}, jax.random.key(0), x, (x0, y))
 
   for epoch in range(epochs):
     for rows in batches(seed, epoch, len(data.labels)):

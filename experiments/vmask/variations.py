@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments import device, errors
-from experiments.config import Config, Entry
+from vfljax.runner import device, errors
+from vfljax.runner.config import Config, Entry
 from experiments.vmask import authors, common, study
 
 Change = Callable[[Config], None]

@@ -7,7 +7,7 @@ best possible one and says nothing, so who measures leaves it out (`known`).
 import jax.numpy as jnp
 
 from vfljax.attack import Attack
-from vfljax.norms import row_norms
+from vfljax.numerics import row_norms
 from vfljax.views import KnownPositive
 
 

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax import networks
+from vfljax.nets import convolution
 from vfljax.attack import Attack
-from vfljax.models.layers import Padding, edges
+from vfljax.nets.convolution import Padding, edges
 from vfljax.types import Array
 from vfljax.views import MaskedLayer
 
@@ -91,7 +91,7 @@ def layer_solving(
 
   Args:
     strides: Of a convolution, (down, right).
-    padding: Of a convolution, as in `models.layers.Conv`.
+    padding: Of a convolution, as in `nets.convolution.Conv`.
     cutoff: As in `solve_noise`.
 
   Returns:
@@ -142,7 +142,7 @@ def _equations(
   if kernel.ndim > 2:
     window = kernel.shape[:-2]
     pads = edges(padding, z.shape[1:-1], window, strides)
-    z = networks.windows(z, window, strides, pads)
+    z = convolution.windows(z, window, strides, pads)
   z = z.reshape(-1, z.shape[-1])
   weights = kernel.reshape(-1, kernel.shape[-1])
   if 'bias' in copy:

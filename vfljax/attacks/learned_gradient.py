@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from vfljax import nets
 from vfljax.attack import Attack
 from vfljax.completion import Schedule, check, complete
-from vfljax.norms import row_norms
+from vfljax.numerics import row_norms
 from vfljax.types import Array
 from vfljax.views import RecordedGradients
 

@@ -7,7 +7,7 @@ decision, whose AUC is the balanced accuracy; `soft` scores the difference of
 the distances instead, which ranks within the classes too.
 """
 from vfljax.attack import Attack
-from vfljax.norms import row_norms
+from vfljax.numerics import row_norms
 from vfljax.types import Array
 from vfljax.views import ClassCenters
 

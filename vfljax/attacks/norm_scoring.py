@@ -4,7 +4,7 @@ The gradient of a sample is (p - y) times a factor of similar size for all, and
 |p - y| is larger for the rarer class while the model is not yet sure of it.
 """
 from vfljax.attack import Attack
-from vfljax.norms import row_norms
+from vfljax.numerics import row_norms
 from vfljax.views import CutGradients
 
 

@@ -5,7 +5,7 @@ empty where unknown. As the challenge's winners (Juan et al., 2014) and GAFM
 (appendix E.1): a count v above 2 becomes the category floor(ln(v)^2), values
 seen fewer than 10 times in their column become one category, and the rest is
 hashed, here into a vocabulary of its own for each column. For
-`networks.wide_and_deep`, with data.scale=none.
+`nets.wide_deep`, with data.scale=none.
 Source: https://www.kaggle.com/c/criteo-display-ad-challenge
 """
 import pathlib

@@ -8,7 +8,7 @@ norms stay, and the largest gradient is bounded.
 import jax.numpy as jnp
 
 from vfljax import check
-from vfljax.norms import row_norms
+from vfljax.numerics import row_norms
 from vfljax.types import Array
 
 FORMS = ('sample', 'batch')

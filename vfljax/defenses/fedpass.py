@@ -31,7 +31,8 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax import check, layers, nets
+from vfljax import check, nets
+from vfljax.nets import named_layers
 from vfljax.defense import Defense, Slots, slots
 from vfljax.types import Array, Key, Net, Params
 
@@ -52,7 +53,7 @@ def fedpass(
     side: Who has passports.
     place: 'layers' or 'cut', see above.
     among: Names of the bottom networks' layers that have passports
-      (`layers.names`); all if empty. With place 'layers'.
+      (`named_layers.names`); all if empty. With place 'layers'.
     spread: Each coordinate of a passport has a mean of its own, uniform between
       `mean` and 0.
     hidden: Width between W's two linear maps, 1 or more. With place 'cut'.
@@ -103,7 +104,7 @@ def _in_layers(passport, among: tuple[str, ...]) -> Defense:
   def passports(key: Key, params: Params, names: Iterable[str]) -> Params:
     drawn = {}
     for i, name in enumerate(names):
-      shape = (1, *layers.arrays(params)[name]['kernel'].shape[:-1])
+      shape = (1, *named_layers.arrays(params)[name]['kernel'].shape[:-1])
       k_scale, k_bias = jax.random.split(jax.random.fold_in(key, i))
       drawn[name] = dict(
           scale_key=passport(k_scale, shape), bias_key=passport(k_bias, shape)
@@ -160,13 +161,13 @@ def sealed(params: Params, passports: Params) -> Params:
 
   new = {}
   for name, keys in passports.items():
-    own = layers.arrays(params)[name]
+    own = named_layers.arrays(params)[name]
     scale = jnp.tanh(own_mean(own, keys['scale_key']))
     shift = jnp.tanh(own_mean(own, keys['bias_key']))
     new[name] = dict(
         kernel=own['kernel'] * scale, bias=own['bias'] * scale + shift
     )
-  return layers.replace(params, new)
+  return named_layers.replace(params, new)
 
 
 def own_mean(layer: dict[str, Array], passport: Array) -> Array:
@@ -178,7 +179,7 @@ def own_mean(layer: dict[str, Array], passport: Array) -> Array:
 def biased(params: Params) -> tuple[str, ...]:
   """The layers that can carry passports: those with a bias."""
   return tuple(
-      name for name, own in layers.arrays(params).items() if 'bias' in own
+      name for name, own in named_layers.arrays(params).items() if 'bias' in own
   )
 
 
@@ -190,7 +191,7 @@ def chosen(params: Params, among: tuple[str, ...]) -> tuple[str, ...]:
   """
   fit = biased(params)
   if among:
-    layers.mask(params, among)  # Refuses names that are no layer's.
+    named_layers.mask(params, among)  # Refuses names that are no layer's.
   if not fit or not set(among) <= set(fit):
     raise ValueError(
         'fedpass: layers without a bias have no place for a passport; those '

@@ -23,7 +23,7 @@ import optax
 
 from vfljax import check, nets
 from vfljax.defense import Defense, Spec, slots
-from vfljax.norms import row_norms
+from vfljax.numerics import row_norms
 from vfljax.types import Array, Embeddings, Net, Params
 
 NORMS = ('batch', 'sample', 'none')

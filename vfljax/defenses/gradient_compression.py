@@ -21,7 +21,7 @@ from jax import lax
 
 from vfljax import check
 from vfljax.defense import Defense, each, slots
-from vfljax.ordering import as_integers
+from vfljax.numerics import as_integers
 from vfljax.types import Array
 
 

@@ -7,7 +7,7 @@ import jax
 
 from vfljax import check
 from vfljax.defense import Defense, each
-from vfljax.norms import row_norms
+from vfljax.numerics import row_norms
 from vfljax.types import Array
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from vfljax.defense import Defense, each
-from vfljax.norms import row_norms
+from vfljax.numerics import row_norms
 from vfljax.types import Array
 
 

@@ -6,7 +6,7 @@ import jax
 from jax import lax
 import optax
 
-from vfljax.shuffle import permutation
+from vfljax.numerics import permutation
 from vfljax.types import Array, Key, Params
 
 

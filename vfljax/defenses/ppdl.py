@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.defense import Defense, each
-from vfljax.shuffle import permutation
+from vfljax.numerics import permutation
 from vfljax.types import Array
 
 

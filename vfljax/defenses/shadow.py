@@ -13,10 +13,11 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax import layers, metrics, nets
+from vfljax import metrics, nets
+from vfljax.nets import named_layers
 from vfljax.completion import Schedule, complete, with_statistics
 from vfljax.defense import Holdings
-from vfljax.shuffle import permutation
+from vfljax.numerics import permutation
 from vfljax.types import Array, Batch, Key, Net, Params
 
 Shadows = tuple[Params, ...]
@@ -68,7 +69,7 @@ def update(
     shadows: Of each passive party.
     learning_rate: Of plain SGD; may be traced.
     batch_size: Samples a step, or all of them if they are fewer.
-    norms: One of `layers.NORMS`.
+    norms: One of `named_layers.NORMS`.
 
   Returns:
     The shadows, and for each the norms of its layers' gradients, [layers], the
@@ -90,7 +91,7 @@ def update(
         holdings.vfl.bottom(k).absorb(p, s)
         for k, (p, s) in enumerate(zip(shadows, stats), start=1)
     )
-    return shadows, tuple(map(layers.NORMS[norms], grads))
+    return shadows, tuple(map(named_layers.NORMS[norms], grads))
 
   rounds = order.reshape(-1, size)
   keys = jax.random.split(k_steps, len(rounds))
@@ -119,8 +120,9 @@ def leakage(
     chosen, own = draw_known(k_known, labels, attacker.known)
     head = nets.mlp(*attacker.head, labels.shape[-1], norm=attacker.norm)
     whole = nets.then(net, head)
+    drawn = named_layers.redraw(k_hidden, shadow)
     start = dict(
-        first=layers.select(hidden, shadow, layers.redraw(k_hidden, shadow)),
+        first=named_layers.select(hidden, shadow, drawn),
         second=head.init(k_head, net.apply(shadow, features[:1])),
     )
     guess = complete(

@@ -33,7 +33,8 @@ from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import check, completion, layers, nets
+from vfljax import check, completion, nets
+from vfljax.nets import named_layers
 from vfljax.defense import Defense, Holdings, Slots, Spec, slots
 from vfljax.defenses import shadow
 from vfljax.defenses.shadow import Attacker
@@ -78,7 +79,7 @@ def vmask(
       'accumulative' adds to the layers already hidden (-AS), 'random' hides
       as many as 'critical' would, but any (-RS), and 'all' hides all (-ALLS),
       whatever the budget.
-    among: Names of layers to choose from (`layers.names`); all if empty.
+    among: Names of layers to choose from (`named_layers.names`); all if empty.
     noise: Deviation of Algorithm 1's noise, 0 or more; may be traced.
     attacker: Whom the active party imagines.
     learning_rate: Of the shadows' SGD, above 0; may be traced.
@@ -102,7 +103,7 @@ def vmask(
   )
   check.at_least('vmask: batch_size', batch_size, 1)
   check.at_least('vmask: least', least, 0)
-  check.one_of('vmask: norms', norms, tuple(layers.NORMS))
+  check.one_of('vmask: norms', norms, tuple(named_layers.NORMS))
   check.at_least('vmask: attacker.known', attacker.known, 1)
   check.at_least('vmask: attacker.draws', attacker.draws, 1)
   check.one_of('vmask: attacker.norm', attacker.norm, nets.NORMS)
@@ -110,7 +111,7 @@ def vmask(
   shadowed = selection != 'all'
 
   def candidates(params: Params) -> np.ndarray:
-    return layers.mask(params, among or layers.names(params))
+    return named_layers.mask(params, among or named_layers.names(params))
 
   def init(key: Key, spec: Spec) -> Slots:
     _check(spec, budget, shadowed)
@@ -161,8 +162,8 @@ def vmask(
 
   def expose(state: Memory, key: Key, k: int, weights: Params) -> Params:
     theirs = jax.tree.map(jnp.add, weights, state.offset[k - 1])
-    return layers.select(
-        state.masked[k - 1], theirs, layers.redraw(key, theirs)
+    return named_layers.select(
+        state.masked[k - 1], theirs, named_layers.redraw(key, theirs)
     )
 
   return Defense(
@@ -271,10 +272,10 @@ def _start(spec: Spec, k: int, among: np.ndarray, shadowed: bool) -> np.ndarray:
     return among
   assert spec.vfl is not None
   params = spec.bottoms[k - 1]
-  names = layers.names(params)
-  met = layers.flow(spec.vfl.bottom(k), params, spec.features[k - 1])
+  names = named_layers.names(params)
+  met = named_layers.flow(spec.vfl.bottom(k), params, spec.features[k - 1])
   first = next(name for name in met if among[names.index(name)])
-  return layers.mask(params, [first])
+  return named_layers.mask(params, [first])
 
 
 def _top(lot: Array, count: Array | int) -> Array:
@@ -287,8 +288,9 @@ def _shifted(key: Key, offset, changed, noise) -> tuple[Params, ...]:
   """Offsets with fresh noise in the layers hidden or shown anew."""
   moved = []
   for i, (old, which) in enumerate(zip(offset, changed)):
-    drawn = layers.noise(jax.random.fold_in(key, i), old, noise)
-    moved.append(layers.select(which, old, jax.tree.map(jnp.add, old, drawn)))
+    drawn = named_layers.noise(jax.random.fold_in(key, i), old, noise)
+    new = jax.tree.map(jnp.add, old, drawn)
+    moved.append(named_layers.select(which, old, new))
   return tuple(moved)
 
 

@@ -1,0 +1,178 @@
+"""CAFE against its authors' numbers, closed forms and a small network."""
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vfljax import attacks, metrics
+from vfljax.attacks.cafe import (
+    Found, Layer, Recovery, begin, first, recover, second, total_variation,
+)
+from vfljax.defenses import dp_weights
+from vfljax.nets import cafe as network
+from vfljax.views import WhiteBox
+
+GOLDEN = np.load(Path(__file__).parents[1] / 'golden' / 'cafe_shots.npz')
+POOL, BATCH, ROUNDS = 12, 4, 30
+
+
+@pytest.mark.parametrize('worker', [0, 1])
+def test_the_authors_first_step(worker):
+  get = lambda name: jnp.asarray(GOLDEN[f'w{worker}_{name}'])
+  rows = jnp.asarray(GOLDEN['batch_index'])
+  start = get('dummy_out_grad0')
+  slope = jax.grad(first)(start, rows, get('true_db'))
+  np.testing.assert_allclose(
+      start - 5e-3 * slope, get('out_grad_after1'), rtol=1e-5, atol=1e-7
+  )
+
+
+@pytest.mark.parametrize('worker', [0, 1])
+def test_the_direction_of_the_authors_second_step(worker):
+  """Their Adam is their own, without the bias correction of the first step: it
+  goes where ours goes, a third as far."""
+  get = lambda name: jnp.asarray(GOLDEN[f'w{worker}_{name}'])
+  rows = jnp.asarray(GOLDEN['batch_index'])
+  start = get('dummy_in0')
+  slope = np.asarray(jax.grad(second)(
+      start, get('out_grad_after1'), rows, get('true_dW')
+  ))
+  moved = np.asarray(get('in_after1') - start)
+  clear = np.abs(slope) > 1e-5
+  assert clear.sum() > 15
+  np.testing.assert_array_equal(np.sign(moved)[clear], -np.sign(slope)[clear])
+  others = np.setdiff1d(np.arange(len(start)), np.asarray(rows))
+  assert not slope[others].any() and not moved[others].any()
+
+
+def linear(weights, x):
+  """Flattened pixels into one linear layer: stage two gives the samples."""
+  into = x.reshape(len(x), -1)
+  return into, into @ weights['bottom']['kernel'] + weights['bottom']['bias']
+
+
+LINEAR = Layer(linear, lambda g: (g['bottom']['kernel'], g['bottom']['bias']))
+
+
+def view_of(weights, around, truth, outputs, seed=0):
+  """Gradients of the mean loss in rounds whose dz are `outputs`."""
+  rng = np.random.default_rng(seed)
+  rows = jnp.asarray(
+      np.stack([rng.permutation(POOL)[:BATCH] for _ in range(ROUNDS)])
+  )
+
+  def gradient(i):
+    out = lambda w: around(w, truth[i])[1]
+    return jax.vjp(out, weights)[1](outputs[i] / BATCH)[0]
+
+  return WhiteBox(
+      weights, jax.jit(lambda: jax.lax.map(gradient, rows))(), rows,
+      jnp.zeros_like(truth),
+  )
+
+
+def images(seed=0, side=6):
+  """Smooth images in [0, 1]."""
+  rng = np.random.default_rng(seed)
+  grid = np.linspace(0, 1, side)
+  x = [np.outer(np.sin(a * grid + b) ** 2, np.cos(c * grid) ** 2)
+       for a, b, c in rng.uniform(0.5, 3, (POOL, 3))]
+  return jnp.asarray(np.stack(x)[..., None], jnp.float32)
+
+
+def test_the_first_two_stages_find_what_they_should():
+  """Thirty rounds over twelve samples determine dz, and four samples a round
+  with eight outputs determine x."""
+  rng = np.random.default_rng(1)
+  weights = dict(bottom=dict(
+      kernel=jnp.asarray(rng.normal(size=(36, 8)), jnp.float32),
+      bias=jnp.zeros(8),
+  ))
+  outputs = jnp.asarray(rng.normal(size=(POOL, 8)), jnp.float32)
+  view = view_of(weights, linear, images(), outputs)
+  view = view._replace(
+      gradients=jax.tree.map(lambda g: g * BATCH, view.gradients)
+  )
+  how = Recovery(1500, output_rate=0.05, input_rate=0.01)
+
+  @jax.jit
+  def run(key):
+    return recover(view, LINEAR, begin(key, view, LINEAR), how)[0]
+
+  found = run(jax.random.key(0))
+  np.testing.assert_allclose(found.outputs, outputs, atol=1e-3)
+  gap = np.abs(np.asarray(found.inputs) - images().reshape(POOL, -1))
+  assert gap.mean() < 0.02
+  start = begin(jax.random.key(0), view, LINEAR)
+  assert isinstance(start, Found) and (jnp.abs(start.outputs) <= 8e-4).all()
+
+
+def small():
+  """CAFE's network, small, around its first linear layer."""
+  key = jax.random.key(2)
+  params = network.cafe(4, (6, 8), (24, 6)).init(key, images(side=8)[:1])
+  middle = network.middle(4, (6, 8), (24, 6))
+  around = lambda weights, x: middle(weights['bottom'], x)
+
+  def gradient(g):
+    part = g['bottom']['fc1']['Dense_0']
+    return part['kernel'], part['bias']
+
+  return dict(bottom=params), Layer(around, gradient)
+
+
+def test_images_come_back_and_noise_keeps_them():
+  weights, layer = small()
+  truth = images(side=8)
+  rng = np.random.default_rng(1)
+  outputs = jnp.asarray(rng.normal(size=(POOL, 24)), jnp.float32) * 0.1
+  view = view_of(weights, layer.around, truth, outputs)
+  attack = attacks.cafe(layer, Recovery(
+      1200, restarts=2, output_rate=0.05, input_rate=0.02, sample_rate=0.02
+  ))
+  run = jax.jit(attack.run)
+  guess = run(jax.random.key(0), view)
+  assert guess.shape == truth.shape
+  assert float(guess.min()) >= 0 and float(guess.max()) <= 1
+  score = lambda x: float(metrics.psnr(x, truth).mean())
+  mean = score(truth.mean(0, keepdims=True) + 0 * truth)
+  share = dp_weights.dp_weights(1.0).share
+  blurred = jax.vmap(share, (0, 0))(
+      jax.random.split(jax.random.key(5), ROUNDS), view.gradients
+  )
+  hidden = run(jax.random.key(0), view._replace(gradients=blurred))
+  assert score(guess) > mean + 3
+  assert score(hidden) < mean
+
+
+def test_total_variation_of_an_edge():
+  x = jnp.zeros((1, 4, 4, 1)).at[:, :, 2:].set(0.5)
+  np.testing.assert_allclose(total_variation(x), 4 * 0.5)
+  assert float(total_variation(jnp.ones((3, 5)))) == 0
+
+
+def test_noise_on_weights_clips_all_of_them_together():
+  gradients = dict(bottom=jnp.full((4,), 3.0), defense=jnp.full((9,), 4.0))
+  norm = (4 * 9 + 9 * 16) ** 0.5
+  exact = dp_weights.dp_weights(0.0, 3.0).share(jax.random.key(0), gradients)
+  np.testing.assert_allclose(exact['bottom'], 3 * 3 / norm, rtol=1e-5)
+  np.testing.assert_allclose(exact['defense'], 4 * 3 / norm, rtol=1e-5)
+  many = jax.jit(jax.vmap(
+      dp_weights.dp_weights(2.0, 3.0).share, (0, None)
+  ))(jax.random.split(jax.random.key(1), 800), gradients)
+  np.testing.assert_allclose(
+      np.std(np.asarray(many['defense'])), 2.0, rtol=0.04
+  )
+
+
+@pytest.mark.parametrize('make, message', [
+    (lambda: attacks.cafe(LINEAR, Recovery(0)), 'steps'),
+    (lambda: attacks.cafe(LINEAR, Recovery(restarts=0)), 'restarts'),
+    (lambda: dp_weights.dp_weights(-1.0), 'std'),
+    (lambda: dp_weights.dp_weights(1.0, 0.0), 'clip_norm'),
+])
+def test_bad_arguments(make, message):
+  with pytest.raises(ValueError, match=message):
+    make()

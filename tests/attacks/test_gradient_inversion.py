@@ -1,0 +1,181 @@
+"""Residue reconstruction and gradient inversion: what a passive party learns
+from the gradient of its own weights."""
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from vfljax import algorithms, measure, metrics, nets, protocol, views
+from vfljax.attacks import gradient_inversion, residue_reconstruction
+from vfljax.attacks.gradient_inversion import Dummies, Search, invert
+from vfljax.attacks.residue_reconstruction import reconstruct
+from vfljax.defense import none
+from vfljax.types import Batch, Net
+
+GOLDEN = (
+    Path(__file__).parents[1] / 'golden/bli_gradient_matching_secretflow.npz'
+)
+
+
+def sample(batch, columns, seed=0):
+  draws = np.random.default_rng(seed)
+  return draws.normal(size=(batch, columns)), draws.normal(size=(batch, 1))
+
+
+@pytest.mark.parametrize('bias', [False, True])
+def test_more_features_than_samples_give_the_residues_themselves(bias):
+  x, d = sample(12, 20)
+  found = reconstruct(
+      jnp.float32(x), jnp.float32(x.T @ d),
+      jnp.float32(d.sum(0)) if bias else None,
+  )
+  assert found.exact and found.rank == 12
+  np.testing.assert_allclose(found.values, d, atol=1e-4)
+
+
+def test_fewer_features_give_the_least_squares_solution_of_scipy():
+  x, d = sample(30, 8)
+  found = reconstruct(jnp.float32(x), jnp.float32(x.T @ d))
+  best = np.linalg.lstsq(x.T, x.T @ d, rcond=None)[0]
+  assert not found.exact and found.rank == 8
+  np.testing.assert_allclose(found.values, best, atol=1e-4)
+
+
+def test_repeated_samples_are_not_called_exact():
+  x, d = sample(6, 20)
+  x[5] = x[0]
+  found = reconstruct(jnp.float32(x), jnp.float32(x.T @ d))
+  assert not found.exact and found.rank == 5
+
+
+def test_padding_neither_counts_nor_has_a_residue():
+  x, d = sample(6, 20)
+  valid = np.array([1, 1, 1, 1, 0, 0])
+  d = d * valid[:, None]
+  found = reconstruct(
+      jnp.float32(x), jnp.float32(x.T @ d), valid=jnp.asarray(valid)
+  )
+  assert found.exact and found.rank == 4
+  np.testing.assert_allclose(found.values, d, atol=1e-4)
+
+
+def vlr_round(classes, batch, columns, seed=0):
+  """One round of vertical logistic regression: (federation, round)."""
+  k_a, k_b, k_y, k_init, k_play = jax.random.split(jax.random.key(seed), 5)
+  labels = jax.nn.one_hot(
+      jax.random.randint(k_y, (batch,), 0, classes), classes
+  )
+  data = Batch(
+      (jax.random.normal(k_a, (batch, 3)),
+       jax.random.normal(k_b, (batch, columns))), labels,
+  )
+  vfl, txs = algorithms.vlr(2, classes), (optax.sgd(0.1),) * 2
+
+  @jax.jit
+  def play(data):
+    state = protocol.init(k_init, vfl, none(), txs, data)
+    return protocol.play_round(k_play, vfl, none(), txs, state, data)[1]
+
+  return vfl, play(data)
+
+
+@pytest.mark.parametrize('classes', [2, 3])
+def test_all_labels_are_right_when_features_outnumber_the_batch(classes):
+  _, played = vlr_round(classes, 16, 24)
+  view = views.in_training(
+      views.ModelGradients, jax.random.key(0), 1, played
+  )
+  attack = residue_reconstruction()
+  guess = attack.run(jax.random.key(0), view)
+  assert attack.facts(view)['exact'] == 1
+  assert metrics.accuracy(guess, played.batch.labels) == 1
+
+
+def test_the_result_says_in_how_many_rounds_the_solution_was_exact():
+  watch, digest = measure.watcher({'rr': residue_reconstruction()})
+  rows = [watch(jax.random.key(0), vlr_round(2, 8, c)[1]) for c in (24, 4)]
+  stack = jax.tree.map(lambda *x: jnp.stack(x), *rows)
+  found = digest(stack)['rr']
+  assert found['exact'] == 0.5
+  assert 0.5 < found['leak_auc'] <= 1
+
+
+def test_the_gradient_in_the_view_is_the_residues_seen_through_the_samples():
+  _, played = vlr_round(2, 16, 5)
+  view = views.model_gradients(1, played)
+  d = np.asarray(played.messages.down[0])
+  kernel, bias = leaves_of(view.gradients)
+  np.testing.assert_allclose(kernel, np.asarray(view.features).T @ d, atol=1e-6)
+  np.testing.assert_allclose(bias, d.sum(0), atol=1e-6)
+
+
+def leaves_of(gradients):
+  leaves = jax.tree.leaves(gradients)
+  return [next(g for g in leaves if g.ndim == n) for n in (2, 1)]
+
+
+def test_a_deeper_bottom_is_refused():
+  x = jnp.ones((4, 3))
+  net = nets.mlp(2, 1)
+  weights = net.init(jax.random.key(0), x)
+  view = views.ModelGradients(x, weights, weights, jnp.ones(4))
+  with pytest.raises(ValueError, match='one linear layer'):
+    residue_reconstruction().run(jax.random.key(0), view)
+
+
+def peer_bottom(golden, case):
+  """The peer's network, Linear, tanh, Linear, with weights as it names them."""
+  names = ('base_0.weight', 'base_0.bias', 'base_2.weight', 'base_2.bias')
+  weights = [jnp.asarray(golden[f'{case}_{name}']) for name in names]
+
+  def apply(w, x):
+    return jnp.tanh(x @ w[0].T + w[1]) @ w[2].T + w[3]
+
+  return Net(lambda key, x: weights, apply), weights
+
+
+@pytest.mark.parametrize('case', ['sum_b8c4', 'sum_b1c3'])
+def test_dummy_labels_follow_the_peers(case):
+  with np.load(GOLDEN) as file:
+    golden = dict(file)
+  bottom, weights = peer_bottom(golden, case)
+  real = [jnp.asarray(golden[f'{case}_realgrad_{i}']) for i in range(4)]
+  start = Dummies(
+      golden[f'{case}_init_dummy_hidden'], golden[f'{case}_init_dummy_label']
+  )
+  for steps in (5, 500):
+    found, _ = jax.jit(
+        lambda start, steps=steps: invert(
+            bottom, weights, golden[f'{case}_x'], real, start, Search(steps)
+        )
+    )(start)
+    expected = golden[f'{case}_dummy_label_after{steps}']
+    np.testing.assert_allclose(found.labels, expected, atol=1e-4)
+
+
+def test_gradient_inversion_beats_guessing_and_knows_its_best_restart():
+  vfl, played = vlr_round(2, 6, 12)
+  view = views.model_gradients(1, played)
+  attack = gradient_inversion(vfl.bottom(1), 2, Search(300, 3, 0.05))
+  guess = jax.jit(attack.run)(jax.random.key(1), view)
+  assert guess.shape == (6, 2)
+  assert metrics.accuracy(guess, played.batch.labels) >= 5 / 6
+
+
+def test_a_search_needs_a_step_and_a_start():
+  with pytest.raises(ValueError, match='1 or more'):
+    gradient_inversion(nets.mlp(1), 2, Search(0, 1))
+
+
+def test_the_sign_of_the_residue_agrees_with_scikit_learns_probabilities():
+  """p - y of a fitted model, hidden in X^T (p - y), gives its labels back."""
+  x, _ = sample(20, 40, seed=3)
+  y = np.arange(20) % 2
+  p = LogisticRegression(C=0.1).fit(x, y).predict_proba(x)[:, 1]
+  found = reconstruct(jnp.float32(x), jnp.float32(x.T @ (p - y))[:, None])
+  assert found.exact
+  np.testing.assert_array_equal(np.asarray(found.values[:, 0]) < 0, y)

@@ -1,0 +1,130 @@
+"""The official data sets' facts, and what deviates from them."""
+import warnings
+
+import numpy as np
+import pytest
+
+from vfljax.runner import listing
+from vfljax.runner.arguments import load_data
+from vfljax.runner.config import DataConfig
+from vfljax import data
+from vfljax.data import facts, nuswide
+from vfljax.data.facts import OFFICIAL, Mismatch
+
+
+def write(folder, name, x, y, test=0):
+  """An .npz file in Keras's layout; the last `test` rows are the test set."""
+  cut = len(y) - test
+  np.savez(
+      folder / f'{name}.npz', x_train=x[:cut], y_train=y[:cut], x_test=x[cut:],
+      y_test=y[cut:],
+  )
+  return str(folder)
+
+
+def labels(name):
+  """The official labels: as many of each class as there are."""
+  counts = [int(c) for c in OFFICIAL[name].counts]
+  return np.repeat(np.arange(len(counts)), counts)
+
+
+def test_the_numbers_add_up():
+  for name, known in OFFICIAL.items():
+    total = sum(known.counts)
+    assert total == known.train + known.test or known.about or total == 1, name
+    assert name in data.REGISTRY and known.source
+    options = data.options_of(name)
+    assert all(key in options for key, _ in known.whole), name
+    assert data.REGISTRY[name].size == known.size
+  # Positives' shares, as the papers give them.
+  share = lambda name: OFFICIAL[name].counts[1] / sum(OFFICIAL[name].counts)
+  assert share('spambase') == pytest.approx(0.394, abs=1e-3)
+  assert share('credit') == pytest.approx(0.2212, abs=1e-4)
+  assert share('bhi') == pytest.approx(1 / 3.5, abs=0.01)  # Kang et al.: 1:2.5.
+  assert share('isic') < 0.02  # GAFM, appendix E.1.
+
+
+def test_the_table_says_what_is_to_be_had():
+  line = next(
+      line for line in listing.text('data').splitlines()
+      if line.startswith('  cifar10 ')
+  )
+  assert '50000 + 10000 x 32x32x3' in line and 'none stated' in line
+
+
+@pytest.mark.parametrize('name', ['breast_cancer', 'digits', 'wine'])
+def test_what_is_official_is_not_spoken_of(name):
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    data.load(name)
+
+
+def test_a_whole_data_set_passes_and_a_half_is_warned_of(tmp_path):
+  y, x = labels('mnist'), np.zeros((70000, 28, 28), np.uint8)
+  order = np.random.default_rng(0).permutation(70000)
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    data.load('mnist', write(tmp_path, 'mnist', x, y[order], 10000))
+  half = write(tmp_path, 'mnist', x[:40000], y[order][:40000], 10000)
+  with pytest.warns(Mismatch, match='30000 training rows instead of 60000 '):
+    data.load('mnist', half)
+  with pytest.warns(Mismatch, match='shares of classes are'):
+    data.load('mnist', write(tmp_path, 'mnist', x, y * (y != 7), 10000))
+
+
+def spam(folder, rows=4601, spams=1813, columns=57):
+  lines = [
+      ','.join(['0.5'] * columns) + f',{int(i < spams)}' for i in range(rows)
+  ]
+  (folder / 'spambase.data').write_text('\n'.join(lines))
+  return str(folder)
+
+
+def test_shares_far_off_are_warned_of(tmp_path):
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    data.load('spambase', spam(tmp_path))
+    data.load('spambase', spam(tmp_path, spams=1800))  # Not far off.
+  with pytest.warns(Mismatch, match="'spam' 65.2% instead of 39.4%") as seen:
+    data.load('spambase', spam(tmp_path, spams=3000))
+  assert 'archive.ics.uci.edu' in str(seen[0].message)
+  assert '\n' not in str(seen[0].message)
+
+
+def test_other_features_or_classes_are_another_data_set():
+  table = data.load('wine')
+  assert facts.check('wine', table, {}) is table
+  with pytest.raises(ValueError, match=r'cifar10 .* \(32, 32, 3\).* \(13,\)'):
+    facts.check('cifar10', table, {})
+  wider = table._replace(classes=(*table.classes, 'more'))
+  with pytest.raises(ValueError, match='wine has 3 classes; here are 4: class'):
+    facts.check('wine', wider, {})
+  assert facts.check('csv', wider, {}) is wider
+
+
+def test_who_asks_for_a_part_is_not_told_that_it_is_one():
+  table = data.load('wine')._replace(
+      features=np.zeros((178, 39), np.float32), classes=('no click', 'click'),
+      labels=np.arange(178, dtype=np.int32) % 2,
+  )
+  options = data.options_of('criteo')
+  with warnings.catch_warnings():
+    warnings.simplefilter('error')
+    facts.check('criteo', table, options)  # 100000 rows by default.
+  with pytest.warns(Mismatch, match='178 rows instead of 45840617'):
+    facts.check('criteo', table, options | dict(rows=0))
+
+
+def test_nuswide_counts_the_rows_of_its_files(tmp_path, monkeypatch):
+  files = lambda file, columns=0: np.ones((3, columns or 634), np.float32)
+  monkeypatch.setattr(nuswide, '_matrix', files)
+  monkeypatch.setattr(nuswide, 'FEATURES', ('CH',))
+  with pytest.warns(Mismatch, match='Train has 3 rows instead of 161789'):
+    nuswide.load(str(tmp_path))
+
+
+def test_the_command_line_says_it_in_one_line(tmp_path, capsys):
+  load_data(DataConfig('spambase', spam(tmp_path, 20, 8)))
+  said = capsys.readouterr().err
+  assert said.startswith('warning: This spambase is not the whole official')
+  assert said.count('\n') == 1

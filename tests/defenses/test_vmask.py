@@ -1,0 +1,393 @@
+"""VMask: layers of a network, Algorithms 1, 2 and 6, and what can be read."""
+from functools import partial
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from tests.small_networks import weights
+from vfljax import algorithms, completion, nets, protocol, train
+from vfljax.nets import named_layers
+from vfljax.completion import Schedule
+from vfljax.defense import Defense, Holdings, Spec, chain
+from vfljax.defenses import label_dp, shadow, vmask
+from vfljax.defenses.shadow import Attacker
+from vfljax.types import Batch
+
+KEY = jax.random.key(0)
+CLASSES = 4
+QUICK = Attacker(Schedule(8, 0, 2, 0.3, 'sgd'), known=2, head=(8,))
+MASKED = partial(vmask.vmask, attacker=QUICK, batch_size=32)
+
+
+def samples(count: int = 64, parties: int = 2, seed: int = 0) -> Batch:
+  """Samples whose class is in two of twelve columns at every party."""
+  keys = jax.random.split(jax.random.key(seed), parties + 1)
+  labels = jax.random.randint(keys[0], (count,), 0, CLASSES)
+  where = 2.5 * jnp.stack([jnp.cos(labels * jnp.pi / 2),
+                           jnp.sin(labels * jnp.pi / 2)], -1)
+  features = tuple(
+      jax.random.normal(k, (count, 12)).at[:, :2].add(where)
+      for k in keys[1:]
+  )
+  return Batch(features, jax.nn.one_hot(labels, CLASSES))
+
+
+def federation(parties: int = 2):
+  return algorithms.vhnn(
+      [nets.mlp(16, 8, 6)] * parties, nets.mlp(8, CLASSES), 'sum'
+  )
+
+
+def start(defense: Defense, parties: int = 2, **options):
+  data = samples(parties=parties)
+  return protocol.init(
+      KEY, federation(parties), defense, [optax.sgd(0.1)] * parties, data,
+      **(dict(auxiliary=samples(48, parties, seed=9)) | options),
+  )
+
+
+# --- Algorithm 2, against cases worked out by hand.
+
+NORMS = jnp.array([3.0, 1.0, 2.0])
+ALL = jnp.ones(3, bool)
+NONE = jnp.zeros(3, bool)
+
+
+def leak(key, hidden):
+  """0.9 of nothing hidden; layer 0 is worth 0.1, 1 0.3 and 2 0.2."""
+  del key
+  return 0.9 - hidden @ jnp.array([0.1, 0.3, 0.2])
+
+
+@pytest.mark.parametrize('budget, hidden, leaked', [
+    (0.95, [0, 0, 0], 0.9),  # Within the budget from the start.
+    (0.85, [1, 0, 0], 0.8),  # The largest norm goes first,
+    (0.65, [1, 0, 1], 0.6),  # then the second largest, 2,
+    (0.35, [1, 1, 1], 0.3),  # and at last the most telling one.
+    (0.2, [1, 1, 1], 0.3),  # Not even that is within this budget.
+])
+def test_greedy_selection(budget, hidden, leaked):
+  found, value = vmask.greedy(KEY, NORMS, NONE, ALL, budget, leak)
+  assert found.astype(int).tolist() == hidden
+  np.testing.assert_allclose(value, leaked, rtol=1e-6)
+
+
+def test_only_candidates_are_hidden():
+  found, value = vmask.greedy(
+      KEY, NORMS, NONE, jnp.array([False, True, True]), 0.65, leak
+  )
+  assert found.tolist() == [False, True, True]  # 0.7, with 2 alone, is over.
+  np.testing.assert_allclose(value, 0.4, rtol=1e-6)
+
+
+def chosen(selection, key=KEY, masked=NONE, budget=0.65):
+  return vmask.choose(key, selection, NORMS, masked, ALL, budget, leak)[0]
+
+
+def test_the_variants_differ_as_they_are_defined():
+  before = jnp.array([False, True, False])
+  assert chosen('critical', masked=before).tolist() == [True, False, True]
+  # What is hidden stays so: 0.6 is within the budget.
+  assert chosen('accumulative', masked=before).tolist() == before.tolist()
+  assert chosen('accumulative', masked=before, budget=0.55).tolist() == [
+      True, True, False
+  ]
+  keys = jax.random.split(KEY, 40)
+  sets = jax.vmap(lambda k: chosen('random', k))(keys)
+  assert (sets.sum(-1) == 2).all()  # As many as 'critical' hides, but any.
+  assert len(np.unique(np.asarray(sets), axis=0)) == 3
+
+
+@pytest.mark.parametrize('least, hidden', [
+    (0, [False, False, False]), (1, [True, False, False]),
+    (2, [True, False, True]), (5, [True, True, True]),
+])
+def test_so_many_layers_are_hidden_whatever_leaks(least, hidden):
+  """Within any budget: those of the largest norms, as many as there are."""
+  found, _ = vmask.choose(KEY, 'critical', NORMS, NONE, ALL, 1.0, leak, least)
+  assert found.tolist() == hidden
+  some = jnp.array([False, True, True])
+  found, _ = vmask.choose(KEY, 'critical', NORMS, NONE, some, 1.0, leak, least)
+  assert not found[0] and found.sum() == min(least, 2)
+
+
+def test_the_smaller_the_budget_the_more_is_hidden_also_under_vmap():
+  budgets = jnp.array([0.95, 0.85, 0.65, 0.35, 0.2])
+  one = lambda b: vmask.greedy(KEY, NORMS, NONE, ALL, b, leak)[0]
+  many = jax.jit(jax.vmap(one))(budgets)
+  assert many.sum(-1).tolist() == [0, 1, 2, 3, 3]
+  assert all((many[i] == one(b)).all() for i, b in enumerate(budgets))
+
+
+# --- The shadow.
+
+
+def test_a_shadow_learns_by_gradient_descent_under_a_fixed_top():
+  """One step on linear networks, against the gradient worked out in NumPy."""
+  vfl = algorithms.vhnn([nets.mlp(3)] * 2, nets.mlp(CLASSES), 'sum')
+  data = samples(20)
+  state = protocol.init(
+      KEY, vfl, Defense(), [optax.sgd(0.1)] * 2, data
+  )
+  own, theirs = (p.params for p in state.parties)
+  moved, norms = shadow.update(
+      KEY, Holdings(vfl, own, data), (theirs['bottom'],), 0.5, 100
+  )
+  w, b = (np.asarray(theirs['bottom']['Dense_0']['Dense_0'][n], np.float64)
+          for n in ('kernel', 'bias'))
+  v, c = (np.asarray(own['top']['Dense_0']['Dense_0'][n], np.float64)
+          for n in ('kernel', 'bias'))
+  x, y = np.asarray(data.features[1]), np.asarray(data.labels)
+  logits = (x @ w + b) @ v + c  # The active party's own embedding is left out.
+  p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+  d = (p - y) @ v.T / len(y)
+  layer = moved[0]['Dense_0']['Dense_0']
+  np.testing.assert_allclose(layer['kernel'], w - 0.5 * x.T @ d, atol=1e-5)
+  np.testing.assert_allclose(layer['bias'], b - 0.5 * d.sum(0), atol=1e-5)
+  expected = np.abs(x.T @ d).sum() + np.abs(d.sum(0)).sum()
+  np.testing.assert_allclose(norms[0], [expected], rtol=1e-4)
+
+
+def test_a_pass_over_the_auxiliary_samples_has_as_many_steps_as_batches():
+  vfl, data = federation(), samples(40)
+  state = start(Defense())
+  own, theirs = (p.params for p in state.parties)
+  held = Holdings(vfl, own, data)
+  update = jax.jit(
+      lambda n: shadow.update(KEY, held, (theirs['bottom'],), 0.1, n)[0],
+      static_argnums=0,
+  )
+  far = lambda n: float(named_layers.l1_norms(jax.tree.map(
+      jnp.subtract, update(n)[0], theirs['bottom']
+  )).sum())
+  assert far(10) > 2 * far(40) > 0
+
+
+def test_known_samples_are_of_their_classes():
+  labels = jax.nn.one_hot(jnp.array([0, 0, 0, 1, 3, 3]), CLASSES)
+  rows, own = shadow.draw_known(KEY, labels.at[5].set(0), 2)
+  assert own.sum(0).tolist() == [2, 1, 0, 1]  # Class 2 has none to know.
+  kept = own.sum(-1) > 0
+  np.testing.assert_array_equal(
+      own[kept].argmax(-1), labels.argmax(-1)[rows[kept]]
+  )
+  assert len(set(rows[kept].tolist())) == 4
+
+
+def test_hiding_layers_lowers_what_the_imagined_attacker_gets():
+  """A first layer that keeps the two telling columns, or a random one."""
+  net, data = nets.mlp(16, 8, 6), samples(400)
+  params = weights()
+  first = params['Dense_0']['Dense_0']
+  telling = jnp.zeros((12, 16)).at[0, ::2].set(2).at[1, 1::2].set(2)
+  params['Dense_0']['Dense_0'] = dict(first, kernel=telling)
+  attacker = QUICK._replace(draws=8)
+  found = jax.jit(jax.vmap(lambda hidden: shadow.leakage(
+      KEY, attacker, net, params, hidden, data.features[1], data.labels
+  )))(jnp.array([[0, 0, 0], [1, 0, 0], [1, 1, 1]], bool))
+  assert found[0] > found[1] + 0.15
+  assert found[0] > found[2] + 0.15
+  assert found[2] > 0.1
+
+
+# --- The defense.
+
+
+def test_only_the_first_layer_is_hidden_in_the_first_epoch():
+  masked = start(MASKED(0.4)).defense.masked
+  assert [m.tolist() for m in masked] == [[True, False, False]]
+  among = ('Dense_1/Dense_0', 'Dense_2/Dense_0')
+  masked = start(MASKED(0.4, among=among), 3).defense.masked
+  assert [m.tolist() for m in masked] == [[False, True, False]] * 2
+  masked = start(MASKED(0.4, 'all'), auxiliary=None).defense.masked
+  assert masked[0].all()
+
+
+def test_training_is_that_of_shifted_weights():
+  """The passive party's weights and the offset are the network's weights."""
+  vfl, data = federation(), samples()
+  txs = [optax.sgd(0.1)] * 2
+  defense = MASKED(0.5, noise=0.3)
+  state = start(defense)
+  shift = state.defense.offset[0]
+  assert float(named_layers.l1_norms(shift)[0]) > 1
+  assert not named_layers.l1_norms(shift)[1:].any()
+
+  @partial(jax.jit, static_argnums=0)
+  def play(masked, state):
+    how = defense if masked else Defense()
+    return protocol.play_round(KEY, vfl, how, txs, state, data)[0]
+
+  add = partial(jax.tree.map, jnp.add)
+  theirs = state.parties[1]
+  moved = dict(theirs.params, bottom=add(theirs.params['bottom'], shift))
+  plain = state._replace(
+      parties=(state.parties[0], theirs._replace(params=moved)), defense=()
+  )
+  one, other = play(True, state), play(False, plain)
+  chex.assert_trees_all_close(
+      add(one.parties[1].params['bottom'], shift),
+      other.parties[1].params['bottom'], atol=1e-6,
+  )
+  chex.assert_trees_all_close(
+      one.parties[0].params, other.parties[0].params, atol=1e-6
+  )
+
+
+def trained(defense, epochs, parties, look):
+  return train.fit(
+      KEY, federation(parties), defense, [optax.sgd(0.1)] * parties,
+      samples(parties=parties), epochs=epochs, batch_size=32, validate=look,
+      auxiliary=samples(48, parties, seed=9),
+  )
+
+
+BUDGETS = (0.45, 1.0, 0.25)
+
+
+@pytest.fixture(scope='module')
+def budgets():
+  """Trainings of four epochs: (final states, what was seen of each epoch)."""
+  def look(key, state):
+    m = state.defense
+    return vmask.facts(m) | dict(
+        hidden=jnp.stack(m.masked), norms=jnp.stack(m.norms),
+        offset=jnp.stack([named_layers.l1_norms(o) for o in m.offset]),
+    )
+
+  state, history = jax.jit(jax.vmap(
+      lambda budget: trained(MASKED(budget), 4, 2, look)
+  ))(jnp.array(BUDGETS))
+  return state, history['validation']
+
+
+@pytest.fixture(scope='module')
+def first_budget(budgets):
+  """The first of those."""
+  return jax.tree.map(lambda x: x[0], budgets)
+
+
+def test_the_mask_ratio_counts_the_epochs_that_were_played(first_budget):
+  seen = first_budget[1]
+  first = np.array([[[True, False, False]]])
+  played = np.concatenate([first, seen['hidden'][:-1]])  # U^1 .. U^T.
+  np.testing.assert_allclose(seen['mask_ratio'][-1], played.mean(), rtol=1e-6)
+  np.testing.assert_allclose(
+      seen['masked'], seen['hidden'].mean((1, 2)), rtol=1e-6
+  )
+
+
+def test_gradient_norms_add_up_over_epochs(first_budget):
+  norms = first_budget[1]['norms']
+  assert (np.diff(norms, axis=0) > 0).all()
+
+
+def test_noise_comes_with_every_change_and_only_then(first_budget):
+  seen = first_budget[1]
+  hidden = np.concatenate(
+      [[[[True, False, False]]], np.asarray(seen['hidden'])]
+  )
+  changed = hidden[1:] != hidden[:-1]
+  moved = np.diff(np.concatenate([
+      [layers_norms_at_start()], np.asarray(seen['offset'])
+  ]), axis=0) != 0
+  np.testing.assert_array_equal(changed, moved)
+  assert changed.any() and not changed.all()
+
+
+def layers_norms_at_start():
+  """L1 norms of the noise before the first epoch, from the same keys."""
+  k_init = jax.random.split(KEY, 3)[0]
+  state = protocol.init(
+      k_init, federation(2), MASKED(0.45), [optax.sgd(0.1)] * 2,
+      jax.tree.map(lambda x: x[:32], samples(parties=2)),
+      auxiliary=samples(48, 2, seed=9),
+  )
+  return jnp.stack([named_layers.l1_norms(o) for o in state.defense.offset])
+
+
+def test_what_a_passive_party_can_read(first_budget):
+  state, defense = first_budget[0], MASKED(0.45)
+  memory = state.defense._replace(
+      masked=(jnp.array([True, False, True]),)
+  )
+  known = state.parties[1].params['bottom']
+  true = jax.tree.map(jnp.add, known, memory.offset[0])
+  seen = defense.expose(memory, KEY, 1, known)
+  chex.assert_trees_all_equal(seen['Dense_1'], true['Dense_1'])
+  for name, fan_in in (('Dense_0', 12), ('Dense_2', 8)):
+    drawn, own = (t[name]['Dense_0']['kernel'] for t in (seen, true))
+    assert np.abs(drawn).max() <= 1 / np.sqrt(fan_in)
+    assert abs(np.corrcoef(drawn.ravel(), own.ravel())[0, 1]) < 0.5
+  again = defense.expose(memory, jax.random.key(1), 1, known)
+  assert not np.array_equal(
+      again['Dense_0']['Dense_0']['kernel'],
+      seen['Dense_0']['Dense_0']['kernel'],
+  )
+
+
+def test_budgets_decide_over_a_training_how_much_is_hidden(budgets):
+  """A budget of 1 hides nothing after the first epoch; chance nearly all."""
+  some, none, most = budgets[1]['mask_ratio'][:, -1]
+  np.testing.assert_allclose(none, 1 / 12, rtol=1e-5)
+  assert none <= some <= most and none < most
+
+
+def test_every_passive_party_has_layers_hidden():
+  """Party 3's network is not party 2's; nothing is compiled."""
+  vfl = federation(3)._replace(
+      bottoms=(nets.mlp(6), nets.mlp(16, 8, 6), nets.mlp(9, 6))
+  )
+  look = lambda key, state: dict(enumerate(state.defense.masked))
+  fit = lambda: train.fit(
+      KEY, vfl, MASKED(0.5), [optax.sgd(0.1)] * 3, samples(parties=3),
+      epochs=2, batch_size=32, validate=look, auxiliary=samples(48, 3, seed=9),
+  )
+  seen = jax.eval_shape(fit)[1]['validation']
+  assert {k: m.shape for k, m in seen.items()} == {0: (2, 3), 1: (2, 2)}
+
+
+def test_what_it_knows_of_itself_comes_through_a_chain():
+  defense = chain(label_dp.label_dp(3.0), MASKED(0.5))
+  found = defense.facts(start(defense).defense)
+  assert found['masked'] == pytest.approx(1 / 3)
+  assert found['mask_ratio'] == found['simulated_leakage'] == 0
+
+
+# --- What is refused.
+
+
+@pytest.mark.parametrize('make, match', [
+    (lambda: start(MASKED(0.2)), 'chance meets at 1/4.*in .0.25, 1'),
+    (lambda: start(MASKED(0.5, among=('fc9',))), "no layer 'fc9'"),
+    (lambda: start(MASKED(0.5), auxiliary=None), 'auxiliary.samples'),
+    (lambda: MASKED(0.5, 'best'), 'selection must be one of'),
+    (lambda: MASKED(1.5), 'budget must be'),
+    (lambda: MASKED(0.5, noise=-1), 'noise'),
+    (lambda: MASKED(0.5, learning_rate=0), 'learning_rate'),
+    (lambda: vmask.vmask(0.5, attacker=QUICK._replace(known=0)), 'known'),
+    (lambda: vmask.vmask(
+        0.5, attacker=Attacker(Schedule(optimizer='lbfgs', stages=1))
+    ), 'adam or sgd'),
+    (lambda: MASKED(0.5).init(KEY, Spec((), 4)), 'bottom networks'),
+])
+def test_what_is_refused(make, match):
+  with pytest.raises(ValueError, match=match):
+    make()
+
+
+def test_plain_sgd_of_an_attacker_is_a_step_along_the_gradient():
+  """Softmax regression from zeros, one step, worked out in NumPy."""
+  data = samples(30)
+  x, y = data.features[1], data.labels
+  zeros = dict(w=jnp.zeros((12, CLASSES)))
+  found = completion.complete(
+      KEY, Schedule(1, 0, 1, 0.7, 'sgd'), lambda p, x: x @ p['w'], zeros, x,
+      y, x[:5],
+  )
+  step = 0.7 * np.asarray(x).T @ (np.asarray(y) - 1 / CLASSES) / len(y)
+  np.testing.assert_allclose(found[0], x[:5] @ step, atol=1e-5)

@@ -1,0 +1,105 @@
+"""The script that says which takeaways held, on results made up for it."""
+import json
+
+import pytest
+
+from vfljax.report import reading
+from experiments.kang2022 import takeaways
+
+
+def write(folder, algorithm, cells):
+  """results.jsonl from {(defense, strength): {(attack, metric): value}}."""
+  rows = [
+      dict(
+          experiment='x', dataset='d', algorithm=algorithm, defense=defense,
+          strength=strength, attack=attack, seed=seed, metric=metric,
+          split='test', value=value,
+      )
+      for (defense, strength), found in cells.items()
+      for (attack, metric), value in found.items() for seed in (0, 1)
+  ]
+  folder.mkdir()
+  text = '\n'.join(map(json.dumps, rows))
+  (folder / 'results.jsonl').write_text(text + '\n')
+  return folder
+
+
+def cell(auc, scoring, model_gradients, completion):
+  leaks = {(a, 'leak_auc'): scoring for a in takeaways.SETTINGS[1][1]}
+  leaks |= {(a, 'leak_auc'): model_gradients for a in takeaways.SETTINGS[2][1]}
+  return leaks | {
+      (None, 'auc'): auc, ('model_completion', 'auc_last'): completion
+  }
+
+
+@pytest.fixture
+def vlr(tmp_path):
+  return write(tmp_path / 'vlr', 'vlr', {
+      ('none', None): cell(0.9, 1.0, 0.7, 0.8),
+      ('iso', 25.0): cell(0.80, 0.5, 0.5, 0.5),
+      ('iso', 5.0): cell(0.893, 0.56, 0.52, 0.75),
+      ('dp_laplace', 0.1): cell(0.893, 0.6, 0.58, 0.8),
+  })
+
+
+def verdict(folders, start):
+  everything = [r for folder in folders for r in reading.read(folder)]
+  found = takeaways.verdicts(everything)
+  return next(v for v in found if v.claim.startswith(start))
+
+
+def test_scores_are_those_of_the_best_strength(vlr):
+  everything = reading.read(vlr)
+  scores = takeaways.of_setting(everything, 1)['d, VLR']
+  # ISO 5: leakage 6 and loss 0.7 score 4; ISO 25 loses 10 points: 0.
+  assert scores == dict(none=0, iso=4, dp_laplace=4)
+  assert takeaways.of_setting(everything, 3)['d, VLR']['iso'] == 1
+  assert takeaways.order(takeaways.of_setting(everything, 3)) == (
+      'iso > dp laplace'
+  )
+
+
+def test_verdicts_follow_the_numbers(vlr):
+  assert verdict([vlr], 'VLR 1').held is True
+  assert verdict([vlr], 'VLR 2').held is True
+  assert verdict([vlr], 'VLR 3').held is True
+  assert verdict([vlr], 'VNN 1a').held is None
+
+
+def test_a_verdict_can_fail(tmp_path):
+  bad = write(tmp_path / 'bad', 'vlr', {
+      ('none', None): cell(0.9, 1.0, 0.7, 0.8),
+      ('iso', 5.0): cell(0.9, 0.7, 0.5, 0.5),
+  })
+  assert verdict([bad], 'VLR 1').held is False
+  assert verdict([bad], 'VLR 2').held is False  # ISO thwarts MC here.
+
+
+@pytest.mark.parametrize('ssim, held', [
+    ((0.5, 0.3, 0.2, 0.1), True), ((0.5, 0.3, 0.4, 0.1), False),
+])
+def test_mixup_must_fall(tmp_path, ssim, held):
+  names = [('none', None), *(('mixup', float(n)) for n in (2, 3, 4))]
+  folder = write(tmp_path / 'mi', 'vsnn', {
+      name: {(None, 'accuracy'): 0.9, ('model_inversion', 'ssim'): value}
+      for name, value in zip(names, ssim)
+  })
+  assert verdict([folder], 'MI, VSNN: SSIM falls').held is held
+  assert verdict([folder], 'MI, VSNN: every').held is True
+
+
+def test_the_table_is_markdown(vlr, capsys):
+  assert takeaways.main([str(vlr)]) == 0
+  printed = capsys.readouterr().out
+  assert '| VLR 2: no protection thwarts MC' in printed and 'HELD' in printed
+  assert takeaways.main([]) == 2
+
+
+def test_where_nothing_leaks_there_is_nothing_to_thwart(tmp_path):
+  local = {('local_model', 'auc_last'): 0.78}
+  quiet = write(tmp_path / 'quiet', 'vhnn', {
+      ('none', None): cell(0.9, 1.0, 0.7, 0.8) | local,
+      ('iso', 5.0): cell(0.9, 0.5, 0.5, 0.78) | local,
+  })
+  found = verdict([quiet], 'VNN 2')
+  assert found.held is None and not found.because

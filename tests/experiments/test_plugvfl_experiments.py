@@ -1,0 +1,122 @@
+"""What PlugVFL's experiments ask of the runner: grids, variants, quitting."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vfljax.runner import checks, jobs, samples, setting
+from vfljax.runner.config import Config, Entry, Variant, attacker
+from vfljax.runner.errors import UserError
+from experiments.plugvfl import (
+    common, fig3, fig3_cifar10, fig4, fig5, fig6, fig7, table3,
+)
+from vfljax import data
+from vfljax.attacks.active_completion import MaliciousState
+
+
+def on_digits(config: Config, **fields) -> setting.Setting:
+  """The experiment on scikit-learn's digits, which need no file."""
+  config.data.name, config.data.path, config.data.limit = 'digits', '', 0
+  config.data.resplit = False
+  for name, value in fields.items():
+    setattr(config, name, value)
+  return checks.make(config, data.load('digits'))
+
+
+@pytest.mark.parametrize(
+    'module', [fig3, fig3_cifar10, fig4, fig5, fig6, fig7, table3],
+    ids=lambda module: module.__name__.split('.')[-1],
+)
+def test_every_config_can_be_run(module):
+  assert jobs.jobs(on_digits(module.get_config()))
+
+
+def test_lambda_times_p_is_one_job_with_a_name_for_each():
+  found = {job.name: job for job in jobs.jobs(on_digits(fig6.get_config()))}
+  job = found['plugvfl']
+  drops, lambdas = (0.0, 0.05), fig6.LAMBDAS
+  assert job.strengths == lambdas * 2
+  each = len(lambdas)
+  assert job.others == dict(drop=(0.0,) * each + (0.05,) * each)
+  assert job.units == tuple(
+      f'plugvfl drop={p:g}/{w:g}' for p in drops for w in lambdas
+  )
+  assert job.labels[0] == 'plugvfl drop=0'
+  assert not job.constant
+
+
+def test_a_grid_without_strengths():
+  job = [j for j in jobs.jobs(on_digits(fig3.get_config()))
+         if j.name == 'plugvfl'][0]
+  assert job.units == tuple(f'plugvfl drop={p:g}' for p in common.DROPS)
+  assert job.strengths == (None,) * len(common.DROPS)
+  assert job.constant
+
+
+def test_a_value_of_a_grid_out_of_range_is_refused_before_training():
+  config = common.config(
+      'bad', (Entry('plugvfl', (0.5,), grid=dict(drop=(0.0, 1.0))),)
+  )
+  with pytest.raises(UserError, match='drop must be'):
+    on_digits(config)
+
+
+def test_variants_have_attackers_of_their_own():
+  made = on_digits(fig6.get_config())
+  training = jax.tree.map(lambda x: x[:1_000], made.samples)
+  known = lambda name: samples.known(
+      jax.random.key(0), training, attacker(made.config, name).known
+  ).labels
+  np.testing.assert_array_equal(known('model_completion').sum(0), [4.0] * 10)
+  assert len(known('model_completion:all')) == 1_000
+  assert len(known('model_completion:linear')) == 40
+  defended = jobs.jobs(made)[-1].setting.after_training
+  assert set(defended) == {
+      'model_completion', 'model_completion:all', 'model_completion:linear'
+  }
+
+
+def test_an_unknown_variant_is_refused():
+  config = fig6.get_config()
+  config.attacks = 'model_completion:half'
+  with pytest.raises(UserError, match='model_completion:half'):
+    on_digits(config)
+
+
+def test_only_active_attackers_train_with_malice():
+  made = on_digits(fig5.get_config())
+  blank = samples.Splits(*[made.samples] * len(samples.Splits._fields))
+  plan = setting.plan(made, setting.absent(), blank)
+  states = [tx.init(dict(w=jnp.zeros(2))) for tx in plan.txs]
+  assert [isinstance(s, MaliciousState) for s in states] == [False, True]
+  alone = [j for j in jobs.jobs(made) if j.entry.label == jobs.ALONE][0]
+  plan = setting.plan(alone.setting, setting.absent(), blank)
+  states = [tx.init(dict(w=jnp.zeros(2))) for tx in plan.txs]
+  assert not any(isinstance(s, MaliciousState) for s in states)
+
+
+def test_active_completion_needs_sgd_and_a_training_of_its_own():
+  config = fig5.get_config()
+  config.train.optimizer = 'adam'
+  with pytest.raises(UserError, match='SGD'):
+    on_digits(config)
+  config = fig5.get_config()
+  config.variants = (*config.variants, Variant('model_completion:x'))
+  config.listed_attacks = (*config.listed_attacks, 'model_completion:x')
+  with pytest.raises(UserError, match='apart'):
+    on_digits(config)
+
+
+@pytest.mark.parametrize('algorithm, parties, expected', [
+    ('vhnn', 2, {'': (0,)}),
+    ('vhnn', 3, {'': (0, 0), '@1': (0, 1), '@2': (1, 0)}),
+    ('vsnn', 3, {'@1': (0, 1), '@2': (1, 0)}),
+    ('vsnn', 2, {}),
+])
+def test_who_may_quit(algorithm, parties, expected):
+  """Somebody with features must be left."""
+  config = common.config('quits', (Entry('none'),))
+  config.model.algorithm, config.data.parties = algorithm, parties
+  if parties > 2 or algorithm == 'vsnn':
+    config.data.split = 'strips'
+  assert setting.quits(on_digits(config)) == expected

@@ -1,0 +1,111 @@
+"""What masked layers refuse, and that the advice they give holds."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.masked_federation import (
+    BATCH, compiled, federation, found_in, network,
+)
+from vfljax import nets
+from vfljax.masked import masking, training
+from vfljax.masked import ranges
+from vfljax.mpc import fixed_point, one_sided, prg, to_active
+from vfljax.masked.shares import Public
+
+
+def found_in_mlp(batch=8):
+  net, shape = network('dense')
+  return found_in(net, batch, *shape)
+
+
+def test_layers_that_do_not_exist():
+  found = found_in_mlp()
+  with pytest.raises(ValueError, match="'fc9' does not exist; the network has"):
+    masking.choose(found, ('fc9',))
+  with pytest.raises(ValueError, match='is not among those to mask'):
+    masking.choose(found, ('Dense_0',), 'Dense_2')
+  with pytest.raises(ValueError, match='the network goes on after it'):
+    masking.choose(found, ('Dense_0',), 'Dense_0')
+  twice = nets.then(nets.mlp(4), nets.mlp(3))
+  x = jnp.zeros((2, 5), jnp.float32)
+  params = twice.init(jax.random.key(0), x)
+  with pytest.raises(ValueError, match='two layers have its name'):
+    masking.layers(twice, params, x)
+
+
+def test_t4_needs_the_learning_rate():
+  job, state, *_ = federation('dense', ('Dense_2',), 'Dense_2')
+  with pytest.raises(ValueError, match='eta'):
+    training.start(job._replace(eta=0.0), state.weights, state.active)
+
+
+def test_weights_outside_the_range_name_their_layer():
+  net, shape = network('dense')
+  params = jax.jit(net.init)(
+      jax.random.key(1), jnp.zeros((2, *shape), jnp.float32))
+  big = np.zeros((24, 16), np.float32)
+  big[3, 4] = 1e12
+  params['Dense_1']['Dense_0']['kernel'] = big
+  chosen = masking.choose(found_in_mlp(), ('Dense_1',))
+  keys = one_sided.seeds(prg.THREEFRY, jax.random.key(3))
+  extra = masking.noise(jax.random.key(4), chosen)
+  match = r'Layer Dense_1/Dense_0, kernel: .*x\[3, 4\] = 1e\+12 .*bits <= 23'
+  with pytest.raises(ValueError, match=match):
+    masking.mask(Public(), chosen, keys, params, extra)
+
+
+@pytest.mark.parametrize('where, value, match', [
+    (0, 1e12, r'input reaches 1e\+12, outside .* 5\.4\d+e\+11 .*inputs=23'),
+    (1, 3e4, r'output reaches 30000, .* 16384 \(48 .*inputs=23, weights=24'),
+    (2, 1e10, r'output gradient reaches 1e\+10.*gradients=29'),
+    (3, 700.0, r'input gradient reaches 700, .* 256 .*gradients=28'),
+    (1, np.nan, 'output reaches nan.*diverged'),
+])
+def test_values_outside_the_range_say_what_holds_them(where, value, match):
+  layer = found_in_mlp()[1]
+  seen = np.ones((3, 4))
+  seen[1, where] = value
+  with pytest.raises(ValueError, match=match) as error:
+    ranges.check(Public(), layer, seen)
+  assert str(error.value).startswith('Layer Dense_1/Dense_0: its ')
+  ranges.check(Public(), layer, np.ones((3, 4)))
+  if where == 1 and value == 3e4:  # The advice holds.
+    bits = fixed_point.Precision(inputs=23, weights=24)
+    ranges.check(Public(bits), layer, seen)
+
+
+@pytest.mark.parametrize('where, value', [(0, 1e14), (1, 900.0), (2, 1e13),
+                                          (3, 5.0)])
+def test_advice_for_t4_holds(where, value):
+  layer = found_in_mlp()[2]._replace(to_active=True)
+  seen = np.full(4, 1e-3)
+  seen[where] = value
+  with pytest.raises(ValueError, match='to_active.Precision') as error:
+    ranges.check(Public(), layer, seen)
+  fields = str(error.value).split('to_active.Precision(')[1].split(')')[0]
+  bits = dict(field.split('=') for field in fields.split(', '))
+  bits = to_active.Precision(**{k: int(v) for k, v in bits.items()})
+  ranges.check(Public(last=bits), layer, seen)
+
+
+def test_overflow_in_training_is_reported():
+  job, state, _, _, keys, x, y = federation('dense', ('Dense_1',))
+  step, deal = compiled(job)
+  dealt, _ = deal(keys, state.weights, 0, 0)
+  _, played = step(state, dealt, jax.random.key(0), 3e5 * x[:BATCH], y[:BATCH])
+  with pytest.raises(ValueError, match='Dense_1/Dense_0: its output reaches'):
+    training.check(job, played)
+
+
+def test_the_papers_condition_is_cited():
+  small, large = found_in_mlp(8), found_in_mlp(24)
+  assert ranges.condition(small[1]) is None
+  message = ranges.condition(large[1])
+  assert message and 'B < n1 (section IV-D) fails' in message
+  assert 'batch of 24 rows is not smaller than its 24 inputs' in message
+  net, shape = network('conv')
+  # Eight rows and four columns of a 5x5 window: 4 < 5 on one axis.
+  assert ranges.condition(found_in(net, 4, *shape)[0]) is None
+  message = ranges.condition(found_in(net, 4, 8, 8, 1)[0])
+  assert message and 'n > (h+2p+s)/(s+1)' in message

@@ -1,0 +1,201 @@
+"""Pretrained encoders and the texts that they read."""
+import json
+from pathlib import Path
+import shutil
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from tokenizers import Tokenizer, models as vocabularies, pre_tokenizers
+
+from vfljax import algorithms, data, nets, train
+from vfljax.data import split, texts
+from vfljax.defense import none
+from vfljax.nets import encoder, encoder_files
+from vfljax.types import Batch
+
+GOLDEN = Path(__file__).parents[1] / 'golden'
+KEY = jax.random.key(0)
+WORDS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', 'a', 'good', 'bad', 'film', 'very')
+
+
+def hidden(folder, tokens):
+  like = encoder_files.read_structure(str(folder))
+  weights = encoder_files.read_weights(str(folder), like)
+  apply = jax.jit(encoder.Encoder(like).apply)
+  return np.asarray(apply({'params': weights}, tokens))
+
+
+@pytest.mark.parametrize('kind', ['bert', 'distilbert'])
+def test_hidden_states_are_those_of_transformers(kind):
+  folder = GOLDEN / f'tiny_{kind}'
+  expected = np.load(folder / 'expected.npz')
+  tokens = expected['tokens']
+  ours = hidden(folder, tokens)
+  seen = tokens != 0
+  np.testing.assert_allclose(
+      ours[seen], expected['hidden'][seen], rtol=0, atol=1e-4
+  )
+  # The third text is two tokens long, with any number of padding after them.
+  short = hidden(folder, tokens[2:, :2])
+  np.testing.assert_allclose(ours[2, :2], short[0], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize('kind', ['bert', 'distilbert'])
+def test_hidden_states_of_other_weights_beside_torch(kind, tmp_path):
+  torch = pytest.importorskip('torch')
+  transformers = pytest.importorskip('transformers')
+  torch.manual_seed(1)
+  if kind == 'bert':
+    config = transformers.BertConfig(
+        vocab_size=60, hidden_size=24, num_hidden_layers=3, hidden_act='relu',
+        num_attention_heads=4, intermediate_size=32, initializer_range=0.3,
+        max_position_embeddings=12,
+    )
+    model = transformers.BertModel(config).eval()
+  else:
+    config = transformers.DistilBertConfig(
+        vocab_size=60, dim=24, n_layers=3, n_heads=3, hidden_dim=32,
+        initializer_range=0.3, max_position_embeddings=12,
+    )
+    model = transformers.DistilBertModel(config).eval()
+  model.save_pretrained(tmp_path)
+  tokens = np.random.default_rng(0).integers(1, 60, (5, 12)).astype(np.int32)
+  tokens[2, 5:] = 0
+  ids = torch.tensor(tokens).long()
+  with torch.no_grad():
+    expected = model(input_ids=ids, attention_mask=(ids != 0).long())[0].numpy()
+  seen = tokens != 0
+  ours = hidden(tmp_path, tokens)
+  np.testing.assert_allclose(ours[seen], expected[seen], rtol=0, atol=1e-4)
+
+
+def test_pooling_and_a_layer_on_top():
+  folder = GOLDEN / 'tiny_bert'
+  expected = np.load(folder / 'expected.npz')
+  tokens = expected['tokens'].astype(np.float32)
+  states, seen = expected['hidden'], (expected['tokens'] != 0)[..., None]
+  first = nets.make('encoder', path=str(folder))
+  mean = nets.make('encoder', path=str(folder), pooling='mean')
+  params = jax.jit(first.init)(KEY, tokens)
+  np.testing.assert_allclose(
+      jax.jit(first.apply)(params, tokens), states[:, 0], atol=1e-4
+  )
+  np.testing.assert_allclose(
+      jax.jit(mean.apply)(params, tokens),
+      (states * seen).sum(1) / seen.sum(1), atol=1e-4,
+  )
+  wide = nets.make('encoder', 5, path=str(folder), random=True)
+  drawn = jax.eval_shape(wide.init, KEY, tokens)
+  assert drawn['top']['Dense_0']['kernel'].shape == (12, 5)
+
+
+def test_fine_tuning_starts_at_the_pretrained_weights_and_lowers_the_loss():
+  net = nets.make(
+      'encoder', 4, path=str(GOLDEN / 'tiny_distilbert'), blocks=1
+  )
+  draw = np.random.default_rng(0)
+  x = draw.integers(4, 40, (2, 32, 6)).astype(np.float32)
+  labels = jnp.asarray(x[0, :, 1] > 20, jnp.int32)
+  samples = Batch(tuple(jnp.asarray(x)), jax.nn.one_hot(labels, 2))
+  vfl = algorithms.vhnn([net] * 2, nets.mlp(2))
+  plan = train.Plan(vfl, none(), (optax.adamw(5e-3),) * 2, 12, 16)
+
+  def run(key):
+    begun = train.start(key, plan, samples)
+    _, history = train.advance(plan, begun, samples, 0, 12)
+    return begun.state.parties[1].params['bottom'], history['loss']
+
+  bottoms, losses = jax.jit(jax.vmap(run))(jax.random.split(KEY, 2))
+  like = encoder_files.read_structure(str(GOLDEN / 'tiny_distilbert'))
+  stored = encoder_files.read_weights(
+      str(GOLDEN / 'tiny_distilbert'), like._replace(blocks=1)
+  )
+  for ours, theirs in zip(
+      jax.tree.leaves(bottoms['encoder']), jax.tree.leaves(stored)
+  ):
+    np.testing.assert_array_equal(ours[0], theirs)
+    np.testing.assert_array_equal(ours[1], theirs)
+  top = bottoms['top']['Dense_0']['kernel']
+  assert (top[0] != top[1]).any()
+  assert (losses[:, -1] < 0.8 * losses[:, 0]).all()
+
+
+def copy(tmp_path):
+  return Path(shutil.copytree(GOLDEN / 'tiny_bert', tmp_path / 'model'))
+
+
+def test_what_is_wrong_with_a_folder_is_said(tmp_path):
+  with pytest.raises(FileNotFoundError, match='No path'):
+    nets.make('encoder')
+  folder = copy(tmp_path)
+  config = json.loads((folder / 'config.json').read_text())
+
+  def refused(error, match, **changed):
+    (folder / 'config.json').write_text(json.dumps(config | changed))
+    with pytest.raises(error, match=match):
+      nets.make('encoder', path=str(folder))
+
+  refused(ValueError, 'not bert or distilbert', model_type='gpt2')
+  refused(ValueError, 'config.json says', vocab_size=41)
+  refused(ValueError, 'has no encoder.layer.2', num_hidden_layers=3)
+  refused(ValueError, 'activation', hidden_act='softsign')
+  (folder / 'config.json').write_text('{')
+  with pytest.raises(ValueError, match='not understood'):
+    nets.make('encoder', path=str(folder))
+  (folder / 'config.json').write_text(json.dumps(config))
+  whole = (folder / 'model.safetensors').read_bytes()
+  (folder / 'model.safetensors').write_bytes(whole[:-100])
+  with pytest.raises(ValueError, match='cannot be read'):
+    nets.make('encoder', path=str(folder))
+  (folder / 'model.safetensors').unlink()
+  with pytest.raises(FileNotFoundError, match='is not there'):
+    nets.make('encoder', path=str(folder))
+  with pytest.raises(ValueError, match='pooling'):
+    nets.make('encoder', path=str(GOLDEN / 'tiny_bert'), pooling='last')
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+  made = Tokenizer(vocabularies.WordLevel(
+      {word: i for i, word in enumerate(WORDS)}, '[UNK]'
+  ))
+  made.pre_tokenizer = pre_tokenizers.Whitespace()
+  made.save(str(tmp_path / 'tokenizer.json'))
+  return tmp_path
+
+
+def test_texts_are_cut_into_a_piece_for_each_party(tokenizer):
+  file = tokenizer / 'films.tsv'
+  file.write_text('pro\ta very good film\ncon\tbad\npro\ta a a a a a a a\n')
+  table = data.load(
+      'texts', str(file), encoder=str(tokenizer), parts=2, length=5
+  )
+  assert table.classes == ('con', 'pro')
+  np.testing.assert_array_equal(table.labels, [1, 0, 1])
+  np.testing.assert_array_equal(table.features, [
+      [2, 4, 8, 3, 0, 2, 5, 7, 3, 0],
+      [2, 6, 3, 0, 0, 2, 3, 0, 0, 0],  # Nothing is left for the second.
+      [2, 4, 4, 4, 3, 2, 4, 4, 4, 3],  # Cut off.
+  ])
+  halves = split.apply(table, split.Spec(2))
+  np.testing.assert_array_equal(halves[1], table.features[:, 5:])
+
+
+def test_what_is_wrong_with_texts_is_said(tokenizer):
+  file = tokenizer / 'films.tsv'
+  file.write_text('1\tgood\nno tab\n')
+  with pytest.raises(ValueError, match='line 2'):
+    texts.load(str(file), str(tokenizer))
+  file.write_text('1\tgood\n0\tbad\n')
+  with pytest.raises(ValueError, match='length'):
+    texts.load(str(file), str(tokenizer), length=2)
+  with pytest.raises(FileNotFoundError, match=r'tokenizer\.json'):
+    texts.load(str(file), '')
+  broken = tokenizer / 'other'
+  broken.mkdir()
+  (broken / 'tokenizer.json').write_text('{}')
+  with pytest.raises(ValueError, match='no tokenizer'):
+    texts.load(str(file), str(broken))

@@ -1,0 +1,82 @@
+"""A network's layers by name, and putting other weights there."""
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.small_networks import weights
+from vfljax import nets
+from vfljax.nets import named_layers
+from vfljax.types import Net
+
+KEY = jax.random.key(0)
+
+
+def test_layers_are_named_in_natural_order():
+  net, x = nets.mlp(*range(2, 14)), jnp.ones((1, 5))
+  params = jax.eval_shape(net.init, KEY, x)
+  found = named_layers.names(params)
+  assert found[2] == 'Dense_2/Dense_0' and found[-1] == 'Dense_11/Dense_0'
+  with_statistics = {'params': params, 'batch_stats': {'x': {'mean': x}}}
+  assert named_layers.names(with_statistics) == found
+
+
+def test_the_flow_of_data_decides_where_a_network_begins():
+  shapes = dict(last=(5, 3), early=(4, 5))
+  net = Net(
+      lambda key, x: {n: dict(kernel=jnp.ones(s)) for n, s in shapes.items()},
+      lambda p, x: jnp.tanh(x @ p['last']['kernel'].T) @ p['early']['kernel'].T,
+  )
+  params, x = net.init(KEY, None), jax.ShapeDtypeStruct((2, 3), jnp.float32)
+  assert named_layers.names(params) == ('early', 'last')
+  assert named_layers.flow(net, params, x) == ('last', 'early')
+
+
+def test_a_set_of_layers():
+  params = weights()
+  chosen = named_layers.mask(params, ['Dense_2/Dense_0', 'Dense_0/Dense_0'])
+  assert chosen.tolist() == [True, False, True]
+  with pytest.raises(ValueError, match="no layer 'Dense_7'.*Dense_0/Dense_0"):
+    named_layers.mask(params, ['Dense_7'])
+  with pytest.raises(ValueError, match='Name a layer'):
+    named_layers.mask(params, [])
+
+
+def test_selecting_layers_replaces_those_and_no_others():
+  ours, theirs = weights(0), weights(1)
+  mixed = named_layers.select(np.array([False, True, False]), ours, theirs)
+  for name, source in (('Dense_0', ours), ('Dense_1', theirs),
+                       ('Dense_2', ours)):
+    chex.assert_trees_all_equal(mixed[name], source[name])
+
+
+def test_norms_are_sums_of_absolute_values():
+  params = weights()
+  expected = [
+      sum(float(np.abs(leaf).sum()) for leaf in jax.tree.leaves(params[name]))
+      for name in sorted(params)
+  ]
+  np.testing.assert_allclose(named_layers.l1_norms(params), expected, rtol=1e-5)
+
+
+def test_means_are_of_the_kernels_and_no_biases():
+  params = weights()
+  expected = [
+      np.abs(np.asarray(leaf)).mean()
+      for name in sorted(params) for leaf in jax.tree.leaves(params[name])
+      if leaf.ndim == 2
+  ]
+  np.testing.assert_allclose(named_layers.l1_means(params), expected, rtol=1e-5)
+
+
+def test_redrawn_layers_are_uniform_in_their_fan_in():
+  params = dict(conv=dict(kernel=jnp.ones((5, 5, 4, 300)), bias=jnp.ones(300)),
+                norm=dict(scale=jnp.full(7, 3.0)))
+  drawn = named_layers.redraw(KEY, params)
+  assert (drawn['norm']['scale'] == 3).all()
+  for leaf in drawn['conv'].values():
+    assert 0.09 < np.abs(leaf).max() <= 0.1  # 1 / sqrt(5 * 5 * 4)
+  assert abs(np.std(drawn['conv']['kernel']) - 0.1 / np.sqrt(3)) < 1e-3
+  other = named_layers.redraw(jax.random.key(1), params)
+  assert not np.array_equal(drawn['conv']['kernel'], other['conv']['kernel'])

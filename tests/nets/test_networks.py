@@ -1,0 +1,373 @@
+"""The networks of `vfljax.models` and their layers."""
+from flax import linen as nn
+import jax
+from jax import lax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from vfljax import algorithms, attacks, nets, train
+from vfljax.attacks.model_completion import Schedule
+from vfljax.defense import none
+from vfljax.nets import cafe, convolution, images
+from vfljax.types import Batch, Net
+from vfljax.views import TrainedBottom
+
+KEY = jax.random.key(0)
+
+
+def image(*shape):
+  return jax.random.normal(KEY, shape, jnp.float32)
+
+
+def count(params):
+  return sum(x.size for x in jax.tree.leaves(params))
+
+
+@pytest.mark.parametrize('strides', [(1, 1), (2, 2), (2, 1)])
+@pytest.mark.parametrize('padding', ['SAME', 'VALID', 1, ((0, 2), (1, 0))])
+def test_patches_are_xlas_convolution(strides, padding):
+  x, kernel = image(2, 7, 6, 3), image(3, 2, 3, 4)
+  pads = padding if isinstance(padding, str) else (
+      ((1, 1), (1, 1)) if padding == 1 else padding
+  )
+  expected = lax.conv_general_dilated(
+      x, kernel, strides, pads, dimension_numbers=('NHWC', 'HWIO', 'NHWC')
+  )
+  for how in convolution.METHODS:
+    ours = convolution.convolve(x, kernel, strides, padding, how)
+    np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_arithmetic_can_be_swapped_from_outside():
+  module = nn.Sequential([convolution.Conv(2), images.flatten, nets.Dense(3)])
+  x = image(1, 4, 4, 1)
+  params = module.init(KEY, x)
+  met = []
+
+  def zeros(run, args, kwargs, context):
+    if isinstance(context.module, (convolution.Conv, nn.Dense)):
+      met.append(context.module.variables['params']['kernel'].shape)
+      return jnp.zeros_like(run(*args, **kwargs))
+    return run(*args, **kwargs)
+
+  assert (module.apply(params, x) != 0).any()
+  with nn.intercept_methods(zeros):
+    assert not module.apply(params, x).any()
+  assert met == [(3, 3, 1, 2), (32, 3)]
+
+
+def test_pool_keeps_a_single_pixel():
+  x = jnp.arange(10.0).reshape(1, 5, 2, 1)
+  np.testing.assert_array_equal(convolution.pool(x)[0, :, 0, 0], [3, 7])
+  np.testing.assert_array_equal(
+      convolution.pool(x[:, :, :1], 'mean')[0, :, 0, 0], [1, 5]
+  )
+
+
+def test_start_is_uniform_by_fan_in():
+  params = convolution.Conv(64, (5, 5)).init(KEY, image(1, 8, 8, 4))['params']
+  for weights in params.values():
+    assert 0.95 / 10 < abs(weights).max() <= 1 / 10  # 1 / sqrt(5 * 5 * 4)
+
+
+def test_lenet_counts():
+  # 28x14: 14x7 after one pooling, 7x3 after two.
+  params = shapes('lenet5', (1, 28, 14, 1))
+  conv = (25 + 1) * 6 + (25 * 6 + 1) * 16
+  dense = (7 * 3 * 16 + 1) * 120 + (120 + 1) * 84 + (84 + 1) * 84
+  assert sum(np.prod(p.shape) for p in jax.tree.leaves(params)) == conv + dense
+  assert [*params] == sorted(params)  # Their order is that of the names.
+
+
+def test_names_and_options():
+  net = nets.make('mlp3', 10, hidden=(8, 4))
+  params = net.init(KEY, image(2, 6))
+  assert count(params) == 7 * 8 + 9 * 4 + 5 * 10
+  with pytest.raises(ValueError, match='no network'):
+    nets.make('lenet6')
+  with pytest.raises(ValueError, match='no option'):
+    nets.make('lenet5', depth=3)
+  with pytest.raises(ValueError, match='for images'):
+    nets.make('lenet5').init(KEY, image(2, 6))
+  with pytest.raises(ValueError, match='dtype'):
+    nets.make('lenet5', dtype='int3')
+
+
+def test_one_network_after_another_trains_as_one():
+  both = nets.then(nets.mlp(4, dropout=0.5), nets.mlp(3))
+  params = both.init(KEY, image(2, 5))
+  y, stats = both.run(params, KEY, image(2, 5))
+  assert y.shape == (2, 3)
+  assert jax.tree.structure(both.absorb(params, stats)) == (
+      jax.tree.structure(params)
+  )
+
+
+def shapes(name, x, **options):
+  """Parameters as shapes, without drawing a single number."""
+  net = nets.make(name, **options)
+  return jax.eval_shape(net.init, KEY, jax.ShapeDtypeStruct(x, jnp.float32))
+
+
+@pytest.mark.parametrize('name, x, options, expected', [
+    # torchvision's, as published with its weights (BatchNorm's scale and bias).
+    ('vgg13', (224, 224, 3), dict(width=1000, hidden=(4096, 4096)), 133053736),
+    ('vgg13', (224, 224, 3),
+     dict(width=1000, hidden=(4096, 4096), norm='none'), 133047848),
+    ('resnet18', (224, 224, 3), dict(width=1000, stem='large'), 11689512),
+    # As widely published for CIFAR-10.
+    ('resnet18', (32, 32, 3), dict(width=10), 11173962),
+    ('resnet20', (32, 32, 3), dict(width=10), 269722),
+    # 14x14 pixels are 7x7, then 4x4 after poolings that keep the odd ones.
+    ('cafe', (14, 14, 1), {},
+     26 * 64 + 1601 * 128 + 2049 * 256 + 257 * 64 + 65 * 10),
+    # GAFM's 64x64 images: 32 channels of 6x6 reach the linear layers.
+    ('conv3', (64, 64, 1), {},
+     10 * 6 + 55 * 16 + 145 * 32 + 1153 * 120 + 121 * 84 + 85 * 40),
+    ('conv2', (28, 14, 1), {},
+     10 * 8 + 73 * 16 + (14 * 7 * 16 + 1) * 128),
+    ('embedding', (26,), {}, 26 * 1000 * 8 + (26 * 8 + 1) * 64 + 65 * 32),
+    ('wide_deep', (26,), {},
+     26000 * (1 + 16) + 1 + (26 * 16 + 1) * 16 + 17 * 16 + 17),
+])
+def test_counts_of_weights(name, x, options, expected):
+  params = shapes(name, (1, *x), **options)
+  weights = params.get('params', params)
+  assert sum(np.prod(p.shape) for p in jax.tree.leaves(weights)) == expected
+
+
+def test_vgg_fits_half_of_a_small_image():
+  """32x16 pixels are 2x1 after four poolings, 1x1 after five."""
+  params = shapes('vgg13', (1, 32, 16, 3))['params']
+  kernel = params['fc1']['Dense_0']['kernel']
+  assert kernel.shape == (512, 512)
+
+
+# As few layers as show what is tested: compiling is what takes the time.
+TINY = dict(
+    vgg13=dict(channels=(2,), hidden=()),
+    cafe=dict(channels=(2, 3), hidden=(5, 4)),
+)
+
+
+def test_batch_norm_is_the_batchs_in_training_and_runs_for_inference():
+  norm = nets.Norm()
+  x = 3 + 2 * image(6, 3, 2, 4)
+  start = norm.init(KEY, x)
+  y, new = norm.apply(start, x, True, mutable=['batch_stats'])
+  mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
+  np.testing.assert_allclose(
+      y, (x - mean) / np.sqrt(variance + 1e-5), rtol=1e-4, atol=1e-4
+  )
+  after = norm.apply(dict(start, **new), x)
+  running = 0.1 * mean, 0.9 + 0.1 * variance
+  np.testing.assert_allclose(
+      after, (x - running[0]) / np.sqrt(running[1] + 1e-5), rtol=1e-4
+  )
+
+
+def test_group_norm_does_not_mix_samples():
+  net = nets.make('resnet18', 3, channels=(2,), norm='group')
+  x = image(3, 8, 4, 3)
+  params = jax.jit(net.init)(KEY, x)
+  assert 'batch_stats' not in params
+  y = jax.jit(net.apply)(params, x)
+  np.testing.assert_allclose(
+      jax.jit(net.apply)(params, x[1:2]), y[1:2], rtol=1e-4, atol=1e-5
+  )
+
+
+def test_statistics_travel_with_the_party_and_under_vmap():
+  """Training leaves statistics in a party's state, a seed as beside others."""
+  net = nets.make('vgg13', 4, **TINY['vgg13'])
+  vfl = algorithms.vhnn([net] * 2, nets.mlp(3), 'sum')
+  x = image(2, 12, 8, 4, 3)
+  data = Batch(tuple(x), jax.nn.one_hot(jnp.arange(12) % 3, 3))
+
+  def run(key):
+    state, history = train.fit(
+        key, vfl, none(), (optax.sgd(0.1),) * 2, data, epochs=2, batch_size=6
+    )
+    return state.parties, history['loss']
+
+  keys = jax.random.split(KEY, 2)
+  many = jax.jit(jax.vmap(run))
+  parties, losses = many(keys)
+  assert np.isfinite(losses).all()
+  for party in parties:
+    stats = jax.tree.leaves(party.params['bottom']['batch_stats'])
+    assert all(((s != 0) & (s != 1)).any() for s in stats)
+  twice, _ = many(keys[jnp.array([1, 1])])  # In other company, the same.
+  for one, other in zip(jax.tree.leaves(twice), jax.tree.leaves(parties)):
+    np.testing.assert_allclose(other[1], one[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(one[1], one[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize('name', ['cafe', 'vgg13'])
+def test_bfloat16_is_near_float32_and_comes_out_as_float32(name):
+  x = image(4, 8, 4, 3)
+  exact = nets.make(name, 6, **TINY[name])
+  fast = nets.make(name, 6, dtype='bfloat16', **TINY[name])
+  params = jax.jit(exact.init)(KEY, x)
+  y, z = jax.jit(exact.apply)(params, x), jax.jit(fast.apply)(params, x)
+  assert z.dtype == y.dtype == jnp.float32
+  assert 0 < abs(y - z).max() < 0.05 * abs(y).max() + 0.02
+
+
+def test_middle_of_cafe_is_around_its_first_linear_layer():
+  options = TINY['cafe']
+  net, x = nets.make('cafe', 6, **options), image(2, 6, 6, 1)
+  params = jax.jit(net.init)(KEY, x)
+  before, after = jax.jit(cafe.middle(6, **options))(params, x)
+  first = params['fc1']['Dense_0']
+  assert before.shape == (2, 2 * 2 * 3)
+  np.testing.assert_allclose(
+      after, before @ first['kernel'] + first['bias'], rtol=1e-5, atol=1e-6
+  )
+  z = jax.nn.relu(after)
+  for name in ('fc2', 'fc3'):
+    own = params[name]['Dense_0']
+    z = jax.nn.relu(z @ own['kernel'] + own['bias'])
+  y = jax.jit(net.apply)(params, x)
+  np.testing.assert_allclose(y, z, rtol=1e-5, atol=1e-6)
+
+
+def test_lenet_with_the_original_convolutions():
+  """Half of 32 x 32 pixels leaves 16 maps of 5 x 1 (LeCun et al., Fig. 2)."""
+  x = image(3, 28, 14, 1)
+  bare = nets.make('lenet5', 10, padding='VALID')
+  bordered = nets.make('lenet5', 10, padding='VALID', border=(2, 1))
+  params = bordered.init(KEY, x)
+  assert params['fc1']['Dense_0']['kernel'].shape == (80, 120)
+  padded = jnp.pad(x, ((0, 0), (2, 2), (1, 1), (0, 0)))
+  np.testing.assert_allclose(
+      bordered.apply(params, x), bare.apply(params, padded), rtol=1e-5
+  )
+  with pytest.raises(ValueError, match='got 28 x 14'):
+    bare.init(KEY, x)
+  for border in ((2,), (-1, 1), 2):
+    with pytest.raises(ValueError, match='lenet5: border'):
+      nets.make('lenet5', border=border)
+  with pytest.raises(ValueError, match='lenet5: padding'):
+    nets.make('lenet5', padding='FULL')
+
+
+@pytest.mark.parametrize('name, options', [
+    ('mlp3', dict(hidden=(4, 3))),
+    ('lenet5', dict(channels=(2, 2), hidden=(4, 3))),
+])
+def test_embeddings_that_are_normalized_and_rectified(name, options):
+  net = nets.make(name, 5, norm='batch', final='relu', **options)
+  x = image(12, 8, 8, 1)
+  y, stats = net.run(net.init(KEY, x), KEY, x)
+  assert stats and (y >= 0).all()
+  # Of normal numbers about half are above 0, in every column.
+  assert ((y > 0).mean(0) < 1).all() and (y > 0).mean() > 0.2
+
+
+def test_many_samples_go_through_in_blocks():
+  sizes = []
+
+  def apply(params, x):
+    sizes.append(len(x))
+    return params * x.sum((1, 2))
+
+  net = images.blockwise(Net(lambda key, x: 1.0, apply), 4)
+  x = image(10, 3, 2)
+  np.testing.assert_allclose(net.apply(2.0, x), 2 * x.sum((1, 2)), rtol=1e-5)
+  y, _ = net.run(2.0, KEY, x)
+  np.testing.assert_allclose(y, 2 * x.sum((1, 2)), rtol=1e-5)
+  assert sizes == [4, 10]  # Traced once a block; training is one batch.
+
+
+@pytest.mark.parametrize('stolen', [True, False])
+def test_completing_a_network_with_batch_norm_renews_its_statistics(stolen):
+  """An attacker's training is a training: by the batch, statistics and all."""
+  net = nets.make('vgg13', 4, **TINY['vgg13'])
+  x = 50 * image(12, 4, 4, 1)  # Far from the statistics' start.
+  labels = jax.nn.one_hot(jnp.arange(12) % 2, 2)
+  x = x.at[1::2].add(100.0)
+  attack = attacks.model_completion(
+      net, nets.mlp(2), Schedule(30, 0, 1, 0.02), stolen=stolen
+  )
+
+  @jax.jit
+  def run(key):
+    weights = net.init(key, x)
+    guess = attack.run(key, TrainedBottom(weights, x, labels, x))
+    slope = jax.grad(lambda p: net.apply(p, x).sum())(weights)
+    return guess[-1], slope['batch_stats']
+
+  guess, slope = run(KEY)
+  assert (guess.argmax(-1) == labels.argmax(-1)).all()
+  assert not any(s.any() for s in jax.tree.leaves(slope))
+
+
+def in_torch(torch, params, stats, x, name, train):
+  """The networks as their papers draw them, in PyTorch's functions."""
+  f = torch.nn.functional
+  tensor = lambda a: torch.tensor(np.asarray(a))
+
+  def normed(own, state, conv, norm, x, stride=1):
+    kernel = tensor(own[conv]['kernel']).permute(3, 2, 0, 1)
+    bias = own[conv].get('bias')
+    x = f.conv2d(
+        x, kernel, None if bias is None else tensor(bias), stride,
+        kernel.shape[-1] // 2,
+    )
+    scale, seen = own[norm]['BatchNorm_0'], state[norm]['BatchNorm_0']
+    return f.batch_norm(
+        x, tensor(seen['mean']), tensor(seen['var']), tensor(scale['scale']),
+        tensor(scale['bias']), train,
+    )
+
+  def dense(own, x):
+    own = own['Dense_0']
+    return x @ tensor(own['kernel']) + tensor(own['bias'])
+
+  x = tensor(x).permute(0, 3, 1, 2)
+  if name == 'vgg13':
+    for i in (1, 2):
+      for j in (1, 2):
+        x = normed(params, stats, f'conv{i}_{j}', f'norm{i}_{j}', x).relu()
+      x = f.max_pool2d(x, 2)
+    # Flattened as we do: rows, columns, channels.
+    x = x.permute(0, 2, 3, 1).flatten(1)
+    return dense(params['fc2'], dense(params['fc1'], x).relu())
+  x = normed(params, stats, 'conv0', 'conv0_norm', x).relu()
+  for block in sorted(k for k in params if k.startswith('stage')):
+    own, seen = params[block], stats[block]
+    stride = 2 if block == 'stage2_1' else 1
+    y = normed(own, seen, 'conv1', 'conv1_norm', x, stride).relu()
+    y = normed(own, seen, 'conv2', 'conv2_norm', y)
+    if 'shortcut' in own:
+      x = normed(own, seen, 'shortcut', 'shortcut_norm', x, stride)
+    elif stride == 2:
+      x = f.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, 0, y.shape[1] - x.shape[1]))
+    x = (x + y).relu()
+  return dense(params['top'], x.mean((2, 3)))
+
+
+@pytest.mark.parametrize('name, options', [
+    ('vgg13', dict(channels=(2, 3), hidden=(4,))),
+    ('resnet18', dict(channels=(2, 3))), ('resnet20', dict(channels=(2, 3))),
+])
+def test_outputs_are_those_of_torch(name, options):
+  torch = pytest.importorskip('torch')
+  net, x = nets.make(name, 4, **options), image(5, 8, 6, 3)
+
+  @jax.jit
+  def run(key):
+    params = net.init(key, x)
+    # Statistics and scales that are not those of the start.
+    shifted = jax.tree.map(lambda p: p + 0.1 * jnp.cos(p.size + p), params)
+    return shifted, net.apply(shifted, x), net.run(shifted, key, x)[0]
+
+  params, at_rest, training = run(KEY)
+  for ours, train_ in ((at_rest, False), (training, True)):
+    theirs = in_torch(
+        torch, params['params'], params['batch_stats'], x, name, train_
+    )
+    np.testing.assert_allclose(ours, theirs.numpy(), rtol=2e-3, atol=2e-4)

@@ -1,0 +1,371 @@
+"""The report: its arithmetic against hand calculation, its page as a page."""
+from html.parser import HTMLParser
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+from vfljax.report import ranks, reading as data, writing
+from vfljax.report import tables as tables, words as words
+from vfljax.runner import store
+from vfljax.runner.errors import UserError
+from tests import fake_results
+from tests.fake_results import PAPER, row
+
+VOID = {'meta', 'br', 'hr', 'img', 'link', 'input'}
+
+
+def workdir(path, cells, config=None):
+  """A work directory with one unit per (defense, strength): rows.
+
+  `cells` is {(defense, strength): {(attack, metric): values over seeds}}.
+  """
+  units = [f'{d}/{s}' for d, s in cells]
+  work = store.open_workdir(path, config or {}, units)
+  for unit, ((d, s), found) in zip(units, cells.items()):
+    work.save(unit, [
+        row(d, s, attack, seed, metric, 'test', value)
+        for (attack, metric), values in found.items()
+        for seed, value in enumerate(values)
+    ], {})
+  return work
+
+
+def kang(path):
+  """Kang et al., Table 10, Credit: the rows of four protections, one seed."""
+  columns = ('norm_scoring', 'direction_scoring', 'direct_label')
+  table = {
+      ('none', None): (0.0, 46.9, 50.0, 50.0),
+      ('gradient_compression', 0.1): (11.2, 10.1, 3.3, 11.6),
+      ('max_norm', None): (0.1, 6.2, 18.1, 19.8),
+      ('dp_laplace', 0.1): (0.9, 1.1, 2.6, 3.7),
+  }
+  cells = {}
+  for cell, (loss, *leaks) in table.items():
+    cells[cell] = {(None, 'auc'): [(73.2 - loss) / 100]} | {
+        (a, 'leak_auc'): [0.5 + x / 100] for a, x in zip(columns, leaks)
+    }
+  return workdir(path, cells)
+
+
+class Page(HTMLParser):
+  """Checks that tags are closed in order; collects links, ids and text."""
+
+  def __init__(self, text):
+    super().__init__()
+    self.open, self.tags, self.links, self.ids = [], set(), [], []
+    self.words = []
+    self.feed(text)
+    assert not self.open
+
+  def handle_starttag(self, tag, attrs):
+    self.tags.add(tag)
+    if tag not in VOID:
+      self.open.append(tag)
+    for name, value in attrs:
+      if name in ('src', 'href', 'xlink:href'):
+        self.links.append(value)
+      if name == 'id':
+        self.ids.append(value)
+
+  def handle_startendtag(self, tag, attrs):
+    self.handle_starttag(tag, attrs)
+    if tag not in VOID:
+      self.open.pop()
+
+  def handle_endtag(self, tag):
+    assert self.open.pop() == tag
+
+  def handle_data(self, data):
+    self.words.append(data)
+
+
+@pytest.fixture(scope='session')
+def fake(tmp_path_factory):
+  """The big made-up work directory with its report."""
+  path = tmp_path_factory.mktemp('fake')
+  fake_results.make(path)
+  writing.write(path, PAPER)
+  return path
+
+
+def test_the_interval_is_students():
+  s = data.summarize(range(1, 11))
+  assert s.mean == 5.5 and s.count == 10 and s.missing == 0
+  # Quantile 0.975 at 9 degrees of freedom, from a printed table: 2.262157.
+  assert s.half == pytest.approx(2.262157 * 3.0276504 / math.sqrt(10), rel=1e-6)
+  assert s.std == pytest.approx(3.0276504)
+
+
+def test_lost_and_single_seeds_are_counted():
+  s = data.summarize([0.5, math.nan, 0.7])
+  assert (s.mean, s.count, s.missing) == (pytest.approx(0.6), 2, 1)
+  assert '(2 of 3 seeds)' in tables.interval(s)
+  assert tables.interval(data.summarize([0.5])) == '0.500'
+  assert tables.interval(data.summarize([math.nan])) == '– (0 of 1 seeds)'
+
+
+def test_scores_and_preference_are_those_of_kangs_table_10(tmp_path):
+  results, = data.read(kang(tmp_path).path)
+  ranked = ranks.rank(results)
+  scores = {r.defense: r.optimal for r in ranked}
+  assert scores == {
+      'none': 0, 'gradient_compression': 0, 'max_norm': 2, 'dp_laplace': 4,
+  }
+  assert ranks.preference(ranked) == (
+      'dp laplace > max norm > gradient compression ≈ no defense'
+  )
+  assert ranked[1].best.worst == 'direct_label'
+  assert ranked[1].best.leakage['direct_label'].mean == pytest.approx(19.8)
+  assert ranked[1].best.loss.mean == pytest.approx(0.1)
+  said = ' '.join(words.verdict(results, ranked))
+  assert said.startswith('dp laplace at strength 0.1 protects best: PU score 4')
+  assert '3.7 points better than guessing, against 50.0 points' in said
+  assert '0.9 points of test AUC, which is then 0.723' in said
+
+
+def test_the_best_strength_is_the_one_with_the_best_score(tmp_path):
+  cells: dict[data.Cell, dict] = {
+      ('none', None): {(None, 'auc'): [0.9], ('a', 'leak_auc'): [1.0]}
+  }
+  for s, loss, leak in [(1.0, 0.0, 30), (2.0, 0.8, 8), (3.0, 1.9, 4),
+                        (4.0, 0.9, 6)]:
+    cells['iso', s] = {
+        (None, 'auc'): [0.9 - loss / 100], ('a', 'leak_auc'): [0.5 + leak / 100]
+    }
+  results, = data.read(workdir(tmp_path, cells).path)
+  best = ranks.rank(results)[0]
+  # Strengths 2 and 4 both score 4; 4 leaks and costs 6.9 in sum, 2 costs 8.8.
+  assert (best.optimal, best.best.cell) == (4, ('iso', 4.0))
+
+
+def test_loss_and_completion_are_paired_by_seed(tmp_path):
+  none = {(None, 'auc'): [0.90, 0.80, 0.70],
+          ('model_completion', 'auc_last'): [0.80, 0.70, 0.75],
+          ('model_completion', 'auc_best'): [0.99, 0.99, 0.99],
+          ('local_model', 'auc_last'): [0.70, 0.60, 0.65]}
+  iso = {(None, 'auc'): [0.88, 0.77, math.nan],
+         ('model_completion', 'auc_last'): [0.75, 0.63, 0.66]}
+  work = workdir(tmp_path, {('none', None): none, ('iso', 5.0): iso})
+  results, = data.read(work.path)
+  loss = data.summarize(data.utility_loss(results, ('iso', 5.0)).values())
+  assert (loss.mean, loss.missing) == (pytest.approx(2.5), 1)
+  assert loss.std == pytest.approx(math.sqrt(0.5))
+  # The local model was run undefended only; it serves all defenses.
+  leak = data.leakage(results, ('iso', 5.0), 'model_completion')
+  assert leak == pytest.approx({0: 5.0, 1: 3.0, 2: 1.0})
+  assert results.attacks == ['model_completion']
+  assert results.baselines == ['local_model']
+
+
+def test_other_parties_attacks_have_their_own_baseline(tmp_path):
+  found = {(None, 'accuracy'): [0.9],
+           ('model_completion', 'accuracy_last'): [0.8],
+           ('local_model', 'accuracy_last'): [0.7],
+           ('model_completion@2', 'accuracy_last'): [0.9],
+           ('local_model@2', 'accuracy_last'): [0.5]}
+  results, = data.read(workdir(tmp_path, {('none', None): found}).path)
+  none = ('none', None)
+  assert data.leakage(results, none, 'model_completion@2')[0] == (
+      pytest.approx(40.0)
+  )
+  assert data.leakage(results, none, 'model_completion')[0] == (
+      pytest.approx(10.0)
+  )
+
+
+def test_guessing_among_many_classes(tmp_path):
+  found = {(None, 'accuracy'): [0.9], ('direct_label', 'accuracy'): [0.35]}
+  work = workdir(tmp_path, {('none', None): found})
+  results, = data.read(work.path, classes=10)
+  leak = data.leakage(results, ('none', None), 'direct_label')
+  assert leak[0] == pytest.approx(25.0)
+  # Rather no leakage than one against a wrong guess.
+  results, = data.read(work.path)
+  assert not data.leakage(results, ('none', None), 'direct_label')
+  timings = [{'unit': 'none/None', 'classes': 10}]
+  (tmp_path / 'timings.json').write_text(json.dumps(timings))
+  writing.write(tmp_path)
+  assert '| 25.0 |' in (tmp_path / 'summary.md').read_text()
+
+
+def test_the_papers_numbers_are_compared_in_its_deviations(fake):
+  results, = data.read(fake)
+  compared = data.compare(results, PAPER)
+  assert len(compared) == 7  # Marvell has four strengths.
+  for c in compared:
+    values = [
+        r['value'] for r in store.read_results(fake)
+        if (r['defense'], r['strength'], r['attack'], r['metric'])
+        == (c['defense'], c['strength'], c.get('attack'), c['metric'])
+    ]
+    assert c['ours'].mean == pytest.approx(np.mean(values))
+    if c['std'] is None:
+      assert c['sds'] is None
+    else:
+      std = c['std'] or 0.005
+      assert c['sds'] == pytest.approx((np.mean(values) - c['mean']) / std)
+  text = (fake / 'summary.md').read_text()
+  marks = ['DIFFERS' if abs(c['sds'] or 0) > 2 else 'agrees' for c in compared]
+  assert text.count('DIFFERS') == marks.count('DIFFERS') == 4
+  assert '4 of 7 numbers differ' in text
+  other = [PAPER[0] | {'dataset': 'criteo'}]
+  assert not data.compare(results, other)
+
+
+def test_the_page_needs_nothing_but_itself(fake):
+  text = (fake / 'report.html').read_text()
+  page = Page(text)
+  assert not page.tags & {'script', 'link', 'img', 'iframe', 'object'}
+  assert all(link.startswith('#') for link in page.links)
+  assert {link[1:] for link in page.links} <= set(page.ids)
+  assert len(set(page.ids)) == len(page.ids)
+  assert not re.search(r'@import|url\((?!#)|http', text)
+  assert 'prefers-color-scheme: dark' in text and '@media print' in text
+  assert text.count('<figure') == 1 + 5 + 4
+  # Everything that Matplotlib drew in a colour follows the page's.
+  figures = ''.join(re.findall(r'<figure.*?</figure>', text, re.DOTALL))
+  assert not re.search(r'#[0-9a-fA-F]{6}', figures)
+
+
+def test_the_page_says_first_who_wins(fake):
+  words = ' '.join(Page((fake / 'report.html').read_text()).words)
+  first = 'iso at strength 5 protects best: PU score 4 of 5.'
+  assert words.index(first) < words.index('Which defense, and why')
+  for section in ('Privacy against utility', 'Utility and leakage',
+                  'What needs no leak', 'active party alone',
+                  'Leakage during training', 'Timings', 'Configuration',
+                  'The paper beside ours', 'GAFM Table 2', 'scratch',
+                  'train.learning_rate', '412 MiB', 'leak AUC raw'):
+    assert section in words
+
+
+def test_the_summary_is_markdown_that_lines_up(fake):
+  text = (fake / 'summary.md').read_text()
+  assert text.startswith('# quickstart: VHNN on breast cancer, 6 defenses, 5 '
+                         'attacks, 10 seeds\n\n**iso at strength 5 protects')
+  blocks = re.findall(r'(?:^\|.*\n)+', text, re.MULTILINE)
+  assert len(blocks) == 4
+  for block in blocks:
+    assert len({line.count('|') for line in block.splitlines()}) == 1
+
+
+def test_writing_again_gives_the_same_bytes(fake, tmp_path):
+  fake_results.make(tmp_path)
+  writing.write(tmp_path, PAPER)
+  for name in ('report.html', 'summary.md'):
+    assert (tmp_path / name).read_bytes() == (fake / name).read_bytes()
+
+
+def test_numbers_of_a_paper_come_from_the_configuration_too(tmp_path):
+  entry = {'defense': 'none', 'metric': 'auc', 'mean': 0.7, 'std': 0.01,
+           'attack': None, 'strength': None, 'source': 'Table 10'}
+  found = {('none', None): {(None, 'auc'): [0.732]}}
+  work = workdir(tmp_path, found, {'paper': [entry]})
+  writing.write(work.path)
+  text = (tmp_path / 'summary.md').read_text()
+  assert '+3.2 | **DIFFERS** | Table 10' in text
+
+
+@pytest.mark.parametrize('cells', [
+    {},
+    {('none', None): {(None, 'auc'): [0.9]}},
+    {('iso', 5.0): {(None, 'auc'): [0.9], ('a', 'leak_auc'): [0.6]}},
+    {('none', None): {('a', 'leak_auc'): [0.6, 0.7]}},
+    {('none', None): {(None, 'auc'): [math.nan], ('a', 'leak_auc'): [0.6]}},
+    {('none', None): {(None, 'loss'): [0.1], ('a', 'psnr'): [20.0]}},
+    {('none', None): {(None, 'auc'): [0.9], ('a', 'leak_auc'): [math.nan]},
+     ('iso', 5.0): {(None, 'auc'): [0.9], ('a', 'leak_auc'): [0.6]}},
+    {('none', None): {(None, 'auc'): [0.9], ('a', 'leak_auc'): [0.6]},
+     ('iso', 1.0): {(None, 'auc'): [0.95], ('b', 'leak_auc'): [0.4]}},
+])
+def test_unfinished_and_odd_results_are_reported_as_they_are(tmp_path, cells):
+  work = workdir(tmp_path, cells)
+  Page(writing.write(work.path).read_text())
+  text = (tmp_path / 'summary.md').read_text()
+  assert 'nan' not in text.lower()
+
+
+def test_metrics_nobody_knows_are_columns(tmp_path):
+  found = {(None, 'auc'): [0.9], ('inversion', 'psnr'): [21.5, 22.5]}
+  work = workdir(tmp_path, {('none', None): found})
+  words = Page(writing.write(work.path).read_text()).words
+  assert 'PSNR' in words and '22.000 ± 6.353' in words
+
+
+def test_several_data_sets_have_a_section_each(tmp_path):
+  rows = [
+      row('none', None, None, 0, 'auc', 'test', value) | {'dataset': name}
+      for name, value in (('spambase', 0.95), ('a<b>&c', 0.8))
+  ]
+  work = store.open_workdir(tmp_path, {'experiment': 'both'}, ['all'])
+  work.save('all', rows, {})
+  text = writing.write(tmp_path).read_text()
+  Page(text)
+  assert 'both: 2 settings' in text
+  assert 'VHNN on spambase' in text and 'a&lt;b&gt;&amp;c' in text
+  assert '<b>&' not in text
+
+
+def test_seeds_in_chunks_are_put_together(tmp_path):
+  units = ['none/a', 'none/b', 'alone']
+  work = store.open_workdir(tmp_path, {}, units)
+  for first, unit in zip((0, 2), units):
+    rows = [row('none', None, None, first + i, 'auc', 'test', 0.5 + first / 10)
+            for i in range(2)]
+    work.save(unit, rows, {}, {'a/leak_auc': np.full((2, 3), first)})
+  work.save('alone', [row('none', None, None, 0, 'alone_auc', 'test', 0.4)],
+            {}, {'a/leak_auc': np.full((1, 3), 9)})
+  results, = data.read(tmp_path)
+  none = ('none', None)
+  assert data.utility(results, none) == {0: 0.5, 1: 0.5, 2: 0.7, 3: 0.7}
+  np.testing.assert_array_equal(
+      results.curves[none, 'a/leak_auc'][:, 0], [0, 0, 2, 2]
+  )
+  cells = tables.baselines(results).rows[1]
+  assert [c.text for c in cells] == ['active party alone', '0.400']
+
+
+def test_when_nothing_helps_the_verdict_says_so(tmp_path):
+  none = {(None, 'auc'): [0.9], ('a', 'leak_auc'): [0.53]}
+  iso = {(None, 'auc'): [0.8], ('a', 'leak_auc'): [0.51]}
+  results, = data.read(
+      workdir(tmp_path / 'x', {('none', None): none, ('iso', 1.0): iso}).path
+  )
+  said = words.verdict(results, ranks.rank(results))
+  assert said[0].startswith('No defense beats having none here')
+  none['a', 'leak_auc'] = [0.99]
+  results, = data.read(
+      workdir(tmp_path / 'y', {('none', None): none, ('iso', 1.0): iso}).path
+  )
+  said = words.verdict(results, ranks.rank(results))
+  assert 'beats having none' in said[0] or 'acceptable price' in said[0]
+
+
+@pytest.mark.parametrize('attack, seen, points, sentence', [
+    ('noisy_sample', dict(drop=0.3), 30, 'costs 30.0 points of accuracy'),
+    ('label_replacement', dict(backdoor_accuracy=0.9, untriggered=0.02), 88,
+     'has 88.0 points more of the triggered samples taken for its target'),
+    ('cafe', dict(ssim_start=0.7, ssim_end=0.2), 70,
+     'rebuilds images to 70.0 points of structural similarity'),
+    ('learned_gradient', dict(leak_auc_start=0.6, leak_auc_end=0.9), 40,
+     'infers labels 40.0 points better than guessing'),
+])
+def test_attacks_on_other_things_than_labels_are_scored(
+    tmp_path, attack, seen, points, sentence
+):
+  cell = {(None, 'auc'): [0.9]} | {(attack, m): [x] for m, x in seen.items()}
+  folder = workdir(tmp_path, {('none', None): cell, ('mid', 1.0): cell})
+  results, = data.read(folder.path)
+  free, _ = ranks.trades(results)
+  assert free.leakage[attack].mean == pytest.approx(points)
+  assert free.score == 0
+  assert sentence in words.verdict(results, ranks.rank(results))[0]
+
+
+def test_a_damaged_configuration_is_told(tmp_path):
+  (tmp_path / 'config.json').write_text(json.dumps({'a': 1})[:-2])
+  with pytest.raises(UserError, match='config.json'):
+    writing.write(tmp_path)

@@ -1,0 +1,349 @@
+"""The command line: what it refuses, what it writes, and that it goes on."""
+import json
+import os
+from pathlib import Path
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vfljax.runner import checkpoints
+import launch
+
+ROOT = Path(__file__).parents[2]
+TINY = [
+    '--config=experiments/quickstart.py', '--config.seeds=2',
+    '--config.train.epochs=2', '--config.attack.epochs=2',
+    '--config.attack.stages=1', '--config.model.bottom=4',
+    '--config.model.top=4', '--config.attack.head=4',
+    '--devices=2', '--cache=',
+]
+
+
+@pytest.fixture(autouse=True)
+def at_home(monkeypatch):
+  monkeypatch.chdir(ROOT)
+
+
+def main(capsys, *arguments, workdir):
+  """(exit code, lines on standard error)."""
+  # A flag given again replaces ours.
+  given = {a.split('=')[0] for a in arguments}
+  ours = [a for a in TINY if a.split('=')[0] not in given]
+  code = launch.main(['launch.py', *ours, f'--workdir={workdir}', *arguments])
+  return code, capsys.readouterr().err.strip().splitlines()
+
+
+def csv(path, **columns):
+  rng = np.random.default_rng(0)
+  table = dict(a=rng.normal(size=40), b=rng.normal(size=40),
+               target=['yes', 'no'] * 20)
+  pd.DataFrame(table | columns).to_csv(path / 'mine.csv', index=False)
+  return ['--config.data.name=csv', f'--config.data.path={path}/mine.csv',
+          '--config.data.label=target', '--config.train.batch_size=8']
+
+
+REFUSED = {
+    'two configs': (['--config=a.py', '--config=b.py'], 'more than once'),
+    'unknown field': (['--config.train.epoch=3'], 'train.epochs'),
+    'wrong type': (['--config.train.epochs=many'], 'many'),
+    'a group': (['--config.train=3'], 'group of fields'),
+    'unknown flag': (['--worker=3'], 'worker'),
+    'stray argument': (['quickstart'], 'quickstart'),
+    'unknown config': (['--config=experiments/nope.py'], 'experiments/nope.py'),
+    'unknown data': (['--config.data.name=iris5'], 'iris5'),
+    'missing file': (
+        ['--config.data.name=spambase', '--config.data.path=/no/such'],
+        '/no/such',
+    ),
+    'unknown defense': (['--config.defenses=marvel'], 'marvell'),
+    'unknown attack': (['--config.attacks=norm'], 'norm_scoring'),
+    'more parties than columns': (['--config.data.parties=31'], '30'),
+    'binary defense': (
+        ['--config.data.name=digits', '--config.defenses=marvell'],
+        'two classes',
+    ),
+    'binary attack': (
+        ['--config.data.name=digits', '--config.attacks=norm_scoring'],
+        'two classes',
+    ),
+    'direct labels behind a top': (
+        ['--config.attacks=direct_label'], 'trainable_top'
+    ),
+    'no epochs': (['--config.train.epochs=0'], 'epochs must be 1'),
+    'large batch': (['--config.train.batch_size=9999'], '398'),
+    'no seeds': (['--config.seeds=0'], 'seeds must be 1'),
+    'negative chunk': (['--config.seeds_per_chunk=-1'], '0 or more'),
+    'no number': (['--config.train.learning_rate=nan'], 'finite'),
+    'no repeats': (['--config.attack.repeats=0'], '1 or more'),
+    'one party': (['--config.data.parties=1'], '2 or more'),
+    'large seed': (['--config.first_seed=2147483647'], '2147483648'),
+    'not a flag': (['--config.listed_attacks=norm'], 'config file only'),
+    'limit too small': (
+        ['--config.data.name=wine', '--config.data.limit=50'], 'class'
+    ),
+    'option that is a field': (['--config.data.options=path=x'], 'options'),
+    'option of a wrong type': (
+        ['--config.data.name=synthetic', '--config.data.options=samples=abc'],
+        'str',
+    ),
+    'convolutions on a table': (['--config.model.channels=8'], 'images'),
+    'negative rate': (['--config.train.learning_rate=-1'], 'above 0'),
+    'unknown optimizer': (['--config.train.optimizer=lion'], 'momentum'),
+    'decay of a growing kind': (
+        ['--config.train.weight_decay=-1'], 'weight_decay must be 0'
+    ),
+    'attack at no rate': (
+        ['--config.attack.bottom_rate=0'], 'bottom_rate must be above 0'
+    ),
+    'attack by steps': (
+        ['--config.attack.schedule=step'], 'schedule must be one of constant'
+    ),
+    'norm that there is not': (
+        ['--config.model.norm=layer'], 'norm must be one of batch'
+    ),
+    'nothing to normalize': (
+        ['--config.model.algorithm=vlr', '--config.model.norm=batch'],
+        'a top with weights'
+    ),
+    'head without hidden layers': (
+        ['--config.attack.head=()', '--config.attack.norm=batch'],
+        'inference head'
+    ),
+    'rate of what stays as it is': (
+        ['--config.attack.tune=False', '--config.attack.bottom_rate=0.1'],
+        'attack.tune=True'
+    ),
+    'unknown aggregation': (['--config.model.aggregation=median'], 'product'),
+    'too many labels known': (
+        ['--config.attack.known=500'], 'labels per class'
+    ),
+    'attacker who is not there': (['--config.attack.party=2'], 'passive party'),
+    'best without validation': (['--config.train.best=True'], 'validation'),
+    'logits of another width': (
+        ['--config.model.trainable_top=False'], 'must be 1'
+    ),
+}
+
+
+@pytest.mark.parametrize('case', REFUSED)
+def test_refused_in_two_lines(case, capsys, tmp_path):
+  arguments, message = REFUSED[case]
+  code, lines = main(capsys, *arguments, workdir=tmp_path / 'out')
+  assert code == 2
+  assert 1 <= len(lines) <= 2 and lines[0].startswith('error: ')
+  assert message in ' '.join(lines)
+  assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.parametrize('entry, message', [
+    ("Entry('dp_laplace', (-1.0,))", '-1'),
+    ("Entry('dp_gaussian', (-0.5,))", '-0.5'),
+    ("Entry('gradient_compression', (1.5,))", '1.5'),
+    ("Entry('gradient_compression', (0.0,))", '0.0'),
+    ("Entry('marvell', (-2.0,))", '-2'),
+    ("Entry('marvel', (2.0,))", 'marvell'),
+    ("Entry('iso')", 'iso'),
+    ("Entry('max_norm', (1.0,))", 'max_norm'),
+    ("Entry('iso', (5.0, 5.0))", 'twice'),
+    ("Entry('iso', (5.0,)), Entry('iso', (2.0,))", 'same name'),
+    ("Entry('iso', (5.0,), dict(colour=1))", 'colour'),
+    ("1 / 0", 'zero'),
+])
+def test_strengths_out_of_range_are_refused(entry, message, capsys, tmp_path):
+  config = tmp_path / 'mine.py'
+  config.write_text(
+      'from experiments import quickstart\n'
+      'from vfljax.runner.config import Entry\n'
+      'def get_config():\n'
+      '  config = quickstart.get_config()\n'
+      f'  config.listed = ({entry},)\n'
+      '  return config\n'
+  )
+  code, lines = main(
+      capsys, f'--config={config}', workdir=tmp_path / 'out'
+  )
+  assert code == 2 and message in ' '.join(lines) and len(lines) <= 2
+  assert not (tmp_path / 'out').exists()
+
+
+def test_a_config_of_another_type(capsys, tmp_path):
+  config = tmp_path / 'mine.py'
+  config.write_text('def get_config():\n  return dict(seeds=3)\n')
+  assert launch.main(['launch.py', f'--config={config}']) == 2
+  assert 'vfljax.runner.config.Config' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('columns, message', [
+    (dict(a=[np.nan] + [1.0] * 39), 'a'),
+    (dict(a=[np.inf] + [1.0] * 39), 'a'),
+    (dict(target=['yes'] * 40), 'class'),
+    (dict(target=['yes', 'no'] * 12 + [None] * 16), '40'),
+])
+def test_data_that_cannot_be_trained_on(columns, message, capsys, tmp_path):
+  code, lines = main(
+      capsys, *csv(tmp_path, **columns), workdir=tmp_path / 'out'
+  )
+  assert code == 2 and message in ' '.join(lines) and len(lines) <= 2
+  assert not (tmp_path / 'out').exists()
+
+
+def test_a_label_column_that_is_not_there(capsys, tmp_path):
+  code, lines = main(
+      capsys, *csv(tmp_path), '--config.data.label=targets',
+      workdir=tmp_path / 'out',
+  )
+  assert code == 2 and 'target' in ' '.join(lines)
+
+
+def read(workdir):
+  return (Path(workdir) / 'results.jsonl').read_bytes()
+
+
+@pytest.fixture(scope='module')
+def finished(tmp_path_factory):
+  """A small experiment, run once."""
+  workdir = tmp_path_factory.mktemp('finished') / 'out'
+  os.chdir(ROOT)
+  chosen = ['--config.defenses=iso', '--config.attacks=norm_scoring']
+  assert not launch.main(
+      ['launch.py', *TINY, *chosen, f'--workdir={workdir}']
+  )
+  return workdir, chosen
+
+
+def test_results_have_the_fields_that_are_promised(finished):
+  rows = [json.loads(line) for line in read(finished[0]).splitlines()]
+  assert list(rows[0]) == [
+      'experiment', 'dataset', 'algorithm', 'defense', 'strength', 'attack',
+      'seed', 'metric', 'split', 'value',
+  ]
+  assert {row['defense'] for row in rows} == {'none', 'iso'}
+  assert {row['attack'] for row in rows} == {None, 'norm_scoring'}
+  assert {row['seed'] for row in rows} == {0, 1}
+  strengths = {row['strength'] for row in rows if row['defense'] == 'iso'}
+  assert strengths == {25, 10, 5, 2.75}
+  assert any(row['metric'] == 'alone_auc' for row in rows)
+  for name in ('config.json', 'timings.json', 'summary.md', 'report.html'):
+    assert (finished[0] / name).stat().st_size
+
+
+def test_a_finished_run_is_not_run_again(finished, capsys):
+  workdir, chosen = finished
+  before = (workdir / 'timings.json').read_bytes()
+  code, _ = main(capsys, *chosen, workdir=workdir)
+  assert code == 0 and (workdir / 'timings.json').read_bytes() == before
+
+
+def test_another_config_does_not_get_the_workdir(finished, capsys):
+  workdir, chosen = finished
+  before = read(workdir)
+  code, lines = main(capsys, *chosen, '--config.seeds=3', workdir=workdir)
+  assert code == 2 and 'seeds' in ' '.join(lines) and len(lines) <= 2
+  assert read(workdir) == before
+
+
+@pytest.mark.parametrize('chunk', [
+    dict(seeds=1), dict(strengths=1), dict(seeds=1, strengths=3),  # Uneven.
+])
+def test_chunks_give_the_same_numbers(finished, capsys, tmp_path, chunk):
+  workdir, chosen = finished
+  sizes = [f'--config.{name}_per_chunk={n}' for name, n in chunk.items()]
+  code, _ = main(capsys, *chosen, *sizes, workdir=tmp_path / 'out')
+  assert code == 0
+  assert sorted(read(workdir).splitlines()) == sorted(
+      read(tmp_path / 'out').splitlines()
+  )
+
+
+def test_a_file_in_the_way(capsys, tmp_path):
+  (tmp_path / 'out').write_text('')
+  code, lines = main(capsys, workdir=tmp_path / 'out')
+  assert code == 2 and 'out' in lines[0] and len(lines) <= 2
+
+
+def test_a_read_only_workdir(capsys, tmp_path, monkeypatch):
+  # Root may write anywhere, so the system's refusal is played.
+  def refuse(self, *args, **kwargs):
+    raise PermissionError(13, 'Permission denied', str(self))
+
+  monkeypatch.setattr(Path, 'mkdir', refuse)
+  code, lines = main(capsys, workdir=tmp_path / 'out')
+  assert code == 2 and 'out' in ' '.join(lines) and len(lines) <= 2
+
+
+def test_help_and_lists(capsys):
+  assert launch.main(['launch.py', '--help']) == 0
+  assert '--config.train.epochs=30' in capsys.readouterr().out
+  assert launch.main(['launch.py', '--list']) == 0
+  text = capsys.readouterr().out
+  for name in ('quickstart.py', 'breast_cancer', 'vhnn', 'marvell(power)',
+               'model_completion'):
+    assert name in text
+  assert launch.main(['launch.py', '--list', 'colours']) == 2
+
+
+def start(workdir):
+  """The command line in a process of its own, saving as often as it can."""
+  code = (
+      'import sys, launch; from vfljax.runner import run; '
+      'run.SAVE_SECONDS = 0; '
+      'sys.exit(launch.main(sys.argv))'
+  )
+  arguments = [
+      *TINY, '--config.train.epochs=40', '--config.defenses=none',
+      '--config.attacks=norm_scoring', f'--workdir={workdir}',
+  ]
+  return subprocess.Popen(
+      [sys.executable, '-c', code, *arguments], cwd=ROOT,
+      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+  )
+
+
+def finish(process):
+  _, error = process.communicate(timeout=240)
+  assert not process.returncode, error
+  return process.returncode
+
+
+def interrupted(workdir, number):
+  """A run stopped by a signal as soon as it has a checkpoint."""
+  process = start(workdir)
+  saved = Path(workdir) / 'checkpoints'
+  while process.poll() is None:
+    if list(saved.glob('*/*/digests.json')):
+      process.send_signal(number)
+      break
+    time.sleep(0.01)
+  _, error = process.communicate(timeout=120)
+  return process.returncode, error
+
+
+def test_killed_and_continued_gives_the_same_bytes(tmp_path):
+  whole = start(tmp_path / 'whole')
+  code, _ = interrupted(tmp_path / 'killed', signal.SIGKILL)
+  assert code == -signal.SIGKILL
+  assert finish(whole) == 0
+  assert finish(start(tmp_path / 'killed')) == 0
+  assert read(tmp_path / 'killed') == read(tmp_path / 'whole')
+
+
+def test_ctrl_c_saves_and_a_damaged_checkpoint_is_refused(tmp_path):
+  code, error = interrupted(tmp_path / 'out', signal.SIGINT)
+  assert code == 130 and 'same command continues' in error
+  saved = tmp_path / 'out' / 'checkpoints'
+  files = [f for f in saved.rglob('*') if f.is_file()]
+  assert files
+  largest = max(files, key=lambda f: f.stat().st_size)
+  largest.write_bytes(largest.read_bytes()[:-7])
+  process = start(tmp_path / 'out')
+  _, error = process.communicate(timeout=120)
+  assert process.returncode == 2 and 'checkpoints' in error
+  assert len(error.strip().splitlines()) <= 2
+  shutil.rmtree(saved)
+  assert checkpoints.load(saved, {}) is None

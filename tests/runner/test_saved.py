@@ -1,0 +1,41 @@
+"""Configurations of earlier versions, which lack newer fields."""
+import dataclasses
+import json
+
+import pytest
+
+from experiments import quickstart
+from vfljax.runner import saved, store
+from vfljax.runner.config import Config, Entry
+from vfljax.runner.errors import UserError
+from vfljax.completion import Schedule
+from vfljax.defenses.shadow import Attacker
+
+UNITS = ['none', 'iso/0']
+
+
+def test_a_field_that_is_newer_than_the_directory_has_its_default(tmp_path):
+  old = json.loads(json.dumps(dataclasses.asdict(quickstart.get_config())))
+  del old['attack']['stages'], old['alone'], old['listed'][0]['after']
+  store.open_workdir(tmp_path / 'out', old, UNITS)
+  new = dataclasses.asdict(quickstart.get_config())
+  with pytest.raises(UserError, match='another configuration'):
+    store.open_workdir(tmp_path / 'out', new, UNITS)
+  store.open_workdir(tmp_path / 'out', new, UNITS, saved.completed)
+  assert store.read_config(tmp_path / 'out')['alone'] is True
+  other = dataclasses.asdict(quickstart.get_config()) | dict(alone=False)
+  with pytest.raises(UserError, match='alone is true there and false here'):
+    store.open_workdir(tmp_path / 'out', other, UNITS, saved.completed)
+
+
+def test_an_imagined_attacker_that_had_fewer_fields_is_the_same():
+  """Options hold NamedTuples, lists in a saved configuration."""
+  attacker = Attacker(Schedule(20, 0, 4, 0.1, 'sgd'))
+  now = Config(listed=(Entry('none'), Entry('vmask', (0.3,), dict(a=attacker))))
+  new = json.loads(json.dumps(dataclasses.asdict(now)))
+  old = json.loads(json.dumps(new))
+  told = old['listed'][1]['options']
+  told['a'] = [told['a'][0][:5], 4, [64], 1]
+  assert old != new and saved.completed(old, now) == new
+  told['a'][0][3] = 0.2  # Another rate is another experiment.
+  assert saved.completed(old, now) != new

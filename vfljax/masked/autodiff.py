@@ -1,0 +1,212 @@
+"""A masked layer's arithmetic, in place of a network's `x @ kernel + bias`.
+
+`masked_layer` is differentiable. Its forward pass and its input gradient run
+the protocol on ring elements, the weight gradient is the passive party's own
+arithmetic (it knows the layer's input and output gradient), and the optimizer's
+step goes on its share alone:
+
+  T3 (`one_sided`)   y, g and the weight gradient are at P; any optimizer
+  T4 (`to_active`)   for the last layer: y and g stay with A, both shares move
+
+Nothing can be raised under a trace: the largest absolute values go out beside
+the results, those of the backward pass as the cotangent of a `gauge`, for
+`ranges.check`.
+"""
+from collections.abc import Callable
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+
+from vfljax.mpc import one_sided
+from vfljax.mpc import to_active
+from vfljax.mpc.fixed_point import decode_raw, encode_raw
+from vfljax.masked.shares import Layer, Leaves, Secret, Public, weight_bits
+from vfljax.mpc.one_sided import Masked
+from vfljax.mpc.wire import Transcript
+
+Array = jax.Array
+Record = dict[tuple[str, str], Transcript]  # By layer and pass.
+
+
+class Rule(NamedTuple):
+  """How `masked_layer` computes one layer.
+
+  Attributes:
+    layer: Which.
+    public: With which numbers.
+    plain: ({'kernel', 'bias'}, x) -> y; the layer in floating point, of which
+      the weight gradient is taken.
+    eta: T4: the learning rate, since shares move by eta times the gradient.
+    record: Where to note what was said; shapes only.
+  """
+
+  layer: Layer
+  public: Public
+  plain: Callable[[Leaves, Array], Array]
+  eta: float
+  record: Record
+
+
+def shapes(layer: str, said: Transcript) -> Transcript:
+  """The same messages without their words, named after a layer."""
+  return tuple(
+      dataclasses.replace(
+          m, payload=jax.ShapeDtypeStruct(m.payload.shape, m.payload.dtype),
+          name=f'{layer}: {m.name}' if layer else m.name,
+      ) for m in said
+  )
+
+
+def _note(rule: Rule, step: str, said: Transcript) -> None:
+  """Writes down what was said, once however often JAX repeats a trace."""
+  name = rule.layer.name
+  rule.record[name, step] = shapes(name, said)
+
+
+def _largest(*values: Array) -> Array:
+  return jnp.stack([jnp.abs(v).max().astype(jnp.float32) for v in values])
+
+
+def _once(x: Array) -> Array:
+  """x, put into memory: else every use of it computes it from the shares."""
+  return lax.optimization_barrier(x)
+
+
+def _with_bias(secret: Secret, correlation: Any) -> Any:
+  """Each party adds its share of the bias to its part of the output."""
+  if 'bias' not in secret:
+    return correlation
+  b = secret['bias']
+  return correlation._replace(
+      passive=correlation.passive + b.passive,
+      active=correlation.active + b.active,
+  )
+
+
+def _forward(rule: Rule, x: Array, secret: Secret, dealt: Any):
+  """(y, largest |x| and |y|, what A keeps for the backward pass)."""
+  f = rule.layer.bilinear
+  if rule.layer.to_active:
+    bits = rule.public.last
+    z, _ = encode_raw(x, bits.inputs)
+    shares = to_active.Shares(*secret['kernel'])
+    y, kept, said = to_active.forward(f, z, shares, _with_bias(secret, dealt))
+  else:
+    bits = rule.public.precision
+    z, _ = encode_raw(x, bits.inputs)
+    y, said = one_sided.product(
+        f.forward, z, secret['kernel'], _with_bias(secret, dealt.forward),
+        rule.public.drop_bytes,
+    )
+    kept = ()
+  _note(rule, 'forward', said)
+  out = _once(decode_raw(y, bits.inputs + bits.weights, x.dtype))
+  return out, _largest(x, out), kept
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def masked_layer(
+    rule: Rule, x: Array, params: Leaves, tap: Array, gauge: Array,
+    secret: Secret, dealt: Any,
+) -> tuple[Array, Array, Any]:
+  """A layer's output by the protocol; differentiable in x, params, tap, gauge.
+
+  Args:
+    rule: What is static.
+    x: The layer's input, a floating-point array.
+    params: Like the weights; their values are not looked at, their cotangent is
+      the weight gradient (T4: zero, for it is never in one place).
+    tap: Like the output, not looked at; its cotangent is the output gradient.
+    gauge: [2], not looked at; its cotangent is the largest absolute value of
+      the output gradient and of the input gradient (T4: of eta times them).
+    secret: The weights.
+    dealt: From `deal`; for this call only.
+
+  Returns:
+    (output, [2] the largest absolute input and output, what `update` needs).
+  """
+  del params, tap, gauge
+  return _forward(rule, x, secret, dealt)
+
+
+def _fwd(rule, x, params, tap, gauge, secret, dealt):
+  del tap, gauge
+  out = _forward(rule, x, secret, dealt)
+  return out, (x, params, secret, dealt, out[2])
+
+
+def _bwd(rule, kept, cotangents):
+  x, params, secret, dealt, e = kept
+  g = cotangents[0]
+  layer, public = rule.layer, rule.public
+  zero = jax.tree.map(jnp.zeros_like, params)
+  if layer.to_active:
+    bits = public.last
+    codes, _ = encode_raw(rule.eta * g, bits.gradients)
+    shares = to_active.Shares(*secret['kernel'])
+    # The new shares leave by `update`, which computes the same once more; XLA
+    # keeps one of both.
+    _, back, _ = to_active.backward(layer.bilinear, codes, e, shares, dealt)
+    assert back is not None
+    scaled = _once(decode_raw(back, bits.gradients + bits.weights, x.dtype))
+    seen = _largest(rule.eta * g, scaled)
+    return scaled / rule.eta, zero, g, seen, None, None
+  own = jax.vjp(lambda p: rule.plain(p, x), zero)[1](g)[0]
+  if layer.first:
+    none = jnp.zeros_like(x)
+    return none, own, g, _largest(g, none), None, None
+  bits = public.precision
+  codes, _ = encode_raw(g, bits.gradients)
+  back, said = one_sided.product(
+      layer.bilinear.input_gradient, codes, secret['kernel'], dealt.backward,
+      public.drop_bytes,
+  )
+  _note(rule, 'input gradient', said)
+  gx = _once(decode_raw(back, bits.gradients + bits.weights, x.dtype))
+  return gx, own, g, _largest(g, gx), None, None
+
+
+masked_layer.defvjp(_fwd, _bwd)
+
+
+def update(
+    rule: Rule, secret: Secret, delta: Leaves, tap: Array, kept: Any, dealt: Any
+) -> Secret:
+  """The weights after an optimizer's step.
+
+  T3: P subtracts codes of -delta from its share, and nothing is said. T4: both
+  shares move by eta times the weight gradient, and the bias at A.
+
+  Args:
+    rule: What is static.
+    secret: The weights before.
+    delta: T3: what the optimizer adds to the weights, at P.
+    tap: T4: the output gradient, at A.
+    kept: T4: the third output of `masked_layer`.
+    dealt: T4: the step's correlation.
+  """
+  layer, bits = rule.layer, weight_bits(rule.public, rule.layer)
+  if not layer.to_active:
+    return {
+        name: one_sided.update(
+            secret[name], -encode_raw(delta[name], bits[name])[0]
+        ) for name in layer.leaves
+    }
+  codes, _ = encode_raw(rule.eta * tap, rule.public.last.gradients)
+  shares = to_active.Shares(*secret['kernel'])
+  moved, _, said = to_active.backward(
+      layer.bilinear, codes, kept, shares, dealt, not layer.first
+  )
+  _note(rule, 'backward', said)
+  new = {'kernel': Masked(*moved)}
+  if layer.bias:
+    b = secret['bias']
+    whole = (rule.eta * tap).reshape(-1, tap.shape[-1]).sum(0)
+    new['bias'] = Masked(
+        b.passive, b.active - encode_raw(whole, bits['bias'])[0]
+    )
+  return new

@@ -1,0 +1,251 @@
+"""Which layers of a network are masked, and putting their weights in shares.
+
+Algorithm 1 of VMask (papers/vmask-layer-masking.txt) on any of our networks: a
+layer goes by the path of its weights, its arithmetic is `mpc.masked`'s, and the
+network keeps its one definition (`nets.intercept`). Training on such weights
+is `masked_training`.
+
+  found = layers(net, params, x)
+  chosen = choose(found, ['conv1', 'fc2'])
+  weights, said = mask(public, chosen, keys, params, noise(key, chosen))
+"""
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+import warnings
+
+import jax
+import jax.numpy as jnp
+
+from vfljax.nets import intercept
+from vfljax.nets.intercept import Linear
+from vfljax.mpc import bilinear
+from vfljax.masked import shares
+from vfljax.masked import ranges
+from vfljax.masked.shares import Layer, Secret, Public
+from vfljax.mpc.one_sided import Seeds
+from vfljax.mpc.wire import Transcript
+from vfljax.types import Array, Key, Net, Params
+
+STD = 0.01  # Of theta_r: Algorithm 1's sigma, appendix B.
+
+
+class Weights(NamedTuple):
+  """A bottom network's weights.
+
+  Attributes:
+    plain: As the network has them; zeros where a layer is masked.
+    secret: Of each masked layer, its shares.
+  """
+
+  plain: Params
+  secret: dict[str, Secret]
+
+
+def layers(net: Net, params: Params, x: Any) -> tuple[Layer, ...]:
+  """A network's linear layers in the order of their calls, by tracing alone.
+
+  Args:
+    net: Of Linen modules.
+    params: Its parameters, or their shapes.
+    x: A batch of features, or its shape: masked layers are for one batch size.
+
+  Raises:
+    ValueError: if two layers have one name or one is called twice.
+  """
+  found: dict[str, Layer] = {}
+
+  def look(layer: Linear, x: Array) -> Array:
+    if layer.name in found:
+      raise ValueError(
+          f'Layer {layer.name} is called twice, or two layers have its name: '
+          'it cannot be masked.'
+      )
+    y = layer.plain(layer.params, x)
+    f = _bilinear(layer, x.shape)
+    found[layer.name] = Layer(layer.name, f, 'bias' in layer.params, True)
+
+    def note(perturbed: bool):
+      found[layer.name] = found[layer.name]._replace(first=not perturbed)
+
+    return _noting(note, x, y)
+
+  watched = intercept.intercepted(net, look)
+
+  def total(params, x):
+    return watched.apply(params, x).astype(jnp.float32).sum()
+
+  jax.eval_shape(jax.grad(total), params, x)
+  closing = _closing(net, params, x)
+  return tuple(f._replace(final=f.name in closing) for f in found.values())
+
+
+def _closing(net: Net, params: Params, x: Any) -> set[str]:
+  """The names of layers whose output is the network's, untouched."""
+
+  def outputs(params, x):
+    ys = {}
+
+    def look(layer: Linear, x: Array) -> Array:
+      ys[layer.name] = layer.plain(layer.params, x)
+      return ys[layer.name]
+
+    return intercept.intercepted(net, look).apply(params, x), ys
+
+  traced, shapes = jax.make_jaxpr(outputs, return_shape=True)(params, x)
+  out, *ys = traced.jaxpr.outvars
+  names = sorted(shapes[1])  # The order in which a dict is flattened.
+  return {name for name, y in zip(names, ys) if y is out}
+
+
+def _noting(note: Callable[[bool], None], x: Array, y: Array) -> Array:
+  """y; `note` hears whether x depends on what is differentiated."""
+
+  @jax.custom_vjp
+  def look(x, y):
+    return y
+
+  def forward(x, y):
+    note(x.perturbed)
+    return y.value, ()
+
+  def backward(kept, g):
+    del kept
+    g = g if isinstance(g, jax.Array) else jnp.zeros(g.shape, g.dtype)
+    return jnp.zeros(x.shape, x.dtype), g
+
+  look.defvjp(forward, backward, symbolic_zeros=True)
+  return look(x, y)
+
+
+def _bilinear(layer: Linear, x_shape: tuple[int, ...]) -> bilinear.Bilinear:
+  w_shape = layer.params['kernel'].shape
+  if layer.window is None:
+    return bilinear.dense(x_shape, w_shape)
+  return bilinear.convolution(x_shape, w_shape, *layer.window)
+
+
+def choose(
+    found: Sequence[Layer], names: Sequence[str], last: str = ''
+) -> tuple[Layer, ...]:
+  """The layers to mask, by name.
+
+  Args:
+    found: From `layers`.
+    names: Names, or as much of their beginning as a path tells apart: 'fc1' for
+      'fc1/Dense_0'.
+    last: One of `names` whose output and gradient stay with the active party
+      (T4); it must be the network's last operation. '': none.
+
+  Raises:
+    ValueError: if a name fits no layer or several, or `last` is not the last.
+  """
+  known = [layer.name for layer in found]
+  picked = [_named(known, name) for name in names]
+  closing = _named(known, last) if last else ''
+  if closing and closing not in picked:
+    raise ValueError(f'Layer {last} is not among those to mask: {picked}.')
+  if closing and not {f.name: f.final for f in found}[closing]:
+    raise ValueError(
+        f'Layer {closing} cannot leave its output with the active party: the '
+        'network goes on after it.'
+    )
+  return tuple(
+      layer._replace(to_active=layer.name == closing)
+      for layer in found if layer.name in picked
+  )
+
+
+def _named(known: Sequence[str], name: str) -> str:
+  fits = [k for k in known if k == name or k.startswith(f'{name}/')]
+  if len(fits) != 1:
+    problem = f'fits {len(fits)} layers' if fits else 'does not exist'
+    raise ValueError(
+        f'Layer {name!r} {problem}; the network has {", ".join(known)}.'
+    )
+  return fits[0]
+
+
+def noise(
+    key: Key, chosen: Sequence[Layer], std: float = STD, dtype: Any = None
+) -> dict[str, shares.Leaves]:
+  """theta_r ~ N(0, std^2) of each layer: Algorithm 1, lines 3 and 9."""
+  out = {}
+  for i, layer in enumerate(chosen):
+    shapes = {'kernel': layer.bilinear.w_shape,
+              'bias': layer.bilinear.w_shape[-1:]}
+    out[layer.name] = {
+        name: std * jax.random.normal(
+            jax.random.fold_in(jax.random.fold_in(key, i), j), shapes[name],
+            dtype or jnp.float32,
+        ) for j, name in enumerate(layer.leaves)
+    }
+  return out
+
+
+def noisy(
+    params: Params, chosen: Sequence[Layer], extra: dict[str, shares.Leaves]
+) -> Params:
+  """The fast mode's weights: theta + theta_r in the clear."""
+  for layer in chosen:
+    path = tuple(layer.name.split('/'))
+    old, more = intercept.leaves_at(params, path), extra[layer.name]
+    new = {k: v + more[k].astype(v.dtype) for k, v in old.items()}
+    params = intercept.with_leaves(params, path, new)
+  return params
+
+
+def mask(
+    public: Public, chosen: Sequence[Layer], keys: Seeds, params: Params,
+    extra: dict[str, shares.Leaves], period: int = 0,
+) -> tuple[Weights, Transcript]:
+  """Algorithm 1, lines 2-6: puts layers into shares; W words a layer.
+
+  Args:
+    public: Public numbers.
+    chosen: The layers.
+    keys: The parties' seeds.
+    params: The network's weights.
+    extra: theta_r, from `noise`.
+    period: Counts maskings, so that no mask is used twice.
+
+  Returns:
+    (weights, what was said).
+
+  Raises:
+    ValueError: if a weight is outside the fixed-point range.
+
+  Warns:
+    UserWarning: where the paper's condition on a layer's size fails.
+  """
+  secret, said = {}, []
+  for i, layer in enumerate(chosen):
+    complaint = ranges.condition(layer)
+    if complaint:
+      warnings.warn(complaint, stacklevel=2)
+    path = tuple(layer.name.split('/'))
+    theta = intercept.leaves_at(params, path)
+    secret[layer.name], words = shares.share(
+        public, layer, keys, (period, i), theta, extra[layer.name]
+    )
+    said += words
+    blank = jax.tree.map(jnp.zeros_like, theta)
+    params = intercept.with_leaves(params, path, blank)
+  return Weights(params, secret), tuple(said)
+
+
+def unmask(
+    public: Public, chosen: Sequence[Layer], weights: Weights,
+    extra: dict[str, shares.Leaves],
+) -> tuple[Weights, Transcript]:
+  """Algorithm 1, lines 7-11: gives layers back with fresh noise."""
+  params, secret, said = weights.plain, dict(weights.secret), []
+  for layer in chosen:
+    path = tuple(layer.name.split('/'))
+    old = intercept.leaves_at(params, path)
+    theta, words = shares.unshare(
+        public, layer, secret.pop(layer.name), extra[layer.name],
+        old['kernel'].dtype,
+    )
+    said += words
+    params = intercept.with_leaves(params, path, theta)
+  return Weights(params, secret), tuple(said)

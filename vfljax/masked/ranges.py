@@ -1,0 +1,129 @@
+"""What masked layers must not be given, and how a user hears of it.
+
+Values too large for the fixed point wrap around and come back as any others, so
+the largest ones of each pass are looked at afterwards. And VMask's own argument
+for its masked layers (papers/vmask-layer-masking.txt, section IV-D) has a
+condition on their sizes, which is not enough (see `vfljax.attacks`' linear
+attack) but is the paper's.
+"""
+import math
+
+import numpy as np
+
+from vfljax.mpc import fixed_point
+from vfljax.mpc.bilinear import Bilinear
+from vfljax.masked.shares import Layer, Public
+
+WHAT = ('input', 'output', 'output gradient', 'input gradient')
+
+
+def fraction_bits(public: Public, layer: Layer) -> tuple[int, int, int, int]:
+  """Of a layer's input, output, output gradient and input gradient."""
+  bits = public.last if layer.to_active else public.precision
+  return (
+      bits.inputs, bits.inputs + bits.weights, bits.gradients,
+      bits.gradients + bits.weights,
+  )
+
+
+def limits(public: Public, layer: Layer) -> tuple[float, ...]:
+  """The ranges of the same four; |value| must stay below.
+
+  Of results, which the protocol makes, half the ring's range: a result beyond
+  it may have wrapped.
+  """
+  made = (False, True, False, True)
+  return tuple(
+      fixed_point.limit(bits) / (2 if half else 1)
+      for bits, half in zip(fraction_bits(public, layer), made)
+  )
+
+
+def check(public: Public, layer: Layer, seen) -> None:
+  """Raises ValueError if a value of a masked layer left its range.
+
+  Args:
+    public: Public numbers.
+    layer: Which.
+    seen: [..., 4] largest absolute input, output, output gradient and input
+      gradient of one or more steps (T4: of eta times the gradients).
+
+  Raises:
+    ValueError: it names the layer, the value, how far out it is and the public
+      that would hold it.
+  """
+  worst = np.asarray(seen, np.float64).reshape(-1, 4)
+  worst = np.where(np.isnan(worst).any(0), np.nan, worst.max(0))
+  for i, (value, top) in enumerate(zip(worst, limits(public, layer))):
+    if not value < top:
+      raise ValueError(_report(public, layer, i, float(value), top))
+
+
+def _report(
+    public: Public, layer: Layer, i: int, value: float, top: float
+) -> str:
+  bits = fraction_bits(public, layer)[i]
+  where = f'Layer {layer.name}: its {WHAT[i]} reaches {value:g}'
+  text = f'{where}, outside the fixed-point range of {top:g} ({bits} fraction '
+  if not math.isfinite(value):
+    return f'{text}bits). No public holds it: look for a diverged model.'
+  over = max(1, math.floor(math.log2(value / top)) + 1)
+  text += f'bits); that is {value / top:.3g} times too large'
+  if i in (1, 3):
+    text += ', or more, since what is too large wraps around'
+  name = 'to_active.Precision' if layer.to_active else 'fixed_point.Precision'
+  old = public.last if layer.to_active else public.precision
+  new = _lowered(old, i, over, layer.to_active)
+  if min(new) < 0:
+    return f'{text}. No number of fraction bits holds it: rescale the data.'
+  fields = ', '.join(f'{k}={v}' for k, v in new._asdict().items())
+  return f'{text}. {name}({fields}) would hold it.'
+
+
+def _lowered(old, i: int, over: int, to_active: bool):
+  """Fraction bits with `over` fewer in the value of number i."""
+  if to_active:  # y has 2 f_x + f_g bits, the input gradient f_x + 2 f_g.
+    if i in (1, 3):
+      over = -(-over // 2) if over > 1 else 1
+    name = 'inputs' if i < 2 else 'gradients'
+    return old._replace(**{name: getattr(old, name) - over})
+  if i == 1:  # y: both factors give up the same.
+    half = -(-over // 2)
+    return old._replace(inputs=old.inputs - half,
+                        weights=old.weights - (over - half))
+  name = 'inputs' if i == 0 else 'gradients'
+  return old._replace(**{name: getattr(old, name) - over})
+
+
+def condition(layer: Layer) -> str | None:
+  """Where VMask's own condition on a layer's size fails, and how.
+
+  Section IV-D: a dense layer is safe from being solved within one batch if the
+  batch is smaller than its inputs, B < n1; a convolution of an image of h
+  pixels with a window of n, padding p and stride s if n > (h+2p+s)/(s+1), that
+  is if one image gives fewer positions on an axis than the window is wide. That
+  is the paper's condition; equations add up over batches, so meeting it does
+  not make a layer safe.
+  """
+  f = layer.bilinear
+  if len(f.w_shape) == 2:
+    rows, inputs = math.prod(f.x_shape[:-1]), f.w_shape[0]
+    if rows < inputs:
+      return None
+    return (
+        f'Layer {layer.name}: a batch of {rows} rows is not smaller than its '
+        f'{inputs} inputs, so VMask\'s condition B < n1 (section IV-D) fails: '
+        'one batch of inputs and outputs determines the masked weights.'
+    )
+  if any(o < k for o, k in zip(_positions(f), f.w_shape)):
+    return None
+  return (
+      f'Layer {layer.name}: a window of {f.w_shape[:-2]} finds {_positions(f)} '
+      'positions in an image, so VMask\'s condition n > (h+2p+s)/(s+1) (section'
+      ' IV-D) fails: one image of inputs and outputs determines the masked '
+      'weights, for a single channel.'
+  )
+
+
+def _positions(f: Bilinear) -> tuple[int, ...]:
+  return f.y_shape[1:-1]

@@ -1,0 +1,180 @@
+"""Weights of a linear layer in shares: what is static, masking, dealing.
+
+Kernel and bias are both shared; the bias has the output's fraction bits and is
+added to the shares of the output (`masked_layer`), so it costs nothing online.
+Layers are T3 (`one_sided`) or, where the active party gets the layer's output
+anyway, T4 (`to_active`).
+"""
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from vfljax.mpc import fixed_point
+from vfljax.mpc import one_sided
+from vfljax.mpc import to_active
+from vfljax.mpc.bilinear import Bilinear
+from vfljax.mpc.fixed_point import decode_raw
+from vfljax.mpc.one_sided import Masked, Place, Seeds
+from vfljax.mpc.prg import THREEFRY, Prg
+from vfljax.mpc.wire import Transcript
+from vfljax.mpc.x64 import entry
+
+Array = jax.Array
+Leaves = dict[str, Array]  # 'kernel' and perhaps 'bias'.
+Secret = dict[str, Masked]  # The same, in shares.
+
+
+class Public(NamedTuple):
+  """Public configuration of masked layers.
+
+  Attributes:
+    precision: Fraction bits under T3.
+    last: Fraction bits under T4: they hold |y| < 2^(63 - 2 inputs - gradients).
+    drop_bytes: Low bytes left out of the active party's answers under T3, 0..7.
+    prg: The generator of all masks.
+  """
+
+  precision: fixed_point.Precision = fixed_point.Precision()
+  last: to_active.Precision = to_active.Precision(17, 23)
+  drop_bytes: int = 0
+  prg: Prg = THREEFRY
+
+
+class Layer(NamedTuple):
+  """What is static about a masked layer.
+
+  Attributes:
+    name: Its path in the network's parameters.
+    bilinear: The layer at the batch's shapes.
+    bias: Whether it has one.
+    first: Whether its input needs no gradient.
+    final: Whether its output is the network's, with nothing after it.
+    to_active: T4 instead of T3.
+  """
+
+  name: str
+  bilinear: Bilinear
+  bias: bool
+  first: bool
+  final: bool = False
+  to_active: bool = False
+
+  @property
+  def leaves(self) -> tuple[str, ...]:
+    """The names of its weights."""
+    return ('kernel', 'bias') if self.bias else ('kernel',)
+
+
+class Dealt(NamedTuple):
+  """T3: correlations of the forward pass and of the input gradient."""
+
+  forward: one_sided.Correlation
+  backward: one_sided.Correlation | None
+
+
+def weight_bits(public: Public, layer: Layer) -> dict[str, int]:
+  """Fraction bits of a layer's kernel and bias."""
+  if layer.to_active:
+    inputs, weights = public.last.inputs, public.last.weights
+  else:
+    inputs, weights = public.precision.inputs, public.precision.weights
+  return {'kernel': weights, 'bias': inputs + weights}
+
+
+_share = entry(jax.jit(one_sided.mask, static_argnums=0))
+_unshare = entry(jax.jit(one_sided.unmask))
+
+
+def _encode(layer: Layer, values: Leaves, bits: dict[str, int]) -> Leaves:
+  """Codes of a layer's weights; ValueError says which layer is out of range."""
+  out = {}
+  for name in layer.leaves:
+    try:
+      out[name] = fixed_point.encode(values[name], bits[name])
+    except ValueError as error:
+      raise ValueError(f'Layer {layer.name}, {name}: {error}') from None
+  return out
+
+
+def share(
+    public: Public, layer: Layer, keys: Seeds, place: Place, theta: Leaves,
+    noise: Leaves,
+) -> tuple[Secret, Transcript]:
+  """Masks one layer: W words (and the bias's), one flight.
+
+  Args:
+    public: Public numbers.
+    layer: Which.
+    keys: The parties' seeds.
+    place: Numbers no other masking has, such as (period, layer).
+    theta: Its weights, at the passive party.
+    noise: theta_r, at the active party.
+
+  Returns:
+    Shares of theta + noise, and what was said.
+
+  Raises:
+    ValueError: if a concrete weight is outside the fixed-point range.
+  """
+  bits = weight_bits(public, layer)
+  codes, noises = _encode(layer, theta, bits), _encode(layer, noise, bits)
+  secret, said = {}, ()
+  for i, name in enumerate(layer.leaves):
+    secret[name], words = _share(
+        public.prg, keys, (*place, i), codes[name], noises[name]
+    )
+    said += words
+  return secret, said
+
+
+def unshare(
+    public: Public, layer: Layer, secret: Secret, noise: Leaves,
+    dtype: Any = jnp.float32,
+) -> tuple[Leaves, Transcript]:
+  """Gives the passive party the weights with fresh noise; W words, a flight."""
+  bits = weight_bits(public, layer)
+  noises = _encode(layer, noise, bits)
+  theta, said = {}, ()
+  for name in layer.leaves:
+    codes, words = _unshare(secret[name], noises[name])
+    theta[name] = fixed_point.decode(codes, bits[name], dtype)
+    said += words
+  return theta, said
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _opened(shares: Masked, bits: int, dtype: Any) -> Array:
+  return decode_raw(shares.passive + shares.active, bits, dtype)
+
+
+def opened(secret: Secret, bits: dict[str, int], dtype: Any) -> Leaves:
+  """The weights that the shares are of; no party can compute this."""
+  return {k: entry(_opened)(v, bits[k], dtype) for k, v in secret.items()}
+
+
+def deal(
+    public: Public, layer: Layer, keys: Seeds, place: Place, secret: Secret
+) -> tuple[Dealt | to_active.Correlation, Transcript]:
+  """The dealer's part of one training step, offline.
+
+  Args:
+    public: Public numbers.
+    layer: Which.
+    keys: The parties' seeds.
+    place: Numbers no other step has, such as (period, layer, step); traced or
+      not, each a uint32.
+    secret: The layer's shares; only V is looked at, and not under T4.
+  """
+  f, prg = layer.bilinear, public.prg
+  if layer.to_active:
+    return to_active.deal(prg, keys, place, f)
+  v = secret['kernel'].active
+  up, said = one_sided.deal(prg, keys, (*place, 0), f.forward, f.x_shape, v)
+  if layer.first:
+    return Dealt(up, None), said
+  down, more = one_sided.deal(
+      prg, keys, (*place, 1), f.input_gradient, f.y_shape, v
+  )
+  return Dealt(up, down), (*said, *more)

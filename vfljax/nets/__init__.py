@@ -1,0 +1,98 @@
+"""Networks: how they are made, and those that go by a name.
+
+`make('lenet5', 84)` is a bottom network, a `Net`; `mlp`, `linen`, `then` and
+`binary` build others. Every named factory takes the embedding's width first.
+Its linear layers are `Dense`, its convolutions `convolution.Conv`, called in
+the alphabetical order of their names, so that VMask can compute them on shares.
+"""
+from collections.abc import Callable
+import dataclasses
+import inspect
+from typing import Any
+
+from vfljax.nets import (
+    augment, cafe, convolution, convolutional, embedding, encoder, images,
+    intercept, lenet, mlp3, named_layers, resnet, vgg, wide_deep,
+)
+from vfljax.nets.base import (
+    ACTIVATIONS, NORMS, Activation, Dense, Dropout, MLP, Norm, activation_of,
+    binary, counting, counting_rows, fan_in_uniform, final_activation,
+    leaky_relu, linen, mlp, pair, then,
+)
+from vfljax.types import Net
+
+READS = ('anything', 'images', 'numbers')
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+  """A network that goes by a name.
+
+  Attributes:
+    factory: (width, **options) -> Net.
+    reads: 'anything', 'images', or 'numbers' of categories or words.
+  """
+
+  factory: Callable[..., Net]
+  reads: str = 'anything'
+
+  def __post_init__(self):
+    if self.reads not in READS:
+      raise ValueError(f'reads must be one of {READS}; got {self.reads!r}.')
+
+  def __call__(self, *args: Any, **options: Any) -> Net:
+    return self.factory(*args, **options)
+
+  @property
+  def options(self) -> dict[str, Any]:
+    """Its options and their defaults, but for width."""
+    parameters = inspect.signature(self.factory).parameters
+    return {k: p.default for k, p in parameters.items() if k != 'width'}
+
+
+# A new network is one file and one line here.
+REGISTRY: dict[str, Network] = dict(
+    mlp3=Network(mlp3.mlp3),
+    lenet5=Network(lenet.lenet5, 'images'),
+    conv2=Network(convolutional.conv2, 'images'),
+    conv3=Network(convolutional.conv3, 'images'),
+    cafe=Network(cafe.cafe, 'images'),
+    vgg13=Network(vgg.vgg13, 'images'),
+    resnet18=Network(resnet.resnet18, 'images'),
+    resnet20=Network(resnet.resnet20, 'images'),
+    embedding=Network(embedding.embedding, 'numbers'),
+    wide_deep=Network(wide_deep.wide_deep, 'numbers'),
+    encoder=Network(encoder.encoder, 'numbers'),
+)
+
+
+def make(name: str, width: int = 0, **options: Any) -> Net:
+  """The network called `name`, with embeddings of `width`; 0 is its own.
+
+  Raises:
+    ValueError: (one line) for an unknown name or option, or a wrong value.
+  """
+  if name not in REGISTRY:
+    raise ValueError(
+        f'There is no network {name!r}; there are {", ".join(REGISTRY)}.'
+    )
+  known = REGISTRY[name].options
+  for option in options:
+    if option not in known:
+      raise ValueError(
+          f'Network {name} has no option {option!r}; it has '
+          f'{", ".join(known)}.'
+      )
+  if width < 0:
+    raise ValueError(f'width must be 1 or more, or 0; got {width}.')
+  return REGISTRY[name](*([width] if width else []), **options)
+
+
+__all__ = [
+    'ACTIVATIONS', 'Activation', 'Dense', 'Dropout', 'MLP', 'NORMS', 'Network',
+    'Norm', 'READS', 'REGISTRY', 'activation_of', 'augment', 'binary', 'cafe',
+    'convolution', 'convolutional', 'counting', 'counting_rows', 'embedding',
+    'encoder', 'fan_in_uniform', 'final_activation', 'images', 'intercept',
+    'leaky_relu', 'lenet', 'linen', 'make', 'mlp', 'mlp3', 'named_layers',
+    'pair', 'resnet', 'then', 'vgg', 'wide_deep',
+]

@@ -1,0 +1,199 @@
+"""Convolutions and pooling, channels last, for all networks on images.
+
+XLA's convolutions are slow inside a scan on a CPU. There an image becomes its
+patches, [batch, height, width, taps], and a convolution one matrix product,
+which is fast everywhere, under `vmap` too (`convolve`).
+
+A convolution is one module, `Conv`, as `nn.Dense` is for a linear layer, and
+keeps its weights as a kernel and a bias. `flax.linen.intercept_methods` can
+therefore swap the arithmetic of both from outside: the secret-shared layers of
+VMask are these layers, computed otherwise.
+"""
+from collections.abc import Sequence
+import math
+from typing import Any
+
+from flax import linen as nn
+from flax.linen import dtypes
+import jax
+from jax import lax
+import jax.numpy as jnp
+
+from vfljax.nets.base import fan_in_uniform
+from vfljax.types import Array
+
+Padding = str | int | Sequence[tuple[int, int]]
+METHODS = ('', 'patches', 'conv')
+
+
+class Conv(nn.Module):
+  """A convolution of images [batch, height, width, c_in].
+
+  Its parameters are 'kernel' [kh, kw, c_in, channels] and, with `use_bias`,
+  'bias' [channels], both uniform in +-1/sqrt(kh * kw * c_in) at the start.
+
+  Attributes:
+    channels: Of the output.
+    kernel: (kh, kw).
+    strides: (down, right), each 1 or more.
+    padding: Zeros around the image: 'SAME' and 'VALID' as XLA defines them, a
+      number for all four sides, or (low, high) for each of the two axes.
+    use_bias: Whether there is a bias.
+    dtype: Of the arithmetic, such as bfloat16; by default that of `x` and the
+      weights.
+    how: One of `METHODS`, see `convolve`.
+  """
+
+  channels: int
+  kernel: tuple[int, int] = (3, 3)
+  strides: tuple[int, int] = (1, 1)
+  padding: Padding = 'SAME'
+  use_bias: bool = True
+  dtype: Any = None
+  how: str = ''
+
+  @nn.compact
+  def __call__(self, x):
+    shape = (*self.kernel, x.shape[-1], self.channels)
+    start = fan_in_uniform(math.prod(shape[:3]))
+    kernel = self.param('kernel', start, shape)
+    bias = self.param('bias', start, shape[3:]) if self.use_bias else None
+    x, kernel, bias = dtypes.promote_dtype(x, kernel, bias, dtype=self.dtype)
+    y = convolve(x, kernel, self.strides, self.padding, self.how)
+    return y if bias is None else y + bias
+
+
+def convolve(
+    x: Array, kernel: Array, strides: tuple[int, int] = (1, 1),
+    padding: Padding = 'SAME', how: str = '',
+) -> Array:
+  """Cross-correlation, as networks call convolution.
+
+  Args:
+    x: [batch, height, width, c_in].
+    kernel: [kh, kw, c_in, c_out], of the same dtype.
+    strides: (down, right).
+    padding: As in `Conv`.
+    how: 'patches' makes one matrix product of the image's patches; 'conv' is
+      XLA's convolution. They differ in speed only: on a CPU inside a scan the
+      former is 10 to 100 times as fast, so '' takes it there, and 'conv' on
+      other devices.
+
+  Returns:
+    [batch, high, wide, c_out].
+
+  Raises:
+    ValueError: for another `how` or a kernel larger than the padded image.
+  """
+  if how not in METHODS:
+    raise ValueError(f'how must be one of {METHODS}; got {how!r}.')
+  how = how or ('patches' if jax.default_backend() == 'cpu' else 'conv')
+  window = kernel.shape[:2]
+  pads = edges(padding, x.shape[1:3], window, strides)
+  sizes = [n + sum(p) for n, p in zip(x.shape[1:3], pads)]
+  if any(n < k for n, k in zip(sizes, window)):
+    raise ValueError(
+        f'A window of {window} does not fit an image of {tuple(sizes)} pixels, '
+        'padding included: the image is too small for this network.'
+    )
+  if how == 'conv':
+    return lax.conv_general_dilated(
+        x, kernel, strides, pads, dimension_numbers=('NHWC', 'HWIO', 'NHWC')
+    )
+  taps = windows(x, window, strides, pads)
+  return taps @ kernel.reshape(-1, kernel.shape[-1])
+
+
+def patches(x: Array, kernel: int, same: bool = True) -> Array:
+  """The window around each pixel, zeros outside the image.
+
+  Args:
+    x: [batch, height, width, channels].
+    kernel: The window's side, odd.
+    same: Around every pixel; else only where the window is inside the image.
+
+  Returns:
+    [batch, height, width, kernel * kernel * channels]: rows of the window, then
+    columns, then channels. Without `same`, height and width are kernel - 1
+    less.
+  """
+  edge = kernel // 2 if same else 0
+  return windows(x, (kernel, kernel), (1, 1), ((edge, edge),) * 2)
+
+
+def windows(
+    x: Array, kernel: Sequence[int], strides: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> Array:
+  """The windows over an image, zeros outside it.
+
+  Args:
+    x: [batch, height, width, channels].
+    kernel: (rows, columns) of the window.
+    strides: (down, right), from one window to the next.
+    pads: Zeros (before, after) on each of the two axes.
+
+  Returns:
+    [batch, high, wide, rows * columns * channels], laid out as in `patches`.
+  """
+  x = jnp.pad(x, ((0, 0), *pads, (0, 0)))
+  # One axis after the other: rows + columns pieces to join, and to compile,
+  # instead of rows * columns.
+  for axis in (2, 1):
+    side, step = kernel[axis - 1], strides[axis - 1]
+    length = (x.shape[axis] - side) // step * step + 1
+    pieces = [
+        lax.slice_in_dim(x, i, i + length, step, axis) for i in range(side)
+    ]
+    x = jnp.concatenate(pieces, axis=-1)
+  return x
+
+
+def edges(
+    padding: Padding, size: Sequence[int], window: Sequence[int],
+    strides: Sequence[int],
+) -> tuple[tuple[int, int], ...]:
+  """The zeros (low, high) around each of two axes of `size` pixels."""
+  if isinstance(padding, str):
+    pads = lax.padtype_to_pads(size, window, strides, padding)
+    return tuple((int(low), int(high)) for low, high in pads)
+  if isinstance(padding, int):
+    return ((padding, padding),) * 2
+  return tuple((int(low), int(high)) for low, high in padding)
+
+
+def pool(x: Array, how: str = 'max', whole: bool = True) -> Array:
+  """2x2 pooling with stride 2, [batch, height / 2, width / 2, c].
+
+  A side of one pixel stays as it is: half of a small image would vanish.
+
+  Args:
+    x: [batch, height, width, c].
+    how: 'max' or 'mean'.
+    whole: A last odd row or column is dropped; else it is pooled by itself.
+
+  Raises:
+    ValueError: for another `how`.
+  """
+  if how not in ('max', 'mean'):
+    raise ValueError(f"pool must be 'max' or 'mean'; got {how!r}.")
+  for axis in (1, 2):
+    size = x.shape[axis]
+    if size == 1:
+      continue
+    if size % 2 and not whole:  # Its own neighbour: largest and mean are it.
+      last = lax.slice_in_dim(x, size - 1, size, axis=axis)
+      x, size = jnp.concatenate([x, last], axis), size + 1
+    half = size // 2
+    a, b = (lax.slice_in_dim(x, i, 2 * half - 1 + i, 2, axis) for i in range(2))
+    x = jnp.maximum(a, b) if how == 'max' else (a + b) / 2
+  return x
+
+
+def max_pool(x: Array) -> Array:
+  """The largest of every 2x2 pixels, [batch, height / 2, width / 2, c]."""
+  high, wide = x.shape[1] // 2, x.shape[2] // 2
+  x = x[:, : 2 * high, : 2 * wide]
+  corners = [x[:, i::2, j::2] for i in range(2) for j in range(2)]
+  a, b, c, d = corners
+  return jnp.maximum(jnp.maximum(a, b), jnp.maximum(c, d))

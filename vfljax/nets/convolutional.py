@@ -1,0 +1,93 @@
+"""Convolutions, then linear layers, of any number and size.
+
+(8, 16) channels of 3x3 are the "2 Conv" bottoms of Kang et al. (2022), Table 9,
+whose sizes they do not give.
+"""
+from collections.abc import Sequence
+
+import jax
+
+from vfljax.nets import base
+from vfljax.nets.convolution import max_pool, patches
+from vfljax.types import Net
+
+
+def convolutional(
+    channels: Sequence[int], *widths: int, kernel: int = 3, pools: int = 1,
+    activation: str = 'relu', final: str | None = None, same: bool = True,
+) -> Net:
+  """Convolutions, then linear layers: [batch, height, width, c] to [batch, w].
+
+  Args:
+    channels: Of each convolution, one or more, each followed by the activation.
+    widths: Of the linear layers after them; without any, the output is the
+      last convolution's, flattened.
+    kernel: Side of every convolution's window, odd.
+    pools: The first so many convolutions are followed by 2x2 max pooling, which
+      drops a last odd row or column.
+    activation: A name of `base.ACTIVATIONS`.
+    final: After the last linear layer.
+    same: Images keep their size in a convolution, as zeros surround them; else
+      they lose kernel - 1 rows and columns.
+
+  Raises:
+    ValueError: without channels, for an even kernel or too many pools.
+  """
+  if not channels or min(channels) < 1 or kernel % 2 == 0:
+    raise ValueError(
+        'convolutional: needs positive channels and an odd kernel; got '
+        f'{tuple(channels)} and {kernel}.'
+    )
+  if not 0 <= pools <= len(channels):
+    raise ValueError(
+        f'convolutional: pools must be 0..{len(channels)}; got {pools}.'
+    )
+  act = base.ACTIVATIONS[activation]
+  dense = base.mlp(*widths, activation=activation, final=final) if widths else (
+      Net(lambda key, x: (), lambda params, x: x.reshape(len(x), -1))
+  )
+
+  def convolve(layers, x):
+    for i, layer in enumerate(layers):
+      x = act(patches(x, kernel, same) @ layer['kernel'] + layer['bias'])
+      x = max_pool(x) if i < pools else x
+    return x
+
+  def init(key, x):
+    keys = jax.random.split(key, 2 * len(channels) + 1)
+    layers, into = [], x.shape[-1]
+    for i, out in enumerate(channels):
+      fan_in = kernel * kernel * into
+      draw = base.fan_in_uniform(fan_in)
+      layers.append(dict(
+          kernel=draw(keys[2 * i], (fan_in, out), x.dtype),
+          bias=draw(keys[2 * i + 1], (out,), x.dtype),
+      ))
+      into = out
+    return dict(conv=layers, dense=dense.init(keys[-1], convolve(layers, x)))
+
+  def apply(params, x):
+    return dense.apply(params['dense'], convolve(params['conv'], x))
+
+  return Net(init, apply)
+
+
+def conv2(
+    width: int = 128, channels: tuple[int, ...] = (8, 16), pools: int = 1,
+    activation: str = 'relu',
+) -> Net:
+  """Two convolutions of 3x3 and a linear layer (Kang et al., Table 9)."""
+  return convolutional.convolutional(
+      channels, width, pools=pools, activation=activation
+  )
+
+
+def conv3(
+    width: int = 40, channels: tuple[int, ...] = (6, 16, 32),
+    hidden: tuple[int, ...] = (120, 84), activation: str = 'relu',
+) -> Net:
+  """Three pooled convolutions and three linear layers (GAFM, for ISIC)."""
+  return convolutional.convolutional(
+      channels, *hidden, width, pools=len(channels), activation=activation,
+      same=False,
+  )

@@ -1,0 +1,74 @@
+"""What networks on images share beside convolutions: types, blocks, checks."""
+from typing import Any
+
+from jax import lax
+import jax.numpy as jnp
+
+from vfljax.nets.base import NORMS
+from vfljax.nets.convolution import METHODS
+from vfljax.types import Array, Net
+
+
+def check_options(norm: str, how: str) -> None:
+  """Raises ValueError for a norm or a way of convolving that there is not."""
+  if norm not in NORMS or how not in METHODS:
+    raise ValueError(
+        f'norm must be one of {NORMS}, how one of {METHODS}; got {norm!r} and '
+        f'{how!r}.'
+    )
+
+
+def dtype_of(name: str) -> Any:
+  """The type that a network computes in: '' is `None`, its weights' own.
+
+  Raises:
+    ValueError: for another name than those of floating-point types.
+  """
+  known = ('', 'float32', 'bfloat16', 'float16', 'float64')
+  if name not in known:
+    raise ValueError(f'dtype must be one of {known}; got {name!r}.')
+  return jnp.dtype(name) if name else None
+
+
+def finish(x: Array) -> Array:
+  """Embeddings are float32 at least, whatever they were computed in."""
+  return jnp.asarray(x, jnp.promote_types(x.dtype, jnp.float32))
+
+
+def blockwise(net: Net, size: int = 256) -> Net:
+  """`net`, at inference on blocks of `size` samples, one after the other.
+
+  A test set's patches at once would not fit into memory. Up to `size` samples
+  are one block, and training is as it was.
+  """
+
+  def apply(params, x):
+    if len(x) <= size:
+      return net.apply(params, x)
+    blocks = -(-len(x) // size)
+    rest = blocks * size - len(x)
+    padded = jnp.pad(x, ((0, rest), *[(0, 0)] * (x.ndim - 1)))
+    y = lax.map(
+        lambda part: net.apply(params, part),
+        padded.reshape(blocks, size, *x.shape[1:]),
+    )
+    return y.reshape(blocks * size, *y.shape[2:])[: len(x)]
+
+  return net._replace(
+      apply=apply,
+      train=net.train or (lambda params, key, x: (net.apply(params, x), ())),
+  )
+
+
+def flatten(x: Array) -> Array:
+  """[batch, ...] to [batch, features]."""
+  return jnp.reshape(x, (len(x), -1))
+
+
+def check_images(name: str, x: Any) -> None:
+  """Raises ValueError if `x` is not [batch, height, width, channels]."""
+  if jnp.ndim(x) != 4:
+    raise ValueError(
+        f'{name} is for images, [batch, height, width, channels]; got features '
+        f'of shape {jnp.shape(x)}. Use mlp3 for a table.'
+    )

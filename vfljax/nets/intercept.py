@@ -1,0 +1,110 @@
+"""Swapping the arithmetic of chosen linear layers from outside a network.
+
+Secret-shared layers are our networks' layers, computed otherwise, so there is
+no second set of networks: `intercepted` runs a `Net` in which a function gets
+every dense and convolutional layer to compute, or to leave alone. This is
+`flax.linen.intercept_methods`, kept to one file.
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from flax import linen as nn
+
+from vfljax.nets.convolution import Conv
+from vfljax.types import Array, Net, Params
+
+_PLAIN = 'plain'  # The name of a layer run outside its network, by `Linear`.
+
+
+class Linear(NamedTuple):
+  """A linear layer at the moment its network calls it.
+
+  Attributes:
+    path: Where its weights are in the network's parameters.
+    params: 'kernel' and perhaps 'bias', as the network was given them.
+    window: (strides, padding) of a convolution, `None` of a dense layer.
+    plain: (params, x) -> y; the layer by itself, in floating point.
+  """
+
+  path: tuple[str, ...]
+  params: dict[str, Array]
+  window: tuple[Any, Any] | None
+  plain: Callable[[dict[str, Array], Array], Array]
+
+  @property
+  def name(self) -> str:
+    """Its path, 'fc1/Dense_0'."""
+    return '/'.join(self.path)
+
+
+def intercepted(
+    net: Net, fn: Callable[[Linear, Array], Array | None]
+) -> Net:
+  """The same network with its linear layers' arithmetic left to `fn`.
+
+  Args:
+    net: Of Linen modules (`base.linen`).
+    fn: (layer, x) -> y, or `None` for a layer that stays as it is. Called in
+      the order of the network's layers each time the network is traced.
+  """
+
+  def swap(following, args, kwargs, context):
+    module = context.module
+    ours = isinstance(module, (nn.Dense, Conv)) and module.name != _PLAIN
+    if not ours or context.method_name != '__call__':
+      return following(*args, **kwargs)
+    y = fn(_linear(module), args[0])
+    return following(*args, **kwargs) if y is None else y
+
+  def apply(params, x):
+    with nn.intercept_methods(swap):
+      return net.apply(params, x)
+
+  def train(params, key, x):
+    with nn.intercept_methods(swap):
+      return net.run(params, key, x)
+
+  return Net(net.init, apply, train if net.train else None, net.absorb)
+
+
+def _linear(module: nn.Dense | Conv) -> Linear:
+  params = {
+      name: module.get_variable('params', name)
+      for name in ('kernel', 'bias') if module.has_variable('params', name)
+  }
+  window = None
+  if isinstance(module, Conv):
+    window = (module.strides, _frozen(module.padding))
+  alone = module.clone(parent=None, name=_PLAIN)
+
+  def plain(params: dict[str, Array], x: Array) -> Array:
+    y = alone.apply({'params': params}, x)
+    assert not isinstance(y, tuple)
+    return y
+
+  return Linear(module.path, params, window, plain)
+
+
+def _frozen(padding: Any) -> Any:
+  if isinstance(padding, (str, int)):
+    return padding
+  return tuple((int(low), int(high)) for low, high in padding)
+
+
+def leaves_at(params: Params, path: tuple[str, ...]) -> dict[str, Array]:
+  """The weights of the layer at `path` of a Linen network's parameters."""
+  for name in ('params', *path) if 'batch_stats' in params else path:
+    params = params[name]
+  return params
+
+
+def with_leaves(
+    params: Params, path: tuple[str, ...], leaves: dict[str, Array]
+) -> Params:
+  """`params` with the layer at `path` given other weights."""
+  def put(tree, names):
+    if not names:
+      return dict(leaves)
+    return {**tree, names[0]: put(tree[names[0]], names[1:])}
+
+  return put(params, ('params', *path) if 'batch_stats' in params else path)

@@ -1,0 +1,305 @@
+"""From the rows of a work directory to what the report says about them.
+
+Leakage and utility loss are those of Kang et al. (2022), Table 7, in percentage
+points, computed seed by seed: an attack's score minus guessing's (or, for model
+completion, minus that of a local model trained on the same labels), and the
+undefended federation's utility minus the defended one's. Eq. 21 and 22 then
+score a defense. One difference: the folded leak AUC is used, since an attacker
+who always guesses wrong needs only to turn his guesses around.
+
+Attacks that do not infer labels are put on the same scale: a backdoor by the
+triggered samples that it diverts, noisy and missing samples by the accuracy
+that they cost, rebuilt images by their SSIM. An attack that replays rounds of
+the start and of the end of training counts where it learns more.
+"""
+import math
+import os
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from vfljax.runner import store
+
+Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
+PerSeed = dict[int, float]
+LEAKAGE_LIMITS = (5, 10, 15, 20, 25)  # Kang et al., Table 8: scores 5 to 1.
+LOSS_LIMITS = (0.5, 1.0, 2.0, 4.0, 6.0)
+BASELINES = ('local_model', 'scratch', 'constant_image', 'mean_image')
+PAIRED = ('model_completion', 'active_completion', 'mixmatch')
+# What an attack's score is when it guesses; None: one in as many as classes; a
+# name: that measurement, which is what happens without the attack.
+_CHANCE = {
+    'leak_auc': 0.5, 'auc': 0.5, 'accuracy': None, 'ssim': 0.0,
+    'backdoor_accuracy': 'untriggered', 'drop': 0.0,
+}
+_STAGES = ('', '_start', '_end')  # Suffixes of what is seen of training.
+_UTILITIES = ('auc', 'accuracy')
+
+
+class Summary(NamedTuple):
+  """A mean over seeds.
+
+  Attributes:
+    mean: NaN if no seed has a value.
+    half: Half the width of the 95 % Student-t interval; NaN below two seeds.
+    std: Sample standard deviation; NaN below two seeds.
+    count: Seeds with a value.
+    missing: Seeds whose value is NaN.
+  """
+
+  mean: float
+  half: float
+  std: float
+  count: int
+  missing: int
+
+
+class Results(NamedTuple):
+  """One data set and algorithm of an experiment.
+
+  Attributes:
+    title: (experiment, dataset, algorithm).
+    cells: Defenses at their strengths in the order of the results.
+    attacks: Attacks without the attackers' baselines.
+    baselines: Those.
+    metric: The main utility metric; '' if there is none.
+    values: (cell, attack or None, metric, split) -> {seed: value}.
+    curves: (cell, name) -> [seeds, epochs].
+    classes: Number of classes, for guessing's accuracy; 0 if unknown.
+  """
+
+  title: tuple[str, str, str]
+  cells: list[Cell]
+  attacks: list[str]
+  baselines: list[str]
+  metric: str
+  values: dict[tuple[Cell, str | None, str, str], PerSeed]
+  curves: dict[tuple[Cell, str], np.ndarray]
+  classes: int
+
+  @property
+  def seeds(self) -> list[int]:
+    return sorted({s for v in self.values.values() for s in v})
+
+  @property
+  def defenses(self) -> list[str]:
+    return list(dict.fromkeys(defense for defense, _ in self.cells))
+
+
+def read(path: str | os.PathLike, classes: int = 0) -> list[Results]:
+  """Every data set and algorithm of a work directory, in order.
+
+  Args:
+    classes: Number of classes, 0 if unknown. Where an attack has no leak AUC,
+      guessing's accuracy is 1/classes.
+  """
+  rows = store.read_results(path)
+  titles = dict.fromkeys(_title(row) for row in rows)
+  owned = [
+      (row, curves) for row, curves in store.read_curves(path)
+      if not _alone(row['metric'])
+  ]
+  return [
+      _results(
+          title, [r for r in rows if _title(r) == title],
+          [(r, c) for r, c in owned if _title(r) == title], classes,
+      )
+      for title in titles
+  ]
+
+
+def summarize(values: Iterable[float]) -> Summary:
+  """The mean of some values and its 95 % Student-t interval."""
+  given = list(values)
+  x = np.asarray([v for v in given if math.isfinite(v)], float)
+  nan = math.nan
+  if not len(x):
+    return Summary(nan, nan, nan, 0, len(given))
+  std = float(x.std(ddof=1)) if len(x) > 1 else nan
+  t = float(stats.t.ppf(0.975, len(x) - 1)) if len(x) > 1 else nan
+  half = t * std / math.sqrt(len(x))
+  return Summary(float(x.mean()), half, std, len(x), len(given) - len(x))
+
+
+def find(
+    results: Results, cell: Cell, attack: str | None, metric: str
+) -> PerSeed:
+  """A measurement by seed, on test samples if on any; {} if there is none."""
+  for split in ('test', 'validation', 'train'):
+    if found := results.values.get((cell, attack, metric, split)):
+      return found
+  others = [
+      v for (c, a, m, _), v in results.values.items()
+      if (c, a, m) == (cell, attack, metric)
+  ]
+  return others[0] if others else {}
+
+
+def utility(results: Results, cell: Cell) -> PerSeed:
+  """The main metric of a defense at a strength, by seed."""
+  return find(results, cell, None, results.metric)
+
+
+def baseline(results: Results) -> Cell | None:
+  """The undefended federation."""
+  none = [cell for cell in results.cells if cell[0] == 'none']
+  return none[0] if none else None
+
+
+def utility_loss(results: Results, cell: Cell) -> PerSeed:
+  """What a defense costs, in percentage points, by seed; {} if unknown."""
+  none = baseline(results)
+  free = utility(results, none) if none else {}
+  return _points(free, utility(results, cell))
+
+
+def leak_metric(results: Results, attack: str) -> str:
+  """By which metric an attack's leakage is measured; '' if by none."""
+  seen = {m for _, a, m, _ in results.values if a == attack}
+  if base(attack) in PAIRED:
+    # The last stage: an attacker has no test labels to choose the best by.
+    order = [f'{results.metric}_last', 'auc_last', 'accuracy_last']
+  else:
+    order = list(_CHANCE)
+  known = lambda name: any(name + stage in seen for stage in _STAGES)
+  return next(filter(known, order), '')
+
+
+def leakage(results: Results, cell: Cell, attack: str) -> PerSeed:
+  """What an attacker learns, in percentage points, by seed; {} if unknown."""
+  metric = leak_metric(results, attack)
+  learned = _most(results, cell, attack, metric)
+  local = _local_model(results, cell, attack, metric)
+  if base(attack) in PAIRED and local:
+    return _points(learned, local)
+  chance = _CHANCE.get(metric)
+  if isinstance(chance, str):
+    return _points(learned, find(results, cell, attack, chance))
+  if chance is None:
+    # An AUC is there for two classes only.
+    classes = 2 if results.metric == 'auc' else results.classes
+    if not classes:
+      return {}
+    chance = 1 / classes
+  return _points(learned, dict.fromkeys(learned, chance))
+
+
+def compare(results: Results, paper: Iterable[Mapping]) -> list[dict]:
+  """A paper's numbers beside ours.
+
+  Args:
+    paper: Dicts with 'defense', 'metric', 'mean' and perhaps 'strength',
+      'attack', 'std', 'source', 'dataset', 'algorithm'. No strength: all ours.
+
+  Returns:
+    For each of ours: those keys, 'strength', 'ours' (a Summary), 'difference',
+    and 'sds', the difference in the paper's standard deviations (None where it
+    gives none). A deviation printed as 0.00 counts as 0.005, the largest that
+    prints so.
+  """
+  compared = []
+  for entry in paper:
+    here = dict(zip(('dataset', 'algorithm'), results.title[1:]))
+    if any(entry.get(key) not in (None, here[key]) for key in here):
+      continue
+    for cell in results.cells:
+      asked = entry.get('strength')
+      if cell[0] == entry['defense'] and asked in (None, cell[1]):
+        found = find(results, cell, entry.get('attack'), entry['metric'])
+        ours = summarize(found.values())
+        if ours.count:
+          compared.append(_beside(entry, cell, ours))
+  return compared
+
+
+def pretty(name: str | None) -> str:
+  """A registry name for people."""
+  if name == 'none':
+    return 'no defense'
+  return (name or '').replace('_', ' ')
+
+
+def strength(cell: Cell) -> str:
+  """A strength as typed; '' for a defense without one."""
+  return '' if cell[1] is None else f'{cell[1]:g}'
+
+
+def named(cell: Cell) -> str:
+  """'iso (5)', or 'max norm'."""
+  value = strength(cell)
+  return pretty(cell[0]) + (f' ({value})' if value else '')
+
+
+def _results(title, rows, owned, classes) -> Results:
+  values: dict = {}
+  for r in rows:
+    cell = (r['defense'], r['strength'])
+    key = (cell, r['attack'], r['metric'], r['split'])
+    values.setdefault(key, {})[r['seed']] = r['value']
+  cells = dict.fromkeys(
+      cell for cell, _, metric, _ in values if not _alone(metric)
+  )
+  attacks = list(dict.fromkeys(a for _, a, _, _ in values if a))
+  utilities = dict.fromkeys(m for _, a, m, _ in values if a is None)
+  metric = next((m for m in _UTILITIES if m in utilities), '')
+  curves: dict = {}
+  for row, found in owned:
+    for name, curve in found.items():
+      key = ((row['defense'], row['strength']), name)
+      curves.setdefault(key, []).append(curve)
+  return Results(
+      title, sorted(cells, key=lambda cell: cell[0] != 'none'),
+      [a for a in attacks if base(a) not in BASELINES],
+      [a for a in attacks if base(a) in BASELINES], metric, values,
+      {key: np.concatenate(parts) for key, parts in curves.items()}, classes,
+  )
+
+
+def _title(row: Mapping) -> tuple[str, str, str]:
+  return row['experiment'], row['dataset'], row['algorithm']
+
+
+def _alone(metric: str) -> bool:
+  return metric.startswith('alone_')
+
+
+def base(attack: str) -> str:
+  """'local_model' of 'local_model:all@2', a variant that party 2 mounts."""
+  return attack.partition('@')[0].partition(':')[0]
+
+
+def _points(high: PerSeed, low: PerSeed) -> PerSeed:
+  return {s: 100 * (high[s] - low[s]) for s in high if s in low}
+
+
+def _most(
+    results: Results, cell: Cell, attack: str, metric: str
+) -> PerSeed:
+  """A metric by seed, at the stage of training where it is largest."""
+  stages = [find(results, cell, attack, metric + s) for s in _STAGES]
+  seeds = dict.fromkeys(seed for found in stages for seed in found)
+  return {s: max(f[s] for f in stages if s in f) for s in seeds}
+
+
+def _local_model(results, cell, attack, metric) -> PerSeed:
+  """The local model's score of the same metric and, if need be, any defense.
+
+  It uses nothing that a defense touches, so an undefended one serves as well.
+  """
+  name = attack.replace(base(attack), 'local_model')
+  for place in [cell, baseline(results), *results.cells]:
+    for wanted in (metric, metric.removesuffix('_last')):
+      if place and (found := find(results, place, name, wanted)):
+        return found
+  return {}
+
+
+def _beside(entry: Mapping, cell: Cell, ours: Summary) -> dict:
+  difference, std = ours.mean - entry['mean'], entry.get('std')
+  sds = None if std is None else difference / (std or 0.005)
+  return {
+      **entry, 'strength': cell[1], 'ours': ours, 'difference': difference,
+      'sds': sds,
+  }

@@ -1,0 +1,289 @@
+"""The report's tables, before any HTML or Markdown."""
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from vfljax.report import ranks, reading as data
+from vfljax.runner import progress
+from vfljax.report.reading import LEAKAGE_LIMITS, LOSS_LIMITS, Results, Summary
+from vfljax.report.ranks import Ranked
+from vfljax.report.words import about, name
+
+OFF = 2.0  # A difference of so many standard deviations is pointed out.
+
+
+class Text(NamedTuple):
+  """A table's cell.
+
+  Attributes:
+    text: What it says.
+    score: 0..5 to tint it by, as Kang's score table; None for no tint.
+    strong: Whether to stress it.
+  """
+
+  text: str
+  score: int | None = None
+  strong: bool = False
+
+
+class Table(NamedTuple):
+  """A titled table; `note` is a sentence or two on how to read it."""
+
+  title: str
+  note: str
+  columns: tuple[str, ...]
+  rows: list[list[Text]]
+
+
+def ranking(results: Results, ranked: Sequence[Ranked]) -> Table:
+  """Optimal PU scores and what they are made of."""
+  groups = list(ranks.attack_groups(results))
+  split = groups if len(groups) > 1 else []
+  rows = []
+  for r in ranked:
+    worst = r.best.leakage[r.best.worst]
+    rows.append([
+        Text(data.pretty(r.defense), strong=True),
+        Text(data.strength(r.best.cell)),
+        Text(f'{r.optimal}', r.optimal, True),
+        *(Text(f'{r.groups[g]}' if g in r.groups else '') for g in split),
+        leak_text(worst), Text(data.pretty(r.best.worst)),
+        loss_text(r.best.loss),
+    ])
+  return Table(
+      'Optimal PU scores', f'Preference: {ranks.preference(ranked)}.',
+      ('defense', 'best strength', 'PU score',
+       *(f'against attacks on {g}' for g in split), 'worst leakage', 'by',
+       'utility loss'),
+      rows,
+  )
+
+
+def overview(results: Results) -> Table:
+  """Utility and every attack's leakage, defense x strength."""
+  known = {t.cell: t for t in ranks.trades(results)}
+  rows = []
+  for cell in results.cells:
+    trade = known.get(cell)
+    leaks = [
+        leak_text(data.summarize(data.leakage(results, cell, a).values()))
+        for a in results.attacks
+    ]
+    loss = data.summarize(data.utility_loss(results, cell).values())
+    rows.append([
+        Text(data.pretty(cell[0]), strong=True), Text(data.strength(cell)),
+        Text(f'{trade.score}', trade.score, True) if trade else Text('–'),
+        Text(interval(data.summarize(data.utility(results, cell).values()))),
+        loss_text(loss), *leaks,
+    ])
+  return Table(
+      'Utility and leakage',
+      '± is half the 95 % Student-t interval of the mean over seeds. Loss and '
+      'leakage in percentage points. The darker, the lower the score.',
+      ('defense', 'strength', 'PU score', f'test {name(results.metric)}',
+       'utility loss', *(f'{data.pretty(a)} leakage' for a in results.attacks)),
+      rows,
+  )
+
+
+def measurements(results: Results, attack: str | None) -> Table:
+  """Every metric of an attack, or of the utility, defense x strength."""
+  keys = dict.fromkeys(
+      (m, split) for _, a, m, split in results.values
+      if a == attack and not m.startswith('alone_')
+  )
+  several = len({split for _, split in keys}) > 1
+  columns = tuple(f'{s} {name(m)}' if several else name(m) for m, s in keys)
+  rows = []
+  for cell in results.cells:
+    found = [results.values.get((cell, attack, m, s), {}) for m, s in keys]
+    if any(found):
+      texts = [Text(interval(data.summarize(f.values()))) for f in found]
+      rows.append([
+          Text(data.pretty(cell[0]), strong=True), Text(data.strength(cell)),
+          *texts,
+      ])
+  title = data.pretty(attack).capitalize() if attack else 'Utility'
+  columns = ('defense', 'strength', *columns)
+  return Table(title, about(results, attack), columns, rows)
+
+
+def baselines(results: Results) -> Table:
+  """What is reached without any leak from the federation."""
+  none = data.baseline(results) or (results.cells or [('none', None)])[0]
+  entries: list[tuple[str, str | None, str]] = [
+      ('joint model, no defense', None, ''),
+      ('active party alone', None, 'alone_'),
+  ]
+  entries += [(f'attacker: {data.pretty(a)}', a, '') for a in results.baselines]
+  rows: list[dict[str, str]] = []
+  for label, attack, prefix in entries:
+    row = {'': label}
+    for _, a, metric, _ in results.values:
+      fits = metric.startswith(prefix) and (
+          bool(prefix) == metric.startswith('alone_')
+      )
+      if a == attack and fits:
+        found = data.find(results, none, attack, metric)
+        if found:  # What a defense knows of itself, nobody else has.
+          row[name(metric.removeprefix(prefix))] = interval(
+              data.summarize(found.values())
+          )
+    if len(row) > 1:
+      rows.append(row)
+  columns = list(dict.fromkeys(c for row in rows for c in row if c))
+  columns = [c for c in columns if c != 'loss']
+  return Table(
+      'What needs no leak',
+      'What the active party reaches with its own features alone, and an '
+      'attacker with the few labels it knows: a model of its own on its raw '
+      'features (local model), or its bottom network from random weights '
+      '(scratch).',
+      ('who', *columns),
+      [[Text(r[''], strong=True), *(Text(r.get(c, '–')) for c in columns)]
+       for r in rows],
+  )
+
+
+def paper(compared: Iterable[Mapping]) -> Table:
+  """A paper's numbers beside ours."""
+  rows = []
+  for c in compared:
+    sds = c['sds']
+    off = sds is not None and abs(sds) > OFF
+    word = '' if sds is None else ('DIFFERS' if off else 'agrees')
+    given = _printed(c['mean'])
+    if c.get('std') is not None:
+      given += f" ± {_printed(c['std'])}"
+    ours, attack = c['ours'], data.pretty(c.get('attack'))
+    rows.append([
+        Text(data.pretty(c['defense']), strong=True),
+        Text(data.strength((c['defense'], c['strength']))),
+        Text(f"{attack or 'utility'} {name(c['metric'])}"),
+        Text(given),
+        Text(number(ours.mean) + _plus(ours.std)),
+        Text(f"{c['difference']:+.3f}"),
+        Text('–' if sds is None else f'{sds:+.1f}'),
+        Text(word, 0 if off else None, off),
+        Text(c.get('source') or ''),
+    ])
+  off = sum(row[7].strong for row in rows)
+  return Table(
+      'The paper beside ours',
+      f'± is the standard deviation over seeds here. {off} of {len(rows)} '
+      f"numbers differ by more than {OFF:g} of the paper's standard deviations "
+      '(one printed as 0.00 counts as 0.005).',
+      ('defense', 'strength', 'what', 'paper', 'ours', 'difference',
+       "in paper's sds", '', 'source'),
+      rows,
+  )
+
+
+def configuration(config: Mapping) -> Table:
+  """The configuration, one field a row."""
+  flat = _flat(config)
+  return Table(
+      'Configuration', 'What config.json says.', ('field', 'value'),
+      [[Text(key), Text(_short(value))] for key, value in flat],
+  )
+
+
+def timings(units: Sequence[Mapping]) -> Table:
+  """Compile and run seconds apart, speed and memory, unit by unit."""
+  labels = {
+      'unit': 'unit', 'compile_seconds': 'compile s', 'run_seconds': 'run s',
+      'rounds_per_second': 'rounds/s', 'seeds': 'seeds', 'device': 'device',
+      'peak_memory_bytes': 'peak memory',
+  }
+  keys = list(dict.fromkeys(
+      [k for k in labels if any(k in u for u in units)]
+      + [k for u in units for k in u]
+  ))
+  rows = [[Text(_timing(k, u.get(k))) for k in keys] for u in units]
+  return Table(
+      'Timings', timing_sentence(units),
+      tuple(labels.get(k, k.replace('_', ' ')) for k in keys), rows,
+  )
+
+
+def timing_sentence(units: Sequence[Mapping]) -> str:
+  """All timings in one line."""
+  total = lambda key: sum(u.get(key) or 0.0 for u in units)
+  peak = max([u.get('peak_memory_bytes') or 0 for u in units], default=0)
+  devices = dict.fromkeys(str(u['device']) for u in units if u.get('device'))
+  words = [
+      f"compiling {progress.duration(total('compile_seconds'))}",
+      f"running {progress.duration(total('run_seconds'))}",
+      ', '.join(devices),
+      f'peak memory {peak / 2**20:,.0f} MiB' if peak else '',
+  ]
+  return 'In all: ' + '; '.join(word for word in words if word) + '.'
+
+
+def number(x: float) -> str:
+  """Three decimals, or three digits where that is more."""
+  if not math.isfinite(x):
+    return '–'
+  return f'{x:.3f}' if abs(x) < 100 else f'{x:.3g}'
+
+
+def interval(s: Summary) -> str:
+  """'0.952 ± 0.004'; says so where seeds are missing."""
+  lost = f' ({s.count} of {s.count + s.missing} seeds)' if s.missing else ''
+  return number(s.mean) + _plus(s.half) + lost
+
+
+def leak_text(s: Summary) -> Text:
+  """A leakage in points, tinted by its score."""
+  return _tinted(s, LEAKAGE_LIMITS)
+
+
+def loss_text(s: Summary) -> Text:
+  """A utility loss in points, tinted by its score."""
+  return _tinted(s, LOSS_LIMITS)
+
+
+def _tinted(s: Summary, limits: Sequence[float]) -> Text:
+  if not s.count:
+    return Text('–')
+  half = f' ± {s.half:.1f}' if math.isfinite(s.half) else ''
+  lost = f' ({s.count} of {s.count + s.missing})' if s.missing else ''
+  return Text(
+      f'{s.mean:.1f}{half}{lost}', 5 - sum(s.mean > x for x in limits)
+  )
+
+
+def _printed(x: float) -> str:
+  """A paper's number with two decimals, or with all that it has."""
+  return f'{x:.2f}' if round(x, 2) == x else f'{x:g}'
+
+
+def _plus(x: float) -> str:
+  return f' ± {number(x)}' if math.isfinite(x) else ''
+
+
+def _flat(x: object, prefix: str = '') -> list[tuple[str, object]]:
+  if not isinstance(x, Mapping) or not x:
+    return [(prefix, x)]
+  return [
+      pair for key, value in x.items()
+      for pair in _flat(value, f'{prefix}.{key}' if prefix else str(key))
+  ]
+
+
+def _short(x: object) -> str:
+  """A value for a table; entries of lists by their names."""
+  if isinstance(x, (list, tuple)):
+    return ', '.join(_short(v) for v in x) or 'empty'
+  if isinstance(x, Mapping):
+    shown = [f'{k}={_short(v)}' for k, v in x.items() if v not in ('', [], {})]
+    return '(' + ', '.join(shown) + ')'
+  return 'empty' if x == '' else f'{x}'
+
+
+def _timing(key: str, x: object) -> str:
+  if x is None:
+    return '–'
+  if key == 'peak_memory_bytes' and isinstance(x, (int, float)):
+    return f'{x / 2**20:,.0f} MiB'
+  return f'{x:,.1f}' if isinstance(x, float) else f'{x}'

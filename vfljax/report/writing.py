@@ -1,0 +1,227 @@
+"""A work directory's results for people: summary.md and report.html.
+
+The page needs nothing else: no network, no script, no other file. It says first
+which defense wins and why, then shows it, and lists every number after that.
+"""
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vfljax.report import reading as data
+from vfljax.report import page
+from vfljax.report import plots
+from vfljax.report import ranks
+from vfljax.report import tables
+from vfljax.report import words
+from vfljax.runner import store
+from vfljax.report.reading import Cell, Results
+from vfljax.report.plots import Curve
+from vfljax.report.ranks import Ranked
+
+
+def write(
+    path: str | os.PathLike, paper: Iterable[Mapping] | None = None,
+    classes: int = 0,
+) -> Path:
+  """Writes summary.md and report.html from what is in a work directory.
+
+  Args:
+    path: The work directory; a run that is not finished is reported as it is.
+    paper: A paper's numbers to put beside ours, see `report_data.compare`; by
+      default the configuration's `paper`.
+    classes: Number of classes; by default what the timings say as 'classes'.
+      Unknown, it leaves out leakages measured by the accuracy of a federation
+      that has no AUC.
+
+  Returns:
+    The page.
+
+  Raises:
+    UserError: if the directory cannot be read or written.
+  """
+  config = store.read_config(path)
+  units = store.read_timings(path)
+  said = [unit.pop('classes', 0) for unit in units]
+  found = data.read(path, classes or max(said, default=0))
+  numbers = list(config.get('paper') or [] if paper is None else paper)
+  config = {k: v for k, v in config.items() if k != 'paper'}
+  title = _title(found, config)
+  html, text = [page.heading(title, 1)], [f'# {title}']
+  for results in found:
+    ranked = ranks.rank(results)
+    compared = data.compare(results, numbers)
+    html += _section(results, ranked, compared, alone=len(found) == 1)
+    text += _summary(results, ranked, compared, alone=len(found) == 1)
+  if not found:
+    html.append(page.note('There are no results yet.'))
+    text.append('There are no results yet.')
+  if units:
+    html.append(page.table(tables.timings(units), 2))
+    text.append('## Timings\n\n' + tables.timing_sentence(units))
+  if config:
+    html.append(page.table(tables.configuration(config), 2))
+  text.append('Figures and every measurement: report.html. Raw: results.jsonl.')
+  store.write_text(Path(path) / 'summary.md', '\n\n'.join(text) + '\n')
+  target = Path(path) / 'report.html'
+  store.write_text(target, page.page(title, html))
+  return target
+
+
+def _section(
+    results: Results, ranked: Sequence[Ranked], compared: list[dict],
+    alone: bool,
+) -> list[str]:
+  """Everything about one data set and algorithm, as HTML."""
+  parts = [] if alone else [page.heading(words.headline(results))]
+  level = 2 if alone else 3
+  parts.append(page.verdict(words.verdict(results, ranked)))
+  if ranked:
+    parts += [
+        page.heading('Which defense, and why', level),
+        page.note(
+            'Each at its best strength: what the worst attack still learns, '
+            'and what the defense costs. Short bars are good.'
+        ),
+        page.podium(ranked),
+        page.note(f'Preference: {ranks.preference(ranked)}.'),
+        page.heading('Privacy against utility', level),
+        _legend(results, [(d, d) for d in results.defenses]),
+        *_trade_offs(results),
+    ]
+  if compared:
+    parts.append(page.table(tables.paper(compared), level))
+  shown = [tables.overview(results), tables.baselines(results)]
+  parts += [page.table(t, level) for t in shown if t.rows]
+  parts += _epochs(results, ranked, level)
+  if ranked:
+    parts.append(page.table(tables.ranking(results, ranked), level))
+  parts.append(page.heading('Every measurement', level))
+  everything = [None, *results.attacks, *results.baselines]
+  details = [tables.measurements(results, a) for a in everything]
+  return parts + [page.table(t, level + 1) for t in details if t.rows]
+
+
+def _summary(
+    results: Results, ranked: Sequence[Ranked], compared: list[dict],
+    alone: bool,
+) -> list[str]:
+  """The same in short, as Markdown."""
+  parts = [] if alone else ['# ' + words.headline(results)]
+  first, *rest = words.verdict(results, ranked)
+  parts.append(f'**{first}** ' + ' '.join(rest))
+  if ranked:
+    parts.append(page.markdown_table(tables.ranking(results, ranked)))
+    parts += [f'{word}: {means}' for word, means in words.terms(results)]
+  if compared:
+    parts.append(page.markdown_table(tables.paper(compared)))
+  shown = [tables.overview(results), tables.baselines(results)]
+  return parts + [page.markdown_table(t) for t in shown if t.rows]
+
+
+def _trade_offs(results: Results) -> list[str]:
+  """Against the worst attack, and against each of them."""
+  known = ranks.trades(results)
+  worst = [
+      (t.cell, t.loss.mean, t.leakage[t.worst].mean) for t in known
+  ]
+  lead = page.figure(
+      plots.trade_off(
+          _curves(results, worst), 'trade-off-worst',
+          'Utility loss against the leakage of the worst attack.',
+      ), 'The worst attack on each',
+      'Lower left is best. Shaded: the PU scores. Numbers at the points are '
+      'strengths.', lead=True,
+  )
+  lead = page.beside(lead, page.terms(words.terms(results)))
+  small = []
+  for attack in results.attacks:
+    points = [
+        (t.cell, t.loss.mean, t.leakage[attack].mean)
+        for t in known if attack in t.leakage
+    ]
+    if points:
+      name = data.pretty(attack)
+      small.append(page.figure(
+          plots.trade_off(
+              _curves(results, points), f'trade-off-{attack}',
+              f'Utility loss against the leakage of {name}.',
+          ), name.capitalize(),
+      ))
+  return [lead, page.figures(small) if len(small) > 1 else '']
+
+
+def _curves(
+    results: Results, points: Iterable[tuple[Cell, float, float]]
+) -> list[Curve]:
+  """One curve a defense, in the order of its strengths."""
+  points, curves = list(points), []
+  for style, defense in enumerate(results.defenses):
+    mine = [p for p in points if p[0][0] == defense]
+    if mine:
+      labels = [data.strength(cell) for cell, _, _ in mine]
+      curves.append(
+          Curve(style, [p[1] for p in mine], [p[2] for p in mine], labels)
+      )
+  return curves
+
+
+def _epochs(
+    results: Results, ranked: Sequence[Ranked], level: int
+) -> list[str]:
+  """Leak AUC over the epochs, each defense at its best strength."""
+  best = {r.defense: r.best.cell for r in ranked}
+  first = {d: c for c in reversed(results.cells) for d in [c[0]]}
+  cells = [best.get(d, first[d]) for d in results.defenses]
+  drawn = []
+  for attack in results.attacks:
+    curves = [
+        _over_epochs(style, results.curves[cell, f'{attack}/leak_auc'])
+        for style, cell in enumerate(cells)
+        if (cell, f'{attack}/leak_auc') in results.curves
+    ]
+    curves = [c for c in curves if len(c.x)]
+    if curves:
+      name = data.pretty(attack)
+      drawn.append(page.figure(
+          plots.over_epochs(
+              curves, f'epochs-{attack}',
+              f'Leak AUC of {name} over the epochs.', 'leak AUC',
+          ), name.capitalize(),
+      ))
+  if not drawn:
+    return []
+  return [
+      page.heading('Leakage during training', level),
+      page.note(
+          'Leak AUC by epoch, mean and 95 % interval over seeds; each defense '
+          'at its best strength.'
+      ),
+      _legend(results, [(c[0], data.named(c)) for c in cells]),
+      page.figures(drawn),
+  ]
+
+
+def _over_epochs(style: int, curve: np.ndarray) -> Curve:
+  """[seeds, epochs] as a curve over the epochs that were measured."""
+  measured = np.flatnonzero(np.isfinite(curve).any(0))
+  summaries = [data.summarize(curve[:, i].tolist()) for i in measured]
+  return Curve(
+      style, [int(i) + 1 for i in measured], [s.mean for s in summaries],
+      band=[s.half for s in summaries],
+  )
+
+
+def _legend(results: Results, names: Iterable[tuple[str, str]]) -> str:
+  return page.legend(
+      (results.defenses.index(defense), data.pretty(name))
+      for defense, name in names
+  )
+
+
+def _title(found: Sequence[Results], config: Mapping[str, Any]) -> str:
+  if len(found) == 1:
+    return words.headline(found[0])
+  return f"{config.get('experiment', 'vfljax')}: {len(found)} settings"

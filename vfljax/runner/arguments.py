@@ -1,0 +1,258 @@
+"""The command line's arguments: parsed, checked, and turned into settings."""
+import dataclasses
+import difflib
+from pathlib import Path
+import sys
+from typing import Any, NamedTuple
+import warnings
+
+from absl import flags
+from ml_collections import config_flags
+import numpy as np
+
+from vfljax.runner import options
+from vfljax.runner.config import Config, DataConfig
+from vfljax.runner.errors import UserError
+from vfljax import data
+from vfljax.data import facts
+from vfljax.data.table import Table
+
+
+NOT_FLAGS = ('listed', 'listed_attacks', 'paper', 'variants')
+
+
+class Arguments(NamedTuple):
+  """What was asked for on the command line."""
+
+  config: Config
+  workdir: str
+  devices: int
+  cache: str
+  list: str  # what to list, or ''
+  help: str  # the help text, if it was asked for
+
+
+def parse(argv: list[str]) -> Arguments:
+  """Parses the command line, `argv[0]` being the program.
+
+  Raises:
+    UserError: for a flag or a config field that does not exist or does not take
+      its value, and for a config file that cannot be read.
+  """
+  if {'--help', '-help', '-h', '--helpfull'} & set(argv):
+    return Arguments(Config(), '', 0, '', '', _help())
+  argv = _config_first(_spell_out_list(argv))
+  _check_fields(argv)
+  found = _define(argv)
+  try:
+    rest = found(argv)[1:]
+  except Exception as error:  # Whatever a person's config file may raise.
+    raise UserError(_readable(error)) from None
+  if rest:
+    raise UserError(f'Unexpected argument: {rest[0]}\nTry --help.')
+  if found['list'].value:
+    return Arguments(Config(), '', 0, '', found['list'].value, '')
+  devices, cache = found['devices'].value, found['cache'].value
+  return Arguments(
+      _config(found), found['workdir'].value or _default_workdir(found),
+      devices or 0, cache or '', '', '',
+  )
+
+
+def _define(argv: list[str]) -> flags.FlagValues:
+  found = flags.FlagValues()
+  config_flags.DEFINE_config_file(
+      'config', None, 'The experiment: a file in experiments/ or your own. Any '
+      'of its fields can be set: --config.train.epochs=50.',
+      flag_values=found, sys_argv=argv,
+  )
+  flags.DEFINE_string(
+      'workdir', '', 'Where results go; out/<name of the config> by default.',
+      flag_values=found,
+  )
+  flags.DEFINE_string(
+      'list', '', 'Print what there is: experiments, data, models, defenses, '
+      'attacks, or all.', flag_values=found,
+  )
+  flags.DEFINE_integer(
+      'devices', 0, 'Devices to make of a CPU; 0 makes one of every core.', 0,
+      flag_values=found,
+  )
+  flags.DEFINE_string(
+      'cache', '~/.cache/vfljax',
+      'Where compiled programs are kept; empty: nowhere.', flag_values=found,
+  )
+  return found
+
+
+def _help() -> str:
+  found = _define(['launch.py'])
+  lines = [
+      f'  --{name}: {found[name].help}'
+      for name in ('config', 'workdir', 'list', 'devices', 'cache')
+  ]
+  fields = [
+      f'  --config.{path}={_default(path)}'
+      for path, below in _fields(Config, '')
+      if not below and path not in NOT_FLAGS
+  ]
+  title = 'Fields of a config, with their defaults (vfljax/runner/config.py):'
+  return '\n'.join(['Flags:', *lines, '', title, *fields])
+
+
+def _default(path: str) -> str:
+  value: Any = Config()
+  for name in path.split('.'):
+    value = getattr(value, name)
+  return ','.join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _spell_out_list(argv: list[str]) -> list[str]:
+  """'--list data' means '--list=data', and '--list' alone '--list=all'."""
+  if '--list' not in argv:
+    return argv
+  i = argv.index('--list')
+  what = argv[i + 1 : i + 2]
+  if what and not what[0].startswith('-'):
+    return [*argv[:i], f'--list={what[0]}', *argv[i + 2:]]
+  return [*argv[:i], '--list=all', *argv[i + 1:]]
+
+
+def _config_first(argv: list[str]) -> list[str]:
+  """The config file before its fields, which are its flags.
+
+  Raises:
+    UserError: if it is given twice.
+  """
+  files = [a for a in argv[1:] if a.lstrip('-').startswith('config=')]
+  if len(files) > 1:
+    raise UserError('--config is given more than once; an experiment has one.')
+  return [argv[0], *files, *(a for a in argv[1:] if a not in files)]
+
+
+def _check_fields(argv: list[str]) -> None:
+  """Refuses --config.<field> for a field that no config has."""
+  fields = dict(_fields(Config, ''))
+  for argument in argv[1:]:
+    name = argument.lstrip('-').split('=')[0]
+    if not argument.startswith('-') or not name.startswith('config.'):
+      continue
+    path = name.removeprefix('config.')
+    if path not in fields:
+      close = difflib.get_close_matches(path, fields, n=1, cutoff=0.5)
+      hint = f' Did you mean {close[0]}?' if close else ' See --help.'
+      raise UserError(f'A config has no field {path!r}.{hint}')
+    if path in NOT_FLAGS:
+      raise UserError(f'{path} can be set in a config file only.')
+    if fields[path]:
+      raise UserError(
+          f'{path} is a group of fields: set one, like --config.{path}.'
+          f'{fields[path][0]}=...'
+      )
+
+
+def _fields(cls: type, prefix: str):
+  """(path, names of the fields below it) of every field of a config."""
+  for f in dataclasses.fields(cls):
+    nested = f.default_factory
+    if not dataclasses.is_dataclass(nested):
+      yield prefix + f.name, []
+      continue
+    yield prefix + f.name, [g.name for g in dataclasses.fields(nested)]
+    assert isinstance(nested, type)
+    yield from _fields(nested, f'{prefix}{f.name}.')
+
+
+def _readable(error: Exception) -> str:
+  """The last lines of a parser's error, which are those that say something."""
+  lines = [line for line in str(error).strip().splitlines() if line.strip()]
+  return '\n'.join(lines[-2:]) if lines else type(error).__name__
+
+
+def _config(found: flags.FlagValues) -> Config:
+  """The config, as the file makes it and the flags change it."""
+  if found['config'].value is None:
+    raise UserError(
+        'Nothing to run: give --config=experiments/quickstart.py, or --list.'
+    )
+  path = _config_file(found)
+  if not path.exists():
+    raise UserError(
+        f'There is no config file {path}.\n--list experiments shows those that '
+        'come with vfljax.'
+    )
+  config = found['config'].value
+  if isinstance(config, Config):
+    return config
+  try:  # A file that failed says why when it is first used.
+    getattr(config, 'experiment', None)
+  except Exception as error:
+    raise UserError(f'{path} cannot be used: {_readable(error)}') from None
+  raise UserError(
+      f"{path}: get_config() must return an vfljax.runner.config.Config, not a "
+      f'{type(config).__name__}.'
+  )
+
+
+def _config_file(found: flags.FlagValues) -> Path:
+  return Path(str(config_flags.get_config_filename(found['config'])))
+
+
+def _default_workdir(found: flags.FlagValues) -> str:
+  """out/<folder and name of the config file below experiments/>."""
+  parts = _config_file(found).resolve().with_suffix('').parts
+  if 'experiments' in parts:
+    parts = parts[parts.index('experiments') + 1 :]
+  return str(Path('out', *parts[-2:]))
+
+
+def load_data(config: DataConfig, cache: str = '') -> Table:
+  """The samples that a config asks for, kept as arrays in the folder `cache`.
+
+  Raises:
+    UserError: if they cannot be had, or cannot be trained on.
+  """
+  own = options.parse(
+      config.options, 'data.options', 'samples=500;signal=(1, 0.5)',
+      ('path', 'name', 'label', 'missing', 'cache'),
+  )
+  try:
+    with warnings.catch_warnings(record=True) as odd:
+      warnings.simplefilter('always', facts.Mismatch)
+      table = data.load(
+          config.name, path=config.path, label=config.label,
+          missing=config.missing, cache=cache, **own,
+      )
+    for one in odd:
+      print(f'warning: {one.message}', file=sys.stderr)
+    return _first(table, config.limit, config.test_limit)
+  except (OSError, ValueError, TypeError) as error:
+    raise UserError(str(error)) from None
+
+
+def _first(table: Table, limit: int, test_limit: int) -> Table:
+  """The first `limit` training rows and `test_limit` test rows; 0 is all.
+
+  Raises:
+    UserError: if there are not so many, or they are of one class.
+  """
+  if not (limit or test_limit):
+    return table
+  test = np.zeros(len(table.labels), bool) if table.test is None else table.test
+  rows, held = np.flatnonzero(~test), np.flatnonzero(test)
+  if limit and not 1 < limit <= len(rows):
+    raise UserError(
+        f'data.limit must be between 2 and the {len(rows)} rows; got {limit}.'
+    )
+  if not 0 <= test_limit <= len(held):
+    raise UserError(
+        f'data.test_limit must be between 0 and the {len(held)} rows of the '
+        f'official test set; got {test_limit}.'
+    )
+  rows = np.concatenate([
+      rows[: limit or len(rows)], held[: test_limit or len(held)]
+  ])
+  return data.check(table._replace(
+      features=table.features[rows], labels=table.labels[rows],
+      test=None if table.test is None else test[rows],
+  ))

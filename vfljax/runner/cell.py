@@ -1,0 +1,141 @@
+"""One cell, one training, as the three functions that are compiled.
+
+  start:   (cell, samples) -> run
+  advance: ({cells, runs}, (samples, first epoch)) -> (run, history)
+  finish:  ({cells, runs}, samples) -> {attack or '': {metric: value}}
+
+A cell is a seed and a strength. Three independent streams of keys belong to a
+seed: its split, its training and its attacks, so that another defense or attack
+meets the same samples, and an attacker's luck is not the training's.
+"""
+from typing import Any, NamedTuple
+
+import jax
+
+from vfljax.runner import backdoors, config as configs, inversion, replay
+from vfljax.runner import samples as samples_of
+from vfljax.runner import setting as settings
+from vfljax.runner.jobs import Job
+from vfljax.runner.samples import Splits
+from vfljax import measure, protocol, train, views
+from vfljax.backdoor import Backdoor, measured
+from vfljax.types import Array, Batch, Key
+
+
+class Prepared(NamedTuple):
+  """A cell's plan, its samples, its keys and the backdoor, if there is one."""
+
+  plan: train.Plan
+  splits: Splits
+  k_train: Key
+  k_attack: Key
+  backdoor: Backdoor | None
+
+
+def start(job: Job, cell: dict[str, Array], samples: Batch) -> train.Run:
+  """The run before its first epoch."""
+  prepared = prepare(job, cell, samples)
+  return train.start(prepared.k_train, prepared.plan, prepared.splits.train)
+
+
+def advance(job: Job, epochs: int, cell: dict[str, Any], shared: tuple):
+  """Plays `epochs` epochs: (run, history)."""
+  samples, first = shared
+  prepared = prepare(job, cell['cells'], samples)
+  return train.advance(
+      prepared.plan, cell['runs'], prepared.splits.train, first, epochs
+  )
+
+
+def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
+  """What is measured after training: utility under '', attacks by name."""
+  prepared = prepare(job, cell['cells'], samples)
+  plan, splits = prepared.plan, prepared.splits
+  state = train.finish(cell['runs'])
+  k_predict, k_attacks = jax.random.split(prepared.k_attack)
+  logits = protocol.predict(
+      k_predict, plan.vfl, plan.defense, state, splits.test.features
+  )
+  found = {'': measure.of_model(logits, splits.test.labels)}
+  found[''] |= plan.defense.facts(state.defense)
+  if prepared.backdoor:
+    attacked = protocol.predict(
+        k_predict, plan.vfl, plan.defense, state, splits.test.features,
+        adversary=prepared.backdoor.inference,
+    )
+    found[job.setting.backdoor] = measured(
+        prepared.backdoor, logits, attacked, splits.test.labels
+    )
+  for who, present in settings.quits(job.setting).items():
+    logits = protocol.predict(
+        k_predict, plan.vfl, plan.defense, state, splits.test.features, present
+    )
+    left = measure.of_model(logits, splits.test.labels)
+    found[''] |= {f'quit_{metric}{who}': left[metric] for metric in left}
+  keys = jax.random.split(k_attacks, job.setting.config.attack.repeats)
+  for name in job.setting.after_training:
+    for k in job.setting.attackers:
+      # An attacker's repeats differ in the labels known and in its own luck.
+      repeats = jax.lax.map(
+          lambda key, name=name, k=k: _attack(
+              job, prepared, state, name, k, key
+          ),
+          keys,
+      )
+      label = measure.label(name, k, job.setting.attackers)
+      found[label] = jax.tree.map(lambda x: x.mean(0), repeats)
+  if job.setting.replayed:
+    began = train.start(prepared.k_train, plan, splits.train).state
+    found |= replay.measured(
+        job.setting, plan, splits.train, cell['runs'].labels,
+        dict(start=began, end=state), jax.random.fold_in(k_attacks, 1),
+    )
+  return found
+
+
+def _attack(job: Job, prepared: Prepared, state, name, k, key):
+  """One attack after training by passive party k."""
+  plan, splits = prepared.plan, prepared.splits
+  # Every attack of a seed knows the same labels: baselines are paired.
+  k_known, k_view, k_run = jax.random.split(key, 3)
+  if job.setting.after_training[name].view is views.TrainedTop:
+    return inversion.measured(job.setting, name, prepared, state, k_view, k_run)
+  count = configs.attacker(job.setting.config, name).known
+  known = samples_of.known(k_known, splits.train, count)
+  view = views.trained_bottom(
+      k_view, k, plan.defense, state, known, splits.test
+  )
+  attack = job.setting.after_training[name]
+  if attack.view is views.UnlabeledBottom:
+    view = views.unlabeled_bottom(
+        k_view, k, plan.defense, state, known, splits.test, splits.train
+    )
+  guess = attack.run(measure.own_key(k_run, name), view)
+  return measure.of_completion(guess, splits.test.labels)
+
+
+def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
+  """What a cell is made of; `samples` are not looked at if it has 'held'."""
+  config = job.setting.config
+  own = jax.random.key(cell['seed'])
+  k_split = own if config.data.resplit else jax.random.key(config.first_seed)
+  k_split = jax.random.fold_in(k_split, 0)
+  if 'held' in cell:  # What a streamed training keeps on the device.
+    splits = settings.with_spare(
+        job.setting, k_split, samples_of.scaled(*cell['held'])
+    )
+  else:
+    splits = settings.split_samples(job.setting, k_split, samples)
+  strength = None if job.constant else cell['strength']
+  defense = job.make(strength, **cell['others'])
+  backdoor = None
+  if job.setting.backdoor:
+    backdoor = backdoors.make(
+        config, job.setting.backdoor, job.setting.attackers, splits,
+        jax.random.fold_in(own, 3),
+    )
+  plan = settings.plan(job.setting, defense, splits, backdoor)
+  return Prepared(
+      plan, splits, jax.random.fold_in(own, 1), jax.random.fold_in(own, 2),
+      backdoor,
+  )

@@ -1,0 +1,67 @@
+"""Runs an experiment of vfljax and reports on it.
+
+  vfljax --config=experiments/quickstart.py
+  vfljax --config=experiments/quickstart.py \\
+      --config.data.name=csv --config.data.path=my.csv \\
+      --config.data.label=target --config.seeds=5 --workdir=out/mine
+  vfljax --list [experiments|data|models|defenses|attacks]
+
+The same command continues a run that was stopped. In a clone, `python
+launch.py` is the same as `vfljax`.
+"""
+import os
+import sys
+
+from vfljax.runner import arguments
+from vfljax.runner.errors import UserError
+
+
+def main(argv: list[str] | None = None) -> int:
+  """Returns the exit code: 0, 2 for what the user can mend, 130 if stopped.
+
+  Args:
+    argv: The command line, the program first; by default this process's.
+  """
+  # Configs import their neighbours, and a console script knows no folder.
+  if os.getcwd() not in sys.path:
+    sys.path.insert(0, os.getcwd())
+  try:
+    given = arguments.parse(list(sys.argv if argv is None else argv))
+    if given.help:
+      print(__doc__, given.help, sep='\n')
+      return 0
+    if given.list:
+      from vfljax.runner import listing
+      print(listing.text(given.list))
+      return 0
+    return _run(given)
+  except UserError as error:
+    print(f'error: {error}', file=sys.stderr)
+    return 2
+  except KeyboardInterrupt:
+    print('Stopped at once. The same command goes on.', file=sys.stderr)
+    return 130
+
+
+def _run(given: arguments.Arguments) -> int:
+  # JAX starts with the first array, and must have its devices by then.
+  from vfljax.runner import device
+  device.set_up(given.devices, given.cache)
+  from vfljax.report import writing
+  from vfljax.runner import run
+  kept = given.cache and f'{given.cache}/data'
+  table = arguments.load_data(given.config.data, kept)
+  try:
+    work = run.run(given.config, table, given.workdir)
+  except run.Interrupted:
+    again = f'Stopped. The same command continues {given.workdir}.'
+    print(again, file=sys.stderr)
+    return 130
+  writing.write(work.path)
+  print((work.path / 'summary.md').read_text())
+  print(f'Report: {work.path / "report.html"}')
+  return 0
+
+
+if __name__ == '__main__':
+  sys.exit(main())

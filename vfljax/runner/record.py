@@ -1,0 +1,131 @@
+"""From a job's arrays to what is kept of it: rows, curves and timings."""
+import resource
+from typing import Any
+
+import jax
+import numpy as np
+
+from vfljax.runner import setting as settings
+from vfljax.runner.jobs import ALONE, Job
+from vfljax.runner.setting import Setting
+from vfljax.runner.store import Workdir
+
+
+def save(
+    job: Job, work: Workdir, found: Any, history: Any, compile_seconds: float,
+    run_seconds: float,
+) -> None:
+  """Saves a finished job, one unit per strength.
+
+  Args:
+    found: What `cell.finish` measured, leaves [cells].
+    history: Of all epochs, leaves [cells, epochs].
+    compile_seconds, run_seconds: Of the whole job.
+  """
+  setting, share = job.setting, len(job.strengths)
+  found, history = jax.device_get((found, history))
+  metrics = in_training(setting, history) | found
+  count = share * len(job.seeds)
+  rounds = setting.config.train.epochs * settings.rounds(setting) * count
+  timing = dict(
+      compile_seconds=round(compile_seconds / share, 3),
+      run_seconds=round(run_seconds / share, 3),
+      rounds_per_second=round(rounds / run_seconds, 1),
+      seeds=len(job.seeds), classes=setting.classes, device=_device(),
+      peak_memory_bytes=peak_memory(),
+  )
+  for i, unit in enumerate(job.units):
+    first = i * len(job.seeds)
+    rows = [
+        row
+        for j, seed in enumerate(job.seeds)
+        for row in _rows(job, i, seed, metrics, first + j)
+    ]
+    here = slice(first, first + len(job.seeds))
+    work.save(unit, rows, timing, _curves(history, here))
+
+
+def _rows(job: Job, i: int, seed: int, metrics, cell: int) -> list[dict]:
+  config, alone = job.setting.config, job.entry.name == ALONE
+  base = dict(
+      experiment=config.experiment, dataset=config.data.name,
+      algorithm=config.model.algorithm,
+      defense='none' if alone else job.labels[i], strength=job.strengths[i],
+      seed=seed,
+  )
+  return [
+      base | dict(
+          attack=attack or None,
+          metric=f'{ALONE}_{metric}' if alone else metric,
+          split='train' if _is_in_training(job.setting, attack) else 'test',
+          value=float(values[cell]),
+      )
+      for attack, found in metrics.items()
+      for metric, values in sorted(found.items())
+  ]
+
+
+def _is_in_training(setting: Setting, attack: str) -> bool:
+  return attack.split('@')[0] in {**setting.in_training, **setting.replayed}
+
+
+def in_training(setting: Setting, history) -> dict[str, dict[str, np.ndarray]]:
+  """Every attack's metrics over the measured epochs, reduced to [cells].
+
+  As the configuration's `attack.when` says, and the largest as '<metric>_max'.
+  """
+  measured, when = history['measured'], setting.config.attack.when
+  found: dict[str, dict[str, np.ndarray]] = {}
+  for attack, curves in _watched(history).items():
+    found[attack] = {}
+    for metric, curve in curves.items():
+      found[attack][metric] = reduce(curve, measured, when)
+      found[attack][f'{metric}_max'] = reduce(curve, measured, 'max')
+  return found
+
+
+def reduce(curve: np.ndarray, measured: np.ndarray, when: str) -> np.ndarray:
+  """A curve [cells, epochs] to one number a cell, [cells].
+
+  What is not a number stays so: a training that diverged has no leakage.
+
+  Args:
+    measured: [cells, epochs], False where there is nothing in the curve.
+    when: 'last', 'max' or 'mean' of what was measured.
+  """
+  if when == 'last':
+    last = np.where(measured, np.arange(curve.shape[1]), -1).max(1)
+    return curve[np.arange(len(curve)), last]
+  if when == 'max':
+    return np.where(measured, curve, -np.inf).max(1)
+  return np.where(measured, curve, 0).sum(1) / measured.sum(1)
+
+
+def _curves(history: Any, here: slice) -> dict[str, np.ndarray]:
+  """Everything measured over the epochs, by the names the report knows."""
+  measured: Any = history['measured']
+
+  def seen(x: Any) -> Any:
+    return np.where(measured, x, np.nan)[here]
+
+  curves = {'train_loss': history['loss'][here]}
+  curves |= {k: seen(v) for k, v in history['validation'].items()}
+  for attack, found in _watched(history).items():
+    curves |= {f'{attack}/{k}': seen(v) for k, v in found.items()}
+  return curves
+
+
+def _watched(history) -> dict:
+  return history['watch'] or {}
+
+
+def _device() -> str:
+  device = jax.local_devices()[0]
+  return f'{jax.local_device_count()} x {device.device_kind}'
+
+
+def peak_memory() -> int:
+  """Bytes: of the accelerator where it tells, else of this process."""
+  stats = jax.local_devices()[0].memory_stats() or {}
+  usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+  return int(stats.get('peak_bytes_in_use', usage))

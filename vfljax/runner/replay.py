@@ -1,0 +1,159 @@
+"""Attacks on rounds that are played again, before and after training.
+
+An attack that takes minutes a round (gradient inversion over thousands of
+samples) cannot look at every round of every measured epoch; one that needs the
+gradients of several rounds does not fit into one. Both get a few rounds of the
+federation as it stood before its first update ('start', what the public code
+attacks) and after its last ('end'). Nobody updates anything in them.
+"""
+from typing import Any
+
+import jax
+from jax import lax
+
+from vfljax.runner import whitebox
+from vfljax.runner.config import Config, attacker, base, choices
+from vfljax.runner.errors import UserError
+from vfljax import measure, protocol, train, views
+from vfljax.measure import Guessed, Metrics
+from vfljax.numerics import permutation
+from vfljax.types import Key, Round, State
+
+ALWAYS = ('cafe', 'learned_gradient')  # What needs rounds of one state.
+
+
+def is_replayed(name: str, config: Config) -> bool:
+  """Whether an attack on rounds is one on rounds played again."""
+  return base(name) in ALWAYS or attacker(config, name).replay
+
+
+def check(config: Config, names: list[str], samples: int, classes: int) -> None:
+  """Raises UserError if there are not enough samples to replay."""
+  size = config.train.batch_size
+  for name in names:
+    who = attacker(config, name)
+    choices(who, replay_at=('both', 'start', 'end'))
+    if base(name) == 'cafe':  # It has its own rounds.
+      continue
+    most = samples // size
+    if not 1 <= who.replay_rounds <= most:
+      raise UserError(
+          f'attack.replay_rounds must be between 1 and {most}, the rounds of '
+          f'an epoch; got {who.replay_rounds}.'
+      )
+    rows = who.replay_rounds * size
+    share = rows // (2 * classes)
+    if base(name) == 'learned_gradient' and not 1 <= who.known <= share:
+      raise UserError(
+          f'attack.known must be between 1 and {share} labels '
+          f'per class, as {name} records the gradients of {rows} samples; got '
+          f'{who.known}. More: --config.attack.replay_rounds.'
+      )
+
+
+def measured(
+    setting: Any, plan: train.Plan, data: Any, labels: Any,
+    states: dict[str, State], key: Key,
+) -> dict[str, Metrics]:
+  """What the replayed attacks achieve: {attack: {metric_stage: value}}.
+
+  Args:
+    setting: Whose `replayed` attacks they are.
+    plan: The training.
+    data: The training samples.
+    labels: Those that the defense prepared for training, or ().
+    states: The federation by stage.
+    key: The same at every stage: the same samples, the same luck.
+  """
+  found: dict[str, Metrics] = {}
+  for stage, state in states.items():
+    for name in setting.replayed:
+      if attacker(setting.config, name).replay_at not in ('both', stage):
+        continue
+      for k in setting.attackers:
+        own = jax.random.fold_in(measure.own_key(key, name), k)
+        numbers = _attack(setting, plan, data, labels, state, name, k, own)
+        label = measure.label(name, k, setting.attackers)
+        found.setdefault(label, {}).update(
+            {f'{metric}_{stage}': x for metric, x in numbers.items()}
+        )
+  return found
+
+
+def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
+  attack, who = setting.replayed[name], attacker(setting.config, name)
+  k_rows, k_view, k_run = jax.random.split(key, 3)
+  if attack.view is views.WhiteBox:
+    return _rebuild(setting, plan, data, labels, state, name, k, key)
+  rows = permutation(k_rows, len(data.labels))
+  rows = rows[: who.replay_rounds * plan.batch_size]
+  rows = rows.reshape(who.replay_rounds, plan.batch_size)
+  keys = jax.random.split(k_run, len(rows))
+
+  def play(i, key) -> Round:
+    return _play(plan, data, labels, state, i, key)
+
+  flat = lambda x: x.reshape(-1, *x.shape[2:])
+  if attack.view is views.RecordedGradients:
+    seen = lax.map(
+        lambda x: play(*x)._replace(state=(), gradients=()), (rows, keys)
+    )
+    view, known = views.recorded_gradients(k_view, k, seen, who.known)
+    scores = attack.run(k_run, view)
+    truth = flat(seen.batch.labels)
+    return _measured(Guessed(scores, truth, 1 - known))
+
+  def guess(x) -> Guessed:
+    i, key = x
+    seen = play(i, key)
+    k_see, k_guess = jax.random.split(jax.random.fold_in(key, 1))
+    view = views.in_training(attack.view, k_see, k, seen)
+    weights = view.valid * (1 - getattr(view, 'known', 0))
+    return Guessed(attack.run(k_guess, view), seen.batch.labels, weights)
+
+  return _measured(jax.tree.map(flat, lax.map(guess, (rows, keys))))
+
+
+def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
+  """What the active party makes of the gradients of a pool of samples."""
+  attack, who = setting.replayed[name], attacker(setting.config, name)
+  k_pool, k_rounds, k_play, k_run = jax.random.split(key, 4)
+  pool = permutation(k_pool, len(data.labels))[: who.cafe_pool]
+  rows = whitebox.rounds(k_rounds, who)
+  keys = jax.random.split(k_play, len(rows))
+
+  def play(x):
+    i, key = x
+    seen = _play(plan, data, labels, state, pool[i], key)
+    return views.own_gradients(k, seen)
+
+  truth = data.features[k][pool]
+  view = views.white_box(k, state, lax.map(play, (rows, keys)), rows, truth)
+  return whitebox.measured(attack.run(k_run, view), truth)
+
+
+def _measured(guessed: Guessed) -> Metrics:
+  """As `measure.of_labels`, and 'matched': accuracy once every guessed class is
+  read as the class that it mostly is.
+
+  A defense may make an attacker take one class for another throughout, which
+  a few known labels put right.
+  """
+  found = measure.of_labels(guessed)
+  scores, labels, weights = guessed
+  if scores.ndim == 2:
+    said = jax.nn.one_hot(scores.argmax(-1), labels.shape[-1])
+    truth = views.majority(labels) * weights[:, None]
+    found['matched'] = (said.T @ truth).max(-1).sum() / truth.sum()
+  return found
+
+
+def _play(plan: train.Plan, data, labels, state: State, i, key: Key) -> Round:
+  """A round of samples `i` from `state`, with the true labels for who scores.
+  """
+  truth = jax.tree.map(lambda x: x[i], data)
+  batch = truth._replace(labels=labels[i]) if plan.defense.prepare else truth
+  played = protocol.play_round(
+      key, plan.vfl, plan.defense, plan.txs, state, batch, plan.adversary
+  )[1]
+  return played._replace(batch=truth) if plan.defense.prepare else played

@@ -1,0 +1,205 @@
+"""Which samples are for what: training, validation, test, an attacker's own."""
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from vfljax.runner.config import Config
+from vfljax.data import scale
+from vfljax.data.split import apply as vertical
+from vfljax.data.table import Table
+from vfljax.numerics import permutation
+from vfljax.types import Array, Batch, Key
+
+
+class Sizes(NamedTuple):
+  """How many samples go where."""
+
+  train: int
+  validation: int
+  test: int
+  auxiliary: int = 0
+  spare: int = 0
+
+
+class Splits(NamedTuple):
+  """One seed's samples, standardised on its training samples.
+
+  The auxiliary ones are an attacker's and the spare ones the defender's; nobody
+  trains the federation on them.
+  """
+
+  train: Batch
+  validation: Batch
+  test: Batch
+  auxiliary: Batch
+  spare: Batch | None = None
+
+
+def divide(table: Table, config: Config):
+  """The order of the samples, and how many are for what."""
+  data, count = config.data, len(table.labels)
+  if not 0 < data.test < 1 or not 0 <= data.validation < 1:
+    raise ValueError(
+        'data.test must be inside (0, 1) and data.validation inside [0, 1); '
+        f'got {data.test} and {data.validation}.'
+    )
+  if table.test is not None:
+    order = np.argsort(table.test, kind='stable')
+    if (np.diff(order) == 1).all():  # Nothing to copy.
+      order = slice(None)
+    held = int(table.test.sum())
+  else:
+    order, held = slice(None), math.ceil(data.test * count)
+  auxiliary = config.attack.auxiliary
+  spare = 0 if config.auxiliary.data else config.auxiliary.samples
+  both = 'attack.auxiliary + auxiliary.samples'
+  aside = {'attack.auxiliary': auxiliary, 'auxiliary.samples': spare}
+  for name, size in (aside | {both: auxiliary + spare}).items():
+    if not 0 <= size < count - held:
+      raise ValueError(
+          f'{name} must be 0 or more and leave some of the {count - held} '
+          f'training samples to train on; got {size}.'
+      )
+  rest = count - held - auxiliary - spare
+  validation = math.ceil(data.validation * rest)
+  return order, Sizes(
+      rest - validation, validation, held, auxiliary, spare
+  )
+
+
+def rows_of(key: Key, sizes: Sizes, official: bool) -> tuple[Any, ...]:
+  """Which samples one seed's training, validation, ... samples are.
+
+  Args:
+    official: Whether the last `sizes.test` samples are the test set.
+
+  Returns:
+    Indices [n], or slices where no order is drawn, in the order of `Splits`.
+  """
+  fit = sizes.train + sizes.validation + sizes.auxiliary + sizes.spare
+  known, test = None, slice(fit, fit + sizes.test)
+  if not official:
+    order = permutation(key, fit + sizes.test)
+    known, test = order[:fit], order[fit:]
+  elif fit > sizes.train:
+    known = permutation(key, fit)
+  ends = np.cumsum([
+      0, sizes.train, sizes.validation, sizes.auxiliary, sizes.spare
+  ])
+  cuts: list[Any] = [slice(int(a), int(b)) for a, b in zip(ends, ends[1:])]
+  if known is not None:
+    cuts = [known[cut] for cut in cuts]
+  training, validation, auxiliary, spare = cuts
+  return training, validation, test, auxiliary, spare
+
+
+def split(
+    key: Key, samples: Batch, sizes: Sizes, official: bool, how: str
+) -> Splits:
+  """One seed's split of the samples, features scaled by its training part.
+
+  Args:
+    samples: The test set last, if there is an official one.
+    how: 'standard', 'minmax' or 'none'.
+  """
+  rows = rows_of(key, sizes, official)
+  parts = Splits(*(_rows(samples, own) for own in rows))
+  return scaled(parts, tuple(
+      x if x is None else _scale_of(x, how) for x in parts.train.features
+  ))
+
+
+def scaled(splits: Splits, scales: tuple) -> Splits:
+  """Every part's features as `scale_by` has them, with a scale a party."""
+  change: Any = lambda part: part and part._replace(
+      features=scale_all(part.features, scales)
+  )
+  return Splits(*map(change, splits))
+
+
+def scale_all(features: tuple, scales: tuple) -> tuple:
+  """Every party's features of one batch as `scale_by` has them."""
+  return tuple(
+      x if x is None else scale_by(x, own) for x, own in zip(features, scales)
+  )
+
+
+def distorted(key: Key, samples: Batch, classes: int, noise: float) -> Batch:
+  """Samples that are not as the others: VMask's non-IID auxiliary samples.
+
+  Args:
+    classes: Those of other classes than the first so many lose their labels,
+      so that they do not count; 0 keeps all.
+    noise: Deviation of normal noise on the features.
+  """
+  labels = samples.labels
+  if classes:
+    labels = labels * (jnp.arange(labels.shape[-1]) < classes)
+  if not noise:
+    return samples._replace(labels=labels)
+  keys = jax.random.split(key, len(samples.features))
+  return Batch(tuple(
+      x if x is None else x + noise * jax.random.normal(k, x.shape, x.dtype)
+      for k, x in zip(keys, samples.features)
+  ), labels)
+
+
+def outside(table: Table, spec, sizes: int, how: str) -> Batch:
+  """`sizes` samples of another data set, split alike and scaled by themselves.
+
+  Raises:
+    ValueError: if it has fewer.
+  """
+  if not 0 < sizes <= len(table.labels):
+    raise ValueError(
+        f'auxiliary.samples must be 1..{len(table.labels)}, the other data '
+        f"set's samples; got {sizes}."
+    )
+  rows = np.random.default_rng(0).choice(len(table.labels), sizes, False)
+  chosen = table._replace(
+      features=table.features[rows], labels=table.labels[rows], test=None
+  )
+  parts = [x if x is None else jnp.asarray(x) for x in vertical(chosen, spec)]
+  return Batch(
+      tuple(x if x is None else scale_by(x, _scale_of(x, how)) for x in parts),
+      jax.nn.one_hot(jnp.asarray(chosen.labels), len(table.classes)),
+  )
+
+
+def _rows(samples: Batch, rows: Array | slice) -> Batch:
+  return jax.tree.map(lambda x: x[rows], samples)
+
+
+def _scale_of(x: Array, how: str) -> scale.Stats | None:
+  """How features are scaled, by the training samples `x`.
+
+  Images keep one mean and deviation for all their pixels.
+  """
+  if x.ndim == 4:
+    seen = scale.images(x)
+    return scale.Stats(seen.mean(), seen.std()) if how == 'standard' else None
+  if how == 'none':
+    return None
+  fit = scale.fit if how == 'standard' else scale.fit_min_max
+  return fit(x, jnp.ones(len(x), bool))
+
+
+def scale_by(x: Array, own: scale.Stats | None) -> Array:
+  """Features, scaled; of images `own` is the mean and the deviation."""
+  if x.ndim == 4:
+    mean, std = own or (0.0, 1.0)
+    return (scale.images(x) - mean) / jnp.maximum(std, 1e-12)
+  return x if own is None else scale.transform(x, own)
+
+
+def known(key: Key, training: Batch, count: int) -> Batch:
+  """An attacker's labeled samples: `count` random ones a class; 0 is all."""
+  if not count:
+    return training
+  lot = jax.random.uniform(key, (len(training.labels), 1))
+  ranked = jnp.where(training.labels > 0, lot, -1.0)  # [samples, classes]
+  chosen = jax.lax.top_k(ranked.T, count)[1].ravel()
+  return jax.tree.map(lambda x: x[chosen], training)
