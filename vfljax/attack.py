@@ -1,8 +1,38 @@
-"""What an attack is: the view it needs and a pure function of that view."""
-from collections.abc import Callable
-from typing import Any, NamedTuple
+"""What an attack is: a view, a function of it, and what is special about it.
 
-from vfljax.types import Array, Key
+`Attack` is the algorithm. `recipe` says, beside the factory that makes one,
+what a runner has to know: when it strikes, which options it has, what it needs
+of a federation, and what it is measured by.
+"""
+from collections.abc import Callable
+import functools
+import inspect
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+
+from vfljax.leakage import LABELS, Score
+from vfljax.scene import Samples, Scene
+from vfljax.types import VFL, Array, Key
+
+P = ParamSpec('P')
+T = TypeVar('T')
+
+ROUND = 'a round'
+REPLAYED = 'rounds played again'
+TRAINED = 'the trained federation'
+TRAINING = 'training itself'
+STAGES = (ROUND, REPLAYED, TRAINED, TRAINING)
+
+
+class Wants(NamedTuple):
+  """Which samples' features an attack wants.
+
+  Attributes:
+    samples: How many; 0 for attacks that do not want features.
+    batch: How many of them are in each round played for it.
+  """
+
+  samples: int = 0
+  batch: int = 0
 
 
 class Attack(NamedTuple):
@@ -18,8 +48,99 @@ class Attack(NamedTuple):
       guesses at weights their structure.
     facts: (view) -> {name: number}; what the attacker knows of its own success,
       such as whether it had enough equations. Recorded beside its score.
+    wants: Whose features it guesses, for attacks on features.
   """
 
   view: type
   run: Callable[[Key, Any], Any]
   facts: Callable[[Any], dict[str, Array]] = lambda view: {}
+  wants: Wants = Wants()
+
+
+class NoOptions(NamedTuple):
+  """Of an attack that has none."""
+
+
+def _fits(options: Any, scene: Scene, samples: Samples) -> None:
+  """Nothing to refuse."""
+
+
+class Recipe(Generic[P, T]):
+  """A factory of attacks, callable as such, and what a runner must know of it.
+
+  Attributes: the arguments of `recipe`, and
+    factory: What is called.
+  """
+
+  def __init__(self, factory: Callable[P, T], **about: Any):
+    self.factory = factory
+    self.stage: str = about.pop('stage', ROUND)
+    self.options: Any = about.pop('options', NoOptions)
+    self.group: str = about.pop('group', '') or factory.__name__
+    plain: Callable[..., T] = factory
+    self.make: Callable[[Any, Scene, VFL], T] = about.pop('make', None) or (
+        lambda options, scene, vfl: plain(**options._asdict())
+    )
+    self.needs: tuple[Callable[[Scene], str], ...] = about.pop('needs', ())
+    self.check = about.pop('check', _fits)
+    self.baselines = about.pop('baselines', lambda scene: ())
+    self.is_baseline: bool = about.pop('is_baseline', False)
+    self.apart: tuple[str, ...] = about.pop('apart', ())
+    self.plant = about.pop('plant', None)
+    self.optimizer = about.pop('optimizer', None)
+    self.measure = about.pop('measure', None)
+    self.score: Score = about.pop('score', LABELS)
+    self.one_luck: bool = about.pop('one_luck', False)
+    if about or self.stage not in STAGES:
+      raise TypeError(
+          f'recipe: unknown {", ".join(about) or f"stage {self.stage!r}"}.'
+      )
+    functools.update_wrapper(self, factory)
+
+  def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+    return self.factory(*args, **kwargs)
+
+  def why_not(self, name: str, scene: Scene) -> str:
+    """Why the attack `name` cannot work on such a federation; '' if it can."""
+    reason = next(filter(None, (need(scene) for need in self.needs)), '')
+    return reason and f'{name} {reason}'
+
+  @property
+  def summary(self) -> str:
+    """Its file's first line, without the references."""
+    module = inspect.getmodule(self.factory)
+    own = inspect.getdoc(module) if module else ''
+    return (own or self.factory.__doc__ or '').partition('\n')[0]
+
+
+def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
+  """Says of a factory of attacks what a runner has to know; a decorator.
+
+  Args:
+    stage: When the attack strikes: on a `ROUND` of training, on `REPLAYED`
+      rounds, on the `TRAINED` federation, or on `TRAINING` itself.
+    options: A NamedTuple with defaults: its own options.
+    group: Under which name they are set; the factory's. Attacks of one group
+      share their options, as a baseline does with what it is a baseline of.
+    make: (options, scene, vfl) -> Attack; by default the factory with the
+      options as keyword arguments.
+    needs: Functions of a `Scene`, each '' or what the attack does that such a
+      federation has no place for, and what would be right.
+    check: (options, scene, samples); raises ValueError for numbers that make no
+      sense with such samples.
+    baselines: (scene) -> names of attacks that run along, as what it is
+      measured by.
+    is_baseline: Whether it uses nothing that it gets from the federation.
+    apart: Names of attacks that cannot run in the same federation.
+    plant: With `TRAINING`: (options, ground) -> `backdoor.Backdoor`.
+    optimizer: (pace) -> the attacking party's own optimizer, in training.
+    measure: (guess, truth) -> {metric: number}; by default that of the view.
+    score: How its success becomes a leakage.
+    one_luck: Whether its variants draw the same numbers, to be compared.
+  """
+  return lambda factory: Recipe(factory, **about)
+
+
+def recipe_of(factory: Callable[..., Any]) -> Recipe:
+  """A registered factory's recipe; of a plain function that of a round's."""
+  return factory if isinstance(factory, Recipe) else Recipe(factory)

@@ -5,6 +5,7 @@ the other at inference, on samples that the attackers choose. Both are hooks on
 the attackers' own features and messages, so that they can do no more than a
 passive party can.
 """
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -60,6 +61,12 @@ def measured(
   return found | dict(
       backdoor_accuracy=share(attacked), untriggered=share(clean)
   )
+
+
+def value_range(features: Sequence[Array]) -> tuple[Array, Array]:
+  """The least and the largest value in any of the attackers' features."""
+  low = jnp.stack([x.min() for x in features]).min()
+  return low, jnp.stack([x.max() for x in features]).max()
 
 
 def stamp(x: Array, value: float | Array = 1.0) -> Array:

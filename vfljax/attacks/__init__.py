@@ -1,10 +1,8 @@
-"""Attacks by name. A new one is one file and one line here.
+"""Attacks by name. A new one is one file and one line in `REGISTRY`.
 
 `layer_recovery` is not among them: it attacks a masked layer's transcript.
 """
-from collections.abc import Callable
-from typing import Any
-
+from vfljax.attack import Recipe, recipe_of
 from vfljax.attacks.active_completion import active_completion
 from vfljax.attacks.cafe import cafe
 from vfljax.attacks.direct_label import direct_label
@@ -27,8 +25,9 @@ from vfljax.attacks.norm_scoring import norm_scoring
 from vfljax.attacks.residual_scoring import residual_scoring
 from vfljax.attacks.residue_reconstruction import residue_reconstruction
 from vfljax.attacks.value_scoring import value_scoring
+from vfljax.leakage import ANYTHING, AttackName, Score
 
-REGISTRY: dict[str, Callable[..., Any]] = dict(
+REGISTRY: dict[str, Recipe] = dict(
     active_completion=active_completion,
     cafe=cafe,
     constant_image=constant_image,
@@ -53,28 +52,25 @@ REGISTRY: dict[str, Callable[..., Any]] = dict(
     value_scoring=value_scoring,
 )
 
-# Attacks that rank samples of two classes; the others take any number.
-BINARY = frozenset({
-    'direction_scoring', 'mean_scoring', 'median_scoring', 'norm_scoring',
-    'residual_scoring', 'value_scoring',
-})
 
-# What attackers do in training and strike with afterwards: these factories make
-# a `backdoor.Backdoor`, the others an `Attack`.
-BACKDOORS = frozenset({
-    'label_replacement', 'missing_features', 'noisy_sample',
-})
+def score(name: str) -> Score:
+  """How the success of an attack, or of a variant of it, becomes a leakage."""
+  made = REGISTRY.get(AttackName.parse(name).base)
+  return recipe_of(made).score if made else ANYTHING
 
-# What an attacker achieves without anything from the federation.
-BASELINES = frozenset({
-    'constant_image', 'local_model', 'mean_image', 'scratch',
-})
+
+def is_baseline(name: str) -> bool:
+  """Whether an attack uses nothing of what the federation tells it."""
+  made = REGISTRY.get(AttackName.parse(name).base)
+  return bool(made) and recipe_of(made).is_baseline
+
 
 __all__ = [
-    'BACKDOORS', 'BASELINES', 'BINARY', 'REGISTRY', 'active_completion', 'cafe',
+    'REGISTRY', 'active_completion', 'cafe',
     'constant_image', 'direct_label', 'direction_scoring', 'gradient_inversion',
-    'label_replacement', 'learned_gradient', 'local_model', 'mean_image',
-    'mean_scoring', 'median_scoring', 'missing_features', 'mixmatch',
-    'model_completion', 'model_inversion', 'noisy_sample', 'norm_scoring',
-    'residual_scoring', 'residue_reconstruction', 'scratch', 'value_scoring',
+    'is_baseline', 'label_replacement', 'learned_gradient', 'local_model',
+    'mean_image', 'mean_scoring', 'median_scoring', 'missing_features',
+    'mixmatch', 'model_completion', 'model_inversion', 'noisy_sample',
+    'norm_scoring', 'residual_scoring', 'residue_reconstruction', 'score',
+    'scratch', 'value_scoring',
 ]

@@ -19,9 +19,14 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import check
-from vfljax.attack import Attack
-from vfljax.attacks.model_completion import Schedule, model_completion
-from vfljax.types import Net
+from vfljax.attack import TRAINED, Attack, recipe
+from vfljax.attacks.model_completion import (
+    Options, Schedule, baselines, check_options, head_of, model_completion,
+    schedule_of,
+)
+from vfljax.leakage import COMPLETION
+from vfljax.scene import Pace, Scene
+from vfljax.types import VFL, Net
 
 
 class MaliciousState(NamedTuple):
@@ -104,6 +109,33 @@ def malicious_sgd(
   return optax.GradientTransformation(init, update)
 
 
+def optimizer(pace: Pace) -> optax.GradientTransformation:
+  """The attacker's own, in a federation that trains at such a pace.
+
+  Raises:
+    ValueError: if that is not SGD at a constant rate.
+  """
+  momentum = dict(sgd=0.0, momentum=0.9).get(pace.optimizer)
+  if momentum is None or not pace.constant:
+    raise ValueError(
+        'active_completion scales up the updates of SGD at a constant rate: use'
+        ' --config.train.optimizer=sgd or momentum, and no weight decay.'
+    )
+  return malicious_sgd(pace.learning_rate, momentum)
+
+
+def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
+  return active_completion(
+      vfl.bottom(1), None if scene.linear else head_of(options, scene),
+      schedule_of(options), options.tune, standardize=options.standardize,
+  )
+
+
+@recipe(
+    stage=TRAINED, options=Options, group='completion', make=_make,
+    check=check_options, baselines=baselines, apart=('model_completion',),
+    optimizer=optimizer, score=COMPLETION,
+)
 def active_completion(
     bottom: Net, head: Net | None, schedule: Schedule = Schedule(),
     tune: bool = True, standardize: bool = False,

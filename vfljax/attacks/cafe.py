@@ -24,12 +24,17 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax.attack import Attack
-from vfljax.types import Array, Key, Params
+from vfljax import measure, metrics
+from vfljax.attack import REPLAYED, Attack, Wants, recipe
+from vfljax.leakage import IMAGES
+from vfljax.nets import bottleneck
+from vfljax.nets import cafe as network
+from vfljax.scene import Samples, Scene
+from vfljax.types import VFL, Array, Key, Params
 from vfljax.views import WhiteBox
 
 
-class Layer(NamedTuple):
+class FirstLinear(NamedTuple):
   """The linear layer where the attack starts.
 
   Attributes:
@@ -77,7 +82,99 @@ class Found(NamedTuple):
   samples: Array  # [pool, ...] features
 
 
-def cafe(layer: Layer, recovery: Recovery = Recovery()) -> Attack:
+class Options(NamedTuple):
+  """The attack in an experiment, which has no hours for it."""
+
+  pool: int = 200  # samples that it rebuilds
+  batch: int = 40  # of them in each of its (replayed) rounds
+  steps: int = 2000  # the paper takes 10000 for MNIST
+  restarts: int = 1  # starting points, searched side by side
+
+
+def check_options(options: Options, scene: Scene, samples: Samples) -> None:
+  """Raises ValueError if there are too few samples for the attack's pool."""
+  del scene
+  if not 1 <= options.pool <= samples.train:
+    raise ValueError(
+        f'attack.cafe.pool must be between 1 and the {samples.train} training '
+        f'samples; got {options.pool}.'
+    )
+  if not 1 <= options.batch <= options.pool:
+    raise ValueError(
+        f'attack.cafe.batch must be between 1 and the {options.pool} samples '
+        f'of the pool; got {options.batch}.'
+    )
+  if samples.scale != 'none':
+    raise ValueError(
+        'cafe looks for pixels between 0 and 1: set --config.data.scale=none.'
+    )
+
+
+def _own_network(scene: Scene) -> str:
+  """A need: the network that the attack was made for."""
+  if scene.network == 'cafe' and not scene.linear:
+    return ''
+  return (
+      'starts at the first linear layer of the network that it was made for: '
+      'use --config.model.name=cafe.'
+  )
+
+
+def first_linear(middle: Any, vfl: VFL) -> FirstLinear:
+  """Where the attack starts: the linear decoder of a bottleneck behind the
+  network if the passive party has one, else the network's first linear layer.
+
+  Args:
+    middle: `nets.cafe.middle` of the network.
+    vfl: The federation.
+  """
+
+  def around(weights: Params, x: Array):
+    own = weights['defense']
+    if not isinstance(own, bottleneck.Bottleneck):
+      return middle(weights['bottom'], x)
+    u = vfl.bottom(1).apply(weights['bottom'], x)
+    encoder, decoder = bottleneck.bottleneck(u.shape[-1], hidden=0)
+    # Without noise: what the rounds drew is not for the attacker to see.
+    mean, _ = bottleneck.encode(encoder, own.encoder, u, 0.5)
+    return mean, decoder.apply(own.decoder, mean)
+
+  def gradient(gradients: Params):
+    part, own = gradients['bottom']['fc1'], gradients['defense']
+    if isinstance(own, bottleneck.Bottleneck):
+      part = own.decoder
+    bias, kernel = sorted(jax.tree.leaves(part), key=lambda x: x.ndim)
+    return kernel, bias
+
+  return FirstLinear(around, gradient)
+
+
+def measured(guess: Array, truth: Array) -> measure.Metrics:
+  """Mean 'psnr', that of an attacker who knows the mean image alone and, for
+  images of 7 pixels or more, 'ssim'."""
+  mean = truth.mean(0, keepdims=True) + 0 * truth
+  found = dict(
+      psnr=metrics.psnr(guess, truth).mean(),
+      mean_image_psnr=metrics.psnr(mean, truth).mean(),
+  )
+  if min(truth.shape[1:3]) >= 7:
+    found['ssim'] = metrics.ssim(guess, truth).mean()
+  return found
+
+
+def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
+  width = dict(width=scene.width) if scene.width else {}
+  middle = network.middle(**width, **scene.options)
+  how = Recovery(options.steps, options.restarts)
+  attack = cafe(first_linear(middle, vfl), how)
+  return attack._replace(wants=Wants(options.pool, options.batch))
+
+
+@recipe(
+    stage=REPLAYED, options=Options, make=_make, needs=(_own_network,),
+    check=check_options, measure=measured, score=IMAGES,
+)
+def cafe(layer: FirstLinear, recovery: Recovery = Recovery()) -> Attack:
   """Guesses: [pool, ...] features in [0, 1].
 
   Args:
@@ -106,7 +203,7 @@ def cafe(layer: Layer, recovery: Recovery = Recovery()) -> Attack:
   return Attack(WhiteBox, run)
 
 
-def begin(key: Key, view: WhiteBox, layer: Layer) -> Found:
+def begin(key: Key, view: WhiteBox, layer: FirstLinear) -> Found:
   """The authors' starting point: small gradients, small inputs, noise."""
   one = jax.eval_shape(layer.around, view.weights, view.blank)
   k_out, k_in, k_sample = jax.random.split(key, 3)
@@ -119,7 +216,8 @@ def begin(key: Key, view: WhiteBox, layer: Layer) -> Found:
 
 
 def recover(
-    view: WhiteBox, layer: Layer, start: Found, recovery: Recovery = Recovery()
+    view: WhiteBox, layer: FirstLinear, start: Found,
+    recovery: Recovery = Recovery(),
 ) -> tuple[Found, Array]:
   """All three stages: (found, mean misfit of the gradients at the end).
 
@@ -169,7 +267,7 @@ def second(inputs: Array, outputs: Array, rows: Array, kernel: Array) -> Array:
 
 def third(
     samples: Array, inputs: Array, outputs: Array, rows: Array, gradients,
-    weights: Params, layer: Layer, recovery: Recovery,
+    weights: Params, layer: FirstLinear, recovery: Recovery,
 ) -> Array:
   """How badly the round's samples explain inputs and gradients; not smooth."""
   x = samples[rows]

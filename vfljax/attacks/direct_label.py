@@ -5,10 +5,23 @@ negative entry is at the label. Noise can leave several negative entries or
 none, so the smallest is taken, which is at least as good as the first negative.
 """
 from vfljax import nets
-from vfljax.attack import Attack
+from vfljax.attack import Attack, recipe
+from vfljax.scene import Scene, summed
 from vfljax.views import CutGradients
 
 
+def _logits(scene: Scene) -> str:
+  """A need: cut-layer gradients are those at the logits."""
+  if not scene.open_top:
+    return ''
+  return (
+      'reads labels from the signs of gradients at the logits; with a '
+      'trainable top there are none. Use --config.model.trainable_top=False '
+      'or --config.model.algorithm=vlr.'
+  )
+
+
+@recipe(needs=(summed, _logits))
 def direct_label() -> Attack:
   """Scores: [batch, classes], minus the gradient's entries.
 

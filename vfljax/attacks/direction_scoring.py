@@ -6,11 +6,13 @@ best possible one and says nothing, so who measures leaves it out (`known`).
 """
 import jax.numpy as jnp
 
-from vfljax.attack import Attack
+from vfljax.attack import Attack, recipe
 from vfljax.numerics import row_norms
+from vfljax.scene import two_classes
 from vfljax.views import KnownPositive
 
 
+@recipe(needs=(two_classes,))
 def direction_scoring() -> Attack:
   """Scores: [batch], the cosine with the known positive's gradient, -1..1.
 

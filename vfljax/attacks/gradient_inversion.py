@@ -18,8 +18,9 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import nets
-from vfljax.attack import Attack
-from vfljax.types import Array, Net, Params
+from vfljax.attack import Attack, recipe
+from vfljax.scene import Scene, summed
+from vfljax.types import VFL, Array, Net, Params
 from vfljax.views import ModelGradients
 
 Fuse = Callable[[Array, Array], Array]
@@ -95,6 +96,22 @@ def invert(
   return found, distance(found)
 
 
+def _closed(scene: Scene) -> str:
+  """A need: the sum of the embeddings is the logits."""
+  if not scene.open_top:
+    return ''
+  return (
+      'takes the sum of the embeddings for the logits; with a trainable top '
+      'they are not. Use --config.model.trainable_top=False or '
+      '--config.model.algorithm=vlr.'
+  )
+
+
+def _make(options: Search, scene: Scene, vfl: VFL) -> Attack:
+  return gradient_inversion(vfl.bottom(1), scene.classes, options)
+
+
+@recipe(options=Search, make=_make, needs=(summed, _closed))
 def gradient_inversion(
     bottom: Net, classes: int, search: Search = Search(), fuse: Fuse = added,
 ) -> Attack:

@@ -14,15 +14,79 @@ known sample and the triggered embedding. (The code of VFLAIR that does it
 crashes on an undefined variable.)
 """
 from collections.abc import Sequence
+import math
+from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.adversary import Adversary
-from vfljax.backdoor import Backdoor, stamp
-from vfljax.types import Array
+from vfljax.attack import TRAINING, recipe
+from vfljax.backdoor import Backdoor, stamp, value_range
+from vfljax.leakage import DIVERTED
+from vfljax.scene import Ground, Samples, Scene
+from vfljax.types import Array, Key
 
 
+class Options(NamedTuple):
+  """The attack in an experiment; see `label_replacement`."""
+
+  triggered: float = 0.01  # share of a round that carries a trigger
+  targets: int = 10  # samples that it knows to be of its target class
+  amplify: float = 1.0  # factor on its gradients
+
+
+def check_options(options: Options, scene: Scene, samples: Samples) -> None:
+  """Raises ValueError if the backdoor cannot be planted."""
+  del scene
+  name, most = 'attack.label_replacement.', max(1, samples.least)
+  if not 1 <= options.targets <= most:
+    raise ValueError(
+        f'{name}targets must be between 1 and {most} known samples of the '
+        f'target class; got {options.targets}.'
+    )
+  share, batch = options.triggered, samples.batch
+  if not 0 < share < 1 or _rows(share, batch) >= batch:
+    raise ValueError(
+        f'{name}triggered is a share of each round, inside (0, 1), that leaves '
+        f'some of its {batch} samples; got {share}.'
+    )
+  check.inside(
+      f'{name}amplify', options.amplify, 0, float('inf'), open_low=True
+  )
+
+
+def _plant(options: Options, ground: Ground) -> Backdoor:
+  k_target, k_known, k_poison = jax.random.split(ground.key, 3)
+  labels = ground.labels
+  target = jax.random.randint(k_target, (), 0, labels.shape[-1])
+  is_target = jnp.take(labels, target, axis=-1) > 0
+  count = math.ceil(options.triggered * len(labels))
+  poisons = _some(k_poison, ~is_target, count)
+  return label_replacement(
+      target, _some(k_known, is_target, options.targets),
+      [x[poisons] for x in ground.features], parties=ground.parties,
+      per_round=_rows(options.triggered, ground.batch),
+      amplify=options.amplify, value=value_range(ground.features)[1],
+  )
+
+
+def _some(key: Key, eligible: Array, count: int) -> Array:
+  """Numbers of `count` random samples among those eligible."""
+  lot = jax.random.uniform(key, eligible.shape)
+  return jax.lax.top_k(jnp.where(eligible, lot, -1.0), count)[1]
+
+
+def _rows(share: float, batch: int) -> int:
+  """How many of a round's rows carry a trigger."""
+  return max(1, round(share * batch))
+
+
+@recipe(
+    stage=TRAINING, options=Options, plant=_plant, check=check_options,
+    score=DIVERTED,
+)
 def label_replacement(
     target: Array | int, known: Array, poisons: Sequence[Array], *,
     parties: tuple[int, ...] = (1,), per_round: int = 1,

@@ -10,7 +10,7 @@ of gradients that direct label inference is not (ours; no paper's).
 import jax.numpy as jnp
 
 from vfljax import nets
-from vfljax.attack import Attack
+from vfljax.attack import REPLAYED, Attack, recipe
 from vfljax.completion import Schedule, check, complete
 from vfljax.numerics import row_norms
 from vfljax.types import Array
@@ -19,6 +19,7 @@ from vfljax.views import RecordedGradients
 SCHEDULE = Schedule(epochs=300, stages=1, learning_rate=0.05)
 
 
+@recipe(stage=REPLAYED)
 def learned_gradient(
     hidden: tuple[int, ...] = (), schedule: Schedule = SCHEDULE
 ) -> Attack:

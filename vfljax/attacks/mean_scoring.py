@@ -6,12 +6,14 @@ makes this an upper bound on clustering. The paper scores the hard
 decision, whose AUC is the balanced accuracy; `soft` scores the difference of
 the distances instead, which ranks within the classes too.
 """
-from vfljax.attack import Attack
+from vfljax.attack import Attack, recipe
 from vfljax.numerics import row_norms
+from vfljax.scene import two_classes
 from vfljax.types import Array
 from vfljax.views import ClassCenters
 
 
+@recipe(needs=(two_classes,))
 def mean_scoring(soft: bool = False) -> Attack:
   """Scores: [batch], 1 for nearer to the positive center and 0 otherwise.
 

@@ -6,14 +6,30 @@ benchmark, has them missing at the test alone, which is `rate=0` here. A party
 does not learn that its embedding was lost: it is sent the gradient at zero and
 goes by it.
 """
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.adversary import Adversary
+from vfljax.attack import TRAINING, recipe
 from vfljax.backdoor import Backdoor
+from vfljax.leakage import DROP
+from vfljax.scene import Ground
 
 
+class Options(NamedTuple):
+  """See `missing_features`."""
+
+  rate: float = 0.25  # share of embeddings that do not arrive in training
+
+
+def _plant(options: Options, ground: Ground) -> Backdoor:
+  return missing_features(options.rate, parties=ground.parties)
+
+
+@recipe(stage=TRAINING, options=Options, plant=_plant, score=DROP)
 def missing_features(
     rate=0.25, *, parties: tuple[int, ...] = (1,)
 ) -> Backdoor:

@@ -21,8 +21,10 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import check
-from vfljax.attack import Attack
-from vfljax.types import Array, Key, Net, Params
+from vfljax.attack import TRAINED, Attack, recipe
+from vfljax.leakage import COMPLETION
+from vfljax.scene import Scene
+from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import UnlabeledBottom
 
 
@@ -56,6 +58,38 @@ class MixMatch(NamedTuple):
   decay: float = 0.02
 
 
+class Options(NamedTuple):
+  """How the attacker trains in an experiment, which has no hours for it."""
+
+  epochs: int = 50
+  iterations: int = 100  # steps an epoch; the authors take 1024
+  stages: int = 10
+  tune: bool = True  # whether it trains the stolen bottom too
+
+
+def _embedding(scene: Scene) -> str:
+  """A need: there is an embedding to put a head on."""
+  if not scene.linear:
+    return ''
+  return (
+      'trains a head on an embedding, which vlr has none of: use '
+      'model_completion.'
+  )
+
+
+def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
+  how = MixMatch(
+      options.epochs, options.iterations,
+      stages=min(options.stages, options.epochs),
+  )
+  head = normalized_head(scene.classes)
+  return mixmatch(vfl.bottom(1), head, how, options.tune)
+
+
+@recipe(
+    stage=TRAINED, options=Options, make=_make, needs=(_embedding,),
+    baselines=lambda scene: ('local_model', 'scratch'), score=COMPLETION,
+)
 def mixmatch(
     bottom: Net, head: Net, how: MixMatch = MixMatch(), tune: bool = True
 ) -> Attack:

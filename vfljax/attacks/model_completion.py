@@ -7,21 +7,123 @@ initialised bottom (`scratch`), and a model of its own choice on its raw
 features (`local_model`). An attacker cannot select by test accuracy, so the
 guesses of all stages are returned, and the best and the last are reported.
 """
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 
+from vfljax import check as checks
 from vfljax import nets
-from vfljax.attack import Attack
+from vfljax.attack import TRAINED, Attack, recipe
 from vfljax.completion import Schedule, check, complete, with_statistics
-from vfljax.types import Array, Net
+from vfljax.leakage import COMPLETION
+from vfljax.scene import Samples, Scene
+from vfljax.types import VFL, Array, Net
 from vfljax.views import TrainedBottom
 
 __all__ = [
-    'Schedule', 'check', 'complete', 'local_model', 'mlp_head',
-    'model_completion', 'scratch', 'standardized',
+    'Options', 'Schedule', 'baselines', 'check', 'check_options', 'complete',
+    'head_of', 'local_model', 'mlp_head', 'model_completion', 'schedule_of',
+    'scratch', 'standardized',
 ]
 
 
+class Options(NamedTuple):
+  """How whoever completes a network trains, the baselines among them."""
+
+  epochs: int = 50
+  batch_size: int = 0  # 0: all known labels at once
+  stages: int = 10
+  learning_rate: float = 1e-3
+  optimizer: str = 'adam'  # or 'sgd', 'momentum'
+  schedule: str = 'constant'  # or 'cosine'
+  bottom_rate: float = 1.0  # of the stolen bottom, as a share of learning_rate
+  weight_decay: float = 0.0
+  head: tuple[int, ...] = (32,)  # hidden widths of its head; () is linear
+  tune: bool = True  # whether it trains the stolen bottom too
+  norm: str = 'none'  # of its head's hidden layers: 'batch' or 'group'
+  standardize: bool = False  # whether it scales its head's input
+
+
+def schedule_of(options: Options) -> Schedule:
+  """The schedule that the options describe."""
+  return Schedule(
+      options.epochs, options.batch_size, options.stages, options.learning_rate,
+      options.optimizer, options.schedule, options.bottom_rate,
+      options.weight_decay,
+  )
+
+
+def head_of(options: Options, scene: Scene) -> Net:
+  """The inference head; of logistic regression a linear one."""
+  hidden = () if scene.linear else options.head
+  return nets.mlp(*hidden, scene.classes, norm=options.norm)
+
+
+def baselines(scene: Scene) -> tuple[str, ...]:
+  """Logistic regression is completed by a sigmoid, without any labels."""
+  return () if scene.linear else ('local_model', 'scratch')
+
+
+def check_options(options: Options, scene: Scene, samples: Samples) -> None:
+  """Refuses what makes no sense, and settings that would change nothing.
+
+  Raises:
+    ValueError: naming the option.
+  """
+  del samples
+  name = 'attack.completion.'
+  checks.one_of(f'{name}norm', options.norm, nets.NORMS)
+  for key in ('learning_rate', 'bottom_rate'):
+    if not getattr(options, key) > 0:
+      raise ValueError(
+          f'{name}{key} must be above 0; got {getattr(options, key)}.'
+      )
+  if not options.weight_decay >= 0:
+    raise ValueError(
+        f'{name}weight_decay must be 0 or more; got {options.weight_decay}.'
+    )
+  if options.norm != 'none' and (scene.linear or not options.head):
+    raise ValueError(
+        f'{name}norm normalizes the hidden layers of an inference head, and '
+        'there are none: set --config.attack.completion.head=64, not with vlr.'
+    )
+  if options.bottom_rate != 1 and (scene.linear or not options.tune):
+    raise ValueError(
+        f'{name}bottom_rate is of a stolen bottom network that is trained '
+        'beside a head: it needs --config.attack.completion.tune=True, and not '
+        'vlr.'
+    )
+  check(schedule_of(options))
+
+
+def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
+  head = None if scene.linear else head_of(options, scene)
+  return model_completion(
+      vfl.bottom(1), head, schedule_of(options), options.tune,
+      standardize=options.standardize,
+  )
+
+
+def _make_scratch(options: Options, scene: Scene, vfl: VFL) -> Attack:
+  return scratch(
+      vfl.bottom(1), head_of(options, scene), schedule_of(options),
+      options.tune, standardize=options.standardize,
+  )
+
+
+def _make_local(options: Options, scene: Scene, vfl: VFL) -> Attack:
+  if scene.own is None:
+    raise ValueError('local_model needs a network: `Scene.own`.')
+  hidden = () if scene.linear else options.head
+  net = scene.own((*hidden, scene.classes), options.norm)
+  return local_model(net, schedule_of(options))
+
+
+@recipe(
+    stage=TRAINED, options=Options, group='completion', make=_make,
+    check=check_options, baselines=baselines, score=COMPLETION,
+)
 def model_completion(
     bottom: Net, head: Net | None, schedule: Schedule = Schedule(),
     tune: bool = True, stolen: bool = True, standardize: bool = False,
@@ -73,6 +175,10 @@ def model_completion(
   return Attack(TrainedBottom, run)
 
 
+@recipe(
+    stage=TRAINED, options=Options, group='completion', make=_make_scratch,
+    check=check_options, is_baseline=True, score=COMPLETION,
+)
 def scratch(
     bottom: Net, head: Net, schedule: Schedule = Schedule(),
     tune: bool = True, standardize: bool = False,
@@ -83,6 +189,10 @@ def scratch(
   )
 
 
+@recipe(
+    stage=TRAINED, options=Options, group='completion', make=_make_local,
+    check=check_options, is_baseline=True, score=COMPLETION,
+)
 def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
   """Baseline: `net`, from features to logits, on the same labeled samples.
 

@@ -19,9 +19,89 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax.attack import Attack
+from vfljax import measure, nets
+from vfljax.attack import TRAINED, Attack, Wants, recipe
+from vfljax.leakage import IMAGES
+from vfljax.nets.convolutional import convolutional
+from vfljax.scene import Samples, Scene
 from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import TrainedTop
+
+
+SHADOWS = ('same', 'conv', 'fc')
+
+
+class Options(NamedTuple):
+  """The attack in an experiment; see `model_inversion` and `shadow_of`."""
+
+  shadow: str = 'same'  # its structure: as the victim's, 'conv' or 'fc'
+  shadow_steps: int = 1500  # Adam's, on the shadow model
+  samples: int = 64  # test samples whose features it guesses
+  variation: float = 0.1  # weight of total variation
+
+
+def check_options(options: Options, scene: Scene, samples: Samples) -> None:
+  """Raises ValueError if no features can be inverted."""
+  del scene
+  if not samples.auxiliary:
+    raise ValueError(
+        'model_inversion trains a shadow model on auxiliary samples, and there '
+        'are none: set --config.attack.auxiliary, for instance to 10000. They '
+        'are taken from the training samples.'
+    )
+  if len(samples.shape) != 3 or min(samples.shape[:2]) < 7:
+    raise ValueError(
+        'model_inversion is measured by the similarity of images of 7 x 7 '
+        f'pixels or more; party 1 has features of shape {samples.shape}.'
+    )
+  if samples.scale != 'none':
+    raise ValueError(
+        'model_inversion looks for pixels between 0 and 1: set '
+        '--config.data.scale=none.'
+    )
+  if not 1 <= options.samples <= samples.test:
+    raise ValueError(
+        'attack.model_inversion.samples must be between 1 and the '
+        f'{samples.test} test samples; got {options.samples}.'
+    )
+
+
+def shadow_of(structure: str, scene: Scene, same: Net) -> Net:
+  """The attacker's idea of the passive party's network: Kang et al., Table 17.
+
+  Args:
+    structure: 'same'; 'conv', other convolutions, has windows of 5x5 for 3x3;
+      'fc', fully connected, one hidden layer of 256. Both embed to the width
+      that they must match.
+    scene: What the network is like.
+    same: The network.
+
+  Raises:
+    ValueError: for another structure.
+  """
+  if structure not in SHADOWS:
+    raise ValueError(
+        'attack.model_inversion.shadow must be same, conv or fc; got '
+        f'{structure!r}.'
+    )
+  if structure == 'same':
+    return same
+  if structure == 'conv':
+    return convolutional(
+        scene.channels, *scene.widths, kernel=5, activation=scene.activation,
+        final=scene.final,
+    )
+
+  # The width is that of the embedding, which is known once there is an input.
+  def dense(x) -> Net:
+    key = jax.random.key(0)
+    u = jax.eval_shape(lambda x: same.apply(same.init(key, x), x), x)
+    return nets.mlp(256, u.size // len(u), activation=scene.activation)
+
+  return Net(
+      lambda key, x: dense(x).init(key, x),
+      lambda params, x: dense(x).apply(params, x),
+  )
 
 
 class Inversion(NamedTuple):
@@ -45,6 +125,25 @@ class Inversion(NamedTuple):
   variation: float = 0.1
 
 
+def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
+  how = Inversion(options.shadow_steps, variation=options.variation)
+  shadow = shadow_of(options.shadow, scene, vfl.bottom(1))
+  attack = model_inversion(vfl, shadow, how)
+  return attack._replace(wants=Wants(options.samples))
+
+
+def _make_constant(options: Options, scene: Scene, vfl: VFL) -> Attack:
+  return constant_image()._replace(wants=Wants(options.samples))
+
+
+def _make_mean(options: Options, scene: Scene, vfl: VFL) -> Attack:
+  return mean_image()._replace(wants=Wants(options.samples))
+
+
+@recipe(
+    stage=TRAINED, options=Options, make=_make, check=check_options,
+    measure=measure.of_images, score=IMAGES, one_luck=True,
+)
 def model_inversion(
     vfl: VFL, shadow: Net, inversion: Inversion = Inversion()
 ) -> Attack:
@@ -157,11 +256,21 @@ def total_variation(x: Array) -> Array:
   return jnp.abs(down).sum() + jnp.abs(right).sum()
 
 
+@recipe(
+    stage=TRAINED, options=Options, group='model_inversion',
+    make=_make_constant, check=check_options, is_baseline=True,
+    measure=measure.of_images, score=IMAGES, one_luck=True,
+)
 def constant_image() -> Attack:
   """Baseline: every image is the auxiliary samples' mean grey."""
   return _without_embeddings(lambda x: jnp.broadcast_to(x.mean(), x.shape[1:]))
 
 
+@recipe(
+    stage=TRAINED, options=Options, group='model_inversion', make=_make_mean,
+    check=check_options, is_baseline=True, measure=measure.of_images,
+    score=IMAGES, one_luck=True,
+)
 def mean_image() -> Attack:
   """Baseline: every image is the mean of the auxiliary samples."""
   return _without_embeddings(lambda x: x.mean(0))

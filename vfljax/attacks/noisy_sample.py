@@ -6,15 +6,35 @@ the noise from N(0, 2), which its code takes for a deviation of 2, and keeps
 pixels in [0, 1]. It has one fixed set of noisy training samples; here each
 round has a random share of them, and a sample new noise each time.
 """
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
 from vfljax import check
 from vfljax.adversary import Adversary
-from vfljax.backdoor import Backdoor
+from vfljax.attack import TRAINING, recipe
+from vfljax.backdoor import Backdoor, value_range
+from vfljax.leakage import DROP
+from vfljax.scene import Ground
 
 
+class Options(NamedTuple):
+  """See `noisy_sample`."""
+
+  rate: float = 0.01  # share of a round that is disturbed
+  std: float = 2.0  # the noise's deviation, in the features' unit
+
+
+def _plant(options: Options, ground: Ground) -> Backdoor:
+  bounds = value_range(ground.features)
+  return noisy_sample(
+      options.rate, options.std, bounds, parties=ground.parties
+  )
+
+
+@recipe(stage=TRAINING, options=Options, plant=_plant, score=DROP)
 def noisy_sample(
     rate=0.01, std=2.0, bounds: tuple | None = (0.0, 1.0), *,
     parties: tuple[int, ...] = (1,),

@@ -3,11 +3,13 @@
 The gradient of a sample is (p - y) times a factor of similar size for all, and
 |p - y| is larger for the rarer class while the model is not yet sure of it.
 """
-from vfljax.attack import Attack
+from vfljax.attack import Attack, recipe
 from vfljax.numerics import row_norms
+from vfljax.scene import two_classes
 from vfljax.views import CutGradients
 
 
+@recipe(needs=(two_classes,))
 def norm_scoring() -> Attack:
   """Scores: [batch], the 2-norm of each sample's cut-layer gradient."""
 

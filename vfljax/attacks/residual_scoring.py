@@ -11,13 +11,15 @@ import jax
 import jax.numpy as jnp
 
 from vfljax import check
-from vfljax.attack import Attack
+from vfljax.attack import Attack, recipe
+from vfljax.scene import two_classes
 from vfljax.types import Array
 from vfljax.views import CutGradients
 
 RIDGE = 1e-6  # Of the largest singular value: what counts as no direction.
 
 
+@recipe(needs=(two_classes,))
 def residual_scoring(degree: int = 5) -> Attack:
   """Scores: [batch], the residuals' largest component, positives higher.
 

@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from vfljax import nets
-from vfljax.attack import Attack
+from vfljax.attack import Attack, recipe
+from vfljax.scene import Scene
 from vfljax.types import Array
 from vfljax.views import ModelGradients
 
@@ -60,6 +61,17 @@ def reconstruct(
   return Residues(values, rank, rank == (real > 0).sum())
 
 
+def _linear(scene: Scene) -> str:
+  """A need: bottoms are linear."""
+  if scene.linear:
+    return ''
+  return (
+      'solves for the gradients of a linear bottom network: use '
+      '--config.model.algorithm=vlr.'
+  )
+
+
+@recipe(needs=(_linear,))
 def residue_reconstruction() -> Attack:
   """Scores: minus the residues, [batch, classes]; two classes: (0, -d).
 

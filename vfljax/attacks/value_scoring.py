@@ -5,10 +5,12 @@ how far a gradient is from the border, and norm scoring throws away its sign.
 This keeps both: the negated sum of the gradient's coordinates, since a loss
 falls for positives where their embedding rises. It needs no label at all.
 """
-from vfljax.attack import Attack
+from vfljax.attack import Attack, recipe
+from vfljax.scene import two_classes
 from vfljax.views import CutGradients
 
 
+@recipe(needs=(two_classes,))
 def value_scoring() -> Attack:
   """Scores: [batch], minus the sum of each sample's gradient."""
 

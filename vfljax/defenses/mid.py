@@ -23,9 +23,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from vfljax import check, nets
+from vfljax import check
 from vfljax.defense import Defense, slots
-from vfljax.types import Array, Key, Net, Params
+from vfljax.nets.bottleneck import Bottleneck, bottleneck, encode
+from vfljax.types import Array, Key, Net
 
 SIDES = ('active', 'passive')
 NOISE = ('always', 'training')
@@ -91,9 +92,7 @@ def mid(
       code, _ = jnp.split(encoder.apply(
           weights := encoder.init(k_encoder, blank), blank
       ), 2, -1)
-      parts.append(dict(
-          encoder=weights, decoder=decoder.init(k_decoder, code)
-      ))
+      parts.append(Bottleneck(decoder.init(k_decoder, code), weights))
     if side == 'active':
       return slots(spec, active=tuple(parts))
     return slots(spec, passive=tuple(parts))
@@ -103,10 +102,10 @@ def mid(
     if not params:
       return u, jnp.zeros(())
     encoder, decoder = networks(u)
-    mean, log_std = encode(encoder, params['encoder'], u, shift)
+    mean, log_std = encode(encoder, params.encoder, u, shift)
     draw = jax.random.normal(key, mean.shape, mean.dtype) if drawn else 0.0
     t = mean + jnp.exp(log_std) * draw
-    z = decoder.apply(params['decoder'], t).reshape(u.shape).astype(u.dtype)
+    z = decoder.apply(params.decoder, t).reshape(u.shape).astype(u.dtype)
     return z, divergence(mean, log_std, real)
 
   def receive(active, state, key, up, labels):
@@ -124,37 +123,6 @@ def mid(
   if side == 'active':
     return Defense(init=init, receive=receive)
   return Defense(init=init, send=send)
-
-
-def bottleneck(
-    width: int, scale: int = 1, hidden: int = 5, reference: bool = False
-) -> tuple[Net, Net]:
-  """Encoder [n, width] -> [n, 2 scale width] and decoder, its way back.
-
-  Args:
-    width: Of the embedding, flattened.
-    scale, hidden, reference: As in `mid`.
-  """
-  latent = scale * width
-  final = 'relu' if reference else None
-  between = (hidden * latent,) if hidden else ()
-  return (
-      nets.mlp(2 * latent, final=final), nets.mlp(*between, width, final=final)
-  )
-
-
-def encode(
-    encoder: Net, params: Params, u: Array, shift: float
-) -> tuple[Array, Array]:
-  """Mean and logarithm of the deviation of T, [n, latent] each."""
-  mean, s = jnp.split(encoder.apply(params, u), 2, axis=-1)
-  return mean, log_softplus(s - shift)
-
-
-def log_softplus(x: Array) -> Array:
-  """log(log(1 + e^x)), also where softplus itself is 0 in 32 bits."""
-  low = x < -15  # Where softplus(x) is e^x to 32 bits' precision.
-  return jnp.where(low, x, jnp.log(jax.nn.softplus(jnp.where(low, 0, x))))
 
 
 def divergence(mean: Array, log_std: Array, real: Array) -> Array:

@@ -19,7 +19,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 import numpy as np
 
-from vfljax.report.reading import LEAKAGE_LIMITS, LOSS_LIMITS
+from vfljax.evaluation import LEAKAGE_RANGES, LOSS_RANGES
 
 # What stands for a CSS variable while Matplotlib draws; eight series that
 # colour-blind people tell apart (after Okabe and Ito), then round again.
@@ -72,7 +72,7 @@ def trade_off(curves: Sequence[Curve], name: str, description: str) -> str:
   axes.set_xlim(left * 1.1 - (0.02 if wide else 0.1), right)
   low, high = min([0.0, *ys]), max([12.0, *ys])
   axes.set_ylim(low - 0.08 * high, high * 1.06)
-  for score, x, y in zip((5, 4, 3, 2, 1), LOSS_LIMITS, LEAKAGE_LIMITS):
+  for score, x, y in zip((5, 4, 3, 2, 1), LOSS_RANGES, LEAKAGE_RANGES):
     axes.add_patch(Rectangle(
         (-100, -100), 100 + x, 100 + y, color=ZONE, alpha=0.13, lw=0, zorder=0
     ))

@@ -9,7 +9,7 @@ import numpy as np
 
 from vfljax.report import reading as data
 from vfljax.report.reading import Cell, Results, Summary
-from vfljax import evaluation
+from vfljax import attacks, evaluation
 
 
 class Trade(NamedTuple):
@@ -88,7 +88,7 @@ def attack_groups(results: Results) -> dict[str, list[str]]:
   """Attacks by what they attack, as Kang et al. score them apart."""
   groups = {'gradients': [], 'trained model': []}
   for attack in results.attacks:
-    paired = data.base(attack) in data.PAIRED
+    paired = attacks.score(attack).over
     groups['trained model' if paired else 'gradients'].append(attack)
   return {name: attacks for name, attacks in groups.items() if attacks}
 

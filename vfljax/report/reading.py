@@ -20,20 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+from vfljax import attacks
+from vfljax.leakage import AttackName
 from vfljax.runner import store
 
 Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
 PerSeed = dict[int, float]
-LEAKAGE_LIMITS = (5, 10, 15, 20, 25)  # Kang et al., Table 8: scores 5 to 1.
-LOSS_LIMITS = (0.5, 1.0, 2.0, 4.0, 6.0)
-BASELINES = ('local_model', 'scratch', 'constant_image', 'mean_image')
-PAIRED = ('model_completion', 'active_completion', 'mixmatch')
-# What an attack's score is when it guesses; None: one in as many as classes; a
-# name: that measurement, which is what happens without the attack.
-_CHANCE = {
-    'leak_auc': 0.5, 'auc': 0.5, 'accuracy': None, 'ssim': 0.0,
-    'backdoor_accuracy': 'untriggered', 'drop': 0.0,
-}
 _STAGES = ('', '_start', '_end')  # Suffixes of what is seen of training.
 _UTILITIES = ('auc', 'accuracy')
 
@@ -158,23 +150,26 @@ def utility_loss(results: Results, cell: Cell) -> PerSeed:
 def leak_metric(results: Results, attack: str) -> str:
   """By which metric an attack's leakage is measured; '' if by none."""
   seen = {m for _, a, m, _ in results.values if a == attack}
-  if base(attack) in PAIRED:
-    # The last stage: an attacker has no test labels to choose the best by.
-    order = [f'{results.metric}_last', 'auc_last', 'accuracy_last']
-  else:
-    order = list(_CHANCE)
   known = lambda name: any(name + stage in seen for stage in _STAGES)
-  return next(filter(known, order), '')
+  return next(filter(known, _metrics(results, attack)), '')
+
+
+def _metrics(results: Results, attack: str) -> list[str]:
+  """The metrics of an attack's score, the first that was measured counts."""
+  names = attacks.score(attack).metrics
+  return [name.format(utility=results.metric) for name in names]
 
 
 def leakage(results: Results, cell: Cell, attack: str) -> PerSeed:
   """What an attacker learns, in percentage points, by seed; {} if unknown."""
   metric = leak_metric(results, attack)
+  if not metric:
+    return {}
   learned = _most(results, cell, attack, metric)
-  local = _local_model(results, cell, attack, metric)
-  if base(attack) in PAIRED and local:
-    return _points(learned, local)
-  chance = _CHANCE.get(metric)
+  own = attacks.score(attack)
+  if own.over and (without := _without(results, cell, attack, metric)):
+    return _points(learned, without)
+  chance = own.chance[_metrics(results, attack).index(metric)]
   if isinstance(chance, str):
     return _points(learned, find(results, cell, attack, chance))
   if chance is None:
@@ -241,7 +236,7 @@ def _results(title, rows, owned, classes) -> Results:
   cells = dict.fromkeys(
       cell for cell, _, metric, _ in values if not _alone(metric)
   )
-  attacks = list(dict.fromkeys(a for _, a, _, _ in values if a))
+  names = list(dict.fromkeys(a for _, a, _, _ in values if a))
   utilities = dict.fromkeys(m for _, a, m, _ in values if a is None)
   metric = next((m for m in _UTILITIES if m in utilities), '')
   curves: dict = {}
@@ -251,8 +246,8 @@ def _results(title, rows, owned, classes) -> Results:
       curves.setdefault(key, []).append(curve)
   return Results(
       title, sorted(cells, key=lambda cell: cell[0] != 'none'),
-      [a for a in attacks if base(a) not in BASELINES],
-      [a for a in attacks if base(a) in BASELINES], metric, values,
+      [a for a in names if not attacks.is_baseline(a)],
+      [a for a in names if attacks.is_baseline(a)], metric, values,
       {key: np.concatenate(parts) for key, parts in curves.items()}, classes,
   )
 
@@ -267,7 +262,7 @@ def _alone(metric: str) -> bool:
 
 def base(attack: str) -> str:
   """'local_model' of 'local_model:all@2', a variant that party 2 mounts."""
-  return attack.partition('@')[0].partition(':')[0]
+  return AttackName.parse(attack).base
 
 
 def _points(high: PerSeed, low: PerSeed) -> PerSeed:
@@ -283,12 +278,12 @@ def _most(
   return {s: max(f[s] for f in stages if s in f) for s in seeds}
 
 
-def _local_model(results, cell, attack, metric) -> PerSeed:
-  """The local model's score of the same metric and, if need be, any defense.
+def _without(results, cell, attack, metric) -> PerSeed:
+  """What the same attacker has without the federation, by the same metric.
 
-  It uses nothing that a defense touches, so an undefended one serves as well.
+  That is the same under any defense, so an undefended one serves as well.
   """
-  name = attack.replace(base(attack), 'local_model')
+  name = attack.replace(base(attack), attacks.score(attack).over)
   for place in [cell, baseline(results), *results.cells]:
     for wanted in (metric, metric.removesuffix('_last')):
       if place and (found := find(results, place, name, wanted)):

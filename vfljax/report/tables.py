@@ -1,11 +1,13 @@
 """The report's tables, before any HTML or Markdown."""
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from vfljax.report import ranks, reading as data
+from vfljax import evaluation
+from vfljax.report import ranks
+from vfljax.report import reading as data
 from vfljax.runner import progress
-from vfljax.report.reading import LEAKAGE_LIMITS, LOSS_LIMITS, Results, Summary
+from vfljax.report.reading import Results, Summary
 from vfljax.report.ranks import Ranked
 from vfljax.report.words import about, name
 
@@ -235,22 +237,20 @@ def interval(s: Summary) -> str:
 
 def leak_text(s: Summary) -> Text:
   """A leakage in points, tinted by its score."""
-  return _tinted(s, LEAKAGE_LIMITS)
+  return _tinted(s, evaluation.leakage_score)
 
 
 def loss_text(s: Summary) -> Text:
   """A utility loss in points, tinted by its score."""
-  return _tinted(s, LOSS_LIMITS)
+  return _tinted(s, evaluation.loss_score)
 
 
-def _tinted(s: Summary, limits: Sequence[float]) -> Text:
+def _tinted(s: Summary, score: Callable[[float], int]) -> Text:
   if not s.count:
     return Text('–')
   half = f' ± {s.half:.1f}' if math.isfinite(s.half) else ''
   lost = f' ({s.count} of {s.count + s.missing})' if s.missing else ''
-  return Text(
-      f'{s.mean:.1f}{half}{lost}', 5 - sum(s.mean > x for x in limits)
-  )
+  return Text(f'{s.mean:.1f}{half}{lost}', int(score(s.mean)))
 
 
 def _printed(x: float) -> str:

@@ -1,20 +1,11 @@
 """The report's sentences: who wins and why, what the words mean."""
 from collections.abc import Sequence
 
+from vfljax import attacks
+from vfljax.evaluation import LEAKAGE_RANGES, LOSS_RANGES
 from vfljax.report import reading as data
-from vfljax.report.reading import LEAKAGE_LIMITS, LOSS_LIMITS, Results, Summary
+from vfljax.report.reading import Results, Summary
 from vfljax.report.ranks import Ranked, Trade
-
-
-# What an attack does, by what it is measured by; {} are points.
-_DOES = {
-    'backdoor_accuracy': (
-        'has {} more of the triggered samples taken for its target than '
-        'without the trigger'
-    ),
-    'drop': 'costs {} of accuracy on what it touches',
-    'ssim': 'rebuilds images to {} of structural similarity',
-}
 
 
 def headline(results: Results) -> str:
@@ -45,14 +36,15 @@ def verdict(results: Results, ranked: Sequence[Ranked]) -> list[str]:
   if free and free.score >= best.optimal:
     return [
         'No defense beats having none here: undefended, the worst attack '
-        f'({data.pretty(free.worst)}) {_does(results, free)} '
+        f'({data.pretty(free.worst)}) {_does(free)} '
         f'(PU score {free.score} of 5).',
         f'The best defense is {_name(best)}. ' + _why(results, best, free),
     ]
   if best.optimal == 0:
     return [
-        'No defense protects at an acceptable price: every one leaks more than '
-        f'{LEAKAGE_LIMITS[-1]} points or costs more than {LOSS_LIMITS[-1]:g}.',
+        'No defense protects at an acceptable price: every one leaks more '
+        f'than {LEAKAGE_RANGES[-1]:g} points or costs more than '
+        f'{LOSS_RANGES[-1]:g}.',
         f'{_name(best)} comes closest. ' + _why(results, best, free),
     ]
   others = ', '.join(data.pretty(r.defense) for r in tied[1:])
@@ -93,31 +85,16 @@ def _points(s: Summary) -> str:
   return f'{s.mean:.1f} points'
 
 
-def _does(results: Results, trade: Trade) -> str:
+def _does(trade: Trade) -> str:
   """'infers labels 3.7 points better than guessing'."""
-  text = _DOES.get(
-      data.leak_metric(results, trade.worst),
-      'infers labels {} better than guessing',
-  )
+  text = attacks.score(trade.worst).does
   return text.format(_points(trade.leakage[trade.worst]))
 
 
 def _leakage(results: Results) -> str:
   """What leakage means for the attacks that there are."""
-  measured = {data.leak_metric(results, a) for a in results.attacks}
-  kinds = {
-      'drop': 'how much accuracy an attack costs on what it touches',
-      'backdoor_accuracy': 'how many more of the triggered samples are taken '
-      'for the target than without the trigger',
-      'ssim': 'the structural similarity (times 100) of rebuilt images',
-  }
-  said = [text for metric, text in kinds.items() if metric in measured]
-  if measured - set(kinds):
-    said.insert(0, (
-        'how much better than guessing an attacker infers the labels, in '
-        'percentage points; for model completion, how much better than a local '
-        'model trained on the same known labels'
-    ))
+  scores = [attacks.score(a) for a in results.attacks]
+  said = list(dict.fromkeys(s.means for s in scores))
   return '; '.join(said) + '. The worst attack counts.'
 
 
@@ -139,7 +116,7 @@ def _why(results: Results, r: Ranked, free: Trade | None) -> str:
   change = 'costs' if trade.loss.mean >= 0 else 'gains'
   return (
       f'The worst attack on it, {data.pretty(trade.worst)}, '
-      f'{_does(results, trade)}{against}. '
+      f'{_does(trade)}{against}. '
       f'It {change} {abs(trade.loss.mean):.1f} points of {metric}, which is '
       f'then {use.mean:.3f}.'
   )

@@ -10,7 +10,7 @@ from absl import flags
 from ml_collections import config_flags
 import numpy as np
 
-from vfljax.runner import options
+from vfljax.runner import options, own_flags
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.errors import UserError
 from vfljax import data
@@ -18,7 +18,7 @@ from vfljax.data import facts
 from vfljax.data.table import Table
 
 
-NOT_FLAGS = ('listed', 'listed_attacks', 'paper', 'variants')
+NOT_FLAGS = ('listed', 'listed_attacks', 'paper', 'variants', 'attack.own')
 
 
 class Arguments(NamedTuple):
@@ -41,7 +41,7 @@ def parse(argv: list[str]) -> Arguments:
   """
   if {'--help', '-help', '-h', '--helpfull'} & set(argv):
     return Arguments(Config(), '', 0, '', '', _help())
-  argv = _config_first(_spell_out_list(argv))
+  argv, own = own_flags.taken(_config_first(_spell_out_list(argv)))
   _check_fields(argv)
   found = _define(argv)
   try:
@@ -53,8 +53,10 @@ def parse(argv: list[str]) -> Arguments:
   if found['list'].value:
     return Arguments(Config(), '', 0, '', found['list'].value, '')
   devices, cache = found['devices'].value, found['cache'].value
+  config = _config(found)
+  own_flags.apply(config, own)
   return Arguments(
-      _config(found), found['workdir'].value or _default_workdir(found),
+      config, found['workdir'].value or _default_workdir(found),
       devices or 0, cache or '', '', '',
   )
 
@@ -97,7 +99,11 @@ def _help() -> str:
       if not below and path not in NOT_FLAGS
   ]
   title = 'Fields of a config, with their defaults (vfljax/runner/config.py):'
-  return '\n'.join(['Flags:', *lines, '', title, *fields])
+  own = (
+      '  --config.attack.<attack>.<option>=...: an option of one attack, see '
+      '--list attacks'
+  )
+  return '\n'.join(['Flags:', *lines, own, '', title, *fields])
 
 
 def _default(path: str) -> str:
@@ -141,6 +147,8 @@ def _check_fields(argv: list[str]) -> None:
     if path not in fields:
       close = difflib.get_close_matches(path, fields, n=1, cutoff=0.5)
       hint = f' Did you mean {close[0]}?' if close else ' See --help.'
+      now = own_flags.moved(path)
+      hint = f' It is {now} now.' if now else hint
       raise UserError(f'A config has no field {path!r}.{hint}')
     if path in NOT_FLAGS:
       raise UserError(f'{path} can be set in a config file only.')

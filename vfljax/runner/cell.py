@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 import jax
 
-from vfljax.runner import backdoors, config as configs, inversion, replay
-from vfljax.runner import samples as samples_of
-from vfljax.runner import setting as settings
-from vfljax.runner.jobs import Job
-from vfljax.runner.samples import Splits
 from vfljax import measure, protocol, train, views
 from vfljax.backdoor import Backdoor, measured
+from vfljax.runner import attackers, replay
+from vfljax.runner import samples as samples_of
+from vfljax.runner.jobs import Job
+from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.samples import Splits
+from vfljax.runner.setting import Setting, quits, split_samples, with_spare
+from vfljax.scene import Ground
 from vfljax.types import Array, Batch, Key
 
 
@@ -66,7 +68,7 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
     found[job.setting.backdoor] = measured(
         prepared.backdoor, logits, attacked, splits.test.labels
     )
-  for who, present in settings.quits(job.setting).items():
+  for who, present in quits(job.setting).items():
     logits = protocol.predict(
         k_predict, plan.vfl, plan.defense, state, splits.test.features, present
     )
@@ -94,24 +96,23 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
 
 
 def _attack(job: Job, prepared: Prepared, state, name, k, key):
-  """One attack after training by passive party k."""
+  """One attack after training by passive party k, or on it."""
   plan, splits = prepared.plan, prepared.splits
+  attack = job.setting.after_training[name]
+  who, _, recipe = attackers.attacker(job.setting.config, name)
   # Every attack of a seed knows the same labels: baselines are paired.
   k_known, k_view, k_run = jax.random.split(key, 3)
-  if job.setting.after_training[name].view is views.TrainedTop:
-    return inversion.measured(job.setting, name, prepared, state, k_view, k_run)
-  count = configs.attacker(job.setting.config, name).known
-  known = samples_of.known(k_known, splits.train, count)
-  view = views.trained_bottom(
-      k_view, k, plan.defense, state, known, splits.test
+  seen = views.Finished(
+      plan.vfl, plan.defense, state,
+      samples_of.known(k_known, splits.train, who.known), splits.test,
+      attack.wants.samples, splits.train, splits.auxiliary,
   )
-  attack = job.setting.after_training[name]
-  if attack.view is views.UnlabeledBottom:
-    view = views.unlabeled_bottom(
-        k_view, k, plan.defense, state, known, splits.test, splits.train
-    )
-  guess = attack.run(measure.own_key(k_run, name), view)
-  return measure.of_completion(guess, splits.test.labels)
+  view = views.after_training(attack.view, k_view, k, seen)
+  luck = k_run if recipe.one_luck else measure.own_key(k_run, name)
+  guess = attack.run(luck, view)
+  if attack.wants.samples:
+    return recipe.measure(guess, views.wanted_features(k, seen))
+  return (recipe.measure or measure.of_completion)(guess, splits.test.labels)
 
 
 def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
@@ -121,21 +122,28 @@ def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
   k_split = own if config.data.resplit else jax.random.key(config.first_seed)
   k_split = jax.random.fold_in(k_split, 0)
   if 'held' in cell:  # What a streamed training keeps on the device.
-    splits = settings.with_spare(
+    splits = with_spare(
         job.setting, k_split, samples_of.scaled(*cell['held'])
     )
   else:
-    splits = settings.split_samples(job.setting, k_split, samples)
+    splits = split_samples(job.setting, k_split, samples)
   strength = None if job.constant else cell['strength']
   defense = job.make(strength, **cell['others'])
   backdoor = None
   if job.setting.backdoor:
-    backdoor = backdoors.make(
-        config, job.setting.backdoor, job.setting.attackers, splits,
-        jax.random.fold_in(own, 3),
-    )
-  plan = settings.plan(job.setting, defense, splits, backdoor)
+    backdoor = _plant(job.setting, splits, jax.random.fold_in(own, 3))
+  plan = plan_of(job.setting, defense, splits, backdoor)
   return Prepared(
       plan, splits, jax.random.fold_in(own, 1), jax.random.fold_in(own, 2),
       backdoor,
   )
+
+
+def _plant(setting: Setting, splits: Splits, key: Key) -> Backdoor:
+  """The backdoor of one training."""
+  _, own, recipe = attackers.attacker(setting.config, setting.backdoor)
+  features = tuple(splits.train.features[k] for k in setting.attackers)
+  return recipe.plant(own, Ground(
+      key, setting.attackers, features, splits.train.labels,
+      setting.config.train.batch_size,
+  ))

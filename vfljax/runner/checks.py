@@ -3,20 +3,20 @@ import math
 
 import jax
 
-from vfljax.runner import (
-    backdoors, config as configs, inversion, memory, replay,
-)
-from vfljax.runner import whitebox
-from vfljax.runner import setting as settings
-from vfljax.runner.config import Config, Entry
-from vfljax.runner.errors import UserError
-from vfljax.runner.federations import COMPLETIONS
-from vfljax.runner.samples import Splits
-from vfljax.runner.setting import Setting
-from vfljax import completion, defenses, nets, stream, train
+from vfljax import defenses, nets, stream, train
 from vfljax.data.table import Table
 from vfljax.defense import Defense
-from vfljax.views import TrainedBottom, TrainedTop, UnlabeledBottom
+from vfljax.runner import attackers, federations, memory, replay
+from vfljax.runner.choosing import entries
+from vfljax.runner.config import Config, Entry, flat
+from vfljax.runner.errors import UserError, choices
+from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.samples import Splits
+from vfljax.runner.setting import (
+    Setting, build, from_config, grid, split_samples,
+)
+from vfljax.scene import Samples
+from vfljax.views import TrainedBottom, UnlabeledBottom
 
 
 def make(config: Config, table: Table) -> Setting:
@@ -28,7 +28,7 @@ def make(config: Config, table: Table) -> Setting:
   try:
     _check_choices(config)
     _check_numbers(config)
-    setting = settings.from_config(config, table)
+    setting = from_config(config, table)
     _check(setting)
   except ValueError as error:
     raise UserError(str(error)) from None
@@ -37,24 +37,21 @@ def make(config: Config, table: Table) -> Setting:
 
 def _check_choices(config: Config) -> None:
   """Refuses texts that are none of their field's choices."""
-  configs.choices(
+  choices(
       config.train, optimizer=('adam', 'adamw', 'sgd', 'momentum'),
       schedule=('constant', 'cosine'), remainder=('drop', 'keep', 'pad'),
   )
-  configs.choices(config.data, scale=('standard', 'minmax', 'none'))
-  configs.choices(
+  choices(config.data, scale=('standard', 'minmax', 'none'))
+  choices(
       config.attack, pool=('epoch', 'round'), when=('last', 'max', 'mean'),
-      optimizer=tuple(completion.OPTIMIZERS), schedule=completion.RATES,
-      norm=nets.NORMS,
   )
-  configs.choices(config.model, norm=nets.NORMS)
+  choices(config.model, norm=nets.NORMS)
 
 
 def _check(setting: Setting) -> None:
   """What is not checked by who uses it."""
   config, sizes = setting.config, setting.sizes
   _check_network(setting)
-  _check_attackers_network(config)
   if (config.data.flips or config.data.shifts) and not _images(setting):
     raise ValueError(
         'data.flips and data.shifts are for images; '
@@ -85,19 +82,12 @@ def _check(setting: Setting) -> None:
         config, setting.classes, [*setting.in_training],
         [x for x in others if x],
     )
-  views = {attack.view for attack in setting.after_training.values()}
-  _check_completion(setting)
-  if TrainedTop in views:
-    inversion.check(config, setting.samples, sizes.test)
+  attackers.check_apart([*setting.after_training])
   blank = Splits(*[setting.samples] * 4)
-  train.check(settings.plan(setting, defenses.none(), blank), sizes.train)
-  backdoors.check(
-      config, setting.backdoor, sizes.train, setting.samples.labels
-  )
-  if 'cafe' in map(configs.base, setting.replayed):
-    whitebox.check(config, 'cafe', sizes.train)
-  replay.check(config, list(setting.replayed), sizes.train, setting.classes)
-  for entry in configs.entries(config, setting.classes):
+  train.check(plan_of(setting, defenses.none(), blank), sizes.train)
+  _check_attacks(setting)
+  replay.check(setting, sizes.train)
+  for entry in entries(config, setting.classes):
     _check_entry(setting, entry)
 
 
@@ -135,22 +125,6 @@ def _check_network(setting: Setting) -> None:
     )
 
 
-def _check_attackers_network(config: Config) -> None:
-  """Refuses settings of attackers that would change nothing."""
-  who = config.attack
-  headless = config.model.algorithm == 'vlr' or not who.head
-  if who.norm != 'none' and headless:
-    raise ValueError(
-        'attack.norm normalizes the hidden layers of an inference head, and '
-        'there are none: set --config.attack.head=64, not with vlr.'
-    )
-  if who.bottom_rate != 1 and (config.model.algorithm == 'vlr' or not who.tune):
-    raise ValueError(
-        'attack.bottom_rate is of a stolen bottom network that is trained '
-        'beside a head: it needs --config.attack.tune=True, and not vlr.'
-    )
-
-
 def _check_numbers(config: Config) -> None:
   """Refuses numbers outside their ranges, and what is no number at all."""
   least = {
@@ -160,12 +134,10 @@ def _check_numbers(config: Config) -> None:
       'data.limit': 0, 'data.parties': 2, 'train.defense_learning_rate': 0,
       'auxiliary.samples': 0, 'auxiliary.classes': 0, 'auxiliary.noise': 0,
       'model.width': 0, 'data.test_limit': 0, 'data.shifts': 0,
-      'data.stream': -1, 'train.weight_decay': 0, 'attack.weight_decay': 0,
+      'data.stream': -1, 'train.weight_decay': 0,
   }
-  positive = (
-      'train.learning_rate', 'attack.learning_rate', 'attack.bottom_rate'
-  )
-  for path, value in configs.flat(config):
+  positive = ('train.learning_rate',)
+  for path, value in flat(config):
     if isinstance(value, float) and not math.isfinite(value):
       raise ValueError(f'{path} must be a finite number; got {value}.')
     if path in least and value < least[path]:
@@ -176,30 +148,47 @@ def _check_numbers(config: Config) -> None:
     raise ValueError('Seeds must be below 2147483648.')
 
 
-def _check_known(setting: Setting, attack: str) -> None:
-  known = configs.attacker(setting.config, attack).known
-  if known == 0:
-    return
-  # A random split may leave a class fewer training samples than its share.
+def _check_attacks(setting: Setting) -> None:
+  """Refuses what an attack has not the samples, or the numbers, for."""
+  config, x = setting.config, setting.samples.features[1]
+  for group in config.attack.own:
+    known = attackers.known_groups()
+    if group not in known:
+      raise ValueError(
+          f'No attack has options under {group!r}; there are '
+          f'{", ".join(sorted(known))}.'
+      )
+  samples = Samples(
+      setting.sizes.train, setting.sizes.test, config.attack.auxiliary,
+      config.train.batch_size, _rarest(setting)[1], config.data.scale,
+      tuple(x.shape[1:]),
+  )
+  scene = federations.scene(config, setting.classes)
+  attacks = {**setting.in_training, **setting.after_training,
+             **setting.replayed}
+  for name in [*attacks, *filter(None, [setting.backdoor])]:
+    who, own, recipe = attackers.attacker(config, name)
+    recipe.check(own, scene, samples)
+    attack = attacks.get(name)
+    if attack and attack.view in (TrainedBottom, UnlabeledBottom):
+      _check_known(setting, who.known)
+
+
+def _rarest(setting: Setting) -> tuple[int, int]:
+  """Samples of the rarest class: in all, and for training in any split."""
   counts = setting.samples.labels.sum(0)
+  # A random split may leave a class fewer training samples than its share.
   share = setting.sizes.train / len(setting.samples.labels)
-  least = int(counts.min() * share * 0.8)
-  if not 1 <= known <= max(least, 1):
+  return int(counts.min()), int(counts.min() * share * 0.8)
+
+
+def _check_known(setting: Setting, known: int) -> None:
+  all_of_it, least = _rarest(setting)
+  if known and not 1 <= known <= max(least, 1):
     raise ValueError(
         f'attack.known must be between 1 and {max(least, 1)} labels per class '
-        f'(the rarest class has {int(counts.min())} samples); got {known}.'
+        f'(the rarest class has {all_of_it} samples); got {known}.'
     )
-
-
-def _check_completion(setting: Setting) -> None:
-  if set(COMPLETIONS) <= settings.bases(setting):
-    raise ValueError(
-        'active_completion changes how its party trains: run it apart from '
-        'model_completion.'
-    )
-  for name, attack in setting.after_training.items():
-    if attack.view in (TrainedBottom, UnlabeledBottom):
-      _check_known(setting, name)
 
 
 def _check_entry(setting: Setting, entry: Entry) -> None:
@@ -212,16 +201,16 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
   if len(set(entry.strengths)) < len(entry.strengths):
     raise ValueError(f'{entry.name} has a strength twice: {entry.strengths}.')
   for strength in entry.strengths or (None,):
-    for others in settings.grid(entry):
+    for others in grid(entry):
       try:
-        settings.build(entry, strength, **others)
+        build(entry, strength, **others)
       except TypeError as error:  # An argument too many, or too few.
         raise ValueError(f'{entry.name}: {error}') from None
   ends = {min(entry.strengths), max(entry.strengths)} if entry.strengths else {
       None
   }
   for strength in ends:
-    defense = settings.build(entry, strength, **settings.grid(entry)[0])
+    defense = build(entry, strength, **grid(entry)[0])
     _check_start(setting, entry.name, defense)
 
 
@@ -229,7 +218,7 @@ def _check_start(setting: Setting, name: str, defense: Defense) -> None:
   """Traces the start of a training: the defense may not fit the federation."""
   if setting.stream:
     blank = Splits(*[setting.samples] * 4)
-    plan = settings.plan(setting, defense, blank)
+    plan = plan_of(setting, defense, blank)
     try:
       stream.check(plan, setting.sizes.train, setting.stream)
     except ValueError as error:
@@ -240,8 +229,8 @@ def _check_start(setting: Setting, name: str, defense: Defense) -> None:
     return
 
   def start(key, samples):
-    splits = settings.split_samples(setting, key, samples)
-    plan = settings.plan(setting, defense, splits)
+    splits = split_samples(setting, key, samples)
+    plan = plan_of(setting, defense, splits)
     return train.start(key, plan, splits.train)
 
   jax.eval_shape(start, jax.random.key(0), setting.samples)

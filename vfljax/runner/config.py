@@ -7,8 +7,7 @@ import dataclasses
 from dataclasses import field
 from typing import Any
 
-from vfljax.runner.errors import UserError
-from vfljax import attacks, defenses
+from vfljax import defenses
 
 
 @dataclasses.dataclass
@@ -80,47 +79,23 @@ class TrainConfig:
 
 @dataclasses.dataclass
 class AttackConfig:
-  """What attackers know and how they train."""
+  """What every attacker has: who it is, what it knows, when it strikes.
+
+  What is an attack's own (`--list attacks`) is in `own`, by the name under
+  which the attack has it: own=dict(gradient_inversion=dict(steps=300)). On the
+  command line that is --config.attack.gradient_inversion.steps=300.
+  """
 
   party: int = 1  # the attacking passive party, 1..; 0 for all of them
   pool: str = 'epoch'  # score gradients by 'epoch' or by 'round'
   when: str = 'last'  # 'last', 'max' or 'mean' of the measured epochs
-  median: str = 'class'  # or 'batch', see attacks/median_scoring.py
-  known: int = 4  # labels per class that model completion knows; 0: all
-  head: tuple[int, ...] = (32,)  # hidden widths of its head; () is linear
-  tune: bool = True  # whether it trains the stolen bottom too
-  norm: str = 'none'  # of its head's hidden layers: 'batch' or 'group'
-  standardize: bool = False  # whether it scales its head's input
-  epochs: int = 50
-  batch_size: int = 0  # 0: all known labels at once
-  stages: int = 10
-  learning_rate: float = 1e-3
-  optimizer: str = 'adam'  # or 'sgd', 'momentum'
-  schedule: str = 'constant'  # or 'cosine'
-  bottom_rate: float = 1.0  # of the stolen bottom, as a share of learning_rate
-  weight_decay: float = 0.0
-  iterations: int = 100  # MixMatch's steps an epoch; Fu et al. take 1024
+  known: int = 4  # labels per class that an attacker knows; 0: all
   repeats: int = 1  # label draws a training; the recorded value is their mean
-  inversion_steps: int = 500  # Adam's, of gradient inversion, at a rate of 0.05
-  inversion_restarts: int = 4  # its starting points, searched side by side
-  triggered: float = 0.01  # share of a round, label replacement's
-  targets: int = 10  # samples that it knows to be of its target class
-  amplify: float = 1.0  # factor on its gradients
-  noisy: float = 0.01  # share of a round that a noisy-sample backdoor disturbs
-  noise: float = 2.0  # its deviation, in the features' unit
-  missing: float = 0.25  # share of embeddings that do not arrive in training
   replay: bool = False  # attack rounds played again before and after training
   replay_rounds: int = 1  # how many
   replay_at: str = 'both'  # or 'start' or 'end' of training alone
-  cafe_pool: int = 200  # samples that CAFE rebuilds
-  cafe_batch: int = 40  # of them in each of its (replayed) rounds
-  cafe_steps: int = 2000  # the paper takes 10000 for MNIST
-  cafe_restarts: int = 1  # starting points, searched side by side
-  auxiliary: int = 0  # training samples set aside for model inversion's shadow
-  shadow: str = 'same'  # its structure: as the victim's, 'conv' or 'fc'
-  shadow_steps: int = 1500  # Adam's, on the shadow model
-  inverted: int = 64  # test samples that model inversion guesses
-  variation: float = 0.1  # weight of total variation in model inversion
+  auxiliary: int = 0  # training samples set aside for attackers
+  own: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclasses.dataclass
@@ -138,11 +113,12 @@ class AuxiliaryConfig:
 class Variant:
   """An attack with settings of its own, beside the others.
 
-  Its name is '<attack>:<what is special>'.
+  Its name is '<attack>:<what is special>'. The options are fields of
+  `AttackConfig` and the attack's own.
   """
 
   name: str
-  options: dict[str, Any] = field(default_factory=dict)  # of AttackConfig
+  options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclasses.dataclass
@@ -221,148 +197,3 @@ def flat(config: Any, prefix: str = '') -> list[tuple[str, Any]]:
 def default_entry(name: str) -> Entry:
   """A defense at its default strengths."""
   return Entry(name, defenses.STRENGTHS[name])
-
-
-def entries(config: Config, classes: int = 2) -> list[Entry]:
-  """The table's rows: those chosen, after the undefended baseline.
-
-  Listed defenses that are for two classes are left out where there are more;
-  those asked for by name are not, and `checks.make` refuses them.
-
-  Raises:
-    UserError: for a name that is not a defense.
-  """
-  listed = {entry.name: entry for entry in config.listed}
-  if len(listed) < len(config.listed):
-    raise UserError(
-        'Two listed defenses have the same name; give one a label: '
-        f'{[entry.name for entry in config.listed]}.'
-    )
-  for entry in config.listed:
-    _refuse_unknown('defense', [entry.defense], list(defenses.REGISTRY))
-  names = _names(config.defenses)
-  known = [*dict.fromkeys([*listed, *defenses.REGISTRY])]
-  _refuse_unknown('defense', names, known)
-  if not names:
-    names = [
-        name for name, entry in listed.items()
-        if classes == 2 or entry.defense not in defenses.BINARY
-    ]
-  chosen = [listed.get(name) or default_entry(name) for name in names]
-  # Everything is measured against the undefended federation.
-  if 'none' not in names:
-    chosen.insert(0, listed.get('none') or Entry('none'))
-  return sorted(chosen, key=lambda entry: entry.name != 'none')
-
-
-def attack_names(config: Config, classes: int = 2) -> list[str]:
-  """The attacks, with the baselines that model completion is measured by.
-
-  Listed attacks that cannot work here are left out; those asked for by name are
-  not, and `checks.make` refuses them.
-
-  Raises:
-    UserError: for a name that is not an attack.
-  """
-  names = _names(config.attacks)
-  variants = [variant.name for variant in config.variants]
-  known = [*attacks.REGISTRY, *variants]
-  _refuse_unknown('attack', [*names, *config.listed_attacks], known)
-  if not names:
-    names = [
-        name for name in config.listed_attacks
-        if not why_not(name, config, classes)
-    ]
-  # Logistic regression is completed by a sigmoid, without any labels.
-  completed = {
-      'model_completion', 'active_completion', 'mixmatch',
-  } & set(map(base, names))
-  if completed and config.model.algorithm != 'vlr':
-    names += ['local_model', 'scratch']
-  return list(dict.fromkeys(names))
-
-
-def base(attack: str) -> str:
-  """'model_completion' of its variant 'model_completion:all'."""
-  return attack.partition(':')[0]
-
-
-def attacker(config: Config, attack: str) -> AttackConfig:
-  """What an attack's attacker knows, and how it trains."""
-  found = {v.name: v.options for v in config.variants}
-  return dataclasses.replace(config.attack, **found.get(attack, {}))
-
-
-def why_not(attack: str, config: Config, classes: int) -> str:
-  """Why an attack cannot work on this federation; '' if it can."""
-  attack = base(attack)
-  if attack in attacks.BINARY and classes != 2:
-    return (
-        f'{attack} ranks samples of two classes; this data set has {classes}. '
-        'Use direct_label or model_completion instead.'
-    )
-  model, attack = config.model, base(attack)
-  trainable = model.algorithm != 'vlr' and model.trainable_top
-  summed = model.algorithm == 'vlr' or model.aggregation in (
-      'concat', 'sum', 'mean'
-  )
-  if attack in ('direct_label', 'gradient_inversion') and not summed:
-    return (
-        f'{attack} needs embeddings that are added up: use '
-        '--config.model.aggregation=sum.'
-    )
-  if attack == 'residue_reconstruction' and model.algorithm != 'vlr':
-    return (
-        'residue_reconstruction solves for the gradients of a linear bottom '
-        'network: use --config.model.algorithm=vlr.'
-    )
-  if attack == 'gradient_inversion' and trainable:
-    return (
-        'gradient_inversion takes the sum of the embeddings for the logits; '
-        'with a trainable top they are not. Use --config.model.trainable_top='
-        'False or --config.model.algorithm=vlr.'
-    )
-  if attack == 'mixmatch' and model.algorithm == 'vlr':
-    return (
-        'mixmatch trains a head on an embedding, which vlr has none of: use '
-        'model_completion.'
-    )
-  if attack == 'cafe' and (model.name != 'cafe' or model.algorithm == 'vlr'):
-    return (
-        'cafe starts at the first linear layer of the network that it was made '
-        'for: use --config.model.name=cafe.'
-    )
-  if attack == 'direct_label' and trainable:
-    return (
-        'direct_label reads labels from the signs of gradients at the logits; '
-        'with a trainable top there are none. Use --config.model.trainable_top='
-        'False or --config.model.algorithm=vlr.'
-    )
-  return ''
-
-
-def _names(text: str) -> list[str]:
-  names = [name.strip() for name in text.split(',')]
-  return list(dict.fromkeys(name for name in names if name))
-
-
-def _refuse_unknown(kind: str, names: list[str], known: list[str]) -> None:
-  for name in names:
-    if name not in known:
-      raise UserError(
-          f'There is no {kind} {name!r}. There are: {", ".join(sorted(known))}.'
-      )
-
-
-def choices(group: Any, **allowed: tuple[str, ...]) -> None:
-  """Refuses a text field that is none of its choices.
-
-  Raises:
-    UserError: naming the field and the choices.
-  """
-  for name, values in allowed.items():
-    value = getattr(group, name)
-    if value not in values:
-      raise UserError(
-          f'{name} must be one of {", ".join(values)}; got {value!r}.'
-      )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 import contextlib
 import pathlib
 import sys
+from typing import Any
 
 
 class UserError(Exception):
@@ -34,3 +35,17 @@ def new_file(text: str) -> str:
   if text and not folder.is_dir():
     raise argparse.ArgumentTypeError(f'there is no folder {folder}.')
   return text
+
+
+def choices(group: Any, **allowed: tuple[str, ...]) -> None:
+  """Refuses a text field that is none of its choices.
+
+  Raises:
+    UserError: naming the field and the choices.
+  """
+  for name, values in allowed.items():
+    value = getattr(group, name)
+    if value not in values:
+      raise UserError(
+          f'{name} must be one of {", ".join(values)}; got {value!r}.'
+      )

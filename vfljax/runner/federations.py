@@ -1,25 +1,22 @@
-"""Networks, federations and attackers, as a configuration describes them."""
-from collections.abc import Callable
+"""Networks and federations, as a configuration describes them."""
+from typing import Any
 
 import optax
 
-from vfljax.runner import config as configs, inversion, options, whitebox
+from vfljax import algorithms, nets
+from vfljax.nets import augment
+from vfljax.nets.convolutional import convolutional
+from vfljax.nets.wide_deep import wide_and_deep
+from vfljax.runner import options
 from vfljax.runner.config import Config, ModelConfig
-from vfljax import algorithms, attacks, nets
-from vfljax.nets import augment, convolutional, wide_deep
-from vfljax.attack import Attack
-from vfljax.attacks.gradient_inversion import Search
-from vfljax.attacks.mixmatch import MixMatch, normalized_head
-from vfljax.attacks.model_completion import Schedule
+from vfljax.runner.errors import choices
+from vfljax.scene import Scene
 from vfljax.types import VFL, Net
-
-# What takes over a trained bottom network, and is measured by its baselines.
-COMPLETIONS = ('model_completion', 'active_completion')
 
 
 def federation(config: Config, classes: int) -> VFL:
   model, parties = config.model, config.data.parties
-  configs.choices(model, algorithm=('vlr', 'vhnn', 'vsnn'))
+  choices(model, algorithm=('vlr', 'vhnn', 'vsnn'))
   if model.algorithm == 'vlr':
     return algorithms.vlr(parties, classes)
   if not (model.bottom or model.channels or model.name):
@@ -65,9 +62,8 @@ def named(model: ModelConfig, width: int = 0) -> Net:
         'With a top without weights the embedding is the logits: model.width '
         f'must be {width}, not {model.width}.'
     )
-  given = options.parse(model.options, 'model.options', 'dtype=bfloat16')
   try:
-    return nets.make(model.name, width or model.width, **given)
+    return nets.make(model.name, width or model.width, **_options(model))
   except OSError as error:  # A pretrained network's files.
     raise ValueError(str(error)) from None
 
@@ -79,7 +75,7 @@ def network(
   or beside a linear model of the categories, if any."""
   model = config.model
   if model.buckets:
-    return wide_deep.wide_and_deep(
+    return wide_and_deep(
         model.buckets, *widths, activation=model.activation, final=final
     )
   if not model.channels:
@@ -87,53 +83,31 @@ def network(
         *widths, activation=model.activation, final=final,
         dropout=model.dropout, norm=model.norm,
     )
-  return convolutional.convolutional(
+  return convolutional(
       model.channels, *widths, pools=model.pools, activation=model.activation,
       final=final, same=model.padding,
   )
 
 
-def attacker(name: str, config: Config, vfl: VFL, classes: int) -> Attack:
-  """An attack with what the configuration says of the attacker."""
-  who, model = configs.attacker(config, name), config.model
-  reason = configs.why_not(name, config, classes)
-  if reason:
-    raise ValueError(reason)
-  name = configs.base(name)
-  if name == 'median_scoring':
-    return attacks.median_scoring(who.median)
-  schedule = Schedule(
-      who.epochs, who.batch_size, who.stages, who.learning_rate, who.optimizer,
-      who.schedule, who.bottom_rate, who.weight_decay,
-  )
+def scene(config: Config, classes: int) -> Scene:
+  """What kind of federation attacks meet."""
+  model = config.model
   linear = model.algorithm == 'vlr'
-  head = nets.mlp(*(() if linear else who.head), classes, norm=who.norm)
-  bottom = vfl.bottom(1)
-  if name == 'mixmatch':
-    how = MixMatch(
-        who.epochs, who.iterations, stages=min(who.stages, who.epochs)
-    )
-    return attacks.mixmatch(bottom, normalized_head(classes), how, who.tune)
-  if name == 'cafe':
-    return whitebox.attack(who, model, vfl)
-  if name == 'gradient_inversion':
-    search = Search(who.inversion_steps, who.inversion_restarts)
-    return attacks.gradient_inversion(bottom, classes, search)
-  factory: Callable[..., Attack] = attacks.REGISTRY[name]
-  if name in COMPLETIONS:
-    return factory(
-        bottom, None if linear else head, schedule, who.tune,
-        standardize=who.standardize,
-    )
-  if name == 'scratch':
-    return attacks.scratch(
-        bottom, head, schedule, who.tune, standardize=who.standardize
-    )
-  if name == 'local_model':
+
+  def own(widths: tuple[int, ...], norm: str) -> Net:
     if model.name and not linear:
-      return attacks.local_model(nets.then(bottom, head), schedule)
-    hidden = () if linear else (*model.bottom, *who.head)
-    return attacks.local_model(network(config, (*hidden, classes)), schedule)
-  if name in inversion.INVERSIONS:
-    return inversion.attack(name, who, model, vfl)
-  return factory()
+      head = nets.mlp(*widths, norm=norm)
+      passive = federation(config, classes).bottom(1)
+      return nets.then(passive, head)
+    below = () if linear else model.bottom
+    return network(config, (*below, *widths))
+
+  return Scene(
+      classes, linear, model.trainable_top, model.aggregation, model.name,
+      model.width, _options(model), model.channels, model.bottom,
+      model.activation, model.bottom_final, own,
+  )
+
+
+def _options(model: ModelConfig) -> dict[str, Any]:
+  return options.parse(model.options, 'model.options', 'dtype=bfloat16')

@@ -6,12 +6,11 @@ chunk of the seeds. Each of a job's strengths is a *unit* of results.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from vfljax.runner import config as configs
-from vfljax.runner import setting as settings
-from vfljax.runner.config import Config, Entry, base
-from vfljax.runner.setting import Setting
-from vfljax.attacks import BASELINES
 from vfljax.defense import Defense
+from vfljax.runner import attackers
+from vfljax.runner.choosing import entries
+from vfljax.runner.config import Config, Entry
+from vfljax.runner.setting import Setting, absent, build, grid
 
 ALONE = 'alone'  # The active party without the others.
 
@@ -59,7 +58,7 @@ def jobs(setting: Setting) -> list[Job]:
   """The experiment's jobs: the undefended federation, the active party alone,
   then the defenses in the order of the table."""
   config = setting.config
-  found = [job for entry in configs.entries(config, setting.classes)
+  found = [job for entry in entries(config, setting.classes)
            for job in _of_entry(setting, entry)]
   # Absent parties are zeros, which a product does not survive.
   possible = config.model.aggregation != 'product' and config.alone
@@ -75,7 +74,7 @@ def jobs(setting: Setting) -> list[Job]:
 
 def _of_entry(setting: Setting, entry: Entry) -> list[Job]:
   config, values = setting.config, entry.strengths or (None,)
-  points = [(s, g) for g in settings.grid(entry) for s in values]
+  points = [(s, g) for g in grid(entry) for s in values]
   return [
       _job(setting, entry, points, some, seeds)
       for some in _chunks(range(len(points)), config.strengths_per_chunk)
@@ -113,13 +112,13 @@ def _job(setting: Setting, entry: Entry, points, chosen, seeds) -> Job:
     # What owes nothing to the federation is the same under every defense.
     setting = setting._replace(after_training={
         name: attack for name, attack in setting.after_training.items()
-        if base(name) not in BASELINES
+        if not attackers.recipe(name).is_baseline
     })
 
   def make(strength, **others):
     if entry.name == ALONE:
-      return settings.absent()
-    return settings.build(entry, strength, **others)
+      return absent()
+    return build(entry, strength, **others)
 
   return Job(
       entry.name + some + tail, entry, tuple(s for s, _ in points), seeds,

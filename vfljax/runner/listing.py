@@ -4,7 +4,9 @@ import inspect
 from pathlib import Path
 
 from vfljax.runner.errors import UserError
+from vfljax.scene import two_classes
 from vfljax import algorithms, attacks, data, defenses, nets
+from vfljax.attack import recipe_of
 from vfljax.data import where
 
 # Where experiments are looked for: in this folder, and in a clone of vfljax.
@@ -95,9 +97,25 @@ def _defenses() -> str:
 
 
 def _attacks() -> str:
-  rows = [
-      (name, 'two classes' if name in attacks.BINARY else 'any classes',
-       _summary(inspect.getmodule(factory)))
-      for name, factory in sorted(attacks.REGISTRY.items())
+  rows, groups = [], {}
+  for name, factory in sorted(attacks.REGISTRY.items()):
+    made = recipe_of(factory)
+    classes = 'two' if two_classes in made.needs else 'any'
+    rows.append((name, made.stage, classes, made.summary))
+    if made.options._fields:
+      groups.setdefault(made.group, (made.options(), []))[1].append(name)
+  head = ('name', 'strikes', 'classes', '')
+  listed = _table('Attacks (--config.attacks=a,b)', [head, *rows])
+  title = 'Options of attacks (--config.attack.<name>.<option>=...)'
+  own = [
+      (f'{group}.{option}={_short(value)}',
+       '' if i else 'of ' + ', '.join(names))
+      for group, (options, names) in groups.items()
+      for i, (option, value) in enumerate(options._asdict().items())
   ]
-  return _table('Attacks (--config.attacks=a,b)', rows)
+  return f'{listed}\n\n{_table(title, own)}'
+
+
+def _short(value) -> str:
+  """A value as it is typed."""
+  return str(value).replace(' ', '')

@@ -3,7 +3,10 @@ import math
 
 import jax
 
-from vfljax.runner import config as configs
+from vfljax import attacks
+from vfljax.attack import ROUND, recipe_of
+from vfljax.runner import federations
+from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config
 from vfljax.data.table import Table
 
@@ -48,7 +51,7 @@ def _trainings(config: Config, classes: int) -> int:
   seeds = config.seeds_per_chunk or config.seeds
   points = max(
       (len(e.strengths) or 1) * math.prod(map(len, e.grid.values()))
-      for e in configs.entries(config, classes)
+      for e in entries(config, classes)
   )
   points = min(config.strengths_per_chunk or points, points)
   return -(-seeds * points // jax.local_device_count())
@@ -68,10 +71,7 @@ def check(
     ValueError: naming what to leave out.
   """
   if others:
-    offered = running or [
-        name for name in ('norm_scoring', 'direct_label')
-        if not configs.why_not(name, config, classes)
-    ]
+    offered = running or _offered(config, classes)
     few = f': --config.attacks={",".join(offered)}' if offered else ''
     raise ValueError(
         f'data.stream does not go with {", ".join(others)}: they need training '
@@ -87,3 +87,13 @@ def check(
 def even(config: Config) -> bool:
   """Whether all rounds have one size and all epochs are played."""
   return config.train.remainder != 'keep' and not config.train.patience
+
+
+def _offered(config: Config, classes: int) -> list[str]:
+  """Attacks in training that work on such a federation."""
+  scene = federations.scene(config, classes)
+  recipes = {n: recipe_of(made) for n, made in attacks.REGISTRY.items()}
+  return [
+      name for name, made in recipes.items()
+      if made.stage == ROUND and not made.why_not(name, scene)
+  ]

@@ -1,5 +1,8 @@
-"""A factory's own arguments, as one line of text."""
+"""Options that are somebody's own: as text, and as what they are declared."""
 import ast
+import difflib
+import math
+import typing
 from typing import Any
 
 from vfljax.runner.errors import UserError
@@ -29,3 +32,51 @@ def parse(
     except (ValueError, SyntaxError):
       found[name] = value
   return found
+
+
+def typed(kind: Any, given: dict[str, Any], where: str) -> Any:
+  """A NamedTuple of options, each of its declared type.
+
+  Args:
+    kind: The NamedTuple's class, with a default for every field.
+    given: The options that are not at their defaults.
+    where: Under which name they are set, for the message.
+
+  Raises:
+    UserError: for an option that there is not, or a value of another type.
+  """
+  types = typing.get_type_hints(kind)
+  for name in given:
+    if name not in types:
+      close = difflib.get_close_matches(name, types, n=1, cutoff=0.5)
+      hint = f' Did you mean {close[0]}?' if close else ''
+      raise UserError(
+          f'{where} has no option {name!r}; it has '
+          f'{", ".join(types) or "none"}.{hint}'
+      )
+  return kind(**{
+      name: _as(value, types[name], f'{where}.{name}')
+      for name, value in given.items()
+  })
+
+
+def _as(value: Any, kind: Any, where: str) -> Any:
+  """`value` as a `kind`: int, float, bool, str, or a tuple of one of them.
+
+  Raises:
+    UserError: if it is none.
+  """
+  inner = typing.get_args(kind)
+  if typing.get_origin(kind) is tuple:
+    parts = value if isinstance(value, (tuple, list)) else (value,)
+    return tuple(_as(part, inner[0], where) for part in parts)
+  number = isinstance(value, (int, float)) and not isinstance(value, bool)
+  if kind is float and number and math.isfinite(value):
+    return float(value)
+  if kind is int and number and value == int(value):
+    return int(value)
+  if kind in (bool, str) and isinstance(value, kind):
+    return value
+  words = {int: 'a whole number', float: 'a finite number', bool:
+           'True or False', str: 'a word'}
+  raise UserError(f'{where} must be {words.get(kind, kind)}; got {value!r}.')

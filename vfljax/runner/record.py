@@ -5,8 +5,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from vfljax.runner import setting as settings
+from vfljax.leakage import AttackName
 from vfljax.runner.jobs import ALONE, Job
+from vfljax.runner.plans import rounds as rounds_of
 from vfljax.runner.setting import Setting
 from vfljax.runner.store import Workdir
 
@@ -26,7 +27,7 @@ def save(
   found, history = jax.device_get((found, history))
   metrics = in_training(setting, history) | found
   count = share * len(job.seeds)
-  rounds = setting.config.train.epochs * settings.rounds(setting) * count
+  rounds = setting.config.train.epochs * rounds_of(setting) * count
   timing = dict(
       compile_seconds=round(compile_seconds / share, 3),
       run_seconds=round(run_seconds / share, 3),
@@ -66,7 +67,8 @@ def _rows(job: Job, i: int, seed: int, metrics, cell: int) -> list[dict]:
 
 
 def _is_in_training(setting: Setting, attack: str) -> bool:
-  return attack.split('@')[0] in {**setting.in_training, **setting.replayed}
+  named = AttackName.parse(attack).named
+  return named in {**setting.in_training, **setting.replayed}
 
 
 def in_training(setting: Setting, history) -> dict[str, dict[str, np.ndarray]]:

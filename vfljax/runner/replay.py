@@ -11,29 +11,24 @@ from typing import Any
 import jax
 from jax import lax
 
-from vfljax.runner import whitebox
-from vfljax.runner.config import Config, attacker, base, choices
-from vfljax.runner.errors import UserError
 from vfljax import measure, protocol, train, views
+from vfljax.attack import Wants
 from vfljax.measure import Guessed, Metrics
 from vfljax.numerics import permutation
-from vfljax.types import Key, Round, State
-
-ALWAYS = ('cafe', 'learned_gradient')  # What needs rounds of one state.
-
-
-def is_replayed(name: str, config: Config) -> bool:
-  """Whether an attack on rounds is one on rounds played again."""
-  return base(name) in ALWAYS or attacker(config, name).replay
+from vfljax.runner.attackers import attacker
+from vfljax.runner.errors import UserError, choices
+from vfljax.runner.setting import Setting
+from vfljax.types import Array, Key, Round, State
 
 
-def check(config: Config, names: list[str], samples: int, classes: int) -> None:
+def check(setting: Setting, samples: int) -> None:
   """Raises UserError if there are not enough samples to replay."""
+  config = setting.config
   size = config.train.batch_size
-  for name in names:
-    who = attacker(config, name)
+  for name, attack in setting.replayed.items():
+    who = attacker(config, name).who
     choices(who, replay_at=('both', 'start', 'end'))
-    if base(name) == 'cafe':  # It has its own rounds.
+    if attack.wants.batch:  # It has its own rounds.
       continue
     most = samples // size
     if not 1 <= who.replay_rounds <= most:
@@ -42,8 +37,8 @@ def check(config: Config, names: list[str], samples: int, classes: int) -> None:
           f'an epoch; got {who.replay_rounds}.'
       )
     rows = who.replay_rounds * size
-    share = rows // (2 * classes)
-    if base(name) == 'learned_gradient' and not 1 <= who.known <= share:
+    share = rows // (2 * setting.classes)
+    if attack.view is views.RecordedGradients and not 1 <= who.known <= share:
       raise UserError(
           f'attack.known must be between 1 and {share} labels '
           f'per class, as {name} records the gradients of {rows} samples; got '
@@ -52,7 +47,7 @@ def check(config: Config, names: list[str], samples: int, classes: int) -> None:
 
 
 def measured(
-    setting: Any, plan: train.Plan, data: Any, labels: Any,
+    setting: Setting, plan: train.Plan, data: Any, labels: Any,
     states: dict[str, State], key: Key,
 ) -> dict[str, Metrics]:
   """What the replayed attacks achieve: {attack: {metric_stage: value}}.
@@ -68,7 +63,7 @@ def measured(
   found: dict[str, Metrics] = {}
   for stage, state in states.items():
     for name in setting.replayed:
-      if attacker(setting.config, name).replay_at not in ('both', stage):
+      if attacker(setting.config, name).who.replay_at not in ('both', stage):
         continue
       for k in setting.attackers:
         own = jax.random.fold_in(measure.own_key(key, name), k)
@@ -81,9 +76,9 @@ def measured(
 
 
 def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
-  attack, who = setting.replayed[name], attacker(setting.config, name)
+  attack, who = setting.replayed[name], attacker(setting.config, name).who
   k_rows, k_view, k_run = jax.random.split(key, 3)
-  if attack.view is views.WhiteBox:
+  if attack.wants.batch:
     return _rebuild(setting, plan, data, labels, state, name, k, key)
   rows = permutation(k_rows, len(data.labels))
   rows = rows[: who.replay_rounds * plan.batch_size]
@@ -116,10 +111,11 @@ def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
 
 def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
   """What the active party makes of the gradients of a pool of samples."""
-  attack, who = setting.replayed[name], attacker(setting.config, name)
+  attack = setting.replayed[name]
+  who, _, recipe = attacker(setting.config, name)
   k_pool, k_rounds, k_play, k_run = jax.random.split(key, 4)
-  pool = permutation(k_pool, len(data.labels))[: who.cafe_pool]
-  rows = whitebox.rounds(k_rounds, who)
+  pool = permutation(k_pool, len(data.labels))[: attack.wants.samples]
+  rows = _rounds(k_rounds, who.replay_rounds, attack.wants)
   keys = jax.random.split(k_play, len(rows))
 
   def play(x):
@@ -129,7 +125,14 @@ def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
 
   truth = data.features[k][pool]
   view = views.white_box(k, state, lax.map(play, (rows, keys)), rows, truth)
-  return whitebox.measured(attack.run(k_run, view), truth)
+  return recipe.measure(attack.run(k_run, view), truth)
+
+
+def _rounds(key: Key, count: int, wants: Wants) -> Array:
+  """[count, batch] which of a pool's samples are in each round."""
+  keys = jax.random.split(key, count)
+  draw = lambda k: jax.random.permutation(k, wants.samples)[: wants.batch]
+  return jax.vmap(draw)(keys)
 
 
 def _measured(guessed: Guessed) -> Metrics:

@@ -18,11 +18,12 @@ import jax
 import numpy as np
 
 from vfljax.runner import cell, checks, record, saved, store, streamed
-from vfljax.runner import setting as settings
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 from vfljax.runner.jobs import Job, jobs
 from vfljax.runner.progress import Progress
+from vfljax.runner.plans import main_metric
+from vfljax.runner.plans import rounds as rounds_of
 from vfljax.runner.setting import Setting
 from vfljax.runner.store import Workdir
 from vfljax import sweep
@@ -83,7 +84,7 @@ def _run(setting: Setting, table: Table, workdir: str) -> Workdir:
   todo = [j for j in everything if not all(work.done(u) for u in j.units)]
   names = [job.name for job in everything]
   finished = len(everything) - len(todo)
-  display = Progress(names, finished, metric=settings.main_metric(setting))
+  display = Progress(names, finished, metric=main_metric(setting))
   compiled: Compiled | None = None
   with display as progress, _interruptible() as asked:
     for job in todo:
@@ -137,7 +138,7 @@ def _run_job(
     going = Going(runs, _write(going.history, rows, done), seconds)
     ahead = min(stride, epochs - done)
     done, played = done + ahead, played + ahead
-    speed = played * settings.rounds(job.setting) * count / (now - clock)
+    speed = played * rounds_of(job.setting) * count / (now - clock)
     progress.advance(done, speed, _utility(job, going.history, done))
     stop = bool(asked) and done < epochs
     if stop or (done < epochs and now - last_save > SAVE_SECONDS):
@@ -286,7 +287,7 @@ def _utility(job: Job, history, done: int) -> float | None:
   if not measured.any():
     return None
   newest = np.flatnonzero(measured.any(0))[-1]
-  curve = history['validation'][settings.main_metric(job.setting)]
+  curve = history['validation'][main_metric(job.setting)]
   return float(np.mean(curve[: job.count, newest][measured[:, newest]]))
 
 

@@ -2,32 +2,25 @@
 
 `checks.make` makes a `Setting` that is known to work; here is what it is.
 """
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 import itertools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
-from vfljax.runner import (
-    backdoors, config as configs, federations, memory, replay,
-)
-from vfljax.runner import samples as samples_of
-from vfljax.runner.config import Config, Entry
-from vfljax.runner.samples import Sizes, Splits
-from vfljax import data, defenses, measure, protocol, train
-from vfljax.attack import Attack
-from vfljax.attacks.active_completion import malicious_sgd
-from vfljax.backdoor import Backdoor
+from vfljax import data, defenses
+from vfljax.attack import REPLAYED, ROUND, TRAINED, Attack
 from vfljax.data import split
 from vfljax.data.table import Table
 from vfljax.defense import Defense, Slots, chain
-from vfljax.types import VFL, Array, Batch, Key, State
-from vfljax.views import TrainedBottom, TrainedTop, UnlabeledBottom
-
-AFTER_TRAINING = (TrainedBottom, TrainedTop, UnlabeledBottom)
+from vfljax.leakage import AttackName
+from vfljax.runner import attackers, choosing, federations, memory
+from vfljax.runner import samples as samples_of
+from vfljax.runner.config import Config, Entry
+from vfljax.runner.samples import Sizes, Splits
+from vfljax.types import VFL, Array, Batch, Key
 
 
 class Setting(NamedTuple):
@@ -87,16 +80,10 @@ def from_config(config: Config, table: Table) -> Setting:
   features = split.apply(table, spec)
   order, sizes = samples_of.divide(table, config)
   vfl = federations.federation(config, classes)
-  names = configs.attack_names(config, classes)
-  backdoor = backdoors.named(names)
-  made = {
-      name: federations.attacker(name, config, vfl, classes) for name in names
-      if name != backdoor
-  }
-  after = {n: a for n, a in made.items() if a.view in AFTER_TRAINING}
-  rest = {n: a for n, a in made.items() if n not in after}
-  again = {n: a for n, a in rest.items() if replay.is_replayed(n, config)}
-  during = {n: a for n, a in rest.items() if n not in again}
+  names = choosing.attack_names(config, classes)
+  backdoor = attackers.backdoor(names)
+  made = attackers.made(config, names, vfl, classes)
+  during, again, after = made[ROUND], made[REPLAYED], made[TRAINED]
   possible = memory.even(config) and not (after or again or backdoor)
   chunk = memory.rounds_of(config, table, possible)
   put: Any = np.asarray if chunk else jnp.asarray  # Here, or on the device.
@@ -187,100 +174,6 @@ def absent() -> Defense:
   )
 
 
-def plan(
-    setting: Setting, defense: Defense, splits: Splits,
-    backdoor: Backdoor | None = None,
-) -> train.Plan:
-  """The training of one cell."""
-  config = setting.config.train
-  watch, digest = measure.watcher(
-      setting.in_training, setting.attackers, setting.config.attack.pool
-  )
-  held = splits.validation if setting.sizes.validation else splits.test
-
-  def validate(key, state: State):
-    logits = protocol.predict(key, setting.vfl, defense, state, held.features)
-    return measure.of_model(logits, held.labels) | defense.facts(state.defense)
-
-  tx, parties = _optimizer(setting), range(len(setting.vfl.bottoms))
-  active = 'active_completion' in bases(setting)
-  evil = setting.attackers if active else ()
-  return train.Plan(
-      setting.vfl, defense,
-      [_malicious(config) if k in evil else tx for k in parties],
-      config.epochs, config.batch_size,
-      remainder=config.remainder,
-      adversary=backdoor.training if backdoor else protocol.HONEST,
-      watch=watch, digest=digest, validate=validate, every=every(setting),
-      best=main_metric(setting) if config.best else '',
-      patience=config.patience, auxiliary=splits.spare,
-  )
-
-
-def main_metric(setting: Setting) -> str:
-  """The utility: 'auc' for two classes, 'accuracy' for more."""
-  return 'auc' if setting.classes == 2 else 'accuracy'
-
-
-def every(setting: Setting) -> int:
-  """Epochs between two measurements."""
-  config = setting.config.train
-  return config.measure_every or max(1, config.epochs // 50)
-
-
-def rounds(setting: Setting) -> int:
-  """Rounds an epoch."""
-  config = setting.config.train
-  full, rest = divmod(setting.sizes.train, config.batch_size)
-  return full + (rest > 0 and config.remainder != 'drop')
-
-
-def _optimizer(setting: Setting) -> optax.GradientTransformation:
-  """A party's optimizer; a defense's weights may have a rate of their own."""
-  config = setting.config.train
-  tx = _at_rate(setting, config.learning_rate)
-  if not config.defense_learning_rate:
-    return tx
-  own = _at_rate(setting, config.defense_learning_rate)
-  by_rate: dict[Hashable, Any] = {'own': own, 'rest': tx}
-
-  def whose(params):
-    return {k: 'own' if k == 'defense' else 'rest' for k in params}
-
-  return optax.partition(by_rate, whose)
-
-
-def _at_rate(setting: Setting, start: float) -> optax.GradientTransformation:
-  config, rate = setting.config.train, start
-  if config.schedule == 'cosine':
-    rate = optax.cosine_decay_schedule(start, config.epochs * rounds(setting))
-  if config.optimizer == 'adamw':
-    return optax.adamw(rate, weight_decay=config.weight_decay or 1e-4)
-  if config.optimizer == 'momentum':
-    tx = optax.sgd(rate, momentum=0.9)
-  else:
-    tx = getattr(optax, config.optimizer)(rate)
-  if not config.weight_decay:
-    return tx
-  return optax.chain(optax.add_decayed_weights(config.weight_decay), tx)
-
-
-def _malicious(config: configs.TrainConfig) -> optax.GradientTransformation:
-  """The optimizer of an attacker who completes its model actively.
-
-  Raises:
-    ValueError: if the federation does not train with SGD at a constant rate.
-  """
-  momentum = dict(sgd=0.0, momentum=0.9).get(config.optimizer)
-  constant = config.schedule == 'constant' and not config.weight_decay
-  if momentum is None or not constant:
-    raise ValueError(
-        'active_completion scales up the updates of SGD at a constant rate: use'
-        ' --config.train.optimizer=sgd or momentum, and no weight decay.'
-    )
-  return malicious_sgd(config.learning_rate, momentum)
-
-
 def quits(setting: Setting) -> dict[str, tuple[int, ...]]:
   """Who may be missing: what results call it, and who of the others is there.
 
@@ -300,7 +193,7 @@ def quits(setting: Setting) -> dict[str, tuple[int, ...]]:
 
 def bases(setting: Setting) -> set[str]:
   """Which attacks there are after training, variants by what they are of."""
-  return {configs.base(name) for name in setting.after_training}
+  return {AttackName.parse(name).base for name in setting.after_training}
 
 
 def grid(entry: Entry) -> list[dict[str, float]]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from vfljax.runner import cell as one_cell
 from vfljax.runner import samples as samples_of
-from vfljax.runner import setting as settings
 from vfljax.runner.jobs import Job
+from vfljax.runner.plans import every
 from vfljax.runner.samples import Splits
 from vfljax import stream, sweep, train
 from vfljax.data import scale
@@ -207,7 +207,7 @@ def _epochs(job: Job) -> int:
 
 
 def _is_watched(job: Job, epoch: int) -> bool:
-  return train.is_watched(epoch, settings.every(job.setting), _epochs(job))
+  return train.is_watched(epoch, every(job.setting), _epochs(job))
 
 
 def _parts(job: Job, rounds: int) -> list[slice]:

@@ -1,0 +1,50 @@
+"""A variational bottleneck: an encoder to mean and deviation, and a decoder.
+
+The network of VFLAIR, the authors' public code of MID (Zou et al. 2023): the
+defense trains it, and attackers who are shown it know what they see.
+"""
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from vfljax.nets import base
+from vfljax.types import Array, Net, Params
+
+
+class Bottleneck(NamedTuple):
+  """A bottleneck's weights."""
+
+  decoder: Params
+  encoder: Params
+
+
+def bottleneck(
+    width: int, scale: int = 1, hidden: int = 5, reference: bool = False
+) -> tuple[Net, Net]:
+  """Encoder [n, width] -> [n, 2 scale width] and decoder, its way back.
+
+  Args:
+    width: Of the embedding, flattened.
+    scale, hidden, reference: As in `defenses.mid.mid`.
+  """
+  latent = scale * width
+  final = 'relu' if reference else None
+  between = (hidden * latent,) if hidden else ()
+  return (
+      base.mlp(2 * latent, final=final), base.mlp(*between, width, final=final)
+  )
+
+
+def encode(
+    encoder: Net, params: Params, u: Array, shift: float
+) -> tuple[Array, Array]:
+  """Mean and logarithm of the deviation of T, [n, latent] each."""
+  mean, s = jnp.split(encoder.apply(params, u), 2, axis=-1)
+  return mean, log_softplus(s - shift)
+
+
+def log_softplus(x: Array) -> Array:
+  """log(log(1 + e^x)), also where softplus itself is 0 in 32 bits."""
+  low = x < -15  # Where softplus(x) is e^x to 32 bits' precision.
+  return jnp.where(low, x, jnp.log(jax.nn.softplus(jnp.where(low, 0, x))))

@@ -1,0 +1,116 @@
+"""The attackers of an experiment: what each knows, its options, its attack."""
+from collections.abc import Sequence
+import dataclasses
+from typing import Any, NamedTuple
+
+from vfljax import attacks
+from vfljax.attack import (
+    REPLAYED, ROUND, STAGES, TRAINED, TRAINING, Attack, Recipe, recipe_of,
+)
+from vfljax.leakage import AttackName
+from vfljax.runner import federations, options
+from vfljax.runner.config import AttackConfig, Config
+from vfljax.types import VFL
+
+_COMMON = tuple(
+    f.name for f in dataclasses.fields(AttackConfig) if f.name != 'own'
+)
+
+
+class Attacker(NamedTuple):
+  """Who mounts an attack.
+
+  Attributes:
+    who: What every attacker has.
+    own: The attack's own options.
+    recipe: How it is made and measured.
+  """
+
+  who: AttackConfig
+  own: Any
+  recipe: Recipe
+
+
+def recipe(name: str) -> Recipe:
+  """The recipe of an attack or of a variant of it."""
+  return recipe_of(attacks.REGISTRY[AttackName.parse(name).base])
+
+
+def attacker(config: Config, name: str) -> Attacker:
+  """What an attack's attacker knows, and how it proceeds.
+
+  Raises:
+    UserError: for an option that the attack does not have, or another type.
+  """
+  made = recipe(name)
+  special = next((v.options for v in config.variants if v.name == name), {})
+  common = {k: v for k, v in special.items() if k in _COMMON}
+  own = config.attack.own.get(made.group, {}) | {
+      k: v for k, v in special.items() if k not in _COMMON
+  }
+  return Attacker(
+      dataclasses.replace(config.attack, **common),
+      options.typed(made.options, own, f'attack.{made.group}'), made,
+  )
+
+
+def known_groups() -> dict[str, Any]:
+  """The options' type by the name under which they are set."""
+  recipes = map(recipe_of, attacks.REGISTRY.values())
+  return {made.group: made.options for made in recipes if made.options._fields}
+
+
+def made(
+    config: Config, names: Sequence[str], vfl: VFL, classes: int
+) -> dict[str, dict[str, Attack]]:
+  """The attacks by stage, then by name; backdoors are planted later.
+
+  Raises:
+    ValueError: for an attack that cannot work on the federation.
+  """
+  scene = federations.scene(config, classes)
+  found: dict[str, dict[str, Attack]] = {stage: {} for stage in STAGES}
+  for name in names:
+    who, own, made_by = attacker(config, name)
+    reason = made_by.why_not(name, scene)
+    if reason:
+      raise ValueError(reason)
+    stage = made_by.stage
+    if stage != TRAINING:
+      again = stage == ROUND and who.replay
+      attack = made_by.make(own, scene, vfl)
+      found[REPLAYED if again else stage][name] = attack
+  return found
+
+
+def backdoor(names: Sequence[str]) -> str:
+  """The attack among them that changes how the federation trains, or ''.
+
+  Raises:
+    ValueError: if there are several.
+  """
+  found = [name for name in names if recipe(name).stage == TRAINING]
+  if len(found) > 1:
+    raise ValueError(
+        'A backdoor changes how the federation trains: run them apart, not '
+        f'{" and ".join(found)} together.'
+    )
+  return found[0] if found else ''
+
+
+def check_apart(names: Sequence[str]) -> None:
+  """Raises ValueError if two of the attacks cannot share a federation."""
+  bases = {AttackName.parse(name).base for name in names}
+  for name in names:
+    for other in recipe(name).apart:
+      if other in bases:
+        raise ValueError(
+            f'{AttackName.parse(name).base} changes how its party trains: run '
+            f'it apart from {other}.'
+        )
+
+
+__all__ = [
+    'Attacker', 'REPLAYED', 'ROUND', 'TRAINED', 'TRAINING', 'attacker',
+    'backdoor', 'check_apart', 'known_groups', 'made', 'recipe',
+]

@@ -1,0 +1,28 @@
+"""What an attacker gets to see. An attack takes one view and nothing else.
+
+`kinds` has the views, whose fields are the threat model; `rounds` and `trained`
+are the only ones that take them out of the whole federation. Review those
+closest.
+"""
+from vfljax.views.kinds import (
+    ClassCenters, CutGradients, KnownPositive, MaskedLayer, ModelGradients,
+    RecordedGradients, TrainedBottom, TrainedTop, UnlabeledBottom, WhiteBox,
+)
+from vfljax.views.rounds import (
+    OF_A_ROUND, class_centers, cut_gradients, in_training, known_positive,
+    majority, model_gradients, own_gradients, recorded_gradients, white_box,
+)
+from vfljax.views.trained import (
+    OF_A_TRAINED_FEDERATION, Finished, after_training, trained_bottom,
+    trained_top, unlabeled_bottom, wanted_features,
+)
+
+__all__ = [
+    'ClassCenters', 'CutGradients', 'Finished', 'KnownPositive', 'MaskedLayer',
+    'ModelGradients', 'OF_A_ROUND', 'OF_A_TRAINED_FEDERATION',
+    'RecordedGradients', 'TrainedBottom', 'TrainedTop', 'UnlabeledBottom',
+    'WhiteBox', 'after_training', 'class_centers', 'cut_gradients',
+    'in_training', 'known_positive', 'majority', 'model_gradients',
+    'own_gradients', 'recorded_gradients', 'trained_bottom', 'trained_top',
+    'unlabeled_bottom', 'wanted_features', 'white_box',
+]

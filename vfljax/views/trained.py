@@ -1,0 +1,96 @@
+"""Views taken out of a trained federation."""
+from typing import Any, NamedTuple
+
+from vfljax import protocol
+from vfljax.defense import Defense
+from vfljax.types import VFL, Array, Batch, Key, State
+from vfljax.views.kinds import TrainedBottom, TrainedTop, UnlabeledBottom
+
+
+class Finished(NamedTuple):
+  """A trained federation and its samples, as the simulator has them.
+
+  Attributes:
+    vfl, defense, state: The federation.
+    known: Training samples whose labels the attacker has learned.
+    test: Samples whose labels, or features, it wants ...
+    wanted: ... of the latter the first so many.
+    training: All training samples.
+    auxiliary: Samples whose features at every party it knows, with labels.
+  """
+
+  vfl: VFL
+  defense: Defense
+  state: State
+  known: Batch
+  test: Batch
+  wanted: int
+  training: Batch
+  auxiliary: Batch
+
+
+def trained_bottom(
+    key: Key, k: int, defense: Defense, state: State, known: Batch, test: Batch
+) -> TrainedBottom:
+  """Passive party k's view after training, with the labels of `known`."""
+  weights = state.parties[k].params['bottom']
+  exposed = defense.expose(state.defense, key, k, weights)
+  return TrainedBottom(
+      exposed, known.features[k], known.labels, test.features[k]
+  )
+
+
+def unlabeled_bottom(
+    key: Key, k: int, defense: Defense, state: State, known: Batch,
+    test: Batch, training: Batch,
+) -> UnlabeledBottom:
+  """Passive party k's view after training, with all its training samples."""
+  view = trained_bottom(key, k, defense, state, known, test)
+  return UnlabeledBottom(*view, training.features[k])
+
+
+def trained_top(state: State, sent: Array, auxiliary: Batch) -> TrainedTop:
+  """The active party's view of embeddings that were sent to it."""
+  own = state.parties[0].params
+  weights = {name: own[name] for name in ('bottom', 'top')}
+  return TrainedTop(weights, sent, auxiliary)
+
+
+def _trained_bottom(key: Key, k: int, f: Finished) -> TrainedBottom:
+  return trained_bottom(key, k, f.defense, f.state, f.known, f.test)
+
+
+def _unlabeled_bottom(key: Key, k: int, f: Finished) -> UnlabeledBottom:
+  return unlabeled_bottom(
+      key, k, f.defense, f.state, f.known, f.test, f.training
+  )
+
+
+def _trained_top(key: Key, k: int, f: Finished) -> TrainedTop:
+  x = wanted_features(k, f)
+  sent = protocol.embed(key, f.vfl, f.defense, f.state, k, x)
+  return trained_top(f.state, sent, f.auxiliary)
+
+
+def wanted_features(k: int, finished: Finished) -> Array:
+  """The features of passive party k that an attacker wants."""
+  return finished.test.features[k][: finished.wanted]
+
+
+# View -> (key, passive party, federation) -> the view of or on that party.
+OF_A_TRAINED_FEDERATION: dict[type, Any] = {
+    TrainedBottom: _trained_bottom,
+    UnlabeledBottom: _unlabeled_bottom,
+    TrainedTop: _trained_top,
+}
+
+
+def after_training(view: type, key: Key, k: int, finished: Finished):
+  """The view of a trained federation of the given type.
+
+  Raises:
+    ValueError: if attackers do not have that view after training.
+  """
+  if view not in OF_A_TRAINED_FEDERATION:
+    raise ValueError(f'{view.__name__} is not a view of a trained federation.')
+  return OF_A_TRAINED_FEDERATION[view](key, k, finished)
