@@ -26,7 +26,7 @@ ABBREVIATIONS = {
     'vgg13': dict(cifar10='VGG13 CF10', cinic10='VGG13 CN10'),
     'resnet18': dict(cifar10='ResNet18 CF10', cinic10='ResNet18 CN10'),
 }
-VARIANTS = dict(
+SELECTIONS = dict(
     critical='VMask', accumulative='VMask-AS', random='VMask-RS',
     all='VMask-ALLS',
 )
@@ -84,7 +84,7 @@ def masked(
   imagined = options.pop('attacker', attacker(model))
   options |= dict(selection=selection, attacker=imagined)
   return Entry(
-      'vmask', budgets, options, label=label or VARIANTS[selection]
+      'vmask', budgets, options, label=label or SELECTIONS[selection]
   )
 
 
