@@ -4,7 +4,7 @@
       --config.data.path=fashion_mnist.npz
 
 Fashion-MNIST in halves, the attacker knows the structure of party B's network.
-VHNN and VSNN.
+The variants are the algorithms, vhnn and vsnn.
 """
 from vfljax.runner import variants
 from vfljax.runner.config import Config

@@ -4,7 +4,8 @@
       --config.data.path=fashion_mnist.npz
 
 No protection; the shadow has the structure of party B's network, other
-convolutions (5x5), or is fully connected. VHNN and VSNN.
+convolutions (5x5), or is fully connected. The variants are the
+algorithms, vhnn and vsnn.
 """
 from vfljax.runner import variants
 from vfljax.runner.config import Config

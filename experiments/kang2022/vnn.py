@@ -6,7 +6,7 @@
 Evaluation settings 4 and 5: NS, DS and model completion. Tables 13 and 15,
 Figures 7 and 9 are VHNN's, Tables 14 and 15, Figures 8 and 10 VSNN's; ten
 classes are in Table 15 and Figures 9 and 10 alone. The word before the comma is
-the algorithm, the one after it the data:
+the algorithm, vhnn or vsnn, the one after it the data:
 
   nuswide2_bal      --config.data.path=nuswide; two classes, 1 : 2
   nuswide2_imb      the same, 1 : 9

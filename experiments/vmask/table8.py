@@ -2,7 +2,8 @@
 
   python launch.py --config=experiments/vmask/table8.py:vgg13
 
-Needs CINIC-10's folder in the working directory, and a GPU.
+The variants are the networks, vgg13 and resnet18. Needs CINIC-10's folder in
+the working directory, and a GPU.
 """
 from vfljax.runner import variants
 from vfljax.runner.config import Config

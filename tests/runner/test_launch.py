@@ -56,6 +56,13 @@ REFUSED = {
     'unknown flag': (['--worker=3'], 'worker'),
     'stray argument': (['quickstart'], 'quickstart'),
     'unknown config': (['--config=experiments/nope.py'], 'experiments/nope.py'),
+    'unknown variant': (
+        ['--config=experiments/kang2022/table16.py:vlr'], 'vhnn vsnn'
+    ),
+    'no variant': (['--config=experiments/kang2022/table16.py'], ':vhnn'),
+    'variant of what has none': (
+        ['--config=experiments/quickstart.py:tiny'], 'no variants'
+    ),
     'unknown data': (['--config.data.name=iris5'], 'iris5'),
     'missing file': (
         ['--config.data.name=spambase', '--config.data.path=/no/such'],
