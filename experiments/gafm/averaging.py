@@ -19,9 +19,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.runner import checks, device, setting as settings
+from vfljax.runner import checks, device
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Entry
+from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.setting import build, split_samples
 from experiments.gafm import common
 from vfljax import metrics, sweep, train
 from vfljax.attacks.residual_scoring import residuals
@@ -69,14 +71,14 @@ def digest(samples: int, *stacks):
 
 def study(setting, entry, key, samples: Batch) -> dict[str, Array]:
   """One training: the AUC of every attacker."""
-  splits = settings.split_samples(setting, jax.random.fold_in(key, 0), samples)
+  splits = split_samples(setting, jax.random.fold_in(key, 0), samples)
   count = len(splits.train.labels)
   x = splits.train.features[1]
   column = jnp.arange(count, dtype=x.dtype)[:, None]
   data = splits.train._replace(features=(None, jnp.hstack([column, x])))
   strength = entry.strengths[0] if entry.strengths else None
-  defense = settings.build(entry, strength)
-  plan = settings.plan(setting, defense, splits)
+  defense = build(entry, strength)
+  plan = plan_of(setting, defense, splits)
   bottom = setting.vfl.bottom(1)
   plan = plan._replace(
       vfl=setting.vfl._replace(bottoms=(None, numbered(bottom))), watch=watch,

@@ -18,7 +18,7 @@ import optax
 from vfljax.runner import checks, device
 from vfljax.runner.arguments import load_data
 from experiments.gafm import common
-from experiments.gafm.table10 import DELTAS
+from experiments.gafm.ablations import DELTAS
 from vfljax import tuning
 from vfljax.data import scale
 from vfljax.defenses.gafm import gafm

@@ -21,9 +21,11 @@ import jax.numpy as jnp
 import matplotlib.figure
 import numpy as np
 
-from vfljax.runner import checks, device, setting as settings
+from vfljax.runner import checks, device
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Entry
+from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.setting import build, split_samples
 from experiments.gafm import common
 from vfljax import train
 from vfljax.defenses import gafm
@@ -62,9 +64,9 @@ def last_epoch(setting, entry: Entry, seed: int) -> list[np.ndarray]:
 
   @jax.jit
   def run(key, samples):
-    splits = settings.split_samples(setting, key, samples)
+    splits = split_samples(setting, key, samples)
     strength = entry.strengths[0] if entry.strengths else None
-    plan = settings.plan(setting, settings.build(entry, strength), splits)
+    plan = plan_of(setting, build(entry, strength), splits)
     plan = plan._replace(
         watch=partial(watch, parts), digest=digest, validate=None,
         every=plan.epochs,

@@ -53,6 +53,6 @@ def get_config() -> Config:
       train=TrainConfig(
           epochs=300, batch_size=1028, learning_rate=1e-4, remainder='keep',
       ),
-      attack=AttackConfig(median='batch'),
+      attack=AttackConfig(own=dict(median_scoring=dict(center='batch'))),
       paper=paper(),
   )

@@ -34,5 +34,5 @@ def get_config() -> Config:
       'table4', listed, PAPER, parties=4, split='ratios', ratios='1:1:1'
   )
   config.model.aggregation = 'mean'
-  config.attack.median = 'class'
+  config.attack = config.attack.but(median_scoring=dict(center='class'))
   return config

@@ -39,7 +39,9 @@ def vlr(
           epochs=epochs, batch_size=64, learning_rate=1e-2,
           measure_every=epochs,
       ),
-      attack=AttackConfig(inversion_steps=300, inversion_restarts=2),
+      attack=AttackConfig(own=dict(
+          gradient_inversion=dict(steps=300, restarts=2)
+      )),
       paper=paper,
   )
 

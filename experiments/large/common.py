@@ -43,8 +43,7 @@ def texts(name: str, path: str) -> Config:
       train=TrainConfig(
           epochs=20, batch_size=6, optimizer='adamw', learning_rate=5e-5
       ),
-      attack=AttackConfig(
-          known=10, head=(64,), epochs=20, batch_size=10, stages=5,
-          learning_rate=5e-5,
-      ),
+      attack=AttackConfig(known=10, own=dict(completion=dict(
+          head=(64,), epochs=20, batch_size=10, stages=5, learning_rate=5e-5,
+      ))),
   )

@@ -27,6 +27,8 @@ def get_config() -> Config:
       TrainConfig(
           epochs=30, batch_size=32, optimizer='momentum', learning_rate=0.01
       ),
-      AttackConfig(known=4, head=(64,), epochs=50, batch_size=8, stages=5),
+      AttackConfig(known=4, own=dict(completion=dict(
+          head=(64,), epochs=50, batch_size=8, stages=5
+      ))),
       listed,
   )

@@ -1,6 +1,6 @@
 """A few rounds of an experiment on a subset: does the loss fall?
 
-  python -m experiments.large.steps vmask.table2_cf10 --rounds=20 --passes=2
+  python -m experiments.large.steps vmask.table2:cf10 --rounds=20 --passes=2
 
 For machines on which a whole training takes days. The federation, its optimizer
 and its batches are the experiment's; the undefended federation is trained, on
@@ -18,8 +18,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from vfljax.runner import arguments, checks, device, setting as settings
+from vfljax.runner import arguments, checks, device
+from vfljax.runner import errors, variants
 from vfljax.runner.config import Config
+from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.setting import split_samples
 from vfljax import defenses, train
 
 
@@ -33,8 +36,8 @@ def losses(config: Config, rounds: int, passes: int):
   config.auxiliary.samples = 0
   setting = checks.make(config, arguments.load_data(config.data))
   k_split, k_train = jax.random.split(jax.random.key(0))
-  splits = settings.split_samples(setting, k_split, setting.samples)
-  plan = settings.plan(setting, defenses.none(), splits)._replace(
+  splits = split_samples(setting, k_split, setting.samples)
+  plan = plan_of(setting, defenses.none(), splits)._replace(
       watch=lambda key, played: played.loss, digest=lambda row: row,
       validate=None, best='',
   )
@@ -53,11 +56,14 @@ def losses(config: Config, rounds: int, passes: int):
   return np.concatenate(found), time.perf_counter() - began, compiled
 
 
+@errors.explained()
 def main() -> None:
   parser = argparse.ArgumentParser(
       description='A few rounds of an experiment on a subset.'
   )
-  parser.add_argument('experiment', help='below experiments')
+  parser.add_argument(
+      'experiment', help='below experiments, as in vmask.table2:cf10'
+  )
   parser.add_argument('--rounds', type=int, default=20, help='a pass')
   parser.add_argument('--passes', type=int, default=2)
   parser.add_argument('--test_limit', type=int, default=64)
@@ -66,8 +72,9 @@ def main() -> None:
   parser.add_argument('--out', default='', help='JSON file to add to')
   args = parser.parse_args()
   device.set_up(1, '')
-  module = importlib.import_module(f'experiments.{args.experiment}')
-  config: Config = module.get_config()
+  name, variant = variants.split(args.experiment)
+  module = importlib.import_module(f'experiments.{name}')
+  config: Config = module.get_config(*[variant] if variant else [])
   if config.data.name != 'texts':
     config.data.test_limit = args.test_limit
   config.data.options = args.data_options or config.data.options

@@ -10,7 +10,7 @@ guessing the mean image. The attacked party has MID, with a linear decoder; DP-G
 is clipping to 3 and noise on the passive parties' own gradients. CAFE's network
 with 16 and 32 channels for 64 and 128, a pool of 100 samples for 800 and 1500
 steps for 10000, so that two cores can do it (--config.model.options,
---config.attack.cafe_pool and cafe_steps). --config.data.name=cifar10 for Tables
+--config.attack.cafe.pool and cafe.steps). --config.data.name=cifar10 for Tables
 1 and 2, whose numbers are the paper's in the report.
 """
 from vfljax.runner.config import AttackConfig, Config, Entry, Paper
@@ -46,7 +46,9 @@ def paper() -> tuple[Paper, ...]:
 def get_config() -> Config:
   made = common.config(
       'cafe', (common.NONE, MID, DP_G), ('cafe',),
-      AttackConfig(replay_rounds=150, cafe_pool=100, cafe_steps=1500),
+      AttackConfig(replay_rounds=150, own=dict(
+          cafe=dict(pool=100, steps=1500)
+      )),
       paper=paper(),
   )
   return common.on(

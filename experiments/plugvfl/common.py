@@ -15,6 +15,7 @@ from vfljax.runner.config import (
 SOURCE = 'PlugVFL (under review)'
 DROPS = (0.0, 0.05, 0.1, 0.3, 0.5)
 MLP = (512, 256)  # The paper's head of an attacker; its MLP_sim is linear.
+COMPLETION = dict(head=MLP, tune=False, epochs=200, stages=1)
 # A strong attacker: every label, its input scaled, enough steps.
 ALL = dict(known=0, head=MLP, standardize=True, batch_size=128, epochs=12)
 
@@ -42,9 +43,7 @@ def config(
           epochs=20, batch_size=32, optimizer='sgd', learning_rate=0.01,
           measure_every=5,
       ),
-      attack=AttackConfig(
-          known=4, head=MLP, tune=False, epochs=200, stages=1
-      ),
+      attack=AttackConfig(known=4, own=dict(completion=COMPLETION)),
       quitting=True,
       **fields,
   )

@@ -26,7 +26,7 @@ ABBREVIATIONS = {
     'vgg13': dict(cifar10='VGG13 CF10', cinic10='VGG13 CN10'),
     'resnet18': dict(cifar10='ResNet18 CF10', cinic10='ResNet18 CN10'),
 }
-VARIANTS = dict(
+SELECTIONS = dict(
     critical='VMask', accumulative='VMask-AS', random='VMask-RS',
     all='VMask-ALLS',
 )
@@ -60,11 +60,10 @@ def config(
       train=TrainConfig(
           epochs=epochs, batch_size=128, optimizer='sgd', learning_rate=0.1,
       ),
-      attack=AttackConfig(
-          known=4, head=(64,), epochs=50, stages=2 if images else 5,
-          optimizer='sgd',
-          batch_size=8 if images else 0, learning_rate=0.1, repeats=5,
-      ),
+      attack=AttackConfig(known=4, repeats=5, own=dict(completion=dict(
+          head=(64,), epochs=50, stages=2 if images else 5, optimizer='sgd',
+          batch_size=8 if images else 0, learning_rate=0.1,
+      ))),
       auxiliary=AuxiliaryConfig(samples=2560 if large else 640),
       **fields,
   )
@@ -84,7 +83,7 @@ def masked(
   imagined = options.pop('attacker', attacker(model))
   options |= dict(selection=selection, attacker=imagined)
   return Entry(
-      'vmask', budgets, options, label=label or VARIANTS[selection]
+      'vmask', budgets, options, label=label or SELECTIONS[selection]
   )
 
 

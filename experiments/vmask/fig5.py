@@ -20,7 +20,7 @@ from experiments.vmask import common, study
 def entries(model: str) -> dict[str, Entry]:
   """The figure's curves."""
   listed = [
-      *(common.masked(kind, model=model) for kind in common.VARIANTS),
+      *(common.masked(kind, model=model) for kind in common.SELECTIONS),
       *common.compared(),
   ]
   return {'none': Entry('none')} | {entry.name: entry for entry in listed}

@@ -12,12 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.runner import checks, federations, samples as samples_of
-from vfljax.runner import setting as settings
+from vfljax.attack import TRAINED
+from vfljax.runner import attackers, checks, samples as samples_of
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.samples import Splits
-from vfljax.runner.setting import Setting
+from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.setting import Setting, build, split_samples
 from vfljax import metrics, protocol, train, views
 from vfljax.nets import named_layers
 from vfljax.defense import Holdings
@@ -60,14 +61,14 @@ def run(
     every_epoch: Look after each epoch; else after the last one only.
   """
   first = entry.strengths[0] if entry.strengths else None
-  defense = settings.build(entry, first if strength is None else strength)
+  defense = build(entry, first if strength is None else strength)
 
   def one(seed: Array, samples: Batch):
     key = jax.random.key(seed)
-    splits = settings.split_samples(
+    splits = split_samples(
         setting, jax.random.fold_in(key, 0), samples
     )
-    plan = settings.plan(setting, defense, splits)
+    plan = plan_of(setting, defense, splits)
 
     def look(key, state):
       seen = Seen(setting, plan, splits, state)
@@ -131,9 +132,11 @@ def attack(
       `adaptive`'s linear attacker gets out of its transcript.
   """
   config = seen.setting.config
-  run = federations.attacker(
-      'model_completion', config, seen.plan.vfl, seen.setting.classes
-  ).run
+  name = 'model_completion'
+  made = attackers.made(
+      config, [name], seen.plan.vfl, seen.setting.classes
+  )
+  run = made[TRAINED][name].run
 
   def once(key):
     k_known, k_view, k_run, k_hidden = jax.random.split(key, 4)

@@ -19,9 +19,12 @@ from typing import Any, NamedTuple
 
 import jax
 
-from vfljax.runner import device, errors, setting as settings
+from vfljax.runner import device, errors
 from vfljax.runner.config import Entry
 from vfljax.runner.setting import Setting
+from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.plans import rounds as rounds_of
+from vfljax.runner.setting import build, split_samples
 from experiments.vmask import common, fig5, study
 from vfljax import train
 from vfljax.defense import Holdings, none
@@ -52,15 +55,15 @@ class Timed(NamedTuple):
 def programs(setting: Setting, entry: Entry) -> Timed:
   """A defense's compiled programs, called once."""
   strength = entry.strengths[0] if entry.strengths else None
-  defense = settings.build(entry, strength)
+  defense = build(entry, strength)
   splits = jax.jit(
-      lambda samples: settings.split_samples(
+      lambda samples: split_samples(
           setting, jax.random.key(0), samples
       )
   )(setting.samples)
 
   def plan(splits, which=defense):
-    made = settings.plan(setting, which, splits)
+    made = plan_of(setting, which, splits)
     return made._replace(validate=None)
 
   epoch = jax.jit(
@@ -101,7 +104,7 @@ def timed(
       {name: (seconds(m.rounds), seconds(m.end)) for name, m in made.items()}
       for _ in range(repeats)
   ]
-  found, count = {}, settings.rounds(setting)
+  found, count = {}, rounds_of(setting)
   for name in made:
     played, after = (min(turn[name][i] for turn in turns) for i in range(2))
     each = played / count

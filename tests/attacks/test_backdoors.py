@@ -5,6 +5,7 @@ import numpy as np
 import optax
 import pytest
 
+from vfljax.attack import TRAINING
 from vfljax import algorithms, attacks, backdoor, nets, protocol, train
 from vfljax.attacks import (
     label_replacement, missing_features, noisy_sample,
@@ -215,4 +216,6 @@ def test_bad_arguments(make, message):
 
 
 def test_the_registry_knows_them():
-  assert attacks.BACKDOORS <= set(attacks.REGISTRY)
+  known = {n for n, r in attacks.REGISTRY.items() if r.stage == TRAINING}
+  assert known == {'label_replacement', 'missing_features', 'noisy_sample'}
+  assert all(attacks.REGISTRY[name].plant for name in known)

@@ -1,7 +1,6 @@
 """The experiments of Kang et al. on small data: configs, model inversion and
 the paper's numbers."""
 import dataclasses
-import importlib
 
 import jax
 import jax.numpy as jnp
@@ -10,9 +9,9 @@ import pytest
 from skimage.metrics import structural_similarity
 
 from vfljax.runner import checks
-from vfljax.runner import setting as settings
 from vfljax.runner.errors import UserError
-from experiments.kang2022 import paper
+from vfljax.runner.setting import split_samples
+from experiments.kang2022 import paper, table16, vlr, vnn
 from vfljax import algorithms, evaluation, measure, nets
 from vfljax.nets import convolutional
 from vfljax.attacks import model_inversion
@@ -47,10 +46,12 @@ def images(config, samples=40):
 
 
 def inversion_config(**attack):
-  module = importlib.import_module('experiments.kang2022.table16_vsnn')
-  config = module.get_config()
-  config.train.batch_size, config.attack.inverted = 4, 4
+  config = table16.get_config('vsnn')
+  config.train.batch_size = 4
+  attack = dict(inverted=4) | attack
+  own = dict(samples=attack.pop('inverted'))
   config.attack = dataclasses.replace(config.attack, **attack)
+  config.attack = config.attack.but(model_inversion=own)
   return config
 
 
@@ -58,7 +59,7 @@ def test_auxiliary_samples_are_nobodys_training_samples():
   setting = images(inversion_config(auxiliary=10))
   assert setting.sizes[:4] == (20, 0, 10, 10)
   splits = jax.jit(
-      lambda key: settings.split_samples(setting, key, setting.samples)
+      lambda key: split_samples(setting, key, setting.samples)
   )(jax.random.key(0))
   counts = [len(batch.labels) for batch in splits[:4] if batch]
   assert counts == [20, 0, 10, 10]
@@ -187,18 +188,20 @@ def fake_table(name, samples=400):
   return Table(x, y, names, ('no', 'yes'), tuple(range(len(names))))
 
 
-@pytest.mark.parametrize('name, shapes', [
-    ('vlr_credit', [(10,), (13,)]), ('vlr_vehicle', [(50,), (50,)]),
-    ('vhnn_nuswide2_imb', [(634,), (1000,)]),
-    ('vhnn_criteo', [(20,), (19,)]), ('vsnn_criteo', [None, (39,)]),
-    ('vhnn_bhi', [(50, 50, 3), (50, 50, 3)]), ('vsnn_bhi', [None, (50, 50, 3)]),
-])
-def test_parties_hold_what_appendix_b_says(name, shapes):
-  config = importlib.import_module(f'experiments.kang2022.{name}').get_config()
+@pytest.mark.parametrize('config, shapes', [
+    (vlr.get_config('credit'), [(10,), (13,)]),
+    (vlr.get_config('vehicle'), [(50,), (50,)]),
+    (vnn.get_config('vhnn,nuswide2_imb'), [(634,), (1000,)]),
+    (vnn.get_config('vhnn,criteo'), [(20,), (19,)]),
+    (vnn.get_config('vsnn,criteo'), [None, (39,)]),
+    (vnn.get_config('vhnn,bhi'), [(50, 50, 3), (50, 50, 3)]),
+    (vnn.get_config('vsnn,bhi'), [None, (50, 50, 3)]),
+], ids=lambda value: getattr(value, 'experiment', ''))
+def test_parties_hold_what_appendix_b_says(config, shapes):
   setting = checks.make(config, fake_table(config.data.name))
   found = [x if x is None else x.shape[1:] for x in setting.samples.features]
   assert found == shapes
-  if name == 'vlr_credit':  # Columns 0 to 12 of the file are party B's.
+  if config.data.name == 'credit':  # Columns 0 to 12 of the file are party B's.
     table = fake_table('credit')
     np.testing.assert_array_equal(
         setting.samples.features[1], table.features[:, :13]

@@ -5,27 +5,32 @@ import json
 import numpy as np
 import pytest
 
-from vfljax.runner import checks, jobs, run
+from vfljax.runner import checks, jobs, run, variants
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
-from experiments.mid import claims, two_classes
+from experiments.mid import claims, fig3, two_classes
 from vfljax import data
 
 NAMES = (
-    'cafe', 'fig3_amc', 'fig3_amc_cpu', 'fig3_cpu', 'fig3_pmc', 'fig4_bli',
-    'fig4_dli', 'fig5_missing', 'fig5_noisy', 'fig5_replacement', 'fig9',
+    'cafe', *(f'fig3:{variant}' for variant in fig3.VARIANTS), 'fig4:bli',
+    'fig4:dli', 'fig5:missing', 'fig5:noisy', 'fig5:replacement', 'fig9',
 )
 
 
 def config_of(name: str, **fields) -> Config:
   """An experiment on scikit-learn's digits, which need no file."""
-  config = importlib.import_module(f'experiments.mid.{name}').get_config()
+  file, variant = variants.split(name)
+  module = importlib.import_module(f'experiments.mid.{file}')
+  config = module.get_config(*[variant] if variant else [])
   config.data.name, config.data.path, config.data.limit = 'digits', '', 0
   config.data.scale = 'minmax' if config.data.scale == 'standard' else 'none'
   config.data.resplit = False
   config.train.batch_size = min(config.train.batch_size, 100)
   for path, value in fields.items():
     group, _, field = path.rpartition('__')
+    if group and not hasattr(config, group):
+      config.attack = config.attack.but(**{group: {field: value}})
+      continue
     setattr(getattr(config, group) if group else config, field, value)
   return config
 
@@ -40,27 +45,27 @@ def test_every_config_can_be_run(name):
 
 
 def test_a_training_has_one_backdoor_and_none_where_it_is_honest():
-  config = config_of('fig5_noisy', defenses='none')
+  config = config_of('fig5:noisy', defenses='none')
   found = {job.name: job.setting.backdoor for job in jobs.jobs(made(config))}
   assert found == {'none': 'noisy_sample', 'alone': ''}
-  config = config_of('fig5_noisy', attacks='noisy_sample,missing_features')
+  config = config_of('fig5:noisy', attacks='noisy_sample,missing_features')
   with pytest.raises(UserError, match='apart'):
     made(config)
 
 
 @pytest.mark.parametrize('name, fields, message', [
-    ('fig5_replacement', dict(attack__targets=0), 'targets'),
-    ('fig5_replacement', dict(attack__triggered=1.0), 'triggered'),
-    ('fig4_dli', dict(attack__replay_rounds=0), 'replay_rounds'),
-    ('fig4_dli', dict(attack__replay_rounds=99), 'replay_rounds'),
-    ('fig4_dli', dict(attack__known=500), 'known'),
-    ('fig4_dli', dict(attack__replay_at='never'), 'replay_at'),
-    ('cafe', dict(attack__cafe_pool=0), 'cafe_pool'),
-    ('cafe', dict(attack__cafe_batch=300), 'cafe_batch'),
-    ('cafe', dict(attack__cafe_steps=0), 'steps'),
+    ('fig5:replacement', dict(label_replacement__targets=0), 'targets'),
+    ('fig5:replacement', dict(label_replacement__triggered=1.0), 'triggered'),
+    ('fig4:dli', dict(attack__replay_rounds=0), 'replay_rounds'),
+    ('fig4:dli', dict(attack__replay_rounds=99), 'replay_rounds'),
+    ('fig4:dli', dict(attack__known=500), 'known'),
+    ('fig4:dli', dict(attack__replay_at='never'), 'replay_at'),
+    ('cafe', dict(cafe__pool=0), 'cafe.pool'),
+    ('cafe', dict(cafe__batch=300), 'cafe.batch'),
+    ('cafe', dict(cafe__steps=0), 'steps'),
     ('cafe', dict(data__scale='standard'), 'scale'),
-    ('fig4_dli', dict(attacks='cafe'), 'model.name=cafe'),
-    ('fig3_cpu', dict(attack__known=500), 'known'),
+    ('fig4:dli', dict(attacks='cafe'), 'model.name=cafe'),
+    ('fig3:pmc,cpu', dict(attack__known=500), 'known'),
 ])
 def test_what_cannot_be_run_is_refused(name, fields, message):
   with pytest.raises(UserError, match=message):
@@ -70,9 +75,9 @@ def test_what_cannot_be_run_is_refused(name, fields, message):
 def test_a_run_from_start_to_end(tmp_path):
   """A backdoor and attacks on rounds that are played again."""
   config = config_of(
-      'fig5_replacement', defenses='none', seeds=1, alone=False,
+      'fig5:replacement', defenses='none', seeds=1, alone=False,
       train__epochs=1, attack__replay_rounds=4, attack__replay=True,
-      attack__inversion_steps=3, attack__inversion_restarts=1,
+      gradient_inversion__steps=3, gradient_inversion__restarts=1,
       attacks='label_replacement,learned_gradient,gradient_inversion',
   )
   work = run.run(config, data.load('digits'), str(tmp_path / 'out'))

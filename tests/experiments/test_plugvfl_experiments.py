@@ -7,9 +7,7 @@ import pytest
 from vfljax.runner import checks, jobs, samples, setting
 from vfljax.runner.config import Config, Entry, Variant, attacker
 from vfljax.runner.errors import UserError
-from experiments.plugvfl import (
-    common, fig3, fig3_cifar10, fig4, fig5, fig6, fig7, table3,
-)
+from experiments.plugvfl import common, fig3, fig4, fig5, fig6, fig7
 from vfljax import data
 from vfljax.attacks.active_completion import MaliciousState
 
@@ -23,12 +21,12 @@ def on_digits(config: Config, **fields) -> setting.Setting:
   return checks.make(config, data.load('digits'))
 
 
-@pytest.mark.parametrize(
-    'module', [fig3, fig3_cifar10, fig4, fig5, fig6, fig7, table3],
-    ids=lambda module: module.__name__.split('.')[-1],
-)
-def test_every_config_can_be_run(module):
-  assert jobs.jobs(on_digits(module.get_config()))
+@pytest.mark.parametrize('config', [
+    *(fig3.get_config(variant) for variant in fig3.VARIANTS),
+    *(module.get_config() for module in (fig4, fig5, fig6, fig7)),
+], ids=lambda config: config.experiment)
+def test_every_config_can_be_run(config):
+  assert jobs.jobs(on_digits(config))
 
 
 def test_lambda_times_p_is_one_job_with_a_name_for_each():
@@ -46,8 +44,8 @@ def test_lambda_times_p_is_one_job_with_a_name_for_each():
 
 
 def test_a_grid_without_strengths():
-  job = [j for j in jobs.jobs(on_digits(fig3.get_config()))
-         if j.name == 'plugvfl'][0]
+  made = on_digits(fig3.get_config('fashion_mnist'))
+  job = [j for j in jobs.jobs(made) if j.name == 'plugvfl'][0]
   assert job.units == tuple(f'plugvfl drop={p:g}' for p in common.DROPS)
   assert job.strengths == (None,) * len(common.DROPS)
   assert job.constant
@@ -65,7 +63,7 @@ def test_variants_have_attackers_of_their_own():
   made = on_digits(fig6.get_config())
   training = jax.tree.map(lambda x: x[:1_000], made.samples)
   known = lambda name: samples.known(
-      jax.random.key(0), training, attacker(made.config, name).known
+      jax.random.key(0), training, attacker(made.config, name).who.known
   ).labels
   np.testing.assert_array_equal(known('model_completion').sum(0), [4.0] * 10)
   assert len(known('model_completion:all')) == 1_000

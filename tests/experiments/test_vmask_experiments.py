@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from vfljax.runner import (
-    cell, checks, device, jobs, samples, setting as settings,
+    cell, checks, device, jobs, samples,
 )
 from vfljax.runner.config import Config, Entry, entries
 from vfljax.runner.errors import UserError
+from vfljax.runner.setting import split_samples
 from experiments.vmask import (
     authors, common, fig5, fig8, paper, pictures, study, table1, table2,
     table3, variations,
@@ -27,7 +28,7 @@ def small(config: Config) -> Config:
   config.data.name, config.data.path, config.data.limit = 'digits', '', 0
   config.data.resplit, config.seeds = False, 1
   config.auxiliary.samples = 160
-  config.attack.epochs, config.attack.stages = 20, 2
+  config.attack = config.attack.but(completion=dict(epochs=20, stages=2))
   config.attack.repeats = 2
   config.train.epochs, config.train.batch_size = 2, 16
   return config
@@ -76,7 +77,7 @@ def test_the_papers_numbers_are_as_far_apart_as_it_says(columns, attack, main):
 
 
 def test_the_defenders_samples_are_not_the_federations(setting):
-  splits = settings.split_samples(setting, KEY, setting.samples)
+  splits = split_samples(setting, KEY, setting.samples)
   assert splits.spare is not None
   assert len(splits.spare.labels) == setting.sizes.spare == 160
   flat = lambda b: {x.tobytes() for x in np.asarray(b.features[0])}
@@ -88,7 +89,7 @@ def test_they_are_none_unless_asked_for():
   config = small(common.config('test', ()))
   config.auxiliary.samples = 0
   made = study.prepare(config)
-  assert settings.split_samples(made, KEY, made.samples).spare is None
+  assert split_samples(made, KEY, made.samples).spare is None
 
 
 def test_labels_and_features_that_are_not_as_the_others(setting):
@@ -110,7 +111,7 @@ def test_samples_of_another_data_set():
   assert made.sizes.spare == 0 and made.outside is not None
   assert made.outside.features[1].shape == (50, 8, 4, 1)
   assert abs(float(made.outside.features[0].mean())) < 1e-5  # Its own scale.
-  spare = settings.split_samples(made, KEY, made.samples).spare
+  spare = split_samples(made, KEY, made.samples).spare
   np.testing.assert_array_equal(spare.labels, made.outside.labels)
   config.auxiliary.data = 'breast_cancer'
   with pytest.raises(UserError, match=r'must be as digits: \(8, 8, 1\)'):

@@ -18,9 +18,9 @@ import launch
 ROOT = Path(__file__).parents[2]
 TINY = [
     '--config=experiments/quickstart.py', '--config.seeds=2',
-    '--config.train.epochs=2', '--config.attack.epochs=2',
-    '--config.attack.stages=1', '--config.model.bottom=4',
-    '--config.model.top=4', '--config.attack.head=4',
+    '--config.train.epochs=2', '--config.attack.completion.epochs=2',
+    '--config.attack.completion.stages=1', '--config.model.bottom=4',
+    '--config.model.top=4', '--config.attack.completion.head=4',
     '--devices=2', '--cache=',
 ]
 
@@ -56,6 +56,13 @@ REFUSED = {
     'unknown flag': (['--worker=3'], 'worker'),
     'stray argument': (['quickstart'], 'quickstart'),
     'unknown config': (['--config=experiments/nope.py'], 'experiments/nope.py'),
+    'unknown variant': (
+        ['--config=experiments/kang2022/table16.py:vlr'], 'vhnn vsnn'
+    ),
+    'no variant': (['--config=experiments/kang2022/table16.py'], ':vhnn'),
+    'variant of what has none': (
+        ['--config=experiments/quickstart.py:tiny'], 'no variants'
+    ),
     'unknown data': (['--config.data.name=iris5'], 'iris5'),
     'missing file': (
         ['--config.data.name=spambase', '--config.data.path=/no/such'],
@@ -99,10 +106,11 @@ REFUSED = {
         ['--config.train.weight_decay=-1'], 'weight_decay must be 0'
     ),
     'attack at no rate': (
-        ['--config.attack.bottom_rate=0'], 'bottom_rate must be above 0'
+        ['--config.attack.completion.bottom_rate=0'],
+        'bottom_rate must be above 0'
     ),
     'attack by steps': (
-        ['--config.attack.schedule=step'], 'schedule must be one of constant'
+        ['--config.attack.completion.schedule=step'], 'constant or cosine'
     ),
     'norm that there is not': (
         ['--config.model.norm=layer'], 'norm must be one of batch'
@@ -112,14 +120,29 @@ REFUSED = {
         'a top with weights'
     ),
     'head without hidden layers': (
-        ['--config.attack.head=()', '--config.attack.norm=batch'],
+        ['--config.attack.completion.head=()',
+         '--config.attack.completion.norm=batch'],
         'inference head'
     ),
     'rate of what stays as it is': (
-        ['--config.attack.tune=False', '--config.attack.bottom_rate=0.1'],
-        'attack.tune=True'
+        ['--config.attack.completion.tune=False',
+         '--config.attack.model_completion.bottom_rate=0.1'],
+        'attack.completion.tune=True'
     ),
     'unknown aggregation': (['--config.model.aggregation=median'], 'product'),
+    'option that an attack has not': (
+        ['--config.attack.completion.epoch=5'], 'Did you mean epochs?'
+    ),
+    'option of another type': (
+        ['--config.attack.completion.epochs=many'], 'must be a whole number'
+    ),
+    'attack without options': (
+        ['--config.attack.norm_scoring.epochs=5'], 'No attack has options under'
+    ),
+    'field that has moved': (
+        ['--config.attack.inversion_steps=5'],
+        'It is attack.gradient_inversion.steps now.'
+    ),
     'too many labels known': (
         ['--config.attack.known=500'], 'labels per class'
     ),

@@ -2,6 +2,7 @@
 import dataclasses
 import difflib
 from pathlib import Path
+import re
 import sys
 from typing import Any, NamedTuple
 import warnings
@@ -10,7 +11,7 @@ from absl import flags
 from ml_collections import config_flags
 import numpy as np
 
-from vfljax.runner import options, own_flags
+from vfljax.runner import options, own_flags, variants
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.errors import UserError
 from vfljax import data
@@ -64,12 +65,14 @@ def parse(argv: list[str]) -> Arguments:
 def _define(argv: list[str]) -> flags.FlagValues:
   found = flags.FlagValues()
   config_flags.DEFINE_config_file(
-      'config', None, 'The experiment: a file in experiments/ or your own. Any '
-      'of its fields can be set: --config.train.epochs=50.',
+      'config', None, 'The experiment: a file in experiments/ or your own, its '
+      'variant after a colon if it has some. Any of its fields can be set: '
+      '--config.train.epochs=50.',
       flag_values=found, sys_argv=argv,
   )
   flags.DEFINE_string(
-      'workdir', '', 'Where results go; out/<name of the config> by default.',
+      'workdir', '', 'Where results go; by default out/<folder of the config>/'
+      '<its name>-<its variant>.',
       flag_values=found,
   )
   flags.DEFINE_string(
@@ -173,6 +176,8 @@ def _fields(cls: type, prefix: str):
 
 def _readable(error: Exception) -> str:
   """The last lines of a parser's error, which are those that say something."""
+  if 'get_config() takes 0 positional arguments' in str(error):
+    return 'This config has no variants: leave out the colon and what follows.'
   lines = [line for line in str(error).strip().splitlines() if line.strip()]
   return '\n'.join(lines[-2:]) if lines else type(error).__name__
 
@@ -183,7 +188,7 @@ def _config(found: flags.FlagValues) -> Config:
     raise UserError(
         'Nothing to run: give --config=experiments/quickstart.py, or --list.'
     )
-  path = _config_file(found)
+  path, _ = _config_file(found)
   if not path.exists():
     raise UserError(
         f'There is no config file {path}.\n--list experiments shows those that '
@@ -202,16 +207,22 @@ def _config(found: flags.FlagValues) -> Config:
   )
 
 
-def _config_file(found: flags.FlagValues) -> Path:
-  return Path(str(config_flags.get_config_filename(found['config'])))
+def _config_file(found: flags.FlagValues) -> tuple[Path, str]:
+  """The config's file and the variant asked for, or ''."""
+  given = str(config_flags.get_config_filename(found['config']))
+  file, variant = variants.split(given)
+  return Path(file), variant
 
 
 def _default_workdir(found: flags.FlagValues) -> str:
-  """out/<folder and name of the config file below experiments/>."""
-  parts = _config_file(found).resolve().with_suffix('').parts
+  """out/<folder and name of the config file below experiments/>-<variant>."""
+  file, variant = _config_file(found)
+  parts = file.resolve().with_suffix('').parts
   if 'experiments' in parts:
     parts = parts[parts.index('experiments') + 1 :]
-  return str(Path('out', *parts[-2:]))
+  # What a shell or a file system takes for something else becomes '-'.
+  suffix = re.sub(r'[^\w.+]+', '-', f'-{variant}') if variant else ''
+  return str(Path('out', *parts[-2:])) + suffix
 
 
 def load_data(config: DataConfig, cache: str = '') -> Table:

@@ -97,6 +97,11 @@ class AttackConfig:
   auxiliary: int = 0  # training samples set aside for attackers
   own: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+  def but(self, **groups: dict[str, Any]) -> 'AttackConfig':
+    """The same with other options: `but(completion=dict(epochs=5))`."""
+    own = {k: self.own.get(k, {}) | given for k, given in groups.items()}
+    return dataclasses.replace(self, own=self.own | own)
+
 
 @dataclasses.dataclass
 class AuxiliaryConfig:

@@ -1,7 +1,9 @@
 """`--list`: what there is, with its arguments, read from the registries."""
 import ast
+import importlib
 import inspect
 from pathlib import Path
+import sys
 
 from vfljax.runner.errors import UserError
 from vfljax.scene import two_classes
@@ -50,14 +52,44 @@ def _experiments() -> str:
   folder = next((f for f in FOLDERS if f.is_dir()), None)
   if folder is None:
     return f'{title}\n  none here: they are in a clone of vfljax.'
-  rows = []
+  found = []
   for path in sorted(folder.rglob('*.py')):
     text = path.read_text()
     if '\ndef get_config' in text:
-      doc = ast.get_docstring(ast.parse(text)) or ''
-      name = str(path.relative_to(folder.parent))
-      rows.append((name, doc.partition('\n')[0]))
-  return _table(title, rows)
+      tree, name = ast.parse(text), str(path.relative_to(folder.parent))
+      summary = (ast.get_docstring(tree) or '').partition('\n')[0]
+      more = _variants(path, folder) if 'VARIANTS' in _assigned(tree) else []
+      found.append((name, summary, more))
+  width = max((len(name) for name, _, _ in found), default=0)
+  lines = [title]
+  for name, summary, more in found:
+    lines.append(f'  {name.ljust(width)}  {summary}'.rstrip())
+    lines += [f'    {name}:{variant}' for variant in more]
+  return '\n'.join(lines)
+
+
+def _assigned(tree: ast.Module) -> set[str]:
+  """The names that a module's own lines give a value."""
+  return {
+      node.id for statement in tree.body
+      if isinstance(statement, ast.Assign | ast.AnnAssign)
+      for node in ast.walk(statement)
+      if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+  }
+
+
+def _variants(path: Path, folder: Path) -> list[str]:
+  """What a config's VARIANTS names; the config is imported for it."""
+  module = '.'.join(path.relative_to(folder.parent).with_suffix('').parts)
+  root = str(folder.parent.absolute())
+  sys.path.insert(0, root)  # It imports its neighbours.
+  try:
+    return list(importlib.import_module(module).VARIANTS)
+  except Exception as error:  # Whatever a person's config file may raise.
+    why = str(error).partition('\n')[0]
+    return [f'VARIANT  (not to be read: {type(error).__name__}: {why})']
+  finally:
+    sys.path.remove(root)
 
 
 def _data() -> str:

@@ -1,0 +1,33 @@
+"""Configs that differ by a word: one file, and the word after a colon.
+
+  python launch.py --config=experiments/kang2022/vnn.py:vhnn,nuswide10
+
+A file with variants names all of them in `VARIANTS`, a tuple of text, and makes
+the one that `get_config(variant)` is called with (ml_collections passes what
+follows the colon). There is none by default: a guess would run for hours.
+"""
+from collections.abc import Sequence
+
+from vfljax.runner.errors import UserError
+
+
+def choose(variant: str, known: Sequence[str]) -> str:
+  """`variant`, if it is one of those that a config has.
+
+  Raises:
+    UserError: naming those that there are, if it is not or is empty.
+  """
+  if variant in known:
+    return variant
+  if variant:
+    said = f'This config has no variant {variant!r}.'
+  else:
+    said = f'This config has variants: choose one, --config=FILE.py:{known[0]}.'
+  # Names may have commas, so blanks stand between them.
+  raise UserError(f'{said}\nThere are: {" ".join(known)}')
+
+
+def split(path: str) -> tuple[str, str]:
+  """('vnn.py', 'vhnn,nuswide10') of 'vnn.py:vhnn,nuswide10'."""
+  file, _, variant = path.partition(':')
+  return file, variant
