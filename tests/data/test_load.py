@@ -83,7 +83,10 @@ def test_impute_takes_the_median_of_the_training_rows():
 
 def test_registry_is_described_and_its_options_are_known():
   for name, source in data.REGISTRY.items():
-    assert all(isinstance(text, str) and text for text in source[1:]), name
+    said = (
+        source.task, source.size, source.how, source.licence, source.parties
+    )
+    assert all(isinstance(text, str) and text for text in said), name
     assert '\n' not in source.how
   assert data.options_of('digits') == {}
   assert data.options_of('csv')['sep'] == ','
@@ -305,4 +308,4 @@ def test_a_damaged_or_single_array_is_refused(tmp_path):
   np.save(tmp_path / 'lone.npy', y)
   with pytest.raises(ValueError, match='is not a whole .npz archive'):
     data.load('npz', str(tmp_path / 'lone.npy'))
-  assert npz.CIFAR10.index('cat') == 3
+  assert npz.CIFAR10_CLASSES.index('cat') == 3

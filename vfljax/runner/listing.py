@@ -5,7 +5,6 @@ from pathlib import Path
 
 from vfljax.runner.errors import UserError
 from vfljax import algorithms, attacks, data, defenses, nets
-from vfljax.data import where
 
 # Where experiments are looked for: in this folder, and in a clone of vfljax.
 FOLDERS = (Path('experiments'), Path(__file__).parents[2] / 'experiments')
@@ -63,8 +62,8 @@ def _data() -> str:
       'name', 'task', 'parties', 'size', 'licence', 'present', 'how to get it',
   )]
   rows += [
-      (name, source.task, where.parties(name), source.size, source.licence,
-       where.present(name) or '-', source.how)
+      (name, source.task, source.parties, source.size, source.licence,
+       source.present() or '-', source.how)
       for name, source in sorted(data.REGISTRY.items())
   ]
   return _table('Data sets (--config.data.name=...)', rows)
