@@ -34,7 +34,7 @@ def load(path: str = '', size: int = 64, rows: int = 0) -> Table:
   Raises:
     FileNotFoundError: if the CSV file or an image is not there.
     ValueError: if the CSV file has other columns or labels, an image cannot be
-      read, an option is out of range, or pandas or Pillow are not installed.
+      read, an option is out of range, or pandas or Pillow is not installed.
   """
   with extra():
     import pandas as pd
