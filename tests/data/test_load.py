@@ -7,7 +7,7 @@ from sklearn import datasets
 from sklearn.impute import SimpleImputer
 
 from vfljax import data
-from vfljax.data import npz, spambase
+from vfljax.data import spambase
 from vfljax.data.table import Table, check, impute
 
 
@@ -16,12 +16,6 @@ def tabular(x, y=(0, 1, 0), classes=('a', 'b'), **other):
   columns = tuple(range(x.shape[1]))
   names = tuple(f'x{i}' for i in columns)
   return Table(x, np.array(y, np.int32), names, classes, columns, **other)
-
-
-def write_npz(folder, name='mine', **arrays):
-  file = folder / f'{name}.npz'
-  np.savez(file, **arrays)
-  return str(file)
 
 
 def one_line(error):
@@ -83,7 +77,10 @@ def test_impute_takes_the_median_of_the_training_rows():
 
 def test_registry_is_described_and_its_options_are_known():
   for name, source in data.REGISTRY.items():
-    assert all(isinstance(text, str) and text for text in source[1:]), name
+    said = (
+        source.task, source.size, source.how, source.licence, source.parties
+    )
+    assert all(isinstance(text, str) and text for text in said), name
     assert '\n' not in source.how
   assert data.options_of('digits') == {}
   assert data.options_of('csv')['sep'] == ','
@@ -204,105 +201,3 @@ def test_spambase_imputes_and_refuses_an_empty_file(tmp_path):
   file.write_text('')
   with pytest.raises(ValueError, match='is not in the format'):
     data.load('spambase', str(file))
-
-
-# Keras's layout.
-
-
-def images(n, shape=(28, 28), seed=0):
-  rng = np.random.default_rng(seed)
-  return rng.integers(0, 256, (n, *shape)).astype(np.uint8)
-
-
-def test_mnist_and_cifar10_read_keras_layout(tmp_path):
-  train, test = images(12), images(4, seed=1)
-  y = np.arange(16).astype(np.uint8) % 10
-  for name in ('mnist', 'fashion_mnist'):
-    write_npz(
-        tmp_path, name, x_train=train, y_train=y[:12],
-        x_test=test, y_test=y[12:],
-    )
-    table = data.load(name, str(tmp_path))
-    assert table.features.shape == (16, 28, 28, 1)
-    assert table.features.dtype == np.uint8 and table.names == ()
-    np.testing.assert_array_equal(table.features[:12, ..., 0], train)
-    np.testing.assert_array_equal(table.features[12:, ..., 0], test)
-    np.testing.assert_array_equal(table.labels, y)
-    np.testing.assert_array_equal(table.test, np.arange(16) >= 12)
-  assert table.classes[9] == 'Ankle boot'
-  color = images(12, (32, 32, 3))
-  path = write_npz(  # Keras has CIFAR-10's labels as a column.
-      tmp_path, 'cifar10', x_train=color, y_train=y[:12, None],
-      x_test=color[:4], y_test=y[12:, None],
-  )
-  table = data.load('cifar10', path)
-  assert table.features.shape == (16, 32, 32, 3)
-  assert table.labels.tolist() == y.tolist() and table.classes[8] == 'ship'
-  with pytest.raises(ValueError, match=r'those of mnist are \(28, 28, 1\)'):
-    data.load('mnist', path)
-
-
-def test_npz_reads_tables_and_any_labels(tmp_path):
-  x = np.arange(12).reshape(4, 3)
-  table = data.load('npz', write_npz(
-      tmp_path, x_train=x, y_train=np.array([7., 3., 7., 5.])
-  ))
-  assert table.features.dtype == np.float32 and table.test is None
-  assert table.classes == ('3', '5', '7') and table.names == ('x0', 'x1', 'x2')
-  assert table.labels.tolist() == [2, 0, 2, 1]
-  y = np.array(['no', 'yes', 'no', 'no'])
-  table = data.load('npz', write_npz(tmp_path, x_train=x / 7, y_train=y))
-  assert table.classes == ('no', 'yes')
-  assert table.labels.tolist() == [0, 1, 0, 0]
-
-
-@pytest.mark.parametrize('change, message', [
-    (dict(y_train=None), 'lacks y_train; it has x_train, x_test, y_test'),
-    (dict(y_test=None), 'lacks y_test'),
-    (dict(x_test=np.zeros((2, 5))), 'x_train and x_test differ'),
-    (dict(x_test=np.zeros((1, 3))), 'x_test has 1 rows, y_test 2'),
-    (dict(x_train=np.full((4, 3), np.nan)), "'x0' in 4.* of 6 rows"),
-    (dict(x_train=np.full((4, 3), 1e300)), "'x0' in 4.* of 6 rows"),
-    (dict(y_train=np.eye(4)), r'one number a row'),
-    (dict(y_train=np.array([np.nan, 0, 1, 1])), 'labels are NaN'),
-    (dict(y_train=np.ones(4), y_test=np.ones(2)), "All 6 labels are '1'"),
-    (dict(x_train=np.array([[None] * 3] * 4)), 'plain arrays'),
-    (dict(x_train=np.array([['a'] * 3] * 4)), 'features must be numbers'),
-    (dict(x_train=np.zeros(4), x_test=np.zeros(2)), 'in 2, 3 or 4 dimensions'),
-])
-def test_npz_refuses(change, message, tmp_path):
-  arrays = dict(
-      x_train=np.ones((4, 3)), y_train=np.array([0., 1, 0, 1]),
-      x_test=np.zeros((2, 3)), y_test=np.array([0., 1]),
-  ) | change
-  path = write_npz(
-      tmp_path, **{k: v for k, v in arrays.items() if v is not None}
-  )
-  with pytest.raises(ValueError, match=message) as error:
-    data.load('npz', path)
-  assert one_line(error)
-
-
-@pytest.mark.parametrize('keep', [0, 1, 100, 1000, -1, -40])
-def test_a_truncated_archive_is_refused_in_one_line(keep, tmp_path):
-  y = np.array([0, 1] * 10)
-  path = write_npz(tmp_path, 'mnist', x_train=images(20), y_train=y)
-  whole = (tmp_path / 'mnist.npz').read_bytes()
-  (tmp_path / 'mnist.npz').write_bytes(whole[:keep])
-  with pytest.raises(ValueError, match='is not a whole .npz archive') as error:
-    data.load('mnist', path)
-  assert one_line(error)
-
-
-def test_a_damaged_or_single_array_is_refused(tmp_path):
-  y = np.array([0, 1] * 10)
-  path = write_npz(tmp_path, x_train=images(20), y_train=y)
-  whole = bytearray((tmp_path / 'mine.npz').read_bytes())
-  whole[5000] ^= 255  # Inside the pixels: only the checksum can tell.
-  (tmp_path / 'mine.npz').write_bytes(whole)
-  with pytest.raises(ValueError, match='is not a whole .npz archive'):
-    data.load('npz', path)
-  np.save(tmp_path / 'lone.npy', y)
-  with pytest.raises(ValueError, match='is not a whole .npz archive'):
-    data.load('npz', str(tmp_path / 'lone.npy'))
-  assert npz.CIFAR10.index('cat') == 3

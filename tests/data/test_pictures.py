@@ -4,10 +4,8 @@ from PIL import Image
 import pytest
 from scipy import io
 
-from vfljax.runner import listing
 from vfljax import data
-from vfljax.data import where
-from vfljax.data.npz import CIFAR10
+from vfljax.data.npz import CIFAR10_CLASSES
 
 GREY = 77
 
@@ -22,7 +20,7 @@ def picture(file, side, value=GREY, mode='RGB'):
 @pytest.fixture
 def cinic(tmp_path):
   for part, count in dict(train=2, valid=1, test=1).items():
-    for k, name in enumerate(CIFAR10):
+    for k, name in enumerate(CIFAR10_CLASSES):
       for i in range(count):
         picture(tmp_path / part / name / f'{i}.png', 32, 10 * k + i)
   return tmp_path
@@ -134,19 +132,3 @@ def test_what_is_wrong_with_svhn_is_said(tmp_path):
   file.unlink()
   with pytest.raises(FileNotFoundError, match='test_32x32'):
     data.load('svhn', str(tmp_path))
-
-
-def test_every_data_set_is_listed_with_whether_it_is_there(tmp_path):
-  (tmp_path / 'tiny-imagenet-200').mkdir()
-  (tmp_path / 'mnist.npz').touch()
-  found = {
-      name: where.present(name, [str(tmp_path)]) for name in data.REGISTRY
-  }
-  assert found['tiny_imagenet'] == str(tmp_path / 'tiny-imagenet-200')
-  assert found['mnist'] == str(tmp_path / 'mnist.npz')
-  assert found['wine'] == 'with us'
-  assert found['cifar10'] == found['csv'] == ''
-  text = listing.text('data')
-  for name in data.REGISTRY:
-    assert f'  {name} ' in text
-  assert 'how to get it' in text

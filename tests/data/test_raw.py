@@ -16,7 +16,7 @@ from tests.raw_layouts import (
     write_nuswide, write_reviews, write_vehicle,
 )
 from vfljax import data
-from vfljax.data.npz import CIFAR10
+from vfljax.data.npz import CIFAR10_CLASSES
 
 Write = Callable[[pathlib.Path], Any]
 
@@ -72,7 +72,7 @@ def picture(folder, name: str, side: int) -> None:
 
 def cinic(folder):
   for part in ('train', 'valid', 'test'):
-    for name in CIFAR10:
+    for name in CIFAR10_CLASSES:
       picture(folder, f'{part}/{name}/0.png', 32)
 
 

@@ -163,5 +163,5 @@ def test_tfds_refuses(tmp_path, monkeypatch):
     data.load('tfds', str(folder))
   assert '\n' not in str(error.value)
   monkeypatch.setitem(sys.modules, 'tensorflow_datasets.core', None)
-  with pytest.raises(ValueError, match=r'pip install vfljax\[data\]'):
+  with pytest.raises(ValueError, match=r"pip install 'vfljax\[data\]'"):
     data.load('tfds', str(folder))

@@ -14,6 +14,8 @@ import pathlib
 import numpy as np
 
 from vfljax.data.files import one_line
+from vfljax.data.need import extra
+from vfljax.data.source import Facts, Source
 from vfljax.data.table import Table, listing
 
 HOW = (
@@ -37,7 +39,7 @@ def load(path: str = '', pairs: int = 0, train: float = 0.8) -> Table:
     FileNotFoundError: if the folder is not there, or a patient's has neither 0
       nor 1.
     ValueError: if a file is no image, a patient has other folders than 0 and
-      1, or there are no pairs.
+      1, there are no pairs, or Pillow is not installed.
   """
   if not 0 < train < 1:
     raise ValueError(f'bhi: train must be inside (0, 1); got {train}.')
@@ -95,10 +97,23 @@ def _pairs(draw, folder: pathlib.Path, most: int) -> list[np.ndarray]:
 
 
 def _patch(file: pathlib.Path) -> np.ndarray:
-  from PIL import Image  # Comes with matplotlib.
+  with extra():
+    from PIL import Image
 
   try:
     with Image.open(file) as image:
       return np.asarray(image.convert('RGB'))
   except OSError as error:
     raise ValueError(f'{file} is not an image: {one_line(error)}') from error
+
+
+SOURCE = Source(
+    load, 'binary', HOW, 'as on Kaggle',
+    Facts(
+        # Patches at the edge and patients' odd ones have no pair.
+        138762, (198738, 78786), 'https://www.kaggle.com/datasets/'
+        'paultimothymooney/breast-histopathology-images (277524 patches)',
+        (50, 100, 3), whole=(('pairs', 0),), about=0.05,
+    ),
+    files=('BHI', 'bhi', 'IDC_regular_ps50_idx5'), parties='2: a patch each',
+)

@@ -1,6 +1,8 @@
 """Small data sets that scikit-learn ships: they need no network and no file."""
 import numpy as np
 
+from vfljax.data.need import extra
+from vfljax.data.source import COLUMNS, IMAGES, Facts, Source
 from vfljax.data.table import Table
 
 HOW = 'comes with scikit-learn; no path'
@@ -12,7 +14,8 @@ def breast_cancer(path: str = '') -> Table:
   scikit-learn numbers malignant 0; here the condition that is looked for is
   the positive class, as in the VFL papers.
   """
-  from sklearn import datasets
+  with extra():
+    from sklearn import datasets
 
   _no_path(path)
   raw = _bunch(datasets.load_breast_cancer())
@@ -21,7 +24,8 @@ def breast_cancer(path: str = '') -> Table:
 
 def wine(path: str = '') -> Table:
   """Chemical analysis of wines from three cultivars: 178 x 13."""
-  from sklearn import datasets
+  with extra():
+    from sklearn import datasets
 
   _no_path(path)
   raw = _bunch(datasets.load_wine())
@@ -30,7 +34,8 @@ def wine(path: str = '') -> Table:
 
 def digits(path: str = '') -> Table:
   """Handwritten digits: 1797 images of 8 x 8, float32 in 0..1."""
-  from sklearn import datasets
+  with extra():
+    from sklearn import datasets
 
   _no_path(path)
   raw = _bunch(datasets.load_digits())
@@ -57,3 +62,24 @@ def _no_path(path: str) -> None:
         f'This data set comes with scikit-learn and reads no file; got {path!r}'
         ' (leave the path empty).'
     )
+
+
+def _source(load, facts: Facts, task: str, parties: str = COLUMNS) -> Source:
+  return Source(
+      load, task, HOW, 'CC BY 4.0', facts, parties=parties, with_us=True
+  )
+
+
+_PAGE = 'https://scikit-learn.org/stable/datasets/toy_dataset.html'
+BREAST_CANCER = _source(
+    breast_cancer, Facts(569, (357, 212), _PAGE, (30,)), 'binary'
+)
+DIGITS = _source(
+    digits,
+    Facts(
+        1797, (178, 182, 177, 183, 181, 182, 181, 179, 174, 180), _PAGE,
+        (8, 8, 1),
+    ),
+    '10 classes', IMAGES,
+)
+WINE = _source(wine, Facts(178, (59, 71, 48), _PAGE, (13,)), '3 classes')

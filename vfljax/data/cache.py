@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import pathlib
+import sys
 import tempfile
 from typing import Any
 import zlib
@@ -26,26 +27,30 @@ _BLOCK = 1 << 24
 
 
 def cached(
-    load: Callable[[], Table], folder: str, name: str, path: str,
+    load: Callable[..., Table], folder: str, name: str, path: str,
     options: dict[str, Any],
 ) -> Table:
-  """`load()`, from the cache in `folder` if it is there and whole.
+  """`load(path, **options)`, from the cache in `folder` if it is there, whole.
 
   Args:
-    load: Reads the data set.
+    load: Reads the data set. One whose code is in no file, as in a notebook, is
+      called every time: nobody could tell that it has changed.
     folder: Of all cached data sets; made if need be. A cache that cannot be
       written is not kept, and nobody is told.
-    name: Of the loader.
+    name: Of the data set.
     path: Of the file or folder that it reads.
     options: Its other arguments.
 
   Returns:
     The table; from the cache its features are a read-only map of the file.
   """
-  place = pathlib.Path(folder).expanduser() / key(name, path, options)
+  code = code_of(load)
+  if code is None:
+    return load(path, **options)
+  place = pathlib.Path(folder).expanduser() / key(name, path, options, code)
   table = read(place)
   if table is None:
-    table = load()
+    table = load(path, **options)
     try:
       write(place, table)
     except OSError:  # A full or read-only disk costs time, not the experiment.
@@ -53,9 +58,9 @@ def cached(
   return table
 
 
-def key(name: str, path: str, options: dict[str, Any]) -> str:
-  """The folder's name: the loader's, and a digest of what it would read."""
-  about = VERSION, _code(), sorted(options.items())
+def key(name: str, path: str, options: dict[str, Any], code: int = 0) -> str:
+  """The folder's name: the data set's, and a digest of what would be read."""
+  about = VERSION, code, sorted(options.items())
   digest = hashlib.sha256(repr(about).encode())
   # An encoder's tokenizer is read too.
   paths = [path, *(v for v in options.values() if isinstance(v, str))]
@@ -120,11 +125,21 @@ def checksum(file: pathlib.Path) -> int:
   return total
 
 
+def code_of(load: Callable[..., Table]) -> int | None:
+  """Changes when a loader does; `None` if its code is in no file."""
+  while isinstance(load, functools.partial):
+    load = load.func
+  module = sys.modules.get(getattr(load, '__module__', ''))
+  own = getattr(module, '__file__', None)
+  return None if own is None else _checksum_of_code(own)
+
+
 @functools.cache
-def _code() -> int:
-  """Changes when a loader does."""
-  here = sorted(pathlib.Path(__file__).parent.glob('*.py'))
-  return zlib.crc32(b''.join(file.read_bytes() for file in here))
+def _checksum_of_code(own: str) -> int:
+  """Of the loaders here, on which those of others may build, and one more."""
+  here = pathlib.Path(__file__).parent
+  files = sorted({*here.glob('*.py'), pathlib.Path(own)})
+  return zlib.crc32(b''.join(file.read_bytes() for file in files))
 
 
 def _files(place: pathlib.Path) -> list[tuple[str, int, int]]:

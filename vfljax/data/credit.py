@@ -8,9 +8,10 @@ Kang et al. (2022), Appendix B: the first 13 features are party B's, the other
 10 and the label party A's. `PARTY_A` names those ten.
 """
 import numpy as np
-import pandas as pd
 
 from vfljax.data.files import find, one_line
+from vfljax.data.need import extra
+from vfljax.data.source import Facts, Source
 from vfljax.data.table import Table
 
 HOW = (
@@ -34,8 +35,12 @@ def load(path: str = '') -> Table:
 
   Raises:
     FileNotFoundError: if it is not there.
-    ValueError: if it has other columns, or other labels than 0 and 1.
+    ValueError: if it has other columns, or other labels than 0 and 1, or
+      pandas is not installed.
   """
+  with extra():
+    import pandas as pd
+
   file = find(path, 'credit.csv', HOW)
   try:
     with file.open(encoding='utf-8') as lines:
@@ -58,3 +63,12 @@ def load(path: str = '') -> Table:
       values[:, 1:-1].astype(np.float32), labels.astype(np.int32), NAMES,
       ('paid', 'default'), tuple(range(len(NAMES))),
   )
+
+
+SOURCE = Source(
+    load, 'binary', HOW, 'CC BY 4.0',
+    Facts(
+        30000, (23364, 6636), 'https://archive.ics.uci.edu/dataset/350', (23,)
+    ),
+    files=('credit.csv',),
+)

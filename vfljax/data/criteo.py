@@ -12,9 +12,10 @@ import pathlib
 import zlib
 
 import numpy as np
-import pandas as pd
 
 from vfljax.data.files import find, one_line
+from vfljax.data.need import extra
+from vfljax.data.source import Facts, Source
 from vfljax.data.table import Table
 
 HOW = (
@@ -41,8 +42,12 @@ def load(
 
   Raises:
     FileNotFoundError: if it is not there.
-    ValueError: for a file of another form, or options out of range.
+    ValueError: for a file of another form or options out of range, or if
+      pandas is not installed.
   """
+  with extra():
+    import pandas as pd
+
   if buckets < 3 or rare < 0 or rows < 0:
     raise ValueError(
         'criteo: buckets must be 3 or more, rare and rows 0 or more; got'
@@ -95,6 +100,9 @@ def numbers(values, name: str, buckets: int, rare: int) -> np.ndarray:
     buckets: Size of the vocabulary.
     rare: Values seen fewer times become `RARE`.
   """
+  with extra():
+    import pandas as pd
+
   values = pd.Series(values)
   counts = values.value_counts()
   known = {
@@ -119,3 +127,14 @@ def _binned(file, name: str, values) -> list[str]:
         f'{file}: column {name} has a value that is no number:'
         f' {one_line(error)}'
     ) from error
+
+
+SOURCE = Source(
+    load, 'binary', HOW, 'CC BY-NC-SA 4.0',
+    Facts(
+        45840617, (0.744, 0.256),
+        'https://www.kaggle.com/c/criteo-display-ad-challenge', (39,),
+        whole=(('rows', 0),),
+    ),
+    files=('train.txt', 'criteo'),
+)

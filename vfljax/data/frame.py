@@ -7,13 +7,18 @@ missing values, dates and identifiers with thousands of values are refused with
 the column's name, unless an option says what to do.
 """
 import difflib
+from typing import TYPE_CHECKING
 import warnings
 
 import numpy as np
-import pandas as pd
 
 from vfljax.data.files import find, one_line
+from vfljax.data.need import extra
+from vfljax.data.source import OWN, Source
 from vfljax.data.table import Table, listing
+
+if TYPE_CHECKING:
+  import pandas as pd
 
 HOW = "Give the file's path and the label column's name (label)."
 _NUMBERS = ('integer', 'floating', 'mixed-integer-float', 'decimal')
@@ -40,8 +45,12 @@ def csv(
 
   Raises:
     FileNotFoundError: if it is not there.
-    ValueError: if it cannot be read, or for any of the above.
+    ValueError: if it cannot be read, for any of the above, or if a package
+      that reads it is not installed.
   """
+  with extra():
+    import pandas as pd
+
   file = find(path, '', HOW)
   try:
     with warnings.catch_warnings():
@@ -69,6 +78,10 @@ def parquet(
     positive: str = '', categories: int = 100,
 ) -> Table:
   """A Parquet file; arguments and errors as in `csv`."""
+  with extra():
+    import pandas as pd
+    import pyarrow  # noqa: F401  (What pandas reads it with.)
+
   file = find(path, '', HOW)
   try:
     frame = pd.read_parquet(file, engine='pyarrow')
@@ -80,7 +93,7 @@ def parquet(
 
 
 def table(
-    frame: pd.DataFrame, label: str, missing: str = 'refuse', drop: str = '',
+    frame: 'pd.DataFrame', label: str, missing: str = 'refuse', drop: str = '',
     positive: str = '', categories: int = 100,
 ) -> Table:
   """The table of a data frame; arguments and errors as in `csv`."""
@@ -105,7 +118,7 @@ def table(
 
 
 def labels(
-    column: pd.Series, positive: str = ''
+    column: 'pd.Series', positive: str = ''
 ) -> tuple[np.ndarray, tuple[str, ...]]:
   """(int32 [n], the classes' names), classes in numeric or alphabetical order.
 
@@ -146,7 +159,7 @@ def labels(
 
 
 def features(
-    frame: pd.DataFrame, missing: str = 'refuse', categories: int = 100
+    frame: 'pd.DataFrame', missing: str = 'refuse', categories: int = 100
 ) -> tuple[np.ndarray, tuple[str, ...], tuple[int, ...]]:
   """(float32 [n, columns], names, groups) of every column of a frame.
 
@@ -175,8 +188,10 @@ def features(
   return x, tuple(names), tuple(groups)
 
 
-def _expand(column: pd.Series, most: int) -> list[tuple[str, np.ndarray]]:
+def _expand(column: 'pd.Series', most: int) -> list[tuple[str, np.ndarray]]:
   """The (name, values) of the numeric columns that stand for one column."""
+  import pandas as pd
+
   kind, name = _kind(column), column.name
   if column.isna().all():
     raise ValueError(f'Column {name!r} has no value at all; drop it.')
@@ -199,20 +214,22 @@ def _expand(column: pd.Series, most: int) -> list[tuple[str, np.ndarray]]:
   return [(f'{name}={v}', (text == v).astype(np.float64)) for v in values]
 
 
-def _column(frame: pd.DataFrame, name: str) -> pd.Series:
+def _column(frame: 'pd.DataFrame', name: str) -> 'pd.Series':
   """`frame[name]`, which pandas types as a column or a frame of namesakes."""
   return frame.iloc[:, list(frame.columns).index(name)]
 
 
-def _kind(column: pd.Series) -> str:
+def _kind(column: 'pd.Series') -> str:
+  import pandas as pd
+
   return pd.api.types.infer_dtype(column, skipna=True)
 
 
-def _numbers(column: pd.Series) -> np.ndarray:
+def _numbers(column: 'pd.Series') -> np.ndarray:
   return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _require(frame: pd.DataFrame, name: str) -> None:
+def _require(frame: 'pd.DataFrame', name: str) -> None:
   if name in frame.columns:
     return
   lower = {c.lower(): c for c in frame.columns}
@@ -222,3 +239,7 @@ def _require(frame: pd.DataFrame, name: str) -> None:
   else:
     hint = f'the columns are {listing(frame.columns, 10)}.'
   raise ValueError(f'There is no column {name!r}; {hint}')
+
+
+CSV = Source(csv, 'any', HOW, OWN, own=True)
+PARQUET = Source(parquet, 'any', HOW, OWN, own=True)

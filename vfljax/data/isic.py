@@ -8,9 +8,10 @@ Source: https://www.kaggle.com/c/siim-isic-melanoma-classification
 import pathlib
 
 import numpy as np
-import pandas as pd
 
 from vfljax.data.files import find, one_line
+from vfljax.data.need import extra
+from vfljax.data.source import IMAGES, Facts, Source
 from vfljax.data.table import Table, listing
 
 HOW = (
@@ -33,8 +34,11 @@ def load(path: str = '', size: int = 64, rows: int = 0) -> Table:
   Raises:
     FileNotFoundError: if the CSV file or an image is not there.
     ValueError: if the CSV file has other columns or labels, an image cannot be
-      read, an option is out of range, or Pillow is not installed.
+      read, an option is out of range, or pandas or Pillow is not installed.
   """
+  with extra():
+    import pandas as pd
+
   if size < 1 or rows < 0:
     raise ValueError(
         f'isic: size must be 1 or more, rows 0 or more; got {size} and {rows}.'
@@ -71,15 +75,21 @@ def _place(folder: pathlib.Path, name: str) -> pathlib.Path:
 
 
 def _image(file: pathlib.Path, size: int) -> np.ndarray:
-  try:
+  with extra():
     from PIL import Image
-  except ImportError as error:
-    raise ValueError(
-        'isic needs Pillow to read images: pip install pillow.'
-    ) from error
   try:
     with Image.open(file) as image:
       grey = image.convert('L').resize((size, size), Image.Resampling.BILINEAR)
       return np.asarray(grey)
   except OSError as error:
     raise ValueError(f'{file} cannot be read: {one_line(error)}') from error
+
+
+SOURCE = Source(
+    load, 'binary', HOW, 'CC BY-NC 4.0',
+    Facts(
+        33126, (32542, 584), 'Rotemberg et al. (2021), SIIM-ISIC 2020',
+        whole=(('rows', 0),),
+    ),
+    files=('ISIC', 'isic'), parties=IMAGES,
+)

@@ -11,17 +11,18 @@ import zlib
 import numpy as np
 
 from vfljax.data.files import find, one_line
+from vfljax.data.source import IMAGES, OWN, Facts, Source
 from vfljax.data.table import Table, listing
 
 HOW = (
     'Write one with numpy.savez(path, x_train=..., y_train=..., x_test=...,'
     ' y_test=...).'
 )
-FASHION = (
+FASHION_CLASSES = (
     'T-shirt/top', 'Trouser', 'Pullover', 'Dress', 'Coat', 'Sandal', 'Shirt',
     'Sneaker', 'Bag', 'Ankle boot',
 )
-CIFAR10 = (
+CIFAR10_CLASSES = (
     'airplane', 'automobile', 'bird', 'cat', 'deer', 'dog', 'frog', 'horse',
     'ship', 'truck',
 )
@@ -155,3 +156,40 @@ def _labels(file, y: np.ndarray) -> np.ndarray:
         f' {y.shape}.'
     )
   return y
+
+
+def _source(
+    name: str, classes: tuple[str, ...], facts: Facts, licence: str
+) -> Source:
+  return Source(
+      known(name, facts.shape, classes), f'{len(classes)} classes', how(name),
+      licence, facts, files=(f'{name}.npz',), parties=IMAGES,
+  )
+
+
+SOURCE = Source(load, 'any', HOW, OWN, own=True)
+MNIST = _source(
+    'mnist', tuple('0123456789'),
+    Facts(
+        60000, (6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958),
+        'https://keras.io/api/datasets', (28, 28, 1), 10000,
+    ),
+    'CC BY-SA 3.0',
+)
+FASHION_MNIST = _source(
+    'fashion_mnist', FASHION_CLASSES,
+    Facts(
+        60000, (7000,) * 10, 'https://github.com/zalandoresearch/fashion-mnist',
+        (28, 28, 1), 10000,
+    ),
+    'MIT',
+)
+_CIFAR = 'https://www.cs.toronto.edu/~kriz/cifar.html'
+CIFAR10 = _source(
+    'cifar10', CIFAR10_CLASSES,
+    Facts(50000, (6000,) * 10, _CIFAR, (32, 32, 3), 10000), 'none stated',
+)
+CIFAR100 = _source(
+    'cifar100', tuple(map(str, range(100))),
+    Facts(50000, (600,) * 100, _CIFAR, (32, 32, 3), 10000), 'none stated',
+)

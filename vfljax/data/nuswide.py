@@ -15,10 +15,10 @@ papers, and two of those.
 import pathlib
 
 import numpy as np
-import pandas as pd
 
-from vfljax.data import facts
 from vfljax.data.files import one_line
+from vfljax.data.need import extra
+from vfljax.data.source import Source, check_file
 from vfljax.data.table import Table, listing
 
 HOW = (
@@ -32,6 +32,7 @@ TEN = (
 )
 FEATURES = ('CH', 'CM55', 'CORR', 'EDH', 'WT')
 IMAGE, TAGS = 634, 1000
+ROWS = dict(Train=161789, Test=107859)  # Of the official files.
 
 
 def load(
@@ -51,7 +52,8 @@ def load(
 
   Raises:
     FileNotFoundError: if a file is not there.
-    ValueError: if files disagree in their rows or have other columns.
+    ValueError: if files disagree in their rows or have other columns, or
+      pandas is not installed.
   """
   names = tuple(name.strip() for name in concepts.split(',') if name.strip())
   if len(set(names)) < 2 or len(set(names)) < len(names):
@@ -102,7 +104,7 @@ def _part(
     if not np.isin(column, (0, 1)).all():
       raise ValueError(f'{file}: every label must be 0 or 1.')
   labels = np.concatenate(found, axis=1)
-  facts.check_file('nuswide', part, len(tags))
+  check_file('nuswide', part, len(tags), ROWS[part])
   rows = np.flatnonzero(labels.sum(1) == 1)
   y = labels[rows].argmax(1).astype(np.int32)
   if ratio:
@@ -143,6 +145,9 @@ def balance(labels: np.ndarray, ratio: float) -> np.ndarray:
 
 def _matrix(file: pathlib.Path, columns: int = 0) -> np.ndarray:
   """Numbers separated by blanks, without the empty column at lines' ends."""
+  with extra():
+    import pandas as pd
+
   if not file.is_file():
     raise FileNotFoundError(f'{file} is not there. {HOW}')
   try:
@@ -159,3 +164,10 @@ def _matrix(file: pathlib.Path, columns: int = 0) -> np.ndarray:
         f'{file} has {values.shape[1]} columns; it should have {columns}.'
     )
   return values
+
+
+SOURCE = Source(
+    load, 'any', HOW, 'none stated', extent='(samples) x 1634',
+    files=('NUS-WIDE', 'Low_Level_Features', 'nuswide'),
+    parties='2: pictures, tags',
+)

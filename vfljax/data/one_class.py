@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from vfljax.data import npz
+from vfljax.data.source import Source
 from vfljax.data.table import Table
 
 
@@ -32,3 +34,14 @@ def against_rest(
     )
 
   return load_two
+
+
+def _shirts(fashion: Source) -> Source:
+  assert fashion.facts is not None
+  return fashion._replace(
+      load=against_rest(fashion.load, npz.FASHION_CLASSES.index('Shirt')),
+      task='binary', facts=fashion.facts._replace(counts=(63000, 7000)),
+  )
+
+
+FASHION_MNIST_BINARY = _shirts(npz.FASHION_MNIST)

@@ -16,7 +16,9 @@ import pathlib
 import numpy as np
 
 from vfljax.data.files import find, one_line
-from vfljax.data.npz import CIFAR10
+from vfljax.data.need import extra
+from vfljax.data.npz import CIFAR10_CLASSES
+from vfljax.data.source import IMAGES, Facts, Source
 from vfljax.data.table import Table, listing
 
 CINIC_HOW = (
@@ -44,24 +46,24 @@ def cinic10(path: str = '', rows: int = 0) -> Table:
   Raises:
     FileNotFoundError: if a part or a class's folder is not there or is empty.
     ValueError: for a folder that is no class, or a file that is no image of 32
-      by 32 pixels.
+      by 32 pixels, or if Pillow is not installed.
   """
   root = _folder(path, CINIC_HOW)
   files, labels, test = [], [], []
   for part in ('train', 'valid', 'test'):
     place = _folder(str(root / part), CINIC_HOW)
     names = {f.name for f in place.iterdir() if f.is_dir()}
-    if names - set(CIFAR10):
+    if names - set(CIFAR10_CLASSES):
       raise ValueError(
           f'{place} has folders that are no class of CINIC-10:'
-          f' {listing(sorted(names - set(CIFAR10)))}.'
+          f' {listing(sorted(names - set(CIFAR10_CLASSES)))}.'
       )
-    for label, name in enumerate(CIFAR10):
+    for label, name in enumerate(CIFAR10_CLASSES):
       found = _some(place / name, '*.png', rows, CINIC_HOW)
       files += found
       labels += [label] * len(found)
       test += [part == 'test'] * len(found)
-  return _table(files, labels, test, CIFAR10, 32)
+  return _table(files, labels, test, CIFAR10_CLASSES, 32)
 
 
 def tiny_imagenet(path: str = '', rows: int = 0) -> Table:
@@ -74,7 +76,8 @@ def tiny_imagenet(path: str = '', rows: int = 0) -> Table:
   Raises:
     FileNotFoundError: if a list, a class's folder or an image is not there.
     ValueError: for an image of a class that wnids.txt does not have, a line of
-      another form, or a file that is no image of 64 by 64 pixels.
+      another form, or a file that is no image of 64 by 64 pixels; if
+      Pillow is not installed.
   """
   root = _folder(path, TINY_HOW)
   classes = find(str(root / 'wnids.txt'), '', TINY_HOW).read_text().split()
@@ -168,7 +171,8 @@ def _table(files, labels, test, classes: tuple[str, ...], side: int) -> Table:
 
 
 def _image(file: pathlib.Path, side: int) -> np.ndarray:
-  from PIL import Image
+  with extra():
+    from PIL import Image
 
   try:
     with Image.open(file) as image:
@@ -181,3 +185,29 @@ def _image(file: pathlib.Path, side: int) -> np.ndarray:
         f' {side}.'
     )
   return found
+
+
+CINIC10 = Source(
+    cinic10, '10 classes', CINIC_HOW, 'MIT; ImageNet terms',
+    Facts(
+        180000, (27000,) * 10, 'https://datashare.ed.ac.uk/handle/10283/3192',
+        (32, 32, 3), 90000, (('rows', 0),),
+    ),
+    files=('CINIC-10', 'cinic10'), parties=IMAGES,
+)
+TINY_IMAGENET = Source(
+    tiny_imagenet, '200 classes', TINY_HOW, 'ImageNet terms',
+    Facts(
+        100000, (550,) * 200, 'http://cs231n.stanford.edu/tiny-imagenet-200.zip',
+        (64, 64, 3), 10000, (('rows', 0),),
+    ),
+    files=('tiny-imagenet-200',), parties=IMAGES,
+)
+SVHN = Source(
+    svhn, '10 classes', SVHN_HOW, 'non-commercial use',
+    Facts(
+        73257, (6692, 18960, 14734, 11379, 9981, 9266, 7704, 7614, 6705, 6254),
+        'http://ufldl.stanford.edu/housenumbers', (32, 32, 3), 26032,
+    ),
+    files=('train_32x32.mat', 'SVHN', 'svhn'), parties=IMAGES,
+)

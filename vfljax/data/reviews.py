@@ -13,6 +13,7 @@ import numpy as np
 
 from vfljax.data import tfds
 from vfljax.data.files import find
+from vfljax.data.source import OWN, Facts, Source
 from vfljax.data.table import Table
 
 HOW = (
@@ -152,3 +153,14 @@ def _read(file: pathlib.Path) -> tuple[np.ndarray, list[str]]:
   if not texts:
     raise ValueError(f'{file} has no line.')
   return np.array(labels, np.int32), texts
+
+
+SOURCE = Source(
+    load, 'binary', HOW, OWN, extent='(lines) x 500',
+    files=('movie_reviews.tsv',), own=True,
+)
+IMDB = Source(
+    imdb, 'binary', IMDB_HOW, 'none stated',
+    Facts(25000, (25000,) * 2, 'Maas et al. (2011)', test=25000),
+    files=('imdb_reviews',),
+)

@@ -6,9 +6,10 @@ in words, because `;` and `,` separate names in a vertical split.
 Source: https://archive.ics.uci.edu/dataset/94/spambase
 """
 import numpy as np
-import pandas as pd
 
 from vfljax.data.files import find, one_line
+from vfljax.data.need import extra
+from vfljax.data.source import Facts, Source
 from vfljax.data.table import Table
 
 HOW = (
@@ -39,8 +40,11 @@ def load(path: str = '') -> Table:
   Raises:
     FileNotFoundError: if it is not there.
     ValueError: if it has other than 58 columns of numbers, or other labels
-      than 0 and 1.
+      than 0 and 1, or pandas is not installed.
   """
+  with extra():
+    import pandas as pd
+
   file = find(path, 'spambase.data', HOW)
   try:
     raw = pd.read_csv(file, header=None, skipinitialspace=True)
@@ -65,3 +69,12 @@ def load(path: str = '') -> Table:
       values[:, :-1].astype(np.float32), labels.astype(np.int32), NAMES,
       ('ham', 'spam'), tuple(range(len(NAMES))),
   )
+
+
+SOURCE = Source(
+    load, 'binary', HOW, 'CC BY 4.0',
+    Facts(
+        4601, (2788, 1813), 'https://archive.ics.uci.edu/dataset/94', (57,)
+    ),
+    files=('spambase.data',),
+)

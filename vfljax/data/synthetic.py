@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from vfljax.data.source import Source
 from vfljax.data.table import Table
 
 
@@ -135,3 +136,9 @@ def _check(path, samples, columns, signal, classes) -> None:
     raise ValueError(
         f'synthetic: signal must be one number >= 0 a party; got {signal}.'
     )
+
+
+SOURCE = Source(
+    load, 'any', 'drawn from a seed; no path', 'none needed',
+    extent='(samples) x (columns a party)', parties='any', with_us=True,
+)

@@ -14,6 +14,8 @@ import numpy as np
 
 from vfljax.data import tfds
 from vfljax.data.files import find, one_line
+from vfljax.data.need import extra
+from vfljax.data.source import OWN, TEXTS, Facts, Source
 from vfljax.data.table import Table, listing
 
 HOW = (
@@ -134,12 +136,9 @@ def _special(tokenizer, encoder: str) -> tuple[int, int, int]:
 @functools.cache
 def _tokenizer(encoder: str):
   file = find(encoder, 'tokenizer.json', HOW)
-  try:
+  with extra('text'):
     from tokenizers import Tokenizer
-  except ImportError as error:
-    raise ValueError(
-        'Texts need tokenizers: pip install vfljax[text].'
-    ) from error
+
   try:
     tokenizer = Tokenizer.from_file(str(file))
   except Exception as error:  # The library raises nothing more special.
@@ -183,3 +182,37 @@ def _table(x, labels: Sequence[str], parts: int, length: int) -> Table:
       x, np.array([index[name] for name in labels], np.int32), tuple(names),
       classes, tuple(range(len(names))),
   )
+
+
+def _prepared(
+    name: str, task: str, facts: Facts, licence: str, text: str = 'text',
+    target: str = 'label',
+) -> Source:
+  """A TFDS data set; what is said of it is true if all its rows are read."""
+  return Source(
+      prepared(name, text, target), task, prepared_how(name), licence,
+      facts._replace(whole=(('rows', 0), ('test_rows', 0))), files=(name,),
+      parties=TEXTS,
+  )
+
+
+SOURCE = Source(
+    load, 'any', HOW, OWN, extent='(lines) x (tokens)',
+    files=('movie_reviews.tsv', 'snippets.tsv'), parties=TEXTS, own=True,
+)
+IMDB = _prepared(
+    'imdb_reviews', 'binary',
+    Facts(25000, (25000,) * 2, 'Maas et al. (2011)', test=25000), 'none stated',
+)
+AG_NEWS = _prepared(
+    'ag_news_subset', '4 classes',
+    Facts(120000, (31900,) * 4, 'Zhang et al. (2015)', test=7600),
+    'non-commercial use', 'description',
+)
+TREC = _prepared(
+    'trec', '6 classes',
+    Facts(  # DESC, ENTY, ABBR, HUM, NUM, LOC: the order of TFDS.
+        5452, (1300, 1344, 95, 1288, 1009, 916), 'Li and Roth (2002)', test=500,
+    ),
+    'none stated', target='label-coarse',
+)

@@ -10,10 +10,11 @@ import pathlib
 import re
 
 import numpy as np
-import pandas as pd
 
 from vfljax.data import frame
 from vfljax.data.files import one_line
+from vfljax.data.need import extra
+from vfljax.data.source import Source
 from vfljax.data.table import Table, listing
 
 HOW = (
@@ -88,13 +89,9 @@ def rows(path: str, split: str) -> list[dict]:
 
 def _builder(path: str, dataset: str, data_dir: str):
   """TFDS's reader of the files of one data set."""
-  try:
+  with extra('data'):
     from tensorflow_datasets.core import constants, read_only_builder
-  except ImportError as error:
-    raise ValueError(
-        'TensorFlow Datasets is not installed: pip install vfljax[data]'
-        f' ({one_line(error)}).'
-    ) from error
+
   folder = _version(pathlib.Path(path).expanduser()) if path else ''
   try:
     if path:
@@ -124,7 +121,8 @@ def _version(folder: pathlib.Path) -> pathlib.Path:
 
 def _rows(builder, split: str) -> list[dict]:
   try:
-    found = list(builder.as_data_source(split=split))
+    with extra('data'):  # TFDS imports the layout's own reader here.
+      found = list(builder.as_data_source(split=split))
     # A damaged file may also give examples without anything in them.
     if any(value is None for row in found for value in row.values()):
       raise RuntimeError('an example is not whole')
@@ -167,6 +165,9 @@ def _class_names(features, prefix: str = '') -> dict[str, tuple[str, ...]]:
 
 
 def _table(rows, label, names, missing, categories) -> Table:
+  with extra():
+    import pandas as pd
+
   rows = [_flat(row) for row in rows]
   if label not in rows[0]:
     raise ValueError(
@@ -234,3 +235,6 @@ def _flat(row: dict, prefix: str = '') -> dict:
     else:
       flat[prefix + key] = value
   return flat
+
+
+SOURCE = Source(load, 'any', HOW, "the data set's own")

@@ -12,14 +12,16 @@ import pathlib
 
 import numpy as np
 
-from vfljax.data import facts
 from vfljax.data.files import find, one_line
+from vfljax.data.need import extra
+from vfljax.data.source import Facts, Source, check_file
 from vfljax.data.table import Table, listing
 
 HOW = (
     'Get combined.bz2 and combined.t.bz2 from https://www.csie.ntu.edu.tw/'
     '~cjlin/libsvmtools/datasets/multiclass.html and give their folder.'
 )
+ROWS = {'combined': 78823, 'combined.t': 19705}  # The official files'.
 COLUMNS = 100
 NAMES = tuple(
     f'{kind}_{i}' for kind in ('acoustic', 'seismic') for i in range(1, 51)
@@ -37,12 +39,12 @@ def load(path: str = '', samples: int = 50000) -> Table:
   Raises:
     FileNotFoundError: if one of the files is not there.
     ValueError: if a file is not in LIBSVM's format with 100 features, or has
-      other labels than 1, 2 and 3.
+      other labels than 1, 2 and 3, or scikit-learn is not installed.
   """
   parts = []
-  for name in facts.FILES['vehicle']:
+  for name, rows in ROWS.items():
     parts.append(_read(_locate(path, name)))
-    facts.check_file('vehicle', name, len(parts[-1][1]))
+    check_file('vehicle', name, len(parts[-1][1]), rows)
   x = np.concatenate([part[0] for part in parts])
   y = np.concatenate([part[1] for part in parts])
   rows = np.flatnonzero(np.isin(y, (1, 2)))
@@ -66,7 +68,8 @@ def _locate(path: str, name: str) -> pathlib.Path:
 
 
 def _read(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
-  from sklearn.datasets import load_svmlight_file
+  with extra():
+    from sklearn.datasets import load_svmlight_file
 
   try:
     read = load_svmlight_file(str(file), n_features=COLUMNS)
@@ -82,3 +85,13 @@ def _read(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
         f'the types here are {listing(np.unique(labels)) or "none"}.'
     )
   return read[0].toarray().astype(np.float32), labels
+
+
+SOURCE = Source(
+    load, 'binary', HOW, 'none stated',
+    Facts(
+        50000, (0.5, 0.5), 'Kang et al. (2022), Appendix B: "1 : 1"', (100,),
+        whole=(('samples', 50000),),
+    ),
+    files=('combined.bz2', 'vehicle'),
+)

@@ -15,7 +15,6 @@ from vfljax.runner import options, own_flags, variants
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.errors import UserError
 from vfljax import data
-from vfljax.data import facts
 from vfljax.data.table import Table
 
 
@@ -237,7 +236,7 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
   )
   try:
     with warnings.catch_warnings(record=True) as odd:
-      warnings.simplefilter('always', facts.Mismatch)
+      warnings.simplefilter('always', data.Mismatch)
       table = data.load(
           config.name, path=config.path, label=config.label,
           missing=config.missing, cache=cache, **own,

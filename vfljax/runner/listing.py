@@ -5,11 +5,10 @@ import inspect
 from pathlib import Path
 import sys
 
-from vfljax.runner.errors import UserError
-from vfljax.scene import two_classes
 from vfljax import algorithms, attacks, data, defenses, nets
 from vfljax.attack import recipe_of
-from vfljax.data import where
+from vfljax.runner.errors import UserError
+from vfljax.scene import two_classes
 
 # Where experiments are looked for: in this folder, and in a clone of vfljax.
 FOLDERS = (Path('experiments'), Path(__file__).parents[2] / 'experiments')
@@ -97,8 +96,8 @@ def _data() -> str:
       'name', 'task', 'parties', 'size', 'licence', 'present', 'how to get it',
   )]
   rows += [
-      (name, source.task, where.parties(name), source.size, source.licence,
-       where.present(name) or '-', source.how)
+      (name, source.task, source.parties, source.size, source.licence,
+       source.present() or '-', source.how)
       for name, source in sorted(data.REGISTRY.items())
   ]
   return _table('Data sets (--config.data.name=...)', rows)

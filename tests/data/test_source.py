@@ -1,4 +1,4 @@
-"""The official data sets' facts, and what deviates from them."""
+"""What data sets say of themselves, and what deviates from it."""
 import warnings
 
 import numpy as np
@@ -8,8 +8,13 @@ from vfljax.runner import listing
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import DataConfig
 from vfljax import data
-from vfljax.data import facts, nuswide
-from vfljax.data.facts import OFFICIAL, Mismatch
+from vfljax.data import nuswide
+from vfljax.data.source import Facts, Mismatch, Source, check_facts
+
+
+OFFICIAL = {
+    name: source.facts for name, source in data.REGISTRY.items() if source.facts
+}
 
 
 def write(folder, name, x, y, test=0):
@@ -32,7 +37,7 @@ def test_the_numbers_add_up():
   for name, known in OFFICIAL.items():
     total = sum(known.counts)
     assert total == known.train + known.test or known.about or total == 1, name
-    assert name in data.REGISTRY and known.source
+    assert known.source
     options = data.options_of(name)
     assert all(key in options for key, _ in known.whole), name
     assert data.REGISTRY[name].size == known.size
@@ -91,15 +96,19 @@ def test_shares_far_off_are_warned_of(tmp_path):
   assert '\n' not in str(seen[0].message)
 
 
+def check(name, table, options):
+  return check_facts(name, OFFICIAL.get(name), table, options)
+
+
 def test_other_features_or_classes_are_another_data_set():
   table = data.load('wine')
-  assert facts.check('wine', table, {}) is table
+  assert check('wine', table, {}) is table
   with pytest.raises(ValueError, match=r'cifar10 .* \(32, 32, 3\).* \(13,\)'):
-    facts.check('cifar10', table, {})
+    check('cifar10', table, {})
   wider = table._replace(classes=(*table.classes, 'more'))
   with pytest.raises(ValueError, match='wine has 3 classes; here are 4: class'):
-    facts.check('wine', wider, {})
-  assert facts.check('csv', wider, {}) is wider
+    check('wine', wider, {})
+  assert check('csv', wider, {}) is wider
 
 
 def test_who_asks_for_a_part_is_not_told_that_it_is_one():
@@ -110,9 +119,9 @@ def test_who_asks_for_a_part_is_not_told_that_it_is_one():
   options = data.options_of('criteo')
   with warnings.catch_warnings():
     warnings.simplefilter('error')
-    facts.check('criteo', table, options)  # 100000 rows by default.
+    check('criteo', table, options)  # 100000 rows by default.
   with pytest.warns(Mismatch, match='178 rows instead of 45840617'):
-    facts.check('criteo', table, options | dict(rows=0))
+    check('criteo', table, options | dict(rows=0))
 
 
 def test_nuswide_counts_the_rows_of_its_files(tmp_path, monkeypatch):
@@ -121,6 +130,39 @@ def test_nuswide_counts_the_rows_of_its_files(tmp_path, monkeypatch):
   monkeypatch.setattr(nuswide, 'FEATURES', ('CH',))
   with pytest.warns(Mismatch, match='Train has 3 rows instead of 161789'):
     nuswide.load(str(tmp_path))
+
+
+def test_a_data_set_is_looked_for_by_its_customary_names(tmp_path):
+  (tmp_path / 'tiny-imagenet-200').mkdir()
+  (tmp_path / 'mnist.npz').touch()
+  found = {
+      name: source.present([str(tmp_path / 'none'), str(tmp_path)])
+      for name, source in data.REGISTRY.items()
+  }
+  assert found['tiny_imagenet'] == str(tmp_path / 'tiny-imagenet-200')
+  assert found['mnist'] == str(tmp_path / 'mnist.npz')
+  assert found['wine'] == found['synthetic'] == 'with us'
+  assert found['cifar10'] == found['csv'] == ''
+
+
+def test_the_size_is_that_of_the_facts_or_said_in_words():
+  known = Facts(6, (4, 4), 'us', (2, 3), test=2)
+  source = Source(data.load, 'any', 'draw it', 'none', extent='(lines) x 3')
+  assert source.size == '(lines) x 3'
+  assert source._replace(facts=known).size == '6 + 2 x 2x3'
+  assert known._replace(shape=(), test=0).size == '6 x (by option)'
+
+
+def test_a_persons_own_files_are_marked():
+  own = {name for name, source in data.REGISTRY.items() if source.own}
+  assert own == {'reviews', 'texts', 'npz', 'csv', 'parquet'}
+
+
+def test_every_data_set_is_listed():
+  text = listing.text('data')
+  for name in data.REGISTRY:
+    assert f'  {name} ' in text
+  assert 'how to get it' in text
 
 
 def test_the_command_line_says_it_in_one_line(tmp_path, capsys):

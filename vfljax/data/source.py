@@ -1,9 +1,11 @@
-"""What the official data sets are known to be: rows, shapes, class counts.
+"""What a data set's file says of it: its loader, its facts, where it may lie.
 
 Whoever cuts a data set down means to, or has half a download: another number of
 rows and another share of a class are a warning. Another number of classes or
 features is another data set, and an error.
 """
+from collections.abc import Callable, Sequence
+import pathlib
 from typing import Any, NamedTuple
 import warnings
 
@@ -12,6 +14,14 @@ import numpy as np
 from vfljax.data.table import Table, listing
 
 FAR = 0.1  # A class's share may be off by a tenth of what it should be.
+# This folder, `data` below it, and where TensorFlow Datasets prepares its own.
+FOLDERS = ('.', 'data', '~/tensorflow_datasets')
+OWN = "the file's own"  # Licence of a person's own files.
+
+# For how many parties the papers split data sets of a kind.
+COLUMNS = '2 to 10: columns'
+IMAGES = '2: halves; 4: quadrants'
+TEXTS = '2 or more: pieces of texts'
 
 
 class Mismatch(UserWarning):
@@ -19,7 +29,7 @@ class Mismatch(UserWarning):
 
 
 class Facts(NamedTuple):
-  """One official data set.
+  """What an official data set is known to be.
 
   Attributes:
     train: Rows for training; all rows where there is no official test set.
@@ -49,94 +59,58 @@ class Facts(NamedTuple):
     return f'{rows} x {"x".join(map(str, self.shape)) or "(by option)"}'
 
 
-_KERAS = 'https://keras.io/api/datasets'
-_CIFAR = 'https://www.cs.toronto.edu/~kriz/cifar.html'
-_SKLEARN = 'https://scikit-learn.org/stable/datasets/toy_dataset.html'
-_BOTH = (('rows', 0), ('test_rows', 0))
-_FASHION = Facts(
-    60000, (7000,) * 10, 'https://github.com/zalandoresearch/fashion-mnist',
-    (28, 28, 1), 10000,
-)
-OFFICIAL: dict[str, Facts] = dict(
-    breast_cancer=Facts(569, (357, 212), _SKLEARN, (30,)),
-    digits=Facts(
-        1797, (178, 182, 177, 183, 181, 182, 181, 179, 174, 180), _SKLEARN,
-        (8, 8, 1),
-    ),
-    wine=Facts(178, (59, 71, 48), _SKLEARN, (13,)),
-    spambase=Facts(
-        4601, (2788, 1813), 'https://archive.ics.uci.edu/dataset/94', (57,)
-    ),
-    credit=Facts(
-        30000, (23364, 6636), 'https://archive.ics.uci.edu/dataset/350', (23,)
-    ),
-    vehicle=Facts(
-        50000, (0.5, 0.5), 'Kang et al. (2022), Appendix B: "1 : 1"', (100,),
-        whole=(('samples', 50000),),
-    ),
-    criteo=Facts(
-        45840617, (0.744, 0.256),
-        'https://www.kaggle.com/c/criteo-display-ad-challenge', (39,),
-        whole=(('rows', 0),),
-    ),
-    isic=Facts(
-        33126, (32542, 584), 'Rotemberg et al. (2021), SIIM-ISIC 2020',
-        whole=(('rows', 0),),
-    ),
-    # Patches at the edge and patients' odd ones have no pair.
-    bhi=Facts(
-        138762, (198738, 78786), 'https://www.kaggle.com/datasets/'
-        'paultimothymooney/breast-histopathology-images (277524 patches)',
-        (50, 100, 3), whole=(('pairs', 0),), about=0.05,
-    ),
-    mnist=Facts(
-        60000, (6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958),
-        _KERAS, (28, 28, 1), 10000,
-    ),
-    fashion_mnist=_FASHION,
-    fashion_mnist_binary=_FASHION._replace(counts=(63000, 7000)),
-    cifar10=Facts(50000, (6000,) * 10, _CIFAR, (32, 32, 3), 10000),
-    cifar100=Facts(50000, (600,) * 100, _CIFAR, (32, 32, 3), 10000),
-    svhn=Facts(
-        73257, (6692, 18960, 14734, 11379, 9981, 9266, 7704, 7614, 6705, 6254),
-        'http://ufldl.stanford.edu/housenumbers', (32, 32, 3), 26032,
-    ),
-    cinic10=Facts(
-        180000, (27000,) * 10, 'https://datashare.ed.ac.uk/handle/10283/3192',
-        (32, 32, 3), 90000, (('rows', 0),),
-    ),
-    tiny_imagenet=Facts(
-        100000, (550,) * 200, 'http://cs231n.stanford.edu/tiny-imagenet-200.zip',
-        (64, 64, 3), 10000, (('rows', 0),),
-    ),
-    imdb=Facts(
-        25000, (25000,) * 2, 'Maas et al. (2011)', test=25000,
-    ),
-    imdb_texts=Facts(
-        25000, (25000,) * 2, 'Maas et al. (2011)', test=25000, whole=_BOTH,
-    ),
-    ag_news=Facts(
-        120000, (31900,) * 4, 'Zhang et al. (2015)', test=7600, whole=_BOTH,
-    ),
-    trec=Facts(  # DESC, ENTY, ABBR, HUM, NUM, LOC: the order of TFDS.
-        5452, (1300, 1344, 95, 1288, 1009, 916), 'Li and Roth (2002)',
-        test=500, whole=_BOTH,
-    ),
-)
+class Source(NamedTuple):
+  """All that is known of a data set before it is read.
+
+  Attributes:
+    load: (path, **options) -> Table.
+    task: For example 'binary' or '10 classes'.
+    how: One line: how to get it and where to put it.
+    licence: Of the data.
+    facts: What `load` has to find; `None` if it can be anything.
+    extent: Its size in words where there are no facts: '(lines) x 500'.
+    files: Customary names of its file or folder, looked for by `present`.
+    parties: For how many the papers split it, and by what.
+    own: It is a person's own file, which is copied nowhere.
+    with_us: It needs no file.
+  """
+
+  load: Callable[..., Table]
+  task: str
+  how: str
+  licence: str
+  facts: Facts | None = None
+  extent: str = 'any'
+  files: tuple[str, ...] = ()
+  parties: str = COLUMNS
+  own: bool = False
+  with_us: bool = False
+
+  @property
+  def size(self) -> str:
+    """'569 x 30', for a listing."""
+    return self.facts.size if self.facts else self.extent
+
+  def present(self, folders: Sequence[str] = FOLDERS) -> str:
+    """Where it is: 'with us', a path, or ''. Nothing is read for that."""
+    if self.with_us:
+      return 'with us'
+    for folder in folders:
+      for file in self.files:
+        place = pathlib.Path(folder) / file
+        if place.expanduser().exists():
+          return str(place)
+    return ''
 
 
-# Rows of the official files from which a loader chooses.
-FILES: dict[str, dict[str, int]] = dict(
-    nuswide=dict(Train=161789, Test=107859),
-    vehicle={'combined': 78823, 'combined.t': 19705},
-)
-
-
-def check(name: str, table: Table, options: dict[str, Any]) -> Table:
+def check_facts(
+    name: str, facts: Facts | None, table: Table, options: dict[str, Any]
+) -> Table:
   """Returns the table as it is, if it can be the data set of that name.
 
   Args:
-    name: Of the data set; one that is not `OFFICIAL` is not checked.
+    name: Of the data set, for messages.
+    facts: Its own; `None` checks nothing.
     table: What its loader read.
     options: The loader's, its defaults among them.
 
@@ -147,7 +121,6 @@ def check(name: str, table: Table, options: dict[str, Any]) -> Table:
     Mismatch: (one line) if rows are missing or too many, or a class has a share
       that is far off.
   """
-  facts = OFFICIAL.get(name)
   if facts is None:
     return table
   found = table.features.shape[1:]
@@ -168,9 +141,16 @@ def check(name: str, table: Table, options: dict[str, Any]) -> Table:
   return table
 
 
-def check_file(name: str, file: str, found: int) -> None:
-  """Warns (`Mismatch`) of one of `FILES` that has not the official rows."""
-  odd = _other('', found, FILES[name][file], 0)
+def check_file(name: str, file: str, found: int, expected: int) -> None:
+  """Warns (`Mismatch`) of a file, one of several, with other rows than known.
+
+  Args:
+    name: Of the data set.
+    file: Of those from which its loader chooses rows.
+    found: Rows in it.
+    expected: Rows of the official file.
+  """
+  odd = _other('', found, expected, 0)
   if odd:
     _warn(name, f'{file} has {odd[0]}')
 

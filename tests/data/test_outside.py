@@ -1,0 +1,104 @@
+"""A data set that is registered from outside of the package is like ours."""
+import functools
+
+import numpy as np
+import pytest
+
+from tests import toy_data
+from vfljax import data
+from vfljax.data import cache
+from vfljax.runner import listing
+from vfljax.runner.arguments import load_data
+from vfljax.runner.config import DataConfig
+from vfljax.runner.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+  monkeypatch.setitem(data.REGISTRY, 'toy', toy_data.SOURCE)
+
+
+def write(folder, rows=6, columns=2, label=lambda i: i % 2):
+  lines = [
+      ' '.join(map(str, [*range(i, i + columns), label(i)]))
+      for i in range(rows)
+  ]
+  (folder / 'toy.txt').write_text('\n'.join(lines))
+  return str(folder)
+
+
+def test_it_loads(tmp_path):
+  table = data.load('toy', write(tmp_path))
+  np.testing.assert_array_equal(table.features[5], [5, 6])
+  np.testing.assert_array_equal(table.labels, [0, 1] * 3)
+  assert data.options_of('toy') == dict(rows=0)
+  assert len(data.load('toy', str(tmp_path), rows=2).labels) == 2
+  found = load_data(DataConfig('toy', str(tmp_path), options='rows=4'))
+  assert len(found.labels) == 4
+
+
+def test_it_is_listed(tmp_path, monkeypatch):
+  line = lambda: next(
+      line.split('  ') for line in listing.text('data').splitlines()
+      if line.startswith('  toy ')
+  )
+  said = {'toy', 'binary', '2: a number each', '6 x 2', 'CC0'}
+  assert {'-', *said} <= {cell.strip() for cell in line()}
+  write(tmp_path)
+  monkeypatch.chdir(tmp_path)
+  assert {'toy.txt', *said} <= {cell.strip() for cell in line()}
+
+
+@pytest.mark.parametrize('file, options, message', [
+    (dict(columns=3), {}, r'shape \(2,\) a row; these are of shape \(3,\)'),
+    (dict(label=lambda i: 1), {}, "All 6 labels are 'yes'"),
+    (dict(label=lambda i: i), {}, 'with 2 classes they must lie in 0..1'),
+    ({}, dict(row=3), "'toy' has no option 'row'; it has rows"),
+    ({}, dict(label='y'), "no option 'label'"),
+])
+def test_it_is_refused(tmp_path, file, options, message):
+  with pytest.raises(ValueError, match=message):
+    data.load('toy', write(tmp_path, **file), **options)
+
+
+def test_it_says_how_to_get_it(tmp_path):
+  with pytest.raises(FileNotFoundError, match='Write toy.txt yourself'):
+    data.load('toy', str(tmp_path))
+  with pytest.raises(UserError, match='Write toy.txt yourself'):
+    load_data(DataConfig('toy'))
+
+
+def test_a_part_of_it_is_warned_of(tmp_path):
+  with pytest.warns(data.Mismatch, match='4 rows instead of 6 .toys.example'):
+    data.load('toy', write(tmp_path, rows=4))
+
+
+def kept(folder, path):
+  data.load('toy', path, cache=str(folder))
+  return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def test_it_is_kept_until_its_code_changes(tmp_path, monkeypatch):
+  path, folder = f'{write(tmp_path)}/toy.txt', tmp_path / 'kept'
+  assert len(kept(folder, path)) == 1
+  assert len(kept(folder, path)) == 1
+  other = tmp_path / 'toy_data.py'
+  other.write_text('# Another version of the loader.')
+  monkeypatch.setattr(toy_data, '__file__', str(other))
+  assert len(kept(folder, path)) == 2
+
+
+def test_it_is_not_kept_if_it_is_ones_own_or_typed_in(tmp_path, monkeypatch):
+  path, folder = f'{write(tmp_path)}/toy.txt', tmp_path / 'kept'
+  own = toy_data.SOURCE._replace(own=True)
+  monkeypatch.setitem(data.REGISTRY, 'toy', own)
+  assert not kept(folder, path)
+  monkeypatch.setitem(data.REGISTRY, 'toy', toy_data.SOURCE)
+  monkeypatch.delattr(toy_data, '__file__')  # As in a notebook.
+  assert not kept(folder, path)
+
+
+def test_a_partial_loaders_code_is_its_functions():
+  few = functools.partial(toy_data.load, rows=2)
+  assert cache.code_of(few) == cache.code_of(toy_data.load) is not None
+  assert cache.code_of(few) != cache.code_of(data.load)
