@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from vfljax.runner import checks, jobs, samples, setting
-from vfljax.runner.config import Config, Entry, Variant, attacker
+from vfljax.runner.attackers import attacker
+from vfljax.runner.config import Config, Entry, Variant
 from vfljax.runner.errors import UserError
 from experiments.plugvfl import common, fig3, fig4, fig5, fig6, fig7
 from vfljax import data

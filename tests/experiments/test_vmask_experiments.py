@@ -11,7 +11,8 @@ import pytest
 from vfljax.runner import (
     cell, checks, device, jobs, samples,
 )
-from vfljax.runner.config import Config, Entry, entries
+from vfljax.runner.choosing import entries
+from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
 from vfljax.runner.setting import split_samples
 from experiments.vmask import (

@@ -1,0 +1,110 @@
+"""What is registered from outside of the package is like ours: it runs, it is
+listed and reported, refused where it must be, and held to the contracts."""
+import json
+
+import numpy as np
+import pytest
+
+from tests import test_contract, toy_data, toys
+from vfljax import attacks, data, defenses, nets
+from vfljax.defenses import Method
+from vfljax.runner import listing
+from vfljax.runner.main import main
+
+CONFIG = '''
+from vfljax.runner.config import *
+
+def get_config():
+  return Config(
+      experiment='toys', seeds=2, alone=False,
+      listed=(Entry('none'), default_entry('toy_rounding')),
+      listed_attacks=('toy_scoring', 'toy_scoring:wide'),
+      variants=(Variant('toy_scoring:wide', dict(columns=(0, 1))),),
+      data=DataConfig('toy', split='even', test=0.25),
+      model=ModelConfig(name='toy_net', width=4, top=(4,)),
+      train=TrainConfig(epochs=2, batch_size=16),
+      attack=AttackConfig(own=dict(toy_scoring=dict(power=3.0))),
+  )
+'''
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+  """One line a toy, in its family's registry."""
+  monkeypatch.setitem(attacks.REGISTRY, 'toy_scoring', toys.toy_scoring)
+  monkeypatch.setitem(
+      defenses.REGISTRY, 'toy_rounding', Method(toys.toy_rounding, (1e-3, 0.1))
+  )
+  monkeypatch.setitem(nets.REGISTRY, 'toy_net', nets.Network(toys.toy_net))
+  monkeypatch.setitem(
+      data.REGISTRY, 'toy', toy_data.SOURCE._replace(facts=None)
+  )
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+  """(flags) -> (exit code, standard error) of the command line."""
+  rng = np.random.default_rng(0)
+  x, y = rng.normal(size=(80, 2)), np.arange(80) % 2
+  np.savetxt(tmp_path / 'toy.txt', np.column_stack([x + y[:, None], y]))
+  (tmp_path / 'my.py').write_text(CONFIG)
+  monkeypatch.chdir(tmp_path)
+
+  def started(*flags):
+    code = main([
+        'vfljax', '--config=my.py', f'--config.data.path={tmp_path}/toy.txt',
+        '--workdir=out', '--devices=2', '--cache=', *flags,
+    ])
+    return code, capsys.readouterr().err
+
+  return started
+
+
+def test_they_run_from_the_command_line_to_the_report(run, tmp_path):
+  code, said = run('--config.attack.toy_scoring.power=2')
+  assert code == 0, said
+  rows = [
+      json.loads(line)
+      for line in (tmp_path / 'out/results.jsonl').read_text().splitlines()
+  ]
+  assert {(r['defense'], r['strength']) for r in rows} == {
+      ('none', None), ('toy_rounding', 0.001), ('toy_rounding', 0.1)
+  }
+  scored = [r for r in rows if r['attack'] == 'toy_scoring']
+  assert {r['metric'] for r in scored} >= {'leak_auc', 'leak_auc_max'}
+  assert all(np.isfinite(r['value']) and r['split'] == 'train' for r in scored)
+  assert any(r['attack'] == 'toy_scoring:wide' for r in rows)
+  page = (tmp_path / 'out/report.html').read_text()
+  assert 'toy scoring' in page and 'toy rounding' in page
+  config = json.loads((tmp_path / 'out/config.json').read_text())
+  assert config['attack']['own'] == dict(toy_scoring=dict(power=2))
+
+
+@pytest.mark.parametrize('flags, message', [
+    (['--config.attack.toy_scoring.powr=2'], 'Did you mean power?'),
+    (['--config.attack.toy_scoring.power=much'], 'must be a finite number'),
+    (['--config.attack.toy_scoring.power=0'], 'power must be above 0'),
+    (['--config.attack.toy_score.power=2'], 'Did you mean toy_scoring?'),
+    (['--config.attacks=toy_scoring', '--config.data.name=wine',
+      '--config.data.path='], 'toy_scoring ranks samples of two classes'),
+    (['--config.model.options=hiden=3'], "no option 'hiden'"),
+    (['--config.data.options=row=3'], "no option 'row'"),
+])
+def test_they_are_refused(run, tmp_path, flags, message):
+  code, said = run(*flags)
+  assert code == 2 and message in said and len(said.splitlines()) <= 2
+  assert not (tmp_path / 'out').exists()
+
+
+def test_they_are_listed():
+  text = listing.text('all')
+  assert 'toy_scoring.power=1.0' in text and 'of toy_scoring' in text
+  for name in ('toy_scoring', 'toy_rounding(step)', 'model.name=toy_net'):
+    assert name in text
+
+
+def test_they_keep_the_contracts():
+  test_contract.test_attacks_are_pure_functions_of_key_and_view('toy_scoring')
+  round_of = test_contract.play_once('toy_rounding')
+  for test in test_contract.OF_A_ROUND:
+    test(round_of)
