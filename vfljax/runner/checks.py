@@ -11,6 +11,7 @@ from vfljax.runner import setting as settings
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
 from vfljax.runner.federations import COMPLETIONS
+from vfljax.runner.nested import flat
 from vfljax.runner.samples import Splits
 from vfljax.runner.setting import Setting
 from vfljax import completion, defenses, nets, stream, train
@@ -165,7 +166,7 @@ def _check_numbers(config: Config) -> None:
   positive = (
       'train.learning_rate', 'attack.learning_rate', 'attack.bottom_rate'
   )
-  for path, value in configs.flat(config):
+  for path, value in flat(config).items():
     if isinstance(value, float) and not math.isfinite(value):
       raise ValueError(f'{path} must be a finite number; got {value}.')
     if path in least and value < least[path]:
