@@ -15,7 +15,7 @@ import optax
 import orbax.checkpoint as ocp
 import pytest
 
-from vfljax.runner import store
+from vfljax.runner import disk, store
 from vfljax.runner.errors import UserError
 
 UNITS = ['none', 'iso/0', 'iso/1', 'marvell/0']
@@ -357,17 +357,17 @@ def test_what_orbax_itself_refuses_is_told_too(tmp_path, monkeypatch):
 
 
 def test_two_processes_cannot_share_a_directory(tmp_path):
-  with store.alone(tmp_path / 'out'):
+  with disk.alone(tmp_path / 'out'):
     held = subprocess.run(
         [sys.executable, '-c', textwrap.dedent(f'''
-            from vfljax.runner import errors, store
+            from vfljax.runner import disk, errors
             try:
-              with store.alone({str(tmp_path / 'out')!r}):
+              with disk.alone({str(tmp_path / 'out')!r}):
                 print('entered')
             except errors.UserError as e:
               print(e)
         ''')], capture_output=True, text=True, check=True,
     )
     assert 'Another process is running in' in held.stdout
-  with store.alone(tmp_path / 'out'):
+  with disk.alone(tmp_path / 'out'):
     pass  # Free again.

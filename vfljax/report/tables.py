@@ -7,6 +7,7 @@ from vfljax import evaluation
 from vfljax.report import ranks
 from vfljax.report import reading as data
 from vfljax.runner import progress
+from vfljax.runner.nested import flat
 from vfljax.report.reading import Results, Summary
 from vfljax.report.ranks import Ranked
 from vfljax.report.words import about, name
@@ -183,10 +184,9 @@ def paper(compared: Iterable[Mapping]) -> Table:
 
 def configuration(config: Mapping) -> Table:
   """The configuration, one field a row."""
-  flat = _flat(config)
   return Table(
       'Configuration', 'What config.json says.', ('field', 'value'),
-      [[Text(key), Text(_short(value))] for key, value in flat],
+      [[Text(key), Text(_short(value))] for key, value in flat(config).items()],
   )
 
 
@@ -260,15 +260,6 @@ def _printed(x: float) -> str:
 
 def _plus(x: float) -> str:
   return f' ± {number(x)}' if math.isfinite(x) else ''
-
-
-def _flat(x: object, prefix: str = '') -> list[tuple[str, object]]:
-  if not isinstance(x, Mapping) or not x:
-    return [(prefix, x)]
-  return [
-      pair for key, value in x.items()
-      for pair in _flat(value, f'{prefix}.{key}' if prefix else str(key))
-  ]
 
 
 def _short(x: object) -> str:

@@ -16,7 +16,7 @@ from vfljax.report import plots
 from vfljax.report import ranks
 from vfljax.report import tables
 from vfljax.report import words
-from vfljax.runner import store
+from vfljax.runner import disk, store
 from vfljax.report.reading import Cell, Results
 from vfljax.report.plots import Curve
 from vfljax.report.ranks import Ranked
@@ -64,9 +64,9 @@ def write(
   if config:
     html.append(page.table(tables.configuration(config), 2))
   text.append('Figures and every measurement: report.html. Raw: results.jsonl.')
-  store.write_text(Path(path) / 'summary.md', '\n\n'.join(text) + '\n')
+  disk.write_text(Path(path) / 'summary.md', '\n\n'.join(text) + '\n')
   target = Path(path) / 'report.html'
-  store.write_text(target, page.page(title, html))
+  disk.write_text(target, page.page(title, html))
   return target
 
 

@@ -43,6 +43,7 @@ def parse(argv: list[str]) -> Arguments:
     return Arguments(Config(), '', 0, '', '', _help())
   argv, own = own_flags.taken(_config_first(_spell_out_list(argv)))
   _check_fields(argv)
+  _see_neighbours(argv)
   found = _define(argv)
   try:
     rest = found(argv)[1:]
@@ -138,6 +139,15 @@ def _config_first(argv: list[str]) -> list[str]:
   return [argv[0], *files, *(a for a in argv[1:] if a not in files)]
 
 
+def _see_neighbours(argv: list[str]) -> None:
+  """Lets a config import what lies beside it, after all that is installed."""
+  for argument in argv[1:]:
+    flag, _, file = argument.lstrip('-').partition('=')
+    folder = str(Path(file).absolute().parent)
+    if flag == 'config' and folder not in sys.path:
+      sys.path.append(folder)
+
+
 def _check_fields(argv: list[str]) -> None:
   """Refuses --config.<field> for a field that no config has."""
   fields = dict(_fields(Config, ''))
@@ -214,9 +224,10 @@ def _config_file(found: flags.FlagValues) -> tuple[Path, str]:
 
 
 def _default_workdir(found: flags.FlagValues) -> str:
-  """out/<folder and name of the config file below experiments/>-<variant>."""
+  """out/<folder and name of the config file>-<variant>, below where we are."""
   file, variant = _config_file(found)
-  parts = file.resolve().with_suffix('').parts
+  file, here = file.resolve().with_suffix(''), Path.cwd()
+  parts = (file.relative_to(here) if here in file.parents else file).parts
   if 'experiments' in parts:
     parts = parts[parts.index('experiments') + 1 :]
   # What a shell or a file system takes for something else becomes '-'.

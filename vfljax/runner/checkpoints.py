@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
+from vfljax.runner import disk
 from vfljax.runner.errors import UserError
 
 _LEAVES, _DIGESTS = 'leaves', 'digests.json'
@@ -44,12 +45,12 @@ def save(folder: Path, step: int, tree: Any) -> None:
     content = {'leaves': _described(tree), 'files': _digests(temporary)}
     (temporary / _DIGESTS).write_text(json.dumps(content, indent=1))
     for place in [temporary / _DIGESTS, temporary]:
-      sync(place)
+      disk.sync(place)
     shutil.rmtree(final, ignore_errors=True)
     os.rename(temporary, final)
   finally:
     shutil.rmtree(temporary, ignore_errors=True)
-  sync(folder)
+  disk.sync(folder)
   for other in folder.iterdir():
     if other != final:
       shutil.rmtree(other, ignore_errors=True)
@@ -78,15 +79,6 @@ def load(folder: Path, like: Any) -> tuple[int, Any] | None:
   leaves, structure = jax.tree.flatten(like)
   leaves = [_restored(found.get(str(i)), x) for i, x in enumerate(leaves)]
   return max(steps), jax.tree.unflatten(structure, leaves)
-
-
-def sync(path: Path) -> None:
-  """Asks the disk to keep what was written to a file or directory."""
-  descriptor = os.open(path, os.O_RDONLY)
-  try:
-    os.fsync(descriptor)
-  finally:
-    os.close(descriptor)
 
 
 def _write(place: Path, leaves: dict) -> None:
@@ -162,7 +154,7 @@ def _digests(place: Path) -> dict[str, str]:
   digests = {}
   for file in sorted(place.rglob('*')):
     if file.is_file():
-      sync(file)
+      disk.sync(file)
       with file.open('rb') as f:
         digest = hashlib.file_digest(f, 'sha256').hexdigest()
       digests[file.relative_to(place).as_posix()] = digest

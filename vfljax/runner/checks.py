@@ -8,8 +8,9 @@ from vfljax.data.table import Table
 from vfljax.defense import Defense
 from vfljax.runner import attackers, federations, memory, replay
 from vfljax.runner.choosing import entries
-from vfljax.runner.config import Config, Entry, flat
+from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError, choices
+from vfljax.runner.nested import flat
 from vfljax.runner.plans import plan as plan_of
 from vfljax.runner.samples import Splits
 from vfljax.runner.setting import (
@@ -137,7 +138,7 @@ def _check_numbers(config: Config) -> None:
       'data.stream': -1, 'train.weight_decay': 0,
   }
   positive = ('train.learning_rate',)
-  for path, value in flat(config):
+  for path, value in flat(config).items():
     if isinstance(value, float) and not math.isfinite(value):
       raise ValueError(f'{path} must be a finite number; got {value}.')
     if path in least and value < least[path]:

@@ -187,18 +187,6 @@ class Config:
   paper: tuple[Paper, ...] = ()
 
 
-def flat(config: Any, prefix: str = '') -> list[tuple[str, Any]]:
-  """(path, value) of every field that is not a group of fields."""
-  found = []
-  for f in dataclasses.fields(config):
-    value = getattr(config, f.name)
-    if dataclasses.is_dataclass(value):
-      found += flat(value, f'{prefix}{f.name}.')
-    else:
-      found.append((prefix + f.name, value))
-  return found
-
-
 def default_entry(name: str) -> Entry:
   """A defense at its default strengths."""
   return Entry(name, defenses.STRENGTHS[name])

@@ -9,11 +9,21 @@
 The same command continues a run that was stopped. In a clone, `python
 launch.py` is the same as `vfljax`.
 """
+from importlib.util import find_spec
 import os
 import sys
+from typing import TYPE_CHECKING
 
-from vfljax.runner import arguments
 from vfljax.runner.errors import UserError
+
+if TYPE_CHECKING:
+  from vfljax.runner.arguments import Arguments
+
+# What the extra `run` installs, by the names in imports.
+PACKAGES = (
+    'PIL', 'absl', 'filelock', 'matplotlib', 'ml_collections', 'orbax',
+    'pandas', 'pyarrow', 'rich', 'scipy', 'sklearn',
+)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -26,6 +36,8 @@ def main(argv: list[str] | None = None) -> int:
   if os.getcwd() not in sys.path:
     sys.path.insert(0, os.getcwd())
   try:
+    _check_packages()
+    from vfljax.runner import arguments
     given = arguments.parse(list(sys.argv if argv is None else argv))
     if given.help:
       print(__doc__, given.help, sep='\n')
@@ -43,12 +55,20 @@ def main(argv: list[str] | None = None) -> int:
     return 130
 
 
-def _run(given: arguments.Arguments) -> int:
+def _check_packages() -> None:
+  """Refuses to start without the extra `run`: every install has the script."""
+  if not all(map(find_spec, PACKAGES)):
+    raise UserError(
+        "the command line needs more packages: pip install 'vfljax[run]'"
+    )
+
+
+def _run(given: 'Arguments') -> int:
   # JAX starts with the first array, and must have its devices by then.
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
   from vfljax.report import writing
-  from vfljax.runner import run
+  from vfljax.runner import arguments, run
   kept = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, kept)
   try:

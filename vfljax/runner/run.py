@@ -4,7 +4,7 @@ A job trains in strides of a few epochs, so that progress can be shown and saved
 between two calls of one compiled program. Killed anywhere, it goes on from its
 last checkpoint and ends with the same numbers.
 """
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 import contextlib
 import dataclasses
 from functools import partial
@@ -12,12 +12,12 @@ import hashlib
 import signal
 import sys
 import time
-from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from vfljax.runner import cell, checks, record, saved, store, streamed
+from vfljax.runner import checks, compiling, disk, record, saved, store
+from vfljax.runner.compiling import Compiled, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 from vfljax.runner.jobs import Job, jobs
@@ -36,26 +36,6 @@ class Interrupted(Exception):
   """Somebody asked to stop; everything up to here has been saved."""
 
 
-class Compiled(NamedTuple):
-  """A job's compiled programs: what they are of, and how long that took."""
-
-  name: str
-  place: Callable  # (job, cells) -> cells and samples, where they are needed
-  start: Callable
-  advance: Callable  # (job, runs, cells, (samples, first epoch))
-  finish: Callable
-  shapes: 'Going'  # what the programs carry
-  seconds: float
-
-
-class Going(NamedTuple):
-  """A job in progress: what a checkpoint holds."""
-
-  runs: Any  # train.Run, leaves [cells, ...]
-  history: Any  # leaves [cells, epochs, ...], zeros where not yet played
-  seconds: Any  # spent so far
-
-
 def run(config: Config, table: Table, workdir: str) -> Workdir:
   """Runs what is not done yet of an experiment.
 
@@ -70,7 +50,7 @@ def run(config: Config, table: Table, workdir: str) -> Workdir:
     Interrupted: on SIGINT or SIGTERM, after saving.
   """
   setting = checks.make(config, table)
-  with store.alone(workdir):
+  with disk.alone(workdir):
     return _run(setting, table, workdir)
 
 
@@ -114,17 +94,17 @@ def _compiled(job: Job, progress: Progress, last: Compiled | None) -> Compiled:
   if last and last.name == job.entry.name:
     return last._replace(seconds=0.0)
   progress.compiling(job.name)
-  return _compile(job)
+  return compiling.compile_job(job)
 
 
 def _run_job(
     job: Job, work: Workdir, progress: Progress, asked: list, made: Compiled
 ) -> None:
   epochs, count = job.setting.config.train.epochs, job.count
-  cells, samples = made.place(job, _cells(job))
-  stride, save = _stride(job), job.units[-1]
+  cells, samples = made.place(job, compiling.cells_of(job))
+  stride, save = compiling.stride_of(job), job.units[-1]
   done, going = _resume(work, save, count, made, stride) or (
-      0, _begin(made, cells, samples)
+      0, compiling.begin(made, cells, samples)
   )
   progress.unit(job.name, len(job.seeds), epochs, done)
   played, clock = 0, time.perf_counter()
@@ -151,93 +131,6 @@ def _run_job(
   )
   spent += time.perf_counter() - clock
   record.save(job, work, found, going.history, made.seconds, spent)
-
-
-def _cells(job: Job) -> dict[str, jax.Array]:
-  """The job's trainings, by strength, then seed.
-
-  Padded to a whole chunk, so that the last one needs no other program, and to
-  the devices.
-  """
-  seeds, points = len(job.seeds), len(job.strengths)
-  each = lambda values: np.repeat(np.asarray(values, np.float32), seeds)
-  cells = dict(
-      seed=np.tile(np.asarray(job.seeds, np.int32), points),
-      strength=each([s or 0.0 for s in job.strengths]),
-      others={name: each(values) for name, values in job.others.items()},
-  )
-  chunk = job.setting.config.seeds_per_chunk or len(job.seeds)
-  devices = jax.local_device_count()
-  return sweep.pad(cells, -(-chunk * job.room // devices) * devices)
-
-
-def _compile(job: Job) -> Compiled:
-  """Compiles a job's programs."""
-  began = time.perf_counter()
-  epochs = job.setting.config.train.epochs
-
-  def over(fn, *static):
-    return sweep.over_cells(partial(fn, job, *static))
-
-  if job.setting.stream:
-    return _compile_streamed(job, began)
-  cells, samples = _place(job, _cells(job))
-  start = jax.jit(over(cell.start)).lower(cells, samples).compile()
-  runs = jax.tree.map(
-      lambda s, where: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=where),
-      start.out_info, start.output_shardings,
-  )
-  both, first = dict(cells=cells, runs=runs), np.int32(0)
-  play = over(cell.advance, _stride(job))
-  # The runs' memory becomes that of what they become.
-  lowered = jax.jit(
-      lambda runs, cells, shared: play(dict(cells=cells, runs=runs), shared),
-      donate_argnums=0,
-  ).lower(runs, cells, (samples, first))
-  history = jax.tree.map(
-      lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[2:]), s.dtype),
-      lowered.out_info[1],
-  )
-  finish = jax.jit(over(cell.finish)).lower(both, samples).compile()
-  shapes = Going(runs, history, jax.ShapeDtypeStruct((), np.float32))
-  ahead = lowered.compile()
-  return Compiled(
-      job.entry.name, _place, start,
-      lambda job, *arguments: ahead(*arguments), finish, shapes,
-      time.perf_counter() - began,
-  )
-
-
-def _compile_streamed(job: Job, began: float) -> Compiled:
-  """The same of a job whose training samples stay on the host."""
-  cells, host = streamed.place(job, _cells(job), rehearsal=True)
-  made = streamed.compile_job(job, cells, host)
-  epochs = job.setting.config.train.epochs
-  history = jax.tree.map(
-      lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[1:]), s.dtype),
-      made.row,
-  )
-
-  def advance(job, runs, cells, shared):
-    return streamed.advance(job, made, runs, cells, *shared)
-
-  return Compiled(
-      job.entry.name, streamed.place,
-      lambda cells, host: made.start(cells, ()), advance,
-      lambda both, host: made.finish(both, ()),
-      Going(made.runs, history, jax.ShapeDtypeStruct((), np.float32)),
-      time.perf_counter() - began,
-  )
-
-
-def _place(job: Job, cells: dict[str, jax.Array]):
-  return sweep.place(cells, job.setting.samples)
-
-
-def _begin(made: Compiled, cells, samples) -> Going:
-  zeros = lambda s: np.zeros(s.shape, s.dtype)
-  blank = jax.tree.map(zeros, made.shapes.history)
-  return Going(made.start(cells, samples), blank, np.float32(0))
 
 
 def _trim(going: Going, count: int) -> Going:
@@ -289,11 +182,6 @@ def _utility(job: Job, history, done: int) -> float | None:
   newest = np.flatnonzero(measured.any(0))[-1]
   curve = history['validation'][main_metric(job.setting)]
   return float(np.mean(curve[: job.count, newest][measured[:, newest]]))
-
-
-def _stride(job: Job) -> int:
-  """Epochs a call: a tenth of all, of samples that are streamed one."""
-  return 1 if job.setting.stream else -(-job.setting.config.train.epochs // 10)
 
 
 @contextlib.contextmanager

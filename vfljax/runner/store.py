@@ -22,22 +22,21 @@ U is the unit's name with '@' for '/' and '%..' for what file systems do not
 like. Names that end in '.tmp' are unfinished writes; the next start removes
 them.
 """
-import contextlib
 import io
 import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-import filelock
 import numpy as np
 
-from vfljax.runner import checkpoints
+from vfljax.runner import checkpoints, disk
 from vfljax.runner.errors import UserError
+from vfljax.runner.nested import flat
 
 FIELDS = (
     'experiment', 'dataset', 'algorithm', 'defense', 'strength', 'attack',
@@ -84,13 +83,13 @@ class Workdir(NamedTuple):
         'unit': unit, 'rows': [_row(row) for row in rows],
         'timing': _plain(timing),
     }
-    with _writing(self.path):
+    with disk.writing(self.path):
       if curves:
         arrays = {k: np.asarray(v, np.float32) for k, v in curves.items()}
         buffer = io.BytesIO()
         np.savez_compressed(buffer, allow_pickle=False, **arrays)
-        _replace(self._part(unit, '.npz'), buffer.getvalue())
-      _replace(self._part(unit, '.json'), _dumps(part, indent=1))
+        disk.replace(self._part(unit, '.npz'), buffer.getvalue())
+      disk.replace(self._part(unit, '.json'), _dumps(part, indent=1))
       _collect(self)
       shutil.rmtree(self._checkpoints(unit), ignore_errors=True)
 
@@ -104,7 +103,7 @@ class Workdir(NamedTuple):
     Raises:
       UserError: if the disk does not take it.
     """
-    with _writing(self.path):
+    with disk.writing(self.path):
       checkpoints.save(self._checkpoints(unit), step, tree)
 
   def load_checkpoint(self, unit: str, like: Any) -> tuple[int, Any] | None:
@@ -149,7 +148,7 @@ def open_workdir(
     raise ValueError(f'Units need names of their own; got {list(units)}')
   work = Workdir(Path(path).absolute(), tuple(units))
   text = _dumps(config, indent=2, sort_keys=True)
-  with _writing(work.path):
+  with disk.writing(work.path):
     for folder in ('parts', 'checkpoints'):
       (work.path / folder).mkdir(parents=True, exist_ok=True)
     old = work.path / 'config.json'
@@ -160,37 +159,10 @@ def open_workdir(
           f'{work.path} holds results but no config.json, so they cannot be'
           ' continued.\nChoose another --workdir.'
       )
-    _remove_unfinished(work.path)
-    _replace(old, text)
+    disk.remove_unfinished(work.path)
+    disk.replace(old, text)
     _collect(work)
   return work
-
-
-@contextlib.contextmanager
-def alone(path: str | os.PathLike) -> Iterator[None]:
-  """Keeps a second process out of a work directory while the block runs.
-
-  The lock is the operating system's: it goes with the process, however that
-  ends.
-
-  Raises:
-    UserError: if another process is in it, or the directory cannot be made.
-  """
-  place = Path(path).absolute()
-  with _writing(place):
-    place.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(place / '.lock')
-    try:
-      lock.acquire(blocking=False)
-    except filelock.Timeout:
-      raise UserError(
-          f'Another process is running in {place}.\nWait until it is done, or '
-          'choose another --workdir.'
-      ) from None
-  try:
-    yield
-  finally:
-    lock.release()
 
 
 def read_config(path: str | os.PathLike) -> dict:
@@ -244,23 +216,13 @@ def read_curves(
   return found
 
 
-def write_text(file: Path, text: str) -> None:
-  """Writes a file of a work directory in one step.
-
-  Raises:
-    UserError: if the disk does not take it.
-  """
-  with _writing(file.parent):
-    _replace(file, text)
-
-
 def _collect(work: Workdir) -> None:
   """Rewrites results.jsonl and timings.json from the finished units."""
   parts = [_read_part(work, u) for u in work.units if work.done(u)]
   lines = [_dumps(row) for part in parts for row in part['rows']]
-  _replace(work.path / 'results.jsonl', ''.join(lines))
+  disk.replace(work.path / 'results.jsonl', ''.join(lines))
   timings = [{'unit': p['unit'], **p['timing']} for p in parts]
-  _replace(work.path / 'timings.json', _dumps(timings, indent=1))
+  disk.replace(work.path / 'timings.json', _dumps(timings, indent=1))
 
 
 def _read_part(work: Workdir, unit: str) -> dict:
@@ -312,7 +274,7 @@ def _file_name(unit: str) -> str:
 
 def _check_same(path: Path, saved: dict, config: dict) -> None:
   """Raises a UserError that names what differs from the config in `path`."""
-  old, new = _flat(saved), _flat(config)
+  old, new = flat(saved), flat(config)
   names = [k for k in (old | new) if old.get(k, ...) != new.get(k, ...)]
   if not names:
     return
@@ -326,49 +288,3 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
       f'{path} belongs to another configuration: {said}{more}.\n'
       'Use the same values to continue it, or choose another --workdir.'
   )
-
-
-def _flat(x: Any, prefix: str = '') -> dict:
-  """A nested dict as {'a.b': leaf}; lists and empty dicts are leaves."""
-  if not isinstance(x, dict) or not x:
-    return {prefix: x}
-  flat = {}
-  for key, value in x.items():
-    flat |= _flat(value, f'{prefix}.{key}' if prefix else key)
-  return flat
-
-
-def _remove_unfinished(path: Path) -> None:
-  for stray in sorted(path.rglob('*.tmp')):
-    if stray.is_dir():
-      shutil.rmtree(stray)
-    else:
-      stray.unlink(missing_ok=True)
-
-
-def _replace(file: Path, content: str | bytes) -> None:
-  """Writes a file in one step: readers and kills see the old or the new."""
-  data = content.encode() if isinstance(content, str) else content
-  temporary = file.with_name(file.name + '.tmp')
-  try:
-    with temporary.open('wb') as f:
-      f.write(data)
-      f.flush()
-      os.fsync(f.fileno())
-    os.replace(temporary, file)
-  finally:
-    temporary.unlink(missing_ok=True)
-  checkpoints.sync(file.parent)
-
-
-@contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-  """Turns what the file system refuses into a message for the user."""
-  try:
-    yield
-  except OSError as e:
-    where = e.filename or path
-    raise UserError(
-        f'Cannot write to {path}: {e.strerror or e} ({where}).\n'
-        'Make room or make it writable, or choose another --workdir.'
-    ) from e
