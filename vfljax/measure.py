@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from vfljax import metrics, views
 from vfljax.attack import Attack
+from vfljax.leakage import AttackName
 from vfljax.types import Array, Key, Round
 
 Metrics = dict[str, Array]
@@ -91,7 +92,8 @@ def own_key(key: Key, name: str) -> Key:
 
 def label(name: str, party: int, parties: Sequence[int]) -> str:
   """What results call an attack by one of several attackers."""
-  return name if party == parties[0] else f'{name}@{party}'
+  other = 0 if party == parties[0] else party
+  return str(AttackName.parse(name)._replace(party=other))
 
 
 def of_labels(guessed: Guessed) -> Metrics:

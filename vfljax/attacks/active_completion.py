@@ -26,7 +26,7 @@ from vfljax.attacks.model_completion import (
 )
 from vfljax.leakage import COMPLETION
 from vfljax.scene import Pace, Scene
-from vfljax.types import VFL, Net
+from vfljax.types import VFL, Array, Net
 
 
 class MaliciousState(NamedTuple):
@@ -41,6 +41,9 @@ class MaliciousState(NamedTuple):
   buffer: Any
   last: Any
   count: jax.Array
+
+
+FAULTS = ('none', 'scaled', 'cleared')
 
 
 def malicious_sgd(
@@ -72,23 +75,18 @@ def malicious_sgd(
   """
   check.inside('learning_rate', learning_rate, 0, jnp.inf, open_low=True)
   check.inside('momentum', momentum, 0, 1, open_high=True)
-  check.at_least('weight_decay', weight_decay, 0)
-  check.at_least('gamma', gamma, 0)
-  check.at_least('low', low, 0)
+  least = dict(weight_decay=weight_decay, gamma=gamma, low=low)
+  for name, value in least.items():
+    check.at_least(name, value, 0)
   check.at_least('high', high, low)
-  check.one_of('momentum_fault', momentum_fault, ('none', 'scaled', 'cleared'))
-
-  def init(params):
-    zeros = jax.tree.map(jnp.zeros_like, params)
-    return MaliciousState(zeros, zeros, jnp.zeros((), jnp.int32))
+  check.one_of('momentum_fault', momentum_fault, FAULTS)
 
   def update(updates, state, params=None):
+    if weight_decay and params is None:
+      raise ValueError('malicious_sgd: weight_decay needs the weights.')
     if weight_decay:
-      if params is None:
-        raise ValueError('malicious_sgd: weight_decay needs the weights.')
-      updates = jax.tree.map(
-          lambda g, p: g + weight_decay * p, updates, params
-      )
+      decayed = lambda g, p: g + weight_decay * p
+      updates = jax.tree.map(decayed, updates, params)
     first = state.count == 0
 
     def raw(g, buffer):
@@ -97,8 +95,7 @@ def malicious_sgd(
       return momentum * buffer + g
 
     def scale(g, last):
-      factor = jnp.clip(1 + gamma * g / (last + 1e-7), low, high)
-      return jnp.where(first, g, g * factor)
+      return jnp.where(first, g, g * factor(g, last, gamma, low, high))
 
     plain = jax.tree.map(raw, updates, state.buffer)
     scaled = jax.tree.map(scale, plain, state.last)
@@ -106,7 +103,17 @@ def malicious_sgd(
     steps = jax.tree.map(lambda u: -learning_rate * u, scaled)
     return steps, MaliciousState(buffer, scaled, state.count + 1)
 
-  return optax.GradientTransformation(init, update)
+  return optax.GradientTransformation(_start, update)
+
+
+def _start(params: Any) -> MaliciousState:
+  zeros = jax.tree.map(jnp.zeros_like, params)
+  return MaliciousState(zeros, zeros, jnp.zeros((), jnp.int32))
+
+
+def factor(g: Array, last: Array, gamma, low, high) -> Array:
+  """By what an update is scaled up that follows `last`, element by element."""
+  return jnp.clip(1 + gamma * g / (last + 1e-7), low, high)
 
 
 def optimizer(pace: Pace) -> optax.GradientTransformation:

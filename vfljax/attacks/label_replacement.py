@@ -83,6 +83,22 @@ def _rows(share: float, batch: int) -> int:
   return max(1, round(share * batch))
 
 
+def _check_samples(
+    known: Array, poisons: Sequence[Array], parties: tuple[int, ...]
+) -> None:
+  """Raises ValueError if poisons and parties do not match, or are none."""
+  if not parties or len(poisons) != len(parties):
+    raise ValueError(
+        'label_replacement needs one or more parties and samples of each; got '
+        f'{len(parties)} and {len(poisons)}.'
+    )
+  if not len(known) or not all(len(x) == len(poisons[0]) > 0 for x in poisons):
+    raise ValueError(
+        'label_replacement needs one or more known samples of its target, and '
+        'the same samples to trigger at every party.'
+    )
+
+
 @recipe(
     stage=TRAINING, options=Options, plant=_plant, check=check_options,
     score=DIVERTED,
@@ -115,16 +131,7 @@ def label_replacement(
   check.inside(
       'label_replacement: amplify', amplify, 0, float('inf'), open_low=True
   )
-  if not parties or len(poisons) != len(parties):
-    raise ValueError(
-        'label_replacement needs one or more parties and samples of each; got '
-        f'{len(parties)} and {len(poisons)}.'
-    )
-  if not len(known) or not all(len(x) == len(poisons[0]) > 0 for x in poisons):
-    raise ValueError(
-        'label_replacement needs one or more known samples of its target, and '
-        'the same samples to trigger at every party.'
-    )
+  _check_samples(known, poisons, parties)
   triggered = tuple(stamp(x, value) for x in poisons)
 
   def rows(key, numbers):

@@ -23,6 +23,7 @@ import optax
 from vfljax import check
 from vfljax.attack import TRAINED, Attack, recipe
 from vfljax.leakage import COMPLETION
+from vfljax.nets.heads import normalized_head
 from vfljax.scene import Scene
 from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import UnlabeledBottom
@@ -177,13 +178,7 @@ def complete(
     wanted: [samples, ...] what to guess.
   """
   tx, total = optax.adam(how.learning_rate), how.epochs * how.iterations
-
-  def loss(params, key, x, y, share):
-    logits, stats = net.run(params, key, x)
-    mine, rest = logits[: how.batch_size], logits[how.batch_size :]
-    fit = optax.softmax_cross_entropy(mine, y[: how.batch_size]).mean()
-    gap = (jax.nn.softmax(rest) - y[how.batch_size :]) ** 2
-    return fit + how.unlabeled * share * gap.mean(), stats
+  loss = _loss(how, net)
 
   def step(carry, x):
     (params, average, opt), (key, i) = carry, x
@@ -203,13 +198,7 @@ def complete(
     shrink = 1 - how.decay * how.learning_rate
     moved = jax.tree.map(lambda w: (w * shrink).astype(w.dtype), moved)
     moved = net.absorb(moved, stats)
-    old_share = jnp.minimum(how.average, (1 + i) / (10 + i))
-    average = jax.tree.map(
-        lambda old, new: (
-            old_share * old + (1 - old_share) * new
-        ).astype(old.dtype), average, moved,
-    )
-    return (moved, average, opt), None
+    return (moved, _averaged(how, i, average, moved), opt), None
 
   def stage(carry, xs):
     carry, _ = lax.scan(step, carry, xs)
@@ -226,6 +215,30 @@ def complete(
       lambda x: x[lead:].reshape(how.stages, each, *x.shape[1:]), xs
   )
   return lax.scan(stage, carry, staged)[1]
+
+
+def _loss(how: MixMatch, net: Net):
+  """(params, key, x, y, share of the training done) -> (loss, statistics); the
+  labeled samples of a step come first."""
+
+  def loss(params, key, x, y, share):
+    logits, stats = net.run(params, key, x)
+    mine, rest = logits[: how.batch_size], logits[how.batch_size :]
+    fit = optax.softmax_cross_entropy(mine, y[: how.batch_size]).mean()
+    gap = (jax.nn.softmax(rest) - y[how.batch_size :]) ** 2
+    return fit + how.unlabeled * share * gap.mean(), stats
+
+  return loss
+
+
+def _averaged(how: MixMatch, i: Array, average: Params, new: Params) -> Params:
+  """The moving average of the weights after step `i`."""
+  old_share = jnp.minimum(how.average, (1 + i) / (10 + i))
+  return jax.tree.map(
+      lambda old, new: (
+          old_share * old + (1 - old_share) * new
+      ).astype(old.dtype), average, new,
+  )
 
 
 def sharpen(p: Array, temperature: float) -> Array:
@@ -248,57 +261,3 @@ def mixed(key: Key, x: Array, y: Array, alpha: float) -> tuple[Array, Array]:
   order = jax.random.permutation(k_order, len(x))
   mix = lambda z: share * z + (1 - share) * z[order]
   return mix(x), mix(y)
-
-
-def normalized_head(classes: int, layers: int = 1) -> Net:
-  """Fu et al.'s inference head: batch normalization, ReLU, linear; repeated.
-
-  Args:
-    classes: Width of the last linear layer; those before keep the embedding's.
-    layers: 1 or more.
-
-  The kernels start at one, so that all logits are equal, as in their code.
-
-  Raises:
-    ValueError: without layers.
-  """
-  check.at_least('normalized_head: layers', layers, 1)
-
-  def init(key, u):
-    del key
-    width = u.reshape(len(u), -1).shape[1]
-    ones = lambda *shape: jnp.ones(shape, u.dtype)
-    zeros = lambda *shape: jnp.zeros(shape, u.dtype)
-    return [
-        dict(
-            scale=ones(width), shift=zeros(width), mean=zeros(width),
-            var=ones(width), kernel=ones(width, out), bias=zeros(out),
-        )
-        for out in [width] * (layers - 1) + [classes]
-    ]
-
-  def layer(p, u, mean, var):
-    u = (u - mean) / jnp.sqrt(var + 1e-5) * p['scale'] + p['shift']
-    return jax.nn.relu(u) @ p['kernel'] + p['bias']
-
-  def apply(params, u):
-    u = u.reshape(len(u), -1)
-    for p in params:
-      u = layer(p, u, p['mean'], p['var'])
-    return u
-
-  def train(params, key, u):
-    del key
-    u, stats = u.reshape(len(u), -1), []
-    for p in params:
-      mean, var = u.mean(0), u.var(0)
-      stats.append(lax.stop_gradient(dict(
-          mean=0.9 * p['mean'] + 0.1 * mean, var=0.9 * p['var'] + 0.1 * var
-      )))
-      u = layer(p, u, mean, var)
-    return u, stats
-
-  def absorb(params, stats):
-    return [p | s for p, s in zip(params, stats)]
-
-  return Net(init, apply, train, absorb)

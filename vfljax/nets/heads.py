@@ -1,0 +1,61 @@
+"""Inference heads of attackers who complete a stolen network."""
+import jax
+from jax import lax
+import jax.numpy as jnp
+
+from vfljax import check
+from vfljax.types import Net
+
+
+def normalized_head(classes: int, layers: int = 1) -> Net:
+  """Fu et al.'s inference head: batch normalization, ReLU, linear; repeated.
+
+  Args:
+    classes: Width of the last linear layer; those before keep the embedding's.
+    layers: 1 or more.
+
+  The kernels start at one, so that all logits are equal, as in their code.
+
+  Raises:
+    ValueError: without layers.
+  """
+  check.at_least('normalized_head: layers', layers, 1)
+
+  def init(key, u):
+    del key
+    width = u.reshape(len(u), -1).shape[1]
+    ones = lambda *shape: jnp.ones(shape, u.dtype)
+    zeros = lambda *shape: jnp.zeros(shape, u.dtype)
+    return [
+        dict(
+            scale=ones(width), shift=zeros(width), mean=zeros(width),
+            var=ones(width), kernel=ones(width, out), bias=zeros(out),
+        )
+        for out in [width] * (layers - 1) + [classes]
+    ]
+
+  def layer(p, u, mean, var):
+    u = (u - mean) / jnp.sqrt(var + 1e-5) * p['scale'] + p['shift']
+    return jax.nn.relu(u) @ p['kernel'] + p['bias']
+
+  def apply(params, u):
+    u = u.reshape(len(u), -1)
+    for p in params:
+      u = layer(p, u, p['mean'], p['var'])
+    return u
+
+  def train(params, key, u):
+    del key
+    u, stats = u.reshape(len(u), -1), []
+    for p in params:
+      mean, var = u.mean(0), u.var(0)
+      stats.append(lax.stop_gradient(dict(
+          mean=0.9 * p['mean'] + 0.1 * mean, var=0.9 * p['var'] + 0.1 * var
+      )))
+      u = layer(p, u, mean, var)
+    return u, stats
+
+  def absorb(params, stats):
+    return [p | s for p, s in zip(params, stats)]
+
+  return Net(init, apply, train, absorb)
