@@ -22,7 +22,7 @@ import numpy as np
 from vfljax.runner import checks, device
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Entry
-from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.plans import training_plan
 from vfljax.runner.setting import build, split_samples
 from experiments.gafm import common
 from vfljax import metrics, sweep, train
@@ -78,7 +78,7 @@ def study(setting, entry, key, samples: Batch) -> dict[str, Array]:
   data = splits.train._replace(features=(None, jnp.hstack([column, x])))
   strength = entry.strengths[0] if entry.strengths else None
   defense = build(entry, strength)
-  plan = plan_of(setting, defense, splits)
+  plan = training_plan(setting, defense, splits)
   bottom = setting.vfl.bottom(1)
   plan = plan._replace(
       vfl=setting.vfl._replace(bottoms=(None, numbered(bottom))), watch=watch,

@@ -24,7 +24,7 @@ import numpy as np
 from vfljax.runner import checks, device
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Entry
-from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.plans import training_plan
 from vfljax.runner.setting import build, split_samples
 from experiments.gafm import common
 from vfljax import train
@@ -66,7 +66,7 @@ def last_epoch(setting, entry: Entry, seed: int) -> list[np.ndarray]:
   def run(key, samples):
     splits = split_samples(setting, key, samples)
     strength = entry.strengths[0] if entry.strengths else None
-    plan = plan_of(setting, build(entry, strength), splits)
+    plan = training_plan(setting, build(entry, strength), splits)
     plan = plan._replace(
         watch=partial(watch, parts), digest=digest, validate=None,
         every=plan.epochs,

@@ -21,7 +21,7 @@ import numpy as np
 from vfljax.runner import arguments, checks, device
 from vfljax.runner import errors, variants
 from vfljax.runner.config import Config
-from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.plans import training_plan
 from vfljax.runner.setting import split_samples
 from vfljax import defenses, train
 
@@ -37,7 +37,7 @@ def losses(config: Config, rounds: int, passes: int):
   setting = checks.make(config, arguments.load_data(config.data))
   k_split, k_train = jax.random.split(jax.random.key(0))
   splits = split_samples(setting, k_split, setting.samples)
-  plan = plan_of(setting, defenses.none(), splits)._replace(
+  plan = training_plan(setting, defenses.none(), splits)._replace(
       watch=lambda key, played: played.loss, digest=lambda row: row,
       validate=None, best='',
   )

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from vfljax.attack import TRAINED
-from vfljax.runner import attackers, checks, samples as samples_of
+from vfljax.runner import attackers, checks, division
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Config, Entry
-from vfljax.runner.samples import Splits
-from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.division import Splits
+from vfljax.runner.plans import training_plan
 from vfljax.runner.setting import Setting, build, split_samples
 from vfljax import metrics, protocol, train, views
 from vfljax.nets import named_layers
@@ -68,7 +68,7 @@ def run(
     splits = split_samples(
         setting, jax.random.fold_in(key, 0), samples
     )
-    plan = plan_of(setting, defense, splits)
+    plan = training_plan(setting, defense, splits)
 
     def look(key, state):
       seen = Seen(setting, plan, splits, state)
@@ -140,7 +140,7 @@ def attack(
 
   def once(key):
     k_known, k_view, k_run, k_hidden = jax.random.split(key, 4)
-    own = samples_of.known(
+    own = division.known(
         k_known, seen.splits.train, known or config.attack.known
     )
     view = views.trained_bottom(

@@ -22,8 +22,8 @@ import jax
 from vfljax.runner import device, errors
 from vfljax.runner.config import Entry
 from vfljax.runner.setting import Setting
-from vfljax.runner.plans import plan as plan_of
-from vfljax.runner.plans import rounds as rounds_of
+from vfljax.runner.plans import training_plan
+from vfljax.runner.plans import rounds_an_epoch
 from vfljax.runner.setting import build, split_samples
 from experiments.vmask import common, fig5, study
 from vfljax import train
@@ -63,7 +63,7 @@ def programs(setting: Setting, entry: Entry) -> Timed:
   )(setting.samples)
 
   def plan(splits, which=defense):
-    made = plan_of(setting, which, splits)
+    made = training_plan(setting, which, splits)
     return made._replace(validate=None)
 
   epoch = jax.jit(
@@ -104,7 +104,7 @@ def timed(
       {name: (seconds(m.rounds), seconds(m.end)) for name, m in made.items()}
       for _ in range(repeats)
   ]
-  found, count = {}, rounds_of(setting)
+  found, count = {}, rounds_an_epoch(setting)
   for name in made:
     played, after = (min(turn[name][i] for turn in turns) for i in range(2))
     each = played / count

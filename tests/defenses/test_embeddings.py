@@ -10,8 +10,8 @@ import pytest
 
 from experiments import quickstart
 from vfljax.runner import checks
-from vfljax.runner.samples import Splits
-from vfljax.runner.plans import plan as plan_of
+from vfljax.runner.division import Splits
+from vfljax.runner.plans import training_plan
 from vfljax import algorithms, nets, protocol
 from vfljax import data as datasets
 from vfljax.defense import Spec
@@ -322,7 +322,7 @@ def test_the_bottleneck_may_have_its_own_learning_rate():
     config.train.learning_rate, config.train.defense_learning_rate = 0.5, rate
     made = checks.make(config, datasets.load('breast_cancer'))
     samples = jax.tree.map(lambda x: x[:32], made.samples)
-    plan = plan_of(made, mid.mid(0.1), Splits(*[samples] * 4))
+    plan = training_plan(made, mid.mid(0.1), Splits(*[samples] * 4))
 
     @jax.jit
     def both(key):

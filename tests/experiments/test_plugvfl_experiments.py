@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax.runner import checks, jobs, samples, setting
+from vfljax.runner import checks, division, jobs, setting
 from vfljax.runner.attackers import attacker
 from vfljax.runner.config import Config, Entry, Variant
 from vfljax.runner.errors import UserError
@@ -63,7 +63,7 @@ def test_a_value_of_a_grid_out_of_range_is_refused_before_training():
 def test_variants_have_attackers_of_their_own():
   made = on_digits(fig6.get_config())
   training = jax.tree.map(lambda x: x[:1_000], made.samples)
-  known = lambda name: samples.known(
+  known = lambda name: division.known(
       jax.random.key(0), training, attacker(made.config, name).who.known
   ).labels
   np.testing.assert_array_equal(known('model_completion').sum(0), [4.0] * 10)
@@ -84,7 +84,7 @@ def test_an_unknown_variant_is_refused():
 
 def test_only_active_attackers_train_with_malice():
   made = on_digits(fig5.get_config())
-  blank = samples.Splits(*[made.samples] * len(samples.Splits._fields))
+  blank = division.Splits(*[made.samples] * len(division.Splits._fields))
   plan = setting.plan(made, setting.absent(), blank)
   states = [tx.init(dict(w=jnp.zeros(2))) for tx in plan.txs]
   assert [isinstance(s, MaliciousState) for s in states] == [False, True]

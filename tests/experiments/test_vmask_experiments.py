@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vfljax.runner import (
-    cell, checks, device, jobs, samples,
+    cell, checks, device, division, jobs,
 )
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
@@ -95,10 +95,10 @@ def test_they_are_none_unless_asked_for():
 
 def test_labels_and_features_that_are_not_as_the_others(setting):
   batch = jax.tree.map(lambda x: x[:200], setting.samples)
-  some = samples.distorted(KEY, batch, 3, 0.0)
+  some = division.distorted(KEY, batch, 3, 0.0)
   classes = np.asarray(batch.labels).argmax(-1)
   np.testing.assert_array_equal(some.labels.sum(-1) > 0, classes < 3)
-  noisy = samples.distorted(KEY, batch, 0, 2.0)
+  noisy = division.distorted(KEY, batch, 0, 2.0)
   added = [np.asarray(a - b) for a, b in zip(noisy.features, batch.features)]
   assert all(abs(a.std() - 2) < 0.1 for a in added)
   assert abs(np.corrcoef(added[0].ravel(), added[1].ravel())[0, 1]) < 0.1

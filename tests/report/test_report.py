@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from vfljax.report import ranks, reading as data, writing
+from vfljax.report import ranks, reading, writing
 from vfljax.report import tables as tables, words as words
 from vfljax.runner import store
 from vfljax.runner.errors import UserError
@@ -92,7 +92,7 @@ def fake(tmp_path_factory):
 
 
 def test_the_interval_is_students():
-  s = data.summarize(range(1, 11))
+  s = reading.summarize(range(1, 11))
   assert s.mean == 5.5 and s.count == 10 and s.missing == 0
   # Quantile 0.975 at 9 degrees of freedom, from a printed table: 2.262157.
   assert s.half == pytest.approx(2.262157 * 3.0276504 / math.sqrt(10), rel=1e-6)
@@ -100,15 +100,15 @@ def test_the_interval_is_students():
 
 
 def test_lost_and_single_seeds_are_counted():
-  s = data.summarize([0.5, math.nan, 0.7])
+  s = reading.summarize([0.5, math.nan, 0.7])
   assert (s.mean, s.count, s.missing) == (pytest.approx(0.6), 2, 1)
   assert '(2 of 3 seeds)' in tables.interval(s)
-  assert tables.interval(data.summarize([0.5])) == '0.500'
-  assert tables.interval(data.summarize([math.nan])) == '– (0 of 1 seeds)'
+  assert tables.interval(reading.summarize([0.5])) == '0.500'
+  assert tables.interval(reading.summarize([math.nan])) == '– (0 of 1 seeds)'
 
 
 def test_scores_and_preference_are_those_of_kangs_table_10(tmp_path):
-  results, = data.read(kang(tmp_path).path)
+  results, = reading.read(kang(tmp_path).path)
   ranked = ranks.rank(results)
   scores = {r.defense: r.optimal for r in ranked}
   assert scores == {
@@ -127,7 +127,7 @@ def test_scores_and_preference_are_those_of_kangs_table_10(tmp_path):
 
 
 def test_the_best_strength_is_the_one_with_the_best_score(tmp_path):
-  cells: dict[data.Cell, dict] = {
+  cells: dict[reading.Cell, dict] = {
       ('none', None): {(None, 'auc'): [0.9], ('a', 'leak_auc'): [1.0]}
   }
   for s, loss, leak in [(1.0, 0.0, 30), (2.0, 0.8, 8), (3.0, 1.9, 4),
@@ -135,7 +135,7 @@ def test_the_best_strength_is_the_one_with_the_best_score(tmp_path):
     cells['iso', s] = {
         (None, 'auc'): [0.9 - loss / 100], ('a', 'leak_auc'): [0.5 + leak / 100]
     }
-  results, = data.read(workdir(tmp_path, cells).path)
+  results, = reading.read(workdir(tmp_path, cells).path)
   best = ranks.rank(results)[0]
   # Strengths 2 and 4 both score 4; 4 leaks and costs 6.9 in sum, 2 costs 8.8.
   assert (best.optimal, best.best.cell) == (4, ('iso', 4.0))
@@ -149,12 +149,12 @@ def test_loss_and_completion_are_paired_by_seed(tmp_path):
   iso = {(None, 'auc'): [0.88, 0.77, math.nan],
          ('model_completion', 'auc_last'): [0.75, 0.63, 0.66]}
   work = workdir(tmp_path, {('none', None): none, ('iso', 5.0): iso})
-  results, = data.read(work.path)
-  loss = data.summarize(data.utility_loss(results, ('iso', 5.0)).values())
+  results, = reading.read(work.path)
+  loss = reading.summarize(reading.utility_loss(results, ('iso', 5.0)).values())
   assert (loss.mean, loss.missing) == (pytest.approx(2.5), 1)
   assert loss.std == pytest.approx(math.sqrt(0.5))
   # The local model was run undefended only; it serves all defenses.
-  leak = data.leakage(results, ('iso', 5.0), 'model_completion')
+  leak = reading.leakage(results, ('iso', 5.0), 'model_completion')
   assert leak == pytest.approx({0: 5.0, 1: 3.0, 2: 1.0})
   assert results.attacks == ['model_completion']
   assert results.baselines == ['local_model']
@@ -166,12 +166,12 @@ def test_other_parties_attacks_have_their_own_baseline(tmp_path):
            ('local_model', 'accuracy_last'): [0.7],
            ('model_completion@2', 'accuracy_last'): [0.9],
            ('local_model@2', 'accuracy_last'): [0.5]}
-  results, = data.read(workdir(tmp_path, {('none', None): found}).path)
+  results, = reading.read(workdir(tmp_path, {('none', None): found}).path)
   none = ('none', None)
-  assert data.leakage(results, none, 'model_completion@2')[0] == (
+  assert reading.leakage(results, none, 'model_completion@2')[0] == (
       pytest.approx(40.0)
   )
-  assert data.leakage(results, none, 'model_completion')[0] == (
+  assert reading.leakage(results, none, 'model_completion')[0] == (
       pytest.approx(10.0)
   )
 
@@ -179,12 +179,12 @@ def test_other_parties_attacks_have_their_own_baseline(tmp_path):
 def test_guessing_among_many_classes(tmp_path):
   found = {(None, 'accuracy'): [0.9], ('direct_label', 'accuracy'): [0.35]}
   work = workdir(tmp_path, {('none', None): found})
-  results, = data.read(work.path, classes=10)
-  leak = data.leakage(results, ('none', None), 'direct_label')
+  results, = reading.read(work.path, classes=10)
+  leak = reading.leakage(results, ('none', None), 'direct_label')
   assert leak[0] == pytest.approx(25.0)
   # Rather no leakage than one against a wrong guess.
-  results, = data.read(work.path)
-  assert not data.leakage(results, ('none', None), 'direct_label')
+  results, = reading.read(work.path)
+  assert not reading.leakage(results, ('none', None), 'direct_label')
   timings = [{'unit': 'none/None', 'classes': 10}]
   (tmp_path / 'timings.json').write_text(json.dumps(timings))
   writing.write(tmp_path)
@@ -192,8 +192,8 @@ def test_guessing_among_many_classes(tmp_path):
 
 
 def test_the_papers_numbers_are_compared_in_its_deviations(fake):
-  results, = data.read(fake)
-  compared = data.compare(results, PAPER)
+  results, = reading.read(fake)
+  compared = reading.compare(results, PAPER)
   assert len(compared) == 7  # Marvell has four strengths.
   for c in compared:
     values = [
@@ -212,7 +212,7 @@ def test_the_papers_numbers_are_compared_in_its_deviations(fake):
   assert text.count('DIFFERS') == marks.count('DIFFERS') == 4
   assert '4 of 7 numbers differ' in text
   other = [PAPER[0] | {'dataset': 'criteo'}]
-  assert not data.compare(results, other)
+  assert not reading.compare(results, other)
 
 
 def test_the_page_needs_nothing_but_itself(fake):
@@ -318,9 +318,9 @@ def test_seeds_in_chunks_are_put_together(tmp_path):
     work.save(unit, rows, {}, {'a/leak_auc': np.full((2, 3), first)})
   work.save('alone', [row('none', None, None, 0, 'alone_auc', 'test', 0.4)],
             {}, {'a/leak_auc': np.full((1, 3), 9)})
-  results, = data.read(tmp_path)
+  results, = reading.read(tmp_path)
   none = ('none', None)
-  assert data.utility(results, none) == {0: 0.5, 1: 0.5, 2: 0.7, 3: 0.7}
+  assert reading.utility(results, none) == {0: 0.5, 1: 0.5, 2: 0.7, 3: 0.7}
   np.testing.assert_array_equal(
       results.curves[none, 'a/leak_auc'][:, 0], [0, 0, 2, 2]
   )
@@ -331,13 +331,13 @@ def test_seeds_in_chunks_are_put_together(tmp_path):
 def test_when_nothing_helps_the_verdict_says_so(tmp_path):
   none = {(None, 'auc'): [0.9], ('a', 'leak_auc'): [0.53]}
   iso = {(None, 'auc'): [0.8], ('a', 'leak_auc'): [0.51]}
-  results, = data.read(
+  results, = reading.read(
       workdir(tmp_path / 'x', {('none', None): none, ('iso', 1.0): iso}).path
   )
   said = words.verdict(results, ranks.rank(results))
   assert said[0].startswith('No defense beats having none here')
   none['a', 'leak_auc'] = [0.99]
-  results, = data.read(
+  results, = reading.read(
       workdir(tmp_path / 'y', {('none', None): none, ('iso', 1.0): iso}).path
   )
   said = words.verdict(results, ranks.rank(results))
@@ -358,7 +358,7 @@ def test_attacks_on_other_things_than_labels_are_scored(
 ):
   cell = {(None, 'auc'): [0.9]} | {(attack, m): [x] for m, x in seen.items()}
   folder = workdir(tmp_path, {('none', None): cell, ('mid', 1.0): cell})
-  results, = data.read(folder.path)
+  results, = reading.read(folder.path)
   free, _ = ranks.trades(results)
   assert free.leakage[attack].mean == pytest.approx(points)
   assert free.score == 0

@@ -3,7 +3,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from vfljax.report import reading as data
+from vfljax.report import reading
 from vfljax.report import plots
 from vfljax.report.ranks import Ranked
 from vfljax.report.tables import Table, Text, leak_text, loss_text
@@ -46,9 +46,9 @@ def podium(ranked: Sequence[Ranked]) -> str:
   items = []
   for place, (r, leak, loss) in enumerate(zip(ranked, leaks, losses), start=1):
     free = r.defense == 'none'
-    value = data.strength(r.best.cell)
+    value = reading.strength(r.best.cell)
     at = f'at strength {value}' if value else 'has no strength to choose'
-    who = escape(data.pretty(r.defense))
+    who = escape(reading.pretty(r.defense))
     items.append(
         f'<li{" class=free" if free else ""}>'
         f'<span class="who">{place}. {who}'

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vfljax.report import reading as data
+from vfljax.report import reading
 from vfljax.report.reading import Cell, Results, Summary
 from vfljax import attacks, evaluation
 
@@ -51,9 +51,9 @@ def trades(results: Results) -> list[Trade]:
   """Every cell of which both leakage and utility loss are known."""
   found = []
   for cell in results.cells:
-    loss = data.summarize(data.utility_loss(results, cell).values())
+    loss = reading.summarize(reading.utility_loss(results, cell).values())
     leaks = {
-        a: data.summarize(data.leakage(results, cell, a).values())
+        a: reading.summarize(reading.leakage(results, cell, a).values())
         for a in results.attacks
     }
     leaks = {a: s for a, s in leaks.items() if s.count}
@@ -99,7 +99,7 @@ def preference(ranked: Sequence[Ranked]) -> str:
   for before, here in zip([None, *ranked], ranked):
     if before:
       text += ' ≈ ' if before.optimal == here.optimal else ' > '
-    text += data.pretty(here.defense)
+    text += reading.pretty(here.defense)
   return text
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from vfljax import evaluation
 from vfljax.report import ranks
-from vfljax.report import reading as data
+from vfljax.report import reading
 from vfljax.runner import progress
 from vfljax.runner.nested import flat
 from vfljax.report.reading import Results, Summary
@@ -46,11 +46,11 @@ def ranking(results: Results, ranked: Sequence[Ranked]) -> Table:
   for r in ranked:
     worst = r.best.leakage[r.best.worst]
     rows.append([
-        Text(data.pretty(r.defense), strong=True),
-        Text(data.strength(r.best.cell)),
+        Text(reading.pretty(r.defense), strong=True),
+        Text(reading.strength(r.best.cell)),
         Text(f'{r.optimal}', r.optimal, True),
         *(Text(f'{r.groups[g]}' if g in r.groups else '') for g in split),
-        leak_text(worst), Text(data.pretty(r.best.worst)),
+        leak_text(worst), Text(reading.pretty(r.best.worst)),
         loss_text(r.best.loss),
     ])
   return Table(
@@ -69,14 +69,16 @@ def overview(results: Results) -> Table:
   for cell in results.cells:
     trade = known.get(cell)
     leaks = [
-        leak_text(data.summarize(data.leakage(results, cell, a).values()))
+        leak_text(reading.summarize(reading.leakage(results, cell, a).values()))
         for a in results.attacks
     ]
-    loss = data.summarize(data.utility_loss(results, cell).values())
+    use = reading.summarize(reading.utility(results, cell).values())
+    loss = reading.summarize(reading.utility_loss(results, cell).values())
     rows.append([
-        Text(data.pretty(cell[0]), strong=True), Text(data.strength(cell)),
+        Text(reading.pretty(cell[0]), strong=True),
+        Text(reading.strength(cell)),
         Text(f'{trade.score}', trade.score, True) if trade else Text('–'),
-        Text(interval(data.summarize(data.utility(results, cell).values()))),
+        Text(interval(use)),
         loss_text(loss), *leaks,
     ])
   return Table(
@@ -84,7 +86,8 @@ def overview(results: Results) -> Table:
       '± is half the 95 % Student-t interval of the mean over seeds. Loss and '
       'leakage in percentage points. The darker, the lower the score.',
       ('defense', 'strength', 'PU score', f'test {name(results.metric)}',
-       'utility loss', *(f'{data.pretty(a)} leakage' for a in results.attacks)),
+       'utility loss',
+       *(f'{reading.pretty(a)} leakage' for a in results.attacks)),
       rows,
   )
 
@@ -101,24 +104,27 @@ def measurements(results: Results, attack: str | None) -> Table:
   for cell in results.cells:
     found = [results.values.get((cell, attack, m, s), {}) for m, s in keys]
     if any(found):
-      texts = [Text(interval(data.summarize(f.values()))) for f in found]
+      texts = [Text(interval(reading.summarize(f.values()))) for f in found]
       rows.append([
-          Text(data.pretty(cell[0]), strong=True), Text(data.strength(cell)),
+          Text(reading.pretty(cell[0]), strong=True),
+          Text(reading.strength(cell)),
           *texts,
       ])
-  title = data.pretty(attack).capitalize() if attack else 'Utility'
+  title = reading.pretty(attack).capitalize() if attack else 'Utility'
   columns = ('defense', 'strength', *columns)
   return Table(title, about(results, attack), columns, rows)
 
 
 def baselines(results: Results) -> Table:
   """What is reached without any leak from the federation."""
-  none = data.baseline(results) or (results.cells or [('none', None)])[0]
+  none = reading.baseline(results) or (results.cells or [('none', None)])[0]
   entries: list[tuple[str, str | None, str]] = [
       ('joint model, no defense', None, ''),
       ('active party alone', None, 'alone_'),
   ]
-  entries += [(f'attacker: {data.pretty(a)}', a, '') for a in results.baselines]
+  entries += [
+      (f'attacker: {reading.pretty(a)}', a, '') for a in results.baselines
+  ]
   rows: list[dict[str, str]] = []
   for label, attack, prefix in entries:
     row = {'': label}
@@ -127,10 +133,10 @@ def baselines(results: Results) -> Table:
           bool(prefix) == metric.startswith('alone_')
       )
       if a == attack and fits:
-        found = data.find(results, none, attack, metric)
+        found = reading.find(results, none, attack, metric)
         if found:  # What a defense knows of itself, nobody else has.
           row[name(metric.removeprefix(prefix))] = interval(
-              data.summarize(found.values())
+              reading.summarize(found.values())
           )
     if len(row) > 1:
       rows.append(row)
@@ -158,10 +164,10 @@ def paper(compared: Iterable[Mapping]) -> Table:
     given = _printed(c['mean'])
     if c.get('std') is not None:
       given += f" ± {_printed(c['std'])}"
-    ours, attack = c['ours'], data.pretty(c.get('attack'))
+    ours, attack = c['ours'], reading.pretty(c.get('attack'))
     rows.append([
-        Text(data.pretty(c['defense']), strong=True),
-        Text(data.strength((c['defense'], c['strength']))),
+        Text(reading.pretty(c['defense']), strong=True),
+        Text(reading.strength((c['defense'], c['strength']))),
         Text(f"{attack or 'utility'} {name(c['metric'])}"),
         Text(given),
         Text(number(ours.mean) + _plus(ours.std)),

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 from vfljax import attacks
 from vfljax.evaluation import LEAKAGE_RANGES, LOSS_RANGES
-from vfljax.report import reading as data
+from vfljax.report import reading
 from vfljax.report.reading import Results, Summary
 from vfljax.report.ranks import Ranked, Trade
 
@@ -17,7 +17,7 @@ def headline(results: Results) -> str:
       count(len(results.seeds), 'seed'),
   ]
   return (
-      f'{experiment}: {algorithm.upper()} on {data.pretty(dataset)}, '
+      f'{experiment}: {algorithm.upper()} on {reading.pretty(dataset)}, '
       + ', '.join(counts)
   )
 
@@ -36,7 +36,7 @@ def verdict(results: Results, ranked: Sequence[Ranked]) -> list[str]:
   if free and free.score >= best.optimal:
     return [
         'No defense beats having none here: undefended, the worst attack '
-        f'({data.pretty(free.worst)}) {_does(free)} '
+        f'({reading.pretty(free.worst)}) {_does(free)} '
         f'(PU score {free.score} of 5).',
         f'The best defense is {_name(best)}. ' + _why(results, best, free),
     ]
@@ -47,7 +47,7 @@ def verdict(results: Results, ranked: Sequence[Ranked]) -> list[str]:
         f'{LOSS_RANGES[-1]:g}.',
         f'{_name(best)} comes closest. ' + _why(results, best, free),
     ]
-  others = ', '.join(data.pretty(r.defense) for r in tied[1:])
+  others = ', '.join(reading.pretty(r.defense) for r in tied[1:])
   also = f' Same score, at a higher price in sum: {others}.' if others else ''
   return [
       f'{_name(best)} protects best: PU score {best.optimal} of 5.{also}',
@@ -99,9 +99,9 @@ def _leakage(results: Results) -> str:
 
 
 def _name(r: Ranked) -> str:
-  value = data.strength(r.best.cell)
+  value = reading.strength(r.best.cell)
   at = f' at strength {value}' if value else ''
-  return data.pretty(r.defense) + at
+  return reading.pretty(r.defense) + at
 
 
 def _why(results: Results, r: Ranked, free: Trade | None) -> str:
@@ -112,10 +112,10 @@ def _why(results: Results, r: Ranked, free: Trade | None) -> str:
       if free else ''
   )
   metric = f'test {name(results.metric)}'
-  use = data.summarize(data.utility(results, trade.cell).values())
+  use = reading.summarize(reading.utility(results, trade.cell).values())
   change = 'costs' if trade.loss.mean >= 0 else 'gains'
   return (
-      f'The worst attack on it, {data.pretty(trade.worst)}, '
+      f'The worst attack on it, {reading.pretty(trade.worst)}, '
       f'{_does(trade)}{against}. '
       f'It {change} {abs(trade.loss.mean):.1f} points of {metric}, which is '
       f'then {use.mean:.3f}.'
@@ -127,5 +127,5 @@ def about(results: Results, attack: str | None) -> str:
     return 'What the federation itself predicts.'
   if attack in results.baselines:
     return 'A baseline of the attackers, which uses no leak.'
-  metric = data.leak_metric(results, attack)
+  metric = reading.leak_metric(results, attack)
   return f'Its leakage is measured by {name(metric)}.' if metric else ''

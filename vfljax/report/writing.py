@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from vfljax.report import reading as data
+from vfljax.report import reading
 from vfljax.report import page
 from vfljax.report import plots
 from vfljax.report import ranks
@@ -45,14 +45,14 @@ def write(
   config = store.read_config(path)
   units = store.read_timings(path)
   said = [unit.pop('classes', 0) for unit in units]
-  found = data.read(path, classes or max(said, default=0))
+  found = reading.read(path, classes or max(said, default=0))
   numbers = list(config.get('paper') or [] if paper is None else paper)
   config = {k: v for k, v in config.items() if k != 'paper'}
   title = _title(found, config)
   html, text = [page.heading(title, 1)], [f'# {title}']
   for results in found:
     ranked = ranks.rank(results)
-    compared = data.compare(results, numbers)
+    compared = reading.compare(results, numbers)
     html += _section(results, ranked, compared, alone=len(found) == 1)
     text += _summary(results, ranked, compared, alone=len(found) == 1)
   if not found:
@@ -143,7 +143,7 @@ def _trade_offs(results: Results) -> list[str]:
         for t in known if attack in t.leakage
     ]
     if points:
-      name = data.pretty(attack)
+      name = reading.pretty(attack)
       small.append(page.figure(
           plots.trade_off(
               _curves(results, points), f'trade-off-{attack}',
@@ -161,7 +161,7 @@ def _curves(
   for style, defense in enumerate(results.defenses):
     mine = [p for p in points if p[0][0] == defense]
     if mine:
-      labels = [data.strength(cell) for cell, _, _ in mine]
+      labels = [reading.strength(cell) for cell, _, _ in mine]
       curves.append(
           Curve(style, [p[1] for p in mine], [p[2] for p in mine], labels)
       )
@@ -184,7 +184,7 @@ def _epochs(
     ]
     curves = [c for c in curves if len(c.x)]
     if curves:
-      name = data.pretty(attack)
+      name = reading.pretty(attack)
       drawn.append(page.figure(
           plots.over_epochs(
               curves, f'epochs-{attack}',
@@ -199,7 +199,7 @@ def _epochs(
           'Leak AUC by epoch, mean and 95 % interval over seeds; each defense '
           'at its best strength.'
       ),
-      _legend(results, [(c[0], data.named(c)) for c in cells]),
+      _legend(results, [(c[0], reading.named(c)) for c in cells]),
       page.figures(drawn),
   ]
 
@@ -207,7 +207,7 @@ def _epochs(
 def _over_epochs(style: int, curve: np.ndarray) -> Curve:
   """[seeds, epochs] as a curve over the epochs that were measured."""
   measured = np.flatnonzero(np.isfinite(curve).any(0))
-  summaries = [data.summarize(curve[:, i].tolist()) for i in measured]
+  summaries = [reading.summarize(curve[:, i].tolist()) for i in measured]
   return Curve(
       style, [int(i) + 1 for i in measured], [s.mean for s in summaries],
       band=[s.half for s in summaries],
@@ -216,7 +216,7 @@ def _over_epochs(style: int, curve: np.ndarray) -> Curve:
 
 def _legend(results: Results, names: Iterable[tuple[str, str]]) -> str:
   return page.legend(
-      (results.defenses.index(defense), data.pretty(name))
+      (results.defenses.index(defense), reading.pretty(name))
       for defense, name in names
   )
 

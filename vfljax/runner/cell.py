@@ -15,10 +15,10 @@ import jax
 from vfljax import measure, protocol, train, views
 from vfljax.backdoor import Backdoor, measured
 from vfljax.runner import attackers, replay
-from vfljax.runner import samples as samples_of
+from vfljax.runner import division
 from vfljax.runner.jobs import Job
-from vfljax.runner.plans import plan as plan_of
-from vfljax.runner.samples import Splits
+from vfljax.runner.plans import training_plan
+from vfljax.runner.division import Splits
 from vfljax.runner.setting import Setting, quits, split_samples, with_spare
 from vfljax.scene import Ground
 from vfljax.types import Array, Batch, Key
@@ -104,7 +104,7 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key):
   k_known, k_view, k_run = jax.random.split(key, 3)
   seen = views.Finished(
       plan.vfl, plan.defense, state,
-      samples_of.known(k_known, splits.train, who.known), splits.test,
+      division.known(k_known, splits.train, who.known), splits.test,
       attack.wants.samples, splits.train, splits.auxiliary,
   )
   view = views.after_training(attack.view, k_view, k, seen)
@@ -123,7 +123,7 @@ def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
   k_split = jax.random.fold_in(k_split, 0)
   if 'held' in cell:  # What a streamed training keeps on the device.
     splits = with_spare(
-        job.setting, k_split, samples_of.scaled(*cell['held'])
+        job.setting, k_split, division.scaled(*cell['held'])
     )
   else:
     splits = split_samples(job.setting, k_split, samples)
@@ -132,7 +132,7 @@ def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
   backdoor = None
   if job.setting.backdoor:
     backdoor = _plant(job.setting, splits, jax.random.fold_in(own, 3))
-  plan = plan_of(job.setting, defense, splits, backdoor)
+  plan = training_plan(job.setting, defense, splits, backdoor)
   return Prepared(
       plan, splits, jax.random.fold_in(own, 1), jax.random.fold_in(own, 2),
       backdoor,

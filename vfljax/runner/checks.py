@@ -11,8 +11,8 @@ from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError, choices
 from vfljax.runner.nested import flat
-from vfljax.runner.plans import plan as plan_of
-from vfljax.runner.samples import Splits
+from vfljax.runner.plans import training_plan
+from vfljax.runner.division import Splits
 from vfljax.runner.setting import (
     Setting, build, from_config, grid, split_samples,
 )
@@ -85,7 +85,7 @@ def _check(setting: Setting) -> None:
     )
   attackers.check_apart([*setting.after_training])
   blank = Splits(*[setting.samples] * 4)
-  train.check(plan_of(setting, defenses.none(), blank), sizes.train)
+  train.check(training_plan(setting, defenses.none(), blank), sizes.train)
   _check_attacks(setting)
   replay.check(setting, sizes.train)
   for entry in entries(config, setting.classes):
@@ -219,7 +219,7 @@ def _check_start(setting: Setting, name: str, defense: Defense) -> None:
   """Traces the start of a training: the defense may not fit the federation."""
   if setting.stream:
     blank = Splits(*[setting.samples] * 4)
-    plan = plan_of(setting, defense, blank)
+    plan = training_plan(setting, defense, blank)
     try:
       stream.check(plan, setting.sizes.train, setting.stream)
     except ValueError as error:
@@ -231,7 +231,7 @@ def _check_start(setting: Setting, name: str, defense: Defense) -> None:
 
   def start(key, samples):
     splits = split_samples(setting, key, samples)
-    plan = plan_of(setting, defense, splits)
+    plan = training_plan(setting, defense, splits)
     return train.start(key, plan, splits.train)
 
   jax.eval_shape(start, jax.random.key(0), setting.samples)

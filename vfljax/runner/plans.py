@@ -8,13 +8,13 @@ from vfljax import measure, protocol, train
 from vfljax.backdoor import Backdoor
 from vfljax.defense import Defense
 from vfljax.runner import attackers
-from vfljax.runner.samples import Splits
+from vfljax.runner.division import Splits
 from vfljax.runner.setting import Setting
 from vfljax.scene import Pace
 from vfljax.types import State
 
 
-def plan(
+def training_plan(
     setting: Setting, defense: Defense, splits: Splits,
     backdoor: Backdoor | None = None,
 ) -> train.Plan:
@@ -55,7 +55,7 @@ def every(setting: Setting) -> int:
   return config.measure_every or max(1, config.epochs // 50)
 
 
-def rounds(setting: Setting) -> int:
+def rounds_an_epoch(setting: Setting) -> int:
   """Rounds an epoch."""
   config = setting.config.train
   full, rest = divmod(setting.sizes.train, config.batch_size)
@@ -80,7 +80,8 @@ def _optimizer(setting: Setting) -> optax.GradientTransformation:
 def _at_rate(setting: Setting, start: float) -> optax.GradientTransformation:
   config, rate = setting.config.train, start
   if config.schedule == 'cosine':
-    rate = optax.cosine_decay_schedule(start, config.epochs * rounds(setting))
+    steps = config.epochs * rounds_an_epoch(setting)
+    rate = optax.cosine_decay_schedule(start, steps)
   if config.optimizer == 'adamw':
     return optax.adamw(rate, weight_decay=config.weight_decay or 1e-4)
   if config.optimizer == 'momentum':

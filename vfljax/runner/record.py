@@ -7,7 +7,7 @@ import numpy as np
 
 from vfljax.leakage import AttackName
 from vfljax.runner.jobs import ALONE, Job
-from vfljax.runner.plans import rounds as rounds_of
+from vfljax.runner.plans import rounds_an_epoch
 from vfljax.runner.setting import Setting
 from vfljax.runner.store import Workdir
 
@@ -27,7 +27,7 @@ def save(
   found, history = jax.device_get((found, history))
   metrics = in_training(setting, history) | found
   count = share * len(job.seeds)
-  rounds = setting.config.train.epochs * rounds_of(setting) * count
+  rounds = setting.config.train.epochs * rounds_an_epoch(setting) * count
   timing = dict(
       compile_seconds=round(compile_seconds / share, 3),
       run_seconds=round(run_seconds / share, 3),

@@ -23,7 +23,7 @@ from vfljax.runner.errors import UserError
 from vfljax.runner.jobs import Job, jobs
 from vfljax.runner.progress import Progress
 from vfljax.runner.plans import main_metric
-from vfljax.runner.plans import rounds as rounds_of
+from vfljax.runner.plans import rounds_an_epoch
 from vfljax.runner.setting import Setting
 from vfljax.runner.store import Workdir
 from vfljax import sweep
@@ -118,7 +118,7 @@ def _run_job(
     going = Going(runs, _write(going.history, rows, done), seconds)
     ahead = min(stride, epochs - done)
     done, played = done + ahead, played + ahead
-    speed = played * rounds_of(job.setting) * count / (now - clock)
+    speed = played * rounds_an_epoch(job.setting) * count / (now - clock)
     progress.advance(done, speed, _utility(job, going.history, done))
     stop = bool(asked) and done < epochs
     if stop or (done < epochs and now - last_save > SAVE_SECONDS):

@@ -17,9 +17,9 @@ from vfljax.data.table import Table
 from vfljax.defense import Defense, Slots, chain
 from vfljax.leakage import AttackName
 from vfljax.runner import attackers, choosing, federations, memory
-from vfljax.runner import samples as samples_of
+from vfljax.runner import division
 from vfljax.runner.config import Config, Entry
-from vfljax.runner.samples import Sizes, Splits
+from vfljax.runner.division import Sizes, Splits
 from vfljax.types import VFL, Array, Batch, Key
 
 
@@ -78,7 +78,7 @@ def from_config(config: Config, table: Table) -> Setting:
       strength=own.split_strength,
   )
   features = split.apply(table, spec)
-  order, sizes = samples_of.divide(table, config)
+  order, sizes = division.divide(table, config)
   vfl = federations.federation(config, classes)
   names = choosing.attack_names(config, classes)
   backdoor = attackers.backdoor(names)
@@ -99,7 +99,7 @@ def from_config(config: Config, table: Table) -> Setting:
 
 def split_samples(setting: Setting, key: Key, samples: Batch) -> Splits:
   """One seed's split of the samples, features scaled by its training part."""
-  return with_spare(setting, key, samples_of.split(
+  return with_spare(setting, key, division.split(
       key, samples, setting.sizes, setting.official, setting.config.data.scale
   ))
 
@@ -110,7 +110,7 @@ def with_spare(setting: Setting, key: Key, splits: Splits) -> Splits:
   spare = setting.outside if own.data else splits.spare
   if not own.samples or spare is None:
     return splits._replace(spare=None)
-  distorted = samples_of.distorted(
+  distorted = division.distorted(
       jax.random.fold_in(key, 1), spare, own.classes, own.noise
   )
   return splits._replace(spare=distorted)
@@ -134,7 +134,7 @@ def _outside(config: Config, table: Table, spec: split.Spec) -> Batch | None:
         f'be as {config.data.name}: {table.features.shape[1:]} in '
         f'{len(table.classes)}.'
     )
-  return samples_of.outside(
+  return division.outside(
       other, spec, config.auxiliary.samples, config.data.scale
   )
 

@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from vfljax.runner import cell as one_cell
-from vfljax.runner import samples as samples_of
+from vfljax.runner import division
 from vfljax.runner.jobs import Job
 from vfljax.runner.plans import every
-from vfljax.runner.samples import Splits
+from vfljax.runner.division import Splits
 from vfljax import stream, sweep, train
 from vfljax.data import scale
 from vfljax.types import Batch
@@ -65,7 +65,7 @@ def place(
   divide = jax.jit(
       lambda key: [
           np.arange(len(samples.labels))[own] if isinstance(own, slice) else own
-          for own in samples_of.rows_of(key, setting.sizes, setting.official)
+          for own in division.rows_of(key, setting.sizes, setting.official)
       ]
   )
   for seed in set(np.asarray(cells['seed']).tolist()):
@@ -185,7 +185,7 @@ def _play(watched: bool, job: Job, cell: dict[str, Any], shared):
   scales = cell['cells']['held'].scales
   return stream.play(
       prepared.plan, cell['runs'], cell['part'], cell['keys'], watched,
-      lambda features: samples_of.scale_all(features, scales),
+      lambda features: division.scale_all(features, scales),
   )
 
 
