@@ -1,6 +1,6 @@
 """Which of the paper's takeaways hold in results of ours.
 
-  python -m experiments.kang2022.takeaways OUT/vlr_spambase OUT/vhnn_... ...
+  python -m experiments.kang2022.takeaways OUT/vlr-spambase OUT/vnn-... ...
 
 Reads the work directories' results.jsonl and prints, for every evaluation
 setting (Table 6), the optimal PU scores (Eq. 22) and the order of preference
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vfljax.report import ranks, reading as data
+from vfljax.report import ranks, reading
 from vfljax.report.reading import Results
 from vfljax import evaluation
 
@@ -79,7 +79,7 @@ def order(tables: dict[str, dict[str, int]]) -> str:
   names = {n for table in tables.values() for n in table if n != 'none'}
   scores = {n: [t[n] for t in tables.values() if n in t] for n in names}
   groups = evaluation.preference(scores)
-  return ' > '.join(' ≈ '.join(map(data.pretty, group)) for group in groups)
+  return ' > '.join(' ≈ '.join(map(reading.pretty, group)) for group in groups)
 
 
 def verdicts(everything: Sequence[Results]) -> list[Verdict]:
@@ -92,7 +92,7 @@ def verdicts(everything: Sequence[Results]) -> list[Verdict]:
 def _vlr(everything: Sequence[Results]) -> list[Verdict]:
   gradients = [of_setting(everything, number) for number in (1, 2)]
   ours = {
-      f'{data.pretty(d)}, setting {i}': table[d]
+      f'{reading.pretty(d)}, setting {i}': table[d]
       for i, tables in enumerate(gradients, 1) for table in tables.values()
       for d in ('iso', 'dp_laplace') if d in table
   }
@@ -172,12 +172,12 @@ def _inversion(everything: Sequence[Results]) -> list[Verdict]:
   """Takeaway 4 of VNN and what section 8.5.3 says, algorithm by algorithm."""
   found = []
   for results in everything:
-    leak = lambda cell, attack, r=results: data.summarize(
-        data.find(r, cell, attack, 'ssim').values()
+    leak = lambda cell, attack, r=results: reading.summarize(
+        reading.find(r, cell, attack, 'ssim').values()
     ).mean
     who = results.title[2].upper()
     own = {
-        data.named(cell): leak(cell, 'model_inversion')
+        reading.named(cell): leak(cell, 'model_inversion')
         for cell in results.cells
     }
     own = {name: ssim for name, ssim in own.items() if np.isfinite(ssim)}
@@ -227,7 +227,7 @@ def _scores(tables: dict[str, dict[str, int]]) -> dict[str, int]:
   have anything to thwart.
   """
   return {
-      f'{data.pretty(defense)} ({name})': score
+      f'{reading.pretty(defense)} ({name})': score
       for name, table in tables.items() for defense, score in table.items()
       if defense != 'none' and table.get('none', 0) < THWARTED
   }
@@ -264,7 +264,7 @@ def text(everything: Sequence[Results]) -> str:
 
 def main(workdirs: Sequence[str]) -> int:
   """Prints what the results in `workdirs` say; 2 if there are none."""
-  everything = [r for path in workdirs for r in data.read(path)]
+  everything = [r for path in workdirs for r in reading.read(path)]
   if not everything:
     print('error: give work directories with a results.jsonl', file=sys.stderr)
     return 2

@@ -25,7 +25,7 @@ the noise of an untrained bottleneck drives the passive party out for good.
 import dataclasses
 
 from vfljax.runner import variants
-from vfljax.runner.config import AttackConfig, Config, Entry, Variant
+from vfljax.runner.config import AttackConfig, Config, Variant
 from experiments.mid import common
 
 VARIANTS = ('pmc', 'amc', 'pmc,cpu', 'amc,cpu')
