@@ -36,7 +36,7 @@ from vfljax import algorithms, nets, sweep, train
 from vfljax.attacks.cafe import Recovery, begin, recover
 from vfljax.attacks.gradient_inversion import Dummies, Search, invert
 from vfljax.defenses.mid import mid
-from vfljax.nets import cafe as networks
+from vfljax.nets import cafe
 from vfljax.types import Batch
 from vfljax.views import WhiteBox
 
@@ -116,8 +116,8 @@ def inversion() -> dict[str, Compiled]:
 def rebuilding() -> dict[str, Compiled]:
   """CAFE with its restarts side by side, or in turn."""
   channels, hidden = (16, 32), (64, 32)
-  middle = networks.middle(10, channels, hidden)
-  net = networks.cafe(10, channels, hidden)
+  middle = cafe.middle(10, channels, hidden)
+  net = cafe.cafe(10, channels, hidden)
   key = jax.random.key(0)
   x = jax.random.uniform(key, (POOL, 14, 14, 1), jnp.float32)
   weights = net.init(key, x[:1])

@@ -1,6 +1,6 @@
 """What the paper says of GAFM in words, against a finished run.
 
-  python -m experiments.gafm.claims out/gafm/reviews
+  python -m experiments.gafm.claims out/gafm/reviews-sentences
 
 Each claim is compared on means over the run's seeds; a claim whose rows were
 not run says so. Nothing is rounded in anyone's favour: "less" is any less, and

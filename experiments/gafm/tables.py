@@ -1,6 +1,6 @@
 """Rows of results.jsonl as a table: AUC raw and folded, flips, leaks, ratios.
 
-  python -m experiments.gafm.tables out/gafm/table2 [out/gafm/table3 ...]
+  python -m experiments.gafm.tables out/gafm/table2 [out/gafm/table4 ...]
 
 What the runner's report leaves to this paper: the share of seeds whose model
 has the classes the wrong way round (AUC below 1/2), AUC folded as the paper

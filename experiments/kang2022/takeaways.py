@@ -1,6 +1,6 @@
 """Which of the paper's takeaways hold in results of ours.
 
-  python -m experiments.kang2022.takeaways OUT/vlr_spambase OUT/vhnn_... ...
+  python -m experiments.kang2022.takeaways OUT/vlr-spambase OUT/vnn-... ...
 
 Reads the work directories' results.jsonl and prints, for every evaluation
 setting (Table 6), the optimal PU scores (Eq. 22) and the order of preference

@@ -27,7 +27,7 @@ def texts(name: str, path: str) -> Config:
   """VMask's settings for DistilBERT: AdamW at 5e-5, batches of 6, 20 epochs.
 
   Halves of texts, one a party; a fifth of the texts for tests. The encoder is
-  what `fetch.py minilm` brings, six blocks as DistilBERT has, half as wide.
+  MiniLM (a folder, README.md), six blocks as DistilBERT has, half as wide.
   """
   return Config(
       experiment=name, seeds=3, listed=(Entry('none'),),

@@ -1,6 +1,6 @@
 """What the paper says of MID in words, against finished runs.
 
-  python -m experiments.mid.claims out/mid/fig4_dli out/mid/fig5_noisy ...
+  python -m experiments.mid.claims out/mid/fig4-dli out/mid/fig5-noisy ...
 
 A defense's curve is its points (main accuracy, attack success), one a strength,
 means over seeds. "At equal accuracy" is a comparison of the lowest success that

@@ -55,7 +55,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.runner import errors as user_errors
+from vfljax.runner import errors
 from experiments.vmask.transcript import (
     BATCH, ETA, STUDIES, Data, Study, Trained, load, train,
 )
@@ -125,7 +125,7 @@ def networks(
   return out
 
 
-def errors(net: Net, found: Any, true: Any, x: Array) -> dict[str, float]:
+def distances(net: Net, found: Any, true: Any, x: Array) -> dict[str, float]:
   """Relative errors: of each layer's kernel, and of the embedding."""
   ratio = lambda a, b: float(jnp.linalg.norm(a - b) / jnp.linalg.norm(b))
   ours, theirs = named_layers.arrays(found), named_layers.arrays(true)
@@ -169,7 +169,7 @@ def measure(seed, study, data, test, epochs, draws, last) -> dict[str, Any]:
     rows[name] = dict(
         best=np.asarray(scores.max(1), float).tolist(),
         final=np.asarray(scores[:, -1], float).tolist(),
-        errors=errors(study.net, weights, seen.weights, some.passive),
+        errors=distances(study.net, weights, seen.weights, some.passive),
     )
   return rows
 
@@ -192,7 +192,7 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
   return out
 
 
-@user_errors.explained()
+@errors.explained()
 def main() -> None:
   parser = argparse.ArgumentParser(description='Adaptive attackers of VMask.')
   parser.add_argument('--data', default='mnist.npz', help='Keras archive')
@@ -208,7 +208,7 @@ def main() -> None:
   parser.add_argument('--parts', type=int, default=0,
                       help='stop after so many trainings; 0: all')
   parser.add_argument(
-      '--out', type=user_errors.new_file, default=str(HERE / 'adaptive.json'))
+      '--out', type=errors.new_file, default=str(HERE / 'adaptive.json'))
   args = parser.parse_args()
   study = STUDIES[args.model]._replace(before=args.before)
   data, test = load(args.data, study.shape)

@@ -1,4 +1,4 @@
-"""Every config and each of its variants: what it says, what it names."""
+"""Every config and each of its variants: what it says, if it can be made."""
 import importlib
 from pathlib import Path
 import re
