@@ -61,13 +61,7 @@ def main() -> None:
   parser = argparse.ArgumentParser(
       description='A few rounds of an experiment on a subset.'
   )
-<<<<<<< HEAD
-  parser.add_argument(
-      'experiment', help='below experiments, as in vmask.table2:cf10'
-  )
-=======
   parser.add_argument('experiment', help='like vmask.table2:cf10')
->>>>>>> h-configs
   parser.add_argument('--rounds', type=int, default=20, help='a pass')
   parser.add_argument('--passes', type=int, default=2)
   parser.add_argument('--test_limit', type=int, default=64)
