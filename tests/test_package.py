@@ -1,5 +1,6 @@
 """What importing does and what may import what."""
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 import subprocess
 import sys
@@ -9,7 +10,34 @@ import pytest
 import vfljax
 
 PACKAGE = Path(vfljax.__file__).parent
-FILES = sorted(PACKAGE.rglob('*.py'))
+# From the bottom up, what lies in vfljax/: nothing imports from above. Whatever
+# is new there gets its place here.
+LAYERS = (
+    {'check', 'numerics', 'types'},
+    {'adversary', 'algorithms', 'attack', 'backdoor', 'club', 'completion',
+     'defense', 'evaluation', 'measure', 'metrics', 'nets', 'protocol',
+     'views'},
+    {'attacks', 'data', 'defenses', 'masked', 'mpc'},
+    {'stream', 'sweep', 'train', 'tuning'},
+    {'__init__'},
+    {'runner'},
+    {'report'},
+)
+APART = LAYERS[2]  # These do not import each other: masked alone needs mpc.
+OF_THE_RUNNER = {
+    'PIL', 'absl', 'filelock', 'matplotlib', 'ml_collections', 'orbax',
+    'pandas', 'pyarrow', 'rich', 'sklearn',
+}
+
+
+def name_of(path):
+  """'vfljax.nets' of vfljax/nets/__init__.py."""
+  parts = path.relative_to(PACKAGE.parent).with_suffix('').parts
+  return '.'.join(parts[:-1] if parts[-1] == '__init__' else parts)
+
+
+FILES = {name_of(path): path for path in sorted(PACKAGE.rglob('*.py'))}
+TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
 
 
 def test_importing_changes_no_jax_setting_and_starts_no_device():
@@ -33,28 +61,72 @@ def test_every_public_name_is_there():
     assert getattr(vfljax, name) is not None
 
 
-def imports(path):
-  """Dotted names of all that a file imports."""
-  for node in ast.walk(ast.parse(path.read_text())):
+def nodes(tree, inside=True):
+  """All of a syntax tree; without `inside`, not what functions do."""
+  for node in ast.iter_child_nodes(tree):
+    yield node
+    if inside or not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+      yield from nodes(node, inside)
+
+
+def imports(tree, inside=True):
+  """Dotted names of the modules that are imported, anywhere by default."""
+  found = set()
+  for node in nodes(tree, inside):
     if isinstance(node, ast.Import):
-      yield from (alias.name for alias in node.names)
+      found |= {alias.name for alias in node.names}
     elif isinstance(node, ast.ImportFrom):
-      yield from (f'{node.module}.{alias.name}' for alias in node.names)
+      assert node.module and not node.level, 'Imports are absolute here.'
+      names = [f'{node.module}.{alias.name}' for alias in node.names]
+      found |= {name if name in FILES else node.module for name in names}
+  return found
 
 
-@pytest.mark.parametrize(
-    'path', FILES, ids=lambda p: str(p.relative_to(PACKAGE))
-)
-def test_imports_run_one_way(path):
-  names = set(imports(path))
-  place = path.relative_to(PACKAGE).parts[0]
-  assert not {n for n in names if n.startswith('experiments')}
-  if place != 'nets':
-    assert not {n for n in names if n.startswith('flax')}
-  if place == 'defenses':
-    assert not {n for n in names if n.startswith('vfljax.attacks')}
-  if place == 'attacks':
-    assert not {n for n in names if n.startswith('vfljax.defenses')}
-  if place == 'mpc':
-    own = {n for n in names if n.startswith('vfljax')}
-    assert all(n.startswith('vfljax.mpc') for n in own)
+IMPORTS = {name: imports(tree) for name, tree in TREES.items()}
+
+
+def place(name):
+  """The package or module right in vfljax/ that a module is or belongs to."""
+  return (*name.split('.'), '__init__')[1]
+
+
+def layer(name):
+  return next(i for i, some in enumerate(LAYERS) if place(name) in some)
+
+
+def test_whatever_lies_here_has_its_layer():
+  assert {place(name) for name in FILES} == set().union(*LAYERS)
+
+
+@pytest.mark.parametrize('name', FILES)
+def test_imports_run_one_way(name):
+  own = {n for n in IMPORTS[name] if n.split('.')[0] == 'vfljax'}
+  assert not {n for n in own if n not in FILES}
+  for other in own:
+    if name != 'vfljax.runner.main':
+      assert layer(other) <= layer(name), other
+    here, there = place(name), place(other)
+    if {here, there} <= APART and here != there:
+      assert (here, there) == ('masked', 'mpc')
+    assert here != 'mpc' or there == 'mpc', other
+  roots = {n.split('.')[0] for n in IMPORTS[name]}
+  assert 'experiments' not in roots
+  assert place(name) == 'nets' or 'flax' not in roots
+  if place(name) not in ('runner', 'report'):
+    first = {n.split('.')[0] for n in imports(TREES[name], inside=False)}
+    assert not first & OF_THE_RUNNER
+
+
+def test_no_import_comes_back():
+  """Nor would it if functions imported at once what they import when run."""
+  graph = {}
+  for name, found in IMPORTS.items():
+    # What lies in a package runs the package's own file first.
+    parts = [one.split('.') for one in found]
+    outer = {'.'.join(p[:i]) for p in parts for i in range(2, len(p))}
+    outer = {n for n in outer if not f'{name}.'.startswith(f'{n}.')}
+    graph[name] = {n for n in found | outer if n in FILES}
+  try:
+    TopologicalSorter(graph).prepare()
+  except CycleError as error:
+    pytest.fail(' imports '.join(reversed(error.args[1])))
