@@ -29,10 +29,10 @@ EVERY_BACKDOOR = sorted(attacks.BACKDOORS)
 
 
 def make(name, strength=None):
-  strengths = defenses.STRENGTHS[name]
-  if not strengths:
-    return defenses.REGISTRY[name]()
-  return defenses.REGISTRY[name](strengths[0] if strength is None else strength)
+  method = defenses.REGISTRY[name]
+  if not method.strengths:
+    return method()
+  return method(method.strengths[0] if strength is None else strength)
 
 
 def batch(dtype=jnp.float32):
@@ -135,7 +135,8 @@ def test_seeds_and_strengths_vmap(name):
   defense_of = lambda strength: make(name, strength)
   state = start(jax.random.key(0), make(name), batch())
   keys = jax.random.split(jax.random.key(0), 2)
-  strengths = jnp.asarray(defenses.STRENGTHS[name][:2] or (0, 0), jnp.float32)
+  first = defenses.REGISTRY[name].strengths[:2] or (0, 0)
+  strengths = jnp.asarray(first, jnp.float32)
 
   def run(key, strength):
     _, seen = play(key, defense_of(strength), state, batch())
@@ -154,15 +155,14 @@ def test_seeds_and_strengths_vmap(name):
 @pytest.mark.parametrize('name', EVERY_DEFENSE)
 def test_a_strength_may_be_a_number_or_traced(name):
   """What a sweep traces equals what the factory does with the number itself."""
-  if not defenses.STRENGTHS[name]:
-    assert not inspect.signature(defenses.REGISTRY[name]).parameters or all(
-        p.default is not p.empty
-        for p in inspect.signature(defenses.REGISTRY[name]).parameters.values()
-    )
+  method = defenses.REGISTRY[name]
+  if not method.strengths:
+    parameters = inspect.signature(method).parameters.values()
+    assert all(p.default is not p.empty for p in parameters)
     return
   cut = (jax.random.normal(jax.random.key(5), (SAMPLES, WIDTH)),)
   labels = batch().labels
-  value = float(defenses.STRENGTHS[name][0])
+  value = float(method.strengths[0])
   perturb = lambda s: make(name, s).gradient((), jax.random.key(6), cut, labels)
   chex.assert_trees_all_close(
       jax.jit(perturb)(value), perturb(value), rtol=1e-4, atol=1e-5

@@ -5,6 +5,8 @@ active-side hooks never get another party's features or weights. Strengths are
 factory arguments and may be traced, so that a sweep over them is one `vmap`.
 """
 from collections.abc import Callable
+import dataclasses
+import inspect
 from typing import Any, NamedTuple
 
 import jax
@@ -151,6 +153,29 @@ class Defense(NamedTuple):
   facts: Callable[[Any], dict[str, Array]] = lambda state: {}
   expose: Callable[..., Params] = lambda state, key, k, weights: weights
   decode: Callable[[Any, Array], Array] = lambda state, logits: logits
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+  """A defense that goes by a name: call it as its factory.
+
+  Attributes:
+    factory: (strength, **options) -> Defense, or (**options) without one.
+    strengths: What a sweep tries unless told otherwise; () where there is
+      nothing to choose.
+    binary: Whether it is for two classes only.
+  """
+
+  factory: Callable[..., Defense]
+  strengths: tuple[float, ...] = ()
+  binary: bool = False
+
+  def __post_init__(self):
+    # `inspect.signature` then shows the factory's arguments.
+    object.__setattr__(self, '__signature__', inspect.signature(self.factory))
+
+  def __call__(self, *args: Any, **options: Any) -> Defense:
+    return self.factory(*args, **options)
 
 
 def none() -> Defense:

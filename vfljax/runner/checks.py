@@ -204,7 +204,7 @@ def _check_completion(setting: Setting) -> None:
 
 def _check_entry(setting: Setting, entry: Entry) -> None:
   """Builds the defense once at every strength: factories check their ranges."""
-  if entry.defense in defenses.BINARY and setting.classes != 2:
+  if defenses.REGISTRY[entry.defense].binary and setting.classes != 2:
     raise ValueError(
         f'{entry.defense} is for two classes; this data set has '
         f'{setting.classes}. Leave it out with --config.defenses=...'

@@ -220,7 +220,7 @@ def flat(config: Any, prefix: str = '') -> list[tuple[str, Any]]:
 
 def default_entry(name: str) -> Entry:
   """A defense at its default strengths."""
-  return Entry(name, defenses.STRENGTHS[name])
+  return Entry(name, defenses.REGISTRY[name].strengths)
 
 
 def entries(config: Config, classes: int = 2) -> list[Entry]:
@@ -246,7 +246,7 @@ def entries(config: Config, classes: int = 2) -> list[Entry]:
   if not names:
     names = [
         name for name, entry in listed.items()
-        if classes == 2 or entry.defense not in defenses.BINARY
+        if classes == 2 or not defenses.REGISTRY[entry.defense].binary
     ]
   chosen = [listed.get(name) or default_entry(name) for name in names]
   # Everything is measured against the undefended federation.
