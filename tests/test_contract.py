@@ -11,7 +11,9 @@ import numpy as np
 import optax
 import pytest
 
-from vfljax import algorithms, attacks, defenses, nets, protocol, views
+from vfljax import (
+    algorithms, attacks, chaining, defenses, nets, protocol, views,
+)
 from vfljax.attacks.cafe import Layer, Recovery
 from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.mixmatch import MixMatch
@@ -163,7 +165,9 @@ def test_a_strength_may_be_a_number_or_traced(name):
   cut = (jax.random.normal(jax.random.key(5), (SAMPLES, WIDTH)),)
   labels = batch().labels
   value = float(method.strengths[0])
-  perturb = lambda s: make(name, s).gradient((), jax.random.key(6), cut, labels)
+  perturb = lambda s: make(name, s).gradient(
+      (), jax.random.key(6), cut, labels
+  )[0]
   chex.assert_trees_all_close(
       jax.jit(perturb)(value), perturb(value), rtol=1e-4, atol=1e-5
   )
@@ -234,6 +238,10 @@ def test_everything_chains():
     return play(key, defense, start(key, defense, batch()), batch())
 
   chex.assert_tree_all_finite(both(jax.random.key(1)))
+
+
+def test_a_chain_has_every_hook():
+  assert chaining.HOOKS.keys() == set(Defense._fields)
 
 
 def test_two_objectives_are_refused():

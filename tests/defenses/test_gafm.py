@@ -9,7 +9,7 @@ from sklearn import metrics as sk
 from vfljax import (
     algorithms, attacks, data, defenses, nets, protocol, train, tuning,
 )
-from vfljax.defense import Spec, chain
+from vfljax.defense import Defense, Spec, chain, each
 from vfljax.defenses import gafm as g
 from vfljax.types import Batch
 from vfljax.views import CutGradients
@@ -313,8 +313,7 @@ def test_the_ratio_rule_takes_the_strength_of_the_lowest_ratio():
   batch, vfl = samples(), federation()
 
   def make(share):
-    hide = lambda state, key, cut, labels: tuple(d * share for d in cut)
-    return protocol.Defense(gradient=hide)
+    return Defense(gradient=each(lambda key, d, labels: d * share))
 
   found = tuning.least_ratio(
       SEED, make, (1.0, 0.0), vfl, (optax.adam(1e-2),) * 2, batch,
