@@ -14,7 +14,7 @@ from jax import lax
 from vfljax.runner import whitebox
 from vfljax.runner.config import Config, attacker, base, choices
 from vfljax.runner.errors import UserError
-from vfljax import measure, protocol, train, views
+from vfljax import measure, train, views
 from vfljax.measure import Guessed, Metrics
 from vfljax.numerics import permutation
 from vfljax.types import Key, Round, State
@@ -152,8 +152,5 @@ def _play(plan: train.Plan, data, labels, state: State, i, key: Key) -> Round:
   """A round of samples `i` from `state`, with the true labels for who scores.
   """
   truth = jax.tree.map(lambda x: x[i], data)
-  batch = truth._replace(labels=labels[i]) if plan.defense.prepare else truth
-  played = protocol.play_round(
-      key, plan.vfl, plan.defense, plan.txs, state, batch, plan.adversary
-  )[1]
-  return played._replace(batch=truth) if plan.defense.prepare else played
+  prepared = labels[i] if plan.defense.prepare else None
+  return train.play_prepared(key, plan, state, truth, prepared)[1]
