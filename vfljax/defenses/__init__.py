@@ -5,9 +5,10 @@ The modules keep their names (`defenses.marvell.solve`), so the factories are in
 """
 from vfljax.defense import Method, chain, none
 from vfljax.defenses import (
-    coae, dcor, discrete_sgd, dp_gaussian, dp_laplace, dp_weights,
-    fedpass, gafm, gradient_compression, iso, kdk, label_dp, marvell, max_norm,
-    mid, mixup, multi_head, plugvfl, ppdl, precode, residue_mask, rvfr, vmask,
+    coae, dcor, discrete_sgd, dp_gaussian, dp_laplace, dp_weights, fedpass,
+    fedpass_cut, gafm, gradient_compression, iso, kdk, label_dp, marvell,
+    max_norm, mid, mixup, multi_head, plugvfl, ppdl, precode, residue_mask,
+    rvfr, vmask,
 )
 
 # The numbers are what a sweep tries unless told otherwise: Kang et al. (2022),
@@ -26,6 +27,7 @@ REGISTRY: dict[str, Method] = dict(
     dp_laplace=Method(dp_laplace.dp_laplace, (0.0001, 0.001, 0.01, 0.1)),
     dp_weights=Method(dp_weights.dp_weights, (0.1, 1, 10)),
     fedpass=Method(fedpass.fedpass, (0.5, 2)),
+    fedpass_cut=Method(fedpass_cut.fedpass_cut, (0.5, 2)),
     gafm=Method(gafm.gafm, (0.05, 0.1, 0.2, 0.3, 0.5), binary=True),
     gradient_compression=Method(
         gradient_compression.gradient_compression, (0.1, 0.25, 0.5, 0.75)
@@ -48,8 +50,8 @@ REGISTRY: dict[str, Method] = dict(
 
 __all__ = [
     'Method', 'REGISTRY', 'chain', 'coae', 'dcor', 'discrete_sgd',
-    'dp_gaussian', 'dp_laplace', 'dp_weights', 'fedpass', 'gafm',
-    'gradient_compression', 'iso', 'kdk', 'label_dp', 'marvell', 'max_norm',
-    'mid', 'mixup', 'multi_head', 'none', 'plugvfl', 'ppdl', 'precode',
-    'residue_mask', 'rvfr', 'vmask',
+    'dp_gaussian', 'dp_laplace', 'dp_weights', 'fedpass', 'fedpass_cut',
+    'gafm', 'gradient_compression', 'iso', 'kdk', 'label_dp', 'marvell',
+    'max_norm', 'mid', 'mixup', 'multi_head', 'none', 'plugvfl', 'ppdl',
+    'precode', 'residue_mask', 'rvfr', 'vmask',
 ]

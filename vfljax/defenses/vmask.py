@@ -129,7 +129,8 @@ def vmask(
     ))
 
   def bottom(state: Memory, k: int, net: Net) -> Net:
-    return _moved(net, state.offset[k - 1])
+    shift = lambda p: jax.tree.map(jnp.add, p, state.offset[k - 1])
+    return nets.with_weights(net, shift)
 
   def epoch(state: Memory, key: Key, holdings: Holdings) -> Memory:
     state = _counted(state)
@@ -292,16 +293,6 @@ def _shifted(key: Key, offset, changed, noise) -> tuple[Params, ...]:
     new = jax.tree.map(jnp.add, old, drawn)
     moved.append(named_layers.select(which, old, new))
   return tuple(moved)
-
-
-def _moved(net: Net, offset: Params) -> Net:
-  """The network with `offset` added to its weights."""
-  at = lambda params: jax.tree.map(jnp.add, params, offset)
-  train = net.train
-  return net._replace(
-      apply=lambda params, x: net.apply(at(params), x),
-      train=train and (lambda params, key, x: train(at(params), key, x)),
-  )
 
 
 def _counted(state: Memory) -> Memory:
