@@ -12,7 +12,9 @@ import jax.numpy as jnp
 
 from vfljax import nets
 from vfljax.attack import Attack
-from vfljax.completion import Schedule, check, complete, with_statistics
+from vfljax.completion import (
+    Samples, Schedule, check, complete, with_statistics,
+)
 from vfljax.types import Array, Net
 from vfljax.views import TrainedBottom
 
@@ -60,14 +62,16 @@ def model_completion(
       whole = nets.then(bottom, top)
       start = dict(first=weights, second=head_weights)
       return complete(
-          k_train, schedule, whole.apply, start, view.labeled_features,
-          view.labeled, view.features, with_statistics(whole, start), 'first',
+          k_train, schedule, whole.apply, start,
+          Samples(view.labeled_features, view.labeled, view.features),
+          with_statistics(whole, start), 'first',
       )
     # A frozen bottom is applied once, not once a step.
     wanted = bottom.apply(weights, view.features)
     return complete(
-        k_train, schedule, top.apply, head_weights, embedded, view.labeled,
-        wanted, with_statistics(top, head_weights),
+        k_train, schedule, top.apply, head_weights,
+        Samples(embedded, view.labeled, wanted),
+        with_statistics(top, head_weights),
     )
 
   return Attack(TrainedBottom, run)
@@ -95,8 +99,9 @@ def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
     k_init, k_train = jax.random.split(key)
     params = net.init(k_init, view.labeled_features)
     return complete(
-        k_train, schedule, net.apply, params, view.labeled_features,
-        view.labeled, view.features, with_statistics(net, params),
+        k_train, schedule, net.apply, params,
+        Samples(view.labeled_features, view.labeled, view.features),
+        with_statistics(net, params),
     )
 
   return Attack(TrainedBottom, run)
