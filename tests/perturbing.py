@@ -24,7 +24,7 @@ def perturb(defense, key, d, labels):
 
 
 def raw(defense):
-  return lambda key, d, labels: defense.gradient((), key, (d,), labels)[0]
+  return lambda key, d, labels: defense.gradient((), key, (d,), labels)[0][0]
 
 
 def draws(defense, d, labels, count):

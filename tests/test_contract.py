@@ -9,7 +9,9 @@ import numpy as np
 import optax
 import pytest
 
-from vfljax import algorithms, attacks, defenses, nets, protocol, views
+from vfljax import (
+    algorithms, attacks, chaining, defenses, nets, protocol, views,
+)
 from vfljax.attack import TRAINING, recipe_of
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.defense import Defense, Holdings, chain
@@ -28,10 +30,10 @@ EVERY_ATTACK = sorted({*attacks.REGISTRY} - {*EVERY_BACKDOOR})
 
 
 def make(name, strength=None):
-  strengths = defenses.STRENGTHS[name]
-  if not strengths:
-    return defenses.REGISTRY[name]()
-  return defenses.REGISTRY[name](strengths[0] if strength is None else strength)
+  method = defenses.REGISTRY[name]
+  if not method.strengths:
+    return method()
+  return method(method.strengths[0] if strength is None else strength)
 
 
 def batch(dtype=jnp.float32):
@@ -134,7 +136,8 @@ def test_seeds_and_strengths_vmap(name):
   defense_of = lambda strength: make(name, strength)
   state = start(jax.random.key(0), make(name), batch())
   keys = jax.random.split(jax.random.key(0), 2)
-  strengths = jnp.asarray(defenses.STRENGTHS[name][:2] or (0, 0), jnp.float32)
+  first = defenses.REGISTRY[name].strengths[:2] or (0, 0)
+  strengths = jnp.asarray(first, jnp.float32)
 
   def run(key, strength):
     _, seen = play(key, defense_of(strength), state, batch())
@@ -153,16 +156,17 @@ def test_seeds_and_strengths_vmap(name):
 @pytest.mark.parametrize('name', EVERY_DEFENSE)
 def test_a_strength_may_be_a_number_or_traced(name):
   """What a sweep traces equals what the factory does with the number itself."""
-  if not defenses.STRENGTHS[name]:
-    assert not inspect.signature(defenses.REGISTRY[name]).parameters or all(
-        p.default is not p.empty
-        for p in inspect.signature(defenses.REGISTRY[name]).parameters.values()
-    )
+  method = defenses.REGISTRY[name]
+  if not method.strengths:
+    parameters = inspect.signature(method).parameters.values()
+    assert all(p.default is not p.empty for p in parameters)
     return
   cut = (jax.random.normal(jax.random.key(5), (SAMPLES, WIDTH)),)
   labels = batch().labels
-  value = float(defenses.STRENGTHS[name][0])
-  perturb = lambda s: make(name, s).gradient((), jax.random.key(6), cut, labels)
+  value = float(method.strengths[0])
+  perturb = lambda s: make(name, s).gradient(
+      (), jax.random.key(6), cut, labels
+  )[0]
   chex.assert_trees_all_close(
       jax.jit(perturb)(value), perturb(value), rtol=1e-4, atol=1e-5
   )
@@ -233,6 +237,10 @@ def test_everything_chains():
     return play(key, defense, start(key, defense, batch()), batch())
 
   chex.assert_tree_all_finite(both(jax.random.key(1)))
+
+
+def test_a_chain_has_every_hook():
+  assert chaining.HOOKS.keys() == set(Defense._fields)
 
 
 def test_two_objectives_are_refused():

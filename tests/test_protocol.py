@@ -8,7 +8,7 @@ import pytest
 
 from vfljax import algorithms, nets, protocol
 from vfljax.adversary import Adversary
-from vfljax.defense import Defense, none
+from vfljax.defense import Defense, each, none
 from vfljax.types import Batch
 
 SAMPLES = 12
@@ -126,7 +126,7 @@ def test_hooks_run_where_they_belong():
       batch=lambda key, b: b._replace(
           features=tuple(2 * x for x in b.features)),
       send=lambda passive, key, u: (u + 1, jnp.zeros(())),
-      gradient=lambda state, key, cut, labels: tuple(0 * d + 3 for d in cut),
+      gradient=each(lambda key, d, labels: 0 * d + 3),
       decode=lambda state, logits: -logits,
   )
   state = protocol.init(jax.random.key(0), vfl, marked, txs, batch)

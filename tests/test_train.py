@@ -1,4 +1,6 @@
 """Training: what an epoch sees, and that pieces equal the whole."""
+import typing
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -58,6 +60,12 @@ def test_pad_and_keep_train_alike():
   padded, _ = fit(remainder='pad')
   kept, _ = fit(remainder='keep')
   chex.assert_trees_all_close(padded.parties, kept.parties, atol=1e-5)
+
+
+def test_editors_know_every_field_of_a_plan():
+  fields = typing.get_type_hints(train.Plan)
+  known = typing.get_type_hints(train.Options)
+  assert known == {k: fields[k] for k in train.Plan._field_defaults}
 
 
 def test_pieces_equal_the_whole():

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from vfljax import nets
 from vfljax.attack import Attack, recipe
 from vfljax.defense import Defense, each
-from vfljax.scene import Samples, Scene, two_classes
+from vfljax.scene import Amounts, Scene, two_classes
 from vfljax.types import Net
 from vfljax.views import CutGradients
 
@@ -19,7 +19,7 @@ class Options(NamedTuple):
   columns: tuple[int, ...] = (0,)
 
 
-def check(options: Options, scene: Scene, samples: Samples) -> None:
+def check(options: Options, scene: Scene, samples: Amounts) -> None:
   """Raises ValueError for a power of no use."""
   del scene
   if not options.power > 0 or samples.batch < 2:

@@ -33,6 +33,9 @@ class Adversary(NamedTuple):
   update: Callable[..., Any] = lambda state, key, sent, received: state
 
 
+HONEST = Adversary()
+
+
 def pick(everyone: tuple, indices: tuple[int, ...]) -> tuple:
   """The entries of `everyone` at `indices`."""
   return tuple(everyone[i] for i in indices)

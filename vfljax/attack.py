@@ -10,7 +10,7 @@ import inspect
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from vfljax.leakage import LABELS, Score
-from vfljax.scene import Samples, Scene
+from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key
 
 P = ParamSpec('P')
@@ -61,7 +61,7 @@ class NoOptions(NamedTuple):
   """Of an attack that has none."""
 
 
-def _fits(options: Any, scene: Scene, samples: Samples) -> None:
+def _fits(options: Any, scene: Scene, samples: Amounts) -> None:
   """Nothing to refuse."""
 
 

@@ -75,51 +75,49 @@ def optimizer(
   return optax.partition(by_rate, whose)
 
 
+class Samples(NamedTuple):
+  """What is learned from, and what is asked.
+
+  Attributes:
+    known: [samples, ...].
+    labels: [samples, classes]; a row of zeros has no loss.
+    wanted: [n, ...].
+  """
+
+  known: Array
+  labels: Array
+  wanted: Array
+
+
 def complete(
     key: Key, schedule: Schedule, logits: Callable[[Params, Array], Array],
-    params: Params, known: Array, labels: Array, wanted: Array,
-    net: Net | None = None, bottom: str = '',
+    params: Params, samples: Samples, net: Net | None = None, bottom: str = '',
 ) -> Array:
-  """Trains `logits(params, x)` on (known, labels): guesses at `wanted`.
+  """Trains `logits(params, x)` on known samples: guesses at those wanted.
 
   Args:
     net: Of the same parameters, to train by its training pass and with its
       statistics; see `with_statistics`.
     bottom: See `optimizer`.
-    known: [samples, ...].
-    labels: [samples, classes]; a row of zeros has no loss.
-    wanted: [n, ...].
 
   Returns:
     [stages, n, classes], the guess after each of the stages.
   """
+  labels = samples.labels
   size = min(schedule.batch_size or len(labels), len(labels))
   batches = -(-len(labels) // size)
   tx = optimizer(schedule, schedule.epochs * batches, bottom)
-
-  def loss(params, key, x, y):
-    z, stats = logits(params, x), ()
-    if net:  # The rows that fill up a batch are no samples.
-      z, stats = nets.counting_rows(net, y.sum(-1) > 0).run(params, key, x)
-    ce = optax.softmax_cross_entropy(z, y)
-    return ce.sum() / jnp.maximum(y.sum(), 1), stats
-
-  def learn(carry, key, x, y):
-    params, opt = carry
-    slope, stats = jax.grad(loss, has_aux=True)(params, key, x, y)
-    updates, opt = tx.update(slope, opt, params)
-    params = optax.apply_updates(params, updates)
-    return net.absorb(params, stats) if net else params, opt
+  learn = partial(_learn, logits, net, tx)
 
   def step(carry, xs):
     i, key = xs
-    x = known.at[i].get(mode='fill', fill_value=0)
+    x = samples.known.at[i].get(mode='fill', fill_value=0)
     y = labels.at[i].get(mode='fill', fill_value=0)
     return learn(carry, key, x, y), None
 
   def epoch(carry, key):
     if batches == 1:  # No order to draw; and a loop costs compile time.
-      return learn(carry, key, known, labels), None
+      return learn(carry, key, samples.known, labels), None
     order = jax.random.permutation(key, len(labels))
     missing = batches * size - len(labels)
     order = jnp.pad(order, (0, missing), constant_values=len(labels))
@@ -128,7 +126,7 @@ def complete(
 
   def stage(carry, keys):
     carry, _ = lax.scan(epoch, carry, keys)
-    return carry, logits(carry[0], wanted)
+    return carry, logits(carry[0], samples.wanted)
 
   # The first epochs that do not fill a stage are trained without a guess.
   length, lead = divmod(schedule.epochs, schedule.stages)
@@ -138,6 +136,23 @@ def complete(
     carry, _ = lax.scan(epoch, carry, keys[:lead])
   staged = keys[lead:].reshape(schedule.stages, length)
   return lax.scan(stage, carry, staged)[1]
+
+
+def _learn(logits, net: Net | None, tx, carry, key: Key, x: Array, y: Array):
+  """A step on one batch: the next (parameters, optimizer's state)."""
+  params, opt = carry
+
+  def loss(params):
+    z, stats = logits(params, x), ()
+    if net:  # The rows that fill up a batch are no samples.
+      z, stats = nets.counting_rows(net, y.sum(-1) > 0).run(params, key, x)
+    ce = optax.softmax_cross_entropy(z, y)
+    return ce.sum() / jnp.maximum(y.sum(), 1), stats
+
+  slope, stats = jax.grad(loss, has_aux=True)(params)
+  updates, opt = tx.update(slope, opt, params)
+  params = optax.apply_updates(params, updates)
+  return net.absorb(params, stats) if net else params, opt
 
 
 def with_statistics(net: Net, params: Params) -> Net | None:

@@ -48,13 +48,13 @@ class Scene(NamedTuple):
     return not self.linear and self.trainable_top
 
 
-class Samples(NamedTuple):
+class Amounts(NamedTuple):
   """What an attack has to do with.
 
   Attributes:
     train, test, auxiliary: How many samples are for what; the last are the
       attackers' own.
-    batch: Samples a round.
+    batch: Amounts a round.
     least: Training samples of the rarest class that any split surely has.
     scale: How features are scaled: 'standard', 'minmax' or 'none'.
     shape: Of one sample's features at passive party 1.
@@ -78,7 +78,7 @@ class Ground(NamedTuple):
     features: Of each attacker, all its training samples.
     labels: [samples, classes] of the training samples, of which attackers know
       what their recipe says.
-    batch: Samples a round.
+    batch: Amounts a round.
   """
 
   key: Key

@@ -16,7 +16,7 @@ from vfljax import measure, protocol, sweep, train
 from vfljax.attack import Attack
 from vfljax.defense import Defense
 from vfljax.numerics import permutation
-from vfljax.types import VFL, Array, Batch, Key
+from vfljax.types import VFL, Array, Batch, Key, Transforms
 
 
 class Choice(NamedTuple):
@@ -36,11 +36,26 @@ class Choice(NamedTuple):
   auc: np.ndarray
 
 
+class Trial(NamedTuple):
+  """What a strength is tried on; the paper's numbers.
+
+  Attributes:
+    share: Of the samples in a part, in (0, 1].
+    repeats: How many parts, 1 or more.
+    epochs: Of a training.
+    batch_size: Of a training; a part smaller than a batch is one batch.
+  """
+
+  share: float = 0.1
+  repeats: int = 5
+  epochs: int = 300
+  batch_size: int = 1028
+
+
 def least_ratio(
     key: Key, make: Callable[[Any], Defense], strengths: Sequence[float],
-    vfl: VFL, txs: Sequence, data: Batch, attacks: Mapping[str, Attack], *,
-    share: float = 0.1, repeats: int = 5, epochs: int = 300,
-    batch_size: int = 1028,
+    vfl: VFL, txs: Transforms, data: Batch, attacks: Mapping[str, Attack],
+    trial: Trial = Trial(),
 ) -> Choice:
   """Trains at every strength on random parts of the data: GAFM's rule.
 
@@ -52,13 +67,12 @@ def least_ratio(
     txs: One optax transformation per party.
     data: All samples, standardised; labels [n, 2].
     attacks: By name, on rounds, scored over the last epoch.
-    share: Of the samples in a part, in (0, 1].
-    repeats: How many parts, 1 or more.
-    epochs, batch_size: Of a training; a part smaller than a batch is one batch.
+    trial: The parts and the trainings.
 
   Raises:
     ValueError: if a number is out of its range or there are no attacks.
   """
+  share, repeats, epochs, batch_size = trial
   count = int(share * len(data.labels)) if 0 < share <= 1 else 0
   if not (strengths and attacks and repeats >= 1 and count >= 2):
     raise ValueError(

@@ -3,15 +3,17 @@
 Nothing here computes. A federation is described by a `VFL`, lives in a `State`,
 is fed a `Batch` a round and speaks in `Messages`.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import optax
 
 Array = jax.Array
 Key = jax.Array
 Params = Any
 Embeddings = tuple[Array, ...]  # One [batch, ...] array per passive party.
+Transforms = Sequence[optax.GradientTransformation]  # One per party.
 
 
 class Net(NamedTuple):

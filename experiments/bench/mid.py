@@ -30,10 +30,10 @@ import jax.numpy as jnp
 import optax
 
 from experiments.bench import core, records
-from vfljax.runner import device, whitebox
+from vfljax.runner import device
 from experiments.mid.common import LAMBDAS
 from vfljax import algorithms, nets, sweep, train
-from vfljax.attacks.cafe import Recovery, begin, recover
+from vfljax.attacks.cafe import Recovery, begin, first_linear, recover
 from vfljax.attacks.gradient_inversion import Dummies, Search, invert
 from vfljax.defenses.mid import mid
 from vfljax.nets import cafe
@@ -132,7 +132,7 @@ def rebuilding() -> dict[str, Compiled]:
       dict(bottom=gradients, defense=()), rows, jnp.zeros_like(x),
   )
   vfl = algorithms.vhnn([net] * 2, nets.mlp(10))
-  layer = whitebox.first_linear(middle, vfl)
+  layer = first_linear(middle, vfl)
 
   def attempt(key):
     start = begin(key, view, layer)

@@ -27,6 +27,7 @@ from vfljax.runner.setting import build, split_samples
 from experiments.gafm import common
 from vfljax import metrics, sweep, train
 from vfljax.attacks.residual_scoring import residuals
+from vfljax.defenses.gafm import Reading
 from vfljax.types import Array, Batch, Net
 
 SPANS = {  # Epochs averaged over
@@ -36,7 +37,7 @@ SPANS = {  # Epochs averaged over
 }
 ENTRIES = {
     'gafm': common.gafm(),
-    'gafm, u fixed': common.gafm(redraw=False),
+    'gafm, u fixed': common.gafm(reading=Reading(redraw=False)),
     'gafm, delta 0.5': common.gafm(delta=0.5),
     'marvell': common.marvell(),
     'max_norm': Entry('max_norm'),

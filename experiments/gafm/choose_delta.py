@@ -41,8 +41,9 @@ def main() -> None:
   choice = tuning.least_ratio(
       jax.random.key(0), gafm, DELTAS, setting.vfl,
       (optax.adam(config.train.learning_rate),) * 2, data,
-      setting.in_training, share=args.share, repeats=args.repeats,
-      epochs=args.epochs, batch_size=config.train.batch_size,
+      setting.in_training, tuning.Trial(
+          args.share, args.repeats, args.epochs, config.train.batch_size
+      ),
   )
   found = dict(
       delta=choice.strength, share=args.share, repeats=args.repeats,

@@ -11,6 +11,7 @@ averaged. An 80/20 split, batch 256, 250 epochs, Adam 1e-6, Delta 0.05, gamma
 from vfljax.runner.config import Config, Entry
 from experiments.gafm import common
 from experiments.gafm.common import SPREAD, rows
+from vfljax.defenses.gafm import GAN
 
 TABLE = 'Table 2, ISIC'
 PAPER = [
@@ -32,9 +33,10 @@ PAPER = [
 
 
 def get_config() -> Config:
-  rates = dict(generator_rate=1e-6, critic_rate=1e-6)
+  gan = GAN(generator_rate=1e-6, critic_rate=1e-6)
   listed = [Entry('none'), Entry('max_norm'), common.marvell()] + [
-      common.gafm(f'gamma_{w}', weight=w, **rates) for w in (20, 1, 10, 15)
+      common.gafm(f'gamma_{w}', weight=w, networks=gan)
+      for w in (20, 1, 10, 15)
   ]
   config = common.spambase(
       'isic', listed, PAPER, name='isic', path='ISIC', test=0.2,

@@ -36,12 +36,14 @@ COLORS = ('#3b6fb6', '#d1495b')  # negative, positive
 
 def terms(key, played) -> tuple:
   """(GAN term, CE term) of a round's gradient, [batch] each."""
-  gan, f, labels = gafm.networks(), played.messages.up[0], played.batch.labels
+  f, labels = played.messages.up[0], played.batch.labels
   memory = played.state.defense
 
   def loss(which, f):
-    scales = gafm.Terms(0.05, 1.0, 0.01, 'batch', True, 'both', 'identity')
-    return gafm.losses(key, gan, scales, memory, f, labels)[which]
+    own = gafm.Settings(
+        0.05, 1.0, 0.01, 0.1, 'both', 'f', gafm.Reading(), gafm.GAN()
+    )
+    return gafm.losses(key, own, memory, f, labels)[which]
 
   return tuple(jax.grad(partial(loss, i))(f)[:, 0] for i in range(2))
 

@@ -10,15 +10,16 @@ critic's steps. The paper's row of Table 2 stands beside every one of them.
 from vfljax.runner.config import Config
 from experiments.gafm import common
 from experiments.gafm.common import SPREAD, rows
+from vfljax.defenses.gafm import GAN, Reading
 
 LISTED = (
-    common.gafm('norm_sample', norm='sample'),
-    common.gafm('norm_none', norm='none'),
-    common.gafm('u_fixed', redraw=False),
-    common.gafm('linear_gan', generator=(), critic=()),
-    common.gafm('literal_eq5', link='sigmoid'),
-    common.gafm('printed_eq5', link='printed'),
-    common.gafm('critic_steps_5', critic_steps=5),
+    common.gafm('norm_sample', reading=Reading(norm='sample')),
+    common.gafm('norm_none', reading=Reading(norm='none')),
+    common.gafm('u_fixed', reading=Reading(redraw=False)),
+    common.gafm('linear_gan', networks=GAN((), ())),
+    common.gafm('literal_eq5', reading=Reading(link='sigmoid')),
+    common.gafm('printed_eq5', reading=Reading(link='printed')),
+    common.gafm('critic_steps_5', networks=GAN(critic_steps=5)),
 )
 PAPER = [
     row for entry in LISTED for row in rows(

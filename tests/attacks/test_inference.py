@@ -9,7 +9,7 @@ from vfljax import algorithms, attacks, metrics, nets, protocol, views
 from vfljax.attacks.mixmatch import (
     MixMatch, mixed, mixmatch, normalized_head, sharpen,
 )
-from vfljax.defense import Defense, Spec, chain, none
+from vfljax.defense import Defense, Spec, chain, each, none
 from vfljax.defenses import (
     dcor, discrete_sgd, gradient_compression, mid, rvfr,
 )
@@ -175,8 +175,7 @@ def test_what_is_dropped_comes_back():
   residual = np.zeros((2, 2))
   for i in range(5):
     d = np.random.default_rng(i).normal(size=(2, 2)).astype(np.float32)
-    (sent,) = defense.gradient(state, KEY, (jnp.asarray(d),), labels)
-    state = defense.remember(state, KEY, (jnp.asarray(d),), labels)
+    (sent,), state = defense.gradient(state, KEY, (jnp.asarray(d),), labels)
     whole = d + residual
     expected = np.where(np.abs(whole) == np.abs(whole).max(), whole, 0)
     np.testing.assert_allclose(sent, expected, rtol=1e-5)
@@ -189,12 +188,12 @@ def test_what_is_dropped_comes_back():
 
 
 def test_a_chain_remembers_what_each_of_it_saw():
-  twice = Defense(gradient=lambda s, k, cut, y: tuple(2 * d for d in cut))
+  twice = Defense(gradient=each(lambda key, d, labels: 2 * d))
   kept = gradient_compression.gradient_compression(0.5, residual=True)
   both = chain(twice, kept)
   spec = Spec((jax.ShapeDtypeStruct((1, 2), jnp.float32),), 2)
   state = both.init(KEY, spec).state
-  state = both.remember(
+  _, state = both.gradient(
       state, KEY, (jnp.array([[3.0, 1.0]]),), jnp.ones((1, 1))
   )
   np.testing.assert_allclose(state[1][0], [[0.0, 2.0]])

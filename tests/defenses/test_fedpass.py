@@ -10,7 +10,7 @@ import pytest
 
 from vfljax import algorithms, nets, protocol
 from vfljax.defense import Spec
-from vfljax.defenses import fedpass
+from vfljax.defenses import fedpass, fedpass_cut, passports
 from vfljax.types import Batch
 
 GOLDEN = pathlib.Path(__file__).parents[1] / 'golden'
@@ -125,7 +125,7 @@ def test_its_owner_reads_weights_of_a_plain_network():
   assert not np.allclose(parties().bottom(1).apply(weights, x), sent)
 
 
-@pytest.mark.parametrize('side', fedpass.SIDES)
+@pytest.mark.parametrize('side', passports.SIDES)
 def test_the_side_says_whose_networks_have_passports(side):
   before, _, played = play(fedpass.fedpass(side=side))
   bottom = before.parties[1].params['bottom']
@@ -144,11 +144,11 @@ def test_a_convolutions_passport_is_a_window():
       (jax.ShapeDtypeStruct((2, 8), jnp.float32),), 2, bottoms=(params,)
   )
   found = fedpass.fedpass(variance=0, among=('conv2',)).init(KEY, spec)
-  passports, = found.state
-  assert set(passports) == {'conv2'}
-  assert passports['conv2']['scale_key'].shape == (1, 5, 5, 6)
+  own, = found.state
+  assert set(own) == {'conv2'}
+  assert own['conv2']['scale_key'].shape == (1, 5, 5, 6)
   conv = params['conv2']
-  got = fedpass.own_mean(conv, passports['conv2']['scale_key'])
+  got = fedpass.own_mean(conv, own['conv2']['scale_key'])
   pixels = jnp.full((1, 9, 9, 6), -1.0)  # The mean, at variance 0.
   seen = jax.lax.conv_general_dilated(
       pixels, conv['kernel'], (1, 1), 'VALID',
@@ -172,7 +172,7 @@ def test_passports_in_layers_do_not_learn():
 
 def test_a_passports_means_spread():
   """Uniform in (-15, 0): mean -7.5, variance 15^2 / 12 and the normal's."""
-  key = fedpass.draw_passport(KEY, (1, 4000), -15.0, 0.5, spread=True)
+  key = passports.draw(KEY, (1, 4000), -15.0, 0.5, spread=True)
   np.testing.assert_allclose(key.mean(), -7.5, atol=0.3)
   np.testing.assert_allclose(key.var(), 15**2 / 12 + 0.5, rtol=0.05)
 
@@ -208,16 +208,16 @@ def test_the_passport_layer_is_secretflows(case):
       encode=file['w__encode.weight'].T, decode=file['w__decode.weight'].T,
       scale_key=file['skey'], bias_key=file['bkey'],
   )
-  y, scale, bias = jax.jit(fedpass.block)(params, file['x'])
+  y, scale, bias = jax.jit(fedpass_cut.block)(params, file['x'])
   np.testing.assert_allclose(y, file['y'], rtol=1e-4, atol=1e-8)
   np.testing.assert_allclose(scale, file['scale'], rtol=1e-4, atol=1e-8)
   np.testing.assert_allclose(bias, file['bias'], rtol=1e-4, atol=1e-8)
 
 
-@pytest.mark.parametrize('side', fedpass.SIDES)
+@pytest.mark.parametrize('side', passports.SIDES)
 def test_layers_stand_where_they_are_asked_for(side):
   u = jax.random.normal(KEY, (ROWS, 2, 3), jnp.float32)
-  defense = fedpass.fedpass(side=side, place='cut')
+  defense = fedpass_cut.fedpass_cut(side=side)
   shape = jax.ShapeDtypeStruct(u.shape, u.dtype)
   slots = defense.init(KEY, Spec((shape,), 2))
   sent, penalty = defense.send(slots.passive[0], KEY, u)
@@ -228,15 +228,13 @@ def test_layers_stand_where_they_are_asked_for(side):
 
 
 def test_passports_are_drawn_as_asked_and_do_not_learn():
-  passport = functools.partial(
-      fedpass.draw_passport, mean=-1.0, variance=0.5
-  )
-  layer = jax.jit(lambda key: fedpass.draw(key, 4000, 2, passport))(KEY)
+  passport = functools.partial(passports.draw, mean=-1.0, variance=0.5)
+  layer = jax.jit(lambda key: fedpass_cut.draw(key, 4000, 2, passport))(KEY)
   key = np.asarray(layer['scale_key'])
   np.testing.assert_allclose(key.mean(), -1, atol=0.05)
   np.testing.assert_allclose(key.var(), 0.5, atol=0.05)
   assert not np.allclose(key, layer['bias_key'])
-  before, after, _ = play(fedpass.fedpass(place='cut'))
+  before, after, _ = play(fedpass_cut.fedpass_cut())
   for party in (0, 1):
     old = before.parties[party].params['defense']
     new = after.parties[party].params['defense']
@@ -249,8 +247,10 @@ def test_passports_are_drawn_as_asked_and_do_not_learn():
 @pytest.mark.parametrize('arguments, message', [
     (dict(variance=-1), 'variance'), (dict(mean=float('nan')), 'mean'),
     (dict(side='top'), 'side'), (dict(hidden=0), 'hidden'),
-    (dict(place='top'), 'place'),
 ])
 def test_bad_arguments_of_fedpass(arguments, message):
-  with pytest.raises(ValueError, match=message):
-    fedpass.fedpass(**arguments)
+  with pytest.raises(ValueError, match=f'fedpass_cut: {message}'):
+    fedpass_cut.fedpass_cut(**arguments)
+  if message != 'hidden':
+    with pytest.raises(ValueError, match=f'fedpass: {message}'):
+      fedpass.fedpass(**arguments)

@@ -1,4 +1,6 @@
 """Formulas of the defenses against golden vectors, NumPy and closed forms."""
+import inspect
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -282,12 +284,13 @@ def test_ppdl_releases_at_most_its_share_of_the_real_rows():
 
 
 @pytest.mark.parametrize(
-    'name', [name for name, s in defenses.STRENGTHS.items() if s]
+    'name', [name for name, m in defenses.REGISTRY.items() if m.strengths]
 )
 def test_strengths_may_be_traced(name):
   d, labels = gradients(batch=10)
   d, labels = jnp.asarray(d), jnp.asarray(labels)
-  factory, strengths = defenses.REGISTRY[name], defenses.STRENGTHS[name]
+  factory = defenses.REGISTRY[name]
+  strengths = factory.strengths
   run = jax.vmap(lambda s: raw(factory(s))(KEY, d, labels))
   together = jax.jit(run)(jnp.asarray(strengths))
   for i in (0, -1):
@@ -295,9 +298,14 @@ def test_strengths_may_be_traced(name):
     np.testing.assert_allclose(together[i], alone, rtol=1e-4, atol=1e-7)
 
 
-def test_registry_and_strengths_agree():
-  assert defenses.REGISTRY.keys() == defenses.STRENGTHS.keys()
-  assert defenses.BINARY <= defenses.REGISTRY.keys()
+def test_a_registered_defense_is_its_factory_with_what_sweeps_ask():
+  method = defenses.REGISTRY['marvell']
+  own = inspect.signature(defenses.marvell.marvell)
+  assert inspect.signature(method) == own
+  assert method.binary and method.strengths == (12, 8, 4, 2)
+  assert inspect.signature(defenses.Method).parameters.keys() == {
+      'factory', 'strengths', 'binary'
+  }
 
 
 @pytest.mark.parametrize('name, arguments, message', [

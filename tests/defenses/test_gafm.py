@@ -9,7 +9,7 @@ from sklearn import metrics as sk
 from vfljax import (
     algorithms, attacks, data, defenses, nets, protocol, train, tuning,
 )
-from vfljax.defense import Spec, chain
+from vfljax.defense import Defense, Spec, chain, each
 from vfljax.defenses import gafm as g
 from vfljax.types import Batch
 from vfljax.views import CutGradients
@@ -112,7 +112,7 @@ def test_critic_climbs_and_is_clipped():
   y, sigma, clip = labels[:, 1], 0.3, 0.4
   after = jax.jit(
       lambda: g.critic_step(
-          SEED, gan, tx, state, f, y, jnp.ones(N), sigma, clip
+          SEED, gan, tx, state, g.Seen(f, y, jnp.ones(N)), sigma, clip
       )
   )()
   noise = np.asarray(jax.random.normal(SEED, (N,), jnp.float32), np.float64)
@@ -153,7 +153,7 @@ def gradient(defense, state, f, labels):
 @pytest.mark.parametrize('width', [1, 3])
 def test_what_is_sent_is_both_normalised_gradients(norm, width):
   delta, weight, sigma = 0.2, 2.5, 0.1
-  defense = gafm(delta, weight, sigma, norm=norm)
+  defense = gafm(delta, weight, sigma, reading=g.Reading(norm))
   state, f, labels = memory(defense, width), embeddings(width), samples().labels
   sent = gradient(defense, state, f, labels)
   x, y = np.asarray(f, np.float64), np.asarray(labels[:, 1], np.float64)
@@ -203,7 +203,7 @@ def test_a_fixed_u_travels_with_the_labels():
   y, again = g.reveal(hidden)
   np.testing.assert_array_equal(y, labels[:, 1])
   np.testing.assert_allclose(again[:-3], share[:-3], atol=1e-6)
-  fixed, redrawn = gafm(redraw=False), gafm()
+  fixed, redrawn = gafm(reading=g.Reading(redraw=False)), gafm()
   assert fixed.prepare is not None and redrawn.prepare is None
 
 
@@ -290,13 +290,26 @@ def test_residuals_show_what_embeddings_do_not_explain():
 
 @pytest.mark.parametrize('bad', [
     dict(delta=-0.01), dict(delta=0.51), dict(weight=0.0), dict(weight=-1.0),
-    dict(sigma=-1.0), dict(clip=0.0), dict(norm='rows'), dict(part='both '),
-    dict(link='logit'), dict(predict='h'), dict(critic_rate=0.0),
-    dict(generator_rate=-1.0), dict(critic_steps=0), dict(delta=float('nan')),
+    dict(sigma=-1.0), dict(clip=0.0), dict(part='both '), dict(predict='h'),
+    dict(delta=float('nan')),
 ])
 def test_refuses(bad):
   with pytest.raises(ValueError, match=next(iter(bad))):
     gafm(**bad)
+
+
+@pytest.mark.parametrize('bad', [
+    dict(norm='rows'), dict(link='logit'), dict(critic_rate=0.0),
+    dict(generator_rate=-1.0), dict(critic_steps=0),
+])
+def test_refuses_what_is_grouped(bad):
+  name, = bad
+  grouped = (
+      dict(reading=g.Reading(**bad)) if name in g.Reading._fields
+      else dict(networks=g.GAN(**bad))
+  )
+  with pytest.raises(ValueError, match=name):
+    gafm(**grouped)
 
 
 def test_refuses_more_than_two_classes_and_unlike_embeddings():
@@ -313,13 +326,12 @@ def test_the_ratio_rule_takes_the_strength_of_the_lowest_ratio():
   batch, vfl = samples(), federation()
 
   def make(share):
-    hide = lambda state, key, cut, labels: tuple(d * share for d in cut)
-    return protocol.Defense(gradient=hide)
+    return Defense(gradient=each(lambda key, d, labels: d * share))
 
   found = tuning.least_ratio(
       SEED, make, (1.0, 0.0), vfl, (optax.adam(1e-2),) * 2, batch,
       dict(norm=attacks.norm_scoring(), value=attacks.value_scoring()),
-      share=0.5, repeats=2, epochs=5, batch_size=1028,
+      tuning.Trial(0.5, repeats=2, epochs=5),
   )
   assert found.leak.shape == (2, 2, 2) and found.auc.shape == (2, 2)
   np.testing.assert_allclose(found.leak[1], 0.5)  # Zeros tell nothing.
@@ -329,5 +341,5 @@ def test_the_ratio_rule_takes_the_strength_of_the_lowest_ratio():
   with pytest.raises(ValueError, match='share'):
     tuning.least_ratio(
         SEED, make, (1.0,), vfl, (), batch,
-        dict(norm=attacks.norm_scoring()), share=0.0,
+        dict(norm=attacks.norm_scoring()), tuning.Trial(share=0.0),
     )

@@ -14,13 +14,16 @@ from vfljax.nets import named_layers
 from vfljax.completion import Schedule
 from vfljax.defense import Defense, Holdings, Spec, chain
 from vfljax.defenses import label_dp, shadow, vmask
-from vfljax.defenses.shadow import Attacker
+from vfljax.defenses.layer_selection import choose, greedy
+from vfljax.defenses.shadow import Attacker, Learning
 from vfljax.types import Batch
 
 KEY = jax.random.key(0)
 CLASSES = 4
 QUICK = Attacker(Schedule(8, 0, 2, 0.3, 'sgd'), known=2, head=(8,))
-MASKED = partial(vmask.vmask, attacker=QUICK, batch_size=32)
+MASKED = partial(
+    vmask.vmask, attacker=QUICK, shadows=Learning(batch_size=32)
+)
 
 
 def samples(count: int = 64, parties: int = 2, seed: int = 0) -> Batch:
@@ -71,13 +74,13 @@ def leak(key, hidden):
     (0.2, [1, 1, 1], 0.3),  # Not even that is within this budget.
 ])
 def test_greedy_selection(budget, hidden, leaked):
-  found, value = vmask.greedy(KEY, NORMS, NONE, ALL, budget, leak)
+  found, value = greedy(KEY, NORMS, NONE, ALL, budget, leak)
   assert found.astype(int).tolist() == hidden
   np.testing.assert_allclose(value, leaked, rtol=1e-6)
 
 
 def test_only_candidates_are_hidden():
-  found, value = vmask.greedy(
+  found, value = greedy(
       KEY, NORMS, NONE, jnp.array([False, True, True]), 0.65, leak
   )
   assert found.tolist() == [False, True, True]  # 0.7, with 2 alone, is over.
@@ -85,7 +88,7 @@ def test_only_candidates_are_hidden():
 
 
 def chosen(selection, key=KEY, masked=NONE, budget=0.65):
-  return vmask.choose(key, selection, NORMS, masked, ALL, budget, leak)[0]
+  return choose(key, selection, NORMS, masked, ALL, budget, leak)[0]
 
 
 def test_the_variants_differ_as_they_are_defined():
@@ -108,16 +111,16 @@ def test_the_variants_differ_as_they_are_defined():
 ])
 def test_so_many_layers_are_hidden_whatever_leaks(least, hidden):
   """Within any budget: those of the largest norms, as many as there are."""
-  found, _ = vmask.choose(KEY, 'critical', NORMS, NONE, ALL, 1.0, leak, least)
+  found, _ = choose(KEY, 'critical', NORMS, NONE, ALL, 1.0, leak, least)
   assert found.tolist() == hidden
   some = jnp.array([False, True, True])
-  found, _ = vmask.choose(KEY, 'critical', NORMS, NONE, some, 1.0, leak, least)
+  found, _ = choose(KEY, 'critical', NORMS, NONE, some, 1.0, leak, least)
   assert not found[0] and found.sum() == min(least, 2)
 
 
 def test_the_smaller_the_budget_the_more_is_hidden_also_under_vmap():
   budgets = jnp.array([0.95, 0.85, 0.65, 0.35, 0.2])
-  one = lambda b: vmask.greedy(KEY, NORMS, NONE, ALL, b, leak)[0]
+  one = lambda b: greedy(KEY, NORMS, NONE, ALL, b, leak)[0]
   many = jax.jit(jax.vmap(one))(budgets)
   assert many.sum(-1).tolist() == [0, 1, 2, 3, 3]
   assert all((many[i] == one(b)).all() for i, b in enumerate(budgets))
@@ -135,7 +138,8 @@ def test_a_shadow_learns_by_gradient_descent_under_a_fixed_top():
   )
   own, theirs = (p.params for p in state.parties)
   moved, norms = shadow.update(
-      KEY, Holdings(vfl, own, data), (theirs['bottom'],), 0.5, 100
+      KEY, Holdings(vfl, own, data), (theirs['bottom'],),
+      Learning(0.5, 100),
   )
   w, b = (np.asarray(theirs['bottom']['Dense_0']['Dense_0'][n], np.float64)
           for n in ('kernel', 'bias'))
@@ -158,7 +162,9 @@ def test_a_pass_over_the_auxiliary_samples_has_as_many_steps_as_batches():
   own, theirs = (p.params for p in state.parties)
   held = Holdings(vfl, own, data)
   update = jax.jit(
-      lambda n: shadow.update(KEY, held, (theirs['bottom'],), 0.1, n)[0],
+      lambda n: shadow.update(
+          KEY, held, (theirs['bottom'],), Learning(0.1, n)
+      )[0],
       static_argnums=0,
   )
   far = lambda n: float(named_layers.l1_norms(jax.tree.map(
@@ -368,7 +374,7 @@ def test_what_it_knows_of_itself_comes_through_a_chain():
     (lambda: MASKED(0.5, 'best'), 'selection must be one of'),
     (lambda: MASKED(1.5), 'budget must be'),
     (lambda: MASKED(0.5, noise=-1), 'noise'),
-    (lambda: MASKED(0.5, learning_rate=0), 'learning_rate'),
+    (lambda: MASKED(0.5, shadows=Learning(0)), 'learning_rate'),
     (lambda: vmask.vmask(0.5, attacker=QUICK._replace(known=0)), 'known'),
     (lambda: vmask.vmask(
         0.5, attacker=Attacker(Schedule(optimizer='lbfgs', stages=1))
@@ -386,8 +392,8 @@ def test_plain_sgd_of_an_attacker_is_a_step_along_the_gradient():
   x, y = data.features[1], data.labels
   zeros = dict(w=jnp.zeros((12, CLASSES)))
   found = completion.complete(
-      KEY, Schedule(1, 0, 1, 0.7, 'sgd'), lambda p, x: x @ p['w'], zeros, x,
-      y, x[:5],
+      KEY, Schedule(1, 0, 1, 0.7, 'sgd'), lambda p, x: x @ p['w'], zeros,
+      completion.Samples(x, y, x[:5]),
   )
   step = 0.7 * np.asarray(x).T @ (np.asarray(y) - 1 / CLASSES) / len(y)
   np.testing.assert_allclose(found[0], x[:5] @ step, atol=1e-5)

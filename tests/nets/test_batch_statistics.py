@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from vfljax import algorithms, nets, protocol, train
-from vfljax.completion import Schedule, complete
+from vfljax.completion import Samples, Schedule, complete
 from vfljax.defense import none
 from vfljax.defenses.dcor import dcor
 from vfljax.nets import Norm
@@ -136,7 +136,7 @@ def test_an_attackers_last_batch_counts_its_samples_alone():
 
   schedule = Schedule(1, 4, 1, 1e-9, 'sgd')
   with jax.disable_jit():
-    complete(KEY, schedule, logits, params, x, y, x, net)
+    complete(KEY, schedule, logits, params, Samples(x, y, x), net)
   order = jax.random.permutation(jax.random.split(KEY, 1)[0], 5)
   mean = np.zeros(3)
   for rows in (order[:4], order[4:]):

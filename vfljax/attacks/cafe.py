@@ -29,7 +29,7 @@ from vfljax.attack import REPLAYED, Attack, Wants, recipe
 from vfljax.leakage import IMAGES
 from vfljax.nets import bottleneck
 from vfljax.nets import cafe as network
-from vfljax.scene import Samples, Scene
+from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key, Params
 from vfljax.views import WhiteBox
 
@@ -91,7 +91,7 @@ class Options(NamedTuple):
   restarts: int = 1  # starting points, searched side by side
 
 
-def check_options(options: Options, scene: Scene, samples: Samples) -> None:
+def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
   """Raises ValueError if there are too few samples for the attack's pool."""
   del scene
   if not 1 <= options.pool <= samples.train:

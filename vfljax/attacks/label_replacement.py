@@ -25,7 +25,7 @@ from vfljax.adversary import Adversary
 from vfljax.attack import TRAINING, recipe
 from vfljax.backdoor import Backdoor, stamp, value_range
 from vfljax.leakage import DIVERTED
-from vfljax.scene import Ground, Samples, Scene
+from vfljax.scene import Ground, Amounts, Scene
 from vfljax.types import Array, Key
 
 
@@ -37,7 +37,7 @@ class Options(NamedTuple):
   amplify: float = 1.0  # factor on its gradients
 
 
-def check_options(options: Options, scene: Scene, samples: Samples) -> None:
+def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
   """Raises ValueError if the backdoor cannot be planted."""
   del scene
   name, most = 'attack.label_replacement.', max(1, samples.least)

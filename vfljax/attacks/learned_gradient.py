@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from vfljax import nets
 from vfljax.attack import REPLAYED, Attack, recipe
-from vfljax.completion import Schedule, check, complete
+from vfljax.completion import Samples, Schedule, check, complete
 from vfljax.numerics import row_norms
 from vfljax.types import Array
 from vfljax.views import RecordedGradients
@@ -42,8 +42,8 @@ def learned_gradient(
     scale = lambda d: (d - mean) / (std + 1e-3 * std.max() + 1e-12)
     known, wanted = scale(known), scale(wanted)
     return complete(
-        key, schedule, head.apply, head.init(key, known), known,
-        view.known_labels, wanted,
+        key, schedule, head.apply, head.init(key, known),
+        Samples(known, view.known_labels, wanted),
     )[-1]
 
   return Attack(RecordedGradients, run)

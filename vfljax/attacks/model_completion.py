@@ -15,9 +15,11 @@ import jax.numpy as jnp
 from vfljax import check as checks
 from vfljax import nets
 from vfljax.attack import TRAINED, Attack, recipe
-from vfljax.completion import Schedule, check, complete, with_statistics
+from vfljax.completion import (
+    Samples, Schedule, check, complete, with_statistics,
+)
 from vfljax.leakage import COMPLETION
-from vfljax.scene import Samples, Scene
+from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Net
 from vfljax.views import TrainedBottom
 
@@ -65,7 +67,7 @@ def baselines(scene: Scene) -> tuple[str, ...]:
   return () if scene.linear else ('local_model', 'scratch')
 
 
-def check_options(options: Options, scene: Scene, samples: Samples) -> None:
+def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
   """Refuses what makes no sense, and settings that would change nothing.
 
   Raises:
@@ -162,14 +164,16 @@ def model_completion(
       whole = nets.then(bottom, top)
       start = dict(first=weights, second=head_weights)
       return complete(
-          k_train, schedule, whole.apply, start, view.labeled_features,
-          view.labeled, view.features, with_statistics(whole, start), 'first',
+          k_train, schedule, whole.apply, start,
+          Samples(view.labeled_features, view.labeled, view.features),
+          with_statistics(whole, start), 'first',
       )
     # A frozen bottom is applied once, not once a step.
     wanted = bottom.apply(weights, view.features)
     return complete(
-        k_train, schedule, top.apply, head_weights, embedded, view.labeled,
-        wanted, with_statistics(top, head_weights),
+        k_train, schedule, top.apply, head_weights,
+        Samples(embedded, view.labeled, wanted),
+        with_statistics(top, head_weights),
     )
 
   return Attack(TrainedBottom, run)
@@ -205,8 +209,9 @@ def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
     k_init, k_train = jax.random.split(key)
     params = net.init(k_init, view.labeled_features)
     return complete(
-        k_train, schedule, net.apply, params, view.labeled_features,
-        view.labeled, view.features, with_statistics(net, params),
+        k_train, schedule, net.apply, params,
+        Samples(view.labeled_features, view.labeled, view.features),
+        with_statistics(net, params),
     )
 
   return Attack(TrainedBottom, run)

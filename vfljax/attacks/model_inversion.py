@@ -23,7 +23,7 @@ from vfljax import measure, nets
 from vfljax.attack import TRAINED, Attack, Wants, recipe
 from vfljax.leakage import IMAGES
 from vfljax.nets.convolutional import convolutional
-from vfljax.scene import Samples, Scene
+from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import TrainedTop
 
@@ -40,7 +40,7 @@ class Options(NamedTuple):
   variation: float = 0.1  # weight of total variation
 
 
-def check_options(options: Options, scene: Scene, samples: Samples) -> None:
+def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
   """Raises ValueError if no features can be inverted."""
   del scene
   if not samples.auxiliary:

@@ -86,17 +86,11 @@ def gradient_compression(
 
   def gradient(state, key, cut, labels):
     _same_size(state, cut)
-    return each(perturb)((), key, _added(state, cut), labels)
+    whole = jax.tree.map(lambda r, d: (r + d).astype(d.dtype), state, cut)
+    sent, _ = each(perturb)((), key, whole, labels)
+    return sent, jax.tree.map(jnp.subtract, whole, sent)
 
-  def remember(state, key, cut, labels):
-    sent = gradient(state, key, cut, labels)
-    return jax.tree.map(jnp.subtract, _added(state, cut), sent)
-
-  return Defense(init=init, gradient=gradient, remember=remember)
-
-
-def _added(state, cut):
-  return jax.tree.map(lambda r, d: (r + d).astype(d.dtype), state, cut)
+  return Defense(init=init, gradient=gradient)
 
 
 def _same_size(state, cut) -> None:

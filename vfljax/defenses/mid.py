@@ -17,19 +17,38 @@ The bottleneck has the learning rate of its party unless that party's optimizer
 gives the weights under 'defense' another (`optax.partition`).
 """
 from collections.abc import Sequence
+from functools import partial
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from vfljax import check
-from vfljax.defense import Defense, slots
+from vfljax.defense import Defense, Slots, Spec, slots
 from vfljax.nets.bottleneck import Bottleneck, bottleneck, encode
-from vfljax.types import Array, Key, Net
+from vfljax.types import Array, Key, Net, Params
 
 SIDES = ('active', 'passive')
 NOISE = ('always', 'training')
+
+
+class Settings(NamedTuple):
+  """The arguments of `mid`."""
+
+  weight: Any
+  side: str
+  scale: int
+  hidden: int
+  shift: float
+  reference: bool
+  noise: str
+  parties: Sequence[int] | None
+
+  def networks(self, u) -> tuple[Net, Net]:
+    """Encoder and decoder of embeddings of the shape of `u`."""
+    width = math.prod(u.shape[1:])
+    return bottleneck(width, self.scale, self.hidden, self.reference)
 
 
 def mid(
@@ -61,68 +80,84 @@ def mid(
     ValueError: if an argument is out of its range, for a passive side without
       noise at inference, or for a passive party that there is not.
   """
-  check.at_least('mid: weight', weight, 0)
-  check.one_of('mid: side', side, SIDES)
-  check.at_least('mid: scale', scale, 1)
-  check.at_least('mid: hidden', hidden, 0)
-  check.one_of('mid: noise', noise, NOISE)
-  if side == 'passive' and noise == 'training':
+  own = Settings(
+      weight, side, scale, hidden, shift, reference, noise, parties
+  )
+  _check(own)
+  init = partial(_init, own)
+  if side == 'active':
+    return Defense(init=init, receive=partial(_receive, own))
+  return Defense(init=init, send=partial(_send, own))
+
+
+def _check(own: Settings) -> None:
+  check.at_least('mid: weight', own.weight, 0)
+  check.one_of('mid: side', own.side, SIDES)
+  check.at_least('mid: scale', own.scale, 1)
+  check.at_least('mid: hidden', own.hidden, 0)
+  check.one_of('mid: noise', own.noise, NOISE)
+  if own.side == 'passive' and own.noise == 'training':
     raise ValueError("mid: the passive side's noise is 'always' there.")
-  for k in parties or ():
+  for k in own.parties or ():
     check.at_least('mid: parties', k, 1)
 
-  def networks(u) -> tuple[Net, Net]:
-    return bottleneck(math.prod(u.shape[1:]), scale, hidden, reference)
 
-  def init(key, spec):
-    count = len(spec.embeddings)
-    if parties is not None and max(parties, default=0) > count:
-      raise ValueError(
-          f'mid: parties {tuple(parties)}, but there are {count} passive ones.'
+def _init(own: Settings, key: Key, spec: Spec) -> Slots:
+  count = len(spec.embeddings)
+  chosen = range(1, count + 1) if own.parties is None else own.parties
+  if max(chosen, default=0) > count:
+    raise ValueError(
+        f'mid: parties {tuple(chosen)}, but there are {count} passive ones.'
+    )
+  parts = tuple(
+      _draw(own, key, u) if k in chosen else ()
+      for k, (u, key) in enumerate(
+          zip(spec.embeddings, jax.random.split(key, count)), start=1
       )
-    parts = []
-    for i, k in enumerate(jax.random.split(key, count)):
-      if parties is not None and i + 1 not in parties:
-        parts.append(())
-        continue
-      u = spec.embeddings[i]
-      encoder, decoder = networks(u)
-      k_encoder, k_decoder = jax.random.split(k)
-      blank = jnp.zeros(u.shape, u.dtype)
-      code, _ = jnp.split(encoder.apply(
-          weights := encoder.init(k_encoder, blank), blank
-      ), 2, -1)
-      parts.append(Bottleneck(decoder.init(k_decoder, code), weights))
-    if side == 'active':
-      return slots(spec, active=tuple(parts))
-    return slots(spec, passive=tuple(parts))
+  )
+  if own.side == 'active':
+    return slots(spec, active=parts)
+  return slots(spec, passive=parts)
 
-  def through(params: Any, key: Key, u: Array, real: Array, drawn: bool):
-    """(Z, KL) of one party's embeddings; themselves without a bottleneck."""
-    if not params:
-      return u, jnp.zeros(())
-    encoder, decoder = networks(u)
-    mean, log_std = encode(encoder, params.encoder, u, shift)
-    draw = jax.random.normal(key, mean.shape, mean.dtype) if drawn else 0.0
-    t = mean + jnp.exp(log_std) * draw
-    z = decoder.apply(params.decoder, t).reshape(u.shape).astype(u.dtype)
-    return z, divergence(mean, log_std, real)
 
-  def receive(active, state, key, up, labels):
-    del state
-    drawn = labels is not None or noise == 'always'
-    real = jnp.ones(len(up[0])) if labels is None else labels.sum(-1)
-    keys = jax.random.split(key, len(up))
-    outs = [through(p, k, u, real, drawn) for p, k, u in zip(active, keys, up)]
-    return tuple(z for z, _ in outs), weight * sum(kl for _, kl in outs)
+def _draw(own: Settings, key: Key, u: jax.ShapeDtypeStruct) -> Params:
+  """Weights of one party's bottleneck."""
+  encoder, decoder = own.networks(u)
+  k_encoder, k_decoder = jax.random.split(key)
+  blank = jnp.zeros(u.shape, u.dtype)
+  weights = encoder.init(k_encoder, blank)
+  code, _ = jnp.split(encoder.apply(weights, blank), 2, -1)
+  return Bottleneck(decoder.init(k_decoder, code), weights)
 
-  def send(passive, key, u):
-    z, kl = through(passive, key, u, jnp.ones(len(u)), True)
-    return z, weight * kl
 
-  if side == 'active':
-    return Defense(init=init, receive=receive)
-  return Defense(init=init, send=send)
+def _through(
+    own: Settings, params: Any, key: Key, u: Array, real: Array, drawn: bool
+) -> tuple[Array, Array]:
+  """(Z, KL) of one party's embeddings; themselves without a bottleneck."""
+  if not params:
+    return u, jnp.zeros(())
+  encoder, decoder = own.networks(u)
+  mean, log_std = encode(encoder, params.encoder, u, own.shift)
+  draw = jax.random.normal(key, mean.shape, mean.dtype) if drawn else 0.0
+  t = mean + jnp.exp(log_std) * draw
+  z = decoder.apply(params.decoder, t).reshape(u.shape).astype(u.dtype)
+  return z, divergence(mean, log_std, real)
+
+
+def _receive(own: Settings, active, state, key, up, labels):
+  del state
+  drawn = labels is not None or own.noise == 'always'
+  real = jnp.ones(len(up[0])) if labels is None else labels.sum(-1)
+  keys = jax.random.split(key, len(up))
+  outs = [
+      _through(own, p, k, u, real, drawn) for p, k, u in zip(active, keys, up)
+  ]
+  return tuple(z for z, _ in outs), own.weight * sum(kl for _, kl in outs)
+
+
+def _send(own: Settings, passive, key, u):
+  z, kl = _through(own, passive, key, u, jnp.ones(len(u)), True)
+  return z, own.weight * kl
 
 
 def divergence(mean: Array, log_std: Array, real: Array) -> Array:

@@ -21,7 +21,9 @@ real: at one step of the task's own learning rate psi looks fooled while another
 head reads the labels (experiments/plugvfl/README.md). With several passive
 parties each has its own psi; what they could read together is not bounded.
 """
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 from jax import lax
@@ -31,8 +33,33 @@ import numpy as np
 import optax
 
 from vfljax import check, club, nets
-from vfljax.defense import Defense, Spec, slots
-from vfljax.types import Array, Embeddings, Key
+from vfljax.defense import Defense, Slots, Spec, slots
+from vfljax.types import Array, Embeddings, Key, Params
+
+
+class Settings(NamedTuple):
+  """The arguments of `plugvfl`."""
+
+  weight: Any
+  drop: Any
+  per: str
+  regularize: bool
+  negatives: str
+  psi_steps: int
+  psi_learning_rate: Any
+  psi_hidden: tuple[int, ...]
+
+  @property
+  def unprotected(self) -> bool:
+    """Whether labels are not protected, and psi need not learn."""
+    return not isinstance(self.weight, Tracer) and not np.any(self.weight)
+
+  def log_q(self, classes: int) -> Callable[[Params], club.LogQ]:
+    """weights -> log q(y|h), see `club.log_categorical`."""
+    psi = nets.mlp(*self.psi_hidden, classes)
+    return lambda weights: lambda h, y: club.log_categorical(
+        psi.apply(weights, h), y
+    )
 
 
 def plugvfl(
@@ -60,72 +87,79 @@ def plugvfl(
     ValueError: if an argument is out of its range, or at the first use of the
       defense if `drop` has another length than there are passive parties.
   """
-  check.inside('weight', weight, 0, 1)
-  check.inside('drop', drop, 0, 1, open_high=True)
-  check.one_of('per', per, ('sample', 'round', 'element'))
-  check.one_of('negatives', negatives, ('all', 'batch'))
-  check.at_least('psi_steps', psi_steps, 1)
-  check.inside('psi_learning_rate', psi_learning_rate, 0, jnp.inf,
-               open_low=True)
-  tx = optax.sgd(psi_learning_rate)
-  unprotected = not isinstance(weight, Tracer) and not np.any(weight)
+  own = Settings(
+      weight, drop, per, regularize, negatives, psi_steps, psi_learning_rate,
+      psi_hidden,
+  )
+  _check(own)
+  return Defense(
+      init=partial(_init, own), adapt=partial(_adapt, own),
+      receive=partial(_receive, own),
+  )
 
-  def init(key: Key, spec: Spec):
-    drops(drop, len(spec.embeddings))  # Raises for the wrong number.
-    if unprotected:
-      return slots(spec)
-    psi = nets.mlp(*psi_hidden, spec.classes)
-    keys = jax.random.split(key, len(spec.embeddings))
-    blank = [jnp.zeros(u.shape, u.dtype) for u in spec.embeddings]
-    weights = tuple(psi.init(k, u) for k, u in zip(keys, blank))
-    counts = jnp.zeros(spec.classes, jnp.float32)
-    return slots(spec, state=dict(psi=weights, counts=counts))
 
-  def log_q(labels):
-    psi = nets.mlp(*psi_hidden, labels.shape[-1])
-    return lambda weights: lambda h, y: club.log_categorical(
-        psi.apply(weights, h), y
-    )
+def _check(own: Settings) -> None:
+  check.inside('weight', own.weight, 0, 1)
+  check.inside('drop', own.drop, 0, 1, open_high=True)
+  check.one_of('per', own.per, ('sample', 'round', 'element'))
+  check.one_of('negatives', own.negatives, ('all', 'batch'))
+  check.at_least('psi_steps', own.psi_steps, 1)
+  check.inside(
+      'psi_learning_rate', own.psi_learning_rate, 0, jnp.inf, open_low=True
+  )
 
-  def adapt(state, key, predict, up, labels):
-    del key, predict
-    if unprotected:
-      return state
-    real, q = labels.sum(-1), log_q(labels)
 
-    def fit(weights, h):
-      loss = lambda w: club.learning_loss(q(w), h, labels, real)
+def _init(own: Settings, key: Key, spec: Spec) -> Slots:
+  drops(own.drop, len(spec.embeddings))  # Raises for the wrong number.
+  if own.unprotected:
+    return slots(spec)
+  psi = nets.mlp(*own.psi_hidden, spec.classes)
+  keys = jax.random.split(key, len(spec.embeddings))
+  blank = [jnp.zeros(u.shape, u.dtype) for u in spec.embeddings]
+  weights = tuple(psi.init(k, u) for k, u in zip(keys, blank))
+  counts = jnp.zeros(spec.classes, jnp.float32)
+  return slots(spec, state=dict(psi=weights, counts=counts))
 
-      def step(_, w):
-        updates, _ = tx.update(jax.grad(loss)(w), tx.init(w), w)
-        return optax.apply_updates(w, updates)
 
-      return lax.fori_loop(0, psi_steps, step, weights)
+def _adapt(own: Settings, state, key, predict, up, labels):
+  del key, predict
+  if own.unprotected:
+    return state
+  tx = optax.sgd(own.psi_learning_rate)
+  real, q = labels.sum(-1), own.log_q(labels.shape[-1])
 
-    psi = tuple(fit(w, h) for w, h in zip(state['psi'], up))
-    counts = state['counts'] + labels.sum(0).astype(state['counts'].dtype)
-    return dict(psi=psi, counts=counts)
+  def fit(weights, h):
+    loss = lambda w: club.learning_loss(q(w), h, labels, real)
 
-  def receive(active, state, key, up, labels):
-    del active
-    if labels is None:
-      return up, jnp.zeros(())
-    k_drop, k_labels = jax.random.split(key)
-    seen = masks(k_drop, up, drop, per)
-    if unprotected:
-      return tuple(m * h for m, h in zip(seen, up)), jnp.zeros(())
-    real, q = labels.sum(-1), log_q(labels)
-    others = _others(k_labels, negatives, state['counts'], labels)
-    terms = [
-        label_information(q(w), h, labels, others, real, regularize)
-        for w, h in zip(state['psi'], up)
-    ]
-    kept = tuple(
-        m * scale_gradient(h, 1 - weight) for m, h in zip(seen, up)
-    )
-    return kept, weight * sum(terms)
+    def step(_, w):
+      updates, _ = tx.update(jax.grad(loss)(w), tx.init(w), w)
+      return optax.apply_updates(w, updates)
 
-  return Defense(init=init, adapt=adapt, receive=receive)
+    return lax.fori_loop(0, own.psi_steps, step, weights)
+
+  psi = tuple(fit(w, h) for w, h in zip(state['psi'], up))
+  counts = state['counts'] + labels.sum(0).astype(state['counts'].dtype)
+  return dict(psi=psi, counts=counts)
+
+
+def _receive(own: Settings, active, state, key, up, labels):
+  del active
+  if labels is None:
+    return up, jnp.zeros(())
+  k_drop, k_labels = jax.random.split(key)
+  seen = masks(k_drop, up, own.drop, own.per)
+  if own.unprotected:
+    return tuple(m * h for m, h in zip(seen, up)), jnp.zeros(())
+  real, q = labels.sum(-1), own.log_q(labels.shape[-1])
+  others = _others(k_labels, own.negatives, state['counts'], labels)
+  terms = [
+      label_information(q(w), h, labels, others, real, own.regularize)
+      for w, h in zip(state['psi'], up)
+  ]
+  kept = tuple(
+      m * scale_gradient(h, 1 - own.weight) for m, h in zip(seen, up)
+  )
+  return kept, own.weight * sum(terms)
 
 
 def label_information(

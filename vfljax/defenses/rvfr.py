@@ -16,7 +16,8 @@ leading principal directions. There is no public code; the algorithms inside the
 stages are ours. The last stage needs a top with weights (`server`). The active
 party's own embedding, if there is one, is trusted.
 """
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,6 +26,16 @@ import numpy as np
 from vfljax import check
 from vfljax.defense import Defense
 from vfljax.types import Array, Net, Params
+
+
+class Settings(NamedTuple):
+  """The arguments of `rvfr`."""
+
+  rank: float
+  server: bool
+  warmup: int
+  decay: float
+  steps: int
 
 
 def rvfr(
@@ -51,49 +62,53 @@ def rvfr(
   check.inside('rvfr: decay', decay, 0, 1, open_high=True)
   check.at_least('rvfr: steps', steps, 1)
 
-  def top(net: Net) -> Net:
+  own = Settings(rank, server, warmup, decay, steps)
+  return Defense(top=partial(purifying, own))
 
-    def init(key, us):
-      z = together(us)
-      seen = dict(
-          mean=jnp.zeros(z.shape[1], z.dtype),
-          square=jnp.zeros((z.shape[1],) * 2, z.dtype),
-          weight=jnp.zeros((), z.dtype), rounds=jnp.zeros((), z.dtype),
+
+def purifying(own: Settings, net: Net) -> Net:
+  """The top network on purified embeddings; 'seen' are their statistics."""
+
+  def init(key, us):
+    z = together(us)
+    seen = dict(
+        mean=jnp.zeros(z.shape[1], z.dtype),
+        square=jnp.zeros((z.shape[1],) * 2, z.dtype),
+        weight=jnp.zeros((), z.dtype), rounds=jnp.zeros((), z.dtype),
+    )
+    return dict(net=net.init(key, us), seen=seen)
+
+  def purified(seen, us):
+    rank = dimensions(us, own.rank)
+    clean = purify(us, *subspace(seen, rank), own.steps)
+    ready = seen['weight'] > 0
+    return tuple(
+        u if u is None else jnp.where(ready, c, u) for u, c in zip(us, clean)
+    )
+
+  def apply(params, us):
+    return net.apply(params['net'], purified(params['seen'], us))
+
+  def train(params, key, us):
+    seen = jax.lax.stop_gradient(params['seen'])
+    fixed = jax.lax.stop_gradient(us)
+    if own.server:
+      late = seen['rounds'] >= own.warmup
+      clean = jax.lax.stop_gradient(purified(seen, fixed))
+      us = tuple(
+          u if u is None else u + jnp.where(late, c - f, 0)
+          for u, c, f in zip(us, clean, fixed)
       )
-      return dict(net=net.init(key, us), seen=seen)
+    y, stats = net.run(params['net'], key, us)
+    new = absorbed(seen, fixed, dimensions(us, own.rank), own.decay)
+    return y, dict(net=stats, seen=new)
 
-    def purified(seen, us):
-      clean = purify(us, *subspace(seen, dimensions(us, rank)), steps)
-      ready = seen['weight'] > 0
-      return tuple(
-          u if u is None else jnp.where(ready, c, u) for u, c in zip(us, clean)
-      )
+  def absorb(params, stats):
+    return dict(
+        net=net.absorb(params['net'], stats['net']), seen=stats['seen']
+    )
 
-    def apply(params, us):
-      return net.apply(params['net'], purified(params['seen'], us))
-
-    def train(params, key, us):
-      seen = jax.lax.stop_gradient(params['seen'])
-      fixed = jax.lax.stop_gradient(us)
-      if server:
-        late = seen['rounds'] >= warmup
-        clean = jax.lax.stop_gradient(purified(seen, fixed))
-        us = tuple(
-            u if u is None else u + jnp.where(late, c - f, 0)
-            for u, c, f in zip(us, clean, fixed)
-        )
-      y, stats = net.run(params['net'], key, us)
-      new = absorbed(seen, fixed, dimensions(us, rank), decay)
-      return y, dict(net=stats, seen=new)
-
-    def absorb(params, stats):
-      return dict(
-          net=net.absorb(params['net'], stats['net']), seen=stats['seen']
-      )
-
-    return Net(init, apply, train, absorb)
-
-  return Defense(top=top)
+  return Net(init, apply, train, absorb)
 
 
 def together(us: tuple[Array | None, ...]) -> Array:

@@ -6,7 +6,7 @@ after Gao and Zhang 2023): the top network stays as it is and the active party's
 own embedding is left out. On the copies it can play the attacker, and so learn
 how many labels a network would give away.
 """
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 from jax import lax
@@ -15,7 +15,9 @@ import optax
 
 from vfljax import metrics, nets
 from vfljax.nets import named_layers
-from vfljax.completion import Schedule, complete, with_statistics
+from vfljax.completion import (
+    Samples, Schedule, complete, with_statistics,
+)
 from vfljax.defense import Holdings
 from vfljax.numerics import permutation
 from vfljax.types import Array, Batch, Key, Net, Params
@@ -42,6 +44,18 @@ class Attacker(NamedTuple):
   norm: str = 'none'
 
 
+class Learning(NamedTuple):
+  """How shadows learn: by plain SGD.
+
+  Attributes:
+    learning_rate: Above 0; may be traced.
+    batch_size: Auxiliary samples a step, 1 or more; all if they are fewer.
+  """
+
+  learning_rate: Any = 0.1
+  batch_size: int = 128
+
+
 def logits(
     holdings: Holdings, shadows: Shadows, features: tuple
 ) -> Array:
@@ -60,15 +74,14 @@ def logits(
 
 
 def update(
-    key: Key, holdings: Holdings, shadows: Shadows, learning_rate,
-    batch_size: int, norms: str = 'sum',
+    key: Key, holdings: Holdings, shadows: Shadows, how: Learning,
+    norms: str = 'sum',
 ) -> tuple[Shadows, tuple[Array, ...]]:
   """One pass over the auxiliary samples: Algorithm 6.
 
   Args:
     shadows: Of each passive party.
-    learning_rate: Of plain SGD; may be traced.
-    batch_size: Samples a step, or all of them if they are fewer.
+    how: How they learn.
     norms: One of `named_layers.NORMS`.
 
   Returns:
@@ -77,7 +90,7 @@ def update(
   """
   aux = _auxiliary(holdings)
   count = len(aux.labels)
-  size = min(batch_size, count)
+  size = min(how.batch_size, count)
   k_order, k_steps = jax.random.split(key)
   order = permutation(k_order, count)[: count // size * size]
 
@@ -86,7 +99,8 @@ def update(
     batch: Batch = jax.tree.map(lambda x: x[i], aux)
     loss = lambda s: _loss(key, holdings, s, batch)
     grads, stats = jax.grad(loss, has_aux=True)(shadows)
-    shadows = jax.tree.map(lambda p, g: p - learning_rate * g, shadows, grads)
+    descend = lambda p, g: p - how.learning_rate * g
+    shadows = jax.tree.map(descend, shadows, grads)
     shadows = tuple(
         holdings.vfl.bottom(k).absorb(p, s)
         for k, (p, s) in enumerate(zip(shadows, stats), start=1)
@@ -126,8 +140,9 @@ def leakage(
         second=head.init(k_head, net.apply(shadow, features[:1])),
     )
     guess = complete(
-        k_train, attacker.schedule, whole.apply, start, features[chosen], own,
-        features, with_statistics(whole, start), 'first',
+        k_train, attacker.schedule, whole.apply, start,
+        Samples(features[chosen], own, features),
+        with_statistics(whole, start), 'first',
     )
     known = jnp.zeros(len(labels), bool).at[chosen].max(own.sum(-1) > 0)
     return jax.vmap(

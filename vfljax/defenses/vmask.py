@@ -25,11 +25,10 @@ ends at the first set within the budget. Over seeds in a loop (a CPU's sweep)
 each pays its own; under vmap all pay for the longest search, never for both
 sides of a branch.
 """
-from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
-from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
@@ -37,7 +36,8 @@ from vfljax import check, completion, nets
 from vfljax.nets import named_layers
 from vfljax.defense import Defense, Holdings, Slots, Spec, slots
 from vfljax.defenses import shadow
-from vfljax.defenses.shadow import Attacker
+from vfljax.defenses.layer_selection import choose
+from vfljax.defenses.shadow import Attacker, Learning
 from vfljax.types import Array, Batch, Key, Net, Params
 
 SELECTIONS = ('critical', 'accumulative', 'random', 'all')
@@ -65,10 +65,32 @@ class Memory(NamedTuple):
   epochs: Array
 
 
+class Rule(NamedTuple):
+  """The arguments of `vmask`."""
+
+  budget: Any
+  selection: str
+  among: tuple[str, ...]
+  noise: Any
+  attacker: Attacker
+  shadows: Learning
+  norms: str
+  least: int
+
+  @property
+  def shadowed(self) -> bool:
+    """Whether there is anything to choose by."""
+    return self.selection != 'all'
+
+  def candidates(self, params: Params) -> np.ndarray:
+    """bool [layers] of a network, those that may be hidden."""
+    return named_layers.mask(params, self.among or named_layers.names(params))
+
+
 def vmask(
     budget, selection: str = 'critical', *, among: tuple[str, ...] = (),
-    noise=0.01, attacker: Attacker = Attacker(), learning_rate=0.1,
-    batch_size: int = 128, norms: str = 'sum', least: int = 0,
+    noise=0.01, attacker: Attacker = Attacker(),
+    shadows: Learning = Learning(), norms: str = 'sum', least: int = 0,
 ) -> Defense:
   """Masks layers of every passive party's bottom network.
 
@@ -82,8 +104,7 @@ def vmask(
     among: Names of layers to choose from (`named_layers.names`); all if empty.
     noise: Deviation of Algorithm 1's noise, 0 or more; may be traced.
     attacker: Whom the active party imagines.
-    learning_rate: Of the shadows' SGD, above 0; may be traced.
-    batch_size: Samples a step of the shadows', 1 or more.
+    shadows: How the shadows learn.
     norms: What ranks the layers: 'sum' of the absolute gradients, as Algorithm
       2 has it, or their 'mean', as the authors' code does: layers of many
       weights are then not first because of their size.
@@ -95,143 +116,81 @@ def vmask(
       budget is under chance, a layer of `among` does not exist, or there are no
       auxiliary samples (selection 'all' needs none).
   """
-  check.one_of('vmask: selection', selection, SELECTIONS)
-  check.inside('vmask: budget', budget, 0, 1)
-  check.at_least('vmask: noise', noise, 0)
-  check.inside(
-      'vmask: learning_rate', learning_rate, 0, np.inf, open_low=True
-  )
-  check.at_least('vmask: batch_size', batch_size, 1)
-  check.at_least('vmask: least', least, 0)
-  check.one_of('vmask: norms', norms, tuple(named_layers.NORMS))
-  check.at_least('vmask: attacker.known', attacker.known, 1)
-  check.at_least('vmask: attacker.draws', attacker.draws, 1)
-  check.one_of('vmask: attacker.norm', attacker.norm, nets.NORMS)
-  completion.check(attacker.schedule)
-  shadowed = selection != 'all'
-
-  def candidates(params: Params) -> np.ndarray:
-    return named_layers.mask(params, among or named_layers.names(params))
-
-  def init(key: Key, spec: Spec) -> Slots:
-    _check(spec, budget, shadowed)
-    masked = tuple(
-        jnp.asarray(_start(spec, k, candidates(p), shadowed))
-        for k, p in enumerate(spec.bottoms, start=1)
-    )
-    nothing = tuple(jax.tree.map(jnp.zeros_like, p) for p in spec.bottoms)
-    zeros = tuple(jnp.zeros(()) for _ in masked)
-    return slots(spec, state=Memory(
-        masked, _shifted(key, nothing, masked, noise),
-        spec.bottoms if shadowed else (),
-        tuple(jnp.zeros(len(m)) for m in masked), zeros, zeros,
-        jnp.zeros((), jnp.int32),
-    ))
-
-  def bottom(state: Memory, k: int, net: Net) -> Net:
-    return _moved(net, state.offset[k - 1])
-
-  def epoch(state: Memory, key: Key, holdings: Holdings) -> Memory:
-    state = _counted(state)
-    if not shadowed:
-      return state
-    k_shadow, k_select, k_noise = jax.random.split(key, 3)
-    shadows, found = shadow.update(
-        k_shadow, holdings, state.shadows, learning_rate, batch_size, norms
-    )
-    total = jax.tree.map(jnp.add, state.norms, found)
-    chosen, leaked = [], []
-    for k, params in enumerate(shadows, start=1):
-      aux: Batch = holdings.auxiliary  # pyright: ignore
-      mask, leak = choose(
-          jax.random.fold_in(k_select, k), selection, total[k - 1],
-          state.masked[k - 1], jnp.asarray(candidates(params)), budget,
-          lambda key, hidden, k=k, p=params, aux=aux: shadow.leakage(
-              key, attacker, holdings.vfl.bottom(k), p, hidden,
-              aux.features[k], aux.labels,
-          ), least,
-      )
-      chosen.append(mask)
-      leaked.append(leak)
-    changed = tuple(a != b for a, b in zip(chosen, state.masked))
-    return state._replace(
-        masked=tuple(chosen), shadows=shadows, norms=total,
-        offset=_shifted(k_noise, state.offset, changed, noise),
-        leakage=tuple(leaked),
-    )
-
-  def expose(state: Memory, key: Key, k: int, weights: Params) -> Params:
-    theirs = jax.tree.map(jnp.add, weights, state.offset[k - 1])
-    return named_layers.select(
-        state.masked[k - 1], theirs, named_layers.redraw(key, theirs)
-    )
-
+  rule = Rule(budget, selection, among, noise, attacker, shadows, norms, least)
+  _check(rule)
   return Defense(
-      init=init, bottom=bottom, epoch=epoch, facts=facts, expose=expose
+      init=partial(_init, rule), bottom=_bottom, epoch=partial(_epoch, rule),
+      facts=facts, expose=_expose,
   )
 
 
-def choose(
-    key: Key, selection: str, norms: Array, masked: Array, candidates: Array,
-    budget, leak: Callable[[Key, Array], Array], least: int = 0,
-) -> tuple[Array, Array]:
-  """The layers to hide in the next epoch: Algorithm 2.
-
-  Args:
-    key: Of the imagined attacks, and of what 'random' chooses.
-    selection: 'critical', 'accumulative' or 'random', see `vmask`.
-    norms: [layers] by which layers are ranked, the largest first.
-    masked: bool [layers], hidden now.
-    candidates: bool [layers], those that may be hidden.
-    budget: What an attacker may reach; may be traced.
-    leak: (key, hidden) -> what the imagined attacker reaches.
-    least: Layers to hide at least, of the largest norms.
-
-  Returns:
-    bool [layers], and what the imagined attacker reaches against it ('random':
-    against as many as that, the critical ones).
-  """
-  k_greedy, k_random = jax.random.split(key)
-  begin = masked if selection == 'accumulative' else jnp.zeros_like(masked)
-  if least:
-    first = _top(jnp.where(candidates, norms, -jnp.inf), least)
-    begin = begin | (first & candidates)
-  chosen, leaked = greedy(k_greedy, norms, begin, candidates, budget, leak)
-  if selection == 'random':
-    lot = jax.random.uniform(k_random, norms.shape)
-    chosen = _top(jnp.where(candidates, lot, -1.0), chosen.sum())
-  return chosen, leaked
-
-
-def greedy(
-    key: Key, norms: Array, begin: Array, candidates: Array, budget,
-    leak: Callable[[Key, Array], Array],
-) -> tuple[Array, Array]:
-  """Hides the candidate of the largest norm until the leakage is in budget.
-
-  Arguments and results are those of `choose`, `begin` what is hidden at first.
-  """
-  class Search(NamedTuple):
-    hidden: Array
-    leaked: Array
-    tries: Array
-    done: Array
-
-  def step(now: Search) -> Search:
-    leaked = leak(jax.random.fold_in(key, now.tries), now.hidden)
-    left = candidates & ~now.hidden
-    more = (leaked > budget) & left.any()
-    largest = jnp.where(left, norms, -jnp.inf).argmax()
-    hidden = jnp.where(more, now.hidden.at[largest].set(True), now.hidden)
-    return Search(hidden, leaked, now.tries + 1, ~more)
-
-  shape = jax.eval_shape(leak, key, begin)
-  start = Search(
-      begin, jnp.zeros((), shape.dtype), jnp.zeros((), jnp.int32),
-      jnp.array(False),
+def _init(rule: Rule, key: Key, spec: Spec) -> Slots:
+  _check_start(rule, spec)
+  masked = tuple(
+      jnp.asarray(_start(rule, spec, k))
+      for k in range(1, len(spec.bottoms) + 1)
   )
-  found = lax.while_loop(lambda now: ~now.done, step, start)
-  return found.hidden, found.leaked
+  nothing = tuple(jax.tree.map(jnp.zeros_like, p) for p in spec.bottoms)
+  zeros = tuple(jnp.zeros(()) for _ in masked)
+  return slots(spec, state=Memory(
+      masked, _shifted(key, nothing, masked, rule.noise),
+      spec.bottoms if rule.shadowed else (),
+      tuple(jnp.zeros(len(m)) for m in masked), zeros, zeros,
+      jnp.zeros((), jnp.int32),
+  ))
+
+
+def _bottom(state: Memory, k: int, net: Net) -> Net:
+  shift = lambda p: jax.tree.map(jnp.add, p, state.offset[k - 1])
+  return nets.with_weights(net, shift)
+
+
+def _epoch(rule: Rule, state: Memory, key: Key, holdings: Holdings) -> Memory:
+  state = _counted(state)
+  if not rule.shadowed:
+    return state
+  k_shadow, k_select, k_noise = jax.random.split(key, 3)
+  shadows, found = shadow.update(
+      k_shadow, holdings, state.shadows, rule.shadows, rule.norms
+  )
+  state = state._replace(
+      shadows=shadows, norms=jax.tree.map(jnp.add, state.norms, found)
+  )
+  chosen, leaked = zip(*(
+      _selected(rule, jax.random.fold_in(k_select, k), state, k, holdings)
+      for k in range(1, len(shadows) + 1)
+  ))
+  changed = tuple(a != b for a, b in zip(chosen, state.masked))
+  return state._replace(
+      masked=chosen, leakage=leaked,
+      offset=_shifted(k_noise, state.offset, changed, rule.noise),
+  )
+
+
+def _selected(
+    rule: Rule, key: Key, state: Memory, k: int, holdings: Holdings
+) -> tuple[Array, Array]:
+  """Passive party k's layers to hide from now on, and what leaks then."""
+  aux: Batch = holdings.auxiliary  # pyright: ignore
+  params = state.shadows[k - 1]
+
+  def leak(key, hidden):
+    return shadow.leakage(
+        key, rule.attacker, holdings.vfl.bottom(k), params, hidden,
+        aux.features[k], aux.labels,
+    )
+
+  return choose(
+      key, rule.selection, state.norms[k - 1], state.masked[k - 1],
+      jnp.asarray(rule.candidates(params)), rule.budget, leak, rule.least,
+  )
+
+
+def _expose(state: Memory, key: Key, k: int, weights: Params) -> Params:
+  theirs = jax.tree.map(jnp.add, weights, state.offset[k - 1])
+  return named_layers.select(
+      state.masked[k - 1], theirs, named_layers.redraw(key, theirs)
+  )
 
 
 def facts(state: Memory) -> dict[str, Array]:
@@ -248,14 +207,31 @@ def facts(state: Memory) -> dict[str, Array]:
   )
 
 
-def _check(spec: Spec, budget, shadowed: bool) -> None:
+def _check(rule: Rule) -> None:
+  check.one_of('vmask: selection', rule.selection, SELECTIONS)
+  check.inside('vmask: budget', rule.budget, 0, 1)
+  check.at_least('vmask: noise', rule.noise, 0)
+  check.inside(
+      'vmask: learning_rate', rule.shadows.learning_rate, 0, np.inf,
+      open_low=True,
+  )
+  check.at_least('vmask: batch_size', rule.shadows.batch_size, 1)
+  check.at_least('vmask: least', rule.least, 0)
+  check.one_of('vmask: norms', rule.norms, tuple(named_layers.NORMS))
+  check.at_least('vmask: attacker.known', rule.attacker.known, 1)
+  check.at_least('vmask: attacker.draws', rule.attacker.draws, 1)
+  check.one_of('vmask: attacker.norm', rule.attacker.norm, nets.NORMS)
+  completion.check(rule.attacker.schedule)
+
+
+def _check_start(rule: Rule, spec: Spec) -> None:
   """Refuses what cannot be trained; see `vmask`."""
   if not spec.bottoms or spec.vfl is None:
     raise ValueError('vmask: needs to know the bottom networks (`Spec.vfl`).')
-  if not shadowed:
+  if not rule.shadowed:
     return
   check.inside(
-      f'vmask: budget, which chance meets at 1/{spec.classes},', budget,
+      f'vmask: budget, which chance meets at 1/{spec.classes},', rule.budget,
       1 / spec.classes, 1,
   )
   if spec.auxiliary is None or not len(spec.auxiliary.labels):
@@ -266,22 +242,17 @@ def _check(spec: Spec, budget, shadowed: bool) -> None:
     )
 
 
-def _start(spec: Spec, k: int, among: np.ndarray, shadowed: bool) -> np.ndarray:
+def _start(rule: Rule, spec: Spec, k: int) -> np.ndarray:
   """What is hidden in the first epoch: the candidate that data meets first."""
-  if not shadowed:
+  params = spec.bottoms[k - 1]
+  among = rule.candidates(params)
+  if not rule.shadowed:
     return among
   assert spec.vfl is not None
-  params = spec.bottoms[k - 1]
   names = named_layers.names(params)
   met = named_layers.flow(spec.vfl.bottom(k), params, spec.features[k - 1])
   first = next(name for name in met if among[names.index(name)])
   return named_layers.mask(params, [first])
-
-
-def _top(lot: Array, count: Array | int) -> Array:
-  """bool [layers]: the `count` largest of `lot`."""
-  rank = jnp.argsort(jnp.argsort(-lot))
-  return rank < count
 
 
 def _shifted(key: Key, offset, changed, noise) -> tuple[Params, ...]:
@@ -292,16 +263,6 @@ def _shifted(key: Key, offset, changed, noise) -> tuple[Params, ...]:
     new = jax.tree.map(jnp.add, old, drawn)
     moved.append(named_layers.select(which, old, new))
   return tuple(moved)
-
-
-def _moved(net: Net, offset: Params) -> Net:
-  """The network with `offset` added to its weights."""
-  at = lambda params: jax.tree.map(jnp.add, params, offset)
-  train = net.train
-  return net._replace(
-      apply=lambda params, x: net.apply(at(params), x),
-      train=train and (lambda params, key, x: train(at(params), key, x)),
-  )
 
 
 def _counted(state: Memory) -> Memory:

@@ -130,7 +130,15 @@ def deal(
   return dealt, said
 
 
-def _run(setup: Setup, secret, dealt, record, key, x, params, taps, gauges):
+class _Held(NamedTuple):
+  """What the masked layers are computed from, by layer, and the notes of it."""
+
+  secret: dict[str, Any]
+  dealt: dict[str, Any]
+  record: Record
+
+
+def _run(setup: Setup, held: _Held, key, x, params, taps, gauges):
   """The bottom network's pass: embedding, and by layer what came up in it."""
   by_name = {layer.name: layer for layer in setup.chosen}
   rules, inner = {}, {}
@@ -140,11 +148,11 @@ def _run(setup: Setup, secret, dealt, record, key, x, params, taps, gauges):
     if name not in by_name:
       return None
     rules[name] = Rule(
-        by_name[name], setup.public, linear.plain, setup.eta, record
+        by_name[name], setup.public, linear.plain, setup.eta, held.record
     )
     out: Any = autodiff.masked_layer(
-        rules[name], z, linear.params, taps[name], gauges[name], secret[name],
-        dealt[name],
+        rules[name], z, linear.params, taps[name], gauges[name],
+        held.secret[name], held.dealt[name],
     )
     y, seen, kept = out
     inner[name] = z, y, seen, kept
@@ -170,14 +178,12 @@ def step(
     batch: The active party's data, handed to `setup.head`.
     record: Notes what was said, by layer and pass; for `transcript`.
   """
-  record = {} if record is None else record
   plain, secret = state.weights
+  held = _Held(secret, dealt, {} if record is None else record)
   rules = {}
 
   def bottom(params, taps, gauges):
-    u, rest, found = _run(
-        setup, secret, dealt, record, key, x, params, taps, gauges
-    )
+    u, rest, found = _run(setup, held, key, x, params, taps, gauges)
     rules.update(found)
     return u, rest
 

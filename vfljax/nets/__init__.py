@@ -17,7 +17,7 @@ from vfljax.nets import (
 from vfljax.nets.base import (
     ACTIVATIONS, NORMS, Activation, Dense, Dropout, MLP, Norm, activation_of,
     binary, counting, counting_rows, fan_in_uniform, final_activation,
-    leaky_relu, linen, mlp, pair, then,
+    leaky_relu, linen, mlp, pair, then, with_weights,
 )
 from vfljax.types import Net
 
@@ -94,5 +94,5 @@ __all__ = [
     'convolution', 'convolutional', 'counting', 'counting_rows', 'embedding',
     'encoder', 'fan_in_uniform', 'final_activation', 'images', 'intercept',
     'leaky_relu', 'lenet', 'linen', 'make', 'mlp', 'mlp3', 'named_layers',
-    'pair', 'resnet', 'then', 'vgg', 'wide_deep',
+    'pair', 'resnet', 'then', 'vgg', 'wide_deep', 'with_weights',
 ]

@@ -237,6 +237,15 @@ def activation_of(which: str | Activation) -> Activation:
   return ACTIVATIONS[which]
 
 
+def with_weights(net: Net, at: Callable[[Params], Params]) -> Net:
+  """The network that computes with the weights `at(params)`."""
+  train = net.train
+  return net._replace(
+      apply=lambda params, x: net.apply(at(params), x),
+      train=train and (lambda params, key, x: train(at(params), key, x)),
+  )
+
+
 def then(first: Net, second: Net) -> Net:
   """One network after another; its parameters are {'first', 'second'}."""
 

@@ -16,7 +16,7 @@ from vfljax.runner.division import Splits
 from vfljax.runner.setting import (
     Setting, build, from_config, grid, split_samples,
 )
-from vfljax.scene import Samples
+from vfljax.scene import Amounts
 from vfljax.views import TrainedBottom, UnlabeledBottom
 
 
@@ -159,7 +159,7 @@ def _check_attacks(setting: Setting) -> None:
           f'No attack has options under {group!r}; there are '
           f'{", ".join(sorted(known))}.'
       )
-  samples = Samples(
+  samples = Amounts(
       setting.sizes.train, setting.sizes.test, config.attack.auxiliary,
       config.train.batch_size, _rarest(setting)[1], config.data.scale,
       tuple(x.shape[1:]),
@@ -176,7 +176,7 @@ def _check_attacks(setting: Setting) -> None:
 
 
 def _rarest(setting: Setting) -> tuple[int, int]:
-  """Samples of the rarest class: in all, and for training in any split."""
+  """Amounts of the rarest class: in all, and for training in any split."""
   counts = setting.samples.labels.sum(0)
   # A random split may leave a class fewer training samples than its share.
   share = setting.sizes.train / len(setting.samples.labels)
@@ -194,7 +194,7 @@ def _check_known(setting: Setting, known: int) -> None:
 
 def _check_entry(setting: Setting, entry: Entry) -> None:
   """Builds the defense once at every strength: factories check their ranges."""
-  if entry.defense in defenses.BINARY and setting.classes != 2:
+  if defenses.REGISTRY[entry.defense].binary and setting.classes != 2:
     raise ValueError(
         f'{entry.defense} is for two classes; this data set has '
         f'{setting.classes}. Leave it out with --config.defenses=...'

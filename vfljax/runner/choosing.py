@@ -28,7 +28,7 @@ def entries(config: Config, classes: int = 2) -> list[Entry]:
   if not names:
     names = [
         name for name, entry in listed.items()
-        if classes == 2 or entry.defense not in defenses.BINARY
+        if classes == 2 or not defenses.REGISTRY[entry.defense].binary
     ]
   chosen = [listed.get(name) or default_entry(name) for name in names]
   # Everything is measured against the undefended federation.

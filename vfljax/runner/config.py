@@ -189,4 +189,4 @@ class Config:
 
 def default_entry(name: str) -> Entry:
   """A defense at its default strengths."""
-  return Entry(name, defenses.STRENGTHS[name])
+  return Entry(name, defenses.REGISTRY[name].strengths)

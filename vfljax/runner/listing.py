@@ -119,10 +119,10 @@ def _models() -> str:
 
 def _defenses() -> str:
   rows = []
-  for name, factory in sorted(defenses.REGISTRY.items()):
-    strengths = ', '.join(f'{s:g}' for s in defenses.STRENGTHS[name])
-    signature = str(inspect.signature(factory)).split(' ->')[0]
-    rows.append((name + signature, _summary(factory), strengths))
+  for name, method in sorted(defenses.REGISTRY.items()):
+    strengths = ', '.join(f'{s:g}' for s in method.strengths)
+    signature = str(inspect.signature(method)).split(' ->')[0]
+    rows.append((name + signature, _summary(method.factory), strengths))
   title = 'Defenses (--config.defenses=a,b), default strengths last'
   return _table(title, rows)
 

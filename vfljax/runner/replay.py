@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from jax import lax
 
-from vfljax import measure, protocol, train, views
+from vfljax import measure, train, views
 from vfljax.attack import Wants
 from vfljax.measure import Guessed, Metrics
 from vfljax.numerics import permutation
@@ -155,8 +155,5 @@ def _play(plan: train.Plan, data, labels, state: State, i, key: Key) -> Round:
   """A round of samples `i` from `state`, with the true labels for who scores.
   """
   truth = jax.tree.map(lambda x: x[i], data)
-  batch = truth._replace(labels=labels[i]) if plan.defense.prepare else truth
-  played = protocol.play_round(
-      key, plan.vfl, plan.defense, plan.txs, state, batch, plan.adversary
-  )[1]
-  return played._replace(batch=truth) if plan.defense.prepare else played
+  prepared = labels[i] if plan.defense.prepare else None
+  return train.play_prepared(key, plan, state, truth, prepared)[1]

@@ -1,0 +1,159 @@
+"""Several defenses as one, in the order given.
+
+A function here is a hook of the chain: it gets the defenses, then what the hook
+gets. `state`, and the weights that `init` asks for, are tuples with one entry a
+defense, and each has a key of its own.
+"""
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from vfljax.hooks import Defense, Slots
+from vfljax.types import Array, Key
+
+Parts = Sequence[Defense]
+
+
+def chain(*defenses: Defense) -> Defense:
+  """Applies several defenses; every hook runs in the order given.
+
+  Penalties add. `decode` runs in the reverse order, undoing `label`'s.
+
+  Raises:
+    ValueError: if two of them replace the training objective.
+  """
+  if sum(d.objective is not None for d in defenses) > 1:
+    raise ValueError(
+        'chain: two defenses replace the training objective; only one can.'
+    )
+  hooks: dict[str, Any] = {
+      name: partial(hook, defenses) for name, hook in HOOKS.items()
+  }
+  for name in ('prepare', 'objective'):  # They are `None` where nobody has one.
+    if not any(getattr(d, name) for d in defenses):
+      hooks[name] = None
+  return Defense(**hooks)
+
+
+def _keys(defenses: Parts, key: Key) -> Array:
+  return jax.random.split(key, max(len(defenses), 1))
+
+
+def _init(defenses: Parts, key, spec):
+  parts = [d.init(k, spec) for d, k in zip(defenses, _keys(defenses, key))]
+  parties = range(len(spec.embeddings))
+  return Slots(
+      active=tuple(s.active for s in parts),
+      passive=tuple(tuple(s.passive[k] for s in parts) for k in parties),
+      state=tuple(s.state for s in parts),
+  )
+
+
+def _prepare(defenses: Parts, key, features, labels):
+  for d, k in zip(defenses, _keys(defenses, key)):
+    labels = d.prepare(k, features, labels) if d.prepare else labels
+  return labels
+
+
+def _batch(defenses: Parts, key, batch):
+  for d, k in zip(defenses, _keys(defenses, key)):
+    batch = d.batch(k, batch)
+  return batch
+
+
+def _bottom(defenses: Parts, state, k, net):
+  for d, s in zip(defenses, state):
+    net = d.bottom(s, k, net)
+  return net
+
+
+def _top(defenses: Parts, net):
+  for d in defenses:
+    net = d.top(net)
+  return net
+
+
+def _send(defenses: Parts, passive, key, u):
+  total = jnp.zeros(())
+  for d, p, k in zip(defenses, passive, _keys(defenses, key)):
+    u, penalty = d.send(p, k, u)
+    total = total + penalty
+  return u, total
+
+
+def _label(defenses: Parts, state, key, labels):
+  for d, s, k in zip(defenses, state, _keys(defenses, key)):
+    labels = d.label(s, k, labels)
+  return labels
+
+
+def _adapt(defenses: Parts, state, key, predict, up, labels):
+  return tuple(
+      d.adapt(s, k, predict, up, labels)
+      for d, s, k in zip(defenses, state, _keys(defenses, key))
+  )
+
+
+def _receive(defenses: Parts, active, state, key, up, labels):
+  total = jnp.zeros(())
+  for d, a, s, k in zip(defenses, active, state, _keys(defenses, key)):
+    up, penalty = d.receive(a, s, k, up, labels)
+    total = total + penalty
+  return up, total
+
+
+def _objective(defenses: Parts, state, key, predict, up, labels):
+  own = [(s, d.objective) for d, s in zip(defenses, state) if d.objective]
+  (memory, objective), = own
+  return objective(memory, key, predict, up, labels)
+
+
+def _gradient(defenses: Parts, state, key, cut, labels):
+  kept = []
+  for d, s, k in zip(defenses, state, _keys(defenses, key)):
+    cut, memory = d.gradient(s, k, cut, labels)
+    kept.append(memory)
+  return cut, tuple(kept)
+
+
+def _share(defenses: Parts, key, gradients):
+  for d, k in zip(defenses, _keys(defenses, key)):
+    gradients = d.share(k, gradients)
+  return gradients
+
+
+def _epoch(defenses: Parts, state, key, holdings):
+  return tuple(
+      d.epoch(s, k, holdings)
+      for d, s, k in zip(defenses, state, _keys(defenses, key))
+  )
+
+
+def _facts(defenses: Parts, state):
+  found = {}
+  for d, s in zip(defenses, state):
+    found |= d.facts(s)
+  return found
+
+
+def _expose(defenses: Parts, state, key, k, weights):
+  for d, s, sub in zip(defenses, state, _keys(defenses, key)):
+    weights = d.expose(s, sub, k, weights)
+  return weights
+
+
+def _decode(defenses: Parts, state, logits):
+  for d, s in reversed(list(zip(defenses, state))):
+    logits = d.decode(s, logits)
+  return logits
+
+
+HOOKS = dict(
+    init=_init, prepare=_prepare, batch=_batch, bottom=_bottom, top=_top,
+    send=_send, label=_label, adapt=_adapt, receive=_receive,
+    objective=_objective, gradient=_gradient, share=_share, epoch=_epoch,
+    facts=_facts, expose=_expose, decode=_decode,
+)

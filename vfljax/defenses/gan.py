@@ -1,0 +1,127 @@
+"""GAFM's adversaries: a critic of labels and a generator that imitates them.
+
+Steps 1 and 2 of its Algorithm 1, and Eq. 3, the distance that they train on.
+"""
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from vfljax import nets
+from vfljax.types import Array, Net, Params
+
+
+class GAN(NamedTuple):
+  """The active party's own networks, and how they learn: argument of `gafm`.
+
+  Attributes:
+    generator: Hidden widths; () is one linear layer and a sigmoid.
+    critic: Hidden widths. LeakyReLU after every layer.
+    generator_rate: Adam's learning rate, above 0. The parties' own is theirs.
+    critic_rate: The same of the critic.
+    critic_steps: Of the critic in a round, 1 or more.
+  """
+
+  generator: tuple[int, ...] = (16,)
+  critic: tuple[int, ...] = (10, 10)
+  generator_rate: Any = 1e-4
+  critic_rate: Any = 1e-4
+  critic_steps: int = 1
+
+
+class Networks(NamedTuple):
+  """The same as functions, [batch, d] to [batch, 1] and so on."""
+
+  generator: Net  # f(x) to the logit of the prediction
+  critic: Net  # a label, or a prediction, to a score
+
+
+class Memory(NamedTuple):
+  """What the active party carries from round to round."""
+
+  generator: Params
+  critic: Params
+  generator_opt: Any
+  critic_opt: Any
+
+
+class Seen(NamedTuple):
+  """What the active party has of a round.
+
+  Attributes:
+    f: [batch, d], the aggregate of the embeddings.
+    y: [batch] of 0 and 1.
+    real: [batch], 0 for a row of padding.
+  """
+
+  f: Array
+  y: Array
+  real: Array
+
+
+def networks(
+    generator: tuple[int, ...] = (16,), critic: tuple[int, ...] = (10, 10)
+) -> Networks:
+  """G without its sigmoid, and D, with LeakyReLU as in appendix E.2."""
+  leaky = 'leaky_relu'
+  return Networks(
+      nets.mlp(*generator, 1, activation=leaky),
+      nets.mlp(*critic, 1, activation=leaky, final=leaky),
+  )
+
+
+def wasserstein(
+    key, gan: Networks, generator: Params, critic: Params, seen: Seen, sigma
+) -> Array:
+  """Eq. 3: mean of D(y + noise) minus mean of D(G(f)), a scalar.
+
+  Args:
+    key: Of the noise.
+    gan: The networks.
+    generator, critic: Their weights.
+    seen: The round's.
+    sigma: Deviation of the noise.
+  """
+  f, y, real = seen
+  noise = sigma * jax.random.normal(key, y.shape, y.dtype)
+  truth = gan.critic.apply(critic, (y + noise)[:, None])[:, 0]
+  guess = jax.nn.sigmoid(gan.generator.apply(generator, f))
+  fake = gan.critic.apply(critic, guess)[:, 0]
+  return mean(truth, real) - mean(fake, real)
+
+
+def critic_step(
+    key, gan: Networks, tx: optax.GradientTransformation, state: Memory,
+    seen: Seen, sigma, clip,
+) -> Memory:
+  """Step 1 of Algorithm 1: the critic climbs Eq. 3, then is clipped."""
+
+  def loss(critic):
+    return -wasserstein(key, gan, state.generator, critic, seen, sigma)
+
+  grads = jax.grad(loss)(state.critic)
+  updates, opt = tx.update(grads, state.critic_opt)
+  moved: Any = optax.apply_updates(state.critic, updates)
+  bound = lambda p: jnp.clip(p, -clip, clip).astype(p.dtype)
+  return state._replace(critic=jax.tree.map(bound, moved), critic_opt=opt)
+
+
+def generator_step(
+    gan: Networks, tx: optax.GradientTransformation, state: Memory, seen: Seen
+) -> Memory:
+  """Step 2 of Algorithm 1: the generator descends Eq. 3."""
+
+  def loss(generator):
+    guess = jax.nn.sigmoid(gan.generator.apply(generator, seen.f))
+    return -mean(gan.critic.apply(state.critic, guess)[:, 0], seen.real)
+
+  grads = jax.grad(loss)(state.generator)
+  updates, opt = tx.update(grads, state.generator_opt)
+  moved: Any = optax.apply_updates(state.generator, updates)
+  return state._replace(generator=moved, generator_opt=opt)
+
+
+def mean(x: Array, real: Array) -> Array:
+  """Of [batch], over the rows that are real; a scalar."""
+  return (x * real).sum() / jnp.maximum(real.sum(), 1)

@@ -1,0 +1,78 @@
+"""Which layers VMask hides: Algorithm 2, on plain arrays."""
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+
+from vfljax.types import Array, Key
+
+
+def choose(
+    key: Key, selection: str, norms: Array, masked: Array, candidates: Array,
+    budget, leak: Callable[[Key, Array], Array], least: int = 0,
+) -> tuple[Array, Array]:
+  """The layers to hide in the next epoch: Algorithm 2.
+
+  Args:
+    key: Of the imagined attacks, and of what 'random' chooses.
+    selection: 'critical', 'accumulative' or 'random', see `vmask`.
+    norms: [layers] by which layers are ranked, the largest first.
+    masked: bool [layers], hidden now.
+    candidates: bool [layers], those that may be hidden.
+    budget: What an attacker may reach; may be traced.
+    leak: (key, hidden) -> what the imagined attacker reaches.
+    least: Layers to hide at least, of the largest norms.
+
+  Returns:
+    bool [layers], and what the imagined attacker reaches against it ('random':
+    against as many as that, the critical ones).
+  """
+  k_greedy, k_random = jax.random.split(key)
+  begin = masked if selection == 'accumulative' else jnp.zeros_like(masked)
+  if least:
+    first = _top(jnp.where(candidates, norms, -jnp.inf), least)
+    begin = begin | (first & candidates)
+  chosen, leaked = greedy(k_greedy, norms, begin, candidates, budget, leak)
+  if selection == 'random':
+    lot = jax.random.uniform(k_random, norms.shape)
+    chosen = _top(jnp.where(candidates, lot, -1.0), chosen.sum())
+  return chosen, leaked
+
+
+def greedy(
+    key: Key, norms: Array, begin: Array, candidates: Array, budget,
+    leak: Callable[[Key, Array], Array],
+) -> tuple[Array, Array]:
+  """Hides the candidate of the largest norm until the leakage is in budget.
+
+  Arguments and results are those of `choose`, `begin` what is hidden at first.
+  """
+  class Search(NamedTuple):
+    hidden: Array
+    leaked: Array
+    tries: Array
+    done: Array
+
+  def step(now: Search) -> Search:
+    leaked = leak(jax.random.fold_in(key, now.tries), now.hidden)
+    left = candidates & ~now.hidden
+    more = (leaked > budget) & left.any()
+    largest = jnp.where(left, norms, -jnp.inf).argmax()
+    hidden = jnp.where(more, now.hidden.at[largest].set(True), now.hidden)
+    return Search(hidden, leaked, now.tries + 1, ~more)
+
+  shape = jax.eval_shape(leak, key, begin)
+  start = Search(
+      begin, jnp.zeros((), shape.dtype), jnp.zeros((), jnp.int32),
+      jnp.array(False),
+  )
+  found = lax.while_loop(lambda now: ~now.done, step, start)
+  return found.hidden, found.leaked
+
+
+def _top(lot: Array, count: Array | int) -> Array:
+  """bool [layers]: the `count` largest of `lot`."""
+  rank = jnp.argsort(jnp.argsort(-lot))
+  return rank < count

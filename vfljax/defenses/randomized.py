@@ -1,0 +1,94 @@
+"""GAFM's randomized response, its cross-entropy, and the norms of gradients."""
+import jax
+import jax.numpy as jnp
+
+from vfljax.numerics import row_norms
+from vfljax.types import Array
+
+NORMS = ('batch', 'sample', 'none')
+LINKS = ('identity', 'sigmoid', 'printed')
+EDGE = 1e-4  # Probabilities stay so far from 0 and 1.
+
+
+def randomized_response(y: Array, u: Array) -> Array:
+  """Eq. 4: 0.5 + u for a positive sample and 0.5 - u for a negative one.
+
+  Args:
+    y: [batch] of 0 and 1; what lies between is interpolated.
+    u: [batch] in [0, delta].
+  """
+  return 0.5 + (2 * y - 1) * u
+
+
+def cross_entropy(f: Array, target: Array, link: str = 'identity') -> Array:
+  """Eq. 5 for each sample, [batch].
+
+  Args:
+    f: [batch, d].
+    target: [batch], the randomized response.
+    link: See `gafm.Reading`.
+  """
+  p = probability(f, link)
+  other = 1 - p
+  if link == 'printed':
+    other = jax.nn.sigmoid(1 - f).mean(-1)
+  return -(target * jnp.log(p) + (1 - target) * jnp.log(other))
+
+
+def probability(f: Array, link: str = 'identity') -> Array:
+  """P(positive) of embeddings [batch, d], [batch], in [EDGE, 1 - EDGE]."""
+  p = f if link == 'identity' else jax.nn.sigmoid(f)
+  # What lies outside is pulled back: its gradient is the edge's, not 0.
+  p = p + jax.lax.stop_gradient(jnp.clip(p, EDGE, 1 - EDGE) - p)
+  return p.mean(-1)
+
+
+def normalise(g: Array, norm: str = 'batch') -> Array:
+  """g / ||g|| of gradients [batch, d]; where the norm is 0, 0.
+
+  Args:
+    norm: One norm over the 'batch', one a 'sample', or 'none'.
+  """
+  if norm == 'none':
+    return g
+  rows = g.reshape(1, -1) if norm == 'batch' else g
+  norms = row_norms(rows)[:, None]
+  return (rows / jnp.where(norms > 0, norms, 1)).reshape(g.shape)
+
+
+def scaled_gradient(f: Array, weight, norm: str) -> Array:
+  """f itself; its gradient becomes weight * `normalise`(gradient)."""
+
+  @jax.custom_vjp
+  def same(f, weight):
+    del weight
+    return f
+
+  def forward(f, weight):
+    return f, weight
+
+  def backward(weight, g):
+    return weight * normalise(g, norm), jnp.zeros_like(weight)
+
+  same.defvjp(forward, backward)
+  return same(f, jnp.asarray(weight, f.dtype))
+
+
+def hide(labels: Array, share: Array) -> Array:
+  """Labels that carry each sample's u / delta, [batch, 2]; see `reveal`.
+
+  They stay distributions with the same larger entry: 3/4 to 1.
+
+  Args:
+    labels: [batch, 2], 0 and 1.
+    share: [batch] in [0, 1).
+  """
+  larger = 0.75 + share[:, None] / 4
+  hidden = jnp.where(labels > 0.5, larger, 1 - larger)
+  return hidden * labels.sum(-1, keepdims=True)  # Padding has no label.
+
+
+def reveal(labels: Array) -> tuple[Array, Array]:
+  """(y, share), both [batch], of what `hide` made."""
+  q = labels[:, 1]
+  return (q > 0.5).astype(q.dtype), 4 * jnp.maximum(q, 1 - q) - 3

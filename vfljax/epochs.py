@@ -1,0 +1,156 @@
+"""An epoch: its order and luck, its rounds in a `scan`, what follows them."""
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+
+from vfljax import protocol
+from vfljax.defense import Holdings
+from vfljax.numerics import permutation
+from vfljax.plan import Best, Plan, Run
+from vfljax.types import Array, Batch, Key, Round, State
+
+
+class Epoch(NamedTuple):
+  """An epoch's order and luck, which its number and the run's key decide.
+
+  Attributes:
+    rounds: The samples of each full round, [rounds, batch]; the index past the
+      last sample is padding.
+    rest: The samples of a smaller last round, [n mod batch] (perhaps none).
+    keys: One a round, [rounds + 1]; the last is the smaller one's.
+    defense, validate: Keys of what happens after the rounds.
+  """
+
+  rounds: Array
+  rest: Array
+  keys: Array
+  defense: Key
+  validate: Key
+
+
+def epoch_of(plan: Plan, key: Key, epoch: Array | int, samples: int) -> Epoch:
+  """The epoch of that number in a run with that key."""
+  keys = jax.random.split(jax.random.fold_in(key, epoch), 4)
+  k_order, k_rounds, k_defense, k_validate = keys
+  full, rest = divmod(samples, plan.batch_size)
+  order = permutation(k_order, samples)
+  if plan.remainder == 'pad' and rest:
+    order = jnp.pad(
+        order, (0, plan.batch_size - rest), constant_values=samples
+    )
+    full, rest = full + 1, 0
+  rounds = order[: full * plan.batch_size].reshape(full, plan.batch_size)
+  return Epoch(
+      rounds, order[len(order) - rest :], jax.random.split(k_rounds, full + 1),
+      k_defense, k_validate,
+  )
+
+
+def play_epoch(
+    plan: Plan, run: Run, data: Batch, epoch: Array, watched: bool
+) -> tuple[Run, dict[str, Any]]:
+  """Plays the epoch of that number: (run, the epoch's history)."""
+  own = epoch_of(plan, run.key, epoch, len(data.labels))
+
+  def play(state, xs):
+    i, key = xs
+    i = plan.adversary.rows(jax.random.fold_in(key, 2), i)
+    truth = jax.tree.map(lambda x: _take(x, i, plan.remainder), data)
+    prepared = None
+    if plan.defense.prepare:
+      prepared = _take(run.labels, i, plan.remainder)
+    return play_batch(plan, state, truth, key, watched, prepared)
+
+  state, rows = lax.scan(play, run.state, (own.rounds, own.keys[:-1]))
+  stacks: list[Any] = [rows['watch']]
+  losses: Any = rows['loss']  # [rounds]
+  if plan.remainder == 'keep' and len(own.rest):
+    state, row = play(state, (own.rest, own.keys[-1]))
+    stacks.append(jax.tree.map(lambda x: x[None], row['watch']))
+    losses = jnp.append(losses, jnp.asarray(row['loss']))
+  run = run._replace(state=state)
+  return close(plan, run, own, losses, stacks, epoch, watched)
+
+
+def play_prepared(
+    key: Key, plan: Plan, state: State, truth: Batch,
+    prepared: Array | None = None,
+) -> tuple[State, Round]:
+  """Plays a round on prepared labels, and shows who watches the true ones.
+
+  Args:
+    truth: A batch with its true labels.
+    prepared: [batch, classes] its labels as the defense prepared them, where it
+      does.
+  """
+  batch = truth if prepared is None else truth._replace(labels=prepared)
+  state, played = protocol.play_round(
+      key, plan.vfl, plan.defense, plan.txs, state, batch, plan.adversary
+  )
+  if prepared is not None:
+    played = played._replace(batch=truth)
+  return state, played
+
+
+def play_batch(
+    plan: Plan, state: State, truth: Batch, key: Key, watched: bool,
+    prepared: Array | None = None,
+):
+  """Plays a round with one batch and lets `watch` look: (state, row).
+
+  Args:
+    truth, prepared: As in `play_prepared`.
+  """
+  k_round, k_watch = jax.random.split(key)
+  state, played = play_prepared(k_round, plan, state, truth, prepared)
+  row = plan.watch(k_watch, played) if watched else ()
+  return state, dict(loss=played.loss, watch=row)
+
+
+def close(
+    plan: Plan, run: Run, own: Epoch, losses: Array, stacks: Sequence[Any],
+    epoch: Array | int, watched: bool,
+) -> tuple[Run, dict[str, Any]]:
+  """What follows an epoch's last round: (run, the epoch's history).
+
+  Args:
+    losses: [rounds].
+    stacks: What was watched, of full rounds and perhaps of the smaller one.
+  """
+  state = run.state
+  holdings = Holdings(
+      plan.vfl._replace(top=plan.defense.top(plan.vfl.top)),
+      state.parties[0].params, plan.auxiliary,
+  )
+  state = state._replace(
+      defense=plan.defense.epoch(state.defense, own.defense, holdings)
+  )
+  run = run._replace(state=state)
+  history: dict[str, Any] = dict(loss=losses.mean())
+  if watched:
+    history['watch'] = plan.digest(*stacks)
+    if plan.validate:
+      history['validation'] = plan.validate(own.validate, state)
+      run = _keep_best(plan, run, history['validation'], epoch)
+  return run, history
+
+
+def _take(x: Array, i: Array, remainder: str) -> Array:
+  """Rows `i` of `x`; the index past the end is a row of zeros (padding)."""
+  if remainder == 'pad':
+    return x.at[i].get(mode='fill', fill_value=0)
+  return x.at[i].get(mode='promise_in_bounds')
+
+
+def _keep_best(plan: Plan, run: Run, measured: dict[str, Array], epoch) -> Run:
+  if not plan.best:
+    return run
+  value = measured[plan.best.lstrip('-')]
+  score = -value if plan.best.startswith('-') else value
+  better = score > run.best.score
+  new = Best(score, jnp.asarray(epoch, run.best.epoch.dtype), run.state)
+  best = jax.tree.map(lambda a, b: jnp.where(better, a, b), new, run.best)
+  return run._replace(best=best)

@@ -1,0 +1,149 @@
+"""Before and after the rounds: a first state, and what one predicts."""
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from jax.core import Tracer
+import jax.numpy as jnp
+
+from vfljax.adversary import HONEST, Adversary, pick, put
+from vfljax.defense import Defense, Spec
+from vfljax.types import (
+    VFL, Array, Batch, Key, PartyState, State, Transforms,
+)
+
+
+def init(
+    key: Key, vfl: VFL, defense: Defense, txs: Transforms, batch: Batch,
+    adversary: Adversary = HONEST, auxiliary: Batch | None = None,
+) -> State:
+  """Draws every party's weights, optimizer states and the defense's slots.
+
+  Args:
+    txs: One optax transformation per party, the active party's first.
+    batch: Any batch of the shapes to come.
+    auxiliary: The active party's own samples, for defenses that need some.
+
+  Raises:
+    ValueError: if the parties in `vfl`, `txs` and `batch` do not agree.
+  """
+  _check_parties(vfl, txs, batch)
+  vfl = vfl._replace(top=defense.top(vfl.top))
+  parties = len(vfl.bottoms)
+  k_top, k_defense, k_adversary, *k_bottom = jax.random.split(key, 3 + parties)
+  bottoms = [
+      net.init(k, x) if net else ()
+      for net, k, x in zip(vfl.bottoms, k_bottom, batch.features)
+  ]
+  shapes: tuple[Any, ...] = tuple(
+      jax.eval_shape(net.apply, p, x) if net else None
+      for net, p, x in zip(vfl.bottoms, bottoms, batch.features)
+  )
+  k_slots, k_receive = jax.random.split(k_defense)
+  spec = Spec(
+      shapes[1:], batch.labels.shape[-1], vfl, tuple(bottoms[1:]),
+      jax.eval_shape(lambda x: x, batch.features[1:]), auxiliary,
+  )
+  slots = defense.init(k_slots, spec)
+  blank = tuple(u and jnp.zeros(u.shape, u.dtype) for u in shapes)
+  received, _ = defense.receive(
+      slots.active, slots.state, k_receive, blank[1:], batch.labels
+  )
+  top = vfl.top.init(k_top, (blank[0], *received))
+  params = [dict(bottom=bottoms[0], top=top, defense=slots.active)]
+  params += [
+      dict(bottom=b, defense=d) for b, d in zip(bottoms[1:], slots.passive)
+  ]
+  states = tuple(PartyState(p, tx.init(p)) for p, tx in zip(params, txs))
+  own = pick(batch.features, adversary.parties)
+  return State(states, slots.state, adversary.init(k_adversary, own))
+
+
+def predict(
+    key: Key, vfl: VFL, defense: Defense, state: State,
+    features: tuple[Any, ...], present: Sequence | None = None,
+    adversary: Adversary = HONEST,
+) -> Array:
+  """Joint inference: logits [batch, classes].
+
+  Args:
+    features: As in `Batch`; no labels are needed.
+    present: One number per passive party; 0 for one that has quit, whose
+      embedding is replaced by zeros, 1 for one that is there. May be traced.
+      Zeros are nothing to a sum and to layers on a concatenation; an
+      element-wise product they annihilate.
+    adversary: Who deviates at inference: of its hooks, `features` and `send`
+      act, with () for their state.
+
+  Raises:
+    ValueError: if `present` has not one entry per passive party, or one that is
+      neither 0 nor 1, or leaves an active party without features nobody.
+  """
+  active = state.parties[0]
+  if present is not None:
+    _check_present(present, vfl)
+  k_send, k_active = jax.random.split(key)
+  k_lie, k_tamper = jax.random.split(jax.random.fold_in(key, 2))
+  liars, lying = adversary.parties, tuple(k - 1 for k in adversary.parties)
+  own = adversary.features((), k_lie, pick(features, liars))
+  features = put(features, liars, own)
+  up = tuple(
+      embed(k_send, vfl, defense, state, k, features[k])
+      for k in range(1, len(state.parties))
+  )
+  up = put(up, lying, adversary.send((), k_tamper, pick(up, lying)))
+  if present is not None:
+    up = tuple(u * p for u, p in zip(up, present))
+  params = active.params
+  vfl = vfl._replace(top=defense.top(vfl.top))
+  received, _ = defense.receive(
+      params['defense'], state.defense, k_active, up, None
+  )
+  u0 = (
+      vfl.bottoms[0].apply(params['bottom'], features[0])
+      if vfl.bottoms[0] else None
+  )
+  logits = vfl.top.apply(params['top'], (u0, *received))
+  return defense.decode(state.defense, logits)
+
+
+def embed(
+    key: Key, vfl: VFL, defense: Defense, state: State, k: int, x: Array
+) -> Array:
+  """Passive party k's message for features `x`, at inference."""
+  net = defense.bottom(state.defense, k, vfl.bottom(k))
+  params = state.parties[k].params
+  u = net.apply(params['bottom'], x)
+  return defense.send(params['defense'], jax.random.fold_in(key, k), u)[0]
+
+
+def _check_present(present: Sequence, vfl: VFL) -> None:
+  parties = len(vfl.bottoms) - 1
+  if len(present) != parties:
+    raise ValueError(
+        f'present has {len(present)} entries; there are {parties} passive'
+        ' parties.'
+    )
+  if any(isinstance(p, Tracer) for p in (present, *present)):
+    return  # Whoever traces it checks the numbers that go into it.
+  there = [float(p) for p in present]
+  if not set(there) <= {0.0, 1.0}:
+    raise ValueError(f'present must be 0 or 1 for each party; got {there}.')
+  if not (any(there) or vfl.bottoms[0]):
+    raise ValueError(
+        'All passive parties are absent and the active party has labels only: '
+        'there is nobody whose features could predict anything.'
+    )
+
+
+def _check_parties(vfl: VFL, txs: Transforms, batch: Batch) -> None:
+  counts = len(vfl.bottoms), len(txs), len(batch.features)
+  if len(set(counts)) > 1 or counts[0] < 2:
+    raise ValueError(
+        'A federation needs two or more parties, with a bottom network (or '
+        'None at 0), an optimizer and features each; got %d, %d, %d.' % counts
+    )
+  if (vfl.bottoms[0] is None) != (batch.features[0] is None):
+    raise ValueError(
+        'The active party needs both a bottom network and features, or neither.'
+    )

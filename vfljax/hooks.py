@@ -1,0 +1,155 @@
+"""What a defense is: hooks on a round, each of them optional.
+
+A hook sees what its owner sees. Passive-side hooks never get labels; the
+active-side hooks never get another party's features or weights. Strengths are
+factory arguments and may be traced, so that a sweep over them is one `vmap`.
+"""
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from vfljax.types import VFL, Array, Batch, Embeddings, Key, Net, Params
+
+
+class Spec(NamedTuple):
+  """What a defense may know before training starts.
+
+  Attributes:
+    embeddings: Shape and dtype of each passive party's message, batch first.
+    classes: Number of classes.
+    vfl: Everybody's networks, of which all parties know the structure.
+    bottoms: The passive parties' first weights, for where all parties draw
+      them from a seed that they share.
+    features: Shape and dtype of each passive party's samples, batch first.
+    auxiliary: The active party's own samples of all parties' features.
+  """
+
+  embeddings: tuple[jax.ShapeDtypeStruct, ...]
+  classes: int
+  vfl: VFL | None = None
+  bottoms: tuple[Params, ...] = ()
+  features: tuple[jax.ShapeDtypeStruct, ...] = ()
+  auxiliary: Batch | None = None
+
+
+class Holdings(NamedTuple):
+  """What the active party has between two epochs.
+
+  Attributes:
+    vfl: Everybody's networks, of which all parties know the structure.
+    params: Its own weights: 'bottom', 'top' and 'defense'.
+    auxiliary: Its own samples of all parties' features, with labels, that
+      nobody trains on; `None` without any.
+  """
+
+  vfl: VFL
+  params: dict[str, Params]
+  auxiliary: Batch | None
+
+
+class Slots(NamedTuple):
+  """What a defense adds to the federation.
+
+  Attributes:
+    active: Weights the active party trains together with its top network.
+    passive: Weights passive party k trains together with its bottom network.
+    state: Memory (noise scales, auxiliary networks, optimizer states) that
+      `adapt`, `gradient` and `epoch` carry and nothing differentiates.
+  """
+
+  active: Params
+  passive: tuple[Params, ...]
+  state: Any
+
+
+def slots(
+    spec: Spec,
+    active: Params = (),
+    passive: tuple[Params, ...] | None = None,
+    state: Any = (),
+) -> Slots:
+  """`Slots` with empty passive weights for every party unless given."""
+  empty = ((),) * len(spec.embeddings)
+  return Slots(active, empty if passive is None else passive, state)
+
+
+def _identity_bottom(state: Any, k: int, net: Net) -> Net:
+  return net
+
+
+def _identity_top(net: Net) -> Net:
+  return net
+
+
+def _init(key: Key, spec: Spec) -> Slots:
+  return slots(spec)
+
+
+def _send(passive: Params, key: Key, u: Array) -> tuple[Array, Array]:
+  return u, jnp.zeros(())
+
+
+def _receive(active, state, key, up, labels) -> tuple[Embeddings, Array]:
+  return up, jnp.zeros(())
+
+
+def _gradient(state, key, cut, labels) -> tuple[Embeddings, Any]:
+  return cut, state
+
+
+class Defense(NamedTuple):
+  """Hooks in the order in which a round calls them; the default does nothing.
+
+  Attributes:
+    init: (key, spec) -> Slots.
+    prepare: (key, features, labels) -> labels; at the active party, once,
+      before training, on all of its own training data. Label noise that must
+      not be averaged away by redrawing lives here.
+    batch: (key, batch) -> batch; a transformation every party applies to its
+      own part with shared coins (MixUp). One function stands for all parties:
+      no part may look at another.
+    bottom: (state, k, net) -> net; at passive party k: the same network with
+      other arithmetic.
+    top: (net) -> net; at the active party: what it trains in place of its top
+      network (GAFM's generator replaces it), always and not by the round.
+    send: (passive, key, u) -> (u, penalty); at a passive party, on its message.
+      No labels in sight.
+    label: (state, key, labels) -> labels; at the active party, as all below.
+    adapt: (state, key, predict, up, labels) -> state; own networks with their
+      own optimizer. `predict(up)` gives logits.
+    receive: (active, state, key, up, labels) -> (up, penalty); labels is `None`
+      at inference.
+    objective: (state, key, predict, up, labels) -> scalar loss, in place of the
+      task loss. At most one in a chain.
+    gradient: (state, key, cut, labels) -> (cut, state); on the tuple of
+      cut-layer gradients, [batch, ...] each, before they are sent, and what is
+      kept of them for the next round. These labels are the batch's own, not
+      what `label` made of them: they decide what is hidden.
+    share: (key, gradients) -> gradients; at a passive party, on the gradients
+      {'bottom', 'defense'} of its own weights, before it uses them.
+    epoch: (state, key, holdings) -> state; after every epoch.
+    facts: (state) -> {name: scalar}; what the defense knows of itself, recorded
+      beside the utility.
+    expose: (state, key, k, weights) -> weights; what passive party k can read
+      of its own bottom network.
+    decode: (state, logits) -> logits; at inference.
+  """
+
+  init: Callable[[Key, Spec], Slots] = _init
+  prepare: Callable[[Key, Array | None, Array], Array] | None = None
+  batch: Callable[[Key, Batch], Batch] = lambda key, batch: batch
+  bottom: Callable[[Any, int, Net], Net] = _identity_bottom
+  top: Callable[[Net], Net] = _identity_top
+  send: Callable[[Params, Key, Array], tuple[Array, Array]] = _send
+  label: Callable[..., Array] = lambda state, key, labels: labels
+  adapt: Callable[..., Any] = lambda state, key, predict, up, labels: state
+  receive: Callable[..., tuple[Embeddings, Array]] = _receive
+  objective: Callable[..., Array] | None = None
+  gradient: Callable[..., tuple[Embeddings, Any]] = _gradient
+  share: Callable[[Key, Params], Params] = lambda key, gradients: gradients
+  epoch: Callable[[Any, Key, Holdings], Any] = lambda state, key, has: state
+  facts: Callable[[Any], dict[str, Array]] = lambda state: {}
+  expose: Callable[..., Params] = lambda state, key, k, weights: weights
+  decode: Callable[[Any, Array], Array] = lambda state, logits: logits
