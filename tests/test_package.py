@@ -130,3 +130,15 @@ def test_no_import_comes_back():
     TopologicalSorter(graph).prepare()
   except CycleError as error:
     pytest.fail(' imports '.join(reversed(error.args[1])))
+
+
+@pytest.mark.parametrize('name', FILES)
+def test_files_and_functions_fit_on_a_page_or_few(name):
+  """300 lines a file, 60 a function with all in it, 8 parameters."""
+  assert len(FILES[name].read_text().splitlines()) <= 300
+  for node in nodes(TREES[name]):
+    if isinstance(node, ast.FunctionDef):
+      lines = node.end_lineno - node.lineno + 1
+      own = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+      assert lines <= 60, f'{node.name} has {lines} lines'
+      assert len(own) <= 8, f'{node.name} has {len(own)} parameters'
