@@ -84,7 +84,8 @@ class _Luck(NamedTuple):
 
 def _luck(key: Key) -> _Luck:
   *own, evil = jax.random.split(key, 9)
-  return _Luck(*own, *jax.random.split(evil, 4), jax.random.fold_in(key, 9))
+  keys = [*own, *jax.random.split(evil, 4), jax.random.fold_in(key, 9)]
+  return _Luck(*keys)
 
 
 class _Stage(NamedTuple):
