@@ -13,12 +13,12 @@ PACKAGE = Path(vfljax.__file__).parent
 # From the bottom up, what lies in vfljax/: nothing imports from above. Whatever
 # is new there gets its place here.
 LAYERS = (
-    {'check', 'numerics', 'types'},
-    {'adversary', 'algorithms', 'attack', 'backdoor', 'club', 'completion',
-     'defense', 'evaluation', 'measure', 'metrics', 'nets', 'protocol',
-     'views'},
+    {'check', 'leakage', 'numerics', 'sampling', 'types'},
+    {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
+     'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
+     'metrics', 'nets', 'protocol', 'scene', 'views'},
     {'attacks', 'data', 'defenses', 'masked', 'mpc'},
-    {'stream', 'sweep', 'train', 'tuning'},
+    {'epochs', 'plan', 'stream', 'sweep', 'train', 'tuning'},
     {'__init__'},
     {'runner'},
     {'report'},

@@ -30,6 +30,7 @@ from vfljax import algorithms, attacks, nets, sweep, train
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
 from vfljax.defenses import marvell
+from vfljax.sampling import per_class
 from vfljax.types import Batch
 from vfljax.views import TrainedBottom
 
@@ -98,8 +99,7 @@ def completion() -> Workload:
   def run(key, data):
     k_bottom, k_known, k_run = jax.random.split(key, 3)
     x, y = data.features[0], data.labels
-    lot = jnp.where(y > 0, jax.random.uniform(k_known, (len(y), 1)), -1)
-    known = jax.lax.top_k(lot.T, 4)[1].ravel()
+    known, _ = per_class(k_known, y, 4)
     view = TrainedBottom(
         bottom.init(k_bottom, x[:1]), x[known], y[known], x[:10000]
     )

@@ -173,17 +173,6 @@ def test_a_pass_over_the_auxiliary_samples_has_as_many_steps_as_batches():
   assert far(10) > 2 * far(40) > 0
 
 
-def test_known_samples_are_of_their_classes():
-  labels = jax.nn.one_hot(jnp.array([0, 0, 0, 1, 3, 3]), CLASSES)
-  rows, own = shadow.draw_known(KEY, labels.at[5].set(0), 2)
-  assert own.sum(0).tolist() == [2, 1, 0, 1]  # Class 2 has none to know.
-  kept = own.sum(-1) > 0
-  np.testing.assert_array_equal(
-      own[kept].argmax(-1), labels.argmax(-1)[rows[kept]]
-  )
-  assert len(set(rows[kept].tolist())) == 4
-
-
 def test_hiding_layers_lowers_what_the_imagined_attacker_gets():
   """A first layer that keeps the two telling columns, or a random one."""
   net, data = nets.mlp(16, 8, 6), samples(400)

@@ -1,6 +1,6 @@
 """Recovering a masked layer from a passive party's own transcript.
 
-VMask (papers/vmask-layer-masking.txt) keeps a layer's weights in shares, and
+VMask (Tan et al., NDSS 2025) keeps a layer's weights in shares, and
 argues in section IV-D that a passive party cannot compute them: noise theta_r
 was added at the active party, and one batch gives too few equations if it is
 smaller than the layer's inputs. A semi-honest party that keeps what the
@@ -18,7 +18,7 @@ Both are our finding about a published defense, measured in
 experiments/vmask/adaptive.py. Where output and gradient of a layer stay with
 the active party (T4, `mpc.to_active`), neither has anything to go by but the
 weights from before. They are not in the registry: its runner plays VMask in
-the fast mode, which has no transcript; `masked_training` gives one.
+the fast mode, which has no transcript; `masked.training` gives one.
 """
 from typing import Any, NamedTuple
 

@@ -2,8 +2,8 @@
 
 Each gradient is multiplied by 1 + N(0, s_i^2): noise along its own direction
 only, sized so that all gradients' expected squared norms equal the largest one.
-It has no strength. Read Eq. 15's product literally; GAFM's Eq. 2, printed
-without the factor d_i, destroys the training (FIDELITY study: AUC .57).
+It has no strength. Read Eq. 15's product literally: GAFM's Eq. 2 is printed
+without the factor d_i, and noise of that size destroys the training.
 """
 import jax
 import jax.numpy as jnp

@@ -20,9 +20,11 @@ from vfljax.completion import (
 )
 from vfljax.defense import Holdings
 from vfljax.numerics import permutation
+from vfljax.sampling import per_class
 from vfljax.types import Array, Batch, Key, Net, Params
 
 Shadows = tuple[Params, ...]
+LOW = 1e-3  # Smallest lot in drawing the imagined attacker's samples.
 
 
 class Attacker(NamedTuple):
@@ -131,7 +133,7 @@ def leakage(
   """
   def play(key):
     k_known, k_hidden, k_head, k_train = jax.random.split(key, 4)
-    chosen, own = draw_known(k_known, labels, attacker.known)
+    chosen, own = per_class(k_known, labels, attacker.known, LOW)
     head = nets.mlp(*attacker.head, labels.shape[-1], norm=attacker.norm)
     whole = nets.then(net, head)
     drawn = named_layers.redraw(k_hidden, shadow)
@@ -150,20 +152,6 @@ def leakage(
     )(guess).max()
 
   return lax.map(play, jax.random.split(key, attacker.draws)).mean()
-
-
-def draw_known(key: Key, labels: Array, count: int) -> tuple[Array, Array]:
-  """`count` random samples of each class, of classes that have as many.
-
-  Returns:
-    Their rows, [classes * count], and their labels, [classes * count, classes]:
-    rows of zeros where a class has fewer.
-  """
-  count = min(count, len(labels))
-  lot = jax.random.uniform(key, (len(labels), 1), labels.dtype, 1e-3)
-  score, chosen = lax.top_k((lot * (labels > 0.5)).T, count)
-  own = labels[chosen.ravel()] * (score.ravel() > 0)[:, None]
-  return chosen.ravel(), own
 
 
 def _score(guess: Array, labels: Array, counts: Array) -> Array:

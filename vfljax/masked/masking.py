@@ -1,9 +1,9 @@
 """Which layers of a network are masked, and putting their weights in shares.
 
-Algorithm 1 of VMask (papers/vmask-layer-masking.txt) on any of our networks: a
-layer goes by the path of its weights, its arithmetic is `mpc.masked`'s, and the
-network keeps its one definition (`nets.intercept`). Training on such weights
-is `masked_training`.
+Algorithm 1 of VMask (Tan et al., NDSS 2025) on any of our networks: a layer
+goes by the path of its weights, its arithmetic is that of `masked.shares`, and
+the network keeps its one definition (`nets.intercept`). Training on such
+weights is `masked.training`.
 
   found = layers(net, params, x)
   chosen = choose(found, ['conv1', 'fc2'])

@@ -2,9 +2,8 @@
 
 Values too large for the fixed point wrap around and come back as any others, so
 the largest ones of each pass are looked at afterwards. And VMask's own argument
-for its masked layers (papers/vmask-layer-masking.txt, section IV-D) has a
-condition on their sizes, which is not enough (see `vfljax.attacks`' linear
-attack) but is the paper's.
+for its masked layers (Tan et al., NDSS 2025, section IV-D) has a condition on
+their sizes, which is not enough (see `attacks.layer_recovery`) but is theirs.
 """
 import math
 

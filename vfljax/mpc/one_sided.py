@@ -11,11 +11,11 @@ party.
   A -> P:  s = f(E, V) + W_A
   P:       f(enc(x), M) + W_P + s = f(enc(x), M + V)
 
-VMask's Algorithm 5 (papers/vmask-layer-masking.txt) multiplies shares locally
-and so loses the cross terms of the product; this is its correct form at its
-cost. As there, P sees input, output and output gradient of the layer, so the
-weight gradient is its own and the update is made on its share alone. A sees
-uniform words only, if seeds are secret and parties do not collude.
+VMask's Algorithm 5 (Tan et al., NDSS 2025) multiplies shares locally and so
+loses the cross terms of the product; this is its correct form at its cost. As
+there, P sees input, output and output gradient of the layer, so the weight
+gradient is its own and the update is made on its share alone. A sees uniform
+words only, if seeds are secret and parties do not collude.
 
 Every function takes and gives ring elements (int64) and needs 64-bit types on:
 run it in a `jit` under `jax.enable_x64(True)`, or wrapped by `x64.entry`.

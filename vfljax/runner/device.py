@@ -14,8 +14,8 @@ def set_up(devices: int, cache: str) -> None:
   """Makes one device of every core of a CPU, and keeps compiled programs.
 
   Small matrices do not fill several cores: two trainings side by side finish
-  before one training spread over two cores (SPEED study). Accelerators are not
-  affected.
+  before one training spread over two cores (BUILD.md, Benchmarks).
+  Accelerators are not affected.
 
   Args:
     devices: How many devices to make; 0 makes one of every core.

@@ -11,6 +11,7 @@ from vfljax.data import scale
 from vfljax.data.split import apply as vertical
 from vfljax.data.table import Table
 from vfljax.numerics import permutation
+from vfljax.sampling import per_class
 from vfljax.types import Array, Batch, Key
 
 
@@ -199,7 +200,5 @@ def known(key: Key, training: Batch, count: int) -> Batch:
   """An attacker's labeled samples: `count` random ones a class; 0 is all."""
   if not count:
     return training
-  lot = jax.random.uniform(key, (len(training.labels), 1))
-  ranked = jnp.where(training.labels > 0, lot, -1.0)  # [samples, classes]
-  chosen = jax.lax.top_k(ranked.T, count)[1].ravel()
+  chosen, _ = per_class(key, training.labels, count)
   return jax.tree.map(lambda x: x[chosen], training)

@@ -2,6 +2,7 @@
 import jax
 import jax.numpy as jnp
 
+from vfljax.sampling import per_class
 from vfljax.types import Array, Key, Params, Round, State
 from vfljax.views.kinds import (
     ClassCenters, CutGradients, KnownPositive, ModelGradients,
@@ -68,15 +69,8 @@ def recorded_gradients(
   flat = lambda x: x.reshape(-1, *x.shape[2:])
   labels = majority(flat(played.batch.labels))
   received = flat(played.messages.down[k - 1])
-  lot = jax.random.uniform(key, (len(labels), 1))
-  ranked = jnp.where(labels > 0, lot, -1.0)  # [n, classes]
-  score, chosen = jax.lax.top_k(ranked.T, count)  # [classes, count]
-  there = (score > 0).ravel()  # A class may have fewer samples than `count`.
-  chosen = chosen.ravel()
-  known = jnp.zeros(len(labels), labels.dtype).at[chosen].max(
-      there.astype(labels.dtype)
-  )
-  own = labels[chosen] * there[:, None]
+  chosen, own = per_class(key, labels, count)
+  known = jnp.zeros(len(labels), labels.dtype).at[chosen].max(own.sum(-1))
   return RecordedGradients(received[chosen], own, received), known
 
 

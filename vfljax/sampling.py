@@ -1,0 +1,29 @@
+"""Random samples of each class, for whoever knows a few labels."""
+import jax
+from jax import lax
+import jax.numpy as jnp
+
+from vfljax.types import Array, Key
+
+
+def per_class(
+    key: Key, labels: Array, count: int, low: float = 0.0
+) -> tuple[Array, Array]:
+  """`count` random samples of each class, or all of a class that has fewer.
+
+  Args:
+    labels: [n, classes] one-hot; a row of zeros is of no class.
+    count: 1 or more; a class has no more than n.
+    low: Smallest lot that is drawn, in [0, 1). At 0 a sample may draw 0, one in
+      2^23, and is taken for none.
+
+  Returns:
+    Their rows, [classes * count], and their labels, [classes * count, classes]:
+    rows of zeros where a class has fewer.
+  """
+  count = min(count, len(labels))
+  lot = jax.random.uniform(key, (len(labels), 1), labels.dtype, low)
+  ranked = jnp.where(labels > 0.5, lot, -1.0)  # [n, classes]
+  score, rows = lax.top_k(ranked.T, count)  # [classes, count]
+  rows, there = rows.ravel(), score.ravel() > 0
+  return rows, labels[rows] * there[:, None]
