@@ -1,8 +1,14 @@
 """What all tests share: two CPU devices, a compilation cache, Hypothesis.
 
 Tests run on what users get: nothing here touches precision, debugging or
-matmul settings. JAX's settings are made on this process alone, not in its
-environment, so that a command line under test starts as a user's would.
+matmul settings. One thing is different. A test runs its program once or twice,
+and compiling took three quarters of the suite's time, so programs are compiled
+without LLVM's optimizations, which are for speed: the operations, their order
+and their types are the same. JAX_DISABLE_MOST_OPTIMIZATIONS=0 make test
+compiles as users do.
+
+JAX's settings are made on this process alone, not in its environment, so that
+a command line under test starts as a user's would.
 """
 import os
 
@@ -14,6 +20,9 @@ import jax
 
 # Sharding the seed axis needs a second device, also on a laptop with one core.
 jax.config.update('jax_num_cpu_devices', 2)
+
+if 'JAX_DISABLE_MOST_OPTIMIZATIONS' not in os.environ:
+  jax.config.update('jax_disable_most_optimizations', True)
 
 # The same examples every time: a failure in CI is one that others can repeat.
 hypothesis.settings.register_profile(
@@ -31,5 +40,18 @@ def pytest_configure(config):
   # worker could read half of what another is writing.
   worker = os.environ.get('PYTEST_XDIST_WORKER', 'main')
   folder = cache.mkdir('jax') / worker
+  folder.mkdir(exist_ok=True)
+  if worker == 'main':
+    share(folder.parent)
   jax.config.update('jax_compilation_cache_dir', str(folder))
-  jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.3)
+  # Small programs too: they are most of what a second run would compile.
+  jax.config.update('jax_persistent_cache_min_compile_time_secs', 0)
+
+
+def share(root):
+  """Before workers start: each is given what any compiled in the last run."""
+  entries = {entry.name: entry for entry in root.glob('*/*-cache')}
+  for folder in root.iterdir():
+    for name, entry in entries.items():
+      if not (folder / name).exists():
+        os.link(entry, folder / name)

@@ -36,6 +36,11 @@ def make(name, strength=None):
   return method(method.strengths[0] if strength is None else strength)
 
 
+def strengths_of(name):
+  first = defenses.REGISTRY[name].strengths[:2]
+  return jnp.asarray(first or (0, 0), jnp.float32)
+
+
 def batch(dtype=jnp.float32):
   keys = jax.random.split(jax.random.key(0), PARTIES)
   features = tuple(
@@ -61,19 +66,45 @@ def play(key, defense, state, data):
   return protocol.play_round(key, federation(), defense, TXS, state, data)
 
 
-@pytest.fixture(scope='module', params=EVERY_DEFENSE)
-def played(request):
-  """A defense, a state, a jitted round and its outcome."""
-  defense = make(request.param)
-  state = start(jax.random.key(0), defense, batch())
+def compile_round(name):
+  """A round for any strength, and how often it was traced."""
   traces = []
 
   @jax.jit
-  def step(key, state, data):
+  def step(strength, key, state, data):
     traces.append(1)
-    return play(key, defense, state, data)
+    return play(key, make(name, strength), state, data)
 
-  return defense, state, step, step(jax.random.key(1), state, batch()), traces
+  return step, traces
+
+
+def play_once(name, compiled, begun):
+  """A defense, a state, a jitted round and its outcome."""
+  step, traces = compiled
+  step = functools.partial(step, strengths_of(name)[0])
+  outcome = step(jax.random.key(1), begun, batch())
+  return make(name), begun, step, outcome, traces
+
+
+@pytest.fixture(scope='module', params=EVERY_DEFENSE)
+def name(request):
+  """Of a defense, so that all its tests come one after the other."""
+  return request.param
+
+
+@pytest.fixture(scope='module')
+def compiled(name):
+  return compile_round(name)
+
+
+@pytest.fixture(scope='module')
+def begun(name):
+  return start(jax.random.key(0), make(name), batch())
+
+
+@pytest.fixture(scope='module')
+def played(name, compiled, begun):
+  return play_once(name, compiled, begun)
 
 
 def test_the_state_scans(played):
@@ -130,21 +161,19 @@ def test_padding_has_no_influence_on_the_passive_parties_gradient(played):
     assert np.isfinite(d).all()
 
 
-@pytest.mark.parametrize('name', EVERY_DEFENSE)
-def test_seeds_and_strengths_vmap(name):
+def test_seeds_and_strengths_vmap(name, compiled, begun):
   """One compilation over seeds and strengths equals one run for each."""
-  defense_of = lambda strength: make(name, strength)
-  state = start(jax.random.key(0), make(name), batch())
   keys = jax.random.split(jax.random.key(0), 2)
-  first = defenses.REGISTRY[name].strengths[:2] or (0, 0)
-  strengths = jnp.asarray(first, jnp.float32)
+  strengths = strengths_of(name)
 
   def run(key, strength):
-    _, seen = play(key, defense_of(strength), state, batch())
+    _, seen = play(key, make(name, strength), begun, batch())
     return seen.messages.down
 
+  def one(key, strength):
+    return compiled[0](strength, key, begun, batch())[1].messages.down
+
   both = jax.jit(jax.vmap(jax.vmap(run, (0, None)), (None, 0)))(keys, strengths)
-  one = jax.jit(run)
   for s in range(2):
     for k in range(2):
       here = jax.tree.map(lambda x, s=s, k=k: x[s, k], both)
@@ -153,7 +182,6 @@ def test_seeds_and_strengths_vmap(name):
       )
 
 
-@pytest.mark.parametrize('name', EVERY_DEFENSE)
 def test_a_strength_may_be_a_number_or_traced(name):
   """What a sweep traces equals what the factory does with the number itself."""
   method = defenses.REGISTRY[name]
@@ -172,7 +200,6 @@ def test_a_strength_may_be_a_number_or_traced(name):
   )
 
 
-@pytest.mark.parametrize('name', EVERY_DEFENSE)
 def test_works_inside_a_64_bit_program(name):
   with jax.enable_x64(True):
     defense, data = make(name), batch(jnp.float64)

@@ -1,11 +1,14 @@
 """What is registered from outside of the package is like ours: it runs, it is
 listed and reported, refused where it must be, and held to the contracts."""
+import inspect
 import json
 
+import jax
 import numpy as np
 import pytest
 
-from tests import test_contract, toy_data, toys
+from tests import test_contract as contract
+from tests import toy_data, toys
 from vfljax import attacks, data, defenses, nets
 from vfljax.defenses import Method
 from vfljax.runner import listing
@@ -104,7 +107,16 @@ def test_they_are_listed():
 
 
 def test_they_keep_the_contracts():
-  test_contract.test_attacks_are_pure_functions_of_key_and_view('toy_scoring')
-  round_of = test_contract.play_once('toy_rounding')
-  for test in test_contract.OF_A_ROUND:
-    test(round_of)
+  contract.test_attacks_are_pure_functions_of_key_and_view('toy_scoring')
+  name = 'toy_rounding'
+  compiled = contract.compile_round(name)
+  defense, data_ = contract.make(name), contract.batch()
+  begun = contract.start(jax.random.key(0), defense, data_)
+  played = contract.play_once(name, compiled, begun)
+  for test in vars(contract).values():
+    wanted = getattr(test, '__name__', '').startswith('test_')
+    if wanted and [*inspect.signature(test).parameters] == ['played']:
+      test(played)
+  contract.test_seeds_and_strengths_vmap(name, compiled, begun)
+  contract.test_a_strength_may_be_a_number_or_traced(name)
+  contract.test_works_inside_a_64_bit_program(name)
