@@ -17,12 +17,23 @@ os.environ.setdefault('JAX_PLATFORMS', 'cpu')
 
 import hypothesis
 import jax
+import pytest
 
 # Sharding the seed axis needs a second device, also on a laptop with one core.
 jax.config.update('jax_num_cpu_devices', 2)
 
 if 'JAX_DISABLE_MOST_OPTIMIZATIONS' not in os.environ:
   jax.config.update('jax_disable_most_optimizations', True)
+
+
+@pytest.fixture
+def optimized():
+  """For numbers that are small differences of large ones: as users compile."""
+  before = jax.config.values['jax_disable_most_optimizations']
+  jax.config.update('jax_disable_most_optimizations', False)
+  yield
+  jax.config.update('jax_disable_most_optimizations', before)
+
 
 # The same examples every time: a failure in CI is one that others can repeat.
 hypothesis.settings.register_profile(

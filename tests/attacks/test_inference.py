@@ -343,10 +343,10 @@ def test_mid_without_weight_keeps_its_bottleneck():
     )
     assert float(penalty) == 0 and not np.allclose(z, u)
     assert not np.allclose(z, other)
-    layers = len(jax.tree.leaves(slots.active[0]['decoder'])) // 2
+    layers = len(jax.tree.leaves(slots.active[0].decoder)) // 2
     assert layers == (2 if hidden else 1)
 
 
 def test_without_a_defense_nothing_is_remembered():
   cut = (jnp.ones((2, 2)),)
-  assert none().remember('kept', KEY, cut, None) == 'kept'
+  assert none().gradient('kept', KEY, cut, None) == (cut, 'kept')

@@ -75,6 +75,7 @@ def test_max_norm_deviations_are_equation_15():
   np.testing.assert_allclose(tiny, found, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.usefixtures('optimized')
 def test_max_norm_noise_is_along_the_gradient_and_evens_the_norms():
   d, labels = gradients(batch=12)
   sent = draws(defenses.REGISTRY['max_norm'](), d, labels, 4000)

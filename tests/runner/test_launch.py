@@ -108,7 +108,7 @@ REFUSED = {
     ),
     'attack at no rate': (
         ['--config.attack.completion.bottom_rate=0'],
-        'bottom_rate must be above 0'
+        'bottom_rate > 0'
     ),
     'attack by steps': (
         ['--config.attack.completion.schedule=step'], 'constant or cosine'

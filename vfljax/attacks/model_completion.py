@@ -76,15 +76,10 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
   del samples
   name = 'attack.completion.'
   checks.one_of(f'{name}norm', options.norm, nets.NORMS)
-  for key in ('learning_rate', 'bottom_rate'):
-    if not getattr(options, key) > 0:
-      raise ValueError(
-          f'{name}{key} must be above 0; got {getattr(options, key)}.'
-      )
-  if not options.weight_decay >= 0:
-    raise ValueError(
-        f'{name}weight_decay must be 0 or more; got {options.weight_decay}.'
-    )
+  checks.inside(
+      f'{name}learning_rate', options.learning_rate, 0, float('inf'),
+      open_low=True,
+  )
   if options.norm != 'none' and (scene.linear or not options.head):
     raise ValueError(
         f'{name}norm normalizes the hidden layers of an inference head, and '

@@ -77,7 +77,7 @@ def conv2(
     activation: str = 'relu',
 ) -> Net:
   """Two convolutions of 3x3 and a linear layer (Kang et al., Table 9)."""
-  return convolutional.convolutional(
+  return convolutional(
       channels, width, pools=pools, activation=activation
   )
 
@@ -87,7 +87,7 @@ def conv3(
     hidden: tuple[int, ...] = (120, 84), activation: str = 'relu',
 ) -> Net:
   """Three pooled convolutions and three linear layers (GAFM, for ISIC)."""
-  return convolutional.convolutional(
+  return convolutional(
       channels, *hidden, width, pools=len(channels), activation=activation,
       same=False,
   )
