@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax.runner import checks, division, jobs, setting
+from vfljax.runner import checks, division, jobs, plans, setting
 from vfljax.runner.attackers import attacker
 from vfljax.runner.config import Config, Entry, Variant
 from vfljax.runner.errors import UserError
@@ -85,11 +85,11 @@ def test_an_unknown_variant_is_refused():
 def test_only_active_attackers_train_with_malice():
   made = on_digits(fig5.get_config())
   blank = division.Splits(*[made.samples] * len(division.Splits._fields))
-  plan = setting.plan(made, setting.absent(), blank)
+  plan = plans.training_plan(made, setting.absent(), blank)
   states = [tx.init(dict(w=jnp.zeros(2))) for tx in plan.txs]
   assert [isinstance(s, MaliciousState) for s in states] == [False, True]
   alone = [j for j in jobs.jobs(made) if j.entry.label == jobs.ALONE][0]
-  plan = setting.plan(alone.setting, setting.absent(), blank)
+  plan = plans.training_plan(alone.setting, setting.absent(), blank)
   states = [tx.init(dict(w=jnp.zeros(2))) for tx in plan.txs]
   assert not any(isinstance(s, MaliciousState) for s in states)
 
