@@ -14,6 +14,7 @@ from vfljax import (
 )
 from vfljax.attack import TRAINING, recipe_of
 from vfljax.attacks.cafe import FirstLinear, Recovery
+from vfljax.attacks.mixmatch import MixMatch
 from vfljax.defense import Defense, Holdings, chain
 from vfljax.scene import Scene
 from vfljax.types import Batch
@@ -335,6 +336,9 @@ def make_attack(name):
   """As a runner makes it, in the first federation that it works on."""
   if name == 'cafe':  # For images; here it starts at another layer.
     return attacks.cafe(first_layer(), Recovery(4, 2))
+  if name == 'mixmatch':  # Batch normalization of 16 rows magnifies rounding.
+    bottom = nets.mlp(8, WIDTH)
+    return attacks.mixmatch(bottom, nets.mlp(2), MixMatch(4, 2, stages=2))
   made = recipe_of(attacks.REGISTRY[name])
   options = made.options()
   options = options._replace(
