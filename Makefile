@@ -31,7 +31,7 @@ demo: $(VENV)/runtime.stamp
 
 # ARGS reaches pytest: make test ARGS='-k marvell'.
 test: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
