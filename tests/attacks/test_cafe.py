@@ -8,7 +8,8 @@ import pytest
 
 from vfljax import attacks, metrics
 from vfljax.attacks.cafe import (
-    Found, Layer, Recovery, begin, first, recover, second, total_variation,
+    FirstLinear, Found, Recovery, begin, first, recover, second,
+    total_variation,
 )
 from vfljax.defenses import dp_weights
 from vfljax.nets import cafe as network
@@ -53,7 +54,9 @@ def linear(weights, x):
   return into, into @ weights['bottom']['kernel'] + weights['bottom']['bias']
 
 
-LINEAR = Layer(linear, lambda g: (g['bottom']['kernel'], g['bottom']['bias']))
+LINEAR = FirstLinear(
+    linear, lambda g: (g['bottom']['kernel'], g['bottom']['bias'])
+)
 
 
 def view_of(weights, around, truth, outputs, seed=0):
@@ -120,7 +123,7 @@ def small():
     part = g['bottom']['fc1']['Dense_0']
     return part['kernel'], part['bias']
 
-  return dict(bottom=params), Layer(around, gradient)
+  return dict(bottom=params), FirstLinear(around, gradient)
 
 
 def test_images_come_back_and_noise_keeps_them():
