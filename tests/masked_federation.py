@@ -1,4 +1,4 @@
-"""A small federation with masked layers: for the tests of `masked_training`."""
+"""A small federation with masked layers: for the tests of `vfljax.masked`."""
 import functools
 from typing import Any
 import warnings

@@ -1,4 +1,4 @@
-"""The networks of `vfljax.models` and their layers."""
+"""The networks of `vfljax.nets` and their layers."""
 from flax import linen as nn
 import jax
 from jax import lax

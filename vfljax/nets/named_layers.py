@@ -178,7 +178,7 @@ def _layers(params: Params) -> dict[Path, Any]:
 
 
 def _readable(layers: dict[Path, Any]) -> dict[Path, str]:
-  """Paths as text, without 'params' in front, as in `models.intercept`."""
+  """Paths as text, without 'params' in front, as in `nets.intercept`."""
   bare = lambda path: path[1:] if path[:1] == ('params',) else path
   return {path: '/'.join(bare(path)) or 'kernel' for path in layers}
 

@@ -30,7 +30,7 @@ def write(
 
   Args:
     path: The work directory; a run that is not finished is reported as it is.
-    paper: A paper's numbers to put beside ours, see `report_data.compare`; by
+    paper: A paper's numbers to put beside ours, see `reading.compare`; by
       default the configuration's `paper`.
     classes: Number of classes; by default what the timings say as 'classes'.
       Unknown, it leaves out leakages measured by the accuracy of a federation

@@ -15,7 +15,7 @@ The work directory:
   parts/U.npz       unit U's curves over the epochs, if it has any
   checkpoints/U/N/  unit U in progress after step N; gone when U is done
   .lock             held by the process that is at work here
-  summary.md        } what `report.write` makes of the above
+  summary.md        } what `report.writing` makes of the above
   report.html       }
 
 U is the unit's name with '@' for '/' and '%..' for what file systems do not
