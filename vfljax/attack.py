@@ -95,6 +95,8 @@ class Recipe(Generic[P, T]):
       raise TypeError(
           f'recipe: unknown {", ".join(about) or f"stage {self.stage!r}"}.'
       )
+    if self.stage == TRAINING and not self.plant:
+      raise TypeError('recipe: an attack on training itself needs `plant`.')
     functools.update_wrapper(self, factory)
 
   def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -107,10 +109,10 @@ class Recipe(Generic[P, T]):
 
   @property
   def summary(self) -> str:
-    """Its file's first line, without the references."""
+    """One line: of a baseline its own docstring's, else its file's first."""
     module = inspect.getmodule(self.factory)
-    own = inspect.getdoc(module) if module else ''
-    return (own or self.factory.__doc__ or '').partition('\n')[0]
+    own = None if self.is_baseline else inspect.getdoc(module)
+    return (own or inspect.getdoc(self.factory) or '').partition('\n')[0]
 
 
 def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
@@ -134,7 +136,9 @@ def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
     apart: Names of attacks that cannot run in the same federation.
     plant: With `TRAINING`: (options, ground) -> `backdoor.Backdoor`.
     optimizer: (pace) -> the attacking party's own optimizer, in training.
-    measure: (guess, truth) -> {metric: number}; by default that of the view.
+    measure: (guess, truth) -> {metric: number}, of attacks on the trained
+      federation and on features: `measure.of_completion`, or `of_images`, by
+      default. Guesses at a round's labels are all measured alike.
     score: How its success becomes a leakage.
     one_luck: Whether its variants draw the same numbers, to be compared.
   """

@@ -37,7 +37,8 @@ COMPLETION = Score(
     ('{utility}_last', 'auc_last', 'accuracy_last'), (None, None, None),
     over='local_model', means=(
         'how much better an attacker who completes its network infers the '
-        'labels than a local model trained on the same known labels'
+        'labels than a local model trained on the same known labels, in '
+        'percentage points'
     ),
 )
 IMAGES = Score(
@@ -45,7 +46,7 @@ IMAGES = Score(
     means='the structural similarity (times 100) of rebuilt images',
 )
 DIVERTED = Score(
-    ('backdoor_accuracy', 'drop'), ('untriggered', 0.0), does=(
+    ('backdoor_accuracy',), ('untriggered',), does=(
         'has {} more of the triggered samples taken for its target than '
         'without the trigger'
     ), means=(
@@ -57,12 +58,10 @@ DROP = Score(
     ('drop',), (0.0,), does='costs {} of accuracy on what it touches',
     means='how much accuracy an attack costs on what it touches',
 )
-
-
 # Of an attack that is not registered here: whatever was measured of it.
 ANYTHING = Score(
-    (*LABELS.metrics, *IMAGES.metrics, *DIVERTED.metrics),
-    (*LABELS.chance, *IMAGES.chance, *DIVERTED.chance),
+    (*LABELS.metrics, *IMAGES.metrics, *DIVERTED.metrics, *DROP.metrics),
+    (*LABELS.chance, *IMAGES.chance, *DIVERTED.chance, *DROP.chance),
 )
 
 

@@ -54,7 +54,7 @@ class Amounts(NamedTuple):
   Attributes:
     train, test, auxiliary: How many samples are for what; the last are the
       attackers' own.
-    batch: Amounts a round.
+    batch: Samples a round.
     least: Training samples of the rarest class that any split surely has.
     scale: How features are scaled: 'standard', 'minmax' or 'none'.
     shape: Of one sample's features at passive party 1.
@@ -78,7 +78,7 @@ class Ground(NamedTuple):
     features: Of each attacker, all its training samples.
     labels: [samples, classes] of the training samples, of which attackers know
       what their recipe says.
-    batch: Amounts a round.
+    batch: Samples a round.
   """
 
   key: Key

@@ -137,6 +137,16 @@ REFUSED = {
     'option of another type': (
         ['--config.attack.completion.epochs=many'], 'must be a whole number'
     ),
+    'endless option': (
+        ['--config.attack.completion.epochs=1e999'], 'must be a whole number'
+    ),
+    'option beyond all numbers': (
+        ['--config.attack.completion.learning_rate=' + 400 * '9'],
+        'must be a finite number'
+    ),
+    'option apart from its value': (
+        ['--config.attack.completion.epochs', 'many'], 'must be a whole number'
+    ),
     'attack without options': (
         ['--config.attack.norm_scoring.epochs=5'], 'No attack has options under'
     ),

@@ -1,6 +1,7 @@
 """The attackers of an experiment: what each knows, its options, its attack."""
 from collections.abc import Sequence
 import dataclasses
+import difflib
 from typing import Any, NamedTuple
 
 from vfljax import attacks
@@ -10,6 +11,7 @@ from vfljax.attack import (
 from vfljax.leakage import AttackName
 from vfljax.runner import federations, options
 from vfljax.runner.config import AttackConfig, Config
+from vfljax.runner.errors import UserError
 from vfljax.types import VFL
 
 _COMMON = tuple(
@@ -58,6 +60,23 @@ def known_groups() -> dict[str, Any]:
   """The options' type by the name under which they are set."""
   recipes = map(recipe_of, attacks.REGISTRY.values())
   return {made.group: made.options for made in recipes if made.options._fields}
+
+
+def group_options(group: str, given: dict[str, Any]) -> Any:
+  """Options under the name under which some attacks have them.
+
+  Raises:
+    UserError: if none has, for an option that there is not, or another type.
+  """
+  known = known_groups()
+  if group not in known:
+    close = difflib.get_close_matches(group, [*known, *attacks.REGISTRY], n=1)
+    hint = f' Did you mean {close[0]}?' if close else ''
+    raise UserError(
+        f'No attack has options under {group!r}; there are '
+        f'{", ".join(sorted(known))}.{hint}'
+    )
+  return options.typed(known[group], given, f'attack.{group}')
 
 
 def made(
@@ -112,5 +131,6 @@ def check_apart(names: Sequence[str]) -> None:
 
 __all__ = [
     'Attacker', 'REPLAYED', 'ROUND', 'TRAINED', 'TRAINING', 'attacker',
-    'backdoor', 'check_apart', 'known_groups', 'made', 'recipe',
+    'backdoor', 'check_apart', 'group_options', 'known_groups', 'made',
+    'recipe',
 ]

@@ -111,7 +111,8 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key):
   luck = k_run if recipe.one_luck else measure.own_key(k_run, name)
   guess = attack.run(luck, view)
   if attack.wants.samples:
-    return recipe.measure(guess, views.wanted_features(k, seen))
+    truth = views.wanted_features(k, seen)
+    return (recipe.measure or measure.of_images)(guess, truth)
   return (recipe.measure or measure.of_completion)(guess, splits.test.labels)
 
 

@@ -152,13 +152,8 @@ def _check_numbers(config: Config) -> None:
 def _check_attacks(setting: Setting) -> None:
   """Refuses what an attack has not the samples, or the numbers, for."""
   config, x = setting.config, setting.samples.features[1]
-  for group in config.attack.own:
-    known = attackers.known_groups()
-    if group not in known:
-      raise ValueError(
-          f'No attack has options under {group!r}; there are '
-          f'{", ".join(sorted(known))}.'
-      )
+  for group, given in config.attack.own.items():
+    attackers.group_options(group, given)
   samples = Amounts(
       setting.sizes.train, setting.sizes.test, config.attack.auxiliary,
       config.train.batch_size, _rarest(setting)[1], config.data.scale,

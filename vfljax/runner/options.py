@@ -1,7 +1,7 @@
 """Options that are somebody's own: as text, and as what they are declared."""
 import ast
 import difflib
-import math
+import sys
 import typing
 from typing import Any
 
@@ -27,11 +27,16 @@ def parse(
     name, equals, value = (word.strip() for word in part.partition('='))
     if not equals or not name.isidentifier() or name in own:
       raise UserError(f'{field} must look like {example!r}; got {part!r}.')
-    try:
-      found[name] = ast.literal_eval(value)
-    except (ValueError, SyntaxError):
-      found[name] = value
+    found[name] = value_of(value)
   return found
+
+
+def value_of(text: str) -> Any:
+  """A Python literal; all else is a word."""
+  try:
+    return ast.literal_eval(text)
+  except (ValueError, SyntaxError, MemoryError, RecursionError):
+    return text
 
 
 def typed(kind: Any, given: dict[str, Any], where: str) -> Any:
@@ -70,8 +75,12 @@ def _as(value: Any, kind: Any, where: str) -> Any:
   if typing.get_origin(kind) is tuple:
     parts = value if isinstance(value, (tuple, list)) else (value,)
     return tuple(_as(part, inner[0], where) for part in parts)
-  number = isinstance(value, (int, float)) and not isinstance(value, bool)
-  if kind is float and number and math.isfinite(value):
+  # Beyond a float's range an integer is as good as infinite.
+  number = (
+      isinstance(value, (int, float)) and not isinstance(value, bool)
+      and abs(value) <= sys.float_info.max
+  )
+  if kind is float and number:
     return float(value)
   if kind is int and number and value == int(value):
     return int(value)

@@ -3,27 +3,29 @@
 Which attacks there are a config file may decide, so these flags are taken out
 before the file is loaded and applied after it.
 """
-import ast
-import difflib
 import re
 
 from vfljax import attacks
 from vfljax.attack import recipe_of
 from vfljax.runner import attackers, options, saved
 from vfljax.runner.config import Config
-from vfljax.runner.errors import UserError
 
-_FLAG = re.compile(r'--?config\.attack\.(\w+)\.(\w+)=(.*)', re.DOTALL)
+_NAME = re.compile(r'--?config\.attack\.(\w+)\.(\w+)')
 
 Flag = tuple[str, str, str]  # attack, option, value
 
 
 def taken(argv: list[str]) -> tuple[list[str], list[Flag]]:
   """The command line without such flags, and the flags."""
-  rest, flags = [], []
-  for argument in argv:
-    if match := _FLAG.fullmatch(argument):
-      flags.append((match[1], match[2], match[3]))
+  rest, flags, left = [], [], list(argv)
+  while left:
+    argument = left.pop(0)
+    flag, equals, text = argument.partition('=')
+    match = _NAME.fullmatch(flag)
+    if match and not equals and left and not left[0].startswith('--'):
+      equals, text = '=', left.pop(0)  # '--flag value', as for fields.
+    if match and equals:
+      flags.append((match[1], match[2], text))
     else:
       rest.append(argument)
   return rest, flags
@@ -35,18 +37,10 @@ def apply(config: Config, flags: list[Flag]) -> None:
   Raises:
     UserError: for an attack or an option that there is not, or a wrong value.
   """
-  known = attackers.known_groups()
   for name, option, text in flags:
     group = _group(name)
-    if group not in known:
-      close = difflib.get_close_matches(name, [*known, *attacks.REGISTRY], n=1)
-      hint = f' Did you mean {close[0]}?' if close else ''
-      raise UserError(
-          f'No attack has options under {name!r}; there are '
-          f'{", ".join(sorted(known))}.{hint}'
-      )
-    own = config.attack.own.get(group, {}) | {option: _value(text)}
-    options.typed(known[group], own, f'attack.{group}')
+    own = config.attack.own.get(group, {}) | {option: options.value_of(text)}
+    attackers.group_options(group, own)
     config.attack.own = config.attack.own | {group: own}
 
 
@@ -62,10 +56,3 @@ def _group(name: str) -> str:
   if name in attacks.REGISTRY:
     return recipe_of(attacks.REGISTRY[name]).group
   return name
-
-
-def _value(text: str):
-  try:
-    return ast.literal_eval(text)
-  except (ValueError, SyntaxError):
-    return text

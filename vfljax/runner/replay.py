@@ -125,7 +125,8 @@ def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
 
   truth = data.features[k][pool]
   view = views.white_box(k, state, lax.map(play, (rows, keys)), rows, truth)
-  return recipe.measure(attack.run(k_run, view), truth)
+  guess = attack.run(k_run, view)
+  return (recipe.measure or measure.of_images)(guess, truth)
 
 
 def _rounds(key: Key, count: int, wants: Wants) -> Array:
