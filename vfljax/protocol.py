@@ -34,7 +34,7 @@ def play_round(
     batch: Batch, adversary: Adversary = HONEST,
 ) -> tuple[State, Round]:
   """Plays one round: returns the next state, and the round for who watches."""
-  luck = _luck(key)
+  luck = luck_of(key)
   batch = defense.batch(luck.batch, batch)
   real = batch.labels.sum(-1)  # [batch]: 1, or 0 where a row is padding.
   vfl = counting(vfl._replace(top=defense.top(vfl.top)), real > 0)
@@ -64,7 +64,7 @@ def play_round(
   return State(parties, memory, evil), played
 
 
-class _Luck(NamedTuple):
+class Luck(NamedTuple):
   """A round's keys, by what is drawn with them."""
 
   batch: Key
@@ -82,16 +82,17 @@ class _Luck(NamedTuple):
   share: Key
 
 
-def _luck(key: Key) -> _Luck:
+def luck_of(key: Key) -> Luck:
+  """A round's keys, from the round's one."""
   *own, evil = jax.random.split(key, 9)
   evils = jax.random.split(evil, 4)
-  return _Luck._make([*own, *evils, jax.random.fold_in(key, 9)])
+  return Luck._make([*own, *evils, jax.random.fold_in(key, 9)])
 
 
 class _Stage(NamedTuple):
   """What the steps of a round have in common."""
 
-  luck: _Luck
+  luck: Luck
   vfl: VFL
   defense: Defense
   adversary: Adversary

@@ -7,8 +7,11 @@ import jax
 import numpy as np
 import pytest
 
-from tests import test_contract as contract
-from tests import toy_data, toys
+from tests import contracts, toy_data, toys
+from tests.attacks.test_contract import (
+    test_attacks_are_pure_functions_of_key_and_view as keeps_its_contract,
+)
+from tests.defenses import test_contract as contract
 from vfljax import attacks, data, defenses, nets
 from vfljax.defenses import Method
 from vfljax.runner import listing
@@ -107,11 +110,11 @@ def test_they_are_listed():
 
 
 def test_they_keep_the_contracts():
-  contract.test_attacks_are_pure_functions_of_key_and_view('toy_scoring')
+  keeps_its_contract('toy_scoring')
   name = 'toy_rounding'
   compiled = contract.compile_round(name)
-  defense, data_ = contract.make(name), contract.batch()
-  begun = contract.start(jax.random.key(0), defense, data_)
+  defense, data_ = contracts.make(name), contracts.batch()
+  begun = contracts.start(jax.random.key(0), defense, data_)
   played = contract.play_once(name, compiled, begun)
   kept = 0
   for test in vars(contract).values():

@@ -1,0 +1,160 @@
+"""One contract for every attack in the registry."""
+import functools
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.contracts import (
+    PARTIES, SAMPLES, TXS, WIDTH, batch, federation, make,
+)
+from vfljax import algorithms, attacks, nets, protocol, views
+from vfljax.attack import TRAINING, recipe_of
+from vfljax.attacks.cafe import FirstLinear, Recovery
+from vfljax.attacks.mixmatch import MixMatch
+from vfljax.scene import Scene
+
+EVERY_BACKDOOR = sorted(
+    name for name, made in attacks.REGISTRY.items()
+    if recipe_of(made).stage == TRAINING
+)
+EVERY_ATTACK = sorted({*attacks.REGISTRY} - {*EVERY_BACKDOOR})
+
+
+@functools.cache
+def one_round(vfl=None):
+  vfl, defense, data = vfl or federation(), make('none'), batch()
+
+  @jax.jit
+  def both(key):
+    state = protocol.init(key, vfl, defense, TXS, data)
+    return state, protocol.play_round(key, vfl, defense, TXS, state, data)[1]
+
+  return both(jax.random.key(0))
+
+
+def view_of(kind):
+  """A view of the given kind from one real round."""
+  data, defense = batch(), make('none')
+  if kind is views.ModelGradients:  # Of a linear bottom, which can be solved.
+    return views.model_gradients(1, one_round(algorithms.vlr(2, 2))[1])
+  state, seen = one_round()
+  known = jax.tree.map(lambda x: x[:6], data)
+  if kind is views.UnlabeledBottom:
+    return views.unlabeled_bottom(
+        jax.random.key(2), 1, defense, state, known, data, data
+    )
+  if kind is views.TrainedTop:
+    return views.trained_top(state, seen.messages.up[0], known)
+  if kind is views.RecordedGradients:
+    rounds = jax.tree.map(lambda x: x[None], seen._replace(state=()))
+    return views.recorded_gradients(jax.random.key(2), 1, rounds, 3)[0]
+  if kind is views.WhiteBox:
+    one = jax.tree.map(lambda x: x[None], views.own_gradients(1, seen))
+    rows = jnp.arange(SAMPLES)[None]
+    return views.white_box(1, state, one, rows, data.features[1])
+  if kind is views.TrainedBottom:
+    return views.trained_bottom(
+        jax.random.key(2), 1, defense, state, known, data
+    )
+  return views.in_training(kind, jax.random.key(2), 1, seen)
+
+
+def first_layer():
+  """The first linear layer of the federation's bottoms, for CAFE."""
+  part = lambda weights: weights['bottom']['Dense_0']['Dense_0']
+  return FirstLinear(
+      lambda w, x: (x, x @ part(w)['kernel'] + part(w)['bias']),
+      lambda g: (part(g)['kernel'], part(g)['bias']),
+  )
+
+
+# What makes an attack's own training short, where it has such an option.
+SHORT = dict(
+    epochs=4, stages=2, iterations=2, steps=4, restarts=2, shadow_steps=4,
+    samples=4,
+)
+
+
+def make_attack(name):
+  """As a runner makes it, in the first federation that it works on."""
+  if name == 'cafe':  # For images; here it starts at another layer.
+    return attacks.cafe(first_layer(), Recovery(4, 2))
+  if name == 'mixmatch':  # Batch normalization of 16 rows magnifies rounding.
+    bottom = nets.mlp(8, WIDTH)
+    return attacks.mixmatch(bottom, nets.mlp(2), MixMatch(4, 2, stages=2))
+  made = recipe_of(attacks.REGISTRY[name])
+  options = made.options()
+  options = options._replace(
+      **{k: v for k, v in SHORT.items() if k in options._fields}
+  )
+  own = lambda widths, norm: nets.mlp(*widths, norm=norm)
+  scene = Scene(classes=2, own=own)
+  if not made.why_not(name, scene):
+    return made.make(options, scene, federation())
+  scene = scene._replace(linear=True)
+  assert not made.why_not(name, scene)
+  return made.make(options, scene, algorithms.vlr(PARTIES, 2))
+
+
+@pytest.mark.parametrize('name', EVERY_ATTACK)
+def test_attacks_are_pure_functions_of_key_and_view(name):
+  attack = make_attack(name)
+  view = view_of(attack.view)
+  assert not {'labels', 'truth'} & set(attack.view._fields)
+  run = jax.jit(attack.run)
+  guess = run(jax.random.key(3), view)
+  chex.assert_trees_all_equal(guess, run(jax.random.key(3), view))
+  assert np.isfinite(guess).all()
+  shapes = {(SAMPLES,), (SAMPLES, 2), (SAMPLES, 5), (2, SAMPLES, 2)}
+  shapes |= {(SAMPLES, WIDTH)}
+  assert guess.shape in shapes
+  keys = jnp.stack([jax.random.key(3), jax.random.key(4)])
+  many = jax.jit(jax.vmap(attack.run, (0, None)))(keys, view)
+  chex.assert_trees_all_close(many[0], guess, rtol=1e-4, atol=1e-5)
+
+
+def make_backdoor(name):
+  if name != 'label_replacement':
+    return recipe_of(attacks.REGISTRY[name]).factory()
+  return attacks.label_replacement(
+      1, jnp.array([0, 3]), (batch().features[1][:4],), per_round=2
+  )
+
+
+@pytest.mark.parametrize('name', EVERY_BACKDOOR)
+def test_backdoors_train_and_strike(name):
+  """Rounds scan, nothing but the key is random, seeds vmap, and the messages of
+  the attackers owe nothing to labels; at inference the logits change."""
+  backdoor, data, defense = make_backdoor(name), batch(), make('none')
+  state = protocol.init(
+      jax.random.key(0), federation(), defense, TXS, data, backdoor.training
+  )
+
+  def step(key, labels):
+    i = backdoor.training.rows(key, jnp.arange(SAMPLES))
+    assert i.shape == (SAMPLES,)
+    here = jax.tree.map(lambda x: x[i], data._replace(labels=labels))
+    return protocol.play_round(
+        key, federation(), defense, TXS, state, here, backdoor.training
+    )
+
+  keys = jnp.stack([jax.random.key(3), jax.random.key(4)])
+  many = jax.jit(jax.vmap(step, (0, None)))
+  after, seen = many(keys, data.labels)
+  first = jax.tree.map(lambda x: x[0], after)
+  chex.assert_trees_all_equal_shapes_and_dtypes(first, state)
+  chex.assert_tree_all_finite((after, seen.messages))
+  chex.assert_trees_all_equal(many(keys, data.labels)[1].messages,
+                              seen.messages)
+  flipped = many(keys, data.labels[:, ::-1])[1]
+  chex.assert_trees_all_equal(flipped.messages.up, seen.messages.up)
+  predict = jax.jit(lambda adversary: protocol.predict(
+      jax.random.key(5), federation(), defense, state, data.features,
+      adversary=adversary,
+  ), static_argnums=0)
+  clean, attacked = predict(protocol.HONEST), predict(backdoor.inference)
+  assert (np.abs(clean - attacked).max(-1) > 0).all()
+  assert np.isfinite(attacked).all()

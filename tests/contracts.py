@@ -1,0 +1,43 @@
+"""The small federation in which every defense and every attack is tried."""
+import jax
+import jax.numpy as jnp
+import optax
+
+from vfljax import algorithms, defenses, nets, protocol
+from vfljax.types import Batch
+
+SAMPLES, WIDTH = 16, 6
+PARTIES = 2
+TXS = (optax.adam(1e-2),) * PARTIES
+
+
+def make(name, strength=None):
+  method = defenses.REGISTRY[name]
+  if not method.strengths:
+    return method()
+  return method(method.strengths[0] if strength is None else strength)
+
+
+def batch(dtype=jnp.float32):
+  keys = jax.random.split(jax.random.key(0), PARTIES)
+  features = tuple(
+      jax.random.normal(k, (SAMPLES, 4 + i), dtype) for i, k in enumerate(keys)
+  )
+  positive = (jnp.arange(SAMPLES) % 3 == 0).astype(int)
+  return Batch(features, jax.nn.one_hot(positive, 2, dtype=dtype))
+
+
+def federation():
+  return algorithms.vhnn(
+      [nets.mlp(8, WIDTH)] * PARTIES, nets.binary(nets.mlp(8, 1))
+  )
+
+
+def start(key, defense, data):
+  return protocol.init(
+      key, federation(), defense, TXS, data, auxiliary=data
+  )
+
+
+def play(key, defense, state, data):
+  return protocol.play_round(key, federation(), defense, TXS, state, data)

@@ -1,0 +1,233 @@
+"""One contract for every defense in the registry."""
+import functools
+import inspect
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from tests.contracts import (
+    PARTIES, SAMPLES, TXS, WIDTH, batch, federation, make, play, start,
+)
+from vfljax import chaining, defenses, protocol
+from vfljax.defense import Defense, Holdings, chain
+
+EVERY_DEFENSE = sorted(defenses.REGISTRY)
+
+
+def strengths_of(name):
+  first = defenses.REGISTRY[name].strengths[:2]
+  return jnp.asarray(first or (0, 0), jnp.float32)
+
+
+def compile_round(name):
+  """A round for any strength, and how often it was traced."""
+  traces = []
+
+  @jax.jit
+  def step(strength, key, state, data):
+    traces.append(1)
+    return play(key, make(name, strength), state, data)
+
+  return step, traces
+
+
+def play_once(name, compiled, begun):
+  """A defense, a state, a jitted round and its outcome."""
+  step, traces = compiled
+  step = functools.partial(step, strengths_of(name)[0])
+  outcome = step(jax.random.key(1), begun, batch())
+  return make(name), begun, step, outcome, traces
+
+
+@pytest.fixture(scope='module', params=EVERY_DEFENSE)
+def name(request):
+  """Of a defense, so that all its tests come one after the other."""
+  return request.param
+
+
+@pytest.fixture(scope='module')
+def compiled(name):
+  return compile_round(name)
+
+
+@pytest.fixture(scope='module')
+def begun(name):
+  return start(jax.random.key(0), make(name), batch())
+
+
+@pytest.fixture(scope='module')
+def played(name, compiled, begun):
+  return play_once(name, compiled, begun)
+
+
+def test_the_state_scans(played):
+  _, state, _, (after, _), _ = played
+  chex.assert_trees_all_equal_shapes_and_dtypes(state, after)
+
+
+def test_the_end_of_an_epoch_keeps_the_memory_scannable(played):
+  defense, state, _, (after, _), _ = played
+  if defense.epoch is Defense().epoch:
+    return
+  end = jax.jit(lambda key, state: defense.epoch(
+      state.defense, key,
+      Holdings(federation(), state.parties[0].params, batch()),
+  ))
+  memory = end(jax.random.key(5), after)
+  chex.assert_trees_all_equal_shapes_and_dtypes(state.defense, memory)
+  chex.assert_tree_all_finite((memory, defense.facts(memory)))
+  chex.assert_trees_all_equal(end(jax.random.key(5), after), memory)
+
+
+def test_everything_is_finite(played):
+  chex.assert_tree_all_finite(played[3])
+
+
+def test_messages_have_one_row_per_sample(played):
+  messages = played[3][1].messages
+  assert [u.shape for u in messages.up] == [(SAMPLES, WIDTH)] * (PARTIES - 1)
+  assert [d.shape for d in messages.down] == [(SAMPLES, WIDTH)] * (PARTIES - 1)
+
+
+def test_only_the_key_is_random_and_nothing_recompiles(played):
+  _, state, step, outcome, traces = played
+  chex.assert_trees_all_equal(step(jax.random.key(1), state, batch()), outcome)
+  step(jax.random.key(2), outcome[0], batch())
+  assert len(traces) == 1
+
+
+def test_training_changes_every_party(played):
+  _, state, _, (after, _), _ = played
+  for old, new in zip(state.parties, after.parties):
+    pairs = zip(jax.tree.leaves(old.params), jax.tree.leaves(new.params))
+    assert not all(np.array_equal(a, b) for a, b in pairs)
+
+
+def test_padding_has_no_influence_on_the_passive_parties_gradient(played):
+  """A row without a label sends back a gradient of zeros."""
+  _, state, step, _, _ = played
+  data = batch()
+  padded = data._replace(labels=data.labels.at[-4:].set(0))
+  _, seen = step(jax.random.key(1), state, padded)
+  for d in seen.messages.down:
+    assert not np.asarray(d[-4:]).any()
+    assert np.isfinite(d).all()
+
+
+def test_seeds_and_strengths_vmap(name, compiled, begun):
+  """One compilation over seeds and strengths equals one run for each."""
+  keys = jax.random.split(jax.random.key(0), 2)
+  strengths = strengths_of(name)
+
+  def run(key, strength):
+    _, seen = play(key, make(name, strength), begun, batch())
+    return seen.messages.down
+
+  def one(key, strength):
+    return compiled[0](strength, key, begun, batch())[1].messages.down
+
+  both = jax.jit(jax.vmap(jax.vmap(run, (0, None)), (None, 0)))(keys, strengths)
+  for s in range(2):
+    for k in range(2):
+      here = jax.tree.map(lambda x, s=s, k=k: x[s, k], both)
+      chex.assert_trees_all_close(
+          here, one(keys[k], strengths[s]), rtol=2e-3, atol=2e-4
+      )
+
+
+def test_a_strength_may_be_a_number_or_traced(name):
+  """What a sweep traces equals what the factory does with the number itself."""
+  method = defenses.REGISTRY[name]
+  if not method.strengths:
+    parameters = inspect.signature(method).parameters.values()
+    assert all(p.default is not p.empty for p in parameters)
+    return
+  cut = (jax.random.normal(jax.random.key(5), (SAMPLES, WIDTH)),)
+  labels = batch().labels
+  value = float(method.strengths[0])
+  perturb = lambda s: make(name, s).gradient(
+      (), jax.random.key(6), cut, labels
+  )[0]
+  chex.assert_trees_all_close(
+      jax.jit(perturb)(value), perturb(value), rtol=1e-4, atol=1e-5
+  )
+
+
+def test_works_inside_a_64_bit_program(name):
+  with jax.enable_x64(True):
+    defense, data = make(name), batch(jnp.float64)
+
+    def both(key):
+      state = start(key, defense, data)
+      return play(key, defense, state, data)[1].messages
+
+    messages = jax.jit(both)(jax.random.key(1))
+    chex.assert_tree_all_finite(messages)
+
+
+def test_labels_do_not_reach_the_passive_side(played):
+  """A passive party's message is the same whatever the labels are."""
+  defense, state, step, (_, seen), _ = played
+  flipped = batch()._replace(labels=batch().labels[:, ::-1])
+  _, other = step(jax.random.key(1), state, flipped)
+  chex.assert_trees_all_equal(seen.messages.up, other.messages.up)
+  assert list(inspect.signature(defense.send).parameters) == [
+      'passive', 'key', 'u'
+  ]
+
+
+def replay(defense, memory, party, features, down):
+  """A passive party's update from what it was sent and nothing else."""
+  luck = protocol.luck_of(jax.random.key(1))
+  k_send = jax.random.fold_in(luck.send, 1)
+
+  net = defense.bottom(memory, 1, federation().bottom(1))
+
+  def embed(params):
+    u = net.apply(params['bottom'], features)
+    return defense.send(params['defense'], k_send, u)
+
+  grads = jax.vjp(embed, party.params)[1]((down, jnp.ones(())))[0]
+  grads = defense.share(jax.random.fold_in(luck.share, 0), grads)
+  updates, _ = TXS[1].update(grads, party.opt, party.params)
+  return optax.apply_updates(party.params, updates)
+
+
+replay_jitted = jax.jit(replay, static_argnums=0)
+
+
+def test_passive_parties_learn_labels_from_messages_alone(played):
+  """The update of a passive party is a function of its features, weights and
+  what it was sent: replaying the received gradient gives the same weights."""
+  defense, state, _, (after, seen), _ = played
+  again = replay_jitted(
+      defense, state.defense, state.parties[1], seen.batch.features[1],
+      seen.messages.down[0],
+  )
+  chex.assert_trees_all_close(again, after.parties[1].params, atol=1e-6)
+
+
+def test_everything_chains():
+  made = [make(name) for name in EVERY_DEFENSE]
+  ordinary = [d for d in made if not d.objective]
+  defense = chain(*ordinary, *[d for d in made if d.objective][:1])
+
+  @jax.jit
+  def both(key):
+    return play(key, defense, start(key, defense, batch()), batch())
+
+  chex.assert_tree_all_finite(both(jax.random.key(1)))
+
+
+def test_a_chain_has_every_hook():
+  assert chaining.HOOKS.keys() == set(Defense._fields)
+
+
+def test_two_objectives_are_refused():
+  greedy = Defense(objective=lambda *args: jnp.zeros(()))
+  with pytest.raises(ValueError, match='objective'):
+    chain(greedy, greedy)
