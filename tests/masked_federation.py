@@ -11,9 +11,9 @@ from sklearn.datasets import load_digits
 
 from vfljax import mpc, nets
 from vfljax.masked import masking, training
+from vfljax.masked.shares import Public
 from vfljax.masked.training import Setup
 from vfljax.mpc import one_sided, prg
-from vfljax.masked.shares import Public
 
 BATCH, ETA = 16, 0.5
 MLP = ('Dense_0', 'Dense_1', 'Dense_2')

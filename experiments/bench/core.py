@@ -25,11 +25,11 @@ import numpy as np
 import optax
 
 from experiments.bench import records
-from vfljax.runner import device
 from vfljax import algorithms, attacks, nets, sweep, train
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
 from vfljax.defenses import marvell
+from vfljax.runner import device
 from vfljax.sampling import per_class
 from vfljax.types import Batch
 from vfljax.views import TrainedBottom

@@ -18,9 +18,9 @@ from typing import Any
 import optax
 
 from experiments.bench import core, records
-from vfljax.runner import device
 from vfljax import algorithms, nets, train
 from vfljax.defenses.gafm import gafm as defense
+from vfljax.runner import device
 
 BATCH, EPOCHS, SEEDS = 1028, 300, 10
 

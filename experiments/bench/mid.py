@@ -30,13 +30,13 @@ import jax.numpy as jnp
 import optax
 
 from experiments.bench import core, records
-from vfljax.runner import device
 from experiments.mid.common import LAMBDAS
 from vfljax import algorithms, nets, sweep, train
 from vfljax.attacks.cafe import Recovery, begin, first_linear, recover
 from vfljax.attacks.gradient_inversion import Dummies, Search, invert
 from vfljax.defenses.mid import mid
 from vfljax.nets import cafe
+from vfljax.runner import device
 from vfljax.types import Batch
 from vfljax.views import WhiteBox
 

@@ -21,9 +21,9 @@ import numpy as np
 import optax
 
 from experiments.bench import core, records
-from vfljax.runner import device
 from vfljax import algorithms, nets, protocol, train
 from vfljax.defense import none
+from vfljax.runner import device
 from vfljax.types import Batch
 
 BATCH = 128

@@ -26,8 +26,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.bench import records
-from vfljax.mpc import beaver, bilinear, conv, dispatch, fixed_point, kernels
-from vfljax.mpc import one_sided, prg, schemes, wire, x64
+from vfljax.mpc import (
+    beaver, bilinear, conv, dispatch, fixed_point, kernels, one_sided, prg,
+    schemes, wire, x64,
+)
 
 REST = 0.25  # Seconds between contestants.
 Calls = dict[str, Callable[[], Any]]

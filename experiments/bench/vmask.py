@@ -35,9 +35,9 @@ from experiments.bench import records
 from experiments.bench.ring import race
 from vfljax import mpc, nets
 from vfljax.masked import masking, training
+from vfljax.masked.shares import Public
 from vfljax.masked.training import Setup
 from vfljax.mpc import dispatch, one_sided, prg, wire
-from vfljax.masked.shares import Public
 
 BATCH, STEPS, ETA = 128, 60000 // 128, 0.1
 SHAPES = {'mlp3': (392,), 'lenet5': (28, 14, 1)}

@@ -25,10 +25,10 @@ table11: Marvell's noise on GAFM's gradients (G-M). The paper's table is on
 Criteo: G-M leaks least, .60, .66 and .65, at an AUC of .64 beside GAFM's .67
 and Marvell's .70.
 """
-from vfljax.runner import variants
-from vfljax.runner.config import Config, Entry
 from experiments.gafm import common
 from experiments.gafm.common import gafm, marvell, rows
+from vfljax.runner import variants
+from vfljax.runner.config import Config, Entry
 
 SIGMAS = (0.01, 0.25, 1.0)
 GAMMAS = (0.2, 1.0, 5.0, 10.0, 20.0)

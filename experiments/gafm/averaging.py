@@ -19,15 +19,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.gafm import common
+from vfljax import metrics, sweep, train
+from vfljax.attacks.residual_scoring import residuals
+from vfljax.defenses.gafm import Reading
 from vfljax.runner import checks, device
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Entry
 from vfljax.runner.plans import training_plan
 from vfljax.runner.setting import build, split_samples
-from experiments.gafm import common
-from vfljax import metrics, sweep, train
-from vfljax.attacks.residual_scoring import residuals
-from vfljax.defenses.gafm import Reading
 from vfljax.types import Array, Batch, Net
 
 SPANS = {  # Epochs averaged over

@@ -15,13 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from vfljax.runner import checks, device
-from vfljax.runner.arguments import load_data
 from experiments.gafm import common
 from experiments.gafm.ablations import DELTAS
 from vfljax import tuning
 from vfljax.data import scale
 from vfljax.defenses.gafm import gafm
+from vfljax.runner import checks, device
+from vfljax.runner.arguments import load_data
 
 
 def main() -> None:

@@ -8,9 +8,9 @@ categories; an 80/20 split; batch 256, 100 epochs, Adam 1e-4; Delta 0.5. The
 first 100 000 rows (--config.data.options='rows=1000000' takes more): the file
 is the user's to get, and these numbers were not measured here.
 """
-from vfljax.runner.config import Config, Entry
 from experiments.gafm import common
 from experiments.gafm.common import SPREAD, rows
+from vfljax.runner.config import Config, Entry
 
 TABLE = 'Table 2, Criteo'
 PAPER = [

@@ -8,10 +8,10 @@ sigmoid. The embedding is 40 numbers wide, over which the cross-entropy is
 averaged. An 80/20 split, batch 256, 250 epochs, Adam 1e-6, Delta 0.05, gamma
 20. The files are the user's to get, and these numbers were not measured here.
 """
-from vfljax.runner.config import Config, Entry
 from experiments.gafm import common
 from experiments.gafm.common import SPREAD, rows
 from vfljax.defenses.gafm import GAN
+from vfljax.runner.config import Config, Entry
 
 TABLE = 'Table 2, ISIC'
 PAPER = [

@@ -21,14 +21,14 @@ import jax.numpy as jnp
 import matplotlib.figure
 import numpy as np
 
+from experiments.gafm import common
+from vfljax import train
+from vfljax.defenses import gafm
 from vfljax.runner import checks, device
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Entry
 from vfljax.runner.plans import training_plan
 from vfljax.runner.setting import build, split_samples
-from experiments.gafm import common
-from vfljax import train
-from vfljax.defenses import gafm
 
 PANELS = ('vanilla', 'GAFM', 'GAN term', 'CE term')
 COLORS = ('#3b6fb6', '#d1495b')  # negative, positive

@@ -7,10 +7,10 @@ Each row changes one thing: the norm of each term's gradient, when u is drawn,
 what the cross-entropy takes for the probability, the depth of G and D, the
 critic's steps. The paper's row of Table 2 stands beside every one of them.
 """
-from vfljax.runner.config import Config
 from experiments.gafm import common
 from experiments.gafm.common import SPREAD, rows
 from vfljax.defenses.gafm import GAN, Reading
+from vfljax.runner.config import Config
 
 LISTED = (
     common.gafm('norm_sample', reading=Reading(norm='sample')),

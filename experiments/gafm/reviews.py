@@ -20,10 +20,10 @@ words.
 import dataclasses
 from typing import Any
 
-from vfljax.runner import variants
-from vfljax.runner.config import Config, Entry, TrainConfig
 from experiments.gafm import common
 from experiments.gafm.common import SPREAD, rows
+from vfljax.runner import variants
+from vfljax.runner.config import Config, Entry, TrainConfig
 
 VARIANTS = ('sentences', 'multiparty', 'imdb')
 TABLE = 'Table 2, IMDB'

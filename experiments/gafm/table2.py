@@ -6,9 +6,9 @@
 `gafm_generator` is the same training, predicted by G(f(x)) instead of f(x).
 experiments/gafm/README.md compares the numbers and says where they differ.
 """
-from vfljax.runner.config import Config, Entry
 from experiments.gafm import common
 from experiments.gafm.common import SPREAD, rows
+from vfljax.runner.config import Config, Entry
 
 TABLE = 'Table 2, Spambase'
 PAPER = [

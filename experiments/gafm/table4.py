@@ -8,9 +8,9 @@ the latter here. The head of the undefended federation acts on the mean, too.
 The median attack is Eq. 9 with class medians: the 1.00 of the paper is more
 than the rule of the authors' code can reach (0.91, see Table 2).
 """
-from vfljax.runner.config import Config, Entry
 from experiments.gafm import common
 from experiments.gafm.common import rows
+from vfljax.runner.config import Config, Entry
 
 TABLE = 'Table 4, Spambase'
 PAPER = [

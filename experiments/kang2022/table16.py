@@ -6,9 +6,9 @@
 Fashion-MNIST in halves, the attacker knows the structure of party B's network.
 The variants are the algorithms, vhnn and vsnn.
 """
+from experiments.kang2022 import common, paper
 from vfljax.runner import variants
 from vfljax.runner.config import Config
-from experiments.kang2022 import common, paper
 
 VARIANTS = ('vhnn', 'vsnn')
 

@@ -7,9 +7,9 @@ No protection; the shadow has the structure of party B's network, other
 convolutions (5x5), or is fully connected. The variants are the
 algorithms, vhnn and vsnn.
 """
+from experiments.kang2022 import common, paper
 from vfljax.runner import variants
 from vfljax.runner.config import Config
-from experiments.kang2022 import common, paper
 
 VARIANTS = ('vhnn', 'vsnn')
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vfljax import evaluation
 from vfljax.report import ranks, reading
 from vfljax.report.reading import Results
-from vfljax import evaluation
 
 SCORING = ('norm_scoring', 'direction_scoring')
 SETTINGS = {

@@ -12,10 +12,10 @@ gradients (RR, GI) and on the trained bottom (MC), 10 seeds.
   spambase  --config.data.path=spambase.data, 1 : 1.5: stands in for both where
             they cannot be had, see README.md
 """
-from vfljax.runner import variants
-from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022 import common, paper
 from vfljax.data import credit
+from vfljax.runner import variants
+from vfljax.runner.config import Config, DataConfig
 
 VARIANTS = ('credit', 'vehicle', 'spambase')
 

@@ -35,10 +35,10 @@ BHI and CIFAR-10: bottoms are ResNet18 (Table 9).
 """
 from typing import Any, NamedTuple
 
-from vfljax.runner import variants
-from vfljax.runner.config import Config, DataConfig
 from experiments.kang2022 import common, paper
 from vfljax.data import criteo
+from vfljax.runner import variants
+from vfljax.runner.config import Config, DataConfig
 
 FASHION = dict(path='fashion_mnist.npz', split='bottom_top')
 

@@ -6,10 +6,10 @@ Four linear layers on top, 40 known labels (known=1: 10), as in the paper, which
 does not say how it trains: SGD at 0.01 with momentum, batches of 32 and 30
 epochs are ours.
 """
+from experiments.large import common
 from vfljax.runner.config import (
     AttackConfig, Config, Entry, ModelConfig, TrainConfig,
 )
-from experiments.large import common
 
 
 def get_config() -> Config:

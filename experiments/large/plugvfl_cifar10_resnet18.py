@@ -6,11 +6,11 @@ SGD at 0.01 and batches of 32, as in the paper, which gives neither epochs nor
 sizes: 30 epochs and embeddings of 64 are ours.
 experiments/plugvfl/fig3.py:cifar10 is the same with networks for two cores.
 """
+from experiments.large.common import cifar10
+from experiments.plugvfl import common, fig3
 from vfljax.runner.config import (
     AttackConfig, Config, Entry, ModelConfig, TrainConfig,
 )
-from experiments.large.common import cifar10
-from experiments.plugvfl import common, fig3
 
 
 def get_config() -> Config:

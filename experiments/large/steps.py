@@ -18,12 +18,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from vfljax.runner import arguments, checks, device
-from vfljax.runner import errors, variants
+from vfljax import defenses, train
+from vfljax.runner import arguments, checks, device, errors, variants
 from vfljax.runner.config import Config
 from vfljax.runner.plans import training_plan
 from vfljax.runner.setting import split_samples
-from vfljax import defenses, train
 
 
 def losses(config: Config, rounds: int, passes: int):

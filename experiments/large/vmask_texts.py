@@ -8,9 +8,9 @@
 The halves of a text are at two parties, whose bottoms are pretrained encoders
 (minilm, a folder: --config.model.options, --config.data.options).
 """
+from experiments.large import common
 from vfljax.runner import variants
 from vfljax.runner.config import Config
-from experiments.large import common
 
 VARIANTS = ('movie_reviews', 'snippets')
 

@@ -13,8 +13,8 @@ steps for 10000, so that two cores can do it (--config.model.options,
 --config.attack.cafe.pool and cafe.steps). --config.data.name=cifar10 for Tables
 1 and 2, whose numbers are the paper's in the report.
 """
-from vfljax.runner.config import AttackConfig, Config, Entry, Paper
 from experiments.mid import common
+from vfljax.runner.config import AttackConfig, Config, Entry, Paper
 
 LAMBDAS = (0.0, 1.0, 100.0, 1e4)  # Table 1's.
 ONE = dict(side='passive', hidden=0, parties=(1,))

@@ -24,9 +24,9 @@ the noise of an untrained bottleneck drives the passive party out for good.
 """
 import dataclasses
 
+from experiments.mid import common
 from vfljax.runner import variants
 from vfljax.runner.config import AttackConfig, Config, Variant
-from experiments.mid import common
 
 VARIANTS = ('pmc', 'amc', 'pmc,cpu', 'amc,cpu')
 MIXMATCH = (

@@ -16,9 +16,9 @@ after the last, in batches of 2048. 500 steps of Adam from one starting point;
 Zou et al. (2022) take 10000: --config.attack.gradient_inversion.steps, and
 inversion_restarts for more starting points side by side.
 """
+from experiments.mid import common
 from vfljax.runner import variants
 from vfljax.runner.config import AttackConfig, Config, Variant
-from experiments.mid import common
 
 VARIANTS = ('dli', 'bli')
 

@@ -17,9 +17,9 @@ training; `drop` is what it costs in accuracy on test samples whose embedding is
 missing. With --config.attack.missing_features.rate=0 all arrive in training, as
 in the public code.
 """
+from experiments.mid import common
 from vfljax.runner import variants
 from vfljax.runner.config import Config
-from experiments.mid import common
 
 ATTACKS = dict(
     replacement='label_replacement', noisy='noisy_sample',

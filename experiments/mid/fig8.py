@@ -7,8 +7,8 @@
 The paper has CIFAR; here two classes of MNIST and a top of one linear layer.
 The attacker knows one positive sample of each round; `leak_auc` is folded.
 """
-from vfljax.runner.config import Config, Entry
 from experiments.mid import common
+from vfljax.runner.config import Config, Entry
 
 MARVELL = Entry('marvell', common.POWERS, label='MARVELL')
 

@@ -5,8 +5,8 @@
 Every party has a quarter of the image; all passive ones collude: they stamp
 their triggers on the same samples and share the target class.
 """
-from vfljax.runner.config import Config
 from experiments.mid import common
+from vfljax.runner.config import Config
 
 
 def get_config() -> Config:

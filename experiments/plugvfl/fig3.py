@@ -14,9 +14,9 @@ The paper's accuracies are of ResNet18s, for which MLPs stand here: what can be
 compared is what quitting costs and what p gives back.
 experiments/plugvfl/README.md has ours.
 """
+from experiments.plugvfl import common
 from vfljax.runner import variants
 from vfljax.runner.config import Config, Entry
-from experiments.plugvfl import common
 
 VARIANTS = ('fashion_mnist', 'cifar10', 'cifar100')
 # Accuracy before and after party 2 quits. Table 1: without a defense.

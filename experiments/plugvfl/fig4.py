@@ -4,8 +4,8 @@
 
 NG, GC, PPDL and DSGD in the paper's ranges; PlugVFL itself is in fig6.py.
 """
-from vfljax.runner.config import Config, Entry
 from experiments.plugvfl import common
+from vfljax.runner.config import Config, Entry
 
 
 def get_config() -> Config:

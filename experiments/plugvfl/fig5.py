@@ -5,8 +5,8 @@
 The passive party trains with an optimizer that scales up its own updates, then
 completes its extractor as in fig6.py.
 """
-from vfljax.runner.config import Config, Entry
 from experiments.plugvfl import common
+from vfljax.runner.config import Config, Entry
 
 
 def get_config() -> Config:

@@ -8,8 +8,8 @@ and seed: p = 0 is Figure 4's curve, p = 0.05 Figure 6's. '5 psi steps' (p =
 0.05) is the setting for attackers with many labels. The attackers' baselines
 (untrained extractor, raw half) are in the report's table of what needs no leak.
 """
-from vfljax.runner.config import Config, Entry
 from experiments.plugvfl import common
+from vfljax.runner.config import Config, Entry
 
 LAMBDAS = (0.03, 0.1, 0.5, 0.9)
 

@@ -6,8 +6,8 @@ Algorithm 1 with and without L_R, each with psi at ten times the task's learning
 rate (our default) and at the same rate (slow); and psi with five steps a round,
 and as wide as the attacker's head. p is 0.
 """
-from vfljax.runner.config import Config, Entry
 from experiments.plugvfl import common
+from vfljax.runner.config import Config, Entry
 
 LAMBDAS = (0.03, 0.3)
 SLOW = dict(psi_learning_rate=0.01)

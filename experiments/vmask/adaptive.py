@@ -55,16 +55,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.runner import errors
 from experiments.vmask.transcript import (
     BATCH, ETA, STUDIES, Data, Study, Trained, load, train,
 )
 from vfljax import attacks, metrics
-from vfljax.masked import masking
-from vfljax.nets import named_layers
 from vfljax.attacks import layer_recovery
 from vfljax.attacks.model_completion import Schedule, mlp_head
-from vfljax.nets import intercept
+from vfljax.masked import masking
+from vfljax.nets import intercept, named_layers
+from vfljax.runner import errors
 from vfljax.types import Array, Net
 from vfljax.views import MaskedLayer, TrainedBottom
 

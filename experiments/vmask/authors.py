@@ -42,12 +42,12 @@ MLP3 trains 50 epochs on 60000 images, as in the paper, LeNet5 10 on 10000.
 import dataclasses
 from typing import Any
 
-from vfljax.runner import variants
-from vfljax.runner.config import Config, Entry
-from vfljax.runner.errors import UserError
 from experiments.vmask import common, table2
 from vfljax.completion import Schedule
 from vfljax.defenses.shadow import Attacker
+from vfljax.runner import variants
+from vfljax.runner.config import Config, Entry
+from vfljax.runner.errors import UserError
 
 SIZES = dict(mlp3=(0, 50), lenet5=(10_000, 10))  # (images, epochs)
 SCHEDULE: dict[str, Any] = dict(

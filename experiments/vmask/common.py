@@ -9,13 +9,13 @@ so that a row takes two cores minutes: see README.md.
 """
 from typing import Any
 
+from experiments.vmask import paper
+from vfljax.completion import Schedule
+from vfljax.defenses.shadow import Attacker
 from vfljax.runner.config import (
     AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
     Paper, TrainConfig,
 )
-from experiments.vmask import paper
-from vfljax.completion import Schedule
-from vfljax.defenses.shadow import Attacker
 
 BUDGET = 0.25
 LIMITS = dict(mlp3=(20_000, 10), lenet5=(10_000, 8))  # (images, epochs)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.vmask import common, study
 from vfljax.runner import device, errors
 from vfljax.runner.config import Entry
-from experiments.vmask import common, study
 
 
 def entries(model: str) -> dict[str, Entry]:

@@ -6,8 +6,8 @@ MLP3 on MNIST's halves, one training a point.
 """
 import dataclasses
 
-from vfljax.runner.config import Config, Entry
 from experiments.vmask import common
+from vfljax.runner.config import Config, Entry
 
 # Around the paper's settings, from harmless to harmful.
 STRENGTHS = dict(

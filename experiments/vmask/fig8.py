@@ -10,9 +10,9 @@ On MNIST's halves:
                  from
   mlp3,authors   with the settings of `authors`, 20000 images, 15 epochs
 """
+from experiments.vmask import authors, common
 from vfljax.runner import variants
 from vfljax.runner.config import Config, Entry
-from experiments.vmask import authors, common
 
 BUDGETS = (0.8, 0.7, 0.6, 0.5, 0.4, 0.25)
 VARIANTS = ('mlp3', 'lenet5', 'mlp3,authors')

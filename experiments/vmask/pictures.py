@@ -21,10 +21,10 @@ import matplotlib.figure
 import numpy as np
 from sklearn.manifold import TSNE
 
-from vfljax.runner import device, errors
-from vfljax.runner.config import Entry
 from experiments.vmask import common, fig5, study
 from vfljax.nets import named_layers
+from vfljax.runner import device, errors
+from vfljax.runner.config import Entry
 
 SHOWN = 1000  # Test images in a t-SNE.
 BUDGETS = (0.8, 0.7, 0.6, 0.5, 0.4, 0.25)

@@ -12,17 +12,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from vfljax import metrics, protocol, train, views
 from vfljax.attack import TRAINED
+from vfljax.defense import Holdings
+from vfljax.defenses import shadow
+from vfljax.nets import named_layers
 from vfljax.runner import attackers, checks, division
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.division import Splits
 from vfljax.runner.plans import training_plan
 from vfljax.runner.setting import Setting, build, split_samples
-from vfljax import metrics, protocol, train, views
-from vfljax.nets import named_layers
-from vfljax.defense import Holdings
-from vfljax.defenses import shadow
 from vfljax.types import Array, Batch, Key, Params, State
 
 

@@ -11,9 +11,9 @@ import itertools
 import json
 from pathlib import Path
 
+from experiments.vmask import authors, common, study
 from vfljax.runner import device, errors
 from vfljax.runner.config import Entry
-from experiments.vmask import authors, common, study
 
 # Table I, attack accuracy in %.
 PAPER = {

@@ -12,9 +12,9 @@ Each column is a variant, on the halves of a data set's images:
 Two rows are not in the paper: VMask whose defender imagines the attacker as it
 is, and FedPass with passports in both parties' networks.
 """
+from experiments.vmask import common, paper
 from vfljax.runner import variants
 from vfljax.runner.config import Config, Entry, Paper
-from experiments.vmask import common, paper
 
 COLUMNS = dict(  # (network, data set)
     tm=('mlp3', 'mnist'), tfm=('mlp3', 'fashion_mnist'),

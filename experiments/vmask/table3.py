@@ -19,15 +19,13 @@ from typing import Any, NamedTuple
 
 import jax
 
-from vfljax.runner import device, errors
-from vfljax.runner.config import Entry
-from vfljax.runner.setting import Setting
-from vfljax.runner.plans import training_plan
-from vfljax.runner.plans import rounds_an_epoch
-from vfljax.runner.setting import build, split_samples
 from experiments.vmask import common, fig5, study
 from vfljax import train
 from vfljax.defense import Holdings, none
+from vfljax.runner import device, errors
+from vfljax.runner.config import Entry
+from vfljax.runner.plans import rounds_an_epoch, training_plan
+from vfljax.runner.setting import Setting, build, split_samples
 
 EPOCH = 469  # Rounds in an epoch of 60000 images.
 # Seconds an epoch, Table III: MLP3 on TM, LeNet5 on FM.

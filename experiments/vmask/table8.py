@@ -5,9 +5,9 @@
 The variants are the networks, vgg13 and resnet18. Needs CINIC-10's folder in
 the working directory, and a GPU.
 """
+from experiments.vmask import table2
 from vfljax.runner import variants
 from vfljax.runner.config import Config
-from experiments.vmask import table2
 
 VARIANTS = ('vgg13', 'resnet18')
 

@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from vfljax.runner.errors import UserError
 from vfljax import mpc, nets
-from vfljax.masked import masking, ranges, training
 from vfljax.data import npz
-from vfljax.masked.training import Setup
-from vfljax.nets import intercept
-from vfljax.mpc import one_sided, prg
+from vfljax.masked import masking, ranges, training
 from vfljax.masked.shares import Public
+from vfljax.masked.training import Setup
+from vfljax.mpc import one_sided, prg
+from vfljax.nets import intercept
+from vfljax.runner.errors import UserError
 from vfljax.types import Array, Net
 from vfljax.views import MaskedLayer
 

@@ -22,9 +22,9 @@ from typing import Any
 
 import numpy as np
 
+from experiments.vmask import authors, common, study
 from vfljax.runner import device, errors
 from vfljax.runner.config import Config, Entry
-from experiments.vmask import authors, common, study
 
 Change = Callable[[Config], None]
 

@@ -5,8 +5,8 @@ import numpy as np
 import optax
 import pytest
 
-from vfljax.attack import TRAINING
 from vfljax import algorithms, attacks, backdoor, nets, protocol, train
+from vfljax.attack import TRAINING
 from vfljax.attacks import (
     label_replacement, missing_features, noisy_sample,
 )

@@ -9,10 +9,10 @@ import optax
 import pytest
 
 from vfljax import mpc, nets
-from vfljax.masked import masking, training
 from vfljax.attacks import layer_recovery
-from vfljax.mpc import one_sided, prg
+from vfljax.masked import masking, training
 from vfljax.masked.shares import Public
+from vfljax.mpc import one_sided, prg
 from vfljax.views import MaskedLayer
 
 BATCH, INPUTS, OUTPUTS, ROUNDS, ETA = 4, 10, 5, 6, 0.3

@@ -6,8 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax.runner import checks
-from vfljax.runner.arguments import load_data
 from experiments.gafm import criteo as criteo_config, isic as isic_config
 from tests.raw_layouts import (
     TEXTS, write_criteo, write_imdb, write_isic, write_reviews,
@@ -16,6 +14,8 @@ from vfljax import data
 from vfljax.data import criteo, reviews
 from vfljax.nets.convolutional import convolutional
 from vfljax.nets.wide_deep import wide_and_deep
+from vfljax.runner import checks
+from vfljax.runner.arguments import load_data
 
 
 def test_reviews_are_one_hot_words(tmp_path):

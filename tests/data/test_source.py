@@ -4,12 +4,12 @@ import warnings
 import numpy as np
 import pytest
 
-from vfljax.runner import listing
-from vfljax.runner.arguments import load_data
-from vfljax.runner.config import DataConfig
 from vfljax import data
 from vfljax.data import nuswide
 from vfljax.data.source import Facts, Mismatch, Source, check_facts
+from vfljax.runner import listing
+from vfljax.runner.arguments import load_data
+from vfljax.runner.config import DataConfig
 
 
 OFFICIAL = {

@@ -9,14 +9,14 @@ import optax
 import pytest
 
 from experiments import quickstart
-from vfljax.nets import bottleneck
-from vfljax.runner import checks
-from vfljax.runner.division import Splits
-from vfljax.runner.plans import training_plan
 from vfljax import algorithms, nets, protocol
 from vfljax import data as datasets
 from vfljax.defense import Spec
 from vfljax.defenses import dcor, mid
+from vfljax.nets import bottleneck
+from vfljax.runner import checks
+from vfljax.runner.division import Splits
+from vfljax.runner.plans import training_plan
 from vfljax.types import Batch
 
 GOLDEN = pathlib.Path(__file__).parents[1] / 'golden'

@@ -8,12 +8,12 @@ import optax
 import pytest
 
 from experiments import quickstart
-from vfljax.runner import checks
-from vfljax.runner.errors import UserError
 from vfljax import algorithms, defenses, nets, train
 from vfljax import data as datasets
 from vfljax.defense import Spec
 from vfljax.defenses import coae, kdk, label_dp
+from vfljax.runner import checks
+from vfljax.runner.errors import UserError
 from vfljax.types import Batch
 
 GOLDEN = pathlib.Path(__file__).parents[1] / 'golden'

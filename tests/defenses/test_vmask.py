@@ -10,12 +10,12 @@ import pytest
 
 from tests.small_networks import weights
 from vfljax import algorithms, completion, nets, protocol, train
-from vfljax.nets import named_layers
 from vfljax.completion import Schedule
 from vfljax.defense import Defense, Holdings, Spec, chain
 from vfljax.defenses import label_dp, shadow, vmask
 from vfljax.defenses.layer_selection import choose, greedy
 from vfljax.defenses.shadow import Attacker, Learning
+from vfljax.nets import named_layers
 from vfljax.types import Batch
 
 KEY = jax.random.key(0)

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from skimage.metrics import structural_similarity
 
-from vfljax.runner import checks
-from vfljax.runner.errors import UserError
-from vfljax.runner.setting import split_samples
 from experiments.kang2022 import paper, table16, vlr, vnn
 from vfljax import algorithms, evaluation, measure, nets
-from vfljax.nets import convolutional
 from vfljax.attacks import model_inversion
 from vfljax.attacks.model_inversion import Inversion, invert, total_variation
 from vfljax.data import credit, criteo, vehicle
 from vfljax.data.table import Table
+from vfljax.nets import convolutional
+from vfljax.runner import checks
+from vfljax.runner.errors import UserError
+from vfljax.runner.setting import split_samples
 from vfljax.types import VFL, Batch, Net
 from vfljax.views import TrainedTop
 

@@ -3,8 +3,8 @@ import json
 
 import pytest
 
-from vfljax.report import reading
 from experiments.kang2022 import takeaways
+from vfljax.report import reading
 
 
 def write(folder, algorithm, cells):

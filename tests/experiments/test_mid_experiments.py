@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from experiments.mid import claims, fig3, two_classes
+from vfljax import data
 from vfljax.runner import checks, jobs, run, variants
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
-from experiments.mid import claims, fig3, two_classes
-from vfljax import data
 
 NAMES = (
     'cafe', *(f'fig3:{variant}' for variant in fig3.VARIANTS), 'fig4:bli',

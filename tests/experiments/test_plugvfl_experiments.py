@@ -4,13 +4,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.plugvfl import common, fig3, fig4, fig5, fig6, fig7
+from vfljax import data
+from vfljax.attacks.active_completion import MaliciousState
 from vfljax.runner import checks, division, jobs, plans, setting
 from vfljax.runner.attackers import attacker
 from vfljax.runner.config import Config, Entry, Variant
 from vfljax.runner.errors import UserError
-from experiments.plugvfl import common, fig3, fig4, fig5, fig6, fig7
-from vfljax import data
-from vfljax.attacks.active_completion import MaliciousState
 
 
 def on_digits(config: Config, **fields) -> setting.Setting:

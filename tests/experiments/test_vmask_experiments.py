@@ -8,6 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.vmask import (
+    authors, common, fig5, fig8, paper, pictures, study, table1, table2,
+    table3, variations,
+)
+from vfljax import data
 from vfljax.runner import (
     cell, checks, device, division, jobs,
 )
@@ -15,11 +20,6 @@ from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
 from vfljax.runner.setting import split_samples
-from experiments.vmask import (
-    authors, common, fig5, fig8, paper, pictures, study, table1, table2,
-    table3, variations,
-)
-from vfljax import data
 
 KEY = jax.random.key(0)
 

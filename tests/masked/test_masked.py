@@ -18,14 +18,12 @@ from tests.masked_federation import (
     network,
 )
 from vfljax import mpc, nets
-from vfljax.masked import masking, training
-from vfljax.nets import augment
-from vfljax.masked.training import Setup
-from vfljax.nets import intercept
-from vfljax.nets.convolution import Conv
-from vfljax.masked import shares
-from vfljax.mpc import one_sided, prg, wire
+from vfljax.masked import masking, shares, training
 from vfljax.masked.shares import Public
+from vfljax.masked.training import Setup
+from vfljax.mpc import one_sided, prg, wire
+from vfljax.nets import augment, intercept
+from vfljax.nets.convolution import Conv
 
 GOLDEN = Path(__file__).parents[1] / 'golden'
 

@@ -8,10 +8,9 @@ from tests.masked_federation import (
     BATCH, compiled, federation, found_in, network,
 )
 from vfljax import nets
-from vfljax.masked import masking, training
-from vfljax.masked import ranges
-from vfljax.mpc import fixed_point, one_sided, prg, to_active
+from vfljax.masked import masking, ranges, training
 from vfljax.masked.shares import Public
+from vfljax.mpc import fixed_point, one_sided, prg, to_active
 
 
 def found_in_mlp(batch=8):

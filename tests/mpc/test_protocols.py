@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vfljax.mpc import beaver, bilinear, fixed_point, one_sided, prg, to_active
-from vfljax.mpc import wire
+from vfljax.mpc import (
+    beaver, bilinear, fixed_point, one_sided, prg, to_active, wire,
+)
 
 LAYERS = {
     'dense': bilinear.dense((12, 40), (40, 24)),

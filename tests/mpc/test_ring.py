@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from vfljax import mpc
-from vfljax.mpc import conv as convolution
 from vfljax.mpc import dispatch, fixed_point, kernels, ring, schemes
+from vfljax.mpc import conv as convolution
 from vfljax.mpc.schemes import SCHEMES
 
 LOW, HIGH = -(2**63), 2**63 - 1

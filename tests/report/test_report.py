@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
+from tests import fake_results
+from tests.fake_results import PAPER, row
 from vfljax.report import ranks, reading, writing
 from vfljax.report import tables as tables, words as words
 from vfljax.runner import store
 from vfljax.runner.errors import UserError
-from tests import fake_results
-from tests.fake_results import PAPER, row
 
 VOID = {'meta', 'br', 'hr', 'img', 'link', 'input'}
 

@@ -6,11 +6,11 @@ import json
 import pytest
 
 from experiments import quickstart
+from vfljax.completion import Schedule
+from vfljax.defenses.shadow import Attacker
 from vfljax.runner import saved, store
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
-from vfljax.completion import Schedule
-from vfljax.defenses.shadow import Attacker
 
 UNITS = ['none', 'iso/0']
 

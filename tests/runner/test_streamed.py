@@ -7,16 +7,16 @@ import numpy as np
 import optax
 import pytest
 
+from vfljax import algorithms, data, nets, stream, train
+from vfljax.data import scale
+from vfljax.data.table import Table
+from vfljax.defense import none
 from vfljax.runner import checks, memory, run
 from vfljax.runner.config import (
     Config, DataConfig, Entry, ModelConfig, TrainConfig,
 )
 from vfljax.runner.errors import UserError
 from vfljax.runner.progress import Progress
-from vfljax import algorithms, data, nets, stream, train
-from vfljax.data import scale
-from vfljax.data.table import Table
-from vfljax.defense import none
 from vfljax.types import Batch
 
 # What ranks two classes in training, and asks for nothing else.

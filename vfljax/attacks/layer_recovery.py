@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax.nets import convolution
 from vfljax.attack import Attack
+from vfljax.nets import convolution
 from vfljax.nets.convolution import Padding, edges
 from vfljax.types import Array
 from vfljax.views import MaskedLayer

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax import check as checks
 from vfljax import nets
+from vfljax import check as checks
 from vfljax.attack import TRAINED, Attack, recipe
 from vfljax.completion import (
     Samples, Schedule, check, complete, with_statistics,

@@ -21,10 +21,10 @@ from jax import lax
 import jax.numpy as jnp
 
 from vfljax import nets
-from vfljax.nets import named_layers
 from vfljax.defense import Defense, slots
 from vfljax.defenses import passports
 from vfljax.defenses.passports import Passport
+from vfljax.nets import named_layers
 from vfljax.types import Array, Key, Net, Params
 
 

@@ -14,11 +14,11 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import metrics, nets
-from vfljax.nets import named_layers
 from vfljax.completion import (
     Samples, Schedule, complete, with_statistics,
 )
 from vfljax.defense import Holdings
+from vfljax.nets import named_layers
 from vfljax.numerics import permutation
 from vfljax.sampling import per_class
 from vfljax.types import Array, Batch, Key, Net, Params

@@ -33,11 +33,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from vfljax import check, completion, nets
-from vfljax.nets import named_layers
 from vfljax.defense import Defense, Holdings, Slots, Spec, slots
 from vfljax.defenses import shadow
 from vfljax.defenses.layer_selection import choose
 from vfljax.defenses.shadow import Attacker, Learning
+from vfljax.nets import named_layers
 from vfljax.types import Array, Batch, Key, Net, Params
 
 SELECTIONS = ('critical', 'accumulative', 'random', 'all')

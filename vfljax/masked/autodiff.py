@@ -21,10 +21,9 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax.mpc import one_sided
-from vfljax.mpc import to_active
-from vfljax.mpc.fixed_point import decode_raw, encode_raw
 from vfljax.masked.shares import Layer, Leaves, Secret, Public, weight_bits
+from vfljax.mpc import one_sided, to_active
+from vfljax.mpc.fixed_point import decode_raw, encode_raw
 from vfljax.mpc.one_sided import Masked
 from vfljax.mpc.wire import Transcript
 

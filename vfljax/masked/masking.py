@@ -16,14 +16,13 @@ import warnings
 import jax
 import jax.numpy as jnp
 
-from vfljax.nets import intercept
-from vfljax.nets.intercept import Linear
-from vfljax.mpc import bilinear
-from vfljax.masked import shares
-from vfljax.masked import ranges
+from vfljax.masked import ranges, shares
 from vfljax.masked.shares import Layer, Secret, Public
+from vfljax.mpc import bilinear
 from vfljax.mpc.one_sided import Seeds
 from vfljax.mpc.wire import Transcript
+from vfljax.nets import intercept
+from vfljax.nets.intercept import Linear
 from vfljax.types import Array, Key, Net, Params
 
 STD = 0.01  # Of theta_r: Algorithm 1's sigma, appendix B.

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
+from vfljax.masked.shares import Layer, Public
 from vfljax.mpc import fixed_point
 from vfljax.mpc.bilinear import Bilinear
-from vfljax.masked.shares import Layer, Public
 
 WHAT = ('input', 'output', 'output gradient', 'input gradient')
 

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax.mpc import fixed_point
-from vfljax.mpc import one_sided
-from vfljax.mpc import to_active
+from vfljax.mpc import fixed_point, one_sided, to_active
 from vfljax.mpc.bilinear import Bilinear
 from vfljax.mpc.fixed_point import decode_raw
 from vfljax.mpc.one_sided import Masked, Place, Seeds

@@ -23,17 +23,15 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from vfljax.masked.masking import Weights
-from vfljax.nets import intercept
-from vfljax.nets.intercept import Linear
-from vfljax.masked import shares
-from vfljax.masked import autodiff
-from vfljax.masked import ranges
-from vfljax.mpc import wire
-from vfljax.masked.shares import Layer, Public
+from vfljax.masked import autodiff, ranges, shares
 from vfljax.masked.autodiff import Record, Rule
+from vfljax.masked.masking import Weights
+from vfljax.masked.shares import Layer, Public
+from vfljax.mpc import wire
 from vfljax.mpc.one_sided import Seeds
 from vfljax.mpc.wire import Transcript
+from vfljax.nets import intercept
+from vfljax.nets.intercept import Linear
 from vfljax.types import Array, Key, Net, Params
 
 

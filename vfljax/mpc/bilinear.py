@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import jax
 
-from vfljax.mpc import conv
-from vfljax.mpc import kernels
+from vfljax.mpc import conv, kernels
 
 Array = jax.Array
 Shape = tuple[int, ...]

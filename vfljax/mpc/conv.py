@@ -14,8 +14,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax.mpc import outer_conv
-from vfljax.mpc import schemes
+from vfljax.mpc import outer_conv, schemes
 from vfljax.mpc.schemes import Scheme
 
 Array = jax.Array

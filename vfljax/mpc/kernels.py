@@ -10,9 +10,8 @@ import math
 import jax
 import jax.numpy as jnp
 
+from vfljax.mpc import dispatch, schemes
 from vfljax.mpc import conv as convolution
-from vfljax.mpc import dispatch
-from vfljax.mpc import schemes
 from vfljax.mpc.conv import Padding, Window
 from vfljax.mpc.schemes import SCHEMES, Scheme
 

@@ -14,8 +14,7 @@ from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.mpc import blocks
-from vfljax.mpc import outer
+from vfljax.mpc import blocks, outer
 
 Array = jax.Array
 

@@ -16,8 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from vfljax.mpc import dispatch
-from vfljax.mpc import kernels
+from vfljax.mpc import dispatch, kernels
 from vfljax.mpc.conv import Padding, Window
 from vfljax.mpc.x64 import Array, Ring, entry, ring_array
 

@@ -11,8 +11,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax.mpc import digits
-from vfljax.mpc import outer
+from vfljax.mpc import digits, outer
 
 Array = jax.Array
 

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from vfljax.nets import base
-from vfljax.types import Net
 from vfljax.nets.wide_deep import rows
+from vfljax.types import Net
 
 
 def embedding(

@@ -12,8 +12,7 @@ from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
-from vfljax.nets import base
-from vfljax.nets import images
+from vfljax.nets import base, images
 from vfljax.nets.encoder_files import Structure, read_structure, read_weights
 from vfljax.types import Array, Net
 

@@ -10,8 +10,7 @@ from flax import linen as nn
 import jax.numpy as jnp
 
 from vfljax import check
-from vfljax.nets import base
-from vfljax.nets import convolution, images
+from vfljax.nets import base, convolution, images
 from vfljax.types import Net
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from flax import linen as nn
 import jax.numpy as jnp
 
-from vfljax.nets import base
-from vfljax.nets import convolution, images
+from vfljax.nets import base, convolution, images
 from vfljax.types import Net
 
 STEMS = ('small', 'large')

@@ -9,8 +9,7 @@ from typing import Any
 
 from flax import linen as nn
 
-from vfljax.nets import base
-from vfljax.nets import convolution, images
+from vfljax.nets import base, convolution, images
 from vfljax.types import Net
 
 CHANNELS = (64, 128, 256, 512, 512)

@@ -3,8 +3,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from vfljax.report import reading
-from vfljax.report import plots
+from vfljax.report import plots, reading
 from vfljax.report.ranks import Ranked
 from vfljax.report.tables import Table, Text, leak_text, loss_text
 

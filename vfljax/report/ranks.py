@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vfljax import attacks, evaluation
 from vfljax.report import reading
 from vfljax.report.reading import Cell, Results, Summary
-from vfljax import attacks, evaluation
 
 
 class Trade(NamedTuple):

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from vfljax import evaluation
-from vfljax.report import ranks
-from vfljax.report import reading
+from vfljax.report import ranks, reading
+from vfljax.report.ranks import Ranked
+from vfljax.report.reading import Results, Summary
+from vfljax.report.words import about, name
 from vfljax.runner import progress
 from vfljax.runner.nested import flat
-from vfljax.report.reading import Results, Summary
-from vfljax.report.ranks import Ranked
-from vfljax.report.words import about, name
 
 OFF = 2.0  # A difference of so many standard deviations is pointed out.
 

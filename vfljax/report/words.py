@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from vfljax import attacks
 from vfljax.evaluation import LEAKAGE_RANGES, LOSS_RANGES
 from vfljax.report import reading
-from vfljax.report.reading import Results, Summary
 from vfljax.report.ranks import Ranked, Trade
+from vfljax.report.reading import Results, Summary
 
 
 def headline(results: Results) -> str:

@@ -10,16 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from vfljax.report import reading
-from vfljax.report import page
-from vfljax.report import plots
-from vfljax.report import ranks
-from vfljax.report import tables
-from vfljax.report import words
-from vfljax.runner import disk, store
-from vfljax.report.reading import Cell, Results
+from vfljax.report import page, plots, ranks, reading, tables, words
 from vfljax.report.plots import Curve
 from vfljax.report.ranks import Ranked
+from vfljax.report.reading import Cell, Results
+from vfljax.runner import disk, store
 
 
 def write(

@@ -11,11 +11,11 @@ from absl import flags
 from ml_collections import config_flags
 import numpy as np
 
+from vfljax import data
+from vfljax.data.table import Table
 from vfljax.runner import options, own_flags, variants
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.errors import UserError
-from vfljax import data
-from vfljax.data.table import Table
 
 
 NOT_FLAGS = ('listed', 'listed_attacks', 'paper', 'variants', 'attack.own')

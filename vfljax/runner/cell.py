@@ -14,11 +14,10 @@ import jax
 
 from vfljax import measure, protocol, train, views
 from vfljax.backdoor import Backdoor, measured
-from vfljax.runner import attackers, replay
-from vfljax.runner import division
+from vfljax.runner import attackers, division, replay
+from vfljax.runner.division import Splits
 from vfljax.runner.jobs import Job
 from vfljax.runner.plans import training_plan
-from vfljax.runner.division import Splits
 from vfljax.runner.setting import Setting, quits, split_samples, with_spare
 from vfljax.scene import Ground
 from vfljax.types import Array, Batch, Key

@@ -9,10 +9,10 @@ from vfljax.defense import Defense
 from vfljax.runner import attackers, federations, memory, replay
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
+from vfljax.runner.division import Splits
 from vfljax.runner.errors import UserError, choices
 from vfljax.runner.nested import flat
 from vfljax.runner.plans import training_plan
-from vfljax.runner.division import Splits
 from vfljax.runner.setting import (
     Setting, build, from_config, grid, split_samples,
 )

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from vfljax import sweep
 from vfljax.runner import cell, streamed
 from vfljax.runner.jobs import Job
-from vfljax import sweep
 
 
 class Compiled(NamedTuple):

@@ -5,10 +5,10 @@ import jax
 
 from vfljax import attacks
 from vfljax.attack import ROUND, recipe_of
+from vfljax.data.table import Table
 from vfljax.runner import federations
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config
-from vfljax.data.table import Table
 
 SHARE = 0.4  # Of a device's memory: what samples may take before they stream.
 CHUNK = 0.05  # Of a device's memory: a chunk of all its trainings' rounds.

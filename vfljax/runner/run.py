@@ -16,18 +16,17 @@ import time
 import jax
 import numpy as np
 
+from vfljax import sweep
+from vfljax.data.table import Table
 from vfljax.runner import checks, compiling, disk, record, saved, store
 from vfljax.runner.compiling import Compiled, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 from vfljax.runner.jobs import Job, jobs
+from vfljax.runner.plans import main_metric, rounds_an_epoch
 from vfljax.runner.progress import Progress
-from vfljax.runner.plans import main_metric
-from vfljax.runner.plans import rounds_an_epoch
 from vfljax.runner.setting import Setting
 from vfljax.runner.store import Workdir
-from vfljax import sweep
-from vfljax.data.table import Table
 
 SAVE_SECONDS = 20.0  # between two checkpoints of a job
 

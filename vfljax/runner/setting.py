@@ -16,8 +16,7 @@ from vfljax.data import split
 from vfljax.data.table import Table
 from vfljax.defense import Defense, Slots, chain
 from vfljax.leakage import AttackName
-from vfljax.runner import attackers, choosing, federations, memory
-from vfljax.runner import division
+from vfljax.runner import attackers, choosing, division, federations, memory
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.division import Sizes, Splits
 from vfljax.types import VFL, Array, Batch, Key

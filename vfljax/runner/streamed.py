@@ -12,13 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.runner import cell as one_cell
-from vfljax.runner import division
-from vfljax.runner.jobs import Job
-from vfljax.runner.plans import every
-from vfljax.runner.division import Splits
 from vfljax import stream, sweep, train
 from vfljax.data import scale
+from vfljax.runner import division
+from vfljax.runner import cell as one_cell
+from vfljax.runner.division import Splits
+from vfljax.runner.jobs import Job
+from vfljax.runner.plans import every
 from vfljax.types import Batch
 
 
