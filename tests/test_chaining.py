@@ -1,0 +1,78 @@
+"""Several defenses as one: each with its own luck, in the order given."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tests.contracts import WIDTH, batch, federation
+from vfljax.defense import Defense, Spec, chain, slots
+from vfljax.defenses.dp_gaussian import dp_gaussian
+
+KEY = jax.random.key(0)
+U = jnp.ones((4, WIDTH))
+
+
+def probe(seen):
+  """A defense that notes every key that it is given, by hook."""
+
+  def noting(name, out):
+    def hook(key, *others):
+      seen.append((name, jax.random.key_data(key).tolist()))
+      return out(*others)
+
+    return hook
+
+  second = lambda hook: lambda first, key, *rest: hook(key, first, *rest)
+  return Defense(
+      init=noting('init', slots),
+      prepare=noting('prepare', lambda features, labels: labels),
+      batch=noting('batch', lambda whole: whole),
+      send=second(noting('send', lambda own, u: (u, 0.0))),
+      label=second(noting('label', lambda state, labels: labels)),
+      adapt=second(noting('adapt', lambda state, *_: state)),
+      receive=lambda active, state, key, up, labels: noting(
+          'receive', lambda: (up, 0.0)
+      )(key),
+      gradient=second(noting('gradient', lambda state, cut, _: (cut, state))),
+      share=noting('share', lambda gradients: gradients),
+      epoch=second(noting('epoch', lambda state, has: state)),
+      expose=second(noting('expose', lambda state, k, weights: weights)),
+  )
+
+
+def test_every_hook_of_each_has_a_key_of_its_own():
+  seen = []
+  both, two = chain(probe(seen), probe(seen)), ((), ())
+  spec = Spec((jax.ShapeDtypeStruct(U.shape, U.dtype),), 2, federation())
+  both.init(KEY, spec)
+  both.prepare(KEY, None, batch().labels)
+  both.batch(KEY, batch())
+  both.send(two, KEY, U)
+  both.label(two, KEY, batch().labels)
+  both.adapt(two, KEY, None, (U,), None)
+  both.receive(two, two, KEY, (U,), None)
+  both.gradient(two, KEY, (U,), None)
+  both.share(KEY, {})
+  both.epoch(two, KEY, None)
+  both.expose(two, KEY, 1, {})
+  names = [name for name, _ in seen]
+  assert names == [name for name in dict.fromkeys(names) for _ in range(2)]
+  assert len(set(names)) == 11
+  for i in range(0, len(seen), 2):
+    assert seen[i][1] != seen[i + 1][1], seen[i][0]
+
+
+def test_noise_upon_noise_adds_as_independent_noise_does():
+  noise = dp_gaussian(1.0, clip_norm=None)
+  cut = (jnp.zeros((4000, 2)),)
+  labels = jax.nn.one_hot(jnp.arange(4000) % 2, 2)
+  (d,), _ = chain(noise, noise).gradient(((), ()), KEY, cut, labels)
+  # One draw taken twice would have a deviation of 2.
+  np.testing.assert_allclose(np.std(d), np.sqrt(2), rtol=0.03)
+
+
+def test_the_second_gets_what_the_first_made():
+  add = Defense(gradient=lambda s, k, cut, y: ((cut[0] + 1,), s + 1))
+  double = Defense(gradient=lambda s, k, cut, y: ((2 * cut[0],), s + 10))
+  (d,), kept = chain(add, double).gradient((0, 0), KEY, (U,), None)
+  np.testing.assert_array_equal(d, 2 * (U + 1))
+  assert kept == (1, 10)
