@@ -5,11 +5,11 @@ import jax
 import jax.numpy as jnp
 
 from vfljax import nets
-from vfljax.attack import Attack, recipe
+from vfljax.attack import TRAINED, Attack, recipe
 from vfljax.defense import Defense, each
 from vfljax.scene import Amounts, Scene, two_classes
 from vfljax.types import Net
-from vfljax.views import CutGradients
+from vfljax.views import CutGradients, TrainedBottom
 
 
 class Options(NamedTuple):
@@ -38,6 +38,34 @@ def toy_scoring(power: float = 1.0, columns: tuple[int, ...] = (0,)) -> Attack:
     return (jnp.abs(flat[:, jnp.array(columns)]) ** power).sum(-1)
 
   return Attack(CutGradients, run)
+
+
+class Lucky(NamedTuple):
+  """Options that change nothing."""
+
+  name: int = 0
+
+
+def _by_lot(name: int = 0) -> Attack:
+  """Guesses: [1, samples, 2], by lot."""
+  del name
+
+  def run(key, view: TrainedBottom):
+    return jax.random.normal(key, (1, len(view.features), 2))
+
+  return Attack(TrainedBottom, run)
+
+
+@recipe(stage=TRAINED, options=Lucky)
+def toy_lot(name: int = 0) -> Attack:
+  """Guesses by lot, each variant by its own."""
+  return _by_lot(name)
+
+
+@recipe(stage=TRAINED, options=Lucky, one_luck=True)
+def toy_same_lot(name: int = 0) -> Attack:
+  """Guesses by lot, all variants by the same."""
+  return _by_lot(name)
 
 
 def toy_rounding(step) -> Defense:

@@ -24,8 +24,15 @@ def get_config():
   return Config(
       experiment='toys', seeds=2, alone=False,
       listed=(Entry('none'), default_entry('toy_rounding')),
-      listed_attacks=('toy_scoring', 'toy_scoring:wide'),
-      variants=(Variant('toy_scoring:wide', dict(columns=(0, 1))),),
+      listed_attacks=(
+          'toy_scoring', 'toy_scoring:wide', 'toy_lot', 'toy_lot:b',
+          'toy_same_lot', 'toy_same_lot:b',
+      ),
+      variants=(
+          Variant('toy_scoring:wide', dict(columns=(0, 1))),
+          Variant('toy_lot:b', dict(name=1)),
+          Variant('toy_same_lot:b', dict(name=1)),
+      ),
       data=DataConfig('toy', split='even', test=0.25),
       model=ModelConfig(name='toy_net', width=4, top=(4,)),
       train=TrainConfig(epochs=2, batch_size=16),
@@ -37,7 +44,8 @@ def get_config():
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
   """One line a toy, in its family's registry."""
-  monkeypatch.setitem(attacks.REGISTRY, 'toy_scoring', toys.toy_scoring)
+  for toy in (toys.toy_scoring, toys.toy_lot, toys.toy_same_lot):
+    monkeypatch.setitem(attacks.REGISTRY, toy.factory.__name__, toy)
   monkeypatch.setitem(
       defenses.REGISTRY, 'toy_rounding', Method(toys.toy_rounding, (1e-3, 0.1))
   )
@@ -80,6 +88,12 @@ def test_they_run_from_the_command_line_to_the_report(run, tmp_path):
   assert {r['metric'] for r in scored} >= {'leak_auc', 'leak_auc_max'}
   assert all(np.isfinite(r['value']) and r['split'] == 'train' for r in scored)
   assert any(r['attack'] == 'toy_scoring:wide' for r in rows)
+  lots = {
+      name: [r['value'] for r in rows if r['attack'] == name]
+      for name in ('toy_lot', 'toy_lot:b', 'toy_same_lot', 'toy_same_lot:b')
+  }
+  assert lots['toy_same_lot'] == lots['toy_same_lot:b']
+  assert lots['toy_lot'] != lots['toy_lot:b']
   page = (tmp_path / 'out/report.html').read_text()
   assert 'toy scoring' in page and 'toy rounding' in page
   config = json.loads((tmp_path / 'out/config.json').read_text())
