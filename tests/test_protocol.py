@@ -197,3 +197,41 @@ def test_unknown_names_are_refused():
     algorithms.vhnn([nets.mlp(2)] * 2, nets.mlp(2), 'median')
   with pytest.raises(ValueError, match='leaky_relu'):
     nets.mlp(2, 2, activation='swish')
+
+
+def test_every_party_draws_by_itself():
+  """Hooks at the parties, and networks that draw, never get one key twice."""
+  seen = []
+
+  def note(what, key):
+    seen.append((what, tuple(jax.random.key_data(key).tolist())))
+
+  def send(passive, key, u):
+    note('send', key)
+    return u, jnp.zeros(())
+
+  def share(key, gradients):
+    note('share', key)
+    return gradients
+
+  plain = nets.mlp(2)
+
+  def train(params, key, x):
+    note('net', key)
+    return plain.apply(params, x), ()
+
+  net, defense = plain._replace(train=train), Defense(send=send, share=share)
+  x = jax.random.normal(jax.random.key(0), (4, 6))
+  data = Batch((x[:, :2], x[:, 2:4], x[:, 4:]), jnp.eye(2)[jnp.arange(4) % 2])
+  vfl = algorithms.vhnn([net] * 3, net)
+  txs = (optax.sgd(0.1),) * 3
+  state = protocol.init(jax.random.key(1), vfl, defense, txs, data)
+  protocol.play_round(jax.random.key(2), vfl, defense, txs, state, data)
+  drawn = set(seen)
+  counts = {what: sum(w == what for w, _ in drawn) for what in ('net', 'send')}
+  assert counts == dict(net=4, send=2)  # Three bottoms and the top.
+  assert sum(what == 'share' for what, _ in drawn) == 2
+  assert len({key for _, key in drawn}) == len(drawn)
+  seen.clear()
+  protocol.predict(jax.random.key(3), vfl, defense, state, data.features)
+  assert len(set(seen)) == 2
