@@ -11,6 +11,7 @@ from vfljax.attacks import (
     label_replacement, missing_features, noisy_sample,
 )
 from vfljax.defense import none
+from vfljax.scene import Ground
 from vfljax.types import Batch
 
 KEY = jax.random.key(0)
@@ -219,3 +220,36 @@ def test_the_registry_knows_them():
   known = {n for n, r in attacks.REGISTRY.items() if r.stage == TRAINING}
   assert known == {'label_replacement', 'missing_features', 'noisy_sample'}
   assert all(attacks.REGISTRY[name].plant for name in known)
+
+
+def ground(seed):
+  """Twelve samples of three classes; the first column says which, the others
+  are -3 or 5."""
+  classes = jnp.arange(12) % 3
+  x = jnp.where(jnp.arange(12 * 7).reshape(12, 7) % 2, 5.0, -3.0)
+  x = jnp.concatenate([classes[:, None].astype(x.dtype), x], -1)
+  return Ground(
+      jax.random.key(seed), (1,), (x,), jax.nn.one_hot(classes, 3), batch=6
+  )
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_triggers_are_planted_on_others_in_place_of_the_target(seed):
+  own, here = label_replacement.options(triggered=0.3, targets=2), ground(seed)
+  made = label_replacement.plant(own, here)
+  numbers = made.training.rows(KEY, jnp.zeros(6, jnp.int32))
+  chosen = np.asarray(numbers[-2:])  # 0.3 of 6 rows.
+  assert (here.labels[chosen].argmax(-1) == made.target).all()
+  (x,) = made.training.features((), KEY, (here.features[0][numbers],))
+  np.testing.assert_array_equal(x[-2:, -4:], 5.0)  # The largest value.
+  assert (x[-2:, 0] != made.target).all()
+  np.testing.assert_array_equal(x[:-2], here.features[0][numbers][:-2])
+
+
+def test_planted_noise_stays_between_the_attackers_values():
+  made = noisy_sample.plant(noisy_sample.options(std=50.0), ground(0))
+  (x,) = made.inference.features((), KEY, ground(0).features)
+  assert x.min() == -3 and x.max() == 5
+  lost = missing_features.plant(missing_features.options(rate=1.0), ground(0))
+  (u,) = lost.training.send((), KEY, (jnp.ones((6, 2)),))
+  assert not u.any()

@@ -6,15 +6,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax import attacks, metrics
+from vfljax import algorithms, attacks, metrics, nets
 from vfljax.attacks.cafe import (
-    FirstLinear, Found, Recovery, begin, first, recover, second,
-    total_variation,
+    FirstLinear, Found, Recovery, begin, first, first_linear,
+    recover, second, total_variation,
 )
 from vfljax.defenses import dp_weights
+from vfljax.nets import bottleneck
 from vfljax.nets import cafe as network
 from vfljax.views import WhiteBox
 
+KEY = jax.random.key(0)
 GOLDEN = np.load(Path(__file__).parents[1] / 'golden' / 'cafe_shots.npz')
 POOL, BATCH, ROUNDS = 12, 4, 30
 
@@ -179,3 +181,33 @@ def test_noise_on_weights_clips_all_of_them_together():
 def test_bad_arguments(make, message):
   with pytest.raises(ValueError, match=message):
     make()
+
+
+def test_it_starts_behind_a_bottleneck_where_there_is_one():
+  """At MID's linear decoder, whose input is the mean; else at fc1."""
+  x = jax.random.uniform(KEY, (3, 8, 8, 1))
+  options = dict(width=4, channels=(2, 3), hidden=(5, 4))
+  net = network.cafe(**options)
+  vfl = algorithms.vhnn([net] * 2, nets.mlp(2))
+  start = first_linear(network.middle(**options), vfl)
+  params = net.init(KEY, x)
+  plain = dict(bottom=params, defense=())
+  into, out = start.around(plain, x)
+  fc1 = params['fc1']['Dense_0']
+  np.testing.assert_allclose(
+      out, into @ fc1['kernel'] + fc1['bias'], rtol=1e-5, atol=1e-6
+  )
+  kernel, bias = start.gradient(plain)
+  np.testing.assert_array_equal(kernel, fc1['kernel'])
+  np.testing.assert_array_equal(bias, fc1['bias'])
+  encoder, decoder = bottleneck.bottleneck(4, hidden=0)
+  u = net.apply(params, x)
+  own = bottleneck.Bottleneck(
+      decoder.init(jax.random.key(1), u), encoder.init(jax.random.key(2), u)
+  )
+  hidden = dict(bottom=params, defense=own)
+  mean, z = start.around(hidden, x)
+  np.testing.assert_allclose(mean, encoder.apply(own.encoder, u)[:, :4])
+  np.testing.assert_allclose(z, decoder.apply(own.decoder, mean))
+  kernel, bias = start.gradient(hidden)
+  np.testing.assert_allclose(mean @ kernel + bias, z, rtol=1e-5, atol=1e-6)
