@@ -70,6 +70,7 @@ def test_npz_reads_tables_and_any_labels(tmp_path):
 @pytest.mark.parametrize('change, message', [
     (dict(y_train=None), 'lacks y_train; it has x_train, x_test, y_test'),
     (dict(y_test=None), 'lacks y_test'),
+    (dict(x_test=None), 'lacks x_test'),
     (dict(x_test=np.zeros((2, 5))), 'x_train and x_test differ'),
     (dict(x_test=np.zeros((1, 3))), 'x_test has 1 rows, y_test 2'),
     (dict(x_train=np.full((4, 3), np.nan)), "'x0' in 4.* of 6 rows"),

@@ -8,6 +8,9 @@ import pytest
 from tests.raw_layouts import write_nuswide, write_vehicle
 from vfljax import data
 from vfljax.data import options
+from vfljax.runner.arguments import load_data
+from vfljax.runner.config import DataConfig
+from vfljax.runner.errors import UserError
 
 PEOPLE = 'id,since,x,y\n' + ''.join(
     f'{i},{i},{i / 2},{i % 2}\n' for i in range(9)
@@ -37,6 +40,20 @@ def test_a_class_that_is_a_number_can_be_given_as_one(positive, people):
   assert people(positive=1).classes == ('0', '1')
   with pytest.raises(ValueError, match="positive='2'.*0, 1"):
     people(positive=2)
+
+
+def test_a_command_lines_words_are_taken(people, tmp_path):
+  people()
+  read = lambda given: load_data(DataConfig(
+      'csv', str(tmp_path / 'people.csv'), 'y', options=given
+  ))
+  for given in ('drop=id,since', "drop=('id', 'since')", 'drop=id, since'):
+    assert read(f'{given};positive=0').names == ('x',)
+  assert read('positive=0;sep=,').classes == ('1', '0')
+  with pytest.raises(UserError, match="no column '5'"):
+    read('drop=5')
+  with pytest.raises(UserError, match='categories must be 1 to 100000; got -1'):
+    read('categories=-1')
 
 
 def test_a_truth_can_be_the_positive_class(tmp_path):

@@ -106,7 +106,8 @@ def known(
 def _read(file) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
   """(features, labels, test mask) of both parts of an archive."""
   arrays = _arrays(file)
-  parts = ['train', 'test'] if 'x_test' in arrays else ['train']
+  held = {'x_test', 'y_test'} & arrays.keys()
+  parts = ['train', 'test'] if held else ['train']
   lacking = [
       f'{a}_{part}' for part in parts for a in 'xy'
       if f'{a}_{part}' not in arrays
