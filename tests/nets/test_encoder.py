@@ -289,16 +289,26 @@ def test_a_tokenizer_that_is_damaged_or_changed_is_noticed(tokenizer):
   put(film=8, very=7)
   assert (read() != plain).any()  # Not what was read before.
   put(film=2**24 + 1)
-  with pytest.raises(ValueError, match='numbers a token 16777217, of which'):
+  with pytest.raises(ValueError, match='numbers a token 16777217: '):
     read()
   put(film=8, **{'[CLS]': 2**24 + 1})
-  with pytest.raises(ValueError, match='has tokens above 2.24'):
+  with pytest.raises(ValueError, match='numbers a token 16777217: '):
     read()
   del known['model']['vocab']['[UNK]']  # What stands for other words.
   put(**{'[CLS]': 2})
   file.write_text('1\tgood film\n0\tterrible film\n')
   with pytest.raises(ValueError, match='is no tokenizer of these texts'):
     read()
+
+
+def test_a_tokenizer_of_another_encoder_is_refused(tokenizer):
+  file = tokenizer / 'films.tsv'
+  file.write_text('1\tgood film\n0\tvery bad film\n')
+  (tokenizer / 'config.json').write_text('{"vocab_size": 9}')
+  texts.load(str(file), str(tokenizer))
+  (tokenizer / 'config.json').write_text('{"vocab_size": 8}')
+  with pytest.raises(ValueError, match='a token 8: the encoder beside it kno'):
+    texts.load(str(file), str(tokenizer))
 
 
 @pytest.mark.parametrize('digit', ['\u00b2', '\u0663', '1' * 5000])

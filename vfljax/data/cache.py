@@ -53,7 +53,7 @@ def cached(
   own = None if code is None else key(name, path, options, code)
   if own is None:
     return load(path, **options)
-  place = pathlib.Path(folder).expanduser() / own
+  place = at(folder) / own
   table = read(place)
   if table is None:
     table = load(path, **options)
@@ -77,8 +77,11 @@ def key(
   digest = hashlib.sha256(repr(about).encode())
   # An encoder's tokenizer is read too.
   paths = [path, *(v for v in options.values() if isinstance(v, str))]
-  for place in (at(p) for p in paths if p):
-    found = stamps(place)
+  for text in filter(None, paths):
+    try:
+      found = stamps(at(text))
+    except FileNotFoundError:  # A long text that is no path.
+      continue
     if found is None:
       return None
     digest.update(found)

@@ -5,7 +5,7 @@ word among numbers, which would make each of them a category, and whole numbers
 of which float32 makes one.
 """
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -184,7 +184,8 @@ def _refuse_stray(column: 'pd.Series') -> None:
   if isinstance(column.dtype, pd.CategoricalDtype):
     return  # Whoever made it so said that its numbers are names.
   there = column.notna().to_numpy()
-  number = pd.to_numeric(column, errors='coerce').notna().to_numpy()
+  parsed: Any = pd.to_numeric(column, errors='coerce')
+  number = parsed.notna().to_numpy()
   stray = np.flatnonzero(there & ~number)
   if 0 < len(stray) <= FEW * there.sum():
     raise ValueError(

@@ -10,7 +10,7 @@ name, unless an option says what to do.
 from collections.abc import Sequence
 import difflib
 import pathlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 import warnings
 
 from vfljax.data.columns import column_of, features, labels
@@ -60,7 +60,7 @@ def csv(
   file = find(path, '', HOW)
   fits(file.stat().st_size, str(file))
   sep = _separator(sep)
-  words = dict.fromkeys(several(text), str)
+  words: Any = dict.fromkeys(several(text), str)
   _refuse_namesakes(_header(file, sep), label, several(drop))
   try:
     with warnings.catch_warnings():

@@ -6,12 +6,13 @@ tuple or words between commas.
 """
 from collections.abc import Callable, Sequence
 import functools
-import numbers
 import os
 import sys
 import types
 import typing
 from typing import Any
+
+import numpy as np
 
 from vfljax.data.files import brief
 
@@ -64,14 +65,18 @@ def as_kind(value: Any, kind: Any, where: str) -> Any:
     return tuple(as_kind(part, inner[0], where) for part in parts)
   if kind not in _WORDS:
     return value
-  number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-  plain = number or value is None or isinstance(value, (bool, os.PathLike))
-  if kind is str and plain:
+  if isinstance(value, np.generic):
+    value = value.item()
+  number = None if isinstance(value, bool) else value
+  if kind is str and isinstance(
+      value, (bool, int, float, type(None), os.PathLike)
+  ):
     return str(value)
-  if kind is float and number and abs(value) <= sys.float_info.max:
-    return float(value)
-  if kind is int and number and abs(value) <= _MOST and value == int(value):
-    return int(value)
+  if isinstance(number, (int, float)):
+    if kind is float and abs(number) <= sys.float_info.max:
+      return float(number)
+    if kind is int and abs(number) <= _MOST and number == int(number):
+      return int(number)
   if kind in (bool, str) and isinstance(value, kind):
     return value
   raise ValueError(f'{where} must be {_WORDS[kind]}; got {brief(value)}.')

@@ -8,6 +8,7 @@ use data.scale=none.
 """
 from collections.abc import Callable, Sequence
 import functools
+import json
 import pathlib
 
 import numpy as np
@@ -23,7 +24,7 @@ HOW = (
     'Give a file with a line `label TAB text` for each text, and'
     " encoder='FOLDER' with the tokenizer.json of an encoder."
 )
-_LARGEST = 2**24  # Beyond it float32 has no whole number for each token.
+_LARGEST = 2**24  # Tokens: float32 has no whole number for each of more.
 
 
 def load(
@@ -112,20 +113,36 @@ def tokens(
   fits(4 * len(texts) * parts * length, f'{parts} times {length} tokens a text')
   # A file that has changed since is another tokenizer.
   tokenizer = _tokenizer(file, file.stat().st_mtime_ns)
-  first, last, padding = _special(tokenizer, encoder)
+  special = _special(tokenizer, encoder)
+  first, last, padding = special
   found = np.full((len(texts), parts, length), padding, np.float32)
+  known = _known(file.parent)
   with reading(file, 'is no tokenizer of these texts'):
     encoded = tokenizer.encode_batch(list(texts), add_special_tokens=False)
   for i, one in enumerate(encoded):
-    if one.ids and max(one.ids) > _LARGEST:
+    most = max(*special, *one.ids)
+    if most >= known:
       raise ValueError(
-          f'{file} numbers a token {max(one.ids)}, of which float32 makes'
-          ' another; it is damaged.'
+          f'{file} numbers a token {most}: the encoder beside it knows'
+          f' {known}. They do not belong together.'
       )
     for j, piece in enumerate(np.array_split(one.ids, parts)):
       piece = [first, *piece[: length - 2], last]
       found[i, j, : len(piece)] = piece
   return found.reshape(len(texts), -1)
+
+
+def _known(folder: pathlib.Path) -> int:
+  """How many tokens the encoder of that folder knows, as far as it says so.
+
+  It would take the last one it knows for any that it does not.
+  """
+  file = folder / 'config.json'
+  words = None
+  if file.is_file():
+    with reading(file, 'cannot be read'):
+      words = json.loads(file.read_text('utf-8')).get('vocab_size')
+  return min(words, _LARGEST) if isinstance(words, int) else _LARGEST
 
 
 def _special(tokenizer, encoder: str) -> tuple[int, int, int]:
@@ -138,8 +155,6 @@ def _special(tokenizer, encoder: str) -> tuple[int, int, int]:
         f'The tokenizer in {encoder} has no {listing(missing)}: it is not one '
         'of BERT or DistilBERT.'
     )
-  if max(found) > _LARGEST:
-    raise ValueError(f'The tokenizer in {encoder} has tokens above 2^24.')
   return tuple(found)
 
 
