@@ -70,6 +70,83 @@ def test_a_single_flipped_bit_is_noticed(archive, tmp_path):
   assert cache.read(folder) is None
 
 
+@pytest.mark.parametrize('old, new', [
+    ('"classes": ["0"', '"classes": ["9"'), ('"names": []', '"names": ["x"]'),
+    ('"groups": []', '"groups": [7]'), ('"version": 2', '"version": 3'),
+])
+def test_a_changed_name_in_the_cache_is_noticed(archive, tmp_path, old, new):
+  plain = load(archive, tmp_path)
+  folder, = (tmp_path / 'kept').iterdir()
+  text = (folder / 'table.json').read_text()
+  assert old in text
+  (folder / 'table.json').write_text(text.replace(old, new))
+  assert cache.read(folder) is None
+  same(plain, load(archive, tmp_path))
+  assert cache.read(folder) is not None
+
+
+def test_a_file_with_size_and_time_of_another_is_another(archive, tmp_path):
+  first = load(archive, tmp_path)
+  before = archive.stat()
+  np.savez(
+      archive, x_train=255 - first.features[:20, ..., 0],
+      y_train=np.arange(20) % 10, x_test=first.features[20:, ..., 0],
+      y_test=np.arange(5),
+  )
+  os.utime(archive, ns=(before.st_atime_ns, before.st_mtime_ns))
+  after = archive.stat()
+  assert after.st_size == before.st_size
+  assert after.st_mtime_ns == before.st_mtime_ns
+  again = load(archive, tmp_path)
+  np.testing.assert_array_equal(again.features[:20], 255 - first.features[:20])
+
+
+def test_of_a_small_file_the_content_counts(archive, monkeypatch):
+  # As where a file system has no times, or a change is too soon after another.
+  monkeypatch.setattr(cache, '_stamp', lambda file: (file, 9, 0, 0, 0))
+  key = lambda: cache.key('mnist', str(archive), {})
+  before = key()
+  assert key() == before
+  raw = bytearray(archive.read_bytes())
+  raw[-1] ^= 1
+  archive.write_bytes(raw)
+  assert key() != before
+
+
+def test_of_a_large_file_inode_and_times_count(archive, monkeypatch):
+  monkeypatch.setattr(cache, 'SMALL', 0)
+  key = lambda: cache.key('mnist', str(archive), {})
+  before, was = key(), archive.stat()
+  other = archive.with_name('other')
+  other.write_bytes(bytes(was.st_size))
+  other.replace(archive)
+  os.utime(archive, ns=(was.st_atime_ns, was.st_mtime_ns))
+  assert key() != before
+
+
+def test_what_changes_while_it_is_read_is_not_kept(archive, tmp_path):
+  def read(path=''):
+    table = data.REGISTRY['mnist'].load(path)
+    archive.write_bytes(archive.read_bytes() + b' ')
+    return table
+
+  folder = tmp_path / 'kept'
+  assert cache.code_of(read) is not None
+  cache.cached(read, str(folder), 'mnist', str(archive), {})
+  assert not folder.exists()
+
+
+def test_a_folder_of_very_many_files_is_not_looked_through(
+    archive, tmp_path, monkeypatch
+):
+  monkeypatch.setattr(cache, 'MOST', 1)
+  (tmp_path / 'more').touch()
+  (tmp_path / 'gone').symlink_to(tmp_path / 'nowhere')
+  assert cache.key('mnist', str(tmp_path), {}) is None
+  data.load('mnist', str(tmp_path), cache=str(tmp_path / 'kept'))
+  assert not (tmp_path / 'kept').exists()
+
+
 def test_another_file_or_option_is_another_data_set(archive, tmp_path):
   key = lambda **options: cache.key('mnist', str(archive), options)
   before = key()

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from vfljax import data
+from vfljax.data import files
 
 
 def write_csv(folder, text):
@@ -181,3 +182,56 @@ def test_parquet_refuses(tmp_path):
   file.write_bytes(whole[:-20])
   with pytest.raises(ValueError, match='cannot be read as Parquet'):
     data.load('parquet', str(file), 'y')
+
+
+@pytest.mark.parametrize('header, names', [
+    ('y,x,y', "'y', 'y'"), ('y,x,x', "'x', 'x'"), ('y,x, y', "'y', ' y'"),
+    ('y,x,y\t', "'y'"), ('y,x,\ufeffy', "'y', '.*y'"), ('\ufeffy,x,y', "'y'"),
+    ('"y","x","y"', "'y', 'y'"),
+])
+@pytest.mark.parametrize('rows', ['0,1,0\n1,2,1\n', ''])
+def test_columns_of_one_name_are_refused(header, names, rows, tmp_path):
+  # Pandas would call the second label y.1 and have it among the features.
+  path = write_csv(tmp_path, f'{header}\n{rows}')
+  with pytest.raises(ValueError, match=f'have the same name: {names}') as error:
+    data.load('csv', path, 'y')
+  assert one_line(error)
+
+
+def test_a_second_label_in_capitals_is_refused(tmp_path):
+  path = write_csv(tmp_path, 'y,x,a,A,Y\n0,1,2,3,0\n1,2,3,4,1\n')
+  with pytest.raises(ValueError, match="'Y' is called as the label 'y' but"):
+    data.load('csv', path, 'y')
+  assert data.load('csv', path, 'y', drop='Y').names == ('x', 'a', 'A')
+  frame = pd.read_csv(path)
+  frame.rename(columns=dict(A='x ')).to_parquet(tmp_path / 'a.parquet')
+  with pytest.raises(ValueError, match="same name: 'x', 'x '"):
+    data.load('parquet', str(tmp_path / 'a.parquet'), 'y')
+
+
+def test_a_header_may_have_line_breaks_and_no_names(tmp_path):
+  path = write_csv(tmp_path, ',"a\nb",y\n1,2,0\n2,3,1\n')
+  table = data.load('csv', path, 'y')
+  assert table.names == ('Unnamed: 0', 'a\nb')
+  with pytest.raises(ValueError, match='are Unnamed: 0, a b, y') as error:
+    data.load('csv', path, 'target')
+  assert one_line(error)
+
+
+def test_words_are_words_in_every_part_of_a_large_file(tmp_path):
+  # In pieces, here of 2048 rows, pandas would read 1.50 as 1.5 where it stands
+  # among numbers only.
+  more = [f'c{i}' for i in range(510)]
+  ones = ',1' * len(more)
+  rows = [f'1.50,0{ones}\n1.50,1{ones}\n'] * 1500
+  rows += [f'a,0{ones}\nb,1{ones}\n'] * 400
+  path = write_csv(tmp_path, '\n'.join([','.join(['x,y', *more]), *rows]))
+  table = data.load('csv', path, 'y', drop=more)
+  assert table.names == ('x=1.50', 'x=a', 'x=b')
+
+
+def test_a_parquet_file_of_more_than_memory_is_refused(tmp_path, monkeypatch):
+  pd.DataFrame(dict(x=[1] * 900, y=[0, 1] * 450)).to_parquet(tmp_path / 'a')
+  monkeypatch.setattr(files, 'memory', lambda: 10_000)
+  with pytest.raises(ValueError, match='holds would take'):
+    data.load('parquet', str(tmp_path / 'a'), 'y')

@@ -182,3 +182,12 @@ def test_configs_fit_the_raw_files(tmp_path, name):
       lambda x: bottom.apply(bottom.init(jax.random.key(0), x), x), x
   )
   assert shape.shape == (2, dict(criteo=1, isic=40)[name])
+
+
+@pytest.mark.parametrize('count', ['inf', '1e400', 'nan', '-inf', 'x' * 999])
+def test_criteo_names_the_line_of_a_count_that_is_none(tmp_path, count):
+  path = write_criteo(tmp_path)
+  file = tmp_path / 'train.txt'
+  file.write_text(file.read_text().replace('1\t7\t', f'1\t{count}\t'))
+  with pytest.raises(ValueError, match=r'txt: column I1, line 8: a value'):
+    data.load('criteo', path)

@@ -45,6 +45,22 @@ def test_vehicle_names_the_file_that_is_missing(tmp_path):
     data.load('vehicle', str(tmp_path))
 
 
+@pytest.mark.parametrize('pair', [
+    '101:1', '0:1', '-3:1', f'1{"0" * 30}:1', '3:x', '3', '3:', 'x:1',
+    '9' * 5000 + ':1', '3:1e400',
+])
+def test_vehicle_names_the_line_that_is_odd(tmp_path, pair):
+  write_vehicle(tmp_path)
+  lines = (tmp_path / 'combined').read_text().splitlines()
+  lines[4] = f'2 2:0.5 {pair}'
+  (tmp_path / 'combined').write_text('\n'.join(lines))
+  with pytest.raises(ValueError, match='combined|acoustic_3') as error:
+    data.load('vehicle', str(tmp_path))
+  said = str(error.value)
+  assert '\n' not in said and len(said) < 400
+  assert 'line 5' in said or pair == '3:1e400'  # That is refused as infinite.
+
+
 def test_nuswide_takes_samples_of_exactly_one_concept(tmp_path):
   write_nuswide(tmp_path)
   table = data.load('nuswide', str(tmp_path), concepts='sky,lake')

@@ -1,4 +1,8 @@
 """NumPy archives: Keras's layout, anybody's own, and what is refused."""
+import io
+import warnings
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -66,6 +70,7 @@ def test_npz_reads_tables_and_any_labels(tmp_path):
 @pytest.mark.parametrize('change, message', [
     (dict(y_train=None), 'lacks y_train; it has x_train, x_test, y_test'),
     (dict(y_test=None), 'lacks y_test'),
+    (dict(x_test=None), 'lacks x_test'),
     (dict(x_test=np.zeros((2, 5))), 'x_train and x_test differ'),
     (dict(x_test=np.zeros((1, 3))), 'x_test has 1 rows, y_test 2'),
     (dict(x_train=np.full((4, 3), np.nan)), "'x0' in 4.* of 6 rows"),
@@ -113,3 +118,78 @@ def test_a_damaged_or_single_array_is_refused(tmp_path):
   with pytest.raises(ValueError, match='is not a whole .npz archive'):
     data.load('npz', str(tmp_path / 'lone.npy'))
   assert npz.CIFAR10_CLASSES.index('cat') == 3
+
+
+def forged(folder, header, body=b''):
+  """An archive whose x_train has a header of its own; its checksums are right.
+  """
+  array = io.BytesIO()
+  np.lib.format.write_array_header_1_0(array, header)
+  labels = io.BytesIO()
+  np.save(labels, np.arange(4) % 2)
+  with zipfile.ZipFile(folder / 'mine.npz', 'w') as archive:
+    archive.writestr('x_train.npy', array.getvalue() + body)
+    archive.writestr('y_train.npy', labels.getvalue())
+  return str(folder / 'mine.npz')
+
+
+@pytest.mark.parametrize('shape', [
+    (10**12, 1), (2**62, 4), (4, 4), (2, 3), (10**30, 10**30), (-1, 3),
+])
+def test_what_a_header_claims_is_what_is_there(shape, tmp_path):
+  header = dict(descr='<f4', fortran_order=False, shape=shape)
+  body = np.arange(12, dtype='f4').tobytes()
+  with pytest.raises(ValueError, match='is not a whole .npz archive'):
+    data.load('npz', forged(tmp_path, header, body))
+  path = forged(tmp_path, header | dict(shape=(4, 3)), body)
+  assert data.load('npz', path).features.shape == (4, 3)
+
+
+def test_an_encrypted_or_doubled_archive_is_refused(tmp_path):
+  path = write_npz(tmp_path, x_train=np.ones((4, 3)), y_train=[0, 1, 0, 1])
+  file = tmp_path / 'mine.npz'
+  raw = file.read_bytes()
+  for sign, at in ((b'PK\x03\x04', 6), (b'PK\x01\x02', 8)):
+    for part in range(raw.count(sign)):
+      start = [i for i in range(len(raw)) if raw.startswith(sign, i)][part]
+      raw = raw[: start + at] + b'\1' + raw[start + at + 1:]
+  file.write_bytes(raw)
+  with pytest.raises(ValueError, match='is not a whole .npz archive'):
+    data.load('npz', path)
+  with zipfile.ZipFile(file, 'w') as archive, warnings.catch_warnings():
+    warnings.simplefilter('ignore')
+    for name in ('x_train.npy', 'y_train.npy', 'y_train.npy'):
+      archive.writestr(name, b'')
+  with pytest.raises(ValueError, match='is not a whole .npz archive'):
+    data.load('npz', path)
+
+
+@pytest.mark.parametrize('y, message', [
+    (np.linspace(0, 1, 40), 'labels must be whole numbers or words'),
+    (np.full(40, 1e300), 'labels must be whole numbers or words'),
+    (np.arange(40), 'has 40 different values in 40 rows'),
+    (np.arange(40).astype('M8[D]'), r'or words; got datetime64\[D\]'),
+    (np.arange(40) * 1j, 'or words; got complex128'),
+])
+def test_labels_that_are_no_classes_are_refused(y, message, tmp_path):
+  path = write_npz(tmp_path, x_train=np.ones((40, 3)), y_train=y)
+  with pytest.raises(ValueError, match=message) as error:
+    data.load('npz', path)
+  assert one_line(error)
+
+
+def test_labels_of_a_known_set_are_numbers(tmp_path):
+  y = np.array(['1', '2'] * 10)
+  write_npz(tmp_path, 'mnist', x_train=images(20), y_train=y)
+  with pytest.raises(ValueError, match='labels of mnist must be numbers; got'):
+    data.load('mnist', str(tmp_path))
+
+
+def test_whole_numbers_that_float32_makes_one_are_refused(tmp_path):
+  x = np.zeros((40, 2), np.int64)
+  x[:, 1] = 1_600_000_000 + np.arange(40)
+  y = np.arange(40) % 2
+  with pytest.raises(ValueError, match='column x1 has whole numbers beyond'):
+    data.load('npz', write_npz(tmp_path, x_train=x, y_train=y))
+  x[:, 1] -= x[0, 1]
+  data.load('npz', write_npz(tmp_path, x_train=x, y_train=y))

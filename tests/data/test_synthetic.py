@@ -79,7 +79,7 @@ def test_class_frequencies_and_determinism():
     (dict(columns=1, classes=4), '4 classes need at least 3 columns'),
     (dict(signal=()), 'one number >= 0 a party'),
     (dict(signal=(1, -1)), 'one number >= 0 a party'),
-    (dict(signal=(1, np.nan)), 'one number >= 0 a party'),
+    (dict(signal=(1, np.nan)), 'signal must be a finite number'),
     (dict(classes=1), 'at least 2 classes'),
     (dict(imbalance=0), 'imbalance above 0'),
 ])

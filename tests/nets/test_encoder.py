@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from safetensors import numpy as arrays
 from tokenizers import Tokenizer, models as vocabularies, pre_tokenizers
 
 from vfljax import algorithms, data, nets, train
@@ -157,6 +158,78 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path):
     nets.make('encoder', path=str(GOLDEN / 'tiny_bert'), pooling='last')
 
 
+def test_sizes_that_are_none_are_refused_in_a_line(tmp_path):
+  folder = copy(tmp_path)
+  config = json.loads((folder / 'config.json').read_text())
+
+  def refused(match, **changed):
+    (folder / 'config.json').write_text(json.dumps(config | changed))
+    with pytest.raises(ValueError, match=match) as error:
+      nets.make('encoder', path=str(folder))
+    said = str(error.value)
+    assert '\n' not in said and str(folder) in said and len(said) < 700
+
+  refused('num_attention_heads must be 1 to', num_attention_heads=0)
+  refused('hidden_size must be a whole number', hidden_size='twelve')
+  refused('hidden_size must be a whole number', hidden_size=12.0)
+  refused('num_hidden_layers must be a whole', num_hidden_layers=True)
+  refused('vocab_size must be 1 to', vocab_size=10**400)
+  refused('max_position_embeddings must be 1', max_position_embeddings=-1)
+  refused('hidden_dropout_prob must be in', hidden_dropout_prob=1.5)
+  refused('layer_norm_eps must be a number', layer_norm_eps='small')
+  refused('layer_norm_eps must be in', layer_norm_eps=float('nan'))
+  refused('pad_token_id 40 is none of 40', pad_token_id=40)
+  refused('hidden_act is no name', hidden_act=['gelu'])
+  refused('not bert or distilbert', model_type=['bert'])
+  (folder / 'config.json').write_text('[' * 100_000)
+  with pytest.raises(ValueError, match='not understood'):
+    nets.make('encoder', path=str(folder))
+  (folder / 'config.json').write_text('[]')
+  with pytest.raises(ValueError, match='not understood: it has no names'):
+    nets.make('encoder', path=str(folder))
+
+
+def test_weights_that_are_none_are_refused(tmp_path):
+  folder = copy(tmp_path)
+  file = folder / 'model.safetensors'
+  weights = dict(arrays.load_file(file))
+  name = 'embeddings.LayerNorm.weight'
+
+  def refused(match, changed):
+    arrays.save_file(changed, file)
+    with pytest.raises(ValueError, match=match):
+      nets.make('encoder', path=str(folder))
+
+  odd = weights[name].copy()
+  odd[3] = np.nan
+  refused('weight has NaN or infinite', weights | {name: odd})
+  whole = np.ones(12, np.int32)
+  refused('weight has no fractions but int32', weights | {name: whole})
+  refused('twice, by two names', weights | {f'bert.{name}': weights[name]})
+  half = {k: v.astype(jnp.bfloat16) for k, v in weights.items()}
+  arrays.save_file(half, file)  # Fractions of another length are read.
+  like = encoder_files.read_structure(str(folder))
+  read = encoder_files.read_weights(str(folder), like)
+  np.testing.assert_array_equal(
+      read['embed_norm']['scale'], half[name].astype('f4')
+  )
+
+
+@pytest.mark.parametrize('options', [
+    dict(dropout='much'), dict(dropout=True), dict(blocks='all'),
+    dict(blocks=1.5), dict(random='yes'), dict(path=5), dict(width=2.5),
+])
+def test_options_of_other_types_are_refused(options):
+  given = dict(path=str(GOLDEN / 'tiny_bert')) | options
+  with pytest.raises(ValueError, match='^encoder: '):
+    encoder.encoder(**given)
+
+
+def test_a_home_that_is_nobodys_has_no_encoder():
+  with pytest.raises(FileNotFoundError, match='nobody-of-that-name'):
+    nets.make('encoder', path='~nobody-of-that-name/x')
+
+
 @pytest.fixture
 def tokenizer(tmp_path):
   made = Tokenizer(vocabularies.WordLevel(
@@ -199,3 +272,55 @@ def test_what_is_wrong_with_texts_is_said(tokenizer):
   (broken / 'tokenizer.json').write_text('{}')
   with pytest.raises(ValueError, match='no tokenizer'):
     texts.load(str(file), str(broken))
+
+
+def test_a_tokenizer_that_is_damaged_or_changed_is_noticed(tokenizer):
+  file = tokenizer / 'films.tsv'
+  file.write_text('1\tgood film\n0\tbad film\n')
+  read = lambda: texts.load(str(file), str(tokenizer), length=5).features
+  plain = read()
+  place = tokenizer / 'tokenizer.json'
+  known = json.loads(place.read_text())
+
+  def put(**words):
+    known['model']['vocab'] |= words
+    place.write_text(json.dumps(known))
+
+  put(film=8, very=7)
+  assert (read() != plain).any()  # Not what was read before.
+  put(film=2**24 + 1)
+  with pytest.raises(ValueError, match='numbers a token 16777217: '):
+    read()
+  put(film=8, **{'[CLS]': 2**24 + 1})
+  with pytest.raises(ValueError, match='numbers a token 16777217: '):
+    read()
+  del known['model']['vocab']['[UNK]']  # What stands for other words.
+  put(**{'[CLS]': 2})
+  file.write_text('1\tgood film\n0\tterrible film\n')
+  with pytest.raises(ValueError, match='is no tokenizer of these texts'):
+    read()
+
+
+def test_a_tokenizer_of_another_encoder_is_refused(tokenizer):
+  file = tokenizer / 'films.tsv'
+  file.write_text('1\tgood film\n0\tvery bad film\n')
+  (tokenizer / 'config.json').write_text('{"vocab_size": 9}')
+  texts.load(str(file), str(tokenizer))
+  (tokenizer / 'config.json').write_text('{"vocab_size": 8}')
+  with pytest.raises(ValueError, match='a token 8: the encoder beside it kno'):
+    texts.load(str(file), str(tokenizer))
+
+
+@pytest.mark.parametrize('digit', ['\u00b2', '\u0663', '1' * 5000])
+def test_labels_of_odd_digits_are_words(tokenizer, digit):
+  file = tokenizer / 'films.tsv'
+  file.write_text(f'10\tgood\n9\tbad\n{digit}\tfilm\n')
+  table = texts.load(str(file), str(tokenizer))
+  assert table.classes == ('9', '10', digit)
+
+
+def test_a_label_of_its_own_for_each_text_is_no_class(tokenizer):
+  file = tokenizer / 'films.tsv'
+  file.write_text(''.join(f'{i}\tgood\n' for i in range(50)))
+  with pytest.raises(ValueError, match='has 50 different values in 50 rows'):
+    texts.load(str(file), str(tokenizer))

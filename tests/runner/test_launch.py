@@ -98,7 +98,7 @@ REFUSED = {
     'option that is a field': (['--config.data.options=path=x'], 'options'),
     'option of a wrong type': (
         ['--config.data.name=synthetic', '--config.data.options=samples=abc'],
-        'str',
+        'a whole number',
     ),
     'convolutions on a table': (['--config.model.channels=8'], 'images'),
     'negative rate': (['--config.train.learning_rate=-1'], 'above 0'),

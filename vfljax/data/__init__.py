@@ -5,7 +5,10 @@ file; the others say in one line where theirs comes from. What is known of a
 data set stands in its own file, as a `Source`; one of somebody else's is
 registered with `REGISTRY['toy'] = toy.SOURCE`.
 """
+from collections.abc import Iterator
+import contextlib
 import inspect
+import pathlib
 from typing import Any
 
 from vfljax.data import (
@@ -13,6 +16,8 @@ from vfljax.data import (
     pictures, reviews, spambase, synthetic, texts, tfds, vehicle,
 )
 from vfljax.data import cache as arrays
+from vfljax.data.files import LONGEST
+from vfljax.data.options import converted
 from vfljax.data.source import Facts, Mismatch, Source, check_facts
 from vfljax.data.table import Table, check, impute
 
@@ -68,10 +73,11 @@ def load(
 
   Raises:
     FileNotFoundError: (one line) if its file is not there: how to get it.
-    ValueError: (one line) for an unknown name or option, for data that cannot
-      be trained on, see `table.check`, and for another number of classes or
-      features than the official data set of that name has, and if a package
-      that its loader needs is not installed.
+    ValueError: (one line, with `path`) for an unknown name or option or one
+      that is not of its parameter's type, for data that cannot be trained on,
+      see `table.check`, or that do not fit into memory, for another number of
+      classes or features than the official data set of that name has, and if a
+      package that its loader needs is not installed.
 
   Warns:
     Mismatch: (one line) if it is not the whole official data set.
@@ -92,12 +98,32 @@ def load(
   if 'missing' in known:
     given['missing'] = missing
   source = REGISTRY[name]
-  if cache and path and not source.own:
-    table = arrays.cached(source.load, cache, name, path, given)
-  else:
-    table = source.load(path, **given)
-  table = check(impute(table) if missing == 'impute' else table)
-  return check_facts(name, source.facts, table, known | given)
+  given = converted(source.load, given, name)
+  with _named(path):
+    if cache and path and not source.own:
+      table = arrays.cached(source.load, cache, name, path, given)
+    else:
+      table = source.load(path, **given)
+    table = check(impute(table) if missing == 'impute' else table)
+    return check_facts(name, source.facts, table, known | given)
+
+
+@contextlib.contextmanager
+def _named(path: str) -> Iterator[None]:
+  """Every refusal names the file and is one line, whoever wrote it."""
+  try:
+    yield
+  except MemoryError as error:
+    raise ValueError(
+        f'{path or "It"} needs more memory than there is.'
+    ) from error
+  except ValueError as error:
+    said = ' '.join(str(error).split('\n'))
+    near = pathlib.Path(path).name
+    whole = said if near and near in said or not path else f'{path}: {said}'
+    if whole == str(error) and len(whole) <= 4 * LONGEST:
+      raise
+    raise ValueError(whole[: 4 * LONGEST]) from error
 
 
 def options_of(name: str) -> dict[str, Any]:

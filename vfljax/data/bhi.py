@@ -13,8 +13,9 @@ import pathlib
 
 import numpy as np
 
-from vfljax.data.files import one_line
-from vfljax.data.need import extra
+from vfljax.data.files import folder as folder_at
+from vfljax.data.options import whole
+from vfljax.data.photo import photo
 from vfljax.data.source import Facts, Source
 from vfljax.data.table import Table, listing
 
@@ -43,9 +44,8 @@ def load(path: str = '', pairs: int = 0, train: float = 0.8) -> Table:
   """
   if not 0 < train < 1:
     raise ValueError(f'bhi: train must be inside (0, 1); got {train}.')
-  root = pathlib.Path(path).expanduser() if path else None
-  if root is None or not root.is_dir():
-    raise FileNotFoundError(f'{path or "No path"} is not a folder. {HOW}')
+  whole('bhi', 0, pairs=pairs)
+  root = folder_at(path, HOW)
   patients = sorted(p for p in root.iterdir() if p.is_dir())
   if len(patients) < 2:
     raise FileNotFoundError(
@@ -86,7 +86,7 @@ def _pairs(draw, folder: pathlib.Path, most: int) -> list[np.ndarray]:
   for file in files:
     if most and len(found) == most:
       break
-    patch = _patch(file)
+    patch = photo(file)
     if patch.shape != (SIDE, SIDE, 3):
       continue
     waiting.append(patch)
@@ -94,17 +94,6 @@ def _pairs(draw, folder: pathlib.Path, most: int) -> list[np.ndarray]:
       found.append(np.concatenate(waiting, axis=1))
       waiting = []
   return found
-
-
-def _patch(file: pathlib.Path) -> np.ndarray:
-  with extra():
-    from PIL import Image
-
-  try:
-    with Image.open(file) as image:
-      return np.asarray(image.convert('RGB'))
-  except OSError as error:
-    raise ValueError(f'{file} is not an image: {one_line(error)}') from error
 
 
 SOURCE = Source(

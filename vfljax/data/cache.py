@@ -1,17 +1,18 @@
 """Data sets as arrays on disk after the first read.
 
 A folder a data set: one .npy file an array, mapped into memory when it is read
-again, and table.json with the rest and a checksum of each array. What names the
-folder is the loader, its code and arguments, and the size and time of every
-file that it read from: a changed file is another data set. A folder that is
-damaged is written anew.
+again, and table.json with the rest, a checksum of each array and one of its
+own. What names the folder is the loader, its code and arguments, and every file
+that it read from, by `stamps`. A folder that is damaged is written anew.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 import functools
 import hashlib
+import itertools
 import json
 import os
 import pathlib
+import stat
 import sys
 import tempfile
 from typing import Any
@@ -19,10 +20,13 @@ import zlib
 
 import numpy as np
 
+from vfljax.data.files import at
 from vfljax.data.table import Table
 
-VERSION = 1  # Of the layout; another one is not read.
+VERSION = 2  # Of the layout; another one is not read.
 ARRAYS = ('features', 'labels', 'test')
+SMALL = 1 << 26  # Bytes of files that are read to see whether they changed.
+MOST = 1_000_000  # Files: a folder of more was not meant.
 _BLOCK = 1 << 24
 
 
@@ -38,43 +42,85 @@ def cached(
     folder: Of all cached data sets; made if need be. A cache that cannot be
       written is not kept, and nobody is told.
     name: Of the data set.
-    path: Of the file or folder that it reads.
+    path: Of the file or folder that it reads. A folder of very many files, as
+      '/' is, is not looked through: it is not kept.
     options: Its other arguments.
 
   Returns:
     The table; from the cache its features are a read-only map of the file.
   """
   code = code_of(load)
-  if code is None:
+  own = None if code is None else key(name, path, options, code)
+  if own is None:
     return load(path, **options)
-  place = pathlib.Path(folder).expanduser() / key(name, path, options, code)
+  place = at(folder) / own
   table = read(place)
   if table is None:
     table = load(path, **options)
     try:
-      write(place, table)
+      # Whoever writes to the files meanwhile may have been read in part.
+      if own == key(name, path, options, code or 0):
+        write(place, table)
     except OSError:  # A full or read-only disk costs time, not the experiment.
       pass
   return table
 
 
-def key(name: str, path: str, options: dict[str, Any], code: int = 0) -> str:
-  """The folder's name: the data set's, and a digest of what would be read."""
+def key(
+    name: str, path: str, options: dict[str, Any], code: int = 0
+) -> str | None:
+  """The folder's name: the data set's, and a digest of what would be read.
+
+  `None` where too many files would have to be looked at.
+  """
   about = VERSION, code, sorted(options.items())
   digest = hashlib.sha256(repr(about).encode())
   # An encoder's tokenizer is read too.
   paths = [path, *(v for v in options.values() if isinstance(v, str))]
-  for place in (pathlib.Path(p).expanduser() for p in paths if p):
-    for file, size, time in _files(place):
-      digest.update(f'{file}\0{size}\0{time}\0'.encode())
+  for text in filter(None, paths):
+    try:
+      found = stamps(at(text))
+    except FileNotFoundError:  # A long text that is no path.
+      continue
+    if found is None:
+      return None
+    digest.update(found)
   return f'{name}-{digest.hexdigest()[:20]}'
+
+
+def stamps(place: pathlib.Path) -> bytes | None:
+  """A digest that another one has, if a file at or below `place` has changed.
+
+  It holds path, size, inode and the times of the last change of content
+  (mtime) and of anything (ctime) of every file. Of files that are at most
+  `SMALL` bytes together it holds the content, too: these changes are always
+  seen. In larger ones a change is not seen if it leaves size and all times as
+  they were. On Unix ctime cannot be set, so that this takes a change within the
+  clock's step (some milliseconds) of the change before, or a network's file
+  system that keeps no ctime; on Windows it takes mtime set back.
+
+  `None` if there are more than `MOST` files.
+  """
+  found = sorted(itertools.islice(_files(place), MOST + 1))
+  if len(found) > MOST:
+    return None
+  digest = hashlib.sha256(repr(found).encode())
+  if sum(size for _, size, *_ in found) <= SMALL:
+    for file, size, *_ in found:
+      try:
+        if size:  # Pipes and devices have none.
+          digest.update(hashlib.sha256(pathlib.Path(file).read_bytes()).digest())
+      except OSError:  # A file that cannot be read.
+        digest.update(b'\0')
+  return digest.digest()
 
 
 def read(place: pathlib.Path) -> Table | None:
   """The table in a folder; `None` if it is not there or not whole."""
   try:
-    about = json.loads((place / 'table.json').read_text('utf-8'))
-    if about['version'] != VERSION:
+    own = json.loads((place / 'table.json').read_text('utf-8'))
+    about = own['table']
+    if own['version'] != VERSION or own['checksum'] != _sum_of(about):
       return None
     arrays: dict[str, Any] = dict.fromkeys(ARRAYS)
     for name, sum_ in about['checksums'].items():
@@ -86,7 +132,9 @@ def read(place: pathlib.Path) -> Table | None:
         arrays['features'], arrays['labels'], tuple(about['names']),
         tuple(about['classes']), tuple(about['groups']), arrays['test'],
     )
-  except (OSError, ValueError, KeyError, TypeError, AttributeError):
+  except (
+      OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
+  ):
     return None
 
 
@@ -107,10 +155,11 @@ def write(place: pathlib.Path, table: Table) -> None:
         np.save(made / f'{name}.npy', np.ascontiguousarray(array))
         sums[name] = checksum(made / f'{name}.npy')
     about = dict(
-        version=VERSION, checksums=sums, names=table.names,
-        classes=table.classes, groups=[int(g) for g in table.groups],
+        checksums=sums, names=table.names, classes=table.classes,
+        groups=[int(g) for g in table.groups],
     )
-    (made / 'table.json').write_text(json.dumps(about), 'utf-8')
+    own = dict(version=VERSION, checksum=_sum_of(about), table=about)
+    (made / 'table.json').write_text(json.dumps(own), 'utf-8')
     if place.exists():  # Damaged: out of the way, into what is deleted.
       os.replace(place, pathlib.Path(work) / 'damaged')
     os.replace(made, place)
@@ -123,6 +172,11 @@ def checksum(file: pathlib.Path) -> int:
     while block := raw.read(_BLOCK):
       total = zlib.crc32(block, total)
   return total
+
+
+def _sum_of(about: Any) -> int:
+  """CRC-32 of what table.json says, however it is written."""
+  return zlib.crc32(json.dumps(about, sort_keys=True).encode())
 
 
 def code_of(load: Callable[..., Table]) -> int | None:
@@ -142,15 +196,24 @@ def _checksum_of_code(own: str) -> int:
   return zlib.crc32(b''.join(file.read_bytes() for file in files))
 
 
-def _files(place: pathlib.Path) -> list[tuple[str, int, int]]:
-  """(path, size, time of change) of a file, or of all below a folder."""
+def _files(place: pathlib.Path) -> Iterator[tuple[str, int, int, int, int]]:
+  """(path, size, mtime, ctime, inode) of a file, or of all below a folder."""
   if place.is_file():
-    stat = place.stat()
-    return [(str(place.resolve()), stat.st_size, stat.st_mtime_ns)]
-  found = []
+    yield _stamp(str(place.resolve()))
+    return
   for above, _, names in os.walk(place):
     for name in names:
-      file = os.path.join(above, name)
-      stat = os.stat(file)
-      found.append((os.path.abspath(file), stat.st_size, stat.st_mtime_ns))
-  return sorted(found)
+      yield _stamp(os.path.abspath(os.path.join(above, name)))
+
+
+def _stamp(file: str) -> tuple[str, int, int, int, int]:
+  """Of a link that leads nowhere, and of what is no file, nothing but that."""
+  try:
+    found = os.stat(file)
+  except OSError:
+    return file, 0, 0, 0, 0
+  if not stat.S_ISREG(found.st_mode):
+    return file, 0, 0, 0, 0
+  return (
+      file, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+  )

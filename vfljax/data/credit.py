@@ -9,10 +9,10 @@ Kang et al. (2022), Appendix B: the first 13 features are party B's, the other
 """
 import numpy as np
 
-from vfljax.data.files import find, one_line
+from vfljax.data.files import find, reading
 from vfljax.data.need import extra
 from vfljax.data.source import Facts, Source
-from vfljax.data.table import Table
+from vfljax.data.table import Table, single
 
 HOW = (
     'Get it from https://archive.ics.uci.edu/dataset/350, save the sheet as'
@@ -42,15 +42,11 @@ def load(path: str = '') -> Table:
     import pandas as pd
 
   file = find(path, 'credit.csv', HOW)
-  try:
+  with reading(file, 'is not the sheet saved as CSV'):
     with file.open(encoding='utf-8') as lines:
       numbered = 'X1' in next(lines, '').replace('"', '').split(',')
     raw = pd.read_csv(file, skiprows=int(numbered))
     values = raw.to_numpy(np.float64)
-  except (ValueError, UnicodeDecodeError, OSError) as error:
-    raise ValueError(
-        f'{file} is not the sheet saved as CSV: {one_line(error)}'
-    ) from error
   if values.shape[1] != len(NAMES) + 2:
     raise ValueError(
         f'{file} has {values.shape[1]} columns; it should have 25: an ID, 23'
@@ -60,7 +56,7 @@ def load(path: str = '') -> Table:
   if not np.isin(labels, (0, 1)).all():
     raise ValueError(f'{file}: labels (the last column) must be 0 or 1.')
   return Table(
-      values[:, 1:-1].astype(np.float32), labels.astype(np.int32), NAMES,
+      single(values[:, 1:-1]), labels.astype(np.int32), NAMES,
       ('paid', 'default'), tuple(range(len(NAMES))),
   )
 

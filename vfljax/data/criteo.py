@@ -13,8 +13,9 @@ import zlib
 
 import numpy as np
 
-from vfljax.data.files import find, one_line
+from vfljax.data.files import brief, find, reading
 from vfljax.data.need import extra
+from vfljax.data.options import whole
 from vfljax.data.source import Facts, Source
 from vfljax.data.table import Table
 
@@ -36,8 +37,9 @@ def load(
   Args:
     path: `train.txt`, gzipped or not, or the folder it lies in.
     rows: Reads the first so many; 0 reads all 45 million (14 GB in memory).
-    buckets: Size of each column's vocabulary, 3 or more: its numbers are
-      0 (unknown), 1 (rare) and hashes up to buckets - 1.
+    buckets: Size of each column's vocabulary, 3 to 2^24: its numbers are
+      0 (unknown), 1 (rare) and hashes up to buckets - 1, of which float32 does
+      not tell more apart.
     rare: A value seen fewer times in its column counts as rare; 0 or more.
 
   Raises:
@@ -48,21 +50,14 @@ def load(
   with extra():
     import pandas as pd
 
-  if buckets < 3 or rare < 0 or rows < 0:
-    raise ValueError(
-        'criteo: buckets must be 3 or more, rare and rows 0 or more; got'
-        f' {buckets}, {rare} and {rows}.'
-    )
+  whole('criteo', 3, 2**24, buckets=buckets)
+  whole('criteo', 0, rare=rare, rows=rows)
   file = find(path, 'train.txt', HOW)
-  try:
+  with reading(file, "is not in the format of Criteo's train.txt"):
     raw = pd.read_csv(
         file, sep='\t', header=None, dtype=str, keep_default_na=False,
         nrows=rows or None,
     )
-  except (ValueError, EOFError, OSError) as error:
-    raise ValueError(
-        f"{file} is not in the format of Criteo's train.txt: {one_line(error)}"
-    ) from error
   cells = raw.to_numpy(dtype=object)
   labels = cells[:, 0]
   if cells.shape[1] != 1 + len(NAMES) or not np.isin(labels, ('0', '1')).all():
@@ -120,13 +115,16 @@ def _last_line(file: pathlib.Path, most: int = 1 << 16) -> bytes:
 
 
 def _binned(file, name: str, values) -> list[str]:
-  try:
-    return [str(bin_count(float(v))) if v else '' for v in values]
-  except ValueError as error:
-    raise ValueError(
-        f'{file}: column {name} has a value that is no number:'
-        f' {one_line(error)}'
-    ) from error
+  found = []
+  for row, value in enumerate(values, start=1):
+    try:
+      found.append(str(bin_count(float(value))) if value else '')
+    except (ValueError, OverflowError, TypeError):  # Words; infinity.
+      raise ValueError(
+          f'{file}: column {name}, line {row}: a value that is no number:'
+          f' {brief(value, 40)}.'
+      ) from None
+  return found
 
 
 SOURCE = Source(

@@ -1,5 +1,16 @@
-"""Finds the file of a data set, or says in one line how to get it."""
+"""Finds the file of a data set, or says in one line how to get it.
+
+What is not an ordinary file is refused before it is opened: a device has no
+end, and a pipe waits for whoever writes to it.
+"""
+from collections.abc import Iterator
+import contextlib
+import os
 import pathlib
+import stat
+from typing import Any
+
+LONGEST = 300  # Letters of what others say, and of what a file holds.
 
 
 def find(path: str, usual: str, how: str) -> pathlib.Path:
@@ -11,20 +22,137 @@ def find(path: str, usual: str, how: str) -> pathlib.Path:
     how: One sentence on where to get the file or put it.
 
   Raises:
-    FileNotFoundError: if it is not there; the message ends with `how`.
+    FileNotFoundError: if it is not there or no ordinary file; the message ends
+      with `how`.
   """
   if not path:
     raise FileNotFoundError(f'No path to {usual or "a file"} given. {how}')
-  place = pathlib.Path(path).expanduser()
+  place = at(path)
   if usual and place.is_dir():
     place = place / usual
-  if not place.exists():
-    raise FileNotFoundError(f'{place} is not there. {how}')
-  if place.is_dir():
-    raise FileNotFoundError(f'{place} is a folder, not a file. {how}')
+  ordinary(place, how)
   return place
 
 
-def one_line(error: Exception) -> str:
+def folder(path: str, how: str) -> pathlib.Path:
+  """The folder at `path`.
+
+  Raises:
+    FileNotFoundError: if it is not there; the message ends with `how`.
+  """
+  if not path:
+    raise FileNotFoundError(f'No path to a folder given. {how}')
+  place = at(path)
+  if not place.is_dir():
+    raise FileNotFoundError(f'{place} is not a folder. {how}')
+  return place
+
+
+def at(path: str) -> pathlib.Path:
+  """`path` with its '~' as the home folder.
+
+  Raises:
+    FileNotFoundError: if there is no such user, or no file can be called so.
+  """
+  parts = os.fsencode(path).split(b'/')
+  if '\0' in path or max(map(len, parts)) > 255 or len(path) > 4000:
+    raise FileNotFoundError(f'No file can be called {brief(path)}.')
+  try:
+    return pathlib.Path(path).expanduser()
+  except RuntimeError as error:
+    raise FileNotFoundError(f'{brief(path)}: {one_line(error)}') from error
+
+
+def ordinary(place: pathlib.Path, how: str) -> None:
+  """Passes if there is an ordinary file, which nothing is read of.
+
+  Raises:
+    FileNotFoundError: if not; the message ends with `how`.
+  """
+  try:
+    mode = place.stat().st_mode
+  except (FileNotFoundError, NotADirectoryError):
+    raise FileNotFoundError(f'{place} is not there. {how}') from None
+  if stat.S_ISDIR(mode):
+    raise FileNotFoundError(f'{place} is a folder, not a file. {how}')
+  if not stat.S_ISREG(mode):
+    raise FileNotFoundError(
+        f'{place} is a device, a pipe or a socket, not a file. {how}'
+    )
+
+
+@contextlib.contextmanager
+def reading(file: pathlib.Path | str, fault: str) -> Iterator[None]:
+  """For readers that are not ours, which raise whatever they met.
+
+  Args:
+    file: What is read.
+    fault: What is said of it: 'cannot be read as CSV'.
+
+  Raises:
+    ValueError: (one line) instead of anything that is raised inside.
+  """
+  try:
+    yield
+  except BaseException as error:
+    # A panic of a library in Rust is no `Exception`.
+    panic = type(error).__name__ == 'PanicException'
+    if not panic and not isinstance(error, Exception):
+      raise
+    raise ValueError(f'{file} {fault}: {one_line(error)}') from error
+
+
+def lines(file: pathlib.Path) -> Iterator[tuple[int, str]]:
+  """(number from 1, text without its end) of every line of a UTF-8 file.
+
+  Raises:
+    ValueError: (one line) for what is not UTF-8.
+  """
+  with file.open('rb') as raw:
+    for number, line in enumerate(raw, start=1):
+      try:
+        text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
+      except UnicodeDecodeError as error:
+        raise ValueError(
+            f'{file}, line {number}: not UTF-8 from byte {error.start + 1} on'
+            f' ({brief(line[error.start : error.start + 8])}); save the file as'
+            ' UTF-8.'
+        ) from None
+      yield number, text.rstrip('\r\n')
+
+
+def fits(size: int, what: str) -> None:
+  """Passes if so many bytes are in this machine.
+
+  Raises:
+    ValueError: (one line) if not.
+  """
+  most = memory()
+  if size > most:
+    raise ValueError(
+        f'{what} would take {size / 2**30:.3g} GiB; this machine has '
+        f'{most / 2**30:.3g} GiB of memory.'
+    )
+
+
+def memory() -> int:
+  """Bytes of memory; where a system does not tell, none is too much."""
+  try:
+    return os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+  except (AttributeError, ValueError, OSError):
+    return 1 << 62
+
+
+def one_line(error: BaseException) -> str:
   """The first line of an error's message, for use inside another message."""
-  return (str(error).strip().splitlines() or [type(error).__name__])[0]
+  first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+  return first if len(first) <= LONGEST else f'{first[:LONGEST]}...'
+
+
+def brief(value: Any, most: int = 60) -> str:
+  """`repr(value)`, cut off: what a file or a person holds can be long."""
+  try:
+    text = repr(value)
+  except ValueError:  # Python does not print integers of 5000 digits.
+    text = f'a huge {type(value).__name__}'
+  return text if len(text) <= most else f'{text[:most]}...'

@@ -9,8 +9,10 @@ import pathlib
 
 import numpy as np
 
-from vfljax.data.files import find, one_line
+from vfljax.data.files import at, find, fits, reading
 from vfljax.data.need import extra
+from vfljax.data.options import whole
+from vfljax.data.photo import photo
 from vfljax.data.source import IMAGES, Facts, Source
 from vfljax.data.table import Table, listing
 
@@ -28,7 +30,7 @@ def load(path: str = '', size: int = 64, rows: int = 0) -> Table:
   Args:
     path: The folder with `train.csv`; the images in it or in its `train`,
       `jpeg/train` or `images`.
-    size: Side of the images, 1 or more.
+    size: Side of the images, 1 to 4096.
     rows: Reads the first so many; 0 reads all.
 
   Raises:
@@ -39,23 +41,20 @@ def load(path: str = '', size: int = 64, rows: int = 0) -> Table:
   with extra():
     import pandas as pd
 
-  if size < 1 or rows < 0:
-    raise ValueError(
-        f'isic: size must be 1 or more, rows 0 or more; got {size} and {rows}.'
-    )
+  whole('isic', 1, 4096, size=size)
+  whole('isic', 0, rows=rows)
   file = find(path, 'train.csv', HOW)
-  try:
+  with reading(file, 'cannot be read'):
     listed = pd.read_csv(file, nrows=rows or None)
-  except (ValueError, OSError) as error:
-    raise ValueError(f'{file} cannot be read: {one_line(error)}') from error
   missing = {'image_name', 'target'} - set(listed.columns)
   if missing:
     raise ValueError(f'{file} has no column {listing(sorted(missing))}.')
   labels = listed['target'].to_numpy()
   if not np.isin(labels, (0, 1)).all():
     raise ValueError(f'{file}: every target must be 0 or 1.')
+  fits(2 * len(labels) * size * size, f'{len(labels)} images')
   images = [
-      _image(_place(file.parent, str(name)), size)
+      photo(_place(file.parent, str(name)), 'L', scaled=(size, size))
       for name in listed['image_name']
   ]
   blank = np.zeros((0, size, size), np.uint8)
@@ -68,21 +67,10 @@ def load(path: str = '', size: int = 64, rows: int = 0) -> Table:
 def _place(folder: pathlib.Path, name: str) -> pathlib.Path:
   for below in FOLDERS:
     for ending in ENDINGS:
-      file = folder / below / f'{name}{ending}'
+      file = at(str(folder / below / f'{name}{ending}'))
       if file.exists():
         return file
   raise FileNotFoundError(f'There is no image {name} in {folder}. {HOW}')
-
-
-def _image(file: pathlib.Path, size: int) -> np.ndarray:
-  with extra():
-    from PIL import Image
-  try:
-    with Image.open(file) as image:
-      grey = image.convert('L').resize((size, size), Image.Resampling.BILINEAR)
-      return np.asarray(grey)
-  except OSError as error:
-    raise ValueError(f'{file} cannot be read: {one_line(error)}') from error
 
 
 SOURCE = Source(

@@ -5,19 +5,22 @@ Images are [n, height, width] or [n, height, width, channels], tables
 [n, columns]; labels are [n] or, as Keras has CIFAR-10's, [n, 1].
 """
 from collections.abc import Callable
+import math
+import pathlib
 import zipfile
-import zlib
 
 import numpy as np
 
-from vfljax.data.files import find, one_line
+from vfljax.data.columns import lost
+from vfljax.data.files import find, fits, one_line
 from vfljax.data.source import IMAGES, OWN, Facts, Source
-from vfljax.data.table import Table, listing
+from vfljax.data.table import Table, few_classes, listing, single
 
 HOW = (
     'Write one with numpy.savez(path, x_train=..., y_train=..., x_test=...,'
     ' y_test=...).'
 )
+NAMES = ('x_train', 'y_train', 'x_test', 'y_test')
 FASHION_CLASSES = (
     'T-shirt/top', 'Trouser', 'Pullover', 'Dress', 'Coat', 'Sandal', 'Shirt',
     'Sneaker', 'Bag', 'Ankle boot',
@@ -45,7 +48,9 @@ def load(path: str = '') -> Table:
 
   Raises:
     FileNotFoundError: if it is not there.
-    ValueError: if it is incomplete or has another layout.
+    ValueError: if it is incomplete or has another layout, if labels are no
+      classes (fractions, or one for most rows), or if whole numbers are so
+      large that float32 does not tell them apart.
   """
   file = find(path, '', HOW)
   features, labels, test = _read(file)
@@ -54,8 +59,14 @@ def load(path: str = '') -> Table:
   values, index = np.unique(labels, return_inverse=True)
   tabular = features.ndim == 2
   columns = range(features.shape[1]) if tabular else ()
-  if labels.dtype.kind == 'f' and (values == np.round(values)).all():
+  if labels.dtype.kind == 'f':
+    if (values != np.round(values)).any() or abs(values).max() >= 2**53:
+      raise ValueError(
+          f'{file}: labels must be whole numbers or words, for they are'
+          f' classes; there are {listing(values)}.'
+      )
     values = values.astype(np.int64)
+  few_classes(len(values), len(labels), f'{file}: the label')
   return Table(
       features, index.reshape(-1).astype(np.int32),
       tuple(f'x{i}' for i in columns), tuple(map(str, values)), tuple(columns),
@@ -76,6 +87,10 @@ def known(
           f'{file} has images of shape {features.shape[1:]}; those of {name}'
           f' are {shape}. Use the data set npz for other images.'
       )
+    if labels.dtype.kind not in 'uif':
+      raise ValueError(
+          f'{file}: labels of {name} must be numbers; got {labels.dtype}.'
+      )
     odd = np.setdiff1d(labels, np.arange(len(classes)))
     if len(odd):
       raise ValueError(
@@ -91,7 +106,8 @@ def known(
 def _read(file) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
   """(features, labels, test mask) of both parts of an archive."""
   arrays = _arrays(file)
-  parts = ['train', 'test'] if 'x_test' in arrays else ['train']
+  held = {'x_test', 'y_test'} & arrays.keys()
+  parts = ['train', 'test'] if held else ['train']
   lacking = [
       f'{a}_{part}' for part in parts for a in 'xy'
       if f'{a}_{part}' not in arrays
@@ -117,22 +133,55 @@ def _read(file) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
   return np.concatenate(x), np.concatenate(y), test
 
 
-def _arrays(file) -> dict[str, np.ndarray]:
-  broken = (
-      ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error
-  )
+def _arrays(file: pathlib.Path) -> dict[str, np.ndarray]:
+  """The archive's arrays of the layout above; of others their names only."""
   try:
-    # NumPy leaves a broken archive open, had it opened it itself.
-    with file.open('rb') as raw, np.load(raw, allow_pickle=False) as archive:
-      return {name: archive[name] for name in archive.files}
-  except (*broken, AttributeError, TypeError) as error:
-    # A lone .npy file comes back as an array: no files, no `with`.
-    # Others' messages are about pickles and zip headers; the system's help.
+    with zipfile.ZipFile(file) as archive:
+      members = [one for one in archive.infolist() if not one.is_dir()]
+      names = [one.filename.removesuffix('.npy') for one in members]
+      if len(set(names)) < len(names):
+        raise ValueError('two arrays have one name')
+      fits(2 * sum(one.file_size for one in members), f'What {file} holds')
+      return {
+          name: _array(archive, one) if name in NAMES else np.empty(0)
+          for name, one in zip(names, members)
+      }
+  except Exception as error:  # Of archives, compression and headers each has
+    # its own, of which most speak of zip headers; the system's help.
     why = f' ({one_line(error)})' if isinstance(error, OSError) else ''
+    if isinstance(error, ValueError) and ' GiB' in str(error):
+      raise
     raise ValueError(
         f'{file} is not a whole .npz archive of plain arrays{why}; get or write'
         ' it again.'
     ) from error
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+  """One array, if it is all that its part of the archive has.
+
+  Raises:
+    ValueError: if not: an array that ends before would end before its checksum.
+  """
+  with archive.open(member) as raw:
+    # Ours, for numpy.load would take room for whatever a header claims.
+    shape, _, dtype = _header(raw)
+    if math.prod(shape) * dtype.itemsize > member.file_size or dtype.hasobject:
+      raise ValueError('an array is larger than its part of the archive')
+  with archive.open(member) as raw:
+    found = np.lib.format.read_array(raw, allow_pickle=False)
+    if raw.read(1):
+      raise ValueError('an array is smaller than its part of the archive')
+  return found
+
+
+def _header(raw) -> tuple:
+  """(shape, Fortran's order, dtype) as an array's first bytes say."""
+  version = np.lib.format.read_magic(raw)
+  if version == (1, 0):
+    return np.lib.format.read_array_header_1_0(raw)
+  # 3.0 is 2.0 for names of fields that are not Latin: no plain array's.
+  return np.lib.format.read_array_header_2_0(raw)
 
 
 def _features(file, x: np.ndarray) -> np.ndarray:
@@ -144,8 +193,15 @@ def _features(file, x: np.ndarray) -> np.ndarray:
   x = x[..., None] if x.ndim == 3 else x
   if x.dtype == np.uint8 and x.ndim == 4:
     return x
-  with np.errstate(over='ignore'):  # An infinity is refused later, by name.
-    return x.astype(np.float32)
+  if x.ndim == 2 and x.dtype != np.float32:
+    for i, column in enumerate(x.T):
+      if lost(column):
+        raise ValueError(
+            f'{file}: column x{i} has whole numbers beyond 2^24, of which'
+            ' float32 cannot tell many apart. Subtract its smallest value, or'
+            ' leave it out.'
+        )
+  return single(x)
 
 
 def _labels(file, y: np.ndarray) -> np.ndarray:
@@ -154,6 +210,10 @@ def _labels(file, y: np.ndarray) -> np.ndarray:
     raise ValueError(
         f'{file}: labels must be one number a row, shape [n] or [n, 1]; got'
         f' {y.shape}.'
+    )
+  if y.dtype.kind not in 'uifbUS':
+    raise ValueError(
+        f'{file}: labels must be whole numbers or words; got {y.dtype}.'
     )
   return y
 

@@ -16,8 +16,9 @@ import pathlib
 
 import numpy as np
 
-from vfljax.data.files import one_line
+from vfljax.data.files import folder as folder_at, ordinary, reading
 from vfljax.data.need import extra
+from vfljax.data.options import Names, several
 from vfljax.data.source import Source, check_file
 from vfljax.data.table import Table, listing
 
@@ -36,7 +37,7 @@ ROWS = dict(Train=161789, Test=107859)  # Of the official files.
 
 
 def load(
-    path: str = '', concepts: str = ','.join(TEN), ratio: float = 0,
+    path: str = '', concepts: Names = ','.join(TEN), ratio: float = 0,
     only: str = '',
 ) -> Table:
   """NUS-WIDE: samples of exactly one of some concepts, with official test rows.
@@ -55,18 +56,18 @@ def load(
     ValueError: if files disagree in their rows or have other columns, or
       pandas is not installed.
   """
-  names = tuple(name.strip() for name in concepts.split(',') if name.strip())
+  names = several(concepts)
   if len(set(names)) < 2 or len(set(names)) < len(names):
     raise ValueError(
         f'nuswide needs two or more different concepts; got {concepts!r}.'
     )
+  if not 0 <= ratio < np.inf:
+    raise ValueError(f'nuswide: ratio must be 0 or more; got {ratio}.')
   if ratio and len(names) != 2:
     raise ValueError('nuswide: a ratio is for two concepts.')
   if only not in ('', 'image', 'tag'):
     raise ValueError(f"nuswide: only must be 'image' or 'tag'; got {only!r}.")
-  root = pathlib.Path(path).expanduser() if path else None
-  if root is None or not root.is_dir():
-    raise FileNotFoundError(f'{path or "No path"} is not a folder. {HOW}')
+  root = folder_at(path, HOW)
   parts = [_part(root, names, part, ratio) for part in ('Train', 'Test')]
   x, y = (np.concatenate(arrays) for arrays in zip(*parts))
   columns = tuple(f'image_{i}' for i in range(IMAGE)) + tuple(
@@ -148,14 +149,9 @@ def _matrix(file: pathlib.Path, columns: int = 0) -> np.ndarray:
   with extra():
     import pandas as pd
 
-  if not file.is_file():
-    raise FileNotFoundError(f'{file} is not there. {HOW}')
-  try:
+  ordinary(file, HOW)
+  with reading(file, 'is not a table of numbers'), np.errstate(over='ignore'):
     values = pd.read_csv(file, sep=r'\s+', header=None).to_numpy(np.float32)
-  except (ValueError, OSError) as error:
-    raise ValueError(
-        f'{file} is not a table of numbers: {one_line(error)}'
-    ) from error
   if np.isnan(values).any():
     row = int(np.isnan(values).any(axis=1).argmax())
     raise ValueError(f'{file}, line {row + 1}: too few numbers, or no number.')

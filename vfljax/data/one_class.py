@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from vfljax.data import npz
+from vfljax.data.options import whole
 from vfljax.data.source import Source
 from vfljax.data.table import Table
 
@@ -23,11 +24,7 @@ def against_rest(
 
   def load_two(path: str = '', positive: int = default) -> Table:
     table = load(path)
-    if not 0 <= positive < len(table.classes):
-      raise ValueError(
-          f'positive must be a class, 0..{len(table.classes) - 1}; got '
-          f'{positive}.'
-      )
+    whole('the classes', 0, len(table.classes) - 1, positive=positive)
     labels = (table.labels == positive).astype(np.int32)
     return table._replace(
         labels=labels, classes=('other', table.classes[positive])

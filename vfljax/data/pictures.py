@@ -15,9 +15,10 @@ import pathlib
 
 import numpy as np
 
-from vfljax.data.files import find, one_line
-from vfljax.data.need import extra
+from vfljax.data.files import find, fits, folder, lines, reading
 from vfljax.data.npz import CIFAR10_CLASSES
+from vfljax.data.options import whole
+from vfljax.data.photo import photo
 from vfljax.data.source import IMAGES, Facts, Source
 from vfljax.data.table import Table, listing
 
@@ -48,10 +49,11 @@ def cinic10(path: str = '', rows: int = 0) -> Table:
     ValueError: for a folder that is no class, or a file that is no image of 32
       by 32 pixels, or if Pillow is not installed.
   """
-  root = _folder(path, CINIC_HOW)
+  whole('cinic10', 0, rows=rows)
+  root = folder(path, CINIC_HOW)
   files, labels, test = [], [], []
   for part in ('train', 'valid', 'test'):
-    place = _folder(str(root / part), CINIC_HOW)
+    place = folder(str(root / part), CINIC_HOW)
     names = {f.name for f in place.iterdir() if f.is_dir()}
     if names - set(CIFAR10_CLASSES):
       raise ValueError(
@@ -79,8 +81,12 @@ def tiny_imagenet(path: str = '', rows: int = 0) -> Table:
       another form, or a file that is no image of 64 by 64 pixels; if
       Pillow is not installed.
   """
-  root = _folder(path, TINY_HOW)
-  classes = find(str(root / 'wnids.txt'), '', TINY_HOW).read_text().split()
+  whole('tiny_imagenet', 0, rows=rows)
+  root = folder(path, TINY_HOW)
+  known = find(str(root / 'wnids.txt'), '', TINY_HOW)
+  classes = [word for _, line in lines(known) for word in line.split()]
+  if not classes or len(set(classes)) < len(classes):
+    raise ValueError(f'{known} must name every class once.')
   number = {name: i for i, name in enumerate(classes)}
   files, labels = [], []
   for name in classes:
@@ -90,7 +96,7 @@ def tiny_imagenet(path: str = '', rows: int = 0) -> Table:
     labels += [number[name]] * len(found)
   training = len(files)
   notes = find(str(root / 'val' / 'val_annotations.txt'), '', TINY_HOW)
-  for i, line in enumerate(notes.read_text().splitlines(), start=1):
+  for i, line in lines(notes):
     words = line.split('\t')
     if len(words) < 2 or words[1] not in number:
       raise ValueError(
@@ -113,7 +119,7 @@ def svhn(path: str = '') -> Table:
     FileNotFoundError: if one is not there.
     ValueError: if one is damaged, or has other shapes or labels.
   """
-  root = _folder(path, SVHN_HOW)
+  root = folder(path, SVHN_HOW)
   parts = [_matrices(root / f'{p}_32x32.mat') for p in ('train', 'test')]
   labels = np.concatenate([y for _, y in parts])
   return Table(
@@ -126,65 +132,40 @@ def _matrices(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
   from scipy import io
 
   file = find(str(file), '', SVHN_HOW)
-  try:
+  with reading(file, 'cannot be read'):
     found = io.loadmat(file, variable_names=('X', 'y'))
-    x, y = found['X'], found['y'].reshape(-1)
-  except Exception as error:  # SciPy's readers raise whatever they met.
-    raise ValueError(f'{file} cannot be read: {one_line(error)}.') from error
+    x, y = np.asarray(found['X']), np.asarray(found['y']).reshape(-1)
+    if y.dtype.kind not in 'uif':
+      raise ValueError(f'y has no numbers but {y.dtype}')
   if x.shape != (32, 32, 3, len(y)) or x.dtype != np.uint8:
     raise ValueError(
         f'{file}: expected X uint8 [32, 32, 3, n] and y [n, 1]; got'
         f' {x.shape} {x.dtype} and {y.shape}.'
     )
   if not np.isin(y, np.arange(1, 11)).all():
-    raise ValueError(f'{file}: labels must be 1..10; got {listing(set(y))}.')
+    raise ValueError(
+        f'{file}: labels must be 1..10; got {listing(np.unique(y))}.'
+    )
   return x.transpose(3, 0, 1, 2), (y % 10).astype(np.int32)
-
-
-def _folder(path: str, how: str) -> pathlib.Path:
-  if not path:
-    raise FileNotFoundError(f'No path to a folder given. {how}')
-  place = pathlib.Path(path).expanduser()
-  if not place.is_dir():
-    raise FileNotFoundError(f'{place} is not a folder. {how}')
-  return place
 
 
 def _some(
     place: pathlib.Path, pattern: str, rows: int, how: str
 ) -> list[pathlib.Path]:
-  if rows < 0:
-    raise ValueError(f'rows must be 0 or more; got {rows}.')
-  files = sorted(_folder(str(place), how).glob(pattern))
+  files = sorted(folder(str(place), how).glob(pattern))
   if not files:
     raise FileNotFoundError(f'{place} has no {pattern}. {how}')
   return files[:rows] if rows else files
 
 
 def _table(files, labels, test, classes: tuple[str, ...], side: int) -> Table:
+  fits(len(files) * side * side * 3, f'{len(files)} images')
   x = np.empty((len(files), side, side, 3), np.uint8)
   for i, file in enumerate(files):
-    x[i] = _image(file, side)
+    x[i] = photo(file, size=(side, side))
   return Table(
       x, np.array(labels, np.int32), (), classes, (), np.array(test)
   )
-
-
-def _image(file: pathlib.Path, side: int) -> np.ndarray:
-  with extra():
-    from PIL import Image
-
-  try:
-    with Image.open(file) as image:
-      found = np.asarray(image.convert('RGB'))
-  except (OSError, SyntaxError) as error:  # Pillow's, for broken PNG files.
-    raise ValueError(f'{file} is not an image: {one_line(error)}.') from error
-  if found.shape != (side, side, 3):
-    raise ValueError(
-        f'{file} has {found.shape[1]} by {found.shape[0]} pixels, not {side} by'
-        f' {side}.'
-    )
-  return found
 
 
 CINIC10 = Source(

@@ -12,7 +12,8 @@ import re
 import numpy as np
 
 from vfljax.data import tfds
-from vfljax.data.files import find
+from vfljax.data.files import brief, find, fits, lines
+from vfljax.data.options import whole
 from vfljax.data.source import OWN, Facts, Source
 from vfljax.data.table import Table
 
@@ -44,6 +45,7 @@ def load(path: str = '', words: int = 500, sentences: int = 1) -> Table:
       message names the line. If `sentences` is below 1 or more than there are
       of a label.
   """
+  whole('reviews', 1, words=words)
   file = find(path, 'movie_reviews.tsv', HOW)
   labels, texts = join(*_read(file), sentences)
   return table(texts, labels, words)
@@ -116,13 +118,13 @@ def table(
   Raises:
     ValueError: if `words` is below 1 or no text has a word.
   """
-  if words < 1:
-    raise ValueError(f'words must be 1 or more; got {words}.')
+  whole('reviews', 1, words=words)
   found = [_WORD.findall(text.lower()) for text in texts]
   keep = np.ones(len(texts), bool) if test is None else ~test
   names = _most_frequent((w for w, k in zip(found, keep) if k), words)
   if not names:
     raise ValueError('There is not a word in the texts.')
+  fits(4 * len(texts) * len(names), f'{len(names)} words as columns')
   column = {name: j for j, name in enumerate(names)}
   x = np.zeros((len(texts), len(names)), np.float32)
   for i, own in enumerate(found):
@@ -140,16 +142,15 @@ def _most_frequent(rows: Iterable[list[str]], words: int) -> list[str]:
 
 def _read(file: pathlib.Path) -> tuple[np.ndarray, list[str]]:
   labels, texts = [], []
-  with file.open(encoding='utf-8', errors='replace') as lines:
-    for number, line in enumerate(lines, start=1):
-      label, tab, text = line.rstrip('\n').partition('\t')
-      if not tab or label.strip() not in ('0', '1'):
-        raise ValueError(
-            f'{file}, line {number}: expected 0 or 1, a tab and a text; got'
-            f' {line[:40]!r}.'
-        )
-      labels.append(int(label))
-      texts.append(text)
+  for number, line in lines(file):
+    label, tab, text = line.partition('\t')
+    if not tab or label.strip() not in ('0', '1'):
+      raise ValueError(
+          f'{file}, line {number}: expected 0 or 1, a tab and a text; got'
+          f' {brief(line, 40)}.'
+      )
+    labels.append(int(label))
+    texts.append(text)
   if not texts:
     raise ValueError(f'{file} has no line.')
   return np.array(labels, np.int32), texts

@@ -7,10 +7,10 @@ Source: https://archive.ics.uci.edu/dataset/94/spambase
 """
 import numpy as np
 
-from vfljax.data.files import find, one_line
+from vfljax.data.files import find, reading
 from vfljax.data.need import extra
 from vfljax.data.source import Facts, Source
-from vfljax.data.table import Table
+from vfljax.data.table import Table, single
 
 HOW = (
     'Get spambase.data from https://archive.ics.uci.edu/dataset/94/spambase and'
@@ -46,13 +46,9 @@ def load(path: str = '') -> Table:
     import pandas as pd
 
   file = find(path, 'spambase.data', HOW)
-  try:
+  with reading(file, 'is not in the format of spambase.data'):
     raw = pd.read_csv(file, header=None, skipinitialspace=True)
     values = raw.to_numpy(np.float64)
-  except (ValueError, EOFError, OSError) as error:
-    raise ValueError(
-        f'{file} is not in the format of spambase.data: {one_line(error)}'
-    ) from error
   if values.shape[1] != len(NAMES) + 1:
     raise ValueError(
         f'{file} has {values.shape[1]} columns; spambase.data has 57 features'
@@ -66,7 +62,7 @@ def load(path: str = '') -> Table:
         ' neither 0 nor 1.'
     )
   return Table(
-      values[:, :-1].astype(np.float32), labels.astype(np.int32), NAMES,
+      single(values[:, :-1]), labels.astype(np.int32), NAMES,
       ('ham', 'spam'), tuple(range(len(NAMES))),
   )
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from vfljax.data.files import fits
+from vfljax.data.options import whole
 from vfljax.data.source import Source
 from vfljax.data.table import Table
 
@@ -33,13 +35,14 @@ def load(
       centre, in standard deviations of the noise.
     classes: At least 2.
     imbalance: The first class is this many times as frequent as the last
-      (> 0), with geometric steps between.
-    seed: Of the draw.
+      (1e-6 to 1e6), with geometric steps between.
+    seed: Of the draw, 0 or more.
 
   Raises:
     ValueError: for arguments outside these ranges.
   """
   _check(path, samples, columns, signal, classes)
+  whole('synthetic', 0, seed=seed)
   rng = np.random.default_rng(seed)
   labels = rng.choice(classes, samples, p=priors(classes, imbalance))
   corners = simplex(classes)
@@ -99,10 +102,10 @@ def total(signal: Sequence[float]) -> float:
 
 def priors(classes: int, imbalance: float = 1.0) -> np.ndarray:
   """The classes' frequencies [classes]: geometric from first to last."""
-  if classes < 2 or not 0 < imbalance < np.inf:
+  if classes < 2 or not 1e-6 <= imbalance <= 1e6:
     raise ValueError(
-        'synthetic: at least 2 classes and an imbalance above 0 are needed; got'
-        f' {classes} and {imbalance}.'
+        'synthetic: at least 2 classes and an imbalance above 0, 1e-6 to 1e6,'
+        f' are needed; got {classes} and {imbalance}.'
     )
   p = float(imbalance) ** -(np.arange(classes) / (classes - 1))
   return p / p.sum()
@@ -136,6 +139,9 @@ def _check(path, samples, columns, signal, classes) -> None:
     raise ValueError(
         f'synthetic: signal must be one number >= 0 a party; got {signal}.'
     )
+  # The corners of the classes, and what is drawn around them.
+  size = 8 * columns * max(2 * samples * len(signal), 2 * classes)
+  fits(size, 'synthetic: so many samples, columns and classes')
 
 
 SOURCE = Source(

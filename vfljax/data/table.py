@@ -71,10 +71,35 @@ def impute(table: Table) -> Table:
 
 
 def listing(words, most: int = 5) -> str:
-  """'a, b, c and 7 more', for messages."""
-  words = [str(w) for w in words]
+  """'a, b, c and 7 more', for messages: on one line, long words cut off."""
+  words = list(words)
   rest = len(words) - most
-  return ', '.join(words[:most]) + (f' and {rest} more' if rest > 0 else '')
+  shown = [' '.join(str(w)[:200].split()) for w in words[:most]]
+  return ', '.join(shown) + (f' and {rest} more' if rest > 0 else '')
+
+
+def few_classes(count: int, rows: int, what: str) -> None:
+  """Passes if that many different labels of so many rows can be classes.
+
+  Args:
+    count: Of different labels; up to 20 pass, for small tables.
+    rows: Of labels.
+    what: The label, for the message.
+
+  Raises:
+    ValueError: if more than half of the rows have a label of their own.
+  """
+  if count > max(20, rows // 2):
+    raise ValueError(
+        f'{what} has {count} different values in {rows} rows: it is a number'
+        ' or a name of each row, not a class.'
+    )
+
+
+def single(x: np.ndarray) -> np.ndarray:
+  """As float32; beyond it is infinite, which `check` refuses by name."""
+  with np.errstate(over='ignore'):
+    return x.astype(np.float32)
 
 
 def _check_shapes(table: Table) -> None:

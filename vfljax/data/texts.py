@@ -8,20 +8,23 @@ use data.scale=none.
 """
 from collections.abc import Callable, Sequence
 import functools
+import json
 import pathlib
 
 import numpy as np
 
 from vfljax.data import tfds
-from vfljax.data.files import find, one_line
+from vfljax.data.files import brief, find, fits, lines, reading
 from vfljax.data.need import extra
+from vfljax.data.options import whole
 from vfljax.data.source import OWN, TEXTS, Facts, Source
-from vfljax.data.table import Table, listing
+from vfljax.data.table import Table, few_classes, listing
 
 HOW = (
     'Give a file with a line `label TAB text` for each text, and'
     " encoder='FOLDER' with the tokenizer.json of an encoder."
 )
+_LARGEST = 2**24  # Tokens: float32 has no whole number for each of more.
 
 
 def load(
@@ -46,12 +49,13 @@ def load(
     ValueError: for a line of another form (the message names it), a tokenizer
       that cannot be read, or an option out of its range.
   """
+  whole('texts', 0, rows=rows)
   file = find(path, '', HOW)
-  if rows < 0:
-    raise ValueError(f'texts: rows must be 0 or more; got {rows}.')
-  lines = _choice(_read(file), rows)
-  x = tokens([text for _, text in lines], encoder, parts, length)
-  return _table(x, [label for label, _ in lines], parts, length)
+  found = _read(file)
+  few_classes(len({label for label, _ in found}), len(found), f'{file}: it')
+  found = _choice(found, rows)
+  x = tokens([text for _, text in found], encoder, parts, length)
+  return _table(x, [label for label, _ in found], parts, length)
 
 
 def prepared(
@@ -72,8 +76,7 @@ def prepared(
   ) -> Table:
     if not path:
       raise FileNotFoundError(f'No path to {name} given. {how}')
-    if rows < 0 or test_rows < 0:
-      raise ValueError('rows and test_rows must be 0 or more.')
+    whole(name, 0, rows=rows, test_rows=test_rows)
     both = tfds.rows(path, 'train'), tfds.rows(path, 'test')
     if any(text not in row or target not in row for row in both[0][:1]):
       raise ValueError(
@@ -104,20 +107,42 @@ def tokens(
     texts: Sequence[str], encoder: str, parts: int, length: int
 ) -> np.ndarray:
   """Token numbers, float32 [n, parts * length], see `load`."""
-  if parts < 1 or length < 3:
-    raise ValueError(
-        f'texts: parts must be 1 or more and length 3 or more; got {parts} and '
-        f'{length}.'
-    )
-  tokenizer = _tokenizer(encoder)
-  first, last, padding = _special(tokenizer, encoder)
+  whole('texts', 1, parts=parts)
+  whole('texts', 3, length=length)
+  file = find(encoder, 'tokenizer.json', HOW)
+  fits(4 * len(texts) * parts * length, f'{parts} times {length} tokens a text')
+  # A file that has changed since is another tokenizer.
+  tokenizer = _tokenizer(file, file.stat().st_mtime_ns)
+  special = _special(tokenizer, encoder)
+  first, last, padding = special
   found = np.full((len(texts), parts, length), padding, np.float32)
-  encoded = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+  known = _known(file.parent)
+  with reading(file, 'is no tokenizer of these texts'):
+    encoded = tokenizer.encode_batch(list(texts), add_special_tokens=False)
   for i, one in enumerate(encoded):
+    most = max(*special, *one.ids)
+    if most >= known:
+      raise ValueError(
+          f'{file} numbers a token {most}: the encoder beside it knows'
+          f' {known}. They do not belong together.'
+      )
     for j, piece in enumerate(np.array_split(one.ids, parts)):
       piece = [first, *piece[: length - 2], last]
       found[i, j, : len(piece)] = piece
   return found.reshape(len(texts), -1)
+
+
+def _known(folder: pathlib.Path) -> int:
+  """How many tokens the encoder of that folder knows, as far as it says so.
+
+  It would take the last one it knows for any that it does not.
+  """
+  file = folder / 'config.json'
+  words = None
+  if file.is_file():
+    with reading(file, 'cannot be read'):
+      words = json.loads(file.read_text('utf-8')).get('vocab_size')
+  return min(words, _LARGEST) if isinstance(words, int) else _LARGEST
 
 
 def _special(tokenizer, encoder: str) -> tuple[int, int, int]:
@@ -134,17 +159,15 @@ def _special(tokenizer, encoder: str) -> tuple[int, int, int]:
 
 
 @functools.cache
-def _tokenizer(encoder: str):
-  file = find(encoder, 'tokenizer.json', HOW)
+def _tokenizer(file: pathlib.Path, changed: int):
+  del changed  # It is there for the cache.
   with extra('text'):
     from tokenizers import Tokenizer
 
-  try:
+  with reading(file, 'is no tokenizer'):
     tokenizer = Tokenizer.from_file(str(file))
-  except Exception as error:  # The library raises nothing more special.
-    raise ValueError(f'{file} is no tokenizer: {one_line(error)}.') from error
-  tokenizer.no_truncation()
-  tokenizer.no_padding()
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
   return tokenizer
 
 
@@ -159,22 +182,23 @@ def _choice(items: list, count: int) -> list:
 def _read(file: pathlib.Path) -> list[tuple[str, str]]:
   """(label, text) of every line."""
   found = []
-  with file.open(encoding='utf-8', errors='replace') as lines:
-    for number, line in enumerate(lines, start=1):
-      label, tab, text = line.rstrip('\n').partition('\t')
-      if not tab or not label.strip() or not text.strip():
-        raise ValueError(
-            f'{file}, line {number}: expected a label, a tab and a text; got'
-            f' {line[:40]!r}.'
-        )
-      found.append((label.strip(), text))
+  for number, line in lines(file):
+    label, tab, text = line.partition('\t')
+    if not tab or not label.strip() or not text.strip():
+      raise ValueError(
+          f'{file}, line {number}: expected a label, a tab and a text; got'
+          f' {brief(line, 40)}.'
+      )
+    found.append((label.strip(), text))
   if not found:
     raise ValueError(f'{file} has no line.')
   return found
 
 
 def _table(x, labels: Sequence[str], parts: int, length: int) -> Table:
-  number = lambda word: (0, int(word), '') if word.isdigit() else (1, 0, word)
+  # Of other alphabets' digits, and of very many, Python makes no number.
+  plain = lambda word: word.isascii() and word.isdigit() and len(word) < 19
+  number = lambda word: (0, int(word), word) if plain(word) else (1, 0, word)
   classes = tuple(sorted(set(labels), key=number))
   index = {name: i for i, name in enumerate(classes)}
   names = [f'piece{j}_token{i}' for j in range(parts) for i in range(length)]

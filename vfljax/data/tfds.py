@@ -11,9 +11,10 @@ import re
 
 import numpy as np
 
-from vfljax.data import frame
-from vfljax.data.files import one_line
+from vfljax.data import columns as of_frames
+from vfljax.data.files import at, one_line
 from vfljax.data.need import extra
+from vfljax.data.options import Names, several
 from vfljax.data.source import Source
 from vfljax.data.table import Table, listing
 
@@ -27,6 +28,7 @@ _INFO = 'dataset_info.json'
 def load(
     path: str = '', dataset: str = '', split: str = '', data_dir: str = '',
     label: str = '', missing: str = 'refuse', categories: int = 100,
+    text: Names = '',
 ) -> Table:
   """A prepared TFDS data set with one image, or with tabular columns.
 
@@ -42,6 +44,7 @@ def load(
     label: Name of the label; by default the supervised pair's second.
     missing: As in `frame.csv`, for tabular columns.
     categories: As in `frame.csv`.
+    text: As in `frame.csv`.
 
   Raises:
     FileNotFoundError: if it is not there in a layout that TensorFlow is not
@@ -54,6 +57,8 @@ def load(
         'tfds: give either the folder of one data set (path) or its name'
         ' (dataset).'
     )
+  if data_dir and not dataset:
+    raise ValueError('tfds: data_dir is where a dataset lies; give its name.')
   builder = _builder(path, dataset, data_dir)
   label = label or _supervised_label(builder.info)
   if split:
@@ -69,7 +74,7 @@ def load(
         f'{builder.name}: the split {split or "train"!r} has no rows.'
     )
   names = _class_names(builder.info.features)
-  table = _table(rows, label, names, missing, categories)
+  table = _table(rows, label, names, missing, categories, several(text))
   return table._replace(test=test)
 
 
@@ -92,13 +97,13 @@ def _builder(path: str, dataset: str, data_dir: str):
   with extra('data'):
     from tensorflow_datasets.core import constants, read_only_builder
 
-  folder = _version(pathlib.Path(path).expanduser()) if path else ''
+  folder = _version(at(path)) if path else ''
   try:
     if path:
       return read_only_builder.builder_from_directory(folder)
     place = os.path.expanduser(data_dir or constants.DATA_DIR)
     return read_only_builder.builder_from_files(dataset, data_dir=place)
-  except (ValueError, OSError) as error:
+  except Exception as error:  # Its JSON readers raise whatever they meet.
     raise FileNotFoundError(
         f'There is no prepared TFDS data set at {path or dataset!r}. {HOW}'
     ) from error
@@ -142,7 +147,7 @@ def _rows(builder, split: str) -> list[dict]:
         f'The TFDS data set {builder.name!r}, split {split!r}, is damaged: '
         f'{one_line(error)}. Prepare it again.'
     ) from error
-  except (ValueError, OSError) as error:
+  except Exception as error:  # Of protocol buffers, shapes, codecs, ...
     raise ValueError(
         f'TFDS data set {builder.name!r}, split {split!r}: {one_line(error)}'
     ) from error
@@ -164,7 +169,7 @@ def _class_names(features, prefix: str = '') -> dict[str, tuple[str, ...]]:
   return names
 
 
-def _table(rows, label, names, missing, categories) -> Table:
+def _table(rows, label, names, missing, categories, text) -> Table:
   with extra():
     import pandas as pd
 
@@ -179,16 +184,21 @@ def _table(rows, label, names, missing, categories) -> Table:
   if label in names:
     y, classes = column.to_numpy(np.int32), names[label]
   else:
-    y, classes = frame.labels(column)
+    y, classes = of_frames.labels(column, text=label in text)
   images = [k for k, v in rows[0].items() if np.ndim(v) == 3]
   if images:
     return Table(_images(rows, images), y, (), classes, ())
   columns = _columns(rows, label)
   for key in columns.keys() & names.keys():
+    if max(columns[key]) >= len(names[key]):
+      raise ValueError(
+          f'Feature {key!r} has a class beyond its {len(names[key])}; the data'
+          ' set is damaged. Prepare it again.'
+      )
     # TFDS has -1 where a class is not known.
     columns[key] = [None if i < 0 else names[key][i] for i in columns[key]]
-  x, titles, groups = frame.features(
-      pd.DataFrame(columns), missing, categories
+  x, titles, groups = of_frames.features(
+      pd.DataFrame(columns), missing, categories, text
   )
   return Table(x, y, titles, classes, groups)
 

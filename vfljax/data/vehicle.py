@@ -8,14 +8,16 @@ Kang et al. (2022), Appendix B: the first two types only; party A has the
 acoustic features and the labels, party B the seismic ones; 40000 samples for
 training, 5000 for validation, 5000 for test.
 """
+import bz2
 import pathlib
 
 import numpy as np
 
-from vfljax.data.files import find, one_line
+from vfljax.data.files import at, brief, find, reading
 from vfljax.data.need import extra
+from vfljax.data.options import whole
 from vfljax.data.source import Facts, Source, check_file
-from vfljax.data.table import Table, listing
+from vfljax.data.table import Table, listing, single
 
 HOW = (
     'Get combined.bz2 and combined.t.bz2 from https://www.csie.ntu.edu.tw/'
@@ -41,6 +43,7 @@ def load(path: str = '', samples: int = 50000) -> Table:
     ValueError: if a file is not in LIBSVM's format with 100 features, or has
       other labels than 1, 2 and 3, or scikit-learn is not installed.
   """
+  whole('vehicle', 0, samples=samples)
   parts = []
   for name, rows in ROWS.items():
     parts.append(_read(_locate(path, name)))
@@ -58,11 +61,11 @@ def load(path: str = '', samples: int = 50000) -> Table:
 
 
 def _locate(path: str, name: str) -> pathlib.Path:
-  if path and pathlib.Path(path).expanduser().is_dir():
-    packed = pathlib.Path(path).expanduser() / f'{name}.bz2'
-    if packed.exists():
-      return packed
-  elif path and pathlib.Path(path).expanduser().exists():
+  place = at(path)
+  if path and place.is_dir():
+    packed = f'{name}.bz2'
+    return find(path, packed if (place / packed).exists() else name, HOW)
+  if path and place.exists():
     raise FileNotFoundError(f'{path} is a file, not a folder. {HOW}')
   return find(path, name, HOW)
 
@@ -72,19 +75,50 @@ def _read(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.datasets import load_svmlight_file
 
   try:
-    read = load_svmlight_file(str(file), n_features=COLUMNS)
-  except (ValueError, OSError, EOFError) as error:
-    raise ValueError(
-        f'{file} is not in LIBSVM\'s format with {COLUMNS} features: '
-        f'{one_line(error)}'
-    ) from error
+    with reading(file, f"is not in LIBSVM's format with {COLUMNS} features"):
+      read = load_svmlight_file(str(file), n_features=COLUMNS)
+  except ValueError as error:
+    _blame(file)
+    raise error
   labels = np.asarray(read[1])
   if not len(labels) or not np.isin(labels, (1, 2, 3)).all():
     raise ValueError(
         f'{file}: expected lines that start with a type of vehicle, 1, 2 or 3; '
         f'the types here are {listing(np.unique(labels)) or "none"}.'
     )
-  return read[0].toarray().astype(np.float32), labels
+  return single(read[0].toarray()), labels
+
+
+def _blame(file: pathlib.Path) -> None:
+  """Of a file that cannot be read, the first line that is not as it should be.
+
+  Raises:
+    ValueError: naming it; nothing is raised if there is none.
+  """
+  unpacked = bz2.open if file.suffix == '.bz2' else open
+  try:
+    with unpacked(file, 'rb') as raw:
+      for number, line in enumerate(raw, start=1):
+        odd = [
+            word for word in line.partition(b'#')[0].split()[1:]
+            if not _pair(word)
+        ]
+        if odd:
+          raise ValueError(
+              f"{file}, line {number}: not in LIBSVM's format with {COLUMNS}"
+              f' features: {brief(odd[0], 40)} is no pair of an index, 1 to'
+              f' {COLUMNS}, and a number.'
+          )
+  except (OSError, EOFError):
+    return  # Damaged as a whole, which has been said.
+
+
+def _pair(word: bytes) -> bool:
+  index, colon, value = word.partition(b':')
+  try:
+    return 1 <= int(index[:9]) <= COLUMNS and bool(colon and [float(value)])
+  except ValueError:
+    return False
 
 
 SOURCE = Source(

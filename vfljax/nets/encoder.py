@@ -142,12 +142,8 @@ def encoder(
     ValueError: for another architecture, a file that does not fit it, or an
       option out of its range.
   """
+  _check(width, path, pooling, dropout, blocks, random)
   like = read_structure(path)
-  if pooling not in POOLINGS or not 0 <= (dropout or 0) < 1 or blocks < 0:
-    raise ValueError(
-        f'encoder: pooling must be one of {POOLINGS}, dropout in [0, 1) and '
-        f'blocks 0 or more; got {pooling!r}, {dropout} and {blocks}.'
-    )
   if like.activation not in ACTIVATIONS:
     raise ValueError(
         f'{path}: activation {like.activation!r} is none of '
@@ -172,3 +168,30 @@ def encoder(
     return dict(net.init(key, x), encoder=pretrained)
 
   return net._replace(init=init)
+
+
+def _check(width, path, pooling, dropout, blocks, random) -> None:
+  """Passes for options of their types and in their ranges.
+
+  Raises:
+    ValueError: (one line) for others; a command line gives whatever is typed.
+  """
+  share = 0 if dropout is None else dropout
+  count = lambda value: (
+      isinstance(value, int) and not isinstance(value, bool) and value >= 0
+  )
+  if not isinstance(path, str) or not isinstance(random, bool):
+    raise ValueError(
+        'encoder: path must be a folder and random True or False; got'
+        f' {path!r} and {random!r}.'
+    )
+  number = isinstance(share, (int, float)) and not isinstance(share, bool)
+  if not (
+      pooling in POOLINGS and number and 0 <= share < 1 and count(blocks)
+      and count(width)
+  ):
+    raise ValueError(
+        f'encoder: pooling must be one of {POOLINGS}, dropout in [0, 1), blocks'
+        f' and width whole numbers of 0 or more; got {pooling!r}, {dropout!r},'
+        f' {blocks!r} and {width!r}.'
+    )

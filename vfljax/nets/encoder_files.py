@@ -7,6 +7,7 @@ import json
 import pathlib
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 HOW = (
@@ -14,6 +15,8 @@ HOW = (
     'layout, with config.json, model.safetensors and tokenizer.json.'
 )
 Pairs = dict[str, str]  # Names here: names in the file, without endings.
+_LONGEST = 1 << 24  # Bytes of a config.json; it has a page or two.
+_MOST = 1 << 24  # Of any size; token numbers are float32 before they get here.
 
 # What the two architectures call the same things.
 _CONFIG = dict(
@@ -94,27 +97,79 @@ def read_structure(path: str) -> Structure:
   """
   file = place(path, 'config.json')
   try:
+    if file.stat().st_size > _LONGEST:
+      raise ValueError('it is too long')
     config = json.loads(file.read_text('utf-8'))
+    if not isinstance(config, dict):
+      raise ValueError('it has no names')
     kind = config['model_type']
-    if kind not in _CONFIG:
+    if kind not in tuple(_CONFIG):
       raise ValueError(f'the model_type is {kind!r}, not bert or distilbert')
     if config.get('position_embedding_type', 'absolute') != 'absolute':
       raise ValueError('position embeddings are not absolute')
-    own: dict[str, Any] = {k: config[v] for k, v in _CONFIG[kind].items()}
-    found = Structure(
-        kind=kind, words=config['vocab_size'],
-        positions=config['max_position_embeddings'],
-        types=config['type_vocab_size'] if kind == 'bert' else 0,
-        padding=config.get('pad_token_id') or 0,
-        epsilon=config.get('layer_norm_eps', 1e-12), **own,
-    )
-    if found.width % found.heads:
-      raise ValueError(f'{found.width} units in {found.heads} heads')
-    return found
+    return _structure(kind, config)
   except KeyError as error:
-    raise ValueError(f'{file} has no {error}. {HOW}') from None
-  except (ValueError, TypeError) as error:
-    raise ValueError(f'{file} is not understood: {error}. {HOW}') from None
+    raise ValueError(f'{file} has no {_brief(error)}. {HOW}') from None
+  except (ValueError, TypeError, OverflowError, RecursionError) as error:
+    raise ValueError(f'{file} is not understood: {_brief(error)}. {HOW}') from (
+        None
+    )
+
+
+def _structure(kind: str, config: dict[str, Any]) -> Structure:
+  """The sizes, each in its range.
+
+  Raises:
+    KeyError: if one is not there.
+    ValueError: if one is none, naming it.
+  """
+  name = _CONFIG[kind]
+  size = lambda key, low=1: _whole(key, config[key], low)
+  share = lambda key: _number(key, config[key], 1)
+  words = size('vocab_size')
+  found = Structure(
+      kind=kind, width=size(name['width']), blocks=size(name['blocks']),
+      heads=size(name['heads']), hidden=size(name['hidden']), words=words,
+      positions=size('max_position_embeddings'),
+      types=size('type_vocab_size') if kind == 'bert' else 0,
+      padding=_whole('pad_token_id', config.get('pad_token_id') or 0, 0),
+      epsilon=_number(
+          'layer_norm_eps', config.get('layer_norm_eps', 1e-12), 1
+      ),
+      dropout=share(name['dropout']),
+      attention_dropout=share(name['attention_dropout']),
+      activation=config[name['activation']],
+  )
+  if found.width % found.heads:
+    raise ValueError(f'{found.width} units in {found.heads} heads')
+  if found.padding >= words:
+    raise ValueError(f'pad_token_id {found.padding} is none of {words} words')
+  if not isinstance(found.activation, str):
+    raise ValueError(f'{name["activation"]} is no name of a function')
+  return found
+
+
+def _whole(key: str, value: Any, low: int) -> int:
+  if isinstance(value, bool) or not isinstance(value, int):
+    raise ValueError(f'{key} must be a whole number; it is {value!r}')
+  if not low <= value <= _MOST:
+    raise ValueError(f'{key} must be {low} to {_MOST}; it is {value!r}')
+  return value
+
+
+def _number(key: str, value: Any, below: float) -> float:
+  """A number in [0, `below`), of its own type: programs have it as constant."""
+  if isinstance(value, bool) or not isinstance(value, (int, float)):
+    raise ValueError(f'{key} must be a number; it is {value!r}')
+  if not 0 <= value < below:
+    raise ValueError(f'{key} must be in [0, {below}); it is {value!r}')
+  return value
+
+
+def _brief(error: BaseException) -> str:
+  """The first line of a message, cut off: a file can hold long words."""
+  first = (str(error).splitlines() or [type(error).__name__])[0]
+  return first if len(first) <= 200 else f'{first[:200]}...'
 
 
 def read_weights(path: str, like: Structure) -> dict[str, Any]:
@@ -122,8 +177,8 @@ def read_weights(path: str, like: Structure) -> dict[str, Any]:
 
   Raises:
     FileNotFoundError: if it is not there.
-    ValueError: if it is damaged, lacks a weight or has one of another shape, or
-      if safetensors is not installed.
+    ValueError: if it is damaged, lacks a weight or has one of another shape or
+      that is no finite number, or if safetensors is not installed.
   """
   file = place(path, 'model.safetensors')
   stored = _stored(file)
@@ -134,7 +189,16 @@ def read_weights(path: str, like: Structure) -> dict[str, Any]:
       key = f'{old}.{"bias" if leaf == "bias" else "weight"}'
       if key not in stored:
         raise ValueError(f'{file} has no {key}. {HOW}')
-      value = np.asarray(stored[key], np.float32)
+      value = stored[key]
+      # Of bfloat16, NumPy alone knows not that it is a number.
+      if not jnp.issubdtype(value.dtype, jnp.floating):
+        raise ValueError(f'{file}: {key} has no fractions but {value.dtype}.')
+      with np.errstate(over='ignore'):  # An infinity is refused here.
+        value = np.asarray(value, np.float32)
+      if not np.isfinite(value).all():
+        raise ValueError(
+            f'{file}: {key} has NaN or infinite weights; get the file again.'
+        )
       value = value.T if leaf == 'kernel' else value
       if value.shape != shape:
         raise ValueError(
@@ -152,8 +216,11 @@ def place(path: str, name: str) -> pathlib.Path:
   """
   if not path:
     raise FileNotFoundError(f"No path to an encoder's folder given. {HOW}")
-  file = pathlib.Path(path).expanduser() / name
-  if not file.is_file():
+  try:
+    file = pathlib.Path(path).expanduser() / name
+  except RuntimeError as error:  # No such user's home.
+    raise FileNotFoundError(f'{path}: {error}') from error
+  if not file.is_file():  # Nor is it a device or a pipe, which have no end.
     raise FileNotFoundError(f'{file} is not there. {HOW}')
   return file
 
@@ -161,21 +228,32 @@ def place(path: str, name: str) -> pathlib.Path:
 def _stored(file: pathlib.Path) -> dict[str, np.ndarray]:
   """The file's arrays, without what surrounds an encoder in its names."""
   try:
-    from safetensors import SafetensorError, numpy as arrays
+    from safetensors import numpy as arrays
   except ImportError as error:
     raise ValueError(
         'Encoders need safetensors: pip install vfljax[text].'
     ) from error
   try:
     found = arrays.load_file(file)
-  except (SafetensorError, TypeError, KeyError) as error:
-    raise ValueError(f'{file} cannot be read: {error}.') from error
+  except KeyError as error:  # The names of what NumPy has no type for.
+    raise ValueError(
+        f'{file} has numbers of type {_brief(error)}; save it in float32.'
+    ) from error
+  except BaseException as error:
+    # A panic of a library in Rust is no `Exception`.
+    panic = type(error).__name__ == 'PanicException'
+    if not panic and not isinstance(error, Exception):
+      raise
+    raise ValueError(f'{file} cannot be read: {_brief(error)}.') from error
   bare = {}
   for name, value in found.items():
     name = name.removeprefix('bert.').removeprefix('distilbert.')
     # Old checkpoints call a layer norm's weight and bias so.
     name = name.replace('LayerNorm.gamma', 'LayerNorm.weight')
-    bare[name.replace('LayerNorm.beta', 'LayerNorm.bias')] = value
+    name = name.replace('LayerNorm.beta', 'LayerNorm.bias')
+    if name in bare:
+      raise ValueError(f'{file} has {name[:200]!r} twice, by two names.')
+    bare[name] = value
   return bare
 
 

@@ -1,0 +1,88 @@
+"""Columns that would be read as something else than they are."""
+import numpy as np
+import pandas as pd
+import pytest
+
+from vfljax import data
+from vfljax.data import columns
+
+
+def load(folder, content, **given):
+  file = folder / 'mine.csv'
+  file.write_text(content)
+  return data.load('csv', str(file), 'y', **given)
+
+
+def rows(values, head='x,y'):
+  return f'{head}\n' + ''.join(f'{v},{i % 2}\n' for i, v in enumerate(values))
+
+
+def test_a_stray_word_among_numbers_is_named(tmp_path):
+  numbers = [str(i) for i in range(40)]
+  numbers[17] = '0x1F'
+  with pytest.raises(ValueError, match=(
+      r"mine\.csv: Column 'x' has numbers but for 1 of 40 cells; the first is"
+      " '0x1F' in row 18.*option text"
+  )):
+    load(tmp_path, rows(numbers))
+  meant = load(tmp_path, rows(numbers), text='x')
+  assert meant.features.shape == (40, 40) and meant.groups == (0,) * 40
+  # Where one cell in ten or more is a word, the words are meant.
+  few = ['1', '2', '3', '3+'] * 5
+  assert load(tmp_path, rows(few)).names == ('x=1', 'x=2', 'x=3', 'x=3+')
+
+
+def test_a_stray_word_among_labels_is_named(tmp_path):
+  text = 'x,y\n' + ''.join(f'{i},{i % 2}\n' for i in range(20)) + '7,O\n'
+  with pytest.raises(ValueError, match="'y' has numbers but for 1 .*'O' in"):
+    load(tmp_path, text)
+  assert load(tmp_path, text, text='y').classes == ('0', '1', 'O')
+
+
+def test_numbers_can_be_words(tmp_path):
+  table = load(tmp_path, rows(['01', '2', '01', '2']), text=('x',))
+  assert table.names == ('x=01', 'x=2')
+
+
+def test_a_declared_category_may_mix_words_and_numbers():
+  words = ['1', '2'] * 10 + ['none']
+  x, names, _ = columns.features(pd.DataFrame(dict(x=pd.Categorical(words))))
+  assert names == ('x=1', 'x=2', 'x=none') and x.sum() == 21
+
+
+def test_whole_numbers_that_float32_makes_one_are_refused(tmp_path):
+  times = [1_600_000_000 + i for i in range(40)]
+  with pytest.raises(ValueError, match=(
+      "Column 'x' has whole numbers beyond 2.24.*Subtract its smallest value"
+  )):
+    load(tmp_path, rows(times))
+  load(tmp_path, rows([t - times[0] for t in times]))
+  # Numbers that large stay apart if they are far from each other.
+  far = load(tmp_path, rows([1000 * t for t in range(2**20, 2**20 + 40)]))
+  assert len(np.unique(far.features)) == 40
+  huge = [2**62 + i for i in range(8)]  # One number even in 64 bits.
+  with pytest.raises(ValueError, match="'x' has whole numbers beyond"):
+    load(tmp_path, rows(huge))
+
+
+def test_labels_that_become_one_in_64_bits_are_refused(tmp_path):
+  text = 'x,y\n' + ''.join(f'{i},{2**62 + i % 2}\n' for i in range(20))
+  with pytest.raises(ValueError, match="'y' has whole numbers beyond 2.53"):
+    load(tmp_path, text)
+
+
+def test_a_label_of_its_own_for_most_rows_is_no_class(tmp_path):
+  text = 'x,y\n' + ''.join(f'{i},n{i}\n' for i in range(50))
+  with pytest.raises(ValueError, match="'y' has 50 different values in 50"):
+    load(tmp_path, text)
+
+
+@pytest.mark.parametrize('digits', [25, 400, 5000])
+def test_numbers_of_many_digits_are_refused_or_read(digits, tmp_path):
+  text = rows(['1' * digits, *range(30)])
+  if digits == 25:
+    assert load(tmp_path, text).features.max() == np.float32(1.1111111e24)
+    return
+  with pytest.raises(ValueError, match=r'mine\.csv') as error:
+    load(tmp_path, text)
+  assert len(str(error.value)) < 700 and '\n' not in str(error.value)

@@ -1,0 +1,103 @@
+"""Which files are opened at all, and what is said of those that are not."""
+import os
+import socket
+import tempfile
+
+import numpy as np
+import pytest
+
+from vfljax import data
+from vfljax.data import files
+
+
+def pipe(folder):
+  os.mkfifo(folder / 'pipe')
+  return folder / 'pipe'
+
+
+def plug(folder):
+  with socket.socket(socket.AF_UNIX) as made:
+    made.bind(str(folder / 'plug'))
+  return folder / 'plug'
+
+
+@pytest.mark.parametrize('make', [
+    lambda folder: '/dev/zero', pipe, plug, lambda folder: folder,
+])
+@pytest.mark.parametrize('name', ['csv', 'npz', 'mnist', 'texts', 'spambase'])
+def test_what_has_no_end_is_refused_before_it_is_opened(name, make, tmp_path):
+  with tempfile.TemporaryDirectory(dir='/tmp') as short:  # A socket's path is.
+    place = make(type(tmp_path)(short))
+    options = dict(label='y') if name == 'csv' else {}
+    with pytest.raises(
+        FileNotFoundError, match='a device, a pipe|is a folder|is not there'
+    ) as error:
+      data.load(name, str(place), **options)
+  assert '\n' not in str(error.value)
+
+
+def test_a_pipe_among_pictures_or_lists_is_refused(tmp_path):
+  for part in ('train', 'test'):
+    os.mkfifo(tmp_path / f'{part}_32x32.mat')
+  with pytest.raises(FileNotFoundError, match='train_32x32.mat is a device'):
+    data.load('svhn', str(tmp_path))
+  for patient in 'ab':
+    for i in range(2):
+      (tmp_path / patient / '0').mkdir(parents=True, exist_ok=True)
+      os.mkfifo(tmp_path / patient / '0' / f'{i}.png')
+  with pytest.raises(FileNotFoundError, match='png is a device, a pipe'):
+    data.load('bhi', str(tmp_path))
+
+
+@pytest.mark.parametrize('path', ['~nobody-of-that-name/x', 'a\0b', 'x' * 5000])
+@pytest.mark.parametrize('name', ['mnist', 'bhi', 'vehicle'])
+def test_a_path_that_can_be_none_is_not_there(name, path):
+  with pytest.raises(FileNotFoundError) as error:
+    data.load(name, path)
+  assert '\n' not in str(error.value) and len(str(error.value)) < 500
+
+
+def test_other_readers_errors_become_a_line_that_names_the_file():
+  class PanicException(BaseException):  # As a library in Rust has it.
+    pass
+
+  for error in (
+      OverflowError('too\nlarge'), PanicException('too'), MemoryError(),
+      RecursionError('too deep'), UnicodeDecodeError('utf-8', b'', 0, 1, 'too'),
+  ):
+    with pytest.raises(ValueError, match=r'^a\.csv is odd: ') as found:
+      with files.reading('a.csv', 'is odd'):
+        raise error
+    assert '\n' not in str(found.value)
+  with pytest.raises(KeyboardInterrupt):
+    with files.reading('a.csv', 'is odd'):
+      raise KeyboardInterrupt
+
+
+def test_what_is_no_utf8_is_named_by_its_line(tmp_path):
+  file = tmp_path / 'movie_reviews.tsv'
+  file.write_bytes(b'1\tgood\n0\tbad caf\xe9\n')
+  for name in ('reviews', 'texts'):
+    with pytest.raises(ValueError, match='tsv, line 2: not UTF-8 from byte 10'):
+      data.load(name, str(file))
+  # A byte order mark is no part of the first label.
+  file.write_bytes(b'\xef\xbb\xbf1\tgood\n0\tbad\r\n')
+  assert data.load('reviews', str(file)).labels.tolist() == [1, 0]
+
+
+def test_what_is_larger_than_memory_is_refused(monkeypatch, tmp_path):
+  files.fits(files.memory(), 'all of it')
+  with pytest.raises(ValueError, match='It would take .* GiB; this machine'):
+    files.fits(10**18, 'It')
+  np.savez(tmp_path / 'a.npz', x_train=np.eye(40), y_train=[0, 1] * 20)
+  monkeypatch.setattr(files, 'memory', lambda: 10_000)
+  with pytest.raises(ValueError, match=r'a\.npz holds would take'):
+    data.load('npz', str(tmp_path / 'a.npz'))
+  with pytest.raises(ValueError, match='samples, columns and classes would'):
+    data.load('synthetic')
+
+
+def test_a_value_is_shown_in_few_letters():
+  assert files.brief('abc') == "'abc'"
+  assert len(files.brief('a' * 999)) < 70
+  assert files.brief(10**6000) == 'a huge int'

@@ -1,0 +1,46 @@
+"""Pictures: what they claim, and what their checksums say."""
+import numpy as np
+from PIL import Image
+import pytest
+
+from tests.faults.damage import resealed_png
+from vfljax.data.photo import photo
+
+
+@pytest.fixture
+def png(tmp_path):
+  draw = np.random.default_rng(0)
+  file = tmp_path / 'a.png'
+  Image.fromarray(draw.integers(0, 256, (20, 30, 3), np.uint8)).save(file)
+  return file
+
+
+def test_pixels_are_pillows(png):
+  with Image.open(png) as image:
+    np.testing.assert_array_equal(photo(png, size=(30, 20)), image)
+    grey = image.convert('L').resize((8, 8), Image.Resampling.BILINEAR)
+    np.testing.assert_array_equal(photo(png, 'L', scaled=(8, 8)), grey)
+  with pytest.raises(ValueError, match=r'30 by 20 pixels, not 20 by 20\.'):
+    photo(png, size=(20, 20))
+
+
+def test_a_flipped_bit_is_noticed(png):
+  raw = bytearray(png.read_bytes())
+  raw[-30] ^= 1
+  png.write_bytes(raw)
+  with pytest.raises(ValueError, match=r'a\.png is not an image'):
+    photo(png)
+
+
+def test_a_claim_of_many_pixels_is_not_believed(png):
+  raw = bytearray(png.read_bytes())
+  raw[16:24] = (10**5).to_bytes(4, 'big') * 2
+  png.write_bytes(resealed_png(bytes(raw)))
+  with pytest.raises(ValueError, match=r'a\.png is not an image'):
+    photo(png)
+
+
+def test_other_formats_are_not_opened(png):
+  Image.new('RGB', (30, 20)).save(png, 'bmp')
+  with pytest.raises(ValueError, match='is not an image'):
+    photo(png)

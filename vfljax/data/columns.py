@@ -1,0 +1,240 @@
+"""A data frame's columns as labels and as numbers.
+
+What would be read as something else than it was is refused by name: a stray
+word among numbers, which would make each of them a category, and whole numbers
+of which float32 makes one.
+"""
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vfljax.data.files import brief, fits, one_line
+from vfljax.data.table import few_classes, listing, single
+
+if TYPE_CHECKING:
+  import pandas as pd
+
+NUMBERS = ('integer', 'floating', 'mixed-integer-float', 'decimal')
+TEXT = ('string', 'categorical', 'mixed-integer')
+FEW = 0.1  # So few cells among numbers are a mistake, more are categories.
+_BLANK = '(missing)'  # The category of missing values, when imputing.
+
+
+def labels(
+    column: 'pd.Series', positive: str = '', text: bool = False
+) -> tuple[np.ndarray, tuple[str, ...]]:
+  """(int32 [n], the classes' names), classes in numeric or alphabetical order.
+
+  Args:
+    column: One value a row.
+    positive: Of two classes the one that becomes 1; '': the last.
+    text: Words among numbers are meant.
+
+  Raises:
+    ValueError: for missing labels, a `positive` that is not one of two classes,
+      a column of measurements, and a few words among numbers.
+  """
+  kind, name, rows = kind_of(column), column.name, len(column)
+  gone = column.isna().to_numpy()
+  if kind in NUMBERS:
+    gone = ~np.isfinite(_numbers(column))
+  if gone.any():
+    raise ValueError(
+        f'Label column {name!r}: {gone.mean():.1%} of its values are missing'
+        f' ({gone.sum()} of {rows} rows). Every row needs a label.'
+    )
+  if kind not in NUMBERS and not text:
+    _refuse_stray(column)
+  values = _numbers(column) if kind in NUMBERS else column.astype(str)
+  order, index = np.unique(np.asarray(values), return_inverse=True)
+  if kind in NUMBERS:
+    if kind == 'integer' and len(order) < column.nunique():
+      raise ValueError(
+          f'Label column {name!r} has whole numbers beyond 2^53, which cannot'
+          ' be told apart; write the classes as words.'
+      )
+    if (order == np.round(order)).all():
+      order = [int(v) if abs(v) < 2**63 else float(v) for v in order]
+    elif len(order) > 20:
+      raise ValueError(
+          f'Label column {name!r} has {len(order)} different fractional'
+          ' numbers: it is a measurement, not a class.'
+      )
+  few_classes(len(order), rows, f'Label column {name!r}')
+  classes = tuple(map(str, order))
+  index = index.astype(np.int32)
+  if positive == '':
+    return index, classes
+  found = [i for i, one in enumerate(classes) if _same(one, positive)]
+  if len(classes) != 2 or not found:
+    raise ValueError(
+        f'positive={positive!r}: the classes in {name!r} are'
+        f' {listing(classes)}; a positive class is one of two.'
+    )
+  return (1 - index, classes[::-1]) if found[0] == 0 else (index, classes)
+
+
+def features(
+    frame: 'pd.DataFrame', missing: str = 'refuse', categories: int = 100,
+    text: Sequence[str] = (),
+) -> tuple[np.ndarray, tuple[str, ...], tuple[int, ...]]:
+  """(float32 [n, columns], names, groups) of every column of a frame.
+
+  Numbers keep their NaNs with missing='impute': `table.impute` fills them.
+
+  Raises:
+    ValueError: as `frame.csv`, for the columns.
+  """
+  if not 1 <= categories <= 100_000:
+    raise ValueError(
+        f'categories must be 1 to 100000; got {brief(categories)}.'
+    )
+  gaps = frame.isna().sum()
+  gaps = gaps[gaps > 0]
+  if len(gaps) and missing != 'impute':
+    parts = (f'{name!r} in {count}' for name, count in gaps.items())
+    raise ValueError(
+        f'Missing values: {listing(parts)} of {len(frame)} rows.'
+        " missing='impute' fills them; drop leaves columns out."
+    )
+  columns, names, groups = [], [], []
+  for group, name in enumerate(frame.columns):
+    found = column_of(frame, name)
+    for new, values in _expand(found, categories, name in text):
+      columns.append(values)
+      names.append(new)
+      groups.append(group)
+    fits(12 * len(columns) * len(frame), 'The one-hot columns')
+  x = single(np.array(columns, np.float64))
+  x = np.ascontiguousarray(x.T) if columns else np.zeros((len(frame), 0), 'f4')
+  return x, tuple(names), tuple(groups)
+
+
+def column_of(frame: 'pd.DataFrame', name: str) -> 'pd.Series':
+  """`frame[name]`, which pandas types as a column or a frame of namesakes."""
+  return frame.iloc[:, list(frame.columns).index(name)]
+
+
+def kind_of(column: 'pd.Series') -> str:
+  """What a column's values are, in pandas's words."""
+  import pandas as pd
+
+  return pd.api.types.infer_dtype(column, skipna=True)
+
+
+def _expand(
+    column: 'pd.Series', most: int, text: bool
+) -> list[tuple[str, np.ndarray]]:
+  """The (name, values) of the numeric columns that stand for one column."""
+  import pandas as pd
+
+  kind, name = kind_of(column), column.name
+  if column.isna().all():
+    raise ValueError(f'Column {name!r} has no value at all; drop it.')
+  if kind in NUMBERS and not text:
+    return [(str(name), _distinct(column, _numbers(column)))]
+  if kind == 'boolean' and not text and not column.isna().any():
+    return [(str(name), column.to_numpy(np.float64))]
+  if kind not in (*TEXT, *NUMBERS, 'boolean'):
+    raise ValueError(
+        f'Column {name!r} has values of kind {kind}; numbers, booleans and text'
+        ' are understood. Convert or drop it.'
+    )
+  if not text:
+    _refuse_stray(column)
+  words = np.array([_BLANK if pd.isna(v) else str(v) for v in column], object)
+  values = sorted(set(words))
+  if len(values) > most:
+    raise ValueError(
+        f'Text column {name!r} has {len(values)} different values, more than'
+        f' {most}: drop it, or raise the limit (categories).'
+    )
+  fits(8 * len(values) * len(words), f'The categories of column {name!r}')
+  return [(f'{name}={v}', (words == v).astype(np.float64)) for v in values]
+
+
+def _numbers(column: 'pd.Series') -> np.ndarray:
+  try:
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+  except (OverflowError, ValueError, TypeError) as error:
+    row = next((i for i, v in enumerate(column) if not _as_float(v)), 0)
+    raise ValueError(
+        f'Column {column.name!r}, row {row + 1}: {brief(column.iloc[row], 30)}'
+        f' is no number of 64 bits ({one_line(error)}).'
+    ) from None
+
+
+def _as_float(value) -> bool:
+  try:
+    float(value)
+  except (OverflowError, ValueError, TypeError):
+    return False
+  return True
+
+
+def _refuse_stray(column: 'pd.Series') -> None:
+  """Refuses a column of numbers with a few cells that are none.
+
+  Raises:
+    ValueError: naming the first of them and its row, from 1.
+  """
+  import pandas as pd
+
+  if isinstance(column.dtype, pd.CategoricalDtype):
+    return  # Whoever made it so said that its numbers are names.
+  there = column.notna().to_numpy()
+  parsed: Any = pd.to_numeric(column, errors='coerce')
+  number = parsed.notna().to_numpy()
+  stray = np.flatnonzero(there & ~number)
+  if 0 < len(stray) <= FEW * there.sum():
+    raise ValueError(
+        f'Column {column.name!r} has numbers but for {len(stray)} of'
+        f' {there.sum()} cells; the first is'
+        f' {brief(column.iloc[stray[0]], 30)} in row {stray[0] + 1}. Mend or'
+        ' drop it, or name it in the option text to make every value a'
+        ' category.'
+    )
+
+
+def _distinct(column: 'pd.Series', values: np.ndarray) -> np.ndarray:
+  """`values`, if float32 tells most of a column's whole numbers apart.
+
+  Raises:
+    ValueError: with what to do instead.
+  """
+  collapsed = lost(values) or (
+      kind_of(column) == 'integer' and abs(values[~np.isnan(values)]).max()
+      >= 2**53 and lost(values, column.nunique())
+  )
+  if collapsed:
+    raise ValueError(
+        f'Column {column.name!r} has whole numbers beyond 2^24, of which'
+        ' float32 cannot tell many apart. Subtract its smallest value, or drop'
+        ' it.'
+    )
+  return values
+
+
+def lost(values: np.ndarray, different: int = 0) -> bool:
+  """Whether float32 makes of a tenth of a column's whole numbers others.
+
+  Args:
+    values: [n], NaNs left out of account.
+    different: How many there were, if it is not all of these.
+  """
+  values = values[np.isfinite(values)]
+  if not len(values) or max(float(values.max()), -float(values.min())) <= 2**24:
+    return False
+  if values.dtype.kind == 'f' and (values != np.round(values)).any():
+    return False
+  kept = len(np.unique(single(values)))
+  return kept < 0.9 * (different or len(np.unique(values))) and kept < 2**20
+
+
+def _same(one: str, other: str) -> bool:
+  """Whether two words are equal, or the same number: '1' and '1.0'."""
+  try:
+    return one == other or float(one) == float(other)
+  except (ValueError, OverflowError):
+    return False

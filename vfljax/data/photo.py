@@ -1,0 +1,59 @@
+"""One picture of a file, as bytes of its pixels.
+
+PNG and JPEG only: a file's name says nothing of what is in it, and others of
+Pillow's formats start programs. What a picture claims to be is looked at before
+it is unpacked.
+"""
+import io
+import pathlib
+
+import numpy as np
+
+from vfljax.data.files import ordinary, reading
+from vfljax.data.need import extra
+
+MOST = 200_000_000  # Bytes of a file, and pixels; a camera's are fewer.
+
+
+def photo(
+    file: pathlib.Path, mode: str = 'RGB', size: tuple[int, int] | None = None,
+    scaled: tuple[int, int] | None = None,
+) -> np.ndarray:
+  """uint8 [height, width, 3], [height, width] for a grey one.
+
+  Args:
+    file: PNG or JPEG.
+    mode: 'RGB', or 'L' for grey.
+    size: (width, height) that it must have; any if `None`.
+    scaled: (width, height) that it is brought to.
+
+  Raises:
+    FileNotFoundError: if it is not there, or is a pipe or a device.
+    ValueError: if it is no such picture, is damaged as far as its format tells
+      (PNG has checksums, JPEG none), or is of another size.
+  """
+  with extra():
+    from PIL import Image
+
+  ordinary(file, 'Get it again.')
+  if file.stat().st_size > MOST:
+    raise ValueError(f'{file} is no picture: it has more than 200 MB.')
+  with reading(file, 'is not an image'):
+    raw = file.read_bytes()
+    with Image.open(io.BytesIO(raw), formats=('PNG', 'JPEG')) as image:
+      found = image.size
+      if found[0] * found[1] > MOST:
+        raise ValueError(f'{found[0]} by {found[1]} pixels')
+      image.verify()
+  if size and found != size:
+    raise ValueError(
+        f'{file} has {found[0]} by {found[1]} pixels, not {size[0]} by'
+        f' {size[1]}.'
+    )
+  with reading(file, 'is not an image'):
+    # Again, for looking at the checksums has used it up.
+    with Image.open(io.BytesIO(raw), formats=('PNG', 'JPEG')) as image:
+      flat = image.convert(mode)
+      if scaled:
+        flat = flat.resize(scaled, Image.Resampling.BILINEAR)
+      return np.asarray(flat)
