@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint clean
+.PHONY: help demo test test-fast lint clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,10 +18,11 @@ FAILED := { echo 'vfljax: pip could not install the packages above. Is the\
 export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 
 help:
-	@echo 'make demo   install into .venv, run experiments/quickstart.py'
-	@echo 'make test   install with the developer tools, run all tests'
-	@echo 'make lint   ruff and pyright'
-	@echo 'make clean  remove .venv and all caches; results in out/ stay'
+	@echo 'make demo       install into .venv, run experiments/quickstart.py'
+	@echo 'make test       install with the developer tools, run all tests'
+	@echo 'make test-fast  the quickest of them, a minute long'
+	@echo 'make lint       ruff and pyright'
+	@echo 'make clean      remove .venv and all caches; results in out/ stay'
 	@echo
 	@echo 'make PYTHON=/path/to/python ... uses that Python for .venv.'
 
@@ -32,6 +33,10 @@ demo: $(VENV)/runtime.stamp
 # ARGS reaches pytest: make test ARGS='-k marvell'.
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+# The quickest by the times of the last run.
+test-fast: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n auto --dist worksteal --quickest=60 $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

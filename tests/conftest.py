@@ -21,6 +21,8 @@ import hypothesis
 import jax
 import pytest
 
+from tests import quickest
+
 # Sharding the seed axis needs a second device, also on a laptop with one core.
 jax.config.update('jax_num_cpu_devices', 2)
 
@@ -68,11 +70,16 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile('vfljax')
 
 
+def pytest_addoption(parser):
+  quickest.add_option(parser)
+
+
 def pytest_configure(config):
   """Keeps compiled programs in .pytest_cache/d/jax for the next run."""
   cache = getattr(config, 'cache', None)
   if cache is None:  # pytest -p no:cacheprovider
     return
+  config.pluginmanager.register(quickest.Quickest(config))
   # One folder a worker, for JAX does not write its entries atomically: a
   # worker could read half of what another is writing.
   worker = os.environ.get('PYTEST_XDIST_WORKER', 'main')
