@@ -13,7 +13,7 @@ PACKAGE = Path(vfljax.__file__).parent
 # From the bottom up, what lies in vfljax/: nothing imports from above. Whatever
 # is new there gets its place here.
 LAYERS = (
-    {'check', 'leakage', 'numerics', 'sampling', 'types'},
+    {'check', 'descent', 'leakage', 'numerics', 'samples', 'sampling', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
      'metrics', 'nets', 'protocol', 'scene', 'views'},

@@ -11,12 +11,12 @@ other side can see. Everything is a pure function of (key, state, batch): `jit`,
 the first round, `predict` after the last; they are in `vfljax.federation`.
 """
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
+from vfljax import descent
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.defense import Defense
 from vfljax.federation import embed, init, predict
@@ -214,9 +214,7 @@ def _head(vfl: VFL, key: Key, params: dict, x0: Array | None, received):
 
 
 def _update(tx, party: PartyState, grads: Params) -> PartyState:
-  updates, opt = tx.update(grads, party.opt, party.params)
-  params: Any = optax.apply_updates(party.params, updates)
-  return PartyState(params, opt)
+  return PartyState(*descent.step(tx, grads, party.opt, party.params))
 
 
 def _absorb(vfl: VFL, parties: list[PartyState], active: dict, passive: list):
