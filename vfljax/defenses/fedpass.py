@@ -69,7 +69,7 @@ def fedpass(
 
   return passports.one_sided(Defense(
       init=init, bottom=bottom, top=lambda net: stamped(net, passport),
-      expose=expose,
+      expose=expose, lent=lambda state, k: state[k - 1],
   ), side)
 
 

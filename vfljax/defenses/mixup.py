@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from vfljax import check
+from vfljax import check, crossing
 from vfljax.defense import Defense
 from vfljax.numerics import common_type
 from vfljax.types import Array, Batch, Key
@@ -49,7 +49,7 @@ def mixup(samples, concentration=1.0) -> Defense:
     count = len(batch.labels)
     if not traced and count < most:
       raise ValueError(f'mixup: a batch of {count} cannot mix {most} samples.')
-    valid = batch.labels.sum(-1) > 0
+    valid = crossing.rows(batch.labels) > 0
     rows, weights = coins(key, valid, samples, most, concentration)
     mix = lambda x: mixture(x, rows, weights)
     features = tuple(None if x is None else mix(x) for x in batch.features)

@@ -121,6 +121,8 @@ def vmask(
   return Defense(
       init=partial(_init, rule), bottom=_bottom, epoch=partial(_epoch, rule),
       facts=facts, expose=_expose,
+      # Algorithm 1's noise is in the weights that are computed on in shares.
+      lent=lambda state, k: state.offset[k - 1],
   )
 
 

@@ -2,6 +2,7 @@
 import jax
 import jax.numpy as jnp
 
+from vfljax import crossing
 from vfljax.sampling import per_class
 from vfljax.types import Array, Key, Params, Round, State
 from vfljax.views.kinds import (
@@ -24,7 +25,7 @@ def cut_gradients(k: int, played: Round) -> CutGradients:
   batch, messages = played.batch, played.messages
   return CutGradients(
       batch.features[k], messages.up[k - 1], messages.down[k - 1],
-      batch.labels.sum(-1),
+      crossing.rows(batch.labels),
   )
 
 
@@ -80,7 +81,7 @@ def model_gradients(k: int, played: Round) -> ModelGradients:
   batch, weights = played.batch, played.state.parties[k].params['bottom']
   return ModelGradients(
       batch.features[k], weights, played.gradients[k - 1],
-      batch.labels.sum(-1),
+      crossing.rows(batch.labels),
   )
 
 
