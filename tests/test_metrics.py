@@ -244,3 +244,21 @@ def test_mean_interval_of_one_and_of_no_values():
     assert np.isnan(metrics.mean_interval([1.0, np.nan])).all()
   with pytest.raises(ValueError, match='no values'):
     metrics.mean_interval([])
+
+
+def test_metrics_need_no_implicit_casts():
+  """By tracing alone, on labels and weights of every usual kind."""
+  x = jnp.zeros((6, 2))
+  image = jnp.zeros((2, 9, 9, 1))
+  with (
+      jax.numpy_dtype_promotion('strict'), jax.numpy_rank_promotion('raise'),
+  ):
+    for kind in bool, jnp.int32, jnp.float32:
+      some = jnp.zeros(6, kind)
+      jax.eval_shape(metrics.leak_auc, x[:, 0], some, some)
+    for weights in None, jnp.zeros(6):
+      jax.eval_shape(metrics.accuracy, x, x, weights)
+      jax.eval_shape(lambda w: metrics.top_k(x, x, 1, w), weights)
+      jax.eval_shape(metrics.distance_correlation, x, x, weights)
+    jax.eval_shape(metrics.ssim, image, image)
+    jax.eval_shape(metrics.psnr, image, image)

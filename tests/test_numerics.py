@@ -1,9 +1,11 @@
 """The shuffle: a permutation for every key, and every order alike."""
 from hypothesis import given, strategies as st
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from vfljax import numerics
 from vfljax.numerics import permutation
 
 
@@ -59,3 +61,20 @@ def test_pairs_of_places_are_unrelated(drawn, a, b):
   expected *= counts.sum() / expected.sum()
   statistic = ((counts - expected) ** 2 / expected).sum() / 99
   assert 0.55 < statistic < 1.5
+
+
+def test_a_common_type_is_told_where_casts_are_forbidden():
+  with jax.numpy_dtype_promotion('strict'):
+    for parts, expected in [
+        ((jnp.uint8, jnp.float32), 'float32'), ((jnp.int32(1), 1.0), 'float32'),
+        ((jnp.bfloat16, jnp.float32), 'float32'),
+    ]:
+      assert numerics.common_type(*parts) == expected
+
+
+def test_along_last_has_the_rank_of_what_it_meets():
+  with jax.numpy_rank_promotion('raise'):
+    kernel = jnp.ones((2, 3, 4)) * numerics.along_last(
+        jnp.arange(4.0), jnp.ones((2, 3, 4))
+    )
+  np.testing.assert_array_equal(kernel[1, 2], np.arange(4))

@@ -13,12 +13,13 @@ PACKAGE = Path(vfljax.__file__).parent
 # From the bottom up, what lies in vfljax/: nothing imports from above. Whatever
 # is new there gets its place here.
 LAYERS = (
-    {'check', 'leakage', 'numerics', 'sampling', 'types'},
+    {'check', 'crossing', 'descent', 'flow', 'leakage', 'numerics', 'samples',
+     'sampling', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
      'metrics', 'nets', 'protocol', 'scene', 'views'},
     {'attacks', 'data', 'defenses', 'masked', 'mpc'},
-    {'epochs', 'plan', 'stream', 'sweep', 'train', 'tuning'},
+    {'audit', 'epochs', 'plan', 'stream', 'sweep', 'train', 'tuning'},
     {'__init__'},
     {'runner'},
     {'report'},

@@ -10,10 +10,11 @@ exchanging embeddings and their gradients. Every function here is pure: `jit`,
 
 `algorithms` and `nets` make a `VFL`, `defenses` and `attacks` are registries,
 `sweep` runs seeds x strengths in one program, `measure`, `metrics` and
-`evaluation` say what it was worth, and `data` loads and splits tables.
+`evaluation` say what it was worth, `audit` proves what crosses between parties,
+and `data` loads and splits tables.
 """
 from vfljax import (
-    algorithms, attacks, defenses, evaluation, measure, metrics, nets,
+    algorithms, attacks, audit, defenses, evaluation, measure, metrics, nets,
     protocol, sweep, train, views,
 )
 from vfljax.adversary import Adversary
@@ -27,7 +28,7 @@ __version__ = '0.1.0'
 
 __all__ = [
     'VFL', 'Adversary', 'Attack', 'Batch', 'Defense', 'Messages', 'Net', 'Plan',
-    'Round', 'State', 'algorithms', 'attacks', 'chain', 'defenses',
-    'evaluation', 'fit', 'init', 'measure', 'metrics', 'nets', 'none',
-    'play_round', 'predict', 'protocol', 'sweep', 'train', 'views',
+    'Round', 'State', 'algorithms', 'attacks', 'audit', 'chain',
+    'defenses', 'evaluation', 'fit', 'init', 'measure', 'metrics', 'nets',
+    'none', 'play_round', 'predict', 'protocol', 'sweep', 'train', 'views',
 ]

@@ -132,6 +132,10 @@ def _epoch(defenses: Parts, state, key, holdings):
   )
 
 
+def _lent(defenses: Parts, state, k):
+  return tuple(d.lent(s, k) for d, s in zip(defenses, state))
+
+
 def _facts(defenses: Parts, state):
   found = {}
   for d, s in zip(defenses, state):
@@ -155,5 +159,5 @@ HOOKS = dict(
     init=_init, prepare=_prepare, batch=_batch, bottom=_bottom, top=_top,
     send=_send, label=_label, adapt=_adapt, receive=_receive,
     objective=_objective, gradient=_gradient, share=_share, epoch=_epoch,
-    facts=_facts, expose=_expose, decode=_decode,
+    lent=_lent, facts=_facts, expose=_expose, decode=_decode,
 )

@@ -19,6 +19,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
+from vfljax.numerics import common_type
 from vfljax.types import Array, Key
 
 LogQ = Callable[[Array, Array], Array]
@@ -158,7 +159,7 @@ def _shares(weights: Array | None, like: Array) -> Array:
   """Weights that sum to 1, [samples]."""
   count = len(like)
   if weights is None:
-    return jnp.full((count,), 1 / count, jnp.result_type(like, 1.0))
+    return jnp.full((count,), 1 / count, common_type(like, 1.0))
   return weights / weights.sum()
 
 

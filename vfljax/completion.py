@@ -13,7 +13,7 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax import nets
+from vfljax import descent, nets
 from vfljax.types import Array, Key, Net, Params
 
 OPTIMIZERS = dict(
@@ -150,8 +150,7 @@ def _learn(logits, net: Net | None, tx, carry, key: Key, x: Array, y: Array):
     return ce.sum() / jnp.maximum(y.sum(), 1), stats
 
   slope, stats = jax.grad(loss, has_aux=True)(params)
-  updates, opt = tx.update(slope, opt, params)
-  params = optax.apply_updates(params, updates)
+  params, opt = descent.step(tx, slope, opt, params)
   return net.absorb(params, stats) if net else params, opt
 
 

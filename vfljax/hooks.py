@@ -130,6 +130,10 @@ class Defense(NamedTuple):
     share: (key, gradients) -> gradients; at a passive party, on the gradients
       {'bottom', 'defense'} of its own weights, before it uses them.
     epoch: (state, key, holdings) -> state; after every epoch.
+    lent: (state, k) -> the part of the state that passive party k computes
+      with, too, in `bottom`: its own secrets, or what the parties share without
+      reading it. All else in the state is the active party's alone, which
+      `vfljax.audit` proves.
     facts: (state) -> {name: scalar}; what the defense knows of itself, recorded
       beside the utility.
     expose: (state, key, k, weights) -> weights; what passive party k can read
@@ -150,6 +154,7 @@ class Defense(NamedTuple):
   gradient: Callable[..., tuple[Embeddings, Any]] = _gradient
   share: Callable[[Key, Params], Params] = lambda key, gradients: gradients
   epoch: Callable[[Any, Key, Holdings], Any] = lambda state, key, has: state
+  lent: Callable[[Any, int], Any] = lambda state, k: ()
   facts: Callable[[Any], dict[str, Array]] = lambda state: {}
   expose: Callable[..., Params] = lambda state, key, k, weights: weights
   decode: Callable[[Any, Array], Array] = lambda state, logits: logits

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from scipy import special
 
-from vfljax.numerics import as_integers
+from vfljax.numerics import as_integers, common_type
 from vfljax.types import Array
 
 
@@ -30,8 +30,9 @@ def roc_auc(
     A scalar in [0, 1]. NaN if there is one class only, or a score is NaN.
   """
   scores = _floating(scores)
-  counted = jnp.ones(scores.shape, bool) if weights is None else weights > 0
-  positive, negative = counted & (labels > 0), counted & ~(labels > 0)
+  counted = jnp.ones(scores.shape, bool) if weights is None else _holds(weights)
+  positive = counted & _holds(labels)
+  negative = counted & ~_holds(labels)
   keys = as_integers(scores)
   last = jnp.iinfo(keys.dtype).max
   below = lax.sort(jnp.where(negative, keys, last), is_stable=False)
@@ -223,7 +224,12 @@ def mean_interval(values) -> tuple[np.ndarray, np.ndarray]:
 def _floating(x: Array) -> Array:
   """At least 32-bit floats, which `as_integers` can reinterpret."""
   x = jnp.asarray(x)
-  return x.astype(jnp.promote_types(jnp.result_type(x, 1.0), jnp.float32))
+  return x.astype(common_type(x, 1.0, jnp.float32))
+
+
+def _holds(x: Array) -> Array:
+  """Which of [n] numbers are above 0, or of booleans true."""
+  return x if jnp.issubdtype(x.dtype, jnp.bool_) else x > 0
 
 
 def _count(mask: Array, dtype) -> Array:
@@ -239,7 +245,7 @@ def _mean(hit: Array, weights: Array | None) -> Array:
   if weights is None:
     return hit.astype(jnp.float32).mean()
   weights = _floating(weights)
-  return (hit * weights).sum() / weights.sum()
+  return (hit.astype(weights.dtype) * weights).sum() / weights.sum()
 
 
 def _images(x: Array, y: Array) -> tuple[Array, Array]:
@@ -289,5 +295,5 @@ def _centered_distances(x: Array, real: Array) -> Array:
   distances = _safe_sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
   count = jnp.maximum(real.sum(), 1)
   rows = distances @ real / count
-  centered = distances - rows[:, None] - rows + rows @ real / count
-  return real[:, None] * real * centered
+  centered = distances - rows[:, None] - rows[None] + rows @ real / count
+  return real[:, None] * real[None] * centered

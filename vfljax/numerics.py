@@ -3,6 +3,8 @@
 Norms of rows whose squares are too small for their floats; floats as integers
 of the same order; random orders without a sort.
 """
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -22,6 +24,24 @@ def row_norms(d: Array) -> Array:
   largest = jnp.abs(d).max(axis=-1, initial=0)
   scale = jnp.where(largest > 0, largest, 1)
   return scale * jnp.sqrt(jnp.sum((d / scale[:, None]) ** 2, axis=-1))
+
+
+def common_type(*parts: Any) -> Any:
+  """The dtype to which JAX promotes these arrays, numbers and dtypes.
+
+  `jnp.result_type`, also where implicit promotion is forbidden
+  (`jax_numpy_dtype_promotion='strict'`): who asks for it casts explicitly.
+  """
+  with jax.numpy_dtype_promotion('standard'):
+    return jnp.result_type(*parts)
+
+
+def along_last(v: Array, like: Array) -> Array:
+  """v, [width], with as many axes as `like`, along whose last one it goes.
+
+  What broadcasts then says so: JAX can forbid ranks to be promoted.
+  """
+  return v.reshape(*[1] * (like.ndim - 1), -1)
 
 
 def as_integers(x: Array) -> Array:

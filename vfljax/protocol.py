@@ -11,12 +11,12 @@ other side can see. Everything is a pure function of (key, state, batch): `jit`,
 the first round, `predict` after the last; they are in `vfljax.federation`.
 """
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
+from vfljax import crossing, descent
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.defense import Defense
 from vfljax.federation import embed, init, predict
@@ -36,7 +36,7 @@ def play_round(
   """Plays one round: returns the next state, and the round for who watches."""
   luck = luck_of(key)
   batch = defense.batch(luck.batch, batch)
-  real = batch.labels.sum(-1)  # [batch]: 1, or 0 where a row is padding.
+  real = crossing.trained(batch.labels)
   vfl = counting(vfl._replace(top=defense.top(vfl.top)), real > 0)
   stage = _Stage(luck, vfl, defense, adversary, state, batch)
 
@@ -48,7 +48,9 @@ def play_round(
 
   # 3. ... and sends each passive party the (perturbed) gradient of its message.
   down, memory = defense.gradient(memory, luck.gradient, cut, batch.labels)
-  down = tuple(d * real.reshape(-1, *[1] * (d.ndim - 1)) for d in down)
+  down = crossing.sent('down', tuple(
+      d * real.reshape(-1, *[1] * (d.ndim - 1)) for d in down
+  ))
 
   # 4. Everyone updates what they own.
   own, got = _pull_back(stage, down, pullbacks)
@@ -139,7 +141,8 @@ def _embed_all(stage: _Stage):
   sent = adversary.send(
       state.adversary, luck.tamper, pick(tuple(up), stage.lying)
   )
-  return put(tuple(up), stage.lying, sent), sent, pullbacks, stats
+  arrived = crossing.sent('up', put(tuple(up), stage.lying, sent))
+  return arrived, sent, pullbacks, stats
 
 
 def _differentiate(stage: _Stage, up: Embeddings):
@@ -214,9 +217,7 @@ def _head(vfl: VFL, key: Key, params: dict, x0: Array | None, received):
 
 
 def _update(tx, party: PartyState, grads: Params) -> PartyState:
-  updates, opt = tx.update(grads, party.opt, party.params)
-  params: Any = optax.apply_updates(party.params, updates)
-  return PartyState(params, opt)
+  return PartyState(*descent.step(tx, grads, party.opt, party.params))
 
 
 def _absorb(vfl: VFL, parties: list[PartyState], active: dict, passive: list):

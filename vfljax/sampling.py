@@ -26,4 +26,4 @@ def per_class(
   ranked = jnp.where(labels > 0.5, lot, -1.0)  # [n, classes]
   score, rows = lax.top_k(ranked.T, count)  # [classes, count]
   rows, there = rows.ravel(), score.ravel() > 0
-  return rows, labels[rows] * there[:, None]
+  return rows, labels[rows] * there[:, None].astype(labels.dtype)

@@ -17,7 +17,7 @@ from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import train
+from vfljax import samples, train
 from vfljax.types import Array, Batch, Key, State
 
 Transform = Callable[[tuple[Any, ...]], tuple[Any, ...]]
@@ -43,9 +43,20 @@ def fit(
     As `train.fit`.
 
   Raises:
-    ValueError: for a plan that is not of this kind, or numbers out of range.
+    ValueError: for a plan that is not of this kind, numbers out of range, or
+      samples that `train.start` refuses.
   """
+  samples.check(data)
+  samples.check_numbers(data)
   check(plan, len(data.labels), chunk)
+  # Samples are on the host and cross over: `jax.transfer_guard` is not for us.
+  with jax.transfer_guard('allow'):
+    return _fit(key, plan, data, chunk, transform)
+
+
+def _fit(
+    key: Key, plan: train.Plan, data: Batch, chunk: int, transform: Transform
+) -> tuple[State, dict[str, Any]]:
   first = jax.tree.map(lambda x: x[: plan.batch_size], data)
   first = jax.tree.map(jnp.asarray, first)
   run = train.start(

@@ -15,7 +15,8 @@ from jax import lax
 import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from vfljax.types import Array
+from vfljax import samples
+from vfljax.types import Array, Batch
 
 Run = Callable[[Any, Any], Any]
 
@@ -92,7 +93,23 @@ def sweep(
 
   Returns:
     The metrics with leading axes [strengths, seeds].
+
+  Raises:
+    ValueError: without a seed or a strength; if `data` is a `Batch` whose parts
+      do not fit together or that has NaN in it, as in `train.start`.
   """
+  _check(seeds, strengths, data)
+  with samples.guarded(data):
+    return _sweep(
+        run, seeds, strengths, data, cells_per_chunk, loop, devices
+    )
+
+
+def _sweep(
+    run: Callable[..., Any], seeds: int | Array, strengths: Sequence[Any],
+    data: Any, cells_per_chunk: int, loop: bool | None,
+    devices: Sequence | None,
+) -> Any:
   if isinstance(seeds, int):
     seeds = jax.vmap(jax.random.key)(jnp.arange(seeds))
   values = jnp.asarray(strengths, jnp.float32)
@@ -114,6 +131,18 @@ def sweep(
   ]
   whole = jax.tree.map(lambda *xs: jnp.concatenate(xs)[:count], *outs)
   return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), whole)
+
+
+def _check(seeds: int | Array, strengths: Sequence[Any], data: Any) -> None:
+  count = seeds if isinstance(seeds, int) else len(seeds)
+  if count < 1 or not len(strengths):
+    raise ValueError(
+        'A sweep needs a seed and a strength, or more; got '
+        f'{count} seeds and {len(strengths)} strengths.'
+    )
+  if isinstance(data, Batch):
+    samples.check(data)
+    samples.check_numbers(data)
 
 
 def _rows(cells: Any, rows: slice) -> Any:

@@ -9,9 +9,10 @@ from typing import Any, Unpack
 
 import jax
 from jax import lax
+from jax.core import Tracer
 import jax.numpy as jnp
 
-from vfljax import protocol
+from vfljax import protocol, samples
 from vfljax.defense import Defense
 from vfljax.epochs import (
     Epoch, close, epoch_of, play_batch, play_epoch, play_prepared,
@@ -49,7 +50,7 @@ def fit(
     in those after an early stop (their loss is nan).
 
   Raises:
-    ValueError: if a number is out of its range.
+    ValueError: as `start`.
   """
   plan = Plan(vfl, defense, txs, epochs, batch_size, **options)
   run, history = advance(plan, start(key, plan, data), data, 0, epochs)
@@ -57,9 +58,28 @@ def fit(
 
 
 def start(key: Key, plan: Plan, data: Batch) -> Run:
-  """A run before its first epoch."""
+  """A run before its first epoch.
+
+  Raises:
+    ValueError: if a number of the plan is out of its range, the samples do not
+      fit together (parties with different rows, labels that are no [n, classes]
+      floats), or one of their numbers is NaN or infinite, as far as that can be
+      seen without reading much or waiting for a device, see
+      `samples.check_numbers`: not in large arrays, nor inside `jit`.
+  """
+  samples.check(data)
   check(plan, len(data.labels))
+  with samples.guarded(data, plan.auxiliary):
+    return _start(key, plan, data)
+
+
+def _start(key: Key, plan: Plan, data: Batch) -> Run:
   k_init, k_prepare, k_run = jax.random.split(key, 3)
+  tracing = isinstance(k_init, Tracer)
+  samples.check_numbers(data, tracing)
+  if plan.auxiliary is not None:
+    samples.check(plan.auxiliary, 'auxiliary')
+    samples.check_numbers(plan.auxiliary, tracing, 'auxiliary')
   first = jax.tree.map(lambda x: x[: plan.batch_size], data)
   state = protocol.init(
       k_init, plan.vfl, plan.defense, plan.txs, first, plan.adversary,
@@ -79,6 +99,13 @@ def advance(
 
   Epochs past the plan's last are left out; their rows of the history are zeros.
   """
+  with samples.guarded(data, run):
+    return _advance(plan, run, data, first, epochs)
+
+
+def _advance(
+    plan: Plan, run: Run, data: Batch, first: Array | int, epochs: int
+) -> tuple[Run, dict[str, Any]]:
   play = lambda run, epoch: _epoch(plan, run, data, epoch)
   if plan.epochs % epochs == 0:  # No call goes past the end.
     return lax.scan(play, run, first + jnp.arange(epochs))
@@ -99,10 +126,11 @@ def finish(run: Run) -> State:
   """
   if not run.best:
     return run.state
-  found = run.best.epoch >= 0
-  return jax.tree.map(
-      lambda a, b: jnp.where(found, a, b), run.best.state, run.state
-  )
+  with samples.guarded(run):
+    found = run.best.epoch >= 0
+    return jax.tree.map(
+        lambda a, b: jnp.where(found, a, b), run.best.state, run.state
+    )
 
 
 def is_watched(epoch: Any, every: int, epochs: int) -> Any:

@@ -66,7 +66,7 @@ def first_layer():
   """The first linear layer of the federation's bottoms, for CAFE."""
   part = lambda weights: weights['bottom']['Dense_0']['Dense_0']
   return FirstLinear(
-      lambda w, x: (x, x @ part(w)['kernel'] + part(w)['bias']),
+      lambda w, x: (x, x @ part(w)['kernel'] + part(w)['bias'][None]),
       lambda g: (part(g)['kernel'], part(g)['bias']),
   )
 
@@ -114,6 +114,17 @@ def test_attacks_are_pure_functions_of_key_and_view(name):
   keys = jnp.stack([jax.random.key(3), jax.random.key(4)])
   many = jax.jit(jax.vmap(attack.run, (0, None)))(keys, view)
   chex.assert_trees_all_close(many[0], guess, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize('name', EVERY_ATTACK)
+def test_attacks_run_in_a_program_without_implicit_casts(name):
+  """By tracing alone: nothing is compiled."""
+  with (
+      jax.numpy_dtype_promotion('strict'), jax.numpy_rank_promotion('raise'),
+  ):
+    attack = make_attack(name)
+    view = jax.eval_shape(lambda: view_of(attack.view))
+    jax.eval_shape(attack.run, jax.random.key(0), view)
 
 
 def make_backdoor(name):

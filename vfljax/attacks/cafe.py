@@ -24,7 +24,7 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax import measure, metrics
+from vfljax import descent, measure, metrics
 from vfljax.attack import REPLAYED, Attack, Wants, recipe
 from vfljax.leakage import IMAGES
 from vfljax.nets import bottleneck
@@ -227,7 +227,7 @@ def recover(
     start: See `begin`.
     recovery: Steps, rates and weights.
   """
-  for_inputs = optax.adam(recovery.input_rate)
+  tx_in = optax.adam(recovery.input_rate)
   for_samples = optax.adam(recovery.sample_rate)
   rounds = len(view.rows)
 
@@ -240,17 +240,17 @@ def recover(
         found.outputs, rows, bias
     )
     slope = jax.grad(second)(found.inputs, outputs, rows, kernel)
-    change, opt_inputs = for_inputs.update(slope, opt_inputs)
-    inputs: Any = optax.apply_updates(found.inputs, change)
+    inputs, opt_inputs = descent.step(tx_in, slope, opt_inputs, found.inputs)
     misfit, slope = jax.value_and_grad(third)(
         found.samples, inputs, outputs, rows, gradients, view.weights, layer,
         recovery,
     )
-    change, opt_samples = for_samples.update(slope, opt_samples)
-    samples: Any = optax.apply_updates(found.samples, change)
+    samples, opt_samples = descent.step(
+        for_samples, slope, opt_samples, found.samples
+    )
     return (Found(outputs, inputs, samples), opt_inputs, opt_samples), misfit
 
-  carry = start, for_inputs.init(start.inputs), for_samples.init(start.samples)
+  carry = start, tx_in.init(start.inputs), for_samples.init(start.samples)
   carry, misfits = lax.scan(step, carry, jnp.arange(recovery.steps))
   return carry[0], misfits[-rounds:].mean()
 

@@ -17,7 +17,7 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax import nets
+from vfljax import descent, nets
 from vfljax.attack import Attack, recipe
 from vfljax.scene import Scene, summed
 from vfljax.types import VFL, Array, Net, Params
@@ -87,9 +87,8 @@ def invert(
 
   def step(carry: tuple[Any, Any], _):
     dummies, opt = carry
-    updates, opt = tx.update(jax.grad(distance)(dummies), opt)
-    moved: Any = optax.apply_updates(dummies, updates)
-    return (moved, opt), None
+    slope = jax.grad(distance)(dummies)
+    return descent.step(tx, slope, opt, dummies), None
 
   carry: tuple[Any, Any] = start, tx.init(start)
   found: Any = lax.scan(step, carry, None, length=search.steps)[0][0]

@@ -38,7 +38,7 @@ def learned_gradient(
     head = nets.mlp(*hidden, view.known_labels.shape[-1])
     known, wanted = direction(view.known_received), direction(view.received)
     # On the scale of the known ones; a direction may hardly vary.
-    mean, std = known.mean(0), known.std(0)
+    mean, std = known.mean(0)[None], known.std(0)[None]
     scale = lambda d: (d - mean) / (std + 1e-3 * std.max() + 1e-12)
     known, wanted = scale(known), scale(wanted)
     return complete(

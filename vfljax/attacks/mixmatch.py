@@ -13,14 +13,14 @@ samples here pass the head's batch normalization together, and the moving
 average is shorter at the start, so that short trainings are not mostly where
 they began.
 """
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax import check
+from vfljax import check, descent
 from vfljax.attack import TRAINED, Attack, recipe
 from vfljax.leakage import COMPLETION
 from vfljax.nets.heads import normalized_head
@@ -193,8 +193,7 @@ def complete(
     slope, stats = jax.grad(loss, has_aux=True)(
         params, k_net, x, y, i / total
     )
-    change, opt = tx.update(slope, opt, params)
-    moved: Any = optax.apply_updates(params, change)
+    moved, opt = descent.step(tx, slope, opt, params)
     shrink = 1 - how.decay * how.learning_rate
     moved = jax.tree.map(lambda w: (w * shrink).astype(w.dtype), moved)
     moved = net.absorb(moved, stats)

@@ -19,7 +19,7 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax import measure, nets
+from vfljax import descent, measure, nets
 from vfljax.attack import TRAINED, Attack, Wants, recipe
 from vfljax.leakage import IMAGES
 from vfljax.nets.convolutional import convolutional
@@ -206,9 +206,8 @@ def train_shadow(
   def step(carry: tuple[Any, Any], key):
     params, opt = carry
     rows = jax.random.randint(key, (size,), 0, len(known.labels))
-    updates, opt = tx.update(jax.grad(loss)(params, rows), opt, params)
-    moved: Any = optax.apply_updates(params, updates)
-    return (moved, opt), None
+    slope = jax.grad(loss)(params, rows)
+    return descent.step(tx, slope, opt, params), None
 
   carry: tuple[Any, Any] = params, tx.init(params)
   keys = jax.random.split(k_steps, inversion.shadow_steps)
@@ -236,8 +235,7 @@ def invert(
 
   def step(carry: tuple[Any, Any], _):
     x, opt = carry
-    updates, opt = tx.update(jax.grad(distance)(x), opt)
-    moved: Any = optax.apply_updates(x, updates)
+    moved, opt = descent.step(tx, jax.grad(distance)(x), opt, x)
     return (moved.clip(0, 1), opt), None
 
   carry: tuple[Any, Any] = start, tx.init(start)

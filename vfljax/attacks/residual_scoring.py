@@ -60,13 +60,14 @@ def residuals(sent: Array, received: Array, valid: Array, degree: int) -> Array:
   """
   rows = valid[:, None].astype(received.dtype)
   count = jnp.maximum(rows.sum(), 1)
-  center = (rows * sent).sum(0) / count
+  center = ((rows * sent).sum(0) / count)[None]
   spread = jnp.sqrt((rows * (sent - center) ** 2).sum(0) / count)
-  x = (sent - center) / jnp.where(spread > 0, spread, 1)
+  x = (sent - center) / jnp.where(spread > 0, spread, 1)[None]
   powers = [jnp.ones_like(x[:, :1]), *(x**i for i in range(1, degree + 1))]
   design = rows * jnp.concatenate(powers, axis=1)
   largest = jnp.abs(received).max(initial=0)
   target = rows * received / jnp.where(largest > 0, largest, 1)
   basis, values, _ = jnp.linalg.svd(design, full_matrices=False)
-  basis = basis * (values > RIDGE * values[0])
+  kept = (values > RIDGE * values[0]).astype(basis.dtype)
+  basis = basis * kept[None]
   return target - jax.lax.dot(basis, basis.T @ target)

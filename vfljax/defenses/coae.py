@@ -137,5 +137,5 @@ def draw(key: Key, classes: int, hidden: int) -> Params:
 
 def _mlp(layers: Params, x: Array) -> Array:
   first, second = layers
-  h = jax.nn.relu(x @ first['kernel'] + first['bias'])
-  return h @ second['kernel'] + second['bias']
+  h = jax.nn.relu(x @ first['kernel'] + first['bias'][None])
+  return h @ second['kernel'] + second['bias'][None]

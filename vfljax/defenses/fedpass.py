@@ -25,6 +25,7 @@ from vfljax.defense import Defense, slots
 from vfljax.defenses import passports
 from vfljax.defenses.passports import Passport
 from vfljax.nets import named_layers
+from vfljax.numerics import along_last
 from vfljax.types import Array, Key, Net, Params
 
 
@@ -68,7 +69,7 @@ def fedpass(
 
   return passports.one_sided(Defense(
       init=init, bottom=bottom, top=lambda net: stamped(net, passport),
-      expose=expose,
+      expose=expose, lent=lambda state, k: state[k - 1],
   ), side)
 
 
@@ -116,9 +117,8 @@ def sealed(params: Params, keys: Params) -> Params:
     own = named_layers.arrays(params)[name]
     scale = jnp.tanh(own_mean(own, pair['scale_key']))
     shift = jnp.tanh(own_mean(own, pair['bias_key']))
-    new[name] = dict(
-        kernel=own['kernel'] * scale, bias=own['bias'] * scale + shift
-    )
+    kernel = own['kernel'] * along_last(scale, own['kernel'])
+    new[name] = dict(kernel=kernel, bias=own['bias'] * scale + shift)
   return named_layers.replace(params, new)
 
 

@@ -83,7 +83,7 @@ def block(params: Params, x: Array) -> tuple[Array, Array, Array]:
   """
   def linear(x):
     for layer in (params['first'], params['second']):
-      x = x @ layer['kernel'] + layer['bias']
+      x = x @ layer['kernel'] + layer['bias'][None]
     return x
 
   def stamp(passport):

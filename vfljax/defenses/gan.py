@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from vfljax import nets
+from vfljax import descent, nets
 from vfljax.types import Array, Net, Params
 
 
@@ -101,8 +101,7 @@ def critic_step(
     return -wasserstein(key, gan, state.generator, critic, seen, sigma)
 
   grads = jax.grad(loss)(state.critic)
-  updates, opt = tx.update(grads, state.critic_opt)
-  moved: Any = optax.apply_updates(state.critic, updates)
+  moved, opt = descent.step(tx, grads, state.critic_opt, state.critic)
   bound = lambda p: jnp.clip(p, -clip, clip).astype(p.dtype)
   return state._replace(critic=jax.tree.map(bound, moved), critic_opt=opt)
 
@@ -117,8 +116,9 @@ def generator_step(
     return -mean(gan.critic.apply(state.critic, guess)[:, 0], seen.real)
 
   grads = jax.grad(loss)(state.generator)
-  updates, opt = tx.update(grads, state.generator_opt)
-  moved: Any = optax.apply_updates(state.generator, updates)
+  moved, opt = descent.step(
+      tx, grads, state.generator_opt, state.generator
+  )
   return state._replace(generator=moved, generator_opt=opt)
 
 

@@ -21,7 +21,7 @@ from jax import lax
 
 from vfljax import check
 from vfljax.defense import Defense, each, slots
-from vfljax.numerics import as_integers
+from vfljax.numerics import as_integers, common_type
 from vfljax.types import Array
 
 
@@ -45,7 +45,7 @@ def compress(
   if weights is not None:
     rank = jnp.where(weights[:, None] > 0, rank, -jnp.inf)
     count = weights.sum().astype(jnp.float32) * d.shape[-1]
-  flat = as_integers(rank.astype(jnp.promote_types(d.dtype, jnp.float32)))
+  flat = as_integers(rank.astype(common_type(d.dtype, jnp.float32)))
   flat = flat.ravel()
   kept = _ceil_share(keep, count)
   t = lax.sort(flat, is_stable=False)[flat.size - kept]

@@ -19,6 +19,7 @@ import optax
 from vfljax import check, nets
 from vfljax.defense import Defense
 from vfljax.defenses import minibatch
+from vfljax.numerics import common_type
 from vfljax.types import Array, Key
 
 
@@ -76,7 +77,7 @@ def teach(
   """
   net = nets.mlp(*hidden, labels.shape[-1])
   k_init, k_fit = jax.random.split(key)
-  x = features.astype(jnp.promote_types(features.dtype, jnp.float32))
+  x = features.astype(common_type(features.dtype, jnp.float32))
 
   def loss(params, rows):
     x, y = rows

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.defense import Defense, Spec, each, slots
+from vfljax.numerics import common_type
 from vfljax.types import Array
 
 PIECES = 16  # Into which the search cuts its interval, 10 or 14 times.
@@ -74,7 +75,7 @@ def solve(u, v, d, g, p, power) -> Allocation:
     directions across the gap, in which nothing varies, do not count.
   """
   one_dimension = isinstance(d, int) and d == 1  # Nothing to search for.
-  dtype = jnp.result_type(*(_floating(x) for x in (u, v, g, p, power)))
+  dtype = common_type(*(_floating(x) for x in (u, v, g, p, power)))
   u, v, d, g, p, power = jnp.broadcast_arrays(
       *(jnp.asarray(x).astype(dtype) for x in (u, v, d, g, p, power))
   )
@@ -257,7 +258,8 @@ def _perturb(key, d: Array, labels: Array, power) -> Array:
   k_along, k_across = jax.random.split(key)
   z_along = jax.random.normal(k_along, (len(d), 1), d.dtype)
   z_across = jax.random.normal(k_across, d.shape, d.dtype)
-  return d + scale * (root(along) * z_along * axis + root(across) * z_across)
+  noise_along = root(along) * z_along * axis[None]
+  return d + scale * (noise_along + root(across) * z_across)
 
 
 def _moments(x: Array, mask: Array) -> tuple[Array, Array, Array]:
@@ -265,5 +267,5 @@ def _moments(x: Array, mask: Array) -> tuple[Array, Array, Array]:
   rows = mask.astype(x.dtype)
   count = rows.sum()
   center = rows @ x / jnp.maximum(count, 1)
-  spread = (rows[:, None] * (x - center) ** 2).sum()
+  spread = (rows[:, None] * (x - center[None]) ** 2).sum()
   return count, center, spread / jnp.maximum(count, 1) / x.shape[-1]

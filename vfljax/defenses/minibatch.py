@@ -6,6 +6,7 @@ import jax
 from jax import lax
 import optax
 
+from vfljax import descent
 from vfljax.numerics import permutation
 from vfljax.types import Array, Key, Params
 
@@ -33,8 +34,7 @@ def fit(
   def step(carry, rows):
     params, opt = carry
     grads = jax.grad(loss)(params, jax.tree.map(lambda x: x[rows], data))
-    updates, opt = tx.update(grads, opt, params)
-    return (optax.apply_updates(params, updates), opt), None
+    return descent.step(tx, grads, opt, params), None
 
   def epoch(carry, key):
     order = permutation(key, count)[: rounds * size].reshape(rounds, size)

@@ -14,8 +14,9 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from vfljax import check
+from vfljax import check, crossing
 from vfljax.defense import Defense
+from vfljax.numerics import common_type
 from vfljax.types import Array, Batch, Key
 
 LIMIT = 4  # The most samples that a traced number can stand for.
@@ -48,7 +49,7 @@ def mixup(samples, concentration=1.0) -> Defense:
     count = len(batch.labels)
     if not traced and count < most:
       raise ValueError(f'mixup: a batch of {count} cannot mix {most} samples.')
-    valid = batch.labels.sum(-1) > 0
+    valid = crossing.rows(batch.labels) > 0
     rows, weights = coins(key, valid, samples, most, concentration)
     mix = lambda x: mixture(x, rows, weights)
     features = tuple(None if x is None else mix(x) for x in batch.features)
@@ -81,11 +82,13 @@ def coins(
   order = jnp.argsort(jnp.where(valid, lot, 2.0))
   place = jnp.argsort(order)
   steps = jnp.arange(most)[:, None]
-  after = (place + steps) % jnp.maximum(valid.sum(), 1)
-  rows = jnp.where(valid, order[after], jnp.arange(len(valid)))
+  after = (place[None] + steps) % jnp.maximum(valid.sum(), 1)
+  alone = jnp.arange(len(valid))[None]
+  rows = jnp.where(valid[None], order[after], alone)
   # Normalised gamma variables are Dirichlet; as logarithms, none underflows.
   shares = _log_gamma(k_weights, concentration, rows.shape)
-  shares = jnp.where(steps < samples, shares, -jnp.inf)
+  counted = steps.astype(common_type(steps, samples)) < samples
+  shares = jnp.where(counted, shares, -jnp.inf)
   return rows, jax.nn.softmax(shares, axis=0)
 
 
@@ -99,7 +102,7 @@ def _log_gamma(key: Key, shape_parameter, shape: tuple[int, ...]) -> Array:
 
 def mixture(x: Array, rows: Array, weights: Array) -> Array:
   """Mixtures of the rows of `x`; whole numbers become fractions."""
-  kind = jnp.result_type(x, jnp.float32)
+  kind = common_type(x, jnp.float32)
   parts = x[rows].astype(kind)
   weights = weights.reshape(*weights.shape, *[1] * (x.ndim - 1))
   return (weights.astype(kind) * parts).sum(0)

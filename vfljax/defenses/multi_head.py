@@ -86,7 +86,7 @@ def heads(net: Net) -> Net:
         lambda us, i=i: net.apply(params[i], _seen(us, i))
         for i in range(us[0] is None, len(params))
     ]
-    return lax.switch(subset - (us[0] is None), branches, us)
+    return lax.switch(subset - int(us[0] is None), branches, us)
 
   def train(params, key, us):
     if all(u is None for u in us):  # Nothing to go by: no class is likelier.

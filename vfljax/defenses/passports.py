@@ -59,6 +59,6 @@ def one_sided(defense: Defense, side: str) -> Defense:
   if side == 'active':
     return defense._replace(
         init=init, bottom=nothing.bottom, send=nothing.send,
-        expose=nothing.expose,
+        expose=nothing.expose, lent=nothing.lent,
     )
   return defense._replace(init=init, top=nothing.top, receive=nothing.receive)

@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from vfljax import check, club, nets
+from vfljax import check, club, descent, nets
 from vfljax.defense import Defense, Slots, Spec, slots
 from vfljax.types import Array, Embeddings, Key, Params
 
@@ -132,8 +132,7 @@ def _adapt(own: Settings, state, key, predict, up, labels):
     loss = lambda w: club.learning_loss(q(w), h, labels, real)
 
     def step(_, w):
-      updates, _ = tx.update(jax.grad(loss)(w), tx.init(w), w)
-      return optax.apply_updates(w, updates)
+      return descent.step(tx, jax.grad(loss)(w), tx.init(w), w)[0]
 
     return lax.fori_loop(0, own.psi_steps, step, weights)
 

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.defense import Defense, each
-from vfljax.numerics import permutation
+from vfljax.numerics import common_type, permutation
 from vfljax.types import Array
 
 
@@ -31,7 +31,7 @@ def noise_scale(budget, released, sensitivity=1.0):
 
 def released_count(share, count):
   """How many of `count` elements are sent: int(share * count), 1 or more."""
-  exact = jnp.asarray(share, jnp.float32) * count
+  exact = jnp.asarray(share, jnp.float32) * jnp.asarray(count, jnp.float32)
   return jnp.maximum(jnp.floor(exact * (1 + 1e-6)), 1)
 
 
@@ -119,7 +119,8 @@ def _chosen(seen: Array, thresholds: Array, count) -> Array:
   for bit in range(n.bit_length()):
     after = jnp.where((nth >> bit) & 1 > 0, jump[after], after)
     jump = jump[jump]
-  return jnp.zeros(n + 2, bool).at[after].set(nth <= count)[1:n + 1]
+  released = nth.astype(common_type(nth, count)) <= count
+  return jnp.zeros(n + 2, bool).at[after].set(released)[1:n + 1]
 
 
 def _next_at_least(x: Array, thresholds: Array) -> Array:

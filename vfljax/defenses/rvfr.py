@@ -139,7 +139,7 @@ def absorbed(
   """
   z = together(us)
   mean, basis, _ = subspace(seen, rank)
-  away = z - mean
+  away = z - mean[None]
   distance = jnp.linalg.norm(away - (away @ basis) @ basis.T, axis=-1)
   middle = jnp.median(distance)
   weight = middle / jnp.maximum(distance, jnp.maximum(middle, 1e-12))
@@ -158,7 +158,7 @@ def subspace(seen: Params, rank: int) -> tuple[Array, Array, Array]:
   distance from the subspace that each coordinate has on average, [width]."""
   count = jnp.maximum(seen['weight'], 1e-12)
   mean = seen['mean'] / count
-  covariance = seen['square'] / count - mean[:, None] * mean
+  covariance = seen['square'] / count - mean[:, None] * mean[None]
   sizes, directions = jnp.linalg.eigh(covariance)
   rest = directions[:, :-rank] ** 2 @ jnp.maximum(sizes[:-rank], 0)
   return mean, directions[:, -rank:], rest
@@ -181,7 +181,7 @@ def purify(
     steps: 1 or more.
   """
   own, given = us[0] is not None, [u for u in us if u is not None]
-  z = together(us) - mean
+  z = together(us) - mean[None]
   widths = [u.reshape(len(u), -1).shape[1] for u in given]
   owner = jnp.asarray(np.repeat(np.arange(len(widths)), widths))
   parts = jax.nn.one_hot(owner, len(widths), dtype=z.dtype)  # [width, parties]
@@ -193,18 +193,19 @@ def purify(
     each = weights @ parts.T  # [batch, width]
     gram = jnp.einsum('wi,bw,wj->bij', basis, each, basis)
     ridge = 1e-6 * jnp.trace(gram, axis1=1, axis2=2) + 1e-12
-    gram = gram + ridge[:, None, None] * jnp.eye(basis.shape[1], dtype=z.dtype)
+    one = jnp.eye(basis.shape[1], dtype=z.dtype)[None]
+    gram = gram + ridge[:, None, None] * one
     aim = jnp.einsum('wi,bw->bi', basis, each * z)
     return jnp.linalg.solve(gram, aim[..., None])[..., 0] @ basis.T
 
   def step(weights, _):
     gap = jnp.sqrt(((fit(weights) - z) ** 2) @ parts)
-    weights = usual / jnp.maximum(gap, usual)
+    weights = usual[None] / jnp.maximum(gap, usual[None])
     return (weights.at[:, 0].set(1.0) if own else weights), None
 
   start = jnp.ones((len(z), len(widths)), z.dtype)
   weights = jax.lax.scan(step, start, None, length=steps)[0]
-  found = fit(weights) + mean
+  found = fit(weights) + mean[None]
   edges = np.cumsum(widths)[:-1]
   clean = [
       c.reshape(u.shape).astype(u.dtype)

@@ -121,6 +121,8 @@ def vmask(
   return Defense(
       init=partial(_init, rule), bottom=_bottom, epoch=partial(_epoch, rule),
       facts=facts, expose=_expose,
+      # Algorithm 1's noise is in the weights that are computed on in shares.
+      lent=lambda state, k: state.offset[k - 1],
   )
 
 
@@ -131,11 +133,11 @@ def _init(rule: Rule, key: Key, spec: Spec) -> Slots:
       for k in range(1, len(spec.bottoms) + 1)
   )
   nothing = tuple(jax.tree.map(jnp.zeros_like, p) for p in spec.bottoms)
-  zeros = tuple(jnp.zeros(()) for _ in masked)
+  zeros = tuple(jnp.zeros((), jnp.float32) for _ in masked)
   return slots(spec, state=Memory(
       masked, _shifted(key, nothing, masked, rule.noise),
       spec.bottoms if rule.shadowed else (),
-      tuple(jnp.zeros(len(m)) for m in masked), zeros, zeros,
+      tuple(jnp.zeros(len(m), jnp.float32) for m in masked), zeros, zeros,
       jnp.zeros((), jnp.int32),
   ))
 
@@ -153,8 +155,9 @@ def _epoch(rule: Rule, state: Memory, key: Key, holdings: Holdings) -> Memory:
   shadows, found = shadow.update(
       k_shadow, holdings, state.shadows, rule.shadows, rule.norms
   )
+  add = lambda old, new: old + new.astype(old.dtype)
   state = state._replace(
-      shadows=shadows, norms=jax.tree.map(jnp.add, state.norms, found)
+      shadows=shadows, norms=jax.tree.map(add, state.norms, found)
   )
   chosen, leaked = zip(*(
       _selected(rule, jax.random.fold_in(k_select, k), state, k, holdings)
@@ -162,7 +165,7 @@ def _epoch(rule: Rule, state: Memory, key: Key, holdings: Holdings) -> Memory:
   ))
   changed = tuple(a != b for a, b in zip(chosen, state.masked))
   return state._replace(
-      masked=chosen, leakage=leaked,
+      masked=chosen, leakage=tuple(x.astype(jnp.float32) for x in leaked),
       offset=_shifted(k_noise, state.offset, changed, rule.noise),
   )
 

@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from vfljax import descent
 from vfljax.masked import autodiff, ranges, shares
 from vfljax.masked.autodiff import Record, Rule
 from vfljax.masked.masking import Weights
@@ -195,9 +196,11 @@ def step(
       state.active, u, batch
   )
   grads, g, high = pull(d)
-  moves, passive_opt = setup.txs[0].update(grads, state.passive_opt, plain)
-  own, active_opt = setup.txs[1].update(
-      d_active, state.active_opt, state.active
+  moves, passive_opt = descent.moves_of(
+      setup.txs[0], grads, state.passive_opt, plain
+  )
+  active, active_opt = descent.step(
+      setup.txs[1], d_active, state.active_opt, state.active
   )
   secret = {
       c.name: autodiff.update(
@@ -208,8 +211,7 @@ def step(
   }
   plain = setup.net.absorb(_moved(setup, plain, moves), stats)
   state = Training(
-      Weights(plain, secret), passive_opt,
-      optax.apply_updates(state.active, own), active_opt,
+      Weights(plain, secret), passive_opt, active, active_opt,
   )
   tops = {k: jnp.concatenate([v[2], high[k]]) for k, v in inner.items()}
   seen = {k: (v[0], v[1], g[k]) for k, v in inner.items()}
@@ -224,7 +226,7 @@ def _dtype(params: Params, layer: Layer) -> Any:
 
 def _moved(setup: Setup, params: Params, moves: Params) -> Params:
   """Plain weights after a step; masked ones stay the zeros that they are."""
-  new = optax.apply_updates(params, moves)
+  new = descent.moved(params, moves)
   for layer in setup.chosen:
     path = tuple(layer.name.split('/'))
     # The same arrays and not new zeros, which each step would write and copy.

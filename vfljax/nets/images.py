@@ -6,6 +6,7 @@ import jax.numpy as jnp
 
 from vfljax.nets.base import NORMS
 from vfljax.nets.convolution import METHODS
+from vfljax.numerics import common_type
 from vfljax.types import Array, Net
 
 
@@ -32,7 +33,7 @@ def dtype_of(name: str) -> Any:
 
 def finish(x: Array) -> Array:
   """Embeddings are float32 at least, whatever they were computed in."""
-  return jnp.asarray(x, jnp.promote_types(x.dtype, jnp.float32))
+  return jnp.asarray(x, common_type(x.dtype, jnp.float32))
 
 
 def blockwise(net: Net, size: int = 256) -> Net:

@@ -2,6 +2,7 @@
 import jax
 import jax.numpy as jnp
 
+from vfljax import crossing
 from vfljax.sampling import per_class
 from vfljax.types import Array, Key, Params, Round, State
 from vfljax.views.kinds import (
@@ -16,7 +17,7 @@ def majority(labels: Array) -> Array:
   Labels are one-hot already unless a defense mixes samples; padding stays 0.
   """
   top = jax.nn.one_hot(labels.argmax(-1), labels.shape[-1], dtype=labels.dtype)
-  return top * (labels.sum(-1, keepdims=True) > 0)
+  return top * (labels.sum(-1, keepdims=True) > 0).astype(labels.dtype)
 
 
 def cut_gradients(k: int, played: Round) -> CutGradients:
@@ -24,7 +25,7 @@ def cut_gradients(k: int, played: Round) -> CutGradients:
   batch, messages = played.batch, played.messages
   return CutGradients(
       batch.features[k], messages.up[k - 1], messages.down[k - 1],
-      batch.labels.sum(-1),
+      crossing.rows(batch.labels),
   )
 
 
@@ -40,7 +41,8 @@ def known_positive(key: Key, k: int, played: Round) -> KnownPositive:
 def class_centers(key: Key, k: int, played: Round) -> ClassCenters:
   """Passive party k's view of a round, and the class centers of half of it."""
   view = cut_gradients(k, played)
-  known = jax.random.bernoulli(key, 0.5, view.valid.shape) * view.valid
+  chosen = jax.random.bernoulli(key, 0.5, view.valid.shape)
+  known = chosen.astype(view.valid.dtype) * view.valid
   labels = majority(played.batch.labels) * known[:, None]
   flat = view.received.reshape(len(labels), -1)
   means = (labels.T @ flat) / jnp.maximum(labels.sum(0), 1)[:, None]
@@ -79,7 +81,7 @@ def model_gradients(k: int, played: Round) -> ModelGradients:
   batch, weights = played.batch, played.state.parties[k].params['bottom']
   return ModelGradients(
       batch.features[k], weights, played.gradients[k - 1],
-      batch.labels.sum(-1),
+      crossing.rows(batch.labels),
   )
 
 

@@ -1,0 +1,318 @@
+"""Nothing crosses between parties but messages, and what does is caught."""
+import inspect
+
+import jax
+import jax.numpy as jnp
+import optax
+import pytest
+
+from tests.attacks.test_contract import EVERY_ATTACK, make_attack, view_of
+from tests.contracts import SAMPLES, TXS, batch, federation, make
+from vfljax import algorithms, audit, crossing, defenses, flow, nets, protocol
+from vfljax import views
+from vfljax.adversary import Adversary
+from vfljax.defense import Defense, chain, none, slots
+from vfljax.types import Batch, Messages, PartyState, Round, State
+
+ROWS, PARTIES = 6, 3
+VFL = algorithms.vhnn([nets.mlp(2, norm='batch', final='relu')] * 3,
+                      nets.mlp(2))
+TXS_OF_3 = (optax.adam(0.1),) * 3
+SHAPES = Batch(
+    tuple(jax.ShapeDtypeStruct((ROWS, 4), jnp.float32) for _ in range(3)),
+    jax.ShapeDtypeStruct((ROWS, 2), jnp.float32),  # pyright: ignore
+)
+
+
+@pytest.mark.parametrize('name', sorted(defenses.REGISTRY))
+def test_every_defense_sends_messages_and_nothing_else(name):
+  found = audit.check(
+      make(name), federation(), TXS, batch(), auxiliary=batch()
+  )
+  assert [c[:3] for c in found.crossing] == [
+      (1, 'up', (SAMPLES, 6)), (1, 'down', (SAMPLES, 6))
+  ]
+  assert found.bytes_a_sample('up') == found.bytes_a_sample('down') == 24
+
+
+def report(defense, adversary=protocol.HONEST, vfl=VFL):
+  return audit.report(defense, vfl, TXS_OF_3, SHAPES, adversary)
+
+
+def test_batch_statistics_and_adversaries_stay_within_parties():
+  liars = Adversary(
+      (1, 2), init=lambda key, own: own,
+      features=lambda state, key, own: (own[1], own[0]),
+      update=lambda state, key, sent, got: got,
+  )
+  for adversary in protocol.HONEST, liars:
+    assert not report(none(), adversary).leaks
+  alone = liars._replace(parties=(1,), features=lambda s, key, own: own)
+  assert not report(none(), alone).leaks
+
+
+class Stash:
+  """What a hook should not do: it tells another hook what it was given."""
+
+  said = None
+
+  def tell(self, value):
+    self.said = value
+
+
+def labels_in_send(stash):
+  def look(key, data):
+    stash.tell(data.labels)
+    return data
+
+  return Defense(batch=look, send=lambda own, key, u: (
+      u + stash.said[:, :1], jnp.zeros(())
+  ))
+
+
+def features_across(stash):
+  def swap(key, data):
+    own, one, two = data.features
+    return data._replace(features=(own, one, one + two))
+
+  return Defense(batch=swap)
+
+
+def top_in_the_passive_update(stash):
+  def look(state, key, predict, up, labels):
+    stash.tell(predict(up).mean())
+    return state
+
+  return Defense(adapt=look, share=lambda key, gradients: jax.tree.map(
+      lambda g: g + stash.said, gradients
+  ))
+
+
+def memory_at_a_passive_party(stash):
+  """The network that hides the round's labels in what all parties compute."""
+  def shifted(state, k, net):
+    return net._replace(train=lambda p, key, x: (
+        net.run(p, key, x)[0] + state, net.run(p, key, x)[1]
+    ))
+
+  return Defense(
+      init=lambda key, spec: slots(spec, state=jnp.zeros(())), bottom=shifted,
+      adapt=lambda state, key, predict, up, labels: labels[:, 0].mean(),
+  )
+
+
+def lent_memory_of_labels(stash):
+  return memory_at_a_passive_party(stash)._replace(lent=lambda s, k: s)
+
+
+def features_down(stash):
+  def look(key, data):
+    stash.tell(data.features[2])
+    return data
+
+  return Defense(batch=look, gradient=lambda state, key, cut, labels: (
+      (cut[0] + stash.said[:, :2], cut[1]), state
+  ))
+
+
+def closed_over(stash):
+  known = jnp.arange(ROWS * 2.0).reshape(ROWS, 2)
+  return Defense(send=lambda own, key, u: (u + known, jnp.zeros(())))
+
+
+def mask_of_a_class(stash):
+  """A sum over some classes tells them, whatever it is marked as."""
+  def look(key, data):
+    stash.tell(crossing.rows(data.labels * jnp.array([1.0, 0.0])))
+    return data
+
+  return labels_in_send(stash)._replace(batch=look, send=lambda own, key, u: (
+      u + stash.said[:, None], jnp.zeros(())
+  ))
+
+
+@pytest.mark.parametrize('make, source, sink, place', [
+    (labels_in_send, 'labels', 'message up, party 1', 'labels_in_send'),
+    (labels_in_send, 'labels', 'message up, party 2', 'labels_in_send'),
+    (features_across, 'features of party 1', 'message up, party 2', 'swap'),
+    (top_in_the_passive_update, 'weights of party 0', 'weights of party 1',
+     'top_in_the_passive_update'),
+    (memory_at_a_passive_party, 'memory of the defense',
+     'message up, party 1', 'memory_at'),
+    (lent_memory_of_labels, 'labels', 'lent to party 1, 2', 'memory_at'),
+    (features_down, 'features of party 2', 'message down, party 1',
+     'features_down'),
+    (closed_over, audit.PER_ROW, 'message up, party 1', 'closed_over'),
+    (mask_of_a_class, 'labels', 'message up, party 1', 'mask_of_a_class'),
+])
+def test_a_leak_is_caught_with_its_way(make, source, sink, place):
+  defense = make(Stash())
+  with pytest.raises(ValueError) as caught:
+    audit.check(defense, VFL, TXS_OF_3, SHAPES)
+  lines = [
+      line for line in str(caught.value).splitlines()
+      if line.startswith(f'  {source} -> ') and line.endswith(sink)
+  ]
+  assert len(lines) == 1, caught.value
+  assert place in lines[0] and '.py:' in lines[0]
+
+
+def test_a_leak_that_a_chain_hides_is_caught():
+  hidden = chain(none(), labels_in_send(Stash()), make('iso'))
+  assert {leak.source for leak in report(hidden).leaks} == {'labels'}
+
+
+@pytest.mark.parametrize('name', ['fedpass', 'vmask'])
+def test_what_parties_share_has_to_be_declared(name):
+  secret = make(name)._replace(lent=Defense().lent)
+  found = audit.report(
+      secret, federation(), TXS, batch(), auxiliary=batch()
+  )
+  assert {leak.source for leak in found.leaks} == {audit.MEMORY}
+  both = chain(make('none'), make(name))
+  audit.check(both, federation(), TXS, batch(), auxiliary=batch())
+
+
+def test_marks_are_gone_in_the_compiled_program(monkeypatch):
+  """Letter by letter what is handed to the compiler is what it was."""
+  state = jax.eval_shape(
+      lambda key, data: protocol.init(key, VFL, make('mixup'), TXS_OF_3, data),
+      jax.random.key(0), SHAPES,
+  )
+
+  def lowered():
+    def play(key, state, data):
+      return protocol.play_round(
+          key, VFL, make('mixup'), TXS_OF_3, state, data
+      )
+
+    return jax.jit(play).lower(jax.random.key(0), state, SHAPES).as_text()
+
+  marked = lowered()
+  monkeypatch.setattr(crossing, 'checkpoint_name', lambda x, name: x)
+  assert lowered() == marked
+
+
+def test_a_round_without_marks_is_not_passed(monkeypatch):
+  monkeypatch.setattr(crossing, 'checkpoint_name', lambda x, name: x)
+  with pytest.raises(ValueError, match='No mark'):
+    report(none())
+
+
+def test_a_hook_cannot_mark_a_message():
+  launder = Defense(send=lambda own, key, u: (
+      crossing.sent('up', (u,))[0], jnp.zeros(())
+  ))
+  with pytest.raises(ValueError, match='twice'):
+    report(launder)
+
+
+def name_round(played):
+  """By leaf, whose it is."""
+  name = lambda tree, what: jax.tree.map(lambda leaf: what, tree)
+  every = lambda trees, what, first: tuple(
+      name(t, f'{what} {k}') for k, t in enumerate(trees, first)
+  )
+  parties = tuple(
+      PartyState(name(p.params, f'weights {k}'), name(p.opt, 'optimizer'))
+      for k, p in enumerate(played.state.parties)
+  )
+  return Round(
+      State(parties, name(played.state.defense, 'memory'), ()),
+      Batch(every(played.batch.features, 'features', 0), 'labels'),  # pyright: ignore
+      Messages(*(
+          every(m, way, 1) for m, way in zip(played.messages, ('up', 'down'))
+      )), 'loss',  # pyright: ignore
+      every(played.gradients, 'gradients', 1),
+      every(played.added, 'gradients', 1),
+  )
+
+
+def mark(name, taint, made_by) -> flow.Taint:
+  return {'rows': None} if name == crossing.ROWS else taint
+
+
+def fields(make_view, known, names):
+  """By field of a view, all that it is made of."""
+  traced, shape = jax.make_jaxpr(make_view, return_shape=True)(known)
+  taints = flow.follow(traced, jax.tree.leaves(names), flow.Rules(mark=mark))
+  view = jax.tree.unflatten(jax.tree.structure(shape), taints)
+  is_taint = lambda x: x in taints
+  return {
+      field: set().union(*jax.tree.leaves(own, is_leaf=is_taint))
+      for field, own in view._asdict().items()
+  }
+
+
+OWN = dict(features={'features 1'}, sent={'up 1'}, received={'down 1'},
+           valid={'rows'})
+OF_A_ROUND = {
+    views.CutGradients: OWN,
+    views.KnownPositive: OWN | dict(known={'labels'}),
+    views.ClassCenters: OWN | dict(
+        known={'rows'}, means={'labels', 'rows', 'down 1'},
+        medians={'labels', 'rows', 'down 1'},
+    ),
+    views.ModelGradients: dict(
+        features={'features 1'}, weights={'weights 1'},
+        gradients={'gradients 1'}, valid={'rows'},
+    ),
+}
+
+
+def a_round():
+  state = jax.eval_shape(
+      lambda key, data: protocol.init(key, VFL, none(), TXS_OF_3, data),
+      jax.random.key(0), SHAPES,
+  )
+  return state, jax.eval_shape(
+      lambda key, s, data: protocol.play_round(
+          key, VFL, none(), TXS_OF_3, s, data
+      )[1], jax.random.key(0), state, SHAPES,
+  )
+
+
+@pytest.mark.parametrize('kind', views.OF_A_ROUND)
+def test_views_of_a_round_have_what_they_declare(kind):
+  _, played = a_round()
+  found = fields(
+      lambda played: views.in_training(kind, jax.random.key(0), 1, played),
+      played, name_round(played),
+  )
+  assert found == OF_A_ROUND[kind]
+
+
+def test_views_of_a_trained_federation_have_what_they_declare():
+  state, played = a_round()
+  names = name_round(played)
+
+  def seen(kind):
+    def view(given):
+      state, data = given
+      return views.after_training(kind, jax.random.key(0), 1, views.Finished(
+          VFL, none(), state, data, data, ROWS, data, data
+      ))
+
+    return fields(view, (state, SHAPES), (names.state, names.batch))
+
+  bottom = dict(
+      weights={'weights 1'}, labeled_features={'features 1'},
+      labeled={'labels'}, features={'features 1'},
+  )
+  assert seen(views.TrainedBottom) == bottom
+  assert seen(views.UnlabeledBottom) == bottom | dict(
+      unlabeled={'features 1'}
+  )
+  top = seen(views.TrainedTop)
+  assert top['weights'] == {'weights 0'}
+  assert top['received'] == {'weights 1', 'features 1'}  # Sent by party 1.
+
+
+@pytest.mark.parametrize('name', EVERY_ATTACK)
+def test_attacks_have_a_key_and_a_view_and_no_samples_beside(name):
+  attack = make_attack(name)
+  assert len(inspect.signature(attack.run).parameters) == 2
+  view = jax.eval_shape(lambda: view_of(attack.view))
+  traced = jax.make_jaxpr(attack.run)(jax.random.key(0), view)
+  beside = [x for x in traced.consts if jnp.shape(x)[:1] == (SAMPLES,)]
+  assert not beside

@@ -1,0 +1,26 @@
+"""Optimizers step where implicit casts are forbidden, as they do elsewhere."""
+import chex
+import jax
+import jax.numpy as jnp
+import optax
+import pytest
+
+from vfljax import descent
+
+PARAMS = dict(w=jnp.array([1.0, -2.0, 3.0]))
+SLOPE = dict(w=jnp.array([0.3, 0.1, -0.2]))
+
+
+@pytest.mark.parametrize('tx', [
+    optax.adam(0.1), optax.adamw(0.1), optax.rmsprop(0.1),
+    optax.sgd(optax.cosine_decay_schedule(0.1, 9), momentum=0.9),
+], ids=['adam', 'adamw', 'rmsprop', 'schedule'])
+def test_a_step_is_that_of_optax_in_a_strict_program_too(tx):
+  opt = tx.init(PARAMS)
+  moves, after = tx.update(SLOPE, opt, PARAMS)
+  expected = optax.apply_updates(PARAMS, moves), after
+  with jax.numpy_dtype_promotion('strict'):
+    got = descent.step(tx, SLOPE, opt, PARAMS)
+    with pytest.raises(Exception, match='strict'):  # It holds again.
+      _ = jnp.int32(1) * jnp.float32(1)
+  chex.assert_trees_all_equal(got, expected)

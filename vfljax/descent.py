@@ -1,0 +1,34 @@
+"""A step of an optimizer, also in a program that forbids implicit casts.
+
+Optax mixes integers and floats (Adam's `decay ** count`, schedules), which JAX
+refuses under `jax_numpy_dtype_promotion='strict'`. That rule is about a user's
+own code: around Optax's arithmetic, and nothing else, the usual one holds.
+"""
+from typing import Any
+
+import jax
+import optax
+
+from vfljax.types import Params
+
+
+def step(
+    tx: optax.GradientTransformation, gradients: Any, opt: Any, params: Params
+) -> tuple[Any, Any]:
+  """The parameters and the optimizer's state after a step."""
+  moves, opt = moves_of(tx, gradients, opt, params)
+  return moved(params, moves), opt
+
+
+def moves_of(
+    tx: optax.GradientTransformation, gradients: Any, opt: Any, params: Params
+) -> tuple[Any, Any]:
+  """What the optimizer adds to the parameters, and its next state."""
+  with jax.numpy_dtype_promotion('standard'):
+    return tx.update(gradients, opt, params)
+
+
+def moved(params: Params, moves: Any) -> Any:
+  """The parameters with what an optimizer adds to them."""
+  with jax.numpy_dtype_promotion('standard'):
+    return optax.apply_updates(params, moves)

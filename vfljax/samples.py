@@ -1,0 +1,130 @@
+"""Samples that make no sense are refused before anything is trained on them.
+
+Shapes and types are known while a program is traced, so those checks cost
+nothing under `jit`. Numbers are looked at only where they lie at hand, see
+`check_numbers`.
+"""
+from collections.abc import Iterator
+import contextlib
+from typing import Any
+
+import jax
+from jax.core import Tracer
+import jax.numpy as jnp
+import numpy as np
+
+from vfljax.types import Batch
+
+LOOKED_AT = 1 << 22  # Numbers of an array that are looked at in milliseconds.
+
+
+def check(data: Batch, what: str = '') -> None:
+  """Refuses a batch whose parts do not fit together, by shape and type alone.
+
+  Args:
+    data: Arrays, traced ones among them, or their shapes.
+    what: Whose samples they are, if not those that one trains on: 'auxiliary'.
+
+  Raises:
+    ValueError: if labels are no [n, classes] floats, a party's features are no
+      arrays of numbers, or somebody has another number of rows.
+  """
+  what = what and f'{what} '
+  labels = data.labels
+  _check_array(f'{what}labels', labels)
+  whole = not jnp.issubdtype(labels.dtype, jnp.floating)
+  if labels.ndim != 2 or labels.shape[1] < 2:
+    raise ValueError(
+        f'{what}labels must be [samples, classes], a column for each of two or '
+        f'more classes; got shape {labels.shape}. From class numbers [samples]:'
+        ' jax.nn.one_hot(labels, classes).'
+    )
+  if whole:
+    raise ValueError(
+        f'{what}labels must be floats, the share of each class; got '
+        f'{labels.dtype}: labels.astype(jnp.float32) makes them so.'
+    )
+  for k, own in enumerate(data.features):
+    for x in jax.tree.leaves(own):
+      name = f'{what}features of party {k}'
+      _check_array(name, x)
+      if not x.ndim or x.shape[0] != labels.shape[0]:
+        rows = f'{x.shape[0]} rows' if x.ndim else 'no rows'
+        raise ValueError(
+            f'The {name} have {rows}, the {what}labels {labels.shape[0]}: row '
+            'i must be the same sample at every party.'
+        )
+
+
+def check_numbers(
+    data: Batch, tracing: bool = False, what: str = ''
+) -> None:
+  """Refuses samples with NaN or infinite numbers, where it costs little to see.
+
+  Looked at are arrays of at most `LOOKED_AT` floats that this process has:
+  NumPy's, and JAX's outside of a trace. Traced arrays have no numbers yet, and
+  files that are mapped into memory would have to be read: those pass, and
+  whoever trains on them checks before.
+
+  Args:
+    tracing: Whether a program is being traced, which must not wait for a
+      device: then NumPy's arrays alone are looked at.
+    what: As in `check`.
+
+  Raises:
+    ValueError: if a number is NaN or infinite.
+  """
+  parts: dict[str, Any] = {
+      f'features of party {k}': x for k, x in enumerate(data.features)
+  }
+  what = what and f'{what} '
+  for name, own in (parts | {'labels': data.labels}).items():
+    for x in jax.tree.leaves(own):
+      if not _at_hand(x, tracing):
+        continue
+      wrong = int((~np.isfinite(jax.device_get(x))).sum())
+      if wrong:
+        raise ValueError(
+            f'The {what}{name} have {wrong} numbers that are NaN or infinite, '
+            f'of {x.size}: fill them in, or leave out those samples at all '
+            'parties.'
+        )
+
+
+@contextlib.contextmanager
+def guarded(*parts: Any) -> Iterator[None]:
+  """Lets constants cross to the device; samples as `jax.transfer_guard` says.
+
+  Outside of `jit` every number in an expression is copied to the device, the
+  zeros of `jnp.zeros` too, which the guard takes for a mistake. What it is
+  meant for, samples that lie on the host, raises as ever.
+  """
+  for x in jax.tree.leaves(parts):
+    if isinstance(x, np.ndarray):
+      jnp.asarray(np.empty(0, x.dtype))  # Raises where `x` would.
+  with jax.transfer_guard_host_to_device('allow'):
+    yield
+
+
+def _check_array(name: str, x: Any) -> None:
+  """Raises ValueError if `x` is no array of numbers."""
+  dtype = getattr(x, 'dtype', None)
+  numeric = dtype is not None and (
+      jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)
+  )
+  if not numeric or not hasattr(x, 'ndim'):
+    is_a = f'of {dtype}' if dtype is not None else f'a {type(x).__name__}'
+    raise ValueError(
+        f'The {name} must be arrays of numbers, of NumPy or JAX; one is '
+        f'{is_a}.'
+    )
+
+
+def _at_hand(x: Any, tracing: bool) -> bool:
+  if isinstance(x, Tracer | np.memmap):
+    return False
+  if isinstance(x, jax.Array) and (tracing or not x.is_fully_addressable):
+    return False
+  if not isinstance(x, jax.Array | np.ndarray) or x.size > LOOKED_AT:
+    return False
+  return jnp.issubdtype(x.dtype, jnp.floating)
