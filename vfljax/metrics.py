@@ -71,9 +71,12 @@ def accuracy(
     weights: [n], 0 or more; 0 leaves a sample out.
 
   Returns:
-    A scalar in [0, 1]; NaN if all weights are 0.
+    A scalar in [0, 1]; NaN if all weights are 0, or a logit of a sample that
+    counts is NaN: a network that has diverged has no accuracy, and what
+    `argmax` makes of it would be that of the first class.
   """
-  return _mean(logits.argmax(-1) == _classes(logits, labels), weights)
+  hit = logits.argmax(-1) == _classes(logits, labels)
+  return _mean(hit, weights, _undefined(logits))
 
 
 def top_k(
@@ -90,6 +93,9 @@ def top_k(
     k: 1 or more; static. More than there are classes is all of them.
     weights: As in `accuracy`.
 
+  Returns:
+    A scalar in [0, 1]; NaN where `accuracy` is.
+
   Raises:
     ValueError: if `k` is below 1.
   """
@@ -97,7 +103,7 @@ def top_k(
     raise ValueError(f'top_k: k must be 1 or more; got {k}.')
   _, best = lax.top_k(logits, min(k, logits.shape[-1]))
   hit = (best == _classes(logits, labels)[:, None]).any(-1)
-  return _mean(hit, weights)
+  return _mean(hit, weights, _undefined(logits))
 
 
 def ssim(
@@ -234,12 +240,19 @@ def _classes(logits: Array, labels: Array) -> Array:
   return labels if labels.ndim < logits.ndim else labels.argmax(-1)
 
 
-def _mean(hit: Array, weights: Array | None) -> Array:
-  """Mean of a [n] mask, over the samples with weight."""
+def _undefined(logits: Array) -> Array:
+  """[n], the samples of which a logit is NaN."""
+  return jnp.isnan(logits).any(-1)
+
+
+def _mean(hit: Array, weights: Array | None, undefined: Array) -> Array:
+  """Mean of a [n] mask, over the samples with weight; NaN if one has no hit."""
   if weights is None:
-    return hit.astype(jnp.float32).mean()
+    found = hit.astype(jnp.float32).mean()
+    return jnp.where(undefined.any(), jnp.nan, found)
   weights = _floating(weights)
-  return (hit * weights).sum() / weights.sum()
+  found = (hit * weights).sum() / weights.sum()
+  return jnp.where((undefined & (weights > 0)).any(), jnp.nan, found)
 
 
 def _images(x: Array, y: Array) -> tuple[Array, Array]:
