@@ -224,7 +224,7 @@ def test_masking_and_unmasking_say_the_weights_once():
   chosen = masking.choose(masking.layers(net, params, x[:8]), ('Dense_1',))
   keys = one_sided.seeds(prg.THREEFRY, jax.random.key(3))
   extra, fresh = (masking.noise(jax.random.key(i), chosen) for i in (4, 5))
-  weights, told = masking.mask(Public(), chosen, keys, params, extra)
+  weights, told = masking.mask(Public(), chosen, keys, params, extra, 0)
   words = 24 * 16 + 16
   assert wire.count(told) == wire.Count(8 * words, words, 1, 0)
   back, told = masking.unmask(Public(), chosen, weights, fresh)
@@ -239,7 +239,7 @@ def test_masking_and_unmasking_say_the_weights_once():
     np.testing.assert_allclose(got, want, atol=2e-7)
   std = np.std(np.asarray(extra['Dense_1/Dense_0']['kernel']))
   assert 0.008 < std < 0.012
-  again, _ = masking.mask(Public(), chosen, keys, params, extra, period=1)
+  again, _ = masking.mask(Public(), chosen, keys, params, extra, 1)
   old, new = (w.secret['Dense_1/Dense_0']['kernel'] for w in (weights, again))
   assert not np.any(np.asarray(old.active) == np.asarray(new.active))
 
@@ -264,7 +264,7 @@ def test_strides_and_padding():
   keys = one_sided.seeds(prg.THREEFRY, jax.random.key(3))
   still = masking.noise(jax.random.key(4), chosen, 0.0)
   with pytest.warns(UserWarning, match='section IV-D'):
-    weights, _ = masking.mask(Public(), chosen, keys, params, still)
+    weights, _ = masking.mask(Public(), chosen, keys, params, still, 0)
 
   def loss(active, u, batch):
     del active

@@ -51,7 +51,7 @@ def test_weights_outside_the_range_name_their_layer():
   extra = masking.noise(jax.random.key(4), chosen)
   match = r'Layer Dense_1/Dense_0, kernel: .*x\[3, 4\] = 1e\+12 .*bits <= 23'
   with pytest.raises(ValueError, match=match):
-    masking.mask(Public(), chosen, keys, params, extra)
+    masking.mask(Public(), chosen, keys, params, extra, 0)
 
 
 @pytest.mark.parametrize('where, value, match', [
