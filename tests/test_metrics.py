@@ -99,7 +99,7 @@ def test_leak_auc_folds():
 
 
 def test_what_has_diverged_has_no_accuracy():
-  """`argmax` of NaN is the first class: 0.75 here, where nothing was learned."""
+  """`argmax` of NaN is the first class: 0.75 here, from nothing learned."""
   labels = jnp.array([0, 0, 0, 1])
   gone = jnp.full((4, 2), jnp.nan)
   one = jnp.eye(2)[labels].at[3, 0].set(jnp.nan)

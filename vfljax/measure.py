@@ -139,7 +139,8 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
     auc = jax.vmap(metrics.roc_auc, (0, None))
     per_stage['auc'] = auc(scores, labels[:, 1])
   found = {f'{name}_last': x[-1] for name, x in per_stage.items()}
-  return found | {f'{name}_best': jnp.nanmax(x) for name, x in per_stage.items()}
+  best = {f'{name}_best': jnp.nanmax(x) for name, x in per_stage.items()}
+  return found | best
 
 
 def of_images(guess: Array, truth: Array) -> Metrics:
