@@ -56,7 +56,7 @@ def federated(net, x, y, names, last='', setting=Public()):
   extra = masking.noise(jax.random.key(4), chosen)
   with warnings.catch_warnings():
     warnings.simplefilter('ignore', UserWarning)  # Condition B < n1.
-    weights, _ = masking.mask(setting, chosen, keys, params, extra)
+    weights, _ = masking.mask(setting, chosen, keys, params, extra, 0)
   txs = (optax.sgd(ETA), optax.sgd(ETA))
   job = Setup(net, head, txs, chosen, setting, ETA)
   plain = job._replace(chosen=())

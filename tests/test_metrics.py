@@ -10,7 +10,7 @@ import sklearn.metrics
 from scipy import stats
 from skimage import metrics as images
 
-from vfljax import metrics
+from vfljax import measure, metrics
 
 GOLDEN = pathlib.Path(__file__).parent / 'golden'
 roc_auc = jax.jit(metrics.roc_auc)
@@ -96,6 +96,29 @@ def test_leak_auc_folds():
   for sign in (1, -1):
     found = metrics.leak_auc(sign * scores, labels)
     np.testing.assert_allclose(found, max(area, 1 - area), rtol=1e-6)
+
+
+def test_what_has_diverged_has_no_accuracy():
+  """`argmax` of NaN is the first class: 0.75 here, from nothing learned."""
+  labels = jnp.array([0, 0, 0, 1])
+  gone = jnp.full((4, 2), jnp.nan)
+  one = jnp.eye(2)[labels].at[3, 0].set(jnp.nan)
+  unseen = jnp.array([1.0, 1.0, 1.0, 0.0])
+  for found in (metrics.accuracy, lambda *x: metrics.top_k(*x[:2], 1, *x[2:])):
+    assert np.isnan(found(gone, labels)) and np.isnan(found(one, labels))
+    assert np.isnan(found(gone, labels, unseen))
+    assert found(one, labels, unseen) == 1  # It is not counted.
+  assert metrics.accuracy(jnp.array([[-jnp.inf, 0.0]]), labels[3:]) == 1
+
+
+def test_the_best_stage_is_one_that_has_not_diverged():
+  right = jnp.eye(2)[jnp.array([0, 1, 1])]
+  stages = jnp.stack([right, 1 - right, jnp.full((3, 2), jnp.nan)])
+  found = measure.of_completion(stages, right)
+  assert found['accuracy_best'] == found['auc_best'] == 1
+  assert np.isnan(found['accuracy_last']) and np.isnan(found['auc_last'])
+  gone = measure.of_completion(stages[2:], right)
+  assert np.isnan(gone['accuracy_best']) and np.isnan(gone['auc_best'])
 
 
 def test_accuracy_and_top_k_are_sklearns():

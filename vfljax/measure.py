@@ -76,7 +76,13 @@ def watcher(
     facts = _mean([seen.facts for seen in stacks])
     guesses = [seen.guessed for seen in stacks]
     if pool == 'round':
-      return _mean([jax.vmap(of_labels)(g) for g in guesses]) | facts
+      found = _mean([jax.vmap(of_labels)(g) for g in guesses])
+      # A round of one class has no AUC and is left out; one that has diverged
+      # is not.
+      broken = jnp.stack([_diverged(g) for g in guesses]).any()
+      return facts | jax.tree.map(
+          lambda x: jnp.where(broken, jnp.nan, x), found
+      )
     flat = lambda x: x.reshape(-1, *x.shape[2:])
     return facts | of_labels(jax.tree.map(
         lambda *x: jnp.concatenate([flat(part) for part in x]), *guesses
@@ -124,7 +130,8 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
 
   Returns:
     'accuracy_last' and 'accuracy_best' over the stages; for two classes also
-    'auc_last' and 'auc_best'. The best stage is not known to the attacker.
+    'auc_last' and 'auc_best'. The best stage is not known to the attacker; one
+    that has diverged, of which the numbers are NaN, is none.
   """
   per_stage = {'accuracy': jax.vmap(metrics.accuracy, (0, None))(guess, labels)}
   if labels.shape[-1] == 2:
@@ -132,7 +139,8 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
     auc = jax.vmap(metrics.roc_auc, (0, None))
     per_stage['auc'] = auc(scores, labels[:, 1])
   found = {f'{name}_last': x[-1] for name, x in per_stage.items()}
-  return found | {f'{name}_best': x.max() for name, x in per_stage.items()}
+  best = {f'{name}_best': jnp.nanmax(x) for name, x in per_stage.items()}
+  return found | best
 
 
 def of_images(guess: Array, truth: Array) -> Metrics:
@@ -158,6 +166,14 @@ def of_model(logits: Array, labels: Array) -> Metrics:
   if labels.shape[-1] == 2:
     found['auc'] = metrics.roc_auc(logits[:, 1] - logits[:, 0], labels[:, 1])
   return found
+
+
+def _diverged(guessed: Guessed) -> Array:
+  """Whether a score that counts is NaN."""
+  scores, _, weights = guessed
+  nan = jnp.isnan(scores)
+  nan = nan.any(-1) if scores.ndim > weights.ndim else nan
+  return (nan & (weights > 0)).any()
 
 
 def _mean(stacks: list[Metrics]) -> Metrics:

@@ -9,7 +9,9 @@ import numpy as np
 from jax import lax
 from scipy import special
 
-from vfljax.numerics import as_integers, common_type
+from vfljax.numerics import (
+    as_integers, centered_distances, floating, safe_sqrt,
+)
 from vfljax.types import Array
 
 
@@ -29,7 +31,7 @@ def roc_auc(
   Returns:
     A scalar in [0, 1]. NaN if there is one class only, or a score is NaN.
   """
-  scores = _floating(scores)
+  scores = floating(scores)
   counted = jnp.ones(scores.shape, bool) if weights is None else _holds(weights)
   positive = counted & _holds(labels)
   negative = counted & ~_holds(labels)
@@ -72,9 +74,12 @@ def accuracy(
     weights: [n], 0 or more; 0 leaves a sample out.
 
   Returns:
-    A scalar in [0, 1]; NaN if all weights are 0.
+    A scalar in [0, 1]; NaN if all weights are 0, or a logit of a sample that
+    counts is NaN: a network that has diverged has no accuracy, and what
+    `argmax` makes of it would be that of the first class.
   """
-  return _mean(logits.argmax(-1) == _classes(logits, labels), weights)
+  hit = logits.argmax(-1) == _classes(logits, labels)
+  return _mean(hit, weights, _undefined(logits))
 
 
 def top_k(
@@ -91,6 +96,9 @@ def top_k(
     k: 1 or more; static. More than there are classes is all of them.
     weights: As in `accuracy`.
 
+  Returns:
+    A scalar in [0, 1]; NaN where `accuracy` is.
+
   Raises:
     ValueError: if `k` is below 1.
   """
@@ -98,7 +106,7 @@ def top_k(
     raise ValueError(f'top_k: k must be 1 or more; got {k}.')
   _, best = lax.top_k(logits, min(k, logits.shape[-1]))
   hit = (best == _classes(logits, labels)[:, None]).any(-1)
-  return _mean(hit, weights)
+  return _mean(hit, weights, _undefined(logits))
 
 
 def ssim(
@@ -188,14 +196,14 @@ def distance_correlation(
     raise ValueError(
         f'distance_correlation: {len(x)} samples against {len(y)}.'
     )
-  real = jnp.ones(len(x)) if weights is None else _floating(weights)
-  a, b = _centered_distances(x, real), _centered_distances(y, real)
+  real = jnp.ones(len(x)) if weights is None else floating(weights)
+  a, b = centered_distances(x, real), centered_distances(y, real)
   var_x, var_y = (a * a).mean(), (b * b).mean()
   varies = (var_x > 0) & (var_y > 0)
   norm = jnp.sqrt(jnp.where(varies, var_x, 1)) * jnp.sqrt(
       jnp.where(varies, var_y, 1)
   )
-  return _safe_sqrt(jnp.where(varies, (a * b).mean() / norm, 0))
+  return safe_sqrt(jnp.where(varies, (a * b).mean() / norm, 0))
 
 
 def mean_interval(values) -> tuple[np.ndarray, np.ndarray]:
@@ -221,12 +229,6 @@ def mean_interval(values) -> tuple[np.ndarray, np.ndarray]:
   return mean, quantile * np.std(values, axis=0, ddof=1) / np.sqrt(n)
 
 
-def _floating(x: Array) -> Array:
-  """At least 32-bit floats, which `as_integers` can reinterpret."""
-  x = jnp.asarray(x)
-  return x.astype(common_type(x, 1.0, jnp.float32))
-
-
 def _holds(x: Array) -> Array:
   """Which of [n] numbers are above 0, or of booleans true."""
   return x if jnp.issubdtype(x.dtype, jnp.bool_) else x > 0
@@ -240,17 +242,24 @@ def _classes(logits: Array, labels: Array) -> Array:
   return labels if labels.ndim < logits.ndim else labels.argmax(-1)
 
 
-def _mean(hit: Array, weights: Array | None) -> Array:
-  """Mean of a [n] mask, over the samples with weight."""
+def _undefined(logits: Array) -> Array:
+  """[n], the samples of which a logit is NaN."""
+  return jnp.isnan(logits).any(-1)
+
+
+def _mean(hit: Array, weights: Array | None, undefined: Array) -> Array:
+  """Mean of a [n] mask, over the samples with weight; NaN if one has no hit."""
   if weights is None:
-    return hit.astype(jnp.float32).mean()
-  weights = _floating(weights)
-  return (hit.astype(weights.dtype) * weights).sum() / weights.sum()
+    found = hit.astype(jnp.float32).mean()
+    return jnp.where(undefined.any(), jnp.nan, found)
+  weights = floating(weights)
+  found = (hit.astype(weights.dtype) * weights).sum() / weights.sum()
+  return jnp.where((undefined & (weights > 0)).any(), jnp.nan, found)
 
 
 def _images(x: Array, y: Array) -> tuple[Array, Array]:
   """Both as floats [..., height, width, channels]."""
-  x, y = _floating(x), _floating(y)
+  x, y = floating(x), floating(y)
   if x.shape != y.shape or x.ndim < 2:
     raise ValueError(f'images must have one shape; got {x.shape}, {y.shape}.')
   return (x[..., None], y[..., None]) if x.ndim == 2 else (x, y)
@@ -274,26 +283,3 @@ def _blur(image: Array, taps: np.ndarray) -> Array:
     ]
     image = sum(shifted, start=jnp.zeros_like(shifted[0]))
   return image
-
-
-def _safe_sqrt(x: Array) -> Array:
-  """Square root with derivative 0, not infinity, at 0 (and below)."""
-  return jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1)), 0)
-
-
-def _centered_distances(x: Array, real: Array) -> Array:
-  """Euclidean distances [n, n] minus row and column means plus overall mean.
-
-  Rows and columns where `real` is 0 do not count and are 0. The sum of the
-  others' squares is left over n^2, which a correlation does not notice.
-  """
-  real = real.astype(_floating(x).dtype)
-  x = real[:, None] * _floating(x).reshape(len(x), -1)
-  # Scale does not matter to a correlation, but squares of 1e-20 underflow.
-  largest = lax.stop_gradient(jnp.abs(x).max(initial=0))
-  x = x / jnp.where(largest > 0, largest, 1)
-  distances = _safe_sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
-  count = jnp.maximum(real.sum(), 1)
-  rows = distances @ real / count
-  centered = distances - rows[:, None] - rows[None] + rows @ real / count
-  return real[:, None] * real[None] * centered

@@ -109,3 +109,32 @@ def _mix(x: Array) -> Array:
   x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
   x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
   return x ^ (x >> 16)
+
+
+def floating(x: Array) -> Array:
+  """At least 32-bit floats, which `as_integers` can reinterpret."""
+  x = jnp.asarray(x)
+  return x.astype(common_type(x, 1.0, jnp.float32))
+
+
+def safe_sqrt(x: Array) -> Array:
+  """Square root with derivative 0, not infinity, at 0 (and below)."""
+  return jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1)), 0)
+
+
+def centered_distances(x: Array, real: Array) -> Array:
+  """Euclidean distances [n, n] minus row and column means plus overall mean.
+
+  Rows and columns where `real` is 0 do not count and are 0. The sum of the
+  others' squares is left over n^2, which a correlation does not notice.
+  """
+  real = real.astype(floating(x).dtype)
+  x = real[:, None] * floating(x).reshape(len(x), -1)
+  # Scale does not matter to a correlation, but squares of 1e-20 underflow.
+  largest = lax.stop_gradient(jnp.abs(x).max(initial=0))
+  x = x / jnp.where(largest > 0, largest, 1)
+  distances = safe_sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
+  count = jnp.maximum(real.sum(), 1)
+  rows = distances @ real / count
+  centered = distances - rows[:, None] - rows[None] + rows @ real / count
+  return real[:, None] * real[None] * centered

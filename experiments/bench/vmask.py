@@ -86,7 +86,9 @@ def contestant(job: Setup, params, active, batch, x) -> dict[str, Any]:
   """Calls of a step and of its dealer, and what is said."""
   key = jax.random.key(1)
   noise = masking.noise(jax.random.key(2), job.chosen)
-  weights, _ = masking.mask(Public(), job.chosen, KEYS, params, noise)
+  weights, _ = masking.mask(
+      Public(), job.chosen, KEYS, params, noise, 0
+  )
   state = training.start(job, weights, active)
   step = functools.partial(training.step, job)
   said, deal, dealt = (), None, {}

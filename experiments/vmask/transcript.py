@@ -122,7 +122,9 @@ def train(
   found = masking.layers(net, params, x)
   chosen = masking.choose(found, [f.name for f in found], last)
   noise = masking.noise(keys[4], chosen)
-  weights, _ = masking.mask(Public(), chosen, dealers, params, noise)
+  weights, _ = masking.mask(
+      Public(), chosen, dealers, params, noise, 0
+  )
   job = job._replace(chosen=chosen)
   state = training.start(job, weights, own)
 

@@ -131,7 +131,7 @@ def test_transcripts_of_the_real_protocol(last):
   chosen = masking.choose(found, ('Dense_0', 'Dense_1'), last)
   keys = one_sided.seeds(prg.THREEFRY, jax.random.key(3))
   extra = masking.noise(jax.random.key(4), chosen)
-  weights, _ = masking.mask(Public(), chosen, keys, params, extra)
+  weights, _ = masking.mask(Public(), chosen, keys, params, extra, 0)
 
   def head(params, u, labels):
     del params

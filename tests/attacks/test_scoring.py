@@ -183,6 +183,24 @@ def test_leakage_equals_scikit_learn_over_rounds(pool, separated):
     np.testing.assert_allclose(found['leak_auc'], folded, rtol=1e-5)
 
 
+def test_a_round_that_diverged_is_not_left_out_as_one_of_one_class_is(
+    separated
+):
+  d, labels, y = separated
+  watch, digest = measure.watcher(
+      dict(norm=attacks.norm_scoring()), pool='round'
+  )
+  played = jax.jit(lambda d, labels: digest(jax.vmap(
+      lambda d, labels: watch(jax.random.key(0), a_round(d, labels))
+  )(d, labels))['norm']['leak_auc_raw'])
+  alone = jnp.zeros_like(labels).at[:, 0].set(1)
+  expected = roc_auc_score(y, np.linalg.norm(d, axis=1))
+  two = jnp.stack([labels, alone])
+  np.testing.assert_allclose(played(jnp.stack([d, d]), two), expected, 1e-5)
+  gone = jnp.stack([d, d.at[0].set(jnp.nan)])
+  assert np.isnan(played(gone, jnp.stack([labels, labels])))
+
+
 def test_what_an_attacker_knows_is_not_scored(separated):
   """The known positive has cosine 1 with itself: it must not count."""
   d, labels, y = separated

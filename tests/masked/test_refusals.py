@@ -2,6 +2,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from tests.masked_federation import (
@@ -51,7 +52,21 @@ def test_weights_outside_the_range_name_their_layer():
   extra = masking.noise(jax.random.key(4), chosen)
   match = r'Layer Dense_1/Dense_0, kernel: .*x\[3, 4\] = 1e\+12 .*bits <= 23'
   with pytest.raises(ValueError, match=match):
-    masking.mask(Public(), chosen, keys, params, extra)
+    masking.mask(Public(), chosen, keys, params, extra, 0)
+
+
+@pytest.mark.parametrize('last', ['', 'Dense_2'])
+def test_a_step_that_is_too_far_is_not_cut_off_in_silence(last):
+  """A bias has 48 fraction bits (T4: 36 + 24): it moves by less than 32768."""
+  job, state, _, _, keys, x, y = federation('dense', ('Dense_2',), last)
+  rate = 1e9
+  job = job._replace(txs=(optax.sgd(rate), job.txs[1]), eta=rate)
+  step, deal = compiled(job)
+  dealt, _ = deal(keys, state.weights, 0, 0)
+  _, played = step(state, dealt, jax.random.key(0), x[:BATCH], y[:BATCH])
+  with pytest.raises(ValueError, match='Dense_2/Dense_0: a step moved its'):
+    blank = {k: np.zeros(4) for k in played.ranges}
+    training.check(job, played._replace(ranges=blank))
 
 
 @pytest.mark.parametrize('where, value, match', [

@@ -138,6 +138,24 @@ def test_empty_axes(shape, name):
   np.testing.assert_array_equal(out, np.zeros((m, n), np.int64))
 
 
+@pytest.mark.parametrize('shape, kernel', [
+    ((2, 5, 5, 0), (3, 3, 0, 4)), ((2, 5, 5, 3), (3, 3, 3, 0)),
+    ((0, 5, 5, 3), (3, 3, 3, 2)),
+])
+def test_convolutions_of_nothing(shape, kernel):
+  """Sums of no terms: zeros, as a product's."""
+  x, w = draw(0, *shape), draw(0, *kernel)
+  win = convolution.window(shape, kernel)
+  g = np.zeros((shape[0], 5, 5, kernel[-1]), np.int64)
+  for name in ('outer', 'int8_rows', 'karatsuba'):
+    out = ring.conv(x, w, scheme=name)
+    np.testing.assert_array_equal(out, g, err_msg=name)
+    back = ring.conv_input_gradient(g, w, shape, win, name)
+    np.testing.assert_array_equal(back, np.zeros(shape), err_msg=name)
+    slope = ring.conv_weight_gradient(x, g, kernel[:2], win, name)
+    np.testing.assert_array_equal(slope, np.zeros(kernel), err_msg=name)
+
+
 def test_sums_wrap():
   a = np.array([HIGH, LOW, -1, LOW], np.int64)
   b = np.array([1, -1, LOW, LOW], np.int64)

@@ -186,6 +186,24 @@ def test_streams_differ_and_repeat(name):
   assert len(np.unique(np.concatenate(drawn))) == 64 * len(keys)
 
 
+@pytest.mark.parametrize('name', ['threefry', 'chacha20'])
+def test_streams_are_numbered_up_to_32_bits(name):
+  """A Python number beyond int32 is the same stream as that of a uint32."""
+  generator = prg.get(name)
+  key = _key(name)
+  data = lambda key: np.asarray(
+      key if name == 'chacha20' else jax.random.key_data(key)
+  )
+  for number in (2**31, 2**32 - 1):
+    found = data(generator.fold(key, number))
+    traced = jax.jit(generator.fold)(key, np.uint32(number))
+    np.testing.assert_array_equal(found, data(traced))
+    assert (found != data(generator.fold(key, number - 2**31))).any()
+  for number in (-1, 2**32):
+    with pytest.raises(ValueError, match='numbered from 0'):
+      generator.fold(key, number)
+
+
 @pytest.mark.parametrize(
     'name, parties', [('threefry', 2), ('threefry', 5), ('chacha20', 3)]
 )

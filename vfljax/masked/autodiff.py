@@ -174,8 +174,8 @@ masked_layer.defvjp(_fwd, _bwd)
 
 def update(
     rule: Rule, secret: Secret, delta: Leaves, tap: Array, kept: Any, dealt: Any
-) -> Secret:
-  """The weights after an optimizer's step.
+) -> tuple[Secret, Array]:
+  """The weights after an optimizer's step, and whether it was too far.
 
   T3: P subtracts codes of -delta from its share, and nothing is said. T4: both
   shares move by eta times the weight gradient, and the bias at A.
@@ -187,15 +187,20 @@ def update(
     tap: T4: the output gradient, at A.
     kept: T4: the third output of `masked_layer`.
     dealt: T4: the step's correlation.
+
+  Returns:
+    The weights, and a bool scalar: a move left the fixed-point range and was
+    clipped to it.
   """
   layer, bits = rule.layer, weight_bits(rule.public, rule.layer)
   if not layer.to_active:
-    return {
-        name: one_sided.update(
-            secret[name], -encode_raw(delta[name], bits[name])[0]
-        ) for name in layer.leaves
+    codes = {n: encode_raw(delta[n], bits[n]) for n in layer.leaves}
+    moved = {
+        name: one_sided.update(secret[name], -code)
+        for name, (code, _) in codes.items()
     }
-  codes, _ = encode_raw(rule.eta * tap, rule.public.last.gradients)
+    return moved, jnp.stack([bad for _, bad in codes.values()]).any()
+  codes, clipped = encode_raw(rule.eta * tap, rule.public.last.gradients)
   shares = to_active.Shares(*secret['kernel'])
   moved, _, said = to_active.backward(
       layer.bilinear, codes, kept, shares, dealt, not layer.first
@@ -205,7 +210,6 @@ def update(
   if layer.bias:
     b = secret['bias']
     whole = (rule.eta * tap).reshape(-1, tap.shape[-1]).sum(0)
-    new['bias'] = Masked(
-        b.passive, b.active - encode_raw(whole, bits['bias'])[0]
-    )
-  return new
+    code, bad = encode_raw(whole, bits['bias'])
+    new['bias'], clipped = Masked(b.passive, b.active - code), clipped | bad
+  return new, clipped

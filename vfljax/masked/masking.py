@@ -7,7 +7,7 @@ weights is `masked.training`.
 
   found = layers(net, params, x)
   chosen = choose(found, ['conv1', 'fc2'])
-  weights, said = mask(public, chosen, keys, params, noise(key, chosen))
+  weights, said = mask(public, chosen, keys, params, noise(key, chosen), 0)
 """
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -195,7 +195,7 @@ def noisy(
 
 def mask(
     public: Public, chosen: Sequence[Layer], keys: Seeds, params: Params,
-    extra: dict[str, shares.Leaves], period: int = 0,
+    extra: dict[str, shares.Leaves], period: int,
 ) -> tuple[Weights, Transcript]:
   """Algorithm 1, lines 2-6: puts layers into shares; W words a layer.
 
@@ -205,7 +205,8 @@ def mask(
     keys: The parties' seeds.
     params: The network's weights.
     extra: theta_r, from `noise`.
-    period: Counts maskings, so that no mask is used twice.
+    period: Counts maskings from 0. The same number twice is the same mask V
+      twice, and the difference of two maskings is then in the clear.
 
   Returns:
     (weights, what was said).

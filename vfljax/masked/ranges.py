@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from vfljax.masked.shares import Layer, Public
+from vfljax.masked.shares import Layer, Public, weight_bits
 from vfljax.mpc import fixed_point
 from vfljax.mpc.bilinear import Bilinear
 
@@ -56,6 +56,30 @@ def check(public: Public, layer: Layer, seen) -> None:
   for i, (value, top) in enumerate(zip(worst, limits(public, layer))):
     if not value < top:
       raise ValueError(_report(public, layer, i, float(value), top))
+
+
+def check_update(public: Public, layer: Layer, clipped) -> None:
+  """Raises ValueError if an update of a masked layer was clipped.
+
+  Args:
+    public: Public numbers.
+    layer: Which.
+    clipped: bool [...], of one or more steps.
+
+  Raises:
+    ValueError: it names the layer and what its weights can move by in a step.
+  """
+  if not np.asarray(clipped).any():
+    return
+  bits = weight_bits(public, layer)
+  tops = ', '.join(
+      f'{name} {fixed_point.limit(bits[name]):g}' for name in layer.leaves
+  )
+  raise ValueError(
+      f'Layer {layer.name}: a step moved its weights by more than fixed point '
+      f'holds ({tops}) and was cut off there. Lower the learning rate, or look '
+      'for a diverged model.'
+  )
 
 
 def _report(

@@ -79,6 +79,8 @@ class Played(NamedTuple):
       passive party knows all three, under T4 only its input.
     moves: What the passive party's optimizer added to its weights; zeros under
       T4, where nobody has that.
+    clipped: Of each masked layer, bool: its update left the fixed-point range
+      and is not the one that was meant; for `check`.
   """
 
   loss: Array
@@ -86,6 +88,7 @@ class Played(NamedTuple):
   ranges: dict[str, Array]
   seen: dict[str, tuple[Array, Array, Array]]
   moves: Params
+  clipped: dict[str, Array]
 
 
 def start(setup: Setup, weights: Weights, active: Params) -> Training:
@@ -202,20 +205,22 @@ def step(
   active, active_opt = descent.step(
       setup.txs[1], d_active, state.active_opt, state.active
   )
-  secret = {
+  updated = {
       c.name: autodiff.update(
           rules[c.name], secret[c.name],
           intercept.leaves_at(moves, tuple(c.name.split('/'))), g[c.name],
           inner[c.name][3], dealt[c.name],
       ) for c in setup.chosen
   }
+  secret = {name: weights for name, (weights, _) in updated.items()}
+  clipped = {name: far for name, (_, far) in updated.items()}
   plain = setup.net.absorb(_moved(setup, plain, moves), stats)
   state = Training(
       Weights(plain, secret), passive_opt, active, active_opt,
   )
   tops = {k: jnp.concatenate([v[2], high[k]]) for k, v in inner.items()}
   seen = {k: (v[0], v[1], g[k]) for k, v in inner.items()}
-  return state, Played(loss, u, tops, seen, moves)
+  return state, Played(loss, u, tops, seen, moves, clipped)
 
 
 def _dtype(params: Params, layer: Layer) -> Any:
@@ -271,6 +276,7 @@ def check(setup: Setup, played: Played) -> None:
   """
   for layer in setup.chosen:
     ranges.check(setup.public, layer, played.ranges[layer.name])
+    ranges.check_update(setup.public, layer, played.clipped[layer.name])
 
 
 def reveal(setup: Setup, weights: Weights, dtype: Any = jnp.float32) -> Params:

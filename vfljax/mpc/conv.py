@@ -135,6 +135,8 @@ def _ungrouped(
 ) -> Array:
   """Padded x [n, *space, c], w [*kernel, c, o] -> [n, *places, o]."""
   kernel, (c, o) = w.shape[:-2], w.shape[-2:]
+  if not (x.size and w.size):  # A sum of nothing.
+    return jnp.zeros((len(x), *places, o), jnp.int64)
   right = scheme.split(w.reshape(-1, o))
 
   def block(images):
@@ -167,7 +169,7 @@ def _grouped(x: Array, groups: int) -> Array:
 def _merged(x: Array) -> Array:
   """[groups, ..., c] -> [..., groups * c]."""
   x = jnp.moveaxis(x, 0, -2)
-  return x.reshape(*x.shape[:-2], -1)
+  return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
 
 
 def forward(scheme: Scheme, x: Array, w: Array, win: Window) -> Array:
@@ -213,6 +215,9 @@ def weight_gradient(
 
   Patches of x, transposed, times g; summed over blocks of images.
   """
+  if not (x.size and g.size):
+    shape = *kernel, x.shape[-1] // win.groups, g.shape[-1]
+    return jnp.zeros(shape, jnp.int64)
   x = _pad(x, win.padding)
 
   def one(x, g):

@@ -34,7 +34,7 @@ class Prg(NamedTuple):
   Attributes:
     name: Its name, for records.
     fold: (key, number) -> key; an independent stream for each number, a uint32
-      that may be traced.
+      that may be traced; ValueError for a Python number that is none.
     words: (key, shape) -> int64, uniform; needs 64-bit types on. Two calls with
       one key give the same words.
   """
@@ -138,9 +138,27 @@ def _check_key(key: Any) -> None:
     )
 
 
+def _named(number: Any) -> Any:
+  """A stream's number as a uint32.
+
+  Raises:
+    ValueError: if it is a Python number that does not fit.
+  """
+  if not isinstance(number, (int, np.integer)):
+    return jnp.asarray(number).astype(jnp.uint32)
+  if not 0 <= number < 1 << 32:
+    raise ValueError(f'a stream is numbered from 0 to 2^32 - 1, not {number}.')
+  # Through an array of JAX's it would have to fit an int32.
+  return np.uint32(number)
+
+
+def _threefry_fold(key: Any, number: Any) -> Any:
+  return jax.random.fold_in(key, _named(number))
+
+
 def _chacha20_fold(key: Array, number: Any) -> Array:
   _check_key(key)
-  number = jnp.asarray(number).astype(jnp.uint32)
+  number = jnp.asarray(_named(number))
   fixed = jnp.zeros((), jnp.uint32)
   nonce = jnp.stack([fixed + jnp.uint32(_DERIVE), number, fixed])
   return chacha20_blocks(key, jnp.zeros((1,), jnp.uint32), nonce)[0, :8]
@@ -158,7 +176,7 @@ def _chacha20_words(key: Array, shape: tuple[int, ...]) -> Array:
   return _join(pairs[:, 0], pairs[:, 1])[:count].reshape(shape)
 
 
-THREEFRY = Prg('threefry', jax.random.fold_in, _threefry_words)
+THREEFRY = Prg('threefry', _threefry_fold, _threefry_words)
 CHACHA20 = Prg('chacha20', _chacha20_fold, _chacha20_words)
 REGISTRY = {prg.name: prg for prg in (THREEFRY, CHACHA20)}
 
