@@ -446,7 +446,9 @@ def test_what_stands_in_the_way_is_set_aside(tmp_path, capsys, name, folder):
   assert len(store.read_results(tmp_path)) == 8
 
 
-@pytest.mark.parametrize('content', [b'{"value"', b'[1]', b'\xff\xfe', b'{"a": 1}'])
+@pytest.mark.parametrize('content', [
+    b'{"value"', b'[1]', b'\xff\xfe', b'{"a": 1}'
+])
 def test_damaged_results_are_written_anew(tmp_path, content):
   run_all(store.open_workdir(tmp_path, CONFIG, UNITS))
   files = [tmp_path / name for name in ('results.jsonl', 'timings.json')]
