@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint clean
+.PHONY: help demo test faults lint clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,6 +20,7 @@ export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 help:
 	@echo 'make demo   install into .venv, run experiments/quickstart.py'
 	@echo 'make test   install with the developer tools, run all tests'
+	@echo 'make faults kill runs, damage files, fill disks: up to 15 minutes'
 	@echo 'make lint   ruff and pyright'
 	@echo 'make clean  remove .venv and all caches; results in out/ stay'
 	@echo
@@ -32,6 +33,10 @@ demo: $(VENV)/runtime.stamp
 # ARGS reaches pytest: make test ARGS='-k marvell'.
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+# What `make test` leaves out; in one process, for many cases are timed.
+faults: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -m faults tests/faults $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
