@@ -2,7 +2,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.runner import checkpoints, store
+from vfljax.runner import checkpoints, disk, store
 
 UNITS = ('none', 'iso/0.1', 'marvell/2')
 CONFIG = dict(data=dict(name='tiny', path=''), seeds=2, rates=[0.1, 2.5])
@@ -20,10 +20,11 @@ def run(place, leave_at=None, saves=STEPS):
     leave_at: (unit, step) after whose checkpoint to leave.
     saves: How many of a unit's steps are saved.
   """
-  work = store.open_workdir(place, CONFIG, UNITS)
-  for number, unit in enumerate(UNITS):
-    if not work.done(unit):
-      _unit(work, number, unit, leave_at, saves)
+  with disk.alone(place):
+    work = store.open_workdir(place, CONFIG, UNITS)
+    for number, unit in enumerate(UNITS):
+      if not work.done(unit):
+        _unit(work, number, unit, leave_at, saves)
   return (
       store.read_config(place), store.read_results(place),
       store.read_timings(place), store.read_curves(place),
