@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-fast lint clean
+.PHONY: help demo test test-fast faults lint clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,6 +21,7 @@ help:
 	@echo 'make demo       install into .venv, run experiments/quickstart.py'
 	@echo 'make test       install with the developer tools, run all tests'
 	@echo 'make test-fast  the quickest of them, a minute long'
+	@echo 'make faults     kill runs, damage files, fill disks: 15 minutes'
 	@echo 'make lint       ruff and pyright'
 	@echo 'make clean      remove .venv and all caches; results in out/ stay'
 	@echo
@@ -37,6 +38,10 @@ test: $(VENV)/dev.stamp
 # The quickest by the times of the last run.
 test-fast: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n auto --dist worksteal --quickest=60 $(ARGS)
+
+# What `make test` leaves out; in one process, for many cases are timed.
+faults: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -m faults tests/faults $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -2,7 +2,6 @@
 import json
 import os
 from pathlib import Path
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vfljax.runner import checkpoints
 import launch
 
 ROOT = Path(__file__).parents[2]
@@ -361,25 +359,50 @@ def interrupted(workdir, number):
   return process.returncode, error
 
 
-def test_killed_and_continued_gives_the_same_bytes(tmp_path):
-  assert finish(start(tmp_path / 'whole')) == 0
+@pytest.fixture(scope='module')
+def whole(tmp_path_factory):
+  """What a run that nobody interrupted finds."""
+  place = tmp_path_factory.mktemp('whole') / 'out'
+  assert finish(start(place)) == 0
+  return read(place)
+
+
+def test_killed_and_continued_gives_the_same_bytes(whole, tmp_path):
   code, _ = interrupted(tmp_path / 'killed', signal.SIGKILL)
   assert code == -signal.SIGKILL
   assert finish(start(tmp_path / 'killed')) == 0
-  assert read(tmp_path / 'killed') == read(tmp_path / 'whole')
+  assert read(tmp_path / 'killed') == whole
 
 
-def test_ctrl_c_saves_and_a_damaged_checkpoint_is_refused(tmp_path):
+def test_ctrl_c_saves_and_a_damaged_checkpoint_is_no_end(whole, tmp_path):
   code, error = interrupted(tmp_path / 'out', signal.SIGINT)
   assert code == 130 and 'same command continues' in error
   saved = tmp_path / 'out' / 'checkpoints'
-  files = [f for f in saved.rglob('*') if f.is_file()]
-  assert files
+  newest = max(saved.glob('*/*'), key=lambda p: int(p.name))
+  files = [f for f in newest.rglob('*') if f.is_file()]
   largest = max(files, key=lambda f: f.stat().st_size)
   largest.write_bytes(largest.read_bytes()[:-7])
   process = start(tmp_path / 'out')
-  _, error = process.communicate(timeout=120)
-  assert process.returncode == 2 and 'checkpoints' in error
-  assert len(error.strip().splitlines()) <= 2
-  shutil.rmtree(saved)
-  assert checkpoints.load(saved, {}) is None
+  _, error = process.communicate(timeout=240)
+  assert process.returncode == 0 and read(tmp_path / 'out') == whole
+  line, = error.strip().splitlines()
+  assert f'/{newest.name} is damaged' in line and 'damaged/' in line
+
+
+def test_a_home_folder_is_found(capsys, tmp_path, monkeypatch):
+  """As in --workdir=~/mine, of which shells leave the '~'."""
+  monkeypatch.setenv('HOME', str(tmp_path))
+  (tmp_path / 'mine').mkdir()
+  (tmp_path / 'mine/notes').write_text('')
+  code, lines = main(capsys, workdir='~/mine')
+  assert code == 2 and f'{tmp_path}/mine holds files' in lines[0]
+  code, lines = main(capsys, workdir='~nobody-here/mine')
+  assert code == 2 and './~nobody-here/mine' in lines[1]
+
+
+def test_a_folder_of_others_does_not_even_get_a_lock(capsys, tmp_path):
+  (tmp_path / 'parts').mkdir()
+  (tmp_path / 'parts/none.json').write_text('{}')
+  code, lines = main(capsys, workdir=tmp_path)
+  assert code == 2 and 'no config.json' in lines[0] and len(lines) == 2
+  assert [p.name for p in tmp_path.rglob('*')] == ['parts', 'none.json']

@@ -8,11 +8,8 @@ import textwrap
 import time
 from pathlib import Path
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
-import orbax.checkpoint as ocp
 import pytest
 
 from vfljax.runner import disk, store
@@ -20,6 +17,11 @@ from vfljax.runner.errors import UserError
 
 UNITS = ['none', 'iso/0', 'iso/1', 'marvell/0']
 CONFIG = {'data': {'name': 'digits'}, 'seeds': 2, 'train': {'epochs': 50}}
+
+
+def completed(saved):
+  """Somebody else's configuration may have anything anywhere."""
+  return saved | {'data': {'name': saved['data']['name']}}
 
 
 def rows(unit, values=(0.5, 0.25)):
@@ -70,7 +72,8 @@ def test_order_and_interruption_do_not_change_the_results(tmp_path):
   first.save('none', rows('none'), {'run_seconds': 1.5})
   # A kill between the unit's rename and the rewriting of the results.
   (first.path / 'results.jsonl').unlink()
-  (first.path / 'parts' / 'iso@0.json.tmp').write_text('{"unit": "iso/0"')
+  unfinished = first.path / 'parts' / '.vfljax-iso@0.json.tmp'
+  unfinished.write_text('{"unit": "iso/0"')
   second = store.open_workdir(tmp_path / 'b', CONFIG, UNITS)
   assert [second.done(u) for u in UNITS] == [True, False, True, False]
   assert len(store.read_results(second.path)) == 4
@@ -232,128 +235,251 @@ def test_results_without_a_config_are_not_overwritten(tmp_path):
   assert (tmp_path / 'results.jsonl').read_text() == '{"value": 1}\n'
 
 
-@pytest.mark.parametrize('name', ['config.json', 'parts/none.json'])
-def test_damaged_files_are_named(tmp_path, name):
+STRANGERS = {
+    'notes and drafts': {'notes.tmp': 'mine', 'a/b.tmp': 'mine'},
+    'a config of another program': {'config.json': '{"hidden_size": 8}'},
+    'a list': {'config.json': '[1, 2]'},
+    'text': {'config.json': 'seeds: 3'},
+    'parts without a config': {'parts/none.json': '{}'},
+    'results without a config': {'results.jsonl': '{"value": 1}'},
+    'a broken config of ours': {'config.json': '{"data": 3, "seeds": [}'},
+    'what looks like ours inside': {'x': '', '.vfljax-x.tmp': 'mine'},
+}
+
+
+def everything(folder):
+  """Every file below a folder, and what is in it."""
+  return {p: p.read_bytes() for p in folder.rglob('*') if p.is_file()}
+
+
+@pytest.mark.parametrize('case', STRANGERS)
+def test_a_folder_of_others_is_refused_and_left_as_it_is(tmp_path, case):
+  for name, text in STRANGERS[case].items():
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+  before = everything(tmp_path)
+  with pytest.raises(UserError, match='--workdir') as e:
+    store.open_workdir(tmp_path, CONFIG, UNITS, completed)
+  assert len(str(e.value).splitlines()) == 2
+  assert everything(tmp_path) == before
+
+
+def test_only_what_this_program_left_unfinished_is_removed(tmp_path):
   work = store.open_workdir(tmp_path, CONFIG, UNITS)
-  work.save('none', rows('none'), {})
-  file = tmp_path / name
-  file.write_bytes(file.read_bytes()[:-20])
-  with pytest.raises(UserError, match=name):
+  work.save_checkpoint('iso/0', 1, [jnp.ones(2)])
+  gone = [
+      '.vfljax-config.json.tmp', 'parts/.vfljax-none.json.tmp',
+      'checkpoints/iso@0/.vfljax-3.tmp/leaves', 'parts/iso@0.npz.tmp',
+      'parts/none.json.tmp', 'checkpoints/iso@0/3.tmp/leaves',
+  ]
+  stay = [
+      'paper.tmp', 'config.json.tmp', 'notes/.vfljax-x.tmp', 'parts/mine.tmp',
+      'parts/none.json.tmp.tmp', 'checkpoints/mine/3.tmp/leaves',
+      'checkpoints/iso@0/notes.tmp', 'checkpoints/iso@0/best/weights',
+      'checkpoints/iso@0/0003/weights', 'checkpoints/7/weights',
+  ]
+  for name in gone + stay:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text('')
+  again = store.open_workdir(tmp_path, CONFIG, UNITS)
+  again.save_checkpoint('iso/0', 2, [jnp.ones(2)])
+  again.save('iso/0', rows('iso/0'), {})
+  assert not [name for name in gone if (tmp_path / name).exists()]
+  assert not [name for name in stay if not (tmp_path / name).exists()]
+  assert not (tmp_path / 'checkpoints/iso@0/1').exists()
+  assert not (tmp_path / 'checkpoints/iso@0/2').exists()
+
+
+def test_a_start_that_was_killed_at_once_can_be_repeated(tmp_path):
+  (tmp_path / '.lock').write_text('')
+  (tmp_path / 'parts').mkdir()  # As version 0.1 began.
+  (tmp_path / '.vfljax-config.json.tmp').write_text('{"da')
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  assert store.read_config(tmp_path) == CONFIG
+  assert not any(work.done(unit) for unit in UNITS)
+
+
+@pytest.mark.parametrize('how', ['cut', 'flipped', 'gone', 'a folder', 'value'])
+def test_the_configuration_is_mended_from_its_copy(tmp_path, capsys, how):
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  run_all(work)
+  file, results = tmp_path / 'config.json', tmp_path / 'results.jsonl'
+  before, numbers = file.read_text(), results.read_text()
+  file.unlink()
+  if how == 'a folder':
+    file.mkdir()
+  elif how != 'gone':
+    file.write_text({
+        'cut': before[:-9], 'flipped': before.replace(':', ';', 1),
+        'value': before.replace('50', '58'),
+    }[how])
+  with pytest.raises(UserError):  # It still is not anybody's.
+    store.open_workdir(tmp_path, CONFIG | {'seeds': 9}, UNITS)
+  store.open_workdir(tmp_path, CONFIG, UNITS)
+  assert file.read_text() == before and results.read_text() == numbers
+  said = capsys.readouterr().err.splitlines()
+  assert len(said) == (how != 'gone')
+  assert all('config.json is damaged' in line for line in said)
+  assert (tmp_path / 'damaged/config.json').exists() == (how != 'gone')
+
+
+def test_an_edited_configuration_counts_more_than_its_copy(tmp_path, capsys):
+  """Where data have moved, for one, people say so in config.json."""
+  store.open_workdir(tmp_path, CONFIG, UNITS)
+  other = CONFIG | {'data': {'name': 'wine'}}
+  (tmp_path / 'config.json').write_text(json.dumps(other))
+  store.open_workdir(tmp_path, other, UNITS)
+  (tmp_path / 'config.json').unlink()
+  assert store.read_config(tmp_path) == other
+  assert not capsys.readouterr().err
+
+
+def test_a_damaged_configuration_without_a_copy_is_refused(tmp_path):
+  run_all(store.open_workdir(tmp_path, CONFIG, UNITS))
+  (tmp_path / '.config.json').unlink()  # Version 0.1 wrote none.
+  store.open_workdir(tmp_path, CONFIG, UNITS)
+  for name in ('.config.json', 'config.json'):
+    (tmp_path / name).write_text('{"data": {"na')
+  before = everything(tmp_path)
+  with pytest.raises(UserError, match=r'config.json is damaged: not JSON') as e:
     store.open_workdir(tmp_path, CONFIG, UNITS)
+  assert 'to start again' in str(e.value)
+  with pytest.raises(UserError):
+    store.read_config(tmp_path)
+  assert everything(tmp_path) == before
 
 
-def federation():
-  """Something like a State: keys, an optimizer's named tuples, oddities."""
-  params = {'bottom': jnp.arange(6.0).reshape(2, 3), 'defense': ()}
-  return {
-      'params': params, 'opt': optax.adam(1e-3).init(params),
-      'key': jax.random.split(jax.random.key(7), 3),
-      'other': jax.random.key(1, impl='rbg'), 'empty': jnp.zeros((0, 4)),
-      'half': jnp.full((2,), 1.5, jnp.bfloat16), 'step': 3, 'rate': 0.5,
-      'no': None,
+DAMAGES = {
+    'cut': lambda content: content[:-20], 'emptied': lambda content: b'',
+    'garbage': lambda content: bytes(range(256)), 'null': lambda content: b'{}',
+    'flipped': lambda content: content[:90] + b'~' + content[91:],
+    'last': lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+}
+
+
+@pytest.mark.parametrize('how', [*DAMAGES, 'a folder', 'gone'])
+@pytest.mark.parametrize('name', ['parts/iso@0.json', 'parts/iso@0.npz'])
+def test_a_damaged_part_runs_again(tmp_path, capsys, name, how):
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  curves = {'auc': np.zeros((2, 40))}
+  work.save('none', rows('none'), {}, curves)
+  work.save('iso/0', rows('iso/0'), {}, curves)
+  before = (tmp_path / 'results.jsonl').read_bytes()
+  file = tmp_path / name
+  content = file.read_bytes()
+  file.unlink()
+  if how == 'a folder':
+    file.mkdir()
+  elif how != 'gone':
+    file.write_bytes(DAMAGES[how](content))
+  again = store.open_workdir(tmp_path, CONFIG, UNITS)
+  assert [again.done(unit) for unit in UNITS] == [True, False, False, False]
+  assert {r['defense'] for r in store.read_results(tmp_path)} == {'none'}
+  said = capsys.readouterr().err.splitlines()
+  if name.endswith('npz') or how != 'gone':  # A part that is gone was never.
+    assert len(said) == 1 and 'its unit runs again' in said[0]
+    assert said[0].startswith('parts/iso@0.json is damaged: ')
+    assert (tmp_path / 'damaged/parts@iso@0.json').exists()
+  again.save('iso/0', rows('iso/0'), {}, curves)
+  assert (tmp_path / 'results.jsonl').read_bytes() == before
+  store.open_workdir(tmp_path, CONFIG, UNITS)
+  assert not capsys.readouterr().err
+
+
+def test_what_is_damaged_twice_is_kept_twice(tmp_path):
+  for _ in range(3):
+    work = store.open_workdir(tmp_path, CONFIG, UNITS)
+    work.save('none', rows('none'), {})
+    (tmp_path / 'parts/none.json').write_text('')
+  store.open_workdir(tmp_path, CONFIG, UNITS)
+  assert {p.name for p in (tmp_path / 'damaged').iterdir()} == {
+      'parts@none.json', 'parts@none.json-2', 'parts@none.json-3'
   }
 
 
-def test_a_checkpoint_comes_back_as_it_was(tmp_path):
-  work, tree = store.open_workdir(tmp_path, CONFIG, UNITS), federation()
-  assert work.load_checkpoint('iso/0', tree) is None
-  work.save_checkpoint('iso/0', 1, tree | {'step': 1})
-  work.save_checkpoint('iso/0', 2, tree)
-  assert [p.name for p in (tmp_path / 'checkpoints/iso@0').iterdir()] == ['2']
-  for like in (tree, jax.eval_shape(lambda: tree)):
-    loaded = work.load_checkpoint('iso/0', like)
-    assert loaded is not None and loaded[0] == 2
-    assert jax.tree.structure(loaded[1]) == jax.tree.structure(tree)
-    for ours, kept in zip(jax.tree.leaves(loaded[1]), jax.tree.leaves(tree)):
-      if jnp.issubdtype(getattr(kept, 'dtype', float), jax.dtypes.prng_key):
-        assert ours.dtype == kept.dtype
-        ours, kept = map(jax.random.key_data, (ours, kept))
-      assert jnp.result_type(ours) == jnp.result_type(kept)
-      np.testing.assert_array_equal(ours, kept)
-  assert work.load_checkpoint('iso/1', tree) is None
-  work.save('iso/0', rows('iso/0'), {})
-  assert not list((tmp_path / 'checkpoints').iterdir())
+def as_before(file):
+  """Makes of a part what version 0.1 wrote: no digests."""
+  part = json.loads(file.read_text())
+  file.write_text(json.dumps({k: part[k] for k in ('unit', 'rows', 'timing')}))
+  return part
 
 
-def test_a_checkpoint_keeps_the_sharding_asked_for(tmp_path):
+def test_parts_without_digests_are_taken_if_they_can_be(tmp_path, capsys):
   work = store.open_workdir(tmp_path, CONFIG, UNITS)
-  mesh = jax.make_mesh((jax.device_count(),), ('seeds',))
-  over = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec('seeds'))
-  x = jax.device_put(jnp.zeros((jax.device_count(), 2)), over)
-  work.save_checkpoint('none', 5, [x])
-  loaded = work.load_checkpoint('none', [x])
-  assert loaded is not None and loaded[1][0].sharding == over
-
-
-def test_a_kill_while_writing_leaves_the_earlier_checkpoint(tmp_path):
-  work = store.open_workdir(tmp_path, CONFIG, UNITS)
-  work.save_checkpoint('none', 1, [jnp.ones(3)])
-  half = tmp_path / 'checkpoints/none/2.tmp/leaves'
-  half.mkdir(parents=True)
-  (half / 'manifest.ocdbt').write_bytes(b'half')
-  loaded = work.load_checkpoint('none', [jnp.ones(3)])
-  assert loaded is not None and loaded[0] == 1
+  for unit in UNITS:
+    work.save(unit, rows(unit), {}, {'auc': np.zeros((2, 40))})
+  before = (tmp_path / 'results.jsonl').read_bytes()
+  files = [tmp_path / 'parts' / (u.replace('/', '@') + '.json') for u in UNITS]
+  for file in files:
+    as_before(file)
   store.open_workdir(tmp_path, CONFIG, UNITS)
-  assert not half.exists()
-
-
-def checkpoint_files():
-  """Every kind of file that a checkpoint has, by what to look for."""
-  return ['digests.json', 'leaves/manifest.ocdbt', 'leaves/_METADATA',
-          'leaves/_CHECKPOINT_METADATA', 'leaves/d/*', 'leaves/_sharding',
-          'leaves/ocdbt.process_0/d/*']
-
-
-@pytest.mark.parametrize('pattern', checkpoint_files())
-@pytest.mark.parametrize('how', ['truncated', 'emptied', 'removed', 'flipped'])
-def test_a_damaged_checkpoint_is_refused(tmp_path, pattern, how):
+  assert (tmp_path / 'results.jsonl').read_bytes() == before
+  assert not capsys.readouterr().err
+  first = json.loads(files[0].read_text())
+  first['rows'][0]['value'] = '0.5'
+  files[0].write_text(json.dumps(first))
+  files[1].write_text(files[1].read_text().replace('"metric"', '"metrik"', 1))
+  files[2].write_text(files[3].read_text())  # Another unit's.
+  curves = files[3].with_suffix('.npz')
+  curves.write_bytes(curves.read_bytes()[:-30])
   work = store.open_workdir(tmp_path, CONFIG, UNITS)
-  like = {'w': jnp.arange(5000.0), 'key': jax.random.key(0)}
-  work.save_checkpoint('iso/0', 4, like)
-  files = sorted((tmp_path / 'checkpoints/iso@0/4').glob(pattern))
-  assert files
-  content = files[0].read_bytes()
-  if how == 'removed':
-    files[0].unlink()
-  else:
-    files[0].write_bytes({
-        'truncated': content[:len(content) // 2], 'emptied': b'',
-        'flipped': bytes([content[0] ^ 1]) + content[1:],
-    }[how])
-  with pytest.raises(UserError) as e:
-    work.load_checkpoint('iso/0', like)
-  message = str(e.value)
-  assert f'Delete {tmp_path}/checkpoints/iso@0 to start' in message
-  assert len(message.splitlines()) == 2
+  assert not any(map(work.done, UNITS)) and not store.read_results(tmp_path)
+  assert len(capsys.readouterr().err.splitlines()) == 4
 
 
-@pytest.mark.parametrize('like, said', [
-    ({'w': jnp.zeros(4)}, r"\['w'\] \[3\] float32 where \['w'\] \[4\]"),
-    ({'w': jnp.zeros(3, jnp.int32)}, 'int32 is expected'),
-    ({'w': jnp.zeros(3), 'v': jnp.zeros(3)}, r"\['v'\]"),
-    ({}, 'nothing is expected'),
+@pytest.mark.parametrize('name, folder', [
+    ('results.jsonl', True), ('timings.json', True), ('report.html', True),
+    ('summary.md', True), ('parts', False), ('checkpoints', False),
+    ('checkpoints/iso@1', False), ('parts/iso@1.npz', True),
 ])
-def test_a_checkpoint_of_another_program_is_refused(tmp_path, like, said):
+def test_what_stands_in_the_way_is_set_aside(tmp_path, capsys, name, folder):
   work = store.open_workdir(tmp_path, CONFIG, UNITS)
-  work.save_checkpoint('none', 1, {'w': jnp.zeros(3)})
-  with pytest.raises(UserError, match=said):
-    work.load_checkpoint('none', like)
-
-
-def test_what_orbax_itself_refuses_is_told_too(tmp_path, monkeypatch):
-  """Damage that the list of digests does not show.
-
-  Orbax's own errors leave coroutines behind, which would be warnings here.
-  """
+  place = tmp_path / name
+  if place.is_dir():
+    place.rmdir()
+  place.unlink(missing_ok=True)
+  place.mkdir() if folder else place.write_text('')
   work = store.open_workdir(tmp_path, CONFIG, UNITS)
-  work.save_checkpoint('none', 1, [jnp.zeros(3)])
+  work.save_checkpoint('iso/1', 1, [jnp.ones(2)])
+  run_all(work)
+  assert f'{name} is in the way' in capsys.readouterr().err
+  assert len(store.read_results(tmp_path)) == 8
 
-  def refuse(*_, **__):
-    raise KeyError('array 0\nis not there')
 
-  monkeypatch.setattr(ocp.Checkpointer, 'restore', refuse)
-  with pytest.raises(UserError, match='array 0.*\n.*to start that unit again'):
-    work.load_checkpoint('none', [jnp.zeros(3)])
+@pytest.mark.parametrize('content', [
+    b'{"value"', b'[1]', b'\xff\xfe', b'{"a": 1}'
+])
+def test_damaged_results_are_written_anew(tmp_path, content):
+  run_all(store.open_workdir(tmp_path, CONFIG, UNITS))
+  files = [tmp_path / name for name in ('results.jsonl', 'timings.json')]
+  before = [file.read_bytes() for file in files]
+  for file, read in zip(files, (store.read_results, store.read_timings)):
+    file.write_bytes(content)
+    with pytest.raises(UserError, match='damaged.*\n.*writes it anew'):
+      read(tmp_path)
+  store.open_workdir(tmp_path, CONFIG, UNITS)
+  assert [file.read_bytes() for file in files] == before
+
+
+def test_a_part_damaged_meanwhile_does_not_get_into_the_results(tmp_path):
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  work.save('none', rows('none'), {})
+  before = (tmp_path / 'results.jsonl').read_bytes()
+  file = tmp_path / 'parts/none.json'
+  file.write_text(file.read_text().replace('0.25', '0.35'))
+  with pytest.raises(UserError, match='same command'):
+    work.save('iso/0', rows('iso/0'), {})
+  assert (tmp_path / 'results.jsonl').read_bytes() == before
+
+
+def test_curves_that_are_damaged_are_left_out_with_a_word(tmp_path, capsys):
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  for unit in UNITS[:2]:
+    work.save(unit, rows(unit), {}, {'auc': np.zeros((2, 3))})
+  (tmp_path / 'parts/none.npz').write_bytes(b'PK')
+  (owner, _), = store.read_curves(tmp_path)
+  assert owner['defense'] == 'iso'
+  assert 'none.npz is not what was written' in capsys.readouterr().err
 
 
 def test_two_processes_cannot_share_a_directory(tmp_path):

@@ -2,7 +2,8 @@
 
 Orbax writes the arrays; a list of the SHA-256 digests of all its files is
 written beside them and the whole directory is renamed into place, so that a
-checkpoint is there entirely or not at all, and any later damage is found.
+checkpoint is there entirely or not at all, and any later damage is found. The
+last two of a unit are kept: should one be damaged, the other is there.
 A pytree is stored as the list of its leaves: what gives them structure is the
 program, not the disk, and Orbax need not know it.
 """
@@ -12,73 +13,124 @@ import itertools
 import json
 import math
 import os
-import shutil
 from pathlib import Path
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
-from vfljax.runner import disk
-from vfljax.runner.errors import UserError
+from vfljax.runner import disk, parts
+from vfljax.runner.parts import Damaged
 
+KEPT = 2  # Checkpoints of a unit.
 _LEAVES, _DIGESTS = 'leaves', 'digests.json'
+_STEP = re.compile('0|[1-9][0-9]*')
+
+
+class Snapshot(NamedTuple):
+  """What is written of a pytree: arrays of the host's own, that stay.
+
+  Attributes:
+    arrays: By position, without those that have no elements.
+    described: A line for each leaf.
+  """
+
+  arrays: dict[str, np.ndarray]
+  described: list[str]
+
+
+def snapshot(tree: Any) -> Snapshot:
+  """Copies a pytree, so that it can be written while training goes on."""
+  arrays = {i: np.array(x) for i, x in _leaves(tree).items()}
+  return Snapshot(arrays, _described(tree))
 
 
 def save(folder: Path, step: int, tree: Any) -> None:
-  """Saves `tree` as folder/step and removes every other checkpoint there.
+  """Saves `tree` as folder/step; of earlier checkpoints the last one stays.
+
+  Those of later steps are of a run that could not go on from them, and go.
 
   Args:
     step: >= 0.
-    tree: A pytree of arrays, numbers and typed PRNG keys.
+    tree: A pytree of arrays, numbers and typed PRNG keys; or its `Snapshot`.
 
   Raises:
-    OSError: if the disk does not take it; the earlier checkpoint stays.
+    OSError: if the disk does not take it; earlier checkpoints stay.
   """
-  temporary, final = folder / f'{step}.tmp', folder / str(step)
-  shutil.rmtree(temporary, ignore_errors=True)
-  temporary.mkdir(parents=True)
+  taken = tree if isinstance(tree, Snapshot) else snapshot(tree)
+  final = folder / str(step)
+  unfinished = disk.temporary(final)
+  disk.remove(unfinished)
+  unfinished.mkdir(parents=True)
   try:
-    _write(temporary.absolute() / _LEAVES, _leaves(tree))
-    content = {'leaves': _described(tree), 'files': _digests(temporary)}
-    (temporary / _DIGESTS).write_text(json.dumps(content, indent=1))
-    for place in [temporary / _DIGESTS, temporary]:
+    _write(unfinished.absolute() / _LEAVES, taken.arrays)
+    disk.fault(final)
+    content = dict(leaves=taken.described, files=_digests(unfinished))
+    (unfinished / _DIGESTS).write_text(json.dumps(content, indent=1))
+    for place in [unfinished / _DIGESTS, unfinished]:
       disk.sync(place)
-    shutil.rmtree(final, ignore_errors=True)
-    os.rename(temporary, final)
+    disk.fault(final)
+    disk.remove(final)
+    os.rename(unfinished, final)
   finally:
-    shutil.rmtree(temporary, ignore_errors=True)
+    disk.remove(unfinished)
   disk.sync(folder)
-  for other in folder.iterdir():
-    if other != final:
-      shutil.rmtree(other, ignore_errors=True)
+  disk.fault(final)
+  found = steps(folder)
+  earlier = [s for s in found if s < step]
+  for other in set(found) - {step, *earlier[-KEPT + 1 :]}:
+    disk.remove(folder / str(other))
 
 
-def load(folder: Path, like: Any) -> tuple[int, Any] | None:
-  """The newest checkpoint in `folder` as (step, tree); None if there is none.
+def folder(place: Path, unit: str) -> Path:
+  """Of a unit's checkpoints, in the work directory `place`."""
+  return place / 'checkpoints' / parts.file_name(unit)
+
+
+def steps(folder: Path) -> list[int]:
+  """The steps of which there are checkpoints, the newest last."""
+  names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
+  return sorted(int(name) for name in names if _STEP.fullmatch(name))
+
+
+def load(place: Path, like: Any) -> Any:
+  """The pytree in one checkpoint.
 
   Args:
     like: As `tree` in `save`; leaves may be `jax.ShapeDtypeStruct`.
 
   Raises:
-    UserError: if it is damaged or does not fit `like`.
+    Damaged: if it is damaged or does not fit `like`: a sentence's end.
   """
-  names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
-  steps = [int(name) for name in names if name.isdigit()]
-  if not steps:
-    return None
-  place = folder / str(max(steps))
-  _check(folder, place, _described(like))
+  _check(place, _described(like))
   try:
     wanted = _leaves(like)
     found = _read(place.absolute() / _LEAVES, wanted) if wanted else {}
   except Exception as e:  # Orbax and TensorStore raise many kinds.
-    raise _unusable(folder, _first_line(e)) from e
+    raise Damaged(f'cannot be read: {_first_line(e)}') from e
   leaves, structure = jax.tree.flatten(like)
   leaves = [_restored(found.get(str(i)), x) for i, x in enumerate(leaves)]
-  return max(steps), jax.tree.unflatten(structure, leaves)
+  return jax.tree.unflatten(structure, leaves)
+
+
+def remove(folder: Path) -> None:
+  """Removes a unit's checkpoints, and their folder if nothing else is in it."""
+  remove_unfinished(folder)
+  for step in steps(folder):
+    disk.remove(folder / str(step))
+  if folder.is_dir() and not any(folder.iterdir()):
+    folder.rmdir()
+
+
+def remove_unfinished(folder: Path) -> None:
+  """Removes checkpoints of a unit that a killed run had begun to write."""
+  disk.remove_unfinished(folder)
+  for stray in folder.glob('*.tmp'):  # As version 0.1 called them.
+    if _STEP.fullmatch(stray.stem) and stray.is_dir():
+      disk.remove(stray)
 
 
 def _write(place: Path, leaves: dict) -> None:
@@ -161,27 +213,22 @@ def _digests(place: Path) -> dict[str, str]:
   return digests
 
 
-def _check(folder: Path, place: Path, wanted: list[str]) -> None:
-  """Raises a UserError unless all files are whole and the leaves as wanted."""
+def _check(place: Path, wanted: list[str]) -> None:
+  """Raises `Damaged` unless all files are whole and the leaves as wanted."""
   try:
     content = json.loads((place / _DIGESTS).read_text())
-    leaves, files = content['leaves'], content['files']
+    leaves, files = list(content['leaves']), dict(content['files'])
     found = _digests(place)
-  except (OSError, ValueError, KeyError, TypeError) as e:
-    raise _unusable(folder, f'{_DIGESTS} cannot be read') from e
-  damaged = [name for name in files if found.get(name) != files[name]]
-  if damaged:
-    raise _unusable(folder, f'{place.name}/{damaged[0]} is damaged')
+  except (OSError, ValueError, LookupError, TypeError, RecursionError) as e:
+    raise Damaged(f'is damaged: {_DIGESTS} cannot be read') from e
+  broken = [name for name in files if found.get(name) != files[name]]
+  if broken:
+    raise Damaged(f'is damaged: {broken[0]} is not what was written')
   for old, new in itertools.zip_longest(leaves, wanted, fillvalue='nothing'):
     if old != new:
-      raise _unusable(folder, f'it holds {old} where {new} is expected')
-
-
-def _unusable(folder: Path, why: str) -> UserError:
-  return UserError(
-      f'The checkpoint in {folder} cannot be used: {why}.\n'
-      f'Delete {folder} to start that unit again; finished units stay.'
-  )
+      raise Damaged(
+          f'does not fit this program: it holds {old} where {new} is expected'
+      )
 
 
 def _first_line(e: Exception) -> str:

@@ -1,17 +1,34 @@
 """Files that are there whole or not at all, in a folder that one process has.
 
 What the file system refuses becomes a message for the person at the command
-line. Names that end in '.tmp' are unfinished writes.
+line. Unfinished writes are called '.vfljax-<name>.tmp', so that they can be
+told from other people's files.
+
+For the tests in tests/faults: VFLJAX_FAULT='<files>:<n>:<what>' makes something
+go wrong at the n-th moment, from 1, of writing files whose path matches the
+pattern. `replace` and checkpoints have three moments each: half is written, all
+is but for the name, the name is given. What goes wrong is 'kill' (SIGKILL),
+'term' (SIGTERM) or 'full' (the disk). VFLJAX_FAULT='*/parts/*.json:2:kill'
+kills the process before the first finished unit counts.
 """
 import contextlib
+import errno
+from fnmatch import fnmatchcase
+import itertools
 import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
 
 import filelock
 
 from vfljax.runner.errors import UserError
+
+DAMAGED = 'damaged'  # The folder for what cannot be used.
+_FAULT = os.environ.get('VFLJAX_FAULT', '').rsplit(':', 2)
+_MOMENTS = itertools.count(1)
 
 
 @contextlib.contextmanager
@@ -54,16 +71,40 @@ def write_text(file: Path, text: str) -> None:
 def replace(file: Path, content: str | bytes) -> None:
   """Writes a file in one step: readers and kills see the old or the new."""
   data = content.encode() if isinstance(content, str) else content
-  temporary = file.with_name(file.name + '.tmp')
+  unfinished, half = temporary(file), len(data) // 2
   try:
-    with temporary.open('wb') as f:
-      f.write(data)
+    with unfinished.open('wb') as f:
+      f.write(data[:half])
+      f.flush()
+      fault(file)
+      f.write(data[half:])
       f.flush()
       os.fsync(f.fileno())
-    os.replace(temporary, file)
+    fault(file)
+    os.replace(unfinished, file)
   finally:
-    temporary.unlink(missing_ok=True)
+    unfinished.unlink(missing_ok=True)
+  fault(file)
   sync(file.parent)
+
+
+def temporary(file: Path) -> Path:
+  """What a file or folder is called until it is whole."""
+  return file.with_name(f'.vfljax-{file.name}.tmp')
+
+
+def remove_unfinished(folder: Path) -> None:
+  """Removes what a process that was killed had begun to write right there."""
+  for stray in sorted(folder.glob('.vfljax-*.tmp')):
+    remove(stray)
+
+
+def remove(place: Path) -> None:
+  """Removes a file, or a folder with all that is in it, if it is there."""
+  if place.is_dir() and not place.is_symlink():
+    shutil.rmtree(place)
+  else:
+    place.unlink(missing_ok=True)
 
 
 def sync(path: Path) -> None:
@@ -75,13 +116,30 @@ def sync(path: Path) -> None:
     os.close(descriptor)
 
 
-def remove_unfinished(path: Path) -> None:
-  """Removes what a process that was killed had begun to write below `path`."""
-  for stray in sorted(path.rglob('*.tmp')):
-    if stray.is_dir():
-      shutil.rmtree(stray)
-    else:
-      stray.unlink(missing_ok=True)
+def set_aside(place: Path, file: Path, why: str, then: str) -> None:
+  """Moves what cannot be used out of the way, and says so on stderr.
+
+  Args:
+    place: The work directory.
+    file: A file or folder in it.
+    why: 'is damaged: not JSON'.
+    then: What happens now: 'its unit runs again'.
+  """
+  shelve(place, file)
+  print(
+      f'{file.relative_to(place).as_posix()} {why}. It is set aside in '
+      f'{DAMAGED}/; {then}.', file=sys.stderr, flush=True,
+  )
+
+
+def shelve(place: Path, file: Path) -> None:
+  """Moves a file or folder of the work directory `place` into damaged/."""
+  shelf = place / DAMAGED
+  shelf.mkdir(exist_ok=True)
+  name = file.relative_to(place).as_posix().replace('/', '@')
+  names = itertools.chain([name], (f'{name}-{i}' for i in itertools.count(2)))
+  free = next(n for n in names if not os.path.lexists(shelf / n))
+  os.rename(file, shelf / free)
 
 
 @contextlib.contextmanager
@@ -95,3 +153,15 @@ def writing(path: Path) -> Iterator[None]:
         f'Cannot write to {path}: {e.strerror or e} ({where}).\n'
         'Make room or make it writable, or choose another --workdir.'
     ) from e
+
+
+def fault(file: Path) -> None:
+  """A moment of writing `file`, at which tests have something go wrong."""
+  if len(_FAULT) < 3:
+    return
+  pattern, number, what = _FAULT
+  if fnmatchcase(str(file), pattern) and next(_MOMENTS) == int(number):
+    if what == 'full':
+      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
+    stop = dict(kill=signal.SIGKILL, term=signal.SIGTERM)[what]
+    os.kill(os.getpid(), stop)

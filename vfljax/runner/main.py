@@ -6,14 +6,16 @@
       --config.data.label=target --config.seeds=5 --workdir=out/mine
   vfljax --list [experiments|data|models|defenses|attacks]
 
-The same command continues a run that was stopped. In a clone, `python
-launch.py` is the same as `vfljax`.
+The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
+which it saves and leaves within ten seconds with code 130, or in any other way.
+In a clone, `python launch.py` is the same as `vfljax`.
 """
 from importlib.util import find_spec
 import os
 import sys
 from typing import TYPE_CHECKING
 
+from vfljax.runner import stopping
 from vfljax.runner.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,16 +31,24 @@ PACKAGES = (
 def main(argv: list[str] | None = None) -> int:
   """Returns the exit code: 0, 2 for what the user can mend, 130 if stopped.
 
+  SIGINT and SIGTERM end the process if there is nothing to save, and a second
+  one always does.
+
   Args:
     argv: The command line, the program first; by default this process's.
   """
   # Configs import their neighbours, and a console script knows no folder.
   if os.getcwd() not in sys.path:
     sys.path.insert(0, os.getcwd())
+  given = list(sys.argv if argv is None else argv)
+  return stopping.heeding(lambda stop: _main(given, stop))
+
+
+def _main(argv: list[str], stop: stopping.Stop) -> int:
   try:
     _check_packages()
     from vfljax.runner import arguments
-    given = arguments.parse(list(sys.argv if argv is None else argv))
+    given = arguments.parse(argv)
     if given.help:
       print(__doc__, given.help, sep='\n')
       return 0
@@ -46,13 +56,10 @@ def main(argv: list[str] | None = None) -> int:
       from vfljax.runner import listing
       print(listing.text(given.list))
       return 0
-    return _run(given)
+    return _run(given, stop)
   except UserError as error:
     print(f'error: {error}', file=sys.stderr)
     return 2
-  except KeyboardInterrupt:
-    print('Stopped at once. The same command goes on.', file=sys.stderr)
-    return 130
 
 
 def _check_packages() -> None:
@@ -63,7 +70,8 @@ def _check_packages() -> None:
     )
 
 
-def _run(given: 'Arguments') -> int:
+def _run(given: 'Arguments', stop: stopping.Stop) -> int:
+  workdir = stop.place = _expanded(given.workdir)
   # JAX starts with the first array, and must have its devices by then.
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
@@ -72,15 +80,30 @@ def _run(given: 'Arguments') -> int:
   kept = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, kept)
   try:
-    work = run.run(given.config, table, given.workdir)
+    work = run.run(given.config, table, workdir, stop)
   except run.Interrupted:
-    again = f'Stopped. The same command continues {given.workdir}.'
+    again = f'Stopped. The same command continues {workdir}.'
     print(again, file=sys.stderr)
-    return 130
+    return stopping.CODE
   writing.write(work.path)
   print((work.path / 'summary.md').read_text())
   print(f'Report: {work.path / "report.html"}')
   return 0
+
+
+def _expanded(workdir: str) -> str:
+  """The folder that '~' stands for: after '=' most shells leave it as it is.
+
+  Raises:
+    UserError: if nobody has that home.
+  """
+  place = os.path.expanduser(workdir)
+  if place.startswith('~'):
+    raise UserError(
+        f'--workdir={workdir}: nobody here has that home folder.\nWrite '
+        f'./{workdir} for a folder of that name.'
+    )
+  return place
 
 
 if __name__ == '__main__':

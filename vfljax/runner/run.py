@@ -9,8 +9,7 @@ import contextlib
 import dataclasses
 from functools import partial
 import hashlib
-import signal
-import sys
+from pathlib import Path
 import time
 
 import jax
@@ -18,7 +17,8 @@ import numpy as np
 
 from vfljax import sweep
 from vfljax.data.table import Table
-from vfljax.runner import checks, compiling, disk, record, saved, store
+from vfljax.runner import checks, compiling, disk, identity, record, saved
+from vfljax.runner import store
 from vfljax.runner.compiling import Compiled, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
@@ -26,54 +26,67 @@ from vfljax.runner.jobs import Job, jobs
 from vfljax.runner.plans import main_metric, rounds_an_epoch
 from vfljax.runner.progress import Progress
 from vfljax.runner.setting import Setting
+from vfljax.runner.stopping import Stop
 from vfljax.runner.store import Workdir
+from vfljax.runner.writer import Writer
 
 SAVE_SECONDS = 20.0  # between two checkpoints of a job
+# A stride that takes longer is saved by itself, while the next one is played:
+# who asks to stop in the middle of one will not wait for its end.
+LONG_SECONDS = 3.0
 
 
 class Interrupted(Exception):
   """Somebody asked to stop; everything up to here has been saved."""
 
 
-def run(config: Config, table: Table, workdir: str) -> Workdir:
+def run(
+    config: Config, table: Table, workdir: str, stop: Stop | None = None
+) -> Workdir:
   """Runs what is not done yet of an experiment.
 
   Args:
     config: What to run.
     table: The samples.
     workdir: Where the results are, or will be.
+    stop: True once somebody has asked to stop.
 
   Raises:
     UserError: if the configuration cannot be run, the workdir not be used, or
       another process is at work there.
-    Interrupted: on SIGINT or SIGTERM, after saving.
+    Interrupted: after `stop` and saving.
   """
   setting = checks.make(config, table)
-  with disk.alone(workdir):
-    return _run(setting, table, workdir)
-
-
-def _run(setting: Setting, table: Table, workdir: str) -> Workdir:
-  everything = jobs(setting)
-  units = [unit for job in everything for unit in job.units]
   recorded = dataclasses.asdict(setting.config)
   recorded |= dict(samples=fingerprint(table))
   complete = partial(saved.completed, now=setting.config)
-  work = store.open_workdir(workdir, recorded, units, complete)
+  # Not even a lock is put into somebody else's folder.
+  identity.check(Path(workdir).absolute(), recorded, complete)
+  everything = jobs(setting)
+  units = [unit for job in everything for unit in job.units]
+  with disk.alone(workdir):
+    work = store.open_workdir(workdir, recorded, units, complete)
+    _run(setting, everything, work, stop or Stop())
+  return work
+
+
+def _run(
+    setting: Setting, everything: list[Job], work: Workdir, stop: Stop
+) -> None:
   todo = [j for j in everything if not all(work.done(u) for u in j.units)]
   names = [job.name for job in everything]
   finished = len(everything) - len(todo)
   display = Progress(names, finished, metric=main_metric(setting))
   compiled: Compiled | None = None
-  with display as progress, _interruptible() as asked:
+  with display as progress:
     for job in todo:
-      if asked:
+      if stop:
         raise Interrupted
       with _memory_explained():
         compiled = _compiled(job, progress, compiled)
-        _run_job(job, work, progress, asked, compiled)
+        with stop.awaited(), Writer(work, job.units[-1]) as writer:
+          _run_job(job, work, progress, compiled, (stop, writer))
       progress.finish()
-  return work
 
 
 def fingerprint(table: Table) -> str:
@@ -97,18 +110,21 @@ def _compiled(job: Job, progress: Progress, last: Compiled | None) -> Compiled:
 
 
 def _run_job(
-    job: Job, work: Workdir, progress: Progress, asked: list, made: Compiled
+    job: Job, work: Workdir, progress: Progress, made: Compiled,
+    saving: tuple[Stop, Writer],
 ) -> None:
   epochs, count = job.setting.config.train.epochs, job.count
+  stop, writer = saving
   cells, samples = made.place(job, compiling.cells_of(job))
-  stride, save = compiling.stride_of(job), job.units[-1]
-  done, going = _resume(work, save, count, made, stride) or (
+  stride = compiling.stride_of(job)
+  done, going = _resume(work, job.units[-1], count, made, stride) or (
       0, compiling.begin(made, cells, samples)
   )
   progress.unit(job.name, len(job.seeds), epochs, done)
   played, clock = 0, time.perf_counter()
-  last_save, spent = clock, float(going.seconds)
+  now, last_save, spent = clock, clock, float(going.seconds)
   while done < epochs:
+    before = now
     runs, rows = jax.block_until_ready(
         made.advance(job, going.runs, cells, (samples, np.int32(done)))
     )
@@ -119,16 +135,19 @@ def _run_job(
     done, played = done + ahead, played + ahead
     speed = played * rounds_an_epoch(job.setting) * count / (now - clock)
     progress.advance(done, speed, _utility(job, going.history, done))
-    stop = bool(asked) and done < epochs
-    if stop or (done < epochs and now - last_save > SAVE_SECONDS):
-      work.save_checkpoint(save, done, _trim(going, count))
+    long = now - before > LONG_SECONDS and not writer.busy
+    due = stop or long or now - last_save > SAVE_SECONDS
+    if due and done < epochs:
+      writer.save(done, _trim(going, count))
       last_save = now
-    if stop:
+    if stop and done < epochs:
+      writer.wait()
       raise Interrupted
   found = jax.block_until_ready(
       made.finish(dict(cells=cells, runs=going.runs), samples)
   )
   spent += time.perf_counter() - clock
+  writer.wait()
   record.save(job, work, found, going.history, made.seconds, spent)
 
 
@@ -147,10 +166,10 @@ def _resume(
   like = Going(
       jax.tree.map(shape, runs), jax.tree.map(shape, history), seconds
   )
-  saved = work.load_checkpoint(unit, like)
   # A streamed run saves between the strides of one in memory, which plays only
-  # whole ones: it then begins again.
-  if not saved or saved[0] % stride:
+  # whole ones.
+  saved = work.load_checkpoint(unit, like, stride)
+  if not saved:
     return None
   done, going = saved
   size = len(jax.tree.leaves(runs)[0])
@@ -198,29 +217,3 @@ def _memory_explained() -> Iterator[None]:
         '--config.data.stream=100 rounds at a time. Either needs a new '
         '--workdir.'
     ) from None
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[list]:
-  """A list that is not empty once somebody has asked to stop.
-
-  Asking a second time stops at once.
-  """
-  asked: list[int] = []
-
-  def ask(number, frame):
-    if asked:
-      raise KeyboardInterrupt
-    asked.append(number)
-    print(
-        'Stopping soon, after saving; once more stops at once.',
-        file=sys.stderr, flush=True,
-    )
-
-  watched = (signal.SIGINT, signal.SIGTERM)
-  before = {number: signal.signal(number, ask) for number in watched}
-  try:
-    yield asked
-  finally:
-    for number, handler in before.items():
-      signal.signal(number, handler)

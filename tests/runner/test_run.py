@@ -1,0 +1,82 @@
+"""The training loop's checkpoints, on a job that computes next to nothing."""
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from vfljax.runner import checkpoints, run, store
+from vfljax.runner.compiling import Going
+from vfljax.runner.progress import Progress
+from vfljax.runner.stopping import Stop
+from vfljax.runner.writer import Writer
+
+EPOCHS = 4
+
+
+@pytest.fixture
+def play(tmp_path, monkeypatch):
+  """Runs a job whose epochs are `epoch(done)`; the steps that are saved."""
+  job = SimpleNamespace(
+      setting=SimpleNamespace(
+          config=SimpleNamespace(train=SimpleNamespace(epochs=EPOCHS))
+      ), count=1, units=('none',), name='none', seeds=(0,),
+  )
+  going = Going(
+      dict(w=np.zeros(1)), dict(x=np.zeros((1, EPOCHS))), np.float32(0)
+  )
+  for module, name, value in [
+      (run.compiling, 'cells_of', None), (run.compiling, 'stride_of', 1),
+      (run.compiling, 'begin', going), (run, '_resume', None),
+      (run, 'rounds_an_epoch', 1), (run, '_utility', None),
+      (run.record, 'save', None),
+  ]:
+    monkeypatch.setattr(module, name, lambda *_, value=value: value)
+  work = store.open_workdir(tmp_path / 'out', {}, ['none'])
+  folder = checkpoints.folder(work.path, 'none')
+
+  def begin(epoch, stop):
+    def advance(job, runs, cells, shared):
+      epoch(int(shared[1]), folder)
+      return dict(w=runs['w'] + 1), dict(x=np.ones((1, 1)))
+
+    made = SimpleNamespace(
+        place=lambda job, cells: (None, None), advance=advance,
+        finish=lambda both, samples: None, seconds=0.0,
+    )
+    with Writer(work, 'none') as writer:
+      run._run_job(job, work, Progress(1), made, (stop, writer))
+
+  begin.steps = lambda: checkpoints.steps(folder)
+  return begin
+
+
+def test_who_asks_to_stop_finds_the_last_epoch_saved(play):
+  stop = Stop()
+
+  def epoch(done, folder):
+    if done == 2:
+      stop.since = time.monotonic()
+
+  with pytest.raises(run.Interrupted):
+    play(epoch, stop)
+  assert play.steps() == [3]
+
+
+def test_a_long_stride_is_saved_while_the_next_one_is_played(play, monkeypatch):
+  """Nobody waits for the end of a stride of minutes, nor needs to."""
+  def epoch(done, folder):
+    until = time.monotonic() + 30
+    while done and done not in checkpoints.steps(folder):
+      assert time.monotonic() < until, 'it is not saved'
+      time.sleep(0.01)
+    time.sleep(0.05)  # For the writer to be done.
+
+  monkeypatch.setattr(run, 'LONG_SECONDS', 0.01)
+  play(epoch, Stop())
+  assert play.steps() == [2, 3]
+
+
+def test_short_strides_are_saved_now_and_then(play):
+  play(lambda done, folder: None, Stop())
+  assert play.steps() == []

@@ -1,0 +1,164 @@
+"""Which experiment a work directory holds, and whether it is one at all.
+
+config.json says so. A copy of it with a digest, .config.json, mends it when it
+is lost or damaged. A folder with neither, and with anything in it, is somebody
+else's: it is refused before a byte is written into it.
+"""
+from collections.abc import Callable, Mapping
+import json
+import os
+from pathlib import Path
+
+from vfljax.runner import disk, parts
+from vfljax.runner.errors import UserError
+from vfljax.runner.nested import flat
+from vfljax.runner.parts import Damaged
+
+CONFIG, COPY = 'config.json', '.config.json'
+_ELSE = 'Choose another --workdir, or an empty one.'
+
+Complete = Callable[[dict], dict]
+
+
+def check(
+    path: Path, config: Mapping, complete: Complete = lambda saved: saved
+) -> dict[str, str]:
+  """Refuses a folder that does not hold this experiment; writes nothing.
+
+  Args:
+    complete: Gives a configuration saved by an earlier version the fields that
+      it lacks.
+
+  Returns:
+    Which of the two files are to be set aside, and why.
+
+  Raises:
+    UserError: if the folder is somebody else's, or another experiment's.
+  """
+  with disk.writing(path):
+    found, broken = _found(path)
+    if not found and not _is_new(path):
+      raise _refusal(path)
+  asked, refusals = json.loads(parts.dumps(config)), {}
+  for name, saved in found.items():
+    try:
+      _check_same(path, complete(saved), asked)
+    except UserError as error:
+      refusals[name] = error
+    except (AttributeError, LookupError, TypeError, ValueError):
+      refusals[name] = _strange(path)  # Nothing like a configuration of ours.
+  if refusals and len(refusals) == len(found):
+    raise next(iter(refusals.values()))
+  # A copy that is whole is of another experiment only if somebody has edited
+  # config.json; then it is the copy that is out of date.
+  if CONFIG in refusals:
+    broken[CONFIG] = f'is damaged: it is not what {COPY} keeps of it'
+  return broken
+
+
+def save(path: Path, config: Mapping, broken: Mapping[str, str]) -> None:
+  """Writes config.json and its copy; `broken` is what `check` returned.
+
+  The copy is first: killed after it, the next start knows what this is.
+  """
+  for name, why in broken.items():
+    disk.set_aside(path, path / name, why, 'it is written again')
+  text = parts.dumps(config, indent=2, sort_keys=True)
+  disk.replace(path / COPY, parts.sealed(dict(config=json.loads(text))))
+  disk.replace(path / CONFIG, text)
+
+
+def read(path: str | os.PathLike) -> dict:
+  """The configuration in a work directory; {} if it has none.
+
+  Raises:
+    UserError: if it is damaged, and its copy too.
+  """
+  place = Path(path)
+  found, broken = _found(place)
+  if broken and not found:
+    raise _refusal(place)
+  return next(iter(found.values()), {})
+
+
+def _found(path: Path) -> tuple[dict[str, dict], dict[str, str]]:
+  """What the two files say, by name, and what is wrong with damaged ones."""
+  found, broken = {}, {}
+  for name in (CONFIG, COPY):
+    if not os.path.lexists(path / name):
+      continue
+    try:
+      content = parts.opened(path / name)
+      if name == COPY:
+        content = _whole(content)
+      found[name] = content
+    except Damaged as why:
+      broken[name] = f'is damaged: {why}'
+  return found, broken
+
+
+def _whole(copy: dict) -> dict:
+  """The configuration in a copy, which counts with its digest only."""
+  config = copy.get('config')
+  if 'sha256' not in copy or not isinstance(config, dict):
+    raise Damaged('it is not what was written')
+  return config
+
+
+def _is_new(path: Path) -> bool:
+  """Whether a folder is not there yet, or holds what a start left behind.
+
+  That is the lock and, of version 0.1, folders without anything in them.
+  """
+  if not path.is_dir():
+    return True
+  for entry in path.iterdir():
+    empty = entry.name in ('parts', 'checkpoints') and entry.is_dir() and not (
+        any(entry.iterdir())
+    )
+    ours = {path / '.lock', *(disk.temporary(path / n) for n in (CONFIG, COPY))}
+    if not empty and entry not in ours:
+      return False
+  return True
+
+
+def _refusal(path: Path) -> UserError:
+  """Why a folder with something in it, but no configuration, is refused."""
+  _, broken = _found(path)
+  if CONFIG in broken:
+    return UserError(
+        f'{path / CONFIG} {broken[CONFIG]}. Nobody can tell which experiment '
+        f'this was.\nDelete {path} to start again, or choose another --workdir.'
+    )
+  own = any((path / name).exists() for name in ('parts', 'results.jsonl'))
+  return UserError(
+      f'{path} holds {"results" if own else "files"} but no {CONFIG}, so it is '
+      f'no work directory that could be continued.\n{_ELSE}'
+  )
+
+
+def _strange(path: Path) -> UserError:
+  return UserError(
+      f'{path / CONFIG} is not one that vfljax wrote, so {path} is no work '
+      f'directory.\n{_ELSE}'
+  )
+
+
+def _check_same(path: Path, saved: dict, config: dict) -> None:
+  """Raises a UserError that names what differs from the config in `path`."""
+  if saved and config and not saved.keys() & config.keys():
+    raise _strange(path)
+  old, new = flat(saved), flat(config)
+  names = [k for k in (old | new) if old.get(k, ...) != new.get(k, ...)]
+  if not names:
+    return
+  show = lambda x: 'not set' if x is ... else json.dumps(x)
+  said = '; '.join(
+      f'{k} is {show(old.get(k, ...))} there and {show(new.get(k, ...))} here'
+      for k in names[:3]
+  )
+  more = f'; and {len(names) - 3} more' if len(names) > 3 else ''
+  raise UserError(
+      f'{path} belongs to another configuration: {said}{more}.\n'
+      'Use the same values to continue it, or choose another --workdir.'
+  )

@@ -1,0 +1,51 @@
+"""Checkpoints written behind training's back, one at a time."""
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Self
+
+from vfljax.runner import checkpoints
+from vfljax.runner.store import Workdir
+
+
+class Writer:
+  """Writes a unit's checkpoints in a thread; a context manager.
+
+  On leaving it whatever was begun is finished. Training goes on while the disk
+  is at work, so what is saved is copied first: its memory will be used again.
+  """
+
+  def __init__(self, work: Workdir, unit: str):
+    self._work, self._unit = work, unit
+    self._pool = ThreadPoolExecutor(1, 'checkpoint')
+    self._last: Future | None = None
+
+  def __enter__(self) -> Self:
+    return self
+
+  def __exit__(self, kind, error, trace) -> None:
+    self._pool.shutdown()
+
+  @property
+  def busy(self) -> bool:
+    """Whether a checkpoint is being written."""
+    return self._last is not None and not self._last.done()
+
+  def save(self, step: int, tree: Any) -> None:
+    """Begins to write a checkpoint, when the one before is there.
+
+    Raises:
+      UserError: if the disk did not take the one before.
+    """
+    self.wait()
+    taken = checkpoints.snapshot(tree)
+    self._last = self._pool.submit(
+        self._work.save_checkpoint, self._unit, step, taken
+    )
+
+  def wait(self) -> None:
+    """Until everything is on disk.
+
+    Raises:
+      UserError: if the disk does not take it.
+    """
+    if self._last is not None:
+      self._last.result()
