@@ -1,6 +1,7 @@
 """The command line's arguments: parsed, checked, and turned into settings."""
 import dataclasses
 import difflib
+import os
 from pathlib import Path
 import re
 import sys
@@ -13,9 +14,11 @@ import numpy as np
 
 from vfljax import data
 from vfljax.data.table import Table
-from vfljax.runner import options, own_flags, variants
+from vfljax.runner import (
+    combinations, device, options, own_flags, ranges, variants,
+)
 from vfljax.runner.config import Config, DataConfig
-from vfljax.runner.errors import UserError
+from vfljax.runner.errors import UserError, brief
 
 
 NOT_FLAGS = ('listed', 'listed_attacks', 'paper', 'variants', 'attack.own')
@@ -45,21 +48,38 @@ def parse(argv: list[str]) -> Arguments:
   _check_fields(argv)
   _see_neighbours(argv)
   found = _define(argv)
-  try:
-    rest = found(argv)[1:]
-  except Exception as error:  # Whatever a person's config file may raise.
-    raise UserError(_readable(error)) from None
+  rest = _loaded(found, argv)
   if rest:
     raise UserError(f'Unexpected argument: {rest[0]}\nTry --help.')
   if found['list'].value:
     return Arguments(Config(), '', 0, '', found['list'].value, '')
-  devices, cache = found['devices'].value, found['cache'].value
+  devices, cache = found['devices'].value or 0, found['cache'].value or ''
+  device.check(devices)
   config = _config(found)
+  ranges.check(config)
+  combinations.check(config)
   own_flags.apply(config, own)
-  return Arguments(
-      config, found['workdir'].value or _default_workdir(found),
-      devices or 0, cache or '', '', '',
-  )
+  workdir = found['workdir'].value or _default_workdir(found)
+  return Arguments(config, workdir, devices, cache, '', '')
+
+
+def _loaded(found: flags.FlagValues, argv: list[str]) -> list[str]:
+  """Reads the command line and the config file: what is left of the former.
+
+  Raises:
+    UserError: for whatever a person's config file may raise, an exit included.
+  """
+  try:
+    return found(argv)[1:]
+  except KeyboardInterrupt:
+    raise
+  except SystemExit as error:
+    raise UserError(
+        f'The config file ends the program (sys.exit({error.code!r})); '
+        'get_config() must return a Config.'
+    ) from None
+  except BaseException as error:
+    raise UserError(_readable(error)) from None
 
 
 def _define(argv: list[str]) -> flags.FlagValues:
@@ -97,11 +117,14 @@ def _help() -> str:
       for name in ('config', 'workdir', 'list', 'devices', 'cache')
   ]
   fields = [
-      f'  --config.{path}={_default(path)}'
+      f'  --config.{path}={_default(path)}{_range(path)}'
       for path, below in _fields(Config, '')
       if not below and path not in NOT_FLAGS
   ]
-  title = 'Fields of a config, with their defaults (vfljax/runner/config.py):'
+  title = (
+      'Fields of a config, with their defaults and what they may be '
+      '(vfljax/runner/config.py):'
+  )
   own = (
       '  --config.attack.<attack>.<option>=...: an option of one attack, see '
       '--list attacks'
@@ -114,6 +137,15 @@ def _default(path: str) -> str:
   for name in path.split('.'):
     value = getattr(value, name)
   return ','.join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _range(path: str) -> str:
+  *groups, name = path.split('.')
+  group: Any = Config()
+  for above in groups:
+    group = getattr(group, above)
+  own = next(f for f in dataclasses.fields(group) if f.name == name)
+  return f'  ({ranges.allowed(own)})' if ranges.allowed(own) else ''
 
 
 def _spell_out_list(argv: list[str]) -> list[str]:
@@ -183,12 +215,17 @@ def _fields(cls: type, prefix: str):
     yield from _fields(nested, f'{prefix}{f.name}.')
 
 
-def _readable(error: Exception) -> str:
+def _readable(error: BaseException) -> str:
   """The last lines of a parser's error, which are those that say something."""
   if 'get_config() takes 0 positional arguments' in str(error):
     return 'This config has no variants: leave out the colon and what follows.'
+  if isinstance(error, SyntaxError):
+    return f'{error.filename}, line {error.lineno}: {error.msg}.'
   lines = [line for line in str(error).strip().splitlines() if line.strip()]
-  return '\n'.join(lines[-2:]) if lines else type(error).__name__
+  said = brief('\n'.join(lines[-2:]))
+  if isinstance(error, (UserError, flags.Error)) or len(lines) > 2:
+    return said  # Ours, of a flag, or a traceback whose end has the type.
+  return f'{type(error).__name__}: {said}'.strip(': ')
 
 
 def _config(found: flags.FlagValues) -> Config:
@@ -198,7 +235,7 @@ def _config(found: flags.FlagValues) -> Config:
         'Nothing to run: give --config=experiments/quickstart.py, or --list.'
     )
   path, _ = _config_file(found)
-  if not path.exists():
+  if not os.path.exists(path):  # Of Path, it raises for endless names.
     raise UserError(
         f'There is no config file {path}.\n--list experiments shows those that '
         'come with vfljax.'
@@ -245,6 +282,11 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
       config.options, 'data.options', 'samples=500;signal=(1, 0.5)',
       ('path', 'name', 'label', 'missing', 'cache'),
   )
+  known = data.REGISTRY
+  options.as_defaults(
+      own, data.options_of(config.name) if config.name in known else {},
+      'data.options',
+  )
   try:
     with warnings.catch_warnings(record=True) as odd:
       warnings.simplefilter('always', data.Mismatch)
@@ -255,8 +297,12 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
     for one in odd:
       print(f'warning: {one.message}', file=sys.stderr)
     return _first(table, config.limit, config.test_limit)
+  except MemoryError:
+    raise UserError(
+        f'There is too little memory for the samples of {config.name}.'
+    ) from None
   except (OSError, ValueError, TypeError) as error:
-    raise UserError(str(error)) from None
+    raise UserError(brief(str(error))) from None
 
 
 def _first(table: Table, limit: int, test_limit: int) -> Table:
