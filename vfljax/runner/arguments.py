@@ -47,8 +47,7 @@ def parse(argv: list[str]) -> Arguments:
   argv, own = own_flags.taken(_config_first(_spell_out_list(argv)))
   _check_fields(argv)
   _see_neighbours(argv)
-  found = _define(argv)
-  rest = _loaded(found, argv)
+  found, rest = _loaded(argv)
   if rest:
     raise UserError(f'Unexpected argument: {rest[0]}\nTry --help.')
   if found['list'].value:
@@ -63,14 +62,15 @@ def parse(argv: list[str]) -> Arguments:
   return Arguments(config, workdir, devices, cache, '', '')
 
 
-def _loaded(found: flags.FlagValues, argv: list[str]) -> list[str]:
-  """Reads the command line and the config file: what is left of the former.
+def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
+  """The flags, the config file's among them, and what is none.
 
   Raises:
     UserError: for whatever a person's config file may raise, an exit included.
   """
   try:
-    return found(argv)[1:]
+    found = _define(argv)
+    return found, found(argv)[1:]
   except KeyboardInterrupt:
     raise
   except SystemExit as error:
