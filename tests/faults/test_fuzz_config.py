@@ -56,15 +56,17 @@ WORDS = sorted({
 })
 
 
-def base() -> Config:
+def base(data: str = 'synthetic') -> Config:
   """A small experiment that can be run."""
+  own = dict(
+      synthetic=DataConfig('synthetic', options='samples=60'),
+      table=DataConfig('breast_cancer'),
+      images=DataConfig('digits', split='left_right', scale='none', limit=150),
+  )[data]
   return Config(
-      seeds=2, listed=(Entry('none'), Entry('iso', (5.0,))),
-      listed_attacks=('norm_scoring', 'model_completion'),
-      data=DataConfig('synthetic', options='samples=60'),
+      seeds=2, alone=False, listed_attacks=('model_completion',), data=own,
       model=ModelConfig(bottom=(4,), top=()),
-      train=TrainConfig(epochs=2, batch_size=8),
-      attack=AttackConfig(known=2),
+      train=TrainConfig(epochs=2, batch_size=8), attack=AttackConfig(known=1),
   )
 
 
@@ -114,10 +116,45 @@ def part(draw, kind):
   })
 
 
+def right(f: dataclasses.Field):
+  """What the field says that it may be; odd values of a field without a range.
+  """
+  limits, choices = f.metadata.get('range'), f.metadata.get('choices')
+  if choices:
+    return st.sampled_from(list(choices))
+  if isinstance(f.default, bool):
+    return st.booleans()
+  if not limits or f.name == 'grid':
+    return odd
+  low, high = limits.low, limits.high
+  few = st.integers(int(low), int(min(high, low + 9)))
+  if isinstance(f.default, tuple):
+    return st.lists(few, max_size=3).map(tuple)
+  whole = st.one_of(few, few, st.sampled_from([int(low), int(high)]))
+  if isinstance(f.default, int):
+    return whole
+  return st.one_of(st.floats(low, min(high, low + 2)), whole)
+
+
+@st.composite
+def attacked(draw, config):
+  """Chooses an attack, and options of its own that it has."""
+  name = draw(st.sampled_from(sorted(attacks.REGISTRY)))
+  recipe = attacks.REGISTRY[name]
+  names = recipe.options._fields
+  config.attacks, config.listed = name, (Entry('none'),)
+  if names:
+    config.attack.own = {recipe.group: draw(
+        st.dictionaries(st.sampled_from(names), likely, max_size=2)
+    )}
+
+
 @st.composite
 def configs(draw):
-  """The small experiment with one to three fields changed."""
-  config = base()
+  """A small experiment with some fields changed, most to what they may be."""
+  config = base(draw(st.sampled_from(['synthetic', 'table', 'images'])))
+  if draw(st.integers(0, 3)) == 0:
+    draw(attacked(config))
   for _ in range(draw(st.integers(1, 3))):
     *groups, name = draw(st.sampled_from(FIELDS))
     group = config
@@ -132,7 +169,8 @@ def configs(draw):
     elif name == 'own' and draw(st.integers(0, 9)):
       value = draw(own)
     else:
-      value = draw(odd)
+      own_field = {f.name: f for f in dataclasses.fields(group)}[name]
+      value = draw(odd if draw(st.booleans()) else right(own_field))
     setattr(group, name, value)
   return config
 
@@ -160,6 +198,12 @@ def lines(draw):
       ]),
   )
   found = []
+  if draw(st.booleans()):
+    name = draw(st.sampled_from(sorted(attacks.REGISTRY)))
+    found.append(f'--config.attacks={name}')
+    if attacks.REGISTRY[name].options._fields:
+      option = draw(st.sampled_from(attacks.REGISTRY[name].options._fields))
+      found.append(f'--config.attack.{name}.{option}={draw(texts)}')
   for _ in range(draw(st.integers(1, 3))):
     flag, text = draw(flags), draw(texts)
     form = draw(st.sampled_from(['--{}={}'] * 6 + ['--{} {}', '--{}', '{1}']))
@@ -221,13 +265,13 @@ def many(examples):
   )
 
 
-@many(130)
+@many(100)
 @hypothesis.given(config=configs())
 def test_odd_fields(tried, config):
   tried(config)
 
 
-@many(130)
+@many(200)
 @hypothesis.given(
     flags=lines(), variant=st.sampled_from(['', '', 'a', 'ü,|:b'])
 )

@@ -49,7 +49,7 @@ def parse(argv: list[str]) -> Arguments:
   _see_neighbours(argv)
   found, rest = _loaded(argv)
   if rest:
-    raise UserError(f'Unexpected argument: {rest[0]}\nTry --help.')
+    raise UserError(f'Unexpected argument: {brief(rest[0])}\nTry --help.')
   if found['list'].value:
     return Arguments(Config(), '', 0, '', found['list'].value, '')
   devices, cache = found['devices'].value or 0, found['cache'].value or ''
@@ -223,14 +223,14 @@ def _readable(error: BaseException) -> str:
     return f'{error.filename}, line {error.lineno}: {error.msg}.'
   lines = [line for line in str(error).strip().splitlines() if line.strip()]
   said = brief('\n'.join(lines[-2:]))
-  if isinstance(error, (UserError, flags.Error)) or len(lines) > 2:
+  if isinstance(error, (UserError, flags.Error)) or 'Traceback' in str(error):
     return said  # Ours, of a flag, or a traceback whose end has the type.
   return f'{type(error).__name__}: {said}'.strip(': ')
 
 
 def _config(found: flags.FlagValues) -> Config:
   """The config, as the file makes it and the flags change it."""
-  if found['config'].value is None:
+  if not found['config'].present:
     raise UserError(
         'Nothing to run: give --config=experiments/quickstart.py, or --list.'
     )

@@ -163,15 +163,17 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
   for strength in entry.strengths or (None,):
     for others in grid(entry):
       try:
-        build(entry, strength, **others)
+        with rehearsal.options_explained(entry):
+          build(entry, strength, **others)
       except TypeError as error:  # An argument too many, or too few.
         raise ValueError(f'{entry.name}: {error}') from None
   ends = {min(entry.strengths), max(entry.strengths)} if entry.strengths else {
       None
   }
   for strength in ends:
-    defense = build(entry, strength, **grid(entry)[0])
-    _check_start(setting, entry.name, defense)
+    with rehearsal.options_explained(entry):
+      defense = build(entry, strength, **grid(entry)[0])
+      _check_start(setting, entry.name, defense)
 
 
 def _check_start(setting: Setting, name: str, defense: Defense) -> None:

@@ -41,10 +41,13 @@ def new_file(text: str) -> str:
 
 
 def brief(text: str) -> str:
-  """The first of an error's lines, two at most, that fit on a screen."""
+  """The first of an error's lines, two at most, the middle of long ones out."""
   lines = [line.strip() for line in text.splitlines() if line.strip()]
-  cut = [x if len(x) <= _WIDE else f'{x[: _WIDE - 3]}...' for x in lines[:2]]
-  return '\n'.join(cut)
+  half = _WIDE // 2
+  return '\n'.join(
+      x if len(x) <= _WIDE else f'{x[:half]} ... {x[-half:]}'
+      for x in lines[:2]
+  )
 
 
 def choices(group: Any, **allowed: tuple[str, ...]) -> None:

@@ -6,6 +6,8 @@ traced is refused here, and so is what cannot fit into memory, of which the
 start's shapes tell the least that it takes.
 """
 from collections import Counter
+from collections.abc import Iterator
+import contextlib
 from functools import partial
 import math
 import os
@@ -19,7 +21,8 @@ import numpy as np
 from vfljax.data.table import listing
 from vfljax.runner import cell, jobs
 from vfljax.runner.choosing import entries
-from vfljax.runner.errors import UserError
+from vfljax.runner.config import Entry
+from vfljax.runner.errors import UserError, brief
 from vfljax.runner.jobs import Job
 from vfljax.runner.setting import Setting
 
@@ -88,17 +91,40 @@ def _bytes_of_start(job: Job) -> int:
       seed=scalar(np.int32), strength=scalar(np.float32),
       others={name: scalar(np.float32) for name in job.others},
   )
-  try:
+  with options_explained(job.entry):
     run: Any = jax.eval_shape(
         partial(cell.start, job), one, job.setting.samples
     )
-  except jax.errors.ConcretizationTypeError:
-    raise UserError(
-        f'{job.entry.name}: an argument in its grid sets a shape, and cannot '
-        'be swept in one program. Make rows of it: Entry(..., label=...).'
-    ) from None
   leaves = jax.tree.leaves(run)
   return sum(math.prod(x.shape) * x.dtype.itemsize for x in leaves)
+
+
+@contextlib.contextmanager
+def options_explained(entry: Entry) -> Iterator[None]:
+  """Tells of arguments that a defense cannot do with, whatever it raises.
+
+  A config file may give any. Where it gives none the fault is the defense's.
+
+  Raises:
+    UserError: naming the entry.
+  """
+  try:
+    yield
+  except (UserError, ValueError):
+    raise
+  except Exception as error:
+    if not (entry.options or entry.grid or entry.after):
+      raise
+    if entry.grid and isinstance(error, jax.errors.ConcretizationTypeError):
+      raise UserError(
+          f'{entry.name}: an argument in its grid sets a shape, and cannot be '
+          'swept in one program. Make rows of it: Entry(..., label=...).'
+      ) from None
+    said = brief(str(error)).partition('\n')[0]
+    raise UserError(
+        f'{entry.name} cannot have these options: {type(error).__name__}: '
+        f'{said}'
+    ) from None
 
 
 def _check_memory(job: Job, size: int) -> None:
