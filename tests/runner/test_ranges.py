@@ -142,6 +142,7 @@ TOGETHER = {
         'of multilayer perceptrons',
     ),
     'both': (dict(model=ModelConfig(buckets=9, channels=(4,))), 'set one of'),
+    'pools': (dict(model=ModelConfig(pools=2)), 'and there are none'),
     'nobody': (
         dict(auxiliary=AuxiliaryConfig(noise=0.1)), 'auxiliary.samples'
     ),

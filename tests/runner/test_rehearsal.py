@@ -36,6 +36,12 @@ REFUSED = {
              attack=own(missing_features=dict(rate=-1.0))),
         'missing_features: rate must be',
     ),
+    'a rate below 0': (
+        dict(attacks='gradient_inversion',
+             model=ModelConfig('vlr'),
+             attack=own(gradient_inversion=dict(learning_rate=-1.0))),
+        'gradient_inversion: learning_rate must be',
+    ),
     'weights': (
         dict(model=ModelConfig(bottom=(2**20, 2**20))), 'of memory.\nTrain few'
     ),

@@ -49,6 +49,11 @@ def _check(setting: Setting) -> None:
     raise ValueError(
         f'model.channels are for images; {config.data.name} is a table.'
     )
+  if config.model.buckets and not config.model.name and _images(setting):
+    raise ValueError(
+        f'model.buckets are for columns of categories; {config.data.name} has '
+        'images.'
+    )
   if min(sizes.train, sizes.test) < 1:
     raise ValueError(f'Too few samples to split: {sizes}.')
   if config.train.best and not sizes.validation:

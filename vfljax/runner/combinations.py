@@ -64,6 +64,8 @@ def _network(model: ModelConfig) -> Iterator[str]:
         'model.buckets are for columns of categories, model.channels for '
         'images: set one of them to 0 or ().'
     )
+  if model.pools > 1 and not (model.channels or model.name):
+    yield 'model.pools are of model.channels, and there are none.'
   plain = not (model.name or model.channels or model.buckets)
   if model.dropout and not (plain and model.algorithm != 'vlr'):
     yield (

@@ -1,9 +1,10 @@
 """An experiment's jobs, tried before anything is compiled or written.
 
-Each job's start is traced as it will be compiled: with the strengths traced,
-with the split, the backdoor and the defense's own weights. What cannot be
-traced is refused here, and so is what cannot fit into memory, of which the
-start's shapes tell the least that it takes.
+The start is traced as it will be compiled: with the split, the backdoor, and
+of rows with arguments of their own with the strengths traced. Where attacks
+have options, a round of training and the attacks after it are traced, too. What
+cannot be traced is refused here, and so is what cannot fit into memory, of
+which the start's shapes tell the least that it takes.
 """
 from collections import Counter
 from collections.abc import Iterator
@@ -40,11 +41,16 @@ def check(setting: Setting) -> None:
   _check_amount(setting)
   everything = jobs.jobs(setting)
   _check_names([unit for job in everything for unit in job.units])
+  first = everything[0]  # The undefended federation, with all attacks.
+  plain = _start(first)
+  _try_attacks(first, plain)
   tried: dict[str, int] = {}  # Bytes of one training, by entry.
   for job in everything:
-    if job.entry.name not in tried:
-      tried[job.entry.name] = _bytes_of_start(job)
-    _check_memory(job, tried[job.entry.name])
+    entry = job.entry
+    if entry.name not in tried:
+      own = entry.options or entry.grid or entry.after
+      tried[entry.name] = _bytes_of(_start(job) if own else plain)
+    _check_memory(job, tried[entry.name])
 
 
 def _check_amount(setting: Setting) -> None:
@@ -80,21 +86,53 @@ def _check_names(units: list[str]) -> None:
       )
 
 
-def _bytes_of_start(job: Job) -> int:
-  """Traces the start of one training: the bytes of its weights and states.
+def _start(job: Job) -> Any:
+  """Traces the start of one training: the shapes of its run.
 
   Raises:
-    ValueError: if the job cannot be traced, or not with such a strength.
+    ValueError: if it cannot be traced, or not with such a strength.
   """
+  with options_explained(job.entry):
+    return jax.eval_shape(
+        partial(cell.start, job), _cell(job), job.setting.samples
+    )
+
+
+def _try_attacks(job: Job, run: Any) -> None:
+  """Traces an epoch and the attacks after it, where attacks have options.
+
+  Raises:
+    UserError, ValueError: for options that the attacks cannot do with.
+  """
+  setting, config = job.setting, job.setting.config
+  if setting.stream or not (config.attack.own or config.variants):
+    return
+  both = dict(cells=_cell(job), runs=run)
+  first = (setting.samples, np.int32(0))
+  try:
+    jax.eval_shape(partial(cell.advance, job, config.train.epochs), both, first)
+    jax.eval_shape(partial(cell.finish, job), both, setting.samples)
+  except (UserError, ValueError):
+    raise
+  except Exception as error:
+    said = brief(str(error)).partition('\n')[0]
+    raise UserError(
+        'The attacks cannot have these options: '
+        f'{type(error).__name__}: {said}'
+    ) from None
+
+
+def _cell(job: Job) -> dict[str, Any]:
+  """A cell's shapes."""
   scalar = partial(jax.ShapeDtypeStruct, ())
-  one = dict(
+  return dict(
       seed=scalar(np.int32), strength=scalar(np.float32),
       others={name: scalar(np.float32) for name in job.others},
   )
-  with options_explained(job.entry):
-    run: Any = jax.eval_shape(
-        partial(cell.start, job), one, job.setting.samples
-    )
+
+
+def _bytes_of(run: Any) -> int:
+  """Of the weights and states of one training."""
   leaves = jax.tree.leaves(run)
   return sum(math.prod(x.shape) * x.dtype.itemsize for x in leaves)
 
