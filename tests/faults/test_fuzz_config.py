@@ -6,6 +6,7 @@ compiled. `pytest -m faults -s` draws some 3000.
 """
 import collections
 import dataclasses
+import inspect
 import resource
 import sys
 import time
@@ -96,18 +97,35 @@ own = st.dictionaries(
 )
 
 
+def arguments_of(name):
+  """What a defense's factory takes; 'nope' in the place of none."""
+  found = inspect.signature(defenses.REGISTRY[name]).parameters
+  return st.sampled_from([*found, 'nope'])
+
+
 @st.composite
 def part(draw, kind):
   """An entry, a variant, ... of which each field is right, or odd."""
+  defense = draw(st.sampled_from(sorted(defenses.REGISTRY)))
+  usual = defenses.REGISTRY[defense].strengths[:1]
+  takes = arguments_of(defense)
+  if kind is Variant:
+    takes = st.sampled_from(['known', 'epochs', 'head', 'party', 'nope'])
   sensible = {
-      'defense': st.sampled_from(sorted(defenses.REGISTRY)),
+      'defense': st.just(defense),
       'name': st.sampled_from(['model_completion:a', 'norm_scoring:b', 'x:y']),
-      'strengths': st.lists(st.floats(-1, 8), max_size=2).map(tuple),
-      'options': st.dictionaries(st.sampled_from(WORDS + ['known']), odd,
-                                 max_size=1),
+      'strengths': st.one_of(
+          st.just(usual), st.just(usual),
+          st.lists(st.floats(-1, 8), max_size=2).map(tuple),
+      ),
+      'options': st.one_of(
+          st.just({}), st.dictionaries(takes, odd, max_size=2)
+      ),
       'label': st.sampled_from(['', 'a', 'alone', 'none', 'ü' * 90, '|<b>']),
       'after': st.sampled_from([(), (Entry('max_norm'),), (Entry('nope'),)]),
-      'grid': st.sampled_from([{}, {'clip': (1.0, 2.0)}, {'clip': ()}]),
+      'grid': st.one_of(st.just({}), st.just({}), st.dictionaries(
+          takes, st.sampled_from([(1.0, 2.0), (), (0.5,), (2,)]), max_size=1
+      )),
       'metric': st.just('auc'), 'mean': st.just(0.5),
   }
   return kind(**{
@@ -143,9 +161,16 @@ def attacked(draw, config):
   recipe = attacks.REGISTRY[name]
   names = recipe.options._fields
   config.attacks, config.listed = name, (Entry('none'),)
+  if draw(st.booleans()):  # What some attacks need.
+    config.model, config.train.optimizer = ModelConfig('vlr'), 'sgd'
+  elif config.data.name == 'digits':
+    config.model = ModelConfig(
+        name='cafe', options='channels=(2, 2);hidden=(4, 4)', width=4, top=()
+    )
+    config.attack.auxiliary = 20
   if names:
     config.attack.own = {recipe.group: draw(
-        st.dictionaries(st.sampled_from(names), likely, max_size=2)
+        st.dictionaries(st.sampled_from(names), odd, max_size=2)
     )}
 
 
@@ -160,7 +185,7 @@ def configs(draw):
     group = config
     for above in groups:
       group = getattr(group, above, None)
-    if not dataclasses.is_dataclass(group) or isinstance(group, type):
+    if name not in vars(type(group)).get('__dataclass_fields__', {}):
       continue  # Another change has put something odd there.
     kinds = typing.get_type_hints(type(group))
     inner = typing.get_args(kinds.get(name))
@@ -169,8 +194,8 @@ def configs(draw):
     elif name == 'own' and draw(st.integers(0, 9)):
       value = draw(own)
     else:
-      own_field = {f.name: f for f in dataclasses.fields(group)}[name]
-      value = draw(odd if draw(st.booleans()) else right(own_field))
+      field = type(group).__dataclass_fields__[name]
+      value = draw(odd if draw(st.booleans()) else right(field))
     setattr(group, name, value)
   return config
 
