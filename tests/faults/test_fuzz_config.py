@@ -290,7 +290,7 @@ def many(examples):
   )
 
 
-@many(100)
+@many(200)
 @hypothesis.given(config=configs())
 def test_odd_fields(tried, config):
   tried(config)

@@ -108,7 +108,8 @@ def terms(results: Results) -> list[tuple[str, str]]:
       ('PU score', '5 for a leakage of at most 5 and a loss of at most 0.5 '
        'points, down to 0 for a leakage above 25 or a loss above 6 (Kang et '
        'al. 2022, Table 8, Eq. 21). Each defense is ranked by its best '
-       'strength (Eq. 22).'),
+       'strength (Eq. 22); of equal scores the one that leaks less is better, '
+       'and then the one that costs less.'),
   ]
 
 

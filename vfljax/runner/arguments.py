@@ -1,11 +1,10 @@
 """The command line's arguments: parsed, checked, and turned into settings."""
-import dataclasses
 import difflib
 import os
 from pathlib import Path
 import re
 import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
 import warnings
 
 from absl import flags
@@ -15,13 +14,10 @@ import numpy as np
 from vfljax import data
 from vfljax.data.table import Table
 from vfljax.runner import (
-    combinations, device, options, own_flags, ranges, variants,
+    combinations, device, helping, options, own_flags, ranges, variants,
 )
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.errors import UserError, brief
-
-
-NOT_FLAGS = ('listed', 'listed_attacks', 'paper', 'variants', 'attack.own')
 
 
 class Arguments(NamedTuple):
@@ -43,7 +39,8 @@ def parse(argv: list[str]) -> Arguments:
       its value, and for a config file that cannot be read.
   """
   if {'--help', '-help', '-h', '--helpfull'} & set(argv):
-    return Arguments(Config(), '', 0, '', '', _help())
+    said = helping.text(_define(['launch.py']))
+    return Arguments(Config(), '', 0, '', '', said)
   argv, own = own_flags.taken(_config_first(_spell_out_list(argv)))
   _check_fields(argv)
   _see_neighbours(argv)
@@ -110,44 +107,6 @@ def _define(argv: list[str]) -> flags.FlagValues:
   return found
 
 
-def _help() -> str:
-  found = _define(['launch.py'])
-  lines = [
-      f'  --{name}: {found[name].help}'
-      for name in ('config', 'workdir', 'list', 'devices', 'cache')
-  ]
-  fields = [
-      f'  --config.{path}={_default(path)}{_range(path)}'
-      for path, below in _fields(Config, '')
-      if not below and path not in NOT_FLAGS
-  ]
-  title = (
-      'Fields of a config, with their defaults and what they may be '
-      '(vfljax/runner/config.py):'
-  )
-  own = (
-      '  --config.attack.<attack>.<option>=...: an option of one attack, see '
-      '--list attacks'
-  )
-  return '\n'.join(['Flags:', *lines, own, '', title, *fields])
-
-
-def _default(path: str) -> str:
-  value: Any = Config()
-  for name in path.split('.'):
-    value = getattr(value, name)
-  return ','.join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _range(path: str) -> str:
-  *groups, name = path.split('.')
-  group: Any = Config()
-  for above in groups:
-    group = getattr(group, above)
-  own = next(f for f in dataclasses.fields(group) if f.name == name)
-  return f'  ({ranges.allowed(own)})' if ranges.allowed(own) else ''
-
-
 def _spell_out_list(argv: list[str]) -> list[str]:
   """'--list data' means '--list=data', and '--list' alone '--list=all'."""
   if '--list' not in argv:
@@ -182,7 +141,7 @@ def _see_neighbours(argv: list[str]) -> None:
 
 def _check_fields(argv: list[str]) -> None:
   """Refuses --config.<field> for a field that no config has."""
-  fields = dict(_fields(Config, ''))
+  fields = dict(helping.fields(Config, ''))
   for argument in argv[1:]:
     name = argument.lstrip('-').split('=')[0]
     if not argument.startswith('-') or not name.startswith('config.'):
@@ -194,25 +153,13 @@ def _check_fields(argv: list[str]) -> None:
       now = own_flags.moved(path)
       hint = f' It is {now} now.' if now else hint
       raise UserError(f'A config has no field {path!r}.{hint}')
-    if path in NOT_FLAGS:
+    if path in helping.NOT_FLAGS:
       raise UserError(f'{path} can be set in a config file only.')
     if fields[path]:
       raise UserError(
           f'{path} is a group of fields: set one, like --config.{path}.'
           f'{fields[path][0]}=...'
       )
-
-
-def _fields(cls: type, prefix: str):
-  """(path, names of the fields below it) of every field of a config."""
-  for f in dataclasses.fields(cls):
-    nested = f.default_factory
-    if not dataclasses.is_dataclass(nested):
-      yield prefix + f.name, []
-      continue
-    yield prefix + f.name, [g.name for g in dataclasses.fields(nested)]
-    assert isinstance(nested, type)
-    yield from _fields(nested, f'{prefix}{f.name}.')
 
 
 def _readable(error: BaseException) -> str:
