@@ -4,7 +4,7 @@ import pytest
 
 from vfljax.runner import arguments, checks, rehearsal, run
 from vfljax.runner.config import (
-    AttackConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
+    AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
 )
 from vfljax.runner.errors import UserError
 
@@ -35,6 +35,10 @@ REFUSED = {
         dict(attacks='missing_features',
              attack=own(missing_features=dict(rate=-1.0))),
         'missing_features: rate must be',
+    ),
+    "the defender's own file": (
+        dict(auxiliary=AuxiliaryConfig(5, data='spambase', path='/no/such')),
+        '/no/such',
     ),
     'a rate below 0': (
         dict(attacks='gradient_inversion',

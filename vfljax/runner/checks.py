@@ -31,7 +31,7 @@ def make(config: Config, table: Table) -> Setting:
     setting = from_config(config, table)
     _check(setting)
     rehearsal.check(setting)
-  except ValueError as error:
+  except (ValueError, OSError) as error:  # Of auxiliary.data, its file.
     raise UserError(brief(str(error))) from None
   return setting
 

@@ -173,8 +173,8 @@ def _check_memory(job: Job, size: int) -> None:
     raise UserError(
         f'{job.name}: {job.count} trainings at once take {_shown(needed)} or '
         f'more, and there are {_shown(there)} of memory.\nTrain fewer at a '
-        'time, --config.seeds_per_chunk=1, or less: model.bottom, model.top, '
-        'train.epochs.'
+        'time (--config.seeds_per_chunk=1), or make model.bottom, model.top or '
+        'train.epochs smaller.'
     )
 
 
