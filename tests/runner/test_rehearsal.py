@@ -4,7 +4,8 @@ import pytest
 
 from vfljax.runner import arguments, checks, rehearsal, run
 from vfljax.runner.config import (
-    AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
+    AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
+    TrainConfig,
 )
 from vfljax.runner.errors import UserError
 
