@@ -108,8 +108,8 @@ def test_ties_are_decided_by_leakage_and_then_by_cost(tmp_path):
   _, order, _ = verdict_of(tmp_path, {
       ('none', None): cell_of([0.9], [1.0]),
       ('a1', None): cell_of([0.892], [0.60]),  # Each scores 4.
-      ('a2', None): cell_of([0.893], [0.59]),
-      ('a3', None): cell_of([0.894], [0.60]),
+      ('a2', None): cell_of([0.8905], [0.597]),  # The largest sum but one.
+      ('a3', None): cell_of([0.894], [0.60]),  # The smallest.
   })
   assert order == ['a2', 'a3', 'a1', 'none']
 
