@@ -35,7 +35,10 @@ class Score(NamedTuple):
 LABELS = Score(('leak_auc', 'auc', 'accuracy'), (0.5, 0.5, None))
 COMPLETION = Score(
     ('{utility}_last', 'auc_last', 'accuracy_last'), (None, None, None),
-    over='local_model', means=(
+    over='local_model', does=(
+        'infers labels {} better than a local model trained on the same known '
+        'labels'
+    ), means=(
         'how much better an attacker who completes its network infers the '
         'labels than a local model trained on the same known labels, in '
         'percentage points'

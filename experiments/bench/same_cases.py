@@ -55,12 +55,10 @@ class Case(NamedTuple):
   old: str = ''
 
 
-BRIEF = (
-    'train.epochs=2 attack.completion.epochs=5 attack.completion.stages=2 '
-    'alone=False'
-)
+SHORT = 'train.epochs=2 alone=False'
+BRIEF = f'{SHORT} attack.completion.epochs=5 attack.completion.stages=2'
 DEFENDED = (
-    f'{BRIEF} model.bottom=8 model.top=8 seeds=2 '
+    f'{SHORT} model.bottom=8 model.top=8 seeds=2 '
     'attacks=norm_scoring,residual_scoring'
 )
 SPAMBASE = (
@@ -74,7 +72,7 @@ FASHION = MNIST.replace('mnist.npz', 'fashion_mnist.npz')
 DIGITS = 'data.name=digits data.path= data.limit=0 data.test_limit=0'
 INVERSION = (
     f'{FASHION} attack.auxiliary=200 attack.model_inversion.shadow_steps=20 '
-    'attack.gradient_inversion.steps=20 attack.model_inversion.samples=8'
+    'attack.model_inversion.samples=8'
 )
 MATCHED = (
     f'{DIGITS} {BRIEF} model.name=mlp3 model.options=hidden=(32,16) '
@@ -173,7 +171,7 @@ CASES = (
     ),
     Case(
         'streamed', 'quickstart.py',
-        f'{BRIEF} data.stream=4 seeds=2 attacks=norm_scoring,mean_scoring '
+        f'{SHORT} data.stream=4 seeds=2 attacks=norm_scoring,mean_scoring '
         'defenses=dp_laplace',
     ),
     Case(
@@ -213,7 +211,7 @@ CASES = (
     ),
     Case(
         'synthetic', 'quickstart.py',
-        f'{BRIEF} data.name=synthetic seeds=2 '
+        f'{SHORT} data.name=synthetic seeds=2 '
         'data.options=samples=300;signal=(1,0.5,0.5) data.parties=4 '
         'model.algorithm=vsnn model.aggregation=max defenses=iso '
         'attacks=norm_scoring',

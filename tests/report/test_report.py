@@ -9,8 +9,7 @@ import pytest
 
 from tests import fake_results
 from tests.fake_results import PAPER, row
-from vfljax.report import ranks, reading, writing
-from vfljax.report import tables as tables, words as words
+from vfljax.report import papers, ranks, reading, tables, words, writing
 from vfljax.runner import store
 from vfljax.runner.errors import UserError
 
@@ -193,7 +192,7 @@ def test_guessing_among_many_classes(tmp_path):
 
 def test_the_papers_numbers_are_compared_in_its_deviations(fake):
   results, = reading.read(fake)
-  compared = reading.compare(results, PAPER)
+  compared = papers.compare(results, PAPER)
   assert len(compared) == 7  # Marvell has four strengths.
   for c in compared:
     values = [
@@ -212,7 +211,7 @@ def test_the_papers_numbers_are_compared_in_its_deviations(fake):
   assert text.count('DIFFERS') == marks.count('DIFFERS') == 4
   assert '4 of 7 numbers differ' in text
   other = [PAPER[0] | {'dataset': 'criteo'}]
-  assert not reading.compare(results, other)
+  assert not papers.compare(results, other)
 
 
 def test_the_page_needs_nothing_but_itself(fake):

@@ -17,10 +17,13 @@ import launch
 ROOT = Path(__file__).parents[2]
 TINY = [
     '--config=experiments/quickstart.py', '--config.seeds=2',
-    '--config.train.epochs=2', '--config.attack.completion.epochs=2',
-    '--config.attack.completion.stages=1', '--config.model.bottom=4',
-    '--config.model.top=4', '--config.attack.completion.head=4',
-    '--devices=2', '--cache=',
+    '--config.train.epochs=2', '--config.model.bottom=4',
+    '--config.model.top=4', '--devices=2', '--cache=',
+]
+# Of the attack that it lists, which has to be among those chosen.
+COMPLETION = [
+    '--config.attack.completion.epochs=2',
+    '--config.attack.completion.stages=1', '--config.attack.completion.head=4',
 ]
 
 
@@ -33,7 +36,8 @@ def main(capsys, *arguments, workdir):
   """(exit code, lines on standard error)."""
   # A flag given again replaces ours.
   given = {a.split('=')[0] for a in arguments}
-  ours = [a for a in TINY if a.split('=')[0] not in given]
+  listed = [] if '--config.attacks' in given else COMPLETION
+  ours = [a for a in [*TINY, *listed] if a.split('=')[0] not in given]
   code = launch.main(['launch.py', *ours, f'--workdir={workdir}', *arguments])
   return code, capsys.readouterr().err.strip().splitlines()
 

@@ -17,7 +17,7 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax import descent, nets
+from vfljax import check, descent, nets
 from vfljax.attack import Attack, recipe
 from vfljax.scene import Scene, summed
 from vfljax.types import VFL, Array, Net, Params
@@ -123,8 +123,12 @@ def gradient_inversion(
     fuse: Its idea of the other side's top.
 
   Raises:
-    ValueError: if steps or restarts are below 1.
+    ValueError: if steps or restarts are below 1, or the rate is not above 0.
   """
+  check.inside(
+      'gradient_inversion: learning_rate', search.learning_rate, 0, 1e9,
+      open_low=True,
+  )
   if search.steps < 1 or search.restarts < 1:
     raise ValueError(
         'gradient_inversion: steps and restarts must be 1 or more; got '

@@ -1,11 +1,11 @@
 """Tables, sentences and figures as one HTML page and as one Markdown file."""
 from collections.abc import Iterable, Sequence
-from html import escape
 from pathlib import Path
 
 from vfljax.report import plots, reading
 from vfljax.report.ranks import Ranked
 from vfljax.report.tables import Table, Text, leak_text, loss_text
+from vfljax.report.text import markdown, markup as escape
 
 
 def page(title: str, body: Iterable[str]) -> str:
@@ -47,11 +47,13 @@ def podium(ranked: Sequence[Ranked]) -> str:
     free = r.defense == 'none'
     value = reading.strength(r.best.cell)
     at = f'at strength {value}' if value else 'has no strength to choose'
+    gone = f', {r.best.lost}' if r.best.lost.any else ''
     who = escape(reading.pretty(r.defense))
     items.append(
         f'<li{" class=free" if free else ""}>'
         f'<span class="who">{place}. {who}'
-        f'<small>{"for comparison" if free else escape(at)}</small></span>'
+        f'<small>{escape(f"for comparison{gone}" if free else at + gone)}'
+        '</small></span>'
         f'<span class="pips" title="PU score">'
         f'{"●" * r.optimal}{"○" * (5 - r.optimal)}<b>{r.optimal}/5</b></span>'
         + _bar('leak', leak / most_leak, leak_text(
@@ -112,15 +114,15 @@ def table(t: Table, level: int = 3) -> str:
 
 def markdown_table(t: Table, level: int = 2) -> str:
   """The same table in Markdown."""
-  show = lambda cell: f'**{cell.text}**' if cell.strong else cell.text
-  clean = lambda text: text.replace('|', '\\|').replace('\n', ' ')
+  bold = lambda cell: '**' if cell.strong and cell.text else ''
+  show = lambda cell: f'{bold(cell)}{markdown(cell.text)}{bold(cell)}'
   lines = [
-      '| ' + ' | '.join(map(clean, t.columns)) + ' |',
+      '| ' + ' | '.join(map(markdown, t.columns)) + ' |',
       '|' + '---|' * len(t.columns),
-      *('| ' + ' | '.join(clean(show(c)) if c.text else '' for c in row) + ' |'
-        for row in t.rows),
+      *('| ' + ' | '.join(map(show, row)) + ' |' for row in t.rows),
   ]
-  parts = [f'{"#" * level} {t.title}', t.note, '\n'.join(lines)]
+  title = f'{"#" * level} {markdown(t.title)}'
+  parts = [title, markdown(t.note), '\n'.join(lines)]
   return '\n\n'.join(part for part in parts if part)
 
 

@@ -20,6 +20,7 @@ from matplotlib.ticker import FuncFormatter
 import numpy as np
 
 from vfljax.evaluation import LEAKAGE_RANGES, LOSS_RANGES
+from vfljax.report.text import markup
 
 # What stands for a CSS variable while Matplotlib draws; eight series that
 # colour-blind people tell apart (after Okabe and Ito), then round again.
@@ -260,7 +261,7 @@ def _svg(figure: Figure, name: str, description: str) -> str:
     text = text.replace(color, f'var({variable})')
   box = re.search(r'viewBox="[^"]*"', text)
   assert box
-  start = f'<svg {box[0]} role="img" aria-label="{description}">'
+  start = f'<svg {box[0]} role="img" aria-label="{markup(description)}">'
   inner = text[text.index('>') + 1:]
   # Attributes do not take var(); a style does.
   inner = re.sub(r'(fill|stroke)="(var\([^)]*\))"', r'style="\1: \2"', inner)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from vfljax import attacks, evaluation
-from vfljax.report import reading
+from vfljax.report import lost, reading
+from vfljax.report.lost import Lost
 from vfljax.report.reading import Cell, Results, Summary
 
 
@@ -20,7 +21,9 @@ class Trade(NamedTuple):
     loss: Utility loss in percentage points.
     leakage: Attack -> leakage in percentage points; attacks measured only.
     worst: The attack that learns most.
-    score: PU score, Eq. 21, against that attack.
+    score: PU score, Eq. 21, against that attack; 0 if a seed has no utility,
+      as the mean over all seeds is no number then.
+    lost: How many have none.
   """
 
   cell: Cell
@@ -28,6 +31,13 @@ class Trade(NamedTuple):
   leakage: dict[str, Summary]
   worst: str
   score: int
+  lost: Lost = Lost(0, 0, 0)
+
+  @property
+  def order(self) -> tuple:
+    """The smaller, the better: a tie is decided by leakage, then by cost."""
+    leak = self.leakage[self.worst].mean
+    return bool(self.lost.any), -self.score, leak, self.loss.mean
 
 
 class Ranked(NamedTuple):
@@ -36,8 +46,8 @@ class Ranked(NamedTuple):
   Attributes:
     defense: Its name.
     optimal: Optimal PU score, Eq. 22, against all attacks.
-    best: The strength that has it; of several, the one that leaks and costs
-      least in sum.
+    best: The strength that has it; of several, the one that leaks least, and
+      then costs least. One with all seeds, if any has.
     groups: Optimal PU score by what is attacked: 'gradients', 'trained model'.
   """
 
@@ -59,29 +69,42 @@ def trades(results: Results) -> list[Trade]:
     leaks = {a: s for a, s in leaks.items() if s.count}
     if loss.count and leaks:
       worst = max(leaks, key=lambda a: leaks[a].mean)
+      gone = lost.of_cell(results, cell)
       score = evaluation.pu_score(leaks[worst].mean, loss.mean)
-      found.append(Trade(cell, loss, leaks, worst, int(score)))
+      score = 0 if gone.any else int(score)
+      found.append(Trade(cell, loss, leaks, worst, score, gone))
   return found
 
 
 def rank(results: Results) -> list[Ranked]:
-  """The defenses, the best first; the undefended federation among them."""
+  """The defenses, the best first; the undefended federation among them.
+
+  What has no number in any seed is not among them: see `unranked`.
+  """
   ranked = []
   known = trades(results)
   for defense in results.defenses:
     mine = [t for t in known if t.cell[0] == defense]
     if mine:
-      sum_of = lambda t: t.leakage[t.worst].mean + t.loss.mean
-      best = min(mine, key=lambda t: (-t.score, sum_of(t)))
+      best = min(mine, key=lambda t: t.order)
+      whole = [t for t in mine if not t.lost.any]
       groups = {
-          name: _optimal(mine, attacks)
+          name: _optimal(whole, attacks)
           for name, attacks in attack_groups(results).items()
           if any(a in t.leakage for t in mine for a in attacks)
       }
-      optimal = _optimal(mine, results.attacks)
+      optimal = _optimal(whole, results.attacks)
       ranked.append(Ranked(defense, optimal, best, groups))
-  cost = lambda r: r.best.leakage[r.best.worst].mean + r.best.loss.mean
-  return sorted(ranked, key=lambda r: (-r.optimal, cost(r)))
+  return sorted(ranked, key=lambda r: r.best.order)
+
+
+def unranked(results: Results) -> list[tuple[str, Lost]]:
+  """Defenses that diverged, or did not finish, in all that would rank them."""
+  known = {t.cell[0] for t in trades(results)}
+  return [
+      (cell[0], gone) for cell in results.cells if cell[0] not in known
+      for gone in [lost.of_cell(results, cell)] if gone.any
+  ]
 
 
 def attack_groups(results: Results) -> dict[str, list[str]]:
@@ -98,8 +121,10 @@ def preference(ranked: Sequence[Ranked]) -> str:
   text = ''
   for before, here in zip([None, *ranked], ranked):
     if before:
-      text += ' ≈ ' if before.optimal == here.optimal else ' > '
-    text += reading.pretty(here.defense)
+      same = before.optimal == here.optimal and not here.best.lost.any
+      text += ' ≈ ' if same else ' > '
+    gone = here.best.lost
+    text += reading.pretty(here.defense) + (f' ({gone})' if gone.any else '')
   return text
 
 
@@ -114,4 +139,4 @@ def _optimal(mine: list[Trade], attacks: Iterable[str]) -> int:
     if leaks.size:
       loss = np.array([t.loss.mean])
       scores.append(int(evaluation.optimal_pu_score(leaks, loss)))
-  return max(scores)
+  return max(scores, default=0)

@@ -60,6 +60,7 @@ class Results(NamedTuple):
     values: (cell, attack or None, metric, split) -> {seed: value}.
     curves: (cell, name) -> [seeds, epochs].
     classes: Number of classes, for guessing's accuracy; 0 if unknown.
+    asked: The seeds of the configuration; () if it does not say.
   """
 
   title: tuple[str, str, str]
@@ -70,6 +71,7 @@ class Results(NamedTuple):
   values: dict[tuple[Cell, str | None, str, str], PerSeed]
   curves: dict[tuple[Cell, str], np.ndarray]
   classes: int
+  asked: tuple[int, ...] = ()
 
   @property
   def seeds(self) -> list[int]:
@@ -93,13 +95,19 @@ def read(path: str | os.PathLike, classes: int = 0) -> list[Results]:
       (row, curves) for row, curves in store.read_curves(path)
       if not _alone(row['metric'])
   ]
+  asked = _asked(store.read_config(path))
   return [
       _results(
           title, [r for r in rows if _title(r) == title],
           [(r, c) for r, c in owned if _title(r) == title], classes,
-      )
-      for title in titles
+      )._replace(asked=asked) for title in titles
   ]
+
+
+def _asked(config: Mapping) -> tuple[int, ...]:
+  first, count = config.get('first_seed', 0), config.get('seeds', 0)
+  right = isinstance(first, int) and isinstance(count, int) and count < 1e6
+  return tuple(range(first, first + count)) if right else ()
 
 
 def summarize(values: Iterable[float]) -> Summary:
@@ -154,6 +162,12 @@ def leak_metric(results: Results, attack: str) -> str:
   return next(filter(known, _metrics(results, attack)), '')
 
 
+def is_paired(results: Results, cell: Cell, attack: str) -> bool:
+  """Whether leakage is over what a baseline reaches, and not over guessing."""
+  metric, over = leak_metric(results, attack), attacks.score(attack).over
+  return bool(over and metric and _without(results, cell, attack, metric))
+
+
 def _metrics(results: Results, attack: str) -> list[str]:
   """The metrics of an attack's score, the first that was measured counts."""
   names = attacks.score(attack).metrics
@@ -179,34 +193,6 @@ def leakage(results: Results, cell: Cell, attack: str) -> PerSeed:
       return {}
     chance = 1 / classes
   return _points(learned, dict.fromkeys(learned, chance))
-
-
-def compare(results: Results, paper: Iterable[Mapping]) -> list[dict]:
-  """A paper's numbers beside ours.
-
-  Args:
-    paper: Dicts with 'defense', 'metric', 'mean' and perhaps 'strength',
-      'attack', 'std', 'source', 'dataset', 'algorithm'. No strength: all ours.
-
-  Returns:
-    For each of ours: those keys, 'strength', 'ours' (a Summary), 'difference',
-    and 'sds', the difference in the paper's standard deviations (None where it
-    gives none). A deviation printed as 0.00 counts as 0.005, the largest that
-    prints so.
-  """
-  compared = []
-  for entry in paper:
-    here = dict(zip(('dataset', 'algorithm'), results.title[1:]))
-    if any(entry.get(key) not in (None, here[key]) for key in here):
-      continue
-    for cell in results.cells:
-      asked = entry.get('strength')
-      if cell[0] == entry['defense'] and asked in (None, cell[1]):
-        found = find(results, cell, entry.get('attack'), entry['metric'])
-        ours = summarize(found.values())
-        if ours.count:
-          compared.append(_beside(entry, cell, ours))
-  return compared
 
 
 def pretty(name: str | None) -> str:
@@ -289,12 +275,3 @@ def _without(results, cell, attack, metric) -> PerSeed:
       if place and (found := find(results, place, name, wanted)):
         return found
   return {}
-
-
-def _beside(entry: Mapping, cell: Cell, ours: Summary) -> dict:
-  difference, std = ours.mean - entry['mean'], entry.get('std')
-  sds = None if std is None else difference / (std or 0.005)
-  return {
-      **entry, 'strength': cell[1], 'ours': ours, 'difference': difference,
-      'sds': sds,
-  }

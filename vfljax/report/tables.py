@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from vfljax import evaluation
 from vfljax.report import ranks, reading
-from vfljax.report.ranks import Ranked
+from vfljax.report.ranks import Ranked, Trade
 from vfljax.report.reading import Results, Summary
 from vfljax.report.words import about, name
 from vfljax.runner import progress
@@ -47,7 +47,7 @@ def ranking(results: Results, ranked: Sequence[Ranked]) -> Table:
     rows.append([
         Text(reading.pretty(r.defense), strong=True),
         Text(reading.strength(r.best.cell)),
-        Text(f'{r.optimal}', r.optimal, True),
+        _score_text(r.optimal, r.best),
         *(Text(f'{r.groups[g]}' if g in r.groups else '') for g in split),
         leak_text(worst), Text(reading.pretty(r.best.worst)),
         loss_text(r.best.loss),
@@ -59,6 +59,12 @@ def ranking(results: Results, ranked: Sequence[Ranked]) -> Table:
        'utility loss'),
       rows,
   )
+
+
+def _score_text(score: int, trade: Trade) -> Text:
+  """A PU score; says so where seeds diverged or did not finish."""
+  gone = f' ({trade.lost})' if trade.lost.any else ''
+  return Text(f'{score}{gone}', score, True)
 
 
 def overview(results: Results) -> Table:
@@ -76,7 +82,7 @@ def overview(results: Results) -> Table:
     rows.append([
         Text(reading.pretty(cell[0]), strong=True),
         Text(reading.strength(cell)),
-        Text(f'{trade.score}', trade.score, True) if trade else Text('–'),
+        _score_text(trade.score, trade) if trade else Text('–'),
         Text(interval(use)),
         loss_text(loss), *leaks,
     ])
@@ -169,7 +175,7 @@ def paper(compared: Iterable[Mapping]) -> Table:
         Text(reading.strength((c['defense'], c['strength']))),
         Text(f"{attack or 'utility'} {name(c['metric'])}"),
         Text(given),
-        Text(number(ours.mean) + _plus(ours.std)),
+        Text(number(ours.mean) + _plus(ours.std) + _lost(ours)),
         Text(f"{c['difference']:+.3f}"),
         Text('–' if sds is None else f'{sds:+.1f}'),
         Text(word, 0 if off else None, off),
@@ -236,8 +242,11 @@ def number(x: float) -> str:
 
 def interval(s: Summary) -> str:
   """'0.952 ± 0.004'; says so where seeds are missing."""
-  lost = f' ({s.count} of {s.count + s.missing} seeds)' if s.missing else ''
-  return number(s.mean) + _plus(s.half) + lost
+  return number(s.mean) + _plus(s.half) + _lost(s)
+
+
+def _lost(s: Summary) -> str:
+  return f' ({s.count} of {s.count + s.missing} seeds)' if s.missing else ''
 
 
 def leak_text(s: Summary) -> Text:

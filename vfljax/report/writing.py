@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from vfljax.report import page, plots, ranks, reading, tables, words
+from vfljax.report import (
+    lost, page, papers, plots, ranks, reading, tables, words,
+)
 from vfljax.report.plots import Curve
 from vfljax.report.ranks import Ranked
 from vfljax.report.reading import Cell, Results
+from vfljax.report.text import markdown
 from vfljax.runner import disk, store
 
 
@@ -25,7 +28,7 @@ def write(
 
   Args:
     path: The work directory; a run that is not finished is reported as it is.
-    paper: A paper's numbers to put beside ours, see `reading.compare`; by
+    paper: A paper's numbers to put beside ours, see `papers.compare`; by
       default the configuration's `paper`.
     classes: Number of classes; by default what the timings say as 'classes'.
       Unknown, it leaves out leakages measured by the accuracy of a federation
@@ -44,10 +47,10 @@ def write(
   numbers = list(config.get('paper') or [] if paper is None else paper)
   config = {k: v for k, v in config.items() if k != 'paper'}
   title = _title(found, config)
-  html, text = [page.heading(title, 1)], [f'# {title}']
+  html, text = [page.heading(title, 1)], [f'# {markdown(title)}']
   for results in found:
     ranked = ranks.rank(results)
-    compared = reading.compare(results, numbers)
+    compared = papers.compare(results, numbers)
     html += _section(results, ranked, compared, alone=len(found) == 1)
     text += _summary(results, ranked, compared, alone=len(found) == 1)
   if not found:
@@ -55,7 +58,7 @@ def write(
     text.append('There are no results yet.')
   if units:
     html.append(page.table(tables.timings(units), 2))
-    text.append('## Timings\n\n' + tables.timing_sentence(units))
+    text.append('## Timings\n\n' + markdown(tables.timing_sentence(units)))
   if config:
     html.append(page.table(tables.configuration(config), 2))
   text.append('Figures and every measurement: report.html. Raw: results.jsonl.')
@@ -82,7 +85,9 @@ def _section(
         ),
         page.podium(ranked),
         page.note(f'Preference: {ranks.preference(ranked)}.'),
+        page.note(words.not_ranked(results)),
         page.heading('Privacy against utility', level),
+        *map(page.note, lost.sentences(results)),
         _legend(results, [(d, d) for d in results.defenses]),
         *_trade_offs(results),
     ]
@@ -104,16 +109,18 @@ def _summary(
     alone: bool,
 ) -> list[str]:
   """The same in short, as Markdown."""
-  parts = [] if alone else ['# ' + words.headline(results)]
-  first, *rest = words.verdict(results, ranked)
+  parts = [] if alone else ['# ' + markdown(words.headline(results))]
+  first, *rest = map(markdown, words.verdict(results, ranked))
   parts.append(f'**{first}** ' + ' '.join(rest))
   if ranked:
     parts.append(page.markdown_table(tables.ranking(results, ranked)))
-    parts += [f'{word}: {means}' for word, means in words.terms(results)]
+    parts += [markdown(words.not_ranked(results))]
+    parts += [markdown(f'{w}: {means}') for w, means in words.terms(results)]
   if compared:
     parts.append(page.markdown_table(tables.paper(compared)))
   shown = [tables.overview(results), tables.baselines(results)]
-  return parts + [page.markdown_table(t) for t in shown if t.rows]
+  parts += [page.markdown_table(t) for t in shown if t.rows]
+  return [part for part in parts if part]
 
 
 def _trade_offs(results: Results) -> list[str]:
@@ -194,6 +201,7 @@ def _epochs(
           'Leak AUC by epoch, mean and 95 % interval over seeds; each defense '
           'at its best strength.'
       ),
+      *map(page.note, lost.sentences(results)),
       _legend(results, [(c[0], reading.named(c)) for c in cells]),
       page.figures(drawn),
   ]

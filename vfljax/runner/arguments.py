@@ -1,10 +1,10 @@
 """The command line's arguments: parsed, checked, and turned into settings."""
-import dataclasses
 import difflib
+import os
 from pathlib import Path
 import re
 import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
 import warnings
 
 from absl import flags
@@ -13,12 +13,11 @@ import numpy as np
 
 from vfljax import data
 from vfljax.data.table import Table
-from vfljax.runner import options, own_flags, variants
+from vfljax.runner import (
+    combinations, device, helping, options, own_flags, ranges, variants,
+)
 from vfljax.runner.config import Config, DataConfig
-from vfljax.runner.errors import UserError
-
-
-NOT_FLAGS = ('listed', 'listed_attacks', 'paper', 'variants', 'attack.own')
+from vfljax.runner.errors import UserError, brief
 
 
 class Arguments(NamedTuple):
@@ -40,26 +39,44 @@ def parse(argv: list[str]) -> Arguments:
       its value, and for a config file that cannot be read.
   """
   if {'--help', '-help', '-h', '--helpfull'} & set(argv):
-    return Arguments(Config(), '', 0, '', '', _help())
+    said = helping.text(_define(['launch.py']))
+    return Arguments(Config(), '', 0, '', '', said)
   argv, own = own_flags.taken(_config_first(_spell_out_list(argv)))
   _check_fields(argv)
   _see_neighbours(argv)
-  found = _define(argv)
-  try:
-    rest = found(argv)[1:]
-  except Exception as error:  # Whatever a person's config file may raise.
-    raise UserError(_readable(error)) from None
+  found, rest = _loaded(argv)
   if rest:
-    raise UserError(f'Unexpected argument: {rest[0]}\nTry --help.')
+    raise UserError(f'Unexpected argument: {brief(rest[0])}\nTry --help.')
   if found['list'].value:
     return Arguments(Config(), '', 0, '', found['list'].value, '')
-  devices, cache = found['devices'].value, found['cache'].value
+  devices, cache = found['devices'].value or 0, found['cache'].value or ''
+  device.check(devices)
   config = _config(found)
+  ranges.check(config)
+  combinations.check(config)
   own_flags.apply(config, own)
-  return Arguments(
-      config, found['workdir'].value or _default_workdir(found),
-      devices or 0, cache or '', '', '',
-  )
+  workdir = found['workdir'].value or _default_workdir(found)
+  return Arguments(config, workdir, devices, cache, '', '')
+
+
+def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
+  """The flags, the config file's among them, and what is none.
+
+  Raises:
+    UserError: for whatever a person's config file may raise, an exit included.
+  """
+  try:
+    found = _define(argv)
+    return found, found(argv)[1:]
+  except KeyboardInterrupt:
+    raise
+  except SystemExit as error:
+    raise UserError(
+        f'The config file ends the program (sys.exit({error.code!r})); '
+        'get_config() must return a Config.'
+    ) from None
+  except BaseException as error:
+    raise UserError(_readable(error)) from None
 
 
 def _define(argv: list[str]) -> flags.FlagValues:
@@ -88,32 +105,6 @@ def _define(argv: list[str]) -> flags.FlagValues:
       'Where compiled programs are kept; empty: nowhere.', flag_values=found,
   )
   return found
-
-
-def _help() -> str:
-  found = _define(['launch.py'])
-  lines = [
-      f'  --{name}: {found[name].help}'
-      for name in ('config', 'workdir', 'list', 'devices', 'cache')
-  ]
-  fields = [
-      f'  --config.{path}={_default(path)}'
-      for path, below in _fields(Config, '')
-      if not below and path not in NOT_FLAGS
-  ]
-  title = 'Fields of a config, with their defaults (vfljax/runner/config.py):'
-  own = (
-      '  --config.attack.<attack>.<option>=...: an option of one attack, see '
-      '--list attacks'
-  )
-  return '\n'.join(['Flags:', *lines, own, '', title, *fields])
-
-
-def _default(path: str) -> str:
-  value: Any = Config()
-  for name in path.split('.'):
-    value = getattr(value, name)
-  return ','.join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _spell_out_list(argv: list[str]) -> list[str]:
@@ -150,7 +141,7 @@ def _see_neighbours(argv: list[str]) -> None:
 
 def _check_fields(argv: list[str]) -> None:
   """Refuses --config.<field> for a field that no config has."""
-  fields = dict(_fields(Config, ''))
+  fields = dict(helping.fields(Config, ''))
   for argument in argv[1:]:
     name = argument.lstrip('-').split('=')[0]
     if not argument.startswith('-') or not name.startswith('config.'):
@@ -162,7 +153,7 @@ def _check_fields(argv: list[str]) -> None:
       now = own_flags.moved(path)
       hint = f' It is {now} now.' if now else hint
       raise UserError(f'A config has no field {path!r}.{hint}')
-    if path in NOT_FLAGS:
+    if path in helping.NOT_FLAGS:
       raise UserError(f'{path} can be set in a config file only.')
     if fields[path]:
       raise UserError(
@@ -171,34 +162,27 @@ def _check_fields(argv: list[str]) -> None:
       )
 
 
-def _fields(cls: type, prefix: str):
-  """(path, names of the fields below it) of every field of a config."""
-  for f in dataclasses.fields(cls):
-    nested = f.default_factory
-    if not dataclasses.is_dataclass(nested):
-      yield prefix + f.name, []
-      continue
-    yield prefix + f.name, [g.name for g in dataclasses.fields(nested)]
-    assert isinstance(nested, type)
-    yield from _fields(nested, f'{prefix}{f.name}.')
-
-
-def _readable(error: Exception) -> str:
+def _readable(error: BaseException) -> str:
   """The last lines of a parser's error, which are those that say something."""
   if 'get_config() takes 0 positional arguments' in str(error):
     return 'This config has no variants: leave out the colon and what follows.'
+  if isinstance(error, SyntaxError):
+    return f'{error.filename}, line {error.lineno}: {error.msg}.'
   lines = [line for line in str(error).strip().splitlines() if line.strip()]
-  return '\n'.join(lines[-2:]) if lines else type(error).__name__
+  said = brief('\n'.join(lines[-2:]))
+  if isinstance(error, (UserError, flags.Error)) or 'Traceback' in str(error):
+    return said  # Ours, of a flag, or a traceback whose end has the type.
+  return f'{type(error).__name__}: {said}'.strip(': ')
 
 
 def _config(found: flags.FlagValues) -> Config:
   """The config, as the file makes it and the flags change it."""
-  if found['config'].value is None:
+  if not found['config'].present:
     raise UserError(
         'Nothing to run: give --config=experiments/quickstart.py, or --list.'
     )
   path, _ = _config_file(found)
-  if not path.exists():
+  if not os.path.exists(path):  # Of Path, it raises for endless names.
     raise UserError(
         f'There is no config file {path}.\n--list experiments shows those that '
         'come with vfljax.'
@@ -245,6 +229,11 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
       config.options, 'data.options', 'samples=500;signal=(1, 0.5)',
       ('path', 'name', 'label', 'missing', 'cache'),
   )
+  known = data.REGISTRY
+  options.as_defaults(
+      own, data.options_of(config.name) if config.name in known else {},
+      'data.options',
+  )
   try:
     with warnings.catch_warnings(record=True) as odd:
       warnings.simplefilter('always', data.Mismatch)
@@ -255,8 +244,12 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
     for one in odd:
       print(f'warning: {one.message}', file=sys.stderr)
     return _first(table, config.limit, config.test_limit)
+  except MemoryError:
+    raise UserError(
+        f'There is too little memory for the samples of {config.name}.'
+    ) from None
   except (OSError, ValueError, TypeError) as error:
-    raise UserError(str(error)) from None
+    raise UserError(brief(str(error))) from None
 
 
 def _first(table: Table, limit: int, test_limit: int) -> Table:

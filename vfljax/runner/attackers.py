@@ -9,7 +9,7 @@ from vfljax.attack import (
     REPLAYED, ROUND, STAGES, TRAINED, TRAINING, Attack, Recipe, recipe_of,
 )
 from vfljax.leakage import AttackName
-from vfljax.runner import federations, options
+from vfljax.runner import federations, options, ranges
 from vfljax.runner.config import AttackConfig, Config
 from vfljax.runner.errors import UserError
 from vfljax.types import VFL
@@ -50,9 +50,10 @@ def attacker(config: Config, name: str) -> Attacker:
   own = config.attack.own.get(made.group, {}) | {
       k: v for k, v in special.items() if k not in _COMMON
   }
+  who = dataclasses.replace(config.attack, **common)
+  ranges.check(who, f'{name}: attack' if common else 'attack')
   return Attacker(
-      dataclasses.replace(config.attack, **common),
-      options.typed(made.options, own, f'attack.{made.group}'), made,
+      who, options.typed(made.options, own, f'attack.{made.group}'), made
   )
 
 

@@ -1,17 +1,16 @@
 """What cannot work is refused before anything is compiled or written."""
-import math
-
 import jax
 
 from vfljax import defenses, nets, stream, train
 from vfljax.data.table import Table
 from vfljax.defense import Defense
-from vfljax.runner import attackers, federations, memory, replay
+from vfljax.runner import (
+    attackers, combinations, federations, memory, ranges, rehearsal, replay,
+)
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.division import Splits
-from vfljax.runner.errors import UserError, choices
-from vfljax.runner.nested import flat
+from vfljax.runner.errors import UserError, brief
 from vfljax.runner.plans import training_plan
 from vfljax.runner.setting import (
     Setting, build, from_config, grid, split_samples,
@@ -27,26 +26,14 @@ def make(config: Config, table: Table) -> Setting:
     UserError: if it cannot be run.
   """
   try:
-    _check_choices(config)
-    _check_numbers(config)
+    ranges.check(config)
+    combinations.check(config)
     setting = from_config(config, table)
     _check(setting)
-  except ValueError as error:
-    raise UserError(str(error)) from None
+    rehearsal.check(setting)
+  except (ValueError, OSError) as error:  # Of auxiliary.data, its file.
+    raise UserError(brief(str(error))) from None
   return setting
-
-
-def _check_choices(config: Config) -> None:
-  """Refuses texts that are none of their field's choices."""
-  choices(
-      config.train, optimizer=('adam', 'adamw', 'sgd', 'momentum'),
-      schedule=('constant', 'cosine'), remainder=('drop', 'keep', 'pad'),
-  )
-  choices(config.data, scale=('standard', 'minmax', 'none'))
-  choices(
-      config.attack, pool=('epoch', 'round'), when=('last', 'max', 'mean'),
-  )
-  choices(config.model, norm=nets.NORMS)
 
 
 def _check(setting: Setting) -> None:
@@ -61,6 +48,11 @@ def _check(setting: Setting) -> None:
   if config.model.channels and setting.samples.features[-1].ndim != 4:
     raise ValueError(
         f'model.channels are for images; {config.data.name} is a table.'
+    )
+  if config.model.buckets and not config.model.name and _images(setting):
+    raise ValueError(
+        f'model.buckets are for columns of categories; {config.data.name} has '
+        'images.'
     )
   if min(sizes.train, sizes.test) < 1:
     raise ValueError(f'Too few samples to split: {sizes}.')
@@ -126,29 +118,6 @@ def _check_network(setting: Setting) -> None:
     )
 
 
-def _check_numbers(config: Config) -> None:
-  """Refuses numbers outside their ranges, and what is no number at all."""
-  least = {
-      'seeds': 1, 'seeds_per_chunk': 0, 'strengths_per_chunk': 0,
-      'first_seed': 0,
-      'train.measure_every': 0, 'train.patience': 0, 'attack.repeats': 1,
-      'data.limit': 0, 'data.parties': 2, 'train.defense_learning_rate': 0,
-      'auxiliary.samples': 0, 'auxiliary.classes': 0, 'auxiliary.noise': 0,
-      'model.width': 0, 'data.test_limit': 0, 'data.shifts': 0,
-      'data.stream': -1, 'train.weight_decay': 0,
-  }
-  positive = ('train.learning_rate',)
-  for path, value in flat(config).items():
-    if isinstance(value, float) and not math.isfinite(value):
-      raise ValueError(f'{path} must be a finite number; got {value}.')
-    if path in least and value < least[path]:
-      raise ValueError(f'{path} must be {least[path]} or more; got {value}.')
-    if path in positive and value <= 0:
-      raise ValueError(f'{path} must be above 0; got {value}.')
-  if config.first_seed + config.seeds > 2**31:
-    raise ValueError('Seeds must be below 2147483648.')
-
-
 def _check_attacks(setting: Setting) -> None:
   """Refuses what an attack has not the samples, or the numbers, for."""
   config, x = setting.config, setting.samples.features[1]
@@ -199,19 +168,24 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
   for strength in entry.strengths or (None,):
     for others in grid(entry):
       try:
-        build(entry, strength, **others)
+        with rehearsal.options_explained(entry):
+          build(entry, strength, **others)
       except TypeError as error:  # An argument too many, or too few.
         raise ValueError(f'{entry.name}: {error}') from None
   ends = {min(entry.strengths), max(entry.strengths)} if entry.strengths else {
       None
   }
   for strength in ends:
-    defense = build(entry, strength, **grid(entry)[0])
-    _check_start(setting, entry.name, defense)
+    with rehearsal.options_explained(entry):
+      defense = build(entry, strength, **grid(entry)[0])
+      _check_start(setting, entry.name, defense)
 
 
 def _check_start(setting: Setting, name: str, defense: Defense) -> None:
-  """Traces the start of a training: the defense may not fit the federation."""
+  """Traces the start of a training: the defense may not fit the federation.
+
+  At a strength that is known, unlike in a job's program (`rehearsal`).
+  """
   if setting.stream:
     blank = Splits(*[setting.samples] * 4)
     plan = training_plan(setting, defense, blank)

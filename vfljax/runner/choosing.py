@@ -3,6 +3,8 @@ from vfljax import attacks, defenses
 from vfljax.runner import attackers, federations
 from vfljax.runner.config import Config, Entry, default_entry
 from vfljax.runner.errors import UserError
+from vfljax.runner.ranges import shown
+from vfljax.scene import Scene
 
 
 def entries(config: Config, classes: int = 2) -> list[Entry]:
@@ -16,9 +18,11 @@ def entries(config: Config, classes: int = 2) -> list[Entry]:
   """
   listed = {entry.name: entry for entry in config.listed}
   if len(listed) < len(config.listed):
+    names = [entry.name for entry in config.listed]
+    twice = next(name for name in names if names.count(name) > 1)
     raise UserError(
-        'Two listed defenses have the same name; give one a label: '
-        f'{[entry.name for entry in config.listed]}.'
+        f'Two listed defenses have the same name, {shown(twice)}; give one a '
+        'label.'
     )
   for entry in config.listed:
     _refuse_unknown('defense', [entry.defense], list(defenses.REGISTRY))
@@ -46,18 +50,34 @@ def attack_names(config: Config, classes: int = 2) -> list[str]:
   Raises:
     UserError: for a name that is not an attack.
   """
-  names, scene = _names(config.attacks), federations.scene(config, classes)
-  variants = [variant.name for variant in config.variants]
-  known = [*attacks.REGISTRY, *variants]
-  _refuse_unknown('attack', [*names, *config.listed_attacks], known)
-  if not names:
+  names, scene = _asked(config), federations.scene(config, classes)
+  if not _names(config.attacks):
     names = [
-        name for name in config.listed_attacks
+        name for name in names
         if not attackers.recipe(name).why_not(name, scene)
     ]
-  for name in list(names):
-    names += attackers.recipe(name).baselines(scene)
-  return list(dict.fromkeys(names))
+  return _with_baselines(names, scene)
+
+
+def attacks_meant(config: Config) -> list[str]:
+  """The attacks asked for or listed, with baselines, whatever the data.
+
+  Raises:
+    UserError: for a name that is not an attack.
+  """
+  return _with_baselines(_asked(config), federations.scene(config, 2))
+
+
+def _asked(config: Config) -> list[str]:
+  names = _names(config.attacks)
+  known = [*attacks.REGISTRY, *(variant.name for variant in config.variants)]
+  _refuse_unknown('attack', [*names, *config.listed_attacks], known)
+  return names or list(config.listed_attacks)
+
+
+def _with_baselines(names: list[str], scene: Scene) -> list[str]:
+  more = [b for n in names for b in attackers.recipe(n).baselines(scene)]
+  return list(dict.fromkeys([*names, *more]))
 
 
 def _names(text: str) -> list[str]:
@@ -69,5 +89,6 @@ def _refuse_unknown(kind: str, names: list[str], known: list[str]) -> None:
   for name in names:
     if name not in known:
       raise UserError(
-          f'There is no {kind} {name!r}. There are: {", ".join(sorted(known))}.'
+          f'There is no {kind} {shown(name)}. There are: '
+          f'{", ".join(sorted(known))}.'
       )

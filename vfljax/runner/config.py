@@ -1,13 +1,25 @@
 """What an experiment is, as typed data that the command line can change.
 
 A config file's `get_config()` returns a `Config`. Every field can be set with
-`--config.<field>=...` or `--config.<group>.<field>=...`.
+`--config.<field>=...` or `--config.<group>.<field>=...`. With each number
+stands the range that it may be in, and with each word the others that there
+are; `ranges.check` holds a configuration to them.
 """
 import dataclasses
 from dataclasses import field
 from typing import Any
 
-from vfljax import defenses
+from vfljax import algorithms, defenses, nets
+from vfljax.data.split import COLUMN_SPLITS, IMAGE_SPLITS
+from vfljax.plan import REMAINDERS
+from vfljax.runner.ranges import (
+    LARGE, WHOLE, Range, needed, number, numbers, word,
+)
+
+SPLITS = tuple(dict.fromkeys([*COLUMN_SPLITS, *IMAGE_SPLITS]))
+WIDEST = 2**20  # Units of a layer.
+DEEPEST = 100  # Layers of a network.
+MOST = 10**6  # Epochs, and what is counted in them.
 
 
 @dataclasses.dataclass
@@ -17,64 +29,84 @@ class DataConfig:
   name: str = 'breast_cancer'  # a name of `--list data`
   path: str = ''  # of the file or folder, where the data set needs one
   label: str = ''  # the label column of a CSV or Parquet file
-  missing: str = 'refuse'  # or 'impute'
+  missing: str = word('refuse', ('refuse', 'impute'))
   options: str = ''  # the loader's own, as in 'samples=500;signal=(1, 0.5)'
-  limit: int = 0  # use so many training rows, the first; 0 uses all
-  test_limit: int = 0  # likewise of a test set that the data set has
-  stream: int = 0  # rounds of training samples at a time on the device; 0: all
-  # that there are, if they fit, -1: all
-  parties: int = 2  # with the active one; 2..10 tried
-  split: str = 'even'  # how columns or pixels are divided among the parties
+  limit: int = number(0, 0, WHOLE)  # use so many training rows, the first; 0:
+  # all
+  test_limit: int = number(0, 0, WHOLE)  # likewise of a test set that the data
+  # set has
+  stream: int = number(0, -1, WHOLE)  # rounds of training samples at a time on
+  # the device; 0: all that there are, if they fit, -1: all
+  parties: int = number(2, 2, 256)  # with the active one; 2..10 tried
+  split: str = word('even', SPLITS)  # how columns or pixels are divided among
+  # the parties
   ratios: str = ''  # '2:1' gives party 0 two thirds of the columns
   named: str = ''  # 'age,sex;income' names the columns of each party
-  split_seed: int = 0  # of split='random', 'importance', 'correlation'
-  split_strength: float = 1.0  # of the latter two, see data/controlled.py
-  scale: str = 'standard'  # 'standard', 'minmax' or 'none'; fitted on train
-  test: float = 0.3  # share of test samples where no test set is given
-  validation: float = 0.0  # share of the training samples held out
+  split_seed: int = number(0, 0, WHOLE)  # of split='random', 'importance' and
+  # 'correlation'
+  split_strength: float = number(1.0, 0, LARGE)  # of the latter two, see
+  # data/controlled.py
+  scale: str = word('standard', ('standard', 'minmax', 'none'))  # fitted on
+  # the training samples
+  test: float = number(0.3, 0, 1, above=True, below=True)  # share of test
+  # samples where no test set is given
+  validation: float = number(0.0, 0, 1, below=True)  # share of the training
+  # samples held out
   resplit: bool = True  # new train/test split for every seed
   flips: bool = False  # mirror half of the images in training
-  shifts: int = 0  # pixels by which images are shifted in training, at most
+  shifts: int = number(0, 0, 1000)  # pixels by which images are shifted in
+  # training, at most
 
 
 @dataclasses.dataclass
 class ModelConfig:
   """Who computes what."""
 
-  algorithm: str = 'vhnn'  # 'vlr', 'vhnn' or 'vsnn'
+  algorithm: str = word('vhnn', ('vlr', 'vhnn', 'vsnn'))
   name: str = ''  # of the bottoms' network, see `--list models`; '': as below
-  width: int = 0  # of a named network's embedding; 0: the network's own
+  width: int = number(0, 0, WIDEST)  # of a named network's embedding; 0: the
+  # network's own
   options: str = ''  # a named network's own, as in 'dtype=bfloat16'
-  channels: tuple[int, ...] = ()  # convolutions before the bottom's widths
-  pools: int = 1  # the first so many convolutions are pooled 2x2
+  channels: tuple[int, ...] = numbers((), 1, WIDEST, DEEPEST)  # convolutions
+  # before the bottom's widths
+  pools: int = number(1, 0, DEEPEST)  # the first so many convolutions are
+  # pooled 2x2
   padding: bool = True  # whether convolutions keep the images' size
-  bottom: tuple[int, ...] = (64, 32)  # widths of every bottom network
-  top: tuple[int, ...] = (32,)  # hidden widths of the top; () is linear
+  bottom: tuple[int, ...] = numbers((64, 32), 1, WIDEST, DEEPEST)  # widths of
+  # every bottom network
+  top: tuple[int, ...] = numbers((32,), 1, WIDEST, DEEPEST)  # hidden widths of
+  # the top; () is linear
   trainable_top: bool = True  # else softmax/sigmoid of the aggregate
-  aggregation: str = 'concat'  # 'sum', 'mean', 'max', 'product'
-  activation: str = 'relu'
-  bottom_final: str = 'linear'  # activation of the embeddings
-  dropout: float = 0.0  # share of a bottom's hidden units dropped in training
-  norm: str = 'none'  # 'batch' or 'group': before activations, of the top and
-  # of unnamed bottoms; named ones have an option
-  buckets: int = 0  # > 0: Wide & Deep bottoms on columns of category numbers
+  aggregation: str = word('concat', algorithms.AGGREGATIONS)
+  activation: str = word('relu', nets.ACTIVATIONS)
+  bottom_final: str = word('linear', nets.ACTIVATIONS)  # of the embeddings
+  dropout: float = number(0.0, 0, 1, below=True)  # share of a bottom's hidden
+  # units dropped in training
+  norm: str = word('none', nets.NORMS)  # before activations, of the top and of
+  # unnamed bottoms; named ones have an option
+  buckets: int = number(0, 0, 10**8)  # > 0: Wide & Deep bottoms on columns of
+  # category numbers
 
 
 @dataclasses.dataclass
 class TrainConfig:
   """How the federation trains; every party alike."""
 
-  epochs: int = 30
-  batch_size: int = 64
-  optimizer: str = 'adam'  # 'sgd', 'momentum', 'adamw'
-  learning_rate: float = 1e-3
-  defense_learning_rate: float = 0.0  # of weights a defense adds; 0: the same
-  schedule: str = 'constant'  # or 'cosine'
-  weight_decay: float = 0.0  # of all weights; 0: none (adamw: optax's 1e-4)
-  remainder: str = 'drop'  # 'keep' or 'pad': an epoch's last partial batch
+  epochs: int = number(30, 1, MOST)
+  batch_size: int = number(64, 1, WHOLE)
+  optimizer: str = word('adam', ('adam', 'adamw', 'sgd', 'momentum'))
+  learning_rate: float = number(1e-3, 0, 1000, above=True)
+  defense_learning_rate: float = number(0.0, 0, 1000)  # of weights a defense
+  # adds; 0: the same
+  schedule: str = word('constant', ('constant', 'cosine'))
+  weight_decay: float = number(0.0, 0, 1000)  # of all weights; 0: none (adamw:
+  # optax's 1e-4)
+  remainder: str = word('drop', REMAINDERS)  # an epoch's last partial batch
   best: bool = False  # keep the epoch of the best validation score
-  patience: int = 0  # with `best`: stop after so many epochs without a new one
-  measure_every: int = 0  # epochs between measurements; 0: about 50 in all
+  patience: int = number(0, 0, MOST)  # with `best`: stop after so many epochs
+  # without a new one
+  measure_every: int = number(0, 0, MOST)  # epochs between measurements; 0:
+  # about 50 in all
 
 
 @dataclasses.dataclass
@@ -86,15 +118,19 @@ class AttackConfig:
   command line that is --config.attack.gradient_inversion.steps=300.
   """
 
-  party: int = 1  # the attacking passive party, 1..; 0 for all of them
-  pool: str = 'epoch'  # score gradients by 'epoch' or by 'round'
-  when: str = 'last'  # 'last', 'max' or 'mean' of the measured epochs
-  known: int = 4  # labels per class that an attacker knows; 0: all
-  repeats: int = 1  # label draws a training; the recorded value is their mean
+  party: int = number(1, 0, 255)  # the attacking passive party, 1..; 0 for all
+  # of them
+  pool: str = word('epoch', ('epoch', 'round'))  # by which to score gradients
+  when: str = word('last', ('last', 'max', 'mean'))  # of the measured epochs
+  known: int = number(4, 0, WHOLE)  # labels per class that an attacker knows;
+  # 0: all
+  repeats: int = number(1, 1, 10_000)  # label draws a training; the recorded
+  # value is their mean
   replay: bool = False  # attack rounds played again before and after training
-  replay_rounds: int = 1  # how many
-  replay_at: str = 'both'  # or 'start' or 'end' of training alone
-  auxiliary: int = 0  # training samples set aside for attackers
+  replay_rounds: int = number(1, 1, MOST)  # how many
+  replay_at: str = word('both', ('both', 'start', 'end'))  # of training
+  auxiliary: int = number(0, 0, WHOLE)  # training samples set aside for
+  # attackers
   own: dict[str, dict[str, Any]] = field(default_factory=dict)
 
   def but(self, **groups: dict[str, Any]) -> 'AttackConfig':
@@ -107,9 +143,11 @@ class AttackConfig:
 class AuxiliaryConfig:
   """The defender's own samples of all parties' features, with labels."""
 
-  samples: int = 0  # how many; training samples that are set aside for it
-  classes: int = 0  # of the first so many classes only; 0: of all
-  noise: float = 0.0  # deviation of noise on their (scaled) features
+  samples: int = number(0, 0, WHOLE)  # how many; training samples that are set
+  # aside for it
+  classes: int = number(0, 0, MOST)  # of the first so many classes only; 0: all
+  noise: float = number(0.0, 0, LARGE)  # deviation of noise on their (scaled)
+  # features
   data: str = ''  # from another data set of the same shape; '' is the same
   path: str = ''  # of that data set
 
@@ -135,11 +173,14 @@ class Entry:
   """
 
   defense: str
-  strengths: tuple[float, ...] = ()  # () for a defense without a strength
+  strengths: tuple[float, ...] = numbers((), -LARGE, LARGE, 1000)  # () for a
+  # defense without a strength
   options: dict[str, Any] = field(default_factory=dict)  # factory arguments
   label: str = ''  # what the results call it; the defense's name by default
   after: tuple['Entry', ...] = ()  # defenses chained before it
-  grid: dict[str, tuple[float, ...]] = field(default_factory=dict)
+  grid: dict[str, tuple[float, ...]] = field(
+      default_factory=dict, metadata={'range': Range(-LARGE, LARGE, most=1000)}
+  )
 
   @property
   def name(self) -> str:
@@ -152,10 +193,10 @@ class Paper:
 
   defense: str
   metric: str
-  mean: float
-  std: float | None = None
+  mean: float = needed(-LARGE, LARGE)
+  std: float | None = number(None, 0, LARGE)
   attack: str | None = None
-  strength: float | None = None
+  strength: float | None = number(None, -LARGE, LARGE)
   source: str = ''
 
 
@@ -168,10 +209,12 @@ class Config:
   """
 
   experiment: str = 'custom'
-  seeds: int = 10
-  first_seed: int = 0
-  seeds_per_chunk: int = 0  # trainings of one strength at a time; 0: all
-  strengths_per_chunk: int = 0  # strengths of one defense at a time; 0: all
+  seeds: int = number(10, 1, 100_000)
+  first_seed: int = number(0, 0, WHOLE)
+  seeds_per_chunk: int = number(0, 0, WHOLE)  # trainings of one strength at a
+  # time; 0: all
+  strengths_per_chunk: int = number(0, 0, WHOLE)  # strengths of one defense at
+  # a time; 0: all
   alone: bool = True  # also train the active party without the others
   defenses: str = ''
   attacks: str = ''

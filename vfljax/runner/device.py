@@ -8,6 +8,23 @@ import sys
 
 import jax
 
+from vfljax.runner.errors import UserError
+
+_A_CORE = 64  # Devices of a core: each has its threads and its memory.
+
+
+def check(devices: int) -> None:
+  """Refuses more devices than a machine can start.
+
+  Raises:
+    UserError: naming how many it can.
+  """
+  most = _A_CORE * _cores()
+  if not 0 <= devices <= most:
+    raise UserError(
+        f'--devices must be 0, one of every core, to {most} on this machine, '
+        f'{_A_CORE} a core; got {devices}.'
+    )
 
 
 def set_up(devices: int, cache: str) -> None:
@@ -20,20 +37,28 @@ def set_up(devices: int, cache: str) -> None:
   Args:
     devices: How many devices to make; 0 makes one of every core.
     cache: Folder for compiled programs; '' keeps none.
+
+  Raises:
+    UserError: for more devices than the machine can start.
   """
-  cores = os.cpu_count() or 1
-  if hasattr(os, 'sched_getaffinity'):  # Not on a Mac.
-    cores = len(os.sched_getaffinity(0))
-  wanted = devices or cores
+  check(devices)
+  wanted = devices or _cores()
   if getattr(jax.config, 'jax_num_cpu_devices', None) != wanted:
     jax.config.update('jax_num_cpu_devices', wanted)
   if not cache:
     return
-  folder = Path(cache).expanduser()
   try:
+    folder = Path(cache).expanduser()
     folder.mkdir(parents=True, exist_ok=True)
-  except OSError as error:
+  except (OSError, RuntimeError, ValueError) as error:  # No such ~user, ...
     print(f'Compiled programs are not kept: {error}', file=sys.stderr)
     return
   jax.config.update('jax_compilation_cache_dir', str(folder))
   jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.1)
+
+
+def _cores() -> int:
+  """The cores that this process may use."""
+  if hasattr(os, 'sched_getaffinity'):  # Not on a Mac.
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count() or 1

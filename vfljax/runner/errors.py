@@ -7,6 +7,9 @@ import sys
 from typing import Any
 
 
+_WIDE = 500  # Characters of a line that anybody reads.
+
+
 class UserError(Exception):
   """A message for that person: what is wrong, and what would be right.
 
@@ -35,6 +38,16 @@ def new_file(text: str) -> str:
   if text and not folder.is_dir():
     raise argparse.ArgumentTypeError(f'there is no folder {folder}.')
   return text
+
+
+def brief(text: str) -> str:
+  """The first of an error's lines, two at most, the middle of long ones out."""
+  lines = [line.strip() for line in text.splitlines() if line.strip()]
+  half = _WIDE // 2
+  return '\n'.join(
+      x if len(x) <= _WIDE else f'{x[:half]} ... {x[-half:]}'
+      for x in lines[:2]
+  )
 
 
 def choices(group: Any, **allowed: tuple[str, ...]) -> None:

@@ -110,4 +110,8 @@ def scene(config: Config, classes: int) -> Scene:
 
 
 def _options(model: ModelConfig) -> dict[str, Any]:
-  return options.parse(model.options, 'model.options', 'dtype=bfloat16')
+  own = options.parse(model.options, 'model.options', 'dtype=bfloat16')
+  if model.name in nets.REGISTRY:
+    known = nets.REGISTRY[model.name].options
+    options.as_defaults(own, known, 'model.options')
+  return own

@@ -1,11 +1,11 @@
 """Options that are somebody's own: as text, and as what they are declared."""
 import ast
 import difflib
-import sys
 import typing
 from typing import Any
 
 from vfljax.runner.errors import UserError
+from vfljax.runner.ranges import LARGE, WHOLE, shown
 
 
 def parse(
@@ -26,9 +26,53 @@ def parse(
   for part in filter(None, (part.strip() for part in text.split(';'))):
     name, equals, value = (word.strip() for word in part.partition('='))
     if not equals or not name.isidentifier() or name in own:
-      raise UserError(f'{field} must look like {example!r}; got {part!r}.')
+      raise UserError(
+          f'{field} must look like {example!r}; got {shown(part)}.'
+      )
+    if name in found:
+      raise UserError(f'{field} has {name} twice.')
     found[name] = value_of(value)
   return found
+
+
+def as_defaults(
+    given: dict[str, Any], defaults: dict[str, Any], field: str
+) -> None:
+  """Refuses options of another type than their defaults have.
+
+  Args:
+    given: What `parse` found. Options without a default here are let pass, for
+      whoever takes them to refuse, and so are those of which it is `None`.
+    defaults: By name.
+    field: Of the config, for the message.
+
+  Raises:
+    UserError: for the first such option, and for numbers beyond all sense.
+  """
+  for name, value in given.items():
+    default, where = defaults.get(name), f'{field}: {name}'
+    several = isinstance(value, (tuple, list))
+    if several != isinstance(default, tuple) and default is not None:
+      raise _unlike(where, default, value)
+    like = default if several else (default,)
+    kinds = set(map(type, like or ()))
+    for entry in value if several else (value,):
+      number = isinstance(entry, (int, float)) and not isinstance(entry, bool)
+      if number and not abs(entry) <= WHOLE:
+        raise UserError(
+            f'{where} must be a number of at most {WHOLE}; got {shown(value)}.'
+        )
+      right = type(entry) in kinds or number and float in kinds
+      # A text may look like a number, and what is None by default be anything.
+      if not right and default is not None and kinds <= {bool, int, float}:
+        raise _unlike(where, default, value)
+
+
+def _unlike(where: str, default: Any, value: Any) -> UserError:
+  return UserError(
+      f'{where} must be like its default, {shown(default)}; got the '
+      f'{type(value).__name__} {shown(value)}.'
+  )
 
 
 def value_of(text: str) -> Any:
@@ -75,17 +119,17 @@ def _as(value: Any, kind: Any, where: str) -> Any:
   if typing.get_origin(kind) is tuple:
     parts = value if isinstance(value, (tuple, list)) else (value,)
     return tuple(_as(part, inner[0], where) for part in parts)
-  # Beyond a float's range an integer is as good as infinite.
-  number = (
-      isinstance(value, (int, float)) and not isinstance(value, bool)
-      and abs(value) <= sys.float_info.max
-  )
-  if kind is float and number:
+  number = isinstance(value, (int, float)) and not isinstance(value, bool)
+  if kind is float and number and abs(value) <= LARGE:
     return float(value)
-  if kind is int and number and value == int(value):
+  if kind is int and number and abs(value) <= WHOLE and value == int(value):
     return int(value)
   if kind in (bool, str) and isinstance(value, kind):
     return value
-  words = {int: 'a whole number', float: 'a finite number', bool:
-           'True or False', str: 'a word'}
-  raise UserError(f'{where} must be {words.get(kind, kind)}; got {value!r}.')
+  words = {
+      int: f'a whole number of at most {WHOLE}', bool: 'True or False',
+      float: f'a finite number of at most {LARGE:g}', str: 'a word',
+  }
+  raise UserError(
+      f'{where} must be {words.get(kind, kind)}; got {shown(value)}.'
+  )

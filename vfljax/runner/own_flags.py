@@ -7,8 +7,9 @@ import re
 
 from vfljax import attacks
 from vfljax.attack import recipe_of
-from vfljax.runner import attackers, options, saved
+from vfljax.runner import attackers, choosing, options, saved
 from vfljax.runner.config import Config
+from vfljax.runner.errors import UserError
 
 _NAME = re.compile(r'--?config\.attack\.(\w+)\.(\w+)')
 
@@ -35,13 +36,23 @@ def apply(config: Config, flags: list[Flag]) -> None:
   """Sets the options in a configuration.
 
   Raises:
-    UserError: for an attack or an option that there is not, or a wrong value.
+    UserError: for an attack or an option that there is not, a wrong value, and
+      an attack that does not run: what is typed is meant. A file may have
+      options of attacks that it lists, whichever are chosen.
   """
   for name, option, text in flags:
     group = _group(name)
     own = config.attack.own.get(group, {}) | {option: options.value_of(text)}
     attackers.group_options(group, own)
     config.attack.own = config.attack.own | {group: own}
+  running = choosing.attacks_meant(config) if flags else []
+  for name, option, _ in flags:
+    if not any(attackers.recipe(n).group == _group(name) for n in running):
+      raise UserError(
+          f'attack.{name}.{option} does nothing: none of the attacks that run '
+          f'({", ".join(running) or "none"}) has it.\nLeave it out, or choose '
+          'one that has with --config.attacks=...'
+      )
 
 
 def moved(path: str) -> str:

@@ -34,6 +34,12 @@ SAVE_SECONDS = 20.0  # between two checkpoints of a job
 # A stride that takes longer is saved by itself, while the next one is played:
 # who asks to stop in the middle of one will not wait for its end.
 LONG_SECONDS = 3.0
+# How the end of memory is told: by XLA's allocators, by what it calls in turn
+# (a CPU's products, as INTERNAL), and by Python.
+OUT_OF_MEMORY = (
+    'resource_exhausted', 'out of memory', 'allocate', 'memoryerror',
+    'ynnpack operation failed',
+)
 
 
 class Interrupted(Exception):
@@ -207,8 +213,9 @@ def _memory_explained() -> Iterator[None]:
   """Turns the end of a device's memory into advice."""
   try:
     yield
-  except jax.errors.JaxRuntimeError as error:
-    if 'RESOURCE_EXHAUSTED' not in str(error):
+  except (jax.errors.JaxRuntimeError, MemoryError) as error:
+    said = f'{type(error).__name__} {error}'.lower()
+    if not any(sign in said for sign in OUT_OF_MEMORY):
       raise
     raise UserError(
         'The device has too little memory for all trainings at once.\nTrain '

@@ -1,0 +1,132 @@
+"""What the report says of seeds without a number, and of ties."""
+import math
+
+from tests.report.test_report import workdir
+from vfljax.report import ranks, reading, words, writing
+
+NAN = math.nan
+
+
+def verdict_of(folder, cells, config=None):
+  """(the verdict's sentences, the defenses in their order, summary.md)."""
+  work = workdir(folder, cells, config)
+  writing.write(work.path)
+  results, = reading.read(work.path)
+  ranked = ranks.rank(results)
+  return (
+      words.verdict(results, ranked), [r.defense for r in ranked],
+      (folder / 'summary.md').read_text(),
+  )
+
+
+def cell_of(utility, leak):
+  return {(None, 'auc'): utility, ('a', 'leak_auc'): leak}
+
+
+def test_what_diverged_is_named_first_and_ranks_last(tmp_path):
+  said, order, text = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 4, [0.9] * 4),
+      ('dp_laplace', 0.1): cell_of([NAN, NAN, NAN, 0.9], [0.5] * 4),
+      ('iso', 1.0): cell_of([0.9] * 4, [0.65] * 4),
+  })
+  assert 'dp laplace (0.1) diverged in 3 of 4 seeds' in said[0]
+  assert said[1].startswith('iso at strength 1 protects best')
+  assert order == ['iso', 'none', 'dp_laplace']
+  assert '**Without a number: dp laplace (0.1) diverged in 3 of 4' in text
+  assert 'no defense > dp laplace (diverged in 3 of 4 seeds)' in text
+  assert '**0 (diverged in 3 of 4 seeds)**' in text
+  assert '0.900 (1 of 4 seeds)' in text  # Never a mean alone.
+  html = (tmp_path / 'report.html').read_text()
+  assert html.index('diverged in 3 of 4') < html.index('protects best')
+
+
+def test_a_strength_that_diverged_is_not_a_defenses_best(tmp_path):
+  said, order, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 2, [0.9] * 2),
+      ('iso', 1.0): cell_of([0.9, NAN], [0.5] * 2),
+      ('iso', 2.0): cell_of([0.9] * 2, [0.68] * 2),
+  })
+  assert 'iso (1) diverged in 1 of 2 seeds' in said[0]
+  assert 'iso at strength 2 protects best' in said[1]
+  assert order == ['iso', 'none']
+
+
+def test_what_has_no_number_at_all_is_told(tmp_path):
+  said, order, text = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 2, [0.9] * 2),
+      ('iso', 1.0): cell_of([NAN, NAN], [NAN, NAN]),
+  })
+  assert 'iso (1) diverged in 2 of 2 seeds' in said[0]
+  assert order == ['none']
+  assert 'Without a place, last: iso (diverged in 2 of 2 seeds).' in text
+
+
+def test_seeds_that_did_not_finish_are_counted(tmp_path):
+  said, _, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 3, [0.9] * 3),
+      ('iso', 1.0): cell_of([0.9], [0.6]),
+  }, dict(seeds=3))
+  assert 'iso (1) did not finish in 2 of 3 seeds' in said[0]
+  assert said[1] == 'No defense can be judged: none has all of its seeds.'
+
+
+def test_an_attack_without_a_number_is_told(tmp_path):
+  said, order, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 2, [0.9] * 2),
+      ('iso', 1.0): cell_of([0.9] * 2, [0.6, NAN]),
+  })
+  assert 'a on iso (1) in 1 of 2 seeds' in said[0]
+  assert '10.0 points (1 of 2 seeds) better than guessing' in said[2]
+
+
+def test_half_of_the_leak_for_half_a_point_is_not_nothing(tmp_path):
+  said, order, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9], [1.0]),
+      ('iso', 1.0): cell_of([0.9], [0.95]),
+      ('marvell', 4.0): cell_of([0.895], [0.76]),
+  })
+  assert said[0].startswith('No defense protects well enough at an acceptable')
+  assert said[1].startswith('marvell at strength 4 helps most.')
+  assert '26.0 points better than guessing, against 50.0' in said[1]
+  assert order == ['marvell', 'iso', 'none']  # All of them score 0.
+
+
+def test_what_wrecks_the_model_is_not_the_only_help(tmp_path):
+  said, order, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9], [1.0]),
+      ('dp_laplace', 1.0): cell_of([0.6], [0.51]),
+      ('marvell', 4.0): cell_of([0.895], [0.76]),
+  })
+  assert order == ['dp_laplace', 'marvell', 'none']
+  assert said[1].startswith('dp laplace at strength 1 helps most.')
+  assert said[2].startswith(
+      'At a loss of at most 6 points it is marvell at strength 4.'
+  )
+
+
+def test_ties_are_decided_by_leakage_and_then_by_cost(tmp_path):
+  _, order, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9], [1.0]),
+      ('a1', None): cell_of([0.892], [0.60]),  # Each scores 4.
+      ('a2', None): cell_of([0.8905], [0.597]),  # The largest sum but one.
+      ('a3', None): cell_of([0.894], [0.60]),  # The smallest.
+  })
+  assert order == ['a2', 'a3', 'a1', 'none']
+
+
+def test_better_than_guessing_is_said_of_guessing_alone(tmp_path):
+  found = {(None, 'accuracy'): [0.9],
+           ('model_completion', 'accuracy_last'): [0.8]}
+  local = found | {('local_model', 'accuracy_last'): [0.7]}
+  said, _, _ = verdict_of(tmp_path / 'over', {
+      ('none', None): local, ('iso', 1.0): local,
+  }, dict(seeds=1))
+  text = ' '.join(said)
+  assert '10.0 points better than a local model trained on the same' in text
+  assert 'guessing' not in text
+  # Without the baseline, of two classes by the AUC, guessing is what is left.
+  plain = {(None, 'auc'): [0.9], ('model_completion', 'auc_last'): [0.8]}
+  said, _, _ = verdict_of(tmp_path / 'alone', {
+      ('none', None): plain, ('iso', 1.0): plain,
+  })
+  assert '30.0 points better than guessing' in ' '.join(said)

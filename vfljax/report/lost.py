@@ -1,0 +1,84 @@
+"""What has no number: seeds that diverged, that did not finish, blind attacks.
+
+A mean over the seeds that are left says nothing of those that are not: a
+federation that diverges in three of four seeds may look good in the fourth. So
+they are counted, named first, and what diverged ranks last.
+"""
+import math
+from typing import NamedTuple
+
+from vfljax.data.table import listing
+from vfljax.report import reading
+from vfljax.report.reading import Cell, PerSeed, Results
+
+
+class Lost(NamedTuple):
+  """A defense at a strength: how many of its seeds have no utility.
+
+  Attributes:
+    diverged: Seeds whose utility is not a number.
+    unfinished: Seeds without a result.
+    of: Seeds asked for.
+  """
+
+  diverged: int
+  unfinished: int
+  of: int
+
+  @property
+  def any(self) -> int:
+    return self.diverged + self.unfinished
+
+  def __str__(self) -> str:
+    """'diverged in 3 of 4 seeds'; '' if nothing is lost."""
+    said = [
+        f'{what} in {count} of {self.of} seeds'
+        for what, count in (('diverged', self.diverged),
+                            ('did not finish', self.unfinished)) if count
+    ]
+    return ' and '.join(said)
+
+
+def of_cell(results: Results, cell: Cell) -> Lost:
+  """What is lost of a defense at a strength."""
+  asked = set(results.asked) or set(results.seeds)
+  if not results.metric:
+    return Lost(0, 0, len(asked))
+  found = reading.utility(results, cell)
+  return Lost(
+      sum(not math.isfinite(v) for v in found.values()),
+      len(asked - set(found)), len(asked | set(found)),
+  )
+
+
+def sentences(results: Results) -> list[str]:
+  """One sentence that names all that is lost; none if nothing is."""
+  found = []
+  for cell in results.cells:
+    lost = of_cell(results, cell)
+    if lost.any:
+      found.append(f'{reading.named(cell)} {lost}')
+    found += _blind(results, cell)
+  if not found:
+    return []
+  return [
+      f'Without a number: {listing(found, 8)}. Means are of the other seeds, '
+      'and what diverged or did not finish ranks last.'
+  ]
+
+
+def _blind(results: Results, cell: Cell) -> list[str]:
+  """Attacks without a number where the federation has one."""
+  utility, said = reading.utility(results, cell), []
+  for attack in results.attacks:
+    found: PerSeed = reading.leakage(results, cell, attack)
+    count = sum(
+        not math.isfinite(value) and math.isfinite(utility.get(seed, 0.0))
+        for seed, value in found.items()
+    )
+    if count:
+      said.append(
+          f'{reading.pretty(attack)} on {reading.named(cell)} in {count} of '
+          f'{len(found)} seeds'
+      )
+  return said

@@ -1,0 +1,129 @@
+"""Settings that contradict each other, or that nothing would look at.
+
+Each is inside of its own range (`ranges`). What would be ignored without a word
+is refused: whoever set it expects that it does something.
+"""
+from collections.abc import Iterator
+
+from vfljax import attacks, defenses
+from vfljax.leakage import AttackName
+from vfljax.runner.config import (
+    AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
+)
+from vfljax.runner.errors import UserError
+from vfljax.runner.jobs import ALONE
+
+
+def check(config: Config) -> None:
+  """Refuses what does not go together, whatever the data.
+
+  Raises:
+    UserError: for the first thing found.
+  """
+  found = [
+      *_seeds(config), *_split(config.data), *_network(config.model),
+      *_auxiliary(config.auxiliary), *_names(config),
+  ]
+  for entry in config.listed:
+    found += _entry(entry)
+  if found:
+    raise UserError(found[0])
+
+
+def _seeds(config: Config) -> Iterator[str]:
+  if config.first_seed + config.seeds > 2**31:
+    yield 'Seeds must be below 2147483648.'
+
+
+def _split(data: DataConfig) -> Iterator[str]:
+  if data.split_seed and data.split not in (
+      'random', 'importance', 'correlation'
+  ):
+    yield (
+        f'data.split_seed does nothing with data.split={data.split}: it is of '
+        'random, importance and correlation.'
+    )
+  if data.split_strength != 1 and data.split not in (
+      'importance', 'correlation'
+  ):
+    yield (
+        f'data.split_strength does nothing with data.split={data.split}: it is '
+        'of importance and correlation.'
+    )
+
+
+def _network(model: ModelConfig) -> Iterator[str]:
+  for name in ('width', 'options'):
+    if getattr(model, name) and not model.name:
+      yield (
+          f'model.{name} is of a network with a name: set --config.model.name, '
+          'see --list models. Other networks have model.bottom.'
+      )
+  if model.buckets and model.channels and not model.name:
+    yield (
+        'model.buckets are for columns of categories, model.channels for '
+        'images: set one of them to 0 or ().'
+    )
+  if model.pools > 1 and not (model.channels or model.name):
+    yield 'model.pools are of model.channels, and there are none.'
+  plain = not (model.name or model.channels or model.buckets)
+  if model.dropout and not (plain and model.algorithm != 'vlr'):
+    yield (
+        'model.dropout is of multilayer perceptrons, of model.bottom without '
+        'name, channels and buckets, and not of vlr. Some named networks have '
+        "an option of their own: model.options='dropout=0.1'."
+    )
+
+
+def _auxiliary(own: AuxiliaryConfig) -> Iterator[str]:
+  if own.path and not own.data:
+    yield 'auxiliary.path is of another data set: set auxiliary.data, too.'
+  if not own.samples and (own.classes or own.noise or own.data):
+    yield (
+        'The defender has no samples for auxiliary.classes, noise or data: set '
+        '--config.auxiliary.samples.'
+    )
+
+
+def _names(config: Config) -> Iterator[str]:
+  """Two results of one name could not be told apart."""
+  names = [variant.name for variant in config.variants]
+  for name in names:
+    of = AttackName.parse(name)
+    if of.base not in attacks.REGISTRY:
+      yield (
+          f"The variant {name!r} must be called '<attack>:<what is special>'; "
+          f'there is no attack {of.base!r}, see --list attacks.'
+      )
+    if '@' in name or ',' in name:
+      yield f"The variant {name!r} must have no '@' and no ',' in its name."
+    if names.count(name) > 1:
+      yield f'Two variants of attacks have the same name: {name!r}.'
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+  """What is wrong with a row of the table and with what is chained to it."""
+  name = entry.name
+  if name == ALONE or name == 'none' and entry.defense != 'none':
+    yield (
+        f'The label {name!r} is what results call something else; give the '
+        f'listed defense {entry.defense} another.'
+    )
+  for argument, values in entry.grid.items():
+    if not values or len(set(values)) < len(values):
+      yield (
+          f'{name}: the grid of {argument} must have one value or more, each '
+          f'once; got {values}.'
+      )
+  for before in entry.after:
+    if before.defense not in defenses.REGISTRY:
+      yield (
+          f'There is no defense {before.defense!r}. There are: '
+          f'{", ".join(sorted(defenses.REGISTRY))}.'
+      )
+    if len(before.strengths) > 1 or before.grid:
+      yield (
+          f'{name}: {before.defense} is chained before it, with one strength '
+          'at most and without a grid.'
+      )
+    yield from _entry(before)

@@ -1,0 +1,196 @@
+"""An experiment's jobs, tried before anything is compiled or written.
+
+The start is traced as it will be compiled: with the split, the backdoor, and
+of rows with arguments of their own with the strengths traced. Where attacks
+have options, a round of training and the attacks after it are traced, too. What
+cannot be traced is refused here, and so is what cannot fit into memory, of
+which the start's shapes tell the least that it takes.
+"""
+from collections import Counter
+from collections.abc import Iterator
+import contextlib
+from functools import partial
+import math
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jax
+import numpy as np
+
+from vfljax.data.table import listing
+from vfljax.runner import cell, jobs
+from vfljax.runner.choosing import entries
+from vfljax.runner.config import Entry
+from vfljax.runner.errors import UserError, brief
+from vfljax.runner.jobs import Job
+from vfljax.runner.setting import Setting
+
+_MOST = 20_000  # Programs and files of an experiment.
+_LONGEST = 200  # Characters of a file's name, its ending left out; disks: 255.
+_METRICS = 4  # Numbers an epoch that each training has at least.
+
+
+def check(setting: Setting) -> None:
+  """Refuses what cannot start.
+
+  Raises:
+    UserError, ValueError: for the first job that cannot.
+  """
+  _check_amount(setting)
+  everything = jobs.jobs(setting)
+  _check_names([unit for job in everything for unit in job.units])
+  first = everything[0]  # The undefended federation, with all attacks.
+  plain = _start(first)
+  _try_attacks(first, plain)
+  tried: dict[str, int] = {}  # Bytes of one training, by entry.
+  for job in everything:
+    entry = job.entry
+    if entry.name not in tried:
+      own = entry.options or entry.grid or entry.after
+      tried[entry.name] = _bytes_of(_start(job) if own else plain)
+    _check_memory(job, tried[entry.name])
+
+
+def _check_amount(setting: Setting) -> None:
+  """Refuses more jobs or strengths than anybody could run, before a list."""
+  config = setting.config
+  parts = -(-config.seeds // (config.seeds_per_chunk or config.seeds))
+  points = sum(
+      max(len(entry.strengths), 1) * math.prod(map(len, entry.grid.values()))
+      for entry in entries(config, setting.classes)
+  )
+  if parts * points > _MOST:
+    raise UserError(
+        f'That would be {parts * points} parts to run and to write; {_MOST} '
+        'are the most. Give fewer strengths, or a larger '
+        '--config.seeds_per_chunk.'
+    )
+
+
+def _check_names(units: list[str]) -> None:
+  """Results are kept in a file a unit."""
+  twice = sorted(unit for unit, times in Counter(units).items() if times > 1)
+  if twice:
+    raise UserError(
+        f'Several results would be called {listing(twice, 3)}: strengths must '
+        'differ in six digits, and rows of the table in their labels.'
+    )
+  for unit in units:
+    size = len(quote(unit, safe=' /,+='))
+    if size > _LONGEST:
+      raise UserError(
+          f'The name {unit[:60]!r}... makes a file name of {size} characters; '
+          f'{_LONGEST} are the most. Give the defense a shorter label.'
+      )
+
+
+def _start(job: Job) -> Any:
+  """Traces the start of one training: the shapes of its run.
+
+  Raises:
+    ValueError: if it cannot be traced, or not with such a strength.
+  """
+  with options_explained(job.entry):
+    return jax.eval_shape(
+        partial(cell.start, job), _cell(job), job.setting.samples
+    )
+
+
+def _try_attacks(job: Job, run: Any) -> None:
+  """Traces an epoch and the attacks after it, where attacks have options.
+
+  Raises:
+    UserError, ValueError: for options that the attacks cannot do with.
+  """
+  setting, config = job.setting, job.setting.config
+  if setting.stream or not (config.attack.own or config.variants):
+    return
+  both = dict(cells=_cell(job), runs=run)
+  first = (setting.samples, np.int32(0))
+  try:
+    jax.eval_shape(partial(cell.advance, job, config.train.epochs), both, first)
+    jax.eval_shape(partial(cell.finish, job), both, setting.samples)
+  except (UserError, ValueError):
+    raise
+  except Exception as error:
+    said = brief(str(error)).partition('\n')[0]
+    raise UserError(
+        'The attacks cannot have these options: '
+        f'{type(error).__name__}: {said}'
+    ) from None
+
+
+def _cell(job: Job) -> dict[str, Any]:
+  """A cell's shapes."""
+  scalar = partial(jax.ShapeDtypeStruct, ())
+  return dict(
+      seed=scalar(np.int32), strength=scalar(np.float32),
+      others={name: scalar(np.float32) for name in job.others},
+  )
+
+
+def _bytes_of(run: Any) -> int:
+  """Of the weights and states of one training."""
+  leaves = jax.tree.leaves(run)
+  return sum(math.prod(x.shape) * x.dtype.itemsize for x in leaves)
+
+
+@contextlib.contextmanager
+def options_explained(entry: Entry) -> Iterator[None]:
+  """Tells of arguments that a defense cannot do with, whatever it raises.
+
+  A config file may give any. Where it gives none the fault is the defense's.
+
+  Raises:
+    UserError: naming the entry.
+  """
+  try:
+    yield
+  except (UserError, ValueError):
+    raise
+  except Exception as error:
+    if not (entry.options or entry.grid or entry.after):
+      raise
+    if entry.grid and isinstance(error, jax.errors.ConcretizationTypeError):
+      raise UserError(
+          f'{entry.name}: an argument in its grid sets a shape, and cannot be '
+          'swept in one program. Make rows of it: Entry(..., label=...).'
+      ) from None
+    said = brief(str(error)).partition('\n')[0]
+    raise UserError(
+        f'{entry.name} cannot have these options: {type(error).__name__}: '
+        f'{said}'
+    ) from None
+
+
+def _check_memory(job: Job, size: int) -> None:
+  """Refuses a job whose weights and history alone are more than there is."""
+  history = job.setting.config.train.epochs * _METRICS * 4
+  needed, there = job.count * (size + history), _memory()
+  if needed > there:
+    raise UserError(
+        f'{job.name}: {job.count} trainings at once take {_shown(needed)} or '
+        f'more, and there are {_shown(there)} of memory.\nTrain fewer at a '
+        'time (--config.seeds_per_chunk=1), or make model.bottom, model.top or '
+        'train.epochs smaller.'
+    )
+
+
+def _memory() -> float:
+  """Bytes of all devices; of CPUs those of the machine, or of its container."""
+  found = [device.memory_stats() or {} for device in jax.local_devices()]
+  if all('bytes_limit' in stats for stats in found):
+    return sum(stats['bytes_limit'] for stats in found)
+  try:
+    known = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+  except (AttributeError, OSError, ValueError):  # Not on Windows.
+    return math.inf
+  limit = Path('/sys/fs/cgroup/memory.max')
+  text = limit.read_text().strip() if limit.is_file() else ''
+  return min(known, int(text)) if text.isdigit() else known
+
+
+def _shown(size: float) -> str:
+  return f'{size / 2**30:,.1f} GiB'
