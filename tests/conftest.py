@@ -26,7 +26,7 @@ from tests import quickest
 # Sharding the seed axis needs a second device, also on a laptop with one core.
 jax.config.update('jax_num_cpu_devices', 2)
 
-# The first jaxlib of which it is not known that it takes the flag below: XLA
+# The first jaxlib of which it is not known that it takes the flags below: XLA
 # ends the process at one that it does not know.
 UNKNOWN = (0, 13)
 
@@ -38,8 +38,11 @@ def compile_quickly():
   if tuple(map(int, version[:2])) >= UNKNOWN:
     return
   before = os.environ.get('XLA_FLAGS')
-  flags = f'{before or ""} --xla_cpu_use_fusion_emitters=false'
-  os.environ['XLA_FLAGS'] = flags
+  os.environ['XLA_FLAGS'] = (
+      f'{before or ""} --xla_cpu_use_fusion_emitters=false'
+      # One piece a program: cutting it up costs more than it gives back.
+      ' --xla_cpu_parallel_codegen_split_count=1'
+  )
   jax.devices()  # Here XLA reads them, once and for all.
   del os.environ['XLA_FLAGS']
   if before is not None:

@@ -313,6 +313,17 @@ def test_a_read_only_workdir(capsys, tmp_path, monkeypatch):
   assert code == 2 and 'out' in ' '.join(lines) and len(lines) <= 2
 
 
+def test_a_reader_that_has_enough_is_no_error():
+  """As `| head`: nobody takes what is printed."""
+  command = [sys.executable, 'launch.py', '--help']
+  with subprocess.Popen(
+      command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+  ) as child:
+    assert child.stdout and child.stderr
+    child.stdout.close()
+    assert child.stderr.read() == b'' and child.wait() == 0
+
+
 def test_help_and_lists(capsys):
   assert launch.main(['launch.py', '--help']) == 0
   assert '--config.train.epochs=30' in capsys.readouterr().out

@@ -123,6 +123,7 @@ def test_a_list_within_itself_is_refused():
 def test_help_shows_the_ranges():
   said = arguments.parse(['vfljax', '--help']).help
   assert '--config.train.epochs=30  (1 to 1000000)' in said
+  assert '--config.first_seed=0  (0 or more)' in said
   assert '--config.data.test=0.3  (above 0 to below 1)' in said
   assert '--config.train.schedule=constant  (constant, cosine)' in said
 

@@ -152,10 +152,7 @@ def linen(module: nn.Module) -> Net:
   def absorb(params: Params, stats: Any) -> Params:
     return dict(params, batch_stats=stats) if stats else params
 
-  # Weights that are drawn outside of a program take one, not one for every
-  # operation; inside of one, `inline` leaves no trace of it.
-  drawn = jax.jit(init, inline=True)
-  return Net(drawn, apply, train if modal else None, absorb)
+  return Net(init, apply, train if modal else None, absorb)
 
 
 def counting(vfl: VFL, real: Array) -> VFL:

@@ -60,6 +60,9 @@ def _main(argv: list[str], stop: stopping.Stop) -> int:
   except UserError as error:
     print(f'error: {error}', file=sys.stderr)
     return 2
+  except BrokenPipeError:  # Who reads this has enough, as with `| head`.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _check_packages() -> None:

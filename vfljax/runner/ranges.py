@@ -43,6 +43,10 @@ class Range(NamedTuple):
   def __str__(self) -> str:
     first = 'above ' if self.above else ''
     last = 'below ' if self.below else ''
+    if self.high >= LARGE > -self.low:
+      return f'above {_digits(self.low)}' if self.above else (
+          f'{_digits(self.low)} or more'
+      )
     return f'{first}{_digits(self.low)} to {last}{_digits(self.high)}'
 
   def why_not(self, value: float) -> str:
