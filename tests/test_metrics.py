@@ -114,10 +114,10 @@ def test_what_has_diverged_has_no_accuracy():
 def test_the_best_stage_is_one_that_has_not_diverged():
   right = jnp.eye(2)[jnp.array([0, 1, 1])]
   stages = jnp.stack([right, 1 - right, jnp.full((3, 2), jnp.nan)])
-  found = measure.of_completion(stages, right)
+  found = jax.jit(measure.of_completion)(stages, right)
   assert found['accuracy_best'] == found['auc_best'] == 1
   assert np.isnan(found['accuracy_last']) and np.isnan(found['auc_last'])
-  gone = measure.of_completion(stages[2:], right)
+  gone = jax.jit(measure.of_completion)(stages[2:], right)
   assert np.isnan(gone['accuracy_best']) and np.isnan(gone['auc_best'])
 
 
