@@ -13,8 +13,8 @@ PACKAGE = Path(vfljax.__file__).parent
 # From the bottom up, what lies in vfljax/: nothing imports from above. Whatever
 # is new there gets its place here.
 LAYERS = (
-    {'check', 'crossing', 'descent', 'flow', 'leakage', 'numerics', 'samples',
-     'sampling', 'types'},
+    {'check', 'converting', 'crossing', 'descent', 'flow', 'leakage',
+     'numerics', 'samples', 'sampling', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
      'metrics', 'nets', 'protocol', 'scene', 'views'},
