@@ -13,8 +13,8 @@ PACKAGE = Path(vfljax.__file__).parent
 # From the bottom up, what lies in vfljax/: nothing imports from above. Whatever
 # is new there gets its place here.
 LAYERS = (
-    {'check', 'crossing', 'descent', 'flow', 'leakage', 'numerics', 'samples',
-     'sampling', 'types'},
+    {'check', 'converting', 'crossing', 'descent', 'flow', 'leakage',
+     'numerics', 'samples', 'sampling', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
      'metrics', 'nets', 'protocol', 'scene', 'views'},
@@ -136,6 +136,33 @@ def test_no_import_comes_back():
     TopologicalSorter(graph).prepare()
   except CycleError as error:
     pytest.fail(' imports '.join(reversed(error.args[1])))
+
+
+# What runs what it reads, starts programs, or opens connections.
+DANGEROUS = {
+    'cloudpickle', 'dill', 'ftplib', 'http', 'joblib', 'marshal',
+    'multiprocessing', 'pickle', 'requests', 'shelve', 'socket', 'subprocess',
+    'urllib', 'urllib3',
+}
+CALLS = {'eval', 'exec', 'execfile', '__import__', 'system', 'popen', 'Popen',
+         'read_pickle', 'urlopen', 'urlretrieve'}
+
+
+@pytest.mark.parametrize('name', FILES)
+def test_nothing_that_is_read_runs_and_nothing_is_sent(name):
+  """SECURITY.md says so. Config files alone are executed."""
+  # What quotes a name is no connection.
+  found = {n for n in IMPORTS[name] if n != 'urllib.parse'}
+  assert not {n.split('.')[0] for n in found} & DANGEROUS
+  for node in nodes(TREES[name]):
+    if isinstance(node, ast.Call):
+      called = getattr(node.func, 'id', getattr(node.func, 'attr', ''))
+      assert called not in CALLS, f'line {node.lineno} calls {called}'
+    if isinstance(node, ast.keyword) and node.arg == 'allow_pickle':
+      assert ast.unparse(node.value) == 'False'
+    # Modules by their names: the variants of a config that lies in a clone.
+    if isinstance(node, ast.Attribute) and node.attr == 'import_module':
+      assert name == 'vfljax.runner.listing'
 
 
 # Its parameters are a network's options, which people set by name, as text.

@@ -69,12 +69,15 @@ class Report(NamedTuple):
     leaks: What crosses beside them; () if nothing does.
     constants: Shapes and types of the arrays that the round closes over.
     samples: In the round.
+    borrowers: Passive parties that compute with memory which the defense lends
+      them (`Defense.lent`).
   """
 
   crossing: tuple[Crossing, ...]
   leaks: tuple[Leak, ...]
   constants: tuple[tuple[tuple[int, ...], str], ...]
   samples: int
+  borrowers: tuple[int, ...] = ()
 
   def bytes_a_sample(self, direction: str) -> float:
     """Of all passive parties' messages 'up' or 'down'."""
@@ -144,6 +147,7 @@ def report(
   return Report(
       _crossing(played.messages), tuple(ledger.leaks.values()),
       tuple(ledger.constants), len(batch.labels),
+      tuple(sorted(ledger.borrowers)),
   )
 
 
@@ -163,6 +167,7 @@ class _Ledger:
     self.leaks: dict[tuple[str, str], Leak] = {}
     self.constants: list[tuple[tuple[int, ...], str]] = []
     self.marked: set[str] = set()
+    self.borrowers: set[int] = set()
 
   def allies(self, k: int) -> Parties:
     """Who knows what party k knows: parties that deviate work together."""
@@ -176,6 +181,7 @@ class _Ledger:
 
   def lent(self, parties: Parties) -> str:
     """The name of the part of the defense's memory that passive parties use."""
+    self.borrowers |= parties
     listed = ', '.join(map(str, sorted(parties)))
     name = f'{MEMORY}, lent to party {listed}' if parties else MEMORY
     self.who[name] = parties.union({0}, *map(self.allies, parties))

@@ -1,5 +1,6 @@
 """Data sets kept as arrays: read once, then mapped, mended when damaged."""
 import os
+import time
 
 import numpy as np
 import pytest
@@ -177,3 +178,40 @@ def test_tables_keep_their_names_and_groups(tmp_path):
   assert found is not None
   assert found.groups == (0, 1, 1)
   same(plain, found)
+
+
+def test_what_a_stopped_write_left_is_removed_after_a_day(
+    archive, tmp_path, monkeypatch
+):
+  """And nothing that somebody else may have put there."""
+  kept = tmp_path / 'kept'
+
+  class Stopped(BaseException):
+    """As the end of the process, which removes nothing."""
+
+  def stop(*_):
+    raise Stopped
+
+  with monkeypatch.context() as here:
+    here.setattr(np, 'save', stop)
+    here.setattr('tempfile.TemporaryDirectory.__exit__', lambda *_: None)
+    here.setattr('tempfile.TemporaryDirectory._cleanup', lambda *_, **__: None)
+    with pytest.raises(Stopped):
+      load(archive, tmp_path)
+  left, = kept.iterdir()
+  others = [kept / 'tmpabc', kept / '.vfljax-cache', kept / 'mine.tmp']
+  for other in others:
+    other.mkdir()
+  file, link = kept / '.vfljax-cache-a.tmp', kept / '.vfljax-cache-b.tmp'
+  file.touch()
+  link.symlink_to(tmp_path)
+  age = time.time() - 2 * cache.OLD
+  for path in left, *others, file:
+    os.utime(path, (age, age))
+  young = kept / '.vfljax-cache-c.tmp'
+  young.mkdir()
+  load(archive, tmp_path)
+  assert not left.exists()
+  for path in *others, file, link, young, archive:
+    assert path.exists()
+  assert len([*kept.iterdir()]) == 7  # The data set, too.

@@ -1,6 +1,8 @@
 """What the report says of seeds without a number, and of ties."""
 import math
 
+import pytest
+
 from tests.report.test_report import workdir
 from vfljax.report import ranks, reading, words, writing
 
@@ -130,3 +132,44 @@ def test_better_than_guessing_is_said_of_guessing_alone(tmp_path):
       ('none', None): plain, ('iso', 1.0): plain,
   })
   assert '30.0 points better than guessing' in ' '.join(said)
+
+
+LISTED = dict(defenses='', listed=[
+    dict(defense='iso', strengths=[1.0, 1 / 3]),
+    dict(defense='marvell', strengths=[4.0]),
+    dict(defense='mid', strengths=[0.1], label='MID', grid=dict(width=[2, 4])),
+])
+HERE = {
+    ('none', None): cell_of([0.9], [0.9]), ('iso', 1.0): cell_of([0.9], [0.6])
+}
+
+
+def test_what_an_interrupted_run_never_began_is_named_first(tmp_path):
+  said, order, text = verdict_of(tmp_path, HERE, LISTED)
+  assert said[0] == (
+      'Not run yet: iso (0.333333), marvell, MID width=2, MID width=4.'
+  )
+  assert '**Not run yet: iso' in text and order == ['iso', 'none']
+  html = (tmp_path / 'report.html').read_text()
+  assert html.index('Not run yet') < html.index('protects best')
+
+
+def test_what_nobody_asked_for_is_not_missed(tmp_path):
+  said, _, _ = verdict_of(tmp_path / 'a', HERE, LISTED | dict(defenses='iso'))
+  assert said[0] == 'Not run yet: iso (0.333333).'
+  whole = HERE | {('iso', 0.3333333): cell_of([0.9], [0.6])}
+  said, _, _ = verdict_of(tmp_path / 'b', whole, LISTED | dict(defenses='iso'))
+  assert 'Not run' not in ' '.join(said)
+  # Marvell is for two classes, and these have no AUC.
+  ten = {('none', None): {(None, 'accuracy'): [0.9]}}
+  said, _, _ = verdict_of(tmp_path / 'c', ten, LISTED)
+  assert said[0].startswith('Not run yet: iso, MID')
+
+
+@pytest.mark.parametrize('config', [
+    dict(listed=7), dict(listed=[3]), dict(listed=[dict(defense='gone')]),
+    dict(listed=[dict(defense='gone', strengths=[])]),
+])
+def test_a_configuration_that_does_not_say_names_nothing(tmp_path, config):
+  said, _, _ = verdict_of(tmp_path, HERE, config)
+  assert 'Not run' not in ' '.join(said)

@@ -96,6 +96,8 @@ def test_they_run_from_the_command_line_to_the_report(run, tmp_path):
   assert lots['toy_lot'] != lots['toy_lot:b']
   page = (tmp_path / 'out/report.html').read_text()
   assert 'toy scoring' in page and 'toy rounding' in page
+  assert 'What crosses between the parties' in page
+  assert '[16, 4] float32' in page and 'no audit' not in page
   config = json.loads((tmp_path / 'out/config.json').read_text())
   assert config['attack']['own'] == dict(toy_scoring=dict(power=2))
 

@@ -42,7 +42,7 @@ def play(tmp_path, monkeypatch):
 
     made = SimpleNamespace(
         place=lambda job, cells: (None, None), advance=advance,
-        finish=lambda both, samples: None, seconds=0.0,
+        finish=lambda both, samples: None, seconds=0.0, crossing={},
     )
     with Writer(work, 'none') as writer:
       run._run_job(job, work, Progress(1), made, (stop, writer))

@@ -12,9 +12,11 @@ import itertools
 import json
 import os
 import pathlib
+import shutil
 import stat
 import sys
 import tempfile
+import time
 from typing import Any
 import zlib
 
@@ -23,11 +25,13 @@ import numpy as np
 from vfljax.data.files import at
 from vfljax.data.table import Table
 
+OLD = 86_400.0  # Seconds after which nobody is still at an unfinished write.
 VERSION = 2  # Of the layout; another one is not read.
 ARRAYS = ('features', 'labels', 'test')
 SMALL = 1 << 26  # Bytes of files that are read to see whether they changed.
 MOST = 1_000_000  # Files: a folder of more was not meant.
 _BLOCK = 1 << 24
+_WORK = '.vfljax-cache-', '.tmp'  # Around the name of an unfinished write.
 
 
 def cached(
@@ -141,11 +145,14 @@ def read(place: pathlib.Path) -> Table | None:
 def write(place: pathlib.Path, table: Table) -> None:
   """Puts a table into a folder, whole or not at all.
 
+  What a process that was stopped here has left beside it a day ago goes.
+
   Raises:
     OSError: if the disk does not let it.
   """
   place.parent.mkdir(parents=True, exist_ok=True)
-  with tempfile.TemporaryDirectory(dir=place.parent) as work:
+  _sweep(place.parent)
+  with tempfile.TemporaryDirectory(_WORK[1], _WORK[0], place.parent) as work:
     made = pathlib.Path(work) / 'made'
     made.mkdir()
     sums = {}
@@ -163,6 +170,18 @@ def write(place: pathlib.Path, table: Table) -> None:
     if place.exists():  # Damaged: out of the way, into what is deleted.
       os.replace(place, pathlib.Path(work) / 'damaged')
     os.replace(made, place)
+
+
+def _sweep(folder: pathlib.Path) -> None:
+  """Removes unfinished writes that are old; what cannot be removed stays."""
+  start, end = _WORK
+  for work in folder.glob(f'{start}*{end}'):
+    try:
+      found = work.lstat()
+    except OSError:  # Another process was quicker.
+      continue
+    if stat.S_ISDIR(found.st_mode) and time.time() - found.st_mtime > OLD:
+      shutil.rmtree(work, ignore_errors=True)
 
 
 def checksum(file: pathlib.Path) -> int:

@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 import functools
 import os
 import sys
-import types
 import typing
 from typing import Any
 
-import numpy as np
-
+from vfljax.converting import Rule, as_kind
 from vfljax.data.files import brief
 
 Names = str | Sequence[str]  # 'a, b', or ('a', 'b').
-_WORDS = {
-    int: 'a whole number', float: 'a finite number', bool: 'True or False',
-    str: 'a word',
-}
 _MOST = 2**63 - 1  # Larger ones are in no file and no loop.
+_RULE = Rule(
+    _MOST, sys.float_info.max, {
+        int: 'a whole number', float: 'a finite number', bool: 'True or False',
+        str: 'a word',
+    }, brief, (bool, int, float, type(None), os.PathLike), lenient=True,
+)
 
 
 def converted(
@@ -44,42 +44,9 @@ def converted(
   except (NameError, TypeError):  # Types that exist for type checkers only.
     kinds = {}
   return {
-      option: as_kind(value, kinds.get(option), f'{name}: {option}')
+      option: as_kind(value, kinds.get(option), f'{name}: {option}', _RULE)
       for option, value in given.items()
   }
-
-
-def as_kind(value: Any, kind: Any, where: str) -> Any:
-  """`value` as a `kind`: int, float, bool, str, or several of one of them.
-
-  Raises:
-    ValueError: (one line) if it is none.
-  """
-  origin, inner = typing.get_origin(kind), typing.get_args(kind)
-  several = isinstance(value, (tuple, list))
-  if origin in (typing.Union, types.UnionType):
-    kind = next((k for k in inner if bool(typing.get_args(k)) == several), None)
-    return as_kind(value, kind, where)
-  if inner and origin is not None and issubclass(origin, Sequence):
-    parts = value if several else (value,)
-    return tuple(as_kind(part, inner[0], where) for part in parts)
-  if kind not in _WORDS:
-    return value
-  if isinstance(value, np.generic):
-    value = value.item()
-  number = None if isinstance(value, bool) else value
-  if kind is str and isinstance(
-      value, (bool, int, float, type(None), os.PathLike)
-  ):
-    return str(value)
-  if isinstance(number, (int, float)):
-    if kind is float and abs(number) <= sys.float_info.max:
-      return float(number)
-    if kind is int and abs(number) <= _MOST and number == int(number):
-      return int(number)
-  if kind in (bool, str) and isinstance(value, kind):
-    return value
-  raise ValueError(f'{where} must be {_WORDS[kind]}; got {brief(value)}.')
 
 
 def whole(name: str, low: int, most: int = _MOST, **options: int) -> None:

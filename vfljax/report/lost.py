@@ -1,4 +1,4 @@
-"""What has no number: seeds that diverged, that did not finish, blind attacks.
+"""What has no number: what diverged, did not finish or never ran, and more.
 
 A mean over the seeds that are left says nothing of those that are not: a
 federation that diverges in three of four seeds may look good in the fourth. So
@@ -52,18 +52,34 @@ def of_cell(results: Results, cell: Cell) -> Lost:
 
 
 def sentences(results: Results) -> list[str]:
-  """One sentence that names all that is lost; none if nothing is."""
-  found = []
+  """Sentences that name all that is lost, or not run; none if nothing is."""
+  found, later = [], not_run(results)
+  rest = [f'Not run yet: {listing(later, 20)}.'] if later else []
   for cell in results.cells:
     lost = of_cell(results, cell)
     if lost.any:
       found.append(f'{reading.named(cell)} {lost}')
     found += _blind(results, cell)
   if not found:
-    return []
-  return [
+    return rest
+  return rest + [
       f'Without a number: {listing(found, 8)}. Means are of the other seeds, '
       'and what diverged or did not finish ranks last.'
+  ]
+
+
+def not_run(results: Results) -> list[str]:
+  """Defenses asked for that have no results: 'iso', or 'iso (5, 10)'."""
+  # Results have seven digits of a strength; six tell them apart.
+  there = {(cell[0], reading.strength(cell)) for cell in results.cells}
+  gone: dict[str, list[str]] = {}
+  for cell in results.wanted:
+    if (cell[0], reading.strength(cell)) not in there:
+      gone.setdefault(cell[0], []).append(reading.strength(cell))
+  return [
+      reading.pretty(name) + (
+          f' ({", ".join(some)})' if name in results.defenses else ''
+      ) for name, some in gone.items()
   ]
 
 

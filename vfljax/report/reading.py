@@ -22,6 +22,7 @@ from scipy import stats
 
 from vfljax import attacks
 from vfljax.leakage import AttackName
+from vfljax.report import asked
 from vfljax.runner import store
 
 Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
@@ -61,6 +62,7 @@ class Results(NamedTuple):
     curves: (cell, name) -> [seeds, epochs].
     classes: Number of classes, for guessing's accuracy; 0 if unknown.
     asked: The seeds of the configuration; () if it does not say.
+    wanted: Its defenses at their strengths; () if it does not say.
   """
 
   title: tuple[str, str, str]
@@ -72,6 +74,7 @@ class Results(NamedTuple):
   curves: dict[tuple[Cell, str], np.ndarray]
   classes: int
   asked: tuple[int, ...] = ()
+  wanted: tuple[Cell, ...] = ()
 
   @property
   def seeds(self) -> list[int]:
@@ -95,19 +98,20 @@ def read(path: str | os.PathLike, classes: int = 0) -> list[Results]:
       (row, curves) for row, curves in store.read_curves(path)
       if not _alone(row['metric'])
   ]
-  asked = _asked(store.read_config(path))
-  return [
+  config = store.read_config(path)
+  found = [
       _results(
           title, [r for r in rows if _title(r) == title],
           [(r, c) for r, c in owned if _title(r) == title], classes,
-      )._replace(asked=asked) for title in titles
+      ) for title in titles
   ]
-
-
-def _asked(config: Mapping) -> tuple[int, ...]:
-  first, count = config.get('first_seed', 0), config.get('seeds', 0)
-  right = isinstance(first, int) and isinstance(count, int) and count < 1e6
-  return tuple(range(first, first + count)) if right else ()
+  return [
+      results._replace(
+          asked=asked.seeds(config),
+          # Of two classes there is an AUC.
+          wanted=asked.cells(config, 2 if results.metric == 'auc' else 3),
+      ) for results in found
+  ]
 
 
 def summarize(values: Iterable[float]) -> Summary:

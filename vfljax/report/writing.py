@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vfljax.report import (
-    lost, page, papers, plots, ranks, reading, tables, words,
+    crossings, lost, page, papers, plots, ranks, reading, tables, words,
 )
 from vfljax.report.plots import Curve
 from vfljax.report.ranks import Ranked
@@ -43,6 +43,7 @@ def write(
   config = store.read_config(path)
   units = store.read_timings(path)
   said = [unit.pop('classes', 0) for unit in units]
+  crossing = crossings.taken(units)
   found = reading.read(path, classes or max(said, default=0))
   numbers = list(config.get('paper') or [] if paper is None else paper)
   config = {k: v for k, v in config.items() if k != 'paper'}
@@ -56,6 +57,8 @@ def write(
   if not found:
     html.append(page.note('There are no results yet.'))
     text.append('There are no results yet.')
+  html += [page.table(t, 2) for t in crossing]
+  text += [page.markdown_table(t) for t in crossing]
   if units:
     html.append(page.table(tables.timings(units), 2))
     text.append('## Timings\n\n' + markdown(tables.timing_sentence(units)))

@@ -94,7 +94,8 @@ def _define(argv: list[str]) -> flags.FlagValues:
   )
   flags.DEFINE_string(
       'list', '', 'Print what there is: experiments, data, models, defenses, '
-      'attacks, or all.', flag_values=found,
+      'attacks, or all; or audit: what crosses in a round, proved in some '
+      'seconds.', flag_values=found,
   )
   flags.DEFINE_integer(
       'devices', 0, 'Devices to make of a CPU; 0 makes one of every core.', 0,

@@ -22,6 +22,7 @@ class Compiled(NamedTuple):
   finish: Callable
   shapes: 'Going'  # what the programs carry
   seconds: float
+  crossing: dict[str, Any]  # `auditing.of_job`: what crosses in a round
 
 
 class Going(NamedTuple):
@@ -65,7 +66,7 @@ def compile_job(job: Job) -> Compiled:
   return Compiled(
       job.entry.name, _place, start,
       lambda job, *arguments: ahead(*arguments), finish, shapes,
-      time.perf_counter() - began,
+      time.perf_counter() - began, {},
   )
 
 
@@ -87,7 +88,7 @@ def _compile_streamed(job: Job, began: float) -> Compiled:
       lambda cells, host: made.start(cells, ()), advance,
       lambda both, host: made.finish(both, ()),
       Going(made.runs, history, jax.ShapeDtypeStruct((), np.float32)),
-      time.perf_counter() - began,
+      time.perf_counter() - began, {},
   )
 
 

@@ -7,6 +7,7 @@ import sys
 
 from vfljax import algorithms, attacks, data, defenses, nets
 from vfljax.attack import recipe_of
+from vfljax.runner import auditing
 from vfljax.runner.errors import UserError
 from vfljax.scene import two_classes
 
@@ -15,7 +16,7 @@ FOLDERS = (Path('experiments'), Path(__file__).parents[2] / 'experiments')
 
 
 def text(what: str) -> str:
-  """The list of one kind of thing, or of everything ('all').
+  """The list of one kind of thing, or of everything but the audit ('all').
 
   Raises:
     UserError: for a kind that there is not.
@@ -26,6 +27,7 @@ def text(what: str) -> str:
   )
   if what == 'all':
     return '\n\n'.join(make() for make in kinds.values())
+  kinds |= dict(audit=_audit)  # Some seconds: whoever wants it says so.
   if what not in kinds:
     raise UserError(
         f'There is no list of {what!r}; there are: {", ".join(kinds)}, all.'
@@ -145,6 +147,10 @@ def _attacks() -> str:
       for i, (option, value) in enumerate(options._asdict().items())
   ]
   return f'{listed}\n\n{_table(title, own)}'
+
+
+def _audit() -> str:
+  return '\n\n'.join(_table(*about) for about in auditing.tables())
 
 
 def _short(value) -> str:

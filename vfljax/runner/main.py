@@ -4,7 +4,7 @@
   vfljax --config=experiments/quickstart.py \\
       --config.data.name=csv --config.data.path=my.csv \\
       --config.data.label=target --config.seeds=5 --workdir=out/mine
-  vfljax --list [experiments|data|models|defenses|attacks]
+  vfljax --list [experiments|data|models|defenses|attacks|audit]
 
 The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
 which it saves and leaves within ten seconds with code 130, or in any other way.

@@ -4,8 +4,14 @@ import difflib
 import typing
 from typing import Any
 
+from vfljax.converting import Rule, as_kind
 from vfljax.runner.errors import UserError
 from vfljax.runner.ranges import LARGE, WHOLE, shown
+
+_RULE = Rule(WHOLE, LARGE, {
+    int: f'a whole number of at most {WHOLE}', bool: 'True or False',
+    float: f'a finite number of at most {LARGE:g}', str: 'a word',
+}, shown)
 
 
 def parse(
@@ -103,33 +109,10 @@ def typed(kind: Any, given: dict[str, Any], where: str) -> Any:
           f'{where} has no option {name!r}; it has '
           f'{", ".join(types) or "none"}.{hint}'
       )
-  return kind(**{
-      name: _as(value, types[name], f'{where}.{name}')
-      for name, value in given.items()
-  })
-
-
-def _as(value: Any, kind: Any, where: str) -> Any:
-  """`value` as a `kind`: int, float, bool, str, or a tuple of one of them.
-
-  Raises:
-    UserError: if it is none.
-  """
-  inner = typing.get_args(kind)
-  if typing.get_origin(kind) is tuple:
-    parts = value if isinstance(value, (tuple, list)) else (value,)
-    return tuple(_as(part, inner[0], where) for part in parts)
-  number = isinstance(value, (int, float)) and not isinstance(value, bool)
-  if kind is float and number and abs(value) <= LARGE:
-    return float(value)
-  if kind is int and number and abs(value) <= WHOLE and value == int(value):
-    return int(value)
-  if kind in (bool, str) and isinstance(value, kind):
-    return value
-  words = {
-      int: f'a whole number of at most {WHOLE}', bool: 'True or False',
-      float: f'a finite number of at most {LARGE:g}', str: 'a word',
-  }
-  raise UserError(
-      f'{where} must be {words.get(kind, kind)}; got {shown(value)}.'
-  )
+  try:
+    return kind(**{
+        name: as_kind(value, types[name], f'{where}.{name}', _RULE)
+        for name, value in given.items()
+    })
+  except ValueError as error:
+    raise UserError(str(error)) from None

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from vfljax.leakage import AttackName
+from vfljax.runner.compiling import Compiled
 from vfljax.runner.jobs import ALONE, Job
 from vfljax.runner.plans import rounds_an_epoch
 from vfljax.runner.setting import Setting
@@ -13,7 +14,7 @@ from vfljax.runner.store import Workdir
 
 
 def save(
-    job: Job, work: Workdir, found: Any, history: Any, compile_seconds: float,
+    job: Job, work: Workdir, found: Any, history: Any, made: Compiled,
     run_seconds: float,
 ) -> None:
   """Saves a finished job, one unit per strength.
@@ -21,7 +22,8 @@ def save(
   Args:
     found: What `cell.finish` measured, leaves [cells].
     history: Of all epochs, leaves [cells, epochs].
-    compile_seconds, run_seconds: Of the whole job.
+    made: Its programs, for how long they took and what crosses in a round.
+    run_seconds: Of the whole job.
   """
   setting, share = job.setting, len(job.strengths)
   found, history = jax.device_get((found, history))
@@ -29,12 +31,14 @@ def save(
   count = share * len(job.seeds)
   rounds = setting.config.train.epochs * rounds_an_epoch(setting) * count
   timing = dict(
-      compile_seconds=round(compile_seconds / share, 3),
+      compile_seconds=round(made.seconds / share, 3),
       run_seconds=round(run_seconds / share, 3),
       rounds_per_second=round(rounds / run_seconds, 1),
       seeds=len(job.seeds), classes=setting.classes, device=_device(),
       peak_memory_bytes=peak_memory(),
   )
+  if made.crossing:
+    timing |= dict(crossing=made.crossing)
   for i, unit in enumerate(job.units):
     first = i * len(job.seeds)
     rows = [

@@ -17,8 +17,8 @@ import numpy as np
 
 from vfljax import sweep
 from vfljax.data.table import Table
-from vfljax.runner import checks, compiling, disk, identity, record, saved
-from vfljax.runner import store
+from vfljax.runner import auditing, checks, compiling, disk, identity
+from vfljax.runner import record, saved, store
 from vfljax.runner.compiling import Compiled, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
@@ -112,7 +112,8 @@ def _compiled(job: Job, progress: Progress, last: Compiled | None) -> Compiled:
   if last and last.name == job.entry.name:
     return last._replace(seconds=0.0)
   progress.compiling(job.name)
-  return compiling.compile_job(job)
+  made = compiling.compile_job(job)
+  return made._replace(crossing=auditing.of_job(job))
 
 
 def _run_job(
@@ -154,7 +155,7 @@ def _run_job(
   )
   spent += time.perf_counter() - clock
   writer.wait()
-  record.save(job, work, found, going.history, made.seconds, spent)
+  record.save(job, work, found, going.history, made, spent)
 
 
 def _trim(going: Going, count: int) -> Going:

@@ -75,8 +75,8 @@ class Workdir(NamedTuple):
         rounded to 7 significant digits; NaN and infinities become null.
       timing: Anything JSON takes. The report knows `compile_seconds`,
         `run_seconds`, `rounds_per_second`, `seeds`, `device`,
-        `peak_memory_bytes` and `classes` (what guessing is measured by), and
-        shows other keys as they are.
+        `peak_memory_bytes`, `classes` (what guessing is measured by) and
+        `crossing` (`auditing.of_job`), and shows other keys as they are.
       curves: Arrays [seeds, epochs] by name: 'norm_scoring/leak_auc' for an
         attack's metric, 'auc' for a utility metric; NaN where not measured.
 

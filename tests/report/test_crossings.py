@@ -1,0 +1,68 @@
+"""The report's table of what crosses in a round."""
+import json
+
+from tests.report.test_report import Page, workdir
+from vfljax.report import crossings, writing
+
+OWN = dict(
+    defense='dp_laplace', messages=[
+        [1, 'up', [64, 8], 'float32', 2048], [1, 'down', [64, 8], 'float32',
+                                              2048],
+        [2, 'up', [64, 8], 'float32', 2048], [2, 'down', [64, 4], 'float16',
+                                              512],
+    ], samples=64, rounds=10, epoch_bytes=dict(up=40960, down=3 << 29),
+    borrowers=[], leaks=[], count=0,
+)
+
+
+def cells(*own):
+  table, = crossings.taken([dict(unit='x', crossing=one) for one in own])
+  return [[text.text for text in row] for row in table.rows]
+
+
+def test_messages_are_put_together():
+  assert cells(OWN, OWN) == [[
+      'dp laplace', '2 × [64, 8] float32, 4.0 KiB',
+      '[64, 8] float32 + [64, 4] float16, 2.5 KiB', '40.0 KiB', '1.5 GiB',
+      'nothing',
+  ]]
+
+
+def test_what_else_there_is_is_told():
+  lent = OWN | dict(borrowers=[1, 2])
+  leak = OWN | dict(defense='b', leaks=['labels -> x', 'y'], count=7)
+  gone = dict(defense='c', error='TypeError: no')
+  said = [row[-1] for row in cells(lent, leak, gone)]
+  assert said == [
+      'nothing but what the defense lends to party 1, 2',
+      'LEAK: labels -> x (and 6 more)', 'not known, no audit: TypeError: no',
+  ]
+  table, = crossings.taken([dict(crossing=leak)])
+  assert table.rows[0][-1].strong and '64 samples' in table.note
+  assert cells(gone)[0][1:-1] == ['–'] * 4
+
+
+def report_of(folder, *own):
+  found = {(None, 'auc'): [0.9], ('a', 'leak_auc'): [0.8]}
+  work = workdir(folder, {('none', None): found})
+  timings = [dict(unit='none/None', run_seconds=1.0) | one for one in own]
+  (work.path / 'timings.json').write_text(json.dumps(timings))
+  writing.write(work.path)
+  return [(work.path / n).read_text() for n in ('summary.md', 'report.html')]
+
+
+def test_it_is_in_the_report_and_not_among_the_timings(tmp_path):
+  text, html = report_of(
+      tmp_path / 'new', dict(crossing=OWN | dict(leaks=['<b>'], count=1))
+  )
+  Page(html)
+  for said in text, html:
+    assert crossings.TITLE in said and 'an epoch 10 rounds' in said
+    assert 'LEAK: &lt;b' in said
+    assert 'epoch_bytes' not in said
+  assert html.index(crossings.TITLE) < html.index('Timings')
+
+
+def test_what_was_run_before_has_no_such_table(tmp_path):
+  for said in report_of(tmp_path / 'old', {}):
+    assert crossings.TITLE not in said

@@ -1,0 +1,42 @@
+"""What a work directory's configuration asks for, run or not."""
+from collections.abc import Mapping
+from typing import Any
+
+from vfljax.runner import choosing, setting
+from vfljax.runner.config import Config, Entry
+from vfljax.runner.errors import UserError
+
+
+def seeds(config: Mapping[str, Any]) -> tuple[int, ...]:
+  """The seeds; () if it does not say."""
+  first, count = config.get('first_seed', 0), config.get('seeds', 0)
+  right = isinstance(first, int) and isinstance(count, int) and count < 1e6
+  return tuple(range(first, first + count)) if right else ()
+
+
+def cells(
+    config: Mapping[str, Any], classes: int
+) -> tuple[tuple[str, float | None], ...]:
+  """(defense, strength) of all that is to run, by the names of the results.
+
+  () if the configuration does not say, or names what is not registered here.
+
+  Args:
+    classes: How many; some listed defenses are for two alone.
+  """
+  if 'listed' not in config:
+    return ()
+  try:
+    listed = tuple(
+        Entry(e['defense'], tuple(e['strengths']), label=e.get('label', ''),
+              grid=e.get('grid', {}))
+        for e in config['listed']
+    )
+    chosen = Config(defenses=config.get('defenses', ''), listed=listed)
+    return tuple(
+        (' '.join([entry.name, *(f'{k}={v:g}' for k, v in others.items())]), s)
+        for entry in choosing.entries(chosen, classes)
+        for others in setting.grid(entry) for s in entry.strengths or (None,)
+    )
+  except (UserError, AttributeError, LookupError, TypeError, ValueError):
+    return ()

@@ -1,0 +1,92 @@
+"""What crosses between the parties of a round: the report's table of it.
+
+`auditing.of_job` left it in the timing records, once for each job.
+"""
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vfljax.report import reading
+from vfljax.report.tables import Table, Text
+
+TITLE = 'What crosses between the parties in a round'
+_WAYS = ('up', 'down')
+_UNITS = ('B', 'KiB', 'MiB', 'GiB', 'TiB')
+
+
+def taken(units: Sequence[dict]) -> list[Table]:
+  """The table, its records taken out of the units'; [] if none has one."""
+  found: dict[str, Mapping] = {}
+  for unit in units:
+    own = unit.pop('crossing', None)
+    if isinstance(own, Mapping):
+      found.setdefault(str(own.get('defense')), own)
+  if not found:
+    return []
+  return [Table(
+      TITLE, _note(list(found.values())),
+      ('defense', 'up, a round', 'down, a round', 'up, an epoch',
+       'down, an epoch', 'anything else'),
+      [_row(name, own) for name, own in found.items()],
+  )]
+
+
+def _note(found: Sequence[Mapping]) -> str:
+  known = [own for own in found if 'error' not in own]
+  sizes = {(own['samples'], own['rounds']) for own in known}
+  amount = ''.join(
+      f' A round has {samples} samples, an epoch {rounds} rounds.'
+      for samples, rounds in sizes if len(sizes) == 1
+  )
+  return (
+      f'Of all passive parties, as whole arrays: up from them, down to them.'
+      f'{amount} "Nothing" is proved by following a traced round in which all '
+      'keep to the protocol. Here all parties are one process; what keys, '
+      'encryption or secret shares would add between machines is not in it, '
+      'and what messages tell is what the attacks measure.'
+  )
+
+
+def _row(name: str, own: Mapping[str, Any]) -> list[Text]:
+  first = Text(reading.pretty(name), strong=True)
+  if 'error' in own:
+    blank = [Text('–')] * (2 * len(_WAYS))
+    return [first, *blank, Text(f'not known, no audit: {own["error"]}')]
+  a_round = [Text(_messages(own['messages'], way)) for way in _WAYS]
+  an_epoch = [Text(_size(own['epoch_bytes'][way])) for way in _WAYS]
+  leaks = bool(own['leaks'])
+  return [
+      first, *a_round, *an_epoch,
+      Text(_else(own), 0 if leaks else None, leaks),
+  ]
+
+
+def _messages(messages: Sequence[Sequence], way: str) -> str:
+  """'2 × [64, 8] float32, 4.0 KiB'."""
+  mine = [message for message in messages if message[1] == way]
+  kinds = Counter((tuple(shape), kind) for _, _, shape, kind, _ in mine)
+  said = [
+      f'{f"{times} × " if times > 1 else ""}{list(shape)} {kind}'
+      for (shape, kind), times in kinds.items()
+  ]
+  return f'{" + ".join(said)}, {_size(sum(message[4] for message in mine))}'
+
+
+def _else(own: Mapping[str, Any]) -> str:
+  """What the audit found beside messages."""
+  if own['leaks']:
+    more = own['count'] - 1
+    return f'LEAK: {own["leaks"][0]}' + (f' (and {more} more)' if more else '')
+  if not own['borrowers']:
+    return 'nothing'
+  who = ', '.join(map(str, own['borrowers']))
+  return f'nothing but what the defense lends to party {who}'
+
+
+def _size(size: float) -> str:
+  """'4.0 KiB'."""
+  for unit in _UNITS[:-1]:
+    if size < 1024:
+      return f'{size:.1f} {unit}' if unit != 'B' else f'{size:.0f} B'
+    size /= 1024
+  return f'{size:.1f} {_UNITS[-1]}'
