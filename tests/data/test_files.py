@@ -78,11 +78,36 @@ def test_what_is_no_utf8_is_named_by_its_line(tmp_path):
   file = tmp_path / 'movie_reviews.tsv'
   file.write_bytes(b'1\tgood\n0\tbad caf\xe9\n')
   for name in ('reviews', 'texts'):
-    with pytest.raises(ValueError, match='tsv, line 2: not UTF-8 from byte 10'):
+    with pytest.raises(ValueError, match=(
+        'tsv, line 2: not UTF-8 from byte 10.*'
+        '--config.data.options=encoding=latin-1'
+    )) as error:
       data.load(name, str(file))
+    assert '\n' not in str(error.value)
   # A byte order mark is no part of the first label.
   file.write_bytes(b'\xef\xbb\xbf1\tgood\n0\tbad\r\n')
   assert data.load('reviews', str(file)).labels.tolist() == [1, 0]
+
+
+def test_a_file_may_be_in_another_encoding_that_is_named(tmp_path):
+  file = tmp_path / 'movie_reviews.tsv'
+  text = '1\tgood caf\xe9 it is\n0\tbad\r\n'
+  file.write_text(text, 'utf-8', newline='')
+  want = data.load('reviews', str(file))
+  file.write_text(text, 'latin-1', newline='')
+  found = data.load('reviews', str(file), encoding='latin-1')
+  assert found.names == want.names and found.labels.tolist() == [1, 0]
+  np.testing.assert_array_equal(found.features, want.features)
+  assert list(files.lines(file, 'ISO-8859-1')) == [
+      (1, '1\tgood caf\xe9 it is'), (2, '0\tbad')
+  ]
+  # Lines end elsewhere in UTF-16; the others encode no text, or are none.
+  for odd in ('utf-16', 'base64', 'rot13', 'nope', '', 'a\0b', 'x' * 999):
+    with pytest.raises(ValueError, match='encoding must be one in') as error:
+      data.load('reviews', str(file), encoding=odd)
+    assert '\n' not in str(error.value)
+  with pytest.raises(ValueError, match='line 1: not ASCII from byte 11 on'):
+    data.load('texts', str(file), encoding='ascii')
 
 
 def test_what_is_larger_than_memory_is_refused(monkeypatch, tmp_path):

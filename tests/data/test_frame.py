@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from vfljax import data
-from vfljax.data import files
+from vfljax.data import files, split
 
 
 def write_csv(folder, text):
@@ -203,10 +203,52 @@ def test_a_second_label_in_capitals_is_refused(tmp_path):
   with pytest.raises(ValueError, match="'Y' is called as the label 'y' but"):
     data.load('csv', path, 'y')
   assert data.load('csv', path, 'y', drop='Y').names == ('x', 'a', 'A')
+
+
+@pytest.mark.parametrize('again, told', [
+    (lambda y, rng: y, True),
+    (lambda y, rng: np.where(y == 1, 'spam', 'ham'), True),
+    (lambda y, rng: np.where(rng.random(90) < 0.1, np.nan, y), True),
+    (lambda y, rng: y * 5 + rng.integers(5, size=90), True),  # Finer classes.
+    (lambda y, rng: y + rng.random(90) / 2, True),  # A score that it cuts.
+    (lambda y, rng: np.where(np.arange(90) == 7, 1 - y, y), False),
+    (lambda y, rng: rng.random(90), False),  # Every value has one label.
+    (lambda y, rng: rng.integers(5, size=90), False),
+])
+def test_a_second_label_in_capitals_is_one_if_it_tells_it(
+    again, told, tmp_path
+):
+  rng = np.random.default_rng(0)
+  y = rng.integers(2, size=90)
+  frame = pd.DataFrame({'Y': again(y, rng), 'x': rng.random(90), 'y': y})
+  frame.to_parquet(tmp_path / 'a')
+  load = lambda **more: data.load('parquet', str(tmp_path / 'a'), 'y', **more)
+  if told:
+    with pytest.raises(ValueError, match='but for capitals.* leave it out'):
+      load(missing='impute')
+  else:
+    assert load().names == ('Y', 'x')
+  assert load(drop='Y').names == ('x',)
+
+
+def test_names_that_differ_in_blanks_are_two_where_nobody_asks(tmp_path):
+  path = write_csv(tmp_path, 'a,a ,b,y\n0,1,2,0\n1,2,3,1\n')
+  table = data.load('csv', path, 'y', drop='b')
+  assert table.names == ('a', 'a ')
+  for option in ('drop', 'text'):
+    with pytest.raises(ValueError, match="same name: 'a', 'a '"):
+      data.load('csv', path, 'y', **{option: 'a'})
   frame = pd.read_csv(path)
-  frame.rename(columns=dict(A='x ')).to_parquet(tmp_path / 'a.parquet')
-  with pytest.raises(ValueError, match="same name: 'x', 'x '"):
-    data.load('parquet', str(tmp_path / 'a.parquet'), 'y')
+  frame.to_parquet(tmp_path / 'a.parquet')
+  path = str(tmp_path / 'a.parquet')
+  assert data.load('parquet', path, 'y').names == ('a', 'a ', 'b')
+  with pytest.raises(ValueError, match="same name: 'a', 'a '"):
+    data.load('parquet', path, 'a')
+  # A party is given columns by names without blanks.
+  table = data.load('parquet', path, 'y')
+  with pytest.raises(ValueError, match="'a' may be any of 'a', 'a '"):
+    split.columns(table, 2, 'named', named='a;*')
+  assert split.columns(table, 2, 'named', named='b;*')[1].tolist() == [0, 1]
 
 
 def test_a_header_may_have_line_breaks_and_no_names(tmp_path):

@@ -61,7 +61,7 @@ def config_file(path, body):
     ('return 3 +', 'my.py, line 4: invalid syntax'),
     ('return', 'must return an vfljax.runner.config.Config, not a NoneType'),
     ('return Config(seeds="3")', "seeds must be a whole number; got '3'"),
-    ('return Config(model=ModelConfig(bottom=[4]))', 'must be a tuple'),
+    ('return Config(model=ModelConfig(bottom=4))', 'must be a tuple; got 4'),
     ('return Config(data=None)', 'data must be a DataConfig; got None'),
     ('return Config(nope=3)', 'nope'),
 ])

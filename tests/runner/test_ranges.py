@@ -62,10 +62,16 @@ REFUSED = {
     'numpy': (dict(seeds=np.int64(3)), 'seeds must be a whole number'),
     'no text': (dict(experiment=3), 'experiment must be a text; got 3'),
     'lines': (dict(experiment='a\nb'), 'one line of printable text'),
+    'a long word': (
+        dict(experiment='x' * 10_001), 'experiment must have 10000 characters'
+    ),
+    'a long name': (
+        dict(data=DataConfig(named='x' * (10**6 + 1))), '1000000 characters or'
+    ),
     'half a character': (dict(experiment='\ud800'), 'printable text'),
     'a list': (
         dict(model=ModelConfig(bottom=[4, 2])),  # type: ignore
-        'model.bottom must be a tuple, in parentheses',
+        'model.bottom must be a tuple',
     ),
     'within': (
         dict(model=ModelConfig(bottom=(4, 'abc'))),  # type: ignore
@@ -107,6 +113,21 @@ def test_another_type_or_range_is_refused(case):
   with pytest.raises(UserError, match=message) as refused:
     ranges.check(Config(**changed))
   assert len(str(refused.value)) < 300
+
+
+def test_thousands_of_columns_can_be_named():
+  genes = ';'.join(
+      ','.join(f'ENSG{i:011d}' for i in range(k, 3000, 2)) for k in (0, 1)
+  )
+  assert len(genes) > 24_000
+  ranges.check(Config(
+      data=DataConfig(named=genes, options=f'drop={genes}', path='x' * 20_000),
+      model=ModelConfig(options='x' * 20_000),
+  ))
+
+
+def test_a_text_may_have_a_tab():
+  ranges.check(Config(data=DataConfig(options="sep='\t'")))
 
 
 def test_an_integer_is_a_number():

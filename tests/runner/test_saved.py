@@ -8,7 +8,7 @@ import pytest
 from experiments import quickstart
 from vfljax.completion import Schedule
 from vfljax.defenses.shadow import Attacker
-from vfljax.runner import saved, store
+from vfljax.runner import combinations, saved, store
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
 
@@ -64,3 +64,62 @@ def test_attacks_options_were_one_table_before(tmp_path):
   # What no attack of the experiment looks at is no difference.
   other = old | dict(attack=old['attack'] | dict(inversion_steps=5))
   assert saved.completed(other, now) == new
+
+
+IDLE = {
+    'split seed': dict(data=dict(split_seed=3)),
+    'strength': dict(data=dict(split='random', split_seed=3, split_strength=2)),
+    'logistic': dict(model=dict(algorithm='vlr', dropout=0.5)),
+    'convolutions': dict(model=dict(channels=[4], dropout=0.5)),
+    'pools': dict(model=dict(pools=2)),
+    'no name': dict(model=dict(width=4, options='norm=batch')),
+    'no samples': dict(auxiliary=dict(noise=0.5, data='digits', path='x')),
+    'no data': dict(auxiliary=dict(samples=9, path='x')),
+}
+# What of these has an effect; the rest is left out of today's command.
+USED = {
+    'strength': dict(data=dict(split='random', split_seed=3)),
+    'logistic': dict(model=dict(algorithm='vlr')),
+    'convolutions': dict(model=dict(channels=[4])),
+    'no data': dict(auxiliary=dict(samples=9)),
+}
+
+
+def changed(config: dict, groups: dict) -> dict:
+  return config | {k: config[k] | given for k, given in groups.items()}
+
+
+@pytest.mark.parametrize('case', IDLE)
+def test_a_directory_with_a_setting_of_no_effect_goes_on(case, tmp_path):
+  """Version 0.1 took these settings; now they are refused."""
+  plain = json.loads(json.dumps(dataclasses.asdict(quickstart.get_config())))
+  old, new = changed(plain, IDLE[case]), changed(plain, USED.get(case, {}))
+  store.open_workdir(tmp_path / 'out', old, UNITS)
+  store.open_workdir(tmp_path / 'out', new, UNITS, saved.completed)
+  # What is in the directory now is what is asked for.
+  store.open_workdir(tmp_path / 'out', new, UNITS)
+
+
+def test_every_setting_of_no_effect_is_at_its_default_then():
+  none: dict = dict(data={}, model={}, auxiliary={})
+  for groups in IDLE.values():
+    found = saved.completed(changed(none, groups))
+    now = Config(**{
+        f.name: f.type(**found[f.name]) for f in dataclasses.fields(Config)
+        if f.name in none
+    })
+    combinations.check(now)
+
+
+@pytest.mark.parametrize('groups', [
+    dict(data=dict(split='random', split_seed=3)),
+    dict(data=dict(split='importance', split_strength=2)),
+    dict(model=dict(dropout=0.5)), dict(model=dict(channels=[4], pools=2)),
+    dict(auxiliary=dict(samples=9, noise=0.5)),
+    dict(train=dict(learning_rate=1e4)),
+])
+def test_a_setting_that_had_an_effect_is_another_experiment(groups, tmp_path):
+  plain = json.loads(json.dumps(dataclasses.asdict(quickstart.get_config())))
+  store.open_workdir(tmp_path / 'out', changed(plain, groups), UNITS)
+  with pytest.raises(UserError, match='another configuration'):
+    store.open_workdir(tmp_path / 'out', plain, UNITS, saved.completed)

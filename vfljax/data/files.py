@@ -4,12 +4,19 @@ What is not an ordinary file is refused before it is opened: a device has no
 end, and a pipe waits for whoever writes to it.
 """
 from collections.abc import Iterator
+import codecs
 import contextlib
 import os
 import pathlib
 import stat
 from typing import Any
 
+SAVE = 'save the file as UTF-8.'
+# Of loaders that have the option.
+ENCODING = (
+    'save the file as UTF-8, or say what it is, as in'
+    ' --config.data.options=encoding=latin-1'
+)
 LONGEST = 300  # Letters of what others say, and of what a file holds.
 
 
@@ -102,23 +109,50 @@ def reading(file: pathlib.Path | str, fault: str) -> Iterator[None]:
     raise ValueError(f'{file} {fault}: {one_line(error)}') from error
 
 
-def lines(file: pathlib.Path) -> Iterator[tuple[int, str]]:
-  """(number from 1, text without its end) of every line of a UTF-8 file.
+def lines(
+    file: pathlib.Path, encoding: str = 'utf-8', how: str = SAVE
+) -> Iterator[tuple[int, str]]:
+  """(number from 1, text without its end) of every line of a text file.
+
+  Args:
+    file: What is read.
+    encoding: A name that Python knows, of one in which ASCII is as it is.
+    how: What to do about a file that is in another one.
 
   Raises:
-    ValueError: (one line) for what is not UTF-8.
+    ValueError: (one line) for another encoding, and for what is not in it.
   """
+  own = _codec(encoding)
+  utf8 = own == 'utf-8'
   with file.open('rb') as raw:
     for number, line in enumerate(raw, start=1):
       try:
-        text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
+        text = line.decode('utf-8-sig' if utf8 and number == 1 else own)
       except UnicodeDecodeError as error:
         raise ValueError(
-            f'{file}, line {number}: not UTF-8 from byte {error.start + 1} on'
-            f' ({brief(line[error.start : error.start + 8])}); save the file as'
-            ' UTF-8.'
+            f'{file}, line {number}: not {own.upper()} from byte'
+            f' {error.start + 1} on'
+            f' ({brief(line[error.start : error.start + 8])}); {how}'
         ) from None
       yield number, text.rstrip('\r\n')
+
+
+def _codec(encoding: str) -> str:
+  """Python's name of an encoding whose lines end as those of ASCII do.
+
+  Raises:
+    ValueError: (one line) if it is none.
+  """
+  try:
+    same = '\t\n01aZ'.encode(encoding) == b'\t\n01aZ'
+  except (LookupError, ValueError):
+    same = False
+  if not same:
+    raise ValueError(
+        'encoding must be one in which ASCII is as it is, like utf-8, latin-1'
+        f' or cp1252; got {brief(encoding)}.'
+    )
+  return codecs.lookup(encoding).name
 
 
 def fits(size: int, what: str) -> None:

@@ -7,18 +7,23 @@ missing values, dates, identifiers with thousands of values, numbers with a
 stray word among them and columns with one name are refused with the column's
 name, unless an option says what to do.
 """
+from collections import Counter
 from collections.abc import Sequence
 import difflib
 import pathlib
 from typing import TYPE_CHECKING, Any
 import warnings
 
-from vfljax.data.columns import column_of, features, labels
+import numpy as np
+
+from vfljax.data.columns import (
+    NUMBERS, column_of, features, kind_of, labels,
+)
 from vfljax.data.files import brief, find, fits, reading
 from vfljax.data.need import extra
 from vfljax.data.options import Names, several
 from vfljax.data.source import OWN, Source
-from vfljax.data.table import Table, listing
+from vfljax.data.table import Table, bare, listing
 
 if TYPE_CHECKING:
   import pandas as pd
@@ -61,7 +66,9 @@ def csv(
   fits(file.stat().st_size, str(file))
   sep = _separator(sep)
   words: Any = dict.fromkeys(several(text), str)
-  _refuse_namesakes(_header(file, sep), label, several(drop))
+  _refuse_namesakes(
+      _header(file, sep), label, (*several(drop), *several(text))
+  )
   try:
     with warnings.catch_warnings():
       # Without index_col, surplus first columns would become the rows' names.
@@ -111,7 +118,7 @@ def table(
   """The table of a data frame; arguments and errors as in `csv`."""
   frame = frame.set_axis([str(c) for c in frame.columns], axis=1)
   dropped, words = several(drop), several(text)
-  _refuse_namesakes(list(frame.columns), label, dropped)
+  _refuse_namesakes(list(frame.columns), label, (*dropped, *words))
   if not label:
     raise ValueError(
         f'Which column is the label? Columns: {listing(frame.columns, 10)}.'
@@ -126,9 +133,9 @@ def table(
   if not len(frame):
     raise ValueError('The data set has no rows.')
   y, classes = labels(column_of(frame, label), positive, label in words)
-  x, names, groups = features(
-      frame.drop(columns=[label, *dropped]), missing, categories, words
-  )
+  frame = frame.drop(columns=[label, *dropped])
+  x, names, groups = features(frame, missing, categories, words)
+  _refuse_label_again(frame, label, y)
   return Table(x, y, names, classes, groups)
 
 
@@ -161,36 +168,79 @@ def _header(file: pathlib.Path, sep: str) -> list[str]:
 
 
 def _refuse_namesakes(
-    names: list[str], label: str, dropped: Sequence[str]
+    names: list[str], label: str, meant: Sequence[str]
 ) -> None:
   """Refuses columns with one name, of which one could be the label again.
 
-  Blanks around it make no other name, nor does a byte order mark. A, and a are
-  two, but not where one of them is the label.
+  Names that differ in the blanks around them, or in a byte order mark, are one
+  if it is the label's, or that of a column that is asked for.
+
+  Args:
+    names: The columns', as they stand in the file.
+    label: Which of them is the label.
+    meant: Names of columns that an option speaks of.
 
   Raises:
     ValueError: naming them.
   """
-  bare = [name.strip('\ufeff \t\r\n') for name in names]
+  count = Counter(names)
+  alike, asked = Counter(map(bare, names)), {bare(n) for n in (label, *meant)}
   double = [
-      repr(name) for name, same in zip(names, bare)
-      if same and bare.count(same) > 1
+      repr(name) for name in names
+      if bare(name) and (
+          count[name] > 1 or alike[bare(name)] > 1 and bare(name) in asked
+      )
   ]
   if double:
     raise ValueError(
         f'Two columns have the same name: {listing(double)}. Rename or remove'
         ' one in the file.'
     )
-  like = [
-      repr(name) for name in names
-      if name not in (label, *dropped)
-      and name.strip().casefold() == label.strip().casefold() != ''
-  ]
-  if like and label in names:
-    raise ValueError(
-        f'Column {listing(like)} is called as the label {label!r} but for'
-        ' capitals; rename it, or leave it out (drop).'
-    )
+
+
+def _refuse_label_again(
+    frame: 'pd.DataFrame', label: str, y: np.ndarray
+) -> None:
+  """Refuses a feature that is called as the label, and tells it.
+
+  Args:
+    frame: The features.
+    label: The label column's name.
+    y: int [n], the labels.
+
+  Raises:
+    ValueError: naming it.
+  """
+  for name in frame.columns:
+    if bare(name).casefold() == bare(label).casefold() and _tells(
+        column_of(frame, name), y
+    ):
+      raise ValueError(
+          f'Column {name!r} is called as the label {label!r} but for capitals,'
+          ' and each of its values goes with one label: leave it out (drop).'
+      )
+
+
+def _tells(column: 'pd.Series', y: np.ndarray) -> bool:
+  """Whether a column's values say what the label is, where there are any.
+
+  Either each value has one label, unless nearly every row has a value of its
+  own, which would always be so. Or each label has a range of numbers of its
+  own, as where it was made of them.
+  """
+  import pandas as pd
+
+  there = column.notna().to_numpy()
+  y = y[there]
+  values, order = pd.factorize(column[there], sort=kind_of(column) in NUMBERS)
+  both = len(np.unique(np.stack([values, y]), axis=1).T)
+  if not len(y) or both > len(order):
+    return False
+  if len(order) <= max(20, len(y) // 2):
+    return True
+  ranked = y[np.argsort(values)]
+  changes = np.count_nonzero(ranked[1:] != ranked[:-1])
+  return kind_of(column) in NUMBERS and changes < len(np.unique(y))
 
 
 def _require(frame: 'pd.DataFrame', name: str) -> None:

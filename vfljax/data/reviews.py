@@ -12,7 +12,7 @@ import re
 import numpy as np
 
 from vfljax.data import tfds
-from vfljax.data.files import brief, find, fits, lines
+from vfljax.data.files import ENCODING, brief, find, fits, lines
 from vfljax.data.options import whole
 from vfljax.data.source import OWN, Facts, Source
 from vfljax.data.table import Table
@@ -29,8 +29,11 @@ CLASSES = ('negative', 'positive')
 _WORD = re.compile(r"[a-z0-9']+")
 
 
-def load(path: str = '', words: int = 500, sentences: int = 1) -> Table:
-  """Reviews from a file of `label TAB text` lines, UTF-8.
+def load(
+    path: str = '', words: int = 500, sentences: int = 1,
+    encoding: str = 'utf-8',
+) -> Table:
+  """Reviews from a file of `label TAB text` lines.
 
   Args:
     path: The file.
@@ -38,16 +41,17 @@ def load(path: str = '', words: int = 500, sentences: int = 1) -> Table:
     sentences: So many lines of a label, in the file's order, make one text, 1
       or more: of single sentences it makes something as long as a review. A
       label's last texts that are short of lines are left out.
+    encoding: Of the file, see `files.lines`.
 
   Raises:
     FileNotFoundError: if it is not there.
-    ValueError: for a line of another form, or a label that is not 0 or 1; the
-      message names the line. If `sentences` is below 1 or more than there are
-      of a label.
+    ValueError: for a line of another form or encoding, or a label that is not 0
+      or 1; the message names the line. If `sentences` is below 1 or more than
+      there are of a label.
   """
   whole('reviews', 1, words=words)
   file = find(path, 'movie_reviews.tsv', HOW)
-  labels, texts = join(*_read(file), sentences)
+  labels, texts = join(*_read(file, encoding), sentences)
   return table(texts, labels, words)
 
 
@@ -140,9 +144,11 @@ def _most_frequent(rows: Iterable[list[str]], words: int) -> list[str]:
   return sorted(counts, key=lambda word: (-counts[word], word))[:words]
 
 
-def _read(file: pathlib.Path) -> tuple[np.ndarray, list[str]]:
+def _read(
+    file: pathlib.Path, encoding: str
+) -> tuple[np.ndarray, list[str]]:
   labels, texts = [], []
-  for number, line in lines(file):
+  for number, line in lines(file, encoding, ENCODING):
     label, tab, text = line.partition('\t')
     if not tab or label.strip() not in ('0', '1'):
       raise ValueError(

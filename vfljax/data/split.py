@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vfljax.data import controlled
-from vfljax.data.table import Table, listing
+from vfljax.data import controlled, naming
+from vfljax.data.table import Table
 
 COLUMN_SPLITS = (
     'even', 'ratios', 'named', 'random', 'importance', 'correlation',
@@ -97,7 +97,7 @@ def columns(
     owners = _controlled(table, parties - label_only, how, seed, strength)
     owners = [[], *owners] if label_only else owners
   elif how == 'named':
-    owners = _named(table, parties, named or '', label_only)
+    owners = naming.owners(table, parties, named or '', label_only)
   else:
     if how == 'ratios' and not ratios:
       raise ValueError("how='ratios' needs ratios, such as '2:1'.")
@@ -228,68 +228,3 @@ def _ratios(ratios, parties: int, label_only: bool) -> list[float]:
         f'The active party has labels only, but ratio {shares[0]:g}.'
     )
   return shares
-
-
-def _named(
-    table: Table, parties: int, named: str, label_only: bool
-) -> list[list[int]]:
-  """Every party's groups, from names."""
-  lists = [
-      [w.strip() for w in part.split(',') if w.strip()]
-      for part in named.split(';')
-  ]
-  if label_only and len(lists) == parties - 1:
-    lists = [[], *lists]
-  if len(lists) != parties:
-    raise ValueError(
-        f"{parties} parties, but {len(lists)} lists of columns (';' between):"
-        f' {named!r}.'
-    )
-  if label_only and lists[0]:
-    raise ValueError('The active party has labels only, but named columns.')
-  owners = [[_group(table, w) for w in part if w != '*'] for part in lists]
-  taken = [g for own in owners for g in own]
-  twice = [w for w in _original(table) if taken.count(w) > 1]
-  if twice:
-    names = listing(_original(table)[g] for g in twice)
-    raise ValueError(f'A column can be at one party only: {names}.')
-  rest = [g for g in _original(table) if g not in taken]
-  stars = [k for k, part in enumerate(lists) if '*' in part]
-  if len(stars) > 1 or rest and not stars:
-    names = listing(_original(table)[g] for g in rest)
-    raise ValueError(
-        f"These columns are at no party: {names}; one party can have '*', all"
-        ' that are not named.'
-    )
-  for k in stars:
-    owners[k] += rest
-  empty = [k for k, own in enumerate(owners) if k and not own]
-  if empty:
-    raise ValueError(
-        f'Party {empty[0]} would have no column:'
-        f' {len(_original(table))} columns and {parties} parties.'
-    )
-  return owners
-
-
-def _original(table: Table) -> dict[int, str]:
-  """The name of each original column: 'city' for 'city=Oslo', 'city=Rome'."""
-  names: dict[int, list[str]] = {}
-  for name, group in zip(table.names, table.groups):
-    names.setdefault(group, []).append(name)
-  return {
-      g: ns[0] if len(ns) == 1 else ns[0].split('=')[0]
-      for g, ns in sorted(names.items())
-  }
-
-
-def _group(table: Table, name: str) -> int:
-  if name in table.names:
-    return table.groups[table.names.index(name)]
-  for column, group in zip(table.names, table.groups):
-    if column.startswith(f'{name}='):
-      return group
-  raise ValueError(
-      f'There is no column {name!r}; the columns are'
-      f' {listing(_original(table).values(), 10)}.'
-  )

@@ -78,6 +78,11 @@ def listing(words, most: int = 5) -> str:
   return ', '.join(shown) + (f' and {rest} more' if rest > 0 else '')
 
 
+def bare(name: str) -> str:
+  """A column's name as it is typed: no blanks and no byte order mark around."""
+  return name.strip('\ufeff \t\r\n')
+
+
 def few_classes(count: int, rows: int, what: str) -> None:
   """Passes if that many different labels of so many rows can be classes.
 

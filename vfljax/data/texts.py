@@ -14,7 +14,7 @@ import pathlib
 import numpy as np
 
 from vfljax.data import tfds
-from vfljax.data.files import brief, find, fits, lines, reading
+from vfljax.data.files import ENCODING, brief, find, fits, lines, reading
 from vfljax.data.need import extra
 from vfljax.data.options import whole
 from vfljax.data.source import OWN, TEXTS, Facts, Source
@@ -29,9 +29,9 @@ _LARGEST = 2**24  # Tokens: float32 has no whole number for each of more.
 
 def load(
     path: str = '', encoder: str = '', parts: int = 2, length: int = 32,
-    rows: int = 0,
+    rows: int = 0, encoding: str = 'utf-8',
 ) -> Table:
-  """Texts of a file of `label TAB text` lines, UTF-8, as token numbers.
+  """Texts of a file of `label TAB text` lines as token numbers.
 
   Args:
     path: The file.
@@ -40,18 +40,19 @@ def load(
     length: Tokens of a piece, special ones included; what is longer is cut off,
       what is shorter padded. 3 or more.
     rows: A random choice of so many texts, always the same; 0: all.
+    encoding: Of the file, see `files.lines`.
 
   Returns:
     float32 [n, parts * length]. The classes are the different labels, in order.
 
   Raises:
     FileNotFoundError: if the file or the tokenizer is not there.
-    ValueError: for a line of another form (the message names it), a tokenizer
-      that cannot be read, or an option out of its range.
+    ValueError: for a line of another form or encoding (the message names it), a
+      tokenizer that cannot be read, or an option out of its range.
   """
   whole('texts', 0, rows=rows)
   file = find(path, '', HOW)
-  found = _read(file)
+  found = _read(file, encoding)
   few_classes(len({label for label, _ in found}), len(found), f'{file}: it')
   found = _choice(found, rows)
   x = tokens([text for _, text in found], encoder, parts, length)
@@ -179,10 +180,10 @@ def _choice(items: list, count: int) -> list:
   return [items[i] for i in order[:count]]
 
 
-def _read(file: pathlib.Path) -> list[tuple[str, str]]:
+def _read(file: pathlib.Path, encoding: str) -> list[tuple[str, str]]:
   """(label, text) of every line."""
   found = []
-  for number, line in lines(file):
+  for number, line in lines(file, encoding, ENCODING):
     label, tab, text = line.partition('\t')
     if not tab or not label.strip() or not text.strip():
       raise ValueError(

@@ -17,6 +17,7 @@ from vfljax.runner import (
     combinations, device, helping, options, own_flags, ranges, variants,
 )
 from vfljax.runner.config import Config, DataConfig
+from vfljax.runner.declared import as_declared
 from vfljax.runner.errors import UserError, brief
 
 
@@ -51,7 +52,7 @@ def parse(argv: list[str]) -> Arguments:
     return Arguments(Config(), '', 0, '', found['list'].value, '')
   devices, cache = found['devices'].value or 0, found['cache'].value or ''
   device.check(devices)
-  config = _config(found)
+  config = as_declared(_config(found))
   ranges.check(config)
   combinations.check(config)
   own_flags.apply(config, own)

@@ -9,6 +9,7 @@ from vfljax.runner import (
 )
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
+from vfljax.runner.declared import as_declared
 from vfljax.runner.division import Splits
 from vfljax.runner.errors import UserError, brief
 from vfljax.runner.plans import training_plan
@@ -25,6 +26,7 @@ def make(config: Config, table: Table) -> Setting:
   Raises:
     UserError: if it cannot be run.
   """
+  config = as_declared(config)
   try:
     ranges.check(config)
     combinations.check(config)

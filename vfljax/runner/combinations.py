@@ -1,9 +1,11 @@
 """Settings that contradict each other, or that nothing would look at.
 
 Each is inside of its own range (`ranges`). What would be ignored without a word
-is refused: whoever set it expects that it does something.
+is refused: whoever set it expects that it does something. Version 0.1 took such
+settings, so its work directories may have them: `saved` looks at `idle`, too.
 """
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from vfljax import attacks, defenses
 from vfljax.leakage import AttackName
@@ -14,6 +16,19 @@ from vfljax.runner.errors import UserError
 from vfljax.runner.jobs import ALONE
 
 
+class Idle(NamedTuple):
+  """A field that is set and changes nothing.
+
+  Attributes:
+    group, field: Which.
+    why: What to say to who has set it.
+  """
+
+  group: str
+  field: str
+  why: str
+
+
 def check(config: Config) -> None:
   """Refuses what does not go together, whatever the data.
 
@@ -21,8 +36,9 @@ def check(config: Config) -> None:
     UserError: for the first thing found.
   """
   found = [
-      *_seeds(config), *_split(config.data), *_network(config.model),
-      *_auxiliary(config.auxiliary), *_names(config),
+      *_seeds(config), *_both(config.model),
+      *(one.why for one in idle(config.data, config.model, config.auxiliary)),
+      *_names(config),
   ]
   for entry in config.listed:
     found += _entry(entry)
@@ -35,53 +51,71 @@ def _seeds(config: Config) -> Iterator[str]:
     yield 'Seeds must be below 2147483648.'
 
 
-def _split(data: DataConfig) -> Iterator[str]:
+def idle(
+    data: DataConfig, model: ModelConfig, auxiliary: AuxiliaryConfig
+) -> Iterator[Idle]:
+  """The settings of these groups that differ from their default for nothing."""
+  yield from _split(data)
+  yield from _network(model)
+  yield from _auxiliary(auxiliary)
+
+
+def _split(data: DataConfig) -> Iterator[Idle]:
   if data.split_seed and data.split not in (
       'random', 'importance', 'correlation'
   ):
-    yield (
+    yield Idle('data', 'split_seed', (
         f'data.split_seed does nothing with data.split={data.split}: it is of '
         'random, importance and correlation.'
-    )
+    ))
   if data.split_strength != 1 and data.split not in (
       'importance', 'correlation'
   ):
-    yield (
+    yield Idle('data', 'split_strength', (
         f'data.split_strength does nothing with data.split={data.split}: it is '
         'of importance and correlation.'
-    )
+    ))
 
 
-def _network(model: ModelConfig) -> Iterator[str]:
+def _network(model: ModelConfig) -> Iterator[Idle]:
   for name in ('width', 'options'):
     if getattr(model, name) and not model.name:
-      yield (
+      yield Idle('model', name, (
           f'model.{name} is of a network with a name: set --config.model.name, '
           'see --list models. Other networks have model.bottom.'
-      )
+      ))
+  if model.pools > 1 and not (model.channels or model.name):
+    yield Idle(
+        'model', 'pools', 'model.pools are of model.channels, and there are '
+        'none.'
+    )
+  plain = not (model.name or model.channels or model.buckets)
+  if model.dropout and not (plain and model.algorithm != 'vlr'):
+    yield Idle('model', 'dropout', (
+        'model.dropout is of multilayer perceptrons, of model.bottom without '
+        'name, channels and buckets, and not of vlr. Some named networks have '
+        "an option of their own: model.options='dropout=0.1'."
+    ))
+
+
+def _auxiliary(own: AuxiliaryConfig) -> Iterator[Idle]:
+  if own.path and not own.data:
+    yield Idle('auxiliary', 'path', (
+        'auxiliary.path is of another data set: set auxiliary.data, too.'
+    ))
+  for name in ('classes', 'noise', 'data', 'path'):
+    if getattr(own, name) and not own.samples:
+      yield Idle('auxiliary', name, (
+          'The defender has no samples for auxiliary.classes, noise or data: '
+          'set --config.auxiliary.samples.'
+      ))
+
+
+def _both(model: ModelConfig) -> Iterator[str]:
   if model.buckets and model.channels and not model.name:
     yield (
         'model.buckets are for columns of categories, model.channels for '
         'images: set one of them to 0 or ().'
-    )
-  if model.pools > 1 and not (model.channels or model.name):
-    yield 'model.pools are of model.channels, and there are none.'
-  plain = not (model.name or model.channels or model.buckets)
-  if model.dropout and not (plain and model.algorithm != 'vlr'):
-    yield (
-        'model.dropout is of multilayer perceptrons, of model.bottom without '
-        'name, channels and buckets, and not of vlr. Some named networks have '
-        "an option of their own: model.options='dropout=0.1'."
-    )
-
-
-def _auxiliary(own: AuxiliaryConfig) -> Iterator[str]:
-  if own.path and not own.data:
-    yield 'auxiliary.path is of another data set: set auxiliary.data, too.'
-  if not own.samples and (own.classes or own.noise or own.data):
-    yield (
-        'The defender has no samples for auxiliary.classes, noise or data: set '
-        '--config.auxiliary.samples.'
     )
 
 

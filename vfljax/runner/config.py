@@ -13,7 +13,7 @@ from vfljax import algorithms, defenses, nets
 from vfljax.data.split import COLUMN_SPLITS, IMAGE_SPLITS
 from vfljax.plan import REMAINDERS
 from vfljax.runner.ranges import (
-    LARGE, WHOLE, Range, needed, number, numbers, word,
+    LARGE, WHOLE, Range, listing, needed, number, numbers, word,
 )
 
 SPLITS = tuple(dict.fromkeys([*COLUMN_SPLITS, *IMAGE_SPLITS]))
@@ -27,10 +27,11 @@ class DataConfig:
   """Which samples, and who holds which of their features."""
 
   name: str = 'breast_cancer'  # a name of `--list data`
-  path: str = ''  # of the file or folder, where the data set needs one
-  label: str = ''  # the label column of a CSV or Parquet file
+  path: str = listing()  # of the file or folder, where the data set needs one
+  label: str = listing()  # the label column of a CSV or Parquet file
   missing: str = word('refuse', ('refuse', 'impute'))
-  options: str = ''  # the loader's own, as in 'samples=500;signal=(1, 0.5)'
+  options: str = listing()  # the loader's own, as in
+  # 'samples=500;signal=(1, 0.5)'
   limit: int = number(0, 0, WHOLE)  # use so many training rows, the first; 0:
   # all
   test_limit: int = number(0, 0, WHOLE)  # likewise of a test set that the data
@@ -40,8 +41,8 @@ class DataConfig:
   parties: int = number(2, 2, 256)  # with the active one; 2..10 tried
   split: str = word('even', SPLITS)  # how columns or pixels are divided among
   # the parties
-  ratios: str = ''  # '2:1' gives party 0 two thirds of the columns
-  named: str = ''  # 'age,sex;income' names the columns of each party
+  ratios: str = listing()  # '2:1' gives party 0 two thirds of the columns
+  named: str = listing()  # 'age,sex;income' names the columns of each party
   split_seed: int = number(0, 0, WHOLE)  # of split='random', 'importance' and
   # 'correlation'
   split_strength: float = number(1.0, 0, LARGE)  # of the latter two, see
@@ -66,7 +67,7 @@ class ModelConfig:
   name: str = ''  # of the bottoms' network, see `--list models`; '': as below
   width: int = number(0, 0, WIDEST)  # of a named network's embedding; 0: the
   # network's own
-  options: str = ''  # a named network's own, as in 'dtype=bfloat16'
+  options: str = listing()  # a named network's own, as in 'dtype=bfloat16'
   channels: tuple[int, ...] = numbers((), 1, WIDEST, DEEPEST)  # convolutions
   # before the bottom's widths
   pools: int = number(1, 0, DEEPEST)  # the first so many convolutions are
@@ -149,7 +150,7 @@ class AuxiliaryConfig:
   noise: float = number(0.0, 0, LARGE)  # deviation of noise on their (scaled)
   # features
   data: str = ''  # from another data set of the same shape; '' is the same
-  path: str = ''  # of that data set
+  path: str = listing()  # of that data set
 
 
 @dataclasses.dataclass

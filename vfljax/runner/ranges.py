@@ -3,7 +3,8 @@
 A range stands with its field: `number`, `numbers` and `word` make fields of a
 dataclass with a default and the values that make sense. `check` goes over all
 of a configuration before anything is read, compiled or written, so that what
-is no number, or too large to be meant, is refused in one place.
+is no number, or too large to be meant, is refused in one place. Lists for
+tuples and NumPy's numbers are converted before (`declared`).
 """
 from collections.abc import Collection, Iterator
 import dataclasses
@@ -19,7 +20,8 @@ from vfljax.runner.errors import UserError
 
 WHOLE = 2**31 - 1  # The largest whole number of 32 bits.
 LARGE = 1e9  # Beyond it, no number of an experiment is meant.
-LONGEST = 10_000  # Characters of a text, entries of a tuple.
+LONGEST = 10_000  # Characters of a word, entries of a tuple.
+LISTING = 10**6  # Characters of a text that names columns or files.
 DEEPEST = 8  # Groups within groups of options.
 _WORDS = {int: 'a whole number', float: 'a number', bool: 'True or False',
           str: 'a text'}
@@ -87,6 +89,11 @@ def word(default: str, choices: Collection[str]) -> Any:
   return dataclasses.field(default=default, metadata={'choices': choices})
 
 
+def listing() -> Any:
+  """A field with a text that may name thousands of columns; '' by default."""
+  return dataclasses.field(default='', metadata={'longest': LISTING})
+
+
 def allowed(f: dataclasses.Field) -> str:
   """What a field may be, for a help text; '' where its type says it."""
   limits, choices = f.metadata.get('range'), f.metadata.get('choices')
@@ -106,7 +113,10 @@ def check(group: Any, path: str = '') -> None:
   kinds = typing.get_type_hints(type(group))
   for f in dataclasses.fields(group):
     value, here = getattr(group, f.name), f'{path}.{f.name}'.lstrip('.')
-    _check_type(value, kinds[f.name], here, f.metadata.get('range'))
+    if kinds[f.name] is str:
+      _check_text(value, here, f.metadata.get('longest', LONGEST))
+    else:
+      _check_type(value, kinds[f.name], here, f.metadata.get('range'))
     choices = f.metadata.get('choices')
     if choices and value not in choices:
       raise UserError(
@@ -155,11 +165,6 @@ def _check_type(
 def _check_tuple(
     value: Any, kind: Any, path: str, limits: Range | None
 ) -> None:
-  if isinstance(value, list):
-    raise UserError(
-        f'{path} must be a tuple, in parentheses: tuple(...) of the list '
-        f'{shown(value)}.'
-    )
   _must(isinstance(value, tuple), path, 'a tuple', value)
   most = limits.most if limits else LONGEST
   if len(value) > most:
@@ -183,14 +188,15 @@ def _check_number(
     raise UserError(f'{path} must be {wrong}; got {shown(value)}.')
 
 
-def _check_text(value: Any, path: str) -> None:
+def _check_text(value: Any, path: str, longest: int = LONGEST) -> None:
   _must(isinstance(value, str), path, _WORDS[str], value)
-  if len(value) > LONGEST:
+  if len(value) > longest:
     raise UserError(
-        f'{path} must have {LONGEST} characters or fewer; got {len(value)}.'
+        f'{path} must have {longest} characters or fewer; got {len(value)}.'
     )
-  # Control characters, and halves of a character, which no file takes.
-  if any(unicodedata.category(c) in ('Cc', 'Cs') for c in value):
+  # Control characters, and halves of a character, which no file takes. A tab
+  # separates columns in files: data.options="sep='\t'".
+  if any(unicodedata.category(c) in ('Cc', 'Cs') for c in set(value) - {'\t'}):
     raise UserError(
         f'{path} must be one line of printable text; got {shown(value)}.'
     )

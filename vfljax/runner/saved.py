@@ -7,18 +7,25 @@ The same holds for NamedTuples among a defense's options (an imagined attacker),
 which are lists there.
 
 What was one table of all attacks' options is each attack's own now: `MOVED`.
+What changed nothing could be set before and is refused now: a directory that
+has it goes on without it.
 """
+from collections.abc import Callable
 import dataclasses
 from itertools import zip_longest
 import json
 import typing
-from typing import Any
+from typing import Any, TypeVar
 
 from vfljax import attacks
 from vfljax.attack import recipe_of
 from vfljax.leakage import AttackName
-from vfljax.runner.config import Config
+from vfljax.runner import combinations
+from vfljax.runner.config import (
+    AuxiliaryConfig, Config, DataConfig, ModelConfig,
+)
 
+_T = TypeVar('_T')
 _COMPLETION = (
     'epochs', 'batch_size', 'stages', 'learning_rate', 'optimizer', 'schedule',
     'bottom_rate', 'weight_decay', 'head', 'tune', 'norm', 'standardize',
@@ -63,7 +70,7 @@ def completed(saved: dict, now: Any = None, kind: Any = Config) -> dict:
 
   Returns:
     The same, deeper groups and lists of them included. Entries that `kind` does
-    not know stay.
+    not know stay. Of a `Config`, what changes nothing is at its default.
   """
   types = typing.get_type_hints(kind)
   found = dict(saved)
@@ -80,7 +87,26 @@ def completed(saved: dict, now: Any = None, kind: Any = Config) -> dict:
       found[f.name] = _plain(f.default)
     elif f.default_factory is not dataclasses.MISSING:
       found[f.name] = _plain(f.default_factory())
+  return _without_idle(found) if kind is Config else found
+
+
+def _without_idle(found: dict) -> dict:
+  """A complete configuration whose idle settings are at their defaults."""
+  idle = combinations.idle(
+      _known(DataConfig, found['data']), _known(ModelConfig, found['model']),
+      _known(AuxiliaryConfig, found['auxiliary']),
+  )
+  defaults = dataclasses.asdict(Config())
+  for one in idle:
+    default = _plain(defaults[one.group][one.field])
+    found[one.group] = found[one.group] | {one.field: default}
   return found
+
+
+def _known(kind: Callable[..., _T], group: dict) -> _T:
+  """A group of a complete configuration, without what `kind` does not know."""
+  names = [f.name for f in dataclasses.fields(typing.cast(Any, kind))]
+  return kind(**{name: group[name] for name in names})
 
 
 def _deeper(value: Any, now: Any, kind: Any = None) -> Any:

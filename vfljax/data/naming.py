@@ -1,0 +1,95 @@
+"""Columns of each party, by names: 'age,sex;income'."""
+from collections.abc import Collection
+
+from vfljax.data.table import Table, bare, listing
+
+
+def owners(
+    table: Table, parties: int, named: str, label_only: bool
+) -> list[list[int]]:
+  """Every party's groups, from names.
+
+  Args:
+    table: Whose columns they are.
+    parties: How many lists there are, of which party 0's may be left out where
+      it has labels only.
+    named: As in `split.columns`.
+    label_only: Whether party 0 has labels only.
+
+  Raises:
+    ValueError: for a name that no column has, or several have, for columns at
+      no party or at two, and for parties without any.
+  """
+  lists = [
+      [w.strip() for w in part.split(',') if w.strip()]
+      for part in named.split(';')
+  ]
+  if label_only and len(lists) == parties - 1:
+    lists = [[], *lists]
+  if len(lists) != parties:
+    raise ValueError(
+        f"{parties} parties, but {len(lists)} lists of columns (';' between):"
+        f' {named!r}.'
+    )
+  if label_only and lists[0]:
+    raise ValueError('The active party has labels only, but named columns.')
+  _refuse_alike(table, {w for part in lists for w in part})
+  found = [[_group(table, w) for w in part if w != '*'] for part in lists]
+  taken = [g for own in found for g in own]
+  twice = [w for w in _original(table) if taken.count(w) > 1]
+  if twice:
+    names = listing(_original(table)[g] for g in twice)
+    raise ValueError(f'A column can be at one party only: {names}.')
+  rest = [g for g in _original(table) if g not in taken]
+  stars = [k for k, part in enumerate(lists) if '*' in part]
+  if len(stars) > 1 or rest and not stars:
+    names = listing(_original(table)[g] for g in rest)
+    raise ValueError(
+        f"These columns are at no party: {names}; one party can have '*', all"
+        ' that are not named.'
+    )
+  for k in stars:
+    found[k] += rest
+  empty = [k for k, own in enumerate(found) if k and not own]
+  if empty:
+    raise ValueError(
+        f'Party {empty[0]} would have no column:'
+        f' {len(_original(table))} columns and {parties} parties.'
+    )
+  return found
+
+
+def _refuse_alike(table: Table, words: Collection[str]) -> None:
+  """Refuses a word that may be one column or another, but for blanks."""
+  spelled: dict[str, set[str]] = {}
+  for name in _original(table).values():
+    spelled.setdefault(bare(name), set()).add(name)
+  for word in words:
+    if len(spelled.get(word, ())) > 1:
+      raise ValueError(
+          f'{word!r} may be any of {listing(map(repr, sorted(spelled[word])))};'
+          " rename one in the file, or leave both to the party with '*'."
+      )
+
+
+def _original(table: Table) -> dict[int, str]:
+  """The name of each original column: 'city' for 'city=Oslo', 'city=Rome'."""
+  names: dict[int, list[str]] = {}
+  for name, group in zip(table.names, table.groups):
+    names.setdefault(group, []).append(name)
+  return {
+      g: ns[0] if len(ns) == 1 else ns[0].split('=')[0]
+      for g, ns in sorted(names.items())
+  }
+
+
+def _group(table: Table, name: str) -> int:
+  if name in table.names:
+    return table.groups[table.names.index(name)]
+  for column, group in zip(table.names, table.groups):
+    if column.startswith(f'{name}='):
+      return group
+  raise ValueError(
+      f'There is no column {name!r}; the columns are'
+      f' {listing(_original(table).values(), 10)}.'
+  )
