@@ -276,8 +276,9 @@ def a_round():
 def test_views_of_a_round_have_what_they_declare(kind):
   _, played = a_round()
   found = fields(
-      lambda played: views.in_training(kind, jax.random.key(0), 1, played),
-      played, name_round(played),
+      lambda played: views.in_training(
+          kind, jax.random.key(0), 1, none(), played
+      ), played, name_round(played),
   )
   assert found == OF_A_ROUND[kind]
 

@@ -3,8 +3,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tests.contracts import WIDTH, batch, federation
+import pytest
+
+from tests.contracts import TXS, WIDTH, batch, federation
+from vfljax import protocol
 from vfljax.defense import Defense, Spec, chain, slots
+from vfljax.defenses import fedpass, vmask
 from vfljax.defenses.dp_gaussian import dp_gaussian
 
 KEY = jax.random.key(0)
@@ -76,3 +80,28 @@ def test_the_second_gets_what_the_first_made():
   (d,), kept = chain(add, double).gradient((0, 0), KEY, (U,), None)
   np.testing.assert_array_equal(d, 2 * (U + 1))
   assert kept == (1, 10)
+
+
+@pytest.mark.parametrize('first', ['fedpass', 'vmask'])
+def test_what_is_read_of_nested_networks_is_what_they_compute_with(first):
+  """Noise in the weights, passports on top of it, or the other way round."""
+  parts = dict(
+      fedpass=fedpass.fedpass(side='passive'),
+      vmask=vmask.vmask(0.5, 'all', noise=0.3),
+  )
+  order = [first, *({*parts} - {first})]
+  both, data = chain(*(parts[name] for name in order)), batch()
+  state = protocol.init(KEY, federation(), both, TXS, data)
+  memory = [*state.defense]
+  at = order.index('vmask')  # All its layers are shown again.
+  memory[at] = memory[at]._replace(
+      masked=tuple(jnp.zeros_like(m) for m in memory[at].masked)
+  )
+  state = state._replace(defense=tuple(memory))
+  own = state.parties[1].params['bottom']
+  read = both.expose(state.defense, KEY, 1, own)
+  x = data.features[1]
+  sent = protocol.embed(KEY, federation(), both, state, 1, x)
+  net = federation().bottom(1)
+  np.testing.assert_allclose(net.apply(read, x), sent, rtol=1e-5, atol=1e-6)
+  assert not np.allclose(net.apply(own, x), sent)

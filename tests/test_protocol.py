@@ -8,7 +8,8 @@ import pytest
 
 from vfljax import algorithms, nets, protocol
 from vfljax.adversary import Adversary
-from vfljax.defense import Defense, each, none
+from vfljax.defense import Defense, chain, each, none
+from vfljax.defenses import dcor, fedpass, mid, vmask
 from vfljax.types import Batch
 
 SAMPLES = 12
@@ -235,3 +236,53 @@ def test_every_party_draws_by_itself():
   seen.clear()
   protocol.predict(jax.random.key(3), vfl, defense, state, data.features)
   assert len(set(seen)) == 2
+
+
+def a_round_of_two(defense):
+  """(the state before, the round)."""
+  vfl, batch = federation('vhnn', 2, 3), data(2)
+  txs = (optax.sgd(1.0),) * 2
+  state = protocol.init(jax.random.key(0), vfl, defense, txs, batch)
+  return state, protocol.play_round(
+      jax.random.key(1), vfl, defense, txs, state, batch
+  )[1]
+
+
+@pytest.mark.parametrize('others', [
+    (), (lambda: dcor.dcor(0.5, 'passive'), lambda: mid.mid(0.1, 'passive')),
+])
+def test_gradients_of_what_is_read_pull_back_to_those_of_what_is_trained(
+    others
+):
+  """With a penalty and noise at the party, too, which are the round's own."""
+  passports = fedpass.fedpass(side='passive')
+  defense = chain(*(make() for make in others), passports)
+  state, played = a_round_of_two(defense)
+  own = state.parties[1].params['bottom']
+  sealed = lambda w: passports.expose(state.defense[-1], None, 1, w)
+  back, = jax.vjp(sealed, own)[1](played.read[0])
+  chex.assert_trees_all_close(back, played.gradients[0], rtol=1e-4, atol=1e-6)
+
+
+def test_gradients_of_what_is_read_are_shared_as_the_others_are():
+  """A defense of the gradients does not lose what it hides."""
+  halves = lambda w: jax.tree.map(lambda x: x / 2, w)
+  halved = Defense(
+      bottom=lambda state, k, net: nets.with_weights(net, halves),
+      expose=lambda state, key, k, weights: halves(weights),
+  )
+  hidden = Defense(share=lambda key, gradients: jax.tree.map(
+      jnp.zeros_like, gradients
+  ))
+  _, played = a_round_of_two(halved)
+  twice = jax.tree.map(lambda g: 2 * g, played.gradients)
+  chex.assert_trees_all_close(played.read, twice, rtol=1e-6)
+  _, played = a_round_of_two(chain(halved, hidden))
+  assert not any(x.any() for x in jax.tree.leaves(played.read))
+
+
+def test_who_reads_what_it_trains_has_no_other_gradients():
+  assert a_round_of_two(none())[1].read == ()
+  assert a_round_of_two(dcor.dcor(0.5, 'passive'))[1].read == ()
+  _, played = a_round_of_two(vmask.vmask(0.5, 'all'))
+  chex.assert_trees_all_close(played.read, played.gradients, rtol=1e-6)

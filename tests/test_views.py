@@ -1,12 +1,21 @@
 """What views show: whose, of which samples, and how a defense lets it be read.
 """
+import functools
+from typing import Any
+
+import chex
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
-from tests.contracts import SAMPLES, batch, federation, play, start
-from vfljax import views
-from vfljax.defense import Defense, none
+from tests.contracts import SAMPLES, batch, federation, make, play, start
+from vfljax import algorithms, defenses, nets, protocol, views
+from vfljax.defense import Defense, chain, none
+from vfljax.defenses import fedpass, vmask
+from vfljax.nets import named_layers
+from vfljax.types import Batch, Messages, Round
 
 KEY = jax.random.key(0)
 # What a party can read of its weights says whose they are.
@@ -58,9 +67,240 @@ def test_the_active_party_gets_embeddings_of_the_samples_it_wants():
 def test_each_kind_is_of_its_stage():
   seen = finished()
   _, played = play(KEY, none(), seen.state, seen.training)
-  cut = views.in_training(views.CutGradients, KEY, 1, played)
+  cut = views.in_training(views.CutGradients, KEY, 1, none(), played)
   assert len(cut.received) == SAMPLES
   with pytest.raises(ValueError, match='not a view of a round'):
-    views.in_training(views.TrainedTop, KEY, 1, played)
+    views.in_training(views.TrainedTop, KEY, 1, none(), played)
   with pytest.raises(ValueError, match='not a view of a trained'):
     views.after_training(views.CutGradients, KEY, 1, seen)
+
+
+# Of three parties, number 2 attacks or is attacked, in a round made by hand.
+
+TXS = (optax.sgd(0.1),) * 3
+VFL = algorithms.vhnn([nets.mlp(3, 2)] * 3, nets.mlp(2))
+ROWS = 8
+TOLD = jnp.arange(ROWS) < 4  # After training party 2 knows these labels.
+ALL = functools.partial(vmask.vmask, 0.5, 'all')
+CASES = dict.fromkeys(sorted(defenses.REGISTRY)) | {
+    'none': none(), 'vmask all': ALL(), 'fedpass passive':
+    fedpass.fedpass(side='passive'),
+    'iso, vmask all': chain(make('iso'), ALL()),
+    'fedpass, vmask all': chain(fedpass.fedpass(), ALL()),
+    'vmask all, fedpass': chain(ALL(), fedpass.fedpass()),
+}
+READ_OTHERWISE = {name for name in CASES if 'vmask' in name or name in (
+    'fedpass', 'fedpass passive')}
+
+
+def data_of_three():
+  x = jax.random.normal(jax.random.key(9), (3, ROWS, 4))
+  labels = jax.nn.one_hot(jnp.arange(ROWS) % 2, 2)
+  return Batch(tuple(x), labels)
+
+
+@functools.cache
+def scene(name) -> tuple[Defense, Round]:
+  """A defense, and a round of it whose numbers are all different."""
+  defense, data = CASES[name] or make(name), data_of_three()
+  state = protocol.init(KEY, VFL, defense, TXS, data, auxiliary=data)
+
+  def like(seed, tree):
+    return jax.tree.map(
+        lambda x: jax.random.normal(jax.random.key(seed), x.shape), tree
+    )
+
+  u = jax.random.normal(jax.random.key(7), (4, ROWS, 2))
+  own = [p.params for p in state.parties[1:]]
+  return defense, Round(
+      state, data, Messages(tuple(u[:2]), tuple(u[2:])), jnp.zeros(()),
+      *(tuple(like(seed + k, p[part]) for k, p in enumerate(own))
+        for seed, part in ((10, 'bottom'), (20, 'defense'), (30, 'bottom')))
+  )
+
+
+def first_rounds(played, rounds=2):
+  return jax.tree.map(lambda x: jnp.stack([x] * rounds), played)
+
+
+def view_of(kind, name, played, k=2, count=1) -> Any:
+  """Party k's view, or the active one's of it."""
+  defense = scene(name)[0]
+  if kind in views.OF_A_ROUND:
+    return views.in_training(kind, KEY, k, defense, played)
+  if kind is views.RecordedGradients:
+    seen = first_rounds(played._replace(state=(), gradients=(), read=()))
+    return views.recorded_gradients(KEY, k, seen, count)[0]
+  if kind is views.WhiteBox:
+    own = first_rounds(views.own_gradients(k, played))
+    rows = jnp.arange(2 * ROWS).reshape(2, ROWS)
+    x = played.batch.features[k]
+    return views.white_box(KEY, k, defense, played.state, own, rows, x)
+  known = jax.tree.map(lambda x: x[TOLD], played.batch)
+  return views.after_training(kind, KEY, k, views.Finished(
+      VFL, defense, played.state, known, played.batch, ROWS, played.batch,
+      known,
+  ))
+
+
+EVERY_VIEW = [
+    *views.OF_A_ROUND, views.RecordedGradients, views.WhiteBox,
+    *views.OF_A_TRAINED_FEDERATION,
+]
+OF_WEIGHTS = [
+    views.ModelGradients, views.WhiteBox, views.TrainedBottom,
+    views.UnlabeledBottom,
+]
+
+
+@pytest.fixture(scope='module', params=sorted(CASES))
+def name(request):
+  """Of a defense, so that all its tests come one after the other."""
+  return request.param
+
+
+def test_weights_in_a_view_are_those_that_can_be_read(name):
+  defense, played = scene(name)
+  own = played.state.parties[2].params
+  read = defense.expose(played.state.defense, KEY, 2, own['bottom'])
+  assert (read is not own['bottom']) == (name in READ_OTHERWISE)
+  for kind in OF_WEIGHTS:
+    seen = view_of(kind, name, played).weights
+    if kind is views.WhiteBox:
+      chex.assert_trees_all_equal(seen['defense'], own['defense'])
+      seen = seen['bottom']
+    chex.assert_trees_all_equal(seen, read)
+
+
+def test_gradients_in_a_view_are_the_partys_and_of_the_weights_in_it(name):
+  played = scene(name)[1]
+  expected = dict(bottom=played.read[1], defense=played.added[1])
+  seen = view_of(views.ModelGradients, name, played)
+  chex.assert_trees_all_equal(seen.gradients, expected['bottom'])
+  chex.assert_trees_all_equal(seen.features, played.batch.features[2])
+  chex.assert_trees_all_equal(
+      view_of(views.WhiteBox, name, played).gradients, first_rounds(expected)
+  )
+  trained = played._replace(read=())  # What is read is what is trained.
+  seen = view_of(views.ModelGradients, name, trained)
+  chex.assert_trees_all_equal(seen.gradients, played.gradients[1])
+
+
+def moved(tree):
+  return jax.tree.map(lambda x: x + 1000, tree)
+
+
+def others_moved(played, keep=(2,)):
+  """All that belongs to parties not in `keep` is far away."""
+  swap = lambda parts, first: tuple(
+      part if k in keep else moved(part)
+      for k, part in enumerate(parts, start=first)
+  )
+  state, up, down = played.state, *played.messages
+  return Round(
+      state._replace(parties=swap(state.parties, 0)),
+      played.batch._replace(features=swap(played.batch.features, 0)),
+      Messages(swap(up, 1), swap(down, 1)), played.loss + 1000,
+      swap(played.gradients, 1), swap(played.added, 1), swap(played.read, 1),
+  )
+
+
+def test_nothing_of_another_party_is_in_a_view(name):
+  played = scene(name)[1]
+  for kind in EVERY_VIEW:
+    if kind is not views.TrainedTop:
+      chex.assert_trees_all_equal(
+          view_of(kind, name, played),
+          view_of(kind, name, others_moved(played)),
+      )
+  # The active party sees its own weights and what it is sent; of its auxiliary
+  # samples it has everything.
+  seen, again = (
+      view_of(views.TrainedTop, name, p)._replace(auxiliary=())
+      for p in (played, others_moved(played, keep=(0, 2)))
+  )
+  chex.assert_trees_all_equal(seen, again)
+
+
+def relabeled(played, rows):
+  """Other labels in `rows`."""
+  y = played.batch.labels
+  new = jnp.where(rows[:, None], y[:, ::-1], y)
+  return played._replace(batch=played.batch._replace(labels=new))
+
+
+def known_of(kind, played):
+  """The rows whose labels an attacker knows."""
+  if kind in (views.KnownPositive, views.ClassCenters):
+    return view_of(kind, 'none', played).known > 0
+  return TOLD if kind in views.OF_A_TRAINED_FEDERATION else jnp.zeros(ROWS) > 0
+
+
+@pytest.mark.parametrize('kind', sorted(
+    {*EVERY_VIEW} - {views.RecordedGradients}, key=str
+))
+def test_no_label_is_in_a_view_but_those_known(kind):
+  """A sample's label is unknown: another one leads to the same view."""
+  _, played = scene('none')
+  rows = ~known_of(kind, played)
+  if kind is views.KnownPositive:  # Another positive could be the known one.
+    rows = rows & (played.batch.labels[:, 1] > 0)
+  assert rows.any()
+  chex.assert_trees_all_equal(
+      view_of(kind, 'none', played),
+      view_of(kind, 'none', relabeled(played, rows)),
+  )
+
+
+def test_of_recorded_gradients_no_label_is_in_the_view_but_those_known():
+  """A row's other label may make it a known one, and is then no test."""
+  _, played = scene('none')
+  seen = first_rounds(played._replace(state=(), gradients=(), read=()))
+  view, known = views.recorded_gradients(KEY, 2, seen, 1)
+  tried = 0
+  for i in np.flatnonzero(np.asarray(known) == 0):
+    r, row = divmod(int(i), ROWS)
+    labels = seen.batch.labels.at[r, row].set(seen.batch.labels[r, row, ::-1])
+    other, again = views.recorded_gradients(KEY, 2, seen._replace(
+        batch=seen.batch._replace(labels=labels)
+    ), 1)
+    if (again == known).all():
+      tried += 1
+      chex.assert_trees_all_equal(other, view)
+  assert known.sum() == 2 and tried > 3
+
+
+@pytest.mark.parametrize('kind', [
+    kind for kind in views.OF_A_ROUND if 'known' in kind._fields
+])
+def test_what_is_known_or_padding_is_not_left_to_guess(kind):
+  _, played = scene('none')
+  padded = played._replace(batch=played.batch._replace(
+      labels=played.batch.labels.at[-2:].set(0)
+  ))
+  view = view_of(kind, 'none', padded)
+  known = np.asarray(view.known) > 0
+  assert known.any()
+  expected = ~known & (np.arange(ROWS) < ROWS - 2)
+  np.testing.assert_array_equal(views.unknown(view), expected)
+
+
+@pytest.mark.parametrize('name', ['vmask all', 'iso, vmask all'])
+@pytest.mark.parametrize('kind', EVERY_VIEW)
+def test_no_view_has_the_weights_of_a_layer_in_shares(name, kind):
+  """Neither those that the party knew of nor those with noise."""
+  _, played = scene(name)
+  memory = played.state.defense
+  memory = memory if hasattr(memory, 'offset') else memory[1]
+  own = played.state.parties[2].params['bottom']
+  true = jax.tree.map(jnp.add, own, memory.offset[1])
+  seen = [
+      np.asarray(x) for x in jax.tree.leaves(view_of(kind, name, played))
+  ]
+  for tree in own, true:
+    layers = named_layers.arrays(tree)
+    assert len(layers) == 2
+    for array in (a for layer in layers.values() for a in layer.values()):
+      assert not any(
+          x.shape == array.shape and np.isclose(x, array).any() for x in seen
+      )

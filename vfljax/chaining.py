@@ -20,7 +20,9 @@ Parts = Sequence[Defense]
 def chain(*defenses: Defense) -> Defense:
   """Applies several defenses; every hook runs in the order given.
 
-  Penalties add. `decode` runs in the reverse order, undoing `label`'s.
+  Penalties add. `decode` runs in the reverse order, undoing `label`'s, and so
+  does `expose`: of nested networks (`bottom`) the last one gets the weights
+  first.
 
   Raises:
     ValueError: if two of them replace the training objective.
@@ -144,7 +146,8 @@ def _facts(defenses: Parts, state):
 
 
 def _expose(defenses: Parts, state, key, k, weights):
-  for d, s, sub in zip(defenses, state, _keys(defenses, key)):
+  keys = _keys(defenses, key)
+  for d, s, sub in reversed(list(zip(defenses, state, keys))):
     weights = d.expose(s, sub, k, weights)
   return weights
 

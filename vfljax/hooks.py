@@ -137,7 +137,10 @@ class Defense(NamedTuple):
     facts: (state) -> {name: scalar}; what the defense knows of itself, recorded
       beside the utility.
     expose: (state, key, k, weights) -> weights; what passive party k can read
-      of its own bottom network.
+      of its own bottom network: of those that the plain network computes with
+      in `bottom`, what is not made up. All views of weights are of these, and
+      so are their gradients. Who reads all that it trains gets `weights`
+      themselves back.
     decode: (state, logits) -> logits; at inference.
   """
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from vfljax import metrics, views
 from vfljax.attack import Attack
+from vfljax.defense import Defense
 from vfljax.leakage import AttackName
 from vfljax.types import Array, Key, Round
 
@@ -35,13 +36,14 @@ class Watched(NamedTuple):
 
 
 def watcher(
-    attacks: Mapping[str, Attack], parties: Sequence[int] = (1,),
-    pool: str = 'epoch',
+    attacks: Mapping[str, Attack], defense: Defense,
+    parties: Sequence[int] = (1,), pool: str = 'epoch',
 ) -> tuple[Callable[[Key, Round], Any], Callable[..., dict[str, Metrics]]]:
   """`watch` and `digest` of `train.Plan` for attacks on single rounds.
 
   Args:
     attacks: By name; their views must be views of a round.
+    defense: What protects the rounds, and says what attackers can read.
     parties: Which passive parties attack, 1..K. The first one's results go by
       the attack's name, another party k's by 'name@k'.
     pool: Score a whole epoch at once, or average its rounds' scores.
@@ -56,10 +58,9 @@ def watcher(
       for k in parties:
         at = jax.random.fold_in(own_key(key, name), k)
         k_view, k_run = jax.random.split(at)
-        view = views.in_training(attack.view, k_view, k, played)
-        weights = view.valid * (1 - getattr(view, 'known', 0))
+        view = views.in_training(attack.view, k_view, k, defense, played)
         guessed = Guessed(
-            attack.run(k_run, view), played.batch.labels, weights
+            attack.run(k_run, view), played.batch.labels, views.unknown(view)
         )
         rows[label(name, k, parties)] = Watched(guessed, attack.facts(view))
     return rows

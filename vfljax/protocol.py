@@ -10,8 +10,9 @@ other side can see. Everything is a pure function of (key, state, batch): `jit`,
 `vmap` over seeds and `scan` over rounds apply from outside. `init` comes before
 the first round, `predict` after the last; they are in `vfljax.federation`.
 """
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +21,7 @@ from vfljax import crossing, descent
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.defense import Defense
 from vfljax.federation import embed, init, predict
-from vfljax.nets import counting
+from vfljax.nets import counting, with_weights
 from vfljax.types import (
     VFL, Array, Batch, Embeddings, Key, Messages, Params, PartyState, Round,
     State, Transforms,
@@ -53,7 +54,7 @@ def play_round(
   ))
 
   # 4. Everyone updates what they own.
-  own, got = _pull_back(stage, down, pullbacks)
+  own, read, got = _pull_back(stage, down, pullbacks)
   parties = [
       _update(t, p, g) for t, p, g in zip(txs, state.parties, [grads] + own)
   ]
@@ -61,7 +62,7 @@ def play_round(
   evil = adversary.update(state.adversary, luck.learn, sent, got)
   played = Round(
       state, batch, Messages(up, down), loss,
-      tuple(g['bottom'] for g in own), tuple(g['defense'] for g in own),
+      tuple(g['bottom'] for g in own), tuple(g['defense'] for g in own), read,
   )
   return State(parties, memory, evil), played
 
@@ -112,8 +113,8 @@ def _embed_all(stage: _Stage):
 
   Returns:
     What arrives at the active party; of it what deviating parties sent; for
-    each passive party the way back from its message's gradient to those of its
-    weights, and the statistics of its forward pass.
+    each passive party the `_Way` back from its message's gradient, and the
+    statistics of its forward pass.
   """
   luck, vfl, defense, adversary, state, batch = stage
   liars = adversary.parties
@@ -123,9 +124,8 @@ def _embed_all(stage: _Stage):
   )
   up, pullbacks, stats = [], [], []
   for k, party in enumerate(state.parties[1:], start=1):
-    net = defense.bottom(state.defense, k, vfl.bottom(k))
 
-    def message(params, k=k, net=net):
+    def message(net, params, k=k):
       u, stat = net.run(
           params['bottom'], jax.random.fold_in(luck.net, k), features[k]
       )
@@ -134,15 +134,60 @@ def _embed_all(stage: _Stage):
       )
       return (u, penalty), stat
 
-    (u, penalty), pullback, stat = jax.vjp(message, party.params, has_aux=True)
+    net = defense.bottom(state.defense, k, vfl.bottom(k))
+    (u, penalty), pullback, stat = jax.vjp(
+        partial(message, net), party.params, has_aux=True
+    )
     up.append(u)
-    pullbacks.append(lambda d, f=pullback, p=penalty: f((d, jnp.ones_like(p))))
+    pullbacks.append(_Way(pullback, penalty, _reading(stage, k, message)))
     stats.append(stat)
   sent = adversary.send(
       state.adversary, luck.tamper, pick(tuple(up), stage.lying)
   )
   arrived = crossing.sent('up', put(tuple(up), stage.lying, sent))
   return arrived, sent, pullbacks, stats
+
+
+class _Way(NamedTuple):
+  """From a message's gradient to those of a passive party's weights.
+
+  Attributes:
+    trained: Gradient of (message, penalty) -> (that of its parameters,).
+    penalty: Of its message.
+    read: The same to (that of the weights that it reads,); `None` where those
+      are the ones that it trains.
+  """
+
+  trained: Callable[[Any], tuple[Any]]
+  penalty: Array
+  read: Callable[[Any], tuple[Any]] | None
+
+  def back(self, pullback: Callable[[Any], tuple[Any]], d: Array) -> Params:
+    """One of the two, of the message's gradient `d`."""
+    return pullback((d, jnp.ones_like(self.penalty)))[0]
+
+
+def _reading(stage: _Stage, k: int, message: Callable) -> Callable | None:
+  """`_Way.read` of passive party k.
+
+  A defense may have its network compute with other weights than it trains. The
+  gradient with respect to those is that of a shift by nothing, put in where the
+  plain network gets them. What nobody looks at is not compiled.
+  """
+  defense, memory = stage.defense, stage.state.defense
+  params = stage.state.parties[k].params
+  own = params['bottom']
+  if defense.expose(memory, stage.luck.net, k, own) is own:
+    return None
+
+  def shifted(by):
+    plain = with_weights(
+        stage.vfl.bottom(k), lambda w: jax.tree.map(jnp.add, w, by)
+    )
+    return message(defense.bottom(memory, k, plain), params)
+
+  nothing = jax.tree.map(jnp.zeros_like, own)
+  return jax.vjp(shifted, nothing, has_aux=True)[1]
 
 
 def _differentiate(stage: _Stage, up: Embeddings):
@@ -185,22 +230,29 @@ def _differentiate(stage: _Stage, up: Embeddings):
   return memory, value, slopes
 
 
-def _pull_back(stage: _Stage, down: Embeddings, pullbacks: Sequence):
+def _pull_back(stage: _Stage, down: Embeddings, pullbacks: Sequence[_Way]):
   """Step 4 at the passive parties: gradients of their weights.
 
   Returns:
-    {'bottom', 'defense'} of each passive party, and what deviating ones were
-    sent.
+    {'bottom', 'defense'} of each passive party; `Round.read`; and what
+    deviating ones were sent.
   """
   luck, _, defense, adversary, state, _ = stage
   got = pick(down, stage.lying)
   told = adversary.receive(state.adversary, luck.mishear, got)
   heard = put(down, stage.lying, told)
-  own = [pull(d)[0] for pull, d in zip(pullbacks, heard)]
-  return [
-      defense.share(jax.random.fold_in(luck.share, k), g)
-      for k, g in enumerate(own)
-  ], got
+  raw = [way.back(way.trained, d) for way, d in zip(pullbacks, heard)]
+
+  def shared(k, gradients):
+    return defense.share(jax.random.fold_in(luck.share, k), gradients)
+
+  own = [shared(k, g) for k, g in enumerate(raw)]
+  read = [g['bottom'] for g in own]
+  for k, (way, d) in enumerate(zip(pullbacks, heard)):
+    if way.read:  # Blurred as the others are, and by the same luck.
+      seen = raw[k] | dict(bottom=way.back(way.read, d))
+      read[k] = shared(k, seen)['bottom']
+  return own, tuple(read) if any(w.read for w in pullbacks) else (), got
 
 
 def _head(vfl: VFL, key: Key, params: dict, x0: Array | None, received):

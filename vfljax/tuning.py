@@ -80,13 +80,12 @@ def least_ratio(
         f'in (0, 1] of two or more samples; got share {share}, {repeats} '
         'repeats.'
     )
-  watch, digest = measure.watcher(attacks)
-
   def run(key: Key, strength: Array, data: Batch) -> dict[str, Array]:
     k_part, k_fit, k_predict = jax.random.split(key, 3)
     rows = permutation(k_part, len(data.labels))[:count]
     part = jax.tree.map(lambda x: x[rows], data)
     defense = make(strength)
+    watch, digest = measure.watcher(attacks, defense)
     state, history = train.fit(
         k_fit, vfl, defense, txs, part, epochs=epochs,
         batch_size=min(batch_size, count), remainder='keep', watch=watch,

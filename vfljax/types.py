@@ -119,6 +119,9 @@ class Round(NamedTuple):
     loss: The objective's value, a scalar.
     gradients: Of each passive party's bottom network, from what it was sent.
     added: Of the weights that a defense gave each passive party.
+    read: As `gradients`, but with respect to the weights that the plain network
+      computes with in the end, for parties that read those and not the weights
+      they train (`Defense.expose`); () where what is read is what is trained.
   """
 
   state: State
@@ -127,3 +130,4 @@ class Round(NamedTuple):
   loss: Array
   gradients: tuple[Params, ...]
   added: tuple[Params, ...] = ()
+  read: tuple[Params, ...] = ()

@@ -10,10 +10,11 @@ import pytest
 from tests.contracts import (
     PARTIES, SAMPLES, TXS, WIDTH, batch, federation, make,
 )
-from vfljax import algorithms, attacks, nets, protocol, views
-from vfljax.attack import TRAINING, recipe_of
+from vfljax import algorithms, attacks, measure, nets, protocol, views
+from vfljax.attack import TRAINING, Attack, recipe_of
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.attacks.mixmatch import MixMatch
+from vfljax.defense import Defense
 from vfljax.scene import Scene
 
 EVERY_BACKDOOR = sorted(
@@ -39,7 +40,8 @@ def view_of(kind):
   """A view of the given kind from one real round."""
   data, defense = batch(), make('none')
   if kind is views.ModelGradients:  # Of a linear bottom, which can be solved.
-    return views.model_gradients(1, one_round(algorithms.vlr(2, 2))[1])
+    played = one_round(algorithms.vlr(2, 2))[1]
+    return views.model_gradients(jax.random.key(2), 1, defense, played)
   state, seen = one_round()
   known = jax.tree.map(lambda x: x[:6], data)
   if kind is views.UnlabeledBottom:
@@ -54,12 +56,14 @@ def view_of(kind):
   if kind is views.WhiteBox:
     one = jax.tree.map(lambda x: x[None], views.own_gradients(1, seen))
     rows = jnp.arange(SAMPLES)[None]
-    return views.white_box(1, state, one, rows, data.features[1])
+    return views.white_box(
+        jax.random.key(2), 1, defense, state, one, rows, data.features[1]
+    )
   if kind is views.TrainedBottom:
     return views.trained_bottom(
         jax.random.key(2), 1, defense, state, known, data
     )
-  return views.in_training(kind, jax.random.key(2), 1, seen)
+  return views.in_training(kind, jax.random.key(2), 1, defense, seen)
 
 
 def first_layer():
@@ -169,3 +173,33 @@ def test_backdoors_train_and_strike(name):
   clean, attacked = predict(protocol.HONEST), predict(backdoor.inference)
   assert (np.abs(clean - attacked).max(-1) > 0).all()
   assert np.isfinite(attacked).all()
+
+
+def test_no_attack_is_scored_where_it_knows_the_label():
+  """It says what it knows of a round; all else counts."""
+  made = {name: make_attack(name) for name in EVERY_ATTACK}
+  told = {
+      name: attack._replace(run=lambda key, view: view.known)
+      for name, attack in made.items()
+      if attack.view in views.OF_A_ROUND and 'known' in attack.view._fields
+  }
+  assert {'direction_scoring', 'mean_scoring', 'median_scoring'} <= {*told}
+  watch, _ = measure.watcher(told, make('none'))
+  seen = watch(jax.random.key(3), one_round()[1])
+  for name in told:
+    known, weights = seen[name].guessed.scores, seen[name].guessed.weights
+    assert known.any()
+    np.testing.assert_array_equal(weights, 1 - known, name)
+
+
+def test_attacks_in_training_read_weights_as_the_defense_lets_them():
+  nothing = Defense(expose=lambda state, key, k, weights: jax.tree.map(
+      jnp.zeros_like, weights
+  ))
+  size = Attack(views.ModelGradients, lambda key, view: sum(
+      jnp.abs(x).sum() for x in jax.tree.leaves(view.weights)
+  ) + 0 * view.valid)
+  for defense, hidden in (make('none'), False), (nothing, True):
+    watch, _ = measure.watcher(dict(size=size), defense)
+    guessed = watch(jax.random.key(3), one_round()[1])['size'].guessed
+    assert (guessed.scores == 0).all() == hidden

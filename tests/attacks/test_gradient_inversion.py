@@ -2,6 +2,7 @@
 from the gradient of its own weights."""
 from pathlib import Path
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,11 +15,13 @@ from vfljax.attacks import gradient_inversion, residue_reconstruction
 from vfljax.attacks.gradient_inversion import Dummies, Search, invert
 from vfljax.attacks.residue_reconstruction import reconstruct
 from vfljax.defense import none
+from vfljax.defenses import fedpass
 from vfljax.types import Batch, Net
 
 GOLDEN = (
     Path(__file__).parents[1] / 'golden/bli_gradient_matching_secretflow.npz'
 )
+KEY = jax.random.key(0)
 
 
 def sample(batch, columns, seed=0):
@@ -87,7 +90,7 @@ def vlr_round(classes, batch, columns, seed=0):
 def test_all_labels_are_right_when_features_outnumber_the_batch(classes):
   _, played = vlr_round(classes, 16, 24)
   view = views.in_training(
-      views.ModelGradients, jax.random.key(0), 1, played
+      views.ModelGradients, jax.random.key(0), 1, none(), played
   )
   attack = residue_reconstruction()
   guess = attack.run(jax.random.key(0), view)
@@ -96,7 +99,9 @@ def test_all_labels_are_right_when_features_outnumber_the_batch(classes):
 
 
 def test_the_result_says_in_how_many_rounds_the_solution_was_exact():
-  watch, digest = measure.watcher({'rr': residue_reconstruction()})
+  watch, digest = measure.watcher(
+      {'rr': residue_reconstruction()}, none()
+  )
   rows = [watch(jax.random.key(0), vlr_round(2, 8, c)[1]) for c in (24, 4)]
   stack = jax.tree.map(lambda *x: jnp.stack(x), *rows)
   found = digest(stack)['rr']
@@ -106,7 +111,7 @@ def test_the_result_says_in_how_many_rounds_the_solution_was_exact():
 
 def test_the_gradient_in_the_view_is_the_residues_seen_through_the_samples():
   _, played = vlr_round(2, 16, 5)
-  view = views.model_gradients(1, played)
+  view = views.model_gradients(jax.random.key(0), 1, none(), played)
   d = np.asarray(played.messages.down[0])
   kernel, bias = leaves_of(view.gradients)
   np.testing.assert_allclose(kernel, np.asarray(view.features).T @ d, atol=1e-6)
@@ -159,7 +164,7 @@ def test_dummy_labels_follow_the_peers(case):
 
 def test_gradient_inversion_beats_guessing_and_knows_its_best_restart():
   vfl, played = vlr_round(2, 6, 12)
-  view = views.model_gradients(1, played)
+  view = views.model_gradients(jax.random.key(0), 1, none(), played)
   attack = gradient_inversion(vfl.bottom(1), 2, Search(300, 3, 0.05))
   guess = jax.jit(attack.run)(jax.random.key(1), view)
   assert guess.shape == (6, 2)
@@ -179,3 +184,55 @@ def test_the_sign_of_the_residue_agrees_with_scikit_learns_probabilities():
   found = reconstruct(jnp.float32(x), jnp.float32(x.T @ (p - y))[:, None])
   assert found.exact
   np.testing.assert_array_equal(np.asarray(found.values[:, 0]) < 0, y)
+
+
+def a_batch():
+  x = jax.random.normal(jax.random.key(9), (2, 8, 4))
+  return Batch(tuple(x), jax.nn.one_hot(jnp.arange(8) % 2, 2))
+
+
+@pytest.fixture(scope='module')
+def passports():
+  """A round under FedPass that starts at weights of a plain network."""
+  vfl = algorithms.vhnn([nets.mlp(3, 2)] * 2, nets.mlp(2))
+  vfl = vfl._replace(top=algorithms.plain())
+  data, defense = a_batch(), fedpass.fedpass(side='passive')
+  txs = (optax.sgd(0.1),) * 2
+  state = protocol.init(KEY, vfl, defense, txs, data)
+  _, played = protocol.play_round(KEY, vfl, defense, txs, state, data)
+  return vfl, defense, played
+
+
+def mismatch(vfl, played, view):
+  """What gradient inversion gets for the true labels and embeddings."""
+  own = played.state.parties[0].params['bottom']
+  u = vfl.bottoms[0].apply(own, played.batch.features[0])
+  truth = Dummies(u, 1e3 * played.batch.labels)
+  return invert(
+      vfl.bottom(1), view.weights, view.features, view.gradients, truth,
+      Search(0), valid=view.valid,
+  )[1]
+
+
+def test_gradients_match_at_the_truth_with_the_weights_that_are_read(passports):
+  vfl, defense, played = passports
+  view = views.model_gradients(KEY, 1, defense, played)
+  assert mismatch(vfl, played, view) < 1e-10
+  raw = played.state.parties[1].params['bottom']
+  trained, = played.gradients
+  for other in (
+      view._replace(weights=raw), view._replace(gradients=trained),
+      view._replace(weights=raw, gradients=trained),
+  ):
+    assert mismatch(vfl, played, other) > 1e-4
+
+
+def test_a_white_box_has_the_same_network_and_gradients(passports):
+  _, defense, played = passports
+  x, one = played.batch.features[1], views.own_gradients(1, played)
+  rows = jnp.arange(len(x))[None]
+  box = views.white_box(KEY, 1, defense, played.state, one, rows, x)
+  view = views.model_gradients(KEY, 1, defense, played)
+  chex.assert_trees_all_equal(box.weights['bottom'], view.weights)
+  chex.assert_trees_all_equal(box.gradients['bottom'], view.gradients)
+  assert not box.blank.any()

@@ -40,7 +40,7 @@ def separated():
 
 def guess(attack, played, key=0):
   k_view, k_run = jax.random.split(jax.random.key(key))
-  view = views.in_training(attack.view, k_view, 1, played)
+  view = views.in_training(attack.view, k_view, 1, none(), played)
   return np.asarray(attack.run(k_run, view)), view
 
 
@@ -82,8 +82,8 @@ def test_an_attack_draws_the_same_whatever_is_beside_it(separated):
   alone = dict(ds=attacks.direction_scoring())
   both = dict(norm=attacks.norm_scoring()) | alone
   seen = [
-      measure.watcher(found)[0](jax.random.key(3), a_round(d, labels))['ds']
-      for found in (alone, both)
+      watch(jax.random.key(3), a_round(d, labels))['ds']
+      for watch, _ in (measure.watcher(f, none()) for f in (alone, both))
   ]
   np.testing.assert_array_equal(*(x.guessed.scores for x in seen))
 
@@ -119,7 +119,7 @@ def test_noise_does_not_leak_the_labels_it_carries():
   )
   watch, digest = measure.watcher(dict(
       mean=attacks.mean_scoring(), median=attacks.median_scoring()
-  ))
+  ), none())
   rows = jax.vmap(lambda k, d, y: watch(k, a_round(d, y)))(
       jax.random.split(key, rounds), d, labels
   )
@@ -167,7 +167,9 @@ def test_leakage_equals_scikit_learn_over_rounds(pool, separated):
   d, labels, y = separated
   noisy = jnp.stack([d, d[::-1] + 4, -d])
   truth = jnp.stack([labels, labels[::-1], labels])
-  watch, digest = measure.watcher(dict(norm=attacks.norm_scoring()), pool=pool)
+  watch, digest = measure.watcher(
+      dict(norm=attacks.norm_scoring()), none(), pool=pool
+  )
   rows = jax.vmap(lambda d, y: watch(jax.random.key(0), a_round(d, y)))(
       noisy, truth
   )
@@ -188,7 +190,7 @@ def test_a_round_that_diverged_is_not_left_out_as_one_of_one_class_is(
 ):
   d, labels, y = separated
   watch, digest = measure.watcher(
-      dict(norm=attacks.norm_scoring()), pool='round'
+      dict(norm=attacks.norm_scoring()), none(), pool='round'
   )
   played = jax.jit(lambda d, labels: digest(jax.vmap(
       lambda d, labels: watch(jax.random.key(0), a_round(d, labels))
@@ -204,7 +206,9 @@ def test_a_round_that_diverged_is_not_left_out_as_one_of_one_class_is(
 def test_what_an_attacker_knows_is_not_scored(separated):
   """The known positive has cosine 1 with itself: it must not count."""
   d, labels, y = separated
-  watch, digest = measure.watcher(dict(ds=attacks.direction_scoring()))
+  watch, digest = measure.watcher(
+      dict(ds=attacks.direction_scoring()), none()
+  )
   rows = jax.tree.map(
       lambda x: x[None], watch(jax.random.key(3), a_round(d, labels))
   )
@@ -224,7 +228,9 @@ def test_several_attackers_are_told_apart(separated):
                   labels),
       messages=Messages((d, d), (d, 2 * d)),
   )
-  watch, _ = measure.watcher(dict(norm=attacks.norm_scoring()), (1, 2))
+  watch, _ = measure.watcher(
+      dict(norm=attacks.norm_scoring()), none(), (1, 2)
+  )
   rows = watch(jax.random.key(0), played)
   np.testing.assert_allclose(
       rows['norm@2'].guessed.scores, 2 * rows['norm'].guessed.scores

@@ -21,7 +21,8 @@ def training_plan(
   """The training of one cell."""
   config = setting.config.train
   watch, digest = measure.watcher(
-      setting.in_training, setting.attackers, setting.config.attack.pool
+      setting.in_training, defense, setting.attackers,
+      setting.config.attack.pool,
   )
   held = splits.validation if setting.sizes.validation else splits.test
 

@@ -91,7 +91,8 @@ def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
   flat = lambda x: x.reshape(-1, *x.shape[2:])
   if attack.view is views.RecordedGradients:
     seen = lax.map(
-        lambda x: play(*x)._replace(state=(), gradients=()), (rows, keys)
+        lambda x: play(*x)._replace(state=(), gradients=(), read=()),
+        (rows, keys),
     )
     view, known = views.recorded_gradients(k_view, k, seen, who.known)
     scores = attack.run(k_run, view)
@@ -102,9 +103,10 @@ def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
     i, key = x
     seen = play(i, key)
     k_see, k_guess = jax.random.split(jax.random.fold_in(key, 1))
-    view = views.in_training(attack.view, k_see, k, seen)
-    weights = view.valid * (1 - getattr(view, 'known', 0))
-    return Guessed(attack.run(k_guess, view), seen.batch.labels, weights)
+    view = views.in_training(attack.view, k_see, k, plan.defense, seen)
+    return Guessed(
+        attack.run(k_guess, view), seen.batch.labels, views.unknown(view)
+    )
 
   return _measured(jax.tree.map(flat, lax.map(guess, (rows, keys))))
 
@@ -124,7 +126,10 @@ def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
     return views.own_gradients(k, seen)
 
   truth = data.features[k][pool]
-  view = views.white_box(k, state, lax.map(play, (rows, keys)), rows, truth)
+  view = views.white_box(
+      jax.random.fold_in(key, 1), k, plan.defense, state,
+      lax.map(play, (rows, keys)), rows, truth,
+  )
   guess = attack.run(k_run, view)
   return (recipe.measure or measure.of_images)(guess, truth)
 

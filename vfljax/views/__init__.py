@@ -10,7 +10,8 @@ from vfljax.views.kinds import (
 )
 from vfljax.views.rounds import (
     OF_A_ROUND, class_centers, cut_gradients, in_training, known_positive,
-    majority, model_gradients, own_gradients, recorded_gradients, white_box,
+    majority, model_gradients, own_gradients, own_weights, recorded_gradients,
+    unknown, white_box,
 )
 from vfljax.views.trained import (
     OF_A_TRAINED_FEDERATION, Finished, after_training, trained_bottom,
@@ -23,6 +24,7 @@ __all__ = [
     'RecordedGradients', 'TrainedBottom', 'TrainedTop', 'UnlabeledBottom',
     'WhiteBox', 'after_training', 'class_centers', 'cut_gradients',
     'in_training', 'known_positive', 'majority', 'model_gradients',
-    'own_gradients', 'recorded_gradients', 'trained_bottom', 'trained_top',
-    'unlabeled_bottom', 'wanted_features', 'white_box',
+    'own_gradients', 'own_weights', 'recorded_gradients', 'trained_bottom',
+    'trained_top', 'unknown', 'unlabeled_bottom', 'wanted_features',
+    'white_box',
 ]

@@ -79,10 +79,19 @@ class RecordedGradients(NamedTuple):
 class ModelGradients(NamedTuple):
   """T1 in training under encryption: no cut-layer gradients in the clear.
 
+  Weights and gradients are those of a plain network, as far as the party can
+  read them (`Defense.expose`). With passports (FedPass) these are the sealed
+  weights, with which the party computes, and the gradients with respect to
+  them. Of a layer in secret shares (VMask) the weights are made up, since the
+  party holds a share that says nothing by itself; the gradient of its kernel is
+  the true one, the layer's inputs times its outputs' gradients, both of which
+  are opened to the party (VMask, section IV-D), who updates its share by it.
+
   Attributes:
     features: [batch, ...] passive party k's samples.
-    weights: Its bottom network's parameters in the round.
-    gradients: Those parameters' gradients, of the batch's mean loss.
+    weights: Its bottom network's parameters in the round, as it can read them.
+    gradients: Those parameters' gradients, of the batch's mean loss, as it uses
+      them (`Defense.share`).
     valid: [batch] 1 for a sample, 0 for a row of padding.
   """
 
@@ -96,10 +105,14 @@ class WhiteBox(NamedTuple):
   """T2, white box: a passive party's network, and its gradients in many rounds.
 
   What the active party sees where parties share the gradients of their weights,
-  as CAFE assumes. The federation stands still meanwhile.
+  as CAFE assumes. The federation stands still meanwhile. A party can share no
+  more than it has: its network and the gradients are as in `ModelGradients`. A
+  layer in secret shares (VMask) the active party cannot read either, since its
+  share and the noise that it added say nothing about the weights.
 
   Attributes:
-    weights: 'bottom' and 'defense', the passive party's parameters.
+    weights: 'bottom' and 'defense', the passive party's parameters, the former
+      as it can read them.
     gradients: The same of their gradients, leaves [rounds, ...].
     rows: [rounds, batch] which samples of a pool, 0.., were in each round.
     blank: [pool, ...] zeros, of the shape of the features that it wants.

@@ -3,6 +3,7 @@ import jax
 import jax.numpy as jnp
 
 from vfljax import crossing
+from vfljax.defense import Defense
 from vfljax.sampling import per_class
 from vfljax.types import Array, Key, Params, Round, State
 from vfljax.views.kinds import (
@@ -76,35 +77,48 @@ def recorded_gradients(
   return RecordedGradients(received[chosen], own, received), known
 
 
-def model_gradients(k: int, played: Round) -> ModelGradients:
-  """Passive party k's view of a round whose messages are encrypted."""
-  batch, weights = played.batch, played.state.parties[k].params['bottom']
-  return ModelGradients(
-      batch.features[k], weights, played.gradients[k - 1],
-      crossing.rows(batch.labels),
-  )
+def own_weights(key: Key, k: int, defense: Defense, state: State) -> Params:
+  """Passive party k's bottom network, as far as it can read its weights."""
+  own = state.parties[k].params['bottom']
+  return defense.expose(state.defense, key, k, own)
 
 
 def own_gradients(k: int, played: Round) -> dict[str, Params]:
-  """The gradients of passive party k's own weights in a round."""
-  return dict(bottom=played.gradients[k - 1], defense=played.added[k - 1])
+  """The gradients in a round of passive party k's weights, as it reads them."""
+  read = played.read or played.gradients
+  return dict(bottom=read[k - 1], defense=played.added[k - 1])
+
+
+def model_gradients(
+    key: Key, k: int, defense: Defense, played: Round
+) -> ModelGradients:
+  """Passive party k's view of a round whose messages are encrypted."""
+  batch = played.batch
+  return ModelGradients(
+      batch.features[k], own_weights(key, k, defense, played.state),
+      own_gradients(k, played)['bottom'], crossing.rows(batch.labels),
+  )
 
 
 def white_box(
-    k: int, state: State, gradients: dict[str, Params], rows: Array,
-    pool: Array,
+    key: Key, k: int, defense: Defense, state: State,
+    gradients: dict[str, Params], rows: Array, pool: Array,
 ) -> WhiteBox:
   """The active party's `WhiteBox` view of passive party k.
 
   Args:
-    k: The party.
+    key: Of what the party makes up for weights that it cannot read.
+    k: The party, who shows what it can read and no more.
+    defense: What protects the federation.
     state: The federation in all rounds.
     gradients: `own_gradients` of the rounds, leaves [rounds, ...].
     rows: [rounds, batch] which samples of the pool were in them.
     pool: [pool, ...] the party's features, of which only the shape is seen.
   """
-  own = state.parties[k].params
-  weights = {name: own[name] for name in ('bottom', 'defense')}
+  weights = dict(
+      bottom=own_weights(key, k, defense, state),
+      defense=state.parties[k].params['defense'],
+  )
   return WhiteBox(weights, gradients, rows, jnp.zeros_like(pool))
 
 
@@ -117,21 +131,39 @@ def _masked_median(x: Array, mask: Array) -> Array:
   return jnp.where(count > 0, (low + high) / 2, 0.0)
 
 
-# View -> (key, passive party, round) -> the party's view of the round.
+# View -> (key, passive party, defense, round) -> its view of the round.
 OF_A_ROUND = {
-    CutGradients: lambda key, k, played: cut_gradients(k, played),
-    KnownPositive: known_positive,
-    ClassCenters: class_centers,
-    ModelGradients: lambda key, k, played: model_gradients(k, played),
+    CutGradients: lambda key, k, defense, played: cut_gradients(k, played),
+    KnownPositive: lambda key, k, defense, played: known_positive(
+        key, k, played
+    ),
+    ClassCenters: lambda key, k, defense, played: class_centers(key, k, played),
+    ModelGradients: model_gradients,
 }
 
 
-def in_training(view: type, key: Key, k: int, played: Round):
+def in_training(view: type, key: Key, k: int, defense: Defense, played: Round):
   """The view of a round of the given type.
+
+  Args:
+    view: Of `OF_A_ROUND`.
+    key: Of what the attacker happens to know.
+    k: Which passive party sees.
+    defense: What protected the round: it says which weights can be read.
+    played: The round.
 
   Raises:
     ValueError: if attackers do not have that view in training.
   """
   if view not in OF_A_ROUND:
     raise ValueError(f'{view.__name__} is not a view of a round in training.')
-  return OF_A_ROUND[view](key, k, played)
+  return OF_A_ROUND[view](key, k, defense, played)
+
+
+def unknown(view) -> Array:
+  """[batch] 1 at the rows of a round whose labels are left to guess.
+
+  Padding has no label, and what an attacker knows it does not guess: neither
+  is scored.
+  """
+  return view.valid * (1 - getattr(view, 'known', 0))

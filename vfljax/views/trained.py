@@ -5,6 +5,7 @@ from vfljax import protocol
 from vfljax.defense import Defense
 from vfljax.types import VFL, Array, Batch, Key, State
 from vfljax.views.kinds import TrainedBottom, TrainedTop, UnlabeledBottom
+from vfljax.views.rounds import own_weights
 
 
 class Finished(NamedTuple):
@@ -33,10 +34,9 @@ def trained_bottom(
     key: Key, k: int, defense: Defense, state: State, known: Batch, test: Batch
 ) -> TrainedBottom:
   """Passive party k's view after training, with the labels of `known`."""
-  weights = state.parties[k].params['bottom']
-  exposed = defense.expose(state.defense, key, k, weights)
   return TrainedBottom(
-      exposed, known.features[k], known.labels, test.features[k]
+      own_weights(key, k, defense, state), known.features[k], known.labels,
+      test.features[k],
   )
 
 
