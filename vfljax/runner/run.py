@@ -22,6 +22,7 @@ from vfljax.runner import store
 from vfljax.runner.compiling import Compiled, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
+from vfljax.runner.exhausted import is_memory
 from vfljax.runner.jobs import Job, jobs
 from vfljax.runner.plans import main_metric, rounds_an_epoch
 from vfljax.runner.progress import Progress
@@ -34,12 +35,6 @@ SAVE_SECONDS = 20.0  # between two checkpoints of a job
 # A stride that takes longer is saved by itself, while the next one is played:
 # who asks to stop in the middle of one will not wait for its end.
 LONG_SECONDS = 3.0
-# How the end of memory is told: by XLA's allocators, by what it calls in turn
-# (a CPU's products, as INTERNAL), and by Python.
-OUT_OF_MEMORY = (
-    'resource_exhausted', 'out of memory', 'allocate', 'memoryerror',
-    'ynnpack operation failed',
-)
 
 
 class Interrupted(Exception):
@@ -214,8 +209,7 @@ def _memory_explained() -> Iterator[None]:
   try:
     yield
   except (jax.errors.JaxRuntimeError, MemoryError) as error:
-    said = f'{type(error).__name__} {error}'.lower()
-    if not any(sign in said for sign in OUT_OF_MEMORY):
+    if not is_memory(error):
       raise
     raise UserError(
         'The device has too little memory for all trainings at once.\nTrain '
