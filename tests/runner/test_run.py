@@ -1,4 +1,6 @@
 """The training loop's checkpoints, on a job that computes next to nothing."""
+import os
+import signal
 import time
 from types import SimpleNamespace
 
@@ -7,6 +9,7 @@ import pytest
 
 from vfljax.runner import checkpoints, run, store
 from vfljax.runner.compiling import Going
+from vfljax.runner.config import Config
 from vfljax.runner.progress import Progress
 from vfljax.runner.stopping import Stop
 from vfljax.runner.writer import Writer
@@ -75,6 +78,53 @@ def test_a_long_stride_is_saved_while_the_next_one_is_played(play, monkeypatch):
   monkeypatch.setattr(run, 'LONG_SECONDS', 0.01)
   play(epoch, Stop())
   assert play.steps() == [2, 3]
+
+
+@pytest.fixture
+def untrained(tmp_path, monkeypatch):
+  """Calls `run.run` with `train(stop)` in place of all the work."""
+  setting = SimpleNamespace(config=Config())
+  monkeypatch.setattr(run.checks, 'make', lambda *_: setting)
+  monkeypatch.setattr(run, 'jobs', lambda *_: [])
+
+  def begin(train, *stop):
+    monkeypatch.setattr(run, '_run', lambda *given: train(given[-1]))
+    nothing = SimpleNamespace(features=np.zeros((2, 1)), labels=np.zeros(2))
+    run.run(setting.config, nothing, str(tmp_path / 'out'), *stop)
+
+  return begin
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_called_by_itself_it_listens_to_signals(untrained, number):
+  """And does not end the process, which is somebody else's."""
+  before = signal.getsignal(number)
+
+  def train(stop):
+    assert not stop
+    os.kill(os.getpid(), number)
+    assert stop
+    raise run.Interrupted
+
+  with pytest.raises(run.Interrupted):
+    untrained(train)
+  assert signal.getsignal(number) == before
+
+  def asked_twice(stop):
+    os.kill(os.getpid(), number)
+    os.kill(os.getpid(), signal.SIGINT)
+
+  with pytest.raises(KeyboardInterrupt):
+    untrained(asked_twice)
+
+
+def test_a_given_stop_is_the_one_that_is_looked_at(untrained):
+  """Though it is false as long as nobody has asked."""
+  given, seen, before = Stop(), [], signal.getsignal(signal.SIGINT)
+  untrained(
+      lambda stop: seen.append((stop, signal.getsignal(signal.SIGINT))), given
+  )
+  assert seen == [(given, before)] and seen[0][0] is given
 
 
 def test_short_strides_are_saved_now_and_then(play):

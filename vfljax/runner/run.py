@@ -18,7 +18,7 @@ import numpy as np
 from vfljax import sweep
 from vfljax.data.table import Table
 from vfljax.runner import checks, compiling, disk, identity, record, saved
-from vfljax.runner import store
+from vfljax.runner import stopping, store
 from vfljax.runner.compiling import Compiled, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
@@ -50,7 +50,8 @@ def run(
     config: What to run.
     table: The samples.
     workdir: Where the results are, or will be.
-    stop: True once somebody has asked to stop.
+    stop: True once somebody has asked to stop. Without one SIGINT and SIGTERM
+      do, if this is the main thread; a second one raises KeyboardInterrupt.
 
   Raises:
     UserError: if the configuration cannot be run, the workdir not be used, or
@@ -67,7 +68,10 @@ def run(
   units = [unit for job in everything for unit in job.units]
   with disk.alone(workdir):
     work = store.open_workdir(workdir, recorded, units, complete)
-    _run(setting, everything, work, stop or Stop())
+    # Not `stop or ...`: a Stop is false until somebody asks.
+    given = None if stop is None else contextlib.nullcontext(stop)
+    with given or stopping.listening() as asked:
+      _run(setting, everything, work, asked)
   return work
 
 
@@ -85,6 +89,8 @@ def _run(
         raise Interrupted
       with _memory_explained():
         compiled = _compiled(job, progress, compiled)
+        if stop:  # While it compiled, of which nothing is to be saved.
+          raise Interrupted
         with stop.awaited(), Writer(work, job.units[-1]) as writer:
           _run_job(job, work, progress, compiled, (stop, writer))
       progress.finish()
