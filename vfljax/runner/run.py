@@ -35,6 +35,8 @@ SAVE_SECONDS = 20.0  # between two checkpoints of a job
 # A stride that takes longer is saved by itself, while the next one is played:
 # who asks to stop in the middle of one will not wait for its end.
 LONG_SECONDS = 3.0
+# But not all the time: for each second of copying and writing so many without.
+WRITES_APART = 5.0
 
 
 class Interrupted(Exception):
@@ -140,9 +142,12 @@ def _run_job(
     going = Going(runs, _write(going.history, rows, done), seconds)
     ahead = min(stride, epochs - done)
     done, played = done + ahead, played + ahead
+    if done < epochs:  # What is computed to its end needs no checkpoints.
+      writer.check()
     speed = played * rounds_an_epoch(job.setting) * count / (now - clock)
     progress.advance(done, speed, _utility(job, going.history, done))
-    long = now - before > LONG_SECONDS and not writer.busy
+    rested = not writer.busy and now - last_save > WRITES_APART * writer.took
+    long = now - before > LONG_SECONDS and rested
     due = stop or long or now - last_save > SAVE_SECONDS
     if due and done < epochs:
       writer.save(done, _trim(going, count))
@@ -154,7 +159,7 @@ def _run_job(
       made.finish(dict(cells=cells, runs=going.runs), samples)
   )
   spent += time.perf_counter() - clock
-  writer.wait()
+  writer.settle()
   record.save(job, work, found, going.history, made.seconds, spent)
 
 
