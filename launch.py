@@ -6,7 +6,7 @@ import sys
 
 def _stopped(number, frame):
   """Ends the process with a line: JAX takes seconds to import."""
-  os.write(2, b'Stopped. The same command continues.\n')
+  os.write(2, b'Stopped.\n')
   os._exit(130)
 
 

@@ -80,7 +80,8 @@ def _main(argv, fault, log, seconds):
   os.write(1, b'begun\n')
   disk._FAULT = fault.rsplit(':', 2)
   run.SAVE_SECONDS = seconds
-  code = launch.main(argv)
+  sys.argv = argv  # Given to `main`, it would not end a process of others.
+  code = launch.main()
   sys.stdout.flush()
   sys.stderr.flush()
   os._exit(code)

@@ -1,4 +1,8 @@
 """Checkpoints: what comes back, what is found damaged, what is kept."""
+import errno
+import os
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +11,7 @@ import orbax.checkpoint as ocp
 import pytest
 
 from vfljax.runner import checkpoints, store
+from vfljax.runner.errors import UserError
 
 CONFIG, UNITS = {'seeds': 2}, ['none', 'iso/0', 'iso/1']
 
@@ -154,18 +159,47 @@ def test_one_of_another_program_is_set_aside(tmp_path, capsys, like, said):
   assert (tmp_path / 'damaged/checkpoints@none@1').is_dir()
 
 
-def test_what_orbax_itself_refuses_is_told_too(tmp_path, monkeypatch, capsys):
-  """Damage that the list of digests does not show.
+@pytest.mark.parametrize('error, kind, said', [
+    (KeyError('array 0'), KeyError, 'array 0'),
+    (MemoryError(), UserError, 'too little memory'),
+    (ValueError('RESOURCE_EXHAUSTED: 3 GiB'), UserError, 'too little memory'),
+    (OSError(errno.EMFILE, 'Too many open files'), UserError, 'Too many'),
+])
+def test_whole_checkpoints_that_orbax_does_not_read_stay(
+    tmp_path, monkeypatch, error, kind, said
+):
+  """Their digests are right: what is wrong now is wrong somewhere else.
 
   Orbax's own errors leave coroutines behind, which would be warnings here.
   """
   work = store.open_workdir(tmp_path, CONFIG, UNITS)
-  work.save_checkpoint('none', 1, [jnp.zeros(3)])
+  for step in (1, 2):
+    work.save_checkpoint('iso/0', step, [jnp.zeros(3)])
 
   def refuse(*_, **__):
-    raise KeyError('array 0\nis not there')
+    raise error
 
   monkeypatch.setattr(ocp.Checkpointer, 'restore', refuse)
-  assert work.load_checkpoint('none', [jnp.zeros(3)]) is None
-  line, = capsys.readouterr().err.splitlines()
-  assert 'array 0' in line and 'its unit starts again' in line
+  with pytest.raises(kind, match=said) as raised:
+    work.load_checkpoint('iso/0', [jnp.zeros(3)])
+  assert len(str(raised.value).splitlines()) <= 2
+  assert kept(tmp_path) == [1, 2] and not (tmp_path / 'damaged').exists()
+
+
+@pytest.mark.parametrize('name', ['digests.json', 'manifest.ocdbt'])
+def test_a_disk_that_does_not_let_us_look_damages_nothing(
+    tmp_path, monkeypatch, name
+):
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  work.save_checkpoint('iso/0', 1, [jnp.zeros(3)])
+  whole = Path.open
+
+  def refuse(self, *arguments, **options):
+    if self.name == name:
+      raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(self))
+    return whole(self, *arguments, **options)
+
+  monkeypatch.setattr(Path, 'open', refuse)
+  with pytest.raises(UserError, match='Stale file handle'):
+    work.load_checkpoint('iso/0', [jnp.zeros(3)])
+  assert kept(tmp_path) == [1] and not (tmp_path / 'damaged').exists()

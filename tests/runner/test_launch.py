@@ -5,6 +5,7 @@ from pathlib import Path
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import jax
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 
 import launch
+from vfljax.runner import listing, stopping
 
 ROOT = Path(__file__).parents[2]
 TINY = [
@@ -340,7 +342,7 @@ def start(workdir):
   code = (
       'import sys, launch; from vfljax.runner import run; '
       'run.SAVE_SECONDS = 0; '
-      'sys.exit(launch.main(sys.argv))'
+      'sys.exit(launch.main())'
   )
   # What one process compiled the next one finds.
   cache = jax.config.jax_compilation_cache_dir or ''
@@ -391,9 +393,12 @@ def test_killed_and_continued_gives_the_same_bytes(whole, tmp_path):
 
 def test_ctrl_c_saves_and_a_damaged_checkpoint_is_no_end(whole, tmp_path):
   code, error = interrupted(tmp_path / 'out', signal.SIGINT)
-  assert code == 130 and 'same command continues' in error
+  assert code == 130 and 'after saving' in error
+  assert f'The same command continues {tmp_path}/out.' in error
   saved = tmp_path / 'out' / 'checkpoints'
-  newest = max(saved.glob('*/*'), key=lambda p: int(p.name))
+  # If it was too slow to save, there is one that it had begun to write.
+  whole_ones = [p for p in saved.glob('*/*') if p.name.isdigit()]
+  newest = max(whole_ones, key=lambda p: int(p.name))
   files = [f for f in newest.rglob('*') if f.is_file()]
   largest = max(files, key=lambda f: f.stat().st_size)
   largest.write_bytes(largest.read_bytes()[:-7])
@@ -402,6 +407,30 @@ def test_ctrl_c_saves_and_a_damaged_checkpoint_is_no_end(whole, tmp_path):
   assert process.returncode == 0 and read(tmp_path / 'out') == whole
   line, = error.strip().splitlines()
   assert f'/{newest.name} is damaged' in line and 'damaged/' in line
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_who_calls_it_keeps_the_process(capsys, monkeypatch, number):
+  """As in a notebook: nothing ends it, and no thread stays behind."""
+  def never(place=''):
+    raise AssertionError('the process would be gone')
+
+  def text(_):
+    assert threading.current_thread() is threading.main_thread()
+    signal.raise_signal(number)
+    return 'it goes on'
+
+  def interrupt(*_):
+    raise KeyboardInterrupt
+
+  before = signal.signal(number, interrupt)  # The host's own.
+  try:
+    monkeypatch.setattr(stopping, 'leave', never)
+    monkeypatch.setattr(listing, 'text', text)
+    assert launch.main(['launch.py', '--list']) == 130
+  finally:
+    signal.signal(number, before)
+  assert capsys.readouterr() == ('', 'Stopped.\n')
 
 
 def test_a_home_folder_is_found(capsys, tmp_path, monkeypatch):

@@ -1,4 +1,7 @@
 """The training loop's checkpoints, on a job that computes next to nothing."""
+import os
+import signal
+import threading
 import time
 from types import SimpleNamespace
 
@@ -7,6 +10,8 @@ import pytest
 
 from vfljax.runner import checkpoints, run, store
 from vfljax.runner.compiling import Going
+from vfljax.runner.config import Config
+from vfljax.runner.errors import UserError
 from vfljax.runner.progress import Progress
 from vfljax.runner.stopping import Stop
 from vfljax.runner.writer import Writer
@@ -47,6 +52,12 @@ def play(tmp_path, monkeypatch):
     with Writer(work, 'none') as writer:
       run._run_job(job, work, Progress(1), made, (stop, writer))
 
+  def disk(monkeypatch, write):
+    """Has `write(step)` in place of writing."""
+    save = lambda work, unit, step, tree: write(step)
+    monkeypatch.setattr(store.Workdir, 'save_checkpoint', save)
+
+  begin.disk = disk
   begin.steps = lambda: checkpoints.steps(folder)
   return begin
 
@@ -73,8 +84,114 @@ def test_a_long_stride_is_saved_while_the_next_one_is_played(play, monkeypatch):
     time.sleep(0.05)  # For the writer to be done.
 
   monkeypatch.setattr(run, 'LONG_SECONDS', 0.01)
+  monkeypatch.setattr(run, 'WRITES_APART', 0)
   play(epoch, Stop())
   assert play.steps() == [2, 3]
+
+
+@pytest.mark.parametrize('apart, steps', [(0, [1, 2, 3]), (1e6, [1])])
+def test_a_slow_disk_is_left_alone_for_a_while(play, monkeypatch, apart, steps):
+  """Though every stride is long."""
+  tried = []
+  play.disk(monkeypatch, lambda step: tried.append(step))
+  monkeypatch.setattr(run, 'LONG_SECONDS', -1)
+  monkeypatch.setattr(run, 'WRITES_APART', apart)
+  play(lambda done, folder: time.sleep(0.05), Stop())
+  assert tried == steps
+
+
+def full(step):
+  raise UserError('The disk is full.')
+
+
+def test_what_is_computed_to_its_end_needs_no_checkpoint(play, monkeypatch):
+  """The last one was not written: that is found only when all is done."""
+  saved = []
+  play.disk(monkeypatch, lambda step: full(step) if step == 3 else None)
+  monkeypatch.setattr(run, 'SAVE_SECONDS', -1)
+  monkeypatch.setattr(run.record, 'save', lambda *_: saved.append(True))
+  play(lambda done, folder: None, Stop())
+  assert saved == [True]
+
+
+def test_a_full_disk_is_told_at_once(play, monkeypatch):
+  """And not only when the next checkpoint is due."""
+  played, failed = [], threading.Event()
+
+  def fill(step):
+    failed.set()
+    full(step)
+
+  def epoch(done, folder):
+    played.append(done)
+    if done == 1:  # The checkpoint of the first stride has been begun.
+      monkeypatch.setattr(run, 'SAVE_SECONDS', 1e9)
+      assert failed.wait(30)
+      time.sleep(0.05)
+
+  play.disk(monkeypatch, fill)
+  monkeypatch.setattr(run, 'SAVE_SECONDS', -1)
+  with pytest.raises(UserError, match='full'):
+    play(epoch, Stop())
+  assert played == [0, 1]
+
+
+@pytest.fixture
+def untrained(tmp_path, monkeypatch):
+  """Calls `run.run` with `train(stop)` in place of all the work."""
+  setting = SimpleNamespace(config=Config())
+  monkeypatch.setattr(run.checks, 'make', lambda *_: setting)
+  monkeypatch.setattr(run, 'jobs', lambda *_: [])
+
+  def begin(train, *stop):
+    monkeypatch.setattr(run, '_run', lambda *given: train(given[-1]))
+    nothing = SimpleNamespace(features=np.zeros((2, 1)), labels=np.zeros(2))
+    run.run(setting.config, nothing, str(tmp_path / 'out'), *stop)
+
+  return begin
+
+
+@pytest.fixture
+def ignored():
+  """Signals do nothing, so that a mistake here ends no other test."""
+  numbers = (signal.SIGINT, signal.SIGTERM)
+  before = {n: signal.signal(n, lambda *_: None) for n in numbers}
+  yield
+  for number, handler in before.items():
+    signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures('ignored')
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_called_by_itself_it_listens_to_signals(untrained, number):
+  """And does not end the process, which is somebody else's."""
+  before = signal.getsignal(number)
+
+  def train(stop):
+    assert not stop
+    os.kill(os.getpid(), number)
+    assert stop
+    raise run.Interrupted
+
+  with pytest.raises(run.Interrupted):
+    untrained(train)
+  assert signal.getsignal(number) == before
+
+  def asked_twice(stop):
+    os.kill(os.getpid(), number)
+    os.kill(os.getpid(), signal.SIGINT)
+
+  with pytest.raises(KeyboardInterrupt):
+    untrained(asked_twice)
+
+
+def test_a_given_stop_is_the_one_that_is_looked_at(untrained):
+  """Though it is false as long as nobody has asked."""
+  given, seen, before = Stop(), [], signal.getsignal(signal.SIGINT)
+  untrained(
+      lambda stop: seen.append((stop, signal.getsignal(signal.SIGINT))), given
+  )
+  assert seen == [(given, before)] and seen[0][0] is given
 
 
 def test_short_strides_are_saved_now_and_then(play):

@@ -12,6 +12,7 @@ import pytest
 from vfljax.runner import stopping
 
 ROOT = Path(__file__).parents[2]
+LEAVE = stopping.leave
 
 
 class Left(Exception):
@@ -142,4 +143,46 @@ def test_a_signal_while_packages_are_imported(number):
   process.send_signal(number)
   _, error = process.communicate(timeout=60)
   assert process.returncode == 130
-  assert error == 'Stopped. The same command continues.\n'
+  assert error == 'Stopped.\n'
+
+
+@pytest.mark.parametrize('place, said', [
+    ('', 'Stopped.'), ('out/a', 'Stopped. The same command continues out/a.')
+])
+def test_only_what_can_be_continued_is_promised(
+    place, said, capfd, monkeypatch
+):
+  class Ended(Exception):
+    pass
+
+  def end(code):
+    assert code == 130
+    raise Ended
+
+  monkeypatch.setattr(stopping.os, '_exit', end)
+  with pytest.raises(Ended):
+    LEAVE(place)
+  assert capfd.readouterr().err == said + '\n'
+
+
+def test_in_a_program_of_others_the_second_signal_interrupts(capfd):
+  before = signal.getsignal(signal.SIGTERM)
+  with pytest.raises(KeyboardInterrupt):
+    with stopping.listening() as stop:
+      assert not stop
+      ask()
+      assert stop and 'after saving' in capfd.readouterr().err
+      ask(signal.SIGINT)
+  assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_in_another_thread_of_theirs_nobody_listens():
+  def listen():
+    with stopping.listening() as stop:
+      found.append((bool(stop), signal.getsignal(signal.SIGINT)))
+
+  found = []
+  thread = threading.Thread(target=listen)
+  thread.start()
+  thread.join()
+  assert found == [(False, signal.getsignal(signal.SIGINT))]

@@ -1,4 +1,5 @@
 """The work directory: kills, resumption, damage and refusals."""
+import errno
 import json
 import os
 import signal
@@ -386,6 +387,50 @@ def test_a_damaged_part_runs_again(tmp_path, capsys, name, how):
   assert not capsys.readouterr().err
 
 
+@pytest.mark.parametrize('number', [
+    errno.EACCES, errno.EMFILE, errno.ESTALE, errno.ENOMEM, errno.EIO
+])
+@pytest.mark.parametrize('name', ['iso@0.json', 'iso@0.npz'])
+def test_what_cannot_be_read_today_is_not_damaged(
+    tmp_path, monkeypatch, name, number
+):
+  """But for a sector that is gone: that part runs again."""
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  work.save('iso/0', rows('iso/0'), {}, {'auc': np.zeros((2, 40))})
+  before, read = everything(tmp_path), Path.read_bytes
+
+  def refuse(self):
+    if self.name == name:
+      raise OSError(number, os.strerror(number), str(self))
+    return read(self)
+
+  with monkeypatch.context() as refusing:
+    refusing.setattr(Path, 'read_bytes', refuse)
+    if number == errno.EIO:
+      assert not store.open_workdir(tmp_path, CONFIG, UNITS).done('iso/0')
+      return
+    with pytest.raises(UserError, match=os.strerror(number)) as error:
+      store.open_workdir(tmp_path, CONFIG, UNITS)
+  assert len(str(error.value).splitlines()) == 2
+  assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize('error', [MemoryError, ValueError])
+def test_whole_curves_that_numpy_does_not_read_stay(
+    tmp_path, monkeypatch, error
+):
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  work.save('none', rows('none'), {}, {'auc': np.zeros((2, 40))})
+
+  def refuse(*_):
+    raise error
+
+  monkeypatch.setattr(np, 'load', refuse)
+  with pytest.raises(error):
+    store.open_workdir(tmp_path, CONFIG, UNITS)
+  assert work.done('none') and not (tmp_path / 'damaged').exists()
+
+
 def test_what_is_damaged_twice_is_kept_twice(tmp_path):
   for _ in range(3):
     work = store.open_workdir(tmp_path, CONFIG, UNITS)
@@ -425,6 +470,24 @@ def test_parts_without_digests_are_taken_if_they_can_be(tmp_path, capsys):
   work = store.open_workdir(tmp_path, CONFIG, UNITS)
   assert not any(map(work.done, UNITS)) and not store.read_results(tmp_path)
   assert len(capsys.readouterr().err.splitlines()) == 4
+
+
+@pytest.mark.parametrize('field', store.FIELDS)
+@pytest.mark.parametrize('value', [[1], {}, 'x', True, float('inf')])
+def test_a_part_without_digests_and_with_a_row_of_other_types(
+    tmp_path, capsys, field, value
+):
+  texts = {'strength', 'seed', 'value'} ^ set(store.FIELDS)
+  work = store.open_workdir(tmp_path, CONFIG, UNITS)
+  work.save('none', rows('none'), {})
+  file = tmp_path / 'parts/none.json'
+  part = as_before(file)
+  part['rows'][0][field] = value
+  old = {k: part[k] for k in ('unit', 'rows', 'timing')}
+  file.write_text(json.dumps(old))
+  taken = field in texts and value == 'x'
+  assert store.open_workdir(tmp_path, CONFIG, UNITS).done('none') == taken
+  assert ('its rows are not' in capsys.readouterr().err) != taken
 
 
 @pytest.mark.parametrize('name, folder', [

@@ -43,4 +43,28 @@ def test_what_the_disk_refuses_is_told_at_the_next_occasion():
       writer.save(4, [np.zeros(1)])
     with pytest.raises(UserError, match='full'):
       writer.wait()
+    with pytest.raises(UserError, match='full'):
+      writer.check()
+    writer.settle()  # Of a unit that is done nobody minds.
   assert len(work.written) == 1
+
+
+def test_looking_waits_for_nothing_and_settling_does():
+  work = Slow()
+  with Writer(work, 'none') as writer:
+    writer.settle()
+    writer.save(3, [np.zeros(1)])
+    writer.check()
+    assert writer.busy and not work.written and writer.took == 0
+    threading.Timer(0.1, work.let.set).start()
+    writer.settle()
+    assert not writer.busy and len(work.written) == 1
+
+
+def test_it_knows_how_long_the_last_one_took():
+  work = Slow()
+  with Writer(work, 'none') as writer:
+    writer.save(1, [np.zeros(1)])
+    threading.Timer(0.1, work.let.set).start()
+    writer.wait()
+    assert 0.1 <= writer.took < 20

@@ -7,6 +7,8 @@ last two of a unit are kept: should one be damaged, the other is there.
 A pytree is stored as the list of its leaves: what gives them structure is the
 program, not the disk, and Orbax need not know it.
 """
+from collections.abc import Iterator
+import contextlib
 import errno
 import hashlib
 import itertools
@@ -23,6 +25,8 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 from vfljax.runner import disk, parts
+from vfljax.runner.errors import UserError
+from vfljax.runner.exhausted import is_memory
 from vfljax.runner.parts import Damaged
 
 KEPT = 2  # Checkpoints of a unit.
@@ -104,13 +108,13 @@ def load(place: Path, like: Any) -> Any:
 
   Raises:
     Damaged: if it is damaged or does not fit `like`: a sentence's end.
+    UserError: if the file system or the memory does not let it be read. Then,
+      and if Orbax fails in any other way, it is whole and stays where it is.
   """
-  _check(place, _described(like))
-  try:
+  with _telling(place):
+    _check(place, _described(like))
     wanted = _leaves(like)
     found = _read(place.absolute() / _LEAVES, wanted) if wanted else {}
-  except Exception as e:  # Orbax and TensorStore raise many kinds.
-    raise Damaged(f'cannot be read: {_first_line(e)}') from e
   leaves, structure = jax.tree.flatten(like)
   leaves = [_restored(found.get(str(i)), x) for i, x in enumerate(leaves)]
   return jax.tree.unflatten(structure, leaves)
@@ -201,16 +205,40 @@ def _described(tree: Any) -> list[str]:
   return described
 
 
+@contextlib.contextmanager
+def _telling(place: Path) -> Iterator[None]:
+  """What keeps a block from reading a checkpoint: damage, or what may pass."""
+  try:
+    yield
+  except Damaged:
+    raise
+  except OSError as e:
+    if disk.is_lost(e):
+      raise Damaged(f'is damaged: {e.strerror or e}') from e
+    raise disk.unreadable(place, e) from e
+  except Exception as e:  # Orbax and TensorStore raise many kinds.
+    if not is_memory(e):
+      raise
+    raise UserError(
+        f'There is too little memory to read {place}, which is left as it is.\n'
+        'Make room, by ending other programs for one; the same command then '
+        'continues.'
+    ) from e
+
+
 def _digests(place: Path) -> dict[str, str]:
   """SHA-256 of every file below `place`, each of which is synced first."""
   digests = {}
   for file in sorted(place.rglob('*')):
     if file.is_file():
       disk.sync(file)
-      with file.open('rb') as f:
-        digest = hashlib.file_digest(f, 'sha256').hexdigest()
-      digests[file.relative_to(place).as_posix()] = digest
+      digests[file.relative_to(place).as_posix()] = _digest(file)
   return digests
+
+
+def _digest(file: Path) -> str:
+  with file.open('rb') as f:
+    return hashlib.file_digest(f, 'sha256').hexdigest()
 
 
 def _check(place: Path, wanted: list[str]) -> None:
@@ -218,10 +246,10 @@ def _check(place: Path, wanted: list[str]) -> None:
   try:
     content = json.loads((place / _DIGESTS).read_text())
     leaves, files = list(content['leaves']), dict(content['files'])
-    found = _digests(place)
-  except (OSError, ValueError, LookupError, TypeError, RecursionError) as e:
+    # One by one: a folder that cannot be listed has not lost its files.
+    broken = [name for name in files if _digest(place / name) != files[name]]
+  except (ValueError, LookupError, TypeError, RecursionError) as e:
     raise Damaged(f'is damaged: {_DIGESTS} cannot be read') from e
-  broken = [name for name in files if found.get(name) != files[name]]
   if broken:
     raise Damaged(f'is damaged: {broken[0]} is not what was written')
   for old, new in itertools.zip_longest(leaves, wanted, fillvalue='nothing'):

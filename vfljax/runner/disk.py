@@ -27,6 +27,9 @@ import filelock
 from vfljax.runner.errors import UserError
 
 DAMAGED = 'damaged'  # The folder for what cannot be used.
+# What is said of a file that is gone, is a folder or can never be read again.
+# All else may pass: no permission, no descriptors left, a server that is away.
+_LOST = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)
 _FAULT = os.environ.get('VFLJAX_FAULT', '').rsplit(':', 2)
 _MOMENTS = itertools.count(1)
 
@@ -86,6 +89,19 @@ def replace(file: Path, content: str | bytes) -> None:
     unfinished.unlink(missing_ok=True)
   fault(file)
   sync(file.parent)
+
+
+def is_lost(error: OSError) -> bool:
+  """Whether a file that is read so will never be what was written."""
+  return error.errno in _LOST
+
+
+def unreadable(file: Path, error: OSError) -> UserError:
+  """Of a file that may well be whole, and is therefore left where it is."""
+  return UserError(
+      f'Cannot read {file}: {error.strerror or error}.\nIt is left as it is; '
+      'once it can be read, the same command continues.'
+  )
 
 
 def temporary(file: Path) -> Path:

@@ -31,20 +31,21 @@ PACKAGES = (
 def main(argv: list[str] | None = None) -> int:
   """Returns the exit code: 0, 2 for what the user can mend, 130 if stopped.
 
-  SIGINT and SIGTERM end the process if there is nothing to save, and a second
-  one always does.
-
   Args:
-    argv: The command line, the program first; by default this process's.
+    argv: The command line, the program first, of who calls this in a program of
+      his own: a second signal raises a KeyboardInterrupt here, which is caught.
+      By default this process's: then SIGINT and SIGTERM end the process if
+      there is nothing to save, and a second one always does.
   """
   # Configs import their neighbours, and a console script knows no folder.
   if os.getcwd() not in sys.path:
     sys.path.insert(0, os.getcwd())
-  given = list(sys.argv if argv is None else argv)
-  return stopping.heeding(lambda stop: _main(given, stop))
+  if argv is not None:
+    return _main(list(argv), None)
+  return stopping.heeding(lambda stop: _main(list(sys.argv), stop))
 
 
-def _main(argv: list[str], stop: stopping.Stop) -> int:
+def _main(argv: list[str], stop: stopping.Stop | None) -> int:
   try:
     _check_packages()
     from vfljax.runner import arguments
@@ -60,6 +61,9 @@ def _main(argv: list[str], stop: stopping.Stop) -> int:
   except UserError as error:
     print(f'error: {error}', file=sys.stderr)
     return 2
+  except KeyboardInterrupt:
+    print(stopping.last_words(), file=sys.stderr)
+    return stopping.CODE
   except BrokenPipeError:  # Who reads this has enough, as with `| head`.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
@@ -73,8 +77,10 @@ def _check_packages() -> None:
     )
 
 
-def _run(given: 'Arguments', stop: stopping.Stop) -> int:
-  workdir = stop.place = _expanded(given.workdir)
+def _run(given: 'Arguments', stop: stopping.Stop | None) -> int:
+  workdir = _expanded(given.workdir)
+  if stop is not None:
+    stop.place = workdir
   # JAX starts with the first array, and must have its devices by then.
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
@@ -84,9 +90,8 @@ def _run(given: 'Arguments', stop: stopping.Stop) -> int:
   table = arguments.load_data(given.config.data, kept)
   try:
     work = run.run(given.config, table, workdir, stop)
-  except run.Interrupted:
-    again = f'Stopped. The same command continues {workdir}.'
-    print(again, file=sys.stderr)
+  except (run.Interrupted, KeyboardInterrupt):
+    print(stopping.last_words(workdir), file=sys.stderr)
     return stopping.CODE
   writing.write(work.path)
   print((work.path / 'summary.md').read_text())

@@ -63,6 +63,7 @@ def read(place: Path, unit: str) -> dict:
 
   Raises:
     Damaged: if they are not what was written.
+    UserError: if the file system does not let it read them.
   """
   part = opened(file(place, unit, '.json'))
   known = {'sha256', 'curves'} if 'sha256' in part else set()
@@ -84,22 +85,28 @@ def curves(place: Path, unit: str) -> dict[str, np.ndarray]:
 
   Raises:
     Damaged: if they, or what tells whether they are whole, are not.
+    UserError: if the file system does not let it read them.
   """
   part, kept = read(place, unit), file(place, unit, '.npz')
-  if 'sha256' not in part and not kept.exists() or (
-      'sha256' in part and part['curves'] is None
-  ):
+  digested = 'sha256' in part
+  if part['curves'] is None if digested else not kept.exists():
     return {}
   try:
-    content = kept.read_bytes()
-  except OSError as e:
-    raise Damaged(f'{kept.name}: {e.strerror}') from e
-  if _sha256(content) != part.get('curves', _sha256(content)):
+    content = _content(kept)
+  except Damaged as why:
+    raise Damaged(f'{kept.name}: {why}') from None
+  if digested and _sha256(content) != part['curves']:
     raise Damaged(f'{kept.name} is not what was written')
   try:
     with np.load(io.BytesIO(content)) as arrays:
+      # Else a damaged header may claim more numbers than there is memory.
+      if not digested and arrays.zip.testzip():
+        raise ValueError('a checksum is wrong')
       return dict(arrays)
   except Exception as e:  # Archives are broken in as many ways as they have.
+    # What has its digest is whole, whatever is wrong here: it is no damage.
+    if digested or isinstance(e, MemoryError):
+      raise
     raise Damaged(f'{kept.name} is no archive of arrays') from e
 
 
@@ -114,12 +121,11 @@ def opened(place: Path) -> dict:
 
   Raises:
     Damaged: if it is neither.
+    UserError: if the file system does not let it see.
   """
+  raw = _content(place)
   try:
-    raw = place.read_bytes()
     content = json.loads(raw)
-  except OSError as e:
-    raise Damaged(e.strerror or str(e)) from e
   except (ValueError, RecursionError):
     raise Damaged('not JSON') from None
   if not isinstance(content, dict):
@@ -185,11 +191,21 @@ def _is_row(row: Any) -> bool:
   numbers = [row[name] for name in _NUMBERS if row[name] is not None]
   texts = [row[name] for name in _TEXTS if row[name] is not None]
   return (
-      None not in {row[name] for name in ('experiment', 'defense', 'metric')}
+      all(row[name] is not None for name in ('experiment', 'defense', 'metric'))
       and type(row['seed']) is int
       and all(type(x) in (int, float) and abs(x) < math.inf for x in numbers)
       and all(isinstance(x, str) for x in texts)
   )
+
+
+def _content(place: Path) -> bytes:
+  """A file's bytes; `Damaged` only if there are none to be had, ever."""
+  try:
+    return place.read_bytes()
+  except OSError as e:
+    if disk.is_lost(e):
+      raise Damaged(e.strerror or str(e)) from e
+    raise disk.unreadable(place, e) from e
 
 
 def _sha256(content: bytes) -> str:

@@ -18,10 +18,11 @@ import numpy as np
 from vfljax import sweep
 from vfljax.data.table import Table
 from vfljax.runner import auditing, checks, compiling, disk, identity
-from vfljax.runner import record, saved, store
+from vfljax.runner import record, saved, stopping, store
 from vfljax.runner.compiling import Compiled, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
+from vfljax.runner.exhausted import is_memory
 from vfljax.runner.jobs import Job, jobs
 from vfljax.runner.plans import main_metric, rounds_an_epoch
 from vfljax.runner.progress import Progress
@@ -34,12 +35,8 @@ SAVE_SECONDS = 20.0  # between two checkpoints of a job
 # A stride that takes longer is saved by itself, while the next one is played:
 # who asks to stop in the middle of one will not wait for its end.
 LONG_SECONDS = 3.0
-# How the end of memory is told: by XLA's allocators, by what it calls in turn
-# (a CPU's products, as INTERNAL), and by Python.
-OUT_OF_MEMORY = (
-    'resource_exhausted', 'out of memory', 'allocate', 'memoryerror',
-    'ynnpack operation failed',
-)
+# But not all the time: for each second of copying and writing so many without.
+WRITES_APART = 5.0
 
 
 class Interrupted(Exception):
@@ -55,7 +52,8 @@ def run(
     config: What to run.
     table: The samples.
     workdir: Where the results are, or will be.
-    stop: True once somebody has asked to stop.
+    stop: True once somebody has asked to stop. Without one SIGINT and SIGTERM
+      do, if this is the main thread; a second one raises KeyboardInterrupt.
 
   Raises:
     UserError: if the configuration cannot be run, the workdir not be used, or
@@ -72,7 +70,10 @@ def run(
   units = [unit for job in everything for unit in job.units]
   with disk.alone(workdir):
     work = store.open_workdir(workdir, recorded, units, complete)
-    _run(setting, everything, work, stop or Stop())
+    # Not `stop or ...`: a Stop is false until somebody asks.
+    given = None if stop is None else contextlib.nullcontext(stop)
+    with given or stopping.listening() as asked:
+      _run(setting, everything, work, asked)
   return work
 
 
@@ -90,6 +91,8 @@ def _run(
         raise Interrupted
       with _memory_explained():
         compiled = _compiled(job, progress, compiled)
+        if stop:  # While it compiled, of which nothing is to be saved.
+          raise Interrupted
         with stop.awaited(), Writer(work, job.units[-1]) as writer:
           _run_job(job, work, progress, compiled, (stop, writer))
       progress.finish()
@@ -140,9 +143,12 @@ def _run_job(
     going = Going(runs, _write(going.history, rows, done), seconds)
     ahead = min(stride, epochs - done)
     done, played = done + ahead, played + ahead
+    if done < epochs:  # What is computed to its end needs no checkpoints.
+      writer.check()
     speed = played * rounds_an_epoch(job.setting) * count / (now - clock)
     progress.advance(done, speed, _utility(job, going.history, done))
-    long = now - before > LONG_SECONDS and not writer.busy
+    rested = not writer.busy and now - last_save > WRITES_APART * writer.took
+    long = now - before > LONG_SECONDS and rested
     due = stop or long or now - last_save > SAVE_SECONDS
     if due and done < epochs:
       writer.save(done, _trim(going, count))
@@ -154,7 +160,7 @@ def _run_job(
       made.finish(dict(cells=cells, runs=going.runs), samples)
   )
   spent += time.perf_counter() - clock
-  writer.wait()
+  writer.settle()
   record.save(job, work, found, going.history, made, spent)
 
 
@@ -215,8 +221,7 @@ def _memory_explained() -> Iterator[None]:
   try:
     yield
   except (jax.errors.JaxRuntimeError, MemoryError) as error:
-    said = f'{type(error).__name__} {error}'.lower()
-    if not any(sign in said for sign in OUT_OF_MEMORY):
+    if not is_memory(error):
       raise
     raise UserError(
         'The device has too little memory for all trainings at once.\nTrain '

@@ -5,6 +5,9 @@ step may be minutes of compiling. So the work is done in a second thread, and
 the main one does nothing but wait and listen. What is on disk is whole at any
 moment, so the process may end at any: it does so at once unless there is
 something to save, and then as soon as that is saved or takes too long.
+
+That is for the command line, whose process it is. Who calls from a program or a
+notebook of his own keeps it: see `listening`.
 """
 from collections.abc import Callable, Iterator
 import contextlib
@@ -51,6 +54,10 @@ class Stop:
     del number, frame
     if self or not self._going:
       leave(self.place)
+    self.note()
+
+  def note(self) -> None:
+    """From now on somebody has asked to stop."""
     self.since = time.monotonic()
     _tell('Stopping soon, after saving; once more stops at once.')
 
@@ -72,23 +79,59 @@ def heeding(work: Callable[[Stop], Any]) -> Any:
     except BaseException as error:  # It is raised below, where it belongs.
       errors.append(error)
 
-  before = {number: signal.signal(number, stop.ask) for number in _SIGNALS}
-  try:
+  with _handled(stop.ask):
     _wait(_started(run), stop)
-  finally:
-    for number, handler in before.items():
-      signal.signal(number, handler)
   if errors:
     raise errors[0]
   return results[0]
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[Stop]:
+  """A `Stop` that is true after a signal; the next raises KeyboardInterrupt.
+
+  The process is not ours and is never ended. In a thread that is not the main
+  one nobody listens.
+  """
+  stop = Stop()
+
+  def ask(number: int, frame: Any) -> None:
+    del number, frame
+    if stop:
+      raise KeyboardInterrupt
+    stop.note()
+
+  if threading.current_thread() is not threading.main_thread():
+    yield stop
+    return
+  with _handled(ask):
+    yield stop
 
 
 def leave(place: str = '') -> NoReturn:
   """Ends the process, whatever its other threads are doing."""
   if sys.stdout.isatty():
     _write(sys.stdout, '\x1b[?25h\n')  # The cursor, hidden by a progress bar.
-  _tell(f'Stopped. The same command continues{" " * bool(place)}{place}.')
+  _tell(last_words(place))
   os._exit(CODE)
+
+
+def last_words(place: str = '') -> str:
+  """What is said at the end; `place` is what there is to be continued."""
+  return f'Stopped. The same command continues {place}.' if place else (
+      'Stopped.'
+  )
+
+
+@contextlib.contextmanager
+def _handled(ask: Callable[[int, Any], None]) -> Iterator[None]:
+  """Signals go to `ask` while the block runs, which is in the main thread."""
+  before = {number: signal.signal(number, ask) for number in _SIGNALS}
+  try:
+    yield
+  finally:
+    for number, handler in before.items():
+      signal.signal(number, handler)
 
 
 def _started(run: Callable[[], None]) -> threading.Thread:

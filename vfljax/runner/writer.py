@@ -1,8 +1,10 @@
 """Checkpoints written behind training's back, one at a time."""
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+import time
 from typing import Any, Self
 
 from vfljax.runner import checkpoints
+from vfljax.runner.checkpoints import Snapshot
 from vfljax.runner.store import Workdir
 
 
@@ -17,6 +19,7 @@ class Writer:
     self._work, self._unit = work, unit
     self._pool = ThreadPoolExecutor(1, 'checkpoint')
     self._last: Future | None = None
+    self._took = 0.0
 
   def __enter__(self) -> Self:
     return self
@@ -29,6 +32,11 @@ class Writer:
     """Whether a checkpoint is being written."""
     return self._last is not None and not self._last.done()
 
+  @property
+  def took(self) -> float:
+    """Seconds that the last whole checkpoint took; 0 before there is one."""
+    return self._took
+
   def save(self, step: int, tree: Any) -> None:
     """Begins to write a checkpoint, when the one before is there.
 
@@ -36,10 +44,18 @@ class Writer:
       UserError: if the disk did not take the one before.
     """
     self.wait()
+    began = time.perf_counter()
     taken = checkpoints.snapshot(tree)
-    self._last = self._pool.submit(
-        self._work.save_checkpoint, self._unit, step, taken
-    )
+    self._last = self._pool.submit(self._write, step, taken, began)
+
+  def check(self) -> None:
+    """Waits for nothing.
+
+    Raises:
+      UserError: if the disk did not take what was written last.
+    """
+    if not self.busy:
+      self.wait()
 
   def wait(self) -> None:
     """Until everything is on disk.
@@ -49,3 +65,16 @@ class Writer:
     """
     if self._last is not None:
       self._last.result()
+
+  def settle(self) -> None:
+    """Until nothing is written any more, whatever became of it.
+
+    For a unit that is done: its results are saved next, which tells of a disk
+    that is really full, and then its checkpoints go.
+    """
+    if self._last is not None:
+      wait([self._last])
+
+  def _write(self, step: int, taken: Snapshot, began: float) -> None:
+    self._work.save_checkpoint(self._unit, step, taken)
+    self._took = time.perf_counter() - began
