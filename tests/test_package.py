@@ -62,6 +62,22 @@ def test_every_public_name_is_there():
     assert getattr(vfljax, name) is not None
 
 
+def test_names_are_imported_when_they_are_asked_for():
+  code = (
+      'import sys, vfljax\n'
+      'assert not {"jax", "numpy"} & {*sys.modules}, "not lazy"\n'
+      'assert vfljax.fit is vfljax.train.fit and "jax" in sys.modules\n'
+      'assert vfljax.data.load and {*vfljax.__all__} < {*dir(vfljax)}\n'
+      'from vfljax import *\n'
+      'assert VFL is vfljax.types.VFL and none is vfljax.defense.none\n'
+      'assert not hasattr(vfljax, "nothing")\n'
+  )
+  done = subprocess.run(
+      [sys.executable, '-c', code], capture_output=True, text=True, check=False
+  )
+  assert done.returncode == 0, done.stderr
+
+
 def nodes(tree, inside=True):
   """All of a syntax tree; without `inside`, only what an import runs: neither
   what functions do nor what is there for type checkers."""
@@ -160,9 +176,9 @@ def test_nothing_that_is_read_runs_and_nothing_is_sent(name):
       assert called not in CALLS, f'line {node.lineno} calls {called}'
     if isinstance(node, ast.keyword) and node.arg == 'allow_pickle':
       assert ast.unparse(node.value) == 'False'
-    # Modules by their names: the variants of a config that lies in a clone.
+    # Modules by their names: ours, and a config's that lies in a clone.
     if isinstance(node, ast.Attribute) and node.attr == 'import_module':
-      assert name == 'vfljax.runner.listing'
+      assert name in ('vfljax', 'vfljax.runner.listing')
 
 
 # Its parameters are a network's options, which people set by name, as text.

@@ -13,16 +13,21 @@ exchanging embeddings and their gradients. Every function here is pure: `jit`,
 `evaluation` say what it was worth, `audit` proves what crosses between parties,
 and `data` loads and splits tables.
 """
-from vfljax import (
-    algorithms, attacks, audit, defenses, evaluation, measure, metrics, nets,
-    protocol, sweep, train, views,
-)
-from vfljax.adversary import Adversary
-from vfljax.attack import Attack
-from vfljax.defense import Defense, chain, none
-from vfljax.protocol import init, play_round, predict
-from vfljax.train import Plan, fit
-from vfljax.types import VFL, Batch, Messages, Net, Round, State
+import importlib
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+  from vfljax import (
+      algorithms, attacks, audit, defenses, evaluation, measure, metrics, nets,
+      protocol, sweep, train, views,
+  )
+  from vfljax.adversary import Adversary
+  from vfljax.attack import Attack
+  from vfljax.defense import Defense, chain, none
+  from vfljax.protocol import init, play_round, predict
+  from vfljax.train import Plan, fit
+  from vfljax.types import VFL, Batch, Messages, Net, Round, State
 
 __version__ = '0.1.0'
 
@@ -32,3 +37,27 @@ __all__ = [
     'defenses', 'evaluation', 'fit', 'init', 'measure', 'metrics', 'nets',
     'none', 'play_round', 'predict', 'protocol', 'sweep', 'train', 'views',
 ]
+
+# Where the names are that are no modules. They are imported when somebody asks
+# for them, so that the command line can listen to ctrl-C before it imports JAX.
+_HOMES = dict(
+    Adversary='adversary', Attack='attack', Defense='defense', chain='defense',
+    none='defense', init='protocol', play_round='protocol', predict='protocol',
+    Plan='train', fit='train', VFL='types', Batch='types', Messages='types',
+    Net='types', Round='types', State='types',
+)
+
+
+def __getattr__(name: str) -> Any:
+  """A public name, or a module; imported when it is first asked for."""
+  if name in _HOMES:
+    module = importlib.import_module(f'vfljax.{_HOMES[name]}')
+    found = globals()[name] = getattr(module, name)
+    return found
+  if name.startswith('_') or not find_spec(f'vfljax.{name}'):
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+  return importlib.import_module(f'vfljax.{name}')
+
+
+def __dir__() -> list[str]:
+  return sorted({*globals(), *__all__})

@@ -132,10 +132,14 @@ def catches_signals(process):
 
 
 @pytest.mark.skipif(not Path('/proc').is_dir(), reason='asks Linux')
+@pytest.mark.parametrize('program', [
+    ['launch.py'],
+    ['-c', 'import sys; from vfljax.runner.main import main; sys.exit(main())'],
+], ids=['clone', 'installed'])
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_packages_are_imported(number):
+def test_a_signal_while_packages_are_imported(number, program):
   process = subprocess.Popen(
-      [sys.executable, 'launch.py', '--list'], cwd=ROOT, text=True,
+      [sys.executable, *program, '--list'], cwd=ROOT, text=True,
       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
   )
   while not catches_signals(process):
@@ -186,3 +190,15 @@ def test_in_another_thread_of_theirs_nobody_listens():
   thread.start()
   thread.join()
   assert found == [(False, signal.getsignal(signal.SIGINT))]
+
+
+def test_the_installed_program_listens_before_it_imports_jax():
+  """JAX takes seconds, in which somebody may think better of it."""
+  code = (
+      'import sys; from vfljax.runner import main, stopping\n'
+      'def heeding(work): sys.exit("jax" in sys.modules)\n'
+      'stopping.heeding = heeding\n'
+      'main.main()\n'
+  )
+  done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, check=False)
+  assert done.returncode == 0

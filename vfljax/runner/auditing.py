@@ -143,8 +143,8 @@ def _sent(name: str) -> Rows:
   vfl = algorithms.vhnn(
       [nets.mlp(8, _WIDTH)] * 2, nets.binary(nets.mlp(8, 1))
   )
-  shape = lambda *s: jax.ShapeDtypeStruct(s, jnp.float32)
-  data: Any = Batch((shape(_ROWS, 4), shape(_ROWS, 5)), shape(_ROWS, 2))
+  shape: Any = lambda *s: jax.ShapeDtypeStruct(s, jnp.float32)
+  data = Batch((shape(_ROWS, 4), shape(_ROWS, 5)), shape(_ROWS, 2))
   try:
     found = audit.report(
         defense, vfl, (optax.adam(1e-2),) * 2, _round(defense, data, _ROWS),
