@@ -181,8 +181,9 @@ def test_nothing_that_is_read_runs_and_nothing_is_sent(name):
       assert name in ('vfljax', 'vfljax.runner.listing')
 
 
-# Its parameters are a network's options, which people set by name, as text.
-LONG = {'lenet5'}
+# Their parameters are options of a network or of a file, which people set by
+# name, as text.
+LONG = {'lenet5', 'csv'}
 
 
 @pytest.mark.parametrize('name', FILES)

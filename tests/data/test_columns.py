@@ -57,12 +57,21 @@ def test_whole_numbers_that_float32_makes_one_are_refused(tmp_path):
   )):
     load(tmp_path, rows(times))
   load(tmp_path, rows([t - times[0] for t in times]))
+  with pytest.raises(ValueError, match='--config.data.options=rounded=x'):
+    load(tmp_path, rows(times))
+  found = load(tmp_path, rows(times), rounded='x').features[:, 0]
+  np.testing.assert_array_equal(found, np.float32(times))
+  with pytest.raises(ValueError, match="no column 'z'"):
+    load(tmp_path, rows(times), rounded='z')
+  with pytest.raises(ValueError, match='drop names the label or a column'):
+    load(tmp_path, rows(times), rounded='x', drop='x')
   # Numbers that large stay apart if they are far from each other.
   far = load(tmp_path, rows([1000 * t for t in range(2**20, 2**20 + 40)]))
   assert len(np.unique(far.features)) == 40
   huge = [2**62 + i for i in range(8)]  # One number even in 64 bits.
   with pytest.raises(ValueError, match="'x' has whole numbers beyond"):
     load(tmp_path, rows(huge))
+  assert load(tmp_path, rows(huge), rounded='x').features.shape == (8, 1)
 
 
 def test_labels_that_become_one_in_64_bits_are_refused(tmp_path):
@@ -73,8 +82,15 @@ def test_labels_that_become_one_in_64_bits_are_refused(tmp_path):
 
 def test_a_label_of_its_own_for_most_rows_is_no_class(tmp_path):
   text = 'x,y\n' + ''.join(f'{i},n{i}\n' for i in range(50))
-  with pytest.raises(ValueError, match="'y' has 50 different values in 50"):
+  with pytest.raises(ValueError, match=(
+      "'y' has 50 different values in 50.*If it is: "
+      "--config.data.options='text=y;categories=50'"
+  )):
     load(tmp_path, text)
+  assert len(load(tmp_path, text, text='y', categories=50).classes) == 50
+  for more in (dict(text='y', categories=49), dict(categories=50)):
+    with pytest.raises(ValueError, match='different values'):
+      load(tmp_path, text, **more)
 
 
 @pytest.mark.parametrize('digits', [25, 400, 5000])

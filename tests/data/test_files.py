@@ -122,6 +122,18 @@ def test_what_is_larger_than_memory_is_refused(monkeypatch, tmp_path):
     data.load('synthetic')
 
 
+def test_a_container_may_have_less_memory_than_its_machine(
+    monkeypatch, tmp_path
+):
+  (tmp_path / 'max').write_text('max\n')
+  (tmp_path / 'some').write_text('1000000\n')
+  places = [str(tmp_path / name) for name in ('not there', 'max', 'some')]
+  monkeypatch.setattr(files, 'LIMITS', places[:2])
+  assert files.memory() > 10**7
+  monkeypatch.setattr(files, 'LIMITS', places)
+  assert files.memory() == 10**6
+
+
 def test_a_value_is_shown_in_few_letters():
   assert files.brief('abc') == "'abc'"
   assert len(files.brief('a' * 999)) < 70

@@ -193,3 +193,23 @@ def test_whole_numbers_that_float32_makes_one_are_refused(tmp_path):
     data.load('npz', write_npz(tmp_path, x_train=x, y_train=y))
   x[:, 1] -= x[0, 1]
   data.load('npz', write_npz(tmp_path, x_train=x, y_train=y))
+
+
+def test_what_is_large_or_many_is_taken_by_choice(tmp_path):
+  times = 1_600_000_000 + np.arange(40)
+  x = np.stack([np.arange(40), times], axis=1)
+  path = write_npz(tmp_path, x_train=x, y_train=np.arange(40) % 2)
+  with pytest.raises(ValueError, match='--config.data.options=rounded=x1'):
+    data.load('npz', path, rounded='x0')
+  found = data.load('npz', path, rounded='x1').features
+  np.testing.assert_array_equal(found, x.astype(np.float32))
+  for odd in ('x2', 'y', 'x-1'):
+    with pytest.raises(ValueError, match=f"names '{odd}'; there are x0 to x1"):
+      data.load('npz', path, rounded=f'x1,{odd}')
+  path = write_npz(tmp_path, x_train=x[:, :1], y_train=np.arange(40))
+  with pytest.raises(ValueError, match='--config.data.options=categories=40'):
+    data.load('npz', path, categories=39)
+  assert len(data.load('npz', path, categories=40).classes) == 40
+  path = write_npz(tmp_path, x_train=images(4), y_train=[0, 1, 0, 1])
+  with pytest.raises(ValueError, match='no columns, but images'):
+    data.load('npz', path, rounded='x0')

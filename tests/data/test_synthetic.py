@@ -1,11 +1,13 @@
 """The generator's Bayes accuracy, against closed forms and a fitted model."""
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import stats
 from sklearn import linear_model, metrics
 
 from vfljax import data
-from vfljax.data import split, synthetic
+from vfljax.data import files, split, synthetic
 
 
 @pytest.mark.parametrize('signal', [(0.3,), (1.0, 0.5), (2.0, 0.0, 1.0)])
@@ -86,3 +88,23 @@ def test_class_frequencies_and_determinism():
 def test_synthetic_refuses(options, message):
   with pytest.raises(ValueError, match=message):
     data.load('synthetic', **options)
+
+
+@pytest.mark.parametrize('columns, parties', [(1, 1), (1, 5), (20, 1), (5, 2)])
+def test_what_does_not_fit_is_refused_before_it_is_drawn(
+    columns, parties, monkeypatch
+):
+  own = dict(columns=columns, signal=(1.0,) * parties)
+  tracemalloc.start()  # NumPy tells it what it takes.
+  try:
+    data.load('synthetic', samples=100_000, **own)
+    _, peak = tracemalloc.get_traced_memory()
+    monkeypatch.setattr(files, 'memory', lambda: peak)
+    data.load('synthetic', samples=90_000, **own)
+    tracemalloc.reset_peak()
+    for samples in (110_000, 2**31 - 1):
+      with pytest.raises(ValueError, match='so many samples, .* would take'):
+        data.load('synthetic', samples=samples, **own)
+    assert tracemalloc.get_traced_memory()[1] < peak / 2
+  finally:
+    tracemalloc.stop()

@@ -17,19 +17,21 @@ if TYPE_CHECKING:
 
 NUMBERS = ('integer', 'floating', 'mixed-integer-float', 'decimal')
 TEXT = ('string', 'categorical', 'mixed-integer')
+ROUNDED = '--config.data.options=rounded'  # For messages.
 FEW = 0.1  # So few cells among numbers are a mistake, more are categories.
 _BLANK = '(missing)'  # The category of missing values, when imputing.
 
 
 def labels(
-    column: 'pd.Series', positive: str = '', text: bool = False
+    column: 'pd.Series', positive: str = '', text: bool = False, most: int = 0
 ) -> tuple[np.ndarray, tuple[str, ...]]:
   """(int32 [n], the classes' names), classes in numeric or alphabetical order.
 
   Args:
     column: One value a row.
     positive: Of two classes the one that becomes 1; '': the last.
-    text: Words among numbers are meant.
+    text: Words among numbers are meant, and up to `most` classes in few rows.
+    most: See `text`.
 
   Raises:
     ValueError: for missing labels, a `positive` that is not one of two classes,
@@ -61,7 +63,10 @@ def labels(
           f'Label column {name!r} has {len(order)} different fractional'
           ' numbers: it is a measurement, not a class.'
       )
-  few_classes(len(order), rows, f'Label column {name!r}')
+  few_classes(
+      len(order), rows, f'Label column {name!r}', most if text else 0,
+      f"--config.data.options='text={name};categories={len(order)}'",
+  )
   classes = tuple(map(str, order))
   index = index.astype(np.int32)
   if positive == '':
@@ -77,11 +82,14 @@ def labels(
 
 def features(
     frame: 'pd.DataFrame', missing: str = 'refuse', categories: int = 100,
-    text: Sequence[str] = (),
+    text: Sequence[str] = (), rounded: Sequence[str] | None = None,
 ) -> tuple[np.ndarray, tuple[str, ...], tuple[int, ...]]:
   """(float32 [n, columns], names, groups) of every column of a frame.
 
   Numbers keep their NaNs with missing='impute': `table.impute` fills them.
+
+  Args:
+    rounded: As in `frame.csv`; `None` if there is no such option to speak of.
 
   Raises:
     ValueError: as `frame.csv`, for the columns.
@@ -101,7 +109,7 @@ def features(
   columns, names, groups = [], [], []
   for group, name in enumerate(frame.columns):
     found = column_of(frame, name)
-    for new, values in _expand(found, categories, name in text):
+    for new, values in _expand(found, categories, name in text, rounded):
       columns.append(values)
       names.append(new)
       groups.append(group)
@@ -124,7 +132,7 @@ def kind_of(column: 'pd.Series') -> str:
 
 
 def _expand(
-    column: 'pd.Series', most: int, text: bool
+    column: 'pd.Series', most: int, text: bool, rounded: Sequence[str] | None
 ) -> list[tuple[str, np.ndarray]]:
   """The (name, values) of the numeric columns that stand for one column."""
   import pandas as pd
@@ -133,7 +141,10 @@ def _expand(
   if column.isna().all():
     raise ValueError(f'Column {name!r} has no value at all; drop it.')
   if kind in NUMBERS and not text:
-    return [(str(name), _distinct(column, _numbers(column)))]
+    values = _numbers(column)
+    if name not in (rounded or ()):
+      _refuse_lost(column, values, rounded is not None)
+    return [(str(name), values)]
   if kind == 'boolean' and not text and not column.isna().any():
     return [(str(name), column.to_numpy(np.float64))]
   if kind not in (*TEXT, *NUMBERS, 'boolean'):
@@ -197,8 +208,15 @@ def _refuse_stray(column: 'pd.Series') -> None:
     )
 
 
-def _distinct(column: 'pd.Series', values: np.ndarray) -> np.ndarray:
-  """`values`, if float32 tells most of a column's whole numbers apart.
+def _refuse_lost(
+    column: 'pd.Series', values: np.ndarray, optional: bool
+) -> None:
+  """Refuses whole numbers that float32 does not tell apart.
+
+  Args:
+    column: As it was read.
+    values: [n], its numbers.
+    optional: Whether an option accepts it.
 
   Raises:
     ValueError: with what to do instead.
@@ -208,12 +226,12 @@ def _distinct(column: 'pd.Series', values: np.ndarray) -> np.ndarray:
       >= 2**53 and lost(values, column.nunique())
   )
   if collapsed:
+    accept = f' To have them rounded: {ROUNDED}={column.name}.'
     raise ValueError(
         f'Column {column.name!r} has whole numbers beyond 2^24, of which'
         ' float32 cannot tell many apart. Subtract its smallest value, or drop'
-        ' it.'
+        f' it.{accept if optional else ""}'
     )
-  return values
 
 
 def lost(values: np.ndarray, different: int = 0) -> bool:

@@ -17,6 +17,10 @@ ENCODING = (
     'save the file as UTF-8, or say what it is, as in'
     ' --config.data.options=encoding=latin-1'
 )
+# Of a container's memory, in both versions of control groups.
+LIMITS = (
+    '/sys/fs/cgroup/memory.max', '/sys/fs/cgroup/memory/memory.limit_in_bytes',
+)
 LONGEST = 300  # Letters of what others say, and of what a file holds.
 
 
@@ -170,11 +174,20 @@ def fits(size: int, what: str) -> None:
 
 
 def memory() -> int:
-  """Bytes of memory; where a system does not tell, none is too much."""
+  """Bytes of memory; where a system does not tell, none is too much.
+
+  A container may have less than its machine: Linux ends who takes more.
+  """
   try:
-    return os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+    most = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
   except (AttributeError, ValueError, OSError):
-    return 1 << 62
+    most = 1 << 62
+  for place in LIMITS:
+    try:
+      most = min(most, int(pathlib.Path(place).read_text('ascii')))
+    except (OSError, ValueError):  # There is none, or it is 'max'.
+      pass
+  return most
 
 
 def one_line(error: BaseException) -> str:

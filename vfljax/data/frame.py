@@ -36,7 +36,7 @@ SEPARATORS = dict(semicolon=';', tab='\t', blanks=r'\s+')
 def csv(
     path: str = '', label: str = '', missing: str = 'refuse', sep: str = ',',
     drop: Names = '', positive: str = '', categories: int = 100,
-    text: Names = '',
+    text: Names = '', rounded: Names = '',
 ) -> Table:
   """A CSV file with a header line.
 
@@ -52,7 +52,10 @@ def csv(
       order (numeric or alphabetical).
     categories: The most categories a text column may have, 1 to 100000.
     text: Names of columns whose numbers are words, separated by commas: every
-      value is a category.
+      value is a category. Of a label, they are classes: up to `categories` of
+      them even if most rows have one of their own.
+    rounded: Names of columns, separated by commas, whose whole numbers may be
+      so large that float32 makes one of several.
 
   Raises:
     FileNotFoundError: if it is not there.
@@ -66,9 +69,8 @@ def csv(
   fits(file.stat().st_size, str(file))
   sep = _separator(sep)
   words: Any = dict.fromkeys(several(text), str)
-  _refuse_namesakes(
-      _header(file, sep), label, (*several(drop), *several(text))
-  )
+  meant = [n for names in (drop, text, rounded) for n in several(names)]
+  _refuse_namesakes(_header(file, sep), label, meant)
   try:
     with warnings.catch_warnings():
       # Without index_col, surplus first columns would become the rows' names.
@@ -89,12 +91,13 @@ def csv(
         f'{file} has a single column when split at {sep!r}; give the separator'
         ' (sep).'
     )
-  return table(frame, label, missing, drop, positive, categories, text)
+  return table(frame, label, missing, drop, positive, categories, text, rounded)
 
 
 def parquet(
     path: str = '', label: str = '', missing: str = 'refuse', drop: Names = '',
     positive: str = '', categories: int = 100, text: Names = '',
+    rounded: Names = '',
 ) -> Table:
   """A Parquet file; arguments and errors as in `csv`."""
   with extra():
@@ -107,34 +110,36 @@ def parquet(
     # A few bytes can stand for any number of equal cells.
     fits(8 * about.num_rows * about.num_columns, 'What it says that it holds')
     frame = pd.read_parquet(file, engine='pyarrow')
-  return table(frame, label, missing, drop, positive, categories, text)
+  return table(frame, label, missing, drop, positive, categories, text, rounded)
 
 
 def table(
     frame: 'pd.DataFrame', label: str, missing: str = 'refuse',
     drop: Names = '', positive: str = '', categories: int = 100,
-    text: Names = '',
+    text: Names = '', rounded: Names = '',
 ) -> Table:
   """The table of a data frame; arguments and errors as in `csv`."""
   frame = frame.set_axis([str(c) for c in frame.columns], axis=1)
-  dropped, words = several(drop), several(text)
-  _refuse_namesakes(list(frame.columns), label, (*dropped, *words))
+  dropped, words, large = several(drop), several(text), several(rounded)
+  _refuse_namesakes(list(frame.columns), label, (*dropped, *words, *large))
   if not label:
     raise ValueError(
         f'Which column is the label? Columns: {listing(frame.columns, 10)}.'
     )
-  for name in (label, *dropped, *words):
+  for name in (label, *dropped, *words, *large):
     _require(frame, name)
-  if label in dropped or set(words) & set(dropped):
+  if {label, *words, *large} & set(dropped):
     raise ValueError(
-        'drop names the label or a column that text names: a column is one or'
-        f' the other; got {brief(drop)}.'
+        'drop names the label or a column that text or rounded names: a column'
+        f' is one or the other; got {brief(drop)}.'
     )
   if not len(frame):
     raise ValueError('The data set has no rows.')
-  y, classes = labels(column_of(frame, label), positive, label in words)
+  y, classes = labels(
+      column_of(frame, label), positive, label in words, categories
+  )
   frame = frame.drop(columns=[label, *dropped])
-  x, names, groups = features(frame, missing, categories, words)
+  x, names, groups = features(frame, missing, categories, words, large)
   _refuse_label_again(frame, label, y)
   return Table(x, y, names, classes, groups)
 
@@ -240,7 +245,7 @@ def _tells(column: 'pd.Series', y: np.ndarray) -> bool:
     return True
   ranked = y[np.argsort(values)]
   changes = np.count_nonzero(ranked[1:] != ranked[:-1])
-  return kind_of(column) in NUMBERS and changes < len(np.unique(y))
+  return kind_of(column) in NUMBERS and bool(changes < len(np.unique(y)))
 
 
 def _require(frame: 'pd.DataFrame', name: str) -> None:

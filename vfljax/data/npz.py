@@ -4,15 +4,16 @@ Arrays `x_train`, `y_train` and, for the official test set, `x_test`, `y_test`.
 Images are [n, height, width] or [n, height, width, channels], tables
 [n, columns]; labels are [n] or, as Keras has CIFAR-10's, [n, 1].
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import math
 import pathlib
 import zipfile
 
 import numpy as np
 
-from vfljax.data.columns import lost
+from vfljax.data.columns import ROUNDED, lost
 from vfljax.data.files import find, fits, one_line
+from vfljax.data.options import Names, several
 from vfljax.data.source import IMAGES, OWN, Facts, Source
 from vfljax.data.table import Table, few_classes, listing, single
 
@@ -40,11 +41,18 @@ def how(name: str) -> str:
   )
 
 
-def load(path: str = '') -> Table:
+def load(path: str = '', rounded: Names = '', categories: int = 0) -> Table:
   """Any archive in the layout above.
 
   The classes are the different labels, in order. Numbers other than uint8
   images become float32. `x_test` and `y_test` may be absent.
+
+  Args:
+    path: The file.
+    rounded: Columns, as in 'x0,x7', whose whole numbers may be so large that
+      float32 makes one of several.
+    categories: So many labels are classes even if most rows have one of their
+      own.
 
   Raises:
     FileNotFoundError: if it is not there.
@@ -53,7 +61,7 @@ def load(path: str = '') -> Table:
       large that float32 does not tell them apart.
   """
   file = find(path, '', HOW)
-  features, labels, test = _read(file)
+  features, labels, test = _read(file, several(rounded))
   if labels.dtype.kind == 'f' and not np.isfinite(labels).all():
     raise ValueError(f'{file}: some labels are NaN or infinite.')
   values, index = np.unique(labels, return_inverse=True)
@@ -66,7 +74,10 @@ def load(path: str = '') -> Table:
           f' classes; there are {listing(values)}.'
       )
     values = values.astype(np.int64)
-  few_classes(len(values), len(labels), f'{file}: the label')
+  few_classes(
+      len(values), len(labels), f'{file}: the label', categories,
+      f'--config.data.options=categories={len(values)}',
+  )
   return Table(
       features, index.reshape(-1).astype(np.int32),
       tuple(f'x{i}' for i in columns), tuple(map(str, values)), tuple(columns),
@@ -103,7 +114,9 @@ def known(
   return load_known
 
 
-def _read(file) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def _read(
+    file, rounded: Sequence[str] = ()
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
   """(features, labels, test mask) of both parts of an archive."""
   arrays = _arrays(file)
   held = {'x_test', 'y_test'} & arrays.keys()
@@ -117,7 +130,7 @@ def _read(file) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         f'{file} lacks {listing(lacking)}; it has'
         f' {listing(arrays) or "nothing"}.'
     )
-  x = [_features(file, arrays[f'x_{part}']) for part in parts]
+  x = [_features(file, arrays[f'x_{part}'], rounded) for part in parts]
   y = [_labels(file, arrays[f'y_{part}']) for part in parts]
   if x[0].shape[1:] != x[-1].shape[1:] or x[0].dtype != x[-1].dtype:
     raise ValueError(
@@ -184,22 +197,29 @@ def _header(raw) -> tuple:
   return np.lib.format.read_array_header_2_0(raw)
 
 
-def _features(file, x: np.ndarray) -> np.ndarray:
+def _features(file, x: np.ndarray, rounded: Sequence[str]) -> np.ndarray:
   if x.ndim not in (2, 3, 4) or x.dtype.kind not in 'uifb':
     raise ValueError(
         f'{file}: features must be numbers in 2, 3 or 4 dimensions; got shape'
         f' {x.shape}, {x.dtype}.'
     )
+  columns = [f'x{i}' for i in range(x.shape[1] if x.ndim == 2 else 0)]
+  strange = [repr(name) for name in rounded if name not in columns]
+  if strange:
+    raise ValueError(
+        f'{file}: rounded names {listing(strange)}; there are'
+        f' {f"x0 to {columns[-1]}" if columns else "no columns, but images"}.'
+    )
   x = x[..., None] if x.ndim == 3 else x
   if x.dtype == np.uint8 and x.ndim == 4:
     return x
   if x.ndim == 2 and x.dtype != np.float32:
-    for i, column in enumerate(x.T):
-      if lost(column):
+    for name, column in zip(columns, x.T):
+      if name not in rounded and lost(column):
         raise ValueError(
-            f'{file}: column x{i} has whole numbers beyond 2^24, of which'
+            f'{file}: column {name} has whole numbers beyond 2^24, of which'
             ' float32 cannot tell many apart. Subtract its smallest value, or'
-            ' leave it out.'
+            f' leave it out. To have them rounded: {ROUNDED}={name}.'
         )
   return single(x)
 

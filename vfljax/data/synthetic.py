@@ -139,9 +139,19 @@ def _check(path, samples, columns, signal, classes) -> None:
     raise ValueError(
         f'synthetic: signal must be one number >= 0 a party; got {signal}.'
     )
-  # The corners of the classes, and what is drawn around them.
-  size = 8 * columns * max(2 * samples * len(signal), 2 * classes)
+  size = _bytes(samples, columns, len(signal), classes)
   fits(size, 'synthetic: so many samples, columns and classes')
+
+
+def _bytes(samples: int, columns: int, parties: int, classes: int) -> int:
+  """The most memory that `load` takes at a time.
+
+  At its end there are, of 8 bytes each, every party's columns, all of them side
+  by side, the last party's noise and the labels, and all columns in 4 bytes;
+  before it, the corners of the classes and a basis.
+  """
+  row = 8 * (2 * columns * parties + columns + 1) + 4 * columns * parties
+  return samples * row + 16 * columns * classes
 
 
 SOURCE = Source(

@@ -83,21 +83,25 @@ def bare(name: str) -> str:
   return name.strip('\ufeff \t\r\n')
 
 
-def few_classes(count: int, rows: int, what: str) -> None:
+def few_classes(
+    count: int, rows: int, what: str, most: int = 0, how: str = ''
+) -> None:
   """Passes if that many different labels of so many rows can be classes.
 
   Args:
     count: Of different labels; up to 20 pass, for small tables.
     rows: Of labels.
     what: The label, for the message.
+    most: So many pass in any case: somebody says that they are classes.
+    how: To say so, for the message.
 
   Raises:
-    ValueError: if more than half of the rows have a label of their own.
+    ValueError: if there are more labels than half of the rows.
   """
-  if count > max(20, rows // 2):
+  if count > max(20, rows // 2, most):
     raise ValueError(
         f'{what} has {count} different values in {rows} rows: it is a number'
-        ' or a name of each row, not a class.'
+        f' or a name of each row, not a class.{how and f" If it is: {how}."}'
     )
 
 

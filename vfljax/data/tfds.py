@@ -184,7 +184,9 @@ def _table(rows, label, names, missing, categories, text) -> Table:
   if label in names:
     y, classes = column.to_numpy(np.int32), names[label]
   else:
-    y, classes = of_frames.labels(column, text=label in text)
+    y, classes = of_frames.labels(
+        column, text=label in text, most=categories
+    )
   images = [k for k, v in rows[0].items() if np.ndim(v) == 3]
   if images:
     return Table(_images(rows, images), y, (), classes, ())
