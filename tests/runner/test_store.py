@@ -8,12 +8,13 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax.runner import disk, store
+from vfljax.runner import disk, identity, store
 from vfljax.runner.errors import UserError
 
 UNITS = ['none', 'iso/0', 'iso/1', 'marvell/0']
@@ -245,6 +246,10 @@ STRANGERS = {
     'results without a config': {'results.jsonl': '{"value": 1}'},
     'a broken config of ours': {'config.json': '{"data": 3, "seeds": [}'},
     'what looks like ours inside': {'x': '', '.vfljax-x.tmp': 'mine'},
+    'what we would remove': {'.vfljax-x.tmp': 'mine'},
+    'a copy that is broken': {'.config.json': '{}'},
+    'a log and a paper': {'run.log': 'begun', 'paper.tex': 'mine'},
+    'a folder called as logs are': {'run.log/x': 'mine', 'log/x': 'mine'},
 }
 
 
@@ -300,6 +305,45 @@ def test_a_start_that_was_killed_at_once_can_be_repeated(tmp_path):
   assert not any(work.done(unit) for unit in UNITS)
 
 
+@pytest.mark.parametrize('name', [
+    'run.log', 'slurm-1.out', 'slurm-1.err', 'log', 'stdout', 'stderr',
+    '.DS_Store', '.gitkeep', '.nfs00a1', '.ipynb_checkpoints/x', 'lost+found/',
+    'cache/jit_f-0-cache',
+])
+def test_what_is_nobodys_work_keeps_no_folder_from_being_used(
+    tmp_path, monkeypatch, name
+):
+  (tmp_path / name).parent.mkdir(exist_ok=True)
+  if name.endswith('/'):
+    (tmp_path / name).mkdir()
+  else:
+    (tmp_path / name).write_text('begun')
+  if name.startswith('cache'):
+    with pytest.raises(UserError, match='holds files'):  # Of whom?
+      store.open_workdir(tmp_path, CONFIG, UNITS)
+    monkeypatch.chdir(tmp_path)
+    kept = SimpleNamespace(jax_compilation_cache_dir='cache')
+    monkeypatch.setattr(identity.jax, 'config', kept)
+  store.open_workdir(tmp_path, CONFIG, UNITS)
+  assert (tmp_path / name).exists()
+  if not name.endswith('/'):
+    assert (tmp_path / name).read_text() == 'begun'
+
+
+def test_two_first_starts_at_once(tmp_path, monkeypatch):
+  """One looks, the other begins, the one looks again: it is our folder."""
+  whole = identity._is_new
+
+  def begun_meanwhile(path):
+    monkeypatch.setattr(identity, '_is_new', whole)
+    run_all(store.open_workdir(tmp_path, CONFIG, UNITS))
+    return whole(path)
+
+  monkeypatch.setattr(identity, '_is_new', begun_meanwhile)
+  assert identity.check(tmp_path, CONFIG) == {}
+  assert (tmp_path / 'parts/none.json').exists()
+
+
 @pytest.mark.parametrize('how', ['cut', 'flipped', 'gone', 'a folder', 'value'])
 def test_the_configuration_is_mended_from_its_copy(tmp_path, capsys, how):
   work = store.open_workdir(tmp_path, CONFIG, UNITS)
@@ -324,15 +368,33 @@ def test_the_configuration_is_mended_from_its_copy(tmp_path, capsys, how):
   assert (tmp_path / 'damaged/config.json').exists() == (how != 'gone')
 
 
-def test_an_edited_configuration_counts_more_than_its_copy(tmp_path, capsys):
-  """Where data have moved, for one, people say so in config.json."""
+@pytest.mark.parametrize('asked', ['wine', 'letter'])
+def test_an_edited_configuration_does_not_claim_results_of_another(
+    tmp_path, asked
+):
+  """The copy has a digest: it is what the parts were computed with."""
+  run_all(store.open_workdir(tmp_path, CONFIG, UNITS))
+  edited = CONFIG | {'data': {'name': 'wine'}}
+  (tmp_path / 'config.json').write_text(json.dumps(edited))
+  before, other = everything(tmp_path), CONFIG | {'data': {'name': asked}}
+  said = f'json was edited.*: .*data.name is "digits" there and "{asked}" here'
+  with pytest.raises(UserError, match=said) as error:
+    store.open_workdir(tmp_path, other, UNITS)
+  assert len(str(error.value).splitlines()) == 2
+  assert everything(tmp_path) == before
   store.open_workdir(tmp_path, CONFIG, UNITS)
-  other = CONFIG | {'data': {'name': 'wine'}}
-  (tmp_path / 'config.json').write_text(json.dumps(other))
-  store.open_workdir(tmp_path, other, UNITS)
-  (tmp_path / 'config.json').unlink()
-  assert store.read_config(tmp_path) == other
-  assert not capsys.readouterr().err
+  assert store.read_config(tmp_path) == CONFIG
+
+
+def test_without_a_copy_config_json_counts(tmp_path):
+  store.open_workdir(tmp_path, CONFIG, UNITS)
+  (tmp_path / '.config.json').unlink()  # As version 0.1 left it.
+  with pytest.raises(UserError, match='seeds is 2 there and 9 here'):
+    store.open_workdir(tmp_path, CONFIG | {'seeds': 9}, UNITS)
+  (tmp_path / '.config.json').write_text('{}')
+  with pytest.raises(UserError, match='seeds is 2 there and 9 here'):
+    store.open_workdir(tmp_path, CONFIG | {'seeds': 9}, UNITS)
+  store.open_workdir(tmp_path, CONFIG, UNITS)
 
 
 def test_a_damaged_configuration_without_a_copy_is_refused(tmp_path):

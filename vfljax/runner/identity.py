@@ -1,13 +1,16 @@
 """Which experiment a work directory holds, and whether it is one at all.
 
 config.json says so. A copy of it with a digest, .config.json, mends it when it
-is lost or damaged. A folder with neither, and with anything in it, is somebody
-else's: it is refused before a byte is written into it.
+is lost or damaged. A folder with neither, and with anything in it that may be
+somebody's work, is somebody else's: it is refused before a byte is written into
+it.
 """
 from collections.abc import Callable, Mapping
 import json
 import os
 from pathlib import Path
+
+import jax
 
 from vfljax.runner import disk, parts
 from vfljax.runner.errors import UserError
@@ -16,6 +19,8 @@ from vfljax.runner.parts import Damaged
 
 CONFIG, COPY = 'config.json', '.config.json'
 _ELSE = 'Choose another --workdir, or an empty one.'
+# Files into which shells and clusters write what a process says.
+_SAID, _SUFFIXES = ('log', 'stdout', 'stderr'), ('.log', '.out', '.err')
 
 Complete = Callable[[dict], dict]
 
@@ -38,7 +43,10 @@ def check(
   with disk.writing(path):
     found, broken = _found(path)
     if not found and not _is_new(path):
-      raise _refusal(path)
+      # Between the two looks another process may have begun here.
+      found, broken = _found(path)
+      if not found:
+        raise _refusal(path)
   asked, refusals = json.loads(parts.dumps(config)), {}
   for name, saved in found.items():
     try:
@@ -47,10 +55,14 @@ def check(
       refusals[name] = error
     except (AttributeError, LookupError, TypeError, ValueError):
       refusals[name] = _strange(path)  # Nothing like a configuration of ours.
-  if refusals and len(refusals) == len(found):
-    raise next(iter(refusals.values()))
-  # A copy that is whole is of another experiment only if somebody has edited
-  # config.json; then it is the copy that is out of date.
+  # What the copy says has a digest, and so it counts: there are results of it,
+  # whatever somebody has made of config.json since.
+  if COPY in refusals:
+    edited = CONFIG in found and found[CONFIG] != found[COPY]
+    note = f'{CONFIG} was edited, which changes no results: ' if edited else ''
+    raise UserError(f'{note}{refusals[COPY]}')
+  if CONFIG in refusals and COPY not in found:
+    raise refusals[CONFIG]
   if CONFIG in refusals:
     broken[CONFIG] = f'is damaged: it is not what {COPY} keeps of it'
   return broken
@@ -106,20 +118,37 @@ def _whole(copy: dict) -> dict:
 
 
 def _is_new(path: Path) -> bool:
-  """Whether a folder is not there yet, or holds what a start left behind.
+  """Whether a folder is not there yet, or holds nothing that anybody has made.
 
-  That is the lock and, of version 0.1, folders without anything in them.
+  That is what a start left behind, of which there is the lock and, of version
+  0.1, folders without anything in them; and what systems put into any folder,
+  what is said while this runs, and the compile cache.
   """
   if not path.is_dir():
     return True
-  for entry in path.iterdir():
-    empty = entry.name in ('parts', 'checkpoints') and entry.is_dir() and not (
-        any(entry.iterdir())
-    )
-    ours = {path / '.lock', *(disk.temporary(path / n) for n in (CONFIG, COPY))}
-    if not empty and entry not in ours:
-      return False
-  return True
+  ours = {disk.temporary(path / name).name for name in (CONFIG, COPY)}
+  return all(
+      entry.name in ours or _is_nobodys(entry) for entry in path.iterdir()
+  )
+
+
+def _is_nobodys(entry: Path) -> bool:
+  """Whether an entry of a folder cannot be somebody's work."""
+  name = entry.name
+  if name.startswith('.'):
+    # But a file that this program wrote, or will remove, is not passed over.
+    return name not in (CONFIG, COPY) and not name.startswith('.vfljax-')
+  if not entry.is_dir():
+    return name in _SAID or entry.suffix in _SUFFIXES
+  if name in ('parts', 'checkpoints'):
+    return not any(entry.iterdir())
+  return name == 'lost+found' or _is_cache(entry)
+
+
+def _is_cache(folder: Path) -> bool:
+  """Whether it is where this process keeps its compiled programs."""
+  cache = jax.config.jax_compilation_cache_dir
+  return bool(cache) and os.path.realpath(cache) == os.path.realpath(folder)
 
 
 def _refusal(path: Path) -> UserError:

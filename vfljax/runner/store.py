@@ -151,7 +151,7 @@ def open_workdir(
 
   Raises:
     UserError: if the directory cannot be made or written, belongs to another
-      config, or holds anything else; nothing is then written into it.
+      config, or holds somebody's work; nothing is then written into it.
     ValueError: if a unit's name is empty or given twice.
   """
   if '' in units or len(set(units)) < len(units):
