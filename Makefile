@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-fast faults lint clean
+.PHONY: help demo test test-fast faults mutants lint clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -22,6 +22,7 @@ help:
 	@echo 'make test       install with the developer tools, run all tests'
 	@echo 'make test-fast  the quickest of them, a minute long'
 	@echo 'make faults     kill runs, damage files, fill disks: 15 minutes'
+	@echo 'make mutants    faults put into the code: do the tests notice?'
 	@echo 'make lint       ruff and pyright'
 	@echo 'make clean      remove .venv and all caches; results in out/ stay'
 	@echo
@@ -42,6 +43,10 @@ test-fast: $(VENV)/dev.stamp
 # What `make test` leaves out; in one process, for many cases are timed.
 faults: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -m faults tests/faults $(ARGS)
+
+# ARGS are what names begin with: make mutants ARGS='iso vmask'.
+mutants: $(VENV)/dev.stamp
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """CAFE against its authors' numbers, closed forms and a small network."""
 from pathlib import Path
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -150,6 +151,27 @@ def test_images_come_back_and_noise_keeps_them():
   hidden = run(jax.random.key(0), view._replace(gradients=blurred))
   assert score(guess) > mean + 3
   assert score(hidden) < mean
+
+
+def test_the_restart_of_the_least_misfit_is_believed(monkeypatch):
+  """Searches that end where they began, and say so of how far they came."""
+  seen = []
+
+  def recover(view, layer, start, recovery):
+    misfit = start.samples.mean()
+    jax.debug.callback(lambda *x: seen.append(x), start.samples, misfit)
+    return start, misfit
+
+  monkeypatch.setattr(sys.modules[begin.__module__], 'recover', recover)
+  weights = dict(bottom=dict(kernel=jnp.ones((36, 8)), bias=jnp.zeros(8)))
+  view = WhiteBox(
+      weights, weights, jnp.zeros((ROUNDS, BATCH), int), images()
+  )
+  guess = attacks.cafe(LINEAR, Recovery(1, restarts=5)).run(KEY, view)
+  jax.effects_barrier()
+  starts, misfits = zip(*seen)
+  assert len({float(misfit) for misfit in misfits}) == 5  # Each its own start.
+  np.testing.assert_array_equal(guess, starts[np.argmin(misfits)])
 
 
 def test_total_variation_of_an_edge():

@@ -1,6 +1,7 @@
 """Residue reconstruction and gradient inversion: what a passive party learns
 from the gradient of its own weights."""
 from pathlib import Path
+import sys
 
 import chex
 import jax
@@ -169,6 +170,51 @@ def test_gradient_inversion_beats_guessing_and_knows_its_best_restart():
   guess = jax.jit(attack.run)(jax.random.key(1), view)
   assert guess.shape == (6, 2)
   assert metrics.accuracy(guess, played.batch.labels) >= 5 / 6
+
+
+def test_padding_is_not_searched_for():
+  vfl, played = vlr_round(2, 6, 12)
+  view = views.model_gradients(1, played)
+  start = Dummies(jnp.ones((6, 1)), jnp.ones((6, 2)))
+  real = jnp.arange(6) < 4
+
+  @jax.jit
+  def both(start):
+    search = lambda x, start, valid: invert(
+        vfl.bottom(1), view.weights, x, view.gradients, start, Search(5),
+        valid=valid,
+    )
+    whole = search(view.features, start, real)
+    few = jax.tree.map(lambda x: x[:4], start)
+    return whole, search(view.features[:4], few, None)
+
+  whole, few = both(start)
+  np.testing.assert_allclose(whole[1], few[1], rtol=1e-4)
+  np.testing.assert_allclose(whole[0].labels[:4], few[0].labels, atol=1e-4)
+
+
+def test_the_restart_that_explains_the_gradient_best_is_believed(monkeypatch):
+  """Searches that end where they began, and say so of how far they came."""
+  seen = []
+
+  def invert(bottom, weights, features, gradients, start, *rest):
+    far = (start.labels ** 2).sum()
+    jax.debug.callback(lambda *x: seen.append(x), start, far)
+    return start, far
+
+  module = sys.modules[Search.__module__]
+  monkeypatch.setattr(module, 'invert', invert)
+  vfl, played = vlr_round(2, 6, 12)
+  view = views.model_gradients(1, played)
+  attack = gradient_inversion(vfl.bottom(1), 2, Search(1, 5))
+  guess = attack.run(jax.random.key(1), view)
+  jax.effects_barrier()
+  starts, distances = zip(*seen)
+  assert len({float(far) for far in distances}) == 5  # Each its own start.
+  np.testing.assert_array_equal(guess, starts[np.argmin(distances)].labels)
+  hidden = np.ravel(starts[0].hidden)
+  labels = np.ravel(starts[0].labels)[: len(hidden)]
+  assert np.corrcoef(hidden, labels)[0, 1] < 0.999
 
 
 def test_a_search_needs_a_step_and_a_start():

@@ -290,6 +290,20 @@ def test_rvfr_in_a_federation_trains_and_predicts():
   assert hit(run(KEY, 0.0)) > 0.75
 
 
+def test_the_top_sees_purified_embeddings_once_the_warmup_is_over():
+  us = tuple(jax.random.normal(k, (20, 3)) for k in jax.random.split(KEY))
+  plain = nets.base.Net(lambda key, us: (), lambda _, us: rvfr.together(us))
+  own = rvfr.Settings(0.3, server=True, warmup=2, decay=0.9, steps=2)
+  net = rvfr.purifying(own, plain)
+  params, untouched = net.init(KEY, us), []
+  train = jax.jit(net.train)
+  for _ in range(3):
+    seen, stats = train(params, KEY, us)
+    untouched.append(np.allclose(seen, rvfr.together(us), atol=1e-5))
+    params = net.absorb(params, stats)
+  assert untouched == [True, True, False]
+
+
 @pytest.mark.parametrize('change', [
     dict(rank=0.0), dict(rank=1.5), dict(warmup=-1), dict(decay=1.0),
     dict(steps=0),

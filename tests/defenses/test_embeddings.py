@@ -9,6 +9,7 @@ import optax
 import pytest
 
 from experiments import quickstart
+from tests.perturbing import check_apart, check_unlike
 from vfljax import algorithms, nets, protocol
 from vfljax import data as datasets
 from vfljax.defense import Spec
@@ -236,6 +237,33 @@ def test_every_passive_party_has_its_bottleneck():
   assert free == 0
   np.testing.assert_array_equal(nothing[0], z[0])  # Bottleneck and noise stay.
   assert not np.allclose(z[0], up[0], atol=0.1)
+
+
+def test_what_is_drawn_has_its_mean_and_deviation():
+  """A linear decoder as wide as its input: what was drawn can be solved for."""
+  u = jax.random.normal(KEY, (4, 3), jnp.float32)
+  defense = mid.mid(0.5, hidden=0, shift=0.0)
+  own = defense.init(jax.random.key(7), spec(u.shape, u.shape)).active
+  labels = batch().labels[:4].at[3].set(0)
+  z, penalty = jax.jit(jax.vmap(
+      lambda key: defense.receive(own, (), key, (u, u), labels)
+  ))(jax.random.split(KEY, 2000))
+  encoder, _ = bottleneck.bottleneck(3, hidden=0)
+  drawn, costs = [], []
+  for out, party in zip(z, own):
+    mean, log_std = bottleneck.encode(encoder, party.encoder, u, 0.0)
+    layer = party.decoder['Dense_0']['Dense_0']
+    t = np.linalg.solve(layer['kernel'].T, (np.asarray(out) - layer['bias'])
+                        .reshape(-1, 3).T).T.reshape(-1, 4, 3)
+    drawn.append((t - mean) / np.exp(log_std))
+    costs.append(mid.divergence(mean[:3], log_std[:3], jnp.ones(3)))
+  noise = np.stack(drawn, 1)
+  np.testing.assert_allclose(noise.mean(0), 0, atol=0.1)
+  np.testing.assert_allclose(noise.std(0), 1, atol=0.08)
+  check_apart(noise)
+  np.testing.assert_allclose(penalty, 0.5 * sum(costs), rtol=1e-4)
+  check_unlike(own[0], own[1])
+  check_unlike(own[0].encoder, own[0].decoder)
 
 
 @pytest.mark.parametrize('side', ['active', 'passive'])

@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 
+from tests.perturbing import check_unlike
 from vfljax import algorithms, nets, protocol
 from vfljax.defense import Spec
 from vfljax.defenses import fedpass, fedpass_cut, passports
@@ -191,7 +192,42 @@ def test_layers_that_cannot_have_passports_are_refused(among, message):
     fedpass.fedpass(among=among).init(KEY, spec)
 
 
+def test_every_party_and_layer_has_passports_of_its_own():
+  x = jax.random.normal(KEY, (ROWS, 6), jnp.float32)
+  vfl = algorithms.vhnn([nets.mlp(6, 6)] * 3, nets.mlp(2))
+  data = Batch((x, x, x), batch().labels)
+  defense = fedpass.fedpass(side='passive')
+  state = protocol.init(KEY, vfl, defense, (optax.sgd(1.0),) * 3, data)
+  drawn = [
+      pair[which] for own in state.defense for pair in own.values()
+      for which in ('scale_key', 'bias_key')
+  ]
+  assert len(drawn) == 8
+  for i, one in enumerate(drawn):
+    for other in drawn[:i]:
+      check_unlike(one, other)
+  # Each party computes, and reads, with its own.
+  for k in (1, 2):
+    params = state.parties[k].params['bottom']
+    mine = fedpass.sealed(params, state.defense[k - 1])
+    read = defense.expose(state.defense, KEY, k, params)
+    computed = defense.bottom(state.defense, k, vfl.bottom(k)).apply(params, x)
+    np.testing.assert_array_equal(computed, vfl.bottom(k).apply(mine, x))
+    jax.tree.map(np.testing.assert_array_equal, read, mine)
+
+
 # The block at the cut
+
+
+def test_every_party_and_side_has_a_block_of_its_own():
+  shape = jax.ShapeDtypeStruct((ROWS, 16), jnp.float32)
+  own = fedpass_cut.fedpass_cut(hidden=8).init(KEY, Spec((shape,) * 2, 2))
+  blocks = [*own.active, *own.passive]
+  for i, block in enumerate(blocks):
+    check_unlike(block['scale_key'], block['bias_key'])
+    check_unlike(block['first'], block['second'])
+    for other in blocks[:i]:
+      check_unlike(block, other)
 
 
 @pytest.mark.parametrize('case', ['lin_n8i6o8', 'lin_n4i3o2', 'lin_n1i5o4'])

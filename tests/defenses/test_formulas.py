@@ -6,7 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.perturbing import GOLDEN, KEY, draws, gradients, perturb, raw
+from tests.perturbing import (
+    GOLDEN, KEY, check_apart, draws, gradients, perturb, raw,
+)
 from vfljax import check, defenses
 from vfljax.defenses import (
     clipping, discrete_sgd, gradient_compression, iso, max_norm, ppdl,
@@ -24,6 +26,7 @@ compress = jax.jit(gradient_compression.compress, static_argnames='signed')
 def test_dp_noise_has_its_distribution(name):
   d, labels = gradients(batch=30)
   noise = draws(defenses.REGISTRY[name](0.02, clip_norm=None), d, labels, 600)
+  check_apart(noise - d)  # One for every element.
   noise = (noise - d).ravel() / 0.02
   # Moments (E z^2, E |z|) of the unit Laplace and normal distributions.
   square, absolute = (2, 1) if name == 'dp_laplace' else (1, (2 / np.pi) ** 0.5)
@@ -59,6 +62,7 @@ def test_iso_deviation_is_equation_14():
                              rtol=1e-6)
   noise = draws(defenses.REGISTRY['iso'](2.75), d, labels, 200) - d
   np.testing.assert_allclose(noise.std(), expected, rtol=0.02)
+  check_apart(noise)
 
 
 def test_max_norm_deviations_are_equation_15():
@@ -84,6 +88,7 @@ def test_max_norm_noise_is_along_the_gradient_and_evens_the_norms():
   squares = (sent.astype(float) ** 2).sum(-1).mean(0)
   largest = (d.astype(float) ** 2).sum(-1).max()
   np.testing.assert_allclose(squares, largest, rtol=0.12)
+  check_apart(factor[..., 0])  # One for every row.
 
 
 # Pruning: gradient compression, DiscreteSGD, residue mask.
@@ -198,6 +203,7 @@ def test_residue_mask_zeroes_its_share():
   np.testing.assert_allclose(masked.mean(), 0.3, atol=0.01)
   shown = np.broadcast_to(d, sent.shape)[~masked]
   np.testing.assert_array_equal(sent[~masked], shown)
+  check_apart(masked)
 
 
 # PPDL.

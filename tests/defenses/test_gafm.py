@@ -6,6 +6,7 @@ import optax
 import pytest
 from sklearn import metrics as sk
 
+from tests.perturbing import check_unlike
 from vfljax import (
     algorithms, attacks, data, defenses, nets, protocol, train, tuning,
 )
@@ -136,6 +137,87 @@ def test_critic_climbs_and_is_clipped():
       sure = (np.abs(grad) > 1e-5) | (grad == 0)
       np.testing.assert_allclose(moved[sure], want[sure], atol=2e-4)
   assert bound > 3  # Clipping was at work.
+
+
+def adapted(labels, f, **rates):
+  """The memory before and after steps 1 and 2, without noise on labels."""
+  defense = gafm(0.2, sigma=0.0, clip=9.0, networks=g.GAN(**rates))
+  before = memory(defense)
+  after = jax.jit(lambda: defense.adapt(
+      before, SEED, lambda up: up[0], (f,), labels
+  ))()
+  return before, after
+
+
+def test_a_round_moves_both_networks_at_their_own_rates():
+  """The critic first, then the generator, down the critic's new distance."""
+  f, labels = embeddings(), samples().labels
+  rates = dict(generator_rate=2e-3, critic_rate=5e-3)
+  before, after = adapted(labels, f, **rates)
+  move = lambda a, b: max(
+      float(np.abs(x - y).max())
+      for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b))
+  )
+  # Adam's first step is its rate, wherever there is a gradient.
+  np.testing.assert_allclose(
+      move(before.generator, after.generator), 2e-3, rtol=1e-2
+  )
+  np.testing.assert_allclose(move(before.critic, after.critic), 5e-3, rtol=1e-2)
+  critic, x = layers(after.critic), np.asarray(f, np.float64)
+  fake = [
+      score(critic, guess(layers(state.generator), x)).mean()
+      for state in (before, after)
+  ]
+  assert fake[1] > fake[0]  # What Eq. 3 subtracts.
+
+
+def test_a_round_adapts_to_real_rows_alone():
+  f, labels = embeddings(), samples().labels
+  _, few = adapted(labels[:-8], f[:-8])
+  _, padded = adapted(labels.at[-8:].set(0), f.at[-8:].set(5.0))
+  for one, other in ((few.critic, padded.critic),
+                     (few.generator, padded.generator)):
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), one, other
+    )
+
+
+def test_every_step_of_the_critic_has_its_own_noise():
+  defense = gafm(0.2, sigma=0.5, clip=9.0, networks=g.GAN(critic_steps=2))
+  before, f, labels = memory(defense), embeddings(), samples().labels
+  seen = g.Seen(f, labels[:, 1], jnp.ones(N))
+
+  @jax.jit
+  def both():
+    after = defense.adapt(before, SEED, lambda up: up[0], (f,), labels)
+    state = before
+    for key in jax.random.split(SEED, 2):
+      state = g.critic_step(
+          key, g.networks(), optax.adam(1e-4), state, seen, 0.5, 9.0
+      )
+    return after.critic, state.critic
+
+  jax.tree.map(np.testing.assert_array_equal, *both())
+
+
+def test_what_is_drawn_is_drawn_for_each():
+  defense = gafm(reading=g.Reading(redraw=False))
+  share = g.reveal(defense.prepare(SEED, None, samples().labels))[1]
+  assert len(np.unique(np.round(share, 4))) > N - 3
+  own = memory(gafm(networks=g.GAN((8,), (8,))))
+  check_unlike(own.generator['Dense_0'], own.critic['Dense_0'])
+
+
+def test_the_losses_value_has_its_weight():
+  defense = gafm(0.2, 2.5, 0.0, part='gan')
+  state, f, labels = memory(defense), embeddings(), samples().labels
+  found = jax.jit(lambda: defense.objective(
+      state, SEED, lambda up: up[0], (f,), labels
+  ))()
+  critic, y = layers(state.critic), np.asarray(labels[:, 1:], np.float64)
+  fake = guess(layers(state.generator), np.asarray(f, np.float64))
+  distance = score(critic, y).mean() - score(critic, fake).mean()
+  np.testing.assert_allclose(found, 2.5 * distance, rtol=1e-4)
 
 
 def gradient(defense, state, f, labels):

@@ -3,6 +3,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import linalg
 
 from tests.perturbing import GOLDEN, KEY, draws, gradients, perturb
 from vfljax import defenses
@@ -132,6 +133,19 @@ def test_marvells_noise_has_the_covariances_it_solved_for(scale):
     np.testing.assert_allclose(across[:, rows].mean(), second, rtol=0.05,
                                atol=1e-6)
   assert expected.lam20 + expected.lam21 > 0.1
+  # All covariances: along the gap and across it, and none between rows.
+  flat = noise.reshape(len(noise), -1)
+  blocks = [
+      float(first - second) * np.outer(axis, axis) + float(second) * np.eye(3)
+      for first, second in (
+          (expected.lam11, expected.lam21) if y
+          else (expected.lam10, expected.lam20) for y in positive
+      )
+  ]
+  wanted = linalg.block_diag(*blocks)
+  np.testing.assert_allclose(
+      flat.T @ flat / len(flat), wanted, atol=0.12 * wanted.max()
+  )
   np.testing.assert_allclose(noise.mean((0, 1)), 0, atol=0.1)
 
 

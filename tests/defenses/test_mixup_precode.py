@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.perturbing import check_apart, check_unlike
 from vfljax.defense import Spec
 from vfljax.defenses import mixup, precode
 from vfljax.types import Batch
@@ -60,6 +61,17 @@ def test_a_traced_number_of_samples_mixes_as_many():
   np.testing.assert_array_equal((np.asarray(both) > 0).sum(-1)[:, 0], [2, 3])
 
 
+def test_rows_have_partners_and_weights_of_their_own():
+  rows, weights = jax.jit(
+      lambda key: mixup.coins(key, jnp.ones(4000, bool), 3, 3)
+  )(jax.random.key(1))
+  assert len(np.unique(rows[1])) == len(np.unique(rows[2])) == 4000
+  # Who mixes with whom is by lot, and says nothing of how much.
+  assert len(np.unique((rows[1] - rows[0]) % 4000)) > 2000
+  together = np.corrcoef(weights[0], weights[0][rows[1]])[0, 1]
+  assert weights[0].std() > 0.1 and abs(together) < 0.1
+
+
 @pytest.mark.parametrize('samples, why', [(1, 'at least 2'), (2.5, 'whole')])
 def test_one_sample_is_no_mixture(samples, why):
   with pytest.raises(ValueError, match=why):
@@ -88,6 +100,29 @@ def test_what_precode_sends_has_the_embeddings_shape_and_is_random():
   one, other = sent(1.0, u)[0], sent(1.0, u, key=3)[0]
   assert one.shape == u.shape
   assert not np.allclose(one, other)
+
+
+def test_what_precode_draws_has_its_mean_and_deviation():
+  """The decoder is linear, so what was drawn can be solved for."""
+  u = jax.random.normal(jax.random.key(1), (5, 6))
+  shape = jax.ShapeDtypeStruct(u.shape, u.dtype)
+  defense = precode.precode(1.0, 4)
+  one, other = defense.init(jax.random.key(0), Spec((shape,) * 2, 2)).passive
+  z, penalty = jax.jit(jax.vmap(
+      lambda key: defense.send(one, key, u)
+  ))(jax.random.split(jax.random.key(2), 2000))
+  code = precode.nets.mlp(8).apply(one['encoder'], u)
+  mean, log_std = code[:, :4], 5 * np.tanh(code[:, 4:] / 5)
+  layer = one['decoder']['Dense_0']['Dense_0']
+  t = (np.asarray(z) - layer['bias']) @ np.linalg.pinv(layer['kernel'])
+  noise = (t - mean) / np.exp(log_std)
+  np.testing.assert_allclose(noise.mean(0), 0, atol=0.1)
+  np.testing.assert_allclose(noise.std(0), 1, atol=0.08)
+  check_apart(noise)
+  expected = precode.divergence(mean, log_std)
+  np.testing.assert_allclose(penalty, expected, rtol=1e-4)
+  check_unlike(one, other)
+  check_unlike(one['encoder'], one['decoder'])
 
 
 def test_the_penalty_is_the_weighted_divergence():

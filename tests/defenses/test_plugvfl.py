@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 
+from tests.perturbing import check_apart, check_unlike
 from vfljax import algorithms, nets, protocol, sweep
 from vfljax.defense import Defense
 from vfljax.defenses import multi_head, plugvfl
@@ -17,6 +18,7 @@ SAMPLES, CLASSES, RATE = 12, 3, 0.05
 LABELS = jax.nn.one_hot(jnp.arange(SAMPLES) % CLASSES, CLASSES)
 LABELS = LABELS.at[-2:].set(0)  # Two rows of padding.
 REAL = np.asarray(LABELS.sum(-1), bool)
+KEY = jax.random.key(0)
 
 
 def batch(parties=3):
@@ -171,9 +173,15 @@ def test_negatives_from_all_labels_follow_their_counts():
   labels = jax.nn.one_hot(jnp.zeros(4_000, int), 3)
   drawn = plugvfl._others(jax.random.key(0), 'all', counts, labels)
   np.testing.assert_allclose(drawn.mean(0), [0.75, 0, 0.25], atol=0.03)
-  state, after, _ = play(without_regularizer)
+  state, after, seen = play(without_regularizer)
   np.testing.assert_array_equal(state.defense['counts'], 0)
   np.testing.assert_array_equal(after.defense['counts'], LABELS.sum(0))
+  # The next round adds its own to those of all before.
+  again = without_regularizer().adapt(
+      after.defense, KEY, None, seen.messages.up, LABELS.at[:3].set(0)
+  )
+  expected = LABELS.sum(0) + LABELS[3:].sum(0)
+  np.testing.assert_array_equal(again['counts'], expected)
 
 
 @pytest.mark.parametrize('per', ['sample', 'round', 'element'])
@@ -191,6 +199,18 @@ def test_parties_are_dropped_with_their_own_probability(per):
     whole_rounds = (flat == flat[:, :1, :1]).all()
     assert whole_rows == (per != 'element')
     assert whole_rounds == (per == 'round')
+  if per == 'round':  # Parties draw apart, too.
+    check_apart(np.stack([m.reshape(2_000, -1)[:, 0] for m in kept], 1))
+
+
+def test_every_party_has_its_own_psi_and_every_subset_its_own_head():
+  state, _, _ = play(batch_negatives)
+  check_unlike(*state.defense['psi'])
+  u = jnp.zeros((2, 6))
+  top = federation(2).top
+  heads = multi_head.heads(top).init(KEY, (u, u, u))
+  assert len(heads) == 4
+  check_unlike(heads[3], heads[2])
 
 
 def test_nobody_is_dropped_at_inference():

@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 
+from tests.perturbing import check_unlike
 from tests.small_networks import weights
 from vfljax import algorithms, completion, nets, protocol, train
 from vfljax.completion import Schedule
@@ -124,6 +125,75 @@ def test_the_smaller_the_budget_the_more_is_hidden_also_under_vmap():
   many = jax.jit(jax.vmap(one))(budgets)
   assert many.sum(-1).tolist() == [0, 1, 2, 3, 3]
   assert all((many[i] == one(b)).all() for i, b in enumerate(budgets))
+
+
+def test_a_leakage_right_at_the_budget_is_within_it():
+  found, _ = greedy(KEY, NORMS, NONE, ALL, leak(KEY, NONE), leak)
+  assert not found.any()
+
+
+def test_every_set_is_attacked_with_luck_of_its_own():
+  """An attack that is all luck does not stop by the same luck at each set."""
+  lucky = lambda key, hidden: jax.random.uniform(key)
+  found = jax.jit(jax.vmap(
+      lambda key: greedy(key, NORMS, NONE, ALL, 0.5, lucky)[0]
+  ))(jax.random.split(KEY, 60))
+  assert {1, 2} <= set(found.sum(-1).tolist())
+
+
+def test_the_imagined_attacker_is_scored_at_its_best_on_what_it_did_not_know(
+    monkeypatch
+):
+  labels = jnp.repeat(jnp.eye(CLASSES), 3, axis=0)
+  wrong = jnp.roll(labels, 1, axis=1)
+
+  def complete(key, schedule, logits, start, samples, *rest):
+    """First all wrong but for what it knows, then right by lot, then wrong."""
+    del schedule, logits, start, rest
+    known = (samples.wanted[:, None] == samples.known[None]).all(-1).any(1)
+    told = jnp.where(known[:, None], labels, wrong)
+    right = jax.random.bernoulli(key)
+    return jnp.stack([told, jnp.where(right, labels, told), told])
+
+  monkeypatch.setattr(shadow, 'complete', complete)
+  net, x = nets.mlp(3), jnp.arange(36.0).reshape(12, 3)
+  params = net.init(KEY, x)
+
+  def leaked(draws):
+    who = Attacker(known=1, draws=draws)
+    hidden = jnp.zeros(1, bool)
+    return jax.jit(lambda key: shadow.leakage(
+        key, who, net, params, hidden, x, labels
+    ))(KEY)
+
+  assert leaked(1) in (0, 1)  # By lot; what it knew does not count.
+  assert 0.2 < leaked(40) < 0.8  # Each draw has a lot of its own.
+
+
+def test_the_leakage_told_is_the_worst_partys():
+  memory = start(MASKED(0.5), 3).defense
+  memory = memory._replace(leakage=(jnp.array(0.25), jnp.array(0.75)))
+  assert vmask.facts(memory)['simulated_leakage'] == 0.75
+
+
+def test_every_party_has_noise_of_its_own():
+  state = start(MASKED(0.5, noise=0.3), 3)
+  first, second = state.defense.offset
+  check_unlike(first, second)
+  x = samples(4, 3).features[2]
+  defense, net = MASKED(0.5), federation(3).bottom(2)
+  params = state.parties[2].params['bottom']
+  theirs = jax.tree.map(jnp.add, params, second)
+  np.testing.assert_array_equal(
+      defense.bottom(state.defense, 2, net).apply(params, x),
+      net.apply(theirs, x),
+  )
+
+
+def test_new_noise_comes_on_top_of_the_old():
+  old = start(MASKED(0.5, noise=0.3)).defense.offset
+  same = vmask._shifted(KEY, old, (ALL,), 0.0)
+  jax.tree.map(np.testing.assert_array_equal, same, old)
 
 
 # --- The shadow.

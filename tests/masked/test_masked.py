@@ -4,6 +4,7 @@ Expected numbers come from NumPy in float64 and from JAX's own operations.
 """
 import functools
 from pathlib import Path
+import warnings
 
 from flax import linen as nn
 import jax
@@ -216,6 +217,41 @@ def test_messages_under_t4_are_the_formulas():
       (f'{name}: E3', 8 * w_, 3), (f'{name}: s', 8 * x_, 4),
   ]
   assert count.offline_bytes == 8 * (x_ + y_ + w_)
+
+
+def test_no_two_masks_are_the_same_words():
+  """Layers of one weight and one bias: of all the words drawn for them, over
+  layers, leaves, steps, passes and maskings, no two are alike."""
+  net, x = nets.mlp(1, 1, 1), jnp.ones((1, 1), jnp.float32)
+  params = net.init(jax.random.key(0), x)
+  chosen = masking.layers(net, params, x)
+  assert len(chosen) == 3
+  keys = one_sided.seeds(prg.THREEFRY, jax.random.key(3))
+  extra = masking.noise(jax.random.key(4), chosen)
+  assert len({float(n.ravel()[0]) for layer in extra.values()
+              for n in layer.values()}) == 6
+  head = lambda active, u, batch: u.sum()
+  job = Setup(net, head, (optax.sgd(0.1),) * 2, chosen)
+  words = []
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore')  # So few inputs fail VMask's condition.
+    both = [
+        masking.mask(Public(), chosen, keys, params, extra, period)[0]
+        for period in range(2)
+    ]
+  with jax.enable_x64(True):
+    for weights in both:
+      for leaves in weights.secret.values():
+        words += [leaf.active for leaf in leaves.values()]
+    for period, number in ((0, 0), (0, 1), (1, 0)):
+      dealt, _ = training.deal(job, keys, both[period], period, number)
+      for own in dealt.values():
+        for one in (own.forward, own.backward):
+          words += [] if one is None else [one.u, one.passive]
+  found = [int(np.ravel(word)[0]) for word in words]
+  # The first layer's input needs no gradient.
+  assert len(found) == 2 * 6 + 3 * (2 + 4 + 4)
+  assert len(set(found)) == len(found)
 
 
 def test_masking_and_unmasking_say_the_weights_once():

@@ -89,6 +89,18 @@ def test_values_outside_the_range_say_what_holds_them(where, value, match):
     ranges.check(Public(bits), layer, seen)
 
 
+@pytest.mark.parametrize('where', range(4))
+def test_a_value_right_at_its_limit_is_refused(where):
+  layer = found_in_mlp()[1]
+  top = ranges.limits(Public(), layer)[where]
+  seen = np.zeros(4)
+  seen[where] = top
+  with pytest.raises(ValueError, match=ranges.WHAT[where]):
+    ranges.check(Public(), layer, seen)
+  seen[where] = np.nextafter(top, 0)
+  ranges.check(Public(), layer, seen)
+
+
 @pytest.mark.parametrize('where, value', [(0, 1e14), (1, 900.0), (2, 1e13),
                                           (3, 5.0)])
 def test_advice_for_t4_holds(where, value):

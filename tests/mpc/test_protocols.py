@@ -325,6 +325,46 @@ def test_no_stream_is_drawn_twice():
     assert not any(key[:i] in drawn for i in range(len(key)))
 
 
+def test_every_word_is_of_the_seed_of_who_may_know_it():
+  """Which words change with which of the three seeds: U and W_P are the passive
+  party's and the dealer's, V the active party's and the dealer's, r of both
+  parties; a party computes its own words from its own seeds."""
+  layer, p = bilinear.dense((2, 3), (3, 2)), prg.THREEFRY
+  keys = one_sided.seeds(p, jax.random.key(0))
+  assert len({tuple(jax.random.key_data(k).tolist()) for k in keys}) == 3
+  w = jnp.ones((3, 2), jnp.int64)
+
+  def masking(keys):
+    masked, said = one_sided.mask(p, keys, (0,), w, w)
+    return masked._asdict() | {'F': said[0].payload}
+
+  def once(keys):
+    return one_sided.deal(
+        p, keys, (0,), layer.forward, layer.x_shape, w)[0]._asdict()
+
+  def moving(keys):
+    return to_active.deal(p, keys, (0,), layer)[0]._asdict()
+
+  def changed(words, seed):
+    other = keys._replace(**{seed: p.fold(getattr(keys, seed), 7)})
+    before, after = words(keys), words(other)
+    return {k for k in before if not np.array_equal(before[k], after[k])}
+
+  own = {'u', 'passive', 'passive2', 'u3', 'passive3'}
+  rest = {'active', 'active2', 'active3'}  # What the dealer tells.
+  for words, seed, want in (
+      (masking, 'dealer_passive', set()),
+      (masking, 'dealer_active', {'passive', 'active', 'F'}),
+      (masking, 'passive_active', {'F'}),
+      (once, 'dealer_passive', {'u', 'passive', 'active'}),
+      (once, 'dealer_active', set()), (once, 'passive_active', set()),
+      (moving, 'dealer_passive', own | rest),
+      (moving, 'dealer_active', {'v', 'v2'} | rest),
+      (moving, 'passive_active', set()),
+  ):
+    assert changed(words, seed) == want, (words.__name__, seed)
+
+
 def test_bad_layers():
   with pytest.raises(ValueError, match='dense wants'):
     bilinear.dense((3, 4), (5, 4))

@@ -80,6 +80,19 @@ def test_products_near_the_wrap_are_flagged():
   assert bool(flag) and value.dtype == jnp.float32
 
 
+def test_the_range_is_open_at_both_ends():
+  for bits in (24, 62):
+    top = fixed_point.limit(bits)
+    assert top == 2.0 ** (63 - bits)
+    for value in (top, -top):
+      with pytest.raises(ValueError, match='is outside the fixed-point range'):
+        fixed_point.encode(value, bits)
+      inside = np.nextafter(value, 0.0)
+      assert int(fixed_point.encode(inside, bits)) == int(inside * 2.0**bits)
+  for bound in (0.5, -0.5):
+    assert bool(fixed_point.encode_flagged(bound, 24, 0.5)[1])
+
+
 @given(st.lists(st.integers(LOW, HIGH), min_size=4, max_size=4))
 def test_truncate_rounds_half_up(values):
   for bits in (0, 1, 24, 62):

@@ -1,0 +1,67 @@
+"""Recorded mutants still fit the code; and what is said of one that does not.
+
+None of the record is run here; that is `make mutants`.
+"""
+import re
+
+import pytest
+
+from tests import mutants
+
+RECORD = mutants.recorded()
+
+
+def test_every_recorded_mutant_still_applies():
+  for mutant in RECORD:
+    changed = mutants.applied(mutant)
+    compile(changed, mutant.file, 'exec')
+  names = [mutant.name for mutant in RECORD]
+  assert len(set(names)) == len(names)
+
+
+def test_every_recorded_mutant_has_tests_that_are_there():
+  for mutant in RECORD:
+    assert bool(mutant.tests) != bool(mutant.equivalent), mutant.name
+    for test in mutant.tests:
+      file, _, name = test.partition('::')
+      text = (mutants.ROOT / file).read_text()
+      wanted = re.escape(name.partition('[')[0])
+      assert re.search(rf'^def {wanted}\(', text, re.M), mutant.name
+
+
+def repository(folder, tests):
+  (folder / 'doubling.py').write_text('def twice(x):\n  return x + x\n')
+  (folder / 'test_code.py').write_text(
+      f'import doubling\n\n\ndef test_twice():\n  {tests}\n'
+  )
+
+
+def fault(text='x + x', replacement='x * x'):
+  return mutants.Mutant(
+      'a fault', 'doubling.py', text, replacement, ['test_code.py']
+  )
+
+
+@pytest.mark.parametrize('number, verdict', [(3, 'killed'), (2, 'SURVIVED')])
+def test_a_fault_is_killed_by_a_test_that_fails(
+    tmp_path, monkeypatch, number, verdict
+):
+  monkeypatch.setattr(mutants, 'PRELOADED', [])  # Its test needs no JAX.
+  repository(tmp_path, f'assert doubling.twice({number}) == 2 * {number}')
+  before = (tmp_path / 'doubling.py').read_text()
+  row, = mutants.run([fault()], tmp_path)
+  assert row['verdict'] == verdict
+  assert (row['by'] == 'test_code.py::test_twice') == (verdict == 'killed')
+  assert (tmp_path / 'doubling.py').read_text() == before
+
+
+@pytest.mark.parametrize('text, times', [('x - x', 0), ('x', 3)])
+def test_a_mutant_out_of_date_is_refused(tmp_path, text, times):
+  repository(tmp_path, 'pass')
+  with pytest.raises(ValueError, match=f'doubling.py {times} times, not once'):
+    mutants.applied(fault(text), tmp_path)
+
+
+def test_an_unknown_name_is_told(capsys):
+  assert mutants.main(['no such mutant']) == 2
+  assert 'No mutant begins with no such' in capsys.readouterr().out
