@@ -33,6 +33,12 @@ class Score(NamedTuple):
 
 
 LABELS = Score(('leak_auc', 'auc', 'accuracy'), (0.5, 0.5, None))
+# Scores of gradients say which samples are alike, not which class is which, and
+# a defense may swap the two: 'leak_auc' is folded. A completed network has been
+# told the classes by its known labels: with an AUC under 0.5 it is wrong, not
+# the other way round, and has no use of the labels that would tell. Nor is its
+# baseline folded, and the difference of two folded numbers would take the luck
+# of attackers who learned nothing, on few samples, for knowledge.
 COMPLETION = Score(
     ('{utility}_last', 'auc_last', 'accuracy_last'), (None, None, None),
     over='local_model', does=(
