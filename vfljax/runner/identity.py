@@ -147,7 +147,7 @@ def _is_nobodys(entry: Path) -> bool:
 
 def _is_cache(folder: Path) -> bool:
   """Whether it is where this process keeps its compiled programs."""
-  cache = jax.config.jax_compilation_cache_dir
+  cache = getattr(jax.config, 'jax_compilation_cache_dir', None)
   return bool(cache) and os.path.realpath(cache) == os.path.realpath(folder)
 
 
