@@ -65,7 +65,7 @@ def test_a_truth_can_be_the_positive_class(tmp_path):
 @pytest.mark.parametrize('given, message', [
     (dict(drop=5), "no column '5'"),
     (dict(drop=('y', 'x')), 'drop names the label'),
-    (dict(drop='x', text='x'), 'a column that text names'),
+    (dict(drop='x', text='x'), 'a column that text or rounded names'),
     (dict(text='nil'), "no column 'nil'"),
     (dict(drop={}), 'csv: drop must be a word; got'),
     (dict(categories='many'), "categories must be a whole number; got 'many'"),

@@ -94,17 +94,20 @@ def test_synthetic_refuses(options, message):
 def test_what_does_not_fit_is_refused_before_it_is_drawn(
     columns, parties, monkeypatch
 ):
-  own = dict(columns=columns, signal=(1.0,) * parties)
+  signal = (1.0,) * parties
+  load = lambda n: data.load(
+      'synthetic', samples=n, columns=columns, signal=signal
+  )
   tracemalloc.start()  # NumPy tells it what it takes.
   try:
-    data.load('synthetic', samples=100_000, **own)
+    load(100_000)
     _, peak = tracemalloc.get_traced_memory()
     monkeypatch.setattr(files, 'memory', lambda: peak)
-    data.load('synthetic', samples=90_000, **own)
+    load(90_000)
     tracemalloc.reset_peak()
     for samples in (110_000, 2**31 - 1):
       with pytest.raises(ValueError, match='so many samples, .* would take'):
-        data.load('synthetic', samples=samples, **own)
+        load(samples)
     assert tracemalloc.get_traced_memory()[1] < peak / 2
   finally:
     tracemalloc.stop()

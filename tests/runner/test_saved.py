@@ -9,7 +9,9 @@ from experiments import quickstart
 from vfljax.completion import Schedule
 from vfljax.defenses.shadow import Attacker
 from vfljax.runner import combinations, saved, store
-from vfljax.runner.config import Config, Entry
+from vfljax.runner.config import (
+    AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
+)
 from vfljax.runner.errors import UserError
 
 UNITS = ['none', 'iso/0']
@@ -104,11 +106,10 @@ def test_every_setting_of_no_effect_is_at_its_default_then():
   none: dict = dict(data={}, model={}, auxiliary={})
   for groups in IDLE.values():
     found = saved.completed(changed(none, groups))
-    now = Config(**{
-        f.name: f.type(**found[f.name]) for f in dataclasses.fields(Config)
-        if f.name in none
-    })
-    combinations.check(now)
+    combinations.check(Config(
+        data=DataConfig(**found['data']), model=ModelConfig(**found['model']),
+        auxiliary=AuxiliaryConfig(**found['auxiliary']),
+    ))
 
 
 @pytest.mark.parametrize('groups', [

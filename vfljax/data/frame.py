@@ -244,8 +244,8 @@ def _tells(column: 'pd.Series', y: np.ndarray) -> bool:
   if len(order) <= max(20, len(y) // 2):
     return True
   ranked = y[np.argsort(values)]
-  changes = np.count_nonzero(ranked[1:] != ranked[:-1])
-  return kind_of(column) in NUMBERS and bool(changes < len(np.unique(y)))
+  changes = int(np.count_nonzero(ranked[1:] != ranked[:-1]))
+  return kind_of(column) in NUMBERS and changes < len(np.unique(y))
 
 
 def _require(frame: 'pd.DataFrame', name: str) -> None:

@@ -232,10 +232,10 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
       ('path', 'name', 'label', 'missing', 'cache'),
   )
   known = data.REGISTRY
-  options.as_defaults(
-      own, data.options_of(config.name) if config.name in known else {},
-      'data.options',
-  )
+  defaults = data.options_of(config.name) if config.name in known else {}
+  # A text may be names, a tuple of them: which, the loader's types say.
+  typed = {k: v for k, v in defaults.items() if not isinstance(v, str)}
+  options.as_defaults(own, typed, 'data.options')
   try:
     with warnings.catch_warnings(record=True) as odd:
       warnings.simplefilter('always', data.Mismatch)
