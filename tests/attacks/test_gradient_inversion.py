@@ -174,7 +174,7 @@ def test_gradient_inversion_beats_guessing_and_knows_its_best_restart():
 
 def test_padding_is_not_searched_for():
   vfl, played = vlr_round(2, 6, 12)
-  view = views.model_gradients(1, played)
+  view = views.model_gradients(jax.random.key(0), 1, none(), played)
   start = Dummies(jnp.ones((6, 1)), jnp.ones((6, 2)))
   real = jnp.arange(6) < 4
 
@@ -205,7 +205,7 @@ def test_the_restart_that_explains_the_gradient_best_is_believed(monkeypatch):
   module = sys.modules[Search.__module__]
   monkeypatch.setattr(module, 'invert', invert)
   vfl, played = vlr_round(2, 6, 12)
-  view = views.model_gradients(1, played)
+  view = views.model_gradients(jax.random.key(0), 1, none(), played)
   attack = gradient_inversion(vfl.bottom(1), 2, Search(1, 5))
   guess = attack.run(jax.random.key(1), view)
   jax.effects_barrier()
