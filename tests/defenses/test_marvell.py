@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from tests.perturbing import GOLDEN, KEY, draws, gradients, perturb
+from tests.perturbing import (
+    GOLDEN, KEY, check_apart, draws, gradients, perturb,
+)
 from vfljax import defenses
 from vfljax.defense import Spec
 from vfljax.defenses import marvell
@@ -146,6 +148,9 @@ def test_marvells_noise_has_the_covariances_it_solved_for(scale):
   np.testing.assert_allclose(
       flat.T @ flat / len(flat), wanted, atol=0.12 * wanted.max()
   )
+  rows = positive if expected.lam21 > expected.lam20 else ~positive
+  aside = np.linalg.svd(axis[None])[2][1]  # Some direction across.
+  check_apart((noise @ aside)[:, rows])
   np.testing.assert_allclose(noise.mean((0, 1)), 0, atol=0.1)
 
 
