@@ -231,11 +231,6 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
       config.options, 'data.options', 'samples=500;signal=(1, 0.5)',
       ('path', 'name', 'label', 'missing', 'cache'),
   )
-  known = data.REGISTRY
-  defaults = data.options_of(config.name) if config.name in known else {}
-  # A text may be names, a tuple of them: which, the loader's types say.
-  typed = {k: v for k, v in defaults.items() if not isinstance(v, str)}
-  options.as_defaults(own, typed, 'data.options')
   try:
     with warnings.catch_warnings(record=True) as odd:
       warnings.simplefilter('always', data.Mismatch)
