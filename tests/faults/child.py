@@ -10,14 +10,8 @@ import signal
 import sys
 import time
 
-# For the server; what the fork imports it has.
-import matplotlib.figure  # noqa: F401
-import orbax.checkpoint  # noqa: F401
-import sklearn.datasets  # noqa: F401
-
 import launch
-from vfljax.report import writing  # noqa: F401
-from vfljax.runner import arguments, disk, listing, run  # noqa: F401
+from vfljax.runner import disk, run, stopping
 
 ROOT = Path(__file__).parents[2]
 # Two jobs of one program: half-done work directories at half the cost.
@@ -28,7 +22,12 @@ TINY = (
     '--config.model.algorithm=vlr', '--config.alone=False', '--devices=1',
 )
 _CONTEXT = multiprocessing.get_context('forkserver')
-_CONTEXT.set_forkserver_preload(['tests.faults.child'])
+# What the server imports, its forks have.
+_CONTEXT.set_forkserver_preload([
+    'matplotlib.figure', 'orbax.checkpoint', 'sklearn.datasets',
+    'vfljax.report.writing', 'vfljax.runner.arguments', 'vfljax.runner.listing',
+    'tests.faults.child',
+])
 
 
 class Child:
@@ -71,8 +70,9 @@ class Child:
 
 
 def _main(argv, fault, log, seconds):
-  for number in (signal.SIGINT, signal.SIGTERM):  # As launch.py begins.
-    signal.signal(number, launch._stopped)
+  # A program listens from its first milliseconds on; a fork, once it is one.
+  for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda *_: stopping.leave())
   descriptor = os.open(log, os.O_WRONLY | os.O_APPEND)
   os.dup2(descriptor, 1)
   os.dup2(descriptor, 2)

@@ -89,24 +89,28 @@ def cases(template):
   return [(f.relative_to(template), how) for f in files for how in HOWS]
 
 
+def damage(template, kind, some, folder, tally, whole):
+  """Only a folder where the lock should be may be refused."""
+  assert some
+  for name, how in some:
+    ending = check(template, name, how, folder / 'copy', whole)
+    tally(f'damages, {kind}', ending)
+    refusable = (name.name, how) == ('.lock', 'a folder')
+    assert ending == ('refused' if refusable else 'survived'), (name, how)
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize('kind', KINDS)
 def test_every_damage_to_every_file(places, kind, tmp_path, tally, capsys):
   whole = tiny.results(places['finished'])
-  for name, how in cases(places[kind]):
-    ending = check(places[kind], name, how, tmp_path / 'copy', whole)
-    tally(f'damages, {kind}', ending)
-    refusable = (name.name, how) == ('.lock', 'a folder')
-    assert ending == ('refused' if refusable else 'survived'), (name, how)
+  damage(places[kind], kind, cases(places[kind]), tmp_path, tally, whole)
 
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_some_damages_to_some_files(places, kind, tmp_path, tally, capsys):
   whole = tiny.results(places['finished'])
   some = random.Random(0).sample(cases(places[kind]), 12)
-  for name, how in some:
-    ending = check(places[kind], name, how, tmp_path / 'copy', whole)
-    tally(f'damages, {kind}', ending)
+  damage(places[kind], kind, some, tmp_path, tally, whole)
 
 
 @pytest.mark.faults

@@ -257,6 +257,7 @@ def tried(tmp_path_factory):
     assert time.monotonic() - began < SECONDS
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown / 1024 < MEBIBYTES  # Of kibibytes, on Linux.
+    return outcome
 
   sys.modules['fuzzed_config'] = made
   yield attempt
@@ -288,6 +289,12 @@ def many(examples):
       max_examples=examples,
       suppress_health_check=list(hypothesis.HealthCheck),
   )
+
+
+def test_what_is_made_odd_is_taken_as_it_is(tried):
+  """Else all refusals below would say nothing."""
+  assert tried(base()) == 'accepted'
+  assert tried(base(), ['--config.seeds=0']) == 'refused'
 
 
 @many(200)

@@ -25,8 +25,8 @@ def odd() -> Any:
   """A configuration with values of other types than declared."""
   changed: dict[str, Any] = dict(
       seeds=np.int64(3), alone=np.bool_(False),
-      model=ModelConfig(**dict(bottom=[np.int32(8), 4])),  # type: ignore
-      train=TrainConfig(learning_rate=np.float32(0.5)),  # type: ignore
+      model=ModelConfig(**dict(bottom=[np.int32(8), 4])),
+      train=TrainConfig(learning_rate=np.float32(0.5)),
       listed=[
           entry('none'),
           entry('iso', [1., 2.], dict(a=[np.int64(1), 2]), grid=dict(b=[1, 2]),

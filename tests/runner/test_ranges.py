@@ -70,11 +70,11 @@ REFUSED = {
     ),
     'half a character': (dict(experiment='\ud800'), 'printable text'),
     'a list': (
-        dict(model=ModelConfig(bottom=[4, 2])),  # type: ignore
+        dict(model=ModelConfig(bottom=[4, 2])),
         'model.bottom must be a tuple',
     ),
     'within': (
-        dict(model=ModelConfig(bottom=(4, 'abc'))),  # type: ignore
+        dict(model=ModelConfig(bottom=(4, 'abc'))),
         r"model.bottom\[1\] must be a whole number; got 'abc'",
     ),
     'layers': (dict(model=ModelConfig(top=(1,) * 101)), '100 entries or fewer'),
@@ -92,7 +92,7 @@ REFUSED = {
     'a group': (dict(data='digits'), 'data must be a DataConfig'),
     'an entry': (dict(listed=('iso',)), r'listed\[0\] must be a Entry'),
     'deep': (
-        dict(listed=(Entry('iso', ('a',)),)),  # type: ignore
+        dict(listed=(Entry('iso', ('a',)),)),
         r'listed\[0\].strengths\[0\] must be a number',
     ),
     'a function': (
