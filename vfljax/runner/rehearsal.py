@@ -1,10 +1,10 @@
 """An experiment's jobs, tried before anything is compiled or written.
 
 The start is traced as it will be compiled: with the split, the backdoor, and
-of rows with arguments of their own with the strengths traced. Where attacks
-have options, a round of training and the attacks after it are traced, too. What
-cannot be traced is refused here, and so is what cannot fit into memory, of
-which the start's shapes tell the least that it takes.
+of rows with arguments of their own with the strengths traced. Attacks that have
+been given options are traced, too, each of its kind once. What cannot be traced
+is refused here, and so is what cannot fit into memory, of which the start's
+shapes tell the least that it takes.
 """
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +20,8 @@ import jax
 import numpy as np
 
 from vfljax.data.table import listing
-from vfljax.runner import cell, jobs
+from vfljax.leakage import AttackName
+from vfljax.runner import attackers, cell, jobs
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Entry
 from vfljax.runner.errors import UserError, brief
@@ -43,7 +44,7 @@ def check(setting: Setting) -> None:
   _check_names([unit for job in everything for unit in job.units])
   first = everything[0]  # The undefended federation, with all attacks.
   plain = _start(first)
-  _try_attacks(first, plain)
+  _try_attacks(first)
   tried: dict[str, int] = {}  # Bytes of one training, by entry.
   for job in everything:
     entry = job.entry
@@ -98,19 +99,29 @@ def _start(job: Job) -> Any:
     )
 
 
-def _try_attacks(job: Job, run: Any) -> None:
-  """Traces an epoch and the attacks after it, where attacks have options.
+def _try_attacks(job: Job) -> None:
+  """Traces the attacks that have been given options, on rounds and after them.
+
+  Large networks take seconds to trace, so nothing else is.
 
   Raises:
     UserError, ValueError: for options that the attacks cannot do with.
   """
-  setting, config = job.setting, job.setting.config
-  if setting.stream or not (config.attack.own or config.variants):
+  given = _with_options(job.setting)
+  if job.setting.stream or not given:
     return
-  both = dict(cells=_cell(job), runs=run)
-  first = (setting.samples, np.int32(0))
+  some = lambda attacks: {k: v for k, v in attacks.items() if k in given}
+  setting = job.setting._replace(
+      in_training=some(job.setting.in_training),
+      after_training=some(job.setting.after_training),
+      replayed=some(job.setting.replayed),
+  )
+  job = job._replace(setting=setting)
+  both = dict(cells=_cell(job), runs=_start(job))
+  first, epochs = (setting.samples, np.int32(0)), setting.config.train.epochs
   try:
-    jax.eval_shape(partial(cell.advance, job, config.train.epochs), both, first)
+    if setting.in_training:
+      jax.eval_shape(partial(cell.advance, job, epochs), both, first)
     jax.eval_shape(partial(cell.finish, job), both, setting.samples)
   except (UserError, ValueError):
     raise
@@ -120,6 +131,18 @@ def _try_attacks(job: Job, run: Any) -> None:
         'The attacks cannot have these options: '
         f'{type(error).__name__}: {said}'
     ) from None
+
+
+def _with_options(setting: Setting) -> set[str]:
+  """Attacks whose options are not all defaults; of several alike the first."""
+  found: dict[Any, str] = {}
+  for name in (
+      *setting.in_training, *setting.replayed, *setting.after_training
+  ):
+    _, own, recipe = attackers.attacker(setting.config, name)
+    if own != recipe.options():
+      found.setdefault((AttackName.parse(name).base, own), name)
+  return set(found.values())
 
 
 def _cell(job: Job) -> dict[str, Any]:
