@@ -11,7 +11,6 @@ JAX's settings are made on this process alone, not in its environment, so that
 a command line under test starts as a user's would.
 """
 import gc
-from importlib import metadata
 import os
 
 # A GPU is one device and shared by all workers; JAX_PLATFORMS=cuda asks for it.
@@ -21,36 +20,13 @@ import hypothesis
 import jax
 import pytest
 
-from tests import quickest
+from tests import compiling, quickest
 
 # Sharding the seed axis needs a second device, also on a laptop with one core.
 jax.config.update('jax_num_cpu_devices', 2)
 
-# The first jaxlib of which it is not known that it takes the flags below: XLA
-# ends the process at one that it does not know.
-UNKNOWN = (0, 13)
-
-
-def compile_quickly():
-  """See above. Only this process: command lines under test inherit no flag."""
-  jax.config.update('jax_disable_most_optimizations', True)
-  version = metadata.version('jaxlib').split('.')
-  if tuple(map(int, version[:2])) >= UNKNOWN:
-    return
-  before = os.environ.get('XLA_FLAGS')
-  os.environ['XLA_FLAGS'] = (
-      f'{before or ""} --xla_cpu_use_fusion_emitters=false'
-      # One piece a program: cutting it up costs more than it gives back.
-      ' --xla_cpu_parallel_codegen_split_count=1'
-  )
-  jax.devices()  # Here XLA reads them, once and for all.
-  del os.environ['XLA_FLAGS']
-  if before is not None:
-    os.environ['XLA_FLAGS'] = before
-
-
 if 'JAX_DISABLE_MOST_OPTIMIZATIONS' not in os.environ:
-  compile_quickly()
+  compiling.compile_quickly()
 
 # Tracing makes many small objects that live on; looking through all of them
 # as often as Python does took a fifth of the time.

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import launch
+from tests.compiling import QUICK_FLAGS
 from vfljax.runner import listing, stopping
 
 ROOT = Path(__file__).parents[2]
@@ -351,9 +352,12 @@ def start(workdir):
       '--config.attacks=norm_scoring', f'--workdir={workdir}',
       f'--cache={cache}',
   ]
+  # All runs that are compared alike, and quicker to compile: see conftest.
+  quick = {'JAX_DISABLE_MOST_OPTIMIZATIONS': '1', 'XLA_FLAGS': QUICK_FLAGS}
   return subprocess.Popen(
       [sys.executable, '-c', code, *arguments], cwd=ROOT,
       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+      env=os.environ | quick,
   )
 
 
