@@ -36,8 +36,7 @@ def vlr(
       data=data,
       model=ModelConfig(algorithm='vlr'),
       train=TrainConfig(
-          epochs=epochs, batch_size=64, learning_rate=1e-2,
-          measure_every=epochs,
+          epochs=epochs, batch_size=64, learning_rate=1e-2, measure_every=1,
       ),
       attack=AttackConfig(own=dict(
           gradient_inversion=dict(steps=300, restarts=2)
@@ -119,7 +118,7 @@ def vnn(
       ),
       train=TrainConfig(
           epochs=epochs, batch_size=64, learning_rate=1e-3,
-          measure_every=epochs,
+          measure_every=1,
       ),
       attack=AttackConfig(known=total // classes),
       paper=paper,

@@ -14,7 +14,7 @@ the start and of the end of training counts where it learns more.
 """
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +63,8 @@ class Results(NamedTuple):
     classes: Number of classes, for guessing's accuracy; 0 if unknown.
     asked: The seeds of the configuration; () if it does not say.
     wanted: Its defenses at their strengths; () if it does not say.
+    when: Of an attack in training, which of the measured epochs counts: 'last',
+      'max' or 'mean'; '' if it does not say.
   """
 
   title: tuple[str, str, str]
@@ -75,6 +77,7 @@ class Results(NamedTuple):
   classes: int
   asked: tuple[int, ...] = ()
   wanted: tuple[Cell, ...] = ()
+  when: str = ''
 
   @property
   def seeds(self) -> list[int]:
@@ -92,13 +95,25 @@ def read(path: str | os.PathLike, classes: int = 0) -> list[Results]:
     classes: Number of classes, 0 if unknown. Where an attack has no leak AUC,
       guessing's accuracy is 1/classes.
   """
-  rows = store.read_results(path)
+  return of_rows(
+      store.read_results(path), store.read_config(path), classes,
+      store.read_curves(path),
+  )
+
+
+def of_rows(
+    rows: Sequence[Mapping], config: Mapping, classes: int = 0,
+    curves: Sequence[tuple[Mapping, Mapping]] = (),
+) -> list[Results]:
+  """The same from measurements at hand, as those of a record.
+
+  Args:
+    rows: Those of results.jsonl.
+    config: The configuration that made them; {} if unknown.
+    curves: Those over the epochs, each with a row that says whose they are.
+  """
   titles = dict.fromkeys(_title(row) for row in rows)
-  owned = [
-      (row, curves) for row, curves in store.read_curves(path)
-      if not _alone(row['metric'])
-  ]
-  config = store.read_config(path)
+  owned = [(row, found) for row, found in curves if not _alone(row['metric'])]
   found = [
       _results(
           title, [r for r in rows if _title(r) == title],
@@ -110,6 +125,7 @@ def read(path: str | os.PathLike, classes: int = 0) -> list[Results]:
           asked=asked.seeds(config),
           # Of two classes there is an AUC.
           wanted=asked.cells(config, 2 if results.metric == 'auc' else 3),
+          when=config.get('attack', {}).get('when', ''),
       ) for results in found
   ]
 
@@ -178,12 +194,22 @@ def _metrics(results: Results, attack: str) -> list[str]:
   return [name.format(utility=results.metric) for name in names]
 
 
-def leakage(results: Results, cell: Cell, attack: str) -> PerSeed:
-  """What an attacker learns, in percentage points, by seed; {} if unknown."""
+def leakage(
+    results: Results, cell: Cell, attack: str, epoch: str = ''
+) -> PerSeed:
+  """What an attacker learns, in percentage points, by seed; {} if unknown.
+
+  Args:
+    epoch: 'last' or 'max' for that of an attack in training, {} of others; ''
+      for the one that counts (`Results.when`).
+  """
   metric = leak_metric(results, attack)
   if not metric:
     return {}
-  learned = _most(results, cell, attack, metric)
+  if epoch:
+    learned = find(results, cell, attack, f'{metric}_{epoch}')
+  else:
+    learned = _most(results, cell, attack, metric)
   own = attacks.score(attack)
   if own.over and (without := _without(results, cell, attack, metric)):
     return _points(learned, without)
@@ -197,6 +223,16 @@ def leakage(results: Results, cell: Cell, attack: str) -> PerSeed:
       return {}
     chance = 1 / classes
   return _points(learned, dict.fromkeys(learned, chance))
+
+
+def in_last_epoch(results: Results, cell: Cell, attack: str) -> Summary:
+  """An attack's leakage in the last epoch, where another one counts.
+
+  No value where the last one counts, and of attacks on the trained federation.
+  """
+  if results.when in ('', 'last'):
+    return summarize(())
+  return summarize(leakage(results, cell, attack, 'last').values())
 
 
 def pretty(name: str | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from vfljax import evaluation
-from vfljax.report import ranks, reading
+from vfljax.report import ranks, reading, words
 from vfljax.report.ranks import Ranked, Trade
 from vfljax.report.reading import Results, Summary
 from vfljax.report.words import about, name
@@ -74,8 +74,10 @@ def overview(results: Results) -> Table:
   for cell in results.cells:
     trade = known.get(cell)
     leaks = [
-        leak_text(reading.summarize(reading.leakage(results, cell, a).values()))
-        for a in results.attacks
+        leak_text(
+            reading.summarize(reading.leakage(results, cell, a).values()),
+            reading.in_last_epoch(results, cell, a),
+        ) for a in results.attacks
     ]
     use = reading.summarize(reading.utility(results, cell).values())
     loss = reading.summarize(reading.utility_loss(results, cell).values())
@@ -89,7 +91,8 @@ def overview(results: Results) -> Table:
   return Table(
       'Utility and leakage',
       '± is half the 95 % Student-t interval of the mean over seeds. Loss and '
-      'leakage in percentage points. The darker, the lower the score.',
+      'leakage in percentage points. The darker, the lower the score.'
+      + words.which_epoch(results),
       ('defense', 'strength', 'PU score', f'test {name(results.metric)}',
        'utility loss',
        *(f'{reading.pretty(a)} leakage' for a in results.attacks)),
@@ -249,9 +252,12 @@ def _lost(s: Summary) -> str:
   return f' ({s.count} of {s.count + s.missing} seeds)' if s.missing else ''
 
 
-def leak_text(s: Summary) -> Text:
-  """A leakage in points, tinted by its score."""
-  return _tinted(s, evaluation.leakage_score)
+def leak_text(s: Summary, last: Summary | None = None) -> Text:
+  """A leakage in points, tinted by its score; beside it the last epoch's."""
+  found = _tinted(s, evaluation.leakage_score)
+  if last is None or not last.count or not s.count:
+    return found
+  return found._replace(text=f'{found.text}, last {last.mean:.1f}')
 
 
 def loss_text(s: Summary) -> Text:

@@ -147,7 +147,20 @@ def _leakage(results: Results) -> str:
   """What leakage means for the attacks that there are."""
   scores = [attacks.score(a) for a in results.attacks]
   said = list(dict.fromkeys(s.means for s in scores))
-  return '; '.join(said) + '. The worst attack counts.'
+  return '; '.join(said) + '. The worst attack counts.' + which_epoch(results)
+
+
+def which_epoch(results: Results) -> str:
+  """Which epoch counts of attacks in training, a sentence after a space."""
+  which = dict(
+      max=' Of an attack in training the measured epoch counts in which it '
+      "learns most, for an attacker chooses; the last one's is beside it.",
+      mean=' Of an attack in training the mean of the measured epochs counts; '
+      "the last one's is beside it.",
+      last=' Of an attack in training the last epoch counts.',
+  )
+  watched = any(m.endswith('_max') for _, a, m, _ in results.values if a)
+  return which.get(results.when, '') if watched else ''
 
 
 def _name(trade: Trade) -> str:
@@ -162,12 +175,14 @@ def _why(results: Results, trade: Trade, free: Trade | None) -> str:
       f', against {_points(free.leakage[free.worst])} without a defense'
       if free else ''
   )
+  last = reading.in_last_epoch(results, trade.cell, trade.worst)
+  best = f' ({last.mean:.1f} in the last epoch)' if last.count else ''
   metric = f'test {name(results.metric)}'
   use = reading.summarize(reading.utility(results, trade.cell).values())
   change = 'costs' if trade.loss.mean >= 0 else 'gains'
   return (
       f'The worst attack on it, {reading.pretty(trade.worst)}, '
-      f'{_does(results, trade)}{against}. '
+      f'{_does(results, trade)}{best}{against}. '
       f'It {change} {abs(trade.loss.mean):.1f} points{_of_seeds(trade.loss)} '
       f'of {metric}, which is then {use.mean:.3f}.'
   )

@@ -14,7 +14,8 @@ import numpy as np
 from vfljax import data
 from vfljax.data.table import Table
 from vfljax.runner import (
-    combinations, device, helping, options, own_flags, ranges, variants,
+    combinations, device, helping, options, own_flags, ranges, recording,
+    variants,
 )
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.declared import as_declared
@@ -30,6 +31,7 @@ class Arguments(NamedTuple):
   cache: str
   list: str  # what to list, or ''
   help: str  # the help text, if it was asked for
+  record: str = ''  # where the results are to be kept for good, or ''
 
 
 def parse(argv: list[str]) -> Arguments:
@@ -57,7 +59,10 @@ def parse(argv: list[str]) -> Arguments:
   combinations.check(config)
   own_flags.apply(config, own)
   workdir = found['workdir'].value or _default_workdir(found)
-  return Arguments(config, workdir, devices, cache, '', '')
+  record = found['record'].value
+  if record:
+    recording.check(record)
+  return Arguments(config, workdir, devices, cache, '', '', record)
 
 
 def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
@@ -92,6 +97,10 @@ def _define(argv: list[str]) -> flags.FlagValues:
       'workdir', '', 'Where results go; by default out/<folder of the config>/'
       '<its name>-<its variant>.',
       flag_values=found,
+  )
+  flags.DEFINE_string(
+      'record', '', 'A file for the results seed by seed, with the command, '
+      'versions and seeds that make them again.', flag_values=found,
   )
   flags.DEFINE_string(
       'list', '', 'Print what there is: experiments, data, models, defenses, '

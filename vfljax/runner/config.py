@@ -122,7 +122,8 @@ class AttackConfig:
   party: int = number(1, 0, 255)  # the attacking passive party, 1..; 0 for all
   # of them
   pool: str = word('epoch', ('epoch', 'round'))  # by which to score gradients
-  when: str = word('last', ('last', 'max', 'mean'))  # of the measured epochs
+  when: str = word('max', ('last', 'max', 'mean'))  # of the measured epochs:
+  # an attacker chooses its own
   known: int = number(4, 0, WHOLE)  # labels per class that an attacker knows;
   # 0: all
   repeats: int = number(1, 1, 10_000)  # label draws a training; the recorded

@@ -57,7 +57,7 @@ def _main(argv: list[str], stop: stopping.Stop | None) -> int:
       from vfljax.runner import listing
       print(listing.text(given.list))
       return 0
-    return _run(given, stop)
+    return _run(given, argv, stop)
   except UserError as error:
     print(f'error: {error}', file=sys.stderr)
     return 2
@@ -77,7 +77,9 @@ def _check_packages() -> None:
     )
 
 
-def _run(given: 'Arguments', stop: stopping.Stop | None) -> int:
+def _run(
+    given: 'Arguments', argv: list[str], stop: stopping.Stop | None
+) -> int:
   workdir = _expanded(given.workdir)
   if stop is not None:
     stop.place = workdir
@@ -85,7 +87,7 @@ def _run(given: 'Arguments', stop: stopping.Stop | None) -> int:
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
   from vfljax.report import writing
-  from vfljax.runner import arguments, run
+  from vfljax.runner import arguments, recording, run
   kept = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, kept)
   try:
@@ -96,6 +98,9 @@ def _run(given: 'Arguments', stop: stopping.Stop | None) -> int:
   writing.write(work.path)
   print((work.path / 'summary.md').read_text())
   print(f'Report: {work.path / "report.html"}')
+  if given.record:
+    recording.write(given.record, work.path, argv)
+    print(f'Record: {given.record}')
   return 0
 
 

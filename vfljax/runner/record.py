@@ -78,7 +78,8 @@ def _is_in_training(setting: Setting, attack: str) -> bool:
 def in_training(setting: Setting, history) -> dict[str, dict[str, np.ndarray]]:
   """Every attack's metrics over the measured epochs, reduced to [cells].
 
-  As the configuration's `attack.when` says, and the largest as '<metric>_max'.
+  As the configuration's `attack.when` says; beside it the largest as
+  '<metric>_max' and that of the last epoch as '<metric>_last'.
   """
   measured, when = history['measured'], setting.config.attack.when
   found: dict[str, dict[str, np.ndarray]] = {}
@@ -86,7 +87,8 @@ def in_training(setting: Setting, history) -> dict[str, dict[str, np.ndarray]]:
     found[attack] = {}
     for metric, curve in curves.items():
       found[attack][metric] = reduce(curve, measured, when)
-      found[attack][f'{metric}_max'] = reduce(curve, measured, 'max')
+      for always in ('max', 'last'):
+        found[attack][f'{metric}_{always}'] = reduce(curve, measured, always)
   return found
 
 

@@ -1,0 +1,82 @@
+"""The claims of the five papers and what became of them: CLAIMS.md.
+
+experiments/<paper>/claims.py has them in CLAIMS. Each verdict is computed from
+records; `python -m experiments.tables` writes the table.
+"""
+from collections.abc import Callable, Sequence
+import importlib
+from typing import NamedTuple
+
+from experiments import evidence
+
+FILE = evidence.HERE / 'CLAIMS.md'
+WORDS = {True: 'held', False: '**did not hold**', None: 'not testable here'}
+
+
+class Verdict(NamedTuple):
+  """What decides a claim.
+
+  Attributes:
+    held: `None` if nothing here can decide it.
+    because: The figures, or why there are none.
+  """
+
+  held: bool | None
+  because: str
+
+
+class Claim(NamedTuple):
+  """A sentence of a paper.
+
+  Attributes:
+    where: Section, table or figure of the paper.
+    text: The claim, in our words.
+    judge: Decides it from the records.
+    records: Their names.
+  """
+
+  where: str
+  text: str
+  judge: Callable[[], Verdict]
+  records: Sequence[str] = ()
+
+
+def untestable(where: str, text: str, why: str) -> Claim:
+  """A claim that nothing here can decide."""
+  return Claim(where, text, lambda: Verdict(None, why))
+
+
+def of(paper: str) -> Sequence[Claim]:
+  return importlib.import_module(f'experiments.{paper}.claims').CLAIMS
+
+
+def papers() -> list[str]:
+  return [
+      paper for paper in evidence.papers()
+      if hasattr(importlib.import_module(f'experiments.{paper}.claims'),
+                 'CLAIMS')
+  ]
+
+
+def text() -> str:
+  """CLAIMS.md."""
+  parts = [
+      '# What became of the papers\' claims\n\n'
+      'Written by `python -m experiments.tables` from the records; each paper\'s '
+      'README has the tables and what differs from the paper. +- is the sample '
+      'standard deviation over seeds. "Not testable here" says why.',
+  ]
+  for paper in papers():
+    rows = []
+    for claim in of(paper):
+      found = claim.judge()
+      links = ', '.join(
+          f'[{name}]({paper}/records/{name}.json)' for name in claim.records
+      )
+      rows.append([
+          claim.where, claim.text, WORDS[found.held], found.because, links
+      ])
+    head = ('of the paper', 'claim', 'here', 'what decides', 'records')
+    parts.append(f'## [{paper}]({paper}/README.md)\n\n'
+                 + evidence.markdown(head, rows))
+  return '\n\n'.join(parts) + '\n'

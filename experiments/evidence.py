@@ -1,0 +1,225 @@
+"""From the records of runs to what the papers' READMEs say.
+
+A record (`--record`, see vfljax/runner/recording.py) lies in
+experiments/<paper>/records/. Between two markers of a README stands what
+experiments/<paper>/tables.py makes of records,
+
+  <!-- table: vlr -->       ... <!-- end -->    TABLES['vlr']()
+  <!-- is: vlr none auc --> ... <!-- end -->    one quantity, see `quantity`
+
+and `python -m experiments.tables` writes it there. +- is the sample standard
+deviation over seeds (n - 1) everywhere.
+"""
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import functools
+import importlib
+import math
+from pathlib import Path
+import re
+from typing import Any, NamedTuple
+
+from vfljax.report import reading
+from vfljax.report.reading import Cell, PerSeed, Results
+from vfljax.runner import recording
+
+HERE = Path(__file__).parent
+END = '<!-- end -->'
+_TABLE = re.compile(r'(<!-- table: (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
+_IS = re.compile(r'(<!-- is: ([^>]+) -->).*?(<!-- end -->)')
+_OPENING = re.compile(r'<!-- (?:table|is): ')
+
+Table = Callable[[], str]
+
+
+class Kept(NamedTuple):
+  """A record and what its rows say."""
+
+  record: dict[str, Any]
+  results: Results
+
+
+def papers() -> list[str]:
+  """The folders whose README is made of records."""
+  return sorted(
+      place.parent.name for place in HERE.glob('*/tables.py')
+      if (place.parent / 'README.md').exists()
+  )
+
+
+@functools.cache
+def load(paper: str, name: str) -> Kept:
+  """A paper's record by name.
+
+  Raises:
+    UserError: if there is none.
+  """
+  record = recording.read(HERE / paper / 'records' / f'{name}.json')
+  found = reading.of_rows(
+      recording.rows(record), record['config'], record['classes']
+  )
+  return Kept(record, found[0])
+
+
+def exists(paper: str, name: str) -> bool:
+  return (HERE / paper / 'records' / f'{name}.json').exists()
+
+
+def cell(results: Results, text: str) -> Cell:
+  """'iso:2.75' as (iso, 2.75); 'iso' as its only or first strength.
+
+  Raises:
+    ValueError: if there is no such row.
+  """
+  name, _, strength = text.partition(':')
+  for known in results.cells:
+    if known[0] == name and strength in ('', reading.strength(known)):
+      return known
+  raise ValueError(
+      f'No row {text!r}; there are: '
+      + ', '.join(':'.join(filter(None, (c[0], reading.strength(c))))
+                  for c in results.cells)
+  )
+
+
+def quantity(results: Results, where: Cell, what: str) -> PerSeed:
+  """One thing of a row, by seed, in percent or percentage points.
+
+  Args:
+    what: 'auc', 'accuracy' or another measurement of the model, in percent;
+      'loss', the utility loss in points; 'alone', the main metric of the active
+      party by itself; 'quit_accuracy1' and the like; an attack's name: its
+      leakage in points; 'attack/last' and 'attack/max': that of the last epoch
+      and of the best one; 'attack/metric': that measurement, in percent.
+
+  Raises:
+    ValueError: if it was not measured.
+  """
+  attack, _, metric = what.partition('/')
+  if what == 'loss':
+    found = reading.utility_loss(results, where)
+  elif what == 'alone':
+    found = _percent(alone(results))
+  elif attack in (*results.attacks, *results.baselines):
+    if metric in ('', 'last', 'max'):
+      found = reading.leakage(results, where, attack, metric)
+    else:
+      found = _percent(reading.find(results, where, attack, metric))
+  else:
+    found = _percent(reading.find(results, where, None, what))
+  if not found:
+    raise ValueError(f'{what!r} was not measured of {reading.named(where)}.')
+  return found
+
+
+def alone(results: Results) -> PerSeed:
+  """The main metric of the active party by itself, by seed."""
+  metric = f'alone_{results.metric}'
+  return next(
+      (v for (_, a, m, _), v in results.values.items()
+       if a is None and m == metric), {},
+  )
+
+
+def _percent(found: PerSeed) -> PerSeed:
+  return {seed: 100 * value for seed, value in found.items()}
+
+
+def spread(values: Iterable[float], digits: int = 1) -> str:
+  """'12.3 +- 0.4', the mean and the sample deviation; says what diverged."""
+  s = reading.summarize(values)
+  if not s.count:
+    return 'diverged'
+  text = f'{_rounded(s.mean, digits)}'
+  if math.isfinite(s.std):
+    text += f' +- {_rounded(s.std, digits)}'
+  return text + (f' ({s.missing} of {s.count + s.missing} diverged)'
+                 if s.missing else '')
+
+
+def mean(values: Iterable[float], digits: int = 1) -> str:
+  """The mean alone; says what diverged."""
+  return re.sub(r' \+- \S+', '', spread(values, digits))
+
+
+def _rounded(x: float, digits: int) -> str:
+  """Without a minus before nothing."""
+  return f'{round(x, digits) + 0.0:.{digits}f}'
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+  """A Markdown table."""
+  lines = ['| ' + ' | '.join(row) + ' |' for row in (head, *rows)]
+  return '\n'.join([lines[0], '|' + '---|' * len(head), *lines[1:]])
+
+
+def source(paper: str, *names: str) -> str:
+  """Where a table's numbers are from: a line for each record."""
+  lines = []
+  for name in names:
+    record = load(paper, name).record
+    seeds, took = record['seeds'], sum(record['seconds'].values())
+    versions = record['versions']
+    lines.append(
+        f"[`records/{name}.json`](records/{name}.json): seeds {seeds[0]}-"
+        f"{seeds[-1]}, {record['date']}, JAX {versions['jax']}, Python "
+        f"{versions['python']}, {record['device']}, {took / 60:.1f} min.\n\n"
+        f"    {record['command']}\n"
+    )
+  return '\n' + '\n'.join(lines)
+
+
+def rewritten(
+    text: str, paper: str, tables: Mapping[str, Table] | None = None
+) -> str:
+  """A README's text with what stands between its markers made anew.
+
+  Raises:
+    ValueError: for a marker that names nothing, or one without its end.
+  """
+  if tables is None:
+    tables = importlib.import_module(f'experiments.{paper}.tables').TABLES
+
+  def table(match: re.Match) -> str:
+    if match[2] not in tables:
+      raise ValueError(
+          f'experiments/{paper}/README.md: there is no table {match[2]!r}; '
+          f'there are: {", ".join(tables)}.'
+      )
+    return f'{match[1]}{tables[match[2]]()}\n{match[3]}'
+
+  def number(match: re.Match) -> str:
+    return f'{match[1]}{quoted(paper, match[2])}{match[3]}'
+
+  found = len(_TABLE.findall(text)) + len(_IS.findall(text))
+  if not found == len(_OPENING.findall(text)) == text.count(END):
+    raise ValueError(
+        f'experiments/{paper}/README.md: a marker without its {END}.'
+    )
+  return _IS.sub(number, _TABLE.sub(table, text))
+
+
+def quoted(paper: str, asked: str) -> str:
+  """What 'record row quantity [digits]' stands for; 'mean' leaves out the +-.
+
+  Raises:
+    ValueError: if it names nothing.
+  """
+  name, row, what, *more = asked.split()
+  results = load(paper, name).results
+  values = quantity(results, cell(results, row), what).values()
+  digits = next((int(x) for x in more if x.isdigit()), 1)
+  return (mean if 'mean' in more else spread)(values, digits)
+
+
+def outside(text: str) -> list[str]:
+  """Measured numbers, 'x +- y', that stand outside all markers.
+
+  Lines that say whose they are ('paper', 'published') are left out.
+  """
+  bare = _IS.sub('', _TABLE.sub('', text))
+  return [
+      line for line in bare.splitlines()
+      if re.search(r'\d ?\+-', line) and not re.search(
+          'paper|published|recorded', line, re.IGNORECASE
+      )
+  ]

@@ -1,0 +1,61 @@
+"""Writes what the READMEs and CLAIMS.md quote, from the records.
+
+  python -m experiments.tables              all papers
+  python -m experiments.tables kang2022     one of them
+  python -m experiments.tables --check      writes nothing; 1 if it would
+
+See experiments/evidence.py for the markers.
+"""
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+import sys
+
+from experiments import claims, evidence
+from vfljax.runner.errors import UserError
+
+
+def changed(papers: Sequence[str]) -> dict[Path, str]:
+  """{file: its new text} of all that does not say what the records say.
+
+  Raises:
+    ValueError: for a marker that names nothing.
+    UserError: for a record that is not there.
+  """
+  wanted = {}
+  for paper in papers:
+    file = evidence.HERE / paper / 'README.md'
+    wanted[file] = evidence.rewritten(file.read_text('utf-8'), paper)
+  wanted[claims.FILE] = claims.text()
+  return {
+      file: text for file, text in wanted.items()
+      if not file.exists() or file.read_text('utf-8') != text
+  }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  known = evidence.papers()
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+  )
+  parser.add_argument('papers', nargs='*', metavar='paper',
+                      help=', '.join(known))
+  parser.add_argument('--check', action='store_true')
+  asked = parser.parse_args(argv)
+  if wrong := set(asked.papers) - set(known):
+    parser.error(f'{", ".join(wrong)}: there are {", ".join(known)}')
+  try:
+    found = changed(asked.papers or known)
+  except (ValueError, UserError) as error:
+    print(f'error: {error}', file=sys.stderr)
+    return 2
+  for file, text in found.items():
+    print(f'{file} {"differs from" if asked.check else "written from"} its '
+          'records')
+    if not asked.check:
+      file.write_text(text, 'utf-8')
+  return 1 if asked.check and found else 0
+
+
+if __name__ == '__main__':
+  sys.exit(main())

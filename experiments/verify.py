@@ -1,0 +1,172 @@
+"""Runs a record again and says whether it came out.
+
+  python -m experiments.verify kang2022 --data=FOLDER
+  python -m experiments.verify kang2022 vlr table16 --seeds=1 --data=FOLDER
+
+Each record's own command runs again, by default for its first seed, with the
+data files of the same names in FOLDER. A value came out if it is where the
+record has it for that seed, within three of the record's deviations over seeds
+or half a percent, whichever is more: another processor rounds otherwise, and a
+training carries that on. What did not is listed; the exit code is then 1.
+"""
+import argparse
+from collections.abc import Mapping, Sequence
+import math
+from pathlib import Path
+import shlex
+import sys
+import tempfile
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments import evidence
+from vfljax.runner import main as runner
+from vfljax.runner import recording
+from vfljax.runner.errors import UserError
+
+LEAST = 0.005  # Of a value, and of 1 where it is less.
+DEVIATIONS = 3.0
+
+
+class Compared(NamedTuple):
+  """One value of one seed."""
+
+  key: tuple  # defense, strength, attack, metric, split
+  seed: int
+  recorded: float  # NaN for a training that diverged
+  again: float
+  allowed: float
+
+  @property
+  def same(self) -> bool:
+    both = math.isnan(self.recorded) and math.isnan(self.again)
+    return both or self.recorded == self.again
+
+  @property
+  def came_out(self) -> bool:
+    return self.same or abs(self.recorded - self.again) <= self.allowed
+
+
+def compare(
+    record: Mapping[str, Any], again: Mapping[str, Any]
+) -> list[Compared]:
+  """Every value that the second run has, beside the recorded one.
+
+  Raises:
+    UserError: if it has other samples, or lacks a row.
+  """
+  if record['samples'] != again['samples']:
+    raise UserError(
+        f"The samples are others: their digest is {again['samples']}, the "
+        f"record's {record['samples']}."
+    )
+  theirs = {tuple(key): values for *key, values in again['rows']}
+  found = []
+  for *parts, values in record['rows']:
+    key = tuple(parts)
+    if key not in theirs:
+      raise UserError(f'The second run has no row {key}.')
+    numbers = np.array([math.nan if v is None else v for v in values], float)
+    known = numbers[np.isfinite(numbers)]
+    std = float(known.std(ddof=1)) if len(known) > 1 else 0.0
+    for seed, value in zip(again['seeds'], theirs[key], strict=True):
+      mine = float(numbers[record['seeds'].index(seed)])
+      least = LEAST * max(1.0, abs(mine) if math.isfinite(mine) else 1.0)
+      found.append(Compared(
+          key, seed, mine, math.nan if value is None else value,
+          max(least, DEVIATIONS * std),
+      ))
+  return found
+
+
+def command(
+    record: Mapping[str, Any], seeds: int, folder: str, into: Path
+) -> list[str]:
+  """The record's command for its first seeds, with data and places of ours."""
+  argv, path = [], record['config']['data']['path']
+  for word in shlex.split(record['command'])[2:]:
+    if word.split('=')[0].lstrip('-') not in (
+        'config.data.path', 'config.seeds'
+    ):
+      argv.append(word)
+  if path:
+    argv.append(f'--config.data.path={Path(folder).expanduser() / path}')
+  return [
+      'vfljax', *argv, f'--config.seeds={min(seeds, len(record["seeds"]))}',
+      f'--workdir={into / "out"}', f'--record={into / "record.json"}',
+  ]
+
+
+def verify(paper: str, name: str, seeds: int, folder: str) -> list[Compared]:
+  """Runs a record again.
+
+  Raises:
+    UserError: if it cannot be run.
+  """
+  record = evidence.load(paper, name).record
+  with tempfile.TemporaryDirectory() as place:
+    argv = command(record, seeds, folder, Path(place))
+    print(shlex.join(argv), flush=True)
+    if code := runner.main(argv):
+      raise UserError(f'The run ended with exit code {code}.')
+    return compare(record, recording.read(Path(place) / 'record.json'))
+
+
+def said(name: str, found: Sequence[Compared]) -> str:
+  """A line or some: how many values came out, and which did not."""
+  out = [c for c in found if not c.came_out]
+  same = sum(c.same for c in found)
+  lines = [
+      f'{name}: {len(found) - len(out)} of {len(found)} values came out, {same} '
+      'to the last digit.'
+  ]
+  for c in out[:20]:
+    what = ' '.join(str(part) for part in c.key if part is not None)
+    lines.append(
+        f'  {what}, seed {c.seed}: {c.again:.4g}, recorded {c.recorded:.4g} '
+        f'(allowed: {c.allowed:.2g})'
+    )
+  return '\n'.join(lines)
+
+
+def runnable(paper: str) -> list[str]:
+  """A paper's records of runs; those of its own scripts are left out."""
+  found = []
+  for file in sorted((evidence.HERE / paper / 'records').glob('*.json')):
+    try:
+      recording.read(file)
+    except UserError:
+      continue
+    found.append(file.stem)
+  return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+  )
+  parser.add_argument('paper', choices=evidence.papers())
+  parser.add_argument('records', nargs='*', help='all by default')
+  parser.add_argument('--seeds', type=int, default=1)
+  parser.add_argument('--data', default='.', help='the folder of data files')
+  asked = parser.parse_args(argv)
+  known = runnable(asked.paper)
+  if wrong := set(asked.records) - set(known):
+    parser.error(f'{", ".join(wrong)}: there are {", ".join(known)}')
+  if asked.seeds < 1:
+    parser.error(f'--seeds={asked.seeds}: one at least')
+  failed = False
+  for name in asked.records or known:
+    try:
+      found = verify(asked.paper, name, asked.seeds, asked.data)
+      print(said(name, found), flush=True)
+      failed |= not all(c.came_out for c in found)
+    except UserError as error:
+      print(f'error: {name}: {error}', file=sys.stderr)
+      failed = True
+  return int(failed)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

@@ -1,0 +1,182 @@
+"""`--record=FILE`: what a finished run measured, small enough to be kept.
+
+A record is JSON: the command and the configuration that make it again, the
+samples' digest, versions, device, date, and every measurement seed by seed,
+
+  "rows": [[defense, strength, attack, metric, split, [one value a seed]], ...]
+
+with the seeds once, in "seeds". Values have 7 significant digits as in
+results.jsonl; null is a training that diverged. `rows` turns it back into the
+rows that a report is made of. What differs between the seeds of a row has the
+deviation with n - 1 in the denominator, here and in all tables.
+"""
+from collections.abc import Mapping, Sequence
+import datetime
+from importlib import metadata
+import json
+import math
+import os
+from pathlib import Path
+import platform
+import re
+import subprocess
+from typing import Any
+
+import jax
+
+import vfljax
+from vfljax.runner import disk, store
+from vfljax.runner.errors import UserError
+
+FORMAT = 'vfljax record 1'
+PACKAGES = ('jax', 'jaxlib', 'flax', 'optax', 'numpy')
+# What a command line says of a place, which is another one elsewhere.
+_PLACES = ('workdir', 'record', 'cache')
+_TITLE = ('experiment', 'dataset', 'algorithm')
+_KEY = ('defense', 'strength', 'attack', 'metric', 'split')
+
+
+def check(file: str) -> None:
+  """Before a run: can its record be written there?
+
+  Raises:
+    UserError: if its folder is not there, or something else is.
+  """
+  place = Path(file).expanduser()
+  if not place.absolute().parent.is_dir():
+    raise UserError(f'--record={file}: there is no folder {place.parent}.')
+  if os.path.lexists(place):
+    try:
+      read(place)
+    except UserError:
+      raise UserError(
+          f'--record={file}: that is there, and is no record of vfljax.\n'
+          'Choose another name.'
+      ) from None
+
+
+def write(file: str, work: Path, argv: Sequence[str]) -> None:
+  """Writes the record of a finished work directory.
+
+  Args:
+    argv: The command line that ran it.
+
+  Raises:
+    UserError: if there is no result to be recorded, or the disk does not take
+      it.
+  """
+  disk.write_text(Path(file).expanduser().absolute(), text(make(work, argv)))
+
+
+def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
+  """The record of a finished work directory, see the module.
+
+  Raises:
+    UserError: if there is no result in it.
+  """
+  rows, timings = store.read_results(work), store.read_timings(work)
+  if not rows:
+    raise UserError(f'{work} has no results to be recorded.')
+  config = store.read_config(work)
+  samples, paper = config.pop('samples', ''), config.pop('paper', None)
+  del paper  # The config file has it.
+  config['data']['path'] = os.path.basename(config['data']['path'])
+  seeds = sorted({row['seed'] for row in rows})
+  by_key: dict[tuple, dict[int, float]] = {}
+  for row in rows:
+    key = tuple(row[name] for name in _KEY)
+    by_key.setdefault(key, {})[row['seed']] = row['value']
+  total = lambda key: round(sum(t.get(key) or 0 for t in timings), 1)
+  return dict(
+      format=FORMAT, command=command(argv), config=config, samples=samples,
+      title=[rows[0][name] for name in _TITLE], seeds=seeds,
+      classes=max((t.get('classes', 0) for t in timings), default=0),
+      date=datetime.date.today().isoformat(), code=_code(),
+      versions=versions(), device=timings[0].get('device', ''),
+      seconds=dict(
+          compiling=total('compile_seconds'), running=total('run_seconds'),
+      ),
+      rows=[
+          [*key, [_or_null(found.get(seed, math.nan)) for seed in seeds]]
+          for key, found in by_key.items()
+      ],
+  )
+
+
+def read(file: str | os.PathLike) -> dict[str, Any]:
+  """A record.
+
+  Raises:
+    UserError: if the file cannot be read or is none.
+  """
+  try:
+    found = json.loads(Path(file).read_text('utf-8'))
+    if found['format'] != FORMAT:
+      raise ValueError
+    return found
+  except (OSError, ValueError, LookupError, TypeError):
+    raise UserError(f'{file} is no record of vfljax.') from None
+
+
+def rows(record: Mapping[str, Any]) -> list[dict]:
+  """A record's measurements as the rows of results.jsonl, null as NaN."""
+  base = dict(zip(_TITLE, record['title']))
+  return [
+      base | dict(zip(_KEY, key)) | dict(
+          seed=seed, value=math.nan if value is None else value
+      )
+      for *key, values in record['rows']
+      for seed, value in zip(record['seeds'], values, strict=True)
+  ]
+
+
+def text(record: Mapping[str, Any]) -> str:
+  """JSON with a line for each row, so that a difference is seen in a diff."""
+  head = {k: v for k, v in record.items() if k != 'rows'}
+  lines = ',\n'.join('  ' + json.dumps(row) for row in record['rows'])
+  return json.dumps(head, indent=1)[:-2] + f',\n "rows": [\n{lines}\n ]\n}}\n'
+
+
+def command(argv: Sequence[str]) -> str:
+  """How to run it again: without the places that are the user's own."""
+  kept = ['python', 'launch.py']
+  for argument in argv[1:]:
+    flag, equals, value = argument.partition('=')
+    if flag.lstrip('-') in _PLACES:
+      continue
+    if flag.endswith('data.path'):
+      value = os.path.basename(value)
+    word = f'{flag}{equals}{value}'
+    kept.append(word if re.fullmatch(r'[\w=.,:/@%+-]+', word) else f"'{word}'")
+  return ' '.join(kept)
+
+
+def versions() -> dict[str, str]:
+  """Of Python and of what decides the numbers."""
+  found = {name: metadata.version(name) for name in PACKAGES}
+  return dict(
+      python=platform.python_version(), vfljax=metadata.version('vfljax')
+  ) | found | dict(platform=jax.default_backend())
+
+
+def _code() -> str:
+  """The commit of a clone, '+' where files differ from it; '' elsewhere."""
+  place = Path(vfljax.__file__).parents[1]
+  if not (place / '.git').exists():
+    return ''
+  ask = ('git', '-C', str(place))
+  try:
+    head = subprocess.run(
+        [*ask, 'rev-parse', '--short=12', 'HEAD'], capture_output=True,
+        text=True, timeout=30, check=True,
+    ).stdout.strip()
+    changed = subprocess.run(
+        [*ask, 'diff', '--quiet', 'HEAD', '--', 'vfljax'], timeout=30,
+    ).returncode
+  except (OSError, subprocess.SubprocessError):
+    return ''
+  return head + ('+' if changed else '')
+
+
+def _or_null(value: float) -> float | None:
+  return value if math.isfinite(value) else None
