@@ -62,13 +62,20 @@ def text() -> str:
   """CLAIMS.md."""
   parts = [
       '# What became of the papers\' claims\n\n'
-      'Written by `python -m experiments.tables` from the records; each paper\'s '
-      'README has the tables and what differs from the paper. +- is the sample '
-      'standard deviation over seeds. "Not testable here" says why.',
+      'Written by `python -m experiments.tables` from the records; each '
+      'paper\'s README has the tables and what differs from the paper. +- is '
+      'the sample standard deviation over seeds. Of attacks in training the '
+      'epoch counts in which they learn most, unless it says otherwise.',
   ]
   for paper in papers():
     rows = []
     for claim in of(paper):
+      missing = [n for n in claim.records if not evidence.exists(paper, n)]
+      if missing:
+        rows.append([
+            claim.where, claim.text, 'no record yet', '', ', '.join(missing)
+        ])
+        continue
       found = claim.judge()
       links = ', '.join(
           f'[{name}]({paper}/records/{name}.json)' for name in claim.records

@@ -118,8 +118,8 @@ def said(name: str, found: Sequence[Compared]) -> str:
   out = [c for c in found if not c.came_out]
   same = sum(c.same for c in found)
   lines = [
-      f'{name}: {len(found) - len(out)} of {len(found)} values came out, {same} '
-      'to the last digit.'
+      f'{name}: {len(found) - len(out)} of {len(found)} values came out, '
+      f'{same} to the last digit.'
   ]
   for c in out[:20]:
     what = ' '.join(str(part) for part in c.key if part is not None)

@@ -58,6 +58,21 @@ def optimal(results: Results, attacks: Iterable[str]) -> dict[str, int]:
   return found
 
 
+def best(
+    results: Results, defense: str, attacks: Iterable[str]
+) -> ranks.Trade | None:
+  """A defense's strength with the best PU score; of equals the tightest."""
+  wanted = set(attacks)
+  mine = []
+  for trade in ranks.trades(results):
+    leaks = {a: s for a, s in trade.leakage.items() if a in wanted}
+    if trade.cell[0] == defense and leaks:
+      worst = max(leaks, key=lambda a: leaks[a].mean)
+      score = evaluation.pu_score(leaks[worst].mean, trade.loss.mean)
+      mine.append(trade._replace(leakage=leaks, worst=worst, score=int(score)))
+  return min(mine, key=lambda t: t.order, default=None)
+
+
 def of_setting(
     everything: Sequence[Results], number: int, algorithm: str = ''
 ) -> dict[str, dict[str, int]]:

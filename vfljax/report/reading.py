@@ -225,6 +225,21 @@ def leakage(
   return _points(learned, dict.fromkeys(learned, chance))
 
 
+def at_epoch(results: Results, epoch: str) -> Results:
+  """The same results, of attacks in training those of another epoch.
+
+  Args:
+    epoch: 'last', or 'max' for the one in which an attack learns most.
+  """
+  values = dict(results.values)
+  for (cell, attack, metric, split), found in results.values.items():
+    plain = metric.removesuffix(f'_{epoch}')
+    if attack and plain != metric and (key := (cell, attack, plain, split)):
+      if key in values:
+        values[key] = found
+  return results._replace(values=values, when=epoch)
+
+
 def in_last_epoch(results: Results, cell: Cell, attack: str) -> Summary:
   """An attack's leakage in the last epoch, where another one counts.
 

@@ -1,0 +1,114 @@
+"""What became of Kang et al.'s takeaways and orders of preference.
+
+The verdicts are `takeaways.py`'s, on the epoch in which an attack learns most;
+where the last epoch says otherwise, so does the verdict.
+"""
+from collections.abc import Sequence
+
+from experiments import evidence
+from experiments.claims import Claim, Verdict, untestable
+from experiments.kang2022 import takeaways
+from vfljax.report import reading
+
+PAPER = 'kang2022'
+VNN = ('vhnn_spambase', 'vsnn_spambase')
+# Section 8's orders, by evaluation setting.
+ORDERS = {
+    1: 'ISO > DP-L > MN > D-SGD = GC', 2: 'ISO > DP-L > GC = D-SGD > MN',
+    3: 'ISO > GC > DP-L = D-SGD > MN',
+}
+
+
+def _takeaway(start: str, where: str, records: Sequence[str]) -> Claim:
+  """The one whose text begins so."""
+  text = next(
+      v.claim for v in takeaways.verdicts([]) if v.claim.startswith(start)
+  )
+
+  def judge() -> Verdict:
+    best = [evidence.load(PAPER, name).results for name in records]
+    found = [
+        next(v for v in takeaways.verdicts(results)
+             if v.claim.startswith(start))
+        for results in (
+            best, [reading.at_epoch(results, 'last') for results in best]
+        )
+    ]
+    because = found[0].because
+    if found[0].held != found[1].held:
+      held = {True: 'held', False: 'not held', None: 'not decided'}
+      because = (
+          f'best epoch: {because}; by the last epoch it is '
+          f'{held[found[1].held]}: {found[1].because}'
+      )
+    return Verdict(found[0].held, because)
+
+  return Claim(where, text.partition(': ')[2], judge, records)
+
+
+def _order(number: int) -> Claim:
+  def judge() -> Verdict:
+    tables = takeaways.of_setting(
+        [evidence.load(PAPER, 'vlr').results], number
+    )
+    ours = takeaways.order(tables)
+    return Verdict(
+        _signs(ours) == _signs(ORDERS[number].lower()), f'{ours} on Spambase'
+    )
+
+  return Claim(
+      f'Section 8, setting {number}', f'Preference: {ORDERS[number]}', judge,
+      ('vlr',),
+  )
+
+
+def _signs(order: str) -> list[set[str]]:
+  """An order's groups, whichever way their members are named."""
+  long = dict(
+      mn='max norm', gc='gradient compression', **{
+          'd-sgd': 'discrete sgd', 'dp-l': 'dp laplace'
+      }
+  )
+  groups = [g.split('=') for g in order.replace('≈', '=').split('>')]
+  return [{long.get(n.strip(), n.strip()) for n in group} for group in groups]
+
+
+def _inversion(start: str, text: str, records: Sequence[str]) -> Claim:
+  """What `takeaways` says of model inversion, in VHNN and VSNN."""
+
+  def judge() -> Verdict:
+    found = [
+        v for v in takeaways.verdicts(
+            [evidence.load(PAPER, name).results for name in records]
+        ) if start in v.claim
+    ]
+    return Verdict(
+        all(v.held for v in found),
+        '; '.join(f'{v.claim.split(":")[0]}: {v.because}' for v in found),
+    )
+
+  return Claim('Tables 16, 17', text, judge, records)
+
+
+INVERTED = ('table16_vhnn', 'table16_vsnn')
+CLAIMS = (
+    _takeaway('VLR 1', 'VLR, takeaway 1', ('vlr',)),
+    _takeaway('VLR 2', 'VLR, takeaway 2', ('vlr',)),
+    _takeaway('VLR 3', 'VLR, takeaway 3', ('vlr',)),
+    *map(_order, ORDERS),
+    _takeaway('VNN 1a', 'VNN, takeaway 1', VNN),
+    _takeaway('VNN 1b', 'VNN, takeaway 1', VNN),
+    _takeaway('VNN 2', 'VNN, takeaway 2', VNN),
+    _takeaway('VNN 3', 'VNN, takeaway 3', VNN),
+    _inversion('PRECODE', 'PRECODE stops MI', INVERTED),
+    _inversion('every MixUp', 'MixUp lowers SSIM', INVERTED),
+    _inversion('SSIM falls', 'more samples mixed, lower SSIM', INVERTED),
+    _inversion(
+        'VNN 4', 'a confidential structure prevents MI',
+        ('table17_vhnn', 'table17_vsnn'),
+    ),
+    untestable(
+        'Tables 13-15', 'the same on NUS-WIDE, Criteo and BHI',
+        'the files cannot be had here; `vnn.py` takes your path',
+    ),
+)

@@ -1,0 +1,168 @@
+"""The README's tables from the records of runs.
+
+Leakage is of the folded AUC minus 50 points, of the epoch in which the attack
+learns most; in brackets that of the last epoch. Kang et al. do not say which
+they print.
+"""
+from collections.abc import Mapping
+
+from experiments import evidence
+from experiments.evidence import Table
+from experiments.kang2022 import paper, takeaways
+from vfljax.report import reading
+from vfljax.report.reading import Cell, Results
+
+PAPER = 'kang2022'
+SHORT = dict(
+    none='none', gradient_compression='GC', discrete_sgd='D-SGD', max_norm='MN',
+    dp_laplace='DP-L', iso='ISO', marvell='Marvell', mixup='MixUp',
+    mixup_mild='milder MixUp', precode='PRECODE',
+)
+VLR = dict(
+    norm_scoring='NS', direction_scoring='DS', direct_label='DL',
+    residue_reconstruction='RR', gradient_inversion='GI', model_completion='MC',
+)
+
+
+def name(cell: Cell) -> str:
+  """'DP-L (0.01)'."""
+  value = reading.strength(cell)
+  return SHORT[cell[0]] + (f' ({value})' if value else '')
+
+
+def leak(results: Results, cell: Cell, attack: str) -> str:
+  """Points: the best epoch, in brackets the last one."""
+  text = evidence.spread(reading.leakage(results, cell, attack).values())
+  last = reading.leakage(results, cell, attack, 'last')
+  return text + (f' ({evidence.mean(last.values())})' if last else '')
+
+
+def loss(results: Results, cell: Cell) -> str:
+  return evidence.spread(reading.utility_loss(results, cell).values())
+
+
+def vlr() -> str:
+  """Every strength, and the paper's rows, which are of its best strengths."""
+  results = evidence.load(PAPER, 'vlr').results
+  rows = [
+      [name(c), loss(results, c), *(leak(results, c, a) for a in VLR)]
+      for c in results.cells
+  ]
+  for data in ('credit', 'vehicle'):
+    for defense, (lost, *leaks) in paper.GRADIENTS[data][1].items():
+      inverted = paper.MODEL_GRADIENTS[data][defense]
+      numbers = (lost, *leaks, *inverted, paper.COMPLETION[data][defense])
+      rows.append([
+          f'paper, {data.capitalize()}, {SHORT[defense]}',
+          *(f'{x:.1f}' for x in numbers),
+      ])
+  head = ('protection', 'utility loss', *VLR.values())
+  return evidence.markdown(head, rows) + '\n' + evidence.source(PAPER, 'vlr')
+
+
+def _best(results: Results, defense: str) -> Cell:
+  """A defense's strength of the best PU score against NS and DS."""
+  found = takeaways.best(results, defense, takeaways.SCORING)
+  assert found is not None  # Every one has been measured.
+  return found.cell
+
+
+def vnn() -> str:
+  """NS and DS at the best strength, in VHNN and VSNN, and MC."""
+  both = {a: f'{a}_spambase' for a in ('vhnn', 'vsnn')}
+  columns: dict[str, dict[str, list[str]]] = {}
+  for algorithm, record in both.items():
+    results = evidence.load(PAPER, record).results
+    scores = takeaways.optimal(results, takeaways.SCORING)
+    for defense in results.defenses:
+      cell = _best(results, defense)
+      columns.setdefault(defense, {})[algorithm] = [
+          reading.strength(cell), loss(results, cell),
+          *(leak(results, cell, a) for a in takeaways.SCORING),
+          leak(results, cell, 'model_completion'), f'{scores[defense]}',
+      ]
+  head = ['protection'] + [
+      f'{algorithm.upper()}: {what}' for algorithm in both
+      for what in ('strength', 'loss', 'NS', 'DS', 'MC', 'score')
+  ]
+  rows = [
+      [SHORT[defense], *(x for a in both for x in found[a])]
+      for defense, found in columns.items()
+  ]
+  return evidence.markdown(head, rows) + '\n' + evidence.source(
+      PAPER, *both.values()
+  )
+
+
+def preferences() -> str:
+  """Optimal PU scores and the orders that follow, by evaluation setting."""
+  names = [n for n in ('vlr', 'vhnn_spambase', 'vsnn_spambase')
+           if evidence.exists(PAPER, n)]
+  best = [evidence.load(PAPER, n).results for n in names]
+  last = [reading.at_epoch(results, 'last') for results in best]
+  rows = []
+  for number in takeaways.SETTINGS:
+    for which, found in (('best', best), ('last', last)):
+      tables = takeaways.of_setting(found, number)
+      if tables:
+        rows.append([
+            f'{number}', which, takeaways.order(tables),
+            '; '.join(f'{k}: {_scores(t)}' for k, t in tables.items()),
+        ])
+  return evidence.markdown(
+      ('setting', 'epoch', 'order of preference', 'optimal PU scores'), rows
+  )
+
+
+def _scores(table: Mapping[str, int]) -> str:
+  return ', '.join(f'{SHORT[d]} {s}' for d, s in table.items())
+
+
+def _inversion(algorithm: str) -> str:
+  record = f'table16_{algorithm}'
+  results = evidence.load(PAPER, record).results
+  utility, theirs = paper.INVERSION[algorithm]
+  rows = []
+  for cell in results.cells:
+    ssim = reading.find(results, cell, 'model_inversion', 'ssim')
+    known = theirs.get(cell) or theirs.get((cell[0], cell[1] and int(cell[1])))
+    accuracy = evidence.quantity(results, cell, 'accuracy').values()
+    rows.append([
+        name(cell), evidence.spread(accuracy),
+        f'{utility - known[0]:.2f}' if known else '',
+        evidence.spread(ssim.values(), 3),
+        ', '.join(f'{x:.2f}' for x in ssim.values()),
+        f'{known[1]:.2f}' if known else '',
+    ])
+  for attack in ('mean_image', 'constant_image'):
+    ssim = reading.find(results, ('none', None), attack, 'ssim').values()
+    rows.append([f'{reading.pretty(attack)}, no attack', '', '',
+                 evidence.spread(ssim, 3), '', ''])
+  head = ('protection', 'accuracy, %', "paper's", 'SSIM', 'by seed', "paper's")
+  return evidence.markdown(head, rows) + '\n' + evidence.source(PAPER, record)
+
+
+def _structures() -> str:
+  rows = []
+  for algorithm in ('vsnn', 'vhnn'):
+    results = evidence.load(PAPER, f'table17_{algorithm}').results
+    theirs = paper.STRUCTURES[algorithm]
+    for attack, what, value in zip(
+        paper.SHADOWS, ('the same', 'other convolutions', 'fully connected'),
+        theirs,
+    ):
+      ssim = reading.find(results, ('none', None), attack, 'ssim').values()
+      rows.append([
+          algorithm.upper(), what, evidence.spread(ssim, 3),
+          ', '.join(f'{x:.2f}' for x in ssim), f'{value:.2f}',
+      ])
+  return evidence.markdown(
+      ('', "the attacker's shadow", 'SSIM', 'by seed', "paper's"), rows
+  ) + '\n' + evidence.source(PAPER, 'table17_vsnn', 'table17_vhnn')
+
+
+TABLES: dict[str, Table] = dict(
+    vlr=vlr, vnn=vnn, preferences=preferences,
+    table16_vsnn=lambda: _inversion('vsnn'),
+    table16_vhnn=lambda: _inversion('vhnn'), table17=_structures,
+)
