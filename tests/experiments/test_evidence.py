@@ -101,7 +101,8 @@ def test_a_record_is_run_again_from_its_own_command(tmp_path, monkeypatch):
   small = [
       'launch.py', '--config=experiments/quickstart.py', '--config.seeds=2',
       '--config.defenses=none', '--config.attacks=norm_scoring',
-      '--config.train.epochs=1', '--config.model.bottom=2', '--config.alone=False',
+      '--config.train.epochs=1', '--config.model.bottom=2',
+      '--config.alone=False',
       '--config.model.top=2',
   ]
   folder = tmp_path / 'p' / 'records'

@@ -1,4 +1,4 @@
-"""`--record`: what a run measured comes back from its record, value by value."""
+"""`--record`: what a run measured comes back from its record."""
 import json
 import math
 
