@@ -21,8 +21,8 @@ party: there the attacker has the last layer's weights from before training
 ('old') or draws others ('redrawn last').
 
 records/adaptive.json, 2026-11-21, MLP3, 3 trainings (30000 images, 3 epochs) x
-5 draws of labels, best-stage accuracy in percent, mean +- sd; error of the embedding
-(README.md has the others beside it):
+5 draws of labels, best-stage accuracy in percent, mean +- sd of single draws;
+error of the embedding (README.md has the others beside it):
 
   T3  full 71.1+-1.6    redrawn 44.5+-5.0
       tracking 70.0+-2.0 (18 %)
