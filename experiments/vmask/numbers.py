@@ -35,13 +35,13 @@ def _vanilla(column: str, measure: str) -> float:
   return older.mean(older.column(column, 'authors')['none'][measure])
 
 
-def few(column: str) -> str:
-  """VMask's attack in LeNet5's trainings that hide one layer of five."""
-  found = older.column(column)['VMask']
+def few(measure: str, *columns: str, digits: int = 1) -> str:
+  """VMask's attack, or imagined one, where it hides one layer of LeNet5's."""
+  found = [older.column(c)['VMask'] for c in columns]
   return span((
-      attack for attack, hidden in zip(found['attack'], found['masked'])
+      x for row in found for x, hidden in zip(row[measure], row['masked'])
       if round(hidden) == 20
-  ), 1)
+  ), digits)
 
 
 def first_epoch() -> str:
@@ -64,7 +64,7 @@ def vanilla(measure: str, suffix: str = '') -> str:
       found['vanilla'] for name in tables_studies.AUXILIARY
       for found in older.rows(name + suffix).values() if 'vanilla' in found
   )
-  return span(older.mean(row[measure]) for row in rows)
+  return span((older.mean(row[measure]) for row in rows), 1)
 
 
 def regained(mode: str, start: str) -> str:
@@ -97,6 +97,7 @@ def attacked(of: str, column: str) -> str:
   return f"{older.mean(older.column(column, of)['VMask']['attack']):.0f}"
 
 
+_TM = ('transcript_tm', 'as in Table II')
 AGAIN = 'TM, other attack runs'
 NUMBERS: dict[str, Table] = dict(
     runs_vanilla=lambda: runs(*_TM, 'vanilla', 'attack 1'),
@@ -104,7 +105,8 @@ NUMBERS: dict[str, Table] = dict(
     runs_vmask=lambda: runs(*_TM, 'VMask', 'attack 1'),
     off_main=lambda: off('main', paper.MAIN),
     off_attack=lambda: off('attack', paper.ATTACK),
-    few_m=lambda: few('M'), few_fm=lambda: few('FM'),
+    few_m=lambda: few('attack', 'M'), few_fm=lambda: few('attack', 'FM'),
+    few_imagined=lambda: few('simulated_leakage', 'M', 'FM', digits=0),
     imagined_ours=lambda: imagined('table2', AGAIN),
     attacked_ours=lambda: attacked('table2', AGAIN),
     imagined_authors=lambda: imagined('authors', 'TM'),
@@ -127,4 +129,3 @@ NUMBERS: dict[str, Table] = dict(
     ),
     convolutions=convolutions,
 )
-_TM = ('transcript_tm', 'as in Table II')
