@@ -110,9 +110,10 @@ def budgets_authors() -> str:
   found = older.fig8_authors()
   lines = [
       [f'{budget}', *(
-          says(found[f'{who} {budget}'], *what)
-          for who in ('VMask 50x5', '20 epochs')
-          for what in (('attack',), ('simulated_leakage', 0), ('mask_ratio', 0))
+          says(found[f'{who} {budget}'], what, digits)
+          for who in ('VMask 50x5', '20 epochs') for what, digits in (
+              ('attack', 1), ('simulated_leakage', 0), ('mask_ratio', 0)
+          )
       )] for budget in fig8.BUDGETS
   ]
   none = found['none None']
