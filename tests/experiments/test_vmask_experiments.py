@@ -252,6 +252,7 @@ def test_the_sets_of_layers_of_table_i_and_figure_2():
     ('sizes', '64 a class', ('auxiliary', 'samples'), 640),
     ('classes', '4 classes', ('auxiliary', 'classes'), 4),
     ('noise', 'noise 10', ('auxiliary', 'noise'), 10.0),
+    ('augmented', 'training', ('auxiliary', 'augment'), 'training'),
     ('outside', 'other', ('auxiliary', 'path'), 'file.npz'),
     ('parties', '10 parties', ('data', 'parties'), 10),
     ('attackers', '4 parties', ('data', 'parties'), 4),
