@@ -49,12 +49,16 @@ class Attack(NamedTuple):
     facts: (view) -> {name: number}; what the attacker knows of its own success,
       such as whether it had enough equations. Recorded beside its score.
     wants: Whose features it guesses, for attacks on features.
+    against: (defense) -> Attack; the same attacker, who knows that the
+      federation has this defense. It is told by the function, as views hold
+      arrays alone; `None` of attacks that proceed alike against any.
   """
 
   view: type
   run: Callable[[Key, Any], Any]
   facts: Callable[[Any], dict[str, Array]] = lambda view: {}
   wants: Wants = Wants()
+  against: Callable[[Any], 'Attack'] | None = None
 
 
 class NoOptions(NamedTuple):

@@ -42,7 +42,8 @@ update with the layer's gradient. What it does not look at: deeper networks and
 other data, all layers under T4 (each would need its activation at the active
 party), and what the input gradients of a T4 layer give away. Known labels are
 40 drawn at random, 4 a class; accuracies are on the first 2000 test images,
-best of 5 stages (chosen on test images, as in the paper) and last.
+best of 50 epochs (chosen on test images, as in the paper) and last. The
+records are of 5 stages of these.
 """
 import argparse
 import functools
@@ -140,8 +141,8 @@ def distances(net: Net, found: Any, true: Any, x: Array) -> dict[str, float]:
 def complete(
     study: Study, key: Any, weights: Any, data: Data, test: Data, draws: int
 ):
-  """[draws, stages] accuracy of the completed models, 4 labels a class."""
-  schedule = Schedule(50, study.batch, 5, ETA, 'sgd')
+  """[draws, epochs] accuracy of the completed models, 4 labels a class."""
+  schedule = Schedule(50, study.batch, 50, ETA, 'sgd')
   attack = attacks.model_completion(study.net, mlp_head(10, 64), schedule)
 
   def one(key):

@@ -9,7 +9,10 @@
 auxiliary samples of some classes only, and with noise (Figure 10). `outside`:
 of another data set (Table IV). `parties`: 2 to 10 with one attacker (Table V);
 `attackers`: 2 to 4, all passive ones attacking (Table VI). `transcript`:
-nothing varied. In all, `recovered` is an attacker who kept its transcript.
+nothing varied. `augmented`: held-out samples as they are, which we use, or
+flipped and cropped, and flipped and cropped copies of training samples: section
+V-A says "by randomly flipping/cropping images", not of which. In all,
+`recovered` is an attacker who kept its transcript.
 --authors: with the settings of `authors`.
 """
 import argparse
@@ -62,6 +65,11 @@ def variations(study_name: str, args: argparse.Namespace) -> dict[str, Change]:
             'auxiliary', data=args.other, path=args.other_path
         )
     }
+  if study_name == 'augmented':
+    return {
+        how: changed('auxiliary', augment=how)
+        for how in ('none', 'held_out', 'training')
+    }
   if study_name == 'transcript':
     return {'as in Table II': lambda config: None}
   counts = (2, 4, 6, 8, 10) if study_name == 'parties' else (2, 3, 4)
@@ -101,7 +109,7 @@ def main(argv: list[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
   parser.add_argument('study', choices=(
       'sizes', 'classes', 'noise', 'outside', 'parties', 'attackers',
-      'transcript',
+      'transcript', 'augmented',
   ))
   parser.add_argument('model', choices=common.ABBREVIATIONS)
   parser.add_argument('path')

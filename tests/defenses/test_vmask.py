@@ -163,11 +163,44 @@ def test_the_imagined_attacker_is_scored_at_its_best_on_what_it_did_not_know(
     who = Attacker(known=1, draws=draws)
     hidden = jnp.zeros(1, bool)
     return jax.jit(lambda key: shadow.leakage(
-        key, who, net, params, hidden, x, labels
+        (KEY, key), who, net, params, hidden, x, labels
     ))(KEY)
 
   assert leaked(1) in (0, 1)  # By lot; what it knew does not count.
   assert 0.2 < leaked(40) < 0.8  # Each draw has a lot of its own.
+
+
+def test_an_attackers_samples_are_drawn_once_a_selection(monkeypatch):
+  """Algorithm 2 draws them before its loop; the weights within."""
+  seen = []
+
+  def complete(key, schedule, logits, start, samples, *rest):
+    del key, schedule, logits, rest
+    jax.debug.callback(
+        lambda x, w: seen.append((x.copy(), w.copy())), samples.known,
+        max(jax.tree.leaves(start['second']), key=jnp.ndim),
+    )
+    # All right: never within the budget, so that every set is tried.
+    return jnp.broadcast_to(data.labels, (1, *data.labels.shape))
+
+  monkeypatch.setattr(shadow, 'complete', complete)
+  data = samples(60, seed=9)
+  vfl, state = federation(), start(MASKED(0.3), auxiliary=data)
+  defense = MASKED(0.3, attacker=QUICK._replace(draws=2))
+  held = Holdings(vfl, state.parties[0].params, data)
+  for key in jax.random.split(KEY):
+    jax.block_until_ready(defense.epoch(state.defense, key, held))
+  jax.effects_barrier()
+  assert len(seen) == 2 * 4 * 2  # Selections, sets of layers, draws.
+  first, second = seen[:8], seen[8:]
+  for chosen in (first, second):
+    for i in (0, 1):  # Each of the draws has samples of its own,
+      for known, _ in chosen[i::2]:  # the same for every set.
+        np.testing.assert_array_equal(known, chosen[i][0])
+    assert (chosen[0][0] != chosen[1][0]).any()
+    heads = [weights for _, weights in chosen]
+    assert all((a != b).any() for a, b in zip(heads, heads[1:]))
+  assert (first[0][0] != second[0][0]).any()  # Another selection, others.
 
 
 def test_the_leakage_told_is_the_worst_partys():
@@ -252,7 +285,7 @@ def test_hiding_layers_lowers_what_the_imagined_attacker_gets():
   params['Dense_0']['Dense_0'] = dict(first, kernel=telling)
   attacker = QUICK._replace(draws=8)
   found = jax.jit(jax.vmap(lambda hidden: shadow.leakage(
-      KEY, attacker, net, params, hidden, data.features[1], data.labels
+      (KEY, KEY), attacker, net, params, hidden, data.features[1], data.labels
   )))(jnp.array([[0, 0, 0], [1, 0, 0], [1, 1, 1]], bool))
   assert found[0] > found[1] + 0.15
   assert found[0] > found[2] + 0.15

@@ -1,6 +1,7 @@
 """The experiments of Kang et al. on small data: configs, model inversion and
 the paper's numbers."""
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,17 +10,24 @@ import pytest
 from skimage.metrics import structural_similarity
 
 from experiments.kang2022 import paper, table16, vlr, vnn
-from vfljax import algorithms, evaluation, measure, nets
+from vfljax import algorithms, evaluation, measure, nets, train
+from vfljax.attack import Attack, Wants
 from vfljax.attacks import model_inversion
+from vfljax.attacks.inversion_shadow import DRAWS, sender
 from vfljax.attacks.model_inversion import Inversion, invert, total_variation
 from vfljax.data import credit, criteo, spambase, vehicle
 from vfljax.data.table import Table
+from vfljax.defense import Defense, Spec, slots
+from vfljax.defenses import precode
 from vfljax.nets import convolutional
-from vfljax.runner import checks
+from vfljax.runner import cell, checks, jobs
 from vfljax.runner.errors import UserError
 from vfljax.runner.setting import split_samples
 from vfljax.types import VFL, Batch, Net
 from vfljax.views import TrainedTop
+
+KEY = jax.random.key(0)
+
 
 def test_the_papers_numbers_give_the_papers_scores():
   """Optimal PU scores of Tables 10 and 11, computed from the leakages."""
@@ -135,6 +143,100 @@ def test_the_shadow_learns_through_the_fixed_top_and_inverts():
   error = ((guess - x[:20]) ** 2).mean()
   assert error < 0.3 * x[:20].var()
   assert guess.min() >= 0 and guess.max() <= 1
+
+
+def exponential():
+  """A defense that a linear shadow cannot stand for: an exponential."""
+
+  def init(key, spec):
+    return slots(spec, passive=(dict(scale=jnp.ones(())),))
+
+  def send(passive, key, u):
+    noise = 0.01 * jax.random.normal(key, u.shape)
+    return passive['scale'] * jnp.exp(u) + noise, jnp.zeros(())
+
+  return Defense(init=init, send=send)
+
+
+def test_the_shadow_has_what_the_defense_adds_and_inverts_it():
+  """T2 knows the structure: without the defense's part the shadow is wrong."""
+  k_x, k_y, k_own, k_run = jax.random.split(jax.random.key(0), 4)
+  bottom, defense = nets.mlp(8), exponential()
+  vfl = VFL(
+      (None, bottom), algorithms.plain(),
+      lambda logits, labels: ((logits - labels) ** 2).sum(-1),
+  )
+  x = jax.random.uniform(k_x, (300, 8))
+  weights = bottom.init(k_y, x)
+  shape = jax.ShapeDtypeStruct((300, 8), jnp.float32)
+  own = defense.init(k_own, Spec((shape,), 8)).passive[0]
+  message = defense.send(own, k_run, 2 * bottom.apply(weights, x))[0]
+  known = Batch((None, x), message)
+  view = TrainedTop(dict(bottom=(), top=()), message[:20], known)
+  how = Inversion(shadow_steps=2000, shadow_rate=0.01, variation=0)
+  error = {}
+  for name, its in dict(with_it=defense, without=None).items():
+    attack = model_inversion(vfl, bottom, how, its)
+    error[name] = ((jax.jit(attack.run)(k_run, view) - x[:20]) ** 2).mean()
+  assert error['with_it'] < 0.5 * error['without']
+
+
+def test_a_defended_shadow_is_the_network_and_the_defenses_part():
+  bottom, x = nets.mlp(6), jax.random.normal(jax.random.key(3), (10, 4))
+  known = Batch((None, x), jnp.eye(2)[jnp.arange(10) % 2])
+  vfl = VFL((None, bottom), algorithms.plain(), lambda a, b: a.sum(-1))
+  defense = precode.precode(0.5, 3)
+  made = sender(bottom, vfl, known, defense)
+  params: Any = made.init(jax.random.key(0), x[:1])
+  assert params['defense'].keys() == {'encoder', 'decoder'}
+  own = lambda key: defense.send(
+      params['defense'], key, bottom.apply(params['net'], x)
+  )
+  for a, b in zip(made.send(params, jax.random.key(1), x),
+                  own(jax.random.key(1)), strict=True):
+    np.testing.assert_allclose(a, b, rtol=1e-5)
+  assert made.send(params, jax.random.key(1), x)[1] > 0  # Its penalty.
+  draws = jax.vmap(lambda key: own(key)[0])(
+      jax.random.split(jax.random.key(2), 4000)
+  )
+  mean, spread = draws.mean(0), draws.std(0)
+  off = jnp.abs(made.expected(params, x) - mean)
+  assert (off < 5 * spread / DRAWS**0.5 + 1e-3).all()
+  # Without a part of its own at the passive party there is nothing to add.
+  plain = sender(bottom, vfl, known, Defense())
+  assert plain.init is bottom.init
+  assert plain.send(bottom.init(jax.random.key(0), x), KEY, x)[1] == 0
+
+
+def test_the_attacker_is_told_of_the_defense_unless_it_is_not_to_know():
+  config = inversion_config(auxiliary=10)
+  config.defenses, config.attacks = 'precode', 'model_inversion'
+  job = next(j for j in jobs.jobs(images(config)) if j.name == 'precode')
+  assert job.setting.after_training['model_inversion'].against
+  told = []
+
+  def against(defense):
+    told.append(defense)
+    return attack
+
+  attack = Attack(
+      TrainedTop, lambda key, view: view.auxiliary.features[1][:4],
+      wants=Wants(4), against=against,
+  )
+  setting = job.setting._replace(after_training=dict(model_inversion=attack))
+  job = job._replace(setting=setting)
+  made = cell.prepare(
+      job, dict(seed=0, strength=None, others={}), setting.samples
+  )
+  state = train.start(KEY, made.plan, made.splits.train).state
+  jax.eval_shape(
+      lambda key: cell._attack(job, made, state, 'model_inversion', 1, key), KEY
+  )
+  assert told == [made.plan.defense]
+
+  config.attacks = 'model_inversion:undefended'
+  undefended = images(config).after_training
+  assert undefended['model_inversion:undefended'].against is None
 
 
 def test_more_than_two_parties_are_refused():

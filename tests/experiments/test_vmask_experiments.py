@@ -45,6 +45,22 @@ def quick(selection='critical', budgets=(0.25,)):
   return common.masked(selection, budgets, attacker=who)
 
 
+@pytest.mark.parametrize('made', [
+    table2.column('mlp3', 'mnist'), table2.column('vgg13', 'cifar10'),
+    authors.settings('lenet5', 'mnist'), fig8.get_config('lenet5'),
+], ids=lambda config: config.experiment)
+def test_the_best_of_every_epoch_counts(made):
+  """Algorithm 3, of the attacker and of the one whom the defender imagines."""
+  own = made.attack.own['completion']
+  assert own['stages'] == own['epochs'] == 50
+  imagined = [
+      entry.options['attacker'].schedule for entry in entries(made, 10)
+      if entry.defense == 'vmask'
+  ]
+  assert {s.epochs for s in imagined} >= {20}
+  assert all(s.stages == s.epochs for s in imagined)
+
+
 def test_every_row_of_table_ii_has_the_papers_numbers():
   for model, columns in common.ABBREVIATIONS.items():
     for dataset, short in columns.items():
@@ -236,6 +252,7 @@ def test_the_sets_of_layers_of_table_i_and_figure_2():
     ('sizes', '64 a class', ('auxiliary', 'samples'), 640),
     ('classes', '4 classes', ('auxiliary', 'classes'), 4),
     ('noise', 'noise 10', ('auxiliary', 'noise'), 10.0),
+    ('augmented', 'training', ('auxiliary', 'augment'), 'training'),
     ('outside', 'other', ('auxiliary', 'path'), 'file.npz'),
     ('parties', '10 parties', ('data', 'parties'), 10),
     ('attackers', '4 parties', ('data', 'parties'), 4),

@@ -281,6 +281,68 @@ def test_masking_and_unmasking_say_the_weights_once():
   assert not np.any(np.asarray(old.active) == np.asarray(new.active))
 
 
+SELECTIONS = dict(
+    dense=(('Dense_0', 'Dense_2'), ('Dense_1', 'Dense_2'), ()),
+    conv=(('conv1', 'fc1'), ('conv2', 'fc1', 'fc2'), ('conv1',)),
+)
+
+
+@pytest.mark.parametrize('kind', SELECTIONS)
+def test_training_goes_on_exactly_when_other_layers_are_masked(kind):
+  """Algorithm 4's loop: masks, trains, unmasks, masks others, trains on."""
+  first, *others = SELECTIONS[kind]
+  job, state, plain, other, keys, x, y = federation(kind, first)
+  momentum = (optax.sgd(0.2, momentum=0.9), optax.sgd(0.2))
+  job, plain = (one._replace(txs=momentum) for one in (job, plain))
+  state, other = (
+      training.start(one, now.weights, now.active)
+      for one, now in ((job, state), (plain, other))
+  )
+  found = masking.layers(job.net, other.weights.plain, x[:BATCH])
+  fast = jax.jit(functools.partial(training.step, plain))
+  key, told = jax.random.key(0), []
+
+  def some_steps(job, state, other, period):
+    step, deal = compiled(job)
+    for i in range(5):
+      batch = slice(BATCH * (5 * period + i), BATCH * (5 * period + i + 1))
+      dealt, _ = deal(keys, state.weights, period, i)
+      state, played = step(state, dealt, key, x[batch], y[batch])
+      training.check(job, played)
+      other, _ = fast(other, {}, key, x[batch], y[batch])
+    return state, other
+
+  def check_equal(job, state, other):
+    got = training.reveal(job, state.weights)
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(other.weights.plain)):
+      np.testing.assert_allclose(a, b, atol=2e-6)
+
+  state, other = some_steps(job, state, other, 0)
+  check_equal(job, state, other)
+  for period, names in enumerate(others, start=1):
+    chosen = masking.choose(found, names)
+    before = {layer.name for layer in job.chosen}
+    moved = [f for f in found if (f in chosen) != (f.name in before)]
+    extra = masking.noise(jax.random.key(10 + period), moved)
+    with warnings.catch_warnings():
+      warnings.simplefilter('ignore', UserWarning)  # Condition B < n1.
+      weights, said = masking.change(
+          job.public, (job.chosen, chosen), keys, state.weights, extra, period
+      )
+    told.append(len(said))
+    assert set(weights.secret) == {layer.name for layer in chosen}
+    for layer in found:  # Where nothing changed, not a word was.
+      if layer.name in before and layer in chosen:
+        assert weights.secret[layer.name] is state.weights.secret[layer.name]
+    job, state = job._replace(chosen=chosen), state._replace(weights=weights)
+    noisy = masking.noisy(other.weights.plain, moved, extra)
+    other = other._replace(weights=masking.Weights(noisy, {}))
+    check_equal(job, state, other)
+    state, other = some_steps(job, state, other, period)
+    check_equal(job, state, other)
+  assert all(told)
+
+
 class Strided(nn.Module):
   """A convolution whose window and padding are all different."""
 

@@ -73,6 +73,29 @@ def test_traced_values_are_clipped_not_wrapped():
   ]
 
 
+def test_a_bound_that_cannot_be_checked_is_refused():
+  """Traced values beyond it would be clipped without a word."""
+  x = jnp.asarray([0.1, 3.0])
+  with pytest.raises(ValueError, match='use encode_flagged'):
+    jax.jit(lambda x: fixed_point.encode(x, 24, 0.5))(x)
+  with pytest.raises(ValueError, match=r'x\[1\] = 3 .* 1 of 2 values'):
+    fixed_point.encode(x, 24, 0.5)
+  codes, told = jax.jit(lambda x: fixed_point.encode_flagged(x, 24, 0.5))(x)
+  assert bool(told) and np.asarray(codes).tolist() == [
+      round(float(x[0]) * 2**24), 2**23
+  ]
+
+
+@given(st.floats(1e-6, 100), st.integers(0, 24))
+def test_what_is_within_a_bound_has_its_own_code(bound, bits):
+  """Rounding may take it to the bound; then it is not one step short of it."""
+  inside = np.nextafter(bound, 0) * np.array([1, -1, 0.5])
+  codes, told = fixed_point.encode_flagged(inside, bits, bound)
+  assert not bool(told)
+  expected = [round(float(v) * 2**bits) for v in inside]
+  assert np.asarray(codes).tolist() == expected
+
+
 def test_products_near_the_wrap_are_flagged():
   safe, near = np.array([2**62, -(2**62)]), np.array([0, -(2**62) - 1])
   assert not bool(fixed_point.decode_flagged(safe, 48)[1])

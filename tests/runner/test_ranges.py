@@ -174,6 +174,14 @@ TOGETHER = {
     'nobody': (
         dict(auxiliary=AuxiliaryConfig(noise=0.1)), 'auxiliary.samples'
     ),
+    'no samples to augment': (
+        dict(auxiliary=AuxiliaryConfig(augment='held_out')), 'data or augment'
+    ),
+    'two sources': (
+        dict(auxiliary=AuxiliaryConfig(
+            samples=9, augment='training', data='digits'
+        )), 'copies of training samples',
+    ),
     'no data': (
         dict(auxiliary=AuxiliaryConfig(samples=9, path='x')), 'auxiliary.data'
     ),

@@ -4,7 +4,8 @@ After training, the active party wants a passive party's features from their
 embeddings. It cannot ask that party's network, so it trains a shadow of it, on
 auxiliary samples whose features it knows on both sides, with its own trained
 networks fixed; then it looks for features whose shadow embeddings are those it
-received.
+received. It knows the defense that the embeddings pass, PRECODE's bottleneck
+for one, so that its shadow has one, too (`inversion_shadow`).
 
 The paper gives no numbers for the search. Ours, and the total variation that
 Eq. 12 lacks, are those that inverted best in a first study on Fashion-MNIST.
@@ -19,22 +20,21 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax import descent, measure, nets
+from vfljax import descent, measure
 from vfljax.attack import TRAINED, Attack, Wants, recipe
+from vfljax.attacks.inversion_shadow import Sender, network, sender
+from vfljax.defense import Defense
 from vfljax.leakage import IMAGES
-from vfljax.nets.convolutional import convolutional
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import TrainedTop
 
 
-SHADOWS = ('same', 'conv', 'fc')
-
-
 class Options(NamedTuple):
-  """The attack in an experiment; see `model_inversion` and `shadow_of`."""
+  """The attack in an experiment; see `model_inversion` and `network`."""
 
   shadow: str = 'same'  # its structure: as the victim's, 'conv' or 'fc'
+  defended: bool = True  # whether it has what a defense adds at the victim, too
   shadow_steps: int = 1500  # Adam's, on the shadow model
   samples: int = 64  # test samples whose features it guesses
   variation: float = 0.1  # weight of total variation
@@ -66,44 +66,6 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
     )
 
 
-def shadow_of(structure: str, scene: Scene, same: Net) -> Net:
-  """The attacker's idea of the passive party's network: Kang et al., Table 17.
-
-  Args:
-    structure: 'same'; 'conv', other convolutions, has windows of 5x5 for 3x3;
-      'fc', fully connected, one hidden layer of 256. Both embed to the width
-      that they must match.
-    scene: What the network is like.
-    same: The network.
-
-  Raises:
-    ValueError: for another structure.
-  """
-  if structure not in SHADOWS:
-    raise ValueError(
-        'attack.model_inversion.shadow must be same, conv or fc; got '
-        f'{structure!r}.'
-    )
-  if structure == 'same':
-    return same
-  if structure == 'conv':
-    return convolutional(
-        scene.channels, *scene.widths, kernel=5, activation=scene.activation,
-        final=scene.final,
-    )
-
-  # The width is that of the embedding, which is known once there is an input.
-  def dense(x) -> Net:
-    key = jax.random.key(0)
-    u = jax.eval_shape(lambda x: same.apply(same.init(key, x), x), x)
-    return nets.mlp(256, u.size // len(u), activation=scene.activation)
-
-  return Net(
-      lambda key, x: dense(x).init(key, x),
-      lambda params, x: dense(x).apply(params, x),
-  )
-
-
 class Inversion(NamedTuple):
   """How the attacker trains its shadow and searches.
 
@@ -127,9 +89,14 @@ class Inversion(NamedTuple):
 
 def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
   how = Inversion(options.shadow_steps, variation=options.variation)
-  shadow = shadow_of(options.shadow, scene, vfl.bottom(1))
-  attack = model_inversion(vfl, shadow, how)
-  return attack._replace(wants=Wants(options.samples))
+  shadow = network(options.shadow, scene, vfl.bottom(1))
+
+  def against(defense: Defense | None) -> Attack:
+    attack = model_inversion(vfl, shadow, how, defense)
+    return attack._replace(wants=Wants(options.samples))
+
+  attack = against(None)
+  return attack._replace(against=against) if options.defended else attack
 
 
 def _make_constant(options: Options, scene: Scene, vfl: VFL) -> Attack:
@@ -145,7 +112,8 @@ def _make_mean(options: Options, scene: Scene, vfl: VFL) -> Attack:
     measure=measure.of_images, score=IMAGES, one_luck=True,
 )
 def model_inversion(
-    vfl: VFL, shadow: Net, inversion: Inversion = Inversion()
+    vfl: VFL, shadow: Net, inversion: Inversion = Inversion(),
+    defense: Defense | None = None,
 ) -> Attack:
   """Guesses: features of the received embeddings, [n, ...] in [0, 1].
 
@@ -155,6 +123,8 @@ def model_inversion(
     shadow: The attacker's idea of the passive party's network, with the same
       width of output.
     inversion: How it proceeds.
+    defense: The federation's, which a passive party's messages pass; `None` for
+      an attacker who knows of none.
 
   Raises:
     ValueError: for more than two parties (the attacker does not have the
@@ -176,16 +146,18 @@ def model_inversion(
 
   def run(key, view: TrainedTop):
     k_shadow, k_search = jax.random.split(key)
-    params = train_shadow(k_shadow, vfl, shadow, view, inversion)
+    guessed = sender(shadow, vfl, view.auxiliary, defense)
+    params = train_shadow(k_shadow, vfl, guessed, view, inversion)
     shape = (len(view.received), *view.auxiliary.features[1].shape[1:])
     start = jax.random.uniform(k_search, shape, view.received.dtype)
-    return invert(shadow, params, view.received, start, inversion)
+    net = Net(guessed.init, guessed.expected)
+    return invert(net, params, view.received, start, inversion)
 
   return Attack(TrainedTop, run)
 
 
 def train_shadow(
-    key: Key, vfl: VFL, shadow: Net, view: TrainedTop, inversion: Inversion
+    key: Key, vfl: VFL, shadow: Sender, view: TrainedTop, inversion: Inversion
 ) -> Params:
   """The shadow's weights: step 2 of the attack, f^A and h^A fixed."""
   known, weights = view.auxiliary, view.weights
@@ -197,16 +169,16 @@ def train_shadow(
   tx = optax.adam(inversion.shadow_rate)
   size = min(inversion.shadow_batch, len(known.labels))
 
-  def loss(params, rows):
-    u = shadow.apply(params, known.features[1][rows])
+  def loss(params, key, rows):
+    u, penalty = shadow.send(params, key, known.features[1][rows])
     mine = None if u0 is None else u0[rows]
     logits = vfl.top.apply(weights['top'], (mine, u))
-    return vfl.loss(logits, known.labels[rows]).mean()
+    return vfl.loss(logits, known.labels[rows]).mean() + penalty
 
   def step(carry: tuple[Any, Any], key):
     params, opt = carry
     rows = jax.random.randint(key, (size,), 0, len(known.labels))
-    slope = jax.grad(loss)(params, rows)
+    slope = jax.grad(loss)(params, jax.random.fold_in(key, 1), rows)
     return descent.step(tx, slope, opt, params), None
 
   carry: tuple[Any, Any] = params, tx.init(params)

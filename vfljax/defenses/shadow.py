@@ -116,8 +116,8 @@ def update(
 
 
 def leakage(
-    key: Key, attacker: Attacker, net: Net, shadow: Params, hidden: Array,
-    features: Array, labels: Array,
+    keys: tuple[Key, Key], attacker: Attacker, net: Net, shadow: Params,
+    hidden: Array, features: Array, labels: Array,
 ) -> Array:
   """What the imagined attacker gets out of a shadow, a scalar in [0, 1].
 
@@ -125,14 +125,17 @@ def leakage(
   classes the AUC, as in VMask.
 
   Args:
+    keys: Of the samples that it knows, drawn once a selection (Algorithm 2,
+      before its loop), and of all else, drawn anew for every set of layers.
     net: The passive party's network.
     shadow: Its shadow's weights.
     hidden: bool [layers]: what the attacker has to draw anew.
     features: [n, ...] the auxiliary samples, as that party has them.
     labels: [n, classes]; a row of zeros is no sample.
   """
-  def play(key):
-    k_known, k_hidden, k_head, k_train = jax.random.split(key, 4)
+  def play(keys):
+    k_known, key = keys
+    k_hidden, k_head, k_train = jax.random.split(key, 3)
     chosen, own = per_class(k_known, labels, attacker.known, LOW)
     head = nets.mlp(*attacker.head, labels.shape[-1], norm=attacker.norm)
     whole = nets.then(net, head)
@@ -151,7 +154,8 @@ def leakage(
         lambda g: _score(g, labels, (labels.sum(-1) > 0) & ~known)
     )(guess).max()
 
-  return lax.map(play, jax.random.split(key, attacker.draws)).mean()
+  each = tuple(jax.random.split(key, attacker.draws) for key in keys)
+  return lax.map(play, each).mean()
 
 
 def _score(guess: Array, labels: Array, counts: Array) -> Array:

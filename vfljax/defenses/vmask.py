@@ -177,9 +177,11 @@ def _selected(
   aux: Batch = holdings.auxiliary  # pyright: ignore
   params = state.shadows[k - 1]
 
+  k_known, key = jax.random.split(key)
+
   def leak(key, hidden):
     return shadow.leakage(
-        key, rule.attacker, holdings.vfl.bottom(k), params, hidden,
+        (k_known, key), rule.attacker, holdings.vfl.bottom(k), params, hidden,
         aux.features[k], aux.labels,
     )
 

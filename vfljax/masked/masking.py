@@ -8,6 +8,8 @@ weights is `masked.training`.
   found = layers(net, params, x)
   chosen = choose(found, ['conv1', 'fc2'])
   weights, said = mask(public, chosen, keys, params, noise(key, chosen), 0)
+
+and, when another selection is to be masked, `change`.
 """
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -249,3 +251,36 @@ def unmask(
     said += words
     params = intercept.with_leaves(params, path, theta)
   return Weights(params, secret), tuple(said)
+
+
+def change(
+    public: Public, layers: tuple[Sequence[Layer], Sequence[Layer]],
+    keys: Seeds, weights: Weights, extra: dict[str, shares.Leaves],
+    period: int,
+) -> tuple[Weights, Transcript]:
+  """Algorithm 1 as a whole: from one selection of masked layers to another.
+
+  A layer that is in both stays in its shares. The optimizers' states are those
+  of before: what the passive party knows of a masked layer's moves is its own.
+
+  Args:
+    public: Public numbers.
+    layers: Those that are masked, and those that are to be.
+    keys: The parties' seeds.
+    weights: With the former ones masked.
+    extra: theta_r, from `noise`, of all layers that change.
+    period: As in `mask`: another one for each change.
+
+  Returns:
+    (weights, what was said).
+
+  Raises:
+    ValueError: as `mask`.
+  """
+  old, new = ({layer.name: layer for layer in some} for some in layers)
+  shown = [layer for name, layer in old.items() if name not in new]
+  hidden = [layer for name, layer in new.items() if name not in old]
+  weights, told = unmask(public, shown, weights, extra)
+  masked, said = mask(public, hidden, keys, weights.plain, extra, period)
+  secret = weights.secret | masked.secret
+  return Weights(masked.plain, secret), (*told, *said)

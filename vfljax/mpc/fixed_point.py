@@ -52,8 +52,9 @@ def encode_raw(x: Array, bits: int, bound: float | None = None):
   x = x.astype(jnp.float64)
   bad = ~(jnp.abs(x) < top)  # Catches nan as well.
   scaled = jnp.round(x * 2.0**bits)
-  # The largest float64 below 2^63; nan becomes 0.
-  most = math.nextafter(top * 2.0**bits, 0.0)
+  # What is inside of a bound keeps its code, even if that is rounded up to the
+  # bound's. At most the largest float64 below 2^63; nan becomes 0.
+  most = min(float(round(top * 2.0**bits)), math.nextafter(2.0**63, 0.0))
   scaled = jnp.clip(jnp.nan_to_num(scaled, nan=0.0), -most, most)
   return scaled.astype(jnp.int64), bad.any()
 
@@ -111,13 +112,21 @@ def encode_flagged(
 def encode(x: Any, bits: int = 24, bound: float | None = None) -> Array:
   """round(x 2^bits) mod 2^64; see `encode_flagged` for arguments.
 
-  Under a trace nothing can be raised: values out of range are clipped; use
-  `encode_flagged` there to hear of it.
+  Under a trace no value can be looked at, so that what is out of the ring's own
+  range is clipped and not told, and a bound is refused: use `encode_flagged`
+  there to hear of it.
 
   Raises:
     ValueError: if a concrete value is out of range or nan; it names the value,
-      how far out it is and the setting that would hold it.
+      how far out it is and the setting that would hold it. If there is a bound
+      and values are traced.
   """
+  if bound is not None and isinstance(x, core.Tracer):
+    raise ValueError(
+        f'encode: whether traced values are within bound={bound:g} cannot be '
+        'told here, and those beyond it would be clipped without a word: use '
+        'encode_flagged, which returns a flag beside the codes.'
+    )
   codes, bad = encode_flagged(x, bits, bound)
   if not isinstance(bad, core.Tracer) and bool(bad):
     raise ValueError(_report(x, bits, bound))

@@ -98,6 +98,8 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key):
   """One attack after training by passive party k, or on it."""
   plan, splits = prepared.plan, prepared.splits
   attack = job.setting.after_training[name]
+  if attack.against:
+    attack = attack.against(plan.defense)
   who, _, recipe = attackers.attacker(job.setting.config, name)
   # Every attack of a seed knows the same labels: baselines are paired.
   k_known, k_view, k_run = jax.random.split(key, 3)

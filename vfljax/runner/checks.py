@@ -5,7 +5,8 @@ from vfljax import defenses, nets, stream, train
 from vfljax.data.table import Table
 from vfljax.defense import Defense
 from vfljax.runner import (
-    attackers, combinations, federations, memory, ranges, rehearsal, replay,
+    attackers, augmenting, combinations, federations, memory, ranges, rehearsal,
+    replay,
 )
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
@@ -46,6 +47,13 @@ def _check(setting: Setting) -> None:
     raise ValueError(
         'data.flips and data.shifts are for images; '
         f'{config.data.name} is a table.'
+    )
+  if config.auxiliary.augment != 'none' and not (
+      _images(setting) or config.model.name == augmenting.READS_TEXTS
+  ):
+    raise ValueError(
+        'auxiliary.augment flips and crops images, and rewords the texts of '
+        f'model.name={augmenting.READS_TEXTS}; {config.data.name} is a table.'
     )
   if config.model.channels and setting.samples.features[-1].ndim != 4:
     raise ValueError(

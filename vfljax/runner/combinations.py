@@ -119,12 +119,17 @@ def _auxiliary(own: AuxiliaryConfig) -> Iterator[Idle]:
     yield Idle('auxiliary', 'path', (
         'auxiliary.path is of another data set: set auxiliary.data, too.'
     ))
-  for name in ('classes', 'noise', 'data', 'path'):
-    if getattr(own, name) and not own.samples:
+  for name in ('classes', 'noise', 'data', 'path', 'augment'):
+    if getattr(own, name) not in (0, '', 'none') and not own.samples:
       yield Idle('auxiliary', name, (
-          'The defender has no samples for auxiliary.classes, noise or data: '
-          'set --config.auxiliary.samples.'
+          'The defender has no samples for auxiliary.classes, noise, data or '
+          'augment: set --config.auxiliary.samples.'
       ))
+  if own.data and own.augment == 'training':
+    yield Idle('auxiliary', 'data', (
+        'auxiliary.augment=training makes copies of training samples, so '
+        'auxiliary.data does nothing: leave one of them out.'
+    ))
 
 
 def _both(model: ModelConfig) -> Iterator[str]:

@@ -151,6 +151,8 @@ class AuxiliaryConfig:
   classes: int = number(0, 0, MOST)  # of the first so many classes only; 0: all
   noise: float = number(0.0, 0, LARGE)  # deviation of noise on their (scaled)
   # features
+  augment: str = word('none', ('none', 'held_out', 'training'))  # flip and crop
+  # images, or reword texts: those set aside, or copies of training samples
   data: str = ''  # from another data set of the same shape; '' is the same
   path: str = listing()  # of that data set
 

@@ -80,13 +80,16 @@ def check(
   if not even(config):
     raise ValueError(
         'data.stream needs rounds of one size, train.remainder=drop or pad, '
-        'and train.patience=0.'
+        'train.patience=0, and not auxiliary.augment=training.'
     )
 
 
 def even(config: Config) -> bool:
-  """Whether all rounds have one size and all epochs are played."""
-  return config.train.remainder != 'keep' and not config.train.patience
+  """Whether all rounds have one size, all epochs are played, and training
+  samples are looked at in rounds alone."""
+  copied = config.auxiliary.samples and config.auxiliary.augment == 'training'
+  own = config.train
+  return own.remainder != 'keep' and not own.patience and not copied
 
 
 def _offered(config: Config, classes: int) -> list[str]:

@@ -16,7 +16,9 @@ from vfljax.data import split
 from vfljax.data.table import Table
 from vfljax.defense import Defense, Slots, chain
 from vfljax.leakage import AttackName
-from vfljax.runner import attackers, choosing, division, federations, memory
+from vfljax.runner import (
+    attackers, augmenting, choosing, division, federations, memory,
+)
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.division import Sizes, Splits
 from vfljax.types import VFL, Array, Batch, Key
@@ -109,6 +111,13 @@ def with_spare(setting: Setting, key: Key, splits: Splits) -> Splits:
   spare = setting.outside if own.data else splits.spare
   if not own.samples or spare is None:
     return splits._replace(spare=None)
+  if own.augment == 'training':  # In place of those that were set aside.
+    spare = jax.tree.map(lambda x: x[:own.samples], splits.train)
+  if own.augment != 'none':
+    spare = augmenting.augmented(
+        jax.random.fold_in(key, 2), spare,
+        setting.config.model.name == augmenting.READS_TEXTS,
+    )
   distorted = division.distorted(
       jax.random.fold_in(key, 1), spare, own.classes, own.noise
   )
