@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments import evidence
 from experiments.claims import Claim, Verdict, untestable
-from experiments.gafm import ablations, common, tables
+from experiments.gafm import ablations, common, measured, scripts, tables
 
 PAPERS = ('norm', 'mean', 'median')
 SIMILAR = 2.0  # Points of AUC.
@@ -128,15 +128,15 @@ TESTS: Sequence[Test] = (
 def row(where: str, epoch: str) -> Row:
   """Means over seeds of 'record/row', attacks of the 'max' or 'last' epoch."""
   record, _, named = where.partition('/')
-  results = tables.load(record)
+  results = measured.load(record)
   cell = evidence.cell(results, named)
-  x = tables.auc(results, cell)
+  x = measured.auc(results, cell)
   found = dict(auc=np.nanmean(x), worst=np.nanmin(x), best=np.nanmax(x))
   for attack in common.ATTACKS:
     short = tables.SHORT[attack]
-    found[short] = np.nanmean(tables.leak(results, cell, attack, epoch))
+    found[short] = np.nanmean(measured.leak(results, cell, attack, epoch))
     found[f'auc/{short}'] = np.nanmean(
-        tables.ratio(results, cell, attack, epoch)
+        measured.ratio(results, cell, attack, epoch)
     )
   return {k: float(v) for k, v in found.items()}
 
@@ -146,28 +146,32 @@ def expanded(rows: Sequence[str]) -> list[str]:
   return [
       where for name in rows for where in (
           [name] if '/' in name else
-          [f'{name}/{c[0]}' for c in tables.load(name).cells
+          [f'{name}/{c[0]}' for c in measured.load(name).cells
            if not c[0].endswith('_generator')]
       )
   ]
 
 
 def _said(test: Test, rows: Sequence[str], found: Sequence[Row]) -> str:
-  """The figures."""
+  """The figures: AUC, and the leak AUCs of norm, mean and median attack."""
+  several = len({where.partition('/')[0] for where in rows}) > 1
   parts = []
   for where, r in zip(rows, found):
-    text = f'AUC {r["auc"]:.1f} ({r["worst"]:.1f}-{r["best"]:.1f})'
-    if test.leaks:
-      text = f'{r["auc"]:.1f}: ' + ', '.join(f'{r[a]:.1f}' for a in PAPERS)
     record, _, named = where.partition('/')
-    label = tables.name((named, None))
-    parts.append(f'{label}{" alone" if record == "table2x" else ""} {text}')
+    label = tables.name((named, None)) + (f' ({record})' if several else '')
+    if test.leaks:
+      leaks = ', '.join(f'{r[a]:.1f}' for a in PAPERS)
+      parts.append(f'{label} {r["auc"]:.1f}, leaks {leaks}')
+    else:
+      parts.append(
+          f'{label} {r["auc"]:.1f} ({r["worst"]:.1f}-{r["best"]:.1f})'
+      )
   return '; '.join(parts)
 
 
 def judged(test: Test) -> Verdict:
   rows = expanded(test.rows)
-  by_epoch = {e: [row(w, e) for w in rows] for e in tables.EPOCHS}
+  by_epoch = {e: [row(w, e) for w in rows] for e in measured.EPOCHS}
   held = {e: bool(test.holds(*found)) for e, found in by_epoch.items()}
   because = _said(test, rows, by_epoch['max'])
   if held['max'] != held['last']:
@@ -179,7 +183,7 @@ def judged(test: Test) -> Verdict:
 
 def _chosen() -> Verdict:
   """The paper's Figure 7 calls the three smallest ratios close."""
-  tenth, ratios = tables.script('delta_tenth'), tables.all_data('last')
+  tenth, ratios = scripts.read('delta_tenth'), scripts.all_data('last')
   deltas = ablations.DELTAS
   order = [deltas[i] for i in np.argsort(ratios)]
   return Verdict(
@@ -190,7 +194,7 @@ def _chosen() -> Verdict:
 
 
 def _transcript() -> Verdict:
-  found = tables.script('averaging')['gafm']
+  found = scripts.read('averaging')['gafm']
   kept, own = 'residual, first 50', 'f(x), last epoch'
   last = found['gradient, last'][0]
   return Verdict(

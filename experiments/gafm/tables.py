@@ -8,36 +8,26 @@ seed's own (`leak_auc_max`): an attacker is sent all of them.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 from functools import partial
-import json
 
 import numpy as np
 
 from experiments import evidence
 from experiments.evidence import Table
 from experiments.gafm import (
-    ablations, common, paper as printed, readings, table2, table4,
+    ablations, common, paper as printed, readings, scripts, table2, table4,
+)
+from experiments.gafm.measured import (
+    EPOCHS, NAMES, PAPER, auc, leak, load, ratio,
 )
 from vfljax.report import papers, reading
 from vfljax.report.reading import Cell, Results
 from vfljax.runner.config import Paper
 
-PAPER = 'gafm'
-EPOCHS = dict(last='last', max='best')
 SHORT = dict(
     norm_scoring='norm', mean_scoring='mean', median_scoring='median',
     value_scoring='value', residual_scoring='residual',
 )
 ALL = (*common.ATTACKS, *common.STRONGER)
-NAMES = dict(
-    none='vanilla', max_norm='Max-Norm', marvell='Marvell', gafm='GAFM',
-    gafm_generator='GAFM, predicted by G', gafm_marvell='G-M',
-    ce_only='CE only', gan_only='GAN only', gan_only_generator='GAN only, by G',
-    norm_sample='a norm for each sample', norm_none='no norm',
-    u_fixed='u fixed for each sample', linear_gan='linear G and D',
-    literal_eq5='Eq. 5 on sigma(f)',
-    printed_eq5='Eq. 5 as printed, log sigma(1 - f)',
-    critic_steps_5='5 critic steps',
-)
 # How each record is made, without the place of the data.
 RUNS = dict(
     table2='table2.py', table3='ablations.py:table3', table4='table4.py',
@@ -48,23 +38,7 @@ RUNS = dict(
     marvell_30='table2.py --config.defenses=marvell --config.train.epochs=30',
 )
 OFF = 2  # of the paper's deviations, for a number in bold
-SPANS = (
-    'gradient, last', 'gradient, last 50', 'gradient, all 300',
-    'residual, last', 'residual, first 10', 'residual, first 50',
-    'residual, all 300', 'f(x), last epoch',
-)
-
 More = Callable[[Results, Cell, str], list[str]]
-
-
-def load(record: str) -> Results:
-  return evidence.load(PAPER, record).results
-
-
-def script(name: str) -> dict:
-  """What one of the scripts wrote into records/."""
-  file = evidence.HERE / PAPER / 'records' / f'{name}.json'
-  return json.loads(file.read_text('utf-8'))
 
 
 def missing(*records: str) -> str:
@@ -82,17 +56,6 @@ def name(cell: Cell) -> str:
   return NAMES.get(cell[0], cell[0].replace('_', ' '))
 
 
-def auc(results: Results, cell: Cell) -> np.ndarray:
-  """[seeds], percent."""
-  return np.array(list(evidence.quantity(results, cell, 'auc').values()))
-
-
-def leak(results: Results, cell: Cell, attack: str, epoch: str) -> np.ndarray:
-  """[seeds], percent, of the 'last' epoch or of the best, 'max'."""
-  what = f'{attack}/leak_auc_{epoch}'
-  return np.array(list(evidence.quantity(results, cell, what).values()))
-
-
 def worst_best(x: np.ndarray) -> str:
   return f'{evidence.spread(x)} ({np.nanmin(x):.1f}-{np.nanmax(x):.1f})'
 
@@ -104,13 +67,6 @@ def flipped(x: np.ndarray) -> str:
   if count:
     text += f', folded {evidence.spread(np.maximum(x, 100 - x))}'
   return text
-
-
-def ratio(
-    results: Results, cell: Cell, attack: str, epoch: str
-) -> np.ndarray:
-  """AUC over leak AUC, [seeds]."""
-  return auc(results, cell) / leak(results, cell, attack, epoch)
 
 
 def ours(
@@ -206,36 +162,6 @@ def ratios(results: Results, cell: Cell, epoch: str) -> list[str]:
   return found
 
 
-def all_data(epoch: str) -> list[float]:
-  """By Delta: mean leak AUC of three attacks over test AUC, mean of seeds."""
-  results = load('table10')
-  return [
-      float(np.mean([1 / ratio(results, cell, a, epoch)
-                     for a in common.ATTACKS]))
-      for cell in results.cells
-  ]
-
-
-def delta() -> str:
-  """The rule that chooses Delta, on all data and on a tenth."""
-  tenth = script('delta_tenth')
-  found = {f'paper, {what}': row for what, row in printed.CHOSEN.items()}
-  if evidence.exists(PAPER, 'table10'):
-    for epoch, which in EPOCHS.items():
-      found[f'ours, all data, over the test AUC, {which} epoch'] = all_data(
-          epoch
-      )
-  found['ours, a tenth, 5 times, last epoch'] = tenth['ratios']
-  deltas = ablations.DELTAS
-  rows = [
-      [what, *(f'{r:.3f}' for r in row), f'{deltas[int(np.argmin(row))]:g}']
-      for what, row in found.items()
-  ]
-  return evidence.markdown(
-      ('', *(f'{d:g}' for d in deltas), 'chosen'), rows
-  ) + _written('delta_tenth', 'choose_delta')
-
-
 def readings_() -> str:
   """Every reading beside the default one, which is Table 2's."""
   if lacking := missing('table2', 'readings'):
@@ -254,28 +180,6 @@ def readings_() -> str:
   )
 
 
-def averaging() -> str:
-  """Who keeps what it was sent, beside the prediction that it has anyway."""
-  found = script('averaging')
-  rows = [
-      [span, *('%.1f +- %.1f' % tuple(100 * x for x in by_span[span])
-               for by_span in found.values())]
-      for span in SPANS
-  ]
-  return evidence.markdown(
-      ('leak AUC', *(NAMES.get(d, d) for d in found)), rows
-  ) + _written('averaging', 'averaging')
-
-
-def _written(record: str, by: str) -> str:
-  """Where a script's numbers are from."""
-  file = f'records/{record}.json'
-  return (
-      f'\n\n[`{file}`]({file}):\n\n    python -m experiments.gafm.{by} '
-      f'spambase.data --out=experiments/gafm/{file}\n'
-  )
-
-
 TABLES: dict[str, Table] = dict(
     table2=partial(table, 'table2', table2.PAPER, ALL, printed.RANGES),
     table3=partial(
@@ -286,6 +190,6 @@ TABLES: dict[str, Table] = dict(
     table4_221=partial(table, 'table4_221'),
     table6=partial(table, 'table6', ablations.PAPER['table6']),
     table8=partial(table, 'table8'), table10=partial(table, 'table10'),
-    delta=delta, table11=partial(table, 'table11', (), ALL),
-    readings=readings_, averaging=averaging,
+    delta=scripts.delta, table11=partial(table, 'table11', (), ALL),
+    readings=readings_, averaging=scripts.averaging, speed=scripts.speed,
 )
