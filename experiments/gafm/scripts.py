@@ -60,7 +60,7 @@ def averaging() -> str:
       for span in SPANS
   ]
   return evidence.markdown(
-      ('leak AUC', *(NAMES.get(d, d.replace('gafm', 'GAFM')) for d in found)),
+      ('leak AUC', *(NAMES.get(d, d.replace('gafm', 'GAFM').replace('delta', 'Delta')) for d in found)),
       rows,
   ) + _written('averaging', 'averaging')
 
@@ -79,7 +79,7 @@ def speed() -> str:
           f'{took["rounds_per_second"]}', f'{by:.1f}' if by else '',
       ])
   head = ('', 'repetitions', 'seconds, fastest', 'rounds a second',
-          'ours is faster a repetition')
+          'ours, times as fast')
   return evidence.markdown(head, rows)
 
 
