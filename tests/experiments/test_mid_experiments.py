@@ -2,12 +2,14 @@
 import importlib
 import json
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from experiments.mid import claims, fig3, two_classes
 from vfljax import data
-from vfljax.runner import checks, jobs, run, variants
+from vfljax.runner import checks, jobs, run, setting, variants
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 
@@ -134,3 +136,25 @@ def test_claims_are_decided_at_equal_accuracy(tmp_path):
   weak = next(p for p in curves.by_defense['MID'] if p.strength == 1.0)
   np.testing.assert_allclose(claims.worth_left(curves, weak), 0, atol=1e-12)
   assert 'FAILS' in claims.report(tmp_path / 'run')
+
+
+@pytest.mark.parametrize('name', ['fig3:pmc', 'fig4:dli'])
+def test_dg_keeps_the_largest_gradients_of_its_batches(name):
+  """(p - y) / batch: Eq. 19 zeroes them, a bound of 0.03 most batches."""
+  file, variant = variants.split(name)
+  config = importlib.import_module(f'experiments.mid.{file}').get_config(
+      variant
+  )
+  entry = next(entry for entry in config.listed if entry.name == 'DG')
+  assert entry.strengths == (24, 12, 6, 3)  # Section 5.3: 3 to 24.
+  size = config.train.batch_size
+  labels = jax.nn.one_hot(jnp.arange(size) % 10, 10)
+  noise = 0.02 * jax.random.uniform(jax.random.key(0), labels.shape)
+  # Most are sure of their class, some are wrong.
+  wrong = (jnp.arange(size) < size // 8)[:, None]
+  d = (noise - jnp.where(wrong, labels, 0)) / size
+  for bins in entry.strengths:
+    defense = setting.build(entry, bins)
+    (sent,), _ = defense.gradient((), jax.random.key(0), (d,), labels)
+    own = np.asarray(sent)[: size // 8].min(-1)
+    assert (own < -0.6 / size).all() and (own > -1.4 / size).all()
