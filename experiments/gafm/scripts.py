@@ -59,10 +59,11 @@ def averaging() -> str:
                for by_span in found.values())]
       for span in SPANS
   ]
-  return evidence.markdown(
-      ('leak AUC', *(NAMES.get(d, d.replace('gafm', 'GAFM').replace('delta', 'Delta')) for d in found)),
-      rows,
-  ) + _written('averaging', 'averaging')
+  named = [
+      NAMES.get(d, d.replace('gafm', 'GAFM').replace('delta', 'Delta'))
+      for d in found
+  ]
+  return evidence.markdown(('leak AUC', *named), rows) + _written('averaging', 'averaging')
 
 
 def speed() -> str:
