@@ -63,7 +63,9 @@ def averaging() -> str:
       NAMES.get(d, d.replace('gafm', 'GAFM').replace('delta', 'Delta'))
       for d in found
   ]
-  return evidence.markdown(('leak AUC', *named), rows) + _written('averaging', 'averaging')
+  return evidence.markdown(('leak AUC', *named), rows) + _written(
+      'averaging', 'averaging'
+  )
 
 
 def speed() -> str:
