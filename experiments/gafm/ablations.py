@@ -5,8 +5,7 @@
 
 table3 (and Figure 3, which gives no numbers): without its GAN or cross-entropy
 term. The paper's mean ratios of AUC to leak AUC are, median attack: GAFM 1.39,
-CE only 1.39; mean attack: 1.50, 1.47. `python -m experiments.gafm.tables OUT`
-prints ours.
+CE only 1.39; mean attack: 1.50, 1.47. The README has ours.
 
 table6: the deviation sigma of the noise on real labels.
 

@@ -1,7 +1,7 @@
 """What a patient attacker recovers under GAFM: gradients averaged over epochs.
 
   python -m experiments.gafm.averaging spambase.data --seeds=10 \
-      --out=experiments/gafm/averaging.json
+      --out=experiments/gafm/records/averaging.json
 
 The paper's attacks look at one epoch. A passive party knows which sample is
 which, so it can add up what it was sent for a sample in many epochs: u and the
@@ -97,6 +97,11 @@ def study(setting, entry, key, samples: Batch) -> dict[str, Array]:
   return found
 
 
+def _std(values: np.ndarray) -> float:
+  """The sample standard deviation."""
+  return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
 def main() -> None:
   parser = argparse.ArgumentParser(description='Averages gradients.')
   parser.add_argument('path', help='spambase.data')
@@ -117,7 +122,7 @@ def main() -> None:
     cells = sweep.pad(keys, jax.local_device_count())
     got = run(*sweep.place(cells, setting.samples))
     found[name] = {
-        k: [round(float(f(v[: args.seeds])), 3) for f in (np.mean, np.std)]
+        k: [round(float(f(v[: args.seeds])), 3) for f in (np.mean, _std)]
         for k, v in jax.device_get(got).items()
     }
     print(name, json.dumps(found[name], indent=1), flush=True)

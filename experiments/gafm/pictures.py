@@ -2,7 +2,8 @@
 
   python -m experiments.gafm.pictures train spambase.data --out=out/gafm
   python -m experiments.gafm.pictures gradients out/gafm/gradients.npz
-  python -m experiments.gafm.pictures ratios experiments/gafm/delta_tenth.json
+  python -m experiments.gafm.pictures ratios \
+      experiments/gafm/records/delta_tenth.json
 
 `train` trains vanilla splitNN and GAFM for one seed and saves, for every sample
 of the last epoch, its label, its prediction and what was sent: vanilla's

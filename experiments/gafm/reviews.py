@@ -14,8 +14,7 @@ What can be had here are sentences: five of a sentiment make one text, so that a
 model without protection is as good as on IMDB (AUC 0.91; of single sentences
 0.75). That leaves 1060 texts to train on and two rounds an epoch: 3750 epochs
 are the 7500 rounds that the paper's 300 are. The paper's numbers beside ours
-are IMDB's: `python -m experiments.gafm.claims OUT` checks what it says in
-words.
+are IMDB's.
 """
 import dataclasses
 from typing import Any

@@ -1,79 +1,195 @@
-"""Rows of results.jsonl as a table: AUC raw and folded, flips, leaks, ratios.
+"""The README's tables from the records of runs; AUCs in percent.
 
-  python -m experiments.gafm.tables out/gafm/table2 [out/gafm/table4 ...]
-
-What the runner's report leaves to this paper: the share of seeds whose model
-has the classes the wrong way round (AUC below 1/2), AUC folded as the paper
-folds leaks, worst and best seed, and Table 3's ratios of AUC to leak AUC. Means
-and population deviations over seeds.
+The paper does not say of which epoch its leak AUCs are. Its public code returns
+the last one's, so the paper's numbers stand beside ours of the last epoch
+(`leak_auc_last`). Below that is the epoch in which an attack learns most, each
+seed's own (`leak_auc_max`): an attacker is sent all of them.
 """
-import argparse
-from collections import defaultdict
-import json
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
+from functools import partial
 
 import numpy as np
+
+from experiments import evidence
+from experiments.evidence import Table
+from experiments.gafm import (
+    ablations, common, paper as printed, readings, scripts, table2, table4,
+)
+from experiments.gafm.measured import (
+    EPOCHS, NAMES, PAPER, auc, leak, load, ratio,
+)
+from vfljax.report import papers, reading
+from vfljax.report.reading import Cell, Results
+from vfljax.runner.config import Paper
 
 SHORT = dict(
     norm_scoring='norm', mean_scoring='mean', median_scoring='median',
     value_scoring='value', residual_scoring='residual',
 )
-Rows = dict[tuple[str, float | None], dict[str, np.ndarray]]
+ALL = (*common.ATTACKS, *common.STRONGER)
+# How each record is made, without the place of the data.
+RUNS = dict(
+    table2='table2.py', table3='ablations.py:table3', table4='table4.py',
+    table4_221='table4.py --config.data.ratios=2:2:1',
+    table6='ablations.py:table6', table8='ablations.py:table8',
+    table10='ablations.py:table10', table11='ablations.py:table11',
+    readings='readings.py',
+    marvell_30='table2.py --config.defenses=marvell --config.train.epochs=30',
+)
+OFF = 2  # of the paper's deviations, for a number in bold
+More = Callable[[Results, Cell, str], list[str]]
 
 
-def read(workdir: str) -> Rows:
-  """{(defense, strength): {'auc' or attack: [seeds]}} of a finished run."""
-  found: dict = defaultdict(lambda: defaultdict(dict))
-  with (Path(workdir) / 'results.jsonl').open() as lines:
-    for row in map(json.loads, lines):
-      of_model = row['attack'] is None and row['metric'] == 'auc'
-      if of_model or row['metric'] == 'leak_auc':
-        name = SHORT.get(row['attack'], row['attack'] or 'auc')
-        cell = found[row['defense'], row['strength']]
-        cell[name][row['seed']] = row['value']
+def missing(*records: str) -> str:
+  """What stands in the place of a table without its records."""
+  return '\n'.join(
+      f'no record yet: `python launch.py --config=experiments/gafm/{RUNS[r]} '
+      f'--config.data.path=spambase.data '
+      f'--record=experiments/gafm/records/{r}.json`'
+      for r in records if not evidence.exists(PAPER, r)
+  )
+
+
+def name(cell: Cell) -> str:
+  """A row's name for people."""
+  return NAMES.get(cell[0], cell[0].replace('_', ' '))
+
+
+def worst_best(x: np.ndarray) -> str:
+  return f'{evidence.spread(x)} ({np.nanmin(x):.1f}-{np.nanmax(x):.1f})'
+
+
+def flipped(x: np.ndarray) -> str:
+  """How many seeds' models have the classes the wrong way round."""
+  count = int((x < 50).sum())
+  text = f'{count}/{len(x)}'
+  if count:
+    text += f', folded {evidence.spread(np.maximum(x, 100 - x))}'
+  return text
+
+
+def ours(
+    results: Results, cell: Cell, attacks: Sequence[str] = common.ATTACKS,
+    bold: Iterable[tuple] = (), more: More | None = None,
+) -> list[list[str]]:
+  """A row for the last epoch, and one for each attack's best."""
+  x = auc(results, cell)
+  mark = lambda text, what: f'**{text}**' if (cell[0], what) in bold else text
+  label = name(cell)
+  if [c[0] for c in results.cells].count(cell[0]) > 1:
+    label += f', Delta {reading.strength(cell)}'
+  first = [label, mark(worst_best(x), None), flipped(x)]
+  if cell[0].endswith('_generator'):
+    return [[*first, 'the same training']]
+  rows = []
+  for epoch in EPOCHS:
+    leaks = [evidence.spread(leak(results, cell, a, epoch)) for a in attacks]
+    if epoch == 'last':
+      leaks = [mark(text, a) for text, a in zip(leaks, attacks)]
+    rows.append([
+        *(first if epoch == 'last' else [''] * len(first)), EPOCHS[epoch],
+        *leaks, *(more(results, cell, epoch) if more else ()),
+    ])
+  return rows
+
+
+def theirs(
+    defense: str, paper: Iterable[Paper], attacks: Sequence[str],
+    ranges: Mapping[str, str] | None = None,
+) -> list[list[str]]:
+  """The paper's row, if it has one."""
+  given = {p.attack: p for p in paper if p.defense == defense}
+  if not given:
+    return []
+  text = lambda p: f'{100 * p.mean:.0f} +- {100 * (p.std or 0):.0f}'
+  model = text(given[None])
+  if ranges:
+    model = f'{100 * given[None].mean:.0f} ({ranges[defense]})'
+  return [[
+      f'{name((defense, None))}, paper', model, '', 'not said',
+      *(text(given[a]) if a in given else '' for a in attacks),
+  ]]
+
+
+def differing(results: Results, paper: Iterable[Paper]) -> set[tuple]:
+  """(defense, attack or None) off by more than `OFF` deviations."""
+  found = papers.compare(results, map(dataclasses.asdict, paper))
   return {
-      cell: {
-          name: np.array([by_seed[s] for s in sorted(by_seed)])
-          for name, by_seed in values.items()
-      } for cell, values in found.items()
+      (c['defense'], c['attack']) for c in found
+      if c['sds'] is not None and abs(c['sds']) > OFF
   }
 
 
-def table(rows: Rows) -> str:
-  """A Markdown table."""
-  attacks = [a for a in SHORT.values() if any(a in v for v in rows.values())]
-  head = [
-      'row', 'AUC (worst-best)', 'flipped', 'folded', *attacks,
-      'AUC/median', 'AUC/mean',
+def laid_out(
+    rows: Iterable[Sequence[str]], attacks: Sequence[str], *more: str
+) -> str:
+  head = ('', 'AUC (worst-best)', 'flipped', 'epoch',
+          *(SHORT[a] for a in attacks), *more)
+  return evidence.markdown(
+      head, ([*row, *[''] * (len(head) - len(row))] for row in rows)
+  )
+
+
+def table(
+    record: str, paper: Sequence[Paper] = (),
+    attacks: Sequence[str] = common.ATTACKS,
+    ranges: Mapping[str, str] | None = None, more: More | None = None,
+    columns: Sequence[str] = (),
+) -> str:
+  """Every row of a record, below the paper's; what `more` adds in `columns`."""
+  if not evidence.exists(PAPER, record):
+    return missing(record)
+  results = load(record)
+  off = differing(results, paper)
+  rows = []
+  for cell in results.cells:
+    rows += theirs(cell[0], paper, attacks, ranges)
+    rows += ours(results, cell, attacks, off, more)
+  return laid_out(rows, attacks, *columns) + '\n' + evidence.source(
+      PAPER, record
+  )
+
+
+def ratios(results: Results, cell: Cell, epoch: str) -> list[str]:
+  """AUC to leak AUC of the median and the mean attack, as in Table 3."""
+  found = []
+  for i, attack in enumerate(('median_scoring', 'mean_scoring')):
+    text = evidence.mean(ratio(results, cell, attack, epoch), 2)
+    if epoch == 'last' and cell[0] in printed.RATIOS:
+      text += f' (paper {printed.RATIOS[cell[0]][i]:.2f})'
+    found.append(text)
+  return found
+
+
+def readings_() -> str:
+  """Every reading beside the default one, which is Table 2's."""
+  if lacking := missing('table2', 'readings'):
+    return lacking
+  results = load('readings')
+  off = differing(results, readings.PAPER)
+  rows = [
+      *theirs('gafm', table2.PAPER, common.ATTACKS, printed.RANGES),
+      *ours(load('table2'), evidence.cell(load('table2'), 'gafm')),
   ]
-  lines = [head, ['---'] * len(head)]
-  for (defense, strength), values in rows.items():
-    auc = values['auc']
-    name = defense if strength is None else f'{defense} {strength:g}'
-    lines.append([
-        name, f'{_spread(auc)} ({auc.min():.2f}-{auc.max():.2f})',
-        f'{(auc < 0.5).sum()}/{len(auc)}',
-        _spread(np.maximum(auc, 1 - auc)),
-        *(_spread(values[a]) for a in attacks),
-        *(_ratio(auc, values.get(a)) for a in ('median', 'mean')),
-    ])
-  return '\n'.join('| ' + ' | '.join(line) + ' |' for line in lines)
+  rows[1][0] = 'one norm for the batch (default)'
+  for cell in results.cells:
+    rows += ours(results, cell, bold=off)
+  return laid_out(rows, common.ATTACKS) + '\n' + evidence.source(
+      PAPER, 'readings'
+  )
 
 
-def _spread(values: np.ndarray) -> str:
-  return f'{values.mean():.3f}+-{values.std():.3f}'
-
-
-def _ratio(auc: np.ndarray, leak: np.ndarray | None) -> str:
-  return '' if leak is None else f'{(auc / leak).mean():.2f}'
-
-
-def main() -> None:
-  parser = argparse.ArgumentParser(description='Tables of finished runs.')
-  parser.add_argument('workdirs', nargs='+')
-  for workdir in parser.parse_args().workdirs:
-    print(f'\n{workdir}\n\n{table(read(workdir))}')
-
-
-if __name__ == '__main__':
-  main()
+TABLES: dict[str, Table] = dict(
+    table2=partial(table, 'table2', table2.PAPER, ALL, printed.RANGES),
+    table3=partial(
+        table, 'table3', (), ALL, more=ratios,
+        columns=('AUC/median', 'AUC/mean'),
+    ),
+    table4=partial(table, 'table4', table4.PAPER),
+    table4_221=partial(table, 'table4_221'),
+    table6=partial(table, 'table6', ablations.PAPER['table6']),
+    table8=partial(table, 'table8'), table10=partial(table, 'table10'),
+    delta=scripts.delta, table11=partial(table, 'table11', (), ALL),
+    readings=readings_, averaging=scripts.averaging, speed=scripts.speed,
+)

@@ -1,0 +1,95 @@
+"""Tables of what GAFM's own scripts wrote, and of its benchmark."""
+import json
+from typing import Any
+
+import numpy as np
+
+from experiments import evidence
+from experiments.gafm import ablations, common, paper
+from experiments.gafm.measured import EPOCHS, NAMES, PAPER, load, ratio
+
+SPANS = (
+    'gradient, last', 'gradient, last 50', 'gradient, all 300',
+    'residual, last', 'residual, first 10', 'residual, first 50',
+    'residual, all 300', 'f(x), last epoch',
+)
+
+
+def read(name: str) -> dict[str, Any]:
+  """What a script wrote into records/."""
+  file = evidence.HERE / PAPER / 'records' / f'{name}.json'
+  return json.loads(file.read_text('utf-8'))
+
+
+def all_data(epoch: str) -> list[float]:
+  """By Delta: leak AUC over test AUC, mean of three attacks and the seeds."""
+  results = load('table10')
+  return [
+      float(np.mean([1 / ratio(results, cell, attack, epoch)
+                     for attack in common.ATTACKS]))
+      for cell in results.cells
+  ]
+
+
+def delta() -> str:
+  """The rule that chooses Delta, on all data and on a tenth."""
+  found = {f'paper, {what}': row for what, row in paper.CHOSEN.items()}
+  if evidence.exists(PAPER, 'table10'):
+    for epoch, which in EPOCHS.items():
+      found[f'ours, all data, over the test AUC, {which} epoch'] = tuple(
+          all_data(epoch)
+      )
+  tenth = read('delta_tenth')
+  found['ours, a tenth, 5 times, last epoch'] = tuple(tenth['ratios'])
+  deltas = ablations.DELTAS
+  rows = [
+      [what, *(f'{r:.3f}' for r in row), f'{deltas[int(np.argmin(row))]:g}']
+      for what, row in found.items()
+  ]
+  return evidence.markdown(
+      ('', *(f'{d:g}' for d in deltas), 'chosen'), rows
+  ) + _written('delta_tenth', 'choose_delta')
+
+
+def averaging() -> str:
+  """Who keeps what it was sent, beside the prediction that it has anyway."""
+  found = read('averaging')
+  rows = [
+      [span, *('%.1f +- %.1f' % tuple(100 * x for x in by_span[span])
+               for by_span in found.values())]
+      for span in SPANS
+  ]
+  named = [
+      NAMES.get(d, d.replace('gafm', 'GAFM').replace('delta', 'Delta'))
+      for d in found
+  ]
+  return evidence.markdown(('leak AUC', *named), rows) + _written(
+      'averaging', 'averaging'
+  )
+
+
+def speed() -> str:
+  """300 epochs beside a PyTorch loop of the same algorithm."""
+  file = evidence.HERE / 'bench' / 'gafm.json'
+  found = json.loads(file.read_text('utf-8'))['gafm']
+  rows = []
+  for name, took in found.items():
+    if isinstance(took, dict):
+      threads = name.partition(', ')[2]
+      by = found.get(f'ratio to torch, {threads}, fastest')
+      rows.append([
+          name, f'{took["seeds"]}', f'{took["wall_min"]:.2f}',
+          f'{took["rounds_per_second"]}', f'{by:.1f}' if by else '',
+      ])
+  head = ('', 'repetitions', 'seconds, fastest', 'rounds a second',
+          'ours, times as fast')
+  return evidence.markdown(head, rows)
+
+
+def _written(record: str, by: str) -> str:
+  """Where a script's numbers are from."""
+  file = f'records/{record}.json'
+  return (
+      f'\n\n[`{file}`]({file}):\n\n    python -m experiments.gafm.{by} '
+      f'spambase.data --out=experiments/gafm/{file}\n'
+  )
