@@ -53,8 +53,7 @@ def of(paper: str) -> Sequence[Claim]:
 def papers() -> list[str]:
   return [
       paper for paper in evidence.papers()
-      if hasattr(importlib.import_module(f'experiments.{paper}.claims'),
-                 'CLAIMS')
+      if all(isinstance(claim, Claim) for claim in of(paper))
   ]
 
 

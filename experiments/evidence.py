@@ -6,9 +6,11 @@ experiments/<paper>/tables.py makes of records,
 
   <!-- table: vlr -->       ... <!-- end -->    TABLES['vlr']()
   <!-- is: vlr none auc --> ... <!-- end -->    one quantity, see `quantity`
+  <!-- is: share -->        ... <!-- end -->    NUMBERS['share'](), if it has any
 
 and `python -m experiments.tables` writes it there. +- is the sample standard
-deviation over seeds (n - 1) everywhere.
+deviation over seeds (n - 1) everywhere. What was measured and has no record
+stands between <!-- unrecorded --> and <!-- end -->, and stays as it is.
 """
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import functools
@@ -26,7 +28,8 @@ HERE = Path(__file__).parent
 END = '<!-- end -->'
 _TABLE = re.compile(r'(<!-- table: (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
 _IS = re.compile(r'(<!-- is: ([^>]+) -->).*?(<!-- end -->)')
-_OPENING = re.compile(r'<!-- (?:table|is): ')
+_UNRECORDED = re.compile(r'<!-- unrecorded -->(.*?)<!-- end -->', re.DOTALL)
+_OPENING = re.compile(r'<!-- (?:(?:table|is): |unrecorded -->)')
 
 Table = Callable[[], str]
 
@@ -169,7 +172,8 @@ def source(paper: str, *names: str) -> str:
 
 
 def rewritten(
-    text: str, paper: str, tables: Mapping[str, Table] | None = None
+    text: str, paper: str, tables: Mapping[str, Table] | None = None,
+    numbers: Mapping[str, Table] | None = None,
 ) -> str:
   """A README's text with what stands between its markers made anew.
 
@@ -177,7 +181,9 @@ def rewritten(
     ValueError: for a marker that names nothing, or one without its end.
   """
   if tables is None:
-    tables = importlib.import_module(f'experiments.{paper}.tables').TABLES
+    made = importlib.import_module(f'experiments.{paper}.tables')
+    tables, numbers = made.TABLES, getattr(made, 'NUMBERS', None)
+  named = numbers or {}
 
   def table(match: re.Match) -> str:
     if match[2] not in tables:
@@ -188,9 +194,16 @@ def rewritten(
     return f'{match[1]}{tables[match[2]]()}\n{match[3]}'
 
   def number(match: re.Match) -> str:
-    return f'{match[1]}{quoted(paper, match[2])}{match[3]}'
+    if ' ' in match[2]:
+      return f'{match[1]}{quoted(paper, match[2])}{match[3]}'
+    if match[2] not in named:
+      raise ValueError(
+          f'experiments/{paper}/README.md: there is no number {match[2]!r}; '
+          f'there are: {", ".join(named)}.'
+      )
+    return f'{match[1]}{named[match[2]]()}{match[3]}'
 
-  found = len(_TABLE.findall(text)) + len(_IS.findall(text))
+  found = sum(len(m.findall(text)) for m in (_TABLE, _IS, _UNRECORDED))
   if not found == len(_OPENING.findall(text)) == text.count(END):
     raise ValueError(
         f'experiments/{paper}/README.md: a marker without its {END}.'
@@ -216,10 +229,15 @@ def outside(text: str) -> list[str]:
 
   Lines that say whose they are ('paper', 'published') are left out.
   """
-  bare = _IS.sub('', _TABLE.sub('', text))
+  bare = _IS.sub('', _TABLE.sub('', _UNRECORDED.sub('', text)))
   return [
       line for line in bare.splitlines()
       if re.search(r'\d ?\+-', line) and not re.search(
           'paper|published|recorded', line, re.IGNORECASE
       )
   ]
+
+
+def unrecorded(text: str) -> list[str]:
+  """The passages whose numbers have no record."""
+  return [found.strip() for found in _UNRECORDED.findall(text)]
