@@ -98,15 +98,20 @@ def command(
   ]
 
 
-def verify(paper: str, name: str, seeds: int, folder: str) -> list[Compared]:
+def verify(
+    paper: str, name: str, seeds: int, folder: str, more: Sequence[str] = ()
+) -> list[Compared]:
   """Runs a record again.
+
+  Args:
+    more: Flags that change no number: --devices, --cache.
 
   Raises:
     UserError: if it cannot be run.
   """
   record = evidence.load(paper, name).record
   with tempfile.TemporaryDirectory() as place:
-    argv = command(record, seeds, folder, Path(place))
+    argv = [*command(record, seeds, folder, Path(place)), *more]
     print(shlex.join(argv), flush=True)
     if code := runner.main(argv):
       raise UserError(f'The run ended with exit code {code}.')

@@ -138,3 +138,15 @@ def centered_distances(x: Array, real: Array) -> Array:
   rows = distances @ real / count
   centered = distances - rows[:, None] - rows[None] + rows @ real / count
   return real[:, None] * real[None] * centered
+
+
+def sharpen(p: Array, temperature: float) -> Array:
+  """p^(1 / temperature), normalized over the last axis.
+
+  By logarithms, so that small powers of small numbers do not all become 0.
+
+  Args:
+    p: [..., classes] probabilities.
+    temperature: Above 0; below 1 the largest gains.
+  """
+  return jax.nn.softmax(jnp.log(p) / temperature)

@@ -7,12 +7,13 @@ import pytest
 
 from vfljax import algorithms, attacks, metrics, nets, protocol, views
 from vfljax.attacks.mixmatch import (
-    MixMatch, mixed, mixmatch, normalized_head, sharpen,
+    MixMatch, mixed, mixmatch, normalized_head,
 )
 from vfljax.defense import Defense, Spec, chain, each, none
 from vfljax.defenses import (
     dcor, discrete_sgd, gradient_compression, mid, rvfr,
 )
+from vfljax.numerics import sharpen
 from vfljax.types import Batch, Messages, Round, State
 from vfljax.views import RecordedGradients, UnlabeledBottom
 
@@ -23,8 +24,8 @@ KEY = jax.random.key(0)
 
 
 def test_sharpening_and_mixing():
-  p = jnp.array([[0.2, 0.8], [0.5, 0.5]])
-  expected = np.array([[0.04 / 0.68, 0.64 / 0.68], [0.5, 0.5]])
+  p = jnp.array([[0.2, 0.8], [0.5, 0.5], [0.0, 1.0]])
+  expected = np.array([[0.04 / 0.68, 0.64 / 0.68], [0.5, 0.5], [0, 1]])
   np.testing.assert_allclose(sharpen(p, 0.5), expected, rtol=1e-6)
   x, y = jnp.arange(6.0)[:, None], jnp.eye(6)
   a, b = mixed(KEY, x, y, 0.75)

@@ -8,7 +8,7 @@ import optax
 import pytest
 
 from experiments import quickstart
-from vfljax import algorithms, defenses, nets, train
+from vfljax import algorithms, defenses, nets, numerics, train
 from vfljax import data as datasets
 from vfljax.defense import Spec
 from vfljax.defenses import coae, kdk, label_dp
@@ -230,7 +230,7 @@ def test_the_autoencoders_loss_is_secretflows():
 
 def test_the_labels_it_learns_from_are_secretflows():
   file = golden('cae_loss_secretflow')
-  found = coae.sharpen(jax.nn.softmax(file['c2_raw']), coae.TEMPERATURE)
+  found = numerics.sharpen(jax.nn.softmax(file['c2_raw']), coae.TEMPERATURE)
   np.testing.assert_allclose(
       found, file['c2_y_sharpened_T0.025'], rtol=1e-3, atol=1e-6
   )

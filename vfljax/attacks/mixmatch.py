@@ -24,6 +24,7 @@ from vfljax import check, descent
 from vfljax.attack import TRAINED, Attack, recipe
 from vfljax.leakage import COMPLETION
 from vfljax.nets.heads import normalized_head
+from vfljax.numerics import sharpen
 from vfljax.scene import Scene
 from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import UnlabeledBottom
@@ -238,12 +239,6 @@ def _averaged(how: MixMatch, i: Array, average: Params, new: Params) -> Params:
           old_share * old + (1 - old_share) * new
       ).astype(old.dtype), average, new,
   )
-
-
-def sharpen(p: Array, temperature: float) -> Array:
-  """p^(1 / temperature), normalized over the last axis."""
-  power = p ** (1 / temperature)
-  return power / power.sum(-1, keepdims=True)
 
 
 def mixed(key: Key, x: Array, y: Array, alpha: float) -> tuple[Array, Array]:

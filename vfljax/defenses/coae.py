@@ -25,6 +25,7 @@ import optax
 from vfljax import check
 from vfljax.defense import Defense, Spec, slots
 from vfljax.defenses import minibatch
+from vfljax.numerics import sharpen
 from vfljax.types import Array, Key, Params
 
 LARGEST = 20  # Classes for which the default hidden layer is affordable.
@@ -115,11 +116,6 @@ def random_labels(key: Key, samples: int, classes: int) -> Array:
   """[samples, classes] sharpened softmax of uniform numbers: mostly one-hot."""
   drawn = jax.random.uniform(key, (samples, classes), jnp.float32)
   return sharpen(jax.nn.softmax(drawn), TEMPERATURE)
-
-
-def sharpen(p: Array, temperature: float) -> Array:
-  """p^(1 / temperature), normalized over the last axis."""
-  return jax.nn.softmax(jnp.log(p) / temperature)
 
 
 def draw(key: Key, classes: int, hidden: int) -> Params:

@@ -18,7 +18,7 @@ import math
 import os
 from pathlib import Path
 import platform
-import re
+import shlex
 import subprocess
 from typing import Any
 
@@ -146,8 +146,7 @@ def command(argv: Sequence[str]) -> str:
       continue
     if flag.endswith('data.path'):
       value = os.path.basename(value)
-    word = f'{flag}{equals}{value}'
-    kept.append(word if re.fullmatch(r'[\w=.,:/@%+-]+', word) else f"'{word}'")
+    kept.append(shlex.quote(f'{flag}{equals}{value}'))
   return ' '.join(kept)
 
 

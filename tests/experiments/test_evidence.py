@@ -1,0 +1,153 @@
+"""READMEs and CLAIMS.md say what the records say, and nothing measured else."""
+import dataclasses
+import json
+import shlex
+
+import pytest
+
+from experiments import claims, evidence, tables, verify
+from vfljax.runner import arguments, main, recording, saved
+from vfljax.runner.errors import UserError
+
+PAPERS = evidence.papers()
+RECORDS = [(p, name) for p in PAPERS for name in verify.runnable(p)]
+
+
+def record(**changed):
+  """One with two defenses and three seeds, of which one diverged."""
+  return dict(
+      format=recording.FORMAT, command='python launch.py --config=a.py',
+      config={'data': {'path': 'a.csv'}, 'attack': {'when': 'max'}},
+      samples='abc', title=['e', 'd', 'vhnn'], seeds=[0, 1, 2], classes=2,
+      date='2026-01-01', code='', versions=dict(jax='1', python='3'),
+      device='1 x cpu', seconds=dict(compiling=60, running=120), rows=[
+          ['none', None, None, 'auc', 'test', [0.9, 0.8, 0.7]],
+          ['none', None, None, 'alone_auc', 'test', [0.6, 0.6, 0.6]],
+          ['none', None, 'norm_scoring', 'leak_auc', 'train', [0.9, 0.8, 0.7]],
+          ['none', None, 'norm_scoring', 'leak_auc_last', 'train',
+           [0.6, 0.6, 0.6]],
+          ['iso', 5.0, None, 'auc', 'test', [0.8, 0.8, None]],
+      ],
+  ) | changed
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+  monkeypatch.setattr(evidence, 'HERE', tmp_path)
+  evidence.load.cache_clear()
+  folder = tmp_path / 'p' / 'records'
+  folder.mkdir(parents=True)
+  (folder / 'r.json').write_text(recording.text(record()))
+  yield folder
+  evidence.load.cache_clear()
+
+
+@pytest.mark.parametrize('asked, said', [
+    ('r none auc', '80.0 +- 10.0'),  # n - 1: with n it would be 8.2
+    ('r none auc mean 2', '80.00'),
+    ('r none norm_scoring', '30.0 +- 10.0'),
+    ('r none norm_scoring/last', '10.0 +- 0.0'),
+    ('r none alone', '60.0 +- 0.0'),
+    ('r iso:5 auc', '80.0 +- 0.0 (1 of 3 diverged)'),
+    ('r iso loss', '5.0 +- 7.1 (1 of 3 diverged)'),
+])
+def test_quoted_numbers(kept, asked, said):
+  assert evidence.quoted('p', asked) == said
+
+
+def test_between_markers_stands_what_the_records_say(kept):
+  text = (
+      'AUC <!-- is: r none auc -->1.0<!-- end -->, paper 3.0 +- 1.0\n'
+      '<!-- table: t -->\n| old 1.0 +- 0.5 |\n<!-- end -->\nmine: 5.0 +- 1.0\n'
+  )
+  made = evidence.rewritten(text, 'p', {'t': lambda: '| new |'})
+  assert '-->80.0 +- 10.0<!--' in made
+  assert '<!-- table: t -->\n| new |\n<!-- end -->' in made
+  assert evidence.rewritten(made, 'p', {'t': lambda: '| new |'}) == made
+  assert evidence.outside(made) == ['mine: 5.0 +- 1.0']
+
+
+@pytest.mark.parametrize('text, said', [
+    ('<!-- table: u -->\n<!-- end -->', "no table 'u'"),
+    ('<!-- is: r none auc -->1', 'without its'),
+    ('<!-- is: r gafm auc -->1<!-- end -->', 'No row'),
+    ('<!-- is: r none mse -->1<!-- end -->', 'was not measured'),
+])
+def test_a_marker_that_names_nothing_is_refused(kept, text, said):
+  with pytest.raises(ValueError, match=said):
+    evidence.rewritten(text, 'p', {'t': lambda: ''})
+
+
+def test_what_is_run_again_is_compared_value_by_value():
+  again = record(seeds=[1], rows=[
+      ['none', None, None, 'auc', 'test', [0.81]],  # within 3 x 0.1
+      ['none', None, None, 'alone_auc', 'test', [0.61]],  # 0.005 is allowed
+      ['none', None, 'norm_scoring', 'leak_auc', 'train', [0.8]],
+      ['none', None, 'norm_scoring', 'leak_auc_last', 'train', [0.6]],
+      ['iso', 5.0, None, 'auc', 'test', [None]],
+  ])
+  found = verify.compare(record(), again)
+  assert [c.came_out for c in found] == [True, False, True, True, False]
+  assert [c.same for c in found] == [False, False, True, True, False]
+  assert 'alone_auc' in verify.said('r', found)
+  with pytest.raises(UserError, match='samples are others'):
+    verify.compare(record(), again | dict(samples='x'))
+  with pytest.raises(UserError, match='no row'):
+    verify.compare(record(), again | dict(rows=[]))
+
+
+def test_a_record_is_run_again_from_its_own_command(tmp_path, monkeypatch):
+  """On the bundled data, with one seed of two."""
+  small = [
+      'launch.py', '--config=experiments/quickstart.py', '--config.seeds=2',
+      '--config.defenses=none', '--config.attacks=norm_scoring',
+      '--config.train.epochs=1', '--config.model.bottom=2',
+      '--config.alone=False',
+      '--config.model.top=2',
+  ]
+  folder = tmp_path / 'p' / 'records'
+  folder.mkdir(parents=True)
+  ours = ['--cache=', '--devices=2']  # As many as the tests have.
+  assert main.main([
+      *small, f'--workdir={tmp_path / "out"}', f'--record={folder / "r.json"}',
+      *ours,
+  ]) == 0
+  monkeypatch.setattr(evidence, 'HERE', tmp_path)
+  evidence.load.cache_clear()
+  found = verify.verify('p', 'r', 1, str(tmp_path), ours)
+  assert found and all(c.same for c in found)
+  assert {c.seed for c in found} == {0}
+  evidence.load.cache_clear()
+
+
+@pytest.mark.parametrize('paper', PAPERS)
+def test_the_readme_says_what_the_records_say(paper):
+  file = evidence.HERE / paper / 'README.md'
+  text = file.read_text('utf-8')
+  assert evidence.rewritten(text, paper) == text, (
+      f'python -m experiments.tables {paper}'
+  )
+  assert not evidence.outside(text)
+
+
+def test_the_claims_are_those_of_the_records():
+  assert claims.FILE.read_text('utf-8') == claims.text()
+  assert tables.changed([]) == {}
+
+
+@pytest.mark.parametrize('paper, name', RECORDS)
+def test_a_records_command_still_means_its_configuration(paper, name):
+  record = evidence.load(paper, name).record
+  argv = ['launch.py', *shlex.split(record['command'])[2:]]
+  now = arguments.parse(argv).config
+  asked = json.loads(json.dumps(dataclasses.asdict(now)))
+  then = saved.completed(record['config'], now=now)
+  assert asked | dict(paper=[]) == then | dict(paper=[])
+
+
+@pytest.mark.parametrize('paper', PAPERS)
+def test_claims_have_records_or_a_reason(paper):
+  for claim in claims.of(paper):
+    if not claim.records:
+      found = claim.judge()
+      assert found.held is None and found.because, claim.text
