@@ -6,7 +6,7 @@ experiments/<paper>/tables.py makes of records,
 
   <!-- table: vlr -->       ... <!-- end -->    TABLES['vlr']()
   <!-- is: vlr none auc --> ... <!-- end -->    one quantity, see `quantity`
-  <!-- is: share -->        ... <!-- end -->    NUMBERS['share'](), if it has any
+  <!-- is: share -->        ... <!-- end -->    NUMBERS['share']()
 
 and `python -m experiments.tables` writes it there. +- is the sample standard
 deviation over seeds (n - 1) everywhere. What was measured and has no record

@@ -25,7 +25,7 @@ class Point(NamedTuple):
   utility: float
   success: float
   spread: float  # sample deviation of `success` over seeds, 0 of one seed
-  left: float  # share of what the passive party adds that is left
+  left: float  # of what the passive party adds to the best model of all
 
   @property
   def name(self) -> str:
@@ -91,26 +91,29 @@ def success(
 
 def curves(results: Results, attack: str, *metrics: str) -> Curves:
   """The curves of an attack; of several metrics the largest counts by seed."""
-  alone = 100 * reading.summarize(evidence.alone(results).values()).mean
-  free = 100 * reading.summarize(
-      reading.utility(results, results.cells[0]).values()
-  ).mean
+  alone = 100 * _mean(evidence.alone(results))
+  utilities = {
+      cell: 100 * _mean(reading.utility(results, cell))
+      for cell in results.cells
+  }
+  most = max(utilities.values()) - alone
   by_defense: dict[str, list[Point]] = {}
   for cell in results.cells:
     found = success(results, cell, attack, metrics)
     if not found:
       continue
     s = reading.summarize(found.values())
-    utility = 100 * reading.summarize(
-        reading.utility(results, cell).values()
-    ).mean
-    left = (utility - alone) / (free - alone)
     std = s.std if s.count > 1 else 0.0
+    left = (utilities[cell] - alone) / most
     by_defense.setdefault(cell[0], []).append(
-        Point(*cell, utility, s.mean, std, left)
+        Point(*cell, utilities[cell], s.mean, std, left)
     )
   (undefended,) = by_defense.pop('none')
   return Curves(undefended, alone, by_defense)
+
+
+def _mean(found: PerSeed) -> float:
+  return reading.summarize(found.values()).mean
 
 
 def lowest(points: Iterable[Point], least: float) -> Point | None:
