@@ -214,15 +214,15 @@ def rewritten(
   if tables is None:
     made = importlib.import_module(f'experiments.{paper}.tables')
     tables, numbers = made.TABLES, getattr(made, 'NUMBERS', None)
-  named = numbers or {}
+  known, named = tables or {}, numbers or {}
 
   def table(match: re.Match) -> str:
-    if match[2] not in tables:
+    if match[2] not in known:
       raise ValueError(
           f'experiments/{paper}/README.md: there is no table {match[2]!r}; '
-          f'there are: {", ".join(tables)}.'
+          f'there are: {", ".join(known)}.'
       )
-    return f'{match[1]}{tables[match[2]]()}\n{match[3]}'
+    return f'{match[1]}{known[match[2]]()}\n{match[3]}'
 
   def number(match: re.Match) -> str:
     if ' ' in match[2]:

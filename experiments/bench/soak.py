@@ -5,11 +5,14 @@
 Each run is an experiment from data to report, in a work directory of its own:
 undefended and under one defense in turn, stopped and continued every few runs.
 The record has, a line of time, what the process held when a run was over and
-its garbage collected; `growth` is the slope over the second half, when all that
-is kept once has been kept.
+its garbage collected: its memory as it is, and once the C library has given
+back what it keeps for later (`malloc_trim`, of glibc), which is what is in use.
+`growth` is the slope over the second half, when all that is kept once has been
+kept.
 """
 import argparse
 import contextlib
+import ctypes
 import dataclasses
 import gc
 import io
@@ -27,7 +30,7 @@ from experiments import quickstart
 from experiments.bench import records
 from vfljax import data, defenses
 from vfljax.report import writing
-from vfljax.runner import device, run
+from vfljax.runner import device, recording, run
 from vfljax.runner.config import Config, TrainConfig
 
 # Each draws other programs; those that need other samples are left out.
@@ -61,16 +64,21 @@ def once(defense: str, table: data.Table, interrupted: bool) -> None:
 
 
 def held() -> dict[str, float]:
-  """What this process has: MiB of memory, descriptors, threads."""
-  status = dict(
-      line.split(':', 1)
-      for line in pathlib.Path('/proc/self/status').read_text().splitlines()
-  )
+  """What this process has: MiB of memory, descriptors, threads, objects."""
+  resident = _status('VmRSS') / 1024
+  with contextlib.suppress(OSError, AttributeError):
+    ctypes.CDLL('libc.so.6').malloc_trim(0)
   return dict(
-      rss_mib=round(int(status['VmRSS'].split()[0]) / 1024, 1),
+      rss_mib=round(resident, 1), used_mib=round(_status('VmRSS') / 1024, 1),
       descriptors=len(os.listdir('/proc/self/fd')),
-      threads=int(status['Threads']),
+      threads=_status('Threads'), objects=len(gc.get_objects()),
   )
+
+
+def _status(name: str) -> int:
+  """A number of /proc/self/status: KiB, or a count."""
+  lines = pathlib.Path('/proc/self/status').read_text().splitlines()
+  return int(dict(x.split(':', 1) for x in lines)[name].split()[0])
 
 
 def growth(lines: list[dict]) -> dict[str, float]:
@@ -79,7 +87,7 @@ def growth(lines: list[dict]) -> dict[str, float]:
   runs = [line['runs'] for line in later]
   return {
       name: round(float(np.polyfit(runs, [x[name] for x in later], 1)[0]), 4)
-      for name in ('rss_mib', 'descriptors', 'threads')
+      for name in lines[0] if name not in ('runs', 'minutes')
   }
 
 
@@ -109,7 +117,7 @@ def main() -> None:
   parser.add_argument('--out')
   own = parser.parse_args()
   device.set_up(1, own.cache)
-  record = records.begin()
+  record = records.begin() | dict(code=recording.code())
   lines = soak(own.hours, own.rest)
   step = max(1, len(lines) // KEPT_LINES)
   records.write(record | dict(

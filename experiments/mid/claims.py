@@ -78,6 +78,13 @@ DIRECT = LEARNED_END._replace(
 LEARNED = LEARNED_END._replace(
     title='learned gradients, start or end', metrics=_either('accuracy')
 )
+DISCRETE = DIRECT._replace(
+    title='DLI, best epoch, and DG', record='fig4_dg', others=('DG',)
+)
+LEARNED_DISCRETE = DISCRETE._replace(
+    title='learned gradients, start or end, and DG', attack='learned_gradient',
+    metrics=_either('accuracy'),
+)
 FIRST = Rivalry('batch-level inference, first round', 'fig4_bli',
                 'gradient_inversion', ['accuracy_start'])
 TRAINED = FIRST._replace(
@@ -102,7 +109,7 @@ LEARNED_TWO = DIRECTION._replace(
     attack='learned_gradient', metrics=_either('leak_auc'),
 )
 RIVALRIES = (
-    DIRECT, LEARNED_END, LEARNED, FIRST, TRAINED, MATCHED, TWO, FOUR, NOISY,
+    DIRECT, LEARNED_END, LEARNED, DISCRETE, LEARNED_DISCRETE, FIRST, TRAINED, MATCHED, TWO, FOUR, NOISY,
     MISSING, DIRECTION, LEARNED_TWO,
 )
 
@@ -208,6 +215,8 @@ CLAIMS = (
     LEARNED.claim('ours', '... who chooses the start or the end of training'),
     Claim('ours', '... and it is the regularization: a lambda above 0 is below '
           'lambda 0', _nothing_but_a_network, ('fig4_dli',)),
+    DISCRETE.claim('Fig. 4a', 'MID below DG: direct label inference'),
+    LEARNED_DISCRETE.claim('ours', '... an attacker who learns, start or end'),
     FIRST.claim('Fig. 4c', 'MID below DP-G, DP-L, GS: batch-level inference of '
                 'the first round'),
     TRAINED.claim('ours', '... of a round of the trained federation'),

@@ -35,7 +35,8 @@ MIXMATCH = (
 )
 # VFLAIR's softplus shift for images: less noise from an untrained bottleneck.
 MID = dataclasses.replace(common.MID, options=dict(shift=5.0))
-LISTED = (common.NONE, MID, common.DP_L, common.GS, common.DG)
+BATCH = 64
+LISTED = (common.NONE, MID, common.DP_L, common.GS, common.discrete(BATCH))
 FEWER = (
     common.NONE, dataclasses.replace(MID, strengths=(0.0, 0.01, 0.1, 1.0)),
     dataclasses.replace(common.DP_L, strengths=(5e-5, 1e-3)),
@@ -66,7 +67,7 @@ def passive() -> Config:
           aggregation='concat',
       ),
       train=dict(
-          epochs=60, batch_size=64, optimizer='momentum', learning_rate=0.02,
+          epochs=60, batch_size=BATCH, optimizer='momentum', learning_rate=0.02,
           measure_every=60,
       ),
   )

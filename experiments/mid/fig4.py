@@ -25,7 +25,7 @@ VARIANTS = ('dli', 'bli')
 
 def direct() -> Config:
   return common.config(
-      'fig4_dli', (*common.GENERAL, common.DG, common.GS_PLAIN),
+      'fig4_dli', (*common.GENERAL, common.discrete(), common.GS_PLAIN),
       ('direct_label', 'direct_label:replayed', 'learned_gradient'),
       AttackConfig(known=4, replay_rounds=8),
       variants=(

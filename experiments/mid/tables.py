@@ -22,7 +22,7 @@ CAFE = ('cafe.py {} --config.data.limit=2000 --config.train.epochs=20 '
         '--config.attack.cafe.pool=60 --config.attack.cafe.steps=2000')
 RUNS = dict(
     fig4_dli=DLI.format('MID,DP-G,DP-L,GS,GS no residual'),
-    fig4_dg=DLI.format('DG'),
+    fig4_dg=DLI.format('MID,DG'),
     fig4_bli=f'fig4.py:bli {MNIST} '
              '--config.attack.gradient_inversion.steps=300',
     fig5_replacement=f'fig5.py:replacement {MNIST} --config.data.limit=0',

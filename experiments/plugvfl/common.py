@@ -13,6 +13,7 @@ from vfljax.runner.config import (
 )
 
 SOURCE = 'PlugVFL (under review)'
+NOISES = (1e-4, 1e-3, 1e-2)  # Laplace scales of NG, PPDL and DSGD.
 DROPS = (0.0, 0.05, 0.1, 0.3, 0.5)
 MLP = (512, 256)  # The paper's head of an attacker; its MLP_sim is linear.
 COMPLETION = dict(head=MLP, tune=False, epochs=200, stages=1)
@@ -74,12 +75,28 @@ def dropout(label: str = 'plugvfl', **options: Any) -> Entry:
 
 
 def baselines() -> tuple[Entry, ...]:
-  """The defenses PlugVFL is compared with, in the paper's ranges."""
+  """The defenses PlugVFL is compared with, in the ranges of its section 5.
+
+  PPDL: theta up to 0.01, tau 0.001. Its bound on an element is Fu et al.'s
+  0.001, as the paper has none. DSGD: 1 and 2 levels, which we take to be bins,
+  and noise as in PPDL. It is Fu et al.'s, whom the paper cites: their bound of
+  0.03 is for batches of 32, too. By Kang et al.'s Eq. 19 a level is not a value
+  of its own but two deviations of the batch, and zero beyond: 'DSGD Eq. 19'.
+  """
   return (
-      Entry('dp_laplace', (1e-4, 1e-3, 1e-2), label='NG'),
+      Entry('dp_laplace', NOISES, label='NG'),
       Entry('gradient_compression', (0.1, 0.01), label='GC'),
-      Entry('ppdl', (0.001, 0.01), dict(tau=1e-3), label='PPDL'),
-      Entry('discrete_sgd', (2,), label='DSGD'),
+      Entry(
+          'ppdl', (0.001, 0.01), dict(tau=1e-3), 'PPDL',
+          grid=dict(scale=NOISES),
+      ),
+      Entry(
+          'discrete_sgd', (1, 2), dict(bound=0.03), 'DSGD',
+          grid=dict(noise=NOISES),
+      ),
+      Entry(
+          'discrete_sgd', (1, 2), label='DSGD Eq. 19', grid=dict(noise=NOISES)
+      ),
   )
 
 

@@ -20,9 +20,9 @@ the last layer under T4, which keeps its output and gradient with the active
 party: there the attacker has the last layer's weights from before training
 ('old') or draws others ('redrawn last').
 
-adaptive.json, 2026-11-21, MLP3, 3 trainings (30000 images, 3 epochs) x 5 draws
-of labels, best-stage accuracy in percent, mean +- sd; error of the embedding
-(README.md has the others beside it):
+records/adaptive.json, 2026-11-21, MLP3, 3 trainings (30000 images, 3 epochs) x
+5 draws of labels, best-stage accuracy in percent, mean +- sd of single draws;
+error of the embedding (README.md has the others beside it):
 
   T3  full 71.1+-1.6    redrawn 44.5+-5.0
       tracking 70.0+-2.0 (18 %)
@@ -67,7 +67,7 @@ from vfljax.runner import errors
 from vfljax.types import Array, Net
 from vfljax.views import MaskedLayer, TrainedBottom
 
-HERE = pathlib.Path(__file__).parent
+RECORD = pathlib.Path(__file__).parent / 'records' / 'adaptive.json'
 
 
 def first(view: MaskedLayer, rounds: int) -> MaskedLayer:
@@ -206,8 +206,7 @@ def main() -> None:
                       help='folder of single trainings; those there stay')
   parser.add_argument('--parts', type=int, default=0,
                       help='stop after so many trainings; 0: all')
-  parser.add_argument(
-      '--out', type=errors.new_file, default=str(HERE / 'adaptive.json'))
+  parser.add_argument('--out', type=errors.new_file, default=str(RECORD))
   args = parser.parse_args()
   study = STUDIES[args.model]._replace(before=args.before)
   data, test = load(args.data, study.shape)

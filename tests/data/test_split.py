@@ -87,6 +87,32 @@ def test_every_group_is_at_one_party(
   assert sorted(columns) == list(range(len(names)))
 
 
+@pytest.mark.parametrize('options', [
+    dict(), dict(how='ratios', ratios='3:1'), dict(how='random', seed=5),
+    dict(how='named', named='*;city'), dict(parties=3),
+])
+def test_what_the_active_party_would_hold_can_be_nobodys(options):
+  spec = split.Spec(**options)
+  _, *others = split.apply(table(), spec)
+  own, *left = split.apply(table(), spec._replace(label_only=True, unheld=True))
+  assert own is None
+  for a, b in zip(left, others, strict=True):
+    np.testing.assert_array_equal(a, b)
+  # Where it has features, nothing changes; images can be split so, too.
+  held = split.apply(table(), spec._replace(unheld=True))[0]
+  np.testing.assert_array_equal(held, split.apply(table(), spec)[0])
+
+
+def test_a_strip_of_an_image_can_be_nobodys():
+  x = np.arange(2 * 3 * 6 * 1).reshape(2, 3, 6, 1)
+  images = table()._replace(features=x)
+  spec = split.Spec(3, 'strips', label_only=True, unheld=True)
+  none, one, two = split.apply(images, spec)
+  assert none is None
+  np.testing.assert_array_equal(one, x[:, :, 2:4])
+  np.testing.assert_array_equal(two, x[:, :, 4:])
+
+
 def test_random_depends_on_the_seed_alone():
   spec = split.Spec(2, 'random', seed=3)
   a, b = (split.apply(plain(20), spec) for _ in range(2))

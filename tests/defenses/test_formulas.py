@@ -195,6 +195,25 @@ def test_discrete_sgd_of_equal_elements_of_the_boundary_and_of_padding():
   np.testing.assert_allclose(found[:10], expected, rtol=1e-5, atol=1e-9)
 
 
+def check_laplace(noise, scale):
+  """By the moments (E z, E z^2, E |z|) of the unit Laplace distribution."""
+  unit = np.ravel(noise) / scale
+  np.testing.assert_allclose(unit.mean(), 0, atol=0.03)
+  np.testing.assert_allclose((unit**2).mean(), 2, rtol=0.05)
+  np.testing.assert_allclose(np.abs(unit).mean(), 1, rtol=0.02)
+
+
+@pytest.mark.parametrize('bins, bound', [(1, None), (2, None), (1, 0.3)])
+def test_discrete_sgd_adds_laplace_noise_to_every_element(bins, bound):
+  d, labels = gradients(batch=30)
+  sent = draws(
+      defenses.REGISTRY['discrete_sgd'](bins, bound, 0.02), d, labels, 600
+  )
+  noise = sent - np.asarray(discretize(d, bins, bound))
+  check_apart(noise)
+  check_laplace(noise, 0.02)
+
+
 def test_residue_mask_zeroes_its_share():
   d, labels = gradients()
   sent = draws(defenses.REGISTRY['residue_mask'](0.3), d, labels, 500)
@@ -287,6 +306,19 @@ def test_ppdl_releases_at_most_its_share_of_the_real_rows():
   assert (sent[:, :12] != 0).any((0, 2)).all()
 
 
+def test_ppdl_with_a_scale_has_its_noise_and_the_budgets_proportions():
+  """PlugVFL says the noise's scale, Shokri and Shmatikov the budget."""
+  d, labels = gradients(batch=30)
+  plain = defenses.REGISTRY['ppdl'](1.0, gamma=1e3, tau=0.0, scale=0.02)
+  sent = draws(plain, d + 1, labels, 600)  # Far above the threshold.
+  assert (sent != 0).all()
+  check_laplace(sent - (d + 1), 0.02)
+  by_budget = ppdl.noise_scales(7.0, 1.8, 0.5)
+  by_scale = ppdl.noise_scales(7.0, scale=by_budget[2])
+  np.testing.assert_allclose(by_scale, by_budget, rtol=1e-6)
+  np.testing.assert_allclose(by_budget[0], 2 * 7 * 0.5 / (8 / 9 * 1.8))
+
+
 # All of them.
 
 
@@ -327,7 +359,9 @@ def test_a_registered_defense_is_its_factory_with_what_sweeps_ask():
     ('gradient_compression', (1.5,), 'keep must be'),
     ('discrete_sgd', (0,), 'bins must be'),
     ('discrete_sgd', (4, 0.0), 'bound must be'),
+    ('discrete_sgd', (4, None, -1.0), 'noise must be'),
     ('ppdl', (0.0,), 'share must be'),
+    ('ppdl', (0.5, 1.8, 1e-3, 1e-4, 1.0, 0.0), 'scale must be'),
     ('ppdl', (0.5, 0.0), 'epsilon must be'),
     ('residue_mask', (1.1,), r'ratio must be a number in \[0, 1\]'),
 ])

@@ -12,7 +12,7 @@ from experiments.kang2022 import paper, table16, vlr, vnn
 from vfljax import algorithms, evaluation, measure, nets
 from vfljax.attacks import model_inversion
 from vfljax.attacks.model_inversion import Inversion, invert, total_variation
-from vfljax.data import credit, criteo, vehicle
+from vfljax.data import credit, criteo, spambase, vehicle
 from vfljax.data.table import Table
 from vfljax.nets import convolutional
 from vfljax.runner import checks
@@ -175,7 +175,7 @@ def fake_table(name, samples=400):
   draws = np.random.default_rng(0)
   names = {
       'credit': credit.NAMES, 'vehicle': vehicle.NAMES,
-      'criteo': criteo.NAMES,
+      'criteo': criteo.NAMES, 'spambase': spambase.NAMES,
       'nuswide': tuple(f'image_{i}' for i in range(634)) + tuple(
           f'tag_{i}' for i in range(1000)
       ),
@@ -192,8 +192,13 @@ def fake_table(name, samples=400):
     (vlr.get_config('credit'), [(10,), (13,)]),
     (vlr.get_config('vehicle'), [(50,), (50,)]),
     (vnn.get_config('vhnn,nuswide2_imb'), [(634,), (1000,)]),
+    (vnn.get_config('vsnn,nuswide2_imb'), [None, (1000,)]),
     (vnn.get_config('vhnn,criteo'), [(20,), (19,)]),
-    (vnn.get_config('vsnn,criteo'), [None, (39,)]),
+    (vnn.get_config('vsnn,criteo'), [None, (19,)]),
+    (vnn.get_config('vsnn,criteo,all'), [None, (39,)]),
+    (vnn.get_config('vhnn,spambase'), [(29,), (28,)]),
+    (vnn.get_config('vsnn,spambase'), [None, (28,)]),
+    (vnn.get_config('vsnn,spambase,all'), [None, (57,)]),
     (vnn.get_config('vhnn,bhi'), [(50, 50, 3), (50, 50, 3)]),
     (vnn.get_config('vsnn,bhi'), [None, (50, 50, 3)]),
 ], ids=lambda value: getattr(value, 'experiment', ''))
@@ -206,3 +211,14 @@ def test_parties_hold_what_appendix_b_says(config, shapes):
     np.testing.assert_array_equal(
         setting.samples.features[1], table.features[:, :13]
     )
+
+
+@pytest.mark.parametrize('data', ['spambase', 'criteo', 'nuswide2_imb'])
+def test_party_b_holds_the_same_in_both_algorithms(data):
+  held = []
+  for algorithm in ('vhnn', 'vsnn'):
+    config = vnn.get_config(f'{algorithm},{data}')
+    made = checks.make(config, fake_table(config.data.name))
+    held.append((made.sizes, made.samples.features[1]))
+  assert held[0][0] == held[1][0]
+  np.testing.assert_array_equal(held[0][1], held[1][1])

@@ -1,13 +1,14 @@
 """The script that says which takeaways held, on results made up for it."""
+import dataclasses
 import json
 
 import pytest
 
-from experiments.kang2022 import takeaways
+from experiments.kang2022 import alike, takeaways, vnn
 from vfljax.report import reading
 
 
-def write(folder, algorithm, cells):
+def write(folder, algorithm, cells, config=None):
   """results.jsonl from {(defense, strength): {(attack, metric): value}}."""
   rows = [
       dict(
@@ -21,6 +22,9 @@ def write(folder, algorithm, cells):
   folder.mkdir()
   text = '\n'.join(map(json.dumps, rows))
   (folder / 'results.jsonl').write_text(text + '\n')
+  if config:
+    saved = json.dumps(dataclasses.asdict(config))
+    (folder / 'config.json').write_text(saved)
   return folder
 
 
@@ -43,8 +47,8 @@ def vlr(tmp_path):
 
 
 def verdict(folders, start):
-  everything = [r for folder in folders for r in reading.read(folder)]
-  found = takeaways.verdicts(everything)
+  runs = [run for folder in folders for run in alike.read(folder)]
+  found = takeaways.verdicts(runs)
   return next(v for v in found if v.claim.startswith(start))
 
 
@@ -103,3 +107,40 @@ def test_where_nothing_leaks_there_is_nothing_to_thwart(tmp_path):
   })
   found = verdict([quiet], 'VNN 2')
   assert found.held is None and not found.because
+
+
+def write_both(path, whole, split):
+  """Runs of two variants of vnn.py, in which VSNN leaks more."""
+  folders = []
+  for name, leak in ((whole, 0.5), (split, 0.7)):
+    folders.append(write(path / name, name.split(',')[0], {
+        ('none', None): cell(0.9, 1.0, 0.7, 0.8),
+        ('iso', 5.0): cell(0.9, leak, leak, leak),
+    }, vnn.get_config(name)))
+  return folders
+
+
+@pytest.mark.parametrize('data', ['spambase', 'criteo', 'bhi', 'nuswide2_bal'])
+def test_algorithms_are_compared_where_party_b_holds_the_same(tmp_path, data):
+  found = verdict(
+      write_both(tmp_path, f'vhnn,{data}', f'vsnn,{data}'), 'VNN 3'
+  )
+  assert found.held is True and 'left out' not in found.because
+
+
+@pytest.mark.parametrize('whole, split', [
+    ('vhnn,spambase', 'vsnn,spambase,all'), ('vhnn,criteo', 'vsnn,criteo,all'),
+    ('vhnn,nuswide2_bal', 'vsnn,nuswide2_imb'),
+])
+def test_other_features_are_not_compared_and_it_says_so(tmp_path, whole, split):
+  found = verdict(write_both(tmp_path, whole, split), 'VNN 3')
+  assert found.held is None
+  assert 'does not hold the same features in both' in found.because
+
+
+def test_a_data_set_of_one_algorithm_alone_does_not_count(tmp_path):
+  """Its scores would be of other data, not of another algorithm."""
+  one, other = write_both(tmp_path, 'vhnn,spambase', 'vsnn,spambase')
+  rows = (other / 'results.jsonl').read_text().replace('"d"', '"e"')
+  (other / 'results.jsonl').write_text(rows)
+  assert verdict([one, other], 'VNN 3').held is None

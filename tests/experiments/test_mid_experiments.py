@@ -2,6 +2,8 @@
 import importlib
 import json
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from experiments import evidence
 from experiments.mid import claims, curves, fig3, tables, two_classes
 from vfljax import data
 from vfljax.report import reading
-from vfljax.runner import checks, jobs, run, variants
+from vfljax.runner import checks, jobs, run, setting, variants
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 
@@ -203,3 +205,25 @@ def test_a_table_has_accuracy_worth_left_and_attacks(monkeypatch):
   assert lines[0] == '|  | accuracy | worth left | DLI |'
   assert '| MID 1 | 80.0 +- 0.0 | 0 | 10.0 +- 1.4 (10.0) |' in lines
   assert lines[-1] == '| the active party alone | 80.0 | 0 |  |'
+
+
+@pytest.mark.parametrize('name', ['fig3:pmc', 'fig4:dli'])
+def test_dg_keeps_the_largest_gradients_of_its_batches(name):
+  """(p - y) / batch: Eq. 19 zeroes them, a bound of 0.03 most batches."""
+  file, variant = variants.split(name)
+  config = importlib.import_module(f'experiments.mid.{file}').get_config(
+      variant
+  )
+  entry = next(entry for entry in config.listed if entry.name == 'DG')
+  assert entry.strengths == (24, 12, 6, 3)  # Section 5.3: 3 to 24.
+  size = config.train.batch_size
+  labels = jax.nn.one_hot(jnp.arange(size) % 10, 10)
+  noise = 0.02 * jax.random.uniform(jax.random.key(0), labels.shape)
+  # Most are sure of their class, some are wrong.
+  wrong = (jnp.arange(size) < size // 8)[:, None]
+  d = (noise - jnp.where(wrong, labels, 0)) / size
+  for bins in entry.strengths:
+    defense = setting.build(entry, bins)
+    (sent,), _ = defense.gradient((), jax.random.key(0), (d,), labels)
+    own = np.asarray(sent)[: size // 8].min(-1)
+    assert (own < -0.6 / size).all() and (own > -1.4 / size).all()

@@ -30,6 +30,35 @@ def test_every_config_can_be_run(config):
   assert jobs.jobs(on_digits(config))
 
 
+def test_the_baselines_are_in_the_papers_ranges():
+  """Section 5: noise of scale 1e-4 to 1e-2, tau 0.001, theta to 0.01."""
+  known = {entry.name: entry for entry in common.baselines()}
+  scales = (1e-4, 1e-3, 1e-2)
+  ppdl, dsgd = known['PPDL'], known['DSGD']
+  assert known['NG'].strengths == scales
+  assert ppdl.grid == dict(scale=scales) and dsgd.grid == dict(noise=scales)
+  assert ppdl.options == dict(tau=1e-3) and max(ppdl.strengths) == 0.01
+  assert dsgd.strengths == known['DSGD Eq. 19'].strengths == (1, 2)
+
+
+@pytest.mark.parametrize('name', ['NG', 'PPDL', 'DSGD', 'DSGD Eq. 19'])
+def test_at_their_weakest_the_baselines_keep_the_gradients_sign(name):
+  """Of gradients as large as fig4's: with too much noise it is a coin's."""
+  entry = {entry.name: entry for entry in common.baselines()}[name]
+  d = jax.random.normal(jax.random.key(0), (32, 64)) * 2e-2
+  labels = jax.nn.one_hot(jnp.arange(32) % 10, 10)
+  weakest = {name: values[0] for name, values in entry.grid.items()}
+  strength = entry.strengths[0 if name == 'NG' else -1]
+  defense = setting.build(entry, strength, **weakest)
+  (sent,), _ = jax.jit(lambda key: defense.gradient((), key, (d,), labels))(
+      jax.random.key(1)
+  )
+  # DSGD adds noise to what it made (almost) 0 as well, NG to all.
+  large = (jnp.abs(sent) > 9e-4) & (jnp.abs(d) > 9e-4)
+  assert large.sum() >= 15
+  assert (jnp.sign(sent) == jnp.sign(d))[large].mean() > 0.97
+
+
 def test_lambda_times_p_is_one_job_with_a_name_for_each():
   found = {job.name: job for job in jobs.jobs(on_digits(fig6.get_config()))}
   job = found['plugvfl']

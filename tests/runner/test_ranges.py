@@ -155,6 +155,12 @@ TOGETHER = {
     'strength': (
         dict(data=DataConfig(split='random', split_strength=2)), 'does nothing'
     ),
+    'held': (dict(data=DataConfig(unheld=True)), 'unheld is of vsnn'),
+    'halves': (
+        dict(data=DataConfig(unheld=True, split='left_right'),
+             model=ModelConfig(algorithm='vsnn')),
+        'of two halves of an image one is nobody',
+    ),
     'options': (
         dict(model=ModelConfig(options='norm=batch')), 'set --config.model.name'
     ),

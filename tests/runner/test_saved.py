@@ -71,6 +71,7 @@ def test_attacks_options_were_one_table_before(tmp_path):
 IDLE = {
     'split seed': dict(data=dict(split_seed=3)),
     'strength': dict(data=dict(split='random', split_seed=3, split_strength=2)),
+    'held': dict(data=dict(unheld=True)),
     'logistic': dict(model=dict(algorithm='vlr', dropout=0.5)),
     'convolutions': dict(model=dict(channels=[4], dropout=0.5)),
     'pools': dict(model=dict(pools=2)),

@@ -32,6 +32,9 @@ class Spec(NamedTuple):
     label_only: Whether the active party has labels only.
     seed: Of how='random', 'importance' and 'correlation'.
     strength: See `columns`.
+    unheld: Whether, if the active party has labels only, what it would hold
+      otherwise is nobody's; else the others share it. Of images in two halves,
+      of which one is nobody's anyway, it changes nothing.
   """
 
   parties: int = 2
@@ -41,6 +44,7 @@ class Spec(NamedTuple):
   label_only: bool = False
   seed: int = 0
   strength: float = 1.0
+  unheld: bool = False
 
 
 def apply(table: Table, spec: Spec) -> tuple[np.ndarray | None, ...]:
@@ -50,12 +54,15 @@ def apply(table: Table, spec: Spec) -> tuple[np.ndarray | None, ...]:
     ValueError: as `columns` and `images`.
   """
   x = table.features
+  if spec.label_only and spec.unheld:
+    held = apply(table, spec._replace(label_only=False, unheld=False))
+    return None, *held[1:]
   if x.ndim == 4:
     if spec.ratios or spec.named:
       raise ValueError('Images are not split by ratios or names of columns.')
     return images(x, spec.parties, spec.how, spec.label_only)
   return tuple(
-      None if own is None else x[:, own] for own in columns(table, *spec)
+      None if own is None else x[:, own] for own in columns(table, *spec[:-1])
   )
 
 

@@ -4,8 +4,10 @@ Eq. 19 of Kang et al. divides mean +- 2 standard deviations of the batch's
 elements into N bins and moves each element to the nearest endpoint of a bin;
 elements outside become 0. (The text swaps the names of the two bounds.) The
 public code of Fu et al. instead rounds to multiples of 2 * bound / N, centered
-on 0 and unbounded: `bound=` does that.
+on 0 and unbounded: `bound=` does that. PlugVFL adds Laplace noise to what is
+left: `noise=`.
 """
+import jax
 import jax.numpy as jnp
 
 from vfljax import check
@@ -52,22 +54,27 @@ def discretize(
   return jnp.where(flat, d, jnp.where(inside, endpoint * scale, 0))
 
 
-def discrete_sgd(bins, bound=None) -> Defense:
+def discrete_sgd(bins, bound=None, noise=0.0) -> Defense:
   """Replaces each party's gradient by its discretization.
 
   Args:
     bins: Eq. 19's N, 1 or more; may be traced.
     bound: See `discretize`.
+    noise: Scale of the Laplace noise that is added to every element of the
+      discrete gradient, 0 or more, in the gradient's own unit; may be traced.
 
   Raises:
-    ValueError: if `bins` is below 1 or `bound` is not above 0.
+    ValueError: if `bins` is below 1, `bound` is not above 0, or `noise` is
+      below 0.
   """
   check.at_least('bins', bins, 1)
   if bound is not None:
     check.inside('bound', bound, 0, jnp.inf, open_low=True)
+  check.at_least('noise', noise, 0)
 
   def perturb(key, d, labels):
-    del key
-    return discretize(d, bins, bound, labels.sum(-1))
+    added = jax.random.laplace(key, d.shape, d.dtype) * noise
+    found = discretize(d, bins, bound, labels.sum(-1))
+    return (found + added).astype(d.dtype)
 
   return Defense(gradient=each(perturb))

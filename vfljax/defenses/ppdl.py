@@ -29,6 +29,24 @@ def noise_scale(budget, released, sensitivity=1.0):
   return 2 * released * sensitivity / budget
 
 
+def noise_scales(released, epsilon=1.8, sensitivity=1.0, scale=None):
+  """Scales of the noise on the threshold, the queries and the answers.
+
+  Args:
+    released: Elements that are sent at most.
+    epsilon, sensitivity: See `ppdl`.
+    scale: Of the answers; the others are then a quarter and a half of it, which
+      is what the budget makes of them, too.
+  """
+  select, answer = (
+      noise_scale(share * epsilon, released, sensitivity)
+      for share in (8 / 9, 2 / 9)
+  )
+  if scale is not None:
+    select, answer = scale / 4, scale
+  return select, 2 * select, answer
+
+
 def released_count(share, count):
   """How many of `count` elements are sent: int(share * count), 1 or more."""
   exact = jnp.asarray(share, jnp.float32) * jnp.asarray(count, jnp.float32)
@@ -64,7 +82,7 @@ def release(
 
 
 def ppdl(
-    share, epsilon=1.8, gamma=1e-3, tau=1e-4, sensitivity=1.0
+    share, epsilon=1.8, gamma=1e-3, tau=1e-4, sensitivity=1.0, scale=None
 ) -> Defense:
   """Releases up to a share of the gradient's elements, with noise.
 
@@ -74,6 +92,11 @@ def ppdl(
     gamma: Bound on a released element, above 0.
     tau: Threshold, 0 or more.
     sensitivity: Of one element, above 0.
+    scale: Of the Laplace noise on a released element, above 0, in the
+      gradient's own unit; may be traced. `None` takes what `epsilon` and
+      `sensitivity` make of it, else these are not looked at: 5 for every
+      element released, where a gradient is bounded by .001. PlugVFL has .0001
+      to .01.
 
   Raises:
     ValueError: if an argument is out of range.
@@ -84,15 +107,15 @@ def ppdl(
       epsilon=epsilon, gamma=gamma, sensitivity=sensitivity
   ).items():
     check.inside(name, value, 0, jnp.inf, open_low=True)
+  if scale is not None:
+    check.inside('scale', scale, 0, jnp.inf, open_low=True)
 
   def perturb(key, d, labels):
     k_order, *k_noise = jax.random.split(key, 4)
     real = jnp.broadcast_to(labels.sum(-1)[:, None] > 0, d.shape).ravel()
     order = permutation(k_order, d.size)
     count = released_count(share, real.sum(dtype=jnp.int32))
-    select = noise_scale(8 / 9 * epsilon, count, sensitivity)
-    answer = noise_scale(2 / 9 * epsilon, count, sensitivity)
-    scales = select, 2 * select, answer
+    scales = noise_scales(count, epsilon, sensitivity, scale)
     on_threshold, on_query, on_answer = (
         (jax.random.laplace(k, (d.size,), d.dtype) * s).astype(d.dtype)
         for k, s in zip(k_noise, scales)

@@ -15,6 +15,8 @@ from vfljax.runner.config import (
 from vfljax.runner.errors import UserError
 from vfljax.runner.jobs import ALONE
 
+HALVES = ('left_right', 'right_left', 'top_bottom', 'bottom_top')
+
 
 class Idle(NamedTuple):
   """A field that is set and changes nothing.
@@ -56,6 +58,7 @@ def idle(
 ) -> Iterator[Idle]:
   """The settings of these groups that differ from their default for nothing."""
   yield from _split(data)
+  yield from _unheld(data, model)
   yield from _network(model)
   yield from _auxiliary(auxiliary)
 
@@ -74,6 +77,19 @@ def _split(data: DataConfig) -> Iterator[Idle]:
     yield Idle('data', 'split_strength', (
         f'data.split_strength does nothing with data.split={data.split}: it is '
         'of importance and correlation.'
+    ))
+
+
+def _unheld(data: DataConfig, model: ModelConfig) -> Iterator[Idle]:
+  if data.unheld and model.algorithm != 'vsnn':
+    yield Idle('data', 'unheld', (
+        'data.unheld is of vsnn, where the active party has labels only; with '
+        f'model.algorithm={model.algorithm} it holds its own features.'
+    ))
+  if data.unheld and data.parties == 2 and data.split in HALVES:
+    yield Idle('data', 'unheld', (
+        f'data.unheld does nothing with data.split={data.split}: of two halves '
+        'of an image one is nobody\'s in vsnn anyway.'
     ))
 
 

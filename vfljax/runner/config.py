@@ -47,6 +47,7 @@ class DataConfig:
   # 'correlation'
   split_strength: float = number(1.0, 0, LARGE)  # of the latter two, see
   # data/controlled.py
+  unheld: bool = False  # vsnn: what vhnn's active party would hold is nobody's
   scale: str = word('standard', ('standard', 'minmax', 'none'))  # fitted on
   # the training samples
   test: float = number(0.3, 0, 1, above=True, below=True)  # share of test

@@ -91,7 +91,7 @@ def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
       format=FORMAT, command=command(argv), config=config, samples=samples,
       title=[rows[0][name] for name in _TITLE], seeds=seeds,
       classes=max((t.get('classes', 0) for t in timings), default=0),
-      date=datetime.date.today().isoformat(), code=_code(),
+      date=datetime.date.today().isoformat(), code=code(),
       versions=versions(), device=timings[0].get('device', ''),
       seconds=dict(
           compiling=total('compile_seconds'), running=total('run_seconds'),
@@ -158,7 +158,7 @@ def versions() -> dict[str, str]:
   ) | found | dict(platform=jax.default_backend())
 
 
-def _code() -> str:
+def code() -> str:
   """The commit of a clone, '+' where files differ from it; '' elsewhere."""
   place = Path(vfljax.__file__).parents[1]
   if not (place / '.git').exists():

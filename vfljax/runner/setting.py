@@ -74,7 +74,7 @@ def from_config(config: Config, table: Table) -> Setting:
   spec = split.Spec(
       own.parties, own.split, own.ratios or None, own.named or None,
       label_only=not has_own, seed=own.split_seed,
-      strength=own.split_strength,
+      strength=own.split_strength, unheld=own.unheld,
   )
   features = split.apply(table, spec)
   order, sizes = division.divide(table, config)

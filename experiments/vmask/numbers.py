@@ -1,0 +1,131 @@
+"""Single figures that the README quotes in its sentences."""
+from collections.abc import Iterable
+import math
+
+import numpy as np
+
+from experiments.evidence import Table
+from experiments.vmask import older, paper, tables_costs, tables_studies
+
+COLUMNS = ('TM', 'TFM', 'M', 'FM')
+
+
+def span(values: Iterable[float], digits: int = 0) -> str:
+  """'76 to 79'; one of them where they are the same."""
+  found = [value for value in values if math.isfinite(value)]
+  ends = [f'{x:.{digits}f}' for x in (min(found), max(found))]
+  return ' to '.join(dict.fromkeys(ends))
+
+
+def runs(record: str, what: str, who: str, measure: str) -> str:
+  """The deviation of attack runs of one training, over the trainings."""
+  found = older.record(record)['rows'][what][who][measure]
+  variances = np.var(100 * np.asarray(found), axis=-1, ddof=1)
+  return f'{math.sqrt(variances.mean()):.1f}'
+
+
+def off(measure: str, table: dict[str, tuple[float, ...]]) -> str:
+  """Ours undefended, with the authors' settings, minus the paper's."""
+  return ', '.join(
+      f'{_vanilla(c, measure) - table[c][0]:+.1f} ({c})' for c in COLUMNS
+  )
+
+
+def _vanilla(column: str, measure: str) -> float:
+  return older.mean(older.column(column, 'authors')['none'][measure])
+
+
+def few(measure: str, *columns: str, digits: int = 1) -> str:
+  """VMask's attack, or imagined one, where it hides one layer of LeNet5's."""
+  found = [older.column(c)['VMask'] for c in columns]
+  return span((
+      x for row in found for x, hidden in zip(row[measure], row['masked'])
+      if round(hidden) == 20
+  ), digits)
+
+
+def first_epoch() -> str:
+  """Figure 5: the attack where nothing is hidden after the first epoch."""
+  found = older.record('fig5_tm')['curves']['VMask']
+  attack = 100 * np.asarray(found['attack']).mean(-1)[:, 0]
+  hidden = np.asarray(found['masked']).sum(-1)[:, 0]
+  return span(attack[hidden == 0])
+
+
+def kept() -> str:
+  """Figure 5: means over the trainings of who has kept its transcript."""
+  found = older.record('fig5_tm')['curves']['VMask']['recovered']
+  return span(100 * np.asarray(found).mean((0, -1)))
+
+
+def vanilla(measure: str, suffix: str = '') -> str:
+  """Undefended, in the trainings beside those with other samples."""
+  rows = (
+      found['vanilla'] for name in tables_studies.AUXILIARY
+      for found in older.rows(name + suffix).values() if 'vanilla' in found
+  )
+  return span((older.mean(row[measure]) for row in rows), 1)
+
+
+def regained(mode: str, start: str) -> str:
+  """Of `adaptive`: percent of what masking took that attackers have."""
+  rows = older.record('adaptive')[mode]
+  return span(
+      tables_costs.regained('adaptive', mode, name)
+      for name in rows if name.startswith(start)
+  )
+
+
+def convolutions() -> str:
+  """Errors of LeNet5's first two layers, from one batch."""
+  errors = older.record('adaptive_lenet5')['T3']['linear 1']['errors']
+  return ' and '.join(f'{errors[f"conv{i}"]:.0e}' for i in (1, 2))
+
+
+def dcor() -> str:
+  """Seconds an epoch that dCor costs MLP3."""
+  rows = older.record('table3_mlp3')['rows']
+  return f"{rows['dCor']['epoch'] - rows['none']['epoch']:.1f}"
+
+
+def imagined(of: str, column: str) -> str:
+  found = older.column(column, of)['VMask']['simulated_leakage']
+  return f'{older.mean(found):.0f}'
+
+
+def attacked(of: str, column: str) -> str:
+  return f"{older.mean(older.column(column, of)['VMask']['attack']):.0f}"
+
+
+_TM = ('transcript_tm', 'as in Table II')
+AGAIN = 'TM, other attack runs'
+NUMBERS: dict[str, Table] = dict(
+    runs_vanilla=lambda: runs(*_TM, 'vanilla', 'attack 1'),
+    runs_scratch=lambda: runs(*_TM, 'vanilla', 'scratch 1'),
+    runs_vmask=lambda: runs(*_TM, 'VMask', 'attack 1'),
+    off_main=lambda: off('main', paper.MAIN),
+    off_attack=lambda: off('attack', paper.ATTACK),
+    few_m=lambda: few('attack', 'M'), few_fm=lambda: few('attack', 'FM'),
+    few_imagined=lambda: few('simulated_leakage', 'M', 'FM', digits=0),
+    imagined_ours=lambda: imagined('table2', AGAIN),
+    attacked_ours=lambda: attacked('table2', AGAIN),
+    imagined_authors=lambda: imagined('authors', 'TM'),
+    attacked_authors=lambda: attacked('authors', 'TM'),
+    fedpass_least=lambda: f"{min(older.column('M')['FedPass']['main']):.0f}",
+    first_epoch=first_epoch, kept=kept, dcor=dcor,
+    vanilla=lambda: vanilla('attack 1'),
+    scratch=lambda: vanilla('scratch 1'),
+    vanilla_lenet5=lambda: vanilla('attack 1', '_lenet5'),
+    scratch_lenet5=lambda: vanilla('scratch 1', '_lenet5'),
+    budgets_main=lambda: span(
+        (older.mean(row['main']) for row in older.fig8_authors().values()), 1
+    ),
+    tracking=lambda: regained('T3', 'tracking'),
+    solving=lambda: regained('T3', 'linear 40'),
+    at_t4=lambda: span(
+        tables_costs.regained('adaptive', 'T4', name)
+        for name in older.record('adaptive')['T4']
+        if not name.startswith(('full', 'redrawn'))
+    ),
+    convolutions=convolutions,
+)

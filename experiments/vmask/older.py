@@ -1,0 +1,124 @@
+"""VMask's records: they are older than recording.py's, each of its own form.
+
+`table2`, `authors` and `fig8_authors` were put together from results.jsonl,
+`rows` reads what variations.py writes, `sets` what table1.py does. All give
+{row: {measure: [a value a training]}} in percent: attack runs of a training are
+averaged, so that deviations are those of trainings.
+"""
+from collections.abc import Iterable, Mapping, Sequence
+import functools
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from experiments import evidence
+
+PAPER = 'vmask'
+LOST = 12.0  # Main accuracy of ten classes up to which a training diverged.
+Row = dict[str, list[float]]
+_NAMES = {
+    'accuracy': 'main', 'alone_accuracy': 'alone',
+    'model_completion/accuracy_best': 'attack',
+    'scratch/accuracy_best': 'scratch',
+    'local_model/accuracy_best': 'local_model',
+}
+
+
+@functools.cache
+def record(name: str) -> dict[str, Any]:
+  """records/NAME.json."""
+  file = evidence.HERE / PAPER / 'records' / f'{name}.json'
+  return json.loads(file.read_text('utf-8'))
+
+
+def bench(name: str) -> dict[str, Any]:
+  """experiments/bench/NAME.json."""
+  return json.loads((evidence.HERE / 'bench' / f'{name}.json').read_text())
+
+
+def percent(values: Sequence) -> list[float]:
+  """[trainings] of [trainings] or [trainings, attack runs]."""
+  return [100 * float(np.mean(value)) for value in values]
+
+
+def row(found: Mapping[str, Sequence]) -> Row:
+  """A row's measures; a diverged training's accuracies are NaN."""
+  made = {
+      _NAMES.get(name, name): percent(values)
+      for name, values in found.items() if values
+  }
+  lost = [value <= LOST for value in made.get('main', ())]
+  for name in made:
+    if name == 'main' or name.startswith('attack'):
+      made[name] = [
+          math.nan if gone else value for gone, value in zip(lost, made[name])
+      ]
+  return made
+
+
+def column(name: str, of: str = 'table2') -> dict[str, Row]:
+  """TM, TFM, M or FM, by defense; of='authors': with the authors' settings.
+
+  What the imagined attack got on TM stands only with the other attack runs of
+  the same trainings.
+  """
+  made = {d: row(found) for d, found in record(of)[name].items()}
+  again = record(of).get(f'{name}, other attack runs', {})
+  for defense, found in again.items():
+    if 'simulated_leakage' in found:
+      made[defense].setdefault(
+          'simulated_leakage', percent(found['simulated_leakage'])
+      )
+  return {defense: found for defense, found in made.items() if found}
+
+
+def fig8_authors() -> dict[str, Row]:
+  """'20 epochs 0.25', 'VMask 50x5 0.25' and so on, and 'none None'."""
+  return {name: row(found) for name, found in record('fig8_authors').items()}
+
+
+def rows(name: str) -> dict[str, dict[str, Row]]:
+  """{what was varied: {'vanilla' or 'VMask': its row}}."""
+  return {
+      what: {who: row(found) for who, found in both.items()}
+      for what, both in record(name)['rows'].items()
+  }
+
+
+def sets(name: str) -> dict[str, list[float]]:
+  """Attack accuracy by the set of layers hidden."""
+  return {
+      which: percent(values)
+      for which, values in record(name)['attack_accuracy'].items()
+  }
+
+
+def less(a: Iterable[float], b: Iterable[float]) -> list[float]:
+  """Training by training."""
+  return [x - y for x, y in zip(a, b, strict=True)]
+
+
+def signed(values: Iterable[float], digits: int = 1) -> str:
+  """'+1.2 +- 0.3'."""
+  text = evidence.spread(values, digits)
+  bare = text.split()[0].strip('0.')  # '' of what rounds to nothing.
+  return f'+{text}' if bare[:1].isdigit() else text
+
+
+def mean(values: Iterable[float]) -> float:
+  """Of the trainings that did not diverge."""
+  known = [value for value in values if math.isfinite(value)]
+  return float(np.mean(known)) if known else math.nan
+
+
+def says(found: Row, measure: str, digits: int = 1) -> str:
+  """'' for what was not measured."""
+  return evidence.spread(found[measure], digits) if measure in found else ''
+
+
+def source(*names: str) -> str:
+  """The line under a table."""
+  links = ', '.join(f'[`records/{n}.json`](records/{n}.json)' for n in names)
+  return f'\n\nFrom {links}.'

@@ -1,0 +1,124 @@
+"""The README's tables of Table II, and where all of its tables are found.
+
+From VMask's own records, see older.py; percent, +- over trainings.
+"""
+from collections.abc import Sequence
+
+from experiments import evidence
+from experiments.evidence import Table
+from experiments.vmask import (
+    common, numbers, older, paper, tables_costs, tables_studies,
+)
+from experiments.vmask.older import Row, says
+
+VARIANTS = (*common.SELECTIONS.values(), 'VMask 50x5')
+ORDER = (
+    'none', *VARIANTS, *(entry.name for entry in common.compared()),
+    'FedPass both',
+)
+COLUMNS = ('TM', 'TFM', 'M', 'FM')
+_BASELINES = (
+    ('alone', 'alone', 0), ('scratch', 'scratch', 1),
+    ("party 1's raw half", 'local_model', None),
+)
+
+
+def _theirs(column: str, defense: str) -> str:
+  """'main / attack' of the paper."""
+  if defense not in paper.ROWS:
+    return ''
+  at = paper.ROWS.index(defense)
+  return f'{paper.MAIN[column][at]:g} / {paper.ATTACK[column][at]:g}'
+
+
+def _table2(columns: Sequence[str], of: str) -> str:
+  found = {c: older.column(c, of) for c in columns}
+  lines = []
+  for shown, measure, number in _BASELINES:
+    line = [shown]
+    for c in columns:
+      text = says(found[c]['none'], measure)
+      pair = (text, '') if measure == 'alone' else ('', text)
+      known = number is not None
+      line += [*pair, f'{paper.BASELINES[c][number]:g}' if known else '']
+    lines.append(line)
+  for defense in ORDER:
+    if not any(defense in rows for rows in found.values()):
+      continue
+    line = ['vanilla' if defense == 'none' else defense]
+    for c in columns:
+      one = found[c].get(defense, {})
+      line += [says(one, 'main'), says(one, 'attack'),
+               _theirs(c, defense) if one else '']
+    lines.append(line)
+  head = ['', *(x for c in columns for x in (f'{c} main', 'attack', 'paper'))]
+  return evidence.markdown(head, lines) + older.source(of)
+
+
+def gaps(vanilla: Row, masked: Row) -> list[str]:
+  """What masking does to the main accuracy, and how far from scratch it is."""
+  return [
+      older.signed(older.less(masked['main'], vanilla['main']), 2),
+      older.signed(older.less(masked['attack'], vanilla['scratch'])),
+  ]
+
+
+def _hidden(columns: Sequence[str], of: str) -> str:
+  """What was hidden, and what that did."""
+  lines = []
+  for c in columns:
+    found, count = older.column(c, of), 3 if c.startswith('T') else 5
+    for variant in (v for v in VARIANTS if v in found):
+      one = found[variant]
+      lines.append([
+          c, variant, *gaps(found['none'], one), says(one, 'mask_ratio', 0),
+          ', '.join(f'{count * x / 100:.0f}' for x in one['masked']),
+          '' if variant == 'VMask-ALLS' else says(one, 'simulated_leakage', 0),
+      ])
+  head = ('', '', 'main - vanilla', 'attack - scratch', 'mask ratio, %',
+          'layers hidden at the end, by training', 'imagined attack')
+  return evidence.markdown(head, lines) + older.source(of)
+
+
+def transcript() -> str:
+  """The attacker of the paper, and who has kept its transcript."""
+  lines = []
+  for name, record in (('TM', 'tm'), ('TFM', 'tfm'), ('M (LeNet5)', 'm')):
+    found = older.rows(f'transcript_{record}')['as in Table II']
+    vanilla, masked = found['vanilla'], found['VMask']
+    lines.append([name, *(says(*x) for x in (
+        (vanilla, 'attack 1'), (vanilla, 'scratch 1'), (masked, 'attack 1'),
+        (masked, 'recovered 1'),
+    ))])
+  head = ('', 'vanilla', 'scratch', 'VMask',
+          'VMask, with what a kept transcript gives under T3')
+  return evidence.markdown(head, lines) + older.source(
+      'transcript_tm', 'transcript_tfm', 'transcript_m'
+  )
+
+
+def again() -> str:
+  """The trainings of TM, attacked with other draws."""
+  found = older.column('TM, other attack runs')
+  first = older.column('TM')
+  pairs = dict(vanilla=('none', 'attack'), scratch=('none', 'scratch')) | {
+      v: (v, 'attack') for v in ('VMask', 'VMask-RS')
+  }
+  lines = [
+      ['in the table above', *(says(first[d], m) for d, m in pairs.values())],
+      ['again', *(says(found[d], m) for d, m in pairs.values())],
+  ]
+  return evidence.markdown(('TM', *pairs), lines) + older.source('table2')
+
+
+MLP3, LENET5 = COLUMNS[:2], COLUMNS[2:]
+TABLES: dict[str, Table] = dict(
+    table2_mlp3=lambda: _table2(MLP3, 'table2'),
+    table2_lenet5=lambda: _table2(LENET5, 'table2'),
+    table2_authors=lambda: _table2(COLUMNS, 'authors'),
+    hidden_mlp3=lambda: _hidden(MLP3, 'table2'),
+    hidden_lenet5=lambda: _hidden(LENET5, 'table2'),
+    hidden_authors=lambda: _hidden(COLUMNS, 'authors'),
+    transcript=transcript, again=again,
+) | tables_studies.TABLES | tables_costs.TABLES
+NUMBERS: dict[str, Table] = numbers.NUMBERS

@@ -1,0 +1,122 @@
+"""VMask's README and claims against its records, and records made up."""
+import json
+
+import numpy as np
+import pytest
+
+from experiments import claims, evidence
+from experiments.vmask import claims as vmask_claims
+from experiments.vmask import older, tables, tables_studies
+
+README = evidence.HERE / 'vmask' / 'README.md'
+
+
+def line(table: str, *start: str) -> list[str]:
+  """The cells of the row that begins so."""
+  rows = [
+      [cell.strip() for cell in row.strip('|').split('|')]
+      for row in table.splitlines() if row.startswith('|')
+  ]
+  return next(row for row in rows if row[:len(start)] == list(start))
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+  """Replaces a record by another one."""
+  records = {}
+  real = older.record
+  monkeypatch.setattr(
+      older, 'record', lambda name: records.get(name) or real(name)
+  )
+  return records
+
+
+def test_the_readme_says_what_the_records_say():
+  text = README.read_text('utf-8')
+  assert evidence.rewritten(text, 'vmask') == text
+  assert not evidence.outside(text)
+  missing = evidence.unrecorded(text)
+  assert missing and all(found.startswith('Without a rec') for found in missing)
+
+
+def test_a_row_of_table_ii_is_that_of_its_record():
+  kept = json.loads(
+      (evidence.HERE / 'vmask/records/table2.json').read_text()
+  )['TM']['MID']
+  main, attack = (100 * np.asarray(kept[x]) for x in ('main', 'attack'))
+  assert line(tables.TABLES['table2_mlp3'](), 'MID')[1:4] == [
+      f'{main.mean():.1f} +- {main.std(ddof=1):.1f}',
+      f'{attack.mean():.1f} +- {attack.std(ddof=1):.1f}', '98.46 / 72.01',
+  ]
+
+
+def test_attack_runs_of_a_training_are_averaged_before_they_deviate():
+  kept = np.asarray(older.record('table1_mlp3')['attack_accuracy']['1,2'])
+  by_seed = 100 * kept.mean(-1)
+  assert kept.shape == (3, 5)
+  assert line(tables.TABLES['table1_mlp3'](), '1,2')[1] == (
+      f'{by_seed.mean():.1f} +- {by_seed.std(ddof=1):.1f}'
+  )
+
+
+def test_a_diverged_training_is_counted_and_not_averaged(made_up):
+  ours = dict(main=[0.9, 0.098, 0.8], attack=[0.6, 0.1, 0.5], scratch=[0.4] * 3)
+  made_up['table2'] = dict(TM=dict(none=ours), TFM=dict(none=ours))
+  row = line(tables.TABLES['table2_mlp3'](), 'vanilla')
+  assert row[1] == '85.0 +- 7.1 (1 of 3 diverged)'
+  assert row[2] == '55.0 +- 7.1 (1 of 3 diverged)'
+  assert line(tables.TABLES['table2_mlp3'](), 'scratch')[2] == '40.0 +- 0.0'
+
+
+def test_a_gap_has_its_sign_and_nothing_has_none():
+  assert older.signed([1.0, 2.0]) == '+1.5 +- 0.7'
+  assert older.signed([-1.0, -2.0]) == '-1.5 +- 0.7'
+  assert older.signed([0.01, -0.01]) == '0.0 +- 0.0'
+  assert older.signed([np.nan]) == 'diverged'
+
+
+def test_verdicts_follow_the_records(made_up):
+  # Real ones: what was hidden is learned; with the authors' settings scratch.
+  assert not vmask_claims.transcript_is_no_use().held
+  assert vmask_claims.at_scratch('authors').held
+  assert not vmask_claims.at_scratch('table2').held
+  row = dict(none=dict(main=[0.9] * 3, attack=[0.7] * 3, scratch=[0.4] * 3))
+  for gap, held in ((0.01, True), (0.02, False)):
+    row['VMask'] = dict(main=[0.9] * 3, attack=[0.4 + gap] * 3)
+    made_up['table2'] = dict.fromkeys(('TM', 'TFM', 'M', 'FM'), row)
+    assert vmask_claims.at_scratch('table2').held == held
+    assert vmask_claims.keeps_main('table2').held
+  sets = {'1': [0.5], '2': [0.6], '3': [0.55]}
+  made_up['table1_mlp3'] = dict(attack_accuracy=sets)
+  assert not vmask_claims.falling(('1', '2', '3'), True, 'table1_mlp3').held
+  assert vmask_claims.falling(('1', '2'), True, 'table1_mlp3').held
+
+
+def test_every_claim_names_records_that_are_there():
+  for claim in claims.of('vmask'):
+    assert all(evidence.exists('vmask', name) for name in claim.records)
+    assert '|' not in claim.judge().because  # It stands in a table.
+  assert 'vmask' in claims.papers()
+
+
+def test_what_has_no_record_is_left_alone_and_counted():
+  text = (
+      'a <!-- is: one -->0<!-- end -->\n'
+      '<!-- unrecorded -->\n9 +- 9\n<!-- end -->\n'
+  )
+  numbers = dict(one=lambda: '1')
+  found = evidence.rewritten(text, 'vmask', {}, numbers)
+  assert found == text.replace('>0<', '>1<')
+  assert evidence.unrecorded(found) == ['9 +- 9']
+  assert not evidence.outside(found)
+  endless = text.removesuffix('<!-- end -->\n')
+  with pytest.raises(ValueError, match='without its'):
+    evidence.rewritten(endless, 'vmask', {}, numbers)
+  with pytest.raises(ValueError, match="no number 'one'"):
+    evidence.rewritten(text, 'vmask', {}, {})
+
+
+def test_auxiliary_rows_are_all_of_the_four_records():
+  found = tables_studies.auxiliary()
+  count = sum(len(older.record(n)['rows']) for n in tables_studies.AUXILIARY)
+  assert len(found) == count == len(dict(found))
