@@ -29,7 +29,7 @@ RUNS = dict(
     fig5_noisy=f'fig5.py:noisy {MNIST}',
     fig5_missing=f'fig5.py:missing {MNIST}',
     fig8='fig8.py --config.data.path=fashion_0_6.npz',
-    fig9=f'fig9.py {MNIST} --config.data.limit=0',
+    fig9=f'fig9.py {MNIST} --config.data.limit=0 --config.seeds=3',
     cafe_mnist=CAFE.format(MNIST),
     cafe_cifar10=CAFE.format('--config.data.name=cifar10 '
                              '--config.data.path=cifar10.npz')

@@ -14,16 +14,16 @@ from vfljax.report.reading import Cell, PerSeed, Results
 PAPER = 'plugvfl'
 FASHION = '--config.data.path=fashion_mnist.npz'
 MNIST = '--config.data.name=mnist --config.data.path=mnist.npz'
+ONE = '--config.seeds=1'
 RUNS = dict(
     fig3=f'fig3.py:fashion_mnist {FASHION}',
-    fig4=f'fig4.py {FASHION}',
+    fig4=f'fig4.py {FASHION} {ONE}',
     fig5=f'fig5.py {FASHION}',
     fig6=f'fig6.py {FASHION}',
-    fig7=f'fig7.py {FASHION}',
-    fig3_mnist=f'fig3.py:fashion_mnist {MNIST}',
-    fig6_mnist=f'fig6.py {MNIST}',
-    fig3_cifar10='fig3.py:cifar10 --config.data.path=cifar10.npz '
-                 '--config.seeds=1',
+    fig7=f'fig7.py {FASHION} {ONE}',
+    fig3_mnist=f'fig3.py:fashion_mnist {MNIST} {ONE}',
+    fig6_mnist=f'fig6.py {MNIST} {ONE}',
+    fig3_cifar10=f'fig3.py:cifar10 --config.data.path=cifar10.npz {ONE}',
 )
 PASSIVE, ACTIVE = 'model_completion', 'active_completion'
 HEADS = {'40': '', '40 linear': ':linear', 'all': ':all'}
