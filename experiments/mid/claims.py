@@ -70,7 +70,7 @@ def _either(metric: str) -> Sequence[str]:
 
 LEARNED_END = Rivalry(
     'learned gradients, after training', 'fig4_dli', 'learned_gradient',
-    ['accuracy_end'],
+    ['accuracy_end'], others=(*GENERAL, 'GS no residual'),
 )
 DIRECT = LEARNED_END._replace(
     title='DLI, best epoch', attack='direct_label', metrics=['accuracy']
@@ -95,11 +95,14 @@ MATCHED = FIRST._replace(
     metrics=_either('matched'),
 )
 TWO = Rivalry('label replacement, two parties', 'fig5_replacement',
-              'label_replacement', ['backdoor_accuracy'])
-FOUR = TWO._replace(title='label replacement, four parties', record='fig9')
+              'label_replacement', ['backdoor_accuracy'],
+              others=(*GENERAL, 'RVFR'))
+FOUR = TWO._replace(
+    title='label replacement, four parties', record='fig9', others=GENERAL
+)
 NOISY = Rivalry('noisy samples', 'fig5_noisy', 'noisy_sample', ['drop'])
 MISSING = Rivalry('missing features', 'fig5_missing', 'missing_features',
-                  ['drop'], of_best=True)
+                  ['drop'], others=(*GENERAL, 'RVFR'), of_best=True)
 DIRECTION = Rivalry(
     'direction scoring, best epoch', 'fig8', 'direction_scoring', ['leak_auc'],
     others=(*GENERAL, 'MARVELL'),
@@ -226,15 +229,16 @@ CLAIMS = (
         'Fig. 4c', 'CAE is slightly below MID'),
     MATCHED._replace(one='CAE', others=('MID',)).claim(
         'ours', '... read right, start or end'),
-    TWO.claim('Fig. 5a', 'MID below DP-G, DP-L, GS: label replacement, two '
-              'parties'),
-    FOUR.claim('Fig. 9', '... four parties'),
+    TWO.claim('Fig. 5a', 'MID below DP-G, DP-L, GS, RVFR: label replacement, '
+              'two parties'),
+    FOUR.claim('Fig. 9', '... below DP-G, DP-L, GS: four parties'),
     Claim('Section C.2', "RVFR's defense is like MID's: four parties",
           lambda: _like(FOUR, below=False), ('fig9',)),
     NOISY.claim('Fig. 5c', 'MID below DP-G, DP-L, GS: noisy samples'),
     Claim('Fig. 5c', "RVFR is below MID or like it: noisy samples",
           lambda: _like(NOISY, below=True), ('fig5_noisy',)),
-    MISSING.claim('Fig. 5e', 'MID below DP-G, DP-L, GS: missing features'),
+    MISSING.claim('Fig. 5e', 'MID below DP-G, DP-L, GS, RVFR: missing '
+                  'features'),
     _zero(TWO), _zero(MISSING),
     Claim('Fig. 8', f'every defense brings direction scoring to {LOW:g} % for '
           '2 points of AUC', lambda: _all_stop(DIRECTION), ('fig8',)),
@@ -243,11 +247,13 @@ CLAIMS = (
     Claim('Fig. 8', 'MARVELL keeps the better model there', _marvell,
           ('fig8',)),
     _cafe('cafe_mnist', 'MNIST'), _cafe('cafe_cifar10', 'CIFAR-10'),
-    *(Rivalry(title, 'fig3_pmc', attack, ['accuracy_last']).claim(
+    *(Rivalry(title, record, attack, ['accuracy_last']).claim(
         'Fig. 3', f'MID below DP-L, GS: {title}, a subset of CIFAR-10'
-    ) for title, attack in (
-        ('frozen MixMatch', 'mixmatch:frozen'),
-        ('plain completion', 'model_completion'),
+    ) for title, record, attack in (
+        ('passive, frozen MixMatch', 'fig3_pmc', 'mixmatch:frozen'),
+        ('passive, plain', 'fig3_pmc', 'model_completion'),
+        ('active, frozen MixMatch', 'fig3_amc', 'mixmatch:frozen'),
+        ('active, plain', 'fig3_amc', 'active_completion'),
     )),
     untestable('Figs. 3-9', 'the same with ResNet-20s and on CIFAR-100 and '
                'NUS-WIDE', 'no GPU here; the files cannot be had'),
