@@ -67,22 +67,31 @@ def text() -> str:
       'epoch counts in which they learn most, unless it says otherwise.',
   ]
   for paper in papers():
-    rows = []
-    for claim in of(paper):
-      missing = [n for n in claim.records if not evidence.exists(paper, n)]
-      if missing:
-        rows.append([
-            claim.where, claim.text, 'no record yet', '', ', '.join(missing)
-        ])
-        continue
-      found = claim.judge()
-      links = ', '.join(
-          f'[{name}]({paper}/records/{name}.json)' for name in claim.records
-      )
-      rows.append([
-          claim.where, claim.text, WORDS[found.held], found.because, links
-      ])
-    head = ('of the paper', 'claim', 'here', 'what decides', 'records')
     parts.append(f'## [{paper}]({paper}/README.md)\n\n'
-                 + evidence.markdown(head, rows))
+                 + table(paper, f'{paper}/'))
   return '\n\n'.join(parts) + '\n'
+
+
+def table(paper: str, place: str = '') -> str:
+  """What became of a paper's claims.
+
+  Args:
+    place: The paper's folder, from where the table stands.
+  """
+  rows = []
+  for claim in of(paper):
+    missing = [n for n in claim.records if not evidence.exists(paper, n)]
+    if missing:
+      rows.append([
+          claim.where, claim.text, 'no record yet', '', ', '.join(missing)
+      ])
+      continue
+    found = claim.judge()
+    links = ', '.join(
+        f'[{name}]({place}records/{name}.json)' for name in claim.records
+    )
+    rows.append([
+        claim.where, claim.text, WORDS[found.held], found.because, links
+    ])
+  head = ('of the paper', 'claim', 'here', 'what decides', 'records')
+  return evidence.markdown(head, rows)

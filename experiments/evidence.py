@@ -155,6 +155,37 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
   return '\n'.join([lines[0], '|' + '---|' * len(head), *lines[1:]])
 
 
+def of_records(
+    paper: str, runs: Mapping[str, str], *names: str
+) -> Callable[[Table], Table]:
+  """Decorates a table that says which command makes what it lacks.
+
+  Args:
+    runs: By record, what follows '--config=experiments/<paper>/'.
+  """
+
+  def decorate(table: Table) -> Table:
+    @functools.wraps(table)
+    def made() -> str:
+      missing = [name for name in names if not exists(paper, name)]
+      if not missing:
+        return table() + '\n' + source(paper, *names)
+      lines = '\n'.join(f'    {command(paper, runs, n)}' for n in missing)
+      return f'\nNo record yet:\n\n{lines}\n'
+
+    return made
+
+  return decorate
+
+
+def command(paper: str, runs: Mapping[str, str], name: str) -> str:
+  """The command line that makes a record."""
+  return (
+      f'python launch.py --config=experiments/{paper}/{runs[name]} '
+      f'--record=experiments/{paper}/records/{name}.json'
+  )
+
+
 def source(paper: str, *names: str) -> str:
   """Where a table's numbers are from: a line for each record."""
   lines = []

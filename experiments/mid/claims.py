@@ -1,166 +1,260 @@
-"""What the paper says of MID in words, against finished runs.
+"""What became of MID's claims: the criteria, on means over seeds.
 
-  python -m experiments.mid.claims out/mid/fig4-dli out/mid/fig5-noisy ...
-
-A defense's curve is its points (main accuracy, attack success), one a strength,
-means over seeds. "At equal accuracy" is a comparison of the lowest success that
-each defense reaches within a loss of accuracy of at most so many points against
-no defense. Where MID merely ignores the passive party, its accuracy is that of
-the active party alone: the share of that party's worth that is left is printed
-beside it.
+"Below the others" is judged at equal accuracy (see curves.py): at each loss of
+0.5, 1, 2 and 5 points to which MID and another defense can keep, MID's least
+success must be below the others', and at one of them by more than the spread
+(the deviations of both). An attack in training counts by its best epoch; one
+that learns or is replayed by the better of the start and the end of training.
 """
-import argparse
-from collections import defaultdict
-import json
-from pathlib import Path
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
+from experiments import evidence
+from experiments.claims import Claim, Verdict, untestable
+from experiments.mid import curves
+from experiments.mid.curves import Compared, Curves, Point
 
-# What each attack is measured by; larger is better for the attacker.
-SUCCESS = {
-    'direct_label': 'accuracy',
-    'direct_label:replayed': 'accuracy_start',
-    'learned_gradient': 'accuracy_end',
-    'gradient_inversion': 'accuracy_start',
-    'label_replacement': 'backdoor_accuracy',
-    'noisy_sample': 'drop',
-    'missing_features': 'drop',
-    'cafe': 'psnr_end',
-    'mixmatch': 'accuracy_last',
-    'direction_scoring': 'leak_auc',
-}
-LOSSES = (0.005, 0.01, 0.02, 0.05)  # of main accuracy
+PAPER = 'mid'
+GENERAL = ('DP-G', 'DP-L', 'GS')
+LOW = 60.0  # AUC of direction scoring that is 'low'; guessing is 50.
 
 
-class Point(NamedTuple):
-  """A defense at one strength: means over seeds."""
+class Rivalry(NamedTuple):
+  """A defense against others, by one attack of a record.
 
-  strength: float | None
-  accuracy: float
-  success: float
-  spread: float  # standard deviation of `success` over seeds
-
-
-class Curves(NamedTuple):
-  """One attack of a run: curves by defense, and what the passive party is
-  worth."""
-
-  attack: str
-  undefended: Point
-  alone: float  # the active party's accuracy without the others, or nan
-  by_defense: dict[str, list[Point]]
-
-
-def read(folder: Path) -> list[Curves]:
-  """The curves of every attack of a run.
-
-  Raises:
-    FileNotFoundError: if there are no results.
+  Attributes:
+    metrics: Of several the largest counts, seed by seed.
+    of_best: See `curves.compared`.
   """
-  values: dict = defaultdict(lambda: defaultdict(list))
-  alone: list[float] = []
-  with open(folder / 'results.jsonl') as lines:
-    for line in lines:
-      row = json.loads(line)
-      if row['metric'] == 'alone_accuracy':
-        alone.append(row['value'])
-      key = row['attack'] or '', row['metric']
-      values[row['defense'], row['strength']][key].append(row['value'])
-  attacks = {a for found in values.values() for a, _ in found if a in SUCCESS}
-  return [
-      _curves(name, values, float(np.mean(alone)) if alone else float('nan'))
-      for name in SUCCESS if name in attacks
-  ]
 
+  title: str
+  record: str
+  attack: str
+  metrics: Sequence[str]
+  one: str = 'MID'
+  others: Sequence[str] = GENERAL
+  of_best: bool = False
 
-def _curves(attack: str, values, alone: float) -> Curves:
-  points = defaultdict(list)
-  for (defense, strength), found in values.items():
-    success = found.get((attack, SUCCESS[attack]))
-    if success and ('', 'accuracy') in found:
-      points[defense].append(Point(
-          strength, float(np.mean(found['', 'accuracy'])),
-          float(np.mean(success)), float(np.std(success)),
-      ))
-  undefended = points.pop('none')[0]
-  return Curves(attack, undefended, alone, dict(points))
+  def curves(self) -> Curves:
+    results = evidence.load(PAPER, self.record).results
+    return curves.curves(results, self.attack, *self.metrics)
 
-
-def lowest(points: list[Point], least: float) -> Point | None:
-  """The point of the least success among those of `least` accuracy or more."""
-  possible = [p for p in points if p.accuracy >= least]
-  return min(possible, key=lambda p: p.success) if possible else None
-
-
-def verdicts(curves: Curves, one: str = 'MID') -> list[str]:
-  """Whether `one` is below every other defense, for each loss of accuracy."""
-  lines = []
-  for loss in LOSSES:
-    least = curves.undefended.accuracy - loss
-    best = {
-        name: lowest(points, least)
-        for name, points in curves.by_defense.items()
-    }
-    mine = best.get(one)
-    others = {n: p for n, p in best.items() if n != one and p}
-    if not mine or not others:
-      reached = 'no strength of it' if not mine else 'no other defense'
-      lines.append(f'  loss <= {100 * loss:g} points: not decided: {reached}')
-      continue
-    name, rival = min(others.items(), key=lambda item: item[1].success)
-    won = mine.success < rival.success
-    near = abs(mine.success - rival.success) < mine.spread + rival.spread
-    verdict = 'holds' if won else 'FAILS'
-    verdict += ' (within the spread)' if near else ''
-    lines.append(
-        f'  loss <= {100 * loss:g} points: {verdict}: {one} {_show(mine)}; '
-        f'{name} {_show(rival)}'
+  def compared(self) -> list[Compared]:
+    return curves.compared(
+        self.curves(), self.one, self.others, self.of_best
     )
-  return lines
+
+  def judge(self) -> Verdict:
+    return decided(self.compared())
+
+  def claim(self, where: str, text: str) -> Claim:
+    return Claim(where, text, self.judge, (self.record,))
 
 
-def worth_left(curves: Curves, point: Point) -> float:
-  """Share of what the passive party adds to accuracy that a defense leaves."""
-  added = curves.undefended.accuracy - curves.alone
-  return (point.accuracy - curves.alone) / added
+def decided(lines: Sequence[Compared]) -> Verdict:
+  """Below the others at every loss, and beyond the spread at one."""
+  if not lines:
+    return Verdict(None, 'no two defenses keep to the same accuracy')
+  won = all(c.won for c in lines) and not all(c.near for c in lines)
+  return Verdict(won, '; '.join(
+      f'{c.loss:g} points lost: {c}' + (
+          f' ({100 * c.mine.left:.0f} % of the worth left)'
+          if c.mine.left < 0.5 else ''
+      ) for c in lines
+  ))
 
 
-def _show(point: Point) -> str:
-  strength = '' if point.strength is None else f' at {point.strength:g}'
-  return (
-      f'{point.success:.3f} +- {point.spread:.3f}{strength} (accuracy '
-      f'{point.accuracy:.3f})'
+def _either(metric: str) -> Sequence[str]:
+  return f'{metric}_start', f'{metric}_end'
+
+
+LEARNED_END = Rivalry(
+    'learned gradients, after training', 'fig4_dli', 'learned_gradient',
+    ['accuracy_end'], others=(*GENERAL, 'GS no residual'),
+)
+DIRECT = LEARNED_END._replace(
+    title='DLI, best epoch', attack='direct_label', metrics=['accuracy']
+)
+LEARNED = LEARNED_END._replace(
+    title='learned gradients, start or end', metrics=_either('accuracy')
+)
+DISCRETE = DIRECT._replace(
+    title='DLI, best epoch, and DG', record='fig4_dg', others=('DG',)
+)
+LEARNED_DISCRETE = DISCRETE._replace(
+    title='learned gradients, start or end, and DG', attack='learned_gradient',
+    metrics=_either('accuracy'),
+)
+FIRST = Rivalry('batch-level inference, first round', 'fig4_bli',
+                'gradient_inversion', ['accuracy_start'])
+TRAINED = FIRST._replace(
+    title='batch-level inference, trained', metrics=['accuracy_end']
+)
+MATCHED = FIRST._replace(
+    title='batch-level inference, read right, start or end',
+    metrics=_either('matched'),
+)
+TWO = Rivalry('label replacement, two parties', 'fig5_replacement',
+              'label_replacement', ['backdoor_accuracy'],
+              others=(*GENERAL, 'RVFR'))
+FOUR = TWO._replace(
+    title='label replacement, four parties', record='fig9', others=GENERAL
+)
+NOISY = Rivalry('noisy samples', 'fig5_noisy', 'noisy_sample', ['drop'])
+MISSING = Rivalry('missing features', 'fig5_missing', 'missing_features',
+                  ['drop'], others=(*GENERAL, 'RVFR'), of_best=True)
+DIRECTION = Rivalry(
+    'direction scoring, best epoch', 'fig8', 'direction_scoring', ['leak_auc'],
+    others=(*GENERAL, 'MARVELL'),
+)
+LEARNED_TWO = DIRECTION._replace(
+    title='learned gradients on two classes, start or end',
+    attack='learned_gradient', metrics=_either('leak_auc'),
+)
+RIVALRIES = (
+    DIRECT, LEARNED_END, LEARNED, DISCRETE, LEARNED_DISCRETE, FIRST, TRAINED,
+    MATCHED, TWO, FOUR, NOISY, MISSING, DIRECTION, LEARNED_TWO,
+)
+
+
+def _at_zero(found: Curves) -> Point:
+  """MID without regularization: the network alone that it puts in the way."""
+  return next(p for p in found.by_defense['MID'] if p.strength == 0)
+
+
+def _zero(rivalry: Rivalry) -> Claim:
+  def judge() -> Verdict:
+    found = rivalry.curves()
+    zero, free = _at_zero(found), found.undefended
+    return Verdict(
+        free.success - zero.success > free.spread + zero.spread,
+        f'{free.success:.1f} +- {free.spread:.1f} without, {zero.success:.1f} '
+        f'+- {zero.spread:.1f} with MID 0',
+    )
+
+  return Claim('Section 5.6', 'MID has an effect at lambda 0 already: '
+               + rivalry.title, judge, (rivalry.record,))
+
+
+def _nothing_but_a_network() -> Verdict:
+  """Whether lambda does what MID does against direct label inference."""
+  found = DIRECT.curves()
+  zero = _at_zero(found)
+  least = curves.lowest(
+      found.by_defense['MID'], found.undefended.utility - 5
+  )
+  assert least  # lambda 0 costs nothing.
+  return Verdict(
+      zero.success - least.success > zero.spread + least.spread,
+      f'MID 0 {zero.success:.1f} +- {zero.spread:.1f}; least for 5 points: '
+      f'{least.name} {least.success:.1f} +- {least.spread:.1f}',
   )
 
 
-def report(folder: Path) -> str:
-  """A run's verdicts and curves, as text."""
-  lines = []
-  for curves in read(folder):
-    lines.append(
-        f'{folder.name}, {curves.attack}: no defense {_show(curves.undefended)}'
-        f', active party alone {curves.alone:.3f}'
+def _like(rivalry: Rivalry, below: bool) -> Verdict:
+  """Whether RVFR is within the spread of MID, or at least (`below`) that."""
+  lines = curves.compared(rivalry.curves(), 'RVFR', ['MID'])
+  if not lines:
+    return Verdict(None, 'RVFR costs over 5 points')
+  return Verdict(
+      all(c.near or (below and c.won) for c in lines),
+      '; '.join(f'{c.loss:g} points lost: {c}' for c in lines),
+  )
+
+
+def _all_stop(rivalry: Rivalry) -> Verdict:
+  """Which defenses bring an attack on two classes down for 2 points of AUC."""
+  found = rivalry.curves()
+  least = {
+      name: curves.lowest(points, found.undefended.utility - 2)
+      for name, points in found.by_defense.items()
+  }
+  return Verdict(
+      all(p and p.success <= LOW for p in least.values()),
+      ', '.join(f'{p.name} {p.success:.1f}' if p else f'{name}: none'
+                for name, p in least.items()),
+  )
+
+
+def _marvell() -> Verdict:
+  """Which model is better where direction scoring is low."""
+  found = DIRECTION.curves()
+  best = {
+      name: max((p for p in found.by_defense[name] if p.success <= LOW),
+                key=lambda p: p.utility, default=None)
+      for name in ('MARVELL', 'MID')
+  }
+  marvell, mid = best['MARVELL'], best['MID']
+  return Verdict(
+      bool(marvell and (not mid or marvell.utility > mid.utility)),
+      ', '.join(f'{p.name}: AUC {p.utility:.1f}, read {p.success:.1f}'
+                for p in (marvell, mid) if p),
+  )
+
+
+def _cafe(record: str, data: str) -> Claim:
+  def judge() -> Verdict:
+    rivalry = Rivalry('CAFE', record, 'cafe', ['psnr_start', 'psnr_end'])
+    found = rivalry.curves()
+    strong = found.by_defense['MID'][-1]
+    noise, zero = found.by_defense['DP-G'][0], _at_zero(found)
+    lost = found.undefended.utility - strong.utility
+    return Verdict(
+        strong.success < noise.success and lost < 3,
+        f'PSNR {found.undefended.success:.1f} without, {strong.success:.1f} '
+        f'({strong.name}, {lost:.1f} points lost), {noise.success:.1f} '
+        f'({noise.name}), {zero.success:.1f} (MID 0)',
     )
-    lines += ['MID below the others at equal accuracy:', *verdicts(curves)]
-    for name in ('CAE', 'RVFR', 'MARVELL'):
-      if name in curves.by_defense:
-        lines += [f'{name} below the others:', *verdicts(curves, name)]
-    for name, points in curves.by_defense.items():
-      for p in sorted(points, key=lambda p: p.strength or 0):
-        left = worth_left(curves, p)
-        lines.append(
-            f'    {name} {_show(p)}, passive party\'s worth left {left:.0%}'
-        )
-  return '\n'.join(lines)
+
+  return Claim(
+      'Section 5.7', 'CAFE fails at the highest lambda, which costs under 3 '
+      f'points, and MID is below DP-G ({data})', judge, (record,))
 
 
-def main() -> None:
-  parser = argparse.ArgumentParser(description='Checks claims of the paper.')
-  parser.add_argument('folders', nargs='+', type=Path)
-  for folder in parser.parse_args().folders:
-    print(report(folder), end='\n\n')
-
-
-if __name__ == '__main__':
-  main()
+CLAIMS = (
+    DIRECT.claim('Fig. 4a', 'MID below DP-G, DP-L, GS: direct label inference'),
+    LEARNED_END.claim('ours', '... an attacker who learns from gradients of '
+                      'the trained federation'),
+    LEARNED.claim('ours', '... who chooses the start or the end of training'),
+    Claim('ours', '... and it is the regularization: a lambda above 0 is below '
+          'lambda 0', _nothing_but_a_network, ('fig4_dli',)),
+    DISCRETE.claim('Fig. 4a', 'MID below DG: direct label inference'),
+    LEARNED_DISCRETE.claim('ours', '... an attacker who learns, start or end'),
+    FIRST.claim('Fig. 4c', 'MID below DP-G, DP-L, GS: batch-level inference of '
+                'the first round'),
+    TRAINED.claim('ours', '... of a round of the trained federation'),
+    MATCHED.claim('ours', '... guessed classes read as what they mostly are, '
+                  'start or end'),
+    FIRST._replace(one='CAE', others=('MID',)).claim(
+        'Fig. 4c', 'CAE is slightly below MID'),
+    MATCHED._replace(one='CAE', others=('MID',)).claim(
+        'ours', '... read right, start or end'),
+    TWO.claim('Fig. 5a', 'MID below DP-G, DP-L, GS, RVFR: label replacement, '
+              'two parties'),
+    FOUR.claim('Fig. 9', '... below DP-G, DP-L, GS: four parties'),
+    Claim('Section C.2', "RVFR's defense is like MID's: four parties",
+          lambda: _like(FOUR, below=False), ('fig9',)),
+    NOISY.claim('Fig. 5c', 'MID below DP-G, DP-L, GS: noisy samples'),
+    Claim('Fig. 5c', "RVFR is below MID or like it: noisy samples",
+          lambda: _like(NOISY, below=True), ('fig5_noisy',)),
+    MISSING.claim('Fig. 5e', 'MID below DP-G, DP-L, GS, RVFR: missing '
+                  'features'),
+    _zero(TWO), _zero(MISSING),
+    Claim('Fig. 8', f'every defense brings direction scoring to {LOW:g} % for '
+          '2 points of AUC', lambda: _all_stop(DIRECTION), ('fig8',)),
+    Claim('ours', f'... and an attacker who learns, start or end, to {LOW:g}',
+          lambda: _all_stop(LEARNED_TWO), ('fig8',)),
+    Claim('Fig. 8', 'MARVELL keeps the better model there', _marvell,
+          ('fig8',)),
+    _cafe('cafe_mnist', 'MNIST'), _cafe('cafe_cifar10', 'CIFAR-10'),
+    *(Rivalry(title, record, attack, ['accuracy_last']).claim(
+        'Fig. 3', f'MID below DP-L, GS: {title}, a subset of CIFAR-10'
+    ) for title, record, attack in (
+        ('passive, frozen MixMatch', 'fig3_pmc', 'mixmatch:frozen'),
+        ('passive, plain', 'fig3_pmc', 'model_completion'),
+        ('active, frozen MixMatch', 'fig3_amc', 'mixmatch:frozen'),
+        ('active, plain', 'fig3_amc', 'active_completion'),
+    )),
+    untestable('Figs. 3-9', 'the same with ResNet-20s and on CIFAR-100 and '
+               'NUS-WIDE', 'no GPU here; the files cannot be had'),
+)

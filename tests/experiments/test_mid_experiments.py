@@ -7,8 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.mid import claims, fig3, two_classes
+from experiments import evidence
+from experiments.mid import claims, curves, fig3, tables, two_classes
 from vfljax import data
+from vfljax.report import reading
 from vfljax.runner import checks, jobs, run, setting, variants
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
@@ -105,37 +107,104 @@ def test_two_classes_are_balanced():
     two_classes.select(np.arange(6), y, (3, 5))
 
 
-def results(folder, rows):
-  """A run's results: (defense, strength, accuracy, success) for two seeds."""
-  folder.mkdir()
-  lines = [dict(defense='none', strength=None, seed=0, attack=None,
-                metric='alone_accuracy', value=0.8)]
+def of(rows, metric='accuracy', alone=0.8):
+  """Results: (defense, strength, accuracy, success) for two seeds."""
+  base = dict(experiment='e', dataset='d', algorithm='vhnn', split='test')
+  found = [base | dict(defense='none', strength=None, seed=0, attack=None,
+                       metric='alone_accuracy', value=alone)]
   for defense, strength, accuracy, success in rows:
     for seed, off in enumerate((-0.01, 0.01)):
-      base = dict(defense=defense, strength=strength, seed=seed)
-      lines += [
-          base | dict(attack=None, metric='accuracy', value=accuracy),
-          base | dict(attack='direct_label', metric='accuracy',
-                      value=success + off),
+      row = base | dict(defense=defense, strength=strength, seed=seed)
+      found += [
+          row | dict(attack=None, metric='accuracy', value=accuracy),
+          row | dict(attack='direct_label', metric=metric,
+                     value=success + off),
       ]
-  (folder / 'results.jsonl').write_text('\n'.join(map(json.dumps, lines)))
+  (results,) = reading.of_rows(found, {}, 10)
+  return results
 
 
-def test_claims_are_decided_at_equal_accuracy(tmp_path):
-  results(tmp_path / 'run', [
-      ('none', None, 0.95, 1.0), ('MID', 0.0, 0.948, 0.3),
-      ('MID', 1.0, 0.80, 0.1), ('DP-L', 0.1, 0.947, 0.6),
-      ('DP-L', 1.0, 0.92, 0.15),
-  ])
-  (curves,) = claims.read(tmp_path / 'run')
-  assert curves.alone == 0.8 and curves.undefended.success == 1.0
-  found = claims.verdicts(curves)
-  assert 'holds: MID 0.300' in found[0] and 'DP-L 0.600' in found[0]
+ROWS = [
+    ('none', None, 0.95, 1.0), ('MID', 0.0, 0.948, 0.3),
+    ('MID', 1.0, 0.80, 0.1), ('DP-L', 0.1, 0.947, 0.6),
+    ('DP-L', 1.0, 0.92, 0.15),
+]
+
+
+def test_claims_are_decided_at_equal_accuracy():
+  found = curves.curves(of(ROWS), 'direct_label', 'accuracy')
+  np.testing.assert_allclose(found.alone, 80)
+  np.testing.assert_allclose(found.undefended.success, 100)
+  lines = curves.compared(found)
+  assert [c.loss for c in lines] == [0.5, 1.0, 2.0, 5.0]
+  assert lines[0].won and not lines[0].near
+  assert str(lines[0]) == 'MID 0: 30.0 < 60.0: DP-L 0.1'
   # At five points lost the noise does better: MID's 0.1 is worth nothing.
-  assert 'FAILS: MID 0.300' in found[3] and 'DP-L 0.150' in found[3]
-  weak = next(p for p in curves.by_defense['MID'] if p.strength == 1.0)
-  np.testing.assert_allclose(claims.worth_left(curves, weak), 0, atol=1e-12)
-  assert 'FAILS' in claims.report(tmp_path / 'run')
+  assert not lines[3].won
+  assert str(lines[3]) == 'MID 0: 30.0 > 15.0: DP-L 1'
+  weak = next(p for p in found.by_defense['MID'] if p.strength == 1.0)
+  np.testing.assert_allclose(weak.left, 0, atol=1e-9)
+  np.testing.assert_allclose(weak.spread, 2 ** 0.5)  # n - 1
+  decided = claims.decided(lines)
+  assert decided.held is False and '15.0: DP-L 1' in decided.because
+  assert claims.decided(lines[:3]).held
+
+
+def test_what_is_within_the_spread_is_no_win():
+  near = of([ROWS[0], ('MID', 0.0, 0.95, 0.30), ('DP-L', 0.1, 0.95, 0.31)])
+  lines = curves.compared(curves.curves(near, 'direct_label', 'accuracy'))
+  assert all(c.won and c.near for c in lines) and '~' in str(lines[0])
+  assert claims.decided(lines).held is False
+  assert claims.decided([]).held is None
+
+
+def test_a_loss_is_against_the_best_model_where_the_attack_spoils_it():
+  spoiled = of([('none', None, 0.85, 0.5), ('MID', 0.0, 0.93, 0.2),
+                ('MID', 1.0, 0.84, 0.0), ('GS', 0.1, 0.90, 0.3)])
+  found = curves.curves(spoiled, 'direct_label', 'accuracy')
+  assert str(curves.compared(found)[1]).startswith('MID 1: 0.0')
+  (line,) = curves.compared(found, of_best=True)
+  assert str(line) == 'MID 0: 20.0 < 30.0: GS, drop 90 %' and line.loss == 5
+
+
+def test_of_several_metrics_the_attackers_best_counts():
+  base = dict(experiment='e', dataset='d', algorithm='vhnn', split='test',
+              defense='none', strength=None, attack='a')
+  values = dict(accuracy_start=(0.2, 0.9), accuracy_end=(0.4, 0.1))
+  (results,) = reading.of_rows([
+      base | dict(metric=m, seed=seed, value=v)
+      for m, found in values.items() for seed, v in enumerate(found)
+  ], {}, 10)
+  best = curves.success(results, ('none', None), 'a', [*values])
+  assert best == {0: 40.0, 1: 90.0}
+
+
+@pytest.mark.parametrize('rivalry', claims.RIVALRIES, ids=lambda r: r.title)
+def test_a_rivalry_names_what_its_config_measures(rivalry):
+  command = tables.RUNS[rivalry.record].split()[0].removesuffix('.py')
+  config = config_of(command.replace('.py', ''), defenses='none')
+  labels = {entry.name for entry in config.listed}
+  assert {rivalry.one, *rivalry.others} <= labels
+  assert rivalry.attack in config.listed_attacks
+
+
+def test_tables_say_what_is_not_recorded(monkeypatch):
+  monkeypatch.setattr(evidence, 'exists', lambda paper, name: False)
+  for name, command in tables.RUNS.items():
+    text = tables.TABLES[name]()
+    assert f'--config=experiments/mid/{command} --record' in text
+  assert 'no record yet' in tables.TABLES['claims']()
+  assert tables.TABLES['equal']()
+
+
+def test_a_table_has_accuracy_worth_left_and_attacks(monkeypatch):
+  kept = evidence.Kept({}, of(ROWS))
+  monkeypatch.setattr(evidence, 'load', lambda paper, name: kept)
+  column = tables.Column('direct_label', 'accuracy', 'accuracy')
+  lines = tables.table('r', dict(DLI=column)).splitlines()
+  assert lines[0] == '|  | accuracy | worth left | DLI |'
+  assert '| MID 1 | 80.0 +- 0.0 | 0 | 10.0 +- 1.4 (10.0) |' in lines
+  assert lines[-1] == '| the active party alone | 80.0 | 0 |  |'
 
 
 @pytest.mark.parametrize('name', ['fig3:pmc', 'fig4:dli'])

@@ -4,9 +4,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.plugvfl import common, fig3, fig4, fig5, fig6, fig7
+from experiments import evidence
+from experiments.plugvfl import (
+    claims, common, fig3, fig4, fig5, fig6, fig7, tables,
+)
 from vfljax import data
 from vfljax.attacks.active_completion import MaliciousState
+from vfljax.report import reading
 from vfljax.runner import checks, division, jobs, plans, setting
 from vfljax.runner.attackers import attacker
 from vfljax.runner.config import Config, Entry, Variant
@@ -148,3 +152,89 @@ def test_who_may_quit(algorithm, parties, expected):
   if parties > 2 or algorithm == 'vsnn':
     config.data.split = 'strips'
   assert setting.quits(on_digits(config)) == expected
+
+
+HEADS = ('', ':linear', ':all')
+
+
+def kept(rows, alone=0.8):
+  """A record: (defense, strength, before, after, what the heads read)."""
+  base = dict(experiment='e', dataset='d', algorithm='vhnn', split='test')
+  found = [base | dict(defense='none', strength=None, seed=0, attack=None,
+                       metric='alone_accuracy', value=alone)]
+  for defense, strength, before, after, *read in rows:
+    row = base | dict(defense=defense, strength=strength, seed=0)
+    values = {(None, 'accuracy'): before, (None, 'quit_accuracy'): after}
+    values |= {
+        (f'model_completion{head}', 'accuracy_last'): value
+        for head, value in zip(HEADS, read)
+    }
+    values |= {(f'scratch{h}', 'accuracy_last'): 0.5 for h in ('', ':all')}
+    found += [row | dict(attack=attack, metric=metric, value=value)
+              for (attack, metric), value in values.items()]
+  return evidence.Kept({}, reading.of_rows(found, {}, 10)[0])
+
+
+def use(monkeypatch, **records):
+  monkeypatch.setattr(evidence, 'load', lambda paper, name: records[name])
+
+
+QUIT = [
+    ('none', None, 0.90, 0.50), ('plugvfl drop=0', None, 0.90, 0.50),
+    ('plugvfl drop=0.05', None, 0.898, 0.70),
+    ('plugvfl drop=0.5', None, 0.88, 0.80), ('multi_head', None, 0.90, 0.75),
+]
+
+
+def test_claims_of_quitting(monkeypatch):
+  use(monkeypatch, r=kept(QUIT))
+  small, enough, heads = (c.judge() for c in claims._quit('r', 'd'))
+  assert small.held and '0.2 points before, +20.0 after' in small.because
+  # p = 0.5 ends where the active party does and costs 2 points.
+  assert not enough.held and 'p = 0.05: 70.0' in enough.because
+  assert not heads.held and 'no p' in heads.because
+
+
+def test_claims_of_labels_name_the_best_row_and_what_is_left_of_it(monkeypatch):
+  use(monkeypatch, r=kept([
+      ('none', None, 0.90, 0.50, 0.7, 0.72, 0.85),
+      ('plugvfl drop=0', 0.1, 0.89, 0.6, 0.12, 0.14, 0.4),
+      ('plugvfl drop=0', 0.5, 0.88, 0.8, 0.12, 0.16, 0.3),
+      ('5 psi steps', 0.3, 0.80, 0.8, 0.10, 0.10, 0.11),
+  ]))
+  few, every, useful = (c.judge() for c in claims._labels('r', 'd'))
+  assert few.held and 'lambda 0.1, p = 0: reads 14.0 %' in few.because
+  assert not every.held and 'lambda 0.5, p = 0: reads 30.0' in every.because
+  # Five steps are at guessing, for a model that is the active party's own.
+  assert not useful.held and '+8.0 points' in useful.because
+
+
+def test_other_defenses_stand_beside_plugvfls_best_of_their_cost(monkeypatch):
+  ours = kept([('none', None, 0.9, 0.5, 0.7, 0.7, 0.8),
+               ('plugvfl drop=0', 0.1, 0.89, 0.6, 0.2, 0.2, 0.4)])
+  theirs = kept([('none', None, 0.9, 0.5, 0.7, 0.7, 0.8),
+                 ('NG', 0.001, 0.9, 0.5, 0.7, 0.7, 0.8),
+                 ('NG', 0.01, 0.88, 0.5, 0.6, 0.6, 0.8)])
+  use(monkeypatch, fig4=theirs, fig6=ours)
+  found = claims._others()
+  assert found.held and 'NG, 0.001 70 (-), NG, 0.01 60 (20)' in found.because
+  assert claims._untrained().held  # 60 over 50
+
+
+def test_tables_have_a_row_for_each_cell_and_what_needs_no_leak(monkeypatch):
+  use(monkeypatch, r=kept([('none', None, 0.9, 0.5, 0.7, 0.6, 0.8)]))
+  assert tables.completed('r').splitlines() == [
+      '|  | before | after | 40 | 40 linear | all |',
+      '|---|---|---|---|---|---|',
+      '| no defense | 90.0 | 50.0 | 70.0 | 60.0 | 80.0 |',
+      '| untrained extractor |  |  | 50.0 |  | 50.0 |',
+      "| party 2's raw half |  |  |  |  |  |",
+      '| the active party alone |  | 80.0 |  |  |  |',
+  ]
+
+
+def test_tables_without_a_record_say_what_makes_it(monkeypatch):
+  monkeypatch.setattr(evidence, 'exists', lambda paper, name: False)
+  for name, command in tables.RUNS.items():
+    assert f'--config=experiments/plugvfl/{command} --' in tables.TABLES[name]()
+  assert 'no record yet' in tables.TABLES['claims']()

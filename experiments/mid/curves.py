@@ -1,0 +1,149 @@
+"""Defenses against each other at equal accuracy.
+
+A defense's curve is its points (utility of the model, success of an attack),
+one a strength, means over seeds. "At equal accuracy" compares the least success
+that each defense reaches for a loss of utility of at most so many points. Where
+MID merely ignores the passive party, its utility is that of the active party
+alone: the share of that party's worth that is left stands beside it.
+"""
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from experiments import evidence
+from vfljax.report import reading
+from vfljax.report.reading import Cell, PerSeed, Results
+
+DROPPED = {0.5: '50', 0.1: '90', 0.01: '99', 0.001: '99.9'}  # GS, %
+LOSSES = (0.5, 1.0, 2.0, 5.0)  # points of the model's utility
+
+
+class Point(NamedTuple):
+  """A defense at one strength: means over seeds, in percent."""
+
+  defense: str
+  strength: float | None
+  utility: float
+  success: float
+  spread: float  # sample deviation of `success` over seeds, 0 of one seed
+  left: float  # of what the passive party adds to the best model of all
+
+  @property
+  def name(self) -> str:
+    return named((self.defense, self.strength))
+
+
+class Curves(NamedTuple):
+  """One attack of a run: every defense's curve."""
+
+  undefended: Point
+  alone: float  # the active party's utility without the others
+  by_defense: dict[str, list[Point]]
+
+  @property
+  def points(self) -> list[Point]:
+    return [p for points in self.by_defense.values() for p in points]
+
+
+class Compared(NamedTuple):
+  """One defense and its best rival at one loss of utility."""
+
+  loss: float
+  mine: Point
+  rival: Point
+
+  @property
+  def won(self) -> bool:
+    return self.mine.success < self.rival.success
+
+  @property
+  def near(self) -> bool:
+    """Within the spread."""
+    apart = abs(self.mine.success - self.rival.success)
+    return apart < self.mine.spread + self.rival.spread
+
+  def __str__(self) -> str:
+    sign = '~' if self.near else '<' if self.won else '>'
+    return (
+        f'{self.mine.name}: {self.mine.success:.1f} {sign} '
+        f'{self.rival.success:.1f}: {self.rival.name}'
+    )
+
+
+def named(cell: Cell) -> str:
+  """'DP-L 0.001', 'GS, drop 90 %'."""
+  name, strength = cell
+  if name.startswith('GS') and strength in DROPPED:
+    return f'{name}, drop {DROPPED[strength]} %'
+  value = reading.strength(cell)
+  label = 'no defense' if name == 'none' else name
+  return label + (f' {value}' if value else '')
+
+
+def success(
+    results: Results, cell: Cell, attack: str, metrics: Sequence[str]
+) -> PerSeed:
+  """What an attack reaches by seed, in percent: the largest of its metrics."""
+  found = [reading.find(results, cell, attack, m) for m in metrics]
+  seeds = dict.fromkeys(seed for values in found for seed in values)
+  scale = 1 if metrics[0].startswith('psnr') else 100
+  return {s: scale * max(v[s] for v in found if s in v) for s in seeds}
+
+
+def curves(results: Results, attack: str, *metrics: str) -> Curves:
+  """The curves of an attack; of several metrics the largest counts by seed."""
+  alone = 100 * _mean(evidence.alone(results))
+  utilities = {
+      cell: 100 * _mean(reading.utility(results, cell))
+      for cell in results.cells
+  }
+  most = max(utilities.values()) - alone
+  by_defense: dict[str, list[Point]] = {}
+  for cell in results.cells:
+    found = success(results, cell, attack, metrics)
+    if not found:
+      continue
+    s = reading.summarize(found.values())
+    std = s.std if s.count > 1 else 0.0
+    left = (utilities[cell] - alone) / most
+    by_defense.setdefault(cell[0], []).append(
+        Point(*cell, utilities[cell], s.mean, std, left)
+    )
+  (undefended,) = by_defense.pop('none')
+  return Curves(undefended, alone, by_defense)
+
+
+def _mean(found: PerSeed) -> float:
+  return reading.summarize(found.values()).mean
+
+
+def lowest(points: Iterable[Point], least: float) -> Point | None:
+  """The point of the least success among those of `least` utility or more."""
+  possible = [p for p in points if p.utility >= least]
+  return min(possible, key=lambda p: p.success) if possible else None
+
+
+def compared(
+    found: Curves, one: str = 'MID', others: Sequence[str] = (),
+    of_best: bool = False,
+) -> list[Compared]:
+  """`one` and its best rival for each loss that both can keep to.
+
+  Args:
+    others: The rivals; all other defenses by default.
+    of_best: Losses are against the best model of all and not the undefended
+      one, which some attacks spoil.
+  """
+  top = found.undefended.utility
+  if of_best:
+    top = max(p.utility for p in (found.undefended, *found.points))
+  rivals = [
+      p for p in found.points
+      if p.defense != one and (not others or p.defense in others)
+  ]
+  lines = []
+  for loss in LOSSES:
+    mine = lowest(found.by_defense.get(one, ()), top - loss)
+    rival = lowest(rivals, top - loss)
+    if mine and rival:
+      lines.append(Compared(loss, mine, rival))
+  return lines

@@ -1,0 +1,178 @@
+"""The README's tables from the records of runs.
+
+In percent unless they say otherwise. 'Worth left' is the share of what the
+passive party adds to the accuracy (AUC of two classes) of the best model of all
+that a defense leaves: at 0 the model is the active party's own.
+"""
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from experiments import claims, evidence
+from experiments.evidence import Table
+from experiments.mid import claims as rivalries
+from experiments.mid import curves
+from vfljax.report import reading
+from vfljax.report.reading import Cell, Results
+
+PAPER = 'mid'
+MNIST = '--config.data.path=mnist.npz'
+DLI = ("fig4.py:dli --config.data.path=mnist.npz "
+       "'--config.defenses=none,{}'")
+CAFE = ('cafe.py {} --config.data.limit=2000 --config.train.epochs=20 '
+        '--config.attack.cafe.pool=60 --config.attack.cafe.steps=2000')
+RUNS = dict(
+    fig4_dli=DLI.format('MID,DP-G,DP-L,GS,GS no residual'),
+    fig4_dg=DLI.format('MID,DG'),
+    fig4_bli=f'fig4.py:bli {MNIST} '
+             '--config.attack.gradient_inversion.steps=300',
+    fig5_replacement=f'fig5.py:replacement {MNIST} --config.data.limit=0',
+    fig5_noisy=f'fig5.py:noisy {MNIST}',
+    fig5_missing=f'fig5.py:missing {MNIST}',
+    fig8='fig8.py --config.data.path=fashion_0_6.npz',
+    fig9=f'fig9.py {MNIST} --config.data.limit=0 --config.seeds=3',
+    cafe_mnist=CAFE.format(MNIST),
+    cafe_cifar10=CAFE.format('--config.data.name=cifar10 '
+                             '--config.data.path=cifar10.npz')
+    + ' --config.seeds=2',
+    fig3_pmc='fig3.py:pmc,cpu --config.data.path=cifar10.npz '
+             '--config.seeds=2',
+    fig3_amc='fig3.py:amc,cpu --config.data.path=cifar10.npz',
+)
+
+
+class Column(NamedTuple):
+  """What an attack reaches, by one of its metrics.
+
+  Attributes:
+    beside: Another metric, in brackets.
+  """
+
+  attack: str
+  metric: str
+  beside: str = ''
+  digits: int = 1
+
+
+LEARNED = {
+    'learned, start': Column('learned_gradient', 'accuracy_start'),
+    'learned, end': Column('learned_gradient', 'accuracy_end'),
+}
+DIRECT = {
+    'DLI, best epoch (last)': Column(
+        'direct_label', 'accuracy', 'accuracy_last'
+    ),
+    'DLI, first round': Column('direct_label:replayed', 'accuracy_start'),
+} | LEARNED
+INVERTED = {
+    'first round': Column(
+        'gradient_inversion', 'accuracy_start', 'matched_start'
+    ),
+    'trained': Column('gradient_inversion', 'accuracy_end', 'matched_end'),
+}
+DIRECTION = {
+    'DS, best epoch (last)': Column(
+        'direction_scoring', 'leak_auc', 'leak_auc_last'
+    ),
+    'learned, start': Column('learned_gradient', 'leak_auc_start'),
+    'learned, end': Column('learned_gradient', 'leak_auc_end'),
+}
+REPLACED = {
+    'success': Column('label_replacement', 'backdoor_accuracy'),
+    'without a trigger': Column('label_replacement', 'untriggered'),
+}
+NOISY = {'lost on noisy samples': Column('noisy_sample', 'drop')}
+MISSING = {'lost on missing features': Column('missing_features', 'drop')}
+CAFED = {
+    f'{when}: {metric.upper()}': Column('cafe', f'{metric}_{stage}', '', digits)
+    for when, stage in (('untrained', 'start'), ('trained', 'end'))
+    for metric, digits in (('psnr', 1), ('ssim', 2))
+}
+COMPLETED = {
+    'MixMatch, frozen': Column('mixmatch:frozen', 'accuracy_last'),
+    'tuned': Column('mixmatch', 'accuracy_last'),
+    'tuned, 10': Column('mixmatch:10', 'accuracy_last'),
+}
+
+
+def completed(kind: str) -> dict[str, Column]:
+  return {
+      'plain, 40': Column(kind, 'accuracy_last'),
+      'plain, 10': Column(f'{kind}:10', 'accuracy_last'),
+  } | COMPLETED
+
+
+def _shown(results: Results, cell: Cell, column: Column) -> str:
+  values = curves.success(results, cell, column.attack, [column.metric])
+  scaled = (v / 100 for v in values.values()) if column.metric.startswith(
+      'ssim') else values.values()
+  if not values:
+    return ''
+  text = evidence.spread(scaled, column.digits)
+  if column.beside:
+    beside = curves.success(results, cell, column.attack, [column.beside])
+    text += f' ({evidence.mean(beside.values(), column.digits)})'
+  return text
+
+
+def table(name: str, columns: Mapping[str, Column]) -> str:
+  """A row for each defense at a strength."""
+  results = evidence.load(PAPER, name).results
+  some = next(iter(columns.values()))
+  left = {
+      (p.defense, p.strength): 100 * p.left
+      for p in curves.curves(results, some.attack, some.metric).points
+  }
+  rows = [
+      [curves.named(c), evidence.spread(
+          100 * v for v in reading.utility(results, c).values()
+      ), f'{left[c]:.0f}' if c in left else '',
+       *(_shown(results, c, column) for column in columns.values())]
+      for c in results.cells
+  ]
+  rows.append([
+      'the active party alone',
+      evidence.spread(100 * v for v in evidence.alone(results).values()), '0',
+      *[''] * len(columns),
+  ])
+  utility = 'AUC' if results.metric == 'auc' else results.metric
+  return evidence.markdown(
+      ('', utility, 'worth left', *columns), rows
+  )
+
+
+def equal() -> str:
+  """MID and its best rival at equal accuracy, for every attack recorded."""
+  rows = []
+  for rivalry in rivalries.RIVALRIES:
+    if not evidence.exists(PAPER, rivalry.record):
+      continue
+    lines = {c.loss: c for c in rivalry.compared()}
+    rows.append([rivalry.title, *(
+        f'{lines[loss]}' if loss in lines else '' for loss in curves.LOSSES
+    )])
+  head = ('attack', *(f'{loss:g} points lost' for loss in curves.LOSSES))
+  return evidence.markdown(head, rows)
+
+
+def _recorded(
+    name: str, columns: Mapping[str, Column]
+) -> Callable[[], str]:
+  return evidence.of_records(PAPER, RUNS, name)(lambda: table(name, columns))
+
+
+TABLES: dict[str, Table] = dict(
+    fig4_dli=_recorded('fig4_dli', DIRECT),
+    fig4_dg=_recorded('fig4_dg', DIRECT),
+    fig4_bli=_recorded('fig4_bli', INVERTED),
+    fig5_replacement=_recorded('fig5_replacement', REPLACED),
+    fig5_noisy=_recorded('fig5_noisy', NOISY),
+    fig5_missing=_recorded('fig5_missing', MISSING),
+    fig8=_recorded('fig8', DIRECTION),
+    fig9=_recorded('fig9', REPLACED),
+    cafe_mnist=_recorded('cafe_mnist', CAFED),
+    cafe_cifar10=_recorded('cafe_cifar10', CAFED),
+    fig3_pmc=_recorded('fig3_pmc', completed('model_completion')),
+    fig3_amc=_recorded('fig3_amc', completed('active_completion')),
+    equal=equal,
+    claims=lambda: claims.table(PAPER),
+)

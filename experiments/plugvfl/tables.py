@@ -1,0 +1,119 @@
+"""The README's tables from the records of runs, in percent.
+
+An attacker's column is the accuracy of its completed network on test samples:
+'40' knows 4 labels a class and trains MLP(512, 256), '40 linear' the paper's
+MLP_sim, 'all' knows every label, scales its input and trains longer.
+"""
+from collections.abc import Callable, Iterable, Sequence
+
+from experiments import claims, evidence
+from experiments.evidence import Table
+from vfljax.report import reading
+from vfljax.report.reading import Cell, PerSeed, Results
+
+PAPER = 'plugvfl'
+FASHION = '--config.data.path=fashion_mnist.npz'
+MNIST = '--config.data.name=mnist --config.data.path=mnist.npz'
+ONE = '--config.seeds=1'
+RUNS = dict(
+    fig3=f'fig3.py:fashion_mnist {FASHION}',
+    fig4=f'fig4.py {FASHION} {ONE}',
+    fig5=f'fig5.py {FASHION}',
+    fig6=f'fig6.py {FASHION}',
+    fig7=f'fig7.py {FASHION} {ONE}',
+    fig3_mnist=f'fig3.py:fashion_mnist {MNIST} {ONE}',
+    fig6_mnist=f'fig6.py {MNIST} {ONE}',
+    fig3_cifar10=f'fig3.py:cifar10 --config.data.path=cifar10.npz {ONE}',
+)
+PASSIVE, ACTIVE = 'model_completion', 'active_completion'
+HEADS = {'40': '', '40 linear': ':linear', 'all': ':all'}
+UNTRAINED = {'untrained extractor': 'scratch', "party 2's raw half":
+             'local_model'}
+_LAMBDA = ('plugvfl', '5 psi steps', 'without L_R', 'wide psi', 'slow psi',
+           'slow psi, without L_R')
+_PLAIN = dict(none='no defense', multi_head='multi-head')
+
+
+def recorded(*names: str) -> Callable[[Table], Table]:
+  return evidence.of_records(PAPER, RUNS, *names)
+
+
+def named(cell: Cell) -> str:
+  """'lambda 0.03, p = 0.05'."""
+  label, _, drop = cell[0].partition(' drop=')
+  parts = [] if label == 'plugvfl' else [_PLAIN.get(label, label)]
+  if strength := reading.strength(cell):
+    parts.append(f'lambda {strength}' if label in _LAMBDA else strength)
+  if drop:
+    parts.append(f'p = {drop}')
+  return ', '.join(parts)
+
+
+def read(results: Results, cell: Cell, attack: str) -> PerSeed:
+  """A completed network's accuracy in percent, by seed."""
+  return evidence.quantity(results, cell, f'{attack}/accuracy_last')
+
+
+def models(results: Results, cell: Cell) -> list[str]:
+  """Before and after party 2 quits."""
+  return [
+      evidence.spread(evidence.quantity(results, cell, what).values())
+      for what in ('accuracy', 'quit_accuracy')
+  ]
+
+
+def alone(results: Results) -> str:
+  values = evidence.alone(results).values()
+  return evidence.spread(100 * v for v in values)
+
+
+def quitting(name: str) -> str:
+  """Before and after party 2 quits."""
+  results = evidence.load(PAPER, name).results
+  rows = [[named(c), *models(results, c)] for c in results.cells]
+  rows.append(['the active party alone', '', alone(results)])
+  return evidence.markdown(('', 'before', 'after'), rows)
+
+
+def completed(
+    name: str, kind: str = PASSIVE, heads: Iterable[str] = HEADS,
+) -> str:
+  """The model, and what attackers read in the extractor."""
+  results = evidence.load(PAPER, name).results
+  heads = [h for h in heads if f'{kind}{HEADS[h]}' in results.attacks]
+  rows = [
+      [named(c), *models(results, c), *(
+          evidence.spread(read(results, c, f'{kind}{HEADS[h]}').values())
+          for h in heads
+      )] for c in results.cells
+  ]
+  for what, baseline in UNTRAINED.items():
+    rows.append([what, '', '', *(_without(results, baseline, heads))])
+  rows.append(['the active party alone', '', alone(results),
+               *[''] * len(heads)])
+  return evidence.markdown(('', 'before', 'after', *heads), rows)
+
+
+def _without(
+    results: Results, baseline: str, heads: Sequence[str]
+) -> list[str]:
+  """What the same attackers have without the federation."""
+  names = [f'{baseline}{HEADS[h]}' for h in heads]
+  none = results.cells[0]
+  return [
+      evidence.spread(read(results, none, n).values())
+      if n in results.baselines else '' for n in names
+  ]
+
+
+TABLES: dict[str, Table] = dict(
+    fig3=recorded('fig3')(lambda: quitting('fig3')),
+    fig3_mnist=recorded('fig3_mnist')(lambda: quitting('fig3_mnist')),
+    fig3_cifar10=recorded('fig3_cifar10')(lambda: quitting('fig3_cifar10')),
+    fig4=recorded('fig4')(lambda: completed('fig4')),
+    fig5=recorded('fig5')(lambda: completed('fig5', ACTIVE)),
+    fig6=recorded('fig6')(lambda: completed('fig6')),
+    fig6_mnist=recorded('fig6_mnist')(lambda: completed('fig6_mnist')),
+    fig7=recorded('fig7')(lambda: completed('fig7')),
+    claims=lambda: claims.table(PAPER),
+)
