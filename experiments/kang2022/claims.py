@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from experiments import evidence
 from experiments.claims import Claim, Verdict, untestable
-from experiments.kang2022 import takeaways
+from experiments.kang2022 import alike, takeaways
 from vfljax.report import reading
 
 PAPER = 'kang2022'
@@ -19,6 +19,14 @@ ORDERS = {
 }
 
 
+def _runs(records: Sequence[str]) -> list[alike.Run]:
+  kept = [evidence.load(PAPER, name) for name in records]
+  return [
+      alike.Run(one.results, alike.held_by_b(one.record['config']))
+      for one in kept
+  ]
+
+
 def _takeaway(start: str, where: str, records: Sequence[str]) -> Claim:
   """The one whose text begins so."""
   text = next(
@@ -26,13 +34,14 @@ def _takeaway(start: str, where: str, records: Sequence[str]) -> Claim:
   )
 
   def judge() -> Verdict:
-    best = [evidence.load(PAPER, name).results for name in records]
+    best = _runs(records)
+    last = [
+        run._replace(results=reading.at_epoch(run.results, 'last'))
+        for run in best
+    ]
     found = [
-        next(v for v in takeaways.verdicts(results)
-             if v.claim.startswith(start))
-        for results in (
-            best, [reading.at_epoch(results, 'last') for results in best]
-        )
+        next(v for v in takeaways.verdicts(runs) if v.claim.startswith(start))
+        for runs in (best, last)
     ]
     because = found[0].because
     if found[0].held != found[1].held:
@@ -78,9 +87,7 @@ def _inversion(start: str, text: str, records: Sequence[str]) -> Claim:
 
   def judge() -> Verdict:
     found = [
-        v for v in takeaways.verdicts(
-            [evidence.load(PAPER, name).results for name in records]
-        ) if start in v.claim
+        v for v in takeaways.verdicts(_runs(records)) if start in v.claim
     ]
     return Verdict(
         all(v.held for v in found),

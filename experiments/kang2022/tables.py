@@ -13,6 +13,17 @@ from vfljax.report import reading
 from vfljax.report.reading import Cell, Results
 
 PAPER = 'kang2022'
+FASHION = '--config.data.path=fashion_mnist.npz'
+SPAMBASE = '--config.data.path=spambase.data'
+RUNS = dict(
+    vlr=f'vlr.py:spambase {SPAMBASE}',
+    vhnn_spambase=f'vnn.py:vhnn,spambase {SPAMBASE}',
+    vsnn_spambase=f'vnn.py:vsnn,spambase {SPAMBASE}',
+    table16_vhnn=f'table16.py:vhnn {FASHION}',
+    table16_vsnn=f'table16.py:vsnn {FASHION}',
+    table17_vhnn=f'table17.py:vhnn {FASHION}',
+    table17_vsnn=f'table17.py:vsnn {FASHION}',
+)
 SHORT = dict(
     none='none', gradient_compression='GC', discrete_sgd='D-SGD', max_norm='MN',
     dp_laplace='DP-L', iso='ISO', marvell='Marvell', mixup='MixUp',
@@ -41,6 +52,7 @@ def loss(results: Results, cell: Cell) -> str:
   return evidence.spread(reading.utility_loss(results, cell).values())
 
 
+@evidence.of_records(PAPER, RUNS, 'vlr')
 def vlr() -> str:
   """Every strength, and the paper's rows, which are of its best strengths."""
   results = evidence.load(PAPER, 'vlr').results
@@ -57,7 +69,7 @@ def vlr() -> str:
           *(f'{x:.1f}' for x in numbers),
       ])
   head = ('protection', 'utility loss', *VLR.values())
-  return evidence.markdown(head, rows) + '\n' + evidence.source(PAPER, 'vlr')
+  return evidence.markdown(head, rows)
 
 
 def _best(results: Results, defense: str) -> Cell:
@@ -67,6 +79,7 @@ def _best(results: Results, defense: str) -> Cell:
   return found.cell
 
 
+@evidence.of_records(PAPER, RUNS, 'vhnn_spambase', 'vsnn_spambase')
 def vnn() -> str:
   """NS and DS at the best strength, in VHNN and VSNN, and MC."""
   both = {a: f'{a}_spambase' for a in ('vhnn', 'vsnn')}
@@ -89,9 +102,7 @@ def vnn() -> str:
       [SHORT[defense], *(x for a in both for x in found[a])]
       for defense, found in columns.items()
   ]
-  return evidence.markdown(head, rows) + '\n' + evidence.source(
-      PAPER, *both.values()
-  )
+  return evidence.markdown(head, rows)
 
 
 def preferences() -> str:
@@ -118,8 +129,13 @@ def _scores(table: Mapping[str, int]) -> str:
   return ', '.join(f'{SHORT[d]} {s}' for d, s in table.items())
 
 
-def _inversion(algorithm: str) -> str:
+def inversion(algorithm: str) -> Table:
   record = f'table16_{algorithm}'
+  made = evidence.of_records(PAPER, RUNS, record)
+  return made(lambda: _inverted(algorithm, record))
+
+
+def _inverted(algorithm: str, record: str) -> str:
   results = evidence.load(PAPER, record).results
   utility, theirs = paper.INVERSION[algorithm]
   rows = []
@@ -139,10 +155,11 @@ def _inversion(algorithm: str) -> str:
     rows.append([f'{reading.pretty(attack)}, no attack', '', '',
                  evidence.spread(ssim, 3), '', ''])
   head = ('protection', 'accuracy, %', "paper's", 'SSIM', 'by seed', "paper's")
-  return evidence.markdown(head, rows) + '\n' + evidence.source(PAPER, record)
+  return evidence.markdown(head, rows)
 
 
-def _structures() -> str:
+@evidence.of_records(PAPER, RUNS, 'table17_vsnn', 'table17_vhnn')
+def structures() -> str:
   rows = []
   for algorithm in ('vsnn', 'vhnn'):
     results = evidence.load(PAPER, f'table17_{algorithm}').results
@@ -158,11 +175,11 @@ def _structures() -> str:
       ])
   return evidence.markdown(
       ('', "the attacker's shadow", 'SSIM', 'by seed', "paper's"), rows
-  ) + '\n' + evidence.source(PAPER, 'table17_vsnn', 'table17_vhnn')
+  )
 
 
 TABLES: dict[str, Table] = dict(
     vlr=vlr, vnn=vnn, preferences=preferences,
-    table16_vsnn=lambda: _inversion('vsnn'),
-    table16_vhnn=lambda: _inversion('vhnn'), table17=_structures,
+    table16_vsnn=inversion('vsnn'), table16_vhnn=inversion('vhnn'),
+    table17=structures,
 )
