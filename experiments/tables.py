@@ -1,4 +1,4 @@
-"""Writes what the READMEs and CLAIMS.md quote, from the records.
+"""Writes what all READMEs and CLAIMS.md quote, from the records.
 
   python -m experiments.tables              all papers
   python -m experiments.tables kang2022     one of them
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 import sys
 
-from experiments import claims, evidence
+from experiments import claims, evidence, front
 from vfljax.runner.errors import UserError
 
 
@@ -27,6 +27,9 @@ def changed(papers: Sequence[str]) -> dict[Path, str]:
     file = evidence.HERE / paper / 'README.md'
     wanted[file] = evidence.rewritten(file.read_text('utf-8'), paper)
   wanted[claims.FILE] = claims.text()
+  wanted[front.README] = evidence.rewritten(
+      front.README.read_text('utf-8'), 'front', front.TABLES, front.NUMBERS
+  )
   return {
       file: text for file, text in wanted.items()
       if not file.exists() or file.read_text('utf-8') != text

@@ -1,0 +1,86 @@
+"""What the project's own README quotes, from the papers' records."""
+import json
+
+from experiments import evidence
+from experiments.evidence import Table
+from experiments.gafm import common, measured, table2
+from experiments.vmask import older
+
+README = evidence.HERE.parent / 'README.md'
+BENCH = evidence.HERE / 'bench'
+
+
+def gafm() -> str:
+  """Table 2 in short: GAFM's paper, ours by the last epoch, by the best one."""
+  results = measured.load('table2')
+  rows = []
+  for defense, name in (
+      ('none', 'no defense'), ('max_norm', 'Max-Norm'), ('marvell', 'Marvell'),
+      ('gafm', 'GAFM'),
+  ):
+    cell = evidence.cell(results, defense)
+    paper = {p.attack: p.mean for p in table2.PAPER if p.defense == defense}
+    texts = [
+        f'{100 * paper[None]:.0f} / {measured.auc(results, cell).mean():.0f}'
+    ]
+    for attack in common.ATTACKS:
+      ours = [measured.leak(results, cell, attack, epoch).mean()
+              for epoch in ('last', 'max')]
+      texts.append(
+          ' / '.join(f'{x:.0f}' for x in (100 * paper[attack], *ours))
+      )
+    rows.append([name, *texts])
+  head = ('paper / last epoch / best epoch', 'AUC', 'leak AUC: norm', 'mean',
+          'median')
+  return evidence.markdown(head, rows)
+
+
+def speed() -> str:
+  """Beside PyTorch, of `bench/core.json`."""
+  record = json.loads((BENCH / 'core.json').read_text())
+  rows = []
+  for key, name in (
+      ('splitnn', "splitNN on Spambase's shape, 10 seeds x 300 epochs"),
+      ('mnist', 'MLP on MNIST halves, 5 seeds x 1 epoch'),
+      ('completion', 'model completion with 40 labels, 15 times'),
+  ):
+    threads = [f'torch, {n}' for n in ('1 thread', '2 threads')]
+    rows.append([
+        name, f"{record[key]['vfljax']['wall_min']:.2g} s",
+        ' / '.join(f"{record[key][t]['wall_min']:.1f}" for t in threads) + ' s',
+        ' / '.join(f"{record[key][f'ratio to {t}']:.1f}" for t in threads),
+    ])
+  solves = [x for x in record['marvell solves a second'] if 'ratio' in x]
+  rows.append([
+      "Marvell's noise, solves a second",
+      f"{min(x['vfljax'] for x in solves):,}",
+      f"its authors' code: {max(x['peer'] for x in solves):,}",
+      '-'.join(str(x['ratio']) for x in solves),
+  ])
+  head = ('training', 'ours', 'PyTorch, 1 / 2 threads', 'ratio')
+  return evidence.markdown(head, rows)
+
+
+def _completed(row: str) -> Table:
+  """The attack on MNIST with the authors' settings, percent."""
+  return lambda: f"{older.mean(_authors()[row]['attack']):.0f}"
+
+
+def _authors() -> dict[str, older.Row]:
+  return older.column('TM', 'authors')
+
+
+def _transcript(row: str) -> Table:
+  """The attack of `adaptive`, under T3, percent."""
+  def made() -> str:
+    found = older.record('adaptive')['T3'][row]['best']['by_seed']
+    return f'{older.mean(found):.0f}'
+  return made
+
+
+TABLES: dict[str, Table] = dict(gafm=gafm, speed=speed)
+NUMBERS: dict[str, Table] = dict(
+    vmask=_completed('VMask'), vanilla=_completed('none'),
+    kept=_transcript('linear 1'), known=_transcript('full'),
+    redrawn=_transcript('redrawn'),
+)
