@@ -19,7 +19,7 @@ from vfljax.adversary import Adversary
 from vfljax.attack import Attack
 from vfljax.defense import Defense, Holdings, none
 from vfljax.types import Batch, Messages, Net, Round, State
-from vfljax.views import CutGradients
+from vfljax.views import CutGradients, KnownPositive
 
 
 def check(fn, *arguments):
@@ -143,7 +143,13 @@ def test_every_step_of_a_run_has_keys_of_its_own():
   assert counts == once | epochs | rounds | dict(
       weights=4, send=12, share=12, net=24, receive=7  # It starts the top, too.
   )
-  assert len({key for _, key in told.keys}) == sum(counts.values())
+  given = {key for _, key in told.keys}
+  assert len(given) == sum(counts.values())
+  # A key split into two is the same two keys as one folded with 0 and 1.
+  keys = jax.random.wrap_key_data(jnp.array(sorted(given), jnp.uint32))
+  parts = jax.random.key_data(jax.vmap(jax.random.split)(keys))
+  parts = {tuple(part) for part in parts.reshape(-1, 2).tolist()}
+  assert len(parts | given) == 3 * len(given)
 
 
 def test_watched_attacks_have_keys_of_their_own():
@@ -154,10 +160,17 @@ def test_watched_attacks_have_keys_of_their_own():
       State((), ()), Batch((None, *d), labels), Messages(d, d), jnp.zeros(()),
       (),
   )
-  noted = Attack(CutGradients, told.hook('run', 0, lambda key, view: view.valid))
+  noted = Attack(
+      CutGradients, told.hook('run', 0, lambda key, view: view.valid)
+  )
   watch, _ = measure.watcher(dict(a=noted, b=noted), none(), (1, 2))
   watch(jax.random.key(2), played)
   assert len({*told.keys}) == len(told.keys) == 4
+  drawing = Attack(
+      KnownPositive, lambda key, view: jax.random.normal(key, (4,))
+  )
+  watch, _ = measure.watcher(dict(a=drawing, b=drawing), none(), (1, 2))
+  check(lambda key: watch(key, played), jax.random.key(2))
 
 
 def test_epochs_draw_from_no_key_twice():
