@@ -130,6 +130,10 @@ def test_every_step_of_a_run_has_keys_of_its_own():
     run = train.start(jax.random.key(0), plan, data)
     for epoch in range(2):  # A call for each: the run's key is the same.
       run, _ = train.advance(plan, run, data, epoch, 1)
+    protocol.predict(
+        jax.random.key(1), plan.vfl, plan.defense, run.state, data.features,
+        adversary=plan.adversary,
+    )
   counts = {
       what: len({key for w, key in told.keys if w == what})
       for what, _ in told.keys
@@ -137,11 +141,12 @@ def test_every_step_of_a_run_has_keys_of_its_own():
   once = dict.fromkeys(['init', 'prepare', 'evil init'], 1)
   epochs = dict.fromkeys(['epoch', 'validate'], 2)
   rounds = dict.fromkeys([
-      'batch', 'label', 'adapt', 'gradient', 'rows', 'features', 'tamper',
-      'mishear', 'learn', 'watch',
+      'batch', 'label', 'adapt', 'gradient', 'rows', 'mishear', 'learn',
+      'watch',
   ], 6)
   assert counts == once | epochs | rounds | dict(
-      weights=4, send=12, share=12, net=24, receive=7  # It starts the top, too.
+      weights=4, net=24, share=12, send=12 + 2, features=6 + 1, tamper=6 + 1,
+      receive=1 + 6 + 1,  # The first starts the top, the last predicts.
   )
   given = {key for _, key in told.keys}
   assert len(given) == sum(counts.values())
