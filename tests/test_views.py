@@ -355,3 +355,9 @@ def test_a_class_with_few_samples_has_no_other_one_known():
       np.sort(view.known_received[mine, 0]),
       np.sort(view.received[np.asarray(known) > 0, 0]),
   )
+
+
+def test_padding_is_no_known_sample():
+  labels = jnp.eye(2)[jnp.arange(32) % 2].at[16:].set(0)
+  view = views.class_centers(KEY, 1, hand_made(np.ones((32, 1)), labels))
+  assert view.known[:16].any() and not view.known[16:].any()

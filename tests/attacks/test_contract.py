@@ -203,3 +203,11 @@ def test_attacks_in_training_read_weights_as_the_defense_lets_them():
     watch, _ = measure.watcher(dict(size=size), defense)
     guessed = watch(jax.random.key(3), one_round()[1])['size'].guessed
     assert (guessed.scores == 0).all() == hidden
+
+
+@pytest.mark.parametrize('name', EVERY_ATTACK)
+def test_no_attack_draws_from_a_key_twice(name):
+  """By tracing alone; see tests/test_keys.py."""
+  core = pytest.importorskip('jax.experimental.key_reuse._core')
+  attack = make_attack(name)
+  core.check_key_reuse(attack.run, jax.random.key(0), view_of(attack.view))

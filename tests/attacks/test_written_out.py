@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from scipy import special
 
 from vfljax import algorithms, attacks, measure, nets
 from vfljax.attack import Attack
@@ -16,6 +17,7 @@ from vfljax.attacks.mixmatch import MixMatch, _averaged, _loss
 from vfljax.attacks.model_inversion import (
     Inversion, invert, total_variation, train_shadow,
 )
+from vfljax.completion import Samples, Schedule, complete
 from vfljax.defense import none
 from vfljax.types import Batch, Messages, Round, State
 from vfljax.views import (
@@ -242,3 +244,33 @@ def test_facts_are_averaged_over_rounds(pool):
   smaller = jax.vmap(row)(jnp.array([7.0]))
   np.testing.assert_allclose(digest(rows)['a']['size'], 3)
   np.testing.assert_allclose(digest(rows, smaller)['a']['size'], 4)
+
+
+# Completion by gradient descent, of one linear layer.
+
+
+def completed(**schedule):
+  """(the last guess, what it should be after 3 steps at such rates)."""
+  rng = np.random.default_rng(0)
+  x, y = rng.normal(size=(8, 3)), np.eye(2)[rng.integers(0, 2, 8)]
+  rates = schedule.pop('rates', (0.5, 0.5, 0.5))
+  found = complete(
+      KEY, Schedule(3, 0, learning_rate=0.5, optimizer='sgd', **schedule),
+      lambda w, x: x @ w, jnp.zeros((3, 2)),
+      Samples(*(jnp.asarray(a, jnp.float32) for a in (x, y, x))),
+  )[-1]
+  w = np.zeros((3, 2))
+  for rate in rates:
+    w -= rate * x.T @ (special.softmax(x @ w, 1) - y) / 8
+  return found, x @ w
+
+
+@pytest.mark.parametrize('schedule', [
+    dict(stages=1), dict(stages=2),  # An epoch comes before two stages.
+    dict(stages=1, rate='cosine', rates=0.25 * (1 + np.cos(
+        np.pi * np.arange(3) / 3
+    ))),
+], ids=['one stage', 'two stages', 'cosine'])
+def test_completion_takes_every_step_at_its_rate(schedule):
+  found, expected = completed(**schedule)
+  np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
