@@ -13,8 +13,10 @@ import jax.numpy as jnp
 import optax
 import pytest
 
-from tests.contracts import batch, federation, make, play, start
-from vfljax import algorithms, attacks, defenses, measure, protocol, train
+from tests.contracts import WIDTH, make
+from vfljax import (
+    algorithms, attacks, defenses, measure, nets, protocol, train,
+)
 from vfljax.adversary import Adversary
 from vfljax.attack import Attack
 from vfljax.defense import Defense, Holdings, none
@@ -27,37 +29,49 @@ def check(fn, *arguments):
   core.check_key_reuse(fn, *arguments)
 
 
-def life(defense, key, data):
+VFL = algorithms.vhnn(
+    [nets.mlp(8, WIDTH)] * 3, nets.binary(nets.mlp(8, 1))
+)
+TXS = (optax.sgd(0.1),) * 3
+
+
+def data_of_three():
+  """Two passive parties, that could share a key."""
+  x = jnp.arange(96.0).reshape(3, 8, 4) / 100
+  return Batch(tuple(x), jnp.eye(2)[jnp.arange(8) % 2])
+
+
+def life(defense, key):
   """All of a defense's hooks, each with its own key."""
-  vfl, keys = federation(), jax.random.split(key, 6)
+  keys, data = jax.random.split(key, 6), data_of_three()
   if defense.prepare:
     labels = defense.prepare(keys[0], data.features[0], data.labels)
     data = data._replace(labels=labels)
-  state = start(keys[1], defense, data)
-  state, played = play(keys[2], defense, state, data)
-  top = vfl._replace(top=defense.top(vfl.top))
+  state = protocol.init(keys[1], VFL, defense, TXS, data, auxiliary=data)
+  state, played = protocol.play_round(keys[2], VFL, defense, TXS, state, data)
+  top = VFL._replace(top=defense.top(VFL.top))
   memory = defense.epoch(
       state.defense, keys[3], Holdings(top, state.parties[0].params, data)
   )
   state = state._replace(defense=memory)
   weights = state.parties[1].params['bottom']
   return played.messages, protocol.predict(
-      keys[4], vfl, defense, state, data.features
+      keys[4], VFL, defense, state, data.features
   ), defense.expose(memory, keys[5], 1, weights)
 
 
 @pytest.mark.parametrize('name', sorted(defenses.REGISTRY))
 def test_no_defense_draws_from_a_key_twice(name):
-  check(functools.partial(life, make(name)), jax.random.key(0), batch())
+  check(functools.partial(life, make(name)), jax.random.key(0))
 
 
 def test_the_checker_sees_a_key_that_two_parties_share():
   core = pytest.importorskip('jax.experimental.key_reuse._core')
   shared = Defense(gradient=lambda state, key, cut, labels: (tuple(
-      d + jax.random.normal(key, d.shape) for d in cut + cut
-  )[:1], state))
+      d + jax.random.normal(key, d.shape) for d in cut
+  ), state))
   with pytest.raises(core.KeyReuseError):
-    check(functools.partial(life, shared), jax.random.key(0), batch())
+    check(functools.partial(life, shared), jax.random.key(0))
 
 
 # A run whose every hook tells the key that it is given.
@@ -179,9 +193,9 @@ def test_watched_attacks_have_keys_of_their_own():
 
 
 def test_epochs_draw_from_no_key_twice():
-  data = batch()
+  data = data_of_three()
   plan = train.Plan(
-      federation(), make('iso'), (optax.sgd(0.1),) * 2, 2, 6, 'keep',
+      VFL, make('iso'), TXS, 2, 3, 'keep',
       watch=measure.watcher(
           dict(ds=attacks.direction_scoring()), none()
       )[0],

@@ -21,7 +21,7 @@ from vfljax.completion import Samples, Schedule, complete
 from vfljax.defense import none
 from vfljax.types import Batch, Messages, Round, State
 from vfljax.views import (
-    ClassCenters, CutGradients, TrainedTop, WhiteBox,
+    ClassCenters, CutGradients, RecordedGradients, TrainedTop, WhiteBox,
 )
 
 KEY = jax.random.key(0)
@@ -274,3 +274,14 @@ def completed(**schedule):
 def test_completion_takes_every_step_at_its_rate(schedule):
   found, expected = completed(**schedule)
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_a_learned_gradient_is_read_whatever_is_beside_it():
+  """Its scale is that of the known ones."""
+  d = jax.random.normal(KEY, (12, 3)) + jnp.arange(12)[:, None]
+  view = RecordedGradients(d[:6], jnp.eye(2)[jnp.arange(6) % 2], d)
+  attack = attacks.learned_gradient((), Schedule(epochs=3, stages=1))
+  one, other = jax.jit(lambda: (
+      attack.run(KEY, view), attack.run(KEY, view._replace(received=d[:2]))
+  ))()
+  np.testing.assert_allclose(one[:2], other, atol=1e-5)
