@@ -347,14 +347,15 @@ def test_a_class_with_few_samples_has_no_other_one_known():
   one = hand_made(np.arange(4)[:, None], y[0])
   played = jax.tree.map(lambda x: jnp.stack([x, x + 10]), one)
   played = played._replace(batch=played.batch._replace(labels=y))
-  view, known = views.recorded_gradients(KEY, 1, played, 3)
-  assert known.sum() == 4 and known[3] == 1  # One of the second class.
-  np.testing.assert_array_equal(view.known_labels.sum(0), [3, 1])
-  mine = np.asarray(view.known_labels).sum(1) > 0
-  np.testing.assert_array_equal(
-      np.sort(view.known_received[mine, 0]),
-      np.sort(view.received[np.asarray(known) > 0, 0]),
-  )
+  for seed in range(4):
+    view, known = views.recorded_gradients(jax.random.key(seed), 1, played, 3)
+    assert known.sum() == 4 and known[3] == 1  # One of the second class.
+    np.testing.assert_array_equal(view.known_labels.sum(0), [3, 1])
+    mine = np.asarray(view.known_labels).sum(1) > 0
+    np.testing.assert_array_equal(
+        np.sort(view.known_received[mine, 0]),
+        np.sort(view.received[np.asarray(known) > 0, 0]),
+    )
 
 
 def test_padding_is_no_known_sample():
