@@ -3,9 +3,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.perturbing import check_apart
-from vfljax.mpc import prg, wire
+from vfljax.mpc import beaver, bilinear, one_sided, prg, to_active, wire
 
 
 @pytest.mark.parametrize('name', list(prg.REGISTRY))
@@ -25,3 +26,33 @@ def test_what_is_said_offline_stays_offline_in_a_later_step():
   whole = wire.then(say(1) + say(2), say(0) + say(1), say(0), say(1))
   assert [m.flight for m in whole] == [1, 2, 0, 3, 0, 4]
   assert wire.count(whole) == wire.Count(4 * 48, 4 * 6, 4, 2 * 48)
+
+
+def test_every_message_by_itself_is_uniform():
+  """Of each protocol, also where messages of two have one name."""
+  layer = bilinear.dense((8, 64), (64, 64))
+  p, key = prg.CHACHA20, prg.chacha20_key(bytes(32))
+  with jax.enable_x64(True):
+    keys = one_sided.seeds(p, key)
+    x, w, g = (
+        jnp.full(shape, code, jnp.int64) for shape, code in
+        ((layer.x_shape, 5), (layer.w_shape, 9), (layer.y_shape, 7))
+    )
+    masked, said = one_sided.mask(p, keys, (0,), w, w)
+    c, dealt = one_sided.deal(
+        p, keys, (1,), layer.forward, layer.x_shape, masked.active)
+    said += dealt + one_sided.product(layer.forward, x, masked, c)[1]
+    shares = to_active.Shares(*masked)
+    c, dealt = to_active.deal(p, keys, (2,), layer)
+    _, e, up = to_active.forward(layer, x, shares, c)
+    said += dealt + up + to_active.backward(layer, g, e, shares, c)[2]
+    xs, sent = beaver.share_input(p, p.fold(key, 7), x)
+    ws, _ = beaver.share_input(p, p.fold(key, 8), w)
+    triple = beaver.triple(
+        p, p.fold(key, 9), layer.forward, layer.x_shape, layer.w_shape)
+    said += sent + beaver.product(layer.forward, xs, ws, triple)[1]
+  assert len(said) == 4 + 3 + 3 + 3 + 1 + 4
+  for m in said:
+    octets = np.ascontiguousarray(m.payload).view(np.uint8).ravel()
+    counts = np.bincount(octets, minlength=256)
+    assert stats.chisquare(counts).pvalue > 1e-4, (m.name, m.sender)
