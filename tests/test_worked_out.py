@@ -1,4 +1,4 @@
-"""Small formulas by numbers worked out by hand: CLUB, metrics, the best epoch.
+"""Small formulas by numbers worked out by hand: CLUB, metrics, a round, epochs.
 """
 from types import SimpleNamespace
 from typing import Any
@@ -6,11 +6,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from scipy import special
 
-from vfljax import club, epochs, metrics
+from vfljax import algorithms, club, epochs, metrics, nets, protocol
+from vfljax.defense import none
 from vfljax.plan import Best, Run
+from vfljax.types import Batch
 
 KEY = jax.random.key(0)
 
@@ -55,3 +58,23 @@ def test_of_equally_good_epochs_the_first_is_kept(best, sign):
   better = after(2 + 0.1 * sign)
   assert better.epoch == better.state == 4
   np.testing.assert_allclose(better.score, 2 * sign + 0.1)
+
+
+def test_every_party_steps_by_its_own_optimizer():
+  vfl = algorithms.vsnn([nets.mlp(2)], nets.mlp(2))
+  x = jax.random.normal(KEY, (6, 3))
+  data = Batch((None, x), jnp.eye(2)[jnp.arange(6) % 2])
+  txs = (optax.sgd(5.0), optax.sgd(0.1))
+
+  @jax.jit
+  def both():
+    state = protocol.init(KEY, vfl, none(), txs, data)
+    return state, *protocol.play_round(KEY, vfl, none(), txs, state, data)
+
+  before, after, played = both()
+  jax.tree.map(
+      lambda old, new, g: np.testing.assert_allclose(
+          new, old - 0.1 * g, rtol=1e-5, atol=1e-7
+      ), before.parties[1].params['bottom'], after.parties[1].params['bottom'],
+      played.gradients[0],
+  )

@@ -14,12 +14,13 @@ from vfljax import algorithms, attacks, measure, nets
 from vfljax.attack import Attack
 from vfljax.attacks.cafe import FirstLinear, Recovery, begin, recover, third
 from vfljax.attacks.mixmatch import MixMatch, _averaged, _loss
+from vfljax.attacks.mixmatch import complete as fit_with_guesses
 from vfljax.attacks.model_inversion import (
     Inversion, invert, total_variation, train_shadow,
 )
 from vfljax.completion import Samples, Schedule, complete
 from vfljax.defense import none
-from vfljax.types import Batch, Messages, Round, State
+from vfljax.types import Batch, Messages, Net, Round, State
 from vfljax.views import (
     ClassCenters, CutGradients, RecordedGradients, TrainedTop, WhiteBox,
 )
@@ -285,3 +286,25 @@ def test_a_learned_gradient_is_read_whatever_is_beside_it():
       attack.run(KEY, view), attack.run(KEY, view._replace(received=d[:2]))
   ))()
   np.testing.assert_allclose(one[:2], other, atol=1e-5)
+
+
+def test_colluding_parties_trigger_the_same_samples():
+  numbered = jnp.arange(50.0)[:, None] * jnp.ones((1, 6))
+  made = attacks.label_replacement(
+      0, jnp.array([0]), (numbered, numbered), parties=(1, 2), per_round=8
+  )
+  own = (jnp.full((10, 6), -1.0),) * 2
+  one, other = made.training.features((), KEY, own)
+  np.testing.assert_array_equal(one[-8:, 0], other[-8:, 0])
+  assert len(np.unique(one[-8:, 0])) > 4 and (one[:2] == -1).all()
+
+
+def test_mixmatch_shrinks_its_weights():
+  """Steps are too small to see, the decay is not: 0.9 a step."""
+  how = MixMatch(
+      2, 1, batch_size=2, stages=1, learning_rate=1e-5, decay=1e4, average=0.0
+  )
+  linear = Net(lambda key, x: {}, lambda w, x: x @ w)
+  w, x = jnp.array([[1.0, 2.0], [3.0, -1.0]]), jnp.eye(2)
+  run = jax.jit(lambda: fit_with_guesses(KEY, how, linear, w, x, x, x, x))
+  np.testing.assert_allclose(run()[-1], 0.81 * w, atol=1e-3)
