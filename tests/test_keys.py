@@ -7,6 +7,7 @@ which those tests are left out. It takes a key folded with a number for a new
 one, whatever the number, so the keys of a small run are looked at themselves.
 """
 import functools
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +16,7 @@ import pytest
 
 from tests.contracts import WIDTH, make
 from vfljax import (
-    algorithms, attacks, defenses, measure, nets, protocol, train,
+    algorithms, attacks, defenses, epochs, measure, nets, protocol, train,
 )
 from vfljax.adversary import Adversary
 from vfljax.attack import Attack
@@ -136,29 +137,39 @@ def noting(told):
   )
 
 
-def test_every_step_of_a_run_has_keys_of_its_own():
+def looped(step, carry, xs):
+  """`lax.scan` in Python, so that keys are numbers."""
+  rows = []
+  for i in range(len(jax.tree.leaves(xs)[0])):
+    carry, row = step(carry, jax.tree.map(lambda x, i=i: x[i], xs))
+    rows.append(row)
+  return carry, jax.tree.map(lambda *x: jnp.stack(x), *rows)
+
+
+def test_every_step_of_a_run_has_keys_of_its_own(monkeypatch):
+  for module in train, epochs:
+    monkeypatch.setattr(module, 'lax', SimpleNamespace(scan=looped))
   told, x = Told(), jnp.ones((ROWS, 2))
   plan = noting(told)
   data = Batch((x,) * 3, jnp.eye(2)[jnp.arange(ROWS) % 2])
-  with jax.disable_jit():  # So that keys are numbers.
-    run = train.start(jax.random.key(0), plan, data)
-    for epoch in range(2):  # A call for each: the run's key is the same.
-      run, _ = train.advance(plan, run, data, epoch, 1)
-    protocol.predict(
-        jax.random.key(1), plan.vfl, plan.defense, run.state, data.features,
-        adversary=plan.adversary,
-    )
+  run = train.start(jax.random.key(0), plan, data)
+  for epoch in range(2):  # A call for each: the run's key is the same.
+    run, _ = train.advance(plan, run, data, epoch, 1)
+  protocol.predict(
+      jax.random.key(1), plan.vfl, plan.defense, run.state, data.features,
+      adversary=plan.adversary,
+  )
   counts = {
       what: len({key for w, key in told.keys if w == what})
       for what, _ in told.keys
   }
   once = dict.fromkeys(['init', 'prepare', 'evil init'], 1)
-  epochs = dict.fromkeys(['epoch', 'validate'], 2)
+  twice = dict.fromkeys(['epoch', 'validate'], 2)
   rounds = dict.fromkeys([
       'batch', 'label', 'adapt', 'gradient', 'rows', 'mishear', 'learn',
       'watch',
   ], 6)
-  assert counts == once | epochs | rounds | dict(
+  assert counts == once | twice | rounds | dict(
       weights=4, net=24, share=12, send=12 + 2, features=6 + 1, tamper=6 + 1,
       receive=1 + 6 + 1,  # The first starts the top, the last predicts.
   )

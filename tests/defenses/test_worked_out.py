@@ -1,9 +1,9 @@
-"""Steps of defenses by numbers worked out by hand: RVFR, PlugVFL, Marvell."""
+"""Steps of defenses by numbers worked out by hand."""
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.defenses import marvell, plugvfl, rvfr
+from vfljax.defenses import label_dp, marvell, multi_head, plugvfl, rvfr
 
 KEY = jax.random.key(0)
 
@@ -34,3 +34,14 @@ def test_marvells_moments_are_of_the_population():
   assert count == 4
   np.testing.assert_allclose(center, x[mask].mean(0), rtol=1e-5)
   np.testing.assert_allclose(spread, x[mask].var(0).mean(), rtol=1e-5)
+
+
+def test_padding_has_no_response():
+  labels = jnp.eye(3).at[1].set(0)
+  found = label_dp.flip(KEY, labels, 0.5)
+  np.testing.assert_array_equal(found.sum(1), [1, 0, 1])
+
+
+def test_the_bits_of_a_subset_are_its_parties():
+  assert multi_head.absent('abc', 0b011) == ('a', 'b', None)
+  assert multi_head.absent('abc', 0b100) == (None, None, 'c')

@@ -56,3 +56,21 @@ def test_every_message_by_itself_is_uniform():
     octets = np.ascontiguousarray(m.payload).view(np.uint8).ravel()
     counts = np.bincount(octets, minlength=256)
     assert stats.chisquare(counts).pvalue > 1e-4, (m.name, m.sender)
+
+
+def test_results_are_made_of_what_was_said():
+  """T3: what crosses the line is what the other party goes on with."""
+  f, p = bilinear.dense((2, 3), (3, 2)).forward, prg.THREEFRY
+  with jax.enable_x64(True):
+    keys = one_sided.seeds(p, jax.random.key(0))
+    x, w = jnp.arange(6).reshape(2, 3), jnp.arange(6).reshape(3, 2)
+    masked, _ = one_sided.mask(p, keys, (0,), w, w)
+    c, _ = one_sided.deal(p, keys, (1,), f, x.shape, masked.active)
+    y, (asked, answered) = one_sided.product(f, x, masked, c)
+    s = one_sided.answer(f, asked.payload, masked.active, c.active)
+    np.testing.assert_array_equal(answered.payload, s)
+    found = one_sided.open_product(
+        f, x, masked.passive, c.passive, answered.payload
+    )
+    np.testing.assert_array_equal(found, y)
+    np.testing.assert_array_equal(y, 2 * (x @ w))
