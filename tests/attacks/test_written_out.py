@@ -18,6 +18,7 @@ from vfljax.attacks.mixmatch import complete as fit_with_guesses
 from vfljax.attacks.model_inversion import (
     Inversion, invert, total_variation, train_shadow,
 )
+from vfljax.attacks.residue_reconstruction import reconstruct
 from vfljax.completion import Samples, Schedule, complete
 from vfljax.defense import none
 from vfljax.types import Batch, Messages, Net, Round, State
@@ -293,7 +294,7 @@ def test_colluding_parties_trigger_the_same_samples():
   made = attacks.label_replacement(
       0, jnp.array([0]), (numbered, numbered), parties=(1, 2), per_round=8
   )
-  own = (jnp.full((10, 6), -1.0),) * 2
+  own = jnp.full((10, 6), -1.0), jnp.full((10, 6), -1.0)
   one, other = made.training.features((), KEY, own)
   np.testing.assert_array_equal(one[-8:, 0], other[-8:, 0])
   assert len(np.unique(one[-8:, 0])) > 4 and (one[:2] == -1).all()
@@ -308,3 +309,13 @@ def test_mixmatch_shrinks_its_weights():
   w, x = jnp.array([[1.0, 2.0], [3.0, -1.0]]), jnp.eye(2)
   run = jax.jit(lambda: fit_with_guesses(KEY, how, linear, w, x, x, x, x))
   np.testing.assert_allclose(run()[-1], 0.81 * w, atol=1e-3)
+
+
+def test_a_bias_is_one_equation_more():
+  """Four samples of three features: with their sum there is one solution."""
+  rng = np.random.default_rng(0)
+  x, d = rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
+  x, d = jnp.asarray(x, jnp.float32), jnp.asarray(d, jnp.float32)
+  found = reconstruct(x, x.T @ d, d.sum(0))
+  assert found.exact and not reconstruct(x, x.T @ d).exact
+  np.testing.assert_allclose(found.values, d, rtol=1e-3, atol=1e-4)

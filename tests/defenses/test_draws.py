@@ -163,7 +163,9 @@ def test_ppdl_spends_its_budget_on_the_choice_and_on_the_answer():
 
 def test_ppdl_visits_in_any_order_and_releases_at_the_threshold():
   x, nothing = jnp.full(3, 1e-4), jnp.zeros(3)
-  found = ppdl.release(x, jnp.arange(3), 3, nothing, nothing, nothing)
+  found = jax.jit(ppdl.release)(
+      x, jnp.arange(3), 3, nothing, nothing, nothing
+  )
   np.testing.assert_array_equal(found, x)
   d = np.full((5, 1), 1e-3, np.float32)  # All alike: the first one is sent.
   labels = np.tile(np.float32([1, 0]), (5, 1))
