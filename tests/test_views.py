@@ -304,3 +304,61 @@ def test_no_view_has_the_weights_of_a_layer_in_shares(name, kind):
       assert not any(
           x.shape == array.shape and np.isclose(x, array).any() for x in seen
       )
+
+
+def test_samples_without_labels_are_those_of_training():
+  seen = finished()
+  training = jax.tree.map(lambda x: x[4:9] + 1, seen.test)
+  view = views.after_training(
+      views.UnlabeledBottom, KEY, 1, seen._replace(training=training)
+  )
+  np.testing.assert_array_equal(view.unlabeled, training.features[1])
+  np.testing.assert_array_equal(view.features, seen.test.features[1])
+
+
+def test_the_active_party_sees_no_feature_of_the_pool():
+  view = view_of(views.WhiteBox, 'none', scene('none')[1])
+  assert view.blank.shape == (ROWS, 4) and not view.blank.any()
+
+
+def hand_made(d, labels):
+  """A round in which party 1 received `d`."""
+  d = (jnp.asarray(d, jnp.float32),)
+  batch = Batch((None, *d), jnp.asarray(labels))
+  return Round((), batch, Messages(d, d), jnp.zeros(()), ())
+
+
+def test_centers_are_means_and_medians_of_the_known_half():
+  rng = np.random.default_rng(0)
+  d, y = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
+  played, odd = hand_made(d, np.eye(2)[y]), set()
+  for seed in range(6):
+    view = views.class_centers(jax.random.key(seed), 1, played)
+    for c in 0, 1:
+      own = d[(np.asarray(view.known) > 0) & (y == c)]
+      odd.add(len(own) % 2)
+      np.testing.assert_allclose(view.means[c], own.mean(0), rtol=1e-4)
+      np.testing.assert_allclose(view.medians[c], np.median(own, 0), rtol=1e-4)
+  assert odd == {0, 1}
+
+
+def test_a_class_with_few_samples_has_no_other_one_known():
+  y = jnp.eye(2)[jnp.array([[0, 0, 0, 1], [0, 0, 0, 0]])]
+  one = hand_made(np.arange(4)[:, None], y[0])
+  played = jax.tree.map(lambda x: jnp.stack([x, x + 10]), one)
+  played = played._replace(batch=played.batch._replace(labels=y))
+  for seed in range(4):
+    view, known = views.recorded_gradients(jax.random.key(seed), 1, played, 3)
+    assert known.sum() == 4 and known[3] == 1  # One of the second class.
+    np.testing.assert_array_equal(view.known_labels.sum(0), [3, 1])
+    mine = np.asarray(view.known_labels).sum(1) > 0
+    np.testing.assert_array_equal(
+        np.sort(view.known_received[mine, 0]),
+        np.sort(view.received[np.asarray(known) > 0, 0]),
+    )
+
+
+def test_padding_is_no_known_sample():
+  labels = jnp.eye(2)[jnp.arange(32) % 2].at[16:].set(0)
+  view = views.class_centers(KEY, 1, hand_made(np.ones((32, 1)), labels))
+  assert view.known[:16].any() and not view.known[16:].any()

@@ -15,7 +15,7 @@ from vfljax.attack import TRAINING, Attack, recipe_of
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.attacks.mixmatch import MixMatch
 from vfljax.defense import Defense
-from vfljax.scene import Scene
+from vfljax.scene import Ground, Scene
 
 EVERY_BACKDOOR = sorted(
     name for name, made in attacks.REGISTRY.items()
@@ -203,3 +203,35 @@ def test_attacks_in_training_read_weights_as_the_defense_lets_them():
     watch, _ = measure.watcher(dict(size=size), defense)
     guessed = watch(jax.random.key(3), one_round()[1])['size'].guessed
     assert (guessed.scores == 0).all() == hidden
+
+
+@pytest.mark.parametrize('name', EVERY_ATTACK)
+def test_no_attack_draws_from_a_key_twice(name):
+  """By tracing alone; see tests/test_keys.py."""
+  core = pytest.importorskip('jax.experimental.key_reuse._core')
+  attack = make_attack(name)
+  core.check_key_reuse(attack.run, jax.random.key(0), view_of(attack.view))
+
+
+@pytest.mark.parametrize('name', EVERY_BACKDOOR)
+def test_no_backdoor_draws_from_a_key_twice(name):
+  core = pytest.importorskip('jax.experimental.key_reuse._core')
+  recipe, data = recipe_of(attacks.REGISTRY[name]), batch()
+  options = recipe.options()
+  if name == 'label_replacement':
+    options = options._replace(targets=3)
+
+  def whole(key):
+    k_plant, k_rows, k_own, k_sent, k_strike = jax.random.split(key, 5)
+    own = data.features[1:] * 2
+    made = recipe.plant(options, Ground(
+        k_plant, (1, 2), own, data.labels, SAMPLES
+    ))
+    return (
+        made.training.rows(k_rows, jnp.arange(SAMPLES)),
+        made.training.features((), k_own, own),
+        made.training.send((), k_sent, own),
+        made.inference.features((), k_strike, own),
+    )
+
+  core.check_key_reuse(whole, jax.random.key(0))

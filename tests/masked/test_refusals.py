@@ -135,3 +135,28 @@ def test_the_papers_condition_is_cited():
   assert ranges.condition(found_in(net, 4, *shape)[0]) is None
   message = ranges.condition(found_in(net, 4, 8, 8, 1)[0])
   assert message and 'n > (h+2p+s)/(s+1)' in message
+
+
+def test_the_papers_condition_needs_more_positions_than_the_window_has():
+  """n > (h + 2p + s) / (s + 1): not 5 > (5 + 4 + 1) / 2."""
+  net, _ = network('conv')
+  assert ranges.condition(found_in(net, 4, 5, 5, 1)[0])
+  assert ranges.condition(found_in(net, 4, 5, 4, 1)[0]) is None
+
+
+def test_noise_has_the_deviation_asked_for():
+  """And is added to the weights that the fast mode trains with."""
+  net, shape = network('dense')
+  params = net.init(jax.random.key(1), jnp.zeros((2, *shape)))
+  chosen = masking.choose(found_in_mlp(), ('Dense_1',))
+  extra = masking.noise(jax.random.key(4), chosen, 0.3)
+  drawn = extra['Dense_1/Dense_0']
+  np.testing.assert_allclose(drawn['kernel'].std(), 0.3, rtol=0.15)
+  noisy = masking.noisy(params, chosen, extra)
+  jax.tree.map(
+      lambda a, b, c: np.testing.assert_allclose(a, b + c, rtol=1e-6),
+      noisy['Dense_1']['Dense_0'], params['Dense_1']['Dense_0'], drawn,
+  )
+  jax.tree.map(
+      np.testing.assert_array_equal, noisy['Dense_0'], params['Dense_0']
+  )

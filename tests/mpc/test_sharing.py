@@ -278,3 +278,11 @@ def test_sharing_is_traced_and_checked():
     sharing.share(jax.random.key(0), x * 1.0)
   with pytest.raises(ValueError, match='all parties'):
     sharing.reconstruct([])
+
+
+def test_a_key_of_chacha20_is_not_among_its_words():
+  key, generator = _key('chacha20'), prg.get('chacha20')
+  with jax.enable_x64(True):
+    words = np.asarray(generator.words(key, (64,))).view(np.uint32)
+  for number in range(3):
+    assert not np.isin(generator.fold(key, number), words).any()

@@ -86,3 +86,45 @@ def test_weights_are_read_as_the_defense_lets_them(attacked):
       Wants(samples=12, batch=4),
   )
   assert (seen == 1).all()
+
+
+@pytest.mark.parametrize('taken, view, wants, count', [
+    ('in_training', views.KnownPositive, Wants(), 3 * ROUNDS),
+    ('recorded_gradients', views.RecordedGradients, Wants(), ROUNDS + 2),
+    ('white_box', views.WhiteBox, Wants(samples=12, batch=4), ROUNDS + 3),
+])
+def test_rounds_and_who_attacks_them_have_keys_of_their_own(
+    taken, view, wants, count, attacked, monkeypatch
+):
+  """Nor is one a part of another, or of a part: a key folded with a number is
+  the same as that part of it, and a round takes ten."""
+  told = []
+
+  def noted(fn, at):
+    def call(*arguments):
+      told.append(arguments[at])
+      return fn(*arguments)
+    return call
+
+  at = 1 if taken == 'in_training' else 0
+  monkeypatch.setattr(views, taken, noted(getattr(views, taken), at))
+  monkeypatch.setattr(replay, '_play', noted(replay._play, -1))
+  monkeypatch.setattr(replay, '_rounds', noted(replay._rounds, 0))
+  attack = noted(lambda key, view: jnp.zeros(
+      len(view.received) if hasattr(view, 'received') else 1
+  ), 0)
+
+  def looped(fn, xs):  # `lax.map` in Python, so that keys are numbers.
+    found = [
+        fn(jax.tree.map(lambda x, i=i: x[i], xs)) for i in range(ROUNDS)
+    ]
+    return jax.tree.map(lambda *x: jnp.stack(x), *found)
+
+  monkeypatch.setattr(replay, 'lax', SimpleNamespace(map=looped))
+  attacked(view, attack, wants)
+  keys = jnp.stack(told)
+  split = jax.vmap(lambda key: jax.random.split(key, 10))
+  parts = split(keys).ravel()
+  every = jnp.concatenate([keys, parts, split(parts).ravel()])
+  assert len(keys) == count
+  assert len(np.unique(jax.random.key_data(every), axis=0)) == 111 * count

@@ -77,13 +77,13 @@ def measured(
 
 def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
   attack, who = setting.replayed[name], attacker(setting.config, name).who
-  k_rows, k_view, k_run = jax.random.split(key, 3)
   if attack.wants.batch:
     return _rebuild(setting, plan, data, labels, state, name, k, key)
+  k_rows, k_view, k_play, k_run = jax.random.split(key, 4)
   rows = permutation(k_rows, len(data.labels))
   rows = rows[: who.replay_rounds * plan.batch_size]
   rows = rows.reshape(who.replay_rounds, plan.batch_size)
-  keys = jax.random.split(k_run, len(rows))
+  keys = jax.random.split(k_play, len(rows))
 
   def play(i, key) -> Round:
     return _play(plan, data, labels, state, i, key)
@@ -100,22 +100,23 @@ def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
     return _measured(Guessed(scores, truth, 1 - known))
 
   def guess(x) -> Guessed:
-    i, key = x
+    i, key, luck = x
     seen = play(i, key)
-    k_see, k_guess = jax.random.split(jax.random.fold_in(key, 1))
+    k_see, k_guess = jax.random.split(luck)
     view = views.in_training(attack.view, k_see, k, plan.defense, seen)
     return Guessed(
         attack.run(k_guess, view), seen.batch.labels, views.unknown(view)
     )
 
-  return _measured(jax.tree.map(flat, lax.map(guess, (rows, keys))))
+  lucks = jax.random.split(k_run, len(rows))
+  return _measured(jax.tree.map(flat, lax.map(guess, (rows, keys, lucks))))
 
 
 def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
   """What the active party makes of the gradients of a pool of samples."""
   attack = setting.replayed[name]
   who, _, recipe = attacker(setting.config, name)
-  k_pool, k_rounds, k_play, k_run = jax.random.split(key, 4)
+  k_pool, k_rounds, k_play, k_run, k_view = jax.random.split(key, 5)
   pool = permutation(k_pool, len(data.labels))[: attack.wants.samples]
   rows = _rounds(k_rounds, who.replay_rounds, attack.wants)
   keys = jax.random.split(k_play, len(rows))
@@ -127,8 +128,7 @@ def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
 
   truth = data.features[k][pool]
   view = views.white_box(
-      jax.random.fold_in(key, 1), k, plan.defense, state,
-      lax.map(play, (rows, keys)), rows, truth,
+      k_view, k, plan.defense, state, lax.map(play, (rows, keys)), rows, truth
   )
   guess = attack.run(k_run, view)
   return (recipe.measure or measure.of_images)(guess, truth)

@@ -1,0 +1,49 @@
+"""Steps of defenses by numbers worked out by hand."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from vfljax.defenses import label_dp, marvell, multi_head, plugvfl, rvfr
+
+KEY = jax.random.key(0)
+
+
+def test_the_active_party_is_trusted_in_full():
+  """One number each, which should be equal: 10 of its own against 0."""
+  us = (jnp.full((3, 1), 10.0), jnp.zeros((3, 1)))
+  where = jnp.zeros(2), jnp.full((2, 1), 0.5**0.5), jnp.full(2, 1e-4)
+  (own, clean), (_, one, other) = jax.jit(lambda: (
+      rvfr.purify(us, *where, steps=20),
+      rvfr.purify((None, *us), *where, steps=20),
+  ))()
+  np.testing.assert_array_equal(own, us[0])
+  np.testing.assert_allclose(clean, 10, atol=0.1)
+  np.testing.assert_allclose(one, 5, atol=0.1)  # Nobody is to be believed.
+  np.testing.assert_allclose(other, 5, atol=0.1)
+
+
+def test_negatives_of_a_batch_are_no_padding():
+  labels = jnp.eye(3)[jnp.arange(60) % 3].at[20:].set(0)
+  drawn = plugvfl._others(KEY, 'batch', jnp.zeros(3), labels)
+  np.testing.assert_array_equal(drawn.sum(1), 1)
+  assert (drawn.sum(0) > 5).all()
+
+
+def test_marvells_moments_are_of_the_population():
+  x = np.random.default_rng(0).normal(size=(7, 3))
+  mask = np.arange(7) % 2 == 0
+  count, center, spread = marvell._moments(jnp.asarray(x), jnp.asarray(mask))
+  assert count == 4
+  np.testing.assert_allclose(center, x[mask].mean(0), rtol=1e-5)
+  np.testing.assert_allclose(spread, x[mask].var(0).mean(), rtol=1e-5)
+
+
+def test_padding_has_no_response():
+  labels = jnp.eye(3).at[1].set(0)
+  found = label_dp.flip(KEY, labels, 0.5)
+  np.testing.assert_array_equal(found.sum(1), [1, 0, 1])
+
+
+def test_the_bits_of_a_subset_are_its_parties():
+  assert multi_head.absent('abc', 0b011) == ('a', 'b', None)
+  assert multi_head.absent('abc', 0b100) == (None, None, 'c')
