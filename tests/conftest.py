@@ -27,6 +27,7 @@ jax.config.update('jax_num_cpu_devices', 2)
 
 if 'JAX_DISABLE_MOST_OPTIMIZATIONS' not in os.environ:
   compiling.compile_quickly()
+compiling.share_contexts()
 
 # Tracing makes many small objects that live on; looking through all of them
 # as often as Python does took a fifth of the time.

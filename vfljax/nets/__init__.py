@@ -15,10 +15,11 @@ from vfljax.nets import (
     intercept, lenet, mlp3, named_layers, resnet, vgg, wide_deep,
 )
 from vfljax.nets.base import (
-    ACTIVATIONS, NORMS, Activation, Dense, Dropout, MLP, Norm, activation_of,
-    binary, counting, counting_rows, fan_in_uniform, final_activation,
-    leaky_relu, linen, mlp, pair, then, with_weights,
+    ACTIVATIONS, NORMS, Activation, Dropout, MLP, Norm, activation_of, binary,
+    counting, counting_rows, final_activation, leaky_relu, linen, mlp, pair,
+    then, with_weights,
 )
+from vfljax.nets.dense import Dense, fan_in_uniform
 from vfljax.types import Net
 
 READS = ('anything', 'images', 'numbers')

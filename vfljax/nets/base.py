@@ -1,8 +1,4 @@
-"""What knows Flax, with `models`: Linen modules in, `Net`s out.
-
-Weights and biases start uniform in +-1/sqrt(fan_in), PyTorch's default and so
-the papers'; on tables with few columns it decides how fast they learn.
-"""
+"""What knows Flax: Linen modules in, `Net`s out."""
 from collections.abc import Callable, Sequence
 import inspect
 import math
@@ -13,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from vfljax import check
+from vfljax.nets.dense import Dense
 from vfljax.types import VFL, Array, Key, Net, Params
 
 Activation = Callable[[Array], Array]
@@ -23,31 +20,6 @@ ACTIVATIONS: dict[str, Activation] = dict(
 )
 
 NORMS = ('batch', 'group', 'none')
-
-
-def fan_in_uniform(fan_in: int) -> Callable[..., Array]:
-  """An initializer: uniform in +-1/sqrt(fan_in)."""
-  bound = 1 / math.sqrt(max(fan_in, 1))
-
-  def draw(key, shape, dtype=jnp.float32):
-    return jax.random.uniform(key, shape, dtype, -bound, bound)
-
-  return draw
-
-
-class Dense(nn.Module):
-  """A linear layer with the initialization that the papers used."""
-
-  width: int
-  dtype: Any = None  # Of the arithmetic; by default the weights' and x's.
-
-  @nn.compact
-  def __call__(self, x):
-    start = fan_in_uniform(x.shape[-1])
-    layer = nn.Dense(
-        self.width, dtype=self.dtype, kernel_init=start, bias_init=start
-    )
-    return layer(x)
 
 
 class Norm(nn.Module):

@@ -19,14 +19,14 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax.nets.base import fan_in_uniform
+from vfljax.nets.dense import Read, fan_in_uniform
 from vfljax.types import Array
 
 Padding = str | int | Sequence[tuple[int, int]]
 METHODS = ('', 'patches', 'conv')
 
 
-class Conv(nn.Module):
+class Conv(Read, nn.Module):
   """A convolution of images [batch, height, width, c_in].
 
   Its parameters are 'kernel' [kh, kw, c_in, channels] and, with `use_bias`,

@@ -9,6 +9,7 @@ import jax
 
 from vfljax.nets import base
 from vfljax.nets.convolution import max_pool, patches
+from vfljax.nets.dense import fan_in_uniform
 from vfljax.types import Net
 
 
@@ -58,7 +59,7 @@ def convolutional(
     layers, into = [], x.shape[-1]
     for i, out in enumerate(channels):
       fan_in = kernel * kernel * into
-      draw = base.fan_in_uniform(fan_in)
+      draw = fan_in_uniform(fan_in)
       layers.append(dict(
           kernel=draw(keys[2 * i], (fan_in, out), x.dtype),
           bias=draw(keys[2 * i + 1], (out,), x.dtype),

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.nets import base
+from vfljax.nets.dense import fan_in_uniform
 from vfljax.types import Array, Key, Net, Params
 
 Path = tuple[str, ...]
@@ -96,7 +96,7 @@ def redraw(key: Key, params: Params) -> Params:
       return leaf
     fan_in = math.prod(layers[where].shape[:-1])
     own = jax.random.fold_in(key, drawn[_path(path)])
-    return base.fan_in_uniform(fan_in)(own, leaf.shape, leaf.dtype)
+    return fan_in_uniform(fan_in)(own, leaf.shape, leaf.dtype)
 
   return jax.tree_util.tree_map_with_path(draw, params)
 

@@ -1,0 +1,62 @@
+"""Linear layers, and how layers come to their weights.
+
+Weights and biases start uniform in +-1/sqrt(fan_in), PyTorch's default and so
+the papers'; on tables with few columns it decides how fast they learn.
+"""
+from collections.abc import Callable
+import math
+from typing import Any
+
+from flax import linen as nn
+import jax
+import jax.numpy as jnp
+
+from vfljax.types import Array
+
+
+def fan_in_uniform(fan_in: int) -> Callable[..., Array]:
+  """An initializer: uniform in +-1/sqrt(fan_in)."""
+  bound = 1 / math.sqrt(max(fan_in, 1))
+
+  def draw(key, shape, dtype=jnp.float32):
+    return jax.random.uniform(key, shape, dtype, -bound, bound)
+
+  return draw
+
+
+class Read:
+  """For a layer: weights that there are are read, and not drawn once more.
+
+  Flax traces a weight's initializer whenever it is used, to compare shapes:
+  half of the time to trace a network. Shapes are still compared.
+  """
+
+  @nn.nowrap
+  def param(self, name: str, start: Callable, shape: Any, *rest, **options):
+    """As of `nn.Module`."""
+    layer: Any = self
+    if layer.has_variable('params', name):
+      weight = layer.get_variable('params', name)
+      if getattr(weight, 'shape', None) == tuple(shape):
+        return weight
+    return super().param(name, start, shape, *rest, **options)  # pyright: ignore
+
+
+class _Linear(Read, nn.Dense):
+  pass
+
+
+class Dense(nn.Module):
+  """A linear layer with the initialization that the papers used."""
+
+  width: int
+  dtype: Any = None  # Of the arithmetic; by default the weights' and x's.
+
+  @nn.compact
+  def __call__(self, x):
+    start = fan_in_uniform(x.shape[-1])
+    layer = _Linear(
+        self.width, dtype=self.dtype, kernel_init=start, bias_init=start,
+        name='Dense_0',
+    )
+    return layer(x)
