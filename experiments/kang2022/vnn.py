@@ -66,7 +66,7 @@ class Samples(NamedTuple):
   def of(self, algorithm: str, everything: bool = False) -> DataConfig:
     """The samples for an algorithm, perhaps with all columns at party B."""
     if everything:
-      plain = dict(split='even', named='', ratios='')
+      plain: dict[str, Any] = dict(split='even', named='', ratios='')
       return DataConfig(**self.fields | plain)
     halves = self.fields.get('split') in HALVES  # Nobody's other one, always.
     unheld = algorithm == 'vsnn' and not halves
