@@ -227,8 +227,10 @@ CLAIMS = (
                       'the trained federation'),
     LEARNED.claim('ours', '... who chooses the start or the end of training'),
     Claim('ours', 'what direct label inference loses (last epoch) it loses to '
-          'the regularization: a lambda above 0 is below lambda 0', _nothing_but_a_network, ('fig4_dli',)),
-    DISCRETE.claim('Fig. 4a', 'MID below DG: direct label inference'),
+          'the regularization: a lambda above 0 is below lambda 0',
+          _nothing_but_a_network, ('fig4_dli',)),
+    DISCRETE.claim('Fig. 4a', 'MID below DG: direct label inference, last '
+                   'epoch'),
     LEARNED_DISCRETE.claim('ours', '... an attacker who learns, start or end'),
     FIRST.claim('Fig. 4c', 'MID below DP-G, DP-L, GS: batch-level inference of '
                 'the first round'),
