@@ -5,11 +5,11 @@
 
 The top is the softmax of the sum, as the attackers assume.
 
-dli (Figure 4a): `direct_label` reads every round of the first and the last
-epoch, and, replayed, the first round of all (what the public code attacks) and
-one of the trained federation. `learned_gradient` knows 4 labels a class and
-stands beside it: it tells whether a low success of the former is protection or
-only another network in the way.
+dli (Figure 4a): `direct_label` reads every round of the last epoch (of all with
+--config.train.measure_every=1), and, replayed, the first round of all (what the
+public code attacks) and one of the trained federation. `learned_gradient` knows
+4 labels a class and stands beside it: it tells whether a low success of the
+former is protection or only another network in the way.
 
 bli (Figure 4c): gradient inversion of one round, before the first update and
 after the last, in batches of 2048. 500 steps of Adam from one starting point;

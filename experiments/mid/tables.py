@@ -22,6 +22,8 @@ CAFE = ('cafe.py {} --config.data.limit=2000 --config.train.epochs=20 '
         '--config.attack.cafe.pool=60 --config.attack.cafe.steps=2000')
 RUNS = dict(
     fig4_dli=DLI.format('MID,DP-G,DP-L,GS,GS no residual'),
+    fig4_epochs=DLI.format('MID,DP-G,DP-L,GS,GS no residual')
+    + ' --config.attacks=direct_label --config.train.measure_every=1',
     fig4_dg=DLI.format('MID,DG'),
     fig4_bli=f'fig4.py:bli {MNIST} '
              '--config.attack.gradient_inversion.steps=300',
@@ -29,6 +31,8 @@ RUNS = dict(
     fig5_noisy=f'fig5.py:noisy {MNIST}',
     fig5_missing=f'fig5.py:missing {MNIST}',
     fig8='fig8.py --config.data.path=fashion_0_6.npz',
+    fig8_epochs='fig8.py --config.data.path=fashion_0_6.npz '
+    '--config.attacks=direction_scoring --config.train.measure_every=1',
     fig9=f'fig9.py {MNIST} --config.data.limit=0 --config.seeds=3',
     cafe_mnist=CAFE.format(MNIST),
     cafe_cifar10=CAFE.format('--config.data.name=cifar10 '
@@ -57,10 +61,13 @@ LEARNED = {
     'learned, start': Column('learned_gradient', 'accuracy_start'),
     'learned, end': Column('learned_gradient', 'accuracy_end'),
 }
-DIRECT = {
+EPOCHS = {
     'DLI, best epoch (last)': Column(
         'direct_label', 'accuracy', 'accuracy_last'
     ),
+}
+DIRECT = {
+    'DLI, last epoch': Column('direct_label', 'accuracy_last'),
     'DLI, first round': Column('direct_label:replayed', 'accuracy_start'),
 } | LEARNED
 INVERTED = {
@@ -69,10 +76,13 @@ INVERTED = {
     ),
     'trained': Column('gradient_inversion', 'accuracy_end', 'matched_end'),
 }
-DIRECTION = {
+DIRECTION_EPOCHS = {
     'DS, best epoch (last)': Column(
         'direction_scoring', 'leak_auc', 'leak_auc_last'
     ),
+}
+DIRECTION = {
+    'DS, last epoch': Column('direction_scoring', 'leak_auc_last'),
     'learned, start': Column('learned_gradient', 'leak_auc_start'),
     'learned, end': Column('learned_gradient', 'leak_auc_end'),
 }
@@ -162,12 +172,14 @@ def _recorded(
 
 TABLES: dict[str, Table] = dict(
     fig4_dli=_recorded('fig4_dli', DIRECT),
+    fig4_epochs=_recorded('fig4_epochs', EPOCHS),
     fig4_dg=_recorded('fig4_dg', DIRECT),
     fig4_bli=_recorded('fig4_bli', INVERTED),
     fig5_replacement=_recorded('fig5_replacement', REPLACED),
     fig5_noisy=_recorded('fig5_noisy', NOISY),
     fig5_missing=_recorded('fig5_missing', MISSING),
     fig8=_recorded('fig8', DIRECTION),
+    fig8_epochs=_recorded('fig8_epochs', DIRECTION_EPOCHS),
     fig9=_recorded('fig9', REPLACED),
     cafe_mnist=_recorded('cafe_mnist', CAFED),
     cafe_cifar10=_recorded('cafe_cifar10', CAFED),
