@@ -90,6 +90,7 @@ def _run(
   from vfljax.runner import arguments, recording, run
   kept = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, kept)
+  code = recording.code() if given.record else ''
   try:
     work = run.run(given.config, table, workdir, stop)
   except (run.Interrupted, KeyboardInterrupt):
@@ -99,7 +100,7 @@ def _run(
   print((work.path / 'summary.md').read_text())
   print(f'Report: {work.path / "report.html"}')
   if given.record:
-    recording.write(given.record, work.path, argv)
+    recording.write(given.record, work.path, argv, code)
     print(f'Record: {given.record}')
   return 0
 

@@ -55,20 +55,26 @@ def check(file: str) -> None:
       ) from None
 
 
-def write(file: str, work: Path, argv: Sequence[str]) -> None:
+def write(
+    file: str, work: Path, argv: Sequence[str], code: str = ''
+) -> None:
   """Writes the record of a finished work directory.
 
   Args:
     argv: The command line that ran it.
+    code: `code()` before it ran.
 
   Raises:
     UserError: if there is no result to be recorded, or the disk does not take
       it.
   """
-  disk.write_text(Path(file).expanduser().absolute(), text(make(work, argv)))
+  said = text(make(work, argv, code))
+  disk.write_text(Path(file).expanduser().absolute(), said)
 
 
-def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
+def make(
+    work: Path, argv: Sequence[str], code: str = ''
+) -> dict[str, Any]:
   """The record of a finished work directory, see the module.
 
   Raises:
@@ -91,7 +97,7 @@ def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
       format=FORMAT, command=command(argv), config=config, samples=samples,
       title=[rows[0][name] for name in _TITLE], seeds=seeds,
       classes=max((t.get('classes', 0) for t in timings), default=0),
-      date=datetime.date.today().isoformat(), code=code(),
+      date=datetime.date.today().isoformat(), code=code,
       versions=versions(), device=timings[0].get('device', ''),
       seconds=dict(
           compiling=total('compile_seconds'), running=total('run_seconds'),
