@@ -10,10 +10,14 @@ import optax
 import pytest
 from scipy import special
 
-from vfljax import algorithms, club, epochs, metrics, nets, protocol
+from vfljax import (
+    algorithms, club, epochs, measure, metrics, nets, protocol,
+)
+from vfljax.attack import Attack
 from vfljax.defense import none
 from vfljax.plan import Best, Run
-from vfljax.types import Batch
+from vfljax.types import Batch, Messages, Round, State
+from vfljax.views import CutGradients
 
 KEY = jax.random.key(0)
 
@@ -78,3 +82,37 @@ def test_every_party_steps_by_its_own_optimizer():
       ), before.parties[1].params['bottom'], after.parties[1].params['bottom'],
       played.gradients[0],
   )
+
+
+# How attacks are measured.
+
+
+def test_the_loss_of_a_model_is_its_mean():
+  logits = jnp.array([[0.0, 1.0, 3.0], [2.0, 0.0, 1.0]])
+  labels = jnp.eye(3)[jnp.array([0, 0])]
+  expected = optax.softmax_cross_entropy(logits, labels).mean()
+  np.testing.assert_allclose(
+      measure.of_model(logits, labels)['loss'], expected, rtol=1e-6
+  )
+
+
+@pytest.mark.parametrize('pool', ['epoch', 'round'])
+def test_facts_are_averaged_over_rounds(pool):
+  attack = Attack(
+      CutGradients, lambda key, view: view.valid,
+      facts=lambda view: dict(size=view.received.mean()),
+  )
+  watch, digest = measure.watcher(dict(a=attack), none(), pool=pool)
+  labels = jnp.eye(3)[jnp.arange(4) % 3]
+
+  def row(size):
+    d = (jnp.full((4, 1), size),)
+    return watch(KEY, Round(
+        State((), ()), Batch((None, *d), labels), Messages(d, d),
+        jnp.zeros(()), (),
+    ))
+
+  rows = jax.vmap(row)(jnp.array([1.0, 2.0, 6.0]))
+  smaller = jax.vmap(row)(jnp.array([7.0]))
+  np.testing.assert_allclose(digest(rows)['a']['size'], 3)
+  np.testing.assert_allclose(digest(rows, smaller)['a']['size'], 4)

@@ -6,12 +6,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 from scipy import special
 
-from vfljax import algorithms, attacks, measure, nets
-from vfljax.attack import Attack
+from vfljax import algorithms, attacks, nets
 from vfljax.attacks.cafe import FirstLinear, Recovery, begin, recover, third
 from vfljax.attacks.mixmatch import MixMatch, _averaged, _loss
 from vfljax.attacks.mixmatch import complete as fit_with_guesses
@@ -20,8 +18,7 @@ from vfljax.attacks.model_inversion import (
 )
 from vfljax.attacks.residue_reconstruction import reconstruct
 from vfljax.completion import Samples, Schedule, complete
-from vfljax.defense import none
-from vfljax.types import Batch, Messages, Net, Round, State
+from vfljax.types import Batch, Net
 from vfljax.views import (
     ClassCenters, CutGradients, RecordedGradients, TrainedTop, WhiteBox,
 )
@@ -212,40 +209,6 @@ def test_parties_who_add_noise_draw_their_own():
     together = np.corrcoef(np.ravel(one), np.ravel(other))[0, 1]
     assert abs(together) < 0.1
   assert len(np.unique(one)) > 5900  # Nor do rows or columns share it.
-
-
-# How attacks are measured.
-
-
-def test_the_loss_of_a_model_is_its_mean():
-  logits = jnp.array([[0.0, 1.0, 3.0], [2.0, 0.0, 1.0]])
-  labels = jnp.eye(3)[jnp.array([0, 0])]
-  expected = optax.softmax_cross_entropy(logits, labels).mean()
-  np.testing.assert_allclose(
-      measure.of_model(logits, labels)['loss'], expected, rtol=1e-6
-  )
-
-
-@pytest.mark.parametrize('pool', ['epoch', 'round'])
-def test_facts_are_averaged_over_rounds(pool):
-  attack = Attack(
-      CutGradients, lambda key, view: view.valid,
-      facts=lambda view: dict(size=view.received.mean()),
-  )
-  watch, digest = measure.watcher(dict(a=attack), none(), pool=pool)
-  labels = jnp.eye(3)[jnp.arange(4) % 3]
-
-  def row(size):
-    d = (jnp.full((4, 1), size),)
-    return watch(KEY, Round(
-        State((), ()), Batch((None, *d), labels), Messages(d, d),
-        jnp.zeros(()), (),
-    ))
-
-  rows = jax.vmap(row)(jnp.array([1.0, 2.0, 6.0]))
-  smaller = jax.vmap(row)(jnp.array([7.0]))
-  np.testing.assert_allclose(digest(rows)['a']['size'], 3)
-  np.testing.assert_allclose(digest(rows, smaller)['a']['size'], 4)
 
 
 # Completion by gradient descent, of one linear layer.
