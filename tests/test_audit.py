@@ -17,7 +17,7 @@ from vfljax.types import Batch, Messages, PartyState, Round, State
 ROWS, PARTIES = 6, 3
 VFL = algorithms.vhnn([nets.mlp(2, norm='batch', final='relu')] * 3,
                       nets.mlp(2))
-TXS_OF_3 = (optax.adam(0.1),) * 3
+TXS_OF_3 = (optax.sgd(0.1, 0.9),) * 3
 SHAPES = Batch(
     tuple(jax.ShapeDtypeStruct((ROWS, 4), jnp.float32) for _ in range(3)),
     jax.ShapeDtypeStruct((ROWS, 2), jnp.float32),  # pyright: ignore

@@ -29,7 +29,7 @@ def images(tmp_path):
 def plan(defense=None, **options):
   vfl = algorithms.vhnn([nets.mlp(4)] * 2, nets.mlp(2))
   return train.Plan(
-      vfl, defense or dp_gaussian(0.1), (optax.adam(0.01),) * 2, 3, 8,
+      vfl, defense or dp_gaussian(0.1), (optax.sgd(0.01, 0.9),) * 2, 3, 8,
       **options,
   )
 

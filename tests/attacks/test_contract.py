@@ -33,7 +33,8 @@ def one_round(vfl=None):
     state = protocol.init(key, vfl, defense, TXS, data)
     return state, protocol.play_round(key, vfl, defense, TXS, state, data)[1]
 
-  return both(jax.random.key(0))
+  with jax.ensure_compile_time_eval():  # Also where a test traces first.
+    return both(jax.random.key(0))
 
 
 def view_of(kind):

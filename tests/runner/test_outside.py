@@ -35,7 +35,7 @@ def get_config():
       ),
       data=DataConfig('toy', split='even', test=0.25),
       model=ModelConfig(name='toy_net', width=4, top=(4,)),
-      train=TrainConfig(epochs=2, batch_size=16),
+      train=TrainConfig(epochs=2, batch_size=16, optimizer='sgd'),
       attack=AttackConfig(own=dict(toy_scoring=dict(power=3.0))),
   )
 '''

@@ -32,6 +32,7 @@ def config(**changed) -> Config:
   ) | changed.pop('data', {})
   training = dict(
       epochs=2, batch_size=8, remainder='pad', best=True, measure_every=2,
+      optimizer='momentum',  # It has a memory, and compiles quickly.
   ) | changed.pop('train', {})
   return Config(**dict(
       experiment='streamed', seeds=2, alone=False,
