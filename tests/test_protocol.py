@@ -16,9 +16,10 @@ SAMPLES = 12
 
 
 def data(parties, classes=3, own=True):
+  # Two widths, by turns: ten would be as many programs of every operation.
   keys = jax.random.split(jax.random.key(0), parties)
   features = tuple(
-      jax.random.normal(k, (SAMPLES, 3 + i)) if i or own else None
+      jax.random.normal(k, (SAMPLES, 3 + i % 2)) if i or own else None
       for i, k in enumerate(keys)
   )
   labels = jax.nn.one_hot(jnp.arange(SAMPLES) % classes, classes)
