@@ -180,6 +180,14 @@ def readings_() -> str:
   )
 
 
+def marvell_30() -> str:
+  """Its AUC early in training."""
+  if not evidence.exists(PAPER, 'marvell_30'):
+    return missing('marvell_30')
+  return evidence.quoted(PAPER, 'marvell_30 marvell auc')
+
+
+NUMBERS: dict[str, Table] = dict(marvell_30=marvell_30)
 TABLES: dict[str, Table] = dict(
     table2=partial(table, 'table2', table2.PAPER, ALL, printed.RANGES),
     table3=partial(
