@@ -33,7 +33,9 @@ def all_data(epoch: str) -> list[float]:
 
 def delta() -> str:
   """The rule that chooses Delta, on all data and on a tenth."""
-  found = {f'paper, {what}': row for what, row in paper.CHOSEN.items()}
+  found: dict[str, tuple[float, ...]] = {
+      f'paper, {what}': row for what, row in paper.CHOSEN.items()
+  }
   if evidence.exists(PAPER, 'table10'):
     for epoch, which in EPOCHS.items():
       found[f'ours, all data, over the test AUC, {which} epoch'] = tuple(

@@ -73,8 +73,10 @@ def discrete_sgd(bins, bound=None, noise=0.0) -> Defense:
   check.at_least('noise', noise, 0)
 
   def perturb(key, d, labels):
-    added = jax.random.laplace(key, d.shape, d.dtype) * noise
     found = discretize(d, bins, bound, labels.sum(-1))
+    if isinstance(noise, (int, float)) and not noise:
+      return found
+    added = jax.random.laplace(key, d.shape, d.dtype) * noise
     return (found + added).astype(d.dtype)
 
   return Defense(gradient=each(perturb))

@@ -59,7 +59,7 @@ def parse(argv: list[str]) -> Arguments:
   combinations.check(config)
   own_flags.apply(config, own)
   workdir = found['workdir'].value or _default_workdir(found)
-  record = found['record'].value
+  record = found['record'].value or ''
   if record:
     recording.check(record)
   return Arguments(config, workdir, devices, cache, '', '', record)
