@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from vfljax import check
-from vfljax.nets.dense import Dense
+from vfljax.nets.dense import Dense, Read
 from vfljax.types import VFL, Array, Key, Net, Params
 
 Activation = Callable[[Array], Array]
@@ -20,6 +20,14 @@ ACTIVATIONS: dict[str, Activation] = dict(
 )
 
 NORMS = ('batch', 'group', 'none')
+
+
+class _BatchNorm(Read, nn.BatchNorm):
+  pass
+
+
+class _GroupNorm(Read, nn.GroupNorm):
+  pass
 
 
 class Norm(nn.Module):
@@ -39,13 +47,17 @@ class Norm(nn.Module):
   @nn.compact
   def __call__(self, x, train: bool = False):
     if self.kind == 'batch':
-      norm = nn.BatchNorm(
-          not train, momentum=0.9, epsilon=1e-5, dtype=self.dtype
+      norm = _BatchNorm(
+          not train, momentum=0.9, epsilon=1e-5, dtype=self.dtype,
+          name='BatchNorm_0',
       )
       return norm(x)
     if self.kind == 'group':
       size = math.gcd(x.shape[-1], 16)
-      return nn.GroupNorm(None, size, epsilon=1e-5, dtype=self.dtype)(x)
+      norm = _GroupNorm(
+          None, size, epsilon=1e-5, dtype=self.dtype, name='GroupNorm_0'
+      )
+      return norm(x)
     return x
 
 

@@ -178,19 +178,20 @@ def _place_labels(
   A word that would cover another one is left out: the tables have it.
   """
   figure.draw_without_rendering()  # Settles the layout.
-  inside = tuple(axes.get_window_extent().extents)
+  inside = np.array([axes.get_window_extent().extents])
   paths = [
       axes.transData.transform(np.column_stack([c.x, c.y])) for c in curves
   ]
-  lines = [box for path in paths for box in _boxes_along(path)]
+  along = [box for path in paths for box in _boxes_along(path)]
+  lines = np.array(along).reshape(-1, 4)
   taken = [_around(point, 3.5) for path in paths for point in path]
   for c, path in zip(curves, paths):
     for word, here, point in zip(c.labels, zip(c.x, c.y), path):
       spots = []
       for offset in _OFFSETS:
         box = _word_box(word, point, offset)
-        words = sum(_overlap(box, other) for other in taken)
-        cost = 3 * words + sum(_overlap(box, other) for other in lines)
+        words = _overlap(box, np.array(taken))
+        cost = 3 * words + _overlap(box, lines)
         cost += 1e4 * (_overlap(box, inside) < _area(box) - 0.1)
         spots.append((round(cost, 3), len(spots), words, box))
       _, i, words, box = min(spots)
@@ -235,10 +236,12 @@ def _area(a: tuple) -> float:
   return (a[2] - a[0]) * (a[3] - a[1])
 
 
-def _overlap(a: tuple, b: tuple) -> float:
-  width = min(a[2], b[2]) - max(a[0], b[0])
-  height = min(a[3], b[3]) - max(a[1], b[1])
-  return max(width, 0.0) * max(height, 0.0)
+def _overlap(box: tuple, others: np.ndarray) -> float:
+  """The area that a box has in common with others, [boxes, 4], summed."""
+  a = np.asarray(box)
+  low = np.maximum(others[:, :2], a[:2])
+  high = np.minimum(others[:, 2:], a[2:])
+  return float(np.maximum(high - low, 0).prod(1).sum())
 
 
 def _svg(figure: Figure, name: str, description: str) -> str:
