@@ -11,6 +11,7 @@ from scipy import special
 
 from vfljax import algorithms, attacks, nets
 from vfljax.attacks.cafe import FirstLinear, Recovery, begin, recover, third
+from vfljax.attacks.inversion_shadow import sender
 from vfljax.attacks.mixmatch import MixMatch, _averaged, _loss
 from vfljax.attacks.mixmatch import complete as fit_with_guesses
 from vfljax.attacks.model_inversion import (
@@ -117,7 +118,8 @@ def test_the_shadow_of_model_inversion_descends_the_federations_loss():
 
   def after(steps):
     how = Inversion(steps, 12, 0.05)
-    return loss(train_shadow(KEY, vfl, shadow, view, how))
+    own = sender(shadow, vfl, known, None)
+    return loss(train_shadow(KEY, vfl, own, view, how))
 
   first, last = jax.jit(lambda: (after(1), after(40)))()
   assert last < first - 0.1

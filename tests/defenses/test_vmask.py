@@ -162,8 +162,9 @@ def test_the_imagined_attacker_is_scored_at_its_best_on_what_it_did_not_know(
   def leaked(draws):
     who = Attacker(known=1, draws=draws)
     hidden = jnp.zeros(1, bool)
+    known = shadow.known_samples(KEY, who, labels)
     return jax.jit(lambda key: shadow.leakage(
-        (KEY, key), who, net, params, hidden, x, labels
+        key, who, net, params, hidden, x, labels, known
     ))(KEY)
 
   assert leaked(1) in (0, 1)  # By lot; what it knew does not count.
@@ -284,8 +285,10 @@ def test_hiding_layers_lowers_what_the_imagined_attacker_gets():
   telling = jnp.zeros((12, 16)).at[0, ::2].set(2).at[1, 1::2].set(2)
   params['Dense_0']['Dense_0'] = dict(first, kernel=telling)
   attacker = QUICK._replace(draws=8)
+  k_known, key = jax.random.split(KEY)
+  known = shadow.known_samples(k_known, attacker, data.labels)
   found = jax.jit(jax.vmap(lambda hidden: shadow.leakage(
-      (KEY, KEY), attacker, net, params, hidden, data.features[1], data.labels
+      key, attacker, net, params, hidden, data.features[1], data.labels, known
   )))(jnp.array([[0, 0, 0], [1, 0, 0], [1, 1, 1]], bool))
   assert found[0] > found[1] + 0.15
   assert found[0] > found[2] + 0.15

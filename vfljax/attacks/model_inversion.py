@@ -177,8 +177,9 @@ def train_shadow(
 
   def step(carry: tuple[Any, Any], key):
     params, opt = carry
-    rows = jax.random.randint(key, (size,), 0, len(known.labels))
-    slope = jax.grad(loss)(params, jax.random.fold_in(key, 1), rows)
+    k_rows, k_send = jax.random.split(key)
+    rows = jax.random.randint(k_rows, (size,), 0, len(known.labels))
+    slope = jax.grad(loss)(params, k_send, rows)
     return descent.step(tx, slope, opt, params), None
 
   carry: tuple[Any, Any] = params, tx.init(params)

@@ -115,9 +115,20 @@ def update(
   return shadows, tuple(n.mean(0) for n in found)
 
 
+def known_samples(
+    key: Key, attacker: Attacker, labels: Array
+) -> tuple[Array, Array]:
+  """What the imagined attacker knows: rows and labels, a set for each draw.
+
+  Algorithm 2 draws them once a selection, before its loop.
+  """
+  draw = lambda key: per_class(key, labels, attacker.known, LOW)
+  return jax.vmap(draw)(jax.random.split(key, attacker.draws))
+
+
 def leakage(
-    keys: tuple[Key, Key], attacker: Attacker, net: Net, shadow: Params,
-    hidden: Array, features: Array, labels: Array,
+    key: Key, attacker: Attacker, net: Net, shadow: Params, hidden: Array,
+    features: Array, labels: Array, known: tuple[Array, Array],
 ) -> Array:
   """What the imagined attacker gets out of a shadow, a scalar in [0, 1].
 
@@ -125,23 +136,22 @@ def leakage(
   classes the AUC, as in VMask.
 
   Args:
-    keys: Of the samples that it knows, drawn once a selection (Algorithm 2,
-      before its loop), and of all else, drawn anew for every set of layers.
+    key: Of all that is drawn anew for every set of layers.
     net: The passive party's network.
     shadow: Its shadow's weights.
     hidden: bool [layers]: what the attacker has to draw anew.
     features: [n, ...] the auxiliary samples, as that party has them.
     labels: [n, classes]; a row of zeros is no sample.
+    known: What `known_samples` drew.
   """
-  def play(keys):
-    k_known, key = keys
+  def play(drawn):
+    key, (chosen, own) = drawn
     k_hidden, k_head, k_train = jax.random.split(key, 3)
-    chosen, own = per_class(k_known, labels, attacker.known, LOW)
     head = nets.mlp(*attacker.head, labels.shape[-1], norm=attacker.norm)
     whole = nets.then(net, head)
-    drawn = named_layers.redraw(k_hidden, shadow)
+    anew = named_layers.redraw(k_hidden, shadow)
     start = dict(
-        first=named_layers.select(hidden, shadow, drawn),
+        first=named_layers.select(hidden, shadow, anew),
         second=head.init(k_head, net.apply(shadow, features[:1])),
     )
     guess = complete(
@@ -149,13 +159,13 @@ def leakage(
         Samples(features[chosen], own, features),
         with_statistics(whole, start), 'first',
     )
-    known = jnp.zeros(len(labels), bool).at[chosen].max(own.sum(-1) > 0)
+    mine = jnp.zeros(len(labels), bool).at[chosen].max(own.sum(-1) > 0)
     return jax.vmap(
-        lambda g: _score(g, labels, (labels.sum(-1) > 0) & ~known)
+        lambda g: _score(g, labels, (labels.sum(-1) > 0) & ~mine)
     )(guess).max()
 
-  each = tuple(jax.random.split(key, attacker.draws) for key in keys)
-  return lax.map(play, each).mean()
+  keys = jax.random.split(key, attacker.draws)
+  return lax.map(play, (keys, known)).mean()
 
 
 def _score(guess: Array, labels: Array, counts: Array) -> Array:

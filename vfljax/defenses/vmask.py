@@ -178,11 +178,12 @@ def _selected(
   params = state.shadows[k - 1]
 
   k_known, key = jax.random.split(key)
+  known = shadow.known_samples(k_known, rule.attacker, aux.labels)
 
   def leak(key, hidden):
     return shadow.leakage(
-        (k_known, key), rule.attacker, holdings.vfl.bottom(k), params, hidden,
-        aux.features[k], aux.labels,
+        key, rule.attacker, holdings.vfl.bottom(k), params, hidden,
+        aux.features[k], aux.labels, known,
     )
 
   return choose(

@@ -1,0 +1,175 @@
+"""Rows of measurements as `Results`: of a work directory, or of a record."""
+from collections.abc import Iterable, Mapping, Sequence
+import math
+import os
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from vfljax import attacks
+from vfljax.report import asked
+from vfljax.runner import store
+
+Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
+PerSeed = dict[int, float]
+_UTILITIES = ('auc', 'accuracy')
+
+
+class Summary(NamedTuple):
+  """A mean over seeds.
+
+  Attributes:
+    mean: NaN if no seed has a value.
+    half: Half the width of the 95 % Student-t interval; NaN below two seeds.
+    std: Sample standard deviation; NaN below two seeds.
+    count: Seeds with a value.
+    missing: Seeds whose value is NaN.
+  """
+
+  mean: float
+  half: float
+  std: float
+  count: int
+  missing: int
+
+
+class Results(NamedTuple):
+  """One data set and algorithm of an experiment.
+
+  Attributes:
+    title: (experiment, dataset, algorithm).
+    cells: Defenses at their strengths in the order of the results.
+    attacks: Attacks without the attackers' baselines.
+    baselines: Those.
+    metric: The main utility metric; '' if there is none.
+    values: (cell, attack or None, metric, split) -> {seed: value}.
+    curves: (cell, name) -> [seeds, epochs].
+    classes: Number of classes, for guessing's accuracy; 0 if unknown.
+    asked: The seeds of the configuration; () if it does not say.
+    wanted: Its defenses at their strengths; () if it does not say.
+    when: Of an attack in training, which of the measured epochs counts: 'last',
+      'max' or 'mean'; '' if it does not say.
+  """
+
+  title: tuple[str, str, str]
+  cells: list[Cell]
+  attacks: list[str]
+  baselines: list[str]
+  metric: str
+  values: dict[tuple[Cell, str | None, str, str], PerSeed]
+  curves: dict[tuple[Cell, str], np.ndarray]
+  classes: int
+  asked: tuple[int, ...] = ()
+  wanted: tuple[Cell, ...] = ()
+  when: str = ''
+
+  @property
+  def seeds(self) -> list[int]:
+    return sorted({s for v in self.values.values() for s in v})
+
+  @property
+  def defenses(self) -> list[str]:
+    return list(dict.fromkeys(defense for defense, _ in self.cells))
+
+
+def read(path: str | os.PathLike, classes: int = 0) -> list[Results]:
+  """Every data set and algorithm of a work directory, in order.
+
+  Args:
+    classes: Number of classes, 0 if unknown. Where an attack has no leak AUC,
+      guessing's accuracy is 1/classes.
+  """
+  return of_rows(
+      store.read_results(path), store.read_config(path), classes,
+      store.read_curves(path),
+  )
+
+
+def of_rows(
+    rows: Sequence[Mapping], config: Mapping, classes: int = 0,
+    curves: Sequence[tuple[Mapping, Mapping]] = (),
+) -> list[Results]:
+  """The same from measurements at hand, as those of a record.
+
+  Args:
+    rows: Those of results.jsonl.
+    config: The configuration that made them; {} if unknown.
+    curves: Those over the epochs, each with a row that says whose they are.
+  """
+  titles = dict.fromkeys(_title(row) for row in rows)
+  owned = [(row, found) for row, found in curves if not _alone(row['metric'])]
+  found = [
+      _results(
+          title, [r for r in rows if _title(r) == title],
+          [(r, c) for r, c in owned if _title(r) == title], classes,
+      ) for title in titles
+  ]
+  return [
+      results._replace(
+          asked=asked.seeds(config),
+          # Of two classes there is an AUC.
+          wanted=asked.cells(config, 2 if results.metric == 'auc' else 3),
+          when=config.get('attack', {}).get('when', ''),
+      ) for results in found
+  ]
+
+
+def summarize(values: Iterable[float]) -> Summary:
+  """The mean of some values and its 95 % Student-t interval."""
+  given = list(values)
+  x = np.asarray([v for v in given if math.isfinite(v)], float)
+  nan = math.nan
+  if not len(x):
+    return Summary(nan, nan, nan, 0, len(given))
+  std = float(x.std(ddof=1)) if len(x) > 1 else nan
+  t = float(stats.t.ppf(0.975, len(x) - 1)) if len(x) > 1 else nan
+  half = t * std / math.sqrt(len(x))
+  return Summary(float(x.mean()), half, std, len(x), len(given) - len(x))
+
+
+def find(
+    results: Results, cell: Cell, attack: str | None, metric: str
+) -> PerSeed:
+  """A measurement by seed, on test samples if on any; {} if there is none."""
+  for split in ('test', 'validation', 'train'):
+    if found := results.values.get((cell, attack, metric, split)):
+      return found
+  others = [
+      v for (c, a, m, _), v in results.values.items()
+      if (c, a, m) == (cell, attack, metric)
+  ]
+  return others[0] if others else {}
+
+
+def _results(title, rows, owned, classes) -> Results:
+  values: dict = {}
+  for r in rows:
+    cell = (r['defense'], r['strength'])
+    key = (cell, r['attack'], r['metric'], r['split'])
+    values.setdefault(key, {})[r['seed']] = r['value']
+  cells = dict.fromkeys(
+      cell for cell, _, metric, _ in values if not _alone(metric)
+  )
+  names = list(dict.fromkeys(a for _, a, _, _ in values if a))
+  utilities = dict.fromkeys(m for _, a, m, _ in values if a is None)
+  metric = next((m for m in _UTILITIES if m in utilities), '')
+  curves: dict = {}
+  for row, found in owned:
+    for name, curve in found.items():
+      key = ((row['defense'], row['strength']), name)
+      curves.setdefault(key, []).append(curve)
+  return Results(
+      title, sorted(cells, key=lambda cell: cell[0] != 'none'),
+      [a for a in names if not attacks.is_baseline(a)],
+      [a for a in names if attacks.is_baseline(a)], metric, values,
+      {key: np.concatenate(parts) for key, parts in curves.items()}, classes,
+  )
+
+
+def _title(row: Mapping) -> tuple[str, str, str]:
+  return row['experiment'], row['dataset'], row['algorithm']
+
+
+def _alone(metric: str) -> bool:
+  return metric.startswith('alone_')
