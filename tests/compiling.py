@@ -4,7 +4,11 @@ import itertools
 import os
 
 import jax
-from jax._src.interpreters import mlir
+
+try:
+  from jax._src.interpreters import mlir
+except ImportError:  # JAX's own affair, which may be elsewhere one day.
+  mlir = None
 
 # The first jaxlib of which it is not known that it takes the flags below: XLA
 # ends the process at one that it does not know.
@@ -43,7 +47,7 @@ def share_contexts(programs: int = 200) -> None:
   the time of an operation outside of `jit`. The programs are the same.
   """
   make = getattr(mlir, 'make_ir_context', None)
-  if make is None:  # JAX's own affair, which it may call otherwise one day.
+  if make is None:
     return
   numbers, latest = itertools.count(), {}
 

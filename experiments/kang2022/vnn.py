@@ -23,9 +23,9 @@ Stand-ins are for who cannot have the paper's NUS-WIDE. In those of
 Fashion-MNIST party B holds the upper halves.
 
 What party B holds is the same in both algorithms. The paper says it once for
-each data set (Appendix B: "party A holds image features and labels, while party
-B holds the text features", "each party holds one half of the image"), and of
-VSNN that party A has no network of its own (Table 2: f^A does not exist); so
+each data set (Appendix B: tags of NUS-WIDE, whose image features and labels are
+party A's; one half of each image), and of VSNN that party A has no network of
+its own (Table 2: f^A does not exist); so
 party A's features are nobody's there, which is why the same data are worth less
 (Tables 13 to 15, without a protection: Criteo 70.1 and 68.2, CIFAR-10 74.0 and
 65.7). It does not say so in a sentence; 'vsnn,criteo,all' and

@@ -1,4 +1,7 @@
 """An attacker in training chooses its epoch; the last one stands beside it."""
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -63,6 +66,20 @@ def test_the_verdict_says_what_the_last_epoch_says():
   results = made('max')
   said = ' '.join(words.verdict(results, ranks.rank(results)))
   assert '(10.0 in the last epoch)' in said
+
+
+@pytest.mark.parametrize('when, own', [('last', 0.6), ('mean', 0.7)])
+def test_a_run_keeps_the_best_and_the_last_whichever_counts(when, own):
+  setting: Any = SimpleNamespace(
+      config=SimpleNamespace(attack=SimpleNamespace(when=when))
+  )
+  found = record.in_training(setting, dict(
+      measured=np.array([[True, True, True]]),
+      watch=dict(norm_scoring=dict(leak_auc=np.array([[0.6, 0.9, 0.6]]))),
+  ))
+  assert {k: v.item() for k, v in found['norm_scoring'].items()} == (
+      pytest.approx(dict(leak_auc=own, leak_auc_max=0.9, leak_auc_last=0.6))
+  )
 
 
 def test_curves_are_reduced_to_the_best_and_the_last_measured_epoch():

@@ -141,6 +141,14 @@ def test_a_list_within_itself_is_refused():
     ranges.check(Config(listed=(Entry('iso', (1.0,), dict(a=endless)),)))
 
 
+def test_the_help_has_every_flag():
+  """Those of the command line alone, beside absl's own."""
+  named = set(arguments._define(['vfljax'])) - {'flagfile', 'undefok'}
+  said = arguments.parse(['vfljax', '--help']).help
+  assert 'record' in named
+  assert not {name for name in named if f'  --{name}: ' not in said}
+
+
 def test_help_shows_the_ranges():
   said = arguments.parse(['vfljax', '--help']).help
   assert '--config.train.epochs=30  (1 to 1000000)' in said

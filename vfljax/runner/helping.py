@@ -14,7 +14,7 @@ def text(found: flags.FlagValues) -> str:
   """The flags and the fields of a config, with what they may be."""
   lines = [
       f'  --{name}: {found[name].help}'
-      for name in ('config', 'workdir', 'list', 'devices', 'cache')
+      for name in ('config', 'workdir', 'record', 'list', 'devices', 'cache')
   ]
   all_fields = [
       f'  --config.{path}={_default(path)}{_range(path)}'
