@@ -20,7 +20,7 @@ export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 help:
 	@echo 'make demo       install into .venv, run experiments/quickstart.py'
 	@echo 'make test       install with the developer tools, run all tests'
-	@echo 'make test-fast  the quickest of them, a minute long'
+	@echo 'make test-fast  the quickest of them, a minute and a half'
 	@echo 'make faults     kill runs, damage files, fill disks: 15 minutes'
 	@echo 'make mutants    faults put into the code: do the tests notice?'
 	@echo 'make lint       ruff and pyright'
