@@ -17,7 +17,7 @@ LAYERS = (
      'numerics', 'samples', 'sampling', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
-     'metrics', 'nets', 'protocol', 'scene', 'views'},
+     'metrics', 'nets', 'protocol', 'scene', 'switching', 'views'},
     {'attacks', 'data', 'defenses', 'masked', 'mpc'},
     {'audit', 'epochs', 'plan', 'stream', 'sweep', 'train', 'tuning'},
     {'__init__'},

@@ -86,7 +86,7 @@ def _run(
   # JAX starts with the first array, and must have its devices by then.
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
-  from vfljax.report import writing
+  from vfljax.report import current
   from vfljax.runner import arguments, recording, run
   kept = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, kept)
@@ -96,7 +96,9 @@ def _run(
   except (run.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(workdir), file=sys.stderr)
     return stopping.CODE
-  writing.write(work.path)
+  if not current.is_current(work.path):
+    from vfljax.report import writing  # With Matplotlib: half a second.
+    writing.write(work.path)
   print((work.path / 'summary.md').read_text())
   print(f'Report: {work.path / "report.html"}')
   if given.record:

@@ -232,9 +232,9 @@ def _collect(work: Workdir) -> None:
           'its unit again.'
       ) from None
   lines = [parts.dumps(row) for part in found for row in part['rows']]
-  disk.replace(work.path / 'results.jsonl', ''.join(lines))
+  disk.renew(work.path / 'results.jsonl', ''.join(lines))
   timings = [{'unit': p['unit'], **p['timing']} for p in found]
-  disk.replace(work.path / 'timings.json', parts.dumps(timings, indent=1))
+  disk.renew(work.path / 'timings.json', parts.dumps(timings, indent=1))
 
 
 @contextlib.contextmanager
