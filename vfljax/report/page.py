@@ -2,7 +2,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from vfljax.report import plots, reading
+from vfljax.report import plots, ranks, reading
 from vfljax.report.ranks import Ranked
 from vfljax.report.tables import Table, Text, leak_text, loss_text
 from vfljax.report.text import markdown, markup as escape
@@ -43,7 +43,7 @@ def podium(ranked: Sequence[Ranked]) -> str:
   losses = [r.best.loss.mean for r in ranked]
   most_leak, most_loss = max([25.0, *leaks]), max([6.0, *losses])
   items = []
-  for place, (r, leak, loss) in enumerate(zip(ranked, leaks, losses), start=1):
+  for place, r, leak, loss in zip(ranks.places(ranked), ranked, leaks, losses):
     free = r.defense == 'none'
     value = reading.strength(r.best.cell)
     at = f'at strength {value}' if value else 'has no strength to choose'

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from vfljax.report import (
-    crossings, lost, page, papers, plots, ranks, reading, tables, words,
+    crossings, lost, page, papers, plots, ranks, reading, spent, tables,
+    verdict, words,
 )
 from vfljax.report.plots import Curve
 from vfljax.report.ranks import Ranked
@@ -60,10 +61,10 @@ def write(
   html += [page.table(t, 2) for t in crossing]
   text += [page.markdown_table(t) for t in crossing]
   if units:
-    html.append(page.table(tables.timings(units), 2))
-    text.append('## Timings\n\n' + markdown(tables.timing_sentence(units)))
+    html.append(page.table(spent.timings(units), 2))
+    text.append('## Timings\n\n' + markdown(spent.timing_sentence(units)))
   if config:
-    html.append(page.table(tables.configuration(config), 2))
+    html.append(page.table(spent.configuration(config), 2))
   text.append('Figures and every measurement: report.html. Raw: results.jsonl.')
   disk.write_text(Path(path) / 'summary.md', '\n\n'.join(text) + '\n')
   target = Path(path) / 'report.html'
@@ -78,7 +79,7 @@ def _section(
   """Everything about one data set and algorithm, as HTML."""
   parts = [] if alone else [page.heading(words.headline(results))]
   level = 2 if alone else 3
-  parts.append(page.verdict(words.verdict(results, ranked)))
+  parts.append(page.verdict(verdict.sentences(results, ranked)))
   if ranked:
     parts += [
         page.heading('Which defense, and why', level),
@@ -113,7 +114,7 @@ def _summary(
 ) -> list[str]:
   """The same in short, as Markdown."""
   parts = [] if alone else ['# ' + markdown(words.headline(results))]
-  first, *rest = map(markdown, words.verdict(results, ranked))
+  first, *rest = map(markdown, verdict.sentences(results, ranked))
   parts.append(f'**{first}** ' + ' '.join(rest))
   if ranked:
     parts.append(page.markdown_table(tables.ranking(results, ranked)))
