@@ -41,14 +41,14 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
         f'({reading.pretty(free.worst)}) {does(results, free)} '
         f'(PU score {free.score} of 5).',
         f'The best defense is {name(best)}. ' + _why(results, best, free),
-        *_doubts(results, best, None),
+        *doubts(results, best, None),
     ]
   if rivals[0].optimal == 0:
     return [
         'No defense protects well enough at an acceptable price: every one '
         f'leaks more than {LEAKAGE_RANGES[-1]:g} points or costs more than '
         f'{LOSS_RANGES[-1]:g}.', *_helps_most(results, best, free),
-        *_doubts(results, best, free),
+        *doubts(results, best, free),
     ]
   alike = [r.best for r in rivals if r.best.order == best.order]
   protect = 'protects best' if len(alike) == 1 else 'protect best, alike'
@@ -61,7 +61,7 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
           r.best for r in rivals[len(alike):]
           if r.optimal == rivals[0].optimal and not r.best.lost.any
       ], best),
-      *_doubts(results, best, free),
+      *doubts(results, best, free),
   ]
 
 
@@ -107,7 +107,7 @@ def _helps_most(
   return said
 
 
-def _doubts(
+def doubts(
     results: Results, best: Trade, free: Trade | None
 ) -> list[str]:
   """Whether the seeds bear out that a defense leaks less than none."""

@@ -6,24 +6,26 @@ which defense wins and why, then shows it, and lists every number after that.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vfljax.report import (
-    crossings, lost, page, papers, plots, ranks, reading, spent, tables,
-    verdict, words,
+    advice, crossings, lost, page, papers, plots, ranks, reading, spent,
+    tables, untested, verdict, words,
 )
 from vfljax.report.plots import Curve
 from vfljax.report.ranks import Ranked
 from vfljax.report.reading import Cell, Results
+from vfljax.report.tables import Table
 from vfljax.report.text import markdown
 from vfljax.runner import disk, store
+from vfljax.runner.goals import Goal
 
 
 def write(
     path: str | os.PathLike, paper: Iterable[Mapping] | None = None,
-    classes: int = 0,
+    classes: int = 0, goal: Goal = Goal(),
 ) -> Path:
   """Writes summary.md and report.html from what is in a work directory.
 
@@ -34,6 +36,7 @@ def write(
     classes: Number of classes; by default what the timings say as 'classes'.
       Unknown, it leaves out leakages measured by the accuracy of a federation
       that has no AUC.
+    goal: What may be lost, and what may leak: adds advice.
 
   Returns:
     The page.
@@ -48,13 +51,15 @@ def write(
   found = reading.read(path, classes or max(said, default=0))
   numbers = list(config.get('paper') or [] if paper is None else paper)
   config = {k: v for k, v in config.items() if k != 'paper'}
+  classes = classes or max(said, default=0)
   title = _title(found, config)
   html, text = [page.heading(title, 1)], [f'# {markdown(title)}']
   for results in found:
     ranked = ranks.rank(results)
     compared = papers.compare(results, numbers)
-    html += _section(results, ranked, compared, alone=len(found) == 1)
-    text += _summary(results, ranked, compared, alone=len(found) == 1)
+    given = _advice(results, goal, config, classes)
+    html += _section(results, ranked, compared, given, alone=len(found) == 1)
+    text += _summary(results, ranked, compared, given, alone=len(found) == 1)
   if not found:
     html.append(page.note('There are no results yet.'))
     text.append('There are no results yet.')
@@ -72,14 +77,41 @@ def write(
   return target
 
 
+class Advice(NamedTuple):
+  """What is advised within a goal, on what ground, and what nobody tested."""
+
+  title: str
+  said: list[str]
+  evidence: Table
+  untested: list[str]
+
+
+def _advice(
+    results: Results, goal: Goal, config: Mapping[str, Any], classes: int
+) -> Advice | None:
+  if not goal.asked:
+    return None
+  return Advice(
+      advice.within(goal), advice.sentences(results, goal),
+      advice.evidence(results, goal),
+      untested.sentences(results, config, classes),
+  )
+
+
 def _section(
     results: Results, ranked: Sequence[Ranked], compared: list[dict],
-    alone: bool,
+    given: Advice | None, alone: bool,
 ) -> list[str]:
   """Everything about one data set and algorithm, as HTML."""
   parts = [] if alone else [page.heading(words.headline(results))]
   level = 2 if alone else 3
   parts.append(page.verdict(verdict.sentences(results, ranked)))
+  if given:
+    parts += [
+        page.heading(given.title, level), page.verdict(given.said),
+        page.table(given.evidence, level + 1),
+        page.heading('Not tested', level + 1), *map(page.note, given.untested),
+    ]
   if ranked:
     parts += [
         page.heading('Which defense, and why', level),
@@ -110,12 +142,18 @@ def _section(
 
 def _summary(
     results: Results, ranked: Sequence[Ranked], compared: list[dict],
-    alone: bool,
+    given: Advice | None, alone: bool,
 ) -> list[str]:
   """The same in short, as Markdown."""
   parts = [] if alone else ['# ' + markdown(words.headline(results))]
   first, *rest = map(markdown, verdict.sentences(results, ranked))
   parts.append(f'**{first}** ' + ' '.join(rest))
+  if given:
+    parts += [
+        f'## {markdown(given.title)}', ' '.join(map(markdown, given.said)),
+        page.markdown_table(given.evidence, 3), '### Not tested',
+        ' '.join(map(markdown, given.untested)),
+    ]
   if ranked:
     parts.append(page.markdown_table(tables.ranking(results, ranked)))
     parts += [markdown(words.not_ranked(results))]

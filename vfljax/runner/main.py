@@ -5,6 +5,7 @@
       --config.data.name=csv --config.data.path=my.csv \\
       --config.data.label=target --config.seeds=5 --workdir=out/mine
   vfljax --list [experiments|data|models|defenses|attacks|audit]
+  vfljax advise out/mine --budget=2
 
 The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
 which it saves and leaves within ten seconds with code 130, or in any other way.
@@ -15,7 +16,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from vfljax.runner import stopping
+from vfljax.runner import commands, stopping
 from vfljax.runner.errors import UserError
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def main(argv: list[str] | None = None) -> int:
 def _main(argv: list[str], stop: stopping.Stop | None) -> int:
   try:
     _check_packages()
+    if argv[1:] and argv[1] in commands.NAMES:
+      return commands.run(argv)
     from vfljax.runner import arguments
     given = arguments.parse(argv)
     if given.help:
@@ -86,7 +89,7 @@ def _run(
   # JAX starts with the first array, and must have its devices by then.
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
-  from vfljax.report import writing
+  from vfljax.report import ending, writing
   from vfljax.runner import arguments, recording, run
   kept = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, kept)
@@ -96,12 +99,11 @@ def _run(
   except (run.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(workdir), file=sys.stderr)
     return stopping.CODE
-  writing.write(work.path)
-  print((work.path / 'summary.md').read_text())
-  print(f'Report: {work.path / "report.html"}')
+  writing.write(work.path, goal=given.goal)
   if given.record:
     recording.write(given.record, work.path, argv, code)
     print(f'Record: {given.record}')
+  print('\n' + ending.text(work.path, given.goal))
   return 0
 
 
