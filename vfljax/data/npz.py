@@ -11,9 +11,9 @@ import zipfile
 
 import numpy as np
 
-from vfljax.data.columns import ROUNDED, lost
+from vfljax.data.columns import lost
 from vfljax.data.files import find, fits, one_line
-from vfljax.data.options import Names, several
+from vfljax.data.options import Names, flag, several
 from vfljax.data.source import IMAGES, OWN, Facts, Source
 from vfljax.data.table import Table, few_classes, listing, single
 
@@ -219,7 +219,7 @@ def _features(file, x: np.ndarray, rounded: Sequence[str]) -> np.ndarray:
         raise ValueError(
             f'{file}: column {name} has whole numbers beyond 2^24, of which'
             ' float32 cannot tell many apart. Subtract its smallest value, or'
-            f' leave it out. To have them rounded: {ROUNDED}={name}.'
+            f' leave it out. To have them rounded: {flag(rounded=name)}.'
         )
   return single(x)
 

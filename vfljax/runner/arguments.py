@@ -245,7 +245,8 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
   )
   try:
     with warnings.catch_warnings(record=True) as odd:
-      warnings.simplefilter('always', data.Mismatch)
+      for kind in (data.Mismatch, data.Recognised):
+        warnings.simplefilter('always', kind)
       table = data.load(
           config.name, path=config.path, label=config.label,
           missing=config.missing, cache=cache, **own,

@@ -16,7 +16,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from vfljax.runner import commands, stopping
+from vfljax.runner import stopping
 from vfljax.runner.errors import UserError
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ def main(argv: list[str] | None = None) -> int:
 def _main(argv: list[str], stop: stopping.Stop | None) -> int:
   try:
     _check_packages()
-    if argv[1:] and argv[1] in commands.NAMES:
-      return commands.run(argv)
+    if argv[1:] and not argv[1].startswith('-'):
+      from vfljax.commands import dispatch
+      return dispatch.run(argv)
     from vfljax.runner import arguments
     given = arguments.parse(argv)
     if given.help:

@@ -1,6 +1,7 @@
 """`vfljax advise DIR --budget=2`: which defense, of what a run has measured."""
+from vfljax.commands import given
 from vfljax.report import advice, reading, terminal, untested
-from vfljax.runner import commands, goals, store
+from vfljax.runner import goals, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.goals import Goal
 
@@ -11,21 +12,21 @@ def run(argv: list[str]) -> int:
   Raises:
     UserError: if there is no such directory, or no goal.
   """
-  parser = commands.Parser(prog='vfljax advise', description=__doc__)
+  parser = given.Parser(prog='vfljax advise', description=__doc__)
   parser.add_argument('folder', help='the --workdir of a finished run')
   add_goal(parser)
-  given = parser.parse_args(argv)
-  wanted = goals.goal(given.budget, given.max_leak)
+  asked = parser.parse_args(argv)
+  wanted = goals.goal(asked.budget, asked.max_leak)
   if not wanted.asked:
     raise UserError(
         'vfljax advise needs a goal: --budget=2 for the points of utility that '
         'may be lost, --max_leak=10 for those that may leak, or both.'
     )
-  print(text(str(commands.finished(given.folder)), wanted))
+  print(text(str(given.finished(asked.folder)), wanted))
   return 0
 
 
-def add_goal(parser: commands.Parser) -> None:
+def add_goal(parser: given.Parser) -> None:
   """The two flags of a goal."""
   parser.add_argument('--budget', type=float, help='points of utility')
   parser.add_argument(

@@ -1,18 +1,9 @@
-"""Commands on finished work directories: `vfljax advise DIR`, and others.
-
-Each is a module of its own with `run(argv)`, imported when it is called.
-"""
+"""What a command is given: its arguments, and finished work directories."""
 import argparse
-import importlib
 from pathlib import Path
 from typing import NoReturn
 
 from vfljax.runner.errors import UserError
-
-# What it is called, and the module that does it.
-NAMES = dict(
-    advise='vfljax.runner.advise',
-)
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,23 +11,6 @@ class Parser(argparse.ArgumentParser):
 
   def error(self, message: str) -> NoReturn:
     raise UserError(f'{self.prog}: {message}.\n{self.format_usage().strip()}')
-
-
-def run(argv: list[str]) -> int:
-  """Runs the command that `argv[1]` names, with the arguments after it.
-
-  Returns:
-    The exit code.
-
-  Raises:
-    UserError: for arguments that it does not take, and whatever it refuses.
-  """
-  name = argv[1]
-  module = importlib.import_module(NAMES[name])
-  try:
-    return module.run(argv[2:])
-  except SystemExit as done:  # After --help.
-    return int(done.code or 0)
 
 
 def finished(folder: str) -> Path:
