@@ -1,7 +1,11 @@
 """Columns of each party, by names: 'age,sex;income'."""
 from collections.abc import Collection
 
+import difflib
+
 from vfljax.data.table import Table, bare, listing
+
+EXAMPLE = "--config.data.named='age,sex;*'"
 
 
 def owners(
@@ -29,7 +33,7 @@ def owners(
   if len(lists) != parties:
     raise ValueError(
         f"{parties} parties, but {len(lists)} lists of columns (';' between):"
-        f' {named!r}.'
+        f' {named!r}. Of two parties it is like {EXAMPLE}'
     )
   if label_only and lists[0]:
     raise ValueError('The active party has labels only, but named columns.')
@@ -46,7 +50,7 @@ def owners(
     names = listing(_original(table)[g] for g in rest)
     raise ValueError(
         f"These columns are at no party: {names}; one party can have '*', all"
-        ' that are not named.'
+        f' that are not named, as in {EXAMPLE}'
     )
   for k in stars:
     found[k] += rest
@@ -89,7 +93,10 @@ def _group(table: Table, name: str) -> int:
   for column, group in zip(table.names, table.groups):
     if column.startswith(f'{name}='):
       return group
+  known = {one.lower(): one for one in _original(table).values()}
+  close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
+  hint = f' Did you mean {known[close[0]]!r}?' if close else ''
   raise ValueError(
       f'There is no column {name!r}; the columns are'
-      f' {listing(_original(table).values(), 10)}.'
+      f' {listing(_original(table).values(), 10)}.{hint}'
   )

@@ -102,7 +102,17 @@ def _data() -> str:
        source.present() or '-', source.how)
       for name, source in sorted(data.REGISTRY.items())
   ]
-  return _table('Data sets (--config.data.name=...)', rows)
+  title = "Options of data sets (--config.data.options='name=value;...')"
+  own = [
+      (name, ', '.join(f'{k}={_short(v)}' for k, v in found.items()))
+      for name in data.REGISTRY
+      if (found := {
+          k: v for k, v in data.options_of(name).items()
+          if k not in ('label', 'missing')  # Fields of a config.
+      })
+  ]
+  listed = _table('Data sets (--config.data.name=...)', rows)
+  return f'{listed}\n\n{_table(title, own)}'
 
 
 def _models() -> str:
