@@ -2,7 +2,7 @@
 from collections.abc import Callable
 import difflib
 
-from vfljax.runner.errors import UserError, brief
+from vfljax.runner.errors import UserError
 
 Command = Callable[[list[str]], int]
 
@@ -29,7 +29,7 @@ def run(argv: list[str]) -> int:
     close = difflib.get_close_matches(argv[1], NAMES, n=1)
     hint = f' Did you mean {close[0]}?' if close else ''
     raise UserError(
-        f'There is no command {brief(argv[1])}; there are: '
+        f'There is no command {argv[1][:40]!r}; there are: '
         f'{", ".join(NAMES)}.{hint}\nAn experiment runs with --config=...'
     )
   try:

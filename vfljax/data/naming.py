@@ -1,6 +1,5 @@
 """Columns of each party, by names: 'age,sex;income'."""
 from collections.abc import Collection
-
 import difflib
 
 from vfljax.data.table import Table, bare, listing

@@ -135,7 +135,9 @@ def _defenses() -> str:
     strengths = ', '.join(f'{s:g}' for s in method.strengths)
     signature = str(inspect.signature(method)).split(' ->')[0]
     rows.append((name + signature, _summary(method.factory), strengths))
-  title = 'Defenses (--config.defenses=a,b), default strengths last'
+  title = (
+      "Defenses (--config.defenses='marvell(3,6),iso'), default strengths last"
+  )
   return _table(title, rows)
 
 
