@@ -12,8 +12,25 @@ def _advise() -> Command:
   return advise.run
 
 
+def _compare() -> Command:
+  from vfljax.commands import compare
+  return compare.run
+
+
+def _export() -> Command:
+  from vfljax.commands import export
+  return export.run
+
+
+def _merge() -> Command:
+  from vfljax.commands import merge
+  return merge.run
+
+
 # What it is called, and what imports it: nothing of the others is needed.
-NAMES: dict[str, Callable[[], Command]] = dict(advise=_advise)
+NAMES: dict[str, Callable[[], Command]] = dict(
+    advise=_advise, compare=_compare, export=_export, merge=_merge,
+)
 
 
 def run(argv: list[str]) -> int:

@@ -6,6 +6,9 @@ from typing import NoReturn
 from vfljax.runner.errors import UserError
 
 
+AsWritten = argparse.RawDescriptionHelpFormatter
+
+
 class Parser(argparse.ArgumentParser):
   """One whose errors are ours: a line, and exit code 2."""
 
