@@ -44,7 +44,7 @@ def _with_contents(body: list[str]) -> list[str]:
   )
   nav = f'<nav aria-label="Contents"><ol>{items}</ol></nav>'
   # Who wins comes before all, where it is of the whole page.
-  ends = ('<h2', '<h1>', 'class="verdict"')
+  ends = ('<h2', '<h1>', 'class="verdict"', 'class="facts"')
   kinds = [next((e for e in ends if e in part), '') for part in body]
   head = kinds[: kinds.index('<h2')]
   after = len(head) - head[::-1].index(next(k for k in head[::-1] if k))
@@ -93,6 +93,14 @@ def podium(ranked: Sequence[Ranked]) -> str:
         + '</li>'
     )
   return f'<ol class="podium">{"".join(items)}</ol>'
+
+
+def facts(entries: Iterable[tuple[str, str]]) -> str:
+  """What was run: a line each."""
+  items = ''.join(
+      f'<dt>{escape(what)}</dt><dd>{escape(how)}</dd>' for what, how in entries
+  )
+  return f'<dl class="facts">{items}</dl>' if items else ''
 
 
 def _groups(r: Ranked) -> str:

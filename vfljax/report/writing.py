@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vfljax.report import (
-    advice, crossings, drawing, lost, page, papers, ranks, reading, spent, svg,
-    tables, untested, verdict, words,
+    advice, crossings, drawing, head, lost, page, papers, ranks, reading, spent,
+    svg, tables, untested, verdict, words,
 )
 from vfljax.report.ranks import Ranked
 from vfljax.report.reading import Results
 from vfljax.report.tables import Table
 from vfljax.report.text import markdown
-from vfljax.runner import disk, store
+from vfljax.runner import about, disk, store
 from vfljax.runner.goals import Goal
 
 
@@ -51,6 +51,7 @@ def write(
   classes = classes or max(said, default=0)
   title = _title(found, config)
   html, text = [page.heading(title, 1)], [f'# {markdown(title)}']
+  facts = head.facts(about.read(path), config, found, units)
   for results in found:
     ranked = ranks.rank(results)
     compared = papers.compare(results, numbers)
@@ -60,6 +61,10 @@ def write(
   if not found:
     html.append(page.note('There are no results yet.'))
     text.append('There are no results yet.')
+  html.insert(1 if len(found) != 1 else 2, page.facts(facts))
+  text.append('## What was run\n\n' + '\n'.join(
+      f'- {markdown(what)}: {markdown(how)}' for what, how in facts
+  ))
   html += [page.table(t, 2) for t in crossing]
   text += [page.markdown_table(t) for t in crossing]
   if units:

@@ -91,7 +91,7 @@ def _run(
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
   from vfljax.report import ending, writing
-  from vfljax.runner import arguments, recording, run
+  from vfljax.runner import about, arguments, recording, run
   kept = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, kept)
   code = recording.code() if given.record else ''
@@ -100,6 +100,7 @@ def _run(
   except (run.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(workdir), file=sys.stderr)
     return stopping.CODE
+  about.write(work.path, given.config, table, argv)
   writing.write(work.path, goal=given.goal)
   if given.record:
     recording.write(given.record, work.path, argv, code)

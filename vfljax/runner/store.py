@@ -19,6 +19,7 @@ The work directory:
                     is done
   damaged/          what could not be used, under its old name
   .lock             held by the process that is at work here
+  about.json        rows, classes, columns, versions: `about`, if there is one
   summary.md        } what `report.writing` makes of the above
   report.html       }
 
