@@ -23,7 +23,8 @@ def place(
     paths: Polylines, [points, 2] in data coordinates.
     words: (word, its point in data coordinates, its colour).
   """
-  figure.draw_without_rendering()  # Settles the layout.
+  figure.draw_without_rendering()  # Settles the layout, which then stays.
+  figure.set_layout_engine('none')
   inside = np.array([axes.get_window_extent().extents])
   paths = [axes.transData.transform(path) for path in paths]
   along = [box for path in paths for box in _boxes_along(path)]
