@@ -4,14 +4,16 @@ from vfljax.report import advice, reading, terminal, untested
 from vfljax.runner import goals, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.goals import Goal
+from vfljax.runner.stopping import Stop
 
 
-def run(argv: list[str]) -> int:
+def run(argv: list[str], stop: Stop | None = None) -> int:
   """Prints advice on a finished work directory.
 
   Raises:
     UserError: if there is no such directory, or no goal.
   """
+  del stop  # It is done in no time.
   parser = given.Parser(prog='vfljax advise', description=__doc__)
   parser.add_argument('folder', help='the --workdir of a finished run')
   add_goal(parser)

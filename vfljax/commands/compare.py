@@ -17,6 +17,7 @@ from vfljax.report.tables import Table, Text
 from vfljax.runner import disk, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.nested import flat
+from vfljax.runner.stopping import Stop
 
 TITLE = 'Runs compared'
 
@@ -30,12 +31,13 @@ class Run(NamedTuple):
   config: Mapping[str, Any]
 
 
-def run(argv: list[str]) -> int:
+def run(argv: list[str], stop: Stop | None = None) -> int:
   """Writes one page over several finished work directories.
 
   Raises:
     UserError: if there are fewer than two, or one has no results.
   """
+  del stop  # It is done in no time.
   parser = given.Parser(prog='vfljax compare', description=__doc__)
   parser.add_argument('folders', nargs='+', help='work directories')
   parser.add_argument(

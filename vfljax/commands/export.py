@@ -19,6 +19,7 @@ from vfljax.report.tables import Table
 from vfljax.report.text import printable
 from vfljax.runner import disk, store
 from vfljax.runner.errors import UserError
+from vfljax.runner.stopping import Stop
 
 _LATEX = {
     '\\': r'\textbackslash{}', '&': r'\&', '%': r'\%', '$': r'\$', '#': r'\#',
@@ -28,13 +29,14 @@ _LATEX = {
 _SPECIAL = re.compile('|'.join(map(re.escape, _LATEX)))
 
 
-def run(argv: list[str]) -> int:
+def run(argv: list[str], stop: Stop | None = None) -> int:
   """Writes a finished work directory in other formats.
 
   Raises:
     UserError: if there is none, for a format that there is not, or if the disk
       does not take it.
   """
+  del stop  # It is done in no time.
   parser = given.Parser(
       prog='vfljax export', description=__doc__,
       formatter_class=given.AsWritten,

@@ -16,6 +16,7 @@ from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
 from vfljax.runner.goals import Goal
 from vfljax.runner.nested import flat
+from vfljax.runner.stopping import Stop
 
 # What parts of an experiment may differ in: groups, or fields of the top.
 FREE = (
@@ -27,12 +28,13 @@ _KEY = ('dataset', 'algorithm', 'defense', 'strength', 'attack', 'seed',
         'metric', 'split')
 
 
-def run(argv: list[str]) -> int:
+def run(argv: list[str], stop: Stop | None = None) -> int:
   """Merges finished work directories into a new one, with a report.
 
   Raises:
     UserError: if they are not parts of one experiment.
   """
+  del stop  # It is done in no time.
   parser = given.Parser(prog='vfljax merge', description=__doc__)
   parser.add_argument('folders', nargs='+', help='work directories')
   parser.add_argument('--to', required=True, help='the new work directory')

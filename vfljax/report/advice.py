@@ -27,7 +27,7 @@ def sentences(results: Results, wanted: Goal) -> list[str]:
   fair = [t for t in known if affordable(t, wanted)]
   if not fair:
     return [_nothing(known, wanted)]
-  best = min(fair, key=lambda t: _order(t, wanted))
+  best = min(fair, key=lambda t: order(t, wanted))
   free = next((t for t in known if t.cell[0] == 'none'), None)
   if free is best:
     return [
@@ -56,7 +56,7 @@ def evidence(results: Results, wanted: Goal) -> Table:
   """All that was measured, what is within the goal first."""
   known = ranks.trades(results)
   fits = lambda t: not t.lost.any and affordable(t, wanted)
-  known.sort(key=lambda t: (not fits(t), _order(t, wanted)))
+  known.sort(key=lambda t: (not fits(t), order(t, wanted)))
   rows = [[
       Text(t.cell[0], strong=True), Text(reading.strength(t.cell)),
       loss_text(t.loss), leak_text(t.leakage[t.worst]),
@@ -81,7 +81,7 @@ def _shown(trade: Trade) -> tuple[float, float]:
   return round(trade.loss.mean, 1) + 0.0, round(leak, 1) + 0.0
 
 
-def _order(trade: Trade, wanted: Goal) -> tuple:
+def order(trade: Trade, wanted: Goal) -> tuple:
   """The smaller, the better: leakage first, or where only it is limited, cost.
   """
   loss, leak = _shown(trade)
@@ -130,12 +130,12 @@ def _nothing(known: Sequence[Trade], wanted: Goal) -> str:
   ]
   found = f'{within(wanted)} there is nothing among what was measured.'
   if wanted.budget is not None and cheap:
-    best = min(cheap, key=lambda t: _order(t, wanted))
+    best = min(cheap, key=lambda t: order(t, wanted))
     return (
         f'{found} {typed(best)} leaks least of what costs at most '
         f'{wanted.budget:g}: {_leaks(best)}.'
     )
-  best = min(known, key=lambda t: _order(t, Goal(budget=100.0)))
+  best = min(known, key=lambda t: order(t, Goal(budget=100.0)))
   return (
       f'{found} {typed(best)} leaks least at any price: {_leaks(best)}, at a '
       f'cost of {_amount(best.loss)}.'
@@ -148,7 +148,7 @@ def _beside(
   """'; iso 25 costs 0.4 more and leaks the same': of others, each at its best.
   """
   others: dict[str, Trade] = {}
-  for trade in sorted(fair, key=lambda t: _order(t, wanted)):
+  for trade in sorted(fair, key=lambda t: order(t, wanted)):
     if trade.cell[0] not in (best.cell[0], 'none'):
       others.setdefault(trade.cell[0], trade)
   leak = _shown(best)[1]

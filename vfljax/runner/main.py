@@ -5,7 +5,8 @@
       --config.data.name=csv --config.data.path=my.csv \\
       --config.data.label=target --config.seeds=5 --workdir=out/mine
   vfljax --list [experiments|data|models|defenses|attacks|audit]
-  vfljax advise out/mine --budget=2
+  vfljax recommend my.csv --label=target --budget=2
+  vfljax advise|compare|export|merge out/mine ...
 
 The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
 which it saves and leaves within ten seconds with code 130, or in any other way.
@@ -49,9 +50,9 @@ def main(argv: list[str] | None = None) -> int:
 def _main(argv: list[str], stop: stopping.Stop | None) -> int:
   try:
     _check_packages()
-    if argv[1:] and not argv[1].startswith('-'):
-      from vfljax.commands import dispatch
-      return dispatch.run(argv)
+    from vfljax.commands import dispatch
+    if command := dispatch.meant(argv):
+      return dispatch.run(command, stop)
     from vfljax.runner import arguments
     given = arguments.parse(argv)
     if given.help:
@@ -91,10 +92,11 @@ def _run(
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
   from vfljax.report import ending, writing
-  from vfljax.runner import about, arguments, recording, run
+  from vfljax.runner import about, arguments, forecast, recording, run
   kept = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, kept)
   code = recording.code() if given.record else ''
+  print(forecast.text(given.config, table), flush=True)
   try:
     work = run.run(given.config, table, workdir, stop)
   except (run.Interrupted, KeyboardInterrupt):
