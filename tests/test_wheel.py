@@ -24,7 +24,7 @@ IMPORT_ALL = '''
 import importlib, pkgutil
 import vfljax
 assert vfljax.__file__.startswith(sys.path[0]), vfljax.__file__
-extra = ('vfljax.runner', 'vfljax.report')
+extra = ('vfljax.runner', 'vfljax.report', 'vfljax.commands')
 for module in pkgutil.walk_packages(vfljax.__path__, 'vfljax.'):
   if not module.name.startswith(extra):
     importlib.import_module(module.name)

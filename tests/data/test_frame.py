@@ -48,8 +48,8 @@ def test_csv_options(tmp_path):
   assert table.names == ('age', 'pay')
   path = write_csv(tmp_path, MIXED.replace(',', ';'))
   assert data.load('csv', path, 'y', sep=';').features.shape == (4, 6)
-  with pytest.raises(ValueError, match=r'give the separator \(sep\)'):
-    data.load('csv', path, 'y')
+  with pytest.raises(ValueError, match='single column when split at .,.;.*sep'):
+    data.load('csv', path, 'y', sep=',')
 
 
 def test_one_hot_order_does_not_depend_on_the_rows(tmp_path):
@@ -87,7 +87,7 @@ GAPS = """age,city,member,y
 def test_missing_values_are_refused_by_name_and_number(tmp_path):
   path = write_csv(tmp_path, GAPS)
   with pytest.raises(ValueError, match=(
-      "'age' in 1, 'city' in 1, 'member' in 1 of 4 rows.*missing='impute'"
+      "'age' in 1, 'city' in 1, 'member' in 1 of 4 rows.*data.missing=impute"
   )) as error:
     data.load('csv', path, 'y')
   assert one_line(error)
@@ -155,8 +155,8 @@ def test_csv_refuses(text, label, message, tmp_path):
 
 def test_csv_refuses_bytes_and_bad_options(tmp_path):
   file = tmp_path / 'mine.csv'
-  file.write_bytes(b'x,y\n\xff\xfe,1\n')
-  with pytest.raises(ValueError, match='cannot be read as CSV'):
+  file.write_bytes('é,y\n'.encode() + b'\xff\xfe,1\n')
+  with pytest.raises(ValueError, match='cannot be read as CSV: 2 characters'):
     data.load('csv', str(file), 'y')
   path = write_csv(tmp_path, MIXED)
   with pytest.raises(ValueError, match="positive='maybe'.*no, yes"):

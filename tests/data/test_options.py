@@ -75,11 +75,14 @@ def test_a_truth_can_be_the_positive_class(tmp_path):
     (dict(categories=0), 'categories must be 1 to 100000'),
     (dict(categories=10**400), 'categories must be a whole number; got 1000'),
     (dict(categories=10**6000), 'categories must be a whole number; got a h'),
-    (dict(sep=''), 'sep must be one character'),
     (dict(sep='ab'), 'sep must be one character'),
     (dict(sep=1), 'sep must be one character'),
     (dict(sep='"'), 'sep must be one character'),
     (dict(missing='maybe'), "'refuse' or 'impute'"),
+    (dict(decimal=';'), 'decimal must be point or comma.*decimal=comma'),
+    (dict(decimal='comma', sep=','), 'cannot part cells and decimals'),
+    (dict(encoding='utf-9'), "like utf-8, latin-1 or cp1252; got 'utf-9'"),
+    (dict(encoding='rot13'), 'encoding must be one'),
 ])
 def test_csv_refuses_options_in_one_line(given, message, people):
   with pytest.raises(ValueError, match=message) as error:

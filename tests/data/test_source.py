@@ -65,7 +65,8 @@ def test_what_is_official_is_not_spoken_of(name):
 
 
 def test_a_whole_data_set_passes_and_a_half_is_warned_of(tmp_path):
-  y, x = labels('mnist'), np.zeros((70000, 28, 28), np.uint8)
+  # MNIST's pixels have a mean of 33.3, as every tutorial's 0.1307 * 255.
+  y, x = labels('mnist'), np.full((70000, 28, 28), 33, np.uint8)
   order = np.random.default_rng(0).permutation(70000)
   with warnings.catch_warnings():
     warnings.simplefilter('error')
@@ -75,12 +76,14 @@ def test_a_whole_data_set_passes_and_a_half_is_warned_of(tmp_path):
     data.load('mnist', half)
   with pytest.warns(Mismatch, match='shares of classes are'):
     data.load('mnist', write(tmp_path, 'mnist', x, y * (y != 7), 10000))
+  with pytest.warns(Mismatch, match='one: the mean of channel 0 is 72 instead'):
+    data.load('mnist', write(tmp_path, 'mnist', x + 39, y[order], 10000))
 
 
 def spam(folder, rows=4601, spams=1813, columns=57):
-  lines = [
-      ','.join(['0.5'] * columns) + f',{int(i < spams)}' for i in range(rows)
-  ]
+  # The means that UCI's documentation gives of the first and the last three.
+  cells = ['0.10455', *['0.5'] * (columns - 4), '5.1915', '52.173', '283.29']
+  lines = [f'{",".join(cells)},{int(i < spams)}' for i in range(rows)]
   (folder / 'spambase.data').write_text('\n'.join(lines))
   return str(folder)
 
@@ -94,6 +97,17 @@ def test_shares_far_off_are_warned_of(tmp_path):
     data.load('spambase', spam(tmp_path, spams=3000))
   assert 'archive.ics.uci.edu' in str(seen[0].message)
   assert '\n' not in str(seen[0].message)
+
+
+def test_another_file_of_the_same_shape_is_warned_of(tmp_path):
+  place = tmp_path / 'spambase.data'
+  spam(tmp_path)
+  place.write_text(place.read_text().replace('283.29', '28.329'))
+  with pytest.warns(Mismatch, match=(
+      'is not the whole official one: the mean of capital_run_length_total is '
+      '28.33 instead of 283.3'
+  )):
+    data.load('spambase', str(tmp_path))
 
 
 def check(name, table, options):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vfljax.report import reading, tables, words
+from vfljax.report import reading, tables, verdict
 from vfljax.runner import record
 from tests.fake_results import row
 
@@ -64,7 +64,7 @@ def test_the_report_says_which_epoch_counts_and_shows_the_last():
 def test_the_verdict_says_what_the_last_epoch_says():
   from vfljax.report import ranks
   results = made('max')
-  said = ' '.join(words.verdict(results, ranks.rank(results)))
+  said = ' '.join(verdict.sentences(results, ranks.rank(results)))
   assert '(10.0 in the last epoch)' in said
 
 

@@ -4,7 +4,7 @@ import math
 import pytest
 
 from tests.report.test_report import workdir
-from vfljax.report import ranks, reading, words, writing
+from vfljax.report import ranks, reading, verdict, writing
 
 NAN = math.nan
 
@@ -16,7 +16,7 @@ def verdict_of(folder, cells, config=None):
   results, = reading.read(work.path)
   ranked = ranks.rank(results)
   return (
-      words.verdict(results, ranked), [r.defense for r in ranked],
+      verdict.sentences(results, ranked), [r.defense for r in ranked],
       (folder / 'summary.md').read_text(),
   )
 

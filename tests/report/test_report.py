@@ -9,7 +9,7 @@ import pytest
 
 from tests import fake_results
 from tests.fake_results import PAPER, row
-from vfljax.report import papers, ranks, reading, tables, words, writing
+from vfljax.report import papers, ranks, reading, tables, verdict, writing
 from vfljax.runner import store
 from vfljax.runner.errors import UserError
 
@@ -119,7 +119,7 @@ def test_scores_and_preference_are_those_of_kangs_table_10(tmp_path):
   assert ranked[1].best.worst == 'direct_label'
   assert ranked[1].best.leakage['direct_label'].mean == pytest.approx(19.8)
   assert ranked[1].best.loss.mean == pytest.approx(0.1)
-  said = ' '.join(words.verdict(results, ranked))
+  said = ' '.join(verdict.sentences(results, ranked))
   assert said.startswith('dp laplace at strength 0.1 protects best: PU score 4')
   assert '3.7 points better than guessing, against 50.0 points' in said
   assert '0.9 points of test AUC, which is then 0.723' in said
@@ -231,7 +231,7 @@ def test_the_page_needs_nothing_but_itself(fake):
 
 def test_the_page_says_first_who_wins(fake):
   words = ' '.join(Page((fake / 'report.html').read_text()).words)
-  first = 'iso at strength 5 protects best: PU score 4 of 5.'
+  first = 'iso at strength 5 protects best: PU score 4 of 5, leaking'
   assert words.index(first) < words.index('Which defense, and why')
   for section in ('Privacy against utility', 'Utility and leakage',
                   'What needs no leak', 'active party alone',
@@ -333,13 +333,13 @@ def test_when_nothing_helps_the_verdict_says_so(tmp_path):
   results, = reading.read(
       workdir(tmp_path / 'x', {('none', None): none, ('iso', 1.0): iso}).path
   )
-  said = words.verdict(results, ranks.rank(results))
+  said = verdict.sentences(results, ranks.rank(results))
   assert said[0].startswith('No defense beats having none here')
   none['a', 'leak_auc'] = [0.99]
   results, = reading.read(
       workdir(tmp_path / 'y', {('none', None): none, ('iso', 1.0): iso}).path
   )
-  said = words.verdict(results, ranks.rank(results))
+  said = verdict.sentences(results, ranks.rank(results))
   assert 'beats having none' in said[0] or 'acceptable price' in said[0]
 
 
@@ -361,7 +361,7 @@ def test_attacks_on_other_things_than_labels_are_scored(
   free, _ = ranks.trades(results)
   assert free.leakage[attack].mean == pytest.approx(points)
   assert free.score == 0
-  assert sentence in words.verdict(results, ranks.rank(results))[0]
+  assert sentence in verdict.sentences(results, ranks.rank(results))[0]
 
 
 def test_a_damaged_configuration_is_told(tmp_path):

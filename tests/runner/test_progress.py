@@ -49,8 +49,11 @@ def test_plain_lines_are_rare_flushed_and_complete():
   lines = stream.getvalue().splitlines()
   assert lines[0] == '3 units'
   assert lines[1] == '[1/3] none, compiling ...'
+  # Half a second an epoch: 59.5 s for the other 39 and two more units.
+  assert lines[2] == 'about 1 min 00 s to go, by the first stride'
+  assert ' to go' not in ''.join(lines[3:])
   # 3 s are 6 of the 40 epochs; 57 s for the other 34 and two more units.
-  assert lines[2] == ('[1/3] none, epoch 6/40, auc 0.905, 5,312 rounds/s,'
+  assert lines[3] == ('[1/3] none, epoch 6/40, auc 0.905, 5,312 rounds/s,'
                       ' 10 seeds, ETA 57 s')
   assert len([line for line in lines if 'epoch' in line]) == 6
   assert lines[-2] == 'a [note] with brackets'

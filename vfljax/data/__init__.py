@@ -17,6 +17,7 @@ from vfljax.data import (
     pictures, reviews, spambase, synthetic, texts, tfds, vehicle,
 )
 from vfljax.data import cache as arrays
+from vfljax.data.dialect import Recognised
 from vfljax.data.files import LONGEST
 from vfljax.data.options import converted
 from vfljax.data.source import Facts, Mismatch, Source, check_facts
@@ -82,6 +83,7 @@ def load(
 
   Warns:
     Mismatch: (one line) if it is not the whole official data set.
+    Recognised: (one line) if it is read as what it may not be.
   """
   if name not in REGISTRY:
     known = ', '.join(REGISTRY)
@@ -142,6 +144,6 @@ def options_of(name: str) -> dict[str, Any]:
 
 
 __all__ = [
-    'REGISTRY', 'Facts', 'Mismatch', 'Source', 'Table', 'check', 'impute',
-    'load', 'options_of',
+    'REGISTRY', 'Facts', 'Mismatch', 'Recognised', 'Source', 'Table', 'check',
+    'impute', 'load', 'options_of',
 ]

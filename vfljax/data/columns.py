@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vfljax.data.files import brief, fits, one_line
+from vfljax.data.options import flag
 from vfljax.data.table import few_classes, listing, single
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 NUMBERS = ('integer', 'floating', 'mixed-integer-float', 'decimal')
 TEXT = ('string', 'categorical', 'mixed-integer')
-ROUNDED = '--config.data.options=rounded'  # For messages.
 FEW = 0.1  # So few cells among numbers are a mistake, more are categories.
 _BLANK = '(missing)'  # The category of missing values, when imputing.
 
@@ -65,7 +65,7 @@ def labels(
       )
   few_classes(
       len(order), rows, f'Label column {name!r}', most if text else 0,
-      f"--config.data.options='text={name};categories={len(order)}'",
+      flag(text=str(name), categories=str(len(order))),
   )
   classes = tuple(map(str, order))
   index = index.astype(np.int32)
@@ -75,7 +75,8 @@ def labels(
   if len(classes) != 2 or not found:
     raise ValueError(
         f'positive={positive!r}: the classes in {name!r} are'
-        f' {listing(classes)}; a positive class is one of two.'
+        f' {listing(classes)}; a positive class is one of two, as in'
+        f' {flag(positive=classes[0])}'
     )
   return (1 - index, classes[::-1]) if found[0] == 0 else (index, classes)
 
@@ -104,7 +105,8 @@ def features(
     parts = (f'{name!r} in {count}' for name, count in gaps.items())
     raise ValueError(
         f'Missing values: {listing(parts)} of {len(frame)} rows.'
-        " missing='impute' fills them; drop leaves columns out."
+        ' --config.data.missing=impute fills them;'
+        f' {flag(drop=str(gaps.index[0]))} leaves a column out.'
     )
   columns, names, groups = [], [], []
   for group, name in enumerate(frame.columns):
@@ -139,7 +141,9 @@ def _expand(
 
   kind, name = kind_of(column), column.name
   if column.isna().all():
-    raise ValueError(f'Column {name!r} has no value at all; drop it.')
+    raise ValueError(
+        f'Column {name!r} has no value at all; drop it: {flag(drop=str(name))}'
+    )
   if kind in NUMBERS and not text:
     values = _numbers(column)
     if name not in (rounded or ()):
@@ -150,7 +154,7 @@ def _expand(
   if kind not in (*TEXT, *NUMBERS, 'boolean'):
     raise ValueError(
         f'Column {name!r} has values of kind {kind}; numbers, booleans and text'
-        ' are understood. Convert or drop it.'
+        f' are understood. Convert or drop it: {flag(drop=str(name))}'
     )
   if not text:
     _refuse_stray(column)
@@ -159,7 +163,8 @@ def _expand(
   if len(values) > most:
     raise ValueError(
         f'Text column {name!r} has {len(values)} different values, more than'
-        f' {most}: drop it, or raise the limit (categories).'
+        f' {most}: drop it, {flag(drop=str(name))}, or raise the limit,'
+        f' {flag(categories=str(len(values)))}'
     )
   fits(8 * len(values) * len(words), f'The categories of column {name!r}')
   return [(f'{name}={v}', (words == v).astype(np.float64)) for v in values]
@@ -203,8 +208,8 @@ def _refuse_stray(column: 'pd.Series') -> None:
         f'Column {column.name!r} has numbers but for {len(stray)} of'
         f' {there.sum()} cells; the first is'
         f' {brief(column.iloc[stray[0]], 30)} in row {stray[0] + 1}. Mend or'
-        ' drop it, or name it in the option text to make every value a'
-        ' category.'
+        f' drop it, {flag(drop=str(column.name))}, or make every value a'
+        f' category, {flag(text=str(column.name))}'
     )
 
 
@@ -226,11 +231,11 @@ def _refuse_lost(
       >= 2**53 and lost(values, column.nunique())
   )
   if collapsed:
-    accept = f' To have them rounded: {ROUNDED}={column.name}.'
+    accept = f' To have them rounded: {flag(rounded=str(column.name))}.'
     raise ValueError(
         f'Column {column.name!r} has whole numbers beyond 2^24, of which'
         ' float32 cannot tell many apart. Subtract its smallest value, or drop'
-        f' it.{accept if optional else ""}'
+        f' it: {flag(drop=str(column.name))}.{accept if optional else ""}'
     )
 
 

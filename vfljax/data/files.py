@@ -126,7 +126,7 @@ def lines(
   Raises:
     ValueError: (one line) for another encoding, and for what is not in it.
   """
-  own = _codec(encoding)
+  own = codec(encoding)
   utf8 = own == 'utf-8'
   with file.open('rb') as raw:
     for number, line in enumerate(raw, start=1):
@@ -141,22 +141,36 @@ def lines(
       yield number, text.rstrip('\r\n')
 
 
-def _codec(encoding: str) -> str:
-  """Python's name of an encoding whose lines end as those of ASCII do.
+def codec(encoding: str, ascii_alike: bool = True) -> str:
+  """Python's name of an encoding.
+
+  Args:
+    encoding: Any of its names.
+    ascii_alike: Whether its lines have to end as those of ASCII do.
 
   Raises:
     ValueError: (one line) if it is none.
   """
   try:
     same = '\t\n01aZ'.encode(encoding) == b'\t\n01aZ'
+    found = codecs.lookup(encoding).name
   except (LookupError, ValueError):
-    same = False
-  if not same:
+    same, found = False, ''
+  if not (same if ascii_alike else found and _is_text(found)):
+    rest = ' in which ASCII is as it is' if ascii_alike else ''
     raise ValueError(
-        'encoding must be one in which ASCII is as it is, like utf-8, latin-1'
-        f' or cp1252; got {brief(encoding)}.'
+        f'encoding must be one{rest}, like utf-8, latin-1 or cp1252; got'
+        f' {brief(encoding)}.'
     )
-  return codecs.lookup(encoding).name
+  return found
+
+
+def _is_text(encoding: str) -> bool:
+  """Whether it is of texts: Python has some that are of bytes."""
+  try:
+    return isinstance('a'.encode(encoding), bytes)
+  except (LookupError, ValueError):
+    return False
 
 
 def fits(size: int, what: str) -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 import difflib
 import pathlib
+import shlex
 from typing import TYPE_CHECKING, Any
 import warnings
 
@@ -19,24 +20,27 @@ import numpy as np
 from vfljax.data.columns import (
     NUMBERS, column_of, features, kind_of, labels,
 )
+from vfljax.data.dialect import Dialect, dialect, refuse_decimal_commas
 from vfljax.data.files import brief, find, fits, reading
 from vfljax.data.need import extra
-from vfljax.data.options import Names, several
+from vfljax.data.options import Names, flag, several
 from vfljax.data.source import OWN, Source
 from vfljax.data.table import Table, bare, listing
 
 if TYPE_CHECKING:
   import pandas as pd
 
-HOW = "Give the file's path and the label column's name (label)."
-# At a command line ';' ends an option, and a tab is hard to type.
-SEPARATORS = dict(semicolon=';', tab='\t', blanks=r'\s+')
+HOW = (
+    "Give the file's path and the label column's name:"
+    ' --config.data.path=my.csv --config.data.label=target'
+)
 
 
 def csv(
-    path: str = '', label: str = '', missing: str = 'refuse', sep: str = ',',
+    path: str = '', label: str = '', missing: str = 'refuse', sep: str = '',
     drop: Names = '', positive: str = '', categories: int = 100,
-    text: Names = '', rounded: Names = '',
+    text: Names = '', rounded: Names = '', decimal: str = '',
+    encoding: str = '',
 ) -> Table:
   """A CSV file with a header line.
 
@@ -46,7 +50,8 @@ def csv(
     missing: 'refuse' or 'impute': the median for numbers, a category of its own
       for text and booleans. A missing label is always an error.
     sep: The separator: one character that is no letter, digit or quote, or
-      'semicolon', 'tab' or 'blanks' (one or more).
+      'comma', 'semicolon', 'tab', 'bar' or 'blanks' (one or more). '': the one
+      that splits the header into most columns, the label among them.
     drop: Names of columns to leave out, separated by commas.
     positive: In a binary task, the class that becomes 1; by default the last in
       order (numeric or alphabetical).
@@ -56,42 +61,68 @@ def csv(
       them even if most rows have one of their own.
     rounded: Names of columns, separated by commas, whose whole numbers may be
       so large that float32 makes one of several.
+    decimal: 'point' or 'comma'; '' is a point.
+    encoding: As Python names it; '': UTF-8, with a byte order mark or not,
+      UTF-16 with one, or else latin-1, with a warning.
 
   Raises:
     FileNotFoundError: if it is not there.
     ValueError: if it cannot be read, for any of the above, or if a package
       that reads it is not installed.
+
+  Warns:
+    Recognised: (one line) if it is read as latin-1 and nobody said so.
   """
   with extra():
     import pandas as pd
+    del pd  # The functions below need it.
 
   file = find(path, '', HOW)
   fits(file.stat().st_size, str(file))
-  sep = _separator(sep)
-  words: Any = dict.fromkeys(several(text), str)
+  way = dialect(file, label, sep, decimal, encoding)
   meant = [n for names in (drop, text, rounded) for n in several(names)]
-  _refuse_namesakes(_header(file, sep), label, meant)
+  _refuse_namesakes(_header(file, way), label, meant)
+  frame = _frame(file, way, several(text))
+  if label not in frame.columns and len(frame.columns) == 1:
+    raise ValueError(
+        f'{file} has a single column when split at {way.sep!r}; say what stands'
+        f' between its columns, as in {flag(sep="semicolon")}'
+    )
+  for name in frame.columns if way.decimal == '.' else ():
+    column = column_of(frame, name)
+    if name not in meant and kind_of(column) == 'string':
+      refuse_decimal_commas(column)
+  return table(frame, label, missing, drop, positive, categories, text, rounded)
+
+
+def _frame(
+    file: pathlib.Path, way: Dialect, words: Sequence[str]
+) -> 'pd.DataFrame':
+  """A file's cells, those of the columns `words` as text.
+
+  Raises:
+    ValueError: (one line) if it is no CSV, or has rows longer than its header.
+  """
+  import pandas as pd
+
+  kinds: Any = dict.fromkeys(words, str)
   try:
     with warnings.catch_warnings():
       # Without index_col, surplus first columns would become the rows' names.
       warnings.simplefilter('error', pd.errors.ParserWarning)
       with reading(file, 'cannot be read as CSV'):
         # In pieces, one column's words could be numbers in one of them.
-        frame = pd.read_csv(
-            file, sep=sep, index_col=False, low_memory=False, dtype=words
+        return pd.read_csv(
+            file, index_col=False, low_memory=False, dtype=kinds,
+            **way._asdict(),
         )
   except ValueError as error:
     if isinstance(error.__cause__, pd.errors.ParserWarning):
       raise ValueError(
-          f'{file}: the rows have more fields than the header.'
+          f'{file}: the rows have more fields than the header. Split at'
+          f' {way.sep!r}; another separator is set by {flag(sep="semicolon")}'
       ) from error
     raise
-  if label not in frame.columns and len(frame.columns) == 1:
-    raise ValueError(
-        f'{file} has a single column when split at {sep!r}; give the separator'
-        ' (sep).'
-    )
-  return table(frame, label, missing, drop, positive, categories, text, rounded)
 
 
 def parquet(
@@ -124,10 +155,11 @@ def table(
   _refuse_namesakes(list(frame.columns), label, (*dropped, *words, *large))
   if not label:
     raise ValueError(
-        f'Which column is the label? Columns: {listing(frame.columns, 10)}.'
+        f'Which column is the label? Columns: {listing(frame.columns, 10)}. Say'
+        ' --config.data.label=<name>'
     )
   for name in (label, *dropped, *words, *large):
-    _require(frame, name)
+    _require(frame, name, '--config.data.label' if name == label else '')
   if {label, *words, *large} & set(dropped):
     raise ValueError(
         'drop names the label or a column that text or rounded names: a column'
@@ -144,30 +176,14 @@ def table(
   return Table(x, y, names, classes, groups)
 
 
-def _separator(sep: str) -> str:
-  """What pandas splits at.
-
-  Raises:
-    ValueError: for what separates nothing, or not only.
-  """
-  sep = SEPARATORS.get(sep, '\t' if sep == r'\t' else sep)
-  one = len(sep) == 1 and sep.isascii() and not sep.isalnum()
-  if sep != r'\s+' and not one or sep in '"\'\r\n\0.+-':
-    raise ValueError(
-        'sep must be one character that is no letter, digit, sign or quote, or'
-        f' one of {", ".join(SEPARATORS)}; got {brief(sep)}.'
-    )
-  return sep
-
-
-def _header(file: pathlib.Path, sep: str) -> list[str]:
+def _header(file: pathlib.Path, way: Dialect) -> list[str]:
   """The columns' names as they stand there: pandas renames namesakes."""
   import pandas as pd
 
   with reading(file, 'cannot be read as CSV'):
     first = pd.read_csv(
-        file, sep=sep, header=None, nrows=1, dtype=str, index_col=False,
-        keep_default_na=False,
+        file, sep=way.sep, encoding=way.encoding, header=None, nrows=1,
+        dtype=str, index_col=False, keep_default_na=False,
     )
     return [str(name) for name in first.iloc[0]]
 
@@ -222,7 +238,8 @@ def _refuse_label_again(
     ):
       raise ValueError(
           f'Column {name!r} is called as the label {label!r} but for capitals,'
-          ' and each of its values goes with one label: leave it out (drop).'
+          f' and each of its values goes with one label: leave it out,'
+          f' {flag(drop=name)}'
       )
 
 
@@ -248,13 +265,14 @@ def _tells(column: 'pd.Series', y: np.ndarray) -> bool:
   return kind_of(column) in NUMBERS and changes < len(np.unique(y))
 
 
-def _require(frame: 'pd.DataFrame', name: str) -> None:
+def _require(frame: 'pd.DataFrame', name: str, typed: str) -> None:
   if name in frame.columns:
     return
   lower = {c.lower(): c for c in frame.columns}
   close = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.7)
   if close:
     hint = f'did you mean {" or ".join(repr(lower[c]) for c in close)}?'
+    hint += typed and f' {typed}={shlex.quote(lower[close[0]])}'
   else:
     hint = f'the columns are {listing(frame.columns, 10)}.'
   raise ValueError(f'There is no column {name!r}; {hint}')

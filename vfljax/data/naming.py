@@ -1,7 +1,10 @@
 """Columns of each party, by names: 'age,sex;income'."""
 from collections.abc import Collection
+import difflib
 
 from vfljax.data.table import Table, bare, listing
+
+EXAMPLE = "--config.data.named='age,sex;*'"
 
 
 def owners(
@@ -29,24 +32,24 @@ def owners(
   if len(lists) != parties:
     raise ValueError(
         f"{parties} parties, but {len(lists)} lists of columns (';' between):"
-        f' {named!r}.'
+        f' {named!r}. Of two parties it is like {EXAMPLE}'
     )
   if label_only and lists[0]:
     raise ValueError('The active party has labels only, but named columns.')
   _refuse_alike(table, {w for part in lists for w in part})
   found = [[_group(table, w) for w in part if w != '*'] for part in lists]
   taken = [g for own in found for g in own]
-  twice = [w for w in _original(table) if taken.count(w) > 1]
+  twice = [w for w in original(table) if taken.count(w) > 1]
   if twice:
-    names = listing(_original(table)[g] for g in twice)
+    names = listing(original(table)[g] for g in twice)
     raise ValueError(f'A column can be at one party only: {names}.')
-  rest = [g for g in _original(table) if g not in taken]
+  rest = [g for g in original(table) if g not in taken]
   stars = [k for k, part in enumerate(lists) if '*' in part]
   if len(stars) > 1 or rest and not stars:
-    names = listing(_original(table)[g] for g in rest)
+    names = listing(original(table)[g] for g in rest)
     raise ValueError(
         f"These columns are at no party: {names}; one party can have '*', all"
-        ' that are not named.'
+        f' that are not named, as in {EXAMPLE}'
     )
   for k in stars:
     found[k] += rest
@@ -54,7 +57,7 @@ def owners(
   if empty:
     raise ValueError(
         f'Party {empty[0]} would have no column:'
-        f' {len(_original(table))} columns and {parties} parties.'
+        f' {len(original(table))} columns and {parties} parties.'
     )
   return found
 
@@ -62,7 +65,7 @@ def owners(
 def _refuse_alike(table: Table, words: Collection[str]) -> None:
   """Refuses a word that may be one column or another, but for blanks."""
   spelled: dict[str, set[str]] = {}
-  for name in _original(table).values():
+  for name in original(table).values():
     spelled.setdefault(bare(name), set()).add(name)
   for word in words:
     if len(spelled.get(word, ())) > 1:
@@ -72,7 +75,7 @@ def _refuse_alike(table: Table, words: Collection[str]) -> None:
       )
 
 
-def _original(table: Table) -> dict[int, str]:
+def original(table: Table) -> dict[int, str]:
   """The name of each original column: 'city' for 'city=Oslo', 'city=Rome'."""
   names: dict[int, list[str]] = {}
   for name, group in zip(table.names, table.groups):
@@ -89,7 +92,10 @@ def _group(table: Table, name: str) -> int:
   for column, group in zip(table.names, table.groups):
     if column.startswith(f'{name}='):
       return group
+  known = {one.lower(): one for one in original(table).values()}
+  close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
+  hint = f' Did you mean {known[close[0]]!r}?' if close else ''
   raise ValueError(
       f'There is no column {name!r}; the columns are'
-      f' {listing(_original(table).values(), 10)}.'
+      f' {listing(original(table).values(), 10)}.{hint}'
   )

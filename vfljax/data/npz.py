@@ -11,9 +11,9 @@ import zipfile
 
 import numpy as np
 
-from vfljax.data.columns import ROUNDED, lost
+from vfljax.data.columns import lost
 from vfljax.data.files import find, fits, one_line
-from vfljax.data.options import Names, several
+from vfljax.data.options import Names, flag, several
 from vfljax.data.source import IMAGES, OWN, Facts, Source
 from vfljax.data.table import Table, few_classes, listing, single
 
@@ -219,7 +219,7 @@ def _features(file, x: np.ndarray, rounded: Sequence[str]) -> np.ndarray:
         raise ValueError(
             f'{file}: column {name} has whole numbers beyond 2^24, of which'
             ' float32 cannot tell many apart. Subtract its smallest value, or'
-            f' leave it out. To have them rounded: {ROUNDED}={name}.'
+            f' leave it out. To have them rounded: {flag(rounded=name)}.'
         )
   return single(x)
 
@@ -253,6 +253,7 @@ MNIST = _source(
     Facts(
         60000, (6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958),
         'https://keras.io/api/datasets', (28, 28, 1), 10000,
+        means=((0, 33.32),),
     ),
     'CC BY-SA 3.0',
 )
@@ -260,16 +261,22 @@ FASHION_MNIST = _source(
     'fashion_mnist', FASHION_CLASSES,
     Facts(
         60000, (7000,) * 10, 'https://github.com/zalandoresearch/fashion-mnist',
-        (28, 28, 1), 10000,
+        (28, 28, 1), 10000, means=((0, 72.94),),
     ),
     'MIT',
 )
 _CIFAR = 'https://www.cs.toronto.edu/~kriz/cifar.html'
 CIFAR10 = _source(
     'cifar10', CIFAR10_CLASSES,
-    Facts(50000, (6000,) * 10, _CIFAR, (32, 32, 3), 10000), 'none stated',
+    Facts(
+        50000, (6000,) * 10, _CIFAR, (32, 32, 3), 10000,
+        means=((0, 125.3), (1, 123.0), (2, 113.9)),
+    ), 'none stated',
 )
 CIFAR100 = _source(
     'cifar100', tuple(map(str, range(100))),
-    Facts(50000, (600,) * 100, _CIFAR, (32, 32, 3), 10000), 'none stated',
+    Facts(
+        50000, (600,) * 100, _CIFAR, (32, 32, 3), 10000,
+        means=((0, 129.3), (1, 124.1), (2, 112.4)),
+    ), 'none stated',
 )

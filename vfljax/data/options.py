@@ -7,6 +7,7 @@ tuple or words between commas.
 from collections.abc import Callable, Sequence
 import functools
 import os
+import shlex
 import sys
 import typing
 from typing import Any
@@ -47,6 +48,12 @@ def converted(
       option: as_kind(value, kinds.get(option), f'{name}: {option}', _RULE)
       for option, value in given.items()
   }
+
+
+def flag(**given: str) -> str:
+  """How options are typed: "--config.data.options='drop=a;sep=tab'"."""
+  said = ';'.join(f'{name}={value}' for name, value in given.items())
+  return f'--config.data.options={shlex.quote(said)}'
 
 
 def whole(name: str, low: int, most: int = _MOST, **options: int) -> None:

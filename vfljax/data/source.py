@@ -14,7 +14,8 @@ import numpy as np
 
 from vfljax.data.table import Table, listing
 
-FAR = 0.1  # A class's share may be off by a tenth of what it should be.
+FAR = 0.1  # A share or a mean may be off by a tenth of what it should be.
+LOOKED_AT = 2000  # Images of which a mean is taken.
 # This folder, `data` below it, and where TensorFlow Datasets prepares its own.
 FOLDERS = ('.', 'data', '~/tensorflow_datasets')
 OWN = "the file's own"  # Licence of a person's own files.
@@ -43,6 +44,8 @@ class Facts(NamedTuple):
       rows and classes are not counted.
     about: Relative difference in rows that is no news: of data sets whose
       sources do not say how many of their files are usable.
+    means: (column, its mean) of some columns of a table, or channels of
+      images, by which another file of the same shape is told.
   """
 
   train: int
@@ -52,6 +55,7 @@ class Facts(NamedTuple):
   test: int = 0
   whole: tuple[tuple[str, Any], ...] = ()
   about: float = 0.0
+  means: tuple[tuple[int, float], ...] = ()
 
   @property
   def size(self) -> str:
@@ -135,8 +139,8 @@ def check_facts(
     ValueError: (one line) for another number of classes or features.
 
   Warns:
-    Mismatch: (one line) if rows are missing or too many, or a class has a share
-      that is far off.
+    Mismatch: (one line) if rows are missing or too many, or a class has a
+      share, or a column a mean, that is far off.
   """
   if facts is None:
     return table
@@ -152,7 +156,9 @@ def check_facts(
         f'{len(table.classes)}: {listing(table.classes)} ({facts.source}).'
     )
   if all(options[key] == value for key, value in facts.whole):
-    odd = [*_rows(facts, table), *_shares(facts, table)]
+    odd = [
+        *_rows(facts, table), *_shares(facts, table), *_means(facts, table)
+    ]
     if odd:
       _warn(name, f'{"; ".join(odd)} ({facts.source})')
   return table
@@ -208,3 +214,16 @@ def _shares(facts: Facts, table: Table) -> list[str]:
       for i in far
   ]
   return [f'shares of classes are {listing(words, 3)}']
+
+
+def _means(facts: Facts, table: Table) -> list[str]:
+  """Columns whose mean is none of the official data set."""
+  x, odd = table.features, []
+  if x.ndim == 4:  # Spread over the file, which may be in any order.
+    x = x[:: max(len(x) // LOOKED_AT, 1)]
+  for column, expected in facts.means:
+    found = float(x[..., column].mean(dtype=np.float64))
+    if abs(found - expected) > FAR * abs(expected):
+      name = table.names[column] if table.names else f'channel {column}'
+      odd.append(f'the mean of {name} is {found:.4g} instead of {expected:.4g}')
+  return [listing(odd, 3)] if odd else []

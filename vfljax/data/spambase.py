@@ -70,7 +70,8 @@ def load(path: str = '') -> Table:
 SOURCE = Source(
     load, 'binary', HOW, 'CC BY 4.0',
     Facts(
-        4601, (2788, 1813), 'https://archive.ics.uci.edu/dataset/94', (57,)
+        4601, (2788, 1813), 'https://archive.ics.uci.edu/dataset/94', (57,),
+        means=((0, 0.10455), (54, 5.1915), (55, 52.173), (56, 283.29)),
     ),
     files=('spambase.data',),
 )

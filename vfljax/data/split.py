@@ -99,7 +99,10 @@ def columns(
   if ratios and how not in ('ratios', 'random'):
     raise ValueError(f"Ratios need how='ratios' or 'random'; got {how!r}.")
   if (how == 'named') != bool(named):
-    raise ValueError("how='named' and names of columns need each other.")
+    raise ValueError(
+        "how='named' and names of columns need each other: "
+        f'--config.data.split=named {naming.EXAMPLE}'
+    )
   if how in ('importance', 'correlation'):
     owners = _controlled(table, parties - label_only, how, seed, strength)
     owners = [[], *owners] if label_only else owners

@@ -1,8 +1,9 @@
 """Tables, sentences and figures as one HTML page and as one Markdown file."""
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+import re
 
-from vfljax.report import plots, reading
+from vfljax.report import ranks, reading, svg
 from vfljax.report.ranks import Ranked
 from vfljax.report.tables import Table, Text, leak_text, loss_text
 from vfljax.report.text import markdown, markup as escape
@@ -11,6 +12,7 @@ from vfljax.report.text import markdown, markup as escape
 def page(title: str, body: Iterable[str]) -> str:
   """A page that needs nothing but itself."""
   css = Path(__file__).with_name('report.css').read_text()
+  body = _with_contents(list(body))
   return '\n'.join([
       '<!doctype html>', '<html lang="en">', '<head>',
       '<meta charset="utf-8">',
@@ -19,6 +21,34 @@ def page(title: str, body: Iterable[str]) -> str:
       f'<title>{escape(title)}</title>', f'<style>\n{css}</style>', '</head>',
       '<body>', *body, '</body>', '</html>', '',
   ])
+
+
+def _with_contents(body: list[str]) -> list[str]:
+  """The parts of a page, with a list of its sections before the first one.
+
+  After the page's heading and verdict, that is. Sections get ids; one or two
+  need no list.
+  """
+  found: list[str] = []
+
+  def numbered(match: re.Match) -> str:
+    found.append(match[1])
+    return f'<h2 id="section-{len(found)}">{match[1]}</h2>'
+
+  body = [re.sub(r'<h2>(.*?)</h2>', numbered, part) for part in body]
+  if len(found) < 3:
+    return body
+  items = ''.join(
+      f'<li><a href="#section-{i}">{name}</a></li>'
+      for i, name in enumerate(found, start=1)
+  )
+  nav = f'<nav aria-label="Contents"><ol>{items}</ol></nav>'
+  # Who wins comes before all, where it is of the whole page.
+  ends = ('<h2', '<h1>', 'class="verdict"', 'class="facts"')
+  kinds = [next((e for e in ends if e in part), '') for part in body]
+  head = kinds[: kinds.index('<h2')]
+  after = len(head) - head[::-1].index(next(k for k in head[::-1] if k))
+  return [*body[:after], nav, *body[after:]]
 
 
 def heading(text: str, level: int = 2) -> str:
@@ -43,7 +73,7 @@ def podium(ranked: Sequence[Ranked]) -> str:
   losses = [r.best.loss.mean for r in ranked]
   most_leak, most_loss = max([25.0, *leaks]), max([6.0, *losses])
   items = []
-  for place, (r, leak, loss) in enumerate(zip(ranked, leaks, losses), start=1):
+  for place, r, leak, loss in zip(ranks.places(ranked), ranked, leaks, losses):
     free = r.defense == 'none'
     value = reading.strength(r.best.cell)
     at = f'at strength {value}' if value else 'has no strength to choose'
@@ -55,7 +85,8 @@ def podium(ranked: Sequence[Ranked]) -> str:
         f'<small>{escape(f"for comparison{gone}" if free else at + gone)}'
         '</small></span>'
         f'<span class="pips" title="PU score">'
-        f'{"●" * r.optimal}{"○" * (5 - r.optimal)}<b>{r.optimal}/5</b></span>'
+        f'{"●" * r.optimal}{"○" * (5 - r.optimal)}<b>{r.optimal}/5</b>'
+        f'{_groups(r)}</span>'
         + _bar('leak', leak / most_leak, leak_text(
             r.best.leakage[r.best.worst]), 'leaks')
         + _bar('loss', loss / most_loss, loss_text(r.best.loss), 'costs')
@@ -64,36 +95,64 @@ def podium(ranked: Sequence[Ranked]) -> str:
   return f'<ol class="podium">{"".join(items)}</ol>'
 
 
+def facts(entries: Iterable[tuple[str, str]]) -> str:
+  """What was run: a line each."""
+  items = ''.join(
+      f'<dt>{escape(what)}</dt><dd>{escape(how)}</dd>' for what, how in entries
+  )
+  return f'<dl class="facts">{items}</dl>' if items else ''
+
+
+def _groups(r: Ranked) -> str:
+  """The score by what is attacked, where that is more than one thing."""
+  if len(r.groups) < 2:
+    return ''
+  said = ', '.join(f'{name} {score}' for name, score in r.groups.items())
+  return f'<small>{escape(said)}</small>'
+
+
 def terms(entries: Iterable[tuple[str, str]]) -> str:
   """Words and their meanings."""
   items = ''.join(
-      f'<dt>{escape(word)}</dt><dd>{escape(meaning)}</dd>'
+      f'<div><dt>{escape(word)}</dt><dd>{escape(meaning)}</dd></div>'
       for word, meaning in entries
   )
-  return f'<dl>{items}</dl>'
-
-
-def beside(left: str, right: str) -> str:
-  """Two things side by side where there is room."""
-  return f'<div class="beside">{left}<div>{right}</div></div>'
+  return f'<dl class="terms">{items}</dl>'
 
 
 def legend(names: Iterable[tuple[int, str]]) -> str:
   """What each curve's colour and marker stand for."""
   items = ''.join(
-      f'<li>{plots.swatch(style)}{escape(name)}</li>' for style, name in names
+      f'<li>{svg.swatch(style)}{escape(name)}</li>' for style, name in names
   )
   return f'<ul class="legend">{items}</ul>'
 
 
-def figure(svg: str, caption: str, remark: str = '', lead: bool = False) -> str:
-  """A figure with its caption above it."""
-  kind = ' class="lead"' if lead else ''
-  rest = f' <span>{escape(remark)}</span>' if remark else ''
-  return (
-      f'<figure{kind}><figcaption>{escape(caption)}{rest}</figcaption>{svg}'
-      '</figure>'
+def figure(drawn: str, caption: str) -> str:
+  """A figure, an <svg>, with its caption above it."""
+  return f'<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>'
+
+
+def tabs(group: str, figures: Sequence[tuple[str, str]]) -> str:
+  """One figure at a time on a screen, chosen by name; on paper all of them.
+
+  Args:
+    group: A name of its own on the page.
+    figures: (what to choose it by, the figure).
+  """
+  if len(figures) < 2:
+    return ''.join(shown for _, shown in figures)
+  items = ''.join(
+      f'<div class="tab"><label><input type="radio" name="{escape(group)}"'
+      f'{"" if i else " checked"}> {escape(name)}</label>{shown}</div>'
+      for i, (name, shown) in enumerate(figures)
   )
+  return f'<div class="tabs">{items}</div>'
+
+
+def together(*parts: str) -> str:
+  """What a page of paper does not tear apart, if it fits."""
+  return f'<div class="together">{"".join(parts)}</div>'
 
 
 def figures(parts: Iterable[str]) -> str:

@@ -35,9 +35,15 @@ class Trade(NamedTuple):
 
   @property
   def order(self) -> tuple:
-    """The smaller, the better: a tie is decided by leakage, then by cost."""
-    leak = self.leakage[self.worst].mean
-    return bool(self.lost.any), -self.score, leak, self.loss.mean
+    """The smaller, the better: a tie is decided by leakage, then by cost.
+
+    By what is shown of them, a decimal: digits that nobody sees order nothing.
+    """
+    leak, loss = self.leakage[self.worst].mean, self.loss.mean
+    return (
+        bool(self.lost.any), -self.score, round(leak, 1) + 0.0,
+        round(loss, 1) + 0.0,
+    )
 
 
 class Ranked(NamedTuple):
@@ -96,6 +102,23 @@ def rank(results: Results) -> list[Ranked]:
       optimal = _optimal(whole, results.attacks)
       ranked.append(Ranked(defense, optimal, best, groups))
   return sorted(ranked, key=lambda r: r.best.order)
+
+
+def places(ranked: Sequence[Ranked]) -> list[int]:
+  """Each one's place, 1 for the best; what ties shares a place."""
+  orders = [r.best.order for r in ranked]
+  return [orders.index(order) + 1 for order in orders]
+
+
+def less(results: Results, one: Trade, other: Trade) -> Summary:
+  """How much less one lets out than another, each to its worst attack.
+
+  In percentage points, by seeds that both have: what a seed makes of both is
+  not in it.
+  """
+  mine = reading.leakage(results, one.cell, one.worst)
+  theirs = reading.leakage(results, other.cell, other.worst)
+  return reading.summarize(theirs[s] - mine[s] for s in theirs if s in mine)
 
 
 def unranked(results: Results) -> list[tuple[str, Lost]]:

@@ -22,8 +22,8 @@ from vfljax.report.results import (
 __all__ = [
     'Cell', 'PerSeed', 'Results', 'Summary', 'at_epoch', 'base', 'baseline',
     'find', 'in_last_epoch', 'is_paired', 'leak_metric', 'leakage', 'named',
-    'of_rows', 'pretty', 'read', 'strength', 'summarize', 'utility',
-    'utility_loss',
+    'of_rows', 'over_guessing', 'pretty', 'read', 'strength', 'summarize',
+    'utility', 'utility_loss',
 ]
 _STAGES = ('', '_start', '_end')  # Suffixes of what is seen of training.
 
@@ -84,7 +84,27 @@ def leakage(
   own = attacks.score(attack)
   if own.over and (without := _without(results, cell, attack, metric)):
     return _points(learned, without)
-  chance = own.chance[_metrics(results, attack).index(metric)]
+  return _over_chance(results, attack, metric, cell, learned)
+
+
+def over_guessing(results: Results, cell: Cell, attack: str) -> PerSeed:
+  """The same over guessing alone, of an attack that has a baseline, too.
+
+  In percentage points, by seed; {} if unknown.
+  """
+  metric = leak_metric(results, attack)
+  if not metric:
+    return {}
+  learned = _most(results, cell, attack, metric)
+  return _over_chance(results, attack, metric, cell, learned)
+
+
+def _over_chance(
+    results: Results, attack: str, metric: str, cell: Cell, learned: PerSeed
+) -> PerSeed:
+  chance = attacks.score(attack).chance[
+      _metrics(results, attack).index(metric)
+  ]
   if isinstance(chance, str):
     return _points(learned, find(results, cell, attack, chance))
   if chance is None:

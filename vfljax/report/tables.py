@@ -8,8 +8,6 @@ from vfljax.report import ranks, reading, words
 from vfljax.report.ranks import Ranked, Trade
 from vfljax.report.reading import Results, Summary
 from vfljax.report.words import about, name
-from vfljax.runner import progress
-from vfljax.runner.nested import flat
 
 OFF = 2.0  # A difference of so many standard deviations is pointed out.
 
@@ -196,46 +194,6 @@ def paper(compared: Iterable[Mapping]) -> Table:
   )
 
 
-def configuration(config: Mapping) -> Table:
-  """The configuration, one field a row."""
-  return Table(
-      'Configuration', 'What config.json says.', ('field', 'value'),
-      [[Text(key), Text(_short(value))] for key, value in flat(config).items()],
-  )
-
-
-def timings(units: Sequence[Mapping]) -> Table:
-  """Compile and run seconds apart, speed and memory, unit by unit."""
-  labels = {
-      'unit': 'unit', 'compile_seconds': 'compile s', 'run_seconds': 'run s',
-      'rounds_per_second': 'rounds/s', 'seeds': 'seeds', 'device': 'device',
-      'peak_memory_bytes': 'peak memory',
-  }
-  keys = list(dict.fromkeys(
-      [k for k in labels if any(k in u for u in units)]
-      + [k for u in units for k in u]
-  ))
-  rows = [[Text(_timing(k, u.get(k))) for k in keys] for u in units]
-  return Table(
-      'Timings', timing_sentence(units),
-      tuple(labels.get(k, k.replace('_', ' ')) for k in keys), rows,
-  )
-
-
-def timing_sentence(units: Sequence[Mapping]) -> str:
-  """All timings in one line."""
-  total = lambda key: sum(u.get(key) or 0.0 for u in units)
-  peak = max([u.get('peak_memory_bytes') or 0 for u in units], default=0)
-  devices = dict.fromkeys(str(u['device']) for u in units if u.get('device'))
-  words = [
-      f"compiling {progress.duration(total('compile_seconds'))}",
-      f"running {progress.duration(total('run_seconds'))}",
-      ', '.join(devices),
-      f'peak memory {peak / 2**20:,.0f} MiB' if peak else '',
-  ]
-  return 'In all: ' + '; '.join(word for word in words if word) + '.'
-
-
 def number(x: float) -> str:
   """Three decimals, or three digits where that is more."""
   if not math.isfinite(x):
@@ -270,7 +228,8 @@ def _tinted(s: Summary, score: Callable[[float], int]) -> Text:
     return Text('–')
   half = f' ± {s.half:.1f}' if math.isfinite(s.half) else ''
   lost = f' ({s.count} of {s.count + s.missing})' if s.missing else ''
-  return Text(f'{s.mean:.1f}{half}{lost}', int(score(s.mean)))
+  shown = round(s.mean, 1) + 0.0  # Never -0.0.
+  return Text(f'{shown:.1f}{half}{lost}', int(score(s.mean)))
 
 
 def _printed(x: float) -> str:
@@ -280,21 +239,3 @@ def _printed(x: float) -> str:
 
 def _plus(x: float) -> str:
   return f' ± {number(x)}' if math.isfinite(x) else ''
-
-
-def _short(x: object) -> str:
-  """A value for a table; entries of lists by their names."""
-  if isinstance(x, (list, tuple)):
-    return ', '.join(_short(v) for v in x) or 'empty'
-  if isinstance(x, Mapping):
-    shown = [f'{k}={_short(v)}' for k, v in x.items() if v not in ('', [], {})]
-    return '(' + ', '.join(shown) + ')'
-  return 'empty' if x == '' else f'{x}'
-
-
-def _timing(key: str, x: object) -> str:
-  if x is None:
-    return '–'
-  if key == 'peak_memory_bytes' and isinstance(x, (int, float)):
-    return f'{x / 2**20:,.0f} MiB'
-  return f'{x:,.1f}' if isinstance(x, float) else f'{x}'

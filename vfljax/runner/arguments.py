@@ -14,7 +14,7 @@ import numpy as np
 from vfljax import data
 from vfljax.data.table import Table
 from vfljax.runner import (
-    combinations, device, helping, options, own_flags, ranges, recording,
+    combinations, device, goals, helping, options, own_flags, ranges, recording,
     variants,
 )
 from vfljax.runner.config import Config, DataConfig
@@ -32,6 +32,7 @@ class Arguments(NamedTuple):
   list: str  # what to list, or ''
   help: str  # the help text, if it was asked for
   record: str = ''  # where the results are to be kept for good, or ''
+  goal: goals.Goal = goals.Goal()  # what may be lost, and what may leak
 
 
 def parse(argv: list[str]) -> Arguments:
@@ -53,6 +54,7 @@ def parse(argv: list[str]) -> Arguments:
   if found['list'].value:
     return Arguments(Config(), '', 0, '', found['list'].value, '')
   devices, cache = found['devices'].value or 0, found['cache'].value or ''
+  goal = goals.goal(found['budget'].value, found['max_leak'].value)
   device.check(devices)
   config = as_declared(_config(found))
   ranges.check(config)
@@ -62,7 +64,7 @@ def parse(argv: list[str]) -> Arguments:
   record = found['record'].value or ''
   if record:
     recording.check(record)
-  return Arguments(config, workdir, devices, cache, '', '', record)
+  return Arguments(config, workdir, devices, cache, '', '', record, goal)
 
 
 def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
@@ -107,6 +109,7 @@ def _define(argv: list[str]) -> flags.FlagValues:
       'attacks, or all; or audit: what crosses in a round, proved in some '
       'seconds.', flag_values=found,
   )
+  goals.define(found)
   flags.DEFINE_integer(
       'devices', 0, 'Devices to make of a CPU; 0 makes one of every core.', 0,
       flag_values=found,
@@ -242,7 +245,8 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
   )
   try:
     with warnings.catch_warnings(record=True) as odd:
-      warnings.simplefilter('always', data.Mismatch)
+      for kind in (data.Mismatch, data.Recognised):
+        warnings.simplefilter('always', kind)
       table = data.load(
           config.name, path=config.path, label=config.label,
           missing=config.missing, cache=cache, **own,

@@ -1,10 +1,18 @@
 """Which defenses and attacks an experiment has: those listed, or asked for."""
+import dataclasses
+import difflib
+import math
+import re
+
 from vfljax import attacks, defenses
 from vfljax.runner import attackers, federations
 from vfljax.runner.config import Config, Entry, default_entry
 from vfljax.runner.errors import UserError
 from vfljax.runner.ranges import shown
 from vfljax.scene import Scene
+
+# 'marvell(3, 6)' or 'iso', between commas.
+_CHOSEN = re.compile(r'\s*([^,()]*?)\s*(?:\(([^()]*)\)\s*)?(?:,|$)')
 
 
 def entries(config: Config, classes: int = 2) -> list[Entry]:
@@ -14,7 +22,7 @@ def entries(config: Config, classes: int = 2) -> list[Entry]:
   those asked for by name are not, and `checks.make` refuses them.
 
   Raises:
-    UserError: for a name that is not a defense.
+    UserError: for a name that is not a defense, and strengths that are none.
   """
   listed = {entry.name: entry for entry in config.listed}
   if len(listed) < len(config.listed):
@@ -26,7 +34,8 @@ def entries(config: Config, classes: int = 2) -> list[Entry]:
     )
   for entry in config.listed:
     _refuse_unknown('defense', [entry.defense], list(defenses.REGISTRY))
-  names = _names(config.defenses)
+  asked = _with_strengths(config.defenses)
+  names = list(asked)
   known = [*dict.fromkeys([*listed, *defenses.REGISTRY])]
   _refuse_unknown('defense', names, known)
   if not names:
@@ -34,7 +43,10 @@ def entries(config: Config, classes: int = 2) -> list[Entry]:
         name for name, entry in listed.items()
         if classes == 2 or not defenses.REGISTRY[entry.defense].binary
     ]
-  chosen = [listed.get(name) or default_entry(name) for name in names]
+  chosen = [
+      _at(listed.get(name) or default_entry(name), asked.get(name))
+      for name in names
+  ]
   # Everything is measured against the undefended federation.
   if 'none' not in names:
     chosen.insert(0, listed.get('none') or Entry('none'))
@@ -80,6 +92,62 @@ def _with_baselines(names: list[str], scene: Scene) -> list[str]:
   return list(dict.fromkeys([*names, *more]))
 
 
+def _with_strengths(text: str) -> dict[str, tuple[float, ...] | None]:
+  """Names with the strengths typed behind them; `None` where there are none.
+
+  Raises:
+    UserError: for strengths that are not numbers, and a name that stands twice
+      with others.
+  """
+  found: dict[str, tuple[float, ...] | None] = {}
+  place = 0
+  while place < len(text):
+    match = _CHOSEN.match(text, place)
+    if not match or match[2] is not None and not match[1]:
+      raise UserError(
+          f'defenses must look like marvell(3,6),iso; got {shown(text)}.'
+      )
+    name, place = match[1], match.end()
+    if not name:
+      continue
+    strengths = None if match[2] is None else _numbers(name, match[2])
+    if found.get(name, strengths) != strengths:
+      raise UserError(
+          f'defenses has {name} twice: put its strengths together, as in '
+          f'{name}(1,2).'
+      )
+    found[name] = strengths
+  return found
+
+
+def _numbers(name: str, text: str) -> tuple[float, ...]:
+  try:
+    found = tuple(float(word) for word in text.split(',') if word.strip())
+  except ValueError:
+    found = ()
+  if not found or not all(map(math.isfinite, found)):
+    raise UserError(
+        f'{name}({shown(text)[1:-1]}): strengths are numbers, as in '
+        f"--config.defenses='{name}(1,2.5)'."
+    )
+  return found
+
+
+def _at(entry: Entry, strengths: tuple[float, ...] | None) -> Entry:
+  """A defense at strengths that were typed.
+
+  Raises:
+    UserError: if it has none to choose.
+  """
+  if strengths is None:
+    return entry
+  if not (entry.strengths or defenses.REGISTRY[entry.defense].strengths):
+    raise UserError(
+        f'{entry.name} has no strength to choose: write it without parentheses.'
+    )
+  return dataclasses.replace(entry, strengths=strengths)
+
+
 def _names(text: str) -> list[str]:
   names = [name.strip() for name in text.split(',')]
   return list(dict.fromkeys(name for name in names if name))
@@ -88,7 +156,9 @@ def _names(text: str) -> list[str]:
 def _refuse_unknown(kind: str, names: list[str], known: list[str]) -> None:
   for name in names:
     if name not in known:
+      close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+      hint = f' Did you mean {close[0]}?' if close else ''
       raise UserError(
-          f'There is no {kind} {shown(name)}. There are: '
+          f'There is no {kind} {shown(name)}.{hint} There are: '
           f'{", ".join(sorted(known))}.'
       )

@@ -210,7 +210,8 @@ class Config:
   """An experiment.
 
   `defenses` and `attacks` choose by name among what the experiment lists, and
-  may name others: those get their default strengths. Empty: all listed.
+  may name others: those get their default strengths. Strengths may stand
+  behind a defense: 'marvell(3,6),iso'. Empty: all listed.
   """
 
   experiment: str = 'custom'

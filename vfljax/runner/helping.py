@@ -7,6 +7,10 @@ from absl import flags
 from vfljax.runner import ranges
 from vfljax.runner.config import Config
 
+_FLAGS = (
+    'config', 'workdir', 'budget', 'max_leak', 'record', 'list', 'devices',
+    'cache',
+)
 NOT_FLAGS = ('listed', 'listed_attacks', 'paper', 'variants', 'attack.own')
 
 
@@ -14,7 +18,7 @@ def text(found: flags.FlagValues) -> str:
   """The flags and the fields of a config, with what they may be."""
   lines = [
       f'  --{name}: {found[name].help}'
-      for name in ('config', 'workdir', 'record', 'list', 'devices', 'cache')
+      for name in _FLAGS
   ]
   all_fields = [
       f'  --config.{path}={_default(path)}{_range(path)}'

@@ -102,7 +102,17 @@ def _data() -> str:
        source.present() or '-', source.how)
       for name, source in sorted(data.REGISTRY.items())
   ]
-  return _table('Data sets (--config.data.name=...)', rows)
+  title = "Options of data sets (--config.data.options='name=value;...')"
+  own = [
+      (name, ', '.join(f'{k}={_short(v)}' for k, v in found.items()))
+      for name in data.REGISTRY
+      if (found := {
+          k: v for k, v in data.options_of(name).items()
+          if k not in ('label', 'missing')  # Fields of a config.
+      })
+  ]
+  listed = _table('Data sets (--config.data.name=...)', rows)
+  return f'{listed}\n\n{_table(title, own)}'
 
 
 def _models() -> str:
@@ -125,7 +135,9 @@ def _defenses() -> str:
     strengths = ', '.join(f'{s:g}' for s in method.strengths)
     signature = str(inspect.signature(method)).split(' ->')[0]
     rows.append((name + signature, _summary(method.factory), strengths))
-  title = 'Defenses (--config.defenses=a,b), default strengths last'
+  title = (
+      "Defenses (--config.defenses='marvell(3,6),iso'), default strengths last"
+  )
   return _table(title, rows)
 
 

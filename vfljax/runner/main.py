@@ -5,6 +5,8 @@
       --config.data.name=csv --config.data.path=my.csv \\
       --config.data.label=target --config.seeds=5 --workdir=out/mine
   vfljax --list [experiments|data|models|defenses|attacks|audit]
+  vfljax recommend my.csv --label=target --budget=2
+  vfljax advise|compare|export|merge out/mine ...
 
 The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
 which it saves and leaves within ten seconds with code 130, or in any other way.
@@ -48,6 +50,9 @@ def main(argv: list[str] | None = None) -> int:
 def _main(argv: list[str], stop: stopping.Stop | None) -> int:
   try:
     _check_packages()
+    from vfljax.commands import dispatch
+    if command := dispatch.meant(argv):
+      return dispatch.run(command, stop)
     from vfljax.runner import arguments
     given = arguments.parse(argv)
     if given.help:
@@ -86,24 +91,27 @@ def _run(
   # JAX starts with the first array, and must have its devices by then.
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
-  from vfljax.report import current
-  from vfljax.runner import arguments, recording, run
+  from vfljax.report import current, ending
+  from vfljax.runner import about, arguments, forecast, recording, run
   kept = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, kept)
   code = recording.code() if given.record else ''
+  print(forecast.text(given.config, table), flush=True)
   try:
     work = run.run(given.config, table, workdir, stop)
   except (run.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(workdir), file=sys.stderr)
     return stopping.CODE
-  if not current.is_current(work.path):
+  command = recording.command(argv)
+  asked_before = about.read(work.path).get('command') == command
+  if not (asked_before and current.is_current(work.path)):
     from vfljax.report import writing  # With Matplotlib: half a second.
-    writing.write(work.path)
-  print((work.path / 'summary.md').read_text())
-  print(f'Report: {work.path / "report.html"}')
+    about.write(work.path, given.config, table, argv)
+    writing.write(work.path, goal=given.goal)
   if given.record:
     recording.write(given.record, work.path, argv, code)
     print(f'Record: {given.record}')
+  print('\n' + ending.text(work.path, given.goal))
   return 0
 
 

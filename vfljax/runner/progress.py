@@ -58,7 +58,7 @@ class Progress:
     self._start, self._last = clock(), float('-inf')
     self._name, self._seeds, self._epochs, self._units = '', 0, 0, 1
     self._epoch = 0
-    self._detail = ''
+    self._detail, self._told = '', False
     self._bars = _bars(self._console, clock)
     self._task: TaskID | None = None
     self._all = self._bars.add_task(
@@ -116,6 +116,7 @@ class Progress:
         shown as it is.
     """
     self._epoch = epoch
+    self._tell()
     if isinstance(utility, float):
       utility = f'{self._metric} {utility:.3f}'
     speed = None if rounds_per_s is None else f'{rounds_per_s:,.0f} rounds/s'
@@ -145,6 +146,13 @@ class Progress:
     if done <= 0:
       return None
     return (self._clock() - self._start) / done * (self._total - now)
+
+  def _tell(self) -> None:
+    """Says once how long the rest takes, as the first stride did, compiled."""
+    eta = self.eta()
+    if not self._told and eta is not None:
+      self._told = True
+      self._print(f'about {duration(eta)} to go, by the first stride')
 
   def _renew(self, now: bool = False) -> None:
     """Shows another unit, or the same one in another phase."""

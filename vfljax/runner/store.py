@@ -10,7 +10,8 @@ The work directory:
 
   config.json       the whole configuration, sorted keys
   .config.json      the same under a digest, in case config.json is damaged
-  results.jsonl     one measurement a line, keys in the order of `FIELDS`
+  results.jsonl     one measurement a line, keys in the order of `FIELDS`, then
+                    the samples' file and digest (`labels_of`)
   timings.json      one object per finished unit, in the order of the units
   parts/U.json      unit U's rows and timing; there if and only if U is done
   parts/U.npz       unit U's curves over the epochs, if it has any
@@ -18,6 +19,7 @@ The work directory:
                     is done
   damaged/          what could not be used, under its old name
   .lock             held by the process that is at work here
+  about.json        rows, classes, columns, versions: `about`, if there is one
   summary.md        } what `report.writing` makes of the above
   report.html       }
 
@@ -179,6 +181,18 @@ def read_results(path: str | os.PathLike) -> list[dict]:
     ]
 
 
+def labels_of(config: Mapping) -> dict[str, str]:
+  """What a line of results.jsonl says of its samples after its `FIELDS`.
+
+  Which file they were read from, without its folder, and their digest: lines
+  of several runs can stand in one file. {} of a configuration without samples.
+  """
+  if 'samples' not in config:
+    return {}
+  path = str(config.get('data', {}).get('path', ''))
+  return dict(file=os.path.basename(path), digest=config['samples'])
+
+
 def read_timings(path: str | os.PathLike) -> list[dict]:
   """The objects of timings.json; each has its 'unit'.
 
@@ -231,7 +245,8 @@ def _collect(work: Workdir) -> None:
           f'{file} was damaged while this ran: {why}.\nThe same command runs '
           'its unit again.'
       ) from None
-  lines = [parts.dumps(row) for part in found for row in part['rows']]
+  more = labels_of(identity.read(work.path))
+  lines = [parts.dumps(row | more) for part in found for row in part['rows']]
   disk.renew(work.path / 'results.jsonl', ''.join(lines))
   timings = [{'unit': p['unit'], **p['timing']} for p in found]
   disk.renew(work.path / 'timings.json', parts.dumps(timings, indent=1))

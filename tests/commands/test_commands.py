@@ -1,0 +1,203 @@
+"""merge, compare and export: of finished work directories, nothing else."""
+import csv
+import json
+import shutil
+import subprocess
+
+import pandas as pd
+import pytest
+
+from tests import fake_results
+from tests.fake_results import row
+from tests.report.test_report import Page
+from vfljax.commands import export, merge
+from vfljax.report import reading
+from vfljax.report.tables import Table, Text
+from vfljax.runner import store
+from vfljax.runner.main import main
+
+
+def config(**changed):
+  return dict(
+      experiment='quickstart', defenses='', attacks='', seeds=2, first_seed=0,
+      listed=[], listed_attacks=['norm_scoring'], samples='0123',
+      data=dict(name='csv', path='/a/my.csv'), train=dict(epochs=5),
+  ) | changed
+
+
+def made(folder, defenses, seeds=(0, 1), value=0.9, attack='norm_scoring',
+         **changed):
+  """A work directory with a utility and an attack for each (name, strength)."""
+  own = config(
+      defenses=','.join(
+          name if s is None else f'{name}({s:g})' for name, s in defenses
+      ), first_seed=seeds[0], seeds=len(seeds), listed_attacks=[attack],
+  ) | changed
+  units = [f'{name}/{s}' for name, s in defenses]
+  work = store.open_workdir(folder, own, units)
+  for unit, (name, s) in zip(units, defenses):
+    work.save(unit, [
+        row(name, s, who, seed, metric, 'test', value - seed / 100)
+        for seed in seeds
+        for who, metric in ((None, 'auc'), (attack, 'leak_auc'))
+    ], dict(seeds=len(seeds), classes=2))
+  return folder
+
+
+def call(capsys, *arguments):
+  code = main(['vfljax', *map(str, arguments)])
+  said = capsys.readouterr()
+  return code, said.out, said.err
+
+
+NONE, ISO, MORE = ('none', None), ('iso', 5.0), ('iso', 7.0)
+
+
+def test_parts_become_one(tmp_path, capsys):
+  one = made(tmp_path / 'one', [NONE, ISO])
+  two = made(tmp_path / 'two', [NONE, MORE])
+  code, out, _ = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
+  assert code == 0 and 'report.html' in out
+  results, = reading.read(tmp_path / 'all')
+  assert results.cells == [NONE, ISO, MORE]
+  rows = store.read_results(tmp_path / 'all')
+  assert len(rows) == 3 * 2 * 2  # What both have is there once.
+  assert results.wanted == (NONE, ISO, MORE) and results.asked == (0, 1)
+  assert 'Not run' not in (tmp_path / 'all/summary.md').read_text()
+  # The same again, and not over its own parts.
+  assert call(capsys, 'merge', one, two, '--to', tmp_path / 'all')[0] == 0
+  code, _, error = call(capsys, 'merge', one, two, '--to', one)
+  assert code == 2 and 'is one of those to be merged' in error
+
+
+def test_other_seeds_and_attacks_are_parts_too(tmp_path, capsys):
+  one = made(tmp_path / 'one', [NONE, ISO])
+  two = made(tmp_path / 'two', [NONE, ISO], seeds=(2, 3))
+  three = made(tmp_path / 'three', [NONE, ISO], attack='mean_scoring')
+  code, *_ = call(capsys, 'merge', one, two, three, '--to', tmp_path / 'all')
+  results, = reading.read(tmp_path / 'all')
+  assert code == 0 and results.asked == (0, 1, 2, 3)
+  assert results.attacks == ['norm_scoring', 'mean_scoring']
+  assert [*reading.utility(results, ISO)] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize('changed, message', [
+    (dict(train=dict(epochs=6)), 'train.epochs is 5 and 6'),
+    (dict(samples='4567'), "samples is '0123' and '4567'"),
+    (dict(value=0.8), 'cannot be parts of one experiment'),
+])
+def test_two_experiments_are_not_merged(changed, message, tmp_path, capsys):
+  one = made(tmp_path / 'one', [NONE])
+  two = made(tmp_path / 'two', [NONE], **changed)
+  code, _, error = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
+  assert code == 2 and message in error and not (tmp_path / 'all').exists()
+
+
+def test_a_folder_of_somebody_elses_stays_as_it_is(tmp_path, capsys):
+  one = made(tmp_path / 'one', [NONE])
+  (tmp_path / 'mine').mkdir()
+  (tmp_path / 'mine/thesis.tex').write_text('x')
+  code, *_ = call(capsys, 'merge', one, '--to', tmp_path / 'mine')
+  assert code == 2
+  assert [p.name for p in (tmp_path / 'mine').iterdir()] == ['thesis.tex']
+
+
+def test_curves_of_all_parts_are_kept(tmp_path):
+  for name, some in (('one', ('none', 'iso')), ('two', ('none', 'marvell'))):
+    fake_results.make(tmp_path / name, defenses=some)
+    own = json.loads((tmp_path / name / 'config.json').read_text())
+    kept = json.dumps(own | dict(
+        first_seed=0, attacks='', listed_attacks=[], listed=[]
+    ))
+    (tmp_path / name / 'config.json').write_text(kept)
+    (tmp_path / name / '.config.json').unlink()
+  merge.merge([tmp_path / 'one', tmp_path / 'two'], str(tmp_path / 'all'))
+  results, = reading.read(tmp_path / 'all')
+  assert {cell[0] for cell, _ in results.curves} == {'none', 'iso', 'marvell'}
+  assert all(len(curve) == 10 for curve in results.curves.values())
+
+
+def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):
+  monkeypatch.setenv('COLUMNS', '90')
+  one = made(tmp_path / 'a/run', [NONE, ISO])
+  two = made(tmp_path / 'b/run', [NONE, ISO], value=0.7,
+             train=dict(epochs=6))
+  page = tmp_path / 'both.html'
+  code, out, _ = call(capsys, 'compare', one, two, '--to', page)
+  assert code == 0 and max(map(len, out.splitlines()[:-1])) <= 90
+  assert 'train.epochs' in out and 'a/run' in out and 'b/run' in out
+  html = page.read_text()
+  parsed = Page(html)
+  assert len(set(parsed.ids)) == len(parsed.ids)
+  words = ' '.join(parsed.words)
+  assert 'What differs' in words and words.count('Every measurement') >= 2
+  assert 'data.name' not in words.partition('a/run: VHNN')[0].partition(
+      'What differs')[2]  # It does not differ.
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (['compare', '{}'], 'needs two work directories'),
+    (['compare', '{}', '{}'], 'given twice'),
+    (['compare', '{}', '{}/no'], 'is no folder'),
+    (['export', '{}'], 'required: --to'),
+    (['export', '{}', '--to=docx'], "no format 'docx'; there are csv"),
+    (['merge', '{}'], 'required: --to'),
+])
+def test_what_commands_refuse(arguments, message, tmp_path, capsys):
+  made(tmp_path, [NONE])
+  code, _, error = call(capsys, *(a.format(tmp_path) for a in arguments))
+  assert code == 2 and message in error and len(error.splitlines()) <= 2
+
+
+def test_numbers_are_exported_whole(tmp_path, capsys):
+  made(tmp_path, [NONE, ISO])
+  code, out, _ = call(capsys, 'export', tmp_path, '--to=csv,parquet,latex')
+  assert code == 0 and len(out.splitlines()) == 5
+  rows = store.read_results(tmp_path)
+  with (tmp_path / 'export/results.csv').open() as file:
+    found = list(csv.DictReader(file))
+  assert [float(r['value']) for r in found] == [r['value'] for r in rows]
+  assert {r['digest'] for r in found} == {'0123'}
+  assert {r['file'] for r in found} == {'my.csv'}
+  frame = pd.read_parquet(tmp_path / 'export/results.parquet')
+  assert frame['value'].tolist() == [r['value'] for r in rows]
+  assert (tmp_path / 'export/ranking.tex').exists()
+
+
+def test_lines_of_several_runs_can_stand_in_one_file(tmp_path):
+  made(tmp_path, [NONE])
+  lines = (tmp_path / 'results.jsonl').read_text().splitlines()
+  for line in map(json.loads, lines):
+    assert (line['file'], line['digest']) == ('my.csv', '0123')
+    assert [*line][:-2] == [*store.FIELDS]
+
+
+def test_latex_is_what_latex_takes():
+  text = export.latex(Table('T', 'n', ('a_b', '± & %'), [
+      [Text('x^2 {y}\\', strong=True), Text('1.0 ± 0.1')],
+  ]))
+  assert text.splitlines()[3:6:2] == [
+      r'a\_b & $\pm$ \& \% \\',
+      r'\textbf{x\textasciicircum{}2 \{y\}\textbackslash{}} & 1.0 $\pm$ 0.1 \\',
+  ]
+  if shutil.which('pdflatex'):
+    whole = (
+        r'\documentclass{article}\usepackage{booktabs}\begin{document}' + text
+        + r'\end{document}'
+    )
+    done = subprocess.run(
+        ['pdflatex', '-draftmode', '-halt-on-error', '-output-directory=/tmp'],
+        input=whole, text=True, capture_output=True, check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_figures_are_exported(tmp_path, capsys):
+  fake_results.make(tmp_path / 'run', seeds=2, defenses=('none', 'iso'))
+  code, out, _ = call(
+      capsys, 'export', tmp_path / 'run', '--to=png,svg',
+      f'--out={tmp_path / "figures"}',
+  )
+  assert code == 0
+  names = {path.name for path in (tmp_path / 'figures').iterdir()}
+  assert {'trade-off-worst.png', 'trade-off-worst.svg'} <= names

@@ -1,0 +1,178 @@
+"""Advice within a budget: what is chosen, how it is said, what is in doubt."""
+import pytest
+
+from tests import fake_results
+from tests.report.test_lost import cell_of
+from tests.report.test_report import workdir
+from vfljax.report import advice, ending, reading, terminal, untested, writing
+from vfljax.runner.errors import UserError
+from vfljax.runner.goals import Goal, goal
+from vfljax.runner.main import main
+
+# Utility 90 %; the names are those of the registry, the numbers made up.
+CELLS = {
+    ('none', None): cell_of([0.9, 0.9], [0.95, 0.95]),
+    ('dp_laplace', 0.01): cell_of([0.897, 0.897], [0.70, 0.70]),
+    ('dp_laplace', 0.1): cell_of([0.881, 0.881], [0.523, 0.523]),
+    ('dp_laplace', 1.0): cell_of([0.80, 0.80], [0.51, 0.51]),
+    ('iso', 25.0): cell_of([0.88, 0.874], [0.52, 0.526]),
+    ('iso', 50.0): cell_of([0.87, 0.87], [0.51, 0.51]),
+}
+
+
+def said(folder, wanted, cells=None):
+  results, = reading.read(workdir(folder, cells or CELLS).path)
+  return advice.sentences(results, wanted)
+
+
+def test_within_a_budget_it_is_what_leaks_least(tmp_path):
+  first, *rest = said(tmp_path, Goal(budget=2))
+  assert first == (
+      'Within 2 points of loss, dp_laplace 0.1 leaks least: 2.3 ± 0.0 points '
+      'to the only attack (a), at a cost of 1.9 ± 0.0.'
+  )
+  # Its strength is between others, and its interval within the budget.
+  assert not rest
+
+
+def test_what_comes_next_is_beside_it(tmp_path):
+  first, *rest = said(tmp_path, Goal(budget=2.5))
+  # iso costs 0.1 and 0.7 more, 0.4 with a deviation of 0.424 over two seeds.
+  assert first.endswith(
+      'at a cost of 1.9 ± 0.0; iso 25 costs the same (+0.4 ± 3.8) and leaks '
+      'the same.'
+  )
+
+
+def test_what_leaks_little_enough_is_taken_at_least_cost(tmp_path):
+  first, *_ = said(tmp_path, Goal(max_leak=20))
+  assert first.startswith(
+      'Within 20 points of leakage, dp_laplace 0.01 costs least: 20.0 ± 0.0'
+  )
+  first, *_ = said(tmp_path / 'both', Goal(budget=1, max_leak=50))
+  assert first.startswith(
+      'Within 1 point of loss and 50 points of leakage, dp_laplace 0.01 leaks '
+      'least: 20.0'
+  )
+
+
+def test_where_nothing_keeps_to_it_the_nearest_is_named(tmp_path):
+  first, = said(tmp_path, Goal(budget=1, max_leak=5))
+  assert 'there is nothing among what was measured' in first
+  assert 'dp_laplace 0.01 leaks least of what costs at most 1: 20.0' in first
+  first, = said(tmp_path / 'leak', Goal(max_leak=0.5))
+  assert 'leaks least at any price: 1.0' in first
+
+
+def test_no_defense_is_an_answer_too(tmp_path):
+  cells = {('none', None): cell_of([0.9] * 2, [0.52, 0.54]),
+           ('iso', 5.0): cell_of([0.89] * 2, [0.56] * 2)}
+  first, *_ = said(tmp_path, Goal(budget=2), cells)
+  assert first.startswith(
+      'Within 2 points of loss, no defense leaks less than none'
+  )
+
+
+def test_doubts_are_owned_up_to(tmp_path):
+  cells = {('none', None): cell_of([0.9] * 2, [0.95] * 2),
+           ('iso', 5.0): cell_of([0.884, 0.882], [0.56, 0.54]),
+           ('iso', 2.0): cell_of([0.9] * 2, [0.7] * 2)}
+  _, *rest = said(tmp_path, Goal(2, 10), cells)
+  assert rest == [
+      'That it costs no more than 2 is not sure: its interval, 1.7 ± 1.3, '
+      'reaches beyond --budget.',
+      'That it leaks no more than 10 is not sure: its interval, 5.0 ± 12.7, '
+      'reaches beyond --max_leak.',
+      '5 is the largest strength of iso that was tried: beyond it may be a '
+      'better one.',
+  ]
+
+
+def test_what_diverged_is_never_advised(tmp_path):
+  lost = cell_of([0.9, float('nan')], [0.5, 0.5])
+  cells = {('none', None): cell_of([0.9] * 2, [0.95] * 2), ('iso', 5.0): lost}
+  first, = said(tmp_path, Goal(budget=2), cells)
+  assert first.startswith('Nothing can be advised')
+
+
+def test_what_was_not_tested_is_what_could_have_been(tmp_path):
+  work = workdir(tmp_path, {('none', None): {
+      (None, 'auc'): [0.9], ('norm_scoring', 'leak_auc'): [0.6]
+  }}, fake_results.config())
+  results, = reading.read(work.path)
+  text = ' '.join(untested.sentences(results, fake_results.config(), 2))
+  could, cannot = text.split('do not apply')
+  assert 'mean_scoring' in could and 'norm_scoring' not in could
+  assert 'local_model' not in text  # A baseline is no attack.
+  assert 'residue_reconstruction' in cannot  # For linear bottoms alone.
+  assert 'marvell' in text and 'Strengths between' in text
+  ten = ' '.join(untested.sentences(results, fake_results.config(), 10))
+  assert 'mean_scoring' not in ten.split('do not apply')[0]
+  assert 'marvell' not in ten  # For two classes alone.
+
+
+def test_a_finished_directory_is_advised_on(tmp_path, capsys, monkeypatch):
+  fake_results.make(tmp_path)
+  monkeypatch.setenv('COLUMNS', '80')
+  assert main(['vfljax', 'advise', str(tmp_path), '--budget=2']) == 0
+  out = capsys.readouterr().out
+  assert 'Within 2 points of loss, iso 5 leaks least' in out
+  assert max(map(len, out.splitlines())) <= 80
+  assert 'Not tested' in out and not (tmp_path / 'report.html').exists()
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (['{}'], 'needs a goal: --budget=2'),
+    (['{}/none', '--budget=2'], 'is no folder'),
+    (['{}', '--budget=-1'], '--budget is in percentage points, 0 to 100'),
+    (['{}', '--budget=nan'], '--budget is in percentage points'),
+    (['--budget=2'], 'required: folder'),
+    (['{}', '--budget=two'], "invalid float value: 'two'"),
+])
+def test_wrong_commands_are_told_what_is_right(
+    tmp_path, capsys, arguments, message
+):
+  fake_results.make(tmp_path, seeds=2, defenses=('none',))
+  given = [a.format(tmp_path) for a in arguments]
+  assert main(['vfljax', 'advise', *given]) == 2
+  error = capsys.readouterr().err
+  assert message in error and len(error.splitlines()) <= 2
+
+
+def test_the_report_has_the_advice_when_there_is_a_goal(tmp_path):
+  fake_results.make(tmp_path)
+  writing.write(tmp_path, goal=Goal(budget=2))
+  for file in ('report.html', 'summary.md'):
+    text = (tmp_path / file).read_text()
+    assert 'Within 2 points of loss' in text and 'Not tested' in text
+  writing.write(tmp_path)
+  assert 'Within 2 points' not in (tmp_path / 'report.html').read_text()
+
+
+def test_a_run_ends_with_the_verdict_and_the_report(tmp_path, monkeypatch):
+  fake_results.make(tmp_path)
+  monkeypatch.setenv('COLUMNS', '72')
+  lines = ending.text(tmp_path, Goal(budget=2)).splitlines()
+  assert max(map(len, lines[:-2])) <= 72  # The last two are paths.
+  text = '\n'.join(lines)
+  order = ['Optimal PU scores', 'In all: compiling', 'protects best',
+           'Within 2 points of loss', 'report.html']
+  places = [text.index(words) for words in order]
+  assert places == sorted(places)
+  assert lines[-1] == f'Report: {tmp_path / "report.html"}'
+
+
+@pytest.mark.parametrize('columns', [40, 60, 110])
+def test_tables_fit_the_terminal(tmp_path, columns):
+  fake_results.make(tmp_path)
+  results, = reading.read(tmp_path)
+  text = terminal.table(advice.evidence(results, Goal(budget=2)), columns)
+  assert max(map(len, text.splitlines())) <= columns
+  flat = ''.join(text.split())
+  assert '…' not in flat and ('27.2±0.5' in flat or columns == 40)
+
+
+@pytest.mark.parametrize('value', [-1, 101, float('nan'), float('inf')])
+def test_goals_out_of_range_are_refused(value):
+  with pytest.raises(UserError, match='--max_leak'):
+    goal(None, value)

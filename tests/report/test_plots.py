@@ -1,0 +1,137 @@
+"""Figures and the page around them: what can be read, without any script."""
+import re
+
+import numpy as np
+import pytest
+
+from tests import fake_results
+from tests.report.test_report import Page
+from vfljax.report import drawing, plots, ranks, reading, svg, writing
+from vfljax.report.plots import PRINT, Curve
+
+
+@pytest.fixture(scope='module')
+def made(tmp_path_factory):
+  path = tmp_path_factory.mktemp('plots')
+  fake_results.make(path)
+  writing.write(path)
+  results, = reading.read(path)
+  return path, results
+
+
+def limits(drawn):
+  axes, = drawn.figure.axes
+  return (*axes.get_xlim(), *axes.get_ylim())
+
+
+def test_figures_to_be_compared_have_one_frame(made):
+  _, results = made
+  figures = drawing.trade_offs(results)
+  assert len(figures) == 1 + len(results.attacks)
+  assert len({limits(f.drawn) for f in figures}) == 1
+
+
+def test_axes_go_to_the_data_and_its_intervals():
+  near = [Curve(0, [0.0, 0.6], [50.0, 8.0], band=[1.0, np.nan],
+                x_band=[0.0, 0.3])]
+  left, right, low, high = plots.framed(near)
+  assert -0.1 < left < 0 and 0.9 < right < 1.0
+  assert -3 < low < 0 and 51 < high < 56
+  far = plots.framed([Curve(0, [0.0, 28.0], [50.0, 8.0])])
+  assert far.right > 28 and plots.trade_off(
+      [Curve(0, [0.0, 28.0], [50.0, 8.0])], far
+  ).figure.axes[0].get_xscale() == 'function'
+
+
+def test_the_frontier_is_what_nothing_beats_in_both():
+  points = [(0.0, 50.0), (1.0, 10.0), (0.5, 30.0), (1.0, 9.0), (2.0, 9.5),
+            (3.0, 2.0), (0.2, 50.0)]
+  assert plots.frontier(points) == [
+      (0.0, 50.0), (0.5, 30.0), (1.0, 9.0), (3.0, 2.0)
+  ]
+
+
+def test_the_best_strength_is_named_and_has_its_intervals(made):
+  _, results = made
+  worst = drawing.trade_offs(results)[0]
+  axes, = worst.drawn.figure.axes
+  said = {text.get_text() for text in axes.texts}
+  best = {
+      f'{reading.pretty(r.defense)} {reading.strength(r.best.cell)}'.strip()
+      for r in ranks.rank(results)
+  }
+  assert best <= said and 'iso 25' not in said
+  assert len(axes.containers) == len(results.defenses)  # Of intervals.
+  assert 'iso 5: leaks 8.1, costs 0.6' in worst.description
+
+
+def test_a_pointer_finds_every_point_where_it_is_drawn(made):
+  _, results = made
+  drawn = drawing.trade_offs(results)[0].drawn
+  assert len(drawn.titles) == len(drawn.spots) == len(ranks.trades(results))
+  text = svg.inline(drawn, 'a', 'A figure.')
+  found = re.findall(
+      r'<circle class="spot" cx="([\d.]+)" cy="([\d.]+)" r="7"><title>(.*?)<',
+      text,
+  )
+  titles = [title for _, _, title in found]
+  assert 'iso at strength 5: mean scoring leaks 8.1 ± 0.7 points' in titles[2]
+  # Matplotlib's own marker of the same point: its curve's third use.
+  width, height = map(float, re.search(
+      r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text
+  ).groups())
+  for x, y, _ in found:
+    assert 0 < float(x) < width and 0 < float(y) < height
+    # A marker of the curve stands there, to a tenth of a point.
+    uses = re.findall(r'<use [^>]*x="([\d.]+)" y="([\d.]+)"', text)
+    near = [abs(float(a) - float(x)) + abs(float(b) - float(y))
+            for a, b in uses]
+    assert min(near) < 0.2
+
+
+def test_one_attack_at_a_time_without_a_script(made):
+  path, results = made
+  html = (path / 'report.html').read_text()
+  page = Page(html)
+  assert 'script' not in page.tags and not re.search(r' on\w+=', html)
+  radios = re.findall(r'<input type="radio" name="attack"( checked)?>', html)
+  assert radios == [' checked', *[''] * len(results.attacks)]
+  # On paper all of them are there.
+  printed = html[html.index('@media print'):]
+  assert re.search(r'\.tab figure\s*{\s*display: block', printed)
+
+
+def test_sections_are_listed_and_found(made):
+  html = (made[0] / 'report.html').read_text()
+  listed = re.findall(r'<li><a href="#(section-\d+)">(.*?)</a></li>', html)
+  there = re.findall(r'<h2 id="(section-\d+)">(.*?)</h2>', html)
+  assert listed == there and len(there) > 5
+  assert 'Optimal PU scores' not in html  # The ranking is there once.
+
+
+def test_figures_are_files_of_their_own(made):
+  _, results = made
+  for kind, starts in (('svg', b'<svg'), ('png', b'\x89PNG')):
+    found = dict(drawing.files(results, kind))
+    assert {'trade-off-worst', 'epochs-mean_scoring'} <= {*found}
+    assert all(content.startswith(starts) for content in found.values())
+  text = dict(drawing.files(results, 'svg'))['trade-off-worst'].decode()
+  assert 'var(' not in text and PRINT.series[1] in text
+
+
+def test_sections_of_several_settings_have_ids_of_their_own(tmp_path):
+  from tests.fake_results import row
+  from vfljax.runner import store
+  rows = [
+      row(defense, None, attack, 0, metric, 'test', value) | {'dataset': name}
+      for name in ('a', 'b') for defense in ('none', 'iso')
+      for attack, metric, value in ((None, 'auc', 0.9),
+                                    ('norm_scoring', 'leak_auc', 0.7),
+                                    ('mean_scoring', 'leak_auc', 0.6))
+  ]
+  work = store.open_workdir(tmp_path, {}, ['all'])
+  work.save('all', rows, {})
+  html = writing.write(tmp_path).read_text()
+  page = Page(html)
+  assert len(set(page.ids)) == len(page.ids)
+  assert len(set(re.findall(r'type="radio" name="(.*?)"', html))) == 2

@@ -1,0 +1,27 @@
+"""What is said to be trained is what is trained."""
+import numpy as np
+
+from vfljax.data.table import Table
+from vfljax.runner import forecast
+from vfljax.runner.config import Config, DataConfig, Entry, TrainConfig
+
+TABLE = Table(
+    np.zeros((6, 2), np.float32), np.array([0, 1] * 3, np.int32), ('a', 'b'),
+    ('no', 'yes'), (0, 1),
+)
+
+
+def test_federations_are_counted_by_strength_and_seed(monkeypatch):
+  monkeypatch.setenv('COLUMNS', '60')
+  config = Config(
+      seeds=4, train=TrainConfig(epochs=7), data=DataConfig('csv'),
+      listed=(Entry('iso', (1.0, 2.0), grid={'x': (1.0, 2.0, 3.0)}),
+              Entry('max_norm')), listed_attacks=('norm_scoring',),
+  )
+  text = forecast.text(config, TABLE)
+  # None, max_norm, and iso at two strengths by three: 8 of 4 seeds.
+  assert ' '.join(text.split()) == (
+      '32 federations of 2 parties on 6 rows of csv, 7 epochs each: 4 seeds of '
+      'none, iso (6 strengths), max_norm. Attacks: norm_scoring.'
+  )
+  assert max(map(len, text.splitlines())) <= 60

@@ -1,0 +1,56 @@
+"""`vfljax advise DIR --budget=2`: which defense, of what a run has measured."""
+from vfljax.commands import given
+from vfljax.report import advice, reading, terminal, untested
+from vfljax.runner import goals, store
+from vfljax.runner.errors import UserError
+from vfljax.runner.goals import Goal
+from vfljax.runner.stopping import Stop
+
+
+def run(argv: list[str], stop: Stop | None = None) -> int:
+  """Prints advice on a finished work directory.
+
+  Raises:
+    UserError: if there is no such directory, or no goal.
+  """
+  del stop  # It is done in no time.
+  parser = given.Parser(prog='vfljax advise', description=__doc__)
+  parser.add_argument('folder', help='the --workdir of a finished run')
+  add_goal(parser)
+  asked = parser.parse_args(argv)
+  wanted = goals.goal(asked.budget, asked.max_leak)
+  if not wanted.asked:
+    raise UserError(
+        'vfljax advise needs a goal: --budget=2 for the points of utility that '
+        'may be lost, --max_leak=10 for those that may leak, or both.'
+    )
+  print(text(str(given.finished(asked.folder)), wanted))
+  return 0
+
+
+def add_goal(parser: given.Parser) -> None:
+  """The two flags of a goal."""
+  parser.add_argument('--budget', type=float, help='points of utility')
+  parser.add_argument(
+      '--max_leak', '--max-leak', type=float,
+      help='points that the worst attack may learn',
+  )
+
+
+def text(folder: str, wanted: Goal) -> str:
+  """Evidence, what was not looked at, and last the advice, for a terminal."""
+  config = store.read_config(folder)
+  classes = max(
+      (t.get('classes', 0) for t in store.read_timings(folder)), default=0
+  )
+  parts, found = [], reading.read(folder, classes)
+  for results in found:
+    if len(found) > 1:
+      parts.append(' '.join(results.title))
+    parts.append(terminal.table(advice.evidence(results, wanted)))
+    left_out = untested.sentences(results, config, classes)
+    parts.append(
+        'Not tested\n' + terminal.paragraphs([f'- {s}' for s in left_out])
+    )
+    parts.append(terminal.paragraphs(advice.sentences(results, wanted)))
+  return '\n\n'.join(parts)

@@ -1,0 +1,164 @@
+"""What `vfljax recommend` runs: attacks that apply, defenses, then finer.
+
+An attack applies if the federation meets what its recipe needs. Defenses are
+tried at a few strengths far apart, and those that do best within the budget
+again, around their best strength.
+"""
+from collections.abc import Sequence
+import dataclasses
+import math
+
+import numpy as np
+
+from vfljax import attacks, defenses
+from vfljax.attack import REPLAYED, TRAINING, recipe_of
+from vfljax.data.table import Table
+from vfljax.leakage import COMPLETION, LABELS
+from vfljax.report import advice, ranks
+from vfljax.report.ranks import Trade
+from vfljax.report.reading import Results
+from vfljax.runner import choosing, federations, setting
+from vfljax.runner.config import Config, Entry, default_entry
+from vfljax.runner.goals import Goal
+
+# Noise on gradients of several kinds, gradients made coarser, labels and
+# embeddings made less telling: one or two of each kind.
+DEFENSES = (
+    'dp_laplace', 'iso', 'max_norm', 'marvell', 'gradient_compression',
+    'discrete_sgd', 'label_dp', 'dcor',
+)
+COARSE = 3  # Strengths of each at first.
+FINER = 3  # So many defenses are tried again.
+# These train something large for every sample or label that they infer.
+COSTLY = ('gradient_inversion', 'mixmatch')
+# Rows up to which an epoch is long or short, and samples a round.
+_SIZES = ((2000, 30, 32), (20_000, 15, 128), (200_000, 8, 512))
+
+
+def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
+  """With epochs, batches and known labels for so many rows.
+
+  What was typed stays.
+  """
+  rows = len(table.labels)
+  typed = lambda field: any(
+      a.lstrip('-').startswith(f'config.{field}') for a in argv
+  )
+  epochs, batch = next(
+      ((e, b) for most, e, b in _SIZES if rows <= most), (4, 1024)
+  )
+  rarest = int(np.bincount(table.labels, minlength=1).min() * 0.5)
+  train, attack = config.train, config.attack
+  if not typed('train.epochs'):
+    train = dataclasses.replace(train, epochs=epochs)
+  if not typed('train.batch_size'):
+    fitting = max(2, min(batch, rows // 4))
+    train = dataclasses.replace(train, batch_size=fitting)
+  if not typed('attack.known'):
+    known = max(1, min(attack.known, rarest))
+    attack = dataclasses.replace(attack, known=known)
+  return dataclasses.replace(config, train=train, attack=attack)
+
+
+def coarse(config: Config, classes: int) -> Config:
+  """Attacks that apply, and defenses at strengths far apart.
+
+  Raises:
+    UserError: for a defense or an attack that there is not.
+  """
+  names = [
+      name for name in DEFENSES
+      if classes == 2 or not defenses.REGISTRY[name].binary
+  ]
+  listed = tuple(_thinned(default_entry(name)) for name in names)
+  config = dataclasses.replace(
+      config, listed=(Entry('none'), *listed),
+      listed_attacks=tuple(applying(config, classes)),
+  )
+  choosing.entries(config, classes)
+  return config
+
+
+def applying(config: Config, classes: int) -> list[str]:
+  """Attacks that infer labels from what is seen in such a federation."""
+  scene, found = federations.scene(config, classes), []
+  for name, factory in sorted(attacks.REGISTRY.items()):
+    made = recipe_of(factory)
+    watches = made.stage not in (TRAINING, REPLAYED) and not made.apart
+    labels = made.score in (LABELS, COMPLETION) and not made.is_baseline
+    if watches and labels and name not in COSTLY:
+      if not made.why_not(name, scene):
+        found.append(name)
+  return found
+
+
+def finer(results: Results, goal: Goal, config: Config) -> Config | None:
+  """The defenses that do best within the goal, around their best strength.
+
+  Returns:
+    `None` if there is nothing between or beyond what was tried.
+  """
+  known = [t for t in ranks.trades(results) if not t.lost.any]
+  entries = {e.name: e for e in choosing.entries(config, 2)}
+  best: dict[str, Trade] = {}
+  for trade in sorted(known, key=lambda t: _order(t, goal)):
+    if trade.cell[1] is not None and trade.cell[0] in entries:
+      best.setdefault(trade.cell[0], trade)
+  again = []
+  for name, trade in list(best.items())[:FINER]:
+    tried = [s for d, s in results.cells if d == name and s is not None]
+    entry = entries[name]
+    fresh = around(tried, trade.cell[1] or 0.0)
+    fresh = tuple(s for s in fresh if _possible(entry, s))
+    if fresh:
+      again.append(dataclasses.replace(entry, strengths=fresh))
+  if not again:
+    return None
+  return dataclasses.replace(
+      config, listed=(Entry('none'), *again), defenses='', alone=False
+  )
+
+
+def around(tried: Sequence[float], best: float) -> tuple[float, ...]:
+  """Strengths between one and its neighbours, or beyond where it has none.
+
+  Halves of the way as ratios, two digits of them, where all are above 0.
+  """
+  order = sorted(set(tried))
+  at, found = order.index(best), []
+  for step in (-1, 1):
+    if 0 <= at + step < len(order):
+      found.append(_between(best, order[at + step]))
+    elif len(order) > 1:
+      inner = order[at - step]
+      found.append(best**2 / inner if best > 0 < inner else 2 * best - inner)
+  fresh = {float(f'{s:.2g}') for s in found}
+  return tuple(sorted(fresh - set(order)))
+
+
+def _between(one: float, other: float) -> float:
+  if one > 0 and other > 0:
+    return math.sqrt(one * other)
+  return (one + other) / 2
+
+
+def _order(trade: Trade, goal: Goal) -> tuple:
+  """What keeps to the goal first, then as advice is given."""
+  return not advice.affordable(trade, goal), *advice.order(trade, goal)
+
+
+def _possible(entry: Entry, strength: float) -> bool:
+  try:
+    setting.build(entry, strength)
+  except ValueError:
+    return False
+  return True
+
+
+def _thinned(entry: Entry) -> Entry:
+  """At the ends of its default strengths and in their middle."""
+  strengths = entry.strengths
+  if len(strengths) > COARSE:
+    at = np.linspace(0, len(strengths) - 1, COARSE).round().astype(int)
+    strengths = tuple(strengths[i] for i in at)
+  return dataclasses.replace(entry, strengths=strengths)

@@ -1,0 +1,150 @@
+"""`vfljax compare DIR DIR ... --to=compare.html`: one report over several runs.
+
+First what the runs are and what they differ in, then every defense at its best
+strength in each of them, then what each run found, as in its own report.
+"""
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vfljax.commands import given
+from vfljax.report import (
+    page, ranks, reading, tables, terminal, verdict, words, writing,
+)
+from vfljax.report.ranks import Ranked
+from vfljax.report.reading import Results
+from vfljax.report.tables import Table, Text
+from vfljax.runner import disk, store
+from vfljax.runner.errors import UserError
+from vfljax.runner.nested import flat
+from vfljax.runner.stopping import Stop
+
+TITLE = 'Runs compared'
+
+
+class Run(NamedTuple):
+  """One data set and algorithm of one work directory, ranked."""
+
+  name: str
+  results: Results
+  ranked: list[Ranked]
+  config: Mapping[str, Any]
+
+
+def run(argv: list[str], stop: Stop | None = None) -> int:
+  """Writes one page over several finished work directories.
+
+  Raises:
+    UserError: if there are fewer than two, or one has no results.
+  """
+  del stop  # It is done in no time.
+  parser = given.Parser(prog='vfljax compare', description=__doc__)
+  parser.add_argument('folders', nargs='+', help='work directories')
+  parser.add_argument(
+      '--to', default='compare.html', help='the page; compare.html by default'
+  )
+  asked = parser.parse_args(argv)
+  if len(asked.folders) < 2:
+    raise UserError('vfljax compare needs two work directories or more.')
+  runs = read([given.finished(folder) for folder in asked.folders])
+  target = Path(asked.to).expanduser()
+  disk.write_text(target.absolute(), written(runs))
+  shown = [best(runs), *differences(runs)]
+  print('\n\n'.join(terminal.table(t) for t in shown))
+  print(f'\nReport: {target}')
+  return 0
+
+
+def read(folders: Sequence[Path]) -> list[Run]:
+  """What the folders have, by the shortest ends of their paths that differ."""
+  names, found = _names(folders), []
+  for name, folder in zip(names, folders):
+    classes = max(
+        (t.get('classes', 0) for t in store.read_timings(folder)), default=0
+    )
+    config, settings = store.read_config(folder), reading.read(folder, classes)
+    for results in settings:
+      rest = f', {results.title[1]}' if len(settings) > 1 else ''
+      _, dataset, algorithm = results.title
+      titled = results._replace(title=(name + rest, dataset, algorithm))
+      found.append(Run(name + rest, titled, ranks.rank(results), config))
+  return found
+
+
+def best(runs: Sequence[Run]) -> Table:
+  """Every defense at its best strength, run by run."""
+  defenses = dict.fromkeys(r.defense for run in runs for r in run.ranked)
+  rows = []
+  for defense in defenses:
+    for one in runs:
+      mine = next((r for r in one.ranked if r.defense == defense), None)
+      if mine is None:
+        continue
+      trade = mine.best
+      rows.append([
+          Text(reading.pretty(defense), strong=True), Text(one.name),
+          Text(reading.strength(trade.cell)),
+          Text(f'{mine.optimal}', mine.optimal, True),
+          tables.leak_text(trade.leakage[trade.worst]),
+          Text(reading.pretty(trade.worst)), tables.loss_text(trade.loss),
+      ])
+  return Table(
+      'Every defense at its best strength',
+      'Leakage to the worst attack that a run had, and utility loss, in '
+      'percentage points with 95 % intervals. Runs with other attacks or other '
+      'samples are other questions.',
+      ('defense', 'run', 'best strength', 'PU score', 'worst leakage', 'by',
+       'utility loss'),
+      rows,
+  )
+
+
+def differences(runs: Sequence[Run]) -> list[Table]:
+  """What the configurations differ in; nothing if in nothing."""
+  fields = [flat({**r.config, 'paper': None}) for r in runs]
+  names = [
+      name for name in dict.fromkeys(n for own in fields for n in own)
+      if name != 'listed' and len({repr(own.get(name)) for own in fields}) > 1
+  ]
+  rows = [
+      [Text(name, strong=True)] + [Text(_short(o.get(name))) for o in fields]
+      for name in names
+  ]
+  return [Table(
+      'What differs', 'Fields of the configurations that are not the same.',
+      ('field', *(r.name for r in runs)), rows,
+  )] if rows else []
+
+
+def written(runs: Sequence[Run]) -> str:
+  """The page."""
+  head = [page.heading(TITLE, 1)]
+  first = [f'{r.name}: {_first(r)}' for r in runs]
+  parts = [*head, page.heading('What each run says'), *map(page.note, first)]
+  parts += [page.table(t, 2) for t in (best(runs), *differences(runs))]
+  for one in runs:
+    parts += writing.section(one.results, one.ranked, [], None, alone=False)
+  return page.page(TITLE, parts)
+
+
+def _first(one: Run) -> str:
+  """A run's verdict, as short as it is told."""
+  return (
+      f'{words.headline(one.results).partition(": ")[2]}. '
+      + verdict.sentences(one.results, one.ranked)[0]
+  )
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+  """The ends of paths, as short as they can be told apart."""
+  parts = [folder.absolute().parts for folder in folders]
+  for length in range(1, max(map(len, parts)) + 1):
+    names = ['/'.join(own[-length:]) for own in parts]
+    if len(set(names)) == len(names):
+      return names
+  raise UserError('The same work directory is given twice.')
+
+
+def _short(value: Any) -> str:
+  text = '–' if value is None else f'{value}'
+  return text if len(text) <= 60 else f'{text[:57]}...'

@@ -1,0 +1,162 @@
+"""`vfljax export DIR --to=csv,latex`: a run's numbers for other programs.
+
+  csv, parquet   every measurement, a row each
+  latex          the tables of the report, as tabular with booktabs' lines
+  svg, png       its figures, a file each
+
+Files go to DIR/export, or to --out.
+"""
+from collections.abc import Callable, Sequence
+import csv
+import io
+from pathlib import Path
+import re
+
+from vfljax.commands import given
+from vfljax.report import drawing, ranks, reading, tables
+from vfljax.report.reading import Results
+from vfljax.report.tables import Table
+from vfljax.report.text import printable
+from vfljax.runner import disk, store
+from vfljax.runner.errors import UserError
+from vfljax.runner.stopping import Stop
+
+_LATEX = {
+    '\\': r'\textbackslash{}', '&': r'\&', '%': r'\%', '$': r'\$', '#': r'\#',
+    '_': r'\_', '{': r'\{', '}': r'\}', '~': r'\textasciitilde{}',
+    '^': r'\textasciicircum{}',
+}
+_SPECIAL = re.compile('|'.join(map(re.escape, _LATEX)))
+
+
+def run(argv: list[str], stop: Stop | None = None) -> int:
+  """Writes a finished work directory in other formats.
+
+  Raises:
+    UserError: if there is none, for a format that there is not, or if the disk
+      does not take it.
+  """
+  del stop  # It is done in no time.
+  parser = given.Parser(
+      prog='vfljax export', description=__doc__,
+      formatter_class=given.AsWritten,
+  )
+  parser.add_argument('folder', help='the --workdir of a run')
+  parser.add_argument(
+      '--to', required=True, help=f'one or more of {", ".join(_FORMATS)}'
+  )
+  parser.add_argument('--out', default='', help='the folder to write into')
+  asked = parser.parse_args(argv)
+  kinds = [kind.strip() for kind in asked.to.split(',') if kind.strip()]
+  for kind in kinds:
+    if kind not in _FORMATS:
+      raise UserError(
+          f'--to={asked.to}: there is no format {kind!r}; there are '
+          f'{", ".join(_FORMATS)}.'
+      )
+  folder = given.finished(asked.folder)
+  target = Path(asked.out).expanduser() if asked.out else folder / 'export'
+  with disk.writing(target):
+    target.mkdir(parents=True, exist_ok=True)
+    for kind in kinds:
+      for name, content in _FORMATS[kind](folder):
+        disk.replace(target / name, content)
+        print(target / name)
+  return 0
+
+
+def latex(t: Table) -> str:
+  """A table as LaTeX: needs \\usepackage{booktabs}."""
+  line = lambda cells: ' & '.join(cells) + r' \\'
+  head = line([escaped(c) for c in t.columns])
+  rows = [
+      line([
+          rf'\textbf{{{escaped(c.text)}}}' if c.strong and c.text
+          else escaped(c.text) for c in row
+      ]) for row in t.rows
+  ]
+  numbers = ['l' if i < 1 else 'r' for i in range(len(t.columns))]
+  return '\n'.join([
+      f'% {printable(t.title)}: {printable(t.note)}',
+      rf'\begin{{tabular}}{{{"".join(numbers)}}}', r'\toprule', head,
+      r'\midrule', *rows, r'\bottomrule', r'\end{tabular}', '',
+  ])
+
+
+def escaped(text: str) -> str:
+  """Text for LaTeX; intervals in its own sign, a dash for what is not there."""
+  plain = _SPECIAL.sub(lambda m: _LATEX[m[0]], printable(text))
+  for sign, own in (('±', r'$\pm$'), ('–', '--'), ('≈', r'$\approx$')):
+    plain = plain.replace(sign, own)
+  return plain
+
+
+def _rows(folder: Path) -> list[dict]:
+  found = store.read_results(folder)
+  config = store.read_config(folder)
+  more = store.labels_of(config)
+  return [row | more for row in found]
+
+
+def _csv(folder: Path) -> Sequence[tuple[str, str]]:
+  rows = _rows(folder)
+  text = io.StringIO()
+  writer = csv.DictWriter(text, [*rows[0]] if rows else store.FIELDS)
+  writer.writeheader()
+  writer.writerows(rows)
+  return [('results.csv', text.getvalue())]
+
+
+def _parquet(folder: Path) -> Sequence[tuple[str, bytes]]:
+  import pandas as pd  # With pyarrow of the extra `run`: checked at the start.
+
+  content = io.BytesIO()
+  pd.DataFrame(_rows(folder)).to_parquet(content, index=False)
+  return [('results.parquet', content.getvalue())]
+
+
+def _latex(folder: Path) -> Sequence[tuple[str, str]]:
+  found = []
+  for name, results in _named(folder):
+    ranked = ranks.rank(results)
+    shown = dict(
+        utility_and_leakage=tables.overview(results),
+        baselines=tables.baselines(results),
+    )
+    if ranked:
+      shown |= dict(ranking=tables.ranking(results, ranked))
+    found += [
+        (f'{name}{title}.tex', latex(t)) for title, t in shown.items() if t.rows
+    ]
+  return found
+
+
+def _figures(kind: str) -> Callable[[Path], Sequence[tuple[str, bytes]]]:
+  def drawn(folder: Path) -> Sequence[tuple[str, bytes]]:
+    return [
+        (f'{name}{title}.{kind}', content)
+        for name, results in _named(folder)
+        for title, content in drawing.files(results, kind)
+    ]
+
+  return drawn
+
+
+def _named(folder: Path) -> list[tuple[str, Results]]:
+  """The settings of a run, each with what its files' names begin with."""
+  classes = max(
+      (t.get('classes', 0) for t in store.read_timings(folder)), default=0
+  )
+  found = reading.read(folder, classes)
+  if len(found) == 1:
+    return [('', found[0])]
+  return [
+      (re.sub(r'[^\w.]+', '-', '-'.join(results.title[1:])) + '-', results)
+      for results in found
+  ]
+
+
+_FORMATS: dict[str, Callable] = dict(
+    csv=_csv, parquet=_parquet, latex=_latex, svg=_figures('svg'),
+    png=_figures('png'),
+)

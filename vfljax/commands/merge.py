@@ -1,0 +1,187 @@
+"""`vfljax merge DIR DIR ... --to=DIR`: one experiment that ran in parts.
+
+Other seeds, other defenses, other strengths or other attacks on the same
+samples, with the same networks trained the same way: put together, they are one
+work directory with one report. What was measured twice must be the same.
+"""
+from collections.abc import Mapping, Sequence
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from vfljax.commands import given
+from vfljax.report import writing
+from vfljax.runner import choosing, parts, store
+from vfljax.runner.config import Config, Entry
+from vfljax.runner.errors import UserError
+from vfljax.runner.goals import Goal
+from vfljax.runner.nested import flat
+from vfljax.runner.stopping import Stop
+
+# What parts of an experiment may differ in: groups, or fields of the top.
+FREE = (
+    'defenses', 'attacks', 'listed', 'listed_attacks', 'seeds', 'first_seed',
+    'seeds_per_chunk', 'strengths_per_chunk', 'alone', 'paper',
+)
+SAME = 1e-4  # Values that differ by less were measured by another program.
+_KEY = ('dataset', 'algorithm', 'defense', 'strength', 'attack', 'seed',
+        'metric', 'split')
+
+
+def run(argv: list[str], stop: Stop | None = None) -> int:
+  """Merges finished work directories into a new one, with a report.
+
+  Raises:
+    UserError: if they are not parts of one experiment.
+  """
+  del stop  # It is done in no time.
+  parser = given.Parser(prog='vfljax merge', description=__doc__)
+  parser.add_argument('folders', nargs='+', help='work directories')
+  parser.add_argument('--to', required=True, help='the new work directory')
+  asked = parser.parse_args(argv)
+  folders = [given.finished(folder) for folder in asked.folders]
+  print(f'Report: {merge(folders, asked.to)}')
+  return 0
+
+
+def merge(
+    folders: Sequence[Path], target: str, goal: Goal = Goal()
+) -> Path:
+  """One work directory of several; returns its report.
+
+  Args:
+    folders: Finished ones.
+    target: The new one, or one that the same merge made before.
+    goal: For the report's advice.
+
+  Raises:
+    UserError: if they differ in more than `FREE`, or measured other things
+      under one name, or `target` is somebody else's.
+  """
+  place = Path(target).expanduser()
+  if place.absolute() in [folder.absolute() for folder in folders]:
+    raise UserError(f'--to={target} is one of those to be merged.')
+  configs = [store.read_config(folder) for folder in folders]
+  for folder, config in zip(folders[1:], configs[1:]):
+    _check_same(folders[0], configs[0], folder, config)
+  found = _units(folders)
+  work = store.open_workdir(place, _merged(configs), [*found])
+  for unit, (rows, timing, curves) in found.items():
+    work.save(unit, rows, timing, curves)
+  return writing.write(place, goal=goal)
+
+
+def _check_same(
+    one: Path, here: Mapping[str, Any], other: Path, there: Mapping[str, Any]
+) -> None:
+  """Raises a UserError that names what two experiments differ in."""
+  fixed = lambda config: {
+      k: v for k, v in flat(config).items() if k.split('.')[0] not in FREE
+  }
+  old, new = fixed(here), fixed(there)
+  names = [k for k in old | new if old.get(k) != new.get(k)]
+  if names:
+    said = '; '.join(
+        f'{k} is {old.get(k)!r} and {new.get(k)!r}' for k in names[:3]
+    )
+    raise UserError(
+        f'{one} and {other} are two experiments: {said}.\nvfljax compare shows '
+        'them beside each other.'
+    )
+
+
+def _units(
+    folders: Sequence[Path],
+) -> dict[str, tuple[list[dict], dict, dict]]:
+  """Every unit's rows, timing and curves, without what is there already.
+
+  Raises:
+    UserError: for two values under one name, and damaged parts.
+  """
+  found: dict[str, tuple[list[dict], dict, dict]] = {}
+  seen: dict[tuple, tuple[float | None, Path]] = {}
+  for folder in folders:
+    for timing in store.read_timings(folder):
+      unit = timing['unit']
+      try:
+        rows = parts.read(folder, unit)['rows']
+        curves = parts.curves(folder, unit)
+      except parts.Damaged as why:
+        raise UserError(
+            f'{parts.file(folder, unit, ".json")} is damaged: {why}.\nRunning '
+            'the experiment again mends it.'
+        ) from None
+      fresh = [row for row in rows if not _seen(seen, row, folder)]
+      if not fresh:
+        continue
+      name, times = unit, 1
+      while name in found:
+        name, times = f'{unit} ({times + 1})', times + 1
+      rest = {k: v for k, v in timing.items() if k != 'unit'}
+      # Curves have all seeds of a unit: of a part of them there are none.
+      found[name] = fresh, rest, curves if len(fresh) == len(rows) else {}
+  return found
+
+
+def _seen(seen: dict, row: Mapping[str, Any], folder: Path) -> bool:
+  """Whether a measurement is known; remembers it.
+
+  Raises:
+    UserError: if it is known to have another value.
+  """
+  key, value = tuple(row[name] for name in _KEY), row['value']
+  if key not in seen:
+    seen[key] = value, folder
+    return False
+  before, where = seen[key]
+  same = before is None if value is None else (
+      before is not None and abs(before - value) <= SAME
+  )
+  if not same:
+    raise UserError(
+        f'{where} has {before} and {folder} has {value} for {row["metric"]} of '
+        f'{row["attack"] or "the federation"} under {row["defense"]} '
+        f'{row["strength"] or ""}, seed {row["seed"]}.\nThey cannot be parts '
+        'of one experiment.'
+    )
+  return True
+
+
+def _merged(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+  """What was asked for in all of them."""
+  entries: dict[str, dict] = {}
+  for config in configs:
+    for entry in _entries(config):
+      kept = entries.setdefault(entry.name, dataclasses.asdict(entry))
+      kept['strengths'] = [
+          *dict.fromkeys([*kept['strengths'], *entry.strengths])
+      ]
+  seeds = {
+      seed for c in configs
+      for seed in range(c['first_seed'], c['first_seed'] + c['seeds'])
+  }
+  merged = dict(configs[0]) | dict(
+      defenses='', attacks='', listed=[*entries.values()],
+      listed_attacks=[*dict.fromkeys(
+          name for c in configs for name in _attacks(c)
+      )],
+  )
+  first, last = min(seeds), max(seeds)
+  if len(seeds) == last - first + 1:
+    return merged | dict(first_seed=first, seeds=len(seeds))
+  return {k: v for k, v in merged.items() if k not in ('first_seed', 'seeds')}
+
+
+def _entries(config: Mapping[str, Any]) -> list[Entry]:
+  listed = tuple(
+      Entry(
+          e['defense'], tuple(e['strengths']), e.get('options', {}),
+          e.get('label', ''), (), e.get('grid', {}),
+      ) for e in config['listed']
+  )
+  return choosing.entries(Config(defenses=config['defenses'], listed=listed))
+
+
+def _attacks(config: Mapping[str, Any]) -> list[str]:
+  asked = [name.strip() for name in config['attacks'].split(',')]
+  return [name for name in asked if name] or config['listed_attacks']

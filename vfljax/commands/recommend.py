@@ -1,0 +1,132 @@
+"""`vfljax recommend my.csv --label=target --budget=2`: what protects my data?
+
+Chooses attacks that apply, sweeps defenses coarsely, refines around the budget,
+and ends with advice, what it rests on, and what was not tested. Any field of a
+config can be set: --config.data.missing=impute --config.seeds=10. The same
+command continues what was stopped.
+"""
+import argparse
+from pathlib import Path
+import re
+import sys
+
+from vfljax.commands import advise, choice, given, merge, recommended
+from vfljax.report import reading
+from vfljax.runner import (
+    about, arguments, device, forecast, goals, run as running, stopping,
+)
+from vfljax.runner.config import Config
+from vfljax.runner.errors import UserError
+from vfljax.runner.goals import Goal
+from vfljax.data.table import Table
+from vfljax.runner.stopping import Stop
+
+BUDGET = 2.0  # Points of utility, if nobody says.
+
+
+def run(argv: list[str], stop: Stop | None = None) -> int:
+  """Runs the experiments and prints the advice.
+
+  Raises:
+    UserError: for a file that cannot be trained on, wrong flags, and whatever
+      an experiment refuses.
+  """
+  asked, rest = _parsed(argv)
+  wanted = goals.goal(asked.budget, asked.max_leak)
+  if not wanted.asked:
+    wanted = Goal(budget=BUDGET)
+  place = asked.workdir or _default_workdir(asked.file)
+  if stop is not None:
+    stop.place = place
+  typed = _config_flags(asked) + rest
+  parsed = arguments.parse([
+      'vfljax', f'--config={recommended.__file__}', *typed,
+  ])
+  device.set_up(parsed.devices, parsed.cache)
+  table = arguments.load_data(
+      parsed.config.data, parsed.cache and f'{parsed.cache}/data'
+  )
+  config = choice.sized(parsed.config, table, typed)
+  try:
+    report = _experiments(config, table, (Path(place), wanted, stop), argv)
+  except (running.Interrupted, KeyboardInterrupt):
+    print(stopping.last_words(place), file=sys.stderr)
+    return stopping.CODE
+  print('\n' + advise.text(str(report.parent), wanted))
+  print(f'\nReport: {report}')
+  return 0
+
+
+def _experiments(
+    config: Config, table: Table, how: tuple[Path, Goal, Stop | None],
+    argv: list[str],
+) -> Path:
+  """The coarse sweep, the finer one, and both as one; returns the report."""
+  place, wanted, stop = how
+  classes = len(table.classes)
+  config = choice.coarse(config, classes)
+  print(forecast.text(config, table), flush=True)
+  done = [running.run(config, table, str(place / 'coarse'), stop).path]
+  results, = reading.read(done[0], classes)
+  again = choice.finer(results, wanted, config)
+  if again:
+    print('Around the budget:\n' + forecast.text(again, table), flush=True)
+    done.append(running.run(again, table, str(place / 'finer'), stop).path)
+  target = place / 'report'
+  merge.merge(done, str(target), wanted)
+  about.write(target, config, table, ['vfljax', 'recommend', *argv])
+  return merge.merge(done, str(target), wanted)
+
+
+def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
+  """Our arguments, and the fields of a config.
+
+  Raises:
+    UserError: for what is neither.
+  """
+  parser = given.Parser(
+      prog='vfljax recommend', description=__doc__,
+      formatter_class=given.AsWritten,
+  )
+  parser.add_argument('file', help='a CSV or Parquet file with a header')
+  parser.add_argument('--label', default='', help='the label column')
+  parser.add_argument(
+      '--named', default='', help="columns of the parties: 'age,sex;*'"
+  )
+  advise.add_goal(parser)
+  parser.add_argument('--workdir', default='', help='where results go')
+  parser.add_argument('--devices', default='')
+  parser.add_argument('--cache', default='')
+  asked, rest = parser.parse_known_args(argv)
+  odd = [a for a in rest if not re.match(r'--?config\.', a)]
+  if odd:
+    raise UserError(
+        f'vfljax recommend: unknown argument {odd[0]!r}.\nFields of a config '
+        'are set like --config.seeds=10; --help shows what else there is.'
+    )
+  return asked, rest
+
+
+def _config_flags(asked: argparse.Namespace) -> list[str]:
+  """Our arguments as fields of a config."""
+  parquet = asked.file.lower().endswith(('.parquet', '.pq'))
+  flags = [
+      f'--config.data.name={"parquet" if parquet else "csv"}',
+      f'--config.data.path={asked.file}',
+  ]
+  if asked.label:
+    flags.append(f'--config.data.label={asked.label}')
+  if asked.named:
+    parties = asked.named.count(';') + 1
+    flags += [
+        '--config.data.split=named', f'--config.data.named={asked.named}',
+        f'--config.data.parties={parties}',
+    ]
+  flags += [f'--devices={asked.devices}'] if asked.devices else []
+  flags += [f'--cache={asked.cache}'] if asked.cache else []
+  return flags
+
+
+def _default_workdir(file: str) -> str:
+  name = re.sub(r'[^\w.+]+', '-', Path(file).stem)
+  return str(Path('out', 'recommend', name))

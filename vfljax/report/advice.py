@@ -1,0 +1,214 @@
+"""Advice within a budget: which defense at which strength, and on what ground.
+
+A person has so many points of utility to give away, or so much leakage that may
+be left, or both. Of what was measured this chooses; it says what it chose
+among, how sure that is, and (`untested`) what nobody has looked at.
+"""
+from collections.abc import Sequence
+
+from vfljax.report import ranks, reading, verdict
+from vfljax.report.ranks import Trade
+from vfljax.report.reading import Results, Summary
+from vfljax.report.tables import Table, Text, leak_text, loss_text
+from vfljax.runner.goals import Goal
+
+RIVALS = 3  # So many others are compared with what is advised ...
+NEAR = 5.0  # ... that leak so many points more at most, or at least one.
+
+
+def sentences(results: Results, wanted: Goal) -> list[str]:
+  """What to take, what comes next to it, and where that is in doubt."""
+  known = [t for t in ranks.trades(results) if not t.lost.any]
+  if not [t for t in known if t.cell[0] != 'none']:
+    return [
+        'Nothing can be advised: that takes an undefended run, a defended one, '
+        'an attack on each, and all of their seeds.'
+    ]
+  fair = [t for t in known if affordable(t, wanted)]
+  if not fair:
+    return [_nothing(known, wanted)]
+  best = min(fair, key=lambda t: order(t, wanted))
+  free = next((t for t in known if t.cell[0] == 'none'), None)
+  if free is best:
+    return [
+        f'{within(wanted)}, no defense {_better(wanted)} than none: '
+        f'undefended, {verdict.whom(best)} ({reading.pretty(best.worst)}) '
+        f'{verdict.does(results, best)}.', *_doubts(results, best, wanted, None)
+    ]
+  return [
+      f'{within(wanted)}, {typed(best)} {_superlative(wanted)}: '
+      f'{_leaks(best)}, at a cost of {_amount(best.loss)}'
+      f'{_beside(results, best, fair, wanted)}.',
+      *_doubts(results, best, wanted, free),
+  ]
+
+
+def affordable(trade: Trade, wanted: Goal) -> bool:
+  """Whether it keeps to what is given, to the tenth of a point that is shown.
+  """
+  loss, leak = _shown(trade)
+  return (wanted.budget is None or loss <= wanted.budget) and (
+      wanted.max_leak is None or leak <= wanted.max_leak
+  )
+
+
+def evidence(results: Results, wanted: Goal) -> Table:
+  """All that was measured, what is within the goal first."""
+  known = ranks.trades(results)
+  fits = lambda t: not t.lost.any and affordable(t, wanted)
+  known.sort(key=lambda t: (not fits(t), order(t, wanted)))
+  rows = [[
+      Text(t.cell[0], strong=True), Text(reading.strength(t.cell)),
+      loss_text(t.loss), leak_text(t.leakage[t.worst]),
+      Text(reading.pretty(t.worst)), Text(_remark(t, wanted)),
+  ] for t in known]
+  return Table(
+      'What was measured',
+      '± is half the 95 % Student-t interval of the mean over seeds; loss and '
+      'leakage in percentage points.',
+      ('defense', 'strength', 'utility loss', 'worst leakage', 'by', ''), rows,
+  )
+
+
+def typed(trade: Trade) -> str:
+  """'dp_laplace 0.1': as one would type it."""
+  return f'{trade.cell[0]} {reading.strength(trade.cell)}'.strip()
+
+
+def _shown(trade: Trade) -> tuple[float, float]:
+  """(loss, leakage) with the digits that people see."""
+  leak = trade.leakage[trade.worst].mean
+  return round(trade.loss.mean, 1) + 0.0, round(leak, 1) + 0.0
+
+
+def order(trade: Trade, wanted: Goal) -> tuple:
+  """The smaller, the better: leakage first, or where only it is limited, cost.
+  """
+  loss, leak = _shown(trade)
+  return (loss, leak) if wanted.budget is None else (leak, loss)
+
+
+def within(wanted: Goal) -> str:
+  """'Within 2 points of loss and 10 of leakage'."""
+  said = []
+  if wanted.budget is not None:
+    said.append(f'{wanted.budget:g} {_unit(wanted.budget)} of loss')
+  if wanted.max_leak is not None:
+    said.append(f'{wanted.max_leak:g} {_unit(wanted.max_leak)} of leakage')
+  return 'Within ' + verdict.together(said)
+
+
+def _unit(number: float) -> str:
+  return 'point' if number == 1 else 'points'
+
+
+def _superlative(wanted: Goal) -> str:
+  return 'costs least' if wanted.budget is None else 'leaks least'
+
+
+def _better(wanted: Goal) -> str:
+  return 'costs less' if wanted.budget is None else 'leaks less'
+
+
+def _leaks(trade: Trade) -> str:
+  """'2.3 ± 1.6 points to the worst of 5 attacks (norm scoring)'."""
+  return (
+      f'{verdict.points(trade.leakage[trade.worst])} to {verdict.whom(trade)} '
+      f'({reading.pretty(trade.worst)})'
+  )
+
+
+def _amount(s: Summary) -> str:
+  return f'{round(s.mean, 1) + 0.0:.1f}{verdict.plus(s)}'
+
+
+def _nothing(known: Sequence[Trade], wanted: Goal) -> str:
+  """What comes nearest where nothing keeps to the goal."""
+  cheap = [
+      t for t in known if wanted.budget is None
+      or _shown(t)[0] <= wanted.budget
+  ]
+  found = f'{within(wanted)} there is nothing among what was measured.'
+  if wanted.budget is not None and cheap:
+    best = min(cheap, key=lambda t: order(t, wanted))
+    return (
+        f'{found} {typed(best)} leaks least of what costs at most '
+        f'{wanted.budget:g}: {_leaks(best)}.'
+    )
+  best = min(known, key=lambda t: order(t, Goal(budget=100.0)))
+  return (
+      f'{found} {typed(best)} leaks least at any price: {_leaks(best)}, at a '
+      f'cost of {_amount(best.loss)}.'
+  )
+
+
+def _beside(
+    results: Results, best: Trade, fair: Sequence[Trade], wanted: Goal
+) -> str:
+  """'; iso 25 costs 0.4 more and leaks the same': of others, each at its best.
+  """
+  others: dict[str, Trade] = {}
+  for trade in sorted(fair, key=lambda t: order(t, wanted)):
+    if trade.cell[0] not in (best.cell[0], 'none'):
+      others.setdefault(trade.cell[0], trade)
+  leak = _shown(best)[1]
+  first = list(others.values())[:RIVALS]
+  near = [t for t in first if _shown(t)[1] - leak <= NEAR] or first[:1]
+  return ''.join(
+      f'; {typed(t)} costs {_apart(costlier(results, best, t))} and leaks '
+      f'{_apart(ranks.less(results, best, t))}' for t in near
+  )
+
+
+def costlier(results: Results, one: Trade, other: Trade) -> Summary:
+  """How much more another costs than one, in points, by seeds of both."""
+  mine = reading.utility_loss(results, one.cell)
+  theirs = reading.utility_loss(results, other.cell)
+  return reading.summarize(theirs[s] - mine[s] for s in theirs if s in mine)
+
+
+def _apart(s: Summary) -> str:
+  """'0.4 ± 0.1 more', or 'the same' where seeds do not tell them apart."""
+  if abs(round(s.mean, 1)) < 0.05:
+    return 'the same'
+  if s.count > 1 and abs(s.mean) <= s.half:
+    return f'the same ({s.mean:+.1f}{verdict.plus(s)})'
+  word = 'more' if s.mean > 0 else 'less'
+  return f'{abs(s.mean):.1f}{verdict.plus(s)} {word}'
+
+
+def _doubts(
+    results: Results, best: Trade, wanted: Goal, free: Trade | None
+) -> list[str]:
+  """Where the seeds, or the strengths tried, do not bear the advice out."""
+  said, leak = verdict.doubts(results, best, free), best.leakage[best.worst]
+  for what, s, most, flag in (
+      ('costs', best.loss, wanted.budget, 'budget'),
+      ('leaks', leak, wanted.max_leak, 'max_leak'),
+  ):
+    if most is not None and s.mean + s.half > most:
+      said.append(
+          f'That it {what} no more than {most:g} is not sure: its interval, '
+          f'{_amount(s)}, reaches beyond --{flag}.'
+      )
+  tried = [t.cell[1] for t in ranks.trades(results)
+           if t.cell[0] == best.cell[0] and t.cell[1] is not None]
+  if len(tried) > 1 and best.cell[1] in (min(tried), max(tried)):
+    end = 'largest' if best.cell[1] == max(tried) else 'smallest'
+    said.append(
+        f'{reading.strength(best.cell)} is the {end} strength of '
+        f'{best.cell[0]} that was tried: beyond it may be a better one.'
+    )
+  return said
+
+
+def _remark(trade: Trade, wanted: Goal) -> str:
+  if trade.lost.any:
+    return str(trade.lost)
+  loss, leak = _shown(trade)
+  said = []
+  if wanted.budget is not None and loss > wanted.budget:
+    said.append('costs too much')
+  if wanted.max_leak is not None and leak > wanted.max_leak:
+    said.append('leaks too much')
+  return ', '.join(said) or 'within'

@@ -1,0 +1,76 @@
+"""The report's head: what was run, on what, by whom, with which versions."""
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vfljax.data.table import listing
+from vfljax.report import words
+from vfljax.report.reading import Results
+
+MOST = 12  # Names in a line.
+
+
+def facts(
+    about: Mapping[str, Any], config: Mapping[str, Any],
+    found: Sequence[Results], units: Sequence[Mapping[str, Any]],
+) -> list[tuple[str, str]]:
+  """(what, how it was), of what is known.
+
+  Args:
+    about: Of about.json; {} of a run that wrote none.
+    config: Of config.json.
+    found: The results.
+    units: Of timings.json.
+  """
+  seeds = sorted({seed for results in found for seed in results.seeds})
+  devices = dict.fromkeys(str(u['device']) for u in units if u.get('device'))
+  said = [
+      ('samples', _samples(about, config)),
+      ('classes', ', '.join(
+          f'{name} {share:.1%}' for name, share in
+          list(about.get('classes', {}).items())[:MOST]
+      )),
+      *_parties(about.get('parties', ())),
+      ('seeds', _seeds(seeds)), ('devices', ', '.join(devices)),
+      ('versions', ', '.join(
+          f'{k} {v}' for k, v in about.get('versions', {}).items()
+      )),
+      ('date', about.get('date', '')), ('command', about.get('command', '')),
+  ]
+  return [(what, how) for what, how in said if how]
+
+
+def _samples(about: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+  data = config.get('data', {})
+  name = str(data.get('name', ''))
+  file = str(data.get('path', '')).rpartition('/')[2]
+  rows, held = about.get('rows', 0), about.get('test_rows', 0)
+  counted = f'{rows - held} rows and {held} of its test set' if held else (
+      words.count(rows, 'row') if rows else ''
+  )
+  digest = config.get('samples', '')
+  parts = [f'{name} ({file})' if file else name, counted,
+           f'digest {digest}' if digest else '']
+  return ', '.join(part for part in parts if part)
+
+
+def _parties(parties: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
+  """Who has which columns; party 0 is the active one."""
+  return [
+      (f'party {k}' + ('' if k else ', active'),
+       ' and '.join(filter(None, [
+           'the labels' if not k else '', _columns(names)
+       ])))
+      for k, names in enumerate(parties)
+  ]
+
+
+def _columns(names: Sequence[str]) -> str:
+  if len(names) == 1 and names[0].endswith(' pixels'):
+    return names[0]
+  return f'{words.count(len(names), "column")}: {listing(names, MOST)}' if (
+      names) else ''
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+  whole = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
+  return f'{seeds[0]} to {seeds[-1]}' if whole else ', '.join(map(str, seeds))

@@ -1,0 +1,84 @@
+"""Where words go in a figure: beside their points, over as little as can be."""
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+import numpy as np
+
+_OFFSETS = ((6, 6), (6, -6), (-6, 6), (-6, -6), (0, 10), (0, -10), (8, 0),
+            (-8, 0), (12, 12), (-12, 12), (12, -12), (-12, -12), (0, 18),
+            (0, -18), (16, 20), (-16, 20), (16, -20), (-16, -20))
+
+
+def place(
+    figure: Figure, axes: Axes, paths: Sequence[np.ndarray],
+    words: Sequence[tuple[str, tuple[float, float], str]],
+) -> None:
+  """Writes words where they cover least of what is there.
+
+  A word that would cover another one is left out: tables have it, and who
+  rests a pointer on its point.
+
+  Args:
+    paths: Polylines, [points, 2] in data coordinates.
+    words: (word, its point in data coordinates, its colour).
+  """
+  figure.draw_without_rendering()  # Settles the layout, which then stays.
+  figure.set_layout_engine('none')
+  inside = np.array([axes.get_window_extent().extents])
+  paths = [axes.transData.transform(path) for path in paths]
+  along = [box for path in paths for box in _boxes_along(path)]
+  lines = np.array(along).reshape(-1, 4)
+  taken = [_around(point, 3.5) for path in paths for point in path]
+  for word, here, color in words:
+    point, spots = axes.transData.transform(here), []
+    for offset in _OFFSETS:
+      box = _word_box(word, point, offset)
+      covered = _overlap(box, np.array(taken))
+      cost = 3 * covered + _overlap(box, lines)
+      cost += 1e4 * (_overlap(box, inside) < _area(box) - 0.1)
+      spots.append((round(cost, 3), len(spots), covered, box))
+    _, i, covered, box = min(spots)
+    if covered > 0.25 * _area(box):
+      continue
+    taken.append(box)
+    dx, dy = _OFFSETS[i]
+    label = axes.annotate(
+        word, here, (dx, dy), textcoords='offset points', fontsize=8,
+        va='center', color=color, zorder=6,
+        ha='center' if dx == 0 else ('right' if dx < 0 else 'left'),
+    )
+    label.set_in_layout(False)
+
+
+def _word_box(word: str, point: np.ndarray, offset: tuple) -> tuple:
+  """Where a word at an offset from a point would be, in points."""
+  width, (dx, dy) = 4.6 * len(word) + 1, offset
+  left = point[0] + dx - (width if dx < 0 else width / 2 if dx == 0 else 0)
+  return left, point[1] + dy - 4, left + width, point[1] + dy + 4
+
+
+def _around(point: np.ndarray, r: float) -> tuple:
+  return point[0] - r, point[1] - r, point[0] + r, point[1] + r
+
+
+def _boxes_along(path: np.ndarray) -> list[tuple]:
+  """Small boxes along a polyline, a few points apart."""
+  boxes = []
+  for start, end in zip(path, path[1:]):
+    steps = max(int(np.hypot(*(end - start)) / 3), 1)
+    shares = np.linspace(0, 1, steps, endpoint=False)
+    boxes += [_around(start + t * (end - start), 1.0) for t in shares]
+  return boxes
+
+
+def _area(a: tuple) -> float:
+  return (a[2] - a[0]) * (a[3] - a[1])
+
+
+def _overlap(box: tuple, others: np.ndarray) -> float:
+  """The area that a box has in common with others, [boxes, 4], summed."""
+  a = np.asarray(box)
+  low = np.maximum(others[:, :2], a[:2])
+  high = np.minimum(others[:, 2:], a[2:])
+  return float(np.maximum(high - low, 0).prod(1).sum())

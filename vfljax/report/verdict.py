@@ -1,0 +1,216 @@
+"""The verdict: which defense wins, by how much, and how sure that is.
+
+The first sentence is what people take away, so it has its interval with it, and
+the next ones say where the seeds do not bear it out.
+"""
+from collections.abc import Iterable, Sequence
+import math
+
+from vfljax import attacks
+from vfljax.evaluation import LEAKAGE_RANGES, LOSS_RANGES, loss_score
+from vfljax.leakage import LABELS
+from vfljax.report import lost, ranks, reading, words
+from vfljax.report.ranks import Ranked, Trade
+from vfljax.report.reading import Results, Summary
+
+ONE_SEED = (
+    'This is one seed, which has no interval: --config.seeds=10 would say how '
+    'much of it is luck.'
+)
+
+
+def sentences(results: Results, ranked: Sequence[Ranked]) -> list[str]:
+  """What has no number; then which defense wins and why."""
+  return lost.sentences(results) + _winner(results, ranked)
+
+
+def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
+  free = next((r.best for r in ranked if r.defense == 'none'), None)
+  rivals = [r for r in ranked if r.defense != 'none']
+  if not rivals:
+    return [
+        'No defense can be scored: that takes an undefended run, a defended '
+        'one, and an attack on each.'
+    ]
+  best = rivals[0].best
+  if best.lost.any:
+    return ['No defense can be judged: none has all of its seeds.']
+  if free and not free.lost.any and not _beats(best, free):
+    return [
+        'No defense beats having none here: undefended, the worst attack '
+        f'({reading.pretty(free.worst)}) {does(results, free)} '
+        f'(PU score {free.score} of 5).',
+        f'The best defense is {name(best)}. ' + _why(results, best, free),
+        *doubts(results, best, None),
+    ]
+  if rivals[0].optimal == 0:
+    return [
+        'No defense protects well enough at an acceptable price: every one '
+        f'leaks more than {LEAKAGE_RANGES[-1]:g} points or costs more than '
+        f'{LOSS_RANGES[-1]:g}.', *_helps_most(results, best, free),
+        *doubts(results, best, free),
+    ]
+  alike = [r.best for r in rivals if r.best.order == best.order]
+  protect = 'protects best' if len(alike) == 1 else 'protect best, alike'
+  return [
+      f'{together(map(name, alike))} {protect}: PU score {rivals[0].optimal} '
+      f'of 5, leaking {points(best.leakage[best.worst])} to {whom(best)}, '
+      f'{_price(best.loss)}.',
+      _why(results, best, free),
+      *_others(results, [
+          r.best for r in rivals[len(alike):]
+          if r.optimal == rivals[0].optimal and not r.best.lost.any
+      ], best),
+      *doubts(results, best, free),
+  ]
+
+
+def _others(
+    results: Results, tied: Sequence[Trade], best: Trade
+) -> list[str]:
+  """Those with the winner's score: by how much they are behind it."""
+  said = []
+  for trade in tied:
+    more = ranks.less(results, best, trade)
+    open_ = more.count > 1 and abs(more.mean) <= more.half
+    doubt = 'not told apart by these seeds: ' if open_ else ''
+    far = f'{more.mean:.1f}{plus(more)}'
+    said.append(f'{name(trade)} ({doubt}leaks {far} more)')
+  return [f'The same score have {together(said)}.'] if said else []
+
+
+def _beats(trade: Trade, free: Trade) -> bool:
+  """Whether a defense has a better score, or the same and leaks less."""
+  leaks = [round(t.leakage[t.worst].mean, 1) for t in (trade, free)]
+  return trade.score > free.score or (
+      trade.score == free.score and leaks[0] < leaks[1]
+  )
+
+
+def _helps_most(
+    results: Results, best: Trade, free: Trade | None
+) -> list[str]:
+  """Where nothing is good enough: what leaks least, at any and at a fair price.
+  """
+  said = [f'{name(best)} helps most. ' + _why(results, best, free)]
+  fair = [
+      t for t in ranks.trades(results)
+      if t.cell[0] != 'none' and not t.lost.any and loss_score(t.loss.mean) > 0
+      and (not free or _beats(t, free))
+  ]
+  if not loss_score(best.loss.mean) and fair:
+    cheap = min(fair, key=lambda t: t.order)
+    said.append(
+        f'At a loss of at most {LOSS_RANGES[-1]:g} points it is '
+        f'{name(cheap)}. ' + _why(results, cheap, free)
+    )
+  return said
+
+
+def doubts(
+    results: Results, best: Trade, free: Trade | None
+) -> list[str]:
+  """Whether the seeds bear out that a defense leaks less than none."""
+  if best.loss.count < 2:
+    return [ONE_SEED]
+  if not free:
+    return []
+  gain = ranks.less(results, best, free)
+  if gain.count < 2 or gain.mean > gain.half:
+    return []
+  return [
+      f'The interval is wider than the effect: it leaks {gain.mean:.1f}'
+      f'{plus(gain)} points less than no defense, which '
+      f'{words.count(gain.count, "seed")} do not tell from nothing. More seeds '
+      '(--config.seeds) would.'
+  ]
+
+
+def _why(results: Results, trade: Trade, free: Trade | None) -> str:
+  """What a defense leaks and costs, against what no defense does."""
+  last = reading.in_last_epoch(results, trade.cell, trade.worst)
+  best = f' ({last.mean:.1f} in the last epoch)' if last.count else ''
+  metric = f'test {words.name(results.metric)}'
+  use = reading.summarize(reading.utility(results, trade.cell).values())
+  change = 'costs' if trade.loss.mean >= 0 else 'gains'
+  return (
+      f'The worst attack on it, {reading.pretty(trade.worst)}, '
+      f'{does(results, trade)}{best}{_against(results, trade, free)}. '
+      f'It {change} {abs(trade.loss.mean):.1f}{plus(trade.loss)} points'
+      f'{_of_seeds(trade.loss)} of {metric}, which is then {use.mean:.3f}.'
+  )
+
+
+def _against(results: Results, trade: Trade, free: Trade | None) -> str:
+  """What no defense leaks; which kind of leak, where it is of another one."""
+  if not free:
+    return ''
+  if _form(results, free) == _form(results, trade):
+    return f', against {points(free.leakage[free.worst])} without a defense'
+  return (
+      f'. Without a defense the worst, {reading.pretty(free.worst)}, '
+      f'{does(results, free)}'
+  )
+
+
+def does(results: Results, trade: Trade) -> str:
+  """'infers labels 3.7 points better than guessing', or than its baseline.
+
+  A gain over a baseline has beside it what it is over guessing, if that is
+  known: an attacker who has learned something alone has learned it, too.
+  """
+  said = _form(results, trade).format(points(trade.leakage[trade.worst]))
+  if not reading.is_paired(results, trade.cell, trade.worst):
+    return said
+  chance = reading.summarize(
+      reading.over_guessing(results, trade.cell, trade.worst).values()
+  )
+  beside = f' ({chance.mean:.1f} better than guessing)' if chance.count else ''
+  return said + beside
+
+
+def _form(results: Results, trade: Trade) -> str:
+  """What the worst attack does, '{}' for how far."""
+  own = attacks.score(trade.worst)
+  alone = own.over and not reading.is_paired(results, trade.cell, trade.worst)
+  return LABELS.does if alone else own.does
+
+
+def name(trade: Trade) -> str:
+  """'iso at strength 5', or 'max norm'."""
+  value = reading.strength(trade.cell)
+  at = f' at strength {value}' if value else ''
+  return reading.pretty(trade.cell[0]) + at
+
+
+def whom(trade: Trade) -> str:
+  """'the worst of 5 attacks'."""
+  tried = len(trade.leakage)
+  return f'the worst of {tried} attacks' if tried > 1 else 'the only attack'
+
+
+def points(s: Summary) -> str:
+  """'3.7 ± 1.6 points'; says so where seeds are missing."""
+  return f'{s.mean:.1f}{plus(s)} points' + _of_seeds(s)
+
+
+def plus(s: Summary) -> str:
+  """' ± 1.6', half of the 95 % interval; '' of a single seed."""
+  return f' ± {s.half:.1f}' if math.isfinite(s.half) else ''
+
+
+def together(names: Iterable[str]) -> str:
+  """'a', 'a and b', 'a, b and c'."""
+  *first, last = names
+  return f'{", ".join(first)} and {last}' if first else last
+
+
+def _price(loss: Summary) -> str:
+  """'at a cost of 0.6 ± 0.2 points'."""
+  what = 'at a cost of' if loss.mean >= 0 else 'with a gain of'
+  return f'{what} {abs(loss.mean):.1f}{plus(loss)}'
+
+
+def _of_seeds(s: Summary) -> str:
+  """Beside a mean of which seeds are missing."""
+  return f' ({s.count} of {s.count + s.missing} seeds)' if s.missing else ''

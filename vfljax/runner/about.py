@@ -1,0 +1,88 @@
+"""about.json: what a run was of, for the head of its report.
+
+Rows, classes and their shares, whose column is which, the command, versions and
+the day. Results owe nothing to it: a work directory without one is whole.
+"""
+from collections.abc import Sequence
+import datetime
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vfljax.data import naming, split
+from vfljax.data.table import Table
+from vfljax.runner import disk, recording
+from vfljax.runner.config import Config
+
+FILE = 'about.json'
+
+
+def write(
+    work: Path, config: Config, table: Table, argv: Sequence[str]
+) -> None:
+  """Writes it into a finished work directory.
+
+  Raises:
+    UserError: if the disk does not take it.
+  """
+  said = of_run(config, table, argv)
+  disk.write_text(work / FILE, json.dumps(said, indent=1) + '\n')
+
+
+def read(path: str | os.PathLike) -> dict[str, Any]:
+  """What it says; {} if it is not there or not to be read."""
+  try:
+    found = json.loads((Path(path) / FILE).read_text('utf-8'))
+    return found if isinstance(found, dict) else {}
+  except (OSError, ValueError, RecursionError):
+    return {}
+
+
+def of_run(
+    config: Config, table: Table, argv: Sequence[str]
+) -> dict[str, Any]:
+  """What is said of a run."""
+  counts = np.bincount(table.labels, minlength=len(table.classes))
+  shares = counts / max(len(table.labels), 1)
+  return dict(
+      rows=len(table.labels),
+      test_rows=0 if table.test is None else int(table.test.sum()),
+      classes={
+          name: round(float(share), 4)
+          for name, share in zip(table.classes, shares)
+      },
+      parties=holders(config, table), command=recording.command(argv),
+      versions=recording.versions(), date=datetime.date.today().isoformat(),
+  )
+
+
+def holders(config: Config, table: Table) -> list[list[str]]:
+  """What each party has: names of original columns, or the shape of images.
+
+  An empty list is a party with labels only.
+  """
+  own = config.data
+  spec = split.Spec(
+      own.parties, own.split, own.ratios or None, own.named or None,
+      label_only=config.model.algorithm == 'vsnn', seed=own.split_seed,
+      strength=own.split_strength, unheld=own.unheld,
+  )
+  if table.features.ndim == 4:
+    parts = split.apply(table._replace(features=table.features[:1]), spec)
+    return [
+        [] if x is None else [' x '.join(map(str, x.shape[1:])) + ' pixels']
+        for x in parts
+    ]
+  names = naming.original(table)
+  nobodys = spec.label_only and spec.unheld  # What party 0 would have.
+  whole = spec._replace(label_only=False) if nobodys else spec
+  owned = split.columns(table, *whole[:-1])
+  owned = (None, *owned[1:]) if nobodys else owned
+  return [
+      [] if some is None else [
+          names[g] for g in dict.fromkeys(table.groups[i] for i in some)
+      ] for some in owned
+  ]

@@ -1,0 +1,39 @@
+"""What is about to be trained, said before it is: how long follows when it can.
+
+How long it takes is measured, not guessed: `progress` says so after the first
+stride of epochs.
+"""
+import shutil
+import textwrap
+
+from vfljax.data.table import Table, listing
+from vfljax.runner import choosing
+from vfljax.runner.config import Config
+from vfljax.runner.setting import grid
+
+
+def text(config: Config, table: Table) -> str:
+  """Which federations will be trained and attacked, for a terminal.
+
+  Raises:
+    UserError: for a defense or an attack that there is not.
+  """
+  classes, train = len(table.classes), config.train
+  entries = choosing.entries(config, classes)
+  attacks = choosing.attack_names(config, classes)
+  points = [len(e.strengths or (None,)) * len(grid(e)) for e in entries]
+  total = sum(points) * config.seeds
+  named = [
+      f'{entry.name} ({count} strengths)' if count > 1 else entry.name
+      for entry, count in zip(entries, points)
+  ]
+  said = (
+      f'{total} federations of {config.data.parties} parties on '
+      f'{len(table.labels)} rows of {config.data.name}, {train.epochs} epochs '
+      f'each: {config.seeds} seeds of {listing(named, 20)}.',
+      f'Attacks: {listing(attacks, 20) or "none"}.',
+  )
+  columns = max(min(shutil.get_terminal_size((100, 24)).columns, 110), 40)
+  return '\n'.join(
+      textwrap.fill(s, columns, break_on_hyphens=False) for s in said
+  )
