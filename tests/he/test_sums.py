@@ -1,7 +1,6 @@
 """SPNN and SFA, plain, packed and in CKKS, against plain training."""
 import jax
 import numpy as np
-import optax
 import pytest
 
 from tests.he import plain
@@ -9,12 +8,6 @@ from vfljax.he import ckks, local, party, sfa, spnn
 from vfljax.he.packing import Sums
 
 H, LAST = 5, 4
-
-
-def last_loss(top):
-  return lambda params, z, labels: optax.softmax_cross_entropy(
-      top.apply(params, z), labels
-  ).mean()
 
 
 @pytest.mark.parametrize('how', ['single', 'packed', 'ckks'])
@@ -36,7 +29,7 @@ def test_spnn_is_plain_training(keys, how):
     bottom = lambda net: local.Bottom(net, plain.start(net), plain.RATE)
     passive = spnn.Passive(bottom(first[1]), scheme)
     active = spnn.Active(bottom(first[0]), local.Top(
-        last_loss(top), plain.start(top), plain.RATE
+        plain.sum_loss(top), plain.start(top), plain.RATE
     ), scheme)
     server = spnn.Server(
         local.Middle(middle, plain.start(middle), plain.RATE), private, scheme
@@ -83,7 +76,7 @@ def test_sfa_is_plain_training(keys, passives, packed):
         for k, net in enumerate(nets[1:], 1)
     ]
     active = sfa.Active(bottom(nets[0]), local.Top(
-        last_loss(top), plain.start(top), plain.RATE
+        plain.sum_loss(top), plain.start(top), plain.RATE
     ), sums)
     line = sfa.channel(sums)
     for (xs, x0, labels), round_ in zip(samples, played.rounds, strict=True):
