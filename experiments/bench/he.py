@@ -93,11 +93,20 @@ def of_ours(bits: int = BITS, name: str = 'ours') -> dict[str, Call]:
   return found
 
 
-def of_ckks() -> dict[str, Call]:
-  """TenSEAL: as `vfljax.he.ckks` has it, and with room for a product."""
+def of_ckks(large: bool = True) -> dict[str, Call]:
+  """TenSEAL: as `vfljax.he.ckks` has it; `large`: with room for a product."""
   private, party = ckks.PrivateContext(), he.Arithmetic()
   x = np.random.default_rng(0).standard_normal(ckks.SLOTS)
   sealed = private.public.seal(party, x)
+  found: dict[str, Call] = {
+      'CKKS 4096 encrypt': (lambda: private.public.seal(party, x), 1),
+      'CKKS 4096 decrypt':
+          (lambda: private.opened(party, sealed, x.shape), 1),
+      'CKKS 4096 add':
+          (lambda: private.public.add(party, sealed, sealed), 1),
+  }
+  if not large:
+    return found
   ts = tenseal()
   context = ts.context(
       ts.SCHEME_TYPE.CKKS, 8192, coeff_mod_bit_sizes=[60, 40, 40, 60]
@@ -107,12 +116,7 @@ def of_ckks() -> dict[str, Call]:
   short = x[:392]
   vector = ts.ckks_vector(context, short)
   matrix = np.ones((392, 256)).tolist()
-  return {
-      'CKKS 4096 encrypt 2048': (lambda: private.public.seal(party, x), 1),
-      'CKKS 4096 decrypt':
-          (lambda: private.opened(party, sealed, x.shape), 1),
-      'CKKS 4096 add':
-          (lambda: private.public.add(party, sealed, sealed), 1),
+  return found | {
       'TenSEAL 8192 encrypt 392':
           (lambda: ts.ckks_vector(context, short), 1),
       'TenSEAL 8192 392 @ 392x256': (lambda: vector.matmul(matrix), 1),

@@ -23,8 +23,7 @@ bits longer than what they hide (the paper's are real numbers); weights have the
 fraction bits of the product x^T (rate dz), so that nothing is rounded after
 what went in; plain SGD. The paper's own text was not at hand.
 
-Shares grow by a mask a step: a random walk, for whose length `STEPS` leaves
-room.
+Shares grow by a mask a step: `STEPS` is for how many there is room.
 """
 from typing import Any
 

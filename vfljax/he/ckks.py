@@ -21,6 +21,7 @@ from vfljax.he.library import tenseal
 
 DEGREE, MODULI, SCALE = 4096, (60, 49), 40
 SLOTS = DEGREE // 2
+BYTES = 2 * DEGREE * 8  # Of a ciphertext, but for a header.
 LARGEST = 2.0 ** (MODULI[0] - SCALE - 2)
 
 
