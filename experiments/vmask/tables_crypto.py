@@ -186,8 +186,9 @@ def _from_run() -> str:
   machine = run['machine']
   return older.source('crypto') + (
       f" {machine['cpu']}, {machine['cores']} cores, load "
-      f"{machine['load'][0]:.1f} to {machine['load_after'][0]:.1f}, one "
-      f"thread, {run['date']}; vanilla {vanilla():.2f} s an epoch."
+      f"{machine['load'][0]:.1f} to {machine['load_after'][0]:.1f}, "
+      f"{run['date']}: seconds of one core's time, vanilla {vanilla():.2f} an "
+      'epoch.'
   )
 
 

@@ -17,11 +17,12 @@ weights' step alone: U_A <- U_A - x_A^T (rate dz). P sees uniform numbers only.
 
 As described: VMask (section VI) says that the model is divided, with HE and
 shares on the input layer, and plain training above it; Kang et al. (Table 5)
-that gradients and weights of both sides are protected; its federated source
-layer is known from citations. Ours: shares and masks are integers, masks 64
-bits longer than what they hide (the paper's are real numbers); weights have the
-fraction bits of the product x^T (rate dz), so that nothing is rounded after
-what went in; plain SGD. The paper's own text was not at hand.
+that gradients and weights of both sides are protected; the paper's abstract
+calls it a federated source layer. Ours, after second-hand accounts of it: the
+five messages and who keeps which piece; that shares and masks are integers,
+masks 64 bits longer than what they hide; that weights have the fraction bits of
+the product x^T (rate dz), so that nothing is rounded after what went in; plain
+SGD. The paper's own text was not at hand.
 
 Shares grow by a mask a step: `STEPS` is for how many there is room.
 """
