@@ -197,13 +197,6 @@ def off(system: str, widths: str = 'ours', how: str = 'phe') -> Table:
   return lambda: rounded(ratio(system, widths, how) / papers(system))
 
 
-def apart(system: str, widths: str = 'ours') -> Table:
-  """The same of seconds."""
-  return lambda: rounded(
-      seconds(system, widths, 'phe') / crypto.PAPER[system][0]
-  )
-
-
 def _each(names: Sequence[str], make: Any) -> dict[str, Table]:
   return {name.lower().replace(', ', '_'): make(name) for name in names}
 
@@ -215,9 +208,7 @@ NUMBERS: dict[str, Table] = {
     **{f'off_{k}': v for k, v in _each(SYSTEMS, off).items()},
     **{f'off_ten_{k}': v for k, v in _each(
         SYSTEMS, lambda s: off(s, 'ten')).items()},
-    **{f'apart_{k}': v for k, v in _each(SYSTEMS, apart).items()},
-    **{f'apart_ten_{k}': v for k, v in _each(
-        SYSTEMS, lambda s: apart(s, 'ten')).items()},
+    'off_ours_blindfl': off('BlindFL', how='ours'),
     'crypto_error': lambda: rounded(
         max(one['error'] for one in older.bench('he')['batches'].values())
     ),

@@ -46,7 +46,6 @@ def test_an_epoch_is_counts_times_microseconds(made_up):
   lan = tables.plain_lan()
   assert tables.whole_ratio('ACML') == pytest.approx(5.17 / (0.1 + lan))
   assert tables.off('ACML')() == crypto.rounded(87 / (2600 / 1.9))
-  assert tables.apart('ACML')() == crypto.rounded(8.7 / 2600)
 
 
 def test_the_claim_of_cost_follows_the_record(made_up):

@@ -2,8 +2,8 @@
 
 A key of 1024 bits is what VMask measures (its section V-A) and what Table III
 is compared with: about 80 bits of security, which NIST has not allowed since
-2014. For data that matter take 2048 bits (112 bits of security), which cost
-about seven times as much an encryption, or 3072 (128 bits).
+2014. For data that matter take 2048 bits (112 bits of security), whose
+encryptions and decryptions take several times as long, or 3072 (128 bits).
 """
 from typing import Any
 
