@@ -8,6 +8,7 @@ from experiments import evidence
 from experiments.evidence import Table
 from experiments.vmask import crypto, older, table3
 from experiments.vmask.crypto import papers, rounded
+from vfljax.he.hardy import cost as of_hardy
 
 SYSTEMS = ('ACML', 'SPNN', 'SFA', 'BlindFL')
 THRESHOLD = 0.96  # Main accuracy that counts as trained; ours ends near 97 %.
@@ -88,6 +89,25 @@ def packing() -> str:
   head = ('', 'encryptions a batch', 'MB a batch', 's/epoch', 'LAN, s/epoch',
           'ratio to vanilla', "paper's ratio", 'times faster than unpacked')
   return evidence.markdown(head, lines) + _from_run()
+
+
+def operations() -> str:
+  """What an operation takes, by library."""
+  found = older.bench('he')
+  longer = found['microseconds_2048']
+  lines = [
+      [name, rounded(value),
+       rounded(found['older'][name]) if name in found['older'] else '',
+       rounded(longer[name]) if name in longer else '']
+      for name, value in found['microseconds'].items()
+  ]
+  head = ('microseconds of one core', 'here', 'a first study, quieter',
+          'here, 2048 bits')
+  machine = found['machine']
+  return evidence.markdown(head, lines) + (
+      f"\n\nFrom [`bench/he.json`](../bench/he.json): {machine['cpu']}, load "
+      f"{machine['load'][0]:.1f}, {found['date']}."
+  )
 
 
 def epochs(curve: str) -> float | None:
@@ -197,17 +217,35 @@ def off(system: str, widths: str = 'ours', how: str = 'phe') -> Table:
   return lambda: rounded(ratio(system, widths, how) / papers(system))
 
 
+CREDIT = (30000, 13, 10)  # Default Credit: rows, columns of each party.
+
+
+def hardy(how: str) -> Table:
+  """HardyLR's epoch on Default Credit's shape, seconds of one core."""
+  def made() -> str:
+    rows, passive, active = CREDIT
+    count = of_hardy(crypto.BATCH, passive, active).count
+    names = crypto.PHE if how == 'phe' else crypto.INTEGERS
+    batch = sum(
+        getattr(count, kind) * crypto.took(record(), name)
+        for kind, name in names.items()
+    )
+    return rounded(1e-6 * batch * rows / crypto.BATCH)
+  return made
+
+
 def _each(names: Sequence[str], make: Any) -> dict[str, Table]:
   return {name.lower().replace(', ', '_'): make(name) for name in names}
 
 
 TABLES: dict[str, Table] = dict(
-    crypto=counted, packing=packing, everything=everything, leaks=leaks,
+    crypto=counted, packing=packing, operations=operations, everything=everything, leaks=leaks,
 )
 NUMBERS: dict[str, Table] = {
     **{f'off_{k}': v for k, v in _each(SYSTEMS, off).items()},
     **{f'off_ten_{k}': v for k, v in _each(
         SYSTEMS, lambda s: off(s, 'ten')).items()},
+    'hardy_phe': hardy('phe'), 'hardy_ours': hardy('ours'),
     'off_ours_blindfl': off('BlindFL', how='ours'),
     'crypto_error': lambda: rounded(
         max(one['error'] for one in older.bench('he')['batches'].values())

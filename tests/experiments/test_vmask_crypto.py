@@ -48,6 +48,13 @@ def test_an_epoch_is_counts_times_microseconds(made_up):
   assert tables.off('ACML')() == crypto.rounded(87 / (2600 / 1.9))
 
 
+def test_hardys_epoch_written_out(made_up):
+  # A batch of 128 rows, 23 columns: 256 encryptions, 128 + 127 x 23 additions,
+  # 128 x 23 products, 23 decryptions; 30000 / 128 batches.
+  batch = 256 * 1000 + (128 + 127 * 23) * 10 + 128 * 23 * 70 + 23 * 300
+  assert tables.hardy('phe')() == crypto.rounded(batch * 30000 / 128 / 1e6)
+
+
 def test_the_claim_of_cost_follows_the_record(made_up):
   assert not claims.cheaper().held  # Of so cheap a crypto row.
   for row in made_up['costs']['ours'].values():

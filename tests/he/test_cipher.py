@@ -3,12 +3,14 @@ import copy
 import pickle
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
 
 from vfljax import he
-from vfljax.he import encoding, masks
+from vfljax.he import encoding, library, masks
 from vfljax.he.arrays import Count, Encrypted, checked
 from vfljax.he.encoding import FACTORS, VALUES, Code
 
@@ -35,6 +37,18 @@ def test_sums_and_products_are_those_of_real_numbers(keys, workers):
   found = party.decrypt_integers(private, hidden)
   back = encoding.decode(found.values - mask, found.fraction)
   np.testing.assert_allclose(back, x, atol=2e-12)
+
+
+def test_powers_let_go_of_pythons_lock(keys):
+  """So that threads take them side by side: this one goes on meanwhile."""
+  n, turns = keys[0].public.n, 0
+  power = library.gmp().powmod_base_list
+  work = threading.Thread(target=power, args=([n - 2] * 300, n, n * n))
+  work.start()
+  while work.is_alive():
+    turns += 1
+    time.sleep(0.001)
+  assert turns > 20  # With the lock held there would be one or two.
 
 
 def test_every_operation_is_counted(keys, arithmetic):
