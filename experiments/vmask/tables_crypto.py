@@ -239,7 +239,8 @@ def _each(names: Sequence[str], make: Any) -> dict[str, Table]:
 
 
 TABLES: dict[str, Table] = dict(
-    crypto=counted, packing=packing, operations=operations, everything=everything, leaks=leaks,
+    crypto=counted, packing=packing, operations=operations,
+    everything=everything, leaks=leaks,
 )
 NUMBERS: dict[str, Table] = {
     **{f'off_{k}': v for k, v in _each(SYSTEMS, off).items()},
