@@ -9,17 +9,16 @@ import functools
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from experiments.bench.he_plain import (
-    CLASSES, LOGITS, RATE, TANH, chained, data, learner, linear, of_both,
-    of_sum, plain_step, start, taylor,
+    CLASSES, LOGITS, RATE, TANH, chained, data, given, learner, linear,
+    of_both, of_sum, plain_step, start, taylor,
 )
 from vfljax.he import acml, blindfl, ckks, hardy, local, party, sfa, spnn
 from vfljax.he.encoding import decode
 from vfljax.he.packing import Sums
-from vfljax.types import Net, Round
+from vfljax.types import Round
 
 
 class Run(NamedTuple):
@@ -170,8 +169,7 @@ def run_blindfl(
   n, m = batch.x.shape[1], batch.x0.shape[1]
   draw = lambda seed, k: np.asarray(start(linear(seed, k, hidden))['w'])
   u, v, u0, v0 = draw(0, n), draw(1, n), draw(2, m), draw(3, m)
-  sums = [Net(lambda key, x, w=w: {'w': jnp.asarray(w)},
-              lambda p, x: x @ p['w']) for w in (u0 + v0, u + v)]
+  sums = [given(w) for w in (u0 + v0, u + v)]
   top = chained(TANH, linear(4, hidden, CLASSES))
   state, plain = plain_step(sums, top, batch)
   passive = blindfl.Passive(

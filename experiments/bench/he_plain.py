@@ -23,11 +23,16 @@ class Data(NamedTuple):
   labels: np.ndarray
 
 
-def linear(seed: int, *shape: int) -> Net:
+def given(w: Any) -> Net:
   """x w; `init` gives w whatever the key."""
-  draws = np.random.default_rng(seed).standard_normal(shape)
-  params = {'w': jnp.asarray(draws / np.sqrt(shape[0]))}
+  params = {'w': jnp.asarray(w)}
   return Net(lambda key, x: params, lambda p, x: x @ p['w'])
+
+
+def linear(seed: int, *shape: int) -> Net:
+  """x w, w drawn by the seed."""
+  draws = np.random.default_rng(seed).standard_normal(shape)
+  return given(draws / np.sqrt(shape[0]))
 
 
 def chained(*parts: Net) -> Net:

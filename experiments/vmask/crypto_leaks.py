@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from experiments.bench.he_plain import taylor
 from vfljax import algorithms, attacks, data, measure, nets, train
 from vfljax.attack import Attack
 from vfljax.attacks.residue_reconstruction import linear_gradient
@@ -51,12 +52,6 @@ class Case(NamedTuple):
   vfl: VFL
   attacks: tuple[str, ...]
   whole: bool = False
-
-
-def taylor(logits: Array, labels: Array) -> Array:
-  """HardyLR's loss of one sample, see vfljax.he.hardy."""
-  u, t = logits[..., 1] - logits[..., 0], labels[..., 1] - labels[..., 0]
-  return jnp.log(2.0) - t * u / 2 + u ** 2 / 8
 
 
 def knowing_the_loss() -> Attack:
