@@ -67,7 +67,9 @@ class Widths(NamedTuple):
 OURS = Widths(392, 512, 64, 64)
 AUTHORS = Widths(392, 256, 128, 64)
 TEN = Widths(392, 256, 10, 10)
-WIDTHS = dict(ours=OURS, authors=AUTHORS, ten=TEN)
+# The first layer of LeNet5 on half images: 28 x 14 pixels, 6 channels.
+LENET5 = Widths(392, 28 * 14 * 6, 64, 64)
+WIDTHS = dict(ours=OURS, authors=AUTHORS, ten=TEN, lenet5=LENET5)
 
 
 def costs(w: Widths, batch: int = BATCH) -> dict[str, Cost]:
@@ -75,6 +77,7 @@ def costs(w: Widths, batch: int = BATCH) -> dict[str, Cost]:
   key = PublicKey(SAMPLE_KEY)
   single, packed = (Sums(key, 2, p) for p in (False, True))
   masked = [Sums(key, 2, p, masked=True) for p in (False, True)]
+  blind = {'BlindFL': of_blindfl(batch, w.inputs, w.inputs, w.first)}
   return {
       'ACML': of_acml(batch, w.embedding, w.top),
       'SPNN': of_spnn(single, batch, w.first, w.top),
@@ -82,8 +85,7 @@ def costs(w: Widths, batch: int = BATCH) -> dict[str, Cost]:
       'SPNN, CKKS': _of_ckks(batch, w),
       'SFA': of_sfa(masked[0], batch, w.embedding),
       'SFA, packed': of_sfa(masked[1], batch, w.embedding),
-      'BlindFL': of_blindfl(batch, w.inputs, w.inputs, w.first),
-  }
+  } | (blind if w != LENET5 else {})  # A convolution is another product.
 
 
 def _of_ckks(batch: int, w: Widths) -> Cost:
@@ -159,10 +161,10 @@ def rounded(value: float) -> str:
 
 
 def shown(record: Mapping[str, Any]) -> str:
-  """Ratios beside the paper's, a line for each row and widths."""
+  """MLP3's ratios beside the paper's, a line for each row and widths."""
   lines = []
-  for widths, rows in record['costs'].items():
-    for row in rows:
+  for widths in (name for name in record['costs'] if name != 'lenet5'):
+    for row in record['costs'][widths]:
       ratios = [
           rounded(seconds(record, row, widths, how) / vanilla(record))
           for how in ('phe', 'ours')

@@ -246,6 +246,7 @@ NUMBERS: dict[str, Table] = {
     **{f'off_{k}': v for k, v in _each(SYSTEMS, off).items()},
     **{f'off_ten_{k}': v for k, v in _each(
         SYSTEMS, lambda s: off(s, 'ten')).items()},
+    'lenet5_spnn': lambda: rounded(seconds('SPNN', 'lenet5', 'phe')),
     'hardy_phe': hardy('phe'), 'hardy_ours': hardy('ours'),
     'off_ours_blindfl': off('BlindFL', how='ours'),
     'crypto_error': lambda: rounded(

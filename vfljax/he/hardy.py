@@ -22,7 +22,9 @@ quote it. Ours: that A encrypts its part of B d, which makes its randomness
 fresh; that weights stay with their party, where the paper's coordinator may
 keep them; fixed-point numbers; plain SGD without a bias or a penalty. With
 `masked`, as Yang et al. (2019) have it, each party adds a mask to what the
-coordinator decrypts. The papers' own texts were not at hand.
+coordinator decrypts; without, the sums' randomness, too, is one of features
+alone, which somebody who has the key might make something of. The papers' own
+texts were not at hand.
 """
 import math
 
