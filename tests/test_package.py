@@ -18,7 +18,7 @@ LAYERS = (
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
      'metrics', 'nets', 'protocol', 'scene', 'switching', 'views'},
-    {'attacks', 'data', 'defenses', 'masked', 'mpc'},
+    {'attacks', 'data', 'defenses', 'he', 'masked', 'mpc'},
     {'audit', 'epochs', 'plan', 'stream', 'sweep', 'train', 'tuning'},
     {'__init__'},
     {'runner'},
