@@ -27,7 +27,7 @@ def all_data(epoch: str) -> list[float]:
   return [
       float(np.mean([1 / ratio(results, cell, attack, epoch)
                      for attack in common.ATTACKS]))
-      for cell in results.cells
+      for cell in results.cells if cell[0] == 'gafm'
   ]
 
 
