@@ -61,6 +61,23 @@ def speed() -> str:
   return evidence.markdown(head, rows)
 
 
+def waiting() -> str:
+  """For the quickstart, of `bench/startup.json`."""
+  record = json.loads((BENCH / 'startup.json').read_text())
+  rows = []
+  for start, name in (
+      ('first', 'first start'), ('second', 'second start, programs kept'),
+      ('finished', 'a finished run again'),
+  ):
+    turns = [turn[start] for turn in record['turns']['here']]
+    rows.append([
+        name, *(f'{min(turn[what] for turn in turns):.0f} s'
+                for what in ('seconds', 'cpu')),
+    ])
+  head = ('the quickstart', 'seconds', 'of all cores')
+  return evidence.markdown(head, rows)
+
+
 def _completed(row: str) -> Table:
   """The attack on MNIST with the authors' settings, percent."""
   return lambda: f"{older.mean(_authors()[row]['attack']):.0f}"
@@ -78,7 +95,7 @@ def _transcript(row: str) -> Table:
   return made
 
 
-TABLES: dict[str, Table] = dict(gafm=gafm, speed=speed)
+TABLES: dict[str, Table] = dict(gafm=gafm, speed=speed, waiting=waiting)
 NUMBERS: dict[str, Table] = dict(
     vmask=_completed('VMask'), vanilla=_completed('none'),
     kept=_transcript('linear 1'), known=_transcript('full'),
