@@ -13,7 +13,9 @@ from typing import Any
 import jax
 from jax import lax
 import jax.numpy as jnp
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import (
+    Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding,
+)
 
 from vfljax import samples
 from vfljax.types import Array, Batch
@@ -64,13 +66,20 @@ def pad(cells: Any, multiple: int) -> Any:
 
 def place(cells: Any, shared: Any, devices: Sequence | None = None):
   """Puts cells (spread) and what they share (copied) on the devices."""
+  spread, copied = shardings(devices)
+  return jax.device_put(cells, spread), jax.device_put(shared, copied)
+
+
+def shardings(devices: Sequence | None = None) -> tuple[Sharding, Sharding]:
+  """Where cells are, and what they share."""
   devices = list(devices or jax.local_devices())
   if len(devices) == 1:
-    return jax.device_put((cells, shared), devices[0])
+    return (SingleDeviceSharding(devices[0]),) * 2
   mesh = Mesh(devices, ('cells',))
-  spread = NamedSharding(mesh, PartitionSpec('cells'))
-  copied = NamedSharding(mesh, PartitionSpec())
-  return jax.device_put(cells, spread), jax.device_put(shared, copied)
+  return (
+      NamedSharding(mesh, PartitionSpec('cells')),
+      NamedSharding(mesh, PartitionSpec()),
+  )
 
 
 def sweep(

@@ -9,7 +9,6 @@ from tests.perturbing import (
     GOLDEN, KEY, check_apart, draws, gradients, perturb,
 )
 from vfljax import defenses
-from vfljax.defense import Spec
 from vfljax.defenses import marvell
 
 solve = jax.jit(marvell.solve)
@@ -196,7 +195,7 @@ def test_marvell_does_not_see_padding():
 
 
 def test_marvell_refuses_ten_classes():
-  spec = Spec((jax.ShapeDtypeStruct((8, 3), jnp.float32),), 10)
+  cut, labels = (jnp.ones((8, 3)),), jax.nn.one_hot(jnp.arange(8), 10)
   with pytest.raises(ValueError, match='binary labels .* have 10'):
-    defenses.REGISTRY['marvell'](4.0).init(KEY, spec)
+    defenses.REGISTRY['marvell'](4.0).gradient((), KEY, cut, labels)
   assert defenses.REGISTRY['marvell'].binary

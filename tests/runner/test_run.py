@@ -28,10 +28,10 @@ def play(tmp_path, monkeypatch):
       ), count=1, units=('none',), name='none', seeds=(0,),
   )
   going = Going(
-      dict(w=np.zeros(1)), dict(x=np.zeros((1, EPOCHS))), np.float32(0)
+      [dict(w=np.zeros(1))], dict(x=np.zeros((1, EPOCHS))), np.float32(0)
   )
   for module, name, value in [
-      (run.compiling, 'cells_of', None), (run.compiling, 'stride_of', 1),
+      (run.compiling, 'stride_of', 1),
       (run.compiling, 'begin', going), (run, '_resume', None),
       (run, 'rounds_an_epoch', 1), (run, '_utility', None),
       (run.record, 'save', None),
@@ -43,11 +43,11 @@ def play(tmp_path, monkeypatch):
   def begin(epoch, stop):
     def advance(job, runs, cells, shared):
       epoch(int(shared[1]), folder)
-      return dict(w=runs['w'] + 1), dict(x=np.ones((1, 1)))
+      return [dict(w=runs[0]['w'] + 1)], dict(x=np.ones((1, 1)))
 
     made = SimpleNamespace(
-        place=lambda job, cells: (None, None), advance=advance,
-        finish=lambda both, samples: None, seconds=0.0, crossing={},
+        place=lambda job: (None, None), advance=advance,
+        finish=lambda *_: None, seconds=0.0, crossing={},
     )
     with Writer(work, 'none') as writer:
       run._run_job(job, work, Progress(1), made, (stop, writer))
@@ -140,7 +140,8 @@ def test_a_full_disk_is_told_at_once(play, monkeypatch):
 def untrained(tmp_path, monkeypatch):
   """Calls `run.run` with `train(stop)` in place of all the work."""
   setting = SimpleNamespace(config=Config())
-  monkeypatch.setattr(run.checks, 'make', lambda *_: setting)
+  monkeypatch.setattr(run.checks, 'assembled', lambda *_: setting)
+  monkeypatch.setattr(run.checks, 'rehearse', lambda *_: None)
   monkeypatch.setattr(run, 'jobs', lambda *_: [])
 
   def begin(train, *stop):

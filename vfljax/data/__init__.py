@@ -5,8 +5,9 @@ file; the others say in one line where theirs comes from. What is known of a
 data set stands in its own file, as a `Source`; one of somebody else's is
 registered with `REGISTRY['toy'] = toy.SOURCE`.
 """
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
+import functools
 import inspect
 import pathlib
 from typing import Any
@@ -102,12 +103,20 @@ def load(
   source = REGISTRY[name]
   given = converted(source.load, given, name)
   with _named(path):
-    if cache and path and not source.own:
-      table = arrays.cached(source.load, cache, name, path, given)
+    reads = source.reads(path) if cache and not source.own else ''
+    if reads:
+      read = source.load if path else functools.partial(_shipped, source.load)
+      table = arrays.cached(read, cache, name, reads, given)
     else:
       table = source.load(path, **given)
     table = check(impute(table) if missing == 'impute' else table)
     return check_facts(name, source.facts, table, known | given)
+
+
+def _shipped(load: Callable[..., Table], path: str, **options: Any) -> Table:
+  """Of a package: it finds its file itself."""
+  del path
+  return load('', **options)
 
 
 @contextlib.contextmanager

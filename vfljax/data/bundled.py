@@ -64,22 +64,28 @@ def _no_path(path: str) -> None:
     )
 
 
-def _source(load, facts: Facts, task: str, parties: str = COLUMNS) -> Source:
+def _source(
+    load, file: str, facts: Facts, task: str, parties: str = COLUMNS
+) -> Source:
   return Source(
-      load, task, HOW, 'CC BY 4.0', facts, parties=parties, with_us=True
+      load, task, HOW, 'CC BY 4.0', facts, parties=parties, with_us=True,
+      shipped=f'sklearn/datasets/data/{file}',
   )
 
 
 _PAGE = 'https://scikit-learn.org/stable/datasets/toy_dataset.html'
 BREAST_CANCER = _source(
-    breast_cancer, Facts(569, (357, 212), _PAGE, (30,)), 'binary'
+    breast_cancer, 'breast_cancer.csv',
+    Facts(569, (357, 212), _PAGE, (30,)), 'binary',
 )
 DIGITS = _source(
-    digits,
+    digits, 'digits.csv.gz',
     Facts(
         1797, (178, 182, 177, 183, 181, 182, 181, 179, 174, 180), _PAGE,
         (8, 8, 1),
     ),
     '10 classes', IMAGES,
 )
-WINE = _source(wine, Facts(178, (59, 71, 48), _PAGE, (13,)), '3 classes')
+WINE = _source(
+    wine, 'wine_data.csv', Facts(178, (59, 71, 48), _PAGE, (13,)), '3 classes'
+)

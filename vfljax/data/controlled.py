@@ -13,7 +13,6 @@ rank correlations inside the parties, and pairs of columns are exchanged.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
 
 _ROWS = 2000  # Rank correlations of so many rows are exact enough.
 _FAR = 1e9  # Beyond any sum of correlations.
@@ -86,6 +85,7 @@ def correlations(x: np.ndarray, groups: Sequence[int]) -> np.ndarray:
   Of a categorical column's one-hot columns the largest counts; a constant
   column is correlated with nothing.
   """
+  from scipy import stats  # A second to import, for this one split.
   ranks = stats.rankdata(np.asarray(x, np.float64), axis=0)
   ranks = ranks - ranks.mean(0)
   size = np.sqrt((ranks**2).sum(0))

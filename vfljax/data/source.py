@@ -5,6 +5,7 @@ rows and another share of a class are a warning. Another number of classes or
 features is another data set, and an error.
 """
 from collections.abc import Callable, Sequence
+import importlib.util
 import pathlib
 from typing import Any, NamedTuple
 import warnings
@@ -77,6 +78,8 @@ class Source(NamedTuple):
     parties: For how many the papers split it, and by what.
     own: It is a person's own file, which is copied nowhere.
     with_us: It needs no file.
+    shipped: The file that it reads then, from the folder of the package on:
+      'sklearn/datasets/data/wine_data.csv'.
   """
 
   load: Callable[..., Table]
@@ -89,11 +92,25 @@ class Source(NamedTuple):
   parties: str = COLUMNS
   own: bool = False
   with_us: bool = False
+  shipped: str = ''
 
   @property
   def size(self) -> str:
     """'569 x 30', for a listing."""
     return self.facts.size if self.facts else self.extent
+
+  def reads(self, path: str) -> str:
+    """The file that it reads; '' if it reads none, or one that is not found.
+
+    What a package ships is found without importing it, which may take seconds.
+    """
+    if path or not self.shipped:
+      return path
+    package, _, rest = self.shipped.partition('/')
+    found = importlib.util.find_spec(package)
+    folders = (found and found.submodule_search_locations) or ()
+    places = [pathlib.Path(folder) / rest for folder in folders]
+    return next((str(place) for place in places if place.is_file()), '')
 
   def present(self, folders: Sequence[str] = FOLDERS) -> str:
     """Where it is: 'with us', a path, or ''. Nothing is read for that."""

@@ -10,7 +10,6 @@ signals in white noise), written out here.
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
 
 from vfljax.data.files import fits
 from vfljax.data.options import whole
@@ -77,6 +76,7 @@ def bayes_accuracy(
     classes: As in `load`.
     imbalance: As in `load`.
   """
+  from scipy import special
   p = priors(classes, imbalance)
   r = total(signal) * np.sqrt(classes / (classes - 1))
   if r == 0:
@@ -92,6 +92,7 @@ def bayes_accuracy(
 
 def bayes_auc(signal: Sequence[float]) -> float:
   """The best possible ROC-AUC for two classes: Phi(sqrt(2) s)."""
+  from scipy import special
   return float(special.ndtr(np.sqrt(2) * total(signal)))
 
 

@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 
 from vfljax import check
-from vfljax.defense import Defense, Spec, each, slots
+from vfljax.defense import Defense, each
 from vfljax.numerics import common_type
 from vfljax.types import Array
 
@@ -118,23 +118,20 @@ def marvell(power) -> Defense:
       al.'s tau, which they do not define; `init_scale` of the authors' code.)
 
   Raises:
-    ValueError: if `power` is negative; on `init`, if there are not two classes.
+    ValueError: if `power` is negative; on a round with labels of other than two
+      classes.
   """
   check.at_least('power', power, 0)
 
-  def init(key, spec: Spec):
-    del key
-    if spec.classes != 2:
+  def perturb(key, d, labels):
+    if labels.shape[-1] != 2:
       raise ValueError(
           'marvell is for binary labels (2 classes); the data have'
-          f' {spec.classes}.'
+          f' {labels.shape[-1]}.'
       )
-    return slots(spec)
+    return _perturb(key, d, labels, power)
 
-  return Defense(
-      init=init,
-      gradient=each(lambda key, d, labels: _perturb(key, d, labels, power)),
-  )
+  return Defense(gradient=each(perturb))
 
 
 class _Problem(NamedTuple):

@@ -5,7 +5,7 @@ import os
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from vfljax import attacks
 from vfljax.report import asked
@@ -123,7 +123,7 @@ def summarize(values: Iterable[float]) -> Summary:
   if not len(x):
     return Summary(nan, nan, nan, 0, len(given))
   std = float(x.std(ddof=1)) if len(x) > 1 else nan
-  t = float(stats.t.ppf(0.975, len(x) - 1)) if len(x) > 1 else nan
+  t = float(special.stdtrit(len(x) - 1, 0.975)) if len(x) > 1 else nan
   half = t * std / math.sqrt(len(x))
   return Summary(float(x.mean()), half, std, len(x), len(given) - len(x))
 

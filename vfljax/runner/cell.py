@@ -1,8 +1,9 @@
-"""One cell, one training, as the three functions that are compiled.
+"""One cell, one training, as the functions that are compiled.
 
   start:   (cell, samples) -> run
   advance: ({cells, runs}, (samples, first epoch)) -> (run, history)
   finish:  ({cells, runs}, samples) -> {attack or '': {metric: value}}
+           (`baselines` is a part of it)
 
 A cell is a seed and a strength. Three independent streams of keys belong to a
 seed: its split, its training and its attacks, so that another defense or attack
@@ -92,6 +93,12 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
         dict(start=began, end=state), jax.random.fold_in(k_attacks, 1),
     )
   return found
+
+
+def baselines(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
+  """The attacks of `finish` alone."""
+  found = finish(job, cell, samples)
+  return {name: measured for name, measured in found.items() if name}
 
 
 def _attack(job: Job, prepared: Prepared, state, name, k, key):

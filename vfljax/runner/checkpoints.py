@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import orbax.checkpoint as ocp
 
 from vfljax.runner import disk, parts
 from vfljax.runner.errors import UserError
@@ -140,6 +139,7 @@ def remove_unfinished(folder: Path) -> None:
 def _write(place: Path, leaves: dict) -> None:
   if not leaves:
     return
+  import orbax.checkpoint as ocp  # Half a second; few runs need a checkpoint.
   saver = ocp.Checkpointer(ocp.StandardCheckpointHandler())
   try:
     saver.save(place, args=ocp.args.StandardSave(leaves))
@@ -152,6 +152,7 @@ def _write(place: Path, leaves: dict) -> None:
 
 
 def _read(place: Path, like: dict) -> dict:
+  import orbax.checkpoint as ocp
   saver = ocp.Checkpointer(ocp.StandardCheckpointHandler())
   try:
     return saver.restore(place, args=ocp.args.StandardRestore(like))

@@ -1,4 +1,7 @@
 """What cannot work is refused before anything is compiled or written."""
+from collections.abc import Iterator
+import contextlib
+
 import jax
 
 from vfljax import defenses, nets, stream, train
@@ -27,16 +30,41 @@ def make(config: Config, table: Table) -> Setting:
   Raises:
     UserError: if it cannot be run.
   """
+  setting = assembled(config, table)
+  rehearse(setting)
+  return setting
+
+
+def assembled(config: Config, table: Table) -> Setting:
+  """The setting, of which it is not yet known whether it can be run.
+
+  Raises:
+    UserError: if there is no such setting.
+  """
   config = as_declared(config)
-  try:
+  with _refused():
     ranges.check(config)
     combinations.check(config)
-    setting = from_config(config, table)
+    return from_config(config, table)
+
+
+def rehearse(setting: Setting) -> None:
+  """Tries what takes longer: a second or more.
+
+  Raises:
+    UserError: if it cannot be run.
+  """
+  with _refused():
     _check(setting)
     rehearsal.check(setting)
+
+
+@contextlib.contextmanager
+def _refused() -> Iterator[None]:
+  try:
+    yield
   except (ValueError, OSError) as error:  # Of auxiliary.data, its file.
     raise UserError(brief(str(error))) from None
-  return setting
 
 
 def _check(setting: Setting) -> None:

@@ -1,78 +1,224 @@
-"""A job's programs, compiled once for all its cells: in memory, or streamed."""
-from collections.abc import Callable
+"""The programs of jobs: compiled in threads, and shared where they can be.
+
+A program plays a *piece* of a job's trainings a call: all of them, where the
+job shares its programs with nobody (`runner.families`).
+"""
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import numpy as np
 
 from vfljax import sweep
-from vfljax.runner import cell, streamed
+from vfljax.runner import auditing, cell, families, streamed
+from vfljax.runner.families import Family
 from vfljax.runner.jobs import Job
+
+_AT_ONCE = 2  # Programs compiled at the same time; XLA uses threads besides.
 
 
 class Compiled(NamedTuple):
-  """A job's compiled programs: what they are of, and how long that took."""
+  """A job's compiled programs: what they are of, and how long that took.
+
+  Of cells and runs they take and give lists, with an entry a piece.
+  """
 
   name: str
-  place: Callable  # (job, cells) -> cells and samples, where they are needed
-  start: Callable
+  place: Callable  # job -> cells and samples, where they are needed
+  start: Callable  # (cells, samples) -> runs
   advance: Callable  # (job, runs, cells, (samples, first epoch))
-  finish: Callable
-  shapes: 'Going'  # what the programs carry
+  finish: Callable  # (job, runs, cells, samples)
+  shapes: 'Going'  # what the programs carry, of a piece
   seconds: float
   crossing: dict[str, Any]  # `auditing.of_job`: what crosses in a round
 
 
 class Going(NamedTuple):
-  """A job in progress: what a checkpoint holds."""
+  """A job in progress: what a checkpoint holds, there with whole `runs`."""
 
-  runs: Any  # train.Run, leaves [cells, ...]
+  runs: Any  # train.Run, leaves [cells, ...]: a list of pieces
   history: Any  # leaves [cells, epochs, ...], zeros where not yet played
   seconds: Any  # spent so far
 
 
-def compile_job(job: Job) -> Compiled:
-  """Compiles a job's programs."""
-  began = time.perf_counter()
-  epochs = job.setting.config.train.epochs
+class Compiler:
+  """Compiles what jobs need, the next one's while it is waited for.
 
-  def over(fn, *static):
-    return sweep.over_cells(partial(fn, job, *static))
+  A context manager.
+  """
 
-  if job.setting.stream:
-    return _compile_streamed(job, began)
-  cells, samples = _place(job, cells_of(job))
-  start = jax.jit(over(cell.start)).lower(cells, samples).compile()
-  runs = jax.tree.map(
-      lambda s, where: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=where),
-      start.out_info, start.output_shardings,
-  )
-  both, first = dict(cells=cells, runs=runs), np.int32(0)
-  play = over(cell.advance, stride_of(job))
-  # The runs' memory becomes that of what they become.
-  lowered = jax.jit(
-      lambda runs, cells, shared: play(dict(cells=cells, runs=runs), shared),
-      donate_argnums=0,
-  ).lower(runs, cells, (samples, first))
-  history = jax.tree.map(
-      lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[2:]), s.dtype),
-      lowered.out_info[1],
-  )
-  finish = jax.jit(over(cell.finish)).lower(both, samples).compile()
-  shapes = Going(runs, history, jax.ShapeDtypeStruct((), np.float32))
-  ahead = lowered.compile()
-  return Compiled(
-      job.entry.name, _place, start,
-      lambda job, *arguments: ahead(*arguments), finish, shapes,
-      time.perf_counter() - began, {},
-  )
+  def __init__(self, everything: Sequence[Job], todo: Sequence[Job]):
+    """For an experiment's jobs.
+
+    Args:
+      everything: All of them: who shares programs does not depend on what has
+        been done before.
+      todo: Those that `programs` will be asked for, in that order.
+    """
+    self._todo, self._families = list(todo), families.families(everything)
+    self._pool = ThreadPoolExecutor(_AT_ONCE, 'compile')
+    self._begun: dict[str, _Programs] = {}
+    self._crossing: dict[str, dict[str, Any]] = {}
+    self._last: Compiled | None = None
+
+  def __enter__(self) -> Self:
+    return self
+
+  def __exit__(self, kind, error, trace) -> None:
+    self._pool.shutdown(wait=False, cancel_futures=True)
+
+  def programs(self, job: Job) -> Compiled:
+    """The job's; `seconds` is what they were waited for."""
+    entry, began = job.entry.name, time.perf_counter()
+    self._todo = [other for other in self._todo if other is not job]
+    if self._last and self._last.name == entry:  # Another chunk of the same.
+      return self._last._replace(seconds=0.0)
+    family = self._families[entry]
+    if job.setting.stream:
+      made = _streamed(job)
+    else:
+      programs = self._begin(family)
+      self._look_ahead(family)
+      made = programs.compiled(job)
+    crossing = self._crossing_of(job)
+    seconds = time.perf_counter() - began
+    self._last = made._replace(seconds=seconds, crossing=crossing)
+    return self._last
+
+  def _begin(self, family: Family) -> '_Programs':
+    """Has the family's programs compiled, behind our back."""
+    if family.name not in self._begun:
+      self._begun[family.name] = _Programs(family, self._pool)
+    return self._begun[family.name]
+
+  def _look_ahead(self, family: Family) -> None:
+    """Does, while these are compiled, what the next jobs would wait for."""
+    coming = [self._families[job.entry.name] for job in self._todo]
+    needed = {other.name for other in [family, *coming]}
+    self._begun = {k: v for k, v in self._begun.items() if k in needed}
+    for other in coming:
+      if other is not family:
+        self._begin(other)
+        break
+    for job, other in zip(self._todo, coming):
+      if other is family:
+        self._crossing_of(job)
+
+  def _crossing_of(self, job: Job) -> dict[str, Any]:
+    name = job.entry.name
+    if name not in self._crossing:
+      self._crossing[name] = auditing.of_job(job)
+    return self._crossing[name]
 
 
-def _compile_streamed(job: Job, began: float) -> Compiled:
+class _Programs:
+  """A family's programs: traced here, compiled in the threads of a pool."""
+
+  def __init__(self, family: Family, pool: ThreadPoolExecutor):
+    self._family, job = family, family.job
+    spread, _ = sweep.shardings()
+
+    def begin(fn, *arguments, donate=()):
+      jitted = jax.jit(fn, out_shardings=spread, donate_argnums=donate)
+      lowered = jitted.lower(*arguments)
+      return lowered.out_info, pool.submit(lowered.compile)
+
+    pieces, samples = _place(family, job)
+    cells = pieces[0]
+    made, self._start = begin(_over(cell.start, job), cells, samples)
+    self._runs = jax.tree.map(
+        lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=spread), made
+    )
+    play = _over(cell.advance, job, stride_of(job))
+    # The runs' memory becomes that of what they become.
+    (_, rows), self._advance = begin(
+        lambda runs, cells, shared: play(dict(cells=cells, runs=runs), shared),
+        self._runs, cells, (samples, np.int32(0)), donate=0,
+    )
+    epochs = job.setting.config.train.epochs
+    self._history = jax.tree.map(
+        lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[2:]), s.dtype),
+        rows,
+    )
+    both = dict(cells=cells, runs=self._runs)
+    self._finish = begin(_over(cell.finish, job), both, samples)[1]
+    self._baselines: Future | None = None
+    if family.baselines:
+      attack = _over(cell.baselines, family.baselines)
+      self._baselines = begin(attack, both, samples)[1]
+
+  def compiled(self, job: Job) -> Compiled:
+    """For one of the family's jobs, when all that it needs is there."""
+    family = self._family
+    start, ahead = self._start.result(), self._advance.result()
+    ends = [self._finish.result()]
+    if self._baselines and families.has_baselines(job):
+      ends.append(self._baselines.result())
+
+    def advance(job, runs, cells, shared):
+      played = [ahead(r, c, shared) for r, c in zip(runs, cells)]
+      return [run for run, _ in played], joined([rows for _, rows in played])
+
+    def finish(job, runs, cells, samples):
+      both = [dict(cells=c, runs=r) for c, r in zip(cells, runs)]
+      found = [[end(b, samples) for b in both] for end in ends]
+      return {k: v for parts in found for k, v in joined(parts).items()}
+
+    return Compiled(
+        job.entry.name, partial(_place, family),
+        lambda cells, samples: [start(c, samples) for c in cells],
+        advance, finish,
+        Going(
+            self._runs, self._history, jax.ShapeDtypeStruct((), np.float32)
+        ), 0.0, {},
+    )
+
+
+def _over(fn: Callable, job: Job, *static: Any) -> Callable:
+  return sweep.over_cells(partial(fn, job, *static))
+
+
+def _place(family: Family, job: Job):
+  """The job's pieces and samples, on the devices."""
+  whole, samples = families.cells_of(job, family), job.setting.samples
+  pieces = []
+  for part in split(whole, family.cells or len(whole['seed'])):
+    piece, samples = sweep.place(part, samples)
+    pieces.append(piece)
+  return pieces, samples
+
+
+def split(tree: Any, cells: int) -> list[Any]:
+  """A tree of so many cells an entry, from one of all."""
+  count = len(jax.tree.leaves(tree)[0])
+  return [
+      jax.tree.map(lambda x, i=i: x[i : i + cells], tree)
+      for i in range(0, count, cells)
+  ]
+
+
+def joined(pieces: Sequence[Any]) -> Any:
+  """The trees' leaves one after the other; of several on the host."""
+  if len(pieces) == 1:
+    return pieces[0]
+  return jax.tree.map(_joined, *pieces)
+
+
+def _joined(*leaves: Any) -> Any:
+  if not jax.numpy.issubdtype(leaves[0].dtype, jax.dtypes.prng_key):
+    return np.concatenate(leaves)
+  data = np.concatenate([jax.random.key_data(x) for x in leaves])
+  impl = jax.random.key_impl(leaves[0])
+  return jax.random.wrap_key_data(data, impl=impl)
+
+
+def _streamed(job: Job) -> Compiled:
   """The same of a job whose training samples stay on the host."""
-  cells, host = streamed.place(job, cells_of(job), rehearsal=True)
+  trainings = families.cells_of(job, families.alone(job))
+  cells, host = streamed.place(job, trainings, rehearsal=True)
   made = streamed.compile_job(job, cells, host)
   epochs = job.setting.config.train.epochs
   history = jax.tree.map(
@@ -80,38 +226,23 @@ def _compile_streamed(job: Job, began: float) -> Compiled:
       made.row,
   )
 
+  def place(job):
+    trainings = families.cells_of(job, families.alone(job))
+    cells, host = streamed.place(job, trainings)
+    return [cells], host
+
   def advance(job, runs, cells, shared):
-    return streamed.advance(job, made, runs, cells, *shared)
+    run, row = streamed.advance(job, made, runs[0], cells[0], *shared)
+    return [run], row
 
   return Compiled(
-      job.entry.name, streamed.place,
-      lambda cells, host: made.start(cells, ()), advance,
-      lambda both, host: made.finish(both, ()),
-      Going(made.runs, history, jax.ShapeDtypeStruct((), np.float32)),
-      time.perf_counter() - began, {},
+      job.entry.name, place, lambda cells, host: [made.start(cells[0], ())],
+      advance,
+      lambda job, runs, cells, host: made.finish(
+          dict(cells=cells[0], runs=runs[0]), ()
+      ),
+      Going(made.runs, history, jax.ShapeDtypeStruct((), np.float32)), 0.0, {},
   )
-
-
-def _place(job: Job, cells: dict[str, jax.Array]):
-  return sweep.place(cells, job.setting.samples)
-
-
-def cells_of(job: Job) -> dict[str, jax.Array]:
-  """The job's trainings, by strength, then seed.
-
-  Padded to a whole chunk, so that the last one needs no other program, and to
-  the devices.
-  """
-  seeds, points = len(job.seeds), len(job.strengths)
-  each = lambda values: np.repeat(np.asarray(values, np.float32), seeds)
-  cells = dict(
-      seed=np.tile(np.asarray(job.seeds, np.int32), points),
-      strength=each([s or 0.0 for s in job.strengths]),
-      others={name: each(values) for name, values in job.others.items()},
-  )
-  chunk = job.setting.config.seeds_per_chunk or len(job.seeds)
-  devices = jax.local_device_count()
-  return sweep.pad(cells, -(-chunk * job.room // devices) * devices)
 
 
 def stride_of(job: Job) -> int:
@@ -119,8 +250,20 @@ def stride_of(job: Job) -> int:
   return 1 if job.setting.stream else -(-job.setting.config.train.epochs // 10)
 
 
-def begin(made: Compiled, cells, samples) -> Going:
+def begin(made: Compiled, cells: list, samples: Any) -> Going:
   """A job before its first epoch; `cells` and `samples` as placed."""
-  zeros = lambda s: np.zeros(s.shape, s.dtype)
+  zeros = lambda s: np.zeros((len(cells) * len(s), *s.shape[1:]), s.dtype)
   blank = jax.tree.map(zeros, made.shapes.history)
   return Going(made.start(cells, samples), blank, np.float32(0))
+
+
+def resumed(made: Compiled, going: Going, cells: list) -> Going:
+  """A checkpoint, whose runs are whole and without padding, to go on from."""
+  shapes = made.shapes.runs
+  size = len(jax.tree.leaves(shapes)[0])
+  pieces = [
+      jax.device_put(part, jax.tree.map(lambda s: s.sharding, shapes))
+      for part in split(sweep.pad(going.runs, len(cells) * size), size)
+  ]
+  padded = sweep.pad(going.history, len(cells) * size)
+  return Going(pieces, jax.tree.map(np.asarray, padded), going.seconds)

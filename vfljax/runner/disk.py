@@ -91,6 +91,16 @@ def replace(file: Path, content: str | bytes) -> None:
   sync(file.parent)
 
 
+def renew(file: Path, content: str) -> None:
+  """As `replace`, unless that is what the file says."""
+  try:
+    if file.read_bytes() == content.encode():
+      return
+  except OSError:
+    pass
+  replace(file, content)
+
+
 def is_lost(error: OSError) -> bool:
   """Whether a file that is read so will never be what was written."""
   return error.errno in _LOST

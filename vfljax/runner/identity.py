@@ -68,6 +68,19 @@ def check(
   return broken
 
 
+def is_there(
+    path: Path, config: Mapping, complete: Complete = lambda saved: saved
+) -> bool:
+  """Whether a folder holds this experiment, of which it was made.
+
+  Args: as in `check`.
+  """
+  try:
+    return bool(_found(path)[0]) and not check(path, config, complete)
+  except UserError:
+    return False
+
+
 def save(path: Path, config: Mapping, broken: Mapping[str, str]) -> None:
   """Writes config.json and its copy; `broken` is what `check` returned.
 
@@ -76,8 +89,8 @@ def save(path: Path, config: Mapping, broken: Mapping[str, str]) -> None:
   for name, why in broken.items():
     disk.set_aside(path, path / name, why, 'it is written again')
   text = parts.dumps(config, indent=2, sort_keys=True)
-  disk.replace(path / COPY, parts.sealed(dict(config=json.loads(text))))
-  disk.replace(path / CONFIG, text)
+  disk.renew(path / COPY, parts.sealed(dict(config=json.loads(text))))
+  disk.renew(path / CONFIG, text)
 
 
 def read(path: str | os.PathLike) -> dict:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from vfljax.defense import Defense
-from vfljax.runner import attackers
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
-from vfljax.runner.setting import Setting, absent, build, grid
+from vfljax.runner.setting import (
+    Setting, absent, build, grid, without_baselines,
+)
 
 ALONE = 'alone'  # The active party without the others.
 
@@ -108,12 +109,8 @@ def _job(setting: Setting, entry: Entry, points, chosen, seeds) -> Job:
   part = f'{chosen[0] + 1}-{chosen[-1] + 1} of {count}'
   some = f'/strengths {part}' if len(points) < count else ''
 
-  if entry.name != 'none':
-    # What owes nothing to the federation is the same under every defense.
-    setting = setting._replace(after_training={
-        name: attack for name, attack in setting.after_training.items()
-        if not attackers.recipe(name).is_baseline
-    })
+  if entry.name != 'none':  # Whose baselines are everybody's.
+    setting = without_baselines(setting)
 
   def make(strength, **others):
     if entry.name == ALONE:

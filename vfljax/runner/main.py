@@ -12,6 +12,7 @@ The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
 which it saves and leaves within ten seconds with code 130, or in any other way.
 In a clone, `python launch.py` is the same as `vfljax`.
 """
+import gc
 from importlib.util import find_spec
 import os
 import sys
@@ -44,6 +45,9 @@ def main(argv: list[str] | None = None) -> int:
     sys.path.insert(0, os.getcwd())
   if argv is not None:
     return _main(list(argv), None)
+  # Tracing makes very many objects that live on, of which Python would look
+  # through all again and again: a tenth of its time.
+  gc.set_threshold(50_000, 20, 20)
   return stopping.heeding(lambda stop: _main(list(sys.argv), stop))
 
 
@@ -91,7 +95,7 @@ def _run(
   # JAX starts with the first array, and must have its devices by then.
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
-  from vfljax.report import ending, writing
+  from vfljax.report import current, ending
   from vfljax.runner import about, arguments, forecast, recording, run
   kept = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, kept)
@@ -102,8 +106,12 @@ def _run(
   except (run.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(workdir), file=sys.stderr)
     return stopping.CODE
-  about.write(work.path, given.config, table, argv)
-  writing.write(work.path, goal=given.goal)
+  command = recording.command(argv)
+  asked_before = about.read(work.path).get('command') == command
+  if not (asked_before and current.is_current(work.path)):
+    from vfljax.report import writing  # With Matplotlib: half a second.
+    about.write(work.path, given.config, table, argv)
+    writing.write(work.path, goal=given.goal)
   if given.record:
     recording.write(given.record, work.path, argv, code)
     print(f'Record: {given.record}')

@@ -15,11 +15,10 @@ import time
 import jax
 import numpy as np
 
-from vfljax import sweep
 from vfljax.data.table import Table
-from vfljax.runner import auditing, checks, compiling, disk, identity
+from vfljax.runner import checks, compiling, disk, identity, parts
 from vfljax.runner import record, saved, stopping, store
-from vfljax.runner.compiling import Compiled, Going
+from vfljax.runner.compiling import Compiled, Compiler, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 from vfljax.runner.exhausted import is_memory
@@ -60,14 +59,17 @@ def run(
       another process is at work there.
     Interrupted: after `stop` and saving.
   """
-  setting = checks.make(config, table)
+  setting = checks.assembled(config, table)
   recorded = dataclasses.asdict(setting.config)
   recorded |= dict(samples=fingerprint(table))
   complete = partial(saved.completed, now=setting.config)
-  # Not even a lock is put into somebody else's folder.
-  identity.check(Path(workdir).absolute(), recorded, complete)
-  everything = jobs(setting)
-  units = [unit for job in everything for unit in job.units]
+  place = Path(workdir).absolute()
+  known = identity.is_there(place, recorded, complete)
+  if not (known and all(parts.done(place, u) for u in _units(setting))):
+    checks.rehearse(setting)
+    # Not even a lock is put into somebody else's folder.
+    identity.check(place, recorded, complete)
+  everything, units = jobs(setting), _units(setting)
   with disk.alone(workdir):
     work = store.open_workdir(workdir, recorded, units, complete)
     # Not `stop or ...`: a Stop is false until somebody asks.
@@ -77,6 +79,10 @@ def run(
   return work
 
 
+def _units(setting: Setting) -> list[str]:
+  return [unit for job in jobs(setting) for unit in job.units]
+
+
 def _run(
     setting: Setting, everything: list[Job], work: Workdir, stop: Stop
 ) -> None:
@@ -84,13 +90,13 @@ def _run(
   names = [job.name for job in everything]
   finished = len(everything) - len(todo)
   display = Progress(names, finished, metric=main_metric(setting))
-  compiled: Compiled | None = None
-  with display as progress:
+  with display as progress, Compiler(everything, todo) as compiler:
     for job in todo:
       if stop:
         raise Interrupted
       with _memory_explained():
-        compiled = _compiled(job, progress, compiled)
+        progress.compiling(job.name)
+        compiled = compiler.programs(job)
         if stop:  # While it compiled, of which nothing is to be saved.
           raise Interrupted
         with stop.awaited(), Writer(work, job.units[-1]) as writer:
@@ -107,27 +113,15 @@ def fingerprint(table: Table) -> str:
   return digest.hexdigest()[:16]
 
 
-def _compiled(job: Job, progress: Progress, last: Compiled | None) -> Compiled:
-  """The job's programs; the last job's if it was another chunk of the same.
-
-  Of the same entry, that is: no two have one name.
-  """
-  if last and last.name == job.entry.name:
-    return last._replace(seconds=0.0)
-  progress.compiling(job.name)
-  made = compiling.compile_job(job)
-  return made._replace(crossing=auditing.of_job(job))
-
-
 def _run_job(
     job: Job, work: Workdir, progress: Progress, made: Compiled,
     saving: tuple[Stop, Writer],
 ) -> None:
   epochs, count = job.setting.config.train.epochs, job.count
   stop, writer = saving
-  cells, samples = made.place(job, compiling.cells_of(job))
+  cells, samples = made.place(job)
   stride = compiling.stride_of(job)
-  done, going = _resume(work, job.units[-1], count, made, stride) or (
+  done, going = _resume(work, job, made, cells) or (
       0, compiling.begin(made, cells, samples)
   )
   progress.unit(job.name, len(job.seeds), epochs, done)
@@ -157,7 +151,7 @@ def _run_job(
       writer.wait()
       raise Interrupted
   found = jax.block_until_ready(
-      made.finish(dict(cells=cells, runs=going.runs), samples)
+      made.finish(job, going.runs, cells, samples)
   )
   spent += time.perf_counter() - clock
   writer.settle()
@@ -165,32 +159,28 @@ def _run_job(
 
 
 def _trim(going: Going, count: int) -> Going:
-  """Without the padding, which depends on the number of devices."""
+  """Whole, and without the padding, which depends on the number of devices."""
   cut = lambda tree: jax.tree.map(lambda x: x[:count], tree)
-  return going._replace(runs=cut(going.runs), history=cut(going.history))
+  whole = compiling.joined(going.runs)
+  return going._replace(runs=cut(whole), history=cut(going.history))
 
 
-def _resume(
-    work: Workdir, unit: str, count: int, made: Compiled, stride: int
-):
+def _resume(work: Workdir, job: Job, made: Compiled, cells: list):
   """The checkpoint of a job in progress as (epochs done, Going), or None."""
-  shape = lambda s: jax.ShapeDtypeStruct((count, *s.shape[1:]), s.dtype)
+  shape = lambda s: jax.ShapeDtypeStruct((job.count, *s.shape[1:]), s.dtype)
   runs, history, seconds = made.shapes
   like = Going(
       jax.tree.map(shape, runs), jax.tree.map(shape, history), seconds
   )
   # A streamed run saves between the strides of one in memory, which plays only
   # whole ones.
-  saved = work.load_checkpoint(unit, like, stride)
+  saved = work.load_checkpoint(
+      job.units[-1], like, compiling.stride_of(job)
+  )
   if not saved:
     return None
   done, going = saved
-  size = len(jax.tree.leaves(runs)[0])
-  placed = jax.device_put(
-      sweep.pad(going.runs, size), jax.tree.map(lambda s: s.sharding, runs)
-  )
-  padded = jax.tree.map(np.asarray, sweep.pad(going.history, size))
-  return done, Going(placed, padded, going.seconds)
+  return done, compiling.resumed(made, going, cells)
 
 
 def _write(history, rows, first: int):

@@ -167,6 +167,23 @@ def build(
   return chain(*before, defense) if before else defense
 
 
+def without_baselines(setting: Setting) -> Setting:
+  """With those attacks after training that owe something to the federation."""
+  return _after(setting, False)
+
+
+def baselines(setting: Setting) -> Setting:
+  """With the others alone, which are the same under every defense."""
+  return _after(setting, True)._replace(replayed={}, backdoor='')
+
+
+def _after(setting: Setting, baselines: bool) -> Setting:
+  return setting._replace(after_training={
+      name: attack for name, attack in setting.after_training.items()
+      if attackers.recipe(name).is_baseline == baselines
+  })
+
+
 def absent() -> Defense:
   """The federation without its passive parties: the active party alone.
 

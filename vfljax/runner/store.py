@@ -247,9 +247,9 @@ def _collect(work: Workdir) -> None:
       ) from None
   more = labels_of(identity.read(work.path))
   lines = [parts.dumps(row | more) for part in found for row in part['rows']]
-  disk.replace(work.path / 'results.jsonl', ''.join(lines))
+  disk.renew(work.path / 'results.jsonl', ''.join(lines))
   timings = [{'unit': p['unit'], **p['timing']} for p in found]
-  disk.replace(work.path / 'timings.json', parts.dumps(timings, indent=1))
+  disk.renew(work.path / 'timings.json', parts.dumps(timings, indent=1))
 
 
 @contextlib.contextmanager

@@ -1,0 +1,101 @@
+"""How long somebody waits: a first start, a second one, a finished run again.
+
+  python -m experiments.bench.startup --out=experiments/bench/startup.json
+  python -m experiments.bench.startup --beside=/path/to/another/clone
+
+Each is the whole command, from the shell to the prompt, on the quickstart: the
+first start with an empty compile cache, the second with its programs in the
+cache and another work directory, the third on a work directory that is whole.
+With another clone beside it (an earlier version) the two take turns. What the
+processes spent on all cores is told as well, for a shared machine adds to the
+seconds and less to that.
+"""
+import argparse
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from experiments.bench import records
+
+CONFIG = 'experiments/quickstart.py'
+STARTS = 'first', 'second', 'finished'
+
+
+def once(clone: pathlib.Path, place: pathlib.Path, config: str) -> dict:
+  """Seconds of the three starts of one clone, in a folder of its own."""
+  found: dict[str, Any] = {}
+  for start in STARTS:
+    work = place / ('first' if start == 'first' else 'second')
+    command = [
+        sys.executable, 'launch.py', f'--config={config}', f'--workdir={work}',
+        f'--cache={place / "cache"}',
+    ]
+    spent, began = _cpu(), time.perf_counter()
+    subprocess.run(
+        command, cwd=clone, check=True, stdout=subprocess.DEVNULL,
+        env=dict(os.environ, PYTHONPATH=str(clone)),
+    )
+    wall = time.perf_counter() - began
+    found[start] = dict(seconds=round(wall, 2), cpu=round(_cpu() - spent, 2))
+    if start != 'finished':
+      timings = json.loads((work / 'timings.json').read_text())
+      for key in ('compile_seconds', 'run_seconds'):
+        found[start][key] = round(sum(t[key] for t in timings), 2)
+  return found
+
+
+def _cpu() -> float:
+  """Seconds of all cores that our finished children took."""
+  used = resource.getrusage(resource.RUSAGE_CHILDREN)
+  return used.ru_utime + used.ru_stime
+
+
+def measured(clones: dict[str, pathlib.Path], turns: int, config: str) -> dict:
+  """The turns of each clone, taken one after the other."""
+  found: dict[str, list] = {name: [] for name in clones}
+  for turn in range(turns):
+    for name, clone in clones.items():
+      with tempfile.TemporaryDirectory() as place:
+        found[name].append(once(clone, pathlib.Path(place), config))
+      print(f'turn {turn + 1}, {name}: {found[name][-1]}', file=sys.stderr)
+  return found
+
+
+def _commit(clone: pathlib.Path) -> str:
+  asked = subprocess.run(
+      ['git', 'rev-parse', '--short', 'HEAD'], cwd=clone, capture_output=True,
+      text=True, check=False,
+  )
+  return asked.stdout.strip() or 'unknown'
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+  parser.add_argument('--turns', type=int, default=1)
+  parser.add_argument('--config', default=CONFIG)
+  parser.add_argument('--beside', default='', help='another clone')
+  parser.add_argument('--out', default='', help='where the record is written')
+  given = parser.parse_args()
+  if given.turns < 1:
+    parser.error(f'--turns must be at least 1; got {given.turns}.')
+  clones = {'here': pathlib.Path(__file__).parents[2]}
+  if given.beside:
+    clones['beside'] = pathlib.Path(given.beside).resolve()
+    if not (clones['beside'] / 'launch.py').is_file():
+      parser.error(f'{given.beside} is no clone: it has no launch.py.')
+  record = records.begin() | records.machine() | dict(
+      config=given.config,
+      commits={name: _commit(clone) for name, clone in clones.items()},
+      turns=measured(clones, given.turns, given.config),
+  )
+  records.write(record, given.out)
+
+
+if __name__ == '__main__':
+  main()

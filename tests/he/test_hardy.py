@@ -1,0 +1,43 @@
+"""HardyLR on real ciphertexts against plain training of the same polynomial."""
+import jax
+import jax.numpy as jnp
+import pytest
+
+from tests.he import plain
+from vfljax import nets
+from vfljax.he import hardy, party
+from vfljax.types import Net
+
+ROWS = 4
+LOGITS = Net(lambda key, u: (), lambda params, u: nets.pair(u))
+
+
+def taylor(logits, labels):
+  """Of the pair of logits (0, u) that VLR's one logit makes."""
+  u, t = logits[..., 1] - logits[..., 0], labels[..., 1] - labels[..., 0]
+  return jnp.log(2.0) - t * u / 2 + u ** 2 / 8
+
+
+@pytest.mark.parametrize('masked', [False, True])
+def test_two_batches_are_plain_training(keys, masked):
+  with jax.enable_x64(True):
+    w_a, w_p = plain.weights(0, 5, 1), plain.weights(1, 6, 1)
+    samples = [plain.data(ROWS, seed=i, classes=2) for i in range(2)]
+    played = plain.play(
+        [plain.linear(w_a), plain.linear(w_p)], LOGITS,
+        [plain.batch(*one) for one in samples], loss=taylor,
+    )
+    coordinator = hardy.Coordinator(keys[0])
+    more = plain.RATE, coordinator.public, masked
+    passive = hardy.Passive(hardy.P, w_p[:, 0], *more)
+    active = hardy.Active(hardy.A, w_a[:, 0], *more)
+    line = hardy.channel(coordinator.public)
+    for x, x0, labels in samples:
+      hardy.step(passive, active, coordinator, line, x, (x0, labels[:, 1]))
+    ours, theirs = (p.params for p in played.states[-1].parties)
+    plain.near(passive._weights, theirs['bottom']['w'][:, 0])
+    plain.near(active._weights, ours['bottom']['w'][:, 0])
+  once = hardy.cost(ROWS, 6, 5, masked=masked)
+  found = party.cost((passive, active, coordinator), line)
+  assert found.count == once.count.plus(once.count)
+  assert found.traffic == (2 * once.traffic.bytes, 8)

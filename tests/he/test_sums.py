@@ -1,0 +1,109 @@
+"""SPNN and SFA, plain, packed and in CKKS, against plain training."""
+import jax
+import numpy as np
+import pytest
+
+from tests.he import plain
+from vfljax.he import ckks, local, party, sfa, spnn
+from vfljax.he.packing import Sums
+
+H, LAST = 5, 4
+
+
+@pytest.mark.parametrize('how', ['single', 'packed', 'ckks'])
+def test_spnn_is_plain_training(keys, how):
+  private = ckks.PrivateContext() if how == 'ckks' else keys[0]
+  scheme = private.public if how == 'ckks' else Sums(
+      keys[0].public, 2, how == 'packed'
+  )
+  with jax.enable_x64(True):
+    first = [plain.linear(plain.weights(i, n, H)) for i, n in ((0, 5), (1, 6))]
+    middle = plain.chained(
+        plain.TANH, plain.linear(plain.weights(2, H, LAST)), plain.TANH
+    )
+    top = plain.linear(plain.weights(3, LAST, plain.CLASSES))
+    samples = [plain.data(seed=i) for i in range(2)]
+    played = plain.play(
+        first, plain.chained(middle, top), [plain.batch(*x) for x in samples]
+    )
+    bottom = lambda net: local.Bottom(net, plain.start(net), plain.RATE)
+    passive = spnn.Passive(bottom(first[1]), scheme)
+    active = spnn.Active(bottom(first[0]), local.Top(
+        plain.sum_loss(top), plain.start(top), plain.RATE
+    ), scheme)
+    server = spnn.Server(
+        local.Middle(middle, plain.start(middle), plain.RATE), private, scheme
+    )
+    line = spnn.channel(private.public)
+    for (x, x0, labels), round_ in zip(samples, played.rounds, strict=True):
+      loss = spnn.step(
+          passive, active, server, line, x, (x0, labels), H
+      )
+      plain.near(loss, round_.loss)
+    ours, theirs = (p.params for p in played.states[-1].parties)
+    plain.near(passive._bottom.params, theirs['bottom'])
+    plain.near(active._bottom.params, ours['bottom'])
+    plain.near((server._middle.params, active._top.params), ours['top'])
+  found = party.cost((passive, active, server), line)
+  once = spnn.cost(scheme, 4, H, LAST)
+  assert found.count == once.count.plus(once.count)
+  if how != 'ckks':
+    assert found.traffic == (2 * once.traffic.bytes, 10)
+  sent = {one.declared.name: one.payload for one in line.said}
+  plain.near(sent['gradient'], played.rounds[-1].messages.down[0])
+
+
+@pytest.mark.parametrize('passives, packed', [(1, False), (2, True)])
+def test_sfa_is_plain_training(keys, passives, packed):
+  sums = Sums(keys[0].public, passives + 1, packed, masked=True)
+  with jax.enable_x64(True):
+    nets = [plain.chained(
+        plain.linear(plain.weights(k, n, H)), plain.TANH
+    ) for k, n in enumerate((5, 6, 6)[:passives + 1])]
+    top = plain.linear(plain.weights(7, H, plain.CLASSES))
+    samples = []
+    for seed in range(2):
+      x, x0, labels = plain.data(seed=seed)
+      more = [plain.data(seed=seed + 9)[0]] * (passives - 1)
+      samples.append(([x, *more], x0, labels))
+    played = plain.play(nets, top, [
+        plain.Batch(tuple(map(jax.numpy.asarray, (x0, *xs))), labels)
+        for xs, x0, labels in samples
+    ])
+    bottom = lambda net: local.Bottom(net, plain.start(net), plain.RATE)
+    ours = [
+        sfa.Passive(k, bottom(net), sums, keys[0] if k == 1 else None)
+        for k, net in enumerate(nets[1:], 1)
+    ]
+    active = sfa.Active(bottom(nets[0]), local.Top(
+        plain.sum_loss(top), plain.start(top), plain.RATE
+    ), sums)
+    line = sfa.channel(sums)
+    for (xs, x0, labels), round_ in zip(samples, played.rounds, strict=True):
+      loss = sfa.step(ours, active, line, xs, (x0, labels))
+      plain.near(loss, round_.loss)
+    last = [p.params for p in played.states[-1].parties]
+    for one, wanted in zip((active, *ours), last, strict=True):
+      plain.near(one._bottom.params, wanted['bottom'])
+    plain.near(active._top.params, last[0]['top'])
+  found = party.cost((active, *ours), line)
+  once = sfa.cost(sums, 4, H)
+  assert found.count == once.count.plus(once.count)
+  assert found.traffic == (2 * once.traffic.bytes, 8)
+
+
+def test_slots_hold_sums_of_either_sign(keys):
+  sums = Sums(keys[0].public, 3, packed=True)
+  assert sums.slots == 17  # 1022 bits by 56 + 2 + 1.
+  most = 2 ** 56 - 1
+  values = np.array([[most, -most, 0], [-1, 1, -most]], object)
+  total = sums.unpack(3 * sums.pack(values), values.shape)
+  assert (total == 3 * values).all()
+
+
+def test_packing_saves_what_it_says(keys):
+  one, many = (Sums(keys[0].public, 2, p) for p in (False, True))
+  numbers = 4 * 32
+  assert one.ciphers(numbers) == numbers and many.slots == 17
+  assert many.ciphers(numbers) == 8
+  assert ckks.count(2, 4096) == (4, 2, 0, 2)

@@ -1,0 +1,122 @@
+"""What parties can read, from real transcripts, is what `SIGHTS` says."""
+import jax
+import numpy as np
+import pytest
+
+from experiments.bench import he_federations as runs
+from vfljax import views as plain_views
+from vfljax.attacks import residue_reconstruction
+from vfljax.defense import none
+from vfljax.he import views
+from vfljax.he.packing import Sums
+from vfljax.views import cut_gradients
+from vfljax.views.rounds import model_gradients
+
+HUGE = 1e6  # Masked numbers are far above; all that is plain is below.
+
+
+@pytest.fixture
+def x64():
+  with jax.enable_x64(True):
+    yield
+
+
+def near(found, wanted):
+  np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
+
+
+def is_hidden(found):
+  assert np.median(abs(np.asarray(found))) > HUGE
+
+
+def test_acml_tells_the_passive_party_its_embeddings_gradient(keys, x64):
+  run = runs.run_acml(keys)
+  read = views.readable(run.line, 'passive', keys[0])
+  assert set(read) == {'hidden', 'slope', 'gradient'}
+  is_hidden(read['hidden'])
+  is_hidden(read['slope'])
+  layer = run.plain.state.parties[1].params['bottom'][1]['w']
+  near(read['gradient'], run.plain.messages.down[0] @ layer.T)
+  active = views.readable(run.line, 'active')
+  assert set(active) == {'opened hidden', 'opened slope'}
+  is_hidden(active['opened hidden'])
+  is_hidden(active['opened slope'])
+
+
+@pytest.mark.parametrize('how', ['single', 'packed'])
+def test_spnn_tells_the_server_the_hidden_layer(keys, x64, how):
+  run = runs.run_spnn(keys, how=how)
+  sums = Sums(keys[0].public, 2, how == 'packed')
+  served = views.readable(run.line, 'server', keys[0], sums)
+  up = run.plain.messages.up[0]
+  own = run.plain.batch.features[0] @ (
+      run.plain.state.parties[0].params['bottom']['w']
+  )
+  near(served['sum'][:up.size], (up + own).ravel())
+  view = cut_gradients(1, run.plain)
+  read = views.readable(run.line, 'passive')
+  assert set(read) == {'gradient'}
+  near(read['gradient'], view.received)
+  # The active party reads no part of the other: only ciphertexts of it.
+  assert set(views.readable(run.line, 'active')) == {'last', 'gradient too'}
+
+
+def test_sfa_tells_the_sum_to_the_active_party_and_nothing_to_the_key(
+    keys, x64
+):
+  run = runs.run_sfa(keys)
+  sums = Sums(keys[0].public, 2, masked=True)
+  read = views.readable(run.line, 'passive 1', keys[0], sums)
+  near(read['gradient for passive 1'], run.plain.messages.down[0])
+  is_hidden(read['masked sum'])
+
+
+def test_blindfl_tells_the_passive_party_nothing(keys, x64):
+  run = runs.run_blindfl(keys)
+  read = views.readable(run.line, 'passive', keys[0])
+  assert set(read) == {"the active party's product"}
+  is_hidden(read["the active party's product"])
+  # Under the active party's key: what it can read, the passive one cannot.
+  active = views.readable(run.line, 'active', keys[1])
+  is_hidden(active['share'])
+  is_hidden(active['step'])
+
+
+def test_hardys_residues_follow_from_the_gradient(keys, x64):
+  """Four rows, five features: Eq. 8 holds, and the residues come out."""
+  run = runs.run_hardy(keys, rows=4)
+  read = views.readable(run.line, 'passive', keys[0])
+  view = model_gradients(jax.random.key(0), 1, none(), run.plain)
+  told = read["the passive party's gradient"]
+  near(told / 4, view.gradients['w'])
+  attack = residue_reconstruction()
+  seen = view._replace(gradients={'w': told / 4})
+  scores = attack.run(jax.random.key(0), seen)
+  residues = run.plain.messages.down[0][:, 0]
+  near(scores[:, 1] - scores[:, 0], -residues)
+  labels = plain_views.majority(run.plain.batch.labels)[:, 1]
+  assert (((scores[:, 1] - scores[:, 0]) > 0) == (labels > 0)).all()
+  assert attack.facts(seen)['exact'] == 1
+
+
+@pytest.mark.parametrize('masked', [False, True])
+def test_hardys_coordinator_reads_gradients_unless_they_are_masked(
+    keys, x64, masked
+):
+  run = runs.run_hardy(keys, masked=masked)
+  read = views.readable(run.line, 'coordinator', keys[0])
+  assert len(read) == 2
+  for found, k in zip(
+      (read["the passive party's sums"], read["the active party's sums"]),
+      (1, 0),
+  ):
+    if masked:
+      is_hidden(found)
+    else:
+      d = run.plain.messages.down[0] * 4
+      near(found, run.plain.batch.features[k].T @ d)
+
+
+def test_every_protocol_has_its_sights():
+  names = {name.split()[0] for name in runs.ALL}
+  assert {sight.protocol for sight in views.SIGHTS} == names

@@ -1,0 +1,111 @@
+"""Jobs that share their programs, and that nobody's numbers know of it."""
+import dataclasses
+import json
+
+import jax
+import numpy as np
+import pytest
+
+from vfljax.runner import arguments, compiling, families, run, setting
+from vfljax.runner.config import (
+    AttackConfig, Config, DataConfig, ModelConfig, TrainConfig, default_entry,
+)
+from vfljax.runner.jobs import jobs
+
+NAMES = 'none', 'iso', 'dp_laplace', 'dcor'
+
+
+def config(*names, **changed):
+  given = Config(
+      experiment='families', seeds=3,
+      listed=tuple(
+          dataclasses.replace(
+              default_entry(name),
+              strengths=default_entry(name).strengths[:2],
+          ) for name in names
+      ),
+      listed_attacks=('norm_scoring', 'model_completion'),
+      data=DataConfig(name='breast_cancer', limit=120),
+      model=ModelConfig(algorithm='vlr'),
+      train=TrainConfig(epochs=2, batch_size=32, learning_rate=1e-2),
+      attack=AttackConfig(known=2),
+  )
+  return dataclasses.replace(given, **changed)
+
+
+def found(given):
+  table = arguments.load_data(given.data)
+  return jobs(run.checks.assembled(given, table))
+
+
+@pytest.fixture(scope='module')
+def everything():
+  return found(config(*NAMES))
+
+
+def test_who_shares(everything):
+  shared = families.families(everything)
+  assert shared['none'] is shared['iso'] is shared['dp_laplace']
+  assert shared['dcor'].which == shared['alone'].which == {}
+  assert len(set(shared['none'].which.values())) == 3
+  assert 0 not in shared['none'].which.values()  # The undefended one's own.
+
+
+def test_no_call_plays_padding_for_another_defense(everything):
+  """3 seeds on 2 devices are 2 each; with two strengths 6 trainings, 3 each."""
+  shared = families.families(everything)
+  devices = jax.local_device_count()
+  for job in everything:
+    own = shared[job.entry.name]
+    cells = families.cells_of(job, own)
+    pieces = compiling.split(cells, own.cells or len(cells['seed']))
+    assert len({len(piece['seed']) for piece in pieces}) == 1
+    assert 0 <= len(cells['seed']) - job.count < devices
+    if own.which:
+      assert (cells['others']['which'] == own.which[job.entry.name]).all()
+
+
+def test_the_number_chooses_the_defense(everything):
+  """At the strength of each cell."""
+  family = families.families(everything)['none']
+  cut = (jax.numpy.ones((4, 3)),)
+  labels = jax.nn.one_hot(jax.numpy.array([0, 1, 1, 0]), 2)
+  key = jax.random.key(0)
+  for job in everything:
+    if job.entry.name not in family.which:
+      continue
+    which = family.which[job.entry.name]
+    for strength in job.strengths:
+      made = family.job.make(strength or 0.0, which=which)
+      sent, _ = made.gradient((), key, cut, labels)
+      expected, _ = job.make(strength).gradient((), key, cut, labels)
+      np.testing.assert_allclose(sent[0], expected[0], rtol=1e-5)
+
+
+def test_baselines_are_run_once_and_by_themselves():
+  deep = ModelConfig(algorithm='vhnn', bottom=(4,), top=(4,))
+  everything = found(config('none', 'iso', model=deep))
+  family = families.families(everything)['none']
+  names = set(everything[0].setting.after_training)
+  own = set(family.job.setting.after_training)
+  assert family.baselines
+  more = set(family.baselines.setting.after_training)
+  assert own | more == names and not own & more
+  assert own == {'model_completion'} and more
+  assert [families.has_baselines(job) for job in everything].count(True) == 1
+  quiet = setting.baselines(everything[0].setting)
+  assert not quiet.replayed and not quiet.backdoor
+
+
+def test_numbers_do_not_know_who_shares(tmp_path):
+  """Alone, with others, and continued from a checkpoint of others' pieces."""
+
+  def results(place, *names):
+    given = config(*names)
+    work = run.run(given, arguments.load_data(given.data), str(place))
+    lines = (work.path / 'results.jsonl').read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+  together = results(tmp_path / 'all', 'none', 'iso', 'dp_laplace')
+  apart = results(tmp_path / 'one', 'none', 'iso')
+  assert apart == [r for r in together if r['defense'] != 'dp_laplace']

@@ -1,0 +1,218 @@
+"""ACML: an encrypted layer between two plain networks (Zhang and Zhu, 2020).
+
+The passive party's features go through a plain network to a [B, d]; a layer W
+[d, h] between the parties makes z = a W of it, and the active party's top ends
+in the loss, gradient dz [B, h]. The passive party has the key.
+
+  1  P -> A  [a]
+  2  A -> P  [a V + e]              V = W - N: what A has of the layer
+  3  P -> A  a V + e + a N          so that A has z = a W
+  4  A -> P  [a^T (rate dz) + e']
+  5  P -> A  a^T (rate dz) + e' + n, and [N]
+  6  A -> P  [dz (V + N)^T]         a's gradient, decrypted by P
+
+A takes V - (a^T (rate dz) + n) for V and P takes N + n for N, which is
+W - rate a^T dz for W. N is 0 at first; after a batch nobody has W.
+
+As described: VMask (section VI) says that the model is split into an
+unencrypted feature extractor and a partly encrypted classifier; the documents
+of FATE's "hetero NN", which follows the paper, give these six messages and who
+adds which noise. Ours: the network's widths; masks e, e' of integers 64 bits
+longer than what they hide; fresh randomness in all that A sends; n drawn from
+N(0, 1) on the grid of W's 24 bits of fraction; plain SGD. The paper's own text
+was not at hand.
+"""
+from typing import Any
+
+import numpy as np
+
+from vfljax.he.arrays import Count, Encrypted, Masked
+from vfljax.he.encoding import (
+    FACTORS, SLOPES, VALUES, decode, encode, shifted,
+)
+from vfljax.he.keys import PrivateKey, PublicKey
+from vfljax.he.local import Bottom, Top
+from vfljax.he.masks import SLACK
+from vfljax.he.party import (
+    MASKED, Channel, Cost, Declared, Party, Traffic, under,
+)
+
+P, A = 'passive', 'active'
+MESSAGES = (
+    Declared(1, P, A, 'embedding', under(P)),
+    Declared(2, A, P, 'hidden', under(P)),
+    Declared(3, P, A, 'opened hidden', MASKED),
+    Declared(4, A, P, 'slope', under(P)),
+    Declared(5, P, A, 'opened slope', MASKED),
+    Declared(5, P, A, 'noise', under(P)),
+    Declared(6, A, P, 'gradient', under(P)),
+)
+SPREAD = 1.0  # Standard deviation of n.
+
+
+class Passive(Party):
+  """Has the features, the plain network, the key and the noise N.
+
+  Args:
+    bottom: The plain network, to a [B, d].
+    shape: (d, h), of the layer between the parties.
+    private: Its key.
+    seed: Of the noise n alone.
+    workers: Threads in which it takes powers.
+  """
+
+  def __init__(
+      self, bottom: Bottom, shape: tuple[int, int], private: PrivateKey,
+      seed: int = 0, workers: int = 1,
+  ):
+    super().__init__(P, private, workers)
+    self._bottom = bottom
+    self._draws = np.random.default_rng(seed)
+    self._noise = np.zeros(shape)
+
+  def embed(self, x) -> Encrypted:
+    """Message 1."""
+    a = self._bottom.forward(x)
+    self._a = decode(encode(a, VALUES), VALUES.fraction)
+    return self._math.encrypt(self.public, a)
+
+  def open_hidden(self, hidden: Encrypted) -> Masked:
+    """Message 3."""
+    found = self._math.decrypt_integers(self._key, hidden)
+    own = encode(self._a, VALUES) @ encode(self._noise, FACTORS)
+    return found._replace(values=found.values + own)
+
+  def open_slope(self, slope: Encrypted) -> Masked:
+    """Half of message 5; the noise grows after it is sent, by `grow`."""
+    found = self._math.decrypt_integers(self._key, slope)
+    self._new = self._drawn()
+    more = shifted(
+        encode(self._new, FACTORS), slope.fraction - FACTORS.fraction
+    )
+    return found._replace(values=found.values + more)
+
+  def tell_noise(self) -> Encrypted:
+    """The other half: [N], with which this batch was computed."""
+    told = self._math.encrypt(self.public, self._noise, FACTORS)
+    self._noise = self._noise + self._new
+    return told
+
+  def learn(self, gradient: Encrypted) -> None:
+    """Takes message 6."""
+    self._bottom.backward(self._math.decrypt(self._key, gradient))
+
+  def _drawn(self) -> np.ndarray:
+    n = SPREAD * self._draws.standard_normal(self._noise.shape)
+    return decode(encode(n, FACTORS), FACTORS.fraction)
+
+
+class Active(Party):
+  """Has the labels, the top and V, which is W but for noise.
+
+  Args:
+    top: What ends in the loss, of z and its own features and labels.
+    weights: V [d, h], real numbers.
+    rate: SGD's, of the layer.
+    passive: The passive party's public key.
+    workers: Threads in which it takes powers.
+  """
+
+  def __init__(
+      self, top: Top, weights, rate: float, passive: PublicKey,
+      workers: int = 1,
+  ):
+    super().__init__(A, None, workers)
+    self._top, self._rate, self._passive = top, rate, passive
+    self._weights = decode(encode(weights, FACTORS), FACTORS.fraction)
+
+  def hidden(self, a: Encrypted) -> Encrypted:
+    """Message 2."""
+    self._a = a
+    masked, self._mask = self._math.hide(
+        self._math.matmul(a, self._weights)
+    )
+    return masked
+
+  def learn(self, opened: Masked, own: Any) -> float:
+    """Takes message 3: the loss, and a step of the top."""
+    z = decode(opened.values - self._mask, opened.fraction)
+    loss, self._dz = self._top.learn(z, own)
+    return loss
+
+  def slope(self) -> Encrypted:
+    """Message 4."""
+    product = self._math.matmul(
+        self._a.T, self._rate * self._dz, SLOPES
+    )
+    masked, self._mask = self._math.hide(product)
+    return masked
+
+  def gradient(self, opened: Masked, noise: Encrypted) -> Encrypted:
+    """Takes message 5, makes message 6 and takes the layer's step."""
+    own = encode(self._weights, FACTORS)
+    whole = self._math.add_plain(noise, own, FACTORS.bits)
+    told = self._math.refresh(self._math.matmul_left(
+        self._dz, whole.T, SLOPES
+    ))
+    step = decode(opened.values - self._mask, opened.fraction)
+    self._weights = decode(
+        encode(self._weights - step, FACTORS), FACTORS.fraction
+    )
+    return told
+
+
+def channel(passive: PublicKey) -> Channel:
+  return Channel(MESSAGES, {P: passive})
+
+
+def step(
+    passive: Passive, active: Active, line: Channel, x, own: Any
+) -> float:
+  """One mini-batch; returns its loss before the step.
+
+  Args:
+    passive: Whose features are x [B, ...].
+    active: Whose features and labels are `own`.
+    line: Of `channel`.
+    x: The passive party's features.
+    own: What the active party's top gets, see `local.Head`.
+  """
+  a = line.carry('embedding', passive.embed(x))
+  hidden = line.carry('hidden', active.hidden(a))
+  opened = line.carry('opened hidden', passive.open_hidden(hidden))
+  loss = active.learn(opened, own)
+  slope = line.carry('slope', active.slope())
+  grown = line.carry('opened slope', passive.open_slope(slope))
+  noise = line.carry('noise', passive.tell_noise())
+  passive.learn(line.carry('gradient', active.gradient(grown, noise)))
+  return loss
+
+
+def cost(batch: int, d: int, h: int, bits: int = 1024) -> Cost:
+  """What a mini-batch takes, all parties together.
+
+    encryptions       2 B d + B h + 2 d h
+    additions         B (d - 1) h + B h + d (B - 1) h + 2 d h
+                      + B (h - 1) d + B d
+    multiplications   3 B d h
+    decryptions       B h + d h + B d
+
+  Ciphertexts: 2 B d + B h + 2 d h; opened: B h + d h, of the bits that a
+  product of B or d terms and its mask may have. 6 flights.
+  """
+  terms = lambda n: int(np.ceil(np.log2(n)))
+  count = Count(
+      encryptions=2 * batch * d + batch * h + 2 * d * h,
+      additions=batch * (d - 1) * h + batch * h + d * (batch - 1) * h
+      + 2 * d * h + batch * (h - 1) * d + batch * d,
+      multiplications=3 * batch * d * h,
+      decryptions=batch * h + d * h + batch * d,
+  )
+  ciphers = 2 * batch * d + batch * h + 2 * d * h
+  opened = lambda code, n: -(
+      -(VALUES.bits + code.bits + terms(n) + SLACK + 2) // 8
+  )
+  size = ciphers * (bits // 4) + batch * h * opened(FACTORS, d)
+  size += d * h * opened(SLOPES, batch)
+  return Cost(count, Traffic(size, 6))
+

@@ -1,0 +1,130 @@
+"""Arrays of ciphertexts, what is hidden by masks, and counts of operations.
+
+An `Encrypted` carries a bound on its plaintexts that follows from the ranges of
+what went into it and not from the data: what might not fit is refused before
+it is computed.
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from vfljax.he.keys import PublicKey
+from vfljax.he.library import gmp
+
+
+class Encrypted(NamedTuple):
+  """An array of ciphertexts.
+
+  Attributes:
+    key: The key that they are under.
+    values: An object array of ciphertexts, integers between 0 and n^2.
+    fraction: Bits behind the point of their plaintexts.
+    bits: |plaintext| < 2^bits, as integers.
+  """
+
+  key: PublicKey
+  values: np.ndarray
+  fraction: int
+  bits: int
+
+  @property
+  def shape(self) -> tuple[int, ...]:
+    return self.values.shape
+
+  @property
+  def T(self) -> 'Encrypted':
+    """Transposed."""
+    return self._replace(values=self.values.T)
+
+  @property
+  def bytes(self) -> int:
+    """On the wire."""
+    return self.values.size * self.key.bytes
+
+
+class Count(NamedTuple):
+  """How often each operation was done, on single ciphertexts."""
+
+  encryptions: int = 0
+  additions: int = 0
+  multiplications: int = 0
+  decryptions: int = 0
+
+  def plus(self, other: 'Count') -> 'Count':
+    return Count(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+class Masked(NamedTuple):
+  """Integers that are hidden by masks, or shares.
+
+  Attributes:
+    values: An object array of integers.
+    fraction: Bits behind the point.
+    bits: Of each of them on the wire, without its sign.
+  """
+
+  values: np.ndarray
+  fraction: int
+  bits: int
+
+  @property
+  def bytes(self) -> int:
+    return self.values.size * -(-(self.bits + 1) // 8)
+
+
+def checked(key: PublicKey, cipher: Encrypted) -> Encrypted:
+  """What arrives, if it is an array of ciphertexts under `key`.
+
+  Raises:
+    ValueError: for another key, and for numbers that are no ciphertexts.
+  """
+  if cipher.key != key:
+    raise ValueError(
+        f'Ciphertexts under {cipher.key!r} where those under {key!r} belong: '
+        "encrypt with the receiver's key."
+    )
+  mpz = type(key.n)
+  for at, value in np.ndenumerate(cipher.values):
+    if not isinstance(value, (int, mpz)) or isinstance(value, bool):
+      raise ValueError(f'{type(value).__name__} at {at} is no ciphertext: an '
+                       'integer is expected.')
+    if value <= 0:
+      raise ValueError(f'A ciphertext is positive; at {at} is {value}.')
+    if value >= key.square:
+      raise ValueError(
+          f'The ciphertext at {at} has {value.bit_length()} bits and is not '
+          f'below n^2, of {key.square.bit_length()} bits.'
+      )
+    if gmp().gcd(value, key.n) != 1:
+      raise ValueError(f'The number at {at} is no ciphertext: it has a factor '
+                       'in common with the key.')
+  return cipher
+
+
+def fits(key: PublicKey, bits: int) -> None:
+  """Refuses what might wrap around the modulus.
+
+  Raises:
+    ValueError: says how many bits it takes.
+  """
+  if bits > key.room:
+    raise ValueError(
+        f'The result may take {bits} bits; a key of {key.bits} bits has room '
+        f'for {key.room}. Take a longer key or fewer bits of fraction.'
+    )
+
+
+def checked_pair(a: Encrypted, b: Encrypted) -> None:
+  """Refuses what cannot be added.
+
+  Raises:
+    ValueError: for two keys, two shapes or two fractions.
+  """
+  if a.key != b.key:
+    raise ValueError(f'Ciphertexts under two keys, {a.key!r} and {b.key!r}, '
+                     'cannot be added: encrypt both under one.')
+  if a.shape != b.shape or a.fraction != b.fraction:
+    raise ValueError(
+        f'Shapes {a.shape} and {b.shape}, of {a.fraction} and {b.fraction} '
+        'bits of fraction, cannot be added: they must be the same.'
+    )

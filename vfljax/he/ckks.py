@@ -1,0 +1,129 @@
+"""CKKS through TenSEAL: thousands of numbers a ciphertext, a little wrong.
+
+For sums alone, so that a ring of degree 4096 with moduli of 60 and 49 bits is
+enough: 2048 numbers a ciphertext, 128 bits of security by the table of the
+homomorphic encryption standard (109 bits of modulus). At a scale of 2^40
+numbers below 2^18 come back with errors of about 1e-8.
+
+A mask that hides needs 64 bits more than what it hides, and 60 are all there
+are: `sfa` packs Paillier's plaintexts, and `spnn`, without masks, may use this.
+Who decrypts CKKS must not publish what it got, for its errors tell of the key
+(Li and Micciancio, 2021): the server of `spnn` sends on what it computes of it.
+"""
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vfljax.he.arrays import Count
+from vfljax.he.cipher import Arithmetic
+from vfljax.he.library import tenseal
+
+DEGREE, MODULI, SCALE = 4096, (60, 49), 40
+SLOTS = DEGREE // 2
+BYTES = 2 * DEGREE * 8  # Of a ciphertext, but for a header.
+LARGEST = 2.0 ** (MODULI[0] - SCALE - 2)
+
+
+class Sealed(NamedTuple):
+  """A party's vectors under one key.
+
+  Attributes:
+    context: Whose: the public one.
+    vectors: Serialized ciphertexts, of `SLOTS` numbers each but the last.
+  """
+
+  context: 'PublicContext'
+  vectors: tuple[bytes, ...]
+
+  def carried(self, kind: str, keys: Mapping[str, Any]) -> tuple[Any, int]:
+    """What a channel does with it: see `party.Channel`.
+
+    Raises:
+      ValueError: for another key than is declared.
+    """
+    if keys.get(kind.removeprefix('under ')) is not self.context:
+      raise ValueError("CKKS ciphertexts under another key: encrypt with the "
+                       "receiver's.")
+    return self, sum(map(len, self.vectors))
+
+
+class PublicContext:
+  """What others encrypt and add with."""
+
+  def __init__(self, text: bytes):
+    self._made = tenseal().context_from(text)
+
+  def seal(self, party: Arithmetic, x) -> Sealed:
+    """Vectors of real numbers of any shape.
+
+    Raises:
+      ValueError: for a number of 2^18 or more, or not finite.
+    """
+    flat = np.asarray(x, np.float64).ravel()
+    if not np.all(np.abs(flat) < LARGEST):  # NaN is not, either.
+      worst = flat[np.nanargmax(np.where(np.isfinite(flat), abs(flat), np.inf))]
+      raise ValueError(f'{worst:.3g} cannot be encoded: numbers below '
+                       f'{LARGEST:g} are expected.')
+    vector = tenseal().ckks_vector
+    parts = [flat[i:i + SLOTS] for i in range(0, len(flat), SLOTS)]
+    party.did(encryptions=len(parts))
+    return Sealed(
+        self, tuple(vector(self._made, p).serialize() for p in parts)
+    )
+
+  def add(self, party: Arithmetic, a: Sealed, b: Sealed) -> Sealed:
+    """Slot by slot."""
+    party.did(additions=len(a.vectors))
+    read = lambda text: tenseal().ckks_vector_from(self._made, text)
+    return Sealed(self, tuple(
+        (read(x) + read(y)).serialize()
+        for x, y in zip(a.vectors, b.vectors, strict=True)
+    ))
+
+  def ciphers(self, count: int) -> int:
+    """Ciphertexts for so many numbers."""
+    return -(-count // SLOTS)
+
+  def opened(
+      self, party: Arithmetic, private: 'PrivateContext', total: Sealed,
+      shape: tuple[int, ...],
+  ) -> np.ndarray:
+    """The sums, real numbers of `shape`."""
+    return private.opened(party, total, shape)
+
+
+class PrivateContext:
+  """The secret key. It cannot be copied out of its process.
+
+  Attributes:
+    public: What belongs to it.
+  """
+
+  def __init__(self):
+    ts = tenseal()
+    self._made = ts.context(
+        ts.SCHEME_TYPE.CKKS, DEGREE, coeff_mod_bit_sizes=list(MODULI)
+    )
+    self._made.global_scale = 2.0 ** SCALE
+    self.public = PublicContext(self._made.serialize(save_secret_key=False))
+
+  def __reduce__(self):
+    raise TypeError('A private key does not leave its party.')
+
+  def opened(
+      self, party: Arithmetic, total: Sealed, shape: tuple[int, ...]
+  ) -> np.ndarray:
+    """Real numbers of `shape`."""
+    if total.context is not self.public:
+      raise ValueError('CKKS ciphertexts under another key.')
+    party.did(decryptions=len(total.vectors))
+    read = lambda text: tenseal().ckks_vector_from(self._made, text).decrypt()
+    found = [x for text in total.vectors for x in read(text)]
+    return np.asarray(found, np.float64).reshape(shape)
+
+
+def count(parties: int, numbers: int) -> Count:
+  """Of a sum of so many parties' numbers, each encrypting its own."""
+  each = -(-numbers // SLOTS)
+  return Count(parties * each, (parties - 1) * each, 0, each)

@@ -1,0 +1,83 @@
+"""Real numbers as integers of a checked range: x is round(x 2^fraction).
+
+Ciphertexts hold integers. How many bits of fraction an encrypted number has
+costs nothing; a plain factor's bits do, since a product is a power with that
+exponent. So factors have fewer.
+"""
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Code(NamedTuple):
+  """How a number becomes an integer.
+
+  Attributes:
+    fraction: Bits behind the point, 0 or more: errors are 2^-(fraction + 1).
+    bits: Of the integer without its sign: |x| < 2^(bits - fraction).
+  """
+
+  fraction: int
+  bits: int
+
+
+VALUES = Code(40, 56)  # What is encrypted: |x| < 65536.
+FACTORS = Code(24, 40)  # Plain factors: |x| < 65536.
+SLOPES = Code(32, 40)  # Plain factors that are small, gradients: |x| < 256.
+
+
+def encode(x, code: Code) -> np.ndarray:
+  """Integers of `x`, an object array of its shape.
+
+  Args:
+    x: Real numbers, an array of any shape.
+    code: How.
+
+  Raises:
+    ValueError: for NaN and infinity, and for a number that is too large; says
+      which one, and how many bits it takes.
+  """
+  numbers = np.asarray(x, np.float64)
+  wrong = ~np.isfinite(numbers)
+  if wrong.any():
+    at = tuple(map(int, np.argwhere(wrong)[0]))
+    raise ValueError(f'{numbers[at]} at {at} cannot be encoded: training has '
+                     'diverged; take a smaller learning rate.')
+  scaled = np.rint(np.ldexp(numbers, code.fraction))
+  if scaled.size:
+    at = np.unravel_index(np.abs(scaled).argmax(), scaled.shape)
+    size = int(abs(scaled[at])).bit_length()
+    if size > code.bits:
+      raise ValueError(
+          f'{numbers[at]:.3g} at {tuple(map(int, at))} takes {size} bits, '
+          f'{code.fraction} of them behind the point; there is room for '
+          f'{code.bits}. Scale the features or the weights down, below '
+          f'{2.0 ** (code.bits - code.fraction):g}.'
+      )
+  return integers([int(one) for one in scaled.flat], scaled.shape)
+
+
+def decode(values: np.ndarray, fraction: int) -> np.ndarray:
+  """Real numbers, float64, of integers with `fraction` bits of fraction."""
+  one = 1 << fraction
+  found = [int(value) / one for value in values.flat]
+  return np.asarray(found, np.float64).reshape(values.shape)
+
+
+def integers(values: Iterable[int], shape: tuple[int, ...]) -> np.ndarray:
+  """An object array of integers of any length."""
+  found = list(values)
+  out = np.empty(len(found), object)
+  out[:] = found
+  return out.reshape(shape)
+
+
+def shifted(values: np.ndarray, by: int) -> np.ndarray:
+  """Integers times 2^by, rounded to the nearest where `by` is negative."""
+  if by >= 0:
+    moved = [int(value) << by for value in values.flat]
+  else:
+    half = 1 << (-by - 1)
+    moved = [(int(value) + half) >> -by for value in values.flat]
+  return integers(moved, values.shape)

@@ -1,0 +1,123 @@
+"""Sums of several parties' numbers under one key, one or many a ciphertext.
+
+A plaintext has a thousand bits and a number some sixty: where numbers are only
+added up, many fit side by side,
+
+  v_1 + v_2 2^w + v_3 2^(2 w) + ...
+
+in slots of w bits, which have room for the sum, its sign and its mask. What a
+ciphertext costs is then shared by all that are in it.
+"""
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from vfljax.he import masks
+from vfljax.he.arrays import Encrypted, Masked
+from vfljax.he.cipher import Arithmetic
+from vfljax.he.encoding import VALUES, Code, decode, encode, integers
+from vfljax.he.keys import PrivateKey, PublicKey
+
+
+class Sums(NamedTuple):
+  """How numbers that are added up lie in ciphertexts of a key.
+
+  Attributes:
+    key: Whose ciphertexts.
+    terms: How many parties' numbers are added, 1 or more.
+    packed: Whether several share a ciphertext.
+    masked: Whether there is a mask among the terms, 64 bits longer than the
+      sum of the others.
+    code: Of each number.
+  """
+
+  key: PublicKey
+  terms: int = 2
+  packed: bool = False
+  masked: bool = False
+  code: Code = VALUES
+
+  @property
+  def total(self) -> int:
+    """Bits of a sum without its mask and its sign."""
+    return self.code.bits + math.ceil(math.log2(self.terms))
+
+  @property
+  def width(self) -> int:
+    """Bits of a slot, sign and mask included."""
+    return self.total + (masks.SLACK + 1 if self.masked else 0) + 1
+
+  @property
+  def slots(self) -> int:
+    """Numbers in a ciphertext."""
+    if not self.packed:
+      return 1
+    return (self.key.room - self.terms) // self.width
+
+  def ciphers(self, count: int) -> int:
+    """Ciphertexts for so many numbers."""
+    return -(-count // self.slots)
+
+  def seal(self, party: Arithmetic, x) -> Encrypted:
+    """[ciphertexts] of real numbers of any shape.
+
+    Raises:
+      ValueError: for a number that is too large.
+    """
+    return self._sealed(party, encode(x, self.code))
+
+  def seal_masked(
+      self, party: Arithmetic, x
+  ) -> tuple[Encrypted, np.ndarray]:
+    """([ciphertexts] of x and a mask, the mask: integers of x's shape)."""
+    values = encode(x, self.code)
+    mask = masks.draw(values.shape, self.total + masks.SLACK)
+    return self._sealed(party, values + mask), mask
+
+  def add(self, party: Arithmetic, a: Encrypted, b: Encrypted) -> Encrypted:
+    return party.add(a, b)
+
+  def open(
+      self, party: Arithmetic, private: PrivateKey, total: Encrypted,
+      shape: tuple[int, ...],
+  ) -> Masked:
+    """The sums, integers of `shape`; real numbers by `decode`."""
+    found = party.decrypt_integers(private, total)
+    return Masked(
+        self.unpack(found.values, shape), self.code.fraction, self.width - 1
+    )
+
+  def opened(
+      self, party: Arithmetic, private: PrivateKey, total: Encrypted,
+      shape: tuple[int, ...],
+  ) -> np.ndarray:
+    """The sums, real numbers of `shape`, where there is no mask."""
+    found = self.open(party, private, total, shape)
+    return decode(found.values, found.fraction)
+
+  def pack(self, values: np.ndarray) -> np.ndarray:
+    """[ciphers] integers from those of any shape, in C order."""
+    flat, s = [int(v) for v in values.flat], self.slots
+    groups = [flat[i:i + s] for i in range(0, len(flat), s)]
+    packed = [
+        sum(v << (self.width * i) for i, v in enumerate(group))
+        for group in groups
+    ]
+    return integers(packed, (len(packed),))
+
+  def unpack(
+      self, packed: np.ndarray, shape: tuple[int, ...]
+  ) -> np.ndarray:
+    """The integers back; a negative one has borrowed from the slot above."""
+    whole, half, found = 1 << self.width, 1 << (self.width - 1), []
+    for rest in map(int, packed.flat):
+      for _ in range(self.slots):
+        low = (rest + half) % whole - half
+        found.append(low)
+        rest = (rest - low) >> self.width
+    return integers(found[:int(np.prod(shape, dtype=int))], shape)
+
+  def _sealed(self, party: Arithmetic, values: np.ndarray) -> Encrypted:
+    code = Code(self.code.fraction, self.width * self.slots)
+    return party.encrypt_integers(self.key, self.pack(values), code)

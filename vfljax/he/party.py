@@ -1,0 +1,170 @@
+"""Parties, what they may say to each other, and what holds them to it.
+
+A protocol declares its messages: who sends which to whom, in which flight, and
+of what kind. Parties return payloads and get payloads; the protocol's `step`
+hands each one to the channel and what comes out to the receiver. What is not
+declared, or of another kind, does not get through, and nothing else of a party
+can be had: keys, weights, features and masks are its own (`_`), and a private
+key cannot be copied.
+"""
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vfljax.he import ckks
+from vfljax.he.arrays import Count, Encrypted, Masked, checked
+from vfljax.he.cipher import Arithmetic
+from vfljax.he.keys import PrivateKey, PublicKey
+
+FLOATS, MASKED = 'floats', 'masked'
+
+
+def under(party: str) -> str:
+  """The kind of ciphertexts under that party's key."""
+  return f'under {party}'
+
+
+class Declared(NamedTuple):
+  """A message of a protocol.
+
+  Attributes:
+    flight: From 1 in the order of the protocol; those of one flight do not wait
+      for each other.
+    sender: Who sends it.
+    receiver: Who gets it.
+    name: What it is called, once a protocol.
+    kind: `FLOATS`, `MASKED`, or `under` a party's key.
+  """
+
+  flight: int
+  sender: str
+  receiver: str
+  name: str
+  kind: str
+
+
+class Said(NamedTuple):
+  """A message that was sent: which one, how long, and what was in it."""
+
+  declared: Declared
+  bytes: int
+  payload: Any
+
+
+class Traffic(NamedTuple):
+  """What crossed: bytes and flights."""
+
+  bytes: int = 0
+  flights: int = 0
+
+
+class Channel:
+  """Carries a protocol's messages and no others.
+
+  Attributes:
+    said: What it has carried, in order.
+  """
+
+  def __init__(
+      self, declared: Sequence[Declared], keys: Mapping[str, Any]
+  ):
+    self.said: list[Said] = []
+    self._declared = {message.name: message for message in declared}
+    self._keys = dict(keys)
+
+  def carry(self, name: str, payload: Any) -> Any:
+    """What the receiver gets of a payload: a copy of it, if it is as declared.
+
+    Raises:
+      ValueError: for a message that is not declared, or of another kind.
+    """
+    if name not in self._declared:
+      raise ValueError(f'{name!r} is no message of this protocol; there are: '
+                       f'{", ".join(self._declared)}.')
+    declared = self._declared[name]
+    copy, size = self._copied(declared, payload)
+    self.said.append(Said(declared, size, copy))
+    return copy
+
+  @property
+  def traffic(self) -> Traffic:
+    """Of all that was carried; a flight's messages count as one flight."""
+    flights, last = 0, 0
+    for one in self.said:
+      flights += one.declared.flight != last
+      last = one.declared.flight
+    return Traffic(sum(one.bytes for one in self.said), flights)
+
+  def _copied(self, declared: Declared, payload: Any) -> tuple[Any, int]:
+    kind = declared.kind
+    if kind == FLOATS and isinstance(payload, np.ndarray) and (
+        payload.dtype.kind == 'f'
+    ):
+      return payload.astype(np.float64), payload.size * 8
+    if kind == MASKED and isinstance(payload, Masked):
+      return payload._replace(values=payload.values.copy()), payload.bytes
+    key = self._keys.get(kind.removeprefix('under '))
+    if key is not None and isinstance(payload, Encrypted):
+      sent = payload._replace(values=payload.values.copy())
+      return checked(key, sent), payload.bytes
+    if isinstance(payload, ckks.Sealed):
+      return payload.carried(kind, self._keys)
+    raise ValueError(
+        f'{declared.name!r} is declared to be {kind!r}; '
+        f'{declared.sender} sent {type(payload).__name__}.'
+    )
+
+
+class Party:
+  """Who takes part: a name, perhaps a key, and what it computes.
+
+  Args:
+    name: As in the protocol's messages.
+    private: Its key, if the protocol gives it one.
+    workers: Threads in which it takes powers.
+  """
+
+  def __init__(
+      self, name: str, private: PrivateKey | None = None, workers: int = 1
+  ):
+    self._name = name
+    self._private = private
+    self._math = Arithmetic(workers)
+
+  @property
+  def count(self) -> Count:
+    """What it has done so far."""
+    return self._math.count
+
+  @property
+  def public(self) -> PublicKey:
+    """Its public key.
+
+    Raises:
+      ValueError: if it has none.
+    """
+    if self._private is None:
+      raise ValueError(f'The {self._name} party has no key in this protocol.')
+    return self._private.public
+
+  @property
+  def _key(self) -> PrivateKey:
+    if self._private is None:
+      raise ValueError(f'The {self._name} party has no key in this protocol.')
+    return self._private
+
+
+class Cost(NamedTuple):
+  """What a mini-batch takes: operations of all parties, bytes, flights."""
+
+  count: Count
+  traffic: Traffic
+
+
+def cost(parties: Sequence[Party], channel: Channel) -> Cost:
+  """Of all that these parties have done and said so far."""
+  total = Count()
+  for party in parties:
+    total = total.plus(party.count)
+  return Cost(total, channel.traffic)

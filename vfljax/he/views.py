@@ -1,0 +1,97 @@
+"""What each party can read under each protocol, and which views that is.
+
+`readable` takes it from what was really said. As each protocol trains what a
+plain federation trains, the same numbers are in that federation's rounds, and
+attacks can be measured there (`SIGHTS`), where they are traced and fast:
+
+  acml      cut where the passive party's own network ends, the layer above
+  spnn      cut after the first layer; for the server, after its network, which
+            is then the passive party's and all features with it
+  sfa       cut as it is
+  blindfl   nothing to see
+  hardy     vertical logistic regression, of which the passive party has the
+            gradient of its weights (Kang et al., Eq. 7)
+"""
+from typing import NamedTuple
+
+import numpy as np
+
+from vfljax.he.arrays import Encrypted, Masked
+from vfljax.he.cipher import Arithmetic
+from vfljax.he.encoding import decode
+from vfljax.he.keys import PrivateKey
+from vfljax.he.packing import Sums
+from vfljax.he.party import Channel
+from vfljax.views import CutGradients, ModelGradients
+
+
+class Sight(NamedTuple):
+  """What one party learns by design.
+
+  Attributes:
+    protocol: Its module's name.
+    party: Who.
+    what: What it reads, in words.
+    view: The view in training that this is; `None` if it is none of labels.
+    layers: Of the passive party's bottom network, how many of the first layers
+      it has trained in the clear; -1 for all of them.
+  """
+
+  protocol: str
+  party: str
+  what: str
+  view: type | None
+  layers: int = 0
+
+
+SIGHTS = (
+    Sight('acml', 'passive', "its embedding's gradient", CutGradients, -1),
+    Sight('acml', 'active', "the layer's output, without the layer", None),
+    Sight('spnn', 'passive', "the first layer's gradient", CutGradients, 1),
+    Sight('spnn', 'server', "the first layer's output, and its own network's "
+          'gradient', CutGradients),
+    Sight('sfa', 'passive', "its embedding's gradient", CutGradients, -1),
+    Sight('sfa', 'active', 'the sum of all embeddings', None),
+    Sight('blindfl', 'passive', 'uniform numbers', None),
+    Sight('blindfl', 'active', "the first layer's output, not its parts", None),
+    Sight('hardy', 'passive', "its weights' gradient", ModelGradients),
+    Sight('hardy', 'coordinator', "both parties' gradients, without features",
+          None),
+)
+
+
+def readable(
+    line: Channel, party: str, private: PrivateKey | None = None,
+    sums: Sums | None = None,
+) -> dict[str, np.ndarray]:
+  """What a party has received and can read, by the messages' names.
+
+  Args:
+    line: What was said; of a message that was sent twice the last one counts.
+    party: Who reads.
+    private: Its key, if it has one.
+    sums: How numbers that were added up lie in ciphertexts; then those are
+      [numbers], and a last ciphertext's empty slots are 0.
+
+  Returns:
+    Real numbers. What is hidden by a mask is there too, as the huge numbers
+    that it is.
+  """
+  count, found = Arithmetic(), {}
+  for said in line.said:
+    declared, payload = said.declared, said.payload
+    if declared.receiver != party:
+      continue
+    if isinstance(payload, Encrypted) and private and (
+        payload.key == private.public
+    ):
+      opened = count.decrypt_integers(private, payload)
+      values = opened.values
+      if sums:
+        values = sums.unpack(values, (values.size * sums.slots,))
+      found[declared.name] = decode(values, opened.fraction)
+    elif isinstance(payload, Masked):
+      found[declared.name] = decode(payload.values, payload.fraction)
+    elif isinstance(payload, np.ndarray):
+      found[declared.name] = payload
+  return found

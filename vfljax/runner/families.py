@@ -1,0 +1,118 @@
+"""Jobs that share their programs.
+
+Defenses that only act on gradients differ in a hundredth of what is compiled,
+so one program has all of them and is told which. It plays as many trainings a
+call as divide those of each of its jobs, so that nobody's are padded.
+
+On accelerators a defense keeps its own program: there the trainings of a call
+are batched, and each would compute what all defenses do. Nothing depends on
+which other defenses there are: each is a branch of its own, also alone.
+"""
+from collections.abc import Callable, Sequence
+import math
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from vfljax import switching
+from vfljax.defense import Defense, none
+from vfljax.runner.jobs import ALONE, Job
+from vfljax.runner.setting import baselines, without_baselines
+
+
+class Family(NamedTuple):
+  """What jobs are compiled as, and how.
+
+  Attributes:
+    name: Families of one name have the same programs.
+    job: Whose programs these are.
+    which: Which of its defenses an entry's is, by the entry's name; empty for
+      a job that shares with nobody.
+    cells: Trainings a call; 0 is all of the job's.
+    baselines: A job with the attacks that owe nothing to the federation, where
+      some of the jobs have them and others do not.
+  """
+
+  name: str
+  job: Job
+  which: dict[str, int]
+  cells: int
+  baselines: Job | None
+
+
+def families(everything: Sequence[Job]) -> dict[str, Family]:
+  """Each entry's family, by the entry's name."""
+  found = {job.entry.name: alone(job) for job in reversed(everything)}
+  shared = [job for job in everything if _can_share(job)]
+  if not shared:
+    return found
+  first = {job.entry.name: job for job in reversed(shared)}
+  which = {name: i + 1 for i, name in enumerate(sorted(first))}
+  members = [lambda strength: none()]
+  members += [_maker(first[name]) for name in sorted(first)]
+
+  def make(strength, which):
+    return switching.one_of(which, [member(strength) for member in members])
+
+  job = shared[0]._replace(make=make, others=dict(which=()), strengths=(0.0,))
+  each = [padded(job) // jax.local_device_count() for job in shared]
+  cells = math.gcd(*each) * jax.local_device_count()
+  more = [
+      job._replace(setting=baselines(one.setting))
+      for one in shared if has_baselines(one)
+  ]
+  job = job._replace(setting=without_baselines(job.setting))
+  name = ' '.join(sorted(first))
+  own = Family(name, job, which, cells, more[0] if more else None)
+  return found | dict.fromkeys(first, own)
+
+
+def alone(job: Job) -> Family:
+  """Of one that shares with nobody."""
+  return Family(job.entry.name, job, {}, 0, None)
+
+
+def has_baselines(job: Job) -> bool:
+  """Whether there are attacks that owe nothing to the federation."""
+  return bool(baselines(job.setting).after_training)
+
+
+def _can_share(job: Job) -> bool:
+  here = jax.local_devices()[0].platform == 'cpu' and not job.setting.stream
+  if not here or job.entry.name == ALONE or job.others:
+    return False
+  return switching.gradient_only(job.make(job.strengths[0]))
+
+
+def _maker(job: Job) -> Callable[..., Defense]:
+  if job.constant:
+    return lambda strength: job.make(None)
+  return job.make
+
+
+def padded(job: Job) -> int:
+  """A job's trainings, padded to a whole chunk and to the devices.
+
+  Of a whole chunk, so that the last one needs no other program.
+  """
+  chunk = job.setting.config.seeds_per_chunk or len(job.seeds)
+  devices = jax.local_device_count()
+  return -(-chunk * job.room // devices) * devices
+
+
+def cells_of(job: Job, family: Family) -> dict[str, np.ndarray]:
+  """The job's trainings, by strength, then seed; the last one repeated."""
+  seeds, points = len(job.seeds), len(job.strengths)
+  each = lambda values: np.repeat(np.asarray(values, np.float32), seeds)
+  cells = dict(
+      seed=np.tile(np.asarray(job.seeds, np.int32), points),
+      strength=each([s or 0.0 for s in job.strengths]),
+      others={name: each(values) for name, values in job.others.items()},
+  )
+  if family.which:
+    number = np.int32(family.which[job.entry.name])
+    cells['others'] = dict(which=np.full(seeds * points, number))
+  index = np.minimum(np.arange(padded(job)), seeds * points - 1)
+  return jax.tree.map(lambda x: x[index], cells)
+

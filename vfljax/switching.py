@@ -1,0 +1,40 @@
+"""One of several defenses, chosen by a number that may be traced.
+
+Programs that differ in a few operations on gradients are the same program
+otherwise, and compiling is most of what a short experiment takes.
+"""
+from collections.abc import Sequence
+
+import jax
+
+from vfljax.hooks import Defense
+from vfljax.types import Array
+
+_PLAIN = Defense()
+
+
+def gradient_only(defense: Defense) -> bool:
+  """Whether all that a defense does is its hook `gradient`."""
+  return defense._replace(gradient=_PLAIN.gradient) == _PLAIN
+
+
+def one_of(which: Array | int, defenses: Sequence[Defense]) -> Defense:
+  """The defense of that number, from 0; what the others do is not computed.
+
+  Not where `vmap` batches `which`: then all of them are computed, each time.
+
+  Args:
+    which: Integer scalar; may be traced.
+    defenses: That `gradient_only` is true of, at least one.
+
+  Raises:
+    ValueError: if one of them does something else, too.
+  """
+  if not all(map(gradient_only, defenses)):
+    raise ValueError('one_of: each defense may have its hook gradient only.')
+
+  def gradient(state, key, cut, labels):
+    branches = [d.gradient for d in defenses]
+    return jax.lax.switch(which, branches, state, key, cut, labels)
+
+  return Defense(gradient=gradient)
