@@ -145,6 +145,8 @@ def test_the_report_has_the_advice_when_there_is_a_goal(tmp_path):
   for file in ('report.html', 'summary.md'):
     text = (tmp_path / file).read_text()
     assert 'Within 2 points of loss' in text and 'Not tested' in text
+    # Asked for, it comes first.
+    assert text.index('leaks least') < text.index('protects best')
   writing.write(tmp_path)
   assert 'Within 2 points' not in (tmp_path / 'report.html').read_text()
 

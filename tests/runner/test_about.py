@@ -1,6 +1,7 @@
 """What a run was of: whose columns, which classes, and the report's head."""
 import dataclasses
 import json
+import os
 
 import numpy as np
 import pytest
@@ -77,3 +78,16 @@ def test_a_run_without_it_has_a_report(content, tmp_path):
   found = reading.read(tmp_path)
   facts = dict(head.facts({}, {}, found, [{'device': 'a'}]))
   assert facts == dict(seeds='0, 1', devices='a')
+
+
+def test_who_looks_again_has_trained_nothing(tmp_path):
+  fake_results.make(tmp_path, seeds=2, defenses=('none',))
+  for part in (tmp_path / 'parts').glob('*.json'):
+    os.utime(part, (86400 * 365.25 * 40,) * 2)  # 2010.
+  about.write(tmp_path, Config(), TABLE, ['launch.py', '--first'])
+  about.write(tmp_path, Config(), TABLE, ['launch.py', '--second'])
+  said = about.read(tmp_path)
+  assert '--first' in said['command'] and said['date'][:4] in ('2009', '2010')
+  os.utime(tmp_path / about.FILE, (0, 0))  # Something was trained since.
+  about.write(tmp_path, Config(), TABLE, ['launch.py', '--third'])
+  assert '--third' in about.read(tmp_path)['command']

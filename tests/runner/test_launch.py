@@ -261,15 +261,18 @@ def test_results_have_the_fields_that_are_promised(finished):
   rows = [json.loads(line) for line in read(finished[0]).splitlines()]
   assert list(rows[0]) == [
       'experiment', 'dataset', 'algorithm', 'defense', 'strength', 'attack',
-      'seed', 'metric', 'split', 'value',
+      'seed', 'metric', 'split', 'value', 'file', 'digest',
   ]
+  saved = json.loads((finished[0] / 'config.json').read_text())
+  assert {row['digest'] for row in rows} == {saved['samples']}
   assert {row['defense'] for row in rows} == {'none', 'iso'}
   assert {row['attack'] for row in rows} == {None, 'norm_scoring'}
   assert {row['seed'] for row in rows} == {0, 1}
   strengths = {row['strength'] for row in rows if row['defense'] == 'iso'}
   assert strengths == {25, 10, 5, 2.75}
   assert any(row['metric'] == 'alone_auc' for row in rows)
-  for name in ('config.json', 'timings.json', 'summary.md', 'report.html'):
+  for name in ('config.json', 'timings.json', 'summary.md', 'report.html',
+               'about.json'):
     assert (finished[0] / name).stat().st_size
 
 

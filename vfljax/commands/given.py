@@ -13,7 +13,8 @@ class Parser(argparse.ArgumentParser):
   """One whose errors are ours: a line, and exit code 2."""
 
   def error(self, message: str) -> NoReturn:
-    raise UserError(f'{self.prog}: {message}.\n{self.format_usage().strip()}')
+    usage = ' '.join(self.format_usage().split())
+    raise UserError(f'{self.prog}: {message}.\n{usage}')
 
 
 def finished(folder: str) -> Path:

@@ -14,7 +14,6 @@ from vfljax.report import writing
 from vfljax.runner import choosing, parts, store
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
-from vfljax.runner.goals import Goal
 from vfljax.runner.nested import flat
 from vfljax.runner.stopping import Stop
 
@@ -40,19 +39,16 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parser.add_argument('--to', required=True, help='the new work directory')
   asked = parser.parse_args(argv)
   folders = [given.finished(folder) for folder in asked.folders]
-  print(f'Report: {merge(folders, asked.to)}')
+  print(f'Report: {writing.write(merge(folders, asked.to))}')
   return 0
 
 
-def merge(
-    folders: Sequence[Path], target: str, goal: Goal = Goal()
-) -> Path:
-  """One work directory of several; returns its report.
+def merge(folders: Sequence[Path], target: str) -> Path:
+  """One work directory of several, without a report; returns it.
 
   Args:
     folders: Finished ones.
     target: The new one, or one that the same merge made before.
-    goal: For the report's advice.
 
   Raises:
     UserError: if they differ in more than `FREE`, or measured other things
@@ -68,7 +64,7 @@ def merge(
   work = store.open_workdir(place, _merged(configs), [*found])
   for unit, (rows, timing, curves) in found.items():
     work.save(unit, rows, timing, curves)
-  return writing.write(place, goal=goal)
+  return place
 
 
 def _check_same(

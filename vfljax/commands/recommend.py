@@ -11,14 +11,14 @@ import re
 import sys
 
 from vfljax.commands import advise, choice, given, merge, recommended
-from vfljax.report import reading
+from vfljax.data.table import Table
+from vfljax.report import reading, writing
 from vfljax.runner import (
     about, arguments, device, forecast, goals, run as running, stopping,
 )
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 from vfljax.runner.goals import Goal
-from vfljax.data.table import Table
 from vfljax.runner.stopping import Stop
 
 BUDGET = 2.0  # Points of utility, if nobody says.
@@ -72,10 +72,9 @@ def _experiments(
   if again:
     print('Around the budget:\n' + forecast.text(again, table), flush=True)
     done.append(running.run(again, table, str(place / 'finer'), stop).path)
-  target = place / 'report'
-  merge.merge(done, str(target), wanted)
-  about.write(target, config, table, ['vfljax', 'recommend', *argv])
-  return merge.merge(done, str(target), wanted)
+  whole = merge.merge(done, str(place / 'report'))
+  about.write(whole, config, table, ['vfljax', 'recommend', *argv])
+  return writing.write(whole, goal=wanted)
 
 
 def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:

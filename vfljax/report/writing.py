@@ -107,13 +107,7 @@ def section(
   """Everything about one data set and algorithm, as HTML."""
   parts = [] if alone else [page.heading(words.headline(results))]
   level, group = (2, 'attack') if alone else (3, '-'.join(results.title))
-  parts.append(page.verdict(verdict.sentences(results, ranked)))
-  if given:
-    parts += [
-        page.heading(given.title, level), page.verdict(given.said),
-        page.table(given.evidence, level + 1),
-        page.heading('Not tested', level + 1), *map(page.note, given.untested),
-    ]
+  parts += _first(verdict.sentences(results, ranked), given, level)
   if ranked:
     parts += [
         page.heading('Which defense, and why', level),
@@ -141,17 +135,34 @@ def section(
   return parts + [page.table(t, level + 1) for t in details if t.rows]
 
 
+def _first(
+    said: list[str], given: Advice | None, level: int
+) -> list[str]:
+  """The box that is read first: advice, where somebody asked for it."""
+  if not given:
+    return [page.verdict(said)]
+  return [
+      page.verdict(given.said),
+      page.heading('By the PU score, at any price', level),
+      *map(page.note, said),
+      page.heading(f'{given.title}: the evidence', level),
+      page.table(given.evidence, level + 1),
+      page.heading('Not tested', level + 1), *map(page.note, given.untested),
+  ]
+
+
 def _summary(
     results: Results, ranked: Sequence[Ranked], compared: list[dict],
     given: Advice | None, alone: bool,
 ) -> list[str]:
   """The same in short, as Markdown."""
   parts = [] if alone else ['# ' + markdown(words.headline(results))]
-  first, *rest = map(markdown, verdict.sentences(results, ranked))
-  parts.append(f'**{first}** ' + ' '.join(rest))
+  boxes = [given.said] if given else []
+  for first, *rest in [*boxes, verdict.sentences(results, ranked)]:
+    parts.append(f'**{markdown(first)}** ' + ' '.join(map(markdown, rest)))
   if given:
     parts += [
-        f'## {markdown(given.title)}', ' '.join(map(markdown, given.said)),
+        f'## {markdown(given.title)}: the evidence',
         page.markdown_table(given.evidence, 3), '### Not tested',
         ' '.join(map(markdown, given.untested)),
     ]

@@ -25,10 +25,19 @@ def write(
 ) -> None:
   """Writes it into a finished work directory.
 
+  One that says the same of all that was trained stays: the command that looks
+  at results again made none of them.
+
   Raises:
     UserError: if the disk does not take it.
   """
-  said = of_run(config, table, argv)
+  made = max(
+      (p.stat().st_mtime for p in (work / 'parts').glob('*.json')), default=0
+  )
+  if read(work) and (work / FILE).stat().st_mtime >= made:
+    return
+  day = datetime.date.fromtimestamp(made) if made else datetime.date.today()
+  said = of_run(config, table, argv) | dict(date=day.isoformat())
   disk.write_text(work / FILE, json.dumps(said, indent=1) + '\n')
 
 
@@ -55,7 +64,7 @@ def of_run(
           for name, share in zip(table.classes, shares)
       },
       parties=holders(config, table), command=recording.command(argv),
-      versions=recording.versions(), date=datetime.date.today().isoformat(),
+      versions=recording.versions(),
   )
 
 

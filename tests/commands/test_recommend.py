@@ -1,0 +1,169 @@
+"""recommend: what it chooses to run, where it looks again, how it ends."""
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from tests.report.test_lost import cell_of
+from tests.report.test_report import workdir
+from vfljax.commands import choice, dispatch, recommended
+from vfljax.data.table import Table
+from vfljax.report import reading
+from vfljax.runner.config import Config, Entry, ModelConfig
+from vfljax.runner.goals import Goal
+from vfljax.runner.main import main
+
+
+def test_attacks_are_those_whose_needs_are_met():
+  config = recommended.get_config()
+  two = choice.applying(config, 2)
+  assert {'norm_scoring', 'mean_scoring', 'model_completion'} <= {*two}
+  # No baselines, none that needs linear bottoms, images or another training.
+  assert not {'local_model', 'direct_label', 'model_inversion', 'noisy_sample',
+              'active_completion', 'mixmatch'} & {*two}
+  ten = choice.applying(config, 10)
+  assert 'model_completion' in ten and 'norm_scoring' not in ten
+  linear = dataclasses.replace(config, model=ModelConfig('vlr'))
+  assert 'direct_label' in choice.applying(linear, 10)
+
+
+def test_defenses_are_swept_coarsely_and_only_where_they_apply():
+  two = choice.coarse(recommended.get_config(), 2)
+  strengths = {e.name: e.strengths for e in two.listed}
+  assert strengths['dp_laplace'] == (0.0001, 0.01, 0.1)
+  assert strengths['max_norm'] == () and 'marvell' in strengths
+  assert all(len(s) <= 3 for s in strengths.values())
+  ten = choice.coarse(recommended.get_config(), 10)
+  assert 'marvell' not in {e.name for e in ten.listed}
+
+
+@pytest.mark.parametrize('tried, best, finer', [
+    ((1, 4, 16), 4, (2, 8)),  # Halves of the way as ratios.
+    ((1, 4, 16), 16, (8, 64)),  # One before, one beyond.
+    ((1, 4, 16), 1, (0.25, 2)),
+    ((0, 2), 0, (-2, 1)), ((5,), 5, ()),
+])
+def test_where_it_looks_again(tried, best, finer):
+  assert choice.around(tried, best) == finer
+
+
+def test_it_looks_again_around_the_budget(tmp_path):
+  cells = {
+      ('none', None): cell_of([0.9] * 2, [0.95] * 2),
+      ('dp_laplace', 0.01): cell_of([0.897] * 2, [0.70] * 2),
+      ('dp_laplace', 1.0): cell_of([0.80] * 2, [0.51] * 2),
+      ('iso', 5.0): cell_of([0.89] * 2, [0.6] * 2),
+      ('gradient_compression', 0.5): cell_of([0.9] * 2, [0.9] * 2),
+      ('gradient_compression', 0.9): cell_of([0.9] * 2, [0.95] * 2),
+      ('max_norm', None): cell_of([0.9] * 2, [0.8] * 2),
+  }
+  results, = reading.read(workdir(tmp_path, cells).path)
+  config = Config(listed=(
+      Entry('dp_laplace', (0.01, 1.0)), Entry('iso', (5.0,)),
+      Entry('gradient_compression', (0.5, 0.9)), Entry('max_norm'),
+  ))
+  again = choice.finer(results, Goal(budget=2), config)
+  assert again
+  found = {e.name: e.strengths for e in again.listed}
+  # 0.01 is within the budget: between it and 1, and below it. A share of what
+  # is kept is at most 1, and iso has no neighbour.
+  assert found.pop('none') == ()
+  assert found == {'dp_laplace': (0.0001, 0.1),
+                   'gradient_compression': (0.28, 0.67)}
+  within = choice.finer(results, Goal(budget=50), config)
+  assert within
+  # Now 1 is the best.
+  assert {e.name: e.strengths for e in within.listed}['dp_laplace'] == (
+      0.1, 100.0
+  )
+  lone = Config(listed=(Entry('max_norm'),))
+  assert choice.finer(results, Goal(budget=2), lone) is None
+
+
+@pytest.mark.parametrize('rows, epochs, batch', [
+    (100, 30, 25), (1500, 30, 32), (15_000, 15, 128), (500_000, 4, 1024),
+])
+def test_a_training_fits_its_rows(rows, epochs, batch):
+  labels = np.arange(rows, dtype=np.int32) % 2
+  table = Table(np.zeros((rows, 1), np.float32), labels, ('x',), ('0', '1'),
+                (0,))
+  config = choice.sized(recommended.get_config(), table, [])
+  assert (config.train.epochs, config.train.batch_size) == (epochs, batch)
+  typed = ['--config.train.epochs=3', '--config.train.batch_size=7']
+  kept = choice.sized(recommended.get_config(), table, typed)
+  assert kept.train == recommended.get_config().train
+
+
+@pytest.mark.parametrize('argv, command', [
+    (['v', 'recommend', 'a.csv'], ['v', 'recommend', 'a.csv']),
+    (['v', '--recommend', 'a.csv', '--budget=2'],
+     ['v', 'recommend', 'a.csv', '--budget=2']),
+    (['v', '--budget=2', '--recommend=a.csv'],
+     ['v', 'recommend', 'a.csv', '--budget=2']),
+    (['v', '--config=a.py'], []), (['v'], []), (['v', '--list', 'data'], []),
+])
+def test_which_command_is_meant(argv, command):
+  assert dispatch.meant(argv) == command
+
+
+def people(folder):
+  """Semicolons, decimal commas, and a debt that tells the label."""
+  rng = np.random.default_rng(0)
+  y = rng.integers(2, size=120)
+  x = y[:, None] + rng.normal(size=(120, 4))
+  rows = [
+      ';'.join([*(f'{v:.3f}'.replace('.', ',') for v in row), str(label)])
+      for row, label in zip(x, y)
+  ]
+  (folder / 'my.csv').write_text('\n'.join(['age;sex;pay;debt;late', *rows]))
+  return str(folder / 'my.csv')
+
+
+def test_from_a_file_to_advice(tmp_path, capsys, monkeypatch):
+  monkeypatch.setenv('COLUMNS', '80')
+  command = [
+      'vfljax', '--recommend', people(tmp_path), '--label=late', '--budget=3',
+      '--named=age,sex;*', f'--workdir={tmp_path / "out"}', '--cache=',
+      '--config.data.options=decimal=comma', '--config.seeds=2',
+      '--config.train.epochs=2', '--config.model.algorithm=vlr',
+      '--config.defenses=dp_laplace(0.01,0.1),max_norm',
+      '--config.attacks=norm_scoring,direct_label',
+  ]
+  assert main(command) == 0
+  said = capsys.readouterr().out
+  assert 'Within 3 points of loss' in said and 'Not tested' in said
+  assert 'Around the budget:' in said and 'Report: ' in said.splitlines()[-1]
+  results, = reading.read(tmp_path / 'out/report')
+  tried = [s for d, s in results.cells if d == 'dp_laplace']
+  assert len(tried) > 2 and all(map(math.isfinite, tried))
+  page = (tmp_path / 'out/report/report.html').read_text()
+  assert 'the labels and 2 columns: age, sex' in page
+  assert 'Within 3 points of loss' in page
+  # The same again trains nothing, and says the same.
+  assert main(command) == 0
+  again = capsys.readouterr().out
+  assert again.partition('What was measured')[2] == (
+      said.partition('What was measured')[2]
+  )
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (['{}'], 'Which column is the label?'),
+    (['{}/no.csv', '--label=late'], 'is not there'),
+    (['{}', '--label=lat'], "did you mean 'late'? --config.data.label=late"),
+    (['{}', '--label=late'], 'options=decimal=comma'),
+    (['{}', '--seeds=3'], "unknown argument '--seeds=3'"),
+    (['--label=late'], 'required: file'),
+])
+def test_what_it_refuses(arguments, message, tmp_path, capsys):
+  file = people(tmp_path)
+  if 'label' in message:  # Else its decimals are what is asked about.
+    whole = (tmp_path / 'my.csv').read_text().replace(',', '.')
+    (tmp_path / 'my.csv').write_text(whole)
+  given = [a.format(file) for a in arguments]
+  code = main(['vfljax', 'recommend', *given,
+               f'--workdir={tmp_path / "out"}'])
+  error = capsys.readouterr().err
+  assert code == 2 and message in error and len(error.splitlines()) <= 2
+  assert not (tmp_path / 'out').exists()
