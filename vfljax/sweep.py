@@ -74,7 +74,8 @@ def shardings(devices: Sequence | None = None) -> tuple[Sharding, Sharding]:
   """Where cells are, and what they share."""
   devices = list(devices or jax.local_devices())
   if len(devices) == 1:
-    return (SingleDeviceSharding(devices[0]),) * 2
+    here = SingleDeviceSharding(devices[0])
+    return here, here
   mesh = Mesh(devices, ('cells',))
   return (
       NamedSharding(mesh, PartitionSpec('cells')),

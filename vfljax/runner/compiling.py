@@ -210,7 +210,7 @@ def joined(pieces: Sequence[Any]) -> Any:
 def _joined(*leaves: Any) -> Any:
   if not jax.numpy.issubdtype(leaves[0].dtype, jax.dtypes.prng_key):
     return np.concatenate(leaves)
-  data = np.concatenate([jax.random.key_data(x) for x in leaves])
+  data: Any = np.concatenate([jax.random.key_data(x) for x in leaves])
   impl = jax.random.key_impl(leaves[0])
   return jax.random.wrap_key_data(data, impl=impl)
 
