@@ -76,7 +76,8 @@ def _commit(clone: pathlib.Path) -> str:
 
 
 def main() -> None:
-  parser = argparse.ArgumentParser(description=(__doc__ or '').partition('\n')[0])
+  first = (__doc__ or '').partition('\n')[0]
+  parser = argparse.ArgumentParser(description=first)
   parser.add_argument('--turns', type=int, default=1)
   parser.add_argument('--config', default=CONFIG)
   parser.add_argument('--beside', default='', help='another clone')
