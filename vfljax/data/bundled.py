@@ -1,9 +1,9 @@
 """Small data sets that scikit-learn ships: they need no network and no file."""
 import numpy as np
 
-from vfljax.data.need import extra
 from vfljax.data.source import COLUMNS, IMAGES, Facts, Source
 from vfljax.data.table import Table
+from vfljax.need import extra
 
 HOW = 'comes with scikit-learn; no path'
 

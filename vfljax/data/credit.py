@@ -10,9 +10,9 @@ Kang et al. (2022), Appendix B: the first 13 features are party B's, the other
 import numpy as np
 
 from vfljax.data.files import find, reading
-from vfljax.data.need import extra
 from vfljax.data.source import Facts, Source
 from vfljax.data.table import Table, single
+from vfljax.need import extra
 
 HOW = (
     'Get it from https://archive.ics.uci.edu/dataset/350, save the sheet as'

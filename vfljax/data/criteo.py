@@ -14,10 +14,10 @@ import zlib
 import numpy as np
 
 from vfljax.data.files import brief, find, reading
-from vfljax.data.need import extra
 from vfljax.data.options import whole
 from vfljax.data.source import Facts, Source
 from vfljax.data.table import Table
+from vfljax.need import extra
 
 HOW = (
     'Get train.txt from https://www.kaggle.com/c/criteo-display-ad-challenge'

@@ -22,10 +22,10 @@ from vfljax.data.columns import (
 )
 from vfljax.data.dialect import Dialect, dialect, refuse_decimal_commas
 from vfljax.data.files import brief, find, fits, reading
-from vfljax.data.need import extra
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import OWN, Source
 from vfljax.data.table import Table, bare, listing
+from vfljax.need import extra
 
 if TYPE_CHECKING:
   import pandas as pd

@@ -10,11 +10,11 @@ import pathlib
 import numpy as np
 
 from vfljax.data.files import at, find, fits, reading
-from vfljax.data.need import extra
 from vfljax.data.options import whole
 from vfljax.data.photo import photo
 from vfljax.data.source import IMAGES, Facts, Source
 from vfljax.data.table import Table, listing
+from vfljax.need import extra
 
 HOW = (
     'Get train.csv and the JPEG images from https://www.kaggle.com/c/'

@@ -17,10 +17,10 @@ import pathlib
 import numpy as np
 
 from vfljax.data.files import folder as folder_at, ordinary, reading
-from vfljax.data.need import extra
 from vfljax.data.options import Names, several
 from vfljax.data.source import Source, check_file
 from vfljax.data.table import Table, listing
+from vfljax.need import extra
 
 HOW = (
     'Get NUS-WIDE from https://lms.comp.nus.edu.sg/wp-content/uploads/2019/'

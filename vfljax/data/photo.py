@@ -10,7 +10,7 @@ import pathlib
 import numpy as np
 
 from vfljax.data.files import ordinary, reading
-from vfljax.data.need import extra
+from vfljax.need import extra
 
 MOST = 200_000_000  # Bytes of a file, and pixels; a camera's are fewer.
 

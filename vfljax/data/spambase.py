@@ -8,9 +8,9 @@ Source: https://archive.ics.uci.edu/dataset/94/spambase
 import numpy as np
 
 from vfljax.data.files import find, reading
-from vfljax.data.need import extra
 from vfljax.data.source import Facts, Source
 from vfljax.data.table import Table, single
+from vfljax.need import extra
 
 HOW = (
     'Get spambase.data from https://archive.ics.uci.edu/dataset/94/spambase and'

@@ -15,10 +15,10 @@ import numpy as np
 
 from vfljax.data import tfds
 from vfljax.data.files import ENCODING, brief, find, fits, lines, reading
-from vfljax.data.need import extra
 from vfljax.data.options import whole
 from vfljax.data.source import OWN, TEXTS, Facts, Source
 from vfljax.data.table import Table, few_classes, listing
+from vfljax.need import extra
 
 HOW = (
     'Give a file with a line `label TAB text` for each text, and'

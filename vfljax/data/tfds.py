@@ -13,10 +13,10 @@ import numpy as np
 
 from vfljax.data import columns as of_frames
 from vfljax.data.files import at, one_line
-from vfljax.data.need import extra
 from vfljax.data.options import Names, several
 from vfljax.data.source import Source
 from vfljax.data.table import Table, listing
+from vfljax.need import extra
 
 HOW = (
     "Prepare it once with tfds.builder(name, file_format='array_record')"

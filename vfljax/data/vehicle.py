@@ -14,10 +14,10 @@ import pathlib
 import numpy as np
 
 from vfljax.data.files import at, brief, find, reading
-from vfljax.data.need import extra
 from vfljax.data.options import whole
 from vfljax.data.source import Facts, Source, check_file
 from vfljax.data.table import Table, listing, single
+from vfljax.need import extra
 
 HOW = (
     'Get combined.bz2 and combined.t.bz2 from https://www.csie.ntu.edu.tw/'

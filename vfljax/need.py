@@ -1,15 +1,13 @@
-"""Packages that only some loaders need, imported where they are needed.
+"""Packages that only some modules need, imported where they are needed.
 
   with extra():
     import pandas as pd
 
-Whoever embeds `vfljax.data` has JAX, Flax, Optax and NumPy; the rest comes with
+Whoever embeds vfljax has JAX, Flax, Optax and NumPy; the rest comes with
 extras of the package.
 """
 from collections.abc import Iterator
 import contextlib
-
-from vfljax.data.files import one_line
 
 
 @contextlib.contextmanager
@@ -28,5 +26,9 @@ def extra(name: str = 'run') -> Iterator[None]:
     package = (error.name or '').partition('.')[0] or 'A package'
     raise ValueError(
         f"{package} cannot be imported: pip install 'vfljax[{name}]'"
-        f' ({one_line(error)}).'
+        f' ({_first_line(error)}).'
     ) from error
+
+
+def _first_line(error: ImportError) -> str:
+  return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -7,7 +7,7 @@ from PIL import Image
 import pytest
 
 from vfljax import data
-from vfljax.data.need import extra
+from vfljax.need import extra
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import DataConfig
 from vfljax.runner.errors import UserError
