@@ -64,3 +64,14 @@ def test_only_one_is_computed():
 def test_who_does_more_is_refused():
   with pytest.raises(ValueError, match='gradient only'):
     switching.one_of(0, [none(), ready('dcor')])
+
+
+def test_gradients_may_be_a_list():
+  """As they may be where a defense has a program of its own."""
+  halved = none()._replace(
+      gradient=lambda state, key, cut, labels: ([g / 2 for g in cut], state)
+  )
+  both = switching.one_of(jnp.int32(1), [none(), halved])
+  cut, state = both.gradient((), KEY, CUT, LABELS)
+  assert state == ()
+  np.testing.assert_allclose(cut[0], CUT[0] / 2)

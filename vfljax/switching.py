@@ -34,7 +34,15 @@ def one_of(which: Array | int, defenses: Sequence[Defense]) -> Defense:
     raise ValueError('one_of: each defense may have its hook gradient only.')
 
   def gradient(state, key, cut, labels):
-    branches = [d.gradient for d in defenses]
+    branches = [_as_tuple(d) for d in defenses]
     return jax.lax.switch(which, branches, state, key, cut, labels)
 
   return Defense(gradient=gradient)
+
+
+def _as_tuple(defense: Defense):
+  """Its hook, whose gradients may be a list: branches have one structure."""
+  def gradient(*given):
+    cut, state = defense.gradient(*given)
+    return tuple(cut), state
+  return gradient

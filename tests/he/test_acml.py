@@ -7,6 +7,15 @@ from vfljax.he import acml, local, party
 D, H = 4, 3
 
 
+def test_two_parties_draw_two_noises(keys):
+  """A seed, even a default one, would tell the active party what W is."""
+  made = [acml.Passive(
+      local.Bottom(plain.TANH, (), plain.RATE), (D, H), keys[0]
+  ) for _ in range(2)]
+  one, other = (party._drawn() for party in made)
+  assert (one != other).all()
+
+
 def test_two_batches_are_plain_training(keys):
   with jax.enable_x64(True):
     bottom = plain.chained(plain.linear(plain.weights(0, 6, D)), plain.TANH)

@@ -1,5 +1,6 @@
 """Paillier over arrays: arithmetic, counts, ranges and refusals."""
 import copy
+from pathlib import Path
 import pickle
 import subprocess
 import sys
@@ -98,6 +99,8 @@ def test_refreshed_ciphertexts_are_others_of_the_same_numbers(keys, arithmetic):
     (np.array([np.nan]), VALUES, 'nan at'),
     (np.array([-np.inf]), FACTORS, '-inf at'),
     (np.array([3e5]), FACTORS, 'takes 43 bits'),
+    (np.array([1.0, -1e300]), VALUES, r'-1e\+300 at \(1,\) takes 1037 bits'),
+    (np.array([1 + 2j]), VALUES, 'real ones are expected'),
 ])
 def test_what_overflows_the_encoding_is_refused_with_its_size(x, code, said):
   with pytest.raises(ValueError, match=said):
@@ -181,6 +184,44 @@ def test_shapes_and_fractions_have_to_agree(keys, arithmetic):
     arithmetic.matmul(a, np.ones((3, 1)))
   with pytest.raises(ValueError, match='1 or more'):
     he.Arithmetic(0)
+
+
+def test_integers_are_held_to_what_is_said_of_them(keys, arithmetic):
+  """A bound that does not hold would let a sum wrap around unseen."""
+  a, code = arithmetic.encrypt(keys[0].public, np.ones((2, 3))), Code(0, 8)
+  done = arithmetic.count
+  large, broken = np.full((3, 1), 256, object), np.full((3, 1), 1.5)
+  for wrong, said in (
+      (lambda: arithmetic.matmul_integers(a, large, code), 'integer of 9 bits'),
+      (lambda: arithmetic.matmul_integers(a, broken, code), 'no integer'),
+      (lambda: arithmetic.add_plain(a.T, -large.repeat(2, 1), 8), 'of 9 bits'),
+      (lambda: arithmetic.add_plain(a, np.zeros((3, 2), object), 8), 'Shapes'),
+      (lambda: arithmetic.encrypt_integers(keys[0].public, broken, code),
+       'no integer'),
+      (lambda: arithmetic.matmul(a._replace(values=a.values[:, :0]),
+                                 np.ones((0, 3))), 'nothing to add up'),
+  ):
+    with pytest.raises(ValueError, match=said):
+      wrong()
+  assert arithmetic.count == done
+
+
+def test_no_rows_are_no_work(keys, arithmetic):
+  none = arithmetic.encrypt(keys[0].public, np.zeros((0, 3)))
+  found = arithmetic.decrypt(keys[0], arithmetic.matmul(none, np.ones((3, 2))))
+  assert found.shape == (0, 2) and arithmetic.count == (0, 0, 0, 0)
+
+
+def test_what_is_secret_is_drawn_by_the_operating_system():
+  """Not by a generator with a seed, which somebody else has as well."""
+  files = sorted(Path(he.__file__).parent.glob('*.py'))
+  assert len(files) > 10
+  for file in files:
+    text = file.read_text()
+    assert 'np.random' not in text and 'jax.random' not in text, file.name
+  found = masks.normal((200, 30))
+  assert abs(found.mean()) < 0.1 and abs(found.std() - 1) < 0.1
+  assert len(np.unique(found)) == found.size
 
 
 def test_a_private_key_is_not_copied_and_not_shown(keys):

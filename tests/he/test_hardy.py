@@ -1,6 +1,7 @@
 """HardyLR on real ciphertexts against plain training of the same polynomial."""
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from tests.he import plain
@@ -41,3 +42,15 @@ def test_two_batches_are_plain_training(keys, masked):
   found = party.cost((passive, active, coordinator), line)
   assert found.count == once.count.plus(once.count)
   assert found.traffic == (2 * once.traffic.bytes, 8)
+
+
+@pytest.mark.parametrize('labels', [
+    [-1, 1, 1, -1], [0, 1, 2, 0], [0, 1, 1], [[0, 1]] * 4, [0, 1, 0, np.nan],
+])
+def test_labels_that_are_not_0_or_1_are_refused(keys, labels):
+  """+-1, which the formulas know as t, would train on -3 and 1."""
+  key = keys[0].public
+  active = hardy.Active(hardy.A, np.ones(2), 0.1, key)
+  part = hardy.Passive(hardy.P, np.ones(2), 0.1, key).part(np.ones((4, 2)))
+  with pytest.raises(ValueError, match='Labels are 0 or 1, one a row, 4'):
+    active.residues(part, np.ones((4, 2)), labels)

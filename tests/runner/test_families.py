@@ -97,6 +97,52 @@ def test_baselines_are_run_once_and_by_themselves():
   assert not quiet.replayed and not quiet.backdoor
 
 
+@pytest.mark.parametrize('seeds, played', [(0, 3), (2, 2), (3, 3), (50, 3)])
+def test_a_chunk_is_no_longer_than_there_are_seeds(seeds, played):
+  """50 a chunk would play 47 trainings for nobody."""
+  everything = found(config('none', seeds_per_chunk=seeds))
+  devices = jax.local_device_count()
+  for job in everything:
+    assert families.padded(job) == -(-played // devices) * devices
+
+
+def test_baselines_that_are_done_are_not_compiled():
+  deep = ModelConfig(algorithm='vhnn', bottom=(4,), top=(4,))
+  everything = found(config('none', 'iso', 'dcor', model=deep))
+  rest = [job for job in everything if job.entry.name == 'iso']
+  assert families.needed(everything, everything)['iso'].baselines
+  needed = families.needed(everything, rest)
+  assert not any(family.baselines for family in needed.values())
+  before = families.families(everything)
+  for name, family in needed.items():  # All else is as it was.
+    assert family.name == before[name].name
+    assert family.cells == before[name].cells
+
+
+def test_what_is_finished_is_not_put_together(everything, monkeypatch):
+  """A defense that a later version refuses leaves its results readable."""
+  refused = [job._replace(make=lambda *_: 1 / 0) for job in everything]
+  with compiling.Compiler(refused, []):
+    pass
+
+
+def test_what_comes_next_does_not_end_what_is_there(everything, monkeypatch):
+  """A job that cannot be traced says so when it is its turn."""
+  two = [job for job in everything if job.entry.name in ('alone', 'dcor')]
+  start = compiling.cell.start
+
+  def broken(job, *given):
+    if job.entry.name == 'dcor':
+      raise RuntimeError('not this one')
+    return start(job, *given)
+
+  monkeypatch.setattr(compiling.cell, 'start', broken)
+  with compiling.Compiler(everything, two) as compiler:
+    assert compiler.programs(two[0]).name == 'alone'
+    with pytest.raises(RuntimeError, match='not this one'):
+      compiler.programs(two[1])
+
+
 def test_numbers_do_not_know_who_shares(tmp_path):
   """Alone, with others, and continued from a checkpoint of others' pieces."""
 

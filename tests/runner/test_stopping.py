@@ -202,3 +202,25 @@ def test_the_installed_program_listens_before_it_imports_jax():
   )
   done = subprocess.run([sys.executable, '-c', code], cwd=ROOT, check=False)
   assert done.returncode == 0
+
+
+@pytest.mark.parametrize('code', [2, 130])
+def test_nobody_waits_for_what_is_still_compiled(code):
+  """A thread of a pool, for which Python would wait, has a program to make."""
+  text = (
+      'import sys, time\n'
+      'from concurrent.futures import ThreadPoolExecutor\n'
+      'from vfljax.runner import main\n'
+      'def work(argv, stop):\n'
+      '  ThreadPoolExecutor(1).submit(time.sleep, 60)\n'
+      f'  print("said")\n  return {code}\n'
+      'main._main = work\n'
+      'sys.exit(main.main())\n'
+  )
+  began = time.monotonic()
+  done = subprocess.run(
+      [sys.executable, '-c', text], cwd=ROOT, check=False,
+      capture_output=True, text=True,
+  )
+  assert (done.returncode, done.stdout) == (code, 'said\n')
+  assert time.monotonic() - began < 30

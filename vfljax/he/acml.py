@@ -32,7 +32,7 @@ from vfljax.he.encoding import (
 )
 from vfljax.he.keys import PrivateKey, PublicKey
 from vfljax.he.local import Bottom, Top
-from vfljax.he.masks import SLACK
+from vfljax.he.masks import SLACK, normal
 from vfljax.he.party import (
     MASKED, Channel, Cost, Declared, Party, Traffic, under,
 )
@@ -57,17 +57,15 @@ class Passive(Party):
     bottom: The plain network, to a [B, d].
     shape: (d, h), of the layer between the parties.
     private: Its key.
-    seed: Of the noise n alone.
     workers: Threads in which it takes powers.
   """
 
   def __init__(
       self, bottom: Bottom, shape: tuple[int, int], private: PrivateKey,
-      seed: int = 0, workers: int = 1,
+      workers: int = 1,
   ):
     super().__init__(P, private, workers)
     self._bottom = bottom
-    self._draws = np.random.default_rng(seed)
     self._noise = np.zeros(shape)
 
   def embed(self, x) -> Encrypted:
@@ -83,7 +81,7 @@ class Passive(Party):
     return found._replace(values=found.values + own)
 
   def open_slope(self, slope: Encrypted) -> Masked:
-    """Half of message 5; the noise grows after it is sent, by `grow`."""
+    """Half of message 5; the noise grows after it is sent, by `tell_noise`."""
     found = self._math.decrypt_integers(self._key, slope)
     self._new = self._drawn()
     more = shifted(
@@ -102,7 +100,7 @@ class Passive(Party):
     self._bottom.backward(self._math.decrypt(self._key, gradient))
 
   def _drawn(self) -> np.ndarray:
-    n = SPREAD * self._draws.standard_normal(self._noise.shape)
+    n = SPREAD * normal(self._noise.shape)
     return decode(encode(n, FACTORS), FACTORS.fraction)
 
 

@@ -16,7 +16,7 @@ from vfljax.he.arrays import (
     Count, Encrypted, Masked, checked, checked_pair, fits,
 )
 from vfljax.he.encoding import (
-    FACTORS, VALUES, Code, decode, encode, integers,
+    FACTORS, VALUES, Code, bounded, decode, encode, integers,
 )
 from vfljax.he.keys import PrivateKey, PublicKey
 from vfljax.he.library import gmp
@@ -51,10 +51,7 @@ class Arithmetic:
   ) -> Encrypted:
     """Ciphertexts of integers below 2^code.bits in absolute value."""
     fits(key, code.bits)
-    large = max((int(abs(v)).bit_length() for v in values.flat), default=0)
-    if large > code.bits:
-      raise ValueError(f'An integer of {large} bits; there is room for '
-                       f'{code.bits}.')
+    bounded(values, code.bits)
     power = gmp().powmod_base_list
     blinding = [masks.unit(key.n) for _ in range(values.size)]
     powers = self._spread(
@@ -82,6 +79,10 @@ class Arithmetic:
     """a + integers of the same fraction, below 2^bits: randomness stays."""
     total = max(a.bits, bits) + 1
     fits(a.key, total)
+    bounded(values, bits)
+    if values.shape != a.shape:
+      raise ValueError(f'Shapes {a.shape} and {values.shape} cannot be added: '
+                       'they must be the same.')
     self.did(additions=a.values.size)
     n, square = a.key.n, a.key.square
     found = [
@@ -105,8 +106,11 @@ class Arithmetic:
       raise ValueError(f'Shapes {a.shape} and {w.shape} have no product: '
                        '[m, n] and [n, k] are expected.')
     (m, n), k = a.shape, w.shape[1]
-    bits = a.bits + code.bits + math.ceil(math.log2(n)) if n else 0
+    if not n:
+      raise ValueError('A product of no columns has nothing to add up.')
+    bits = a.bits + code.bits + math.ceil(math.log2(n))
     fits(a.key, bits)
+    bounded(w, code.bits)
     rows = [_Powers(a.key, row, w) for row in a.values]
     found = self._spread(lambda part: [one.products() for one in part], rows)
     self.did(multiplications=m * n * k, additions=m * (n - 1) * k)

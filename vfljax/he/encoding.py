@@ -5,6 +5,8 @@ costs nothing; a plain factor's bits do, since a product is a power with that
 exponent. So factors have fewer.
 """
 from collections.abc import Iterable
+import math
+import numbers
 from typing import NamedTuple
 
 import numpy as np
@@ -35,22 +37,29 @@ def encode(x, code: Code) -> np.ndarray:
     code: How.
 
   Raises:
-    ValueError: for NaN and infinity, and for a number that is too large; says
-      which one, and how many bits it takes.
+    ValueError: for NaN and infinity, for complex numbers, and for a number that
+      is too large; says which one, and how many bits it takes.
   """
-  numbers = np.asarray(x, np.float64)
-  wrong = ~np.isfinite(numbers)
+  if np.iscomplexobj(x):
+    raise ValueError('Complex numbers cannot be encoded: real ones are '
+                     'expected.')
+  given = np.asarray(x, np.float64)
+  wrong = ~np.isfinite(given)
   if wrong.any():
     at = tuple(map(int, np.argwhere(wrong)[0]))
-    raise ValueError(f'{numbers[at]} at {at} cannot be encoded: training has '
+    raise ValueError(f'{given[at]} at {at} cannot be encoded: training has '
                      'diverged; take a smaller learning rate.')
-  scaled = np.rint(np.ldexp(numbers, code.fraction))
+  # What is far too large is not scaled, which would overflow.
+  far = np.abs(given) >= 2.0 ** 512
+  scaled = np.rint(np.ldexp(np.where(far, 0, given), code.fraction))
   if scaled.size:
-    at = np.unravel_index(np.abs(scaled).argmax(), scaled.shape)
+    at = np.unravel_index(np.abs(given).argmax(), scaled.shape)
     size = int(abs(scaled[at])).bit_length()
+    if far[at]:
+      size = math.frexp(given[at])[1] + code.fraction
     if size > code.bits:
       raise ValueError(
-          f'{numbers[at]:.3g} at {tuple(map(int, at))} takes {size} bits, '
+          f'{given[at]:.3g} at {tuple(map(int, at))} takes {size} bits, '
           f'{code.fraction} of them behind the point; there is room for '
           f'{code.bits}. Scale the features or the weights down, below '
           f'{2.0 ** (code.bits - code.fraction):g}.'
@@ -71,6 +80,21 @@ def integers(values: Iterable[int], shape: tuple[int, ...]) -> np.ndarray:
   out = np.empty(len(found), object)
   out[:] = found
   return out.reshape(shape)
+
+
+def bounded(values: np.ndarray, bits: int) -> np.ndarray:
+  """`values`, if they are integers below 2^bits in absolute value.
+
+  Raises:
+    ValueError: if not; says how many bits the largest takes.
+  """
+  for value in values.flat:
+    if not isinstance(value, numbers.Integral):
+      raise ValueError(f'{value!r} is no integer: encode it first.')
+  large = max((int(abs(v)).bit_length() for v in values.flat), default=0)
+  if large > bits:
+    raise ValueError(f'An integer of {large} bits; there is room for {bits}.')
+  return values
 
 
 def shifted(values: np.ndarray, by: int) -> np.ndarray:

@@ -99,8 +99,16 @@ class Active(Half):
   """Has features and labels."""
 
   def residues(self, part: Encrypted, x, labels) -> Encrypted:
-    """Message 2, [B, 1]; labels [B] are 0 or 1."""
-    t = 2 * np.asarray(labels, np.float64)[:, None] - 1
+    """Message 2, [B, 1]; labels [B] are 0 or 1.
+
+    Raises:
+      ValueError: for other labels.
+    """
+    y = np.asarray(labels, np.float64)
+    if y.shape != (len(x),) or not np.isin(y, (0, 1)).all():
+      raise ValueError(f'Labels are 0 or 1, one a row, {len(x)} of them; got '
+                       f'shape {y.shape} and {np.unique(y)[:5]}.')
+    t = 2 * y[:, None] - 1
     own = encode(self._part(x), VALUES) - encode(2 * t, VALUES)
     quarter = Code(VALUES.fraction + 2, VALUES.bits + 1)
     fresh = self._math.encrypt_integers(self._coordinator, own, quarter)

@@ -25,17 +25,19 @@ class Bottom:
     self.params = params
     self._net, self._rate = net, rate
     self._back: Any = None
+    self._dtype: Any = None  # Of what it gave last.
 
   def forward(self, x) -> np.ndarray:
     """Embeddings, remembering the way back."""
     u, self._back = jax.vjp(
         lambda p: self._net.apply(p, jnp.asarray(x)), self.params
     )
+    self._dtype = u.dtype
     return np.asarray(u)
 
   def backward(self, d) -> None:
     """A step down the gradient, from that of the embeddings."""
-    self.step(self._back(jnp.asarray(d, dtype=_type(self.params)))[0])
+    self.step(self._back(jnp.asarray(d, dtype=self._dtype))[0])
 
   def step(self, gradients: Params) -> None:
     self.params = down(self.params, gradients, self._rate)
@@ -47,11 +49,12 @@ class Middle(Bottom):
   def forward(self, x) -> np.ndarray:
     x = jnp.asarray(x, dtype=_type(self.params))
     u, self._back = jax.vjp(self._net.apply, self.params, x)
+    self._dtype = u.dtype
     return np.asarray(u)
 
   def through(self, d) -> np.ndarray:
     """A step, and the gradient of what was its input before it."""
-    own, back = self._back(jnp.asarray(d, dtype=_type(self.params)))
+    own, back = self._back(jnp.asarray(d, dtype=self._dtype))
     self.step(own)
     return np.asarray(back)
 
@@ -79,5 +82,7 @@ def down(params: Params, gradients: Params, rate: float) -> Params:
 
 
 def _type(*trees: Any) -> Any:
-  """Of the first array among the leaves."""
-  return next(x.dtype for x in jax.tree.leaves(trees) if hasattr(x, 'dtype'))
+  """Of the first array of floats among the leaves; `None` without any."""
+  found = [getattr(x, 'dtype', None) for x in jax.tree.leaves(trees)]
+  floats = (t for t in found if t and jnp.issubdtype(t, jnp.floating))
+  return next((jax.dtypes.canonicalize_dtype(t) for t in floats), None)

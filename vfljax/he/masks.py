@@ -3,6 +3,7 @@
 A number below 2^b in absolute value plus one drawn from [0, 2^(b + 64)) is as
 good as the draw alone: the two distributions differ by less than 2^-63.
 """
+import random
 import secrets
 from typing import Any
 
@@ -18,6 +19,14 @@ def draw(shape: tuple[int, ...], bits: int) -> np.ndarray:
   """Integers in [0, 2^bits), an object array."""
   count = int(np.prod(shape, dtype=int))
   return integers([secrets.randbits(bits) for _ in range(count)], shape)
+
+
+def normal(shape: tuple[int, ...]) -> np.ndarray:
+  """Real numbers of N(0, 1), which no seed brings back."""
+  system = random.SystemRandom()
+  count = int(np.prod(shape, dtype=int))
+  found = [system.normalvariate(0.0, 1.0) for _ in range(count)]
+  return np.asarray(found, np.float64).reshape(shape)
 
 
 def unit(n: Any) -> Any:

@@ -1,18 +1,60 @@
-"""Whether a work directory's report says what is in it."""
+"""Whether a work directory's report says what is in it.
+
+Whoever writes the pages notes digests of them, of what they were made of, and
+which program that was: times of files say nothing after a copy, an upgrade or
+an edit.
+"""
+import hashlib
+import json
 import os
 from pathlib import Path
+from typing import Any
+
+import vfljax
+from vfljax.runner import about, disk
 
 PAGES = ('summary.md', 'report.html')
 _READ = ('config.json', 'results.jsonl', 'timings.json')
+_NOTE = '.report.json'
+
+
+def note(path: str | os.PathLike) -> None:
+  """Writes down what the pages, which are written, were made of.
+
+  Raises:
+    UserError: if the disk does not take it.
+  """
+  place = Path(path)
+  disk.write_text(place / _NOTE, json.dumps(_state(place), indent=1) + '\n')
 
 
 def is_current(path: str | os.PathLike) -> bool:
-  """Whether both pages are newer than what they are made of, and by."""
+  """Whether both pages are as they were written, of what is there now."""
   place = Path(path)
-  makers = Path(__file__).parent.glob('*.py')
-  try:
-    written = min((place / name).stat().st_mtime_ns for name in PAGES)
-    made_of = [*(place / name for name in _READ), *makers]
-    return written > max(file.stat().st_mtime_ns for file in made_of)
-  except OSError:
+  if not all((place / name).is_file() for name in PAGES):
     return False
+  try:
+    return json.loads((place / _NOTE).read_text('utf-8')) == _state(place)
+  except (OSError, ValueError, RecursionError):
+    return False
+
+
+def _state(place: Path) -> dict[str, Any]:
+  """Digests by name, '' of what is not there, and the program's."""
+  found = {name: _digest(place / name) for name in (*PAGES, *_READ, about.FILE)}
+  return found | dict(program=_program())
+
+
+def _digest(file: Path) -> str:
+  return hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else ''
+
+
+def _program() -> str:
+  """A digest of which files it has, how long and of when."""
+  lines = []
+  for folder, _, names in os.walk(Path(vfljax.__file__).parent):
+    for name in names:
+      if name.endswith('.py'):
+        stat = os.stat(os.path.join(folder, name))
+        lines.append(f'{folder}/{name} {stat.st_size} {stat.st_mtime_ns}')
+  return hashlib.sha256('\n'.join(sorted(lines)).encode()).hexdigest()

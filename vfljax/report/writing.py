@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vfljax.report import (
-    advice, crossings, drawing, head, lost, page, papers, ranks, reading, spent,
-    svg, tables, untested, verdict, words,
+    advice, crossings, current, drawing, head, lost, page, papers, ranks,
+    reading, spent, svg, tables, untested, verdict, words,
 )
 from vfljax.report.ranks import Ranked
 from vfljax.report.reading import Results
@@ -76,6 +76,7 @@ def write(
   disk.write_text(Path(path) / 'summary.md', '\n\n'.join(text) + '\n')
   target = Path(path) / 'report.html'
   disk.write_text(target, page.page(title, html))
+  current.note(path)
   return target
 
 

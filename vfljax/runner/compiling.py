@@ -5,6 +5,7 @@ job shares its programs with nobody (`runner.families`).
 """
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+import contextlib
 from functools import partial
 import time
 from typing import Any, NamedTuple, Self
@@ -58,7 +59,8 @@ class Compiler:
         been done before.
       todo: Those that `programs` will be asked for, in that order.
     """
-    self._todo, self._families = list(todo), families.families(everything)
+    self._todo = list(todo)
+    self._families = families.needed(everything, todo) if todo else {}
     self._pool = ThreadPoolExecutor(_AT_ONCE, 'compile')
     self._begun: dict[str, _Programs] = {}
     self._crossing: dict[str, dict[str, Any]] = {}
@@ -95,17 +97,21 @@ class Compiler:
     return self._begun[family.name]
 
   def _look_ahead(self, family: Family) -> None:
-    """Does, while these are compiled, what the next jobs would wait for."""
+    """Does, while these are compiled, what the next jobs would wait for.
+
+    What cannot be traced is said when it is its turn: this job goes first.
+    """
     coming = [self._families[job.entry.name] for job in self._todo]
     needed = {other.name for other in [family, *coming]}
     self._begun = {k: v for k, v in self._begun.items() if k in needed}
-    for other in coming:
-      if other is not family:
-        self._begin(other)
-        break
+    another = [other for other in coming if other.name != family.name]
+    with contextlib.suppress(Exception):
+      if another:
+        self._begin(another[0])
     for job, other in zip(self._todo, coming):
-      if other is family:
-        self._crossing_of(job)
+      if other.name == family.name:
+        with contextlib.suppress(Exception):
+          self._crossing_of(job)
 
   def _crossing_of(self, job: Job) -> dict[str, Any]:
     name = job.entry.name

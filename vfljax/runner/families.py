@@ -68,6 +68,18 @@ def families(everything: Sequence[Job]) -> dict[str, Family]:
   return found | dict.fromkeys(first, own)
 
 
+def needed(
+    everything: Sequence[Job], todo: Sequence[Job]
+) -> dict[str, Family]:
+  """The families, without baselines where no job to be done has them."""
+  found = families(everything)
+  has = {found[job.entry.name].name for job in todo if has_baselines(job)}
+  return {
+      name: family if family.name in has else family._replace(baselines=None)
+      for name, family in found.items()
+  }
+
+
 def alone(job: Job) -> Family:
   """Of one that shares with nobody."""
   return Family(job.entry.name, job, {}, 0, None)
@@ -96,7 +108,8 @@ def padded(job: Job) -> int:
 
   Of a whole chunk, so that the last one needs no other program.
   """
-  chunk = job.setting.config.seeds_per_chunk or len(job.seeds)
+  config = job.setting.config
+  chunk = min(config.seeds_per_chunk or config.seeds, config.seeds)
   devices = jax.local_device_count()
   return -(-chunk * job.room // devices) * devices
 

@@ -48,7 +48,10 @@ def main(argv: list[str] | None = None) -> int:
   # Tracing makes very many objects that live on, of which Python would look
   # through all again and again: a tenth of its time.
   gc.set_threshold(50_000, 20, 20)
-  return stopping.heeding(lambda stop: _main(list(sys.argv), stop))
+  code = stopping.heeding(lambda stop: _main(list(sys.argv), stop))
+  if code:  # Python would wait for what is compiled in threads, for nobody.
+    stopping.end(code)
+  return code
 
 
 def _main(argv: list[str], stop: stopping.Stop | None) -> int:

@@ -48,7 +48,7 @@ def _drawn(config: Config, table: Table) -> bool:
 
 def _trainings(config: Config, classes: int) -> int:
   """The most trainings that a device has at once."""
-  seeds = config.seeds_per_chunk or config.seeds
+  seeds = min(config.seeds_per_chunk or config.seeds, config.seeds)
   points = max(
       (len(e.strengths) or 1) * math.prod(map(len, e.grid.values()))
       for e in entries(config, classes)

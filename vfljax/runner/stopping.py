@@ -116,6 +116,14 @@ def leave(place: str = '') -> NoReturn:
   os._exit(CODE)
 
 
+def end(code: int) -> NoReturn:
+  """Ends the process with what was printed, whatever its threads are doing."""
+  for stream in (sys.stdout, sys.stderr):
+    with contextlib.suppress(OSError, ValueError):
+      stream.flush()
+  os._exit(code)
+
+
 def last_words(place: str = '') -> str:
   """What is said at the end; `place` is what there is to be continued."""
   return f'Stopped. The same command continues {place}.' if place else (

@@ -22,6 +22,7 @@ The work directory:
   about.json        rows, classes, columns, versions: `about`, if there is one
   summary.md        } what `report.writing` makes of the above
   report.html       }
+  .report.json      what those were made of: `report.current`
 
 U is the unit's name with '@' for '/' and '%..' for what file systems do not
 like. Names like '.vfljax-<name>.tmp' are unfinished writes; the next start

@@ -1,0 +1,55 @@
+"""When a report is written again, and when it may stay."""
+import os
+
+import pytest
+
+from tests import fake_results
+from vfljax.report import current, writing
+
+PAGES = 'summary.md', 'report.html'
+
+
+@pytest.fixture
+def place(tmp_path):
+  """A work directory with its report."""
+  work = fake_results.make(tmp_path / 'out').path
+  assert not current.is_current(work)
+  writing.write(work)
+  return work
+
+
+def test_what_was_written_is_current(place):
+  assert current.is_current(place)
+  for file in place.iterdir():  # As a copy has other times.
+    os.utime(file, times=(0, 0) if file.name in PAGES else None)
+  assert current.is_current(place)
+
+
+@pytest.mark.parametrize('name', [
+    *PAGES, 'results.jsonl', 'timings.json', 'config.json', 'about.json',
+    '.report.json',
+])
+def test_what_was_changed_is_not(place, name):
+  """An edited page, too: it does not say what the results say."""
+  file = place / name
+  before = file.read_bytes() if file.exists() else b''
+  file.write_bytes(before + b' \n{')
+  os.utime(file, ns=(0, 0))  # Older than all else, as from a backup.
+  assert not current.is_current(place)
+  if before:
+    file.unlink()
+    assert not current.is_current(place)
+
+
+def test_another_version_of_the_program_writes_another_report(
+    place, monkeypatch, tmp_path
+):
+  package = tmp_path / 'vfljax'
+  package.mkdir()
+  (package / '__init__.py').write_text('')
+  monkeypatch.setattr(current.vfljax, '__file__', str(package / '__init__.py'))
+  assert not current.is_current(place)
+  current.note(place)
+  assert current.is_current(place)
+  (package / 'added.py').write_text('')
+  assert not current.is_current(place)
