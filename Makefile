@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-fast faults mutants lint clean
+.PHONY: help demo docs test test-fast faults mutants lint clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -24,6 +24,7 @@ help:
 	@echo 'make faults     kill runs, damage files, fill disks: 15 minutes'
 	@echo 'make mutants    faults put into the code: do the tests notice?'
 	@echo 'make lint       ruff and pyright'
+	@echo 'make docs       the documentation, into out/docs/site'
 	@echo 'make clean      remove .venv and all caches; results in out/ stay'
 	@echo
 	@echo 'make PYTHON=/path/to/python ... uses that Python for .venv.'
@@ -51,6 +52,10 @@ mutants: $(VENV)/dev.stamp
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+# A site that works from its folder; pages in out/docs/source.
+docs: $(VENV)/docs.stamp
+	$(BIN)/python -m docs.build
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
@@ -88,4 +93,9 @@ $(VENV)/runtime.stamp: pyproject.toml $(VENV)/python.stamp
 $(VENV)/dev.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing vfljax and the developer tools: two or three minutes ...'
 	@$(INSTALL) '.[dev]' || $(FAILED)
+	@touch $(VENV)/runtime.stamp $@
+
+$(VENV)/docs.stamp: pyproject.toml $(VENV)/python.stamp
+	@echo 'Installing what makes the documentation: a minute or two ...'
+	@$(INSTALL) '.[docs]' || $(FAILED)
 	@touch $(VENV)/runtime.stamp $@

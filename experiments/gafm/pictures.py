@@ -118,9 +118,14 @@ def gradients(file: Path) -> Path:
 
 def ratios(files: list[Path]) -> Path:
   """Charts Figure 7's ratios, a group of bars for each file."""
+  figure = bars([json.loads(file.read_text()) for file in files])
+  return _write(figure, files[0].with_name('ratios.png'))
+
+
+def bars(found: list[dict]) -> matplotlib.figure.Figure:
+  """Figure 7's ratios, a group of bars for each record of `choose_delta`."""
   figure = matplotlib.figure.Figure((7, 3.2), layout='constrained')
   axes = figure.subplots()
-  found = [json.loads(file.read_text()) for file in files]
   for i, run in enumerate(found):
     place = np.arange(len(run['deltas'])) + 0.8 * i / len(found)
     best = int(np.argmin(run['ratios']))
@@ -139,7 +144,7 @@ def ratios(files: list[Path]) -> Path:
       xlabel='Delta', ylabel='leak AUC / training AUC',
       title=f'share of the data: {shares}; red is the lowest',
   )
-  return _write(figure, files[0].with_name('ratios.png'))
+  return figure
 
 
 def _write(figure: matplotlib.figure.Figure, file: Path) -> Path:

@@ -23,6 +23,11 @@ def _export() -> Command:
   return export.run
 
 
+def _from_vflair() -> Command:
+  from vfljax.commands import from_vflair
+  return from_vflair.run
+
+
 def _merge() -> Command:
   from vfljax.commands import merge
   return merge.run
@@ -34,10 +39,10 @@ def _recommend() -> Command:
 
 
 # What it is called, and what imports it: nothing of the others is needed.
-NAMES: dict[str, Callable[[], Command]] = dict(
-    advise=_advise, compare=_compare, export=_export, merge=_merge,
-    recommend=_recommend,
-)
+NAMES: dict[str, Callable[[], Command]] = {
+    'advise': _advise, 'compare': _compare, 'export': _export,
+    'from-vflair': _from_vflair, 'merge': _merge, 'recommend': _recommend,
+}
 
 
 def meant(argv: list[str]) -> list[str]:

@@ -1,0 +1,92 @@
+"""The papers' figures, as far as records of runs can draw them."""
+from collections.abc import Callable, Iterator
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from matplotlib.figure import Figure
+
+from docs import measured
+from experiments import evidence
+from experiments.gafm import pictures as gafm
+from experiments.vmask import pictures as vmask
+from vfljax.report import drawing, reading, svg
+from vfljax.report.plots import PRINT, Drawn
+
+
+class Own(NamedTuple):
+  """A figure that a paper's own code draws of one of its own records."""
+
+  paper: str
+  record: str
+  draw: Callable[[dict], Figure]
+  caption: str
+
+
+OWN = (
+    Own('gafm', 'delta_tenth', lambda r: gafm.bars([r]),
+        "GAFM, Figure 7: leak AUC over training AUC by Delta, on a tenth of "
+        'the data; red is the lowest.'),
+    Own('vmask', 'fig5_tm', vmask.curves,
+        'VMask, Figure 5: accuracy of completion after every epoch, MLP3 on '
+        'MNIST.'),
+    Own('vmask', 'fig5_tm', vmask.norms,
+        "VMask, Figure 14: each layer's share of the accumulated gradient "
+        'norm.'),
+    Own('vmask', 'table1_mlp3', vmask.hidden_layers,
+        'VMask, Figure 2: accuracy of completion by the layers hidden, MLP3.'),
+    Own('vmask', 'table1_lenet5', vmask.hidden_layers,
+        'VMask, Figure 2: the same of LeNet5.'),
+)
+
+
+def page(source: Path) -> str:
+  """The gallery's Markdown; its pictures are written below `source`."""
+  (source / 'images').mkdir(parents=True, exist_ok=True)
+  parts = [
+      '# Gallery\n\nFigures in the form of the papers, drawn from our records '
+      'when this site was built; nothing in them is copied from a paper. The '
+      'tables beside the papers\' numbers are on the pages of their folders.\n'
+  ]
+  parts += [part for paper in evidence.papers() for part in _of(paper, source)]
+  return '\n'.join(parts)
+
+
+def _of(paper: str, source: Path) -> Iterator[str]:
+  figures = [*_trade_offs(paper), *_own(paper)]
+  if figures:
+    yield f'## {paper}\n\nMore: [{paper}](results/{paper}.md)\n'
+  for name, caption, drawn in figures:
+    (source / 'images' / f'{name}.svg').write_bytes(
+        svg.saved(drawn, name, 'svg')
+    )
+    yield f'![{caption}](images/{name}.svg)\n\n{caption}\n'
+
+
+def _trade_offs(paper: str) -> Iterator[tuple[str, str, Drawn]]:
+  """Cost against leakage, a figure for each record and attack."""
+  for run in measured.runs():
+    if run.paper != paper:
+      continue
+    _, dataset, algorithm = run.results.title
+    for figure in drawing.trade_offs(run.results, PRINT):
+      if figure.name.endswith('worst') and len(run.results.attacks) > 1:
+        continue
+      attack = reading.pretty(figure.name.removeprefix('trade-off-'))
+      yield (
+          f'{paper}-{run.name}-{figure.name}',
+          f'Cost against leakage to {attack}, {dataset}, {algorithm} '
+          f'(record {run.name})', figure.drawn,
+      )
+
+
+def _own(paper: str) -> Iterator[tuple[str, str, Drawn]]:
+  for i, own in enumerate(OWN):
+    if own.paper == paper:
+      file = evidence.HERE / paper / 'records' / f'{own.record}.json'
+      figure = own.draw(json.loads(file.read_text('utf-8')))
+      if figure.get_layout_engine() is None:
+        figure.tight_layout()
+      yield f'{paper}-own-{i}', f'{own.caption} Record {own.record}.', Drawn(
+          figure
+      )

@@ -1,0 +1,183 @@
+"""What the records of runs say of one defense or one attack, as tables.
+
+Everything is computed from experiments/*/records; nothing is kept here.
+"""
+from collections.abc import Iterator
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments import evidence
+from experiments.vmask import fig5, older
+from vfljax import attacks, defenses
+from vfljax.attack import recipe_of
+from vfljax.report import reading
+from vfljax.report.reading import Cell, Results
+from vfljax.runner.errors import UserError
+from vfljax.scene import two_classes
+
+_WHEN = dict(
+    max='; attacks in training in their best epoch',
+    last='; attacks in training in the last epoch',
+)
+SAID = ('main', 'attack')  # Of a study: accuracy, and that of completion.
+_STUDIED = fig5.entries('mlp3')  # What VMask's studies call which defense.
+
+
+class Run(NamedTuple):
+  """A record of a run, and what it calls which defense."""
+
+  paper: str
+  name: str
+  results: Results
+  methods: dict[str, tuple[str, ...]]
+
+  def cells(self, defense: str) -> list[Cell]:
+    """The rows of a defense, those chained with others included."""
+    return [
+        c for c in self.results.cells
+        if defense in self.methods.get(c[0], (c[0],))
+    ]
+
+
+@functools.cache
+def runs() -> tuple[Run, ...]:
+  """All records that runs of the command line have written."""
+  return tuple(_runs())
+
+
+def _runs() -> Iterator[Run]:
+  for file in sorted(evidence.HERE.glob('*/records/*.json')):
+    try:
+      kept = evidence.load(file.parts[-3], file.stem)
+    except UserError:  # A study's own, which its paper's page tells of.
+      continue
+    methods = {
+        entry.get('label') or entry['defense']: (
+            entry['defense'], *(e['defense'] for e in entry.get('after', ())),
+        )
+        for entry in kept.record['config'].get('listed', ())
+    }
+    for row, _ in kept.results.cells:  # '<label> <argument>=<value>' of a grid.
+      label = next((k for k in methods if row.startswith(f'{k} ')), row)
+      methods.setdefault(row, methods.get(label, (row,)))
+    yield Run(file.parts[-3], file.stem, kept.results, methods)
+
+
+def of_defense(name: str) -> str:
+  """A table for each record: what the defense costs and what still leaks."""
+  parts = []
+  for run in runs():
+    cells = run.cells(name)
+    if not cells:
+      continue
+    names = [a for a in run.results.attacks if _known(run.results, a)]
+    plain = reading.baseline(run.results)
+    rows = [
+        _row(run.results, cell, names)
+        for cell in dict.fromkeys([*([plain] if plain else []), *cells])
+    ]
+    head = ('', f'{run.results.metric}, %', 'costs, points',
+            *(reading.pretty(a) for a in names))
+    parts.append(_titled(run, evidence.markdown(head, rows)))
+  return '\n\n'.join(parts)
+
+
+def of_attack(name: str) -> str:
+  """A table for each record: what it learns in spite of each defense."""
+  parts = []
+  for run in runs():
+    names = [
+        a for a in (*run.results.attacks, *run.results.baselines)
+        if reading.base(a) == name and _known(run.results, a)
+    ]
+    rows = [
+        [reading.named(cell), *(_leak(run.results, cell, a) for a in names)]
+        for cell in run.results.cells
+    ]
+    if names:
+      head = ('learns, points', *(reading.pretty(a) for a in names))
+      parts.append(_titled(run, evidence.markdown(head, rows)))
+  return '\n\n'.join(parts)
+
+
+def strengths(name: str) -> dict[str, list[str]]:
+  """{paper: strengths that its records have of a defense}."""
+  found: dict[str, list[str]] = {}
+  for run in runs():
+    mine = [reading.strength(c) for c in run.cells(name)]
+    kept = found.setdefault(run.paper, [])
+    kept += [s for s in mine if s and s not in kept]
+  return {paper: values for paper, values in found.items() if values}
+
+
+def of_studies(name: str) -> str:
+  """VMask's own records of a defense: accuracy, and who completes the bottom.
+
+  They are of studies, which no run of the command line has written.
+  """
+  rows = []
+  for column in ('TM', 'TFM', 'M', 'FM'):
+    found = older.column(column, 'table2')
+    for label, entry in _STUDIED.items():
+      if name in (entry.defense, *(e.defense for e in entry.after)):
+        rows += [
+            [column, label, *(older.says(found[label], what) for what in SAID)]
+        ] if label in found else []
+  if not rows or name == 'none':
+    return ''
+  return (
+      "## In VMask's Table II\n\nTM, TFM: MLP3 on MNIST and Fashion-MNIST; M, "
+      'FM: LeNet5 on them ([vmask](../results/vmask.md), record '
+      '`experiments/vmask/records/table2.json`); percent.\n\n'
+      + evidence.markdown(('', '', 'accuracy', 'completion'), rows)
+  )
+
+
+def _known(results: Results, attack: str) -> bool:
+  return any(reading.leakage(results, c, attack) for c in results.cells)
+
+
+def _row(results: Results, cell: Cell, names: list[str]) -> list[str]:
+  utility = [100 * v for v in reading.utility(results, cell).values()]
+  loss = list(reading.utility_loss(results, cell).values())
+  plain = cell == reading.baseline(results)
+  return [
+      reading.named(cell), evidence.spread(utility) if utility else '',
+      evidence.spread(loss) if loss and not plain else '',
+      *(_leak(results, cell, a) for a in names),
+  ]
+
+
+def _leak(results: Results, cell: Cell, attack: str) -> str:
+  found = list(reading.leakage(results, cell, attack).values())
+  return evidence.spread(found) if np.size(found) else ''
+
+
+def _titled(run: Run, table: str) -> str:
+  experiment, dataset, algorithm = run.results.title
+  return (
+      f'**{dataset}, {algorithm}**, {len(run.results.seeds)} seeds '
+      f'([{run.paper}](../results/{run.paper}.md), record '
+      f'`experiments/{run.paper}/records/{run.name}.json`, experiment '
+      f'`{experiment}`{_WHEN.get(run.results.when, "")})\n\n{table}'
+  )
+
+
+def unknown(kind: str, name: str) -> str:
+  """How to measure what no record has."""
+  flags = f'--config.defenses=none,{name}' if kind == 'defenses' else (
+      f'--config.attacks={name}'
+  )
+  return (
+      'No record of a run has it yet. This measures it on the quick start\'s '
+      f'data:\n\n    vfljax --config=experiments/quickstart.py {flags}\n'
+  )
+
+
+def binary(kind: str, name: str) -> bool:
+  """Whether it is for two classes only."""
+  if kind == 'defenses':
+    return defenses.REGISTRY[name].binary
+  return two_classes in recipe_of(attacks.REGISTRY[name]).needs

@@ -1,0 +1,107 @@
+"""`vfljax from-vflair`: what is translated, what is refused."""
+import json
+
+import pytest
+
+from vfljax.commands import from_vflair
+from vfljax.runner import arguments
+from vfljax.runner.config import Entry
+from vfljax.runner.errors import UserError
+
+# In the form of VFLAIR's src/configs; its party k - 1 is the active one.
+THEIRS = dict(
+    epochs=2, lr=0.05, k=2, batch_size=256, num_exp=1,
+    communication=dict(
+        communication_protocol='FedSGD', iteration_per_aggregation=1
+    ),
+    dataset=dict(dataset_name='breast_cancer_diagnose', num_classes=2),
+    model_list={
+        str(k): dict(type='MLP2_128', input_dim=15, output_dim=2)
+        for k in range(2)
+    } | dict(apply_trainable_layer=0),
+    attack_list={
+        '0': dict(name='NormbasedScoring', parameters=dict(party=[0])),
+        '1': dict(name='NoisySample', parameters=dict(
+            party=[0], noise_lambda=3, noise_rate=0.02)),
+        '2': dict(name='ResSFL', parameters=dict(party=[1])),
+    },
+)
+
+
+def made(**changed):
+  return from_vflair.translated(THEIRS | changed)
+
+
+def defended(name, party=(1,), **more):
+  defense = dict(name=name, parameters=dict(party=list(party), **more))
+  return made(defense=defense)[0].listed[1]
+
+
+def test_a_config_file_comes_out_that_runs(tmp_path, capsys):
+  source, target = tmp_path / 'breast.json', tmp_path / 'mine.py'
+  source.write_text(json.dumps(THEIRS))
+  assert from_vflair.run([str(source), f'--to={target}']) == 0
+  said = capsys.readouterr().out
+  assert 'Left out: ResSFL' in said and 'config.attacks=noisy_sample' in said
+  config = arguments.parse(['vfljax', f'--config={target}']).config
+  assert config.data.name == 'breast_cancer'
+  assert config.model.bottom == (128, 1) and not config.model.trainable_top
+  assert config.train.batch_size == 256 and config.train.learning_rate == 0.05
+  assert config.listed_attacks == ('norm_scoring',) and config.seeds == 1
+  assert config.attack.own['noisy_sample'] == dict(rate=0.02, std=3.0)
+  assert config.attack.party == 1
+
+
+def test_ten_classes_keep_an_embedding_for_each():
+  config = made(dataset=dict(dataset_name='mnist', num_classes=10))[0]
+  assert config.data.name == 'mnist' and config.model.bottom == (128, 2)
+
+
+@pytest.mark.parametrize('entry, expected', [
+    (('LaplaceDP', (1,), dict(dp_strength=0.1)),
+     Entry('dp_laplace', (0.1,), dict(clip_norm=0.2, clip='batch'))),
+    (('MID', (0,), {'lambda': 0.5}), Entry('mid', (0.5,),
+                                           dict(side='passive'))),
+    (('GradientSparsification', (1,), dict(gradient_sparse_rate=99.5)),
+     Entry('gradient_compression', (0.005,), dict(residual=True))),
+    (('DCAE', (1,), {'lambda': 1, 'bin_numbers': 12}),
+     Entry('discrete_sgd', (12.0,), label='DCAE',
+           after=(Entry('coae', (1.0,)),))),
+])
+def test_defenses_keep_their_strengths(entry, expected):
+  name, party, more = entry
+  assert defended(name, party, **more) == expected
+
+
+@pytest.mark.parametrize('changed, said', [
+    (dict(tree_type='xgboost'), "counterpart of 'tree_type'"),
+    (dict(communication=dict(communication_protocol='CELU')), "'CELU'"),
+    (dict(k='two'), "'k' must be a number"),
+    (dict(defense=dict(name='GradPerturb')), "defense 'GradPerturb'"),
+    (dict(defense=dict(name='CAE', parameters=dict(party=[1]))), 'lambda'),
+    (dict(defense=dict(name='LaplaceDP', parameters=dict(
+        party=[0], dp_strength=1))), 'at a passive party'),
+    (dict(model_list={'0': dict(type='GCN'), '1': dict(type='GCN')}), "'GCN'"),
+    (dict(model_list={'0': dict(type='MLP4'), '1': {}}), 'same network'),
+    (dict(attack_list={'0': dict(name='NormbasedScoring', parameters=dict(
+        party=[1]))}), 'the active one'),
+])
+def test_what_has_no_counterpart_is_refused(changed, said):
+  with pytest.raises(UserError, match=said):
+    made(**changed)
+
+
+@pytest.mark.parametrize('text', ['[]', '{', '{"epochs": 3}'])
+def test_a_file_that_is_none_is_refused(tmp_path, text):
+  (tmp_path / 'x.json').write_text(text)
+  with pytest.raises(UserError, match='x.json is no'):
+    from_vflair.run([str(tmp_path / 'x.json')])
+  assert not (tmp_path / 'x.py').exists()
+
+
+def test_nothing_is_written_over(tmp_path):
+  (tmp_path / 'x.json').write_text(json.dumps(THEIRS))
+  (tmp_path / 'x.py').write_text('mine')
+  with pytest.raises(UserError, match='is there already'):
+    from_vflair.run([str(tmp_path / 'x.json'), f'--to={tmp_path / "x.py"}'])
+  assert (tmp_path / 'x.py').read_text() == 'mine'

@@ -1,0 +1,58 @@
+"""A configuration as the Python file that returns it."""
+import dataclasses
+from typing import Any
+
+from vfljax.runner.config import Config
+
+
+def module(config: Config, docstring: str) -> str:
+  """A config file's text."""
+  used = sorted(_classes(config))
+  return (
+      f'"""{docstring}"""\nfrom vfljax.runner.config import (\n'
+      f'    {", ".join(used)},\n)\n\n\ndef get_config() -> Config:\n'
+      f'  return {_code(config, 2)}\n'
+  )
+
+
+def _classes(value: Any) -> set[str]:
+  if isinstance(value, (tuple, list)):
+    return {name for part in value for name in _classes(part)}
+  if not dataclasses.is_dataclass(value):
+    return set()
+  parts = [_classes(part) for _, part in _set(value)]
+  return {type(value).__name__}.union(*parts)
+
+
+def _set(value: Any) -> list[tuple[str, Any]]:
+  """The fields that are not as they are by default."""
+  found = []
+  for f in dataclasses.fields(value):
+    default = f.default
+    if f.default_factory is not dataclasses.MISSING:
+      default = f.default_factory()
+    if (own := getattr(value, f.name)) != default:
+      found.append((f.name, own))
+  return found
+
+
+def _code(value: Any, indent: int) -> str:
+  inner = indent + 4
+  if isinstance(value, tuple) and any(map(dataclasses.is_dataclass, value)):
+    parts = [_code(part, inner) for part in value]
+    return _lines('(', parts, ')', indent)
+  if not dataclasses.is_dataclass(value):
+    return repr(value)
+  parts = [f'{name}={_code(own, inner)}' for name, own in _set(value)]
+  start = f'{type(value).__name__}('
+  return _lines(start, parts, ')', indent) if parts else start + ')'
+
+
+def _lines(start: str, parts: list[str], end: str, indent: int) -> str:
+  """On one line if it fits there, else a line each."""
+  one = f'{start}{", ".join(parts)}{"," if start == "(" else ""}{end}'
+  if len(one) + indent < 70 and '\n' not in one:
+    return one
+  space = ' ' * (indent + 4)
+  body = ''.join(f'\n{space}{part},' for part in parts)
+  return f'{start}{body}\n{" " * indent}{end}'

@@ -1,0 +1,228 @@
+"""`vfljax from-vflair config.json --to=mine.py`: an experiment of VFLAIR's.
+
+What has the same meaning here is translated; an attack without a counterpart is
+left out and named; anything else without one is refused. Settings that VFLAIR
+has in its code, not in its files, are those of its code: Adam, linear heads.
+"""
+import argparse
+from collections.abc import Mapping
+import json
+from pathlib import Path
+from typing import Any
+
+from vfljax.commands import given, vflair_names as names
+from vfljax.commands.as_code import module
+from vfljax.runner import disk, ranges
+from vfljax.runner.config import (
+    AttackConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
+)
+from vfljax.runner.errors import UserError, brief
+from vfljax.runner.stopping import Stop
+
+_KNOWN = {
+    'epochs', 'lr', 'k', 'batch_size', 'test_batch_size', 'num_exp', 'dataset',
+    'model_list', 'communication', 'iteration_per_aggregation', 'attack_list',
+    'attack', 'defense',
+}
+
+
+def run(argv: list[str], stop: Stop | None = None) -> int:
+  """Writes a config file, and says how to run it.
+
+  Raises:
+    UserError: for a file that is no such configuration, and for what vfljax has
+      no counterpart of.
+  """
+  del stop  # It is done in no time.
+  parser = given.Parser(
+      prog='vfljax from-vflair', description=__doc__,
+      formatter_class=argparse.RawDescriptionHelpFormatter,
+  )
+  parser.add_argument('file', help="one of VFLAIR's src/configs/**/*.json")
+  parser.add_argument('--to', default='', help='the config; <file>.py if empty')
+  asked = parser.parse_args(argv)
+  source = Path(asked.file).expanduser()
+  target = Path(asked.to or f'{source.stem}.py').expanduser()
+  if target.exists():
+    raise UserError(f'{target} is there already: give another --to=FILE.py.')
+  config, apart, left_out = translated(read(source))
+  config.experiment = f'vflair_{_word(source.stem)}'
+  ranges.check(config)
+  disk.write_text(target.absolute(), module(
+      config, f"From VFLAIR's {source.name}, by `vfljax from-vflair`."
+  ))
+  path = ' --config.data.path=...' if config.data.name in names.FILES else ''
+  if config.data.name == 'csv':
+    path += ' --config.data.label=...'
+  for attack in left_out:
+    print(f'Left out: {attack}, which vfljax has no counterpart of.')
+  print(f'Run: vfljax --config={target}{path}')
+  for attack in apart:
+    print(f'and: vfljax --config={target}{path} --config.attacks={attack}')
+  return 0
+
+
+def _word(text: str) -> str:
+  return ''.join(c if c.isalnum() else '_' for c in text)
+
+
+def read(file: Path) -> dict[str, Any]:
+  """A configuration of VFLAIR's.
+
+  Raises:
+    UserError: if it is none.
+  """
+  try:
+    found = json.loads(file.read_text('utf-8'))
+  except OSError as error:
+    raise UserError(f'{file} cannot be read: {error.strerror}.') from None
+  except ValueError as error:
+    raise UserError(f'{file} is no JSON: {brief(str(error))}') from None
+  if not isinstance(found, dict) or 'model_list' not in found:
+    raise UserError(f'{file} is no configuration of VFLAIR: no "model_list".')
+  return found
+
+
+def translated(
+    theirs: Mapping[str, Any]
+) -> tuple[Config, list[str], list[str]]:
+  """The config, attacks that need a run of their own, and those left out.
+
+  Raises:
+    UserError: for what has no counterpart.
+  """
+  if odd := sorted(set(theirs) - _KNOWN):
+    raise UserError(
+        f'vfljax has no counterpart of {", ".join(map(repr, odd))} in a '
+        'configuration of VFLAIR (trees, language models and encryption are '
+        'not translated): take it out of the file to go on without.'
+    )
+  _check_rounds(theirs)
+  parties = _number(theirs, 'k', 2, int)
+  attacks, apart, left_out, attack = _attacks(theirs, parties)
+  config = Config(
+      seeds=_number(theirs, 'num_exp', 10, int),
+      data=_data(theirs, parties), model=_model(theirs, parties),
+      train=TrainConfig(
+          epochs=_number(theirs, 'epochs', 50, int), optimizer='adam',
+          batch_size=_number(theirs, 'batch_size', 2048, int),
+          learning_rate=_number(theirs, 'lr', 0.001, float),
+      ),
+      attack=attack, listed=(Entry('none'), *_defense(theirs, parties)),
+      listed_attacks=attacks,
+  )
+  return config, apart, left_out
+
+
+def _number(theirs: Mapping, name: str, default: Any, kind: type) -> Any:
+  value = theirs.get(name, default)
+  if isinstance(value, bool) or not isinstance(value, (int, float)) or (
+      kind is int and value != int(value)
+  ):
+    raise UserError(f'{name!r} must be a number; got {brief(repr(value))}.')
+  return kind(value)
+
+
+def _group(theirs: Any, name: str) -> Mapping[str, Any]:
+  found = theirs.get(name) or {}
+  if not isinstance(found, Mapping):
+    raise UserError(f'{name!r} must be {{...}}; got {brief(repr(found))}.')
+  return found
+
+
+def _check_rounds(theirs: Mapping[str, Any]) -> None:
+  how = _group(theirs, 'communication')
+  kind = how.get('communication_protocol', 'FedSGD')
+  steps = how.get(
+      'iteration_per_aggregation', theirs.get('iteration_per_aggregation', 1)
+  )
+  if kind not in ('FedSGD', 'Vanilla') and steps != 1 or kind in (
+      'Quantization', 'Topk', 'CELU'
+  ):
+    raise UserError(
+        f'communication_protocol {kind!r} has no counterpart: vfljax plays a '
+        'round for every step. Write "FedSGD" to go on with that.'
+    )
+
+
+def _data(theirs: Mapping[str, Any], parties: int) -> DataConfig:
+  name = _group(theirs, 'dataset').get('dataset_name', 'mnist')
+  return DataConfig(name=names.DATA.get(name, 'csv'), parties=parties)
+
+
+def _model(theirs: Mapping[str, Any], parties: int) -> ModelConfig:
+  """One network for every party, and the head.
+
+  Raises:
+    UserError: for networks that differ, or that vfljax has not.
+  """
+  listed = _group(theirs, 'model_list')
+  own = [_group(listed, str(k)) for k in range(parties)]
+  kinds = {(m.get('type', 'MLP2'), m.get('output_dim', 10)) for m in own}
+  if len(kinds) > 1:
+    raise UserError(
+        'All parties have the same network in a config of vfljax; '
+        f'model_list has {", ".join(f"{t} ({d})" for t, d in sorted(kinds))}.'
+    )
+  (kind, width), = kinds
+  head: dict[str, Any] = dict(top=(), aggregation='concat')
+  if not listed.get('apply_trainable_layer', 0):
+    head = dict(top=(), aggregation='sum', trainable_top=False)
+    # Of two classes the sum is one logit here, there the difference of two.
+    two = _group(theirs, 'dataset').get('num_classes', 10) == 2
+    width = 1 if two else width
+  if kind in names.WIDTHS:
+    return ModelConfig(bottom=(*names.WIDTHS[kind], int(width)), **head)
+  if kind in names.NETWORKS:
+    return ModelConfig(name=names.NETWORKS[kind], width=int(width), **head)
+  raise UserError(
+      f'There is no counterpart of the network {kind!r}; there are: '
+      f'{", ".join([*names.WIDTHS, *names.NETWORKS])}.'
+  )
+
+
+def _defense(theirs: Mapping[str, Any], parties: int) -> list[Entry]:
+  defense = _group(theirs, 'defense')
+  if not defense:
+    return []
+  name, more = defense.get('name'), _group(defense, 'parameters')
+  if name not in names.DEFENSES:
+    raise UserError(
+        f'There is no counterpart of the defense {name!r}; there are: '
+        f'{", ".join(names.DEFENSES)}.'
+    )
+  owners = more.get('party', [parties - 1])
+  try:
+    return [names.DEFENSES[name](more, owners == [parties - 1])]
+  except (KeyError, TypeError) as error:
+    raise UserError(
+        f'The defense {name} lacks a parameter, or has one of another kind: '
+        f'{error}.'
+    ) from None
+
+
+def _attacks(theirs: Mapping[str, Any], parties: int):
+  """What runs together, what apart, what not at all, and their settings."""
+  listed = _group(theirs, 'attack_list') or _group(theirs, 'attack')
+  some = [listed] if 'name' in listed else list(listed.values())
+  together, apart, left_out, own, known = [], [], [], {}, 4
+  party = 1
+  for one in some:
+    one = _group({'attack': one}, 'attack')
+    name, more = one.get('name'), _group(one, 'parameters')
+    if name not in names.ATTACKS:
+      left_out.append(str(name))
+      continue
+    ours, options, alone = names.ATTACKS[name](more)
+    (apart if alone else together).append(ours)
+    own |= {ours: options} if options else {}
+    known = int(more.get('n_labeled_per_class', known))
+    owners = more.get('party', [0])
+    party = 0 if len(owners) > 1 else owners[0] + 1  # Theirs count from 0.
+    if party >= parties:
+      raise UserError(
+          f'{name}: party {owners} is the active one, which knows the labels.'
+      )
+  return tuple(together), apart, left_out, AttackConfig(
+      party=party, known=known, own=own
+  )

@@ -1,0 +1,127 @@
+"""What VFLAIR calls which data set, network, defense and attack."""
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vfljax.runner.config import Entry
+from vfljax.runner.errors import UserError
+
+More = Mapping[str, Any]
+
+# Others are read as CSV files, whose path and label are asked for.
+DATA = dict(
+    mnist='mnist', cifar10='cifar10', cifar100='cifar100', nuswide='nuswide',
+    breast_cancer_diagnose='breast_cancer', credit='credit', criteo='criteo',
+)
+FILES = {*DATA.values(), 'csv'} - {'breast_cancer'}
+
+# Hidden widths before the embedding's.
+WIDTHS: dict[str, tuple[int, ...]] = dict(
+    MLP2=(32,), MLP2_128=(128,), MLP4=(64, 128, 64), MLP5=(64,) * 4,
+    LogisticRegressionModel=(), LogisticRegressionModel_Flatten=(),
+)
+NETWORKS = dict(resnet18='resnet18')
+
+# VFLAIR bounds the batch's largest norm before it adds noise.
+_CLIP = dict(clip_norm=0.2, clip='batch')
+
+
+def _at_active(name: str, active: bool) -> None:
+  if not active:
+    raise UserError(
+        f'{name} at a passive party, on its embeddings, has no counterpart; '
+        "at the active party it has: parameters.party = [k - 1]."
+    )
+
+
+def _laplace(more: More, active: bool) -> Entry:
+  _at_active('LaplaceDP', active)
+  return Entry('dp_laplace', (float(more['dp_strength']),), dict(_CLIP))
+
+
+def _gaussian(more: More, active: bool) -> Entry:
+  _at_active('GaussianDP', active)
+  return Entry('dp_gaussian', (float(more['dp_strength']),), dict(_CLIP))
+
+
+def _sparse(more: More, active: bool) -> Entry:
+  """A rate above 1 is divided by 100 there until it is not."""
+  _at_active('GradientSparsification', active)
+  dropped = float(more['gradient_sparse_rate'])
+  while dropped > 1:
+    dropped /= 100
+  if dropped == 1:
+    raise UserError(
+        'gradient_sparse_rate drops all of a gradient; 99.5 keeps 0.5 %.'
+    )
+  return Entry(
+      'gradient_compression', (round(1 - dropped, 9),), dict(residual=True)
+  )
+
+
+def _side(name: str, more: More, active: bool) -> Entry:
+  return Entry(
+      name, (float(more['lambda']),),
+      dict(side='active' if active else 'passive'),
+  )
+
+
+def _coae(more: More, active: bool) -> Entry:
+  _at_active('CAE', active)
+  return Entry('coae', (float(more['lambda']),))
+
+
+def _discrete(more: More, active: bool) -> Entry:
+  _at_active('DiscreteSGD', active)
+  return Entry('discrete_sgd', (float(more['bin_numbers']),))
+
+
+def _dcae(more: More, active: bool) -> Entry:
+  after = (_coae(more, active),)
+  bins = (float(more['bin_numbers']),)
+  return Entry('discrete_sgd', bins, label='DCAE', after=after)
+
+
+DEFENSES: dict[str, Callable[[More, bool], Entry]] = dict(
+    LaplaceDP=_laplace, GaussianDP=_gaussian, GradientSparsification=_sparse,
+    DiscreteSGD=_discrete, CAE=_coae, DCAE=_dcae,
+    MID=lambda more, active: _side('mid', more, active),
+    DistanceCorrelation=lambda more, active: _side('dcor', more, active),
+)
+
+
+def _plain(name: str, alone: bool = False):
+  return lambda more: (name, {}, alone)
+
+
+def _inversion(more: More):
+  options = dict(steps=int(more.get('epochs', 500)))
+  if 'lr' in more:
+    options |= dict(learning_rate=float(more['lr']))
+  return 'gradient_inversion', options, False
+
+
+def _completion(more: More):
+  options = dict(
+      epochs=int(more.get('epochs', 50)),
+      iterations=int(more.get('val_iteration', 1024)),
+  )
+  return 'mixmatch', options | dict(stages=min(10, options['epochs'])), False
+
+
+# Parameters -> (our name, its options, whether it needs a run of its own).
+ATTACKS: dict[str, Callable[[More], tuple[str, dict[str, Any], bool]]] = dict(
+    DirectLabelScoring=_plain('direct_label'),
+    BatchLabelReconstruction=_inversion,
+    NormbasedScoring=_plain('norm_scoring'),
+    DirectionbasedScoring=_plain('direction_scoring'),
+    PassiveModelCompletion=_completion,
+    ActiveModelCompletion=_plain('active_completion', True),
+    ReplacementBackdoor=_plain('label_replacement', True),
+    NoisySample=lambda more: ('noisy_sample', dict(
+        rate=float(more.get('noise_rate', 0.01)),
+        std=float(more.get('noise_lambda', 2)),
+    ), True),
+    MissingFeature=lambda more: ('missing_features', dict(
+        rate=float(more.get('missing_rate', 0.25)),
+    ), True),
+)
