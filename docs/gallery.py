@@ -57,8 +57,11 @@ def _of(paper: str, source: Path) -> Iterator[str]:
   if figures:
     yield f'## {paper}\n\nMore: [{paper}](results/{paper}.md)\n'
   for name, caption, drawn in figures:
-    (source / 'images' / f'{name}.svg').write_bytes(
-        svg.saved(drawn, name, 'svg')
+    text = svg.saved(drawn, name, 'svg').decode()
+    start = text.index('>') + 1  # Of a page its fonts are the page's.
+    (source / 'images' / f'{name}.svg').write_text(
+        f'{text[:start]}<style>text{{font-family:sans-serif}}</style>'
+        + text[start:], 'utf-8',
     )
     yield f'![{caption}](images/{name}.svg)\n\n{caption}\n'
 

@@ -74,10 +74,8 @@ def of_defense(name: str) -> str:
       continue
     names = [a for a in run.results.attacks if _known(run.results, a)]
     plain = reading.baseline(run.results)
-    rows = [
-        _row(run.results, cell, names)
-        for cell in dict.fromkeys([*([plain] if plain else []), *cells])
-    ]
+    shown = [plain, *cells] if plain else cells
+    rows = [_row(run.results, cell, names) for cell in shown]
     head = ('', f'{run.results.metric}, %', 'costs, points',
             *(reading.pretty(a) for a in names))
     parts.append(_titled(run, evidence.markdown(head, rows)))

@@ -44,6 +44,7 @@ def defense(name: str) -> str:
   )
   first = next(iter(inspect.signature(method).parameters), '')
   tried = ', '.join(f'{s:g}' for s in method.strengths)
+  typed = tried.replace(' ', '')
   said = [f'# {name}\n\n{idea}']
   facts = []
   if method.binary:
@@ -51,7 +52,7 @@ def defense(name: str) -> str:
   if tried:
     facts.append(
         f'Its strength is `{first}`; a sweep tries {tried} by default. '
-        f"On the command line: `--config.defenses='{name}({tried})'`."
+        f"On the command line: `--config.defenses='{name}({typed})'`."
     )
   else:
     facts.append(

@@ -12,7 +12,8 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[1]
 INCLUDE = re.compile(r'^<!-- include: (\S+?)(?:#(.+?))? -->$', re.MULTILINE)
-_COMMENT = re.compile(r'<!-- (?:table: \S+|is: [^>]+|unrecorded|end) -->\n?')
+_MARKER = '<!-- (?:(?:table|is|needs|not run): [^>]+|unrecorded|end) -->'
+_COMMENT = re.compile(rf'^{_MARKER}\n|{_MARKER}', re.MULTILINE)
 _LINK = re.compile(r'(!?)\[([^\]]*)\]\(([^)\s]+)\)')
 _FENCE = re.compile(
     r'(^```.*?^```|^(?: {4}[^\n]*\n)+)', re.MULTILINE | re.DOTALL
@@ -55,7 +56,7 @@ def included(text: str, page: str, pages: Mapping[str, str], out: Path) -> str:
     part = section(whole, match[2]) if match[2] else whole
     return adapted(part, match[1], page, pages, out)
 
-  return INCLUDE.sub(put, text)
+  return INCLUDE.sub(put, _COMMENT.sub('', text))
 
 
 def adapted(
