@@ -1,9 +1,10 @@
 """BlindFL on real ciphertexts against plain training."""
 import jax
 import numpy as np
+import pytest
 
 from tests.he import plain
-from vfljax.he import blindfl, local, party
+from vfljax.he import blindfl, local, masks, party
 from vfljax.he.encoding import decode
 
 H, ROWS = 4, 4
@@ -12,6 +13,13 @@ H, ROWS = 4, 4
 def whole(a, b):
   """Weights of two shares."""
   return decode(a + b, blindfl.FRACTION)
+
+
+@pytest.mark.parametrize('rows', [1, 3, 128])
+def test_shares_have_room_for_as_many_masks_as_they_say(rows):
+  mask = 1 << (blindfl.step_bits(rows) + masks.SLACK)
+  most = (mask << blindfl.STEPS) + (1 << blindfl.VALUES.bits + 24)
+  assert most.bit_length() <= blindfl.shares_code(rows).bits
 
 
 def test_two_batches_are_plain_training(keys):

@@ -86,6 +86,21 @@ def test_a_mask_is_drawn_anew_and_longer_than_what_it_hides(keys, arithmetic):
   assert abs(np.mean(sizes) - (8 + masks.SLACK - 1)) < 0.5
 
 
+def test_a_hidden_ciphertext_has_fresh_randomness(keys, arithmetic):
+  """Else who decrypts it could tell which ciphertexts it was made from."""
+  a, key = arithmetic.encrypt(keys[0].public, np.zeros(3)), keys[0].public
+  hidden, mask = arithmetic.hide(a)
+  bare = arithmetic.add_plain(a, mask, a.bits + masks.SLACK)
+  assert not {*hidden.values} & {*bare.values} and hidden.key == key
+
+
+def test_shifts_round_to_the_nearest():
+  given = np.array([7, -7, 5, -5, 1 << 80], object)
+  found = encoding.shifted(given, -2)
+  assert list(found) == [2, -2, 1, -1, 1 << 78]
+  assert (encoding.shifted(found, 2) == 4 * found).all()
+
+
 def test_refreshed_ciphertexts_are_others_of_the_same_numbers(keys, arithmetic):
   a = arithmetic.encrypt(keys[0].public, np.array([3.0, -4.0]))
   b = arithmetic.refresh(a)
@@ -126,6 +141,25 @@ def test_what_might_wrap_is_refused_before_it_is_computed(keys, arithmetic):
     arithmetic.encrypt_integers(
         keys[0].public, np.array([-300], object), Code(0, 8)
     )
+
+
+def test_the_last_bit_before_half_of_n_is_there_and_no_other(keys, arithmetic):
+  """|v| < 2^1022 <= n / 2; a sum has a bit more than its larger term."""
+  most, key = (1 << 1022) - 1, keys[0].public
+  ends = np.array([most, -most], object)
+  sealed = arithmetic.encrypt_integers(key, ends, Code(0, 1022))
+  assert (arithmetic.decrypt_integers(keys[0], sealed).values == ends).all()
+  half = np.array([most // 2, -(most // 2)], object)
+  less = arithmetic.encrypt_integers(key, half, Code(0, 1021))
+  twice = arithmetic.add(less, less)
+  assert twice.bits == arithmetic.add_plain(less, half, 1021).bits == 1022
+  for wrong in (
+      lambda: arithmetic.add(sealed, less), lambda: arithmetic.hide(sealed),
+      lambda: arithmetic.add_plain(less, ends, 1022),
+      lambda: arithmetic.encrypt_integers(key, ends, Code(0, 1023)),
+  ):
+    with pytest.raises(ValueError, match='room for 1022'):
+      wrong()
 
 
 @pytest.mark.parametrize('bits', [512, 1022, 0])

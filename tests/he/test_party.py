@@ -53,6 +53,17 @@ def test_what_arrives_is_checked_and_a_copy(keys):
     line.carry('m', sealed)
 
 
+@pytest.mark.parametrize('kind', [FLOATS, MASKED])
+def test_nobody_writes_into_what_another_has(keys, kind):
+  """Parties share a process, not their arrays: neither way."""
+  own = np.ones(2) if kind == FLOATS else np.array([1, 1], object)
+  line = line_of(keys, kind)
+  got = line.carry('m', own if kind == FLOATS else Masked(own, 0, 8))
+  theirs = got if kind == FLOATS else got.values
+  own[0] = theirs[1] = 5
+  assert (own[1], theirs[0]) == (1, 1)
+
+
 def test_bytes_and_flights(keys):
   line = Channel([
       Declared(1, 'a', 'b', 'one', FLOATS),
