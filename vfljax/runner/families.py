@@ -10,7 +10,7 @@ which other defenses there are: each is a branch of its own, also alone.
 """
 from collections.abc import Callable, Sequence
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -118,7 +118,7 @@ def cells_of(job: Job, family: Family) -> dict[str, np.ndarray]:
   """The job's trainings, by strength, then seed; the last one repeated."""
   seeds, points = len(job.seeds), len(job.strengths)
   each = lambda values: np.repeat(np.asarray(values, np.float32), seeds)
-  cells = dict(
+  cells: dict[str, Any] = dict(
       seed=np.tile(np.asarray(job.seeds, np.int32), points),
       strength=each([s or 0.0 for s in job.strengths]),
       others={name: each(values) for name, values in job.others.items()},
