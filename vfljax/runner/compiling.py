@@ -218,7 +218,7 @@ def _joined(*leaves: Any) -> Any:
     return np.concatenate(leaves)
   data: Any = np.concatenate([jax.random.key_data(x) for x in leaves])
   impl = jax.random.key_impl(leaves[0])
-  return jax.random.wrap_key_data(data, impl=impl)
+  return jax.random.wrap_key_data(jax.numpy.asarray(data), impl=impl)
 
 
 def _streamed(job: Job) -> Compiled:
