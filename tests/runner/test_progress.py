@@ -50,7 +50,9 @@ def test_plain_lines_are_rare_flushed_and_complete():
   assert lines[0] == '3 units'
   assert lines[1] == '[1/3] none, compiling ...'
   # Half a second an epoch: 59.5 s for the other 39 and two more units.
-  assert lines[2] == 'about 1 min 00 s to go, by the first stride'
+  assert lines[2] == (
+      'about 1 min 00 s to go, by the first stride; compiling apart'
+  )
   assert ' to go' not in ''.join(lines[3:])
   # 3 s are 6 of the 40 epochs; 57 s for the other 34 and two more units.
   assert lines[3] == ('[1/3] none, epoch 6/40, auc 0.905, 5,312 rounds/s,'
@@ -74,6 +76,23 @@ def test_the_estimate_leaves_out_what_was_done_before():
     assert progress.eta() == pytest.approx(16.0)  # 0.5 in 8 s, 1 to go.
   assert stream.getvalue().startswith('3 units, 1 done before\n')
   assert '1 seed,' in stream.getvalue()
+
+
+def test_the_estimate_does_not_take_compiling_for_training():
+  progress, clock, _ = plain()
+  with progress:
+    progress.compiling('none')
+    clock.now += 100.0
+    assert progress.eta() is None
+    progress.unit('none', seeds=1, epochs=10)
+    clock.now += 2.0
+    progress.advance(5)
+    assert progress.eta() == pytest.approx(10.0)  # Of 3 units 2.5.
+    clock.now += 2.0
+    progress.finish()
+    progress.compiling('iso')
+    clock.now += 50.0
+    assert progress.eta() == pytest.approx(8.0)
 
 
 def test_units_that_run_together_finish_together():

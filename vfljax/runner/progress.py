@@ -56,6 +56,9 @@ class Progress:
     self._live = self._console.is_terminal
     self._metric, self._every, self._clock = metric, every, clock
     self._start, self._last = clock(), float('-inf')
+    # Seconds of compiling; since when, while it is going on.
+    self._compiled = 0.0
+    self._since: float | None = None
     self._name, self._seeds, self._epochs, self._units = '', 0, 0, 1
     self._epoch = 0
     self._detail, self._told = '', False
@@ -82,6 +85,7 @@ class Progress:
 
   def compiling(self, name: str) -> None:
     """XLA is compiling what `name` needs."""
+    self._since = self._clock()
     self._name, self._detail = name, 'compiling ...'
     self._epoch, self._epochs, self._units = 0, 0, 1
     self._renew(now=True)
@@ -98,6 +102,9 @@ class Progress:
       epoch: How many of them a checkpoint spared this run.
       units: How many units `finish` will finish.
     """
+    if self._since is not None:
+      self._compiled += self._clock() - self._since
+      self._since = None
     self._name, self._seeds, self._epochs = name, seeds, epochs
     self._epoch, self._units = epoch, units
     self._spared += units * epoch / max(epochs, 1)
@@ -140,19 +147,26 @@ class Progress:
     self._print(text)
 
   def eta(self) -> float | None:
-    """Seconds to go, or None as long as nothing has been done."""
+    """Seconds to go, or None as long as nothing has been done.
+
+    Without what is still to be compiled: units may share their programs.
+    """
     now = self._finished + self._units * self._epoch / max(self._epochs, 1)
     done = now - self._spared
     if done <= 0:
       return None
-    return (self._clock() - self._start) / done * (self._total - now)
+    until = self._clock() if self._since is None else self._since
+    played = until - self._start - self._compiled
+    return played / done * (self._total - now)
 
   def _tell(self) -> None:
     """Says once how long the rest takes, as the first stride did, compiled."""
     eta = self.eta()
     if not self._told and eta is not None:
       self._told = True
-      self._print(f'about {duration(eta)} to go, by the first stride')
+      self._print(
+          f'about {duration(eta)} to go, by the first stride; compiling apart'
+      )
 
   def _renew(self, now: bool = False) -> None:
     """Shows another unit, or the same one in another phase."""
