@@ -163,11 +163,14 @@ def test_shell_commands_are_commands(page, monkeypatch):
   for line, words in commands(page):
     while re.fullmatch(r'[A-Z_]+=.*', words[0]):  # A variable for the command.
       words = words[1:]
-    line = line[line.index(words[0]):]
+    line = line[max(line.find(words[0]), 0):]  # Not there where it is quoted.
     if words[:2] == ['python', 'launch.py']:
       check_ours(words[1:], monkeypatch)
     elif words[0] == 'vfljax':
       check_ours(words, monkeypatch)
+    elif words[0].startswith('--config.'):  # Flags of a run, alone.
+      run = ['vfljax', '--config=experiments/quickstart.py']
+      check_ours(run + words, monkeypatch)
     elif words[0] == 'make':
       assert {w for w in words[1:] if '=' not in w} <= targets, line
     elif words[:2] == ['python', '-m'] and words[2] != 'pip':
