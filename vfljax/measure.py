@@ -66,61 +66,30 @@ def watcher(
     return rows
 
   def digest(*stacks):
-    seen = {
-        name: tuple(stack[name].guessed for stack in stacks)
-        for name in (stacks[0] if attacks else ())
-    }
-    found = _scored(seen, _by_rounds if pool == 'round' else _pooled)
+    if not attacks:
+      return {}
     return {
-        name: _mean([stack[name].facts for stack in stacks]) | found[name]
-        for name in seen
+        name: reduce([stack[name] for stack in stacks]) for name in stacks[0]
     }
+
+  def reduce(stacks: list[Watched]) -> Metrics:
+    """One attack's numbers in an epoch, from its stacks of rounds."""
+    facts = _mean([seen.facts for seen in stacks])
+    guesses = [seen.guessed for seen in stacks]
+    if pool == 'round':
+      found = _mean([jax.vmap(of_labels)(g) for g in guesses])
+      # A round of one class has no AUC and is left out; one that has diverged
+      # is not.
+      broken = jnp.stack([_diverged(g) for g in guesses]).any()
+      return facts | jax.tree.map(
+          lambda x: jnp.where(broken, jnp.nan, x), found
+      )
+    flat = lambda x: x.reshape(-1, *x.shape[2:])
+    return facts | of_labels(jax.tree.map(
+        lambda *x: jnp.concatenate([flat(part) for part in x]), *guesses
+    ))
 
   return watch, digest
-
-
-_Seen = tuple[Guessed, ...]  # Of an epoch: stacks of rounds, by their size.
-
-
-def _scored(
-    seen: Mapping[str, _Seen], score: Callable[[_Seen], Metrics]
-) -> dict[str, Metrics]:
-  """Every attack's numbers in an epoch.
-
-  Those whose guesses are alike are scored by one computation on all of them,
-  for sorting is most of what is compiled for a training.
-  """
-  alike: dict[Any, list[str]] = {}
-  for name, guesses in seen.items():
-    kind = [(x.shape, x.dtype) for x in jax.tree.leaves(guesses)]
-    alike.setdefault(tuple(kind), []).append(name)
-  found = {}
-  for names in alike.values():
-    together = jax.tree.map(
-        lambda *x: jnp.stack(x), *(seen[name] for name in names)
-    )
-    scores = jax.vmap(score)(together)
-    for i, name in enumerate(names):
-      found[name] = jax.tree.map(lambda x, i=i: x[i], scores)
-  return found
-
-
-def _by_rounds(guesses: _Seen) -> Metrics:
-  """Scored round by round.
-
-  A round of one class has no AUC and is left out; one that has diverged is not.
-  """
-  found = _mean([jax.vmap(of_labels)(g) for g in guesses])
-  broken = jnp.stack([_diverged(g) for g in guesses]).any()
-  return jax.tree.map(lambda x: jnp.where(broken, jnp.nan, x), found)
-
-
-def _pooled(guesses: _Seen) -> Metrics:
-  """Scored all at once."""
-  flat = lambda x: x.reshape(-1, *x.shape[2:])
-  return of_labels(jax.tree.map(
-      lambda *x: jnp.concatenate([flat(part) for part in x]), *guesses
-  ))
 
 
 def own_key(key: Key, name: str) -> Key:
