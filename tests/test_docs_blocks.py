@@ -134,7 +134,7 @@ def check_ours(words, monkeypatch):
   if words[1:] and not words[1].startswith('-'):
     said = io.StringIO()
     with contextlib.redirect_stdout(said), pytest.raises(SystemExit):
-      dispatch.NAMES[words[1]]()(['--help'], None)
+      dispatch.command(words[1])(['--help'], None)
     wrong = [f for f in flags(words) if f not in said.getvalue()]
     assert not [f for f in wrong if not f.startswith('--config.')], wrong
     return

@@ -1,6 +1,7 @@
 """Which command is meant: `vfljax advise DIR`, and others."""
 from collections.abc import Callable
 import difflib
+import importlib
 
 from vfljax.runner.errors import UserError
 from vfljax.runner.stopping import Stop
@@ -8,41 +9,14 @@ from vfljax.runner.stopping import Stop
 Command = Callable[[list[str], Stop | None], int]
 
 
-def _advise() -> Command:
-  from vfljax.commands import advise
-  return advise.run
+# A word of these is a module here, with '_' for '-', that has a `run`.
+NAMES = ('advise', 'compare', 'export', 'from-vflair', 'merge', 'recommend')
 
 
-def _compare() -> Command:
-  from vfljax.commands import compare
-  return compare.run
-
-
-def _export() -> Command:
-  from vfljax.commands import export
-  return export.run
-
-
-def _from_vflair() -> Command:
-  from vfljax.commands import from_vflair
-  return from_vflair.run
-
-
-def _merge() -> Command:
-  from vfljax.commands import merge
-  return merge.run
-
-
-def _recommend() -> Command:
-  from vfljax.commands import recommend
-  return recommend.run
-
-
-# What it is called, and what imports it: nothing of the others is needed.
-NAMES: dict[str, Callable[[], Command]] = {
-    'advise': _advise, 'compare': _compare, 'export': _export,
-    'from-vflair': _from_vflair, 'merge': _merge, 'recommend': _recommend,
-}
+def command(name: str) -> Command:
+  """The command of that name; nothing of the others is imported."""
+  module = 'vfljax.commands.' + name.replace('-', '_')
+  return importlib.import_module(module).run
 
 
 def meant(argv: list[str]) -> list[str]:
@@ -79,6 +53,6 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
         f'{", ".join(NAMES)}.{hint}\nAn experiment runs with --config=...'
     )
   try:
-    return NAMES[argv[1]]()(argv[2:], stop)
+    return command(argv[1])(argv[2:], stop)
   except SystemExit as done:  # After --help.
     return int(done.code or 0)

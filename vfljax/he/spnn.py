@@ -107,12 +107,13 @@ class Server(Party):
   def __init__(
       self, middle: Middle, private: PrivateKey | PrivateContext, scheme: Any
   ):
-    super().__init__(S, private)  # type: ignore[arg-type]
+    super().__init__(S)
+    self._secret = private  # Of either kind, which the scheme knows.
     self._middle, self._scheme = middle, scheme
 
   def forward(self, total: Any, shape: tuple[int, int]) -> np.ndarray:
     """Message 3, from the encrypted sum, [B, h] = `shape`."""
-    h = self._scheme.opened(self._math, self._key, total, shape)
+    h = self._scheme.opened(self._math, self._secret, total, shape)
     return self._middle.forward(h)
 
   def backward(self, slope: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ def make(config: Config, table: Table) -> Setting:
 
 
 def assembled(config: Config, table: Table) -> Setting:
-  """The setting, of which it is not yet known whether it can be run.
+  """The setting, before anything has been tried with it.
 
   Raises:
     UserError: if there is no such setting.

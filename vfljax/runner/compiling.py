@@ -51,16 +51,16 @@ class Compiler:
   A context manager.
   """
 
-  def __init__(self, everything: Sequence[Job], todo: Sequence[Job]):
+  def __init__(self, everything: Sequence[Job], left: Sequence[Job]):
     """For an experiment's jobs.
 
     Args:
       everything: All of them: who shares programs does not depend on what has
         been done before.
-      todo: Those that `programs` will be asked for, in that order.
+      left: Those that `programs` will be asked for, in that order.
     """
-    self._todo = list(todo)
-    self._families = families.needed(everything, todo) if todo else {}
+    self._left = list(left)
+    self._families = families.needed(everything, left) if left else {}
     self._pool = ThreadPoolExecutor(_AT_ONCE, 'compile')
     self._begun: dict[str, _Programs] = {}
     self._crossing: dict[str, dict[str, Any]] = {}
@@ -75,7 +75,7 @@ class Compiler:
   def programs(self, job: Job) -> Compiled:
     """The job's; `seconds` is what they were waited for."""
     entry, began = job.entry.name, time.perf_counter()
-    self._todo = [other for other in self._todo if other is not job]
+    self._left = [other for other in self._left if other is not job]
     if self._last and self._last.name == entry:  # Another chunk of the same.
       return self._last._replace(seconds=0.0)
     family = self._families[entry]
@@ -101,14 +101,14 @@ class Compiler:
 
     What cannot be traced is said when it is its turn: this job goes first.
     """
-    coming = [self._families[job.entry.name] for job in self._todo]
+    coming = [self._families[job.entry.name] for job in self._left]
     needed = {other.name for other in [family, *coming]}
     self._begun = {k: v for k, v in self._begun.items() if k in needed}
     another = [other for other in coming if other.name != family.name]
     with contextlib.suppress(Exception):
       if another:
         self._begin(another[0])
-    for job, other in zip(self._todo, coming):
+    for job, other in zip(self._left, coming):
       if other.name == family.name:
         with contextlib.suppress(Exception):
           self._crossing_of(job)

@@ -69,11 +69,11 @@ def families(everything: Sequence[Job]) -> dict[str, Family]:
 
 
 def needed(
-    everything: Sequence[Job], todo: Sequence[Job]
+    everything: Sequence[Job], left: Sequence[Job]
 ) -> dict[str, Family]:
   """The families, without baselines where no job to be done has them."""
   found = families(everything)
-  has = {found[job.entry.name].name for job in todo if has_baselines(job)}
+  has = {found[job.entry.name].name for job in left if has_baselines(job)}
   return {
       name: family if family.name in has else family._replace(baselines=None)
       for name, family in found.items()

@@ -7,6 +7,7 @@
   vfljax --list [experiments|data|models|defenses|attacks|audit]
   vfljax recommend my.csv --label=target --budget=2
   vfljax advise|compare|export|merge out/mine ...
+  vfljax from-vflair config.json
 
 The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
 which it saves and leaves within ten seconds with code 130, or in any other way.

@@ -86,12 +86,12 @@ def _units(setting: Setting) -> list[str]:
 def _run(
     setting: Setting, everything: list[Job], work: Workdir, stop: Stop
 ) -> None:
-  todo = [j for j in everything if not all(work.done(u) for u in j.units)]
+  left = [j for j in everything if not all(work.done(u) for u in j.units)]
   names = [job.name for job in everything]
-  finished = len(everything) - len(todo)
+  finished = len(everything) - len(left)
   display = Progress(names, finished, metric=main_metric(setting))
-  with display as progress, Compiler(everything, todo) as compiler:
-    for job in todo:
+  with display as progress, Compiler(everything, left) as compiler:
+    for job in left:
       if stop:
         raise Interrupted
       with _memory_explained():
