@@ -35,6 +35,13 @@ def test_within_a_budget_it_is_what_leaks_least(tmp_path):
   assert not rest
 
 
+def test_what_costs_just_the_budget_is_within_it(tmp_path):
+  first, *_ = said(tmp_path, Goal(budget=1.9))
+  assert 'dp_laplace 0.1 leaks least' in first
+  first, *_ = said(tmp_path / 'less', Goal(budget=1.8))
+  assert 'dp_laplace 0.01 leaks least' in first
+
+
 def test_what_comes_next_is_beside_it(tmp_path):
   first, *rest = said(tmp_path, Goal(budget=2.5))
   # iso costs 0.1 and 0.7 more, 0.4 with a deviation of 0.424 over two seeds.

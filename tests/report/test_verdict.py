@@ -68,6 +68,14 @@ def test_where_nothing_is_good_enough_it_names_what_helps_most(tmp_path):
   assert 'It costs 0.5 ± 0.0 points' in said[1]
 
 
+def test_who_leaks_just_as_much_does_not_beat_no_defense(tmp_path):
+  said, _, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 2, [0.53, 0.54]),
+      ('iso', 5.0): cell_of([0.9] * 2, [0.53, 0.54]),
+  })
+  assert said[0].startswith('No defense beats having none here')
+
+
 def test_where_nothing_beats_no_defense_it_says_how_that_does(tmp_path):
   said, _, _ = verdict_of(tmp_path, {
       ('none', None): cell_of([0.9] * 2, [0.53, 0.54]),

@@ -6,7 +6,9 @@ import jax
 import numpy as np
 import pytest
 
-from vfljax.runner import arguments, compiling, families, run, setting
+from vfljax.runner import (
+    arguments, cell, compiling, families, run, setting,
+)
 from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, ModelConfig, TrainConfig, default_entry,
 )
@@ -59,7 +61,8 @@ def test_no_call_plays_padding_for_another_defense(everything):
     own = shared[job.entry.name]
     cells = families.cells_of(job, own)
     pieces = compiling.split(cells, own.cells or len(cells['seed']))
-    assert len({len(piece['seed']) for piece in pieces}) == 1
+    whole = own.cells or len(cells['seed'])  # What the program takes.
+    assert {len(piece['seed']) for piece in pieces} == {whole}
     assert 0 <= len(cells['seed']) - job.count < devices
     if own.which:
       assert (cells['others']['which'] == own.which[job.entry.name]).all()
@@ -143,8 +146,17 @@ def test_what_comes_next_does_not_end_what_is_there(everything, monkeypatch):
       compiler.programs(two[1])
 
 
-def test_numbers_do_not_know_who_shares(tmp_path):
-  """Alone, with others, and continued from a checkpoint of others' pieces."""
+def test_baselines_alone_leave_the_utility_to_the_others(monkeypatch):
+  found = {'': dict(auc=0.5), 'scratch': dict(accuracy=0.25)}
+  monkeypatch.setattr(cell, 'finish', lambda *_: found)
+  assert cell.baselines(None, {}, None) == {'scratch': found['scratch']}
+
+
+def test_numbers_do_not_know_who_shares(tmp_path, monkeypatch):
+  """Of two who share, of three, and up to rounding of two who do not.
+
+  The last play all their trainings a call: each piece's numbers are in place.
+  """
 
   def results(place, *names):
     given = config(*names)
@@ -155,3 +167,9 @@ def test_numbers_do_not_know_who_shares(tmp_path):
   together = results(tmp_path / 'all', 'none', 'iso', 'dp_laplace')
   apart = results(tmp_path / 'one', 'none', 'iso')
   assert apart == [r for r in together if r['defense'] != 'dp_laplace']
+  monkeypatch.setattr(families, '_can_share', lambda job: False)
+  alone = results(tmp_path / 'own', 'none', 'iso')
+  assert len({r['value'] for r in alone}) > 20  # Of what differs by cell.
+  for one, other in zip(apart, alone, strict=True):
+    assert one | dict(value=0) == other | dict(value=0)
+    assert one['value'] == pytest.approx(other['value'], abs=0.01), one
