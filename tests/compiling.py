@@ -2,13 +2,15 @@
 from importlib import metadata
 import itertools
 import os
+import pathlib
 
 import jax
 
 try:
   from jax._src.interpreters import mlir
+  from jax._src.lru_cache import LRUCache
 except ImportError:  # JAX's own affair, which may be elsewhere one day.
-  mlir = None
+  mlir = LRUCache = None
 
 # The first jaxlib of which it is not known that it takes the flags below: XLA
 # ends the process at one that it does not know.
@@ -22,7 +24,9 @@ def _flags() -> str:
   return (
       '--xla_cpu_use_fusion_emitters=false '
       # One piece a program: cutting it up costs more than it gives back.
-      '--xla_cpu_parallel_codegen_split_count=1'
+      '--xla_cpu_parallel_codegen_split_count=1 '
+      # Loops stay loops: each that is hoisted is compiled by itself.
+      '--xla_disable_hlo_passes=small-while-loop-hoisting'
   )
 
 
@@ -66,3 +70,29 @@ def _is_lowering() -> bool:
     return mlir.ir.Context.current is not None
   except ValueError:
     return False
+
+
+def share_programs(folder: pathlib.Path, worker: str) -> None:
+  """What a worker has compiled, all others and later runs find in `folder`.
+
+  JAX writes an entry in place, where another worker could read half of it:
+  here it appears when it is whole. Without JAX's class for that each worker
+  has a folder of its own.
+  """
+  if hasattr(LRUCache, 'put'):
+    LRUCache.put = _put
+  else:
+    folder = folder / worker
+  jax.config.update('jax_compilation_cache_dir', str(folder))
+  # Small programs too: they are most of what a second run would compile.
+  jax.config.update('jax_persistent_cache_min_compile_time_secs', 0)
+  # XLA's caches for GPUs would put the folder's name into every entry's.
+  jax.config.update('jax_persistent_cache_enable_xla_caches', 'none')
+
+
+def _put(cache: LRUCache, key: str, value: bytes) -> None:
+  entry = pathlib.Path(str(cache.path), f'{key}-cache')
+  if not entry.exists():
+    own = entry.with_name(f'{key}.{os.getpid()}')
+    own.write_bytes(value)
+    own.replace(entry)

@@ -60,22 +60,5 @@ def pytest_configure(config):
   if cache is None:  # pytest -p no:cacheprovider
     return
   config.pluginmanager.register(quickest.Quickest(config))
-  # One folder a worker, for JAX does not write its entries atomically: a
-  # worker could read half of what another is writing.
   worker = os.environ.get('PYTEST_XDIST_WORKER', 'main')
-  folder = cache.mkdir('jax') / worker
-  folder.mkdir(exist_ok=True)
-  if worker == 'main':
-    share(folder.parent)
-  jax.config.update('jax_compilation_cache_dir', str(folder))
-  # Small programs too: they are most of what a second run would compile.
-  jax.config.update('jax_persistent_cache_min_compile_time_secs', 0)
-
-
-def share(root):
-  """Before workers start: each is given what any compiled in the last run."""
-  entries = {entry.name: entry for entry in root.glob('*/*-cache')}
-  for folder in root.iterdir():
-    for name, entry in entries.items():
-      if not (folder / name).exists():
-        os.link(entry, folder / name)
+  compiling.share_programs(cache.mkdir('jax'), worker)

@@ -1,5 +1,6 @@
 """When a report is written again, and when it may stay."""
 import os
+import shutil
 
 import pytest
 
@@ -9,13 +10,18 @@ from vfljax.report import current, writing
 PAGES = 'summary.md', 'report.html'
 
 
-@pytest.fixture
-def place(tmp_path):
-  """A work directory with its report."""
-  work = fake_results.make(tmp_path / 'out').path
+@pytest.fixture(scope='module')
+def written(tmp_path_factory):
+  """A work directory with its report, for all to copy."""
+  work = fake_results.make(tmp_path_factory.mktemp('written') / 'out').path
   assert not current.is_current(work)
   writing.write(work)
   return work
+
+
+@pytest.fixture
+def place(written, tmp_path):
+  return shutil.copytree(written, tmp_path / 'out')
 
 
 def test_what_was_written_is_current(place):

@@ -48,7 +48,7 @@ def utility_loss(results: Results, cell: Cell) -> PerSeed:
 
 def leak_metric(results: Results, attack: str) -> str:
   """By which metric an attack's leakage is measured; '' if by none."""
-  seen = {m for _, a, m, _ in results.values if a == attack}
+  seen = results.measured.get(attack, ())
   known = lambda name: any(name + stage in seen for stage in _STAGES)
   return next(filter(known, _metrics(results, attack)), '')
 

@@ -2,6 +2,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 import math
 import os
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from vfljax.runner import store
 Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
 PerSeed = dict[int, float]
 _UTILITIES = ('auc', 'accuracy')
+_SPLITS = 'test', 'validation', 'train'  # Any other comes after these.
 
 
 class Summary(NamedTuple):
@@ -50,6 +52,8 @@ class Results(NamedTuple):
     wanted: Its defenses at their strengths; () if it does not say.
     when: Of an attack in training, which of the measured epochs counts: 'last',
       'max' or 'mean'; '' if it does not say.
+    splits: Of what samples there are values, the weightiest first.
+    measured: attack or None -> its metrics.
   """
 
   title: tuple[str, str, str]
@@ -63,6 +67,8 @@ class Results(NamedTuple):
   asked: tuple[int, ...] = ()
   wanted: tuple[Cell, ...] = ()
   when: str = ''
+  splits: tuple[str, ...] = ()
+  measured: Mapping[str | None, frozenset[str]] = MappingProxyType({})
 
   @property
   def seeds(self) -> list[int]:
@@ -132,14 +138,10 @@ def find(
     results: Results, cell: Cell, attack: str | None, metric: str
 ) -> PerSeed:
   """A measurement by seed, on test samples if on any; {} if there is none."""
-  for split in ('test', 'validation', 'train'):
+  for split in results.splits:
     if found := results.values.get((cell, attack, metric, split)):
       return found
-  others = [
-      v for (c, a, m, _), v in results.values.items()
-      if (c, a, m) == (cell, attack, metric)
-  ]
-  return others[0] if others else {}
+  return {}
 
 
 def _results(title, rows, owned, classes) -> Results:
@@ -154,6 +156,9 @@ def _results(title, rows, owned, classes) -> Results:
   names = list(dict.fromkeys(a for _, a, _, _ in values if a))
   utilities = dict.fromkeys(m for _, a, m, _ in values if a is None)
   metric = next((m for m in _UTILITIES if m in utilities), '')
+  measured: dict = {}
+  for _, attack, name, _ in values:
+    measured.setdefault(attack, set()).add(name)
   curves: dict = {}
   for row, found in owned:
     for name, curve in found.items():
@@ -164,6 +169,8 @@ def _results(title, rows, owned, classes) -> Results:
       [a for a in names if not attacks.is_baseline(a)],
       [a for a in names if attacks.is_baseline(a)], metric, values,
       {key: np.concatenate(parts) for key, parts in curves.items()}, classes,
+      splits=tuple(dict.fromkeys([*_SPLITS, *(split for *_, split in values)])),
+      measured={attack: frozenset(seen) for attack, seen in measured.items()},
   )
 
 
