@@ -21,6 +21,7 @@ import jax
 import pytest
 
 from tests import compiling, quickest
+from vfljax.runner import threefry
 
 # Sharding the seed axis needs a second device, also on a laptop with one core.
 jax.config.update('jax_num_cpu_devices', 2)
@@ -28,6 +29,8 @@ jax.config.update('jax_num_cpu_devices', 2)
 if 'JAX_DISABLE_MOST_OPTIMIZATIONS' not in os.environ:
   compiling.compile_quickly()
 compiling.share_contexts()
+# A command line under test would have it so for all tests after it, too.
+threefry.in_one_kernel = lambda: None
 
 # Tracing makes many small objects that live on; looking through all of them
 # as often as Python does took a fifth of the time.

@@ -8,6 +8,7 @@ import sys
 
 import jax
 
+from vfljax.runner import threefry
 from vfljax.runner.errors import UserError
 
 _A_CORE = 64  # Devices of a core: each has its threads and its memory.
@@ -32,7 +33,7 @@ def set_up(devices: int, cache: str) -> None:
 
   Small matrices do not fill several cores: two trainings side by side finish
   before one training spread over two cores (BUILD.md, Benchmarks).
-  Accelerators are not affected.
+  Accelerators are not affected. Random bits are drawn in one kernel.
 
   Args:
     devices: How many devices to make; 0 makes one of every core.
@@ -42,6 +43,7 @@ def set_up(devices: int, cache: str) -> None:
     UserError: for more devices than the machine can start.
   """
   check(devices)
+  threefry.in_one_kernel()
   wanted = devices or _cores()
   if getattr(jax.config, 'jax_num_cpu_devices', None) != wanted:
     jax.config.update('jax_num_cpu_devices', wanted)

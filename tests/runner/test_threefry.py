@@ -1,0 +1,48 @@
+"""Threefry, written out: the bits are JAX's."""
+import subprocess
+import sys
+
+import jax
+from jax.extend.core.primitives import threefry2x32_p
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vfljax.runner import threefry
+
+
+@pytest.mark.parametrize('key, counter, expected', [
+    # Random123's known answers for Threefry 2x32 of 20 rounds.
+    ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+    ((2**32 - 1,) * 2, (2**32 - 1,) * 2, (0x1CB996FC, 0xBB002BE7)),
+    ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3),
+     (0xC4923A9C, 0x483DF7A0)),
+])
+def test_known_answers(key, counter, expected):
+  words = [jnp.uint32(word) for word in (*key, *counter)]
+  assert [int(word) for word in threefry.bits(*words)] == list(expected)
+
+
+def test_bits_are_those_of_jax():
+  draw = np.random.default_rng(0)
+  k1, k2 = draw.integers(0, 2**32, (2, 3, 1), np.uint32)
+  x1, x2 = draw.integers(0, 2**32, (2, 3, 7), np.uint32)
+  there = jax.jit(threefry2x32_p.bind)(k1, k2, x1, x2)
+  for one, other in zip(threefry.bits(k1, k2, x1, x2), there):
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_draw_is_one_kernel_from_then_on():
+  """In a process of its own, for there is no way back."""
+  program = '''
+import jax
+from vfljax.runner import threefry
+draw = lambda key: jax.random.bits(key, (5,))
+before, loops = draw(jax.random.key(3)), jax.jit(draw).lower(jax.random.key(3))
+threefry.in_one_kernel()
+jax.clear_caches()
+after, none = draw(jax.random.key(3)), jax.jit(draw).lower(jax.random.key(3))
+assert (before == after).all()
+assert 'while' in loops.as_text() and 'while' not in none.as_text()
+'''
+  subprocess.run([sys.executable, '-c', program], check=True, timeout=120)
