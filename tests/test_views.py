@@ -106,8 +106,9 @@ def scene(name) -> tuple[Defense, Round]:
   state = protocol.init(KEY, VFL, defense, TXS, data, auxiliary=data)
 
   def like(seed, tree):
+    draw = np.random.default_rng(seed).standard_normal
     return jax.tree.map(
-        lambda x: jax.random.normal(jax.random.key(seed), x.shape), tree
+        lambda x: jnp.asarray(draw(x.shape, np.float32)), tree
     )
 
   u = jax.random.normal(jax.random.key(7), (4, ROWS, 2))
@@ -120,7 +121,7 @@ def scene(name) -> tuple[Defense, Round]:
 
 
 def first_rounds(played, rounds=2):
-  return jax.tree.map(lambda x: jnp.stack([x] * rounds), played)
+  return jax.tree.map(lambda x: jnp.asarray(np.stack([x] * rounds)), played)
 
 
 def view_of(kind, name, played, k=2, count=1) -> Any:
@@ -187,7 +188,7 @@ def test_gradients_in_a_view_are_the_partys_and_of_the_weights_in_it(name):
 
 
 def moved(tree):
-  return jax.tree.map(lambda x: x + 1000, tree)
+  return jax.tree.map(lambda x: jnp.asarray(np.asarray(x) + 1000), tree)
 
 
 def others_moved(played, keep=(2,)):
