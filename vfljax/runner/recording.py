@@ -24,7 +24,7 @@ from typing import Any
 import jax
 
 import vfljax
-from vfljax.runner import disk, store
+from vfljax.runner import disk, raising, store
 from vfljax.runner.errors import UserError
 
 FORMAT = 'vfljax record 1'
@@ -85,6 +85,7 @@ def make(
   config = store.read_config(work)
   samples, paper = config.pop('samples', ''), config.pop('paper', None)
   del paper  # The config file has it.
+  config.pop(raising.FIELD, None)
   config['data']['path'] = os.path.basename(config['data']['path'])
   seeds = sorted({row['seed'] for row in rows})
   by_key: dict[tuple, dict[int, float]] = {}

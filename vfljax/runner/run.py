@@ -16,16 +16,15 @@ import jax
 import numpy as np
 
 from vfljax.data.table import Table
-from vfljax.runner import checks, compiling, disk, identity, parts
+from vfljax.runner import checks, compiling, disk, identity, parts, raising
 from vfljax.runner import record, saved, stopping, store
 from vfljax.runner.compiling import Compiled, Compiler, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 from vfljax.runner.exhausted import is_memory
-from vfljax.runner.jobs import Job, jobs
+from vfljax.runner.jobs import Job, jobs, units_of
 from vfljax.runner.plans import main_metric, rounds_an_epoch
 from vfljax.runner.progress import Progress
-from vfljax.runner.setting import Setting
 from vfljax.runner.stopping import Stop
 from vfljax.runner.store import Workdir
 from vfljax.runner.writer import Writer
@@ -43,7 +42,8 @@ class Interrupted(Exception):
 
 
 def run(
-    config: Config, table: Table, workdir: str, stop: Stop | None = None
+    config: Config, table: Table, workdir: str, stop: Stop | None = None,
+    more_seeds: bool = True,
 ) -> Workdir:
   """Runs what is not done yet of an experiment.
 
@@ -53,6 +53,7 @@ def run(
     workdir: Where the results are, or will be.
     stop: True once somebody has asked to stop. Without one SIGINT and SIGTERM
       do, if this is the main thread; a second one raises KeyboardInterrupt.
+    more_seeds: Whether a workdir with fewer seeds is given the others.
 
   Raises:
     UserError: if the configuration cannot be run, the workdir not be used, or
@@ -60,32 +61,33 @@ def run(
     Interrupted: after `stop` and saving.
   """
   setting = checks.assembled(config, table)
+  place = Path(workdir).absolute()
   recorded = dataclasses.asdict(setting.config)
   recorded |= dict(samples=fingerprint(table))
   complete = partial(saved.completed, now=setting.config)
-  place = Path(workdir).absolute()
+  if more_seeds or identity.said(place).get('seeds') == config.seeds:
+    recorded = raising.recorded(place, recorded)
+    complete = partial(raising.completed, place, recorded, complete)
+  setting = setting._replace(raised=tuple(recorded.get(raising.FIELD, ())))
   known = identity.is_there(place, recorded, complete)
-  if not (known and all(parts.done(place, u) for u in _units(setting))):
+  # Too many jobs for a list are refused by the rehearsal.
+  if not (known and all(parts.done(place, u) for u in units_of(jobs(setting)))):
     checks.rehearse(setting)
     # Not even a lock is put into somebody else's folder.
     identity.check(place, recorded, complete)
-  everything, units = jobs(setting), _units(setting)
+  everything = jobs(setting)
+  units = units_of(everything)
   with disk.alone(workdir):
     work = store.open_workdir(workdir, recorded, units, complete)
     # Not `stop or ...`: a Stop is false until somebody asks.
     given = None if stop is None else contextlib.nullcontext(stop)
     with given or stopping.listening() as asked:
-      _run(setting, everything, work, asked)
+      _run(everything, work, asked)
   return work
 
 
-def _units(setting: Setting) -> list[str]:
-  return [unit for job in jobs(setting) for unit in job.units]
-
-
-def _run(
-    setting: Setting, everything: list[Job], work: Workdir, stop: Stop
-) -> None:
+def _run(everything: list[Job], work: Workdir, stop: Stop) -> None:
+  setting = everything[0].setting
   left = [j for j in everything if not all(work.done(u) for u in j.units)]
   names = [job.name for job in everything]
   finished = len(everything) - len(left)
