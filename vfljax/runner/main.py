@@ -106,10 +106,13 @@ def _run(
   code = recording.code() if given.record else ''
   print(forecast.text(given.config, table), flush=True)
   try:
-    work = run.run(given.config, table, workdir, stop)
+    work = run.run(given.config, table, workdir, stop, share=given.share)
   except (run.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(workdir), file=sys.stderr)
     return stopping.CODE
+  if not given.share.first:
+    print(f'The share of {given.share} is done; process 0 writes the report.')
+    return 0
   command = recording.command(argv)
   asked_before = about.read(work.path).get('command') == command
   if not (asked_before and current.is_current(work.path)):

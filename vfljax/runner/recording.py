@@ -24,13 +24,13 @@ from typing import Any
 import jax
 
 import vfljax
-from vfljax.runner import disk, raising, store
+from vfljax.runner import disk, raising, shares, store
 from vfljax.runner.errors import UserError
 
 FORMAT = 'vfljax record 1'
 PACKAGES = ('jax', 'jaxlib', 'flax', 'optax', 'numpy')
 # What a command line says of a place, which is another one elsewhere.
-_PLACES = ('workdir', 'record', 'cache')
+_PLACES = ('workdir', 'record', 'cache', *shares.FLAGS)
 _TITLE = ('experiment', 'dataset', 'algorithm')
 _KEY = ('defense', 'strength', 'attack', 'metric', 'split')
 

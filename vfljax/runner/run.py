@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 from functools import partial
 import hashlib
+import json
 from pathlib import Path
 import time
 
@@ -16,7 +17,7 @@ import jax
 import numpy as np
 
 from vfljax.data.table import Table
-from vfljax.runner import checks, compiling, disk, identity, parts, raising
+from vfljax.runner import checks, compiling, identity, meeting, parts, raising
 from vfljax.runner import record, saved, stopping, store
 from vfljax.runner.compiling import Compiled, Compiler, Going
 from vfljax.runner.config import Config
@@ -25,6 +26,7 @@ from vfljax.runner.exhausted import is_memory
 from vfljax.runner.jobs import Job, jobs, units_of
 from vfljax.runner.plans import main_metric, rounds_an_epoch
 from vfljax.runner.progress import Progress
+from vfljax.runner.shares import Share
 from vfljax.runner.stopping import Stop
 from vfljax.runner.store import Workdir
 from vfljax.runner.writer import Writer
@@ -43,7 +45,7 @@ class Interrupted(Exception):
 
 def run(
     config: Config, table: Table, workdir: str, stop: Stop | None = None,
-    more_seeds: bool = True,
+    more_seeds: bool = True, share: Share = Share(),
 ) -> Workdir:
   """Runs what is not done yet of an experiment.
 
@@ -54,6 +56,8 @@ def run(
     stop: True once somebody has asked to stop. Without one SIGINT and SIGTERM
       do, if this is the main thread; a second one raises KeyboardInterrupt.
     more_seeds: Whether a workdir with fewer seeds is given the others.
+    share: Which process this is of several that run it in this workdir. The
+      first returns when all is done, the others when their share is.
 
   Raises:
     UserError: if the configuration cannot be run, the workdir not be used, or
@@ -75,22 +79,39 @@ def run(
     checks.rehearse(setting)
     # Not even a lock is put into somebody else's folder.
     identity.check(place, recorded, complete)
+  if not share.first:
+    there = json.loads(parts.dumps(recorded))
+    meeting.await_first(share, place, lambda: identity.said(place) == there)
   everything = jobs(setting)
   units = units_of(everything)
-  with disk.alone(workdir):
-    work = store.open_workdir(workdir, recorded, units, complete)
+  own = [unit for job in share.of(everything) for unit in job.units]
+  with meeting.among(place, share):
+    work = store.open_share(place, recorded, units, complete, share, own)
     # Not `stop or ...`: a Stop is false until somebody asks.
     given = None if stop is None else contextlib.nullcontext(stop)
     with given or stopping.listening() as asked:
       _run(everything, work, asked)
+      if share.first and share.count > 1:
+        _await_others(everything, work, asked)
   return work
 
 
+def _await_others(everything: list[Job], work: Workdir, stop: Stop) -> None:
+  def missing(other: Share) -> int:
+    units = [unit for job in other.of(everything) for unit in job.units]
+    return sum(not work.done(unit) for unit in units)
+
+  meeting.await_others(work.path, work.share, missing, lambda: bool(stop))
+  if stop:
+    raise Interrupted
+  work.collect()
+
+
 def _run(everything: list[Job], work: Workdir, stop: Stop) -> None:
-  setting = everything[0].setting
-  left = [j for j in everything if not all(work.done(u) for u in j.units)]
-  names = [job.name for job in everything]
-  finished = len(everything) - len(left)
+  setting, own = everything[0].setting, work.share.of(everything)
+  left = [j for j in own if not all(work.done(u) for u in j.units)]
+  names = [job.name for job in own]
+  finished = len(own) - len(left)
   display = Progress(names, finished, metric=main_metric(setting))
   with display as progress, Compiler(everything, left) as compiler:
     for job in left:
