@@ -12,6 +12,7 @@ import hashlib
 import json
 from pathlib import Path
 import time
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -26,6 +27,7 @@ from vfljax.runner.exhausted import is_memory
 from vfljax.runner.jobs import Job, jobs, units_of
 from vfljax.runner.plans import main_metric, rounds_an_epoch
 from vfljax.runner.progress import Progress
+from vfljax.runner.setting import Setting
 from vfljax.runner.shares import Share
 from vfljax.runner.stopping import Stop
 from vfljax.runner.store import Workdir
@@ -64,18 +66,9 @@ def run(
       another process is at work there.
     Interrupted: after `stop` and saving.
   """
-  setting = checks.assembled(config, table)
-  place = Path(workdir).absolute()
-  recorded = dataclasses.asdict(setting.config)
-  recorded |= dict(samples=fingerprint(table))
-  complete = partial(saved.completed, now=setting.config)
-  if more_seeds or identity.said(place).get('seeds') == config.seeds:
-    recorded = raising.recorded(place, recorded)
-    complete = partial(raising.completed, place, recorded, complete)
-  setting = setting._replace(raised=tuple(recorded.get(raising.FIELD, ())))
-  known = identity.is_there(place, recorded, complete)
-  # Too many jobs for a list are refused by the rehearsal.
-  if not (known and all(parts.done(place, u) for u in units_of(jobs(setting)))):
+  asked = _asked(config, table, workdir, more_seeds)
+  setting, place, recorded, complete = asked
+  if not _is_done(asked):
     checks.rehearse(setting)
     # Not even a lock is put into somebody else's folder.
     identity.check(place, recorded, complete)
@@ -89,11 +82,54 @@ def run(
     work = store.open_share(place, recorded, units, complete, share, own)
     # Not `stop or ...`: a Stop is false until somebody asks.
     given = None if stop is None else contextlib.nullcontext(stop)
-    with given or stopping.listening() as asked:
-      _run(everything, work, asked)
+    with given or stopping.listening() as heard:
+      _run(everything, work, heard)
       if share.first and share.count > 1:
-        _await_others(everything, work, asked)
+        _await_others(everything, work, heard)
   return work
+
+
+def is_done(config: Config, table: Table, workdir: str) -> bool:
+  """Whether nothing is left to run of an experiment.
+
+  Raises:
+    UserError: if the configuration cannot be run, or the workdir is another's.
+  """
+  asked = _asked(config, table, workdir, True)
+  identity.check(asked.place, asked.recorded, asked.complete)
+  return _is_done(asked)
+
+
+class _Asked(NamedTuple):
+  """An experiment, and what there is of it: `identity.check`'s arguments."""
+
+  setting: Setting
+  place: Path
+  recorded: dict[str, Any]
+  complete: identity.Complete
+
+
+def _asked(
+    config: Config, table: Table, workdir: str, more_seeds: bool
+) -> _Asked:
+  setting = checks.assembled(config, table)
+  place = Path(workdir).absolute()
+  recorded = dataclasses.asdict(setting.config)
+  recorded |= dict(samples=fingerprint(table))
+  complete = partial(saved.completed, now=setting.config)
+  if more_seeds or identity.said(place).get('seeds') == config.seeds:
+    recorded = raising.recorded(place, recorded)
+    complete = partial(raising.completed, place, recorded, complete)
+  raised = tuple(recorded.get(raising.FIELD, ()))
+  return _Asked(setting._replace(raised=raised), place, recorded, complete)
+
+
+def _is_done(asked: _Asked) -> bool:
+  setting, place, recorded, complete = asked
+  # Too many jobs for a list are refused by the rehearsal.
+  return identity.is_there(place, recorded, complete) and all(
+      parts.done(place, unit) for unit in units_of(jobs(setting))
+  )
 
 
 def _await_others(everything: list[Job], work: Workdir, stop: Stop) -> None:
