@@ -7,10 +7,13 @@
   vfljax --list [experiments|data|models|defenses|attacks|audit]
   vfljax recommend my.csv --label=target --budget=2
   vfljax advise|compare|export|merge out/mine ...
+  vfljax grid my.py other.py --over data.parties=2,4 --workdir=out/grid
   vfljax from-vflair config.json
 
 The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
 which it saves and leaves within ten seconds with code 130, or in any other way.
+With a larger --config.seeds it adds the new seeds. On several machines it is
+the same command with --num_processes and another --process_id on each.
 In a clone, `python launch.py` is the same as `vfljax`.
 """
 import gc
