@@ -120,8 +120,9 @@ def _asked(
   if more_seeds or identity.said(place).get('seeds') == config.seeds:
     recorded = raising.recorded(place, recorded)
     complete = partial(raising.completed, place, recorded, complete)
-  raised = tuple(recorded.get(raising.FIELD, ()))
-  return _Asked(setting._replace(raised=raised), place, recorded, complete)
+  if raised := recorded.get(raising.FIELD):
+    setting = setting._replace(raised=tuple(raised))
+  return _Asked(setting, place, recorded, complete)
 
 
 def _is_done(asked: _Asked) -> bool:
@@ -145,6 +146,12 @@ def _await_others(everything: list[Job], work: Workdir, stop: Stop) -> None:
 
 def _run(everything: list[Job], work: Workdir, stop: Stop) -> None:
   setting, own = everything[0].setting, work.share.of(everything)
+  if not own:
+    print(
+        f'There is nothing to do for {work.share}: {len(everything)} jobs are '
+        'all. --config.seeds_per_chunk=1 makes more.', flush=True,
+    )
+    return
   left = [j for j in own if not all(work.done(u) for u in j.units)]
   names = [job.name for job in own]
   finished = len(own) - len(left)

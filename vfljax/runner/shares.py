@@ -67,7 +67,7 @@ def divided(sizes: Sequence[int], count: int) -> list[slice]:
 
   The largest share is as small as it can be so.
   """
-  low, high = max(sizes), sum(sizes)
+  low, high = max(sizes, default=0), sum(sizes)
   while low < high:  # The least that a process has to be able to take.
     middle = (low + high) // 2
     low, high = (low, middle) if len(_filled(sizes, middle)) <= count else (
