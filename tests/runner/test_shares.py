@@ -39,11 +39,17 @@ def test_neighbours_stay_together_and_no_share_is_too_large():
 
 
 def test_every_job_is_somebodys():
-  everything = [SimpleNamespace(count=n) for n in (3, 1, 4, 1, 5, 9, 2, 6)]
+  everything = [
+      SimpleNamespace(count=n, block=0) for n in (3, 1, 4, 1, 5, 9, 2, 6)
+  ]
   for count in range(1, 10):
     own = [Share(number, count).of(everything) for number in range(count)]
     assert [job for some in own for job in some] == everything
   assert Share().of(everything) == everything and Share().others == []
+  # Seeds that were added are divided, too, wherever they stand.
+  raised = [SimpleNamespace(count=1, block=i // 2 % 2) for i in range(8)]
+  own = [Share(number, 2).of(raised) for number in (0, 1)]
+  assert [[job.block for job in some] for some in own] == [[0, 0, 1, 1]] * 2
   assert Share(0, 3).others == [Share(1, 3), Share(2, 3)]
 
 

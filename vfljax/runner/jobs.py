@@ -53,6 +53,10 @@ class Job(NamedTuple):
     return self.piece.seeds
 
   @property
+  def block(self) -> int:
+    return self.piece.block
+
+  @property
   def count(self) -> int:
     """How many trainings."""
     return len(self.strengths) * len(self.seeds)

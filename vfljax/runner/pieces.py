@@ -17,6 +17,7 @@ class Piece(NamedTuple):
   Attributes:
     seeds: Consecutive ones.
     chunk: Which chunk they are in of a run that has all seeds at once.
+    block: How many times the seeds had been raised when they came.
     room: The seeds of the largest piece of its block, for which its programs
       are made.
     tail: What the names of its results end with.
@@ -24,6 +25,7 @@ class Piece(NamedTuple):
 
   seeds: tuple[int, ...]
   chunk: int
+  block: int
   room: int
   tail: str
 
@@ -39,14 +41,14 @@ def pieces(config: Config, raised: Sequence[int] = ()) -> list[Piece]:
   cuts = sorted({0, *ends, *range(0, config.seeds, size)})
   spans = list(zip(cuts, cuts[1:]))
   found = []
-  for low, high in zip([0, *raised], ends):
+  for block, (low, high) in enumerate(zip([0, *raised], ends)):
     own = [(i, j) for i, j in spans if low <= i < high]
     for i, j in own:
       first, last = config.first_seed + i, config.first_seed + j - 1
       # As a run is called that has no other seeds.
       whole = (i, j) == (0, ends[0])
       found.append(Piece(
-          tuple(range(first, last + 1)), i // size,
+          tuple(range(first, last + 1)), i // size, block,
           max(b - a for a, b in own), '' if whole else f'/seeds{first}-{last}',
       ))
   return found

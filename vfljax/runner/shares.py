@@ -24,10 +24,13 @@ _SAID = '--num_processes=2 --process_id=0, and --process_id=1 for the other'
 
 
 class Counted(Protocol):
-  """A job, as far as it matters here: how many trainings it has."""
+  """A job, as far as it matters here: how many trainings, since which raise."""
 
   @property
   def count(self) -> int: ...
+
+  @property
+  def block(self) -> int: ...
 
 
 _Job = TypeVar('_Job', bound=Counted)
@@ -57,9 +60,16 @@ class Share(NamedTuple):
     return f'process {self.number} of {self.count}'
 
   def of(self, everything: Sequence[_Job]) -> list[_Job]:
-    """Its own among an experiment's jobs, whatever has been done of them."""
-    parts = divided([job.count for job in everything], self.count)
-    return list(everything[parts[self.number]])
+    """Its own among an experiment's jobs, whatever has been done of them.
+
+    Seeds that came later are divided by themselves: those of before are done.
+    """
+    own = set()
+    for block in {job.block for job in everything}:
+      places = [i for i, job in enumerate(everything) if job.block == block]
+      part = divided([everything[i].count for i in places], self.count)
+      own |= {*places[part[self.number]]}
+    return [job for i, job in enumerate(everything) if i in own]
 
 
 def divided(sizes: Sequence[int], count: int) -> list[slice]:
