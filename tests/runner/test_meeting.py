@@ -1,27 +1,14 @@
 """Several processes in one work directory: who gets in, and who is awaited."""
-import os
-from pathlib import Path
-import subprocess
-import sys
 import time
 
-import jax
 import pytest
 
-from tests.compiling import QUICK_FLAGS
+from tests.processes import names, start
 from vfljax.runner import disk, meeting, mending, parts, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.shares import Share
 
-ROOT = Path(__file__).parents[2]
 FIRST, SECOND = Share(0, 2), Share(1, 2)
-# Four jobs of one program, two a process.
-TINY = (
-    '--config=experiments/quickstart.py', '--config.seeds=4',
-    '--config.seeds_per_chunk=1', '--config.train.epochs=2',
-    '--config.defenses=none', '--config.attacks=norm_scoring',
-    '--config.model.algorithm=vlr', '--config.alone=False', '--devices=1',
-)
 
 
 def test_who_gets_in(tmp_path):
@@ -115,49 +102,6 @@ def test_the_first_alone_writes_what_is_of_all(tmp_path):
   first.collect()
   assert [t['unit'] for t in store.read_timings(tmp_path)] == ['b']
   assert len(store.read_results(tmp_path)) == 1
-
-
-def start(workdir, *more, fault='', patience=300):
-  """The command line in a process of its own."""
-  code = (
-      'import sys, launch; from vfljax.runner import meeting; '
-      f'meeting.PATIENCE = {patience}; meeting._LOOK = 0.05; '
-      'sys.exit(launch.main())'
-  )
-  cache = f"--cache={jax.config.jax_compilation_cache_dir or ''}"
-  quick = {'JAX_DISABLE_MOST_OPTIMIZATIONS': '1', 'XLA_FLAGS': QUICK_FLAGS}
-  return subprocess.Popen(
-      [sys.executable, '-c', code, *TINY, f'--workdir={workdir}', cache, *more],
-      cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-      env=quick | os.environ | {'VFLJAX_FAULT': fault},
-  )
-
-
-def names(place):
-  return sorted(p.name for p in (place / 'parts').glob('*.json'))
-
-
-@pytest.mark.faults
-def test_the_first_is_killed_and_another_number_goes_on(tmp_path):
-  """Whoever is left finishes; so does one process alone in the end."""
-  place, two = tmp_path / 'out', ['--num_processes=2']
-  first = start(
-      place, *two, '--process_id=0', fault='*/parts/*.json:3:kill'
-  )
-  second = start(place, *two, '--process_id=1')
-  for process, code in (first, -9), (second, 0):
-    said, _ = process.communicate(timeout=300)
-    assert process.returncode == code, said
-  assert names(place) == [f'none@seeds{i}-{i}.json' for i in (0, 2, 3)]
-  lonely = start(place, '--num_processes=4', '--process_id=0', patience=1)
-  said, _ = lonely.communicate(timeout=300)
-  assert lonely.returncode == 2 and '1 results of process 1 of 4' in said
-  alone, one = start(place), start(tmp_path / 'one')
-  for process in alone, one:
-    said, _ = process.communicate(timeout=300)
-    assert process.returncode == 0 and 'Report: ' in said, said
-  results = (tmp_path / 'one' / 'results.jsonl').read_bytes()
-  assert (place / 'results.jsonl').read_bytes() == results
 
 
 def test_two_processes_one_killed_give_the_bytes_of_one(tmp_path):
