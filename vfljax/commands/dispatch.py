@@ -10,7 +10,9 @@ Command = Callable[[list[str], Stop | None], int]
 
 
 # A word of these is a module here, with '_' for '-', that has a `run`.
-NAMES = ('advise', 'compare', 'export', 'from-vflair', 'merge', 'recommend')
+NAMES = (
+    'advise', 'compare', 'export', 'from-vflair', 'grid', 'merge', 'recommend',
+)
 
 
 def command(name: str) -> Command:

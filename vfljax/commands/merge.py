@@ -11,7 +11,7 @@ from typing import Any
 
 from vfljax.commands import given
 from vfljax.report import writing
-from vfljax.runner import choosing, parts, store
+from vfljax.runner import choosing, parts, raising, store
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
 from vfljax.runner.nested import flat
@@ -20,7 +20,7 @@ from vfljax.runner.stopping import Stop
 # What parts of an experiment may differ in: groups, or fields of the top.
 FREE = (
     'defenses', 'attacks', 'listed', 'listed_attacks', 'seeds', 'first_seed',
-    'seeds_per_chunk', 'strengths_per_chunk', 'alone', 'paper',
+    'seeds_per_chunk', 'strengths_per_chunk', 'alone', 'paper', raising.FIELD,
 )
 SAME = 1e-4  # Values that differ by less were measured by another program.
 _KEY = ('dataset', 'algorithm', 'defense', 'strength', 'attack', 'seed',
@@ -162,6 +162,7 @@ def _merged(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
           name for c in configs for name in _attacks(c)
       )],
   )
+  merged.pop(raising.FIELD, None)
   first, last = min(seeds), max(seeds)
   if len(seeds) == last - first + 1:
     return merged | dict(first_seed=first, seeds=len(seeds))

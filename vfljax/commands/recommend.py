@@ -66,12 +66,16 @@ def _experiments(
   classes = len(table.classes)
   config = choice.coarse(config, classes)
   print(forecast.text(config, table), flush=True)
-  done = [running.run(config, table, str(place / 'coarse'), stop).path]
+  # Not more seeds for what was refined and put together with fewer.
+  run_in = lambda asked, name: running.run(
+      asked, table, str(place / name), stop, more_seeds=False
+  ).path
+  done = [run_in(config, 'coarse')]
   results, = reading.read(done[0], classes)
   again = choice.finer(results, wanted, config)
   if again:
     print('Around the budget:\n' + forecast.text(again, table), flush=True)
-    done.append(running.run(again, table, str(place / 'finer'), stop).path)
+    done.append(run_in(again, 'finer'))
   whole = merge.merge(done, str(place / 'report'))
   about.write(whole, config, table, ['vfljax', 'recommend', *argv])
   return writing.write(whole, goal=wanted)

@@ -15,7 +15,7 @@ from vfljax import data
 from vfljax.data.table import Table
 from vfljax.runner import (
     combinations, device, goals, helping, options, own_flags, ranges, recording,
-    variants,
+    shares, variants,
 )
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.declared import as_declared
@@ -33,6 +33,7 @@ class Arguments(NamedTuple):
   help: str  # the help text, if it was asked for
   record: str = ''  # where the results are to be kept for good, or ''
   goal: goals.Goal = goals.Goal()  # what may be lost, and what may leak
+  share: shares.Share = shares.Share()  # which of several processes this is
 
 
 def parse(argv: list[str]) -> Arguments:
@@ -64,7 +65,8 @@ def parse(argv: list[str]) -> Arguments:
   record = found['record'].value or ''
   if record:
     recording.check(record)
-  return Arguments(config, workdir, devices, cache, '', '', record, goal)
+  share = shares.asked(found)
+  return Arguments(config, workdir, devices, cache, '', '', record, goal, share)
 
 
 def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
@@ -110,6 +112,7 @@ def _define(argv: list[str]) -> flags.FlagValues:
       'seconds.', flag_values=found,
   )
   goals.define(found)
+  shares.define(found)
   flags.DEFINE_integer(
       'devices', 0, 'Devices to make of a CPU; 0 makes one of every core.', 0,
       flag_values=found,

@@ -74,11 +74,11 @@ class Compiler:
 
   def programs(self, job: Job) -> Compiled:
     """The job's; `seconds` is what they were waited for."""
-    entry, began = job.entry.name, time.perf_counter()
+    name, began = job.program, time.perf_counter()
     self._left = [other for other in self._left if other is not job]
-    if self._last and self._last.name == entry:  # Another chunk of the same.
+    if self._last and self._last.name == name:  # Another chunk of the same.
       return self._last._replace(seconds=0.0)
-    family = self._families[entry]
+    family = self._families[name]
     if job.setting.stream:
       made = _streamed(job)
     else:
@@ -101,7 +101,7 @@ class Compiler:
 
     What cannot be traced is said when it is its turn: this job goes first.
     """
-    coming = [self._families[job.entry.name] for job in self._left]
+    coming = [self._families[job.program] for job in self._left]
     needed = {other.name for other in [family, *coming]}
     self._begun = {k: v for k, v in self._begun.items() if k in needed}
     another = [other for other in coming if other.name != family.name]
@@ -174,7 +174,7 @@ class _Programs:
       return {k: v for parts in found for k, v in joined(parts).items()}
 
     return Compiled(
-        job.entry.name, partial(_place, family),
+        job.program, partial(_place, family),
         lambda cells, samples: [start(c, samples) for c in cells],
         advance, finish,
         Going(
@@ -242,7 +242,7 @@ def _streamed(job: Job) -> Compiled:
     return [run], row
 
   return Compiled(
-      job.entry.name, place, lambda cells, host: [made.start(cells[0], ())],
+      job.program, place, lambda cells, host: [made.start(cells[0], ())],
       advance,
       lambda job, runs, cells, host: made.finish(
           dict(cells=cells[0], runs=runs[0]), ()

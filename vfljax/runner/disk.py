@@ -35,11 +35,15 @@ _MOMENTS = itertools.count(1)
 
 
 @contextlib.contextmanager
-def alone(path: str | os.PathLike) -> Iterator[None]:
+def alone(path: str | os.PathLike, seconds: float = 0) -> Iterator[None]:
   """Keeps a second process out of a work directory while the block runs.
 
   The lock is the operating system's: it goes with the process, however that
   ends.
+
+  Args:
+    path: The work directory.
+    seconds: To wait for another process to leave.
 
   Raises:
     UserError: if another process is in it, or the directory cannot be made.
@@ -49,7 +53,7 @@ def alone(path: str | os.PathLike) -> Iterator[None]:
     place.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(place / '.lock')
     try:
-      lock.acquire(blocking=False)
+      lock.acquire(seconds)
     except filelock.Timeout:
       raise UserError(
           f'Another process is running in {place}.\nWait until it is done, or '

@@ -42,8 +42,8 @@ class Family(NamedTuple):
 
 
 def families(everything: Sequence[Job]) -> dict[str, Family]:
-  """Each entry's family, by the entry's name."""
-  found = {job.entry.name: alone(job) for job in reversed(everything)}
+  """Each job's family, by the job's `program`."""
+  found = {job.program: alone(job) for job in reversed(everything)}
   shared = [job for job in everything if _can_share(job)]
   if not shared:
     return found
@@ -65,7 +65,7 @@ def families(everything: Sequence[Job]) -> dict[str, Family]:
   job = job._replace(setting=without_baselines(job.setting))
   name = ' '.join(sorted(first))
   own = Family(name, job, which, cells, more[0] if more else None)
-  return found | dict.fromkeys(first, own)
+  return found | dict.fromkeys([job.program for job in shared], own)
 
 
 def needed(
@@ -73,7 +73,7 @@ def needed(
 ) -> dict[str, Family]:
   """The families, without baselines where no job to be done has them."""
   found = families(everything)
-  has = {found[job.entry.name].name for job in left if has_baselines(job)}
+  has = {found[job.program].name for job in left if has_baselines(job)}
   return {
       name: family if family.name in has else family._replace(baselines=None)
       for name, family in found.items()
@@ -82,7 +82,7 @@ def needed(
 
 def alone(job: Job) -> Family:
   """Of one that shares with nobody."""
-  return Family(job.entry.name, job, {}, 0, None)
+  return Family(job.program, job, {}, 0, None)
 
 
 def has_baselines(job: Job) -> bool:
@@ -108,10 +108,8 @@ def padded(job: Job) -> int:
 
   Of a whole chunk, so that the last one needs no other program.
   """
-  config = job.setting.config
-  chunk = min(config.seeds_per_chunk or config.seeds, config.seeds)
   devices = jax.local_device_count()
-  return -(-chunk * job.room // devices) * devices
+  return -(-job.piece.room * job.room // devices) * devices
 
 
 def cells_of(job: Job, family: Family) -> dict[str, np.ndarray]:

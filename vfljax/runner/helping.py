@@ -4,12 +4,12 @@ from typing import Any
 
 from absl import flags
 
-from vfljax.runner import ranges
+from vfljax.runner import ranges, shares
 from vfljax.runner.config import Config
 
 _FLAGS = (
     'config', 'workdir', 'budget', 'max_leak', 'record', 'list', 'devices',
-    'cache',
+    'cache', *shares.FLAGS,
 )
 NOT_FLAGS = ('listed', 'listed_attacks', 'paper', 'variants', 'attack.own')
 

@@ -106,6 +106,18 @@ def read(path: str | os.PathLike) -> dict:
   return next(iter(found.values()), {})
 
 
+def said(path: Path) -> dict:
+  """The configuration that a start would go on with; {} if there is none.
+
+  That is the copy's: config.json may have been edited.
+  """
+  try:
+    found, _ = _found(path)
+  except UserError:  # It will be said by whoever has to read it.
+    return {}
+  return found.get(COPY) or found.get(CONFIG) or {}
+
+
 def _found(path: Path) -> tuple[dict[str, dict], dict[str, str]]:
   """What the two files say, by name, and what is wrong with damaged ones."""
   found, broken = {}, {}

@@ -1,14 +1,16 @@
 """What an experiment consists of, in the order in which it runs.
 
 A *job* is what runs together: one defense, its strengths or a chunk of them, a
-chunk of the seeds. Each of a job's strengths is a *unit* of results.
+piece of the seeds. Each of a job's strengths is a *unit* of results.
 """
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from vfljax.defense import Defense
 from vfljax.runner.choosing import entries
-from vfljax.runner.config import Config, Entry
+from vfljax.runner.config import Entry
+from vfljax.runner.pieces import Piece, pieces
 from vfljax.runner.setting import (
     Setting, absent, build, grid, without_baselines,
 )
@@ -23,9 +25,10 @@ class Job(NamedTuple):
     name: For people.
     entry: The defense; its label for the results.
     strengths: Its strengths; (None,) for a defense without one.
-    seeds: The chunk's seeds.
+    piece: Its seeds.
     room: For how many strengths its program is made: as many as its largest
       chunk has.
+    program: Jobs that have the same name here have the same programs.
     units: The names under which the strengths' results are kept.
     make: (strength or None, **others) -> Defense.
     setting: With the attacks to run.
@@ -36,13 +39,22 @@ class Job(NamedTuple):
   name: str
   entry: Entry
   strengths: tuple[float | None, ...]
-  seeds: tuple[int, ...]
+  piece: Piece
   room: int
+  program: str
   units: tuple[str, ...]
   make: Callable[..., Defense]
   setting: Setting
   labels: tuple[str, ...]
   others: dict[str, tuple[float, ...]]
+
+  @property
+  def seeds(self) -> tuple[int, ...]:
+    return self.piece.seeds
+
+  @property
+  def block(self) -> int:
+    return self.piece.block
 
   @property
   def count(self) -> int:
@@ -73,18 +85,29 @@ def jobs(setting: Setting) -> list[Job]:
   return found[:first] + alone + found[first:]
 
 
+def units_of(everything: Sequence[Job]) -> list[str]:
+  """The names of all results, in the order of a run that has all seeds at once.
+
+  Args:
+    everything: What `jobs` returned.
+  """
+  found: list[str] = []
+  for _, some in groupby(everything, lambda job: (
+      job.entry.name, job.labels, job.strengths, job.piece.chunk
+  )):
+    found += [unit for same in zip(*(job.units for job in some))
+              for unit in same]
+  return found
+
+
 def _of_entry(setting: Setting, entry: Entry) -> list[Job]:
   config, values = setting.config, entry.strengths or (None,)
   points = [(s, g) for g in grid(entry) for s in values]
   return [
-      _job(setting, entry, points, some, seeds)
+      _job(setting, entry, points, some, piece)
       for some in _chunks(range(len(points)), config.strengths_per_chunk)
-      for seeds in _chunks(_seeds(config), config.seeds_per_chunk)
+      for piece in pieces(config, setting.raised)
   ]
-
-
-def _seeds(config: Config) -> range:
-  return range(config.first_seed, config.first_seed + config.seeds)
 
 
 def _chunks(values: Sequence, size: int) -> list[tuple]:
@@ -92,18 +115,16 @@ def _chunks(values: Sequence, size: int) -> list[tuple]:
   return [tuple(values[i : i + size]) for i in range(0, len(values), size)]
 
 
-def _job(setting: Setting, entry: Entry, points, chosen, seeds) -> Job:
+def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
   """One of an entry's, with those of its points that are chosen."""
   config, count = setting.config, len(points)
   points = [points[i] for i in chosen]
-  chunked = len(seeds) < config.seeds
-  tail = f'/seeds{seeds[0]}-{seeds[-1]}' if chunked else ''
   labels = tuple(
       ' '.join([entry.name, *(f'{k}={v:g}' for k, v in g.items())])
       for _, g in points
   )
   units = tuple(
-      (label if s is None else f'{label}/{s:g}') + tail
+      (label if s is None else f'{label}/{s:g}') + piece.tail
       for label, (s, _) in zip(labels, points)
   )
   part = f'{chosen[0] + 1}-{chosen[-1] + 1} of {count}'
@@ -118,7 +139,9 @@ def _job(setting: Setting, entry: Entry, points, chosen, seeds) -> Job:
     return build(entry, strength, **others)
 
   return Job(
-      entry.name + some + tail, entry, tuple(s for s, _ in points), seeds,
-      min(config.strengths_per_chunk or count, count), units, make, setting,
-      labels, {k: tuple(g[k] for _, g in points) for k in entry.grid},
+      entry.name + some + piece.tail, entry, tuple(s for s, _ in points), piece,
+      min(config.strengths_per_chunk or count, count),
+      entry.name + (f', {piece.room} seeds' if setting.raised else ''), units,
+      make, setting, labels,
+      {k: tuple(g[k] for _, g in points) for k in entry.grid},
   )

@@ -7,10 +7,13 @@
   vfljax --list [experiments|data|models|defenses|attacks|audit]
   vfljax recommend my.csv --label=target --budget=2
   vfljax advise|compare|export|merge out/mine ...
+  vfljax grid my.py other.py --over data.parties=2,4 --workdir=out/grid
   vfljax from-vflair config.json
 
 The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
 which it saves and leaves within ten seconds with code 130, or in any other way.
+With a larger --config.seeds it adds the new seeds. On several machines it is
+the same command with --num_processes and another --process_id on each.
 In a clone, `python launch.py` is the same as `vfljax`.
 """
 import gc
@@ -106,10 +109,13 @@ def _run(
   code = recording.code() if given.record else ''
   print(forecast.text(given.config, table), flush=True)
   try:
-    work = run.run(given.config, table, workdir, stop)
+    work = run.run(given.config, table, workdir, stop, share=given.share)
   except (run.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(workdir), file=sys.stderr)
     return stopping.CODE
+  if not given.share.first:
+    print(f'The share of {given.share} is done; process 0 writes the report.')
+    return 0
   command = recording.command(argv)
   asked_before = about.read(work.path).get('command') == command
   if not (asked_before and current.is_current(work.path)):

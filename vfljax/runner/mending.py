@@ -10,16 +10,24 @@ from pathlib import Path
 
 from vfljax.runner import checkpoints, disk, parts
 from vfljax.runner.parts import Damaged
+from vfljax.runner.shares import Share
 
 
-def mend(place: Path, units: Sequence[str]) -> None:
+def mend(
+    place: Path, units: Sequence[str], share: Share = Share()
+) -> None:
   """Brings a work directory with a configuration into order.
+
+  Args:
+    place: The work directory.
+    units: Those of this process.
+    share: Which process this is: nothing of the others is touched.
 
   Raises:
     OSError: if the disk does not let it.
   """
   _make_room(place, units)
-  _remove_unfinished(place, units)
+  _remove_unfinished(place, units, share)
   for unit in units:
     if parts.done(place, unit):
       _set_damaged_aside(place, unit)
@@ -47,11 +55,17 @@ def _free(place: Path, path: Path, folder: bool = False) -> None:
     disk.set_aside(place, path, why, 'it is made again')
 
 
-def _remove_unfinished(place: Path, units: Sequence[str]) -> None:
+def _remove_unfinished(
+    place: Path, units: Sequence[str], share: Share
+) -> None:
   """Removes what a killed run had begun to write: of this program alone."""
-  for folder in (place, place / 'parts'):
-    disk.remove_unfinished(folder)
+  if share.first:
+    disk.remove_unfinished(place)
+  if share.count == 1:
+    disk.remove_unfinished(place / 'parts')
   for unit in units:
+    for suffix in ('.json', '.npz'):
+      disk.remove(disk.temporary(parts.file(place, unit, suffix)))
     checkpoints.remove_unfinished(checkpoints.folder(place, unit))
     for suffix in ('.json.tmp', '.npz.tmp'):  # As version 0.1 called them.
       stray = parts.file(place, unit, suffix)

@@ -24,13 +24,13 @@ from typing import Any
 import jax
 
 import vfljax
-from vfljax.runner import disk, store
+from vfljax.runner import disk, raising, shares, store
 from vfljax.runner.errors import UserError
 
 FORMAT = 'vfljax record 1'
 PACKAGES = ('jax', 'jaxlib', 'flax', 'optax', 'numpy')
 # What a command line says of a place, which is another one elsewhere.
-_PLACES = ('workdir', 'record', 'cache')
+_PLACES = ('workdir', 'record', 'cache', *shares.FLAGS)
 _TITLE = ('experiment', 'dataset', 'algorithm')
 _KEY = ('defense', 'strength', 'attack', 'metric', 'split')
 
@@ -85,6 +85,7 @@ def make(
   config = store.read_config(work)
   samples, paper = config.pop('samples', ''), config.pop('paper', None)
   del paper  # The config file has it.
+  config.pop(raising.FIELD, None)
   config['data']['path'] = os.path.basename(config['data']['path'])
   seeds = sorted({row['seed'] for row in rows})
   by_key: dict[tuple, dict[int, float]] = {}

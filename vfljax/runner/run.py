@@ -9,23 +9,26 @@ import contextlib
 import dataclasses
 from functools import partial
 import hashlib
+import json
 from pathlib import Path
 import time
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from vfljax.data.table import Table
-from vfljax.runner import checks, compiling, disk, identity, parts
+from vfljax.runner import checks, compiling, identity, meeting, parts, raising
 from vfljax.runner import record, saved, stopping, store
 from vfljax.runner.compiling import Compiled, Compiler, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 from vfljax.runner.exhausted import is_memory
-from vfljax.runner.jobs import Job, jobs
+from vfljax.runner.jobs import Job, jobs, units_of
 from vfljax.runner.plans import main_metric, rounds_an_epoch
 from vfljax.runner.progress import Progress
 from vfljax.runner.setting import Setting
+from vfljax.runner.shares import Share
 from vfljax.runner.stopping import Stop
 from vfljax.runner.store import Workdir
 from vfljax.runner.writer import Writer
@@ -43,7 +46,8 @@ class Interrupted(Exception):
 
 
 def run(
-    config: Config, table: Table, workdir: str, stop: Stop | None = None
+    config: Config, table: Table, workdir: str, stop: Stop | None = None,
+    more_seeds: bool = True, share: Share = Share(),
 ) -> Workdir:
   """Runs what is not done yet of an experiment.
 
@@ -53,42 +57,104 @@ def run(
     workdir: Where the results are, or will be.
     stop: True once somebody has asked to stop. Without one SIGINT and SIGTERM
       do, if this is the main thread; a second one raises KeyboardInterrupt.
+    more_seeds: Whether a workdir with fewer seeds is given the others.
+    share: Which process this is of several that run it in this workdir. The
+      first returns when all is done, the others when their share is.
 
   Raises:
     UserError: if the configuration cannot be run, the workdir not be used, or
       another process is at work there.
     Interrupted: after `stop` and saving.
   """
-  setting = checks.assembled(config, table)
-  recorded = dataclasses.asdict(setting.config)
-  recorded |= dict(samples=fingerprint(table))
-  complete = partial(saved.completed, now=setting.config)
-  place = Path(workdir).absolute()
-  known = identity.is_there(place, recorded, complete)
-  if not (known and all(parts.done(place, u) for u in _units(setting))):
+  asked = _asked(config, table, workdir, more_seeds)
+  setting, place, recorded, complete = asked
+  if not _is_done(asked):
     checks.rehearse(setting)
     # Not even a lock is put into somebody else's folder.
     identity.check(place, recorded, complete)
-  everything, units = jobs(setting), _units(setting)
-  with disk.alone(workdir):
-    work = store.open_workdir(workdir, recorded, units, complete)
+  if not share.first:
+    there = json.loads(parts.dumps(recorded))
+    meeting.await_first(share, place, lambda: identity.said(place) == there)
+  everything = jobs(setting)
+  units = units_of(everything)
+  own = [unit for job in share.of(everything) for unit in job.units]
+  with meeting.among(place, share):
+    work = store.open_share(place, recorded, units, complete, share, own)
     # Not `stop or ...`: a Stop is false until somebody asks.
     given = None if stop is None else contextlib.nullcontext(stop)
-    with given or stopping.listening() as asked:
-      _run(setting, everything, work, asked)
+    with given or stopping.listening() as heard:
+      _run(everything, work, heard)
+      if share.first and share.count > 1:
+        _await_others(everything, work, heard)
   return work
 
 
-def _units(setting: Setting) -> list[str]:
-  return [unit for job in jobs(setting) for unit in job.units]
+def is_done(config: Config, table: Table, workdir: str) -> bool:
+  """Whether nothing is left to run of an experiment.
+
+  Raises:
+    UserError: if the configuration cannot be run, or the workdir is another's.
+  """
+  asked = _asked(config, table, workdir, True)
+  identity.check(asked.place, asked.recorded, asked.complete)
+  return _is_done(asked)
 
 
-def _run(
-    setting: Setting, everything: list[Job], work: Workdir, stop: Stop
-) -> None:
-  left = [j for j in everything if not all(work.done(u) for u in j.units)]
-  names = [job.name for job in everything]
-  finished = len(everything) - len(left)
+class _Asked(NamedTuple):
+  """An experiment, and what there is of it: `identity.check`'s arguments."""
+
+  setting: Setting
+  place: Path
+  recorded: dict[str, Any]
+  complete: identity.Complete
+
+
+def _asked(
+    config: Config, table: Table, workdir: str, more_seeds: bool
+) -> _Asked:
+  setting = checks.assembled(config, table)
+  place = Path(workdir).absolute()
+  recorded = dataclasses.asdict(setting.config)
+  recorded |= dict(samples=fingerprint(table))
+  complete = partial(saved.completed, now=setting.config)
+  if more_seeds or identity.said(place).get('seeds') == config.seeds:
+    recorded = raising.recorded(place, recorded)
+    complete = partial(raising.completed, place, recorded, complete)
+  if raised := recorded.get(raising.FIELD):
+    setting = setting._replace(raised=tuple(raised))
+  return _Asked(setting, place, recorded, complete)
+
+
+def _is_done(asked: _Asked) -> bool:
+  setting, place, recorded, complete = asked
+  # Too many jobs for a list are refused by the rehearsal.
+  return identity.is_there(place, recorded, complete) and all(
+      parts.done(place, unit) for unit in units_of(jobs(setting))
+  )
+
+
+def _await_others(everything: list[Job], work: Workdir, stop: Stop) -> None:
+  def missing(other: Share) -> int:
+    units = [unit for job in other.of(everything) for unit in job.units]
+    return sum(not work.done(unit) for unit in units)
+
+  meeting.await_others(work.path, work.share, missing, lambda: bool(stop))
+  if stop:
+    raise Interrupted
+  work.collect()
+
+
+def _run(everything: list[Job], work: Workdir, stop: Stop) -> None:
+  setting, own = everything[0].setting, work.share.of(everything)
+  if not own:
+    print(
+        f'There is nothing to do for {work.share}: {len(everything)} jobs are '
+        'all. --config.seeds_per_chunk=1 makes more.', flush=True,
+    )
+    return
+  left = [j for j in own if not all(work.done(u) for u in j.units)]
+  names = [job.name for job in own]
+  finished = len(own) - len(left)
   display = Progress(names, finished, metric=main_metric(setting))
   with display as progress, Compiler(everything, left) as compiler:
     for job in left:

@@ -41,6 +41,7 @@ class Setting(NamedTuple):
       this one, or if there are none.
     stream: Rounds of samples that are on the device at a time, which are NumPy
       arrays then; 0 if they all are.
+    raised: How many seeds the work directory had before, see `pieces`.
   """
 
   config: Config
@@ -54,6 +55,7 @@ class Setting(NamedTuple):
   backdoor: str = ''
   outside: Batch | None = None
   stream: int = 0
+  raised: tuple[int, ...] = ()
 
   @property
   def classes(self) -> int:

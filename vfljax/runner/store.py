@@ -19,6 +19,7 @@ The work directory:
                     is done
   damaged/          what could not be used, under its old name
   .lock             held by the process that is at work here
+  .lock-0-of-2      or by each of several (`meeting`)
   about.json        rows, classes, columns, versions: `about`, if there is one
   summary.md        } what `report.writing` makes of the above
   report.html       }
@@ -43,6 +44,7 @@ import numpy as np
 from vfljax.runner import checkpoints, disk, identity, mending, parts
 from vfljax.runner.errors import UserError
 from vfljax.runner.parts import FIELDS, Damaged
+from vfljax.runner.shares import Share
 
 __all__ = [
     'FIELDS', 'Workdir', 'open_workdir', 'read_config', 'read_curves',
@@ -58,10 +60,12 @@ class Workdir(NamedTuple):
   Attributes:
     path: The directory.
     units: The experiment's units, in the order in which results list them.
+    share: Which process this is: the first one writes what is of all units.
   """
 
   path: Path
   units: tuple[str, ...]
+  share: Share = Share()
 
   def done(self, unit: str) -> bool:
     """Whether the unit's results are saved."""
@@ -89,8 +93,18 @@ class Workdir(NamedTuple):
     """
     with disk.writing(self.path):
       parts.write(self.path, unit, rows, timing, curves)
-      _collect(self)
+      if self.share.first:
+        _collect(self)
       checkpoints.remove(self._checkpoints(unit))
+
+  def collect(self) -> None:
+    """Brings results.jsonl and timings.json up to what others have saved.
+
+    Raises:
+      UserError: if the disk does not take it, or a part is damaged.
+    """
+    with disk.writing(self.path):
+      _collect(self)
 
   def save_checkpoint(self, unit: str, step: int, tree: Any) -> None:
     """Saves a unit in progress; the checkpoint before this one stays.
@@ -157,15 +171,30 @@ def open_workdir(
       config, or holds somebody's work; nothing is then written into it.
     ValueError: if a unit's name is empty or given twice.
   """
+  return open_share(path, config, units, complete, Share(), units)
+
+
+def open_share(
+    path: str | os.PathLike, config: Mapping, units: Sequence[str],
+    complete: Callable[[dict], dict], share: Share, own: Sequence[str],
+) -> Workdir:
+  """The same for one of several processes.
+
+  Args:
+    share: Which one: the first writes the configuration, before the others.
+    own: Those of the units that are this one's.
+  """
   if '' in units or len(set(units)) < len(units):
     raise ValueError(f'Units need names of their own; got {list(units)}')
-  work = Workdir(Path(path).absolute(), tuple(units))
+  work = Workdir(Path(path).absolute(), tuple(units), share)
   broken = identity.check(work.path, config, complete)
   with disk.writing(work.path):
     work.path.mkdir(parents=True, exist_ok=True)
-    identity.save(work.path, config, broken)
-    mending.mend(work.path, work.units)
-    _collect(work)
+    if share.first:
+      identity.save(work.path, config, broken)
+    mending.mend(work.path, own, share)
+    if share.first:
+      _collect(work)
   return work
 
 

@@ -1,0 +1,63 @@
+"""A grid's points: which there are, and what their folders are called."""
+import pytest
+
+from vfljax.commands import axes
+from vfljax.runner.errors import UserError
+
+CONFIG = 'experiments/quickstart.py'
+
+
+def test_every_combination_in_a_folder_of_its_own():
+  found = axes.points(
+      [CONFIG, 'experiments/kang2022/table16.py:vhnn', CONFIG],
+      ['data.name=wine,digits', '--config.model.bottom=(8,4),(16,)'],
+      ['--config.seeds=3'], '/grid',
+  )
+  assert len(found) == len({p.name for p in found}) == 8
+  one = found[1]
+  assert one.name.startswith('quickstart,data.name=wine,model.bottom=(16,)')
+  assert one.argv == (
+      'vfljax', f'--config={CONFIG}', '--config.seeds=3',
+      '--config.data.name=wine', '--config.model.bottom=(16,)',
+      f'--workdir=/grid/{one.name}',
+  )
+  assert found[4].name.startswith('kang2022-table16-vhnn,data.name=wine')
+  # What is added leaves the others where they are.
+  more = axes.points([CONFIG], ['data.name=wine,iris,digits'], [], '/grid')
+  few = axes.points([CONFIG], ['data.name=digits'], [], '/grid')
+  assert few[0] in more
+
+
+@pytest.mark.parametrize('text, values', [
+    ('wine,digits', ['wine', 'digits']), ('', ['']), ('2, 3', ['2', '3']),
+    ('(8,4),(16,)', ['(8,4)', '(16,)']),
+    ('"none,iso",none', ['none,iso', 'none']),
+    ("a='x,y';b=(1,2),c", ["a='x,y';b=(1,2)", 'c']),
+    ("'a','b'", ['a', 'b']), ('[1,(2,3)],4', ['[1,(2,3)]', '4']),
+    ('a),b', ['a)', 'b']), ('''"it's",x''', ["it's", 'x']),
+])
+def test_values_are_split_where_nothing_holds_them_together(text, values):
+  assert axes.split(text) == values
+
+
+@pytest.mark.parametrize('over, flags, said', [
+    (['data.name'], [], 'has no values'), (['=wine'], [], 'has no values'),
+    (['data.name=a,a'], [], 'a value twice'),
+    (['data.name=a', 'config.data.name=b'], [], 'a field twice'),
+    (['data.name=a'], ['--config.data.name=b'], 'leave one out'),
+    (['model.bottom=(8,4'], [], 'a \\) is missing'),
+    (['defenses="none'], [], 'a " is missing'),
+])
+def test_what_is_no_grid(over, flags, said):
+  with pytest.raises(UserError, match=said) as error:
+    axes.points([CONFIG], over, flags, '/grid')
+  assert len(str(error.value).splitlines()) <= 2
+
+
+def test_names_are_ones_that_a_disk_takes():
+  names = {
+      axes._name(['a', f'data.path={path}'])
+      for path in ('x/y', 'x-y', 'x y', 'z' * 400, 'z' * 401, 'ä:b', 'ä;b')
+  }
+  assert len(names) == 7
+  assert all(len(n) <= 120 and not set(n) & set('/ :;') for n in names)

@@ -1,0 +1,152 @@
+"""A grid of experiments: each runs once, whatever becomes of the others."""
+import importlib.util
+import json
+import os
+from pathlib import Path
+import subprocess
+import sys
+
+import jax
+import pytest
+
+from tests.compiling import QUICK_FLAGS
+from vfljax.commands import grid, point, ray_engine
+from vfljax.runner import disk, main
+from vfljax.runner.errors import UserError
+
+ROOT = Path(__file__).parents[2]
+CONFIG = '''
+from vfljax.runner.config import *
+def get_config():
+  return Config(
+      seeds=1, alone=False, listed=(Entry('none'),),
+      listed_attacks=('norm_scoring',),
+      data=DataConfig(name='breast_cancer', limit=120),
+      model=ModelConfig(algorithm='vlr'),
+      train=TrainConfig(epochs=1, batch_size=32, optimizer='sgd'),
+  )
+'''
+
+
+@pytest.fixture
+def start(tmp_path, capsys):
+  """Runs `vfljax grid`: (exit code, standard output, standard error)."""
+  (tmp_path / 'tiny.py').write_text(CONFIG)
+  cache = jax.config.jax_compilation_cache_dir or ''
+
+  def begin(*arguments):
+    code = main.main([
+        'vfljax', 'grid', str(tmp_path / 'tiny.py'), '--devices=2',
+        f'--cache={cache}', f'--workdir={tmp_path}/grid', *arguments,
+    ])
+    return code, *capsys.readouterr()
+
+  return begin
+
+
+def folders(place):
+  return {
+      p.name.partition('data.parties=')[2] or p.name: p
+      for p in (place / 'grid').iterdir() if p.is_dir()
+  }
+
+
+def test_each_runs_once_and_one_report_is_of_all(
+    start, tmp_path, monkeypatch
+):
+  played, play = [], point.play
+  monkeypatch.setattr(point, 'play', lambda argv, stop=None: (
+      played.append(argv[-1]), play(argv, stop)
+  )[1])
+  code, said, _ = start('--over', 'data.parties=2,3')
+  assert code == 0 and '2 experiments, 0 of them done.' in said
+  assert 'grid.html' in said and len(played) == 2
+  page = (tmp_path / 'grid/grid.html').read_text()
+  assert 'data.parties' in page and 'What differs' in page
+  found = folders(tmp_path)
+  assert set(found) == {'2', '3'}
+  before = {p: p.stat().st_mtime_ns for f in found.values()
+            for p in f.rglob('*') if p.is_file() and p.name != '.lock'}
+  for parties, folder in found.items():
+    config = json.loads((folder / 'config.json').read_text())
+    assert config['data']['parties'] == int(parties)
+    assert (folder / 'report.html').exists()
+  # Another value, and somebody else is at work in its folder.
+  busy = tmp_path / 'grid' / found['2'].name.replace('parties=2', 'parties=4')
+  with disk.alone(busy):
+    code, said, error = start('--over', 'data.parties=2,3,4')
+  assert code == 2 and '1 of 3 experiments are not finished' in error
+  assert 'Another process' in error and len(error.splitlines()) == 2
+  assert '3 experiments, 2 of them done.' in said and 'grid.html' in said
+  code, said, _ = start('--over', 'data.parties=2,3,4')
+  assert code == 0 and '2 of them done' in said and len(played) == 4
+  assert before == {p: p.stat().st_mtime_ns for p in before}
+  code, said, _ = start('--over', 'data.parties=2,3,4')
+  assert code == 0 and '3 of them done' in said and len(played) == 4
+
+
+@pytest.mark.parametrize('arguments, said', [
+    (['--over', 'data.parties=2,31'], 'parties=31'),
+    (['--over', 'data.partys=2'], 'Did you mean data.parties'),
+    (['--over', 'data.name=wine,nowhere'], 'nowhere'),
+    (['--config.train.epochs=0'], 'epochs must be 1'),
+    (['--engine=slurm'], "choose from 'local', 'ray'"),
+    (['--cpus=2'], '--engine=ray'), (['--worker=2'], "unknown argument '--wor"),
+    (['--engine=ray', '--cpus=-1'], '0 or more'),
+    (['no/such.py'], 'no/such.py'),
+])
+def test_refused_before_anything_runs(start, tmp_path, arguments, said):
+  code, _, error = start(*arguments)
+  assert code == 2 and said in error and len(error.splitlines()) <= 3
+  assert not (tmp_path / 'grid').exists()
+
+
+def test_a_work_directory_is_no_grid(start, tmp_path):
+  (tmp_path / 'grid').mkdir()
+  (tmp_path / 'grid/config.json').write_text('{"seeds": 1}')
+  code, _, error = start()
+  assert code == 2 and 'of one experiment' in error
+
+
+def test_without_ray(monkeypatch):
+  monkeypatch.setitem(sys.modules, 'ray', None)
+  with pytest.raises(UserError, match=r"pip install 'vfljax\[run,ray\]'"):
+    grid.ENGINES['ray']([], grid.Resources())
+
+
+def test_a_task_has_as_many_devices_as_cores():
+  assert ray_engine._sized(['vfljax'], grid.Resources(3)) == [
+      'vfljax', '--devices=3'
+  ]
+  assert ray_engine._sized(['vfljax'], grid.Resources()) == ['vfljax']
+
+
+@pytest.mark.skipif(
+    not importlib.util.find_spec('ray'), reason='for who has the extra ray'
+)
+def test_ray_starts_a_task_again_whose_process_died(tmp_path):
+  (tmp_path / 'tiny.py').write_text(CONFIG)
+  quick = {'JAX_DISABLE_MOST_OPTIMIZATIONS': '1', 'XLA_FLAGS': QUICK_FLAGS}
+  # Each process is killed when it has written its first result.
+  died = {'VFLJAX_FAULT': '*/parts/*.json:3:kill'}
+
+  def start(place, *more, fault=True):
+    return subprocess.run([
+        sys.executable, '-m', 'vfljax.runner.main', 'grid',
+        str(tmp_path / 'tiny.py'), '--over', 'data.parties=2,3',
+        '--config.seeds=2', '--config.seeds_per_chunk=1',
+        f'--workdir={tmp_path / place}',
+        f'--cache={jax.config.jax_compilation_cache_dir or ""}', *more,
+    ], cwd=ROOT, text=True, capture_output=True, check=False,
+       env=os.environ | quick | (died if fault else {}))
+
+  done = start('ray', '--engine=ray', '--cpus=1')
+  assert done.returncode == 0, done.stdout + done.stderr
+  assert '2 of 2: done' in done.stdout
+  again = start('ray', '--engine=ray', '--cpus=1', fault=False)
+  assert '2 of them done' in again.stdout
+  here = start('here', '--devices=1', fault=False)
+  assert here.returncode == 0, here.stdout + here.stderr
+  for folder in (tmp_path / 'here').glob('tiny*'):
+    theirs = tmp_path / 'ray' / folder.name / 'results.jsonl'
+    assert theirs.read_bytes() == (folder / 'results.jsonl').read_bytes()

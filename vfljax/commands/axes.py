@@ -1,0 +1,133 @@
+"""A grid's points: every config with every combination of some fields' values.
+
+  --over data.name=wine,digits --over 'model.bottom=(8,4),(16,)'
+
+Values are separated by commas, of which those in brackets or quotes belong to a
+value.
+"""
+from collections.abc import Sequence
+import hashlib
+import itertools
+from pathlib import Path
+import re
+from typing import NamedTuple
+
+from vfljax.runner import arguments
+from vfljax.runner.errors import UserError
+
+_LONGEST = 120  # Characters of a folder's name.
+_PAIRS = {'(': ')', '[': ']', '{': '}'}
+
+
+class Point(NamedTuple):
+  """One experiment of a grid.
+
+  Attributes:
+    name: Its folder's.
+    argv: The command line that runs it alone.
+    workdir: Its folder.
+  """
+
+  name: str
+  argv: tuple[str, ...]
+  workdir: str
+
+
+def points(
+    configs: Sequence[str], over: Sequence[str], flags: Sequence[str],
+    workdir: str,
+) -> list[Point]:
+  """All experiments of a grid, in order.
+
+  Args:
+    configs: Config files, with their variants.
+    over: Fields and their values, as above.
+    flags: What is the same for all of them, as '--config.seeds=3'.
+    workdir: Where their folders will be.
+
+  Raises:
+    UserError: for what cannot be read, fields that are given twice, and
+      configs that there are not.
+  """
+  axes = dict(_pair(text) for text in over)
+  if len(axes) < len(over):
+    raise UserError('--over has a field twice; give all its values at once.')
+  fixed = {flag.lstrip('-').partition('=')[0] for flag in flags}
+  for field in axes:
+    if f'config.{field}' in fixed:
+      raise UserError(
+          f'{field} is set by --config.{field} and varied by --over; leave one '
+          'out.'
+      )
+  found = []
+  for config in dict.fromkeys(configs):
+    # As a run of its own would call its folder.
+    plain = arguments.parse(['vfljax', f'--config={config}']).workdir
+    first = '-'.join(Path(plain).parts[1:])
+    for values in itertools.product(*axes.values()):
+      chosen = dict(zip(axes, values))
+      name = _name([first, *(f'{k}={v}' for k, v in chosen.items())])
+      place = str(Path(workdir, name))
+      own = [f'--config.{field}={value}' for field, value in chosen.items()]
+      argv = 'vfljax', f'--config={config}', *flags, *own, f'--workdir={place}'
+      found.append(Point(name, argv, place))
+  return found
+
+
+def split(text: str) -> list[str]:
+  """Values at commas outside of brackets and quotes, without outer quotes.
+
+  Raises:
+    UserError: for brackets or quotes without an end.
+  """
+  found, open_ones, quote = [''], [], ''
+  for c in text:
+    if quote:
+      quote = '' if c == quote else quote
+    elif c in '\'"':
+      quote = c
+    elif c in _PAIRS:
+      open_ones.append(_PAIRS[c])
+    elif open_ones and c == open_ones[-1]:
+      open_ones.pop()
+    elif c == ',' and not open_ones:
+      found.append('')
+      continue
+    found[-1] += c
+  if quote or open_ones:
+    last = quote or open_ones[-1]
+    raise UserError(f'--over: a {last} is missing in {text[:60]!r}.')
+  return [_unquoted(value.strip()) for value in found]
+
+
+def _unquoted(value: str) -> str:
+  inner = value[1:-1]
+  same = len(value) > 1 and value[0] == value[-1] and value[0] in '\'"'
+  return inner if same and value[0] not in inner else value
+
+
+def _pair(text: str) -> tuple[str, list[str]]:
+  """('data.name', ['wine', 'digits']) of 'data.name=wine,digits'."""
+  field, equals, values = text.partition('=')
+  field = field.lstrip('-').removeprefix('config.')
+  if not equals or not field:
+    raise UserError(
+        f'--over {text[:60]} has no values: --over data.name=wine,digits.'
+    )
+  found = split(values)
+  if len(set(found)) < len(found):
+    raise UserError(f'--over {field} has a value twice.')
+  return field, found
+
+
+def _name(parts: Sequence[str]) -> str:
+  """A folder's name that says all, or as much as there is room for.
+
+  What no file system takes becomes '-', and a digest then tells it from others.
+  """
+  whole = ','.join(parts)
+  name = re.sub(r'[^\w.+=,()-]+', '-', whole)
+  if name == whole and len(name) <= _LONGEST:
+    return name
+  digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+  return f'{name[: _LONGEST - 9]}-{digest}'

@@ -1,0 +1,143 @@
+"""`vfljax grid CONFIG ... --over data.name=wine,digits`: many experiments.
+
+  vfljax grid experiments/quickstart.py --over data.name=wine,digits \\
+      --over model.algorithm=vhnn,vsnn --over data.parties=2,4 \\
+      --config.seeds=5 --workdir=out/grid
+  vfljax grid a.py b.py:variant --engine=ray --workdir=/shared/grid
+
+Every config with every combination of the values, each in a folder of its own
+below --workdir and with its own report; grid.html there is one over all. All
+are tried before the first one runs. The same command goes on with what was
+stopped or failed, and runs nothing twice; values may be added. Any field of a
+config can be set for all: --config.seeds=5.
+"""
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+import re
+import sys
+
+import jax
+
+from vfljax.commands import (
+    axes, compare, given, local_engine, point, ray_engine,
+)
+from vfljax.commands.axes import Point
+from vfljax.commands.tasks import Resources
+from vfljax.report import terminal
+from vfljax.runner import disk, identity, run as running, stopping
+from vfljax.runner.errors import UserError
+from vfljax.runner.stopping import Stop
+
+PAGE = 'grid.html'
+ENGINES: dict[str, Callable[..., dict[str, str]]] = dict(
+    local=local_engine.run, ray=ray_engine.run,
+)
+
+
+def run(argv: list[str], stop: Stop | None = None) -> int:
+  """Runs the experiments and writes a page over all.
+
+  Raises:
+    UserError: for wrong arguments and experiments that cannot be run; nothing
+      is then written. Afterwards for experiments that could not be finished.
+  """
+  asked, flags = _parsed(argv)
+  place = Path(asked.workdir).expanduser().absolute()
+  if stop is not None:
+    stop.place = str(place)
+  if identity.said(place):
+    raise UserError(
+        f'{place} is the work directory of one experiment.\nChoose another '
+        '--workdir for the grid.'
+    )
+  if asked.engine == 'ray':
+    # The machine's accelerator is for the tasks.
+    jax.config.update('jax_platforms', 'cpu')
+  found = axes.points(asked.config, asked.over, flags, str(place))
+  left = [one for one in found if not _is_done(one)]
+  done = len(found) - len(left)
+  print(f'{len(found)} experiments, {done} of them done.', flush=True)
+  try:
+    resources = Resources(asked.cpus, asked.gpus)
+    failed = ENGINES[asked.engine](left, resources, stop) if left else {}
+  except (running.Interrupted, KeyboardInterrupt):
+    print(stopping.last_words(str(place)), file=sys.stderr)
+    return stopping.CODE
+  _report([one for one in found if one.name not in failed], place)
+  if failed:
+    name, why = next(iter(failed.items()))
+    raise UserError(
+        f'{len(failed)} of {len(found)} experiments are not finished, for one '
+        f'{name}: {why.partition(chr(10))[0]}\nThe same command goes on with '
+        'them.'
+    )
+  return 0
+
+
+def _is_done(one: Point) -> bool:
+  try:
+    return point.is_done(one.argv)
+  except UserError as error:
+    first, _, rest = str(error).partition('\n')
+    raise UserError(f'{one.name}: {first}' + (f'\n{rest}' if rest else '')
+                    ) from None
+
+
+def _report(finished: Sequence[Point], place: Path) -> None:
+  """Writes a page over all that is finished, and prints its first table."""
+  if len(finished) < 2:  # Which has its own.
+    for one in finished:
+      print(f'\nReport: {Path(one.workdir, "report.html")}')
+    return
+  runs = compare.read([Path(one.workdir) for one in finished])
+  disk.write_text(place / PAGE, compare.written(runs))
+  print('\n' + terminal.table(compare.best(runs)))
+  print(f'\nReport: {place / PAGE}')
+
+
+def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
+  """Our arguments, and the flags of all experiments.
+
+  Raises:
+    UserError: for what is neither.
+  """
+  parser = given.Parser(
+      prog='vfljax grid', description=__doc__, allow_abbrev=False,
+      formatter_class=given.AsWritten,
+  )
+  parser.add_argument('config', nargs='+', help='config files, with variants')
+  parser.add_argument(
+      '--over', action='append', default=[], metavar='FIELD=VALUE,VALUE',
+      help='a field and its values; those in brackets or quotes are one value',
+  )
+  parser.add_argument('--workdir', default='out/grid', help='out/grid if left')
+  parser.add_argument(
+      '--engine', default='local', choices=[*ENGINES],
+      help='local: here, one after the other; ray: on a cluster of Ray, see '
+      'SECURITY.md',
+  )
+  parser.add_argument(
+      '--cpus', type=int, default=0,
+      help='with ray: cores of a task; 0: all of a machine',
+  )
+  parser.add_argument(
+      '--gpus', type=int, default=0, help='with ray: GPUs of a task',
+  )
+  parser.add_argument('--devices', default='')
+  parser.add_argument('--cache', default='')
+  asked, rest = parser.parse_known_args(argv)
+  odd = [a for a in rest if not re.match(r'--?config\.', a)]
+  if odd:
+    raise UserError(
+        f'vfljax grid: unknown argument {odd[0]!r}.\nFields of a config are '
+        'set like --config.seeds=10; --help shows what else there is.'
+    )
+  if asked.engine != 'ray' and (asked.cpus or asked.gpus):
+    raise UserError('--cpus and --gpus are for --engine=ray.')
+  if min(asked.cpus, asked.gpus) < 0:
+    raise UserError('--cpus and --gpus must be 0 or more.')
+  for flag in ('devices', 'cache'):
+    if f'--{flag}' in {a.partition('=')[0] for a in argv}:
+      rest.append(f'--{flag}={getattr(asked, flag)}')
+  return asked, rest

@@ -1,0 +1,52 @@
+"""One experiment of a grid: checked, run and reported, wherever that is."""
+from collections.abc import Sequence
+
+from vfljax.report import current, writing
+from vfljax.runner import about, arguments, checks, device, run
+from vfljax.runner.errors import UserError
+from vfljax.runner.stopping import Stop
+
+
+def is_done(argv: Sequence[str]) -> bool:
+  """Whether an experiment is finished; else it is seen to work.
+
+  Args:
+    argv: Its command line.
+
+  Raises:
+    UserError: if it cannot be run.
+  """
+  given = arguments.parse(list(argv))
+  device.set_up(given.devices, given.cache)
+  table = arguments.load_data(given.config.data, _kept(given))
+  if run.is_done(given.config, table, given.workdir):
+    if not current.is_current(given.workdir):
+      writing.write(given.workdir)
+    return True
+  checks.make(given.config, table)
+  return False
+
+
+def play(argv: Sequence[str], stop: Stop | None = None) -> str:
+  """Runs what is left of an experiment and writes its report.
+
+  Returns:
+    Why it could not be finished, or ''.
+
+  Raises:
+    run.Interrupted: after `stop` and saving.
+  """
+  try:
+    given = arguments.parse(list(argv))
+    device.set_up(given.devices, given.cache)
+    table = arguments.load_data(given.config.data, _kept(given))
+    work = run.run(given.config, table, given.workdir, stop)
+    about.write(work.path, given.config, table, argv)
+    writing.write(work.path)
+  except UserError as error:
+    return str(error)
+  return ''
+
+
+def _kept(given: arguments.Arguments) -> str:
+  return given.cache and f'{given.cache}/data'

@@ -1,0 +1,141 @@
+"""A grid's experiments as tasks of Ray, on the machines of its cluster.
+
+Each is a process of its own, which ends with it. When one dies, for whatever
+reason, Ray starts the task again, here or elsewhere, and that goes on from the
+last checkpoint: work directories are on a file system that all machines see.
+
+Ray starts programs, opens ports and unpickles what comes in there: nothing here
+imports it unless it is asked for, see SECURITY.md.
+"""
+from collections.abc import Sequence
+import os
+from pathlib import Path
+import sys
+from types import ModuleType
+
+from vfljax.commands import point
+from vfljax.commands.axes import Point
+from vfljax.commands.tasks import Resources
+from vfljax.runner import run as running
+from vfljax.runner.errors import UserError, brief
+from vfljax.runner.stopping import Stop
+
+RETRIES = 3  # Of a task whose process died.
+_SAVING = 5.0  # Seconds that tasks have to save when they are stopped.
+
+
+def run(
+    left: Sequence[Point], resources: Resources, stop: Stop | None = None
+) -> dict[str, str]:
+  """Runs experiments; returns why some could not be finished, by name.
+
+  On the cluster that RAY_ADDRESS names, or one that runs on this machine, or a
+  new one of this machine alone.
+
+  Raises:
+    UserError: without Ray, or without a machine that is large enough.
+    Interrupted: after `stop`.
+  """
+  ray = _ray()
+  ray.init(logging_level='ERROR')
+  try:
+    cpus = _cpus(ray, resources)
+    task = ray.remote(
+        num_cpus=cpus, num_gpus=resources.gpus, max_retries=RETRIES,
+        max_calls=1, retry_exceptions=False,
+    )(_task)
+    pending = {
+        task.remote(str(Path.cwd()), _sized(one.argv, resources)): one
+        for one in left
+    }
+    return _awaited(ray, pending, Stop() if stop is None else stop)
+  finally:
+    ray.shutdown()
+
+
+def _ray() -> ModuleType:
+  # Ray tells its makers how it is used, unless this says no.
+  os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
+  # A task that asked for no GPUs of its own has those of the machine.
+  os.environ.setdefault('RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO', '0')
+  try:
+    import ray  # pyright: ignore[reportMissingImports]
+  except ImportError:
+    raise UserError(
+        "--engine=ray needs Ray: pip install 'vfljax[run,ray]'.\n"
+        '--engine=local runs the same here, one after the other.'
+    ) from None
+  return ray
+
+
+def _task(folder: str, argv: list[str]) -> str:
+  """In a process of Ray's: as the command line in `folder`."""
+  if os.path.isdir(folder):
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+  try:
+    return point.play(argv)
+  except running.Interrupted:
+    return 'It was stopped.'
+
+
+def _sized(argv: Sequence[str], resources: Resources) -> list[str]:
+  """A command line with as many devices as a task has cores."""
+  return [*argv, *(
+      [f'--devices={resources.cpus}'] if resources.cpus else []
+  )]
+
+
+def _cpus(ray: ModuleType, resources: Resources) -> float:
+  """How many cores a task takes: so many that a machine has one task."""
+  machines = [one['Resources'] for one in ray.nodes() if one['Alive']]
+  sizes = [
+      (one.get('CPU', 0), one.get('GPU', 0)) for one in machines
+      if one.get('CPU', 0)
+  ]
+  fitting = [
+      cpus for cpus, gpus in sizes
+      if cpus >= resources.cpus and gpus >= resources.gpus
+  ]
+  if not fitting:
+    raise UserError(
+        f'No machine of the cluster has {resources.cpus or 1} cores and '
+        f'{resources.gpus} GPUs, as a task is to have; there are '
+        f'{", ".join(f"{c:g} and {g:g}" for c, g in sizes) or "none"}.'
+    )
+  if resources.cpus or resources.gpus:
+    return resources.cpus or 1
+  return min(fitting)
+
+
+def _awaited(ray: ModuleType, pending: dict, stop: Stop) -> dict[str, str]:
+  """Until all tasks are over, or somebody asks to stop."""
+  failed, count = {}, len(pending)
+  with stop.awaited():
+    while pending:
+      if stop:
+        for ref in pending:
+          ray.cancel(ref)
+        ray.wait([*pending], num_returns=len(pending), timeout=_SAVING)
+        raise running.Interrupted
+      ready, _ = ray.wait([*pending], timeout=0.5)
+      for ref in ready:
+        one = pending.pop(ref)
+        why = _ended(ray, ref)
+        print(
+            f'{one.name}, {count - len(pending)} of {count}: '
+            + (f'not finished: {why}' if why else 'done'), flush=True,
+        )
+        failed |= {one.name: why} if why else {}
+  return failed
+
+
+def _ended(ray: ModuleType, ref: object) -> str:
+  """Why a task has no results, or ''."""
+  try:
+    return ray.get(ref)
+  except ray.exceptions.RayTaskError as error:
+    return brief(f'{type(error.cause).__name__}: {error.cause}')
+  except ray.exceptions.RayError as error:
+    said = brief(str(error)).partition('\n')[0]
+    return f'its process died {RETRIES + 1} times: {said}'
