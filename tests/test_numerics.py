@@ -78,3 +78,11 @@ def test_along_last_has_the_rank_of_what_it_meets():
         jnp.arange(4.0), jnp.ones((2, 3, 4))
     )
   np.testing.assert_array_equal(kernel[1, 2], np.arange(4))
+
+
+@pytest.mark.parametrize('n', [0, 1, 2, 7, 8, 9])
+def test_how_many_are_below(n):
+  ordered = np.sort(np.random.default_rng(n).integers(0, 6, n))
+  x = np.arange(-1, 8).reshape(3, 3)
+  found = numerics.counts_below(jnp.asarray(ordered), jnp.asarray(x))
+  np.testing.assert_array_equal(found, np.searchsorted(ordered, x))

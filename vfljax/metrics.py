@@ -10,7 +10,7 @@ from jax import lax
 from scipy import special
 
 from vfljax.numerics import (
-    as_integers, centered_distances, floating, safe_sqrt,
+    as_integers, centered_distances, counts_below, floating, safe_sqrt,
 )
 from vfljax.types import Array
 
@@ -39,7 +39,7 @@ def roc_auc(
   last = jnp.iinfo(keys.dtype).max
   below = lax.sort(jnp.where(negative, keys, last), is_stable=False)
   # A tie is below one of the two: what is not above x is below x + 1.
-  twice = _below(below, jnp.stack([keys, keys + 1])).sum(0)
+  twice = counts_below(below, jnp.stack([keys, keys + 1])).sum(0)
   twice = jnp.where(positive, twice, 0)
   # Two integer sums, as neither 32-bit integers nor floats hold the whole one.
   high, low = (twice >> 12).sum(), (twice & 4095).sum()
@@ -48,23 +48,6 @@ def roc_auc(
   defined = (pairs > 0) & ~(jnp.isnan(scores) & counted).any()
   area = total / 2 / jnp.where(pairs > 0, pairs, 1)
   return jnp.where(defined, area, jnp.nan)
-
-
-def _below(ordered: Array, x: Array) -> Array:
-  """How many of `ordered` [n], which ascends, are below each of `x`.
-
-  As `searchsorted`, by a loop of one kernel: sooner compiled, and sooner done
-  where n is small.
-  """
-  n = len(ordered)
-
-  def step(i, found):
-    more = found + ((1 << n.bit_length()) >> (i + 1))
-    last = jnp.minimum(more, n) - 1
-    fits = ordered.at[last].get(mode='promise_in_bounds') < x
-    return jnp.where((more <= n) & fits, more, found)
-
-  return lax.fori_loop(0, n.bit_length(), step, jnp.zeros(x.shape, jnp.int32))
 
 
 def leak_auc(
