@@ -33,6 +33,7 @@ class Arguments(NamedTuple):
   help: str  # the help text, if it was asked for
   record: str = ''  # where the results are to be kept for good, or ''
   goal: goals.Goal = goals.Goal()  # what may be lost, and what may leak
+  tensorboard: bool = False  # whether its event files are written, too
 
 
 def parse(argv: list[str]) -> Arguments:
@@ -64,7 +65,10 @@ def parse(argv: list[str]) -> Arguments:
   record = found['record'].value or ''
   if record:
     recording.check(record)
-  return Arguments(config, workdir, devices, cache, '', '', record, goal)
+  return Arguments(
+      config, workdir, devices, cache, '', '', record, goal,
+      bool(found['tensorboard'].value),
+  )
 
 
 def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
@@ -110,6 +114,11 @@ def _define(argv: list[str]) -> flags.FlagValues:
       'seconds.', flag_values=found,
   )
   goals.define(found)
+  flags.DEFINE_boolean(
+      'tensorboard', False, 'Write event files into tensorboard/ of the work '
+      "directory while it runs; needs pip install 'vfljax[tensorboard]'.",
+      flag_values=found,
+  )
   flags.DEFINE_integer(
       'devices', 0, 'Devices to make of a CPU; 0 makes one of every core.', 0,
       flag_values=found,

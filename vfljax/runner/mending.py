@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import os
 from pathlib import Path
 
-from vfljax.runner import checkpoints, disk, parts
+from vfljax.runner import checkpoints, disk, epoch_lines, parts
 from vfljax.runner.parts import Damaged
 
 
@@ -29,13 +29,14 @@ def mend(place: Path, units: Sequence[str]) -> None:
 
 def _make_room(place: Path, units: Sequence[str]) -> None:
   """Folders where folders are, and nothing else where files will be."""
-  for name in ('parts', 'checkpoints'):
+  for name in ('parts', 'checkpoints', epoch_lines.FOLDER):
     _free(place, place / name, folder=True)
     (place / name).mkdir(exist_ok=True)
   for name in ('results.jsonl', 'timings.json', 'summary.md', 'report.html'):
     _free(place, place / name)
   for unit in units:
     _free(place, checkpoints.folder(place, unit), folder=True)
+    _free(place, epoch_lines.file(place, unit))
     if not parts.done(place, unit):
       _free(place, parts.file(place, unit, '.npz'))
 
@@ -49,7 +50,7 @@ def _free(place: Path, path: Path, folder: bool = False) -> None:
 
 def _remove_unfinished(place: Path, units: Sequence[str]) -> None:
   """Removes what a killed run had begun to write: of this program alone."""
-  for folder in (place, place / 'parts'):
+  for folder in (place, place / 'parts', place / epoch_lines.FOLDER):
     disk.remove_unfinished(folder)
   for unit in units:
     checkpoints.remove_unfinished(checkpoints.folder(place, unit))

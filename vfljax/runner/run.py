@@ -20,6 +20,7 @@ from vfljax.runner import checks, compiling, disk, identity, parts
 from vfljax.runner import record, saved, stopping, store
 from vfljax.runner.compiling import Compiled, Compiler, Going
 from vfljax.runner.config import Config
+from vfljax.runner.epoch_log import EpochLog
 from vfljax.runner.errors import UserError
 from vfljax.runner.exhausted import is_memory
 from vfljax.runner.jobs import Job, jobs
@@ -43,7 +44,8 @@ class Interrupted(Exception):
 
 
 def run(
-    config: Config, table: Table, workdir: str, stop: Stop | None = None
+    config: Config, table: Table, workdir: str, stop: Stop | None = None,
+    tensorboard: bool = False,
 ) -> Workdir:
   """Runs what is not done yet of an experiment.
 
@@ -53,6 +55,7 @@ def run(
     workdir: Where the results are, or will be.
     stop: True once somebody has asked to stop. Without one SIGINT and SIGTERM
       do, if this is the main thread; a second one raises KeyboardInterrupt.
+    tensorboard: Whether each epoch is written for TensorBoard, too.
 
   Raises:
     UserError: if the configuration cannot be run, the workdir not be used, or
@@ -75,7 +78,8 @@ def run(
     # Not `stop or ...`: a Stop is false until somebody asks.
     given = None if stop is None else contextlib.nullcontext(stop)
     with given or stopping.listening() as asked:
-      _run(setting, everything, work, asked)
+      with EpochLog(work.path, tensorboard) as log:
+        _run(setting, everything, work, (asked, log))
   return work
 
 
@@ -84,11 +88,14 @@ def _units(setting: Setting) -> list[str]:
 
 
 def _run(
-    setting: Setting, everything: list[Job], work: Workdir, stop: Stop
+    setting: Setting, everything: list[Job], work: Workdir,
+    heeded: tuple[Stop, EpochLog],
 ) -> None:
+  stop, log = heeded
   left = [j for j in everything if not all(work.done(u) for u in j.units)]
   names = [job.name for job in everything]
   finished = len(everything) - len(left)
+  log.finished(j for j in everything if all(map(work.done, j.units)))
   display = Progress(names, finished, metric=main_metric(setting))
   with display as progress, Compiler(everything, left) as compiler:
     for job in left:
@@ -100,7 +107,7 @@ def _run(
         if stop:  # While it compiled, of which nothing is to be saved.
           raise Interrupted
         with stop.awaited(), Writer(work, job.units[-1]) as writer:
-          _run_job(job, work, progress, compiled, (stop, writer))
+          _run_job(job, work, progress, compiled, (stop, writer, log))
       progress.finish()
 
 
@@ -115,16 +122,17 @@ def fingerprint(table: Table) -> str:
 
 def _run_job(
     job: Job, work: Workdir, progress: Progress, made: Compiled,
-    saving: tuple[Stop, Writer],
+    saving: tuple[Stop, Writer, EpochLog],
 ) -> None:
   epochs, count = job.setting.config.train.epochs, job.count
-  stop, writer = saving
+  stop, writer, log = saving
   cells, samples = made.place(job)
   stride = compiling.stride_of(job)
   done, going = _resume(work, job, made, cells) or (
       0, compiling.begin(made, cells, samples)
   )
   progress.unit(job.name, len(job.seeds), epochs, done)
+  log.begin(job, going.history, done)
   played, clock = 0, time.perf_counter()
   now, last_save, spent = clock, clock, float(going.seconds)
   while done < epochs:
@@ -136,6 +144,7 @@ def _run_job(
     seconds = np.float32(spent + now - clock)
     going = Going(runs, _write(going.history, rows, done), seconds)
     ahead = min(stride, epochs - done)
+    log.add(job, going.history, done, done + ahead)
     done, played = done + ahead, played + ahead
     if done < epochs:  # What is computed to its end needs no checkpoints.
       writer.check()
@@ -155,6 +164,7 @@ def _run_job(
   )
   spent += time.perf_counter() - clock
   writer.settle()
+  log.close()  # Before the unit is done: its events are then all there.
   record.save(job, work, found, going.history, made, spent)
 
 

@@ -15,6 +15,8 @@ The work directory:
   timings.json      one object per finished unit, in the order of the units
   parts/U.json      unit U's rows and timing; there if and only if U is done
   parts/U.npz       unit U's curves over the epochs, if it has any
+  epochs/U.jsonl    unit U's measured epochs, written while it runs
+  tensorboard/U/    the same as event files, if somebody asked for them
   checkpoints/U/N/  unit U in progress after step N, the last two; gone when U
                     is done
   damaged/          what could not be used, under its old name
