@@ -94,6 +94,7 @@ def nav() -> Nav:
       {'Start': [
           {'vfljax': 'index.md'}, {'Ten minutes': 'tutorial.md'},
           {'A round, and who sees what': 'round.md'},
+          {'A report, looked at': 'report.md'},
           {'What it refuses': 'faq.md'},
       ]},
       {'Use one piece': [

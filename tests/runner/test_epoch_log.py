@@ -1,4 +1,4 @@
-"""Each epoch as it is measured: lines of JSON, and TensorBoard's event files."""
+"""Each epoch as it is measured: lines of JSON, and event files."""
 import json
 from pathlib import Path
 import struct

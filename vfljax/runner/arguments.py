@@ -12,10 +12,11 @@ from ml_collections import config_flags
 import numpy as np
 
 from vfljax import data
+from vfljax.data.options import retyped
 from vfljax.data.table import Table
 from vfljax.runner import (
-    combinations, device, goals, helping, options, own_flags, ranges, recording,
-    variants,
+    combinations, device, epoch_events, goals, helping, options, own_flags,
+    ranges, recording, variants,
 )
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.declared import as_declared
@@ -114,11 +115,7 @@ def _define(argv: list[str]) -> flags.FlagValues:
       'seconds.', flag_values=found,
   )
   goals.define(found)
-  flags.DEFINE_boolean(
-      'tensorboard', False, 'Write event files into tensorboard/ of the work '
-      "directory while it runs; needs pip install 'vfljax[tensorboard]'.",
-      flag_values=found,
-  )
+  epoch_events.define(found)
   flags.DEFINE_integer(
       'devices', 0, 'Devices to make of a CPU; 0 makes one of every core.', 0,
       flag_values=found,
@@ -268,7 +265,7 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
         f'There is too little memory for the samples of {config.name}.'
     ) from None
   except (OSError, ValueError, TypeError) as error:
-    raise UserError(brief(str(error))) from None
+    raise UserError(brief(retyped(str(error), config.options))) from None
 
 
 def _first(table: Table, limit: int, test_limit: int) -> Table:

@@ -11,12 +11,23 @@ from pathlib import Path
 import time
 from typing import Any
 
+from absl import flags
+
 from vfljax.need import extra
 from vfljax.runner import disk, parts
 from vfljax.runner.epoch_points import Point
 from vfljax.runner.errors import UserError
 
 FOLDER = 'tensorboard'
+
+
+def define(found: flags.FlagValues) -> None:
+  """Adds the flag."""
+  flags.DEFINE_boolean(
+      'tensorboard', False, 'Write event files into tensorboard/ of the work '
+      "directory while it runs; needs pip install 'vfljax[tensorboard]'.",
+      flag_values=found,
+  )
 
 
 def check() -> None:

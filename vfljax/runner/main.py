@@ -8,6 +8,7 @@
   vfljax recommend my.csv --label=target --budget=2
   vfljax advise|compare|export|merge out/mine ...
   vfljax from-vflair config.json
+  vfljax --version
 
 The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
 which it saves and leaves within ten seconds with code 130, or in any other way.
@@ -57,6 +58,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _main(argv: list[str], stop: stopping.Stop | None) -> int:
   try:
+    if '--version' in argv[1:]:
+      from vfljax import __version__
+      print(f'vfljax {__version__}')
+      return 0
     _check_packages()
     from vfljax.commands import dispatch
     if command := dispatch.meant(argv):
@@ -117,7 +122,7 @@ def _run(
     return stopping.CODE
   command = recording.command(argv)
   asked_before = about.read(work.path).get('command') == command
-  if not (asked_before and current.is_current(work.path)):
+  if not (asked_before and current.is_current(work.path, given.goal)):
     from vfljax.report import writing  # With Matplotlib: half a second.
     about.write(work.path, given.config, table, argv)
     writing.write(work.path, goal=given.goal)
