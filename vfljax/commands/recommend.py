@@ -71,7 +71,10 @@ def _experiments(
   again = choice.finer(results, wanted, config)
   if again:
     print('Around the budget:\n' + forecast.text(again, table), flush=True)
-    done.append(running.run(again, table, str(place / 'finer'), stop).path)
+    # What nobody defends is the same in both.
+    done.append(running.run(
+        again, table, str(place / 'finer'), stop, before=done[0]
+    ).path)
   whole = merge.merge(done, str(place / 'report'))
   about.write(whole, config, table, ['vfljax', 'recommend', *argv])
   return writing.write(whole, goal=wanted)

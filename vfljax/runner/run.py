@@ -45,7 +45,7 @@ class Interrupted(Exception):
 
 def run(
     config: Config, table: Table, workdir: str, stop: Stop | None = None,
-    tensorboard: bool = False,
+    tensorboard: bool = False, before: Path | None = None,
 ) -> Workdir:
   """Runs what is not done yet of an experiment.
 
@@ -56,6 +56,8 @@ def run(
     stop: True once somebody has asked to stop. Without one SIGINT and SIGTERM
       do, if this is the main thread; a second one raises KeyboardInterrupt.
     tensorboard: Whether each epoch is written for TensorBoard, too.
+    before: A finished work directory whose undefended federation is this one's:
+      it is not trained again.
 
   Raises:
     UserError: if the configuration cannot be run, the workdir not be used, or
@@ -75,6 +77,8 @@ def run(
   everything, units = jobs(setting), _units(setting)
   with disk.alone(workdir):
     work = store.open_workdir(workdir, recorded, units, complete)
+    for unit in everything[0].units if before else ():
+      work.adopt(before, unit)
     # Not `stop or ...`: a Stop is false until somebody asks.
     given = None if stop is None else contextlib.nullcontext(stop)
     with given or stopping.listening() as asked:

@@ -94,6 +94,26 @@ class Workdir(NamedTuple):
       _collect(self)
       checkpoints.remove(self._checkpoints(unit))
 
+  def adopt(self, other: Path, unit: str) -> None:
+    """Takes a unit's results from a run in which it was the same.
+
+    Nothing happens if it is done here, or not there, or damaged there.
+
+    Args:
+      other: That run's work directory. What it was made of is the caller's to
+        know.
+
+    Raises:
+      UserError: if the disk does not take it.
+    """
+    if self.done(unit) or not parts.done(other, unit):
+      return
+    try:
+      part, curves = parts.read(other, unit), parts.curves(other, unit)
+    except Damaged:
+      return
+    self.save(unit, part['rows'], part['timing'], curves)
+
   def save_checkpoint(self, unit: str, step: int, tree: Any) -> None:
     """Saves a unit in progress; the checkpoint before this one stays.
 
