@@ -125,7 +125,8 @@ def sheets(pdf: bytes) -> list[Image.Image]:
   with extra('screens'):
     import pypdfium2
   document = pypdfium2.PdfDocument(pdf)
-  return [page.render(scale=PAPER_DPI / 72).to_pil() for page in document]
+  zoom: Any = PAPER_DPI / 72  # It is declared to be whole, and need not be.
+  return [page.render(scale=zoom).to_pil() for page in document]
 
 
 def side_by_side(pages: list[Image.Image], gap: int = 12) -> bytes:

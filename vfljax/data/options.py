@@ -71,18 +71,23 @@ def retyped(said: str, typed: str) -> str:
     said: A message, perhaps with what `flag` gives in it.
     typed: The options typed so far: "decimal=comma;drop=since".
   """
-  before = dict(part.partition('=')[::2] for part in typed.split(';') if part)
+  before = _named(typed)
   if not before:
     return said
 
   def whole_flag(match: re.Match) -> str:
-    advised = (match[1] or match[2]).split(';')
-    now = dict(part.partition('=')[::2] for part in advised)
+    now = _named(match[1] or match[2])
     for name in _NAMES & before.keys() & now.keys():
       now[name] = f'{before[name]},{now[name]}'
     return flag(**before | now)
 
   return _TYPED.sub(whole_flag, said)
+
+
+def _named(typed: str) -> dict[str, str]:
+  """'a=1;b=2' as {a: '1', b: '2'}."""
+  parts = [part.partition('=') for part in typed.split(';') if part]
+  return {name: value for name, _, value in parts}
 
 
 def whole(name: str, low: int, most: int = _MOST, **options: int) -> None:

@@ -90,6 +90,7 @@ def _library() -> tuple[Any, Any]:
     ValueError: if it is not installed.
   """
   with extra('tensorboard'):
-    from tensorboardX.event_file_writer import EventsWriter
-    from tensorboardX.proto.event_pb2 import Event
-    return EventsWriter, Event
+    from tensorboardX import event_file_writer
+    from tensorboardX.proto import event_pb2
+    messages: Any = event_pb2  # Protobuf makes its classes when imported.
+    return event_file_writer.EventsWriter, messages.Event

@@ -77,8 +77,9 @@ def run(
   everything, units = jobs(setting), _units(setting)
   with disk.alone(workdir):
     work = store.open_workdir(workdir, recorded, units, complete)
-    for unit in everything[0].units if before else ():
-      work.adopt(before, unit)
+    if before:
+      for unit in everything[0].units:
+        work.adopt(before, unit)
     # Not `stop or ...`: a Stop is false until somebody asks.
     given = None if stop is None else contextlib.nullcontext(stop)
     with given or stopping.listening() as asked:
