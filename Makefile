@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo docs test test-fast faults mutants lint clean
+.PHONY: help demo docs screens test test-fast faults mutants lint clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,6 +25,7 @@ help:
 	@echo 'make mutants    faults put into the code: do the tests notice?'
 	@echo 'make lint       ruff and pyright'
 	@echo 'make docs       the documentation, into out/docs/site'
+	@echo 'make screens    pictures of the report; axe-core looks at it'
 	@echo 'make clean      remove .venv and all caches; results in out/ stay'
 	@echo
 	@echo 'make PYTHON=/path/to/python ... uses that Python for .venv.'
@@ -56,6 +57,10 @@ lint: $(VENV)/dev.stamp
 # A site that works from its folder; pages in out/docs/source.
 docs: $(VENV)/docs.stamp
 	$(BIN)/python -m docs.build
+
+# Needs Chromium and npm, and says so. A finished demo run again takes seconds.
+screens: demo $(VENV)/screens.stamp
+	$(BIN)/python -m docs.screens $(ARGS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
@@ -98,4 +103,9 @@ $(VENV)/dev.stamp: pyproject.toml $(VENV)/python.stamp
 $(VENV)/docs.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing what makes the documentation: a minute or two ...'
 	@$(INSTALL) '.[docs]' || $(FAILED)
+	@touch $(VENV)/runtime.stamp $@
+
+$(VENV)/screens.stamp: pyproject.toml $(VENV)/python.stamp
+	@echo 'Installing what takes the pictures: a minute or less ...'
+	@$(INSTALL) '.[screens]' || $(FAILED)
 	@touch $(VENV)/runtime.stamp $@

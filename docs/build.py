@@ -94,7 +94,9 @@ def nav() -> Nav:
       {'Start': [
           {'vfljax': 'index.md'}, {'Ten minutes': 'tutorial.md'},
           {'A round, and who sees what': 'round.md'},
+          {'A report, looked at': 'report.md'},
           {'What it refuses': 'faq.md'},
+          {'Tried as a new user': 'new-user.md'},
       ]},
       {'Use one piece': [
           {title(p): f'use/{p.name}'}

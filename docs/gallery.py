@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from docs import measured
 from experiments import evidence
 from experiments.gafm import pictures as gafm
-from experiments.vmask import pictures as vmask
+from experiments.vmask import charts, pictures as vmask
 from vfljax.report import drawing, reading, svg
 from vfljax.report.plots import PRINT, Drawn
 
@@ -37,6 +37,34 @@ OWN = (
         'VMask, Figure 2: accuracy of completion by the layers hidden, MLP3.'),
     Own('vmask', 'table1_lenet5', vmask.hidden_layers,
         'VMask, Figure 2: the same of LeNet5.'),
+    Own('vmask', 'table1_mlp3_authors', vmask.hidden_layers,
+        "VMask, Figure 2: MLP3 with the settings of the authors' code."),
+    Own('vmask', 'table1_lenet5_authors', vmask.hidden_layers,
+        "VMask, Figure 2: LeNet5 with the settings of the authors' code."),
+    Own('vmask', 'fig8', charts.budgets,
+        'VMask, Figure 8: what a budget buys, MLP3, one training; bars are '
+        "over the attack's runs."),
+    Own('vmask', 'fig8_authors', charts.budgets,
+        "VMask, Figure 8: the same with the settings of the authors' code, "
+        'three trainings.'),
+    Own('vmask', 'sizes', charts.samples,
+        "VMask, Figure 9: by the number of the defender's samples, MLP3."),
+    Own('vmask', 'sizes_lenet5', charts.samples,
+        'VMask, Figure 9: the same of LeNet5.'),
+    Own('vmask', 'classes', charts.samples,
+        "VMask, Figure 10: by the classes of the defender's samples, MLP3."),
+    Own('vmask', 'classes_lenet5', charts.samples,
+        'VMask, Figure 10: the same of LeNet5.'),
+)
+# Records of tables alone, which the papers' pages show as tables.
+TABLES = dict(
+    gafm=('averaging',), vmask=(
+        'adaptive', 'adaptive_lenet5', 'adaptive_mlp3_later', 'attackers',
+        'authors', 'crypto', 'crypto_leaks', 'noise', 'noise_lenet5', 'outside',
+        'outside_lenet5', 'parties', 'table1_mlp3_known4', 'table2',
+        'table3_lenet5', 'table3_mlp3', 'transcript_m', 'transcript_tfm',
+        'transcript_tm',
+    ),
 )
 
 

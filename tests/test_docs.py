@@ -107,6 +107,19 @@ def test_the_contents_name_each_page_once():
   assert set(listed) == made | {'gallery.md'}
 
 
+def test_every_record_is_a_figure_or_a_table():
+  """A new one is drawn, or said to be nothing that can be."""
+  drawn = {(own.paper, own.record) for own in gallery.OWN}
+  runs = {(run.paper, run.name) for run in measured.runs()}
+  tables = {(p, name) for p, names in gallery.TABLES.items() for name in names}
+  there = {
+      (file.parts[-3], file.stem)
+      for file in evidence.HERE.glob('*/records/*.json')
+  }
+  assert there == drawn | runs | tables
+  assert not tables & (drawn | runs)
+
+
 @pytest.mark.parametrize('own', gallery.OWN, ids=lambda own: own.caption[:20])
 def test_records_are_there_for_the_papers_figures(own):
   assert (

@@ -205,3 +205,14 @@ def test_files_and_functions_fit_on_a_page_or_few(name):
       assert lines <= 60, f'{node.name} has {lines} lines'
       few = len(own) <= 8 or node.name in LONG
       assert few, f'{node.name} has {len(own)} parameters'
+
+
+def test_the_version_is_one():
+  """Where a release states it: see BUILD.md."""
+  said = vfljax.__version__
+  for file, line in (
+      ('pyproject.toml', f'version = "{said}"'),
+      ('CITATION.cff', f'version: {said}'),
+      ('README.md', f'Version {said},'), ('CHANGELOG.md', f'## {said}'),
+  ):
+    assert line in (Path(__file__).parents[1] / file).read_text('utf-8'), file

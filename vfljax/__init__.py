@@ -29,7 +29,7 @@ if TYPE_CHECKING:
   from vfljax.train import Plan, fit
   from vfljax.types import VFL, Batch, Messages, Net, Round, State
 
-__version__ = '0.1.0'
+__version__ = '0.2.0'
 
 __all__ = [
     'VFL', 'Adversary', 'Attack', 'Batch', 'Defense', 'Messages', 'Net', 'Plan',

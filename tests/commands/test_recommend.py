@@ -82,7 +82,7 @@ def test_it_looks_again_around_the_budget(tmp_path):
 
 
 @pytest.mark.parametrize('rows, epochs, batch', [
-    (100, 30, 25), (1500, 30, 32), (15_000, 15, 128), (500_000, 4, 1024),
+    (100, 30, 25), (1500, 21, 32), (15_000, 9, 128), (500_000, 5, 1024),
 ])
 def test_a_training_fits_its_rows(rows, epochs, batch):
   labels = np.arange(rows, dtype=np.int32) % 2

@@ -152,3 +152,18 @@ def test_types_of_somebody_elses_loader():
   few = functools.partial(load, rows=1)
   with pytest.raises(ValueError, match='toy: rows must be a whole number'):
     options.converted(few, dict(rows='x'), 'toy')
+
+
+@pytest.mark.parametrize('typed, said, now', [
+    ('', 'Drop it, --config.data.options=drop=id, or ...',
+     'Drop it, --config.data.options=drop=id, or ...'),
+    ('decimal=comma', 'Drop it, --config.data.options=drop=id, or ...',
+     "Drop it, --config.data.options='decimal=comma;drop=id', or ..."),
+    ('drop=since;sep=tab', 'Type --config.data.options=drop=id.',
+     "Type --config.data.options='drop=since,id;sep=tab'."),
+    ('sep=tab', "--config.data.options='sep=semicolon;decimal=comma'",
+     "--config.data.options='sep=semicolon;decimal=comma'"),
+    ('sep=tab', 'There is no file.', 'There is no file.'),
+])
+def test_advice_keeps_what_was_typed(typed, said, now):
+  assert options.retyped(said, typed) == now

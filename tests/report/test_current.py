@@ -6,6 +6,7 @@ import pytest
 
 from tests import fake_results
 from vfljax.report import current, writing
+from vfljax.runner.goals import Goal
 
 PAGES = 'summary.md', 'report.html'
 
@@ -29,6 +30,14 @@ def test_what_was_written_is_current(place):
   for file in place.iterdir():  # As a copy has other times.
     os.utime(file, times=(0, 0) if file.name in PAGES else None)
   assert current.is_current(place)
+
+
+def test_with_other_advice_it_is_not(place):
+  """Asked for without a budget after a run with one, nor the other way."""
+  asked = Goal(budget=2.0)
+  assert not current.is_current(place, asked)
+  writing.write(place, goal=asked)
+  assert current.is_current(place, asked) and not current.is_current(place)
 
 
 @pytest.mark.parametrize('name', [

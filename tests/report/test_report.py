@@ -9,7 +9,9 @@ import pytest
 
 from tests import fake_results
 from tests.fake_results import PAPER, row
-from vfljax.report import papers, ranks, reading, tables, verdict, writing
+from vfljax.report import (
+    page, papers, ranks, reading, tables, verdict, writing,
+)
 from vfljax.runner import store
 from vfljax.runner.errors import UserError
 
@@ -239,6 +241,22 @@ def test_the_page_says_first_who_wins(fake):
                   'The paper beside ours', 'GAFM Table 2', 'scratch',
                   'train.learning_rate', '412 MiB', 'leak AUC raw'):
     assert section in words
+
+
+def test_who_has_it_read_out_finds_the_page(fake):
+  """All in one landmark; no column has a heading without a word."""
+  html = (fake / 'report.html').read_text()
+  inside = html[html.index('<body>'):]
+  assert inside.startswith('<body>\n<main>')
+  assert inside.endswith('</main>\n</body>\n</html>\n')
+  shown = page.table(tables.Table('t', '', ('a', ''), []))
+  assert '<th scope="col">a</th><td></td></tr>' in shown
+
+
+def test_a_flag_in_small_print_stays_on_a_line():
+  said = page.note('see --config.attacks=..., a - b and x--y')
+  assert '<code>--config.attacks</code>=...' in said
+  assert said.count('<code>') == 1
 
 
 def test_the_summary_is_markdown_that_lines_up(fake):

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import launch
+import vfljax
 from tests.compiling import QUICK_FLAGS
 from vfljax.runner import listing, stopping
 
@@ -461,3 +462,8 @@ def test_a_folder_of_others_does_not_even_get_a_lock(capsys, tmp_path):
   code, lines = main(capsys, workdir=tmp_path)
   assert code == 2 and 'no config.json' in lines[0] and len(lines) == 2
   assert [p.name for p in tmp_path.rglob('*')] == ['parts', 'none.json']
+
+
+def test_it_says_which_version_it_is(capsys):
+  assert launch.main(['launch.py', '--version']) == 0
+  assert capsys.readouterr().out == f'vfljax {vfljax.__version__}\n'

@@ -49,8 +49,11 @@ def play(tmp_path, monkeypatch):
         place=lambda job: (None, None), advance=advance,
         finish=lambda *_: None, seconds=0.0, crossing={},
     )
+    log = SimpleNamespace(
+        begin=lambda *_: None, add=lambda *_: None, close=lambda: None
+    )
     with Writer(work, 'none') as writer:
-      run._run_job(job, work, Progress(1), made, (stop, writer))
+      run._run_job(job, work, Progress(1), made, (stop, writer, log))
 
   def disk(monkeypatch, write):
     """Has `write(step)` in place of writing."""
@@ -145,7 +148,7 @@ def untrained(tmp_path, monkeypatch):
   monkeypatch.setattr(run, 'jobs', lambda *_: [])
 
   def begin(train, *stop):
-    monkeypatch.setattr(run, '_run', lambda *given: train(given[-1]))
+    monkeypatch.setattr(run, '_run', lambda *given: train(given[-1][0]))
     nothing = SimpleNamespace(features=np.zeros((2, 1)), labels=np.zeros(2))
     run.run(setting.config, nothing, str(tmp_path / 'out'), *stop)
 

@@ -221,3 +221,21 @@ def test_two_processes_cannot_share_a_directory(tmp_path):
     assert 'Another process is running in' in held.stdout
   with disk.alone(tmp_path / 'out'):
     pass  # Free again.
+
+
+def test_what_was_the_same_elsewhere_is_taken_over(tmp_path):
+  """Once, and not if it is damaged there."""
+  other = store.open_workdir(tmp_path / 'a', CONFIG, UNITS)
+  other.save('none', rows('none'), {'seeds': 2}, {'auc': np.ones((2, 3))})
+  work = store.open_workdir(tmp_path / 'b', CONFIG | {'more': 1}, UNITS)
+  work.adopt(other.path, 'none')
+  work.adopt(other.path, 'iso/0')
+  assert work.done('none') and not work.done('iso/0')
+  assert store.read_results(work.path) == store.read_results(other.path)
+  np.testing.assert_array_equal(
+      store.read_curves(work.path)[0][1]['auc'], np.ones((2, 3))
+  )
+  (tmp_path / 'a' / 'parts' / 'none.json').write_text('{}')
+  third = store.open_workdir(tmp_path / 'c', CONFIG, UNITS)
+  third.adopt(other.path, 'none')
+  assert not third.done('none')

@@ -2,7 +2,9 @@
 from collections.abc import Sequence
 
 from vfljax.report import current, writing
-from vfljax.runner import about, arguments, checks, device, run
+from vfljax.runner import (
+    about, arguments, asking, checks, device, identity, run,
+)
 from vfljax.runner.errors import UserError
 from vfljax.runner.stopping import Stop
 
@@ -19,7 +21,9 @@ def is_done(argv: Sequence[str]) -> bool:
   given = arguments.parse(list(argv))
   device.set_up(given.devices, given.cache)
   table = arguments.load_data(given.config.data, _kept(given))
-  if run.is_done(given.config, table, given.workdir):
+  asked = asking.of(given.config, table, given.workdir)
+  identity.check(asked.place, asked.recorded, asked.complete)
+  if asking.is_done(asked):
     if not current.is_current(given.workdir):
       writing.write(given.workdir)
     return True

@@ -67,15 +67,16 @@ def _experiments(
   config = choice.coarse(config, classes)
   print(forecast.text(config, table), flush=True)
   # Not more seeds for what was refined and put together with fewer.
-  run_in = lambda asked, name: running.run(
-      asked, table, str(place / name), stop, more_seeds=False
+  run_in = lambda asked, name, before=None: running.run(
+      asked, table, str(place / name), stop, more_seeds=False, before=before
   ).path
   done = [run_in(config, 'coarse')]
   results, = reading.read(done[0], classes)
   again = choice.finer(results, wanted, config)
   if again:
     print('Around the budget:\n' + forecast.text(again, table), flush=True)
-    done.append(run_in(again, 'finer'))
+    # What nobody defends is the same in both.
+    done.append(run_in(again, 'finer', before=done[0]))
   whole = merge.merge(done, str(place / 'report'))
   about.write(whole, config, table, ['vfljax', 'recommend', *argv])
   return writing.write(whole, goal=wanted)

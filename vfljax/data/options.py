@@ -7,6 +7,7 @@ tuple or words between commas.
 from collections.abc import Callable, Sequence
 import functools
 import os
+import re
 import shlex
 import sys
 import typing
@@ -16,6 +17,11 @@ from vfljax.converting import Rule, as_kind
 from vfljax.data.files import brief
 
 Names = str | Sequence[str]  # 'a, b', or ('a', 'b').
+# Options that take several columns, and how a message says what to type.
+_NAMES = {'drop', 'text'}
+_TYPED = re.compile(
+    r"--config\.data\.options=(?:'([^']+)'|([^\s']+?)(?=[,.;)]*(?:\s|$)))"
+)
 _MOST = 2**63 - 1  # Larger ones are in no file and no loop.
 _RULE = Rule(
     _MOST, sys.float_info.max, {
@@ -54,6 +60,34 @@ def flag(**given: str) -> str:
   """How options are typed: "--config.data.options='drop=a;sep=tab'"."""
   said = ';'.join(f'{name}={value}' for name, value in given.items())
   return f'--config.data.options={shlex.quote(said)}'
+
+
+def retyped(said: str, typed: str) -> str:
+  """A message whose advice keeps the options that somebody has typed.
+
+  A loader knows its own options: "drop=id" alone would undo all others.
+
+  Args:
+    said: A message, perhaps with what `flag` gives in it.
+    typed: The options typed so far: "decimal=comma;drop=since".
+  """
+  before = _named(typed)
+  if not before:
+    return said
+
+  def whole_flag(match: re.Match) -> str:
+    now = _named(match[1] or match[2])
+    for name in _NAMES & before.keys() & now.keys():
+      now[name] = f'{before[name]},{now[name]}'
+    return flag(**before | now)
+
+  return _TYPED.sub(whole_flag, said)
+
+
+def _named(typed: str) -> dict[str, str]:
+  """'a=1;b=2' as {a: '1', b: '2'}."""
+  parts = [part.partition('=') for part in typed.split(';') if part]
+  return {name: value for name, _, value in parts}
 
 
 def whole(name: str, low: int, most: int = _MOST, **options: int) -> None:

@@ -12,37 +12,47 @@ from typing import Any
 
 import vfljax
 from vfljax.runner import about, disk
+from vfljax.runner.goals import Goal
 
 PAGES = ('summary.md', 'report.html')
 _READ = ('config.json', 'results.jsonl', 'timings.json')
 _NOTE = '.report.json'
 
 
-def note(path: str | os.PathLike) -> None:
+def note(path: str | os.PathLike, goal: Goal = Goal()) -> None:
   """Writes down what the pages, which are written, were made of.
+
+  Args:
+    goal: Whose advice is in them.
 
   Raises:
     UserError: if the disk does not take it.
   """
   place = Path(path)
-  disk.write_text(place / _NOTE, json.dumps(_state(place), indent=1) + '\n')
+  said = json.dumps(_state(place, goal), indent=1)
+  disk.write_text(place / _NOTE, said + '\n')
 
 
-def is_current(path: str | os.PathLike) -> bool:
-  """Whether both pages are as they were written, of what is there now."""
+def is_current(path: str | os.PathLike, goal: Goal = Goal()) -> bool:
+  """Whether both pages are as they were written, of what is there now.
+
+  Args:
+    goal: What advice is asked for now.
+  """
   place = Path(path)
   if not all((place / name).is_file() for name in PAGES):
     return False
   try:
-    return json.loads((place / _NOTE).read_text('utf-8')) == _state(place)
+    noted = json.loads((place / _NOTE).read_text('utf-8'))
+    return noted == _state(place, goal)
   except (OSError, ValueError, RecursionError):
     return False
 
 
-def _state(place: Path) -> dict[str, Any]:
-  """Digests by name, '' of what is not there, and the program's."""
+def _state(place: Path, goal: Goal) -> dict[str, Any]:
+  """Digests by name, '' of what is not there, the program's, and the goal."""
   found = {name: _digest(place / name) for name in (*PAGES, *_READ, about.FILE)}
-  return found | dict(program=_program())
+  return found | dict(program=_program(), goal=goal._asdict())
 
 
 def _digest(file: Path) -> str:

@@ -19,7 +19,7 @@ def page(title: str, body: Iterable[str]) -> str:
       '<meta name="viewport" content="width=device-width, initial-scale=1">',
       '<meta name="color-scheme" content="light dark">',
       f'<title>{escape(title)}</title>', f'<style>\n{css}</style>', '</head>',
-      '<body>', *body, '</body>', '</html>', '',
+      '<body>', '<main>', *body, '</main>', '</body>', '</html>', '',
   ])
 
 
@@ -63,8 +63,9 @@ def verdict(sentences: Sequence[str]) -> str:
 
 
 def note(text: str) -> str:
-  """A paragraph in small print."""
-  return f'<p class="note">{escape(text)}</p>' if text else ''
+  """A paragraph in small print; flags in it stay on one line."""
+  said = re.sub(r'(?<!\w)--[a-z][\w.]*', r'<code>\g<0></code>', escape(text))
+  return f'<p class="note">{said}</p>' if text else ''
 
 
 def podium(ranked: Sequence[Ranked]) -> str:
@@ -162,7 +163,11 @@ def figures(parts: Iterable[str]) -> str:
 
 def table(t: Table, level: int = 3) -> str:
   """A table that scrolls sideways where it does not fit."""
-  head = ''.join(f'<th scope="col">{escape(c)}</th>' for c in t.columns)
+  # A column without a name has no heading that somebody would have read out.
+  head = ''.join(
+      f'<th scope="col">{escape(c)}</th>' if c else '<td></td>'
+      for c in t.columns
+  )
   rows = '\n'.join(f'<tr>{_row(row)}</tr>' for row in t.rows)
   return (
       f'{heading(t.title, level)}{note(t.note)}'

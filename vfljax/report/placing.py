@@ -13,6 +13,7 @@ _OFFSETS = ((6, 6), (6, -6), (-6, 6), (-6, -6), (0, 10), (0, -10), (8, 0),
 def place(
     figure: Figure, axes: Axes, paths: Sequence[np.ndarray],
     words: Sequence[tuple[str, tuple[float, float], str]],
+    bars: Sequence[np.ndarray] = (),
 ) -> None:
   """Writes words where they cover least of what is there.
 
@@ -22,12 +23,14 @@ def place(
   Args:
     paths: Polylines, [points, 2] in data coordinates.
     words: (word, its point in data coordinates, its colour).
+    bars: As `paths`, of lines whose ends are no marks: intervals.
   """
   figure.draw_without_rendering()  # Settles the layout, which then stays.
   figure.set_layout_engine('none')
   inside = np.array([axes.get_window_extent().extents])
   paths = [axes.transData.transform(path) for path in paths]
-  along = [box for path in paths for box in _boxes_along(path)]
+  thin = [axes.transData.transform(bar) for bar in bars]
+  along = [box for path in [*paths, *thin] for box in _boxes_along(path)]
   lines = np.array(along).reshape(-1, 4)
   taken = [_around(point, 3.5) for path in paths for point in path]
   for word, here, color in words:

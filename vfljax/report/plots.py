@@ -129,7 +129,7 @@ def trade_off(
       (c.best[1], (c.x[c.best[0]], c.y[c.best[0]]),
        theme.series[c.style % SERIES])
       for c in curves if c.best[1]
-  ])
+  ], [bar for c in curves for bar in _bars(c)])
   points = [point for c in curves if c.titles for point in zip(c.x, c.y)]
   spots = axes.transData.transform(points) if points else []
   return Drawn(
@@ -225,6 +225,17 @@ def _figure(theme: Theme) -> tuple[Figure, Axes]:
     axis.label.set_color(theme.ink)
     axis.label.set_fontsize(9.5)
   return figure, axes
+
+
+def _bars(c: Curve) -> list[np.ndarray]:
+  """A curve's intervals as lines from end to end."""
+  found = []
+  for band, (right, up) in ((c.x_band, (1, 0)), (c.band, (0, 1))):
+    halves = np.nan_to_num(np.asarray(band))
+    for x, y, half in zip(c.x, c.y, halves):
+      ends = [(x + s * half * right, y + s * half * up) for s in (-1, 1)]
+      found.append(np.array(ends))
+  return found
 
 
 def _draw(axes: Axes, c: Curve, theme: Theme, every: int = 1) -> None:

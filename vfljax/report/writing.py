@@ -76,7 +76,7 @@ def write(
   disk.write_text(Path(path) / 'summary.md', '\n\n'.join(text) + '\n')
   target = Path(path) / 'report.html'
   disk.write_text(target, page.page(title, html))
-  current.note(path)
+  current.note(path, goal)
   return target
 
 

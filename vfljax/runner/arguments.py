@@ -12,10 +12,11 @@ from ml_collections import config_flags
 import numpy as np
 
 from vfljax import data
+from vfljax.data.options import retyped
 from vfljax.data.table import Table
 from vfljax.runner import (
-    combinations, device, goals, helping, options, own_flags, ranges, recording,
-    shares, variants,
+    combinations, device, epoch_events, goals, helping, options, own_flags,
+    ranges, recording, shares, variants,
 )
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.declared import as_declared
@@ -34,6 +35,7 @@ class Arguments(NamedTuple):
   record: str = ''  # where the results are to be kept for good, or ''
   goal: goals.Goal = goals.Goal()  # what may be lost, and what may leak
   share: shares.Share = shares.Share()  # which of several processes this is
+  tensorboard: bool = False  # whether its event files are written, too
 
 
 def parse(argv: list[str]) -> Arguments:
@@ -65,8 +67,10 @@ def parse(argv: list[str]) -> Arguments:
   record = found['record'].value or ''
   if record:
     recording.check(record)
-  share = shares.asked(found)
-  return Arguments(config, workdir, devices, cache, '', '', record, goal, share)
+  return Arguments(
+      config, workdir, devices, cache, '', '', record, goal,
+      shares.asked(found), bool(found['tensorboard'].value),
+  )
 
 
 def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
@@ -113,6 +117,7 @@ def _define(argv: list[str]) -> flags.FlagValues:
   )
   goals.define(found)
   shares.define(found)
+  epoch_events.define(found)
   flags.DEFINE_integer(
       'devices', 0, 'Devices to make of a CPU; 0 makes one of every core.', 0,
       flag_values=found,
@@ -262,7 +267,7 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
         f'There is too little memory for the samples of {config.name}.'
     ) from None
   except (OSError, ValueError, TypeError) as error:
-    raise UserError(brief(str(error))) from None
+    raise UserError(brief(retyped(str(error), config.options))) from None
 
 
 def _first(table: Table, limit: int, test_limit: int) -> Table:

@@ -70,6 +70,12 @@ def _refused() -> Iterator[None]:
 def _check(setting: Setting) -> None:
   """What is not checked by who uses it."""
   config, sizes = setting.config, setting.sizes
+  if config.train.batch_size > sizes.train:
+    raise ValueError(
+        f'train.batch_size is {config.train.batch_size}, and there are '
+        f'{sizes.train} training samples: type --config.train.batch_size='
+        f'{sizes.train} for one round an epoch, or less for more.'
+    )
   _check_network(setting)
   if (config.data.flips or config.data.shifts) and not _images(setting):
     raise ValueError(

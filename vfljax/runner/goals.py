@@ -29,11 +29,15 @@ def goal(budget: float | None, max_leak: float | None) -> Goal:
   Raises:
     UserError: for others.
   """
-  for flag, value in (('budget', budget), ('max_leak', max_leak)):
+  asked = (
+      ('budget', budget, 2, 'any price will do'),
+      ('max_leak', max_leak, 10, 'as little is to leak as there is to be had'),
+  )
+  for flag, value, likely, without in asked:
     if value is not None and not 0 <= value <= 100:
       raise UserError(
-          f'--{flag} is in percentage points, 0 to 100, as in --{flag}=2; got '
-          f'{value:g}.'
+          f'--{flag} is in percentage points, 0 to 100; got {value:g}.\nType '
+          f'--{flag}={likely}, or leave it out if {without}.'
       )
   return Goal(budget, max_leak)
 

@@ -8,8 +8,8 @@ from vfljax.runner import ranges, shares
 from vfljax.runner.config import Config
 
 _FLAGS = (
-    'config', 'workdir', 'budget', 'max_leak', 'record', 'list', 'devices',
-    'cache', *shares.FLAGS,
+    'config', 'workdir', 'budget', 'max_leak', 'tensorboard', 'record', 'list',
+    'devices', 'cache', *shares.FLAGS,
 )
 NOT_FLAGS = ('listed', 'listed_attacks', 'paper', 'variants', 'attack.own')
 

@@ -9,6 +9,7 @@
   vfljax advise|compare|export|merge out/mine ...
   vfljax grid my.py other.py --over data.parties=2,4 --workdir=out/grid
   vfljax from-vflair config.json
+  vfljax --version
 
 The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
 which it saves and leaves within ten seconds with code 130, or in any other way.
@@ -60,6 +61,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _main(argv: list[str], stop: stopping.Stop | None) -> int:
   try:
+    if '--version' in argv[1:]:
+      from vfljax import __version__
+      print(f'vfljax {__version__}')
+      return 0
     _check_packages()
     from vfljax.commands import dispatch
     if command := dispatch.meant(argv):
@@ -103,13 +108,19 @@ def _run(
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
   from vfljax.report import current, ending
-  from vfljax.runner import about, arguments, forecast, recording, run
+  from vfljax.runner import about, arguments, epoch_events, forecast
+  from vfljax.runner import recording, run
+  if given.tensorboard:
+    epoch_events.check()
   kept = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, kept)
   code = recording.code() if given.record else ''
   print(forecast.text(given.config, table), flush=True)
   try:
-    work = run.run(given.config, table, workdir, stop, share=given.share)
+    work = run.run(
+        given.config, table, workdir, stop, share=given.share,
+        tensorboard=given.tensorboard,
+    )
   except (run.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(workdir), file=sys.stderr)
     return stopping.CODE
@@ -118,7 +129,7 @@ def _run(
     return 0
   command = recording.command(argv)
   asked_before = about.read(work.path).get('command') == command
-  if not (asked_before and current.is_current(work.path)):
+  if not (asked_before and current.is_current(work.path, given.goal)):
     from vfljax.report import writing  # With Matplotlib: half a second.
     about.write(work.path, given.config, table, argv)
     writing.write(work.path, goal=given.goal)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import os
 from pathlib import Path
 
-from vfljax.runner import checkpoints, disk, parts
+from vfljax.runner import checkpoints, disk, epoch_lines, parts
 from vfljax.runner.parts import Damaged
 from vfljax.runner.shares import Share
 
@@ -37,13 +37,14 @@ def mend(
 
 def _make_room(place: Path, units: Sequence[str]) -> None:
   """Folders where folders are, and nothing else where files will be."""
-  for name in ('parts', 'checkpoints'):
+  for name in ('parts', 'checkpoints', epoch_lines.FOLDER):
     _free(place, place / name, folder=True)
     (place / name).mkdir(exist_ok=True)
   for name in ('results.jsonl', 'timings.json', 'summary.md', 'report.html'):
     _free(place, place / name)
   for unit in units:
     _free(place, checkpoints.folder(place, unit), folder=True)
+    _free(place, epoch_lines.file(place, unit))
     if not parts.done(place, unit):
       _free(place, parts.file(place, unit, '.npz'))
 
@@ -62,7 +63,8 @@ def _remove_unfinished(
   if share.first:
     disk.remove_unfinished(place)
   if share.count == 1:
-    disk.remove_unfinished(place / 'parts')
+    for folder in (place / 'parts', place / epoch_lines.FOLDER):
+      disk.remove_unfinished(folder)
   for unit in units:
     for suffix in ('.json', '.npz'):
       disk.remove(disk.temporary(parts.file(place, unit, suffix)))

@@ -47,7 +47,7 @@ def save(
         for row in _rows(job, i, seed, metrics, first + j)
     ]
     here = slice(first, first + len(job.seeds))
-    work.save(unit, rows, timing, _curves(history, here))
+    work.save(unit, rows, timing, curves(history, here))
 
 
 def _rows(job: Job, i: int, seed: int, metrics, cell: int) -> list[dict]:
@@ -83,9 +83,9 @@ def in_training(setting: Setting, history) -> dict[str, dict[str, np.ndarray]]:
   """
   measured, when = history['measured'], setting.config.attack.when
   found: dict[str, dict[str, np.ndarray]] = {}
-  for attack, curves in _watched(history).items():
+  for attack, by_metric in _watched(history).items():
     found[attack] = {}
-    for metric, curve in curves.items():
+    for metric, curve in by_metric.items():
       found[attack][metric] = reduce(curve, measured, when)
       for always in ('max', 'last'):
         found[attack][f'{metric}_{always}'] = reduce(curve, measured, always)
@@ -109,18 +109,25 @@ def reduce(curve: np.ndarray, measured: np.ndarray, when: str) -> np.ndarray:
   return np.where(measured, curve, 0).sum(1) / measured.sum(1)
 
 
-def _curves(history: Any, here: slice) -> dict[str, np.ndarray]:
-  """Everything measured over the epochs, by the names the report knows."""
+def curves(history: Any, here: slice) -> dict[str, np.ndarray]:
+  """Everything measured over the epochs, by the names the report knows.
+
+  Args:
+    here: The cells that are wanted.
+
+  Returns:
+    Arrays [cells, epochs]; NaN where nothing was measured.
+  """
   measured: Any = history['measured']
 
   def seen(x: Any) -> Any:
     return np.where(measured, x, np.nan)[here]
 
-  curves = {'train_loss': history['loss'][here]}
-  curves |= {k: seen(v) for k, v in history['validation'].items()}
+  by_name = {'train_loss': history['loss'][here]}
+  by_name |= {k: seen(v) for k, v in history['validation'].items()}
   for attack, found in _watched(history).items():
-    curves |= {f'{attack}/{k}': seen(v) for k, v in found.items()}
-  return curves
+    by_name |= {f'{attack}/{k}': seen(v) for k, v in found.items()}
+  return by_name
 
 
 def _watched(history) -> dict:

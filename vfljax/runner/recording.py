@@ -29,8 +29,11 @@ from vfljax.runner.errors import UserError
 
 FORMAT = 'vfljax record 1'
 PACKAGES = ('jax', 'jaxlib', 'flax', 'optax', 'numpy')
-# What a command line says of a place, which is another one elsewhere.
-_PLACES = ('workdir', 'record', 'cache', *shares.FLAGS)
+# What a command line says of a place, which is another one elsewhere; and what
+# is written beside the results.
+_PLACES = (
+    'workdir', 'record', 'cache', 'tensorboard', 'notensorboard', *shares.FLAGS,
+)
 _TITLE = ('experiment', 'dataset', 'algorithm')
 _KEY = ('defense', 'strength', 'attack', 'metric', 'split')
 

@@ -6,28 +6,24 @@ last checkpoint and ends with the same numbers.
 """
 from collections.abc import Iterator
 import contextlib
-import dataclasses
-from functools import partial
-import hashlib
 import json
 from pathlib import Path
 import time
-from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from vfljax.data.table import Table
-from vfljax.runner import checks, compiling, identity, meeting, parts, raising
-from vfljax.runner import record, saved, stopping, store
+from vfljax.runner import asking, checks, compiling, identity, meeting, parts
+from vfljax.runner import record, stopping, store
 from vfljax.runner.compiling import Compiled, Compiler, Going
 from vfljax.runner.config import Config
+from vfljax.runner.epoch_log import EpochLog
 from vfljax.runner.errors import UserError
 from vfljax.runner.exhausted import is_memory
 from vfljax.runner.jobs import Job, jobs, units_of
 from vfljax.runner.plans import main_metric, rounds_an_epoch
 from vfljax.runner.progress import Progress
-from vfljax.runner.setting import Setting
 from vfljax.runner.shares import Share
 from vfljax.runner.stopping import Stop
 from vfljax.runner.store import Workdir
@@ -47,7 +43,8 @@ class Interrupted(Exception):
 
 def run(
     config: Config, table: Table, workdir: str, stop: Stop | None = None,
-    more_seeds: bool = True, share: Share = Share(),
+    more_seeds: bool = True, share: Share = Share(), tensorboard: bool = False,
+    before: Path | None = None,
 ) -> Workdir:
   """Runs what is not done yet of an experiment.
 
@@ -60,15 +57,18 @@ def run(
     more_seeds: Whether a workdir with fewer seeds is given the others.
     share: Which process this is of several that run it in this workdir. The
       first returns when all is done, the others when their share is.
+    tensorboard: Whether each epoch is written for TensorBoard, too.
+    before: A finished work directory whose undefended federation is this one's:
+      it is not trained again.
 
   Raises:
     UserError: if the configuration cannot be run, the workdir not be used, or
       another process is at work there.
     Interrupted: after `stop` and saving.
   """
-  asked = _asked(config, table, workdir, more_seeds)
+  asked = asking.of(config, table, workdir, more_seeds)
   setting, place, recorded, complete = asked
-  if not _is_done(asked):
+  if not asking.is_done(asked):
     checks.rehearse(setting)
     # Not even a lock is put into somebody else's folder.
     identity.check(place, recorded, complete)
@@ -80,57 +80,17 @@ def run(
   own = [unit for job in share.of(everything) for unit in job.units]
   with meeting.among(place, share):
     work = store.open_share(place, recorded, units, complete, share, own)
+    if before:
+      for unit in everything[0].units:
+        work.adopt(before, unit)
     # Not `stop or ...`: a Stop is false until somebody asks.
     given = None if stop is None else contextlib.nullcontext(stop)
     with given or stopping.listening() as heard:
-      _run(everything, work, heard)
+      with EpochLog(work.path, tensorboard) as log:
+        _run(everything, work, (heard, log))
       if share.first and share.count > 1:
         _await_others(everything, work, heard)
   return work
-
-
-def is_done(config: Config, table: Table, workdir: str) -> bool:
-  """Whether nothing is left to run of an experiment.
-
-  Raises:
-    UserError: if the configuration cannot be run, or the workdir is another's.
-  """
-  asked = _asked(config, table, workdir, True)
-  identity.check(asked.place, asked.recorded, asked.complete)
-  return _is_done(asked)
-
-
-class _Asked(NamedTuple):
-  """An experiment, and what there is of it: `identity.check`'s arguments."""
-
-  setting: Setting
-  place: Path
-  recorded: dict[str, Any]
-  complete: identity.Complete
-
-
-def _asked(
-    config: Config, table: Table, workdir: str, more_seeds: bool
-) -> _Asked:
-  setting = checks.assembled(config, table)
-  place = Path(workdir).absolute()
-  recorded = dataclasses.asdict(setting.config)
-  recorded |= dict(samples=fingerprint(table))
-  complete = partial(saved.completed, now=setting.config)
-  if more_seeds or identity.said(place).get('seeds') == config.seeds:
-    recorded = raising.recorded(place, recorded)
-    complete = partial(raising.completed, place, recorded, complete)
-  if raised := recorded.get(raising.FIELD):
-    setting = setting._replace(raised=tuple(raised))
-  return _Asked(setting, place, recorded, complete)
-
-
-def _is_done(asked: _Asked) -> bool:
-  setting, place, recorded, complete = asked
-  # Too many jobs for a list are refused by the rehearsal.
-  return identity.is_there(place, recorded, complete) and all(
-      parts.done(place, unit) for unit in units_of(jobs(setting))
-  )
 
 
 def _await_others(everything: list[Job], work: Workdir, stop: Stop) -> None:
@@ -144,7 +104,10 @@ def _await_others(everything: list[Job], work: Workdir, stop: Stop) -> None:
   work.collect()
 
 
-def _run(everything: list[Job], work: Workdir, stop: Stop) -> None:
+def _run(
+    everything: list[Job], work: Workdir, heeded: tuple[Stop, EpochLog]
+) -> None:
+  stop, log = heeded
   setting, own = everything[0].setting, work.share.of(everything)
   if not own:
     print(
@@ -155,6 +118,7 @@ def _run(everything: list[Job], work: Workdir, stop: Stop) -> None:
   left = [j for j in own if not all(work.done(u) for u in j.units)]
   names = [job.name for job in own]
   finished = len(own) - len(left)
+  log.finished(job for job in own if all(map(work.done, job.units)))
   display = Progress(names, finished, metric=main_metric(setting))
   with display as progress, Compiler(everything, left) as compiler:
     for job in left:
@@ -166,31 +130,23 @@ def _run(everything: list[Job], work: Workdir, stop: Stop) -> None:
         if stop:  # While it compiled, of which nothing is to be saved.
           raise Interrupted
         with stop.awaited(), Writer(work, job.units[-1]) as writer:
-          _run_job(job, work, progress, compiled, (stop, writer))
+          _run_job(job, work, progress, compiled, (stop, writer, log))
       progress.finish()
-
-
-def fingerprint(table: Table) -> str:
-  """A digest of the samples: other samples are another experiment."""
-  digest, rows = hashlib.sha256(), 1024  # Of a mapped file a few at a time.
-  for part in (table.features, table.labels):
-    for i in range(0, len(part), rows):
-      digest.update(np.ascontiguousarray(part[i : i + rows]).tobytes())
-  return digest.hexdigest()[:16]
 
 
 def _run_job(
     job: Job, work: Workdir, progress: Progress, made: Compiled,
-    saving: tuple[Stop, Writer],
+    saving: tuple[Stop, Writer, EpochLog],
 ) -> None:
   epochs, count = job.setting.config.train.epochs, job.count
-  stop, writer = saving
+  stop, writer, log = saving
   cells, samples = made.place(job)
   stride = compiling.stride_of(job)
   done, going = _resume(work, job, made, cells) or (
       0, compiling.begin(made, cells, samples)
   )
   progress.unit(job.name, len(job.seeds), epochs, done)
+  log.begin(job, going.history, done)
   played, clock = 0, time.perf_counter()
   now, last_save, spent = clock, clock, float(going.seconds)
   while done < epochs:
@@ -202,6 +158,7 @@ def _run_job(
     seconds = np.float32(spent + now - clock)
     going = Going(runs, _write(going.history, rows, done), seconds)
     ahead = min(stride, epochs - done)
+    log.add(job, going.history, done, done + ahead)
     done, played = done + ahead, played + ahead
     if done < epochs:  # What is computed to its end needs no checkpoints.
       writer.check()
@@ -221,6 +178,7 @@ def _run_job(
   )
   spent += time.perf_counter() - clock
   writer.settle()
+  log.close()  # Before the unit is done: its events are then all there.
   record.save(job, work, found, going.history, made, spent)
 
 

@@ -15,6 +15,8 @@ The work directory:
   timings.json      one object per finished unit, in the order of the units
   parts/U.json      unit U's rows and timing; there if and only if U is done
   parts/U.npz       unit U's curves over the epochs, if it has any
+  epochs/U.jsonl    unit U's measured epochs, written while it runs
+  tensorboard/U/    the same as event files, if somebody asked for them
   checkpoints/U/N/  unit U in progress after step N, the last two; gone when U
                     is done
   damaged/          what could not be used, under its old name
@@ -105,6 +107,26 @@ class Workdir(NamedTuple):
     """
     with disk.writing(self.path):
       _collect(self)
+
+  def adopt(self, other: Path, unit: str) -> None:
+    """Takes a unit's results from a run in which it was the same.
+
+    Nothing happens if it is done here, or not there, or damaged there.
+
+    Args:
+      other: That run's work directory. What it was made of is the caller's to
+        know.
+
+    Raises:
+      UserError: if the disk does not take it.
+    """
+    if self.done(unit) or not parts.done(other, unit):
+      return
+    try:
+      part, curves = parts.read(other, unit), parts.curves(other, unit)
+    except Damaged:
+      return
+    self.save(unit, part['rows'], part['timing'], curves)
 
   def save_checkpoint(self, unit: str, step: int, tree: Any) -> None:
     """Saves a unit in progress; the checkpoint before this one stays.
