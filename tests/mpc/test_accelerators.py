@@ -69,10 +69,10 @@ def test_where_there_is_no_cpu_the_check_has_many_results(monkeypatch):
 
   monkeypatch.setattr(dispatch, '_compile', compiled)
   said = dispatch.fault('gpu', SCHEMES['outer']) or ''
-  assert seen == [((768, 100), (100, 768))]
-  assert said == f'1 of {768 * 768} check values are wrong'
+  assert seen == [((1536, 100), (100, 1536))]
+  assert said == f'1 of {1536 * 1536} check values are wrong'
   dispatch.fault('gpu', SCHEMES['int8_toeplitz']._replace(length=100))
-  assert seen[-1] == ((768, 100), (100, 96))  # It has eight results for each.
+  assert seen[-1] == ((1536, 100), (100, 192))  # It has eight results for each.
 
 
 @pytest.mark.parametrize('platform', PLATFORMS)

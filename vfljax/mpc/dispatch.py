@@ -29,7 +29,7 @@ _RACERS = ('outer', 'int8_rows', 'karatsuba')
 # a CPU once. A GPU's compiler cuts a product of few results along its inner
 # length and adds the parts up outside of the matrix unit, where sums wrap: what
 # saturates in a larger product would pass. So there are results enough.
-_COPIES = 128
+_COPIES = 256
 _EXTREMES = (-(2**63), -1, 2**63 - 1, 0x7F7F7F7F7F7F7F80, 1, -(2**62) - 12345)
 
 
@@ -49,12 +49,18 @@ def _problem(length: int) -> tuple[np.ndarray, np.ndarray]:
   return a, b
 
 
-def _repeated(platform: str, scheme: Scheme, a, b):
-  """The check's operands as they are multiplied there."""
+def _as_used(platform: str, scheme: Scheme, a, b):
+  """The scheme and the check's operands as they are multiplied there."""
   if platform == 'cpu':
-    return a, b
+    return scheme, a, b
   columns = _COPIES // 8 if scheme.name == 'int8_toeplitz' else _COPIES
-  return np.tile(a, (_COPIES, 1)), np.tile(b, (1, columns))
+  rows, columns = np.tile(a, (_COPIES, 1)), np.tile(b, (1, columns))
+  return _whole(scheme), rows, columns
+
+
+def _whole(scheme: Scheme) -> Scheme:
+  """Of an accelerator, where nothing has to stay in a cache."""
+  return scheme._replace(rows=None, positions=1 << 17)
 
 
 def _compile(platform: str, scheme: Scheme, a, b) -> Callable[[], np.ndarray]:
@@ -75,9 +81,9 @@ def _compile(platform: str, scheme: Scheme, a, b) -> Callable[[], np.ndarray]:
 def fault(platform: str, scheme: Scheme) -> str | None:
   """Why `scheme` may not be used on `platform`; `None` if it is exact there."""
   a, b = _problem(scheme.length or 100)
-  rows, columns = _repeated(platform, scheme, a, b)
+  used, rows, columns = _as_used(platform, scheme, a, b)
   try:
-    out = _compile(platform, scheme, rows, columns)()
+    out = _compile(platform, used, rows, columns)()
   except Exception as error:  # Any refusal by a backend means: the next one.
     return f'it fails: {type(error).__name__}: {error}'.splitlines()[0]
   times = [len(rows) // len(a), columns.shape[1] // b.shape[1]]
@@ -166,8 +172,7 @@ def _on_accelerator(platform: str, m: int, k: int, n: int) -> Scheme:
   """
   small = m * k * n <= 1 << 27
   first = 'int8_toeplitz' if small else 'int8_merged'
-  scheme = _first(platform, (first, 'int8_merged', 'outer'))
-  return scheme._replace(rows=None, positions=1 << 17)
+  return _whole(_first(platform, (first, 'int8_merged', 'outer')))
 
 
 def for_matmul(platform: str, m: int, k: int, n: int) -> Scheme:
