@@ -57,7 +57,8 @@ def test_a_training_is_the_same(remainder):
   """With prepared labels, and orders from a walk of fixed length."""
   n = 300
   x = jax.random.normal(jax.random.key(0), (n, 6))
-  data = Batch((x[:, :2], x[:, 2:]), jax.nn.one_hot((x[:, 0] > 0).astype(int), 2))
+  labels = jax.nn.one_hot((x[:, 0] > 0).astype(int), 2)
+  data = Batch((x[:, :2], x[:, 2:]), labels)
   vfl = algorithms.vhnn([nets.mlp(3)] * 2, nets.mlp(2))
 
   def loss():
