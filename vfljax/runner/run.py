@@ -17,7 +17,7 @@ import numpy as np
 
 from vfljax.data.table import Table
 from vfljax.runner import checks, compiling, disk, identity, parts
-from vfljax.runner import record, saved, stopping, store
+from vfljax.runner import precision, record, saved, stopping, store
 from vfljax.runner.compiling import Compiled, Compiler, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
@@ -59,6 +59,13 @@ def run(
       another process is at work there.
     Interrupted: after `stop` and saving.
   """
+  with precision.of_products(config.train.precision):
+    return _prepared(config, table, workdir, stop)
+
+
+def _prepared(
+    config: Config, table: Table, workdir: str, stop: Stop | None
+) -> Workdir:
   setting = checks.assembled(config, table)
   recorded = dataclasses.asdict(setting.config)
   recorded |= dict(samples=fingerprint(table))
