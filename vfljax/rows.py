@@ -1,13 +1,13 @@
 """A round's samples, taken out of all samples by their numbers.
 
-Each party's features and the labels are gathered as they are, but on a TPU. It
-pads the last axis of an array to 128 numbers, so that two columns of labels
-take 64 times their memory: there they are laid side by side before the first
-round, flat, in one table for each type of number. (On a GPU, which pads
-nothing, taking the table apart again costs three kernels more than it saves.)
+Arrays are gathered as they are, but for narrow ones on a TPU, which pads the
+last axis of an array to 128 numbers: two columns of labels take 64 times their
+memory there, and most of a round's kernels move them about. So each column is
+an array of its own before the first round. (All arrays side by side in one
+table cost more on both: on a TPU twice the kernels, on a GPU, where nothing is
+padded, three more than it saved.)
 """
 from collections.abc import Callable
-import math
 from typing import Any
 
 import jax
@@ -15,6 +15,8 @@ import jax.numpy as jnp
 
 from vfljax import target
 from vfljax.types import Array
+
+NARROW = 16  # Columns.
 
 
 def taker(data: Any, padded: bool) -> Callable[[Array], Any]:
@@ -27,28 +29,23 @@ def taker(data: Any, padded: bool) -> Callable[[Array], Any]:
   Returns:
     indices [m] -> the pytree with [m, ...].
   """
-  if target.kind() != 'tpu':
-    return lambda i: jax.tree.map(lambda x: _take(x, i, padded), data)
+  on_tpu = target.kind() == 'tpu'
   leaves, structure = jax.tree.flatten(data)
-  kinds = {x.dtype for x in leaves}
-  tables = {
-      kind: jnp.concatenate([
-          x.reshape(len(x), -1) for x in leaves if x.dtype == kind
-      ], axis=1)
-      for kind in sorted(kinds, key=str)
-  }
+  parts = [
+      [x[:, i] for i in range(x.shape[1])] if on_tpu and _is_narrow(x) else x
+      for x in leaves
+  ]
 
-  def take(i):
-    found, used = [], dict.fromkeys(tables, 0)
-    rows = {kind: _take(x, i, padded) for kind, x in tables.items()}
-    for x in leaves:
-      first, width = used[x.dtype], math.prod(x.shape[1:])
-      used[x.dtype] += width
-      own = rows[x.dtype][:, first : first + width]
-      found.append(own.reshape(len(i), *x.shape[1:]))
-    return jax.tree.unflatten(structure, found)
+  def of(part, i):
+    if isinstance(part, list):
+      return jnp.stack([_take(x, i, padded) for x in part], axis=1)
+    return _take(part, i, padded)
 
-  return take
+  return lambda i: jax.tree.unflatten(structure, [of(x, i) for x in parts])
+
+
+def _is_narrow(x: Array) -> bool:
+  return x.ndim == 2 and 0 < x.shape[1] <= NARROW
 
 
 def _take(x: Array, i: Array, padded: bool) -> Array:
