@@ -4,7 +4,7 @@ A job trains in strides of a few epochs, so that progress can be shown and saved
 between two calls of one compiled program. Killed anywhere, it goes on from its
 last checkpoint and ends with the same numbers.
 """
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import dataclasses
 from functools import partial
@@ -98,17 +98,38 @@ def _run(
   finished = len(everything) - len(left)
   display = Progress(names, finished, metric=main_metric(setting))
   with display as progress, Compiler(everything, left) as compiler:
+
+    def play(job: Job) -> None:
+      progress.compiling(job.name)
+      compiled = compiler.programs(job)
+      if stop:  # While it compiled, of which nothing is to be saved.
+        raise Interrupted
+      with stop.awaited(), Writer(work, job.units[-1]) as writer:
+        _run_job(job, work, progress, compiled, (stop, writer))
+
     for job in left:
       if stop:
         raise Interrupted
       with _memory_explained():
-        progress.compiling(job.name)
-        compiled = compiler.programs(job)
-        if stop:  # While it compiled, of which nothing is to be saved.
-          raise Interrupted
-        with stop.awaited(), Writer(work, job.units[-1]) as writer:
-          _run_job(job, work, progress, compiled, (stop, writer))
+        if _too_large(play, job):  # It goes on from its last checkpoint.
+          if not compiler.halve(job):
+            raise MemoryError
+          play(job)
       progress.finish()
+
+
+def _too_large(play: Callable[[Job], None], job: Job) -> bool:
+  """Plays a job; whether the device's memory came to its end.
+
+  The error goes with its frames, which hold what fills the memory.
+  """
+  try:
+    play(job)
+  except (jax.errors.JaxRuntimeError, MemoryError) as error:
+    if not is_memory(error):
+      raise
+    return True
+  return False
 
 
 def fingerprint(table: Table) -> str:
