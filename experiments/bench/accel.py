@@ -33,7 +33,6 @@ from experiments.bench import accel_compile, accel_counts, accel_programs
 RECORD = pathlib.Path(__file__).with_name('accel.json')
 MORE = 1.2  # Times the record's kernels or bytes: a regression.
 COMPARED = ('kernels', 'written')
-_NOT_THERE = 'UNIMPLEMENTED'
 # int64 products of matrices, which XLA has none of for TPUs: not chosen there.
 REFUSED = {('v5e', 'ring', 'naive')}
 
@@ -84,6 +83,8 @@ def worse(now: dict[str, Any], before: dict[str, Any]) -> str:
   """What is wrong with a program, compared with its record; '' if nothing."""
   if 'error' in now:
     return '' if 'error' in before else now['error']
+  if 'error' in before:
+    return ''
   if now['host_calls']:
     return f'{now["host_calls"]} calls of the host'
   more = [
