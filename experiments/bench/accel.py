@@ -47,7 +47,7 @@ def measured(machine: str, group: str, name: str, seeds: int) -> dict[str, Any]:
     )
   except jax.errors.JaxRuntimeError as error:
     return dict(error=str(error).splitlines()[0][:200])
-  text = accel_counts.Program(done.as_text())
+  text = accel_counts.Program(done.as_text() or '')
   whole = text.whole()
   one = (text.round(program.rounds) if program.rounds else None) or whole
   memory: Any = done.memory_analysis()

@@ -28,7 +28,9 @@ READ = dict(
     numbers=jax.ShapeDtypeStruct((32, 16), jnp.int32),
     anything=jax.ShapeDtypeStruct((32, 57), jnp.float32),
 )
-OPTIONS = dict(encoder=dict(path='tests/golden/tiny_bert', random=True))
+OPTIONS: dict[str, dict[str, Any]] = dict(
+    encoder=dict(path='tests/golden/tiny_bert', random=True),
+)
 _ORDER = ('none', 'marvell', 'gafm')  # Defenses that are compiled first.
 
 
@@ -53,7 +55,6 @@ def defense(name: str, seeds: int) -> Program:
   vfl = algorithms.vhnn(
       [nets.mlp(32, 16)] * 2, nets.binary(nets.mlp(16, 1))
   )
-  shape = lambda *sides: jax.ShapeDtypeStruct(sides, jnp.float32)
   data: Any = Batch(
       tuple(shape(SAMPLES, c) for c in COLUMNS), shape(SAMPLES, 2)
   )
@@ -116,6 +117,11 @@ def ring(name: str, seeds: int) -> Program:
       jax.vmap(lambda a, b: schemes.matmul(scheme, a, b)),
       (whole(m, k), whole(k, n)), wide=True,
   )
+
+
+def shape(*sides: int) -> Any:
+  """Of floats."""
+  return jax.ShapeDtypeStruct(sides, jnp.float32)
 
 
 def keys(seeds: int) -> Any:
