@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo docs screens test test-fast faults mutants lint clean
+.PHONY: help accel demo docs screens test test-fast faults mutants lint clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -24,6 +24,7 @@ help:
 	@echo 'make faults     kill runs, damage files, fill disks: 15 minutes'
 	@echo 'make mutants    faults put into the code: do the tests notice?'
 	@echo 'make lint       ruff and pyright'
+	@echo 'make accel      compile everything for a TPU and an H100: 8 GB, hours'
 	@echo 'make docs       the documentation, into out/docs/site'
 	@echo 'make screens    pictures of the report; axe-core looks at it'
 	@echo 'make clean      remove .venv and all caches; results in out/ stay'
@@ -53,6 +54,11 @@ mutants: $(VENV)/dev.stamp
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+# Compiled, not run, in an environment of its own; what the record has must not
+# become worse. make accel ARGS='--machines=h100 --groups=ring'.
+accel: $(VENV)/accel.stamp
+	$(VENV)/accel/bin/python -m experiments.bench.accel --check $(ARGS)
 
 # A site that works from its folder; pages in out/docs/source.
 docs: $(VENV)/docs.stamp
@@ -99,6 +105,14 @@ $(VENV)/dev.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing vfljax and the developer tools: two or three minutes ...'
 	@$(INSTALL) '.[dev]' || $(FAILED)
 	@touch $(VENV)/runtime.stamp $@
+
+$(VENV)/accel.stamp: pyproject.toml $(VENV)/python.stamp
+	@echo 'Installing compilers for TPUs and GPUs, 8 GB: ten minutes ...'
+	@$(BIN)/python -m venv $(VENV)/accel
+	@$(VENV)/accel/bin/python -m pip install -qq --no-cache-dir \
+	  --disable-pip-version-check --editable '.[dev]' 'jax[tpu,cuda12]' \
+	  || $(FAILED)
+	@touch $@
 
 $(VENV)/docs.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing what makes the documentation: a minute or two ...'

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax import numerics
+from vfljax import numerics, target
 from vfljax.numerics import permutation
 
 
@@ -14,6 +14,28 @@ def test_is_a_permutation(n):
   keys = jax.random.split(jax.random.key(n), 5)
   drawn = np.asarray(jax.jit(jax.vmap(lambda k: permutation(k, n)))(keys))
   np.testing.assert_array_equal(np.sort(drawn), np.tile(np.arange(n), (5, 1)))
+
+
+@pytest.mark.parametrize('n', [257, 512, 513, 3220, 4097])
+def test_a_walk_of_fixed_length_gives_the_same_orders(n):
+  """As on an accelerator, whose host does not look when it is done."""
+  keys = jax.random.split(jax.random.key(n), 200)
+  want = jax.jit(jax.vmap(lambda k: permutation(k, n)))(keys)
+  with target.tracing_for('cuda'):
+    fixed = jax.jit(jax.vmap(lambda k: permutation(k, n)))
+    np.testing.assert_array_equal(fixed(keys), want)
+    text = str(jax.make_jaxpr(lambda k: permutation(k, n))(keys[0]))
+  assert ' while' not in text and 'scan' in text
+
+
+def test_a_walk_is_long_enough_for_its_certainty():
+  """Outside after t steps: n (1 - n / 2^bits)^t numbers, on average."""
+  assert numerics._walk(512, 9) == 0
+  for n in (257, 300, 511, 3220, 60000):
+    bits = (n - 1).bit_length()
+    steps = numerics._walk(n, bits)
+    left = n * (1 - n / 2**bits) ** np.array([steps, steps - 1])
+    assert left[0] <= 2.0**-40 < left[1]
 
 
 @given(st.integers(0, 2**32 - 1))

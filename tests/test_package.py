@@ -14,7 +14,7 @@ PACKAGE = Path(vfljax.__file__).parent
 # is new there gets its place here.
 LAYERS = (
     {'check', 'converting', 'crossing', 'descent', 'flow', 'leakage',
-     'need', 'numerics', 'samples', 'sampling', 'types'},
+     'need', 'numerics', 'rows', 'samples', 'sampling', 'target', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
      'metrics', 'nets', 'protocol', 'scene', 'switching', 'views'},

@@ -1,5 +1,5 @@
 """An epoch: its order and luck, its rounds in a `scan`, what follows them."""
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -7,10 +7,13 @@ from jax import lax
 import jax.numpy as jnp
 
 from vfljax import protocol
+from vfljax import rows as rows_of
 from vfljax.defense import Holdings
 from vfljax.numerics import permutation
 from vfljax.plan import Best, Plan, Run
 from vfljax.types import Array, Batch, Key, Round, State
+
+Take = Callable[[Array], tuple[Batch, Array | None]]
 
 
 class Epoch(NamedTuple):
@@ -49,19 +52,28 @@ def epoch_of(plan: Plan, key: Key, epoch: Array | int, samples: int) -> Epoch:
   )
 
 
+def taking(plan: Plan, run: Run, data: Batch) -> Take:
+  """What takes a round's samples and their prepared labels, if there are."""
+  prepared = run.labels if plan.defense.prepare else None
+  return rows_of.taker((data, prepared), plan.remainder == 'pad')
+
+
 def play_epoch(
-    plan: Plan, run: Run, data: Batch, epoch: Array, watched: bool
+    plan: Plan, run: Run, samples: tuple[int, Take], epoch: Array,
+    watched: bool,
 ) -> tuple[Run, dict[str, Any]]:
-  """Plays the epoch of that number: (run, the epoch's history)."""
-  own = epoch_of(plan, run.key, epoch, len(data.labels))
+  """Plays the epoch of that number: (run, the epoch's history).
+
+  Args:
+    samples: How many there are, and `taking`.
+  """
+  count, take = samples
+  own = epoch_of(plan, run.key, epoch, count)
 
   def play(state, xs):
     i, key = xs
     i = plan.adversary.rows(jax.random.fold_in(key, 2), i)
-    truth = jax.tree.map(lambda x: _take(x, i, plan.remainder), data)
-    prepared = None
-    if plan.defense.prepare:
-      prepared = _take(run.labels, i, plan.remainder)
+    truth, prepared = take(i)
     return play_batch(plan, state, truth, key, watched, prepared)
 
   state, rows = lax.scan(play, run.state, (own.rounds, own.keys[:-1]))
@@ -136,13 +148,6 @@ def close(
       history['validation'] = plan.validate(own.validate, state)
       run = _keep_best(plan, run, history['validation'], epoch)
   return run, history
-
-
-def _take(x: Array, i: Array, remainder: str) -> Array:
-  """Rows `i` of `x`; the index past the end is a row of zeros (padding)."""
-  if remainder == 'pad':
-    return x.at[i].get(mode='fill', fill_value=0)
-  return x.at[i].get(mode='promise_in_bounds')
 
 
 def _keep_best(plan: Plan, run: Run, measured: dict[str, Array], epoch) -> Run:

@@ -3,16 +3,22 @@
 Norms of rows whose squares are too small for their floats; floats as integers
 of the same order; ranks; random orders without a sort.
 """
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from vfljax import target
 from vfljax.types import Array, Key
 
 _ROUNDS = 6
 _SMALL = 256
+# Of a walk of fixed length: 2^-40 that a number is left outside, and so many
+# steps between two tests of its end.
+_CERTAINTY = 40
+_STEPS = 8
 
 
 def row_norms(d: Array) -> Array:
@@ -24,6 +30,16 @@ def row_norms(d: Array) -> Array:
   largest = jnp.abs(d).max(axis=-1, initial=0)
   scale = jnp.where(largest > 0, largest, 1)
   return scale * jnp.sqrt(jnp.sum((d / scale[:, None]) ** 2, axis=-1))
+
+
+def exact(a: Array, b: Array) -> Array:
+  """a @ b in the operands' own precision.
+
+  Accelerators round the factors of float32 products to TF32 or bfloat16 unless
+  told otherwise: theta_r comes back with errors of 4e-4 and 3e-3 then, in place
+  of 2e-8.
+  """
+  return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
 
 
 def common_type(*parts: Any) -> Any:
@@ -92,6 +108,11 @@ def permutation(key: Key, n: int) -> Array:
   a Feistel network too few keys to look random (chi-square tests fail at n =
   40), so few samples are sorted after all, which is cheap there.
 
+  On a CPU the walk ends when all are inside. An accelerator would have to ask
+  its host after every step, so there it takes a number of steps that leaves a
+  number outside in one of 2^40 orders (which then is n - 1, twice): the orders
+  are the same.
+
   Args:
     key: Each key gives an order of its own.
     n: 1 to 2^31 - 1; static.
@@ -102,12 +123,29 @@ def permutation(key: Key, n: int) -> Array:
   keys = jax.random.bits(key, (_ROUNDS,), jnp.uint32)
   start = _feistel(lax.iota(jnp.uint32, n), keys, bits)
   inside = lambda i: i < jnp.uint32(n)
-  walked = lax.while_loop(
-      lambda i: ~inside(i).all(),
-      lambda i: jnp.where(inside(i), i, _feistel(i, keys, bits)),
-      start,
-  )
-  return walked.astype(jnp.int32)
+  step = lambda i: jnp.where(inside(i), i, _feistel(i, keys, bits))
+  if target.kind() == 'cpu':
+    walked = lax.while_loop(lambda i: ~inside(i).all(), step, start)
+    return walked.astype(jnp.int32)
+
+  def some(_, i):
+    for _ in range(_STEPS):
+      i = step(i)
+    return i
+
+  walked = lax.fori_loop(0, -(-_walk(n, bits) // _STEPS), some, start)
+  return jnp.minimum(walked.astype(jnp.int32), n - 1)
+
+
+def _walk(n: int, bits: int) -> int:
+  """Steps after which all of 0..n-1 are inside again, but for 2^-40.
+
+  A step leaves a number outside as often as numbers are outside.
+  """
+  outside = 1 - n / 2**bits
+  if not outside:
+    return 0
+  return math.ceil((math.log2(n) + _CERTAINTY) / -math.log2(outside))
 
 
 def _feistel(i: Array, keys: Array, bits: int) -> Array:

@@ -62,18 +62,21 @@ def _fit(
   run = train.start(
       key, plan, first._replace(features=transform(first.features))
   )
+  # Each call's memory becomes that of what the run becomes: all arrays are its
+  # own, also those of a best epoch that is the first.
+  run = jax.tree.map(jnp.copy, run)
   order = jax.jit(lambda run, epoch: train.epoch_of(
       plan, run.key, epoch, len(data.labels)
   ))
   rounds = jax.jit(
       lambda watched, run, part, keys: play(
           plan, run, part, keys, watched, transform
-      ), static_argnums=0,
+      ), static_argnums=0, donate_argnums=1,
   )
   end = jax.jit(
       lambda watched, run, own, rows, epoch: train.close(
           plan, run, own, rows['loss'], [rows['watch']], epoch, watched
-      ), static_argnums=0,
+      ), static_argnums=0, donate_argnums=1,
   )
   history: list[dict] = []
   for epoch in range(plan.epochs):

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 from vfljax import protocol, samples
 from vfljax.defense import Defense
 from vfljax.epochs import (
-    Epoch, close, epoch_of, play_batch, play_epoch, play_prepared,
+    Epoch, Take, close, epoch_of, play_batch, play_epoch, play_prepared,
+    taking,
 )
 from vfljax.plan import Best, Options, Plan, Run, check
 from vfljax.types import VFL, Array, Batch, Key, State, Transforms
@@ -106,7 +107,8 @@ def advance(
 def _advance(
     plan: Plan, run: Run, data: Batch, first: Array | int, epochs: int
 ) -> tuple[Run, dict[str, Any]]:
-  play = lambda run, epoch: _epoch(plan, run, data, epoch)
+  rows = len(data.labels), taking(plan, run, data)
+  play = lambda run, epoch: _epoch(plan, run, rows, epoch)
   if plan.epochs % epochs == 0:  # No call goes past the end.
     return lax.scan(play, run, first + jnp.arange(epochs))
 
@@ -138,15 +140,15 @@ def is_watched(epoch: Any, every: int, epochs: int) -> Any:
   return ((epoch + 1) % every == 0) | (epoch == epochs - 1)
 
 
-def _epoch(plan: Plan, run: Run, data: Batch, epoch: Array):
+def _epoch(plan: Plan, run: Run, rows: tuple[int, Take], epoch: Array):
   """One epoch, watched or not, played or (after an early stop) not."""
   if plan.every == 1:
     measured = jnp.array(True)
-    play = lambda run: play_epoch(plan, run, data, epoch, True)
+    play = lambda run: play_epoch(plan, run, rows, epoch, True)
   else:
     measured = is_watched(epoch, plan.every, plan.epochs)
-    blank = lambda run: play_epoch(plan, run, data, epoch, False)
-    watched = lambda run: play_epoch(plan, run, data, epoch, True)
+    blank = lambda run: play_epoch(plan, run, rows, epoch, False)
+    watched = lambda run: play_epoch(plan, run, rows, epoch, True)
     row = jax.eval_shape(watched, run)[1]
     play = lambda run: lax.cond(
         measured, watched, lambda run: _fill(blank(run), row), run

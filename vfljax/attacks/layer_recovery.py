@@ -28,6 +28,7 @@ import jax.numpy as jnp
 from vfljax.attack import Attack
 from vfljax.nets import convolution
 from vfljax.nets.convolution import Padding, edges
+from vfljax.numerics import exact
 from vfljax.types import Array
 from vfljax.views import MaskedLayer
 
@@ -66,9 +67,9 @@ def solve_noise(
   left, size, right = jnp.linalg.svd(inputs, full_matrices=False)
   kept = size > cutoff * size[0]
   inverse = jnp.where(kept, 1 / jnp.where(kept, size, 1), 0)
-  apply = lambda r: right.T @ (inverse[:, None] * (left.T @ r))
+  apply = lambda r: exact(right.T, inverse[:, None] * exact(left.T, r))
   noise = apply(residuals)
-  noise = noise + apply(residuals - inputs @ noise)  # Undoes rounding.
+  noise = noise + apply(residuals - exact(inputs, noise))  # Undoes rounding.
   return Solved(noise, kept.sum(), inputs.shape[1])
 
 
@@ -148,5 +149,4 @@ def _equations(
   if 'bias' in copy:
     z = jnp.concatenate([z, jnp.ones_like(z[:, :1])], axis=1)
     weights = jnp.concatenate([weights, copy['bias'][None]])
-  exact = jnp.matmul(z, weights, precision=jax.lax.Precision.HIGHEST)
-  return z, y.reshape(-1, y.shape[-1]) - exact
+  return z, y.reshape(-1, y.shape[-1]) - exact(z, weights)

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from vfljax import nets
 from vfljax.attack import Attack, recipe
 from vfljax.scene import Scene
+from vfljax.numerics import exact
 from vfljax.types import Array
 from vfljax.views import ModelGradients
 
@@ -56,7 +57,7 @@ def reconstruct(
   small = size[0] * max(x.shape) * jnp.finfo(x.dtype).eps
   kept = size > small
   inverse = jnp.where(kept, 1 / jnp.where(kept, size, 1), 0)
-  values = left @ (inverse[:, None] * (right @ g))
+  values = exact(left, inverse[:, None] * exact(right, g))
   rank = kept.sum()
   return Residues(values, rank, rank == (real > 0).sum())
 

@@ -4,9 +4,11 @@ An element of Z_2^64 is written in small signed digits; digit products run as
 int8 -> int32 or float64 GEMMs, whose sums stay exact up to a stated length, and
 shifted sums mod 2^64 put the result together. Bounds, for inner length K:
 
-- int8, base 256: digit products are at most 2^14. Antidiagonal s holds s+1 of
-  them and lands at bit 8s: s <= 3 must not wrap, 4 K 2^14 < 2^31 gives
-  K <= 32767; for s >= 4 only the value mod 2^32 counts, and int32 wraps.
+- int8, base 256: digit products are at most 2^14, and an antidiagonal has up to
+  8 of them, so 8 K 2^14 < 2^31 gives K <= 16383 for the sum of all. Half of the
+  antidiagonals land where only their value mod 2^32 counts and int32 that wraps
+  would do for longer K; but a GPU's matrix unit may stop at 2^31 - 1 instead
+  (mma...satfinite, which XLA's Triton emits), so no sum may come there.
 - float64, widths 22/20/22 with one Karatsuba step (5 GEMMs instead of 6): the
   largest factor is |d0 + d1| <= 2^21 + 2^19, so K 2^42 25/16 <= 2^53 gives
   K <= 1310. The middle digit is the narrow one: a1 b2 + a2 b1 then lands at bit
@@ -25,7 +27,9 @@ from vfljax.mpc import blocks
 
 Array = jax.Array
 
-INT8_LENGTH = 32767
+_DIGITS = 8  # Of an element, and so the most products of an antidiagonal.
+_LARGEST = 1 << 14  # A product of two digits, -128 * -128.
+INT8_LENGTH = (2**31 - 1) // (_DIGITS * _LARGEST)
 FLOAT_LENGTH = 1310
 _ELEMENTS = 1 << 18
 _BIAS = int(np.uint64(0x8080808080808080).astype(np.int64))

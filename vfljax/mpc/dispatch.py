@@ -6,6 +6,9 @@ the plain outer products win by 3x. So on CPUs the schemes race once a process,
 on one small product; GPUs and TPUs use int8 digits. Whatever is chosen must
 first give NumPy's answer on extreme values, on this backend: a compiler or
 library that rounds, saturates or emulates is logged and passed over.
+
+XLA has no product of int64 matrices for TPUs, no convolution of int64 but for
+CPUs, and float64 on a TPU is emulated: what is tried there leaves them out.
 """
 from collections.abc import Callable, Iterable
 import functools
@@ -22,6 +25,11 @@ from vfljax.mpc.schemes import SCHEMES, Scheme
 _LOG = logging.getLogger(__name__)
 _RACE = (128, 512, 256)  # Large enough to be arithmetic, a millisecond or so.
 _RACERS = ('outer', 'int8_rows', 'karatsuba')
+# How often the check's rows stand below each other, and its columns beside: on
+# a CPU once. A GPU's compiler cuts a product of few results along its inner
+# length and adds the parts up outside of the matrix unit, where sums wrap: what
+# saturates in a larger product would pass. So there are results enough.
+_COPIES = 256
 _EXTREMES = (-(2**63), -1, 2**63 - 1, 0x7F7F7F7F7F7F7F80, 1, -(2**62) - 12345)
 
 
@@ -39,6 +47,20 @@ def _problem(length: int) -> tuple[np.ndarray, np.ndarray]:
     a[i] = value
     b[:, i] = value
   return a, b
+
+
+def _as_used(platform: str, scheme: Scheme, a, b):
+  """The scheme and the check's operands as they are multiplied there."""
+  if platform == 'cpu':
+    return scheme, a, b
+  columns = _COPIES // 8 if scheme.name == 'int8_toeplitz' else _COPIES
+  rows, columns = np.tile(a, (_COPIES, 1)), np.tile(b, (1, columns))
+  return _whole(scheme), rows, columns
+
+
+def _whole(scheme: Scheme) -> Scheme:
+  """Of an accelerator, where nothing has to stay in a cache."""
+  return scheme._replace(rows=None, positions=1 << 17)
 
 
 def _compile(platform: str, scheme: Scheme, a, b) -> Callable[[], np.ndarray]:
@@ -59,23 +81,39 @@ def _compile(platform: str, scheme: Scheme, a, b) -> Callable[[], np.ndarray]:
 def fault(platform: str, scheme: Scheme) -> str | None:
   """Why `scheme` may not be used on `platform`; `None` if it is exact there."""
   a, b = _problem(scheme.length or 100)
+  used, rows, columns = _as_used(platform, scheme, a, b)
   try:
-    out = _compile(platform, scheme, a, b)()
+    out = _compile(platform, used, rows, columns)()
   except Exception as error:  # Any refusal by a backend means: the next one.
     return f'it fails: {type(error).__name__}: {error}'.splitlines()[0]
-  wrong = int((out != wrap_matmul(a, b)).sum())
+  times = [len(rows) // len(a), columns.shape[1] // b.shape[1]]
+  wrong = int((out != np.tile(wrap_matmul(a, b), times)).sum())
   return f'{wrong} of {out.size} check values are wrong' if wrong else None
 
 
 @functools.cache
 def exact(platform: str, name: str) -> bool:
-  """The self-check, once for each backend and scheme; failures are logged."""
+  """The self-check, once for each backend and scheme; failures are logged.
+
+  Who compiles for a device that is not there (`jax.export`) is told so and gets
+  what is meant for it: nothing can be tried.
+  """
+  if not _is_here(platform):
+    _LOG.warning('mpc: scheme %s is unchecked: no %s is here', name, platform)
+    return True
   reason = fault(platform, SCHEMES[name])
   if reason:
     _LOG.warning(
         'mpc: scheme %s is not used on %s: %s', name, platform, reason
     )
   return reason is None
+
+
+def _is_here(platform: str) -> bool:
+  try:
+    return bool(jax.devices(platform))
+  except RuntimeError:
+    return False
 
 
 @functools.cache
@@ -103,19 +141,23 @@ def ranking(platform: str) -> tuple[str, ...]:
   return order
 
 
-def _on_cpu(order: Iterable[str], n: int) -> tuple[str, ...]:
-  """Refines int8's arrangement: few columns are cheaper in one dot."""
+def _on_cpu(platform: str, n: int) -> tuple[str, ...]:
+  """By the race; XLA's own int64 is the last resort.
+
+  Refines int8's arrangement: few columns are cheaper in one dot.
+  """
   int8 = 'int8_toeplitz' if n <= 16 else 'int8_rows'
-  return tuple(int8 if name == 'int8_rows' else name for name in order)
+  order = ranking(platform)
+  return *(int8 if name == 'int8_rows' else name for name in order), 'naive'
 
 
 def _first(platform: str, names: Iterable[str]) -> Scheme:
-  """The first scheme that is exact there; XLA's own int64 is the last resort.
+  """The first scheme that is exact there.
 
   Raises:
-    RuntimeError: if even that is not exact.
+    RuntimeError: if none is.
   """
-  for name in (*names, 'naive'):
+  for name in names:
     if exact(platform, name):
       return SCHEMES[name]
   raise RuntimeError(
@@ -124,22 +166,26 @@ def _first(platform: str, names: Iterable[str]) -> Scheme:
 
 
 def _on_accelerator(platform: str, m: int, k: int, n: int) -> Scheme:
-  """Int8 digits; one launch where launches would dominate; never in blocks."""
+  """Int8 digits; one launch where launches would dominate; never in blocks.
+
+  Sums of outer products, which need no matrix unit, are the last resort.
+  """
   small = m * k * n <= 1 << 27
   first = 'int8_toeplitz' if small else 'int8_merged'
-  scheme = _first(platform, (first, 'int8_merged', 'karatsuba'))
-  return scheme._replace(rows=None, positions=1 << 17)
+  return _whole(_first(platform, (first, 'int8_merged', 'outer')))
 
 
 def for_matmul(platform: str, m: int, k: int, n: int) -> Scheme:
   """The scheme for [m, k] @ [k, n]."""
-  if m * k * n <= 1 << 15:
-    return SCHEMES['naive']
+  tiny = m * k * n <= 1 << 15
   if platform != 'cpu':
+    # Elsewhere than on a TPU XLA makes one kernel of a tiny one as it is.
+    if tiny and platform != 'tpu' and exact(platform, 'naive'):
+      return SCHEMES['naive']
     return _on_accelerator(platform, m, k, n)
-  if n <= 16 and k * n <= 1 << 13:  # The whole right side stays in the cache.
+  if tiny or n <= 16 and k * n <= 1 << 13:  # The right side stays in the cache.
     return SCHEMES['naive']
-  return _first(platform, _on_cpu(ranking(platform), n))
+  return _first(platform, _on_cpu(platform, n))
 
 
 def for_conv(
@@ -148,14 +194,13 @@ def for_conv(
   """The scheme for a convolution: `positions` rows, c -> o channels a group."""
   if platform != 'cpu':
     return _on_accelerator(platform, positions, taps * c, o)
-  order = ranking(platform)
   # XLA's own int64 loop wins while the kernel fits in the first-level cache;
   # except where there is one channel, whose patches are cheap, and vectors are
   # wide (1.5x; 0.9x where they are not).
   if taps * c * o <= 1 << 12 and min(c, o) < 16 and o < 32:
-    cheap = c == 1 < o and order[:1] == ('outer',)
+    cheap = c == 1 < o and ranking(platform)[:1] == ('outer',)
     return SCHEMES['outer' if cheap else 'naive']
-  return _first(platform, _on_cpu(order, o))
+  return _first(platform, _on_cpu(platform, o))
 
 
 def platform_of(*arrays) -> str:

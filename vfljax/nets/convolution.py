@@ -15,10 +15,10 @@ from typing import Any
 
 from flax import linen as nn
 from flax.linen import dtypes
-import jax
 from jax import lax
 import jax.numpy as jnp
 
+from vfljax import target
 from vfljax.nets.dense import Read, fan_in_uniform
 from vfljax.types import Array
 
@@ -87,7 +87,7 @@ def convolve(
   """
   if how not in METHODS:
     raise ValueError(f'how must be one of {METHODS}; got {how!r}.')
-  how = how or ('patches' if jax.default_backend() == 'cpu' else 'conv')
+  how = how or ('patches' if target.kind() == 'cpu' else 'conv')
   window = kernel.shape[:2]
   pads = edges(padding, x.shape[1:3], window, strides)
   sizes = [n + sum(p) for n, p in zip(x.shape[1:3], pads)]

@@ -14,7 +14,8 @@ import jax
 import numpy as np
 
 from vfljax import sweep
-from vfljax.runner import auditing, cell, families, streamed
+from vfljax.runner import auditing, cell, families, fitting, streamed
+from vfljax.runner.cutting import joined, split
 from vfljax.runner.families import Family
 from vfljax.runner.jobs import Job
 
@@ -82,13 +83,45 @@ class Compiler:
     if job.setting.stream:
       made = _streamed(job)
     else:
-      programs = self._begin(family)
-      self._look_ahead(family)
-      made = programs.compiled(job)
+      made = self._fitting(family, job)
     crossing = self._crossing_of(job)
     seconds = time.perf_counter() - began
     self._last = made._replace(seconds=seconds, crossing=crossing)
     return self._last
+
+  def halve(self, job: Job) -> bool:
+    """Has the job played in smaller pieces from now on, if it can be.
+
+    What is compiled of it is dropped.
+    """
+    family = self._families[job.program]
+    if job.setting.stream or fitting.is_chosen(job.setting.config):
+      return False
+    smaller = fitting.fewer(family, fitting.played(family) // 2)
+    return bool(smaller) and bool(self._replace(smaller))
+
+  def _replace(self, family: Family) -> Family:
+    self._begun.pop(family.name, None)
+    self._last = None
+    self._families = {
+        name: family if other.name == family.name else other
+        for name, other in self._families.items()
+    }
+    return family
+
+  def _fitting(self, family: Family, job: Job) -> Compiled:
+    """The job's, of as many trainings a call as the devices have room for."""
+    while True:
+      programs = self._begin(family)
+      self._look_ahead(family)
+      cells, memory = fitting.played(family), fitting.limit()
+      if fitting.is_chosen(job.setting.config) or not memory:
+        return programs.compiled(job)
+      wanted = fitting.most(programs.memory(), cells, memory)
+      smaller = fitting.fewer(family, wanted) if wanted < cells else None
+      if smaller is None:
+        return programs.compiled(job)
+      family = self._replace(smaller)
 
   def _begin(self, family: Family) -> '_Programs':
     """Has the family's programs compiled, behind our back."""
@@ -156,6 +189,10 @@ class _Programs:
       attack = _over(cell.baselines, family.baselines)
       self._baselines = begin(attack, both, samples)[1]
 
+  def memory(self) -> Any:
+    """What the program that plays says that it needs."""
+    return self._advance.result().memory_analysis()
+
   def compiled(self, job: Job) -> Compiled:
     """For one of the family's jobs, when all that it needs is there."""
     family = self._family
@@ -195,30 +232,6 @@ def _place(family: Family, job: Job):
     piece, samples = sweep.place(part, samples)
     pieces.append(piece)
   return pieces, samples
-
-
-def split(tree: Any, cells: int) -> list[Any]:
-  """A tree of so many cells an entry, from one of all."""
-  count = len(jax.tree.leaves(tree)[0])
-  return [
-      jax.tree.map(lambda x, i=i: x[i : i + cells], tree)
-      for i in range(0, count, cells)
-  ]
-
-
-def joined(pieces: Sequence[Any]) -> Any:
-  """The trees' leaves one after the other; of several on the host."""
-  if len(pieces) == 1:
-    return pieces[0]
-  return jax.tree.map(_joined, *pieces)
-
-
-def _joined(*leaves: Any) -> Any:
-  if not jax.numpy.issubdtype(leaves[0].dtype, jax.dtypes.prng_key):
-    return np.concatenate(leaves)
-  data: Any = np.concatenate([jax.random.key_data(x) for x in leaves])
-  impl = jax.random.key_impl(leaves[0])
-  return jax.random.wrap_key_data(jax.numpy.asarray(data), impl=impl)
 
 
 def _streamed(job: Job) -> Compiled:

@@ -12,6 +12,7 @@ from typing import Any
 from vfljax import algorithms, defenses, nets
 from vfljax.data.split import COLUMN_SPLITS, IMAGE_SPLITS
 from vfljax.plan import REMAINDERS
+from vfljax.runner import precision
 from vfljax.runner.ranges import (
     LARGE, WHOLE, Range, listing, needed, number, numbers, word,
 )
@@ -109,6 +110,8 @@ class TrainConfig:
   # without a new one
   measure_every: int = number(0, 0, MOST)  # epochs between measurements; 0:
   # about 50 in all
+  precision: str = word('highest', precision.WORDS)  # of products of float32
+  # matrices on accelerators: 'default' rounds to TF32 or bfloat16
 
 
 @dataclasses.dataclass

@@ -4,7 +4,7 @@ A job trains in strides of a few epochs, so that progress can be shown and saved
 between two calls of one compiled program. Killed anywhere, it goes on from its
 last checkpoint and ends with the same numbers.
 """
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 
 from vfljax.data.table import Table
 from vfljax.runner import asking, checks, compiling, identity, meeting, parts
-from vfljax.runner import record, stopping, store
+from vfljax.runner import precision, record, stopping, store
 from vfljax.runner.compiling import Compiled, Compiler, Going
 from vfljax.runner.config import Config
 from vfljax.runner.epoch_log import EpochLog
@@ -66,31 +66,32 @@ def run(
       another process is at work there.
     Interrupted: after `stop` and saving.
   """
-  asked = asking.of(config, table, workdir, more_seeds)
-  setting, place, recorded, complete = asked
-  if not asking.is_done(asked):
-    checks.rehearse(setting)
-    # Not even a lock is put into somebody else's folder.
-    identity.check(place, recorded, complete)
-  if not share.first:
-    there = json.loads(parts.dumps(recorded))
-    meeting.await_first(share, place, lambda: identity.said(place) == there)
-  everything = jobs(setting)
-  units = units_of(everything)
-  own = [unit for job in share.of(everything) for unit in job.units]
-  with meeting.among(place, share):
-    work = store.open_share(place, recorded, units, complete, share, own)
-    if before:
-      for unit in everything[0].units:
-        work.adopt(before, unit)
-    # Not `stop or ...`: a Stop is false until somebody asks.
-    given = None if stop is None else contextlib.nullcontext(stop)
-    with given or stopping.listening() as heard:
-      with EpochLog(work.path, tensorboard) as log:
-        _run(everything, work, (heard, log))
-      if share.first and share.count > 1:
-        _await_others(everything, work, heard)
-  return work
+  with precision.of_products(config.train.precision):
+    asked = asking.of(config, table, workdir, more_seeds)
+    setting, place, recorded, complete = asked
+    if not asking.is_done(asked):
+      checks.rehearse(setting)
+      # Not even a lock is put into somebody else's folder.
+      identity.check(place, recorded, complete)
+    if not share.first:
+      there = json.loads(parts.dumps(recorded))
+      meeting.await_first(share, place, lambda: identity.said(place) == there)
+    everything = jobs(setting)
+    units = units_of(everything)
+    own = [unit for job in share.of(everything) for unit in job.units]
+    with meeting.among(place, share):
+      work = store.open_share(place, recorded, units, complete, share, own)
+      if before:
+        for unit in everything[0].units:
+          work.adopt(before, unit)
+      # Not `stop or ...`: a Stop is false until somebody asks.
+      given = None if stop is None else contextlib.nullcontext(stop)
+      with given or stopping.listening() as heard:
+        with EpochLog(work.path, tensorboard) as log:
+          _run(everything, work, (heard, log))
+        if share.first and share.count > 1:
+          _await_others(everything, work, heard)
+    return work
 
 
 def _await_others(everything: list[Job], work: Workdir, stop: Stop) -> None:
@@ -121,17 +122,38 @@ def _run(
   log.finished(job for job in own if all(map(work.done, job.units)))
   display = Progress(names, finished, metric=main_metric(setting))
   with display as progress, Compiler(everything, left) as compiler:
+
+    def play(job: Job) -> None:
+      progress.compiling(job.name)
+      compiled = compiler.programs(job)
+      if stop:  # While it compiled, of which nothing is to be saved.
+        raise Interrupted
+      with stop.awaited(), Writer(work, job.units[-1]) as writer:
+        _run_job(job, work, progress, compiled, (stop, writer, log))
+
     for job in left:
       if stop:
         raise Interrupted
       with _memory_explained():
-        progress.compiling(job.name)
-        compiled = compiler.programs(job)
-        if stop:  # While it compiled, of which nothing is to be saved.
-          raise Interrupted
-        with stop.awaited(), Writer(work, job.units[-1]) as writer:
-          _run_job(job, work, progress, compiled, (stop, writer, log))
+        if _too_large(play, job):  # It goes on from its last checkpoint.
+          if not compiler.halve(job):
+            raise MemoryError
+          play(job)
       progress.finish()
+
+
+def _too_large(play: Callable[[Job], None], job: Job) -> bool:
+  """Plays a job; whether the device's memory came to its end.
+
+  The error goes with its frames, which hold what fills the memory.
+  """
+  try:
+    play(job)
+  except (jax.errors.JaxRuntimeError, MemoryError) as error:
+    if not is_memory(error):
+      raise
+    return True
+  return False
 
 
 def _run_job(

@@ -128,6 +128,14 @@ def compile_job(job: Job, cells: dict[str, Any], host: Host) -> Programs:
         *arguments
     ).compile()
 
+  def going_on(fn, own, shared):
+    """The runs' memory becomes that of what they become."""
+    whole = sweep.over_cells(partial(fn, job))
+    return jax.jit(
+        lambda runs, own, shared: whole(own | dict(runs=runs), shared),
+        donate_argnums=0,
+    ).lower(both['runs'], dict(cells=cells) | own, shared).compile()
+
   start = compiled(one_cell.start, cells, ())
   both = dict(cells=cells, runs=shaped(start.out_info))
   order = compiled(_order, both, np.int32(0))
@@ -142,10 +150,10 @@ def compile_job(job: Job, cells: dict[str, Any], host: Host) -> Programs:
           (*s.shape[:2], rounds.shape[2], *s.shape[3:]), s.dtype, sharding=where
       ), part)
       more = dict(part=part, keys=shaped(keys, size))
-      play[watched, size] = compiled(partial(_play, watched), both | more, ())
+      play[watched, size] = going_on(partial(_play, watched), more, ())
     seen = shaped(play[watched, max(sizes)].out_info[1], count)
-    close[watched] = compiled(
-        partial(_close, watched), both | dict(seen=seen), np.int32(0)
+    close[watched] = going_on(
+        partial(_close, watched), dict(seen=seen), np.int32(0)
     )
     row = close[watched].out_info[1]  # The last epoch's, which is watched.
   finish = compiled(one_cell.finish, both, ())
@@ -163,13 +171,11 @@ def advance(job: Job, made: Programs, runs: Any, cells: Any, host: Host, first):
     # that are waited for: two parts are on the device, and no more.
     jax.block_until_ready(seen[-2:-1])
     runs, rows = made.play[watched, part.stop - part.start](
-        dict(cells=cells, runs=runs) | sweep.place(own, ())[0], ()
+        runs, dict(cells=cells) | sweep.place(own, ())[0], ()
     )
     seen.append(rows)
   seen = sweep.place(stream.joined(seen, 1), ())[0]
-  runs, row = made.close[watched](
-      dict(cells=cells, runs=runs, seen=seen), first
-  )
+  runs, row = made.close[watched](runs, dict(cells=cells, seen=seen), first)
   zeros = jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), made.row)
   return runs, jax.tree.map(lambda x: x[:, None], zeros | row)
 

@@ -1,0 +1,139 @@
+"""Ring products where there is no CPU: what is chosen, and why it holds."""
+import logging
+import re
+
+import jax
+from jax import export, lax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vfljax.mpc import digits, dispatch, kernels, ring
+from vfljax.mpc.schemes import SCHEMES
+
+INT8 = ['int8_rows', 'int8_merged', 'int8_toeplitz']
+DIGITS_128 = 0x7F7F7F7F7F7F7F80  # Every base-256 digit is -128.
+PLATFORMS = dict(gpu=('cuda', 'rocm'), tpu=('tpu',))
+PRODUCT = r'stablehlo\.(dot_general|convolution)'
+
+
+def saturating(a, b, dtype=None):
+  """As a GPU's matrix unit may: a sum stops at the ends of int32."""
+  assert dtype == jnp.int32
+  wide = lax.dot_general(
+      a.astype(jnp.int64), b.astype(jnp.int64),
+      (((a.ndim - 1,), (b.ndim - 2,)), ((), ())),
+  )
+  return jnp.clip(wide, -(2**31), 2**31 - 1).astype(jnp.int32)
+
+
+def test_no_sum_of_eight_digits_reaches_the_end_of_int32():
+  assert digits.INT8_LENGTH * 8 * 128 * 128 < 2**31
+  assert (digits.INT8_LENGTH + 1) * 8 * 128 * 128 == 2**31
+
+
+@pytest.mark.parametrize('name', INT8)
+def test_the_longest_product_is_exact_where_sums_saturate(name, monkeypatch):
+  """At the largest digits: the closed form, K (2^7 + 2^15 + ...)^2 mod 2^64."""
+  monkeypatch.setattr(digits, 'dot', saturating)
+  length = digits.INT8_LENGTH
+  a = np.full((1, length), DIGITS_128, np.int64)
+  with jax.enable_x64(True):
+    out = SCHEMES[name].product(
+        *(digits.split_int8(jnp.asarray(v)) for v in (a, a.T))
+    )
+  want = length * sum(-128 * 256**i for i in range(8)) ** 2
+  assert int(out[0, 0]) == (want + 2**63) % 2**64 - 2**63
+
+
+@pytest.mark.parametrize('name', ['int8_merged', 'int8_toeplitz'])
+def test_the_self_check_notices_saturation(name, monkeypatch):
+  monkeypatch.setattr(digits, 'dot', saturating)
+  assert dispatch.fault('cpu', SCHEMES[name]) is None
+  longer = SCHEMES[name]._replace(length=digits.INT8_LENGTH + 1)
+  assert 'check values are wrong' in (dispatch.fault('cpu', longer) or '')
+
+
+def test_where_there_is_no_cpu_the_check_has_many_results(monkeypatch):
+  """All of them are compared."""
+  seen = []
+
+  def compiled(platform, scheme, a, b):
+    def call():
+      seen.append((a.shape, b.shape))
+      out = dispatch.wrap_matmul(a[:, :100], b[:100])
+      out[-1, -1] += 1
+      return out
+
+    return call
+
+  monkeypatch.setattr(dispatch, '_compile', compiled)
+  said = dispatch.fault('gpu', SCHEMES['outer']) or ''
+  assert seen == [((1536, 100), (100, 1536))]
+  assert said == f'1 of {1536 * 1536} check values are wrong'
+  dispatch.fault('gpu', SCHEMES['int8_toeplitz']._replace(length=100))
+  assert seen[-1] == ((1536, 100), (100, 192))  # It has eight results for each.
+
+
+@pytest.mark.parametrize('platform', PLATFORMS)
+@pytest.mark.parametrize('size', [4, 40, 600])
+def test_nothing_is_chosen_that_does_not_compile_there(platform, size):
+  """int64 products of matrices do on GPUs; convolutions nowhere else."""
+  matmul = dispatch.for_matmul(platform, size, size, size).name
+  naive = platform == 'gpu' and size == 4
+  assert matmul == (
+      'naive' if naive else 'int8_toeplitz' if size < 600 else 'int8_merged'
+  )
+  conv = dispatch.for_conv(platform, size, 9, size, size).name
+  assert conv in ('int8_toeplitz', 'int8_merged')
+
+
+def text_for(platform, fn, *shapes):
+  """What XLA is given."""
+  with jax.enable_x64(True):
+    made = [jax.ShapeDtypeStruct(s, jnp.int64) for s in shapes]
+    return export.export(
+        jax.jit(fn), platforms=PLATFORMS[platform]
+    )(*made).mlir_module()
+
+
+@pytest.mark.parametrize('platform', PLATFORMS)
+def test_exported_products_are_of_small_integers(platform):
+  def both(a, b, x, w):
+    return (
+        kernels.matmul(a, b, platform=platform),
+        kernels.conv(x, w, platform=platform),
+    )
+
+  text = text_for(
+      platform, both, (20, 40), (40, 50), (2, 5, 5, 1), (3, 3, 1, 4)
+  )
+  lines = [x for x in text.splitlines() if re.search(PRODUCT, x)]
+  assert lines and all('xi8>' in x and 'xi64>' not in x for x in lines)
+
+
+def test_what_cannot_be_checked_is_said(caplog):
+  dispatch.exact.cache_clear()
+  with caplog.at_level(logging.WARNING):
+    dispatch.for_matmul('tpu', 4, 4, 4)
+  dispatch.exact.cache_clear()
+  assert 'int8_toeplitz is unchecked: no tpu is here' in caplog.text
+
+
+def test_where_digits_are_refused_outer_products_remain(monkeypatch):
+  monkeypatch.setattr(dispatch, 'exact', lambda _, name: 'int8' not in name)
+  assert dispatch.for_matmul('tpu', 4, 4, 4).name == 'outer'
+  assert dispatch.for_conv('gpu', 10, 9, 3, 4).name == 'outer'
+  monkeypatch.setattr(dispatch, 'exact', lambda *_: False)
+  with pytest.raises(RuntimeError, match='no scheme multiplies int64'):
+    dispatch.for_matmul('gpu', 4, 4, 4)
+
+
+def test_a_length_past_the_bound_is_cut():
+  """The worst digits, in two blocks, through the whole way."""
+  length = digits.INT8_LENGTH + 1
+  a = np.full((1, length), DIGITS_128, np.int64)
+  want = length * sum(-128 * 256**i for i in range(8)) ** 2
+  for name in INT8:
+    out = ring.matmul(a, a.T, name)
+    assert int(out[0, 0]) == (want + 2**63) % 2**64 - 2**63

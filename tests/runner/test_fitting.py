@@ -1,0 +1,141 @@
+"""As many trainings at a time as fit, with a device that says what it has."""
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import pytest
+
+from tests.runner.test_families import config
+from vfljax.runner import arguments, compiling, families, fitting, jobs, run
+from vfljax.runner.errors import UserError
+from vfljax.runner.families import Family
+
+FULL = 'RESOURCE_EXHAUSTED: Out of memory allocating 99 bytes.'
+
+
+def analysis(temporary, stays):
+  return SimpleNamespace(
+      temp_size_in_bytes=temporary, argument_size_in_bytes=stays,
+      output_size_in_bytes=7, alias_size_in_bytes=7,
+  )
+
+
+def test_the_most_that_fit():
+  needs = analysis(600, 100)
+  assert fitting.most(needs, 64, 1000) == 64
+  assert fitting.most(needs, 64, 700 / 0.9) == 64
+  assert fitting.most(needs, 64, 400 / 0.9) == 32
+  assert fitting.most(needs, 64, 50) == 1
+  assert fitting.most(needs, 64, 0) == fitting.most(None, 64, 9) == 64
+
+
+@pytest.mark.parametrize('devices, cells, wanted, want', [
+    (1, 40, 39, 20), (1, 40, 19, 10), (1, 40, 1, 1), (1, 7, 6, 1), (1, 1, 0, 0),
+    (2, 40, 19, 10), (2, 40, 1, 2), (2, 2, 1, 0), (4, 12, 11, 4),
+])
+def test_pieces_are_equal(devices, cells, wanted, want, monkeypatch):
+  monkeypatch.setattr(jax, 'local_device_count', lambda: devices)
+  job: jobs.Job = SimpleNamespace()  # pyright: ignore
+  found = fitting.fewer(Family('a', job, {}, cells, None), wanted)
+  assert (found.cells if found else 0) == want
+
+
+def small(**changed):
+  """One job: 4 trainings on two devices."""
+  own = dict(seeds=4, listed_attacks=(), alone=False)
+  return config('none', **own | changed)
+
+
+def results(given, folder):
+  table = arguments.load_data(given.data)
+  run.run(given, table, str(folder))
+  return Path(folder, 'results.jsonl').read_bytes()
+
+
+@pytest.fixture(scope='module')
+def undisturbed(tmp_path_factory):
+  return results(small(), tmp_path_factory.mktemp('whole') / 'out')
+
+
+@pytest.fixture
+def pieces(monkeypatch):
+  """How many trainings the calls of the programs in use have."""
+  found, plain = [], compiling._Programs.compiled
+
+  def compiled(self, job):
+    found.append(fitting.played(self._family))
+    return plain(self, job)
+
+  monkeypatch.setattr(compiling._Programs, 'compiled', compiled)
+  return found
+
+
+def test_as_many_as_the_device_has_room_for(
+    monkeypatch, pieces, undisturbed, tmp_path
+):
+  """The results are the same bytes, in the same files."""
+  monkeypatch.setattr(fitting, 'limit', lambda: 1000)
+  monkeypatch.setattr(
+      compiling._Programs, 'memory',
+      lambda self: analysis(300 * fitting.played(self._family), 100),
+  )
+  assert results(small(), tmp_path / 'out') == undisturbed
+  assert pieces == [2]
+
+
+def full_once(monkeypatch, times=1):
+  """The device's memory ends in the first so many jobs."""
+  plain, left = run._run_job, [None] * times
+
+  def play(*arguments):
+    if left:
+      left.pop()
+      raise jax.errors.JaxRuntimeError(FULL)
+    return plain(*arguments)
+
+  monkeypatch.setattr(run, '_run_job', play)
+
+
+def test_the_end_of_memory_is_met_once_with_half(
+    monkeypatch, pieces, undisturbed, tmp_path
+):
+  full_once(monkeypatch)
+  assert results(small(), tmp_path / 'out') == undisturbed
+  assert pieces == [4, 2]
+
+
+def test_the_end_of_memory_met_twice_is_told(monkeypatch, pieces, tmp_path):
+  full_once(monkeypatch, 2)
+  with pytest.raises(UserError, match='too little memory'):
+    results(small(), tmp_path / 'out')
+  assert pieces == [4, 2]
+
+
+def test_who_has_chosen_is_told_at_once(monkeypatch, pieces, tmp_path):
+  full_once(monkeypatch)
+  with pytest.raises(UserError, match='seeds_per_chunk'):
+    results(small(seeds_per_chunk=4), tmp_path / 'out')
+  assert pieces == [4]
+
+
+def test_another_error_is_not_tried_again(monkeypatch, tmp_path):
+  def play(*_):
+    raise jax.errors.JaxRuntimeError('INTERNAL: something else')
+
+  monkeypatch.setattr(run, '_run_job', play)
+  with pytest.raises(jax.errors.JaxRuntimeError, match='something else'):
+    results(small(), tmp_path / 'out')
+
+
+def test_a_cpu_does_not_say():
+  assert fitting.limit() == 0
+
+
+def test_defenses_that_share_programs_go_on_sharing_them(monkeypatch):
+  table = arguments.load_data(config('none').data)
+  found = jobs.jobs(run.checks.assembled(config('none', 'iso', seeds=8), table))
+  compiler = compiling.Compiler(found, found)
+  before = families.families(found)['none']
+  assert compiler.halve(found[0])
+  own = compiler._families
+  assert own['none'] is own['iso'] and own['none'].cells == before.cells // 2
