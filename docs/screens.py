@@ -123,7 +123,7 @@ def sheets(pdf: bytes) -> list[Image.Image]:
     ValueError: with what to install for it.
   """
   with extra('screens'):
-    import pypdfium2
+    import pypdfium2  # pyright: ignore[reportMissingImports]
   document = pypdfium2.PdfDocument(pdf)
   zoom: Any = PAPER_DPI / 72  # It is declared to be whole, and need not be.
   return [page.render(scale=zoom).to_pil() for page in document]

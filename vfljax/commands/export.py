@@ -17,7 +17,7 @@ from vfljax.report import drawing, ranks, reading, tables
 from vfljax.report.reading import Results
 from vfljax.report.tables import Table
 from vfljax.report.text import printable
-from vfljax.runner import disk, store
+from vfljax.runner import collecting, disk, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.stopping import Stop
 
@@ -94,7 +94,7 @@ def escaped(text: str) -> str:
 def _rows(folder: Path) -> list[dict]:
   found = store.read_results(folder)
   config = store.read_config(folder)
-  more = store.labels_of(config)
+  more = collecting.labels_of(config)
   return [row | more for row in found]
 
 

@@ -11,7 +11,7 @@ The work directory:
   config.json       the whole configuration, sorted keys
   .config.json      the same under a digest, in case config.json is damaged
   results.jsonl     one measurement a line, keys in the order of `FIELDS`, then
-                    the samples' file and digest (`labels_of`)
+                    the samples' file and digest (`collecting`)
   timings.json      one object per finished unit, in the order of the units
   parts/U.json      unit U's rows and timing; there if and only if U is done
   parts/U.npz       unit U's curves over the epochs, if it has any
@@ -43,7 +43,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vfljax.runner import checkpoints, disk, identity, mending, parts
+from vfljax.runner import (
+    checkpoints, collecting, disk, identity, mending, parts,
+)
 from vfljax.runner.errors import UserError
 from vfljax.runner.parts import FIELDS, Damaged
 from vfljax.runner.shares import Share
@@ -96,7 +98,7 @@ class Workdir(NamedTuple):
     with disk.writing(self.path):
       parts.write(self.path, unit, rows, timing, curves)
       if self.share.first:
-        _collect(self)
+        collecting.collect(self.path, self.units)
       checkpoints.remove(self._checkpoints(unit))
 
   def collect(self) -> None:
@@ -106,7 +108,7 @@ class Workdir(NamedTuple):
       UserError: if the disk does not take it, or a part is damaged.
     """
     with disk.writing(self.path):
-      _collect(self)
+      collecting.collect(self.path, self.units)
 
   def adopt(self, other: Path, unit: str) -> None:
     """Takes a unit's results from a run in which it was the same.
@@ -216,7 +218,7 @@ def open_share(
       identity.save(work.path, config, broken)
     mending.mend(work.path, own, share)
     if share.first:
-      _collect(work)
+      collecting.collect(work.path, work.units)
   return work
 
 
@@ -231,18 +233,6 @@ def read_results(path: str | os.PathLike) -> list[dict]:
     return [
         {k: r[k] for k in FIELDS} | {'value': _or_nan(r['value'])} for r in rows
     ]
-
-
-def labels_of(config: Mapping) -> dict[str, str]:
-  """What a line of results.jsonl says of its samples after its `FIELDS`.
-
-  Which file they were read from, without its folder, and their digest: lines
-  of several runs can stand in one file. {} of a configuration without samples.
-  """
-  if 'samples' not in config:
-    return {}
-  path = str(config.get('data', {}).get('path', ''))
-  return dict(file=os.path.basename(path), digest=config['samples'])
 
 
 def read_timings(path: str | os.PathLike) -> list[dict]:
@@ -279,29 +269,6 @@ def read_curves(
     if curves and rows:
       found.append((rows[0], curves))
   return found
-
-
-def _collect(work: Workdir) -> None:
-  """Rewrites results.jsonl and timings.json from the finished units.
-
-  Raises:
-    UserError: if one was damaged since the start.
-  """
-  found = []
-  for unit in filter(work.done, work.units):
-    try:
-      found.append(parts.read(work.path, unit))
-    except Damaged as why:
-      file = parts.file(work.path, unit, '.json')
-      raise UserError(
-          f'{file} was damaged while this ran: {why}.\nThe same command runs '
-          'its unit again.'
-      ) from None
-  more = labels_of(identity.read(work.path))
-  lines = [parts.dumps(row | more) for part in found for row in part['rows']]
-  disk.renew(work.path / 'results.jsonl', ''.join(lines))
-  timings = [{'unit': p['unit'], **p['timing']} for p in found]
-  disk.renew(work.path / 'timings.json', parts.dumps(timings, indent=1))
 
 
 @contextlib.contextmanager

@@ -1,0 +1,45 @@
+"""What finished units have measured, put together in two files."""
+from collections.abc import Mapping, Sequence
+import os
+from pathlib import Path
+
+from vfljax.runner import disk, identity, parts
+from vfljax.runner.errors import UserError
+from vfljax.runner.parts import Damaged
+
+
+def collect(place: Path, units: Sequence[str]) -> None:
+  """Rewrites results.jsonl and timings.json from the finished units.
+
+  Raises:
+    UserError: if one was damaged since the start.
+  """
+  found = []
+  for unit in units:
+    if not parts.done(place, unit):
+      continue
+    try:
+      found.append(parts.read(place, unit))
+    except Damaged as why:
+      file = parts.file(place, unit, '.json')
+      raise UserError(
+          f'{file} was damaged while this ran: {why}.\nThe same command runs '
+          'its unit again.'
+      ) from None
+  more = labels_of(identity.read(place))
+  lines = [parts.dumps(row | more) for part in found for row in part['rows']]
+  disk.renew(place / 'results.jsonl', ''.join(lines))
+  timings = [{'unit': p['unit'], **p['timing']} for p in found]
+  disk.renew(place / 'timings.json', parts.dumps(timings, indent=1))
+
+
+def labels_of(config: Mapping) -> dict[str, str]:
+  """What a line of results.jsonl says of its samples after its `FIELDS`.
+
+  Which file they were read from, without its folder, and their digest: lines
+  of several runs can stand in one file. {} of a configuration without samples.
+  """
+  if 'samples' not in config:
+    return {}
+  path = str(config.get('data', {}).get('path', ''))
+  return dict(file=os.path.basename(path), digest=config['samples'])
