@@ -145,7 +145,8 @@ def untrained(tmp_path, monkeypatch):
   setting = SimpleNamespace(config=Config())
   monkeypatch.setattr(run.checks, 'assembled', lambda *_: setting)
   monkeypatch.setattr(run.checks, 'rehearse', lambda *_: None)
-  monkeypatch.setattr(run, 'jobs', lambda *_: [])
+  for module in (run, run.asking):
+    monkeypatch.setattr(module, 'jobs', lambda *_: [])
 
   def begin(train, *stop):
     monkeypatch.setattr(run, '_run', lambda *given: train(given[-1][0]))
