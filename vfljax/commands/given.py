@@ -1,6 +1,8 @@
 """What a command is given: its arguments, and finished work directories."""
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+import re
 from typing import NoReturn
 
 from vfljax.runner.errors import UserError
@@ -15,6 +17,23 @@ class Parser(argparse.ArgumentParser):
   def error(self, message: str) -> NoReturn:
     usage = ' '.join(self.format_usage().split())
     raise UserError(f'{self.prog}: {message}.\n{usage}')
+
+  def with_config(
+      self, argv: Sequence[str]
+  ) -> tuple[argparse.Namespace, list[str]]:
+    """What was asked for, and the fields of a config, as they were typed.
+
+    Raises:
+      UserError: for what is neither.
+    """
+    asked, rest = self.parse_known_args(argv)
+    odd = [a for a in rest if not re.match(r'--?config\.', a)]
+    if odd:
+      raise UserError(
+          f'{self.prog}: unknown argument {odd[0]!r}.\nFields of a config are '
+          'set like --config.seeds=10; --help shows what else there is.'
+      )
+    return asked, rest
 
 
 def finished(folder: str) -> Path:

@@ -14,7 +14,6 @@ config can be set for all: --config.seeds=5.
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-import re
 import sys
 
 import jax
@@ -126,13 +125,7 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   )
   parser.add_argument('--devices', default='')
   parser.add_argument('--cache', default='')
-  asked, rest = parser.parse_known_args(argv)
-  odd = [a for a in rest if not re.match(r'--?config\.', a)]
-  if odd:
-    raise UserError(
-        f'vfljax grid: unknown argument {odd[0]!r}.\nFields of a config are '
-        'set like --config.seeds=10; --help shows what else there is.'
-    )
+  asked, rest = parser.with_config(argv)
   if asked.engine != 'ray' and (asked.cpus or asked.gpus):
     raise UserError('--cpus and --gpus are for --engine=ray.')
   if min(asked.cpus, asked.gpus) < 0:

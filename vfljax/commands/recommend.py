@@ -17,7 +17,6 @@ from vfljax.runner import (
     about, arguments, device, forecast, goals, run as running, stopping,
 )
 from vfljax.runner.config import Config
-from vfljax.runner.errors import UserError
 from vfljax.runner.goals import Goal
 from vfljax.runner.stopping import Stop
 
@@ -101,14 +100,7 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   parser.add_argument('--workdir', default='', help='where results go')
   parser.add_argument('--devices', default='')
   parser.add_argument('--cache', default='')
-  asked, rest = parser.parse_known_args(argv)
-  odd = [a for a in rest if not re.match(r'--?config\.', a)]
-  if odd:
-    raise UserError(
-        f'vfljax recommend: unknown argument {odd[0]!r}.\nFields of a config '
-        'are set like --config.seeds=10; --help shows what else there is.'
-    )
-  return asked, rest
+  return parser.with_config(argv)
 
 
 def _config_flags(asked: argparse.Namespace) -> list[str]:
