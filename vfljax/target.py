@@ -19,7 +19,12 @@ _NAMED = contextvars.ContextVar('vfljax_target', default='')
 
 def kind() -> str:
   """'cpu', 'gpu' or 'tpu'."""
-  return _NAMED.get() or jax.default_backend()
+  return named() or jax.default_backend()
+
+
+def named() -> str:
+  """What `tracing_for` has named; '' outside of it."""
+  return _NAMED.get()
 
 
 @contextlib.contextmanager

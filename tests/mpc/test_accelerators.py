@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from vfljax import target
 from vfljax.mpc import digits, dispatch, kernels, ring
 from vfljax.mpc.schemes import SCHEMES
 
@@ -137,3 +138,14 @@ def test_a_length_past_the_bound_is_cut():
   for name in INT8:
     out = ring.matmul(a, a.T, name)
     assert int(out[0, 0]) == (want + 2**63) % 2**64 - 2**63
+
+
+def test_who_names_a_device_gets_what_is_meant_for_it():
+  """Also of arrays that are here: without the name this is a product of int64,
+  which XLA does not have for TPUs."""
+  a = jnp.ones((2, 3), jnp.int32)
+  with target.tracing_for('tpu'):
+    assert dispatch.platform_of(a, np.ones(3)) == 'tpu'
+    platform = dispatch.platform_of()
+    assert dispatch.for_matmul(platform, 2, 3, 2).name.startswith('int8')
+  assert dispatch.platform_of(a) == 'cpu'

@@ -71,6 +71,12 @@ def points(
       own = [f'--config.{field}={value}' for field, value in chosen.items()]
       argv = 'vfljax', f'--config={config}', *flags, *own, f'--workdir={place}'
       found.append(Point(name, argv, place))
+  for i, one in enumerate(found):
+    if one.workdir in [other.workdir for other in found[:i]]:
+      raise UserError(
+          f'Two experiments would be called {one.name}; rename one of the '
+          'config files, or run it as a grid of its own.'
+      )
   return found
 
 

@@ -118,7 +118,7 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   )
   parser.add_argument(
       '--cpus', type=int, default=0,
-      help='with ray: cores of a task; 0: all of a machine',
+      help='with ray: cores of a task; 0: those of the smallest machine',
   )
   parser.add_argument(
       '--gpus', type=int, default=0, help='with ray: GPUs of a task',

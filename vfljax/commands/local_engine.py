@@ -5,10 +5,13 @@ an accelerator. Several beside each other would take as long, and need processes
 that nothing here starts (SECURITY.md).
 """
 from collections.abc import Sequence
+import traceback
 
 from vfljax.commands import point
 from vfljax.commands.axes import Point
 from vfljax.commands.tasks import Resources
+from vfljax.runner import run as running
+from vfljax.runner.errors import brief
 from vfljax.runner.stopping import Stop
 
 
@@ -24,7 +27,18 @@ def run(
   failed = {}
   for i, one in enumerate(left):
     print(f'\n{one.name}, {i + 1} of {len(left)}', flush=True)
-    if why := point.play(one.argv, stop):
+    if why := _played(one, stop):
       print(f'Not finished: {why}', flush=True)
       failed[one.name] = why
   return failed
+
+
+def _played(one: Point, stop: Stop | None) -> str:
+  """Why an experiment could not be finished, or ''; the others go on."""
+  try:
+    return point.play(one.argv, stop)
+  except running.Interrupted:
+    raise
+  except Exception as error:
+    traceback.print_exc()
+    return brief(f'{type(error).__name__}: {error}')

@@ -24,8 +24,9 @@ def is_done(argv: Sequence[str]) -> bool:
   asked = asking.of(given.config, table, given.workdir)
   identity.check(asked.place, asked.recorded, asked.complete)
   if asking.is_done(asked):
-    if not current.is_current(given.workdir):
-      writing.write(given.workdir)
+    about.write(asked.place, given.config, table, argv)
+    if not current.is_current(asked.place):
+      writing.write(asked.place)
     return True
   checks.make(given.config, table)
   return False

@@ -87,7 +87,7 @@ def _sized(argv: Sequence[str], resources: Resources) -> list[str]:
 
 
 def _cpus(ray: ModuleType, resources: Resources) -> float:
-  """How many cores a task takes: so many that a machine has one task."""
+  """How many cores a task takes: the smallest machine's that has enough."""
   machines = [one['Resources'] for one in ray.nodes() if one['Alive']]
   sizes = [
       (one.get('CPU', 0), one.get('GPU', 0)) for one in machines

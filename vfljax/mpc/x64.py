@@ -27,6 +27,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from vfljax import target
+
 # XLA:CPU takes vectors of 256 bits unless it is asked; with 512 the products of
 # int64 are up to 1.6 times as fast. Processors without them keep theirs.
 WIDE: dict[str, Any] = {'xla_cpu_prefer_vector_width': 512}
@@ -57,7 +59,7 @@ def jit(fn: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     A function like `fn`. It cannot be called inside another `jit`, where JAX
     raises ValueError: a compiler's options are a whole program's.
   """
-  wide = WIDE if jax.default_backend() == 'cpu' else {}
+  wide = WIDE if target.kind() == 'cpu' else {}
   chosen = wide | (options.pop('compiler_options', None) or {})
   return entry(jax.jit(fn, compiler_options=chosen or None, **options))
 

@@ -3,8 +3,10 @@
   {"unit": "iso/5", "defense": "iso", "strength": 5.0, "epoch": 4, "seeds": 10,
    "train_loss": 0.31, "auc": 0.95, "norm_scoring/leak_auc": 0.61}
 
-Numbers are means over the seeds; null is of a training that diverged. `tail -f`
-follows a run, and `cat epochs/*.jsonl` is one file of all units.
+Numbers are means over so many seeds as the line says: who stopped early or
+diverged altogether is in none (results.jsonl has a null for him), and null is a
+measurement that one of them lacks. `tail -f` follows a run, and `cat
+epochs/*.jsonl` is one file of all units.
 """
 from collections.abc import Mapping, Sequence
 from pathlib import Path

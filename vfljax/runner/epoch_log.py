@@ -18,6 +18,7 @@ from vfljax.runner.epoch_points import Point, points
 from vfljax.runner.jobs import Job
 from vfljax.runner.parts import Damaged
 
+
 class Sink(Protocol):
   """Where points go. `who` says whose they are: unit, defense, strength."""
 

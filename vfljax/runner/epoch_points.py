@@ -12,8 +12,9 @@ class Point(NamedTuple):
 
   Attributes:
     epoch: How many are played, from 1.
-    seeds: How many trainings the means are of: those still going on.
-    values: By the names of the curves; NaN if a training diverged.
+    seeds: How many trainings the means are of: who stopped early or diverged
+      altogether is in none, and the curves of `parts` have each by itself.
+    values: By the names of the curves; NaN if one of those trainings has none.
   """
 
   epoch: int

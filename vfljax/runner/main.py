@@ -127,11 +127,9 @@ def _run(
   if not given.share.first:
     print(f'The share of {given.share} is done; process 0 writes the report.')
     return 0
-  command = recording.command(argv)
-  asked_before = about.read(work.path).get('command') == command
-  if not (asked_before and current.is_current(work.path, given.goal)):
+  about.write(work.path, given.config, table, argv)
+  if not current.is_current(work.path, given.goal):
     from vfljax.report import writing  # With Matplotlib: half a second.
-    about.write(work.path, given.config, table, argv)
     writing.write(work.path, goal=given.goal)
   if given.record:
     recording.write(given.record, work.path, argv, code)
