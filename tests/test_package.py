@@ -162,7 +162,11 @@ DANGEROUS = {
     'subprocess', 'urllib', 'urllib3',
 }
 # What may import one of them, and does so when it is asked to.
-ASKED = {'vfljax.commands.ray_engine': {'ray'}}
+ASKED = {
+    'vfljax.commands.ray_engine': {'ray'},
+    # Compiled programs, in the folder of which that is said.
+    'vfljax.runner.kept': {'pickle'},
+}
 CALLS = {'eval', 'exec', 'execfile', '__import__', 'system', 'popen', 'Popen',
          'read_pickle', 'urlopen', 'urlretrieve'}
 # What imports modules by their names, and only names that stand there.

@@ -12,6 +12,7 @@ from vfljax.runner import (
 from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, ModelConfig, TrainConfig, default_entry,
 )
+from vfljax.runner.cutting import split
 from vfljax.runner.jobs import jobs
 
 NAMES = 'none', 'iso', 'dp_laplace', 'dcor'
@@ -60,7 +61,7 @@ def test_no_call_plays_padding_for_another_defense(everything):
   for job in everything:
     own = shared[job.entry.name]
     cells = families.cells_of(job, own)
-    pieces = compiling.split(cells, own.cells or len(cells['seed']))
+    pieces = split(cells, own.cells or len(cells['seed']))
     whole = own.cells or len(cells['seed'])  # What the program takes.
     assert {len(piece['seed']) for piece in pieces} == {whole}
     assert 0 <= len(cells['seed']) - job.count < devices
@@ -132,14 +133,14 @@ def test_what_is_finished_is_not_put_together(everything, monkeypatch):
 def test_what_comes_next_does_not_end_what_is_there(everything, monkeypatch):
   """A job that cannot be traced says so when it is its turn."""
   two = [job for job in everything if job.entry.name in ('alone', 'dcor')]
-  start = compiling.cell.start
+  start = cell.start
 
   def broken(job, *given):
     if job.entry.name == 'dcor':
       raise RuntimeError('not this one')
     return start(job, *given)
 
-  monkeypatch.setattr(compiling.cell, 'start', broken)
+  monkeypatch.setattr(cell, 'start', broken)
   with compiling.Compiler(everything, two) as compiler:
     assert compiler.programs(two[0]).name == 'alone'
     with pytest.raises(RuntimeError, match='not this one'):

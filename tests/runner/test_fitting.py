@@ -6,7 +6,9 @@ import jax
 import pytest
 
 from tests.runner.test_families import config
-from vfljax.runner import arguments, compiling, families, fitting, jobs, run
+from vfljax.runner import (
+    arguments, compiling, families, fitting, jobs, programs, run,
+)
 from vfljax.runner.errors import UserError
 from vfljax.runner.families import Family
 
@@ -60,13 +62,13 @@ def undisturbed(tmp_path_factory):
 @pytest.fixture
 def pieces(monkeypatch):
   """How many trainings the calls of the programs in use have."""
-  found, plain = [], compiling._Programs.compiled
+  found, plain = [], programs.Programs.compiled
 
   def compiled(self, job):
     found.append(fitting.played(self._family))
     return plain(self, job)
 
-  monkeypatch.setattr(compiling._Programs, 'compiled', compiled)
+  monkeypatch.setattr(programs.Programs, 'compiled', compiled)
   return found
 
 
@@ -76,7 +78,7 @@ def test_as_many_as_the_device_has_room_for(
   """The results are the same bytes, in the same files."""
   monkeypatch.setattr(fitting, 'limit', lambda: 1000)
   monkeypatch.setattr(
-      compiling._Programs, 'memory',
+      programs.Programs, 'memory',
       lambda self: analysis(300 * fitting.played(self._family), 100),
   )
   assert results(small(), tmp_path / 'out') == undisturbed

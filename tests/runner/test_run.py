@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vfljax.runner import checkpoints, run, store
-from vfljax.runner.compiling import Going
+from vfljax.runner.programs import Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 from vfljax.runner.progress import Progress
@@ -31,7 +31,7 @@ def play(tmp_path, monkeypatch):
       [dict(w=np.zeros(1))], dict(x=np.zeros((1, EPOCHS))), np.float32(0)
   )
   for module, name, value in [
-      (run.compiling, 'stride_of', 1),
+      (run, 'stride_of', 1),
       (run.compiling, 'begin', going), (run, '_resume', None),
       (run, 'rounds_an_epoch', 1), (run, '_utility', None),
       (run.record, 'save', None),
@@ -149,7 +149,7 @@ def untrained(tmp_path, monkeypatch):
     monkeypatch.setattr(module, 'jobs', lambda *_: [])
 
   def begin(train, *stop):
-    monkeypatch.setattr(run, '_run', lambda *given: train(given[-1][0]))
+    monkeypatch.setattr(run, '_run', lambda *given: train(given[2][0]))
     nothing = SimpleNamespace(features=np.zeros((2, 1)), labels=np.zeros(2))
     run.run(setting.config, nothing, str(tmp_path / 'out'), *stop)
 

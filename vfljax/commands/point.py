@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 from vfljax.report import current, writing
 from vfljax.runner import (
-    about, arguments, asking, checks, device, identity, run,
+    about, arguments, asking, checks, device, identity, kept, run,
 )
 from vfljax.runner.errors import UserError
 from vfljax.runner.stopping import Stop
@@ -20,7 +20,7 @@ def is_done(argv: Sequence[str]) -> bool:
   """
   given = arguments.parse(list(argv))
   device.set_up(given.devices, given.cache)
-  table = arguments.load_data(given.config.data, _kept(given))
+  table = arguments.load_data(given.config.data, _copies(given))
   asked = asking.of(given.config, table, given.workdir)
   identity.check(asked.place, asked.recorded, asked.complete)
   if asking.is_done(asked):
@@ -44,8 +44,9 @@ def play(argv: Sequence[str], stop: Stop | None = None) -> str:
   try:
     given = arguments.parse(list(argv))
     device.set_up(given.devices, given.cache)
-    table = arguments.load_data(given.config.data, _kept(given))
-    work = run.run(given.config, table, given.workdir, stop)
+    table = arguments.load_data(given.config.data, _copies(given))
+    with kept.within(given.cache):
+      work = run.run(given.config, table, given.workdir, stop)
     about.write(work.path, given.config, table, argv)
     writing.write(work.path)
   except UserError as error:
@@ -53,5 +54,5 @@ def play(argv: Sequence[str], stop: Stop | None = None) -> str:
   return ''
 
 
-def _kept(given: arguments.Arguments) -> str:
+def _copies(given: arguments.Arguments) -> str:
   return given.cache and f'{given.cache}/data'

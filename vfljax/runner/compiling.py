@@ -1,49 +1,22 @@
-"""The programs of jobs: compiled in threads, and shared where they can be.
-
-A program plays a *piece* of a job's trainings a call: all of them, where the
-job shares its programs with nobody (`runner.families`).
-"""
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+"""Has the programs of jobs compiled before they are needed, in threads."""
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 import contextlib
-from functools import partial
 import time
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import jax
 import numpy as np
 
 from vfljax import sweep
-from vfljax.runner import auditing, cell, families, fitting, streamed
-from vfljax.runner.cutting import joined, split
+from vfljax.runner import auditing, families, fitting, streamed
+from vfljax.runner.cutting import split
 from vfljax.runner.families import Family
 from vfljax.runner.jobs import Job
+from vfljax.runner.kept import Kept
+from vfljax.runner.programs import Compiled, Going, Programs
 
 _AT_ONCE = 2  # Programs compiled at the same time; XLA uses threads besides.
-
-
-class Compiled(NamedTuple):
-  """A job's compiled programs: what they are of, and how long that took.
-
-  Of cells and runs they take and give lists, with an entry a piece.
-  """
-
-  name: str
-  place: Callable  # job -> cells and samples, where they are needed
-  start: Callable  # (cells, samples) -> runs
-  advance: Callable  # (job, runs, cells, (samples, first epoch))
-  finish: Callable  # (job, runs, cells, samples)
-  shapes: 'Going'  # what the programs carry, of a piece
-  seconds: float
-  crossing: dict[str, Any]  # `auditing.of_job`: what crosses in a round
-
-
-class Going(NamedTuple):
-  """A job in progress: what a checkpoint holds, there with whole `runs`."""
-
-  runs: Any  # train.Run, leaves [cells, ...]: a list of pieces
-  history: Any  # leaves [cells, epochs, ...], zeros where not yet played
-  seconds: Any  # spent so far
 
 
 class Compiler:
@@ -52,18 +25,23 @@ class Compiler:
   A context manager.
   """
 
-  def __init__(self, everything: Sequence[Job], left: Sequence[Job]):
+  def __init__(
+      self, everything: Sequence[Job], left: Sequence[Job],
+      kept: Kept | None = None,
+  ):
     """For an experiment's jobs.
 
     Args:
       everything: All of them: who shares programs does not depend on what has
         been done before.
       left: Those that `programs` will be asked for, in that order.
+      kept: Where an earlier start may have left them.
     """
+    self._kept = kept
     self._left = list(left)
     self._families = families.needed(everything, left) if left else {}
     self._pool = ThreadPoolExecutor(_AT_ONCE, 'compile')
-    self._begun: dict[str, _Programs] = {}
+    self._begun: dict[str, Programs] = {}
     self._crossing: dict[str, dict[str, Any]] = {}
     self._last: Compiled | None = None
 
@@ -123,10 +101,12 @@ class Compiler:
         return programs.compiled(job)
       family = self._replace(smaller)
 
-  def _begin(self, family: Family) -> '_Programs':
+  def _begin(self, family: Family) -> Programs:
     """Has the family's programs compiled, behind our back."""
     if family.name not in self._begun:
-      self._begun[family.name] = _Programs(family, self._pool)
+      self._begun[family.name] = Programs(
+          family, self._pool, self._kept
+      )
     return self._begun[family.name]
 
   def _look_ahead(self, family: Family) -> None:
@@ -149,89 +129,12 @@ class Compiler:
   def _crossing_of(self, job: Job) -> dict[str, Any]:
     name = job.entry.name
     if name not in self._crossing:
-      self._crossing[name] = auditing.of_job(job)
+      label = f'{name}: what crosses'
+      found = self._kept.read(label) if self._kept else None
+      self._crossing[name] = auditing.of_job(job) if found is None else found
+      if self._kept and found is None:
+        self._kept.write(label, self._crossing[name])
     return self._crossing[name]
-
-
-class _Programs:
-  """A family's programs: traced here, compiled in the threads of a pool."""
-
-  def __init__(self, family: Family, pool: ThreadPoolExecutor):
-    self._family, job = family, family.job
-    spread, _ = sweep.shardings()
-
-    def begin(fn, *arguments, donate=()):
-      jitted = jax.jit(fn, out_shardings=spread, donate_argnums=donate)
-      lowered = jitted.lower(*arguments)
-      return lowered.out_info, pool.submit(lowered.compile)
-
-    pieces, samples = _place(family, job)
-    cells = pieces[0]
-    made, self._start = begin(_over(cell.start, job), cells, samples)
-    self._runs = jax.tree.map(
-        lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=spread), made
-    )
-    play = _over(cell.advance, job, stride_of(job))
-    # The runs' memory becomes that of what they become.
-    (_, rows), self._advance = begin(
-        lambda runs, cells, shared: play(dict(cells=cells, runs=runs), shared),
-        self._runs, cells, (samples, np.int32(0)), donate=0,
-    )
-    epochs = job.setting.config.train.epochs
-    self._history = jax.tree.map(
-        lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[2:]), s.dtype),
-        rows,
-    )
-    both = dict(cells=cells, runs=self._runs)
-    self._finish = begin(_over(cell.finish, job), both, samples)[1]
-    self._baselines: Future | None = None
-    if family.baselines:
-      attack = _over(cell.baselines, family.baselines)
-      self._baselines = begin(attack, both, samples)[1]
-
-  def memory(self) -> Any:
-    """What the program that plays says that it needs."""
-    return self._advance.result().memory_analysis()
-
-  def compiled(self, job: Job) -> Compiled:
-    """For one of the family's jobs, when all that it needs is there."""
-    family = self._family
-    start, ahead = self._start.result(), self._advance.result()
-    ends = [self._finish.result()]
-    if self._baselines and families.has_baselines(job):
-      ends.append(self._baselines.result())
-
-    def advance(job, runs, cells, shared):
-      played = [ahead(r, c, shared) for r, c in zip(runs, cells)]
-      return [run for run, _ in played], joined([rows for _, rows in played])
-
-    def finish(job, runs, cells, samples):
-      both = [dict(cells=c, runs=r) for c, r in zip(cells, runs)]
-      found = [[end(b, samples) for b in both] for end in ends]
-      return {k: v for parts in found for k, v in joined(parts).items()}
-
-    return Compiled(
-        job.program, partial(_place, family),
-        lambda cells, samples: [start(c, samples) for c in cells],
-        advance, finish,
-        Going(
-            self._runs, self._history, jax.ShapeDtypeStruct((), np.float32)
-        ), 0.0, {},
-    )
-
-
-def _over(fn: Callable, job: Job, *static: Any) -> Callable:
-  return sweep.over_cells(partial(fn, job, *static))
-
-
-def _place(family: Family, job: Job):
-  """The job's pieces and samples, on the devices."""
-  whole, samples = families.cells_of(job, family), job.setting.samples
-  pieces = []
-  for part in split(whole, family.cells or len(whole['seed'])):
-    piece, samples = sweep.place(part, samples)
-    pieces.append(piece)
-  return pieces, samples
 
 
 def _streamed(job: Job) -> Compiled:
@@ -262,11 +165,6 @@ def _streamed(job: Job) -> Compiled:
       ),
       Going(made.runs, history, jax.ShapeDtypeStruct((), np.float32)), 0.0, {},
   )
-
-
-def stride_of(job: Job) -> int:
-  """Epochs a call: a tenth of all, of samples that are streamed one."""
-  return 1 if job.setting.stream else -(-job.setting.config.train.epochs // 10)
 
 
 def begin(made: Compiled, cells: list, samples: Any) -> Going:

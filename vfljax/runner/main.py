@@ -108,19 +108,20 @@ def _run(
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
   from vfljax.report import current, ending
-  from vfljax.runner import about, arguments, epoch_events, forecast
+  from vfljax.runner import about, arguments, epoch_events, forecast, kept
   from vfljax.runner import recording, run
   if given.tensorboard:
     epoch_events.check()
-  kept = given.cache and f'{given.cache}/data'
-  table = arguments.load_data(given.config.data, kept)
+  copies = given.cache and f'{given.cache}/data'
+  table = arguments.load_data(given.config.data, copies)
   code = recording.code() if given.record else ''
   print(forecast.text(given.config, table), flush=True)
   try:
-    work = run.run(
-        given.config, table, workdir, stop, share=given.share,
-        tensorboard=given.tensorboard,
-    )
+    with kept.within(given.cache):
+      work = run.run(
+          given.config, table, workdir, stop, share=given.share,
+          tensorboard=given.tensorboard,
+      )
   except (run.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(workdir), file=sys.stderr)
     return stopping.CODE

@@ -6,9 +6,9 @@ import jax
 import numpy as np
 
 from vfljax.leakage import AttackName
-from vfljax.runner.compiling import Compiled
 from vfljax.runner.jobs import ALONE, Job
 from vfljax.runner.plans import rounds_an_epoch
+from vfljax.runner.programs import Compiled
 from vfljax.runner.setting import Setting
 from vfljax.runner.store import Workdir
 

@@ -14,15 +14,17 @@ import jax
 import numpy as np
 
 from vfljax.data.table import Table
-from vfljax.runner import asking, checks, compiling, identity, meeting, parts
-from vfljax.runner import precision, record, stopping, store
-from vfljax.runner.compiling import Compiled, Compiler, Going
+from vfljax.runner import asking, checks, compiling, identity, kept, meeting
+from vfljax.runner import parts, precision, record, stopping, store
+from vfljax.runner.compiling import Compiler
 from vfljax.runner.config import Config
+from vfljax.runner.cutting import joined
 from vfljax.runner.epoch_log import EpochLog
 from vfljax.runner.errors import UserError
 from vfljax.runner.exhausted import is_memory
 from vfljax.runner.jobs import Job, jobs, units_of
 from vfljax.runner.plans import main_metric, rounds_an_epoch
+from vfljax.runner.programs import Compiled, Going, stride_of
 from vfljax.runner.progress import Progress
 from vfljax.runner.shares import Share
 from vfljax.runner.stopping import Stop
@@ -88,7 +90,7 @@ def run(
       given = None if stop is None else contextlib.nullcontext(stop)
       with given or stopping.listening() as heard:
         with EpochLog(work.path, tensorboard) as log:
-          _run(everything, work, (heard, log))
+          _run(everything, work, (heard, log), kept.of(recorded))
         if share.first and share.count > 1:
           _await_others(everything, work, heard)
     return work
@@ -106,7 +108,8 @@ def _await_others(everything: list[Job], work: Workdir, stop: Stop) -> None:
 
 
 def _run(
-    everything: list[Job], work: Workdir, heeded: tuple[Stop, EpochLog]
+    everything: list[Job], work: Workdir, heeded: tuple[Stop, EpochLog],
+    programs: kept.Kept | None,
 ) -> None:
   stop, log = heeded
   setting, own = everything[0].setting, work.share.of(everything)
@@ -121,7 +124,9 @@ def _run(
   finished = len(own) - len(left)
   log.finished(job for job in own if all(map(work.done, job.units)))
   display = Progress(names, finished, metric=main_metric(setting))
-  with display as progress, Compiler(everything, left) as compiler:
+  with display as progress, Compiler(
+      everything, left, programs
+  ) as compiler:
 
     def play(job: Job) -> None:
       progress.compiling(job.name)
@@ -163,7 +168,7 @@ def _run_job(
   epochs, count = job.setting.config.train.epochs, job.count
   stop, writer, log = saving
   cells, samples = made.place(job)
-  stride = compiling.stride_of(job)
+  stride = stride_of(job)
   done, going = _resume(work, job, made, cells) or (
       0, compiling.begin(made, cells, samples)
   )
@@ -207,7 +212,7 @@ def _run_job(
 def _trim(going: Going, count: int) -> Going:
   """Whole, and without the padding, which depends on the number of devices."""
   cut = lambda tree: jax.tree.map(lambda x: x[:count], tree)
-  whole = compiling.joined(going.runs)
+  whole = joined(going.runs)
   return going._replace(runs=cut(whole), history=cut(going.history))
 
 
@@ -221,7 +226,7 @@ def _resume(work: Workdir, job: Job, made: Compiled, cells: list):
   # A streamed run saves between the strides of one in memory, which plays only
   # whole ones.
   saved = work.load_checkpoint(
-      job.units[-1], like, compiling.stride_of(job)
+      job.units[-1], like, stride_of(job)
   )
   if not saved:
     return None

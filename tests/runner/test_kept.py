@@ -1,0 +1,211 @@
+"""Programs that a later start takes without tracing them."""
+import dataclasses
+import os
+import pickle
+
+import jax
+from jax.experimental.compilation_cache import compilation_cache
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.runner.test_families import config
+from vfljax import defenses, sweep
+from vfljax.defense import Method
+from vfljax.runner import arguments, auditing, cell, kept, run
+
+ABOUT = dict(train=dict(epochs=2), data=dict(path=''), experiment='e')
+
+
+@pytest.fixture(autouse=True)
+def uncached():
+  """JAX's cache stands aside: what it knows is not kept."""
+  jax.config.update('jax_enable_compilation_cache', False)
+  compilation_cache.reset_cache()
+  yield
+  jax.config.update('jax_enable_compilation_cache', True)
+  compilation_cache.reset_cache()
+
+
+@pytest.fixture
+def place(tmp_path):
+  """Where programs are kept."""
+  with kept.within(str(tmp_path / 'cache')):
+    yield tmp_path / 'cache' / kept.FOLDER
+
+
+def given(unused):
+  """On all devices, as the runner has it."""
+  return sweep.place(dict(x=np.ones((2, 3, 3), np.float32)), unused)
+
+
+def lowered(shift=1.0, unused='a'):
+  """A program with a kernel of its own, which a bad copy would lack."""
+  def one(cell, shared):
+    return jnp.sin(cell['x']) @ cell['x'] + shift * jnp.arange(3)
+
+  spread, _ = sweep.shardings()
+  program = jax.jit(sweep.over_cells(one), out_shardings=spread)
+  return program.lower(*given({unused: np.ones(2)}))
+
+
+def use(program):
+  return np.asarray(program(*given(dict(a=np.ones(2)))))
+
+
+def test_a_program_is_found_again(place):
+  compiled, name = kept.of(ABOUT).compile(lowered())
+  assert name
+  found = kept.of(ABOUT).load(name)
+  np.testing.assert_array_equal(use(found), use(compiled))
+  # And by whoever compiles the same, but nothing else.
+  same, again = kept.of(dict(ABOUT, other=1)).compile(lowered())
+  assert again == name
+  np.testing.assert_array_equal(use(same), use(compiled))
+  assert kept.of(ABOUT).compile(lowered(2.0))[1] not in ('', name)
+
+
+def test_arguments_that_are_not_used_are_told_apart(place):
+  """They are not in the program, but whoever calls it has to give them."""
+  one, two = lowered(unused='a'), lowered(unused='b')
+  assert one.as_text() == two.as_text()
+  store = kept.of(ABOUT)
+  assert store.compile(one)[1] != store.compile(two)[1]
+
+
+def test_what_jax_found_in_its_cache_is_not_kept(place, tmp_path):
+  """XLA does not write it whole: it would end with 'function not found'."""
+  before = jax.config.jax_compilation_cache_dir
+  jax.config.update('jax_compilation_cache_dir', str(tmp_path / 'jax'))
+  jax.config.update('jax_enable_compilation_cache', True)
+  compilation_cache.reset_cache()
+  try:
+    store = kept.of(ABOUT)
+    _, name = store.compile(lowered(3.0))
+    for file in place.iterdir():
+      file.unlink()
+    jax.clear_caches()
+    again, none = store.compile(lowered(3.0))
+  finally:
+    jax.config.update('jax_compilation_cache_dir', before)
+  assert name and not none and not list(place.iterdir())
+  use(again)
+
+
+@pytest.mark.parametrize('damage', ['cut', 'bit', 'empty', 'else', 'gone'])
+def test_what_is_damaged_is_made_again(place, damage):
+  store = kept.of(ABOUT)
+  compiled, name = store.compile(lowered())
+  file, = place.iterdir()
+  content = file.read_bytes()
+  bit = bytearray(content)
+  bit[len(bit) // 2] ^= 1
+  if damage == 'gone':
+    file.unlink()
+  else:
+    file.write_bytes(dict(
+        cut=content[:-9], bit=bytes(bit), empty=b'', **{
+            'else': content[:32] + pickle.dumps('something')
+        },
+    )[damage])
+  with pytest.raises(KeyError):
+    store.load(name)
+  again, same = store.compile(lowered())
+  assert same == name and file.read_bytes() != b''
+  np.testing.assert_array_equal(use(again), use(compiled))
+  use(store.load(name))
+
+
+def test_all_that_tracing_reads_makes_another_experiment(
+    place, tmp_path, monkeypatch
+):
+  def digest(**changed):
+    return kept.of(ABOUT | changed).experiment
+
+  seen = [digest(), digest(train=dict(epochs=3))]
+  weights = tmp_path / 'weights'
+  weights.mkdir()
+  (weights / 'a.npz').write_bytes(b'1')
+  options = dict(model=[dict(options=dict(folder=str(weights)))])
+  seen.append(digest(**options))
+  os.utime(weights / 'a.npz', (1, 1))
+  seen.append(digest(**options))
+  with jax.enable_x64(True):
+    seen.append(digest())
+  monkeypatch.setenv('XLA_FLAGS', '--xla_cpu_enable_fast_math=true')
+  seen.append(digest())
+  monkeypatch.setattr(kept, '_code', lambda: 'other')
+  seen.append(digest())
+  assert len(set(seen)) == len(seen)
+  machine = kept.of(ABOUT).machine
+  monkeypatch.setattr(kept, '_machine', lambda: ['another'])
+  assert kept.of(ABOUT).machine != machine
+
+
+def test_nothing_is_kept_of_what_is_registered_from_outside(
+    place, monkeypatch
+):
+  """Its code is not part of what programs are found by."""
+  assert kept.of(ABOUT)
+  monkeypatch.setitem(
+      defenses.REGISTRY, 'own', Method(lambda: defenses.none())
+  )
+  assert kept.of(ABOUT) is None
+
+
+def test_nothing_is_kept_without_a_folder():
+  assert kept.of(ABOUT) is None
+  with kept.within(''):
+    assert kept.of(ABOUT) is None
+
+
+def test_a_disk_that_takes_nothing_is_no_end(tmp_path):
+  (tmp_path / 'cache').write_text('a file')
+  with kept.within(str(tmp_path / 'cache')):
+    program, name = kept.of(ABOUT).compile(lowered())
+  assert name == ''
+  use(program)
+
+
+def test_what_was_not_used_for_longest_goes_first(place, monkeypatch):
+  store = kept.of(ABOUT)
+  names = [store.compile(lowered(float(shift)))[1] for shift in range(3)]
+  sizes = [file.stat().st_size for file in place.iterdir()]
+  for age, name in enumerate(names):
+    os.utime(store._file(name), (100 - age, 100 - age))
+  store.load(names[2])
+  monkeypatch.setattr(kept, 'MOST', 2 * max(sizes) + 100)
+  store.write('small', 1)
+  assert store.read('small') == 1
+  assert [store._file(name).exists() for name in names] == [True, False, True]
+
+
+def test_a_second_start_traces_nothing_and_finds_the_same(
+    place, monkeypatch, tmp_path
+):
+  given = dataclasses.replace(
+      config('none', listed_attacks=('norm_scoring',)), seeds=1, alone=False
+  )
+  table = arguments.load_data(given.data)
+
+  def results(name):
+    work = run.run(given, table, str(tmp_path / name))
+    return (work.path / 'results.jsonl').read_bytes()
+
+  first, traced = results('first'), []
+
+  def counted(module, name):
+    plain = getattr(module, name)
+    monkeypatch.setattr(
+        module, name, lambda *given: traced.append(name) or plain(*given)
+    )
+
+  for name in ('advance', 'finish'):  # The rehearsal traces the start.
+    counted(cell, name)
+  counted(auditing, 'of_job')
+  assert results('second') == first and not traced
+  for file in place.iterdir():  # As after another version of Python.
+    if file.stat().st_size > 100_000:
+      file.write_bytes(b'damaged')
+  assert results('third') == first
+  assert {'advance', 'finish'} <= set(traced)

@@ -1,0 +1,218 @@
+"""A family's programs: traced and compiled, or as an earlier start kept them.
+
+A program plays a *piece* of a job's trainings a call: all of them, where the
+job shares its programs with nobody (`runner.families`).
+"""
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+import re
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from vfljax import sweep
+from vfljax.runner import cell, families
+from vfljax.runner.cutting import joined, split
+from vfljax.runner.families import Family
+from vfljax.runner.jobs import Job
+from vfljax.runner.kept import Kept, Program
+
+
+class Compiled(NamedTuple):
+  """A job's compiled programs: what they are of, and how long that took.
+
+  Of cells and runs they take and give lists, with an entry a piece.
+  """
+
+  name: str
+  place: Callable  # job -> cells and samples, where they are needed
+  start: Callable  # (cells, samples) -> runs
+  advance: Callable  # (job, runs, cells, (samples, first epoch))
+  finish: Callable  # (job, runs, cells, samples)
+  shapes: 'Going'  # what the programs carry, of a piece
+  seconds: float
+  crossing: dict[str, Any]  # `auditing.of_job`: what crosses in a round
+
+
+class Going(NamedTuple):
+  """A job in progress: what a checkpoint holds, there with whole `runs`."""
+
+  runs: Any  # train.Run, leaves [cells, ...]: a list of pieces
+  history: Any  # leaves [cells, epochs, ...], zeros where not yet played
+  seconds: Any  # spent so far
+
+
+class _Made(NamedTuple):
+  """A family's programs, perhaps still to come, and what they carry.
+
+  Attributes:
+    programs: By 'start', 'advance', 'finish' and, of a family that has them,
+      'baselines': each with the name under which it is kept, or ''.
+    runs: Shapes of a piece's trainings.
+    history: Shapes of what a piece records, of all epochs.
+    traced: Whether this start has traced them.
+  """
+
+  programs: dict[str, Future]
+  runs: Any
+  history: Any
+  traced: bool
+
+
+class Programs:
+  """A family's programs: compiled, or read, in the threads of a pool."""
+
+  def __init__(
+      self, family: Family, pool: ThreadPoolExecutor, store: Kept | None
+  ):
+    self._family, self._pool, self._kept = family, pool, store
+    self._made = self._read() or self._trace()
+
+  def memory(self) -> Any:
+    """What the program that plays says that it needs."""
+    return self._results()['advance'].memory_analysis()
+
+  def compiled(self, job: Job) -> Compiled:
+    """For one of the family's jobs, when all that it needs is there."""
+    family, found = self._family, self._results()
+    start, ahead, ends = found['start'], found['advance'], [found['finish']]
+    if 'baselines' in found and families.has_baselines(job):
+      ends.append(found['baselines'])
+
+    def advance(job, runs, cells, shared):
+      played = [ahead(r, c, shared) for r, c in zip(runs, cells)]
+      return [run for run, _ in played], joined([rows for _, rows in played])
+
+    def finish(job, runs, cells, samples):
+      both = [dict(cells=c, runs=r) for c, r in zip(cells, runs)]
+      found = [[end(b, samples) for b in both] for end in ends]
+      return {k: v for parts in found for k, v in joined(parts).items()}
+
+    return Compiled(
+        job.program, partial(_place, family),
+        lambda cells, samples: [start(c, samples) for c in cells],
+        advance, finish,
+        Going(
+            self._made.runs, self._made.history,
+            jax.ShapeDtypeStruct((), np.float32),
+        ), 0.0, {},
+    )
+
+  def _results(self) -> dict[str, Program]:
+    """The programs, when they are there."""
+    made = self._made
+    try:
+      found = {name: future.result() for name, future in made.programs.items()}
+    except Exception:
+      if made.traced:
+        raise
+      # What was kept cannot be used on this machine after all.
+      self._made = self._trace()
+      return self._results()
+    names = {name: kept for name, (_, kept) in found.items()}
+    if made.traced and self._kept and all(names.values()):
+      bare = lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype)
+      shapes = jax.tree.map(bare, (made.runs, made.history))
+      self._kept.write(self._label, (names, shapes))
+      self._made = made._replace(traced=False)
+    return {name: program for name, (program, _) in found.items()}
+
+  def _trace(self) -> _Made:
+    """Traces the programs here, and has them compiled."""
+    family, job = self._family, self._family.job
+    spread, _ = sweep.shardings()
+
+    def begin(name, fn, *arguments, donate=()):
+      jitted = jax.jit(
+          _called(f'{name} {family.name}', fn), out_shardings=spread,
+          donate_argnums=donate,
+      )
+      lowered = jitted.lower(*arguments)
+      programs[name] = self._pool.submit(self._compile, lowered)
+      return lowered.out_info
+
+    programs: dict[str, Future] = {}
+    pieces, samples = _place(family, job)
+    cells = pieces[0]
+    runs = _shapes(begin('start', _over(cell.start, job), cells, samples))
+    play = _over(cell.advance, job, stride_of(job))
+    # The runs' memory becomes that of what they become.
+    _, rows = begin(
+        'advance', lambda runs, cells, shared: play(
+            dict(cells=cells, runs=runs), shared
+        ), runs, cells, (samples, np.int32(0)), donate=0,
+    )
+    epochs = job.setting.config.train.epochs
+    history = jax.tree.map(
+        lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[2:]), s.dtype),
+        rows,
+    )
+    both = dict(cells=cells, runs=runs)
+    begin('finish', _over(cell.finish, job), both, samples)
+    if family.baselines:
+      attack = _over(cell.baselines, family.baselines)
+      begin('baselines', attack, both, samples)
+    return _Made(programs, runs, history, True)
+
+  def _compile(self, lowered: jax.stages.Lowered) -> tuple[Program, str]:
+    if self._kept:
+      return self._kept.compile(lowered)
+    return lowered.compile(), ''
+
+  def _read(self) -> _Made | None:
+    """Those that were kept; `None` if they were not."""
+    found = self._kept.read(self._label) if self._kept else None
+    if not self._kept or found is None:
+      return None
+    names, (runs, history) = found
+    load = self._kept.load
+    programs = {
+        name: self._pool.submit(lambda kept=kept: (load(kept), kept))
+        for name, kept in names.items()
+    }
+    return _Made(programs, _shapes(runs), history, False)
+
+  @property
+  def _label(self) -> str:
+    """Of the programs among those that are kept of the experiment."""
+    name, _, _, cells, more = self._family
+    return f'{name}, {cells} a call{", and baselines" if more else ""}'
+
+
+def stride_of(job: Job) -> int:
+  """Epochs a call: a tenth of all, of samples that are streamed one."""
+  return 1 if job.setting.stream else -(-job.setting.config.train.epochs // 10)
+
+
+def _shapes(runs: Any) -> Any:
+  """Of trainings that are spread over the devices."""
+  spread, _ = sweep.shardings()
+  return jax.tree.map(
+      lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=spread), runs
+  )
+
+
+def _called(name: str, fn: Callable) -> Callable:
+  """`fn` by a name of its own, so that JAX's cache takes it for no other."""
+
+  def called(*arguments):
+    return fn(*arguments)
+
+  called.__name__ = re.sub(r'\W', '_', name)
+  return called
+
+
+def _over(fn: Callable, job: Job, *static: Any) -> Callable:
+  return sweep.over_cells(partial(fn, job, *static))
+
+
+def _place(family: Family, job: Job):
+  """The job's pieces and samples, on the devices."""
+  whole, samples = families.cells_of(job, family), job.setting.samples
+  pieces = []
+  for part in split(whole, family.cells or len(whole['seed'])):
+    piece, samples = sweep.place(part, samples)
+    pieces.append(piece)
+  return pieces, samples
