@@ -139,7 +139,11 @@ def fig11() -> str:
 
 
 def _mean(results: Results, cell: Cell, known: int) -> float:
-  found = reading.leakage(results, cell, f'model_completion:{known}')
+  """Over a local model that knows the same labels."""
+  attack = f'model_completion:{known}'
+  if not reading.is_paired(results, cell, attack):
+    raise ValueError(f'{attack} has no local model of its own to compare with.')
+  found = reading.leakage(results, cell, attack)
   return reading.summarize(found.values()).mean
 
 

@@ -2,8 +2,10 @@
 import pytest
 
 from vfljax.report import asked
-from vfljax.runner import choosing
-from vfljax.runner.config import Config, Entry, default_entry
+from vfljax.runner import attackers, choosing
+from vfljax.runner.config import (
+    AttackConfig, Config, Entry, ModelConfig, Variant, default_entry,
+)
 from vfljax.runner.errors import UserError
 from vfljax.runner.main import main
 
@@ -72,3 +74,21 @@ def test_a_command_that_there_is_not_is_told(capsys):
   assert main(['vfljax', 'advice', 'out']) == 2
   error = capsys.readouterr().err
   assert "no command 'advice'" in error and 'Did you mean advise?' in error
+
+
+def test_who_knows_more_is_measured_by_who_knows_as_much():
+  """A variant's baselines know what it knows, and no more is run than that."""
+  config = Config(
+      attacks='model_completion:80,model_completion:linear',
+      variants=(
+          Variant('model_completion:80', dict(known=40)),
+          Variant('model_completion:linear', dict(head=())),
+      ), attack=AttackConfig(known=4), model=ModelConfig(algorithm='vhnn'),
+  )
+  names = choosing.attack_names(config)
+  assert names[2:] == ['local_model:80', 'scratch:80', 'local_model', 'scratch']
+  known = {name: attackers.attacker(config, name).who.known for name in names}
+  assert known == {
+      'model_completion:80': 40, 'local_model:80': 40, 'scratch:80': 40,
+      'model_completion:linear': 4, 'local_model': 4, 'scratch': 4,
+  }

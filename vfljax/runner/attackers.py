@@ -12,6 +12,7 @@ from vfljax.leakage import AttackName
 from vfljax.runner import federations, options, ranges
 from vfljax.runner.config import AttackConfig, Config
 from vfljax.runner.errors import UserError
+from vfljax.scene import Scene
 from vfljax.types import VFL
 
 _COMMON = tuple(
@@ -45,7 +46,7 @@ def attacker(config: Config, name: str) -> Attacker:
     UserError: for an option that the attack does not have, or another type.
   """
   made = recipe(name)
-  special = next((v.options for v in config.variants if v.name == name), {})
+  special = _special(config, name)
   common = {k: v for k, v in special.items() if k in _COMMON}
   own = config.attack.own.get(made.group, {}) | {
       k: v for k, v in special.items() if k not in _COMMON
@@ -55,6 +56,33 @@ def attacker(config: Config, name: str) -> Attacker:
   return Attacker(
       who, options.typed(made.options, own, f'attack.{made.group}'), made
   )
+
+
+def baselines(config: Config, name: str, scene: Scene) -> list[str]:
+  """What an attack is measured by: 'local_model:80' of 'model_completion:80'.
+
+  A variant whose attacker knows something else than the others has baselines of
+  its own, who know the same.
+  """
+  found, variant = recipe(name).baselines(scene), AttackName.parse(name).variant
+  if not set(_COMMON) & set(_special(config, name)):
+    return list(found)
+  return [AttackName(base, variant).named for base in found]
+
+
+def _special(config: Config, name: str) -> dict[str, Any]:
+  """What is special about a variant, or about a baseline of one."""
+  variant = AttackName.parse(name).variant
+  for one in config.variants:
+    if one.name == name:
+      return one.options
+  if not variant or not recipe(name).is_baseline:
+    return {}
+  same = (
+      one.options for one in config.variants
+      if AttackName.parse(one.name).variant == variant
+  )
+  return {k: v for k, v in next(same, {}).items() if k in _COMMON}
 
 
 def known_groups() -> dict[str, Any]:
@@ -132,6 +160,6 @@ def check_apart(names: Sequence[str]) -> None:
 
 __all__ = [
     'Attacker', 'REPLAYED', 'ROUND', 'TRAINED', 'TRAINING', 'attacker',
-    'backdoor', 'check_apart', 'group_options', 'known_groups', 'made',
-    'recipe',
+    'backdoor', 'baselines', 'check_apart', 'group_options', 'known_groups',
+    'made', 'recipe',
 ]

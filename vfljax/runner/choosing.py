@@ -68,7 +68,7 @@ def attack_names(config: Config, classes: int = 2) -> list[str]:
         name for name in names
         if not attackers.recipe(name).why_not(name, scene)
     ]
-  return _with_baselines(names, scene)
+  return _with_baselines(config, names, scene)
 
 
 def attacks_meant(config: Config) -> list[str]:
@@ -77,7 +77,9 @@ def attacks_meant(config: Config) -> list[str]:
   Raises:
     UserError: for a name that is not an attack.
   """
-  return _with_baselines(_asked(config), federations.scene(config, 2))
+  return _with_baselines(
+      config, _asked(config), federations.scene(config, 2)
+  )
 
 
 def _asked(config: Config) -> list[str]:
@@ -87,8 +89,10 @@ def _asked(config: Config) -> list[str]:
   return names or list(config.listed_attacks)
 
 
-def _with_baselines(names: list[str], scene: Scene) -> list[str]:
-  more = [b for n in names for b in attackers.recipe(n).baselines(scene)]
+def _with_baselines(
+    config: Config, names: list[str], scene: Scene
+) -> list[str]:
+  more = [b for n in names for b in attackers.baselines(config, n, scene)]
   return list(dict.fromkeys([*names, *more]))
 
 
