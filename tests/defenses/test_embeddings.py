@@ -50,16 +50,11 @@ def spec(*shapes):
 
 def play(defense, data, rate=1.0):
   """A round of SGD: (state before, state after, round)."""
-  txs = (optax.sgd(rate),) * 2
-
-  @jax.jit
-  def both(key):
-    state = protocol.init(key, federation(), defense, txs, data)
-    return state, *protocol.play_round(
-        key, federation(), defense, txs, state, data
-    )
-
-  return both(jax.random.key(1))
+  txs, key = (optax.sgd(rate),) * 2, jax.random.key(1)
+  state = protocol.init(key, federation(), defense, txs, data)
+  return state, *jax.jit(lambda state: protocol.play_round(
+      key, federation(), defense, txs, state, data
+  ))(state)
 
 
 def moved(before, after):
@@ -361,16 +356,14 @@ def test_the_bottleneck_may_have_its_own_learning_rate():
     samples = jax.tree.map(lambda x: x[:32], made.samples)
     plan = training_plan(made, mid.mid(0.1), Splits(*[samples] * 4))
 
-    @jax.jit
-    def both(key):
-      state = protocol.init(key, plan.vfl, plan.defense, plan.txs, samples)
-      return state, protocol.play_round(
-          key, plan.vfl, plan.defense, plan.txs, state, samples
-      )[0]
-
-    old, new = both(KEY)
+    # Weights outside of the program: both rates have the same ones drawn.
+    old = protocol.init(KEY, plan.vfl, plan.defense, plan.txs, samples)
+    new, _ = jax.jit(lambda state: protocol.play_round(
+        KEY, plan.vfl, plan.defense, plan.txs, state, samples
+    ))(old)
     step = jax.tree.map(
-        lambda a, b: a - b, old.parties[0].params, new.parties[0].params
+        lambda a, b: np.asarray(a) - np.asarray(b), old.parties[0].params,
+        new.parties[0].params,
     )
     return step, new.parties[1].params
 
