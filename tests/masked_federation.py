@@ -18,12 +18,14 @@ from vfljax.mpc import one_sided, prg
 BATCH, ETA = 16, 0.5
 MLP = ('Dense_0', 'Dense_1', 'Dense_2')
 TOP = nets.mlp(12, 10)
+TXS = (optax.sgd(ETA), optax.sgd(ETA))
 
 
 def head(params, u, labels):
   return optax.softmax_cross_entropy(TOP.apply(params, u), labels).mean()
 
 
+@functools.cache
 def digits(shape):
   bunch: Any = load_digits()
   x, y = bunch.data, bunch.target
@@ -32,6 +34,7 @@ def digits(shape):
   return x, np.eye(10, dtype=np.float32)[y]
 
 
+@functools.cache
 def network(kind):
   if kind == 'dense':
     return nets.make('mlp3', 8, hidden=(24, 16)), (32,)
@@ -48,7 +51,7 @@ def federation(kind, names, last='', setting=Public()):
 def federated(net, x, y, names, last='', setting=Public()):
   """The same of any network with 8 outputs."""
   params = jax.jit(net.init)(jax.random.key(1), x[:2])
-  u = jnp.zeros((2, 8), jnp.float32)
+  u = np.zeros((2, 8), np.float32)
   active = jax.jit(TOP.init)(jax.random.key(2), u)
   found = masking.layers(net, params, x[:BATCH])
   chosen = masking.choose(found, names, last)
@@ -57,8 +60,7 @@ def federated(net, x, y, names, last='', setting=Public()):
   with warnings.catch_warnings():
     warnings.simplefilter('ignore', UserWarning)  # Condition B < n1.
     weights, _ = masking.mask(setting, chosen, keys, params, extra, 0)
-  txs = (optax.sgd(ETA), optax.sgd(ETA))
-  job = Setup(net, head, txs, chosen, setting, ETA)
+  job = Setup(net, head, TXS, chosen, setting, ETA)
   plain = job._replace(chosen=())
   noisy = masking.noisy(params, chosen, extra)
   return (
@@ -72,6 +74,12 @@ def compiled(job):
   step = functools.partial(training.step, job)
   deal = functools.partial(training.deal, job)
   return mpc.jit(step), mpc.jit(deal)
+
+
+@functools.cache
+def in_the_clear(plain):
+  """A step of a job without masked layers; found again by those alike."""
+  return jax.jit(functools.partial(training.step, plain))
 
 
 def found_in(net, *shape):

@@ -87,7 +87,8 @@ class Told:
     self.keys = []
 
   def note(self, what, key):
-    self.keys.append((what, tuple(jax.random.key_data(key).tolist())))
+    with jax.ensure_compile_time_eval():  # Some are told while one traces.
+      self.keys.append((what, tuple(jax.random.key_data(key).tolist())))
 
   def hook(self, what, at, answer):
     """A hook that notes the argument at place `at` and answers."""

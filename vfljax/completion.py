@@ -143,9 +143,10 @@ def _learn(logits, net: Net | None, tx, carry, key: Key, x: Array, y: Array):
   params, opt = carry
 
   def loss(params):
-    z, stats = logits(params, x), ()
     if net:  # The rows that fill up a batch are no samples.
       z, stats = nets.counting_rows(net, y.sum(-1) > 0).run(params, key, x)
+    else:
+      z, stats = logits(params, x), ()
     ce = optax.softmax_cross_entropy(z, y)
     return ce.sum() / jnp.maximum(y.sum(), 1), stats
 

@@ -45,11 +45,15 @@ def init(
       jax.eval_shape(lambda x: x, batch.features[1:]), auxiliary,
   )
   slots = defense.init(k_slots, spec)
-  blank = tuple(u and jnp.zeros(u.shape, u.dtype) for u in shapes)
-  received, _ = defense.receive(
-      slots.active, slots.state, k_receive, blank[1:], batch.labels
-  )
-  top = vfl.top.init(k_top, (blank[0], *received))
+
+  def arriving():
+    return defense.receive(
+        slots.active, slots.state, k_receive, _blank(shapes[1:]), batch.labels
+    )[0]
+
+  # The top's weights depend on shapes alone: nothing arrives yet.
+  blank = _blank((shapes[0], *jax.eval_shape(arriving)))
+  top = vfl.top.init(k_top, blank)
   params = [dict(bottom=bottoms[0], top=top, defense=slots.active)]
   params += [
       dict(bottom=b, defense=d) for b, d in zip(bottoms[1:], slots.passive)
@@ -57,6 +61,10 @@ def init(
   states = tuple(PartyState(p, tx.init(p)) for p, tx in zip(params, txs))
   own = pick(batch.features, adversary.parties)
   return State(states, slots.state, adversary.init(k_adversary, own))
+
+
+def _blank(shapes: Sequence[Any]) -> tuple[Any, ...]:
+  return tuple(u and jnp.zeros(u.shape, u.dtype) for u in shapes)
 
 
 def predict(

@@ -20,8 +20,9 @@ ROWS, WIDTH = 12, 4
 
 
 def batch():
-  x = jax.random.normal(KEY, (ROWS, 3), jnp.float32)
-  return Batch((x, -x), jax.nn.one_hot(jnp.arange(ROWS) % 2, 2))
+  x = np.random.default_rng(0).normal(size=(ROWS, 3)).astype(np.float32)
+  labels = np.eye(2, dtype=np.float32)[np.arange(ROWS) % 2]
+  return Batch((jnp.asarray(x), jnp.asarray(-x)), jnp.asarray(labels))
 
 
 def parties():
@@ -30,16 +31,12 @@ def parties():
 
 def play(defense):
   """A round of SGD at 1: (state before, state after, round)."""
-  txs = (optax.sgd(1.0),) * 2
-
-  @jax.jit
-  def both(key):
-    state = protocol.init(key, parties(), defense, txs, batch())
-    return state, *protocol.play_round(
-        key, parties(), defense, txs, state, batch()
-    )
-
-  return both(jax.random.key(1))
+  txs, key, data = (optax.sgd(1.0),) * 2, jax.random.key(1), batch()
+  # Outside of a program: weights of one shape are drawn by one for all tests.
+  state = protocol.init(key, parties(), defense, txs, data)
+  return state, *jax.jit(lambda state: protocol.play_round(
+      key, parties(), defense, txs, state, data
+  ))(state)
 
 
 # In the networks' layers

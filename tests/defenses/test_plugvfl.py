@@ -15,16 +15,17 @@ from vfljax.defenses import multi_head, plugvfl
 from vfljax.types import Batch
 
 SAMPLES, CLASSES, RATE = 12, 3, 0.05
-LABELS = jax.nn.one_hot(jnp.arange(SAMPLES) % CLASSES, CLASSES)
-LABELS = LABELS.at[-2:].set(0)  # Two rows of padding.
-REAL = np.asarray(LABELS.sum(-1), bool)
+REAL = np.arange(SAMPLES) < SAMPLES - 2  # Two rows of padding.
+LABELS = jnp.asarray(
+    np.eye(CLASSES, dtype=np.float32)[np.arange(SAMPLES) % CLASSES]
+    * REAL[:, None].astype(np.float32)
+)
 KEY = jax.random.key(0)
 
 
 def batch(parties=3):
-  keys = jax.random.split(jax.random.key(0), parties)
-  draw = lambda k: jax.random.normal(k, (SAMPLES, 5), jnp.float32)
-  return Batch(tuple(map(draw, keys)), LABELS)
+  x = np.random.default_rng(0).normal(size=(parties, SAMPLES, 5))
+  return Batch(tuple(map(jnp.asarray, x.astype(np.float32))), LABELS)
 
 
 def federation(parties=3, own=True):
@@ -37,16 +38,14 @@ def federation(parties=3, own=True):
 @functools.cache
 def play(make, parties=3):
   """(state, next state, round) of one round of SGD."""
-  txs = (optax.sgd(RATE),) * parties
-
-  @jax.jit
-  def both(key):
-    defense, vfl, data = make(), federation(parties), batch(parties)
-    state = protocol.init(key, vfl, defense, txs, data)
-    after, seen = protocol.play_round(key, vfl, defense, txs, state, data)
-    return state, after, seen
-
-  return both(jax.random.key(3))
+  txs, key = (optax.sgd(RATE),) * parties, jax.random.key(3)
+  defense, vfl, data = make(), federation(parties), batch(parties)
+  # Outside of a program: weights of one shape are drawn by one for all tests.
+  state = protocol.init(key, vfl, defense, txs, data)
+  after, seen = jax.jit(lambda state: protocol.play_round(
+      key, vfl, defense, txs, state, data
+  ))(state)
+  return state, after, seen
 
 
 def log_p_of(weights, h):
@@ -206,7 +205,7 @@ def test_parties_are_dropped_with_their_own_probability(per):
 def test_every_party_has_its_own_psi_and_every_subset_its_own_head():
   state, _, _ = play(batch_negatives)
   check_unlike(*state.defense['psi'])
-  u = jnp.zeros((2, 6))
+  u = np.zeros((2, 6), np.float32)
   top = federation(2).top
   heads = multi_head.heads(top).init(KEY, (u, u, u))
   assert len(heads) == 4
@@ -237,8 +236,10 @@ def test_every_lambda_and_p_is_one_program():
   same training alone, and a traced lambda of 0 is party dropout."""
   traces, txs, data = [], (optax.sgd(RATE),) * 3, batch()
 
-  def losses(key, defense):
-    state = protocol.init(key, federation(), defense, txs, data)
+  def start(key, defense):
+    return protocol.init(key, federation(), defense, txs, data)
+
+  def losses(key, defense, state):
     step = lambda state, key: protocol.play_round(
         key, federation(), defense, txs, state, data
     )
@@ -247,14 +248,20 @@ def test_every_lambda_and_p_is_one_program():
 
   def run(key, strength):
     traces.append(1)
-    return losses(key, plugvfl.plugvfl(*strength, psi_hidden=(7, 5)))
+    defense = plugvfl.plugvfl(*strength, psi_hidden=(7, 5))
+    return losses(key, defense, start(key, defense))
 
   found = sweep.sweep(run, 2, [(0.0, 0.5), (0.5, 0.0), (0.5, 0.5)])
   assert found.shape == (3, 2, 3) and len(traces) == 1
   assert len(np.unique(np.round(found[..., -1], 5))) == 6
-  alone = lambda *args: jax.jit(lambda key: losses(
-      key, plugvfl.plugvfl(*args, psi_hidden=(7, 5))
-  ))(jax.random.key(1))
+
+  def alone(*strength):
+    defense = plugvfl.plugvfl(*strength, psi_hidden=(7, 5))
+    key = jax.random.key(1)
+    return jax.jit(lambda state: losses(key, defense, state))(
+        start(key, defense)
+    )
+
   np.testing.assert_allclose(found[0, 1], alone(0.0, 0.5), rtol=1e-4)
   np.testing.assert_allclose(found[2, 1], alone(0.5, 0.5), rtol=1e-4)
 
@@ -283,21 +290,18 @@ def test_drop_needs_one_number_per_party():
 
 @functools.cache
 def predictor(make, own=True, parties=3):
-  """present -> (state, logits), compiled once."""
+  """present -> (state, logits), the latter compiled once."""
   vfl, txs = federation(parties, own), (optax.sgd(RATE),) * parties
   data = batch(parties)
   if not own:
     data = data._replace(features=(None, *data.features[1:]))
 
-  @jax.jit
-  def both(present):
-    key, defense = jax.random.key(0), make()
-    state = protocol.init(key, vfl, defense, txs, data)
-    return state, protocol.predict(
-        key, vfl, defense, state, data.features, present
-    )
-
-  return both
+  key, defense = jax.random.key(0), make()
+  state = protocol.init(key, vfl, defense, txs, data)
+  predict = jax.jit(lambda state, present: protocol.predict(
+      key, vfl, defense, state, data.features, present
+  ))
+  return lambda present: (state, predict(state, present))
 
 
 def some():

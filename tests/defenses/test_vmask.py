@@ -29,15 +29,13 @@ MASKED = partial(
 
 def samples(count: int = 64, parties: int = 2, seed: int = 0) -> Batch:
   """Samples whose class is in two of twelve columns at every party."""
-  keys = jax.random.split(jax.random.key(seed), parties + 1)
-  labels = jax.random.randint(keys[0], (count,), 0, CLASSES)
-  where = 2.5 * jnp.stack([jnp.cos(labels * jnp.pi / 2),
-                           jnp.sin(labels * jnp.pi / 2)], -1)
-  features = tuple(
-      jax.random.normal(k, (count, 12)).at[:, :2].add(where)
-      for k in keys[1:]
-  )
-  return Batch(features, jax.nn.one_hot(labels, CLASSES))
+  rng = np.random.default_rng(seed)
+  labels = rng.integers(CLASSES, size=count)
+  features = rng.normal(size=(parties, count, 12)).astype(np.float32)
+  angle = labels * np.pi / 2
+  features[..., :2] += 2.5 * np.stack([np.cos(angle), np.sin(angle)], -1)
+  one_hot = np.eye(CLASSES, dtype=np.float32)[labels]
+  return Batch(tuple(map(jnp.asarray, features)), jnp.asarray(one_hot))
 
 
 def federation(parties: int = 2):
@@ -190,8 +188,9 @@ def test_an_attackers_samples_are_drawn_once_a_selection(monkeypatch):
   vfl, state = federation(), start(MASKED(0.3), auxiliary=data)
   defense = MASKED(0.3, attacker=QUICK._replace(draws=2))
   held = Holdings(vfl, state.parties[0].params, data)
+  end = jax.jit(lambda memory, key: defense.epoch(memory, key, held))
   for key in jax.random.split(KEY):
-    jax.block_until_ready(defense.epoch(state.defense, key, held))
+    jax.block_until_ready(end(state.defense, key))
   jax.effects_barrier()
   assert len(seen) == 2 * 4 * 2  # Selections, sets of layers, draws.
   first, second = seen[:8], seen[8:]

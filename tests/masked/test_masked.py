@@ -16,7 +16,7 @@ import pytest
 
 from tests.masked_federation import (
     BATCH, ETA, MLP, compiled, digits, federated, federation, found_in,
-    network,
+    in_the_clear, network,
 )
 from vfljax import mpc, nets
 from vfljax.masked import masking, shares, training
@@ -45,7 +45,7 @@ def epoch(request):
   names = MLP if kind == 'dense' else ('conv1', 'conv2', 'fc2')
   job, state, plain, other, keys, x, y = federation(kind, names)
   step, deal = compiled(job)
-  fast = jax.jit(functools.partial(training.step, plain))
+  fast = in_the_clear(plain)
   key, rows = jax.random.key(0), []
   for i in range(len(x) // BATCH):
     batch = slice(BATCH * i, BATCH * (i + 1))
@@ -150,7 +150,7 @@ def test_the_last_layer_can_leave_its_output_with_the_active_party():
   job, state, plain, other, keys, x, y = federation(
       'dense', ('Dense_1', 'Dense_2'), 'Dense_2')
   step, deal = compiled(job)
-  fast = jax.jit(functools.partial(training.step, plain))
+  fast = in_the_clear(plain)
   off = []
   for i in range(20):
     batch = slice(BATCH * i, BATCH * (i + 1))
@@ -299,7 +299,7 @@ def test_training_goes_on_exactly_when_other_layers_are_masked(kind):
       for one, now in ((job, state), (plain, other))
   )
   found = masking.layers(job.net, other.weights.plain, x[:BATCH])
-  fast = jax.jit(functools.partial(training.step, plain))
+  fast = in_the_clear(plain)
   key, told = jax.random.key(0), []
 
   def some_steps(job, state, other, period):
@@ -441,7 +441,7 @@ def test_deeper_networks_train_as_they_do_in_the_clear(name):
     x = np.clip(4 + 5 * np.abs(x), 4, 39).astype(np.float32)
   job, state, plain, other, keys, x, y = federated(net, x, y, names)
   step, deal = compiled(job)
-  fast = jax.jit(functools.partial(training.step, plain))
+  fast = in_the_clear(plain)
   key = jax.random.key(5)
   for i in range(2):
     dealt, _ = deal(keys, state.weights, 0, i)
