@@ -31,7 +31,8 @@ def test_the_authors_first_step(worker):
   start = get('dummy_out_grad0')
   slope = np.asarray(FIRST_SLOPE(start, rows, get('true_db')))
   np.testing.assert_allclose(
-      np.asarray(start) - np.float32(5e-3) * slope, get('out_grad_after1'), rtol=1e-5, atol=1e-7
+      np.asarray(start) - np.float32(5e-3) * slope, get('out_grad_after1'),
+      rtol=1e-5, atol=1e-7,
   )
 
 
