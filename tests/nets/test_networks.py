@@ -377,14 +377,14 @@ def test_outputs_are_those_of_torch(name, options):
   torch = pytest.importorskip('torch')
   net, x = nets.make(name, 4, **options), image(5, 8, 6, 3)
 
-  # Statistics and scales that are not those of the start.
-  params = jax.tree.map(
-      lambda p: p + 0.1 * np.cos(p.size + np.asarray(p)),
-      small_networks.drawn(net, x),
-  )
-  at_rest, training = jax.jit(
-      lambda params: (net.apply(params, x), net.run(params, KEY, x)[0])
-  )(params)
+  @jax.jit
+  def run(key):
+    params = net.init(key, x)
+    # Statistics and scales that are not those of the start.
+    shifted = jax.tree.map(lambda p: p + 0.1 * jnp.cos(p.size + p), params)
+    return shifted, net.apply(shifted, x), net.run(shifted, key, x)[0]
+
+  params, at_rest, training = run(KEY)
   for ours, train_ in ((at_rest, False), (training, True)):
     theirs = in_torch(
         torch, params['params'], params['batch_stats'], x, name, train_
