@@ -5,29 +5,43 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from scipy.special import softmax
 
 from vfljax import algorithms, nets, protocol
 from vfljax.adversary import Adversary
 from vfljax.defense import Defense, chain, each, none
 from vfljax.defenses import dcor, fedpass, mid, vmask
-from vfljax.types import Batch
+from vfljax.types import Batch, Net
 
 SAMPLES = 12
 
 
 def data(parties, classes=3, own=True):
   # Two widths, by turns: ten would be as many programs of every operation.
-  keys = jax.random.split(jax.random.key(0), parties)
+  draw = np.random.default_rng(0).standard_normal
   features = tuple(
-      jax.random.normal(k, (SAMPLES, 3 + i % 2)) if i or own else None
-      for i, k in enumerate(keys)
+      draw((SAMPLES, 3 + i % 2), np.float32) if i or own else None
+      for i in range(parties)
   )
-  labels = jax.nn.one_hot(jnp.arange(SAMPLES) % classes, classes)
+  labels = np.eye(classes, dtype=np.float32)[np.arange(SAMPLES) % classes]
   return Batch(features, labels)
+
+
+def begin(vfl, defense, txs, batch, *adversary):
+  """A state as `init` makes it, of NumPy's numbers: ten draws are slow."""
+  shapes = jax.eval_shape(lambda batch: protocol.init(
+      jax.random.key(0), vfl, defense, txs, batch, *adversary
+  ), batch)
+  draw = np.random.default_rng(0).standard_normal
+  return jax.tree.map(lambda x: 0.3 * draw(x.shape, x.dtype), shapes)
 
 
 def federation(algorithm, parties, classes, aggregation='concat'):
   bottom, top = nets.mlp(7, 5), nets.mlp(6, classes)
+  if parties == 10:  # What matters is who owns what: an operation is enough.
+    bottom = Net(
+        lambda key, x: jnp.zeros((x.shape[1], 5)), lambda w, x: jnp.tanh(x @ w)
+    )
   if algorithm == 'vlr':
     return algorithms.vlr(parties, classes)
   if algorithm == 'vsnn':
@@ -59,16 +73,17 @@ def test_none_is_plain_backpropagation(parties, algorithm, classes, fuse):
   vfl = federation(algorithm, parties, classes, fuse)
   batch = data(parties, classes, algorithm != 'vsnn')
   txs = (optax.sgd(1.0),) * parties
-  state = protocol.init(jax.random.key(0), vfl, none(), txs, batch)
-  params = tuple(p.params for p in state.parties)
-  loss, grads = jax.value_and_grad(joint_loss(vfl, batch))(params)
+  state = begin(vfl, none(), txs, batch)
   after, seen = protocol.play_round(
       jax.random.key(1), vfl, none(), txs, state, batch
   )
+  params = tuple(p.params for p in state.parties)
+  loss, grads = jax.value_and_grad(joint_loss(vfl, batch))(params)
   np.testing.assert_allclose(seen.loss, loss, rtol=1e-5)
   chex.assert_trees_all_close(
       tuple(p.params for p in after.parties),
-      jax.tree.map(lambda p, g: p - g, params, grads), rtol=1e-4, atol=1e-5,
+      jax.tree.map(lambda p, g: p - np.asarray(g), params, grads),
+      rtol=1e-4, atol=1e-5,
   )
 
 
@@ -76,26 +91,27 @@ def test_cut_layer_gradient_of_vlr_is_p_minus_y():
   """Kang et al., Eq. 4, divided by the batch size."""
   vfl, batch = algorithms.vlr(2, 4), data(2, 4)
   txs = (optax.sgd(0.1),) * 2
-  state = protocol.init(jax.random.key(0), vfl, none(), txs, batch)
+  state = begin(vfl, none(), txs, batch)
   _, seen = protocol.play_round(
       jax.random.key(1), vfl, none(), txs, state, batch
   )
   logits = protocol.predict(
       jax.random.key(2), vfl, none(), state, batch.features
   )
-  expected = (jax.nn.softmax(logits) - batch.labels) / SAMPLES
+  expected = (softmax(logits, axis=1) - batch.labels) / SAMPLES
   np.testing.assert_allclose(seen.messages.down[0], expected, atol=1e-6)
 
 
 def test_padding_equals_a_smaller_batch():
   vfl, batch = federation('vhnn', 3, 3), data(3)
   txs = (optax.sgd(1.0),) * 3
-  state = protocol.init(jax.random.key(0), vfl, none(), txs, batch)
+  state = begin(vfl, none(), txs, batch)
   small = jax.tree.map(lambda x: x[:8], batch)
-  padded = batch._replace(labels=batch.labels.at[8:].set(0))
-  step = lambda b: protocol.play_round(
+  real = np.arange(SAMPLES)[:, None] < 8
+  padded = batch._replace(labels=batch.labels * real)
+  step = jax.jit(lambda b: protocol.play_round(
       jax.random.key(1), vfl, none(), txs, state, b
-  )
+  ))
   (few, seen), (many, full) = step(small), step(padded)
   np.testing.assert_allclose(seen.loss, full.loss, rtol=1e-6)
   chex.assert_trees_all_close(few.parties, many.parties, atol=1e-6)
@@ -104,7 +120,7 @@ def test_padding_equals_a_smaller_batch():
 def test_a_party_that_quit_is_an_embedding_of_zeros():
   vfl, batch = federation('vhnn', 3, 3), data(3)
   txs = (optax.sgd(1.0),) * 3
-  state = protocol.init(jax.random.key(0), vfl, none(), txs, batch)
+  state = begin(vfl, none(), txs, batch)
   ask = lambda present: protocol.predict(
       jax.random.key(1), vfl, none(), state, batch.features, present
   )
@@ -131,7 +147,7 @@ def test_hooks_run_where_they_belong():
       gradient=each(lambda key, d, labels: 0 * d + 3),
       decode=lambda state, logits: -logits,
   )
-  state = protocol.init(jax.random.key(0), vfl, marked, txs, batch)
+  state = begin(vfl, marked, txs, batch)
   _, seen = protocol.play_round(
       jax.random.key(1), vfl, marked, txs, state, batch
   )
@@ -161,7 +177,7 @@ def test_an_adversary_reaches_its_own_party_only():
       parties=(2,), features=note('features'), send=note('send'),
       receive=note('receive'),
   )
-  state = protocol.init(jax.random.key(0), vfl, none(), txs, batch, liar)
+  state = begin(vfl, none(), txs, batch, liar)
   after, seen = protocol.play_round(
       jax.random.key(1), vfl, none(), txs, state, batch, liar
   )
@@ -223,8 +239,8 @@ def test_every_party_draws_by_itself():
     return plain.apply(params, x), ()
 
   net, defense = plain._replace(train=train), Defense(send=send, share=share)
-  x = jax.random.normal(jax.random.key(0), (4, 6))
-  data = Batch((x[:, :2], x[:, 2:4], x[:, 4:]), jnp.eye(2)[jnp.arange(4) % 2])
+  x = np.random.default_rng(0).normal(size=(3, 4, 2)).astype(np.float32)
+  data = Batch(tuple(x), np.eye(2, dtype=np.float32)[np.arange(4) % 2])
   vfl = algorithms.vhnn([net] * 3, net)
   txs = (optax.sgd(0.1),) * 3
   state = protocol.init(jax.random.key(1), vfl, defense, txs, data)
@@ -244,9 +260,10 @@ def a_round_of_two(defense):
   vfl, batch = federation('vhnn', 2, 3), data(2)
   txs = (optax.sgd(1.0),) * 2
   state = protocol.init(jax.random.key(0), vfl, defense, txs, batch)
-  return state, protocol.play_round(
+  play = jax.jit(lambda state: protocol.play_round(
       jax.random.key(1), vfl, defense, txs, state, batch
-  )[1]
+  )[1])
+  return state, play(state)
 
 
 @pytest.mark.parametrize('others', [
@@ -261,7 +278,7 @@ def test_gradients_of_what_is_read_pull_back_to_those_of_what_is_trained(
   state, played = a_round_of_two(defense)
   own = state.parties[1].params['bottom']
   sealed = lambda w: passports.expose(state.defense[-1], None, 1, w)
-  back, = jax.vjp(sealed, own)[1](played.read[0])
+  back, = jax.jit(lambda w, g: jax.vjp(sealed, w)[1](g))(own, played.read[0])
   chex.assert_trees_all_close(back, played.gradients[0], rtol=1e-4, atol=1e-6)
 
 
@@ -276,10 +293,10 @@ def test_gradients_of_what_is_read_are_shared_as_the_others_are():
       jnp.zeros_like, gradients
   ))
   _, played = a_round_of_two(halved)
-  twice = jax.tree.map(lambda g: 2 * g, played.gradients)
+  twice = jax.tree.map(lambda g: 2 * np.asarray(g), played.gradients)
   chex.assert_trees_all_close(played.read, twice, rtol=1e-6)
   _, played = a_round_of_two(chain(halved, hidden))
-  assert not any(x.any() for x in jax.tree.leaves(played.read))
+  assert not any(np.any(x) for x in jax.tree.leaves(played.read))
 
 
 def test_who_reads_what_it_trains_has_no_other_gradients():

@@ -1,4 +1,6 @@
 """The attacks' formulas, their views, and how they are measured."""
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,15 +17,19 @@ from vfljax.defense import none
 from vfljax.types import Batch, Messages, Round, State
 
 SAMPLES, WIDTH = 40, 3
+# Made once, so that they are compiled once.
+NORM, DIRECTION = attacks.norm_scoring(), attacks.direction_scoring()
+MEAN, MEDIAN = attacks.mean_scoring(), attacks.median_scoring()
 
 
 def a_round(received, labels, features=None):
   """A round in which passive party 1 received these gradients."""
-  features = jnp.zeros((len(labels), 2)) if features is None else features
-  sent = jnp.zeros_like(received)
+  if features is None:
+    features = np.zeros((len(labels), 2), np.float32)
+  sent = np.zeros(received.shape, np.float32)
   return Round(
       State((), ()), Batch((None, features), labels),
-      Messages((sent,), (received,)), jnp.zeros(()), (),
+      Messages((sent,), (received,)), np.float32(0), (),
   )
 
 
@@ -34,25 +40,38 @@ def separated():
   y = rng.integers(0, 2, SAMPLES)
   noise = rng.normal(size=(SAMPLES, WIDTH))
   d = np.where(y[:, None], 3.0, -1.0) * np.array([1, 2, -1.0]) + noise
-  labels = jax.nn.one_hot(y, 2)
-  return jnp.asarray(d, jnp.float32), labels, y
+  return d.astype(np.float32), one_hot(y), y
+
+
+def one_hot(y, classes=2):
+  return np.eye(classes, dtype=np.float32)[y]
 
 
 def guess(attack, played, key=0):
-  k_view, k_run = jax.random.split(jax.random.key(key))
-  view = views.in_training(attack.view, k_view, 1, none(), played)
-  return np.asarray(attack.run(k_run, view)), view
+  """(scores, the view), as a training would find them: compiled."""
+  scores, view = compiled(attack)(jax.random.key(key), played)
+  return np.asarray(scores), jax.tree.map(np.asarray, view)
+
+
+@functools.cache
+def compiled(attack):
+  def run(key, played):
+    k_view, k_run = jax.random.split(key)
+    view = views.in_training(attack.view, k_view, 1, none(), played)
+    return attack.run(k_run, view), view
+
+  return jax.jit(run)
 
 
 def test_norm_scoring(separated):
   d, labels, _ = separated
-  scores, _ = guess(attacks.norm_scoring(), a_round(d, labels))
+  scores, _ = guess(NORM, a_round(d, labels))
   np.testing.assert_allclose(scores, np.linalg.norm(d, axis=1), rtol=1e-6)
 
 
 def test_direction_scoring_is_the_cosine_with_a_known_positive(separated):
   d, labels, y = separated
-  scores, view = guess(attacks.direction_scoring(), a_round(d, labels))
+  scores, view = guess(DIRECTION, a_round(d, labels))
   known = int(np.flatnonzero(view.known)[0])
   assert view.known.sum() == 1 and y[known] == 1
   unit = np.asarray(d) / np.linalg.norm(d, axis=1, keepdims=True)
@@ -63,17 +82,16 @@ def test_direction_scoring_is_the_cosine_with_a_known_positive(separated):
 def test_tiny_gradients_leak_as_much(size, separated):
   """Squares of what converged training sends are 0 in 32 bits."""
   d, labels, _ = separated
-  for attack in (attacks.norm_scoring(), attacks.direction_scoring(),
-                 attacks.mean_scoring(), attacks.median_scoring()):
+  for attack in (NORM, DIRECTION, MEAN, MEDIAN):
     large, _ = guess(attack, a_round(d, labels))
-    small, _ = guess(attack, a_round(size * d, labels))
+    small, _ = guess(attack, a_round(np.float32(size) * d, labels))
     np.testing.assert_array_equal(np.argsort(large), np.argsort(small))
 
 
 def test_mixed_samples_are_of_the_class_they_are_mostly_of():
   labels = jnp.array([[0.7, 0.3], [0.4, 0.6], [0.0, 0.0], [0.0, 1.0]])
   np.testing.assert_array_equal(
-      views.majority(labels), [[1, 0], [0, 1], [0, 0], [0, 1]]
+      jax.jit(views.majority)(labels), [[1, 0], [0, 1], [0, 0], [0, 1]]
   )
 
 
@@ -82,7 +100,7 @@ def test_an_attack_draws_the_same_whatever_is_beside_it(separated):
   alone = dict(ds=attacks.direction_scoring())
   both = dict(norm=attacks.norm_scoring()) | alone
   seen = [
-      watch(jax.random.key(3), a_round(d, labels))['ds']
+      jax.jit(watch)(jax.random.key(3), a_round(d, labels))['ds']
       for watch, _ in (measure.watcher(f, none()) for f in (alone, both))
   ]
   np.testing.assert_array_equal(*(x.guessed.scores for x in seen))
@@ -90,16 +108,14 @@ def test_an_attack_draws_the_same_whatever_is_beside_it(separated):
 
 def test_direction_scoring_without_a_positive_says_nothing(separated):
   d, labels, _ = separated
-  negative = labels.at[:].set(jnp.array([1.0, 0.0]))
-  scores, view = guess(attacks.direction_scoring(), a_round(d, negative))
+  negative = np.float32([1, 0]) + 0 * labels
+  scores, view = guess(DIRECTION, a_round(d, negative))
   assert not view.known.any() and not scores.any()
 
 
 def test_mean_and_median_use_centers_of_samples_they_do_not_score(separated):
   d, labels, y = separated
-  for attack, center in (
-      (attacks.mean_scoring(), np.mean), (attacks.median_scoring(), np.median)
-  ):
+  for attack, center in ((MEAN, np.mean), (MEDIAN, np.median)):
     scores, view = guess(attack, a_round(d, labels))
     half = np.asarray(view.known) > 0
     assert 5 < half.sum() < 35
@@ -113,35 +129,36 @@ def test_mean_and_median_use_centers_of_samples_they_do_not_score(separated):
 def test_noise_does_not_leak_the_labels_it_carries():
   """Centers that held the scored sample would find 0.77 here."""
   key, rounds = jax.random.key(0), 200
-  d = jax.random.normal(key, (rounds, 32, 16))
-  labels = jax.nn.one_hot(
-      jax.random.bernoulli(key, 0.4, (rounds, 32)).astype(int), 2
-  )
+  rng = np.random.default_rng(0)
+  d = rng.normal(size=(rounds, 32, 16)).astype(np.float32)
+  labels = one_hot(rng.binomial(1, 0.4, (rounds, 32)))
   watch, digest = measure.watcher(dict(
       mean=attacks.mean_scoring(), median=attacks.median_scoring()
   ), none())
-  rows = jax.vmap(lambda k, d, y: watch(k, a_round(d, y)))(
-      jax.random.split(key, rounds), d, labels
-  )
-  for found in digest(rows).values():
+  results = jax.jit(lambda keys, d, labels: digest(
+      jax.vmap(lambda k, d, y: watch(k, a_round(d, y)))(keys, d, labels)
+  ))(jax.random.split(key, rounds), d, labels)
+  for found in results.values():
     assert abs(found['leak_auc_raw'] - 0.5) < 0.02
 
 
 def test_median_of_the_batch_has_the_authors_ceiling():
   """(1 + (1 - (.5-p)/(1-p))) / 2: 0.9125 at GAFM's 39.4 % positives."""
   y = (np.arange(2000) < 788).astype(int)
-  d = jnp.asarray(np.where(y, 1.0, -1.0) + 0.01 * np.random.default_rng(
-      0).normal(size=2000), jnp.float32)[:, None]
+  d = np.where(y, 1.0, -1.0) + 0.01 * np.random.default_rng(
+      0).normal(size=2000)
+  d = d.astype(np.float32)[:, None]
   attack = attacks.median_scoring(center='batch')
-  scores, _ = guess(attack, a_round(d, jax.nn.one_hot(y, 2)))
+  scores, _ = guess(attack, a_round(d, one_hot(y)))
   assert abs(roc_auc_score(y, scores) - 0.9125) < 1e-3
   with pytest.raises(ValueError, match='center'):
     attacks.median_scoring(center='mean')
 
 
 def test_the_batch_median_leaves_padding_out():
-  d = jnp.array([[1.0], [2.0], [3.0], [0.0], [0.0], [0.0]])
-  labels = jnp.eye(2)[jnp.array([0, 1, 1, 0, 0, 0])].at[3:].set(0)
+  d = np.float32([[1], [2], [3], [0], [0], [0]])
+  labels = one_hot(np.array([0, 1, 1, 0, 0, 0]))
+  labels[3:] = 0
   scores, _ = guess(attacks.median_scoring(center='batch'), a_round(d, labels))
   np.testing.assert_array_equal(scores[:3], [0, 0, 1])
 
@@ -150,14 +167,14 @@ def test_the_batch_median_leaves_padding_out():
 def test_direct_labels_are_exact_without_a_top(classes):
   """Kang et al., Eq. 4: the gradient's only negative entry is the label."""
   vfl = algorithms.vlr(2, classes)
-  y = jnp.arange(SAMPLES) % classes
-  features = jax.random.normal(jax.random.key(0), (2, SAMPLES, 4))
-  batch = Batch(tuple(features), jax.nn.one_hot(y, classes))
+  y = np.arange(SAMPLES) % classes
+  features = np.random.default_rng(0).normal(size=(2, SAMPLES, 4))
+  batch = Batch(tuple(features.astype(np.float32)), one_hot(y, classes))
   txs = (optax.sgd(0.1),) * 2
   state = protocol.init(jax.random.key(1), vfl, none(), txs, batch)
-  _, played = protocol.play_round(
+  played = jax.jit(lambda state: protocol.play_round(
       jax.random.key(2), vfl, none(), txs, state, batch
-  )
+  )[1])(state)
   scores, _ = guess(attacks.direct_label(), played)
   np.testing.assert_array_equal(scores.argmax(1), y)
 
@@ -165,17 +182,16 @@ def test_direct_labels_are_exact_without_a_top(classes):
 @pytest.mark.parametrize('pool', ['epoch', 'round'])
 def test_leakage_equals_scikit_learn_over_rounds(pool, separated):
   d, labels, y = separated
-  noisy = jnp.stack([d, d[::-1] + 4, -d])
-  truth = jnp.stack([labels, labels[::-1], labels])
+  noisy = np.stack([d, d[::-1] + 4, -d])
+  truth = np.stack([labels, labels[::-1], labels])
   watch, digest = measure.watcher(
       dict(norm=attacks.norm_scoring()), none(), pool=pool
   )
-  rows = jax.vmap(lambda d, y: watch(jax.random.key(0), a_round(d, y)))(
-      noisy, truth
-  )
-  found = digest(rows)['norm']
+  found = jax.jit(lambda noisy, truth: digest(jax.vmap(
+      lambda d, y: watch(jax.random.key(0), a_round(d, y))
+  )(noisy, truth)))(noisy, truth)['norm']
   scores = np.linalg.norm(noisy, axis=2)
-  ys = np.asarray(truth)[..., 1]
+  ys = truth[..., 1]
   expected = roc_auc_score(ys.ravel(), scores.ravel())
   if pool == 'round':
     expected = np.mean([roc_auc_score(a, b) for a, b in zip(ys, scores)])
@@ -195,12 +211,13 @@ def test_a_round_that_diverged_is_not_left_out_as_one_of_one_class_is(
   played = jax.jit(lambda d, labels: digest(jax.vmap(
       lambda d, labels: watch(jax.random.key(0), a_round(d, labels))
   )(d, labels))['norm']['leak_auc_raw'])
-  alone = jnp.zeros_like(labels).at[:, 0].set(1)
+  alone = one_hot(0 * y)
   expected = roc_auc_score(y, np.linalg.norm(d, axis=1))
-  two = jnp.stack([labels, alone])
-  np.testing.assert_allclose(played(jnp.stack([d, d]), two), expected, 1e-5)
-  gone = jnp.stack([d, d.at[0].set(jnp.nan)])
-  assert np.isnan(played(gone, jnp.stack([labels, labels])))
+  two = np.stack([labels, alone])
+  np.testing.assert_allclose(played(np.stack([d, d]), two), expected, 1e-5)
+  gone = np.stack([d, d])
+  gone[1, 0] = np.nan
+  assert np.isnan(played(gone, np.stack([labels, labels])))
 
 
 def test_what_an_attacker_knows_is_not_scored(separated):
@@ -210,30 +227,32 @@ def test_what_an_attacker_knows_is_not_scored(separated):
       dict(ds=attacks.direction_scoring()), none()
   )
   rows = jax.tree.map(
-      lambda x: x[None], watch(jax.random.key(3), a_round(d, labels))
+      lambda x: np.asarray(x)[None],
+      jax.jit(watch)(jax.random.key(3), a_round(d, labels)),
   )
   guessed = rows['ds'].guessed
   left = np.asarray(guessed.weights[0]) > 0
   assert left.sum() == SAMPLES - 1
   expected = roc_auc_score(y[left], np.asarray(guessed.scores[0])[left])
   np.testing.assert_allclose(
-      digest(rows)['ds']['leak_auc_raw'], expected, rtol=1e-5
+      jax.jit(digest)(rows)['ds']['leak_auc_raw'], expected, rtol=1e-5
   )
 
 
 def test_several_attackers_are_told_apart(separated):
   d, labels, _ = separated
   played = a_round(d, labels)._replace(
-      batch=Batch((None, jnp.zeros((SAMPLES, 2)), jnp.zeros((SAMPLES, 2))),
-                  labels),
+      batch=Batch((None, np.zeros((SAMPLES, 2), np.float32),
+                   np.zeros((SAMPLES, 2), np.float32)), labels),
       messages=Messages((d, d), (d, 2 * d)),
   )
   watch, _ = measure.watcher(
       dict(norm=attacks.norm_scoring()), none(), (1, 2)
   )
-  rows = watch(jax.random.key(0), played)
+  rows = jax.jit(watch)(jax.random.key(0), played)
   np.testing.assert_allclose(
-      rows['norm@2'].guessed.scores, 2 * rows['norm'].guessed.scores
+      rows['norm@2'].guessed.scores,
+      2 * np.asarray(rows['norm'].guessed.scores),
   )
 
 
@@ -244,16 +263,15 @@ def stolen():
   x = rng.normal(size=(300, 6)).astype(np.float32)
   y = (x[:, 0] + x[:, 1] > 0).astype(int)
   bottom = nets.mlp(2)
-  weights = bottom.init(jax.random.key(0), jnp.asarray(x))
   kernel = np.zeros((6, 2), np.float32)
   kernel[:2] = [[-2, 2], [-2, 2]]
   weights = jax.tree.map(
-      lambda w: jnp.asarray(kernel) if w.ndim == 2 else jnp.zeros_like(w),
-      weights,
+      lambda w: jnp.asarray(kernel if w.ndim == 2 else np.zeros(2, 'f')),
+      jax.eval_shape(bottom.init, jax.random.key(0), jnp.asarray(x)),
   )
-  labels = jax.nn.one_hot(y, 2)
+  labels = one_hot(y)
   view = views.TrainedBottom(
-      weights, jnp.asarray(x[:16]), labels[:16], jnp.asarray(x[16:])
+      weights, *map(jnp.asarray, (x[:16], labels[:16], x[16:]))
   )
   return bottom, view, y[16:]
 
@@ -331,10 +349,11 @@ def test_schedules_that_make_no_sense(schedule, message):
 
 
 def test_completion_reports_the_best_and_the_last_stage():
-  labels = jax.nn.one_hot(jnp.array([0, 1, 1, 0]), 2)
-  right = labels * 2.0
-  guess = jnp.stack([right, right.at[0].set(right[0, ::-1]), -right])
-  found = measure.of_completion(guess, labels)
+  labels = one_hot(np.array([0, 1, 1, 0]))
+  right, other = 2 * labels, 2 * labels
+  other[0] = right[0, ::-1]
+  guess = np.stack([right, other, -right])
+  found = jax.jit(measure.of_completion)(guess, labels)
   assert found['accuracy_best'] == 1 and found['accuracy_last'] == 0
   assert found['auc_best'] == 1 and found['auc_last'] == 0
 
@@ -346,13 +365,18 @@ def test_momentum_decay_and_a_slower_bottom_are_pytorchs():
       weight_decay=0.2,
   )
   tx = completion.optimizer(schedule, 5, 'first')
-  params = dict(first=jnp.array([1.0, -2.0]), second=jnp.array([3.0]))
-  state, plain = tx.init(params), jax.tree.map(np.asarray, params)
+  params = dict(first=np.float32([1, -2]), second=np.float32([3]))
+  state, plain = tx.init(params), dict(params)
   speed = jax.tree.map(np.zeros_like, plain)
-  for step in range(5):
+
+  @jax.jit
+  def stepped(state, params):
     slope = jax.tree.map(lambda p: 2 * p + 1, params)
     updates, state = tx.update(slope, state, params)
-    params = optax.apply_updates(params, updates)
+    return state, optax.apply_updates(params, updates)
+
+  for step in range(5):
+    state, params = stepped(state, params)
     rate = 0.5 * (1 + np.cos(np.pi * step / 5)) / 2
     for name, factor in dict(first=0.1, second=1.0).items():
       w = plain[name]

@@ -1,4 +1,6 @@
 """The networks of `vfljax.nets` and their layers."""
+import functools
+
 from flax import linen as nn
 import jax
 from jax import lax
@@ -7,6 +9,7 @@ import numpy as np
 import optax
 import pytest
 
+from tests import small_networks
 from vfljax import algorithms, attacks, nets, train
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
@@ -18,7 +21,7 @@ KEY = jax.random.key(0)
 
 
 def image(*shape):
-  return jax.random.normal(KEY, shape, jnp.float32)
+  return jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
 
 
 def count(params):
@@ -35,9 +38,16 @@ def test_patches_are_xlas_convolution(strides, padding):
   expected = lax.conv_general_dilated(
       x, kernel, strides, pads, dimension_numbers=('NHWC', 'HWIO', 'NHWC')
   )
-  for how in convolution.METHODS:
-    ours = convolution.convolve(x, kernel, strides, padding, how)
+  for ours in every_way(x, kernel, strides, padding):
     np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-5)
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def every_way(x, kernel, strides, padding):
+  return [
+      convolution.convolve(x, kernel, strides, padding, how)
+      for how in convolution.METHODS
+  ]
 
 
 def test_arithmetic_can_be_swapped_from_outside():
@@ -59,16 +69,18 @@ def test_arithmetic_can_be_swapped_from_outside():
 
 
 def test_pool_keeps_a_single_pixel():
-  x = jnp.arange(10.0).reshape(1, 5, 2, 1)
-  np.testing.assert_array_equal(convolution.pool(x)[0, :, 0, 0], [3, 7])
+  x = np.arange(10, dtype=np.float32).reshape(1, 5, 2, 1)
+  pool = jax.jit(convolution.pool, static_argnums=1)
+  np.testing.assert_array_equal(np.asarray(pool(x))[0, :, 0, 0], [3, 7])
   np.testing.assert_array_equal(
-      convolution.pool(x[:, :, :1], 'mean')[0, :, 0, 0], [1, 5]
+      np.asarray(pool(x[:, :, :1], 'mean'))[0, :, 0, 0], [1, 5]
   )
 
 
 def test_start_is_uniform_by_fan_in():
-  params = convolution.Conv(64, (5, 5)).init(KEY, image(1, 8, 8, 4))['params']
-  for weights in params.values():
+  start = jax.jit(convolution.Conv(64, (5, 5)).init)
+  params = start(KEY, image(1, 8, 8, 4))['params']
+  for weights in map(np.asarray, params.values()):
     assert 0.95 / 10 < abs(weights).max() <= 1 / 10  # 1 / sqrt(5 * 5 * 4)
 
 
@@ -98,7 +110,7 @@ def test_names_and_options():
 def test_one_network_after_another_trains_as_one():
   both = nets.then(nets.mlp(4, dropout=0.5), nets.mlp(3))
   params = both.init(KEY, image(2, 5))
-  y, stats = both.run(params, KEY, image(2, 5))
+  y, stats = jax.jit(both.run)(params, KEY, image(2, 5))
   assert y.shape == (2, 3)
   assert jax.tree.structure(both.absorb(params, stats)) == (
       jax.tree.structure(params)
@@ -154,14 +166,16 @@ TINY = dict(
 
 def test_batch_norm_is_the_batchs_in_training_and_runs_for_inference():
   norm = nets.Norm()
-  x = 3 + 2 * image(6, 3, 2, 4)
+  x = 3 + 2 * np.asarray(image(6, 3, 2, 4))
   start = norm.init(KEY, x)
-  y, new = norm.apply(start, x, True, mutable=['batch_stats'])
+  y, new = jax.jit(
+      lambda start: norm.apply(start, x, True, mutable=['batch_stats'])
+  )(start)
   mean, variance = x.mean((0, 1, 2)), x.var((0, 1, 2))
   np.testing.assert_allclose(
       y, (x - mean) / np.sqrt(variance + 1e-5), rtol=1e-4, atol=1e-4
   )
-  after = norm.apply(dict(start, **new), x)
+  after = jax.jit(norm.apply)(dict(start, **new), x)
   running = 0.1 * mean, 0.9 + 0.1 * variance
   np.testing.assert_allclose(
       after, (x - running[0]) / np.sqrt(running[1] + 1e-5), rtol=1e-4
@@ -171,7 +185,7 @@ def test_batch_norm_is_the_batchs_in_training_and_runs_for_inference():
 def test_group_norm_does_not_mix_samples():
   net = nets.make('resnet18', 3, channels=(2,), norm='group')
   x = image(3, 8, 4, 3)
-  params = jax.jit(net.init)(KEY, x)
+  params = small_networks.drawn(net, x)
   assert 'batch_stats' not in params
   y = jax.jit(net.apply)(params, x)
   np.testing.assert_allclose(
@@ -197,9 +211,11 @@ def test_statistics_travel_with_the_party_and_under_vmap():
   parties, losses = many(keys)
   assert np.isfinite(losses).all()
   for party in parties:
-    stats = jax.tree.leaves(party.params['bottom']['batch_stats'])
+    stats = party.params['bottom']['batch_stats']
+    stats = jax.tree.leaves(jax.tree.map(np.asarray, stats))
     assert all(((s != 0) & (s != 1)).any() for s in stats)
   twice, _ = many(keys[jnp.array([1, 1])])  # In other company, the same.
+  twice, parties = jax.tree.map(np.asarray, (twice, parties))
   for one, other in zip(jax.tree.leaves(twice), jax.tree.leaves(parties)):
     np.testing.assert_allclose(other[1], one[0], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(one[1], one[0], rtol=1e-4, atol=1e-5)
@@ -210,26 +226,28 @@ def test_bfloat16_is_near_float32_and_comes_out_as_float32(name):
   x = image(4, 8, 4, 3)
   exact = nets.make(name, 6, **TINY[name])
   fast = nets.make(name, 6, dtype='bfloat16', **TINY[name])
-  params = jax.jit(exact.init)(KEY, x)
+  params = small_networks.drawn(exact, x)
   y, z = jax.jit(exact.apply)(params, x), jax.jit(fast.apply)(params, x)
   assert z.dtype == y.dtype == jnp.float32
+  y, z = np.asarray(y), np.asarray(z)
   assert 0 < abs(y - z).max() < 0.05 * abs(y).max() + 0.02
 
 
 def test_middle_of_cafe_is_around_its_first_linear_layer():
   options = TINY['cafe']
   net, x = nets.make('cafe', 6, **options), image(2, 6, 6, 1)
-  params = jax.jit(net.init)(KEY, x)
+  params = small_networks.drawn(net, x)
   before, after = jax.jit(cafe.middle(6, **options))(params, x)
-  first = params['fc1']['Dense_0']
+  own = jax.tree.map(np.asarray, params)
+  first = own['fc1']['Dense_0']
   assert before.shape == (2, 2 * 2 * 3)
   np.testing.assert_allclose(
       after, before @ first['kernel'] + first['bias'], rtol=1e-5, atol=1e-6
   )
-  z = jax.nn.relu(after)
+  z = np.maximum(after, 0)
   for name in ('fc2', 'fc3'):
-    own = params[name]['Dense_0']
-    z = jax.nn.relu(z @ own['kernel'] + own['bias'])
+    layer = own[name]['Dense_0']
+    z = np.maximum(z @ layer['kernel'] + layer['bias'], 0)
   y = jax.jit(net.apply)(params, x)
   np.testing.assert_allclose(y, z, rtol=1e-5, atol=1e-6)
 
@@ -239,11 +257,12 @@ def test_lenet_with_the_original_convolutions():
   x = image(3, 28, 14, 1)
   bare = nets.make('lenet5', 10, padding='VALID')
   bordered = nets.make('lenet5', 10, padding='VALID', border=(2, 1))
-  params = bordered.init(KEY, x)
+  params = small_networks.drawn(bordered, x)
   assert params['fc1']['Dense_0']['kernel'].shape == (80, 120)
-  padded = jnp.pad(x, ((0, 0), (2, 2), (1, 1), (0, 0)))
+  padded = np.pad(x, ((0, 0), (2, 2), (1, 1), (0, 0)))
   np.testing.assert_allclose(
-      bordered.apply(params, x), bare.apply(params, padded), rtol=1e-5
+      jax.jit(bordered.apply)(params, x), jax.jit(bare.apply)(params, padded),
+      rtol=1e-5,
   )
   with pytest.raises(ValueError, match='got 28 x 14'):
     bare.init(KEY, x)
@@ -261,7 +280,8 @@ def test_lenet_with_the_original_convolutions():
 def test_embeddings_that_are_normalized_and_rectified(name, options):
   net = nets.make(name, 5, norm='batch', final='relu', **options)
   x = image(12, 8, 8, 1)
-  y, stats = net.run(net.init(KEY, x), KEY, x)
+  y, stats = jax.jit(net.run)(small_networks.drawn(net, x), KEY, x)
+  y = np.asarray(y)
   assert stats and (y >= 0).all()
   # Of normal numbers about half are above 0, in every column.
   assert ((y > 0).mean(0) < 1).all() and (y > 0).mean() > 0.2
@@ -275,7 +295,7 @@ def test_many_samples_go_through_in_blocks():
     return params * x.sum((1, 2))
 
   net = images.blockwise(Net(lambda key, x: 1.0, apply), 4)
-  x = image(10, 3, 2)
+  x = np.asarray(image(10, 3, 2))
   np.testing.assert_allclose(net.apply(2.0, x), 2 * x.sum((1, 2)), rtol=1e-5)
   y, _ = net.run(2.0, KEY, x)
   np.testing.assert_allclose(y, 2 * x.sum((1, 2)), rtol=1e-5)
@@ -286,23 +306,22 @@ def test_many_samples_go_through_in_blocks():
 def test_completing_a_network_with_batch_norm_renews_its_statistics(stolen):
   """An attacker's training is a training: by the batch, statistics and all."""
   net = nets.make('vgg13', 4, **TINY['vgg13'])
-  x = 50 * image(12, 4, 4, 1)  # Far from the statistics' start.
-  labels = jax.nn.one_hot(jnp.arange(12) % 2, 2)
-  x = x.at[1::2].add(100.0)
+  x = 50 * np.array(image(12, 4, 4, 1))  # Far from the statistics' start.
+  x[1::2] += 100.0
+  x, labels = jnp.asarray(x), jnp.asarray(np.eye(2)[np.arange(12) % 2], 'f')
   attack = attacks.model_completion(
       net, nets.mlp(2), Schedule(30, 0, 1, 0.02), stolen=stolen
   )
 
   @jax.jit
-  def run(key):
-    weights = net.init(key, x)
+  def run(key, weights):
     guess = attack.run(key, TrainedBottom(weights, x, labels, x))
     slope = jax.grad(lambda p: net.apply(p, x).sum())(weights)
     return guess[-1], slope['batch_stats']
 
-  guess, slope = run(KEY)
-  assert (guess.argmax(-1) == labels.argmax(-1)).all()
-  assert not any(s.any() for s in jax.tree.leaves(slope))
+  guess, slope = run(KEY, small_networks.drawn(net, x))
+  assert (np.argmax(guess, -1) == np.argmax(labels, -1)).all()
+  assert not any(np.any(s) for s in jax.tree.leaves(slope))
 
 
 def in_torch(torch, params, stats, x, name, train):
