@@ -9,8 +9,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The first of these that is 3.11 or newer makes the virtual environment.
 PYTHON := python3 python3.14 python3.13 python3.12 python3.11
-# Twice quiet: errors alone. No cache, for that is in the home directory.
-INSTALL := $(BIN)/python -m pip install -qq --no-cache-dir \
+# Twice quiet: errors alone. No cache, for that is in the home directory. What is
+# imported Python compiles by then: all of it would take half of the time.
+INSTALL := $(BIN)/python -m pip install -qq --no-cache-dir --no-compile \
   --disable-pip-version-check --editable
 FAILED := { echo 'vfljax: pip could not install the packages above. Is the\
  package index reachable? Then run make again.' >&2; exit 1; }
@@ -109,7 +110,7 @@ $(VENV)/dev.stamp: pyproject.toml $(VENV)/python.stamp
 $(VENV)/accel.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing compilers for TPUs and GPUs, 8 GB: ten minutes ...'
 	@$(BIN)/python -m venv $(VENV)/accel
-	@$(VENV)/accel/bin/python -m pip install -qq --no-cache-dir \
+	@$(VENV)/accel/bin/python -m pip install -qq --no-cache-dir --no-compile \
 	  --disable-pip-version-check --editable '.[dev]' 'jax[tpu,cuda12]' \
 	  || $(FAILED)
 	@touch $@

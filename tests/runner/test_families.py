@@ -160,7 +160,7 @@ def test_numbers_do_not_know_who_shares(tmp_path, monkeypatch):
   """
 
   def results(place, *names):
-    given = config(*names)
+    given = config(*names, alone=False)
     work = run.run(given, arguments.load_data(given.data), str(place))
     lines = (work.path / 'results.jsonl').read_text().splitlines()
     return [json.loads(line) for line in lines]
