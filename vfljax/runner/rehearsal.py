@@ -44,7 +44,7 @@ def check(setting: Setting) -> None:
   _check_names([unit for job in everything for unit in job.units])
   first = everything[0]  # The undefended federation, with all attacks.
   plain = _start(first)
-  _try_attacks(first)
+  _try_attacks(first, plain)
   tried: dict[str, int] = {}  # Bytes of one training, by entry.
   for job in everything:
     entry = job.entry
@@ -99,10 +99,13 @@ def _start(job: Job) -> Any:
     )
 
 
-def _try_attacks(job: Job) -> None:
+def _try_attacks(job: Job, runs: Any) -> None:
   """Traces the attacks that have been given options, on rounds and after them.
 
   Large networks take seconds to trace, so nothing else is.
+
+  Args:
+    runs: Shapes of the job's run at its start, which attacks do not change.
 
   Raises:
     UserError, ValueError: for options that the attacks cannot do with.
@@ -117,7 +120,7 @@ def _try_attacks(job: Job) -> None:
       replayed=some(job.setting.replayed),
   )
   job = job._replace(setting=setting)
-  both = dict(cells=_cell(job), runs=_start(job))
+  both = dict(cells=_cell(job), runs=runs)
   first, epochs = (setting.samples, np.int32(0)), setting.config.train.epochs
   try:
     if setting.in_training:
