@@ -10,6 +10,7 @@ import pytest
 from skimage.metrics import structural_similarity
 
 from experiments.kang2022 import paper, table16, vlr, vnn
+from tests import small_networks
 from vfljax import algorithms, evaluation, measure, nets, train
 from vfljax.attack import Attack, Wants
 from vfljax.attacks import model_inversion
@@ -99,7 +100,7 @@ def test_pixels_must_not_be_standardised():
 def test_ssim_is_measured_as_scikit_image_does():
   draws = np.random.default_rng(0)
   a, b = draws.uniform(size=(2, 3, 14, 28, 1)).astype(np.float32)
-  found = measure.of_images(jnp.asarray(a), jnp.asarray(b))
+  found = jax.jit(measure.of_images)(a, b)
   expected = [
       structural_similarity(x, y, data_range=1, channel_axis=-1)
       for x, y in zip(a, b)
@@ -108,12 +109,13 @@ def test_ssim_is_measured_as_scikit_image_does():
 
 
 def test_a_known_linear_network_is_inverted_exactly():
-  x = jax.random.uniform(jax.random.key(0), (3, 4, 4, 1))
-  w = jnp.linalg.qr(jax.random.normal(jax.random.key(1), (16, 16)))[0]
+  draws = np.random.default_rng(0)
+  x = draws.uniform(size=(3, 4, 4, 1)).astype(np.float32)
+  w = np.linalg.qr(draws.normal(size=(16, 16)))[0].astype(np.float32)
   net = Net(lambda key, x: w, lambda w, x: x.reshape(len(x), -1) @ w)
   found = jax.jit(lambda start: invert(
       net, w, net.apply(w, x), start, Inversion(steps=300, variation=0)
-  ))(jnp.full_like(x, 0.5))
+  ))(np.full_like(x, 0.5))
   np.testing.assert_allclose(found, x, atol=2e-3)
 
 
@@ -125,21 +127,20 @@ def test_total_variation_counts_both_directions():
 
 def test_the_shadow_learns_through_the_fixed_top_and_inverts():
   """A shadow of the same structure comes nearer than guessing the mean."""
-  k_x, k_y, k_run = jax.random.split(jax.random.key(0), 3)
   bottom = nets.mlp(12)
   # Unlike the softmax's, this loss leaves no direction of the logits free.
   vfl = VFL(
       (None, bottom), algorithms.plain(),
       lambda logits, labels: ((logits - labels) ** 2).sum(-1),
   )
-  x = jax.random.uniform(k_x, (200, 12))
-  weights = bottom.init(k_y, x)
-  logits = bottom.apply(weights, x)
+  x = np.random.default_rng(0).uniform(size=(200, 12)).astype(np.float32)
+  weights = small_networks.drawn(bottom, x)
+  logits = np.asarray(bottom.apply(weights, x))
   known = Batch((None, x), logits)
   sent = logits[:20]
   view = TrainedTop(dict(bottom=(), top=()), sent, known)
   how = Inversion(shadow_steps=1500, shadow_rate=0.01, variation=0)
-  guess = jax.jit(model_inversion(vfl, bottom, how).run)(k_run, view)
+  guess = np.asarray(jax.jit(model_inversion(vfl, bottom, how).run)(KEY, view))
   error = ((guess - x[:20]) ** 2).mean()
   assert error < 0.3 * x[:20].var()
   assert guess.min() >= 0 and guess.max() <= 1
@@ -160,30 +161,33 @@ def exponential():
 
 def test_the_shadow_has_what_the_defense_adds_and_inverts_it():
   """T2 knows the structure: without the defense's part the shadow is wrong."""
-  k_x, k_y, k_own, k_run = jax.random.split(jax.random.key(0), 4)
   bottom, defense = nets.mlp(8), exponential()
   vfl = VFL(
       (None, bottom), algorithms.plain(),
       lambda logits, labels: ((logits - labels) ** 2).sum(-1),
   )
-  x = jax.random.uniform(k_x, (300, 8))
-  weights = bottom.init(k_y, x)
+  x = np.random.default_rng(0).uniform(size=(300, 8)).astype(np.float32)
+  weights = small_networks.drawn(bottom, x)
   shape = jax.ShapeDtypeStruct((300, 8), jnp.float32)
-  own = defense.init(k_own, Spec((shape,), 8)).passive[0]
-  message = defense.send(own, k_run, 2 * bottom.apply(weights, x))[0]
+  own = defense.init(KEY, Spec((shape,), 8)).passive[0]
+  message = np.asarray(jax.jit(
+      lambda key: defense.send(own, key, 2 * bottom.apply(weights, x))[0]
+  )(KEY))
   known = Batch((None, x), message)
   view = TrainedTop(dict(bottom=(), top=()), message[:20], known)
   how = Inversion(shadow_steps=2000, shadow_rate=0.01, variation=0)
   error = {}
   for name, its in dict(with_it=defense, without=None).items():
     attack = model_inversion(vfl, bottom, how, its)
-    error[name] = ((jax.jit(attack.run)(k_run, view) - x[:20]) ** 2).mean()
+    guess = np.asarray(jax.jit(attack.run)(KEY, view))
+    error[name] = ((guess - x[:20]) ** 2).mean()
   assert error['with_it'] < 0.5 * error['without']
 
 
 def test_a_defended_shadow_is_the_network_and_the_defenses_part():
-  bottom, x = nets.mlp(6), jax.random.normal(jax.random.key(3), (10, 4))
-  known = Batch((None, x), jnp.eye(2)[jnp.arange(10) % 2])
+  bottom = nets.mlp(6)
+  x = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
+  known = Batch((None, x), np.eye(2, dtype=np.float32)[np.arange(10) % 2])
   vfl = VFL((None, bottom), algorithms.plain(), lambda a, b: a.sum(-1))
   defense = precode.precode(0.5, 3)
   made = sender(bottom, vfl, known, defense)
@@ -192,20 +196,25 @@ def test_a_defended_shadow_is_the_network_and_the_defenses_part():
   own = lambda key: defense.send(
       params['defense'], key, bottom.apply(params['net'], x)
   )
-  for a, b in zip(made.send(params, jax.random.key(1), x),
-                  own(jax.random.key(1)), strict=True):
+
+  @jax.jit
+  def compared(key):
+    """Both messages; what is expected of them, and 4000 of them."""
+    draws = jax.vmap(lambda key: own(key)[0])(jax.random.split(key, 4000))
+    sent = made.send(params, key, x)
+    return sent, own(key), made.expected(params, x), draws
+
+  sent, theirs, expected, draws = jax.tree.map(np.asarray, compared(KEY))
+  for a, b in zip(sent, theirs, strict=True):
     np.testing.assert_allclose(a, b, rtol=1e-5)
-  assert made.send(params, jax.random.key(1), x)[1] > 0  # Its penalty.
-  draws = jax.vmap(lambda key: own(key)[0])(
-      jax.random.split(jax.random.key(2), 4000)
-  )
+  assert sent[1] > 0  # Its penalty.
   mean, spread = draws.mean(0), draws.std(0)
-  off = jnp.abs(made.expected(params, x) - mean)
+  off = np.abs(expected - mean)
   assert (off < 5 * spread / DRAWS**0.5 + 1e-3).all()
   # Without a part of its own at the passive party there is nothing to add.
   plain = sender(bottom, vfl, known, Defense())
   assert plain.init is bottom.init
-  assert plain.send(bottom.init(jax.random.key(0), x), KEY, x)[1] == 0
+  assert plain.send(small_networks.drawn(bottom, x), KEY, x)[1] == 0
 
 
 def test_the_attacker_is_told_of_the_defense_unless_it_is_not_to_know():
@@ -225,14 +234,16 @@ def test_the_attacker_is_told_of_the_defense_unless_it_is_not_to_know():
   )
   setting = job.setting._replace(after_training=dict(model_inversion=attack))
   job = job._replace(setting=setting)
-  made = cell.prepare(
-      job, dict(seed=0, strength=None, others={}), setting.samples
-  )
-  state = train.start(KEY, made.plan, made.splits.train).state
-  jax.eval_shape(
-      lambda key: cell._attack(job, made, state, 'model_inversion', 1, key), KEY
-  )
-  assert told == [made.plan.defense]
+  trained = []
+
+  def attacked(key, samples):
+    made = cell.prepare(job, dict(seed=0, strength=None, others={}), samples)
+    state = train.start(key, made.plan, made.splits.train).state
+    trained.append(made.plan.defense)
+    return cell._attack(job, made, state, 'model_inversion', 1, key)
+
+  jax.eval_shape(attacked, KEY, setting.samples)
+  assert len(trained) == 1 and told == trained
 
   config.attacks = 'model_inversion:undefended'
   undefended = images(config).after_training
@@ -248,20 +259,23 @@ def test_more_than_two_parties_are_refused():
 @pytest.mark.parametrize('kernel, pools', [(3, 1), (5, 2)])
 def test_convolutions_are_xlas(kernel, pools):
   net = convolutional.convolutional((2, 3), 4, kernel=kernel, pools=pools)
-  x = jax.random.normal(jax.random.key(0), (2, 9, 12, 2))
-  params: dict = net.init(jax.random.key(1), x)
-  y = x
-  for i, layer in enumerate(params['conv']):
-    taps = layer['kernel'].reshape(kernel, kernel, y.shape[-1], -1)
-    y = jax.nn.relu(jax.lax.conv_general_dilated(
-        y, taps, (1, 1), 'SAME', dimension_numbers=('NHWC', 'HWIO', 'NHWC')
-    ) + layer['bias'])
-    if i < pools:
-      y = jax.lax.reduce_window(
-          y, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), 'VALID'
-      )
-  expected = nets.mlp(4).apply(params['dense'], y)
-  np.testing.assert_allclose(net.apply(params, x), expected, atol=1e-5)
+  x = np.random.default_rng(0).normal(size=(2, 9, 12, 2)).astype(np.float32)
+  params: dict = small_networks.drawn(net, x)
+
+  def expected(params, y):
+    for i, layer in enumerate(params['conv']):
+      taps = layer['kernel'].reshape(kernel, kernel, y.shape[-1], -1)
+      y = jax.nn.relu(jax.lax.conv_general_dilated(
+          y, taps, (1, 1), 'SAME', dimension_numbers=('NHWC', 'HWIO', 'NHWC')
+      ) + layer['bias'])
+      if i < pools:
+        y = jax.lax.reduce_window(
+            y, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), 'VALID'
+        )
+    return nets.mlp(4).apply(params['dense'], y)
+
+  found = jax.jit(net.apply)(params, x)
+  np.testing.assert_allclose(found, jax.jit(expected)(params, x), atol=1e-5)
 
 
 @pytest.mark.parametrize('change', [

@@ -40,6 +40,24 @@ def setting():
   return study.prepare(small(common.config('test', ())))
 
 
+@pytest.fixture(scope='module')
+def looked():
+  """The authors' settings, with every look that is not an attack.
+
+  Compiling VMask's imagined attack takes longest: two tests share one.
+  """
+  config = small(authors.apply(common.config('test', ())))
+  config.train.learning_rate = 0.05
+  made = study.prepare(config)
+  entry = authors.masked('mlp3', budgets=(1.0,), epochs=4)
+  looks = dict(
+      main=study.main_accuracy, masked=partial(study.memory, 'masked'),
+      norms=partial(study.memory, 'norms'), facts=study.facts,
+      shadow=study.shadow_accuracy, u=pictures.embedded,
+  )
+  return made, study.run(made, entry, looks, every_epoch=True)
+
+
 def quick(selection='critical', budgets=(0.25,)):
   who = common.attacker(epochs=4)
   return common.masked(selection, budgets, attacker=who)
@@ -94,7 +112,8 @@ def test_the_papers_numbers_are_as_far_apart_as_it_says(columns, attack, main):
 
 
 def test_the_defenders_samples_are_not_the_federations(setting):
-  splits = split_samples(setting, KEY, setting.samples)
+  split = jax.jit(partial(split_samples, setting, KEY))
+  splits = split(setting.samples)
   assert splits.spare is not None
   assert len(splits.spare.labels) == setting.sizes.spare == 160
   flat = lambda b: {x.tobytes() for x in np.asarray(b.features[0])}
@@ -106,7 +125,8 @@ def test_they_are_none_unless_asked_for():
   config = small(common.config('test', ()))
   config.auxiliary.samples = 0
   made = study.prepare(config)
-  assert split_samples(made, KEY, made.samples).spare is None
+  split = partial(split_samples, made, KEY)
+  assert jax.eval_shape(split, made.samples).spare is None
 
 
 def test_labels_and_features_that_are_not_as_the_others(setting):
@@ -128,7 +148,7 @@ def test_samples_of_another_data_set():
   assert made.sizes.spare == 0 and made.outside is not None
   assert made.outside.features[1].shape == (50, 8, 4, 1)
   assert abs(float(made.outside.features[0].mean())) < 1e-5  # Its own scale.
-  spare = split_samples(made, KEY, made.samples).spare
+  spare = jax.jit(lambda x: split_samples(made, KEY, x).spare)(made.samples)
   np.testing.assert_array_equal(spare.labels, made.outside.labels)
   config.auxiliary.data = 'breast_cancer'
   with pytest.raises(UserError, match=r'must be as digits: \(8, 8, 1\)'):
@@ -194,16 +214,12 @@ def test_hiding_all_layers_of_a_trained_bottom_is_scratch(setting):
   assert found['none'].mean() > found['all'].mean() + 0.1
 
 
-def test_a_study_looks_after_every_epoch(setting):
-  looks = dict(
-      masked=partial(study.memory, 'masked'), facts=study.facts,
-      shadow=study.shadow_accuracy, u=pictures.embedded,
-  )
-  found = study.run(setting, quick(), looks, every_epoch=True)
+def test_a_study_looks_after_every_epoch(looked):
+  made, found = looked
   assert found['masked'].shape == (1, 2, 3)
   assert found['facts']['mask_ratio'].shape == (1, 2)
   np.testing.assert_allclose(found['facts']['mask_ratio'][0, 0], 1 / 3)
-  assert found['u'].shape == (1, 2, setting.sizes.test, 64)
+  assert found['u'].shape == (1, 2, made.sizes.test, 128)
   assert 0 <= found['shadow'].min() <= found['shadow'].max() < 1
 
 
@@ -216,17 +232,9 @@ def test_who_has_kept_its_transcript_is_not_held_back(setting):
   assert found['hidden'].all() and found['gain'].mean() > 0.1
 
 
-def test_the_settings_of_the_authors_code():
+def test_the_settings_of_the_authors_code(looked):
   """VMask hides a layer after the first epoch, budget or not; all learn."""
-  config = small(authors.apply(common.config('test', ())))
-  config.train.learning_rate = 0.05
-  made = study.prepare(config)
-  entry = authors.masked('mlp3', budgets=(1.0,), epochs=4)
-  looks = dict(
-      main=study.main_accuracy, masked=partial(study.memory, 'masked'),
-      norms=partial(study.memory, 'norms'),
-  )
-  found = study.run(made, entry, looks, every_epoch=True)
+  _, found = looked
   assert found['masked'].sum(-1).tolist() == [[1, 1]]
   largest = found['norms'].argmax(-1)
   assert found['masked'][0, np.arange(2), largest[0]].all()
