@@ -13,9 +13,14 @@ def weights(seed: int = 0):
 def drawn(net, x, seed: int = 0):
   """Weights of a network for samples `x`, of NumPy's numbers.
 
-  Uniform by fan-in, as `net.init` draws them; norms start where they do.
   Compiling what draws them takes longer than all else in many tests.
   """
+  return numbers(jax.eval_shape(net.init, jax.random.key(0), x), seed)
+
+
+def numbers(shapes, seed: int = 0):
+  """Weights of those shapes: uniform by fan-in, as `init` draws them; norms
+  start where they do."""
   draw = np.random.default_rng(seed).uniform
 
   def leaf(path, x):
@@ -27,5 +32,4 @@ def drawn(net, x, seed: int = 0):
     limit = 1 / np.sqrt(max(np.prod(x.shape[:-1]), 9))
     return jnp.asarray(draw(-limit, limit, x.shape).astype(x.dtype))
 
-  shapes = jax.eval_shape(net.init, jax.random.key(0), x)
   return jax.tree_util.tree_map_with_path(leaf, shapes)

@@ -14,6 +14,9 @@ from vfljax import measure, metrics
 
 GOLDEN = pathlib.Path(__file__).parent / 'golden'
 roc_auc = jax.jit(metrics.roc_auc)
+leak_auc, psnr = jax.jit(metrics.leak_auc), jax.jit(metrics.psnr)
+accuracy = jax.jit(metrics.accuracy)
+top_k = jax.jit(metrics.top_k, static_argnums=2)
 dcor = jax.jit(metrics.distance_correlation)
 dcor_and_gradient = jax.jit(jax.value_and_grad(metrics.distance_correlation))
 ssim = jax.jit(
@@ -48,7 +51,7 @@ def test_roc_auc_of_special_floats():
   labels = np.array([0, 1, 0, 1, 1, 0, 0, 1, 1])
   ranks = stats.rankdata(scores)  # scikit-learn refuses infinities.
   u = ranks[labels == 1].sum() - 5 * 6 / 2
-  found = roc_auc(jnp.asarray(scores, jnp.float32), labels)
+  found = roc_auc(scores.astype(np.float32), labels)
   np.testing.assert_allclose(found, u / 20, rtol=1e-6)
 
 
@@ -63,12 +66,12 @@ def test_roc_auc_is_exact_for_many_samples():
 
 @pytest.mark.parametrize('label', [0, 1])
 def test_roc_auc_of_one_class_is_nan(label):
-  labels = np.full(5, label)
-  assert np.isnan(roc_auc(jnp.arange(5.0), labels))
-  assert np.isnan(metrics.leak_auc(jnp.arange(5.0), labels))
+  labels, scores = np.full(5, label), np.arange(5, dtype=np.float32)
+  assert np.isnan(roc_auc(scores, labels))
+  assert np.isnan(leak_auc(scores, labels))
   mixed, weights = np.array([0, 1, 1, 0]), np.array([1, 0, 0, 1])
   weights = weights if label == 0 else 1 - weights
-  assert np.isnan(roc_auc(jnp.arange(4.0), mixed, weights))
+  assert np.isnan(roc_auc(scores[:4], mixed, weights))
 
 
 def test_roc_auc_of_nan_scores():
@@ -94,26 +97,27 @@ def test_leak_auc_folds():
   scores, labels, _ = ranked(0, 8)
   area = sklearn.metrics.roc_auc_score(labels, scores)
   for sign in (1, -1):
-    found = metrics.leak_auc(sign * scores, labels)
+    found = leak_auc(sign * scores, labels)
     np.testing.assert_allclose(found, max(area, 1 - area), rtol=1e-6)
 
 
 def test_what_has_diverged_has_no_accuracy():
   """`argmax` of NaN is the first class: 0.75 here, from nothing learned."""
-  labels = jnp.array([0, 0, 0, 1])
-  gone = jnp.full((4, 2), jnp.nan)
-  one = jnp.eye(2)[labels].at[3, 0].set(jnp.nan)
-  unseen = jnp.array([1.0, 1.0, 1.0, 0.0])
-  for found in (metrics.accuracy, lambda *x: metrics.top_k(*x[:2], 1, *x[2:])):
+  labels = np.array([0, 0, 0, 1])
+  gone = np.full((4, 2), np.nan, np.float32)
+  one = np.eye(2, dtype=np.float32)[labels]
+  one[3, 0] = np.nan
+  unseen = np.array([1, 1, 1, 0], np.float32)
+  for found in (accuracy, lambda *x: top_k(*x[:2], 1, *x[2:])):
     assert np.isnan(found(gone, labels)) and np.isnan(found(one, labels))
     assert np.isnan(found(gone, labels, unseen))
     assert found(one, labels, unseen) == 1  # It is not counted.
-  assert metrics.accuracy(jnp.array([[-jnp.inf, 0.0]]), labels[3:]) == 1
+  assert accuracy(np.array([[-np.inf, 0]], np.float32), labels[3:]) == 1
 
 
 def test_the_best_stage_is_one_that_has_not_diverged():
-  right = jnp.eye(2)[jnp.array([0, 1, 1])]
-  stages = jnp.stack([right, 1 - right, jnp.full((3, 2), jnp.nan)])
+  right = np.eye(2, dtype=np.float32)[[0, 1, 1]]
+  stages = np.stack([right, 1 - right, np.full_like(right, np.nan)])
   found = jax.jit(measure.of_completion)(stages, right)
   assert found['accuracy_best'] == found['auc_best'] == 1
   assert np.isnan(found['accuracy_last']) and np.isnan(found['auc_last'])
@@ -133,23 +137,23 @@ def test_accuracy_and_top_k_are_sklearns():
         labels, guesses, sample_weight=weight
     )
     for given in (labels, onehot):
-      found = metrics.accuracy(jnp.asarray(logits), jnp.asarray(given), weight)
+      found = accuracy(logits, given, weight)
       np.testing.assert_allclose(found, expected, rtol=1e-5)
     for k in (1, 4, 10):
       expected = sklearn.metrics.top_k_accuracy_score(
           labels, logits, k=k, sample_weight=weight, labels=np.arange(10)
       ) if k < 10 else 1.0
-      found = metrics.top_k(jnp.asarray(logits), jnp.asarray(onehot), k, weight)
+      found = top_k(logits, onehot, k, weight)
       np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_constant_logits_earn_nothing():
-  labels = jnp.eye(4)
-  assert metrics.accuracy(jnp.zeros((4, 4)), labels) == 0.25
-  assert metrics.top_k(jnp.zeros((4, 4)), labels, 2) == 0.5
-  assert metrics.top_k(jnp.zeros((4, 4)), labels, 9) == 1
+  labels, logits = np.eye(4, dtype=np.float32), np.zeros((4, 4), np.float32)
+  assert accuracy(logits, labels) == 0.25
+  assert top_k(logits, labels, 2) == 0.5
+  assert top_k(logits, labels, 9) == 1
   with pytest.raises(ValueError, match='k must be 1 or more'):
-    metrics.top_k(jnp.zeros((4, 4)), labels, 0)
+    top_k(logits, labels, 0)
 
 
 def pictures(shape):
@@ -178,7 +182,7 @@ def test_ssim_is_skimages(shape, kind):
     expected = images.structural_similarity(
         x.astype(float), other.astype(float), channel_axis=axis, **theirs
     )
-    found = ssim(jnp.asarray(x), jnp.asarray(other), **ours)
+    found = ssim(x, other, **ours)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -186,14 +190,14 @@ def test_images_in_a_batch_and_their_psnr():
   x, y = pictures((5, 9, 8, 1))
   for ours, theirs in (
       (ssim, images.structural_similarity),
-      (metrics.psnr, images.peak_signal_noise_ratio),
+      (psnr, images.peak_signal_noise_ratio),
   ):
     expected = [theirs(a[..., 0], b[..., 0], data_range=1.0)
                 for a, b in zip(x, y)]
-    found = ours(jnp.asarray(x), jnp.asarray(y))
+    found = ours(x, y)
     assert found.shape == (5,)
     np.testing.assert_allclose(found, expected, rtol=1e-4)
-  assert np.isinf(metrics.psnr(jnp.asarray(x[0]), jnp.asarray(x[0])))
+  assert np.isinf(psnr(x[0], x[0]))
 
 
 def test_images_that_do_not_fit():
@@ -217,7 +221,7 @@ def test_distance_correlation_is_dcors(case):
   x, y = golden[f'{case}_x'], golden[f'{case}_y']
   expected = golden[f'{case}_dcor_distance_correlation']
   found, gradient = dcor_and_gradient(
-      jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32)
+      x.astype(np.float32), y.astype(np.float32)
   )
   np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-7)
   assert np.isfinite(gradient).all()
@@ -236,8 +240,8 @@ def test_distance_correlation_and_its_gradient_in_64_bits():
 
 def test_distance_correlation_ignores_scale_and_shape():
   rng = np.random.default_rng(3)
-  x = jnp.asarray(rng.normal(size=(20, 2, 3)), jnp.float32)
-  y = jnp.asarray(rng.normal(size=20), jnp.float32)
+  x = rng.normal(size=(20, 2, 3)).astype(np.float32)
+  y = rng.normal(size=20).astype(np.float32)
   one = dcor(x, y)
   assert 0 < one < 1
   for scale in (1e-25, 1e25):

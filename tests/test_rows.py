@@ -14,22 +14,26 @@ N = 11
 
 def samples():
   """Tables and images of two types, a party without features, labels."""
-  draw = lambda i, *shape: jax.random.normal(jax.random.key(i), (N, *shape))
-  images = (draw(2, 4, 3, 1) * 100).astype(jnp.uint8)
-  labels = jax.nn.softmax(draw(3, 2))
-  return Batch((draw(0, 3), None, draw(1, 5, 2), images), labels), draw(4, 2)
+  draw = np.random.default_rng(0).random
+  table = lambda *shape: draw((N, *shape), np.float32)
+  images = (table(4, 3, 1) * 256).astype(np.uint8)
+  return jax.device_put((
+      Batch((table(3), None, table(5, 2), images), table(2)), table(2)
+  ))
 
 
 @pytest.mark.parametrize('padded', [False, True])
 def test_the_same_rows_on_every_kind_of_device(padded):
-  i = jnp.array([3, 0, 10, 3, *([N] if padded else [])])
-  want = rows.taker(samples(), padded)(i)
+  i = np.array([3, 0, 10, 3, *([N] if padded else [])])
+  take = lambda data, i: rows.taker(data, padded)(i)
+  want = jax.tree.map(np.asarray, jax.jit(take)(samples(), i))
   for x, found in zip(jax.tree.leaves(samples()), jax.tree.leaves(want)):
     np.testing.assert_array_equal(found[:4], np.asarray(x)[[3, 0, 10, 3]])
     assert not padded or not found[4].any()
   with target.tracing_for('tpu'):
-    jax.tree.map(np.testing.assert_array_equal,
-                 rows.taker(samples(), padded)(i), want)
+    again = lambda data, i: take(data, i)  # Another function: traced anew.
+    found = jax.jit(again)(samples(), i)
+  jax.tree.map(np.testing.assert_array_equal, found, want)
 
 
 def shapes(platform, data):
@@ -58,17 +62,19 @@ def test_nothing_is_taken_where_labels_are_not_prepared():
 def test_a_training_is_the_same(remainder):
   """With prepared labels, and orders from a walk of fixed length."""
   n = 300
-  x = jax.random.normal(jax.random.key(0), (n, 6))
-  labels = jax.nn.one_hot((x[:, 0] > 0).astype(int), 2)
-  data = Batch((x[:, :2], x[:, 2:]), labels)
+  x = np.random.default_rng(0).normal(size=(n, 6)).astype(np.float32)
+  labels = np.eye(2, dtype=np.float32)[(x[:, 0] > 0).astype(int)]
+  data = jax.device_put(Batch((x[:, :2], x[:, 2:]), labels))
   vfl = algorithms.vhnn([nets.mlp(3)] * 2, nets.mlp(2))
 
-  def loss():
-    run = lambda key: train.fit(
-        key, vfl, label_dp(1.0), (optax.sgd(0.1),) * 2, data, epochs=2,
-        batch_size=64, remainder=remainder,
-    )[1]['loss']
-    return jax.jit(run)(jax.random.key(1))
+  plan = train.Plan(
+      vfl, label_dp(1.0), (optax.sgd(0.1),) * 2, 2, 64, remainder=remainder
+  )
+
+  def loss():  # What is compiled is another function each time.
+    run = train.start(jax.random.key(1), plan, data)
+    advance = lambda run: train.advance(plan, run, data, 0, 2)[1]['loss']
+    return jax.jit(advance)(run)
 
   want = loss()
   with target.tracing_for('tpu'):

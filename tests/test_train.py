@@ -14,23 +14,35 @@ from vfljax.defense import Defense, none, slots
 from vfljax.types import Batch
 
 SAMPLES = 22
+KEY = jax.random.key(0)
+NONE = none()
 TXS = (optax.sgd(0.1),) * 2
 VFL = algorithms.vsnn([nets.mlp(4, 2)], nets.binary(nets.mlp(1)))
 
 
+@functools.cache
 def data():
-  x = jax.random.normal(jax.random.key(0), (SAMPLES, 3))
-  labels = jax.nn.one_hot((x[:, 0] > 0).astype(int), 2)
-  # The last column tells which sample it is.
-  return Batch((None, x.at[:, 2].set(jnp.arange(SAMPLES))), labels)
+  x = np.random.default_rng(0).normal(size=(SAMPLES, 3))
+  labels = np.eye(2)[(x[:, 0] > 0).astype(int)]
+  x[:, 2] = np.arange(SAMPLES)  # Which sample it is.
+  part = jnp.asarray(x, jnp.float32)
+  return Batch((None, part), jnp.asarray(labels, jnp.float32))
+
+
+def trained(samples, defense=NONE, key=KEY, **options):
+  """Not in `jit`, where drawing the weights would be compiled with the rest."""
+  options = dict(epochs=4, batch_size=5) | options
+  return train.fit(key, VFL, defense, TXS, samples, **options)
 
 
 @functools.cache
-def fit(seed=0, **options):
-  options = dict(epochs=4, batch_size=5) | options
-  return jax.jit(
-      lambda key: train.fit(key, VFL, none(), TXS, data(), **options)
-  )(jax.random.key(seed))
+def fit(**options):
+  return trained(data(), **options)
+
+
+@functools.cache
+def fit_in_one_program():
+  return jax.jit(lambda key: trained(data(), key=key))(KEY)
 
 
 def ids(key, played):
@@ -59,8 +71,8 @@ def test_keep_plays_one_smaller_round():
 
 def test_pad_and_keep_train_alike():
   """A padded last round equals a smaller one, in weights and in loss."""
-  padded, _ = fit(remainder='pad')
-  kept, _ = fit(remainder='keep')
+  padded, _ = fit(remainder='pad', watch=ids)
+  kept, _ = fit(remainder='keep', watch=ids)
   chex.assert_trees_all_close(padded.parties, kept.parties, atol=1e-5)
 
 
@@ -71,14 +83,14 @@ def test_editors_know_every_field_of_a_plan():
 
 
 def test_pieces_equal_the_whole():
-  plan = train.Plan(VFL, none(), TXS, 4, 5)
-  run = train.start(jax.random.key(0), plan, data())
+  plan = train.Plan(VFL, NONE, TXS, 4, 5)
+  run = train.start(KEY, plan, data())
   advance = jax.jit(
       lambda run, first: train.advance(plan, run, data(), first, 2)
   )
   run, one = advance(run, 0)
   run, two = advance(run, 2)
-  whole, history = fit()
+  whole, history = fit_in_one_program()
   chex.assert_trees_all_equal(train.finish(run), whole)
   losses = np.concatenate([one['loss'], two['loss']])
   np.testing.assert_array_equal(losses, history['loss'])
@@ -104,10 +116,9 @@ def test_best_epoch_is_kept_and_patience_stops():
       epoch=lambda state, key, holdings: state + 1,
   )
   validate = lambda key, state: dict(score=scores[state.defense])
-  options = dict(epochs=6, batch_size=5, validate=validate, best='score')
-  run = lambda **more: jax.jit(lambda key: train.fit(
-      key, VFL, counting, TXS, data(), **options, **more
-  ))(jax.random.key(0))
+  run = lambda best='score', **more: trained(
+      data(), counting, epochs=6, validate=validate, best=best, **more
+  )
   best, history = run()
   assert int(best.defense) == 5 and np.asarray(history['measured']).all()
   stopped, history = run(patience=2)
@@ -116,9 +127,7 @@ def test_best_epoch_is_kept_and_patience_stops():
   assert np.isnan(history['loss'][4:]).all()
   first, _ = fit(epochs=2)
   chex.assert_trees_all_close(stopped.parties, first.parties, atol=1e-6)
-  least, _ = jax.jit(lambda key: train.fit(
-      key, VFL, counting, TXS, data(), **(options | dict(best='-score'))
-  ))(jax.random.key(0))
+  least, _ = run('-score')
   assert int(least.defense) == 0
 
 
@@ -128,23 +137,17 @@ def test_prepared_labels_are_trained_on_and_the_truth_is_watched():
       played.batch.labels - data().labels[
           played.batch.features[1][:, 2].astype(int)]
   )
-  state, history = jax.jit(lambda key: train.fit(
-      key, VFL, flip, TXS, data(), epochs=2, batch_size=5, watch=truth
-  ))(jax.random.key(0))
+  state, history = trained(data(), flip, epochs=2, watch=truth)
   assert not np.asarray(history['watch']).any()
   flipped = data()._replace(labels=data().labels[:, ::-1])
-  expected, _ = jax.jit(lambda key: train.fit(
-      key, VFL, none(), TXS, flipped, epochs=2, batch_size=5
-  ))(jax.random.key(0))
+  expected, _ = trained(flipped, epochs=2)
   chex.assert_trees_all_close(state.parties, expected.parties, atol=1e-6)
 
 
 def test_a_federation_learns():
   state, history = fit(epochs=400)
   assert history['loss'][-1] < 0.6 * history['loss'][0]
-  logits = protocol.predict(
-      jax.random.key(0), VFL, none(), state, data().features
-  )
+  logits = protocol.predict(KEY, VFL, NONE, state, data().features)
   right = logits.argmax(-1) == data().labels.argmax(-1)
   assert right.mean() > 0.8
 
@@ -173,11 +176,11 @@ def test_a_best_that_is_never_a_number_is_the_last_epoch():
 
 
 def test_strides_may_go_past_the_end():
-  plan = train.Plan(VFL, none(), TXS, 4, 5)
+  plan = train.Plan(VFL, NONE, TXS, 4, 5)
   advance = jax.jit(
       lambda run, first: train.advance(plan, run, data(), first, 3)
   )
-  run, _ = advance(train.start(jax.random.key(0), plan, data()), 0)
+  run, _ = advance(train.start(KEY, plan, data()), 0)
   run, history = advance(run, 3)
   whole, _ = fit()
   chex.assert_trees_all_close(train.finish(run), whole, atol=1e-6)

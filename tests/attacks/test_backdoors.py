@@ -26,8 +26,9 @@ def samples(n=240, parties=2, width=8, seed=0):
   for _ in range(parties):
     x = rng.normal(0.5, 0.12, (n, width))
     x[np.arange(n), y] += 0.3
-    parts.append(jnp.asarray(x.clip(0, 1), jnp.float32))
-  return Batch(tuple(parts), jax.nn.one_hot(y, 3)), y
+    parts.append(x.clip(0, 1).astype(np.float32))
+  labels = np.eye(3, dtype=np.float32)[y]
+  return jax.device_put(Batch(tuple(parts), labels)), y
 
 
 def federation(parties=2):
@@ -62,21 +63,17 @@ def test_a_round_with_replacement_written_out():
   rows = np.asarray(made.training.rows(KEY, jnp.arange(12)))
   np.testing.assert_array_equal(rows[:-2], np.arange(10))
   assert set(rows[-2:]) <= set(np.asarray(known).tolist())
-  batch = jax.tree.map(lambda x: x[rows], data)
+  batch = jax.tree.map(lambda x: jnp.asarray(np.asarray(x)[rows]), data)
   vfl, txs = federation(), (optax.sgd(1.0),) * 2
 
-  @jax.jit
-  def both():
-    state = protocol.init(KEY, vfl, none(), txs, batch, made.training)
-    return state, *protocol.play_round(
-        KEY, vfl, none(), txs, state, batch, made.training
-    )
-
-  state, after, seen = both()
-  fed = batch.features[1].at[-2:].set(backdoor.stamp(poison)[0])
+  state = protocol.init(KEY, vfl, none(), txs, batch, made.training)
+  after, seen = jax.jit(lambda state: protocol.play_round(
+      KEY, vfl, none(), txs, state, batch, made.training
+  ))(state)
+  fed = np.array(batch.features[1])
+  fed[-2:] = backdoor.stamp(poison)[0]
   w0, w1 = (p.params['bottom'] for p in state.parties)
 
-  @jax.jit
   @jax.jit
   def loss(w1, weights):
     z = vfl.bottom(0).apply(w0, batch.features[0])
@@ -84,25 +81,26 @@ def test_a_round_with_replacement_written_out():
     each = optax.softmax_cross_entropy(z, batch.labels)
     return (weights * each).mean()
 
-  weights = jnp.ones(12).at[-2:].set(3.0)
+  weights = np.array([1] * 10 + [3] * 2, np.float32)
   expected = jax.tree.map(
-      lambda w, g: w - g, w1, jax.jit(jax.grad(loss))(w1, weights)
+      lambda w, g: np.asarray(w) - np.asarray(g), w1,
+      jax.jit(jax.grad(loss))(w1, weights),
   )
   for a, b in zip(
       jax.tree.leaves(expected),
       jax.tree.leaves(after.parties[1].params['bottom']),
   ):
     np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
-  np.testing.assert_allclose(seen.loss, loss(w1, jnp.ones(12)), rtol=1e-5)
-  np.testing.assert_array_equal(batch.labels[-2:].argmax(-1), [2, 2])
+  np.testing.assert_allclose(seen.loss, loss(w1, np.ones(12, 'f4')), rtol=1e-5)
+  np.testing.assert_array_equal(np.argmax(batch.labels, -1)[-2:], [2, 2])
 
 
 def trained(made, data, vfl, epochs=20):
-  run = jax.jit(lambda key, data: train.fit(
-      key, vfl, none(), TXS[: len(vfl.bottoms)], data, epochs=epochs,
+  """Not in `jit`, where drawing the weights would be compiled with the rest."""
+  return train.fit(
+      KEY, vfl, none(), TXS[: len(vfl.bottoms)], data, epochs=epochs,
       batch_size=24, adversary=made.training,
-  )[0])
-  return run(KEY, data)
+  )[0]
 
 
 def outcome(made, state, test, vfl):
@@ -159,10 +157,10 @@ def test_noise_hits_its_share_of_samples_and_its_party_alone():
 
 
 def test_missing_embeddings_are_zeros_in_training_and_at_inference():
-  u = jax.random.normal(KEY, (4000, 3))
+  u = np.random.default_rng(0).normal(size=(4000, 3)).astype(np.float32)
   made = missing_features(0.25)
-  (sent,) = made.training.send((), KEY, (u,))
-  gone = ~np.asarray(sent).any(-1)
+  sent = np.asarray(made.training.send((), KEY, (u,))[0])
+  gone = ~sent.any(-1)
   np.testing.assert_allclose(gone.mean(), 0.25, atol=0.03)
   np.testing.assert_array_equal(sent[~gone], u[~gone])
   (none_left,) = made.inference.send((), KEY, (u,))
@@ -179,9 +177,9 @@ def test_missing_embeddings_are_zeros_in_training_and_at_inference():
 
 
 def test_what_is_measured():
-  labels = jnp.eye(3)[jnp.array([0, 1, 1, 2])]
-  clean = jnp.eye(3)[jnp.array([0, 1, 2, 2])]
-  attacked = jnp.eye(3)[jnp.array([0, 2, 2, 2])]
+  labels, clean, attacked = np.eye(3, dtype=np.float32)[
+      [[0, 1, 1, 2], [0, 1, 2, 2], [0, 2, 2, 2]]
+  ]
   aimed = backdoor.Backdoor(protocol.HONEST, protocol.HONEST, 2)
   found = backdoor.measured(aimed, clean, attacked, labels)
   # Of the three samples that are not of class 2.
@@ -225,11 +223,12 @@ def test_the_registry_knows_them():
 def ground(seed):
   """Twelve samples of three classes; the first column says which, the others
   are -3 or 5."""
-  classes = jnp.arange(12) % 3
-  x = jnp.where(jnp.arange(12 * 7).reshape(12, 7) % 2, 5.0, -3.0)
-  x = jnp.concatenate([classes[:, None].astype(x.dtype), x], -1)
+  classes = np.arange(12) % 3
+  x = np.where(np.arange(12 * 7).reshape(12, 7) % 2, 5, -3)
+  x = np.concatenate([classes[:, None], x], -1).astype(np.float32)
+  labels = np.eye(3, dtype=np.float32)[classes]
   return Ground(
-      jax.random.key(seed), (1,), (x,), jax.nn.one_hot(classes, 3), batch=6
+      jax.random.key(seed), (1,), *jax.device_put(((x,), labels)), batch=6
   )
 
 
@@ -239,11 +238,13 @@ def test_triggers_are_planted_on_others_in_place_of_the_target(seed):
   made = label_replacement.plant(own, here)
   numbers = made.training.rows(KEY, jnp.zeros(6, jnp.int32))
   chosen = np.asarray(numbers[-2:])  # 0.3 of 6 rows.
-  assert (here.labels[chosen].argmax(-1) == made.target).all()
-  (x,) = made.training.features((), KEY, (here.features[0][numbers],))
+  assert (np.argmax(here.labels, -1)[chosen] == made.target).all()
+  clean = np.asarray(here.features[0])[np.asarray(numbers)]
+  (x,) = made.training.features((), KEY, (jax.device_put(clean),))
+  x = np.asarray(x)
   np.testing.assert_array_equal(x[-2:, -4:], 5.0)  # The largest value.
   assert (x[-2:, 0] != made.target).all()
-  np.testing.assert_array_equal(x[:-2], here.features[0][numbers][:-2])
+  np.testing.assert_array_equal(x[:-2], clean[:-2])
 
 
 def test_planted_noise_stays_between_the_attackers_values():

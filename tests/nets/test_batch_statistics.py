@@ -6,6 +6,7 @@ import numpy as np
 import optax
 import pytest
 
+from tests.small_networks import drawn, numbers
 from vfljax import algorithms, nets, protocol, train
 from vfljax.completion import Samples, Schedule, complete
 from vfljax.defense import none
@@ -45,14 +46,16 @@ def top():
 
 def batch(rows):
   """Those rows of the samples; padding has no label."""
-  labels = jnp.eye(2)[np.arange(7) % 2] * REAL[:, None]
-  return Batch(tuple(jnp.asarray(x[rows]) for x in X), labels[rows])
+  labels = np.eye(2, dtype=np.float32)[np.arange(7) % 2] * REAL[:, None]
+  return Batch(tuple(x[rows] for x in X), labels[rows])
 
 
 @pytest.mark.parametrize('defense', [none(), dcor(0.0)], ids=['none', 'dcor'])
 def test_padding_is_nothing_to_statistics(defense):
   vfl, txs = federation(), (optax.sgd(0.5),) * 2
-  state = protocol.init(KEY, vfl, defense, txs, batch(REAL))
+  state = numbers(jax.eval_shape(
+      lambda data: protocol.init(KEY, vfl, defense, txs, data), batch(REAL)
+  ))
 
   @jax.jit
   def play(samples):
@@ -77,7 +80,8 @@ def test_padding_is_nothing_to_statistics(defense):
 
 def test_an_epoch_with_a_padded_round():
   """7 samples in rounds of 4: the last round's statistics are of three."""
-  data = Batch(tuple(map(jnp.asarray, X)), jnp.eye(2)[np.arange(7) % 2])
+  labels = np.eye(2, dtype=np.float32)[np.arange(7) % 2]
+  data = jax.device_put(Batch(tuple(X), labels))
   plans = {
       how: train.Plan(
           federation(), none(), (optax.sgd(0.1),) * 2, 1, 4, remainder=how
@@ -85,11 +89,11 @@ def test_an_epoch_with_a_padded_round():
   }
 
   def run(plan):
-    def whole(key):
-      begun = train.start(key, plan, data)
-      return train.advance(plan, begun, data, 0, 1)[0].state.parties
-
-    return jax.jit(whole)(KEY)
+    shapes = jax.eval_shape(lambda: train.start(KEY, plan, data))
+    begun = shapes._replace(key=KEY, state=numbers(shapes.state))
+    return jax.jit(
+        lambda begun: train.advance(plan, begun, data, 0, 1)[0].state.parties
+    )(begun)
 
   for ours, theirs in zip(
       jax.tree.leaves(run(plans['pad'])), jax.tree.leaves(run(plans['keep']))
@@ -101,8 +105,8 @@ def test_a_perceptron_with_batch_norm_against_numpy():
   """Before every activation, the last one too, in training by the batch."""
   net = nets.mlp(3, 2, norm='batch', final='relu')
   x = X[0].reshape(7, -1)
-  params = net.init(KEY, x)
-  y, stats = net.run(params, KEY, x)
+  params = drawn(net, x)
+  y, stats = jax.jit(net.run)(params, KEY, x)
   own, state = params['params'], x
   for i in range(2):
     dense, norm = own[f'Dense_{i}']['Dense_0'], own[f'Norm_{i}']['BatchNorm_0']
@@ -115,8 +119,9 @@ def test_a_perceptron_with_batch_norm_against_numpy():
     state = state * np.asarray(norm['scale']) + np.asarray(norm['bias'])
     state = np.maximum(state, 0)
   np.testing.assert_allclose(y, state, rtol=1e-4, atol=1e-5)
-  assert 'Norm_0' not in nets.mlp(3, 2).init(KEY, x)
-  plain = nets.mlp(3, 2, norm='batch', final='linear').init(KEY, x)['params']
+  init = lambda net: jax.eval_shape(net.init, KEY, x)
+  assert 'Norm_0' not in init(nets.mlp(3, 2))
+  plain = init(nets.mlp(3, 2, norm='batch', final='linear'))['params']
   assert 'Norm_0' in plain and 'Norm_1' not in plain  # No activation after it.
   with pytest.raises(ValueError, match='mlp: norm'):
     nets.mlp(3, 2, norm='layer')
@@ -126,8 +131,8 @@ def test_an_attackers_last_batch_counts_its_samples_alone():
   """Five samples in batches of four: the fifth is a batch of its own."""
   net = nets.linen(Normed())
   x = jnp.asarray(X[0][:5])
-  y = jnp.eye(4)[jnp.arange(5) % 4]
-  params = net.init(KEY, x)
+  y = jnp.asarray(np.eye(4, dtype=np.float32)[np.arange(5) % 4])
+  params = drawn(net, x)
   seen = []
 
   def logits(params, x):
@@ -137,9 +142,9 @@ def test_an_attackers_last_batch_counts_its_samples_alone():
   schedule = Schedule(1, 4, 1, 1e-9, 'sgd')
   with jax.disable_jit():
     complete(KEY, schedule, logits, params, Samples(x, y, x), net)
-  order = jax.random.permutation(jax.random.split(KEY, 1)[0], 5)
+  order = np.asarray(jax.random.permutation(jax.random.split(KEY, 1)[0], 5))
   mean = np.zeros(3)
   for rows in (order[:4], order[4:]):
-    mean = 0.9 * mean + 0.1 * np.asarray(x[rows]).mean((0, 1, 2))
+    mean = 0.9 * mean + 0.1 * X[0][rows].mean((0, 1, 2))
   last = seen[-1]['batch_stats']['Norm_0']['BatchNorm_0']['mean']
   np.testing.assert_allclose(last, mean, rtol=1e-4)
