@@ -92,6 +92,28 @@ def test_what_jax_found_in_its_cache_is_not_kept(place, tmp_path):
   use(again)
 
 
+def test_a_program_that_calls_python_is_not_kept(place):
+  """The function that it calls is in this process alone."""
+  def one(cell, shared):
+    twice = lambda x: 2 * np.asarray(x)
+    return jax.pure_callback(twice, cell['x'], cell['x'])
+
+  program = jax.jit(sweep.over_cells(one)).lower(*given(dict(a=np.ones(2))))
+  compiled, name = kept.of(ABOUT).compile(program)
+  assert name == '' and not list(place.glob('*'))
+  np.testing.assert_array_equal(use(compiled), 2)
+
+
+def test_a_program_that_xla_cannot_write_is_not_kept(place, monkeypatch):
+  def refuse(_):
+    raise ValueError('Compilation does not support serialization')
+
+  monkeypatch.setattr(kept.serialize_executable, 'serialize', refuse)
+  compiled, name = kept.of(ABOUT).compile(lowered())
+  assert name == '' and not list(place.glob('*'))
+  use(compiled)
+
+
 @pytest.mark.parametrize('damage', ['cut', 'bit', 'empty', 'else', 'gone'])
 def test_what_is_damaged_is_made_again(place, damage):
   store = kept.of(ABOUT)

@@ -42,6 +42,7 @@ _SETTINGS = 'JAX_', 'XLA_', 'LIBTPU_'  # The environment's begin so.
 _ELSEWHERE = '_dir'  # Ends the name of a setting that says where, not what.
 _SIZE = hashlib.sha256().digest_size
 _READ = '/jax/compilation_cache/cache_hits'
+_CALLS = 'callback'  # In the name of what calls Python.
 _FOUND = threading.local()
 _PLACE: ContextVar[Path | None] = ContextVar('programs', default=None)
 
@@ -73,20 +74,26 @@ class Kept(NamedTuple):
     It is one for all devices of this process.
 
     A program that JAX's cache knows is as good, but it cannot be kept: what was
-    read from a file, XLA does not write whole again.
+    read from a file, XLA does not write whole again. Nor can one that calls
+    this process's Python.
     """
+    text = lowered.as_text()
+    if _CALLS in text:
+      return lowered.compile(), ''
     # What is not used of the arguments is not in the text.
-    about = lowered.as_text(), lowered.args_info, lowered.out_tree
-    text = hashlib.sha256(' '.join(map(str, about)).encode()).hexdigest()
-    name = f'{self.machine} {text}'
+    about = f'{text} {lowered.args_info} {lowered.out_tree}'
+    digest = hashlib.sha256(about.encode()).hexdigest()
+    name = f'{self.machine} {digest}'
     with contextlib.suppress(Exception):
       return self.load(name), name
     before = _found()
     compiled = lowered.compile()
     if _found() > before:
       return compiled, ''
-    kept = self._write(name, serialize_executable.serialize(compiled))
-    return compiled, name if kept else ''
+    with contextlib.suppress(Exception):  # There may be more that XLA cannot.
+      if self._write(name, serialize_executable.serialize(compiled)):
+        return compiled, name
+    return compiled, ''
 
   def load(self, name: str) -> Program:
     """A program that was kept.
@@ -110,9 +117,10 @@ class Kept(NamedTuple):
       if hashlib.sha256(content[_SIZE:]).digest() != content[:_SIZE]:
         return None
       found = pickle.loads(content[_SIZE:])
-      os.utime(file)
     except Exception:  # Of a file that is gone, or of another Python's pickle.
       return None
+    with contextlib.suppress(OSError):  # Of a folder that is somebody else's.
+      os.utime(file)
     return found
 
   def _write(self, name: str, content: Any) -> bool:
