@@ -140,7 +140,7 @@ def test_images_come_back_and_noise_keeps_them():
   outputs = jnp.asarray(rng.normal(size=(POOL, 24)), jnp.float32) * 0.1
   view = view_of(weights, layer.around, truth, outputs)
   attack = attacks.cafe(layer, Recovery(
-      1200, restarts=2, output_rate=0.05, input_rate=0.02, sample_rate=0.02
+      400, restarts=2, output_rate=0.05, input_rate=0.02, sample_rate=0.02
   ))
   run = jax.jit(attack.run)
   guess = run(jax.random.key(0), view)
