@@ -196,7 +196,10 @@ def purify(
     one = jnp.eye(basis.shape[1], dtype=z.dtype)[None]
     gram = gram + ridge[:, None, None] * one
     aim = jnp.einsum('wi,bw->bi', basis, each * z)
-    return jnp.linalg.solve(gram, aim[..., None])[..., 0] @ basis.T
+    # One after the other: jaxlib's solvers of batches wait for their threads
+    # on these threads, and two at the same time on two cores wait for ever.
+    found = jax.lax.map(lambda both: jnp.linalg.solve(*both), (gram, aim))
+    return found @ basis.T
 
   def step(weights, _):
     gap = jnp.sqrt(((fit(weights) - z) ** 2) @ parts)
