@@ -1,8 +1,11 @@
 """Steps of defenses by numbers worked out by hand."""
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from vfljax import target
 from vfljax.defenses import label_dp, marvell, multi_head, plugvfl, rvfr
 
 KEY = jax.random.key(0)
@@ -20,6 +23,25 @@ def test_the_active_party_is_trusted_in_full():
   np.testing.assert_allclose(clean, 10, atol=0.1)
   np.testing.assert_allclose(one, 5, atol=0.1)  # Nobody is to be believed.
   np.testing.assert_allclose(other, 5, atol=0.1)
+
+
+def test_no_batch_of_equations_waits_for_itself():
+  """On CPUs one system at a time is solved, elsewhere all; the same numbers.
+
+  The solution by NumPy's solver is neither's.
+  """
+  rng = np.random.default_rng(0)
+  matrices = rng.normal(size=(5, 3, 3)).astype(np.float32) + 3 * np.eye(3)
+  vectors = rng.normal(size=(5, 3)).astype(np.float32)
+  expected = np.linalg.solve(matrices, vectors[..., None])[..., 0]
+  for platform, batched in ('cpu', False), ('cuda', True):
+    with target.tracing_for(platform):
+      solve = lambda *both: rvfr._solved(*both)
+      traced = str(jax.make_jaxpr(solve)(matrices, vectors))
+      found = jax.jit(solve)(matrices, vectors)
+    solved = re.findall(r'f32\[([\d,]*)\] = triangular_solve', traced)
+    assert solved and all(('5,' in x[:2]) == batched for x in solved), solved
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_negatives_of_a_batch_are_no_padding():

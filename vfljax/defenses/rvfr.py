@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import check
+from vfljax import check, target
 from vfljax.defense import Defense
 from vfljax.types import Array, Net, Params
 
@@ -164,6 +164,18 @@ def subspace(seen: Params, rank: int) -> tuple[Array, Array, Array]:
   return mean, directions[:, -rank:], rest
 
 
+def _solved(matrices: Array, vectors: Array) -> Array:
+  """Of each row the solution of its equations, [batch, n, n] and [batch, n].
+
+  On CPUs one after the other: jaxlib's solver of a batch waits on one of XLA's
+  threads for the others, and as many at once as there are threads for ever.
+  """
+  one = lambda both: jnp.linalg.solve(*both)
+  if target.kind() == 'cpu':
+    return jax.lax.map(one, (matrices, vectors))
+  return jax.vmap(one)((matrices, vectors))
+
+
 def purify(
     us: tuple[Array | None, ...], mean: Array, basis: Array, rest: Array,
     steps: int = 8,
@@ -196,10 +208,7 @@ def purify(
     one = jnp.eye(basis.shape[1], dtype=z.dtype)[None]
     gram = gram + ridge[:, None, None] * one
     aim = jnp.einsum('wi,bw->bi', basis, each * z)
-    # One after the other: jaxlib's solvers of batches wait for their threads
-    # on these threads, and two at the same time on two cores wait for ever.
-    found = jax.lax.map(lambda both: jnp.linalg.solve(*both), (gram, aim))
-    return found @ basis.T
+    return _solved(gram, aim) @ basis.T
 
   def step(weights, _):
     gap = jnp.sqrt(((fit(weights) - z) ** 2) @ parts)

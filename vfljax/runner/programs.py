@@ -40,7 +40,7 @@ class Going(NamedTuple):
   """A job in progress: what a checkpoint holds, there with whole `runs`."""
 
   runs: Any  # train.Run, leaves [cells, ...]: a list of pieces
-  history: Any  # leaves [cells, epochs, ...], zeros where not yet played
+  history: Any  # leaves [cells, epochs, ...], zeros for epochs to come
   seconds: Any  # spent so far
 
 
@@ -52,13 +52,13 @@ class _Made(NamedTuple):
       'baselines': each with the name under which it is kept, or ''.
     runs: Shapes of a piece's trainings.
     history: Shapes of what a piece records, of all epochs.
-    traced: Whether this start has traced them.
+    fresh: Whether this start has traced them, and not kept them so far.
   """
 
   programs: dict[str, Future]
   runs: Any
   history: Any
-  traced: bool
+  fresh: bool
 
 
 class Programs:
@@ -106,17 +106,17 @@ class Programs:
     try:
       found = {name: future.result() for name, future in made.programs.items()}
     except Exception:
-      if made.traced:
+      if made.fresh:
         raise
       # What was kept cannot be used on this machine after all.
       self._made = self._trace()
       return self._results()
     names = {name: kept for name, (_, kept) in found.items()}
-    if made.traced and self._kept and all(names.values()):
+    if made.fresh and self._kept and all(names.values()):
       bare = lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype)
       shapes = jax.tree.map(bare, (made.runs, made.history))
       self._kept.write(self._label, (names, shapes))
-      self._made = made._replace(traced=False)
+      self._made = made._replace(fresh=False)
     return {name: program for name, (program, _) in found.items()}
 
   def _trace(self) -> _Made:
@@ -177,8 +177,8 @@ class Programs:
   @property
   def _label(self) -> str:
     """Of the programs among those that are kept of the experiment."""
-    name, _, _, cells, more = self._family
-    return f'{name}, {cells} a call{", and baselines" if more else ""}'
+    own = self._family
+    return f'{own.name}, {own.cells} a call, baselines: {bool(own.baselines)}'
 
 
 def stride_of(job: Job) -> int:
