@@ -3,7 +3,8 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help accel demo docs screens test test-fast faults mutants lint clean
+.PHONY: help accel demo docs screens test test-fast faults mutants \
+	mutants-drawn lint clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -24,6 +25,7 @@ help:
 	@echo 'make test-fast  the quickest of them, a minute and a half'
 	@echo 'make faults     kill runs, damage files, fill disks: 15 minutes'
 	@echo 'make mutants    faults put into the code: do the tests notice?'
+	@echo 'make mutants-drawn  the same with faults drawn at random: hours'
 	@echo 'make lint       ruff and pyright'
 	@echo 'make accel      compile everything for a TPU and an H100: 8 GB, hours'
 	@echo 'make docs       the documentation, into out/docs/site'
@@ -51,6 +53,10 @@ faults: $(VENV)/dev.stamp
 # ARGS are what names begin with: make mutants ARGS='iso vmask'.
 mutants: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.mutants $(ARGS)
+
+# Of cosmic-ray's, by their places; goes on where the record stops.
+mutants-drawn: $(VENV)/mutants.stamp
+	$(BIN)/python -m tests.drawn_mutants $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -106,6 +112,11 @@ $(VENV)/dev.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing vfljax and the developer tools: two or three minutes ...'
 	@$(INSTALL) '.[dev]' || $(FAILED)
 	@touch $(VENV)/runtime.stamp $@
+
+$(VENV)/mutants.stamp: pyproject.toml $(VENV)/python.stamp
+	@echo 'Installing the developer tools and cosmic-ray: three minutes ...'
+	@$(INSTALL) '.[mutants]' || $(FAILED)
+	@touch $(VENV)/runtime.stamp $(VENV)/dev.stamp $@
 
 $(VENV)/accel.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing compilers for TPUs and GPUs, 8 GB: ten minutes ...'

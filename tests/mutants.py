@@ -88,7 +88,9 @@ def _test(root: Path, tests: Sequence[str], log: Path, sender) -> None:
   sender.send((int(code), Listener.failed))
 
 
-def tried(root: Path, tests: Sequence[str]) -> tuple[int, str]:
+def tried(
+    root: Path, tests: Sequence[str], seconds: float = SECONDS
+) -> tuple[int, str]:
   """pytest's exit code (-1: it did not end, -2: it died), the first failure."""
   context = multiprocessing.get_context('forkserver')
   context.set_forkserver_preload(PRELOADED)
@@ -98,7 +100,7 @@ def tried(root: Path, tests: Sequence[str]) -> tuple[int, str]:
   child.start()
   sender.close()
   try:
-    if not receiver.poll(SECONDS):
+    if not receiver.poll(seconds):
       child.kill()
       return -1, 'it did not end'
     code, failed = receiver.recv()

@@ -256,6 +256,12 @@ def test_shares_sum_to_the_secret_and_are_uniform(name, parties):
   assert _pvalue(partial) > 1e-4  # All but one say nothing either.
 
 
+def test_one_numbers_shares_are_a_vector():
+  assert int(sharing.reconstruct(np.array([HIGH, 2, -1]))) == LOW
+  with pytest.raises(ValueError, match=r'at least 1 axes; its shape is \(\)'):
+    sharing.reconstruct(np.array(1))
+
+
 def test_a_share_that_is_not_uniform_would_be_seen():
   rng = np.random.default_rng(0)
   small = rng.integers(-(2**50), 2**50, 10000, np.int64)

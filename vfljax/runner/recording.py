@@ -46,7 +46,10 @@ def check(file: str) -> None:
   """
   place = Path(file).expanduser()
   if not place.absolute().parent.is_dir():
-    raise UserError(f'--record={file}: there is no folder {place.parent}.')
+    raise UserError(
+        f'--record={file}: there is no folder {place.parent}. Make it first: '
+        f'mkdir -p {place.parent}'
+    )
   if os.path.lexists(place):
     try:
       read(place)

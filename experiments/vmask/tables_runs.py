@@ -1,0 +1,94 @@
+"""The README's tables from records of whole runs (`launch.py --record`).
+
+Percent, +- over trainings. Attack and scratch are each attack run's best epoch,
+as the paper has it.
+"""
+from collections.abc import Callable, Sequence
+
+from experiments import evidence
+from experiments.evidence import Table
+from experiments.vmask import fig6 as figure
+from vfljax.report import reading
+from vfljax.report.reading import Cell, Results
+
+PAPER = 'vmask'
+MNIST = '--config.data.path=mnist.npz'
+RUNS = dict(
+    scratch_40=f'table2.py:m {MNIST} --config.data.limit=7640 '
+    '--config.defenses=none --config.attack.completion.batch_size=0',
+    dg_eq19='table2.py:tfm --config.data.path=fashion_mnist.npz '
+    '--config.defenses=discrete_sgd',
+    tm_full=f'table2.py:tm {MNIST} --config.data.limit=0 '
+    "--config.train.epochs=50 '--config.defenses=none,VMask'",
+    tm_standardized=f'table2.py:tm {MNIST} '
+    '--config.attack.completion.standardize=True '
+    "'--config.defenses=none,VMask,MID,dCor,KDk'",
+    fig6=f'fig6.py {MNIST}',
+)
+ATTACK, SCRATCH = 'model_completion', 'scratch'
+
+
+def recorded(*names: str) -> Callable[[Table], Table]:
+  return evidence.of_records(PAPER, RUNS, *names)
+
+
+def _says(results: Results, cell: Cell, what: str) -> str:
+  return evidence.spread(evidence.quantity(results, cell, what).values())
+
+
+def _named(cell: Cell) -> str:
+  label = 'vanilla' if cell[0] == 'none' else cell[0]
+  return ' '.join(filter(None, (label, reading.strength(cell))))
+
+
+def attacked(name: str, paper: Sequence[str] = ()) -> str:
+  """Main and attack accuracy of every row; what an attacker has without one."""
+  results = evidence.load(PAPER, name).results
+  rows = [
+      [_named(c), *(_says(results, c, what) for what in (
+          'accuracy', f'{ATTACK}/accuracy_best'
+      ))] for c in results.cells
+  ]
+  none = results.cells[0]
+  if SCRATCH in results.baselines:
+    rows.append(['scratch', '', _says(results, none, f'{SCRATCH}/accuracy_best')])
+  if evidence.alone(results):
+    rows.append(['alone', _says(results, none, 'alone'), ''])
+  theirs = [*paper, *[''] * (len(rows) - len(paper))]
+  head = ('', 'main', 'attack', *(['paper'] if paper else []))
+  return evidence.markdown(
+      head, [[*r, t] if paper else r for r, t in zip(rows, theirs)]
+  )
+
+
+def trades() -> str:
+  """Main / attack accuracy at every strength."""
+  results = evidence.load(PAPER, 'fig6').results
+  labels = list(dict.fromkeys(c[0] for c in results.cells))
+  widest = max(len(s) for s in figure.STRENGTHS.values())
+  rows = []
+  for label in labels:
+    cells = [c for c in results.cells if c[0] == label]
+    pairs = [
+        f"{_says(results, c, 'accuracy')} / "
+        f"{_says(results, c, f'{ATTACK}/accuracy_best')}" for c in cells
+    ]
+    strengths = ', '.join(filter(None, map(reading.strength, cells)))
+    rows.append([
+        _named((label, None)) + (f' ({strengths})' if strengths else ''),
+        *pairs, *[''] * (max(4, widest) - len(pairs)),
+    ])
+  return evidence.markdown(('', 'weak', '', '', 'strong'), rows)
+
+
+TABLES: dict[str, Table] = dict(
+    scratch_40=recorded('scratch_40')(lambda: attacked('scratch_40')),
+    dg_eq19=recorded('dg_eq19')(lambda: attacked('dg_eq19')),
+    tm_full=recorded('tm_full')(lambda: attacked(
+        'tm_full', ('99.0 / 80.7', '99.0 / 42.9', '41.4')
+    )),
+    tm_standardized=recorded('tm_standardized')(
+        lambda: attacked('tm_standardized')
+    ),
+    fig6=recorded('fig6')(trades),
+)

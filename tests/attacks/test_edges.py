@@ -1,0 +1,52 @@
+"""Attacks at the edges: of what they refuse, and of what they measure."""
+import numpy as np
+import pytest
+
+from vfljax import algorithms, nets
+from vfljax.attacks.cafe import measured
+from vfljax.attacks.model_inversion import Inversion, model_inversion
+from vfljax.attacks.residue_reconstruction import linear_gradient
+
+NET = nets.mlp(2, 3)
+
+
+@pytest.mark.parametrize(
+    'wrong', [dict(steps=0), dict(shadow_steps=0), dict(variation=-0.1)]
+)
+def test_an_inversion_has_steps_and_a_variation(wrong):
+  vfl = algorithms.vhnn([NET, NET], NET)
+  model_inversion(vfl, NET, Inversion(steps=1, shadow_steps=1, variation=0))
+  with pytest.raises(ValueError, match='1 or more steps of both kinds'):
+    model_inversion(vfl, NET, Inversion()._replace(**wrong))
+
+
+@pytest.mark.parametrize('parties', [1, 3])
+def test_an_inversion_is_for_two_parties(parties):
+  vfl = algorithms.vhnn([NET] * parties, NET)
+  with pytest.raises(ValueError, match='is for two parties'):
+    model_inversion(vfl, NET)
+
+
+@pytest.mark.parametrize('size, structure', [(6, False), (7, True)])
+def test_structure_is_compared_where_its_window_fits(size, structure):
+  images = np.random.default_rng(0).random((2, size, size, 1), np.float32)
+  assert ('ssim' in measured(images, images)) == structure
+
+
+KERNEL, BIAS = np.ones((3, 2)), np.ones(2)
+
+
+def test_the_gradient_of_one_linear_layer_is_told_apart():
+  kernel, bias = linear_gradient(dict(bias=BIAS, kernel=KERNEL))
+  assert kernel is KERNEL and bias is BIAS
+  kernel, bias = linear_gradient(dict(kernel=KERNEL))
+  assert kernel is KERNEL and bias is None
+
+
+@pytest.mark.parametrize('gradients', [
+    [BIAS], [KERNEL, KERNEL], [KERNEL, BIAS, BIAS], [KERNEL, np.ones((1, 2, 3))],
+    [KERNEL, BIAS, np.ones(())],
+])
+def test_other_networks_gradients_are_refused(gradients):
+  with pytest.raises(ValueError, match='a bottom network of one linear layer'):
+    linear_gradient(gradients)

@@ -1,0 +1,251 @@
+"""Mutants that nobody chose: cosmic-ray's, drawn at random.
+
+  make mutants-drawn ARGS='--count=300'
+
+mutants.json has faults that somebody thought of. Here the place is drawn, every
+operator, comparison, number, decorator and loop of the modules below with equal
+chance, and what cosmic-ray makes of it; annotations and the sentences of errors
+are left out. Each mutant is tried in a copy, first against the test files that
+name its module, its own first, then against the contract tests of that name.
+
+The record, drawn_mutants.json, goes on where it stopped: the same seed draws
+the same mutants in the same order as long as the code is the same. A survivor
+is mended by a test, and run again with --again, or has its reason written into
+the record as `equivalent`.
+"""
+import argparse
+import ast
+from collections.abc import Iterator, Sequence
+import difflib
+import functools
+import importlib.metadata
+import json
+from pathlib import Path
+import random
+import re
+import sys
+import tempfile
+import time
+from typing import NamedTuple
+
+from tests import mutants
+
+RECORD = mutants.ROOT / 'tests' / 'drawn_mutants.json'
+# The package's folders and modules that mutants are drawn from.
+DRAWN = (
+    'defenses', 'attacks', 'views', 'mpc', 'masked', 'attack.py', 'defense.py',
+    'protocol.py', 'train.py', 'completion.py', 'metrics.py', 'evaluation.py',
+)
+# What cosmic-ray offers and we leave out: operators on types that no code of
+# ours has there end in TypeErrors, which any test notices.
+LEFT_OUT = re.compile(
+    r'(_Is|_IsNot|Shift|_Pow|BitXor|BitAnd|BitOr|_Invert|_UAdd)$|Variable'
+)
+# Tests of what is far from formulas, which name every method.
+FAR = (
+    'faults', 'experiments', 'report', 'commands', 'runner', 'data',
+    'test_package.py', 'test_exporting.py', 'test_docs.py',
+    'test_docs_blocks.py', 'test_wheel.py', 'test_screens.py',
+)
+SECONDS = 150
+# Folders whose modules are tested through each other.
+WHOLE = ('mpc', 'masked')
+FILES = 8  # At most so many test files that name a module.
+
+
+class Drawn(NamedTuple):
+  """A place of a file, and one of the things that can be made of it."""
+
+  file: str
+  line: int
+  column: int
+  operator: str
+  occurrence: int
+
+
+def modules(root: Path = mutants.ROOT) -> list[Path]:
+  found = []
+  for name in DRAWN:
+    path = root / 'vfljax' / name
+    found += sorted(path.rglob('*.py')) if path.is_dir() else [path]
+  return found
+
+
+def _spared(code: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+  """Where annotations and `raise` statements begin and end."""
+  spans = []
+  for node in ast.walk(ast.parse(code)):
+    nodes = [getattr(node, 'annotation', None), getattr(node, 'returns', None)]
+    if isinstance(node, ast.Raise | ast.Import | ast.ImportFrom):
+      nodes.append(node)
+    for n in nodes:
+      if n is not None:
+        spans.append(((n.lineno, n.col_offset), (n.end_lineno, n.end_col_offset)))
+  return spans
+
+
+def offered(path: Path, root: Path = mutants.ROOT) -> Iterator[Drawn]:
+  """All that cosmic-ray could do to a file, less what is left out."""
+  from cosmic_ray import ast as trees
+  from cosmic_ray import plugins
+
+  code = path.read_text()
+  spared = _spared(code)
+  nodes = list(_nodes(trees.get_ast(code)))
+  for name in sorted(plugins.operator_names()):
+    if LEFT_OUT.search(name):
+      continue
+    operator = plugins.get_operator(name)()
+    places = [p for node in nodes for p in operator.mutation_positions(node)]
+    for occurrence, (start, _) in enumerate(places):
+      if not any(a <= tuple(start) < b for a, b in spared):
+        yield Drawn(
+            str(path.relative_to(root)), *start, name, occurrence
+        )
+
+
+def _nodes(tree):
+  """In the order in which cosmic-ray counts occurrences."""
+  yield tree
+  for child in getattr(tree, 'children', ()):
+    yield from _nodes(child)
+
+
+def sample(count: int, seed: int, names: Sequence[str] = ()) -> list[Drawn]:
+  """`count` different places, and for each one of what can be made of it."""
+  places = {}
+  for path in modules():
+    if not names or path.stem in names:
+      for mutant in offered(path):
+        places.setdefault(mutant[:3], []).append(mutant)
+  draw = random.Random(seed)
+  order = draw.sample(sorted(places), len(places))
+  return [draw.choice(places[place]) for place in order[:count]]
+
+
+def mutated(mutant: Drawn, root: Path = mutants.ROOT) -> str:
+  from cosmic_ray import mutating
+  from cosmic_ray import plugins
+
+  operator = plugins.get_operator(mutant.operator)()
+  code = (root / mutant.file).read_text()
+  return mutating.mutate_code(code, operator, mutant.occurrence) or code
+
+
+def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
+  """Test files that name a module, its own first, then its folder's."""
+  path = Path(file)
+  folder = path.parent.name
+  name = folder if path.stem == '__init__' else path.stem
+  word = re.compile(rf'\b{name}\b')
+  own_names = f'test_{name}', f'test_{folder}'
+  found = []
+  for test in sorted((root / 'tests').rglob('test_*.py')):
+    where = test.relative_to(root)
+    if where.parts[1] in FAR:
+      continue
+    whole = folder in WHOLE and where.parts[1] == folder
+    if whole or word.search(test.read_text()) or test.stem in own_names:
+      own = not test.stem.startswith(own_names)
+      near = where.parts[1] != path.parts[1]
+      found.append((own, near, test.stat().st_size, str(where)))
+  return [row[-1] for row in sorted(found)[:FILES]]
+
+
+def contracts_of(file: str, root: Path = mutants.ROOT) -> list[str]:
+  tests = [
+      str(p.relative_to(root)) for p in sorted((root / 'tests').rglob('*.py'))
+      if p.stem == 'test_contract'
+  ]
+  return [*tests, '-k', Path(file).stem]
+
+
+def changed(before: str, after: str) -> dict[str, str]:
+  rows = list(difflib.unified_diff(
+      before.splitlines(), after.splitlines(), n=0, lineterm=''
+  ))[3:]
+  return dict(
+      before=' '.join(r[1:].strip() for r in rows if r[0] == '-'),
+      after=' '.join(r[1:].strip() for r in rows if r[0] == '+'),
+  )
+
+
+def tried(mutant: Drawn, root: Path) -> dict:
+  path, start = root / mutant.file, time.monotonic()
+  whole, faulty = path.read_text(), mutated(mutant, root)
+  mutants._put(path, faulty)
+  for tests in (tests_of(mutant.file, root), contracts_of(mutant.file, root)):
+    code, by = mutants.tried(root, tests, SECONDS) if tests else (5, '')
+    word = mutants.verdict(code) if code != 5 else 'SURVIVED'
+    if word == 'BROKEN':  # Its module cannot be imported.
+      word = 'killed'
+    if word == 'killed':
+      break
+  mutants._put(path, whole)
+  if '::' in by and not _passes(root, by):
+    word = 'BROKEN'
+  return dict(
+      mutant._asdict(), **changed(whole, faulty), verdict=word, by=by,
+      seconds=round(time.monotonic() - start, 1),
+  )
+
+
+@functools.cache
+def _passes(root: Path, test: str) -> bool:
+  """Whether a test passes on the copy as it is: else it tells no fault."""
+  return mutants.tried(root, [test], SECONDS)[0] == 0
+
+
+def _key(row: dict) -> tuple:
+  return row['file'], row['line'], row['column'], row['operator']
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+  parser = argparse.ArgumentParser(prog='python -m tests.drawn_mutants')
+  parser.add_argument('module', nargs='*', help='of these modules alone')
+  parser.add_argument('--count', type=int, default=300)
+  parser.add_argument('--seed', type=int, default=0)
+  parser.add_argument('--record', type=Path, default=RECORD)
+  parser.add_argument('--again', action='store_true', help='survivors alone')
+  options = parser.parse_args(arguments)
+  record = dict(rows=[])
+  if options.record.exists():
+    record = json.loads(options.record.read_text())
+  rows = {_key(row): row for row in record['rows']}
+  drawn = sample(options.count, options.seed, options.module)
+  if options.again:
+    drawn = [
+        Drawn(*(row[k] for k in Drawn._fields)) for row in rows.values()
+        if row['verdict'] != 'killed' and not row.get('equivalent')
+        and (not options.module or Path(row['file']).stem in options.module)
+    ]
+  else:
+    drawn = [m for m in drawn if _key(m._asdict()) not in rows]
+  with tempfile.TemporaryDirectory(prefix='mutants-') as folder:
+    root = mutants.copied(Path(folder))
+    for number, mutant in enumerate(drawn, 1):
+      row = tried(mutant, root)
+      rows[_key(row)] = row
+      print(
+          '{0}/{1} {verdict} {file}:{line} {before!r} -> {after!r} {by} '
+          '({seconds} s)'.format(number, len(drawn), **row), flush=True
+      )
+      versions = {
+          name: importlib.metadata.version(name)
+          for name in ('cosmic-ray', 'jax', 'hypothesis')
+      }
+      record = dict(
+          seed=options.seed, versions=versions, rows=list(rows.values())
+      )
+      options.record.write_text(json.dumps(record, indent=1) + '\n')
+  alive = [r for r in rows.values() if r['verdict'] != 'killed']
+  same = sum(bool(r.get('equivalent')) for r in alive)
+  print(
+      f'{len(rows) - len(alive)} of {len(rows)} killed; of {len(alive)} others '
+      f'{same} change nothing that anybody could notice.'
+  )
+  return len(alive) > same
+
+
+if __name__ == '__main__':
+  sys.exit(main())

@@ -1,0 +1,86 @@
+"""Defaults are promises: who names none must get the same numbers tomorrow.
+
+golden/defaults.json has every default of a public function's parameter or of a
+NamedTuple's field, and the strengths that a sweep tries. Who changes one does
+so on purpose, says so in CHANGELOG.md, and writes the file again:
+
+  python -m tests.test_defaults
+"""
+import importlib
+import inspect
+import json
+from pathlib import Path
+import pkgutil
+
+from flax import linen as nn
+
+import vfljax
+from vfljax import defenses
+
+GOLDEN = Path(__file__).parent / 'golden' / 'defaults.json'
+COMMAND = 'python -m tests.test_defaults'
+# Programs of their own, with tests of theirs; and optional imports.
+LEFT_OUT = ('runner', 'report', 'he', 'data')
+
+
+def said(value):
+  """A default in words that do not depend on where it lies in memory."""
+  if inspect.isroutine(value) or inspect.isclass(value):
+    return value.__qualname__
+  if isinstance(value, tuple) and hasattr(value, '_asdict'):
+    fields = ', '.join(f'{k}={said(v)}' for k, v in value._asdict().items())
+    return f'{type(value).__name__}({fields})'
+  if isinstance(value, tuple):
+    return f"({', '.join(map(said, value))})"
+  text = repr(value)
+  return type(value).__name__ if ' at 0x' in text else text
+
+
+def modules():
+  for found in pkgutil.walk_packages(vfljax.__path__, 'vfljax.'):
+    if found.name.split('.')[1] not in LEFT_OUT:
+      yield importlib.import_module(found.name)
+
+
+def defaults():
+  """{module.function.parameter: its default}."""
+  rows = {}
+  for module in modules():
+    for name, thing in vars(module).items():
+      if getattr(thing, '__module__', None) != module.__name__:
+        continue
+      if name.startswith('_') or not callable(thing):
+        continue
+      if inspect.isclass(thing) and issubclass(thing, nn.Module):
+        continue  # Flax's own fields are not ours to promise.
+      try:
+        parameters = inspect.signature(thing).parameters.values()
+      except (TypeError, ValueError):
+        continue
+      for p in parameters:
+        if p.default is not p.empty:
+          rows[f'{module.__name__}.{name}.{p.name}'] = said(p.default)
+  for name, method in defenses.REGISTRY.items():
+    rows[f'strengths of {name}'] = said(method.strengths)
+  return rows
+
+
+def test_defaults_are_what_they_were():
+  golden, found = json.loads(GOLDEN.read_text()), defaults()
+  changed = {
+      name: (golden.get(name), found.get(name))
+      for name in golden | found if golden.get(name) != found.get(name)
+  }
+  assert not changed, f'On purpose? Then CHANGELOG.md, and {COMMAND}'
+
+
+def test_functions_fields_and_options_are_among_them():
+  found = defaults()
+  assert found['vfljax.mpc.fixed_point.encode.bits'] == '24'
+  assert found['vfljax.defenses.vmask.vmask.noise'] == '0.01'
+  assert found['vfljax.attacks.model_completion.Options.epochs'] == '50'
+  assert found['strengths of max_norm'] == '()'
+
+
+if __name__ == '__main__':
+  GOLDEN.write_text(json.dumps(defaults(), indent=1, sort_keys=True) + '\n')
