@@ -80,7 +80,8 @@ def _spared(code: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
       nodes.append(node)
     for n in nodes:
       if n is not None:
-        spans.append(((n.lineno, n.col_offset), (n.end_lineno, n.end_col_offset)))
+        end = n.end_lineno, n.end_col_offset
+        spans.append(((n.lineno, n.col_offset), end))
   return spans
 
 

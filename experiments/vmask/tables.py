@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from experiments import evidence
 from experiments.evidence import Table
 from experiments.vmask import (
-    common, numbers, older, paper, tables_costs, tables_crypto, tables_studies,
+    common, numbers, older, paper, tables_costs, tables_crypto, tables_runs,
+    tables_studies,
 )
 from experiments.vmask.older import Row, says
 
@@ -120,5 +121,7 @@ TABLES: dict[str, Table] = dict(
     hidden_lenet5=lambda: _hidden(LENET5, 'table2'),
     hidden_authors=lambda: _hidden(COLUMNS, 'authors'),
     transcript=transcript, again=again,
-) | tables_studies.TABLES | tables_costs.TABLES | tables_crypto.TABLES
+) | tables_runs.TABLES | tables_studies.TABLES | tables_costs.TABLES | (
+    tables_crypto.TABLES
+)
 NUMBERS: dict[str, Table] = numbers.NUMBERS | tables_crypto.NUMBERS

@@ -51,7 +51,8 @@ def attacked(name: str, paper: Sequence[str] = ()) -> str:
   ]
   none = results.cells[0]
   if SCRATCH in results.baselines:
-    rows.append(['scratch', '', _says(results, none, f'{SCRATCH}/accuracy_best')])
+    found = _says(results, none, f'{SCRATCH}/accuracy_best')
+    rows.append(['scratch', '', found])
   if evidence.alone(results):
     rows.append(['alone', _says(results, none, 'alone'), ''])
   theirs = [*paper, *[''] * (len(rows) - len(paper))]

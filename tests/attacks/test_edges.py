@@ -44,8 +44,8 @@ def test_the_gradient_of_one_linear_layer_is_told_apart():
 
 
 @pytest.mark.parametrize('gradients', [
-    [BIAS], [KERNEL, KERNEL], [KERNEL, BIAS, BIAS], [KERNEL, np.ones((1, 2, 3))],
-    [KERNEL, BIAS, np.ones(())],
+    [BIAS], [KERNEL, KERNEL], [KERNEL, BIAS, BIAS],
+    [KERNEL, np.ones((1, 2, 3))], [KERNEL, BIAS, np.ones(())],
 ])
 def test_other_networks_gradients_are_refused(gradients):
   with pytest.raises(ValueError, match='a bottom network of one linear layer'):
