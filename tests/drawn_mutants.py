@@ -47,10 +47,12 @@ FAR = (
     'test_package.py', 'test_exporting.py', 'test_docs.py',
     'test_docs_blocks.py', 'test_wheel.py', 'test_screens.py',
 )
-SECONDS = 150
+SECONDS = 600
 # Folders whose modules are tested through each other.
 WHOLE = ('mpc', 'masked')
-FILES = 8  # At most so many test files that name a module.
+# Of every method's numbers, and quick.
+ALWAYS = ('tests/test_defaults.py', 'tests/test_bounds.py')
+FILES = 6  # At most so many test files that name a module.
 
 
 class Drawn(NamedTuple):
@@ -134,23 +136,32 @@ def mutated(mutant: Drawn, root: Path = mutants.ROOT) -> str:
 
 
 def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
-  """Test files that name a module, its own first, then its folder's."""
+  """Test files that name a module or one that uses it: its own first, then
+  its folder's."""
   path = Path(file)
   folder = path.parent.name
   name = folder if path.stem == '__init__' else path.stem
-  word = re.compile(rf'\b{name}\b')
+  users = [
+      p.stem for p in sorted((root / path.parent).glob('*.py'))
+      if re.search(rf'import\b.*\b{name}\b|\b{name} import', p.read_text())
+  ]
+  word = re.compile(rf"\b({'|'.join([name, *users])})\b")
   own_names = f'test_{name}', f'test_{folder}'
   found = []
   for test in sorted((root / 'tests').rglob('test_*.py')):
     where = test.relative_to(root)
     if where.parts[1] in FAR:
       continue
-    whole = folder in WHOLE and where.parts[1] == folder
-    if whole or word.search(test.read_text()) or test.stem in own_names:
-      own = not test.stem.startswith(own_names)
-      near = where.parts[1] != path.parts[1]
-      found.append((own, near, test.stat().st_size, str(where)))
-  return [row[-1] for row in sorted(found)[:FILES]]
+    text, whole = test.read_text(), (
+        folder in WHOLE and where.parts[1] == folder
+    )
+    if whole or word.search(text) or test.stem in own_names:
+      own = test.stem.startswith(own_names)
+      named = bool(re.search(rf'\b{name}\b', text))
+      near = where.parts[1] == path.parts[1]
+      order = not own, not named, not near, len(text), str(where)
+      found.append(order)
+  return [*ALWAYS, *(row[-1] for row in sorted(found)[:FILES])]
 
 
 def contracts_of(file: str, root: Path = mutants.ROOT) -> list[str]:

@@ -22,6 +22,15 @@ def at_least(name: str, value: Any, low: float) -> None:
   inside(name, value, low, np.inf, open_high=True)
 
 
+def above(name: str, value: Any, low: float) -> None:
+  """Passes if `value`, or every entry of it, is finite and more than `low`.
+
+  Raises:
+    ValueError: if not.
+  """
+  inside(name, value, low, np.inf, open_low=True, open_high=True)
+
+
 def inside(
     name: str, value: Any, low: float, high: float, *,
     open_low: bool = False, open_high: bool = False,

@@ -73,7 +73,7 @@ def malicious_sgd(
   Raises:
     ValueError: if an argument is out of its range.
   """
-  check.inside('learning_rate', learning_rate, 0, jnp.inf, open_low=True)
+  check.above('learning_rate', learning_rate, 0)
   check.inside('momentum', momentum, 0, 1, open_high=True)
   least = dict(weight_decay=weight_decay, gamma=gamma, low=low)
   for name, value in least.items():

@@ -125,15 +125,9 @@ def gradient_inversion(
   Raises:
     ValueError: if steps or restarts are below 1, or the rate is not above 0.
   """
-  check.inside(
-      'gradient_inversion: learning_rate', search.learning_rate, 0, 1e9,
-      open_low=True,
-  )
-  if search.steps < 1 or search.restarts < 1:
-    raise ValueError(
-        'gradient_inversion: steps and restarts must be 1 or more; got '
-        f'{search.steps} and {search.restarts}.'
-    )
+  check.above('gradient_inversion: learning_rate', search.learning_rate, 0)
+  check.at_least('gradient_inversion: steps', search.steps, 1)
+  check.at_least('gradient_inversion: restarts', search.restarts, 1)
 
   def run(key, view: ModelGradients):
     u = jax.eval_shape(bottom.apply, view.weights, view.features)

@@ -52,9 +52,7 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
         f'{name}triggered is a share of each round, inside (0, 1), that leaves '
         f'some of its {batch} samples; got {share}.'
     )
-  check.inside(
-      f'{name}amplify', options.amplify, 0, float('inf'), open_low=True
-  )
+  check.above(f'{name}amplify', options.amplify, 0)
 
 
 def _plant(options: Options, ground: Ground) -> Backdoor:
@@ -128,9 +126,7 @@ def label_replacement(
       match.
   """
   check.at_least('label_replacement: per_round', per_round, 1)
-  check.inside(
-      'label_replacement: amplify', amplify, 0, float('inf'), open_low=True
-  )
+  check.above('label_replacement: amplify', amplify, 0)
   _check_samples(known, poisons, parties)
   triggered = tuple(stamp(x, value) for x in poisons)
 

@@ -113,9 +113,7 @@ def mixmatch(
     check.at_least(f'mixmatch: {name}', getattr(how, name), 1)
   check.at_least('mixmatch: epochs', how.epochs, how.stages)
   for name in ('learning_rate', 'alpha', 'temperature'):
-    check.inside(
-        f'mixmatch: {name}', getattr(how, name), 0, jnp.inf, open_low=True
-    )
+    check.above(f'mixmatch: {name}', getattr(how, name), 0)
   check.at_least('mixmatch: unlabeled', how.unlabeled, 0)
   check.inside('mixmatch: average', how.average, 0, 1, open_high=True)
   check.at_least('mixmatch: decay', how.decay, 0)

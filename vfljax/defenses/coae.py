@@ -56,7 +56,7 @@ def coae(
       hidden=hidden or 1, samples=samples, epochs=epochs, batch_size=batch_size
   ).items():
     check.at_least(f'coae: {name}', value, 1)
-  check.inside('coae: learning_rate', learning_rate, 0, jnp.inf, open_low=True)
+  check.above('coae: learning_rate', learning_rate, 0)
 
   def init(key, spec: Spec):
     if hidden is None and spec.classes > LARGEST:

@@ -69,7 +69,7 @@ def discrete_sgd(bins, bound=None, noise=0.0) -> Defense:
   """
   check.at_least('bins', bins, 1)
   if bound is not None:
-    check.inside('bound', bound, 0, jnp.inf, open_low=True)
+    check.above('bound', bound, 0)
   check.at_least('noise', noise, 0)
 
   def perturb(key, d, labels):

@@ -229,7 +229,7 @@ def _check(own: Settings) -> None:
       critic_rate=own.gan.critic_rate,
   )
   for name, value in above.items():
-    check.inside(name, value, 0, jnp.inf, open_low=True, open_high=True)
+    check.above(name, value, 0)
   check.at_least('sigma', own.sigma, 0)
   check.at_least('critic_steps', own.gan.critic_steps, 1)
   check.one_of('norm', own.reading.norm, NORMS)

@@ -47,7 +47,7 @@ def kdk(
   check.at_least('kdk: k', k, 2)
   check.at_least('kdk: epochs', epochs, 1)
   check.at_least('kdk: batch_size', batch_size, 1)
-  check.inside('kdk: learning_rate', learning_rate, 0, jnp.inf, open_low=True)
+  check.above('kdk: learning_rate', learning_rate, 0)
 
   def prepare(key, features, labels):
     if features is None:

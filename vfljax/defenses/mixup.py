@@ -36,10 +36,7 @@ def mixup(samples, concentration=1.0) -> Defense:
       above 0; when a batch has fewer rows than `samples`.
   """
   check.at_least('mixup: samples', samples, 2)
-  check.inside(
-      'mixup: concentration', concentration, 0, float('inf'), open_low=True,
-      open_high=True,
-  )
+  check.above('mixup: concentration', concentration, 0)
   traced = isinstance(samples, Tracer)
   if not traced and samples != int(samples):
     raise ValueError(f'mixup: samples must be whole; got {samples!r}.')

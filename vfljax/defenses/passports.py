@@ -25,7 +25,9 @@ def drawer(name: str, variance, mean, side: str, spread: bool) -> Passport:
     ValueError: if one of them is out of its range.
   """
   check.at_least(f'{name}: variance', variance, 0)
-  check.inside(f'{name}: mean', mean, -jnp.inf, jnp.inf)
+  check.inside(
+      f'{name}: mean', mean, -jnp.inf, jnp.inf, open_low=True, open_high=True
+  )
   check.one_of(f'{name}: side', side, SIDES)
   return partial(draw, mean=mean, variance=variance, spread=spread)
 

@@ -104,9 +104,7 @@ def _check(own: Settings) -> None:
   check.one_of('per', own.per, ('sample', 'round', 'element'))
   check.one_of('negatives', own.negatives, ('all', 'batch'))
   check.at_least('psi_steps', own.psi_steps, 1)
-  check.inside(
-      'psi_learning_rate', own.psi_learning_rate, 0, jnp.inf, open_low=True
-  )
+  check.above('psi_learning_rate', own.psi_learning_rate, 0)
 
 
 def _init(own: Settings, key: Key, spec: Spec) -> Slots:

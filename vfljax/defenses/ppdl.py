@@ -106,9 +106,9 @@ def ppdl(
   for name, value in dict(
       epsilon=epsilon, gamma=gamma, sensitivity=sensitivity
   ).items():
-    check.inside(name, value, 0, jnp.inf, open_low=True)
+    check.above(name, value, 0)
   if scale is not None:
-    check.inside('scale', scale, 0, jnp.inf, open_low=True)
+    check.above('scale', scale, 0)
 
   def perturb(key, d, labels):
     k_order, *k_noise = jax.random.split(key, 4)

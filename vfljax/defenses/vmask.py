@@ -217,10 +217,7 @@ def _check(rule: Rule) -> None:
   check.one_of('vmask: selection', rule.selection, SELECTIONS)
   check.inside('vmask: budget', rule.budget, 0, 1)
   check.at_least('vmask: noise', rule.noise, 0)
-  check.inside(
-      'vmask: learning_rate', rule.shadows.learning_rate, 0, np.inf,
-      open_low=True,
-  )
+  check.above('vmask: learning_rate', rule.shadows.learning_rate, 0)
   check.at_least('vmask: batch_size', rule.shadows.batch_size, 1)
   check.at_least('vmask: least', rule.least, 0)
   check.one_of('vmask: norms', rule.norms, tuple(named_layers.NORMS))

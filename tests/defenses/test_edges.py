@@ -1,0 +1,22 @@
+"""Defenses at the edges of what they are given."""
+import jax.numpy as jnp
+import numpy as np
+
+from vfljax import nets
+from vfljax.defenses import rvfr
+
+
+def test_before_the_first_round_nothing_is_purified():
+  u = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+  us = (None, jnp.asarray(u), jnp.asarray(2 * u[::-1]))
+  plain = nets.Net(lambda key, us: (), lambda params, us: us)
+  net = rvfr.purifying(rvfr.Settings(0.4, True, 0, 0.9, 3), plain)
+  params = net.init(None, us)
+  found = net.apply(params, us)
+  assert found[0] is None
+  np.testing.assert_array_equal(found[1], us[1])
+  np.testing.assert_array_equal(found[2], us[2])
+
+  _, stats = net.run(params, None, us)
+  later = net.apply(net.absorb(params, stats), us)
+  assert not np.allclose(later[1], us[1])
