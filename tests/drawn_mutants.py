@@ -18,10 +18,10 @@ import ast
 from collections.abc import Iterator, Sequence
 import difflib
 import functools
+import hashlib
 import importlib.metadata
 import json
 from pathlib import Path
-import random
 import re
 import sys
 import tempfile
@@ -115,15 +115,24 @@ def _nodes(tree):
 
 
 def sample(count: int, seed: int, names: Sequence[str] = ()) -> list[Drawn]:
-  """`count` different places, and for each one of what can be made of it."""
+  """`count` different places, and for each one of what can be made of it.
+
+  By lot of what stands there: a change elsewhere draws nothing else.
+  """
   places = {}
   for path in modules():
     if not names or path.stem in names:
+      lines = path.read_text().splitlines()
       for mutant in offered(path):
-        places.setdefault(mutant[:3], []).append(mutant)
-  draw = random.Random(seed)
-  order = draw.sample(sorted(places), len(places))
-  return [draw.choice(places[place]) for place in order[:count]]
+        text = lines[mutant.line - 1]
+        place = seed, mutant.file, text, lines[: mutant.line].count(text)
+        places.setdefault((*place, mutant.column), []).append(mutant)
+  chosen = sorted(places, key=_lot)[:count]
+  return [min(places[p], key=lambda m: _lot((p, m.operator))) for p in chosen]
+
+
+def _lot(thing: tuple) -> bytes:
+  return hashlib.sha256(repr(thing).encode()).digest()
 
 
 def mutated(mutant: Drawn, root: Path = mutants.ROOT) -> str:
@@ -182,10 +191,15 @@ def changed(before: str, after: str) -> dict[str, str]:
   )
 
 
+def described(mutant: Drawn, root: Path = mutants.ROOT) -> dict:
+  before = (root / mutant.file).read_text()
+  return mutant._asdict() | changed(before, mutated(mutant, root))
+
+
 def tried(mutant: Drawn, root: Path) -> dict:
   path, start = root / mutant.file, time.monotonic()
-  whole, faulty = path.read_text(), mutated(mutant, root)
-  mutants._put(path, faulty)
+  row, whole = described(mutant, root), path.read_text()
+  mutants._put(path, mutated(mutant, root))
   for tests in (tests_of(mutant.file, root), contracts_of(mutant.file, root)):
     code, by = mutants.tried(root, tests, SECONDS) if tests else (5, '')
     word = mutants.verdict(code) if code != 5 else 'SURVIVED'
@@ -196,10 +210,8 @@ def tried(mutant: Drawn, root: Path) -> dict:
   mutants._put(path, whole)
   if '::' in by and not _passes(root, by):
     word = 'BROKEN'
-  return dict(
-      mutant._asdict(), **changed(whole, faulty), verdict=word, by=by,
-      seconds=round(time.monotonic() - start, 1),
-  )
+  took = round(time.monotonic() - start, 1)
+  return row | dict(verdict=word, by=by, seconds=took)
 
 
 @functools.cache
@@ -209,7 +221,7 @@ def _passes(root: Path, test: str) -> bool:
 
 
 def _key(row: dict) -> tuple:
-  return row['file'], row['line'], row['column'], row['operator']
+  return row['file'], row['before'], row['after']
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -225,14 +237,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record = json.loads(options.record.read_text())
   rows = {_key(row): row for row in record['rows']}
   drawn = sample(options.count, options.seed, options.module)
-  if options.again:
-    drawn = [
-        Drawn(*(row[k] for k in Drawn._fields)) for row in rows.values()
-        if row['verdict'] != 'killed' and not row.get('equivalent')
-        and (not options.module or Path(row['file']).stem in options.module)
-    ]
-  else:
-    drawn = [m for m in drawn if _key(m._asdict()) not in rows]
+  left = {
+      _key(row) for row in rows.values()
+      if row['verdict'] != 'killed' and not row.get('equivalent')
+  }
+  drawn = [
+      m for m in drawn if (
+          _key(described(m)) in left if options.again
+          else _key(described(m)) not in rows
+      )
+  ]
   with tempfile.TemporaryDirectory(prefix='mutants-') as folder:
     root = mutants.copied(Path(folder))
     for number, mutant in enumerate(drawn, 1):

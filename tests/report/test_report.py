@@ -177,6 +177,19 @@ def test_other_parties_attacks_have_their_own_baseline(tmp_path):
   )
 
 
+def test_a_variant_has_its_own_baseline_or_that_of_all(tmp_path):
+  found = {(None, 'accuracy'): [0.9],
+           ('model_completion:linear@2', 'accuracy_last'): [0.8],
+           ('model_completion:80@2', 'accuracy_last'): [0.8],
+           ('local_model@2', 'accuracy_last'): [0.5],
+           ('local_model', 'accuracy_last'): [0.1],
+           ('local_model:80@2', 'accuracy_last'): [0.7]}
+  results, = reading.read(workdir(tmp_path, {('none', None): found}).path)
+  leak = lambda attack: reading.leakage(results, ('none', None), attack)[0]
+  assert leak('model_completion:linear@2') == pytest.approx(30.0)
+  assert leak('model_completion:80@2') == pytest.approx(10.0)
+
+
 def test_guessing_among_many_classes(tmp_path):
   found = {(None, 'accuracy'): [0.9], ('direct_label', 'accuracy'): [0.35]}
   work = workdir(tmp_path, {('none', None): found})

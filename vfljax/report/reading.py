@@ -180,11 +180,14 @@ def _most(
 def _without(results, cell, attack, metric) -> PerSeed:
   """What the same attacker has without the federation, by the same metric.
 
-  That is the same under any defense, so an undefended one serves as well.
+  That is the same under any defense, so an undefended one serves as well. A
+  variant that knows what the others know has no baseline of its own: theirs
+  is its.
   """
-  name = attack.replace(base(attack), attacks.score(attack).over)
-  for place in [cell, baseline(results), *results.cells]:
-    for wanted in (metric, metric.removesuffix('_last')):
-      if place and (found := find(results, place, name, wanted)):
-        return found
+  own = AttackName.parse(attack)._replace(base=attacks.score(attack).over)
+  for name in dict.fromkeys(map(str, (own, own._replace(variant='')))):
+    for place in [cell, baseline(results), *results.cells]:
+      for wanted in (metric, metric.removesuffix('_last')):
+        if place and (found := find(results, place, name, wanted)):
+          return found
   return {}
