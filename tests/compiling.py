@@ -36,6 +36,9 @@ QUICK_FLAGS = _flags()
 def compile_quickly() -> None:
   """Of this process alone: command lines under test inherit no flag."""
   jax.config.update('jax_disable_most_optimizations', True)
+  # Where in the code an operation stands is written into programs: a tenth of
+  # lowering, for messages of compilers that nobody reads here.
+  jax.config.update('jax_traceback_in_locations_limit', 0)
   before = os.environ.get('XLA_FLAGS')
   os.environ['XLA_FLAGS'] = f'{before or ""} {QUICK_FLAGS}'
   jax.devices()  # Here XLA reads them, once and for all.
