@@ -1,9 +1,13 @@
 """Defenses at the edges of what they are given."""
+import itertools
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from vfljax import nets
 from vfljax.defenses import rvfr
+from vfljax.defenses.ppdl import _chosen
 
 
 def test_before_the_first_round_nothing_is_purified():
@@ -20,3 +24,16 @@ def test_before_the_first_round_nothing_is_purified():
   _, stats = net.run(params, None, us)
   later = net.apply(net.absorb(params, stats), us)
   assert not np.allclose(later[1], us[1])
+
+
+def test_releases_are_those_of_one_visit_after_the_other():
+  """All crossings of four visits, all numbers of releases."""
+  cases = list(itertools.product((0.0, 1.0), repeat=4))
+  for count in range(5):
+    found = jax.vmap(lambda x: _chosen(x, jnp.full(4, 0.5), count))(
+        jnp.array(cases)
+    )
+    for crosses, chosen in zip(cases, np.asarray(found)):
+      left = itertools.accumulate(crosses)
+      wanted = [c > 0 and n <= count for c, n in zip(crosses, left)]
+      assert chosen.tolist() == wanted, (crosses, count)
