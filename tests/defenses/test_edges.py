@@ -8,6 +8,7 @@ import numpy as np
 from vfljax import nets
 from vfljax.defenses import rvfr
 from vfljax.defenses.ppdl import _chosen
+from vfljax.defenses.shadow import _score
 
 
 def test_before_the_first_round_nothing_is_purified():
@@ -37,3 +38,13 @@ def test_releases_are_those_of_one_visit_after_the_other():
       left = itertools.accumulate(crosses)
       wanted = [c > 0 and n <= count for c, n in zip(crosses, left)]
       assert chosen.tolist() == wanted, (crosses, count)
+
+
+def test_the_imagined_attacker_is_scored_by_auc_where_there_are_two_classes():
+  guess = jnp.array([[0.0, 3], [0, 2], [0, 1], [9, 0]])  # All say 1 but one.
+  labels = jnp.eye(2)[jnp.array([1, 0, 1, 1])]
+  counts = jnp.array([True, True, True, False])
+  assert float(_score(guess, labels, counts)) == 0.5  # Accuracy: 2/3.
+  three = jnp.pad(guess, ((0, 0), (0, 1)), constant_values=-1)
+  wide = jnp.pad(labels, ((0, 0), (0, 1)))
+  np.testing.assert_allclose(_score(three, wide, counts), 2 / 3, rtol=1e-6)
