@@ -1,4 +1,5 @@
 """Defenses at the edges of what they are given."""
+from functools import partial
 import itertools
 
 import jax
@@ -31,9 +32,8 @@ def test_releases_are_those_of_one_visit_after_the_other():
   """All crossings of four visits, all numbers of releases."""
   cases = list(itertools.product((0.0, 1.0), repeat=4))
   for count in range(5):
-    found = jax.vmap(lambda x: _chosen(x, jnp.full(4, 0.5), count))(
-        jnp.array(cases)
-    )
+    chosen_of = partial(_chosen, thresholds=jnp.full(4, 0.5), count=count)
+    found = jax.vmap(chosen_of)(jnp.array(cases))
     for crosses, chosen in zip(cases, np.asarray(found)):
       left = itertools.accumulate(crosses)
       wanted = [c > 0 and n <= count for c, n in zip(crosses, left)]
