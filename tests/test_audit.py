@@ -1,4 +1,5 @@
 """Nothing crosses between parties but messages, and what does is caught."""
+import functools
 import inspect
 
 import jax
@@ -260,6 +261,7 @@ OF_A_ROUND = {
 }
 
 
+@functools.cache
 def a_round():
   state = jax.eval_shape(
       lambda key, data: protocol.init(key, VFL, none(), TXS_OF_3, data),

@@ -1,4 +1,6 @@
 """The shuffle: a permutation for every key, and every order alike."""
+import functools
+
 from hypothesis import given, strategies as st
 import jax
 import jax.numpy as jnp
@@ -9,22 +11,29 @@ from vfljax import numerics, target
 from vfljax.numerics import permutation
 
 
+@functools.cache
+def orders(n):
+  """(keys, their permutations), compiled once for all tests."""
+  keys = jax.random.split(jax.random.key(n), 200 if n < 10_000 else 5)
+  return keys, np.asarray(jax.jit(jax.vmap(lambda k: permutation(k, n)))(keys))
+
+
 @pytest.mark.parametrize('n', [1, 2, 255, 256, 257, 511, 512, 513, 3220, 60000])
 def test_is_a_permutation(n):
-  keys = jax.random.split(jax.random.key(n), 5)
-  drawn = np.asarray(jax.jit(jax.vmap(lambda k: permutation(k, n)))(keys))
-  np.testing.assert_array_equal(np.sort(drawn), np.tile(np.arange(n), (5, 1)))
+  keys, drawn = orders(n)
+  np.testing.assert_array_equal(
+      np.sort(drawn), np.tile(np.arange(n), (len(keys), 1))
+  )
 
 
 @pytest.mark.parametrize('n', [257, 512, 513, 3220, 4097])
 def test_a_walk_of_fixed_length_gives_the_same_orders(n):
   """As on an accelerator, whose host does not look when it is done."""
-  keys = jax.random.split(jax.random.key(n), 200)
-  want = jax.jit(jax.vmap(lambda k: permutation(k, n)))(keys)
+  keys, want = orders(n)
   with target.tracing_for('cuda'):
-    fixed = jax.jit(jax.vmap(lambda k: permutation(k, n)))
-    np.testing.assert_array_equal(fixed(keys), want)
-    text = str(jax.make_jaxpr(lambda k: permutation(k, n))(keys[0]))
+    fixed = jax.jit(jax.vmap(lambda k: permutation(k, n))).trace(keys)
+    np.testing.assert_array_equal(fixed.lower().compile()(keys), want)
+    text = str(fixed.jaxpr)
   assert ' while' not in text and 'scan' in text
 
 

@@ -75,22 +75,29 @@ def view_of(weights, seed=0, known=6):
   ), one_hot[truth]
 
 
+BOTTOM = nets.mlp(32, 16)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def mixed_matched(tune, weight, view):
+  """One program for all weights of unlabeled samples."""
+  how = MixMatch(4, 150, stages=2, unlabeled=weight)
+  return mixmatch(BOTTOM, normalized_head(2), how, tune).run(KEY, view)
+
+
 def test_a_frozen_bottom_and_one_that_is_tuned():
   """Tuning reaches the bottom network, as public code means to and does not:
   behind a bottom that lost what matters, only a tuned one can be completed."""
-  bottom = nets.mlp(32, 16)
-  weights = drawn(bottom, jnp.zeros((1, 2)))
+  weights = drawn(BOTTOM, jnp.zeros((1, 2)))
   first = weights['Dense_0']['Dense_0']
   blind = dict(weights, Dense_0=dict(Dense_0=dict(
       kernel=jnp.asarray(first['kernel'] * np.array([[0.0], [1.0]], 'f4')),
       bias=first['bias'],
   )))
   view, truth = view_of(blind)
-  how = MixMatch(4, 150, stages=2, unlabeled=2.0)
   found = {}
   for tune in (False, True):
-    attack = mixmatch(bottom, normalized_head(2), how, tune)
-    guess = jax.jit(attack.run)(KEY, view)
+    guess = mixed_matched(tune, 2.0, view)
     assert guess.shape == (2, 400, 2)
     found[tune] = float(metrics.accuracy(np.asarray(guess)[-1], truth))
   assert found[False] < 0.85 and found[True] > found[False] + 0.07
@@ -98,11 +105,8 @@ def test_a_frozen_bottom_and_one_that_is_tuned():
 
 def test_unlabeled_samples_count():
   """Their weight, and they themselves, change what is learned."""
-  bottom = nets.mlp(8, 4)
-  view, _ = view_of(drawn(bottom, jnp.zeros((1, 2))))
-  run = jax.jit(lambda weight, view: mixmatch(
-      bottom, normalized_head(2), MixMatch(2, 40, stages=1, unlabeled=weight)
-  ).run(KEY, view))
+  view, _ = view_of(drawn(BOTTOM, jnp.zeros((1, 2))))
+  run = functools.partial(mixed_matched, False)
   plain, weighted = run(0.0, view), run(50.0, view)
   assert np.isfinite(weighted).all() and not np.allclose(plain, weighted)
   moved = view._replace(unlabeled=view.unlabeled + np.float32(1))

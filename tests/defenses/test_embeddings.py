@@ -320,9 +320,13 @@ def test_the_passive_side_descends_its_own_divergence():
     u = nets.mlp(WIDTH).apply(params['bottom'], data.features[1])
     return mid.mid(1.0, 'passive').send(params['defense'], KEY, u)[1]
 
+  # Outside of the program; lambda has no part in what is drawn.
+  state = protocol.init(
+      KEY, federation(), mid.mid(1.0, 'passive'), txs, data
+  )
+
   def descend(weight):
     defense = mid.mid(weight, 'passive')
-    state = protocol.init(KEY, federation(), defense, txs, data)
     after, _ = protocol.play_round(
         KEY, federation(), defense, txs, state, data
     )

@@ -9,6 +9,7 @@ import optax
 import pytest
 
 from tests.perturbing import check_unlike
+from tests.small_networks import drawn as weights_of
 from vfljax import algorithms, nets, protocol
 from vfljax.defense import Spec
 from vfljax.defenses import fedpass, fedpass_cut, passports
@@ -137,7 +138,7 @@ def test_a_convolutions_passport_is_a_window():
   """Its mean output on an image of one pixel repeated, away from the edge."""
   x = jnp.zeros((2, 16, 16, 1))
   net = nets.make('lenet5', 8)
-  params = net.init(KEY, x)
+  params = weights_of(net, x)
   spec = Spec(
       (jax.ShapeDtypeStruct((2, 8), jnp.float32),), 2, bottoms=(params,)
   )

@@ -1,4 +1,6 @@
 """GAFM's formulas against written-out NumPy, and its arguments."""
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -290,18 +292,25 @@ def test_a_fixed_u_travels_with_the_labels():
   assert fixed.prepare is not None and redrawn.prepare is None
 
 
-def play(defense, parties):
-  vfl, batch = federation(parties), samples(parties)
+def start(defense, parties):
   txs = (optax.sgd(1e-2),) * (parties + 1)
-  state = protocol.init(SEED, vfl, defense, txs, batch)
-  return jax.jit(lambda state: protocol.play_round(
-      SEED, vfl, defense, txs, state, batch
-  ))(state)
+  return protocol.init(
+      SEED, federation(parties), defense, txs, samples(parties)
+  )
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def play(defense, parties, state):
+  txs = (optax.sgd(1e-2),) * (parties + 1)
+  return protocol.play_round(
+      SEED, federation(parties), defense, txs, state, samples(parties)
+  )
 
 
 def test_three_parties_share_the_gradient_of_their_mean():
   """Eq. 17: what reaches each is a third of the gradient at f."""
-  state, seen = play(gafm(part='ce'), 3)
+  defense = gafm(part='ce')
+  state, seen = play(defense, 3, start(defense, 3))
   one, two, three = seen.messages.down
   np.testing.assert_array_equal(one, two)
   np.testing.assert_array_equal(one, three)
@@ -311,10 +320,14 @@ def test_three_parties_share_the_gradient_of_their_mean():
 
 def test_marvell_adds_its_noise_to_gafms_gradient():
 
+  def both(power):
+    return chain(gafm(), defenses.REGISTRY['marvell'](power))
+
+  state = start(both(1.0), 1)
+
   @jax.jit
   def down(power):
-    marvell = defenses.REGISTRY['marvell'](power)
-    return play(chain(gafm(), marvell), 1)[1].messages.down[0]
+    return play(both(power), 1, state)[1].messages.down[0]
 
   d, noisy = np.asarray(down(0.0)), np.asarray(down(1.0))
   positive = np.asarray(samples().labels[:, 1] > 0)

@@ -15,14 +15,21 @@ ROWS = 12
 
 def numbered(padding=0):
   """Rows that say which they are, at both parties, with labels alike."""
-  one = jnp.eye(ROWS)
-  labels = one.at[ROWS - padding :].set(0) if padding else one
-  return Batch((one, one[:, None, :, None] * 3), labels)
+  one = np.eye(ROWS, dtype=np.float32)
+  labels = one.copy()
+  labels[ROWS - padding :] = 0
+  return jax.tree.map(
+      jnp.asarray, Batch((one, one[:, None, :, None] * 3), labels)
+  )
+
+
+def mix(samples, data):
+  return jax.jit(mixup.mixup(samples).batch)(jax.random.key(0), data)
 
 
 @pytest.mark.parametrize('samples', [2, 3, 4])
 def test_a_mixture_has_that_many_samples_and_parties_agree(samples):
-  mixed = mixup.mixup(samples).batch(jax.random.key(0), numbered())
+  mixed = mix(samples, numbered())
   weights = np.asarray(mixed.features[0])
   np.testing.assert_array_equal((weights > 0).sum(1), samples)
   np.testing.assert_allclose(weights.sum(1), 1, atol=1e-6)
@@ -45,7 +52,7 @@ def test_two_samples_are_mixed_by_a_beta_gamma(concentration):
 
 def test_padding_is_mixed_with_nothing():
   data = numbered(padding=3)
-  mixed = mixup.mixup(3).batch(jax.random.key(0), data)
+  mixed = mix(3, data)
   assert not np.asarray(mixed.labels[-3:]).any()
   np.testing.assert_allclose(mixed.labels[:-3].sum(1), 1, atol=1e-6)
   np.testing.assert_allclose(

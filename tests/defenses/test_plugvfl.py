@@ -236,10 +236,12 @@ def test_every_lambda_and_p_is_one_program():
   same training alone, and a traced lambda of 0 is party dropout."""
   traces, txs, data = [], (optax.sgd(RATE),) * 3, batch()
 
-  def start(key, defense):
-    return protocol.init(key, federation(), defense, txs, data)
+  # Outside of the programs, and the same for all: only rounds are swept.
+  state = protocol.init(
+      KEY, federation(), plugvfl.plugvfl(0.5, 0.5, psi_hidden=(7, 5)), txs, data
+  )
 
-  def losses(key, defense, state):
+  def losses(key, defense):
     step = lambda state, key: protocol.play_round(
         key, federation(), defense, txs, state, data
     )
@@ -249,7 +251,7 @@ def test_every_lambda_and_p_is_one_program():
   def run(key, strength):
     traces.append(1)
     defense = plugvfl.plugvfl(*strength, psi_hidden=(7, 5))
-    return losses(key, defense, start(key, defense))
+    return losses(key, defense)
 
   found = sweep.sweep(run, 2, [(0.0, 0.5), (0.5, 0.0), (0.5, 0.5)])
   assert found.shape == (3, 2, 3) and len(traces) == 1
@@ -257,10 +259,7 @@ def test_every_lambda_and_p_is_one_program():
 
   def alone(*strength):
     defense = plugvfl.plugvfl(*strength, psi_hidden=(7, 5))
-    key = jax.random.key(1)
-    return jax.jit(lambda state: losses(key, defense, state))(
-        start(key, defense)
-    )
+    return jax.jit(losses, static_argnums=1)(jax.random.key(1), defense)
 
   np.testing.assert_allclose(found[0, 1], alone(0.0, 0.5), rtol=1e-4)
   np.testing.assert_allclose(found[2, 1], alone(0.5, 0.5), rtol=1e-4)

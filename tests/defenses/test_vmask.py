@@ -339,19 +339,28 @@ def test_training_is_that_of_shifted_weights():
   )
 
 
-def trained(defense, epochs, parties, look):
-  return train.fit(
-      KEY, federation(parties), defense, [optax.sgd(0.1)] * parties,
-      samples(parties=parties), epochs=epochs, batch_size=32, validate=look,
-      auxiliary=samples(48, parties, seed=9),
-  )
-
-
 BUDGETS = (0.45, 1.0, 0.25)
 
 
+def plan(budget, look=lambda key, state: ()):
+  """Of four epochs."""
+  return train.Plan(
+      federation(), MASKED(budget), (optax.sgd(0.1),) * 2, 4, 32,
+      validate=look, auxiliary=samples(48, seed=9),
+  )
+
+
 @pytest.fixture(scope='module')
-def budgets():
+def begun():
+  """A run before its first epoch, in which no budget has a part.
+
+  Outside of the program: its weights take long to compile there.
+  """
+  return train.start(KEY, plan(BUDGETS[0]), samples())
+
+
+@pytest.fixture(scope='module')
+def budgets(begun):
   """Trainings of four epochs: (final states, what was seen of each epoch)."""
   def look(key, state):
     m = state.defense
@@ -360,10 +369,10 @@ def budgets():
         offset=jnp.stack([named_layers.l1_norms(o) for o in m.offset]),
     )
 
-  state, history = jax.jit(jax.vmap(
-      lambda budget: trained(MASKED(budget), 4, 2, look)
-  ))(jnp.array(BUDGETS))
-  return state, history['validation']
+  run, history = jax.jit(jax.vmap(lambda budget: train.advance(
+      plan(budget, look), begun, samples(), 0, 4
+  )))(jnp.array(BUDGETS))
+  return train.finish(run), history['validation']
 
 
 @pytest.fixture(scope='module')
@@ -387,28 +396,18 @@ def test_gradient_norms_add_up_over_epochs(first_budget):
   assert (np.diff(norms, axis=0) > 0).all()
 
 
-def test_noise_comes_with_every_change_and_only_then(first_budget):
+def test_noise_comes_with_every_change_and_only_then(first_budget, begun):
   seen = first_budget[1]
   hidden = np.concatenate(
       [[[[True, False, False]]], np.asarray(seen['hidden'])]
   )
   changed = hidden[1:] != hidden[:-1]
+  first = [named_layers.l1_norms(o) for o in begun.state.defense.offset]
   moved = np.diff(np.concatenate([
-      [layers_norms_at_start()], np.asarray(seen['offset'])
+      [np.stack(first)], np.asarray(seen['offset'])
   ]), axis=0) != 0
   np.testing.assert_array_equal(changed, moved)
   assert changed.any() and not changed.all()
-
-
-def layers_norms_at_start():
-  """L1 norms of the noise before the first epoch, from the same keys."""
-  k_init = jax.random.split(KEY, 3)[0]
-  state = protocol.init(
-      k_init, federation(2), MASKED(0.45), [optax.sgd(0.1)] * 2,
-      jax.tree.map(lambda x: x[:32], samples(parties=2)),
-      auxiliary=samples(48, 2, seed=9),
-  )
-  return jnp.stack([named_layers.l1_norms(o) for o in state.defense.offset])
 
 
 def test_what_a_passive_party_can_read(first_budget):
