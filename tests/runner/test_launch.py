@@ -15,8 +15,9 @@ import pytest
 
 import launch
 import vfljax
+from tests import processes
 from tests.compiling import QUICK_FLAGS
-from vfljax.runner import listing, stopping
+from vfljax.runner import listing, run, stopping
 
 ROOT = Path(__file__).parents[2]
 TINY = [
@@ -356,8 +357,16 @@ LONGER = [
 ]
 
 
+def forked(workdir):
+  """The command line in a fork, saving as often as it can."""
+  arguments = [*TINY[:-1], *LONGER, f'--workdir={workdir}']
+  return processes.Started(
+      arguments, seconds={(run.__name__, 'SAVE_SECONDS'): 0}
+  )
+
+
 def start(workdir):
-  """The command line in a process of its own, saving as often as it can."""
+  """The same as a program that Python starts, and that ends as such."""
   code = (
       'import sys, launch; from vfljax.runner import run; '
       'run.SAVE_SECONDS = 0; '
@@ -375,7 +384,7 @@ def start(workdir):
   )
 
 
-def interrupted(workdir, number):
+def interrupted(workdir, number, start):
   """A run stopped by a signal as soon as it has a checkpoint."""
   process = start(workdir)
   saved = Path(workdir) / 'checkpoints'
@@ -384,8 +393,8 @@ def interrupted(workdir, number):
       process.send_signal(number)
       break
     time.sleep(0.01)
-  _, error = process.communicate(timeout=120)
-  return process.returncode, error
+  said = process.communicate(timeout=120)
+  return process.returncode, said[-1]
 
 
 @pytest.fixture(scope='module')
@@ -400,7 +409,7 @@ def whole(tmp_path_factory):
 
 
 def test_killed_and_continued_gives_the_same_bytes(whole, capsys, tmp_path):
-  code, _ = interrupted(tmp_path / 'killed', signal.SIGKILL)
+  code, _ = interrupted(tmp_path / 'killed', signal.SIGKILL, forked)
   assert code == -signal.SIGKILL
   code, said = main(capsys, *LONGER, workdir=tmp_path / 'killed')
   assert code == 0, said
@@ -410,7 +419,7 @@ def test_killed_and_continued_gives_the_same_bytes(whole, capsys, tmp_path):
 def test_ctrl_c_saves_and_a_damaged_checkpoint_is_no_end(
     whole, capsys, tmp_path
 ):
-  code, error = interrupted(tmp_path / 'out', signal.SIGINT)
+  code, error = interrupted(tmp_path / 'out', signal.SIGINT, start)
   assert code == 130 and 'after saving' in error
   assert f'The same command continues {tmp_path}/out.' in error
   saved = tmp_path / 'out' / 'checkpoints'
