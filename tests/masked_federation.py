@@ -9,11 +9,13 @@ import numpy as np
 import optax
 from sklearn.datasets import load_digits
 
+from tests import small_networks
 from vfljax import mpc, nets
 from vfljax.masked import masking, training
 from vfljax.masked.shares import Public
 from vfljax.masked.training import Setup
 from vfljax.mpc import one_sided, prg
+from vfljax.mpc.one_sided import Seeds
 
 BATCH, ETA = 16, 0.5
 MLP = ('Dense_0', 'Dense_1', 'Dense_2')
@@ -42,21 +44,64 @@ def network(kind):
   return net, (8, 4, 1)
 
 
-def federation(kind, names, last='', setting=Public()):
+def _mixed(x):
+  """MurmurHash3's last step, of uint32."""
+  x = (x ^ x >> 16) * np.uint32(0x85EBCA6B)
+  x = (x ^ x >> 13) * np.uint32(0xC2B2AE35)
+  return x ^ x >> 16
+
+
+def _folded(key, number):
+  number = jnp.asarray(number).astype(jnp.uint32)
+  first = _mixed(key[0] ^ number)
+  return jnp.stack([first, _mixed(key[1] + first)])
+
+
+def _words(key, shape):
+  at = jnp.arange(np.prod(shape, dtype=int), dtype=jnp.uint32).reshape(shape)
+  low = _mixed(_mixed(at ^ key[0]) + key[1])
+  high = _mixed(_mixed(at + key[1]) ^ low)
+  return low.astype(jnp.int64) | high.astype(jnp.int64) << 32
+
+
+# Masks for who trains: Threefry's take most of the time to compile.
+QUICK = prg.Prg('quick', _folded, _words)
+
+
+def federation(kind, names, last='', setting=Public(prg=QUICK)):
   """A job with masked layers, its start, and its plaintext equivalent."""
   net, shape = network(kind)
   return federated(net, *digits(shape), names, last, setting)
 
 
-def federated(net, x, y, names, last='', setting=Public()):
+def numbers(net, x, seed):
+  """Weights as NumPy has them: what is added to them is not compiled."""
+  return jax.tree.map(np.asarray, small_networks.drawn(net, x, seed))
+
+
+def noise(chosen, seed=4):
+  """As `masking.noise`, which compiles a program for each shape."""
+  draw = np.random.default_rng(seed).normal
+  shapes = dict(kernel=lambda shape: shape, bias=lambda shape: shape[-1:])
+  return {
+      layer.name: {
+          name: np.float32(
+              masking.STD * draw(size=shapes[name](layer.bilinear.w_shape))
+          ) for name in layer.leaves
+      } for layer in chosen
+  }
+
+
+def federated(net, x, y, names, last='', setting=Public(prg=QUICK)):
   """The same of any network with 8 outputs."""
-  params = jax.jit(net.init)(jax.random.key(1), x[:2])
-  u = np.zeros((2, 8), np.float32)
-  active = jax.jit(TOP.init)(jax.random.key(2), u)
+  params = numbers(net, x[:2], 1)
+  active = numbers(TOP, np.zeros((2, 8), np.float32), 2)
   found = masking.layers(net, params, x[:BATCH])
   chosen = masking.choose(found, names, last)
-  keys = one_sided.seeds(prg.THREEFRY, jax.random.key(3))
-  extra = masking.noise(jax.random.key(4), chosen)
+  keys = Seeds(*np.arange(6, dtype=np.uint32).reshape(3, 2))
+  if setting.prg is prg.THREEFRY:
+    keys = one_sided.seeds(prg.THREEFRY, jax.random.key(3))
+  extra = noise(chosen)
   with warnings.catch_warnings():
     warnings.simplefilter('ignore', UserWarning)  # Condition B < n1.
     weights, _ = masking.mask(setting, chosen, keys, params, extra, 0)
@@ -70,7 +115,9 @@ def federated(net, x, y, names, last='', setting=Public()):
   )
 
 
+@functools.cache
 def compiled(job):
+  """Its exact step and its deals; found again by those alike."""
   step = functools.partial(training.step, job)
   deal = functools.partial(training.deal, job)
   return mpc.jit(step), mpc.jit(deal)

@@ -46,7 +46,7 @@ def start(tmp_path, capsys):
 
 def folders(place):
   return {
-      p.name.partition('data.parties=')[2] or p.name: p
+      p.name.partition('attack.known=')[2] or p.name: p
       for p in (place / 'grid').iterdir() if p.is_dir()
   }
 
@@ -54,34 +54,35 @@ def folders(place):
 def test_each_runs_once_and_one_report_is_of_all(
     start, tmp_path, monkeypatch
 ):
+  """What differs is no part of the programs: they are compiled once."""
   played, play = [], point.play
   monkeypatch.setattr(point, 'play', lambda argv, stop=None: (
       played.append(argv[-1]), play(argv, stop)
   )[1])
-  code, said, _ = start('--over', 'data.parties=2,3')
+  code, said, _ = start('--over', 'attack.known=2,3')
   assert code == 0 and '2 experiments, 0 of them done.' in said
   assert 'grid.html' in said and len(played) == 2
   page = (tmp_path / 'grid/grid.html').read_text()
-  assert 'data.parties' in page and 'What differs' in page
+  assert 'attack.known' in page and 'What differs' in page
   found = folders(tmp_path)
   assert set(found) == {'2', '3'}
   before = {p: p.stat().st_mtime_ns for f in found.values()
             for p in f.rglob('*') if p.is_file() and p.name != '.lock'}
-  for parties, folder in found.items():
+  for known, folder in found.items():
     config = json.loads((folder / 'config.json').read_text())
-    assert config['data']['parties'] == int(parties)
+    assert config['attack']['known'] == int(known)
     assert (folder / 'report.html').exists()
   # Another value, and somebody else is at work in its folder.
-  busy = tmp_path / 'grid' / found['2'].name.replace('parties=2', 'parties=4')
+  busy = tmp_path / 'grid' / found['2'].name.replace('known=2', 'known=4')
   with disk.alone(busy):
-    code, said, error = start('--over', 'data.parties=2,3,4')
+    code, said, error = start('--over', 'attack.known=2,3,4')
   assert code == 2 and '1 of 3 experiments are not finished' in error
   assert 'Another process' in error and len(error.splitlines()) == 2
   assert '3 experiments, 2 of them done.' in said and 'grid.html' in said
-  code, said, _ = start('--over', 'data.parties=2,3,4')
+  code, said, _ = start('--over', 'attack.known=2,3,4')
   assert code == 0 and '2 of them done' in said and len(played) == 4
   assert before == {p: p.stat().st_mtime_ns for p in before}
-  code, said, _ = start('--over', 'data.parties=2,3,4')
+  code, said, _ = start('--over', 'attack.known=2,3,4')
   assert code == 0 and '3 of them done' in said and len(played) == 4
 
 

@@ -20,6 +20,14 @@ CELLS = {
 }
 
 
+@pytest.fixture(scope='module')
+def finished(tmp_path_factory):
+  """A work directory that nothing is written into."""
+  place = tmp_path_factory.mktemp('finished')
+  fake_results.make(place)
+  return place
+
+
 def said(folder, wanted, cells=None):
   results, = reading.read(workdir(folder, cells or CELLS).path)
   return advice.sentences(results, wanted)
@@ -118,14 +126,13 @@ def test_what_was_not_tested_is_what_could_have_been(tmp_path):
   assert 'marvell' not in ten  # For two classes alone.
 
 
-def test_a_finished_directory_is_advised_on(tmp_path, capsys, monkeypatch):
-  fake_results.make(tmp_path)
+def test_a_finished_directory_is_advised_on(finished, capsys, monkeypatch):
   monkeypatch.setenv('COLUMNS', '80')
-  assert main(['vfljax', 'advise', str(tmp_path), '--budget=2']) == 0
+  assert main(['vfljax', 'advise', str(finished), '--budget=2']) == 0
   out = capsys.readouterr().out
   assert 'Within 2 points of loss, iso 5 leaks least' in out
   assert max(map(len, out.splitlines())) <= 80
-  assert 'Not tested' in out and not (tmp_path / 'report.html').exists()
+  assert 'Not tested' in out and not (finished / 'report.html').exists()
 
 
 @pytest.mark.parametrize('arguments, message', [
@@ -147,7 +154,7 @@ def test_wrong_commands_are_told_what_is_right(
 
 
 def test_the_report_has_the_advice_when_there_is_a_goal(tmp_path):
-  fake_results.make(tmp_path)
+  fake_results.make(tmp_path, defenses=('none', 'iso', 'max_norm'))
   writing.write(tmp_path, goal=Goal(budget=2))
   for file in ('report.html', 'summary.md'):
     text = (tmp_path / file).read_text()
@@ -158,23 +165,21 @@ def test_the_report_has_the_advice_when_there_is_a_goal(tmp_path):
   assert 'Within 2 points' not in (tmp_path / 'report.html').read_text()
 
 
-def test_a_run_ends_with_the_verdict_and_the_report(tmp_path, monkeypatch):
-  fake_results.make(tmp_path)
+def test_a_run_ends_with_the_verdict_and_the_report(finished, monkeypatch):
   monkeypatch.setenv('COLUMNS', '72')
-  lines = ending.text(tmp_path, Goal(budget=2)).splitlines()
+  lines = ending.text(finished, Goal(budget=2)).splitlines()
   assert max(map(len, lines[:-2])) <= 72  # The last two are paths.
   text = '\n'.join(lines)
   order = ['Optimal PU scores', 'In all: compiling', 'protects best',
            'Within 2 points of loss', 'report.html']
   places = [text.index(words) for words in order]
   assert places == sorted(places)
-  assert lines[-1] == f'Report: {tmp_path / "report.html"}'
+  assert lines[-1] == f'Report: {finished / "report.html"}'
 
 
 @pytest.mark.parametrize('columns', [40, 60, 110])
-def test_tables_fit_the_terminal(tmp_path, columns):
-  fake_results.make(tmp_path)
-  results, = reading.read(tmp_path)
+def test_tables_fit_the_terminal(finished, columns):
+  results, = reading.read(finished)
   text = terminal.table(advice.evidence(results, Goal(budget=2)), columns)
   assert max(map(len, text.splitlines())) <= columns
   flat = ''.join(text.split())

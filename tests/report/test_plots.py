@@ -19,14 +19,18 @@ def made(tmp_path_factory):
   return path, results
 
 
+@pytest.fixture(scope='module')
+def figures(made):
+  return drawing.trade_offs(made[1])
+
+
 def limits(drawn):
   axes, = drawn.figure.axes
   return (*axes.get_xlim(), *axes.get_ylim())
 
 
-def test_figures_to_be_compared_have_one_frame(made):
+def test_figures_to_be_compared_have_one_frame(made, figures):
   _, results = made
-  figures = drawing.trade_offs(results)
   assert len(figures) == 1 + len(results.attacks)
   assert len({limits(f.drawn) for f in figures}) == 1
 
@@ -51,9 +55,9 @@ def test_the_frontier_is_what_nothing_beats_in_both():
   ]
 
 
-def test_the_best_strength_is_named_and_has_its_intervals(made):
+def test_the_best_strength_is_named_and_has_its_intervals(made, figures):
   _, results = made
-  worst = drawing.trade_offs(results)[0]
+  worst = figures[0]
   axes, = worst.drawn.figure.axes
   said = {text.get_text() for text in axes.texts}
   best = {
@@ -65,9 +69,9 @@ def test_the_best_strength_is_named_and_has_its_intervals(made):
   assert 'iso 5: leaks 8.1, costs 0.6' in worst.description
 
 
-def test_a_pointer_finds_every_point_where_it_is_drawn(made):
+def test_a_pointer_finds_every_point_where_it_is_drawn(made, figures):
   _, results = made
-  drawn = drawing.trade_offs(results)[0].drawn
+  drawn = figures[0].drawn
   assert len(drawn.titles) == len(drawn.spots) == len(ranks.trades(results))
   text = svg.inline(drawn, 'a', 'A figure.')
   found = re.findall(
@@ -111,11 +115,13 @@ def test_sections_are_listed_and_found(made):
 
 def test_figures_are_files_of_their_own(made):
   _, results = made
-  for kind, starts in (('svg', b'<svg'), ('png', b'\x89PNG')):
+  text = b''
+  for kind, starts in (('png', b'\x89PNG'), ('svg', b'<svg')):
     found = dict(drawing.files(results, kind))
     assert {'trade-off-worst', 'epochs-mean_scoring'} <= {*found}
     assert all(content.startswith(starts) for content in found.values())
-  text = dict(drawing.files(results, 'svg'))['trade-off-worst'].decode()
+    text = found['trade-off-worst']
+  text = text.decode()
   assert 'var(' not in text and PRINT.series[1] in text
 
 

@@ -54,6 +54,19 @@ def fresh(table, tmp_path_factory):
   return results(place)
 
 
+@pytest.fixture(scope='module')
+def three(table, tmp_path_factory):
+  """A finished run with three seeds: to be copied, not to be written into."""
+  place = tmp_path_factory.mktemp('three') / 'out'
+  run.run(config(3), table, str(place))
+  return place
+
+
+@pytest.fixture
+def copied(three, tmp_path):
+  return shutil.copytree(three, tmp_path / 'out')
+
+
 def spans(*given, **changed):
   found = pieces.pieces(config(*given[:1], **changed), given[1:])
   return [(p.seeds[0], p.seeds[-1], p.chunk, p.room, p.tail) for p in found]
@@ -116,27 +129,43 @@ def test_programs_are_made_for_what_a_block_has(table):
     assert sorted({*cells['seed'].tolist()}) == list(job.seeds)
 
 
-@pytest.mark.parametrize('chunk', [0, 2])
-def test_only_new_seeds_run_and_results_are_those_of_one_run(
-    chunk, table, fresh, trained, tmp_path
-):
-  sized = dict(seeds_per_chunk=chunk)
-  run.run(config(3, **sized), table, str(tmp_path / 'out'))
-  before = {
-      p: p.read_bytes() for p in (tmp_path / 'out' / 'parts').iterdir()
-  }
+def check_raised(before, given, table, trained):
+  """Raises a finished run of three seeds to five: its work directory."""
+  parts = {p: p.read_bytes() for p in (before / 'parts').iterdir()}
   trained.clear()
-  work = run.run(config(5, **sized), table, str(tmp_path / 'out'))
+  work = run.run(given, table, str(before))
   assert {seed for _, seeds in trained for seed in seeds} == {3, 4}
-  assert all(p.read_bytes() == was for p, was in before.items())
-  if not chunk:
-    assert results(work.path) == fresh
-  assert sorted(results(work.path).splitlines()) == sorted(fresh.splitlines())
+  assert all(p.read_bytes() == was for p, was in parts.items())
   said = json.loads((work.path / 'config.json').read_text())
   assert said['seeds'] == 5 and said['raised'] == [3]
   trained.clear()
-  run.run(config(5, **sized), table, str(tmp_path / 'out'))
+  run.run(given, table, str(before))
   assert not trained
+  return work
+
+
+def test_only_new_seeds_run_and_results_are_those_of_one_run(
+    copied, table, fresh, trained, tmp_path
+):
+  """Also when it is killed while the configuration is written: the copy says
+  five seeds already, config.json three still."""
+  old = (copied / 'config.json').read_text()
+  work = check_raised(copied, config(5), table, trained)
+  assert results(work.path) == fresh
+  copy = shutil.copytree(work.path, tmp_path / 'copy')
+  for file in (copy / 'parts').glob('*seeds3-4*'):
+    file.unlink()
+  (copy / 'config.json').write_text(old)
+  again = run.run(config(5), table, str(copy))
+  assert results(again.path) == fresh
+  assert json.loads((copy / 'config.json').read_text())['raised'] == [3]
+
+
+def test_new_seeds_run_in_chunks(table, fresh, trained, tmp_path):
+  sized = dict(seeds_per_chunk=2)
+  begun = run.run(config(3, **sized), table, str(tmp_path / 'out'))
+  work = check_raised(begun.path, config(5, **sized), table, trained)
+  assert sorted(results(work.path).splitlines()) == sorted(fresh.splitlines())
 
 
 def test_raised_twice_and_left_in_between(
@@ -166,34 +195,18 @@ def test_raised_twice_and_left_in_between(
   ]
 
 
-def test_killed_while_the_configuration_is_written(table, fresh, tmp_path):
-  """The copy says five seeds already, config.json three still."""
-  work = run.run(config(3), table, str(tmp_path / 'out'))
-  old = (work.path / 'config.json').read_text()
-  copy = tmp_path / 'copy'
-  run.run(config(5), table, str(work.path))
-  shutil.copytree(work.path, copy)
-  for file in (copy / 'parts').glob('*seeds3-4*'):
-    file.unlink()
-  (copy / 'config.json').write_text(old)
-  again = run.run(config(5), table, str(copy))
-  assert results(again.path) == fresh
-  assert json.loads((copy / 'config.json').read_text())['raised'] == [3]
-
-
-def test_fewer_seeds_are_refused(table, tmp_path):
-  work = run.run(config(2), table, str(tmp_path / 'out'))
-  before = {p: p.read_bytes() for p in work.path.rglob('*') if p.is_file()}
+def test_fewer_seeds_are_refused(copied, table):
+  before = {p: p.read_bytes() for p in copied.rglob('*') if p.is_file()}
   with pytest.raises(UserError, match='raised, not lowered') as error:
-    run.run(config(1), table, str(work.path))
-  assert '--config.seeds=2' in str(error.value)
+    run.run(config(2), table, str(copied))
+  assert '--config.seeds=3' in str(error.value)
   assert len(str(error.value).splitlines()) == 2
   # Nor more of them, when another field is what differs.
-  for seeds in (1, 3):
+  for seeds in (2, 4):
     with pytest.raises(UserError, match='first_seed is 0 there and 1 here'):
-      run.run(config(seeds, first_seed=1), table, str(work.path))
-  with pytest.raises(UserError, match='seeds is 2 there and 3 here'):
-    run.run(config(3), table, str(work.path), more_seeds=False)
+      run.run(config(seeds, first_seed=1), table, str(copied))
+  with pytest.raises(UserError, match='seeds is 3 there and 4 here'):
+    run.run(config(4), table, str(copied), more_seeds=False)
   assert before == {
-      p: p.read_bytes() for p in work.path.rglob('*') if p.is_file()
+      p: p.read_bytes() for p in copied.rglob('*') if p.is_file()
   }
