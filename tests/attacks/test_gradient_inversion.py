@@ -219,8 +219,9 @@ def test_the_restart_that_explains_the_gradient_best_is_believed(monkeypatch):
 
 
 def test_a_search_needs_a_step_and_a_start():
-  with pytest.raises(ValueError, match='1 or more'):
-    gradient_inversion(nets.mlp(1), 2, Search(0, 1))
+  for search, name in (Search(0, 1), 'steps'), (Search(1, 0), 'restarts'):
+    with pytest.raises(ValueError, match=f'{name} must be .* at least 1'):
+      gradient_inversion(nets.mlp(1), 2, search)
 
 
 def test_the_sign_of_the_residue_agrees_with_scikit_learns_probabilities():
