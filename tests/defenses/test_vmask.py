@@ -412,8 +412,11 @@ def test_noise_comes_with_every_change_and_only_then(first_budget, begun):
 
 def test_what_a_passive_party_can_read(first_budget):
   state, defense = first_budget[0], MASKED(0.45)
+  noise, = state.defense.offset
   memory = state.defense._replace(
-      masked=(jnp.array([True, False, True]),)
+      masked=(jnp.array([True, False, True]),),
+      # Also where no noise has come in training: in the layer that it reads.
+      offset=(jax.tree.map(lambda x: x + np.float32(0.25), noise),),
   )
   known = state.parties[1].params['bottom']
   true = jax.tree.map(jnp.add, known, memory.offset[0])
