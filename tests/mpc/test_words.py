@@ -58,6 +58,44 @@ def test_every_message_by_itself_is_uniform():
     assert stats.chisquare(counts).pvalue > 1e-4, (m.name, m.sender)
 
 
+def heard(said):
+  """'E1 passive>active' for what is said in the first flight."""
+  return [f'{m.name}{m.flight} {m.sender}>{m.receiver}' for m in said]
+
+
+def test_who_says_what_in_which_flight():
+  """By the protocols, on shapes alone."""
+  layer, p = bilinear.dense((2, 3), (3, 4)), prg.THREEFRY
+  keys = one_sided.seeds(p, jax.random.key(0))
+  ints = lambda shape: jax.ShapeDtypeStruct(shape, jnp.int64)
+
+  def both(x, w, g):
+    masked, said = one_sided.mask(p, keys, (0,), w, w)
+    c, dealt = one_sided.deal(p, keys, (1,), layer.forward, x.shape, w)
+    said += dealt + one_sided.product(layer.forward, x, masked, c)[1]
+    said += one_sided.unmask(masked, w)[1]
+    shares = to_active.Shares(w, w)
+    c, dealt = to_active.deal(p, keys, (2,), layer)
+    _, e, up = to_active.forward(layer, x, shares, c)
+    down = to_active.backward(layer, g, e, shares, c)[2]
+    return said, dealt, up, down
+
+  said, dealt, up, down = jax.eval_shape(
+      both, ints(layer.x_shape), ints(layer.w_shape), ints(layer.y_shape)
+  )
+  assert heard(said) == [
+      'F1 active>passive', 'W_A0 dealer>active', 'E1 passive>active',
+      's2 active>passive', 'V1 active>passive',
+  ]
+  assert heard(dealt) == [f'{w}0 dealer>active' for w in ('W_A', 'W2_A', 'W3_A')]
+  assert heard(up) == [
+      'F1 active>passive', 'E2 passive>active', 'c2 passive>active',
+  ]
+  assert heard(down) == [
+      'F21 active>passive', 'E31 passive>active', 's2 active>passive',
+  ]
+
+
 def test_results_are_made_of_what_was_said():
   """T3: what crosses the line is what the other party goes on with."""
   f, p = bilinear.dense((2, 3), (3, 2)).forward, prg.THREEFRY
