@@ -1,8 +1,9 @@
-"""The command line as one of several processes of a small experiment.
+"""The command line in processes that start in no time.
 
 They are forks of a server that has everything imported, which takes longer than
-what they do; JAX starts in the fork. See tests/faults/child.py.
+what they do; JAX starts in the fork.
 """
+import importlib
 import multiprocessing
 import os
 from pathlib import Path
@@ -29,7 +30,7 @@ _CONTEXT = multiprocessing.get_context('forkserver')
 _CONTEXT.set_forkserver_preload([
     'matplotlib.figure', 'orbax.checkpoint', 'sklearn.datasets',
     'vfljax.report.writing', 'vfljax.runner.arguments', 'vfljax.runner.listing',
-    'tests.faults.child', 'tests.processes',
+    'tests.processes', 'vfljax.runner.run',
 ])
 
 
@@ -40,48 +41,58 @@ class Started:
     arguments: Of the command.
     fault: What `disk` is to have go wrong, see there.
     seconds: Other times than those of the library, by (module, name).
+    log: The file that has what it says; '' for one that is deleted at the end.
+    quick: Compiles as conftest has it, for runs that are compared with its.
   """
 
-  def __init__(self, arguments, fault='', seconds=()):
-    with tempfile.NamedTemporaryFile('w', delete=False) as file:
-      self._log = Path(file.name)
-    # What one process compiled the next one finds.
-    cache = f"--cache={jax.config.jax_compilation_cache_dir or ''}"
-    self._process = _CONTEXT.Process(target=_main, args=(
-        [*arguments, cache], fault, str(self._log), dict(seconds)
+  def __init__(self, arguments, fault='', seconds=(), log='', quick=True):
+    self._passing = not log
+    if not log:
+      with tempfile.NamedTemporaryFile(delete=False) as file:
+        log = file.name
+    self.log = Path(log)
+    self.log.write_text('')
+    self.process = _CONTEXT.Process(target=_main, args=(
+        list(arguments), fault, str(log), dict(seconds), quick
     ))
-    self._process.start()
+    self.process.start()
 
   def poll(self):
-    return self._process.exitcode
+    return self.process.exitcode
 
   @property
   def returncode(self):
-    return self._process.exitcode
+    return self.process.exitcode
 
   def send_signal(self, number):
-    if self._process.is_alive():
-      os.kill(self._process.pid, number)
+    if self.process.is_alive():
+      os.kill(self.process.pid, number)
 
   def communicate(self, timeout):
     """(what it said, None): after its end."""
-    self._process.join(timeout)
-    assert self._process.exitcode is not None, 'it hangs'
-    said = self._log.read_text()
-    self._log.unlink()
+    self.process.join(timeout)
+    assert self.process.exitcode is not None, 'it hangs'
+    said = self.log.read_text()
+    if self._passing:
+      self.log.unlink()
     return said, None
+
+
+def kept():
+  """The argument for which one process finds what another one compiled."""
+  return f"--cache={jax.config.jax_compilation_cache_dir or ''}"
 
 
 def start(workdir, *more, fault='', patience=300):
   """One of the processes that share a work directory."""
-  arguments = [*TINY, f'--workdir={workdir}', *more]
+  arguments = [*TINY, f'--workdir={workdir}', *more, kept()]
   return Started(arguments, fault, {
       (meeting.__name__, 'PATIENCE'): patience,
       (meeting.__name__, '_LOOK'): 0.05,
   })
 
 
-def _main(arguments, fault, log, seconds):
+def _main(arguments, fault, log, seconds, quick):
   # A program listens from its first milliseconds on; a fork, once it is one.
   for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, lambda *_: stopping.leave())
@@ -89,13 +100,14 @@ def _main(arguments, fault, log, seconds):
   os.dup2(descriptor, 1)
   os.dup2(descriptor, 2)
   os.chdir(ROOT)
-  # All runs that are compared alike: see conftest.
-  if 'JAX_DISABLE_MOST_OPTIMIZATIONS' not in os.environ:
+  os.write(1, b'begun\n')
+  if quick and 'JAX_DISABLE_MOST_OPTIMIZATIONS' not in os.environ:
     jax.config.update('jax_disable_most_optimizations', True)
-  os.environ.setdefault('XLA_FLAGS', QUICK_FLAGS)
+    os.environ.setdefault('XLA_FLAGS', QUICK_FLAGS)
   disk._FAULT = fault.rsplit(':', 2)
   for (module, name), value in seconds.items():
-    setattr(sys.modules[module], name, value)
+    setattr(importlib.import_module(module), name, value)
+  # Given to `main`, they would not end a process of others.
   sys.argv = ['launch.py', *arguments]
   code = launch.main()
   sys.stdout.flush()

@@ -83,7 +83,7 @@ def test_kills_at_any_moment(start, whole, tmp_path, tally):
   for _ in range(12):
     run = start(tmp_path / 'out')
     time.sleep(luck.uniform(0, seconds))
-    run.signal(signal.SIGKILL)
+    run.send_signal(signal.SIGKILL)
     code, _ = run.ended()
     goes_on(start, tmp_path / 'out', whole)
     tally('kills at any moment', 'survived' if code else 'came too late')
@@ -111,7 +111,7 @@ def test_sigterm_at_any_moment(start, whole, tmp_path, tally):
 
 def stops(run):
   asked = time.monotonic()
-  run.signal(signal.SIGTERM)
+  run.send_signal(signal.SIGTERM)
   code, said = run.ended()
   assert time.monotonic() - asked < 10
   # Before it knows its work directory it has nothing that could be continued.
@@ -128,7 +128,7 @@ def test_sigterm_while_compiling(start, tmp_path, tally):
     run.wait_for('compiling')
     time.sleep(0.5)
     began = time.monotonic()
-    run.signal(signal.SIGTERM)
+    run.send_signal(signal.SIGTERM)
     code, said = run.ended()
     assert code == 130 and time.monotonic() - began < 5
     assert 'The same command continues' in said.splitlines()[-1]

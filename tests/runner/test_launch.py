@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 
-import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -359,7 +358,7 @@ LONGER = [
 
 def forked(workdir):
   """The command line in a fork, saving as often as it can."""
-  arguments = [*TINY[:-1], *LONGER, f'--workdir={workdir}']
+  arguments = [*TINY[:-1], *LONGER, f'--workdir={workdir}', processes.kept()]
   return processes.Started(
       arguments, seconds={(run.__name__, 'SAVE_SECONDS'): 0}
   )
@@ -372,9 +371,7 @@ def start(workdir):
       'run.SAVE_SECONDS = 0; '
       'sys.exit(launch.main())'
   )
-  # What one process compiled the next one finds.
-  cache = f"--cache={jax.config.jax_compilation_cache_dir or ''}"
-  arguments = [*TINY[:-1], *LONGER, f'--workdir={workdir}', cache]
+  arguments = [*TINY[:-1], *LONGER, f'--workdir={workdir}', processes.kept()]
   # All runs that are compared alike: see conftest.
   quick = {'JAX_DISABLE_MOST_OPTIMIZATIONS': '1', 'XLA_FLAGS': QUICK_FLAGS}
   return subprocess.Popen(
