@@ -1,0 +1,59 @@
+"""What is drawn, what it is tried against, and what the record must say."""
+import json
+
+import pytest
+
+from tests import drawn_mutants
+
+
+def test_a_mutant_that_lives_on_has_a_reason():
+  rows = json.loads(drawn_mutants.RECORD.read_text())['rows']
+  assert rows
+  for row in rows:
+    assert (row['verdict'] == 'killed') != bool(row.get('equivalent')), row
+
+
+def test_annotations_imports_and_refusals_are_left_alone():
+  code = (
+      'import a.b\n'
+      'def f(x: int | None = 3) -> int | None:\n'
+      '  raise ValueError(x + 1)\n'
+      '  y: int | str = x + 1\n'
+  )
+  spared = {(start[0], start[1]) for start, _ in drawn_mutants._spared(code)}
+  assert spared == {(1, 0), (2, 9), (2, 28), (3, 2), (4, 5)}
+
+
+def test_a_modules_own_tests_come_first():
+  quick = list(drawn_mutants.ALWAYS)
+  found = drawn_mutants.tests_of('vfljax/defenses/marvell.py')
+  assert found[:3] == [*quick, 'tests/defenses/test_marvell.py']
+  # A module that others use is tried by their tests.
+  found = drawn_mutants.tests_of('vfljax/defenses/randomized.py')
+  assert 'tests/defenses/test_gafm.py' in found
+  contracts = drawn_mutants.contracts_of('vfljax/defenses/iso.py')
+  assert contracts[-2:] == ['-k', 'iso']
+  assert 'tests/defenses/test_contract.py' in contracts
+
+
+def test_a_change_elsewhere_draws_nothing_else(tmp_path, monkeypatch):
+  pytest.importorskip('cosmic_ray')
+  one, other = tmp_path / 'one.py', tmp_path / 'other.py'
+  one.write_text('def f(x):\n  return 2 * x + 1\n')
+  other.write_text('def g(x):\n  return x - 3 if x > 4 else x\n')
+  monkeypatch.setattr(drawn_mutants, 'modules', lambda: [one, other])
+  offered = drawn_mutants.offered
+  monkeypatch.setattr(
+      drawn_mutants, 'offered', lambda path: offered(path, tmp_path)
+  )
+
+  def drawn():
+    found = drawn_mutants.sample(100, 0)
+    return [
+        drawn_mutants.mutated(m, tmp_path) for m in found if m.file == 'one.py'
+    ]
+
+  before = drawn()
+  assert len(before) > 2 and one.read_text() not in before
+  other.write_text('def g(x):\n  return 7 * x\n')
+  assert drawn() == before
