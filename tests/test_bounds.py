@@ -11,7 +11,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import pytest
 
-from vfljax import nets
+from vfljax import attacks, completion, nets
+from vfljax.attack import recipe_of
 from vfljax.attacks import (
     gradient_inversion, missing_features, mixmatch, noisy_sample,
     residual_scoring,
@@ -20,12 +21,19 @@ from vfljax.attacks.active_completion import malicious_sgd
 from vfljax.attacks.gradient_inversion import Search
 from vfljax.attacks.label_replacement import label_replacement
 from vfljax.attacks.mixmatch import MixMatch
+from vfljax.completion import Schedule
 from vfljax.defenses import REGISTRY, shadow
 from vfljax.defenses.gan import GAN
 from vfljax.nets.heads import normalized_head
+from vfljax.scene import Amounts, Scene
 
 INF = math.inf
 NET = nets.mlp(2, 3)
+SCENE = Scene(classes=2)
+AMOUNTS = Amounts(
+    train=40, test=20, auxiliary=10, batch=10, least=7, scale='none',
+    shape=(8, 8, 1),
+)
 TINY = 1e-6
 
 
@@ -177,17 +185,54 @@ ATTACKS = [
 ]
 
 
+def checked(attack, field, **others):
+  """An option of an attack in an experiment."""
+  options = recipe_of(getattr(attacks, attack)).options()._replace(**others)
+  check = recipe_of(getattr(attacks, attack)).check
+  return lambda value: check(
+      options._replace(**{field: value}), SCENE, AMOUNTS
+  )
+
+
+def scheduled(field):
+  schedule = Schedule(epochs=4, stages=2)
+  return lambda value: completion.check(schedule._replace(**{field: value}))
+
+
+OPTIONS = [
+    Range(checked('model_completion', 'learning_rate'), 0, open='low high',
+          says='learning_rate'),
+    Range(checked('cafe', 'pool', batch=1), 1, 40, whole=True, says='pool'),
+    Range(checked('cafe', 'batch', pool=30), 1, 30, whole=True, says='batch'),
+    Range(checked('model_inversion', 'samples'), 1, 20, whole=True,
+          says='samples'),
+    Range(checked('label_replacement', 'targets'), 1, 7, whole=True,
+          says='targets'),
+    # Of ten samples a round leaves one: 9.5 are ten.
+    Range(checked('label_replacement', 'triggered', targets=1), 0, 0.95,
+          'low high', says='triggered'),
+    Range(checked('label_replacement', 'amplify', targets=1), 0,
+          open='low high', says='amplify'),
+    Range(scheduled('epochs'), 2, whole=True, says='stages|epochs'),
+    Range(scheduled('stages'), 1, 4, whole=True, says='stages'),
+    Range(scheduled('batch_size'), 0, whole=True, says='batch_size'),
+    Range(scheduled('bottom_rate'), 0, open='low', says='bottom_rate'),
+    Range(scheduled('weight_decay'), 0, says='weight_decay'),
+]
+
+
 def named(row):
   return row.says
 
 
-@pytest.mark.parametrize('row', DEFENSES + ATTACKS, ids=named)
+@pytest.mark.parametrize('row', DEFENSES + ATTACKS + OPTIONS, ids=named)
 def test_a_number_may_be_at_its_ends_and_not_past_them(row):
   step = 1 if row.whole else TINY
   inside, outside = [], [] if row.whole else [math.nan]
   for name, end, away in ('low', row.low, -step), ('high', row.high, step):
     closed = name not in row.open and (math.isfinite(end) or row.endless)
-    (inside if closed else outside).append(end)
+    if math.isfinite(end) or not row.whole:
+      (inside if closed else outside).append(end)
     if math.isfinite(end):
       inside.append(end - away)
       outside.append(end + away)

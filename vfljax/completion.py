@@ -6,6 +6,7 @@ an attacker would get (`defenses.vmask`).
 """
 from collections.abc import Callable, Hashable
 from functools import partial
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -186,8 +187,9 @@ def check(schedule: Schedule) -> None:
     raise ValueError(
         f'An attack\'s rate is {" or ".join(RATES)}, got {schedule.rate!r}.'
     )
-  if not schedule.bottom_rate > 0 or not schedule.weight_decay >= 0:
+  rate, decay = schedule.bottom_rate, schedule.weight_decay
+  if not 0 < rate < math.inf or not 0 <= decay < math.inf:
     raise ValueError(
-        'An attack needs bottom_rate > 0 and weight_decay >= 0, got '
-        f'{schedule.bottom_rate} and {schedule.weight_decay}.'
+        'An attack needs bottom_rate > 0 and weight_decay >= 0, finite, got '
+        f'{rate} and {decay}.'
     )

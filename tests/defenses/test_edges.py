@@ -41,10 +41,10 @@ def test_releases_are_those_of_one_visit_after_the_other():
 
 
 def test_the_imagined_attacker_is_scored_by_auc_where_there_are_two_classes():
-  guess = jnp.array([[0.0, 3], [0, 2], [0, 1], [9, 0]])  # All say 1 but one.
+  guess = jnp.array([[1.0, 3], [-2, 1], [1, 2], [9, 0]])  # All say 1 but one.
   labels = jnp.eye(2)[jnp.array([1, 0, 1, 1])]
   counts = jnp.array([True, True, True, False])
-  assert float(_score(guess, labels, counts)) == 0.5  # Accuracy: 2/3.
-  three = jnp.pad(guess, ((0, 0), (0, 1)), constant_values=-1)
+  assert float(_score(guess, labels, counts)) == 0  # Accuracy: 2/3.
+  three = jnp.pad(guess, ((0, 0), (0, 1)), constant_values=-9)
   wide = jnp.pad(labels, ((0, 0), (0, 1)))
   np.testing.assert_allclose(_score(three, wide, counts), 2 / 3, rtol=1e-6)

@@ -76,10 +76,7 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
   del samples
   name = 'attack.completion.'
   checks.one_of(f'{name}norm', options.norm, nets.NORMS)
-  checks.inside(
-      f'{name}learning_rate', options.learning_rate, 0, float('inf'),
-      open_low=True,
-  )
+  checks.above(f'{name}learning_rate', options.learning_rate, 0)
   if options.norm != 'none' and (scene.linear or not options.head):
     raise ValueError(
         f'{name}norm normalizes the hidden layers of an inference head, and '
