@@ -2,10 +2,13 @@
 import numpy as np
 import pytest
 
-from vfljax import algorithms, nets
+from vfljax import algorithms, attacks, nets
+from vfljax.attack import recipe_of
 from vfljax.attacks.cafe import measured
 from vfljax.attacks.model_inversion import Inversion, model_inversion
 from vfljax.attacks.residue_reconstruction import linear_gradient
+from vfljax.scene import Amounts, Scene
+from vfljax.types import VFL
 
 NET = nets.mlp(2, 3)
 
@@ -50,3 +53,59 @@ def test_the_gradient_of_one_linear_layer_is_told_apart():
 def test_other_networks_gradients_are_refused(gradients):
   with pytest.raises(ValueError, match='a bottom network of one linear layer'):
     linear_gradient(gradients)
+
+
+@pytest.mark.parametrize('name', [
+    'gradient_inversion', 'local_model', 'mixmatch', 'model_completion',
+    'model_inversion', 'scratch',
+])
+def test_an_attacker_has_its_own_bottom_and_no_others(name):
+  asked = []
+
+  class Watched(VFL):
+
+    def bottom(self, k):
+      asked.append(k)
+      return super().bottom(k)
+
+  made = recipe_of(attacks.REGISTRY[name])
+  vfl = Watched(*algorithms.vhnn([NET, NET], NET))
+  own = lambda widths, norm: nets.mlp(*widths, 2)
+  scene = Scene(2, widths=(3,), own=own)
+  made.make(made.options(), scene, vfl)
+  assert set(asked) <= {1} and asked != [] or name == 'local_model'
+
+
+COMPLETING = dict(
+    norm=[
+        (dict(norm='batch', head=(8,)), {}, ''),
+        (dict(norm='batch', head=()), {}, 'there are none'),
+        (dict(norm='batch', head=(8,)), dict(linear=True), 'there are none'),
+        (dict(head=()), dict(linear=True), ''),
+    ],
+    bottom_rate=[
+        (dict(bottom_rate=0.5), {}, ''),
+        (dict(tune=False), {}, ''),
+        (dict(), dict(linear=True), ''),
+        (dict(bottom_rate=0.5, tune=False), {}, 'is of a stolen bottom'),
+        (dict(bottom_rate=0.5), dict(linear=True), 'is of a stolen bottom'),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    'given, scene, why', [x for rows in COMPLETING.values() for x in rows]
+)
+def test_settings_of_completion_that_change_nothing_are_refused(
+    given, scene, why
+):
+  made = recipe_of(attacks.REGISTRY['model_completion'])
+  amounts = Amounts(40, 20, 10, 10, 7, 'none', (8, 8, 1))
+  check = lambda: made.check(
+      made.options()._replace(**given), Scene(2, **scene), amounts
+  )
+  if not why:
+    check()
+  else:
+    with pytest.raises(ValueError, match=why):
+      check()

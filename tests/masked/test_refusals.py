@@ -27,6 +27,13 @@ def test_layers_that_do_not_exist():
     masking.choose(found, ('Dense_0',), 'Dense_2')
   with pytest.raises(ValueError, match='the network goes on after it'):
     masking.choose(found, ('Dense_0',), 'Dense_0')
+  deep = tuple(
+      layer._replace(name=f'deep/{name}')
+      for layer, name in zip(found, 'ab', strict=False)
+  )
+  assert masking.choose(deep, ('deep/a',))[0].name == 'deep/a'
+  with pytest.raises(ValueError, match="'deep' fits 2 layers; the network has"):
+    masking.choose(deep, ('deep',))
   twice = nets.then(nets.mlp(4), nets.mlp(3))
   x = jnp.zeros((2, 5), jnp.float32)
   params = twice.init(jax.random.key(0), x)
