@@ -10,8 +10,8 @@ name its module, its own first, then against the contract tests of that name.
 
 The record, drawn_mutants.json, goes on where it stopped: the same seed draws
 the same mutants in the same order as long as the code is the same. A survivor
-is mended by a test, and run again with --again, or has its reason written into
-the record as `equivalent`.
+is mended by a test, and run again with --again, which marks it as the `gap`
+that it was, or has its reason written into the record as `equivalent`.
 """
 import argparse
 import ast
@@ -251,6 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     root = mutants.copied(Path(folder))
     for number, mutant in enumerate(drawn, 1):
       row = tried(mutant, root)
+      row['gap'] = _key(row) in rows
       rows[_key(row)] = row
       print(
           '{0}/{1} {verdict} {file}:{line} {before!r} -> {after!r} {by} '
