@@ -44,7 +44,7 @@ test: $(VENV)/dev.stamp
 
 # The quickest by the times of the last run.
 test-fast: $(VENV)/dev.stamp
-	$(BIN)/python -m pytest -n auto --dist worksteal --quickest=20 $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal --quickest=12 $(ARGS)
 
 # What `make test` leaves out; in one process, for many cases are timed.
 faults: $(VENV)/dev.stamp
