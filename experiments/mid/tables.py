@@ -135,7 +135,7 @@ def table(name: str, columns: Mapping[str, Column]) -> str:
   rows = [
       [curves.named(c), evidence.spread(
           100 * v for v in reading.utility(results, c).values()
-      ), f'{left[c]:.0f}' if c in left else '',
+      ), evidence.mean([left[c]], 0) if c in left else '',
        *(_shown(results, c, column) for column in columns.values())]
       for c in results.cells
   ]
