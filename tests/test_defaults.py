@@ -1,7 +1,8 @@
 """Defaults are promises: who names none must get the same numbers tomorrow.
 
 golden/defaults.json has every default of a public function's parameter or of a
-NamedTuple's field, and the strengths that a sweep tries. Who changes one does
+NamedTuple's field, the numbers that modules name, and the strengths that a
+sweep tries. Who changes one does
 so on purpose, says so in CHANGELOG.md, and writes the file again:
 
   python -m tests.test_defaults
@@ -20,7 +21,7 @@ from vfljax import defenses
 GOLDEN = Path(__file__).parent / 'golden' / 'defaults.json'
 COMMAND = 'python -m tests.test_defaults'
 # Programs of their own, with tests of theirs; and optional imports.
-LEFT_OUT = ('runner', 'report', 'he', 'data')
+LEFT_OUT = ('commands', 'runner', 'report', 'he', 'data')
 
 
 def said(value):
@@ -43,10 +44,12 @@ def modules():
 
 
 def defaults():
-  """{module.function.parameter: its default}."""
+  """{module.function.parameter: its default}, and what else is promised."""
   rows = {}
   for module in modules():
     for name, thing in vars(module).items():
+      if name[0] != '_' and name.isupper() and isinstance(thing, int | float):
+        rows[f'{module.__name__}.{name}'] = said(thing)
       if getattr(thing, '__module__', None) != module.__name__:
         continue
       if name.startswith('_') or not callable(thing):
@@ -80,6 +83,7 @@ def test_functions_fields_and_options_are_among_them():
   assert found['vfljax.defenses.vmask.vmask.noise'] == '0.01'
   assert found['vfljax.attacks.model_completion.Options.epochs'] == '50'
   assert found['strengths of max_norm'] == '()'
+  assert found['vfljax.attacks.inversion_shadow.DRAWS'] == '8'
 
 
 if __name__ == '__main__':

@@ -1,4 +1,8 @@
 """Attacks at the edges: of what they refuse, and of what they measure."""
+import sys
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -9,6 +13,7 @@ from vfljax.attacks.model_inversion import Inversion, model_inversion
 from vfljax.attacks.residue_reconstruction import linear_gradient
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL
+from vfljax.views import RecordedGradients
 
 NET = nets.mlp(2, 3)
 
@@ -109,3 +114,23 @@ def test_settings_of_completion_that_change_nothing_are_refused(
   else:
     with pytest.raises(ValueError, match=why):
       check()
+
+
+def test_directions_are_put_on_the_scale_of_those_that_are_known(monkeypatch):
+  """However little they vary: here by a few thousandths."""
+  module, seen = sys.modules['vfljax.attacks.learned_gradient'], []
+
+  def complete(key, schedule, logits, start, samples):
+    seen.append(samples)
+    return jnp.zeros((1, 12, 2))
+
+  monkeypatch.setattr(module, 'complete', complete)
+  d = np.random.default_rng(0).normal(size=(12, 3)) * 0.01 + [0, 0, 5]
+  labels = np.eye(2)[np.arange(6) % 2]
+  view = RecordedGradients(jnp.asarray(d[:6]), labels, jnp.asarray(d))
+  attacks.learned_gradient().run(jax.random.key(0), view)
+  known, wanted = np.asarray(seen[0].known), np.asarray(seen[0].wanted)
+  np.testing.assert_allclose(known.mean(0), 0, atol=1e-2)
+  np.testing.assert_allclose(known.std(0)[:2], 1, rtol=5e-3)
+  assert np.abs(known.std(0)[2]) < 1  # It hardly varies, and stays so.
+  np.testing.assert_allclose(wanted[:6], known, atol=1e-4)
