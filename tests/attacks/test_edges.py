@@ -9,6 +9,7 @@ import pytest
 from vfljax import algorithms, attacks, nets
 from vfljax.attack import recipe_of
 from vfljax.attacks.cafe import measured
+from vfljax.attacks.inversion_shadow import network
 from vfljax.attacks.model_inversion import Inversion, model_inversion
 from vfljax.attacks.residue_reconstruction import linear_gradient
 from vfljax.scene import Amounts, Scene
@@ -134,3 +135,13 @@ def test_directions_are_put_on_the_scale_of_those_that_are_known(monkeypatch):
   np.testing.assert_allclose(known.std(0)[:2], 1, rtol=5e-3)
   assert np.abs(known.std(0)[2]) < 1  # It hardly varies, and stays so.
   np.testing.assert_allclose(wanted[:6], known, atol=1e-4)
+
+
+def test_a_fully_connected_shadow_has_256_hidden_units():
+  """Kang et al., Table 17: where the victim's network is not known."""
+  x = np.zeros((2, 6, 5, 1), np.float32)
+  shadow = network('fc', Scene(classes=2), nets.mlp(7))
+  params = shadow.init(jax.random.key(0), x)
+  shapes = sorted(w.shape for w in jax.tree.leaves(params) if w.ndim == 2)
+  assert shapes == [(30, 256), (256, 7)]
+  assert shadow.apply(params, x).shape == (2, 7)
