@@ -5,13 +5,14 @@
 mutants.json has faults that somebody thought of. Here the place is drawn, every
 operator, comparison, number, decorator and loop of the modules below with equal
 chance, and what cosmic-ray makes of it; annotations and the sentences of errors
-are left out. Each mutant is tried in a copy, first against the test files that
-name its module, its own first, then against the contract tests of that name.
+are left out. Each mutant is tried in a copy: against the tests of all numbers'
+ranges and defaults, then against the test files that name its module or one
+that uses it, its own first, then against the contract tests of that name.
 
-The record, drawn_mutants.json, goes on where it stopped: the same seed draws
-the same mutants in the same order as long as the code is the same. A survivor
-is mended by a test, and run again with --again, which marks it as the `gap`
-that it was, or has its reason written into the record as `equivalent`.
+The record, drawn_mutants.json, goes on where it stopped: a seed draws by lot
+of what stands at a place, so that a change elsewhere draws nothing else. A
+survivor is mended by a test, and run again with --again, which marks it as the
+`gap` that it was, or has its reason written into the record as `equivalent`.
 """
 import argparse
 import ast
@@ -46,6 +47,7 @@ FAR = (
     'faults', 'experiments', 'report', 'commands', 'runner', 'data',
     'test_package.py', 'test_exporting.py', 'test_docs.py',
     'test_docs_blocks.py', 'test_wheel.py', 'test_screens.py',
+    'test_mutants.py', 'test_drawn_mutants.py',
 )
 SECONDS = 600
 # Folders whose modules are tested through each other.
@@ -205,6 +207,9 @@ def tried(mutant: Drawn, root: Path) -> dict:
     word = mutants.verdict(code) if code != 5 else 'SURVIVED'
     if word == 'BROKEN':  # Its module cannot be imported.
       word = 'killed'
+    if code == -1:  # Endless or only slow: nobody knows.
+      word = 'BROKEN'
+      break
     if word == 'killed':
       break
   mutants._put(path, whole)

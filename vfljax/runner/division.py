@@ -171,16 +171,7 @@ def outside(table: Table, spec, sizes: int, how: str) -> Batch:
 
 
 def _rows(samples: Batch, rows: Array | slice) -> Batch:
-  """Those rows, all of which there are: nothing is compiled for others."""
-  if isinstance(rows, slice):
-    return jax.tree.map(lambda x: x[rows], samples)
-  if not len(rows):
-    return jax.tree.map(lambda x: x[:0], samples)
-  return jax.tree.map(
-      lambda x: jnp.asarray(x).at[rows].get(
-          mode='promise_in_bounds', wrap_negative_indices=False
-      ), samples
-  )
+  return jax.tree.map(lambda x: x[rows], samples)
 
 
 def _scale_of(x: Array, how: str) -> scale.Stats | None:
@@ -199,8 +190,6 @@ def _scale_of(x: Array, how: str) -> scale.Stats | None:
 
 def scale_by(x: Array, own: scale.Stats | None) -> Array:
   """Features, scaled; of images `own` is the mean and the deviation."""
-  if not len(x) and x.dtype == jnp.float32:  # Nothing to compile.
-    return x
   if x.ndim == 4:
     mean, std = own or (0.0, 1.0)
     return (scale.images(x) - mean) / jnp.maximum(std, 1e-12)
