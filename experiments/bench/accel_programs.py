@@ -50,13 +50,22 @@ class Program(NamedTuple):
   rounds: int = 0
 
 
-def defense(name: str, seeds: int) -> Program:
-  """Two epochs of training."""
+class Trainings(NamedTuple):
+  """A small federation's training under a defense, of one cell.
+
+  Attributes:
+    start: (key, strength, data) -> run.
+    advance: (run, key, strength, data) -> (run, history) two epochs later.
+  """
+
+  start: Callable
+  advance: Callable
+
+
+def trainings(name: str) -> Trainings:
+  """Of the defense of that name, on samples of Spambase's shape."""
   vfl = algorithms.vhnn(
       [nets.mlp(32, 16)] * 2, nets.binary(nets.mlp(16, 1))
-  )
-  data: Any = Batch(
-      tuple(shape(SAMPLES, c) for c in COLUMNS), shape(SAMPLES, 2)
   )
 
   def plan(strength, own):
@@ -78,6 +87,15 @@ def defense(name: str, seeds: int) -> Program:
     here = own(key, data)
     return train.advance(plan(strength, here), run, here, 0, EPOCHS)
 
+  return Trainings(start, advance)
+
+
+def defense(name: str, seeds: int) -> Program:
+  """Two epochs of training."""
+  start, advance = trainings(name)
+  data: Any = Batch(
+      tuple(shape(SAMPLES, c) for c in COLUMNS), shape(SAMPLES, 2)
+  )
   cells = keys(seeds), shape(seeds)
   runs = jax.eval_shape(jax.vmap(start, (0, 0, None)), *cells, data)
   return Program(

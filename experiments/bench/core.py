@@ -10,7 +10,7 @@ anything. Runs in which PyTorch is slower with two threads than with one by more
 than half are contention and marked so. Compile time stands apart.
 """
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import importlib.util
 import json
 import statistics
@@ -116,10 +116,11 @@ class Peer:
   """A PyTorch worker process with a fixed number of threads."""
 
   def __init__(
-      self, threads: int, module: str = 'experiments.bench.core_torch'
+      self, threads: int, module: str = 'experiments.bench.core_torch',
+      more: Sequence[str] = (),
   ):
     self.process = subprocess.Popen(
-        [sys.executable, '-m', module, f'--threads={threads}'],
+        [sys.executable, '-m', module, f'--threads={threads}', *more],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )
 
@@ -255,10 +256,10 @@ def _peer_solves(file: str, dimension: int, problems, ours: int) -> dict:
 def second_start(name: str) -> float:
   """Seconds to compile in a new process that finds the persistent cache."""
   code = (
-      'from experiments import bench, device;'
-      'device.set_up(0, "~/.cache/vfljax");'
-      f'work = bench.WORKLOADS["{name}"]();'
-      'print(bench.compiled(work, work.seeds)[1])'
+      'from experiments.bench import core;'
+      'core.device.set_up(0, "~/.cache/vfljax");'
+      f'work = core.WORKLOADS["{name}"]();'
+      'print(core.compiled(work, work.seeds)[1])'
   )
   run = lambda: subprocess.run(
       [sys.executable, '-c', code], check=True, capture_output=True, text=True

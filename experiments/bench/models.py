@@ -28,7 +28,8 @@ from vfljax.types import Batch
 
 BATCH = 128
 SHAPES = dict(
-    lenet5=(28, 14, 1), vgg13=(32, 16, 3), resnet18=(32, 16, 3)
+    lenet5=(28, 14, 1), vgg13=(32, 16, 3), resnet18=(32, 16, 3),
+    resnet20=(32, 16, 3),
 )
 ROUNDS = dict(lenet5=40, vgg13=4, resnet18=2)
 TXS = (optax.sgd(0.01),) * 2
@@ -148,7 +149,7 @@ def main() -> None:
   if args.only and place and place.exists():
     found = json.loads(place.read_text())
   found |= records.begin() | dict(batch=BATCH)
-  for name in SHAPES:
+  for name in ROUNDS:
     if args.only in ('', name):
       found[name] = beside(name, args.turns, peers)
   if args.only in ('', 'formulations'):

@@ -166,7 +166,7 @@ def versions() -> dict[str, str]:
   """Of Python and of what decides the numbers."""
   found = {name: metadata.version(name) for name in PACKAGES}
   return dict(
-      python=platform.python_version(), vfljax=metadata.version('vfljax')
+      python=platform.python_version(), vfljax=vfljax.__version__
   ) | found | dict(platform=jax.default_backend())
 
 

@@ -20,6 +20,9 @@ _PARITY = np.uint32(0x1BD11BDA)
 @jax.jit
 def bits(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
   """Threefry 2x32 of the key's two words and the counter's, uint32."""
+  # A key is made once, not wherever it is read: keys of keys of keys would grow
+  # by a factor each, and XLA compile for minutes (JAX 0.11).
+  k1, k2 = jax.lax.optimization_barrier((k1, k2))
   keys = k1, k2, k1 ^ k2 ^ _PARITY
   a, b = x1 + keys[0], x2 + keys[1]
   for i in range(5):
