@@ -1,10 +1,10 @@
 """What a GPU does with it: trainings, defenses, networks, beside PyTorch.
 
   python -m experiments.bench.gpu --out=experiments/bench/gpu.json \\
-      [--groups=training,defense,convolution,model] [--names=none,...] \\
+      [--groups=training,defense,...] [--names=none,...] [--notorch] \\
       [--minutes=10]
 
-Four groups, each program compiled first (several at a time, so that their
+Groups of programs, each compiled first (several at a time, so that their
 seconds of compiling are an upper bound), then timed alone, the fastest of three
 or more calls:
 
@@ -17,8 +17,10 @@ or more calls:
                or one product of patches, seeds side by side or in turn.
   model        `models`' networks with batches of 128 in float32, TF32 and
                bfloat16, beside PyTorch's CUDA graph in the same.
+  compiling    two of these with more and more of XLA's tuning, one at a time.
 
-What the record has is not measured again, so a run that was stopped goes on.
+XLA_FLAGS are in the record. What it has is not measured again, so a run that
+was stopped goes on.
 """
 import argparse
 from collections.abc import Callable, Iterator
@@ -42,13 +44,22 @@ from vfljax.defense import none
 from vfljax.runner import threefry
 from vfljax.types import Batch
 
-AT_ONCE = 8  # Programs that are compiled at a time.
+AT_ONCE = 4  # Programs that are compiled at a time.
 SEEDS = (1, 16, 64, 256)
 STRENGTH = 0.5  # Valid for none in particular: what is timed is arithmetic.
 ROUNDS = dict(lenet5=200, vgg13=40, resnet18=40, resnet20=10)
 MODELS = ('lenet5', 'vgg13', 'resnet18')
 DTYPES = ('float32', 'tf32', 'bfloat16')
-CONVOLUTIONS = {'lenet5': (1, 8, 64), 'resnet20': (1, 8)}
+CONVOLUTIONS = {'lenet5': (8, 64, 1), 'resnet20': (8, 1)}
+TUNING: dict[str, dict[str, Any]] = {  # The next finds what one has tried.
+    'none': dict(xla_gpu_autotune_level=0),
+    "libraries' products": dict(
+        xla_gpu_enable_triton_gemm=False,
+        xla_gpu_experimental_enable_fusion_autotuner=False,
+    ),
+    "libraries' products, fusions": dict(xla_gpu_enable_triton_gemm=False),
+    'all': {},
+}
 WAYS = ('conv, side by side', 'patches, side by side', 'conv, in turn')
 
 
@@ -66,10 +77,14 @@ class Job(NamedTuple):
   tell: Callable[[float], dict[str, Any]]
 
 
-def call_of(fn: Callable, *args: Any, precision: str = 'highest'):
+def call_of(
+    fn: Callable, *args: Any, precision: str = 'highest',
+    options: dict[str, Any] | None = None,
+):
   """`fn` compiled for concrete arguments, as a call that waits for the end."""
   with jax.default_matmul_precision(precision):
-    program = jax.jit(fn).lower(*args).compile()
+    lowered = jax.jit(fn).lower(*args)
+  program = lowered.compile(options or None)
   return lambda: jax.block_until_ready(program(*args))
 
 
@@ -169,6 +184,27 @@ def convolutions() -> Iterator[Job]:
         )
 
 
+def compiling() -> Iterator[Job]:
+  """The same programs with more and more of XLA's tuning."""
+  work = core.WORKLOADS['mnist']()
+
+  def compiled(what: str, options: dict[str, Any]):
+    if what == 'mnist':
+      return call_of(
+          jax.vmap(work.run, (0, None)), keys(16), work.data, options=options
+      )
+    fn, args = epoch(what, 8, False)
+    return call_of(fn, *args, options=options)
+
+  for tuned, options in TUNING.items():
+    for what in ('mnist', 'lenet5'):
+      yield Job(
+          f'compiling/{what}/{tuned}',
+          lambda what=what, options=options: compiled(what, options),
+          lambda s: dict(seconds=s),
+      )
+
+
 def networks() -> Iterator[Job]:
   def compiled(name: str, dtype: str):
     options = dict(dtype='bfloat16') if dtype == 'bfloat16' else {}
@@ -187,7 +223,7 @@ def networks() -> Iterator[Job]:
 
 GROUPS: dict[str, Callable[[], Iterator[Job]]] = dict(
     training=trainings, defense=defenses, convolution=convolutions,
-    model=networks,
+    model=networks, compiling=compiling,
 )
 
 
@@ -200,7 +236,8 @@ class Record:
     if path.exists():
       self.all = json.loads(path.read_text())
     self.all |= records.begin() | dict(
-        kind=jax.local_devices()[0].device_kind, versions=records.versions()
+        kind=jax.local_devices()[0].device_kind, versions=records.versions(),
+        flags=os.environ.get('XLA_FLAGS', ''),
     )
     self.all.setdefault('measured', {})
 
@@ -217,35 +254,40 @@ class Record:
     self.path.write_text(json.dumps(self.all, indent=1) + '\n')
 
 
-def measure(jobs: list[Job], record: Record, end: float) -> None:
-  """Compiles in threads; times each program, alone, when all are compiled."""
-  def compiled(job: Job):
-    if time.monotonic() > end:
-      return None, 0.0, 'time is up'
-    began = time.monotonic()
-    try:
-      call = job.compile()
-    except Exception as error:  # Whatever a compiler says is what is told.
-      return None, 0.0, f'{type(error).__name__}: {error}'.splitlines()[0]
-    return call, time.monotonic() - began, ''
+def compiled(job: Job) -> tuple[Any, float, str]:
+  """(its call, seconds to compile it, '') or (None, 0, what went wrong)."""
+  began = time.monotonic()
+  try:
+    return job.compile(), time.monotonic() - began, ''
+  except Exception as error:  # Whatever a compiler says is what is told.
+    return None, 0.0, f'{type(error).__name__}: {error}'.splitlines()[0][:200]
 
-  with futures.ThreadPoolExecutor(AT_ONCE) as pool:
-    done = list(pool.map(compiled, jobs))
-  for job, (call, compiling, error) in zip(jobs, done):
-    if error == 'time is up' or time.monotonic() > end:
+
+def measure(
+    jobs: list[Job], record: Record, end: float, at_once: int
+) -> None:
+  """Compiles so many in threads, then times each of them alone."""
+  for first in range(0, len(jobs), at_once):
+    if time.monotonic() > end:
       print('Time is up: the same command goes on.')
       return
-    if call is None:
-      record.add(job.key, dict(error=error[:200]))
-      continue
-    try:
-      found = job.tell(seconds_of(call))
-    except jax.errors.JaxRuntimeError as failure:
-      found = dict(error=str(failure).splitlines()[0][:200])
-    record.add(job.key, found | dict(compile_seconds=round(compiling, 1)))
+    some = jobs[first : first + at_once]
+    with futures.ThreadPoolExecutor(at_once) as pool:
+      done = list(pool.map(compiled, some))
+    for job, (call, compiling, error) in zip(some, done):
+      if call is None:
+        record.add(job.key, dict(error=error))
+        continue
+      try:
+        found = job.tell(seconds_of(call))
+      except jax.errors.JaxRuntimeError as failure:
+        found = dict(error=str(failure).splitlines()[0][:200])
+      record.add(job.key, found | dict(compile_seconds=round(compiling, 1)))
 
 
-def beside_torch(record: Record, groups: list[str], end: float) -> None:
+def beside_torch(
+    record: Record, groups: list[str], names: list[str], end: float
+) -> None:
   """The peers' times, under the same keys with the peer's name behind."""
   modules = dict(
       training='experiments.bench.core_torch',
@@ -258,7 +300,8 @@ def beside_torch(record: Record, groups: list[str], end: float) -> None:
       more = [f'--dtype={dtype}'] if dtype else []
       peer = core.Peer(2, module, ['--device=cuda', *more])
       for task, key, tell in _tasks(group, dtype):
-        if key not in record and time.monotonic() < end:
+        named = not names or key.split('/')[1] in names
+        if named and key not in record and time.monotonic() < end:
           first = peer.time(*task)
           answers = [first] + [peer.time(*task) for _ in range(3)]
           if 'error' in first:
@@ -291,6 +334,7 @@ def main() -> None:
   parser.add_argument('--out', type=pathlib.Path, required=True)
   parser.add_argument('--groups', default=','.join(GROUPS))
   parser.add_argument('--names', default='', help='all by default')
+  parser.add_argument('--notorch', action='store_true', help='ours alone')
   parser.add_argument('--minutes', type=float, default=float('inf'))
   args = parser.parse_args()
   threefry.in_one_kernel()
@@ -302,9 +346,9 @@ def main() -> None:
         job for job in GROUPS[group]() if job.key not in record
         and (not names or job.key.split('/')[1] in names)
     ]
-    measure(jobs, record, end)
-  if importlib.util.find_spec('torch') and not names:
-    beside_torch(record, groups, end)
+    measure(jobs, record, end, 1 if group == 'compiling' else AT_ONCE)
+  if importlib.util.find_spec('torch') and not args.notorch:
+    beside_torch(record, groups, names, end)
 
 
 if __name__ == '__main__':

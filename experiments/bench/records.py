@@ -30,6 +30,7 @@ def machine() -> dict[str, Any]:
       'units': [flag for flag in flags if f' {flag} ' in f'{text} '],
       'load': list(os.getloadavg()),
       'backend': jax.default_backend(),
+      'flags': os.environ.get('XLA_FLAGS', ''),
   }
 
 
@@ -44,10 +45,13 @@ def versions() -> dict[str, str]:
   return out
 
 
-def write(record: dict[str, Any], out: str | pathlib.Path | None) -> None:
+def write(
+    record: dict[str, Any], out: str | pathlib.Path | None, aloud: bool = True
+) -> None:
   """Prints a record and writes it as JSON to `out`, if that is given."""
   text = json.dumps(record, indent=1)
-  print(text)
+  if aloud:
+    print(text)
   if out:
     place = pathlib.Path(out)
     place.parent.mkdir(parents=True, exist_ok=True)

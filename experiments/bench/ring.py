@@ -1,6 +1,6 @@
 """Ring products mod 2^64 against what else multiplies, in one process.
 
-  python experiments/bench/ring.py --out=experiments/bench/ring.json
+  python -m experiments.bench.ring --out=experiments/bench/ring.json
 
 Only ratios of one run mean anything: times swing twofold on a shared machine.
 All contestants of a shape take turns, a few calls each a turn with a rest
@@ -38,6 +38,8 @@ WIDE = x64.WIDE if jax.default_backend() == 'cpu' else None
 Calls = dict[str, Callable[[], Any]]
 
 GEMMS = ((128, 392, 256), (128, 1024, 1024), (1024, 1024, 1024))
+# What the choice of a scheme on a GPU rests on; 'wrong' reads these, too.
+MORE = ((64, 64, 64), (512, 512, 512), (512, 1024, 1024), (2048, 2048, 2048))
 CONVS = {  # The 'good' and 'great' columns are in `TARGETS`.
     'lenet': ((128, 14, 28, 1), (5, 5, 1, 6)),
     'vgg': ((16, 16, 32, 64), (3, 3, 64, 128)),
@@ -55,6 +57,10 @@ TARGETS = {
     'layer 128x392x256': {'T3/plain_f32': (13, 7)},
     'layer 128x1024x1024': {'T3/plain_f32': (24, 10)},
 }
+
+
+def more() -> tuple[tuple[int, int, int], ...]:
+  return MORE if jax.default_backend() != 'cpu' else ()
 
 
 def elements(seed: int, *shape: int) -> np.ndarray:
@@ -100,7 +106,12 @@ def jitted(fn: Callable[..., Any], *args: Any) -> Callable[[], Any]:
 
 
 def torch_call(a: np.ndarray, b: np.ndarray) -> Calls:
-  """PyTorch's int64 product, or nothing where it is not installed."""
+  """PyTorch's int64 product on a CPU, or nothing where it is not installed.
+
+  It has none for GPUs.
+  """
+  if jax.default_backend() != 'cpu':
+    return {}
   try:
     import torch
   except ImportError:
@@ -110,8 +121,10 @@ def torch_call(a: np.ndarray, b: np.ndarray) -> Calls:
   return {'torch': lambda: x @ y}
 
 
-EXACT = ('ours', 'outer', 'int8_rows', 'int8_merged', 'int8_toeplitz',
-         'karatsuba', 'naive')
+EXACT = (
+    'ours', 'outer', 'int8_rows', 'int8_merged', 'int8_toeplitz', 'karatsuba',
+    'naive',
+)
 
 
 def wrong(m: int, k: int, n: int) -> dict[str, int]:
@@ -137,7 +150,10 @@ def gemm(m: int, k: int, n: int, turns: int) -> dict[str, float]:
       'ours': jitted(kernels.matmul, a, b),
       'f64': jitted(jnp.matmul, a.astype(float), b.astype(float)),
   }
-  for name in ('outer', 'int8_rows', 'int8_merged', 'karatsuba'):
+  names = ['outer', 'int8_rows', 'int8_merged', 'karatsuba']
+  if jax.default_backend() != 'cpu':
+    names = ['naive', 'int8_toeplitz', 'int8_merged', 'karatsuba']
+  for name in names:
     scheme = schemes.SCHEMES[name]
     calls[name] = jitted(
         lambda a, b, s=scheme: schemes.matmul(s, a, b), a, b)
@@ -163,7 +179,7 @@ def convolution(x_shape, w_shape, turns: int) -> dict[str, float]:
       'conv_f32': jitted(plain, x.astype(np.float32), w.astype(np.float32)),
       'naive': jitted(plain, x, w),
   }
-  for name in ('outer', 'int8_rows', 'karatsuba'):
+  for name in ('outer', 'int8_rows', 'int8_merged', 'karatsuba'):
     scheme = schemes.SCHEMES[name]
     calls[name] = jitted(
         lambda x, w, s=scheme: conv.forward(s, x, w, win), x, w)
@@ -239,22 +255,30 @@ def compare(times: dict[str, float], targets: dict[str, tuple]) -> dict:
   return out
 
 
-def measure(turns: int) -> dict[str, Any]:
-  """All measurements: seconds by contestant, and ratios beside targets."""
+def measure(
+    turns: int, minutes: float, keep: Callable[[dict], None]
+) -> dict[str, Any]:
+  """All measurements: seconds by contestant, and ratios beside targets.
+
+  What there is so far is kept after each; none begins after so many minutes.
+  """
   shapes: dict[str, Callable[[], dict[str, float]]] = {}
-  for shape in GEMMS:
+  for shape in (*GEMMS, *more()):
     shapes['x'.join(map(str, shape))] = lambda s=shape: gemm(*s, turns)
   for name, shape in CONVS.items():
     shapes[f'conv {name}'] = lambda s=shape: convolution(*s, turns)
   for shape in GEMMS[:2]:
     name = 'layer ' + 'x'.join(map(str, shape))
     shapes[name] = lambda s=shape: layer(*s, turns)
-  out = {}
+  out, end = {}, time.monotonic() + 60 * minutes
   for name, run in shapes.items():
+    if time.monotonic() > end:
+      break
     times = run()
     out[name] = {'seconds': {k: float(f'{v:.4g}') for k, v in times.items()},
                  'targets': compare(times, TARGETS.get(name, {}))}
-    print(name, json.dumps(out[name]['targets']), flush=True)
+    print(name, json.dumps(out[name]), flush=True)
+    keep(out)
   return out
 
 
@@ -262,20 +286,29 @@ def main() -> None:
   parser = argparse.ArgumentParser(description='Ring products mod 2^64.')
   parser.add_argument('--out', type=pathlib.Path, help='JSON file to write')
   parser.add_argument('--turns', type=int, default=5, help='turns of a race')
+  parser.add_argument('--minutes', type=float, default=float('inf'))
   args = parser.parse_args()
   with jax.enable_x64(True):
-    results = measure(args.turns)
+    platform = jax.default_backend()
     record = {
         'date': datetime.date.today().isoformat(),
         'machine': records.machine(),
         'versions': records.versions(),
-        'ranking': dispatch.ranking(jax.default_backend()),
-        'wrong': {
-            'x'.join(map(str, shape)): wrong(*shape) for shape in GEMMS
+        'devices': str(jax.local_devices()),
+        'ranking': dispatch.ranking(platform) if platform == 'cpu' else [],
+        'faults': {
+            name: dispatch.fault(platform, scheme)
+            for name, scheme in schemes.SCHEMES.items()
         },
-        'results': results,
+        'wrong': {'x'.join(map(str, GEMMS[0])): wrong(*GEMMS[0])},
     }
-  records.write(record, args.out)
+    keep = lambda results: records.write(
+        record | {'results': results}, args.out, aloud=False
+    )
+    print(json.dumps({k: record[k] for k in ('faults', 'wrong')}), flush=True)
+    keep({})
+    results = measure(args.turns, args.minutes, keep)
+  records.write(record | {'results': results}, args.out)
 
 
 if __name__ == '__main__':
