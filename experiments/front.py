@@ -78,6 +78,36 @@ def waiting() -> str:
   return evidence.markdown(head, rows)
 
 
+def gpu() -> str:
+  """Seconds on an H100 by the number of seeds, of `bench/gpu_h100.json`."""
+  measured = _measured('gpu_h100')
+  rows = []
+  for key, name in (
+      ('splitnn', "splitNN on Spambase's shape, 300 epochs"),
+      ('mnist', 'MLP on MNIST halves, 1 epoch'),
+      ('completion', 'model completion with 40 labels'),
+  ):
+    at = {n: measured[f'training/{key}/{n}'] for n in (1, 64, 256)}
+    rows.append([
+        name, *(f"{at[n]['seconds']:.2g} s" for n in at),
+        f"{at[256]['rounds_per_second']:,}",
+    ])
+  head = ('on an H100', '1 seed', '64 seeds', '256 seeds', 'rounds a second')
+  return evidence.markdown(head, rows)
+
+
+def _measured(record: str) -> dict[str, dict[str, float]]:
+  return json.loads((BENCH / f'{record}.json').read_text())['measured']
+
+
+def _beside(peer: str, seeds: int) -> Table:
+  """How many times as long as ours splitNN takes PyTorch, in one run."""
+  def made() -> str:
+    found, key = _measured('gpu_h100_torch'), f'training/splitnn/{seeds}'
+    return f"{found[f'{key}/{peer}']['seconds'] / found[key]['seconds']:.1f}"
+  return made
+
+
 def _completed(row: str) -> Table:
   """The attack on MNIST with the authors' settings, percent."""
   return lambda: f"{older.mean(_authors()[row]['attack']):.0f}"
@@ -95,9 +125,13 @@ def _transcript(row: str) -> Table:
   return made
 
 
-TABLES: dict[str, Table] = dict(gafm=gafm, speed=speed, waiting=waiting)
+TABLES: dict[str, Table] = dict(
+    gafm=gafm, speed=speed, waiting=waiting, gpu=gpu,
+)
 NUMBERS: dict[str, Table] = dict(
     vmask=_completed('VMask'), vanilla=_completed('none'),
     kept=_transcript('linear 1'), known=_transcript('full'),
     redrawn=_transcript('redrawn'),
+    gpu_loop=_beside('torch', 1), gpu_graph=_beside('torch/graph', 1),
+    gpu_graphs=_beside('torch/graph', 16),
 )

@@ -3,9 +3,9 @@
 Which unit is fast differs between machines that look alike to JAX: with AMX the
 int8 digits win by 3x, on a CPU whose 64-bit vector multiply is one instruction
 the plain outer products win by 3x. So on CPUs the schemes race once a process,
-on one small product; GPUs and TPUs use int8 digits. Whatever is chosen must
-first give NumPy's answer on extreme values, on this backend: a compiler or
-library that rounds, saturates or emulates is logged and passed over.
+on one small product; TPUs use int8 digits, and GPUs for large products. Whatever
+is chosen must first give NumPy's answer on extreme values, on this backend: a
+compiler or library that rounds, saturates or emulates is logged and passed over.
 
 XLA has no product of int64 matrices for TPUs, no convolution of int64 but for
 CPUs, and float64 on a TPU is emulated: what is tried there leaves them out.
@@ -180,8 +180,11 @@ def for_matmul(platform: str, m: int, k: int, n: int) -> Scheme:
   """The scheme for [m, k] @ [k, n]."""
   tiny = m * k * n <= 1 << 15
   if platform != 'cpu':
-    # Elsewhere than on a TPU XLA makes one kernel of a tiny one as it is.
-    if tiny and platform != 'tpu' and exact(platform, 'naive'):
+    # Elsewhere than on a TPU XLA makes one kernel of it as it is, where digits
+    # take six: on an H100 in 0.5 to 1.2 of their time up to 2^27 products, in
+    # 1.6 to 6.6 of it from 2^29 on (experiments/bench/ring_h100.json).
+    few = m * k * n <= 1 << 27
+    if few and platform != 'tpu' and exact(platform, 'naive'):
       return SCHEMES['naive']
     return _on_accelerator(platform, m, k, n)
   if tiny or n <= 16 and k * n <= 1 << 13:  # The right side stays in the cache.

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from vfljax import sweep
-from vfljax.runner import cell, families
+from vfljax.runner import cell, families, tuning
 from vfljax.runner.cutting import joined, split
 from vfljax.runner.families import Family
 from vfljax.runner.jobs import Job
@@ -159,7 +159,7 @@ class Programs:
   def _compile(self, lowered: jax.stages.Lowered) -> tuple[Program, str]:
     if self._kept:
       return self._kept.compile(lowered)
-    return lowered.compile(), ''
+    return tuning.compiled(lowered), ''
 
   def _read(self) -> _Made | None:
     """Those that were kept; `None` if they were not."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from vfljax import stream, sweep, train
 from vfljax.data import scale
-from vfljax.runner import division
+from vfljax.runner import division, tuning
 from vfljax.runner import cell as one_cell
 from vfljax.runner.division import Splits
 from vfljax.runner.jobs import Job
@@ -124,17 +124,17 @@ def compile_job(job: Job, cells: dict[str, Any], host: Host) -> Programs:
     )
 
   def compiled(fn, *arguments):
-    return jax.jit(sweep.over_cells(partial(fn, job))).lower(
-        *arguments
-    ).compile()
+    whole = jax.jit(sweep.over_cells(partial(fn, job)))
+    return tuning.compiled(whole.lower(*arguments))
 
   def going_on(fn, own, shared):
     """The runs' memory becomes that of what they become."""
     whole = sweep.over_cells(partial(fn, job))
-    return jax.jit(
+    lowered = jax.jit(
         lambda runs, own, shared: whole(own | dict(runs=runs), shared),
         donate_argnums=0,
-    ).lower(both['runs'], dict(cells=cells) | own, shared).compile()
+    ).lower(both['runs'], dict(cells=cells) | own, shared)
+    return tuning.compiled(lowered)
 
   start = compiled(one_cell.start, cells, ())
   both = dict(cells=cells, runs=shaped(start.out_info))
