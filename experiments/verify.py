@@ -8,11 +8,17 @@ data files of the same names in FOLDER. A value came out if it is where the
 record has it for that seed, within three of the record's deviations over seeds
 or half a percent, whichever is more: another processor rounds otherwise, and a
 training carries that on. What did not is listed; the exit code is then 1.
+--out adds a line a record to a file, such as experiments/verified.json, which
+says what came out where.
 """
 import argparse
 from collections.abc import Mapping, Sequence
+import datetime
+import json
 import math
+import os
 from pathlib import Path
+import platform
 import shlex
 import sys
 import tempfile
@@ -22,7 +28,7 @@ import numpy as np
 
 from experiments import evidence
 from vfljax.runner import main as runner
-from vfljax.runner import recording
+from vfljax.runner import disk, recording
 from vfljax.runner.errors import UserError
 
 LEAST = 0.005  # Of a value, and of 1 where it is less.
@@ -135,6 +141,33 @@ def said(name: str, found: Sequence[Compared]) -> str:
   return '\n'.join(lines)
 
 
+def noted(
+    paper: str, name: str, seeds: int, found: Sequence[Compared]
+) -> dict[str, Any]:
+  """What is kept of it: how much came out, on what."""
+  return dict(
+      record=f'{paper}/records/{name}.json', seeds=seeds, values=len(found),
+      came_out=sum(c.came_out for c in found), same=sum(c.same for c in found),
+      date=datetime.date.today().isoformat(), code=recording.code(),
+      versions=recording.versions(), processor=processor(),
+  )
+
+
+def processor() -> str:
+  """Its name, where the system tells, and how many cores there are."""
+  file = Path('/proc/cpuinfo')
+  lines = file.read_text().splitlines() if file.exists() else []
+  names = [x.split(':')[1].strip() for x in lines if x[:10] == 'model name']
+  return f'{os.cpu_count()} x {names[0] if names else platform.machine()}'
+
+
+def add(file: Path, line: dict[str, Any]) -> None:
+  """Adds to a JSON list, a line each, or begins one."""
+  lines = json.loads(file.read_text()) if file.exists() else []
+  text = ',\n'.join(json.dumps(x) for x in (*lines, line))
+  disk.write_text(file.absolute(), f'[\n{text}\n]\n')
+
+
 def runnable(paper: str) -> list[str]:
   """A paper's records of runs; those of its own scripts are left out."""
   found = []
@@ -155,6 +188,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   parser.add_argument('records', nargs='*', help='all by default')
   parser.add_argument('--seeds', type=int, default=1)
   parser.add_argument('--data', default='.', help='the folder of data files')
+  parser.add_argument('--out', type=Path, help='file that says what came out')
   asked = parser.parse_args(argv)
   known = runnable(asked.paper)
   if wrong := set(asked.records) - set(known):
@@ -167,6 +201,8 @@ def main(argv: Sequence[str] | None = None) -> int:
       found = verify(asked.paper, name, asked.seeds, asked.data)
       print(said(name, found), flush=True)
       failed |= not all(c.came_out for c in found)
+      if asked.out:
+        add(asked.out, noted(asked.paper, name, asked.seeds, found))
     except UserError as error:
       print(f'error: {name}: {error}', file=sys.stderr)
       failed = True

@@ -153,3 +153,23 @@ def test_claims_have_records_or_a_reason(paper):
       # A benchmark's record is not the paper's, and is linked to.
       assert found.held is None or '.json' in found.because, claim.text
       assert found.because
+
+
+def test_what_came_out_is_kept_line_by_line(tmp_path):
+  same = verify.Compared(('none', None, '', 'accuracy', ''), 0, 0.5, 0.5, 0.01)
+  off = same._replace(again=0.7)
+  line = verify.noted('gafm', 'table2', 1, [same, off])
+  assert (line['values'], line['came_out'], line['same']) == (2, 1, 1)
+  assert line['record'] == 'gafm/records/table2.json'
+  file = tmp_path / 'verified.json'
+  verify.add(file, line)
+  verify.add(file, line)
+  assert json.loads(file.read_text()) == [line, line]
+
+
+def test_one_record_a_paper_came_out_elsewhere():
+  lines = json.loads((evidence.HERE / 'verified.json').read_text())
+  assert {x['record'].split('/')[0] for x in lines} >= set(PAPERS)
+  for line in lines:
+    assert (evidence.HERE / line['record']).exists()
+    assert line['came_out'] == line['values'] > 0

@@ -3,9 +3,9 @@
 Which unit is fast differs between machines that look alike to JAX: with AMX the
 int8 digits win by 3x, on a CPU whose 64-bit vector multiply is one instruction
 the plain outer products win by 3x. So on CPUs the schemes race once a process,
-on one small product; TPUs use int8 digits, and GPUs for large products. Whatever
-is chosen must first give NumPy's answer on extreme values, on this backend: a
-compiler or library that rounds, saturates or emulates is logged and passed over.
+on one small product; TPUs use int8 digits, GPUs for large products. Whatever is
+chosen must first give NumPy's answer on extreme values, on this backend: what
+rounds, saturates or emulates is logged and passed over.
 
 XLA has no product of int64 matrices for TPUs, no convolution of int64 but for
 CPUs, and float64 on a TPU is emulated: what is tried there leaves them out.
