@@ -117,3 +117,44 @@ def test_how_many_are_below(n):
   x = np.arange(-1, 8).reshape(3, 3)
   found = numerics.counts_below(jnp.asarray(ordered), jnp.asarray(x))
   np.testing.assert_array_equal(found, np.searchsorted(ordered, x))
+
+
+def shapes_of(name, jaxpr):
+  """Of the arrays that the primitive reads, wherever it is."""
+  found = []
+  for eqn in jaxpr.eqns:
+    if eqn.primitive.name == name:
+      found += [v.aval.shape for v in eqn.invars]
+    for inner in jax.tree.leaves(
+        eqn.params, is_leaf=lambda x: hasattr(x, 'jaxpr') or hasattr(x, 'eqns')
+    ):
+      inner = getattr(inner, 'jaxpr', inner)
+      if hasattr(inner, 'eqns'):
+        found += shapes_of(name, inner)
+  return found
+
+
+@pytest.mark.parametrize('name', ['svd', 'eigh'])
+def test_a_cpu_decomposes_one_after_the_other(name):
+  """A batch on several threads may wait for itself for ever."""
+  fn, x = getattr(numerics, name), jnp.ones((2, 3, 4, 4))
+  batched = lambda: jax.vmap(jax.vmap(lambda x: fn(x)))
+  assert shapes_of(name, jax.make_jaxpr(batched())(x).jaxpr) == [(4, 4)]
+  with target.tracing_for('cuda'):
+    assert shapes_of(name, jax.make_jaxpr(batched())(x).jaxpr) == [(2, 3, 4, 4)]
+
+
+@pytest.mark.parametrize('sides', [(5, 3), (3, 5)])
+def test_decompositions_give_back_what_they_were_made_of(sides):
+  x = np.random.default_rng(0).standard_normal((2, *sides)).astype(np.float32)
+  left, values, right = jax.vmap(numerics.svd)(x)
+  assert left.shape == (2, sides[0], 3) and right.shape == (2, 3, sides[1])
+  np.testing.assert_allclose(
+      np.einsum('bmr,br,brn->bmn', left, values, right), x, atol=1e-5
+  )
+  square = x @ x.swapaxes(1, 2)
+  values, vectors = jax.vmap(numerics.eigh)(square)
+  np.testing.assert_allclose(
+      np.einsum('bir,br,bjr->bij', vectors, values, vectors), square, atol=1e-4
+  )
+  assert (np.diff(values) >= 0).all()

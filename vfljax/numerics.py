@@ -3,6 +3,7 @@
 Norms of rows whose squares are too small for their floats; floats as integers
 of the same order; ranks; random orders without a sort.
 """
+from collections.abc import Callable
 import math
 from typing import Any
 
@@ -40,6 +41,33 @@ def exact(a: Array, b: Array) -> Array:
   of 2e-8.
   """
   return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
+
+
+def svd(x: Array) -> tuple[Array, Array, Array]:
+  """The thin singular value decomposition of x [m, n], largest values first.
+
+  Returns:
+    Left vectors [m, r], values [r] and right vectors [r, n], r = min(m, n).
+  """
+  thin = lambda x: tuple(jnp.linalg.svd(x, full_matrices=False))
+  return _one_by_one(thin)(x)
+
+
+def eigh(x: Array) -> tuple[Array, Array]:
+  """Eigenvalues [n], ascending, and vectors [n, n] of a symmetric x [n, n]."""
+  return _one_by_one(lambda x: tuple(jnp.linalg.eigh(x)))(x)
+
+
+def _one_by_one(fn: Callable[[Array], Any]) -> Callable[[Array], Any]:
+  """`fn`, of which a CPU does one after the other under `vmap`.
+
+  jaxlib spreads a batch of decompositions over XLA's threads from one of them,
+  which waits for the others: as many batches at a time as there are threads
+  wait for ever (seen with JAX 0.10: a process that does nothing).
+  """
+  if target.kind() != 'cpu':
+    return fn
+  return jax.custom_batching.sequential_vmap(fn)
 
 
 def common_type(*parts: Any) -> Any:

@@ -27,11 +27,11 @@ EVERY_ATTACK = sorted({*attacks.REGISTRY} - {*EVERY_BACKDOOR})
 @functools.cache
 def one_round(vfl=None):
   vfl, defense, data = vfl or federation(), make('none'), batch()
-  key = jax.random.key(0)
   play = jax.jit(lambda key, state: protocol.play_round(
       key, vfl, defense, TXS, state, data
   )[1])
   with jax.ensure_compile_time_eval():  # Also where a test traces first.
+    key = jax.random.key(0)
     state = protocol.init(key, vfl, defense, TXS, data)  # Eager: less compiled.
     return state, play(key, state)
 

@@ -28,7 +28,7 @@ import jax.numpy as jnp
 from vfljax.attack import Attack
 from vfljax.nets import convolution
 from vfljax.nets.convolution import Padding, edges
-from vfljax.numerics import exact
+from vfljax.numerics import exact, svd
 from vfljax.types import Array
 from vfljax.views import MaskedLayer
 
@@ -64,7 +64,7 @@ def solve_noise(
     `Solved`. Inputs that never occur leave directions of theta_r at 0, which
     do not affect outputs either.
   """
-  left, size, right = jnp.linalg.svd(inputs, full_matrices=False)
+  left, size, right = svd(inputs)
   kept = size > cutoff * size[0]
   inverse = jnp.where(kept, 1 / jnp.where(kept, size, 1), 0)
   apply = lambda r: exact(right.T, inverse[:, None] * exact(left.T, r))

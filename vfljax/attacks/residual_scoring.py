@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from vfljax import check
 from vfljax.attack import Attack, recipe
 from vfljax.scene import two_classes
-from vfljax.numerics import exact
+from vfljax.numerics import eigh, exact, svd
 from vfljax.types import Array
 from vfljax.views import CutGradients
 
@@ -39,7 +39,7 @@ def residual_scoring(degree: int = 5) -> Attack:
     sent = view.sent.reshape(len(view.sent), -1)
     received = view.received.reshape(len(view.received), -1)
     rest = residuals(sent, received, view.valid, degree)
-    _, axes = jnp.linalg.eigh(exact(rest.T, rest))
+    _, axes = eigh(exact(rest.T, rest))
     axis = axes[:, -1]
     return -rest @ (axis * jnp.where(axis.sum() < 0, -1, 1))
 
@@ -67,7 +67,7 @@ def residuals(sent: Array, received: Array, valid: Array, degree: int) -> Array:
   design = rows * jnp.concatenate(powers, axis=1)
   largest = jnp.abs(received).max(initial=0)
   target = rows * received / jnp.where(largest > 0, largest, 1)
-  basis, values, _ = jnp.linalg.svd(design, full_matrices=False)
+  basis, values, _ = svd(design)
   kept = (values > RIDGE * values[0]).astype(basis.dtype)
   basis = basis * kept[None]
   return target - exact(basis, exact(basis.T, target))

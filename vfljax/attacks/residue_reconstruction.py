@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from vfljax import nets
 from vfljax.attack import Attack, recipe
 from vfljax.scene import Scene
-from vfljax.numerics import exact
+from vfljax.numerics import exact, svd
 from vfljax.types import Array
 from vfljax.views import ModelGradients
 
@@ -53,7 +53,7 @@ def reconstruct(
     x = jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=1)
     g = jnp.concatenate([g, bias[None]])
   real = jnp.ones(len(x), x.dtype) if valid is None else valid.astype(x.dtype)
-  left, size, right = jnp.linalg.svd(x * real[:, None], full_matrices=False)
+  left, size, right = svd(x * real[:, None])
   small = size[0] * max(x.shape) * jnp.finfo(x.dtype).eps
   kept = size > small
   inverse = jnp.where(kept, 1 / jnp.where(kept, size, 1), 0)

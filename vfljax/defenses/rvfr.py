@@ -25,6 +25,7 @@ import numpy as np
 
 from vfljax import check, target
 from vfljax.defense import Defense
+from vfljax.numerics import eigh
 from vfljax.types import Array, Net, Params
 
 
@@ -159,7 +160,7 @@ def subspace(seen: Params, rank: int) -> tuple[Array, Array, Array]:
   count = jnp.maximum(seen['weight'], 1e-12)
   mean = seen['mean'] / count
   covariance = seen['square'] / count - mean[:, None] * mean[None]
-  sizes, directions = jnp.linalg.eigh(covariance)
+  sizes, directions = eigh(covariance)
   rest = directions[:, :-rank] ** 2 @ jnp.maximum(sizes[:-rank], 0)
   return mean, directions[:, -rank:], rest
 
