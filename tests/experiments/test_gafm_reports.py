@@ -112,11 +112,13 @@ def test_reviews_are_shown_seed_by_seed(keep):
   keep('reviews', made | dict(rows=[*more, *deltas['rows'], *made['rows']]))
   assert tables.by_seed().startswith('no record yet')
   keep('reviews_1500', record(dict(AUCS, gafm=(0.92, 0.91)), LAST))
+  keep('reviews_450', record(AUCS, LAST))
   lines = tables.by_seed().split('\n')
-  assert [cells(row, '')[0] for row in lines[2:]] == [
-      'GAFM, after 1500 rounds', 'GAFM', 'GAFM, Delta 0.2', 'GAFM, Delta 0.05',
+  assert [cells(row, '')[0] for row in lines[2:7]] == [
+      'GAFM, after 450 rounds', 'GAFM, after 1500 rounds', 'GAFM',
+      'GAFM, Delta 0.2', 'GAFM, Delta 0.05',
   ]
-  assert cells(lines[3], '')[1:] == ['90.0', '20.0']
+  assert cells(lines[4], '')[1:] == ['90.0', '20.0']
   assert tables.counted('reviews', 0, 70) == '1 of 2'
   assert tables.counted('reviews_1500', 90, 100) == '2 of 2'
 
