@@ -8,6 +8,7 @@ PAPER = 'gafm'
 EPOCHS = dict(last='last', max='best')
 NAMES = dict(
     none='vanilla', max_norm='Max-Norm', marvell='Marvell', gafm='GAFM',
+    gafm_delta='GAFM',
     gafm_generator='GAFM, predicted by G', gafm_marvell='G-M',
     ce_only='CE only', gan_only='GAN only', gan_only_generator='GAN only, by G',
     norm_sample='a norm for each sample', norm_none='no norm',

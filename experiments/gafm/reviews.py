@@ -11,10 +11,9 @@ imdb: the rows of `sentences` on IMDB itself, with the paper's schedule.
 One-hot columns of the 500 most frequent words; 500-256-128-1 with ReLU, dropout
 0.5 and a sigmoid on the embedding; Delta 0.1 as in Table 5; the paper's rates.
 What can be had here are sentences: five of a sentiment make one text, so that a
-model without protection is as good as on IMDB (AUC 0.91; of single sentences
-0.75). That leaves 1060 texts to train on and two rounds an epoch: 3750 epochs
-are the 7500 rounds that the paper's 300 are. The paper's numbers beside ours
-are IMDB's.
+model without protection is as good as on IMDB. That leaves 1060 texts to train
+on and two rounds an epoch: 3750 epochs are the 7500 rounds that the paper's 300
+are. The paper's numbers beside ours are IMDB's.
 """
 import dataclasses
 from typing import Any

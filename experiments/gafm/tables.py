@@ -14,7 +14,8 @@ import numpy as np
 from experiments import evidence
 from experiments.evidence import Table
 from experiments.gafm import (
-    ablations, common, paper as printed, readings, scripts, table2, table4,
+    ablations, common, paper as printed, readings, reviews, scripts, table2,
+    table4,
 )
 from experiments.gafm.measured import (
     EPOCHS, NAMES, PAPER, auc, leak, load, ratio,
@@ -36,6 +37,17 @@ RUNS = dict(
     table10='ablations.py:table10', table11='ablations.py:table11',
     readings='readings.py',
     marvell_30='table2.py --config.defenses=marvell --config.train.epochs=30',
+    reviews='reviews.py:sentences', reviews_multiparty='reviews.py:multiparty',
+    reviews_450='reviews.py:sentences --config.defenses=gafm '
+                '--config.train.epochs=225 --config.train.measure_every=75',
+    reviews_1500='reviews.py:sentences --config.defenses=marvell,gafm '
+                 '--config.train.epochs=750 --config.train.measure_every=75',
+)
+EARLIER = dict(reviews_450=450, reviews_1500=1500)  # rounds
+# The rows in which trainings on reviews break, and those beside them.
+BREAKING = (
+    'gafm', 'gafm_delta', 'sigma_1', 'gafm_marvell', 'gamma_0.2', 'ce_only',
+    'gan_only',
 )
 OFF = 2  # of the paper's deviations, for a number in bold
 More = Callable[[Results, Cell, str], list[str]]
@@ -43,9 +55,12 @@ More = Callable[[Results, Cell, str], list[str]]
 
 def missing(*records: str) -> str:
   """What stands in the place of a table without its records."""
+  data = lambda r: (
+      'movie_reviews.tsv' if r.startswith('reviews') else 'spambase.data'
+  )
   return '\n'.join(
       f'no record yet: `python launch.py --config=experiments/gafm/{RUNS[r]} '
-      f'--config.data.path=spambase.data '
+      f'--config.data.path={data(r)} '
       f'--record=experiments/gafm/records/{r}.json`'
       for r in records if not evidence.exists(PAPER, r)
   )
@@ -54,6 +69,13 @@ def missing(*records: str) -> str:
 def name(cell: Cell) -> str:
   """A row's name for people."""
   return NAMES.get(cell[0], cell[0].replace('_', ' '))
+
+
+def labelled(results: Results, cell: Cell) -> str:
+  """A row's name, with its Delta where the record has several."""
+  several = [c[0] for c in results.cells].count(cell[0]) > 1
+  delta = f', Delta {reading.strength(cell)}' if several else ''
+  return name(cell) + delta
 
 
 def worst_best(x: np.ndarray) -> str:
@@ -76,10 +98,7 @@ def ours(
   """A row for the last epoch, and one for each attack's best."""
   x = auc(results, cell)
   mark = lambda text, what: f'**{text}**' if (cell[0], what) in bold else text
-  label = name(cell)
-  if [c[0] for c in results.cells].count(cell[0]) > 1:
-    label += f', Delta {reading.strength(cell)}'
-  first = [label, mark(worst_best(x), None), flipped(x)]
+  first = [labelled(results, cell), mark(worst_best(x), None), flipped(x)]
   if cell[0].endswith('_generator'):
     return [[*first, 'the same training']]
   rows = []
@@ -104,7 +123,7 @@ def theirs(
     return []
   text = lambda p: f'{100 * p.mean:.0f} +- {100 * (p.std or 0):.0f}'
   model = text(given[None])
-  if ranges:
+  if ranges and defense in ranges:
     model = f'{100 * given[None].mean:.0f} ({ranges[defense]})'
   return [[
       f'{name((defense, None))}, paper', model, '', 'not said',
@@ -135,13 +154,19 @@ def table(
     record: str, paper: Sequence[Paper] = (),
     attacks: Sequence[str] = common.ATTACKS,
     ranges: Mapping[str, str] | None = None, more: More | None = None,
-    columns: Sequence[str] = (),
+    columns: Sequence[str] = (), same_data: bool = True,
 ) -> str:
-  """Every row of a record, below the paper's; what `more` adds in `columns`."""
+  """Every row of a record, below the paper's.
+
+  Args:
+    ranges: The paper's worst and best AUCs.
+    more: What a row has in `columns`.
+    same_data: Whether a difference from the paper says something, in bold.
+  """
   if not evidence.exists(PAPER, record):
     return missing(record)
   results = load(record)
-  off = differing(results, paper)
+  off = differing(results, paper) if same_data else set()
   rows = []
   for cell in results.cells:
     rows += theirs(cell[0], paper, attacks, ranges)
@@ -180,6 +205,27 @@ def readings_() -> str:
   )
 
 
+def by_seed() -> str:
+  """The AUC of each seed on reviews, where some trainings break."""
+  if lacking := missing('reviews', *EARLIER):
+    return lacking
+  late = load('reviews')
+  row = lambda results, cell, when='': [
+      labelled(results, cell) + when,
+      *(f'{x:.1f}' for x in auc(results, cell)),
+  ]
+  rows = [
+      row(load(r), evidence.cell(load(r), 'gafm'), f', after {rounds} rounds')
+      for r, rounds in EARLIER.items()
+  ]
+  for part in BREAKING:
+    rows += [row(late, cell) for cell in late.cells if cell[0] == part]
+  head = ('seed', *map(str, range(len(rows[0]) - 1)))
+  return evidence.markdown(head, rows) + '\n' + evidence.source(
+      PAPER, next(iter(EARLIER))
+  )
+
+
 def marvell_30() -> str:
   """Its AUC early in training."""
   if not evidence.exists(PAPER, 'marvell_30'):
@@ -187,7 +233,20 @@ def marvell_30() -> str:
   return evidence.quoted(PAPER, 'marvell_30 marvell auc')
 
 
-NUMBERS: dict[str, Table] = dict(marvell_30=marvell_30)
+def counted(record: str, low: float, high: float) -> str:
+  """Of how many seeds GAFM's AUC is between these."""
+  if not evidence.exists(PAPER, record):
+    return missing(record)
+  x = auc(load(record), evidence.cell(load(record), 'gafm'))
+  return f'{int(((low < x) & (x < high)).sum())} of {len(x)}'
+
+
+NUMBERS: dict[str, Table] = dict(
+    marvell_30=marvell_30,
+    reviews_early=partial(counted, 'reviews_450', 0, 70),
+    reviews_working=partial(counted, 'reviews_1500', 90, 100),
+    reviews_broken=partial(counted, 'reviews', 0, 70),
+)
 TABLES: dict[str, Table] = dict(
     table2=partial(table, 'table2', table2.PAPER, ALL, printed.RANGES),
     table3=partial(
@@ -199,5 +258,14 @@ TABLES: dict[str, Table] = dict(
     table6=partial(table, 'table6', ablations.PAPER['table6']),
     table8=partial(table, 'table8'), table10=partial(table, 'table10'),
     delta=scripts.delta, table11=partial(table, 'table11', (), ALL),
+    reviews=partial(
+        table, 'reviews', reviews.PAPER, ALL, printed.RANGES_IMDB,
+        same_data=False,
+    ),
+    reviews_1500=partial(table, 'reviews_1500', (), ALL),
+    reviews_seeds=by_seed, reviews_delta=scripts.delta_on_reviews,
+    reviews_multiparty=partial(
+        table, 'reviews_multiparty', reviews.PAPER_4, same_data=False
+    ),
     readings=readings_, averaging=scripts.averaging, speed=scripts.speed,
 )

@@ -105,11 +105,29 @@ def test_deltas_ratio_is_over_the_auc_seed_by_seed(keep):
   assert found == pytest.approx(wanted)
 
 
+def test_reviews_are_shown_seed_by_seed(keep):
+  deltas = record(dict(gafm_delta=(0.8, 0.6)), dict(gafm_delta=LAST['gafm']))
+  made = record(AUCS, LAST)
+  more = [[row[0], 0.2, *row[2:]] for row in deltas['rows']]
+  keep('reviews', made | dict(rows=[*more, *deltas['rows'], *made['rows']]))
+  assert tables.by_seed().startswith('no record yet')
+  keep('reviews_1500', record(dict(AUCS, gafm=(0.92, 0.91)), LAST))
+  keep('reviews_450', record(AUCS, LAST))
+  lines = tables.by_seed().split('\n')
+  assert [cells(row, '')[0] for row in lines[2:7]] == [
+      'GAFM, after 450 rounds', 'GAFM, after 1500 rounds', 'GAFM',
+      'GAFM, Delta 0.2', 'GAFM, Delta 0.05',
+  ]
+  assert cells(lines[4], '')[1:] == ['90.0', '20.0']
+  assert tables.counted('reviews', 0, 70) == '1 of 2'
+  assert tables.counted('reviews_1500', 90, 100) == '2 of 2'
+
+
 def test_claims_say_where_the_last_epoch_decides_otherwise(keep):
   keep('table2', record(AUCS, LAST))
   found = {t.text: claims.judged(t) for t in claims.TESTS
-           if t.text.startswith('GAFM') and t.rows == (
-               claims.GAFM, claims.NONE)}
+           if t.text.startswith('GAFM')
+           and t.rows == ('table2/gafm', 'table2/none')}
   less = found['GAFM leaks less than vanilla to each attack']
   assert less.held and 'last epoch' not in less.because
   assert not found[next(t for t in found if 'similar' in t)].held
