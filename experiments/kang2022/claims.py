@@ -3,11 +3,11 @@
 The verdicts are `takeaways.py`'s, on the epoch in which an attack learns most;
 where the last epoch says otherwise, so does the verdict.
 """
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from experiments import evidence
 from experiments.claims import Claim, Verdict, untestable
-from experiments.kang2022 import alike, takeaways
+from experiments.kang2022 import alike, by_seed, takeaways
 from vfljax.report import reading
 
 PAPER = 'kang2022'
@@ -82,8 +82,13 @@ def _signs(order: str) -> list[set[str]]:
   return [{long.get(n.strip(), n.strip()) for n in group} for group in groups]
 
 
-def _inversion(start: str, text: str, records: Sequence[str]) -> Claim:
-  """What `takeaways` says of model inversion, in VHNN and VSNN."""
+def _inversion(
+    start: str, text: str, records: Sequence[str], seeds: Callable[[], str]
+) -> Claim:
+  """What `takeaways` says of model inversion, in VHNN and VSNN.
+
+  The verdict is on means; `seeds` says how far seeds agree.
+  """
 
   def judge() -> Verdict:
     found = [
@@ -91,13 +96,46 @@ def _inversion(start: str, text: str, records: Sequence[str]) -> Claim:
     ]
     return Verdict(
         all(v.held for v in found),
-        '; '.join(f'{v.claim.split(":")[0]}: {v.because}' for v in found),
+        '; '.join([
+            *(f'{v.claim.split(":")[0]}: {v.because}' for v in found), seeds(),
+        ]),
     )
 
   return Claim('Tables 16, 17', text, judge, records)
 
 
+def _of_one_number() -> str:
+  """How far apart the seeds of one number of samples are."""
+  return 'one number of samples, by seed: ' + ', '.join(
+      f'{by_seed.widest(a)} ({a.upper()})' for a in by_seed.ALGORITHMS
+  )
+
+
+def _prevents() -> Verdict:
+  """Whether a wrong guess of the structure learns no more than a mean image."""
+  leaks = {
+      f'{algorithm.upper()}, {shadow}': by_seed.mean(algorithm, shadow)
+      for algorithm in by_seed.ALGORITHMS for shadow in ('conv', 'fc')
+  }
+  floor = float(by_seed.guessed('mean_image'))
+  return Verdict(
+      max(leaks.values()) <= floor, ', '.join(
+          f'{name}: {ssim:.3f}' for name, ssim in leaks.items()
+      ) + f'; mean image: {floor:.3f}',
+  )
+
+
+def _of_structures() -> str:
+  """How far seeds agree."""
+  return '; '.join(
+      f'{a.upper()}, seeds: conv below same in '
+      f"{by_seed.worse(a, 'same', 'conv')}, fc below conv in "
+      f"{by_seed.worse(a, 'conv', 'fc')}" for a in by_seed.ALGORITHMS
+  )
+
+
 INVERTED = ('table16_vhnn', 'table16_vsnn')
+STRUCTURES = ('table17_vhnn', 'table17_vsnn')
 CLAIMS = (
     _takeaway('VLR 1', 'VLR, takeaway 1', ('vlr',)),
     _takeaway('VLR 2', 'VLR, takeaway 2', ('vlr',)),
@@ -107,12 +145,22 @@ CLAIMS = (
     _takeaway('VNN 1b', 'VNN, takeaway 1', VNN),
     _takeaway('VNN 2', 'VNN, takeaway 2', VNN),
     _takeaway('VNN 3', 'VNN, takeaway 3', VNN),
-    _inversion('PRECODE', 'PRECODE stops MI', INVERTED),
-    _inversion('every MixUp', 'MixUp lowers SSIM', INVERTED),
-    _inversion('SSIM falls', 'more samples mixed, lower SSIM', INVERTED),
     _inversion(
-        'VNN 4', 'a confidential structure prevents MI',
-        ('table17_vhnn', 'table17_vsnn'),
+        'PRECODE', 'PRECODE stops MI', INVERTED, lambda:
+        f"below the mean image in {by_seed.lower('precode', than='mean_image')}"
+        ' trainings'),
+    _inversion(
+        'every MixUp', 'MixUp lowers SSIM', INVERTED, lambda:
+        f"lower in {by_seed.lower('mixup')} trainings"),
+    _inversion('SSIM falls', 'more samples mixed, lower SSIM', INVERTED,
+               _of_one_number),
+    _inversion(
+        'VNN 4', 'MI learns less with other convolutions, least with a fully '
+        'connected shadow', STRUCTURES, _of_structures,
+    ),
+    Claim(
+        'VNN, takeaway 4', 'a confidential structure prevents MI (SSIM no '
+        "better than the mean image's)", _prevents, STRUCTURES,
     ),
     untestable(
         'Tables 13-15', 'the same on NUS-WIDE, Criteo and BHI',

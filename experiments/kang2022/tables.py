@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from experiments import evidence
 from experiments.evidence import Table
-from experiments.kang2022 import paper, takeaways
+from experiments.kang2022 import by_seed, paper, takeaways
 from vfljax.report import reading
 from vfljax.report.reading import Cell, Results
 
@@ -178,50 +178,79 @@ def inversion(algorithm: str) -> Table:
 
 
 def _inverted(algorithm: str, record: str) -> str:
+  """Table 16, and what a guess without any embedding reaches."""
   results = evidence.load(PAPER, record).results
   utility, theirs = paper.INVERSION[algorithm]
   rows = []
   for cell in results.cells:
-    ssim = reading.find(results, cell, 'model_inversion', 'ssim')
-    known = theirs.get(cell) or theirs.get((cell[0], cell[1] and int(cell[1])))
+    known = theirs.get(cell)  # 'MixUp (2)' is (..., 2.0) here, which equals 2.
     accuracy = evidence.quantity(results, cell, 'accuracy').values()
     rows.append([
         name(cell), evidence.spread(accuracy),
         f'{utility - known[0]:.2f}' if known else '',
-        evidence.spread(ssim.values(), 3),
-        ', '.join(f'{x:.2f}' for x in ssim.values()),
+        loss(results, cell), f'{known[0]:.2f}' if known else '',
+        *_images(results, cell, 'model_inversion'),
         f'{known[1]:.2f}' if known else '',
     ])
   for attack in ('mean_image', 'constant_image'):
-    ssim = reading.find(results, ('none', None), attack, 'ssim').values()
-    rows.append([f'{reading.pretty(attack)}, no attack', '', '',
-                 evidence.spread(ssim, 3), '', ''])
-  head = ('protection', 'accuracy, %', "paper's", 'SSIM', 'by seed', "paper's")
+    rows.append([
+        f'{reading.pretty(attack)}, no attack', *[''] * 4,
+        *_images(results, ('none', None), attack), '',
+    ])
+  head = ('protection', 'accuracy, %', "paper's", 'points lost', "paper's",
+          'PSNR', 'SSIM', 'by seed', "paper's")
   return evidence.markdown(head, rows)
+
+
+def _images(results: Results, cell: Cell, attack: str) -> list[str]:
+  """PSNR and SSIM of guessed images, and SSIM by seed."""
+  psnr, ssim = (
+      reading.find(results, cell, attack, metric).values()
+      for metric in ('psnr', 'ssim')
+  )
+  return [
+      evidence.spread(psnr), evidence.spread(ssim, 3),
+      ', '.join(f'{x:.2f}' for x in ssim),
+  ]
 
 
 @evidence.of_records(PAPER, RUNS, 'table17_vsnn', 'table17_vhnn')
 def structures() -> str:
+  """Table 17, and what a guess without any embedding reaches."""
   rows = []
+  said = ('the same structure', 'other convolutions (5x5)', 'fully connected')
+  shadows = [
+      *zip(paper.SHADOWS, said), ('mean_image', 'mean image, no attack')
+  ]
   for algorithm in ('vsnn', 'vhnn'):
     results = evidence.load(PAPER, f'table17_{algorithm}').results
-    theirs = paper.STRUCTURES[algorithm]
-    for attack, what, value in zip(
-        paper.SHADOWS, ('the same', 'other convolutions', 'fully connected'),
-        theirs,
-    ):
-      ssim = reading.find(results, ('none', None), attack, 'ssim').values()
+    theirs: dict[str, float] = dict(
+        zip(paper.SHADOWS, paper.STRUCTURES[algorithm])
+    )
+    for attack, what in shadows:
+      known = theirs.get(attack)
       rows.append([
-          algorithm.upper(), what, evidence.spread(ssim, 3),
-          ', '.join(f'{x:.2f}' for x in ssim), f'{value:.2f}',
+          algorithm.upper(), what, *_images(results, ('none', None), attack),
+          '' if known is None else f'{known:.2f}',
       ])
-  return evidence.markdown(
-      ('', "the attacker's shadow", 'SSIM', 'by seed', "paper's"), rows
-  )
+  head = ('', "the attacker's shadow", 'PSNR', 'SSIM', 'by seed', "paper's")
+  return evidence.markdown(head, rows)
 
 
 TABLES: dict[str, Table] = dict(
     vlr=vlr, vnn=vnn, vnn_all=vnn_all, fig11=fig11, preferences=preferences,
     table16_vsnn=inversion('vsnn'), table16_vhnn=inversion('vhnn'),
     table17=structures,
+)
+NUMBERS: dict[str, Table] = dict(
+    mean_image=lambda: by_seed.guessed('mean_image'),
+    mixup_lower=lambda: by_seed.lower('mixup'),
+    milder_lower=lambda: by_seed.lower('mixup_mild'),
+    precode_lower=lambda: by_seed.lower('precode', than='mean_image'),
+    mixup_vhnn=lambda: by_seed.widest('vhnn'),
+    mixup_vsnn=lambda: by_seed.widest('vsnn'),
+    conv_vsnn=lambda: by_seed.worse('vsnn', 'same', 'conv'),
+    conv_vhnn=lambda: by_seed.worse('vhnn', 'same', 'conv'),
+    fc_vsnn=lambda: by_seed.worse('vsnn', 'conv', 'fc'),
+    fc_vhnn=lambda: by_seed.worse('vhnn', 'conv', 'fc'),
 )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from experiments import evidence
 from experiments.claims import Claim, Verdict, untestable
-from experiments.mid import curves
+from experiments.mid import curves, rebuilt
 from experiments.mid.curves import Compared, Curves, Point
 
 PAPER = 'mid'
@@ -200,25 +200,6 @@ def _marvell() -> Verdict:
   )
 
 
-def _cafe(record: str, data: str) -> Claim:
-  def judge() -> Verdict:
-    rivalry = Rivalry('CAFE', record, 'cafe', ['psnr_start', 'psnr_end'])
-    found = rivalry.curves()
-    strong = found.by_defense['MID'][-1]
-    noise, zero = found.by_defense['DP-G'][0], _at_zero(found)
-    lost = found.undefended.utility - strong.utility
-    return Verdict(
-        strong.success < noise.success and lost < 3,
-        f'PSNR {found.undefended.success:.1f} without, {strong.success:.1f} '
-        f'({strong.name}, {lost:.1f} points lost), {noise.success:.1f} '
-        f'({noise.name}), {zero.success:.1f} (MID 0)',
-    )
-
-  return Claim(
-      'Section 5.7', 'CAFE fails at the highest lambda, which costs under 3 '
-      f'points, and MID is below DP-G ({data})', judge, (record,))
-
-
 CLAIMS = (
     DIRECT.claim('Fig. 4a', 'MID below DP-G, DP-L, GS: direct label inference, '
                  'best epoch'),
@@ -261,7 +242,8 @@ CLAIMS = (
           lambda: _all_stop(LEARNED_TWO), ('fig8',)),
     Claim('Fig. 8', 'MARVELL keeps the better model where it is so low',
           _marvell, ('fig8_epochs',)),
-    _cafe('cafe_mnist', 'MNIST'), _cafe('cafe_cifar10', 'CIFAR-10'),
+    *rebuilt.claims('cafe_mnist', 'MNIST'),
+    *rebuilt.claims('cafe_cifar10', 'CIFAR-10'),
     *(Rivalry(title, record, attack, ['accuracy_last']).claim(
         'Fig. 3', f'MID below DP-L, GS: {title}, a subset of CIFAR-10'
     ) for title, record, attack in (

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from experiments.kang2022 import alike, takeaways, vnn
+from experiments import evidence
+from experiments.kang2022 import alike, by_seed, takeaways, vnn
 from vfljax.report import reading
 
 
@@ -144,3 +145,36 @@ def test_a_data_set_of_one_algorithm_alone_does_not_count(tmp_path):
   rows = (other / 'results.jsonl').read_text().replace('"d"', '"e"')
   (other / 'results.jsonl').write_text(rows)
   assert verdict([one, other], 'VNN 3').held is None
+
+
+def inverted(*rows):
+  """Results of (defense, strength, attack, SSIM by seed)."""
+  base = dict(experiment='e', dataset='d', algorithm='vhnn', split='test')
+  (results,) = reading.of_rows([
+      base | dict(defense=defense, strength=strength, attack=attack,
+                  metric='ssim', seed=seed, value=value)
+      for defense, strength, attack, values in rows
+      for seed, value in enumerate(values)
+  ], {}, 10)
+  return results
+
+
+def test_inversion_is_compared_within_a_seed(monkeypatch):
+  """MixUp's mean is lower, one seed's SSIM is not."""
+  found = inverted(
+      ('none', None, 'model_inversion', (0.2, 0.5)),
+      ('none', None, 'model_inversion:conv', (0.3, 0.1)),
+      ('none', None, 'mean_image', (0.16, 0.18)),
+      ('mixup', 2.0, 'model_inversion', (0.25, 0.1)),
+      ('mixup', 3.0, 'model_inversion', (0.1, 0.12)),
+  )
+  monkeypatch.setattr(
+      evidence, 'load', lambda paper, name: evidence.Kept({}, found)
+  )
+  # Each algorithm's record counts: both are this one.
+  assert by_seed.lower('mixup') == '6 of 8'
+  assert by_seed.lower('mixup', than='mean_image') == '6 of 8'
+  assert by_seed.widest('vsnn') == '0.10 to 0.25'
+  assert by_seed.worse('vhnn', 'same', 'conv') == '1 of 2'
+  assert by_seed.mean('vhnn', 'conv') == pytest.approx(0.2)
+  assert by_seed.guessed('mean_image') == '0.170'

@@ -1,0 +1,96 @@
+"""What became of MID's claims on CAFE (section 5.7, Tables 1 and 2).
+
+An attacker chooses the start or the end of training, seed by seed. An attack
+whose PSNR is no better than that of guessing the pool's mean image has failed,
+however far below it is.
+"""
+from collections.abc import Callable
+
+from experiments import evidence
+from experiments.claims import Claim, Verdict
+from experiments.mid import curves
+from experiments.mid.curves import Curves, Point
+from vfljax.report import reading
+
+PAPER = 'mid'
+STAGES = dict(untrained='psnr_start', trained='psnr_end')
+Judge = Callable[[str], Verdict]  # of a record's name
+
+
+def found(record: str, *metrics: str) -> Curves:
+  """PSNR, by default of the better of the start and the end of training."""
+  results = evidence.load(PAPER, record).results
+  return curves.curves(results, 'cafe', *(metrics or STAGES.values()))
+
+
+def mean_image(record: str) -> float:
+  """PSNR of a guess that needs no gradient."""
+  results = evidence.load(PAPER, record).results
+  values = reading.find(
+      results, ('none', None), 'cafe', 'mean_image_psnr_start'
+  )
+  return reading.summarize(values.values()).mean
+
+
+def _rebuilds(record: str) -> Verdict:
+  floor, free = mean_image(record), found(record).undefended
+  said = ', '.join(
+      f'{found(record, metric).undefended.success:.1f} {stage}'
+      for stage, metric in STAGES.items()
+  )
+  return Verdict(
+      free.success - floor > free.spread,
+      f'PSNR {said}; mean image {floor:.1f}',
+  )
+
+
+def _fails(record: str) -> Verdict:
+  now, floor = found(record), mean_image(record)
+  strong, noise = now.by_defense['MID'][-1], now.by_defense['DP-G'][0]
+  lost, theirs = (now.undefended.utility - p.utility for p in (strong, noise))
+  return Verdict(
+      strong.success < min(noise.success, floor) and lost < min(3, theirs),
+      f'PSNR {now.undefended.success:.1f} without, {strong.success:.1f} '
+      f'({strong.name}, {lost:.1f} points lost), {noise.success:.1f} '
+      f'({noise.name}, {theirs:.1f} points lost), mean image {floor:.1f}; MID '
+      'is on one passive party, DP-G on all',
+  )
+
+
+def _falls(record: str) -> Verdict:
+  points = found(record).by_defense['MID']
+  zero, strong = points[0], points[-1]
+  return Verdict(
+      zero.success - strong.success > zero.spread + strong.spread,
+      'PSNR ' + ', '.join(_named(p) for p in points),
+  )
+
+
+def _survives(record: str) -> Verdict:
+  zero, floor = found(record).by_defense['MID'][0], mean_image(record)
+  return Verdict(
+      zero.success > floor, f'PSNR {_named(zero)}, mean image {floor:.1f}'
+  )
+
+
+def _named(point: Point) -> str:
+  return f'{point.success:.1f} +- {point.spread:.1f} ({point.name})'
+
+
+JUDGES: tuple[tuple[str, str, Judge], ...] = (
+    ('Section 5.7', 'CAFE rebuilds more than the mean image where nothing '
+     'defends', _rebuilds),
+    ('Section 5.7', 'CAFE fails at the highest lambda, which costs under 3 '
+     'points, and MID is below DP-G in PSNR and in cost', _fails),
+    ('Section 5.7', 'the highest lambda leaves less than lambda 0', _falls),
+    ('Table 2', 'at lambda 0 CAFE still rebuilds more than the mean image',
+     _survives),
+)
+
+
+def claims(record: str, data: str) -> list[Claim]:
+  return [
+      Claim(where, f'{text} ({data})', lambda judge=judge: judge(record),
+            (record,))
+      for where, text, judge in JUDGES
+  ]

@@ -1,0 +1,63 @@
+"""MID's claims on CAFE and the table beside them, on results made up for it."""
+from typing import Any
+
+import pytest
+
+from experiments import evidence
+from experiments.mid import rebuilt, tables
+from vfljax.report import reading
+
+REBUILT = {
+    ('none', None): (0.93, 17.0, 11.7), ('MID', 0.0): (0.93, 6.0, 10.0),
+    ('MID', 1e4): (0.91, 5.0, 6.0), ('DP-G', 0.1): (0.70, 9.0, 9.5),
+}
+
+
+def rebuilding(cells):
+  """CAFE's results: accuracy and the PSNR of the start and of the end."""
+  base: dict[str, Any] = dict(experiment='e', dataset='d', algorithm='vhnn',
+                              split='test')
+  alone = dict(defense='none', strength=None, attack=None, seed=0,
+               metric='alone_accuracy', value=0.6)
+  rows: list[dict[str, Any]] = [base | alone]
+  for (defense, strength), (accuracy, start, end) in cells.items():
+    values = dict(
+        psnr_start=start, psnr_end=end, mean_image_psnr_start=11.6,
+        ssim_start=0.5, ssim_end=0.2,
+    )
+    for seed, off in enumerate((-0.1, 0.1)):
+      row = base | dict(defense=defense, strength=strength, seed=seed)
+      rows.append(row | dict(attack=None, metric='accuracy', value=accuracy))
+      rows += [
+          row | dict(attack='cafe', metric=metric, value=value + off)
+          for metric, value in values.items()
+      ]
+  (results,) = reading.of_rows(rows, {}, 10)
+  return results
+
+
+@pytest.mark.parametrize('changed, held', [
+    ({}, [True, True, True, False]),
+    # No better than the mean image: nothing was rebuilt to begin with.
+    ({('none', None): (0.93, 11.5, 11.6)}, [False, True, True, False]),
+    # The highest lambda costs too much, or leaves more than the mean image.
+    ({('MID', 1e4): (0.88, 5.0, 6.0)}, [True, False, True, False]),
+    ({('MID', 1e4): (0.91, 12.0, 6.0), ('DP-G', 0.1): (0.7, 13.0, 9.0)},
+     [True, False, False, False]),
+    ({('MID', 0.0): (0.93, 16.0, 10.0)}, [True, True, True, True]),
+])
+def test_cafe_is_judged_against_the_mean_image(monkeypatch, changed, held):
+  kept = evidence.Kept({}, rebuilding(REBUILT | changed))
+  monkeypatch.setattr(evidence, 'load', lambda paper, name: kept)
+  found = [claim.judge() for claim in rebuilt.claims('r', 'd')]
+  assert [verdict.held for verdict in found] == held
+  assert 'mean image 11.6' in found[1].because
+
+
+def test_cafes_table_has_the_mean_image_and_the_papers_numbers(monkeypatch):
+  kept = evidence.Kept({}, rebuilding(REBUILT))
+  monkeypatch.setattr(evidence, 'load', lambda paper, name: kept)
+  lines = tables.cafed('r').splitlines()
+  assert lines[2].startswith('| no defense | 93.0 +- 0.0 |')
+  assert lines[2].endswith('| 60.2 | 21.4 |')
+  assert lines[-1].startswith('| mean image, no attack |  |  | 11.6 +- 0.1 |')
