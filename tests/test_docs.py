@@ -35,9 +35,11 @@ def test_numbers_are_those_of_the_record():
 
 
 def test_what_has_no_record_says_how_to_get_one():
-  assert measured.of_defense('precode') == ''
-  assert '--config.defenses=none,precode' in methods.defense('precode')
-  assert 'No record' in methods.attack('model_inversion')
+  assert measured.of_defense('residue_mask') == ''  # It has theorems.
+  page = methods.defense('residue_mask')
+  assert '--config.defenses=none,residue_mask' in page
+  said = measured.unknown('attacks', 'mixmatch')
+  assert 'No record' in said and '--config.attacks=mixmatch' in said
 
 
 def test_vmasks_own_records_are_quoted():
