@@ -128,9 +128,10 @@ def test_from_a_file_to_advice(tmp_path, capsys, monkeypatch):
       '--config.data.options=decimal=comma', '--config.seeds=2',
       '--config.train.epochs=2', '--config.model.algorithm=vlr',
       '--config.defenses=dp_laplace(0.01,0.1),max_norm',
-      '--config.attacks=norm_scoring,direct_label',
+      '--config.attacks=norm_scoring,direct_label', '--tensorboard',
   ]
   assert main(command) == 0
+  assert list((tmp_path / 'out').rglob('events.out.tfevents*'))
   said = capsys.readouterr().out
   assert 'Within 3 points of loss' in said and 'Not tested' in said
   assert 'Around the budget:' in said and 'Report: ' in said.splitlines()[-1]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.he import plain
-from vfljax.he import ckks, local, party, sfa, spnn
+from vfljax.he import ckks, encoding, local, party, sfa, spnn
 from vfljax.he.packing import Sums
 
 H, LAST = 5, 4
@@ -107,3 +107,15 @@ def test_packing_saves_what_it_says(keys):
   assert one.ciphers(numbers) == numbers and many.slots == 17
   assert many.ciphers(numbers) == 8
   assert ckks.count(2, 4096) == (4, 2, 0, 2)
+
+
+def test_a_key_without_room_for_one_number_is_refused(keys):
+  code = encoding.VALUES._replace(bits=keys[0].public.room)
+  with pytest.raises(ValueError, match='longer key or a shorter code'):
+    Sums(keys[0].public, 2, True, code=code).ciphers(3)
+
+
+def test_a_mask_that_is_still_on_is_told():
+  large = encoding.integers([1, 1 << 2000], (2,))
+  with pytest.raises(ValueError, match='2001 bits .* is a mask still on it'):
+    encoding.decode(large, 24)

@@ -6,15 +6,19 @@ config can be set: --config.data.missing=impute --config.seeds=10. The same
 command continues what was stopped.
 """
 import argparse
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 import re
 import sys
+from typing import Any
 
 from vfljax.commands import advise, choice, given, merge, recommended
 from vfljax.data.table import Table
 from vfljax.report import reading, writing
 from vfljax.runner import (
-    about, arguments, device, forecast, goals, run as running, stopping,
+    about, arguments, device, epoch_events, forecast, goals, run as running,
+    stopping,
 )
 from vfljax.runner.config import Config
 from vfljax.runner.goals import Goal
@@ -42,12 +46,18 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
       'vfljax', f'--config={recommended.__file__}', *typed,
   ])
   device.set_up(parsed.devices, parsed.cache)
+  if parsed.tensorboard:
+    epoch_events.check()
   table = arguments.load_data(
       parsed.config.data, parsed.cache and f'{parsed.cache}/data'
   )
   config = choice.sized(parsed.config, table, typed)
   try:
-    report = _experiments(config, table, (Path(place), wanted, stop), argv)
+    train = partial(
+        running.run, stop=stop, tensorboard=parsed.tensorboard,
+        more_seeds=False,  # Not more for what was put together with fewer.
+    )
+    report = _experiments(config, table, Path(place), wanted, train, argv)
   except (running.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(place), file=sys.stderr)
     return stopping.CODE
@@ -57,17 +67,15 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
 
 
 def _experiments(
-    config: Config, table: Table, how: tuple[Path, Goal, Stop | None],
-    argv: list[str],
+    config: Config, table: Table, place: Path, wanted: Goal,
+    train: Callable[..., Any], argv: list[str],
 ) -> Path:
   """The coarse sweep, the finer one, and both as one; returns the report."""
-  place, wanted, stop = how
   classes = len(table.classes)
   config = choice.coarse(config, classes)
   print(forecast.text(config, table), flush=True)
-  # Not more seeds for what was refined and put together with fewer.
-  run_in = lambda asked, name, before=None: running.run(
-      asked, table, str(place / name), stop, more_seeds=False, before=before
+  run_in = lambda asked, name, before=None: train(
+      asked, table, str(place / name), before=before
   ).path
   done = [run_in(config, 'coarse')]
   results, = reading.read(done[0], classes)
@@ -100,6 +108,10 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   parser.add_argument('--workdir', default='', help='where results go')
   parser.add_argument('--devices', default='')
   parser.add_argument('--cache', default='')
+  parser.add_argument(
+      '--tensorboard', action='store_true',
+      help='write event files of each epoch, too',
+  )
   return parser.with_config(argv)
 
 
@@ -120,6 +132,7 @@ def _config_flags(asked: argparse.Namespace) -> list[str]:
     ]
   flags += [f'--devices={asked.devices}'] if asked.devices else []
   flags += [f'--cache={asked.cache}'] if asked.cache else []
+  flags += ['--tensorboard'] if asked.tensorboard else []
   return flags
 
 

@@ -68,9 +68,20 @@ def encode(x, code: Code) -> np.ndarray:
 
 
 def decode(values: np.ndarray, fraction: int) -> np.ndarray:
-  """Real numbers, float64, of integers with `fraction` bits of fraction."""
+  """Real numbers, float64, of integers with `fraction` bits of fraction.
+
+  Raises:
+    ValueError: for a number that is larger than float64 has any.
+  """
   one = 1 << fraction
-  found = [int(value) / one for value in values.flat]
+  try:
+    found = [int(value) / one for value in values.flat]
+  except OverflowError:
+    large = max(int(abs(value)).bit_length() for value in values.flat)
+    raise ValueError(
+        f'A number of {large} bits is larger than any float64: is a mask still '
+        'on it?'
+    ) from None
   return np.asarray(found, np.float64).reshape(values.shape)
 
 

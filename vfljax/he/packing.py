@@ -50,10 +50,20 @@ class Sums(NamedTuple):
 
   @property
   def slots(self) -> int:
-    """Numbers in a ciphertext."""
+    """Numbers in a ciphertext.
+
+    Raises:
+      ValueError: if the key has no room for one.
+    """
     if not self.packed:
       return 1
-    return (self.key.room - self.terms) // self.width
+    slots = (self.key.room - self.terms) // self.width
+    if not slots:
+      raise ValueError(
+          f'A packed number takes {self.width} bits, and the key has room for '
+          f'{self.key.room - self.terms}: take a longer key or a shorter code.'
+      )
+    return slots
 
   def ciphers(self, count: int) -> int:
     """Ciphertexts for so many numbers."""
