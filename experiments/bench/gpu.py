@@ -46,7 +46,7 @@ from vfljax.types import Batch
 
 AT_ONCE = 4  # Programs that are compiled at a time.
 SEEDS = (1, 16, 64, 256)
-STRENGTH = 0.5  # Valid for none in particular: what is timed is arithmetic.
+STRENGTH = 0.5  # Of any defense: how long it takes does not depend on it.
 ROUNDS = dict(lenet5=200, vgg13=40, resnet18=40, resnet20=10)
 MODELS = ('lenet5', 'vgg13', 'resnet18')
 DTYPES = ('float32', 'tf32', 'bfloat16')
