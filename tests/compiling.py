@@ -12,22 +12,23 @@ try:
 except ImportError:  # JAX's own affair, which may be elsewhere one day.
   mlir = LRUCache = None
 
-# The first jaxlib of which it is not known that it takes the flags below: XLA
-# ends the process at one that it does not know.
-_UNKNOWN = (0, 13)
+# Each with the first jaxlib that does not know it, or of which nobody has seen
+# that it does: XLA ends the process at a flag that it does not know.
+_FLAGS = {
+    # Since 0.11.2 there is no older way to fuse: compiling takes twice as long.
+    '--xla_cpu_use_fusion_emitters=false': (0, 11),
+    # One piece a program: cutting it up costs more than it gives back.
+    '--xla_cpu_parallel_codegen_split_count=1': (0, 13),
+    # Loops stay loops: each that is hoisted is compiled by itself. That costs
+    # time the older way alone; the newer way it saves a twentieth.
+    '--xla_disable_hlo_passes=small-while-loop-hoisting': (0, 11),
+}
 
 
 def _flags() -> str:
-  version = metadata.version('jaxlib').split('.')
-  if tuple(map(int, version[:2])) >= _UNKNOWN:
-    return ''
-  return (
-      '--xla_cpu_use_fusion_emitters=false '
-      # One piece a program: cutting it up costs more than it gives back.
-      '--xla_cpu_parallel_codegen_split_count=1 '
-      # Loops stay loops: each that is hoisted is compiled by itself.
-      '--xla_disable_hlo_passes=small-while-loop-hoisting'
-  )
+  numbers = metadata.version('jaxlib').split('.')
+  version = tuple(map(int, numbers[:2]))
+  return ' '.join(flag for flag, bound in _FLAGS.items() if version < bound)
 
 
 QUICK_FLAGS = _flags()
@@ -40,7 +41,8 @@ def compile_quickly() -> None:
   # lowering, for messages of compilers that nobody reads here.
   jax.config.update('jax_traceback_in_locations_limit', 0)
   before = os.environ.get('XLA_FLAGS')
-  os.environ['XLA_FLAGS'] = f'{before or ""} {QUICK_FLAGS}'
+  # A space alone would be the name of a file with flags.
+  os.environ['XLA_FLAGS'] = f'{before or ""} {QUICK_FLAGS}'.strip()
   jax.devices()  # Here XLA reads them, once and for all.
   del os.environ['XLA_FLAGS']
   if before is not None:

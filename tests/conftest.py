@@ -3,9 +3,10 @@
 Tests run on what users get: nothing here touches precision, debugging or
 matmul settings. One thing is different. A test runs its program once or twice,
 and compiling took three quarters of the suite's time, so programs are compiled
-without LLVM's optimizations and by XLA's older, quicker way to fuse operations,
-which halves that again. Both are for speed: the operations and their types are
-the same. JAX_DISABLE_MOST_OPTIMIZATIONS=0 make test compiles as users do.
+without LLVM's optimizations and, where jaxlib still has it (before 0.11), by
+XLA's older, quicker way to fuse operations, which halves that again. Both are
+for speed: the operations and their types are the same.
+JAX_DISABLE_MOST_OPTIMIZATIONS=0 make test compiles as users do.
 
 JAX's settings are made on this process alone, not in its environment, so that
 a command line under test starts as a user's would.

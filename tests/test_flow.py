@@ -49,6 +49,8 @@ def walk(a, b, c):
     (lambda a, b, c: jax.grad(lambda a: second(a, b).sum())(a), ['a']),
     (lambda a, b, c: jax.vmap(lambda a, b: (a, b))(a, b), ['a', 'b']),
     (lambda a, b, c: lax.map(lambda x: x * c[0], a), ['ac']),
+    (lambda a, b, c: lax.scan(
+        lambda s, x: (s + x, (x * a, s)), b[0], c), ['bc', 'ac', 'bc']),
     (lambda a, b, c: jnp.sort(a) + jax.nn.relu(b), ['ab']),
     (lambda a, b, c: jax.vjp(lambda a: a * b, a)[1](c)[0], ['bc']),
     # What an unknown program inside does with its inputs is not looked at.

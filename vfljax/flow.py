@@ -56,22 +56,20 @@ def path(step: Step | None) -> tuple[str, ...]:
 
 
 def follow(
-    traced: core.ClosedJaxpr, sources: Sequence[str],
-    rules: Rules = Rules(),
+    traced: Any, sources: Sequence[str], rules: Rules = Rules()
 ) -> list[Taint]:
   """What each output of a program depends on.
 
   Args:
-    traced: From `jax.make_jaxpr`.
+    traced: From `jax.make_jaxpr`; since JAX 0.11 of another class than before.
     sources: A name for each input; '' for one that does not matter.
     rules: What is known beside.
 
   Raises:
     ValueError: if the program has side effects, which nobody could follow.
   """
-  jaxpr = traced.jaxpr
-  if jaxpr.effects:
-    what = ', '.join(sorted(map(str, jaxpr.effects)))
+  if traced.effects:
+    what = ', '.join(sorted(map(str, traced.effects)))
     raise ValueError(
         f'A program with side effects ({what}) cannot be audited: take out its '
         'callbacks, prints and mutable arrays.'
@@ -122,15 +120,28 @@ def _inside(inner: Any, ins: Sequence[Taint], rules: Rules) -> list[Taint]:
 
 
 def _scan(eqn: Any, ins: list[Taint], rules: Rules) -> list[Taint]:
-  consts, carried = eqn.params['num_consts'], eqn.params['num_carry']
+  inner = eqn.params['jaxpr']
+  # Counted here, for JAX says it in another way since 0.11: a step sees of what
+  # is scanned one axis less.
+  scanned = _axes_less(eqn.invars, inner.in_avals)
+  carried = len(eqn.outvars) - _axes_less(eqn.outvars, inner.out_avals)
+  consts = len(ins) - scanned - carried
   first, carry = ins[:consts], ins[consts : consts + carried]
   xs = ins[consts + carried :]
 
   def body(carry):
-    return _inside(eqn.params['jaxpr'], [*first, *carry, *xs], rules)
+    return _inside(inner, [*first, *carry, *xs], rules)
 
   carry = _settled(carry, lambda c: body(c)[:carried])
   return [_step(eqn, out) for out in (*carry, *body(carry)[carried:])]
+
+
+def _axes_less(outside: Sequence[Any], inside: Sequence[Any]) -> int:
+  """How many values have fewer axes in a loop's step than outside of it."""
+  return sum(
+      len(value.aval.shape) > len(step.shape)
+      for value, step in zip(outside, inside, strict=True)
+  )
 
 
 def _while(eqn: Any, ins: list[Taint], rules: Rules) -> list[Taint]:

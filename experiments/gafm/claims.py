@@ -55,7 +55,7 @@ def width(row: Row) -> float:
 def near(rows: Sequence[Row]) -> bool:
   """Whether these AUCs are similar and these leaks close."""
   spans = [np.ptp([r[k] for r in rows]) for k in ('auc', *PAPERS)]
-  return spans[0] < SIMILAR and max(spans[1:]) < CLOSE
+  return bool(spans[0] < SIMILAR and max(spans[1:]) < CLOSE)
 
 
 def all_less(less: Row, more: Row) -> bool:

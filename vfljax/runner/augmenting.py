@@ -68,13 +68,13 @@ def words(key: Key, x: Array, rate: float = RATE, padding: int = 0) -> Array:
   """
   n, length = x.shape
   k_out, k_in, k_word = jax.random.split(key, 3)
-  rate = jnp.float32(rate)
+  odds = jnp.float32(rate)
   there = x != padding
   count = there.sum(-1, keepdims=True)
   place = jnp.arange(length)[None]
   inside = (place > 0) & (place < count - 1)  # Not a special token.
-  left_out = inside & jax.random.bernoulli(k_out, rate, x.shape)
-  put_in = inside & jax.random.bernoulli(k_in, rate, x.shape)
+  left_out = inside & jax.random.bernoulli(k_out, odds, x.shape)
+  put_in = inside & jax.random.bernoulli(k_in, odds, x.shape)
   so_far = jnp.cumsum(inside.ravel(), dtype=jnp.int32)
   lot = jax.random.randint(
       k_word, (n * length,), 1, jnp.maximum(so_far[-1], 1) + 1, jnp.int32
