@@ -20,7 +20,7 @@ import hypothesis
 import jax
 import pytest
 
-from tests import compiling, quickest
+from tests import compiling, eager, quickest
 from vfljax.runner import threefry
 
 # Sharding the seed axis needs a second device, also on a laptop with one core.
@@ -28,6 +28,9 @@ jax.config.update('jax_num_cpu_devices', 2)
 
 if 'JAX_DISABLE_MOST_OPTIMIZATIONS' not in os.environ:
   compiling.compile_quickly()
+  compiling.trace_threefry_once()
+  eager.by_numpy()
+compiling.keep_memory()
 compiling.share_contexts()
 # A command line under test would have it so for all tests after it, too.
 threefry.in_one_kernel = lambda: None
