@@ -224,9 +224,8 @@ def _as_ever(args, how) -> bool:
       all(map(_is_here, args)) and how['ctx_mesh'].empty
       and not any(how['donated_invars']) and not how['compiler_options_kvs']
       and not any((*how['in_layouts'], *how['out_layouts']))
-      and all(
-          s is UNSPECIFIED for s in (*how['in_shardings'], *how['out_shardings'])
-      )
+      and all(s is UNSPECIFIED for s in how['in_shardings'])
+      and all(s is UNSPECIFIED for s in how['out_shardings'])
       and not config.debug_nans.value and not config.debug_infs.value
       # What a guard is to refuse, it has to see.
       and config.transfer_guard_host_to_device.value in (None, 'allow')

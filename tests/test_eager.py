@@ -10,16 +10,17 @@ from tests import eager
 NAN, INF = float('nan'), float('inf')
 X = np.float32([[1.5, -0.0, NAN, 2.5], [-INF, 1e30, 3.1, 0.0], [7, -1, 3, INF]])
 Y = np.float32([[2.5, 0.0, 1.0, -3], [INF, 1e30, 0.3, 0.0], [7, -2, NAN, 1]])
-I = np.int32([[2**31 - 1, -2**31, 5], [0, -7, 3]])
-J = np.int32([[2, -1, 5], [-3, 7, 2**30]])
+WHOLE = np.int32([[2**31 - 1, -2**31, 5], [0, -7, 3]])
+OTHER = np.int32([[2, -1, 5], [-3, 7, 2**30]])
 B = X > 1
 
 CASES = dict(
     arithmetic=(lambda x, y: (x + y, x - y, x * y, -x, abs(x)), X, Y),
-    integers=(lambda x, y: (x + y, x - y, x * y, -x, abs(x)), I, J),
-    bits=(lambda x, y: (x & y, x | y, x ^ y, ~x), I, J),
+    integers=(lambda x, y: (x + y, x - y, x * y, -x, abs(x)), WHOLE, OTHER),
+    bits=(lambda x, y: (x & y, x | y, x ^ y, ~x), WHOLE, OTHER),
     truth=(lambda x, y: (x & y, x | y, x ^ y, ~x), B, Y > 1),
-    compared=(lambda x, y: (x == y, x != y, x < y, x <= y, x > y, x >= y), X, Y),
+    equal=(lambda x, y: (x == y, x != y), X, Y),
+    ordered=(lambda x, y: (x < y, x <= y, x > y, x >= y), X, Y),
     squares=(lambda x: (x**2, jnp.square(x)), X),
     finite=(jnp.isfinite, X),
     chosen=(lambda b, x, y: (jnp.where(b, x, y), jnp.where(b, x, 0)), B, X, Y),
@@ -34,13 +35,13 @@ CASES = dict(
     made=(lambda: (jnp.zeros((2, 3)), jnp.full(3, 7), jnp.eye(3),
                    jnp.arange(5)),),
     types=(lambda i, b: (i.astype('f4'), i.astype('i1'), b.astype(int),
-                         i.astype(bool), b.astype('f4')), I, B),
+                         i.astype(bool), b.astype('f4')), WHOLE, B),
     of_floats=(lambda x: (x.astype(bool), x.astype('f4')), X),
-    weak=(lambda x: (jnp.asarray(2) + 1, jnp.add(1.5, 2), x + 1), I),
+    weak=(lambda x: (jnp.asarray(2) + 1, jnp.add(1.5, 2), x + 1), WHOLE),
     pieces=(lambda x: [*jnp.unstack(x), jnp.tile(x, (2, 1))], X),
     rows=(lambda x, i: (x[i], x.at[i].get(mode='clip'), x[i[0]]), X,
           np.int32([[1, 2], [0, -2]])),
-    sums=(lambda i: (i.sum(), i.max(0), i.min(1)), I),
+    sums=(lambda i: (i.sum(), i.max(0), i.min(1)), WHOLE),
     largest=(lambda x: (x.argmax(0), x.argmax()), X),
 )
 
