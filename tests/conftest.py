@@ -4,8 +4,9 @@ Tests run on what users get: nothing here touches precision, debugging or
 matmul settings. One thing is different. A test runs its program once or twice,
 and compiling took three quarters of the suite's time, so programs are compiled
 without LLVM's optimizations and by XLA's older, quicker way to fuse operations,
-which halves that again. Both are for speed: the operations and their types are
-the same. JAX_DISABLE_MOST_OPTIMIZATIONS=0 make test compiles as users do.
+which halves that again; operations outside of programs are NumPy's where its
+bits are XLA's. All for speed: the operations and their types are the same.
+JAX_DISABLE_MOST_OPTIMIZATIONS=0 make test does as users do.
 
 JAX's settings are made on this process alone, not in its environment, so that
 a command line under test starts as a user's would.

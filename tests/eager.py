@@ -79,8 +79,8 @@ def _plain(ufunc):
 
 _BY_NAME = dict(
     add=_plain(np.add), sub=_plain(np.subtract), mul=_plain(np.multiply),
-    neg=_plain(np.negative), abs=_plain(np.abs),
-    square=_plain(np.square), integer_pow=_plain(np.square),
+    neg=_plain(np.negative), abs=_plain(np.abs), square=_plain(np.square),
+    integer_pow=_plain(np.square),
     is_finite=_plain(np.isfinite),
     eq=_plain(np.equal), ne=_plain(np.not_equal), lt=_plain(np.less),
     le=_plain(np.less_equal), gt=_plain(np.greater),
@@ -146,10 +146,17 @@ def _small(var) -> bool:
 
 def _equations(jaxpr):
   for eqn in jaxpr.eqns:
-    if eqn.primitive.name == 'jit':
+    if eqn.primitive.name == 'jit' and not eqn.params['jaxpr'].consts:
       yield from _equations(eqn.params['jaxpr'].jaxpr)
     else:
       yield eqn
+
+
+def _known(eqn) -> bool:
+  name = eqn.primitive.name
+  return name in _BY_NAME and all(map(_small, eqn.outvars)) and (
+      name not in _ONLY_IF or _ONLY_IF[name](eqn)
+  )
 
 
 def _can(jaxpr) -> bool:
@@ -160,20 +167,9 @@ def _can(jaxpr) -> bool:
       if eqn.primitive.name in _ROUND and _is_float(eqn.outvars[0])
   ]
   # XLA may round two operations once, or do them in another order.
-  return len(rounded) <= 1 and not jaxpr.effects and all(
-      map(_small, (*jaxpr.invars, *(v for eqn in found for v in eqn.outvars)))
-  ) and all(
-      eqn.primitive.name in _BY_NAME
-      and _ONLY_IF.get(eqn.primitive.name, lambda eqn: True)(eqn)
-      for eqn in found
-  ) and not any(sub.consts for sub in _inner(jaxpr))
-
-
-def _inner(jaxpr):
-  for eqn in jaxpr.eqns:
-    if eqn.primitive.name == 'jit':
-      yield eqn.params['jaxpr']
-      yield from _inner(eqn.params['jaxpr'].jaxpr)
+  return len(rounded) <= 1 and not jaxpr.effects and (
+      all(map(_small, jaxpr.invars)) and all(map(_known, found))
+  )
 
 
 def _computed(jaxpr, args) -> list[Any]:
@@ -234,10 +230,11 @@ def _as_ever(args, how) -> bool:
 
 
 def by_numpy() -> None:
-  """From now on, in this process."""
-  if not hasattr(pjit, '_pjit_call_impl_python'):
+  """From now on, in this process; an accelerator is to do all itself."""
+  if not hasattr(pjit, '_pjit_call_impl_python') or (
+      _first().platform != 'cpu'
+  ):
     return
-  _first()
   compiled, known = pjit._pjit_call_impl_python, weakref.WeakKeyDictionary()
 
   def call(*args, jaxpr, **how):
