@@ -29,6 +29,8 @@ jax.config.update('jax_num_cpu_devices', 2)
 
 if 'JAX_DISABLE_MOST_OPTIMIZATIONS' not in os.environ:
   compiling.compile_quickly()
+  compiling.trace_threefry_once()
+compiling.keep_memory()
 compiling.share_contexts()
 # A command line under test would have it so for all tests after it, too.
 threefry.in_one_kernel = lambda: None

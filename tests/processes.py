@@ -34,6 +34,13 @@ _CONTEXT.set_forkserver_preload([
 ])
 
 
+def forked(target, *arguments):
+  """A fork that calls this function of a module; to be joined."""
+  process = _CONTEXT.Process(target=target, args=arguments)
+  process.start()
+  return process
+
+
 class Started:
   """A command line in a process of its own; as `subprocess.Popen`.
 
@@ -52,10 +59,9 @@ class Started:
         log = file.name
     self.log = Path(log)
     self.log.write_text('')
-    self.process = _CONTEXT.Process(target=_main, args=(
-        list(arguments), fault, str(log), dict(seconds), quick
-    ))
-    self.process.start()
+    self.process = forked(
+        _main, list(arguments), fault, str(log), dict(seconds), quick
+    )
 
   def poll(self):
     return self.process.exitcode

@@ -5,6 +5,7 @@ packages that an install would bring, and a Python that sees this folder, the
 unpacked wheel and its own library, imports and runs what they hold.
 """
 from importlib import metadata
+import os
 from pathlib import Path
 import subprocess
 import sys
@@ -14,12 +15,15 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 import pytest
 
+from tests.compiling import QUICK_FLAGS
 import vfljax
 from vfljax.runner import main
 
 ROOT = Path(vfljax.__file__).parents[1]
 CORE = {'jax', 'flax', 'optax', 'numpy'}
 # All but the command line and its reports, which need the extra.
+# What is compiled is compiled quickly: it is not what is tried here.
+QUICKLY = dict(JAX_DISABLE_MOST_OPTIMIZATIONS='1', XLA_FLAGS=QUICK_FLAGS)
 IMPORT_ALL = '''
 import importlib, pkgutil
 import vfljax
@@ -115,6 +119,7 @@ def python(code, *arguments, path, cwd):
       [sys.executable, '-I', '-S', '-c',
        f'import sys; sys.path[:0] = {places}\n{code}', *arguments],
       cwd=cwd, capture_output=True, text=True, check=False,
+      env=QUICKLY | os.environ,
   )
 
 

@@ -1,4 +1,7 @@
 """A small experiment's units, and what is saved of them."""
+from vfljax.runner import store
+
+MANY = [f'dp/{i}' for i in range(400)]
 UNITS = ['none', 'iso/0', 'iso/1', 'marvell/0']
 CONFIG = {'data': {'name': 'digits'}, 'seeds': 2, 'train': {'epochs': 50}}
 
@@ -26,6 +29,16 @@ def run_all(work):
   for unit in work.units:
     if not work.done(unit):
       work.save(unit, rows(unit), {'run_seconds': 1.5})
+
+
+def save_many(place, told):
+  """Saves many units, and says of each that it is saved."""
+  work = store.open_workdir(place, {}, MANY)
+  row = dict.fromkeys(store.FIELDS, 'x') | dict(seed=0, value=0.5)
+  for unit in work.units:
+    if not work.done(unit):
+      work.save(unit, [row | dict(strength=unit)] * 50, {}, None)
+      told.send(unit)
 
 
 def everything(folder):

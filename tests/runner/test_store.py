@@ -1,18 +1,20 @@
 """The work directory: results in order, kills, resumption and refusals."""
 import json
+import multiprocessing
 import os
+from pathlib import Path
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.workdirs import CONFIG, UNITS, rows, run_all
+from tests import processes
+from tests.workdirs import CONFIG, MANY, UNITS, rows, run_all, save_many
 from vfljax.runner import disk, store
 from vfljax.runner.errors import UserError
 
@@ -61,35 +63,18 @@ def test_order_and_interruption_do_not_change_the_results(tmp_path):
 
 def test_results_survive_kill_minus_nine(tmp_path):
   """A child saves many units and is killed somewhere in the middle."""
-  units = [f'dp/{i}' for i in range(400)]
-  program = textwrap.dedent("""
-      import sys
-      from vfljax.runner import store
-      units = [f'dp/{i}' for i in range(400)]
-      work = store.open_workdir(sys.argv[1], {}, units)
-      row = dict.fromkeys(store.FIELDS, 'x') | dict(seed=0, value=0.5)
-      for unit in work.units:
-        if not work.done(unit):
-          work.save(unit, [row | dict(strength=unit)] * 50, {}, None)
-          print(unit, flush=True)
-  """)
-  root = Path(__file__).parents[2]
-  command = [sys.executable, '-c', program, str(tmp_path / 'out')]
-  env = os.environ | {'JAX_PLATFORMS': 'cpu'}
   for _ in range(2):
-    child = subprocess.Popen(
-        command, cwd=root, env=env, stdout=subprocess.PIPE, text=True
-    )
-    assert child.stdout is not None
-    child.stdout.readline()
+    here, there = multiprocessing.Pipe(duplex=False)
+    child = processes.forked(save_many, tmp_path / 'out', there)
+    there.close()
+    assert here.recv() in MANY
     time.sleep(0.05)
-    child.send_signal(signal.SIGKILL)
-    child.stdout.close()
-    child.wait()
+    child.kill()
+    child.join()
     lines = (tmp_path / 'out/results.jsonl').read_text().splitlines()
     seen = [json.loads(line)['strength'] for line in lines]
-    assert 0 < len(seen) < 20000
-    assert seen == [u for u in units[:len(seen) // 50] for _ in range(50)]
+    assert child.exitcode == -signal.SIGKILL and 0 < len(seen) < 20000
+    assert seen == [u for u in MANY[:len(seen) // 50] for _ in range(50)]
 
 
 def test_curves_come_back_with_their_owner(tmp_path):

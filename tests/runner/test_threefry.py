@@ -8,9 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests import compiling
 from vfljax.runner import threefry
 
 
+@pytest.mark.parametrize('bits', [threefry.bits, compiling.threefry])
 @pytest.mark.parametrize('key, counter, expected', [
     # Random123's known answers for Threefry 2x32 of 20 rounds.
     ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
@@ -18,9 +20,9 @@ from vfljax.runner import threefry
     ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3),
      (0xC4923A9C, 0x483DF7A0)),
 ])
-def test_known_answers(key, counter, expected):
+def test_known_answers(key, counter, expected, bits):
   words = [jnp.uint32(word) for word in (*key, *counter)]
-  assert [int(word) for word in threefry.bits(*words)] == list(expected)
+  assert [int(word) for word in bits(*words)] == list(expected)
 
 
 def test_bits_are_those_of_jax():
