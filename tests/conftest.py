@@ -14,7 +14,7 @@ a command line under test starts as a user's would.
 import gc
 import os
 
-# A GPU is one device that all workers share: JAX_PLATFORMS=cuda,cpu asks for it.
+# A GPU is one device for all workers; JAX_PLATFORMS=cuda,cpu asks for it.
 os.environ.setdefault('JAX_PLATFORMS', 'cpu')
 
 import hypothesis
