@@ -17,12 +17,14 @@ survivor is mended by a test, and run again with --again, which marks it as the
 import argparse
 import ast
 from collections.abc import Iterator, Sequence
+from concurrent import futures
 import difflib
 import functools
 import hashlib
 import importlib.metadata
 import json
 from pathlib import Path
+import queue
 import re
 import sys
 import tempfile
@@ -225,6 +227,26 @@ def _passes(root: Path, test: str) -> bool:
   return mutants.tried(root, [test], SECONDS)[0] == 0
 
 
+def _results(
+    drawn: Sequence[Drawn], folder: Path, jobs: int
+) -> Iterator[dict]:
+  """Rows of the record as they come, `jobs` copies of the repository wide."""
+  copies = queue.SimpleQueue[Path]()
+  for number in range(min(jobs, len(drawn))):
+    copies.put(mutants.copied(folder / str(number)))
+
+  def result(mutant: Drawn) -> dict:
+    root = copies.get()
+    try:
+      return tried(mutant, root)
+    finally:
+      copies.put(root)
+
+  with futures.ThreadPoolExecutor(jobs) as pool:
+    for future in futures.as_completed([pool.submit(result, m) for m in drawn]):
+      yield future.result()
+
+
 def _key(row: dict) -> tuple:
   return row['file'], row['before'], row['after']
 
@@ -235,6 +257,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
   parser.add_argument('--count', type=int, default=300)
   parser.add_argument('--seed', type=int, default=0)
   parser.add_argument('--record', type=Path, default=RECORD)
+  parser.add_argument('--jobs', type=int, default=1, help='at a time')
   parser.add_argument('--again', action='store_true', help='survivors alone')
   options = parser.parse_args(arguments)
   record = dict(rows=[])
@@ -253,9 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
       )
   ]
   with tempfile.TemporaryDirectory(prefix='mutants-') as folder:
-    root = mutants.copied(Path(folder))
-    for number, mutant in enumerate(drawn, 1):
-      row = tried(mutant, root)
+    for number, row in enumerate(_results(drawn, Path(folder), options.jobs), 1):
       row['gap'] = _key(row) in rows
       rows[_key(row)] = row
       print(

@@ -122,7 +122,7 @@ def verdict(code: int) -> str:
 def copied(folder: Path) -> Path:
   """What tests need of the repository, in a folder of its own."""
   root = folder / 'copy'
-  root.mkdir()
+  root.mkdir(parents=True)
   ignored = shutil.ignore_patterns('__pycache__')
   for name in COPIED:
     if (ROOT / name).is_dir():
