@@ -276,7 +276,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
       )
   ]
   with tempfile.TemporaryDirectory(prefix='mutants-') as folder:
-    for number, row in enumerate(_results(drawn, Path(folder), options.jobs), 1):
+    results = _results(drawn, Path(folder), options.jobs)
+    for number, row in enumerate(results, 1):
       row['gap'] = _key(row) in rows
       rows[_key(row)] = row
       print(
