@@ -136,7 +136,7 @@ def shapes_of(name, jaxpr):
 
 @pytest.mark.parametrize('name', ['svd', 'eigh'])
 def test_a_cpu_decomposes_one_after_the_other(name):
-  """A batch on several threads may wait for itself for ever."""
+  """Batches on several threads may stand still for ever."""
   fn, x = getattr(numerics, name), jnp.ones((2, 3, 4, 4))
   batched = lambda: jax.vmap(jax.vmap(lambda x: fn(x)))
   assert shapes_of(name, jax.make_jaxpr(batched())(x).jaxpr) == [(4, 4)]

@@ -61,9 +61,10 @@ def eigh(x: Array) -> tuple[Array, Array]:
 def _one_by_one(fn: Callable[[Array], Any]) -> Callable[[Array], Any]:
   """`fn`, of which a CPU does one after the other under `vmap`.
 
-  jaxlib spreads a batch of decompositions over XLA's threads from one of them,
-  which waits for the others: as many batches at a time as there are threads
-  wait for ever (seen with JAX 0.10: a process that does nothing).
+  Several batches of decompositions at a time may stand still for ever: with JAX
+  0.10 a process did nothing more, and could be made to again. Why is our guess:
+  jaxlib spreads a batch over XLA's threads from one of them, which waits for
+  the others, so that as many batches as there are threads have none left.
   """
   if target.kind() != 'cpu':
     return fn

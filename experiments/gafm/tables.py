@@ -6,7 +6,6 @@ the last one's, so the paper's numbers stand beside ours of the last epoch
 seed's own (`leak_auc_max`): an attacker is sent all of them.
 """
 from collections.abc import Callable, Iterable, Mapping, Sequence
-import dataclasses
 from functools import partial
 
 import numpy as np
@@ -14,56 +13,25 @@ import numpy as np
 from experiments import evidence
 from experiments.evidence import Table
 from experiments.gafm import (
-    ablations, common, paper as printed, readings, reviews, scripts, table2,
-    table4,
+    ablations, common, numbers, paper as printed, readings, reviews, scripts,
+    table2, table4,
 )
 from experiments.gafm.measured import (
-    EPOCHS, NAMES, PAPER, auc, leak, load, ratio,
+    EPOCHS, FAR, NAMES, PAPER, SHORT, WRONG, auc, differing, leak, load,
+    log_loss, missing, ratio,
 )
-from vfljax.report import papers, reading
+from vfljax.report import reading
 from vfljax.report.reading import Cell, Results
 from vfljax.runner.config import Paper
 
-SHORT = dict(
-    norm_scoring='norm', mean_scoring='mean', median_scoring='median',
-    value_scoring='value', residual_scoring='residual',
-)
 ALL = (*common.ATTACKS, *common.STRONGER)
-# How each record is made, without the place of the data.
-RUNS = dict(
-    table2='table2.py', table3='ablations.py:table3', table4='table4.py',
-    table4_221='table4.py --config.data.ratios=2:2:1',
-    table6='ablations.py:table6', table8='ablations.py:table8',
-    table10='ablations.py:table10', table11='ablations.py:table11',
-    readings='readings.py',
-    marvell_30='table2.py --config.defenses=marvell --config.train.epochs=30',
-    reviews='reviews.py:sentences', reviews_multiparty='reviews.py:multiparty',
-    reviews_450='reviews.py:sentences --config.defenses=gafm '
-                '--config.train.epochs=225 --config.train.measure_every=75',
-    reviews_1500='reviews.py:sentences --config.defenses=marvell,gafm '
-                 '--config.train.epochs=750 --config.train.measure_every=75',
-)
 EARLIER = dict(reviews_450=450, reviews_1500=1500)  # rounds
 # The rows in which trainings on reviews break, and those beside them.
 BREAKING = (
     'gafm', 'gafm_delta', 'sigma_1', 'gafm_marvell', 'gamma_0.2', 'ce_only',
     'gan_only',
 )
-OFF = 2  # of the paper's deviations, for a number in bold
 More = Callable[[Results, Cell, str], list[str]]
-
-
-def missing(*records: str) -> str:
-  """What stands in the place of a table without its records."""
-  data = lambda r: (
-      'movie_reviews.tsv' if r.startswith('reviews') else 'spambase.data'
-  )
-  return '\n'.join(
-      f'no record yet: `python launch.py --config=experiments/gafm/{RUNS[r]} '
-      f'--config.data.path={data(r)} '
-      f'--record=experiments/gafm/records/{r}.json`'
-      for r in records if not evidence.exists(PAPER, r)
-  )
 
 
 def name(cell: Cell) -> str:
@@ -129,15 +97,6 @@ def theirs(
       f'{name((defense, None))}, paper', model, '', 'not said',
       *(text(given[a]) if a in given else '' for a in attacks),
   ]]
-
-
-def differing(results: Results, paper: Iterable[Paper]) -> set[tuple]:
-  """(defense, attack or None) off by more than `OFF` deviations."""
-  found = papers.compare(results, map(dataclasses.asdict, paper))
-  return {
-      (c['defense'], c['attack']) for c in found
-      if c['sds'] is not None and abs(c['sds']) > OFF
-  }
 
 
 def laid_out(
@@ -213,6 +172,8 @@ def by_seed() -> str:
   row = lambda results, cell, when='': [
       labelled(results, cell) + when,
       *(f'{x:.1f}' for x in auc(results, cell)),
+      f'{int((auc(results, cell) < FAR).sum())}',
+      f'{int((log_loss(results, cell) > WRONG).sum())}',
   ]
   rows = [
       row(load(r), evidence.cell(load(r), 'gafm'), f', after {rounds} rounds')
@@ -220,33 +181,14 @@ def by_seed() -> str:
   ]
   for part in BREAKING:
     rows += [row(late, cell) for cell in late.cells if cell[0] == part]
-  head = ('seed', *map(str, range(len(rows[0]) - 1)))
+  head = ('seed', *map(str, range(len(rows[0]) - 3)), f'below {FAR}',
+          f'log loss above {WRONG}')
   return evidence.markdown(head, rows) + '\n' + evidence.source(
       PAPER, next(iter(EARLIER))
   )
 
 
-def marvell_30() -> str:
-  """Its AUC early in training."""
-  if not evidence.exists(PAPER, 'marvell_30'):
-    return missing('marvell_30')
-  return evidence.quoted(PAPER, 'marvell_30 marvell auc')
-
-
-def counted(record: str, low: float, high: float) -> str:
-  """Of how many seeds GAFM's AUC is between these."""
-  if not evidence.exists(PAPER, record):
-    return missing(record)
-  x = auc(load(record), evidence.cell(load(record), 'gafm'))
-  return f'{int(((low < x) & (x < high)).sum())} of {len(x)}'
-
-
-NUMBERS: dict[str, Table] = dict(
-    marvell_30=marvell_30,
-    reviews_early=partial(counted, 'reviews_450', 0, 70),
-    reviews_working=partial(counted, 'reviews_1500', 90, 100),
-    reviews_broken=partial(counted, 'reviews', 0, 70),
-)
+NUMBERS: dict[str, Table] = numbers.NUMBERS
 TABLES: dict[str, Table] = dict(
     table2=partial(table, 'table2', table2.PAPER, ALL, printed.RANGES),
     table3=partial(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from experiments import evidence
 from experiments.claims import Claim, Verdict, untestable
-from experiments.kang2022 import alike, by_seed, takeaways
+from experiments.kang2022 import alike, by_seed, pu_scores, takeaways
 from vfljax.report import reading
 
 PAPER = 'kang2022'
@@ -57,10 +57,10 @@ def _takeaway(start: str, where: str, records: Sequence[str]) -> Claim:
 
 def _order(number: int) -> Claim:
   def judge() -> Verdict:
-    tables = takeaways.of_setting(
+    tables = pu_scores.of_setting(
         [evidence.load(PAPER, 'vlr').results], number
     )
-    ours = takeaways.order(tables)
+    ours = pu_scores.order(tables)
     return Verdict(
         _signs(ours) == _signs(ORDERS[number].lower()), f'{ours} on Spambase'
     )

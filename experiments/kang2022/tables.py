@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from experiments import evidence
 from experiments.evidence import Table
-from experiments.kang2022 import by_seed, paper, takeaways
+from experiments.kang2022 import by_seed, paper, pu_scores
 from vfljax.report import reading
 from vfljax.report.reading import Cell, Results
 
@@ -79,7 +79,7 @@ def vlr() -> str:
 
 def _best(results: Results, defense: str) -> Cell:
   """A defense's strength of the best PU score against NS and DS."""
-  found = takeaways.best(results, defense, takeaways.SCORING)
+  found = pu_scores.best(results, defense, pu_scores.SCORING)
   assert found is not None  # Every one has been measured.
   return found.cell
 
@@ -101,12 +101,12 @@ def _strongest(records: Mapping[str, str]) -> str:
   columns: dict[str, dict[str, list[str]]] = {}
   for algorithm, record in records.items():
     results = evidence.load(PAPER, record).results
-    scores = takeaways.optimal(results, takeaways.SCORING)
+    scores = pu_scores.optimal(results, pu_scores.SCORING)
     for defense in results.defenses:
       cell = _best(results, defense)
       columns.setdefault(defense, {})[algorithm] = [
           reading.strength(cell), loss(results, cell),
-          *(leak(results, cell, a) for a in takeaways.SCORING),
+          *(leak(results, cell, a) for a in pu_scores.SCORING),
           leak(results, cell, 'model_completion'), f'{scores[defense]}',
       ]
   head = ['protection'] + [
@@ -154,12 +154,12 @@ def preferences() -> str:
   best = [evidence.load(PAPER, n).results for n in names]
   last = [reading.at_epoch(results, 'last') for results in best]
   rows = []
-  for number in takeaways.SETTINGS:
+  for number in pu_scores.SETTINGS:
     for which, found in (('best', best), ('last', last)):
-      tables = takeaways.of_setting(found, number)
+      tables = pu_scores.of_setting(found, number)
       if tables:
         rows.append([
-            f'{number}', which, takeaways.order(tables),
+            f'{number}', which, pu_scores.order(tables),
             '; '.join(f'{k}: {_scores(t)}' for k, t in tables.items()),
         ])
   return evidence.markdown(

@@ -126,6 +126,25 @@ def test_mean_and_median_use_centers_of_samples_they_do_not_score(separated):
     np.testing.assert_array_equal(scores, far[0] > far[1])
 
 
+def test_residual_scoring_is_the_first_component_of_what_is_left():
+  """Of three coordinates, by NumPy; the labels are in the third one's sign."""
+  rng = np.random.default_rng(0)
+  sent = rng.normal(size=(SAMPLES, 2))
+  y = rng.integers(0, 2, SAMPLES)
+  d = np.stack([sent[:, 0] ** 2, np.sin(sent[:, 1]), -sent[:, 0]], axis=1)
+  d += 0.01 * rng.normal(size=d.shape) + np.outer(y - 0.5, [0.02, 0.05, -0.2])
+  played = a_round(np.float32(d), one_hot(y))._replace(
+      messages=Messages((np.float32(sent),), (np.float32(d),))
+  )
+  scores, _ = guess(attacks.residual_scoring(), played)
+  design = np.hstack([sent**i for i in range(6)])
+  rest = d - design @ np.linalg.lstsq(design, d, rcond=None)[0]
+  axis = np.linalg.svd(rest)[2][0]
+  want = -rest @ axis * np.sign(axis.sum()) / abs(d).max()
+  np.testing.assert_allclose(scores, want, atol=1e-4)
+  assert np.ptp(want) > 0.05 and roc_auc_score(y, scores) > 0.99
+
+
 def test_noise_does_not_leak_the_labels_it_carries():
   """Centers that held the scored sample would find 0.77 here."""
   key, rounds = jax.random.key(0), 200

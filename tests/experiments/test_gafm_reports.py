@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from experiments import evidence
-from experiments.gafm import claims, common, pictures, scripts, tables
+from experiments.gafm import (
+    claims, common, numbers, pictures, scripts, tables,
+)
 from vfljax.runner import recording
 from vfljax.runner.config import Paper
 
@@ -23,6 +25,7 @@ def record(aucs, last, best=0.01):
     head = [defense, 0.05 if defense.startswith('gafm') else None]
     rows.append([*head, None, 'auc', 'test', list(values)])
     rows.append([*head, None, 'accuracy', 'test', [0.5, 0.5]])
+    rows.append([*head, None, 'loss', 'test', [4.5 - x for x in values]])
     for attack, leak in last[defense].items():
       seeds = [leak, leak + 0.02]
       most = [x + best for x in seeds]
@@ -118,9 +121,48 @@ def test_reviews_are_shown_seed_by_seed(keep):
       'GAFM, after 450 rounds', 'GAFM, after 1500 rounds', 'GAFM',
       'GAFM, Delta 0.2', 'GAFM, Delta 0.05',
   ]
-  assert cells(lines[4], '')[1:] == ['90.0', '20.0']
-  assert tables.counted('reviews', 0, 70) == '1 of 2'
-  assert tables.counted('reviews_1500', 90, 100) == '2 of 2'
+  assert cells(lines[0], '')[1:] == ['0', '1', 'below 70', 'log loss above 4']
+  assert cells(lines[4], '')[1:] == ['90.0', '20.0', '1', '1']
+  assert cells(lines[5], '')[3:] == ['1', '0']  # 60, with a log loss of 3.9.
+  assert numbers.counted('reviews', 0, 70) == '1 of 2'
+  assert numbers.counted('reviews_1500', 90, 100) == '2 of 2'
+  assert numbers.better('reviews_1500') == '0 of 2'
+
+
+def test_sentences_count_what_agrees_with_the_paper(keep):
+  keep('table2', record(AUCS, LAST))
+  paper = [
+      Paper('none', 'auc', 0.95, 0.01),
+      Paper('none', 'leak_auc_last', 0.86, 0.02, 'norm_scoring'),
+      Paper('none', 'leak_auc_last', 0.86, 0.02, 'mean_scoring'),
+      Paper('gafm', 'leak_auc_last', 0.56, 0.02, 'norm_scoring'),
+  ]
+  assert numbers.agreed('table2', paper) == '3 of 4'
+  assert numbers.agreed('table2', paper, 'none') == '2 of 3'
+  assert numbers.agreed('table6', paper).startswith('no record yet')
+
+
+def test_the_least_difference_says_where_it_is(keep):
+  """Of both epochs and all three attacks, the other row by row."""
+  keep('reviews', record(
+      dict(AUCS, marvell=(0.9, 0.9)),
+      dict(LAST, marvell=dict(LAST['none'], mean_scoring=0.67)),
+  ))
+  assert numbers.least('reviews', 'gafm', 'none', 'marvell') == (
+      '2.0 points (last epoch, mean attack)'
+  )
+  assert numbers.least('reviews', 'gafm', 'none') == (
+      '25.0 points (last epoch, median attack)'
+  )
+  made = record(AUCS, LAST)
+  for row in made['rows']:
+    if row[0] == 'gafm' and row[3] == 'leak_auc_max':
+      row[-1] = [x + 0.24 for x in row[-1]]
+  keep('reviews', made)
+  evidence.load.cache_clear()
+  assert numbers.least('reviews', 'gafm', 'none') == (
+      '1.0 points (best epoch, median attack)'
+  )
 
 
 def test_claims_say_where_the_last_epoch_decides_otherwise(keep):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from experiments import evidence
-from experiments.kang2022 import alike, by_seed, takeaways, vnn
+from experiments.kang2022 import alike, by_seed, pu_scores, takeaways, vnn
 from vfljax.report import reading
 
 
@@ -30,8 +30,8 @@ def write(folder, algorithm, cells, config=None):
 
 
 def cell(auc, scoring, model_gradients, completion):
-  leaks = {(a, 'leak_auc'): scoring for a in takeaways.SETTINGS[1][1]}
-  leaks |= {(a, 'leak_auc'): model_gradients for a in takeaways.SETTINGS[2][1]}
+  leaks = {(a, 'leak_auc'): scoring for a in pu_scores.SETTINGS[1][1]}
+  leaks |= {(a, 'leak_auc'): model_gradients for a in pu_scores.SETTINGS[2][1]}
   return leaks | {
       (None, 'auc'): auc, ('model_completion', 'auc_last'): completion
   }
@@ -55,11 +55,11 @@ def verdict(folders, start):
 
 def test_scores_are_those_of_the_best_strength(vlr):
   everything = reading.read(vlr)
-  scores = takeaways.of_setting(everything, 1)['d, VLR']
+  scores = pu_scores.of_setting(everything, 1)['d, VLR']
   # ISO 5: leakage 6 and loss 0.7 score 4; ISO 25 loses 10 points: 0.
   assert scores == dict(none=0, iso=4, dp_laplace=4)
-  assert takeaways.of_setting(everything, 3)['d, VLR']['iso'] == 1
-  assert takeaways.order(takeaways.of_setting(everything, 3)) == (
+  assert pu_scores.of_setting(everything, 3)['d, VLR']['iso'] == 1
+  assert pu_scores.order(pu_scores.of_setting(everything, 3)) == (
       'iso > dp laplace'
   )
 

@@ -44,6 +44,9 @@ def rebuilding(cells):
     ({('MID', 1e4): (0.88, 5.0, 6.0)}, [True, False, True, False]),
     ({('MID', 1e4): (0.91, 12.0, 6.0), ('DP-G', 0.1): (0.7, 13.0, 9.0)},
      [True, False, False, False]),
+    # 0.2 below lambda 0, where seeds spread by 0.14 each: no less.
+    ({('MID', 1e4): (0.91, 5.0, 9.8), ('DP-G', 0.1): (0.7, 9.0, 10.5)},
+     [True, True, False, False]),
     ({('MID', 0.0): (0.93, 16.0, 10.0)}, [True, True, True, True]),
 ])
 def test_cafe_is_judged_against_the_mean_image(monkeypatch, changed, held):

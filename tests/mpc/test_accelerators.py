@@ -77,7 +77,7 @@ def test_where_there_is_no_cpu_the_check_has_many_results(monkeypatch):
 
 
 @pytest.mark.parametrize('platform', PLATFORMS)
-@pytest.mark.parametrize('size', [4, 40, 600])
+@pytest.mark.parametrize('size', [4, 40, 512, 600])  # 512^3 = 2^27: small.
 def test_nothing_is_chosen_that_does_not_compile_there(platform, size):
   """int64 products of matrices do on GPUs; convolutions nowhere else."""
   matmul = dispatch.for_matmul(platform, size, size, size).name

@@ -168,8 +168,8 @@ def subspace(seen: Params, rank: int) -> tuple[Array, Array, Array]:
 def _solved(matrices: Array, vectors: Array) -> Array:
   """Of each row the solution of its equations, [batch, n, n] and [batch, n].
 
-  On CPUs one after the other: jaxlib's solver of a batch waits on one of XLA's
-  threads for the others, and as many at once as there are threads for ever.
+  On CPUs one after the other: batches stood still there for ever. Our guess why
+  is in `numerics`, where decompositions are taken so, too.
   """
   one = lambda both: jnp.linalg.solve(*both)
   if target.kind() == 'cpu':

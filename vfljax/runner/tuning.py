@@ -1,12 +1,13 @@
 """How long XLA looks for fast kernels before a GPU trains.
 
 For every product of matrices XLA compiles dozens of Triton kernels and times
-them beside the libraries' own. In float32 that takes minutes where a training
-takes seconds: on an H100 the program of MNIST's MLPs compiled for over 100 s,
-with the libraries' products for 5 s, and then trained for 0.11 s instead of
-0.10 (experiments/bench/gpu_h100.json, gpu_h100_tuned.json). So NVIDIA's GPUs
-are given the libraries' products, unless XLA_FLAGS says otherwise: who trains
-for hours sets XLA_FLAGS=--xla_gpu_enable_triton_gemm=true.
+them beside the libraries' own. In float32 that is long where a training takes
+seconds: on an H100 MNIST's MLPs compiled for 106 to 142 s, eight programs at a
+time, and with the libraries' products for 11 to 14 s, four at a time. These
+train 11 to 29 % longer (experiments/bench/gpu_h100_tuned.json, gpu_h100.json).
+So NVIDIA's GPUs are given the libraries' products, unless XLA_FLAGS says
+otherwise: who trains for hours sets
+XLA_FLAGS=--xla_gpu_enable_triton_gemm=true.
 """
 import os
 from typing import Any

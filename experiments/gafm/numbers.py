@@ -1,0 +1,82 @@
+"""Single figures that the README quotes in its sentences."""
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import numpy as np
+
+from experiments import evidence
+from experiments.evidence import Table
+from experiments.gafm import ablations, common, table2
+from experiments.gafm.measured import (
+    EPOCHS, FAR, PAPER, SHORT, auc, compared, leak, load, missing, off,
+)
+from vfljax.runner.config import Paper
+
+
+def marvell_30() -> str:
+  """Its AUC early in training."""
+  if not evidence.exists(PAPER, 'marvell_30'):
+    return missing('marvell_30')
+  return evidence.quoted(PAPER, 'marvell_30 marvell auc')
+
+
+def counted(record: str, low: float, high: float) -> str:
+  """Of how many seeds GAFM's AUC is between these."""
+  return _seeds(record, lambda gafm, none: (low < gafm) & (gafm < high))
+
+
+def better(record: str) -> str:
+  """Of how many seeds it is above vanilla's."""
+  return _seeds(record, lambda gafm, none: gafm > none)
+
+
+def _seeds(
+    record: str, holds: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> str:
+  """'3 of 10': of GAFM's and vanilla's AUC by seed, in percent."""
+  if not evidence.exists(PAPER, record):
+    return missing(record)
+  results = load(record)
+  gafm, none = (
+      auc(results, evidence.cell(results, name)) for name in ('gafm', 'none')
+  )
+  return f'{int(holds(gafm, none).sum())} of {len(gafm)}'
+
+
+def agreed(record: str, paper: Iterable[Paper], row: str = '') -> str:
+  """'4 of 4': how many numbers, all or a row's, are not off the paper's."""
+  if not evidence.exists(PAPER, record):
+    return missing(record)
+  found = [
+      c for c in compared(load(record), paper) if row in ('', c['defense'])
+  ]
+  return f'{sum(not off(c) for c in found)} of {len(found)}'
+
+
+def least(record: str, less: str, *others: str) -> str:
+  """By how little a row leaks less than others, in points, and where."""
+  if not evidence.exists(PAPER, record):
+    return missing(record)
+  results = load(record)
+  mean = lambda row, attack, epoch: np.nanmean(
+      leak(results, evidence.cell(results, row), attack, epoch)
+  )
+  gap, epoch, attack = min(
+      (mean(other, attack, epoch) - mean(less, attack, epoch), epoch, attack)
+      for other in others for epoch in EPOCHS for attack in common.ATTACKS
+  )
+  return f'{gap:.1f} points ({EPOCHS[epoch]} epoch, {SHORT[attack]} attack)'
+
+
+NUMBERS: dict[str, Table] = dict(
+    marvell_30=marvell_30,
+    agreed_2=partial(agreed, 'table2', table2.PAPER, 'gafm'),
+    agreed_6=partial(agreed, 'table6', ablations.PAPER['table6']),
+    reviews_early=partial(counted, 'reviews_450', 0, FAR),
+    reviews_later=partial(counted, 'reviews_1500', 0, FAR),
+    reviews_working=partial(counted, 'reviews_1500', 90, 100),
+    reviews_better=partial(better, 'reviews_1500'),
+    reviews_broken=partial(counted, 'reviews', 0, FAR),
+    least_gafm=partial(least, 'reviews', 'gafm', 'none'),
+    least_g_m=partial(least, 'reviews', 'gafm_marvell', 'gafm', 'marvell'),
+)

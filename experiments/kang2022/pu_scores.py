@@ -1,0 +1,76 @@
+"""Kang's evaluation settings (Table 6) and the scores of defenses in them.
+
+A setting is a kind of federation and the attacks on it. A defense's optimal PU
+score (Eq. 22) is the best of its strengths'; the order of preference follows
+from the scores.
+"""
+from collections.abc import Iterable, Sequence
+
+from vfljax import evaluation
+from vfljax.report import ranks, reading
+from vfljax.report.reading import Results
+
+SCORING = ('norm_scoring', 'direction_scoring')
+SETTINGS = {
+    1: ('vlr', (*SCORING, 'direct_label')),
+    2: ('vlr', ('residue_reconstruction', 'gradient_inversion')),
+    3: ('vlr', ('model_completion',)),
+    4: ('vnn', SCORING),
+    5: ('vnn', ('model_completion',)),
+}
+THWARTED = 4  # The score from which the paper calls an attack thwarted.
+
+
+def optimal(results: Results, attacks: Iterable[str]) -> dict[str, int]:
+  """Optimal PU score by defense, against some of the attacks."""
+  known = [
+      (trade, [trade.leakage[a].mean for a in attacks if a in trade.leakage])
+      for trade in ranks.trades(results)
+  ]
+  found = {}
+  for defense in results.defenses:
+    mine = [(t, leaks) for t, leaks in known if t.cell[0] == defense and leaks]
+    if mine:
+      found[defense] = evaluation.optimal_pu_score(
+          [leaks for _, leaks in mine], [t.loss.mean for t, _ in mine]
+      )
+  return found
+
+
+def best(
+    results: Results, defense: str, attacks: Iterable[str]
+) -> ranks.Trade | None:
+  """A defense's strength with the best PU score; of equals the tightest."""
+  wanted = set(attacks)
+  mine = []
+  for trade in ranks.trades(results):
+    leaks = {a: s for a, s in trade.leakage.items() if a in wanted}
+    if trade.cell[0] == defense and leaks:
+      worst = max(leaks, key=lambda a: leaks[a].mean)
+      score = evaluation.pu_score(leaks[worst].mean, trade.loss.mean)
+      mine.append(trade._replace(leakage=leaks, worst=worst, score=int(score)))
+  return min(mine, key=lambda t: t.order, default=None)
+
+
+def of_setting(
+    everything: Sequence[Results], number: int, algorithm: str = ''
+) -> dict[str, dict[str, int]]:
+  """Scores by 'data set, algorithm' and defense, in an evaluation setting."""
+  kind, attacks = SETTINGS[number]
+  found = {}
+  for results in everything:
+    _, dataset, ours = results.title
+    fits = ours == 'vlr' if kind == 'vlr' else ours in ('vhnn', 'vsnn')
+    if fits and algorithm in ('', ours):
+      scores = optimal(results, attacks)
+      if scores:
+        found[f'{dataset}, {ours.upper()}'] = scores
+  return found
+
+
+def order(tables: dict[str, dict[str, int]]) -> str:
+  """Defenses by their mean score: 'iso > marvell ≈ max norm'."""
+  names = {n for table in tables.values() for n in table if n != 'none'}
+  scores = {n: [t[n] for t in tables.values() if n in t] for n in names}
+  groups = evaluation.preference(scores)
+  return ' > '.join(' ≈ '.join(map(reading.pretty, group)) for group in groups)
