@@ -96,16 +96,47 @@ def gpu() -> str:
   return evidence.markdown(head, rows)
 
 
+def gpu_peers() -> str:
+  """The same in PyTorch on that H100, each pair timed in one run."""
+  rows = []
+  for record, key, name, seeds in (
+      ('torch', 'splitnn', 'splitNN', (1, 16)),
+      ('mnist', 'mnist', 'MLP on MNIST halves', (1, 16, 64, 256)),
+  ):
+    found = _measured(f'gpu_h100_{record}')
+    for n in seeds:
+      at = f'training/{key}/{n}'
+      loop = found[f'{at}/torch']['seconds'] if n == 1 else None
+      rows.append([
+          f'{name}, {n} seed{"s" * (n > 1)}',
+          *_paired(found[at], found[f'{at}/torch/graph'], loop),
+      ])
+  found = _measured('gpu_h100_models')
+  for key, name in (
+      ('lenet5', 'LeNet5'), ('vgg13', 'VGG13'), ('resnet18', 'ResNet18'),
+  ):
+    for dtype in ('float32', 'tf32', 'bfloat16'):
+      at = f'model/{key}/{dtype}'
+      rows.append([
+          f'{name}, {dtype}', *_paired(found[at], found[f'{at}/torch'], None)
+      ])
+  head = ('on an H100', 'vfljax', 'PyTorch, CUDA graph', 'times as fast',
+          'PyTorch, loop')
+  return evidence.markdown(head, rows)
+
+
+def _paired(
+    ours: dict[str, float], peer: dict[str, float], loop: float | None
+) -> tuple[str, ...]:
+  seconds = ours['seconds'], peer['seconds']
+  return (
+      *(f'{s:.2g} s' for s in seconds), f'{seconds[1] / seconds[0]:.2f}',
+      '' if loop is None else f'{loop:.2g} s',
+  )
+
+
 def _measured(record: str) -> dict[str, dict[str, float]]:
   return json.loads((BENCH / f'{record}.json').read_text())['measured']
-
-
-def _beside(peer: str, seeds: int) -> Table:
-  """How many times as long as ours splitNN takes PyTorch, in one run."""
-  def made() -> str:
-    found, key = _measured('gpu_h100_torch'), f'training/splitnn/{seeds}'
-    return f"{found[f'{key}/{peer}']['seconds'] / found[key]['seconds']:.1f}"
-  return made
 
 
 def _completed(row: str) -> Table:
@@ -126,12 +157,10 @@ def _transcript(row: str) -> Table:
 
 
 TABLES: dict[str, Table] = dict(
-    gafm=gafm, speed=speed, waiting=waiting, gpu=gpu,
+    gafm=gafm, speed=speed, waiting=waiting, gpu=gpu, gpu_peers=gpu_peers,
 )
 NUMBERS: dict[str, Table] = dict(
     vmask=_completed('VMask'), vanilla=_completed('none'),
     kept=_transcript('linear 1'), known=_transcript('full'),
     redrawn=_transcript('redrawn'),
-    gpu_loop=_beside('torch', 1), gpu_graph=_beside('torch/graph', 1),
-    gpu_graphs=_beside('torch/graph', 16),
 )

@@ -1,11 +1,11 @@
 """What all tests share: two CPU devices, a compilation cache, Hypothesis.
 
-Tests run on what users get: nothing here touches precision, debugging or
-matmul settings. One thing is different. A test runs its program once or twice,
-and compiling took three quarters of the suite's time, so programs are compiled
-without LLVM's optimizations and, where jaxlib still has it (before 0.11), by
-XLA's older, quicker way to fuse operations, which halves that again. Both are
-for speed: the operations and their types are the same.
+Tests run on what users get: on a CPU nothing here touches precision, debugging
+or matmul settings. One thing is different. A test runs its program once or
+twice, and compiling took three quarters of the suite's time, so programs are
+compiled without LLVM's optimizations and, where jaxlib still has it (before
+0.11), by XLA's older, quicker way to fuse operations, which halves that again.
+Both are for speed: the operations and their types are the same.
 JAX_DISABLE_MOST_OPTIMIZATIONS=0 make test compiles as users do.
 
 JAX's settings are made on this process alone, not in its environment, so that
@@ -32,6 +32,8 @@ if 'JAX_DISABLE_MOST_OPTIMIZATIONS' not in os.environ:
   compiling.trace_threefry_once()
 compiling.keep_memory()
 compiling.share_contexts()
+if jax.default_backend() != 'cpu':  # As the runner has it: no TF32.
+  jax.config.update('jax_default_matmul_precision', 'highest')
 # A command line under test would have it so for all tests after it, too.
 threefry.in_one_kernel = lambda: None
 

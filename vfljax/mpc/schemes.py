@@ -55,6 +55,8 @@ def _karatsuba(a: Array, b: Array) -> Array:
 
 _SCHEMES = (
     Scheme('naive', _whole, _naive, None, None),
+    # The same product, also of convolutions, which XLA has for CPUs alone.
+    Scheme('patches', _whole, _naive, None, None),
     Scheme('outer', _whole, _outer, None, 512),
     Scheme('int8_rows', digits.split_int8, digits.rows_int8,
            digits.INT8_LENGTH, 128),
