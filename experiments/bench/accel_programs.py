@@ -152,7 +152,7 @@ MAKERS: dict[str, Callable[[str, int], Program]] = dict(
 )
 NAMES: dict[str, list[str]] = dict(
     defense=[*_ORDER, *sorted({*defenses.REGISTRY} - {*_ORDER})],
-    ring=list(schemes.SCHEMES),
+    ring=[s for s in schemes.SCHEMES if s != 'patches'],  # naive's product.
     network=list(nets.REGISTRY),
     attack=EVERY_ATTACK,
 )

@@ -41,7 +41,7 @@ def delta() -> str:
   found |= _ours('table10')
   tenth = read('delta_tenth')
   found['ours, a tenth, 5 times, last epoch'] = tuple(tenth['ratios'])
-  return _by_delta(found) + _written('delta_tenth', 'choose_delta')
+  return _by_delta(found) + written('delta_tenth', 'choose_delta')
 
 
 def delta_on_reviews() -> str:
@@ -86,7 +86,7 @@ def averaging() -> str:
       NAMES.get(d, d.replace('gafm', 'GAFM').replace('delta', 'Delta'))
       for d in found
   ]
-  return evidence.markdown(('leak AUC', *named), rows) + _written(
+  return evidence.markdown(('leak AUC', *named), rows) + written(
       'averaging', 'averaging'
   )
 
@@ -109,7 +109,7 @@ def speed() -> str:
   return evidence.markdown(head, rows)
 
 
-def _written(record: str, by: str) -> str:
+def written(record: str, by: str) -> str:
   """Where a script's numbers are from."""
   file = f'records/{record}.json'
   return (

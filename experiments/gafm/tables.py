@@ -14,7 +14,7 @@ from experiments import evidence
 from experiments.evidence import Table
 from experiments.gafm import (
     ablations, common, numbers, paper as printed, readings, reviews, scripts,
-    table2, table4,
+    table2, table4, terms,
 )
 from experiments.gafm.measured import (
     EPOCHS, FAR, NAMES, PAPER, SHORT, WRONG, auc, differing, leak, load,
@@ -209,5 +209,6 @@ TABLES: dict[str, Table] = dict(
     reviews_multiparty=partial(
         table, 'reviews_multiparty', reviews.PAPER_4, same_data=False
     ),
-    readings=readings_, averaging=scripts.averaging, speed=scripts.speed,
+    readings=readings_, averaging=scripts.averaging, terms=terms.table,
+    speed=scripts.speed,
 )

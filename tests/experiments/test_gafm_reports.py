@@ -6,7 +6,7 @@ import pytest
 
 from experiments import evidence
 from experiments.gafm import (
-    claims, common, numbers, pictures, scripts, tables,
+    claims, common, numbers, pictures, scripts, tables, terms,
 )
 from vfljax.runner import recording
 from vfljax.runner.config import Paper
@@ -213,3 +213,31 @@ def test_pictures_from_saved_arrays(tmp_path):
   chart = tmp_path / 'delta.json'
   chart.write_text(json.dumps(run))
   assert pictures.ratios([chart]).stat().st_size > 3000
+
+
+def test_means_and_centers_of_both_terms():
+  """Of two rounds of three samples and a last one of two: positives minus
+  negatives."""
+  labels = np.array([1.0, 0, 0, 1, 1, 0, 1, 0])
+  sent, gan, ce = np.random.default_rng(0).normal(size=(3, 8))
+  columns = labels, np.zeros(8), sent, gan, ce
+  rounds = (tuple(x[:6].reshape(2, 3) for x in columns),
+            tuple(x[6:].reshape(1, 2) for x in columns))
+  found = np.array(terms.digest(*rounds))
+  for column, values in zip(found.T, (gan, ce, sent), strict=True):
+    apart = values[labels == 1].mean() - values[labels == 0].mean()
+    np.testing.assert_allclose(column, [values.mean(), apart], rtol=1e-5)
+
+
+@pytest.mark.parametrize('gan, ce, cancels, alike', [
+    (-0.03, 0.02, True, True), (-0.03, -0.02, False, True),
+    (0.3, -0.02, True, False), (0.001, 0.02, False, False),
+])
+def test_verdicts_on_both_terms(gan, ce, cancels, alike, monkeypatch):
+  """Of the last epoch alone: in the one before they are the other way round."""
+  before, last = dict(GAN=gan, CE=-ce, sent=0), dict(GAN=gan, CE=ce, sent=0)
+  rows = {w: [[before[w], last[w]]] * 2 for w in last}
+  found = dict(means=rows, centers=rows, opposed=[0.5, 0.5])
+  monkeypatch.setattr(terms.scripts, 'read', lambda name: found)
+  assert terms.opposed().held == cancels
+  assert terms.comparable().held == alike

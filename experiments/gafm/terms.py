@@ -1,0 +1,147 @@
+"""GAFM, Table 7 and what Figures 2 and 4 show: the two terms of its gradient.
+
+  python -m experiments.gafm.terms spambase.data \
+      --out=experiments/gafm/records/terms.json
+
+The paper says that class centers of the GAN's and of the cross-entropy's
+gradient lie on opposite sides and cancel (section 3.4), and gives the mean of
+either term (Table 7). Here both are taken of every round of every epoch, from
+the round's own embeddings and networks with u and the critic's noise drawn once
+more, beside the gradient that was sent; of an epoch their mean and the distance
+between the classes' centers, positives minus negatives.
+"""
+import argparse
+from collections.abc import Sequence
+from functools import partial
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments import evidence
+from experiments.claims import Verdict
+from experiments.gafm import common, paper, pictures, scripts
+from vfljax import sweep, train
+from vfljax.runner import checks, device
+from vfljax.runner.arguments import load_data
+from vfljax.runner.plans import training_plan
+from vfljax.runner.recording import versions
+from vfljax.runner.setting import build, split_samples
+from vfljax.types import Array, Batch
+
+WHAT = ('GAN', 'CE', 'sent')
+EPOCHS = (1, 10, 50, 100, 200, 300)
+
+
+def digest(*stacks) -> Array:
+  """[2, 3] of an epoch: means, distances of class centers; of GAN, CE, sent."""
+  labels, _, sent, by_gan, by_ce = pictures.digest(*stacks)
+  terms = jnp.stack([by_gan, by_ce, sent])
+  positive = terms @ labels / labels.sum()
+  negative = terms @ (1 - labels) / (1 - labels).sum()
+  return jnp.stack([terms.mean(1), positive - negative])
+
+
+def study(setting, key, samples: Batch) -> Array:
+  """[epochs, 2, 3] of one training, see `digest`."""
+  splits = split_samples(setting, key, samples)
+  entry = common.gafm()
+  plan = training_plan(setting, build(entry, entry.strengths[0]), splits)
+  plan = plan._replace(
+      watch=partial(pictures.watch, True), digest=digest, validate=None,
+      every=1,
+  )
+  run = train.start(key, plan, splits.train)
+  _, history = train.advance(plan, run, splits.train, 0, plan.epochs)
+  return history['watch']
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+  parser = argparse.ArgumentParser(description="The two terms of GAFM's loss.")
+  parser.add_argument('path', help='spambase.data')
+  parser.add_argument('--seeds', type=int, default=10)
+  parser.add_argument('--epochs', type=int, default=EPOCHS[-1])
+  parser.add_argument('--out', default='', help='JSON file')
+  args = parser.parse_args(arguments)
+  device.set_up(0, '~/.cache/vfljax')
+  config = common.spambase('terms', [], path=args.path)
+  config.listed_attacks, config.train.epochs = (), args.epochs
+  setting = checks.make(config, load_data(config.data))
+  keys = jax.vmap(jax.random.key)(jnp.arange(args.seeds))
+  run = jax.jit(sweep.over_cells(partial(study, setting)))
+  cells = sweep.pad(keys, jax.local_device_count())
+  got = run(*sweep.place(cells, setting.samples))
+  got = np.asarray(got, np.float64)[: args.seeds]
+  found = recorded(got, [e for e in EPOCHS if e <= args.epochs])
+  print(json.dumps(found))
+  if args.out:
+    Path(args.out).write_text(json.dumps(found, indent=1) + '\n')
+
+
+def recorded(got: np.ndarray, epochs: Sequence[int]) -> dict:
+  """`got` [seeds, epochs, 2, 3] as the record has it, by term and by seed."""
+  chosen = got[:, [e - 1 for e in epochs]].round(5)
+  means, centers = (
+      {w: chosen[:, :, i, j].tolist() for j, w in enumerate(WHAT)}
+      for i in range(2)
+  )
+  opposed = (got[:, :, 1, 0] * got[:, :, 1, 1] < 0).mean(1).round(4)
+  return dict(
+      versions=versions(), seeds=len(got), epochs=list(epochs), means=means,
+      centers=centers, opposed=opposed.tolist(),
+  )
+
+
+def table() -> str:
+  """Both terms of GAFM's gradient by epoch: Table 7, Figures 2 and 4."""
+  found = scripts.read('terms')
+  shown = lambda x: f'{np.mean(x):.3f} +- {np.std(x, ddof=1):.3f}'
+  rows = []
+  for i, epoch in enumerate(found['epochs']):
+    at = {
+        what: {w: np.array(v)[:, i] for w, v in found[what].items()}
+        for what in ('means', 'centers')
+    }
+    apart = at['centers']['GAN'] * at['centers']['CE'] < 0
+    rows.append([
+        f'{epoch}', *(shown(at['means'][w]) for w in ('GAN', 'CE')),
+        *(shown(at['centers'][w]) for w in ('GAN', 'CE', 'sent')),
+        f'{apart.sum()} of {len(apart)}',
+    ])
+  rows.append(['paper', *(f'{x:.3f}' for x in paper.TERMS), '', '', '', ''])
+  head = ('epoch', 'mean, GAN', 'mean, CE', 'centers, GAN', 'centers, CE',
+          'centers, sent', 'opposed, seeds')
+  return evidence.markdown(head, rows) + scripts.written('terms', 'terms')
+
+
+def opposed() -> Verdict:
+  """On means over seeds, in the last epoch, as all claims here."""
+  found = scripts.read('terms')
+  gan, ce, sent = (
+      np.array(found['centers'][w])[:, -1] for w in ('GAN', 'CE', 'sent')
+  )
+  apart = gan * ce < 0
+  epochs = 100 * np.mean(found['opposed'])
+  return Verdict(
+      bool(gan.mean() * ce.mean() < 0),
+      f'positives minus negatives in the last epoch: GAN {gan.mean():.3f}, CE '
+      f'{ce.mean():.3f}, sent {sent.mean():.3f}; opposed in {apart.sum()} of '
+      f'{len(apart)} seeds, and in {epochs:.0f} % of all epochs',
+  )
+
+
+def comparable() -> Verdict:
+  """What the paper calls comparable: not ten times as large."""
+  found = scripts.read('terms')['means']
+  gan, ce = (np.abs(found[w])[:, -1].mean() for w in ('GAN', 'CE'))
+  return Verdict(
+      bool(0.1 < gan / ce < 10),
+      f'means in the last epoch, without their signs: GAN {gan:.3f}, CE '
+      f'{ce:.3f}; the paper: {paper.TERMS[0]:.3f}, {paper.TERMS[1]:.3f}',
+  )
+
+
+if __name__ == '__main__':
+  main()
