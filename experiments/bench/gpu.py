@@ -237,7 +237,7 @@ class Record:
       self.all = json.loads(path.read_text())
     self.all |= records.begin() | dict(
         kind=jax.local_devices()[0].device_kind, versions=records.versions(),
-        flags=os.environ.get('XLA_FLAGS', ''),
+        flags=os.environ.get('XLA_FLAGS', ''), compiled_at_a_time=AT_ONCE,
     )
     self.all.setdefault('measured', {})
 
