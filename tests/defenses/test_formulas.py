@@ -79,6 +79,16 @@ def test_max_norm_deviations_are_equation_15():
   np.testing.assert_allclose(tiny, found, rtol=1e-4, atol=1e-6)
 
 
+def test_max_norm_is_finite_however_far_apart_norms_are():
+  """A ratio of 1e41 is beyond float32; one of 1e30 is not."""
+  d = np.array([[3e3, 4e3], [3e-38, 4e-38], [3e-27, 4e-27]], np.float32)
+  found = np.asarray(max_norm.noise_std(jnp.asarray(d)))
+  assert 1e36 < found[1] < 1e38
+  np.testing.assert_allclose(found[2], 1e30, rtol=1e-5)
+  sent = draws(defenses.REGISTRY['max_norm'](), d, np.eye(2)[[0, 1, 1]], 200)
+  assert np.isfinite(sent).all() and sent[:, 1].std() > 1e-2
+
+
 @pytest.mark.usefixtures('optimized')
 def test_max_norm_noise_is_along_the_gradient_and_evens_the_norms():
   d, labels = gradients(batch=12)
