@@ -52,11 +52,11 @@ FAR = (
     'test_mutants.py', 'test_drawn_mutants.py',
 )
 SECONDS = 600
-# Folders whose modules are tested through each other.
+# Folders whose modules are tested through each other, by all of their tests.
 WHOLE = ('mpc', 'masked')
 # Of every method's numbers, and quick.
 ALWAYS = ('tests/test_defaults.py', 'tests/test_bounds.py')
-FILES = 6  # At most so many test files that name a module.
+FILES = 6  # So many of those that name a module.
 
 
 class Drawn(NamedTuple):
@@ -160,7 +160,7 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
   ]
   word = re.compile(rf"\b({'|'.join([name, *users])})\b")
   own_names = f'test_{name}', f'test_{folder}'
-  found = []
+  found, all_of = [], set()
   for test in sorted((root / 'tests').rglob('test_*.py')):
     where = test.relative_to(root)
     if where.parts[1] in FAR:
@@ -168,13 +168,17 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
     text, whole = test.read_text(), (
         folder in WHOLE and where.parts[1] == folder
     )
+    if whole:
+      all_of.add(str(where))
     if whole or word.search(text) or test.stem in own_names:
       own = test.stem.startswith(own_names)
       named = bool(re.search(rf'\b{name}\b', text))
       near = where.parts[1] == path.parts[1]
       order = not own, not named, not near, len(text), str(where)
       found.append(order)
-  return [*ALWAYS, *(row[-1] for row in sorted(found)[:FILES])]
+  files = [row[-1] for row in sorted(found)]
+  kept = {*files[:FILES], *all_of}
+  return [*ALWAYS, *(file for file in files if file in kept)]
 
 
 def contracts_of(file: str, root: Path = mutants.ROOT) -> list[str]:

@@ -31,6 +31,9 @@ def test_a_modules_own_tests_come_first():
   # A module that others use is tried by their tests.
   found = drawn_mutants.tests_of('vfljax/defenses/randomized.py')
   assert 'tests/defenses/test_gafm.py' in found
+  # No test of a ring's product names the module that makes it.
+  found = drawn_mutants.tests_of('vfljax/mpc/outer_conv.py')
+  assert 'tests/mpc/test_ring.py' in found
   contracts = drawn_mutants.contracts_of('vfljax/defenses/iso.py')
   assert contracts[-2:] == ['-k', 'iso']
   assert 'tests/defenses/test_contract.py' in contracts

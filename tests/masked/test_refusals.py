@@ -90,10 +90,25 @@ def test_values_outside_the_range_say_what_holds_them(where, value, match):
   with pytest.raises(ValueError, match=match) as error:
     ranges.check(Public(), layer, seen)
   assert str(error.value).startswith('Layer Dense_1/Dense_0: its ')
+  # What the protocol computes may have been larger still before it wrapped.
+  wraps = where in (1, 3) and np.isfinite(value)
+  assert ('or more, since' in str(error.value)) == wraps
   ranges.check(Public(), layer, np.ones((3, 4)))
   if where == 1 and value == 3e4:  # The advice holds.
     bits = fixed_point.Precision(inputs=23, weights=24)
     ranges.check(Public(bits), layer, seen)
+
+
+def test_advice_goes_down_to_no_fraction_bits():
+  """Which hold what is below 2^63."""
+  layer = found_in_mlp()[1]
+  seen = np.array([0.75 * 2.0**63, 0, 0, 0])
+  with pytest.raises(ValueError, match=r'Precision\(inputs=0, .* would hold'):
+    ranges.check(Public(), layer, seen)
+  ranges.check(Public(fixed_point.Precision(inputs=0)), layer, seen)
+  seen[0] = 2.0**63
+  with pytest.raises(ValueError, match='No number of fraction bits holds it'):
+    ranges.check(Public(), layer, seen)
 
 
 @pytest.mark.parametrize('where', range(4))

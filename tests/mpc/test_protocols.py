@@ -365,6 +365,21 @@ def test_every_word_is_of_the_seed_of_who_may_know_it():
     assert changed(words, seed) == want, (words.__name__, seed)
 
 
+@pytest.mark.parametrize('layer', [
+    bilinear.dense((2, 3, 4), (4, 5)),
+    bilinear.convolution((2, 7, 4), (3, 2, 6), 2, groups=2),
+    bilinear.convolution((2, 5, 4, 4), (3, 2, 2, 6), 1, 'VALID', groups=2),
+    bilinear.convolution((2, 3, 4, 3, 2), (2, 2, 2, 2, 3)),
+], ids=lambda layer: str(layer.w_shape))
+def test_every_map_has_the_shape_it_says(layer):
+  """For any number of axes; on shapes alone."""
+  x, y, w = _shapes(layer)
+  of = lambda f, *args: jax.eval_shape(f, *args).shape
+  assert of(layer.forward, x, w) == layer.y_shape
+  assert of(layer.input_gradient, y, w) == layer.x_shape
+  assert of(layer.weight_gradient, x, y) == layer.w_shape
+
+
 def test_bad_layers():
   with pytest.raises(ValueError, match='dense wants'):
     bilinear.dense((3, 4), (5, 4))

@@ -241,6 +241,13 @@ def test_convolutions_cut_images_into_blocks():
     np.testing.assert_array_equal(ring.conv(x, w, 1, 1, scheme=name), want)
 
 
+def test_convolutions_by_outer_products_in_tiles_of_channels():
+  x, w = draw(0, 1, 3, 16), draw(1, 2, 16, 136)
+  want = exact_conv(x, w, (1,), [(0, 0)], (1,))
+  out = ring.conv(x, w, padding='VALID', scheme='outer')
+  np.testing.assert_array_equal(out, want)
+
+
 def _float_conv(x, w, win):
   letters = 'XYZ'[: x.ndim - 2]
   names = (f'N{letters}C', f'{letters}IO', f'N{letters}C')
@@ -329,9 +336,12 @@ def test_blocks_inside_a_32_bit_callers_batched_scan(name):
   np.testing.assert_array_equal(sums[1], want)
 
 
-@pytest.mark.parametrize('shape', [(600, 33, 530), (1, 16, 70), (70, 15, 7)])
+@pytest.mark.parametrize('shape', [
+    (600, 33, 530), (1, 16, 70), (70, 15, 7), (256, 2, 520),
+])
 def test_outer_in_tiles_and_steps(shape):
-  """Several tiles or one, whole steps and the rest of one, and its swap."""
+  """Several tiles or one, whole steps and the rest of one, its swap, and blocks
+  of two tiles, by what 256 rows leave of the accumulator."""
   m, k, n = shape
   a, b = draw(13, m, k), draw(14, k, n)
   np.testing.assert_array_equal(
@@ -392,6 +402,15 @@ def test_bad_operands():
     ring.conv(x, w, strides=0)
   with pytest.raises(ValueError, match='reaching over 5'):
     ring.conv(x, w, padding='VALID', dilation=4)
+
+
+@pytest.mark.parametrize('x_shape, w_shape', [
+    ((1, 3), (3, 4)), ((1, 3, 2), (2, 2, 2, 3)), ((1, 3, 3, 2), (2, 2, 3)),
+])
+def test_a_kernel_has_as_many_axes_as_the_images(x_shape, w_shape):
+  """One at least."""
+  with pytest.raises(ValueError, match='conv wants .*, out]; got '):
+    convolution.window(x_shape, w_shape)
 
 
 def _rounded(a, b):

@@ -188,6 +188,28 @@ def test_chacha20_words_are_the_keystream():
   np.testing.assert_array_equal(words, want)
 
 
+def test_a_chacha20_streams_key_is_the_start_of_a_block_of_its_own():
+  """Two parties' releases have to draw the same masks from a seed."""
+  key = prg.CHACHA20.fold(prg.chacha20_key(KEY), 0x0A0B0C0D)
+  block = _keystream(KEY, 0, 1, _nonce('01000000' '0d0c0b0a' '00000000'))
+  assert np.asarray(key).astype('<u4').tobytes() == block[:32]
+
+
+@pytest.mark.parametrize('name, most', [
+    ('threefry', 2**31 - 1), ('chacha20', 8 * (2**32 - 1)),
+])
+def test_a_stream_holds_as_many_words_as_it_has_counters(name, most):
+  """More would begin from the front again; looked at without drawing."""
+  generator = prg.get(name)
+  with jax.enable_x64(True):
+    draw = lambda count: jax.eval_shape(
+        lambda: generator.words(_key(name), (count,))
+    )
+    assert draw(most).shape == (most,)
+    with pytest.raises(ValueError, match=f'{most + 1} words are more than'):
+      draw(most + 1)
+
+
 def test_chacha20_wants_its_own_key():
   with pytest.raises(TypeError, match='256-bit'):
     sharing.share(jax.random.key(0), np.arange(3), prg='chacha20')
@@ -195,6 +217,10 @@ def test_chacha20_wants_its_own_key():
     prg.chacha20_key(b'short')
   with pytest.raises(ValueError, match='threefry'):
     sharing.share(jax.random.key(0), np.arange(3), prg='rot13')
+  # The data of a jax.random key has the type, and a NumPy key the length.
+  for key in (np.zeros(2, np.uint32), np.zeros(8, np.int32)):
+    with jax.enable_x64(True), pytest.raises(TypeError, match='256-bit'):
+      prg.CHACHA20.words(jnp.asarray(key), (3,))
 
 
 def _key(name, number=0):
@@ -256,6 +282,13 @@ def test_shares_sum_to_the_secret_and_are_uniform(name, parties):
   assert _pvalue(partial) > 1e-4  # All but one say nothing either.
 
 
+def test_what_is_reconstructed_is_an_array_of_jax():
+  """Also of NumPy's, and of a single share."""
+  share = np.array([HIGH, 2])
+  for shares in ([share], [share, share], share, share[None]):
+    assert isinstance(sharing.reconstruct(shares), jax.Array)
+
+
 def test_one_numbers_shares_are_a_vector():
   assert int(sharing.reconstruct(np.array([HIGH, 2, -1]))) == LOW
   with pytest.raises(ValueError, match=r'at least 1 axes; its shape is \(\)'):
@@ -276,8 +309,9 @@ def test_sharing_is_traced_and_checked():
   np.testing.assert_array_equal(sharing.reconstruct(inside), x)
   batched = jax.vmap(lambda key: sharing.share(key, x, 3))(key[None])
   np.testing.assert_array_equal(batched[0], inside)
-  with pytest.raises(TypeError, match='rbg'):
-    sharing.share(jax.random.key(0, impl='rbg'), x)
+  for other in ('rbg', 'unsafe_rbg'):
+    with pytest.raises(TypeError, match=f'not .*{other}'):
+      sharing.share(jax.random.key(0, impl=other), x)
   with pytest.raises(ValueError, match='2 parties'):
     sharing.share(jax.random.key(0), x, 1)
   with pytest.raises(TypeError, match='float64'):

@@ -99,6 +99,30 @@ def test_who_says_what_in_which_flight():
   ]
 
 
+def test_three_parties_say_their_words_at_once():
+  """T1: each opens its shares to both others, then tells one of them."""
+  layer, p = bilinear.dense((2, 3), (3, 4)), prg.THREEFRY
+  ints = lambda *shape: jax.ShapeDtypeStruct(shape, np.int64)
+
+  def whole(x, xs, ws):
+    key = jax.random.key(0)
+    dealt = beaver.triple(p, key, layer.forward, x.shape, layer.w_shape, 3)
+    ys, opened = beaver.product(layer.forward, xs, ws, dealt)
+    return beaver.share_input(p, key, x, 3)[1], opened, beaver.reveal(ys, 1)[1]
+
+  with jax.enable_x64(True):
+    shared, opened, revealed = jax.eval_shape(
+        whole, ints(2, 3), ints(3, 2, 3), ints(3, 3, 4)
+    )
+  assert heard(shared) == ['x1 passive>active', 'x1 passive>party 2']
+  assert heard(opened) == [
+      f'{name}1 {one}>{other}' for name in 'EF'
+      for one in ('passive', 'active', 'party 2')
+      for other in ('passive', 'active', 'party 2') if one != other
+  ]
+  assert heard(revealed) == ['y1 passive>active', 'y1 party 2>active']
+
+
 def test_results_are_made_of_what_was_said():
   """T3: what crosses the line is what the other party goes on with."""
   f, p = bilinear.dense((2, 3), (3, 2)).forward, prg.THREEFRY

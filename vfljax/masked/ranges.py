@@ -107,7 +107,7 @@ def _lowered(old, i: int, over: int, to_active: bool):
   """Fraction bits with `over` fewer in the value of number i."""
   if to_active:  # y has 2 f_x + f_g bits, the input gradient f_x + 2 f_g.
     if i in (1, 3):
-      over = -(-over // 2) if over > 1 else 1
+      over = -(-over // 2)
     name = 'inputs' if i < 2 else 'gradients'
     return old._replace(**{name: getattr(old, name) - over})
   if i == 1:  # y: both factors give up the same.

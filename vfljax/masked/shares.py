@@ -5,15 +5,13 @@ added to the shares of the output (`masked_layer`), so it costs nothing online.
 Layers are T3 (`one_sided`) or, where the active party gets the layer's output
 anyway, T4 (`to_active`).
 """
-import functools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from vfljax.mpc import fixed_point, one_sided, to_active
+from vfljax.mpc import fixed_point, one_sided, ring, to_active
 from vfljax.mpc.bilinear import Bilinear
-from vfljax.mpc.fixed_point import decode_raw
 from vfljax.mpc.one_sided import Masked, Place, Seeds
 from vfljax.mpc.prg import THREEFRY, Prg
 from vfljax.mpc.wire import Transcript
@@ -142,14 +140,12 @@ def unshare(
   return theta, said
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2))
-def _opened(shares: Masked, bits: int, dtype: Any) -> Array:
-  return decode_raw(shares.passive + shares.active, bits, dtype)
-
-
 def opened(secret: Secret, bits: dict[str, int], dtype: Any) -> Leaves:
   """The weights that the shares are of; no party can compute this."""
-  return {k: entry(_opened)(v, bits[k], dtype) for k, v in secret.items()}
+  return {
+      k: fixed_point.decode(ring.add(*v), bits[k], dtype)
+      for k, v in secret.items()
+  }
 
 
 def deal(

@@ -1,0 +1,50 @@
+"""How products are cut: what is worked on at once, and that nothing is lost."""
+import jax
+import jax.numpy as jnp
+import pytest
+
+from vfljax.mpc import blocks, outer, schemes
+
+
+def shapes_seen(cut, *shape):
+  """Of what a function is given, and of the result, on shapes alone."""
+  seen = []
+
+  def fn(part):
+    seen.append(part.shape)
+    return part
+
+  with jax.enable_x64(True):
+    out = jax.eval_shape(
+        lambda x: cut(fn, x), jax.ShapeDtypeStruct(shape, jnp.int64)
+    )
+  return seen, out.shape
+
+
+@pytest.mark.parametrize('n, width', [(8, 8), (3, 3), (9, 8), (20, 8)])
+def test_no_more_columns_at_once_than_asked_for(n, width):
+  """As few as a caller's caches hold, and none more than there are."""
+  seen, shape = shapes_seen(lambda fn, x: blocks.in_columns(fn, x, 8), 2, n)
+  assert set(seen) == {(2, width)} and shape == (2, n)
+
+
+@pytest.mark.parametrize('length, size, most', [
+    (8, 8, 8), (9, 8, 5), (20, 8, 7), (3, None, 3), (0, 8, 0),
+])
+def test_rows_are_cut_into_equal_blocks(length, size, most):
+  seen, shape = shapes_seen(
+      lambda fn, x: schemes.in_blocks(fn, x, size), length, 2
+  )
+  assert set(seen) == {(most, 2)} and shape == (length, 2)
+
+
+@pytest.mark.parametrize('most', [outer.TILE, outer.TILE // 2])
+def test_tiles_are_one_or_an_even_number_that_holds_all_columns(most):
+  for n in range(1, 8 * most):
+    tiles, width = outer.tiling(n, most)
+    assert width <= most and tiles * width >= n
+    if n > most:
+      assert tiles % 2 == 0 and width % 8 == 0
+      assert (tiles - 2) * most < n  # No two of them for nothing.
+    else:
+      assert (tiles, width) == (1, n)

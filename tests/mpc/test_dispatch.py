@@ -1,0 +1,151 @@
+"""Who is chosen at and beside each bound, by which race, after which check.
+
+No product is made but the self-check's own.
+"""
+import jax
+import jax.numpy as jnp
+import pytest
+
+from vfljax.mpc import conv as convolution
+from vfljax.mpc import dispatch, kernels
+from vfljax.mpc.schemes import SCHEMES
+
+RACE = ('karatsuba', 'int8_rows', 'outer')
+
+
+@pytest.fixture
+def all_exact(monkeypatch):
+  """A machine on which everything is exact and karatsuba has won the race."""
+  monkeypatch.setattr(dispatch, 'exact', lambda platform, name: True)
+  monkeypatch.setattr(dispatch, 'ranking', lambda platform: RACE)
+
+
+@pytest.mark.parametrize('m, k, n, name', [
+    (32, 32, 32, 'naive'),  # 2^15 products are few,
+    (32, 32, 33, 'karatsuba'),  # more are not,
+    (1000, 512, 16, 'naive'),  # but where the right side has 2^13 elements
+    (1000, 513, 16, 'karatsuba'),
+    (1000, 481, 17, 'karatsuba'),  # and 16 columns.
+])
+def test_small_products_on_a_cpu_are_xlas_own(all_exact, m, k, n, name):
+  assert dispatch.for_matmul('cpu', m, k, n).name == name
+
+
+@pytest.mark.parametrize('taps, c, o, name', [
+    (16, 8, 31, 'naive'), (16, 8, 32, 'karatsuba'),
+    (16, 16, 16, 'karatsuba'),  # 2^12 weights, many channels on both sides,
+    (256, 16, 1, 'naive'), (17, 15, 16, 'naive'),  # on one alone.
+    (512, 8, 1, 'naive'), (513, 8, 1, 'karatsuba'),  # 2^12 weights or more.
+    (25, 1, 6, 'naive'),
+])
+def test_small_kernels_on_a_cpu_are_xlas_own(all_exact, taps, c, o, name):
+  assert dispatch.for_conv('cpu', 50176, taps, c, o).name == name
+
+
+@pytest.mark.parametrize('first', RACE)
+def test_one_channel_takes_outer_products_where_they_won(
+    all_exact, monkeypatch, first
+):
+  monkeypatch.setattr(dispatch, 'ranking', lambda platform: (first,))
+  chosen = lambda c, o: dispatch.for_conv('cpu', 50176, 9, c, o).name
+  assert chosen(1, 6) == ('outer' if first == 'outer' else 'naive')
+  assert chosen(1, 1) == chosen(2, 6) == 'naive'
+
+
+def test_few_columns_are_cheaper_in_one_dot(all_exact, monkeypatch):
+  """Where int8 won."""
+  monkeypatch.setattr(dispatch, 'ranking', lambda platform: ('int8_rows',))
+  chosen = lambda n: dispatch.for_matmul('cpu', 1000, 1000, n).name
+  assert [chosen(n) for n in (16, 17)] == ['int8_toeplitz', 'int8_rows']
+
+
+@pytest.mark.parametrize('platform, few, many', [
+    ('gpu', 'naive', 'int8_merged'), ('tpu', 'int8_toeplitz', 'int8_merged'),
+])
+def test_few_products_on_an_accelerator(all_exact, platform, few, many):
+  matmul = lambda *sizes: dispatch.for_matmul(platform, *sizes).name
+  conv = lambda *sizes: dispatch.for_conv(platform, *sizes).name
+  assert matmul(1 << 9, 1 << 9, 1 << 9) == few  # 2^27 of them.
+  assert matmul(1 << 9, 1 << 9, (1 << 9) + 1) == many
+  assert conv(1 << 16, 8, 16, 16) == 'int8_toeplitz'
+  assert conv((1 << 16) + 1, 8, 16, 16) == 'int8_merged'
+
+
+def race(monkeypatch, seconds, exact):
+  """Who comes out in which order if each takes the given seconds."""
+  now, ran = [1e3], []
+
+  def compiled(platform, scheme, a, b):
+    def call():
+      ran.append(scheme.name)
+      # The first call is slow, and one of those after it undisturbed.
+      now[0] += seconds[scheme.name] * (1 if ran.count(scheme.name) == 3 else 9)
+
+    return call
+
+  monkeypatch.setattr(dispatch, '_compile', compiled)
+  monkeypatch.setattr(dispatch, 'exact', lambda _, name: name in exact)
+  monkeypatch.setattr(dispatch.time, 'perf_counter', lambda: now[0])
+  return dispatch.ranking.__wrapped__('cpu')
+
+
+def test_the_fastest_comes_first(monkeypatch):
+  seconds = dict(outer=3.0, int8_rows=2.0, karatsuba=1.0)
+  assert race(monkeypatch, seconds, RACE) == (
+      'karatsuba', 'int8_rows', 'outer'
+  )
+  seconds |= dict(karatsuba=2.5)
+  assert race(monkeypatch, seconds, RACE) == (
+      'int8_rows', 'karatsuba', 'outer'
+  )
+
+
+def test_what_is_not_exact_does_not_race(monkeypatch):
+  """But those after it do."""
+  seconds = dict(outer=1.0, int8_rows=3.0, karatsuba=2.0)
+  assert race(monkeypatch, seconds, ('int8_rows', 'karatsuba')) == (
+      'karatsuba', 'int8_rows'
+  )
+
+
+@pytest.mark.parametrize('value', [
+    -(2**63), -1, 2**63 - 1, 0x7F7F7F7F7F7F7F80,  # Whose digits are all -128.
+])
+def test_the_self_check_notices_one_extreme_taken_for_another(value):
+  """As where a conversion stops short of an end, or a digit has no -128."""
+
+  def product(a, b):
+    other = value + 1 if value < 2**63 - 1 else value - 1
+    return SCHEMES['naive'].product(jnp.where(a == value, other, a), b)
+
+  bad = SCHEMES['naive']._replace(product=product)
+  assert 'check values are wrong' in (dispatch.fault('cpu', bad) or '')
+
+
+@pytest.mark.parametrize('groups', [1, 2])
+def test_the_dispatcher_is_told_the_product_that_is_made(monkeypatch, groups):
+  """Rows, taps and channels of each: of a batch of 5 with 4 taps in 6 x 7."""
+  told = []
+
+  def asked(platform, *sizes):
+    told.append(sizes)
+    return SCHEMES['int8_rows']
+
+  monkeypatch.setattr(dispatch, 'for_matmul', asked)
+  monkeypatch.setattr(dispatch, 'for_conv', asked)
+  ints = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int64)
+  x, w, g = ints(5, 6, 7, 4), ints(2, 2, 4 // groups, 8), ints(5, 3, 4, 8)
+  win = convolution.window(x.shape, w.shape, 2, 'SAME', 1, groups)
+  with jax.enable_x64(True):
+    for fn in (
+        lambda x, w, g: kernels.conv(x, w, 2, 'SAME', 1, groups),
+        lambda x, w, g: kernels.conv_input_gradient(g, w, x.shape, win),
+        lambda x, w, g: kernels.conv_weight_gradient(x, g, (2, 2), win),
+    ):
+      jax.eval_shape(fn, x, w, g)
+  c, o = 4 // groups, 8 // groups
+  assert told == [
+      (5 * 3 * 4, 4, c, o),  # Rows are positions of the result,
+      (5 * 6 * 7, 4, o, c),
+      (4 * c, 5 * 3 * 4, o),  # or what a patch has.
+  ]
