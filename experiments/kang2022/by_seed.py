@@ -1,10 +1,11 @@
-"""Model inversion seed by seed: what three seeds can tell, and what not.
+"""Model inversion seed by seed: what ten seeds can tell, and what not.
 
 Seeds differ more than defenses do, so that a mean alone says too little. A
 seed's split, attacked images and attacker's draws are the same with and without
 a defense, so SSIM is compared within it.
 """
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+import functools
 
 from experiments import evidence
 from experiments.kang2022 import paper
@@ -13,15 +14,17 @@ from vfljax.report.reading import Cell, PerSeed
 
 PAPER = 'kang2022'
 ALGORITHMS = ('vhnn', 'vsnn')
+MIXED = (2.0, 3.0, 4.0)
 NONE: Cell = ('none', None)
 SHADOWS: dict[str, str] = dict(zip(('same', 'conv', 'fc'), paper.SHADOWS))
 
 
 def ssim(
-    record: str, cell: Cell = NONE, attack: str = 'model_inversion'
+    record: str, cell: Cell = NONE, attack: str = 'model_inversion',
+    metric: str = 'ssim',
 ) -> PerSeed:
   results = evidence.load(PAPER, record).results
-  return reading.find(results, cell, attack, 'ssim')
+  return reading.find(results, cell, attack, metric)
 
 
 def guessed(attack: str) -> str:
@@ -29,28 +32,36 @@ def guessed(attack: str) -> str:
   return evidence.mean(ssim('table16_vhnn', NONE, attack).values(), 3)
 
 
-def lower(*defenses: str, than: str = 'model_inversion') -> str:
+def lower(
+    *defenses: str, than: str = 'model_inversion', metric: str = 'ssim'
+) -> str:
   """'17 of 18': how often a defense leaves less SSIM than there is without.
 
   Args:
     than: An attack on the undefended federation, or a guess.
+    metric: Or less PSNR.
   """
   pairs = []
   for algorithm in ALGORITHMS:
     record = f'table16_{algorithm}'
-    free = ssim(record, attack=than)
+    free = ssim(record, attack=than, metric=metric)
     for cell in evidence.load(PAPER, record).results.cells:
       if cell[0] in defenses:
-        pairs += _paired(ssim(record, cell), free)
+        pairs += _paired(ssim(record, cell, metric=metric), free)
   return _share(pairs)
 
 
-def worse(algorithm: str, one: str, other: str) -> str:
-  """'3 of 3': in how many seeds the other shadow serves an attacker worse."""
-  first, second = (
-      ssim(f'table17_{algorithm}', attack=SHADOWS[s]) for s in (one, other)
-  )
-  return _share(_paired(second, first))
+def costlier() -> str:
+  """'20 of 20': how often more mixed samples cost more, 2 to 3 to 4."""
+  ordered = []
+  for algorithm in ALGORITHMS:
+    results = evidence.load(PAPER, f'table16_{algorithm}').results
+    lost = [reading.utility_loss(results, ('mixup', n)) for n in MIXED]
+    ordered += [
+        all(a[seed] < b[seed] for a, b in zip(lost, lost[1:]))
+        for seed in lost[0]
+    ]
+  return _share(ordered)
 
 
 def mean(algorithm: str, shadow: str) -> float:
@@ -69,6 +80,101 @@ def widest(algorithm: str) -> str:
   ]
   most = max(found, key=lambda x: max(x) - min(x))
   return f'{min(most):.2f} to {max(most):.2f}'
+
+
+def difference(mine: PerSeed, other: PerSeed) -> PerSeed:
+  return {seed: mine[seed] - other[seed] for seed in mine}
+
+
+def interval(changes: PerSeed) -> str:
+  """'-0.141 (-0.274 to -0.008)': the mean and its 95 % Student-t interval."""
+  s = reading.summarize(changes.values())
+  return f'{s.mean:.3f} ({s.mean - s.half:.3f} to {s.mean + s.half:.3f})'
+
+
+def below(changes: PerSeed) -> str:
+  """'8 of 10': in how many seeds something is less than nothing."""
+  return _share(change < 0 for change in changes.values())
+
+
+def less(changes: PerSeed) -> bool:
+  """Whether the whole interval is below zero: seeds can tell it from none."""
+  s = reading.summarize(changes.values())
+  return s.mean + s.half < 0
+
+
+def mixed(defense: str, number: float | None, algorithm: str) -> PerSeed:
+  """SSIM against so many mixed samples; `None`: the mean over the numbers."""
+  found = [
+      ssim(f'table16_{algorithm}', (defense, n))
+      for n in (MIXED if number is None else (number,))
+  ]
+  return {
+      seed: sum(one[seed] for one in found) / len(found) for seed in found[0]
+  }
+
+
+def lowered(defense: str, number: float | None, algorithm: str) -> PerSeed:
+  """By how much mixing changes SSIM."""
+  free = ssim(f'table16_{algorithm}')
+  return difference(mixed(defense, number, algorithm), free)
+
+
+def more(algorithm: str) -> PerSeed:
+  """What four mixed samples change beside two."""
+  two, four = (mixed('mixup', n, algorithm) for n in (2.0, 4.0))
+  return difference(four, two)
+
+
+def milder(algorithm: str) -> PerSeed:
+  """What milder weights change beside uniform ones."""
+  return difference(
+      mixed('mixup_mild', None, algorithm), mixed('mixup', None, algorithm)
+  )
+
+
+def blocked(algorithm: str) -> PerSeed:
+  """PRECODE's SSIM over the mean image's."""
+  record = f'table16_{algorithm}'
+  return difference(
+      ssim(record, ('precode', None)), ssim(record, attack='mean_image')
+  )
+
+
+def misled(shadow: str, other: str, algorithm: str) -> PerSeed:
+  """What an attacker with one shadow has over one with another, or a guess."""
+  record = f'table17_{algorithm}'
+  mine, theirs = (
+      ssim(record, attack=SHADOWS.get(s, s)) for s in (shadow, other)
+  )
+  return difference(mine, theirs)
+
+
+Compared = Callable[[str], PerSeed]  # Of an algorithm.
+COMPARED: dict[str, Compared] = {
+    **{
+        f'MixUp ({n:g}) less none': functools.partial(lowered, 'mixup', n)
+        for n in MIXED
+    },
+    'MixUp, mean of the three, less none': functools.partial(
+        lowered, 'mixup', None
+    ),
+    'milder MixUp, mean of the three, less none': functools.partial(
+        lowered, 'mixup_mild', None
+    ),
+    'MixUp (4) less MixUp (2)': more,
+    'milder MixUp less MixUp': milder,
+    'PRECODE less the mean image': blocked,
+    'other convolutions less the same structure': functools.partial(
+        misled, 'conv', 'same'
+    ),
+    'fully connected less other convolutions': functools.partial(
+        misled, 'fc', 'conv'
+    ),
+    'fully connected less the mean image': functools.partial(
+        misled, 'fc', 'mean_image'
+    ),
+}
 
 
 def _paired(mine: PerSeed, free: PerSeed) -> list[bool]:

@@ -2,7 +2,8 @@
 
 A setting is a kind of federation and the attacks on it. A defense's optimal PU
 score (Eq. 22) is the best of its strengths'; the order of preference follows
-from the scores.
+from the scores. Where a seed diverged, the mean over all seeds is no
+number, and the score is 0, as in the report (`vfljax.report.ranks`).
 """
 from collections.abc import Iterable, Sequence
 
@@ -31,9 +32,10 @@ def optimal(results: Results, attacks: Iterable[str]) -> dict[str, int]:
   for defense in results.defenses:
     mine = [(t, leaks) for t, leaks in known if t.cell[0] == defense and leaks]
     if mine:
+      whole = [(t.loss.mean, leaks) for t, leaks in mine if not t.lost.diverged]
       found[defense] = evaluation.optimal_pu_score(
-          [leaks for _, leaks in mine], [t.loss.mean for t, _ in mine]
-      )
+          [leaks for _, leaks in whole], [lost for lost, _ in whole]
+      ) if whole else 0
   return found
 
 
@@ -47,8 +49,10 @@ def best(
     leaks = {a: s for a, s in trade.leakage.items() if a in wanted}
     if trade.cell[0] == defense and leaks:
       worst = max(leaks, key=lambda a: leaks[a].mean)
-      score = evaluation.pu_score(leaks[worst].mean, trade.loss.mean)
-      mine.append(trade._replace(leakage=leaks, worst=worst, score=int(score)))
+      score = int(evaluation.pu_score(leaks[worst].mean, trade.loss.mean))
+      mine.append(trade._replace(
+          leakage=leaks, worst=worst, score=0 if trade.lost.diverged else score
+      ))
   return min(mine, key=lambda t: t.order, default=None)
 
 

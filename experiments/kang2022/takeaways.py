@@ -90,7 +90,8 @@ def _vnn(everything: Sequence[Results]) -> list[Verdict]:
       name = f'{results.title[1]}, {results.title[2].upper()}'
       marvell[name] = optimal(results, SCORING)['marvell']
       worst[name] = max(leaks)
-  completion = _scores(of_setting(everything, 5))
+  tables = of_setting(everything, 5)
+  completion = _scores(tables)
   return [
       _verdict(
           'VNN 1a: Marvell thwarts NS and DS (score 4 or more)',
@@ -106,7 +107,7 @@ def _vnn(everything: Sequence[Results]) -> list[Verdict]:
       _verdict(
           'VNN 2: no protection thwarts MC (all scores below 4)',
           max(completion.values(), default=None), lambda s: s < THWARTED,
-          _list(completion),
+          '; '.join(filter(None, [_list(completion), _quiet(tables)])),
       ),
   ]
 
@@ -194,6 +195,16 @@ def _scores(tables: dict[str, dict[str, int]]) -> dict[str, int]:
       for name, table in tables.items() for defense, score in table.items()
       if defense != 'none' and table.get('none', 0) < THWARTED
   }
+
+
+def _quiet(tables: dict[str, dict[str, int]]) -> str:
+  """Names the data sets on which there is nothing to thwart."""
+  found = {
+      name: table['none'] for name, table in tables.items()
+      if table.get('none', 0) >= THWARTED
+  }
+  said = f'nothing to thwart, scores without a protection: {_list(found)}'
+  return said if found else ''
 
 
 def _verdict(claim: str, value, holds, because: str) -> Verdict:

@@ -7,6 +7,7 @@ MID merely ignores the passive party, its utility is that of the active party
 alone: the share of that party's worth that is left stands beside it.
 """
 from collections.abc import Iterable, Sequence
+import math
 from typing import NamedTuple
 
 from experiments import evidence
@@ -90,7 +91,11 @@ def success(
 
 
 def curves(results: Results, attack: str, *metrics: str) -> Curves:
-  """The curves of an attack; of several metrics the largest counts by seed."""
+  """The curves of an attack; of several metrics the largest counts by seed.
+
+  What diverged in a seed is no point: it keeps to no accuracy, and an attack on
+  it has nothing to read.
+  """
   alone = 100 * _mean(evidence.alone(results))
   utilities = {
       cell: 100 * _mean(reading.utility(results, cell))
@@ -100,7 +105,8 @@ def curves(results: Results, attack: str, *metrics: str) -> Curves:
   by_defense: dict[str, list[Point]] = {}
   for cell in results.cells:
     found = success(results, cell, attack, metrics)
-    if not found:
+    utility = reading.utility(results, cell).values()
+    if not found or not all(map(math.isfinite, utility)):
       continue
     s = reading.summarize(found.values())
     std = s.std if s.count > 1 else 0.0

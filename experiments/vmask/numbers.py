@@ -4,8 +4,11 @@ import math
 
 import numpy as np
 
+from experiments import evidence
 from experiments.evidence import Table
-from experiments.vmask import older, paper, tables_costs, tables_studies
+from experiments.vmask import (
+    older, paper, tables_costs, tables_runs, tables_studies,
+)
 
 COLUMNS = ('TM', 'TFM', 'M', 'FM')
 
@@ -97,6 +100,51 @@ def attacked(of: str, column: str) -> str:
   return f"{older.mean(older.column(column, of)['VMask']['attack']):.0f}"
 
 
+def full(row: str, what: str) -> list[float]:
+  """Of TM at the paper's size, by training; a row: 'none' or 'VMask'."""
+  results = evidence.load('vmask', 'tm_full').results
+  where = evidence.cell(results, row)
+  return list(evidence.quantity(results, where, what).values())
+
+
+BEST = f'{tables_runs.ATTACK}/accuracy_best'
+
+
+def full_gap() -> list[float]:
+  """VMask's attack over scratch there, by training."""
+  scratch = full('none', f'{tables_runs.SCRATCH}/accuracy_best')
+  return older.less(full('VMask', BEST), scratch)
+
+
+def cut(measure: str, what: str, table: dict[str, tuple[float, ...]]) -> str:
+  """'1.3 of 2.0': how far training less is from that, and from the paper."""
+  short = older.mean(older.column('TM')['none'][measure])
+  long = older.mean(full('none', what))
+  return f"{long - short:.1f} of {table['TM'][0] - short:.1f}"
+
+
+def standardized() -> str:
+  """What a head that standardises its input adds to an attack from scratch."""
+  results = evidence.load('vmask', 'tm_standardized').results
+  found = evidence.quantity(
+      results, results.cells[0], f'{tables_runs.SCRATCH}/accuracy_best'
+  )
+  plain = older.column('TM')['none']['scratch']
+  return f'{older.mean(found.values()) - older.mean(plain):.0f}'
+
+
+def hidden() -> str:
+  """'2, 2, 2': layers hidden at the end there, by training."""
+  return ', '.join(f'{3 * x / 100:.0f}' for x in full('VMask', 'masked'))
+
+
+def cheap(row: str, strength: float, measure: int) -> str:
+  """How far a point of Figure 6 is below VMask's lowest point, in points."""
+  found = tables_runs.points()
+  least = min(p[measure] for c, p in found.items() if c[0] == 'VMask')
+  return f'{least - found[row, strength][measure]:.1f}'
+
+
 _TM = ('transcript_tm', 'as in Table II')
 AGAIN = 'TM, other attack runs'
 NUMBERS: dict[str, Table] = dict(
@@ -127,5 +175,16 @@ NUMBERS: dict[str, Table] = dict(
         for name in older.record('adaptive')['T4']
         if not name.startswith(('full', 'redrawn'))
     ),
-    convolutions=convolutions,
+    convolutions=convolutions, full_hidden=hidden,
+    standardized=standardized,
+    full_gap=lambda: evidence.spread(full_gap()),
+    full_imagined=lambda: span(full('VMask', 'simulated_leakage')),
+    cut_main=lambda: cut('main', 'accuracy', paper.MAIN),
+    cut_attack=lambda: cut('attack', BEST, paper.ATTACK),
+    dcor_main=lambda: cheap('dCor', 0.15, 0),
+    dcor_attack=lambda: cheap('dCor', 0.15, 1),
+    budgets_fig6=lambda: span((
+        attack for (row, _), (_, attack) in tables_runs.points().items()
+        if row == 'VMask'
+    ), 1),
 )

@@ -1,13 +1,14 @@
 """The README's tables from records of whole runs (`launch.py --record`).
 
 Percent, +- over trainings. Attack and scratch are each attack run's best epoch,
-as the paper has it.
+as the paper has it. They have no diverged training's numbers, see older.py.
 """
 from collections.abc import Callable, Sequence
 
 from experiments import evidence
 from experiments.evidence import Table
 from experiments.vmask import fig6 as figure
+from experiments.vmask import older
 from vfljax.report import reading
 from vfljax.report.reading import Cell, Results
 
@@ -62,22 +63,41 @@ def attacked(name: str, paper: Sequence[str] = ()) -> str:
   )
 
 
+def points() -> dict[Cell, tuple[float, float]]:
+  """Figure 6's main and attack accuracy, one training a point, in percent.
+
+  Points of trainings that diverged are left out.
+  """
+  results = evidence.load(PAPER, 'fig6').results
+  found = {}
+  for c in results.cells:
+    main, attack = (
+        older.mean(evidence.quantity(results, c, what).values())
+        for what in ('accuracy', f'{ATTACK}/accuracy_best')
+    )
+    if main > older.LOST:  # Not of NaN either.
+      found[c] = main, attack
+  return found
+
+
 def trades() -> str:
   """Main / attack accuracy at every strength."""
-  results = evidence.load(PAPER, 'fig6').results
+  results, found = evidence.load(PAPER, 'fig6').results, points()
   labels = list(dict.fromkeys(c[0] for c in results.cells))
   widest = max(len(s) for s in figure.STRENGTHS.values())
   rows = []
   for label in labels:
     cells = [c for c in results.cells if c[0] == label]
     pairs = [
-        f"{_says(results, c, 'accuracy')} / "
-        f"{_says(results, c, f'{ATTACK}/accuracy_best')}" for c in cells
+        ' / '.join(f'{x:.1f}' for x in found[c]) if c in found else 'diverged'
+        for c in cells
     ]
+    between = [''] * (max(4, widest) - len(pairs))
+    at = max(1, len(pairs) - 1)
     strengths = ', '.join(filter(None, map(reading.strength, cells)))
     rows.append([
         _named((label, None)) + (f' ({strengths})' if strengths else ''),
-        *pairs, *[''] * (max(4, widest) - len(pairs)),
+        *pairs[:at], *between, *pairs[at:],
     ])
   return evidence.markdown(('', 'weak', '', '', 'strong'), rows)
 

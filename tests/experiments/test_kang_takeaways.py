@@ -107,7 +107,10 @@ def test_where_nothing_leaks_there_is_nothing_to_thwart(tmp_path):
       ('iso', 5.0): cell(0.9, 0.5, 0.5, 0.78) | local,
   })
   found = verdict([quiet], 'VNN 2')
-  assert found.held is None and not found.because
+  assert found.held is None
+  assert found.because.startswith('nothing to thwart') and 'd, VHNN: ' in (
+      found.because
+  )
 
 
 def write_both(path, whole, split):
@@ -175,6 +178,61 @@ def test_inversion_is_compared_within_a_seed(monkeypatch):
   assert by_seed.lower('mixup') == '6 of 8'
   assert by_seed.lower('mixup', than='mean_image') == '6 of 8'
   assert by_seed.widest('vsnn') == '0.10 to 0.25'
-  assert by_seed.worse('vhnn', 'same', 'conv') == '1 of 2'
+  changes = by_seed.COMPARED['other convolutions less the same structure'](
+      'vhnn'
+  )
+  assert changes == pytest.approx({0: 0.1, 1: -0.4})
+  assert by_seed.below(changes) == '1 of 2'
   assert by_seed.mean('vhnn', 'conv') == pytest.approx(0.2)
   assert by_seed.guessed('mean_image') == '0.170'
+
+
+@pytest.mark.parametrize('changes, said, less', [
+    ((-0.2, -0.1), '-0.150 (-0.785 to 0.485)', False),  # t of one is 12.7.
+    ((-0.2, -0.19, -0.21), '-0.200 (-0.225 to -0.175)', True),
+    ((0.2, 0.19, 0.21), '0.200 (0.175 to 0.225)', False),
+])
+def test_a_difference_that_seeds_cannot_tell_from_none_is_none(
+    changes, said, less
+):
+  by_number = dict(enumerate(changes))
+  assert by_seed.interval(by_number) == said
+  assert by_seed.less(by_number) is less
+
+
+def test_numbers_of_samples_are_averaged_within_a_seed(monkeypatch):
+  found = inverted(
+      ('none', None, 'model_inversion', (0.5, 0.6)),
+      *(('mixup', n, 'model_inversion', (0.1 * n, 0.3)) for n in by_seed.MIXED),
+  )
+  monkeypatch.setattr(
+      evidence, 'load', lambda paper, name: evidence.Kept({}, found)
+  )
+  assert by_seed.lowered('mixup', None, 'vhnn') == pytest.approx(
+      {0: -0.2, 1: -0.3}
+  )
+  assert by_seed.more('vhnn') == pytest.approx({0: 0.2, 1: 0})
+
+
+def test_what_diverged_in_a_seed_has_no_score(tmp_path):
+  """A mean over the seeds that are left would look good."""
+  folder = write(tmp_path / 'lost', 'vhnn', {
+      ('none', None): cell(0.9, 1.0, 0.7, 0.8),
+      ('max_norm', None): cell(0.9, 0.5, 0.5, 0.5),
+      ('iso', 5.0): cell(0.9, 0.55, 0.5, 0.5),
+      ('iso', 10.0): cell(0.9, 0.5, 0.5, 0.5),
+  })
+  file = folder / 'results.jsonl'
+  rows = [json.loads(line) for line in file.read_text().splitlines()]
+  for row in rows:
+    broken = ('max_norm', None), ('iso', 10.0)
+    if (row['defense'], row['strength']) in broken and row['seed']:
+      row['value'] = float('nan')
+  file.write_text('\n'.join(map(json.dumps, rows)) + '\n')
+  (results,) = reading.read(folder)
+  scores = pu_scores.optimal(results, pu_scores.SCORING)
+  assert scores['max_norm'] == 0 < scores['iso']
+  best = pu_scores.best(results, 'iso', pu_scores.SCORING)
+  assert best is not None and best.cell == ('iso', 5.0)
+  lost = pu_scores.best(results, 'max_norm', pu_scores.SCORING)
+  assert lost is not None and lost.score == 0

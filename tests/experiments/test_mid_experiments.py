@@ -176,6 +176,40 @@ def test_what_is_within_the_spread_is_no_win():
   assert claims.decided([]).held is None
 
 
+def test_what_diverged_in_a_seed_keeps_to_no_accuracy():
+  """The seed that is left would win."""
+  lost = of([*ROWS, ('MID', 0.01, 0.949, 0.0)])
+  utility = lost.values[('MID', 0.01), None, 'accuracy', 'test']
+  found = curves.curves(lost, 'direct_label', 'accuracy')
+  assert str(curves.compared(found)[0]).startswith('MID 0.01: 0.0')
+  utility[1] = float('nan')
+  found = curves.curves(lost, 'direct_label', 'accuracy')
+  assert [p.strength for p in found.by_defense['MID']] == [0.0, 1.0]
+  assert str(curves.compared(found)[0]).startswith('MID 0: 30.0')
+
+
+def test_completion_stands_beside_what_needs_no_federation(monkeypatch):
+  none = ('none', None)
+  results = of([(*none, 0.9, 0.5)])
+  for attack, value in (
+      ('local_model', 0.2), ('local_model:10', 0.1), ('scratch', 0.3),
+  ):
+    results.values[none, attack, 'accuracy_last', 'test'] = {0: value}
+  monkeypatch.setattr(
+      evidence, 'load', lambda paper, name: evidence.Kept({}, results)
+  )
+  monkeypatch.setattr(tables, 'completed', lambda kind: {
+      name: tables.Column('direct_label', 'accuracy') for name in 'abcde'
+  })
+  lines = tables.stolen('r', 'direct_label').splitlines()
+  assert lines[-2] == (
+      '| a local model, no federation |  |  | 20.0 | 10.0 |  |  |  |'
+  )
+  assert lines[-1] == (
+      '| the same network from scratch |  |  | 30.0 |  |  |  |  |'
+  )
+
+
 def test_a_loss_is_against_the_best_model_where_the_attack_spoils_it():
   spoiled = of([('none', None, 0.85, 0.5), ('MID', 0.0, 0.93, 0.2),
                 ('MID', 1.0, 0.84, 0.0), ('GS', 0.1, 0.90, 0.3)])
