@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from experiments import claims, evidence
-from experiments.vmask import claims as vmask_claims
+from experiments.vmask import judges
 from experiments.vmask import (
     numbers, older, tables, tables_runs, tables_studies,
 )
@@ -78,19 +78,19 @@ def test_a_gap_has_its_sign_and_nothing_has_none():
 
 def test_verdicts_follow_the_records(made_up):
   # Real ones: what was hidden is learned; with the authors' settings scratch.
-  assert not vmask_claims.transcript_is_no_use().held
-  assert vmask_claims.at_scratch('authors').held
-  assert not vmask_claims.at_scratch('table2').held
+  assert not judges.transcript_is_no_use().held
+  assert judges.at_scratch('authors').held
+  assert not judges.at_scratch('table2').held
   row = dict(none=dict(main=[0.9] * 3, attack=[0.7] * 3, scratch=[0.4] * 3))
   for gap, held in ((0.01, True), (0.02, False)):
     row['VMask'] = dict(main=[0.9] * 3, attack=[0.4 + gap] * 3)
     made_up['table2'] = dict.fromkeys(('TM', 'TFM', 'M', 'FM'), row)
-    assert vmask_claims.at_scratch('table2').held == held
-    assert vmask_claims.keeps_main('table2').held
+    assert judges.at_scratch('table2').held == held
+    assert judges.keeps_main('table2').held
   sets = {'1': [0.5], '2': [0.6], '3': [0.55]}
   made_up['table1_mlp3'] = dict(attack_accuracy=sets)
-  assert not vmask_claims.falling(('1', '2', '3'), True, 'table1_mlp3').held
-  assert vmask_claims.falling(('1', '2'), True, 'table1_mlp3').held
+  assert not judges.falling(('1', '2', '3'), True, 'table1_mlp3').held
+  assert judges.falling(('1', '2'), True, 'table1_mlp3').held
 
 
 def test_a_trade_as_good_at_any_strength_is_named(monkeypatch):
@@ -100,12 +100,12 @@ def test_a_trade_as_good_at_any_strength_is_named(monkeypatch):
       ('VMask', 0.25): (96.6, 45.0), ('dCor', 0.15): (96.0, 41.0),
   }
   monkeypatch.setattr(tables_runs, 'points', lambda: points)
-  assert vmask_claims.best_of_strengths().held
+  assert judges.best_of_strengths().held
   points['dCor', 0.05] = 96.2, 45.0
-  found = vmask_claims.best_of_strengths()
+  found = judges.best_of_strengths()
   assert not found.held and 'as good: dCor 0.05 96.2 / 45.0 ' in found.because
   points['dCor', 0.05] = 96.2, 45.5
-  assert vmask_claims.best_of_strengths().held
+  assert judges.best_of_strengths().held
   assert numbers.cheap('dCor', 0.15, 0) == '0.6'
   assert numbers.cheap('dCor', 0.15, 1) == '4.0'
 
@@ -124,7 +124,7 @@ def test_the_papers_size_is_judged_as_the_cut_is(
   monkeypatch.setattr(numbers, 'full', lambda row, what: [
       100 * values[row][what.split('/')[0]] + x for x in (0.0, 0.1, -0.1)
   ])
-  found = vmask_claims.at_full_size()
+  found = judges.at_full_size()
   assert found.held is held and 'hidden 2, 2, 2 of 3' in found.because
 
 
