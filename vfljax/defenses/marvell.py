@@ -210,16 +210,17 @@ def _slope(problem: _Problem, s: Array) -> Array:
   """d/ds of twice the divergence, the noise along the gap being optimal.
 
   Each piece (interior, lo = s, hi = 0) is convex in s and the pieces join
-  smoothly, so the sign of this changes once.
+  smoothly, so the sign of this changes once. It is never below 0 where lo = s:
+  there a_lo = b_lo, which leaves (d-1) (1/hi - 1/a_hi + (a_hi + g - hi) /
+  a_lo^2) of the interior's where the two join, and a_hi >= hi. So 0 stands for
+  all of that piece.
   """
-  lo, hi, g, _, d, share_lo, share_hi = problem
+  lo, hi, g, _, d, *_ = problem
   x, y = _along(problem, s)
   a_lo, a_hi, b_lo = x + lo, y + hi, s + lo
-  across = (d - 1) * (1 / hi - hi / b_lo / b_lo)
+  across = 1 / hi - hi / b_lo / b_lo
   by_lo = 1 / a_hi - (a_hi + g) / a_lo / a_lo
-  by_hi = 1 / a_lo - (a_lo + g) / a_hi / a_hi
-  at_edge = by_lo - share_lo * d / jnp.maximum(share_hi, 1e-30) * by_hi
-  return across + jnp.where(x > s, -(d - 1) * by_lo, at_edge)
+  return jnp.where(x > s, (d - 1) * (across - by_lo), 0)
 
 
 def _sum_kl(problem: _Problem, s: Array, along_lo: Array, along_hi: Array):
