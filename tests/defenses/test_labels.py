@@ -284,7 +284,8 @@ def test_many_classes_need_a_width():
 
 @pytest.mark.parametrize('arguments, message', [
     (dict(confusion=-1), 'confusion'), (dict(samples=0), 'samples'),
-    (dict(hidden=-1), 'hidden'), (dict(hidden=0), 'hidden'), (dict(learning_rate=0.0), 'learning_rate'),
+    (dict(hidden=-1), 'hidden'), (dict(hidden=0), 'hidden'),
+    (dict(learning_rate=0.0), 'learning_rate'),
 ])
 def test_bad_arguments_of_coae(arguments, message):
   with pytest.raises(ValueError, match=message):
