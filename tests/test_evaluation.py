@@ -70,6 +70,11 @@ def test_loss_ranges_contain_their_upper_end(end, score):
   assert evaluation.loss_score(end + 0.001) == score - 1
 
 
+def test_what_counts_is_four_decimals_of_a_percentage_point():
+  assert evaluation.leakage_score(5.00004) == 5
+  assert evaluation.leakage_score(5.00006) == 4
+
+
 @pytest.mark.parametrize('dtype', [np.float32, np.float64])
 def test_rounding_does_not_push_a_metric_over_a_boundary(dtype):
   areas = np.array([0.55, 0.6, 0.65, 0.7, 0.75], dtype)
@@ -92,7 +97,8 @@ def test_optimal_score_takes_the_best_strength_against_its_worst_attack():
   leakage = [[1, 26], [9, 3], [0, 0]]  # Scores 0, 4, 5 ...
   loss = [0.1, 1.5, 7.0]  # ... and 5, 3, 0.
   assert evaluation.optimal_pu_score(leakage, loss) == 3
-  for bad in (([1, 2], [1, 2]), ([[1], [2]], [1]), (np.zeros((0, 2)), [])):
+  for bad in (([1, 2], [1, 2]), ([[1], [2]], [1]), (np.zeros((0, 2)), []),
+              ([[[1, 2], [3, 4]]], [1])):
     with pytest.raises(ValueError, match='optimal_pu_score needs'):
       evaluation.optimal_pu_score(*bad)
 
@@ -133,6 +139,8 @@ def test_dcs_of_types_and_of_all():
     evaluation.t_dcs([])
   with pytest.raises(ValueError, match='the sum is 0.9'):
     evaluation.c_dcs(scores, dict(label=0.5, feature=0.4))
+  with pytest.raises(ValueError, match='the sum is 0'):
+    evaluation.c_dcs({}, {})
   with pytest.raises(ValueError, match='weights of'):
     evaluation.c_dcs(scores, dict(label=1.0))
   with pytest.raises(ValueError, match='0 or more'):

@@ -162,6 +162,35 @@ def test_hooks_run_where_they_belong():
   np.testing.assert_allclose(ask(marked), -plain)
 
 
+def test_a_defenses_own_objective_is_told_the_logits():
+  vfl, batch = federation('vhnn', 2, 3), data(2)
+  txs = (optax.sgd(1.0),) * 2
+  summed = Defense(objective=lambda state, key, predict, up, labels: (
+      labels * predict(up)
+  ).sum())
+  state = begin(vfl, summed, txs, batch)
+  key = jax.random.key(1)
+  _, seen = protocol.play_round(key, vfl, summed, txs, state, batch)
+  logits = protocol.predict(key, vfl, summed, state, batch.features)
+  np.testing.assert_allclose(
+      seen.loss, (batch.labels * logits).sum(), rtol=1e-5
+  )
+
+
+def test_networks_are_told_which_rows_are_samples(monkeypatch):
+  """What they make of it: tests/nets/test_batch_statistics.py."""
+  vfl, batch = federation('vhnn', 2, 3), data(2)
+  txs, told = (optax.sgd(1.0),) * 2, []
+  counting = lambda vfl, real: told.append(real) or vfl
+  monkeypatch.setattr(protocol, 'counting', counting)
+  real = np.arange(SAMPLES) % 4 > 0
+  protocol.play_round(
+      jax.random.key(1), vfl, none(), txs, begin(vfl, none(), txs, batch),
+      batch._replace(labels=batch.labels * real[:, None]),
+  )
+  np.testing.assert_array_equal(told[0], real)
+
+
 def test_an_adversary_reaches_its_own_party_only():
   vfl, batch = federation('vhnn', 3, 3), data(3)
   txs = (optax.sgd(1.0),) * 3

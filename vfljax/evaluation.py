@@ -167,7 +167,7 @@ def c_dcs(scores: Mapping[str, float], weights: Mapping[str, float]) -> float:
         f'c_dcs: scores are of {sorted(scores)}, weights of {sorted(weights)}.'
     )
   total = sum(weights.values())
-  if min(weights.values(), default=0) < 0 or abs(total - 1) > 1e-6:
+  if any(w < 0 for w in weights.values()) or abs(total - 1) > 1e-6:
     raise ValueError(
         f'c_dcs: weights must be 0 or more with sum 1; the sum is {total:g}.'
     )

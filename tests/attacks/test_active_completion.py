@@ -83,6 +83,17 @@ def test_faults_do_not_matter_without_momentum():
     )
 
 
+def test_decay_needs_the_weights_and_nothing_else_does():
+  g = dict(w=np.ones(2, np.float32))
+  tx = malicious_sgd(0.1)
+  state = tx.init(g)
+  for steps in (1, 2):
+    _, state = tx.update(g, state)
+    assert state.count == steps
+  with pytest.raises(ValueError, match='needs the weights'):
+    malicious_sgd(0.1, weight_decay=0.1).update(g, state)
+
+
 @pytest.mark.parametrize('arguments, word', [
     (dict(learning_rate=0.0), 'learning_rate'),
     (dict(learning_rate=0.1, momentum=1.0), 'momentum'),

@@ -247,6 +247,15 @@ def test_triggers_are_planted_on_others_in_place_of_the_target(seed):
   np.testing.assert_array_equal(x[:-2], clean[:-2])
 
 
+@pytest.mark.parametrize('of', [lambda x: (x, 5.0), lambda x: (-5.0, x)])
+def test_one_bound_of_noise_may_be_traced(of):
+  strike = lambda bound, x: noisy_sample(
+      1.0, 2.0, of(bound)
+  ).inference.features((), KEY, (x,))
+  (found,) = jax.eval_shape(strike, 0.0, jnp.ones((3, 2)))
+  assert found.shape == (3, 2)
+
+
 def test_planted_noise_stays_between_the_attackers_values():
   made = noisy_sample.plant(noisy_sample.options(std=50.0), ground(0))
   (x,) = made.inference.features((), KEY, ground(0).features)

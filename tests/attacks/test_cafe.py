@@ -198,6 +198,10 @@ def test_noise_on_weights_clips_all_of_them_together():
   )
   np.testing.assert_allclose(exact['bottom'], 3 * 3 / norm, rtol=1e-5)
   np.testing.assert_allclose(exact['defense'], 4 * 3 / norm, rtol=1e-5)
+  small = jax.jit(dp_weights.dp_weights(0.0, 0.25).share)(
+      jax.random.key(0), dict(bottom=np.full(4, 0.25, np.float32))
+  )
+  np.testing.assert_allclose(small['bottom'], 0.125, rtol=1e-6)
   many = jax.jit(jax.vmap(
       dp_weights.dp_weights(2.0, 3.0).share, (0, None)
   ))(jax.random.split(jax.random.key(1), 800), gradients)

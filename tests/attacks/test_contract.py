@@ -137,6 +137,32 @@ def test_attacks_run_in_a_program_without_implicit_casts(name):
     jax.eval_shape(attack.run, jax.random.key(0), view)
 
 
+# Of two classes; without a trainable top; of three classes and linear bottoms.
+SCENES = Scene(2), Scene(2, trainable_top=False), Scene(3, linear=True)
+CANNOT = dict(
+    cafe=(True, True, True), residue_reconstruction=(True, True, False),
+    direct_label=(True, False, False), gradient_inversion=(True, False, False),
+    mixmatch=(False, False, True),
+) | {
+    f'{what}_scoring': (False, False, True)
+    for what in ('direction', 'mean', 'median', 'norm', 'residual', 'value')
+}
+
+
+@pytest.mark.parametrize('name', EVERY_ATTACK)
+def test_attacks_say_where_they_cannot_work(name):
+  made = recipe_of(attacks.REGISTRY[name])
+  found = tuple(made.why_not(name, scene) for scene in SCENES)
+  assert tuple(map(bool, found)) == CANNOT.get(name, (False,) * 3)
+  assert all(why.startswith(f'{name} ') for why in found if why)
+
+
+def test_every_attack_is_summed_up_in_a_line():
+  for name, made in attacks.REGISTRY.items():
+    summary = recipe_of(made).summary
+    assert summary and '\n' not in summary, name
+
+
 def make_backdoor(name):
   if name != 'label_replacement':
     return recipe_of(attacks.REGISTRY[name]).factory()

@@ -10,6 +10,7 @@ from vfljax import algorithms, attacks, nets
 from vfljax.attack import recipe_of
 from vfljax.attacks.cafe import measured
 from vfljax.attacks.inversion_shadow import network
+from vfljax.attacks.model_completion import Options, baselines, head_of
 from vfljax.attacks.model_inversion import Inversion, model_inversion
 from vfljax.attacks.residue_reconstruction import linear_gradient
 from vfljax.scene import Amounts, Scene
@@ -40,6 +41,16 @@ def test_an_inversion_is_for_two_parties(parties):
 def test_structure_is_compared_where_its_window_fits(size, structure):
   images = np.random.default_rng(0).random((2, size, size, 1), np.float32)
   assert ('ssim' in measured(images, images)) == structure
+
+
+def test_a_rebuilt_image_is_compared_with_the_mean_image():
+  rng = np.random.default_rng(0)
+  truth, guess = rng.random((2, 4, 3, 3, 1), np.float32)
+  found = measured(guess, truth)
+  for name, x in dict(psnr=guess, mean_image_psnr=truth.mean(0)).items():
+    errors = ((x - truth) ** 2).mean((1, 2, 3))
+    expected = (-10 * np.log10(errors)).mean()
+    np.testing.assert_allclose(found[name], expected, rtol=1e-5)
 
 
 KERNEL, BIAS = np.ones((3, 2)), np.ones(2)
@@ -115,6 +126,29 @@ def test_settings_of_completion_that_change_nothing_are_refused(
   else:
     with pytest.raises(ValueError, match=why):
       check()
+
+
+def test_baselines_say_that_they_are():
+  """In the listing, where another attack of their file has its first line."""
+  made = {name: recipe_of(make) for name, make in attacks.REGISTRY.items()}
+  own = ['constant_image', 'local_model', 'mean_image', 'scratch']
+  assert [name for name, m in sorted(made.items()) if m.is_baseline] == own
+  assert own == [
+      name for name, m in sorted(made.items())
+      if m.summary.startswith('Baseline: ')
+  ]
+
+
+def test_logistic_regression_is_completed_by_a_linear_head():
+  """Or by none, which needs no labels: then there is nothing to compare."""
+  for linear, widths, others in (
+      (False, [5, 2], ('local_model', 'scratch')), (True, [2], ())
+  ):
+    scene = Scene(2, linear=linear)
+    head = head_of(Options(head=(5,)), scene)
+    drawn = jax.eval_shape(head.init, jax.random.key(0), np.ones((4, 3), 'f4'))
+    biases = [len(w) for w in jax.tree.leaves(drawn) if w.ndim == 1]
+    assert biases == widths and baselines(scene) == others
 
 
 def test_directions_are_put_on_the_scale_of_those_that_are_known(monkeypatch):

@@ -11,14 +11,16 @@ from scipy import special
 
 from vfljax import algorithms, attacks, nets
 from vfljax.attacks.cafe import FirstLinear, Recovery, begin, recover, third
-from vfljax.attacks.inversion_shadow import sender
+from vfljax.attacks.inversion_shadow import DRAWS, sender
 from vfljax.attacks.mixmatch import MixMatch, _averaged, _loss
 from vfljax.attacks.mixmatch import complete as fit_with_guesses
 from vfljax.attacks.model_inversion import (
     Inversion, invert, total_variation, train_shadow,
 )
+from vfljax.attacks.residual_scoring import residuals
 from vfljax.attacks.residue_reconstruction import reconstruct
-from vfljax.completion import Samples, Schedule, complete
+from vfljax.completion import Samples, Schedule, complete, optimizer
+from vfljax.defense import Defense
 from vfljax.types import Batch, Net
 from vfljax.views import (
     ClassCenters, CutGradients, RecordedGradients, TrainedTop, WhiteBox,
@@ -93,6 +95,23 @@ def test_cafe_smoothes_images_that_are_rougher_than_usual(smooth, cost):
   np.testing.assert_allclose(found, cost)
 
 
+def test_cafe_explains_the_gradients_that_the_layer_has_a_part_in():
+  """Also where all of them are below 0; of a later layer it says nothing."""
+  x, dz = np.array([[1.0, 2], [3, 1]]), np.array([[-1.0, -2], [-3, -1]])
+  own, given = x.T @ dz, np.full((2, 2), 0.5)
+  assert (own < 0).all()
+  weights = dict(kernel=np.ones((2, 2)), bias=np.zeros(2), later=np.ones(3))
+  gradients = dict(kernel=given, bias=dz.sum(0), later=np.ones(3))
+  found = jax.jit(lambda: third(
+      *map(jnp.float32, (x, x + 1, dz)), jnp.arange(2),
+      *jax.tree.map(jnp.float32, (gradients, weights)), LINEAR,
+      Recovery(inputs=2.0, gradients=3.0),
+  ))()
+  np.testing.assert_allclose(
+      found, 2 * 4 + 3 * ((own - given) ** 2).sum(), rtol=1e-6
+  )
+
+
 # Model inversion.
 
 
@@ -136,6 +155,36 @@ def test_model_inversion_descends_what_it_says():
   np.testing.assert_allclose(found, 0.3, atol=0.05)  # Smooth, and of that sum.
   np.testing.assert_array_equal(run(jnp.array([[99.0]])), 1)
   np.testing.assert_allclose(total_variation(start), 0.8)
+
+
+def test_smooth_images_change_little_from_each_pixel_to_the_next():
+  """Two steps down of 1 and 3 in each of two columns, two to the right of 2."""
+  column = jnp.array([0.0, 1.0, 4.0])[:, None]
+  image = column + jnp.array([0.0, 2.0])
+  np.testing.assert_allclose(total_variation(image[None, ..., None]), 8 + 6)
+
+
+def test_what_a_random_message_is_expected_to_be():
+  """The mean of eight draws of it, none of them its penalty."""
+  net = Net(lambda key, x: (), lambda params, x: x)
+  noisy = Defense(send=lambda own, key, u: (
+      u + jax.random.normal(key, u.shape), jnp.ones_like(u)
+  ))
+  vfl, view = top_view()
+  own = sender(net, vfl, view.auxiliary, noisy)
+  x = jnp.full((50, 60), 3.0)
+  off = own.expected(dict(net=(), defense=()), x) - x
+  np.testing.assert_allclose(off.mean(), 0, atol=0.03)
+  np.testing.assert_allclose(off.std(), DRAWS**-0.5, rtol=0.05)
+
+
+@pytest.mark.parametrize('made, expected', [
+    (attacks.constant_image, [[5.5, 5.5]]), (attacks.mean_image, [[4.0, 7.0]]),
+])
+def test_guesses_without_embeddings_have_the_features_shape(made, expected):
+  x = np.array([[[2.0, 5.0]], [[6.0, 9.0]]])
+  view = TrainedTop({}, np.zeros((3, 4)), Batch((None, x), np.ones((2, 2))))
+  np.testing.assert_array_equal(made().run(KEY, view), [expected] * 3)
 
 
 # MixMatch.
@@ -202,6 +251,18 @@ def test_residuals_are_scored_along_their_largest_component():
   )
 
 
+def test_residuals_are_the_same_in_every_unit_of_the_embedding():
+  rng = np.random.default_rng(0)
+  sent = rng.normal(size=(30, 1)).astype(np.float32)
+  received = (sent**5 + rng.normal(size=(30, 2))).astype(np.float32)
+  found, moved = (
+      residuals(x, received, np.ones(30, np.float32), 5)
+      for x in (sent, 1 + sent / 64)
+  )
+  assert np.abs(found).max() > 0.01
+  np.testing.assert_allclose(moved, found, atol=1e-4)
+
+
 def test_parties_who_add_noise_draw_their_own():
   x = jnp.zeros((2000, 3))
   backdoor = attacks.noisy_sample(1.0, 2.0, None, parties=(1, 2))
@@ -241,6 +302,17 @@ def completed(**schedule):
 def test_completion_takes_every_step_at_its_rate(schedule):
   found, expected = completed(**schedule)
   np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_stolen_network_alone_has_a_rate_of_its_own():
+  """Whatever it is called among the parameters."""
+  schedule = Schedule(learning_rate=0.5, optimizer='sgd', bottom_rate=0.1)
+  tx = optimizer(schedule, 1, 'b')
+  params = {name: jnp.ones(()) for name in 'abc'}
+  moved, _ = tx.update(params, tx.init(params), params)
+  assert moved == dict(
+      a=-0.5, b=pytest.approx(-0.05), c=-0.5
+  )
 
 
 def test_a_learned_gradient_is_read_whatever_is_beside_it():

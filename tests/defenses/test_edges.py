@@ -24,6 +24,7 @@ def test_before_the_first_round_nothing_is_purified():
   np.testing.assert_array_equal(found[2], us[2])
 
   _, stats = net.run(params, None, us)
+  assert stats['seen']['weight'] == 5  # No row is an outlier of nothing.
   later = net.apply(net.absorb(params, stats), us)
   assert not np.allclose(later[1], us[1])
 

@@ -142,9 +142,11 @@ def test_critic_climbs_and_is_clipped():
   assert bound > 3  # Clipping was at work.
 
 
-def adapted(labels, f, **rates):
+def adapted(labels, f, part='both', **rates):
   """The memory before and after steps 1 and 2, without noise on labels."""
-  defense = gafm(0.2, sigma=0.0, clip=9.0, networks=g.GAN(**rates))
+  defense = gafm(
+      0.2, sigma=0.0, clip=9.0, part=part, networks=g.GAN(**rates)
+  )
   before = memory(defense)
   after = jax.jit(lambda: defense.adapt(
       before, SEED, lambda up: up[0], (f,), labels
@@ -172,6 +174,15 @@ def test_a_round_moves_both_networks_at_their_own_rates():
       for state in (before, after)
   ]
   assert fake[1] > fake[0]  # What Eq. 3 subtracts.
+
+
+@pytest.mark.parametrize('part', g.PARTS)
+def test_without_the_gan_alone_its_networks_stay_as_they_are(part):
+  before, after = adapted(samples().labels, embeddings(), part)
+  for old, new in zip(before[:2], after[:2]):
+    leaves = zip(jax.tree.leaves(old), jax.tree.leaves(new))
+    same = all(np.array_equal(*pair) for pair in leaves)
+    assert same == (part == 'ce')
 
 
 def test_a_round_adapts_to_real_rows_alone():
@@ -370,7 +381,7 @@ def test_residuals_show_what_embeddings_do_not_explain():
   rng = np.random.default_rng(2)
   y = rng.integers(0, 2, 200)
   f = rng.uniform(0.1, 0.9, 200)
-  received = np.sin(3 * f) - 0.01 * y
+  received = 0.1 * np.sin(3 * f) - 0.001 * y
   view = CutGradients(
       jnp.zeros((200, 2)), jnp.asarray(f[:, None]),
       jnp.asarray(received[:, None]), jnp.ones(200),

@@ -278,11 +278,14 @@ def test_many_classes_need_a_width():
   u = jax.ShapeDtypeStruct((4, 3), jnp.float32)
   with pytest.raises(ValueError, match='100 classes need `hidden`'):
     coae.coae().init(KEY, Spec((u,), 100))
+  most = jax.eval_shape(lambda: coae.coae().init(KEY, Spec((u,), 20)).state)
+  assert most['encoder'][0]['kernel'].shape == (20, (2 + 6 * 20) ** 2)
 
 
 @pytest.mark.parametrize('arguments, message', [
     (dict(confusion=-1), 'confusion'), (dict(samples=0), 'samples'),
-    (dict(hidden=-1), 'hidden'), (dict(learning_rate=0.0), 'learning_rate'),
+    (dict(hidden=-1), 'hidden'), (dict(hidden=0), 'hidden'),
+    (dict(learning_rate=0.0), 'learning_rate'),
 ])
 def test_bad_arguments_of_coae(arguments, message):
   with pytest.raises(ValueError, match=message):

@@ -106,6 +106,25 @@ def test_marvell_in_one_dimension_is_the_closed_form():
     assert not found.lam20.any() and not found.lam21.any()
 
 
+def test_a_width_may_be_known_when_marvell_is_traced():
+  inputs = [(0.3, 1.5), (1.2, 0.4), (2.0, 0.7), (0.3, 0.6), (1.5, 0.2)]
+  u, v, g, p, power = map(np.float32, inputs)
+  known = jax.jit(lambda: marvell.solve(u, v, 2, g, p, power))()
+  traced = solve(u, v, np.full(2, 2, np.float32), g, p, power)
+  np.testing.assert_allclose(np.stack(known), np.stack(traced), rtol=1e-5)
+  assert (known.lam20 + known.lam21 > 0.05).all()
+
+
+def test_marvell_at_the_end_of_32_bits():
+  """What it divides by squares of variances does not overflow."""
+  found, tiny = (
+      np.stack(solve(1e-4 * x, x, 3.0, x, 0.3, 1e-4 * x)) for x in (1.0, 1e-31)
+  )
+  assert found[1] > 2e-6
+  np.testing.assert_allclose(tiny[:4] / 1e-31, found[:4], rtol=1e-3, atol=1e-7)
+  np.testing.assert_allclose(tiny[4], found[4], rtol=1e-4)
+
+
 def test_marvell_of_nothing():
   for inputs in ((0, 0, 3, 0, 0.5, 0), (1, 1, 3, 0, 0.5, 0),
                  (1, 2, 3, 0, 0.5, 1), (2, 1, 1, 1, 0.5, 0)):

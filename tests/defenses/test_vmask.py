@@ -170,6 +170,19 @@ def test_the_imagined_attacker_is_scored_at_its_best_on_what_it_did_not_know(
   assert 0.2 < leaked(40, 1) < 0.8  # Each draw has a lot of its own.
 
 
+def test_a_sample_without_a_known_label_is_one_that_counts(monkeypatch):
+  """Where a class has fewer samples than the attacker knows of each."""
+  labels, rows = jnp.eye(3)[jnp.array([0, 1, 2, 0])], jnp.array([0, 1])
+  found = jnp.roll(labels, 1, axis=1).at[1].set(labels[1])  # Right of 1 alone.
+  monkeypatch.setattr(shadow, 'complete', lambda *rest: found[None])
+  net, x = nets.mlp(3), jnp.ones((4, 3))
+  known = rows[None], labels[rows].at[1].set(0)[None]
+  got = shadow.leakage(
+      KEY, Attacker(), net, net.init(KEY, x), NONE[:1], x, labels, known
+  )
+  np.testing.assert_allclose(got, 1 / 3, rtol=1e-6)
+
+
 def test_an_attackers_samples_are_drawn_once_a_selection(monkeypatch):
   """Algorithm 2 draws them before its loop; the weights within."""
   seen = []
@@ -431,6 +444,18 @@ def test_what_a_passive_party_can_read(first_budget):
       again['Dense_0']['Dense_0']['kernel'],
       seen['Dense_0']['Dense_0']['kernel'],
   )
+
+
+def test_every_party_reads_what_is_not_hidden_of_its_own():
+  defense, state = MASKED(0.5), start(MASKED(0.5), 3)
+  for hidden in ((NONE, ALL), (ALL, NONE)):
+    memory = state.defense._replace(masked=hidden)
+    for k in (1, 2):
+      known = state.parties[k].params['bottom']
+      true = jax.tree.map(jnp.add, known, memory.offset[k - 1])
+      seen = jax.tree.leaves(defense.expose(memory, KEY, k, known))
+      same = [np.array_equal(*x) for x in zip(seen, jax.tree.leaves(true))]
+      assert all(same) == (hidden[k - 1] is NONE)
 
 
 def test_budgets_decide_over_a_training_how_much_is_hidden(budgets):

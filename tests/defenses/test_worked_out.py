@@ -7,6 +7,7 @@ import numpy as np
 
 from vfljax import target
 from vfljax.defenses import label_dp, marvell, multi_head, plugvfl, rvfr
+from vfljax.types import Net
 
 KEY = jax.random.key(0)
 
@@ -45,7 +46,7 @@ def test_no_batch_of_equations_waits_for_itself():
 
 
 def test_negatives_of_a_batch_are_no_padding():
-  labels = jnp.eye(3)[jnp.arange(60) % 3].at[20:].set(0)
+  labels = jnp.eye(3)[jnp.arange(60) % 3].at[:40].set(0)
   drawn = plugvfl._others(KEY, 'batch', jnp.zeros(3), labels)
   np.testing.assert_array_equal(drawn.sum(1), 1)
   assert (drawn.sum(0) > 5).all()
@@ -69,3 +70,12 @@ def test_padding_has_no_response():
 def test_the_bits_of_a_subset_are_its_parties():
   assert multi_head.absent('abc', 0b011) == ('a', 'b', None)
   assert multi_head.absent('abc', 0b100) == (None, None, 'c')
+
+
+def test_a_party_is_there_whatever_the_signs_of_its_embeddings():
+  """Which of four heads answers; only zeros are nobody."""
+  numbered = Net(lambda key, us: (), lambda params, us: params)
+  heads, u = multi_head.heads(numbered), jnp.ones((2, 3))
+  for one, other, answers in ((-1, 0, 1), (0, -1, 2), (-1, -1, 3)):
+    found = heads.apply(jnp.arange(4), (u, one * u, other * u))
+    assert found == answers

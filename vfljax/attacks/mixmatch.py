@@ -182,8 +182,8 @@ def complete(
   def step(carry, x):
     (params, average, opt), (key, i) = carry, x
     k_known, k_other, k_mix, k_net = jax.random.split(key, 4)
-    a = jax.random.randint(k_known, (how.batch_size,), 0, len(labels))
-    b = jax.random.randint(k_other, (how.batch_size,), 0, len(others))
+    a = jax.random.choice(k_known, len(labels), (how.batch_size,))
+    b = jax.random.choice(k_other, len(others), (how.batch_size,))
     guess = sharpen(jax.nn.softmax(net.apply(params, others[b])),
                     how.temperature)
     x = jnp.concatenate([known[a], others[b]])
@@ -209,9 +209,7 @@ def complete(
   carry = params, params, tx.init(params)
   if lead:
     carry, _ = lax.scan(step, carry, jax.tree.map(lambda x: x[:lead], xs))
-  staged = jax.tree.map(
-      lambda x: x[lead:].reshape(how.stages, each, *x.shape[1:]), xs
-  )
+  staged = jax.tree.map(lambda x: x[lead:].reshape(how.stages, each), xs)
   return lax.scan(stage, carry, staged)[1]
 
 

@@ -178,7 +178,7 @@ def train_shadow(
   def step(carry: tuple[Any, Any], key):
     params, opt = carry
     k_rows, k_send = jax.random.split(key)
-    rows = jax.random.randint(k_rows, (size,), 0, len(known.labels))
+    rows = jax.random.choice(k_rows, len(known.labels), (size,))
     slope = jax.grad(loss)(params, k_send, rows)
     return descent.step(tx, slope, opt, params), None
 

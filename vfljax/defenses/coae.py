@@ -52,9 +52,10 @@ def coae(
       classes and no `hidden`.
   """
   check.at_least('coae: confusion', confusion, 0)
-  for name, value in dict(
-      hidden=hidden or 1, samples=samples, epochs=epochs, batch_size=batch_size
-  ).items():
+  sizes = dict(samples=samples, epochs=epochs, batch_size=batch_size)
+  if hidden is not None:
+    sizes['hidden'] = hidden
+  for name, value in sizes.items():
     check.at_least(f'coae: {name}', value, 1)
   check.above('coae: learning_rate', learning_rate, 0)
 
@@ -64,7 +65,7 @@ def coae(
           f'coae: {spec.classes} classes need `hidden` to be given; the usual '
           f'(2 + 6 classes)^2 is for {LARGEST} at most.'
       )
-    width = hidden or (2 + 6 * spec.classes) ** 2
+    width = (2 + 6 * spec.classes) ** 2 if hidden is None else hidden
     k_params, k_labels, k_fit = jax.random.split(key, 3)
     params = minibatch.fit(
         k_fit, lambda params, y: loss(params, y, confusion),

@@ -9,7 +9,7 @@ between the class centers and another across it.
 The authors alternate three sub-problems from a random start, in pure Python.
 Here: across the gap only the class of smaller variance gets noise, s; for fixed
 s the noise along the gap has a closed form; and what remains is convex in s
-(`_slope`), so that a search on the derivative's sign finds it in a fixed number
+(`_falls`), so that a search on the derivative's sign finds it in a fixed number
 of steps. Everything is divided by the largest input first, and divergences are
 sums of squares without a cancelling constant, which keeps 32 bits accurate.
 
@@ -171,7 +171,7 @@ def _across(problem: _Problem) -> Array:
     *inputs, low, width = packed
     width = width / PIECES
     s = low[..., None] + grid * width[..., None]
-    falls = _slope(_Problem(*(x[..., None] for x in inputs)), s) < 0
+    falls = _falls(_Problem(*(x[..., None] for x in inputs)), s)
     low = low + width * falls.astype(width.dtype).sum(-1)
     return jnp.concatenate([packed[:-2], jnp.stack([low, width])])
 
@@ -206,20 +206,21 @@ def _along(problem: _Problem, s: Array) -> tuple[Array, Array]:
   return jnp.maximum(along_lo, s), jnp.maximum(along_hi, 0)
 
 
-def _slope(problem: _Problem, s: Array) -> Array:
-  """d/ds of twice the divergence, the noise along the gap being optimal.
+def _falls(problem: _Problem, s: Array) -> Array:
+  """Whether the divergence falls in s, the noise along the gap being optimal.
 
   Each piece (interior, lo = s, hi = 0) is convex in s and the pieces join
-  smoothly, so the sign of this changes once.
+  smoothly, so the sign of the slope changes once. It is not below 0 where
+  lo = s: there a_lo = b_lo, and what is left of the slope where the interior
+  ends, 1/hi - 1/a_hi + (a_hi + g - hi) / a_lo^2, is not, as a_hi >= hi.
   """
-  lo, hi, g, _, d, share_lo, share_hi = problem
+  lo, hi, g, *_ = problem
   x, y = _along(problem, s)
   a_lo, a_hi, b_lo = x + lo, y + hi, s + lo
-  across = (d - 1) * (1 / hi - hi / b_lo / b_lo)
-  by_lo = 1 / a_hi - (a_hi + g) / a_lo / a_lo
-  by_hi = 1 / a_lo - (a_lo + g) / a_hi / a_hi
-  at_edge = by_lo - share_lo * d / jnp.maximum(share_hi, 1e-30) * by_hi
-  return across + jnp.where(x > s, -(d - 1) * by_lo, at_edge)
+  # Both of twice the divergence, divided by the d - 1 directions across.
+  across = 1 / hi - hi / b_lo / b_lo
+  along = 1 / a_hi - (a_hi + g) / a_lo / a_lo
+  return (x > s) & (across < along)
 
 
 def _sum_kl(problem: _Problem, s: Array, along_lo: Array, along_hi: Array):

@@ -105,7 +105,7 @@ def _check(own: Settings) -> None:
 def _init(own: Settings, key: Key, spec: Spec) -> Slots:
   count = len(spec.embeddings)
   chosen = range(1, count + 1) if own.parties is None else own.parties
-  if max(chosen, default=0) > count:
+  if any(k > count for k in chosen):
     raise ValueError(
         f'mid: parties {tuple(chosen)}, but there are {count} passive ones.'
     )
