@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax import algorithms, attacks, nets
+from vfljax import algorithms, attacks, leakage, nets
 from vfljax.attack import recipe_of
 from vfljax.attacks.cafe import measured
 from vfljax.attacks.inversion_shadow import network
@@ -133,10 +133,22 @@ def test_baselines_say_that_they_are():
   made = {name: recipe_of(make) for name, make in attacks.REGISTRY.items()}
   own = ['constant_image', 'local_model', 'mean_image', 'scratch']
   assert [name for name, m in sorted(made.items()) if m.is_baseline] == own
+  assert [name for name in sorted(made) if attacks.is_baseline(name)] == own
   assert own == [
       name for name, m in sorted(made.items())
       if m.summary.startswith('Baseline: ')
   ]
+
+
+def test_leakage_is_read_as_the_attack_says():
+  """Also of a variant; of a name that nobody knows as of anything."""
+  for name, made in attacks.REGISTRY.items():
+    assert attacks.score(name) is recipe_of(made).score
+  completion = recipe_of(attacks.REGISTRY['model_completion']).score
+  assert attacks.score('model_completion:linear') is completion
+  assert completion is not leakage.ANYTHING
+  assert attacks.score('nobody') is leakage.ANYTHING
+  assert not attacks.is_baseline('nobody')
 
 
 def test_logistic_regression_is_completed_by_a_linear_head():

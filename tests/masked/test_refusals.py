@@ -135,6 +135,11 @@ def test_advice_for_t4_holds(where, value):
   bits = dict(field.split('=') for field in fields.split(', '))
   bits = to_active.Precision(**{k: int(v) for k, v in bits.items()})
   ranges.check(Public(last=bits), layer, seen)
+  # It gives up no bit too many.
+  name = 'inputs' if where < 2 else 'gradients'
+  more = bits._replace(**{name: getattr(bits, name) + 1})
+  with pytest.raises(ValueError):
+    ranges.check(Public(last=more), layer, seen)
 
 
 def test_overflow_in_training_is_reported():

@@ -61,8 +61,7 @@ def _odd_problems() -> Iterable[tuple[np.ndarray, np.ndarray]]:
   rng = np.random.default_rng(1)
   for m, k, n in _ODD:
     a, b = (
-        rng.integers(-(2**63), 2**63 - 1, shape, np.int64, endpoint=True)
-        for shape in ((m, k), (k, n))
+        rng.integers(-(2**63), 2**63 - 1, shape) for shape in ((m, k), (k, n))
     )
     for x in (a, b):
       x.flat[::5] = rng.choice(_EXTREMES, len(x.flat[::5]))
