@@ -68,3 +68,8 @@ def pytest_configure(config):
   config.pluginmanager.register(quickest.Quickest(config))
   worker = os.environ.get('PYTEST_XDIST_WORKER', 'main')
   compiling.share_programs(cache.mkdir('jax'), worker)
+
+
+@pytest.hookimpl(trylast=True)  # When a test has put back what it replaced.
+def pytest_runtest_teardown():
+  compiling.keep_programs()
