@@ -40,9 +40,9 @@ threefry.in_one_kernel = lambda: None
 # No test takes the power away, so nothing waits for disks.
 os.fsync = lambda descriptor: None
 
-# Tracing makes many small objects that live on; looking through all of them
-# as often as Python does took a fifth of the time.
-gc.set_threshold(50_000, 10, 10)
+# Tracing makes many small objects that live on: looking through all of them as
+# often as Python does took a fifth of the time, and finds next to no memory.
+gc.set_threshold(1_000_000, 10, 10)
 
 
 @pytest.fixture
