@@ -18,6 +18,12 @@ FAILED := { echo 'vfljax: pip could not install the packages above. Is the\
  package index reachable? Then run make again.' >&2; exit 1; }
 # Matplotlib would keep its font list in the home directory.
 export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
+# Who wants no __pycache__ beside the code has it there, too. With none at all
+# each of the tests' processes compiles what it imports, for up to five seconds.
+ifdef PYTHONDONTWRITEBYTECODE
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+endif
 
 help:
 	@echo 'make demo       install into .venv, run experiments/quickstart.py'

@@ -5,6 +5,7 @@ import itertools
 import os
 import pathlib
 import types
+from typing import Any
 import zlib
 
 import jax
@@ -146,11 +147,24 @@ def share_programs(folder: pathlib.Path, worker: str) -> None:
         compress=lambda entry: zlib.compress(entry, 1),
         decompress=zlib.decompress,
     )
-  jax.config.update('jax_compilation_cache_dir', str(folder))
-  # Small programs too: they are most of what a second run would compile.
-  jax.config.update('jax_persistent_cache_min_compile_time_secs', 0)
+  _KEPT.update(
+      jax_compilation_cache_dir=str(folder),
+      # Small ones too: they are most of what a second run would compile.
+      jax_persistent_cache_min_compile_time_secs=0,
+  )
+  keep_programs()
   # XLA's caches for GPUs would put the folder's name into every entry's.
   jax.config.update('jax_persistent_cache_enable_xla_caches', 'none')
+
+
+def keep_programs() -> None:
+  """As `share_programs` has it, also after a command line under test."""
+  for name, value in _KEPT.items():
+    if jax.config.values[name] != value:
+      jax.config.update(name, value)
+
+
+_KEPT: dict[str, Any] = {}
 
 
 def _put(cache: LRUCache, key: str, value: bytes) -> None:

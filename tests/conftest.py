@@ -11,6 +11,7 @@ JAX_DISABLE_MOST_OPTIMIZATIONS=0 make test compiles as users do.
 JAX's settings are made on this process alone, not in its environment, so that
 a command line under test starts as a user's would.
 """
+import atexit
 import gc
 import os
 
@@ -18,6 +19,7 @@ import os
 os.environ.setdefault('JAX_PLATFORMS', 'cpu')
 
 import hypothesis
+from hypothesis import strategies
 import jax
 import pytest
 
@@ -37,9 +39,12 @@ if jax.default_backend() != 'cpu':  # As the runner has it: no TF32.
 # A command line under test would have it so for all tests after it, too.
 threefry.in_one_kernel = lambda: None
 
-# Tracing makes many small objects that live on; looking through all of them
-# as often as Python does took a fifth of the time.
-gc.set_threshold(50_000, 10, 10)
+# No test takes the power away, so nothing waits for disks.
+os.fsync = lambda descriptor: None
+
+# Tracing makes many small objects that live on: looking through all of them as
+# often as Python does took a fifth of the time, and finds next to no memory.
+gc.set_threshold(1_000_000, 10, 10)
 
 
 @pytest.fixture
@@ -70,3 +75,25 @@ def pytest_configure(config):
   config.pluginmanager.register(quickest.Quickest(config))
   worker = os.environ.get('PYTEST_XDIST_WORKER', 'main')
   compiling.share_programs(cache.mkdir('jax'), worker)
+
+
+def pytest_collection():
+  """With its first test Hypothesis looks through all objects: few so early."""
+  hypothesis.given(strategies.none())(lambda _: None)()
+
+
+@pytest.hookimpl(trylast=True)  # When a test has put back what it replaced.
+def pytest_runtest_teardown():
+  compiling.keep_programs()
+
+
+def pytest_sessionfinish():
+  """Leaves at once: what JAX remembers took five seconds to be put away.
+
+  Pytest looks through it five times for what a destructor had to say: here that
+  is done once. A worker has told all by now, so it frees nothing.
+  """
+  gc.collect()
+  gc.freeze()
+  if 'PYTEST_XDIST_WORKER' in os.environ:
+    atexit.register(os._exit, 0)

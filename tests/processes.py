@@ -3,6 +3,7 @@
 They are forks of a server that has everything imported, which takes longer than
 what they do; JAX starts in the fork.
 """
+import gc
 import importlib
 import multiprocessing
 import os
@@ -107,6 +108,9 @@ def _main(arguments, fault, log, seconds, quick):
   os.dup2(descriptor, 2)
   os.chdir(ROOT)
   os.write(1, b'begun\n')
+  # As in conftest.
+  os.fsync = lambda descriptor: None
+  gc.set_threshold(1_000_000, 10, 10)
   if quick and 'JAX_DISABLE_MOST_OPTIMIZATIONS' not in os.environ:
     jax.config.update('jax_disable_most_optimizations', True)
     os.environ.setdefault('XLA_FLAGS', QUICK_FLAGS)

@@ -1,5 +1,6 @@
 """What importing does and what may import what."""
 import ast
+import functools
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 import subprocess
@@ -39,7 +40,11 @@ def name_of(path):
 
 
 FILES = {name_of(path): path for path in sorted(PACKAGE.rglob('*.py'))}
-TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
+
+
+@functools.cache
+def tree_of(name):
+  return ast.parse(FILES[name].read_text())
 
 
 def test_importing_changes_no_jax_setting_and_starts_no_device():
@@ -82,20 +87,23 @@ def test_names_are_imported_when_they_are_asked_for():
 def nodes(tree, inside=True):
   """All of a syntax tree; without `inside`, only what an import runs: neither
   what functions do nor what is there for type checkers."""
-  for node in ast.iter_child_nodes(tree):
-    yield node
-    later = isinstance(node, (ast.FunctionDef, ast.Lambda)) or (
-        isinstance(node, ast.If)
-        and getattr(node.test, 'id', '') == 'TYPE_CHECKING'
-    )
-    if inside or not later:
-      yield from nodes(node, inside)
+  waiting = [tree]
+  while waiting:
+    for node in ast.iter_child_nodes(waiting.pop()):
+      yield node
+      later = isinstance(node, (ast.FunctionDef, ast.Lambda)) or (
+          isinstance(node, ast.If)
+          and getattr(node.test, 'id', '') == 'TYPE_CHECKING'
+      )
+      if inside or not later:
+        waiting.append(node)
 
 
-def imports(tree, inside=True):
+@functools.cache
+def imports(name, inside=True):
   """Dotted names of the modules that are imported, anywhere by default."""
   found = set()
-  for node in nodes(tree, inside):
+  for node in nodes(tree_of(name), inside):
     if isinstance(node, ast.Import):
       found |= {alias.name for alias in node.names}
     elif isinstance(node, ast.ImportFrom):
@@ -103,9 +111,6 @@ def imports(tree, inside=True):
       names = [f'{node.module}.{alias.name}' for alias in node.names]
       found |= {name if name in FILES else node.module for name in names}
   return found
-
-
-IMPORTS = {name: imports(tree) for name, tree in TREES.items()}
 
 
 def place(name):
@@ -123,7 +128,7 @@ def test_whatever_lies_here_has_its_layer():
 
 @pytest.mark.parametrize('name', FILES)
 def test_imports_run_one_way(name):
-  own = {n for n in IMPORTS[name] if n.split('.')[0] == 'vfljax'}
+  own = {n for n in imports(name) if n.split('.')[0] == 'vfljax'}
   assert not {n for n in own if n not in FILES}
   for other in own:
     if name != 'vfljax.runner.main':
@@ -132,18 +137,19 @@ def test_imports_run_one_way(name):
     if {here, there} <= APART and here != there:
       assert (here, there) == ('masked', 'mpc')
     assert here != 'mpc' or there in ('mpc', 'target'), other
-  roots = {n.split('.')[0] for n in IMPORTS[name]}
+  roots = {n.split('.')[0] for n in imports(name)}
   assert 'experiments' not in roots
   assert place(name) == 'nets' or 'flax' not in roots
   if place(name) not in ('runner', 'report', 'commands'):
-    first = {n.split('.')[0] for n in imports(TREES[name], inside=False)}
+    first = {n.split('.')[0] for n in imports(name, inside=False)}
     assert not first & OF_THE_RUNNER
 
 
 def test_no_import_comes_back():
   """Nor would it if functions imported at once what they import when run."""
   graph = {}
-  for name, found in IMPORTS.items():
+  for name in FILES:
+    found = imports(name)
     # What lies in a package runs the package's own file first.
     parts = [one.split('.') for one in found]
     outer = {'.'.join(p[:i]) for p in parts for i in range(2, len(p))}
@@ -177,12 +183,12 @@ BY_NAME = {'vfljax', 'vfljax.commands.dispatch', 'vfljax.runner.listing'}
 def test_nothing_that_is_read_runs_and_nothing_is_sent(name):
   """SECURITY.md says so. Config files alone are executed."""
   # What quotes a name is no connection.
-  found = {n for n in IMPORTS[name] if n != 'urllib.parse'}
+  found = {n for n in imports(name) if n != 'urllib.parse'}
   roots = {n.split('.')[0] for n in found} & DANGEROUS
   assert roots == ASKED.get(name, set())
-  at_once = {n.split('.')[0] for n in imports(TREES[name], inside=False)}
+  at_once = {n.split('.')[0] for n in imports(name, inside=False)}
   assert not roots & at_once
-  for node in nodes(TREES[name]):
+  for node in nodes(tree_of(name)):
     if isinstance(node, ast.Call):
       called = getattr(node.func, 'id', getattr(node.func, 'attr', ''))
       assert called not in CALLS, f'line {node.lineno} calls {called}'
@@ -202,7 +208,7 @@ LONG = {'lenet5', 'csv'}
 def test_files_and_functions_fit_on_a_page_or_few(name):
   """300 lines a file, 60 a function with all in it, 8 parameters."""
   assert len(FILES[name].read_text().splitlines()) <= 300
-  for node in nodes(TREES[name]):
+  for node in nodes(tree_of(name)):
     if isinstance(node, ast.FunctionDef):
       lines = node.end_lineno - node.lineno + 1
       own = node.args.posonlyargs + node.args.args + node.args.kwonlyargs

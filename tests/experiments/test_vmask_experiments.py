@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import threadpoolctl
 
 from experiments.vmask import (
     authors, common, fig5, fig8, paper, pictures, study, table1, table2,
@@ -291,9 +292,10 @@ def test_pictures_of_records(tmp_path):
     out = tmp_path / f'{what}.png'
     pictures.main([what, str(source), f'--out={out}'])
     assert out.stat().st_size > 4000
-  figure = pictures.tsne(
-      {'a': np.random.default_rng(0).normal(size=(40, 3))}, np.arange(40) % 10
-  )
+  embedded = {'a': np.random.default_rng(0).normal(size=(40, 3))}
+  # Its threads wait for each other in a loop: 25 s where cores are shared.
+  with threadpoolctl.threadpool_limits(1):
+    figure = pictures.tsne(embedded, np.arange(40) % 10)
   assert [axes.get_title() for axes in figure.axes] == ['a']
 
 

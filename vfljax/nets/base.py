@@ -1,5 +1,6 @@
 """What knows Flax: Linen modules in, `Net`s out."""
 from collections.abc import Callable, Sequence
+from functools import partial
 import inspect
 import math
 from typing import Any
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.nets.dense import Dense, Read
+from vfljax.nets.once import once
 from vfljax.types import VFL, Array, Key, Net, Params
 
 Activation = Callable[[Array], Array]
@@ -107,36 +109,54 @@ class MLP(nn.Module):
     return x if self.norm == 'none' else Norm(self.norm)(x, train)
 
 
-def linen(module: nn.Module) -> Net:
-  """Wraps a Linen module as a `Net`.
+def linen(module: nn.Module, trains: bool = True) -> Net:
+  """Wraps a Linen module as a `Net`, which is traced once (`once`).
 
   A module whose `__call__` takes `train` is told whether it trains, and gets a
   'dropout' key when it does. With a 'batch_stats' collection (BatchNorm) the
   parameters are {'params', 'batch_stats'}, otherwise the bare weights.
+
+  Args:
+    trains: False for a module that, as it is set, does in training what it does
+      at inference, whether it is told or not.
   """
-  modal = 'train' in inspect.signature(type(module).__call__).parameters
-  mode = lambda train: dict(train=train) if modal else {}
-
-  def init(key: Key, x: Any) -> Params:
-    variables = module.init(key, x, **mode(False))
-    return variables if 'batch_stats' in variables else variables['params']
-
-  def apply(params: Params, x: Any) -> Array:
-    y = module.apply(_variables(params), x, **mode(False))
-    assert not isinstance(y, tuple)
-    return y
 
   def train(params: Params, key: Key, x: Any) -> tuple[Array, Any]:
     y, changed = module.apply(
         _variables(params), x, rngs={'dropout': key}, mutable=['batch_stats'],
-        **mode(True),
+        train=True,
     )
     return y, changed.get('batch_stats', ())
 
   def absorb(params: Params, stats: Any) -> Params:
     return dict(params, batch_stats=stats) if stats else params
 
-  return Net(init, apply, train if modal else None, absorb)
+  return Net(
+      partial(_init, module), partial(_apply, module),
+      train if trains and _is_modal(module) else None, absorb,
+  )
+
+
+@once
+def _init(module: nn.Module, key: Key, x: Any) -> Params:
+  variables = module.init(key, x, **_inferring(module))
+  return variables if 'batch_stats' in variables else variables['params']
+
+
+@once
+def _apply(module: nn.Module, params: Params, x: Any) -> Array:
+  y = module.apply(_variables(params), x, **_inferring(module))
+  assert not isinstance(y, tuple)
+  return y
+
+
+def _inferring(module: nn.Module) -> dict[str, Any]:
+  return dict(train=False) if _is_modal(module) else {}
+
+
+def _is_modal(module: nn.Module) -> bool:
+  """Whether it is told if it trains."""
+  return 'train' in inspect.signature(type(module).__call__).parameters
 
 
 def counting(vfl: VFL, real: Array) -> VFL:
@@ -200,7 +220,8 @@ def mlp(
     raise ValueError(f'mlp: needs one or more positive widths, got {widths}.')
   check.one_of('mlp: norm', norm, NORMS)
   last = final_activation(final)
-  return linen(MLP(widths, activation_of(activation), last, dropout, norm))
+  module = MLP(widths, activation_of(activation), last, dropout, norm)
+  return linen(module, norm == 'batch' or dropout > 0)
 
 
 def final_activation(which: str | Activation | None) -> Activation | None:

@@ -88,8 +88,9 @@ def lenet5(
         'lenet5: border is (rows, columns) of zeros, each 0 or more; got '
         f'{border}.'
     )
-  return base.linen(LeNet5(
+  module = LeNet5(
       width, channels, hidden, base.activation_of(activation), pool,
       images.dtype_of(dtype), how, padding, border, norm,
       base.final_activation(final),
-  ))
+  )
+  return base.linen(module, norm == 'batch')

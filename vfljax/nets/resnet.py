@@ -140,7 +140,8 @@ def _resnet(
         f'A ResNet has a stem of {STEMS} and a shortcut of {SHORTCUTS}; got '
         f'{stem!r} and {shortcut!r}.'
     )
-  return images.blockwise(base.linen(ResNet(
+  module = ResNet(
       width, channels, (count,) * len(channels), stem, shortcut, norm,
       images.dtype_of(dtype), how,
-  )))
+  )
+  return images.blockwise(base.linen(module, norm == 'batch'))

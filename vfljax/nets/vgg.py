@@ -66,6 +66,7 @@ def vgg13(
     ValueError: for an unknown norm, dtype or how.
   """
   images.check_options(norm, how)
-  return images.blockwise(base.linen(VGG(
+  module = VGG(
       width, channels, hidden, norm, dropout, images.dtype_of(dtype), how
-  )))
+  )
+  return images.blockwise(base.linen(module, norm == 'batch' or dropout > 0))

@@ -1,4 +1,5 @@
 """Which samples are for what: training, validation, test, an attacker's own."""
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -97,6 +98,10 @@ def rows_of(key: Key, sizes: Sizes, official: bool) -> tuple[Any, ...]:
   return training, validation, test, auxiliary, spare
 
 
+# All programs of a training begin with it; so it is traced once for all.
+@functools.partial(
+    jax.jit, static_argnames=('sizes', 'official', 'how'), inline=True
+)
 def split(
     key: Key, samples: Batch, sizes: Sizes, official: bool, how: str
 ) -> Splits:
