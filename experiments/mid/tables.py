@@ -28,6 +28,8 @@ RUNS = dict(
     fig5_replacement=f'fig5.py:replacement {MNIST} --config.data.limit=0',
     fig5_noisy=f'fig5.py:noisy {MNIST}',
     fig5_missing=f'fig5.py:missing {MNIST}',
+    fig5_missing_fashion='fig5.py:missing --config.data.name=fashion_mnist '
+                         '--config.data.path=fashion_mnist.npz',
     fig8='fig8.py --config.data.path=fashion_0_6.npz',
     fig8_epochs='fig8.py --config.data.path=fashion_0_6.npz '
     '--config.attacks=direction_scoring --config.train.measure_every=1',
@@ -226,6 +228,7 @@ TABLES: dict[str, Table] = dict(
     fig5_replacement=_recorded('fig5_replacement', REPLACED),
     fig5_noisy=_recorded('fig5_noisy', NOISY),
     fig5_missing=_recorded('fig5_missing', MISSING),
+    fig5_missing_fashion=_recorded('fig5_missing_fashion', MISSING),
     fig8=_recorded('fig8', DIRECTION),
     fig8_epochs=_recorded('fig8_epochs', DIRECTION_EPOCHS),
     fig8_cifar10=_recorded('fig8_cifar10', DIRECTION),
