@@ -28,7 +28,7 @@ endif
 help:
 	@echo 'make demo       install into .venv, run experiments/quickstart.py'
 	@echo 'make test       install with the developer tools, run all tests'
-	@echo 'make test-fast  the quickest of them, a minute and a half'
+	@echo 'make test-fast  the quickest of them, a minute'
 	@echo 'make faults     kill runs, damage files, fill disks: 15 minutes'
 	@echo 'make mutants    faults put into the code: do the tests notice?'
 	@echo 'make mutants-drawn  the same with faults drawn at random: hours'

@@ -3,7 +3,8 @@
 A start traces every network three times and a round differentiates it, in each
 program anew, and Flax takes most of that time. `jax.jit` knows what it has
 traced, and with `inline` its equations stand in a program as if they had been
-traced there: programs stay the same to the letter.
+traced there: it is the same, but that a function that it calls, an activation
+say, may be in it twice.
 """
 from collections.abc import Callable
 import functools
