@@ -36,7 +36,9 @@ def test_everything_that_is_registered_is_compiled():
   for name in ('none', 'marvell', 'gafm'):
     counts = {s for m, _, n, s in asked if n == name and m == 'v5e'}
     assert counts == {1, 16, 64, 256}
-  assert {n for _, g, n, _ in asked if g == 'ring'} == {*SCHEMES}
+  # 'patches' multiplies matrices as 'naive' does.
+  rings = {n for _, g, n, _ in asked if g == 'ring'}
+  assert rings == {*SCHEMES} - {'patches'}
   args.seeds, args.groups = '1', 'defense'
   assert {s for *_, s in accel.wanted(args)} == {1}
 
