@@ -171,7 +171,9 @@ def main() -> int:
   args = parser.parse_args()
   bad = []
   with tempfile.TemporaryDirectory() as work:
-    before = opened(args.before, True, args.data, args.keep, work)
+    # What a clone has that has no runner/ yet is under other names there.
+    older = not (args.before / 'vfljax' / 'runner').is_dir()
+    before = opened(args.before, older, args.data, args.keep, work)
     after = opened(args.after, False, args.data, args.keep, work)
     for case in chosen(args.only):
       old, new = run(case, before), run(case, after)

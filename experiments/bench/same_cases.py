@@ -6,7 +6,8 @@ what needs other data sets.
 """
 from typing import NamedTuple
 
-# Flags that BEFORE has under another name: {name in AFTER: name in BEFORE}.
+# Flags that a BEFORE without vfljax/runner/ has under another name:
+# {name in AFTER: name in BEFORE}.
 RENAMED: dict[str, str] = {
     'attack.cafe.batch': 'attack.cafe_batch',
     'attack.cafe.pool': 'attack.cafe_pool',
