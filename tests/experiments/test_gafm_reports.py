@@ -229,13 +229,14 @@ def test_means_and_centers_of_both_terms():
     np.testing.assert_allclose(column, [values.mean(), apart], rtol=1e-5)
 
 
-@pytest.mark.parametrize('gan, ce, cancels, alike', [
-    (-0.03, 0.02, True, True), (-0.03, -0.02, False, True),
-    (0.3, -0.02, True, False), (0.001, 0.02, False, False),
+@pytest.mark.parametrize('gan, ce, sent, cancels, alike', [
+    (-0.03, 0.02, -0.01, True, True), (-0.03, -0.02, -0.01, False, True),
+    (0.3, -0.02, 0.28, True, False), (0.001, 0.02, 0.01, False, False),
+    (-0.03, 0.02, -0.04, False, True),  # Apart, and yet more is sent.
 ])
-def test_verdicts_on_both_terms(gan, ce, cancels, alike, monkeypatch):
+def test_verdicts_on_both_terms(gan, ce, sent, cancels, alike, monkeypatch):
   """Of the last epoch alone: in the one before they are the other way round."""
-  before, last = dict(GAN=gan, CE=-ce, sent=0), dict(GAN=gan, CE=ce, sent=0)
+  before, last = dict(GAN=gan, CE=-ce, sent=9), dict(GAN=gan, CE=ce, sent=sent)
   rows = {w: [[before[w], last[w]]] * 2 for w in last}
   found = dict(means=rows, centers=rows, opposed=[0.5, 0.5])
   monkeypatch.setattr(terms.scripts, 'read', lambda name: found)

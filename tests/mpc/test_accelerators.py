@@ -64,7 +64,7 @@ def test_where_there_is_no_cpu_the_check_has_many_results(monkeypatch):
       seen.append([(a.shape, b.shape) for a, b in pairs])
       large, *odd = (dispatch.wrap_matmul(*pair) for pair in pairs)
       large[-1, -1] += 1
-      odd[2] *= 2  # What an H100 made of int8 digits.
+      odd[4] *= 2  # What an H100 made of it by int8 digits.
       return [large, *odd]
 
     return call
@@ -76,7 +76,7 @@ def test_where_there_is_no_cpu_the_check_has_many_results(monkeypatch):
   size = sum(m * n for m, _, n in seen_wrong)
   said = dispatch.fault('gpu', SCHEMES['outer']) or ''
   assert seen == [[((1536, 100), (100, 1536)), *odd]]
-  assert said == f'301 of {1536 * 1536 + size} check values are wrong'
+  assert said == f'5761 of {1536 * 1536 + size} check values are wrong'
   dispatch.fault('gpu', SCHEMES['int8_toeplitz']._replace(length=100))
   # It has eight results for each.
   assert seen[-1] == [((1536, 100), (100, 192)), *odd]

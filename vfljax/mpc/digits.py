@@ -86,7 +86,7 @@ def merged_int8(a: Array, b: Array) -> Array:
   """[8, m, k], [8, k, n] -> [m, n]: 8 dots, one an antidiagonal.
 
   The s+1 digit products of an antidiagonal are concatenated along k. Fewest
-  passes over the output, which is what counts on a GPU.
+  passes over the output, which is what counts on an accelerator.
   """
   _, m, k = a.shape
   left = jnp.moveaxis(a, 0, 1).reshape(m, 8 * k)

@@ -11,8 +11,8 @@ or emulates is logged and passed over.
 XLA has no product of int64 matrices for TPUs, no convolution of int64 but for
 CPUs, and float64 on a TPU is emulated: what is tried there leaves them out. On
 an H100 (JAX 0.11.2) int8 digits were exact where sides were multiples of eight
-and at their longest, and wrong on small odd shapes, sums of digits twice what
-they are (BUILD.md, Accelerators). Until somebody knows why, no GPU gets them.
+and at their longest, and wrong on small odd shapes, of some everything twice
+what it is (BUILD.md, Accelerators). Until somebody knows why, no GPU gets them.
 """
 from collections.abc import Callable, Iterable
 import functools
