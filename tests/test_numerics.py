@@ -1,4 +1,4 @@
-"""The shuffle: a permutation for every key, and every order alike."""
+"""The shuffle: a permutation for every key, and every order alike. Medians."""
 import functools
 
 from hypothesis import given, strategies as st
@@ -159,3 +159,37 @@ def test_decompositions_give_back_what_they_were_made_of(sides):
       np.einsum('bir,br,bjr->bij', vectors, values, vectors), square, atol=1e-4
   )
   assert (np.diff(values) >= 0).all()
+
+
+ROWS = 7
+reals = st.floats(width=32, allow_nan=False, allow_subnormal=False)
+median = jax.jit(numerics.masked_median)
+
+
+@given(
+    st.lists(st.tuples(reals, reals), min_size=ROWS, max_size=ROWS),
+    st.lists(st.booleans(), min_size=ROWS, max_size=ROWS),
+)
+def test_a_masked_median_is_that_of_the_rows_it_leaves(rows, mask):
+  x, mask = np.array(rows, np.float32), np.array(mask)
+  with np.errstate(over='ignore', invalid='ignore'):
+    want = np.median(x[mask], 0) if mask.any() else np.zeros(2, np.float32)
+  np.testing.assert_array_equal(median(x, mask), want)
+
+
+def test_a_median_of_what_is_no_number_is_none():
+  x = np.array([[1.0], [np.nan], [np.nan]], np.float32)
+  assert np.isnan(median(x, np.ones(3, bool)))
+  assert median(x, np.array([True, False, False])) == 1
+
+
+@pytest.mark.parametrize('wide', [False, True])
+def test_integers_of_floats_and_back(wide):
+  with jax.enable_x64(wide):
+    kind = np.float64 if wide else np.float32
+    x = np.array([-np.inf, -2.5, -1e-30, 0, 1e-30, 3, np.inf], kind)
+    keys = numerics.as_integers(jnp.asarray(x))
+    assert (np.diff(keys) > 0).all()
+    back = numerics.as_floats(keys)
+    assert back.dtype == kind
+    np.testing.assert_array_equal(back, x)

@@ -107,6 +107,26 @@ def as_integers(x: Array) -> Array:
   return jnp.where(bits < 0, bits ^ jnp.iinfo(integer).max, bits)
 
 
+def as_floats(x: Array) -> Array:
+  """The floats of which `as_integers` made the integers `x`."""
+  real = jnp.float64 if x.dtype.itemsize == 8 else jnp.float32
+  bits = jnp.where(x < 0, x ^ jnp.iinfo(x.dtype).max, x)
+  return lax.bitcast_convert_type(bits, real)
+
+
+def masked_median(x: Array, mask: Array) -> Array:
+  """Median [width] of the rows of x [n, width] where mask [n] is true.
+
+  The mean of the two in the middle of an even number; 0 where there are none.
+  """
+  count, keys = mask.sum(), as_integers(floating(x)).T
+  last = jnp.iinfo(keys.dtype).max
+  ordered = lax.sort(jnp.where(mask, keys, last), is_stable=False)
+  middle = jnp.stack([(count - 1) // 2, count // 2]).clip(0, len(x) - 1)
+  median = as_floats(ordered[:, middle]).sum(-1) / 2
+  return jnp.where(count > 0, median, 0).astype(x.dtype)
+
+
 def counts_below(ordered: Array, x: Array) -> Array:
   """How many of `ordered` [n], which ascends, are below each of `x`.
 

@@ -89,6 +89,8 @@ def test_the_last_two_are_kept_and_none_of_a_later_step(tmp_path):
   loaded = work.load_checkpoint('iso/0', [jnp.ones(1)], stride=5)
   assert loaded is not None and loaded[0] == 5
   assert work.load_checkpoint('iso/0', [jnp.ones(1)], stride=4) is None
+  last = work.load_checkpoint('iso/0', [jnp.ones(1)], stride=4, end=loaded[0])
+  assert last is not None and last[0] == loaded[0]
 
 
 def test_a_snapshot_is_what_was_there_when_it_was_taken(tmp_path):

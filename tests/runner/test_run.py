@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vfljax.runner import checkpoints, run, store
-from vfljax.runner.programs import Going
+from vfljax.runner.programs import Compiled, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 from vfljax.runner.progress import Progress
@@ -40,14 +40,15 @@ def play(tmp_path, monkeypatch):
   work = store.open_workdir(tmp_path / 'out', {}, ['none'])
   folder = checkpoints.folder(work.path, 'none')
 
-  def begin(epoch, stop):
+  def begin(epoch, stop, ready=lambda seconds: True):
     def advance(job, runs, cells, shared):
       epoch(int(shared[1]), folder)
       return [dict(w=runs[0]['w'] + 1)], dict(x=np.ones((1, 1)))
 
-    made = SimpleNamespace(
-        place=lambda job: (None, None), advance=advance,
-        finish=lambda *_: None, seconds=0.0, crossing={},
+    made = Compiled(
+        'none', place=lambda job: (None, None), start=None, advance=advance,
+        finish=lambda *_: None, ready=ready, shapes=None, seconds=0.0,
+        crossing={},
     )
     log = SimpleNamespace(
         begin=lambda *_: None, add=lambda *_: None, close=lambda: None
@@ -137,6 +138,20 @@ def test_a_full_disk_is_told_at_once(play, monkeypatch):
   with pytest.raises(UserError, match='full'):
     play(epoch, Stop())
   assert played == [0, 1]
+
+
+def test_a_stop_while_its_end_is_compiled_saves_the_whole_training(play):
+  stop, asked = Stop(), []
+
+  def ready(seconds):
+    asked.append(play.steps())
+    if len(asked) == 2:
+      stop.since = time.monotonic()
+    return False
+
+  with pytest.raises(run.Interrupted):
+    play(lambda done, folder: None, stop, ready)
+  assert asked == [[], []] and play.steps() == [EPOCHS]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ A program plays a *piece* of a job's trainings a call: all of them, where the
 job shares its programs with nobody (`runner.families`).
 """
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 import re
 from typing import Any, NamedTuple
@@ -30,7 +30,8 @@ class Compiled(NamedTuple):
   place: Callable  # job -> cells and samples, where they are needed
   start: Callable  # (cells, samples) -> runs
   advance: Callable  # (job, runs, cells, (samples, first epoch))
-  finish: Callable  # (job, runs, cells, samples)
+  finish: Callable  # (job, runs, cells, samples), which waits to be compiled
+  ready: Callable  # seconds -> whether `finish` is, after at most so many
   shapes: 'Going'  # what the programs carry, of a piece
   seconds: float
   crossing: dict[str, Any]  # `auditing.of_job`: what crosses in a round
@@ -52,7 +53,7 @@ class _Made(NamedTuple):
       'baselines': each with the name under which it is kept, or ''.
     runs: Shapes of a piece's trainings.
     history: Shapes of what a piece records, of all epochs.
-    fresh: Whether this start has traced them, and not kept them so far.
+    fresh: Whether this start has traced them.
   """
 
   programs: dict[str, Future]
@@ -72,14 +73,22 @@ class Programs:
 
   def memory(self) -> Any:
     """What the program that plays says that it needs."""
-    return self._results()['advance'].memory_analysis()
+    return self._result('advance').memory_analysis()
 
   def compiled(self, job: Job) -> Compiled:
-    """For one of the family's jobs, when all that it needs is there."""
-    family, found = self._family, self._results()
-    start, ahead, ends = found['start'], found['advance'], [found['finish']]
-    if 'baselines' in found and families.has_baselines(job):
-      ends.append(found['baselines'])
+    """For one of the family's jobs, when it can be trained.
+
+    What measures at its end may still be compiled then.
+    """
+    family = self._family
+    start, ahead = self._result('start'), self._result('advance')
+    last = ['finish']
+    if family.baselines and families.has_baselines(job):
+      last.append('baselines')
+
+    def ready(seconds):
+      left = wait([self._made.programs[name] for name in last], seconds)
+      return not left.not_done
 
     def advance(job, runs, cells, shared):
       played = [ahead(r, c, shared) for r, c in zip(runs, cells)]
@@ -87,37 +96,44 @@ class Programs:
 
     def finish(job, runs, cells, samples):
       both = [dict(cells=c, runs=r) for c, r in zip(cells, runs)]
+      ends = [self._result(name) for name in last]
       found = [[end(b, samples) for b in both] for end in ends]
       return {k: v for parts in found for k, v in joined(parts).items()}
 
     return Compiled(
         job.program, partial(_place, family),
         lambda cells, samples: [start(c, samples) for c in cells],
-        advance, finish,
+        advance, finish, ready,
         Going(
             self._made.runs, self._made.history,
             jax.ShapeDtypeStruct((), np.float32),
         ), 0.0, {},
     )
 
-  def _results(self) -> dict[str, Program]:
-    """The programs, when they are there."""
+  def _result(self, name: str) -> Program:
+    """A program, when it is there."""
     made = self._made
     try:
-      found = {name: future.result() for name, future in made.programs.items()}
+      return made.programs[name].result()[0]
     except Exception:
       if made.fresh:
         raise
       # What was kept cannot be used on this machine after all.
       self._made = self._trace()
-      return self._results()
-    names = {name: kept for name, (_, kept) in found.items()}
-    if made.fresh and self._kept and all(names.values()):
+      return self._result(name)
+
+  def _keep(self, made: _Made) -> None:
+    """Keeps the programs' names for the next start, once all are there."""
+    futures = made.programs
+    if not all(f.done() for f in futures.values()):
+      return
+    if any(f.cancelled() or f.exception() for f in futures.values()):
+      return
+    names = {name: future.result()[1] for name, future in futures.items()}
+    if self._kept and all(names.values()):
       bare = lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype)
       shapes = jax.tree.map(bare, (made.runs, made.history))
       self._kept.write(self._label, (names, shapes))
-      self._made = made._replace(fresh=False)
-    return {name: program for name, (program, _) in found.items()}
 
   def _trace(self) -> _Made:
     """Traces the programs here, and has them compiled."""
@@ -154,7 +170,10 @@ class Programs:
     if family.baselines:
       attack = _over(cell.baselines, family.baselines)
       begin('baselines', attack, both, samples)
-    return _Made(programs, runs, history, True)
+    made = _Made(programs, runs, history, True)
+    for future in programs.values():
+      future.add_done_callback(lambda _: self._keep(made))
+    return made
 
   def _compile(self, lowered: jax.stages.Lowered) -> tuple[Program, str]:
     if self._kept:

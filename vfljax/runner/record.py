@@ -10,7 +10,7 @@ from vfljax.runner.jobs import ALONE, Job
 from vfljax.runner.plans import rounds_an_epoch
 from vfljax.runner.programs import Compiled
 from vfljax.runner.setting import Setting
-from vfljax.runner.store import Workdir
+from vfljax.runner.store import Finished, Workdir
 
 
 def save(
@@ -39,7 +39,8 @@ def save(
   )
   if made.crossing:
     timing |= dict(crossing=made.crossing)
-  for i, unit in enumerate(job.units):
+
+  def unit(i: int, name: str) -> Finished:
     first = i * len(job.seeds)
     rows = [
         row
@@ -47,7 +48,9 @@ def save(
         for row in _rows(job, i, seed, metrics, first + j)
     ]
     here = slice(first, first + len(job.seeds))
-    work.save(unit, rows, timing, curves(history, here))
+    return Finished(name, rows, timing, curves(history, here))
+
+  work.save_all(unit(i, name) for i, name in enumerate(job.units))
 
 
 def _rows(job: Job, i: int, seed: int, metrics, cell: int) -> list[dict]:

@@ -37,6 +37,7 @@ SAVE_SECONDS = 20.0  # between two checkpoints of a job
 LONG_SECONDS = 3.0
 # But not all the time: for each second of copying and writing so many without.
 WRITES_APART = 5.0
+LOOK_SECONDS = 0.2  # between two looks whether somebody asks to stop.
 
 
 class Interrupted(Exception):
@@ -200,6 +201,16 @@ def _run_job(
     if stop and done < epochs:
       writer.wait()
       raise Interrupted
+  spent += time.perf_counter() - clock
+  clock = time.perf_counter()
+  while not made.ready(LOOK_SECONDS):
+    if stop:
+      writer.save(done, _trim(going, count))
+      writer.wait()
+      raise Interrupted
+  waited = time.perf_counter() - clock
+  made = made._replace(seconds=made.seconds + waited)
+  clock = time.perf_counter()
   found = jax.block_until_ready(
       made.finish(job, going.runs, cells, samples)
   )
@@ -224,9 +235,9 @@ def _resume(work: Workdir, job: Job, made: Compiled, cells: list):
       jax.tree.map(shape, runs), jax.tree.map(shape, history), seconds
   )
   # A streamed run saves between the strides of one in memory, which plays only
-  # whole ones.
+  # whole ones, up to the end.
   saved = work.load_checkpoint(
-      job.units[-1], like, stride_of(job)
+      job.units[-1], like, stride_of(job), job.setting.config.train.epochs
   )
   if not saved:
     return None

@@ -32,7 +32,7 @@ like. Names like '.vfljax-<name>.tmp' are unfinished writes; the next start
 removes them, and nothing that it does not know. Parts and checkpoints have
 digests: one that is damaged is set aside, and its unit runs again.
 """
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import contextlib
 import json
 import math
@@ -56,6 +56,15 @@ __all__ = [
 ]
 
 read_config = identity.read
+
+
+class Finished(NamedTuple):
+  """A finished unit, as `Workdir.save` takes it."""
+
+  unit: str
+  rows: Sequence[Mapping]
+  timing: Mapping
+  curves: Mapping | None = None
 
 
 class Workdir(NamedTuple):
@@ -95,11 +104,23 @@ class Workdir(NamedTuple):
       UserError: if the disk does not take it; the unit is then not done.
       ValueError: if a row's keys are not `FIELDS`.
     """
+    self.save_all([Finished(unit, rows, timing, curves)])
+
+  def save_all(self, finished: Iterable[Finished]) -> None:
+    """Saves units in turn, and brings the files of all up to them once.
+
+    Raises:
+      UserError, ValueError: as `save`; the units before it are done.
+    """
+    done = []
     with disk.writing(self.path):
-      parts.write(self.path, unit, rows, timing, curves)
+      for unit, rows, timing, curves in finished:
+        parts.write(self.path, unit, rows, timing, curves)
+        done.append(unit)
       if self.share.first:
         collecting.collect(self.path, self.units)
-      checkpoints.remove(self._checkpoints(unit))
+      for unit in done:
+        checkpoints.remove(self._checkpoints(unit))
 
   def collect(self) -> None:
     """Brings results.jsonl and timings.json up to what others have saved.
@@ -145,7 +166,7 @@ class Workdir(NamedTuple):
       checkpoints.save(self._checkpoints(unit), step, tree)
 
   def load_checkpoint(
-      self, unit: str, like: Any, stride: int = 1
+      self, unit: str, like: Any, stride: int = 1, end: int = 0
   ) -> tuple[int, Any] | None:
     """The newest usable checkpoint of a unit as (step, tree), or None.
 
@@ -156,12 +177,14 @@ class Workdir(NamedTuple):
         leaves may be `jax.ShapeDtypeStruct`. Arrays come back with its
         shardings.
       stride: Steps that are no multiple of it are not looked at.
+      end: But for this one.
 
     Raises:
       UserError: if the disk does not let it set something aside.
     """
     folder = self._checkpoints(unit)
-    steps = [s for s in checkpoints.steps(folder) if s % stride == 0]
+    steps = checkpoints.steps(folder)
+    steps = [s for s in steps if s % stride == 0 or s == end]
     while steps:
       step = steps.pop()
       try:

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 
 from vfljax import crossing
 from vfljax.defense import Defense
+from vfljax.numerics import masked_median
 from vfljax.sampling import per_class
 from vfljax.types import Array, Key, Params, Round, State
 from vfljax.views.kinds import (
@@ -47,7 +48,7 @@ def class_centers(key: Key, k: int, played: Round) -> ClassCenters:
   labels = majority(played.batch.labels) * known[:, None]
   flat = view.received.reshape(len(labels), -1)
   means = (labels.T @ flat) / jnp.maximum(labels.sum(0), 1)[:, None]
-  medians = jax.vmap(_masked_median, (None, 1))(flat, labels > 0.5)
+  medians = jax.vmap(masked_median, (None, 1))(flat, labels > 0.5)
   shape = (labels.shape[-1], *view.received.shape[1:])
   return ClassCenters(
       *view, known, means.reshape(shape), medians.reshape(shape)
@@ -120,15 +121,6 @@ def white_box(
       defense=state.parties[k].params['defense'],
   )
   return WhiteBox(weights, gradients, rows, jnp.zeros_like(pool))
-
-
-def _masked_median(x: Array, mask: Array) -> Array:
-  """Coordinate-wise median of the rows of `x` where `mask`; 0 without any."""
-  count = mask.sum()
-  ordered = jnp.sort(jnp.where(mask[:, None], x, jnp.inf), axis=0)
-  low = ordered[jnp.maximum((count - 1) // 2, 0)]
-  high = ordered[jnp.minimum(count // 2, len(x) - 1)]
-  return jnp.where(count > 0, (low + high) / 2, 0.0)
 
 
 # View -> (key, passive party, defense, round) -> its view of the round.
