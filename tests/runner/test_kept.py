@@ -2,6 +2,8 @@
 import dataclasses
 import os
 import pickle
+import subprocess
+import sys
 
 import jax
 from jax.experimental.compilation_cache import compilation_cache
@@ -101,6 +103,52 @@ def test_a_program_that_calls_python_is_not_kept(place):
   compiled, name = kept.of(ABOUT).compile(program)
   assert name == '' and not list(place.glob('*'))
   np.testing.assert_array_equal(use(compiled), 2)
+
+
+def test_a_program_that_calls_what_nobody_knows_is_not_kept(
+    place, monkeypatch
+):
+  """A later process may lack it, and would end with a segmentation fault."""
+  monkeypatch.setattr(kept.serialize_executable, 'serialize', lambda _: 'it')
+  class Foreign:  # In place of a program with another library's function.
+    args_info, out_tree = (), ()
+    as_text = lambda self: 'x = stablehlo.custom_call @some_library(y)'
+    compile = lambda self: 'compiled'
+
+  assert kept.of(ABOUT).compile(Foreign()) == ('compiled', '')
+  assert not list(place.glob('*'))
+
+
+LINEAR = """
+import sys
+import jax
+import jax.numpy as jnp
+from vfljax.runner import kept
+
+with kept.within(sys.argv[1]):
+  store = kept.of(dict(experiment='e'))
+x = jax.ShapeDtypeStruct((3, 2), jnp.float32)
+if len(sys.argv) == 2:
+  values = lambda x: jnp.linalg.svd(x, compute_uv=False)
+  print(store.compile(jax.jit(values).lower(x))[1])
+else:
+  print(store.load(sys.argv[2])(jnp.array([[3.0, 0], [0, 2], [0, 0]])))
+"""
+
+
+def test_a_kept_program_finds_lapack_in_a_process_that_lowers_nothing(tmp_path):
+  """JAX looks its functions up when it lowers; the address is 0 before."""
+  def start(*more):
+    run = subprocess.run(
+        [sys.executable, '-c', LINEAR, str(tmp_path), *more],
+        capture_output=True, text=True,
+        env=dict(os.environ, JAX_ENABLE_COMPILATION_CACHE='false'),
+    )
+    assert run.returncode == 0, (run.returncode, run.stderr)
+    return run.stdout.strip()
+
+  name = start()
+  assert name and start(name) == '[3. 2.]'
 
 
 def test_a_program_that_xla_cannot_write_is_not_kept(place, monkeypatch):
@@ -230,3 +278,15 @@ def test_a_second_start_traces_nothing_and_finds_the_same(
       file.write_bytes(b'damaged')
   assert results('third') == first
   assert {'advance', 'finish'} <= set(traced)
+
+
+def test_trainings_that_start_alike_have_one_program_for_it(place, tmp_path):
+  """The defenses that share one, and the active party without the others."""
+  given = dataclasses.replace(
+      config('none', 'iso', listed_attacks=('norm_scoring',)), seeds=2
+  )
+  table = arguments.load_data(given.data)
+  run.run(given, table, str(tmp_path / 'out'))
+  programs = [f for f in place.iterdir() if f.stat().st_size > 100_000]
+  # Two families: an `advance` and a `finish` each, and one start for both.
+  assert len(programs) == 5

@@ -28,7 +28,7 @@ class Family(NamedTuple):
     name: Families of one name have the same programs.
     job: Whose programs these are.
     which: Which of its defenses an entry's is, by the entry's name; empty for
-      a job that shares with nobody.
+      a job that shares with nobody but its first program (`alone`).
     cells: Trainings a call; 0 is all of the job's.
     baselines: A job with the attacks that owe nothing to the federation, where
       some of the jobs have them and others do not.
@@ -81,8 +81,13 @@ def needed(
 
 
 def alone(job: Job) -> Family:
-  """Of one that shares with nobody."""
-  return Family(job.program, job, {}, 0, None)
+  """Of one that shares with nobody.
+
+  The active party without the others starts as those do that share: with the
+  same arguments, which it does not look at, its first program is theirs.
+  """
+  which = {ALONE: 0} if job.entry.name == ALONE else {}
+  return Family(job.program, job, which, 0, None)
 
 
 def has_baselines(job: Job) -> bool:

@@ -22,12 +22,14 @@ import json
 import os
 from pathlib import Path
 import platform
+import re
 import sys
 import threading
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
 from jax.experimental import serialize_executable
+import jax.numpy as jnp
 
 import vfljax
 from vfljax import attacks, data, defenses, nets
@@ -42,7 +44,10 @@ _SETTINGS = 'JAX_', 'XLA_', 'LIBTPU_'  # The environment's begin so.
 _ELSEWHERE = '_dir'  # Ends the name of a setting that says where, not what.
 _SIZE = hashlib.sha256().digest_size
 _READ = '/jax/compilation_cache/cache_hits'
-_CALLS = 'callback'  # In the name of what calls Python.
+# What a program calls that XLA has not made: this process's Python, or functions
+# that a library has put into it.
+_CALLS = re.compile(r'custom_call @([\w.]+)')
+_LAPACK = 'lapack_'
 _FOUND = threading.local()
 _PLACE: ContextVar[Path | None] = ContextVar('programs', default=None)
 
@@ -75,10 +80,12 @@ class Kept(NamedTuple):
 
     A program that JAX's cache knows is as good, but it cannot be kept: what was
     read from a file, XLA does not write whole again. Nor can one that calls
-    this process's Python.
+    this process's Python, or else what is not known to be there at a later
+    start.
     """
     text = lowered.as_text()
-    if _CALLS in text:
+    calls = set(_CALLS.findall(text))
+    if not all(name.startswith(_LAPACK) for name in calls):
       return lowered.compile(), ''
     # What is not used of the arguments is not in the text.
     about = f'{text} {lowered.args_info} {lowered.out_tree}'
@@ -89,9 +96,12 @@ class Kept(NamedTuple):
     before = _found()
     compiled = lowered.compile()
     if _found() > before:
+      with contextlib.suppress(Exception):  # Another thread may have kept it.
+        return self.load(name), name
       return compiled, ''
     with contextlib.suppress(Exception):  # There may be more that XLA cannot.
-      if self._write(name, serialize_executable.serialize(compiled)):
+      made = serialize_executable.serialize(compiled)
+      if self._write(name, dict(program=made, lapack=bool(calls))):
         return compiled, name
     return compiled, ''
 
@@ -104,7 +114,9 @@ class Kept(NamedTuple):
     content = self._read(name)
     if content is None:
       raise KeyError(name)
-    return serialize_executable.deserialize_and_load(*content)
+    if content['lapack']:
+      _find_lapack()
+    return serialize_executable.deserialize_and_load(*content['program'])
 
   def _file(self, name: str) -> Path:
     return self.folder / hashlib.sha256(name.encode()).hexdigest()[:40]
@@ -164,6 +176,15 @@ def of(config: Mapping) -> Kept | None:
   machine = _below()
   own = dict(config=config, files=list(_named(config)), code=_code())
   return Kept(folder, _digest(machine), _digest(machine | own))
+
+
+@functools.cache
+def _find_lapack() -> None:
+  """Has JAX look up SciPy's functions, as it does when it lowers such a call.
+
+  A program that was read calls them by addresses that are 0 until then.
+  """
+  jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float32))
 
 
 def _found() -> int:

@@ -141,8 +141,10 @@ class Programs:
     spread, _ = sweep.shardings()
 
     def begin(name, fn, *arguments, donate=()):
+      # Trainings of several families may start alike: one program for them.
+      of = '' if name == 'start' else family.name
       jitted = jax.jit(
-          _called(f'{name} {family.name}', fn), out_shardings=spread,
+          _called(f'{name} {of}', fn), out_shardings=spread,
           donate_argnums=donate,
       )
       lowered = jitted.lower(*arguments)
