@@ -44,8 +44,8 @@ _SETTINGS = 'JAX_', 'XLA_', 'LIBTPU_'  # The environment's begin so.
 _ELSEWHERE = '_dir'  # Ends the name of a setting that says where, not what.
 _SIZE = hashlib.sha256().digest_size
 _READ = '/jax/compilation_cache/cache_hits'
-# What a program calls that XLA has not made: this process's Python, or functions
-# that a library has put into it.
+# What a program calls that XLA has not made: this process's Python, or what a
+# library has put into it.
 _CALLS = re.compile(r'custom_call @([\w.]+)')
 _LAPACK = 'lapack_'
 _FOUND = threading.local()
