@@ -25,7 +25,9 @@ def place(
     words: (word, its point in data coordinates, its colour).
     bars: As `paths`, of lines whose ends are no marks: intervals.
   """
-  figure.draw_without_rendering()  # Settles the layout, which then stays.
+  layout = figure.get_layout_engine()
+  if layout:  # It is settled here, and then stays.
+    layout.execute(figure)
   figure.set_layout_engine('none')
   inside = np.array([axes.get_window_extent().extents])
   paths = [axes.transData.transform(path) for path in paths]
