@@ -12,13 +12,13 @@ least of several; a product's 'gflops' are its operations over that.
 """
 import argparse
 from collections.abc import Callable
+import importlib
 import importlib.util
 import time
 from typing import Any, NamedTuple
 
 import jax
 from jax import lax
-import jax.numpy as jnp
 
 from experiments.bench import records
 from vfljax.nets.convolution import convolve, windows
@@ -80,8 +80,10 @@ def ours(layer: Layer, turns: int) -> dict[str, float]:
   g = normal(keys[2], (*image, layer.outputs))
   a, b = normal(keys[3], (rows, taps)), w.reshape(taps, outputs)
   flat = g.reshape(rows, outputs)
-  edge = ((layer.side // 2,) * 2,) * 2
-  take = lambda x: windows(x, (layer.side,) * 2, (1, 1), edge)
+  half = layer.side // 2
+  take = lambda x: windows(
+      x, (layer.side,) * 2, (1, 1), [(half, half), (half, half)]
+  )
   spread = a.reshape(*image, taps)
 
   def whole(x, w, g):
@@ -103,7 +105,7 @@ def ours(layer: Layer, turns: int) -> dict[str, float]:
 
 def peer(layer: Layer, turns: int) -> dict[str, float]:
   """PyTorch's layer, and the three products."""
-  import torch
+  torch: Any = importlib.import_module('torch')
   rows, taps, outputs = layer.sizes
   conv = torch.nn.Conv2d(
       layer.inputs, layer.outputs, layer.side, padding=layer.side // 2,

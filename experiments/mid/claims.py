@@ -106,6 +106,13 @@ FOUR = TWO._replace(
 NOISY = Rivalry('noisy samples', 'fig5_noisy', 'noisy_sample', ['drop'])
 MISSING = Rivalry('missing features', 'fig5_missing', 'missing_features',
                   ['drop'], others=(*GENERAL, 'RVFR'), of_best=True)
+LAST_FASHION, LEARNED_END_FASHION, LEARNED_FASHION = (
+    one._replace(title=f'{one.title}, Fashion-MNIST', record='fig4_dli_fashion')
+    for one in (LAST, LEARNED_END, LEARNED)
+)
+NOISY_FASHION = NOISY._replace(
+    title='noisy samples, Fashion-MNIST', record='fig5_noisy_fashion'
+)
 MISSING_FASHION = MISSING._replace(
     title='missing features, Fashion-MNIST', record='fig5_missing_fashion'
 )
@@ -131,8 +138,9 @@ LEARNED_CARS = LEARNED_TWO._replace(
 )
 RIVALRIES = (
     DIRECT, LAST, LEARNED_END, LEARNED, DISCRETE, LEARNED_DISCRETE, FIRST,
-    TRAINED, MATCHED, TWO, FOUR, NOISY, MISSING, MISSING_FASHION, DIRECTION,
-    DIRECTION_LAST, LEARNED_TWO, CARS, LEARNED_CARS,
+    TRAINED, MATCHED, TWO, FOUR, NOISY, MISSING, DIRECTION, DIRECTION_LAST,
+    LEARNED_TWO, LAST_FASHION, LEARNED_END_FASHION, LEARNED_FASHION,
+    NOISY_FASHION, MISSING_FASHION, CARS, LEARNED_CARS,
 )
 
 
@@ -221,6 +229,11 @@ CLAIMS = (
     Claim('ours', 'what direct label inference loses (last epoch) it loses to '
           'the regularization: a lambda above 0 is below lambda 0',
           _nothing_but_a_network, ('fig4_dli',)),
+    LAST_FASHION.claim('Fig. 4a', 'MID below DP-G, DP-L, GS: direct label '
+                       'inference, last epoch, Fashion-MNIST'),
+    LEARNED_END_FASHION.claim('ours', '... an attacker who learns from '
+                              'gradients of the trained federation'),
+    LEARNED_FASHION.claim('ours', '... who chooses the start or the end'),
     DISCRETE.claim('Fig. 4a', 'MID below DG: direct label inference, last '
                    'epoch'),
     LEARNED_DISCRETE.claim('ours', '... an attacker who learns, start or end'),
@@ -241,6 +254,8 @@ CLAIMS = (
     NOISY.claim('Fig. 5c', 'MID below DP-G, DP-L, GS: noisy samples'),
     Claim('Fig. 5c', "RVFR is below MID or like it: noisy samples",
           lambda: _like(NOISY, below=True), ('fig5_noisy',)),
+    NOISY_FASHION.claim('Fig. 5c', 'MID below DP-G, DP-L, GS: noisy samples, '
+                        'Fashion-MNIST'),
     MISSING.claim('Fig. 5e', 'MID below DP-G, DP-L, GS, RVFR: missing '
                   'features'),
     MISSING_FASHION.claim('Fig. 5e', '... on Fashion-MNIST'),

@@ -16,6 +16,8 @@ from vfljax.report.reading import Cell, Results
 
 PAPER = 'mid'
 MNIST = '--config.data.path=mnist.npz'
+FASHION = ('--config.data.name=fashion_mnist '
+           '--config.data.path=fashion_mnist.npz')
 DLI = ("fig4.py:dli --config.data.path=mnist.npz "
        "'--config.defenses=none,{}'")
 RUNS = dict(
@@ -28,8 +30,11 @@ RUNS = dict(
     fig5_replacement=f'fig5.py:replacement {MNIST} --config.data.limit=0',
     fig5_noisy=f'fig5.py:noisy {MNIST}',
     fig5_missing=f'fig5.py:missing {MNIST}',
-    fig5_missing_fashion='fig5.py:missing --config.data.name=fashion_mnist '
-                         '--config.data.path=fashion_mnist.npz',
+    fig4_dli_fashion=DLI.format('MID,DP-G,DP-L,GS,GS no residual').replace(
+        MNIST, FASHION
+    ),
+    fig5_noisy_fashion=f'fig5.py:noisy {FASHION}',
+    fig5_missing_fashion=f'fig5.py:missing {FASHION}',
     fig8='fig8.py --config.data.path=fashion_0_6.npz',
     fig8_epochs='fig8.py --config.data.path=fashion_0_6.npz '
     '--config.attacks=direction_scoring --config.train.measure_every=1',
@@ -222,11 +227,13 @@ def _rebuilt(name: str) -> Callable[[], str]:
 
 TABLES: dict[str, Table] = dict(
     fig4_dli=_recorded('fig4_dli', DIRECT),
+    fig4_dli_fashion=_recorded('fig4_dli_fashion', DIRECT),
     fig4_epochs=_recorded('fig4_epochs', EPOCHS),
     fig4_dg=_recorded('fig4_dg', DIRECT),
     fig4_bli=_recorded('fig4_bli', INVERTED),
     fig5_replacement=_recorded('fig5_replacement', REPLACED),
     fig5_noisy=_recorded('fig5_noisy', NOISY),
+    fig5_noisy_fashion=_recorded('fig5_noisy_fashion', NOISY),
     fig5_missing=_recorded('fig5_missing', MISSING),
     fig5_missing_fashion=_recorded('fig5_missing_fashion', MISSING),
     fig8=_recorded('fig8', DIRECTION),

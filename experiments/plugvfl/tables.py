@@ -14,10 +14,11 @@ from vfljax.report.reading import Cell, PerSeed, Results
 PAPER = 'plugvfl'
 FASHION = '--config.data.path=fashion_mnist.npz'
 MNIST = '--config.data.name=mnist --config.data.path=mnist.npz'
+CIFAR = '--config.data.name=cifar10 --config.data.path=cifar10.npz'
 ONE = '--config.seeds=1'
 RUNS = dict(
     fig3=f'fig3.py:fashion_mnist {FASHION}',
-    fig4=f'fig4.py {FASHION} {ONE}',
+    fig4=f'fig4.py {FASHION}',
     fig5=f'fig5.py {FASHION}',
     fig6=f'fig6.py {FASHION}',
     fig7=f'fig7.py {FASHION} {ONE}',
@@ -26,6 +27,8 @@ RUNS = dict(
     fig3_mnist=f'fig3.py:fashion_mnist {MNIST} {ONE}',
     fig6_mnist=f'fig6.py {MNIST} {ONE}',
     fig3_cifar10=f'fig3.py:cifar10 --config.data.path=cifar10.npz {ONE}',
+    fig4_cifar10=f'fig4.py {CIFAR} {ONE}',
+    fig6_cifar10=f'fig6.py {CIFAR} {ONE}',
 )
 PASSIVE, ACTIVE = 'model_completion', 'active_completion'
 HEADS = {'40': '', '40 linear': ':linear', 'all': ':all'}
@@ -118,9 +121,11 @@ TABLES: dict[str, Table] = dict(
     fig3_mnist=recorded('fig3_mnist')(lambda: quitting('fig3_mnist')),
     fig3_cifar10=recorded('fig3_cifar10')(lambda: quitting('fig3_cifar10')),
     fig4=recorded('fig4')(lambda: completed('fig4')),
+    fig4_cifar10=recorded('fig4_cifar10')(lambda: completed('fig4_cifar10')),
     fig5=recorded('fig5')(lambda: completed('fig5', ACTIVE)),
     fig6=recorded('fig6')(lambda: completed('fig6')),
     fig6_mnist=recorded('fig6_mnist')(lambda: completed('fig6_mnist')),
+    fig6_cifar10=recorded('fig6_cifar10')(lambda: completed('fig6_cifar10')),
     fig7=recorded('fig7')(lambda: completed('fig7')),
     table2=recorded('table2')(lambda: completed('table2', known='400')),
     claims=lambda: claims.table(PAPER),

@@ -215,10 +215,12 @@ def test_other_defenses_stand_beside_plugvfls_best_of_their_cost(monkeypatch):
   theirs = kept([('none', None, 0.9, 0.5, 0.7, 0.7, 0.8),
                  ('NG', 0.001, 0.9, 0.5, 0.7, 0.7, 0.8),
                  ('NG', 0.01, 0.88, 0.5, 0.6, 0.6, 0.8)])
-  use(monkeypatch, fig4=theirs, fig6=ours)
-  found = claims._others()
-  assert found.held and 'NG, 0.001 70 (-), NG, 0.01 60 (20)' in found.because
-  assert claims._untrained().held  # 60 over 50
+  use(monkeypatch, theirs=theirs, ours=ours)
+  beaten, untrained = (
+      c.judge() for c in claims._others('theirs', 'ours', 'd')
+  )
+  assert beaten.held and 'NG, 0.001 70 (-), NG, 0.01 60 (20)' in beaten.because
+  assert untrained.held  # 60 over 50
 
 
 def test_tables_have_a_row_for_each_cell_and_what_needs_no_leak(monkeypatch):
