@@ -110,6 +110,10 @@ LAST_FASHION, LEARNED_END_FASHION, LEARNED_FASHION = (
     one._replace(title=f'{one.title}, Fashion-MNIST', record='fig4_dli_fashion')
     for one in (LAST, LEARNED_END, LEARNED)
 )
+TWO_FASHION = TWO._replace(
+    title='label replacement, two parties, Fashion-MNIST',
+    record='fig5_replacement_fashion',
+)
 NOISY_FASHION = NOISY._replace(
     title='noisy samples, Fashion-MNIST', record='fig5_noisy_fashion'
 )
@@ -140,7 +144,7 @@ RIVALRIES = (
     DIRECT, LAST, LEARNED_END, LEARNED, DISCRETE, LEARNED_DISCRETE, FIRST,
     TRAINED, MATCHED, TWO, FOUR, NOISY, MISSING, DIRECTION, DIRECTION_LAST,
     LEARNED_TWO, LAST_FASHION, LEARNED_END_FASHION, LEARNED_FASHION,
-    NOISY_FASHION, MISSING_FASHION, CARS, LEARNED_CARS,
+    TWO_FASHION, NOISY_FASHION, MISSING_FASHION, CARS, LEARNED_CARS,
 )
 
 
@@ -248,6 +252,7 @@ CLAIMS = (
         'ours', '... read right, start or end'),
     TWO.claim('Fig. 5a', 'MID below DP-G, DP-L, GS, RVFR: label replacement, '
               'two parties'),
+    TWO_FASHION.claim('Fig. 5a', '... on Fashion-MNIST'),
     FOUR.claim('Fig. 9', '... below DP-G, DP-L, GS: four parties'),
     Claim('Section C.2', "RVFR's defense is like MID's: four parties",
           lambda: _like(FOUR, below=False), ('fig9',)),

@@ -33,6 +33,8 @@ RUNS = dict(
     fig4_dli_fashion=DLI.format('MID,DP-G,DP-L,GS,GS no residual').replace(
         MNIST, FASHION
     ),
+    fig5_replacement_fashion=f'fig5.py:replacement {FASHION} '
+                             '--config.data.limit=0',
     fig5_noisy_fashion=f'fig5.py:noisy {FASHION}',
     fig5_missing_fashion=f'fig5.py:missing {FASHION}',
     fig8='fig8.py --config.data.path=fashion_0_6.npz',
@@ -233,6 +235,7 @@ TABLES: dict[str, Table] = dict(
     fig4_bli=_recorded('fig4_bli', INVERTED),
     fig5_replacement=_recorded('fig5_replacement', REPLACED),
     fig5_noisy=_recorded('fig5_noisy', NOISY),
+    fig5_replacement_fashion=_recorded('fig5_replacement_fashion', REPLACED),
     fig5_noisy_fashion=_recorded('fig5_noisy_fashion', NOISY),
     fig5_missing=_recorded('fig5_missing', MISSING),
     fig5_missing_fashion=_recorded('fig5_missing_fashion', MISSING),
