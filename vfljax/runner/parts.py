@@ -14,7 +14,7 @@ import io
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -32,6 +32,15 @@ _BLANK = 64 * '0'
 
 class Damaged(Exception):
   """Why a file that should be whole cannot be used."""
+
+
+class Finished(NamedTuple):
+  """A finished unit, as `store.Workdir.save` takes it."""
+
+  unit: str
+  rows: Sequence[Mapping]
+  timing: Mapping
+  curves: Mapping | None = None
 
 
 def write(

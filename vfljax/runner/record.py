@@ -7,10 +7,11 @@ import numpy as np
 
 from vfljax.leakage import AttackName
 from vfljax.runner.jobs import ALONE, Job
+from vfljax.runner.parts import Finished
 from vfljax.runner.plans import rounds_an_epoch
 from vfljax.runner.programs import Compiled
 from vfljax.runner.setting import Setting
-from vfljax.runner.store import Finished, Workdir
+from vfljax.runner.store import Workdir
 
 
 def save(
@@ -50,7 +51,7 @@ def save(
     here = slice(first, first + len(job.seeds))
     return Finished(name, rows, timing, curves(history, here))
 
-  work.save_all(unit(i, name) for i, name in enumerate(job.units))
+  work.save_all([unit(i, name) for i, name in enumerate(job.units)])
 
 
 def _rows(job: Job, i: int, seed: int, metrics, cell: int) -> list[dict]:

@@ -32,7 +32,7 @@ like. Names like '.vfljax-<name>.tmp' are unfinished writes; the next start
 removes them, and nothing that it does not know. Parts and checkpoints have
 digests: one that is damaged is set aside, and its unit runs again.
 """
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import json
 import math
@@ -47,7 +47,7 @@ from vfljax.runner import (
     checkpoints, collecting, disk, identity, mending, parts,
 )
 from vfljax.runner.errors import UserError
-from vfljax.runner.parts import FIELDS, Damaged
+from vfljax.runner.parts import FIELDS, Damaged, Finished
 from vfljax.runner.shares import Share
 
 __all__ = [
@@ -56,15 +56,6 @@ __all__ = [
 ]
 
 read_config = identity.read
-
-
-class Finished(NamedTuple):
-  """A finished unit, as `Workdir.save` takes it."""
-
-  unit: str
-  rows: Sequence[Mapping]
-  timing: Mapping
-  curves: Mapping | None = None
 
 
 class Workdir(NamedTuple):
@@ -106,21 +97,19 @@ class Workdir(NamedTuple):
     """
     self.save_all([Finished(unit, rows, timing, curves)])
 
-  def save_all(self, finished: Iterable[Finished]) -> None:
+  def save_all(self, finished: Sequence[Finished]) -> None:
     """Saves units in turn, and brings the files of all up to them once.
 
     Raises:
       UserError, ValueError: as `save`; the units before it are done.
     """
-    done = []
     with disk.writing(self.path):
-      for unit, rows, timing, curves in finished:
-        parts.write(self.path, unit, rows, timing, curves)
-        done.append(unit)
+      for each in finished:
+        parts.write(self.path, *each)
       if self.share.first:
         collecting.collect(self.path, self.units)
-      for unit in done:
-        checkpoints.remove(self._checkpoints(unit))
+      for each in finished:
+        checkpoints.remove(self._checkpoints(each.unit))
 
   def collect(self) -> None:
     """Brings results.jsonl and timings.json up to what others have saved.
