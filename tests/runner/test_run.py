@@ -154,6 +154,26 @@ def test_a_stop_while_its_end_is_compiled_saves_the_whole_training(play):
   assert asked == [[], []] and play.steps() == [EPOCHS]
 
 
+def test_what_its_end_is_waited_for_is_compiling_and_not_running(
+    play, monkeypatch
+):
+  now, kept, answers = [0.0], [], [False, True]
+  clock = SimpleNamespace(perf_counter=lambda: now[0])
+  monkeypatch.setattr(run, 'time', clock)
+  monkeypatch.setattr(run.record, 'save', lambda *given: kept.append(given))
+
+  def spend(seconds):
+    now[0] += seconds
+
+  def ready(seconds):
+    spend(3.5)
+    return answers.pop(0)
+
+  play(lambda done, folder: spend(1), Stop(), ready)
+  (*_, made, spent), = kept
+  assert (made.seconds, spent) == (7, EPOCHS)
+
+
 @pytest.fixture
 def untrained(tmp_path, monkeypatch):
   """Calls `run.run` with `train(stop)` in place of all the work."""

@@ -35,7 +35,7 @@ class Damaged(Exception):
 
 
 class Finished(NamedTuple):
-  """A finished unit, as `store.Workdir.save` takes it."""
+  """What is saved of a unit: see `store.Workdir.save`."""
 
   unit: str
   rows: Sequence[Mapping]
