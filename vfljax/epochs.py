@@ -60,12 +60,14 @@ def taking(plan: Plan, run: Run, data: Batch) -> Take:
 
 def play_epoch(
     plan: Plan, run: Run, samples: tuple[int, Take], epoch: Array,
-    watched: bool,
+    watched: Array | bool,
 ) -> tuple[Run, dict[str, Any]]:
   """Plays the epoch of that number: (run, the epoch's history).
 
   Args:
     samples: How many there are, and `taking`.
+    watched: Whether it is measured. What is known only when the program runs
+      leaves zeros where nothing was measured.
   """
   count, take = samples
   own = epoch_of(plan, run.key, epoch, count)
@@ -108,29 +110,35 @@ def play_prepared(
 
 
 def play_batch(
-    plan: Plan, state: State, truth: Batch, key: Key, watched: bool,
+    plan: Plan, state: State, truth: Batch, key: Key, watched: Array | bool,
     prepared: Array | None = None,
 ):
   """Plays a round with one batch and lets `watch` look: (state, row).
 
   Args:
     truth, prepared: As in `play_prepared`.
+    watched: As in `play_epoch`.
   """
   k_round, k_watch = jax.random.split(key)
   state, played = play_prepared(k_round, plan, state, truth, prepared)
-  row = plan.watch(k_watch, played) if watched else ()
+  look = lambda: plan.watch(k_watch, played)
+  if isinstance(watched, bool):
+    row = look() if watched else ()
+  else:
+    row = lax.cond(watched, look, lambda: _zeros(look))
   return state, dict(loss=played.loss, watch=row)
 
 
 def close(
     plan: Plan, run: Run, own: Epoch, losses: Array, stacks: Sequence[Any],
-    epoch: Array | int, watched: bool,
+    epoch: Array | int, watched: Array | bool,
 ) -> tuple[Run, dict[str, Any]]:
   """What follows an epoch's last round: (run, the epoch's history).
 
   Args:
     losses: [rounds].
     stacks: What was watched, of full rounds and perhaps of the smaller one.
+    watched: As in `play_epoch`.
   """
   state = run.state
   holdings = Holdings(
@@ -141,13 +149,32 @@ def close(
       defense=plan.defense.epoch(state.defense, own.defense, holdings)
   )
   run = run._replace(state=state)
-  history: dict[str, Any] = dict(loss=losses.mean())
-  if watched:
-    history['watch'] = plan.digest(*stacks)
-    if plan.validate:
-      history['validation'] = plan.validate(own.validate, state)
-      run = _keep_best(plan, run, history['validation'], epoch)
-  return run, history
+  loss = dict(loss=losses.mean())
+  look = lambda run: _measure(plan, run, own.validate, stacks, epoch)
+  if isinstance(watched, bool):
+    run, found = look(run) if watched else (run, {})
+  else:
+    blank = lambda run: (run, _zeros(lambda: look(run)[1]))
+    run, found = lax.cond(watched, look, blank, run)
+  return run, loss | found
+
+
+def _measure(
+    plan: Plan, run: Run, key: Key, stacks: Sequence[Any], epoch: Array | int
+) -> tuple[Run, dict[str, Any]]:
+  """What a measured epoch has in its history besides the loss."""
+  found: dict[str, Any] = dict(watch=plan.digest(*stacks))
+  if plan.validate:
+    found['validation'] = plan.validate(key, run.state)
+    run = _keep_best(plan, run, found['validation'], epoch)
+  return run, found
+
+
+def _zeros(fn: Callable[[], Any]) -> Any:
+  """Of the shapes of what `fn` returns."""
+  return jax.tree.map(
+      lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(fn)
+  )
 
 
 def _keep_best(plan: Plan, run: Run, measured: dict[str, Array], epoch) -> Run:

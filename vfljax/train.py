@@ -12,7 +12,7 @@ from jax import lax
 from jax.core import Tracer
 import jax.numpy as jnp
 
-from vfljax import protocol, samples
+from vfljax import protocol, samples, target
 from vfljax.defense import Defense
 from vfljax.epochs import (
     Epoch, Take, close, epoch_of, play_batch, play_epoch, play_prepared,
@@ -147,12 +147,7 @@ def _epoch(plan: Plan, run: Run, rows: tuple[int, Take], epoch: Array):
     play = lambda run: play_epoch(plan, run, rows, epoch, True)
   else:
     measured = is_watched(epoch, plan.every, plan.epochs)
-    blank = lambda run: play_epoch(plan, run, rows, epoch, False)
-    watched = lambda run: play_epoch(plan, run, rows, epoch, True)
-    row = jax.eval_shape(watched, run)[1]
-    play = lambda run: lax.cond(
-        measured, watched, lambda run: _fill(blank(run), row), run
-    )
+    play = lambda run: _play(plan, run, rows, epoch, measured)
   if not plan.patience:
     run, history = play(run)
     return run, history | dict(measured=measured)
@@ -162,6 +157,22 @@ def _epoch(plan: Plan, run: Run, rows: tuple[int, Take], epoch: Array):
   skip = lambda run: _fill((run, dict(loss=jnp.nan)), row)
   run, history = lax.cond(stopped, skip, play, run)
   return run, history | dict(measured=measured & ~stopped)
+
+
+def _play(plan: Plan, run: Run, rows: tuple[int, Take], epoch, measured):
+  """An epoch that may be measured: (run, history).
+
+  On a CPU one round is compiled, which looks when it is told to. Elsewhere that
+  would be a question to the host each round, so there are two.
+  """
+  if target.kind() == 'cpu':
+    return play_epoch(plan, run, rows, epoch, measured)
+  blank = lambda run: play_epoch(plan, run, rows, epoch, False)
+  watched = lambda run: play_epoch(plan, run, rows, epoch, True)
+  row = jax.eval_shape(watched, run)[1]
+  return lax.cond(
+      measured, watched, lambda run: _fill(blank(run), row), run
+  )
 
 
 def _fill(played: tuple[Run, dict], row: dict) -> tuple[Run, dict]:

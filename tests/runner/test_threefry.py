@@ -64,7 +64,7 @@ def mixes(links):
       key = jax.random.split(key)[1]
     return jax.random.uniform(key, (5,))
   made = jax.jit(draw).lower(jax.random.key(0))
-  assert 'optimization_barrier' in made.as_text()
+  assert 'inlineable' in made.as_text()
   return made.compile().as_text().count(' xor(')
 assert 0 < mixes(4) < 8 * mixes(1)
 '''

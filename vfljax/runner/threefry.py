@@ -7,8 +7,11 @@ longer than what they do. Written out, XLA makes one kernel of them: the same
 bits, sooner.
 """
 import jax
+from jax import lax
+from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core.primitives import threefry2x32_p
 from jax.interpreters import mlir
+import jax.numpy as jnp
 import numpy as np
 
 from vfljax.types import Array
@@ -17,12 +20,27 @@ _ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
 _PARITY = np.uint32(0x1BD11BDA)
 
 
-@jax.jit
 def bits(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
-  """Threefry 2x32 of the key's two words and the counter's, uint32."""
-  # A key is made once, not wherever it is read: keys of keys of keys would grow
-  # by a factor each, and XLA compile for minutes (JAX 0.11).
-  k1, k2 = jax.lax.optimization_barrier((k1, k2))
+  """Threefry 2x32 of the key's two words and the counter's, uint32.
+
+  XLA would write the 20 rounds into each kernel that reads the bits, and those
+  of a key that is split into whatever is drawn from its parts: a program four
+  times as long. So they are a function that stays one.
+  """
+  with set_xla_metadata(inlineable='false'):
+    both = _words(k1, k2, x1, x2)
+  return both[0], both[1]
+
+
+@jax.jit
+def _words(*arguments: Array) -> Array:
+  """Both of the words, [2, ...]: each is one of what has mixed two.
+
+  One kernel writes both, and mixes for each; two would be twice the code.
+  """
+  # Of `lax` alone: functions of jnp would stay functions in here, too.
+  shape = 2, *jnp.broadcast_shapes(*(x.shape for x in arguments))
+  k1, k2, x1, x2 = (_broadcast(x, shape) for x in arguments)
   keys = k1, k2, k1 ^ k2 ^ _PARITY
   a, b = x1 + keys[0], x2 + keys[1]
   for i in range(5):
@@ -31,7 +49,13 @@ def bits(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
       b = a ^ (b << r | b >> np.uint32(32) - r)
     a = a + keys[(i + 1) % 3]
     b = b + keys[(i + 2) % 3] + np.uint32(i + 1)
-  return a, b
+  first = lax.broadcasted_iota(np.int32, shape, 0) == 0
+  return lax.select(first, a, b)
+
+
+def _broadcast(x: Array, shape: tuple[int, ...]) -> Array:
+  last = range(len(shape) - x.ndim, len(shape))
+  return lax.broadcast_in_dim(x, shape, tuple(last))
 
 
 def in_one_kernel() -> None:

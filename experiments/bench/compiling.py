@@ -1,0 +1,142 @@
+"""How long the configurations of the papers compile, entry by entry.
+
+  python -m experiments.bench.compiling --data=FOLDER --out=experiments/bench/compiling.json
+  python -m experiments.bench.compiling --data=FOLDER --only=mid/fig3.py:amc
+
+FOLDER has what `--config.data.path` names: mnist.npz, spambase.data, ... A
+configuration whose samples are not there is left out, and named. Each is a
+process of its own, without a cache, which trains nothing: it makes the programs
+of one entry after the other, as a run does, and waits for them. An entry that
+shares its programs with one before it takes nothing; what a run compiles while
+it trains is waited for here. Seconds are a clock's and, for a shared machine
+adds less to these, a processor's on all cores.
+"""
+import argparse
+import importlib
+import json
+import pathlib
+import subprocess
+import sys
+import time
+from typing import Any
+
+import jax
+import jax.monitoring
+
+from experiments.bench import records
+from vfljax.data.table import Table
+from vfljax.runner import arguments, checks, device, tuning, variants
+from vfljax.runner.compiling import Compiler
+from vfljax.runner.config import Config
+from vfljax.runner.jobs import jobs
+from vfljax.runner.setting import Setting
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAPERS = 'kang2022', 'vmask', 'gafm', 'mid', 'plugvfl'
+FILES = dict(
+    mnist='mnist.npz', fashion_mnist='fashion_mnist.npz', cifar10='cifar10.npz',
+    spambase='spambase.data', movie_reviews='movie_reviews.tsv',
+)
+LIMIT = 8.0  # Seconds an entry, which none should be over.
+LONGEST = 3600.0
+_COMPILED = '/jax/core/compile/backend_compile_duration'
+
+
+def names() -> list[str]:
+  """All configurations of the papers, as --config takes them."""
+  found = []
+  for paper in PAPERS:
+    for path in sorted((ROOT / 'experiments' / paper).glob('*.py')):
+      if '\ndef get_config' in path.read_text():
+        file = str(path.relative_to(ROOT))
+        own = getattr(_module(file), 'VARIANTS', ())
+        found += [f'{file}:{variant}' for variant in own] or [file]
+  return found
+
+
+def _module(file: str) -> Any:
+  return importlib.import_module('.'.join(pathlib.Path(file).with_suffix('').parts))
+
+
+def config(name: str) -> Config:
+  """The configuration of that name."""
+  file, variant = variants.split(name)
+  return _module(file).get_config(*[variant] if variant else [])
+
+
+def measured(name: str, folder: pathlib.Path) -> dict[str, Any]:
+  """Seconds of each of its entries, in this process."""
+  slowest: list[tuple[float, str]] = []
+
+  def heard(event: str, seconds: float, **about: Any) -> None:
+    if event == _COMPILED:
+      slowest.append((round(seconds, 1), str(about.get('fun_name', ''))))
+
+  jax.monitoring.register_event_duration_secs_listener(heard)
+  asked = config(name)
+  if asked.data.name in FILES:
+    asked.data.path = str(folder / FILES[asked.data.name])
+  device.set_up(0, '')
+  setting = checks.assembled(asked, arguments.load_data(asked.data))
+  everything, entries = jobs(setting), []
+  with Compiler(everything, everything) as compiler:
+    for job in everything:
+      began, spent = time.perf_counter(), time.process_time()
+      compiler.programs(job).ready(LONGEST)
+      entries.append(dict(
+          name=job.name, seconds=round(time.perf_counter() - began, 2),
+          cpu=round(time.process_time() - spent, 2),
+      ))
+  return dict(entries=entries, programs=sorted(slowest, reverse=True)[:5])
+
+
+def apart(name: str, folder: pathlib.Path) -> dict[str, Any]:
+  """The same in a process of its own; `error` if it could not be done."""
+  asked = subprocess.run(
+      [sys.executable, '-m', __spec__.name, f'--data={folder}', f'--one={name}'],
+      cwd=ROOT, capture_output=True, text=True, check=False,
+  )
+  if asked.returncode:
+    last = asked.stderr.strip().splitlines() or ['']
+    return dict(error=last[-1])
+  return json.loads(asked.stdout.splitlines()[-1])
+
+
+def main() -> None:
+  first = (__doc__ or '').partition('\n')[0]
+  parser = argparse.ArgumentParser(description=first)
+  parser.add_argument('--data', required=True, type=pathlib.Path)
+  parser.add_argument('--only', default='', help='names that contain this')
+  parser.add_argument('--one', default='', help=argparse.SUPPRESS)
+  parser.add_argument('--out', default='', help='where the record is written')
+  given = parser.parse_args()
+  folder = given.data.resolve()
+  if given.one:
+    print(json.dumps(measured(given.one, folder)))
+    return
+  chosen = [name for name in names() if given.only in name]
+  if not chosen:
+    parser.error(f'--only={given.only} is in no name of: {", ".join(names())}.')
+  found = {}
+  for name in chosen:
+    found[name] = apart(name, folder)
+    print(name, _said(found[name]), file=sys.stderr, flush=True)
+  record = records.begin() | records.machine() | dict(
+      limit=LIMIT, configs=found,
+  )
+  records.write(record, given.out, aloud=not given.out)
+
+
+def _said(found: dict[str, Any]) -> str:
+  if 'error' in found:
+    return found['error']
+  seconds = [entry['seconds'] for entry in found['entries']]
+  slow = sum(s > LIMIT for s in seconds)
+  return (
+      f'{sum(seconds):.1f} s, {len(seconds)} entries, {slow} over {LIMIT:g} s: '
+      f'{found["programs"][:3]}'
+  )
+
+
+if __name__ == '__main__':
+  main()
