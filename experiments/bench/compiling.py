@@ -1,6 +1,6 @@
 """How long the configurations of the papers compile, entry by entry.
 
-  python -m experiments.bench.compiling --data=FOLDER --out=experiments/bench/compiling.json
+  python -m experiments.bench.compiling --data=FOLDER --out=compiling.json
   python -m experiments.bench.compiling --data=FOLDER --only=mid/fig3.py:amc
 
 FOLDER has what `--config.data.path` names: mnist.npz, spambase.data, ... A
@@ -24,12 +24,10 @@ import jax
 import jax.monitoring
 
 from experiments.bench import records
-from vfljax.data.table import Table
-from vfljax.runner import arguments, checks, device, tuning, variants
+from vfljax.runner import arguments, checks, device, variants
 from vfljax.runner.compiling import Compiler
 from vfljax.runner.config import Config
 from vfljax.runner.jobs import jobs
-from vfljax.runner.setting import Setting
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAPERS = 'kang2022', 'vmask', 'gafm', 'mid', 'plugvfl'
@@ -55,7 +53,8 @@ def names() -> list[str]:
 
 
 def _module(file: str) -> Any:
-  return importlib.import_module('.'.join(pathlib.Path(file).with_suffix('').parts))
+  parts = pathlib.Path(file).with_suffix('').parts
+  return importlib.import_module('.'.join(parts))
 
 
 def config(name: str) -> Config:
@@ -68,9 +67,9 @@ def measured(name: str, folder: pathlib.Path) -> dict[str, Any]:
   """Seconds of each of its entries, in this process."""
   slowest: list[tuple[float, str]] = []
 
-  def heard(event: str, seconds: float, **about: Any) -> None:
+  def heard(event: str, duration_secs: float, **about: Any) -> None:
     if event == _COMPILED:
-      slowest.append((round(seconds, 1), str(about.get('fun_name', ''))))
+      slowest.append((round(duration_secs, 1), str(about.get('fun_name', ''))))
 
   jax.monitoring.register_event_duration_secs_listener(heard)
   asked = config(name)
@@ -92,9 +91,12 @@ def measured(name: str, folder: pathlib.Path) -> dict[str, Any]:
 
 def apart(name: str, folder: pathlib.Path) -> dict[str, Any]:
   """The same in a process of its own; `error` if it could not be done."""
+  command = [
+      sys.executable, '-m', 'experiments.bench.compiling', f'--data={folder}',
+      f'--one={name}',
+  ]
   asked = subprocess.run(
-      [sys.executable, '-m', __spec__.name, f'--data={folder}', f'--one={name}'],
-      cwd=ROOT, capture_output=True, text=True, check=False,
+      command, cwd=ROOT, capture_output=True, text=True, check=False
   )
   if asked.returncode:
     last = asked.stderr.strip().splitlines() or ['']

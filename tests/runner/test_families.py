@@ -149,9 +149,10 @@ def test_what_comes_next_does_not_end_what_is_there(everything, monkeypatch):
 
 
 def test_baselines_alone_leave_the_utility_to_the_others(monkeypatch):
-  found = {'': dict(auc=0.5), 'scratch': dict(accuracy=0.25)}
-  monkeypatch.setattr(cell, 'finish', lambda *_: found)
-  assert cell.baselines(None, {}, None) == {'scratch': found['scratch']}
+  found = {'': dict(auc=0.5), 'constant': dict(ssim=0.25)}
+  monkeypatch.setattr(cell, 'close', lambda *_: (found, {}))
+  left = cell.without_utility(None, {}, None)
+  assert left == {'constant': found['constant']}
 
 
 def test_numbers_do_not_know_who_shares(tmp_path, monkeypatch):
@@ -169,7 +170,7 @@ def test_numbers_do_not_know_who_shares(tmp_path, monkeypatch):
   together = results(tmp_path / 'all', 'none', 'iso', 'dp_laplace')
   apart = results(tmp_path / 'one', 'none', 'iso')
   assert apart == [r for r in together if r['defense'] != 'dp_laplace']
-  monkeypatch.setattr(families, '_can_share', lambda job: False)
+  monkeypatch.setattr(families, '_one_by_one', lambda job: False)
   alone = results(tmp_path / 'own', 'none', 'iso')
   assert len({r['value'] for r in alone}) > 20  # Of what differs by cell.
   for one, other in zip(apart, alone, strict=True):

@@ -3,7 +3,12 @@
   start:   (cell, samples) -> run
   advance: ({cells, runs}, (samples, first epoch)) -> (run, history)
   finish:  ({cells, runs}, samples) -> {attack or '': {metric: value}}
-           (`baselines` is a part of it)
+
+What is measured at the end can be had in two programs as well, of which the
+second is the same for many defenses (`stolen`):
+
+  close:   ({cells, runs}, samples) -> (a part of what `finish` finds, weights)
+  attack:  ({cells, weights}, samples) -> the other part
 
 A cell is a seed and a strength. Three independent streams of keys belong to a
 seed: its split, its training and its attacks, so that another defense or attack
@@ -15,7 +20,7 @@ import jax
 
 from vfljax import measure, protocol, train, views
 from vfljax.backdoor import Backdoor, measured
-from vfljax.runner import attackers, division, replay
+from vfljax.runner import attackers, division, replay, stolen
 from vfljax.runner.division import Splits
 from vfljax.runner.jobs import Job
 from vfljax.runner.plans import training_plan
@@ -51,6 +56,20 @@ def advance(job: Job, epochs: int, cell: dict[str, Any], shared: tuple):
 
 def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
   """What is measured after training: utility under '', attacks by name."""
+  found, weights = close(
+      job, bool(stolen.attacks(job.setting)), cell, samples
+  )
+  return found | attack(
+      job, dict(cells=cell['cells'], weights=weights), samples
+  )
+
+
+def close(job: Job, stealing: bool, cell: dict[str, Any], samples: Batch):
+  """What only the federation itself can tell, and the weights to be stolen.
+
+  Args:
+    stealing: Whether somebody asks for weights; there are none if not.
+  """
   prepared = prepare(job, cell['cells'], samples)
   plan, splits = prepared.plan, prepared.splits
   state = train.finish(cell['runs'])
@@ -74,10 +93,9 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
     )
     left = measure.of_model(logits, splits.test.labels)
     found[''] |= {f'quit_{metric}{who}': left[metric] for metric in left}
-  keys = jax.random.split(k_attacks, job.setting.config.attack.repeats)
-  for name in job.setting.after_training:
+  keys = _attempts(job, k_attacks)
+  for name in stolen.without(job.setting).after_training:
     for k in job.setting.attackers:
-      # An attacker's repeats differ in the labels known and in its own luck.
       repeats = jax.lax.map(
           lambda key, name=name, k=k: _attack(
               job, prepared, state, name, k, key
@@ -92,13 +110,31 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
         job.setting, plan, splits.train, cell['runs'].labels,
         dict(start=began, end=state), jax.random.fold_in(k_attacks, 1),
     )
-  return found
+  if not stealing:
+    return found, {}
+  return found, stolen.weights(job.setting, plan.defense, state, keys)
 
 
-def baselines(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
-  """The attacks of `finish` alone."""
-  found = finish(job, cell, samples)
+def attack(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
+  """The attacks by who has stolen weights; of a cell only its seed counts."""
+  splits, own = _drawn(job, cell['cells'], samples)
+  _, k_attacks = jax.random.split(jax.random.fold_in(own, 2))
+  return stolen.measured(
+      job.setting, splits, _attempts(job, k_attacks), cell['weights']
+  )
+
+
+def without_utility(
+    job: Job, cell: dict[str, Any], samples: Batch
+) -> dict[str, Any]:
+  """The attacks of `close` alone."""
+  found, _ = close(job, False, cell, samples)
   return {name: measured for name, measured in found.items() if name}
+
+
+def _attempts(job: Job, key: Key) -> Array:
+  """A key for each repeat: they differ in the labels known and in luck."""
+  return jax.random.split(key, job.setting.config.attack.repeats)
 
 
 def _attack(job: Job, prepared: Prepared, state, name, k, key):
@@ -108,8 +144,7 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key):
   if attack.against:
     attack = attack.against(plan.defense)
   who, _, recipe = attackers.attacker(job.setting.config, name)
-  # Every attack of a seed knows the same labels: baselines are paired.
-  k_known, k_view, k_run = jax.random.split(key, 3)
+  k_known, k_view, k_run = stolen.luck(key)
   seen = views.Finished(
       plan.vfl, plan.defense, state,
       division.known(k_known, splits.train, who.known), splits.test,
@@ -126,16 +161,7 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key):
 
 def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
   """What a cell is made of; `samples` are not looked at if it has 'held'."""
-  config = job.setting.config
-  own = jax.random.key(cell['seed'])
-  k_split = own if config.data.resplit else jax.random.key(config.first_seed)
-  k_split = jax.random.fold_in(k_split, 0)
-  if 'held' in cell:  # What a streamed training keeps on the device.
-    splits = with_spare(
-        job.setting, k_split, division.scaled(*cell['held'])
-    )
-  else:
-    splits = split_samples(job.setting, k_split, samples)
+  splits, own = _drawn(job, cell, samples)
   strength = None if job.constant else cell['strength']
   defense = job.make(strength, **cell['others'])
   backdoor = None
@@ -146,6 +172,18 @@ def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
       plan, splits, jax.random.fold_in(own, 1), jax.random.fold_in(own, 2),
       backdoor,
   )
+
+
+def _drawn(job: Job, cell: dict[str, Any], samples: Any) -> tuple[Splits, Key]:
+  """A seed's samples and its key."""
+  config = job.setting.config
+  own = jax.random.key(cell['seed'])
+  k_split = own if config.data.resplit else jax.random.key(config.first_seed)
+  k_split = jax.random.fold_in(k_split, 0)
+  if 'held' in cell:  # What a streamed training keeps on the device.
+    held = division.scaled(*cell['held'])
+    return with_spare(job.setting, k_split, held), own
+  return split_samples(job.setting, k_split, samples), own
 
 
 def _plant(setting: Setting, splits: Splits, key: Key) -> Backdoor:

@@ -1,6 +1,6 @@
 """Has the programs of jobs compiled before they are needed, in threads."""
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Hashable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 import contextlib
 import time
 from typing import Any, Self
@@ -42,6 +42,7 @@ class Compiler:
     self._families = families.needed(everything, left) if left else {}
     self._pool = ThreadPoolExecutor(_AT_ONCE, 'compile')
     self._begun: dict[str, Programs] = {}
+    self._shared: dict[Hashable, Future] = {}
     self._crossing: dict[str, dict[str, Any]] = {}
     self._last: Compiled | None = None
 
@@ -105,7 +106,7 @@ class Compiler:
     """Has the family's programs compiled, behind our back."""
     if family.name not in self._begun:
       self._begun[family.name] = Programs(
-          family, self._pool, self._kept
+          family, self._pool, self._kept, self._shared
       )
     return self._begun[family.name]
 

@@ -7,6 +7,9 @@ call as divide those of each of its jobs, so that nobody's are padded.
 On accelerators a defense keeps its own program: there the trainings of a call
 are batched, and each would compute what all defenses do. Nothing depends on
 which other defenses there are: each is a branch of its own, also alone.
+
+What attackers do with stolen weights is a program of its own on CPUs, which all
+families share whose weights have one structure (`Family.stealing`).
 """
 from collections.abc import Callable, Sequence
 import math
@@ -17,6 +20,7 @@ import numpy as np
 
 from vfljax import switching
 from vfljax.defense import Defense, none
+from vfljax.runner import stolen
 from vfljax.runner.jobs import ALONE, Job
 from vfljax.runner.setting import baselines, without_baselines
 
@@ -32,6 +36,8 @@ class Family(NamedTuple):
     cells: Trainings a call; 0 is all of the job's.
     baselines: A job with the attacks that owe nothing to the federation, where
       some of the jobs have them and others do not.
+    thieves: Trainings a call of the programs for who has stolen weights, which
+      many families share; 0 if they are a part of this family's own.
   """
 
   name: str
@@ -39,10 +45,37 @@ class Family(NamedTuple):
   which: dict[str, int]
   cells: int
   baselines: Job | None
+  thieves: int = 0
+
+  @property
+  def stealing(self) -> dict[str, Job]:
+    """The jobs of the programs for who has stolen weights, by their names."""
+    if not self.thieves:
+      return {}
+    found = {'stolen': self.job, 'baselines, stolen': self.baselines}
+    return {
+        name: job for name, job in found.items()
+        if job and stolen.attacks(job.setting)
+    }
 
 
 def families(everything: Sequence[Job]) -> dict[str, Family]:
   """Each job's family, by the job's `program`."""
+  thieves = [
+      job for job in everything
+      if _one_by_one(job) and stolen.attacks(job.setting)
+  ]
+  if not thieves:
+    return _sharing(everything)
+  found, together = _sharing(everything), _together(thieves)
+  made = {
+      family.name: family._replace(thieves=together)
+      for family in found.values()
+  }
+  return {name: made[family.name] for name, family in found.items()}
+
+
+def _sharing(everything: Sequence[Job]) -> dict[str, Family]:
   found = {job.program: alone(job) for job in reversed(everything)}
   shared = [job for job in everything if _can_share(job)]
   if not shared:
@@ -56,8 +89,7 @@ def families(everything: Sequence[Job]) -> dict[str, Family]:
     return switching.one_of(which, [member(strength) for member in members])
 
   job = shared[0]._replace(make=make, others=dict(which=()), strengths=(0.0,))
-  each = [padded(job) // jax.local_device_count() for job in shared]
-  cells = math.gcd(*each) * jax.local_device_count()
+  cells = _together(shared)
   more = [
       job._replace(setting=baselines(one.setting))
       for one in shared if has_baselines(one)
@@ -95,9 +127,19 @@ def has_baselines(job: Job) -> bool:
   return bool(baselines(job.setting).after_training)
 
 
+def _one_by_one(job: Job) -> bool:
+  """Whether the trainings of a call are played one after the other."""
+  return jax.local_devices()[0].platform == 'cpu' and not job.setting.stream
+
+
+def _together(some: Sequence[Job]) -> int:
+  """As many trainings a call as divide those of each job."""
+  devices = jax.local_device_count()
+  return math.gcd(*(padded(job) // devices for job in some)) * devices
+
+
 def _can_share(job: Job) -> bool:
-  here = jax.local_devices()[0].platform == 'cpu' and not job.setting.stream
-  if not here or job.entry.name == ALONE or job.others:
+  if not _one_by_one(job) or job.entry.name == ALONE or job.others:
     return False
   return switching.gradient_only(job.make(job.strengths[0]))
 

@@ -3,18 +3,17 @@
 A program plays a *piece* of a job's trainings a call: all of them, where the
 job shares its programs with nobody (`runner.families`).
 """
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-import re
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from vfljax import sweep
-from vfljax.runner import cell, families, tuning
-from vfljax.runner.cutting import joined, split
+from vfljax.runner import calls, cell, families, stolen, tuning
+from vfljax.runner.cutting import joined
 from vfljax.runner.families import Family
 from vfljax.runner.jobs import Job
 from vfljax.runner.kept import Kept, Program
@@ -50,7 +49,8 @@ class _Made(NamedTuple):
 
   Attributes:
     programs: By 'start', 'advance', 'finish' and, of a family that has them,
-      'baselines': each with the name under which it is kept, or ''.
+      'baselines' and `Family.stealing`: each with the name under which it is
+      kept, or ''.
     runs: Shapes of a piece's trainings.
     history: Shapes of what a piece records, of all epochs.
     fresh: Whether this start has traced them.
@@ -66,9 +66,17 @@ class Programs:
   """A family's programs: compiled, or read, in the threads of a pool."""
 
   def __init__(
-      self, family: Family, pool: ThreadPoolExecutor, store: Kept | None
+      self, family: Family, pool: ThreadPoolExecutor, store: Kept | None,
+      shared: dict[Hashable, Future],
   ):
+    """Begins to compile them, or to read them.
+
+    Args:
+      shared: Programs of all families, to which this one adds those of
+        `Family.stealing` that it is the first to need.
+    """
     self._family, self._pool, self._kept = family, pool, store
+    self._shared = shared
     self._made = self._read() or self._trace()
 
   def memory(self) -> Any:
@@ -83,12 +91,16 @@ class Programs:
     family = self._family
     start, ahead = self._result('start'), self._result('advance')
     last = ['finish']
-    if family.baselines and families.has_baselines(job):
+    thefts = [
+        name for name in family.stealing
+        if not _of_baselines(name) or families.has_baselines(job)
+    ]
+    if 'baselines' in self._made.programs and families.has_baselines(job):
       last.append('baselines')
 
     def ready(seconds):
-      left = wait([self._made.programs[name] for name in last], seconds)
-      return not left.not_done
+      wanted = [self._made.programs[name] for name in (*last, *thefts)]
+      return not wait(wanted, seconds).not_done
 
     def advance(job, runs, cells, shared):
       played = [ahead(r, c, shared) for r, c in zip(runs, cells)]
@@ -97,11 +109,14 @@ class Programs:
     def finish(job, runs, cells, samples):
       both = [dict(cells=c, runs=r) for c, r in zip(cells, runs)]
       ends = [self._result(name) for name in last]
-      found = [[end(b, samples) for b in both] for end in ends]
-      return {k: v for parts in found for k, v in joined(parts).items()}
+      found = [joined([end(b, samples) for b in both]) for end in ends]
+      if family.thieves:
+        found[0], weights = found[0]
+        found += self._attacked(thefts, cells, weights, samples)
+      return {k: v for part in found for k, v in part.items()}
 
     return Compiled(
-        job.program, partial(_place, family),
+        job.program, partial(calls.place, family),
         lambda cells, samples: [start(c, samples) for c in cells],
         advance, finish, ready,
         Going(
@@ -109,6 +124,16 @@ class Programs:
             jax.ShapeDtypeStruct((), np.float32),
         ), 0.0, {},
     )
+
+  def _attacked(self, names, cells, weights, samples) -> list[dict[str, Any]]:
+    """What the programs of those names find, whose attackers have weights."""
+    seeds = joined([c['seed'] for c in cells])
+    pieces = calls.cut(
+        dict(cells=dict(seed=seeds), weights=weights), self._family.thieves,
+        samples,
+    ) if names else []
+    programs = [self._result(name) for name in names]
+    return [joined([do(p, samples) for p in pieces]) for do in programs]
 
   def _result(self, name: str) -> Program:
     """A program, when it is there."""
@@ -144,7 +169,7 @@ class Programs:
       # Trainings of several families may start alike: one program for them.
       of = '' if name == 'start' else family.name
       jitted = jax.jit(
-          _called(f'{name} {of}', fn), out_shardings=spread,
+          calls.called(f'{name} {of}', fn), out_shardings=spread,
           donate_argnums=donate,
       )
       lowered = jitted.lower(*arguments)
@@ -152,10 +177,11 @@ class Programs:
       return lowered.out_info
 
     programs: dict[str, Future] = {}
-    pieces, samples = _place(family, job)
+    pieces, samples = calls.place(family, job)
     cells = pieces[0]
-    runs = _shapes(begin('start', _over(cell.start, job), cells, samples))
-    play = _over(cell.advance, job, stride_of(job))
+    first = calls.over(cell.start, job)
+    runs = calls.shapes(begin('start', first, cells, samples))
+    play = calls.over(cell.advance, job, stride_of(job))
     # The runs' memory becomes that of what they become.
     _, rows = begin(
         'advance', lambda runs, cells, shared: play(
@@ -168,14 +194,40 @@ class Programs:
         rows,
     )
     both = dict(cells=cells, runs=runs)
-    begin('finish', _over(cell.finish, job), both, samples)
-    if family.baselines:
-      attack = _over(cell.baselines, family.baselines)
+    if family.thieves:
+      close = calls.over(cell.close, job, bool(family.stealing))
+      _, weights = begin('finish', close, both, samples)
+      programs |= self._stealing(cells['seed'], weights, samples)
+    else:
+      begin('finish', calls.over(cell.finish, job), both, samples)
+    if family.baselines and _needs_runs(family):
+      attack = calls.over(cell.without_utility, family.baselines)
       begin('baselines', attack, both, samples)
     made = _Made(programs, runs, history, True)
     for future in programs.values():
       future.add_done_callback(lambda _: self._keep(made))
     return made
+
+  def _stealing(self, seed, weights, samples) -> dict[str, Future]:
+    """The programs for who has stolen weights of such a structure, by name."""
+    family, found = self._family, {}
+    resized = lambda s: jax.ShapeDtypeStruct(
+        (family.thieves, *s.shape[1:]), s.dtype, sharding=sweep.shardings()[0]
+    )
+    given = jax.tree.map(
+        resized, dict(cells=dict(seed=seed), weights=weights)
+    )
+    for name, job in family.stealing.items():
+      about = name, *stolen.attacks(job.setting), str(given)
+      if about not in self._shared:
+        jitted = jax.jit(
+            calls.called(name, calls.over(cell.attack, job)),
+            out_shardings=sweep.shardings()[0],
+        )
+        lowered = jitted.lower(given, samples)
+        self._shared[about] = self._pool.submit(self._compile, lowered)
+      found[name] = self._shared[about]
+    return found
 
   def _compile(self, lowered: jax.stages.Lowered) -> tuple[Program, str]:
     if self._kept:
@@ -188,18 +240,25 @@ class Programs:
     if not self._kept or found is None:
       return None
     names, (runs, history) = found
+    programs = {name: self._load(kept) for name, kept in names.items()}
+    return _Made(programs, calls.shapes(runs), history, False)
+
+  def _load(self, kept: str) -> Future:
+    """A program that was kept: once, for all families that have it."""
+    assert self._kept
     load = self._kept.load
-    programs = {
-        name: self._pool.submit(lambda kept=kept: (load(kept), kept))
-        for name, kept in names.items()
-    }
-    return _Made(programs, _shapes(runs), history, False)
+    if kept not in self._shared:
+      self._shared[kept] = self._pool.submit(lambda: (load(kept), kept))
+    return self._shared[kept]
 
   @property
   def _label(self) -> str:
     """Of the programs among those that are kept of the experiment."""
     own = self._family
-    return f'{own.name}, {own.cells} a call, baselines: {bool(own.baselines)}'
+    return (
+        f'{own.name}, {own.cells} a call, baselines: {bool(own.baselines)}, '
+        f'stealing: {own.thieves}'
+    )
 
 
 def stride_of(job: Job) -> int:
@@ -207,33 +266,15 @@ def stride_of(job: Job) -> int:
   return 1 if job.setting.stream else -(-job.setting.config.train.epochs // 10)
 
 
-def _shapes(runs: Any) -> Any:
-  """Of trainings that are spread over the devices."""
-  spread, _ = sweep.shardings()
-  return jax.tree.map(
-      lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=spread), runs
-  )
+def _of_baselines(name: str) -> bool:
+  """Whether a program of `Family.stealing` is that of baselines."""
+  return name.startswith('baselines')
 
 
-def _called(name: str, fn: Callable) -> Callable:
-  """`fn` by a name of its own, so that JAX's cache takes it for no other."""
-
-  def called(*arguments):
-    return fn(*arguments)
-
-  called.__name__ = re.sub(r'\W', '_', name)
-  return called
-
-
-def _over(fn: Callable, job: Job, *static: Any) -> Callable:
-  return sweep.over_cells(partial(fn, job, *static))
-
-
-def _place(family: Family, job: Job):
-  """The job's pieces and samples, on the devices."""
-  whole, samples = families.cells_of(job, family), job.setting.samples
-  pieces = []
-  for part in split(whole, family.cells or len(whole['seed'])):
-    piece, samples = sweep.place(part, samples)
-    pieces.append(piece)
-  return pieces, samples
+def _needs_runs(family: Family) -> bool:
+  """Whether some of its baselines look at more than stolen weights."""
+  assert family.baselines
+  setting = family.baselines.setting
+  if not family.thieves:
+    return True
+  return bool(stolen.without(setting).after_training)

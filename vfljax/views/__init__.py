@@ -14,17 +14,17 @@ from vfljax.views.rounds import (
     unknown, white_box,
 )
 from vfljax.views.trained import (
-    OF_A_TRAINED_FEDERATION, Finished, after_training, trained_bottom,
-    trained_top, unlabeled_bottom, wanted_features,
+    OF_A_TRAINED_FEDERATION, OF_ONES_OWN, Finished, Own, after_training,
+    trained_bottom, trained_top, unlabeled_bottom, wanted_features,
 )
 
 __all__ = [
     'ClassCenters', 'CutGradients', 'Finished', 'KnownPositive', 'MaskedLayer',
-    'ModelGradients', 'OF_A_ROUND', 'OF_A_TRAINED_FEDERATION',
-    'RecordedGradients', 'TrainedBottom', 'TrainedTop', 'UnlabeledBottom',
-    'WhiteBox', 'after_training', 'class_centers', 'cut_gradients',
-    'in_training', 'known_positive', 'majority', 'model_gradients',
-    'own_gradients', 'own_weights', 'recorded_gradients', 'trained_bottom',
-    'trained_top', 'unknown', 'unlabeled_bottom', 'wanted_features',
-    'white_box',
+    'ModelGradients', 'OF_A_ROUND', 'OF_A_TRAINED_FEDERATION', 'OF_ONES_OWN',
+    'Own', 'RecordedGradients', 'TrainedBottom', 'TrainedTop',
+    'UnlabeledBottom', 'WhiteBox', 'after_training', 'class_centers',
+    'cut_gradients', 'in_training', 'known_positive', 'majority',
+    'model_gradients', 'own_gradients', 'own_weights', 'recorded_gradients',
+    'trained_bottom', 'trained_top', 'unknown', 'unlabeled_bottom',
+    'wanted_features', 'white_box',
 ]

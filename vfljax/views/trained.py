@@ -3,7 +3,7 @@ from typing import Any, NamedTuple
 
 from vfljax import protocol
 from vfljax.defense import Defense
-from vfljax.types import VFL, Array, Batch, Key, State
+from vfljax.types import VFL, Array, Batch, Key, Params, State
 from vfljax.views.kinds import TrainedBottom, TrainedTop, UnlabeledBottom
 from vfljax.views.rounds import own_weights
 
@@ -30,14 +30,29 @@ class Finished(NamedTuple):
   auxiliary: Batch
 
 
+class Own(NamedTuple):
+  """What a passive party has of its own.
+
+  Attributes:
+    weights: Its bottom network, as far as it can read it (`own_weights`).
+    k: Which party it is.
+    known, test, training: As in `Finished`; it sees its own features of them,
+      and the labels of the first.
+  """
+
+  weights: Params
+  k: int
+  known: Batch
+  test: Batch
+  training: Batch
+
+
 def trained_bottom(
     key: Key, k: int, defense: Defense, state: State, known: Batch, test: Batch
 ) -> TrainedBottom:
   """Passive party k's view after training, with the labels of `known`."""
-  return TrainedBottom(
-      own_weights(key, k, defense, state), known.features[k], known.labels,
-      test.features[k],
-  )
+  weights = own_weights(key, k, defense, state)
+  return _bottom(Own(weights, k, known, test, known))
 
 
 def unlabeled_bottom(
@@ -45,8 +60,19 @@ def unlabeled_bottom(
     test: Batch, training: Batch,
 ) -> UnlabeledBottom:
   """Passive party k's view after training, with all its training samples."""
-  view = trained_bottom(key, k, defense, state, known, test)
-  return UnlabeledBottom(*view, training.features[k])
+  weights = own_weights(key, k, defense, state)
+  return _unlabeled(Own(weights, k, known, test, training))
+
+
+def _bottom(own: Own) -> TrainedBottom:
+  k, known = own.k, own.known
+  return TrainedBottom(
+      own.weights, known.features[k], known.labels, own.test.features[k]
+  )
+
+
+def _unlabeled(own: Own) -> UnlabeledBottom:
+  return UnlabeledBottom(*_bottom(own), own.training.features[own.k])
 
 
 def trained_top(state: State, sent: Array, auxiliary: Batch) -> TrainedTop:
@@ -82,6 +108,13 @@ OF_A_TRAINED_FEDERATION: dict[type, Any] = {
     TrainedBottom: _trained_bottom,
     UnlabeledBottom: _unlabeled_bottom,
     TrainedTop: _trained_top,
+}
+
+
+# View -> (what a passive party has of its own) -> the view: all that needs no
+# more of a federation.
+OF_ONES_OWN: dict[type, Any] = {
+    TrainedBottom: _bottom, UnlabeledBottom: _unlabeled,
 }
 
 

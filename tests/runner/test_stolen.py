@@ -1,0 +1,112 @@
+"""Attacks by who has stolen weights: one program, and nobody's numbers know."""
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.runner.test_families import config, found
+from vfljax import views
+from vfljax.runner import arguments, cell, compiling, families, run, stolen
+from vfljax.runner.config import AttackConfig, ModelConfig
+from vfljax.types import Batch
+
+DEEP = ModelConfig(algorithm='vhnn', bottom=(4,), top=(4,))
+KNOWN = AttackConfig(known=2, repeats=2, own=dict(
+    completion=dict(epochs=3, stages=3, learning_rate=0.05)
+))
+
+
+def experiment(*names, **changed):
+  return config(*names, **dict(model=DEEP, attack=KNOWN) | changed)
+
+
+def test_which_attacks_these_are():
+  everything = found(experiment('none', listed_attacks=(
+      'norm_scoring', 'model_completion', 'mixmatch', 'model_inversion',
+  )))
+  setting = everything[0].setting
+  assert set(stolen.attacks(setting)) == {
+      'model_completion', 'mixmatch', 'local_model', 'scratch',
+  }
+  rest = set(stolen.without(setting).after_training)
+  assert 'model_inversion' in rest
+  assert not rest & set(stolen.attacks(setting))
+  # Who knows the defense owes more than weights to it.
+  first = setting.after_training['mixmatch']
+  setting = setting._replace(after_training=setting.after_training | dict(
+      mixmatch=first._replace(against=lambda defense: first)
+  ))
+  assert 'mixmatch' not in stolen.attacks(setting)
+
+
+def test_weights_of_one_structure_have_one_program(monkeypatch):
+  """Of three families the attacks are traced once, and once the baselines."""
+  everything = found(experiment('none', 'iso', 'dcor', 'fedpass_cut'))
+  traced, attack = [], cell.attack
+
+  def counted(job, *given):
+    traced.append(sorted(job.setting.after_training))
+    return attack(job, *given)
+
+  monkeypatch.setattr(cell, 'attack', counted)
+  with compiling.Compiler(everything, everything) as compiler:
+    for job in everything:
+      assert compiler.programs(job).ready(600)
+  assert len({f.name for f in families.families(everything).values()}) >= 4
+  assert sorted(traced) == [['local_model', 'scratch'], ['model_completion']]
+
+
+def test_numbers_are_those_of_one_program(tmp_path, monkeypatch):
+  """Each cell is attacked with its own weights, known labels and luck."""
+
+  def results(place):
+    given = experiment('none', 'iso', 'dcor')
+    work = run.run(given, arguments.load_data(given.data), str(place))
+    lines = (work.path / 'results.jsonl').read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    return [r for r in rows if r['attack']]
+
+  apart = results(tmp_path / 'apart')
+  monkeypatch.setattr(families, '_one_by_one', lambda job: False)
+  whole = results(tmp_path / 'whole')
+  completed = [r for r in apart if r['attack'] == 'model_completion']
+  assert len({r['value'] for r in completed}) > 5  # They differ by cell.
+  for one, other in zip(apart, whole, strict=True):
+    assert one | dict(value=0) == other | dict(value=0)
+    assert one['value'] == pytest.approx(other['value'], abs=0.02), one
+
+
+def test_each_repeat_reads_the_weights_anew():
+  """A defense may show something else each time, as one that redraws layers."""
+  job = found(experiment('none'))[0]
+  defense = job.make(None)._replace(
+      expose=lambda state, key, k, weights: jax.random.normal(key, (3,)) + k
+  )
+
+  class State:
+    defense, parties = (), [None, jax.tree.map(jnp.zeros, dict(params=()))]
+
+  State.parties[1] = type('Party', (), dict(params=dict(bottom=())))
+  keys = jax.random.split(jax.random.key(3), 4)
+  read = stolen.weights(job.setting, defense, State, keys)['1']
+  expected = [
+      1 + jax.random.normal(stolen.luck(key)[1], (3,)) for key in keys
+  ]
+  np.testing.assert_allclose(read, np.stack(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize('kind', list(views.OF_ONES_OWN))
+def test_a_view_of_ones_own_has_no_more_than_that(kind):
+  """Of samples no others' features, and no labels but of those it knows."""
+  batch = lambda rows, mark: Batch(
+      tuple(jnp.full((rows, 2), mark + k) for k in range(3)),
+      jnp.full((rows, 2), mark),
+  )
+  view = views.OF_ONES_OWN[kind](views.Own(
+      jnp.zeros(1), 2, batch(1, 10.0), batch(2, 20.0), batch(3, 30.0)
+  ))
+  seen = {float(x) for leaf in jax.tree.leaves(view) for x in leaf.ravel()}
+  assert seen <= {0.0, 12.0, 10.0, 22.0, 32.0}
+  assert {0.0, 12.0, 10.0, 22.0} <= seen

@@ -1,0 +1,53 @@
+"""Functions of one training as calls of programs that play several."""
+from collections.abc import Callable
+from functools import partial
+import re
+from typing import Any
+
+import jax
+import numpy as np
+
+from vfljax import sweep
+from vfljax.runner import families
+from vfljax.runner.cutting import split
+from vfljax.runner.families import Family
+from vfljax.runner.jobs import Job
+
+
+def shapes(runs: Any) -> Any:
+  """Of trainings that are spread over the devices."""
+  spread, _ = sweep.shardings()
+  return jax.tree.map(
+      lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=spread), runs
+  )
+
+
+def called(name: str, fn: Callable) -> Callable:
+  """`fn` by a name of its own, so that JAX's cache takes it for no other."""
+
+  def renamed(*arguments):
+    return fn(*arguments)
+
+  renamed.__name__ = re.sub(r'\W', '_', name)
+  return renamed
+
+
+def cut(trainings: Any, cells: int, samples: Any) -> list[Any]:
+  """On the devices, so many trainings an entry."""
+  here = jax.tree.map(np.asarray, trainings)
+  return [sweep.place(part, samples)[0] for part in split(here, cells)]
+
+
+def over(fn: Callable, job: Job, *static: Any) -> Callable:
+  """A function of `vfljax.runner.cell`, of many trainings."""
+  return sweep.over_cells(partial(fn, job, *static))
+
+
+def place(family: Family, job: Job):
+  """The job's pieces and samples, on the devices."""
+  whole, samples = families.cells_of(job, family), job.setting.samples
+  pieces = []
+  for part in split(whole, family.cells or len(whole['seed'])):
+    piece, samples = sweep.place(part, samples)
+    pieces.append(piece)
+  return pieces, samples
