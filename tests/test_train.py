@@ -9,7 +9,7 @@ import numpy as np
 import optax
 import pytest
 
-from vfljax import algorithms, nets, protocol, train
+from vfljax import algorithms, nets, protocol, target, train
 from vfljax.defense import Defense, none, slots
 from vfljax.types import Batch
 
@@ -109,6 +109,25 @@ def test_measuring_less_often_changes_nothing_else():
   )
 
 
+@pytest.mark.parametrize('remainder', ['keep', 'pad'])
+def test_one_round_that_looks_when_told_to_or_two_are_the_same(remainder):
+  """The first is compiled for CPUs, the second elsewhere."""
+  validate = lambda key, state: dict(one=jax.random.uniform(key))
+  options = dict(
+      epochs=5, every=2, remainder=remainder, validate=validate, best='one',
+      watch=lambda key, played: ids(key, played) + jax.random.uniform(key),
+      digest=lambda *rows: sum(jnp.abs(x).sum() for x in rows),
+  )
+  one, found = trained(data(), **options)
+  with target.tracing_for('cuda'):
+    two, expected = trained(data(), **options)
+  chex.assert_trees_all_close(one.parties, two.parties, rtol=1e-6)
+  chex.assert_trees_all_close(found, expected, rtol=1e-6)
+  for key in ('watch', 'validation'):
+    blank = jax.tree.leaves(found[key])[0] == 0
+    np.testing.assert_array_equal(blank, ~np.asarray(found['measured']))
+
+
 def test_best_epoch_is_kept_and_patience_stops():
   scores = jnp.array([0.1, 0.9, 0.3, 0.2, 0.95, 1.0])
   counting = Defense(
@@ -129,6 +148,8 @@ def test_best_epoch_is_kept_and_patience_stops():
   chex.assert_trees_all_close(stopped.parties, first.parties, atol=1e-6)
   least, _ = run('-score')
   assert int(least.defense) == 0
+  least, _ = run('-score', every=2)  # The first epoch is not looked at.
+  assert int(least.defense) == 3
 
 
 def test_prepared_labels_are_trained_on_and_the_truth_is_watched():
