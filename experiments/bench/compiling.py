@@ -1,7 +1,8 @@
 """How long the configurations of the papers compile, entry by entry.
 
   python -m experiments.bench.compiling --data=FOLDER --out=compiling.json
-  python -m experiments.bench.compiling --data=FOLDER --only=mid/fig3.py:amc
+  python -m experiments.bench.compiling --data=FOLDER \\
+      --only='mid/fig3.py gafm/table2' --beside=/path/to/another/clone
 
 FOLDER has what `--config.data.path` names: mnist.npz, spambase.data, ... A
 configuration whose samples are not there is left out, and named. Each is a
@@ -9,11 +10,13 @@ process of its own, without a cache, which trains nothing: it makes the programs
 of one entry after the other, as a run does, and waits for them. An entry that
 shares its programs with one before it takes nothing; what a run compiles while
 it trains is waited for here. Seconds are a clock's and, for a shared machine
-adds less to these, a processor's on all cores.
+adds less to these, a processor's on all cores. Another clone, an earlier
+version, takes turns with this one.
 """
 import argparse
 import importlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -33,7 +36,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 PAPERS = 'kang2022', 'vmask', 'gafm', 'mid', 'plugvfl'
 FILES = dict(
     mnist='mnist.npz', fashion_mnist='fashion_mnist.npz', cifar10='cifar10.npz',
-    spambase='spambase.data', movie_reviews='movie_reviews.tsv',
+    fashion_mnist_binary='fashion_mnist.npz', spambase='spambase.data',
+    reviews='movie_reviews.tsv',
 )
 LIMIT = 8.0  # Seconds an entry, which none should be over.
 LONGEST = 3600.0
@@ -89,14 +93,14 @@ def measured(name: str, folder: pathlib.Path) -> dict[str, Any]:
   return dict(entries=entries, programs=sorted(slowest, reverse=True)[:5])
 
 
-def apart(name: str, folder: pathlib.Path) -> dict[str, Any]:
+def apart(
+    name: str, folder: pathlib.Path, clone: pathlib.Path
+) -> dict[str, Any]:
   """The same in a process of its own; `error` if it could not be done."""
-  command = [
-      sys.executable, '-m', 'experiments.bench.compiling', f'--data={folder}',
-      f'--one={name}',
-  ]
+  command = [sys.executable, __file__, f'--data={folder}', f'--one={name}']
   asked = subprocess.run(
-      command, cwd=ROOT, capture_output=True, text=True, check=False
+      command, cwd=clone, capture_output=True, text=True, check=False,
+      env=dict(os.environ, PYTHONPATH=str(clone)),
   )
   if asked.returncode:
     last = asked.stderr.strip().splitlines() or ['']
@@ -108,7 +112,10 @@ def main() -> None:
   first = (__doc__ or '').partition('\n')[0]
   parser = argparse.ArgumentParser(description=first)
   parser.add_argument('--data', required=True, type=pathlib.Path)
-  parser.add_argument('--only', default='', help='names that contain this')
+  parser.add_argument(
+      '--only', default='', help='names that contain one of these words'
+  )
+  parser.add_argument('--beside', default='', help='another clone')
   parser.add_argument('--one', default='', help=argparse.SUPPRESS)
   parser.add_argument('--out', default='', help='where the record is written')
   given = parser.parse_args()
@@ -116,17 +123,24 @@ def main() -> None:
   if given.one:
     print(json.dumps(measured(given.one, folder)))
     return
-  chosen = [name for name in names() if given.only in name]
+  chosen = [
+      name for name in names()
+      if any(word in name for word in given.only.split())
+  ] if given.only else names()
   if not chosen:
     parser.error(f'--only={given.only} is in no name of: {", ".join(names())}.')
-  found = {}
+  clones = dict(here=ROOT)
+  if given.beside:
+    clones['beside'] = pathlib.Path(given.beside).resolve()
+  found: dict[str, dict[str, Any]] = {name: {} for name in chosen}
   for name in chosen:
-    found[name] = apart(name, folder)
-    print(name, _said(found[name]), file=sys.stderr, flush=True)
+    for which, clone in clones.items():
+      found[name][which] = apart(name, folder, clone)
+      print(which, name, _said(found[name][which]), flush=True)
   record = records.begin() | records.machine() | dict(
-      limit=LIMIT, configs=found,
+      limit=LIMIT, commits=records.commits(clones), configs=found,
   )
-  records.write(record, given.out, aloud=not given.out)
+  records.write(record, given.out, aloud=False)
 
 
 def _said(found: dict[str, Any]) -> str:

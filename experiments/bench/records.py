@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import platform
+import subprocess
 from typing import Any
 
 import jax
@@ -43,6 +44,19 @@ def versions() -> dict[str, str]:
     except ImportError:
       out[name] = 'not installed'
   return out
+
+
+def commits(clones: dict[str, pathlib.Path]) -> dict[str, str]:
+  """The commit at which each clone stands; 'unknown' of what is none."""
+
+  def commit(clone: pathlib.Path) -> str:
+    asked = subprocess.run(
+        ['git', 'rev-parse', '--short', 'HEAD'], cwd=clone,
+        capture_output=True, text=True, check=False,
+    )
+    return asked.stdout.strip() or 'unknown'
+
+  return {name: commit(clone) for name, clone in clones.items()}
 
 
 def write(

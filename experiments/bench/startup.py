@@ -67,14 +67,6 @@ def measured(clones: dict[str, pathlib.Path], turns: int, config: str) -> dict:
   return found
 
 
-def _commit(clone: pathlib.Path) -> str:
-  asked = subprocess.run(
-      ['git', 'rev-parse', '--short', 'HEAD'], cwd=clone, capture_output=True,
-      text=True, check=False,
-  )
-  return asked.stdout.strip() or 'unknown'
-
-
 def main() -> None:
   first = (__doc__ or '').partition('\n')[0]
   parser = argparse.ArgumentParser(description=first)
@@ -92,7 +84,7 @@ def main() -> None:
       parser.error(f'{given.beside} is no clone: it has no launch.py.')
   record = records.begin() | records.machine() | dict(
       config=given.config,
-      commits={name: _commit(clone) for name, clone in clones.items()},
+      commits=records.commits(clones),
       turns=measured(clones, given.turns, given.config),
   )
   records.write(record, given.out)

@@ -1,4 +1,5 @@
 """Attacks by who has stolen weights: one program, and nobody's numbers know."""
+import dataclasses
 import json
 
 import jax
@@ -7,9 +8,13 @@ import numpy as np
 import pytest
 
 from tests.runner.test_families import config, found
-from vfljax import views
-from vfljax.runner import arguments, cell, compiling, families, run, stolen
+from vfljax import measure, views
+from vfljax.attack import Attack
+from vfljax.runner import (
+    arguments, cell, compiling, division, families, run, stolen,
+)
 from vfljax.runner.config import AttackConfig, ModelConfig
+from vfljax.runner.setting import split_samples
 from vfljax.types import Batch
 
 DEEP = ModelConfig(algorithm='vhnn', bottom=(4,), top=(4,))
@@ -69,6 +74,8 @@ def test_numbers_are_those_of_one_program(tmp_path, monkeypatch):
     return [r for r in rows if r['attack']]
 
   apart = results(tmp_path / 'apart')
+  whose = {r['defense'] for r in apart if r['attack'] in ('scratch', 'local')}
+  assert whose == {'none'}
   monkeypatch.setattr(families, '_one_by_one', lambda job: False)
   whole = results(tmp_path / 'whole')
   completed = [r for r in apart if r['attack'] == 'model_completion']
@@ -76,6 +83,43 @@ def test_numbers_are_those_of_one_program(tmp_path, monkeypatch):
   for one, other in zip(apart, whole, strict=True):
     assert one | dict(value=0) == other | dict(value=0)
     assert one['value'] == pytest.approx(other['value'], abs=0.02), one
+
+
+def test_each_party_attacks_with_its_own(monkeypatch):
+  """Its weights, features and luck, of which each repeat has another."""
+  three = dataclasses.replace(config('none').data, parties=3)
+  everybody = dataclasses.replace(KNOWN, party=0)
+  setting = found(experiment('none', data=three, attack=everybody))[0].setting
+  setting = setting._replace(after_training=dict(model_completion=Attack(
+      views.TrainedBottom, lambda key, view: dict(
+          weights=view.weights, luck=jax.random.uniform(key),
+          wanted=view.features.sum(), read=view.labeled_features.sum(),
+      ),
+  )))
+  monkeypatch.setattr(measure, 'of_completion', lambda guess, truth: guess)
+  splits = split_samples(setting, jax.random.key(1), setting.samples)
+  keys = jax.random.split(jax.random.key(2), 2)
+  told = stolen.measured(
+      setting, splits, keys, {str(k): jnp.arange(2.0) + k for k in (1, 2)}
+  )
+  name = 'model_completion'
+  lucks = [
+      jax.random.uniform(measure.own_key(stolen.luck(key)[2], name))
+      for key in keys
+  ]
+  known = [
+      division.known(stolen.luck(key)[0], splits.train, 2) for key in keys
+  ]
+  assert len(told) == 2
+  for k in (1, 2):
+    own = told[measure.label(name, k, setting.attackers)]
+    assert own['weights'] == k + 0.5
+    expected = dict(
+        luck=np.mean(lucks), wanted=splits.test.features[k].sum(),
+        read=np.mean([batch.features[k].sum() for batch in known]),
+    )
+    for what, value in expected.items():
+      assert own[what] == pytest.approx(float(value), rel=1e-4), what
 
 
 def test_each_repeat_reads_the_weights_anew():

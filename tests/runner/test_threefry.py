@@ -51,9 +51,9 @@ assert 'while' in loops.as_text() and 'while' not in none.as_text()
 
 
 def test_a_chain_of_keys_is_no_longer_than_its_links():
-  """Since JAX 0.11 XLA computed a key anew wherever it was read, and a program
-  with five keys, one made of the other, took minutes to compile. JAX 0.10 makes
-  a key once by itself, so there only what XLA is given shows that it has to."""
+  """XLA may not write a key's rounds into whatever reads it: since JAX 0.11 a
+  program with five keys, one made of the other, took minutes to compile, and
+  with JAX 0.10 programs were up to twice as long."""
   program = '''
 import jax
 from vfljax.runner import threefry
@@ -64,8 +64,9 @@ def mixes(links):
       key = jax.random.split(key)[1]
     return jax.random.uniform(key, (5,))
   made = jax.jit(draw).lower(jax.random.key(0))
-  assert 'inlineable' in made.as_text()
-  return made.compile().as_text().count(' xor(')
+  text = made.compile().as_text()
+  assert text.count(' call(') == links + 1
+  return text.count(' xor(')
 assert 0 < mixes(4) < 8 * mixes(1)
 '''
   subprocess.run([sys.executable, '-c', program], check=True, timeout=120)
