@@ -1,11 +1,13 @@
-"""VMask's records: they are older than recording.py's, each of its own form.
+"""VMask's records: most are older than recording.py's, each of its own form.
 
-`table2`, `authors` and `fig8_authors` were put together from results.jsonl,
+`table2`, `authors` and `fig8_authors` were put together from results.jsonl (a
+column of theirs that was run again has a record of its own: `authors_tm`),
 `rows` reads what variations.py writes, `sets` what table1.py does. All give
 {row: {measure: [a value a training]}} in percent: attack runs of a training are
 averaged, so that deviations are those of trainings.
 """
 from collections.abc import Iterable, Mapping, Sequence
+import contextlib
 import functools
 import json
 import math
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from experiments import evidence
+from vfljax.report.reading import Cell, Results
 
 PAPER = 'vmask'
 LOST = 12.0  # Main accuracy of ten classes up to which a training diverged.
@@ -64,6 +67,9 @@ def column(name: str, of: str = 'table2') -> dict[str, Row]:
   What the imagined attack got on TM stands only with the other attack runs of
   the same trainings.
   """
+  run = f'{of}_{name.lower()}'
+  if evidence.exists(PAPER, run):
+    return of_run(run)
   made = {d: row(found) for d, found in record(of)[name].items()}
   again = record(of).get(f'{name}, other attack runs', {})
   for defense, found in again.items():
@@ -72,6 +78,28 @@ def column(name: str, of: str = 'table2') -> dict[str, Row]:
           'simulated_leakage', percent(found['simulated_leakage'])
       )
   return {defense: found for defense, found in made.items() if found}
+
+
+def of_run(name: str) -> dict[str, Row]:
+  """The same of a run's own record, by defense, each at one strength."""
+  results = evidence.load(PAPER, name).results
+  return {
+      cell[0]: row(_measured(results, cell)) for cell in results.cells
+  }
+
+
+def _measured(results: Results, cell: Cell) -> dict[str, list[float]]:
+  """What there is of `_NAMES` and of masking: a value a training."""
+  names = _NAMES if cell[0] == 'none' else [
+      name for name in _NAMES if name != 'alone_accuracy'
+  ]
+  found = {}
+  for name in (*names, 'mask_ratio', 'masked', 'simulated_leakage'):
+    what = 'alone' if name == 'alone_accuracy' else name
+    with contextlib.suppress(ValueError):  # Not measured.
+      values = evidence.quantity(results, cell, what).values()
+      found[name] = [value / 100 for value in values]
+  return found
 
 
 def fig8_authors() -> dict[str, Row]:

@@ -53,7 +53,7 @@ def _table2(columns: Sequence[str], of: str) -> str:
                _theirs(c, defense) if one else '']
     lines.append(line)
   head = ['', *(x for c in columns for x in (f'{c} main', 'attack', 'paper'))]
-  return evidence.markdown(head, lines) + older.source(of)
+  return evidence.markdown(head, lines) + _source(columns, of)
 
 
 def gaps(vanilla: Row, masked: Row) -> list[str]:
@@ -78,7 +78,17 @@ def _hidden(columns: Sequence[str], of: str) -> str:
       ])
   head = ('', '', 'main - vanilla', 'attack - scratch', 'mask ratio, %',
           'layers hidden at the end, by training', 'imagined attack')
-  return evidence.markdown(head, lines) + older.source(of)
+  return evidence.markdown(head, lines) + _source(columns, of)
+
+
+def _source(columns: Sequence[str], of: str) -> str:
+  """The line under a table, and one of each column that was run again."""
+  runs = [
+      name for name in (f'{of}_{c.lower()}' for c in columns)
+      if evidence.exists(older.PAPER, name)
+  ]
+  again = evidence.source(older.PAPER, *runs) if runs else ''
+  return older.source(of) + ('\n\n' + again.strip('\n') if runs else '')
 
 
 def transcript() -> str:

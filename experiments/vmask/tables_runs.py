@@ -25,6 +25,7 @@ RUNS = dict(
     '--config.attack.completion.standardize=True '
     "'--config.defenses=none,VMask,MID,dCor,KDk'",
     fig6=f'fig6.py {MNIST}',
+    authors_tm=f'authors.py:tm {MNIST}',
 )
 ATTACK, SCRATCH = 'model_completion', 'scratch'
 
