@@ -8,6 +8,7 @@ defenses whose weights have one structure, which a program can be made of once.
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from vfljax import measure, views
 from vfljax.attack import Attack
@@ -16,6 +17,9 @@ from vfljax.runner import attackers, division
 from vfljax.runner.division import Splits
 from vfljax.runner.setting import Setting
 from vfljax.types import Array, Key, State
+
+
+_NOTHING_HIDDEN = Defense._field_defaults['expose']
 
 
 def attacks(setting: Setting) -> dict[str, Attack]:
@@ -41,9 +45,14 @@ def weights(
 ) -> dict[str, Any]:
   """What each attacker reads, by party, with a leading axis of [repeats].
 
+  Of [1] where a defense hides nothing: what large networks would take of memory
+  again and again is then the same.
+
   Args:
     keys: [repeats], one an attack.
   """
+  if defense.expose is _NOTHING_HIDDEN:
+    keys = keys[:1]
   return {
       str(k): jax.lax.map(
           lambda key, k=k: views.own_weights(luck(key)[1], k, defense, state),
@@ -66,11 +75,13 @@ def measured(
   found = {}
   for name, attack in attacks(setting).items():
     for k in setting.attackers:
-      each = jax.lax.map(
-          lambda given, name=name, attack=attack, k=k: _measured(
-              setting, splits, name, attack, k, *given
-          ), (keys, stolen[str(k)]),
-      )
+      own = stolen[str(k)]
+
+      def one(i, key, name=name, attack=attack, k=k, own=own):
+        read = jax.tree.map(lambda x: x[0] if len(x) == 1 else x[i], own)
+        return _measured(setting, splits, name, attack, k, key, read)
+
+      each = jax.lax.map(lambda x: one(*x), (jnp.arange(len(keys)), keys))
       label = measure.label(name, k, setting.attackers)
       found[label] = jax.tree.map(lambda x: x.mean(0), each)
   return found

@@ -24,8 +24,8 @@ def bits(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
   """Threefry 2x32 of the key's two words and the counter's, uint32.
 
   XLA would write the 20 rounds into each kernel that reads the bits, and those
-  of a key that is split into whatever is drawn from its parts: a program four
-  times as long. So they are a function that stays one.
+  of a key that is split into whatever is drawn from its parts. That takes long
+  to compile, so they are a function that stays one.
   """
   with set_xla_metadata(inlineable='false'):
     both = _words(k1, k2, x1, x2)
