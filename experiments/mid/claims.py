@@ -110,6 +110,10 @@ LAST_FASHION, LEARNED_END_FASHION, LEARNED_FASHION = (
     one._replace(title=f'{one.title}, Fashion-MNIST', record='fig4_dli_fashion')
     for one in (LAST, LEARNED_END, LEARNED)
 )
+FIRST_FASHION, TRAINED_FASHION, MATCHED_FASHION = (
+    one._replace(title=f'{one.title}, Fashion-MNIST', record='fig4_bli_fashion')
+    for one in (FIRST, TRAINED, MATCHED)
+)
 TWO_FASHION = TWO._replace(
     title='label replacement, two parties, Fashion-MNIST',
     record='fig5_replacement_fashion',
@@ -144,7 +148,8 @@ RIVALRIES = (
     DIRECT, LAST, LEARNED_END, LEARNED, DISCRETE, LEARNED_DISCRETE, FIRST,
     TRAINED, MATCHED, TWO, FOUR, NOISY, MISSING, DIRECTION, DIRECTION_LAST,
     LEARNED_TWO, LAST_FASHION, LEARNED_END_FASHION, LEARNED_FASHION,
-    TWO_FASHION, NOISY_FASHION, MISSING_FASHION, CARS, LEARNED_CARS,
+    FIRST_FASHION, TRAINED_FASHION, MATCHED_FASHION, TWO_FASHION, NOISY_FASHION,
+    MISSING_FASHION, CARS, LEARNED_CARS,
 )
 
 
@@ -246,6 +251,11 @@ CLAIMS = (
     TRAINED.claim('ours', '... of a round of the trained federation'),
     MATCHED.claim('ours', '... guessed classes read as what they mostly are, '
                   'start or end'),
+    FIRST_FASHION.claim('Fig. 4c', 'MID below DP-G, DP-L, GS: batch-level '
+                        'inference of the first round, Fashion-MNIST'),
+    TRAINED_FASHION.claim('ours', '... of a round of the trained federation'),
+    MATCHED_FASHION.claim('ours', '... guessed classes read as what they '
+                          'mostly are, start or end'),
     FIRST._replace(one='CAE', others=('MID',)).claim(
         'Fig. 4c', 'CAE is slightly below MID'),
     MATCHED._replace(one='CAE', others=('MID',)).claim(

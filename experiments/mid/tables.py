@@ -29,6 +29,8 @@ RUNS = dict(
     fig4_dg=DLI.format('MID,DG'),
     fig4_bli=f'fig4.py:bli {MNIST} '
              '--config.attack.gradient_inversion.steps=300',
+    fig4_bli_fashion=f'fig4.py:bli {FASHION} '
+                     '--config.attack.gradient_inversion.steps=300',
     fig5_replacement=f'fig5.py:replacement {MNIST} --config.data.limit=0',
     fig5_noisy=f'fig5.py:noisy {MNIST}',
     fig5_missing=f'fig5.py:missing {MNIST}',
@@ -255,6 +257,7 @@ TABLES: dict[str, Table] = dict(
     fig4_epochs=_recorded('fig4_epochs', EPOCHS),
     fig4_dg=_recorded('fig4_dg', DIRECT),
     fig4_bli=_recorded('fig4_bli', INVERTED),
+    fig4_bli_fashion=_recorded('fig4_bli_fashion', INVERTED),
     fig5_replacement=_recorded('fig5_replacement', REPLACED),
     fig5_noisy=_recorded('fig5_noisy', NOISY),
     fig5_replacement_fashion=_recorded('fig5_replacement_fashion', REPLACED),
