@@ -40,7 +40,7 @@ FILES = dict(
     reviews='movie_reviews.tsv',
 )
 LIMIT = 8.0  # Seconds an entry, which none should be over.
-LONGEST = 3600.0
+LONGEST = 3600.0  # Seconds until an entry is given up.
 _COMPILED = '/jax/core/compile/backend_compile_duration'
 
 
@@ -115,11 +115,13 @@ def main() -> None:
   parser.add_argument(
       '--only', default='', help='names that contain one of these words'
   )
-  parser.add_argument('--beside', default='', help='another clone')
+  parser.add_argument('--beside', type=records.clone, help='another clone')
   parser.add_argument('--one', default='', help=argparse.SUPPRESS)
   parser.add_argument('--out', default='', help='where the record is written')
   given = parser.parse_args()
   folder = given.data.resolve()
+  if not folder.is_dir():
+    parser.error(f'--data={given.data} is no folder.')
   if given.one:
     print(json.dumps(measured(given.one, folder)))
     return
@@ -131,7 +133,7 @@ def main() -> None:
     parser.error(f'--only={given.only} is in no name of: {", ".join(names())}.')
   clones = dict(here=ROOT)
   if given.beside:
-    clones['beside'] = pathlib.Path(given.beside).resolve()
+    clones['beside'] = given.beside
   found: dict[str, dict[str, Any]] = {name: {} for name in chosen}
   for name in chosen:
     for which, clone in clones.items():

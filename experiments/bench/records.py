@@ -1,4 +1,5 @@
 """A benchmark's record: what it was measured on, and where it is written."""
+import argparse
 import datetime
 import json
 import os
@@ -44,6 +45,20 @@ def versions() -> dict[str, str]:
     except ImportError:
       out[name] = 'not installed'
   return out
+
+
+def clone(place: str) -> pathlib.Path:
+  """An argument's type: a folder with another clone of the project.
+
+  Raises:
+    ArgumentTypeError: if it is none.
+  """
+  found = pathlib.Path(place).resolve()
+  if not (found / 'launch.py').is_file():
+    raise argparse.ArgumentTypeError(
+        f'{place} is no clone: it has no launch.py'
+    )
+  return found
 
 
 def commits(clones: dict[str, pathlib.Path]) -> dict[str, str]:

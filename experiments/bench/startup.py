@@ -72,16 +72,14 @@ def main() -> None:
   parser = argparse.ArgumentParser(description=first)
   parser.add_argument('--turns', type=int, default=1)
   parser.add_argument('--config', default=CONFIG)
-  parser.add_argument('--beside', default='', help='another clone')
+  parser.add_argument('--beside', type=records.clone, help='another clone')
   parser.add_argument('--out', default='', help='where the record is written')
   given = parser.parse_args()
   if given.turns < 1:
     parser.error(f'--turns must be at least 1; got {given.turns}.')
   clones = {'here': pathlib.Path(__file__).parents[2]}
   if given.beside:
-    clones['beside'] = pathlib.Path(given.beside).resolve()
-    if not (clones['beside'] / 'launch.py').is_file():
-      parser.error(f'{given.beside} is no clone: it has no launch.py.')
+    clones['beside'] = given.beside
   record = records.begin() | records.machine() | dict(
       config=given.config,
       commits=records.commits(clones),

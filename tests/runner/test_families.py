@@ -129,6 +129,8 @@ def test_what_is_finished_is_not_put_together(everything, monkeypatch):
   refused = [job._replace(make=lambda *_: 1 / 0) for job in everything]
   with compiling.Compiler(refused, []):
     pass
+  with pytest.raises(ZeroDivisionError):  # What is not finished, is.
+    compiling.Compiler(refused, refused)
 
 
 def test_what_comes_next_does_not_end_what_is_there(everything, monkeypatch):

@@ -118,7 +118,7 @@ def close(job: Job, stealing: bool, cell: dict[str, Any], samples: Batch):
 def attack(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
   """The attacks by who has stolen weights; of a cell only its seed counts."""
   splits, own = _drawn(job, cell['cells'], samples)
-  _, k_attacks = jax.random.split(jax.random.fold_in(own, 2))
+  _, k_attacks = jax.random.split(_of_attacks(own))
   return stolen.measured(
       job.setting, splits, _attempts(job, k_attacks), cell['weights']
   )
@@ -169,7 +169,7 @@ def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
     backdoor = _plant(job.setting, splits, jax.random.fold_in(own, 3))
   plan = training_plan(job.setting, defense, splits, backdoor)
   return Prepared(
-      plan, splits, jax.random.fold_in(own, 1), jax.random.fold_in(own, 2),
+      plan, splits, jax.random.fold_in(own, 1), _of_attacks(own),
       backdoor,
   )
 
@@ -184,6 +184,11 @@ def _drawn(job: Job, cell: dict[str, Any], samples: Any) -> tuple[Splits, Key]:
     held = division.scaled(*cell['held'])
     return with_spare(job.setting, k_split, held), own
   return split_samples(job.setting, k_split, samples), own
+
+
+def _of_attacks(own: Key) -> Key:
+  """A seed's stream of keys for what is measured at the end."""
+  return jax.random.fold_in(own, 2)
 
 
 def _plant(setting: Setting, splits: Splits, key: Key) -> Backdoor:

@@ -9,7 +9,7 @@ are batched, and each would compute what all defenses do. Nothing depends on
 which other defenses there are: each is a branch of its own, also alone.
 
 What attackers do with stolen weights is a program of its own on CPUs, which all
-families share whose weights have one structure (`Family.stealing`).
+families share whose weights have one structure (`Family.attack_jobs`).
 """
 from collections.abc import Callable, Sequence
 import math
@@ -36,8 +36,8 @@ class Family(NamedTuple):
     cells: Trainings a call; 0 is all of the job's.
     baselines: A job with the attacks that owe nothing to the federation, where
       some of the jobs have them and others do not.
-    thieves: Trainings a call of the programs for who has stolen weights, which
-      many families share; 0 if they are a part of this family's own.
+    attack_cells: Trainings a call of the programs of attacks on stolen weights,
+      which many families share; 0 if they are a part of this family's own.
   """
 
   name: str
@@ -45,12 +45,12 @@ class Family(NamedTuple):
   which: dict[str, int]
   cells: int
   baselines: Job | None
-  thieves: int = 0
+  attack_cells: int = 0
 
   @property
-  def stealing(self) -> dict[str, Job]:
-    """The jobs of the programs for who has stolen weights, by their names."""
-    if not self.thieves:
+  def attack_jobs(self) -> dict[str, Job]:
+    """The jobs of the programs of attacks on stolen weights, by their names."""
+    if not self.attack_cells:
       return {}
     found = {'stolen': self.job, 'baselines, stolen': self.baselines}
     return {
@@ -61,15 +61,15 @@ class Family(NamedTuple):
 
 def families(everything: Sequence[Job]) -> dict[str, Family]:
   """Each job's family, by the job's `program`."""
-  thieves = [
+  some = [
       job for job in everything
       if _one_by_one(job) and stolen.attacks(job.setting)
   ]
-  if not thieves:
+  if not some:
     return _sharing(everything)
-  found, together = _sharing(everything), _together(thieves)
+  found, together = _sharing(everything), _together(some)
   made = {
-      family.name: family._replace(thieves=together)
+      family.name: family._replace(attack_cells=together)
       for family in found.values()
   }
   return {name: made[family.name] for name, family in found.items()}

@@ -49,7 +49,7 @@ class _Made(NamedTuple):
 
   Attributes:
     programs: By 'start', 'advance', 'finish' and, of a family that has them,
-      'baselines' and `Family.stealing`: each with the name under which it is
+      'baselines' and `Family.attack_jobs`: each with the name under which it is
       kept, or ''.
     runs: Shapes of a piece's trainings.
     history: Shapes of what a piece records, of all epochs.
@@ -73,7 +73,7 @@ class Programs:
 
     Args:
       shared: Programs of all families, to which this one adds those of
-        `Family.stealing` that it is the first to need.
+        `Family.attack_jobs` that it is the first to need.
     """
     self._family, self._pool, self._kept = family, pool, store
     self._shared = shared
@@ -91,15 +91,15 @@ class Programs:
     family = self._family
     start, ahead = self._result('start'), self._result('advance')
     last = ['finish']
-    thefts = [
-        name for name in family.stealing
+    attacks = [
+        name for name in family.attack_jobs
         if not _of_baselines(name) or families.has_baselines(job)
     ]
     if 'baselines' in self._made.programs and families.has_baselines(job):
       last.append('baselines')
 
     def ready(seconds):
-      wanted = [self._made.programs[name] for name in (*last, *thefts)]
+      wanted = [self._made.programs[name] for name in (*last, *attacks)]
       return not wait(wanted, seconds).not_done
 
     def advance(job, runs, cells, shared):
@@ -110,9 +110,9 @@ class Programs:
       both = [dict(cells=c, runs=r) for c, r in zip(cells, runs)]
       ends = [self._result(name) for name in last]
       found = [joined([end(b, samples) for b in both]) for end in ends]
-      if family.thieves:
+      if family.attack_cells:
         found[0], weights = found[0]
-        found += self._attacked(thefts, cells, weights, samples)
+        found += self._attacked(attacks, cells, weights, samples)
       return {k: v for part in found for k, v in part.items()}
 
     return Compiled(
@@ -129,8 +129,8 @@ class Programs:
     """What the programs of those names find, whose attackers have weights."""
     seeds = joined([c['seed'] for c in cells])
     pieces = calls.cut(
-        dict(cells=dict(seed=seeds), weights=weights), self._family.thieves,
-        samples,
+        dict(cells=dict(seed=seeds), weights=weights),
+        self._family.attack_cells, samples,
     ) if names else []
     programs = [self._result(name) for name in names]
     return [joined([do(p, samples) for p in pieces]) for do in programs]
@@ -194,10 +194,10 @@ class Programs:
         rows,
     )
     both = dict(cells=cells, runs=runs)
-    if family.thieves:
-      close = calls.over(cell.close, job, bool(family.stealing))
+    if family.attack_cells:
+      close = calls.over(cell.close, job, bool(family.attack_jobs))
       _, weights = begin('finish', close, both, samples)
-      programs |= self._stealing(cells['seed'], weights, samples)
+      programs |= self._attacking(cells['seed'], weights, samples)
     else:
       begin('finish', calls.over(cell.finish, job), both, samples)
     if family.baselines and _needs_runs(family):
@@ -208,21 +208,22 @@ class Programs:
       future.add_done_callback(lambda _: self._keep(made))
     return made
 
-  def _stealing(self, seed, weights, samples) -> dict[str, Future]:
-    """The programs for who has stolen weights of such a structure, by name."""
+  def _attacking(self, seed, weights, samples) -> dict[str, Future]:
+    """The programs of attacks on weights of such a structure, by name."""
     family, found = self._family, {}
+    spread, _ = sweep.shardings()
     resized = lambda s: jax.ShapeDtypeStruct(
-        (family.thieves, *s.shape[1:]), s.dtype, sharding=sweep.shardings()[0]
+        (family.attack_cells, *s.shape[1:]), s.dtype, sharding=spread
     )
     given = jax.tree.map(
         resized, dict(cells=dict(seed=seed), weights=weights)
     )
-    for name, job in family.stealing.items():
+    for name, job in family.attack_jobs.items():
       about = name, *stolen.attacks(job.setting), str(given)
       if about not in self._shared:
         jitted = jax.jit(
             calls.called(name, calls.over(cell.attack, job)),
-            out_shardings=sweep.shardings()[0],
+            out_shardings=spread,
         )
         lowered = jitted.lower(given, samples)
         self._shared[about] = self._pool.submit(self._compile, lowered)
@@ -257,7 +258,7 @@ class Programs:
     own = self._family
     return (
         f'{own.name}, {own.cells} a call, baselines: {bool(own.baselines)}, '
-        f'stealing: {own.thieves}'
+        f'attacks: {own.attack_cells}'
     )
 
 
@@ -267,7 +268,7 @@ def stride_of(job: Job) -> int:
 
 
 def _of_baselines(name: str) -> bool:
-  """Whether a program of `Family.stealing` is that of baselines."""
+  """Whether a program of `Family.attack_jobs` is that of baselines."""
   return name.startswith('baselines')
 
 
@@ -275,6 +276,6 @@ def _needs_runs(family: Family) -> bool:
   """Whether some of its baselines look at more than stolen weights."""
   assert family.baselines
   setting = family.baselines.setting
-  if not family.thieves:
+  if not family.attack_cells:
     return True
   return bool(stolen.without(setting).after_training)

@@ -18,7 +18,6 @@ from vfljax.runner.division import Splits
 from vfljax.runner.setting import Setting
 from vfljax.types import Array, Key, State
 
-
 _NOTHING_HIDDEN = Defense._field_defaults['expose']
 
 
@@ -45,8 +44,8 @@ def weights(
 ) -> dict[str, Any]:
   """What each attacker reads, by party, with a leading axis of [repeats].
 
-  Of [1] where a defense hides nothing: what large networks would take of memory
-  again and again is then the same.
+  Of [1] where a defense hides nothing: every repeat would read the same, and
+  copies of large networks fill the memory.
 
   Args:
     keys: [repeats], one an attack.
