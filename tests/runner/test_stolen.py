@@ -122,6 +122,25 @@ def test_each_party_attacks_with_its_own(monkeypatch):
       assert own[what] == pytest.approx(float(value), rel=1e-4), what
 
 
+def test_luck_is_of_a_stream_of_its_own(monkeypatch):
+  """Not the training's, nor the split's; the same in either program."""
+  job = found(experiment('none'))[0]
+  one, samples = dict(seed=5, strength=0.0, others={}), job.setting.samples
+  prepared = cell.prepare(job, one, samples)
+  own = jax.random.key(5)
+  streams = [jax.random.fold_in(own, 0), prepared.k_train, prepared.k_attack]
+  data = {tuple(jax.random.key_data(key).tolist()) for key in (own, *streams)}
+  assert len(data) == 4
+  monkeypatch.setattr(
+      stolen, 'measured', lambda setting, splits, keys, weights: keys
+  )
+  keys = cell.attack(job, dict(cells=one, weights={}), samples)
+  expected = jax.random.split(jax.random.split(prepared.k_attack)[1], 2)
+  np.testing.assert_array_equal(
+      jax.random.key_data(keys), jax.random.key_data(expected)
+  )
+
+
 def test_each_repeat_reads_the_weights_anew():
   """A defense may show something else each time, as one that redraws layers."""
   job = found(experiment('none'))[0]
