@@ -92,6 +92,9 @@ def test_a_file_may_print(tmp_path, capsys):
     (['--config.attacks=label_replacement',
       '--config.attack.label_replacement.amplify=1e300'], 'at most 1e'),
     (['--flagfile'], 'flagfile'),
+    (['--confg.seeds=3'], "'confg.seeds'. Did you mean config.seeds?"),
+    (['--cofig.sed=3'], "Unknown command line flag 'cofig.sed'.$"),
+    (['--max_leak', '-0.5'], 'max_leak'),
     ([f'--config={"x" * 5000}'], 'no config file'),
 ])
 def test_odd_flags_are_refused(tmp_path, flags, message):

@@ -2,7 +2,6 @@
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 import numpy as np
 
 _OFFSETS = ((6, 6), (6, -6), (-6, 6), (-6, -6), (0, 10), (0, -10), (8, 0),
@@ -11,7 +10,7 @@ _OFFSETS = ((6, 6), (6, -6), (-6, 6), (-6, -6), (0, 10), (0, -10), (8, 0),
 
 
 def place(
-    figure: Figure, axes: Axes, paths: Sequence[np.ndarray],
+    axes: Axes, paths: Sequence[np.ndarray],
     words: Sequence[tuple[str, tuple[float, float], str]],
     bars: Sequence[np.ndarray] = (),
 ) -> None:
@@ -25,10 +24,6 @@ def place(
     words: (word, its point in data coordinates, its colour).
     bars: As `paths`, of lines whose ends are no marks: intervals.
   """
-  layout = figure.get_layout_engine()
-  if layout:  # It is settled here, and then stays.
-    layout.execute(figure)
-  figure.set_layout_engine('none')
   inside = np.array([axes.get_window_extent().extents])
   paths = [axes.transData.transform(path) for path in paths]
   thin = [axes.transData.transform(bar) for bar in bars]
@@ -48,12 +43,11 @@ def place(
       continue
     taken.append(box)
     dx, dy = _OFFSETS[i]
-    label = axes.annotate(
+    axes.annotate(
         word, here, (dx, dy), textcoords='offset points', fontsize=8,
         va='center', color=color, zorder=6,
         ha='center' if dx == 0 else ('right' if dx < 0 else 'left'),
     )
-    label.set_in_layout(False)
 
 
 def _word_box(word: str, point: np.ndarray, offset: tuple) -> tuple:

@@ -42,6 +42,9 @@ SERIES = len(PRINT.series)
 MARKERS = 'osD^vPX*<>'
 DASHES = ('-', '--', '-.', ':')
 _SIZE = (4.6, 3.5)  # Inches at 72 a inch: readable on a phone when shrunk.
+# Left, bottom, width, height of the axes, as shares: the same room for words in
+# all figures, and no layout to be found for each, a quarter of a report's time.
+_INSIDE = (0.135, 0.14, 0.845, 0.835)
 _WIDE = 9.0  # Points of loss from which on roots make room for small ones.
 
 
@@ -125,7 +128,7 @@ def trade_off(
     _draw(axes, c, theme)
   axes.set_xlabel('utility loss (points)' + (', root scale' if wide else ''))
   axes.set_ylabel('privacy leakage (points)')
-  placing.place(figure, axes, [np.column_stack([c.x, c.y]) for c in curves], [
+  placing.place(axes, [np.column_stack([c.x, c.y]) for c in curves], [
       (c.best[1], (c.x[c.best[0]], c.y[c.best[0]]),
        theme.series[c.style % SERIES])
       for c in curves if c.best[1]
@@ -209,8 +212,8 @@ def _square(x):
 
 
 def _figure(theme: Theme) -> tuple[Figure, Axes]:
-  figure = Figure(figsize=_SIZE, dpi=72, layout='constrained')
-  axes = figure.add_subplot()
+  figure = Figure(figsize=_SIZE, dpi=72)
+  axes = figure.add_axes(_INSIDE)
   if theme is PAGE:
     figure.patch.set_alpha(0)
     axes.patch.set_alpha(0)

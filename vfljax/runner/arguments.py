@@ -166,9 +166,14 @@ def _check_fields(argv: list[str]) -> None:
   fields = dict(helping.fields(Config, ''))
   for argument in argv[1:]:
     name = argument.lstrip('-').split('=')[0]
-    if not argument.startswith('-') or not name.startswith('config.'):
+    first, _, path = name.partition('.')
+    if not argument.startswith('-') or not path:
       continue
-    path = name.removeprefix('config.')
+    if first != 'config' and not argument.startswith('--'):
+      continue  # A number below zero.
+    if first != 'config':
+      hint = f' Did you mean config.{path}?' if path in fields else ''
+      raise UserError(f'Unknown command line flag {name!r}.{hint}')
     if path not in fields:
       close = difflib.get_close_matches(path, fields, n=1, cutoff=0.5)
       hint = f' Did you mean {close[0]}?' if close else ' See --help.'
