@@ -179,7 +179,7 @@ class Programs:
     programs: dict[str, Future] = {}
     pieces, samples = calls.place(family, job)
     cells = pieces[0]
-    first = calls.over(cell.start, job)
+    first = calls.beginning(cell.start, job)
     runs = calls.shapes(begin('start', first, cells, samples))
     play = calls.over(cell.advance, job, stride_of(job))
     # The runs' memory becomes that of what they become.
@@ -199,9 +199,9 @@ class Programs:
       _, weights = begin('finish', close, both, samples)
       programs |= self._attacking(cells['seed'], weights, samples)
     else:
-      begin('finish', calls.over(cell.finish, job), both, samples)
+      begin('finish', calls.beginning(cell.finish, job), both, samples)
     if family.baselines and _needs_runs(family):
-      attack = calls.over(cell.without_utility, family.baselines)
+      attack = calls.beginning(cell.without_utility, family.baselines)
       begin('baselines', attack, both, samples)
     made = _Made(programs, runs, history, True)
     for future in programs.values():
@@ -222,7 +222,7 @@ class Programs:
       about = name, *stolen.attacks(job.setting), str(given)
       if about not in self._shared:
         jitted = jax.jit(
-            calls.called(name, calls.over(cell.attack, job)),
+            calls.called(name, calls.beginning(cell.attack, job)),
             out_shardings=spread,
         )
         lowered = jitted.lower(given, samples)
