@@ -26,7 +26,9 @@ def _claim(
 LENET5 = tuple(f'{name}_lenet5' for name in tables_studies.AUXILIARY)
 TABLE1 = ('table1_mlp3', 'table1_mlp3_authors', 'table1_lenet5_authors')
 # What the columns of Table II are from, see `older.column`.
-RECORDS = dict(table2=('table2',), authors=('authors', 'authors_tm'))
+RECORDS = dict(
+    table2=('table2',), authors=('authors', 'authors_tm', 'authors_tfm'),
+)
 _OTHERS = ('NG', 'CG', 'DG', 'FedPass', 'LabelDP', 'KDk', 'dCor', 'MID')
 CLAIMS = (
     *(_claim('Table II', f'VMask keeps the main accuracy ({settings} settings)',

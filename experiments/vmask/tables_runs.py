@@ -26,6 +26,7 @@ RUNS = dict(
     "'--config.defenses=none,VMask,MID,dCor,KDk'",
     fig6=f'fig6.py:mlp3 {MNIST}',
     authors_tm=f'authors.py:tm {MNIST}',
+    authors_tfm='authors.py:tfm --config.data.path=fashion_mnist.npz',
 )
 # What tables call a defense; bins of Kang's rule are no levels of Fu et al.'s.
 _SAID = dict(none='vanilla', discrete_sgd='DG, Eq. 19, bins:')
