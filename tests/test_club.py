@@ -238,3 +238,12 @@ def test_works_in_a_64_bit_program_and_on_integers():
   counts = jnp.arange(6)[:, None]
   log_q = lambda h, y: -((h - y) ** 2).sum(-1) / 2.0
   assert club.upper_bound(log_q, counts, counts) == pytest.approx(35 / 12)
+
+
+def test_negatives_are_drawn_by_weight():
+  weights = np.array([1, 3, 0], np.float32)
+  drawn = np.asarray(club.negatives(
+      jax.random.key(0), jnp.tile(jnp.arange(3), 2000), jnp.tile(weights, 2000)
+  ))
+  np.testing.assert_allclose((drawn == 1).mean(), 0.75, atol=0.03)
+  assert not (drawn == 2).any()

@@ -145,3 +145,7 @@ def test_dcs_of_types_and_of_all():
     evaluation.c_dcs(scores, dict(label=1.0))
   with pytest.raises(ValueError, match='0 or more'):
     evaluation.c_dcs(scores, dict(label=1.5, feature=-0.5))
+
+
+def test_an_attack_that_diverged_is_none_that_was_thwarted():
+  assert evaluation.optimal_pu_score([[0.0, np.nan]], [0.0]) == 0

@@ -116,3 +116,13 @@ def test_facts_are_averaged_over_rounds(pool):
   smaller = jax.vmap(row)(jnp.array([7.0]))
   np.testing.assert_allclose(digest(rows)['a']['size'], 3)
   np.testing.assert_allclose(digest(rows, smaller)['a']['size'], 4)
+
+
+def test_a_nan_of_a_row_that_does_not_count_is_no_divergence():
+  guessed = measure.Guessed(
+      jnp.array([[0.1, 0.9, jnp.nan]]),
+      jnp.array([[[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]]),
+      jnp.array([[1.0, 1.0, 0.0]]),
+  )
+  _, digest = measure.watcher(dict(a=None), none(), pool='round')
+  assert digest(dict(a=measure.Watched(guessed, {})))['a']['leak_auc'] == 1

@@ -474,3 +474,10 @@ def test_a_whole_program_of_64_bits_with_wide_vectors():
   np.testing.assert_array_equal(compiled(a, b), dispatch.wrap_matmul(a, b))
   with pytest.raises(ValueError, match='compiler_options'):
     jax.jit(mpc.jit(lambda x: x + 1))(1.0)
+
+
+def test_karatsuba_takes_sums_that_are_too_long_in_pieces():
+  """Of its worst odd digits, twice as many as one piece can have, less one."""
+  one = -(2**21) + (1 - 2**19) * 2**22
+  a = np.full((1, 2619), one, np.int64)
+  assert int(ring.matmul(a, a.T, 'karatsuba')[0, 0]) == wrap(2619 * one * one)

@@ -1,5 +1,4 @@
 """The command line's arguments: parsed, checked, and turned into settings."""
-import difflib
 import os
 from pathlib import Path
 import re
@@ -15,8 +14,8 @@ from vfljax import data
 from vfljax.data.options import retyped
 from vfljax.data.table import Table
 from vfljax.runner import (
-    combinations, device, epoch_events, goals, helping, options, own_flags,
-    ranges, recording, shares, variants,
+    combinations, device, epoch_events, fields, goals, helping, options,
+    own_flags, ranges, recording, shares, variants,
 )
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.declared import as_declared
@@ -49,7 +48,7 @@ def parse(argv: list[str]) -> Arguments:
     said = helping.text(_define(['launch.py']))
     return Arguments(Config(), '', 0, '', '', said)
   argv, own = own_flags.taken(_config_first(_spell_out_list(argv)))
-  _check_fields(argv)
+  fields.check(argv)
   _see_neighbours(argv)
   found, rest = _loaded(argv)
   if rest:
@@ -159,34 +158,6 @@ def _see_neighbours(argv: list[str]) -> None:
     folder = str(Path(file).absolute().parent)
     if flag == 'config' and folder not in sys.path:
       sys.path.append(folder)
-
-
-def _check_fields(argv: list[str]) -> None:
-  """Refuses --config.<field> for a field that no config has."""
-  fields = dict(helping.fields(Config, ''))
-  for argument in argv[1:]:
-    name = argument.lstrip('-').split('=')[0]
-    first, _, path = name.partition('.')
-    if not argument.startswith('-') or not path:
-      continue
-    if first != 'config' and not argument.startswith('--'):
-      continue  # A number below zero.
-    if first != 'config':
-      hint = f' Did you mean config.{path}?' if path in fields else ''
-      raise UserError(f'Unknown command line flag {name!r}.{hint}')
-    if path not in fields:
-      close = difflib.get_close_matches(path, fields, n=1, cutoff=0.5)
-      hint = f' Did you mean {close[0]}?' if close else ' See --help.'
-      now = own_flags.moved(path)
-      hint = f' It is {now} now.' if now else hint
-      raise UserError(f'A config has no field {path!r}.{hint}')
-    if path in helping.NOT_FLAGS:
-      raise UserError(f'{path} can be set in a config file only.')
-    if fields[path]:
-      raise UserError(
-          f'{path} is a group of fields: set one, like --config.{path}.'
-          f'{fields[path][0]}=...'
-      )
 
 
 def _readable(error: BaseException) -> str:

@@ -1,0 +1,169 @@
+"""What one attacker, one channel, one step or one draw would not show."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from vfljax import adversary, algorithms, backdoor, nets, protocol
+from vfljax.adversary import Adversary
+from vfljax.attacks import (
+    active_completion, inversion_shadow, label_replacement, missing_features,
+    noisy_sample,
+)
+from vfljax.attacks.inversion_shadow import Sender
+from vfljax.attacks.learned_gradient import direction
+from vfljax.attacks.mixmatch import MixMatch, complete
+from vfljax.attacks.model_completion import standardized
+from vfljax.attacks.model_inversion import Inversion, train_shadow
+from vfljax.attacks.residual_scoring import residuals
+from vfljax.defense import none
+from vfljax.scene import Pace, Scene
+from vfljax.types import Batch, Net
+from vfljax.views import TrainedTop
+
+KEY = jax.random.key(0)
+BOTH = 1, 2  # Attackers.
+
+
+def test_attackers_in_any_order_get_what_is_theirs():
+  put = adversary.put(('a', 'b', 'c'), (2, 0), ('z', 'x'))
+  assert put == ('x', 'b', 'z')
+
+
+def test_values_range_over_all_attackers():
+  features = [jnp.array([0.0, 1.0]), jnp.array([-3.0, 7.0])]
+  assert backdoor.value_range(features) == (-3, 7)
+
+
+def test_a_trigger_is_in_every_channel():
+  stamped = np.asarray(backdoor.stamp(jnp.zeros((1, 5, 6, 3)), 0.9))
+  assert stamped.any()
+  np.testing.assert_array_equal(stamped, stamped[..., :1].repeat(3, -1))
+
+
+def test_the_same_samples_are_missing_at_each_attacker():
+  u = jnp.ones((500, 2))
+  attack = missing_features(0.5, parties=BOTH)
+  one, other = attack.training.send((), KEY, (u, u))
+  assert 0 < one.mean() < 1
+  np.testing.assert_array_equal(one, other)
+
+
+def test_the_same_samples_are_noisy_at_each_attacker():
+  x = jnp.zeros((500, 2))
+  attack = noisy_sample(0.5, parties=BOTH, bounds=None)
+  one, other = attack.training.features((), KEY, (x, x))
+  lots = [(found != 0).any(-1) for found in (one, other)]
+  assert 0 < lots[0].mean() < 1
+  np.testing.assert_array_equal(*lots)
+  assert not np.array_equal(one, other)  # The noise is each one's own.
+
+
+def test_rounds_have_different_known_samples():
+  attack = label_replacement(
+      0, jnp.arange(50), [jnp.zeros((3, 8))], per_round=2
+  )
+  rows = {
+      tuple(np.asarray(attack.training.rows(key, jnp.zeros(9, jnp.int32)))[-2:])
+      for key in jax.random.split(KEY, 20)
+  }
+  assert len(rows) > 15
+
+
+def test_attackers_learn_from_what_they_turned_the_gradient_into():
+  """`update` has the gradient as it arrived."""
+  seen = []
+  liar = Adversary(
+      (1,), receive=lambda s, key, own: tuple(9 + d for d in own),
+      update=lambda s, key, sent, got: seen.append(got),
+  )
+  data = Batch((jnp.ones((6, 3)),) * 2, jnp.eye(2)[jnp.arange(6) % 2])
+  vfl = algorithms.vhnn([nets.mlp(2)] * 2, nets.mlp(2))
+  txs = (optax.sgd(1.0),) * 2
+  state = protocol.init(KEY, vfl, none(), txs, data, liar)
+  _, played = protocol.play_round(KEY, vfl, none(), txs, state, data, liar)
+  np.testing.assert_array_equal(seen[-1][0], played.messages.down[0])
+
+
+def test_residuals_of_a_padded_batch():
+  rng = np.random.default_rng(0)
+  sent = rng.normal(size=(30, 1)).astype(np.float32)
+  got = rng.normal(size=(30, 2)).astype(np.float32)
+  got[20:] = 0
+  valid = (np.arange(30) < 20).astype(np.float32)
+  found = residuals(sent, got, valid, 3)
+  plain = residuals(sent[:20], got[:20], valid[:20], 3)
+  np.testing.assert_allclose(found[:20], plain, atol=1e-4)
+  assert not np.asarray(found[20:]).any()
+
+
+def test_a_learned_direction_has_length_one_or_none():
+  found = direction(jnp.array([[3.0, 4.0], [0.0, 0.0]]))
+  np.testing.assert_allclose(found, [[0.6, 0.8], [0, 0]], rtol=1e-6)
+
+
+def test_a_standardized_head_trains_on_what_it_will_be_given():
+  echo = Net(lambda key, u: (), lambda p, u: u, lambda p, key, u: (u, ()))
+  known = jnp.array([[1.0, 4.0], [3.0, 8.0]])
+  found, _ = standardized(echo, known).run((), KEY, known)
+  np.testing.assert_allclose(found, [[-1, -1], [1, 1]], rtol=1e-4)
+
+
+def test_mixmatch_averages_weights_after_the_step():
+  how = MixMatch(
+      1, 1, batch_size=2, stages=1, learning_rate=1e-5, decay=1e4, average=0.9
+  )
+  linear = Net(lambda key, x: {}, lambda w, x: x @ w)
+  w, x = jnp.array([[1.0, 2.0], [3.0, -1.0]]), jnp.eye(2)
+  found = complete(KEY, how, linear, w, x, x, x, x)
+  # The step leaves .9 w, which is nine tenths of the average.
+  np.testing.assert_allclose(found[-1], (0.1 + 0.9 * 0.9) * w, atol=1e-3)
+
+
+@pytest.fixture
+def top_view():
+  """A federation, and what a white box of its top shows."""
+  x = jax.random.normal(KEY, (12, 3))
+  labels = jax.nn.one_hot((x[:, 0] > 0).astype(int), 2)
+  vfl, u = algorithms.vsnn([nets.mlp(2)], nets.mlp(2)), jnp.zeros((12, 2))
+  params = dict(bottom=(), top=vfl.top.init(KEY, (None, u)))
+  return vfl, TrainedTop(params, u, Batch((None, x), labels))
+
+
+def test_a_shadow_pays_the_penalty_of_who_sends(top_view):
+  vfl, view = top_view
+  sender = Sender(
+      lambda key, x: jnp.ones(2),
+      lambda p, key, x: (jnp.zeros((len(x), 2)), (p**2).sum()), lambda p, x: x,
+  )
+  found = train_shadow(KEY, vfl, sender, view, Inversion(50, 12, 0.1))
+  assert np.abs(found).max() < 0.5
+
+
+def test_each_step_of_a_shadow_has_noise_of_its_own(top_view):
+  """The slope is the step's draw: of one for all, Adam goes straight on."""
+  vfl, view = top_view
+  sender = Sender(
+      lambda key, x: jnp.zeros(200),
+      lambda p, key, x: (
+          jnp.zeros((len(x), 2)), p @ jax.random.normal(key, (200,))
+      ), lambda p, x: x,
+  )
+  found = train_shadow(KEY, vfl, sender, view, Inversion(20, 12, 0.1))
+  assert np.abs(found).mean() < 1  # 2 is 20 steps of .1.
+
+
+def test_a_convolutional_shadow_ends_as_the_network_does():
+  scene = Scene(classes=2, channels=(2,), widths=(4,), final='relu')
+  net = inversion_shadow.network('conv', scene, nets.mlp(4))
+  x = jax.random.normal(KEY, (16, 8, 8, 1))
+  assert (net.apply(net.init(KEY, x), x) >= 0).all()
+
+
+def test_momentum_goes_on_without_a_gradient():
+  tx = active_completion.optimizer(Pace('momentum', 0.1, True))
+  w = jnp.ones(1)
+  _, state = tx.update(jnp.ones(1), tx.init(w), w)
+  step, _ = tx.update(jnp.zeros(1), state, w)
+  assert step[0] != 0
