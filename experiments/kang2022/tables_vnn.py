@@ -9,7 +9,7 @@ from experiments import evidence
 from experiments.evidence import Table
 from experiments.kang2022 import measured, pu_scores
 from experiments.kang2022.measured import COUNTS, PAPER, RUNS, SHORT
-from vfljax.report import lost, reading
+from vfljax.report import reading
 from vfljax.report.reading import Cell, Results
 
 # Data set: its name in tables.
@@ -187,13 +187,6 @@ def _scores(table: Mapping[str, int]) -> str:
   return ', '.join(f'{SHORT[d]} {s}' for d, s in table.items())
 
 
-def diverged(record: str, defense: str) -> str:
-  """'6 of 10': in how many seeds a defense left no utility."""
-  results = evidence.load(PAPER, record).results
-  gone = lost.of_cell(results, evidence.cell(results, defense))
-  return f'{gone.diverged} of {gone.of}'
-
-
 TABLES: dict[str, Table] = dict(
     vnn=_strongest(VHNN='vhnn_spambase', VSNN='vsnn_spambase'),
     vnn_all=_strongest(VSNN='vsnn_spambase_all'),
@@ -203,6 +196,4 @@ TABLES: dict[str, Table] = dict(
     vnn_ten=ten, fig11=fig11, preferences=preferences,
 )
 NUMBERS: dict[str, Table] = dict(
-    mn_vhnn=lambda: diverged('vhnn_fashion_imbalanced', 'max_norm'),
-    mn_vsnn=lambda: diverged('vsnn_fashion_imbalanced', 'max_norm'),
 )

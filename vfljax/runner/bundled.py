@@ -33,7 +33,15 @@ _MANY = 3  # Shapes of draws at a time: they begin something, not train it.
 
 
 def bundled(fn: Callable) -> Callable:
-  """`fn`, of pytrees of arrays, with its draws made so, in its loops, too."""
+  """`fn` with its draws made so, also in its loops and what it calls.
+
+  Args:
+    fn: Of pytrees of arrays; traced once for each call of what is returned, so
+      inside `jit` once for each program.
+
+  Returns:
+    A function of the same arguments, which gives the same bits.
+  """
 
   def run(*arguments: Any) -> Any:
     traced, out = jax.make_jaxpr(fn, return_shape=True)(*arguments)
