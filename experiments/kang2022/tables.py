@@ -144,5 +144,4 @@ NUMBERS: dict[str, Table] = dict(
     mixup_cost=by_seed.costlier,
     mixup_vhnn=lambda: by_seed.widest('vhnn'),
     mixup_vsnn=lambda: by_seed.widest('vsnn'),
-    **tables_vnn.NUMBERS,
 )

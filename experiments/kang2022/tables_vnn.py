@@ -195,5 +195,3 @@ TABLES: dict[str, Table] = dict(
     ),
     vnn_ten=ten, fig11=fig11, preferences=preferences,
 )
-NUMBERS: dict[str, Table] = dict(
-)

@@ -15,7 +15,7 @@ DRAWS = 'random_bits', 'random_fold_in', 'random_split', 'threefry2x32'
 KEY = jax.random.key(3)
 
 
-def same(fn, *arguments):
+def assert_same(fn, *arguments):
   """Asserts that bundling changes no bit, nor the structure."""
   ours, plain = (jax.jit(f)(*arguments) for f in (bundled(fn), fn))
   assert jax.tree.structure(ours) == jax.tree.structure(plain)
@@ -47,7 +47,7 @@ def draws(fn, *arguments) -> list[str]:
 
 @pytest.mark.parametrize('name', ['lenet5', 'conv2', 'resnet20'])
 def test_networks_begin_the_same(name):
-  same(lambda key: nets.make(name, 6).init(key, IMAGES), KEY)
+  assert_same(lambda key: nets.make(name, 6).init(key, IMAGES), KEY)
 
 
 def test_a_network_is_one_operation_for_its_keys_and_one_for_its_weights():
@@ -61,7 +61,7 @@ def test_two_networks_are_as_many_operations_as_one():
     net = nets.make('lenet5', 6)
     return [net.init(k, IMAGES) for k in jax.random.split(key)]
 
-  same(begin, KEY)
+  assert_same(begin, KEY)
   assert draws(bundled(begin), KEY) == [
       'random_split', 'random_fold_in', 'threefry2x32'
   ]
@@ -70,13 +70,13 @@ def test_two_networks_are_as_many_operations_as_one():
 def test_draws_of_one_shape_are_one_draw_of_all_keys():
   fn = lambda keys: [jax.random.normal(k, (3, 2)) for k in keys]
   keys = list(jax.random.split(KEY, 4))
-  same(fn, keys)
+  assert_same(fn, keys)
   assert draws(bundled(fn), keys) == ['random_bits']
 
 
 def test_draws_of_two_shapes_are_not_made_word_by_word():
   fn = lambda a, b: (jax.random.normal(a, (3, 2)), jax.random.normal(b, (5,)))
-  same(fn, KEY, jax.random.key(4))
+  assert_same(fn, KEY, jax.random.key(4))
   assert draws(bundled(fn), KEY, KEY) == ['random_bits'] * 2
 
 
@@ -85,7 +85,7 @@ def test_a_draw_that_decides_about_another_comes_before_it():
     first = jax.random.randint(key, (), 0, 100)
     return jax.random.normal(jax.random.fold_in(key, first), (4,))
 
-  same(fn, KEY)
+  assert_same(fn, KEY)
 
 
 @pytest.mark.parametrize('kind', ['rbg', 'unsafe_rbg'])
@@ -93,7 +93,7 @@ def test_keys_of_another_kind(kind):
   """Their words are not made one by one."""
   key = jax.random.key(5, impl=kind)
   shapes = (3,), (7,), (2, 5), (30,)
-  same(lambda key: [
+  assert_same(lambda key: [
       jax.random.normal(jax.random.fold_in(key, i), shape)
       for i, shape in enumerate(shapes)
   ], key)
@@ -103,7 +103,7 @@ def test_words_that_are_made_in_pairs():
   """As JAX made them by default until 0.5: a word depends on how many."""
   with jax.threefry_partitionable(False):
     keys = list(jax.random.split(KEY, 4))
-    same(lambda keys: [
+    assert_same(lambda keys: [
         jax.random.uniform(k, (n,)) for n, k in enumerate(keys, start=3)
     ], keys)
 
@@ -111,7 +111,7 @@ def test_words_that_are_made_in_pairs():
 @pytest.mark.parametrize('dtype', [jnp.uint8, jnp.uint16, jnp.uint32])
 def test_words_of_other_lengths(dtype):
   keys = list(jax.random.split(KEY, 4))
-  same(lambda keys: [
+  assert_same(lambda keys: [
       jax.random.bits(k, (n,), dtype) for n, k in enumerate(keys, start=3)
   ], keys)
 
@@ -119,13 +119,13 @@ def test_words_of_other_lengths(dtype):
 def test_draws_of_nothing_and_of_one_number():
   keys = list(jax.random.split(KEY, 4))
   shapes = (0,), (), (1, 1), (2, 0, 3)
-  same(lambda keys: [
+  assert_same(lambda keys: [
       jax.random.uniform(k, s) for s, k in zip(shapes, keys)
   ], keys)
 
 
 def test_gammas_are_drawn_as_they_were():
-  same(lambda key: jax.random.beta(key, 0.75, 1.5, (3,)), KEY)
+  assert_same(lambda key: jax.random.beta(key, 0.75, 1.5, (3,)), KEY)
 
 
 def test_draws_in_loops():
@@ -151,14 +151,14 @@ def test_draws_in_loops():
         lambda k: jax.random.normal(k, (2,)), jax.random.split(key, 3)
     )
 
-  same(fn, KEY, jnp.float32(0.5))
+  assert_same(fn, KEY, jnp.float32(0.5))
 
 
 def test_networks_that_begin_in_loops():
   begin = lambda key: nets.make('lenet5', 6).init(key, IMAGES)
   several = lambda keys: lax.map(begin, keys)
   keys = jax.random.split(KEY, 2)
-  same(several, keys)
+  assert_same(several, keys)
   assert draws(bundled(several), keys) == ['random_fold_in', 'threefry2x32']
 
 
@@ -172,13 +172,13 @@ def test_derivatives_functions_and_vmap():
     each = jax.vmap(lambda k: [jax.random.uniform(k, (n,)) for n in (1, 2, 3)])
     return jax.value_and_grad(loss)(scale), each(keys), keys[0], 7, scale
 
-  same(fn, jax.random.split(KEY, 3), jnp.float32(2))
+  assert_same(fn, jax.random.split(KEY, 3), jnp.float32(2))
 
 
 def test_for_several_cells_at_a_time():
   begin = lambda key: nets.make('lenet5', 6).init(key, IMAGES)
   keys = jax.random.split(KEY, 3)
-  same(jax.vmap(bundled(begin)), keys)
+  assert_same(jax.vmap(bundled(begin)), keys)
   a, b = jax.vmap(bundled(begin))(keys), jax.vmap(begin)(keys)
   jax.tree.map(np.testing.assert_array_equal, a, b)
 

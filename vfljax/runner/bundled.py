@@ -52,7 +52,7 @@ def bundled(fn: Callable) -> Callable:
 
 
 class _Slot:
-  """A place for an array, which is there or not yet."""
+  """A place for an array; empty until the operation that gives it is done."""
 
   def __init__(self, *value: Any):
     self._value = value
