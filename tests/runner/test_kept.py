@@ -14,7 +14,7 @@ import pytest
 from tests.runner.test_families import config
 from vfljax import defenses, sweep
 from vfljax.defense import Method
-from vfljax.runner import arguments, auditing, cell, kept, run
+from vfljax.runner import arguments, auditing, cell, kept, rehearsal, run
 
 ABOUT = dict(train=dict(epochs=2), data=dict(path=''), experiment='e')
 
@@ -269,10 +269,13 @@ def test_a_second_start_traces_nothing_and_finds_the_same(
         module, name, lambda *given: traced.append(name) or plain(*given)
     )
 
-  for name in ('advance', 'finish'):  # The rehearsal traces the start.
+  for name in ('start', 'advance', 'finish'):
     counted(cell, name)
   counted(auditing, 'of_job')
   assert results('second') == first and not traced
+  memory = rehearsal.memory()
+  monkeypatch.setattr(rehearsal, 'memory', lambda: memory - 1)
+  assert results('smaller') == first and traced == ['start']  # It is tried.
   for file in place.iterdir():  # As after another version of Python.
     if file.stat().st_size > 100_000:
       file.write_bytes(b'damaged')

@@ -37,7 +37,7 @@ def trained(monkeypatch):
   """Which jobs were trained, as (name, seeds)."""
   found, original = [], run._run_job
   monkeypatch.setattr(run, '_run_job', lambda job, *rest: (
-      found.append((job.name, job.seeds)), original(job, *rest)
+      found.append((job.name, job.seeds)) or original(job, *rest)
   ))
   return found
 
@@ -178,7 +178,7 @@ def test_raised_twice_and_left_in_between(
     def play(job, *rest):
       if job.name == name:
         raise KeyboardInterrupt
-      original(job, *rest)
+      return original(job, *rest)
     return play
 
   for seeds, name in [(2, 'iso'), (3, 'none/seeds2-2'), (5, 'iso/seeds3-4')]:

@@ -2,7 +2,7 @@
 import jax
 import pytest
 
-from vfljax.runner import arguments, checks, rehearsal, run
+from vfljax.runner import arguments, checks, exhausted, rehearsal
 from vfljax.runner.config import (
     AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
     TrainConfig,
@@ -87,7 +87,7 @@ def test_what_fits_is_not_refused():
 def test_what_fits_into_this_machine_but_not_the_next(monkeypatch):
   """The bytes of all weights, optimizer states and recorded numbers."""
   setting = make(config())
-  monkeypatch.setattr(rehearsal, '_memory', lambda: 1000.0)
+  monkeypatch.setattr(rehearsal, 'memory', lambda: 1000.0)
   with pytest.raises(UserError, match='there are 0.0 GiB of memory'):
     rehearsal.check(setting)
 
@@ -100,8 +100,8 @@ def test_every_word_for_the_end_of_memory_is_explained():
   )
   for error in [*map(jax.errors.JaxRuntimeError, told), MemoryError()]:
     with pytest.raises(UserError, match='too little memory'):
-      with run._memory_explained():
+      with exhausted.explained():
         raise error
   with pytest.raises(jax.errors.JaxRuntimeError, match='else'):
-    with run._memory_explained():
+    with exhausted.explained():
       raise jax.errors.JaxRuntimeError('INTERNAL: something else')

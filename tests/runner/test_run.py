@@ -54,7 +54,7 @@ def play(tmp_path, monkeypatch):
         begin=lambda *_: None, add=lambda *_: None, close=lambda: None
     )
     with Writer(work, 'none') as writer:
-      run._run_job(job, work, Progress(1), made, (stop, writer, log))
+      run._run_job(job, work, Progress(1), made, (stop, writer, log))()
 
   def disk(monkeypatch, write):
     """Has `write(step)` in place of writing."""

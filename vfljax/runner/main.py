@@ -17,10 +17,12 @@ With a larger --config.seeds it adds the new seeds. On several machines it is
 the same command with --num_processes and another --process_id on each.
 In a clone, `python launch.py` is the same as `vfljax`.
 """
+import contextlib
 import gc
 from importlib.util import find_spec
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 from vfljax.runner import stopping
@@ -56,6 +58,7 @@ def main(argv: list[str] | None = None) -> int:
   code = stopping.heeding(lambda stop: _main(list(sys.argv), stop))
   if code:  # Python would wait for what is compiled in threads, for nobody.
     stopping.end(code)
+  gc.freeze()  # Nor look through all objects once more, only to drop them.
   return code
 
 
@@ -116,6 +119,8 @@ def _run(
   table = arguments.load_data(given.config.data, copies)
   code = recording.code() if given.record else ''
   print(forecast.text(given.config, table), flush=True)
+  if not os.path.exists(workdir):
+    threading.Thread(target=_imports_report, daemon=True).start()
   try:
     with kept.within(given.cache):
       work = run.run(
@@ -130,13 +135,20 @@ def _run(
     return 0
   about.write(work.path, given.config, table, argv)
   if not current.is_current(work.path, given.goal):
-    from vfljax.report import writing  # With Matplotlib: half a second.
+    from vfljax.report import writing
     writing.write(work.path, goal=given.goal)
   if given.record:
     recording.write(given.record, work.path, argv, code)
     print(f'Record: {given.record}')
   print('\n' + ending.text(work.path, given.goal))
   return 0
+
+
+def _imports_report() -> None:
+  """Does so, with Matplotlib, while it is trained: a third of a second."""
+  with contextlib.suppress(Exception):  # Who needs it will say why.
+    from vfljax.report import writing
+    del writing
 
 
 def _expanded(workdir: str) -> str:

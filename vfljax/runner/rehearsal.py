@@ -194,7 +194,7 @@ def options_explained(entry: Entry) -> Iterator[None]:
 def _check_memory(job: Job, size: int) -> None:
   """Refuses a job whose weights and history alone are more than there is."""
   history = job.setting.config.train.epochs * _METRICS * 4
-  needed, there = job.count * (size + history), _memory()
+  needed, there = job.count * (size + history), memory()
   if needed > there:
     raise UserError(
         f'{job.name}: {job.count} trainings at once take {_shown(needed)} or '
@@ -204,7 +204,7 @@ def _check_memory(job: Job, size: int) -> None:
     )
 
 
-def _memory() -> float:
+def memory() -> float:
   """Bytes of all devices; of CPUs those of the machine, or of its container."""
   found = [device.memory_stats() or {} for device in jax.local_devices()]
   if all('bytes_limit' in stats for stats in found):

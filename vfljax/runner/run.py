@@ -4,8 +4,9 @@ A job trains in strides of a few epochs, so that progress can be shown and saved
 between two calls of one compiled program. Killed anywhere, it goes on from its
 last checkpoint and ends with the same numbers.
 """
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 import contextlib
+from functools import partial
 import json
 from pathlib import Path
 import time
@@ -14,18 +15,19 @@ import jax
 import numpy as np
 
 from vfljax.data.table import Table
-from vfljax.runner import asking, checks, compiling, identity, kept, meeting
-from vfljax.runner import parts, precision, record, stopping, store
+from vfljax.runner import asking, checks, compiling, exhausted, identity, kept
+from vfljax.runner import meeting, parts, precision, record, rehearsal
+from vfljax.runner import stopping, store
 from vfljax.runner.compiling import Compiler
 from vfljax.runner.config import Config
 from vfljax.runner.cutting import joined
 from vfljax.runner.epoch_log import EpochLog
-from vfljax.runner.errors import UserError
-from vfljax.runner.exhausted import is_memory
 from vfljax.runner.jobs import Job, jobs, units_of
 from vfljax.runner.plans import main_metric, rounds_an_epoch
 from vfljax.runner.programs import Compiled, Going, stride_of
 from vfljax.runner.progress import Progress
+from vfljax.runner.saver import Saver
+from vfljax.runner.setting import Setting
 from vfljax.runner.shares import Share
 from vfljax.runner.stopping import Stop
 from vfljax.runner.store import Workdir
@@ -72,8 +74,10 @@ def run(
   with precision.of_products(config.train.precision):
     asked = asking.of(config, table, workdir, more_seeds)
     setting, place, recorded, complete = asked
+    programs = None
     if not asking.is_done(asked):
-      checks.rehearse(setting)
+      programs = kept.of(recorded)
+      _rehearse(setting, programs)
       # Not even a lock is put into somebody else's folder.
       identity.check(place, recorded, complete)
     if not share.first:
@@ -91,10 +95,24 @@ def run(
       given = None if stop is None else contextlib.nullcontext(stop)
       with given or stopping.listening() as heard:
         with EpochLog(work.path, tensorboard) as log:
-          _run(everything, work, (heard, log), kept.of(recorded))
+          _run(everything, work, (heard, log), programs)
         if share.first and share.count > 1:
           _await_others(everything, work, heard)
     return work
+
+
+def _rehearse(setting: Setting, programs: kept.Kept | None) -> None:
+  """Tries it, if no earlier start has: with as much memory it found the same.
+
+  Raises:
+    UserError: if it cannot be run.
+  """
+  label = f'rehearsed with {rehearsal.memory()} bytes'
+  if programs and programs.read(label):
+    return
+  checks.rehearse(setting)
+  if programs:
+    programs.write(label, True)
 
 
 def _await_others(everything: list[Job], work: Workdir, stop: Stop) -> None:
@@ -125,7 +143,7 @@ def _run(
   finished = len(own) - len(left)
   log.finished(job for job in own if all(map(work.done, job.units)))
   display = Progress(names, finished, metric=main_metric(setting))
-  with display as progress, Compiler(
+  with display as progress, Saver(stop) as saver, Compiler(
       everything, left, programs
   ) as compiler:
 
@@ -135,12 +153,13 @@ def _run(
       if stop:  # While it compiled, of which nothing is to be saved.
         raise Interrupted
       with stop.awaited(), Writer(work, job.units[-1]) as writer:
-        _run_job(job, work, progress, compiled, (stop, writer, log))
+        save = _run_job(job, work, progress, compiled, (stop, writer, log))
+        saver.begin(save)
 
     for job in left:
       if stop:
         raise Interrupted
-      with _memory_explained():
+      with exhausted.explained():
         if _too_large(play, job):  # It goes on from its last checkpoint.
           if not compiler.halve(job):
             raise MemoryError
@@ -156,7 +175,7 @@ def _too_large(play: Callable[[Job], None], job: Job) -> bool:
   try:
     play(job)
   except (jax.errors.JaxRuntimeError, MemoryError) as error:
-    if not is_memory(error):
+    if not exhausted.is_memory(error):
       raise
     return True
   return False
@@ -165,7 +184,8 @@ def _too_large(play: Callable[[Job], None], job: Job) -> bool:
 def _run_job(
     job: Job, work: Workdir, progress: Progress, made: Compiled,
     saving: tuple[Stop, Writer, EpochLog],
-) -> None:
+) -> Callable[[], None]:
+  """Plays a job from where it is to its end; what saves its results."""
   epochs, count = job.setting.config.train.epochs, job.count
   stop, writer, log = saving
   cells, samples = made.place(job)
@@ -217,7 +237,7 @@ def _run_job(
   spent += time.perf_counter() - clock
   writer.settle()
   log.close()  # Before the unit is done: its events are then all there.
-  record.save(job, work, found, going.history, made, spent)
+  return partial(record.save, job, work, found, going.history, made, spent)
 
 
 def _trim(going: Going, count: int) -> Going:
@@ -265,20 +285,3 @@ def _utility(job: Job, history, done: int) -> float | None:
   newest = np.flatnonzero(measured.any(0))[-1]
   curve = history['validation'][main_metric(job.setting)]
   return float(np.mean(curve[: job.count, newest][measured[:, newest]]))
-
-
-@contextlib.contextmanager
-def _memory_explained() -> Iterator[None]:
-  """Turns the end of a device's memory into advice."""
-  try:
-    yield
-  except (jax.errors.JaxRuntimeError, MemoryError) as error:
-    if not is_memory(error):
-      raise
-    raise UserError(
-        'The device has too little memory for all trainings at once.\nTrain '
-        'fewer at a time: --config.seeds_per_chunk=1, or 2, ..., or '
-        '--config.strengths_per_chunk=1. If samples are what is too large: '
-        '--config.data.stream=100 rounds at a time. Either needs a new '
-        '--workdir.'
-    ) from None

@@ -35,19 +35,22 @@ class Stop:
   def __init__(self):
     self.since = 0.0
     self.place = ''
-    self._going = False
+    self._going: list[None] = []  # One for each block below.
 
   def __bool__(self) -> bool:
     return bool(self.since)
 
   @contextlib.contextmanager
   def awaited(self) -> Iterator[None]:
-    """The block looks at this now and then, and saves when it is asked to."""
-    self._going = True
+    """The block looks at this now and then, or is soon done, and saves.
+
+    There may be several, in threads of their own.
+    """
+    self._going.append(None)
     try:
       yield
     finally:
-      self._going = False
+      self._going.pop()
 
   def ask(self, number: int = 0, frame: Any = None) -> None:
     """Handles a signal: leaves, or makes a note for the block above."""
