@@ -8,9 +8,9 @@ fused, batches are gathered by index; there is no DataLoader and no logging.
   python -m experiments.bench.core_torch --device=cuda
 
 A task is a name and a number of seeds, trained one after the other; a name
-with /graph trains them side by side (`torch.func.vmap`), each round of all one
-replay of a CUDA graph, which is the most that PyTorch gives a small network on
-a GPU.
+with /graph trains them side by side (`torch.func.vmap`), compiled, and on a GPU
+each round of all is one replay of a CUDA graph: the most that PyTorch gives a
+small network.
 """
 import argparse
 import json
