@@ -43,6 +43,13 @@ def walk(a, b, c):
     (lambda a, b, c: lax.while_loop(
         lambda ab: ab[1].sum() < 3, lambda ab: (ab[0] + 1, ab[1]), (a, b)
     ), ['ab', 'b']),
+    (lambda a, b, c: lax.while_loop(  # Each with constants of its own.
+        lambda xy: xy[0].sum() < c[0], lambda xy: (xy[0] + 1, xy[1] * b), (a, a)
+    ), ['ac', 'abc']),
+    (lambda a, b, c: lax.while_loop(  # How often, the first step does not say.
+        lambda xyz: xyz[0].sum() < 3, lambda xyz: (xyz[1], xyz[1], xyz[2] + 1),
+        (jnp.ones(3), b, c),
+    ), ['b', 'b', 'bc']),
     (lambda a, b, c: lax.cond(
         a.sum() > 0, lambda: (b * 2, c), lambda: (b, b)), ['ab', 'abc']),
     (lambda a, b, c: second(a, b), ['b']),

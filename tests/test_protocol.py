@@ -132,6 +132,9 @@ def test_a_party_that_quit_is_an_embedding_of_zeros():
   )
   np.testing.assert_allclose(ask((0, 1)), expected, atol=1e-6)
   np.testing.assert_allclose(ask((1, 1)), ask(None), atol=1e-6)
+  alone = (us[0], *(jnp.zeros_like(u) for u in us[1:]))
+  expected = vfl.top.apply(params[0]['top'], alone)
+  np.testing.assert_allclose(ask((0, 0)), expected, atol=1e-6)
   with pytest.raises(ValueError, match='2 passive'):
     ask((1, 1, 1))
 
@@ -222,9 +225,11 @@ def test_an_adversary_reaches_its_own_party_only():
   assert moved(2)
 
 
-@pytest.mark.parametrize('parties, txs', [(1, 1), (3, 2)])
-def test_a_federation_that_does_not_fit_is_refused(parties, txs):
-  vfl, batch = federation('vhnn', parties, 3), data(parties)
+@pytest.mark.parametrize(
+    'parties, txs, features', [(1, 1, 1), (3, 2, 3), (2, 2, 3), (2, 3, 3)]
+)
+def test_a_federation_that_does_not_fit_is_refused(parties, txs, features):
+  vfl, batch = federation('vhnn', parties, 3), data(features)
   with pytest.raises(ValueError, match='two or more parties'):
     protocol.init(
         jax.random.key(0), vfl, none(), (optax.sgd(1.0),) * txs, batch

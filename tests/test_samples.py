@@ -96,6 +96,13 @@ def test_large_arrays_are_not_read(monkeypatch):
   samples.check_numbers(spoiled(1))
 
 
+def test_mapped_files_are_not_read(tmp_path):
+  """Which may be larger than memory, whatever is in them."""
+  np.save(tmp_path / 'x.npy', np.full((ROWS, 3), np.nan, 'float32'))
+  mapped = np.load(tmp_path / 'x.npy', mmap_mode='r')
+  samples.check_numbers(batch()._replace(features=(mapped, mapped)))
+
+
 def test_auxiliary_samples_are_checked():
   for wrong in batch((ROWS, 3)), spoiled(1):
     plan = PLAN._replace(auxiliary=wrong)

@@ -27,3 +27,9 @@ def test_every_sample_of_a_class_is_as_likely():
   rows = jax.vmap(lambda k: sampling.per_class(k, labels, 1)[0])(keys)
   shares = np.bincount(np.ravel(rows), minlength=5) / 400
   np.testing.assert_allclose(shares, [1/2, 1/3, 1/3, 1/2, 1/3], atol=0.08)
+
+
+def test_more_than_there_are_is_all_there_are():
+  labels = jnp.eye(2)[jnp.array([0, 1, 1])]
+  rows, own = sampling.per_class(KEY, labels, 5)
+  assert rows.shape == (2 * 3,) and own.sum(0).tolist() == [1, 2]

@@ -82,8 +82,25 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
       (plan(remainder='keep'), 'one size'),
       (plan(adversary=Adversary(parties=(1,))), 'deviates'),
       (plan(kdk(0.3)), 'prepares'),
+      (plan(patience=2, best='size', validate=validate), 'stop early'),
   ):
     with pytest.raises(ValueError, match=match):
       stream.fit(KEY, wrong, data, 4)
   with pytest.raises(ValueError, match='chunk'):
     stream.fit(KEY, plan(), data, 0)
+
+
+def test_padding_is_zeros_whatever_transforms_the_samples(tmp_path):
+  data = images(tmp_path)
+  row = jax.tree.map(lambda x: x[0], data)
+  padded = jax.tree.map(lambda x: np.stack([x, 0 * x])[None], row)
+  look = lambda key, played: played.batch.features[1]
+  own = plan(remainder='pad', watch=look)
+  run = train.start(KEY, own, data._replace(
+      features=tuple(map(scale.images, data.features))
+  ))
+  run, rows = stream.play(
+      own, run, padded, jax.random.split(KEY, 1), True,
+      lambda features: tuple(scale.images(x) + 1 for x in features),
+  )
+  assert rows['watch'][0, 0].min() >= 1 and not rows['watch'][0, 1].any()

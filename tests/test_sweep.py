@@ -80,3 +80,8 @@ def test_data_is_handed_on_and_keys_may_be_given():
 def test_padding_repeats_the_last_cell():
   padded = sweep.pad(dict(x=jnp.arange(3)), 4)
   np.testing.assert_array_equal(padded['x'], [0, 1, 2, 2])
+
+
+def test_a_strength_may_be_a_row_of_numbers():
+  found = sweep.sweep(lambda key, s: s[0] - s[1], 1, [(1.5, 2), (0, 0.25)])
+  np.testing.assert_array_equal(found, [[-0.5], [-0.25]])

@@ -128,16 +128,20 @@ def test_one_round_that_looks_when_told_to_or_two_are_the_same(remainder):
     np.testing.assert_array_equal(blank, ~np.asarray(found['measured']))
 
 
-def test_best_epoch_is_kept_and_patience_stops():
-  scores = jnp.array([0.1, 0.9, 0.3, 0.2, 0.95, 1.0])
+def scored(*scores, best='score', **more):
+  """A training whose epochs are validated with those numbers."""
   counting = Defense(
       init=lambda key, spec: slots(spec, state=jnp.array(-1)),
       epoch=lambda state, key, holdings: state + 1,
   )
-  validate = lambda key, state: dict(score=scores[state.defense])
-  run = lambda best='score', **more: trained(
-      data(), counting, epochs=6, validate=validate, best=best, **more
+  validate = lambda key, state: dict(score=jnp.array(scores)[state.defense])
+  return trained(
+      data(), counting, epochs=len(scores), validate=validate, best=best, **more
   )
+
+
+def test_best_epoch_is_kept_and_patience_stops():
+  run = functools.partial(scored, 0.1, 0.9, 0.3, 0.2, 0.95, 1.0)
   best, history = run()
   assert int(best.defense) == 5 and np.asarray(history['measured']).all()
   stopped, history = run(patience=2)
@@ -146,10 +150,58 @@ def test_best_epoch_is_kept_and_patience_stops():
   assert np.isnan(history['loss'][4:]).all()
   first, _ = fit(epochs=2)
   chex.assert_trees_all_close(stopped.parties, first.parties, atol=1e-6)
-  least, _ = run('-score')
+  least, _ = run(best='-score')
   assert int(least.defense) == 0
-  least, _ = run('-score', every=2)  # The first epoch is not looked at.
+  least, _ = run(best='-score', every=2)  # The first epoch is not looked at.
   assert int(least.defense) == 3
+
+
+def test_patience_is_of_epochs_that_were_measured():
+  _, history = scored(*[0.5] * 7, patience=1, every=2)
+  np.testing.assert_array_equal(history['measured'], [0, 1, 0, 1, 0, 0, 0])
+
+
+def test_patience_waits_for_a_first_best():
+  nan = float('nan')
+  state, history = scored(nan, nan, nan, 0.5, 0.4, 0.3, patience=1)
+  np.testing.assert_array_equal(history['measured'], [1, 1, 1, 1, 1, 0])
+  assert int(state.defense) == 3
+
+
+def test_the_loss_of_an_epoch_is_the_mean_of_its_rounds():
+  """The smaller one counts as the others do."""
+  _, history = fit(remainder='keep', watch=lambda key, played: played.loss)
+  rounds = np.concatenate(history['watch'], axis=1)
+  assert rounds.shape == (4, 5)
+  np.testing.assert_allclose(history['loss'], rounds.mean(1), rtol=1e-6)
+
+
+def test_after_an_epoch_a_defense_has_what_the_active_party_holds():
+  """Its weights of that moment, what it trains as its top, its samples."""
+  defense = Defense(
+      init=lambda key, spec: slots(spec, state=jnp.zeros((3, 2))),
+      top=lambda net: net._replace(
+          apply=lambda params, us: 3 * net.apply(params, us)
+      ),
+      epoch=lambda state, key, has: has.vfl.top.apply(
+          has.params['top'], (None, has.auxiliary.features[1][:, :2])
+      ),
+  )
+  own = data()._replace(labels=data().labels[:3], features=(None, jnp.eye(3)))
+  state, _ = trained(data(), defense, epochs=2, auxiliary=own)
+  top = state.parties[0].params['top']
+  expected = 3 * VFL.top.apply(top, (None, jnp.eye(3)[:, :2]))
+  np.testing.assert_allclose(state.defense, expected, rtol=1e-5)
+
+
+def test_a_defense_prepares_labels_by_the_active_partys_own_features():
+  """Which has none here."""
+  told = []
+  defense = Defense(
+      prepare=lambda key, features, labels: told.append(features) or labels
+  )
+  train.start(KEY, train.Plan(VFL, defense, TXS, 1, 5), data())
+  assert told == [None]
 
 
 def test_prepared_labels_are_trained_on_and_the_truth_is_watched():

@@ -13,10 +13,11 @@ from scipy import special
 from vfljax import (
     algorithms, club, epochs, measure, metrics, nets, protocol,
 )
+from vfljax.adversary import Adversary
 from vfljax.attack import Attack
-from vfljax.defense import none
+from vfljax.defense import Defense, none, slots
 from vfljax.plan import Best, Run
-from vfljax.types import Batch, Messages, Round, State
+from vfljax.types import Batch, Messages, Net, Round, State
 from vfljax.views import CutGradients
 
 KEY = jax.random.key(0)
@@ -126,3 +127,114 @@ def test_a_nan_of_a_row_that_does_not_count_is_no_divergence():
   )
   _, digest = measure.watcher(dict(a=None), none(), pool='round')
   assert digest(dict(a=measure.Watched(guessed, {})))['a']['leak_auc'] == 1
+
+
+def test_one_class_of_one_round_that_diverged_is_enough():
+  """Among full rounds, where the smaller one's are numbers."""
+  fine = measure.Guessed(
+      jnp.array([[[0.1, 0.9], [0.9, 0.1]]]), jnp.eye(2)[None, ::-1],
+      jnp.ones((1, 2)),
+  )
+  gone = fine._replace(scores=fine.scores.at[0, 0, 0].set(jnp.nan))
+  _, digest = measure.watcher(dict(a=None), none(), pool='round')
+  found = lambda *rounds: digest(
+      *(dict(a=measure.Watched(guessed, {})) for guessed in rounds)
+  )['a']['accuracy']
+  assert found(fine, fine) == 1
+  assert np.isnan(found(gone, fine))
+
+
+def test_scores_are_of_the_second_class_and_of_rows_that_count():
+  """A mixed row is of the class that it is mostly of; the last is known."""
+  scores = jnp.array([[.9, .1], [.2, .5], [.4, .5], [.8, .3], [0, 9]])
+  labels = jnp.array([[1, 0], [.3, .7], [.6, .4], [0, 1], [1, 0]])
+  found = measure.of_labels(
+      measure.Guessed(scores, labels, jnp.array([1.0, 1, 1, 1, 0]))
+  )
+  # .3 and -.5 against -.8 and .1: three of four pairs are in order.
+  np.testing.assert_allclose(found['leak_auc_raw'], 0.75)
+  np.testing.assert_allclose(found['accuracy'], 0.5)
+
+
+def test_the_auc_of_a_model_is_that_of_its_second_class():
+  logits = jnp.array([[0, 1.0], [3, 0], [0, 0], [0, -1]])
+  found = measure.of_model(logits, jnp.eye(2)[jnp.array([1, 0, 0, 1])])
+  np.testing.assert_allclose(found['auc'], 0.75)  # -1 is below 0.
+  np.testing.assert_allclose(found['accuracy'], 0.75)
+
+
+def test_the_first_of_several_attackers_has_no_number():
+  assert [measure.label('a', k, (2, 1)) for k in (2, 1)] == ['a', 'a@1']
+
+
+# Federations.
+
+
+@pytest.mark.parametrize('name, expected', [
+    ('concat', [[1, 2, 3, -4]]), ('sum', [[4, -2]]), ('mean', [[2, -1]]),
+    ('max', [[3, 2]]), ('product', [[3, -8]]),
+])
+def test_embeddings_are_put_together_as_named(name, expected):
+  us = (None, jnp.array([[1.0, 2]]), jnp.array([[3.0, -4]]))
+  np.testing.assert_array_equal(
+      algorithms.plain(name).apply((), us), expected
+  )
+
+
+IDENTITY = Net(lambda key, x: jnp.zeros(()), lambda w, x: x + w)
+
+
+def played(net, defense=none(), adversary=Adversary()):
+  """The data of a round of three parties that add up, what is after it, and
+  the round: as `(features, labels), state, round`."""
+  x = jax.random.normal(KEY, (3, 6, 2))
+  data = Batch(tuple(x), jnp.eye(2)[jnp.zeros(6, int)])
+  vfl = algorithms.vhnn([net] * 3, net, 'sum')
+  txs = (optax.sgd(0.1),) * 3
+  state = protocol.init(KEY, vfl, defense, txs, data, adversary)
+  return data, *protocol.play_round(
+      KEY, vfl, defense, txs, state, data, adversary
+  )
+
+
+def test_everyone_absorbs_statistics_of_its_own_pass():
+  net = IDENTITY._replace(
+      train=lambda w, key, x: (x + w, x.sum()), absorb=lambda w, stat: stat
+  )
+  data, state, _ = played(net)
+  for x, party in zip(data.features, state.parties):
+    np.testing.assert_allclose(party.params['bottom'], x.sum(), rtol=1e-5)
+  np.testing.assert_allclose(
+      state.parties[0].params['top'], sum(x.sum() for x in data.features),
+      rtol=1e-5,
+  )
+
+
+def test_an_attacker_goes_on_with_what_it_made_of_its_gradient():
+  liar = Adversary(
+      (2,), receive=lambda state, key, own: tuple(2 * d for d in own)
+  )
+  _, _, round_ = played(IDENTITY, none(), liar)
+  down = [d.sum() for d in round_.messages.down]
+  np.testing.assert_allclose(
+      round_.gradients, [down[0], 2 * down[1]], rtol=1e-5
+  )
+
+
+@pytest.mark.parametrize('own', [False, True])
+def test_who_is_told_which_labels_and_which_memory(own):
+  """`adapt` and the loss get what `label` made, `gradient` the true labels;
+  what `adapt` left is what the hooks after it have."""
+  defense = Defense(
+      init=lambda key, spec: slots(spec, state=jnp.array(0.0)),
+      label=lambda state, key, labels: labels[:, ::-1],
+      adapt=lambda state, key, predict, up, labels: 1 + 10 * labels[0, 0],
+      receive=lambda active, state, key, up, labels: (up, 2 * state),
+      objective=(lambda state, *others: state) if own else None,
+      gradient=lambda state, key, cut, labels: (cut, state + 20 * labels[0, 0]),
+  )
+  data, state, round_ = played(IDENTITY, defense)
+  logits = np.sum(data.features, axis=0)
+  task = 1 if own else -special.log_softmax(logits, 1)[:, 1].mean()
+  np.testing.assert_allclose(round_.loss, 2 + task, rtol=1e-5)
+  np.testing.assert_allclose(state.defense, 21)

@@ -76,6 +76,13 @@ def test_a_step_that_is_too_far_is_not_cut_off_in_silence(last):
     training.check(job, played._replace(ranges=blank))
 
 
+def test_one_step_of_many_that_was_cut_off_is_told():
+  layer = found_in_mlp()[1]
+  ranges.check_update(Public(), layer, np.zeros(3, bool))
+  with pytest.raises(ValueError, match='a step moved its weights'):
+    ranges.check_update(Public(), layer, np.arange(3) == 1)
+
+
 @pytest.mark.parametrize('where, value, match', [
     (0, 1e12, r'input reaches 1e\+12, outside .* 5\.4\d+e\+11 .*inputs=23'),
     (1, 3e4, r'output reaches 30000, .* 16384 \(48 .*inputs=23, weights=24'),

@@ -1,9 +1,10 @@
 """How products are cut: what is worked on at once, and that nothing is lost."""
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from vfljax.mpc import blocks, outer, schemes
+from vfljax.mpc import blocks, conv, outer, schemes
 
 
 def shapes_seen(cut, *shape):
@@ -48,3 +49,32 @@ def test_tiles_are_one_or_an_even_number_that_holds_all_columns(most):
       assert (tiles - 2) * most < n  # No two of them for nothing.
     else:
       assert (tiles, width) == (1, n)
+
+
+def test_a_weight_gradient_is_of_the_images_of_all_blocks():
+  """Five images of five positions, two in a block: three blocks."""
+  draw = np.random.default_rng(0).integers
+  x, g = draw(-(2**40), 2**40, (5, 6)), draw(-(2**20), 2**20, (5, 5))
+  win = conv.window((5, 6, 1), (2, 1, 1), padding='VALID')
+  scheme = schemes.SCHEMES['patches']._replace(positions=10)
+  with jax.enable_x64(True):
+    found = conv.weight_gradient(
+        scheme, jnp.asarray(x)[..., None], jnp.asarray(g)[..., None], (2,), win
+    )
+  expected = [(x[:, tap : tap + 5] * g).sum() for tap in range(2)]
+  np.testing.assert_array_equal(found[:, 0, 0], expected)
+
+
+def test_a_kernel_may_be_as_wide_as_the_image():
+  win = conv.window((1, 3, 1), (3, 1, 1), padding='VALID')
+  assert conv.space((1, 3, 1), (3,), win) == (1,)
+  with pytest.raises(ValueError, match='does not fit an axis of 2'):
+    conv.window((1, 2, 1), (3, 1, 1), padding='VALID')
+
+
+@pytest.mark.parametrize('outs, strides, match', [
+    (3, 1, '2 groups'), (4, 0, 'strides must be a positive'),
+])
+def test_groups_share_the_outputs_and_windows_move(outs, strides, match):
+  with pytest.raises(ValueError, match=match):
+    conv.window((1, 5, 4), (3, 2, outs), strides, groups=2)

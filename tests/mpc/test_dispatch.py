@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from vfljax import target
 from vfljax.mpc import conv as convolution
-from vfljax.mpc import dispatch, kernels
+from vfljax.mpc import dispatch, kernels, x64
 from vfljax.mpc.schemes import SCHEMES
 
 RACE = ('karatsuba', 'int8_rows', 'outer')
@@ -153,4 +154,19 @@ def test_the_dispatcher_is_told_the_product_that_is_made(monkeypatch, groups):
       (5 * 3 * 4, 4, c, o),  # Rows are positions of the result,
       (5 * 6 * 7, 4, o, c),
       (4 * c, 5 * 3 * 4, o),  # or what a patch has.
+  ]
+
+
+def test_a_compilers_options_come_before_ours(monkeypatch):
+  told = []
+  monkeypatch.setattr(
+      jax, 'jit', lambda fn, **options: told.append(options) or fn
+  )
+  name, = x64.WIDE
+  with target.tracing_for('cpu'):
+    x64.jit(len)
+    x64.jit(len, compiler_options={name: 128, 'other': 1})
+  assert told == [
+      dict(compiler_options={name: 512}),
+      dict(compiler_options={name: 128, 'other': 1}),
   ]

@@ -107,6 +107,7 @@ def test_the_range_is_open_at_both_ends():
   for bits in (24, 62):
     top = fixed_point.limit(bits)
     assert top == 2.0 ** (63 - bits)
+    assert bool(fixed_point.encode_flagged(top, bits, 2 * top)[1])
     for value in (top, -top):
       with pytest.raises(ValueError, match='is outside the fixed-point range'):
         fixed_point.encode(value, bits)

@@ -28,6 +28,18 @@ def test_what_is_said_offline_stays_offline_in_a_later_step():
   assert wire.count(whole) == wire.Count(4 * 48, 4 * 6, 4, 2 * 48)
 
 
+def test_messages_of_one_link_wait_for_each_other():
+  """Those of another, and the other way, do not."""
+  words = jax.ShapeDtypeStruct((1000,), np.int64)
+  said = tuple(
+      wire.Message(words, name, sender, receiver, 1) for name, sender, receiver
+      in (('E', 'passive', 'active'), ('c', 'passive', 'active'),
+          ('F', 'active', 'passive'))
+  )
+  found = wire.seconds(said, wire.Network(bandwidth=1e6, latency=0.5))
+  assert found == pytest.approx(0.5 + 2 * 0.064)
+
+
 def test_every_message_by_itself_is_uniform():
   """Of each protocol, also where messages of two have one name."""
   layer = bilinear.dense((8, 64), (64, 64))

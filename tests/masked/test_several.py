@@ -1,0 +1,65 @@
+"""What both modes of a masked training have in common, by numbers of others.
+
+The exact mode is tested against the fast one, so a fault in what is the same
+code in both would show in neither.
+"""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from tests.masked_federation import (
+    BATCH, ETA, MLP, compiled, federation, found_in, network,
+)
+from vfljax.masked import masking, training
+from vfljax.masked.training import Setup
+from vfljax.types import Net
+
+
+def test_ranges_are_the_largest_of_what_passed():
+  """Of input, output and both gradients; under T4 of eta times those."""
+  job, state, _, _, keys, x, y = federation('dense', MLP, 'Dense_2')
+  params = training.reveal(job, state.weights)
+  step, deal = compiled(job)
+  dealt, _ = deal(keys, state.weights, 0, 0)
+  _, played = step(state, dealt, jax.random.key(0), x[:BATCH], y[:BATCH])
+  for layer, name in zip(job.chosen, MLP):
+    z, out, g = map(np.asarray, played.seen[layer.name])
+    back = g @ np.asarray(params[name]['Dense_0']['kernel']).T
+    rate = ETA if name == 'Dense_2' else 1
+    expected = [z, out, rate * g, (0 if layer.first else rate) * back]
+    np.testing.assert_allclose(
+        played.ranges[layer.name], [np.abs(v).max() for v in expected],
+        rtol=1e-4,
+    )
+
+
+def test_each_party_steps_by_its_own_optimizer():
+  """And the network passes as in training, whose statistics are kept."""
+  net = Net(
+      lambda key, x: jnp.ones(2), lambda w, x: w[0] * x,
+      lambda w, key, x: (2 * w[0] * x, x.sum()),
+      lambda w, stat: w.at[1].set(stat),
+  )
+  setup = Setup(
+      net, lambda active, u, batch: active * (u * batch).sum(),
+      (optax.sgd(1.0), optax.sgd(0.1)),
+  )
+  weights = masking.Weights(jnp.ones(2), {})
+  state = training.start(setup, weights, jnp.array(5.0))
+  x, batch = jnp.array([1.0, 3.0]), jnp.array([1.0, -1.0])
+  state, played = training.step(setup, state, {}, jax.random.key(0), x, batch)
+  np.testing.assert_allclose(played.embedding, [2, 6])
+  np.testing.assert_allclose(played.loss, 5 * (2 - 6))
+  np.testing.assert_allclose(state.active, 5 - 0.1 * (2 - 6))
+  np.testing.assert_allclose(state.weights.plain, [1 - 5 * 2 * (1 - 3), 4])
+
+
+def test_noise_is_of_the_type_asked_for():
+  net, shape = network('dense')
+  chosen = found_in(net, 8, *shape)[:1]
+  with jax.enable_x64(True):
+    drawn = masking.noise(jax.random.key(0), chosen, dtype=jnp.float64)
+  kernel = np.asarray(drawn[chosen[0].name]['kernel'])
+  assert kernel.dtype == np.float64
+  assert (kernel != kernel.astype(np.float32)).any()
