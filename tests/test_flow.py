@@ -100,6 +100,17 @@ def test_a_path_names_the_places_on_the_way():
   assert 'first (test_flow.py:' in one and 'then (test_flow.py:' in two
 
 
+def test_of_several_ways_the_first_is_told():
+  def one(a):
+    return a * 2
+
+  def other(a):
+    return a * 3
+
+  found, = flow.follow(jax.make_jaxpr(lambda a: one(a) + other(a))(X), ['a'])
+  assert 'one (test_flow.py:' in flow.path(found['a'])[0]
+
+
 def test_side_effects_are_refused():
   def shout(a):
     jax.debug.print('{}', a)

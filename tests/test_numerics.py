@@ -81,13 +81,6 @@ def test_neighbours_are_unrelated(drawn):
   assert 0.7 < chi_square(counts) < 1.3
 
 
-def test_one_number_on_average_stays_where_it_is(drawn):
-  """Of a power of an order, such as rounds with one key make, more do."""
-  np.testing.assert_allclose(
-      (drawn == np.arange(300)).sum(1).mean(), 1, atol=0.04
-  )
-
-
 @pytest.mark.parametrize('a, b', [(0, 1), (0, 150), (7, 299)])
 def test_pairs_of_places_are_unrelated(drawn, a, b):
   """Joint counts of two places, by thirtieths of the range."""
@@ -201,14 +194,6 @@ def test_integers_of_floats_and_back(wide):
     back = numerics.as_floats(keys)
     assert back.dtype == kind
     np.testing.assert_array_equal(back, x)
-
-
-def test_norms_of_rows_whose_squares_are_no_floats():
-  """Whatever the signs; a row of zeros has none."""
-  rows = np.array([[-3e-25, -4e-25], [3e25, -4e25], [0, 0], [-1, 0]], 'float32')
-  np.testing.assert_allclose(
-      numerics.row_norms(jnp.asarray(rows)), [5e-25, 5e25, 0, 1], rtol=1e-6
-  )
 
 
 def test_distances_are_centered_over_the_rows_that_count():

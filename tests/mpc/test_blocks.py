@@ -72,9 +72,6 @@ def test_a_kernel_may_be_as_wide_as_the_image():
     conv.window((1, 2, 1), (3, 1, 1), padding='VALID')
 
 
-@pytest.mark.parametrize('outs, strides, match', [
-    (3, 1, '2 groups'), (4, 0, 'strides must be a positive'),
-])
-def test_groups_share_the_outputs_and_windows_move(outs, strides, match):
-  with pytest.raises(ValueError, match=match):
-    conv.window((1, 5, 4), (3, 2, outs), strides, groups=2)
+def test_groups_share_the_outputs():
+  with pytest.raises(ValueError, match='2 groups'):
+    conv.window((1, 5, 4), (3, 2, 3), groups=2)
