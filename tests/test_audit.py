@@ -3,6 +3,7 @@ import functools
 import inspect
 
 import jax
+from jax.ad_checkpoint import checkpoint_name
 import jax.numpy as jnp
 import optax
 import pytest
@@ -132,7 +133,28 @@ def mask_of_a_class(stash):
   ))
 
 
+def message_to_another_party(stash):
+  """What the active party may know the other passive one may not."""
+  return top_in_the_passive_update(stash)._replace(
+      adapt=lambda state, key, predict, up, labels: stash.tell(up[0].mean())
+  )
+
+
+def classes_counted(stash):
+  """Of a sum of rows the mark says nothing."""
+  def look(key, data):
+    stash.tell(checkpoint_name(data.labels.sum(0), crossing.ROWS))
+    return data
+
+  return mask_of_a_class(stash)._replace(batch=look, send=lambda own, key, u: (
+      u + stash.said, jnp.zeros(())
+  ))
+
+
 @pytest.mark.parametrize('make, source, sink, place', [
+    (message_to_another_party, 'message up, party 1', 'weights of party 2',
+     'message_to'),
+    (classes_counted, 'labels', 'message up, party 1', 'classes_counted'),
     (labels_in_send, 'labels', 'message up, party 1', 'labels_in_send'),
     (labels_in_send, 'labels', 'message up, party 2', 'labels_in_send'),
     (features_across, 'features of party 1', 'message up, party 2', 'swap'),
@@ -156,6 +178,38 @@ def test_a_leak_is_caught_with_its_way(make, source, sink, place):
   ]
   assert len(lines) == 1, caught.value
   assert place in lines[0] and '.py:' in lines[0]
+
+
+def test_what_attackers_remember_is_not_for_others():
+  stash = Stash()
+  liar = Adversary((1,), init=lambda key, own: own, features=lambda s, key, x: (
+      stash.tell(s[0]) or x
+  ))
+  told = Defense(send=lambda own, key, u: (
+      u + stash.said[:, :2], jnp.zeros(())
+  ))
+  assert {(leak.source, leak.sink) for leak in report(told, liar).leaks} == {
+      (audit.EVIL, 'message up, party 2')
+  }
+
+
+def test_what_is_lent_to_an_attacker_its_friends_may_know():
+  lent = Defense(
+      init=lambda key, spec: slots(spec, state=jnp.zeros(())),
+      bottom=lambda state, k, net: net if k != 1 else net._replace(
+          train=lambda p, key, x: (net.run(p, key, x)[0] + state, net.run(
+              p, key, x
+          )[1])
+      ), lent=lambda state, k: state if k == 1 else (),
+  )
+  friends = Adversary(
+      (1, 2), init=lambda key, own: jnp.zeros((ROWS, 2)),
+      update=lambda state, key, sent, got: sent[0],
+  )
+  found = report(lent, friends)
+  assert found.borrowers == (1,) and not found.leaks
+  stranger = friends._replace(parties=(2,), update=lambda s, key, sent, got: s)
+  assert not report(lent, stranger).leaks
 
 
 def test_a_leak_that_a_chain_hides_is_caught():
@@ -197,6 +251,15 @@ def test_marks_are_gone_in_the_compiled_program(monkeypatch):
 def test_a_round_without_marks_is_not_passed(monkeypatch):
   monkeypatch.setattr(crossing, 'checkpoint_name', lambda x, name: x)
   with pytest.raises(ValueError, match='No mark'):
+    report(none())
+
+
+@pytest.mark.parametrize('way', ['up', 'down'])
+def test_nor_is_one_that_marks_one_way_alone(way, monkeypatch):
+  monkeypatch.setattr(crossing, 'checkpoint_name', lambda x, name: (
+      x if f' {way},' in name else checkpoint_name(x, name)
+  ))
+  with pytest.raises(ValueError, match=f'No mark of message {way}, party 1'):
     report(none())
 
 

@@ -251,6 +251,14 @@ def test_distance_correlation_ignores_scale_and_shape():
     metrics.distance_correlation(x, y[1:])
 
 
+def test_distance_correlation_leaves_out_samples_without_weight():
+  x, y = np.random.default_rng(3).normal(size=(2, 20, 3)).astype(np.float32)
+  some = (np.arange(20) % 3 > 0).astype(np.float32)
+  left = some > 0
+  np.testing.assert_allclose(dcor(x, y, some), dcor(x[left], y[left]), 1e-5)
+  assert abs(dcor(x, y) - dcor(x, y, some)) > 0.01
+
+
 def test_mean_interval_is_students():
   values = np.random.default_rng(4).normal(size=(7, 2))
   mean, half = metrics.mean_interval(values)

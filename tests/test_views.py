@@ -385,3 +385,27 @@ def test_padding_is_no_known_sample():
   view = views.class_centers(KEY, 1, hand_made(np.ones((32, 1)), labels))
   known = np.asarray(view.known)
   assert known[:16].any() and not known[16:].any()
+
+
+def test_the_luck_of_who_is_known_is_the_keys():
+  """Any positive may be the known one; of centers any half of the round."""
+  y = np.eye(2, dtype=np.float32)[np.arange(200) % 2]
+  played = hand_made(np.ones((200, 1)), y)
+  keys = jax.random.split(KEY, 40)
+  alone, half = (
+      jax.jit(jax.vmap(lambda key, make=make: make(key, 1, played).known))(keys)
+      for make in (views.known_positive, views.class_centers)
+  )
+  assert len(np.unique(np.argmax(alone, -1))) > 20
+  np.testing.assert_allclose(np.mean(half), 0.5, atol=0.03)
+  assert np.ptp(np.mean(half, 0)) < 0.7  # No sample is always known.
+
+
+def test_the_active_party_gets_embeddings_as_the_defense_sends_them():
+  noisy = Defense(send=lambda own, key, u: (u + 5, jnp.zeros(())))
+  plain, sent = (
+      views.after_training(
+          views.TrainedTop, KEY, 1, finished()._replace(defense=defense)
+      ).received for defense in (none(), noisy)
+  )
+  np.testing.assert_allclose(sent, plain + 5, rtol=1e-5)

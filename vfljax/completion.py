@@ -122,7 +122,8 @@ def complete(
     order = jax.random.permutation(key, len(labels))
     missing = batches * size - len(labels)
     order = jnp.pad(order, (0, missing), constant_values=len(labels))
-    keys = jax.random.split(key, batches)
+    # Of the key's own parts the order has been drawn.
+    keys = jax.random.split(jax.random.fold_in(key, 1), batches)
     return lax.scan(step, carry, (order.reshape(batches, size), keys))[0], None
 
   def stage(carry, keys):

@@ -8,10 +8,13 @@ import optax
 import pytest
 
 from vfljax import attacks, nets
-from vfljax.attacks.active_completion import active_completion, malicious_sgd
+from vfljax.attacks.active_completion import (
+    active_completion, malicious_sgd, optimizer,
+)
 from vfljax.attacks.model_completion import (
     Schedule, model_completion, standardized,
 )
+from vfljax.scene import Pace
 from vfljax.views import TrainedBottom
 
 GOLDEN = np.load(
@@ -105,6 +108,22 @@ def test_decay_needs_the_weights_and_nothing_else_does():
 def test_arguments_out_of_range(arguments, word):
   with pytest.raises(ValueError, match=word):
     malicious_sgd(**arguments)
+
+
+@pytest.mark.parametrize('pace', [
+    Pace('adam', 0.1, True), Pace('sgd', 0.1, False),
+    Pace('momentum', 0.1, False),
+])
+def test_it_takes_over_sgd_at_a_constant_rate_alone(pace):
+  with pytest.raises(ValueError, match='SGD at a constant rate'):
+    optimizer(pace)
+
+
+def test_plain_sgd_stands_still_without_a_gradient():
+  tx = optimizer(Pace('sgd', 0.1, True))
+  _, state = tx.update(np.ones(1), tx.init(np.ones(1)))
+  step, _ = tx.update(np.zeros(1), state)
+  assert step[0] == 0
 
 
 def view(scale):

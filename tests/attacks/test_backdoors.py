@@ -47,8 +47,9 @@ def test_the_trigger_is_the_checkerboard_in_the_corner():
   np.testing.assert_allclose(found.max(), 0.9)
   table = np.asarray(backdoor.stamp(jnp.zeros((2, 6)), 2.0))
   np.testing.assert_array_equal(table[0], [0, 0, 2, 2, 2, 2])
-  with pytest.raises(ValueError, match='3 x 3'):
-    backdoor.stamp(jnp.zeros((1, 2, 9, 1)))
+  for small in (2, 9), (9, 2):
+    with pytest.raises(ValueError, match='3 x 3'):
+      backdoor.stamp(jnp.zeros((1, *small, 1)))
 
 
 def test_a_round_with_replacement_written_out():
@@ -245,6 +246,24 @@ def test_triggers_are_planted_on_others_in_place_of_the_target(seed):
   np.testing.assert_array_equal(x[-2:, -4:], 5.0)  # The largest value.
   assert (x[-2:, 0] != made.target).all()
   np.testing.assert_array_equal(x[:-2], clean[:-2])
+
+
+def test_what_is_planted_is_all_that_is_known_and_no_more():
+  """Of 0.3 of the training samples and two of the target, in turn; whoever
+  strikes shows the trigger that was planted."""
+  whole = ground(0)
+  numbered = whole.features[0].at[:, 1].set(jnp.arange(12.0))
+  here = whole._replace(features=(numbered,))
+  made = label_replacement.plant(
+      label_replacement.options(triggered=0.3, targets=2), here
+  )
+  keys = jax.random.split(KEY, 60)
+  rows = jax.vmap(lambda k: made.training.rows(k, jnp.zeros(6, jnp.int32)))
+  assert len(np.unique(np.asarray(rows(keys))[:, -2:])) == 2
+  fed = jax.vmap(lambda k: made.training.features((), k, here.features)[0])
+  assert len(np.unique(np.asarray(fed(keys))[:, -2:, 1])) == 4  # 3.6 of 12.
+  (struck,) = made.inference.features((), KEY, (-jnp.ones((3, 8)),))
+  np.testing.assert_array_equal(struck, [[-1] * 4 + [11] * 4] * 3)
 
 
 @pytest.mark.parametrize('of', [lambda x: (x, 5.0), lambda x: (-5.0, x)])

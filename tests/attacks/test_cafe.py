@@ -118,6 +118,32 @@ def test_the_first_two_stages_find_what_they_should():
   assert isinstance(start, Found) and (np.abs(start.outputs) <= 8e-4).all()
 
 
+def test_each_stage_goes_by_what_the_one_before_has_just_found():
+  """One step from zeros on one number: dz becomes db, by which the input's
+  slope is no longer 0, nor then the sample's. Adam's first step is its rate."""
+  one, zero = jnp.ones((1, 1)), jnp.zeros((1, 1))
+  weights = dict(bottom=dict(kernel=one, bias=jnp.zeros(1)))
+  gradients = dict(bottom=dict(kernel=3 * one[None], bias=2 * one))
+  view = WhiteBox(weights, gradients, jnp.zeros((1, 1), jnp.int32), zero)
+  how = Recovery(
+      1, output_rate=0.5, input_rate=0.1, sample_rate=0.03, gradients=0.0
+  )
+  found, _ = recover(view, LINEAR, Found(zero, zero, zero), how)
+  np.testing.assert_allclose(np.ravel(found), [2, 0.1, 0.03], rtol=1e-3)
+
+
+def test_guesses_start_where_the_authors_do():
+  weights = dict(bottom=dict(kernel=np.ones((36, 8)), bias=np.zeros(8)))
+  view = WhiteBox(weights, (), np.zeros((1, 1), np.int32), images())
+  start = begin(KEY, view, LINEAR)
+  for found, low, high in (
+      (start.inputs, 0, 0.08), (start.outputs, -8e-4, 8e-4),
+      (start.samples, 0, 1),
+  ):
+    assert low <= found.min() < low + 0.05 * (high - low)
+    assert high >= found.max() > high - 0.05 * (high - low)
+
+
 def small():
   """CAFE's network, small, around its first linear layer."""
   params = small_networks.drawn(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vfljax import algorithms, attacks, leakage, nets
-from vfljax.attack import recipe_of
+from vfljax.attack import recipe, recipe_of
 from vfljax.attacks.cafe import measured
 from vfljax.attacks.inversion_shadow import network
 from vfljax.attacks.model_completion import Options, baselines, head_of
@@ -181,6 +181,41 @@ def test_directions_are_put_on_the_scale_of_those_that_are_known(monkeypatch):
   np.testing.assert_allclose(known.std(0)[:2], 1, rtol=5e-3)
   assert np.abs(known.std(0)[2]) < 1  # It hardly varies, and stays so.
   np.testing.assert_allclose(wanted[:6], known, atol=1e-4)
+
+
+@pytest.mark.parametrize('hidden', [(), (5, 4)])
+def test_a_head_on_gradients_is_as_deep_as_asked(hidden, monkeypatch):
+  module, seen = sys.modules['vfljax.attacks.learned_gradient'], []
+
+  def complete(key, schedule, logits, start, samples):
+    seen.extend(len(w) for w in jax.tree.leaves(start) if w.ndim == 1)
+    return jnp.zeros((1, 6, 2))
+
+  monkeypatch.setattr(module, 'complete', complete)
+  d, labels = jnp.arange(18.0).reshape(6, 3), jnp.eye(2)[jnp.arange(6) % 2]
+  jax.eval_shape(
+      attacks.learned_gradient(hidden).run, jax.random.key(0),
+      RecordedGradients(d, labels, d),
+  )
+  assert seen == [*hidden, 2]
+
+
+def test_gradients_are_read_by_the_head_that_has_learned_longest(monkeypatch):
+  stages = jnp.arange(3.0)[:, None, None] * jnp.ones((3, 6, 2))
+  module = sys.modules['vfljax.attacks.learned_gradient']
+  monkeypatch.setattr(module, 'complete', lambda *given: stages)
+  d, labels = np.ones((6, 3), 'f4'), np.ones((6, 2), 'f4')
+  found = attacks.learned_gradient().run(
+      jax.random.key(0), RecordedGradients(d, labels, d)
+  )
+  np.testing.assert_array_equal(found, 2)
+
+
+def test_a_recipe_has_no_word_that_nobody_reads():
+  with pytest.raises(TypeError, match='unknown colour'):
+    recipe(colour='red')(nets.mlp)
+  with pytest.raises(TypeError, match='unknown stage'):
+    recipe(stage='never')(nets.mlp)
 
 
 def test_a_fully_connected_shadow_has_256_hidden_units():

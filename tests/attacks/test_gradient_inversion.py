@@ -218,6 +218,44 @@ def test_the_restart_that_explains_the_gradient_best_is_believed(monkeypatch):
   assert np.corrcoef(hidden, labels)[0, 1] < 0.999
 
 
+def test_a_search_is_given_its_round_and_what_it_supposes(monkeypatch):
+  seen, fuse = [], lambda u, hidden: u * hidden
+
+  def invert(bottom, weights, features, gradients, start, *rest):
+    seen.extend(rest)
+    return start, jnp.zeros(())
+
+  monkeypatch.setattr(sys.modules[Search.__module__], 'invert', invert)
+  vfl, played = vlr_round(2, 6, 12)
+  view = views.model_gradients(jax.random.key(0), 1, none(), played)
+  how = Search(3, 1, 0.7)
+  gradient_inversion(vfl.bottom(1), 2, how, fuse).run(KEY, view)
+  assert seen[:2] == [how, fuse]
+  np.testing.assert_array_equal(seen[2], view.valid)
+
+
+def test_a_search_says_how_far_it_is_where_it_ends():
+  """After one step, Adam's first, which is as long as its rate."""
+  vfl, played = vlr_round(2, 6, 12)
+  view = views.model_gradients(jax.random.key(0), 1, none(), played)
+  start = Dummies(jnp.ones((6, 1)), jnp.eye(2)[jnp.arange(6) % 2])
+
+  @jax.jit
+  def both(start):
+    search = lambda start, how: invert(
+        vfl.bottom(1), view.weights, view.features, view.gradients, start, how
+    )
+    found, far = search(start, Search(1, 1, 0.3))
+    return found, far, search(found, Search(0))[1], search(start, Search(0))[1]
+
+  found, far, there, before = both(start)
+  np.testing.assert_allclose(
+      np.abs(found.labels - start.labels), 0.3, rtol=1e-3
+  )
+  np.testing.assert_allclose(far, there, rtol=1e-4)
+  assert abs(far - before) > 0.01 * far
+
+
 def test_a_search_needs_a_step_and_a_start():
   for search, name in (Search(0, 1), 'steps'), (Search(1, 0), 'restarts'):
     with pytest.raises(ValueError, match=f'{name} must be .* at least 1'):

@@ -89,15 +89,42 @@ def test_unused_inputs_stay_as_they_were():
   assert float(jax.jit(attack.facts)(seen)['rank']) == INPUTS
 
 
-def test_convolutions_are_solved_as_products_of_patches():
-  """Two images have 32 windows, of 3x3 weights at two channels each."""
+def test_what_hardly_occurs_counts_as_none():
+  """In whatever unit: inputs of sizes 1 and a thousandth of it."""
+  truth = np.float32([[5.0], [7.0]])
+  for unit in 1.0, 1e-6:
+    z = np.float32(unit) * np.diag(np.float32([1, 1e-3]))
+    for cutoff, rank in (1e-2, 1), (1e-4, 2):
+      found = layer_recovery.solve_noise(z, z @ truth, cutoff)
+      assert found.rank == rank
+      np.testing.assert_allclose(
+          found.noise, truth * (np.arange(2) < rank)[:, None], rtol=1e-4
+      )
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_what_rounding_leaves_of_a_solution_is_solved_for_again(seed):
+  """As good as solved in 64 bits; of one solution alone 1e-6 is left."""
+  rng = np.random.default_rng(seed)
+  z = np.linalg.qr(rng.normal(size=(60, 20)))[0].astype(np.float32)
+  y = (z @ rng.normal(size=(20, 5))).astype(np.float32)
+  best = np.linalg.lstsq(z.astype(float), y.astype(float), rcond=None)[0]
+  found = layer_recovery.solve_noise(z, y).noise
+  np.testing.assert_allclose(found, best, rtol=0, atol=5e-7)
+
+
+@pytest.mark.parametrize('strides, padding', [
+    ((2, 2), 'SAME'), ((1, 2), 'SAME'), ((2, 1), 'VALID'),
+])
+def test_convolutions_are_solved_as_products_of_patches(strides, padding):
+  """Images have 24 windows or more, of 3x3 weights at two channels each."""
   rng = np.random.default_rng(0)
   draw = lambda *shape: rng.normal(size=shape).astype(np.float32)
   copy = {'kernel': draw(3, 3, 2, 4), 'bias': draw(4)}
   noise = {k: 0.01 * draw(*v.shape) for k, v in copy.items()}
   z = draw(1, 2, 8, 7, 2)
   conv = functools.partial(
-      lax.conv_general_dilated, window_strides=(2, 2), padding='SAME',
+      lax.conv_general_dilated, window_strides=strides, padding=padding,
       dimension_numbers=('NHWC', 'HWIO', 'NHWC'))
   with jax.enable_x64(True):
     kernel = copy['kernel'].astype(float) + noise['kernel']
@@ -105,7 +132,7 @@ def test_convolutions_are_solved_as_products_of_patches():
   y = (y + copy['bias'] + noise['bias']).astype(np.float32)[None]
   copies = {k: v[None] for k, v in copy.items()}
   view = MaskedLayer(copy, copies, z, y)
-  attack = layer_recovery.layer_solving((2, 2), 'SAME')
+  attack = layer_recovery.layer_solving(strides, padding)
   got = jax.jit(attack.run)(jax.random.key(0), view)
   for name in copy:
     np.testing.assert_allclose(

@@ -8,8 +8,8 @@ import pytest
 from vfljax import adversary, algorithms, backdoor, nets, protocol
 from vfljax.adversary import Adversary
 from vfljax.attacks import (
-    active_completion, inversion_shadow, label_replacement, missing_features,
-    noisy_sample,
+    active_completion, inversion_shadow, label_replacement, median_scoring,
+    missing_features, noisy_sample, residual_scoring, residue_reconstruction,
 )
 from vfljax.attacks.inversion_shadow import Sender
 from vfljax.attacks.learned_gradient import direction
@@ -20,7 +20,9 @@ from vfljax.attacks.residual_scoring import residuals
 from vfljax.defense import none
 from vfljax.scene import Pace, Scene
 from vfljax.types import Batch, Net
-from vfljax.views import TrainedTop
+from vfljax.views import (
+    ClassCenters, CutGradients, ModelGradients, TrainedTop,
+)
 
 KEY = jax.random.key(0)
 BOTH = 1, 2  # Attackers.
@@ -96,6 +98,47 @@ def test_residuals_of_a_padded_batch():
   plain = residuals(sent[:20], got[:20], valid[:20], 3)
   np.testing.assert_allclose(found[:20], plain, atol=1e-4)
   assert not np.asarray(found[20:]).any()
+
+
+def test_the_gradients_of_padding_leave_no_residual():
+  sent = np.arange(6, dtype='f4')[:, None]
+  valid = np.float32([1, 1, 1, 1, 0, 0])
+  found = np.asarray(residuals(sent, sent % 2 + 9, valid, 1))
+  assert found[:4].any() and not found[4:].any()
+
+
+def test_gradients_are_explained_by_no_higher_degree_than_asked():
+  """A square is what a line leaves of itself: x^2 - 2, and of a square 0."""
+  x = np.arange(-2, 3, dtype='f4')[:, None]
+  view = CutGradients(x, x, x**2, np.ones(5, 'f4'))
+  left = residual_scoring(1).run(KEY, view)
+  np.testing.assert_allclose(left, -np.ravel(x**2 - 2) / 4, atol=1e-5)
+  np.testing.assert_allclose(
+      residual_scoring(2).run(KEY, view), 0, atol=1e-5
+  )
+
+
+def test_the_median_of_a_batch_is_that_of_sums():
+  d = np.float32([[5, -9], [1, 1], [0, 3]])
+  view = ClassCenters(d, d, d, np.ones(3, 'f4'), np.zeros(3), d[:2], d[:2])
+  found = median_scoring(center='batch').run(KEY, view)
+  np.testing.assert_array_equal(found, [0, 0, 1])
+
+
+def test_padding_has_no_residue_and_a_bias_says_what_it_can():
+  """Four samples of three features, and two rows that are none."""
+  rng = np.random.default_rng(0)
+  x, d = rng.normal(size=(6, 3)), rng.normal(size=(6, 1))
+  d[4:] = 0
+  weights = dict(kernel=x.T @ d, bias=d.sum(0))
+  real = np.arange(6) < 4
+  view = ModelGradients(*jax.tree.map(
+      jnp.float32, (x, weights, weights, real)
+  ))
+  attack = residue_reconstruction()
+  found = attack.run(KEY, view)
+  np.testing.assert_allclose(found[:, 1], -d[:, 0], rtol=1e-3, atol=1e-4)
+  assert attack.facts(view)['exact'] == 1
 
 
 def test_a_learned_direction_has_length_one_or_none():

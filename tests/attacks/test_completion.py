@@ -1,0 +1,97 @@
+"""Completing a network: batches, their keys, statistics."""
+import math
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from tests.small_networks import drawn
+from vfljax import completion, nets
+from vfljax.attacks import local_model, model_completion
+from vfljax.completion import Samples, Schedule, complete
+from vfljax.types import Net
+from vfljax.views import TrainedBottom
+
+KEY = jax.random.key(0)
+X, Y = jnp.eye(8)[:, :3], jnp.eye(2)[jnp.arange(8) % 2]
+NORMED = nets.mlp(4, 2, norm='batch')
+
+
+def in_batches(key, net=None):
+  """Two epochs of three batches, by a linear network."""
+  linear = lambda w, x: x @ w
+  return complete(
+      key, Schedule(2, 3, 1), linear, jnp.zeros((3, 2)), Samples(X, Y, X), net
+  )
+
+
+def test_each_batch_is_trained_with_a_key_of_its_own():
+  """Nor is it one that the epoch's order was drawn from."""
+  seen = []
+
+  def train(w, key, x):
+    jax.debug.callback(
+        lambda k: seen.append(k.tobytes()), jax.random.key_data(key)
+    )
+    return x @ w, ()
+
+  in_batches(KEY, Net(lambda key, x: {}, lambda w, x: x @ w, train))
+  jax.effects_barrier()
+  assert len(seen) == len(set(seen)) == 6
+  core = pytest.importorskip('jax.experimental.key_reuse._core')
+  core.check_key_reuse(in_batches, KEY)
+
+
+def test_rows_that_fill_up_a_batch_are_in_no_statistic():
+  params, tx = drawn(NORMED, X), optax.sgd(0.1)
+
+  @jax.jit
+  def after(x, y):
+    carry = params, tx.init(params)
+    return completion._learn(NORMED.apply, NORMED, tx, carry, KEY, x, y)[0]
+
+  real, padded = after(X[:3], Y[:3]), after(
+      X[:5].at[3:].set(9.0), Y[:5].at[3:].set(0.0)
+  )
+  jax.tree.map(
+      lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), real, padded
+  )
+  assert not np.allclose(*(  # They were measured.
+      jax.tree.leaves(p['batch_stats'])[0] for p in (params, real)
+  ))
+
+
+@pytest.mark.parametrize('head, trains', [(NORMED, True), (nets.mlp(2), False)])
+def test_networks_with_statistics_are_trained_by_their_training_pass(
+    head, trains, monkeypatch
+):
+  """Of a frozen bottom its head, else both, and a model of one's own."""
+  seen = []
+
+  def noted(*given):
+    net, params = given[5], given[3]
+    seen.append((net and net.run(params, KEY, given[4].known)[1]) or None)
+    return jnp.zeros((1, 8, 2))
+
+  monkeypatch.setattr(
+      sys.modules['vfljax.attacks.model_completion'], 'complete', noted
+  )
+  bottom = nets.mlp(3)
+  view = TrainedBottom(drawn(bottom, X), X, Y, X)
+  for attack in (
+      model_completion(bottom, head, tune=True),
+      model_completion(bottom, head, tune=False), local_model(head),
+  ):
+    attack.run(KEY, view)
+  assert len(seen) == 3
+  assert [bool(jax.tree.leaves(stats)) for stats in seen] == [trains] * 3
+
+
+@pytest.mark.parametrize('field', ['bottom_rate', 'weight_decay'])
+@pytest.mark.parametrize('value', [math.inf, math.nan])
+def test_a_schedule_is_of_finite_numbers(field, value):
+  with pytest.raises(ValueError, match='finite'):
+    completion.check(Schedule()._replace(**{field: value}))

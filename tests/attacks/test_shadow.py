@@ -1,0 +1,111 @@
+"""The shadow that an inverting attacker trains, and what it is trained on."""
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.small_networks import drawn
+from vfljax import algorithms, nets
+from vfljax.attacks.inversion_shadow import Sender, network, sender
+from vfljax.attacks.model_inversion import Inversion, invert, train_shadow
+from vfljax.defense import Defense, slots
+from vfljax.scene import Scene
+from vfljax.types import Batch, Net
+from vfljax.views import TrainedTop
+
+KEY = jax.random.key(0)
+
+
+@pytest.mark.parametrize('activation', ['relu', 'tanh'])
+def test_another_structure_has_the_victims_activations(activation):
+  """Kang et al., Table 17: windows of 5x5, or 256 hidden units."""
+  scene = Scene(2, channels=(3,), widths=(4,), activation=activation)
+  x = np.random.default_rng(0).random((2, 8, 8, 1), np.float32)
+  dense = network('fc', scene, nets.mlp(4))
+  params = drawn(dense, x)
+  first, last = (params[k]['Dense_0'] for k in ('Dense_0', 'Dense_1'))
+  hidden = x.reshape(2, -1) @ first['kernel'] + first['bias']
+  hidden = dict(relu=lambda z: np.maximum(z, 0), tanh=np.tanh)[activation](
+      np.asarray(hidden)
+  )
+  np.testing.assert_allclose(
+      dense.apply(params, x), hidden @ last['kernel'] + last['bias'], atol=1e-5
+  )
+  shapes = jax.eval_shape(network('conv', scene, nets.mlp(4)).init, KEY, x)
+  assert (25, 3) in [w.shape for w in jax.tree.leaves(shapes)]
+
+
+def known(n=12):
+  """Samples that are their numbers at both parties."""
+  x = jnp.arange(float(n))[:, None]
+  return Batch((x, x), jnp.eye(2)[jnp.arange(n) % 2])
+
+
+def test_a_shadow_of_a_defended_party_is_all_of_it():
+  """Its weights and the defense's are drawn apart; it pays what that costs."""
+  draw = lambda key: jax.random.normal(key, (3,))
+  net = Net(lambda key, x: draw(key), lambda w, x: 2 * x)
+  defense = Defense(
+      init=lambda key, spec: slots(spec, passive=(draw(key),)),
+      send=lambda own, key, u: (u + 1, jnp.asarray(7.0)),
+  )
+  vfl, x = algorithms.vsnn([net], nets.mlp(2)), known().features[1]
+  made = sender(net, vfl, known(), defense)
+  params = made.init(KEY, x)
+  assert not np.intersect1d(params['net'], params['defense']).size
+  message, penalty = made.send(params, KEY, x)
+  np.testing.assert_array_equal(message, 2 * x + 1)
+  assert penalty == 7
+
+
+def trained(send, how, start=0.0):
+  """A shadow of one weight, whose attacker embeds its features as they are;
+  what the top was given at each step."""
+  seen = []
+
+  def top(weights, us):
+    jax.debug.callback(lambda *u: seen.append(u), *us)
+    return jnp.zeros((len(us[1]), 2))
+
+  same = SimpleNamespace(apply=lambda params, x: x)
+  vfl: Any = SimpleNamespace(
+      bottoms=(same, None), top=SimpleNamespace(apply=top),
+      loss=lambda logits, labels: logits.sum(-1),
+  )
+  data = known()
+  view = TrainedTop(dict(bottom=(), top=()), data.features[1], data)
+  own = Sender(lambda key, x: jnp.asarray(start), send, lambda p, x: x)
+  found = train_shadow(KEY, vfl, own, view, how)
+  jax.effects_barrier()
+  return found, seen
+
+
+def test_a_shadow_learns_from_random_samples_of_both_parties():
+  _, seen = trained(lambda p, key, x: (x, 0 * p), Inversion(8, 3, 0.1))
+  for mine, theirs in seen:
+    np.testing.assert_array_equal(mine, theirs)
+  rows = {tuple(np.ravel(mine)) for mine, _ in seen}
+  assert len(rows) > 4 and len({row for one in rows for row in one}) > 6
+
+
+def test_a_shadow_learns_at_its_own_rate():
+  """Down a slope of 1 Adam goes its rate at every step."""
+  how = Inversion(10, 3, 0.2, learning_rate=0.05)
+  found, _ = trained(lambda p, key, x: (x, p), how)
+  np.testing.assert_allclose(found, -2, rtol=1e-3)
+
+
+def test_images_are_inverted_each_for_itself():
+  """Two of two pixels that are sent as they are: (x - u)^2 + 0.2 |x_1 - x_0|
+  is least where each pixel has moved by 0.1 towards the other."""
+  net: Any = SimpleNamespace(apply=lambda params, x: x.reshape(len(x), -1))
+  sent = jnp.array([[0.2, 0.8], [0.9, 0.3]])
+  how = Inversion(steps=400, learning_rate=0.01, variation=0.2)
+  run = jax.jit(lambda start: invert(net, (), sent, start, how))
+  found = run(jnp.full((2, 1, 2, 1), 0.5))
+  np.testing.assert_allclose(
+      found.reshape(2, 2), [[0.3, 0.7], [0.8, 0.4]], atol=0.02
+  )
