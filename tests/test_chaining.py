@@ -7,7 +7,7 @@ import pytest
 
 from tests.contracts import TXS, WIDTH, batch, federation
 from vfljax import protocol
-from vfljax.defense import Defense, Spec, chain, slots
+from vfljax.defense import Defense, Spec, chain, none, slots
 from vfljax.defenses import fedpass, vmask
 from vfljax.defenses.dp_gaussian import dp_gaussian
 
@@ -80,6 +80,56 @@ def test_the_second_gets_what_the_first_made():
   (d,), kept = chain(add, double).gradient((0, 0), KEY, (U,), None)
   np.testing.assert_array_equal(d, 2 * (U + 1))
   assert kept == (1, 10)
+
+
+def step(change, penalty):
+  """A defense that changes whatever a hook is given."""
+  return Defense(
+      prepare=lambda key, features, labels: change(labels),
+      batch=lambda key, whole: change(whole),
+      bottom=lambda state, k, net: change(net),
+      top=change,
+      send=lambda own, key, u: (change(u), penalty),
+      label=lambda state, key, labels: change(labels),
+      receive=lambda active, state, key, up, labels: (change(up), penalty),
+      share=lambda key, gradients: change(gradients),
+      decode=lambda state, logits: change(logits),
+      expose=lambda state, key, k, weights: change(weights),
+      lent=lambda state, k: (state, k, penalty),
+      facts=lambda state: {f'of {penalty}': state},
+  )
+
+
+def test_every_hook_builds_upon_what_the_one_before_made():
+  both = chain(step(lambda x: x + 1, 1), step(lambda x: 2 * x, 10))
+  two = ('one', 'other')
+  in_order = [
+      both.prepare(KEY, None, 3), both.batch(KEY, 3), both.bottom(two, 1, 3),
+      both.top(3), both.send(two, KEY, 3)[0], both.label(two, KEY, 3),
+      both.receive(two, two, KEY, 3, None)[0], both.share(KEY, 3),
+  ]
+  assert in_order == [2 * (3 + 1)] * 8
+  undone = both.decode(two, 3), both.expose(two, KEY, 1, 3)
+  assert undone == (2 * 3 + 1,) * 2
+  assert both.send(two, KEY, 3)[1] == 11
+  assert both.receive(two, two, KEY, 3, None)[1] == 11
+  assert both.lent(two, 2) == (('one', 2, 1), ('other', 2, 10))
+  assert both.facts(two) == {'of 1': 'one', 'of 10': 'other'}
+
+
+def test_an_objective_has_the_memory_of_its_own_defense():
+  whose = Defense(objective=lambda state, *others: state)
+  assert chain(none(), whose).objective((1, 2), KEY, None, (), None) == 2
+
+
+def test_weights_that_a_chain_trains_are_each_partys_own():
+  u = jax.ShapeDtypeStruct(U.shape, U.dtype)
+  of = lambda name: Defense(init=lambda key, spec: slots(
+      spec, f'{name} 0', (f'{name} 1', f'{name} 2'), name
+  ))
+  made = chain(of('a'), of('b')).init(KEY, Spec((u, u), 2))
+  assert made.active == ('a 0', 'b 0') and made.state == ('a', 'b')
+  assert made.passive == (('a 1', 'b 1'), ('a 2', 'b 2'))
 
 
 @pytest.mark.parametrize('first', ['fedpass', 'vmask'])

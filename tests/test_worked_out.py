@@ -11,7 +11,7 @@ import pytest
 from scipy import special
 
 from vfljax import (
-    algorithms, club, epochs, measure, metrics, nets, protocol,
+    algorithms, club, epochs, measure, metrics, nets, protocol, tuning,
 )
 from vfljax.adversary import Adversary
 from vfljax.attack import Attack
@@ -127,6 +127,38 @@ def test_a_nan_of_a_row_that_does_not_count_is_no_divergence():
   )
   _, digest = measure.watcher(dict(a=None), none(), pool='round')
   assert digest(dict(a=measure.Watched(guessed, {})))['a']['leak_auc'] == 1
+
+
+# Choosing a strength.
+
+
+def test_a_strength_is_tried_on_parts_of_its_own(monkeypatch):
+  """Of 20 numbers, 5 in a part: what is trained on, and what is scored."""
+  asked = []
+
+  def fit(key, vfl, defense, txs, part, **how):
+    asked.append((how['epochs'], how['batch_size'], how['every']))
+    mine, = part.features
+    leaks = jnp.stack([jnp.zeros(()), (2.0**mine).sum()])
+    return mine, dict(watch=dict(a=dict(leak_auc=leaks)))
+
+  def predict(key, vfl, defense, mine, features):
+    asked.append(features[0].shape == mine.shape == (5,))
+    return jnp.stack([-mine, mine], 1)  # Right of all: those from 10 on.
+
+  monkeypatch.setattr(tuning.train, 'fit', fit)
+  monkeypatch.setattr(tuning.protocol, 'predict', predict)
+  numbers = jnp.arange(20.0)
+  data = Batch((numbers,), jnp.eye(2)[(numbers >= 10).astype(int)])
+  found = tuning.least_ratio(
+      KEY, lambda strength: none(), (3.0, 2.0), None, (), data, dict(a=None),
+      tuning.Trial(0.25, repeats=4, epochs=7, batch_size=2),
+  )
+  assert asked == [(7, 2, 7), True] * (len(asked) // 2)
+  parts = found.leak[..., 0].astype(int)
+  assert [f'{part:b}'.count('1') for part in parts[0]] == [5] * 4
+  assert len({*parts[0]}) == 4  # Another part each time,
+  np.testing.assert_array_equal(parts[0], parts[1])  # not each strength.
 
 
 def test_one_class_of_one_round_that_diverged_is_enough():

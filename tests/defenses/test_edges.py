@@ -5,11 +5,16 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
-from vfljax import nets
-from vfljax.defenses import rvfr
+from vfljax import algorithms, nets, protocol
+from vfljax.defense import Holdings
+from vfljax.defenses import rvfr, shadow, vmask
 from vfljax.defenses.ppdl import _chosen
 from vfljax.defenses.shadow import _score
+from vfljax.types import Batch
+
+KEY = jax.random.key(0)
 
 
 def test_before_the_first_round_nothing_is_purified():
@@ -49,3 +54,115 @@ def test_the_imagined_attacker_is_scored_by_auc_where_there_are_two_classes():
   three = jnp.pad(guess, ((0, 0), (0, 1)), constant_values=-9)
   wide = jnp.pad(labels, ((0, 0), (0, 1)))
   np.testing.assert_allclose(_score(three, wide, counts), 2 / 3, rtol=1e-6)
+
+
+def test_the_imagined_attackers_head_is_as_it_was_asked(monkeypatch):
+  seen = []
+
+  def complete(key, schedule, logits, start, *rest):
+    seen.append(start['second'])
+    return labels[None]
+
+  monkeypatch.setattr(shadow, 'complete', complete)
+  labels, x = jnp.eye(3), jnp.ones((3, 4))
+  net = nets.mlp(6)
+  for norm in 'none', 'batch':
+    who = shadow.Attacker(known=1, head=(5,), norm=norm)
+    shadow.leakage(
+        KEY, who, net, net.init(KEY, x), jnp.zeros(1, bool), x, labels,
+        shadow.known_samples(KEY, who, labels),
+    )
+  plain, normalized = (
+      [leaf.shape for leaf in jax.tree.leaves(head)] for head in seen
+  )
+  assert sorted(plain) == [(3,), (5,), (5, 3), (6, 5)]
+  assert len(normalized) > len(plain)
+
+
+def passed(samples, pace=1e-9, net=nets.mlp(2), norms='sum'):
+  """What one step on all samples makes of two parties' shadows."""
+  vfl = algorithms.vsnn([net] * 2, nets.mlp(2), 'sum')
+  first = net.init(KEY, samples.features[1])
+  top = dict(top=vfl.top.init(KEY, (None, *[jnp.zeros((1, 2))] * 2)))
+  return first, *shadow.update(
+      KEY, Holdings(vfl, top, samples), (first,) * 2,
+      shadow.Learning(pace, 99), norms,
+  )
+
+
+def samples(count=20):
+  x = np.random.default_rng(0).normal(size=(count, 3)).astype(np.float32)
+  labels = np.eye(2, dtype=np.float32)[(x[:, 0] > 0).astype(int)]
+  return Batch((None, jnp.asarray(x), jnp.asarray(x)), jnp.asarray(labels))
+
+
+def test_samples_without_a_label_teach_a_shadow_nothing():
+  whole = samples()
+  few = jax.tree.map(lambda x: x[:12], whole)
+  padded = whole._replace(labels=whole.labels.at[12:].set(0))
+  for one, other in zip(passed(few)[2], passed(padded)[2]):
+    np.testing.assert_allclose(one, other, rtol=1e-4)
+
+
+def test_a_shadow_learns_from_the_features_of_its_party():
+  data = samples()
+  blank = data._replace(features=(*data.features[:2], 0 * data.features[2]))
+  first, moved, _ = passed(blank, 1.0)
+  kernels = [w['Dense_0']['Dense_0']['kernel'] for w in (first, *moved)]
+  assert not np.allclose(kernels[0], kernels[1])
+  np.testing.assert_array_equal(kernels[0], kernels[2])
+
+
+def test_a_shadow_keeps_the_statistics_of_its_batches():
+  net = nets.mlp(4, 2, norm='batch')
+  first, moved, _ = passed(samples(), net=net)
+  linear = first['params']['Dense_0']['Dense_0']
+  made = samples().features[1] @ linear['kernel'] + linear['bias']
+  kept = moved[0]['batch_stats']['Norm_0']['BatchNorm_0']['mean']
+  np.testing.assert_allclose(kept, 0.1 * made.mean(0), atol=1e-5)
+
+
+def test_norms_of_a_shadow_are_sums_or_means():
+  """Of two kernels of 12 and 8 weights; sums have the biases', too."""
+  net = nets.mlp(4, 2)
+  sums, means = (passed(samples(), net=net, norms=n)[2][0]
+                 for n in ('sum', 'mean'))
+  part = np.asarray(means) * [12, 8] / np.asarray(sums)
+  assert (part > 0.2).all() and (part < 1).all()
+
+
+def played(monkeypatch, **options):
+  """VMask's memory after an epoch in which no attack got anything, and the
+  features that were attacked."""
+  seen, data = [], samples()
+
+  def leakage(key, who, net, params, hidden, features, *rest):
+    seen.append(features)
+    return jnp.zeros(())
+
+  monkeypatch.setattr(shadow, 'leakage', leakage)
+  vfl = algorithms.vsnn([nets.mlp(4, 2)] * 2, nets.mlp(2), 'sum')
+  own = vmask.vmask(0.5, **options)
+  state = protocol.init(
+      KEY, vfl, own, (optax.sgd(0.1),) * 3, data, auxiliary=data
+  )
+  held = Holdings(vfl, state.parties[0].params, data)
+  return own.epoch(state.defense, KEY, held), seen, data
+
+
+def test_each_party_is_attacked_on_samples_of_its_own(monkeypatch):
+  memory, seen, data = played(monkeypatch)
+  assert seen[0] is data.features[1] and seen[-1] is data.features[2]
+  assert not np.any(memory.masked)
+
+
+def test_vmask_hides_and_ranks_as_it_was_asked(monkeypatch):
+  """One layer whatever leaks; that of the largest mean, not sum."""
+  memory, *_ = played(
+      monkeypatch, least=1, norms='mean', shadows=shadow.Learning(1e-9, 99)
+  )
+  for masked, norms in zip(memory.masked, memory.norms):
+    assert masked.sum() == 1 and masked[norms.argmax()]
+  sums = played(monkeypatch, shadows=shadow.Learning(1e-9, 99))[0].norms[0]
+  part = np.asarray(memory.norms[0]) * [12, 8] / np.asarray(sums)
+  assert (part > 0.2).all() and (part < 1).all()

@@ -168,6 +168,8 @@ def test_a_round_moves_both_networks_at_their_own_rates():
       move(before.generator, after.generator), 2e-3, rtol=1e-2
   )
   np.testing.assert_allclose(move(before.critic, after.critic), 5e-3, rtol=1e-2)
+  for opt in after.generator_opt, after.critic_opt:  # Which remembers it.
+    assert opt[0].count == 1
   critic, x = layers(after.critic), np.asarray(f, np.float64)
   fake = [
       score(critic, guess(layers(state.generator), x)).mean()

@@ -147,10 +147,11 @@ def test_the_divergence_is_the_closed_form_and_the_integral():
     log_q = -(grid**2) / 2 - np.log(np.sqrt(2 * np.pi))
     log_p = -((grid - m) ** 2) / (2 * s * s) - np.log(s * np.sqrt(2 * np.pi))
     total += (p * (log_p - log_q)).sum() * (grid[1] - grid[0])
-  found = precode.divergence(jnp.float32(mean), jnp.float32(log_std))
-  np.testing.assert_allclose(found, total, rtol=1e-5)
+  rows = [jnp.tile(jnp.float32(x), (3, 1)) for x in (mean, log_std)]
+  np.testing.assert_allclose(precode.divergence(*rows), total, rtol=1e-5)
 
 
-def test_a_negative_weight_is_refused():
-  with pytest.raises(ValueError, match='weight'):
-    precode.precode(-1.0)
+@pytest.mark.parametrize('bad', [dict(weight=-1.0), dict(width=0)])
+def test_bad_arguments_of_precode(bad):
+  with pytest.raises(ValueError, match=next(iter(bad))):
+    precode.precode(**bad)

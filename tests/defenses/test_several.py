@@ -6,9 +6,10 @@ import optax
 import pytest
 
 from vfljax import algorithms, nets
-from vfljax.defense import Holdings
+from vfljax.defense import Holdings, Spec
 from vfljax.defenses import (
-    fedpass_cut, minibatch, multi_head, randomized, rvfr, shadow,
+    coae, fedpass_cut, gradient_compression, kdk, layer_selection, mid,
+    minibatch, mixup, multi_head, randomized, rvfr, shadow,
 )
 from vfljax.types import Batch, Net
 
@@ -113,3 +114,111 @@ def test_each_shadow_has_luck_of_its_own(samples):
         shadow.Learning(0.1, 40),
     )
   assert len({tuple(jax.random.key_data(k).tolist()) for k in seen}) == 2
+
+
+# Options that are asked for, and would be missed by few.
+
+
+@pytest.mark.parametrize('name', ['kdk', 'coae'])
+def test_a_network_before_training_is_fitted_as_it_was_asked(
+    name, monkeypatch
+):
+  asked = dict(epochs=7, batch_size=3)
+  fitted = []
+
+  def fit(key, loss, params, data, tx, **how):
+    step, _ = tx.update(jnp.ones(2), tx.init(jnp.ones(2)))
+    fitted.append((params, data, -step, how))
+    return params
+
+  monkeypatch.setattr(minibatch, 'fit', fit)
+  if name == 'kdk':
+    own = kdk.kdk(0.3, hidden=(5,), learning_rate=0.5, **asked)
+    own.prepare(KEY, jnp.ones((9, 4)), jnp.eye(3)[jnp.arange(9) % 3])
+  else:
+    own = coae.coae(hidden=5, samples=9, learning_rate=0.5, **asked)
+    own.init(KEY, Spec((jax.ShapeDtypeStruct((2, 2), jnp.float32),), 3))
+  (params, data, pace, how), = fitted
+  assert how == asked
+  assert {len(x) for x in jax.tree.leaves(data)} == {9}
+  np.testing.assert_allclose(pace, 0.5, rtol=1e-5)  # Adam's first step.
+  wide = {x.shape[-1] for x in jax.tree.leaves(params) if x.ndim == 2}
+  assert wide == {5, 3}
+
+
+def test_an_autoencoders_weights_are_small_at_first():
+  params = coae.draw(KEY, 3, 800)
+  for layer in params['encoder'] + params['decoder']:
+    np.testing.assert_allclose(layer['kernel'].std(), 0.01, rtol=0.1)
+    np.testing.assert_array_equal(layer['bias'], 0)
+
+
+def test_a_bottleneck_is_as_wide_as_it_was_asked():
+  """A mean and a deviation of each of 3 x 4 numbers, and twice as many."""
+  u = jax.ShapeDtypeStruct((2, 4), jnp.float32)
+  own = mid.mid(0.1, scale=3, hidden=2)
+  (made,) = jax.eval_shape(lambda: own.init(KEY, Spec((u,), 2)).active)
+  shapes = lambda tree: [
+      x.shape for x in jax.tree.leaves(tree) if len(x.shape) == 2
+  ]
+  assert shapes(made.encoder) == [(4, 24)]
+  assert shapes(made.decoder) == [(12, 24), (24, 4)]
+
+
+def test_a_large_concentration_weighs_all_alike():
+  rows = jnp.eye(8)
+  mixed = mixup.mixup(2, 1e4).batch(KEY, Batch((None, rows), rows)).labels
+  np.testing.assert_allclose(mixed[mixed > 0], 0.5, atol=0.05)
+
+
+def test_signed_compression_is_what_a_party_is_sent():
+  d = jnp.array([[-9.0, 3.0, 1.0], [2.0, -1.0, 0.5]])
+  own = gradient_compression.gradient_compression(1 / 3, signed=True)
+  (found,), _ = own.gradient((), KEY, (d,), jnp.eye(2))
+  np.testing.assert_array_equal(found, [[0, 3, 0], [2, 0, 0]])
+
+
+def test_a_lot_falls_on_candidates_alone():
+  norms, none = jnp.array([3.0, 1.0, 2.0]), jnp.zeros(3, bool)
+  leak = lambda key, hidden: 1.0 - 0.3 * hidden.sum()
+  some = jnp.array([False, True, True])
+  drawn = jax.vmap(lambda key: layer_selection.choose(
+      key, 'random', norms, none, some, 0.75, leak
+  )[0])(jax.random.split(KEY, 40))
+  np.testing.assert_array_equal(drawn.sum(0)[0], 0)
+  assert (drawn.sum(1) == 1).all() and drawn.sum(0)[1:].min() > 5
+
+
+
+def learned(own, us, rounds):
+  """RVFR's top on embeddings as they are, after some rounds."""
+  plain = Net(lambda key, us: (), lambda _, us: rvfr.together(us))
+  net = rvfr.purifying(own, plain)
+  params = net.init(KEY, us)
+  for _ in range(rounds):
+    params = net.absorb(params, net.train(params, KEY, us)[1])
+  return net, params
+
+
+def outlying(far=0.0):
+  """Embeddings near a line; the second party's first row may be far off."""
+  x = np.random.default_rng(0).normal(size=(9, 1))
+  one, two = x * [[1.0, 2.0]], x * [[1.0, -1.0]] + 0.01 * x**2
+  two[0] += far
+  return tuple(jnp.asarray(u, jnp.float32) for u in (one, two))
+
+
+def test_rvfr_counts_rounds_as_it_was_asked():
+  """Without a memory the statistics are of the last round alone."""
+  _, params = learned(rvfr.Settings(0.25, False, 0, 0.0, 2), outlying(), 3)
+  assert 0 < params['seen']['weight'] <= 9
+  assert params['seen']['rounds'] == 3
+
+
+def test_what_is_purified_hands_its_gradient_on():
+  us = outlying(30.0)
+  net, params = learned(rvfr.Settings(0.25, True, 0, 0.9, 2), outlying(), 2)
+  assert not np.allclose(net.apply(params, us), rvfr.together(us))
+  pulled = jax.grad(lambda us: net.train(params, KEY, us)[0].sum())(us)
+  for d in pulled:
+    np.testing.assert_array_equal(d, 1)

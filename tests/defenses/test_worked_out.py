@@ -6,7 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from vfljax import target
-from vfljax.defenses import label_dp, marvell, multi_head, plugvfl, rvfr
+from vfljax.defense import Spec
+from vfljax.defenses import (
+    dcor, discrete_sgd, fedpass, fedpass_cut, gafm, label_dp, marvell,
+    multi_head, plugvfl, ppdl, randomized, rvfr, vmask,
+)
 from vfljax.types import Net
 
 KEY = jax.random.key(0)
@@ -79,3 +83,204 @@ def test_a_party_is_there_whatever_the_signs_of_its_embeddings():
   for one, other, answers in ((-1, 0, 1), (0, -1, 2), (-1, -1, 3)):
     found = heads.apply(jnp.arange(4), (u, one * u, other * u))
     assert found == answers
+
+
+def test_an_element_in_the_middle_of_a_bin_goes_down():
+  """Zero mean, so that one bin's middle is 0 to the last digit."""
+  end = 2 * (2 / 3) ** 0.5
+  found = discrete_sgd.discretize(jnp.array([[-1.0], [0.0], [1.0]]), 1)
+  np.testing.assert_allclose(found[:, 0], [-end, -end, end], rtol=1e-6)
+
+
+def test_a_layers_mean_output_is_over_its_passports():
+  layer = dict(kernel=jnp.array([[1.0, 2.0], [3.0, 4.0]]), bias=jnp.ones(2))
+  found = fedpass.own_mean(layer, jnp.array([[1.0, 0.0], [3.0, 2.0]]))
+  np.testing.assert_allclose(found, [2 + 3 + 1, 4 + 4 + 1], rtol=1e-6)
+
+
+def test_every_partys_embeddings_are_kept_from_the_labels():
+  """Labels correlate with themselves by 1; constants count as 1e-4."""
+  labels = jnp.eye(2)[jnp.arange(6) % 2]
+  up = (labels, jnp.ones((6, 2)), jnp.ones((6, 3)))
+  _, penalty = dcor.dcor(0.5).receive((), (), KEY, up, labels)
+  np.testing.assert_allclose(penalty, np.log(1e-4), rtol=1e-4)
+
+
+def test_ppdl_releases_magnitudes_from_tau_on():
+  own = ppdl.ppdl(1.0, 1e9, gamma=1e3, tau=10.0)
+  d, labels = jnp.array([[5.0, 20.0, -20.0]]), jnp.array([[1.0, 0.0]])
+  (found,), _ = own.gradient((), KEY, (d,), labels)
+  np.testing.assert_allclose(found, [[0, 20, -20]], atol=1e-3)
+
+
+def test_ppdls_noise_grows_with_the_sensitivity():
+  """The same luck: all noise is twice as large, and all are above tau."""
+  d, labels = jnp.full((4, 2), 1e3), jnp.eye(2)[jnp.arange(4) % 2]
+  one, two = (
+      ppdl.ppdl(1.0, 1.8, gamma=1e9, sensitivity=size).gradient(
+          (), KEY, (d,), labels
+      )[0][0] - d for size in (1.0, 2.0)
+  )
+  np.testing.assert_allclose(two, 2 * one, rtol=1e-3)
+
+
+def test_the_subspaces_dimensions_are_rounded():
+  us = (None, jnp.zeros((5, 4)), jnp.zeros((5, 2)))
+  shares = (0.3, 0.6, 0.7, 1.0, 0.01)
+  assert [rvfr.dimensions(us, rank) for rank in shares] == [2, 4, 4, 6, 1]
+
+
+def test_a_round_weighs_samples_by_the_median_distance():
+  """Off a line at distances 1, 2 and 9, of which the last counts 2/9."""
+  seen = dict(
+      mean=jnp.zeros(2), square=jnp.diag(jnp.array([8.0, 0.0])),
+      weight=jnp.float32(2.0), rounds=jnp.float32(3.0),
+  )
+  u = np.array([[4.0, 1.0], [-2.0, 2.0], [1.0, -9.0]])
+  weights = np.array([1, 1, 2 / 9])
+  found = rvfr.absorbed(seen, (None, jnp.asarray(u, jnp.float32)), 1, 0.5)
+  np.testing.assert_allclose(found['weight'], 0.5 * 2 + weights.sum())
+  np.testing.assert_allclose(found['mean'], weights @ u, atol=1e-5)
+  square = 0.5 * np.diag([8, 0]) + (u.T * weights) @ u
+  np.testing.assert_allclose(found['square'], square, rtol=1e-5)
+  assert found['rounds'] == 4
+
+
+def test_a_subspace_is_of_what_differs_from_the_mean():
+  """Two points far from the origin, one above the other."""
+  z = np.array([[10.0, 1.0], [10.0, -1.0]], np.float32)
+  seen = dict(mean=z.sum(0), square=z.T @ z, weight=np.float32(2))
+  mean, basis, rest = rvfr.subspace(seen, 1)
+  np.testing.assert_allclose(mean, [10, 0], atol=1e-5)
+  np.testing.assert_allclose(np.abs(basis[:, 0]), [0, 1], atol=1e-3)
+  np.testing.assert_allclose(rest, 0, atol=1e-3)
+
+
+def test_a_party_counts_by_squares_up_to_twice_what_is_usual():
+  """Equal numbers are sent but one: Huber's point by hand, usual being 1."""
+  where = jnp.zeros(3), jnp.full((3, 1), 3**-0.5), jnp.ones(3)
+  for far, point in (2.7, 0.9), (6.0, 1.0):  # A third of it; 2 m = 2.
+    us = (None, *(jnp.full((1, 1), x) for x in (0.0, 0.0, far)))
+    found = rvfr.purify(us, *where, steps=40)
+    np.testing.assert_allclose(found[1], point, atol=1e-3)
+
+
+def test_a_point_is_fitted_in_as_many_steps_as_it_was_asked():
+  """The far party of the last test weighs 1/2 after the first step."""
+  line = np.full((3, 3), 1 / 3)
+  square = 9 * line + 1.5 * (np.eye(3) - line)  # 1 a party off the line.
+  seen = dict(mean=jnp.zeros(3), square=jnp.float32(square),
+              weight=jnp.float32(1), rounds=jnp.float32(0))
+  us = (None, *(jnp.full((1, 1), x) for x in (0.0, 0.0, 6.0)))
+  plain = Net(lambda key, us: (), lambda _, us: rvfr.together(us))
+  for steps, point in (1, 6 * 0.5 / 2.5), (40, 1.0):
+    own = rvfr.Settings(1 / 3, False, 0, 0.9, steps)
+    found = rvfr.purifying(own, plain).apply(dict(net=(), seen=seen), us)
+    np.testing.assert_allclose(found, [[point] * 3], atol=1e-3)
+
+
+def test_a_fixed_u_is_what_the_cross_entropy_pulls_towards():
+  y, share = np.arange(8) % 2, np.linspace(0, 0.9, 8)
+  f = np.linspace(0.2, 0.8, 8)
+  hidden = randomized.hide(jnp.eye(2)[y], jnp.asarray(share, jnp.float32))
+  own = gafm.gafm(0.4, part='ce', reading=gafm.Reading('none', redraw=False))
+  pulled = jax.grad(lambda f: own.objective(
+      (), KEY, lambda up: up[0], (f,), hidden
+  ))(jnp.asarray(f[:, None], jnp.float32))
+  target = 0.5 + (2 * y - 1) * 0.4 * share
+  expected = (f - target) / (f * (1 - f)) / 8
+  np.testing.assert_allclose(pulled[:, 0], expected, rtol=1e-3, atol=1e-5)
+
+
+def test_the_critic_sees_labels_and_not_the_u_that_they_carry():
+  shape = jax.ShapeDtypeStruct((8, 1), jnp.float32)
+  labels = jnp.eye(2)[jnp.arange(8) % 2]
+  f = jnp.linspace(0.2, 0.8, 8)[:, None]
+
+  def critic(redraw, labels):
+    own = gafm.gafm(reading=gafm.Reading(redraw=redraw))
+    state = own.init(KEY, Spec((shape,), 2)).state
+    return own.adapt(state, KEY, lambda up: up[0], (f,), labels).critic
+
+  hidden = randomized.hide(labels, jnp.linspace(0, 0.9, 8))
+  one, other = jax.jit(lambda: (critic(False, hidden), critic(True, labels)))()
+  jax.tree.map(
+      lambda a, b: np.testing.assert_allclose(a, b, atol=1e-6), one, other
+  )
+
+
+def test_who_reads_is_lent_what_is_its_own():
+  own = fedpass.fedpass(side='passive')
+  assert own.lent(('one', 'two'), 2) == 'two'
+  noise = vmask.vmask(0.5).lent
+  memory = vmask.Memory((), ('one', 'two'), (), (), (), (), jnp.zeros(()))
+  assert [noise(memory, k) for k in (1, 2)] == ['one', 'two']
+
+
+def test_a_top_with_passports_keeps_its_statistics():
+  net = Net(lambda key, us: (), lambda params, us: us)._replace(
+      absorb=lambda params, stats: stats
+  )
+  stamped = fedpass.stamped(net, lambda key, shape: jnp.zeros(shape))
+  found = stamped.absorb(dict(net='old', passports='kept'), 'new')
+  assert found == dict(net='new', passports='kept')
+
+
+def test_with_nobody_to_hear_the_head_of_all_answers():
+  """A label-only active party has no head for nothing at all."""
+  numbered = Net(lambda key, us: (), lambda params, us: params)
+  nothing = (None, jnp.zeros((2, 3)), jnp.zeros((2, 3)))
+  assert multi_head.heads(numbered).apply(jnp.arange(4), nothing) == 3
+
+
+def test_six_parties_have_a_head_for_every_subset():
+  numbered = Net(lambda key, us: len(us), lambda params, us: params)
+  assert len(multi_head.heads(numbered).init(KEY, (1,) * 7)) == 64
+
+
+def test_a_cut_passports_mean_is_taken_before_its_code():
+  one = jnp.ones((1, 1))
+  plain = dict(kernel=one, bias=jnp.zeros(1))
+  params = dict(
+      first=plain, second=plain, encode=one, decode=one,
+      scale_key=jnp.array([[-1.0], [3.0]]), bias_key=jnp.zeros((2, 1)),
+  )
+  y, scale, _ = fedpass_cut.block(params, one)
+  assert scale == 1  # LeakyReLU of each would have a mean of 1.495.
+  np.testing.assert_allclose(y, np.tanh(1), rtol=1e-6)
+
+
+def test_every_embedding_passes_the_block_of_its_party():
+  u = jax.random.normal(KEY, (5, 4))
+  shape = jax.ShapeDtypeStruct(u.shape, u.dtype)
+  own = fedpass_cut.fedpass_cut(hidden=3)
+  active = own.init(KEY, Spec((shape,) * 2, 2)).active
+  found, _ = own.receive(active, (), KEY, (u, u), None)
+  for block, z in zip(active, found):
+    np.testing.assert_allclose(z, fedpass_cut.through(block, u), rtol=1e-5)
+
+
+def test_the_link_is_that_of_the_loss_and_of_the_prediction():
+  f, hidden = jnp.linspace(-2, 2, 8)[:, None], jnp.eye(2)[jnp.arange(8) % 2]
+  reading = gafm.Reading('none', False, 'sigmoid')
+  own = gafm.gafm(0.5, part='ce', reading=reading)
+  labels = randomized.hide(hidden, jnp.zeros(8))  # All targets are 1/2.
+  pulled = jax.grad(lambda f: own.objective(
+      (), KEY, lambda up: up[0], (f,), labels
+  ))(f)
+  p = 1 / (1 + np.exp(-np.asarray(f, np.float64)))
+  np.testing.assert_allclose(pulled, (p - 0.5) / 8, atol=1e-6)
+  guess = jax.nn.softmax(own.decode((), f))
+  np.testing.assert_allclose(guess[:, 1:], p, rtol=1e-5)
+
+
+def test_padding_is_no_part_of_the_cross_entropy():
+  f, labels = jnp.linspace(0.2, 0.8, 8)[:, None], jnp.eye(2)[jnp.arange(8) % 2]
+  own = gafm.gafm(0.4, part='ce', reading=gafm.Reading(redraw=False))
+
+  def loss(f, labels):
+    hidden = randomized.hide(labels, jnp.full(len(f), 0.5))
+    return own.objective((), KEY, lambda up: up[0], (f,), hidden)
+
+  padded = loss(f, labels.at[5:].set(0))
+  np.testing.assert_allclose(padded, loss(f[:5], labels[:5]), rtol=1e-6)
