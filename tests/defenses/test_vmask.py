@@ -496,6 +496,7 @@ def test_what_it_knows_of_itself_comes_through_a_chain():
     (lambda: MASKED(0.5, 'best'), 'selection must be one of'),
     (lambda: MASKED(1.5), 'budget must be'),
     (lambda: MASKED(0.5, noise=-1), 'noise'),
+    (lambda: MASKED(0.5, least=-1), 'least'),
     (lambda: MASKED(0.5, shadows=Learning(0)), 'learning_rate'),
     (lambda: vmask.vmask(0.5, attacker=QUICK._replace(known=0)), 'known'),
     (lambda: vmask.vmask(
