@@ -27,7 +27,8 @@ LENET5 = tuple(f'{name}_lenet5' for name in tables_studies.AUXILIARY)
 TABLE1 = ('table1_mlp3', 'table1_mlp3_authors', 'table1_lenet5_authors')
 # What the columns of Table II are from, see `older.column`.
 RECORDS = dict(
-    table2=('table2',), authors=('authors', 'authors_tm', 'authors_tfm'),
+    table2=('table2',),
+    authors=('authors', 'authors_tm', 'authors_tfm', 'authors_fm'),
 )
 _OTHERS = ('NG', 'CG', 'DG', 'FedPass', 'LabelDP', 'KDk', 'dCor', 'MID')
 CLAIMS = (
