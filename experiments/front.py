@@ -59,7 +59,7 @@ def speed() -> str:
       "Marvell's noise, solves a second",
       f"{min(x['vfljax'] for x in solves):,}",
       f"its authors' code: {max(x['peer'] for x in solves):,}",
-      '-'.join(str(x['ratio']) for x in solves),
+      '-'.join(str(x) for x in sorted(x['ratio'] for x in solves)),
   ])
   head = (
       'training', 'ours', 'PyTorch, 1 / 2 threads / all seeds side by side',
