@@ -11,6 +11,7 @@ import pytest
 from tests.workdirs import CONFIG, UNITS, everything, rows, run_all
 from vfljax.runner import store
 from vfljax.runner.errors import UserError
+from vfljax.runner.shares import Share
 
 
 DAMAGES = {
@@ -193,8 +194,11 @@ def test_a_part_damaged_meanwhile_does_not_get_into_the_results(tmp_path):
   before = (tmp_path / 'results.jsonl').read_bytes()
   file = tmp_path / 'parts/none.json'
   file.write_text(file.read_text().replace('0.25', '0.35'))
-  with pytest.raises(UserError, match='same command'):
+  with pytest.raises(UserError, match='same command runs'):
     work.save('iso/0', rows('iso/0'), {})
+  shared = work._replace(share=Share(0, 2))
+  with pytest.raises(UserError, match='of the process whose it is runs'):
+    shared.collect()
   assert (tmp_path / 'results.jsonl').read_bytes() == before
 
 

@@ -8,8 +8,11 @@ from vfljax.runner.errors import UserError
 from vfljax.runner.parts import Damaged
 
 
-def collect(place: Path, units: Sequence[str]) -> None:
+def collect(place: Path, units: Sequence[str], processes: int = 1) -> None:
   """Rewrites results.jsonl and timings.json from the finished units.
+
+  Args:
+    processes: How many run the experiment, each with units of its own.
 
   Raises:
     UserError: if one was damaged since the start.
@@ -22,9 +25,10 @@ def collect(place: Path, units: Sequence[str]) -> None:
       found.append(parts.read(place, unit))
     except Damaged as why:
       file = parts.file(place, unit, '.json')
+      whose = ' of the process whose it is' if processes > 1 else ''
       raise UserError(
-          f'{file} was damaged while this ran: {why}.\nThe same command runs '
-          'its unit again.'
+          f'{file} was damaged while this ran: {why}.\nThe same command{whose} '
+          'runs its unit again.'
       ) from None
   more = labels_of(identity.read(place))
   lines = [parts.dumps(row | more) for part in found for row in part['rows']]

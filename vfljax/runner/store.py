@@ -107,7 +107,7 @@ class Workdir(NamedTuple):
       for each in finished:
         parts.write(self.path, *each)
       if self.share.first:
-        collecting.collect(self.path, self.units)
+        collecting.collect(self.path, self.units, self.share.count)
       for each in finished:
         checkpoints.remove(self._checkpoints(each.unit))
 
@@ -118,7 +118,7 @@ class Workdir(NamedTuple):
       UserError: if the disk does not take it, or a part is damaged.
     """
     with disk.writing(self.path):
-      collecting.collect(self.path, self.units)
+      collecting.collect(self.path, self.units, self.share.count)
 
   def adopt(self, other: Path, unit: str) -> None:
     """Takes a unit's results from a run in which it was the same.
@@ -230,7 +230,7 @@ def open_share(
       identity.save(work.path, config, broken)
     mending.mend(work.path, own, share)
     if share.first:
-      collecting.collect(work.path, work.units)
+      collecting.collect(work.path, work.units, work.share.count)
   return work
 
 
