@@ -448,8 +448,9 @@ def test_the_ratio_rule_takes_the_strength_of_the_lowest_ratio():
   want = (found.leak / found.auc[..., None]).mean((1, 2))
   np.testing.assert_allclose(found.ratios, want, rtol=1e-6)
   assert found.strength == (1.0, 0.0)[int(want.argmin())]
-  with pytest.raises(ValueError, match='share'):
-    tuning.least_ratio(
-        SEED, make, (1.0,), vfl, (), batch,
-        dict(norm=attacks.norm_scoring()), tuning.Trial(share=0.0),
-    )
+  for share in (0.0, 1 / len(batch.labels)):  # A sample alone is no part.
+    with pytest.raises(ValueError, match='share'):
+      tuning.least_ratio(
+          SEED, make, (1.0,), vfl, (), batch,
+          dict(norm=attacks.norm_scoring()), tuning.Trial(share=share),
+      )

@@ -91,8 +91,11 @@ def test_a_concentration_of_zero_is_no_distribution():
 
 
 def test_a_batch_can_be_too_small():
-  with pytest.raises(ValueError, match='cannot mix 13'):
-    mixup.mixup(13).batch(jax.random.key(0), numbered())
+  batch = numbered()
+  count = len(batch.labels)
+  mixup.mixup(count).batch(jax.random.key(0), batch)
+  with pytest.raises(ValueError, match=f'cannot mix {count + 1}'):
+    mixup.mixup(count + 1).batch(jax.random.key(0), batch)
 
 
 def sent(weight, u, key=2):

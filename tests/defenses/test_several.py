@@ -5,8 +5,8 @@ import numpy as np
 import optax
 import pytest
 
-from vfljax import algorithms, nets
-from vfljax.defense import Holdings, Spec
+from vfljax import algorithms, defenses, nets
+from vfljax.defense import Holdings, Spec, each
 from vfljax.defenses import (
     coae, fedpass_cut, gradient_compression, kdk, layer_selection, mid,
     minibatch, mixup, multi_head, randomized, rvfr, shadow,
@@ -189,7 +189,6 @@ def test_a_lot_falls_on_candidates_alone():
   assert (drawn.sum(1) == 1).all() and drawn.sum(0)[1:].min() > 5
 
 
-
 def learned(own, us, rounds):
   """RVFR's top on embeddings as they are, after some rounds."""
   plain = Net(lambda key, us: (), lambda _, us: rvfr.together(us))
@@ -222,3 +221,36 @@ def test_what_is_purified_hands_its_gradient_on():
   pulled = jax.grad(lambda us: net.train(params, KEY, us)[0].sum())(us)
   for d in pulled:
     np.testing.assert_array_equal(d, 1)
+
+
+def test_the_server_of_rvfr_keeps_the_statistics_of_its_network():
+  us = outlying()
+  plain = Net(
+      lambda key, us: jnp.zeros(()), lambda w, us: rvfr.together(us),
+      lambda w, key, us: (rvfr.together(us), rvfr.together(us).sum()),
+      lambda w, found: w + found,
+  )
+  net = rvfr.purifying(rvfr.Settings(0.25, False, 0, 0.9, 2), plain)
+  params = net.init(KEY, us)
+  after = net.absorb(params, net.train(params, KEY, us)[1])
+  np.testing.assert_allclose(after['net'], sum(u.sum() for u in us), rtol=1e-5)
+
+
+def test_each_party_has_its_own_gradient_as_rows():
+  """Of whatever shape its embedding is."""
+  cut = jnp.arange(12.0).reshape(2, 3, 2, 1), -jnp.ones((2, 5))
+  seen = []
+
+  def double(key, d, labels):
+    seen.append(d.shape)
+    return 2 * d
+
+  found, state = each(double)('kept', KEY, cut, jnp.eye(2))
+  assert seen == [(2, 6), (2, 5)] and state == 'kept'
+  for d, twice in zip(cut, found):
+    np.testing.assert_array_equal(twice, 2 * d)
+
+
+def test_what_is_for_two_classes_is_registered_so():
+  two = {name for name, method in defenses.REGISTRY.items() if method.binary}
+  assert two == {'gafm', 'marvell'}

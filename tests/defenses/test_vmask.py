@@ -380,6 +380,7 @@ def budgets(begun):
     return vmask.facts(m) | dict(
         hidden=jnp.stack(m.masked), norms=jnp.stack(m.norms),
         offset=jnp.stack([named_layers.l1_norms(o) for o in m.offset]),
+        shadows=jnp.stack([named_layers.l1_norms(p) for p in m.shadows]),
     )
 
   run, history = jax.jit(jax.vmap(lambda budget: train.advance(
@@ -407,6 +408,12 @@ def test_the_mask_ratio_counts_the_epochs_that_were_played(first_budget):
 def test_gradient_norms_add_up_over_epochs(first_budget):
   norms = first_budget[1]['norms']
   assert (np.diff(norms, axis=0) > 0).all()
+
+
+def test_shadows_go_on_learning_from_epoch_to_epoch(first_budget, begun):
+  first = [named_layers.l1_norms(p) for p in begun.state.defense.shadows]
+  seen = np.concatenate([[np.stack(first)], first_budget[1]['shadows']])
+  assert (np.diff(seen, axis=0) != 0).all()
 
 
 def test_noise_comes_with_every_change_and_only_then(first_budget, begun):
