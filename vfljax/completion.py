@@ -122,8 +122,8 @@ def complete(
     order = jax.random.permutation(key, len(labels))
     missing = batches * size - len(labels)
     order = jnp.pad(order, (0, missing), constant_values=len(labels))
-    # Of the key's own parts the order has been drawn.
-    keys = jax.random.split(jax.random.fold_in(key, 1), batches)
+    # The order has been drawn from parts 0 and 1 of the key.
+    keys = jax.random.split(jax.random.fold_in(key, 2), batches)
     return lax.scan(step, carry, (order.reshape(batches, size), keys))[0], None
 
   def stage(carry, keys):

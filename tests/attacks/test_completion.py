@@ -28,9 +28,18 @@ def in_batches(key, net=None):
   )
 
 
-def test_each_batch_is_trained_with_a_key_of_its_own():
-  """Nor is it one that the epoch's order was drawn from."""
-  seen = []
+def test_each_batch_is_trained_with_a_key_of_its_own(monkeypatch):
+  """Nor is it, or what it was split from, one that drew the epoch's order."""
+  seen, taken, permutation = [], [], jax.random.permutation
+
+  def ordered(key, n):
+    parts = jax.random.split(key)
+    parts = [parts, *map(jax.random.split, parts)]
+    jax.debug.callback(
+        lambda *data: taken.extend(k.tobytes() for d in data for k in d),
+        *map(jax.random.key_data, parts)
+    )
+    return permutation(key, n)
 
   def train(w, key, x):
     jax.debug.callback(
@@ -38,9 +47,12 @@ def test_each_batch_is_trained_with_a_key_of_its_own():
     )
     return x @ w, ()
 
-  in_batches(KEY, Net(lambda key, x: {}, lambda w, x: x @ w, train))
-  jax.effects_barrier()
+  with monkeypatch.context() as patch:
+    patch.setattr(jax.random, 'permutation', ordered)
+    in_batches(KEY, Net(lambda key, x: {}, lambda w, x: x @ w, train))
+    jax.effects_barrier()
   assert len(seen) == len(set(seen)) == 6
+  assert taken and not set(taken) & set(seen)
   core = pytest.importorskip('jax.experimental.key_reuse._core')
   core.check_key_reuse(in_batches, KEY)
 

@@ -199,6 +199,10 @@ def test_all_that_tracing_reads_makes_another_experiment(
   seen.append(digest(**options))
   os.utime(weights / 'a.npz', (1, 1))
   seen.append(digest(**options))
+  written = dict(model=dict(options=f'random=True;path={weights}'))
+  seen.append(digest(**written))
+  os.utime(weights / 'a.npz', (2, 2))
+  seen.append(digest(**written))
   with jax.enable_x64(True):
     seen.append(digest())
   monkeypatch.setenv('XLA_FLAGS', '--xla_cpu_enable_fast_math=true')
@@ -209,6 +213,15 @@ def test_all_that_tracing_reads_makes_another_experiment(
   machine = kept.of(ABOUT).machine
   monkeypatch.setattr(kept, '_machine', lambda: ['another'])
   assert kept.of(ABOUT).machine != machine
+
+
+def test_what_else_lies_in_the_current_folder_is_no_part(
+    place, tmp_path, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  before = kept.of(ABOUT).experiment
+  (tmp_path / 'run.log').write_text('of this run')
+  assert kept.of(ABOUT).experiment == before
 
 
 def test_nothing_is_kept_of_what_is_registered_from_outside(

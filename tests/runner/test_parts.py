@@ -197,7 +197,7 @@ def test_a_part_damaged_meanwhile_does_not_get_into_the_results(tmp_path):
   with pytest.raises(UserError, match='same command runs'):
     work.save('iso/0', rows('iso/0'), {})
   shared = work._replace(share=Share(0, 2))
-  with pytest.raises(UserError, match='of the process whose it is runs'):
+  with pytest.raises(UserError, match='of the process that ran it runs'):
     shared.collect()
   assert (tmp_path / 'results.jsonl').read_bytes() == before
 

@@ -34,7 +34,7 @@ def play(tmp_path, monkeypatch):
       (run, 'stride_of', 1),
       (run.compiling, 'begin', going), (run, '_resume', None),
       (run, 'rounds_an_epoch', 1), (run, '_utility', None),
-      (run.record, 'save', None),
+      (run.record, 'finished', []),
   ]:
     monkeypatch.setattr(module, name, lambda *_, value=value: value)
   work = store.open_workdir(tmp_path / 'out', {}, ['none'])
@@ -113,7 +113,9 @@ def test_what_is_computed_to_its_end_needs_no_checkpoint(play, monkeypatch):
   saved = []
   play.disk(monkeypatch, lambda step: full(step) if step == 3 else None)
   monkeypatch.setattr(run, 'SAVE_SECONDS', -1)
-  monkeypatch.setattr(run.record, 'save', lambda *_: saved.append(True))
+  monkeypatch.setattr(
+      run.record, 'finished', lambda *_: saved.append(True) or []
+  )
   play(lambda done, folder: None, Stop())
   assert saved == [True]
 
@@ -160,7 +162,9 @@ def test_what_its_end_is_waited_for_is_compiling_and_not_running(
   now, kept, answers = [0.0], [], [False, True]
   clock = SimpleNamespace(perf_counter=lambda: now[0])
   monkeypatch.setattr(run, 'time', clock)
-  monkeypatch.setattr(run.record, 'save', lambda *given: kept.append(given))
+  monkeypatch.setattr(
+      run.record, 'finished', lambda *given: kept.append(given) or []
+  )
 
   def spend(seconds):
     now[0] += seconds

@@ -24,10 +24,10 @@ def test_the_next_job_trains_while_one_is_saved():
   free, saved = threading.Event(), []
   with Saver(Stop()) as saver:
     saver.begin(lambda: free.wait(30) and saved.append('first'))
+    saver.begin(lambda: saved.append('second'))
+    saver.check()  # Nothing has gone wrong yet.
     assert not saved
     free.set()
-    saver.begin(lambda: saved.append('second'))  # Waits for the first.
-    assert saved[:1] == ['first']
   assert saved == ['first', 'second']  # Finished on leaving.
 
 
@@ -40,15 +40,40 @@ def test_what_is_begun_is_finished_whatever_ends_the_run():
   assert saved == ['first']
 
 
-def test_what_the_disk_refuses_is_told_before_the_next_and_on_leaving():
-  with pytest.raises(UserError, match='full'):
+@pytest.mark.parametrize('error', [
+    UserError('The disk is full.'), MemoryError('The memory is full.')
+])
+def test_what_could_not_be_saved_is_told_once_and_loses_nothing_else(error):
+  saved, failed = [], threading.Event()
+
+  def fail():
+    try:
+      raise error
+    finally:
+      failed.set()
+
+  with Saver(Stop()) as saver:
+    saver.begin(fail)
+    saver.begin(lambda: saved.append('second'))
+    assert failed.wait(30)
+    while not saved:
+      pass
+    with pytest.raises(type(error), match='full'):
+      saver.check()
+    saver.check()
+  with pytest.raises(type(error), match='full'):
     with Saver(Stop()) as saver:
-      saver.begin(full)
-      with pytest.raises(UserError, match='full'):
-        saver.begin(lambda: None)
-  with pytest.raises(UserError, match='full'):
-    with Saver(Stop()) as saver:
-      saver.begin(full)
+      saver.begin(fail)
+
+
+def test_a_thread_that_cannot_be_had_is_no_save_to_wait_for(left, monkeypatch):
+  stop = Stop()
+  with Saver(stop) as saver:
+    monkeypatch.setattr(saver._pool, 'submit', lambda do: full())
+    with pytest.raises(UserError):
+      saver.begin(lambda: None)
+  stop.ask()
+  assert left
 
 
 def test_a_signal_waits_for_what_is_being_saved(left):

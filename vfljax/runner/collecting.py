@@ -25,7 +25,7 @@ def collect(place: Path, units: Sequence[str], processes: int = 1) -> None:
       found.append(parts.read(place, unit))
     except Damaged as why:
       file = parts.file(place, unit, '.json')
-      whose = ' of the process whose it is' if processes > 1 else ''
+      whose = ' of the process that ran it' if processes > 1 else ''
       raise UserError(
           f'{file} was damaged while this ran: {why}.\nThe same command{whose} '
           'runs its unit again.'

@@ -233,9 +233,9 @@ def _named(config: Mapping) -> Iterator[tuple]:
   Of the samples there is a digest, but there may be more to read.
   """
   told = {k: v for k, v in config.items() if k != 'experiment'}
-  for text in sorted(set(_texts(told))):
-    place = Path(text)
-    with contextlib.suppress(OSError, ValueError):
+  for text in sorted(set(_texts(told)) - {''}):  # Which would be all here.
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+      place = Path(text).expanduser()
       files = sorted(place.iterdir()) if place.is_dir() else [place]
       for file in files:
         about = file.stat()
@@ -243,9 +243,9 @@ def _named(config: Mapping) -> Iterator[tuple]:
 
 
 def _texts(tree: Any) -> Iterator[str]:
-  """All words in a tree of mappings and lists."""
+  """All words in a tree of mappings and lists, and values of options."""
   if isinstance(tree, str):
-    yield tree
+    yield from (tree, *(part.partition('=')[2] for part in tree.split(';')))
   elif isinstance(tree, Mapping):
     yield from _texts(list(tree.values()))
   elif isinstance(tree, Sequence):

@@ -119,8 +119,8 @@ def _run(
   table = arguments.load_data(given.config.data, copies)
   code = recording.code() if given.record else ''
   print(forecast.text(given.config, table), flush=True)
-  if not os.path.exists(workdir):
-    threading.Thread(target=_imports_report, daemon=True).start()
+  if stop is not None and given.share.first and not os.path.exists(workdir):
+    threading.Thread(target=_prepare_report, daemon=True).start()
   try:
     with kept.within(given.cache):
       work = run.run(
@@ -144,8 +144,8 @@ def _run(
   return 0
 
 
-def _imports_report() -> None:
-  """Does so, with Matplotlib, while it is trained: a third of a second."""
+def _prepare_report() -> None:
+  """Imports what writes it, and Matplotlib with it: a third of a second."""
   with contextlib.suppress(Exception):  # Who needs it will say why.
     from vfljax.report import writing
     del writing

@@ -133,7 +133,7 @@ class Progress:
     self._show()
 
   def finish(self) -> None:
-    """What is in progress is done and saved."""
+    """What is in progress is done, and saved or about to be."""
     self._finished = min(self._finished + self._units, self._total)
     self._epoch = self._epochs = 0
     if self._live:

@@ -11,14 +11,12 @@ from vfljax.runner.parts import Finished
 from vfljax.runner.plans import rounds_an_epoch
 from vfljax.runner.programs import Compiled
 from vfljax.runner.setting import Setting
-from vfljax.runner.store import Workdir
 
 
-def save(
-    job: Job, work: Workdir, found: Any, history: Any, made: Compiled,
-    run_seconds: float,
-) -> None:
-  """Saves a finished job, one unit per strength.
+def finished(
+    job: Job, found: Any, history: Any, made: Compiled, run_seconds: float
+) -> list[Finished]:
+  """What is to be saved of a finished job, one unit per strength.
 
   Args:
     found: What `cell.finish` measured, leaves [cells].
@@ -51,7 +49,7 @@ def save(
     here = slice(first, first + len(job.seeds))
     return Finished(name, rows, timing, curves(history, here))
 
-  work.save_all([unit(i, name) for i, name in enumerate(job.units)])
+  return [unit(i, name) for i, name in enumerate(job.units)]
 
 
 def _rows(job: Job, i: int, seed: int, metrics, cell: int) -> list[dict]:

@@ -213,8 +213,9 @@ def memory() -> float:
     known = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
   except (AttributeError, OSError, ValueError):  # Not on Windows.
     return math.inf
-  limit = Path('/sys/fs/cgroup/memory.max')
-  text = limit.read_text().strip() if limit.is_file() else ''
+  text = ''
+  with contextlib.suppress(OSError):  # Not there, or not for us to read.
+    text = Path('/sys/fs/cgroup/memory.max').read_text().strip()
   return min(known, int(text)) if text.isdigit() else known
 
 

@@ -143,8 +143,8 @@ def _run(
   finished = len(own) - len(left)
   log.finished(job for job in own if all(map(work.done, job.units)))
   display = Progress(names, finished, metric=main_metric(setting))
-  with display as progress, Saver(stop) as saver, Compiler(
-      everything, left, programs
+  with exhausted.explained(), display as progress, Saver(stop) as saver, (
+      Compiler(everything, left, programs)
   ) as compiler:
 
     def play(job: Job) -> None:
@@ -159,11 +159,11 @@ def _run(
     for job in left:
       if stop:
         raise Interrupted
-      with exhausted.explained():
-        if _too_large(play, job):  # It goes on from its last checkpoint.
-          if not compiler.halve(job):
-            raise MemoryError
-          play(job)
+      saver.check()
+      if _too_large(play, job):  # It goes on from its last checkpoint.
+        if not compiler.halve(job):
+          raise MemoryError
+        play(job)
       progress.finish()
 
 
@@ -237,7 +237,9 @@ def _run_job(
   spent += time.perf_counter() - clock
   writer.settle()
   log.close()  # Before the unit is done: its events are then all there.
-  return partial(record.save, job, work, found, going.history, made, spent)
+  return partial(
+      work.save_all, record.finished(job, found, going.history, made, spent)
+  )
 
 
 def _trim(going: Going, count: int) -> Going:

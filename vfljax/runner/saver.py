@@ -1,4 +1,5 @@
 """Finished jobs saved while the next one trains, one at a time."""
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 import contextlib
@@ -10,28 +11,27 @@ from vfljax.runner.stopping import Stop
 class Saver:
   """Saves in a thread; a context manager, on leaving which all is saved.
 
-  Who asks to stop while it is at work is heard when it is done.
+  A signal does not end the process while it is at work.
   """
 
   def __init__(self, stop: Stop):
     self._stop = stop
     self._pool = ThreadPoolExecutor(1, 'results')
-    self._last: Future | None = None
+    self._begun: deque[Future] = deque()
 
   def __enter__(self) -> Self:
     return self
 
   def __exit__(self, kind, error, trace) -> None:
-    self._pool.shutdown()
-    self._wait()
+    try:
+      self._pool.shutdown()
+    finally:  # Whoever lost patience: nobody else may write there before.
+      self._pool.shutdown()
+    while self._begun:
+      self._begun.popleft().result()
 
   def begin(self, save: Callable[[], None]) -> None:
-    """Begins with a job when the one before is saved.
-
-    Raises:
-      UserError: if the disk did not take the one before.
-    """
-    self._wait()
+    """Has a job saved, after those before it."""
     heard = contextlib.ExitStack()
     heard.enter_context(self._stop.awaited())
 
@@ -39,8 +39,17 @@ class Saver:
       with heard:
         save()
 
-    self._last = self._pool.submit(do)
+    try:
+      self._begun.append(self._pool.submit(do))
+    except BaseException:
+      heard.close()
+      raise
 
-  def _wait(self) -> None:
-    if self._last is not None:
-      self._last.result()
+  def check(self) -> None:
+    """Waits for nothing.
+
+    Raises:
+      UserError: if the disk did not take a job whose turn has been.
+    """
+    while self._begun and self._begun[0].done():
+      self._begun.popleft().result()

@@ -42,7 +42,7 @@ class Stop:
 
   @contextlib.contextmanager
   def awaited(self) -> Iterator[None]:
-    """The block looks at this now and then, or is soon done, and saves.
+    """The block saves: it is soon done, or looks at this now and then.
 
     There may be several, in threads of their own.
     """
