@@ -190,11 +190,11 @@ def best_trade(others: Iterable[str]) -> Verdict:
                  "settings, the paper's attacker)")
 
 
-def best_of_strengths() -> Verdict:
+def best_of_strengths(record: str = 'fig6') -> Verdict:
   """Of no other at any strength main is within half a point of one of VMask's
   points or above, its attack not above.
   """
-  found = tables_runs.points()
+  found = tables_runs.points(record)
   masked = [p for c, p in found.items() if c[0] == 'VMask']
   better = [
       f'{c[0]} {c[1]:g} {main:.1f} / {attack:.1f}'

@@ -24,7 +24,7 @@ RUNS = dict(
     tm_standardized=f'table2.py:tm {MNIST} '
     '--config.attack.completion.standardize=True '
     "'--config.defenses=none,VMask,MID,dCor,KDk'",
-    fig6=f'fig6.py:mlp3 {MNIST}',
+    fig6=f'fig6.py:mlp3 {MNIST}', fig6_lenet5=f'fig6.py:lenet5 {MNIST}',
     authors_tm=f'authors.py:tm {MNIST}',
     authors_tfm='authors.py:tfm --config.data.path=fashion_mnist.npz',
     authors_fm='authors.py:fm --config.data.path=fashion_mnist.npz',
@@ -117,4 +117,5 @@ TABLES: dict[str, Table] = dict(
         lambda: attacked('tm_standardized')
     ),
     fig6=recorded('fig6')(lambda: trades('fig6')),
+    fig6_lenet5=recorded('fig6_lenet5')(lambda: trades('fig6_lenet5')),
 )

@@ -99,7 +99,7 @@ def test_a_trade_as_good_at_any_strength_is_named(monkeypatch):
       ('none', None): (97.0, 66.0), ('VMask', 0.6): (96.8, 50.0),
       ('VMask', 0.25): (96.6, 45.0), ('dCor', 0.15): (96.0, 41.0),
   }
-  monkeypatch.setattr(tables_runs, 'points', lambda: points)
+  monkeypatch.setattr(tables_runs, 'points', lambda *_: points)
   assert judges.best_of_strengths().held
   points['dCor', 0.05] = 96.2, 45.0
   found = judges.best_of_strengths()
