@@ -156,5 +156,5 @@ def test_the_divergence_is_the_closed_form_and_the_integral():
 
 @pytest.mark.parametrize('bad', [dict(weight=-1.0), dict(width=0)])
 def test_bad_arguments_of_precode(bad):
-  with pytest.raises(ValueError, match=next(iter(bad))):
+  with pytest.raises(ValueError, match=f'precode: {next(iter(bad))}'):
     precode.precode(**bad)
