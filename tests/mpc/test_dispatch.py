@@ -170,3 +170,24 @@ def test_a_compilers_options_come_before_ours(monkeypatch):
       dict(compiler_options={name: 512}),
       dict(compiler_options={name: 128, 'other': 1}),
   ]
+
+
+@pytest.mark.parametrize('said, asked', [('tpu', 'tpu'), ('', 'gpu')])
+def test_a_scheme_is_chosen_for_where_it_will_run(monkeypatch, said, asked):
+  """Which may be said; else the target knows."""
+  seen = []
+
+  def choose(where, *sizes):
+    seen.append(where)
+    return SCHEMES['naive']
+
+  monkeypatch.setattr(dispatch, 'for_matmul', choose)
+  monkeypatch.setattr(dispatch, 'for_conv', choose)
+  with target.tracing_for('gpu'), jax.enable_x64(True):
+    x, w = jnp.ones((1, 4, 4, 1), int), jnp.ones((3, 3, 1, 2), int)
+    win = convolution.window(x.shape, w.shape)
+    out = kernels.conv(x, w, platform=said)
+    kernels.conv_weight_gradient(x, out, (3, 3), win, platform=said)
+    kernels.conv_input_gradient(out, w, x.shape, win, platform=said)
+    kernels.matmul(x[0, :, :, 0], x[0, :, :, 0], platform=said)
+  assert seen == [asked] * 4
