@@ -7,7 +7,6 @@ and dcor's functions of the same name, apart from what the docstrings name.
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from scipy import special
 
 from vfljax.numerics import (
     as_integers, centered_distances, counts_below, floating, safe_sqrt,
@@ -226,6 +225,7 @@ def mean_interval(values) -> tuple[np.ndarray, np.ndarray]:
   mean = np.mean(values, axis=0) if values.ndim else values
   if n == 1:
     return mean, np.full_like(mean, np.nan)
+  from scipy import special  # A sixth of a second, for this one number.
   quantile = special.stdtrit(n - 1, 0.975)
   return mean, quantile * np.std(values, axis=0, ddof=1) / np.sqrt(n)
 

@@ -118,6 +118,20 @@ def test_gradients_are_explained_by_no_higher_degree_than_asked():
   )
 
 
+def test_residuals_are_scored_along_the_axis_whose_coordinates_sum_to_more():
+  """An eigenvector comes with either sign: so in many directions."""
+  x = np.float32([-2, -1, 0, 1, 2])[:, None]
+  angles = np.linspace(0, 2 * np.pi, 16, endpoint=False) + 0.1
+  axes = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+  got = np.float32([np.outer(x**2 - 2, axis) for axis in axes])
+  score = lambda got: residual_scoring(1).run(
+      KEY, CutGradients(x, x, got, np.ones(5, 'f4'))
+  )
+  found = jax.jit(jax.vmap(score))(got)
+  along = np.sign(axes.sum(1)) / abs(got).max((1, 2))
+  np.testing.assert_allclose(found, -np.outer(along, x**2 - 2), atol=1e-5)
+
+
 def test_the_median_of_a_batch_is_that_of_sums():
   d = np.float32([[5, -9], [1, 1], [0, 3]])
   view = ClassCenters(d, d, d, np.ones(3, 'f4'), np.zeros(3), d[:2], d[:2])

@@ -153,7 +153,9 @@ def test_outer_cuts_rows_and_columns():
   )
 
 
-@pytest.mark.parametrize('shape', [(0, 3, 2), (2, 0, 3), (2, 3, 0)])
+@pytest.mark.parametrize(
+    'shape', [(0, 3, 2), (2, 0, 3), (2, 3, 0), (2000, 3, 0), (0, 3, 2000)]
+)
 @pytest.mark.parametrize('name', list(SCHEMES), indirect=True)
 def test_empty_axes(shape, name):
   m, k, n = shape

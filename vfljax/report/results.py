@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from vfljax import attacks
 from vfljax.report import asked
@@ -124,6 +123,7 @@ def of_rows(
 def summarize(values: Iterable[float]) -> Summary:
   """The mean of some values and its 95 % Student-t interval."""
   given = list(values)
+  from scipy import special  # Not before a report: a sixth of a second.
   x = np.asarray([v for v in given if math.isfinite(v)], float)
   nan = math.nan
   if not len(x):
