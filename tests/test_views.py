@@ -16,6 +16,7 @@ from vfljax.defense import Defense, chain, none
 from vfljax.defenses import fedpass, vmask
 from vfljax.nets import named_layers
 from vfljax.types import Batch, Messages, Round
+from vfljax.views.rounds import majority
 
 KEY = jax.random.key(0)
 # What a party can read of its weights says whose they are.
@@ -377,6 +378,12 @@ def test_a_class_with_few_samples_has_no_other_one_known():
         np.sort(np.asarray(view.known_received)[mine, 0]),
         np.sort(np.asarray(view.received)[known > 0, 0]),
     )
+
+
+def test_the_majority_of_mixed_labels_is_one_class_and_padding_has_none():
+  labels = np.float32([[0.2, 0.5, 0.3], [1, 0, 0], [0, 0, 0], [0, 0.4, 0.6]])
+  want = [[0, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
+  np.testing.assert_array_equal(majority(labels), want)
 
 
 def test_padding_is_no_known_sample():

@@ -49,6 +49,8 @@ CLAIMS = (
     _claim('Figure 8', 'the same from scratch up, where the imagined attack is '
            'the real one', judges.within_budget, ('fig8_authors',),
            'VMask 50x5', True),
+    _claim('Figure 8', 'the same on LeNet5 (our settings)',
+           judges.recorded_within_budget, ('fig8_lenet5',), 'fig8_lenet5'),
     _claim('Figure 8', 'a smaller budget hides more', judges.smaller_hides_more,
            ('fig8', 'fig8_authors')),
     _claim('Figure 2', 'hiding a lower layer takes more from the attack (but '

@@ -75,6 +75,20 @@ def within_budget(who: str, from_scratch_up: bool) -> Verdict:
   return Verdict(not over, f'above it: {text or "none"}; scratch {scratch:.1f}')
 
 
+def recorded_within_budget(record: str) -> Verdict:
+  """The attack is at most every budget that is above scratch; one training."""
+  results = evidence.load('vmask', record).results
+  none, *cells = results.cells
+  says = lambda c, who: mean(evidence.quantity(
+      results, c, f'{who}/accuracy_best'
+  ).values())
+  scratch = says(none, tables_runs.SCRATCH)
+  found = {c[1]: says(c, tables_runs.ATTACK) for c in cells}
+  over = {b: a for b, a in found.items() if scratch <= 100 * b < a}
+  text = ', '.join(f'{a:.1f} at {b}' for b, a in over.items())
+  return Verdict(not over, f'above it: {text or "none"}; scratch {scratch:.1f}')
+
+
 def smaller_hides_more() -> Verdict:
   """The mask ratio never falls as the budget does, and rises in all."""
   ours = older.record('fig8')['facts']['mask_ratio']

@@ -14,6 +14,7 @@ from vfljax import (
 )
 from vfljax.defense import Defense, Spec, chain, each
 from vfljax.defenses import gafm as g
+from vfljax.defenses.gan import wasserstein
 from vfljax.types import Batch
 from vfljax.views import CutGradients
 
@@ -140,6 +141,23 @@ def test_critic_climbs_and_is_clipped():
       sure = (np.abs(grad) > 1e-5) | (grad == 0)
       np.testing.assert_allclose(moved[sure], want[sure], atol=2e-4)
   assert bound > 3  # Clipping was at work.
+
+
+def test_the_distance_is_of_labels_with_noise_of_that_deviation():
+  """Adam's first step, above, does not tell how large a gradient is."""
+  gan, state, sigma = g.networks(), memory(gafm()), 0.3
+  y, f = samples().labels[:, 1], embeddings()
+  real = np.arange(N) < N - 7
+  found = wasserstein(
+      SEED, gan, state.generator, state.critic,
+      g.Seen(f, y, np.float32(real)), sigma,
+  )
+  noise = np.asarray(jax.random.normal(SEED, (N,), jnp.float32), np.float64)
+  truth = (np.asarray(y, np.float64) + sigma * noise)[:, None]
+  fake = guess(layers(state.generator), np.asarray(f, np.float64))
+  critic = layers(state.critic)
+  want = score(critic, truth)[real].mean() - score(critic, fake)[real].mean()
+  np.testing.assert_allclose(found, want, rtol=1e-4)
 
 
 def adapted(labels, f, part='both', **rates):
