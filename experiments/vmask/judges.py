@@ -83,7 +83,7 @@ def recorded_within_budget(record: str) -> Verdict:
       results, c, f'{who}/accuracy_best'
   ).values())
   scratch = says(none, tables_runs.SCRATCH)
-  found = {c[1]: says(c, tables_runs.ATTACK) for c in cells}
+  found = {c[1] or 0.0: says(c, tables_runs.ATTACK) for c in cells}
   over = {b: a for b, a in found.items() if scratch <= 100 * b < a}
   text = ', '.join(f'{a:.1f} at {b}' for b, a in over.items())
   return Verdict(not over, f'above it: {text or "none"}; scratch {scratch:.1f}')

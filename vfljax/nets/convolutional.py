@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import jax
 
-from vfljax.nets import base
+from vfljax.nets import base, images
 from vfljax.nets.convolution import max_pool, patches
 from vfljax.nets.dense import fan_in_uniform
 from vfljax.types import Net
@@ -70,7 +70,7 @@ def convolutional(
   def apply(params, x):
     return dense.apply(params['dense'], convolve(params['conv'], x))
 
-  return Net(init, apply)
+  return images.blockwise(Net(init, apply))
 
 
 def conv2(

@@ -4,10 +4,16 @@ from typing import Any
 from jax import lax
 import jax.numpy as jnp
 
+from vfljax import target
 from vfljax.nets.base import NORMS
 from vfljax.nets.convolution import METHODS
+from vfljax.nets.once import is_intercepted
 from vfljax.numerics import common_type
 from vfljax.types import Array, Net
+
+
+WHOLE = 256  # Samples that a network is asked about at once.
+ON_CPU = 64  # Of more: as `bench.predicting` found for networks on images.
 
 
 def check_options(norm: str, how: str) -> None:
@@ -36,16 +42,24 @@ def finish(x: Array) -> Array:
   return jnp.asarray(x, common_type(x.dtype, jnp.float32))
 
 
-def blockwise(net: Net, size: int = 256) -> Net:
-  """`net`, at inference on blocks of `size` samples, one after the other.
+def blockwise(net: Net, whole: int = WHOLE, cut: int = 0) -> Net:
+  """`net`, at inference on blocks of samples, one after the other.
 
-  A test set's patches at once would not fit into memory. Up to `size` samples
-  are one block, and training is as it was.
+  A test set's patches at once would fit neither into a processor's cache, which
+  halves its speed, nor, of a large network, into memory. Training is as it was.
+  So is a network whose layers somebody intercepts, who counts on meeting each
+  of them once, with all rows.
+
+  Args:
+    whole: So many samples are not cut yet.
+    cut: Of more, so many are a block; by default `ON_CPU` there, and `whole`
+      on other devices.
   """
 
   def apply(params, x):
-    if len(x) <= size:
+    if len(x) <= whole or is_intercepted():
       return net.apply(params, x)
+    size = cut or (min(ON_CPU, whole) if target.kind() == 'cpu' else whole)
     blocks = -(-len(x) // size)
     rest = blocks * size - len(x)
     padded = jnp.pad(x, ((0, rest), *[(0, 0)] * (x.ndim - 1)))

@@ -93,4 +93,4 @@ def lenet5(
       images.dtype_of(dtype), how, padding, border, norm,
       base.final_activation(final),
   )
-  return base.linen(module, norm == 'batch')
+  return images.blockwise(base.linen(module, norm == 'batch'))

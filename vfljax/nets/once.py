@@ -37,13 +37,18 @@ def once(fn: Callable[..., Any]) -> Callable[..., Any]:
   return called
 
 
-def _is_its_own(module: nn.Module) -> bool:
-  """Whether a module is known by its fields, and nobody intercepts it.
+def is_intercepted() -> bool:
+  """Whether somebody looks into networks' layers, or swaps their arithmetic.
 
-  Flax does not say the latter in public: where we cannot know it, it is not.
+  Flax does not say it in public: where we cannot know it, somebody does.
   """
+  return bool(len(getattr(nn.module, '_global_interceptor_stack', [None])))
+
+
+def _is_its_own(module: nn.Module) -> bool:
+  """Whether a module is known by its fields, and nobody intercepts it."""
   try:
     hash(module)
   except TypeError:  # A field is an array, or somebody's own class.
     return False
-  return not len(getattr(nn.module, '_global_interceptor_stack', [None]))
+  return not is_intercepted()
