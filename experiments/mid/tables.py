@@ -18,6 +18,8 @@ PAPER = 'mid'
 MNIST = '--config.data.path=mnist.npz'
 FASHION = ('--config.data.name=fashion_mnist '
            '--config.data.path=fashion_mnist.npz')
+CIFAR10 = ('--config.data.name=cifar10 --config.data.path=cifar10.npz '
+           '--config.data.limit=10000')
 DLI = ("fig4.py:dli --config.data.path=mnist.npz "
        "'--config.defenses=none,{}'")
 # A benign optimizer with momentum, at fig3's learning rate and a tenth of it.
@@ -41,6 +43,15 @@ RUNS = dict(
                              '--config.data.limit=0',
     fig5_noisy_fashion=f'fig5.py:noisy {FASHION}',
     fig5_missing_fashion=f'fig5.py:missing {FASHION}',
+    fig4_dli_cifar10=DLI.format('MID,DP-G,DP-L,GS,GS no residual').replace(
+        MNIST, CIFAR10
+    ),
+    fig4_bli_cifar10=f'fig4.py:bli {CIFAR10} --config.seeds=1 '
+                     '--config.attack.gradient_inversion.steps=300',
+    **{
+        f'fig5_{which}_cifar10': f'fig5.py:{which} {CIFAR10}'
+        for which in ('replacement', 'noisy', 'missing')
+    },
     fig8='fig8.py --config.data.path=fashion_0_6.npz',
     fig8_epochs='fig8.py --config.data.path=fashion_0_6.npz '
     '--config.attacks=direction_scoring --config.train.measure_every=1',
@@ -264,6 +275,11 @@ TABLES: dict[str, Table] = dict(
     fig5_noisy_fashion=_recorded('fig5_noisy_fashion', NOISY),
     fig5_missing=_recorded('fig5_missing', MISSING),
     fig5_missing_fashion=_recorded('fig5_missing_fashion', MISSING),
+    fig4_dli_cifar10=_recorded('fig4_dli_cifar10', DIRECT),
+    fig4_bli_cifar10=_recorded('fig4_bli_cifar10', INVERTED),
+    fig5_replacement_cifar10=_recorded('fig5_replacement_cifar10', REPLACED),
+    fig5_noisy_cifar10=_recorded('fig5_noisy_cifar10', NOISY),
+    fig5_missing_cifar10=_recorded('fig5_missing_cifar10', MISSING),
     fig8=_recorded('fig8', DIRECTION),
     fig8_epochs=_recorded('fig8_epochs', DIRECTION_EPOCHS),
     fig8_cifar10=_recorded('fig8_cifar10', DIRECTION),
