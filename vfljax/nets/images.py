@@ -42,7 +42,7 @@ def finish(x: Array) -> Array:
   return jnp.asarray(x, common_type(x.dtype, jnp.float32))
 
 
-def blockwise(net: Net, whole: int = WHOLE, cut: int = 0) -> Net:
+def blockwise(net: Net, size: int = WHOLE, cut: int = 0) -> Net:
   """`net`, at inference on blocks of samples, one after the other.
 
   A test set's patches at once would fit neither into a processor's cache, which
@@ -51,23 +51,23 @@ def blockwise(net: Net, whole: int = WHOLE, cut: int = 0) -> Net:
   of them once, with all rows.
 
   Args:
-    whole: So many samples are not cut yet.
-    cut: Of more, so many are a block; by default `ON_CPU` there, and `whole`
+    size: So many samples are not cut yet.
+    cut: Of more, so many are a block; by default `ON_CPU` there, and `size`
       on other devices.
   """
 
   def apply(params, x):
-    if len(x) <= whole or is_intercepted():
+    if len(x) <= size or is_intercepted():
       return net.apply(params, x)
-    size = cut or (min(ON_CPU, whole) if target.kind() == 'cpu' else whole)
-    blocks = -(-len(x) // size)
-    rest = blocks * size - len(x)
+    block = cut or (min(ON_CPU, size) if target.kind() == 'cpu' else size)
+    count = -(-len(x) // block)
+    rest = count * block - len(x)
     padded = jnp.pad(x, ((0, rest), *[(0, 0)] * (x.ndim - 1)))
     y = lax.map(
         lambda part: net.apply(params, part),
-        padded.reshape(blocks, size, *x.shape[1:]),
+        padded.reshape(count, block, *x.shape[1:]),
     )
-    return y.reshape(blocks * size, *y.shape[2:])[: len(x)]
+    return y.reshape(count * block, *y.shape[2:])[: len(x)]
 
   return net._replace(
       apply=apply,
