@@ -44,7 +44,7 @@ def measured(name: str, turns: int) -> dict[str, Any]:
   for size in SIZES:
     if size >= samples:
       continue
-    asked = images.blockwise(plain, size, size) if size else plain
+    asked = images.blockwise(plain, size) if size else plain
     made = jax.jit(asked.apply).lower(params, x).compile()
     y = np.asarray(made(params, x))
     want = y if want is None else want

@@ -124,7 +124,7 @@ NOISY_FASHION = NOISY._replace(
 MISSING_FASHION = MISSING._replace(
     title='missing features, Fashion-MNIST', record='fig5_missing_fashion'
 )
-# By the figure that has it with ResNet18s and all of CIFAR-10.
+# By the figure that has it with ResNet18s and all of CIFAR-10 or -100.
 CIFAR10 = tuple(
     (where, one._replace(title=f'{one.title}, a subset of CIFAR-10',
                          record=f'{one.record}_cifar10'))
@@ -314,7 +314,7 @@ CLAIMS = (
         ('active, frozen MixMatch', 'fig3_amc', 'mixmatch:frozen'),
         ('active, plain', 'fig3_amc', 'active_completion'),
     )),
-    untestable('Figs. 3-9', 'the same with ResNet-20s and on CIFAR-100 and '
+    untestable('Figs. 3-9', 'the same with ResNets and on CIFAR-100 and '
                'NUS-WIDE', 'not run: a GPU was lent for minutes; the files '
                'cannot be had'),
 )

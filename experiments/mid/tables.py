@@ -46,7 +46,7 @@ RUNS = dict(
     fig4_dli_cifar10=DLI.format('MID,DP-G,DP-L,GS,GS no residual').replace(
         MNIST, CIFAR10
     ),
-    fig4_bli_cifar10=f'fig4.py:bli {CIFAR10} --config.seeds=1 '
+    fig4_bli_cifar10=f'fig4.py:bli {CIFAR10} --config.seeds=3 '
                      '--config.attack.gradient_inversion.steps=300',
     **{
         f'fig5_{which}_cifar10': f'fig5.py:{which} {CIFAR10}'

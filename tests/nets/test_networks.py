@@ -13,9 +13,8 @@ from tests import small_networks
 from vfljax import algorithms, attacks, nets, train
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
-from vfljax.masked import masking
 from vfljax.nets import cafe, convolution, images
-from vfljax.types import Batch, Net
+from vfljax.types import Batch
 from vfljax.views import TrainedBottom
 
 KEY = jax.random.key(0)
@@ -286,46 +285,6 @@ def test_embeddings_that_are_normalized_and_rectified(name, options):
   assert stats and (y >= 0).all()
   # Of normal numbers about half are above 0, in every column.
   assert ((y > 0).mean(0) < 1).all() and (y > 0).mean() > 0.2
-
-
-def test_many_samples_go_through_in_blocks():
-  sizes = []
-
-  def apply(params, x):
-    sizes.append(len(x))
-    return params * x.sum((1, 2))
-
-  net = images.blockwise(Net(lambda key, x: 1.0, apply), 4)
-  x = np.asarray(image(10, 3, 2))
-  np.testing.assert_allclose(net.apply(2.0, x), 2 * x.sum((1, 2)), rtol=1e-5)
-  y, _ = net.run(2.0, KEY, x)
-  np.testing.assert_allclose(y, 2 * x.sum((1, 2)), rtol=1e-5)
-  assert sizes == [4, 10]  # Traced once a block; training is one batch.
-
-
-@pytest.mark.parametrize('name', ['lenet5', 'conv2'])
-def test_a_test_set_is_not_unfolded_all_at_once(name):
-  """But for who looks at its layers: whom to mask is found by their shapes."""
-  net = nets.make(name, 3)
-  x = image(300, 8, 8, 1)
-  params = net.init(KEY, x[:1])
-  text = str(jax.make_jaxpr(net.apply)(params, x))
-  assert 'scan' in text and 'scan' not in str(
-      jax.make_jaxpr(lambda p, x: net.run(p, KEY, x)[0])(params, x)
-  )
-  y, plain = jax.jit(lambda p, x: (net.apply(p, x), net.run(p, KEY, x)[0]))(
-      params, x
-  )
-  np.testing.assert_allclose(y, plain, rtol=1e-5, atol=1e-6)
-
-
-def test_layers_to_be_masked_are_found_in_a_batch_of_several_blocks():
-  net, x = nets.make('lenet5', 3), image(300, 8, 8, 1)
-  found = masking.layers(net, jax.eval_shape(net.init, KEY, x[:1]), x)
-  assert [f.name.partition('/')[0] for f in found] == [
-      'conv1', 'conv2', 'fc1', 'fc2', 'fc3'
-  ]
-  assert {f.bilinear.x_shape[0] for f in found} == {300}
 
 
 @pytest.mark.parametrize('stolen', [True, False])

@@ -11,9 +11,8 @@ from vfljax.nets.once import is_intercepted
 from vfljax.numerics import common_type
 from vfljax.types import Array, Net
 
-
-WHOLE = 256  # Samples that a network is asked about at once.
-ON_CPU = 64  # Of more: as `bench.predicting` found for networks on images.
+WHOLE = 256  # Samples that are not cut; more are, into blocks of as many,
+ON_CPU = 64  # or of so many on a CPU, which `bench.predicting` found faster.
 
 
 def check_options(norm: str, how: str) -> None:
@@ -42,24 +41,23 @@ def finish(x: Array) -> Array:
   return jnp.asarray(x, common_type(x.dtype, jnp.float32))
 
 
-def blockwise(net: Net, size: int = WHOLE, cut: int = 0) -> Net:
+def blockwise(net: Net, size: int = 0) -> Net:
   """`net`, at inference on blocks of samples, one after the other.
 
-  A test set's patches at once would fit neither into a processor's cache, which
-  halves its speed, nor, of a large network, into memory. Training is as it was.
-  So is a network whose layers somebody intercepts, who counts on meeting each
-  of them once, with all rows.
+  What a convolution makes of a test set at once would not fit into memory, of a
+  large network, nor into a processor's cache, and that makes a small one slow.
+  Training is as it was. Nor is a batch cut for who intercepts a network's
+  layers: he counts on meeting each of them once, with all rows.
 
   Args:
-    size: So many samples are not cut yet.
-    cut: Of more, so many are a block; by default `ON_CPU` there, and `size`
-      on other devices.
+    size: Of a block, and how many samples need none; 0: `WHOLE`, but of more
+      samples `ON_CPU` a block on a CPU.
   """
 
   def apply(params, x):
-    if len(x) <= size or is_intercepted():
+    if len(x) <= (size or WHOLE) or is_intercepted():
       return net.apply(params, x)
-    block = cut or (min(ON_CPU, size) if target.kind() == 'cpu' else size)
+    block = size or (ON_CPU if target.kind() == 'cpu' else WHOLE)
     count = -(-len(x) // block)
     rest = count * block - len(x)
     padded = jnp.pad(x, ((0, rest), *[(0, 0)] * (x.ndim - 1)))
