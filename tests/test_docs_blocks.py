@@ -20,7 +20,7 @@ import types
 
 import pytest
 
-from vfljax import data
+from vfljax import attacks, data, defenses
 from vfljax.commands import dispatch
 from vfljax.runner import arguments
 
@@ -61,6 +61,13 @@ def blocks(page, *languages):
   ]
 
 
+@pytest.fixture
+def registries(monkeypatch):
+  """Puts them back as they were: a block's own entry is no other test's."""
+  for module in (attacks, data, defenses):
+    monkeypatch.setattr(module, 'REGISTRY', module.REGISTRY.copy())
+
+
 def become(place, code, monkeypatch):
   """Makes a module of a block, under the name that its page gives it."""
   name = place.replace('/', '.')
@@ -78,7 +85,7 @@ def become(place, code, monkeypatch):
 @pytest.mark.parametrize('page', [
     p for p in PAGES if blocks(p, 'python')
 ], ids=named)
-def test_python_blocks_run(page, tmp_path, monkeypatch):
+def test_python_blocks_run(page, tmp_path, monkeypatch, registries):
   monkeypatch.chdir(tmp_path)
   scope = {'__name__': 'docs'}
   for i, (before, code, mark, why) in enumerate(blocks(page, 'python')):

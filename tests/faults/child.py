@@ -5,7 +5,7 @@ Compiled programs are found in a cache, so that a run takes two seconds.
 import time
 
 from tests.processes import Started
-from vfljax.runner import run
+from vfljax.runner import run, strides
 
 # Two jobs of one program: half-done work directories at half the cost.
 TINY = (
@@ -27,9 +27,13 @@ class Child(Started):
   """
 
   def __init__(self, place, fault='', more=(), seconds=0.0):
+    # As of a long training: ten calls, nine moments to save at.
+    constants = {
+        (run.__name__, 'SAVE_SECONDS'): seconds, (strides.__name__, 'SHORT'): 0,
+    }
     super().__init__(
-        [*TINY, f'--workdir={place}', *more], fault,
-        {(run.__name__, 'SAVE_SECONDS'): seconds}, f'{place}.log', quick=False,
+        [*TINY, f'--workdir={place}', *more], fault, constants, f'{place}.log',
+        quick=False,
     )
 
   def said(self):

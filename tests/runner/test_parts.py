@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.workdirs import CONFIG, UNITS, everything, rows, run_all
-from vfljax.runner import store
+from vfljax.runner import parts, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.shares import Share
 
@@ -171,6 +171,22 @@ def test_what_stands_in_the_way_is_set_aside(tmp_path, capsys, name, folder):
   run_all(work)
   assert f'{name} is in the way' in capsys.readouterr().err
   assert len(store.read_results(tmp_path)) == 8
+
+
+def test_lines_are_read_as_they_were_written():
+  # Two of the characters end a line for `str.splitlines`, none for JSON.
+  rows = [dict(a=1, file='odd\u2028name\x85.csv'), dict(a=None), [], 2.5]
+  assert parts.lines(''.join(map(parts.dumps, rows))) == rows
+  assert parts.lines('') == []
+
+
+@pytest.mark.parametrize('text', [
+    '{"a": 1\n"b": 2}\n',  # One value, but for the comma between lines.
+    '{"a": 1}, {"a": 2}\n', '{"a": 1}\n{"a"', '1\n]\n[\n',
+])
+def test_a_line_that_is_no_value_is_refused(text):
+  with pytest.raises(ValueError):
+    parts.lines(text)
 
 
 @pytest.mark.parametrize('content', [

@@ -31,7 +31,6 @@ def play(tmp_path, monkeypatch):
       [dict(w=np.zeros(1))], dict(x=np.zeros((1, EPOCHS))), np.float32(0)
   )
   for module, name, value in [
-      (run, 'stride_of', 1),
       (run.compiling, 'begin', going), (run, '_resume', None),
       (run, 'rounds_an_epoch', 1), (run, '_utility', None),
       (run.record, 'finished', []),
@@ -47,8 +46,8 @@ def play(tmp_path, monkeypatch):
 
     made = Compiled(
         'none', place=lambda job: (None, None), start=None, advance=advance,
-        finish=lambda *_: None, ready=ready, shapes=None, seconds=0.0,
-        crossing={},
+        finish=lambda *_: None, ready=ready, shapes=None, stride=1,
+        seconds=0.0, crossing={},
     )
     log = SimpleNamespace(
         begin=lambda *_: None, add=lambda *_: None, close=lambda: None

@@ -1,5 +1,6 @@
 """Rows of measurements as `Results`: of a work directory, or of a record."""
 from collections.abc import Iterable, Mapping, Sequence
+import functools
 import math
 import os
 from types import MappingProxyType
@@ -122,7 +123,11 @@ def of_rows(
 
 def summarize(values: Iterable[float]) -> Summary:
   """The mean of some values and its 95 % Student-t interval."""
-  given = list(values)
+  return _summary(tuple(values))
+
+
+@functools.lru_cache(4096)  # A report asks for each several times.
+def _summary(given: tuple[float, ...]) -> Summary:
   from scipy import special  # Not before a report: a sixth of a second.
   x = np.asarray([v for v in given if math.isfinite(v)], float)
   nan = math.nan

@@ -165,7 +165,8 @@ def _streamed(job: Job) -> Compiled:
           dict(cells=cells[0], runs=runs[0]), ()
       ),
       lambda seconds: True,
-      Going(made.runs, history, jax.ShapeDtypeStruct((), np.float32)), 0.0, {},
+      Going(made.runs, history, jax.ShapeDtypeStruct((), np.float32)),
+      1, 0.0, {},
   )
 
 

@@ -22,7 +22,6 @@ import gc
 from importlib.util import find_spec
 import os
 import sys
-import threading
 from typing import TYPE_CHECKING
 
 from vfljax.runner import stopping
@@ -111,18 +110,18 @@ def _run(
   from vfljax.runner import device
   device.set_up(given.devices, given.cache)
   from vfljax.report import current, ending
-  from vfljax.runner import about, arguments, epoch_events, forecast, kept
-  from vfljax.runner import recording, run
+  from vfljax.runner import about, arguments, aside, epoch_events, forecast
+  from vfljax.runner import kept, recording, run
   if given.tensorboard:
     epoch_events.check()
   copies = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, copies)
   code = recording.code() if given.record else ''
   print(forecast.text(given.config, table), flush=True)
-  if stop is not None and given.share.first and not os.path.exists(workdir):
-    threading.Thread(target=_prepare_report, daemon=True).start()
   try:
-    with kept.within(given.cache):
+    with kept.within(given.cache), contextlib.ExitStack() as beside:
+      if stop is not None and given.share.first:
+        beside.enter_context(aside.waiting(_prepare_report))
       work = run.run(
           given.config, table, workdir, stop, share=given.share,
           tensorboard=given.tensorboard,

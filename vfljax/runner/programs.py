@@ -17,6 +17,7 @@ from vfljax.runner.cutting import joined
 from vfljax.runner.families import Family
 from vfljax.runner.jobs import Job
 from vfljax.runner.kept import Kept, Program
+from vfljax.runner.strides import stride_of
 
 
 class Compiled(NamedTuple):
@@ -32,6 +33,7 @@ class Compiled(NamedTuple):
   finish: Callable  # (job, runs, cells, samples), which waits to be compiled
   ready: Callable  # seconds -> whether `finish` is, after at most so many
   shapes: 'Going'  # what the programs carry, of a piece
+  stride: int  # epochs a call of `advance`
   seconds: float
   crossing: dict[str, Any]  # `auditing.of_job`: what crosses in a round
 
@@ -53,12 +55,14 @@ class _Made(NamedTuple):
       kept, or ''.
     runs: Shapes of a piece's trainings.
     history: Shapes of what a piece records, of all epochs.
+    stride: Epochs a call of 'advance'.
     fresh: Whether this start has traced them.
   """
 
   programs: dict[str, Future]
   runs: Any
   history: Any
+  stride: int
   fresh: bool
 
 
@@ -122,7 +126,7 @@ class Programs:
         Going(
             self._made.runs, self._made.history,
             jax.ShapeDtypeStruct((), np.float32),
-        ), 0.0, {},
+        ), self._made.stride, 0.0, {},
     )
 
   def _attacked(self, names, cells, weights, samples) -> list[dict[str, Any]]:
@@ -158,7 +162,7 @@ class Programs:
     if self._kept and all(names.values()):
       bare = lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype)
       shapes = jax.tree.map(bare, (made.runs, made.history))
-      self._kept.write(self._label, (names, shapes))
+      self._kept.write(self._label, (names, shapes, made.stride))
 
   def _trace(self) -> _Made:
     """Traces the programs here, and has them compiled."""
@@ -181,7 +185,8 @@ class Programs:
     cells = pieces[0]
     first = calls.beginning(cell.start, job)
     runs = calls.shapes(begin('start', first, cells, samples))
-    play = calls.over(cell.advance, job, stride_of(job))
+    stride = stride_of(job, runs)
+    play = calls.over(cell.advance, job, stride)
     # The runs' memory becomes that of what they become.
     _, rows = begin(
         'advance', lambda runs, cells, shared: play(
@@ -203,7 +208,7 @@ class Programs:
     if family.baselines and _needs_runs(family):
       attack = calls.beginning(cell.without_utility, family.baselines)
       begin('baselines', attack, both, samples)
-    made = _Made(programs, runs, history, True)
+    made = _Made(programs, runs, history, stride, True)
     for future in programs.values():
       future.add_done_callback(lambda _: self._keep(made))
     return made
@@ -240,9 +245,9 @@ class Programs:
     found = self._kept.read(self._label) if self._kept else None
     if not self._kept or found is None:
       return None
-    names, (runs, history) = found
+    names, (runs, history), stride = found
     programs = {name: self._load(kept) for name, kept in names.items()}
-    return _Made(programs, calls.shapes(runs), history, False)
+    return _Made(programs, calls.shapes(runs), history, stride, False)
 
   def _load(self, kept: str) -> Future:
     """A program that was kept: once, for all families that have it."""
@@ -260,11 +265,6 @@ class Programs:
         f'{own.name}, {own.cells} a call, baselines: {bool(own.baselines)}, '
         f'attacks: {own.attack_cells}'
     )
-
-
-def stride_of(job: Job) -> int:
-  """Epochs a call: a tenth of all, of samples that are streamed one."""
-  return 1 if job.setting.stream else -(-job.setting.config.train.epochs // 10)
 
 
 def _of_baselines(name: str) -> bool:

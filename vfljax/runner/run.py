@@ -15,8 +15,8 @@ import jax
 import numpy as np
 
 from vfljax.data.table import Table
-from vfljax.runner import asking, checks, compiling, exhausted, identity, kept
-from vfljax.runner import meeting, parts, precision, record, rehearsal
+from vfljax.runner import aside, asking, checks, compiling, exhausted, identity
+from vfljax.runner import kept, meeting, parts, precision, record, rehearsal
 from vfljax.runner import stopping, store
 from vfljax.runner.compiling import Compiler
 from vfljax.runner.config import Config
@@ -24,7 +24,7 @@ from vfljax.runner.cutting import joined
 from vfljax.runner.epoch_log import EpochLog
 from vfljax.runner.jobs import Job, jobs, units_of
 from vfljax.runner.plans import main_metric, rounds_an_epoch
-from vfljax.runner.programs import Compiled, Going, stride_of
+from vfljax.runner.programs import Compiled, Going
 from vfljax.runner.progress import Progress
 from vfljax.runner.saver import Saver
 from vfljax.runner.setting import Setting
@@ -152,6 +152,7 @@ def _run(
       compiled = compiler.programs(job)
       if stop:  # While it compiled, of which nothing is to be saved.
         raise Interrupted
+      aside.begin()
       with stop.awaited(), Writer(work, job.units[-1]) as writer:
         save = _run_job(job, work, progress, compiled, (stop, writer, log))
         saver.begin(save)
@@ -189,7 +190,6 @@ def _run_job(
   epochs, count = job.setting.config.train.epochs, job.count
   stop, writer, log = saving
   cells, samples = made.place(job)
-  stride = stride_of(job)
   done, going = _resume(work, job, made, cells) or (
       0, compiling.begin(made, cells, samples)
   )
@@ -205,7 +205,7 @@ def _run_job(
     now = time.perf_counter()
     seconds = np.float32(spent + now - clock)
     going = Going(runs, _write(going.history, rows, done), seconds)
-    ahead = min(stride, epochs - done)
+    ahead = min(made.stride, epochs - done)
     log.add(job, going.history, done, done + ahead)
     done, played = done + ahead, played + ahead
     if done < epochs:  # What is computed to its end needs no checkpoints.
@@ -259,7 +259,7 @@ def _resume(work: Workdir, job: Job, made: Compiled, cells: list):
   # A streamed run saves between the strides of one in memory, which plays only
   # whole ones, up to the end.
   saved = work.load_checkpoint(
-      job.units[-1], like, stride_of(job), job.setting.config.train.epochs
+      job.units[-1], like, made.stride, job.setting.config.train.epochs
   )
   if not saved:
     return None

@@ -241,7 +241,7 @@ def read_results(path: str | os.PathLike) -> list[dict]:
     UserError: if it is damaged.
   """
   with _readable(Path(path) / 'results.jsonl') as text:
-    rows = [json.loads(line) for line in text.splitlines()]
+    rows = parts.lines(text)
     return [
         {k: r[k] for k in FIELDS} | {'value': _or_nan(r['value'])} for r in rows
     ]
