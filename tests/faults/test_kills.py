@@ -12,7 +12,7 @@ import pytest
 
 from tests.faults import child
 
-# `make test` kills two runs in test_launch; these take minutes.
+# `make test` kills two runs in test_interrupted; these take minutes.
 pytestmark = pytest.mark.faults
 
 # Files, and how many moments of writing them are tried: see `disk.fault`.

@@ -1,12 +1,9 @@
-"""The command line: what it refuses, what it writes, and that it goes on."""
+"""The command line: what it refuses, and what it writes."""
 import json
 import os
 from pathlib import Path
-import signal
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pandas as pd
@@ -14,37 +11,12 @@ import pytest
 
 import launch
 import vfljax
-from tests import processes
-from tests.compiling import QUICK_FLAGS
-from vfljax.runner import listing, run, stopping, strides
-
-ROOT = Path(__file__).parents[2]
-TINY = [
-    '--config=experiments/quickstart.py', '--config.seeds=2',
-    '--config.train.epochs=2', '--config.model.bottom=4',
-    '--config.model.top=4', '--config.train.optimizer=sgd', '--devices=2',
-    '--cache=',
-]  # Adam's step takes as long to compile as all the rest of a round.
-# Of the attack that it lists, which has to be among those chosen.
-COMPLETION = [
-    '--config.attack.completion.epochs=2',
-    '--config.attack.completion.stages=1', '--config.attack.completion.head=4',
-]
+from tests.command_line import ROOT, TINY, main, read
 
 
 @pytest.fixture(autouse=True)
 def at_home(monkeypatch):
   monkeypatch.chdir(ROOT)
-
-
-def main(capsys, *arguments, workdir):
-  """(exit code, lines on standard error)."""
-  # A flag given again replaces ours.
-  given = {a.split('=')[0] for a in arguments}
-  listed = [] if '--config.attacks' in given else COMPLETION
-  ours = [a for a in [*TINY, *listed] if a.split('=')[0] not in given]
-  code = launch.main(['launch.py', *ours, f'--workdir={workdir}', *arguments])
-  return code, capsys.readouterr().err.strip().splitlines()
 
 
 def csv(path, **columns):
@@ -242,10 +214,6 @@ def test_a_label_column_that_is_not_there(capsys, tmp_path):
   assert code == 2 and 'target' in ' '.join(lines)
 
 
-def read(workdir):
-  return (Path(workdir) / 'results.jsonl').read_bytes()
-
-
 @pytest.fixture(scope='module')
 def finished(tmp_path_factory):
   """A small experiment, run once."""
@@ -345,123 +313,6 @@ def test_help_and_lists(capsys):
                'model_completion'):
     assert name in text
   assert launch.main(['launch.py', '--list', 'colours']) == 2
-
-
-# What is begun in processes that signals end, and finished in this one: two
-# jobs of one program.
-LONGER = [
-    '--config.train.epochs=40', '--config.defenses=none',
-    '--config.attacks=norm_scoring', '--config.alone=False',
-    '--config.seeds_per_chunk=1',
-]
-
-
-def forked(workdir):
-  """The command line in a fork, saving as often as it can."""
-  arguments = [*TINY[:-1], *LONGER, f'--workdir={workdir}', processes.kept()]
-  return processes.Started(arguments, seconds={
-      (run.__name__, 'SAVE_SECONDS'): 0, (strides.__name__, 'SHORT'): 0,
-  })
-
-
-def start(workdir):
-  """The same as a program that Python starts, and that ends as such."""
-  code = (
-      'import sys, launch; from vfljax.runner import run, strides; '
-      'run.SAVE_SECONDS = strides.SHORT = 0; '
-      'sys.exit(launch.main())'
-  )
-  arguments = [*TINY[:-1], *LONGER, f'--workdir={workdir}', processes.kept()]
-  # All runs that are compared alike: see conftest.
-  quick = {'JAX_DISABLE_MOST_OPTIMIZATIONS': '1', 'XLA_FLAGS': QUICK_FLAGS}
-  return subprocess.Popen(
-      [sys.executable, '-c', code, *arguments], cwd=ROOT,
-      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-      env=quick | os.environ,
-  )
-
-
-def interrupted(workdir, number, start):
-  """A run stopped by a signal as soon as it has a checkpoint."""
-  process = start(workdir)
-  saved = Path(workdir) / 'checkpoints'
-  while process.poll() is None:
-    if list(saved.glob('*/*/digests.json')):
-      process.send_signal(number)
-      break
-    time.sleep(0.01)
-  said = process.communicate(timeout=120)
-  return process.returncode, said[-1]
-
-
-@pytest.fixture(scope='module')
-def whole(tmp_path_factory):
-  """What a run that nobody interrupted finds."""
-  place = tmp_path_factory.mktemp('whole') / 'out'
-  os.chdir(ROOT)
-  assert not launch.main(
-      ['launch.py', *TINY, *LONGER, f'--workdir={place}']
-  )
-  return read(place)
-
-
-@pytest.fixture
-def ten_calls(monkeypatch):
-  """As of a long training: of fewer, a signal may come after the last save."""
-  monkeypatch.setattr(strides, 'SHORT', 0)
-
-
-@pytest.mark.usefixtures('ten_calls')
-def test_killed_and_continued_gives_the_same_bytes(whole, capsys, tmp_path):
-  code, _ = interrupted(tmp_path / 'killed', signal.SIGKILL, forked)
-  assert code == -signal.SIGKILL
-  code, said = main(capsys, *LONGER, workdir=tmp_path / 'killed')
-  assert code == 0, said
-  assert read(tmp_path / 'killed') == whole
-
-
-@pytest.mark.usefixtures('ten_calls')
-def test_ctrl_c_saves_and_a_damaged_checkpoint_is_no_end(
-    whole, capsys, tmp_path
-):
-  code, error = interrupted(tmp_path / 'out', signal.SIGINT, start)
-  assert code == 130 and 'after saving' in error
-  assert f'The same command continues {tmp_path}/out.' in error
-  saved = tmp_path / 'out' / 'checkpoints'
-  # If it was too slow to save, there is one that it had begun to write.
-  whole_ones = [p for p in saved.glob('*/*') if p.name.isdigit()]
-  newest = max(whole_ones, key=lambda p: int(p.name))
-  files = [f for f in newest.rglob('*') if f.is_file()]
-  largest = max(files, key=lambda f: f.stat().st_size)
-  largest.write_bytes(largest.read_bytes()[:-7])
-  code, said = main(capsys, *LONGER, workdir=tmp_path / 'out')
-  assert code == 0 and read(tmp_path / 'out') == whole
-  line, = said
-  assert f'/{newest.name} is damaged' in line and 'damaged/' in line
-
-
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_who_calls_it_keeps_the_process(capsys, monkeypatch, number):
-  """As in a notebook: nothing ends it, and no thread stays behind."""
-  def never(place=''):
-    raise AssertionError('the process would be gone')
-
-  def text(_):
-    assert threading.current_thread() is threading.main_thread()
-    signal.raise_signal(number)
-    return 'it goes on'
-
-  def interrupt(*_):
-    raise KeyboardInterrupt
-
-  before = signal.signal(number, interrupt)  # The host's own.
-  try:
-    monkeypatch.setattr(stopping, 'leave', never)
-    monkeypatch.setattr(listing, 'text', text)
-    assert launch.main(['launch.py', '--list']) == 130
-  finally:
-    signal.signal(number, before)
-  assert capsys.readouterr() == ('', 'Stopped.\n')
 
 
 def test_a_home_folder_is_found(capsys, tmp_path, monkeypatch):
