@@ -25,7 +25,7 @@ Criteo: G-M leaks least, .60, .66 and .65, at an AUC of .64 beside GAFM's .67
 and Marvell's .70.
 """
 from experiments.gafm import common
-from experiments.gafm.common import gafm, marvell, rows
+from experiments.gafm.common import gafm, marvell, rows, varied
 from vfljax.runner import variants
 from vfljax.runner.config import Config, Entry
 
@@ -46,8 +46,8 @@ LISTED = dict(
         gafm(), gafm('ce_only', part='ce'), gafm('gan_only', part='gan'),
         gafm('gan_only_generator', part='gan', predict='generator'),
     ),
-    table6=tuple(gafm(f'sigma_{s:g}', sigma=s) for s in SIGMAS),
-    table8=tuple(gafm(f'gamma_{w:g}', weight=w) for w in GAMMAS),
+    table6=tuple(varied('sigma', s) for s in SIGMAS),
+    table8=tuple(varied('weight', w) for w in GAMMAS),
     table10=(Entry('gafm', DELTAS),),
     table11=(gafm(), marvell(), marvell('gafm_marvell', after=(gafm(),))),
 )

@@ -63,6 +63,16 @@ def gafm(label: str = 'gafm', delta: float = 0.05, **options: Any) -> Entry:
   return Entry('gafm', (delta,), options, label)
 
 
+def varied(
+    argument: str, value: float, delta: float = 0.05, **options: Any
+) -> Entry:
+  """A row for GAFM at another value of one argument: one program for all."""
+  name = dict(weight='gamma').get(argument, argument)
+  return Entry(
+      'gafm', (delta,), options, f'{name}_{value:g}', grid={argument: (value,)}
+  )
+
+
 def marvell(label: str = 'marvell', after: tuple[Entry, ...] = ()) -> Entry:
   """Marvell as the authors ran it: the power is the squared gap itself."""
   return Entry('marvell', (1.0,), label=label, after=after)

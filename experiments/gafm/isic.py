@@ -35,7 +35,7 @@ PAPER = [
 def get_config() -> Config:
   gan = GAN(generator_rate=1e-6, critic_rate=1e-6)
   listed = [Entry('none'), Entry('max_norm'), common.marvell()] + [
-      common.gafm(f'gamma_{w}', weight=w, networks=gan)
+      common.varied('weight', w, networks=gan)
       for w in (20, 1, 10, 15)
   ]
   config = common.spambase(

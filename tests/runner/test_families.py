@@ -10,7 +10,8 @@ from vfljax.runner import (
     arguments, cell, compiling, families, run, setting,
 )
 from vfljax.runner.config import (
-    AttackConfig, Config, DataConfig, ModelConfig, TrainConfig, default_entry,
+    AttackConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
+    default_entry,
 )
 from vfljax.runner.cutting import split
 from vfljax.runner.jobs import jobs
@@ -178,3 +179,54 @@ def test_numbers_do_not_know_who_shares(tmp_path, monkeypatch):
   for one, other in zip(apart, alone, strict=True):
     assert one | dict(value=0) == other | dict(value=0)
     assert one['value'] == pytest.approx(other['value'], abs=0.01), one
+
+
+def swept(label, *noises, **options):
+  return Entry(
+      'discrete_sgd', (2,), options, label, grid=dict(noise=noises)
+  )
+
+
+def test_rows_that_differ_in_what_is_swept_share_their_programs():
+  """Of one room each: neither more points nor another constant."""
+  listed = (
+      Entry('none'), swept('low', 1e-4), swept('high', 1e-2),
+      swept('three', 1e-4, 1e-3, 1e-2), swept('bound', 1e-4, bound=0.1),
+      dataclasses.replace(swept('free', 1e-4), strengths=()),
+  )
+  given = config(listed=listed)
+  programs = {job.entry.name: job.program for job in found(given)}
+  assert programs['low'] == programs['high']
+  others = [programs[n] for n in ('low', 'three', 'bound', 'free', 'none')]
+  assert len(set(others)) == 5
+  given.defenses = 'high'  # What is kept of the programs is found again.
+  last = found(given)[-1]
+  assert (last.labels, last.program) == (('high',), programs['low'])
+  given.defenses = 'three'
+  assert found(given)[-1].labels[0] == 'three noise=0.0001'
+
+
+def test_numbers_of_rows_that_are_swept_are_their_own(tmp_path):
+  """As without the other row, and, up to rounding, as of a constant."""
+  constant = Entry('discrete_sgd', (2,), dict(noise=1e-2), 'constant')
+  given = config(
+      listed=(
+          Entry('none'), swept('low', 1e-4), swept('high', 1e-2), constant
+      ), alone=False, listed_attacks=('norm_scoring',),
+  )
+
+  def results(place, names):
+    asked = dataclasses.replace(given, defenses=names)
+    work = run.run(asked, arguments.load_data(given.data), str(place))
+    lines = (work.path / 'results.jsonl').read_text().splitlines()
+    lines = [json.loads(line) for line in lines]
+    return {
+        name: [r['value'] for r in lines if r['defense'] == name]
+        for name in names.split(',')
+    }
+
+  together = results(tmp_path / 'all', 'low,high,constant')
+  assert results(tmp_path / 'one', 'high')['high'] == together['high']
+  low, high, fixed = map(np.asarray, together.values())
+  assert (np.abs(low - high) > 0.01).any()
+  np.testing.assert_allclose(high, fixed, atol=1e-3)

@@ -84,7 +84,8 @@ def gafm(
     delta: Largest distance of the randomized response from 1/2, in [0, 0.5];
       may be traced. 0 takes the labels out of the cross-entropy.
     weight: The paper's gamma, of the GAN's gradient, above 0; may be traced.
-    sigma: Deviation of the noise on the labels that the critic sees, >= 0.
+    sigma: Deviation of the noise on the labels that the critic sees, >= 0; may
+      be traced.
     clip: The critic's weights are kept in [-clip, clip]; above 0.
     part: 'both', or only the 'gan' or the 'ce' term (the paper's Figure 3).
     predict: 'f' or 'generator': which of the two predicts.

@@ -34,7 +34,7 @@ def cells(
     )
     chosen = Config(defenses=config.get('defenses', ''), listed=listed)
     return tuple(
-        (' '.join([entry.name, *(f'{k}={v:g}' for k, v in others.items())]), s)
+        (setting.row_name(entry, others), s)
         for entry in choosing.entries(chosen, classes)
         for others in setting.grid(entry) for s in entry.strengths or (None,)
     )

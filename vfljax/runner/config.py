@@ -177,7 +177,9 @@ class Entry:
   """A row of a table: a defense, its strengths and its other arguments.
 
   `grid` has other arguments to sweep in the same program: every combination of
-  them, with every strength, is a row called '<name> <argument>=<value>'.
+  them, with every strength, is a row called '<name> <argument>=<value>', or
+  '<name>' where each argument has one value. Entries that differ in nothing but
+  the values in their grids share their programs.
   """
 
   defense: str

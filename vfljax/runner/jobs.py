@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from vfljax.defense import Defense
 from vfljax.runner.choosing import entries
-from vfljax.runner.config import Entry
+from vfljax.runner.config import Config, Entry
 from vfljax.runner.pieces import Piece, pieces
 from vfljax.runner.setting import (
-    Setting, absent, build, grid, without_baselines,
+    Setting, absent, build, grid, row_name, without_baselines,
 )
 
 ALONE = 'alone'  # The active party without the others.
@@ -119,16 +119,14 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
   """One of an entry's, with those of its points that are chosen."""
   config, count = setting.config, len(points)
   points = [points[i] for i in chosen]
-  labels = tuple(
-      ' '.join([entry.name, *(f'{k}={v:g}' for k, v in g.items())])
-      for _, g in points
-  )
+  labels = tuple(row_name(entry, g) for _, g in points)
   units = tuple(
       (label if s is None else f'{label}/{s:g}') + piece.tail
       for label, (s, _) in zip(labels, points)
   )
   part = f'{chosen[0] + 1}-{chosen[-1] + 1} of {count}'
   some = f'/strengths {part}' if len(points) < count else ''
+  room = min(config.strengths_per_chunk or count, count)
 
   if entry.name != 'none':  # Whose baselines are everybody's.
     setting = without_baselines(setting)
@@ -140,8 +138,29 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
 
   return Job(
       entry.name + some + piece.tail, entry, tuple(s for s, _ in points), piece,
-      min(config.strengths_per_chunk or count, count),
-      entry.name + (f', {piece.room} seeds' if setting.raised else ''), units,
+      room, _program(config, entry, room)
+      + (f', {piece.room} seeds' if setting.raised else ''), units,
       make, setting, labels,
       {k: tuple(g[k] for _, g in points) for k in entry.grid},
+  )
+
+
+def _program(config: Config, entry: Entry, room: int) -> str:
+  """The name of an entry's programs.
+
+  What a grid sweeps is no part of them, so rows that differ in nothing else
+  have the same. Their name is that of the first such row that the experiment
+  lists, whichever of them run.
+  """
+  if not entry.grid:
+    return entry.name
+  alike = (e.name for e in config.listed if _bare(e) == _bare(entry))
+  return f'{next(alike, entry.name)}, {room} of {", ".join(entry.grid)}'
+
+
+def _bare(entry: Entry) -> tuple:
+  """What an entry's programs are made of, but for how many points they have."""
+  return (
+      entry.defense, bool(entry.strengths), entry.options, entry.after,
+      tuple(entry.grid),
   )

@@ -229,3 +229,9 @@ def grid(entry: Entry) -> list[dict[str, float]]:
       dict(zip(entry.grid, values))
       for values in itertools.product(*entry.grid.values())
   ]
+
+
+def row_name(entry: Entry, others: dict[str, float]) -> str:
+  """What the results call an entry at a point of its grid."""
+  swept = [f'{k}={v:g}' for k, v in others.items() if len(entry.grid[k]) > 1]
+  return ' '.join([entry.name, *swept])
