@@ -27,12 +27,15 @@ class Net(NamedTuple):
       where training and inference are the same function.
     absorb: (params, stats) -> params; puts the statistics that `train` returned
       where `apply` finds them.
+    pretrained: What `init` starts from, a `nets.pretrained.Pretrained`; `None`
+      where that is random.
   """
 
   init: Callable[[Key, Any], Params]
   apply: Callable[[Params, Any], Array]
   train: Callable[[Params, Key, Any], tuple[Array, Any]] | None = None
   absorb: Callable[[Params, Any], Params] = lambda params, stats: params
+  pretrained: Any = None
 
   def run(self, params: Params, key: Key, x: Any) -> tuple[Array, Any]:
     """A training pass: (output, statistics to absorb)."""

@@ -275,6 +275,7 @@ def then(first: Net, second: Net) -> Net:
           first=first.absorb(p['first'], stats['first']),
           second=second.absorb(p['second'], stats['second']),
       ) if stats else p,
+      first.pretrained,
   )
 
 
@@ -292,5 +293,5 @@ def binary(net: Net) -> Net:
 
   return Net(
       net.init, lambda params, x: pair(net.apply(params, x)),
-      train if net.train else None, net.absorb,
+      train if net.train else None, net.absorb, net.pretrained,
   )

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from vfljax.nets import base, images
 from vfljax.nets.encoder_files import Structure, read_structure, read_weights
+from vfljax.nets.pretrained import Pretrained
 from vfljax.types import Array, Net
 
 POOLINGS = ('first', 'mean')
@@ -157,17 +158,11 @@ def encoder(
   ))
   if random:
     return net
-  weights = read_weights(path, like)
-  shapes = jax.tree.map(
-      lambda w: jax.ShapeDtypeStruct(w.shape, w.dtype), weights
+  pretrained = Pretrained(
+      f'{path}, {like.blocks} blocks', read_weights(path, like)
   )
-
-  def init(key, x):
-    # A callback: as a constant the weights would be compiled into programs.
-    pretrained = jax.pure_callback(lambda: weights, shapes)
-    return dict(net.init(key, x), encoder=pretrained)
-
-  return net._replace(init=init)
+  init = lambda key, x: dict(net.init(key, x), encoder=pretrained.start())
+  return net._replace(init=init, pretrained=pretrained)
 
 
 def _check(width, path, pooling, dropout, blocks, random) -> None:

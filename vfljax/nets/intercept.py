@@ -64,7 +64,7 @@ def intercepted(
     with nn.intercept_methods(swap):
       return net.run(params, key, x)
 
-  return Net(net.init, apply, train if net.train else None, net.absorb)
+  return net._replace(apply=apply, train=train if net.train else None)
 
 
 def _linear(module: nn.Dense | Conv) -> Linear:

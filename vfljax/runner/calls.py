@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from vfljax import sweep
+from vfljax.nets import pretrained
 from vfljax.runner import families
 from vfljax.runner.bundled import bundled
 from vfljax.runner.cutting import split
@@ -39,14 +40,30 @@ def cut(trainings: Any, cells: int, samples: Any) -> list[Any]:
   return [sweep.place(part, samples)[0] for part in split(here, cells)]
 
 
+def also(job: Job, shared: Any) -> Any:
+  """What trainings share, with what their networks begin with.
+
+  Functions of `over` and `beginning` are given it; without pretrained networks
+  it is `shared` alone.
+  """
+  _, copied = sweep.shardings()
+  weights = pretrained.placed(job.setting.vfl.bottoms, copied)
+  return (shared, weights) if weights else shared
+
+
 def over(fn: Callable, job: Job, *static: Any) -> Callable:
-  """A function of `vfljax.runner.cell`, of many trainings."""
-  return sweep.over_cells(partial(fn, job, *static))
+  """A function of `vfljax.runner.cell`, of many trainings and `also`."""
+  return sweep.over_cells(_taking(partial(fn, job, *static), job))
 
 
 def beginning(fn: Callable, job: Job, *static: Any) -> Callable:
   """The same of one that begins networks: compiled sooner, the same numbers."""
-  return sweep.over_cells(bundled(partial(fn, job, *static)))
+  return sweep.over_cells(_taking(bundled(partial(fn, job, *static)), job))
+
+
+def _taking(fn: Callable, job: Job) -> Callable:
+  begun = any(net and net.pretrained for net in job.setting.vfl.bottoms)
+  return pretrained.taking(fn) if begun else fn
 
 
 def place(family: Family, job: Job):

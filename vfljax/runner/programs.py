@@ -85,7 +85,8 @@ class Programs:
 
   def memory(self) -> Any:
     """What the program that plays says that it needs."""
-    return self._result('advance').memory_analysis()
+    self._result('advance')
+    return self._made.programs['advance'].result()[0].memory_analysis()
 
   def compiled(self, job: Job) -> Compiled:
     """For one of the family's jobs, when it can be trained.
@@ -139,17 +140,19 @@ class Programs:
     programs = [self._result(name) for name in names]
     return [joined([do(p, samples) for p in pieces]) for do in programs]
 
-  def _result(self, name: str) -> Program:
-    """A program, when it is there."""
+  def _result(self, name: str) -> Callable[..., Any]:
+    """A program, when it is there, but for what `calls.also` adds."""
     made = self._made
     try:
-      return made.programs[name].result()[0]
+      program = made.programs[name].result()[0]
     except Exception:
       if made.fresh:
         raise
       # What was kept cannot be used on this machine after all.
       self._made = self._trace()
       return self._result(name)
+    job = self._family.job
+    return lambda *own: program(*own[:-1], calls.also(job, own[-1]))
 
   def _keep(self, made: _Made) -> None:
     """Keeps the programs' names for the next start, once all are there."""
@@ -176,7 +179,7 @@ class Programs:
           calls.called(f'{name} {of}', fn), out_shardings=spread,
           donate_argnums=donate,
       )
-      lowered = jitted.lower(*arguments)
+      lowered = jitted.lower(*arguments[:-1], calls.also(job, arguments[-1]))
       programs[name] = self._pool.submit(self._compile, lowered)
       return lowered.out_info
 
@@ -230,7 +233,7 @@ class Programs:
             calls.called(name, calls.beginning(cell.attack, job)),
             out_shardings=spread,
         )
-        lowered = jitted.lower(given, samples)
+        lowered = jitted.lower(given, calls.also(job, samples))
         self._shared[about] = self._pool.submit(self._compile, lowered)
       found[name] = self._shared[about]
     return found

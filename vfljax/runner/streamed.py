@@ -14,7 +14,7 @@ import numpy as np
 
 from vfljax import stream, sweep, train
 from vfljax.data import scale
-from vfljax.runner import division, tuning
+from vfljax.runner import calls, division, tuning
 from vfljax.runner import cell as one_cell
 from vfljax.runner.division import Splits
 from vfljax.runner.jobs import Job
@@ -123,9 +123,12 @@ def compile_job(job: Job, cells: dict[str, Any], host: Host) -> Programs:
         ), tree,
     )
 
-  def compiled(fn, *arguments):
-    whole = jax.jit(sweep.over_cells(partial(fn, job)))
-    return tuning.compiled(whole.lower(*arguments))
+  def compiled(fn, cells, shared):
+    whole = jax.jit(calls.over(fn, job))
+    return tuning.compiled(whole.lower(cells, calls.also(job, shared)))
+
+  def called(program):
+    return lambda cells, shared: program(cells, calls.also(job, shared))
 
   def going_on(fn, own, shared):
     """The runs' memory becomes that of what they become."""
@@ -157,7 +160,10 @@ def compile_job(job: Job, cells: dict[str, Any], host: Host) -> Programs:
     )
     row = close[watched].out_info[1]  # The last epoch's, which is watched.
   finish = compiled(one_cell.finish, both, ())
-  return Programs(start, order, play, close, finish, both['runs'], row)
+  return Programs(
+      called(start), called(order), play, close, called(finish), both['runs'],
+      row,
+  )
 
 
 def advance(job: Job, made: Programs, runs: Any, cells: Any, host: Host, first):
