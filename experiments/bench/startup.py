@@ -2,6 +2,7 @@
 
   python -m experiments.bench.startup --out=experiments/bench/startup.json
   python -m experiments.bench.startup --beside=/path/to/another/clone
+  python -m experiments.bench.startup --config=FILE --more='--config.seeds=1'
 
 Each is the whole command, from the shell to the prompt, on the quickstart: the
 first start with an empty compile cache, the second with its programs in the
@@ -11,10 +12,12 @@ processes spent on all cores is told as well, for a shared machine adds to the
 seconds and less to that. Python keeps its bytecode, as it does for most.
 """
 import argparse
+from collections.abc import Sequence
 import json
 import os
 import pathlib
 import resource
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -27,7 +30,9 @@ CONFIG = 'experiments/quickstart.py'
 STARTS = 'first', 'second', 'finished'
 
 
-def once(clone: pathlib.Path, place: pathlib.Path, config: str) -> dict:
+def once(
+    clone: pathlib.Path, place: pathlib.Path, flags: Sequence[str]
+) -> dict:
   """Seconds of the three starts of one clone, in a folder of its own."""
   found: dict[str, Any] = {}
   environment = dict(os.environ, PYTHONPATH=str(clone))
@@ -35,7 +40,7 @@ def once(clone: pathlib.Path, place: pathlib.Path, config: str) -> dict:
   for start in STARTS:
     work = place / ('first' if start == 'first' else 'second')
     command = [
-        sys.executable, 'launch.py', f'--config={config}', f'--workdir={work}',
+        sys.executable, 'launch.py', *flags, f'--workdir={work}',
         f'--cache={place / "cache"}',
     ]
     spent, began = _cpu(), time.perf_counter()
@@ -58,13 +63,15 @@ def _cpu() -> float:
   return used.ru_utime + used.ru_stime
 
 
-def measured(clones: dict[str, pathlib.Path], turns: int, config: str) -> dict:
+def measured(
+    clones: dict[str, pathlib.Path], turns: int, flags: Sequence[str]
+) -> dict:
   """The turns of each clone, taken one after the other."""
   found: dict[str, list] = {name: [] for name in clones}
   for turn in range(turns):
     for name, clone in clones.items():
       with tempfile.TemporaryDirectory() as place:
-        found[name].append(once(clone, pathlib.Path(place), config))
+        found[name].append(once(clone, pathlib.Path(place), flags))
       print(f'turn {turn + 1}, {name}: {found[name][-1]}', file=sys.stderr)
   return found
 
@@ -74,6 +81,7 @@ def main() -> None:
   parser = argparse.ArgumentParser(description=first)
   parser.add_argument('--turns', type=int, default=1)
   parser.add_argument('--config', default=CONFIG)
+  parser.add_argument('--more', default='', help="more of launch.py's flags")
   parser.add_argument('--beside', type=records.clone, help='another clone')
   parser.add_argument('--out', default='', help='where the record is written')
   given = parser.parse_args()
@@ -83,9 +91,12 @@ def main() -> None:
   if given.beside:
     clones['beside'] = given.beside
   record = records.begin() | records.machine() | dict(
-      config=given.config,
+      config=given.config, more=given.more,
       commits=records.commits(clones),
-      turns=measured(clones, given.turns, given.config),
+      turns=measured(
+          clones, given.turns,
+          [f'--config={given.config}', *shlex.split(given.more)],
+      ),
   )
   records.write(record, given.out)
 

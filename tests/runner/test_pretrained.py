@@ -82,7 +82,7 @@ def test_a_training_starts_with_them():
       )
 
 
-def test_whoever_begins_elsewhere_is_asked_for_nothing():
+def test_the_host_is_asked_where_nobody_gives_them():
   """Outside `given` the host says them; inside others of that name count."""
   one = pretrained.Pretrained('one', dict(w=np.arange(3, dtype=np.float32)))
   start = lambda: one.start()['w']
