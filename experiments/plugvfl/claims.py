@@ -81,7 +81,7 @@ def _quit(record: str, data: str) -> list[Claim]:
     none, p = r['no defense'], r['p = 0.05']
     return Verdict(
         p.after - none.after > 5.5 and p.loss < 0.5,
-        f'{p.loss:.1f} points before, {p.after - none.after:+.1f} after '
+        f'{p.loss:z.1f} points before, {p.after - none.after:+.1f} after '
         f'({none.after:.1f} to {p.after:.1f})',
     )
 
@@ -91,7 +91,7 @@ def _quit(record: str, data: str) -> list[Claim]:
     best = max(cheap, key=lambda x: x.after)
     return Verdict(
         best.after > own - 1, f'{best.name}: {best.after:.1f} after for '
-        f'{best.loss:.1f} points before; alone {own:.1f}',
+        f'{best.loss:z.1f} points before; alone {own:.1f}',
     )
 
   def heads() -> Verdict:

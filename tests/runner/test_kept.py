@@ -17,24 +17,9 @@ from vfljax.defense import Method
 from vfljax.runner import arguments, auditing, cell, kept, rehearsal, run
 from vfljax.runner import strides
 
+pytestmark = pytest.mark.usefixtures('uncached')
+
 ABOUT = dict(train=dict(epochs=2), data=dict(path=''), experiment='e')
-
-
-@pytest.fixture(autouse=True)
-def uncached():
-  """JAX's cache stands aside: what it knows is not kept."""
-  jax.config.update('jax_enable_compilation_cache', False)
-  compilation_cache.reset_cache()
-  yield
-  jax.config.update('jax_enable_compilation_cache', True)
-  compilation_cache.reset_cache()
-
-
-@pytest.fixture
-def place(tmp_path):
-  """Where programs are kept."""
-  with kept.within(str(tmp_path / 'cache')):
-    yield tmp_path / 'cache' / kept.FOLDER
 
 
 def given(unused):

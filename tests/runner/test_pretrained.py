@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.nets.test_encoder import GOLDEN
-from tests.runner.test_kept import place, uncached  # noqa: F401
 from vfljax.nets import base, encoder_files, pretrained
 from vfljax.runner import (
     arguments, calls, cell, checks, families, jobs, run,
@@ -44,9 +43,8 @@ def results(given, folder):
   return [json.loads(line) for line in lines]
 
 
-def test_a_second_start_traces_nothing(
-    place, uncached, monkeypatch, tmp_path  # noqa: F811
-):
+@pytest.mark.usefixtures('place', 'uncached')
+def test_a_second_start_traces_nothing(monkeypatch, tmp_path):
   """A program that asked the host could not be kept."""
   first, traced = results(config(), tmp_path / 'first'), []
   for name in ('start', 'advance', 'close', 'attack'):

@@ -50,10 +50,14 @@ class Pretrained:
     return self._placed[where]
 
 
+def found(nets: Iterable[Net | None]) -> list[Pretrained]:
+  """What these networks start from; [] of random ones."""
+  return [net.pretrained for net in nets if net and net.pretrained]
+
+
 def placed(nets: Iterable[Net | None], where: Any) -> dict[str, Params]:
-  """What these networks start from, on devices; {} of random ones."""
-  found = [net.pretrained for net in nets if net and net.pretrained]
-  return {one.name: one.placed(where) for one in found}
+  """The same on devices, by name."""
+  return {one.name: one.placed(where) for one in found(nets)}
 
 
 @contextlib.contextmanager

@@ -62,7 +62,7 @@ def beginning(fn: Callable, job: Job, *static: Any) -> Callable:
 
 
 def _taking(fn: Callable, job: Job) -> Callable:
-  begun = any(net and net.pretrained for net in job.setting.vfl.bottoms)
+  begun = pretrained.found(job.setting.vfl.bottoms)
   return pretrained.taking(fn) if begun else fn
 
 
