@@ -167,8 +167,8 @@ def test_what_came_out_is_kept_line_by_line(tmp_path):
   assert json.loads(file.read_text()) == [line, line]
 
 
-# How many values of a record did not come out, in its runs so far; BUILD.md says
-# which. Two of them are of one seed, one is a training that collapsed.
+# How many values of a record did not come out when it ran again; BUILD.md says
+# which. Two records are of one seed, of one a training collapsed.
 NOT_OUT = {
     'gafm/records/table11.json': 6, 'kang2022/records/fig11_vsnn.json': 2,
     'mid/records/fig4_dli.json': 5, 'plugvfl/records/fig5.json': 4,
