@@ -74,7 +74,13 @@ REFUSED = {
     'limit too small': (
         ['--config.data.name=wine', '--config.data.limit=50'], 'class'
     ),
-    'option that is a field': (['--config.data.options=path=x'], 'options'),
+    'option that is a field': (
+        ['--config.data.options=path=x'],
+        'does not take path, which has a flag: --config.data.path',
+    ),
+    'option that is a flag': (
+        ['--config.data.options=cache=x'], 'which has a flag: --cache'
+    ),
     'option of a wrong type': (
         ['--config.data.name=synthetic', '--config.data.options=samples=abc'],
         'a whole number',

@@ -21,6 +21,12 @@ from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.declared import as_declared
 from vfljax.runner.errors import UserError, brief
 
+_FLAGS = dict(  # Of what a data set's function takes beside its options.
+    {name: f'--config.data.{name}' for name in (
+        'path', 'name', 'label', 'missing'
+    )}, cache='--cache',
+)
+
 
 class Arguments(NamedTuple):
   """What was asked for on the command line."""
@@ -225,7 +231,7 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
   """
   own = options.parse(
       config.options, 'data.options', 'samples=500;signal=(1, 0.5)',
-      ('path', 'name', 'label', 'missing', 'cache'),
+      _FLAGS,
   )
   try:
     with warnings.catch_warnings(record=True) as odd:

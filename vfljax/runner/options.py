@@ -1,6 +1,8 @@
 """Options that are somebody's own: as text, and as what they are declared."""
 import ast
+from collections.abc import Mapping
 import difflib
+import types
 import typing
 from typing import Any
 
@@ -15,7 +17,8 @@ _RULE = Rule(WHOLE, LARGE, {
 
 
 def parse(
-    text: str, field: str, example: str, own: tuple[str, ...] = ()
+    text: str, field: str, example: str,
+    own: Mapping[str, str] = types.MappingProxyType({}),
 ) -> dict[str, Any]:
   """'samples=500;signal=(1, 0.5)' as keyword arguments.
 
@@ -23,7 +26,7 @@ def parse(
     text: Names and Python literals; a word needs no quotes.
     field: Of the config, for the message.
     example: A text of the form, for the message.
-    own: Names that have config fields of their own.
+    own: Flags by the names that have one of their own.
 
   Raises:
     UserError: if it is not of that form.
@@ -31,7 +34,11 @@ def parse(
   found = {}
   for part in filter(None, (part.strip() for part in text.split(';'))):
     name, equals, value = (word.strip() for word in part.partition('='))
-    if not equals or not name.isidentifier() or name in own:
+    if name in own:
+      raise UserError(
+          f'{field} does not take {name}, which has a flag: {own[name]}'
+      )
+    if not equals or not name.isidentifier():
       raise UserError(
           f'{field} must look like {example!r}; got {shown(part)}.'
       )
