@@ -17,9 +17,10 @@ from vfljax.types import Array, Key
 _ROUNDS = 6
 _SMALL = 256
 # Of a walk of fixed length: 2^-40 that a number is left outside, and so many
-# steps between two tests of its end.
+# steps between two tests of its end. By a table it takes one look but for 2^-3.
 _CERTAINTY = 40
 _STEPS = 8
+_ONE_LOOK = 3
 
 
 def row_norms(d: Array) -> Array:
@@ -157,8 +158,10 @@ def permutation(key: Key, n: int) -> Array:
   a Feistel network too few keys to look random (chi-square tests fail at n =
   40), so few samples are sorted after all, which is cheap there.
 
-  On a CPU the walk ends when all are inside. An accelerator would have to ask
-  its host after every step, so there it takes a number of steps that leaves a
+  On a CPU whatever falls outside finds its way back in a table of all that is
+  outside, whose jumps double ("pointer jumping", Wyllie 1979), so that each
+  number is mixed once. An accelerator would have to ask its host
+  whether all are inside, so there it takes a number of steps that leaves a
   number outside in one of 2^40 orders (which then is n - 1, twice): the orders
   are the same.
 
@@ -170,31 +173,66 @@ def permutation(key: Key, n: int) -> Array:
     return jax.random.permutation(key, n).astype(jnp.int32)
   bits = (n - 1).bit_length()
   keys = jax.random.bits(key, (_ROUNDS,), jnp.uint32)
-  start = _feistel(lax.iota(jnp.uint32, n), keys, bits)
-  inside = lambda i: i < jnp.uint32(n)
-  step = lambda i: jnp.where(inside(i), i, _feistel(i, keys, bits))
+  cipher = lambda i: _feistel(i, keys, bits)
+  start = cipher(lax.iota(jnp.uint32, n))
+  if n == 2**bits:
+    return start.astype(jnp.int32)
+  walked = _walked_back(start, cipher, n, bits)
+  return walked.astype(jnp.int32)
+
+
+def _walked_back(
+    start: Array, cipher: Callable[[Array], Array], n: int, bits: int
+) -> Array:
+  """What the walk from `start`, uint32 [n], first finds inside [0, n)."""
   if target.kind() == 'cpu':
-    walked = lax.while_loop(lambda i: ~inside(i).all(), step, start)
-    return walked.astype(jnp.int32)
+    return _by_table(start, cipher, n, bits)
 
   def some(_, i):
     for _ in range(_STEPS):
-      i = step(i)
+      i = jnp.where(i < jnp.uint32(n), i, cipher(i))
     return i
 
-  walked = lax.fori_loop(0, -(-_walk(n, bits) // _STEPS), some, start)
-  return jnp.minimum(walked.astype(jnp.int32), n - 1)
+  steps = _walk(n, bits, _CERTAINTY)
+  walked = lax.fori_loop(0, -(-steps // _STEPS), some, start)
+  return jnp.minimum(walked, jnp.uint32(n - 1))
 
 
-def _walk(n: int, bits: int) -> int:
-  """Steps after which all of 0..n-1 are inside again, but for 2^-40.
+def _by_table(
+    start: Array, cipher: Callable[[Array], Array], n: int, bits: int
+) -> Array:
+  """The same, where each jump is as far as the table's entry has come.
+
+  Entries that never come inside are of cycles outside, where no walk begins
+  that has begun inside: so it is not the table that tells when to end.
+  """
+  size = jnp.uint32(n)
+  outside = 2**bits - n
+  last = jnp.uint32(outside - 1)
+
+  def jump(table, i):
+    there = table.at[jnp.minimum(i - size, last)].get(mode='promise_in_bounds')
+    return jnp.where(i < size, i, there)
+
+  table = cipher(size + lax.iota(jnp.uint32, outside))
+  doublings = (_walk(n, bits, _ONE_LOOK) - 1).bit_length()
+  table = lax.fori_loop(0, doublings, lambda _, t: jump(t, t), table)
+  # One kernel that ciphers and looks up would do neither on vectors.
+  start = lax.optimization_barrier(start)
+  return lax.while_loop(
+      lambda i: ~(i < size).all(), lambda i: jump(table, i), jump(table, start)
+  )
+
+
+def _walk(n: int, bits: int, certainty: int) -> int:
+  """Steps after which all of 0..n-1 are inside again, but for 2^-certainty.
 
   A step leaves a number outside as often as numbers are outside.
   """
   outside = 1 - n / 2**bits
   if not outside:
     return 0
-  return math.ceil((math.log2(n) + _CERTAINTY) / -math.log2(outside))
+  return math.ceil((math.log2(n) + certainty) / -math.log2(outside))
 
 
 def _feistel(i: Array, keys: Array, bits: int) -> Array:
