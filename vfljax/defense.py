@@ -3,7 +3,7 @@
 `Defense` itself, its hooks in the order of a round, is in `vfljax.hooks`, and
 `chain` in `vfljax.chaining`; both are to be had from here.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import dataclasses
 import inspect
 from typing import Any
@@ -53,11 +53,15 @@ class Method:
     strengths: What a sweep tries unless told otherwise; () where there is
       nothing to choose.
     binary: Whether it is for two classes only.
+    words: Arguments that choose by a word, with the words for which their
+      number may stand, which may be traced: rows of a table that differ in such
+      a word alone are compiled as one. The first is the argument's default.
   """
 
   factory: Callable[..., Defense]
   strengths: tuple[float, ...] = ()
   binary: bool = False
+  words: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self):
     # `inspect.signature` then shows the factory's arguments.

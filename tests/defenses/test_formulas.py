@@ -351,13 +351,25 @@ def test_strengths_may_be_traced(name):
     np.testing.assert_allclose(together[i], alone, rtol=1e-4, atol=1e-7)
 
 
+def test_a_word_for_which_a_number_stands_is_the_default_and_its_own_number():
+  """Of each argument that a defense says so of, whichever they are."""
+  for name, method in defenses.REGISTRY.items():
+    given = method.strengths[:1]
+    for argument, words in method.words.items():
+      assert inspect.signature(method).parameters[argument].default == words[0]
+      for number in range(len(words)):
+        method(*given, **{argument: number})
+      with pytest.raises(ValueError, match=f'{name}: {argument}'):
+        method(*given, **{argument: len(words)})
+
+
 def test_a_registered_defense_is_its_factory_with_what_sweeps_ask():
   method = defenses.REGISTRY['marvell']
   own = inspect.signature(defenses.marvell.marvell)
   assert inspect.signature(method) == own
   assert method.binary and method.strengths == (12, 8, 4, 2)
   assert inspect.signature(defenses.Method).parameters.keys() == {
-      'factory', 'strengths', 'binary'
+      'factory', 'strengths', 'binary', 'words'
   }
 
 

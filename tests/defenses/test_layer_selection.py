@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax.defenses.layer_selection import choose, greedy
+from vfljax.defenses.layer_selection import SELECTIONS, choose, greedy
 
 KEY = jax.random.key(0)
 NORMS = jnp.array([3.0, 1.0, 2.0])
@@ -41,6 +41,18 @@ def test_only_candidates_are_hidden():
 
 def chosen(selection, key=KEY, masked=NONE, budget=0.65):
   return choose(key, selection, NORMS, masked, ALL, budget, leak)[0]
+
+
+def test_a_number_stands_for_its_word():
+  """Also where it is traced: as each alone."""
+  before, keys = jnp.array([False, True, False]), jax.random.split(KEY, 5)
+  every = lambda selection: jax.vmap(
+      lambda key: chosen(selection, key, before)
+  )(keys)
+  numbers = jnp.arange(3.0)
+  found = jax.jit(lambda: jax.lax.map(every, numbers))()
+  for word, sets in zip(SELECTIONS, found, strict=True):
+    np.testing.assert_array_equal(sets, every(word))
 
 
 def test_the_variants_differ_as_they_are_defined():

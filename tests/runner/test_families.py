@@ -1,22 +1,26 @@
 """Jobs that share their programs, and that nobody's numbers know of it."""
 import dataclasses
 import json
+import re
 
 import jax
 import numpy as np
 import pytest
 
+from vfljax.defenses.shadow import Attacker
 from vfljax.runner import (
-    arguments, cell, compiling, families, run, setting,
+    arguments, calls, cell, compiling, families, run, setting, tuning,
 )
 from vfljax.runner.config import (
-    AttackConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
-    default_entry,
+    AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
+    TrainConfig, default_entry,
 )
 from vfljax.runner.cutting import split
 from vfljax.runner.jobs import jobs
+from vfljax.train import Run
 
 NAMES = 'none', 'iso', 'dp_laplace', 'dcor'
+DEEP = ModelConfig(algorithm='vhnn', bottom=(4,), top=(4,))
 
 
 def config(*names, **changed):
@@ -50,7 +54,7 @@ def everything():
 def test_who_shares(everything):
   shared = families.families(everything)
   assert shared['none'] is shared['iso'] is shared['dp_laplace']
-  assert shared['dcor'].which == {}
+  assert shared['dcor'].which == dict(dcor=0)
   assert shared['alone'].name != shared['none'].name
   assert len(set(shared['none'].which.values())) == 3
   assert 0 not in shared['none'].which.values()  # The undefended one's own.
@@ -89,8 +93,7 @@ def test_the_number_chooses_the_defense(everything):
 
 
 def test_baselines_are_run_once_and_by_themselves():
-  deep = ModelConfig(algorithm='vhnn', bottom=(4,), top=(4,))
-  everything = found(config('none', 'iso', model=deep))
+  everything = found(config('none', 'iso', model=DEEP))
   family = families.families(everything)['none']
   names = set(everything[0].setting.after_training)
   own = set(family.job.setting.after_training)
@@ -113,8 +116,7 @@ def test_a_chunk_is_no_longer_than_there_are_seeds(seeds, played):
 
 
 def test_baselines_that_are_done_are_not_compiled():
-  deep = ModelConfig(algorithm='vhnn', bottom=(4,), top=(4,))
-  everything = found(config('none', 'iso', 'dcor', model=deep))
+  everything = found(config('none', 'iso', 'dcor', model=DEEP))
   rest = [job for job in everything if job.entry.name == 'iso']
   assert families.needed(everything, everything)['iso'].baselines
   needed = families.needed(everything, rest)
@@ -230,3 +232,60 @@ def test_numbers_of_rows_that_are_swept_are_their_own(tmp_path):
   low, high, fixed = map(np.asarray, together.values())
   assert (np.abs(low - high) > 0.01).any()
   np.testing.assert_allclose(high, fixed, atol=1e-3)
+
+
+def test_rows_that_differ_in_a_word_share_their_programs():
+  """A word for which a number stands; 'all' has no shadows and is another."""
+  def row(label, **options):
+    return Entry('vmask', (0.9,), options, label)
+
+  few = dict(attacker=Attacker(known=2))
+  listed = (
+      Entry('none'), row('usual'), row('critical', selection='critical'),
+      row('random', selection='random'), row('all', selection='all'),
+      row('few', selection='random', **few),
+  )
+  given = config(
+      listed=listed, model=DEEP, auxiliary=AuxiliaryConfig(samples=16)
+  )
+  everything = {job.entry.name: job for job in found(given)}
+  programs = {name: job.program for name, job in everything.items()}
+  assert programs['usual'] == programs['critical'] == programs['random']
+  assert len({programs[n] for n in ('usual', 'all', 'few', 'none')}) == 4
+  numbers = [everything[n].others for n in ('usual', 'random', 'all')]
+  assert numbers == [dict(selection=(0,)), dict(selection=(2,)), {}]
+  assert everything['random'].labels == ('random',)
+
+
+def test_programs_that_are_alike_are_compiled_once(monkeypatch):
+  """Of labels that are prepared before the first round the rounds know nothing.
+
+  So label_dp and kdk begin differently and go on alike, and who trains one
+  network with a term for it ends as who does not.
+  """
+  made, compiled = [], tuning.compiled
+
+  def counted(lowered):
+    made.append(lowered)
+    return compiled(lowered)
+
+  monkeypatch.setattr(tuning, 'compiled', counted)
+  given = config('none', 'label_dp', 'kdk', 'dcor', alone=False)
+  for entry in given.listed:
+    entry.strengths = entry.strengths[:1]
+  everything = found(given)
+  with compiling.Compiler(everything, everything) as compiler:
+    for job in everything:
+      assert compiler.programs(job).ready(600)
+  names = [re.search(r'jit_([a-z]+)', x.as_text()).group(1) for x in made]
+  counts = {name: names.count(name) for name in names}
+  assert counts == dict(start=3, advance=3, finish=1, stolen=1)
+
+
+def test_where_rounds_are_replayed_prepared_labels_are_at_hand(everything):
+  runs = Run('key', 'state', 'labels', ())
+  for replayed, labels in (({}, ()), (dict(attack=None), 'labels')):
+    job = everything[0]
+    job = job._replace(setting=job.setting._replace(replayed=replayed))
+    found = calls.at_the_end(families.alone(job), 'cells', runs)
+    assert found == dict(cells='cells', runs=runs._replace(labels=labels))

@@ -45,7 +45,10 @@ REGISTRY: dict[str, Method] = dict(
     precode=Method(precode.precode),
     residue_mask=Method(residue_mask.residue_mask, (0.1, 0.25, 0.5, 0.75)),
     rvfr=Method(rvfr.rvfr),
-    vmask=Method(vmask.vmask, (0.8, 0.7, 0.6, 0.5)),
+    vmask=Method(
+        vmask.vmask, (0.8, 0.7, 0.6, 0.5),
+        words=dict(selection=vmask.SELECTIONS),
+    ),
 )
 
 __all__ = [

@@ -8,16 +8,20 @@ import jax.numpy as jnp
 
 from vfljax.types import Array, Key
 
+SELECTIONS = 'critical', 'accumulative', 'random'
+
 
 def choose(
-    key: Key, selection: str, norms: Array, masked: Array, candidates: Array,
-    budget, leak: Callable[[Key, Array], Array], least: int = 0,
+    key: Key, selection: Array | str, norms: Array, masked: Array,
+    candidates: Array, budget, leak: Callable[[Key, Array], Array],
+    least: int = 0,
 ) -> tuple[Array, Array]:
   """The layers to hide in the next epoch: Algorithm 2.
 
   Args:
     key: Of the imagined attacks, and of what 'random' chooses.
-    selection: 'critical', 'accumulative' or 'random', see `vmask`.
+    selection: One of `SELECTIONS`, see `vmask`, or its place there, which may
+      be traced.
     norms: [layers] by which layers are ranked, the largest first.
     masked: bool [layers], hidden now.
     candidates: bool [layers], those that may be hidden.
@@ -29,16 +33,18 @@ def choose(
     bool [layers], and what the imagined attacker reaches against it ('random':
     against as many as that, the critical ones).
   """
+  if isinstance(selection, str):
+    selection = jnp.asarray(SELECTIONS.index(selection))
+  _, accumulative, random = (selection == i for i in range(len(SELECTIONS)))
   k_greedy, k_random = jax.random.split(key)
-  begin = masked if selection == 'accumulative' else jnp.zeros_like(masked)
+  begin = masked & accumulative
   if least:
     first = _top(jnp.where(candidates, norms, -jnp.inf), least)
     begin = begin | (first & candidates)
   chosen, leaked = greedy(k_greedy, norms, begin, candidates, budget, leak)
-  if selection == 'random':
-    lot = jax.random.uniform(k_random, norms.shape)
-    chosen = _top(jnp.where(candidates, lot, -1.0), chosen.sum())
-  return chosen, leaked
+  lot = jax.random.uniform(k_random, norms.shape)
+  others = _top(jnp.where(candidates, lot, -1.0), chosen.sum())
+  return jnp.where(random, others, chosen), leaked
 
 
 def greedy(

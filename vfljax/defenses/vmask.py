@@ -35,12 +35,13 @@ import numpy as np
 from vfljax import check, completion, nets
 from vfljax.defense import Defense, Holdings, Slots, Spec, slots
 from vfljax.defenses import shadow
-from vfljax.defenses.layer_selection import choose
+from vfljax.defenses.layer_selection import SELECTIONS, choose
 from vfljax.defenses.shadow import Attacker, Learning
 from vfljax.nets import named_layers
 from vfljax.types import Array, Batch, Key, Net, Params
 
-SELECTIONS = ('critical', 'accumulative', 'random', 'all')
+ALL = 'all'
+_LAST = len(SELECTIONS) - 1
 
 
 class Memory(NamedTuple):
@@ -69,7 +70,7 @@ class Rule(NamedTuple):
   """The arguments of `vmask`."""
 
   budget: Any
-  selection: str
+  selection: Any
   among: tuple[str, ...]
   noise: Any
   attacker: Attacker
@@ -80,7 +81,7 @@ class Rule(NamedTuple):
   @property
   def shadowed(self) -> bool:
     """Whether there is anything to choose by."""
-    return self.selection != 'all'
+    return not (isinstance(self.selection, str) and self.selection == ALL)
 
   def candidates(self, params: Params) -> np.ndarray:
     """bool [layers] of a network, those that may be hidden."""
@@ -88,7 +89,7 @@ class Rule(NamedTuple):
 
 
 def vmask(
-    budget, selection: str = 'critical', *, among: tuple[str, ...] = (),
+    budget, selection: Any = 'critical', *, among: tuple[str, ...] = (),
     noise=0.01, attacker: Attacker = Attacker(),
     shadows: Learning = Learning(), norms: str = 'sum', least: int = 0,
 ) -> Defense:
@@ -100,7 +101,8 @@ def vmask(
     selection: 'critical' chooses anew after every epoch (VMask),
       'accumulative' adds to the layers already hidden (-AS), 'random' hides
       as many as 'critical' would, but any (-RS), and 'all' hides all (-ALLS),
-      whatever the budget.
+      whatever the budget. The first three are also 0, 1 and 2, which may be
+      traced.
     among: Names of layers to choose from (`named_layers.names`); all if empty.
     noise: Deviation of Algorithm 1's noise, 0 or more; may be traced.
     attacker: Whom the active party imagines.
@@ -214,7 +216,10 @@ def facts(state: Memory) -> dict[str, Array]:
 
 
 def _check(rule: Rule) -> None:
-  check.one_of('vmask: selection', rule.selection, SELECTIONS)
+  if isinstance(rule.selection, str):
+    check.one_of('vmask: selection', rule.selection, (*SELECTIONS, ALL))
+  else:
+    check.inside('vmask: selection', rule.selection, 0, _LAST)
   check.inside('vmask: budget', rule.budget, 0, 1)
   check.at_least('vmask: noise', rule.noise, 0)
   check.above('vmask: learning_rate', rule.shadows.learning_rate, 0)

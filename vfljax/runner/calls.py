@@ -74,3 +74,13 @@ def place(family: Family, job: Job):
     piece, samples = sweep.place(part, samples)
     pieces.append(piece)
   return pieces, samples
+
+
+def at_the_end(family: Family, cells: Any, runs: Any) -> dict[str, Any]:
+  """What the programs of the end read; prepared labels if rounds are replayed.
+
+  Without them trainings that only began differently end alike.
+  """
+  replayed = family.job.setting.replayed
+  kept = runs if replayed else runs._replace(labels=())
+  return dict(cells=cells, runs=kept)

@@ -17,6 +17,7 @@ from vfljax.runner.kept import Kept
 from vfljax.runner.programs import Compiled, Going, Programs
 
 _AT_ONCE = 2  # Programs compiled at the same time; XLA uses threads besides.
+_AHEAD = 2  # Families begun ahead: all of one's may be the same as others'.
 
 
 class Compiler:
@@ -118,10 +119,10 @@ class Compiler:
     coming = [self._families[job.program] for job in self._left]
     needed = {other.name for other in [family, *coming]}
     self._begun = {k: v for k, v in self._begun.items() if k in needed}
-    another = [other for other in coming if other.name != family.name]
-    with contextlib.suppress(Exception):
-      if another:
-        self._begin(another[0])
+    others = {f.name: f for f in coming if f.name != family.name}
+    for other in list(others.values())[:_AHEAD]:
+      with contextlib.suppress(Exception):
+        self._begin(other)
     for job, other in zip(self._left, coming):
       if other.name == family.name:
         with contextlib.suppress(Exception):

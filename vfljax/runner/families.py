@@ -31,8 +31,8 @@ class Family(NamedTuple):
   Attributes:
     name: Families of one name have the same programs.
     job: Whose programs these are.
-    which: Which of its defenses an entry's is, by the entry's name; empty for
-      a job that shares with nobody but its first program (`alone`).
+    which: Which of its defenses an entry's is, by the entry's name; empty where
+      other arguments are swept.
     cells: Trainings a call; 0 is all of the job's.
     baselines: A job with the attacks that owe nothing to the federation, where
       some of the jobs have them and others do not.
@@ -113,12 +113,12 @@ def needed(
 
 
 def alone(job: Job) -> Family:
-  """Of one that shares with nobody.
+  """Of one that has nobody's programs but by chance.
 
-  The active party without the others starts as those do that share: with the
-  same arguments, which it does not look at, its first program is theirs.
+  It may start or end as those do that share: with the same arguments, of which
+  it does not look at `which`, those programs are theirs to the letter.
   """
-  which = {ALONE: 0} if job.entry.name == ALONE else {}
+  which = {} if job.others else {job.entry.name: 0}
   return Family(job.program, job, which, 0, None)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from vfljax import defenses
 from vfljax.defense import Defense
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
@@ -33,7 +34,7 @@ class Job(NamedTuple):
     make: (strength or None, **others) -> Defense.
     setting: With the attacks to run.
     labels: What the results call the defense, for each of the strengths.
-    others: The values of other arguments that are swept with them.
+    others: The values of other arguments that are swept with them, or could be.
   """
 
   name: str
@@ -131,7 +132,8 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
   if entry.name != 'none':  # Whose baselines are everybody's.
     setting = without_baselines(setting)
 
-  def make(strength, **others):
+  def make(strength, which=0, **others):
+    del which  # Of a family's, where there are several.
     if entry.name == ALONE:
       return absent()
     return build(entry, strength, **others)
@@ -141,26 +143,41 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
       room, _program(config, entry, room)
       + (f', {piece.room} seeds' if setting.raised else ''), units,
       make, setting, labels,
-      {k: tuple(g[k] for _, g in points) for k in entry.grid},
+      {k: tuple(g[k] for _, g in points) for k in entry.grid}
+      | {k: (n,) * len(points) for k, n in _worded(entry).items()},
   )
 
 
 def _program(config: Config, entry: Entry, room: int) -> str:
   """The name of an entry's programs.
 
-  What a grid sweeps is no part of them, so rows that differ in nothing else
-  have the same. Their name is that of the first such row that the experiment
-  lists, whichever of them run.
+  What a grid sweeps is no part of them, nor are words for which numbers stand,
+  so rows that differ in nothing else have the same. Their name is that of the
+  first such row that the experiment lists, whichever of them run.
   """
-  if not entry.grid:
+  swept = *entry.grid, *_worded(entry)
+  if not swept:
     return entry.name
   alike = (e.name for e in config.listed if _bare(e) == _bare(entry))
-  return f'{next(alike, entry.name)}, {room} of {", ".join(entry.grid)}'
+  return f'{next(alike, entry.name)}, {room} of {", ".join(swept)}'
 
 
 def _bare(entry: Entry) -> tuple:
   """What an entry's programs are made of, but for how many points they have."""
+  words = _worded(entry)
+  options = {k: v for k, v in entry.options.items() if k not in words}
   return (
-      entry.defense, bool(entry.strengths), entry.options, entry.after,
-      tuple(entry.grid),
+      entry.defense, bool(entry.strengths), options, entry.after,
+      tuple(entry.grid), tuple(words),
   )
+
+
+def _worded(entry: Entry) -> dict[str, float]:
+  """The numbers that stand for words among an entry's options, by argument."""
+  method = defenses.REGISTRY.get(entry.defense)
+  found: dict[str, float] = {}
+  for name, words in (method.words if method else {}).items():
+    word = entry.options.get(name, words[0])
+    if name not in entry.grid and word in words:
+      found[name] = words.index(word)
+  return found

@@ -33,7 +33,7 @@ import jax.numpy as jnp
 
 import vfljax
 from vfljax import attacks, data, defenses, nets
-from vfljax.runner import disk
+from vfljax.runner import alike, disk, tuning
 
 Program: TypeAlias = jax.stages.Compiled
 
@@ -83,18 +83,14 @@ class Kept(NamedTuple):
     this process's Python, or else what is not known to be there at a later
     start.
     """
-    text = lowered.as_text()
-    calls = set(_CALLS.findall(text))
+    calls = set(_CALLS.findall(lowered.as_text()))
     if not all(name.startswith(_LAPACK) for name in calls):
-      return lowered.compile(), ''
-    # What is not used of the arguments is not in the text.
-    about = f'{text} {lowered.args_info} {lowered.out_tree}'
-    digest = hashlib.sha256(about.encode()).hexdigest()
-    name = f'{self.machine} {digest}'
+      return tuning.compiled(lowered), ''
+    name = f'{self.machine} {alike.digest(lowered)}'
     with contextlib.suppress(Exception):
       return self.load(name), name
     before = _found()
-    compiled = lowered.compile()
+    compiled = tuning.compiled(lowered)
     if _found() > before:
       with contextlib.suppress(Exception):  # Another thread may have kept it.
         return self.load(name), name

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from vfljax import sweep
-from vfljax.runner import calls, cell, families, stolen, tuning
+from vfljax.runner import alike, calls, cell, families, stolen, tuning
 from vfljax.runner.cutting import joined
 from vfljax.runner.families import Family
 from vfljax.runner.jobs import Job
@@ -112,7 +112,7 @@ class Programs:
       return [run for run, _ in played], joined([rows for _, rows in played])
 
     def finish(job, runs, cells, samples):
-      both = [dict(cells=c, runs=r) for c, r in zip(cells, runs)]
+      both = [calls.at_the_end(family, c, r) for c, r in zip(cells, runs)]
       ends = [self._result(name) for name in last]
       found = [joined([end(b, samples) for b in both]) for end in ends]
       if family.attack_cells:
@@ -173,11 +173,9 @@ class Programs:
     spread, _ = sweep.shardings()
 
     def begin(name, fn, *arguments, donate=()):
-      # Trainings of several families may start alike: one program for them.
-      of = '' if name == 'start' else family.name
       jitted = jax.jit(
-          calls.called(f'{name} {of}', fn), out_shardings=spread,
-          donate_argnums=donate,
+          calls.called(f'{name} {family.name}', fn), out_shardings=spread,
+          donate_argnums=donate, keep_unused=True,
       )
       lowered = jitted.lower(*arguments[:-1], calls.also(job, arguments[-1]))
       programs[name] = self._pool.submit(self._compile, lowered)
@@ -201,7 +199,7 @@ class Programs:
         lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[2:]), s.dtype),
         rows,
     )
-    both = dict(cells=cells, runs=runs)
+    both = calls.at_the_end(family, cells, runs)
     if family.attack_cells:
       close = calls.over(cell.close, job, bool(family.attack_jobs))
       _, weights = begin('finish', close, both, samples)
@@ -231,7 +229,7 @@ class Programs:
       if about not in self._shared:
         jitted = jax.jit(
             calls.called(name, calls.beginning(cell.attack, job)),
-            out_shardings=spread,
+            out_shardings=spread, keep_unused=True,
         )
         lowered = jitted.lower(given, calls.also(job, samples))
         self._shared[about] = self._pool.submit(self._compile, lowered)
@@ -239,6 +237,20 @@ class Programs:
     return found
 
   def _compile(self, lowered: jax.stages.Lowered) -> tuple[Program, str]:
+    """Once for all programs that differ in nothing but their names.
+
+    Who is second waits: the first is being compiled by another thread.
+    """
+    own: Future = Future()
+    first = self._shared.setdefault(alike.digest(lowered), own)
+    if first is own:
+      try:
+        own.set_result(self._compile_first(lowered))
+      except BaseException as error:  # As a pool has it.
+        own.set_exception(error)
+    return first.result()
+
+  def _compile_first(self, lowered: jax.stages.Lowered) -> tuple[Program, str]:
     if self._kept:
       return self._kept.compile(lowered)
     return tuning.compiled(lowered), ''
@@ -249,16 +261,16 @@ class Programs:
     if not self._kept or found is None:
       return None
     names, (runs, history), stride = found
-    programs = {name: self._load(kept) for name, kept in names.items()}
+    programs = {part: self._load(name) for part, name in names.items()}
     return _Made(programs, calls.shapes(runs), history, stride, False)
 
-  def _load(self, kept: str) -> Future:
+  def _load(self, name: str) -> Future:
     """A program that was kept: once, for all families that have it."""
     assert self._kept
     load = self._kept.load
-    if kept not in self._shared:
-      self._shared[kept] = self._pool.submit(lambda: (load(kept), kept))
-    return self._shared[kept]
+    if name not in self._shared:
+      self._shared[name] = self._pool.submit(lambda: (load(name), name))
+    return self._shared[name]
 
   @property
   def _label(self) -> str:

@@ -155,14 +155,14 @@ def build(
   """The entry's defense at a strength, which may be traced.
 
   Args:
-    others: Values of the arguments in the entry's grid; may be traced.
+    others: Values of other arguments, in place of its options; may be traced.
 
   Raises:
     ValueError: if the strength or another argument is out of its range.
   """
   given = () if strength is None else (strength,)
   factory: Callable[..., Defense] = defenses.REGISTRY[entry.defense]
-  defense = factory(*given, **entry.options, **others)
+  defense = factory(*given, **(entry.options | others))
   before = [
       build(e, e.strengths[0] if e.strengths else None) for e in entry.after
   ]
