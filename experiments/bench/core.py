@@ -30,7 +30,7 @@ from vfljax import algorithms, attacks, nets, sweep, train
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
 from vfljax.defenses import marvell
-from vfljax.runner import device
+from vfljax.runner import device, tuning
 from vfljax.sampling import per_class
 from vfljax.types import Batch
 from vfljax.views import TrainedBottom
@@ -145,7 +145,7 @@ def compiled(work: Workload, seeds: int):
   )
   args = sweep.place(cells, work.data)
   began = time.perf_counter()
-  program = jax.jit(sweep.over_cells(work.run)).lower(*args).compile()
+  program = tuning.compiled(jax.jit(sweep.over_cells(work.run)).lower(*args))
   return lambda: jax.block_until_ready(program(*args)), (
       time.perf_counter() - began
   )

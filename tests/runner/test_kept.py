@@ -99,7 +99,7 @@ def test_a_program_that_calls_what_nobody_knows_is_not_kept(
   class Foreign:  # In place of a program with another library's function.
     args_info, out_tree = (), ()
     as_text = lambda self: 'x = stablehlo.custom_call @some_library(y)'
-    compile = lambda self: 'compiled'
+    compile = lambda self, *options: 'compiled'
 
   assert kept.of(ABOUT).compile(Foreign()) == ('compiled', '')
   assert not list(place.glob('*'))

@@ -1,7 +1,9 @@
-"""What XLA is told to leave out before a GPU trains."""
+"""What XLA is told to leave out."""
 from types import SimpleNamespace
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from vfljax.runner import tuning
@@ -22,7 +24,7 @@ class Lowered:
 
 @pytest.fixture
 def gpu(monkeypatch):
-  here = SimpleNamespace(device_kind='NVIDIA H100 80GB HBM3')
+  here = SimpleNamespace(device_kind='NVIDIA H100 80GB HBM3', platform='gpu')
   monkeypatch.setattr(jax, 'local_devices', lambda: [here])
   monkeypatch.delenv('XLA_FLAGS', raising=False)
 
@@ -53,11 +55,21 @@ def test_another_failure_is_not_tried_again(gpu):
   assert len(lowered.seen) == 1
 
 
-def test_a_cpu_keeps_its_own():
-  program = tuning.compiled(jax.jit(lambda x: x + 1).lower(1))
-  assert tuning.options() is None and program(1) == 2
+def test_a_kernel_is_not_cut_up_where_each_core_has_a_device(monkeypatch):
+  monkeypatch.delenv('XLA_FLAGS', raising=False)
+  x = jnp.ones((3000, 100))
+  lowered = jax.jit(lambda x, i: 2 * x[i]).lower(x, jnp.arange(2000))
+  cut = 'outer_dimension_partitions'
+  assert cut in lowered.compile().as_text()
+  program = tuning.compiled(lowered)
+  assert cut not in program.as_text()
+  np.testing.assert_array_equal(program(x, jnp.arange(2000)), 2)
 
 
+def test_the_only_device_keeps_its_own(monkeypatch):
+  one = jax.local_devices()[:1]
+  monkeypatch.setattr(jax, 'local_devices', lambda: one)
+  assert tuning.options() is None
 def test_xla_knows_the_option():
   """It is of all devices' options, so a CPU can be asked."""
   lowered = jax.jit(lambda x: x + 2).lower(1)

@@ -1,13 +1,17 @@
-"""How long XLA looks for fast kernels before a GPU trains.
+"""What XLA is told for the devices here.
 
-For every product of matrices XLA compiles dozens of Triton kernels and times
-them beside the libraries' own. In float32 that is long where a training takes
-seconds: on an H100 MNIST's MLPs compiled for 106 to 142 s, eight programs at a
-time, and with the libraries' products for 11 to 14 s, four at a time. These
-train 11 to 29 % longer (experiments/bench/gpu_h100_tuned.json, gpu_h100.json).
-So NVIDIA's GPUs are given the libraries' products, unless XLA_FLAGS says
+NVIDIA's GPUs: for every product of matrices XLA compiles dozens of Triton
+kernels and times them beside the libraries' own. In float32 that is long where
+a training takes seconds: on an H100 MNIST's MLPs compiled for 106 to 142 s,
+eight programs at a time, and with the libraries' products for 11 to 14 s, four
+at a time. These train 11 to 29 % longer (experiments/bench/gpu_h100_tuned.json,
+gpu_h100.json). So they are given the libraries' products, unless XLA_FLAGS says
 otherwise: who trains for hours sets
 XLA_FLAGS=--xla_gpu_enable_triton_gemm=true.
+
+CPUs with a device a core: each is busy with trainings of its own, and a kernel
+that is cut up for all cores waits for the others'. So none is; the numbers are
+the same.
 """
 import os
 from typing import Any
@@ -15,14 +19,19 @@ from typing import Any
 import jax
 
 TRITON = 'xla_gpu_enable_triton_gemm'
+PASSES = 'xla_disable_hlo_passes'
 
 
 def options() -> dict[str, Any] | None:
   """XLA's options for the devices here; `None` where it keeps its own."""
-  kind = jax.local_devices()[0].device_kind
-  if not kind.startswith('NVIDIA') or TRITON in os.environ.get('XLA_FLAGS', ''):
-    return None
-  return {TRITON: False}
+  first, *others = jax.local_devices()
+  chosen: dict[str, Any] = {}
+  if first.device_kind.startswith('NVIDIA'):
+    chosen = {TRITON: False}
+  elif first.platform == 'cpu' and others:
+    chosen = {PASSES: 'cpu-parallel-task-assigner'}
+  said = os.environ.get('XLA_FLAGS', '')
+  return None if any(name in said for name in chosen) else chosen or None
 
 
 def compiled(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
@@ -32,6 +41,6 @@ def compiled(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
     try:
       return lowered.compile(chosen)
     except jax.errors.JaxRuntimeError as error:
-      if TRITON not in str(error):
+      if not any(name in str(error) for name in chosen):
         raise
   return lowered.compile()
