@@ -40,9 +40,9 @@ def speed() -> str:
   record = json.loads((BENCH / 'core.json').read_text())
   rows = []
   for key, name in (
-      ('splitnn', "splitNN on Spambase's shape, 10 seeds x 300 epochs"),
-      ('mnist', 'MLP on MNIST halves, 5 seeds x 1 epoch'),
-      ('completion', 'model completion with 40 labels, 15 times'),
+      ('splitnn', "splitNN on Spambase's shape, {} seeds x 300 epochs"),
+      ('mnist', 'MLP on MNIST halves, {} seeds x 1 epoch'),
+      ('completion', 'model completion with 40 labels, {} times'),
   ):
     found = record[key]
     peers = [f'torch, {n}' for n in (
@@ -50,7 +50,7 @@ def speed() -> str:
     )]
     there = [peer for peer in peers if peer in found]
     rows.append([
-        name, f"{found['vfljax']['wall_min']:.2g} s",
+        name.format(found['seeds']), f"{found['vfljax']['wall_min']:.2g} s",
         ' / '.join(f"{found[peer]['wall_min']:.1f}" for peer in there) + ' s',
         ' / '.join(f"{found[f'ratio to {peer}']:.1f}" for peer in there),
     ])
