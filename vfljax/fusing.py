@@ -18,7 +18,9 @@ from vfljax.types import Array
 
 def apart(tree: Any) -> Any:
   """The same; on a GPU what makes it is never part of what reads it."""
-  return lax.optimization_barrier(tree) if target.kind() == 'gpu' else tree
+  if target.kind() != 'gpu':
+    return tree
+  return jax.tree.map(lax.optimization_barrier, tree)
 
 
 def joined(tree: Any) -> Any:
