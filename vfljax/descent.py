@@ -9,13 +9,18 @@ from typing import Any
 import jax
 import optax
 
+from vfljax import fusing
 from vfljax.types import Params
 
 
 def step(
     tx: optax.GradientTransformation, gradients: Any, opt: Any, params: Params
 ) -> tuple[Any, Any]:
-  """The parameters and the optimizer's state after a step."""
+  """The parameters and the optimizer's state after a step.
+
+  On a GPU all parameters of one shape are one kernel's, all parties' together.
+  """
+  gradients, opt = fusing.joined((fusing.apart(gradients), opt))
   moves, opt = moves_of(tx, gradients, opt, params)
   return moved(params, moves), opt
 

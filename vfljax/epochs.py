@@ -6,7 +6,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax import protocol
+from vfljax import protocol, target
 from vfljax import rows as rows_of
 from vfljax.defense import Holdings
 from vfljax.numerics import permutation
@@ -78,7 +78,7 @@ def play_epoch(
     truth, prepared = take(i)
     return play_batch(plan, state, truth, key, watched, prepared)
 
-  state, rows = lax.scan(play, run.state, (own.rounds, own.keys[:-1]))
+  state, rows = _scan(play, run.state, (own.rounds, own.keys[:-1]), take)
   stacks: list[Any] = [rows['watch']]
   losses: Any = rows['loss']  # [rounds]
   if plan.remainder == 'keep' and len(own.rest):
@@ -87,6 +87,27 @@ def play_epoch(
     losses = jnp.append(losses, jnp.asarray(row['loss']))
   run = run._replace(state=state)
   return close(plan, run, own, losses, stacks, epoch, watched)
+
+
+def _scan(
+    play: Callable, state: State, xs: tuple[Array, Array], take: Take
+) -> tuple[State, dict[str, Any]]:
+  """Plays an epoch's full rounds: (state, {'loss', 'watch'}), [rounds, ...].
+
+  Of the losses only the mean is looked at, and a GPU would write each to its
+  place by a kernel of its own: there they are added up, and each is the mean.
+  """
+  if target.kind() != 'gpu':
+    return lax.scan(play, state, xs)
+  dtype = jax.eval_shape(take, xs[0][0])[0].labels.dtype
+
+  def add(carry, x):
+    state, row = play(carry[0], x)
+    return (state, carry[1] + row['loss'].astype(dtype)), row['watch']
+
+  (state, total), watch = lax.scan(add, (state, jnp.zeros((), dtype)), xs)
+  rounds = len(xs[0])
+  return state, dict(loss=jnp.full(rounds, total / rounds), watch=watch)
 
 
 def play_prepared(

@@ -8,7 +8,7 @@ from scipy import linalg
 from tests.perturbing import (
     GOLDEN, KEY, check_apart, draws, gradients, raw,
 )
-from vfljax import defenses
+from vfljax import defenses, target
 from vfljax.defenses import marvell
 
 solve = jax.jit(marvell.solve)
@@ -21,9 +21,15 @@ def golden_marvell(scale, dtype):
   return data, inputs, [jnp.asarray(x, dtype) for x in inputs]
 
 
+def solve_for_a_gpu(*inputs):
+  with target.tracing_for('cuda'):
+    return jax.jit(lambda *xs: marvell.solve(*xs))(*inputs)
+
+
 @pytest.mark.parametrize('scale', [1.0, 1e7, 1e13])
+@pytest.mark.parametrize('solve', [solve, solve_for_a_gpu])
 @pytest.mark.parametrize('x64', [False, True])
-def test_marvell_is_the_authors_optimum(scale, x64):
+def test_marvell_is_the_authors_optimum(scale, solve, x64):
   with jax.enable_x64(x64):
     dtype = jnp.float64 if x64 else jnp.float32
     data, (u, v, d, g, p, power), inputs = golden_marvell(scale, dtype)

@@ -17,7 +17,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax import check, nets
+from vfljax import check, fusing, nets, target
 from vfljax.defense import Defense, slots
 from vfljax.defenses import passports
 from vfljax.types import Array, Key, Params
@@ -86,11 +86,15 @@ def block(params: Params, x: Array) -> tuple[Array, Array, Array]:
       x = x @ layer['kernel'] + layer['bias'][None]
     return x
 
-  def stamp(passport):
-    seen = linear(lax.stop_gradient(passport)).mean(0, keepdims=True)
+  def stamp(seen):
     return nets.leaky_relu(seen @ params['encode']) @ params['decode']
 
-  s, b = stamp(params['scale_key']), stamp(params['bias_key'])
+  keys = [lax.stop_gradient(params[k]) for k in ('scale_key', 'bias_key')]
+  if target.kind() == 'gpu':  # As rows of x they need no kernels of their own.
+    rows = linear(jnp.concatenate([x, *(k.mean(0)[None] for k in keys)]))
+    s, b = stamp(rows[-2:-1]), stamp(rows[-1:])
+    return fusing.joined_back(jnp.tanh(s) * rows[:-2] + jnp.tanh(b)), s, b
+  s, b = (stamp(linear(k).mean(0, keepdims=True)) for k in keys)
   return jnp.tanh(s) * linear(x) + jnp.tanh(b), s, b
 
 

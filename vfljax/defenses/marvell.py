@@ -25,12 +25,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax import check
+from vfljax import check, target
 from vfljax.defense import Defense, each
 from vfljax.numerics import common_type
 from vfljax.types import Array
 
-PIECES = 16  # Into which the search cuts its interval, 10 or 14 times.
+# Into how many pieces the search cuts its interval, and how often, for floats
+# of 32 and of 64 bits. A GPU looks at all pieces at a time.
+ELSEWHERE, ON_GPU = (16, 10, 14), (1024, 4, 6)
 
 
 class Allocation(NamedTuple):
@@ -157,27 +159,31 @@ def _across(problem: _Problem) -> Array:
 
   It never pays to raise the smaller variance above the larger one, and s may
   cost no more than all the power, of which the gap's direction takes its part.
-  Each level looks at the slope at 15 points and goes on between two of them.
+  Each level looks at the slope between all pieces and goes on in one of them.
   """
+  gpu = target.kind() == 'gpu'
+  pieces, *levels = ON_GPU if gpu else ELSEWHERE
   afford = problem.power / jnp.maximum(problem.share_lo * problem.d, 1e-30)
   most = jnp.minimum(problem.hi - problem.lo, afford)
   most = jnp.where(problem.d > 1, most, 0)
-  grid = jnp.arange(1, PIECES, dtype=most.dtype)
+  grid = jnp.arange(1, pieces, dtype=most.dtype)
 
   # One array carries all: XLA's loops cost by the operand, and on a CPU more
   # than the arithmetic in this one (3 times the solves a second under JAX
   # 0.10).
   def narrow(_, packed):
     *inputs, low, width = packed
-    width = width / PIECES
+    width = width / pieces
     s = low[..., None] + grid * width[..., None]
     falls = _falls(_Problem(*(x[..., None] for x in inputs)), s)
     low = low + width * falls.astype(width.dtype).sum(-1)
     return jnp.concatenate([packed[:-2], jnp.stack([low, width])])
 
-  levels = 10 if most.dtype.itemsize <= 4 else 14
   packed = jnp.stack([*problem, jnp.zeros_like(most), most])
-  *_, low, width = jax.lax.fori_loop(0, levels, narrow, packed)
+  # On a GPU a level is two kernels, and a loop takes more to come round.
+  *_, low, width = jax.lax.fori_loop(
+      0, levels[most.dtype.itemsize > 4], narrow, packed, unroll=gpu
+  )
   return low + width / 2
 
 

@@ -9,7 +9,7 @@ from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
-from vfljax import check
+from vfljax import check, fusing, target
 from vfljax.nets.dense import Dense, Read
 from vfljax.nets.once import once
 from vfljax.types import VFL, Array, Key, Net, Params
@@ -280,7 +280,10 @@ def then(first: Net, second: Net) -> Net:
 
 
 def pair(z: Array) -> Array:
-  """The logits (0, z), [..., 2]: softmax gives class 1 sigmoid(z)."""
+  """The logits (0, z), [..., 2], of z [..., 1]: class 1's is sigmoid's."""
+  if target.kind() == 'gpu':  # No kernel of its own, as `concatenate` is.
+    second = (jnp.arange(2) == 1).reshape(*[1] * (z.ndim - 1), 2)
+    return jnp.where(second, fusing.apart_back(z), 0)
   return jnp.concatenate([jnp.zeros_like(z), z], axis=-1)
 
 

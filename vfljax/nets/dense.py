@@ -11,6 +11,7 @@ from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
+from vfljax import fusing
 from vfljax.types import Array
 
 
@@ -59,4 +60,4 @@ class Dense(nn.Module):
         self.width, dtype=self.dtype, kernel_init=start, bias_init=start,
         name='Dense_0',
     )
-    return layer(x)
+    return fusing.joined_back(layer(x))

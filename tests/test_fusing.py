@@ -1,0 +1,149 @@
+"""What leads XLA to fewer kernels on a GPU: the same numbers, traced for one.
+
+That the kernels are fewer is in `experiments/bench/accel.json`.
+"""
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from tests.contracts import make
+from vfljax import algorithms, descent, fusing, nets, target, train
+from vfljax.defenses import fedpass_cut
+from vfljax.types import Batch
+
+BACK = (fusing.apart_back, fusing.joined_back)
+N, KEY = 70, jax.random.key(1)
+
+
+def for_a_gpu(fn, *arguments):
+  """`fn` of the arguments, traced as for a GPU and run here."""
+  with target.tracing_for('cuda'):
+    return jax.jit(lambda *xs: fn(*xs))(*arguments)
+
+
+def barriers(platform, fn, *arguments):
+  with target.tracing_for(platform):
+    made = jax.make_jaxpr(lambda *xs: fn(*xs))(*arguments)
+  return str(made).count('optimization_barrier')
+
+
+def tree() -> dict[str, Any]:
+  return dict(
+      numbers=jnp.array([2e-38, -0.0, jnp.inf, 3e38, -1.5]), key=KEY,
+      counts=jnp.int32([2**31 - 1, -7]), half=jnp.bfloat16([0.1, 3]),
+      truths=jnp.array([True, False]), nothing=(),
+  )
+
+
+@pytest.mark.parametrize('fn', [fusing.apart, fusing.joined])
+def test_not_a_bit_is_changed(fn):
+  found, want = for_a_gpu(fn, tree()), tree()
+  assert jax.tree.structure(found) == jax.tree.structure(want)
+  for own in (found, want):
+    own['key'] = jax.random.key_data(own['key'])
+  for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(want)):
+    assert x.dtype == y.dtype
+    assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
+
+
+@pytest.mark.parametrize('fn', BACK)
+def test_neither_are_a_gradients(fn):
+  """Forwards, backwards, twice and for many at a time."""
+  x = jnp.array([0.3, -2.0, 5.0])
+  plain = lambda x: (x**3).sum()
+  marked = lambda x: (fn(x) ** 3).sum()
+  for of in (
+      jax.grad, jax.hessian, lambda f: jax.vmap(jax.grad(lambda x: f(x[None]))),
+      lambda f: lambda x: jax.jvp(f, (x,), (x,)),
+  ):
+    jax.tree.map(
+        np.testing.assert_array_equal, for_a_gpu(of(marked), x), of(plain)(x)
+    )
+  assert barriers('cuda', marked, x) == 0
+  assert barriers('cuda', jax.grad(marked), x) == 1
+
+
+def plan(defense, remainder='keep'):
+  vfl = algorithms.vhnn([nets.mlp(6, 4)] * 2, nets.binary(nets.mlp(4, 1)))
+  return train.Plan(
+      vfl, defense, (optax.adam(0.01),) * 2, 2, 16, remainder=remainder
+  )
+
+
+def samples():
+  x = np.random.default_rng(0).normal(size=(N, 8)).astype(np.float32)
+  labels = np.eye(2, dtype=np.float32)[(x[:, 0] > 0).astype(int)]
+  return Batch((jnp.array(x[:, :3]), jnp.array(x[:, 3:])), jnp.array(labels))
+
+
+def trained(defense, remainder='keep'):
+  data, own = samples(), plan(defense, remainder)
+  run, history = train.advance(own, train.start(KEY, own, data), data, 0, 2)
+  return [p.params for p in run.state.parties], history['loss']
+
+
+@pytest.mark.parametrize('remainder', ['keep', 'drop', 'pad'])
+def test_a_training_is_the_same(remainder):
+  """Its weights, and the mean of its losses, which are not written down."""
+  defense = make('none')
+  want = jax.jit(lambda: trained(defense, remainder))()
+  found = for_a_gpu(lambda: trained(defense, remainder))
+  jax.tree.map(
+      lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6),
+      found, want,
+  )
+
+
+def test_elsewhere_nothing_is_fused():
+  fn = lambda: trained(make('fedpass_cut'))
+  assert not barriers('cpu', fn) and not barriers('tpu', fn)
+  assert barriers('cuda', fn)
+
+
+def test_a_step_is_optaxs():
+  """Also of an optimizer whose state has keys and what is no number."""
+  tx = optax.chain(
+      optax.add_noise(0.1, 0.5, KEY), optax.apply_if_finite(optax.adam(0.1), 3)
+  )
+  params = dict(a=jnp.arange(3.0), b=jnp.ones((2, 2)))
+  gradients = jax.tree.map(jnp.sin, params)
+  step = lambda g, opt, p: descent.step(tx, g, opt, p)
+  opt = tx.init(params)
+  want, _ = jax.jit(step)(gradients, opt, params)
+  found, after = for_a_gpu(step, gradients, opt, params)
+  jax.tree.map(
+      lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6), found, want
+  )
+  assert jax.tree.structure(after) == jax.tree.structure(opt)
+
+
+def test_two_logits_of_one_number():
+  z = jnp.array([[[-3.0], [0.0]], [[jnp.inf], [2.0]]])
+  np.testing.assert_array_equal(for_a_gpu(nets.pair, z), nets.pair(z))
+  weights = jnp.arange(8.0).reshape(2, 2, 2)
+  slope = jax.grad(lambda z: (nets.pair(z) * weights).sum())
+  np.testing.assert_array_equal(for_a_gpu(slope, z), weights[..., 1:])
+  with jax.numpy_rank_promotion('raise'):
+    with jax.numpy_dtype_promotion('strict'):
+      for_a_gpu(slope, z)
+
+
+def test_passports_may_be_rows_of_the_batch():
+  """The layer and its gradients, of several passports for each."""
+  normal = lambda key, shape: jax.random.normal(key, (3, *shape[1:]))
+  params = fedpass_cut.draw(KEY, 6, 5, normal)
+  x, weights = jax.random.normal(KEY, (2, 7, 6))
+
+  def loss(params, x):
+    y, s, b = fedpass_cut.block(params, x)
+    return (y * weights).sum() + (s * b).sum(), (y, s, b)
+
+  slope = lambda *own: jax.value_and_grad(loss, (0, 1), has_aux=True)(*own)
+  jax.tree.map(
+      lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
+      for_a_gpu(slope, params, x), slope(params, x),
+  )
