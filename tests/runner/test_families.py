@@ -7,6 +7,8 @@ import jax
 import numpy as np
 import pytest
 
+from vfljax import defenses
+from vfljax.defense import Method, none
 from vfljax.defenses.shadow import Attacker
 from vfljax.runner import (
     arguments, calls, cell, compiling, families, run, setting, tuning,
@@ -289,3 +291,22 @@ def test_where_rounds_are_replayed_prepared_labels_are_at_hand(everything):
     job = job._replace(setting=job.setting._replace(replayed=replayed))
     found = calls.at_the_end(families.alone(job), 'cells', runs)
     assert found == dict(cells='cells', runs=runs._replace(labels=labels))
+
+
+def test_an_argument_called_which_is_a_defenses_own(monkeypatch):
+  """What tells of a family's defenses which it is, is called so, too."""
+  seen = []
+
+  def odd(strength, which=0.0):
+    seen.append((strength, which))
+    return none()
+
+  monkeypatch.setitem(defenses.REGISTRY, 'odd', Method(odd, (1.0,)))
+  listed = Entry('none'), Entry('odd', (1.0,), grid=dict(which=(3.0,)))
+  job = found(config(listed=listed))[-1]
+  assert job.others == dict(which=(3.0,)) and not families.alone(job).which
+  job.make(1.0, which=3.0)
+  assert seen[-1] == (1.0, 3.0)
+  plain = found(config(listed=(Entry('none'), Entry('odd', (1.0,)))))[-1]
+  plain.make(1.0, which=3.0)
+  assert seen[-1] == (1.0, 0.0)

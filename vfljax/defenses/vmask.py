@@ -41,7 +41,6 @@ from vfljax.nets import named_layers
 from vfljax.types import Array, Batch, Key, Net, Params
 
 ALL = 'all'
-_LAST = len(SELECTIONS) - 1
 
 
 class Memory(NamedTuple):
@@ -216,10 +215,10 @@ def facts(state: Memory) -> dict[str, Array]:
 
 
 def _check(rule: Rule) -> None:
-  if isinstance(rule.selection, str):
-    check.one_of('vmask: selection', rule.selection, (*SELECTIONS, ALL))
-  else:
-    check.inside('vmask: selection', rule.selection, 0, _LAST)
+  if not isinstance(rule.selection, jax.core.Tracer):
+    numbers = range(len(SELECTIONS))
+    known = (*SELECTIONS, ALL, *numbers)
+    check.one_of('vmask: selection', rule.selection, known)
   check.inside('vmask: budget', rule.budget, 0, 1)
   check.at_least('vmask: noise', rule.noise, 0)
   check.above('vmask: learning_rate', rule.shadows.learning_rate, 0)

@@ -132,11 +132,15 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
   if entry.name != 'none':  # Whose baselines are everybody's.
     setting = without_baselines(setting)
 
-  def make(strength, which=0, **others):
-    del which  # Of a family's, where there are several.
+  swept = *entry.grid, *_worded(entry)
+
+  def make(strength, **others):
     if entry.name == ALONE:
       return absent()
-    return build(entry, strength, **others)
+    # Which of a family's it is, is told of those that have nothing swept, too.
+    return build(
+        entry, strength, **{k: v for k, v in others.items() if k in swept}
+    )
 
   return Job(
       entry.name + some + piece.tail, entry, tuple(s for s, _ in points), piece,
