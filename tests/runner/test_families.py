@@ -1,7 +1,6 @@
 """Jobs that share their programs, and that nobody's numbers know of it."""
 import dataclasses
 import json
-import re
 
 import jax
 import numpy as np
@@ -11,7 +10,7 @@ from vfljax import defenses
 from vfljax.defense import Method, none
 from vfljax.defenses.shadow import Attacker
 from vfljax.runner import (
-    arguments, calls, cell, compiling, families, run, setting, tuning,
+    arguments, cell, compiling, families, run, setting,
 )
 from vfljax.runner.config import (
     AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
@@ -19,7 +18,6 @@ from vfljax.runner.config import (
 )
 from vfljax.runner.cutting import split
 from vfljax.runner.jobs import jobs
-from vfljax.train import Run
 
 NAMES = 'none', 'iso', 'dp_laplace', 'dcor'
 DEEP = ModelConfig(algorithm='vhnn', bottom=(4,), top=(4,))
@@ -257,40 +255,6 @@ def test_rows_that_differ_in_a_word_share_their_programs():
   numbers = [everything[n].others for n in ('usual', 'random', 'all')]
   assert numbers == [dict(selection=(0,)), dict(selection=(2,)), {}]
   assert everything['random'].labels == ('random',)
-
-
-def test_programs_that_are_alike_are_compiled_once(monkeypatch):
-  """Of labels that are prepared before the first round the rounds know nothing.
-
-  So label_dp and kdk begin differently and go on alike, and who trains one
-  network with a term for it ends as who does not.
-  """
-  made, compiled = [], tuning.compiled
-
-  def counted(lowered):
-    made.append(lowered)
-    return compiled(lowered)
-
-  monkeypatch.setattr(tuning, 'compiled', counted)
-  given = config('none', 'label_dp', 'kdk', 'dcor', alone=False)
-  for entry in given.listed:
-    entry.strengths = entry.strengths[:1]
-  everything = found(given)
-  with compiling.Compiler(everything, everything) as compiler:
-    for job in everything:
-      assert compiler.programs(job).ready(600)
-  names = [re.search(r'jit_([a-z]+)', x.as_text()).group(1) for x in made]
-  counts = {name: names.count(name) for name in names}
-  assert counts == dict(start=3, advance=3, finish=1, stolen=1)
-
-
-def test_where_rounds_are_replayed_prepared_labels_are_at_hand(everything):
-  runs = Run('key', 'state', 'labels', ())
-  for replayed, labels in (({}, ()), (dict(attack=None), 'labels')):
-    job = everything[0]
-    job = job._replace(setting=job.setting._replace(replayed=replayed))
-    found = calls.at_the_end(families.alone(job), 'cells', runs)
-    assert found == dict(cells='cells', runs=runs._replace(labels=labels))
 
 
 def test_an_argument_called_which_is_a_defenses_own(monkeypatch):
