@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from vfljax import check, completion, nets
 from vfljax.defense import Defense, Holdings, Slots, Spec, slots
@@ -215,7 +216,7 @@ def facts(state: Memory) -> dict[str, Array]:
 
 
 def _check(rule: Rule) -> None:
-  if not isinstance(rule.selection, jax.core.Tracer):
+  if not isinstance(rule.selection, Tracer):
     numbers = range(len(SELECTIONS))
     known = (*SELECTIONS, ALL, *numbers)
     check.one_of('vmask: selection', rule.selection, known)
