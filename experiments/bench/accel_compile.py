@@ -13,6 +13,7 @@ from jax.experimental import topologies
 from jax.sharding import SingleDeviceSharding, Sharding
 
 from vfljax import target
+from vfljax.runner import libtpu
 
 # Without these libtpu asks a cloud's server which TPU this is.
 ALONE = dict(
@@ -55,6 +56,7 @@ MACHINES = tuple(_DESCRIBED)
 def place(machine: str) -> Sharding:
   """The described device of that name, one of `MACHINES`."""
   os.environ.update(ALONE)
+  libtpu.set_up(os.environ)
   platform, described = _DESCRIBED[machine]
   found = topologies.get_topology_desc(platform=platform, **described)
   return SingleDeviceSharding(found.devices[0])

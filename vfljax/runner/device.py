@@ -8,7 +8,7 @@ import sys
 
 import jax
 
-from vfljax.runner import threefry
+from vfljax.runner import libtpu, threefry
 from vfljax.runner.errors import UserError
 
 _A_CORE = 64  # Devices of a core: each has its threads and its memory.
@@ -33,7 +33,8 @@ def set_up(devices: int, cache: str) -> None:
 
   Small matrices do not fill several cores: two trainings side by side finish
   before one training spread over two cores (BUILD.md, Benchmarks).
-  Accelerators are not affected. Random bits are drawn in one kernel.
+  Accelerators are not affected, but that a TPU's compiler gets room (`libtpu`).
+  Random bits are drawn in one kernel.
 
   Args:
     devices: How many devices to make; 0 makes one of every core.
@@ -43,6 +44,7 @@ def set_up(devices: int, cache: str) -> None:
     UserError: for more devices than the machine can start.
   """
   check(devices)
+  libtpu.set_up(os.environ)
   threefry.in_one_kernel()
   # Else programs say of each operation where in the code it stands: for nobody,
   # and 3 % of what a first start computes.
