@@ -20,6 +20,7 @@ import jax.numpy as jnp
 
 from vfljax import target
 from vfljax.nets.dense import Read, fan_in_uniform
+from vfljax.nets.product import product
 from vfljax.types import Array
 
 Padding = str | int | Sequence[tuple[int, int]]
@@ -101,7 +102,7 @@ def convolve(
         x, kernel, strides, pads, dimension_numbers=('NHWC', 'HWIO', 'NHWC')
     )
   taps = windows(x, window, strides, pads)
-  return taps @ kernel.reshape(-1, kernel.shape[-1])
+  return product(taps, kernel.reshape(-1, kernel.shape[-1]))
 
 
 def patches(x: Array, kernel: int, same: bool = True) -> Array:

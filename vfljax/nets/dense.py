@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from vfljax import fusing
+from vfljax.nets import product
 from vfljax.types import Array
 
 
@@ -58,6 +59,6 @@ class Dense(nn.Module):
     start = fan_in_uniform(x.shape[-1])
     layer = _Linear(
         self.width, dtype=self.dtype, kernel_init=start, bias_init=start,
-        name='Dense_0',
+        dot_general=product.dot_general, name='Dense_0',
     )
     return fusing.joined_back(layer(x))
