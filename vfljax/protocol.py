@@ -35,7 +35,7 @@ def play_round(
     batch: Batch, adversary: Adversary = HONEST,
 ) -> tuple[State, Round]:
   """Plays one round: returns the next state, and the round for who watches."""
-  luck = luck_of(key)
+  luck = key if isinstance(key, Luck) else luck_of(key)
   batch = defense.batch(luck.batch, batch)
   real = crossing.trained(batch.labels)
   vfl = counting(vfl._replace(top=defense.top(vfl.top)), real > 0)
