@@ -116,7 +116,7 @@ def play_epoch(
 
 
 def _scan(
-    play: Callable, state: State, xs: tuple[Array, Array], take: Take
+    play: Callable, state: State, xs: tuple[Array, Key | Drawn], take: Take
 ) -> tuple[State, dict[str, Any]]:
   """Plays an epoch's full rounds: (state, {'loss', 'watch'}), [rounds, ...].
 

@@ -128,16 +128,6 @@ def masked_median(x: Array, mask: Array) -> Array:
   return jnp.where(count > 0, median, 0).astype(x.dtype)
 
 
-def taken(x: Array, places: Array) -> Array:
-  """x[places], all of which are in 0..len(x) - 1.
-
-  JAX would have every look tested: on a GPU by a kernel of its own.
-  """
-  return x.at[places].get(
-      mode='promise_in_bounds', wrap_negative_indices=False
-  )
-
-
 def counts_below(ordered: Array, x: Array) -> Array:
   """How many of `ordered` [n], which ascends, are below each of `x`.
 
