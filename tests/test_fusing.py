@@ -12,7 +12,8 @@ import pytest
 
 from tests.contracts import make
 from vfljax import algorithms, descent, fusing, nets, target, train
-from vfljax.defenses import fedpass_cut
+from vfljax import defense as defense_of
+from vfljax.defenses import fedpass_cut, gafm, gan, randomized
 from vfljax.types import Batch
 
 BACK = (fusing.apart_back, fusing.joined_back)
@@ -96,6 +97,58 @@ def test_a_training_is_the_same(remainder):
       lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6),
       found, want,
   )
+
+
+@pytest.mark.parametrize('name', ['gafm', 'iso', 'plugvfl', 'ppdl'])
+def test_a_defended_training_is_the_same(name):
+  """With its luck, and where networks and norms of a round are taken at once.
+  """
+  defense = make(name)
+  want = jax.jit(lambda: trained(defense))()
+  found = for_a_gpu(lambda: trained(defense))
+  jax.tree.map(
+      lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-3, atol=1e-5),
+      found, want,
+  )
+
+
+@pytest.mark.parametrize('part', gafm.PARTS)
+@pytest.mark.parametrize('norm', randomized.NORMS)
+def test_terms_may_be_normalised_at_once(norm, part):
+  """What GAFM sends, whose two terms have weights and norms of their own."""
+  own = gafm.Settings(
+      0.05, 3.0, 0.01, 0.1, part, 'f', gafm.Reading(norm), gan.GAN()
+  )
+  labels = jnp.eye(2)[jnp.arange(7) % 2]
+  f = jax.random.uniform(KEY, (7, 4))
+  made = gafm.gafm(networks=own.gan)
+  state = made.init(KEY, defense_of.Spec((f,), 2)).state
+
+  def slope(f):
+    loss = lambda f: sum(gafm.losses(KEY, own, state, f, labels))
+    return jax.value_and_grad(loss)(f)
+
+  jax.tree.map(
+      lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6),
+      for_a_gpu(slope, f), slope(f),
+  )
+
+
+def test_what_remembers_nothing_reads_a_gradient_once():
+  """SGD's step is optax's; Adam's gradient alone is set apart."""
+  params = dict(a=jnp.arange(3.0), b=jnp.ones((2, 2)))
+  gradients = jax.tree.map(jnp.sin, params)
+
+  def step(tx):
+    return lambda g: descent.step(tx, g, tx.init(params), params)[0]
+
+  sgd, adam = step(optax.sgd(0.1)), step(optax.adam(0.1))
+  jax.tree.map(
+      np.testing.assert_array_equal, for_a_gpu(sgd, gradients), sgd(gradients)
+  )
+  ones = len(jax.tree.leaves(gradients))
+  assert barriers('cuda', sgd, gradients) == ones
+  assert barriers('cuda', adam, gradients) > 3 * ones
 
 
 def test_elsewhere_nothing_is_fused():

@@ -20,7 +20,9 @@ def step(
 
   On a GPU all parameters of one shape are one kernel's, all parties' together.
   """
-  gradients, opt = fusing.joined((fusing.apart(gradients), opt))
+  if jax.tree.leaves(opt):  # Else each gradient is read but once.
+    gradients = fusing.apart(gradients)
+  gradients, opt = fusing.joined((gradients, opt))
   moves, opt = moves_of(tx, gradients, opt, params)
   return moved(params, moves), opt
 

@@ -58,6 +58,28 @@ def taking(plan: Plan, run: Run, data: Batch) -> Take:
   return rows_of.taker((data, prepared), plan.remainder == 'pad')
 
 
+class Drawn(NamedTuple):
+  """A round's keys, from its one.
+
+  Attributes:
+    rows: Of which samples a deviating party takes.
+    luck: The round's own.
+    watch: Of who looks at it.
+  """
+
+  rows: Key
+  luck: protocol.Luck
+  watch: Key
+
+
+def _drawn(key: Key | Drawn) -> Drawn:
+  if isinstance(key, Drawn):
+    return key
+  k_round, k_watch = jax.random.split(key)
+  rows = jax.random.fold_in(key, 2)
+  return Drawn(rows, protocol.luck_of(k_round), k_watch)
+
+
 def play_epoch(
     plan: Plan, run: Run, samples: tuple[int, Take], epoch: Array,
     watched: Array | bool,
@@ -74,11 +96,15 @@ def play_epoch(
 
   def play(state, xs):
     i, key = xs
-    i = plan.adversary.rows(jax.random.fold_in(key, 2), i)
+    drawn = _drawn(key)
+    i = plan.adversary.rows(drawn.rows, i)
     truth, prepared = take(i)
-    return play_batch(plan, state, truth, key, watched, prepared)
+    return play_batch(plan, state, truth, drawn, watched, prepared)
 
-  state, rows = _scan(play, run.state, (own.rounds, own.keys[:-1]), take)
+  keys = own.keys[:-1]
+  if target.kind() == 'gpu':  # In a round each split is a kernel of its own.
+    keys = jax.vmap(_drawn)(keys)
+  state, rows = _scan(play, run.state, (own.rounds, keys), take)
   stacks: list[Any] = [rows['watch']]
   losses: Any = rows['loss']  # [rounds]
   if plan.remainder == 'keep' and len(own.rest):
@@ -90,7 +116,7 @@ def play_epoch(
 
 
 def _scan(
-    play: Callable, state: State, xs: tuple[Array, Array], take: Take
+    play: Callable, state: State, xs: tuple[Array, Key | Drawn], take: Take
 ) -> tuple[State, dict[str, Any]]:
   """Plays an epoch's full rounds: (state, {'loss', 'watch'}), [rounds, ...].
 
@@ -111,7 +137,7 @@ def _scan(
 
 
 def play_prepared(
-    key: Key, plan: Plan, state: State, truth: Batch,
+    key: Key | protocol.Luck, plan: Plan, state: State, truth: Batch,
     prepared: Array | None = None,
 ) -> tuple[State, Round]:
   """Plays a round on prepared labels, and shows who watches the true ones.
@@ -131,18 +157,19 @@ def play_prepared(
 
 
 def play_batch(
-    plan: Plan, state: State, truth: Batch, key: Key, watched: Array | bool,
-    prepared: Array | None = None,
+    plan: Plan, state: State, truth: Batch, key: Key | Drawn,
+    watched: Array | bool, prepared: Array | None = None,
 ):
   """Plays a round with one batch and lets `watch` look: (state, row).
 
   Args:
     truth, prepared: As in `play_prepared`.
+    key: The round's, or those from it.
     watched: As in `play_epoch`.
   """
-  k_round, k_watch = jax.random.split(key)
-  state, played = play_prepared(k_round, plan, state, truth, prepared)
-  look = lambda: plan.watch(k_watch, played)
+  drawn = _drawn(key)
+  state, played = play_prepared(drawn.luck, plan, state, truth, prepared)
+  look = lambda: plan.watch(drawn.watch, played)
   if isinstance(watched, bool):
     row = look() if watched else ()
   else:

@@ -31,11 +31,15 @@ __all__ = ['HONEST', 'embed', 'init', 'play_round', 'predict']
 
 
 def play_round(
-    key: Key, vfl: VFL, defense: Defense, txs: Transforms, state: State,
-    batch: Batch, adversary: Adversary = HONEST,
+    key: 'Key | Luck', vfl: VFL, defense: Defense, txs: Transforms,
+    state: State, batch: Batch, adversary: Adversary = HONEST,
 ) -> tuple[State, Round]:
-  """Plays one round: returns the next state, and the round for who watches."""
-  luck = luck_of(key)
+  """Plays one round: returns the next state, and the round for who watches.
+
+  Args:
+    key: The round's, or what `luck_of` made of it.
+  """
+  luck = key if isinstance(key, Luck) else luck_of(key)
   batch = defense.batch(luck.batch, batch)
   real = crossing.trained(batch.labels)
   vfl = counting(vfl._replace(top=defense.top(vfl.top)), real > 0)

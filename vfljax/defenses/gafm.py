@@ -30,7 +30,7 @@ from vfljax.defenses.gan import (
 )
 from vfljax.defenses.randomized import (
     LINKS, NORMS, cross_entropy, hide, probability, randomized_response, reveal,
-    scaled_gradient,
+    scaled_gradients,
 )
 from vfljax.types import Array, Embeddings, Key, Net
 
@@ -171,20 +171,19 @@ def losses(
   k_noise, k_u = jax.random.split(key)
   y, real, share = _targets(labels, own.reading.redraw)
   gan_loss = ce_loss = jnp.zeros((), f.dtype)
+  to_gan, to_ce = scaled_gradients(f, (own.weight, 1.0), own.reading.norm)
   if own.part != 'ce':
-    sent = scaled_gradient(f, own.weight, own.reading.norm)
     value = wasserstein(
         k_noise, _made(own), state.generator, state.critic,
-        Seen(sent, y, real), own.sigma,
+        Seen(to_gan, y, real), own.sigma,
     )
     # The weight is in the gradient already; this puts it into the value.
     gan_loss = value + jax.lax.stop_gradient((own.weight - 1) * value)
   if own.part != 'gan':
     if share is None:
       share = jax.random.uniform(k_u, y.shape, y.dtype)
-    sent = scaled_gradient(f, 1.0, own.reading.norm)
     target = randomized_response(y, own.delta * share)
-    ce_loss = mean(cross_entropy(sent, target, own.reading.link), real)
+    ce_loss = mean(cross_entropy(to_ce, target, own.reading.link), real)
   return gan_loss, ce_loss
 
 

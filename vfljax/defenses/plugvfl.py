@@ -32,9 +32,9 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from vfljax import check, club, descent, nets
+from vfljax import check, club, descent, nets, target
 from vfljax.defense import Defense, Slots, Spec, slots
-from vfljax.types import Array, Embeddings, Key, Params
+from vfljax.types import Array, Embeddings, Key, Net, Params
 
 
 class Settings(NamedTuple):
@@ -54,9 +54,13 @@ class Settings(NamedTuple):
     """Whether labels are not protected, and psi need not learn."""
     return not isinstance(self.weight, Tracer) and not np.any(self.weight)
 
+  def psi(self, classes: int) -> Net:
+    """Embeddings to the logits of their classes."""
+    return nets.mlp(*self.psi_hidden, classes)
+
   def log_q(self, classes: int) -> Callable[[Params], club.LogQ]:
     """weights -> log q(y|h), see `club.log_categorical`."""
-    psi = nets.mlp(*self.psi_hidden, classes)
+    psi = self.psi(classes)
     return lambda weights: lambda h, y: club.log_categorical(
         psi.apply(weights, h), y
     )
@@ -111,7 +115,7 @@ def _init(own: Settings, key: Key, spec: Spec) -> Slots:
   drops(own.drop, len(spec.embeddings))  # Raises for the wrong number.
   if own.unprotected:
     return slots(spec)
-  psi = nets.mlp(*own.psi_hidden, spec.classes)
+  psi = own.psi(spec.classes)
   keys = jax.random.split(key, len(spec.embeddings))
   blank = [jnp.zeros(u.shape, u.dtype) for u in spec.embeddings]
   weights = tuple(psi.init(k, u) for k, u in zip(keys, blank))
@@ -147,16 +151,30 @@ def _receive(own: Settings, active, state, key, up, labels):
   seen = masks(k_drop, up, own.drop, own.per)
   if own.unprotected:
     return tuple(m * h for m, h in zip(seen, up)), jnp.zeros(())
-  real, q = labels.sum(-1), own.log_q(labels.shape[-1])
+  real = labels.sum(-1)
   others = _others(k_labels, own.negatives, state['counts'], labels)
+  judge = partial(_judge, own, labels.shape[-1])
   terms = [
-      label_information(q(w), h, labels, others, real, own.regularize)
+      label_information(*judge(w, h), labels, others, real, own.regularize)
       for w, h in zip(state['psi'], up)
   ]
   kept = tuple(
       m * scale_gradient(h, 1 - own.weight) for m, h in zip(seen, up)
   )
   return kept, own.weight * sum(terms)
+
+
+def _judge(
+    own: Settings, classes: int, weights: Params, h: Array
+) -> tuple[club.LogQ, Array]:
+  """log q(y|h), and what `label_information` is to ask it about.
+
+  On a GPU that is psi's logits, so that psi runs once, there and back, for the
+  labels and the random ones.
+  """
+  if target.kind() == 'gpu':
+    return club.log_categorical, own.psi(classes).apply(weights, h)
+  return own.log_q(classes)(weights), h
 
 
 def label_information(

@@ -74,7 +74,7 @@ def release(
   Returns:
     [elements], zero where not released.
   """
-  x = d[order]
+  x = _taken(d, order)
   seen = jnp.abs(jnp.clip(x, -gamma, gamma)) + query_noise
   chosen = _chosen(seen, tau + threshold_noise, count)
   answer = jnp.clip(x + answer_noise, -gamma, gamma)
@@ -120,7 +120,8 @@ def ppdl(
         (jax.random.laplace(k, (d.size,), d.dtype) * s).astype(d.dtype)
         for k, s in zip(k_noise, scales)
     )
-    on_query = jnp.where(real[order], on_query, -jnp.inf)  # Never padding.
+    # Never padding.
+    on_query = jnp.where(_taken(real, order), on_query, -jnp.inf)
     out = release(
         d.ravel(), order, count, on_threshold, on_query, on_answer, gamma, tau
     )
@@ -140,8 +141,8 @@ def _chosen(seen: Array, thresholds: Array, count) -> Array:
   nth = jnp.arange(1, n + 1)
   after = jnp.zeros_like(nth)  # Position after the nth release, by bits of n.
   for bit in range(n.bit_length()):
-    after = jnp.where((nth >> bit) & 1 > 0, jump[after], after)
-    jump = jump[jump]
+    after = jnp.where((nth >> bit) & 1 > 0, _taken(jump, after), after)
+    jump = _taken(jump, jump)
   released = nth.astype(common_type(nth, count)) <= count
   return jnp.zeros(n + 2, bool).at[after].set(released)[1:n + 1]
 
@@ -152,10 +153,17 @@ def _next_at_least(x: Array, thresholds: Array) -> Array:
   levels = [x]  # levels[k][i] = max(x[i : i + 2^k]).
   for k in range(max(n - 1, 0).bit_length()):
     top = levels[-1]
-    later = jnp.full_like(top, -jnp.inf).at[:max(n - 2**k, 0)].set(top[2**k:])
+    later = jnp.pad(top[2**k:], (0, 2**k), constant_values=-jnp.inf)
     levels.append(jnp.maximum(top, later))
   j = jnp.arange(n)
   for k in reversed(range(len(levels))):
-    none_here = levels[k][jnp.minimum(j, n - 1)] < thresholds
+    none_here = _taken(levels[k], jnp.minimum(j, n - 1)) < thresholds
     j = jnp.where(none_here, jnp.minimum(j + 2**k, n), j)
   return j
+
+
+def _taken(x: Array, places: Array) -> Array:
+  """x[places], all of which are in 0..len(x) - 1; JAX would test each."""
+  return x.at[places].get(
+      mode='promise_in_bounds', wrap_negative_indices=False
+  )

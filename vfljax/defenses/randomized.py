@@ -1,7 +1,11 @@
 """GAFM's randomized response, its cross-entropy, and the norms of gradients."""
+from collections.abc import Callable, Sequence
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
+from vfljax import target
 from vfljax.numerics import row_norms
 from vfljax.types import Array
 
@@ -56,8 +60,21 @@ def normalise(g: Array, norm: str = 'batch') -> Array:
   return (rows / jnp.where(norms > 0, norms, 1)).reshape(g.shape)
 
 
-def scaled_gradient(f: Array, weight, norm: str) -> Array:
-  """f itself; its gradient becomes weight * `normalise`(gradient)."""
+def scaled_gradients(f: Array, weights: Sequence, norm: str) -> list[Array]:
+  """f itself, once a weight; each gradient is weight * `normalise`(gradient).
+
+  On a GPU all are normalised at once.
+  """
+  weights = [jnp.asarray(w, f.dtype) for w in weights]
+  if target.kind() != 'gpu':
+    return [_scaled(f, w, partial(normalise, norm=norm)) for w in weights]
+  all_of = jax.vmap(partial(normalise, norm=norm))
+  copies = jnp.broadcast_to(f, (len(weights), *f.shape))
+  return list(_scaled(copies, jnp.stack(weights)[:, None, None], all_of))
+
+
+def _scaled(f: Array, weight: Array, how: Callable[[Array], Array]) -> Array:
+  """f itself; its gradient becomes weight * how(gradient)."""
 
   @jax.custom_vjp
   def same(f, weight):
@@ -68,10 +85,10 @@ def scaled_gradient(f: Array, weight, norm: str) -> Array:
     return f, weight
 
   def backward(weight, g):
-    return weight * normalise(g, norm), jnp.zeros_like(weight)
+    return weight * how(g), jnp.zeros_like(weight)
 
   same.defvjp(forward, backward)
-  return same(f, jnp.asarray(weight, f.dtype))
+  return same(f, weight)
 
 
 def hide(labels: Array, share: Array) -> Array:
