@@ -151,6 +151,21 @@ def test_what_remembers_nothing_reads_a_gradient_once():
   assert barriers('cuda', adam, gradients) > 3 * ones
 
 
+def test_a_single_row_is_not_set_apart():
+  params = dict(a=jnp.ones((1, 4)), b=jnp.ones((2, 4)))
+  tx = optax.adam(0.1)
+  step = lambda g: descent.step(tx, g, tx.init(params), params)[0]
+  both = lambda g: step(jax.tree.map(jnp.sin, g))
+  jax.tree.map(
+      lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6),
+      for_a_gpu(both, params), both(params),
+  )
+  with target.tracing_for('cuda'):
+    traced = str(jax.make_jaxpr(both)(params))
+  assert 'f32[2,4] = optimization_barrier' in traced
+  assert 'f32[1,4] = optimization_barrier' not in traced
+
+
 def test_elsewhere_nothing_is_fused():
   fn = lambda: trained(make('fedpass_cut'))
   assert not barriers('cpu', fn) and not barriers('tpu', fn)

@@ -10,7 +10,7 @@ import jax
 import optax
 
 from vfljax import fusing
-from vfljax.types import Params
+from vfljax.types import Array, Params
 
 
 def step(
@@ -21,10 +21,19 @@ def step(
   On a GPU all parameters of one shape are one kernel's, all parties' together.
   """
   if jax.tree.leaves(opt):  # Else each gradient is read but once.
-    gradients = fusing.apart(gradients)
+    gradients = jax.tree.map(_apart, gradients)
   gradients, opt = fusing.joined((gradients, opt))
   moves, opt = moves_of(tx, gradients, opt, params)
   return moved(params, moves), opt
+
+
+def _apart(gradient: Array) -> Array:
+  """Set apart, but for a single row.
+
+  That is made twice as soon as it is read; and a passport's, which is zeros,
+  would be written down.
+  """
+  return gradient if gradient.shape[:1] == (1,) else fusing.apart(gradient)
 
 
 def moves_of(
