@@ -33,7 +33,7 @@ help:
 	@echo 'make mutants    faults put into the code: do the tests notice?'
 	@echo 'make mutants-drawn  the same with faults drawn at random: hours'
 	@echo 'make lint       ruff and pyright'
-	@echo 'make accel      compile everything for a TPU and an H100: 8 GB, hours'
+	@echo 'make accel      compile everything for a TPU and an H100: 8 GB, an hour'
 	@echo 'make docs       the documentation, into out/docs/site'
 	@echo 'make screens    pictures of the report; axe-core looks at it'
 	@echo 'make clean      remove .venv and all caches; results in out/ stay'
