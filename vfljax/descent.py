@@ -30,8 +30,8 @@ def step(
 def _apart(gradient: Array) -> Array:
   """Set apart, but for a single row.
 
-  That is made twice as soon as it is read; and a passport's, which is zeros,
-  would be written down.
+  To compute a row twice takes no longer than to read it; and FedPass's
+  passports are rows that do not learn, whose zeros would be written out.
   """
   return gradient if gradient.shape[:1] == (1,) else fusing.apart(gradient)
 

@@ -314,6 +314,17 @@ def test_ppdl_releases_at_most_its_share_of_the_real_rows():
   assert released.max() == np.median(released) == 15
   assert np.abs(sent).max() <= np.float32(1e-3)
   assert (sent[:, :12] != 0).any((0, 2)).all()
+  assert not sent[:, 12:].any()
+
+
+def test_ppdl_takes_arrays_of_numpys():
+  d, labels = gradients(batch=4, width=3)
+  made = defenses.REGISTRY['ppdl'](0.5)
+  plain, jaxs = (
+      made.gradient((), jax.random.key(0), tuple(map(f, (d,))), f(labels))[0][0]
+      for f in (np.asarray, jnp.asarray)
+  )
+  np.testing.assert_array_equal(plain, jaxs)
 
 
 def test_ppdl_with_a_scale_has_its_noise_and_the_budgets_proportions():

@@ -2,7 +2,10 @@
 
 That they are quicker is in `experiments/bench/core.json` and `models.json`.
 """
+from functools import partial
+
 import jax
+from jax import core, export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -86,6 +89,27 @@ def test_which_way(m, k, n, way):
 def test_elsewhere_all_is_as_it_was(platform):
   for m, k, n in WAYS.values():
     assert 'barrier' not in gradients(platform, m, k, n)
+
+
+def test_what_is_traced_for_a_cpu_may_be_differentiated_for_another():
+  m, k, n = WAYS['turned']
+  x, w = drawn(m, k), drawn(k, n)
+  with target.tracing_for('cpu'):
+    found = jax.make_jaxpr(product.product)(x, w)
+  with target.tracing_for('cuda'):
+    run = partial(core.eval_jaxpr, found.jaxpr, found.consts)
+    loss = lambda w: run(x, w)[0].sum()
+    assert 'barrier' not in str(jax.make_jaxpr(jax.grad(loss))(w))
+    np.testing.assert_allclose(
+        jax.grad(loss)(w), x.T @ jnp.ones((m, n)), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_any_number_of_rows_can_be_exported():
+  rows, = export.symbolic_shape('b')
+  x = jax.ShapeDtypeStruct((rows, 60), jnp.float32)
+  made = export.export(jax.jit(product.product))(x, drawn(60, 3))
+  assert made.out_avals[0].shape == (rows, 3)
 
 
 @pytest.mark.parametrize('x, w', [

@@ -61,7 +61,8 @@ def release(
 
   Args:
     d: [elements] gradient.
-    order: [elements] permutation: the indices of `d` in the order of visit.
+    order: [elements] permutation: the indices of `d` in the order of visit;
+      nobody checks that each is there once.
     count: Elements to release at most, 1 or more; may be traced.
     threshold_noise: [elements]; entry i is on the threshold for the first
       release at or after visit i. Only the entries at 0 and after each release
@@ -164,6 +165,6 @@ def _next_at_least(x: Array, thresholds: Array) -> Array:
 
 def _taken(x: Array, places: Array) -> Array:
   """x[places], all of which are in 0..len(x) - 1; JAX would test each."""
-  return x.at[places].get(
+  return jnp.asarray(x).at[places].get(
       mode='promise_in_bounds', wrap_negative_indices=False
   )

@@ -70,7 +70,8 @@ def scaled_gradients(f: Array, weights: Sequence, norm: str) -> list[Array]:
     return [_scaled(f, w, partial(normalise, norm=norm)) for w in weights]
   all_of = jax.vmap(partial(normalise, norm=norm))
   copies = jnp.broadcast_to(f, (len(weights), *f.shape))
-  return list(_scaled(copies, jnp.stack(weights)[:, None, None], all_of))
+  scales = jnp.stack(weights).reshape(-1, *[1] * f.ndim)
+  return list(_scaled(copies, scales, all_of))
 
 
 def _scaled(f: Array, weight: Array, how: Callable[[Array], Array]) -> Array:

@@ -20,7 +20,7 @@ from vfljax.types import Array
 
 _WORTH_IT = 2**14  # Numbers in x: of fewer, what is moved costs what is won.
 _FEW = 4  # Times as many columns x has, where those of d are few.
-_ROWS = 64  # Of x, below which it is not what the cache has no place for.
+_ROWS = 64  # Of x; fewer fit into the cache, however wide.
 _PLACES = 256  # Columns after which float32s share a place in the cache.
 _MORE = 8  # Columns of zeros, which move the next row to another place.
 
@@ -34,8 +34,8 @@ def dot_general(x: Array, w: Array, dimension_numbers: Any, **options: Any):
   """`lax.dot_general` as `flax.linen.Dense` asks for it: of those `product`."""
   rows = (((x.ndim - 1,), (0,)), ((), ()))
   known = all(value is None for value in options.values())
-  if known and w.ndim == 2 and dimension_numbers == rows:
-    return product(x, w)
+  if known and w.ndim == 2 and dimension_numbers == rows and _way(x, w):
+    return _product(x, w)
   return lax.dot_general(x, w, dimension_numbers, **options)
 
 
@@ -65,22 +65,28 @@ def _is_zero(tangent: Any) -> bool:
 def _of_weights(x: Array, dw: Array) -> Array:
   """x @ dw, written so that what JAX makes of it backwards is the quick way."""
   k, n = dw.shape
-  rows = x.reshape(-1, k)
-  if _way(x, dw) == 'turned':  # Backwards: (d^T x)^T, d^T as a matrix.
+  way, rows = _way(x, dw), x.reshape(-1, k)
+  if way == 'turned':  # Backwards: (d^T x)^T, d^T as a matrix.
     y = lax.dot_general(_as_it_is(dw.T), rows, (((1,), (1,)), ((), ())))
     y = _as_it_is(y).T
-  else:  # Backwards: the first k rows of [x, 0]^T d.
+  elif way == 'wide':  # Backwards: the first k rows of [x, 0]^T d.
     zeros = jnp.zeros((len(rows), _MORE), x.dtype)
     wide = _as_it_is(jnp.concatenate([rows, zeros], axis=1))
     y = wide @ jnp.pad(dw, ((0, _MORE), (0, 0)))
+  else:  # Traced for a CPU and differentiated for another device.
+    y = rows @ dw
   return y.reshape(*x.shape[:-1], n)
 
 
 def _way(x: Array, w: Array) -> str:
   """How to compute the gradient of w: '' is as everywhere."""
+  elsewhere = target.kind() != 'cpu'
+  if elsewhere or {x.dtype, w.dtype} != {jnp.dtype('float32')}:
+    return ''
+  if not all(isinstance(size, int) for size in (*x.shape, *w.shape)):
+    return ''  # Exported for any number of rows.
   count, (k, n) = math.prod(x.shape[:-1]), w.shape
-  usual = target.kind() != 'cpu' or {x.dtype, w.dtype} != {jnp.dtype('float32')}
-  if usual or count * k < _WORTH_IT or n == 1:
+  if count * k < _WORTH_IT or n == 1:
     return ''
   if k >= _FEW * n:
     return 'turned'
