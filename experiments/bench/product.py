@@ -1,0 +1,96 @@
+"""A layer's gradient of its weights on one core: as XLA has it, and as we do.
+
+  taskset -c 0 python -m experiments.bench.product \\
+      --out=experiments/bench/product.json
+
+Microseconds of x^T d, [rows, k] and [rows, n], in a loop, by itself; and of a
+round of trainings whose networks have such layers. Both sides take turns in one
+process, the fastest counts, and whether their numbers are the same to the bit
+is said.
+"""
+import argparse
+from collections.abc import Callable
+import time
+from typing import Any
+from unittest import mock
+
+import jax
+from jax import lax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.bench import core, models, records
+from vfljax.nets import product
+from vfljax.runner import device, tuning
+
+SHAPES = (  # (rows, k, n)
+    (128, 128, 10), (128, 256, 2), (1028, 57, 2), (256, 128, 32),
+    (128, 256, 128), (256, 512, 256), (8192, 288, 32), (2048, 576, 64),
+)
+NETWORKS = dict(lenet5=40, resnet20=2, vgg13=2, resnet18=1)  # Rounds of each.
+LOOPS = 100
+USUAL = mock.patch.object(product, '_way', lambda x, w: '')
+
+
+def gradient(rows: int, k: int, n: int) -> Callable[[], Any]:
+  """A call that computes x^T d LOOPS times."""
+  rng = np.random.default_rng(0)
+  x, d = (jnp.asarray(rng.normal(size=(rows, s)), 'f') for s in (k, n))
+
+  def step(total, shift):
+    back = jax.vjp(lambda w: product.product(x, w), jnp.zeros((k, n)))[1]
+    return total + back(d + shift)[0], None
+
+  loop = jax.jit(lambda x: lax.scan(step, jnp.zeros((k, n)), x)[0])
+  program = tuning.compiled(loop.lower(jnp.zeros(LOOPS)))
+  return lambda: jax.block_until_ready(program(jnp.zeros(LOOPS)))
+
+
+def both(make: Callable[[], Callable[[], Any]], rounds: int, turns: int):
+  """{'usual', 'ours': us a round, 'same': whether to the bit}."""
+  with USUAL:
+    jax.clear_caches()  # Networks are traced once, see `nets.once`.
+    usual = make()
+  jax.clear_caches()
+  sides, spent = dict(usual=usual, ours=make()), dict(usual=[], ours=[])
+  outs = {name: jax.tree.leaves(call()) for name, call in sides.items()}
+  for _ in range(turns):
+    for name, call in sides.items():
+      began = time.perf_counter()
+      call()
+      spent[name].append(time.perf_counter() - began)
+  found: dict[str, Any] = {
+      name: round(min(times) / rounds * 1e6, 1) for name, times in spent.items()
+  }
+  numbers = [
+      [np.asarray(x) for x in out if jnp.issubdtype(x.dtype, jnp.number)]
+      for out in outs.values()
+  ]
+  same = all(map(np.array_equal, *numbers))
+  return found | dict(ratio=round(found['usual'] / found['ours'], 2), same=same)
+
+
+def main() -> None:
+  parser = argparse.ArgumentParser(description="Times weights' gradients.")
+  parser.add_argument('--out', default='', help='JSON file; empty prints only')
+  parser.add_argument('--turns', type=int, default=5)
+  args = parser.parse_args()
+  device.set_up(1, '')
+  record: dict[str, Any] = records.begin() | records.machine()
+  record['gradients'] = [
+      dict(rows=m, k=k, n=n)
+      | both(lambda m=m, k=k, n=n: gradient(m, k, n), LOOPS, args.turns)
+      for m, k, n in SHAPES
+  ]
+  mnist = core.WORKLOADS['mnist']()
+  record['trainings'] = dict(
+      mnist=both(lambda: core.compiled(mnist, 1)[0], mnist.rounds, args.turns)
+  ) | {
+      name: both(lambda n=name, r=rounds: models.scanned(n, r)[0], rounds, 3)
+      for name, rounds in NETWORKS.items()
+  }
+  records.write(record, args.out)
+
+
+if __name__ == '__main__':
+  main()
