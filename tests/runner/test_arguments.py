@@ -96,6 +96,7 @@ def test_a_file_may_print(tmp_path, capsys):
     (['--cofig.sed=3'], "Unknown command line flag 'cofig.sed'.$"),
     (['--max_leak', '-0.5'], 'max_leak'),
     ([f'--config={"x" * 5000}'], 'no config file'),
+    (['--config=none.py:a', '--config.seeds=2'], 'no config file none.py'),
 ])
 def test_odd_flags_are_refused(tmp_path, flags, message):
   given = config_file(tmp_path, 'return Config()')

@@ -149,11 +149,14 @@ def _config_first(argv: list[str]) -> list[str]:
   """The config file before its fields, which are its flags.
 
   Raises:
-    UserError: if it is given twice.
+    UserError: if it is given twice, or is not there.
   """
   files = [a for a in argv[1:] if a.lstrip('-').startswith('config=')]
   if len(files) > 1:
     raise UserError('--config is given more than once; an experiment has one.')
+  name, _ = variants.split(files[0].partition('=')[2]) if files else ('', '')
+  if name:  # Else its fields would be refused first, by a parser's words.
+    _check_there(name)
   return [argv[0], *files, *(a for a in argv[1:] if a not in files)]
 
 
@@ -186,11 +189,7 @@ def _config(found: flags.FlagValues) -> Config:
         'Nothing to run: give --config=experiments/quickstart.py, or --list.'
     )
   path, _ = _config_file(found)
-  if not os.path.exists(path):  # Of Path, it raises for endless names.
-    raise UserError(
-        f'There is no config file {path}.\n--list experiments shows those that '
-        'come with vfljax.'
-    )
+  _check_there(path)
   config = found['config'].value
   if isinstance(config, Config):
     return config
@@ -202,6 +201,14 @@ def _config(found: flags.FlagValues) -> Config:
       f"{path}: get_config() must return an vfljax.runner.config.Config, not a "
       f'{type(config).__name__}.'
   )
+
+
+def _check_there(path: str | Path) -> None:
+  if not os.path.exists(path):  # Of Path, it raises for endless names.
+    raise UserError(
+        f'There is no config file {path}.\n--list experiments shows those that '
+        'come with vfljax.'
+    )
 
 
 def _config_file(found: flags.FlagValues) -> tuple[Path, str]:
