@@ -52,6 +52,8 @@ class Attack(NamedTuple):
     against: (defense) -> Attack; the same attacker, who knows that the
       federation has this defense. It is told by the function, as views hold
       arrays alone; `None` of attacks that proceed alike against any.
+    untrained: Of a baseline that is another attack, from weights that nobody
+      has trained: a runner compiles the two once. `None` of all others.
   """
 
   view: type
@@ -59,6 +61,29 @@ class Attack(NamedTuple):
   facts: Callable[[Any], dict[str, Array]] = lambda view: {}
   wants: Wants = Wants()
   against: Callable[[Any], 'Attack'] | None = None
+  untrained: 'Untrained | None' = None
+
+
+class Untrained(NamedTuple):
+  """What an attack is that begins with weights of its own.
+
+  Attributes:
+    attack: The same on stolen weights, `view.weights`.
+    start: (key, view) -> the weights that it has instead. The key is the
+      attack's own, which `attack` gets as well.
+  """
+
+  attack: Attack
+  start: Callable[[Key, Any], Any]
+
+
+def untrained(attack: Attack, start: Callable[[Key, Any], Any]) -> Attack:
+  """An attack on stolen weights, from others: see `Untrained`."""
+
+  def run(key, view):
+    return attack.run(key, view._replace(weights=start(key, view)))
+
+  return attack._replace(run=run, untrained=Untrained(attack, start))
 
 
 class NoOptions(NamedTuple):

@@ -22,6 +22,9 @@ from vfljax.types import Array, Batch
 
 Run = Callable[[Any, Any], Any]
 
+_AXIS = 'cells'
+_SPREAD, _COPIED = PartitionSpec(_AXIS), PartitionSpec()
+
 
 def over_cells(
     fn: Run, *, loop: bool | None = None, devices: Sequence | None = None
@@ -39,21 +42,64 @@ def over_cells(
     multiple of the number of devices: see `pad`. With `outs` as with `cells`,
     each leaf has the leading axis.
   """
-  devices = list(devices or jax.local_devices())
-  loop = devices[0].platform == 'cpu' if loop is None else loop
-
   def on_device(cells, shared):
-    if loop:
+    if _loops(loop, devices):
       return lax.map(lambda cell: fn(cell, shared), cells)
     return jax.vmap(fn, (0, None))(cells, shared)
 
+  return _spread(on_device, (_SPREAD, _COPIED), devices)
+
+
+def over_runs(
+    fn: Callable[[Any, Any, Any], Any], *, loop: bool | None = None,
+    devices: Sequence | None = None,
+) -> Callable[[Any, Any, Any], Any]:
+  """Maps `fn(run, cell, shared) -> (run, out)` over trainings in progress.
+
+  As `over_cells`, but where trainings are looped over, each run is put where it
+  was: half the memory, and half of what a loop carries and XLA looks through.
+
+  Returns:
+    A function (runs, cells, shared) -> (runs, outs), for `jit`.
+  """
+
+  def on_device(runs, cells, shared):
+    if not _loops(loop, devices):
+      return jax.vmap(fn, (0, 0, None))(runs, cells, shared)
+
+    def one(runs, place):
+      i, cell = place
+      own = jax.tree.map(
+          lambda x: lax.dynamic_index_in_dim(x, i, keepdims=False), runs
+      )
+      moved, out = fn(own, cell, shared)
+      put = lambda x, new: lax.dynamic_update_index_in_dim(x, new, i, 0)
+      return jax.tree.map(put, runs, moved), out
+
+    count = len(jax.tree.leaves(runs)[0])
+    return lax.scan(one, runs, (jnp.arange(count), cells))
+
+  return _spread(on_device, (_SPREAD, _SPREAD, _COPIED), devices)
+
+
+def _loops(loop: bool | None, devices: Sequence | None) -> bool:
+  """Whether a device's trainings are looped over."""
+  if loop is not None:
+    return loop
+  return (devices or jax.local_devices())[0].platform == 'cpu'
+
+
+def _spread(
+    on_device: Callable, arguments: tuple[PartitionSpec, ...],
+    devices: Sequence | None,
+) -> Callable:
+  """A function of one device's part for all of them; results are spread."""
+  devices = list(devices or jax.local_devices())
   if len(devices) == 1:
     return on_device
-  mesh = Mesh(devices, ('cells',))
-  along = PartitionSpec('cells')
   return jax.shard_map(
-      on_device, mesh=mesh, in_specs=(along, PartitionSpec()), out_specs=along,
-      check_vma=False,
+      on_device, mesh=Mesh(devices, (_AXIS,)), in_specs=arguments,
+      out_specs=_SPREAD, check_vma=False,
   )
 
 
@@ -76,11 +122,8 @@ def shardings(devices: Sequence | None = None) -> tuple[Sharding, Sharding]:
   if len(devices) == 1:
     here = SingleDeviceSharding(devices[0])
     return here, here
-  mesh = Mesh(devices, ('cells',))
-  return (
-      NamedSharding(mesh, PartitionSpec('cells')),
-      NamedSharding(mesh, PartitionSpec()),
-  )
+  mesh = Mesh(devices, (_AXIS,))
+  return NamedSharding(mesh, _SPREAD), NamedSharding(mesh, _COPIED)
 
 
 def sweep(

@@ -21,7 +21,8 @@ import jax
 from jax import lax
 
 from experiments.bench import records
-from vfljax.nets.convolution import convolve, windows
+from vfljax.nets.convolution import convolve
+from vfljax.nets.windows import windows
 from vfljax.runner import device
 
 BATCH = 128

@@ -26,8 +26,8 @@ import jax
 import jax.numpy as jnp
 
 from vfljax.attack import Attack
-from vfljax.nets import convolution
 from vfljax.nets.convolution import Padding, edges
+from vfljax.nets.windows import windows
 from vfljax.numerics import exact, svd
 from vfljax.types import Array
 from vfljax.views import MaskedLayer
@@ -143,7 +143,7 @@ def _equations(
   if kernel.ndim > 2:
     window = kernel.shape[:-2]
     pads = edges(padding, z.shape[1:-1], window, strides)
-    z = convolution.windows(z, window, strides, pads)
+    z = windows(z, window, strides, pads)
   z = z.reshape(-1, z.shape[-1])
   weights = kernel.reshape(-1, kernel.shape[-1])
   if 'bias' in copy:

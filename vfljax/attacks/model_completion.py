@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from vfljax import nets
 from vfljax import check as checks
-from vfljax.attack import TRAINED, Attack, recipe
+from vfljax.attack import TRAINED, Attack, recipe, untrained
 from vfljax.completion import (
     Samples, Schedule, check, complete, with_statistics,
 )
@@ -143,10 +143,8 @@ def model_completion(
   check(schedule)
 
   def run(key, view: TrainedBottom):
-    k_bottom, k_head, k_train = jax.random.split(key, 3)
+    _, k_head, k_train = jax.random.split(key, 3)
     weights = view.weights
-    if not stolen:
-      weights = bottom.init(k_bottom, view.labeled_features)
     if head is None:
       return _as_logits(bottom.apply(weights, view.features))[None]
     embedded = bottom.apply(weights, view.labeled_features)
@@ -168,7 +166,11 @@ def model_completion(
         with_statistics(top, head_weights),
     )
 
-  return Attack(TrainedBottom, run)
+  def start(key, view: TrainedBottom):
+    return bottom.init(jax.random.split(key, 3)[0], view.labeled_features)
+
+  attack = Attack(TrainedBottom, run)
+  return attack if stolen else untrained(attack, start)
 
 
 @recipe(

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from vfljax import target
 from vfljax.nets.dense import Read, fan_in_uniform
 from vfljax.nets.product import product
+from vfljax.nets.windows import windows
 from vfljax.types import Array
 
 Padding = str | int | Sequence[tuple[int, int]]
@@ -120,34 +121,6 @@ def patches(x: Array, kernel: int, same: bool = True) -> Array:
   """
   edge = kernel // 2 if same else 0
   return windows(x, (kernel, kernel), (1, 1), ((edge, edge),) * 2)
-
-
-def windows(
-    x: Array, kernel: Sequence[int], strides: Sequence[int],
-    pads: Sequence[tuple[int, int]],
-) -> Array:
-  """The windows over an image, zeros outside it.
-
-  Args:
-    x: [batch, height, width, channels].
-    kernel: (rows, columns) of the window.
-    strides: (down, right), from one window to the next.
-    pads: Zeros (before, after) on each of the two axes.
-
-  Returns:
-    [batch, high, wide, rows * columns * channels], laid out as in `patches`.
-  """
-  x = jnp.pad(x, ((0, 0), *pads, (0, 0)))
-  # One axis after the other: rows + columns pieces to join, and to compile,
-  # instead of rows * columns.
-  for axis in (2, 1):
-    side, step = kernel[axis - 1], strides[axis - 1]
-    length = (x.shape[axis] - side) // step * step + 1
-    pieces = [
-        lax.slice_in_dim(x, i, i + length, step, axis) for i in range(side)
-    ]
-    x = jnp.concatenate(pieces, axis=-1)
-  return x
 
 
 def edges(

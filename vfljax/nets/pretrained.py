@@ -70,12 +70,12 @@ def given(weights: Mapping[str, Params]) -> Iterator[None]:
     _GIVEN.reset(token)
 
 
-def taking(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-  """`fn(cell, shared)` as a function of cell and (shared, weights)."""
+def taking(fn: Callable[..., Any]) -> Callable[..., Any]:
+  """`fn(..., shared)` as a function of ... and (shared, weights)."""
 
-  def taken(cell, both):
-    shared, weights = both
+  def taken(*arguments):
+    *own, (shared, weights) = arguments
     with given(weights):
-      return fn(cell, shared)
+      return fn(*own, shared)
 
   return taken

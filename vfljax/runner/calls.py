@@ -56,6 +56,15 @@ def over(fn: Callable, job: Job, *static: Any) -> Callable:
   return sweep.over_cells(_taking(partial(fn, job, *static), job))
 
 
+def going_on(fn: Callable, job: Job, *static: Any) -> Callable:
+  """The same of one whose cells hold runs: of (runs, cells, `also`)."""
+
+  def moved(run, cell, shared):
+    return fn(job, *static, cell | dict(runs=run), shared)
+
+  return sweep.over_runs(_taking(moved, job))
+
+
 def beginning(fn: Callable, job: Job, *static: Any) -> Callable:
   """The same of one that begins networks: compiled sooner, the same numbers."""
   return sweep.over_cells(_taking(bundled(partial(fn, job, *static)), job))

@@ -1,6 +1,6 @@
 """Has the programs of jobs compiled before they are needed, in threads."""
 from collections.abc import Hashable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 import contextlib
 import time
 from typing import Any, Self
@@ -43,7 +43,7 @@ class Compiler:
     self._families = families.needed(everything, left) if left else {}
     self._pool = ThreadPoolExecutor(_AT_ONCE, 'compile')
     self._begun: dict[str, Programs] = {}
-    self._shared: dict[Hashable, Future] = {}
+    self._shared: dict[Hashable, Any] = {}
     self._crossing: dict[str, dict[str, Any]] = {}
     self._last: Compiled | None = None
 

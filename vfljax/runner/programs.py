@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from vfljax import sweep
+from vfljax import measure, sweep
 from vfljax.runner import alike, calls, cell, families, stolen, tuning
 from vfljax.runner.cutting import joined
 from vfljax.runner.families import Family
@@ -51,8 +51,8 @@ class _Made(NamedTuple):
 
   Attributes:
     programs: By 'start', 'advance', 'finish' and, of a family that has them,
-      'baselines' and `Family.attack_jobs`: each with the name under which it is
-      kept, or ''.
+      'baselines' and those of `Family.attack_jobs`: each with the name under
+      which it is kept, or ''.
     runs: Shapes of a piece's trainings.
     history: Shapes of what a piece records, of all epochs.
     stride: Epochs a call of 'advance'.
@@ -71,7 +71,7 @@ class Programs:
 
   def __init__(
       self, family: Family, pool: ThreadPoolExecutor, store: Kept | None,
-      shared: dict[Hashable, Future],
+      shared: dict[Hashable, Any],
   ):
     """Begins to compile them, or to read them.
 
@@ -98,13 +98,15 @@ class Programs:
     last = ['finish']
     attacks = [
         name for name in family.attack_jobs
-        if not _of_baselines(name) or families.has_baselines(job)
+        if name not in family.baseline_attacks or families.has_baselines(job)
     ]
     if 'baselines' in self._made.programs and families.has_baselines(job):
       last.append('baselines')
 
     def ready(seconds):
-      wanted = [self._made.programs[name] for name in (*last, *attacks)]
+      made = self._made.programs
+      names = [n for name in attacks for n in _names(name) if n in made]
+      wanted = [made[name] for name in (*last, *names)]
       return not wait(wanted, seconds).not_done
 
     def advance(job, runs, cells, shared):
@@ -131,14 +133,32 @@ class Programs:
     )
 
   def _attacked(self, names, cells, weights, samples) -> list[dict[str, Any]]:
-    """What the programs of those names find, whose attackers have weights."""
+    """What those attacks find, whose attackers have weights."""
+    if not names:
+      return []
     seeds = joined([c['seed'] for c in cells])
+    numbers = {
+        name: np.full(len(seeds), measure.own_number(name)) for name in names
+    }
     pieces = calls.cut(
-        dict(cells=dict(seed=seeds), weights=weights),
+        dict(seed=seeds, numbers=numbers, weights=weights),
         self._family.attack_cells, samples,
-    ) if names else []
-    programs = [self._result(name) for name in names]
-    return [joined([do(p, samples) for p in pieces]) for do in programs]
+    )
+    return [
+        joined([self._attack(name, piece, samples) for piece in pieces])
+        for name in names
+    ]
+
+  def _attack(self, name: str, piece: Any, samples: Any) -> dict[str, Any]:
+    """What an attack finds, with weights of its own if it has some."""
+    setting = self._family.attack_jobs[name].setting
+    own = dict(seed=piece['seed'], number=piece['numbers'][name])
+    given, (attack, begin) = dict(cells=own), _names(name)
+    weights = piece['weights']
+    if begin in self._made.programs:
+      weights = self._result(begin)(given, samples)
+    found = self._result(attack)(given | dict(weights=weights), samples)
+    return stolen.labelled(setting, name, found)
 
   def _result(self, name: str) -> Callable[..., Any]:
     """A program, when it is there, but for what `calls.also` adds."""
@@ -178,7 +198,7 @@ class Programs:
           donate_argnums=donate, keep_unused=True,
       )
       lowered = jitted.lower(*arguments[:-1], calls.also(job, arguments[-1]))
-      programs[name] = self._pool.submit(self._compile, lowered)
+      programs[name] = self._compiled_once(lowered)
       return lowered.out_info
 
     programs: dict[str, Future] = {}
@@ -187,11 +207,11 @@ class Programs:
     first = calls.beginning(cell.start, job)
     runs = calls.shapes(begin('start', first, cells, samples))
     stride = stride_of(job, runs)
-    play = calls.over(cell.advance, job, stride)
+    play = calls.going_on(cell.advance, job, stride)
     # The runs' memory becomes that of what they become.
     _, rows = begin(
         'advance', lambda runs, cells, shared: play(
-            dict(cells=cells, runs=runs), shared
+            runs, dict(cells=cells), shared
         ), runs, cells, (samples, np.int32(0)), donate=0,
     )
     epochs = job.setting.config.train.epochs
@@ -216,39 +236,54 @@ class Programs:
 
   def _attacking(self, seed, weights, samples) -> dict[str, Future]:
     """The programs of attacks on weights of such a structure, by name."""
-    family, found = self._family, {}
     spread, _ = sweep.shardings()
     resized = lambda s: jax.ShapeDtypeStruct(
-        (family.attack_cells, *s.shape[1:]), s.dtype, sharding=spread
+        (self._family.attack_cells, *s.shape[1:]), s.dtype, sharding=spread
     )
-    given = jax.tree.map(
-        resized, dict(cells=dict(seed=seed), weights=weights)
-    )
-    for name, job in family.attack_jobs.items():
-      about = name, *stolen.attacks(job.setting), str(given)
-      if about not in self._shared:
-        jitted = jax.jit(
-            calls.called(name, calls.beginning(cell.attack, job)),
-            out_shardings=spread, keep_unused=True,
-        )
-        lowered = jitted.lower(given, calls.also(job, samples))
-        self._shared[about] = self._pool.submit(self._compile, lowered)
-      found[name] = self._shared[about]
+    number = jax.ShapeDtypeStruct(seed.shape, np.uint32)
+    cells = jax.tree.map(resized, dict(seed=seed, number=number))
+    found = {}
+    for name, job in self._family.attack_jobs.items():
+      given, (attack, begin) = dict(cells=cells), _names(name)
+      read = weights
+      if stolen.attacks(job.setting)[name].untrained:
+        fn = partial(cell.untrained, name=name)
+        found[begin], read = self._once(begin, fn, job, given, samples)
+      given |= dict(weights=jax.tree.map(resized, read))
+      fn = partial(cell.attack_alone, name=name)
+      found[attack], _ = self._once(attack, fn, job, given, samples)
     return found
 
-  def _compile(self, lowered: jax.stages.Lowered) -> tuple[Program, str]:
-    """Once for all programs that differ in nothing but their names.
+  def _once(self, name, fn, job, given, samples) -> tuple[Future, Any]:
+    """A program that many families share, and what it gives."""
+    about = name, str(given)
+    if about not in self._shared:
+      spread, _ = sweep.shardings()
+      one = lambda job, cell, samples: fn(job, cell=cell, samples=samples)
+      jitted = jax.jit(
+          calls.called(name, calls.beginning(one, job)), out_shardings=spread,
+          keep_unused=True,
+      )
+      lowered = jitted.lower(given, calls.also(job, samples))
+      self._shared[about] = self._compiled_once(lowered), lowered.out_info
+    return self._shared[about]
 
-    Who is second waits: the first is being compiled by another thread.
-    """
-    own: Future = Future()
-    first = self._shared.setdefault(alike.digest(lowered), own)
-    if first is own:
-      try:
-        own.set_result(self._compile_first(lowered))
-      except BaseException as error:  # As a pool has it.
-        own.set_exception(error)
-    return first.result()
+  def _compiled_once(self, lowered: jax.stages.Lowered) -> Future:
+    """A program to come, once for all that differ in nothing but names."""
+    made: Future = Future()
+    self._pool.submit(self._compile, lowered, made)
+    return made
+
+  def _compile(self, lowered: jax.stages.Lowered, made: Future) -> None:
+    """Into `made`; who is second leaves the thread to others."""
+    try:
+      first = self._shared.setdefault(alike.digest(lowered), made)
+      if first is made:
+        made.set_result(self._compile_first(lowered))
+      else:
+        first.add_done_callback(partial(_pass_on, made))
+    except BaseException as error:  # As a pool has it.
+      made.set_exception(error)
 
   def _compile_first(self, lowered: jax.stages.Lowered) -> tuple[Program, str]:
     if self._kept:
@@ -282,9 +317,18 @@ class Programs:
     )
 
 
-def _of_baselines(name: str) -> bool:
-  """Whether a program of `Family.attack_jobs` is that of baselines."""
-  return name.startswith('baselines')
+def _names(attack: str) -> tuple[str, str]:
+  """Of the programs of an attack, and of weights of its own if it has some."""
+  return f'attack {attack}', f'weights of {attack}'
+
+
+def _pass_on(made: Future, first: Future) -> None:
+  """The same of one that is alike."""
+  error = first.exception()
+  if error:
+    made.set_exception(error)
+  else:
+    made.set_result(first.result())
 
 
 def _needs_runs(family: Family) -> bool:

@@ -132,12 +132,12 @@ def compile_job(job: Job, cells: dict[str, Any], host: Host) -> Programs:
 
   def going_on(fn, own, shared):
     """The runs' memory becomes that of what they become."""
-    whole = sweep.over_cells(partial(fn, job))
-    lowered = jax.jit(
-        lambda runs, own, shared: whole(own | dict(runs=runs), shared),
-        donate_argnums=0,
-    ).lower(both['runs'], dict(cells=cells) | own, shared)
-    return tuning.compiled(lowered)
+    whole = jax.jit(sweep.over_runs(
+        lambda run, cell, shared: fn(job, cell | dict(runs=run), shared)
+    ), donate_argnums=0)
+    return tuning.compiled(
+        whole.lower(both['runs'], dict(cells=cells) | own, shared)
+    )
 
   start = compiled(one_cell.start, cells, ())
   both = dict(cells=cells, runs=shaped(start.out_info))
