@@ -49,6 +49,37 @@ def test_looping_gives_the_same_bits_whatever_the_chunks():
     np.testing.assert_array_equal(whole['path'], other['path'])
 
 
+@pytest.mark.parametrize('options', [
+    dict(), dict(loop=False), dict(devices=1), dict(devices=1, loop=False),
+])
+def test_runs_go_on_as_cells_do_each_in_its_place(options):
+  """With their own cells; what comes out beside them is in their order."""
+  if 'devices' in options:
+    options = options | dict(devices=jax.devices()[: options['devices']])
+
+  def play(run, cell, shared):
+    key, _ = jax.random.split(run['key'])
+    moved = dict(at=run['at'] * shared + cell, key=key)
+    return moved, run['at'].sum() - cell
+
+  count = 4
+  runs = dict(
+      at=jnp.arange(2.0 * count).reshape(count, 2),
+      key=jax.random.split(jax.random.key(0), count),
+  )
+  cells = 10 * jnp.arange(float(count))
+  spread, shared = sweep.place(
+      (runs, cells), jnp.array(3.0), options.get('devices')
+  )
+  found, rows = jax.jit(sweep.over_runs(play, **options))(*spread, shared)
+  for i in range(count):
+    own = jax.tree.map(lambda x, i=i: x[i], runs)
+    moved, row = play(own, cells[i], 3.0)
+    np.testing.assert_array_equal(found['at'][i], moved['at'])
+    assert found['key'][i] == moved['key']
+    assert rows[i] == row
+
+
 def test_all_devices_share_the_work():
   cells = jnp.arange(4.0)
   doubled = jax.jit(sweep.over_cells(lambda cell, shared: cell * shared))

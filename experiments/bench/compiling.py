@@ -14,6 +14,7 @@ adds less to these, a processor's on all cores. Another clone, an earlier
 version, takes turns with this one.
 """
 import argparse
+import gc
 import importlib
 import json
 import os
@@ -76,6 +77,7 @@ def measured(name: str, folder: pathlib.Path) -> dict[str, Any]:
       slowest.append((round(duration_secs, 1), str(about.get('fun_name', ''))))
 
   jax.monitoring.register_event_duration_secs_listener(heard)
+  gc.set_threshold(50_000, 20, 20)  # As the command line does.
   asked = config(name)
   if asked.data.name in FILES:
     asked.data.path = str(folder / FILES[asked.data.name])

@@ -1,8 +1,12 @@
 """Programs that are the same but for their names, and what makes them so."""
+from concurrent.futures import ThreadPoolExecutor
 import re
+import threading
+
+import pytest
 
 from tests.runner.test_families import config, found
-from vfljax.runner import calls, compiling, families, tuning
+from vfljax.runner import calls, compiling, families, making, tuning
 from vfljax.train import Run
 
 
@@ -28,7 +32,36 @@ def test_programs_that_are_alike_are_compiled_once(monkeypatch):
       assert compiler.programs(job).ready(600)
   names = [re.search(r'jit_([a-z]+)', x.as_text()).group(1) for x in made]
   counts = {name: names.count(name) for name in names}
-  assert counts == dict(start=3, advance=3, finish=1, stolen=1)
+  assert counts == dict(start=3, advance=3, finish=1, attack=1)
+
+
+def test_who_waits_for_one_that_is_alike_leaves_the_thread(monkeypatch):
+  """With one thread a third program is made while two wait for the first."""
+  begun, go_on = threading.Event(), threading.Event()
+  monkeypatch.setattr(making.alike, 'digest', lambda lowered: lowered[0])
+  with ThreadPoolExecutor(2) as pool:
+    maker = making.Maker(pool, None)
+
+    def compiled(lowered):
+      if lowered == 'first':
+        begun.set()
+        assert go_on.wait(60)
+      if lowered == 'broken':
+        raise ValueError(lowered)
+      return f'made of {lowered}'
+
+    monkeypatch.setattr(tuning, 'compiled', compiled)
+    first = maker.make('first')
+    assert begun.wait(60)
+    alike = [maker.make(name) for name in ('fine', 'fast')]
+    assert maker.make('other').result(60) == ('made of other', '')
+    assert not any(each.done() for each in alike)
+    go_on.set()
+    for each in (first, *alike):
+      assert each.result(60) == ('made of first', '')
+    for name in ('broken', 'bent'):
+      with pytest.raises(ValueError, match='broken'):
+        maker.make(name).result(60)
 
 
 def test_where_rounds_are_replayed_prepared_labels_are_at_hand():

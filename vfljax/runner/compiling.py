@@ -1,5 +1,5 @@
 """Has the programs of jobs compiled before they are needed, in threads."""
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 import contextlib
 import time
@@ -14,6 +14,7 @@ from vfljax.runner.cutting import split
 from vfljax.runner.families import Family
 from vfljax.runner.jobs import Job
 from vfljax.runner.kept import Kept
+from vfljax.runner.making import Maker
 from vfljax.runner.programs import Compiled, Going, Programs
 
 _AT_ONCE = 2  # Programs compiled at the same time; XLA uses threads besides.
@@ -43,7 +44,7 @@ class Compiler:
     self._families = families.needed(everything, left) if left else {}
     self._pool = ThreadPoolExecutor(_AT_ONCE, 'compile')
     self._begun: dict[str, Programs] = {}
-    self._shared: dict[Hashable, Any] = {}
+    self._maker = Maker(self._pool, kept)
     self._crossing: dict[str, dict[str, Any]] = {}
     self._last: Compiled | None = None
 
@@ -106,9 +107,7 @@ class Compiler:
   def _begin(self, family: Family) -> Programs:
     """Has the family's programs compiled, behind our back."""
     if family.name not in self._begun:
-      self._begun[family.name] = Programs(
-          family, self._pool, self._kept, self._shared
-      )
+      self._begun[family.name] = Programs(family, self._maker)
     return self._begun[family.name]
 
   def _look_ahead(self, family: Family) -> None:

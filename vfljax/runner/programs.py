@@ -3,8 +3,8 @@
 A program plays a *piece* of a job's trainings a call: all of them, where the
 job shares its programs with nobody (`runner.families`).
 """
-from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,11 +12,11 @@ import jax
 import numpy as np
 
 from vfljax import measure, sweep
-from vfljax.runner import alike, calls, cell, families, stolen, tuning
+from vfljax.runner import calls, cell, families, stolen
 from vfljax.runner.cutting import joined
 from vfljax.runner.families import Family
 from vfljax.runner.jobs import Job
-from vfljax.runner.kept import Kept, Program
+from vfljax.runner.making import Coming, Maker
 from vfljax.runner.strides import stride_of
 
 
@@ -67,20 +67,11 @@ class _Made(NamedTuple):
 
 
 class Programs:
-  """A family's programs: compiled, or read, in the threads of a pool."""
+  """A family's programs: traced here, and compiled or read in threads."""
 
-  def __init__(
-      self, family: Family, pool: ThreadPoolExecutor, store: Kept | None,
-      shared: dict[Hashable, Any],
-  ):
-    """Begins to compile them, or to read them.
-
-    Args:
-      shared: Programs of all families, to which this one adds those of
-        `Family.attack_jobs` that it is the first to need.
-    """
-    self._family, self._pool, self._kept = family, pool, store
-    self._shared = shared
+  def __init__(self, family: Family, maker: Maker):
+    """Begins to compile them, or to read them; `maker` is all families'."""
+    self._family, self._maker = family, maker
     self._made = self._read() or self._trace()
 
   def memory(self) -> Any:
@@ -182,10 +173,11 @@ class Programs:
     if any(f.cancelled() or f.exception() for f in futures.values()):
       return
     names = {name: future.result()[1] for name, future in futures.items()}
-    if self._kept and all(names.values()):
+    kept = self._maker.kept
+    if kept and all(names.values()):
       bare = lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype)
       shapes = jax.tree.map(bare, (made.runs, made.history))
-      self._kept.write(self._label, (names, shapes, made.stride))
+      kept.write(self._label, (names, shapes, made.stride))
 
   def _trace(self) -> _Made:
     """Traces the programs here, and has them compiled."""
@@ -198,7 +190,7 @@ class Programs:
           donate_argnums=donate, keep_unused=True,
       )
       lowered = jitted.lower(*arguments[:-1], calls.also(job, arguments[-1]))
-      programs[name] = self._compiled_once(lowered)
+      programs[name] = self._maker.make(lowered)
       return lowered.out_info
 
     programs: dict[str, Future] = {}
@@ -254,58 +246,29 @@ class Programs:
       found[attack], _ = self._once(attack, fn, job, given, samples)
     return found
 
-  def _once(self, name, fn, job, given, samples) -> tuple[Future, Any]:
-    """A program that many families share, and what it gives."""
-    about = name, str(given)
-    if about not in self._shared:
+  def _once(self, name, fn, job, given, samples) -> Coming:
+    """A program that many families share."""
+    one = lambda job, cell, samples: fn(job, cell=cell, samples=samples)
+
+    def lower():
       spread, _ = sweep.shardings()
-      one = lambda job, cell, samples: fn(job, cell=cell, samples=samples)
       jitted = jax.jit(
           calls.called(name, calls.beginning(one, job)), out_shardings=spread,
           keep_unused=True,
       )
-      lowered = jitted.lower(given, calls.also(job, samples))
-      self._shared[about] = self._compiled_once(lowered), lowered.out_info
-    return self._shared[about]
+      return jitted.lower(given, calls.also(job, samples))
 
-  def _compiled_once(self, lowered: jax.stages.Lowered) -> Future:
-    """A program to come, once for all that differ in nothing but names."""
-    made: Future = Future()
-    self._pool.submit(self._compile, lowered, made)
-    return made
-
-  def _compile(self, lowered: jax.stages.Lowered, made: Future) -> None:
-    """Into `made`; who is second leaves the thread to others."""
-    try:
-      first = self._shared.setdefault(alike.digest(lowered), made)
-      if first is made:
-        made.set_result(self._compile_first(lowered))
-      else:
-        first.add_done_callback(partial(_pass_on, made))
-    except BaseException as error:  # As a pool has it.
-      made.set_exception(error)
-
-  def _compile_first(self, lowered: jax.stages.Lowered) -> tuple[Program, str]:
-    if self._kept:
-      return self._kept.compile(lowered)
-    return tuning.compiled(lowered), ''
+    return self._maker.known((name, str(given)), lower)
 
   def _read(self) -> _Made | None:
     """Those that were kept; `None` if they were not."""
-    found = self._kept.read(self._label) if self._kept else None
-    if not self._kept or found is None:
+    kept = self._maker.kept
+    found = kept.read(self._label) if kept else None
+    if found is None:
       return None
     names, (runs, history), stride = found
-    programs = {part: self._load(name) for part, name in names.items()}
+    programs = {part: self._maker.load(name) for part, name in names.items()}
     return _Made(programs, calls.shapes(runs), history, stride, False)
-
-  def _load(self, name: str) -> Future:
-    """A program that was kept: once, for all families that have it."""
-    assert self._kept
-    load = self._kept.load
-    if name not in self._shared:
-      self._shared[name] = self._pool.submit(lambda: (load(name), name))
-    return self._shared[name]
 
   @property
   def _label(self) -> str:
@@ -320,15 +283,6 @@ class Programs:
 def _names(attack: str) -> tuple[str, str]:
   """Of the programs of an attack, and of weights of its own if it has some."""
   return f'attack {attack}', f'weights of {attack}'
-
-
-def _pass_on(made: Future, first: Future) -> None:
-  """The same of one that is alike."""
-  error = first.exception()
-  if error:
-    made.set_exception(error)
-  else:
-    made.set_result(first.result())
 
 
 def _needs_runs(family: Family) -> bool:
