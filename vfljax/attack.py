@@ -65,25 +65,16 @@ class Attack(NamedTuple):
 
 
 class Untrained(NamedTuple):
-  """What an attack is that begins with weights of its own.
+  """An attack that begins with weights of its own, as two steps.
 
   Attributes:
     attack: The same on stolen weights, `view.weights`.
-    start: (key, view) -> the weights that it has instead. The key is the
-      attack's own, which `attack` gets as well.
+    start: (key, view) -> the weights that it has instead. Both get the attack's
+      own key, of which they draw from different parts.
   """
 
   attack: Attack
   start: Callable[[Key, Any], Any]
-
-
-def untrained(attack: Attack, start: Callable[[Key, Any], Any]) -> Attack:
-  """An attack on stolen weights, from others: see `Untrained`."""
-
-  def run(key, view):
-    return attack.run(key, view._replace(weights=start(key, view)))
-
-  return attack._replace(run=run, untrained=Untrained(attack, start))
 
 
 class NoOptions(NamedTuple):

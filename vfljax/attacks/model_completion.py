@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from vfljax import nets
 from vfljax import check as checks
-from vfljax.attack import TRAINED, Attack, recipe, untrained
+from vfljax.attack import TRAINED, Attack, Untrained, recipe
 from vfljax.completion import (
     Samples, Schedule, check, complete, with_statistics,
 )
@@ -143,8 +143,10 @@ def model_completion(
   check(schedule)
 
   def run(key, view: TrainedBottom):
-    _, k_head, k_train = jax.random.split(key, 3)
+    k_bottom, k_head, k_train = jax.random.split(key, 3)
     weights = view.weights
+    if not stolen:
+      weights = bottom.init(k_bottom, view.labeled_features)
     if head is None:
       return _as_logits(bottom.apply(weights, view.features))[None]
     embedded = bottom.apply(weights, view.labeled_features)
@@ -170,7 +172,10 @@ def model_completion(
     return bottom.init(jax.random.split(key, 3)[0], view.labeled_features)
 
   attack = Attack(TrainedBottom, run)
-  return attack if stolen else untrained(attack, start)
+  if stolen:
+    return attack
+  same = model_completion(bottom, head, schedule, tune, standardize=standardize)
+  return attack._replace(untrained=Untrained(same, start))
 
 
 @recipe(
