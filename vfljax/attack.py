@@ -52,8 +52,6 @@ class Attack(NamedTuple):
     against: (defense) -> Attack; the same attacker, who knows that the
       federation has this defense. It is told by the function, as views hold
       arrays alone; `None` of attacks that proceed alike against any.
-    untrained: Of a baseline that is another attack, from weights that nobody
-      has trained: a runner compiles the two once. `None` of all others.
   """
 
   view: type
@@ -61,20 +59,6 @@ class Attack(NamedTuple):
   facts: Callable[[Any], dict[str, Array]] = lambda view: {}
   wants: Wants = Wants()
   against: Callable[[Any], 'Attack'] | None = None
-  untrained: 'Untrained | None' = None
-
-
-class Untrained(NamedTuple):
-  """An attack that begins with weights of its own, as two steps.
-
-  Attributes:
-    attack: The same on stolen weights, `view.weights`.
-    start: (key, view) -> the weights that it has instead. Both get the attack's
-      own key, of which they draw from different parts.
-  """
-
-  attack: Attack
-  start: Callable[[Key, Any], Any]
 
 
 class NoOptions(NamedTuple):

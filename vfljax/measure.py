@@ -10,7 +10,6 @@ import zlib
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from vfljax import metrics, views
 from vfljax.attack import Attack
@@ -95,12 +94,7 @@ def watcher(
 
 def own_key(key: Key, name: str) -> Key:
   """A key for an attack, whatever others there are beside it."""
-  return jax.random.fold_in(key, own_number(name))
-
-
-def own_number(name: str) -> np.uint32:
-  """What sets an attack's key apart."""
-  return np.uint32(zlib.crc32(name.encode()))
+  return jax.random.fold_in(key, zlib.crc32(name.encode()))
 
 
 def label(name: str, party: int, parties: Sequence[int]) -> str:

@@ -32,7 +32,7 @@ def test_programs_that_are_alike_are_compiled_once(monkeypatch):
       assert compiler.programs(job).ready(600)
   names = [re.search(r'jit_([a-z]+)', x.as_text()).group(1) for x in made]
   counts = {name: names.count(name) for name in names}
-  assert counts == dict(start=3, advance=3, finish=1, attack=1)
+  assert counts == dict(start=3, advance=3, finish=1, stolen=1)
 
 
 def test_who_waits_for_one_that_is_alike_leaves_the_thread(monkeypatch):

@@ -1,7 +1,6 @@
 """Attacks by who has stolen weights: one program, and nobody's numbers know."""
 import dataclasses
 import json
-import re
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,7 @@ from tests.runner.test_families import config, found
 from vfljax import measure, views
 from vfljax.attack import Attack
 from vfljax.runner import (
-    arguments, cell, compiling, division, families, run, stolen, tuning,
+    arguments, cell, compiling, division, families, run, stolen,
 )
 from vfljax.runner.config import AttackConfig, ModelConfig
 from vfljax.runner.setting import split_samples
@@ -50,62 +49,18 @@ def test_which_attacks_these_are():
 def test_weights_of_one_structure_have_one_program(monkeypatch):
   """Of three families the attacks are traced once, and once the baselines."""
   everything = found(experiment('none', 'iso', 'dcor', 'fedpass_cut'))
-  traced, attack = [], cell.attack_alone
+  traced, attack = [], cell.attack
 
-  def counted(job, name, *given, **more):
-    traced.append(name)
-    return attack(job, name, *given, **more)
+  def counted(job, *given):
+    traced.append(sorted(job.setting.after_training))
+    return attack(job, *given)
 
-  monkeypatch.setattr(cell, 'attack_alone', counted)
+  monkeypatch.setattr(cell, 'attack', counted)
   with compiling.Compiler(everything, everything) as compiler:
     for job in everything:
       assert compiler.programs(job).ready(600)
   assert len({f.name for f in families.families(everything).values()}) >= 4
-  assert sorted(traced) == ['local_model', 'model_completion', 'scratch']
-
-
-def test_a_baseline_from_weights_of_its_own_is_the_attacks_program(monkeypatch):
-  """Where each repeat would have other stolen weights, too, or there is one."""
-  one = dataclasses.replace(KNOWN, repeats=1)
-  everything = found(experiment('none', attack=one, alone=False))
-  made, compiled = [], tuning.compiled
-
-  def counted(lowered):
-    made.append(re.search(r'module @jit_(\w+)', lowered.as_text()).group(1))
-    return compiled(lowered)
-
-  monkeypatch.setattr(tuning, 'compiled', counted)
-  with compiling.Compiler(everything, everything) as compiler:
-    for job in everything:
-      assert compiler.programs(job).ready(600)
-  both = {'attack_model_completion', 'attack_scratch'}
-  assert len(both & set(made)) == 1
-  assert {'attack_local_model', 'weights_of_scratch'} <= set(made)
-
-
-def test_alone_an_attack_is_what_it_is_among_others():
-  """Its key, and of a baseline its weights: apart as within one program."""
-  job = found(experiment('none'))[0]
-  own = dict(seed=np.int32(3), strength=0.0, others={})
-  runs = cell.start(job, own, job.setting.samples)
-  _, weights = cell.close(
-      job, True, dict(cells=own, runs=runs), job.setting.samples
-  )
-  whole = cell.attack(
-      job, dict(cells=own, weights=weights), job.setting.samples
-  )
-  assert set(whole) == {'model_completion', 'local_model', 'scratch'}
-  for name, expected in whole.items():
-    numbered = own | dict(number=measure.own_number(name))
-    read = weights
-    if stolen.attacks(job.setting)[name].untrained:
-      read = cell.untrained(
-          job, name, dict(cells=numbered), job.setting.samples
-      )
-    alone = cell.attack_alone(
-        job, name, dict(cells=numbered, weights=read), job.setting.samples
-    )
-    assert stolen.labelled(job.setting, name, alone) == {name: expected}
+  assert sorted(traced) == [['local_model', 'scratch'], ['model_completion']]
 
 
 def test_numbers_are_those_of_one_program(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from vfljax import nets
 from vfljax import check as checks
-from vfljax.attack import TRAINED, Attack, Untrained, recipe
+from vfljax.attack import TRAINED, Attack, recipe
 from vfljax.completion import (
     Samples, Schedule, check, complete, with_statistics,
 )
@@ -168,14 +168,7 @@ def model_completion(
         with_statistics(top, head_weights),
     )
 
-  def start(key, view: TrainedBottom):
-    return bottom.init(jax.random.split(key, 3)[0], view.labeled_features)
-
-  attack = Attack(TrainedBottom, run)
-  if stolen:
-    return attack
-  same = model_completion(bottom, head, schedule, tune, standardize=standardize)
-  return attack._replace(untrained=Untrained(same, start))
+  return Attack(TrainedBottom, run)
 
 
 @recipe(

@@ -4,13 +4,11 @@
   advance: ({cells, runs}, (samples, first epoch)) -> (run, history)
   finish:  ({cells, runs}, samples) -> {attack or '': {metric: value}}
 
-What is measured at the end can be had in several programs as well, of which all
-but the first are the same for many defenses (`stolen`):
+What is measured at the end can be had in two programs as well, of which the
+second is the same for many defenses (`stolen`):
 
-  close:        ({cells, runs}, samples) -> (a part of what `finish` finds,
-                weights)
-  attack_alone: ({cells, weights}, samples) -> what one attack finds, by party
-  untrained:    ({cells}, samples) -> weights, for a baseline that has its own
+  close:   ({cells, runs}, samples) -> (a part of what `finish` finds, weights)
+  attack:  ({cells, weights}, samples) -> the other part
 
 A cell is a seed and a strength. Three independent streams of keys belong to a
 seed: its split, its training and its attacks, so that another defense or attack
@@ -119,37 +117,11 @@ def close(job: Job, stealing: bool, cell: dict[str, Any], samples: Batch):
 
 def attack(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
   """The attacks by who has stolen weights; of a cell only its seed counts."""
-  splits, keys = _attacked(job, cell, samples)
-  return stolen.measured(job.setting, splits, keys, cell['weights'])
-
-
-def attack_alone(
-    job: Job, name: str, cell: dict[str, Any], samples: Batch
-) -> dict[str, Any]:
-  """One of them, by party; the cell has its `measure.own_number`, too."""
-  splits, keys = _attacked(job, cell, samples)
-  return stolen.measured_alone(
-      job.setting, splits, keys, name, cell['cells']['number'], cell['weights']
-  )
-
-
-def untrained(
-    job: Job, name: str, cell: dict[str, Any], samples: Batch
-) -> dict[str, Any]:
-  """The weights of one that has its own, for `attack_alone`."""
-  splits, keys = _attacked(job, cell, samples)
-  return stolen.untrained(
-      job.setting, splits, keys, name, cell['cells']['number']
-  )
-
-
-def _attacked(
-    job: Job, cell: dict[str, Any], samples: Batch
-) -> tuple[Splits, Array]:
-  """A seed's samples, and a key for each repeat."""
   splits, own = _drawn(job, cell['cells'], samples)
   _, k_attacks = jax.random.split(_of_attacks(own))
-  return splits, _attempts(job, k_attacks)
+  return stolen.measured(
+      job.setting, splits, _attempts(job, k_attacks), cell['weights']
+  )
 
 
 def without_utility(

@@ -49,18 +49,14 @@ class Family(NamedTuple):
 
   @property
   def attack_jobs(self) -> dict[str, Job]:
-    """Whose attacks on stolen weights are programs, by the attacks' names."""
+    """The jobs of the programs of attacks on stolen weights, by their names."""
     if not self.attack_cells:
       return {}
+    found = {'stolen': self.job, 'baselines, stolen': self.baselines}
     return {
-        name: job for job in (self.job, self.baselines) if job
-        for name in stolen.attacks(job.setting)
+        name: job for name, job in found.items()
+        if job and stolen.attacks(job.setting)
     }
-
-  @property
-  def baseline_attacks(self) -> set[str]:
-    """Those of them that only jobs with baselines need."""
-    return {n for n, job in self.attack_jobs.items() if job is self.baselines}
 
 
 def families(everything: Sequence[Job]) -> dict[str, Family]:

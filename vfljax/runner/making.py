@@ -2,7 +2,7 @@
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import jax
 
@@ -10,13 +10,6 @@ from vfljax.runner import alike, tuning
 from vfljax.runner.kept import Kept, Program
 
 Made: TypeAlias = tuple[Program, str]  # And its name in the store, or ''.
-
-
-class Coming(NamedTuple):
-  """A program of several families, and shapes of what it gives."""
-
-  program: 'Future[Made]'
-  out: Any
 
 
 class Maker:
@@ -31,7 +24,7 @@ class Maker:
     self._pool = pool
     self._alike: dict[str, Future] = {}
     self._read: dict[str, Future] = {}
-    self._known: dict[Hashable, Coming] = {}
+    self._known: dict[Hashable, Future] = {}
 
   def make(self, lowered: jax.stages.Lowered) -> 'Future[Made]':
     """Compiles a program, once for all that differ in nothing but names."""
@@ -41,11 +34,10 @@ class Maker:
 
   def known(
       self, about: Hashable, lower: Callable[[], jax.stages.Lowered]
-  ) -> Coming:
+  ) -> 'Future[Made]':
     """The same of one that is traced once for all who call it `about`."""
     if about not in self._known:
-      lowered = lower()
-      self._known[about] = Coming(self.make(lowered), lowered.out_info)
+      self._known[about] = self.make(lower())
     return self._known[about]
 
   def load(self, name: str) -> 'Future[Made]':

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from vfljax import measure, sweep
+from vfljax import sweep
 from vfljax.runner import calls, cell, families, stolen
 from vfljax.runner.cutting import joined
 from vfljax.runner.families import Family
 from vfljax.runner.jobs import Job
-from vfljax.runner.making import Coming, Maker
+from vfljax.runner.making import Maker
 from vfljax.runner.strides import stride_of
 
 
@@ -51,8 +51,8 @@ class _Made(NamedTuple):
 
   Attributes:
     programs: By 'start', 'advance', 'finish' and, of a family that has them,
-      'baselines' and those of `Family.attack_jobs`: each with the name under
-      which it is kept, or ''.
+      'baselines' and `Family.attack_jobs`: each with the name under which it is
+      kept, or ''.
     runs: Shapes of a piece's trainings.
     history: Shapes of what a piece records, of all epochs.
     stride: Epochs a call of 'advance'.
@@ -89,15 +89,13 @@ class Programs:
     last = ['finish']
     attacks = [
         name for name in family.attack_jobs
-        if name not in family.baseline_attacks or families.has_baselines(job)
+        if not _of_baselines(name) or families.has_baselines(job)
     ]
     if 'baselines' in self._made.programs and families.has_baselines(job):
       last.append('baselines')
 
     def ready(seconds):
-      made = self._made.programs
-      names = [n for name in attacks for n in _names(name) if n in made]
-      wanted = [made[name] for name in (*last, *names)]
+      wanted = [self._made.programs[name] for name in (*last, *attacks)]
       return not wait(wanted, seconds).not_done
 
     def advance(job, runs, cells, shared):
@@ -124,32 +122,14 @@ class Programs:
     )
 
   def _attacked(self, names, cells, weights, samples) -> list[dict[str, Any]]:
-    """What those attacks find, whose attackers have weights."""
-    if not names:
-      return []
+    """What the programs of those names find, whose attackers have weights."""
     seeds = joined([c['seed'] for c in cells])
-    numbers = {
-        name: np.full(len(seeds), measure.own_number(name)) for name in names
-    }
     pieces = calls.cut(
-        dict(seed=seeds, numbers=numbers, weights=weights),
+        dict(cells=dict(seed=seeds), weights=weights),
         self._family.attack_cells, samples,
-    )
-    return [
-        joined([self._attack(name, piece, samples) for piece in pieces])
-        for name in names
-    ]
-
-  def _attack(self, name: str, piece: Any, samples: Any) -> dict[str, Any]:
-    """What an attack finds, with weights of its own if it has some."""
-    setting = self._family.attack_jobs[name].setting
-    own = dict(seed=piece['seed'], number=piece['numbers'][name])
-    given, (attack, begin) = dict(cells=own), _names(name)
-    weights = piece['weights']
-    if begin in self._made.programs:
-      weights = self._result(begin)(given, samples)
-    found = self._result(attack)(given | dict(weights=weights), samples)
-    return stolen.labelled(setting, name, found)
+    ) if names else []
+    programs = [self._result(name) for name in names]
+    return [joined([do(p, samples) for p in pieces]) for do in programs]
 
   def _result(self, name: str) -> Callable[..., Any]:
     """A program, when it is there, but for what `calls.also` adds."""
@@ -228,37 +208,27 @@ class Programs:
 
   def _attacking(self, seed, weights, samples) -> dict[str, Future]:
     """The programs of attacks on weights of such a structure, by name."""
+    family, found = self._family, {}
     spread, _ = sweep.shardings()
     resized = lambda s: jax.ShapeDtypeStruct(
-        (self._family.attack_cells, *s.shape[1:]), s.dtype, sharding=spread
+        (family.attack_cells, *s.shape[1:]), s.dtype, sharding=spread
     )
-    number = jax.ShapeDtypeStruct(seed.shape, np.uint32)
-    cells = jax.tree.map(resized, dict(seed=seed, number=number))
-    found = {}
-    for name, job in self._family.attack_jobs.items():
-      given, (attack, begin) = dict(cells=cells), _names(name)
-      read = weights
-      if stolen.attacks(job.setting)[name].untrained:
-        fn = partial(cell.untrained, name=name)
-        found[begin], read = self._once(begin, fn, job, given, samples)
-      given |= dict(weights=jax.tree.map(resized, read))
-      fn = partial(cell.attack_alone, name=name)
-      found[attack], _ = self._once(attack, fn, job, given, samples)
+    given = jax.tree.map(
+        resized, dict(cells=dict(seed=seed), weights=weights)
+    )
+    for name, job in family.attack_jobs.items():
+      about = name, *stolen.attacks(job.setting), str(given)
+      lower = partial(self._lowered, name, job, given, samples)
+      found[name] = self._maker.known(about, lower)
     return found
 
-  def _once(self, name, fn, job, given, samples) -> Coming:
-    """A program that many families share."""
-    one = lambda job, cell, samples: fn(job, cell=cell, samples=samples)
-
-    def lower():
-      spread, _ = sweep.shardings()
-      jitted = jax.jit(
-          calls.called(name, calls.beginning(one, job)), out_shardings=spread,
-          keep_unused=True,
-      )
-      return jitted.lower(given, calls.also(job, samples))
-
-    return self._maker.known((name, str(given)), lower)
+  def _lowered(self, name, job, given, samples) -> jax.stages.Lowered:
+    spread, _ = sweep.shardings()
+    jitted = jax.jit(
+        calls.called(name, calls.beginning(cell.attack, job)),
+        out_shardings=spread, keep_unused=True,
+    )
+    return jitted.lower(given, calls.also(job, samples))
 
   def _read(self) -> _Made | None:
     """Those that were kept; `None` if they were not."""
@@ -280,9 +250,9 @@ class Programs:
     )
 
 
-def _names(attack: str) -> tuple[str, str]:
-  """Of the programs of an attack, and of weights of its own if it has some."""
-  return f'attack {attack}', f'weights of {attack}'
+def _of_baselines(name: str) -> bool:
+  """Whether a program of `Family.attack_jobs` is that of baselines."""
+  return name.startswith('baselines')
 
 
 def _needs_runs(family: Family) -> bool:

@@ -73,54 +73,17 @@ def measured(
   """
   found = {}
   for name, attack in attacks(setting).items():
-    number = measure.own_number(name)
-    each = _by_party(setting, splits, keys, name, attack, number, stolen)
-    found |= labelled(setting, name, each)
+    for k in setting.attackers:
+      own = stolen[str(k)]
+
+      def one(i, key, name=name, attack=attack, k=k, own=own):
+        read = jax.tree.map(lambda x: x[0] if len(x) == 1 else x[i], own)
+        return _measured(setting, splits, name, attack, k, key, read)
+
+      each = jax.lax.map(lambda x: one(*x), (jnp.arange(len(keys)), keys))
+      label = measure.label(name, k, setting.attackers)
+      found[label] = jax.tree.map(lambda x: x.mean(0), each)
   return found
-
-
-def measured_alone(
-    setting: Setting, splits: Splits, keys: Array, name: str, number: Array,
-    weights: dict[str, Any],
-) -> dict[str, Any]:
-  """How well one of them does, by party: nothing in it knows its name.
-
-  Args:
-    number: `measure.own_number` of the name, [].
-    weights: As `weights` returned, or `untrained` of a baseline that has its
-      own: what differs in nothing else is one program.
-  """
-  attack = attacks(setting)[name]
-  if attack.untrained:
-    attack = attack.untrained.attack
-  return _by_party(setting, splits, keys, name, attack, number, weights)
-
-
-def untrained(
-    setting: Setting, splits: Splits, keys: Array, name: str, number: Array
-) -> dict[str, Any]:
-  """What such a baseline begins with, by party: leaves [repeats, ...]."""
-  own = attacks(setting)[name].untrained
-  assert own
-
-  def one(key, k):
-    run, view = _met(setting, splits, name, k, key, number, None)
-    return own.start(run, view)
-
-  return {
-      str(k): jax.lax.map(lambda key, k=k: one(key, k), keys)
-      for k in setting.attackers
-  }
-
-
-def labelled(
-    setting: Setting, name: str, by_party: dict[str, Any]
-) -> dict[str, Any]:
-  """By what results call the attack by each party."""
-  return {
-      measure.label(name, int(k), setting.attackers): found
-      for k, found in by_party.items()
-  }
 
 
 def luck(key: Key) -> tuple[Key, Key, Key]:
@@ -132,31 +95,13 @@ def luck(key: Key) -> tuple[Key, Key, Key]:
   return known, view, run
 
 
-def _by_party(setting, splits, keys, name, attack, number, stolen):
-  recipe = attackers.attacker(setting.config, name).recipe
-  found = {}
-  for k in setting.attackers:
-    own = stolen[str(k)]
-
-    def one(i, key, k=k, own=own):
-      read = jax.tree.map(lambda x: x[0] if len(x) == 1 else x[i], own)
-      run, view = _met(setting, splits, name, k, key, number, read)
-      guess = attack.run(run, view)
-      return (recipe.measure or measure.of_completion)(
-          guess, splits.test.labels
-      )
-
-    each = jax.lax.map(lambda x: one(*x), (jnp.arange(len(keys)), keys))
-    found[str(k)] = jax.tree.map(lambda x: x.mean(0), each)
-  return found
-
-
-def _met(setting, splits, name, k, key, number, weights):
-  """An attack's own key, and its view with those weights."""
+def _measured(setting, splits, name, attack, k, key, stolen):
   who, _, recipe = attackers.attacker(setting.config, name)
   k_known, _, k_run = luck(key)
   known = division.known(k_known, splits.train, who.known)
-  view = views.OF_ONES_OWN[attacks(setting)[name].view](
-      views.Own(weights, k, known, splits.test, splits.train)
+  view = views.OF_ONES_OWN[attack.view](
+      views.Own(stolen, k, known, splits.test, splits.train)
   )
-  return k_run if recipe.one_luck else jax.random.fold_in(k_run, number), view
+  key = k_run if recipe.one_luck else measure.own_key(k_run, name)
+  guess = attack.run(key, view)
+  return (recipe.measure or measure.of_completion)(guess, splits.test.labels)
