@@ -11,7 +11,9 @@ of one entry after the other, as a run does, and waits for them. An entry that
 shares its programs with one before it takes nothing; what a run compiles while
 it trains is waited for here. Seconds are a clock's and, for a shared machine
 adds less to these, a processor's on all cores. Another clone, an earlier
-version, takes turns with this one.
+version, takes turns with this one. The record is written after each
+configuration; the same command goes on where it was stopped, if the commits are
+the same.
 """
 import argparse
 import gc
@@ -136,15 +138,26 @@ def main() -> None:
   clones = dict(here=ROOT)
   if given.beside:
     clones['beside'] = given.beside
-  found: dict[str, dict[str, Any]] = {name: {} for name in chosen}
-  for name in chosen:
-    for which, clone in clones.items():
-      found[name][which] = apart(name, folder, clone)
-      print(which, name, _said(found[name][which]), flush=True)
+  commits = records.commits(clones)
+  found = _begun(given.out, commits)
   record = records.begin() | records.machine() | dict(
-      limit=LIMIT, commits=records.commits(clones), configs=found,
+      limit=LIMIT, commits=commits, configs=found,
   )
-  records.write(record, given.out, aloud=False)
+  for name in chosen:
+    if name not in found:
+      found[name] = {}
+      for which, clone in clones.items():
+        found[name][which] = apart(name, folder, clone)
+        print(which, name, _said(found[name][which]), flush=True)
+      records.write(record, given.out, aloud=False)
+
+
+def _begun(out: str, commits: dict[str, str]) -> dict[str, dict[str, Any]]:
+  """What an earlier start of the command has measured at these commits."""
+  if not out or not os.path.exists(out):
+    return {}
+  record = json.loads(pathlib.Path(out).read_text())
+  return record['configs'] if record['commits'] == commits else {}
 
 
 def _said(found: dict[str, Any]) -> str:
