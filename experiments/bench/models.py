@@ -5,8 +5,9 @@
 Two parties train on random images of the shapes of MNIST's and CIFAR-10's
 halves, batches of 128, SGD, everything compiled beforehand. PyTorch, where
 installed, is the peer (`models_torch.py`). Sides take turns, and the
-fastest counts. On a CPU the ways of convolving are compared with LeNet5, inside
-a scan and as one compiled round after another.
+fastest counts. On a CPU the ways of convolving are compared: networks that have
+convolutions of 3x3 with windows alone, and LeNet5 inside a scan and as one
+compiled round after another.
 """
 import argparse
 import importlib.util
@@ -31,7 +32,8 @@ SHAPES = dict(
     lenet5=(28, 14, 1), vgg13=(32, 16, 3), resnet18=(32, 16, 3),
     resnet20=(32, 16, 3),
 )
-ROUNDS = dict(lenet5=40, vgg13=4, resnet18=2)
+# A call's memory is new in its first round: two say little of a training.
+ROUNDS = dict(lenet5=40, vgg13=8, resnet18=8)
 TXS = (optax.sgd(0.01),) * 2
 
 
@@ -94,6 +96,10 @@ def beside(name: str, turns: int, peers: dict[str, core.Peer]) -> dict:
   call, compiling = scanned(name, rounds)
   call()
   sides = {'vfljax': lambda: core.timed(call)}
+  if name != 'lenet5':
+    windows, _ = scanned(name, rounds, how='patches')
+    windows()
+    sides['vfljax, patches'] = lambda: core.timed(windows)
   for label, peer in peers.items():
     peer.time(name, rounds)
     sides[label] = lambda peer=peer: peer.time(name, rounds)

@@ -13,6 +13,7 @@ CASES = [
     dict(kernel=(3, 2), strides=(2, 1), pads=((0, 1), (2, 0))),
     dict(kernel=(2, 3), strides=(3, 2), pads=((0, 0), (0, 0))),
     dict(kernel=(1, 1), strides=(2, 2), pads=((0, 0), (0, 0))),
+    dict(kernel=(5, 6), strides=(2, 2), pads=((2, 2), (2, 1))),
 ]
 cases = pytest.mark.parametrize('case', CASES)
 

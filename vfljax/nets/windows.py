@@ -29,22 +29,47 @@ def windows(
   # One axis after the other: rows + columns pieces to join, and to compile,
   # instead of rows * columns.
   for axis in (2, 1):
-    x = _along(x, axis, kernel[axis - 1], strides[axis - 1])
+    side, step = kernel[axis - 1], strides[axis - 1]
+    x = _along(x, axis, side) if step == 1 else _every(x, axis, side, step)
   return x
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(1, 2, 3))
-def _along(x: Array, axis: int, side: int, step: int) -> Array:
-  """[..., n, ..., c] is [..., n', ..., side * c]: windows on one axis."""
-  length = _length(x, axis, side, step)
+def split(x: Array, axis: int) -> list[Array]:
+  """What an axis has, each without it: `jnp.stack`, backwards.
+
+  And JAX, on its way back, makes it a stack: one kernel. Of slices it makes a
+  padded array each, and their sum.
+  """
+  parts = lax.split(x, (1,) * x.shape[axis], axis)
+  return [lax.squeeze(part, (axis,)) for part in parts]
+
+
+def _every(x: Array, axis: int, side: int, step: int) -> Array:
+  """As `_along`, of those windows that begin at a multiple of `step`."""
+  count = (x.shape[axis] - side) // step + 1
+  steps = count + (side - 1) // step
+  edges = [(0, 0, 0)] * x.ndim
+  edges[axis] = (0, steps * step - x.shape[axis], 0)  # Negative: cut off.
+  x = lax.pad(x, jnp.zeros((), x.dtype), edges)
+  x = x.reshape(*x.shape[:axis], steps, step, *x.shape[axis + 1 :])
+  parts = split(x, axis + 1)
   pieces = [
-      lax.slice_in_dim(x, i, i + length, step, axis) for i in range(side)
+      lax.slice_in_dim(parts[i % step], i // step, i // step + count, 1, axis)
+      for i in range(side)
   ]
   return jnp.concatenate(pieces, axis=-1)
 
 
+@partial(jax.custom_jvp, nondiff_argnums=(1, 2))
+def _along(x: Array, axis: int, side: int) -> Array:
+  """[..., n, ..., c] is [..., n', ..., side * c]: windows on one axis."""
+  length = x.shape[axis] - side + 1
+  pieces = [lax.slice_in_dim(x, i, i + length, 1, axis) for i in range(side)]
+  return jnp.concatenate(pieces, axis=-1)
+
+
 @_along.defjvp
-def _moved(axis, side, step, primals, tangents):
+def _moved(axis, side, primals, tangents):
   """The same of dx, written so that its way back is short.
 
   Of slices JAX makes a padded array each, and the sum of these. Here it makes
@@ -59,12 +84,6 @@ def _moved(axis, side, step, primals, tangents):
     edges[axis] = (side - 1 - i, i, 0)
     edges[-1] = (i * channels, (side - 1 - i) * channels, 0)
     placed.append(lax.pad(dx, zero, edges))
-  first, length = side - 1, _length(x, axis, side, step)
   whole = sum(placed[1:], placed[0])
-  moved = lax.slice_in_dim(whole, first, first + length, step, axis)
-  return _along(x, axis, side, step), moved
-
-
-def _length(x: Array, axis: int, side: int, step: int) -> int:
-  """Pixels from the first of the first window to the first of the last."""
-  return (x.shape[axis] - side) // step * step + 1
+  moved = lax.slice_in_dim(whole, side - 1, x.shape[axis], 1, axis)
+  return _along(x, axis, side), moved

@@ -1,0 +1,137 @@
+"""Winograd's convolutions and their derivatives, beside XLA's."""
+import jax
+from jax import lax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vfljax.nets import convolution, winograd
+
+SIZES = [(4, 6), (5, 4), (4, 3), (1, 1)]
+
+
+@pytest.fixture
+def double():
+  with jax.enable_x64(True):
+    yield
+
+
+def drawn(seed, *shape, dtype='f8'):
+  return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def xlas(x, kernel):
+  return lax.conv_general_dilated(
+      x, kernel, (1, 1), 'SAME', dimension_numbers=('NHWC', 'HWIO', 'NHWC')
+  )
+
+
+@pytest.mark.usefixtures('double')
+@pytest.mark.parametrize('size', SIZES)
+def test_a_convolution_and_its_gradients_are_xlas(size):
+  x, kernel = drawn(0, 2, *size, 3), drawn(1, 3, 3, 3, 5)
+  dy = drawn(2, 2, *size, 5)
+
+  @jax.jit
+  def both(x, kernel, dy):
+    ways = []
+    for way in (winograd.convolve, xlas):
+      y, back = jax.vjp(way, x, kernel)
+      ways.append((y, *back(dy)))
+    return ways
+
+  ours, theirs = both(x, kernel, dy)
+  for found, expected in zip(ours, theirs, strict=True):
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.usefixtures('double')
+def test_derivatives_of_gradients_and_of_many_are_xlas():
+  """As attacks by gradients take them, each sample for itself."""
+  x, kernel = drawn(0, 4, 1, 4, 4, 2), drawn(1, 3, 3, 2, 3)
+
+  @jax.jit
+  def both(x, kernel):
+    def second(way, x):
+      loss = lambda kernel: (way(x, kernel) ** 2).sum()
+      matched = lambda kernel: (jax.grad(loss)(kernel) ** 2).sum()
+      forward = jax.jvp(jax.grad(loss), (kernel,), (kernel,))[1]
+      return jax.grad(matched)(kernel), forward
+
+    return [
+        jax.vmap(lambda x, way=way: second(way, x))(x)
+        for way in (winograd.convolve, xlas)
+    ]
+
+  ours, theirs = both(x, kernel)
+  jax.tree.map(
+      lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-11), ours, theirs
+  )
+
+
+@pytest.mark.usefixtures('double')
+def test_float32_errs_little_more_than_one_product_of_patches():
+  x, kernel = drawn(0, 2, 16, 8, 64), drawn(1, 3, 3, 64, 32) / 24
+
+  def error(found):
+    return np.sqrt(np.mean((found - xlas(x, kernel)) ** 2))
+
+  small = x.astype('f4'), kernel.astype('f4')
+  patches = error(convolution.convolve(*small, how='patches'))
+  assert error(winograd.convolve(*small)) < 3 * patches < 1e-6
+
+
+def test_the_way_back_places_nothing_among_zeros():
+  """A stack for each split: of slices JAX would make padded arrays."""
+  x, kernel = drawn(0, 2, 4, 4, 3), drawn(1, 3, 3, 3, 5)
+
+  def gradients(x, kernel, dy):
+    return jax.vjp(winograd.convolve, x, kernel)[1](dy)
+
+  text = str(jax.make_jaxpr(gradients)(x, kernel, drawn(2, 2, 4, 4, 5)))
+  # Of neighbouring tiles on two axes, and an even image's; and their ways back.
+  assert text.count('= pad[') <= 2 * (4 + 1)
+
+
+NOT_WORTH_IT = dict(
+    few_inputs=dict(shape=(2, 8, 8, 3), kernel=(3, 3, 3, 8)),
+    many_outputs=dict(shape=(2, 8, 8, 8), kernel=(3, 3, 8, 64)),
+    few_tiles=dict(shape=(1, 8, 8, 16)),
+    small_images=dict(shape=(64, 3, 3, 16)),
+    windows_of_5=dict(kernel=(5, 5, 16, 16), pads=((2, 2), (2, 2))),
+    strides=dict(strides=(2, 1)),
+    no_zeros_outside=dict(pads=((0, 0), (0, 0))),
+    half=dict(dtype='bfloat16'),
+)
+
+
+def asked(
+    shape=(2, 8, 8, 16), kernel=(3, 3, 16, 16), dtype='f4', strides=(1, 1),
+    pads=((1, 1), (1, 1)),
+):
+  x, kernel = jnp.zeros(shape, dtype), jnp.zeros(kernel, dtype)
+  return x, kernel, strides, pads
+
+
+@pytest.mark.parametrize('case', NOT_WORTH_IT.values(), ids=NOT_WORTH_IT)
+def test_it_is_for_what_it_is_quicker_at(case):
+  assert winograd.worth_it(*asked())
+  assert not winograd.worth_it(*asked(**case))
+
+
+@pytest.mark.usefixtures('double')
+def test_float64_stays_one_product():
+  assert not winograd.worth_it(*asked(dtype='f8'))
+
+
+def test_convolve_takes_it_on_a_cpu_unless_told_otherwise():
+  x, kernel = (
+      drawn(seed, *size, dtype='f4')
+      for seed, size in enumerate([(2, 8, 8, 16), (3, 3, 16, 16)])
+  )
+  named = jax.jit(convolution.convolve, static_argnames='how')
+  found = np.asarray(named(x, kernel))
+  patches = np.asarray(named(x, kernel, how='patches'))
+  np.testing.assert_array_equal(found, jax.jit(winograd.convolve)(x, kernel))
+  np.testing.assert_allclose(found, patches, rtol=1e-4, atol=1e-4)
+  assert (found != patches).any()
