@@ -31,7 +31,7 @@ _KERNEL = np.einsum('ik,jl->jikl', _G, _G).reshape(_PLACES, _TAPS)
 _OUTPUT = np.einsum('ik,jl->jilk', _A, _A).reshape(_PIXELS, _PLACES)
 
 # Where it is the quicker way on a CPU: see experiments/bench/winograd.json.
-_SPARED = 0.6  # Of the products at most: a small image's tiles reach outside.
+_SPARED = 0.59  # Of the products at most: a small image's tiles reach outside.
 _CHANNELS = 8  # Of the input; with fewer, the output's places are what counts.
 _WIDER = 4  # Times as many channels the output has at most.
 _TILES = 32  # Of all images; with fewer, the kernel's places are what counts.
