@@ -5,8 +5,8 @@
 Two parties train on random images of the shapes of MNIST's and CIFAR-10's
 halves, batches of 128, SGD, everything compiled beforehand. PyTorch, where
 installed, is the peer (`models_torch.py`). Sides take turns, and the
-fastest counts. On a CPU the ways of convolving are compared: networks that have
-convolutions of 3x3 with windows alone, and LeNet5 inside a scan and as one
+fastest counts; beside ours is the same with one product of patches a layer.
+With LeNet5 that and XLA's convolutions are compared inside a scan and as one
 compiled round after another.
 """
 import argparse
@@ -96,10 +96,9 @@ def beside(name: str, turns: int, peers: dict[str, core.Peer]) -> dict:
   call, compiling = scanned(name, rounds)
   call()
   sides = {'vfljax': lambda: core.timed(call)}
-  if name != 'lenet5':
-    windows, _ = scanned(name, rounds, how='patches')
-    windows()
-    sides['vfljax, patches'] = lambda: core.timed(windows)
+  windows, _ = scanned(name, rounds, how='patches')
+  windows()
+  sides['vfljax, patches'] = lambda: core.timed(windows)
   for label, peer in peers.items():
     peer.time(name, rounds)
     sides[label] = lambda peer=peer: peer.time(name, rounds)

@@ -2,8 +2,8 @@
 
 XLA's convolutions are slow inside a scan on a CPU. There an image becomes its
 patches, [batch, height, width, taps], and a convolution one matrix product,
-which is fast everywhere, under `vmap` too (`convolve`); or 16 products of a
-ninth of the taps, where that is less work (`winograd`).
+which is fast everywhere, under `vmap` too (`convolve`). Two other ways to
+products of matrices are quicker for many layers (`winograd`, `banded`).
 
 A convolution is one module, `Conv`, as `nn.Dense` is for a linear layer, and
 keeps its weights as a kernel and a bias. `flax.linen.intercept_methods` can
@@ -20,7 +20,7 @@ from jax import lax
 import jax.numpy as jnp
 
 from vfljax import target
-from vfljax.nets import winograd
+from vfljax.nets import banded, winograd
 from vfljax.nets.dense import Read, fan_in_uniform
 from vfljax.nets.product import product
 from vfljax.nets.windows import windows
@@ -81,7 +81,7 @@ def convolve(
     how: 'patches' makes one matrix product of the image's patches; 'conv' is
       XLA's convolution. They differ in speed only: on a CPU inside a scan the
       former is 10 to 100 times as fast, so '' takes it there, or `winograd`
-      for what that is the quicker way to, and 'conv' on other devices.
+      or `banded` where these are quicker, and 'conv' on other devices.
 
   Returns:
     [batch, high, wide, c_out].
@@ -106,6 +106,8 @@ def convolve(
     return lax.conv_general_dilated(
         x, kernel, strides, pads, dimension_numbers=('NHWC', 'HWIO', 'NHWC')
     )
+  if quickest and banded.worth_it(x, kernel, strides, pads):
+    return banded.convolve(x, kernel, strides, pads)
   if quickest and winograd.worth_it(x, kernel, strides, pads):
     return winograd.convolve(x, kernel)
   taps = windows(x, window, strides, pads)

@@ -14,6 +14,8 @@ convolution in another order, so that float32's last digits differ.
 
 Written so that JAX's way back is as short: see `windows.split`.
 """
+from collections.abc import Sequence
+
 from jax import lax
 import jax.numpy as jnp
 import numpy as np
@@ -30,15 +32,25 @@ _PLACES, _TAPS, _PIXELS = 16, 9, 4
 _KERNEL = np.einsum('ik,jl->jikl', _G, _G).reshape(_PLACES, _TAPS)
 _OUTPUT = np.einsum('ik,jl->jilk', _A, _A).reshape(_PIXELS, _PLACES)
 
-# Where it is the quicker way on a CPU: see experiments/bench/winograd.json.
+# Where it is the quicker way on a CPU: see experiments/bench/layers.json.
 _SPARED = 0.59  # Of the products at most: a small image's tiles reach outside.
 _CHANNELS = 8  # Of the input; with fewer, the output's places are what counts.
 _WIDER = 4  # Times as many channels the output has at most.
 _TILES = 32  # Of all images; with fewer, the kernel's places are what counts.
 
 
-def worth_it(x: Array, kernel: Array, strides, pads) -> bool:
-  """Whether it is the quicker way to what `convolution.convolve` is asked."""
+def worth_it(
+    x: Array, kernel: Array, strides: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> bool:
+  """Whether it is the quicker way to what `convolution.convolve` is asked.
+
+  Args:
+    x: [batch, height, width, c_in].
+    kernel: [kh, kw, c_in, c_out].
+    strides: (down, right).
+    pads: Zeros (before, after) on each of the two axes.
+  """
   if {x.dtype, kernel.dtype} != {jnp.dtype('float32')}:
     return False
   if not all(isinstance(size, int) for size in x.shape):

@@ -1,0 +1,76 @@
+"""Convolutions as products of an image's rows with a banded matrix.
+
+Of narrow images with few channels windows are little work and much to move: 25
+pixels of LeNet5's first layer, each in 25 windows, are multiplied with six
+numbers. Here a window is as wide as the image, [kh, width], and the matrix has
+the kernel's taps once for each pixel of an output's row, zeros elsewhere: the
+Toeplitz matrix of a convolution on one axis. There are width / kw times as many
+products, and so many fewer numbers to move.
+"""
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+
+from vfljax.nets.product import product
+from vfljax.nets.windows import windows
+from vfljax.types import Array
+
+# Where it is the quicker way on a CPU: see experiments/bench/layers.json.
+_MORE = 50  # Channels of the output, times as many products there are, at most.
+_ROWS = 10  # Times as many as that the images' rows are at least.
+
+
+def worth_it(
+    x: Array, kernel: Array, strides: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> bool:
+  """As `winograd.worth_it`."""
+  if {x.dtype, kernel.dtype} != {jnp.dtype('float32')}:
+    return False
+  if not all(isinstance(size, int) for size in x.shape):
+    return False  # Exported for any number of images.
+  high, wide, _, outputs = kernel.shape
+  down, across = (n + sum(p) for n, p in zip(x.shape[1:3], pads))
+  rows = len(x) * ((down - high) // strides[0] + 1)
+  more = across * outputs / wide
+  return wide > 1 and more <= _MORE and rows >= _ROWS * more
+
+
+def convolve(
+    x: Array, kernel: Array, strides: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> Array:
+  """Cross-correlation.
+
+  Args:
+    x: [batch, height, width, c_in].
+    kernel: [kh, kw, c_in, c_out].
+    strides: (down, right).
+    pads: Zeros (before, after) on each of the two axes.
+
+  Returns:
+    [batch, high, wide, c_out].
+  """
+  taps, side, inputs, outputs = kernel.shape
+  rows = windows(x, (taps, 1), (strides[0], 1), pads)
+  batch, high, across, _ = rows.shape
+  band = _band(across, side, strides[1])
+  wide = band.shape[1]
+  # [across * wide, kw] times [kw, kh * c_in * c_out]; then rows of pixels, as
+  # `windows` lays them out, and columns of pixels and channels.
+  matrix = jnp.asarray(band.reshape(-1, side), x.dtype) @ (
+      kernel.swapaxes(0, 1).reshape(side, -1)
+  )
+  matrix = matrix.reshape(across, wide, taps * inputs, outputs).swapaxes(1, 2)
+  y = product(
+      rows.reshape(batch * high, -1), matrix.reshape(-1, wide * outputs)
+  )
+  return y.reshape(batch, high, wide, outputs)
+
+
+def _band(across: int, side: int, step: int) -> np.ndarray:
+  """[across, wide, side], one where an output's tap is that pixel."""
+  wide = (across - side) // step + 1
+  pixel, output, tap = np.ogrid[:across, :wide, :side]
+  return (pixel == output * step + tap).astype('f')
