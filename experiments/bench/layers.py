@@ -23,7 +23,7 @@ from experiments.bench import records
 from vfljax.nets import banded, convolution, winograd
 from vfljax.runner import device, tuning
 
-WORK = 2e9  # Pixels times taps of all pairs of channels, about, of a call.
+WORK = 8e8  # Pixels times taps of all pairs of channels, about, of a call.
 
 
 class Layer(NamedTuple):
@@ -158,7 +158,7 @@ def main() -> None:
   first = (__doc__ or '').partition('\n')[0]
   parser = argparse.ArgumentParser(description=first)
   parser.add_argument('--out', default='', help='where the record is written')
-  parser.add_argument('--turns', type=int, default=5)
+  parser.add_argument('--turns', type=int, default=3)
   given = parser.parse_args()
   device.set_up(1, '')
   layers = []
