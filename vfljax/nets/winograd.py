@@ -16,6 +16,7 @@ Written so that JAX's way back is as short: see `windows.split`.
 """
 from collections.abc import Sequence
 
+import jax
 from jax import lax
 import jax.numpy as jnp
 import numpy as np
@@ -68,6 +69,7 @@ def worth_it(
   )
 
 
+@jax.jit
 def convolve(x: Array, kernel: Array) -> Array:
   """Cross-correlation with one pixel of zeros around the image.
 
