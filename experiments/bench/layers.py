@@ -4,8 +4,8 @@
 
 A layer is its output and both gradients, in a loop as a training has it, as one
 product of patches, by `nets.winograd` (3x3) and by `nets.banded`: milliseconds,
-the fastest of several, in turns. 'chosen' is the way that
-`nets.convolution.convolve` takes. 'errors' are of the output: the root of the
+the fastest of several, in turns. 'chosen' is what `nets.convolution.quickest`
+says. 'errors' are of the output: the root of the
 mean squared difference from float64's, over the root of the mean square.
 """
 import argparse
@@ -23,7 +23,7 @@ from experiments.bench import records
 from vfljax.nets import banded, convolution, winograd
 from vfljax.runner import device, tuning
 
-WORK = 8e8  # Pixels times taps of all pairs of channels, about, of a call.
+WORK = 8e8  # Of a call, about: pixels times both channels, for windows of 3x3.
 
 
 class Layer(NamedTuple):
@@ -93,15 +93,6 @@ def ways(layer: Layer) -> dict[str, Callable]:
   return found
 
 
-def chosen(layer: Layer, x: jax.Array, kernel: jax.Array) -> str:
-  """The way that `convolution.convolve` takes."""
-  asked = x, kernel, (layer.step,) * 2, layer.pads
-  for name, way in dict(banded=banded, winograd=winograd).items():
-    if way.worth_it(*asked):
-      return name
-  return 'patches'
-
-
 def trained(way: Callable, inputs: tuple, times: int) -> Callable[[], Any]:
   """A call that computes output and gradients so many times."""
 
@@ -136,7 +127,10 @@ def measured(layer: Layer, turns: int) -> dict[str, Any]:
   return dict(
       layer=layer._asdict(),
       ms={k: round(1e3 * min(own) / times, 3) for k, own in found.items()},
-      chosen=chosen(layer, *inputs[:2]), errors=errors(layer, x, kernel),
+      chosen=convolution.quickest(
+          *inputs[:2], (layer.step, layer.step), layer.pads
+      ),
+      errors=errors(layer, x, kernel),
   )
 
 

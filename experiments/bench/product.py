@@ -6,10 +6,11 @@
 Microseconds of x^T d, [rows, k] and [rows, n], in a loop, by itself; and of a
 round of trainings whose networks have such layers. Both sides take turns in one
 process, the fastest counts, and whether their numbers are the same to the bit
-is said.
+is said. Convolutions are products of patches, each layer.
 """
 import argparse
 from collections.abc import Callable
+from functools import partial
 import time
 from typing import Any
 from unittest import mock
@@ -70,6 +71,11 @@ def both(make: Callable[[], Callable[[], Any]], rounds: int, turns: int):
   return found | dict(ratio=round(found['usual'] / found['ours'], 2), same=same)
 
 
+def trained(name: str, rounds: int) -> Callable[[], Any]:
+  """A training whose convolutions are products of patches."""
+  return models.scanned(name, rounds, how='patches')[0]
+
+
 def main() -> None:
   parser = argparse.ArgumentParser(description="Times weights' gradients.")
   parser.add_argument('--out', default='', help='JSON file; empty prints only')
@@ -86,7 +92,7 @@ def main() -> None:
   record['trainings'] = dict(
       mnist=both(lambda: core.compiled(mnist, 1)[0], mnist.rounds, args.turns)
   ) | {
-      name: both(lambda n=name, r=rounds: models.scanned(n, r)[0], rounds, 3)
+      name: both(partial(trained, name, rounds), rounds, 3)
       for name, rounds in NETWORKS.items()
   }
   records.write(record, args.out)

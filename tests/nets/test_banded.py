@@ -67,12 +67,12 @@ def asked(
 
 @pytest.mark.parametrize('case', WORTH_IT.values(), ids=WORTH_IT)
 def test_it_is_for_lenet5(case):
-  assert banded.worth_it(*asked(**case))
+  assert convolution.quickest(*asked(**case)) == 'banded'
 
 
 @pytest.mark.parametrize('case', NOT_WORTH_IT.values(), ids=NOT_WORTH_IT)
 def test_it_is_for_what_it_is_quicker_at(case):
-  assert not banded.worth_it(*asked(**case))
+  assert convolution.quickest(*asked(**case)) == 'patches'
 
 
 def test_convolve_takes_it_on_a_cpu_unless_told_otherwise():

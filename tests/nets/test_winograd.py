@@ -1,6 +1,6 @@
 """Winograd's convolutions and their derivatives, beside XLA's."""
 import jax
-from jax import lax
+from jax import export, lax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -115,13 +115,21 @@ def asked(
 
 @pytest.mark.parametrize('case', NOT_WORTH_IT.values(), ids=NOT_WORTH_IT)
 def test_it_is_for_what_it_is_quicker_at(case):
-  assert winograd.worth_it(*asked())
-  assert not winograd.worth_it(*asked(**case))
+  assert convolution.quickest(*asked()) == 'winograd'
+  assert convolution.quickest(*asked(**case)) == 'patches'
 
 
 @pytest.mark.usefixtures('double')
 def test_float64_stays_one_product():
-  assert not winograd.worth_it(*asked(dtype='f8'))
+  assert convolution.quickest(*asked(dtype='f8')) == 'patches'
+
+
+def test_any_number_of_images_can_be_exported():
+  images, = export.symbolic_shape('b')
+  x = jax.ShapeDtypeStruct((images, 8, 8, 16), jnp.float32)
+  kernel = drawn(1, 3, 3, 16, 16, dtype='f4')
+  made = export.export(jax.jit(convolution.convolve))(x, kernel)
+  assert made.out_avals[0].shape == (images, 8, 8, 16)
 
 
 def test_convolve_takes_it_on_a_cpu_unless_told_otherwise():

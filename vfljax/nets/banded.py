@@ -1,11 +1,11 @@
 """Convolutions as products of an image's rows with a banded matrix.
 
-Of narrow images with few channels windows are little work and much to move: 25
-pixels of LeNet5's first layer, each in 25 windows, are multiplied with six
-numbers. Here a window is as wide as the image, [kh, width], and the matrix has
-the kernel's taps once for each pixel of an output's row, zeros elsewhere: the
+Where images are narrow and channels few, windows cost more to copy than to
+multiply: LeNet5's first layer copies a pixel into 25 of them, for six channels.
+Here a window is as wide as the image, [kh, width], and the matrix has the
+kernel's taps once for each pixel of an output's row, zeros elsewhere: the
 Toeplitz matrix of a convolution on one axis. There are width / kw times as many
-products, and so many fewer numbers to move.
+products, and nearly kw times fewer numbers to copy.
 """
 from collections.abc import Sequence
 
@@ -16,23 +16,19 @@ from vfljax.nets.product import product
 from vfljax.nets.windows import windows
 from vfljax.types import Array
 
-# Where it is the quicker way on a CPU: see experiments/bench/layers.json.
-_MORE = 50  # Channels of the output, times as many products there are, at most.
+# Where it is quicker on a CPU: see experiments/bench/layers.json.
+_MORE = 50  # At most: width / kw times the output's channels.
 _ROWS = 10  # Times as many as that the images' rows are at least.
 
 
 def worth_it(
-    x: Array, kernel: Array, strides: Sequence[int],
+    image: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
     pads: Sequence[tuple[int, int]],
 ) -> bool:
-  """As `winograd.worth_it`."""
-  if {x.dtype, kernel.dtype} != {jnp.dtype('float32')}:
-    return False
-  if not all(isinstance(size, int) for size in x.shape):
-    return False  # Exported for any number of images.
-  high, wide, _, outputs = kernel.shape
-  down, across = (n + sum(p) for n, p in zip(x.shape[1:3], pads))
-  rows = len(x) * ((down - high) // strides[0] + 1)
+  """Whether it is quicker: see `convolution.quickest`."""
+  high, wide, _, outputs = kernel
+  down, across = (n + sum(p) for n, p in zip(image[1:3], pads))
+  rows = image[0] * ((down - high) // strides[0] + 1)
   more = across * outputs / wide
   return wide > 1 and more <= _MORE and rows >= _ROWS * more
 

@@ -79,9 +79,9 @@ def convolve(
     strides: (down, right).
     padding: As in `Conv`.
     how: 'patches' makes one matrix product of the image's patches; 'conv' is
-      XLA's convolution. They differ in speed only: on a CPU inside a scan the
-      former is 10 to 100 times as fast, so '' takes it there, or `winograd`
-      or `banded` where these are quicker, and 'conv' on other devices.
+      XLA's convolution. They differ in speed and last digits only: on a CPU
+      inside a scan the former is 10 to 100 times as fast, so '' takes there
+      what `quickest` names, and 'conv' on other devices.
 
   Returns:
     [batch, high, wide, c_out].
@@ -91,9 +91,6 @@ def convolve(
   """
   if how not in METHODS:
     raise ValueError(f'how must be one of {METHODS}; got {how!r}.')
-  quickest = not how and target.kind() == 'cpu'
-  if not how:
-    how = 'patches' if quickest else 'conv'
   window = kernel.shape[:2]
   pads = edges(padding, x.shape[1:3], window, strides)
   sizes = [n + sum(p) for n, p in zip(x.shape[1:3], pads)]
@@ -102,16 +99,46 @@ def convolve(
         f'A window of {window} does not fit an image of {tuple(sizes)} pixels, '
         'padding included: the image is too small for this network.'
     )
+  if not how:
+    on_cpu = target.kind() == 'cpu'
+    how = quickest(x, kernel, strides, pads) if on_cpu else 'conv'
   if how == 'conv':
     return lax.conv_general_dilated(
         x, kernel, strides, pads, dimension_numbers=('NHWC', 'HWIO', 'NHWC')
     )
-  if quickest and banded.worth_it(x, kernel, strides, pads):
+  if how == 'banded':
     return banded.convolve(x, kernel, strides, pads)
-  if quickest and winograd.worth_it(x, kernel, strides, pads):
+  if how == 'winograd':
     return winograd.convolve(x, kernel)
   taps = windows(x, window, strides, pads)
   return product(taps, kernel.reshape(-1, kernel.shape[-1]))
+
+
+def quickest(
+    x: Array, kernel: Array, strides: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+) -> str:
+  """The way to a convolution that takes least time on a CPU.
+
+  Args:
+    x: [batch, height, width, c_in].
+    kernel: [kh, kw, c_in, c_out].
+    strides: (down, right).
+    pads: Zeros (before, after) on each of the two axes.
+
+  Returns:
+    'banded', 'winograd' or 'patches': `experiments/bench/layers.json` has what
+    each takes. 'patches' for numbers other than float32, and where a size is
+    not known, as of programs exported for any number of images.
+  """
+  known = all(isinstance(size, int) for size in x.shape)
+  if not known or {x.dtype, kernel.dtype} != {jnp.dtype('float32')}:
+    return 'patches'
+  if banded.worth_it(x.shape, kernel.shape, strides, pads):
+    return 'banded'
+  if winograd.worth_it(x.shape, kernel.shape, strides, pads):
+    return 'winograd'
+  return 'patches'
 
 
 def patches(x: Array, kernel: int, same: bool = True) -> Array:

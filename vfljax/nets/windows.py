@@ -35,9 +35,9 @@ def windows(
 
 
 def split(x: Array, axis: int) -> list[Array]:
-  """What an axis has, each without it: `jnp.stack`, backwards.
+  """The arrays along an axis, which `jnp.stack` would put together.
 
-  And JAX, on its way back, makes it a stack: one kernel. Of slices it makes a
+  That is what JAX makes of it on the way back: one kernel. Of slices it makes a
   padded array each, and their sum.
   """
   parts = lax.split(x, (1,) * x.shape[axis], axis)

@@ -33,7 +33,7 @@ _PLACES, _TAPS, _PIXELS = 16, 9, 4
 _KERNEL = np.einsum('ik,jl->jikl', _G, _G).reshape(_PLACES, _TAPS)
 _OUTPUT = np.einsum('ik,jl->jilk', _A, _A).reshape(_PIXELS, _PLACES)
 
-# Where it is the quicker way on a CPU: see experiments/bench/layers.json.
+# Where it is quicker on a CPU: see experiments/bench/layers.json.
 _SPARED = 0.59  # Of the products at most: a small image's tiles reach outside.
 _CHANNELS = 8  # Of the input; with fewer, the output's places are what counts.
 _WIDER = 4  # Times as many channels the output has at most.
@@ -41,35 +41,24 @@ _TILES = 32  # Of all images; with fewer, the kernel's places are what counts.
 
 
 def worth_it(
-    x: Array, kernel: Array, strides: Sequence[int],
+    image: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
     pads: Sequence[tuple[int, int]],
 ) -> bool:
-  """Whether it is the quicker way to what `convolution.convolve` is asked.
-
-  Args:
-    x: [batch, height, width, c_in].
-    kernel: [kh, kw, c_in, c_out].
-    strides: (down, right).
-    pads: Zeros (before, after) on each of the two axes.
-  """
-  if {x.dtype, kernel.dtype} != {jnp.dtype('float32')}:
-    return False
-  if not all(isinstance(size, int) for size in x.shape):
-    return False  # Exported for any number of images.
-  if kernel.shape[:2] != (3, 3) or tuple(strides) != (1, 1):
+  """Whether it can be done so and is quicker: see `convolution.quickest`."""
+  if tuple(kernel[:2]) != (3, 3) or tuple(strides) != (1, 1):
     return False
   if tuple(pads) != ((1, 1), (1, 1)):
     return False
-  images, high, wide, inputs = x.shape
+  images, high, wide, inputs = image
   tiles = -(-high // 2) * -(-wide // 2)
   return (
       _PLACES * tiles <= _SPARED * _TAPS * high * wide
-      and inputs >= _CHANNELS and _WIDER * inputs >= kernel.shape[3]
+      and inputs >= _CHANNELS and _WIDER * inputs >= kernel[3]
       and images * tiles >= _TILES
   )
 
 
-@jax.jit
+@jax.jit  # Traced once for all layers of a shape.
 def convolve(x: Array, kernel: Array) -> Array:
   """Cross-correlation with one pixel of zeros around the image.
 
