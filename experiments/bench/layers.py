@@ -111,6 +111,7 @@ def measured(layer: Layer, turns: int) -> dict[str, Any]:
   """Each way's milliseconds, and how far each is off."""
   x, kernel, dy = double = layer.drawn()
   inputs = tuple(jnp.asarray(values, 'f') for values in double)
+  image, weights, _ = inputs
   pixels = dy.size // layer.outputs
   work = pixels * kernel.size / 9
   times = int(np.clip(WORK / work, 1, 2000))
@@ -128,7 +129,7 @@ def measured(layer: Layer, turns: int) -> dict[str, Any]:
       layer=layer._asdict(),
       ms={k: round(1e3 * min(own) / times, 3) for k, own in found.items()},
       chosen=convolution.quickest(
-          *inputs[:2], (layer.step, layer.step), layer.pads
+          image, weights, (layer.step, layer.step), layer.pads
       ),
       errors=errors(layer, x, kernel),
   )
