@@ -4,11 +4,12 @@ No product is made but the self-check's own.
 """
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from vfljax import target
 from vfljax.mpc import conv as convolution
-from vfljax.mpc import dispatch, kernels, x64
+from vfljax.mpc import dispatch, kernels, racing, x64
 from vfljax.mpc.schemes import SCHEMES
 
 RACE = ('karatsuba', 'int8_rows', 'outer')
@@ -19,6 +20,9 @@ def all_exact(monkeypatch):
   """A machine on which everything is exact and karatsuba has won the race."""
   monkeypatch.setattr(dispatch, 'exact', lambda platform, name: True)
   monkeypatch.setattr(dispatch, 'ranking', lambda platform: RACE)
+  monkeypatch.setattr(
+      dispatch, '_outer_wins_of_one_channel', lambda platform: False
+  )
 
 
 @pytest.mark.parametrize('m, k, n, name', [
@@ -43,13 +47,15 @@ def test_small_kernels_on_a_cpu_are_xlas_own(all_exact, taps, c, o, name):
   assert dispatch.for_conv('cpu', 50176, taps, c, o).name == name
 
 
-@pytest.mark.parametrize('first', RACE)
+@pytest.mark.parametrize('wins', [False, True])
 def test_one_channel_takes_outer_products_where_they_won(
-    all_exact, monkeypatch, first
+    all_exact, monkeypatch, wins
 ):
-  monkeypatch.setattr(dispatch, 'ranking', lambda platform: (first,))
+  monkeypatch.setattr(
+      dispatch, '_outer_wins_of_one_channel', lambda platform: wins
+  )
   chosen = lambda c, o: dispatch.for_conv('cpu', 50176, 9, c, o).name
-  assert chosen(1, 6) == ('outer' if first == 'outer' else 'naive')
+  assert chosen(1, 6) == ('outer' if wins else 'naive')
   assert chosen(1, 1) == chosen(2, 6) == 'naive'
 
 
@@ -77,41 +83,72 @@ def test_no_gpu_gets_digits(all_exact):
     assert dispatch.for_conv('gpu', size, 9, size, size).name == 'patches'
 
 
-def race(monkeypatch, seconds, exact):
-  """Who comes out in which order if each takes the given seconds."""
+@pytest.fixture
+def clock(monkeypatch):
+  """Has rivals take as many seconds as they give."""
   now, ran = [1e3], []
 
-  def compiled(platform, scheme, pair):
+  def compiled(platform, fn, *arguments):
     def call():
-      ran.append(scheme.name)
+      seconds = fn(*arguments)
+      ran.append(seconds)
       # The first call is slow, and one of those after it undisturbed.
-      now[0] += seconds[scheme.name] * (1 if ran.count(scheme.name) == 3 else 9)
+      now[0] += seconds * (1 if ran.count(seconds) == 3 else 9)
 
     return call
 
-  monkeypatch.setattr(dispatch, '_compile', compiled)
-  monkeypatch.setattr(dispatch, 'exact', lambda _, name: name in exact)
-  monkeypatch.setattr(dispatch.time, 'perf_counter', lambda: now[0])
-  return dispatch.ranking.__wrapped__('cpu')
+  monkeypatch.setattr(racing, 'compiled', compiled)
+  monkeypatch.setattr(racing.time, 'perf_counter', lambda: now[0])
 
 
-def test_the_fastest_comes_first(monkeypatch):
-  seconds = dict(outer=3.0, int8_rows=2.0, karatsuba=1.0)
-  assert race(monkeypatch, seconds, RACE) == (
-      'karatsuba', 'int8_rows', 'outer'
-  )
-  seconds |= dict(karatsuba=2.5)
-  assert race(monkeypatch, seconds, RACE) == (
-      'int8_rows', 'karatsuba', 'outer'
-  )
+def test_the_fastest_comes_first(clock):
+  order = lambda **rivals: racing.order('cpu', rivals, 2.0)
+  slow, medium, fast = lambda x: 3 * x, lambda x: 2 * x, lambda x: x
+  assert order(a=slow, b=medium, c=fast) == ('c', 'b', 'a')
+  assert order(a=medium, b=fast, c=slow) == ('b', 'a', 'c')
 
 
-def test_what_is_not_exact_does_not_race(monkeypatch):
-  """But those after it do."""
-  seconds = dict(outer=1.0, int8_rows=3.0, karatsuba=2.0)
-  assert race(monkeypatch, seconds, ('int8_rows', 'karatsuba')) == (
-      'karatsuba', 'int8_rows'
-  )
+def test_a_call_has_the_functions_results_with_all_their_bits():
+  pair = np.full((2, 2), 2**62 + 1), np.eye(2, dtype=np.int64)
+  call = racing.compiled('cpu', lambda a, b: dict(sum=a + b), *pair)
+  np.testing.assert_array_equal(call()['sum'], pair[0] + pair[1])
+
+
+@pytest.fixture
+def raced(monkeypatch):
+  """Who raced, on arrays of which shapes, if 'karatsuba' is not exact."""
+  found = []
+
+  def order(platform, rivals, *arguments):
+    assert platform == 'cpu'
+    with jax.enable_x64(True):
+      for fn in rivals.values():
+        outs = jax.eval_shape(fn, *arguments)
+      found.append((set(rivals), [x.shape for x in arguments], outs.shape))
+    return tuple(reversed(rivals))
+
+  monkeypatch.setattr(racing, 'order', order)
+  monkeypatch.setattr(dispatch, 'exact', lambda _, name: name != 'karatsuba')
+  return found
+
+
+def test_exact_schemes_race_on_a_product_of_a_product(raced):
+  assert dispatch.ranking.__wrapped__('cpu') == ('int8_rows', 'outer')
+  assert raced == [(
+      {'outer', 'int8_rows'}, [(128, 512), (512, 256), (256, 128)], (128, 128)
+  )]
+
+
+def test_one_channel_has_a_race_of_its_own(raced, monkeypatch):
+  wins = dispatch._outer_wins_of_one_channel.__wrapped__
+  assert not wins('cpu')  # 'naive' is named last, and comes first here.
+  assert raced == [(
+      {'outer', 'naive'}, [(16, 28, 14, 1), (5, 5, 1, 6)], (16, 28, 14, 6)
+  )]
+  monkeypatch.setattr(racing, 'order', lambda *rest: ('outer', 'naive'))
+  assert wins('cpu')
+  monkeypatch.setattr(dispatch, 'exact', lambda *rest: False)
+  assert not wins('cpu')
 
 
 @pytest.mark.parametrize('value', [

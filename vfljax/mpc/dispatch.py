@@ -3,10 +3,13 @@
 Which unit is fast differs between machines that look alike to JAX: with AMX the
 int8 digits win by 3x, on a CPU whose 64-bit vector multiply is one instruction
 the plain outer products win by 3x. So on CPUs the schemes race once a process,
-on one small product; TPUs use int8 digits, GPUs XLA's own product of int64, of
-patches where it is a convolution. Whatever is chosen must first give NumPy's
-answer on extreme values and odd shapes, on this backend: what rounds, saturates
-or emulates is logged and passed over.
+on a small product of a product: in a network the end of one is fused with the
+beginning of the next, and a number may be computed again for each digit that
+is wanted of it. (Alone, digits once won by a fifth; a step of training took
+four times as long with them.) TPUs use int8 digits, GPUs XLA's own product of
+int64, of patches where it is a convolution. Whatever is chosen must first give
+NumPy's answer on extreme values and odd shapes, on this backend: what rounds,
+saturates or emulates is logged and passed over.
 
 XLA has no product of int64 matrices for TPUs, no convolution of int64 but for
 CPUs, and float64 on a TPU is emulated: what is tried there leaves them out. On
@@ -17,18 +20,19 @@ what it is (BUILD.md, Accelerators). Until somebody knows why, no GPU gets them.
 from collections.abc import Callable, Iterable
 import functools
 import logging
-import time
 
 import jax
 from jax import core
 import numpy as np
 
 from vfljax import target
-from vfljax.mpc import schemes
+from vfljax.mpc import conv, racing, schemes
 from vfljax.mpc.schemes import SCHEMES, Scheme
 
 _LOG = logging.getLogger(__name__)
-_RACE = (128, 512, 256)  # Large enough to be arithmetic, a millisecond or so.
+# Sides of a chain: large enough to be arithmetic, a millisecond or two.
+_RACE = (128, 512, 256, 128)
+_IMAGES, _KERNEL = (16, 28, 14, 1), (5, 5, 1, 6)  # LeNet5's first layer.
 _RACERS = ('outer', 'int8_rows', 'karatsuba')
 # How often the check's rows stand below each other, and its columns beside: on
 # a CPU once. A GPU's compiler cuts a product of few results along its inner
@@ -73,13 +77,13 @@ def _wrong(platform: str, scheme: Scheme) -> tuple[int, int]:
   a, b = _problem(scheme.length or 100)
   want = wrap_matmul(a, b)
   if platform == 'cpu':
-    out = _compile(platform, scheme, (a, b))()[0]
+    out, = racing.compiled(platform, _products(scheme), (a, b))()
     return int((out != want).sum()), out.size
   # As they are multiplied there.
   columns = _COPIES // 8 if scheme.name == 'int8_toeplitz' else _COPIES
   odd = list(_odd_problems())
   large = np.tile(a, (_COPIES, 1)), np.tile(b, (1, columns))
-  outs = _compile(platform, _whole(scheme), large, *odd)()
+  outs = racing.compiled(platform, _products(_whole(scheme)), large, *odd)()
   wants = [np.tile(want, (_COPIES, columns)), *(wrap_matmul(*p) for p in odd)]
   wrong = sum(int((out != w).sum()) for out, w in zip(outs, wants))
   return wrong, sum(out.size for out in outs)
@@ -90,24 +94,9 @@ def _whole(scheme: Scheme) -> Scheme:
   return scheme._replace(rows=None, positions=1 << 17)
 
 
-def _compile(
-    platform: str, scheme: Scheme, *pairs: tuple[np.ndarray, np.ndarray]
-) -> Callable[[], list[np.ndarray]]:
-  """A compiled call for the products of concrete pairs of matrices, also while
-  a caller is being traced."""
-  device = jax.devices(platform)[0]
-  with jax.enable_x64(True), jax.default_device(device):
-    fn = jax.jit(lambda pairs: [schemes.matmul(scheme, *p) for p in pairs])
-    shapes = [
-        tuple(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in p) for p in pairs
-    ]
-    run = fn.lower(shapes).compile()
-
-  def call():
-    with jax.enable_x64(True), jax.default_device(device):
-      return [np.asarray(out) for out in run(list(pairs))]
-
-  return call
+def _products(scheme: Scheme) -> Callable[..., list]:
+  """Of pairs of matrices, each one's product."""
+  return lambda *pairs: [schemes.matmul(scheme, *pair) for pair in pairs]
 
 
 def fault(platform: str, scheme: Scheme) -> str | None:
@@ -148,25 +137,34 @@ def _is_here(platform: str) -> bool:
 def ranking(platform: str) -> tuple[str, ...]:
   """The schemes for large products on a CPU, fastest first, by one race."""
   rng = np.random.default_rng(0)
-  m, k, n = _RACE
-  a = rng.integers(-(2**62), 2**62, (m, k), np.int64)
-  b = rng.integers(-(2**62), 2**62, (k, n), np.int64)
-  seconds = {}
-  for name in _RACERS:
-    if not exact(platform, name):
-      continue
-    call = _compile(platform, SCHEMES[name], (a, b))
-    call()
-    times = []
-    for _ in range(7):
-      start = time.perf_counter()
-      call()
-      times.append(time.perf_counter() - start)
-    seconds[name] = min(times)
-  order = tuple(sorted(seconds, key=lambda name: seconds[name]))
-  _LOG.info('mpc: on %s %s', platform, {k: f'{v:.2e} s' for k, v in
-                                        seconds.items()})
-  return order
+  chain = [_random(rng, size) for size in zip(_RACE, _RACE[1:])]
+
+  def product(name):
+    multiply = functools.partial(schemes.matmul, SCHEMES[name])
+    return lambda *chain: functools.reduce(multiply, chain)
+
+  rivals = {name: product(name) for name in _RACERS if exact(platform, name)}
+  return racing.order(platform, rivals, *chain)
+
+
+@functools.cache
+def _outer_wins_of_one_channel(platform: str) -> bool:
+  """Whether outer products beat XLA's loop where an image has one channel."""
+  if not exact(platform, 'outer'):
+    return False
+  rng = np.random.default_rng(0)
+  x, w = _random(rng, _IMAGES), _random(rng, _KERNEL)
+  win = conv.window(x.shape, w.shape)
+
+  def convolved(name):
+    return lambda x, w: conv.forward(SCHEMES[name], x, w, win)
+
+  rivals = {name: convolved(name) for name in ('outer', 'naive')}
+  return racing.order(platform, rivals, x, w)[0] == 'outer'
+
+
+def _random(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+  return rng.integers(-(2**62), 2**62, shape, np.int64)
 
 
 def _on_cpu(platform: str, n: int) -> tuple[str, ...]:
@@ -223,11 +221,10 @@ def for_conv(
     return _on_tpu(positions, taps * c, o)
   if platform != 'cpu':
     return _whole(_first(platform, ('patches', 'outer')))
-  # XLA's own int64 loop wins while the kernel fits in the first-level cache;
-  # except where there is one channel, whose patches are cheap, and vectors are
-  # wide (1.5x; 0.9x where they are not).
+  # XLA's own int64 loop wins while the kernel fits in the first-level cache. Of
+  # one channel patches are cheap, and the processor decides (1.5x, 0.4x).
   if taps * c * o <= 1 << 12 and min(c, o) < 16 and o < 32:
-    cheap = c == 1 < o and ranking(platform)[:1] == ('outer',)
+    cheap = c == 1 < o and _outer_wins_of_one_channel(platform)
     return SCHEMES['outer' if cheap else 'naive']
   return _first(platform, _on_cpu(platform, o))
 
