@@ -84,6 +84,12 @@ def masked(field, part):
   )
 
 
+def imagining(**given):
+  return REGISTRY['vmask'].factory(
+      0.5, attacker=shadow.Attacker(draws=5)._replace(**given)
+  )
+
+
 def mixing(field):
   how = MixMatch(epochs=8, stages=2)
   make = lambda value: mixmatch(NET, NET, how._replace(**{field: value}))
@@ -151,6 +157,8 @@ DEFENSES = [
     Range(masked('batch_size', 'shadows'), 1, whole=True, says='batch_size'),
     Range(masked('known', 'attacker'), 1, whole=True, says='known'),
     Range(masked('draws', 'attacker'), 1, whole=True, says='draws'),
+    Range(lambda n: imagining(plays=n), 1, 5, whole=True, says='plays'),
+    Range(lambda n: imagining(epochs=n), 1, 20, whole=True, says='epochs'),
 ]
 ATTACKS = [
     Range(residual_scoring, 1, whole=True, says='degree'),

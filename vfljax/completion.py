@@ -50,18 +50,18 @@ class Schedule(NamedTuple):
 
 
 def optimizer(
-    schedule: Schedule, steps: int, bottom: str = ''
+    schedule: Schedule, steps: Any, bottom: str = ''
 ) -> optax.GradientTransformation:
   """What trains by the schedule.
 
   Args:
-    steps: In all; where a cosine ends.
+    steps: In all; where a cosine ends. May be traced.
     bottom: Name of the stolen network's group among the parameters'; without
       one there is nothing that has a rate of its own.
   """
   rate = schedule.learning_rate
   if schedule.rate == 'cosine':
-    rate = optax.cosine_decay_schedule(rate, steps)
+    rate = _cosine(rate, steps)
   tx = OPTIMIZERS[schedule.optimizer](rate)
   if schedule.weight_decay:
     tx = optax.chain(optax.add_decayed_weights(schedule.weight_decay), tx)
@@ -74,6 +74,13 @@ def optimizer(
     return {k: 'slow' if k == bottom else 'usual' for k in params}
 
   return optax.partition(by_rate, whose)
+
+
+def _cosine(rate: float, steps: Any) -> optax.Schedule:
+  if isinstance(steps, int):
+    return optax.cosine_decay_schedule(rate, steps)
+  share = optax.cosine_decay_schedule(rate, 1)  # It takes no traced number.
+  return lambda count: share(count / steps)
 
 
 class Samples(NamedTuple):
@@ -104,10 +111,62 @@ def complete(
   Returns:
     [stages, n, classes], the guess after each of the stages.
   """
+  begun, stage, keys = _staged(
+      key, schedule, logits, params, samples, net, bottom
+  )
+  return lax.scan(stage, begun, keys)[1]
+
+
+def best(
+    key: Key, schedule: Schedule, net: Net, params: Params, samples: Samples,
+    score: Callable[[Array], Array], bottom: str = '', epochs: Any = None,
+) -> Array:
+  """The largest score of what `complete` guesses, of which nothing is kept.
+
+  Args:
+    net: What is trained, with its statistics if it has any.
+    score: Of a guess [n, classes], a scalar; float32 in the end.
+    epochs: As if the schedule had so many, from 1 to those that it has, and a
+      stage after each; may be traced. Only with a schedule of as many stages as
+      epochs; `None` is all of them.
+
+  Raises:
+    ValueError: for `epochs` with a schedule of fewer stages.
+  """
+  if epochs is not None and schedule.stages != schedule.epochs:
+    raise ValueError(
+        'A number of epochs needs a schedule with a stage after each: of '
+        f'{schedule.epochs} epochs it has {schedule.stages} stages.'
+    )
+  stages = schedule.stages if epochs is None else epochs
+  begun, stage, keys = _staged(
+      key, schedule, net.apply, params, samples, with_statistics(net, params),
+      bottom, epochs,
+  )
+
+  def body(i, now):
+    carry, largest = now
+    carry, guess = stage(carry, keys[i])
+    return carry, jnp.maximum(largest, score(guess).astype(largest.dtype))
+
+  nothing = jnp.full((), -jnp.inf, jnp.float32)
+  return lax.fori_loop(0, stages, body, (begun, nothing))[1]
+
+
+def _staged(
+    key: Key, schedule: Schedule, logits, params: Params, samples: Samples,
+    net: Net | None, bottom: str, epochs: Any = None,
+) -> tuple[Any, Callable, Key]:
+  """What is trained, a stage of it, and the stages' keys, [stages, length].
+
+  Args:
+    epochs: Where a cosine ends, if not with the schedule.
+  """
   labels = samples.labels
   size = min(schedule.batch_size or len(labels), len(labels))
   batches = -(-len(labels) // size)
-  tx = optimizer(schedule, schedule.epochs * batches, bottom)
+  steps = (schedule.epochs if epochs is None else epochs) * batches
+  tx = optimizer(schedule, steps, bottom)
   learn = partial(_learn, logits, net, tx)
 
   def step(carry, xs):
@@ -136,8 +195,7 @@ def complete(
   carry = params, tx.init(params)
   if lead:
     carry, _ = lax.scan(epoch, carry, keys[:lead])
-  staged = keys[lead:].reshape(schedule.stages, length)
-  return lax.scan(stage, carry, staged)[1]
+  return carry, stage, keys[lead:].reshape(schedule.stages, length)
 
 
 def _learn(logits, net: Net | None, tx, carry, key: Key, x: Array, y: Array):

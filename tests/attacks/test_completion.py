@@ -107,3 +107,39 @@ def test_networks_with_statistics_are_trained_by_their_training_pass(
 def test_a_schedule_is_of_finite_numbers(field, value):
   with pytest.raises(ValueError, match='finite'):
     completion.check(Schedule()._replace(**{field: value}))
+
+
+@pytest.mark.parametrize('epochs, stages', [(7, 3), (4, 4)])
+@pytest.mark.parametrize('net', [NORMED, nets.mlp(4, 2)])
+def test_the_best_is_the_largest_score_of_all_guesses(net, epochs, stages):
+  """Of networks with statistics, too; the first epoch of 7 has no guess."""
+  how = Schedule(epochs, 3, stages, 0.5, 'sgd')
+  given = KEY, how, net.apply, drawn(net, X), Samples(X, Y, X[:5])
+  guesses = complete(*given, completion.with_statistics(net, given[3]))
+  assert len(guesses) == stages
+  for sign in (1, -1):  # The largest is once the first and once the last.
+    score = lambda guess, sign=sign: sign * (guess - Y[:5]).std()
+    found = completion.best(KEY, how, net, *given[3:], score)
+    np.testing.assert_allclose(
+        found, max(map(score, guesses)), rtol=1e-5
+    )
+
+
+def test_so_many_epochs_are_those_of_a_schedule_that_has_no_more():
+  """A cosine ends with them, too; nothing after them counts."""
+  net = nets.mlp(4, 2)
+  begun, samples = drawn(net, X), Samples(X, Y, X)
+  how = lambda n: Schedule(n, 3, n, 0.5, 'sgd', 'cosine')
+  last = lambda guess: guess[0, 0]
+  found = jax.jit(lambda n: completion.best(
+      KEY, how(9), net, begun, samples, last, epochs=n
+  ))
+  for epochs in (1, 4, 9):
+    guesses = complete(KEY, how(epochs), net.apply, begun, samples)
+    np.testing.assert_allclose(
+        found(epochs), max(map(last, guesses)), rtol=1e-5
+    )
+  with pytest.raises(ValueError, match='9 epochs it has 3 stages'):
+    completion.best(
+        KEY, how(9)._replace(stages=3), net, begun, samples, last, epochs=3
+    )

@@ -59,11 +59,11 @@ def test_the_imagined_attacker_is_scored_by_auc_where_there_are_two_classes():
 def test_the_imagined_attackers_head_is_as_it_was_asked(monkeypatch):
   seen = []
 
-  def complete(key, schedule, logits, start, *rest):
+  def best(key, schedule, net, start, samples, score, *rest):
     seen.append(start['second'])
-    return labels[None]
+    return score(labels)
 
-  monkeypatch.setattr(shadow, 'complete', complete)
+  monkeypatch.setattr(shadow, 'best', best)
   labels, x = jnp.eye(3), jnp.ones((3, 4))
   net = nets.mlp(6)
   for norm in 'none', 'batch':

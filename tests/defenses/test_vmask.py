@@ -63,15 +63,16 @@ def test_the_imagined_attacker_is_scored_at_its_best_on_what_it_did_not_know(
   labels = jnp.repeat(jnp.eye(CLASSES), 3, axis=0)
   wrong = jnp.roll(labels, 1, axis=1)
 
-  def complete(key, schedule, logits, start, samples, *rest):
+  def best(key, schedule, net, start, samples, score, *rest):
     """First all wrong but for what it knows, then right by lot, then wrong."""
-    del schedule, logits, start, rest
+    del schedule, net, start, rest
     known = (samples.wanted[:, None] == samples.known[None]).all(-1).any(1)
     told = jnp.where(known[:, None], labels, wrong)
     right = jax.random.bernoulli(key)
-    return jnp.stack([told, jnp.where(right, labels, told), told])
+    guesses = told, jnp.where(right, labels, told), told
+    return jnp.stack([score(guess) for guess in guesses]).max()
 
-  monkeypatch.setattr(shadow, 'complete', complete)
+  monkeypatch.setattr(shadow, 'best', best)
   net, x = nets.mlp(3), jnp.arange(36.0).reshape(12, 3)
   params = net.init(KEY, x)
 
@@ -88,11 +89,43 @@ def test_the_imagined_attacker_is_scored_at_its_best_on_what_it_did_not_know(
   assert 0.2 < leaked(40, 1) < 0.8  # Each draw has a lot of its own.
 
 
+@pytest.mark.parametrize('rate', ['constant', 'cosine'])
+@pytest.mark.parametrize('epochs, plays', [(3, 1), (5, 2)])
+def test_an_attacker_of_whom_a_part_is_played_is_one_of_that_size(
+    epochs, plays, rate
+):
+  """Also where the numbers are traced, in one program for all of them."""
+  net, data = nets.mlp(8, 6), samples(60)
+  params = net.init(KEY, data.features[1])
+  batches = 3  # Of 8 known labels each.
+  how = lambda n: Schedule(n, 8 // batches, n, 0.3, 'sgd', rate=rate)
+
+  def leaked(who):
+    known = shadow.known_samples(KEY, who, data.labels)
+    return shadow.leakage(
+        KEY, who, net, params, jnp.array([True, False]), data.features[1],
+        data.labels, known,
+    )
+
+  most = Attacker(how(6), known=2, head=(8,), draws=3)
+  part = jax.jit(lambda n: leaked(most._replace(epochs=n[0], plays=n[1])))
+  small = leaked(most._replace(schedule=how(epochs), draws=plays))
+  played = part(jnp.array([epochs, plays], jnp.float32))
+  np.testing.assert_allclose(played, small, rtol=1e-6)
+  np.testing.assert_allclose(
+      leaked(most._replace(epochs=epochs, plays=plays)), small, rtol=1e-6
+  )
+  assert float(part(jnp.array([6.0, 3.0]))) == pytest.approx(float(
+      leaked(most)
+  ))
+  assert part._cache_size() == 1
+
+
 def test_a_sample_without_a_known_label_is_one_that_counts(monkeypatch):
   """Where a class has fewer samples than the attacker knows of each."""
   labels, rows = jnp.eye(3)[jnp.array([0, 1, 2, 0])], jnp.array([0, 1])
   found = jnp.roll(labels, 1, axis=1).at[1].set(labels[1])  # Right of 1 alone.
-  monkeypatch.setattr(shadow, 'complete', lambda *rest: found[None])
+  monkeypatch.setattr(shadow, 'best', lambda *rest: rest[5](found))
   net, x = nets.mlp(3), jnp.ones((4, 3))
   known = rows[None], labels[rows].at[1].set(0)[None]
   got = shadow.leakage(
@@ -105,16 +138,16 @@ def test_an_attackers_samples_are_drawn_once_a_selection(monkeypatch):
   """Algorithm 2 draws them before its loop; the weights within."""
   seen = []
 
-  def complete(key, schedule, logits, start, samples, *rest):
-    del key, schedule, logits, rest
+  def best(key, schedule, net, start, samples, score, *rest):
+    del key, schedule, net, rest
     jax.debug.callback(
         lambda x, w: seen.append((x.copy(), w.copy())), samples.known,
         max(jax.tree.leaves(start['second']), key=jnp.ndim),
     )
     # All right: never within the budget, so that every set is tried.
-    return jnp.broadcast_to(data.labels, (1, *data.labels.shape))
+    return score(data.labels)
 
-  monkeypatch.setattr(shadow, 'complete', complete)
+  monkeypatch.setattr(shadow, 'best', best)
   data = samples(60, seed=9)
   vfl, state = federation(), start(MASKED(0.3), auxiliary=data)
   defense = MASKED(0.3, attacker=QUICK._replace(draws=2))
@@ -427,6 +460,9 @@ def test_what_it_knows_of_itself_comes_through_a_chain():
     (lambda: vmask.vmask(
         0.5, attacker=Attacker(Schedule(optimizer='lbfgs', stages=1))
     ), 'adam or sgd'),
+    (lambda: vmask.vmask(0.5, attacker=QUICK._replace(epochs=2)),
+     'a stage after each epoch; this one has 2 stages in 8'),
+    (lambda: vmask.vmask(0.5, attacker=Attacker(epochs=2.5)), 'whole'),
     (lambda: MASKED(0.5).init(KEY, Spec((), 4)), 'bottom networks'),
 ])
 def test_what_is_refused(make, match):

@@ -9,7 +9,8 @@ from vfljax.runner import arguments, listing, variants
 from vfljax.runner.choosing import attack_names, entries
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
-from vfljax.runner.setting import build, grid
+from vfljax.runner.grids import grid
+from vfljax.runner.setting import build
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(

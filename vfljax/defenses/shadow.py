@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import jax
 from jax import lax
+from jax.core import Tracer
 import jax.numpy as jnp
 import optax
 
-from vfljax import metrics, nets
-from vfljax.completion import (
-    Samples, Schedule, complete, with_statistics,
-)
+from vfljax import check as checks
+from vfljax import completion, metrics, nets
+from vfljax.completion import Samples, Schedule, best
 from vfljax.defense import Holdings
 from vfljax.nets import named_layers
 from vfljax.numerics import permutation
@@ -37,6 +37,10 @@ class Attacker(NamedTuple):
     norm: What normalizes them, one of `nets.NORMS`.
     draws: How often it is played, with other known samples and other random
       weights; the mean counts. VMask plays it once.
+    epochs: How many of its schedule's are played, as if it had no more; all if
+      `None`. Needs a schedule with a stage after each. May be traced, as
+      `plays`: defenders who imagine more or less are then one program.
+    plays: How many of the draws are played; all if `None`.
   """
 
   schedule: Schedule = Schedule(20, 0, 20, 0.1, 'sgd')
@@ -44,6 +48,8 @@ class Attacker(NamedTuple):
   head: tuple[int, ...] = (64,)
   draws: int = 1
   norm: str = 'none'
+  epochs: Any = None
+  plays: Any = None
 
 
 class Learning(NamedTuple):
@@ -56,6 +62,30 @@ class Learning(NamedTuple):
 
   learning_rate: Any = 0.1
   batch_size: int = 128
+
+
+def check(name: str, attacker: Attacker) -> None:
+  """Raises ValueError for an attacker, called so, that makes no sense."""
+  checks.at_least(f'{name}.known', attacker.known, 1)
+  checks.at_least(f'{name}.draws', attacker.draws, 1)
+  checks.one_of(f'{name}.norm', attacker.norm, nets.NORMS)
+  schedule = attacker.schedule
+  completion.check(schedule)
+  _check_played(f'{name}.plays', attacker.plays, attacker.draws)
+  _check_played(f'{name}.epochs', attacker.epochs, schedule.epochs)
+  if attacker.epochs is not None and schedule.stages != schedule.epochs:
+    raise ValueError(
+        f'{name}.epochs needs a schedule with a stage after each epoch; this '
+        f'one has {schedule.stages} stages in {schedule.epochs} epochs.'
+    )
+
+
+def _check_played(name: str, number: Any, most: int) -> None:
+  if number is None or isinstance(number, Tracer):
+    return
+  checks.inside(name, number, 1, most)
+  if number != int(number):
+    raise ValueError(f'{name} must be whole; got {number!r}.')
 
 
 def logits(
@@ -144,8 +174,10 @@ def leakage(
     labels: [n, classes]; a row of zeros is no sample.
     known: What `known_samples` drew.
   """
-  def play(drawn):
-    key, (chosen, own) = drawn
+  epochs = _whole(attacker.epochs)
+  plays = attacker.draws if attacker.plays is None else _whole(attacker.plays)
+
+  def play(key, chosen, own):
     k_hidden, k_head, k_train = jax.random.split(key, 3)
     head = nets.mlp(*attacker.head, labels.shape[-1], norm=attacker.norm)
     whole = nets.then(net, head)
@@ -154,18 +186,23 @@ def leakage(
         first=named_layers.select(hidden, shadow, anew),
         second=head.init(k_head, net.apply(shadow, features[:1])),
     )
-    guess = complete(
-        k_train, attacker.schedule, whole.apply, start,
-        Samples(features[chosen], own, features),
-        with_statistics(whole, start), 'first',
-    )
     mine = jnp.zeros(len(labels), bool).at[chosen].max(own.sum(-1) > 0)
-    return jax.vmap(
-        lambda g: _score(g, labels, (labels.sum(-1) > 0) & ~mine)
-    )(guess).max()
+    counts = (labels.sum(-1) > 0) & ~mine
+    return best(
+        k_train, attacker.schedule, whole, start,
+        Samples(features[chosen], own, features),
+        lambda guess: _score(guess, labels, counts), 'first', epochs,
+    )
 
   keys = jax.random.split(key, attacker.draws)
-  return lax.map(play, (keys, known)).mean()
+  one = lambda i: play(keys[i], *(drawn[i] for drawn in known))
+  nothing = jnp.zeros((), jnp.float32)
+  return lax.fori_loop(0, plays, lambda i, sum: sum + one(i), nothing) / plays
+
+
+def _whole(number: Any) -> Any:
+  """A sweep's number, which is a float, for a loop to count to."""
+  return None if number is None else jnp.asarray(number).astype(jnp.int32)
 
 
 def _score(guess: Array, labels: Array, counts: Array) -> Array:

@@ -33,7 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from vfljax import check, completion, nets
+from vfljax import check, nets
 from vfljax.defense import Defense, Holdings, Slots, Spec, slots
 from vfljax.defenses import shadow
 from vfljax.defenses.layer_selection import SELECTIONS, choose
@@ -226,10 +226,7 @@ def _check(rule: Rule) -> None:
   check.at_least('vmask: batch_size', rule.shadows.batch_size, 1)
   check.at_least('vmask: least', rule.least, 0)
   check.one_of('vmask: norms', rule.norms, tuple(named_layers.NORMS))
-  check.at_least('vmask: attacker.known', rule.attacker.known, 1)
-  check.at_least('vmask: attacker.draws', rule.attacker.draws, 1)
-  check.one_of('vmask: attacker.norm', rule.attacker.norm, nets.NORMS)
-  completion.check(rule.attacker.schedule)
+  shadow.check('vmask: attacker', rule.attacker)
 
 
 def _check_start(rule: Rule, spec: Spec) -> None:

@@ -2,9 +2,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from vfljax.runner import choosing, setting
+from vfljax.runner import choosing
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
+from vfljax.runner.grids import grid, row_name
 
 
 def seeds(config: Mapping[str, Any]) -> tuple[int, ...]:
@@ -34,9 +35,9 @@ def cells(
     )
     chosen = Config(defenses=config.get('defenses', ''), listed=listed)
     return tuple(
-        (setting.row_name(entry, others), s)
+        (row_name(entry, others), s)
         for entry in choosing.entries(chosen, classes)
-        for others in setting.grid(entry) for s in entry.strengths or (None,)
+        for others in grid(entry) for s in entry.strengths or (None,)
     )
   except (UserError, AttributeError, LookupError, TypeError, ValueError):
     return ()

@@ -16,10 +16,9 @@ from vfljax.runner.config import Config, Entry
 from vfljax.runner.declared import as_declared
 from vfljax.runner.division import Splits
 from vfljax.runner.errors import UserError, brief
+from vfljax.runner.grids import grid
 from vfljax.runner.plans import training_plan
-from vfljax.runner.setting import (
-    Setting, build, from_config, grid, split_samples,
-)
+from vfljax.runner.setting import Setting, build, from_config, split_samples
 from vfljax.scene import Amounts
 from vfljax.views import TrainedBottom, UnlabeledBottom
 

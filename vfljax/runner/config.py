@@ -176,10 +176,11 @@ class Variant:
 class Entry:
   """A row of a table: a defense, its strengths and its other arguments.
 
-  `grid` has other arguments to sweep in the same program: every combination of
-  them, with every strength, is a row called '<name> <argument>=<value>', or
-  '<name>' where each argument has one value. Entries that differ in nothing but
-  the values in their grids share their programs.
+  `grid` has other arguments to sweep in the same program, or numbers in them
+  ('attacker.plays' of VMask's): every combination, with every strength, is a
+  row called '<name> <argument>=<value>', or '<name>' where each argument has
+  one value. Entries that differ in nothing but the values in their grids share
+  their programs.
   """
 
   defense: str

@@ -9,7 +9,7 @@ import textwrap
 from vfljax.data.table import Table, listing
 from vfljax.runner import choosing
 from vfljax.runner.config import Config
-from vfljax.runner.setting import grid
+from vfljax.runner.grids import grid
 
 
 def text(config: Config, table: Table) -> str:

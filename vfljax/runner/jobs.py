@@ -11,10 +11,9 @@ from vfljax import defenses
 from vfljax.defense import Defense
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
+from vfljax.runner.grids import grid, row_name
 from vfljax.runner.pieces import Piece, pieces
-from vfljax.runner.setting import (
-    Setting, absent, build, grid, row_name, without_baselines,
-)
+from vfljax.runner.setting import Setting, absent, build, without_baselines
 
 ALONE = 'alone'  # The active party without the others.
 

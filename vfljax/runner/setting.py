@@ -2,8 +2,6 @@
 
 `checks.make` makes a `Setting` that is known to work; here is what it is.
 """
-from collections.abc import Callable
-import itertools
 from typing import Any, NamedTuple
 
 import jax
@@ -17,7 +15,7 @@ from vfljax.data.table import Table
 from vfljax.defense import Defense, Slots, chain
 from vfljax.leakage import AttackName
 from vfljax.runner import (
-    attackers, augmenting, choosing, division, federations, memory,
+    attackers, augmenting, choosing, division, federations, grids, memory,
 )
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.division import Sizes, Splits
@@ -155,14 +153,17 @@ def build(
   """The entry's defense at a strength, which may be traced.
 
   Args:
-    others: Values of other arguments, in place of its options; may be traced.
+    others: Values of other arguments, or of parts of them, in place of its
+      options; may be traced. Of its grid's, each has its first value if left
+      out.
 
   Raises:
     ValueError: if the strength or another argument is out of its range.
   """
   given = () if strength is None else (strength,)
-  factory: Callable[..., Defense] = defenses.REGISTRY[entry.defense]
-  defense = factory(*given, **(entry.options | others))
+  method = defenses.REGISTRY[entry.defense]
+  point = grids.grid(entry)[0] | others
+  defense = method(*given, **grids.options(method, entry, point))
   before = [
       build(e, e.strengths[0] if e.strengths else None) for e in entry.after
   ]
@@ -221,17 +222,3 @@ def quits(setting: Setting) -> dict[str, tuple[int, ...]]:
 def bases(setting: Setting) -> set[str]:
   """Which attacks there are after training, variants by what they are of."""
   return {AttackName.parse(name).base for name in setting.after_training}
-
-
-def grid(entry: Entry) -> list[dict[str, float]]:
-  """Every combination of an entry's other arguments; one of none at least."""
-  return [
-      dict(zip(entry.grid, values))
-      for values in itertools.product(*entry.grid.values())
-  ]
-
-
-def row_name(entry: Entry, others: dict[str, float]) -> str:
-  """What the results call an entry at a point of its grid."""
-  swept = [f'{k}={v:g}' for k, v in others.items() if len(entry.grid[k]) > 1]
-  return ' '.join([entry.name, *swept])

@@ -1,0 +1,58 @@
+"""What a row's grid sweeps: points, their names, and the options there."""
+from collections.abc import Callable, Sequence
+import inspect
+import itertools
+from typing import Any
+
+from vfljax.runner.config import Entry
+
+
+def grid(entry: Entry) -> list[dict[str, float]]:
+  """Every combination of an entry's other arguments; one of none at least."""
+  return [
+      dict(zip(entry.grid, values))
+      for values in itertools.product(*entry.grid.values())
+  ]
+
+
+def row_name(entry: Entry, others: dict[str, float]) -> str:
+  """What the results call an entry at a point of its grid."""
+  swept = [f'{k}={v:g}' for k, v in others.items() if len(entry.grid[k]) > 1]
+  return ' '.join([entry.name, *swept])
+
+
+def options(
+    method: Callable[..., Any], entry: Entry, others: dict[str, Any]
+) -> dict[str, Any]:
+  """A row's options, with a point's values in their places.
+
+  Args:
+    method: Whose arguments they are; what is not given has its default.
+    others: By argument, or by part of one: 'attacker.plays' is that of a named
+      tuple.
+
+  Raises:
+    ValueError: for a part that an argument does not have.
+  """
+  known = inspect.signature(method).parameters
+  found = dict(entry.options)
+  for name, value in others.items():
+    argument, *parts = name.split('.')
+    if parts and argument in known:
+      whole = found.get(argument, known[argument].default)
+      value = _replaced(whole, parts, value, f'{entry.name}: {name}')
+    found[argument] = value
+  return found
+
+
+def _replaced(whole: Any, parts: Sequence[str], value: Any, name: str) -> Any:
+  """A named tuple with another value in the place of that name."""
+  if not parts:
+    return value
+  part, *rest = parts
+  fields = getattr(whole, '_fields', ())
+  if part not in fields:
+    known = f'there are {", ".join(fields)}' if fields else 'it has no parts'
+    raise ValueError(f'{name} cannot be swept: no part is {part!r}; {known}.')
+  own = _replaced(getattr(whole, part), rest, value, name)
+  return whole._replace(**{part: own})
