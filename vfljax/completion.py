@@ -138,19 +138,22 @@ def best(
         'A number of epochs needs a schedule with a stage after each: of '
         f'{schedule.epochs} epochs it has {schedule.stages} stages.'
     )
-  stages = schedule.stages if epochs is None else epochs
   begun, stage, keys = _staged(
       key, schedule, net.apply, params, samples, with_statistics(net, params),
       bottom, epochs,
   )
 
-  def body(i, now):
+  def scored(now, keys):
     carry, largest = now
-    carry, guess = stage(carry, keys[i])
-    return carry, jnp.maximum(largest, score(guess).astype(largest.dtype))
+    carry, guess = stage(carry, keys)
+    found = jnp.maximum(largest, score(guess).astype(largest.dtype))
+    return (carry, found), None
 
-  nothing = jnp.full((), -jnp.inf, jnp.float32)
-  return lax.fori_loop(0, stages, body, (begun, nothing))[1]
+  start = begun, jnp.full((), -jnp.inf, jnp.float32)
+  if epochs is None:
+    return lax.scan(scored, start, keys)[0][1]
+  some = lambda i, now: scored(now, keys[i])[0]
+  return lax.fori_loop(0, epochs, some, start)[1]
 
 
 def _staged(

@@ -56,12 +56,16 @@ class Method:
     words: Arguments that choose by a word, with the words for which their
       number may stand, which may be traced: rows of a table that differ in such
       a word alone are compiled as one. The first is the argument's default.
+    sized: Arguments with a property `sizes`, numbers by the names of fields
+      which may be traced instead, and `of_size`, which makes one of others:
+      rows that differ in such sizes alone are compiled as one, of the largest.
   """
 
   factory: Callable[..., Defense]
   strengths: tuple[float, ...] = ()
   binary: bool = False
   words: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+  sized: tuple[str, ...] = ()
 
   def __post_init__(self):
     # `inspect.signature` then shows the factory's arguments.

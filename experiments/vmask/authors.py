@@ -69,12 +69,12 @@ def masked(
     epochs: int = 20, draws: int = 1,
 ) -> Entry:
   """VMask or a variant, as their code has it."""
+  schedule = Schedule(epochs, stages=epochs, rate='cosine', **SCHEDULE)
   imagined = Attacker(
-      Schedule(50, stages=50, rate='cosine', **SCHEDULE),
-      head=(NETWORKS[model][2],), draws=5, norm='batch',
+      schedule, head=(NETWORKS[model][2],), draws=draws, norm='batch'
   )
   return common.masked(
-      selection, budgets, model, label, epochs, draws, norms='mean', least=1,
+      selection, budgets, model, label, norms='mean', least=1,
       attacker=imagined,
   )
 

@@ -69,34 +69,32 @@ def config(
   )
 
 
-def attacker(model: str = 'mlp3') -> Attacker:
-  """Whom the defender imagines: the attacker above, as often as it strikes.
+def attacker(model: str = 'mlp3', draws: int = 1, epochs: int = 20) -> Attacker:
+  """Whom the defender imagines: the attacker above, for 20 epochs.
 
-  The best of all epochs counts, of both (Algorithm 3). How much of this one is
-  played is a row's own (`masked`), so that all rows are one program.
+  The best of all epochs counts, of both (Algorithm 3).
   """
   batch = 0 if model == 'mlp3' else 8
-  return Attacker(Schedule(50, batch, 50, 0.1, 'sgd'), draws=5)
+  return Attacker(Schedule(epochs, batch, epochs, 0.1, 'sgd'), draws=draws)
 
 
 def masked(
     selection: str = 'critical', budgets: tuple[float, ...] = (BUDGET,),
-    model: str = 'mlp3', label: str = '', epochs: int = 20, draws: int = 1,
-    **options: Any,
+    model: str = 'mlp3', label: str = '', **options: Any,
 ) -> Entry:
-  """VMask or one of its variants; it imagines so much of its attacker."""
-  label = label or SELECTIONS[selection]
-  if selection == 'all':  # Whatever anybody could imagine.
-    return Entry('vmask', budgets, dict(selection=selection), label)
-  options = dict(attacker=attacker(model)) | options | dict(selection=selection)
-  played = {'attacker.epochs': (epochs,), 'attacker.plays': (draws,)}
-  return Entry('vmask', budgets, options, label, grid=played)
+  """VMask or one of its variants."""
+  imagined = options.pop('attacker', attacker(model))
+  options |= dict(selection=selection, attacker=imagined)
+  return Entry(
+      'vmask', budgets, options, label=label or SELECTIONS[selection]
+  )
 
 
 def imagined(model: str, budgets: tuple[float, ...] = (BUDGET,)) -> Entry:
   """VMask whose imagined attacker is the real one: 50 epochs, five draws."""
   return masked(
-      budgets=budgets, model=model, label='VMask 50x5', epochs=50, draws=5
+      budgets=budgets, model=model, label='VMask 50x5',
+      attacker=attacker(model, draws=5, epochs=50),
   )
 
 

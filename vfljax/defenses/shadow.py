@@ -51,6 +51,19 @@ class Attacker(NamedTuple):
   epochs: Any = None
   plays: Any = None
 
+  @property
+  def sizes(self) -> dict[str, int]:
+    """What may be traced, if it is not set: see `defense.Method.sized`."""
+    schedule, said = self.schedule, (self.epochs, self.plays)
+    if schedule.stages != schedule.epochs or said != (None, None):
+      return {}
+    return dict(epochs=schedule.epochs, plays=self.draws)
+
+  def of_size(self, epochs: int, plays: int) -> 'Attacker':
+    """One who could do as much, and has a stage after each epoch."""
+    schedule = self.schedule._replace(epochs=epochs, stages=epochs)
+    return self._replace(schedule=schedule, draws=plays)
+
 
 class Learning(NamedTuple):
   """How shadows learn: by plain SGD.
@@ -174,10 +187,10 @@ def leakage(
     labels: [n, classes]; a row of zeros is no sample.
     known: What `known_samples` drew.
   """
-  epochs = _whole(attacker.epochs)
-  plays = attacker.draws if attacker.plays is None else _whole(attacker.plays)
+  epochs, plays = _whole(attacker.epochs), _whole(attacker.plays)
 
-  def play(key, chosen, own):
+  def play(drawn):
+    key, (chosen, own) = drawn
     k_hidden, k_head, k_train = jax.random.split(key, 3)
     head = nets.mlp(*attacker.head, labels.shape[-1], norm=attacker.norm)
     whole = nets.then(net, head)
@@ -195,7 +208,9 @@ def leakage(
     )
 
   keys = jax.random.split(key, attacker.draws)
-  one = lambda i: play(keys[i], *(drawn[i] for drawn in known))
+  if plays is None:
+    return lax.map(play, (keys, known)).mean()
+  one = lambda i: play(jax.tree.map(lambda drawn: drawn[i], (keys, known)))
   nothing = jnp.zeros((), jnp.float32)
   return lax.fori_loop(0, plays, lambda i, sum: sum + one(i), nothing) / plays
 

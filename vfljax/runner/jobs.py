@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from vfljax import defenses
 from vfljax.defense import Defense
+from vfljax.runner import sizing
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.grids import grid, row_name
@@ -131,14 +132,16 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
   if entry.name != 'none':  # Whose baselines are everybody's.
     setting = without_baselines(setting)
 
-  swept = *entry.grid, *_worded(entry)
+  largest, sizes = sizing.largest(config.listed, entry, _bare)
+  numbers = _worded(entry) | sizes
+  swept = *entry.grid, *numbers
 
   def make(strength, **others):
     if entry.name == ALONE:
       return absent()
     # Which of a family's it is, is told of those that have nothing swept, too.
     return build(
-        entry, strength, **{k: v for k, v in others.items() if k in swept}
+        largest, strength, **{k: v for k, v in others.items() if k in swept}
     )
 
   return Job(
@@ -147,7 +150,7 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
       + (f', {piece.room} seeds' if setting.raised else ''), units,
       make, setting, labels,
       {k: tuple(g[k] for _, g in points) for k in entry.grid}
-      | {k: (n,) * len(points) for k, n in _worded(entry).items()},
+      | {k: (n,) * len(points) for k, n in numbers.items()},
   )
 
 
@@ -158,7 +161,8 @@ def _program(config: Config, entry: Entry, room: int) -> str:
   so rows that differ in nothing else have the same. Their name is that of the
   first such row that the experiment lists, whichever of them run.
   """
-  swept = *entry.grid, *_worded(entry)
+  sizes = sizing.largest(config.listed, entry, _bare)[1]
+  swept = *entry.grid, *_worded(entry), *sizes
   if not swept:
     return entry.name
   alike = (e.name for e in config.listed if _bare(e) == _bare(entry))
@@ -168,7 +172,9 @@ def _program(config: Config, entry: Entry, room: int) -> str:
 def _bare(entry: Entry) -> tuple:
   """What an entry's programs are made of, but for how many points they have."""
   words = _worded(entry)
-  options = {k: v for k, v in entry.options.items() if k not in words}
+  options = {
+      k: v for k, v in sizing.without(entry).items() if k not in words
+  }
   return (
       entry.defense, bool(entry.strengths), options, entry.after,
       tuple(entry.grid), tuple(words),
