@@ -5,11 +5,10 @@ int8 digits win by 3x, on a CPU whose 64-bit vector multiply is one instruction
 the plain outer products win by 3x. So on CPUs the schemes race once a process,
 on a small product of a product: in a network the end of one is fused with the
 beginning of the next, and a number may be computed again for each digit that
-is wanted of it. (Alone, digits once won by a fifth; a step of training took
-four times as long with them.) TPUs use int8 digits, GPUs XLA's own product of
-int64, of patches where it is a convolution. Whatever is chosen must first give
-NumPy's answer on extreme values and odd shapes, on this backend: what rounds,
-saturates or emulates is logged and passed over.
+is wanted of it. TPUs use int8 digits, GPUs XLA's own product of int64, of
+patches where it is a convolution. Whatever is chosen must first give NumPy's
+answer on extreme values and odd shapes, on this backend: what rounds, saturates
+or emulates is logged and passed over.
 
 XLA has no product of int64 matrices for TPUs, no convolution of int64 but for
 CPUs, and float64 on a TPU is emulated: what is tried there leaves them out. On
@@ -222,7 +221,7 @@ def for_conv(
   if platform != 'cpu':
     return _whole(_first(platform, ('patches', 'outer')))
   # XLA's own int64 loop wins while the kernel fits in the first-level cache. Of
-  # one channel patches are cheap, and the processor decides (1.5x, 0.4x).
+  # one channel patches are cheap, and the processor decides.
   if taps * c * o <= 1 << 12 and min(c, o) < 16 and o < 32:
     cheap = c == 1 < o and _outer_wins_of_one_channel(platform)
     return SCHEMES['outer' if cheap else 'naive']

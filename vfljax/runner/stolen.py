@@ -191,7 +191,7 @@ def _one(setting, splits, names, k, keys, stolen, i):
 def luck(key: Key) -> tuple[Key, Key, Key]:
   """Of which labels are known, of what is seen, and of the attack itself.
 
-  Every attack of a seed knows the same labels: baselines are paired.
+  Every attack of a seed knows the same labels, its baselines too.
   """
   known, view, run = jax.random.split(key, 3)
   return known, view, run
