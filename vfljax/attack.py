@@ -52,9 +52,6 @@ class Attack(NamedTuple):
     against: (defense) -> Attack; the same attacker, who knows that the
       federation has this defense. It is told by the function, as views hold
       arrays alone; `None` of attacks that proceed alike against any.
-    anew: (key, view) -> view; of a baseline that is another attack on a view
-      of its own making (`recipe`'s `anew`): what that one is to see. `run` does
-      what the other's would with it and the same key.
   """
 
   view: type
@@ -62,7 +59,6 @@ class Attack(NamedTuple):
   facts: Callable[[Any], dict[str, Array]] = lambda view: {}
   wants: Wants = Wants()
   against: Callable[[Any], 'Attack'] | None = None
-  anew: Callable[[Key, Any], Any] | None = None
 
 
 class NoOptions(NamedTuple):
@@ -99,7 +95,6 @@ class Recipe(Generic[P, T]):
     self.measure = about.pop('measure', None)
     self.score: Score = about.pop('score', LABELS)
     self.one_luck: bool = about.pop('one_luck', False)
-    self.anew: str = about.pop('anew', '')
     if about or self.stage not in STAGES:
       raise TypeError(
           f'recipe: unknown {", ".join(about) or f"stage {self.stage!r}"}.'
@@ -150,8 +145,6 @@ def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
       default. Guesses at a round's labels are all measured alike.
     score: How its success becomes a leakage.
     one_luck: Whether its variants draw the same numbers, to be compared.
-    anew: The attack which this baseline is, but for what that sees: see
-      `Attack.anew`. Where both run, they are compiled as one.
   """
   return lambda factory: Recipe(factory, **about)
 

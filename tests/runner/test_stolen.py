@@ -1,6 +1,5 @@
 """Attacks by who has stolen weights: one program, and nobody's numbers know."""
 import dataclasses
-from functools import partial
 import json
 
 import jax
@@ -14,7 +13,7 @@ from vfljax.attack import Attack
 from vfljax.runner import (
     arguments, cell, compiling, division, families, run, stolen,
 )
-from vfljax.runner.config import AttackConfig, ModelConfig, Variant
+from vfljax.runner.config import AttackConfig, ModelConfig
 from vfljax.runner.setting import split_samples
 from vfljax.types import Batch
 
@@ -47,77 +46,6 @@ def test_which_attacks_these_are():
   assert 'mixmatch' not in stolen.attacks(setting)
 
 
-def paired(*attacks, **changed):
-  given = experiment(
-      'none', listed_attacks=attacks or ('model_completion',), **changed
-  )
-  return stolen.paired(found(given)[0].setting)
-
-
-def test_a_baseline_is_paired_with_what_it_is_anew():
-  """Of the same known labels and options; others are as they were."""
-  assert paired() == dict(model_completion='scratch')
-  more, frozen = (
-      Variant('model_completion:5', dict(known=5)),
-      Variant('model_completion:frozen', dict(tune=False)),
-  )
-  everything = 'model_completion', 'model_completion:5', frozen.name
-  assert paired(*everything, variants=(more, frozen)) == {
-      'model_completion': 'scratch', 'model_completion:5': 'scratch:5',
-  }
-  assert not paired(frozen.name, variants=(frozen,))
-  assert not paired('mixmatch')
-
-
-def test_paired_attacks_find_what_each_would_alone(monkeypatch):
-  """Of every party, from its own weights, with its own luck."""
-  monkeypatch.setattr(
-      measure, 'of_completion', lambda guess, truth: dict(std=guess.std())
-  )
-  three = dataclasses.replace(config('none').data, parties=3)
-  everybody = dataclasses.replace(KNOWN, party=0)
-  setting = found(experiment('none', data=three, attack=everybody))[0].setting
-  splits = split_samples(setting, jax.random.key(1), setting.samples)
-  keys = jax.random.split(jax.random.key(2), 2)
-  weights = {
-      str(k): jax.vmap(lambda key, k=k: setting.vfl.bottom(k).init(
-          key, splits.train.features[k][:1]
-      ))(jax.random.split(jax.random.key(k), 2)) for k in (1, 2)
-  }
-
-  def measured(pairs, *names):
-    own = setting._replace(
-        after_training={n: setting.after_training[n] for n in names}
-    )
-    play = partial(stolen.measured, own, splits, keys, weights)
-    return jax.jit(play)(pairs) if pairs is not True else jax.jit(play)()
-
-  both = 'model_completion', 'scratch'
-  apart = measured(True, 'scratch') | measured(True, 'model_completion')
-  values = [float(found['std']) for found in apart.values()]
-  assert len(apart) == 4 and len(set(values)) == 4
-  for pairs in (True, jnp.bool_(True)):
-    together = measured(pairs, *both)
-    close = partial(np.testing.assert_allclose, rtol=1e-3)
-    jax.tree.map(close, together, apart)
-  left = measured(jnp.bool_(False), *both)
-  for name, own in left.items():
-    for metric, value in own.items():
-      played = 'scratch' not in name
-      want = apart[name][metric] if played else 0
-      np.testing.assert_allclose(value, want, rtol=1e-3)
-
-
-def test_what_others_asked_for_is_nobody_elses():
-  with_baselines, other = (
-      job.setting for job in found(experiment('none', 'iso'))
-      if job.name in ('none', 'iso')
-  )
-  results = dict(model_completion=1, scratch=2, local_model=3)
-  assert stolen.asked(with_baselines, results) == results
-  assert stolen.asked(other, results) == dict(model_completion=1)
-
-
 def test_weights_of_one_structure_have_one_program(monkeypatch):
   """Of three families the attacks are traced once, and once the baselines."""
   everything = found(experiment('none', 'iso', 'dcor', 'fedpass_cut'))
@@ -132,7 +60,7 @@ def test_weights_of_one_structure_have_one_program(monkeypatch):
     for job in everything:
       assert compiler.programs(job).ready(600)
   assert len({f.name for f in families.families(everything).values()}) >= 4
-  assert sorted(traced) == [['local_model'], ['model_completion', 'scratch']]
+  assert sorted(traced) == [['local_model', 'scratch'], ['model_completion']]
 
 
 def test_numbers_are_those_of_one_program(tmp_path, monkeypatch):
@@ -204,7 +132,7 @@ def test_luck_is_of_a_stream_of_its_own(monkeypatch):
   data = {tuple(jax.random.key_data(key).tolist()) for key in (own, *streams)}
   assert len(data) == 4
   monkeypatch.setattr(
-      stolen, 'measured', lambda setting, splits, keys, *rest: keys
+      stolen, 'measured', lambda setting, splits, keys, weights: keys
   )
   keys = cell.attack(job, dict(cells=one, weights={}), samples)
   expected = jax.random.split(jax.random.split(prepared.k_attack)[1], 2)

@@ -168,18 +168,12 @@ def model_completion(
         with_statistics(top, head_weights),
     )
 
-  def anew(key, view: TrainedBottom):
-    k_bottom, _, _ = jax.random.split(key, 3)  # As in `run`.
-    weights = bottom.init(k_bottom, view.labeled_features)
-    return view._replace(weights=weights)
-
-  return Attack(TrainedBottom, run, anew=None if stolen else anew)
+  return Attack(TrainedBottom, run)
 
 
 @recipe(
     stage=TRAINED, options=Options, group='completion', make=_make_scratch,
     check=check_options, is_baseline=True, score=COMPLETION,
-    anew='model_completion',
 )
 def scratch(
     bottom: Net, head: Net, schedule: Schedule = Schedule(),

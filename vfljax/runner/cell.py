@@ -116,15 +116,11 @@ def close(job: Job, stealing: bool, cell: dict[str, Any], samples: Batch):
 
 
 def attack(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
-  """The attacks by who has stolen weights; of a cell only its seed counts.
-
-  And 'pairs', where some have no use for baselines: see `stolen.measured`.
-  """
+  """The attacks by who has stolen weights; of a cell only its seed counts."""
   splits, own = _drawn(job, cell['cells'], samples)
   _, k_attacks = jax.random.split(_of_attacks(own))
   return stolen.measured(
-      job.setting, splits, _attempts(job, k_attacks), cell['weights'],
-      cell['cells'].get('pairs', True),
+      job.setting, splits, _attempts(job, k_attacks), cell['weights']
   )
 
 

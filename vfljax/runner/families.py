@@ -22,7 +22,7 @@ from vfljax import switching
 from vfljax.defense import Defense, none
 from vfljax.runner import stolen
 from vfljax.runner.jobs import ALONE, Job
-from vfljax.runner.setting import Setting, baselines, without_baselines
+from vfljax.runner.setting import baselines, without_baselines
 
 
 class Family(NamedTuple):
@@ -38,8 +38,6 @@ class Family(NamedTuple):
       some of the jobs have them and others do not.
     attack_cells: Trainings a call of the programs of attacks on stolen weights,
       which many families share; 0 if they are a part of this family's own.
-    everybodys: With the experiment's baselines, whether or not one of the jobs
-      has them; `None` if there are none.
   """
 
   name: str
@@ -48,22 +46,16 @@ class Family(NamedTuple):
   cells: int
   baselines: Job | None
   attack_cells: int = 0
-  everybodys: Setting | None = None
 
   @property
   def attack_jobs(self) -> dict[str, Job]:
     """The jobs of the programs of attacks on stolen weights, by their names."""
     if not self.attack_cells:
       return {}
-    found = {'stolen': self.job.setting}
-    if self.everybodys:
-      own, rest = stolen.shared(self.job.setting, self.everybodys)
-      found = {'stolen': own} | (
-          {'baselines, stolen': rest} if self.baselines else {}
-      )
+    found = {'stolen': self.job, 'baselines, stolen': self.baselines}
     return {
-        name: self.job._replace(setting=setting)
-        for name, setting in found.items() if stolen.attacks(setting)
+        name: job for name, job in found.items()
+        if job and stolen.attacks(job.setting)
     }
 
 
@@ -76,12 +68,8 @@ def families(everything: Sequence[Job]) -> dict[str, Family]:
   if not some:
     return _sharing(everything)
   found, together = _sharing(everything), _together(some)
-  having = (job.setting for job in everything if has_baselines(job))
-  everybodys = next(map(baselines, having), None)
   made = {
-      family.name: family._replace(
-          attack_cells=together, everybodys=everybodys
-      )
+      family.name: family._replace(attack_cells=together)
       for family in found.values()
   }
   return {name: made[family.name] for name, family in found.items()}

@@ -108,7 +108,7 @@ class Programs:
       found = [joined([end(b, samples) for b in both]) for end in ends]
       if family.attack_cells:
         found[0], weights = found[0]
-        found += self._attacked(attacks, job, cells, weights, samples)
+        found += self._attacked(attacks, cells, weights, samples)
       return {k: v for part in found for k, v in part.items()}
 
     return Compiled(
@@ -121,19 +121,15 @@ class Programs:
         ), self._made.stride, 0.0, {},
     )
 
-  def _attacked(
-      self, names, job, cells, weights, samples
-  ) -> list[dict[str, Any]]:
+  def _attacked(self, names, cells, weights, samples) -> list[dict[str, Any]]:
     """What the programs of those names find, whose attackers have weights."""
-    seeds = np.asarray(joined([c['seed'] for c in cells]))
-    pairs = np.full(len(seeds), families.has_baselines(job))
+    seeds = joined([c['seed'] for c in cells])
     pieces = calls.cut(
-        dict(cells=dict(seed=seeds, pairs=pairs), weights=weights),
+        dict(cells=dict(seed=seeds), weights=weights),
         self._family.attack_cells, samples,
     ) if names else []
     programs = [self._result(name) for name in names]
-    found = [joined([do(p, samples) for p in pieces]) for do in programs]
-    return [stolen.asked(job.setting, each) for each in found]
+    return [joined([do(p, samples) for p in pieces]) for do in programs]
 
   def _result(self, name: str) -> Callable[..., Any]:
     """A program, when it is there, but for what `calls.also` adds."""
@@ -199,7 +195,7 @@ class Programs:
     if family.attack_cells:
       close = calls.over(cell.close, job, bool(family.attack_jobs))
       _, weights = begin('finish', close, both, samples)
-      programs |= self._attacking(cells, weights, samples)
+      programs |= self._attacking(cells['seed'], weights, samples)
     else:
       begin('finish', calls.beginning(cell.finish, job), both, samples)
     if family.baselines and _needs_runs(family):
@@ -210,15 +206,16 @@ class Programs:
       future.add_done_callback(lambda _: self._keep(made))
     return made
 
-  def _attacking(self, cells, weights, samples) -> dict[str, Future]:
+  def _attacking(self, seed, weights, samples) -> dict[str, Future]:
     """The programs of attacks on weights of such a structure, by name."""
     family, found = self._family, {}
     spread, _ = sweep.shardings()
     resized = lambda s: jax.ShapeDtypeStruct(
         (family.attack_cells, *s.shape[1:]), s.dtype, sharding=spread
     )
-    own = dict(seed=cells['seed'], pairs=np.zeros(len(cells['seed']), bool))
-    given = jax.tree.map(resized, dict(cells=own, weights=weights))
+    given = jax.tree.map(
+        resized, dict(cells=dict(seed=seed), weights=weights)
+    )
     for name, job in family.attack_jobs.items():
       about = name, *stolen.attacks(job.setting), str(given)
       lower = partial(self._lowered, name, job, given, samples)
