@@ -2,7 +2,7 @@
 import pytest
 
 from tests.runner.test_families import config, found
-from vfljax import defenses
+from vfljax import defenses, target
 from vfljax.completion import Schedule
 from vfljax.defenses.shadow import Attacker
 from vfljax.runner.config import AuxiliaryConfig, Entry, ModelConfig
@@ -64,6 +64,13 @@ def test_what_differs_otherwise_or_in_nothing_is_as_it_was(told):
     assert len({program for program, *_ in rows}) == 2
     assert [attacker for *_, attacker in rows] == [who(2, 1), other]
     assert not any(part in numbers for _, numbers, _ in rows for part in BOTH)
+
+
+def test_accelerators_have_a_program_for_each(told):
+  with target.tracing_for('gpu'):
+    rows = told(row('few', who(2, 3)), row('many', who(5, 1)))
+  assert len({program for program, *_ in rows}) == 2
+  assert [attacker for *_, attacker in rows] == [who(2, 3), who(5, 1)]
 
 
 def test_who_sweeps_a_part_says_the_rest_himself(told):

@@ -1,18 +1,22 @@
 """Rows that differ in sizes alone: one program of the largest.
 
 See `defense.Method.sized`: how often an attacker strikes whom a defender
-imagines is a number of a loop, which the program may be told.
+imagines is a number of a loop, which the program may be told. On CPUs alone,
+where trainings are played one by one: trainings in a batch would ask in each
+turn of the loop which of them are over.
 """
 from collections.abc import Callable, Sequence
 import dataclasses
 from typing import Any
 
-from vfljax import defenses
+from vfljax import defenses, target
 from vfljax.runner.config import Entry
 
 
 def _sizes(entry: Entry) -> dict[str, dict[str, int]]:
   """By argument, those of the entry's options that are not swept already."""
+  if target.kind() != 'cpu':
+    return {}
   method = defenses.REGISTRY.get(entry.defense)
   found = {
       name: getattr(entry.options.get(name), 'sizes', {})
@@ -40,7 +44,8 @@ def largest(
     bare: What entries are compared by.
 
   Returns:
-    The entry itself and {} where there is none like it of another size.
+    The entry itself and {} where there is none like it of another size, and
+    wherever the program is not for a CPU.
   """
   own = _sizes(entry)
   alike = [_sizes(e) for e in listed if own and bare(e) == bare(entry)]
