@@ -92,8 +92,8 @@ def clock(monkeypatch):
     def call():
       seconds = fn(*arguments)
       ran.append(seconds)
-      # The first call is slow, and one of those after it undisturbed.
-      now[0] += seconds * (1 if ran.count(seconds) == 3 else 9)
+      # One call is undisturbed, not the first; the fast are disturbed most.
+      now[0] += seconds if ran.count(seconds) == 3 else 30 - seconds
 
     return call
 

@@ -74,9 +74,13 @@ def test_accelerators_have_a_program_for_each(told):
 
 
 def test_who_sweeps_a_part_says_the_rest_himself(told):
-  swept = row('swept', who(9, 2), grid={BOTH[0]: (3.0,)})
-  few, other = told(row('few', who(2, 1)), swept)
-  assert few[2] == who(2, 1) and other[2] == who(9, 2, epochs=3.0)
+  swept = {BOTH[0]: (3.0,)}
+  few, two, four = told(
+      row('few', who(2, 1)), row('two', who(9, 2), grid=swept),
+      row('four', who(9, 4), grid=swept),
+  )
+  assert few[2] == who(2, 1) and two[0] != four[0]
+  assert [two[2], four[2]] == [who(9, n, epochs=3.0) for n in (2, 4)]
 
 
 def test_one_of_size_one_is_the_same_for_all_that_differ_in_sizes():
