@@ -93,7 +93,8 @@ def clock(monkeypatch):
       seconds = fn(*arguments)
       ran.append(seconds)
       # One call is undisturbed, not the first; the fast are disturbed most.
-      now[0] += seconds if ran.count(seconds) == 3 else 30 - seconds
+      alone = ran.count(seconds) % (1 + racing._TURNS) == 3
+      now[0] += seconds if alone else 30 - seconds
 
     return call
 
