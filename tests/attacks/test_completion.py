@@ -117,7 +117,7 @@ def test_the_best_is_the_largest_score_of_all_guesses(net, epochs, stages):
   given = KEY, how, net.apply, drawn(net, X), Samples(X, Y, X[:5])
   guesses = complete(*given, completion.with_statistics(net, given[3]))
   assert len(guesses) == stages
-  for sign in (1, -1):  # The largest is once the first and once the last.
+  for sign in (1, -1):  # The smallest, too, whose negative is below zero.
     score = lambda guess, sign=sign: sign * (guess - Y[:5]).std()
     found = completion.best(KEY, how, net, *given[3:], score)
     np.testing.assert_allclose(

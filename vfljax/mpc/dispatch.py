@@ -1,14 +1,14 @@
 """Which exact scheme runs: by backend, shape, measurement and a self-check.
 
-Which unit is fast differs between machines that look alike to JAX: with AMX the
-int8 digits win by 3x, on a CPU whose 64-bit vector multiply is one instruction
-the plain outer products win by 3x. So on CPUs the schemes race once a process,
-on a small product of a product: in a network the end of one is fused with the
-beginning of the next, and a number may be computed again for each digit that
-is wanted of it. TPUs use int8 digits, GPUs XLA's own product of int64, of
-patches where it is a convolution. Whatever is chosen must first give NumPy's
-answer on extreme values and odd shapes, on this backend: what rounds, saturates
-or emulates is logged and passed over.
+Which unit is fast differs between machines that look alike to JAX: int8 digits
+on some with a matrix unit (AMX), plain outer products where the 64-bit vector
+multiply is one instruction. So on CPUs the schemes race once a process, on a
+small product of a product: in a network the end of one is fused with the
+beginning of the next, and a number may be computed again for each digit that is
+wanted of it. TPUs use int8 digits, GPUs XLA's own product of int64, of patches
+where it is a convolution. Whatever is chosen must first give NumPy's answer on
+extreme values and odd shapes, on this backend: what rounds, saturates or
+emulates is logged and passed over.
 
 XLA has no product of int64 matrices for TPUs, no convolution of int64 but for
 CPUs, and float64 on a TPU is emulated: what is tried there leaves them out. On

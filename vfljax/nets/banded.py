@@ -37,16 +37,9 @@ def convolve(
     x: Array, kernel: Array, strides: Sequence[int],
     pads: Sequence[tuple[int, int]],
 ) -> Array:
-  """Cross-correlation.
+  """Cross-correlation, [batch, high, wide, c_out].
 
-  Args:
-    x: [batch, height, width, c_in].
-    kernel: [kh, kw, c_in, c_out].
-    strides: (down, right).
-    pads: Zeros (before, after) on each of the two axes.
-
-  Returns:
-    [batch, high, wide, c_out].
+  Of the arguments of `convolution.quickest`.
   """
   taps, side, inputs, outputs = kernel.shape
   rows = windows(x, (taps, 1), (strides[0], 1), pads)

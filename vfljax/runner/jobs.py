@@ -146,7 +146,7 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
 
   return Job(
       entry.name + some + piece.tail, entry, tuple(s for s, _ in points), piece,
-      room, _program(config, entry, room)
+      room, _program(config, entry, swept, room)
       + (f', {piece.room} seeds' if setting.raised else ''), units,
       make, setting, labels,
       {k: tuple(g[k] for _, g in points) for k in entry.grid}
@@ -154,15 +154,15 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
   )
 
 
-def _program(config: Config, entry: Entry, room: int) -> str:
+def _program(
+    config: Config, entry: Entry, swept: Sequence[str], room: int
+) -> str:
   """The name of an entry's programs.
 
-  What a grid sweeps is no part of them, nor are words for which numbers stand,
-  so rows that differ in nothing else have the same. Their name is that of the
-  first such row that the experiment lists, whichever of them run.
+  What is swept is no part of them, nor are words and sizes for which numbers
+  stand, so rows that differ in nothing else have the same. Their name is that
+  of the first such row that the experiment lists, whichever of them run.
   """
-  sizes = sizing.largest(config.listed, entry, _bare)[1]
-  swept = *entry.grid, *_worded(entry), *sizes
   if not swept:
     return entry.name
   alike = (e.name for e in config.listed if _bare(e) == _bare(entry))
