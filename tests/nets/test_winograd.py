@@ -143,3 +143,17 @@ def test_convolve_takes_it_on_a_cpu_unless_told_otherwise():
   np.testing.assert_array_equal(found, jax.jit(winograd.convolve)(x, kernel))
   np.testing.assert_allclose(found, patches, rtol=1e-4, atol=1e-4)
   assert (found != patches).any()
+
+
+@pytest.mark.parametrize('way', ['ahead', 'back', 'many'])
+def test_xla_leaves_it_a_function(way):
+  """Else what makes the image would be computed for each place anew."""
+  x, kernel = drawn(0, 4, 8, 8, 8, dtype='f'), drawn(1, 3, 3, 8, 8, dtype='f')
+  kernels = kernel[None]
+  made = lambda x, kernel: winograd.convolve(jnp.tanh(x), kernel)
+  back = jax.grad(lambda x, kernel: made(x, kernel).sum(), 1)
+  fn, *inputs = dict(
+      ahead=(made, x, kernel), back=(back, x, kernel),
+      many=(jax.vmap(made, (None, 0)), x, kernels),
+  )[way]
+  assert ' call(' in jax.jit(fn).lower(*inputs).compile().as_text()

@@ -8,7 +8,7 @@ import sys
 
 import jax
 
-from vfljax.runner import libtpu, threefry
+from vfljax.runner import libtpu, threefry, tuning
 from vfljax.runner.errors import UserError
 
 _A_CORE = 64  # Devices of a core: each has its threads and its memory.
@@ -34,7 +34,7 @@ def set_up(devices: int, cache: str) -> None:
   Small matrices do not fill several cores: two trainings side by side finish
   before one training spread over two cores (BUILD.md, Benchmarks).
   Accelerators are not affected, but that a TPU's compiler gets room (`libtpu`).
-  Random bits are drawn in one kernel.
+  Random bits are drawn in one kernel; LLVM leaves loops as they are (`tuning`).
 
   Args:
     devices: How many devices to make; 0 makes one of every core.
@@ -45,6 +45,7 @@ def set_up(devices: int, cache: str) -> None:
   """
   check(devices)
   libtpu.set_up(os.environ)
+  tuning.set_up(os.environ)
   threefry.in_one_kernel()
   # Else programs say of each operation where in the code it stands: for nobody,
   # and 3 % of what a first start computes.
