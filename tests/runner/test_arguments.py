@@ -1,4 +1,5 @@
 """Where a config file may lie, and where its results go by default."""
+import os
 from pathlib import Path
 
 import jax
@@ -127,7 +128,9 @@ def test_too_many_devices_are_refused_before_they_are_made():
     device.set_up(10**6, '')
 
 
-def test_a_cache_that_cannot_be_is_told(capsys):
+def test_a_cache_that_cannot_be_is_told(capsys, monkeypatch):
+  for variable in ('XLA_FLAGS', 'LIBTPU_INIT_ARGS'):  # Set, and then put back.
+    monkeypatch.setenv(variable, os.environ.get(variable, ''))
   before = jax.config.jax_compilation_cache_dir
   device.set_up(2, '~nobody-of-that-name/cache')
   assert 'not kept' in capsys.readouterr().err

@@ -1,5 +1,4 @@
 """What XLA is told to leave out."""
-import os
 from types import SimpleNamespace
 
 import jax
@@ -7,9 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax.runner import device, tuning
-
-LOOPS = '--xla_backend_extra_options=xla_cpu_disable_loop_unrolling'
+from vfljax.runner import tuning
 
 
 class Lowered:
@@ -73,30 +70,6 @@ def test_the_only_device_keeps_its_own(monkeypatch):
   one = jax.local_devices()[:1]
   monkeypatch.setattr(jax, 'local_devices', lambda: one)
   assert tuning.options() is None
-
-
-def said(before):
-  environment = dict(before)
-  tuning.set_up(environment)
-  return environment['XLA_FLAGS']
-
-
-def test_loops_are_left_as_they_are_beside_what_somebody_asks_for():
-  assert said({}) == LOOPS
-  assert said(dict(XLA_FLAGS='--xla_a=1')) == f'--xla_a=1 {LOOPS}'
-
-
-def test_who_has_extra_options_gets_those():
-  own = '--xla_backend_extra_options=xla_cpu_optimize_for_size'
-  assert said(dict(XLA_FLAGS=own)) == own
-
-
-def test_the_command_line_says_so(monkeypatch):
-  monkeypatch.setenv('XLA_FLAGS', '')
-  monkeypatch.setattr(device.threefry, 'in_one_kernel', lambda: None)
-  monkeypatch.setattr(device.jax.config, 'update', lambda *_: None)
-  device.set_up(1, '')
-  assert os.environ['XLA_FLAGS'] == LOOPS
 
 
 def test_xla_knows_the_option():

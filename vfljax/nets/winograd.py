@@ -62,9 +62,8 @@ def worth_it(
 def convolve(x: Array, kernel: Array) -> Array:
   """Cross-correlation with one pixel of zeros around the image.
 
-  A function that XLA leaves one. It would compute what makes `x` once more for
-  each place of a tile that reads it, norms and additions before it included: a
-  third of LLVM's code of a ResNet-18 (BUILD.md).
+  A function that XLA leaves one: it would write what makes `x`, norms and
+  additions before it included, into each place of a tile that reads it.
 
   Args:
     x: [batch, height, width, c_in].

@@ -7,6 +7,8 @@ it. Later versions (0.0.52) know the same flag.
 """
 from collections.abc import MutableMapping
 
+from vfljax.runner import flags
+
 ARGUMENTS = 'LIBTPU_INIT_ARGS'
 _STACK = '--fibers_default_thread_stack_size'
 _ROOM = 2**20
@@ -14,6 +16,4 @@ _ROOM = 2**20
 
 def set_up(environment: MutableMapping[str, str]) -> None:
   """Gives its threads room, unless `environment` says how much they have."""
-  said = environment.get(ARGUMENTS, '')
-  if _STACK not in said:
-    environment[ARGUMENTS] = f'{said} {_STACK}={_ROOM}'.strip()
+  flags.add(environment, ARGUMENTS, _STACK, str(_ROOM))

@@ -13,16 +13,18 @@ CPUs with a device a core: each is busy with trainings of its own, and a kernel
 that is cut up for all cores waits for the others'. So none is; the numbers are
 the same.
 
-CPUs: LLVM writes short loops out, of a convolution's kernel those over 3x3 taps
-and over channels, and XLA makes a loop of each axis. Half of what is compiled
-of a ResNet-20 is that, and it trains no faster for it: see BUILD.md. So LLVM
-leaves loops as they are; last digits differ.
+CPUs: XLA makes a loop of each axis of an array, and LLVM writes short ones out,
+such as those over 3x3 taps and channels. That takes long to compile, and
+nothing trains faster for it (BUILD.md). So LLVM leaves loops as they are; last
+digits differ.
 """
 from collections.abc import MutableMapping
 import os
 from typing import Any
 
 import jax
+
+from vfljax.runner import flags
 
 TRITON = 'xla_gpu_enable_triton_gemm'
 PASSES = 'xla_disable_hlo_passes'
@@ -36,9 +38,7 @@ def set_up(environment: MutableMapping[str, str]) -> None:
   Unless `environment` has extra options already; an XLA that does not know this
   one passes over it.
   """
-  said = environment.get(_FLAGS, '')
-  if _FOR_LLVM not in said:
-    environment[_FLAGS] = f'{said} {_FOR_LLVM}={_AS_THEY_ARE}'.strip()
+  flags.add(environment, _FLAGS, _FOR_LLVM, _AS_THEY_ARE)
 
 
 def options() -> dict[str, Any] | None:

@@ -1,0 +1,58 @@
+"""What compilers are told by variables of the environment."""
+import os
+
+import pytest
+
+from vfljax.runner import device, libtpu, tuning
+
+# A module, its variable, its flag and the value.
+TOLD = {
+    'a TPU': (
+        libtpu, 'LIBTPU_INIT_ARGS', '--fibers_default_thread_stack_size',
+        '1048576',
+    ),
+    'a CPU': (
+        tuning, 'XLA_FLAGS', '--xla_backend_extra_options',
+        'xla_cpu_disable_loop_unrolling',
+    ),
+}
+
+
+@pytest.fixture(params=TOLD)
+def told(request):
+  """(what a variable says after one who sets up, its flag, the whole)."""
+  module, variable, flag, value = TOLD[request.param]
+
+  def said(before):
+    environment = {} if before is None else {variable: before}
+    module.set_up(environment)
+    return environment[variable]
+
+  return said, flag, f'{flag}={value}'
+
+
+def test_it_is_told_beside_what_somebody_asks_for(told):
+  said, _, whole = told
+  assert said(None) == said(' ') == whole
+  assert said('--xla_a=1 ') == f'--xla_a=1 {whole}'
+
+
+def test_who_has_said_it_gets_that(told):
+  said, flag, _ = told
+  assert said(f'--xla_a=1 {flag}=7') == f'--xla_a=1 {flag}=7'
+
+
+def test_a_file_of_flags_stays_alone(told):
+  """XLA takes what no dash begins for a file's name."""
+  said, _, _ = told
+  assert said('/home/me/flags.txt') == '/home/me/flags.txt'
+
+
+def test_the_command_line_tells_both(monkeypatch):
+  for _, variable, _, _ in TOLD.values():
+    monkeypatch.setenv(variable, '')
+  monkeypatch.setattr(device.threefry, 'in_one_kernel', lambda: None)
+  monkeypatch.setattr(device.jax.config, 'update', lambda *_: None)
+  device.set_up(1, '')
+  for _, variable, flag, value in TOLD.values():
+    assert os.environ[variable] == f'{flag}={value}'
