@@ -125,7 +125,7 @@ def test_terms_may_be_normalised_at_once(norm, part):
   state = made.init(KEY, defense_of.Spec((f,), 2)).state
 
   def slope(f):
-    loss = lambda f: sum(gafm.losses(KEY, own, state, f, labels))
+    loss = lambda f: sum(gafm.losses(KEY, own, state, f, labels)).mean()
     return jax.value_and_grad(loss)(f)
 
   jax.tree.map(
@@ -188,6 +188,16 @@ def test_a_step_is_optaxs():
       lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6), found, want
   )
   assert jax.tree.structure(after) == jax.tree.structure(opt)
+
+
+@pytest.mark.parametrize('columns', [0, 1, 2, 16, 17])
+def test_sums_of_rows_are_sums(columns):
+  """Of few columns without a reduction, which would be a kernel."""
+  x = jnp.arange(3.0 * 2 * columns).reshape(3, 2, columns)
+  np.testing.assert_array_equal(for_a_gpu(fusing.row_sums, x), x.sum(-1))
+  with target.tracing_for('cuda'):
+    traced = str(jax.make_jaxpr(fusing.row_sums)(x))
+  assert ('reduce_sum' in traced) == (columns in (0, 17))
 
 
 def test_two_logits_of_one_number():

@@ -14,7 +14,7 @@ PACKAGE = Path(vfljax.__file__).parent
 # From the bottom up, what lies in vfljax/: nothing imports from above. Whatever
 # is new there gets its place here.
 LAYERS = (
-    {'check', 'converting', 'crossing', 'descent', 'flow', 'fusing',
+    {'ahead', 'check', 'converting', 'crossing', 'descent', 'flow', 'fusing',
      'leakage', 'need', 'numerics', 'rows', 'samples', 'sampling', 'target',
      'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',

@@ -7,6 +7,7 @@ from typing import Any
 
 from jax.ad_checkpoint import checkpoint_name
 
+from vfljax import fusing
 from vfljax.types import Array, Embeddings
 
 ROWS = 'vfljax: which rows are samples'
@@ -33,7 +34,7 @@ def rows(labels: Array) -> Array:
     labels: [batch, classes] the batch's as they are, since a sum over classes
       of anything else may tell a class: there `audit` does not take the mark.
   """
-  return checkpoint_name(labels.sum(-1), ROWS)
+  return checkpoint_name(fusing.row_sums(labels), ROWS)
 
 
 def trained(labels: Array) -> Array:
@@ -41,4 +42,4 @@ def trained(labels: Array) -> Array:
 
   `protocol` marks them so, once a round.
   """
-  return checkpoint_name(labels.sum(-1), TRAINED)
+  return checkpoint_name(fusing.row_sums(labels), TRAINED)

@@ -6,7 +6,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax import protocol, target
+from vfljax import ahead, protocol, target
 from vfljax import rows as rows_of
 from vfljax.defense import Holdings
 from vfljax.numerics import permutation
@@ -58,28 +58,6 @@ def taking(plan: Plan, run: Run, data: Batch) -> Take:
   return rows_of.taker((data, prepared), plan.remainder == 'pad')
 
 
-class Drawn(NamedTuple):
-  """A round's keys, from its one.
-
-  Attributes:
-    rows: Of which samples a deviating party takes.
-    luck: The round's own.
-    watch: Of who looks at it.
-  """
-
-  rows: Key
-  luck: protocol.Luck
-  watch: Key
-
-
-def _drawn(key: Key | Drawn) -> Drawn:
-  if isinstance(key, Drawn):
-    return key
-  k_round, k_watch = jax.random.split(key)
-  rows = jax.random.fold_in(key, 2)
-  return Drawn(rows, protocol.luck_of(k_round), k_watch)
-
-
 def play_epoch(
     plan: Plan, run: Run, samples: tuple[int, Take], epoch: Array,
     watched: Array | bool,
@@ -96,15 +74,11 @@ def play_epoch(
 
   def play(state, xs):
     i, key = xs
-    drawn = _drawn(key)
-    i = plan.adversary.rows(drawn.rows, i)
+    i = plan.adversary.rows(jax.random.fold_in(key, 2), i)
     truth, prepared = take(i)
-    return play_batch(plan, state, truth, drawn, watched, prepared)
+    return play_batch(plan, state, truth, key, watched, prepared)
 
-  keys = own.keys[:-1]
-  if target.kind() == 'gpu':  # In a round each split is a kernel of its own.
-    keys = jax.vmap(_drawn)(keys)
-  state, rows = _scan(play, run.state, (own.rounds, keys), take)
+  state, rows = _scan(play, run.state, (own.rounds, own.keys[:-1]), take)
   stacks: list[Any] = [rows['watch']]
   losses: Any = rows['loss']  # [rounds]
   if plan.remainder == 'keep' and len(own.rest):
@@ -116,12 +90,13 @@ def play_epoch(
 
 
 def _scan(
-    play: Callable, state: State, xs: tuple[Array, Key | Drawn], take: Take
+    play: Callable, state: State, xs: tuple[Array, Key], take: Take
 ) -> tuple[State, dict[str, Any]]:
   """Plays an epoch's full rounds: (state, {'loss', 'watch'}), [rounds, ...].
 
-  Of the losses only the mean is looked at, and a GPU would write each to its
-  place by a kernel of its own: there they are added up, and each is the mean.
+  On a GPU keys are made `ahead` of all rounds. Of the losses only the mean is
+  looked at, and a GPU would write each to its place by a kernel of its own:
+  there they are added up, and each is the mean.
   """
   if target.kind() != 'gpu':
     return lax.scan(play, state, xs)
@@ -131,13 +106,14 @@ def _scan(
     state, row = play(carry[0], x)
     return (state, carry[1] + row['loss'].astype(dtype)), row['watch']
 
-  (state, total), watch = lax.scan(add, (state, jnp.zeros((), dtype)), xs)
+  start = state, jnp.zeros((), dtype)
+  (state, total), watch = ahead.scan(add, start, xs)
   rounds = len(xs[0])
   return state, dict(loss=jnp.full(rounds, total / rounds), watch=watch)
 
 
 def play_prepared(
-    key: Key | protocol.Luck, plan: Plan, state: State, truth: Batch,
+    key: Key, plan: Plan, state: State, truth: Batch,
     prepared: Array | None = None,
 ) -> tuple[State, Round]:
   """Plays a round on prepared labels, and shows who watches the true ones.
@@ -157,19 +133,19 @@ def play_prepared(
 
 
 def play_batch(
-    plan: Plan, state: State, truth: Batch, key: Key | Drawn,
+    plan: Plan, state: State, truth: Batch, key: Key,
     watched: Array | bool, prepared: Array | None = None,
 ):
   """Plays a round with one batch and lets `watch` look: (state, row).
 
   Args:
     truth, prepared: As in `play_prepared`.
-    key: The round's, or those from it.
+    key: The round's.
     watched: As in `play_epoch`.
   """
-  drawn = _drawn(key)
-  state, played = play_prepared(drawn.luck, plan, state, truth, prepared)
-  look = lambda: plan.watch(drawn.watch, played)
+  k_round, k_watch = jax.random.split(key)
+  state, played = play_prepared(k_round, plan, state, truth, prepared)
+  look = lambda: plan.watch(k_watch, played)
   if isinstance(watched, bool):
     row = look() if watched else ()
   else:

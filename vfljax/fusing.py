@@ -6,6 +6,8 @@ them read one. And what several kernels read each of them may compute once more:
 `apart` has it computed once. Neither changes a number, nor does anything on
 other devices. `joined_back` and `apart_back` act on gradients alone.
 """
+from functools import reduce
+import operator
 from typing import Any
 
 import jax
@@ -14,6 +16,8 @@ import jax.numpy as jnp
 
 from vfljax import target
 from vfljax.types import Array
+
+_FEW = 16
 
 
 def apart(tree: Any) -> Any:
@@ -31,6 +35,13 @@ def joined(tree: Any) -> Any:
   array of which XLA does not know what is in it.
   """
   return jax.tree.map(_times_one, tree) if target.kind() == 'gpu' else tree
+
+
+def row_sums(x: Array) -> Array:
+  """`x.sum(-1)`; of few columns on a GPU what reads it adds them up itself."""
+  if target.kind() != 'gpu' or not 0 < x.shape[-1] <= _FEW:
+    return x.sum(-1)
+  return reduce(operator.add, (x[..., i] for i in range(x.shape[-1])))
 
 
 def apart_back(x: Array) -> Array:

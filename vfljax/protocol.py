@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax import crossing, descent
+from vfljax import crossing, descent, fusing
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.defense import Defense
 from vfljax.federation import embed, init, predict
@@ -31,15 +31,11 @@ __all__ = ['HONEST', 'embed', 'init', 'play_round', 'predict']
 
 
 def play_round(
-    key: 'Key | Luck', vfl: VFL, defense: Defense, txs: Transforms,
+    key: Key, vfl: VFL, defense: Defense, txs: Transforms,
     state: State, batch: Batch, adversary: Adversary = HONEST,
 ) -> tuple[State, Round]:
-  """Plays one round: returns the next state, and the round for who watches.
-
-  Args:
-    key: The round's, or what `luck_of` made of it.
-  """
-  luck = key if isinstance(key, Luck) else luck_of(key)
+  """Plays one round: returns the next state, and the round for who watches."""
+  luck = luck_of(key)
   batch = defense.batch(luck.batch, batch)
   real = crossing.trained(batch.labels)
   vfl = counting(vfl._replace(top=defense.top(vfl.top)), real > 0)
@@ -203,7 +199,7 @@ def _differentiate(stage: _Stage, up: Embeddings):
   """
   luck, vfl, defense, _, state, batch = stage
   active, x0 = state.parties[0], batch.features[0]
-  real = batch.labels.sum(-1)
+  real = fusing.row_sums(batch.labels)
   labels = defense.label(state.defense, luck.label, batch.labels)
 
   def head(params, received):

@@ -148,10 +148,10 @@ def test_the_distance_is_of_labels_with_noise_of_that_deviation():
   gan, state, sigma = g.networks(), memory(gafm()), 0.3
   y, f = samples().labels[:, 1], embeddings()
   real = np.arange(N) < N - 7
-  found = wasserstein(
+  found = g.mean(wasserstein(
       SEED, gan, state.generator, state.critic,
       g.Seen(f, y, np.float32(real)), sigma,
-  )
+  ), np.float32(real))
   noise = np.asarray(jax.random.normal(SEED, (N,), jnp.float32), np.float64)
   truth = (np.asarray(y, np.float64) + sigma * noise)[:, None]
   fake = guess(layers(state.generator), np.asarray(f, np.float64))

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from vfljax import check, nets
+from vfljax import check, fusing, nets
 from vfljax.defense import Defense, Slots, Spec, slots
 from vfljax.defenses.gan import (
     GAN, Memory, Networks, Seen, critic_step, generator_step, mean, networks,
@@ -143,7 +143,7 @@ def _adapt(own: Settings, state: Memory, key: Key, top, up, labels) -> Memory:
 
 def _objective(own: Settings, state: Memory, key: Key, top, up, labels):
   gan_loss, ce_loss = losses(key, own, state, _flat(top(up)), labels)
-  return gan_loss + ce_loss
+  return mean(gan_loss + ce_loss, fusing.row_sums(labels))
 
 
 def _decode(own: Settings, state: Memory, f: Array) -> Array:
@@ -157,7 +157,7 @@ def _decode(own: Settings, state: Memory, f: Array) -> Array:
 def losses(
     key: Key, own: Settings, state: Memory, f: Array, labels: Array
 ) -> tuple[Array, Array]:
-  """The terms of Eq. 6, whose gradients with respect to f are normalised.
+  """The terms of Eq. 6, row by row; their gradients in f are normalised.
 
   Args:
     key: Of the noise and of u.
@@ -166,11 +166,12 @@ def losses(
     labels: [batch, 2].
 
   Returns:
-    weight * L_GAN and L_CE, scalars; 0 for the one that `part` leaves out.
+    Both [batch], whose `mean` is weight * L_GAN and L_CE; 0 for the one that
+    `part` leaves out.
   """
   k_noise, k_u = jax.random.split(key)
   y, real, share = _targets(labels, own.reading.redraw)
-  gan_loss = ce_loss = jnp.zeros((), f.dtype)
+  gan_loss = ce_loss = jnp.zeros(len(f), f.dtype)
   to_gan, to_ce = scaled_gradients(f, (own.weight, 1.0), own.reading.norm)
   if own.part != 'ce':
     value = wasserstein(
@@ -183,7 +184,7 @@ def losses(
     if share is None:
       share = jax.random.uniform(k_u, y.shape, y.dtype)
     target = randomized_response(y, own.delta * share)
-    ce_loss = mean(cross_entropy(to_ce, target, own.reading.link), real)
+    ce_loss = cross_entropy(to_ce, target, own.reading.link)
   return gan_loss, ce_loss
 
 
@@ -204,7 +205,7 @@ MEAN = Net(lambda key, us: (), lambda params, us: _aggregate(us))
 
 def _targets(labels: Array, redraw: bool):
   """(y, 1 for a real row, the fixed share of u or None), all [batch]."""
-  real = labels.sum(-1)
+  real = fusing.row_sums(labels)
   if redraw:
     return labels[:, 1], real, None
   y, share = reveal(labels)
