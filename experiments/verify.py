@@ -8,8 +8,10 @@ data files of the same names in FOLDER. A value came out if it is where the
 record has it for that seed, within three of the record's deviations over seeds
 or half a percent, whichever is more: another processor rounds otherwise, and a
 training carries that on. What did not is listed; the exit code is then 1.
---out adds a line a record to a file, such as experiments/verified.json, which
-says what came out where.
+Whether that is rounding, a third run tells, of a commit, JAX or machine which
+differs in that alone: --keep=FILE keeps one's record, and with --twin=FILE the
+other says how far all three lie from each other. --out adds a line a record to
+a file, such as experiments/verified.json, which says what came out where.
 """
 import argparse
 from collections.abc import Mapping, Sequence
@@ -43,6 +45,7 @@ class Compared(NamedTuple):
   recorded: float  # NaN for a training that diverged
   again: float
   allowed: float
+  twin: float = math.nan  # Of a run that differs in rounding alone.
 
   @property
   def same(self) -> bool:
@@ -55,9 +58,15 @@ class Compared(NamedTuple):
 
 
 def compare(
-    record: Mapping[str, Any], again: Mapping[str, Any]
+    record: Mapping[str, Any], again: Mapping[str, Any],
+    twin: Mapping[str, Any] | None = None,
 ) -> list[Compared]:
   """Every value that the second run has, beside the recorded one.
+
+  Args:
+    record: What was recorded.
+    again: The second run's record.
+    twin: That of one more, which differs in rounding alone.
 
   Raises:
     UserError: if it has other samples, or lacks a row.
@@ -67,7 +76,7 @@ def compare(
         f"The samples are others: their digest is {again['samples']}, the "
         f"record's {record['samples']}."
     )
-  theirs = {tuple(key): values for *key, values in again['rows']}
+  theirs, twins = _rows(again), _rows(twin or again)
   found = []
   for *parts, values in record['rows']:
     key = tuple(parts)
@@ -76,14 +85,40 @@ def compare(
     numbers = np.array([math.nan if v is None else v for v in values], float)
     known = numbers[np.isfinite(numbers)]
     std = float(known.std(ddof=1)) if len(known) > 1 else 0.0
-    for seed, value in zip(again['seeds'], theirs[key], strict=True):
+    for seed, value, other in zip(
+        again['seeds'], theirs[key], twins[key], strict=True
+    ):
       mine = float(numbers[record['seeds'].index(seed)])
       least = LEAST * max(1.0, abs(mine) if math.isfinite(mine) else 1.0)
       found.append(Compared(
           key, seed, mine, math.nan if value is None else value,
           max(least, DEVIATIONS * std),
+          math.nan if twin is None or other is None else other,
       ))
   return found
+
+
+def _rows(record: Mapping[str, Any]) -> dict[tuple, list]:
+  return {tuple(key): values for *key, values in record['rows']}
+
+
+def apart(found: Sequence[Compared]) -> dict[str, float]:
+  """How far values lie from each other on average, and at most.
+
+  Returns:
+    `recorded` and `twin`, both from the second run's, and `recorded_most` and
+    `twin_most`; of values that all three have. Nothing without a twin.
+  """
+  all_three = np.array([(c.again, c.recorded, c.twin) for c in found])
+  all_three = all_three[np.isfinite(all_three).all(1)]
+  if not len(all_three):
+    return {}
+  away = np.abs(all_three[:, 1:] - all_three[:, :1])
+  means, most = away.mean(0).round(5), away.max(0).round(5)
+  return dict(
+      recorded=float(means[0]), recorded_most=float(most[0]),
+      twin=float(means[1]), twin_most=float(most[1]),
+  )
 
 
 def command(
@@ -105,23 +140,30 @@ def command(
 
 
 def verify(
-    paper: str, name: str, seeds: int, folder: str, more: Sequence[str] = ()
+    paper: str, name: str, seeds: int, folder: str, more: Sequence[str] = (),
+    twin: Path | None = None, keep: Path | None = None,
 ) -> list[Compared]:
   """Runs a record again.
 
   Args:
     more: Flags that change no number: --devices, --cache.
+    twin: The record of a run that differs in rounding alone.
+    keep: Where this run's record is kept.
 
   Raises:
     UserError: if it cannot be run.
   """
   record = evidence.load(paper, name).record
+  other = recording.read(twin) if twin else None
   with tempfile.TemporaryDirectory() as place:
     argv = [*command(record, seeds, folder, Path(place)), *more]
     print(shlex.join(argv), flush=True)
     if code := runner.main(argv):
       raise UserError(f'The run ended with exit code {code}.')
-    return compare(record, recording.read(Path(place) / 'record.json'))
+    made = Path(place) / 'record.json'
+    if keep:
+      disk.write_text(keep.absolute(), made.read_text())
+    return compare(record, recording.read(made), other)
 
 
 def said(name: str, found: Sequence[Compared]) -> str:
@@ -137,6 +179,13 @@ def said(name: str, found: Sequence[Compared]) -> str:
     lines.append(
         f'  {what}, seed {c.seed}: {c.again:.4g}, recorded {c.recorded:.4g} '
         f'(allowed: {c.allowed:.2g})'
+        + ('' if math.isnan(c.twin) else f', its twin {c.twin:.4g}')
+    )
+  if far := apart(found):
+    lines.append(
+        '  From the second run values lie {recorded:.3g} on average in the '
+        'record, {recorded_most:.3g} at most, and {twin:.3g} and '
+        '{twin_most:.3g} in its twin.'.format(**far)
     )
   return '\n'.join(lines)
 
@@ -150,7 +199,7 @@ def noted(
       came_out=sum(c.came_out for c in found), same=sum(c.same for c in found),
       date=datetime.date.today().isoformat(), code=recording.code(),
       versions=recording.versions(), processor=processor(),
-  )
+  ) | ({'apart': far} if (far := apart(found)) else {})
 
 
 def processor() -> str:
@@ -188,17 +237,24 @@ def main(argv: Sequence[str] | None = None) -> int:
   parser.add_argument('records', nargs='*', help='all by default')
   parser.add_argument('--seeds', type=int, default=1)
   parser.add_argument('--data', default='.', help='the folder of data files')
+  parser.add_argument('--twin', type=Path, help='record of a third run')
+  parser.add_argument('--keep', type=Path, help="where this run's is kept")
   parser.add_argument('--out', type=Path, help='file that says what came out')
   asked = parser.parse_args(argv)
   known = runnable(asked.paper)
   if wrong := set(asked.records) - set(known):
     parser.error(f'{", ".join(wrong)}: there are {", ".join(known)}')
+  if (asked.twin or asked.keep) and len(asked.records) != 1:
+    parser.error('--twin and --keep are for one record: name it.')
   if asked.seeds < 1:
     parser.error(f'--seeds={asked.seeds}: one at least')
   failed = False
   for name in asked.records or known:
     try:
-      found = verify(asked.paper, name, asked.seeds, asked.data)
+      found = verify(
+          asked.paper, name, asked.seeds, asked.data, twin=asked.twin,
+          keep=asked.keep,
+      )
       print(said(name, found), flush=True)
       failed |= not all(c.came_out for c in found)
       if asked.out:

@@ -1,6 +1,7 @@
 """READMEs and CLAIMS.md say what the records say, and nothing measured else."""
 import dataclasses
 import json
+import math
 import shlex
 
 import pytest
@@ -96,6 +97,28 @@ def test_what_is_run_again_is_compared_value_by_value():
     verify.compare(record(), again | dict(rows=[]))
 
 
+def test_a_third_run_tells_how_far_rounding_leads():
+  """A training that diverged is no part of it."""
+  again = record(seeds=[2], rows=[
+      [*key, [None if x is None else x + 0.03]]
+      for *key, (_, _, x) in record()['rows']
+  ])
+  twin = again | dict(rows=[
+      [*key, [None if x is None else x + by]]
+      for by, (*key, (x,)) in zip([0.01, -0.02] * 3, again['rows'])
+  ])
+  assert not verify.apart(verify.compare(record(), again))
+  found = verify.compare(record(), again, twin)
+  far, count = verify.apart(found), sum(math.isfinite(c.twin) for c in found)
+  turns = ([0.01, 0.02] * 3)[:count]
+  assert far == pytest.approx(dict(
+      recorded=0.03, recorded_most=0.03, twin=sum(turns) / count,
+      twin_most=0.02,
+  ), abs=1e-5)
+  assert ', its twin ' in verify.said('r', found)
+  assert verify.noted('p', 'r', 1, found)['apart'] == far
+
+
 def test_a_record_is_run_again_from_its_own_command(tmp_path, monkeypatch):
   """On the bundled data, with one seed of two."""
   small = [
@@ -114,8 +137,10 @@ def test_a_record_is_run_again_from_its_own_command(tmp_path, monkeypatch):
   ]) == 0
   monkeypatch.setattr(evidence, 'HERE', tmp_path)
   evidence.load.cache_clear()
-  found = verify.verify('p', 'r', 1, str(tmp_path), ours)
+  kept = tmp_path / 'kept.json'
+  found = verify.verify('p', 'r', 1, str(tmp_path), ours, keep=kept)
   assert found and all(c.same for c in found)
+  assert recording.read(kept)['seeds'] == [0]
   assert {c.seed for c in found} == {0}
   evidence.load.cache_clear()
 
