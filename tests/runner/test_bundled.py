@@ -80,6 +80,37 @@ def test_draws_of_two_shapes_are_not_made_word_by_word():
   assert draws(bundled(fn), KEY, KEY) == ['random_bits'] * 2
 
 
+def test_keys_made_together_go_on_in_any_order():
+  """All, some, twice and beside those from elsewhere."""
+
+  def fn(key, other):
+    made = [jax.random.fold_in(key, i) for i in range(4)]
+    split = [jax.random.split(k) for k in (key, other, made[3])]
+    some = made[2], other, made[0], made[2], split[1][0], made[1]
+    turned = made[::-1]
+    return (
+        [jax.random.normal(k, (3,)) for k in some],
+        [jax.random.fold_in(k, 9) for k in turned], made[2], split,
+        [jax.random.uniform(k, (n,)) for n, k in enumerate(turned)],
+    )
+
+  assert_same(fn, KEY, jax.random.key(8))
+
+
+def test_keys_stay_together():
+  """Of one draw for each of many keys none is cut out."""
+  def fn(key):
+    keys = [jax.random.fold_in(key, i) for i in range(5)]
+    return [jax.random.bits(k, (n,)) for n, k in enumerate(keys, start=2)]
+
+  made = jax.make_jaxpr(bundled(fn))(KEY)
+  cut = [
+      e for e in made.jaxpr.eqns if e.primitive.name in ('slice', 'squeeze')
+      and jnp.issubdtype(e.outvars[0].aval.dtype, jax.dtypes.prng_key)
+  ]
+  assert not cut
+
+
 def test_a_draw_that_decides_about_another_comes_before_it():
   def fn(key):
     first = jax.random.randint(key, (), 0, 100)

@@ -5,21 +5,22 @@ is Threefry's 20 rounds once more in the program: of programs that begin
 networks half of the instructions were those, and compiling takes as long as
 there are instructions. Here all keys that can be made at a time are one
 operation, and so are all draws that begin something: the same bits, for a word
-is made of its key and its place alone.
+is made of its key and its place alone. Each array that is cut out of others, or
+put together with others, is a kernel, so keys stay together until somebody asks
+for one of them.
 """
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-import math
+import itertools
 from typing import Any, NamedTuple
 
 import jax
 from jax.core import eval_jaxpr
 from jax.extend import core
-from jax.extend.core.primitives import threefry2x32_p
 import jax.numpy as jnp
-import numpy as np
 
+from vfljax.runner import words
 from vfljax.types import Array
 
 _BITS = 'random_bits'
@@ -52,21 +53,43 @@ def bundled(fn: Callable) -> Callable:
 
 
 class _Slot:
-  """A place for an array; empty until the operation that gives it is done."""
+  """A place for an array; empty until the operation that gives it is done.
+
+  Attributes:
+    whole: If it was made with others, theirs and its own, [arrays, ...].
+    index: Which of these it is.
+  """
 
   def __init__(self, *value: Any):
     self._value = value
+    self.whole: Any = None
+    self.index = 0
 
   @property
   def there(self) -> bool:
-    return bool(self._value)
+    return bool(self._value) or self.whole is not None
 
   @property
   def value(self) -> Any:
+    if not self._value:
+      self._value = (self.whole[self.index],)
     return self._value[0]
+
+  @property
+  def kind(self) -> Any:
+    """Its type and shape."""
+    if self.whole is None:
+      return jax.typeof(self.value)
+    own = jax.typeof(self.whole)
+    return own.update(shape=own.shape[1:])
 
   def fill(self, value: Any) -> None:
     self._value = (value,)
+
+  def be_part(self, whole: Array, index: int) -> None:
+    """It is cut out when somebody asks for it: who makes more of all does not.
+    """
+    self.whole, self.index = whole, index
 
 
 class _Step(NamedTuple):
@@ -84,7 +107,7 @@ class _Step(NamedTuple):
   def drawn(self) -> bool:
     """Whether it draws, as others would beside it: not so with XLA's bits."""
     return self.eqn.primitive.name in _DRAWS and str(
-        jax.typeof(self.values[0])
+        self.reads[0].kind
     ).startswith('key<fry>')
 
   @property
@@ -199,7 +222,7 @@ def _groups(draws: Sequence[_Step]) -> Iterator[list[_Step]]:
 
 def _kind(step: _Step) -> str:
   """The same for draws that are one of an array of keys."""
-  kinds = [jax.typeof(value) for value in step.values]
+  kinds = [slot.kind for slot in step.reads]
   return f'{step.eqn.primitive.name} {kinds} {step.eqn.params}'
 
 
@@ -207,42 +230,39 @@ def _plain(step: _Step) -> bool:
   """Whether it is words of one key, each made by itself."""
   return (
       step.eqn.primitive.name == _BITS and step.eqn.params['bit_width'] == 32
-      and not jax.typeof(step.values[0]).shape
+      and not step.reads[0].kind.shape
       and jax.config.jax_threefry_partitionable  # pyright: ignore
   )
 
 
 def _draw(alike: Sequence[_Step]) -> None:
-  """Makes draws as one."""
+  """Makes draws as one: words of many shapes, or what is drawn alike."""
   first = alike[0].eqn
   if any(step.eqn.params != first.params for step in alike):
-    found = _words(
-        [step.values[0] for step in alike],
+    found = words.words(
+        _stacked([step.reads[0] for step in alike]),
         [step.eqn.params['shape'] for step in alike],
     )
-  else:
-    stacked = [jnp.stack(x) for x in zip(*(step.values for step in alike))]
-    found = first.primitive.bind(*stacked, **first.params)
-  for step, value in zip(alike, found, strict=True):
-    step.fill([value])
+    for step, value in zip(alike, found, strict=True):
+      step.fill([value])
+    return
+  stacked = [_stacked(slots) for slots in zip(*(s.reads for s in alike))]
+  whole = first.primitive.bind(*stacked, **first.params)
+  for i, step in enumerate(alike):
+    step.writes[0].be_part(whole, i)
 
 
-def _words(
-    keys: Sequence[Array], shapes: Sequence[tuple[int, ...]]
-) -> list[Array]:
-  """What `jax.random.bits` gives for each key in its shape, uint32.
-
-  Word i of a draw is the exclusive or of the two that Threefry makes of the key
-  and (0, i): i is below 2^32 in arrays that anybody begins something with.
-  """
-  sizes = [math.prod(shape) for shape in shapes]
-  data = [jax.random.key_data(key) for key in keys]
-  spread = lambda half: jnp.concatenate([
-      jnp.full(size, own[half], np.uint32) for own, size in zip(data, sizes)
-  ])
-  place = jnp.concatenate([jnp.arange(n, dtype=np.uint32) for n in sizes])
-  both = threefry2x32_p.bind(
-      spread(0), spread(1), jnp.zeros_like(place), place
-  )
-  parts = jnp.split(both[0] ^ both[1], np.cumsum(sizes)[:-1].tolist())
-  return [part.reshape(shape) for part, shape in zip(parts, shapes)]
+def _stacked(slots: Sequence[_Slot]) -> Array:
+  """Their arrays, [slots, ...]."""
+  parts = []
+  for _, some in itertools.groupby(slots, lambda slot: id(slot.whole)):
+    some = list(some)
+    whole = some[0].whole
+    if whole is None:
+      parts.append(jnp.stack([slot.value for slot in some]))
+      continue
+    which = [slot.index for slot in some]
+    parts.append(
+        whole if which == list(range(len(whole))) else words.at(whole, words.table(which))
+    )
+  return parts[0] if len(parts) == 1 else jnp.concatenate(parts)

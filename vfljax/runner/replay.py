@@ -61,17 +61,26 @@ def measured(
     key: The same at every stage: the same samples, the same luck.
   """
   found: dict[str, Metrics] = {}
-  for stage, state in states.items():
-    for name in setting.replayed:
-      if attacker(setting.config, name).who.replay_at not in ('both', stage):
-        continue
-      for k in setting.attackers:
-        own = jax.random.fold_in(measure.own_key(key, name), k)
-        numbers = _attack(setting, plan, data, labels, state, name, k, own)
-        label = measure.label(name, k, setting.attackers)
-        found.setdefault(label, {}).update(
-            {f'{metric}_{stage}': x for metric, x in numbers.items()}
-        )
+  for name in setting.replayed:
+    at = attacker(setting.config, name).who.replay_at
+    stages = [stage for stage in states if at in ('both', stage)]
+    first, *_, last = [states[stage] for stage in stages] * (3 - len(stages))
+    for k in setting.attackers:
+      own = jax.random.fold_in(measure.own_key(key, name), k)
+
+      def attack(state, name=name, k=k, own=own):
+        return _attack(setting, plan, data, labels, state, name, k, own)
+
+      # A loop, of which one stage's is compiled and not each one's.
+      _, numbers = lax.scan(
+          lambda state, _, attack=attack, last=last: (last, attack(state)),
+          first, length=len(stages),
+      )
+      label = measure.label(name, k, setting.attackers)
+      found[label] = {
+          f'{metric}_{stage}': x[i]
+          for i, stage in enumerate(stages) for metric, x in numbers.items()
+      }
   return found
 
 
