@@ -262,7 +262,7 @@ def _stacked(slots: Sequence[_Slot]) -> Array:
       parts.append(jnp.stack([slot.value for slot in some]))
       continue
     which = [slot.index for slot in some]
-    parts.append(
-        whole if which == list(range(len(whole))) else words.at(whole, words.table(which))
-    )
+    if which != list(range(len(whole))):
+      whole = words.at(whole, words.table(which))
+    parts.append(whole)
   return parts[0] if len(parts) == 1 else jnp.concatenate(parts)

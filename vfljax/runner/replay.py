@@ -6,6 +6,7 @@ gradients of several rounds does not fit into one. Both get a few rounds of the
 federation as it stood before its first update ('start', what the public code
 attacks) and after its last ('end'). Nobody updates anything in them.
 """
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -63,25 +64,35 @@ def measured(
   found: dict[str, Metrics] = {}
   for name in setting.replayed:
     at = attacker(setting.config, name).who.replay_at
-    stages = [stage for stage in states if at in ('both', stage)]
-    first, *_, last = [states[stage] for stage in stages] * (3 - len(stages))
+    own = {s: state for s, state in states.items() if at in ('both', s)}
     for k in setting.attackers:
-      own = jax.random.fold_in(measure.own_key(key, name), k)
+      luck = jax.random.fold_in(measure.own_key(key, name), k)
 
-      def attack(state, name=name, k=k, own=own):
-        return _attack(setting, plan, data, labels, state, name, k, own)
+      def attack(state, name=name, k=k, luck=luck):
+        return _attack(setting, plan, data, labels, state, name, k, luck)
 
-      # A loop, of which one stage's is compiled and not each one's.
-      _, numbers = lax.scan(
-          lambda state, _, attack=attack, last=last: (last, attack(state)),
-          first, length=len(stages),
-      )
       label = measure.label(name, k, setting.attackers)
-      found[label] = {
-          f'{metric}_{stage}': x[i]
-          for i, stage in enumerate(stages) for metric, x in numbers.items()
-      }
+      found[label] = _at_stages(attack, own)
   return found
+
+
+def _at_stages(
+    attack: Callable[[State], Metrics], states: dict[str, State]
+) -> Metrics:
+  """{metric_stage: value} of an attack on one state or two.
+
+  In a loop: one attack is compiled, and not one a stage.
+  """
+  stages = list(states)
+  last = states[stages[-1]]
+  _, found = lax.scan(
+      lambda state, _: (last, attack(state)), states[stages[0]],
+      length=len(stages),
+  )
+  return {
+      f'{metric}_{stage}': x[i]
+      for i, stage in enumerate(stages) for metric, x in found.items()
+  }
 
 
 def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
