@@ -64,10 +64,20 @@ def test_who_waits_for_one_that_is_alike_leaves_the_thread(monkeypatch):
         maker.make(name).result(60)
 
 
-def test_where_rounds_are_replayed_prepared_labels_are_at_hand():
+def test_where_rounds_are_replayed_labels_and_the_beginning_are_at_hand():
   runs = Run('key', 'state', 'labels', ())
-  for replayed, labels in (({}, ()), (dict(attack=None), 'labels')):
+  first = runs._replace(state='first')
+  for replayed, labels, more in (
+      ({}, (), {}), (dict(attack=None), 'labels', dict(began='first')),
+  ):
     job = found(config('none'))[0]
     job = job._replace(setting=job.setting._replace(replayed=replayed))
-    kept = calls.at_the_end(families.alone(job), 'cells', runs)
-    assert kept == dict(cells='cells', runs=runs._replace(labels=labels))
+    begun = []
+
+    def begin(begun=begun):
+      begun.append(1)
+      return first
+
+    kept = calls.at_the_end(families.alone(job), 'cells', runs, begin)
+    assert kept == dict(cells='cells', runs=runs._replace(labels=labels), **more)
+    assert len(begun) == len(more)  # Nothing begins that nobody looks at.

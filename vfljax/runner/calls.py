@@ -85,11 +85,18 @@ def place(family: Family, job: Job):
   return pieces, samples
 
 
-def at_the_end(family: Family, cells: Any, runs: Any) -> dict[str, Any]:
-  """What the programs of the end read; prepared labels if rounds are replayed.
+def at_the_end(
+    family: Family, cells: Any, runs: Any, begin: Callable[[], Any]
+) -> dict[str, Any]:
+  """What the programs of the end read.
 
-  Without them trainings that only began differently end alike.
+  If rounds are replayed, that is prepared labels and the federations as they
+  began, so that no program of the end begins networks. Without prepared labels
+  trainings that only began differently end alike.
+
+  Args:
+    begin: Returns the runs before their first epoch.
   """
-  replayed = family.job.setting.replayed
-  kept = runs if replayed else runs._replace(labels=())
-  return dict(cells=cells, runs=kept)
+  if not family.job.setting.replayed:
+    return dict(cells=cells, runs=runs._replace(labels=()))
+  return dict(cells=cells, runs=runs, began=begin().state)

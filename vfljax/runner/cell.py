@@ -68,6 +68,8 @@ def close(job: Job, stealing: bool, cell: dict[str, Any], samples: Batch):
   """What only the federation itself can tell, and the weights to be stolen.
 
   Args:
+    cell: With 'began', the federation before its first update, if rounds are
+      replayed and it is known; else it begins once more.
     stealing: Whether somebody asks for weights; there are none if not.
   """
   prepared = prepare(job, cell['cells'], samples)
@@ -105,7 +107,9 @@ def close(job: Job, stealing: bool, cell: dict[str, Any], samples: Batch):
       label = measure.label(name, k, job.setting.attackers)
       found[label] = jax.tree.map(lambda x: x.mean(0), repeats)
   if job.setting.replayed:
-    began = train.start(prepared.k_train, plan, splits.train).state
+    began = cell['began'] if 'began' in cell else train.start(
+        prepared.k_train, plan, splits.train
+    ).state
     found |= replay.measured(
         job.setting, plan, splits.train, cell['runs'].labels,
         dict(start=began, end=state), jax.random.fold_in(k_attacks, 1),

@@ -103,7 +103,10 @@ class Programs:
       return [run for run, _ in played], joined([rows for _, rows in played])
 
     def finish(job, runs, cells, samples):
-      both = [calls.at_the_end(family, c, r) for c, r in zip(cells, runs)]
+      both = [
+          calls.at_the_end(family, c, r, partial(start, c, samples))
+          for c, r in zip(cells, runs)
+      ]
       ends = [self._result(name) for name in last]
       found = [joined([end(b, samples) for b in both]) for end in ends]
       if family.attack_cells:
@@ -191,7 +194,7 @@ class Programs:
         lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[2:]), s.dtype),
         rows,
     )
-    both = calls.at_the_end(family, cells, runs)
+    both = calls.at_the_end(family, cells, runs, lambda: runs)
     if family.attack_cells:
       close = calls.over(cell.close, job, bool(family.attack_jobs))
       _, weights = begin('finish', close, both, samples)
