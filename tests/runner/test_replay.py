@@ -128,3 +128,24 @@ def test_rounds_and_who_attacks_them_have_keys_of_their_own(
   every = jnp.concatenate([keys, parts, split(parts).ravel()])
   assert len(keys) == count
   assert len(np.unique(jax.random.key_data(every), axis=0)) == 111 * count
+
+
+@pytest.mark.parametrize('at', ['both', 'start', 'end'])
+def test_each_stage_has_its_own_state(at, monkeypatch):
+  """Before the first update and after the last, or which is asked for."""
+  who = SimpleNamespace(who=SimpleNamespace(replay_at=at))
+  monkeypatch.setattr(replay, 'attacker', lambda config, name: who)
+  twice = lambda *a: dict(auc=a[4]['weight'] * 2)
+  monkeypatch.setattr(replay, '_attack', twice)
+  setting: Any = SimpleNamespace(
+      replayed=dict(cafe=None), attackers=(1,), config=None
+  )
+  states: Any = dict(
+      start=dict(weight=jnp.float32(1)), end=dict(weight=jnp.float32(5))
+  )
+  found = jax.jit(lambda states: replay.measured(
+      setting, setting, None, None, states, KEY
+  ))(states)
+  want = dict(auc_start=2.0, auc_end=10.0)
+  kept = {k: v for k, v in want.items() if at in ('both', k[4:])}
+  assert found == dict(cafe=kept)
