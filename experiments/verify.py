@@ -258,7 +258,10 @@ def main(argv: Sequence[str] | None = None) -> int:
       print(said(name, found), flush=True)
       failed |= not all(c.came_out for c in found)
       if asked.out:
-        add(asked.out, noted(asked.paper, name, asked.seeds, found))
+        line = noted(asked.paper, name, asked.seeds, found)
+        if asked.twin:
+          line['twin'] = recording.read(asked.twin)['code']
+        add(asked.out, line)
     except UserError as error:
       print(f'error: {name}: {error}', file=sys.stderr)
       failed = True
