@@ -102,23 +102,31 @@ def _rows(record: Mapping[str, Any]) -> dict[tuple, list]:
   return {tuple(key): values for *key, values in record['rows']}
 
 
-def apart(found: Sequence[Compared]) -> dict[str, float]:
+def apart(found: Sequence[Compared]) -> dict[str, Any]:
   """How far values lie from each other on average, and at most.
 
   Returns:
-    `recorded` and `twin`, both from the second run's, and `recorded_most` and
-    `twin_most`; of values that all three have. Nothing without a twin.
+    `recorded` and `twin`, both from the second run's, `recorded_most` and
+    `twin_most`, and which value that is, `twin_where`; of values that all three
+    have. Nothing without a twin.
   """
-  all_three = np.array([(c.again, c.recorded, c.twin) for c in found])
-  all_three = all_three[np.isfinite(all_three).all(1)]
-  if not len(all_three):
+  whole = [c for c in found if np.isfinite((c.again, c.recorded, c.twin)).all()]
+  if not whole:
     return {}
-  away = np.abs(all_three[:, 1:] - all_three[:, :1])
+  away = np.array([
+      (abs(c.again - c.recorded), abs(c.again - c.twin)) for c in whole
+  ])
+  farthest = whole[int(away[:, 1].argmax())]
   means, most = away.mean(0).round(5), away.max(0).round(5)
   return dict(
       recorded=float(means[0]), recorded_most=float(most[0]),
       twin=float(means[1]), twin_most=float(most[1]),
+      twin_where=_named(farthest),
   )
+
+
+def _named(c: Compared) -> str:
+  return ' '.join(str(part) for part in c.key if part is not None)
 
 
 def command(
@@ -155,6 +163,10 @@ def verify(
   """
   record = evidence.load(paper, name).record
   other = recording.read(twin) if twin else None
+  if other:
+    check_twin(record, other, record['seeds'][:seeds])
+  if keep and not keep.absolute().parent.is_dir():
+    raise UserError(f'--keep={keep}: there is no folder {keep.parent}.')
   with tempfile.TemporaryDirectory() as place:
     argv = [*command(record, seeds, folder, Path(place)), *more]
     print(shlex.join(argv), flush=True)
@@ -166,6 +178,21 @@ def verify(
     return compare(record, recording.read(made), other)
 
 
+def check_twin(
+    record: Mapping[str, Any], twin: Mapping[str, Any], seeds: Sequence[int]
+) -> None:
+  """Raises UserError if a third run is of another training, or other seeds."""
+  if twin['samples'] != record['samples'] or not {*_rows(record)} <= {
+      *_rows(twin)
+  }:
+    raise UserError('--twin is the record of another training.')
+  if list(twin['seeds']) != list(seeds):
+    raise UserError(
+        f"--twin has seeds {twin['seeds']}, this run {list(seeds)}: ask for "
+        'as many by --seeds.'
+    )
+
+
 def said(name: str, found: Sequence[Compared]) -> str:
   """A line or some: how many values came out, and which did not."""
   out = [c for c in found if not c.came_out]
@@ -175,17 +202,16 @@ def said(name: str, found: Sequence[Compared]) -> str:
       f'{same} to the last digit.'
   ]
   for c in out[:20]:
-    what = ' '.join(str(part) for part in c.key if part is not None)
     lines.append(
-        f'  {what}, seed {c.seed}: {c.again:.4g}, recorded {c.recorded:.4g} '
-        f'(allowed: {c.allowed:.2g})'
+        f'  {_named(c)}, seed {c.seed}: {c.again:.4g}, recorded '
+        f'{c.recorded:.4g} (allowed: {c.allowed:.2g})'
         + ('' if math.isnan(c.twin) else f', its twin {c.twin:.4g}')
     )
   if far := apart(found):
     lines.append(
         '  From the second run values lie {recorded:.3g} on average in the '
         'record, {recorded_most:.3g} at most, and {twin:.3g} and '
-        '{twin_most:.3g} in its twin.'.format(**far)
+        '{twin_most:.3g} ({twin_where}) in its twin.'.format(**far)
     )
   return '\n'.join(lines)
 

@@ -30,7 +30,7 @@ def given(key):
   return (jnp.zeros(3), jax.random.fold_in(key, 9)), xs
 
 
-def compared(found, want):
+def assert_same(found, want):
   for tree in (found, want):
     assert len(jax.tree.leaves(tree)) == 4
   for x, y in zip(jax.tree.leaves(found), jax.tree.leaves(want)):
@@ -47,7 +47,7 @@ def test_a_loop_is_the_same(many):
   key = keys if many else KEY
   found = wrap(lambda key: ahead.scan(play, *given(key)))(key)
   want = wrap(lambda key: lax.scan(play, *given(key)))(key)
-  compared(found, want)
+  assert_same(found, want)
 
 
 def loop(scan):

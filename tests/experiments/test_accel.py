@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from experiments.bench import accel, accel_compile, accel_programs
-from vfljax import nets
+from vfljax import defenses, nets
 from vfljax.mpc.schemes import SCHEMES
 
 BEFORE = dict(kernels=40, written=1000, host_calls=0)
@@ -78,3 +78,15 @@ def test_the_record_says_what_it_is():
   found = json.loads(accel.RECORD.read_text())
   assert found['what'].startswith('compiled, not run')
   assert not [k for k, v in found['programs'].items() if v.get('host_calls')]
+
+
+def test_no_defense_takes_more_than_twice_an_undefended_rounds_kernels():
+  """As recorded of an H100 with 64 seeds; undefended at most 30 (issue 16)."""
+  programs = json.loads(accel.RECORD.read_text())['programs']
+  found = {
+      key.split('/')[2]: own['kernels'] for key, own in programs.items()
+      if key.startswith('h100/defense/') and key.endswith('/64')
+  }
+  assert found.keys() == set(defenses.REGISTRY)
+  assert found['none'] <= 30
+  assert max(found.values()) <= 60

@@ -113,10 +113,34 @@ def test_a_third_run_tells_how_far_rounding_leads():
   turns = ([0.01, 0.02] * 3)[:count]
   assert far == pytest.approx(dict(
       recorded=0.03, recorded_most=0.03, twin=sum(turns) / count,
-      twin_most=0.02,
+      twin_most=0.02, twin_where='none alone_auc test',
   ), abs=1e-5)
   assert ', its twin ' in verify.said('r', found)
   assert verify.noted('p', 'r', 1, found)['apart'] == far
+
+
+@pytest.mark.parametrize('changed, said', [
+    (dict(samples='x'), 'another training'),
+    (dict(rows=[]), 'another training'),
+    (dict(seeds=[1]), r'seeds \[1\], this run \[0\]'),
+])
+def test_a_third_run_of_something_else_is_refused(changed, said):
+  verify.check_twin(record(), record(seeds=[0]), [0])
+  with pytest.raises(UserError, match=said):
+    verify.check_twin(record(), record(seeds=[0]) | changed, [0])
+
+
+def test_where_a_record_is_kept_is_known_before_it_is_made(
+    tmp_path, monkeypatch
+):
+  """Nor is a twin that cannot be read found out after an hour."""
+  monkeypatch.setattr(verify.runner, 'main', lambda argv: pytest.fail('ran'))
+  for asked, said in (
+      (dict(keep=tmp_path / 'no' / 'a.json'), 'no folder'),
+      (dict(twin=tmp_path / 'a.json'), 'no record'),
+  ):
+    with pytest.raises(UserError, match=said):
+      verify.verify('gafm', 'table2', 1, '.', **asked)
 
 
 def test_a_record_is_run_again_from_its_own_command(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ SIDES = st.lists(
 )
 
 
-def drawn(shapes, number=4):
+def assert_jaxs(shapes, number=4):
   keys = jax.random.split(jax.random.key(number), len(shapes))
   found = jax.jit(lambda keys: words(keys, shapes))(keys)
   for key, shape, own in zip(keys, shapes, found, strict=True):
@@ -28,10 +28,10 @@ def drawn(shapes, number=4):
 ])
 def test_words_are_jaxs(shapes):
   """Also of nothing, of whole rows, and of one more or less."""
-  drawn(shapes)
+  assert_jaxs(shapes)
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(SIDES.map(tuple), min_size=1, max_size=6))
 def test_whatever_is_asked_for(shapes):
-  drawn([s for s in shapes if math.prod(s) < 2000] or [()])
+  assert_jaxs([s for s in shapes if math.prod(s) < 2000] or [()])

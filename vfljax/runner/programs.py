@@ -103,12 +103,14 @@ class Programs:
       return [run for run, _ in played], joined([rows for _, rows in played])
 
     def finish(job, runs, cells, samples):
-      both = [
-          calls.at_the_end(family, c, r, partial(start, c, samples))
-          for c, r in zip(cells, runs)
-      ]
       ends = [self._result(name) for name in last]
-      found = [joined([end(b, samples) for b in both]) for end in ends]
+
+      def ended(cell, run):  # A piece at a time: of one are beginnings held.
+        begin = partial(start, cell, samples)
+        both = calls.at_the_end(family, cell, run, begin)
+        return [end(both, samples) for end in ends]
+
+      found = [joined(list(x)) for x in zip(*map(ended, cells, runs))]
       if family.attack_cells:
         found[0], weights = found[0]
         found += self._attacked(attacks, cells, weights, samples)
