@@ -34,6 +34,7 @@ from vfljax.runner import arguments, checks, device, variants
 from vfljax.runner.compiling import Compiler
 from vfljax.runner.config import Config
 from vfljax.runner.jobs import jobs
+from vfljax.runner.roomy import roomy
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAPERS = 'kang2022', 'vmask', 'gafm', 'mid', 'plugvfl'
@@ -70,6 +71,7 @@ def config(name: str) -> Config:
   return _module(file).get_config(*[variant] if variant else [])
 
 
+@roomy  # As the command line is.
 def measured(name: str, folder: pathlib.Path) -> dict[str, Any]:
   """Seconds of each of its entries, in this process."""
   slowest: list[tuple[float, str]] = []

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from vfljax.runner import stopping
 from vfljax.runner.errors import UserError
+from vfljax.runner.roomy import roomy
 
 if TYPE_CHECKING:
   from vfljax.runner.arguments import Arguments
@@ -61,6 +62,7 @@ def main(argv: list[str] | None = None) -> int:
   return code
 
 
+@roomy
 def _main(argv: list[str], stop: stopping.Stop | None) -> int:
   try:
     if '--version' in argv[1:]:
