@@ -25,3 +25,13 @@ def test_federations_are_counted_by_strength_and_seed(monkeypatch):
       'none, iso (6 strengths), max_norm. Attacks: norm_scoring.'
   )
   assert max(map(len, text.splitlines())) <= 60
+
+
+def test_one_of_each_is_no_plural():
+  config = Config(
+      seeds=1, train=TrainConfig(epochs=1), data=DataConfig('csv'),
+      listed=(Entry('none'),), listed_attacks=('norm_scoring',),
+  )
+  assert ' '.join(forecast.text(config, TABLE).split()).startswith(
+      '1 federation of 2 parties on 6 rows of csv, 1 epoch each: 1 seed of none.'
+  )

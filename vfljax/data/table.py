@@ -78,6 +78,11 @@ def listing(words, most: int = 5) -> str:
   return ', '.join(shown) + (f' and {rest} more' if rest > 0 else '')
 
 
+def counted(number: int, noun: str) -> str:
+  """'1 seed', '2 seeds'."""
+  return f'{number} {noun}' + ('' if number == 1 else 's')
+
+
 def bare(name: str) -> str:
   """A column's name as it is typed: no blanks and no byte order mark around."""
   return name.strip('\ufeff \t\r\n')

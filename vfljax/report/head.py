@@ -2,8 +2,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vfljax.data.table import listing
-from vfljax.report import words
+from vfljax.data.table import counted, listing
 from vfljax.report.reading import Results
 
 MOST = 12  # Names in a line.
@@ -44,11 +43,11 @@ def _samples(about: Mapping[str, Any], config: Mapping[str, Any]) -> str:
   name = str(data.get('name', ''))
   file = str(data.get('path', '')).rpartition('/')[2]
   rows, held = about.get('rows', 0), about.get('test_rows', 0)
-  counted = f'{rows - held} rows and {held} of its test set' if held else (
-      words.count(rows, 'row') if rows else ''
+  size = f'{rows - held} rows and {held} of its test set' if held else (
+      counted(rows, 'row') if rows else ''
   )
   digest = config.get('samples', '')
-  parts = [f'{name} ({file})' if file else name, counted,
+  parts = [f'{name} ({file})' if file else name, size,
            f'digest {digest}' if digest else '']
   return ', '.join(part for part in parts if part)
 
@@ -67,7 +66,7 @@ def _parties(parties: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
 def _columns(names: Sequence[str]) -> str:
   if len(names) == 1 and names[0].endswith(' pixels'):
     return names[0]
-  return f'{words.count(len(names), "column")}: {listing(names, MOST)}' if (
+  return f'{counted(len(names), "column")}: {listing(names, MOST)}' if (
       names) else ''
 
 

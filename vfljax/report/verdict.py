@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import math
 
 from vfljax import attacks
+from vfljax.data.table import counted
 from vfljax.evaluation import LEAKAGE_RANGES, LOSS_RANGES, loss_score
 from vfljax.leakage import LABELS
 from vfljax.report import lost, ranks, reading, words
@@ -121,7 +122,7 @@ def doubts(
   return [
       f'The interval is wider than the effect: it leaks {gain.mean:.1f}'
       f'{plus(gain)} points less than no defense, which '
-      f'{words.count(gain.count, "seed")} do not tell from nothing. More seeds '
+      f'{counted(gain.count, "seed")} do not tell from nothing. More seeds '
       '(--config.seeds) would.'
   ]
 

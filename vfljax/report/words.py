@@ -1,6 +1,7 @@
 """The report's words: what was run, what they mean, who has no place."""
 
 from vfljax import attacks
+from vfljax.data.table import counted
 from vfljax.report import ranks, reading
 from vfljax.report.reading import Results
 
@@ -10,8 +11,9 @@ def headline(results: Results) -> str:
   experiment, dataset, algorithm = results.title
   defenses = [d for d in results.defenses if d != 'none']
   counts = [
-      count(len(defenses), 'defense'), count(len(results.attacks), 'attack'),
-      count(len(results.seeds), 'seed'),
+      counted(len(defenses), 'defense'),
+      counted(len(results.attacks), 'attack'),
+      counted(len(results.seeds), 'seed'),
   ]
   return (
       f'{experiment}: {algorithm.upper()} on {reading.pretty(dataset)}, '
@@ -48,11 +50,6 @@ def name(metric: str) -> str:
   for word in ('auc', 'ssim', 'psnr'):
     text = ' '.join(w.upper() if w == word else w for w in text.split())
   return text
-
-
-def count(n: int, noun: str) -> str:
-  """'1 seed', '2 seeds'."""
-  return f'{n} {noun}' + ('' if n == 1 else 's')
 
 
 def _leakage(results: Results) -> str:

@@ -6,7 +6,7 @@ stride of epochs.
 import shutil
 import textwrap
 
-from vfljax.data.table import Table, listing
+from vfljax.data.table import Table, counted, listing
 from vfljax.runner import choosing
 from vfljax.runner.config import Config
 from vfljax.runner.grids import grid
@@ -28,9 +28,10 @@ def text(config: Config, table: Table) -> str:
       for entry, count in zip(entries, points)
   ]
   said = (
-      f'{total} federations of {config.data.parties} parties on '
-      f'{len(table.labels)} rows of {config.data.name}, {train.epochs} epochs '
-      f'each: {config.seeds} seeds of {listing(named, 20)}.',
+      f'{counted(total, "federation")} of {config.data.parties} parties on '
+      f'{counted(len(table.labels), "row")} of {config.data.name}, '
+      f'{counted(train.epochs, "epoch")} each: '
+      f'{counted(config.seeds, "seed")} of {listing(named, 20)}.',
       f'Attacks: {listing(attacks, 20) or "none"}.',
   )
   columns = max(min(shutil.get_terminal_size((100, 24)).columns, 110), 40)

@@ -15,6 +15,8 @@ from rich.progress import Progress as Bars
 from rich.table import Column
 from rich.text import Text
 
+from vfljax.data.table import counted
+
 _ALL = 'all units'
 
 
@@ -73,7 +75,7 @@ class Progress:
       self._bars.start()
     else:
       done = f', {self._finished} done before' if self._finished else ''
-      self._print(f'{self._total} units{done}')
+      self._print(f'{counted(self._total, "unit")}{done}')
     return self
 
   def __exit__(self, kind, error, trace) -> None:
@@ -81,7 +83,8 @@ class Progress:
       self._bars.stop()
     state = 'stopped after' if kind else 'done:'
     spent = duration(self._clock() - self._start)
-    self._print(f'{state} {self._finished} of {self._total} units, {spent}')
+    total = counted(self._total, 'unit')
+    self._print(f'{state} {self._finished} of {total}, {spent}')
 
   def compiling(self, name: str) -> None:
     """XLA is compiling what `name` needs."""
@@ -108,7 +111,7 @@ class Progress:
     self._name, self._seeds, self._epochs = name, seeds, epochs
     self._epoch, self._units = epoch, units
     self._spared += units * epoch / max(epochs, 1)
-    self._detail = _count(seeds, 'seed')
+    self._detail = counted(seeds, 'seed')
     self._renew()
 
   def advance(
@@ -128,7 +131,7 @@ class Progress:
       utility = f'{self._metric} {utility:.3f}'
     speed = None if rounds_per_s is None else f'{rounds_per_s:,.0f} rounds/s'
     # The first words are the last to be cut off on a narrow terminal.
-    words = [utility, speed, _count(self._seeds, 'seed')]
+    words = [utility, speed, counted(self._seeds, 'seed')]
     self._detail = ', '.join(word for word in words if word)
     self._show()
 
@@ -243,7 +246,3 @@ def _bars(console: Console, clock: Callable[[], float]) -> Bars:
       ),
       console=console, refresh_per_second=5, get_time=clock,
   )
-
-
-def _count(number: int, noun: str) -> str:
-  return f'{number} {noun}' + ('' if number == 1 else 's')
