@@ -153,5 +153,6 @@ def _check_parties(vfl: VFL, txs: Transforms, batch: Batch) -> None:
     )
   if (vfl.bottoms[0] is None) != (batch.features[0] is None):
     raise ValueError(
-        'The active party needs both a bottom network and features, or neither.'
+        'The active party needs both a bottom network and features, or '
+        'neither, as with --config.model.algorithm=vsnn.'
     )

@@ -108,7 +108,7 @@ def two_classes(scene: Scene) -> str:
     return ''
   return (
       f'ranks samples of two classes; this data set has {scene.classes}. '
-      'Use direct_label or model_completion instead.'
+      'model_completion is for any number.'
   )
 
 

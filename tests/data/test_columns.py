@@ -63,7 +63,7 @@ def test_whole_numbers_that_float32_makes_one_are_refused(tmp_path):
   np.testing.assert_array_equal(found, np.float32(times))
   with pytest.raises(ValueError, match="no column 'z'"):
     load(tmp_path, rows(times), rounded='z')
-  with pytest.raises(ValueError, match='drop names the label or a column'):
+  with pytest.raises(ValueError, match='drop names a column that text'):
     load(tmp_path, rows(times), rounded='x', drop='x')
   # Numbers that large stay apart if they are far from each other.
   far = load(tmp_path, rows([1000 * t for t in range(2**20, 2**20 + 40)]))

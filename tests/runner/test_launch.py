@@ -140,7 +140,13 @@ REFUSED = {
         'It is attack.gradient_inversion.steps now.'
     ),
     'too many labels known': (
-        ['--config.attack.known=500'], 'labels per class'
+        ['--config.attack.known=500'], 'or 0 for all of them'
+    ),
+    'nothing to train on': (
+        ['--config.data.test=0.9999'], 'No training samples are left'
+    ),
+    'inversion without samples': (
+        ['--config.attacks=model_inversion'], 'for instance to 99.'
     ),
     'attacker who is not there': (['--config.attack.party=2'], 'passive party'),
     'best without validation': (['--config.train.best=True'], 'validation'),
@@ -286,7 +292,8 @@ def test_chunks_give_the_same_numbers(finished, capsys, tmp_path, chunk):
 def test_a_file_in_the_way(capsys, tmp_path):
   (tmp_path / 'out').write_text('')
   code, lines = main(capsys, workdir=tmp_path / 'out')
-  assert code == 2 and 'out' in lines[0] and len(lines) <= 2
+  assert code == 2 and 'out is a file and no folder' in lines[0]
+  assert 'another --workdir' in lines[1] and len(lines) <= 2
 
 
 def test_a_read_only_workdir(capsys, tmp_path, monkeypatch):
@@ -308,6 +315,32 @@ def test_a_reader_that_has_enough_is_no_error():
     assert child.stdout and child.stderr
     child.stdout.close()
     assert child.stderr.read() == b'' and child.wait() == 0
+
+
+def test_a_run_whose_reader_has_gone_is_no_success(tmp_path):
+  command = [
+      sys.executable, 'launch.py', '--config=experiments/quickstart.py',
+      '--config.defenses=none', '--config.seeds=1', '--cache=',
+      f'--workdir={tmp_path / "out"}',
+  ]
+  with subprocess.Popen(
+      command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+  ) as child:
+    assert child.stdout and child.stderr
+    child.stdout.close()
+    assert b'The same command continues' in child.stderr.read()
+    assert child.wait() == 130
+
+
+@pytest.mark.skipif(not os.path.exists('/dev/full'), reason='not on Linux')
+def test_what_is_printed_onto_a_full_disk():
+  with open('/dev/full', 'w') as full:
+    done = subprocess.run(
+        [sys.executable, 'launch.py', '--help'], cwd=ROOT, stdout=full,
+        stderr=subprocess.PIPE, text=True, check=False,
+    )
+  assert done.returncode == 2
+  assert done.stderr == 'error: No room for what is printed.\n'
 
 
 def test_help_and_lists(capsys):

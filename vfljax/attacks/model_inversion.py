@@ -46,8 +46,9 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
   if not samples.auxiliary:
     raise ValueError(
         'model_inversion trains a shadow model on auxiliary samples, and there '
-        'are none: set --config.attack.auxiliary, for instance to 10000. They '
-        'are taken from the training samples.'
+        'are none: set --config.attack.auxiliary, for instance to '
+        f'{min(samples.train // 4, 10_000)}. They are taken from the training '
+        'samples.'
     )
   if len(samples.shape) != 3 or min(samples.shape[:2]) < 7:
     raise ValueError(

@@ -56,7 +56,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
       )
   folder = given.finished(asked.folder)
   target = Path(asked.out).expanduser() if asked.out else folder / 'export'
-  with disk.writing(target):
+  with disk.writing(target, '--out'):
     target.mkdir(parents=True, exist_ok=True)
     for kind in kinds:
       for name, content in _FORMATS[kind](folder):

@@ -43,6 +43,8 @@ def finished(folder: str) -> Path:
     UserError: if it is none.
   """
   place = Path(folder).expanduser()
+  if (place / 'report/results.jsonl').is_file():  # That of `recommend`.
+    return place / 'report'
   if not (place / 'results.jsonl').is_file():
     what = 'has no results.jsonl' if place.is_dir() else 'is no folder'
     raise UserError(

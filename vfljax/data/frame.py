@@ -86,7 +86,8 @@ def csv(
   if label not in frame.columns and len(frame.columns) == 1:
     raise ValueError(
         f'{file} has a single column when split at {way.sep!r}; say what stands'
-        f' between its columns, as in {flag(sep="semicolon")}'
+        f' between its columns, as in '
+        f'{flag(sep="comma" if way.sep == ";" else "semicolon")}'
     )
   for name in frame.columns if way.decimal == '.' else ():
     column = column_of(frame, name)
@@ -161,9 +162,11 @@ def table(
   for name in (label, *dropped, *words, *large):
     _require(frame, name, '--config.data.label' if name == label else '')
   if {label, *words, *large} & set(dropped):
+    which = 'a column that text or rounded names'
+    if label in dropped:
+      which = 'the label'
     raise ValueError(
-        'drop names the label or a column that text or rounded names: a column'
-        f' is one or the other; got {brief(drop)}.'
+        f'drop names {which}: a column is one or the other; got {brief(drop)}.'
     )
   if not len(frame):
     raise ValueError('The data set has no rows.')

@@ -110,7 +110,9 @@ def columns(
     owners = naming.owners(table, parties, named or '', label_only)
   else:
     if how == 'ratios' and not ratios:
-      raise ValueError("how='ratios' needs ratios, such as '2:1'.")
+      raise ValueError(
+          "how='ratios' needs ratios, such as '2:1': --config.data.ratios=2:1."
+      )
     shares = _ratios(ratios, parties, label_only)
     groups = np.array(sorted(set(table.groups)))
     if how == 'random':

@@ -171,5 +171,6 @@ def _check_finite(table: Table) -> None:
   bad = (~np.isfinite(x)).sum(axis=0)
   columns = (f'{table.names[i]!r} in {bad[i]}' for i in np.flatnonzero(bad))
   raise ValueError(
-      f'NaN or infinite features: {listing(columns)} of {len(x)} rows.'
+      f'Features that are no finite float32: {listing(columns)} of {len(x)} '
+      f'rows. Mend these cells or drop the columns.'
   )

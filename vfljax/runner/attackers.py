@@ -99,7 +99,7 @@ def group_options(group: str, given: dict[str, Any]) -> Any:
   """
   known = known_groups()
   if group not in known:
-    close = difflib.get_close_matches(group, [*known, *attacks.REGISTRY], n=1)
+    close = difflib.get_close_matches(group, known, n=1)
     hint = f' Did you mean {close[0]}?' if close else ''
     raise UserError(
         f'No attack has options under {group!r}; there are '

@@ -195,7 +195,8 @@ def _check_known(setting: Setting, known: int) -> None:
   if known and not 1 <= known <= max(least, 1):
     raise ValueError(
         f'attack.known must be between 1 and {max(least, 1)} labels per class '
-        f'(the rarest class has {all_of_it} samples); got {known}.'
+        f'(the rarest class has {all_of_it} samples), or 0 for all of them; '
+        f'got {known}.'
     )
 
 

@@ -173,15 +173,25 @@ def shelve(place: Path, file: Path) -> None:
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-  """Turns what the file system refuses into a message for the user."""
+def writing(path: Path, flag: str = '--workdir') -> Iterator[None]:
+  """Turns what the file system refuses into a message for the user.
+
+  Args:
+    path: Where to.
+    flag: The one to say where else.
+  """
   try:
     yield
   except OSError as e:
     where = e.filename or path
+    if isinstance(e, (FileExistsError, NotADirectoryError)):
+      raise UserError(
+          f'Cannot write to {path}: {where} is a file and no folder.\n'
+          f'Move it, or choose another {flag}.'
+      ) from e
     raise UserError(
         f'Cannot write to {path}: {e.strerror or e} ({where}).\n'
-        'Make room or make it writable, or choose another --workdir.'
+        f'Make room or make it writable, or choose another {flag}.'
     ) from e
 
 

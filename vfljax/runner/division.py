@@ -55,6 +55,11 @@ def divide(table: Table, config: Config):
     held = int(table.test.sum())
   else:
     order, held = slice(None), math.ceil(data.test * count)
+  if held >= count:
+    raise ValueError(
+        f'No training samples are left of {count}: take fewer for tests than '
+        f'--config.data.test={data.test:g}.'
+    )
   auxiliary = config.attack.auxiliary
   spare = 0 if config.auxiliary.data else config.auxiliary.samples
   both = 'attack.auxiliary + auxiliary.samples'

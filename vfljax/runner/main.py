@@ -18,6 +18,7 @@ the same command with --num_processes and another --process_id on each.
 In a clone, `python launch.py` is the same as `vfljax`.
 """
 import contextlib
+import errno
 import gc
 from importlib.util import find_spec
 import os
@@ -36,6 +37,7 @@ PACKAGES = (
     'PIL', 'absl', 'filelock', 'matplotlib', 'ml_collections', 'orbax',
     'pandas', 'pyarrow', 'rich', 'scipy', 'sklearn',
 )
+_TRAINING = 'grid', 'recommend'  # Commands that run experiments.
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -65,33 +67,61 @@ def main(argv: list[str] | None = None) -> int:
 @roomy
 def _main(argv: list[str], stop: stopping.Stop | None) -> int:
   try:
-    if '--version' in argv[1:]:
-      from vfljax import __version__
-      print(f'vfljax {__version__}')
-      return 0
-    _check_packages()
-    from vfljax.commands import dispatch
-    if command := dispatch.meant(argv):
-      return dispatch.run(command, stop)
-    from vfljax.runner import arguments
-    given = arguments.parse(argv)
-    if given.help:
-      print(__doc__, given.help, sep='\n')
-      return 0
-    if given.list:
-      from vfljax.runner import listing
-      print(listing.text(given.list))
-      return 0
-    return _run(given, argv, stop)
+    code = _asked(argv, stop)
+    sys.stdout.flush()
+    return code
   except UserError as error:
     print(f'error: {error}', file=sys.stderr)
     return 2
   except KeyboardInterrupt:
     print(stopping.last_words(), file=sys.stderr)
     return stopping.CODE
-  except BrokenPipeError:  # Who reads this has enough, as with `| head`.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+  except OSError as error:
+    return _unread(error, argv, stop)
+
+
+def _asked(argv: list[str], stop: stopping.Stop | None) -> int:
+  if '--version' in argv[1:]:
+    from vfljax import __version__
+    print(f'vfljax {__version__}')
     return 0
+  _check_packages()
+  from vfljax.commands import dispatch
+  if command := dispatch.meant(argv):
+    return dispatch.run(command, stop)
+  from vfljax.runner import arguments
+  given = arguments.parse(argv)
+  if given.help:
+    print(__doc__, given.help, sep='\n')
+    return 0
+  if given.list:
+    from vfljax.runner import listing
+    print(listing.text(given.list))
+    return 0
+  return _run(given, argv, stop)
+
+
+def _unread(error: OSError, argv: list[str], stop: stopping.Stop | None) -> int:
+  """The exit code where standard output takes no more.
+
+  Who reads a list has enough, as with `| head`; what trains is stopped, and is
+  no success.
+
+  Raises:
+    OSError: `error`, if it is another one.
+  """
+  full = error.errno == errno.ENOSPC and not error.filename
+  if not full and not isinstance(error, BrokenPipeError):
+    raise error
+  os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+  place = stop.place if stop is not None else ''
+  if full:
+    print('error: No room for what is printed.', file=sys.stderr)
+    return 2
+  if not place and argv[1] not in _TRAINING:
+    return 0
+  print(f'Nobody reads this. {stopping.last_words(place)}', file=sys.stderr)
+  return stopping.CODE
 
 
 def _check_packages() -> None:
@@ -141,7 +171,8 @@ def _run(
   if given.record:
     recording.write(given.record, work.path, argv, code)
     print(f'Record: {given.record}')
-  print('\n' + ending.text(work.path, given.goal))
+  with contextlib.suppress(BrokenPipeError):  # All is done by now.
+    print('\n' + ending.text(work.path, given.goal), flush=True)
   return 0
 
 

@@ -54,7 +54,7 @@ class Progress:
     self._total = units if isinstance(units, int) else len(units)
     self._finished = min(finished, self._total)
     self._spared = float(self._finished)
-    self._console = console or Console(file=stream or sys.stdout)
+    self._console = console or _Console(file=stream or sys.stdout)
     self._live = self._console.is_terminal
     self._metric, self._every, self._clock = metric, every, clock
     self._start, self._last = clock(), float('-inf')
@@ -210,6 +210,13 @@ class Progress:
     # Markup off: a unit's name or a path may hold brackets.
     self._console.print(text, markup=False, highlight=False, soft_wrap=True)
     self._console.file.flush()
+
+
+class _Console(Console):
+
+  def on_broken_pipe(self) -> None:
+    """Rich would end the program; here who runs it hears of it."""
+    raise  # What is being handled.
 
 
 class _Share(ProgressColumn):
