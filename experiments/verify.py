@@ -134,7 +134,7 @@ def command(
 ) -> list[str]:
   """The record's command for its first seeds, with data and places of ours."""
   argv, path = [], record['config']['data']['path']
-  for word in shlex.split(record['command'])[2:]:
+  for word in recording.joined(shlex.split(record['command'])[2:]):
     if word.split('=')[0].lstrip('-') not in (
         'config.data.path', 'config.seeds'
     ):
@@ -221,7 +221,8 @@ def noted(
 ) -> dict[str, Any]:
   """What is kept of it: how much came out, on what."""
   return dict(
-      record=f'{paper}/records/{name}.json', seeds=seeds, values=len(found),
+      record=f'{paper}/records/{name}.json',
+      seeds=len({c.seed for c in found}), values=len(found),
       came_out=sum(c.came_out for c in found), same=sum(c.same for c in found),
       date=datetime.date.today().isoformat(), code=recording.code(),
       versions=recording.versions(), processor=processor(),

@@ -68,6 +68,13 @@ def test_keys_of_keys_are_made_before_it_and_others_in_it():
   assert numbers == want  # Keys alone are carried in, and nothing drawn.
 
 
+@pytest.mark.parametrize('kind', ['rbg', 'unsafe_rbg'])
+def test_keys_of_another_generator_are_the_same(kind):
+  key = jax.random.key(5, impl=kind)
+  found = jax.jit(lambda key: ahead.scan(play, *given(key)))(key)
+  assert_same(found, jax.jit(lambda key: lax.scan(play, *given(key)))(key))
+
+
 def test_a_loop_without_keys_is_a_loop():
   scan = lambda s: ahead.scan(lambda s, x: (s + x, s), s, jnp.arange(4.0))
   total, seen = jax.jit(scan)(jnp.float32(1))

@@ -64,5 +64,8 @@ def _of_keys(eqns: list[core.JaxprEqn], inputs: list) -> list[core.JaxprEqn]:
 
 
 def _is_key(v: Any) -> bool:
+  """Whether it is keys, of which many are made as each of them is."""
   dtype = getattr(v.aval, 'dtype', None)
-  return dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+  if dtype is None or not jnp.issubdtype(dtype, jax.dtypes.prng_key):
+    return False
+  return 'urbg' not in str(dtype)  # 'unsafe_rbg' draws others under `vmap`.

@@ -221,6 +221,17 @@ def test_nothing_is_kept_of_what_is_registered_from_outside(
   assert kept.of(ABOUT) is None
 
 
+def test_nothing_is_kept_by_who_runs_other_code_than_is_on_the_disk(
+    place, monkeypatch
+):
+  monkeypatch.setattr(kept, '_IMPORTED', 0.0)  # So all has changed since.
+  kept._code.cache_clear()
+  try:
+    assert kept.of(ABOUT) is None
+  finally:
+    kept._code.cache_clear()
+
+
 def test_nothing_is_kept_without_a_folder():
   assert kept.of(ABOUT) is None
   with kept.within(''):

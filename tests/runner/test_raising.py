@@ -195,6 +195,16 @@ def test_raised_twice_and_left_in_between(
   ]
 
 
+def test_a_run_that_finished_meanwhile_is_not_taken_for_ones_own(tmp_path):
+  """Between the reading of config.json and the lock: fewer seeds are there."""
+  asked = raising.recorded(tmp_path, dict(seeds=4, other=1))
+  saved = dict(seeds=2, other=1)
+  complete = lambda found: found
+  assert raising.completed(tmp_path, asked, complete, saved) == saved
+  known = asked | {raising.FIELD: [2]}
+  assert raising.completed(tmp_path, known, complete, saved) == known
+
+
 def test_fewer_seeds_are_refused(copied, table):
   before = {p: p.read_bytes() for p in copied.rglob('*') if p.is_file()}
   with pytest.raises(UserError, match='raised, not lowered') as error:

@@ -54,6 +54,20 @@ def test_it_says_how_to_make_it_again(work):
   assert record['date'] and record['device']
 
 
+def test_a_value_may_stand_apart_from_its_flag(work):
+  apart = [
+      'launch.py', '--config=my.py', '--config.data.path', '/home/me/a.csv',
+      '--workdir', 'out', '--config.train.learning_rate', '-1', '--record',
+      'mine.json', '--tensorboard', '--config.seeds', '2',
+  ]
+  assert recording.make(work, apart)['command'] == (
+      'python launch.py --config=my.py --config.data.path=a.csv '
+      '--config.train.learning_rate=-1 --config.seeds=2'
+  )
+  command = ['recommend', '--redo', '/my.csv']
+  assert recording.command(['vfljax', *command]).split()[2:] == command
+
+
 def test_nothing_of_anybodys_is_overwritten(work, tmp_path):
   somebodys = tmp_path / 'mine.json'
   somebodys.write_text('{"a": 1}')

@@ -37,9 +37,10 @@ def learned_gradient(
   def run(key, view: RecordedGradients):
     head = nets.mlp(*hidden, view.known_labels.shape[-1])
     known, wanted = direction(view.known_received), direction(view.received)
-    # On the scale of the known ones; a direction may hardly vary.
+    # On the scale of the known ones; a direction may hardly vary. They are of
+    # length 1: if all are one, what is left is rounding, and stays that small.
     mean, std = known.mean(0)[None], known.std(0)[None]
-    scale = lambda d: (d - mean) / (std + 1e-3 * std.max() + 1e-12)
+    scale = lambda d: (d - mean) / (std + 1e-3 * std.max() + 1e-5)
     known, wanted = scale(known), scale(wanted)
     return complete(
         key, schedule, head.apply, head.init(key, known),

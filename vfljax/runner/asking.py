@@ -1,10 +1,12 @@
 """What is asked for, and whether its work directory has it already."""
+from collections.abc import Sequence
 import dataclasses
 from functools import partial
 import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from vfljax.data.table import Table
@@ -44,8 +46,11 @@ def of(
   setting = checks.assembled(config, table)
   place = Path(workdir).absolute()
   recorded = dataclasses.asdict(setting.config)
-  recorded |= dict(samples=fingerprint(table))
-  complete = partial(saved.completed, now=setting.config)
+  recorded |= dict(samples=fingerprint(table, setting.outside))
+  complete = partial(
+      _completed, recorded['samples'],
+      partial(saved.completed, now=setting.config),
+  )
   if more_seeds or identity.said(place).get('seeds') == config.seeds:
     recorded = raising.recorded(place, recorded)
     complete = partial(raising.completed, place, recorded, complete)
@@ -63,10 +68,33 @@ def is_done(asked: Asked) -> bool:
   )
 
 
-def fingerprint(table: Table) -> str:
-  """A digest of the samples: other samples are another experiment."""
+def fingerprint(table: Table, outside: Any = None) -> str:
+  """A digest of the samples: other samples are another experiment.
+
+  Which of them are a data set's own test set, and samples of another data set,
+  are a second one behind it.
+
+  Args:
+    outside: Those of another data set, a pytree of arrays.
+  """
+  first = _digest((table.features, table.labels))
+  more = [x for x in (table.test, *jax.tree.leaves(outside)) if x is not None]
+  return f'{first}-{_digest(more)}' if more else first
+
+
+def _digest(arrays: Sequence[Any]) -> str:
   digest, rows = hashlib.sha256(), 1024  # Of a mapped file a few at a time.
-  for part in (table.features, table.labels):
+  for part in arrays:
     for i in range(0, len(part), rows):
       digest.update(np.ascontiguousarray(part[i : i + rows]).tobytes())
   return digest.hexdigest()[:16]
+
+
+def _completed(
+    samples: str, complete: identity.Complete, before: dict
+) -> dict[str, Any]:
+  """A saved configuration; earlier versions kept the first digest alone."""
+  found = complete(before)
+  if found.get('samples') == samples.partition('-')[0]:
+    return found | dict(samples=samples)
+  return found

@@ -25,6 +25,7 @@ import platform
 import re
 import sys
 import threading
+import time
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -49,6 +50,7 @@ _READ = '/jax/compilation_cache/cache_hits'
 _CALLS = re.compile(r'custom_call @([\w.]+)')
 _LAPACK = 'lapack_'
 _FOUND = threading.local()
+_IMPORTED = time.time()  # Whatever changes later is not what runs here.
 _PLACE: ContextVar[Path | None] = ContextVar('programs', default=None)
 
 
@@ -167,7 +169,8 @@ def of(config: Mapping) -> Kept | None:
   """
   folder = _PLACE.get()
   platforms = {device.platform for device in jax.local_devices()}
-  if folder is None or platforms != {'cpu'} or not _is_ours():
+  ours = _is_ours() and _code()
+  if folder is None or platforms != {'cpu'} or not ours:
     return None
   machine = _below()
   own = dict(config=config, files=list(_named(config)), code=_code())
@@ -251,9 +254,11 @@ def _texts(tree: Any) -> Iterator[str]:
 
 @functools.cache
 def _code() -> str:
-  """A digest of vfljax's own files."""
+  """A digest of vfljax's own files; '' if they may not be what is imported."""
   digest, root = hashlib.sha256(), Path(vfljax.__file__).parent
   for file in sorted(root.rglob('*.py')):
+    if file.stat().st_mtime > _IMPORTED:
+      return ''
     digest.update(str(file.relative_to(root)).encode() + b'\0')
     digest.update(file.read_bytes() + b'\0')
   return digest.hexdigest()

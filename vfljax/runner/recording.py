@@ -18,6 +18,7 @@ import math
 import os
 from pathlib import Path
 import platform
+import re
 import shlex
 from typing import Any
 
@@ -152,7 +153,7 @@ def text(record: Mapping[str, Any]) -> str:
 def command(argv: Sequence[str]) -> str:
   """How to run it again: without the places that are the user's own."""
   kept = ['python', 'launch.py']
-  for argument in argv[1:]:
+  for argument in joined(argv[1:]):
     flag, equals, value = argument.partition('=')
     if flag.lstrip('-') in _PLACES:
       continue
@@ -160,6 +161,25 @@ def command(argv: Sequence[str]) -> str:
       value = os.path.basename(value)
     kept.append(shlex.quote(f'{flag}{equals}{value}'))
   return ' '.join(kept)
+
+
+def joined(words: Sequence[str]) -> list[str]:
+  """A command line's words, '--flag value' as '--flag=value'.
+
+  Those of a command (`recommend my.csv`) stay as they are: it has arguments
+  without a flag.
+  """
+  if words and not words[0].startswith('-'):
+    return list(words)
+  found: list[str] = []
+  for word in words:
+    last = found[-1] if found else ''
+    lacks = last.startswith('-') and '=' not in last
+    if lacks and not re.match(r'-+[a-zA-Z]', word):
+      found[-1] = f'{last}={word}'
+    else:
+      found.append(word)
+  return found
 
 
 def versions() -> dict[str, str]:

@@ -1,0 +1,36 @@
+"""Which samples an experiment has: others are another experiment."""
+import numpy as np
+import pytest
+
+from vfljax.data.table import Table
+from vfljax.runner import asking
+
+X = np.arange(24, dtype=np.float32).reshape(6, 4)
+Y = np.array([0, 1, 0, 1, 0, 1])
+
+
+def table(test=None):
+  return Table(X, Y, tuple('abcd'), ('no', 'yes'), (0, 1, 2, 3), test)
+
+
+def test_a_test_set_is_part_of_the_samples():
+  few, more = (np.arange(6) >= at for at in (4, 3))
+  found = {asking.fingerprint(table(test)) for test in (None, few, more)}
+  assert len(found) == 3
+  assert len({each.partition('-')[0] for each in found}) == 1
+
+
+def test_samples_of_another_data_set_are_too():
+  found = {
+      asking.fingerprint(table(), outside)
+      for outside in (None, (X, Y), (X + 1, Y), (X, None))
+  }
+  assert len(found) == 4
+
+
+@pytest.mark.parametrize('saved, same', [
+    ('aa-bb', True), ('aa', True), ('aa-cc', False), ('cc', False),
+])
+def test_earlier_versions_kept_the_first_digest_alone(saved, same):
+  found = asking._completed('aa-bb', lambda x: x, dict(samples=saved, seeds=2))
+  assert (found == dict(samples='aa-bb', seeds=2)) == same
