@@ -106,20 +106,62 @@ def _towards(matrix: np.ndarray, owner: np.ndarray, goal: float) -> np.ndarray:
   """Exchanges pairs of columns while that brings `inside` nearer to `goal`."""
   owner, now = owner.copy(), inside(matrix, owner)
   parties = owner.max() + 1
+  # near[i, k]: column i's correlations with party k's columns.
+  near = matrix @ (owner[:, None] == np.arange(parties))
+  pairs = [(k, other) for other in range(parties) for k in range(other)]
   for _ in range(4 * len(owner)):
-    # near[i, k]: column i's correlations with party k's columns.
-    near = matrix @ (owner[:, None] == np.arange(parties))
-    own = near[np.arange(len(owner)), owner]
-    there = near[:, owner]  # [i, j]: column i in the place of column j.
-    change = there + there.T - own[:, None] - own - 2 * matrix
-    change[owner[:, None] == owner] = 0
-    off = abs(now + change - goal)
-    i, j = np.unravel_index(off.argmin(), off.shape)
-    if off[i, j] >= abs(now - goal) - 1e-9:
+    found = [_exchange(matrix, near, owner, pair, goal - now) for pair in pairs]
+    if not found:
       break
-    now += change[i, j]
+    off, change, i, j = min(found)
+    if off >= abs(now - goal) - 1e-9:
+      break
+    now += change
+    moved = matrix[:, j] - matrix[:, i]
+    near[:, owner[i]] += moved
+    near[:, owner[j]] -= moved
     owner[i], owner[j] = owner[j], owner[i]
   return owner
+
+
+def _exchange(
+    matrix: np.ndarray, near: np.ndarray, owner: np.ndarray,
+    pair: tuple[int, int], wanted: float,
+) -> tuple[float, float, int, int]:
+  """The exchange between two parties whose change is nearest to `wanted`.
+
+  Returns:
+    How far off it is, the change of `inside`, and the two columns.
+  """
+  one, other = (np.flatnonzero(owner == k) for k in pair)
+  gains = [
+      near[mine, theirs] - near[mine, ours]
+      for mine, ours, theirs in ((one, *pair), (other, *pair[::-1]))
+  ]
+  (one, a), (other, b) = _promising(matrix, (one, other), gains, wanted)
+  change = a[:, None] + b - 2 * matrix[np.ix_(one, other)]
+  off = abs(change - wanted)
+  i, j = np.unravel_index(off.argmin(), off.shape)
+  return float(off[i, j]), float(change[i, j]), int(one[i]), int(other[j])
+
+
+def _promising(matrix, columns, gains, wanted):
+  """Columns of two parties, with their gains, among which the nearest is.
+
+  An exchange of i and j changes gains[0][i] + gains[1][j] - 2 matrix[i, j].
+  Where none can change as much as is wanted, most are too far from the largest,
+  or smallest, to be looked at pair by pair.
+  """
+  slack = 2 * matrix.max()
+  if sum(g.max() for g in gains) <= wanted:
+    signed = gains
+  elif sum(g.min() for g in gains) - slack >= wanted:
+    signed = [-g for g in gains]
+  else:
+    return tuple(zip(columns, gains))
+  # What lies farther than this behind the best is not made up for by `matrix`.
+  kept = [g >= g.max() - slack for g in signed]
+  return tuple((c[k], g[k]) for c, g, k in zip(columns, gains, kept))
 
 
 def _check(columns: int, parties: int) -> None:

@@ -169,8 +169,7 @@ def of(config: Mapping) -> Kept | None:
   """
   folder = _PLACE.get()
   platforms = {device.platform for device in jax.local_devices()}
-  ours = _is_ours() and _code()
-  if folder is None or platforms != {'cpu'} or not ours:
+  if folder is None or platforms != {'cpu'} or not (_is_ours() and _code()):
     return None
   machine = _below()
   own = dict(config=config, files=list(_named(config)), code=_code())
