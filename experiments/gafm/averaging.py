@@ -23,7 +23,7 @@ from experiments.gafm import common
 from vfljax import metrics, sweep, train
 from vfljax.attacks.residual_scoring import residuals
 from vfljax.defenses.gafm import Reading
-from vfljax.runner import checks, device
+from vfljax.runner import checks, device, errors
 from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Entry
 from vfljax.runner.plans import training_plan
@@ -102,6 +102,7 @@ def _std(values: np.ndarray) -> float:
   return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
+@errors.explained()
 def main() -> None:
   parser = argparse.ArgumentParser(description='Averages gradients.')
   parser.add_argument('path', help='spambase.data')

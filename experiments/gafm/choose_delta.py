@@ -20,10 +20,11 @@ from experiments.gafm.ablations import DELTAS
 from vfljax import tuning
 from vfljax.data import scale
 from vfljax.defenses.gafm import gafm
-from vfljax.runner import checks, device
+from vfljax.runner import checks, device, errors
 from vfljax.runner.arguments import load_data
 
 
+@errors.explained()
 def main() -> None:
   parser = argparse.ArgumentParser(description="GAFM's rule for Delta.")
   parser.add_argument('path', help='spambase.data')

@@ -24,7 +24,7 @@ from experiments import evidence
 from experiments.claims import Verdict
 from experiments.gafm import common, paper, pictures, scripts
 from vfljax import sweep, train
-from vfljax.runner import checks, device
+from vfljax.runner import checks, device, errors
 from vfljax.runner.arguments import load_data
 from vfljax.runner.plans import training_plan
 from vfljax.runner.recording import versions
@@ -58,6 +58,7 @@ def study(setting, key, samples: Batch) -> Array:
   return history['watch']
 
 
+@errors.explained()
 def main(arguments: Sequence[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description="The two terms of GAFM's loss.")
   parser.add_argument('path', help='spambase.data')

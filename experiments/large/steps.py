@@ -24,6 +24,8 @@ from vfljax.runner.config import Config
 from vfljax.runner.plans import training_plan
 from vfljax.runner.setting import split_samples
 
+FOLDER = Path(__file__).parents[1]
+
 
 def losses(config: Config, rounds: int, passes: int):
   """(loss of every round, seconds for all of them, seconds to compile)."""
@@ -70,6 +72,8 @@ def main() -> None:
   args = parser.parse_args()
   device.set_up(1, '')
   name, variant = variants.split(args.experiment)
+  if not (FOLDER / f'{name.replace(".", "/")}.py').is_file():
+    parser.error(f'There is no experiments/{name}.py; say one as vmask.table2.')
   module = importlib.import_module(f'experiments.{name}')
   config: Config = module.get_config(*[variant] if variant else [])
   if config.data.name != 'texts':

@@ -204,6 +204,30 @@ def test_a_config_of_another_type(capsys, tmp_path):
   assert 'vfljax.runner.config.Config' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize('text, message', [
+    ('def get_config():\n  return Config(seed=3)', 'mine.py, line 3: Type'),
+    ('def get_config():\n  return Config(seed=3)', 'Did you mean seeds?'),
+    ('def get_config():\n  return {}[1]', 'mine.py, line 3: KeyError: 1'),
+    ('import nosuch', 'mine.py, line 2: ModuleNotFoundError'),
+    ('def get_config():\n  raise ValueError("bad")', 'line 3: ValueError: bad'),
+    ('x = 1', 'The config file has no function get_config().'),
+    ('def get_config():\n  return 3', 'Config, not a int.'),
+    ('def get_config(a, b):\n  return 3', 'error: TypeError: get_config()'),
+    ('def get_config()', 'mine.py, line 2: '),
+])
+def test_it_says_where_a_config_file_is_wrong(
+    text, message, capsys, tmp_path, monkeypatch
+):
+  # ml_collections' module of the last one: what is not in a file was in that.
+  monkeypatch.delitem(sys.modules, 'config_config', raising=False)
+  file = tmp_path / 'mine.py'
+  file.write_text(f'from vfljax.runner.config import Config\n{text}\n')
+  argv = ['launch.py', f'--config={file}', '--config.train.epochs=1']
+  assert launch.main(argv) == 2
+  lines = capsys.readouterr().err.splitlines()
+  assert message in lines[0] and len(lines) == 1
+
+
 @pytest.mark.parametrize('columns, message', [
     (dict(a=[np.nan] + [1.0] * 39), 'a'),
     (dict(a=[np.inf] + [1.0] * 39), 'a'),

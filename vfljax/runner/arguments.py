@@ -14,8 +14,8 @@ from vfljax import data
 from vfljax.data.options import retyped
 from vfljax.data.table import Table
 from vfljax.runner import (
-    combinations, device, epoch_events, fields, goals, helping, options,
-    own_flags, ranges, recording, shares, variants,
+    blaming, combinations, device, epoch_events, fields, goals, helping,
+    options, own_flags, ranges, recording, shares, variants,
 )
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.declared import as_declared
@@ -95,7 +95,7 @@ def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
         'get_config() must return a Config.'
     ) from None
   except BaseException as error:
-    raise UserError(_readable(error)) from None
+    raise UserError(blaming.said(error)) from None
 
 
 def _define(argv: list[str]) -> flags.FlagValues:
@@ -155,6 +155,8 @@ def _config_first(argv: list[str]) -> list[str]:
   if len(files) > 1:
     raise UserError('--config is given more than once; an experiment has one.')
   name, _ = variants.split(files[0].partition('=')[2]) if files else ('', '')
+  if files and not name:
+    raise UserError('--config= names no file; --list experiments shows some.')
   if name:  # Else its fields would be refused first, by a parser's words.
     _check_there(name)
   return [argv[0], *files, *(a for a in argv[1:] if a not in files)]
@@ -167,19 +169,6 @@ def _see_neighbours(argv: list[str]) -> None:
     folder = str(Path(file).absolute().parent)
     if flag == 'config' and folder not in sys.path:
       sys.path.append(folder)
-
-
-def _readable(error: BaseException) -> str:
-  """The last lines of a parser's error, which are those that say something."""
-  if 'get_config() takes 0 positional arguments' in str(error):
-    return 'This config has no variants: leave out the colon and what follows.'
-  if isinstance(error, SyntaxError):
-    return f'{error.filename}, line {error.lineno}: {error.msg}.'
-  lines = [line for line in str(error).strip().splitlines() if line.strip()]
-  said = brief('\n'.join(lines[-2:]))
-  if isinstance(error, (UserError, flags.Error)) or 'Traceback' in str(error):
-    return said  # Ours, of a flag, or a traceback whose end has the type.
-  return f'{type(error).__name__}: {said}'.strip(': ')
 
 
 def _config(found: flags.FlagValues) -> Config:
@@ -196,7 +185,7 @@ def _config(found: flags.FlagValues) -> Config:
   try:  # A file that failed says why when it is first used.
     getattr(config, 'experiment', None)
   except Exception as error:
-    raise UserError(f'{path} cannot be used: {_readable(error)}') from None
+    raise UserError(f'{path} cannot be used: {blaming.said(error)}') from None
   raise UserError(
       f"{path}: get_config() must return an vfljax.runner.config.Config, not a "
       f'{type(config).__name__}.'

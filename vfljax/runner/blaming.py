@@ -1,0 +1,72 @@
+"""What a person's own config file did wrong, in his words and with the line."""
+import difflib
+import inspect
+from pathlib import Path
+import re
+import sysconfig
+import traceback
+
+from absl import flags
+
+import vfljax
+from vfljax.runner import config
+from vfljax.runner.errors import UserError, brief
+
+_LINE = re.compile(r'File "([^"]+)", line (\d+)')
+_TRACEBACK = 'Traceback (most recent call last)'
+# What ml_collections raises, and what that means.
+_MEANING = (
+    (r'get_config\(\) takes 0 positional arguments',
+     'This config has no variants: leave out the colon and what follows.'),
+    (r"has no attribute 'get_config'",
+     'The config file has no function get_config().'),
+    (r"Attribute <class '([\w.]+)'>",
+     r'get_config() must return an vfljax.runner.config.Config, not a \1.'),
+)
+_UNKNOWN = re.compile(r"(\w+)\.__init__\(\) .* unexpected keyword.* '(\w+)'")
+
+
+def said(error: BaseException) -> str:
+  """One or two lines: what is wrong, and where in a file that is not ours.
+
+  Args:
+    error: What reading a command line with a config file raised.
+  """
+  text = str(error)
+  for pattern, meaning in _MEANING:
+    if found := re.search(pattern, text):
+      return found.expand(meaning)
+  if isinstance(error, SyntaxError):
+    return f'{error.filename}, line {error.lineno}: {error.msg}.'
+  lines = [line for line in text.strip().splitlines() if line.strip(' \t^~')]
+  if _TRACEBACK in text:  # Its end has the type.
+    places, words = _LINE.findall(text), lines[-1:]
+  elif isinstance(error, (UserError, flags.Error)):
+    return brief('\n'.join(lines[-2:]))
+  else:
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [(frame.filename, frame.lineno) for frame in frames]
+    words = [f'{type(error).__name__}: {" ".join(lines[-2:])}'.strip(': ')]
+  own = [f'{file}, line {line}: ' for file, line in places if _is_own(file)]
+  return brief(''.join([*own[-1:], *words, _hint(text)]))
+
+
+def _is_own(file: str) -> bool:
+  """Whether it is a person's: not installed, nor part of vfljax or Python."""
+  place = Path(file).absolute()
+  folders = [Path(vfljax.__file__).parent] + [
+      Path(sysconfig.get_paths()[kind])
+      for kind in ('stdlib', 'purelib', 'platlib')
+  ]
+  return not (file.startswith('<') or set(folders) & set(place.parents))
+
+
+def _hint(text: str) -> str:
+  """Which field was meant where a config was given one that it has not."""
+  found = _UNKNOWN.search(text)
+  made = getattr(config, found[1], None) if found else None
+  if not (found and inspect.isclass(made)):
+    return ''
+  known = list(inspect.signature(made).parameters)
+  close = difflib.get_close_matches(found[2], known, n=1)
+  return f'. Did you mean {close[0]}?' if close else f'; it has {known}'
