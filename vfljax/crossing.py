@@ -3,15 +3,20 @@
 A mark is the identity: it has a name in a traced program and is gone when that
 is compiled. Whoever is not `protocol` needs `rows` only.
 """
+from collections.abc import Iterator
+import contextlib
+from contextvars import ContextVar
 from typing import Any
 
 from jax.ad_checkpoint import checkpoint_name
+import jax.numpy as jnp
 
 from vfljax import fusing
 from vfljax.types import Array, Embeddings
 
 ROWS = 'vfljax: which rows are samples'
 TRAINED = 'vfljax: which rows are trained on'
+_IN_ROUND: ContextVar[Array | None] = ContextVar('rows', default=None)
 
 
 def name(direction: str, k: int) -> str:
@@ -35,6 +40,28 @@ def rows(labels: Array) -> Array:
       of anything else may tell a class: there `audit` does not take the mark.
   """
   return checkpoint_name(fusing.row_sums(labels), ROWS)
+
+
+@contextlib.contextmanager
+def in_round(real: Array) -> Iterator[None]:
+  """A round with these `rows`, for `counted` in all that is traced in it."""
+  token = _IN_ROUND.set(real)
+  try:
+    yield
+  finally:
+    _IN_ROUND.reset(token)
+
+
+def counted(u: Array) -> Array:
+  """[batch]: 1 for each row of a passive party's `u`, 0 if it is padding.
+
+  What a party adds up over a round's rows, a penalty or a statistic, counts
+  samples alone. Outside of a round there is no padding.
+  """
+  real = _IN_ROUND.get()
+  if real is None or len(real) != len(u):
+    return jnp.ones(len(u), jnp.float32)
+  return (real > 0).astype(jnp.float32)
 
 
 def trained(labels: Array) -> Array:

@@ -11,7 +11,7 @@ import zlib
 import jax
 import jax.numpy as jnp
 
-from vfljax import metrics, views
+from vfljax import check, metrics, views
 from vfljax.attack import Attack
 from vfljax.defense import Defense
 from vfljax.leakage import AttackName
@@ -51,6 +51,8 @@ def watcher(
   Returns:
     (watch, digest); the digest of an epoch is {attack: {metric: value}}.
   """
+
+  check.one_of('watcher: pool', pool, ('epoch', 'round'))
 
   def watch(key, played):
     rows = {}

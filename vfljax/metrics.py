@@ -201,7 +201,7 @@ def distance_correlation(
   real = jnp.ones(len(x)) if weights is None else floating(weights)
   a, b = centered_distances(x, real), centered_distances(y, real)
   var_x, var_y = (a * a).mean(), (b * b).mean()
-  varies = (var_x > 0) & (var_y > 0)
+  varies = (var_x != 0) & (var_y != 0)  # NaN is no number in the end, too.
   norm = jnp.sqrt(jnp.where(varies, var_x, 1)) * jnp.sqrt(
       jnp.where(varies, var_y, 1)
   )

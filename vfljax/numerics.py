@@ -31,7 +31,7 @@ def row_norms(d: Array) -> Array:
   """
   largest = jnp.abs(d).max(axis=-1, initial=0)
   scale = jnp.where(largest > 0, largest, 1)
-  return scale * jnp.sqrt(jnp.sum((d / scale[:, None]) ** 2, axis=-1))
+  return scale * safe_sqrt(jnp.sum((d / scale[:, None]) ** 2, axis=-1))
 
 
 def exact(a: Array, b: Array) -> Array:
@@ -261,9 +261,18 @@ def floating(x: Array) -> Array:
   return x.astype(common_type(x, 1.0, jnp.float32))
 
 
+def reals(x: Array) -> Array:
+  """Floats as they are; whole numbers, such as one-hot labels, in float32."""
+  x = jnp.asarray(x)
+  return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.float32)
+
+
 def safe_sqrt(x: Array) -> Array:
-  """Square root with derivative 0, not infinity, at 0 (and below)."""
-  return jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1)), 0)
+  """Square root with derivative 0, not infinity, at 0 (and below).
+
+  Of NaN it is NaN.
+  """
+  return jnp.where(x <= 0, 0, jnp.sqrt(jnp.where(x <= 0, 1, x)))
 
 
 def centered_distances(x: Array, real: Array) -> Array:
@@ -273,10 +282,10 @@ def centered_distances(x: Array, real: Array) -> Array:
   others' squares is left over n^2, which a correlation does not notice.
   """
   real = real.astype(floating(x).dtype)
-  x = real[:, None] * floating(x).reshape(len(x), -1)
+  x = jnp.where(real[:, None] > 0, floating(x).reshape(len(x), -1), 0)
   # Scale does not matter to a correlation, but squares of 1e-20 underflow.
   largest = lax.stop_gradient(jnp.abs(x).max(initial=0))
-  x = x / jnp.where(largest > 0, largest, 1)
+  x = x / jnp.where(largest == 0, 1, largest)  # NaN, or infinity, stays.
   distances = safe_sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
   count = jnp.maximum(real.sum(), 1)
   rows = distances @ real / count

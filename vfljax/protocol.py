@@ -38,6 +38,14 @@ def play_round(
   luck = luck_of(key)
   batch = defense.batch(luck.batch, batch)
   real = crossing.trained(batch.labels)
+  with crossing.in_round(real):
+    return _played(luck, vfl, defense, txs, state, batch, adversary, real)
+
+
+def _played(
+    luck: 'Luck', vfl: VFL, defense: Defense, txs: Transforms, state: State,
+    batch: Batch, adversary: Adversary, real: Array,
+) -> tuple[State, Round]:
   vfl = counting(vfl._replace(top=defense.top(vfl.top)), real > 0)
   stage = _Stage(luck, vfl, defense, adversary, state, batch)
 
@@ -221,7 +229,11 @@ def _differentiate(stage: _Stage, up: Embeddings):
       )
       return penalty + task, head(active.params, received)[1]
     logits, stat = head(params, received)
-    task = (real * vfl.loss(logits, labels)).sum() / real.sum()
+    # A round of padding alone has no loss and changes nothing by it.
+    count = real.sum()
+    task = (real * vfl.loss(logits, labels)).sum() / jnp.where(
+        count > 0, count, 1
+    )
     return penalty + task, stat
 
   value, slopes = jax.value_and_grad(objective, argnums=(0, 1), has_aux=True)(

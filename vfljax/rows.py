@@ -30,7 +30,7 @@ def taker(data: Any, padded: bool) -> Callable[[Array], Any]:
     indices [m] -> the pytree with [m, ...].
   """
   on_tpu = target.kind() == 'tpu'
-  leaves, structure = jax.tree.flatten(data)
+  leaves, structure = jax.tree.flatten(jax.tree.map(jnp.asarray, data))
   parts = [
       [x[:, i] for i in range(x.shape[1])] if on_tpu and _is_narrow(x) else x
       for x in leaves

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 from jax import lax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import (
     Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding,
 )
@@ -151,6 +152,8 @@ def sweep(
     ValueError: without a seed or a strength; if `data` is a `Batch` whose parts
       do not fit together or that has NaN in it, as in `train.start`.
   """
+  if isinstance(seeds, np.integer):
+    seeds = int(seeds)
   _check(seeds, strengths, data)
   with samples.guarded(data):
     return _sweep(

@@ -7,7 +7,7 @@ from scipy import stats
 
 from tests.perturbing import check_apart, check_unlike
 from vfljax.defense import Spec
-from vfljax.defenses import mixup, precode
+from vfljax.defenses import mid, mixup, precode
 from vfljax.types import Batch
 
 ROWS = 12
@@ -129,7 +129,7 @@ def test_what_precode_draws_has_its_mean_and_deviation():
   np.testing.assert_allclose(noise.mean(0), 0, atol=0.1)
   np.testing.assert_allclose(noise.std(0), 1, atol=0.08)
   check_apart(noise)
-  expected = precode.divergence(mean, log_std)
+  expected = mid.divergence(mean, log_std, jnp.ones(len(mean)))
   np.testing.assert_allclose(penalty, expected, rtol=1e-4)
   check_unlike(one, other)
   check_unlike(one['encoder'], one['decoder'])
@@ -151,7 +151,8 @@ def test_the_divergence_is_the_closed_form_and_the_integral():
     log_p = -((grid - m) ** 2) / (2 * s * s) - np.log(s * np.sqrt(2 * np.pi))
     total += (p * (log_p - log_q)).sum() * (grid[1] - grid[0])
   rows = [jnp.tile(jnp.float32(x), (3, 1)) for x in (mean, log_std)]
-  np.testing.assert_allclose(precode.divergence(*rows), total, rtol=1e-5)
+  found = mid.divergence(*rows, jnp.ones(3))
+  np.testing.assert_allclose(found, total, rtol=1e-5)
 
 
 @pytest.mark.parametrize('bad', [dict(weight=-1.0), dict(width=0)])

@@ -72,7 +72,7 @@ def _plant(options: Options, ground: Ground) -> Backdoor:
 
 def _some(key: Key, eligible: Array, count: int) -> Array:
   """Numbers of `count` random samples among those eligible."""
-  lot = jax.random.uniform(key, eligible.shape)
+  lot = jax.random.uniform(key, eligible.shape, jnp.float32)
   return jax.lax.top_k(jnp.where(eligible, lot, -1.0), count)[1]
 
 

@@ -16,7 +16,7 @@ which no batch of independent numbers reaches, have no gradient.
 import jax
 import jax.numpy as jnp
 
-from vfljax import check, metrics
+from vfljax import check, crossing, metrics
 from vfljax.defense import Defense
 from vfljax.types import Array, Net
 
@@ -50,7 +50,9 @@ def dcor(weight, side: str = 'active') -> Defense:
 
     def train(params, key, x):
       u, stats = net.run(params, key, x)
-      return attach(u, weight * log_correlation(u, x)), stats
+      return attach(
+          u, weight * log_correlation(u, x, crossing.counted(u))
+      ), stats
 
     return net._replace(train=train)
 

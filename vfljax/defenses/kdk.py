@@ -19,7 +19,7 @@ import optax
 from vfljax import check, nets
 from vfljax.defense import Defense
 from vfljax.defenses import minibatch
-from vfljax.numerics import common_type
+from vfljax.numerics import common_type, reals
 from vfljax.types import Array, Key
 
 
@@ -100,10 +100,11 @@ def soften(teacher_probs: Array, labels: Array, k: int, smoothing) -> Array:
     smoothing: In [0, 1]; may be traced.
 
   Returns:
-    [n, classes] of the labels' dtype; smoothing / (k - 1) on each of the
-    teacher's k - 1 likeliest classes but the true one. Rows sum to 1.
+    [n, classes] of the labels' dtype, float32 of whole numbers;
+    smoothing / (k - 1) on each of the teacher's k - 1 likeliest classes but the
+    true one. Rows sum to 1.
   """
-  classes = labels.shape[-1]
+  labels, classes = reals(labels), labels.shape[-1]
   others = min(k, classes) - 1
   rivals = jnp.where(labels > 0, -jnp.inf, teacher_probs)
   chosen = lax.top_k(rivals, others)[1]  # [n, others]

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.defense import Defense
+from vfljax.numerics import reals
 from vfljax.types import Array, Key
 
 
@@ -54,9 +55,9 @@ def flip(key: Key, labels: Array, epsilon) -> Array:
     epsilon: As in `label_dp`.
 
   Returns:
-    [n, classes], of the labels' dtype.
+    [n, classes], of the labels' dtype; of whole numbers float32.
   """
-  classes = labels.shape[-1]
+  labels, classes = reals(labels), labels.shape[-1]
   chances = labels @ transition_matrix(epsilon, classes).astype(labels.dtype)
   drawn = jax.random.categorical(key, jnp.log(chances))
   real = labels.sum(-1, keepdims=True)

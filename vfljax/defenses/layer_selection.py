@@ -42,7 +42,7 @@ def choose(
     first = _top(jnp.where(candidates, norms, -jnp.inf), least)
     begin = begin | (first & candidates)
   chosen, leaked = greedy(k_greedy, norms, begin, candidates, budget, leak)
-  lot = jax.random.uniform(k_random, norms.shape)
+  lot = jax.random.uniform(k_random, norms.shape, jnp.float32)
   others = _top(jnp.where(candidates, lot, -1.0), chosen.sum())
   return jnp.where(random, others, chosen), leaked
 

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 
 from vfljax import check, target
 from vfljax.defense import Defense, each
-from vfljax.numerics import common_type
+from vfljax.numerics import common_type, safe_sqrt
 from vfljax.types import Array
 
 # Into how many pieces the search cuts its interval, and how often, for floats
@@ -253,12 +253,12 @@ def _perturb(key, d: Array, labels: Array, power) -> Array:
   g = gap @ gap
   p = jnp.clip(count1 / jnp.maximum(count0 + count1, 1), 1e-6, 1 - 1e-6)
   noise = solve(u, v, d.shape[-1], g, p, jnp.asarray(power, d.dtype) * g)
-  axis = gap / jnp.where(g > 0, jnp.sqrt(g), 1)
+  axis = gap / jnp.where(g > 0, safe_sqrt(g), 1)
 
   pick = lambda a0, a1: jnp.where(positive, a1, jnp.where(negative, a0, 0))
   across = pick(noise.lam20, noise.lam21)
   along = pick(noise.lam10 - noise.lam20, noise.lam11 - noise.lam21)
-  root = lambda variance: jnp.sqrt(jnp.maximum(variance, 0))[:, None]
+  root = lambda variance: safe_sqrt(variance)[:, None]
   k_along, k_across = jax.random.split(key)
   z_along = jax.random.normal(k_along, (len(d), 1), d.dtype)
   z_across = jax.random.normal(k_across, d.shape, d.dtype)

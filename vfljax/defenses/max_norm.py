@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from vfljax.defense import Defense, each
-from vfljax.numerics import row_norms
+from vfljax.numerics import row_norms, safe_sqrt
 from vfljax.types import Array
 
 
@@ -28,7 +28,7 @@ def noise_std(d: Array) -> Array:
   # are so small; CPUs make them 0.
   ratio = jnp.minimum(ratio, jnp.finfo(ratio.dtype).max / 16)
   # (r - 1)(r + 1) keeps the digits that r^2 - 1 loses where r is close to 1.
-  std = jnp.sqrt(jnp.maximum(ratio - 1, 0)) * jnp.sqrt(ratio + 1)
+  std = safe_sqrt(ratio - 1) * jnp.sqrt(ratio + 1)
   return jnp.where(present, std, 0)
 
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax import check
+from vfljax import check, crossing
 from vfljax.defense import Defense, Slots, Spec, slots
 from vfljax.nets.bottleneck import Bottleneck, bottleneck, encode
 from vfljax.types import Array, Key, Net, Params
@@ -156,7 +156,7 @@ def _receive(own: Settings, active, state, key, up, labels):
 
 
 def _send(own: Settings, passive, key, u):
-  z, kl = _through(own, passive, key, u, jnp.ones(len(u)), True)
+  z, kl = _through(own, passive, key, u, crossing.counted(u), True)
   return z, own.weight * kl
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from vfljax import check, nets
+from vfljax import check, crossing, nets
 from vfljax.defense import Defense, slots
+from vfljax.defenses.mid import divergence
 
 
 def precode(weight=1e-3, width: int = 32) -> Defense:
@@ -57,17 +58,8 @@ def precode(weight=1e-3, width: int = 32) -> Defense:
     noise = jax.random.normal(key, mean.shape, mean.dtype)
     drawn = mean + jnp.exp(log_std) * noise
     sent = decoder(u).apply(passive['decoder'], drawn).reshape(u.shape)
-    return sent.astype(u.dtype), weight * divergence(mean, log_std)
+    return sent.astype(u.dtype), weight * divergence(
+        mean, log_std, crossing.counted(u)
+    )
 
   return Defense(init=init, send=send)
-
-
-def divergence(mean, log_std):
-  """KL(N(mean, std^2) || N(0, 1)): mean over rows of the sum over columns.
-
-  Args:
-    mean: [batch, width].
-    log_std: [batch, width] natural logarithm of the deviations.
-  """
-  each = 0.5 * (mean**2 + jnp.exp(2 * log_std) - 1) - log_std
-  return each.sum(-1).mean()

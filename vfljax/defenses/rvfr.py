@@ -23,9 +23,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import check, target
+from vfljax import check, crossing, target
 from vfljax.defense import Defense
-from vfljax.numerics import eigh
+from vfljax.numerics import eigh, masked_median
 from vfljax.types import Array, Net, Params
 
 
@@ -101,7 +101,8 @@ def purifying(own: Settings, net: Net) -> Net:
           for u, c, f in zip(us, clean, fixed)
       )
     y, stats = net.run(params['net'], key, us)
-    new = absorbed(seen, fixed, dimensions(us, own.rank), own.decay)
+    new = absorbed(seen, fixed, dimensions(us, own.rank), own.decay,
+                   crossing.counted(together(fixed)))
     return y, dict(net=stats, seen=new)
 
   def absorb(params, stats):
@@ -124,7 +125,8 @@ def dimensions(us: tuple[Array | None, ...], rank: float) -> int:
 
 
 def absorbed(
-    seen: Params, us: tuple[Array | None, ...], rank: int, decay: float
+    seen: Params, us: tuple[Array | None, ...], rank: int, decay: float,
+    real: Array,
 ) -> Params:
   """The statistics with one more round in them.
 
@@ -137,15 +139,16 @@ def absorbed(
     us: The round's embeddings.
     rank: Of the subspace.
     decay: Of older rounds.
+    real: [batch] 1, or 0 for a row that does not count.
   """
   z = together(us)
   mean, basis, _ = subspace(seen, rank)
   away = z - mean[None]
   distance = jnp.linalg.norm(away - (away @ basis) @ basis.T, axis=-1)
-  middle = jnp.median(distance)
+  middle = masked_median(distance[:, None], real > 0)[0]
   weight = middle / jnp.maximum(distance, jnp.maximum(middle, 1e-12))
   weight = jnp.where((seen['weight'] > 0) & (middle > 0), weight, 1.0)
-  weight = weight.astype(z.dtype)
+  weight = (real * weight).astype(z.dtype)
   return dict(
       mean=decay * seen['mean'] + weight @ z,
       square=decay * seen['square'] + (z * weight[:, None]).T @ z,

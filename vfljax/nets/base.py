@@ -219,6 +219,7 @@ def mlp(
   if not widths or min(widths) < 1:
     raise ValueError(f'mlp: needs one or more positive widths, got {widths}.')
   check.one_of('mlp: norm', norm, NORMS)
+  check.inside('mlp: dropout', dropout, 0, 1, open_high=True)
   last = final_activation(final)
   module = MLP(widths, activation_of(activation), last, dropout, norm)
   return linen(module, norm == 'batch' or dropout > 0)

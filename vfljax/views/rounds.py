@@ -25,6 +25,10 @@ def majority(labels: Array) -> Array:
 def cut_gradients(k: int, played: Round) -> CutGradients:
   """Passive party k's view of a round."""
   batch, messages = played.batch, played.messages
+  if not 1 <= k <= len(messages.up):
+    raise ValueError(
+        f'Passive parties are 1 to {len(messages.up)}; there is no {k}.'
+    )
   return CutGradients(
       batch.features[k], messages.up[k - 1], messages.down[k - 1],
       crossing.rows(batch.labels),
@@ -35,7 +39,8 @@ def known_positive(key: Key, k: int, played: Round) -> KnownPositive:
   """Passive party k's view of a round, and one random positive sample in it."""
   view = cut_gradients(k, played)
   positive = majority(played.batch.labels)[:, -1] > 0
-  lot = jnp.where(positive, jax.random.uniform(key, positive.shape), -1.0)
+  lot = jax.random.uniform(key, positive.shape, jnp.float32)
+  lot = jnp.where(positive, lot, -1.0)
   chosen = jnp.arange(len(lot)) == lot.argmax()
   return KnownPositive(*view, (chosen & positive).astype(view.valid.dtype))
 
@@ -43,7 +48,7 @@ def known_positive(key: Key, k: int, played: Round) -> KnownPositive:
 def class_centers(key: Key, k: int, played: Round) -> ClassCenters:
   """Passive party k's view of a round, and the class centers of half of it."""
   view = cut_gradients(k, played)
-  chosen = jax.random.bernoulli(key, 0.5, view.valid.shape)
+  chosen = jax.random.bernoulli(key, jnp.float32(0.5), view.valid.shape)
   known = chosen.astype(view.valid.dtype) * view.valid
   labels = majority(played.batch.labels) * known[:, None]
   flat = view.received.reshape(len(labels), -1)
