@@ -261,17 +261,8 @@ def floating(x: Array) -> Array:
   return x.astype(common_type(x, 1.0, jnp.float32))
 
 
-def reals(x: Array) -> Array:
-  """Floats as they are; whole numbers, such as one-hot labels, in float32."""
-  x = jnp.asarray(x)
-  return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.float32)
-
-
 def safe_sqrt(x: Array) -> Array:
-  """Square root with derivative 0, not infinity, at 0 (and below).
-
-  Of NaN it is NaN.
-  """
+  """Square root, NaN of NaN; its derivative is 0, not infinity, up to 0."""
   return jnp.where(x <= 0, 0, jnp.sqrt(jnp.where(x <= 0, 1, x)))
 
 

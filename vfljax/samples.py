@@ -13,7 +13,7 @@ from jax.core import Tracer
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.types import Batch
+from vfljax.types import Array, Batch
 
 LOOKED_AT = 1 << 22  # Numbers of an array that are looked at in milliseconds.
 
@@ -128,3 +128,9 @@ def _at_hand(x: Any, tracing: bool) -> bool:
   if not isinstance(x, jax.Array | np.ndarray) or x.size > LOOKED_AT:
     return False
   return jnp.issubdtype(x.dtype, jnp.floating)
+
+
+def reals(x: Array) -> Array:
+  """Floats as they are; whole numbers, such as one-hot labels, in float32."""
+  x = jnp.asarray(x)
+  return x if jnp.issubdtype(x.dtype, jnp.inexact) else x.astype(jnp.float32)

@@ -138,8 +138,7 @@ def test_a_round_weighs_samples_by_the_median_distance():
   )
   u = np.array([[4.0, 1.0], [-2.0, 2.0], [1.0, -9.0]])
   weights = np.array([1, 1, 2 / 9])
-  found = rvfr.absorbed(seen, (None, jnp.asarray(u, jnp.float32)), 1, 0.5,
-                       jnp.ones(len(u)))
+  found = rvfr.absorbed(seen, (None, jnp.asarray(u, jnp.float32)), 1, 0.5)
   np.testing.assert_allclose(found['weight'], 0.5 * 2 + weights.sum())
   np.testing.assert_allclose(found['mean'], weights @ u, atol=1e-5)
   square = 0.5 * np.diag([8, 0]) + (u.T * weights) @ u

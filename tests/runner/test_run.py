@@ -180,7 +180,7 @@ def test_what_its_end_is_waited_for_is_compiling_and_not_running(
 @pytest.fixture
 def untrained(tmp_path, monkeypatch):
   """Calls `run.run` with `train(stop)` in place of all the work."""
-  setting = SimpleNamespace(config=Config())
+  setting = SimpleNamespace(config=Config(), outside=None)
   monkeypatch.setattr(run.checks, 'assembled', lambda *_: setting)
   monkeypatch.setattr(run.checks, 'rehearse', lambda *_: None)
   for module in (run, run.asking):
@@ -188,7 +188,9 @@ def untrained(tmp_path, monkeypatch):
 
   def begin(train, *stop):
     monkeypatch.setattr(run, '_run', lambda *given: train(given[2][0]))
-    nothing = SimpleNamespace(features=np.zeros((2, 1)), labels=np.zeros(2))
+    nothing = SimpleNamespace(
+        features=np.zeros((2, 1)), labels=np.zeros(2), test=None
+    )
     run.run(setting.config, nothing, str(tmp_path / 'out'), *stop)
 
   return begin

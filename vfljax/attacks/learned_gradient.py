@@ -40,7 +40,7 @@ def learned_gradient(
     # On the scale of the known ones; a direction may hardly vary. They are of
     # length 1: if all are one, what is left is rounding, and stays that small.
     mean, std = known.mean(0)[None], known.std(0)[None]
-    scale = lambda d: (d - mean) / (std + 1e-3 * std.max() + 1e-5)
+    scale = lambda d: (d - mean) / (std + 1e-3 * std.max() + 2e-6)
     known, wanted = scale(known), scale(wanted)
     return complete(
         key, schedule, head.apply, head.init(key, known),

@@ -19,7 +19,8 @@ import optax
 from vfljax import check, nets
 from vfljax.defense import Defense
 from vfljax.defenses import minibatch
-from vfljax.numerics import common_type, reals
+from vfljax.numerics import common_type
+from vfljax.samples import reals
 from vfljax.types import Array, Key
 
 

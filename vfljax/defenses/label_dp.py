@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.defense import Defense
-from vfljax.numerics import reals
+from vfljax.samples import reals
 from vfljax.types import Array, Key
 
 

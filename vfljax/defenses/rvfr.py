@@ -126,7 +126,7 @@ def dimensions(us: tuple[Array | None, ...], rank: float) -> int:
 
 def absorbed(
     seen: Params, us: tuple[Array | None, ...], rank: int, decay: float,
-    real: Array,
+    real: Array | None = None,
 ) -> Params:
   """The statistics with one more round in them.
 
@@ -139,9 +139,10 @@ def absorbed(
     us: The round's embeddings.
     rank: Of the subspace.
     decay: Of older rounds.
-    real: [batch] 1, or 0 for a row that does not count.
+    real: [batch] 1, or 0 for a row that does not count; by default all do.
   """
   z = together(us)
+  real = jnp.ones(len(z), z.dtype) if real is None else real
   mean, basis, _ = subspace(seen, rank)
   away = z - mean[None]
   distance = jnp.linalg.norm(away - (away @ basis) @ basis.T, axis=-1)

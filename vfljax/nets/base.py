@@ -227,9 +227,7 @@ def mlp(
 
 def final_activation(which: str | Activation | None) -> Activation | None:
   """As `activation_of`; `None` for 'linear', after which nothing comes."""
-  if which is None or which == 'linear':
-    return None
-  return activation_of(which)
+  return None if which in (None, 'linear') else activation_of(which)
 
 
 def activation_of(which: str | Activation) -> Activation:
