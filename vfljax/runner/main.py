@@ -118,7 +118,7 @@ def _unread(error: OSError, argv: list[str], stop: stopping.Stop | None) -> int:
   if full:
     print('error: No room for what is printed.', file=sys.stderr)
     return 2
-  if not place and argv[1] not in _TRAINING:
+  if not place and not set(argv[1:2]) & set(_TRAINING):
     return 0
   print(f'Nobody reads this. {stopping.last_words(place)}', file=sys.stderr)
   return stopping.CODE
