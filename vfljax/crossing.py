@@ -12,6 +12,7 @@ from jax.ad_checkpoint import checkpoint_name
 import jax.numpy as jnp
 
 from vfljax import fusing
+from vfljax.numerics import common_type
 from vfljax.types import Array, Embeddings
 
 ROWS = 'vfljax: which rows are samples'
@@ -56,12 +57,13 @@ def counted(u: Array) -> Array:
   """[batch]: 1 for each row of a passive party's `u`, 0 if it is padding.
 
   What a party adds up over a round's rows, a penalty or a statistic, counts
-  samples alone. Outside of a round there is no padding.
+  samples alone. Outside of a round there is no padding. Of u's type, but
+  float32 at least.
   """
-  real = _IN_ROUND.get()
+  real, dtype = _IN_ROUND.get(), common_type(u.dtype, jnp.float32)
   if real is None or len(real) != len(u):
-    return jnp.ones(len(u), jnp.float32)
-  return (real > 0).astype(jnp.float32)
+    return jnp.ones(len(u), dtype)
+  return (real > 0).astype(dtype)
 
 
 def trained(labels: Array) -> Array:

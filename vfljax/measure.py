@@ -50,8 +50,10 @@ def watcher(
 
   Returns:
     (watch, digest); the digest of an epoch is {attack: {metric: value}}.
-  """
 
+  Raises:
+    ValueError: for another `pool`.
+  """
   check.one_of('watcher: pool', pool, ('epoch', 'round'))
 
   def watch(key, played):

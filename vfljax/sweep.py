@@ -13,10 +13,10 @@ from typing import Any
 import jax
 from jax import lax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import (
     Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding,
 )
+import numpy as np
 
 from vfljax import samples
 from vfljax.types import Array, Batch

@@ -203,6 +203,9 @@ def test_a_run_that_finished_meanwhile_is_not_taken_for_ones_own(tmp_path):
   assert raising.completed(tmp_path, asked, complete, saved) == saved
   known = asked | {raising.FIELD: [2]}
   assert raising.completed(tmp_path, known, complete, saved) == known
+  # Of the two files one may be older: killed between them, then raised again.
+  known = asked | {raising.FIELD: [2, 3]}
+  assert raising.completed(tmp_path, known, complete, saved) == known
 
 
 def test_fewer_seeds_are_refused(copied, table):

@@ -86,7 +86,7 @@ def csv(
   if label not in frame.columns and len(frame.columns) == 1:
     raise ValueError(
         f'{file} has a single column when split at {way.sep!r}; say what stands'
-        f' between its columns, as in '
+        ' between its columns, as in '
         f'{flag(sep="comma" if way.sep == ";" else "semicolon")}'
     )
   for name in frame.columns if way.decimal == '.' else ():

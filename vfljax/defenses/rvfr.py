@@ -149,7 +149,7 @@ def absorbed(
   middle = masked_median(distance[:, None], real > 0)[0]
   weight = middle / jnp.maximum(distance, jnp.maximum(middle, 1e-12))
   weight = jnp.where((seen['weight'] > 0) & (middle > 0), weight, 1.0)
-  weight = (real * weight).astype(z.dtype)
+  weight = real.astype(z.dtype) * weight.astype(z.dtype)
   return dict(
       mean=decay * seen['mean'] + weight @ z,
       square=decay * seen['square'] + (z * weight[:, None]).T @ z,

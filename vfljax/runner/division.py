@@ -55,7 +55,7 @@ def divide(table: Table, config: Config):
     held = int(table.test.sum())
   else:
     order, held = slice(None), math.ceil(data.test * count)
-  if held >= count:
+  if table.test is None and held >= count:
     raise ValueError(
         f'No training samples are left of {count}: take fewer for tests than '
         f'--config.data.test={data.test:g}.'

@@ -52,9 +52,9 @@ def completed(
   kept = {k: v for k, v in found.items() if k != FIELD}
   had = found.get('seeds')
   raised = kept | dict(seeds=now['seeds']) | more
-  if _is_count(had) and had < now['seeds']:
-    if more.get(FIELD, [])[-1:] != [had]:
-      return found  # Another process has been here since `recorded`.
+  known = had in more.get(FIELD, [])
+  if _is_count(had) and had < now['seeds'] and not known:
+    return found  # Another process has been here since `recorded`.
   if not _is_count(had) or had <= now['seeds']:
     return raised
   if raised == json.loads(json.dumps(now)):

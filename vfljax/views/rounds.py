@@ -23,7 +23,11 @@ def majority(labels: Array) -> Array:
 
 
 def cut_gradients(k: int, played: Round) -> CutGradients:
-  """Passive party k's view of a round."""
+  """Passive party k's view of a round.
+
+  Raises:
+    ValueError: if there is no such passive party.
+  """
   batch, messages = played.batch, played.messages
   if not 1 <= k <= len(messages.up):
     raise ValueError(
