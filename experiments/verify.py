@@ -30,7 +30,7 @@ import numpy as np
 
 from experiments import evidence
 from vfljax.runner import main as runner
-from vfljax.runner import disk, recording
+from vfljax.runner import asking, disk, recording
 from vfljax.runner.errors import UserError
 
 LEAST = 0.005  # Of a value, and of 1 where it is less.
@@ -71,7 +71,7 @@ def compare(
   Raises:
     UserError: if it has other samples, or lacks a row.
   """
-  if record['samples'] != again['samples']:
+  if not asking.same_samples(record['samples'], again['samples']):
     raise UserError(
         f"The samples are others: their digest is {again['samples']}, the "
         f"record's {record['samples']}."
@@ -182,9 +182,8 @@ def check_twin(
     record: Mapping[str, Any], twin: Mapping[str, Any], seeds: Sequence[int]
 ) -> None:
   """Raises UserError if a third run is of another training, or other seeds."""
-  if twin['samples'] != record['samples'] or not {*_rows(record)} <= {
-      *_rows(twin)
-  }:
+  same = asking.same_samples(twin['samples'], record['samples'])
+  if not same or not {*_rows(record)} <= {*_rows(twin)}:
     raise UserError('--twin is the record of another training.')
   if list(twin['seeds']) != list(seeds):
     raise UserError(

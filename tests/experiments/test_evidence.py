@@ -93,6 +93,8 @@ def test_what_is_run_again_is_compared_value_by_value():
   assert 'alone_auc' in verify.said('r', found)
   with pytest.raises(UserError, match='samples are others'):
     verify.compare(record(), again | dict(samples='x'))
+  first = again | dict(samples='abc-def')  # As of now; records have the first.
+  assert len(verify.compare(record(), first)) == len(found)
   with pytest.raises(UserError, match='no row'):
     verify.compare(record(), again | dict(rows=[]))
 

@@ -34,3 +34,12 @@ def test_samples_of_another_data_set_are_too():
 def test_earlier_versions_kept_the_first_digest_alone(saved, same):
   found = asking._completed('aa-bb', lambda x: x, dict(samples=saved, seeds=2))
   assert (found == dict(samples='aa-bb', seeds=2)) == same
+
+
+@pytest.mark.parametrize('one, other, same', [
+    ('aa', 'aa', True), ('aa', 'aa-bb', True), ('aa-bb', 'aa', True),
+    ('aa-bb', 'aa-bb', True), ('aa-bb', 'aa-cc', False), ('aa', 'bb', False),
+    ('aa-bb', 'cc-bb', False), ('', 'aa', False),
+])
+def test_fingerprints_agree_as_far_as_they_tell(one, other, same):
+  assert asking.same_samples(one, other) == same

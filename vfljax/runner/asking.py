@@ -82,6 +82,15 @@ def fingerprint(table: Table, outside: Any = None) -> str:
   return f'{first}-{_digest(more)}' if more else first
 
 
+def same_samples(one: str, other: str) -> bool:
+  """Whether two fingerprints are of the same samples, as far as they tell.
+
+  Earlier versions kept the first digest alone.
+  """
+  (first, _, more), (again, _, rest) = one.partition('-'), other.partition('-')
+  return first == again and (more == rest or not more or not rest)
+
+
 def _digest(arrays: Sequence[Any]) -> str:
   digest, rows = hashlib.sha256(), 1024  # Of a mapped file a few at a time.
   for part in arrays:
@@ -93,8 +102,7 @@ def _digest(arrays: Sequence[Any]) -> str:
 def _completed(
     samples: str, complete: identity.Complete, before: dict
 ) -> dict[str, Any]:
-  """A saved configuration; earlier versions kept the first digest alone."""
   found = complete(before)
-  if found.get('samples') == samples.partition('-')[0]:
+  if same_samples(found.get('samples') or '', samples):
     return found | dict(samples=samples)
   return found
