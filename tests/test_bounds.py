@@ -39,7 +39,8 @@ TINY = 1e-6
 
 class Range(NamedTuple):
   """[low, high], an end that is `open` is not in it; whole numbers or not;
-  infinity is one of them if `endless`."""
+  infinity is one of them if `endless`. Of an `option` a configuration has seen
+  to the type."""
 
   make: object
   low: float
@@ -48,6 +49,7 @@ class Range(NamedTuple):
   whole: bool = False
   says: str = ''
   endless: bool = False
+  option: bool = False
 
 
 def of(name, parameter, low, high=INF, open='', whole=False, **others):
@@ -171,8 +173,9 @@ ATTACKS = [
           says='learning_rate'),
     Range(searching('steps'), 1, whole=True, says='steps'),
     Range(searching('restarts'), 1, whole=True, says='restarts'),
+    Range(lambda n: gradient_inversion(NET, n), 2, whole=True, says='classes'),
     *(mixing(f)(1, whole=True) for f in ('iterations', 'batch_size')),
-    mixing('epochs')(2, whole=True), mixing('unlabeled')(0, whole=True),
+    mixing('epochs')(2, whole=True), mixing('unlabeled')(0),
     Range(lambda n: mixmatch(NET, NET, MixMatch(epochs=8, stages=n)), 1, 8,
           whole=True, says='stages|epochs'),
     *(mixing(f)(0, open='low high')
@@ -207,15 +210,42 @@ def scheduled(field):
   return lambda value: completion.check(schedule._replace(**{field: value}))
 
 
+def sized(name, **given):
+  """A number of a network that is a size, in a tuple if it has several."""
+  field, = given
+  return Range(
+      lambda n: nets.REGISTRY[name](**{field: given[field](n)}), 1, whole=True,
+      says=f'({field}|widths) must be',
+  )
+
+
+one = lambda n: n
+first = lambda n: (n, 8)
+NETWORKS = [
+    Range(nets.mlp, 1, whole=True, says='widths must be'),
+    *(sized(name, width=one) for name in nets.REGISTRY if name != 'encoder'),
+    *(sized(name, hidden=first) for name in nets.REGISTRY
+      if 'hidden' in nets.REGISTRY[name].options),
+    *(sized(name, channels=first) for name in nets.REGISTRY
+      if 'channels' in nets.REGISTRY[name].options),
+    *(sized(name, **{size: one}) for name in ('embedding', 'wide_deep')
+      for size in ('buckets', 'size')),
+    Range(lambda x: nets.make('vgg13', dropout=x), 0, 1, 'high',
+          says='dropout'),
+]
+
+
 OPTIONS = [
     Range(checked('model_completion', 'learning_rate'), 0, open='low high',
           says='learning_rate'),
-    Range(checked('cafe', 'pool', batch=1), 1, 40, whole=True, says='pool'),
-    Range(checked('cafe', 'batch', pool=30), 1, 30, whole=True, says='batch'),
+    Range(checked('cafe', 'pool', batch=1), 1, 40, whole=True, says='pool',
+          option=True),
+    Range(checked('cafe', 'batch', pool=30), 1, 30, whole=True, says='batch',
+          option=True),
     Range(checked('model_inversion', 'samples'), 1, 20, whole=True,
-          says='samples'),
+          says='samples', option=True),
     Range(checked('label_replacement', 'targets'), 1, 7, whole=True,
-          says='targets'),
+          says='targets', option=True),
     # Of ten samples a round leaves one: 9.5 are ten.
     Range(checked('label_replacement', 'triggered', targets=1), 0, 0.95,
           'low high', says='triggered'),
@@ -233,7 +263,10 @@ def named(row):
   return row.says
 
 
-@pytest.mark.parametrize('row', DEFENSES + ATTACKS + OPTIONS, ids=named)
+ROWS = DEFENSES + ATTACKS + NETWORKS + OPTIONS
+
+
+@pytest.mark.parametrize('row', ROWS, ids=named)
 def test_a_number_may_be_at_its_ends_and_not_past_them(row):
   step = 1 if row.whole else TINY
   inside, outside = [], [] if row.whole else [math.nan]
@@ -244,6 +277,8 @@ def test_a_number_may_be_at_its_ends_and_not_past_them(row):
     if math.isfinite(end):
       inside.append(end - away)
       outside.append(end + away)
+  if row.whole and not row.option:
+    outside.append(row.low + 0.5)
   for value in inside:
     row.make(value)
   for value in outside:

@@ -4,6 +4,7 @@ A strength is a factory argument that a sweep may trace, and a traced value has
 no number to look at: it passes, and whoever made the sweep checks the numbers
 that go into it.
 """
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -56,6 +57,41 @@ def inside(
         f'{name} must be {_range(low, high, open_low, open_high)};'
         f' got {value!r}.'
     )
+
+
+def whole(name: str, value: Any, low: float, high: float = np.inf) -> None:
+  """As `inside`, [low, high], of whole numbers, 3.0 being one.
+
+  Raises:
+    ValueError: if `value`, or an entry of it, is no such number.
+  """
+  inside(name, value, low, high, open_high=high == np.inf)
+  if not isinstance(value, Tracer) and np.any(np.asarray(value) % 1):
+    raise ValueError(f'{name} must be whole; got {value!r}.')
+
+
+def count(name: str, value: Any, low: int = 1, high: float = np.inf) -> None:
+  """Passes if `value` is an integer in [low, high]: a size, a number of steps.
+
+  What decides a shape or the length of a loop is an `int`, 3.0 is none.
+
+  Raises:
+    ValueError: if not.
+  """
+  inside(name, value, low, high, open_high=high == np.inf)
+  if not isinstance(value, int | np.integer | Tracer):
+    raise ValueError(f'{name} must be an integer, not {value!r}.')
+
+
+def sizes(name: str, **given: Any) -> None:
+  """Passes if each of `name`'s numbers is a `count`, or a sequence of them.
+
+  Raises:
+    ValueError: if not; it says which.
+  """
+  for key, value in given.items():
+    for one in value if isinstance(value, Sequence) else (value,):
+      count(f'{name}: {key}', one)
 
 
 def one_of(name: str, value: Any, options: tuple) -> None:

@@ -6,7 +6,6 @@ an attacker would get (`defenses.vmask`).
 """
 from collections.abc import Callable, Hashable
 from functools import partial
-import math
 from typing import Any, NamedTuple
 
 import jax
@@ -14,6 +13,7 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
+from vfljax import check as checks
 from vfljax import descent, nets
 from vfljax.types import Array, Key, Net, Params
 
@@ -110,6 +110,10 @@ def complete(
 
   Returns:
     [stages, n, classes], the guess after each of the stages.
+
+  Raises:
+    ValueError: if the schedule makes no sense, see `check`, or without a known
+      sample.
   """
   begun, stage, keys = _staged(
       key, schedule, logits, params, samples, net, bottom
@@ -131,7 +135,7 @@ def best(
       epochs; `None` is all of them.
 
   Raises:
-    ValueError: for `epochs` with a schedule of fewer stages.
+    ValueError: for `epochs` with a schedule of fewer stages; as `complete`.
   """
   if epochs is not None and schedule.stages != schedule.epochs:
     raise ValueError(
@@ -165,7 +169,13 @@ def _staged(
   Args:
     epochs: Where a cosine ends, if not with the schedule.
   """
+  check(schedule)
   labels = samples.labels
+  if not len(labels) or len(labels) != len(samples.known):
+    raise ValueError(
+        'A model is completed on one or more known samples with a row of '
+        f'labels each; got {len(samples.known)} samples and {len(labels)} rows.'
+    )
   size = min(schedule.batch_size or len(labels), len(labels))
   batches = -(-len(labels) // size)
   steps = (schedule.epochs if epochs is None else epochs) * batches
@@ -229,29 +239,16 @@ def with_statistics(net: Net, params: Params) -> Net | None:
 
 
 def check(schedule: Schedule) -> None:
-  """Raises ValueError if a schedule makes no sense."""
-  if schedule.epochs < 1 or schedule.batch_size < 0:
-    raise ValueError(
-        'An attack needs epochs >= 1 and batch_size >= 0, got '
-        f'{schedule.epochs} and {schedule.batch_size}.'
-    )
-  if not 1 <= schedule.stages <= schedule.epochs:
-    raise ValueError(
-        f'An attack returns 1 to epochs = {schedule.epochs} stages, got '
-        f'{schedule.stages}.'
-    )
-  if schedule.optimizer not in OPTIMIZERS:
-    raise ValueError(
-        f'An attack trains with {" or ".join(OPTIMIZERS)}, got '
-        f'{schedule.optimizer!r}.'
-    )
-  if schedule.rate not in RATES:
-    raise ValueError(
-        f'An attack\'s rate is {" or ".join(RATES)}, got {schedule.rate!r}.'
-    )
-  rate, decay = schedule.bottom_rate, schedule.weight_decay
-  if not 0 < rate < math.inf or not 0 <= decay < math.inf:
-    raise ValueError(
-        'An attack needs bottom_rate > 0 and weight_decay >= 0, finite, got '
-        f'{rate} and {decay}.'
-    )
+  """Raises ValueError if a schedule makes no sense.
+
+  A traced learning rate passes: whoever traces it checks the numbers.
+  """
+  own = schedule
+  checks.count('epochs', own.epochs)
+  checks.count('batch_size', own.batch_size, 0)
+  checks.count('stages', own.stages, 1, own.epochs)
+  checks.one_of('optimizer', own.optimizer, tuple(OPTIMIZERS))
+  checks.one_of('rate', own.rate, RATES)
+  checks.above('learning_rate', own.learning_rate, 0)
+  checks.above('bottom_rate', own.bottom_rate, 0)
+  checks.at_least('weight_decay', own.weight_decay, 0)

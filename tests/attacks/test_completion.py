@@ -105,7 +105,7 @@ def test_networks_with_statistics_are_trained_by_their_training_pass(
 @pytest.mark.parametrize('field', ['bottom_rate', 'weight_decay'])
 @pytest.mark.parametrize('value', [math.inf, math.nan])
 def test_a_schedule_is_of_finite_numbers(field, value):
-  with pytest.raises(ValueError, match='finite'):
+  with pytest.raises(ValueError, match=field):
     completion.check(Schedule()._replace(**{field: value}))
 
 

@@ -358,7 +358,7 @@ def test_batches_of_an_epoch_cover_the_labels(stolen):
     (Schedule(epochs=0), 'epochs >= 1'),
     (Schedule(batch_size=-1), 'batch_size >= 0'),
     (Schedule(epochs=5, stages=6), 'stages'),
-    (Schedule(optimizer='lion'), 'adam or sgd or momentum'),
+    (Schedule(optimizer='lion'), 'optimizer must be'),
     (Schedule(rate='linear'), 'constant or cosine'),
     (Schedule(bottom_rate=0.0), 'bottom_rate > 0'),
     (Schedule(weight_decay=-1.0), 'weight_decay >= 0'),

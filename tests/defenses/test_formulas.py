@@ -213,6 +213,13 @@ def check_laplace(noise, scale):
   np.testing.assert_allclose(np.abs(unit).mean(), 1, rtol=0.02)
 
 
+def test_discrete_sgd_does_not_hide_that_a_gradient_diverged():
+  d = np.ones((3, 2), np.float32)
+  for bad in (np.nan, np.inf):
+    d[1, 0] = bad
+    assert np.isnan(discretize(jnp.asarray(d), 6)).all()
+
+
 @pytest.mark.parametrize('bins, bound', [(1, None), (2, None), (1, 0.3)])
 def test_discrete_sgd_adds_laplace_noise_to_every_element(bins, bound):
   d, labels = gradients(batch=30)

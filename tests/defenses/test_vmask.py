@@ -459,7 +459,7 @@ def test_what_it_knows_of_itself_comes_through_a_chain():
     (lambda: vmask.vmask(0.5, attacker=QUICK._replace(known=0)), 'known'),
     (lambda: vmask.vmask(
         0.5, attacker=Attacker(Schedule(optimizer='lbfgs', stages=1))
-    ), 'adam or sgd'),
+    ), 'optimizer must be'),
     (lambda: vmask.vmask(0.5, attacker=QUICK._replace(epochs=2)),
      'a stage after each epoch; this one has 2 stages in 8'),
     (lambda: vmask.vmask(0.5, attacker=Attacker(epochs=2.5)), 'whole'),

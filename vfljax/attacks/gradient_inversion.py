@@ -125,9 +125,10 @@ def gradient_inversion(
   Raises:
     ValueError: if steps or restarts are below 1, or the rate is not above 0.
   """
+  check.count('gradient_inversion: classes', classes, 2)
   check.above('gradient_inversion: learning_rate', search.learning_rate, 0)
-  check.at_least('gradient_inversion: steps', search.steps, 1)
-  check.at_least('gradient_inversion: restarts', search.restarts, 1)
+  check.count('gradient_inversion: steps', search.steps)
+  check.count('gradient_inversion: restarts', search.restarts)
 
   def run(key, view: ModelGradients):
     u = jax.eval_shape(bottom.apply, view.weights, view.features)

@@ -125,7 +125,7 @@ def label_replacement(
     ValueError: if an argument is out of its range or poisons and parties do not
       match.
   """
-  check.at_least('label_replacement: per_round', per_round, 1)
+  check.count('label_replacement: per_round', per_round)
   check.above('label_replacement: amplify', amplify, 0)
   _check_samples(known, poisons, parties)
   triggered = tuple(stamp(x, value) for x in poisons)

@@ -110,7 +110,7 @@ def mixmatch(
     ValueError: if a number is out of its range.
   """
   for name in ('epochs', 'iterations', 'batch_size', 'stages'):
-    check.at_least(f'mixmatch: {name}', getattr(how, name), 1)
+    check.count(f'mixmatch: {name}', getattr(how, name))
   check.at_least('mixmatch: epochs', how.epochs, how.stages)
   for name in ('learning_rate', 'alpha', 'temperature'):
     check.above(f'mixmatch: {name}', getattr(how, name), 0)

@@ -30,9 +30,9 @@ def residual_scoring(degree: int = 5) -> Attack:
     degree: Of the polynomial in each coordinate of the embedding, 1 or more.
 
   Raises:
-    ValueError: if `degree` is below 1.
+    ValueError: if `degree` is no integer of 1 or more.
   """
-  check.at_least('degree', degree, 1)
+  check.count('degree', degree)
 
   def run(key, view: CutGradients):
     del key

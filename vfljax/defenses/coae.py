@@ -56,7 +56,7 @@ def coae(
   if hidden is not None:
     sizes['hidden'] = hidden
   for name, value in sizes.items():
-    check.at_least(f'coae: {name}', value, 1)
+    check.count(f'coae: {name}', value)
   check.above('coae: learning_rate', learning_rate, 0)
 
   def init(key, spec: Spec):

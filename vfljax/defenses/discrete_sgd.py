@@ -50,8 +50,9 @@ def discretize(
   steps = jnp.ceil((x - low) / jnp.where(flat, 1, interval) - 0.5)
   endpoint = low + jnp.clip(steps, 0, bins).astype(d.dtype) * interval
   # One of five elements that differs lies on the bound itself, which is inside.
-  inside = jnp.abs(x - mean) <= 2 * std * (1 + 8 * eps)
-  return jnp.where(flat, d, jnp.where(inside, endpoint * scale, 0))
+  # (NaN is not outside: it stays.)
+  outside = jnp.abs(x - mean) > 2 * std * (1 + 8 * eps)
+  return jnp.where(flat, d, jnp.where(outside, 0, endpoint * scale))
 
 
 def discrete_sgd(bins, bound=None, noise=0.0) -> Defense:
@@ -67,7 +68,7 @@ def discrete_sgd(bins, bound=None, noise=0.0) -> Defense:
     ValueError: if `bins` is below 1, `bound` is not above 0, or `noise` is
       below 0.
   """
-  check.at_least('bins', bins, 1)
+  check.whole('bins', bins, 1)
   if bound is not None:
     check.above('bound', bound, 0)
   check.at_least('noise', noise, 0)

@@ -37,7 +37,7 @@ def fedpass_cut(
     ValueError: if an argument is out of its range.
   """
   passport = passports.drawer('fedpass_cut', variance, mean, side, spread)
-  check.at_least('fedpass_cut: hidden', hidden, 1)
+  check.count('fedpass_cut: hidden', hidden)
 
   def init(key, spec):
     def drawn(key):

@@ -232,7 +232,7 @@ def _check(own: Settings) -> None:
   for name, value in above.items():
     check.above(name, value, 0)
   check.at_least('sigma', own.sigma, 0)
-  check.at_least('critic_steps', own.gan.critic_steps, 1)
+  check.count('critic_steps', own.gan.critic_steps)
   check.one_of('norm', own.reading.norm, NORMS)
   check.one_of('part', own.part, PARTS)
   check.one_of('link', own.reading.link, LINKS)

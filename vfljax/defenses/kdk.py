@@ -45,9 +45,9 @@ def kdk(
       active party has no features.
   """
   check.inside('kdk: smoothing', smoothing, 0, 1)
-  check.at_least('kdk: k', k, 2)
-  check.at_least('kdk: epochs', epochs, 1)
-  check.at_least('kdk: batch_size', batch_size, 1)
+  check.count('kdk: k', k, 2)
+  check.count('kdk: epochs', epochs)
+  check.count('kdk: batch_size', batch_size)
   check.above('kdk: learning_rate', learning_rate, 0)
 
   def prepare(key, features, labels):

@@ -93,13 +93,13 @@ def mid(
 def _check(own: Settings) -> None:
   check.at_least('mid: weight', own.weight, 0)
   check.one_of('mid: side', own.side, SIDES)
-  check.at_least('mid: scale', own.scale, 1)
-  check.at_least('mid: hidden', own.hidden, 0)
+  check.count('mid: scale', own.scale)
+  check.count('mid: hidden', own.hidden, 0)
   check.one_of('mid: noise', own.noise, NOISE)
   if own.side == 'passive' and own.noise == 'training':
     raise ValueError("mid: the passive side's noise is 'always' there.")
   for k in own.parties or ():
-    check.at_least('mid: parties', k, 1)
+    check.count('mid: parties', k)
 
 
 def _init(own: Settings, key: Key, spec: Spec) -> Slots:

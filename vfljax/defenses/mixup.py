@@ -35,11 +35,9 @@ def mixup(samples, concentration=1.0) -> Defense:
     ValueError: if `samples` is below 2 or not whole, or `concentration` not
       above 0; when a batch has fewer rows than `samples`.
   """
-  check.at_least('mixup: samples', samples, 2)
+  check.whole('mixup: samples', samples, 2)
   check.above('mixup: concentration', concentration, 0)
   traced = isinstance(samples, Tracer)
-  if not traced and samples != int(samples):
-    raise ValueError(f'mixup: samples must be whole; got {samples!r}.')
   most = LIMIT if traced else int(samples)
 
   def batch(key: Key, batch: Batch) -> Batch:

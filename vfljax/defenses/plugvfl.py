@@ -107,7 +107,7 @@ def _check(own: Settings) -> None:
   check.inside('drop', own.drop, 0, 1, open_high=True)
   check.one_of('per', own.per, ('sample', 'round', 'element'))
   check.one_of('negatives', own.negatives, ('all', 'batch'))
-  check.at_least('psi_steps', own.psi_steps, 1)
+  check.count('psi_steps', own.psi_steps)
   check.above('psi_learning_rate', own.psi_learning_rate, 0)
 
 

@@ -31,7 +31,7 @@ def precode(weight=1e-3, width: int = 32) -> Defense:
     ValueError: if an argument is out of its range.
   """
   check.at_least('precode: weight', weight, 0)
-  check.at_least('precode: width', width, 1)
+  check.count('precode: width', width)
   encoder = nets.mlp(2 * width)
 
   def decoder(u):

@@ -59,9 +59,9 @@ def rvfr(
     ValueError: if an argument is out of its range.
   """
   check.inside('rvfr: rank', rank, 0, 1, open_low=True)
-  check.at_least('rvfr: warmup', warmup, 0)
+  check.count('rvfr: warmup', warmup, 0)
   check.inside('rvfr: decay', decay, 0, 1, open_high=True)
-  check.at_least('rvfr: steps', steps, 1)
+  check.count('rvfr: steps', steps)
 
   own = Settings(rank, server, warmup, decay, steps)
   return Defense(top=partial(purifying, own))

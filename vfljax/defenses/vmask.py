@@ -223,8 +223,8 @@ def _check(rule: Rule) -> None:
   check.inside('vmask: budget', rule.budget, 0, 1)
   check.at_least('vmask: noise', rule.noise, 0)
   check.above('vmask: learning_rate', rule.shadows.learning_rate, 0)
-  check.at_least('vmask: batch_size', rule.shadows.batch_size, 1)
-  check.at_least('vmask: least', rule.least, 0)
+  check.count('vmask: batch_size', rule.shadows.batch_size)
+  check.whole('vmask: least', rule.least, 0)
   check.one_of('vmask: norms', rule.norms, tuple(named_layers.NORMS))
   shadow.check('vmask: attacker', rule.attacker)
 

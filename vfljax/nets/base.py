@@ -214,10 +214,12 @@ def mlp(
     norm: Before every activation, one of `NORMS`; see `Norm`.
 
   Raises:
-    ValueError: without widths, or with an unknown activation or norm.
+    ValueError: without widths, for one that is no integer of 1 or more, or
+      with an unknown activation or norm.
   """
-  if not widths or min(widths) < 1:
-    raise ValueError(f'mlp: needs one or more positive widths, got {widths}.')
+  if not widths:
+    raise ValueError('mlp: needs one or more widths, got none.')
+  check.sizes('mlp', widths=widths)
   check.one_of('mlp: norm', norm, NORMS)
   check.inside('mlp: dropout', dropout, 0, 1, open_high=True)
   last = final_activation(final)

@@ -11,6 +11,7 @@ from typing import Any
 
 from flax import linen as nn
 
+from vfljax import check
 from vfljax.nets import base, convolution, images
 from vfljax.types import Array, Net, Params
 
@@ -66,6 +67,9 @@ def cafe(
   Returns:
     Its parameters are {'conv1', 'conv2', 'fc1', 'fc2', 'fc3'}; a linear layer's
     are `params['fc1']['Dense_0']` with 'kernel' [in, out] and 'bias'.
+
+  Raises:
+    ValueError: for an unknown dtype or how, or a size that is none.
   """
   return base.linen(_module(width, channels, hidden, dtype, how))
 
@@ -91,4 +95,5 @@ def middle(
 
 def _module(width, channels, hidden, dtype, how) -> Cafe:
   images.check_options('none', how)
+  check.sizes('cafe', width=width, channels=channels, hidden=hidden)
   return Cafe(width, channels, hidden, images.dtype_of(dtype), how)

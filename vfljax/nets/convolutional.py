@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import jax
 
+from vfljax import check
 from vfljax.nets import base, images
 from vfljax.nets.convolution import max_pool, patches
 from vfljax.nets.dense import fan_in_uniform
@@ -34,15 +35,13 @@ def convolutional(
   Raises:
     ValueError: without channels, for an even kernel or too many pools.
   """
-  if not channels or min(channels) < 1 or kernel % 2 == 0:
+  check.sizes('convolutional', channels=channels, kernel=kernel)
+  if not channels or kernel % 2 == 0:
     raise ValueError(
-        'convolutional: needs positive channels and an odd kernel; got '
+        'convolutional: needs channels and an odd kernel; got '
         f'{tuple(channels)} and {kernel}.'
     )
-  if not 0 <= pools <= len(channels):
-    raise ValueError(
-        f'convolutional: pools must be 0..{len(channels)}; got {pools}.'
-    )
+  check.count('convolutional: pools', pools, 0, len(channels))
   act = base.ACTIVATIONS[activation]
   dense = base.mlp(*widths, activation=activation, final=final) if widths else (
       Net(lambda key, x: (), lambda params, x: x.reshape(len(x), -1))

@@ -6,6 +6,7 @@ stands beside the others'. The paper gives no sizes.
 import jax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.nets import base
 from vfljax.nets.wide_deep import rows
 from vfljax.types import Net
@@ -29,11 +30,7 @@ def embedding(
   Raises:
     ValueError: if a size is below 1, or for an unknown activation.
   """
-  if min(buckets, size) < 1:
-    raise ValueError(
-        f'embedding: buckets and size must be 1 or more; got {buckets} and '
-        f'{size}.'
-    )
+  check.sizes('embedding', buckets=buckets, size=size)
   dense = base.mlp(*hidden, width, activation=activation)
 
   def init(key, x):

@@ -19,7 +19,7 @@ def normalized_head(classes: int, layers: int = 1) -> Net:
   Raises:
     ValueError: without layers.
   """
-  check.at_least('normalized_head: layers', layers, 1)
+  check.count('normalized_head: layers', layers)
 
   def init(key, u):
     del key

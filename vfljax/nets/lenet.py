@@ -79,9 +79,10 @@ def lenet5(
     final: Activation of the embedding, after its norm.
 
   Raises:
-    ValueError: for an option that there is not.
+    ValueError: for an option that there is not, or a size that is none.
   """
   images.check_options(norm, how)
+  check.sizes('lenet5', width=width, channels=channels, hidden=hidden)
   check.one_of('lenet5: padding', padding, ('SAME', 'VALID'))
   if not isinstance(border, tuple) or len(border) != 2 or min(border) < 0:
     raise ValueError(

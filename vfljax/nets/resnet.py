@@ -10,6 +10,7 @@ from typing import Any
 from flax import linen as nn
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.nets import base, convolution, images
 from vfljax.types import Net
 
@@ -104,7 +105,7 @@ def resnet18(
     how: How convolutions are computed, see `convolution.convolve`.
 
   Raises:
-    ValueError: for an unknown stem, norm, dtype or how.
+    ValueError: for an unknown stem, norm, dtype or how, or no sizes.
   """
   return _resnet(width, channels, 2, stem, 'project', norm, dtype, how)
 
@@ -126,7 +127,7 @@ def resnet20(
     how: As in `resnet18`.
 
   Raises:
-    ValueError: for an unknown shortcut, norm, dtype or how.
+    ValueError: for an unknown shortcut, norm, dtype or how, or no sizes.
   """
   return _resnet(width, channels, 3, 'small', shortcut, norm, dtype, how)
 
@@ -135,6 +136,7 @@ def _resnet(
     width, channels, count, stem, shortcut, norm, dtype, how
 ) -> Net:
   images.check_options(norm, how)
+  check.sizes('A ResNet', width=width, channels=channels)
   if stem not in STEMS or shortcut not in SHORTCUTS:
     raise ValueError(
         f'A ResNet has a stem of {STEMS} and a shortcut of {SHORTCUTS}; got '

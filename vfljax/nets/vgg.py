@@ -9,6 +9,7 @@ from typing import Any
 
 from flax import linen as nn
 
+from vfljax import check
 from vfljax.nets import base, convolution, images
 from vfljax.types import Net
 
@@ -63,9 +64,12 @@ def vgg13(
     how: How convolutions are computed, see `convolution.convolve`.
 
   Raises:
-    ValueError: for an unknown norm, dtype or how.
+    ValueError: for an unknown norm, dtype or how, a size that is none, or a
+      dropout out of its range.
   """
   images.check_options(norm, how)
+  check.sizes('vgg13', width=width, channels=channels, hidden=hidden)
+  check.inside('vgg13: dropout', dropout, 0, 1, open_high=True)
   module = VGG(
       width, channels, hidden, norm, dropout, images.dtype_of(dtype), how
   )

@@ -7,6 +7,7 @@ network for Criteo (appendix E.2): embeddings of 16, an MLP 16-16, one output.
 import jax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.nets import base
 from vfljax.types import Array, Net
 
@@ -29,11 +30,7 @@ def wide_and_deep(
   Raises:
     ValueError: if a size is below 1 or there are no widths.
   """
-  if not widths or min(buckets, embedding, *widths) < 1:
-    raise ValueError(
-        'wide_and_deep: needs one or more widths, and sizes of 1 or more; got '
-        f'buckets {buckets}, embedding {embedding}, widths {widths}.'
-    )
+  check.sizes('wide_and_deep', buckets=buckets, embedding=embedding)
   deep = base.mlp(*widths, activation=activation)
   finish = base.ACTIVATIONS[final]
 
@@ -61,6 +58,7 @@ def wide_deep(
     hidden: tuple[int, ...] = (16, 16), activation: str = 'relu',
 ) -> Net:
   """Wide & Deep on columns of category numbers (GAFM, for Criteo)."""
+  check.sizes('wide_deep', size=size)
   return wide_and_deep(
       buckets, *hidden, width, embedding=size, activation=activation
   )
