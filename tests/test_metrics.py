@@ -152,7 +152,7 @@ def test_constant_logits_earn_nothing():
   assert accuracy(logits, labels) == 0.25
   assert top_k(logits, labels, 2) == 0.5
   assert top_k(logits, labels, 9) == 1
-  with pytest.raises(ValueError, match='k must be 1 or more'):
+  with pytest.raises(ValueError, match='k must be an integer of at least 1'):
     top_k(logits, labels, 0)
 
 

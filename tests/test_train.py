@@ -226,10 +226,10 @@ def test_a_federation_learns():
 
 
 @pytest.mark.parametrize('option, message', [
-    (dict(epochs=0), 'epochs must be 1'),
+    (dict(epochs=0), 'epochs must be an integer of at least 1'),
     (dict(batch_size=0), 'between 1 and the 22'),
     (dict(batch_size=23), 'between 1 and the 22'),
-    (dict(every=0), 'every must be 1'),
+    (dict(every=0), 'every must be an integer'),
     (dict(best='auc'), 'needs `validate`'),
     (dict(patience=2), 'patience'),
     (dict(patience=-1), 'patience'),

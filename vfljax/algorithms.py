@@ -11,7 +11,7 @@ from functools import reduce
 import jax.numpy as jnp
 import optax
 
-from vfljax import nets
+from vfljax import check, nets
 from vfljax.types import VFL, Array, Net
 
 Aggregation = Callable[[Sequence[Array]], Array]
@@ -20,11 +20,23 @@ AGGREGATIONS: dict[str, Aggregation] = dict(
     concat=lambda us: jnp.concatenate(
         [u.reshape(len(u), -1) for u in us], axis=-1
     ),
-    sum=lambda us: reduce(jnp.add, us),
-    mean=lambda us: reduce(jnp.add, us) / len(us),
-    max=lambda us: reduce(jnp.maximum, us),
-    product=lambda us: reduce(jnp.multiply, us),
+    sum=lambda us: reduce(jnp.add, _alike(us)),
+    mean=lambda us: reduce(jnp.add, _alike(us)) / len(us),
+    max=lambda us: reduce(jnp.maximum, _alike(us)),
+    product=lambda us: reduce(jnp.multiply, _alike(us)),
 )
+
+
+def _alike(us: Sequence[Array]) -> Sequence[Array]:
+  """Embeddings of one shape; of others one would be stretched, unasked."""
+  shapes = [u.shape[1:] for u in us]
+  if len(set(shapes)) > 1:
+    raise ValueError(
+        'Embeddings are added, averaged, compared or multiplied number by '
+        f'number, so all parties need one width; got {shapes}. Other widths '
+        "can be put together: aggregation='concat'."
+    )
+  return us
 
 
 def vlr(parties: int, classes: int, *, active: bool = True) -> VFL:
@@ -37,7 +49,12 @@ def vlr(parties: int, classes: int, *, active: bool = True) -> VFL:
     parties: 2 or more, the active one included.
     classes: 2 or more.
     active: Whether the active party has features of its own.
+
+  Raises:
+    ValueError: for fewer parties or classes.
   """
+  check.count('vlr: parties', parties, 2)
+  check.count('vlr: classes', classes, 2)
   width = 1 if classes == 2 else classes
   bottoms = [nets.mlp(width) if k or active else None for k in range(parties)]
   return VFL(tuple(bottoms), plain(), optax.softmax_cross_entropy)

@@ -79,7 +79,7 @@ def _top(defenses: Parts, net):
 
 
 def _send(defenses: Parts, passive, key, u):
-  total = jnp.zeros(())
+  total = jnp.zeros((), jnp.float32)
   for d, p, k in zip(defenses, passive, _keys(defenses, key)):
     u, penalty = d.send(p, k, u)
     total = total + penalty
@@ -100,7 +100,7 @@ def _adapt(defenses: Parts, state, key, predict, up, labels):
 
 
 def _receive(defenses: Parts, active, state, key, up, labels):
-  total = jnp.zeros(())
+  total = jnp.zeros((), jnp.float32)
   for d, a, s, k in zip(defenses, active, state, _keys(defenses, key)):
     up, penalty = d.receive(a, s, k, up, labels)
     total = total + penalty

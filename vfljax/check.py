@@ -34,7 +34,7 @@ def above(name: str, value: Any, low: float) -> None:
 
 def inside(
     name: str, value: Any, low: float, high: float, *,
-    open_low: bool = False, open_high: bool = False,
+    open_low: bool = False, open_high: bool = False, kind: str = 'a number',
 ) -> None:
   """Passes if `value`, or every entry of it, is between `low` and `high`.
 
@@ -43,6 +43,7 @@ def inside(
     value: A number, an array or a traced value; the last always passes.
     low: The smallest value allowed, or the bound below it if `open_low`.
     high: The largest value allowed, or the bound above it if `open_high`.
+    kind: What it must be.
 
   Raises:
     ValueError: if `value` is not a number, NaN or outside.
@@ -54,8 +55,8 @@ def inside(
   number = _number(value)
   if number is None or not np.all(above(number, low) & below(number, high)):
     raise ValueError(
-        f'{name} must be {_range(low, high, open_low, open_high)};'
-        f' got {value!r}.'
+        f'{name} must be {kind} {_range(low, high, open_low, open_high)}; got '
+        f'{value!r}.'
     )
 
 
@@ -65,22 +66,28 @@ def whole(name: str, value: Any, low: float, high: float = np.inf) -> None:
   Raises:
     ValueError: if `value`, or an entry of it, is no such number.
   """
-  inside(name, value, low, high, open_high=high == np.inf)
+  kind, endless = 'a whole number', high == np.inf
+  inside(name, value, low, high, open_high=endless, kind=kind)
   if not isinstance(value, Tracer) and np.any(np.asarray(value) % 1):
-    raise ValueError(f'{name} must be whole; got {value!r}.')
+    raise ValueError(f'{name} must be {kind}; got {value!r}.')
 
 
 def count(name: str, value: Any, low: int = 1, high: float = np.inf) -> None:
   """Passes if `value` is an integer in [low, high]: a size, a number of steps.
 
-  What decides a shape or the length of a loop is an `int`, 3.0 is none.
+  What decides a shape or the length of a loop is an `int`; 3.0 is none, nor is
+  a traced value.
 
   Raises:
     ValueError: if not.
   """
-  inside(name, value, low, high, open_high=high == np.inf)
-  if not isinstance(value, int | np.integer | Tracer):
-    raise ValueError(f'{name} must be an integer, not {value!r}.')
+  kind, endless = 'an integer', high == np.inf
+  inside(name, value, low, high, open_high=endless, kind=kind)
+  if not isinstance(value, int | np.integer):
+    raise ValueError(
+        f'{name} must be {kind}; got {value!r}. It decides a shape or how '
+        'often something is done, so a grid cannot sweep it: an entry for each.'
+    )
 
 
 def sizes(name: str, **given: Any) -> None:
@@ -114,6 +121,6 @@ def _number(value: Any) -> np.ndarray | None:
 
 def _range(low: float, high: float, open_low: bool, open_high: bool) -> str:
   if high == np.inf:
-    return f'a number {"above" if open_low else "of at least"} {low:g}'
+    return f'{"above" if open_low else "of at least"} {low:g}'
   left, right = '(' if open_low else '[', ')' if open_high else ']'
-  return f'a number in {left}{low:g}, {high:g}{right}'
+  return f'in {left}{low:g}, {high:g}{right}'

@@ -11,6 +11,8 @@ number has a closed form in time linear in the number of samples. What differs
 from the authors' code: the sampled bound draws its negatives as in the paper
 (uniform, with replacement) where the code permutes the batch, and samples may
 have weights, so that rows of padding count nothing.
+
+All raise ValueError without a sample.
 """
 from collections.abc import Callable
 import math
@@ -48,6 +50,7 @@ def upper_bound(
     belong together, so it bounds I(h; y); with a poor q it may be below it, and
     even below 0.
   """
+  h, y = jnp.asarray(h), jnp.asarray(y)
   w = _shares(weights, h)
 
   def against(i):
@@ -158,6 +161,8 @@ def gaussian(
 def _shares(weights: Array | None, like: Array) -> Array:
   """Weights that sum to 1, [samples]."""
   count = len(like)
+  if not count:
+    raise ValueError('There are no samples to estimate information from.')
   if weights is None:
     return jnp.full((count,), 1 / count, common_type(like, 1.0))
   return weights / weights.sum()

@@ -238,17 +238,20 @@ def with_statistics(net: Net, params: Params) -> Net | None:
   return net if any('batch_stats' in str(path) for path, _ in paths) else None
 
 
-def check(schedule: Schedule) -> None:
+def check(schedule: Schedule, of: str = '') -> None:
   """Raises ValueError if a schedule makes no sense.
 
   A traced learning rate passes: whoever traces it checks the numbers.
+
+  Args:
+    of: What stands before a field's name in a message.
   """
   own = schedule
-  checks.count('epochs', own.epochs)
-  checks.count('batch_size', own.batch_size, 0)
-  checks.count('stages', own.stages, 1, own.epochs)
-  checks.one_of('optimizer', own.optimizer, tuple(OPTIMIZERS))
-  checks.one_of('rate', own.rate, RATES)
-  checks.above('learning_rate', own.learning_rate, 0)
-  checks.above('bottom_rate', own.bottom_rate, 0)
-  checks.at_least('weight_decay', own.weight_decay, 0)
+  checks.count(f'{of}epochs', own.epochs)
+  checks.count(f'{of}batch_size', own.batch_size, 0)
+  checks.count(f'{of}stages', own.stages, 1, own.epochs)
+  checks.one_of(f'{of}optimizer', own.optimizer, tuple(OPTIMIZERS))
+  checks.one_of(f'{of}rate', own.rate, RATES)
+  checks.above(f'{of}learning_rate', own.learning_rate, 0)
+  checks.above(f'{of}bottom_rate', own.bottom_rate, 0)
+  checks.at_least(f'{of}weight_decay', own.weight_decay, 0)

@@ -204,7 +204,13 @@ def _zeros(fn: Callable[[], Any]) -> Any:
 def _keep_best(plan: Plan, run: Run, measured: dict[str, Array], epoch) -> Run:
   if not plan.best:
     return run
-  value = measured[plan.best.lstrip('-')]
+  name = plan.best.lstrip('-')
+  if name not in measured or jnp.shape(measured[name]):
+    raise ValueError(
+        f'best={plan.best!r} must name a scalar that `validate` returns; it '
+        f'returns {", ".join(measured) or "none"}.'
+    )
+  value = measured[name]
   score = -value if plan.best.startswith('-') else value
   better = score > run.best.score
   new = Best(score, jnp.asarray(epoch, run.best.epoch.dtype), run.state)

@@ -6,6 +6,7 @@ import jax
 from jax.core import Tracer
 import jax.numpy as jnp
 
+from vfljax import samples
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.defense import Defense, Spec
 from vfljax.types import (
@@ -25,7 +26,8 @@ def init(
     auxiliary: The active party's own samples, for defenses that need some.
 
   Raises:
-    ValueError: if the parties in `vfl`, `txs` and `batch` do not agree.
+    ValueError: if the parties in `vfl`, `txs` and `batch` do not agree, or the
+      top has not an output a class.
   """
   _check_parties(vfl, txs, batch)
   vfl = vfl._replace(top=defense.top(vfl.top))
@@ -54,6 +56,10 @@ def init(
   # The top's weights depend on shapes alone: nothing arrives yet.
   blank = _blank((shapes[0], *jax.eval_shape(arriving)))
   top = vfl.top.init(k_top, blank)
+  _check_logits(jax.eval_shape(
+      lambda top, us: defense.decode(slots.state, vfl.top.apply(top, us)), top,
+      blank,
+  ), batch.labels)
   params = [dict(bottom=bottoms[0], top=top, defense=slots.active)]
   params += [
       dict(bottom=b, defense=d) for b, d in zip(bottoms[1:], slots.passive)
@@ -123,6 +129,32 @@ def embed(
   params = state.parties[k].params
   u = net.apply(params['bottom'], x)
   return defense.send(params['defense'], jax.random.fold_in(key, k), u)[0]
+
+
+def check_round(
+    vfl: VFL, txs: Transforms, state: State, batch: Batch
+) -> None:
+  """Raises ValueError if a round cannot be played, by numbers and shapes."""
+  _check_parties(vfl, txs, batch)
+  if len(state.parties) != len(vfl.bottoms):
+    raise ValueError(
+        f'The state has {len(state.parties)} parties, the federation '
+        f'{len(vfl.bottoms)}: `init` makes one that fits.'
+    )
+  samples.check(batch)
+  if not len(batch.labels):
+    raise ValueError('A round needs a sample or more; the batch has none.')
+
+
+def _check_logits(logits: Any, labels: Array) -> None:
+  classes = labels.shape[-1]
+  if logits.shape != labels.shape:
+    raise ValueError(
+        'The top network must make logits [samples, classes]; of '
+        f'{labels.shape[0]} samples with {classes} classes it makes '
+        f'{logits.shape}. Give it an output a class, or `nets.binary` of one '
+        'output for two.'
+    )
 
 
 def _check_present(present: Sequence, vfl: VFL) -> None:

@@ -88,11 +88,11 @@ def _init(key: Key, spec: Spec) -> Slots:
 
 
 def _send(passive: Params, key: Key, u: Array) -> tuple[Array, Array]:
-  return u, jnp.zeros(())
+  return u, jnp.zeros((), jnp.float32)
 
 
 def _receive(active, state, key, up, labels) -> tuple[Embeddings, Array]:
-  return up, jnp.zeros(())
+  return up, jnp.zeros((), jnp.float32)
 
 
 def _gradient(state, key, cut, labels) -> tuple[Embeddings, Any]:

@@ -8,10 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from vfljax import check
+from vfljax.likeness import psnr, ssim
 from vfljax.numerics import (
     as_integers, centered_distances, counts_below, floating, safe_sqrt,
 )
 from vfljax.types import Array
+
+__all__ = [
+    'accuracy', 'distance_correlation', 'leak_auc', 'mean_interval', 'psnr',
+    'roc_auc', 'ssim', 'top_k',
+]
 
 
 def roc_auc(
@@ -29,8 +36,12 @@ def roc_auc(
 
   Returns:
     A scalar in [0, 1]. NaN if there is one class only, or a score is NaN.
+
+  Raises:
+    ValueError: if scores, labels and weights are not [n] each.
   """
   scores = floating(scores)
+  _check_rows('roc_auc', scores, labels=labels, weights=weights)
   counted = jnp.ones(scores.shape, bool) if weights is None else _holds(weights)
   positive = counted & _holds(labels)
   negative = counted & ~_holds(labels)
@@ -77,6 +88,9 @@ def accuracy(
     A scalar in [0, 1]; NaN if all weights are 0, or a logit of a sample that
     counts is NaN: a network that has diverged has no accuracy, and what
     `argmax` makes of it would be that of the first class.
+
+  Raises:
+    ValueError: if the shapes are others.
   """
   hit = logits.argmax(-1) == _classes(logits, labels)
   return _mean(hit, weights, _undefined(logits))
@@ -100,78 +114,12 @@ def top_k(
     A scalar in [0, 1]; NaN where `accuracy` is.
 
   Raises:
-    ValueError: if `k` is below 1.
+    ValueError: if `k` is below 1, or the shapes are others.
   """
-  if k < 1:
-    raise ValueError(f'top_k: k must be 1 or more; got {k}.')
+  check.count('top_k: k', k)
   _, best = lax.top_k(logits, min(k, logits.shape[-1]))
   hit = (best == _classes(logits, labels)[:, None]).any(-1)
   return _mean(hit, weights, _undefined(logits))
-
-
-def ssim(
-    x: Array, y: Array, data_range: float = 1.0, window: int = 7,
-    gaussian: bool = False, sample_covariance: bool = True,
-) -> Array:
-  """Structural similarity (Wang et al., 2004), local windows, K = .01 and .03.
-
-  The mean over all windows that lie inside the image, and over channels; the
-  defaults are those of `skimage.metrics.structural_similarity`.
-
-  Args:
-    x: [height, width], [height, width, channels] or
-      [..., height, width, channels] images.
-    y: Images of the same shape.
-    data_range: Largest minus smallest possible value.
-    window: Side of the uniform window, odd; ignored if `gaussian`.
-    gaussian: 11 x 11 Gaussian window of deviation 1.5, as Wang et al.
-    sample_covariance: Divides by n - 1; Wang et al. divide by n.
-
-  Returns:
-    [...]: one value in [-1, 1] an image; a scalar without leading axes.
-
-  Raises:
-    ValueError: if shapes differ, an image is smaller than the window or the
-      window is even.
-  """
-  x, y = _images(x, y)
-  taps = _gaussian_taps() if gaussian else np.full(window, 1 / window)
-  if len(taps) % 2 == 0 or min(x.shape[-3:-1]) < len(taps):
-    raise ValueError(
-        f'ssim: the window ({len(taps)}) must be odd and fit into the image'
-        f' {x.shape[-3:-1]}.'
-    )
-  # At once: each filter is a program's code of its own.
-  mean_x, mean_y, xx, yy, xy = _blur(
-      jnp.stack([x, y, x * x, y * y, x * y]), taps
-  )
-  pixels = len(taps) ** 2
-  unbias = pixels / (pixels - 1) if sample_covariance else 1.0
-  var_x = unbias * (xx - mean_x**2)
-  var_y = unbias * (yy - mean_y**2)
-  cov = unbias * (xy - mean_x * mean_y)
-  c1, c2 = (0.01 * data_range) ** 2, (0.03 * data_range) ** 2
-  top = (2 * mean_x * mean_y + c1) * (2 * cov + c2)
-  bottom = (mean_x**2 + mean_y**2 + c1) * (var_x + var_y + c2)
-  return (top / bottom).mean((-3, -2, -1))
-
-
-def psnr(x: Array, y: Array, data_range: float = 1.0) -> Array:
-  """Peak signal-to-noise ratio, 10 log10(data_range^2 / MSE), in decibels.
-
-  Args:
-    x: Images as in `ssim`.
-    y: Images of the same shape.
-    data_range: Largest minus smallest possible value.
-
-  Returns:
-    [...]: one value an image; infinite for identical images.
-
-  Raises:
-    ValueError: if shapes differ.
-  """
-  x, y = _images(x, y)
-  return 10 * jnp.log10(data_range**2 / ((x - y) ** 2).mean((-3, -2, -1)))
 
 
 def distance_correlation(
@@ -192,9 +140,9 @@ def distance_correlation(
     A scalar in [0, 1]; 0 if x or y is constant or n = 1.
 
   Raises:
-    ValueError: if x and y are not equally long.
+    ValueError: if x and y are not equally long, or empty.
   """
-  if len(x) != len(y):
+  if len(x) != len(y) or not len(x):
     raise ValueError(
         f'distance_correlation: {len(x)} samples against {len(y)}.'
     )
@@ -241,7 +189,23 @@ def _count(mask: Array, dtype) -> Array:
   return mask.sum(dtype=jnp.int32).astype(dtype)
 
 
+def _check_rows(name: str, scores: Array, **others: Array | None) -> None:
+  """Raises ValueError unless all are [n]: others would be stretched."""
+  shapes = {k: x.shape for k, x in others.items() if x is not None}
+  if scores.ndim != 1 or {*shapes.values()} != {scores.shape}:
+    said = ', '.join(f'{k} {shape}' for k, shape in shapes.items())
+    raise ValueError(
+        f'{name}: all must be [samples]; got scores {scores.shape}, {said}.'
+    )
+
+
 def _classes(logits: Array, labels: Array) -> Array:
+  """[n] class numbers, of those or of distributions."""
+  if labels.shape not in (logits.shape, logits.shape[:-1]):
+    raise ValueError(
+        f'Of logits {logits.shape} labels must be of that shape, or class '
+        f'numbers {logits.shape[:-1]}; got {labels.shape}.'
+    )
   return labels if labels.ndim < logits.ndim else labels.argmax(-1)
 
 
@@ -258,31 +222,3 @@ def _mean(hit: Array, weights: Array | None, undefined: Array) -> Array:
   weights = floating(weights)
   found = (hit.astype(weights.dtype) * weights).sum() / weights.sum()
   return jnp.where((undefined & (weights > 0)).any(), jnp.nan, found)
-
-
-def _images(x: Array, y: Array) -> tuple[Array, Array]:
-  """Both as floats [..., height, width, channels]."""
-  x, y = floating(x), floating(y)
-  if x.shape != y.shape or x.ndim < 2:
-    raise ValueError(f'images must have one shape; got {x.shape}, {y.shape}.')
-  return (x[..., None], y[..., None]) if x.ndim == 2 else (x, y)
-
-
-def _gaussian_taps(deviation: float = 1.5, radius: int = 5) -> np.ndarray:
-  taps = np.exp(-(np.arange(-radius, radius + 1) ** 2) / (2 * deviation**2))
-  return taps / taps.sum()
-
-
-def _blur(image: Array, taps: np.ndarray) -> Array:
-  """Separable filter over height and width, inside only.
-
-  Shifted sums, because XLA's convolutions inside a scan are slow on a CPU.
-  """
-  for axis in (image.ndim - 3, image.ndim - 2):
-    size = image.shape[axis] - len(taps) + 1
-    shifted = [
-        float(t) * lax.slice_in_dim(image, i, i + size, axis=axis)
-        for i, t in enumerate(taps)
-    ]
-    image = sum(shifted, start=jnp.zeros_like(shifted[0]))
-  return image

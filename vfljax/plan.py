@@ -2,6 +2,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
 
+from vfljax import check as number
 from vfljax.adversary import HONEST, Adversary
 from vfljax.defense import Defense
 from vfljax.types import VFL, Array, Batch, Key, Round, State, Transforms
@@ -99,8 +100,10 @@ class Run(NamedTuple):
 
 def check(plan: Plan, samples: int) -> None:
   """Raises ValueError if `plan` cannot train on so many samples."""
-  if plan.epochs < 1:
-    raise ValueError(f'epochs must be 1 or more, got {plan.epochs}.')
+  number.count('epochs', plan.epochs)
+  number.count('batch_size', plan.batch_size, 0)
+  number.count('every', plan.every)
+  number.count('patience', plan.patience, 0)
   if not 1 <= plan.batch_size <= samples:
     raise ValueError(
         f'batch_size must be between 1 and the {samples} training samples, got '
@@ -111,12 +114,9 @@ def check(plan: Plan, samples: int) -> None:
         f'remainder must be one of {", ".join(REMAINDERS)}; got '
         f'{plan.remainder!r}.'
     )
-  if plan.every < 1:
-    raise ValueError(f'every must be 1 or more, got {plan.every}.')
   if plan.best and plan.validate is None:
     raise ValueError('Keeping the best epoch needs `validate`.')
-  if plan.patience < 0 or plan.patience and not plan.best:
+  if plan.patience and not plan.best:
     raise ValueError(
-        'patience must be 0 or more, and needs `best` to wait for; got '
-        f'{plan.patience}.'
+        f'patience={plan.patience} needs `best`, to wait for a new one.'
     )

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from vfljax import crossing, descent, fusing
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.defense import Defense
-from vfljax.federation import embed, init, predict
+from vfljax.federation import check_round, embed, init, predict
 from vfljax.nets import counting, with_weights
 from vfljax.types import (
     VFL, Array, Batch, Embeddings, Key, Messages, Params, PartyState, Round,
@@ -34,7 +34,12 @@ def play_round(
     key: Key, vfl: VFL, defense: Defense, txs: Transforms,
     state: State, batch: Batch, adversary: Adversary = HONEST,
 ) -> tuple[State, Round]:
-  """Plays one round: returns the next state, and the round for who watches."""
+  """Plays one round: returns the next state, and the round for who watches.
+
+  Raises:
+    ValueError: if parties, optimizers and samples do not fit together.
+  """
+  check_round(vfl, txs, state, batch)
   luck = luck_of(key)
   batch = defense.batch(luck.batch, batch)
   real = crossing.trained(batch.labels)
@@ -64,7 +69,8 @@ def _played(
   # 4. Everyone updates what they own.
   own, read, got = _pull_back(stage, down, pullbacks)
   parties = [
-      _update(t, p, g) for t, p, g in zip(txs, state.parties, [grads] + own)
+      PartyState(*descent.step(tx, slope, p.opt, p.params))
+      for tx, p, slope in zip(txs, state.parties, [grads] + own)
   ]
   parties = _absorb(vfl, parties, stat, stats)
   evil = adversary.update(state.adversary, luck.learn, sent, got)
@@ -278,10 +284,6 @@ def _head(vfl: VFL, key: Key, params: dict, x0: Array | None, received):
       params['top'], jax.random.fold_in(key, len(vfl.bottoms)), (u0, *received)
   )
   return logits, dict(bottom=stat, top=top_stat)
-
-
-def _update(tx, party: PartyState, grads: Params) -> PartyState:
-  return PartyState(*descent.step(tx, grads, party.opt, party.params))
 
 
 def _absorb(vfl: VFL, parties: list[PartyState], active: dict, passive: list):

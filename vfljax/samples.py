@@ -15,6 +15,7 @@ import numpy as np
 
 from vfljax.types import Array, Batch
 
+SLACK = 1e-2  # By how much shares may miss 1: bfloat16 rounds by as much.
 LOOKED_AT = 1 << 22  # Numbers of an array that are looked at in milliseconds.
 
 
@@ -59,7 +60,7 @@ def check(data: Batch, what: str = '') -> None:
 def check_numbers(
     data: Batch, tracing: bool = False, what: str = ''
 ) -> None:
-  """Refuses samples with NaN or infinite numbers, where it costs little to see.
+  """Refuses samples with senseless numbers, where it costs little to see.
 
   Looked at are arrays of at most `LOOKED_AT` floats that this process has:
   NumPy's, and JAX's outside of a trace. Traced arrays have no numbers yet, and
@@ -72,7 +73,8 @@ def check_numbers(
     what: As in `check`.
 
   Raises:
-    ValueError: if a number is NaN or infinite.
+    ValueError: if a number is NaN or infinite, or a row of labels neither a
+      distribution nor zeros.
   """
   parts: dict[str, Any] = {
       f'features of party {k}': x for k, x in enumerate(data.features)
@@ -89,6 +91,23 @@ def check_numbers(
             f'of {x.size}: fill them in, or leave out those samples at all '
             'parties.'
         )
+  if _at_hand(data.labels, tracing):
+    _check_distributions(jax.device_get(data.labels), what)
+
+
+def _check_distributions(labels: np.ndarray, what: str) -> None:
+  """Raises ValueError for a row that is no distribution, and not of zeros."""
+  total = labels.sum(1, dtype=np.float64)
+  off = (np.abs(total - 1) > SLACK) & (np.abs(total) > 0)
+  wrong, = np.nonzero(off | (labels < 0).any(1))
+  if len(wrong):
+    row = wrong[0]
+    raise ValueError(
+        f'A row of the {what}labels is the share of each class: none is below '
+        '0, and they add up to 1, or to 0 of a sample without a label; '
+        f'{len(wrong)} of {len(labels)} rows are not so, row {row} the first: '
+        f'{labels[row].tolist()}.'
+    )
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
+from vfljax import check, samples
 from vfljax.types import Array, Key
 
 
@@ -12,7 +13,8 @@ def per_class(
   """`count` random samples of each class, or all of a class that has fewer.
 
   Args:
-    labels: [n, classes] one-hot; a row of zeros is of no class.
+    labels: [n, classes] one-hot; a row of zeros is of no class. Whole numbers
+      come back as float32.
     count: 1 or more; a class has no more than n.
     low: Smallest lot that is drawn, in [0, 1). At 0 a sample may draw 0, one in
       2^23, and is taken for none.
@@ -20,7 +22,12 @@ def per_class(
   Returns:
     Their rows, [classes * count], and their labels, [classes * count, classes]:
     rows of zeros where a class has fewer.
+
+  Raises:
+    ValueError: if `count` is no integer of 1 or more.
   """
+  check.count('Samples of each class', count)
+  labels = samples.reals(labels)
   count = min(count, len(labels))
   lot = jax.random.uniform(key, (len(labels), 1), labels.dtype, low)
   ranked = jnp.where(labels > 0.5, lot, -1.0)  # [n, classes]

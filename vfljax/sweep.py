@@ -18,7 +18,7 @@ from jax.sharding import (
 )
 import numpy as np
 
-from vfljax import samples
+from vfljax import check, samples
 from vfljax.types import Array, Batch
 
 Run = Callable[[Any, Any], Any]
@@ -128,7 +128,8 @@ def shardings(devices: Sequence | None = None) -> tuple[Sharding, Sharding]:
 
 
 def sweep(
-    run: Callable[..., Any], seeds: int | Array, strengths: Sequence[Any],
+    run: Callable[..., Any], seeds: int | Array | Sequence[Any],
+    strengths: Sequence[Any],
     data: Any = None, *, cells_per_chunk: int = 0, loop: bool | None = None,
     devices: Sequence | None = None,
 ) -> Any:
@@ -137,7 +138,8 @@ def sweep(
   Args:
     run: (key, strength) -> metrics, or (key, strength, data) -> metrics if
       `data` is given; traced with the strength in float32.
-    seeds: How many, or an array of keys [seeds].
+    seeds: How many, 0 to that - 1; the seeds themselves, whole numbers below
+      2^31; or keys, an array [seeds] or a list.
     strengths: Numbers, at least one; or as many rows of numbers, such as pairs
       (lambda, p), each of which `run` gets as one array.
     data: A pytree that every cell reads; what is large belongs here and not in
@@ -149,29 +151,49 @@ def sweep(
     The metrics with leading axes [strengths, seeds].
 
   Raises:
-    ValueError: without a seed or a strength; if `data` is a `Batch` whose parts
-      do not fit together or that has NaN in it, as in `train.start`.
+    ValueError: without a seed or a strength, or for a negative number of cells
+      in a chunk; if `data` is a `Batch` whose parts do not fit together or
+      whose numbers make no sense, as in `train.start`.
   """
-  if isinstance(seeds, np.integer):
-    seeds = int(seeds)
-  _check(seeds, strengths, data)
+  check.count('cells_per_chunk', cells_per_chunk, 0)
   with samples.guarded(data):
-    return _sweep(
-        run, seeds, strengths, data, cells_per_chunk, loop, devices
+    keys = _keys(seeds)
+    _check(len(keys), strengths, data)
+    return _sweep(run, keys, strengths, data, cells_per_chunk, loop, devices)
+
+
+def _keys(seeds: int | Array | Sequence[Any]) -> Array:
+  """Of seeds, or of how many there are; what are keys already stays."""
+  given: Any = seeds
+  if isinstance(given, int | np.integer):
+    given = np.arange(max(given, 0))
+  elif isinstance(given, Sequence) and given and _is_key(given[0]):
+    given = jnp.stack(given)
+  if _is_key(given) and not np.ndim(given):
+    raise ValueError(
+        'seeds is one key: jax.random.split(key, 10) makes ten of it.'
     )
+  if _is_key(given) or np.ndim(given) > 1:  # Or raw keys, [seeds, 2].
+    return jnp.asarray(given)
+  values = np.asarray(given)
+  check.whole('seeds', values, 0, 2**31 - 1)
+  return jax.vmap(jax.random.key)(values.astype(np.int32))
+
+
+def _is_key(x: Any) -> bool:
+  dtype = getattr(x, 'dtype', None)
+  return dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
 
 
 def _sweep(
-    run: Callable[..., Any], seeds: int | Array, strengths: Sequence[Any],
+    run: Callable[..., Any], keys: Array, strengths: Sequence[Any],
     data: Any, cells_per_chunk: int, loop: bool | None,
     devices: Sequence | None,
 ) -> Any:
-  if isinstance(seeds, int):
-    seeds = jax.vmap(jax.random.key)(jnp.arange(seeds))
   values = jnp.asarray(strengths, jnp.float32)
-  shape = (len(values), len(seeds))
+  shape = (len(values), len(keys))
   grid = jnp.meshgrid(jnp.arange(shape[0]), jnp.arange(shape[1]), indexing='ij')
-  cells = (seeds[grid[1].ravel()], values[grid[0].ravel()])
+  cells = (keys[grid[1].ravel()], values[grid[0].ravel()])
   devices = list(devices or jax.local_devices())
 
   def cell(cell, data):
@@ -189,8 +211,9 @@ def _sweep(
   return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), whole)
 
 
-def _check(seeds: int | Array, strengths: Sequence[Any], data: Any) -> None:
-  count = seeds if isinstance(seeds, int) else len(seeds)
+def _check(count: int, strengths: Sequence[Any], data: Any) -> None:
+  if not np.ndim(strengths):
+    raise ValueError(f'strengths are a list, such as [{strengths}].')
   if count < 1 or not len(strengths):
     raise ValueError(
         'A sweep needs a seed and a strength, or more; got '

@@ -167,19 +167,19 @@ def test_works_inside_a_64_bit_program(name):
 
 
 def life(name, key, strength, data):
-  """All hooks of a federation's life: (state before, after, the rest)."""
+  """All hooks of a federation's life: (state before, after, loss, the rest)."""
   defense, vfl = make(name, strength), federation()
   if defense.prepare:
     labels = defense.prepare(key, data.features[0], data.labels)
     data = data._replace(labels=labels)
   before = start(key, defense, data)
-  after, _ = play(key, defense, before, data)
+  after, played = play(key, defense, before, data)
   top = vfl._replace(top=defense.top(vfl.top))
   holdings = Holdings(top, after.parties[0].params, data)
   memory = defense.epoch(after.defense, key, holdings)
   after = after._replace(defense=memory)
   weights = after.parties[1].params['bottom']
-  return before, after, (
+  return before, after, played.loss, (
       protocol.predict(key, vfl, defense, after, data.features),
       defense.expose(memory, key, 1, weights), defense.facts(memory),
   )
@@ -195,16 +195,16 @@ def nothing_implicit():
 
 @pytest.mark.parametrize('mode', ['nothing implicit', '64 bits'])
 def test_a_users_strict_program_traces_and_scans(name, mode):
-  """By tracing alone: nothing is compiled. Types stay, so that rounds scan."""
+  """By tracing alone: nothing is compiled. Types stay, so that rounds scan, and
+  what is of 32 bits has a loss of as many."""
   wide = mode == '64 bits'
-  if wide and make(name).init is Defense().init:
-    return  # Nothing is remembered whose type could change.
   with jax.enable_x64(True) if wide else nothing_implicit():
-    before, after, _ = jax.eval_shape(
+    before, after, loss, _ = jax.eval_shape(
         functools.partial(life, name), jax.random.key(0), strengths_of(name)[0],
         batch(),
     )
   chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
+  assert loss.dtype == jnp.float32
 
 
 def test_labels_do_not_reach_the_passive_side(played):

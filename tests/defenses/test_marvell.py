@@ -50,7 +50,8 @@ def test_marvell_is_the_authors_optimum(scale, solve, x64):
 def test_marvells_bounds():
   data = np.load(GOLDEN / 'marvell_solver.npz')
   found = marvell.error_lower_bound(data['sumKL'])
-  np.testing.assert_allclose(found, data['error_prob_lower_bound'], atol=1e-5)
+  known = data['error_prob_lower_bound'].clip(0)  # Theirs goes below it.
+  np.testing.assert_allclose(found, known, atol=1e-5)
   small = data['sumKL'] < 4
   found = np.asarray(marvell.auc_upper_bound(data['sumKL']))
   np.testing.assert_allclose(found[small], data['auc_upper_bound'][small],

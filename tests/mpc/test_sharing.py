@@ -128,7 +128,7 @@ def test_truncate_rounds_half_up(values):
 
 def test_bits_out_of_range():
   for call in (fixed_point.encode, fixed_point.truncate):
-    with pytest.raises(ValueError, match=r'0\.\.62'):
+    with pytest.raises(ValueError, match=r'in \[0, 62\]'):
       call(np.zeros(1, np.int64), 63)
   with pytest.raises(TypeError, match='int32'):
     fixed_point.decode(jnp.zeros(2, jnp.int32))
@@ -313,7 +313,7 @@ def test_sharing_is_traced_and_checked():
   for other in ('rbg', 'unsafe_rbg'):
     with pytest.raises(TypeError, match=f'not .*{other}'):
       sharing.share(jax.random.key(0, impl=other), x)
-  with pytest.raises(ValueError, match='2 parties'):
+  with pytest.raises(ValueError, match='parties must be an integer of'):
     sharing.share(jax.random.key(0), x, 1)
   with pytest.raises(TypeError, match='float64'):
     sharing.share(jax.random.key(0), x * 1.0)

@@ -93,10 +93,11 @@ REFUSED = {
     ),
     'attack at no rate': (
         ['--config.attack.completion.bottom_rate=0'],
-        'bottom_rate > 0'
+        'attack.completion.bottom_rate must be'
     ),
     'attack by steps': (
-        ['--config.attack.completion.schedule=step'], 'constant or cosine'
+        ['--config.attack.completion.schedule=step'],
+        'attack.completion.schedule must be one of'
     ),
     'norm that there is not': (
         ['--config.model.norm=layer'], 'norm must be one of batch'

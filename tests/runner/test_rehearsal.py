@@ -65,7 +65,7 @@ REFUSED = {
     ),
     'a grid of shapes': (
         dict(listed=(Entry('kdk', (0.5,), grid=dict(k=(2.0,))),)),
-        'kdk cannot have these options: TypeError: Shapes must be',
+        'kdk: k must be an integer; got 2.0.*a grid cannot sweep it',
     ),
     'an option of another type': (
         dict(listed=(Entry('kdk', (0.5,), dict(k='two')),)), 'kdk: k must be'

@@ -85,9 +85,9 @@ def sender(net: Net, vfl: VFL, known: Batch, defense: Defense | None) -> Sender:
       message counts (`Defense.send`); `None` if the attacker knows none.
   """
   if defense is None or defense.send is Defense().send:
+    free = jnp.zeros((), jnp.float32)
     return Sender(
-        net.init, lambda params, key, x: (net.apply(params, x), jnp.zeros(())),
-        net.apply,
+        net.init, lambda params, key, x: (net.apply(params, x), free), net.apply
     )
 
   def init(key, x) -> Any:

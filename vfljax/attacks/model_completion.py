@@ -16,7 +16,7 @@ from vfljax import nets
 from vfljax import check as checks
 from vfljax.attack import TRAINED, Attack, recipe
 from vfljax.completion import (
-    Samples, Schedule, check, complete, with_statistics,
+    RATES, Samples, Schedule, check, complete, with_statistics,
 )
 from vfljax.leakage import COMPLETION
 from vfljax.scene import Amounts, Scene
@@ -48,12 +48,20 @@ class Options(NamedTuple):
 
 
 def schedule_of(options: Options) -> Schedule:
-  """The schedule that the options describe."""
-  return Schedule(
+  """The schedule that the options describe.
+
+  Raises:
+    ValueError: naming the option, if it makes no sense.
+  """
+  name = 'attack.completion.'
+  checks.one_of(f'{name}schedule', options.schedule, RATES)
+  found = Schedule(
       options.epochs, options.batch_size, options.stages, options.learning_rate,
       options.optimizer, options.schedule, options.bottom_rate,
       options.weight_decay,
   )
+  check(found, name)
+  return found
 
 
 def head_of(options: Options, scene: Scene) -> Net:
@@ -76,7 +84,6 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
   del samples
   name = 'attack.completion.'
   checks.one_of(f'{name}norm', options.norm, nets.NORMS)
-  checks.above(f'{name}learning_rate', options.learning_rate, 0)
   if options.norm != 'none' and (scene.linear or not options.head):
     raise ValueError(
         f'{name}norm normalizes the hidden layers of an inference head, and '
@@ -88,7 +95,7 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
         'beside a head: it needs --config.attack.completion.tune=True, and not '
         'vlr.'
     )
-  check(schedule_of(options))
+  schedule_of(options)
 
 
 def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:

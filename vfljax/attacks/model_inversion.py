@@ -223,7 +223,7 @@ def total_variation(x: Array) -> Array:
     x: [n, height, width, channels].
   """
   if x.ndim != 4:
-    return jnp.zeros(())
+    return jnp.zeros((), jnp.float32)
   down, right = x[:, 1:] - x[:, :-1], x[:, :, 1:] - x[:, :, :-1]
   return jnp.abs(down).sum() + jnp.abs(right).sum()
 

@@ -40,7 +40,7 @@ def dcor(weight, side: str = 'active') -> Defense:
   def receive(active, state, key, up, labels):
     del active, state, key
     if labels is None:
-      return up, jnp.zeros(())
+      return up, jnp.zeros((), jnp.float32)
     real = labels.sum(-1)
     terms = [log_correlation(u, labels, real) for u in up]
     return up, weight * sum(terms)

@@ -52,11 +52,11 @@ def fedpass_cut(
 
   def send(passive, key, u):
     del key
-    return through(passive, u), jnp.zeros(())
+    return through(passive, u), jnp.zeros((), jnp.float32)
 
   def receive(active, state, key, up, labels):
     del state, key, labels
-    return tuple(map(through, active, up)), jnp.zeros(())
+    return tuple(map(through, active, up)), jnp.zeros((), jnp.float32)
 
   return passports.one_sided(
       Defense(init=init, send=send, receive=receive), side

@@ -75,7 +75,14 @@ def solve(u, v, d, g, p, power) -> Allocation:
     An `Allocation`. All of the power is used. `sum_kl` is infinite where a
     class has no variance and gets no noise; if both have no variance, the d - 1
     directions across the gap, in which nothing varies, do not count.
+
+  Raises:
+    ValueError: if a number that is not traced is out of its range.
   """
+  for name, value in dict(u=u, v=v, g=g, power=power).items():
+    check.at_least(f'solve: {name}', value, 0)
+  check.at_least('solve: d', d, 1)
+  check.inside('solve: p', p, 0, 1, open_low=True, open_high=True)
   one_dimension = isinstance(d, int) and d == 1  # Nothing to search for.
   dtype = common_type(*(_floating(x) for x in (u, v, g, p, power)))
   u, v, d, g, p, power = jnp.broadcast_arrays(
@@ -101,8 +108,11 @@ def solve(u, v, d, g, p, power) -> Allocation:
 
 
 def error_lower_bound(sum_kl):
-  """1/2 - sqrt(sum_kl)/4: least mean error of any attacker (Li et al. 2022)."""
-  return 0.5 - jnp.sqrt(sum_kl) / 4
+  """1/2 - sqrt(sum_kl)/4: least mean error of any attacker (Li et al. 2022).
+
+  From a divergence of 4 on, where that says nothing, it is 0.
+  """
+  return jnp.maximum(0.5 - jnp.sqrt(sum_kl) / 4, 0)
 
 
 def auc_upper_bound(sum_kl):

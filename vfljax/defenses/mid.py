@@ -135,7 +135,7 @@ def _through(
 ) -> tuple[Array, Array]:
   """(Z, KL) of one party's embeddings; themselves without a bottleneck."""
   if not params:
-    return u, jnp.zeros(())
+    return u, jnp.zeros((), jnp.float32)
   encoder, decoder = own.networks(u)
   mean, log_std = encode(encoder, params.encoder, u, own.shift)
   draw = jax.random.normal(key, mean.shape, mean.dtype) if drawn else 0.0

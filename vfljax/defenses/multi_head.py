@@ -38,7 +38,7 @@ def multi_head() -> Defense:
   def objective(state, key, predict, up, labels):
     del state, key
     real = labels.sum(-1)
-    total = jnp.zeros(())
+    total = jnp.zeros((), jnp.float32)
     for subset in range(2 ** len(up)):
       logits = predict(absent(up, subset))
       task = optax.softmax_cross_entropy(logits, labels)

@@ -146,11 +146,11 @@ def _adapt(own: Settings, state, key, predict, up, labels):
 def _receive(own: Settings, active, state, key, up, labels):
   del active
   if labels is None:
-    return up, jnp.zeros(())
+    return up, jnp.zeros((), jnp.float32)
   k_drop, k_labels = jax.random.split(key)
   seen = masks(k_drop, up, own.drop, own.per)
   if own.unprotected:
-    return tuple(m * h for m, h in zip(seen, up)), jnp.zeros(())
+    return tuple(m * h for m, h in zip(seen, up)), jnp.zeros((), jnp.float32)
   real = labels.sum(-1)
   others = _others(k_labels, own.negatives, state['counts'], labels)
   judge = partial(_judge, own, labels.shape[-1])

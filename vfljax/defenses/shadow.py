@@ -82,7 +82,7 @@ def check(name: str, attacker: Attacker) -> None:
   checks.count(f'{name}.draws', attacker.draws)
   checks.one_of(f'{name}.norm', attacker.norm, nets.NORMS)
   schedule = attacker.schedule
-  completion.check(schedule)
+  completion.check(schedule, f'{name}.schedule.')
   _check_played(f'{name}.plays', attacker.plays, attacker.draws)
   _check_played(f'{name}.epochs', attacker.epochs, schedule.epochs)
   if attacker.epochs is not None and schedule.stages != schedule.epochs:

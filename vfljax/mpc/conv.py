@@ -14,6 +14,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.mpc import outer_conv, schemes
 from vfljax.mpc.schemes import Scheme
 
@@ -38,11 +39,13 @@ class Window(NamedTuple):
 
 
 def _per_axis(value: int | Sequence[int], axes: int, name: str):
-  out = (value,) * axes if isinstance(value, int) else tuple(value)
-  if len(out) != axes or min(out) < 1:
+  several = isinstance(value, Sequence)
+  out = tuple(value) if several else (value,) * axes
+  if len(out) != axes:
     raise ValueError(
         f'{name} must be a positive int or {axes} of them, not {value}.'
     )
+  check.sizes('conv', **{name: out})
   return out
 
 
@@ -74,6 +77,7 @@ def window(
   dilation = _per_axis(dilation, axes, 'dilation')
   reach = [(k - 1) * d + 1 for k, d in zip(w_shape[:axes], dilation)]
   if isinstance(padding, str):
+    check.one_of('padding', padding, ('SAME', 'VALID'))
     pads = lax.padtype_to_pads(x_shape[1:-1], reach, strides, padding)
   elif isinstance(padding, int):
     pads = [(padding, padding)] * axes

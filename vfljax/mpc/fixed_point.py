@@ -19,6 +19,7 @@ from jax import core
 import jax.numpy as jnp
 import numpy as np
 
+from vfljax import check
 from vfljax.mpc.x64 import Array, Ring, entry, ring_array
 
 
@@ -37,8 +38,15 @@ class Precision(NamedTuple):
 
 
 def _check_bits(bits: int, most: int) -> None:
-  if not 0 <= bits <= most:
-    raise ValueError(f'fraction bits must be in 0..{most}, not {bits}.')
+  check.count('fraction bits', bits, 0, most)
+
+
+def _reals(x: Any) -> Array | np.ndarray:
+  """`x`, which must be real: what is complex would lose its imaginary part."""
+  x = x if isinstance(x, jax.Array) else np.asarray(x)
+  if jnp.issubdtype(x.dtype, jnp.complexfloating):
+    raise TypeError(f'encode: x must be real; got {x.dtype}.')
+  return x if isinstance(x, jax.Array) else x.astype(np.float64)
 
 
 def limit(bits: int) -> float:
@@ -92,7 +100,8 @@ def encode_flagged(
   """Fixed-point codes and whether any value was out of range.
 
   Args:
-    x: Real array of any float dtype.
+    x: Real array of any float dtype; integers beyond 2^53 are rounded to
+      float64's.
     bits: Fraction bits, 0..62.
     bound: The range |x| < bound, in x's units; default and most: 2^(63 - bits).
 
@@ -101,10 +110,13 @@ def encode_flagged(
     clipped to it and nan is 0. Rounding is to nearest, ties to even.
 
   Raises:
-    ValueError: if `bits` is out of range.
+    TypeError: if `x` is complex.
+    ValueError: if `bits` is no integer in its range, or `bound` not above 0.
   """
   _check_bits(bits, 62)
-  x = x if isinstance(x, jax.Array) else np.asarray(x, np.float64)
+  if bound is not None:
+    check.inside('bound', bound, 0, np.inf, open_low=True)
+  x = _reals(x)
   with jax.enable_x64(True):
     return _encode(x, bits, None if bound is None else float(bound))
 

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.mpc import prg as prgs
 from vfljax.mpc.x64 import Array, Ring, entry, ring_array
 
@@ -19,8 +20,7 @@ def share_raw(
     key: Any, x: Array, parties: int = 2, prg: prgs.Prg = prgs.THREEFRY
 ) -> Array:
   """`share` inside a 64-bit program."""
-  if parties < 2:
-    raise ValueError(f'a secret needs at least 2 parties, not {parties}.')
+  check.count('parties', parties, 2)
   masks = [prg.words(prg.fold(key, i), x.shape) for i in range(parties - 1)]
   return jnp.stack([*masks, x - functools.reduce(jnp.add, masks)])
 
@@ -65,14 +65,22 @@ def reconstruct(shares: Ring | Sequence[Ring]) -> Array:
 
   Raises:
     TypeError: if a share is not int64.
-    ValueError: if there is no share.
+    ValueError: if there is no share, or one has another shape.
   """
-  if not isinstance(shares, Sequence):
+  several = isinstance(shares, Sequence)
+  if not several:
     ring_array(shares, 'shares', 1)
-    return _sum_first(shares)
-  if not shares:
+  if not len(shares):
     raise ValueError('reconstruct needs the shares of all parties; got none.')
-  return _total([ring_array(s, f'shares[{i}]') for i, s in enumerate(shares)])
+  if not several:
+    return _sum_first(shares)
+  known = [ring_array(s, f'shares[{i}]') for i, s in enumerate(shares)]
+  if len({s.shape for s in known}) > 1:
+    raise ValueError(
+        'The shares of a value have its shape, all of them; got '
+        f'{[s.shape for s in known]}.'
+    )
+  return _total(known)
 
 
 @entry

@@ -214,8 +214,7 @@ def mlp(
     norm: Before every activation, one of `NORMS`; see `Norm`.
 
   Raises:
-    ValueError: without widths, for one that is no integer of 1 or more, or
-      with an unknown activation or norm.
+    ValueError: for no widths, or a width, activation or norm that is none.
   """
   if not widths:
     raise ValueError('mlp: needs one or more widths, got none.')

@@ -194,7 +194,7 @@ def absent() -> Defense:
   """
 
   def receive(active, state, key, up, labels):
-    return tuple(jnp.zeros_like(u) for u in up), jnp.zeros(())
+    return tuple(jnp.zeros_like(u) for u in up), jnp.zeros((), jnp.float32)
 
   return Defense(
       init=lambda key, spec: Slots((), ((),) * len(spec.embeddings), ()),

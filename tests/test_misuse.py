@@ -1,0 +1,231 @@
+"""What a script of one's own gets wrong is said, and nothing is stretched.
+
+Each row is a call and what its ValueError says. Shapes and types are seen while
+a program is traced, so all of it is told inside `jit`, too.
+"""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from vfljax import (
+    algorithms, club, completion, federation, metrics, nets, protocol, sampling,
+    sweep, train,
+)
+from vfljax.completion import Samples, Schedule
+from vfljax.defense import none
+from vfljax.defenses import marvell
+from vfljax.mpc import fixed_point, ring, sharing
+from vfljax.types import Batch
+
+KEY = jax.random.key(0)
+NONE = none()
+VFL = algorithms.vhnn([nets.mlp(2)] * 2, nets.mlp(2))
+TXS = (optax.sgd(0.1),) * 2
+ONES = np.ones(6, np.float32)
+X = np.ones((6, 3), np.float32)
+Y = np.eye(2, dtype=np.float32)[[0, 1] * 3]
+IMAGE = np.ones((9, 9), np.float32)
+CODES = np.ones((1, 5, 5, 2), np.int64)
+KERNEL = np.ones((2, 2, 2, 3), np.int64)
+
+
+def batch(labels=Y, parties=2):
+  return Batch((X,) * parties, labels)  # pyright: ignore
+
+
+def begun(vfl=VFL, data=None, parties=2):
+  return protocol.init(
+      KEY, vfl, NONE, TXS[:1] * parties, data or batch(parties=parties)
+  )
+
+
+def play(state=None, data=None, txs=TXS):
+  shapes = state or jax.eval_shape(begun)
+  jax.eval_shape(
+      lambda state, data: protocol.play_round(
+          KEY, VFL, NONE, txs, state, data
+      ), shapes, data or batch(),
+  )
+
+
+def rows(first, data):
+  return jax.tree.map(lambda x: x[first:], data)
+
+
+def of_three():
+  vfl = algorithms.vhnn([nets.mlp(2)] * 3, nets.mlp(2))
+  return jax.eval_shape(lambda: begun(vfl, parties=3))
+
+
+def fit(labels=Y, vfl=VFL, **options):
+  options = dict(epochs=1, batch_size=6) | options
+  jax.eval_shape(lambda: train.fit(
+      KEY, vfl, NONE, TXS, batch(np.asarray(labels, np.float32)), **options
+  ))
+
+
+def adding(*widths):
+  net = algorithms.vhnn([nets.mlp(n) for n in widths], nets.mlp(2), 'sum')
+  return lambda: jax.eval_shape(lambda: begun(net))
+
+
+def complete(known=X, labels=Y, **own):
+  completion.complete(
+      KEY, Schedule(**own), lambda w, x: x @ w, np.ones((3, 2), np.float32),
+      Samples(known, labels, X),  # pyright: ignore
+  )
+
+
+def swept(seeds=1, strengths=(0.0,), **options):
+  return sweep.sweep(lambda key, s: s, seeds, strengths, **options)
+
+
+MISUSES = {
+    # A round.
+    'two optimizers more': (lambda: play(txs=TXS * 2), 'two or more parties'),
+    'a party more': (lambda: play(data=batch(parties=3)), '2, 2, 3'),
+    "another's state": (lambda: play(of_three()), 'state has 3 parties, the f'),
+    'one column': (lambda: play(data=batch(Y[:, :1])), 'one_hot'),
+    'class numbers': (lambda: play(data=batch(Y.argmax(1))), 'one_hot'),
+    'no sample': (lambda: play(data=rows(6, batch())), 'a sample or more'),
+    'rows that are others': (lambda: play(data=batch(Y[1:])), '6 rows, the'),
+    # A federation.
+    'one party': (lambda: algorithms.vlr(1, 2), 'vlr: parties'),
+    'one class': (lambda: algorithms.vlr(2, 1), 'vlr: classes'),
+    'widths that do not add up': (adding(3, 1), r"\(3,\), \(1,\).*'concat'"),
+    'an output too many': (
+        lambda: fit(vfl=algorithms.vlr(2, 3)), r'it makes \(6, 3\)'
+    ),
+    'one output': (
+        lambda: fit(vfl=algorithms.vhnn([nets.mlp(2)] * 2, nets.mlp(1))),
+        'nets.binary'
+    ),
+    # A training.
+    'negative labels': (lambda: fit(2 * Y - 1), 'row 0 the first: .*-1'),
+    'labels of percent': (lambda: fit(100 * Y), 'add up to 1'),
+    'half a label': (lambda: fit(Y * ONES[:, None] / 2), '6 of 6 rows'),
+    'half an epoch': (lambda: fit(epochs=1.5), 'epochs must be an integer'),
+    'half a sample': (lambda: fit(batch_size=2.5), 'batch_size must be'),
+    'every second half': (lambda: fit(every=0.5), 'every must be'),
+    'a best that nobody measures': (
+        lambda: fit(best='-auc', validate=lambda key, state: dict(loss=ONES[0])
+                    ), "best='-auc' must name .* returns loss"
+    ),
+    'a best of several': (
+        lambda: fit(best='loss', validate=lambda key, state: dict(loss=ONES)),
+        'a scalar'
+    ),
+    # A completion.
+    'a rate below 0': (lambda: complete(learning_rate=-1.0), 'learning_rate'),
+    'a rate that is none': (lambda: complete(learning_rate=np.nan), 'rate'),
+    'nothing known': (lambda: complete(X[:0], Y[:0]), '0 samples and 0 rows'),
+    'labels of others': (lambda: complete(X, Y[1:]), '6 samples and 5 rows'),
+    'no sample a class': (lambda: sampling.per_class(KEY, Y, 0), 'each class'),
+    'information of nothing': (
+        lambda: club.upper_bound(lambda h, y: h.sum(1), X[:0], X[:0]), 'no samp'
+    ),
+    # A sweep.
+    'one key': (lambda: swept(KEY), 'jax.random.split'),
+    'half a seed': (lambda: swept([0.5]), 'seeds must be a whole number'),
+    'a seed below 0': (lambda: swept([-1]), 'seeds must be a whole number'),
+    'no seeds': (lambda: swept(-2), '0 seeds'),
+    'one strength': (lambda: swept(1, 0.5), r'such as \[0.5\]'),
+    'less than a cell': (lambda: swept(cells_per_chunk=-1), 'cells_per_chunk'),
+    # What is measured.
+    'labels in a column': (
+        lambda: metrics.accuracy(Y, Y[:, :1]), r'got \(6, 1\)'
+    ),
+    'scores in a column': (
+        lambda: metrics.roc_auc(Y[:, :1], Y[:, 0]), r'scores \(6, 1\)'
+    ),
+    'labels of three': (
+        lambda: metrics.roc_auc(Y[:, 0], Y[:3, 0]), r'labels \(3,\)'
+    ),
+    'weights in a column': (
+        lambda: metrics.leak_auc(Y[:, 0], Y[:, 1], ONES[:, None]), 'weights'
+    ),
+    'half a rank': (lambda: metrics.top_k(Y, Y, 1.5), 'k must be'),
+    'a window of one': (
+        lambda: metrics.ssim(IMAGE, IMAGE, window=1), 'window must be'
+    ),
+    'a range of 0': (lambda: metrics.psnr(IMAGE, IMAGE, 0), 'data_range'),
+    'distances of nobody': (
+        lambda: metrics.distance_correlation(X[:0], X[:0]), '0 samples'
+    ),
+    # Marvell's problem.
+    'a variance below 0': (lambda: solve(u=-1), 'solve: u'),
+    'no width': (lambda: solve(d=0), 'solve: d'),
+    'no positives': (lambda: solve(p=0), 'solve: p'),
+    'a power that is none': (lambda: solve(power=np.nan), 'solve: power'),
+    # Shares.
+    'half a bit': (lambda: fixed_point.encode(X, 23.5), 'fraction bits'),
+    'a bound of 0': (lambda: fixed_point.encode(X, 24, 0.0), 'bound must be'),
+    'a bound below it': (lambda: fixed_point.encode(X, 24, -1.0), 'bound must'),
+    'no bound': (lambda: fixed_point.encode(X, 24, np.nan), 'bound must be'),
+    'shares of nobody': (lambda: sharing.reconstruct(CODES[:0]), 'got none'),
+    'shares of two values': (
+        lambda: sharing.reconstruct([CODES, CODES[0]]), 'its shape'
+    ),
+    'half a party': (lambda: sharing.share(KEY, CODES, 2.5), 'parties'),
+    'padding by no name': (
+        lambda: ring.conv(CODES, KERNEL, padding='same'), "one of 'SAME'"
+    ),
+    'half a stride': (lambda: ring.conv(CODES, KERNEL, 1.5), 'conv: strides'),
+}
+
+
+def solve(**changed):
+  own = dict(u=1.0, v=2.0, d=3, g=1.0, p=0.4, power=1.0) | changed
+  return marvell.solve(**own)
+
+
+@pytest.mark.parametrize('misuse', MISUSES)
+def test_misuse_is_refused(misuse):
+  call, message = MISUSES[misuse]
+  with pytest.raises(ValueError, match=message):
+    call()
+
+
+def test_what_is_complex_is_no_real_number():
+  for x in (1j * X, jnp.asarray(1j * X)):
+    with pytest.raises(TypeError, match='must be real; got complex64'):
+      fixed_point.encode(x)
+
+
+def test_unlabeled_samples_and_distributions_are_labels():
+  """Padding, smoothed labels, and labels that a half-float has rounded."""
+  third = np.full((6, 2), 0.5, np.float32)
+  for labels in (Y * np.arange(6)[:, None].clip(0, 1), third, 0.997 * Y):
+    fit(labels)
+
+
+def test_seeds_may_be_listed_and_keys_too():
+  draw = lambda key, s: jax.random.uniform(key) + s
+  wanted = sweep.sweep(draw, 4, [0.0])[0]
+  for seeds in ([1, 3], np.array([1, 3]), [jax.random.key(i) for i in (1, 3)]):
+    found = sweep.sweep(draw, seeds, [0.0])[0]
+    np.testing.assert_array_equal(found, wanted[jnp.array([1, 3])])
+
+
+def test_information_of_numpys_arrays():
+  log_q = lambda h, y: -((h - y) ** 2).sum(-1)
+  x = np.arange(6.0, dtype=np.float32)[:, None]
+  np.testing.assert_allclose(club.upper_bound(log_q, x, x), 35 / 6, rtol=1e-6)
+
+
+def test_one_hot_labels_may_be_whole_numbers():
+  rows, labels = sampling.per_class(KEY, jnp.asarray(Y, jnp.int32), 2)
+  assert labels.dtype == jnp.float32
+  np.testing.assert_array_equal(labels, Y[rows])
+
+
+def test_no_attacker_errs_less_than_never():
+  found = marvell.error_lower_bound(np.array([0.0, 1.0, 4.0, 9.0, np.inf]))
+  np.testing.assert_allclose(found, [0.5, 0.25, 0, 0, 0])
+
+
+def test_a_round_without_a_batch_is_not_checked_for_its_numbers():
+  """Those are looked at once, before a training; a round sees shapes."""
+  federation.check_round(VFL, TXS, jax.eval_shape(begun), batch(2 * Y))

@@ -1,0 +1,107 @@
+"""How alike two images are: SSIM and PSNR, as scikit-image has them.
+
+Pure JAX functions, so that they run inside a scan.
+"""
+from jax import lax
+import jax.numpy as jnp
+import numpy as np
+
+from vfljax import check
+from vfljax.numerics import floating
+from vfljax.types import Array
+
+
+def ssim(
+    x: Array, y: Array, data_range: float = 1.0, window: int = 7,
+    gaussian: bool = False, sample_covariance: bool = True,
+) -> Array:
+  """Structural similarity (Wang et al., 2004), local windows, K = .01 and .03.
+
+  The mean over all windows that lie inside the image, and over channels; the
+  defaults are those of `skimage.metrics.structural_similarity`.
+
+  Args:
+    x: [height, width], [height, width, channels] or
+      [..., height, width, channels] images.
+    y: Images of the same shape.
+    data_range: Largest minus smallest possible value.
+    window: Side of the uniform window, odd, 3 or more; ignored if `gaussian`.
+    gaussian: 11 x 11 Gaussian window of deviation 1.5, as Wang et al.
+    sample_covariance: Divides by n - 1; Wang et al. divide by n.
+
+  Returns:
+    [...]: one value in [-1, 1] an image; a scalar without leading axes.
+
+  Raises:
+    ValueError: if shapes differ, an image is smaller than the window, the
+      window is even or below 3, or the range is not above 0.
+  """
+  x, y = _images(x, y)
+  check.above('ssim: data_range', data_range, 0)
+  check.count('ssim: window', window, 3)
+  taps = _gaussian_taps() if gaussian else np.full(window, 1 / window)
+  if len(taps) % 2 == 0 or min(x.shape[-3:-1]) < len(taps):
+    raise ValueError(
+        f'ssim: the window ({len(taps)}) must be odd and fit into the image'
+        f' {x.shape[-3:-1]}.'
+    )
+  # At once: each filter is a program's code of its own.
+  mean_x, mean_y, xx, yy, xy = _blur(
+      jnp.stack([x, y, x * x, y * y, x * y]), taps
+  )
+  pixels = len(taps) ** 2
+  unbias = pixels / (pixels - 1) if sample_covariance else 1.0
+  var_x = unbias * (xx - mean_x**2)
+  var_y = unbias * (yy - mean_y**2)
+  cov = unbias * (xy - mean_x * mean_y)
+  c1, c2 = (0.01 * data_range) ** 2, (0.03 * data_range) ** 2
+  top = (2 * mean_x * mean_y + c1) * (2 * cov + c2)
+  bottom = (mean_x**2 + mean_y**2 + c1) * (var_x + var_y + c2)
+  return (top / bottom).mean((-3, -2, -1))
+
+
+def psnr(x: Array, y: Array, data_range: float = 1.0) -> Array:
+  """Peak signal-to-noise ratio, 10 log10(data_range^2 / MSE), in decibels.
+
+  Args:
+    x: Images as in `ssim`.
+    y: Images of the same shape.
+    data_range: Largest minus smallest possible value.
+
+  Returns:
+    [...]: one value an image; infinite for identical images.
+
+  Raises:
+    ValueError: if shapes differ, or the range is not above 0.
+  """
+  x, y = _images(x, y)
+  check.above('psnr: data_range', data_range, 0)
+  return 10 * jnp.log10(data_range**2 / ((x - y) ** 2).mean((-3, -2, -1)))
+
+
+def _images(x: Array, y: Array) -> tuple[Array, Array]:
+  """Both as floats [..., height, width, channels]."""
+  x, y = floating(x), floating(y)
+  if x.shape != y.shape or x.ndim < 2:
+    raise ValueError(f'images must have one shape; got {x.shape}, {y.shape}.')
+  return (x[..., None], y[..., None]) if x.ndim == 2 else (x, y)
+
+
+def _gaussian_taps(deviation: float = 1.5, radius: int = 5) -> np.ndarray:
+  taps = np.exp(-(np.arange(-radius, radius + 1) ** 2) / (2 * deviation**2))
+  return taps / taps.sum()
+
+
+def _blur(image: Array, taps: np.ndarray) -> Array:
+  """Separable filter over height and width, inside only.
+
+  Shifted sums, because XLA's convolutions inside a scan are slow on a CPU.
+  """
+  for axis in (image.ndim - 3, image.ndim - 2):
+    size = image.shape[axis] - len(taps) + 1
+    shifted = [
+        float(t) * lax.slice_in_dim(image, i, i + size, axis=axis)
+        for i, t in enumerate(taps)
+    ]
+    image = sum(shifted, start=jnp.zeros_like(shifted[0]))
+  return image
