@@ -182,8 +182,8 @@ def _drawn(job: Job, cell: dict[str, Any], samples: Any) -> tuple[Splits, Key]:
   """A seed's samples and its key."""
   config = job.setting.config
   own = jax.random.key(cell['seed'])
-  k_split = own if config.data.resplit else jax.random.key(config.first_seed)
-  k_split = jax.random.fold_in(k_split, 0)
+  again = config.data.resplit
+  k_split = division.key_of(cell['seed'] if again else config.first_seed)
   if 'held' in cell:  # What a streamed training keeps on the device.
     held = division.scaled(*cell['held'])
     return with_spare(job.setting, k_split, held), own

@@ -3,13 +3,14 @@ from collections.abc import Iterator
 import contextlib
 
 import jax
+import numpy as np
 
 from vfljax import defenses, nets, stream, train
 from vfljax.data.table import Table
 from vfljax.defense import Defense
 from vfljax.runner import (
-    attackers, augmenting, combinations, federations, memory, ranges, rehearsal,
-    replay,
+    attackers, augmenting, combinations, division, federations, memory, ranges,
+    rehearsal, replay,
 )
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
@@ -21,6 +22,9 @@ from vfljax.runner.plans import training_plan
 from vfljax.runner.setting import Setting, build, from_config, split_samples
 from vfljax.scene import Amounts
 from vfljax.views import TrainedBottom, UnlabeledBottom
+
+_SURELY = 20  # Samples of a class; of none the chance is at most exp(-20).
+_LOOKED_AT = 1000  # Seeds; of more the first.
 
 
 def make(config: Config, table: Table) -> Setting:
@@ -75,6 +79,7 @@ def _check(setting: Setting) -> None:
         f'{sizes.train} training samples: type --config.train.batch_size='
         f'{sizes.train} for one round an epoch, or less for more.'
     )
+  _check_classes(setting)
   _check_network(setting)
   if (config.data.flips or config.data.shifts) and not _images(setting):
     raise ValueError(
@@ -125,6 +130,38 @@ def _check(setting: Setting) -> None:
   replay.check(setting, sizes.train)
   for entry in entries(config, setting.classes):
     _check_entry(setting, entry)
+
+
+def _check_classes(setting: Setting) -> None:
+  """Refuses one class alone to train on, or in a test set.
+
+  That has no AUC, and would look like a training that diverged. No seed lacks a
+  class of which more than `_SURELY` samples are to be expected.
+  """
+  config, sizes = setting.config, setting.sizes
+  if setting.classes != 2:
+    return
+  labels = np.asarray(setting.samples.labels)
+  rarest = int(labels.sum(0).min())
+  seeds = np.arange(min(config.seeds, _LOOKED_AT) if config.data.resplit else 1)
+  if setting.official:
+    parts = labels[: -sizes.test], labels[-sizes.test :]
+    found = np.array([[part.sum(0) for part in parts]])
+  elif rarest * min(sizes.train, sizes.test) > _SURELY * len(labels):
+    return
+  else:
+    counts = division.counts(config.first_seed + seeds, labels, sizes)
+    found = np.asarray(counts)
+  for seed, both in zip(seeds, found):
+    for part, own in zip(('training', 'test'), both):
+      if own.min() == 0:
+        of = '' if setting.official else f' of seed {config.first_seed + seed}'
+        raise ValueError(
+            f'The {part} set{of} has one class alone, and of one there is no '
+            f'AUC: {rarest} of {len(labels)} samples are of the other. Give '
+            'more of them, or choose another --config.data.test or '
+            '--config.first_seed.'
+        )
 
 
 def _images(setting: Setting) -> bool:

@@ -77,6 +77,11 @@ def divide(table: Table, config: Config):
   )
 
 
+def key_of(seed: Array | int) -> Key:
+  """Of the split of that seed."""
+  return jax.random.fold_in(jax.random.key(seed), 0)
+
+
 def rows_of(key: Key, sizes: Sizes, official: bool) -> tuple[Any, ...]:
   """Which samples one seed's training, validation, ... samples are.
 
@@ -101,6 +106,24 @@ def rows_of(key: Key, sizes: Sizes, official: bool) -> tuple[Any, ...]:
     cuts = [known[cut] for cut in cuts]
   training, validation, auxiliary, spare = cuts
   return training, validation, test, auxiliary, spare
+
+
+@functools.partial(jax.jit, static_argnames='sizes')
+def counts(seeds: Array, labels: Array, sizes: Sizes) -> Array:
+  """How many of each class are for training and for tests: [seeds, 2, classes].
+
+  Of data without an official test set.
+
+  Args:
+    seeds: [seeds].
+    labels: [samples, classes].
+  """
+
+  def one(seed):
+    training, _, test, _, _ = rows_of(key_of(seed), sizes, False)
+    return jnp.stack([labels[training].sum(0), labels[test].sum(0)])
+
+  return jax.lax.map(one, seeds)
 
 
 # All programs of a training begin with it; so it is traced once for all.

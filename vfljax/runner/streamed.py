@@ -69,8 +69,8 @@ def place(
       ]
   )
   for seed in set(np.asarray(cells['seed']).tolist()):
-    key = jax.random.key(seed if config.data.resplit else config.first_seed)
-    rows = [np.asarray(r) for r in divide(jax.random.fold_in(key, 0))]
+    key = division.key_of(seed if config.data.resplit else config.first_seed)
+    rows = [np.asarray(r) for r in divide(key)]
     same = [f for f in found.values() if np.array_equal(f[1], rows[0])]
     first = rows[0][: config.train.batch_size]
     fitted = first if rehearsal else rows[0]
