@@ -10,14 +10,16 @@ import optax
 import pytest
 
 from vfljax import (
-    algorithms, club, completion, federation, metrics, nets, protocol, sampling,
-    sweep, train,
+    algorithms, club, completion, federation, measure, metrics, nets, protocol,
+    sampling, sweep, train,
 )
+from vfljax.attack import Attack
 from vfljax.completion import Samples, Schedule
 from vfljax.defense import none
 from vfljax.defenses import marvell
 from vfljax.mpc import fixed_point, ring, sharing
 from vfljax.types import Batch
+from vfljax.views import CutGradients
 
 KEY = jax.random.key(0)
 NONE = none()
@@ -154,6 +156,15 @@ MISUSES = {
     'distances of nobody': (
         lambda: metrics.distance_correlation(X[:0], X[:0]), '0 samples'
     ),
+    'a guess at something else': (
+        lambda: watched(lambda v: v.received), 'mine must guess'
+    ),
+    'a guess at some': (lambda: watched(lambda v: Y[1:]), r'is \(5, 2'),
+    'no guess': (lambda: watched(lambda v: None), 'guess is NoneType'),
+    'no stages': (lambda: measure.of_completion(X, Y), r'\(stages, 6'),
+    'a guess at other samples': (
+        lambda: measure.of_completion(Y[None, 1:], Y), r'it is \(1, 5, 2\)'
+    ),
     # Marvell's problem.
     'a variance below 0': (lambda: solve(u=-1), 'solve: u'),
     'no width': (lambda: solve(d=0), 'solve: d'),
@@ -174,6 +185,17 @@ MISUSES = {
     ),
     'half a stride': (lambda: ring.conv(CODES, KERNEL, 1.5), 'conv: strides'),
 }
+
+
+def watched(guess):
+  """A round of 6 with embeddings of 2, and an attack of one's own."""
+  attack = Attack(CutGradients, lambda key, view: guess(view))
+  vfl = algorithms.vhnn([nets.mlp(3)] * 2, nets.mlp(2))
+  watch, _ = measure.watcher(dict(mine=attack), NONE)
+  plan = train.Plan(vfl, NONE, TXS, 1, 6, watch=watch)
+  jax.eval_shape(lambda: train.advance(
+      plan, train.start(KEY, plan, batch()), batch(), 0, 1
+  ))
 
 
 def solve(**changed):

@@ -63,9 +63,9 @@ def watcher(
         at = jax.random.fold_in(own_key(key, name), k)
         k_view, k_run = jax.random.split(at)
         view = views.in_training(attack.view, k_view, k, defense, played)
-        guessed = Guessed(
-            attack.run(k_run, view), played.batch.labels, views.unknown(view)
-        )
+        guess, labels = attack.run(k_run, view), played.batch.labels
+        _check_guess(name, guess, labels)
+        guessed = Guessed(guess, labels, views.unknown(view))
         rows[label(name, k, parties)] = Watched(guessed, attack.facts(view))
     return rows
 
@@ -94,6 +94,16 @@ def watcher(
     ))
 
   return watch, digest
+
+
+def _check_guess(name: str, guess: Any, labels: Array) -> None:
+  """Raises ValueError unless a guess at labels has scores of every sample."""
+  shape = getattr(guess, 'shape', type(guess).__name__)
+  if shape not in (labels.shape, labels.shape[:1]):
+    raise ValueError(
+        f'{name} must guess scores, {labels.shape[:1]} or {labels.shape} of '
+        f'this batch; its guess is {shape}.'
+    )
 
 
 def own_key(key: Key, name: str) -> Key:
@@ -137,7 +147,16 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
     'accuracy_last' and 'accuracy_best' over the stages; for two classes also
     'auc_last' and 'auc_best'. The best stage is not known to the attacker; one
     that has diverged, of which the numbers are NaN, is none.
+
+  Raises:
+    ValueError: if the guess has another shape.
   """
+  if guess.ndim != 3 or guess.shape[1:] != labels.shape or not len(guess):
+    raise ValueError(
+        'A guess at labels after training must be [stages, samples, classes], '
+        f'of these samples (stages, {labels.shape[0]}, {labels.shape[1]}); it '
+        f'is {guess.shape}.'
+    )
   per_stage = {'accuracy': jax.vmap(metrics.accuracy, (0, None))(guess, labels)}
   if labels.shape[-1] == 2:
     scores = guess[..., 1] - guess[..., 0]

@@ -135,3 +135,12 @@ def test_a_cache_that_cannot_be_is_told(capsys, monkeypatch):
   device.set_up(2, '~nobody-of-that-name/cache')
   assert 'not kept' in capsys.readouterr().err
   assert jax.config.jax_compilation_cache_dir == before
+
+
+@pytest.mark.parametrize('given', [
+    ['--config.seeds=3'], ['--config.seeds', '3'], ['-config.seeds=3'],
+    ['--workdir=there', '--config.seeds=3', '--budget=2'],
+])
+def test_fields_of_no_experiment(given):
+  with pytest.raises(UserError, match='config.seeds is a field of an experime'):
+    arguments.parse(['vfljax', *given])

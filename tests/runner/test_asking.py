@@ -1,9 +1,11 @@
 """Which samples an experiment has: others are another experiment."""
+import jax
 import numpy as np
 import pytest
 
 from vfljax.data.table import Table
-from vfljax.runner import asking
+from vfljax.runner import asking, recording
+from vfljax.runner.config import Config, Entry, TrainConfig
 
 X = np.arange(24, dtype=np.float32).reshape(6, 4)
 Y = np.array([0, 1, 0, 1, 0, 1])
@@ -34,6 +36,22 @@ def test_samples_of_another_data_set_are_too():
 def test_earlier_versions_kept_the_first_digest_alone(saved, same):
   found = asking._completed('aa-bb', lambda x: x, dict(samples=saved, seeds=2))
   assert (found == dict(samples='aa-bb', seeds=2)) == same
+
+
+def test_what_jax_is_told_is_part_of_an_experiment(tmp_path):
+  """And of its record; as JAX is by itself nothing is said."""
+  given = Config(
+      seeds=1, listed=(Entry('none'),), listed_attacks=('norm_scoring',),
+      train=TrainConfig(batch_size=2),
+  )
+  asked = lambda: asking.of(given, table(), str(tmp_path / 'none')).recorded
+  assert not recording.settings() and 'jax' not in asked()
+  with jax.default_prng_impl('unsafe_rbg'):
+    said = dict(jax_default_prng_impl='unsafe_rbg')
+    assert recording.settings() == said == asked()['jax']
+    assert said.items() <= recording.versions().items()
+  with jax.enable_x64(True):
+    assert asked()['jax'] == dict(jax_enable_x64='True')
 
 
 @pytest.mark.parametrize('one, other, same', [

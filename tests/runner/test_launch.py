@@ -35,6 +35,9 @@ REFUSED = {
     'a group': (['--config.train=3'], 'group of fields'),
     'unknown flag': (['--worker=3'], 'worker'),
     'stray argument': (['quickstart'], 'quickstart'),
+    'fields of nothing': (
+        ['--config=', '--config.seeds=3'], '--config= names no file'
+    ),
     'unknown config': (['--config=experiments/nope.py'], 'experiments/nope.py'),
     'unknown variant': (
         ['--config=experiments/kang2022/table16.py:vlr'], 'vhnn vsnn'

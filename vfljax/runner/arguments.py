@@ -149,12 +149,19 @@ def _config_first(argv: list[str]) -> list[str]:
   """The config file before its fields, which are its flags.
 
   Raises:
-    UserError: if it is given twice, or is not there.
+    UserError: if it is given twice, or is not there, or not given at all.
   """
   files = [a for a in argv[1:] if a.lstrip('-').startswith('config=')]
   if len(files) > 1:
     raise UserError('--config is given more than once; an experiment has one.')
   name, _ = variants.split(files[0].partition('=')[2]) if files else ('', '')
+  begins = '--config.', '-config.'
+  field = next((a for a in argv[1:] if a.startswith(begins)), '')
+  if field and not files and '--config' not in argv:
+    raise UserError(
+        f'{field.partition("=")[0]} is a field of an experiment, and there is '
+        'none: give --config=experiments/quickstart.py, too.'
+    )
   if files and not name:
     raise UserError('--config= names no file; --list experiments shows some.')
   if name:  # Else its fields would be refused first, by a parser's words.

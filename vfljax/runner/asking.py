@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from vfljax.data.table import Table
-from vfljax.runner import checks, identity, parts, raising, saved
+from vfljax.runner import checks, identity, parts, raising, recording, saved
 from vfljax.runner.config import Config
 from vfljax.runner.jobs import jobs, units_of
 from vfljax.runner.setting import Setting
@@ -47,6 +47,8 @@ def of(
   place = Path(workdir).absolute()
   recorded = dataclasses.asdict(setting.config)
   recorded |= dict(samples=fingerprint(table, setting.outside))
+  if own := recording.settings():
+    recorded[recording.FIELD] = own
   complete = partial(
       _completed, recorded['samples'],
       partial(saved.completed, now=setting.config),

@@ -35,6 +35,11 @@ PACKAGES = ('jax', 'jaxlib', 'flax', 'optax', 'numpy')
 _PLACES = (
     'workdir', 'record', 'cache', 'tensorboard', 'notensorboard', *shares.FLAGS,
 )
+FIELD = 'jax'  # Of a saved configuration: `settings`, if there are any.
+_SETTINGS = dict(
+    jax_enable_x64='False', jax_threefry_partitionable='True',
+    jax_default_prng_impl='threefry2x32', jax_random_seed_offset='0',
+)
 _TITLE = ('experiment', 'dataset', 'algorithm')
 _KEY = ('defense', 'strength', 'attack', 'metric', 'split')
 
@@ -92,7 +97,8 @@ def make(
   config = store.read_config(work)
   samples, paper = config.pop('samples', ''), config.pop('paper', None)
   del paper  # The config file has it.
-  config.pop(raising.FIELD, None)
+  for name in (raising.FIELD, FIELD):
+    config.pop(name, None)
   config['data']['path'] = os.path.basename(config['data']['path'])
   seeds = sorted({row['seed'] for row in rows})
   by_key: dict[tuple, dict[int, float]] = {}
@@ -187,7 +193,15 @@ def versions() -> dict[str, str]:
   found = {name: metadata.version(name) for name in PACKAGES}
   return dict(
       python=platform.python_version(), vfljax=vfljax.__version__
-  ) | found | dict(platform=jax.default_backend())
+  ) | found | dict(platform=jax.default_backend()) | settings()
+
+
+def settings() -> dict[str, str]:
+  """JAX's that decide the numbers, where they are not as JAX has them."""
+  now = {name: str(getattr(jax.config, name, usual))
+         for name, usual in _SETTINGS.items()}
+  return {name: value for name, value in now.items()
+          if value != _SETTINGS[name]}
 
 
 def code() -> str:
