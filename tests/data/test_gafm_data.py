@@ -175,6 +175,7 @@ def test_configs_fit_the_raw_files(tmp_path, name):
   write = dict(criteo=write_criteo, isic=write_isic)[name]
   config.data.path = write(tmp_path)
   config.data.test, config.train.batch_size = 0.5, 2
+  config.first_seed, config.seeds = 1, 1  # It has both classes on both sides.
   setting = checks.make(config, load_data(config.data))
   x = setting.samples.features[1][:2].astype(jnp.float32)
   bottom = setting.vfl.bottom(1)
