@@ -1,6 +1,8 @@
 """As many trainings at a time as fit, with a device that says what it has."""
+import gc
 from pathlib import Path
 from types import SimpleNamespace
+import weakref
 
 import jax
 import pytest
@@ -141,3 +143,15 @@ def test_defenses_that_share_programs_go_on_sharing_them(monkeypatch):
   assert compiler.halve(found[0])
   own = compiler._families
   assert own['none'] is own['iso'] and own['none'].cells == before.cells // 2
+
+
+def test_where_there_is_no_room_nothing_is_kept_that_was_made():
+  table = arguments.load_data(config('none').data)
+  found = jobs.jobs(run.checks.assembled(config('none', seeds=8), table))
+  with compiling.Compiler(found, found) as compiler:
+    made = compiler._maker.known('a', lambda: jax.jit(lambda x: x).lower(1.0))
+    left = weakref.ref(made.result()[0])
+    del made
+    assert left() and compiler.halve(found[0])
+    gc.collect()
+    assert not left()

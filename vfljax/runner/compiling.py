@@ -73,13 +73,18 @@ class Compiler:
   def halve(self, job: Job) -> bool:
     """Has the job played in smaller pieces from now on, if it can be.
 
-    What is compiled of it is dropped.
+    What is compiled of it is dropped, and of others what only waits for its
+    turn: there is no room.
     """
     family = self._families[job.program]
     if job.setting.stream or fitting.is_chosen(job.setting.config):
       return False
     smaller = fitting.fewer(family, fitting.played(family) // 2)
-    return bool(smaller) and bool(self._replace(smaller))
+    if smaller is None:
+      return False
+    self._replace(smaller)
+    self._maker.forget()
+    return True
 
   def _replace(self, family: Family) -> Family:
     self._begun.pop(family.name, None)

@@ -48,6 +48,11 @@ class Maker:
       self._read[name] = self._pool.submit(lambda: (load(name), name))
     return self._read[name]
 
+  def forget(self) -> None:
+    """Lets go of all that was made: whoever still uses one holds it himself."""
+    for made in (self._alike, self._read, self._known):
+      made.clear()
+
   def _into(self, made: Future, lowered: jax.stages.Lowered) -> None:
     """Who is second does not wait here: others need the thread."""
     try:
