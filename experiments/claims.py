@@ -64,7 +64,10 @@ def text() -> str:
       'Written by `python -m experiments.tables` from the records; each '
       'paper\'s README has the tables and what differs from the paper. +- is '
       'the sample standard deviation over seeds. Of attacks in training the '
-      'epoch counts in which they learn most, unless it says otherwise.',
+      'epoch counts in which they learn most, unless it says otherwise. After '
+      'a record stand its seeds, and how many of its values came out when its '
+      'command ran again (mostly one seed, see `verify.py`); what did not is '
+      'of trainings that rounding changes.',
   ]
   for paper in papers():
     parts.append(f'## [{paper}]({paper}/README.md)\n\n'
@@ -88,7 +91,8 @@ def table(paper: str, place: str = '') -> str:
       continue
     found = claim.judge()
     links = ', '.join(
-        f'[{name}]({place}records/{name}.json)' for name in claim.records
+        f'[{name}]({place}records/{name}.json)' + evidence.remark(paper, name)
+        for name in claim.records
     )
     rows.append([
         claim.where, claim.text, WORDS[found.held], found.because, links

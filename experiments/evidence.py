@@ -15,11 +15,13 @@ stands between <!-- unrecorded --> and <!-- end -->, and stays as it is.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import functools
 import importlib
+import json
 import math
 from pathlib import Path
 import re
 from typing import Any, NamedTuple
 
+from vfljax.data.table import counted
 from vfljax.report import reading
 from vfljax.report.reading import Cell, PerSeed, Results
 from vfljax.runner import recording
@@ -65,6 +67,25 @@ def load(paper: str, name: str) -> Kept:
 
 def exists(paper: str, name: str) -> bool:
   return (HERE / paper / 'records' / f'{name}.json').exists()
+
+
+def remark(paper: str, name: str) -> str:
+  """' (3 seeds; again 71 of 116)': how far a record can be relied on."""
+  record = json.loads((HERE / paper / 'records' / f'{name}.json').read_text())
+  seeds = record.get('seeds') if isinstance(record, dict) else None
+  count = len(seeds) if isinstance(seeds, list) else seeds
+  parts = [counted(count, 'seed')] if count else []
+  if (again := verified().get(f'{paper}/records/{name}.json')):
+    out, of = again['came_out'], again['values']
+    parts.append(f'again {"all" if out == of else out} of {of}')
+  return f' ({"; ".join(parts)})' if parts else ''
+
+
+@functools.cache
+def verified() -> dict[str, dict[str, Any]]:
+  """What is known of records that ran again, by file; the last time counts."""
+  lines = json.loads((HERE / 'verified.json').read_text())
+  return {line['record']: line for line in lines}
 
 
 def cell(results: Results, text: str) -> Cell:

@@ -7,7 +7,9 @@ Each record's own command runs again, by default for its first seed, with the
 data files of the same names in FOLDER. A value came out if it is where the
 record has it for that seed, within three of the record's deviations over seeds
 or half a percent, whichever is more: another processor rounds otherwise, and a
-training carries that on. What did not is listed; the exit code is then 1.
+training carries that on. Where seeds differ much that allows much; how many
+are within half a percent stands beside it. What did not come out is listed; the
+exit code is then 1.
 Whether that is rounding, a third run tells, of a commit, JAX or machine which
 differs in that alone: --keep=FILE keeps one's record, and with --twin=FILE the
 other says how far all three lie from each other. --out adds a line a record to
@@ -53,6 +55,11 @@ class Compared(NamedTuple):
     return both or self.recorded == self.again
 
   @property
+  def near(self) -> bool:
+    """Whether it is where it was, however much seeds differ."""
+    return self.same or abs(self.recorded - self.again) <= _least(self.recorded)
+
+  @property
   def came_out(self) -> bool:
     return self.same or abs(self.recorded - self.again) <= self.allowed
 
@@ -89,13 +96,16 @@ def compare(
         again['seeds'], theirs[key], twins[key], strict=True
     ):
       mine = float(numbers[record['seeds'].index(seed)])
-      least = LEAST * max(1.0, abs(mine) if math.isfinite(mine) else 1.0)
       found.append(Compared(
           key, seed, mine, math.nan if value is None else value,
-          max(least, DEVIATIONS * std),
+          max(_least(mine), DEVIATIONS * std),
           math.nan if twin is None or other is None else other,
       ))
   return found
+
+
+def _least(value: float) -> float:
+  return LEAST * max(1.0, abs(value) if math.isfinite(value) else 1.0)
 
 
 def _rows(record: Mapping[str, Any]) -> dict[tuple, list]:
@@ -198,7 +208,8 @@ def said(name: str, found: Sequence[Compared]) -> str:
   same = sum(c.same for c in found)
   lines = [
       f'{name}: {len(found) - len(out)} of {len(found)} values came out, '
-      f'{same} to the last digit.'
+      f'{sum(c.near for c in found)} within half a percent, {same} to the '
+      'last digit.'
   ]
   for c in out[:20]:
     lines.append(
@@ -222,7 +233,8 @@ def noted(
   return dict(
       record=f'{paper}/records/{name}.json',
       seeds=len({c.seed for c in found}), values=len(found),
-      came_out=sum(c.came_out for c in found), same=sum(c.same for c in found),
+      came_out=sum(c.came_out for c in found), near=sum(c.near for c in found),
+      same=sum(c.same for c in found),
       date=datetime.date.today().isoformat(), code=recording.code(),
       versions=recording.versions(), processor=processor(),
   ) | ({'apart': far} if (far := apart(found)) else {})

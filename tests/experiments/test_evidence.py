@@ -208,9 +208,12 @@ def test_claims_have_records_or_a_reason(paper):
 
 def test_what_came_out_is_kept_line_by_line(tmp_path):
   same = verify.Compared(('none', None, '', 'accuracy', ''), 0, 0.5, 0.5, 0.01)
-  near, off = same._replace(again=0.505), same._replace(again=0.7)
+  near, off = same._replace(again=0.504), same._replace(again=0.7)
   line = verify.noted('gafm', 'table2', 1, [same, near, off])
   assert (line['values'], line['came_out'], line['same']) == (3, 2, 1)
+  wide = off._replace(allowed=0.3)  # Seeds differ more than this one did.
+  assert verify.noted('p', 'r', 1, [wide, near])['came_out'] == 2
+  assert verify.noted('p', 'r', 1, [wide, near])['near'] == 1
   assert line['record'] == 'gafm/records/table2.json'
   file = tmp_path / 'verified.json'
   verify.add(file, line)
