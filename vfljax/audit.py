@@ -4,9 +4,9 @@
 owner, and `vfljax.flow` follows it. A message may depend on what its sender
 knows, and what a party keeps for the next round on its own, on the messages it
 was sent, and on what all know: the round's key and which rows are samples
-(`crossing.rows`; that labels stay distributions is a rule for `Defense.batch`).
-What a defense has two parties compute with is declared in one place,
-`Defense.lent`.
+(`crossing.rows` of the labels that came into the round, which have to be
+distributions or zeros). What a defense has two parties compute with is declared
+in one place, `Defense.lent`.
 
   audit.check(defense, vfl, txs, batch)    # ValueError with the way of a leak
   audit.report(defense, vfl, txs, batch)   # what crosses, and all leaks
@@ -14,16 +14,19 @@ What a defense has two parties compute with is declared in one place,
 What it does not say: the key is everybody's, so whether noise is a secret is
 not looked at; nor what messages tell, which is what attacks are for. `init`,
 `prepare` and `epoch` are not part of a round: by their arguments they are the
-active party's, but for what `Spec.bottoms` and `Defense.lent` say. What a
-defense closes over is taken as public (`Report.constants` lists it), unless it
-has a row for each sample.
+active party's, and what `epoch` puts into memory that is lent (`Defense.lent`)
+goes to those parties unseen by the audit. What a defense closes over is taken as
+public, unless it has an axis as long as the round has samples: `Report.constants`
+lists arrays, but not numbers, which are part of the program. A hook may proceed
+otherwise in a round of another size: one report is of one size. The round is
+traced as for a CPU; on a GPU it adds up in another order.
 """
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 
-from vfljax import crossing, flow, protocol
+from vfljax import crossing, flow, protocol, target
 from vfljax.adversary import HONEST, Adversary
 from vfljax.defense import Defense
 from vfljax.types import VFL, Batch, PartyState, State, Transforms
@@ -132,9 +135,10 @@ def report(
 
   key = jax.eval_shape(lambda: jax.random.key(0))
   state = jax.eval_shape(init, key, batch, auxiliary)
-  traced, (after, played) = jax.make_jaxpr(play, return_shape=True)(
-      key, state, batch
-  )
+  with target.tracing_for('cpu'):  # Where the sum of a row is one step.
+    traced, (after, played) = jax.make_jaxpr(play, return_shape=True)(
+        key, state, batch
+    )
   ledger = _Ledger(len(state.parties), adversary.parties, len(batch.labels))
   names = KEY, _of_state(defense, state, ledger), _of_batch(batch, ledger)
   taints = flow.follow(
@@ -204,9 +208,6 @@ class _Ledger:
       way = taint.get(LABELS)
       plain = len(taint) == 1 and way is not None and way.before is None
       return {ROWS: None} if plain and _adds_up_rows(made_by) else taint
-    if name == crossing.TRAINED:
-      self.once(name)
-      return {ROWS: None} if _adds_up_rows(made_by) else taint
     for k in range(1, self.parties):
       for way, sender in (('up', self.allies(k)), ('down', frozenset({0}))):
         if name == crossing.name(way, k):
@@ -225,7 +226,7 @@ class _Ledger:
     shape = tuple(getattr(value, 'shape', ()))
     if shape and (shape, str(value.dtype)) not in self.constants:
       self.constants.append((shape, str(value.dtype)))
-    return PER_ROW if shape[:1] == (self.rows,) else ''
+    return PER_ROW if self.rows in shape else ''
 
   def all_marked(self) -> None:
     missing = {

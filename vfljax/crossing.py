@@ -16,7 +16,6 @@ from vfljax.numerics import common_type
 from vfljax.types import Array, Embeddings
 
 ROWS = 'vfljax: which rows are samples'
-TRAINED = 'vfljax: which rows are trained on'
 _IN_ROUND: ContextVar[Array | None] = ContextVar('rows', default=None)
 
 
@@ -64,11 +63,3 @@ def counted(u: Array) -> Array:
   if real is None or len(real) != len(u):
     return jnp.ones(len(u), dtype)
   return (real > 0).astype(dtype)
-
-
-def trained(labels: Array) -> Array:
-  """`rows` of the labels that `Defense.batch` made, which are distributions.
-
-  `protocol` marks them so, once a round.
-  """
-  return checkpoint_name(fusing.row_sums(labels), TRAINED)

@@ -7,11 +7,12 @@ nothing is added. What is not known to be followed counts as depending on all
 that goes in. So a dependence that is not found is not there, but one that is
 found may cancel out: x - x depends on x.
 """
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 import sysconfig
 from typing import Any, NamedTuple
 
+import jax
 from jax.extend import core
 
 STANDARD = sysconfig.get_paths()['stdlib']
@@ -20,6 +21,10 @@ CALLS = (
     'checkpoint', 'closed_call', 'core_call', 'custom_jvp_call',
     'custom_vjp_call', 'jit', 'pjit', 'remat', 'remat2', 'shard_map',
 )
+
+
+# What is said of a value by who cannot be followed; JAX knows no effect of some.
+OUTSIDE = ('debug_callback', 'ffi_call', 'io_callback', 'pure_callback')
 
 
 class Step(NamedTuple):
@@ -68,13 +73,25 @@ def follow(
   Raises:
     ValueError: if the program has side effects, which nobody could follow.
   """
-  if traced.effects:
-    what = ', '.join(sorted(map(str, traced.effects)))
+  effects = {*map(str, traced.effects), *_outside(traced)}
+  if effects:
     raise ValueError(
-        f'A program with side effects ({what}) cannot be audited: take out its '
-        'callbacks, prints and mutable arrays.'
+        f'A program with side effects ({", ".join(sorted(effects))}) cannot be '
+        'audited: take out its callbacks, prints and mutable arrays.'
     )
   return _inside(traced, [_begin(s) for s in sources], rules)
+
+
+def _outside(program: Any) -> Iterator[str]:
+  """Names of what calls Python, or a library, from anywhere in a program."""
+  for eqn in getattr(program, 'jaxpr', program).eqns:
+    if eqn.primitive.name in OUTSIDE:
+      yield eqn.primitive.name
+    for part in jax.tree.leaves(
+        eqn.params, is_leaf=lambda x: hasattr(x, 'eqns') or hasattr(x, 'jaxpr')
+    ):
+      if hasattr(getattr(part, 'jaxpr', part), 'eqns'):
+        yield from _outside(part)
 
 
 def _begin(source: str) -> Taint:
@@ -107,6 +124,8 @@ def _through(eqn: Any, ins: list[Taint], rules: Rules) -> list[Taint]:
     return special(eqn, ins, rules)
   inner = eqn.params.get('jaxpr', eqn.params.get('call_jaxpr'))
   if eqn.primitive.name in CALLS and inner is not None:
+    if eqn.primitive.name == 'shard_map':  # A device sees a part.
+      ins = [_step(eqn, t) for t in ins]
     jaxpr = getattr(inner, 'jaxpr', inner)
     counts = len(jaxpr.invars), len(jaxpr.outvars)
     if counts == (len(eqn.invars), len(eqn.outvars)):
@@ -127,7 +146,7 @@ def _scan(eqn: Any, ins: list[Taint], rules: Rules) -> list[Taint]:
   carried = len(eqn.outvars) - _axes_less(eqn.outvars, inner.out_avals)
   consts = len(ins) - scanned - carried
   first, carry = ins[:consts], ins[consts : consts + carried]
-  xs = ins[consts + carried :]
+  xs = [_step(eqn, t) for t in ins[consts + carried :]]  # A step sees a part.
 
   def body(carry):
     return _inside(inner, [*first, *carry, *xs], rules)
@@ -169,12 +188,24 @@ SPECIAL = dict(scan=_scan, cond=_cond) | {'while': _while}
 def _settled(
     carry: Sequence[Taint], body: Callable[[Sequence[Taint]], Sequence[Taint]]
 ) -> list[Taint]:
-  """A loop's carry once nothing is added to it."""
+  """A loop's carry once nothing is added to it.
+
+  It is unchanged, with no way from its source, if it is so after every step.
+  """
+  whole = lambda taints: [
+      {source: way is None for source, way in t.items()} for t in taints
+  ]
   while True:
-    new = [_union(a, b) for a, b in zip(carry, body(carry))]
-    if [set(t) for t in new] == [set(t) for t in carry]:
+    new = [_either(a, b) for a, b in zip(carry, body(carry))]
+    if whole(new) == whole(carry):
       return new
     carry = new
+
+
+def _either(one: Taint, other: Taint) -> Taint:
+  """Of a value that is one or the other: a way is kept before none."""
+  known = lambda t: {source: way for source, way in t.items() if way}
+  return _union(known(one), known(other), one, other)
 
 
 def _union(*taints: Mapping[str, Step | None]) -> Taint:

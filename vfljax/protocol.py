@@ -40,9 +40,8 @@ def play_round(
     ValueError: if parties, optimizers and samples do not fit together.
   """
   check_round(vfl, txs, state, batch)
-  luck = luck_of(key)
+  luck, real = luck_of(key), crossing.rows(batch.labels)
   batch = defense.batch(luck.batch, batch)
-  real = crossing.trained(batch.labels)
   with crossing.in_round(real):
     return _played(luck, vfl, defense, txs, state, batch, adversary, real)
 
