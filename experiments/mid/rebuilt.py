@@ -93,7 +93,7 @@ JUDGES: tuple[tuple[str, str, Judge], ...] = (
 def claims(record: str, data: str) -> list[Claim]:
   steps = f'{cafe.STEPS} steps, the paper has {PAPER_STEPS[data]}'
   return [
-      Claim(where, f'{text} ({data}; {steps})', lambda judge=judge: judge(record),
-            (record,))
+      Claim(where, f'{text} ({data}; {steps})',
+            lambda judge=judge: judge(record), (record,))
       for where, text, judge in JUDGES
   ]
