@@ -15,7 +15,7 @@ from vfljax.report import reading
 from vfljax.report.reading import Cell, PerSeed, Results
 
 DROPPED = {0.5: '50', 0.1: '90', 0.01: '99', 0.001: '99.9'}  # GS, %
-LOSSES = (0.5, 1.0, 2.0, 5.0)  # points of the model's utility
+LOSSES = (0.5, 1.0, 2.0, 5.0, 10.0)  # points of the model's utility
 
 
 class Point(NamedTuple):
@@ -128,6 +128,22 @@ def lowest(points: Iterable[Point], least: float) -> Point | None:
   return min(possible, key=lambda p: p.success) if possible else None
 
 
+def most(found: Curves, of_best: bool = False) -> float:
+  """The utility that losses are counted from, see `compared`."""
+  points = (found.undefended, *found.points) if of_best else (found.undefended,)
+  return max(p.utility for p in points)
+
+
+def rivals(
+    found: Curves, one: str, others: Sequence[str] = ()
+) -> list[Point]:
+  """The points of the others; of all other defenses by default."""
+  return [
+      p for p in found.points
+      if p.defense != one and (not others or p.defense in others)
+  ]
+
+
 def compared(
     found: Curves, one: str = 'MID', others: Sequence[str] = (),
     of_best: bool = False,
@@ -139,17 +155,11 @@ def compared(
     of_best: Losses are against the best model of all and not the undefended
       one, which some attacks spoil.
   """
-  top = found.undefended.utility
-  if of_best:
-    top = max(p.utility for p in (found.undefended, *found.points))
-  rivals = [
-      p for p in found.points
-      if p.defense != one and (not others or p.defense in others)
-  ]
+  top, against = most(found, of_best), rivals(found, one, others)
   lines = []
   for loss in LOSSES:
     mine = lowest(found.by_defense.get(one, ()), top - loss)
-    rival = lowest(rivals, top - loss)
+    rival = lowest(against, top - loss)
     if mine and rival:
       lines.append(Compared(loss, mine, rival))
   return lines

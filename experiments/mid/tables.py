@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from experiments import claims, evidence
 from experiments.evidence import Table
-from experiments.mid import claims as rivalries
-from experiments.mid import cafe, curves
+from experiments.mid import cafe, curves, rivalries
 from vfljax.report import reading
 from vfljax.report.reading import Cell, Results
 

@@ -3,7 +3,8 @@
   python launch.py --config=experiments/plugvfl/fig5.py
 
 The passive party trains with an optimizer that scales up its own updates, then
-completes its extractor as in fig6.py.
+completes its extractor as in fig6.py. Of the paper's baselines only NG stands
+beside PlugVFL: GC, PPDL and DSGD were not run against it.
 """
 from experiments.plugvfl import common
 from vfljax.runner.config import Config, Entry

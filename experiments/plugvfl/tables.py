@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from experiments import claims, evidence
 from experiments.evidence import Table
-from vfljax.report import reading
-from vfljax.report.reading import Cell, PerSeed, Results
+from experiments.plugvfl import said
+from experiments.plugvfl.rows import ACTIVE, named, PAPER, PASSIVE, read
+from vfljax.report.reading import Cell, Results
 
-PAPER = 'plugvfl'
 FASHION = '--config.data.path=fashion_mnist.npz'
 MNIST = '--config.data.name=mnist --config.data.path=mnist.npz'
 CIFAR = '--config.data.name=cifar10 --config.data.path=cifar10.npz'
@@ -30,33 +30,13 @@ RUNS = dict(
     fig4_cifar10=f'fig4.py {CIFAR} {ONE}',
     fig6_cifar10=f'fig6.py {CIFAR} {ONE}',
 )
-PASSIVE, ACTIVE = 'model_completion', 'active_completion'
 HEADS = {'40': '', '40 linear': ':linear', 'all': ':all'}
 UNTRAINED = {'untrained extractor': 'scratch', "party 2's raw half":
              'local_model'}
-_LAMBDA = ('plugvfl', '5 psi steps', 'without L_R', 'wide psi', 'slow psi',
-           'slow psi, without L_R')
-_PLAIN = dict(none='no defense', multi_head='multi-head')
 
 
 def recorded(*names: str) -> Callable[[Table], Table]:
   return evidence.of_records(PAPER, RUNS, *names)
-
-
-def named(cell: Cell) -> str:
-  """'lambda 0.03, p = 0.05'."""
-  label, _, drop = cell[0].partition(' drop=')
-  parts = [] if label == 'plugvfl' else [_PLAIN.get(label, label)]
-  if strength := reading.strength(cell):
-    parts.append(f'lambda {strength}' if label in _LAMBDA else strength)
-  if drop:
-    parts.append(f'p = {drop}')
-  return ', '.join(parts)
-
-
-def read(results: Results, cell: Cell, attack: str) -> PerSeed:
-  """A completed network's accuracy in percent, by seed."""
-  return evidence.quantity(results, cell, f'{attack}/accuracy_last')
 
 
 def models(results: Results, cell: Cell) -> list[str]:
@@ -130,3 +110,4 @@ TABLES: dict[str, Table] = dict(
     table2=recorded('table2')(lambda: completed('table2', known='400')),
     claims=lambda: claims.table(PAPER),
 )
+NUMBERS: dict[str, Table] = said.NUMBERS

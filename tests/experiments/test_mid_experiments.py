@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from experiments import evidence
-from experiments.mid import claims, curves, fig3, tables, two_classes
+from experiments.mid import curves, fig3, rivalries, tables, two_classes
 from vfljax import data
 from vfljax.report import reading
 from vfljax.runner import checks, jobs, run, setting, variants
@@ -154,7 +154,7 @@ def test_claims_are_decided_at_equal_accuracy():
   np.testing.assert_allclose(found.alone, 80)
   np.testing.assert_allclose(found.undefended.success, 100)
   lines = curves.compared(found)
-  assert [c.loss for c in lines] == [0.5, 1.0, 2.0, 5.0]
+  assert [c.loss for c in lines] == [0.5, 1.0, 2.0, 5.0, 10.0]
   assert lines[0].won and not lines[0].near
   assert str(lines[0]) == 'MID 0: 30.0 < 60.0: DP-L 0.1'
   # At five points lost the noise does better: MID's 0.1 is worth nothing.
@@ -163,17 +163,17 @@ def test_claims_are_decided_at_equal_accuracy():
   weak = next(p for p in found.by_defense['MID'] if p.strength == 1.0)
   np.testing.assert_allclose(weak.left, 0, atol=1e-9)
   np.testing.assert_allclose(weak.spread, 2 ** 0.5)  # n - 1
-  decided = claims.decided(lines)
+  decided = rivalries.decided(lines)
   assert decided.held is False and '15.0: DP-L 1' in decided.because
-  assert claims.decided(lines[:3]).held
+  assert rivalries.decided(lines[:3]).held
 
 
 def test_what_is_within_the_spread_is_no_win():
   near = of([ROWS[0], ('MID', 0.0, 0.95, 0.30), ('DP-L', 0.1, 0.95, 0.31)])
   lines = curves.compared(curves.curves(near, 'direct_label', 'accuracy'))
   assert all(c.won and c.near for c in lines) and '~' in str(lines[0])
-  assert claims.decided(lines).held is False
-  assert claims.decided([]).held is None
+  assert rivalries.decided(lines).held is False
+  assert rivalries.decided([]).held is None
 
 
 def test_what_diverged_in_a_seed_keeps_to_no_accuracy():
@@ -215,8 +215,9 @@ def test_a_loss_is_against_the_best_model_where_the_attack_spoils_it():
                 ('MID', 1.0, 0.84, 0.0), ('GS', 0.1, 0.90, 0.3)])
   found = curves.curves(spoiled, 'direct_label', 'accuracy')
   assert str(curves.compared(found)[1]).startswith('MID 1: 0.0')
-  (line,) = curves.compared(found, of_best=True)
+  line, last = curves.compared(found, of_best=True)
   assert str(line) == 'MID 0: 20.0 < 30.0: GS, drop 90 %' and line.loss == 5
+  assert last.loss == 10 and last.mine.strength == 1.0
 
 
 def test_of_several_metrics_the_attackers_best_counts():
@@ -231,7 +232,7 @@ def test_of_several_metrics_the_attackers_best_counts():
   assert best == {0: 40.0, 1: 90.0}
 
 
-@pytest.mark.parametrize('rivalry', claims.RIVALRIES, ids=lambda r: r.title)
+@pytest.mark.parametrize('rivalry', rivalries.RIVALRIES, ids=lambda r: r.title)
 def test_a_rivalry_names_what_its_config_measures(rivalry):
   command = tables.RUNS[rivalry.record].split()[0].removesuffix('.py')
   config = config_of(command.replace('.py', ''), defenses='none')

@@ -52,7 +52,7 @@ def rebuilding(cells):
 def test_cafe_is_judged_against_the_mean_image(monkeypatch, changed, held):
   kept = evidence.Kept({}, rebuilding(REBUILT | changed))
   monkeypatch.setattr(evidence, 'load', lambda paper, name: kept)
-  found = [claim.judge() for claim in rebuilt.claims('r', 'd')]
+  found = [claim.judge() for claim in rebuilt.claims('r', 'MNIST')]
   assert [verdict.held for verdict in found] == held
   assert 'mean image 11.6' in found[1].because
 

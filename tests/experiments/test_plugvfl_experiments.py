@@ -6,7 +6,7 @@ import pytest
 
 from experiments import evidence
 from experiments.plugvfl import (
-    claims, common, fig3, fig4, fig5, fig6, fig7, tables,
+    claims, common, fig3, fig4, fig5, fig6, fig7, quits, tables,
 )
 from vfljax import data
 from vfljax.attacks.active_completion import MaliciousState
@@ -188,7 +188,9 @@ QUIT = [
 
 def test_claims_of_quitting(monkeypatch):
   use(monkeypatch, r=kept(QUIT))
-  small, enough, heads = (c.judge() for c in claims._quit('r', 'd'))
+  some, small, enough, heads = (c.judge() for c in quits.claims('r', 'd'))
+  assert some.held
+  assert some.because.endswith('p = 0.05 +20.0 for 0.2, p = 0.5 +30.0 for 2.0')
   assert small.held and '0.2 points before, +20.0 after' in small.because
   # p = 0.5 ends where the active party does and costs 2 points.
   assert not enough.held and 'p = 0.05: 70.0' in enough.because
@@ -219,7 +221,8 @@ def test_other_defenses_stand_beside_plugvfls_best_of_their_cost(monkeypatch):
   beaten, untrained = (
       c.judge() for c in claims._others('theirs', 'ours', 'd')
   )
-  assert beaten.held and 'NG, 0.001 70 (-), NG, 0.01 60 (20)' in beaten.because
+  assert beaten.held and 'NG, 0.01 60 (20); not compared' in beaten.because
+  assert beaten.because.endswith('costs so little: NG, 0.001 70')
   assert untrained.held  # 60 over 50
 
 

@@ -1,0 +1,128 @@
+"""By which criteria MID's claims are decided, and what noise does to them."""
+import pytest
+
+from experiments import evidence
+from experiments.mid import cafe, claims, curves, rebuilt, rivalries
+from experiments.mid.curves import Compared, Curves, Point
+
+
+def point(name, strength, utility, success, spread=0.5):
+  return Point(name, strength, utility, success, spread, 0.4)
+
+
+def use(monkeypatch, *points, undefended=50.0):
+  """Curves of these points stand for every record's."""
+  by_defense: dict[str, list[Point]] = {}
+  for p in points:
+    by_defense.setdefault(p.defense, []).append(p)
+  found = Curves(point('none', None, undefended, 40), 40, by_defense)
+  monkeypatch.setattr(rivalries.Rivalry, 'curves', lambda self: found)
+
+
+def compared(mine, rival, spread):
+  return Compared(1, point('RVFR', None, 50, mine, spread),
+                  point('MID', 0, 50, rival, spread))
+
+
+@pytest.mark.parametrize('mine, rival, spread, like, below', [
+    (10, 12, 1, True, True),  # 2 apart and 2 of spread: within 5
+    (12, 10, 1, True, True),
+    (20, 10, 1, False, False),  # 8 at least
+    (10, 20, 1, False, True),
+    (10, 18.3, 6.9, None, None),  # 8 apart, but seeds are 14 apart
+    (12, 10, 2, None, None),
+    (10, 10, 3, None, None),
+    (10, 10, float('nan'), None, None),
+])
+def test_no_defense_is_like_another_by_its_seeds_spread(
+    mine, rival, spread, like, below
+):
+  lines = compared(mine, rival, spread)
+  assert claims.within(lines, below=False) is like
+  assert claims.within(lines, below=True) is below
+
+
+def test_more_noise_never_makes_two_defenses_alike():
+  for apart in (0, 3, 5, 8):
+    found = [claims.within(compared(10 + apart, 10, s), below=False)
+             for s in (0, 1, 2, 4, 8)]
+    later = found[1:]
+    assert not any(now and not before for before, now in zip(found, later))
+
+
+def test_rvfr_is_judged_where_it_stands(monkeypatch):
+  """At 10 points lost MID ignores the passive party."""
+  use(monkeypatch, point('RVFR', None, 49.2, 18), point('MID', 0, 49.3, 20),
+      point('MID', 1, 41, 0))
+  found = claims._like(rivalries.NOISY, below=True)
+  assert found.held and 'RVFR: 18.0 > 0.0: MID 1' in found.because
+  use(monkeypatch, point('RVFR', None, 49.2, 18, 4),
+      point('MID', 0, 49.3, 20, 4))
+  found = claims._like(rivalries.NOISY, below=False)
+  assert found.held is None and 'not decided' in found.because
+  use(monkeypatch, point('RVFR', None, 30, 18), point('MID', 0, 49, 20))
+  assert claims._like(rivalries.NOISY, below=True).held is None
+
+
+def test_what_is_compared_at_ten_points_alone_says_what_it_costs(monkeypatch):
+  use(monkeypatch, point('MID', 0.01, 43, 12), point('GS', 0.1, 49, 25),
+      point('GS', 0.01, 43.2, 19))
+  found = rivalries.FIRST.judge()
+  assert found.held
+  assert found.because == (
+      '10 points lost: MID 0.01: 12.0 < 19.0: GS, drop 99 % (40 % of the worth '
+      'left); points lost at least: MID 0.01 7.0, GS, drop 90 % 1.0'
+  )
+
+
+def test_a_loss_of_ten_points_counts_for_all(monkeypatch):
+  use(monkeypatch, point('MID', 0, 50, 12), point('DP-L', 1, 49.9, 30),
+      point('DP-L', 2, 41, 11.9))
+  found = rivalries.FIRST.judge()
+  assert found.held is False
+  assert found.because.startswith('up to 5 points it is below; 0.5 points')
+
+
+def test_nothing_to_compare_is_no_verdict(monkeypatch):
+  use(monkeypatch, point('MID', 0, 30, 12), point('DP-L', 1, 49.9, 30))
+  assert rivalries.FIRST.judge().held is None
+  use(monkeypatch, point('MID', 0, 49, 90), point('MARVELL', 1, 49, 55))
+  assert claims._marvell(rivalries.DIRECTION).held is None
+  use(monkeypatch)
+  assert claims._all_stop(rivalries.DIRECTION).held is False
+
+
+@pytest.mark.parametrize('success', [float('nan'), 20.0])
+def test_what_is_no_number_is_never_below(monkeypatch, success):
+  nan = float('nan')
+  use(monkeypatch, point('MID', 0, 50, success),
+      point('DP-L', 1, 50, 30 if success != success else nan))
+  assert rivalries.FIRST.judge().held is False
+
+
+def test_claims_on_cafe_have_the_papers_steps():
+  """Those of the record and of section 5.2."""
+  for record, data, steps in (
+      ('cafe_mnist', 'MNIST', 10_000), ('cafe_cifar10', 'CIFAR-10', 20_000),
+  ):
+    config = evidence.load('mid', record).record['config']
+    assert config['attack']['own']['cafe']['steps'] == cafe.STEPS
+    for claim in rebuilt.claims(record, data):
+      assert f'{cafe.STEPS} steps, the paper has {steps}' in claim.text
+
+
+def test_the_papers_data_sets_are_named_and_no_other():
+  texts = ' '.join(f'{c.text} {c.judge().because}' for c in claims.CLAIMS)
+  assert 'NUS' not in texts and 'CIFAR-100' in texts
+  left = [c for c in claims.CLAIMS if not c.records]
+  assert {c.where.split(',')[0] for c in left} >= {
+      'Fig. 3', 'Fig. 9', 'Table 2'
+  }
+
+
+def test_curves_are_as_the_records_have_them():
+  """At equal accuracy MID is below GS under the malicious optimizer."""
+  results = evidence.load('mid', 'fig3_amc').results
+  found = curves.curves(results, 'mixmatch:frozen', 'accuracy_last')
+  (line,) = curves.compared(found)
+  assert line.loss == 10 and line.mine.name == 'MID 0.01'

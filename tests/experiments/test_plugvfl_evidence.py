@@ -1,0 +1,148 @@
+"""By which criteria PlugVFL's claims are decided, and what its README says."""
+import json
+
+import pytest
+
+from experiments import evidence
+from experiments.plugvfl import claims, fig3, quits, said
+from experiments.plugvfl.rows import Row
+
+
+def row(label, loss, few, strength=None, accuracy=90.0, after=80.0, all_=50.0):
+  name = label if strength is None else f'{label} {strength:g}'
+  return Row(name, label, strength, accuracy, after, loss, few, all_)
+
+
+def use(monkeypatch, found, own=89.0, free=49.5):
+  """`found` stands for the rows of records by name."""
+  by_name = lambda record, kind='': {r.name: r for r in found[record]}
+  for module in (claims, quits, said):
+    monkeypatch.setattr(module, 'rows', by_name)
+    if hasattr(module, 'alone'):
+      monkeypatch.setattr(module, 'alone', lambda record: own)
+  monkeypatch.setattr(
+      claims, 'untrained', lambda record: dict(few=free, all=free)
+  )
+
+
+NONE, PLUG = row('none', 0, 70), row('plugvfl drop=0', 1, 12, 0.1)
+
+
+@pytest.mark.parametrize('rivals, ours, held', [
+    ([row('NG', 2, 60)], [PLUG], True),
+    ([row('NG', 2, 60), row('NG', 0, 69, 0.1)], [PLUG], True),
+    # No row of PlugVFL is as cheap, or there is none: nothing is compared.
+    ([row('NG', 0, 69)], [PLUG], None),
+    ([row('NG', 2, 60)], [], None),
+    ([], [PLUG], None),
+    ([row('NG', 2, 12)], [PLUG], False),
+    ([row('NG', 2, 60), row('GC', 2, 10)], [PLUG], False),
+    ([row('NG', 2, float('nan'))], [PLUG], False),
+    ([row('NG', float('nan'), 60)], [PLUG], None),
+    ([row('NG', 2, 60)], [row('plugvfl', 1, float('nan'), 0.1)], False),
+])
+def test_a_baseline_without_a_comparison_decides_nothing(
+    monkeypatch, rivals, ours, held
+):
+  use(monkeypatch, dict(theirs=[NONE, *rivals], own=[NONE, *ours]))
+  assert claims.beaten('theirs', 'own').held is held
+
+
+def test_what_is_not_compared_is_said(monkeypatch):
+  found = dict(theirs=[NONE, row('NG', 2, 60), row('NG', 0, 69, 0.1)],
+               own=[NONE, PLUG])
+  use(monkeypatch, found)
+  said_ = claims.beaten('theirs', 'own').because
+  assert 'no more: NG 60 (12); not compared, as' in said_
+  assert said_.endswith('so little: NG 0.1 69') and '(-)' not in said_
+
+
+def test_a_verdict_says_what_guessing_is_and_how_near_it_is(monkeypatch):
+  use(monkeypatch, dict(r=[NONE, PLUG]), free=15.3)
+  found = claims.reached([PLUG], 'few', 2, 'r')
+  assert found.held
+  assert found.because.endswith(
+      'at guessing is at most 15 %, in the paper 10; an untrained extractor '
+      '15.3, nearly the limit without a defense'
+  )
+  use(monkeypatch, dict(r=[NONE, PLUG]))
+  far = claims.reached([PLUG], 'few', 2, 'r')
+  assert far.because.endswith('extractor 49.5')
+  assert claims.reached([PLUG], 'few', 1, 'r').held is False
+  assert claims.reached([], 'few', 2, 'r').held is None
+  unread = row('plugvfl', 1, float('nan'), 0.1)
+  assert claims.reached([unread], 'few', 2, 'r').held is None
+
+
+def quitting(*ps, none=50.0):
+  """Rows: (p, points before, after)."""
+  return [
+      row('no defense', 0, 0, after=none),
+      *(Row(f'p = {p:g}', f'plugvfl drop={p:g}', None, 90 - loss, after, loss,
+            0, 0) for p, loss, after in ps),
+  ]
+
+
+@pytest.mark.parametrize('ps, held', [
+    ([(0, 0, 50), (0.05, 0, 54.5), (0.3, -0.6, 57.7)], True),
+    ([(0, 0, 50), (0.05, 0, 54.5), (0.3, 0.6, 57.7)], False),
+    ([(0, 0, 50), (0.05, 0, 57)], False),  # over 7
+    ([(0, 0, 50)], None),
+    ([(0, 0, 50), (0.05, float('nan'), float('nan'))], False),
+])
+def test_seven_points_may_come_back_at_any_p(monkeypatch, ps, held):
+  use(monkeypatch, dict(r=quitting(*ps)))
+  assert quits.some_p('r').held is held
+
+
+def test_the_papers_own_table_has_no_five_and_a_half_points(monkeypatch):
+  none = fig3.TABLE_3['plugvfl drop=0']
+  for label, (before, after) in fig3.TABLE_3.items():
+    if label.startswith('plugvfl'):
+      assert not (none[0] - before < 0.5 and after - none[1] > 5.5)
+  assert quits.table3() == (
+      "the paper's own Table 3 has 5.36 for 0.37 at p = 0.05"
+  )
+  assert '5.36' in quits.ON_CIFAR100.judge().because
+  use(monkeypatch, dict(r=quitting((0, 0, 50), (0.05, 0, 54.5))))
+  small = quits.small_p('r')
+  assert small.held is False and '5.36' in small.because
+
+
+@pytest.mark.parametrize('few, held', [(77, True), (75, None), (60, None)])
+def test_that_ng_helps_no_attacker_says_nothing_of_others(
+    monkeypatch, few, held
+):
+  none = row('no defense', 0, 74)
+  use(monkeypatch, dict(fig5=[none, row('NG', 0, few)]))
+  found = claims._raised()
+  assert found.held is held and 'were not run' in found.because
+
+
+def test_nowhere_to_return_accuracy_is_no_verdict(monkeypatch):
+  use(monkeypatch, dict(fig6=[NONE, PLUG._replace(after=89.0)]))
+  found = claims._integrated()
+  assert found.held is None and 'nowhere' in found.because
+
+
+def test_rows_above_the_active_party_are_named(monkeypatch):
+  above = row('5 psi steps', 3, 10, 0.1, accuracy=89.3, all_=13.57)
+  below = row('5 psi steps', 3, 10, 0.3, accuracy=88.9, all_=13.6)
+  use(monkeypatch, dict.fromkeys(said.LABELS, [PLUG, below]))
+  assert said.over_alone() == 'none'
+  use(monkeypatch, dict.fromkeys(said.LABELS, [PLUG])
+      | dict(fig6_mnist=[PLUG, above, below]))
+  assert said.over_alone() == (
+      'MNIST, 5 psi steps 0.1: reads 13.57 % at 89.30, alone 89.00'
+  )
+
+
+def test_the_readme_says_what_came_out_again():
+  lines = json.loads((evidence.HERE / 'verified.json').read_text())
+  text = (evidence.HERE / 'plugvfl' / 'README.md').read_text('utf-8')
+  off = {line['record'] for line in lines
+         if line['record'].startswith('plugvfl')
+         and line['came_out'] < line['values']}
+  assert off == {f'plugvfl/records/{name}.json' for name in said.AGAIN}
+  for name in said.AGAIN:
+    assert f'<!-- is: again_{name} -->{said.again(name)}<' in text
