@@ -11,7 +11,7 @@ import pytest
 from tests.attacks.test_contract import EVERY_ATTACK, make_attack, view_of
 from tests.contracts import SAMPLES, TXS, batch, federation, make
 from vfljax import algorithms, audit, crossing, defenses, flow, nets, protocol
-from vfljax import views
+from vfljax import target, views
 from vfljax.adversary import Adversary
 from vfljax.defense import Defense, chain, none, slots
 from vfljax.types import Batch, Messages, PartyState, Round, State
@@ -151,7 +151,69 @@ def classes_counted(stash):
   ))
 
 
+def after_a_step(labels):
+  """What a loop carries is the labels at first, and then no longer."""
+  def step(carry, _):
+    return carry * jnp.array([0.0, 1.0]), crossing.rows(carry)
+
+  return jax.lax.scan(step, labels, None, length=2)[1][1]
+
+
+def after_two_steps(labels):
+  """The same by way of a second carry, which is put in the first one's place
+  unchanged."""
+  def step(carry, _):
+    one, two = carry
+    return (two * jnp.array([0.0, 1.0]), one), crossing.rows(two)
+
+  start = labels, jnp.zeros_like(labels)
+  return jax.lax.scan(step, start, None, length=4)[1][3]
+
+
+def of_a_device(labels):
+  """The sum over the classes that a device has of them."""
+  mesh = jax.sharding.Mesh(jax.devices()[:2], ('i',))
+  spec = jax.sharding.PartitionSpec
+  part = jax.shard_map(
+      lambda own: crossing.rows(own)[None], mesh=mesh, in_specs=spec(None, 'i'),
+      out_specs=spec('i', None),
+  )
+  return part(labels)[1]
+
+
+def one_at_a_time(labels):
+  """Rows of a matrix that a loop takes a row of."""
+  stacked = jnp.stack([labels, labels])
+  return jax.lax.map(lambda own: crossing.rows(own * own[:1]), stacked)[0]
+
+
+def telling(find):
+  """A defense whose passive parties send what `find` makes of the labels."""
+  def make(stash):
+    def look(key, data):
+      stash.tell(find(data.labels))
+      return data
+
+    return labels_in_send(stash)._replace(
+        batch=look, send=lambda own, key, u: (
+            u + stash.said[:, None], jnp.zeros(())
+        ),
+    )
+
+  return make
+
+
+def closed_over_columns(stash):
+  known = jnp.arange(2.0 * ROWS).reshape(2, ROWS)
+  return Defense(send=lambda own, key, u: (u + known.T, jnp.zeros(())))
+
+
 @pytest.mark.parametrize('make, source, sink, place', [
+    (telling(after_a_step), 'labels', 'message up, party 1', 'after_a_step'),
+    (telling(after_two_steps), 'labels', 'message up, party 1', 'after_two'),
+    (telling(of_a_device), 'labels', 'message up, party 1', 'of_a_device'),
+    (telling(one_at_a_time), 'labels', 'message up, party 1', 'one_at_a_time'),
+    (closed_over_columns, audit.PER_ROW, 'message up, party 1', 'columns'),
     (message_to_another_party, 'message up, party 1', 'weights of party 2',
      'message_to'),
     (classes_counted, 'labels', 'message up, party 1', 'classes_counted'),
@@ -261,6 +323,50 @@ def test_nor_is_one_that_marks_one_way_alone(way, monkeypatch):
   ))
   with pytest.raises(ValueError, match=f'No mark of message {way}, party 1'):
     report(none())
+
+
+def test_rows_are_those_that_came_in_whatever_is_made_of_the_labels():
+  """What a party counts cannot tell which labels a hook has left."""
+  def send(own, key, u):
+    return u + crossing.counted(u)[:, None], jnp.zeros(())
+
+  def first_class(key, data):
+    return data._replace(labels=data.labels * data.labels[:, :1])
+
+  defense = Defense(batch=first_class, send=send)
+  assert not report(defense).leaks
+  shapes = jax.eval_shape(lambda: protocol.init(
+      jax.random.key(0), VFL, defense, TXS_OF_3, SHAPES
+  ))
+  state = jax.tree.map(lambda x: jnp.ones(x.shape, x.dtype), shapes)
+  x = tuple(jnp.ones((ROWS, 4)) for _ in range(3))
+  up = [
+      protocol.play_round(
+          jax.random.key(0), VFL, defense, TXS_OF_3, state,
+          Batch(x, jax.nn.one_hot(jnp.array(labels), 2)),
+      )[1].messages.up[0] for labels in ([0] * 6, [0, 1, 0, 1, 1, 0])
+  ]
+  assert (up[0] == up[1]).all()
+
+
+def test_what_python_is_asked_is_not_followed():
+  """Between two of its calls a hook could carry anything."""
+  def ask(u):
+    return jax.pure_callback(
+        lambda x: x, jax.ShapeDtypeStruct(u.shape, u.dtype), u
+    )
+
+  one_by_one = lambda u: jax.lax.map(ask, u)
+  for asked in (ask, jax.jit(ask), jax.checkpoint(ask), one_by_one):
+    share = functools.partial(jax.tree.map, asked)
+    with pytest.raises(ValueError, match='pure_callback'):
+      report(Defense(share=lambda key, g, share=share: share(g)))
+
+
+@pytest.mark.parametrize('kind', target.KINDS)
+def test_a_round_is_clean_for_whatever_device_it_is_meant(kind):
+  with target.tracing_for(kind):
+    assert not report(none()).leaks
 
 
 def test_a_hook_cannot_mark_a_message():

@@ -15,11 +15,11 @@ What it does not say: the key is everybody's, so whether noise is a secret is
 not looked at; nor what messages tell, which is what attacks are for. `init`,
 `prepare` and `epoch` are not part of a round: by their arguments they are the
 active party's, and what `epoch` puts into memory that is lent (`Defense.lent`)
-goes to those parties unseen by the audit. What a defense closes over is taken as
-public, unless it has an axis as long as the round has samples: `Report.constants`
-lists arrays, but not numbers, which are part of the program. A hook may proceed
-otherwise in a round of another size: one report is of one size. The round is
-traced as for a CPU; on a GPU it adds up in another order.
+goes to those parties unseen by the audit. What a defense closes over is taken
+as public, unless it has an axis as long as the round has samples:
+`Report.constants` lists arrays, but not numbers, which are part of the program.
+A hook may proceed otherwise in a round of another size: one report is of one
+size. The round is traced as for a CPU; on a GPU it adds up in another order.
 """
 from collections.abc import Sequence
 from typing import Any, NamedTuple

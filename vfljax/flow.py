@@ -23,7 +23,7 @@ CALLS = (
 )
 
 
-# What is said of a value by who cannot be followed; JAX knows no effect of some.
+# Whom nobody can follow. Of some of them JAX says that they have no effects.
 OUTSIDE = ('debug_callback', 'ffi_call', 'io_callback', 'pure_callback')
 
 
