@@ -5,12 +5,14 @@ records; `python -m experiments.tables` writes the table.
 """
 from collections.abc import Callable, Sequence
 import importlib
+import json
 from typing import NamedTuple
 
 from experiments import evidence
 
 FILE = evidence.HERE / 'CLAIMS.md'
 WORDS = {True: 'held', False: '**did not hold**', None: 'not testable here'}
+UNSIGNED = ' °'
 
 
 class Verdict(NamedTuple):
@@ -50,6 +52,22 @@ def of(paper: str) -> Sequence[Claim]:
   return importlib.import_module(f'experiments.{paper}.claims').CLAIMS
 
 
+def unsigned(paper: str, name: str) -> bool:
+  """Whether a record says no commit: `verify` cannot make it again."""
+  file = evidence.HERE / paper / 'records' / f'{name}.json'
+  record = json.loads(file.read_text('utf-8'))
+  return not (isinstance(record, dict) and record.get('code'))
+
+
+def word(paper: str, claim: Claim, held: bool | None) -> str:
+  """The verdict, with the mark of what rests on a record without a commit."""
+  said = WORDS[held]
+  if held is None and claim.records:  # There is a record, and it is not enough.
+    said = 'not decided'
+  marked = any(unsigned(paper, name) for name in claim.records)
+  return said + UNSIGNED * marked
+
+
 def papers() -> list[str]:
   return [
       paper for paper in evidence.papers()
@@ -67,7 +85,10 @@ def text() -> str:
       'epoch counts in which they learn most, unless it says otherwise. After '
       'a record stand its seeds, and how many of its values came out when its '
       'command ran again (mostly one seed, see `verify.py`); what did not is '
-      'of trainings that rounding changes.',
+      'of trainings that rounding changes. °: rests on a record that says no '
+      'commit, so that `verify.py` cannot run it again; VMask\'s are mostly '
+      'older than the attack as it is now (its README, "Settings"). '
+      '"Not decided": there are records, which do not tell it.',
   ]
   for paper in papers():
     parts.append(f'## [{paper}]({paper}/README.md)\n\n'
@@ -91,11 +112,13 @@ def table(paper: str, place: str = '') -> str:
       continue
     found = claim.judge()
     links = ', '.join(
-        f'[{name}]({place}records/{name}.json)' + evidence.remark(paper, name)
+        f'[{name}]({place}records/{name}.json)'
+        + UNSIGNED * unsigned(paper, name) + evidence.remark(paper, name)
         for name in claim.records
     )
     rows.append([
-        claim.where, claim.text, WORDS[found.held], found.because, links
+        claim.where, claim.text, word(paper, claim, found.held),
+        found.because, links,
     ])
   head = ('of the paper', 'claim', 'here', 'what decides', 'records')
   return evidence.markdown(head, rows)

@@ -138,11 +138,41 @@ def hidden() -> str:
   return ', '.join(f'{3 * x / 100:.0f}' for x in full('VMask', 'masked'))
 
 
-def cheap(row: str, strength: float, measure: int) -> str:
+def cheap(row: str, strength: float, measure: int, digits: int = 1) -> str:
   """How far a point of Figure 6 is below VMask's lowest point, in points."""
   found = tables_runs.points()
   least = min(p[measure] for c, p in found.items() if c[0] == 'VMask')
-  return f'{least - found[row, strength][measure]:.1f}'
+  return f'{least - found[row, strength][measure]:.{digits}f}'
+
+
+def hidden_leaves(model: str, which: str) -> str:
+  """What hiding a set of layers leaves, with the authors' settings."""
+  return evidence.spread(older.sets(f'table1_{model}_authors')[which])
+
+
+def again(record: str) -> str:
+  """How many of a record's values came out when it ran again."""
+  found = evidence.verified()[f'vmask/records/{record}.json']
+  return f"{found['came_out']} of {found['values']}"
+
+
+def shares(which: str) -> str:
+  """Times plain training's compute, LeNet5 and MLP3."""
+  models = older.bench('vmask')['runs']['default']['models']
+  return ' and '.join(
+      f"{models[m]['seconds_an_epoch'][which]['ratio']:.1f}"
+      for m in ('lenet5', 'mlp3')
+  )
+
+
+def fig6_hidden() -> str:
+  """Layers of MLP3 hidden at the end at each budget of Figure 6."""
+  results = evidence.load('vmask', 'fig6').results
+  found = (
+      older.mean(evidence.quantity(results, c, 'masked').values())
+      for c in results.cells if c[0] == 'VMask'
+  )
+  return ', '.join(f'{3 * x / 100:.0f}' for x in found)
 
 
 _TM = ('transcript_tm', 'as in Table II')
@@ -182,6 +212,17 @@ NUMBERS: dict[str, Table] = dict(
     cut_main=lambda: cut('main', 'accuracy', paper.MAIN),
     cut_attack=lambda: cut('attack', BEST, paper.ATTACK),
     dcor_main=lambda: cheap('dCor', 0.15, 0),
+    dcor_misses=lambda: f"{float(cheap('dCor', 0.15, 0, 2)) - 0.5:.2f}",
+    hidden_all_mlp3=lambda: hidden_leaves('mlp3', '1,2,3'),
+    hidden_first_mlp3=lambda: hidden_leaves('mlp3', '1'),
+    hidden_all_lenet5=lambda: hidden_leaves('lenet5', '1,2,3,4,5'),
+    hidden_two_lenet5=lambda: hidden_leaves('lenet5', '1,2'),
+    again_fig6=lambda: again('fig6'), fig6_hidden=fig6_hidden,
+    again_fig6_lenet5=lambda: again('fig6_lenet5'),
+    over_half=lambda: (
+        f"{max(older.fig8_authors()['VMask 50x5 0.5']['attack']):.1f}"
+    ),
+    shares_all=lambda: shares('all'),
     dcor_attack=lambda: cheap('dCor', 0.15, 1),
     budgets_fig6=lambda: span((
         attack for (row, _), (_, attack) in tables_runs.points().items()

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from experiments import evidence
 from experiments.evidence import Table
+from experiments.claims import unsigned, word
 from experiments.vmask import (
-    common, numbers, older, paper, tables_costs, tables_crypto, tables_runs,
-    tables_studies,
+    claims, common, numbers, older, paper, tables_costs, tables_crypto,
+    tables_runs, tables_studies,
 )
 from experiments.vmask.older import Row, says
 
@@ -122,6 +123,29 @@ def again() -> str:
   return evidence.markdown(('TM', *pairs), lines) + older.source('table2')
 
 
+def _signed() -> list[claims.Claim]:
+  """The claims all of whose records say a commit."""
+  return [
+      claim for claim in claims.CLAIMS if claim.records
+      and not any(unsigned(older.PAPER, name) for name in claim.records)
+  ]
+
+
+def as_it_is() -> str:
+  """The verdicts on them."""
+  return evidence.markdown(('of the paper', 'claim', 'here', 'records'), [
+      [claim.where, claim.text,
+       word(older.PAPER, claim, claim.judge().held), ', '.join(
+           f'[{name}](records/{name}.json)' for name in claim.records
+       )] for claim in _signed()
+  ])
+
+
+def signed_verdicts() -> str:
+  judged = [claim for claim in claims.CLAIMS if claim.records]
+  return f'{len(_signed())} of {len(judged)}'
+
+
 MLP3, LENET5 = COLUMNS[:2], COLUMNS[2:]
 TABLES: dict[str, Table] = dict(
     table2_mlp3=lambda: _table2(MLP3, 'table2'),
@@ -130,8 +154,10 @@ TABLES: dict[str, Table] = dict(
     hidden_mlp3=lambda: _hidden(MLP3, 'table2'),
     hidden_lenet5=lambda: _hidden(LENET5, 'table2'),
     hidden_authors=lambda: _hidden(COLUMNS, 'authors'),
-    transcript=transcript, again=again,
+    transcript=transcript, again=again, as_it_is=as_it_is,
 ) | tables_runs.TABLES | tables_studies.TABLES | tables_costs.TABLES | (
     tables_crypto.TABLES
 )
-NUMBERS: dict[str, Table] = numbers.NUMBERS | tables_crypto.NUMBERS
+NUMBERS: dict[str, Table] = numbers.NUMBERS | tables_crypto.NUMBERS | dict(
+    signed_verdicts=signed_verdicts,
+)

@@ -3,7 +3,7 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.vmask import crypto, crypto_leaks, judges, older
+from experiments.vmask import crypto, crypto_leaks, judges_costs, older
 from experiments.vmask import tables_crypto as tables
 from vfljax import attacks
 from vfljax.he import acml, blindfl
@@ -56,10 +56,10 @@ def test_hardys_epoch_written_out(made_up):
 
 
 def test_the_claim_of_cost_follows_the_record(made_up):
-  assert not judges.cheaper().held  # Of so cheap a crypto row.
+  assert not judges_costs.cheaper().held  # Of so cheap a crypto row.
   for row in made_up['costs']['ours'].values():
     row['encryptions'] = 10**7
-  assert judges.cheaper().held
+  assert judges_costs.cheaper().held
 
 
 @pytest.mark.parametrize('value, text', [

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from experiments import claims, evidence
-from experiments.vmask import judges
 from experiments.vmask import (
-    numbers, older, tables, tables_runs, tables_studies,
+    judges, judges_costs, judges_trades, numbers, older, tables, tables_runs,
+    tables_studies,
 )
 
 README = evidence.HERE / 'vmask' / 'README.md'
@@ -77,35 +77,43 @@ def test_a_gap_has_its_sign_and_nothing_has_none():
 
 
 def test_verdicts_follow_the_records(made_up):
-  # Real ones: what was hidden is learned; with the authors' settings scratch.
-  assert not judges.transcript_is_no_use().held
-  assert judges.at_scratch('authors').held
-  assert not judges.at_scratch('table2').held
+  # Real ones: what was hidden is learned; with the authors' settings scratch,
+  # but for M, whose trainings deviate more than they are within the limit.
+  assert judges_costs.transcript_is_no_use().held is False
+  found = judges.at_scratch('authors')
+  assert found.held is None and 'not decided: M' in found.because
+  assert judges.at_scratch('table2').held is False
   row = dict(none=dict(main=[0.9] * 3, attack=[0.7] * 3, scratch=[0.4] * 3))
   for gap, held in ((0.01, True), (0.02, False)):
     row['VMask'] = dict(main=[0.9] * 3, attack=[0.4 + gap] * 3)
     made_up['table2'] = dict.fromkeys(('TM', 'TFM', 'M', 'FM'), row)
-    assert judges.at_scratch('table2').held == held
+    assert judges.at_scratch('table2').held is held
     assert judges.keeps_main('table2').held
-  sets = {'1': [0.5], '2': [0.6], '3': [0.55]}
+  sets = {'1': [0.5, 0.51], '2': [0.6, 0.61], '3': [0.55, 0.55]}
   made_up['table1_mlp3'] = dict(attack_accuracy=sets)
-  assert not judges.falling(('1', '2', '3'), True, 'table1_mlp3').held
+  assert judges.falling(('1', '2', '3'), True, 'table1_mlp3').held is False
   assert judges.falling(('1', '2'), True, 'table1_mlp3').held
 
 
 def test_a_trade_as_good_at_any_strength_is_named(monkeypatch):
-  """At most half a point below, its attack not above, one of VMask's points."""
+  """At most half a point below, its attack not above, one of VMask's points.
+
+  One training a point alone can tell no more than that.
+  """
   points = {
       ('none', None): (97.0, 66.0), ('VMask', 0.6): (96.8, 50.0),
       ('VMask', 0.25): (96.6, 45.0), ('dCor', 0.15): (96.0, 41.0),
   }
   monkeypatch.setattr(tables_runs, 'points', lambda *_: points)
-  assert judges.best_of_strengths().held
+  found = judges_trades.best_of_strengths()
+  assert found.held is None and 'as good: none' in found.because
+  assert 'half a point more not: dCor 0.15 96.00 / 41.00' in found.because
   points['dCor', 0.05] = 96.2, 45.0
-  found = judges.best_of_strengths()
-  assert not found.held and 'as good: dCor 0.05 96.2 / 45.0 ' in found.because
+  found = judges_trades.best_of_strengths()
+  assert found.held is False
+  assert 'as good: dCor 0.05 96.20 / 45.00;' in found.because
   points['dCor', 0.05] = 96.2, 45.5
-  assert judges.best_of_strengths().held
+  assert judges_trades.best_of_strengths().held is None
   assert numbers.cheap('dCor', 0.15, 0) == '0.6'
   assert numbers.cheap('dCor', 0.15, 1) == '4.0'
 

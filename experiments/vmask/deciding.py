@@ -1,0 +1,78 @@
+"""What a few trainings can decide, so that noise never helps a claim.
+
+A limit is kept, or passed, clearly: by at least as much as trainings deviate
+(sample deviation). Nearer than that nothing is decided, and what diverged, was
+not measured or is of one training alone is never kept.
+"""
+from collections.abc import Iterable, Mapping
+import math
+
+from experiments import evidence
+from experiments.vmask import older
+
+CLEARLY = 'by at least what trainings deviate, else not decided'
+Found = bool | None
+
+
+def within(values: Iterable[float], limit: float = 0.0) -> Found:
+  """Whether something is at most a limit, from a value of each training.
+
+  Returns:
+    `None` where trainings deviate more than their mean is off the limit, where
+    one diverged, or where there is none. One alone can only be over it.
+  """
+  values = list(values)
+  known = finite(values)
+  if not known:
+    return None
+  off, std = deviating(known)
+  off -= limit
+  if off > 0:
+    return False if len(known) == 1 or off >= std else None
+  return True if len(known) == len(values) > 1 and -off >= std else None
+
+
+def below(values: Iterable[float]) -> Found:
+  """Whether something is clearly below nothing; what never differs is not."""
+  values = list(values)
+  return False if values and not any(values) else within(values)
+
+
+def deviating(values: Iterable[float]) -> tuple[float, float]:
+  """Mean and sample deviation, of the trainings that did not diverge."""
+  found = evidence.reading.summarize(finite(values))
+  return found.mean, found.std
+
+
+def either(*found: Found) -> Found:
+  """One of them is enough."""
+  return True if True in found else None if None in found else False
+
+
+def every(found: Iterable[Found]) -> Found:
+  """All have to hold; of nothing nothing does."""
+  found = list(found)
+  if False in found:
+    return False
+  return None if None in found or not found else True
+
+
+def finite(values: Iterable[float]) -> list[float]:
+  return [value for value in values if math.isfinite(value)]
+
+
+def apart(
+    a: older.Row, measure: str, b: older.Row, other: str = ''
+) -> list[float]:
+  """a - b by training; nothing where one was not measured."""
+  return older.less(a[measure], b[other or measure]) if (
+      measure in a and (other or measure) in b
+  ) else []
+
+
+def remarks(found: Mapping[str, Found]) -> str:
+  """'; not decided: M, FM', if there is anything to say."""
+  if not found:
+    return '; nothing to compare'
+  names = [name for name, one in found.items() if one is None]
+  return f'; not decided: {", ".join(names)}' if names else ''

@@ -1,0 +1,133 @@
+"""What decides VMask's claims against its variants and other defenses."""
+from collections.abc import Iterable, Mapping, Sequence
+
+from experiments.claims import Verdict
+from experiments.vmask import older, tables_runs
+from experiments.vmask.deciding import (
+    Found, apart, deviating, every, finite, remarks, within,
+)
+from experiments.vmask.judges import COLUMNS, SETTINGS
+from experiments.vmask.older import Row, mean, signed
+from vfljax.report.reading import Cell
+
+HARDLY = 5.0  # Points that an attack loses where a defense hardly helps.
+AS_ACCURATE = 0.5  # Points of main accuracy that a trade as good may lose.
+Point = tuple[float, float]  # Main and attack accuracy.
+
+
+def random_is_worse() -> Verdict:
+  """Its attack is higher by more than trainings deviate, in most columns."""
+  shown, found = [], {}
+  for of, settings in SETTINGS.items():
+    for c in COLUMNS:
+      rows, name = older.column(c, of), f'{c} ({settings} settings)'
+      gap = apart(rows.get('VMask-RS', {}), 'attack', rows.get('VMask', {}))
+      if 1 < len(gap) == len(finite(gap)):
+        average, std = deviating(gap)
+        found[name] = average > std
+      else:
+        found[name] = None
+      shown.append(f'{name} {signed(gap)}')
+  votes = [*found.values()]
+  worse, unknown = votes.count(True), votes.count(None)
+  # Decided if what is unknown cannot turn it.
+  held = (True if 2 * worse > len(votes)
+          else False if 2 * (worse + unknown) <= len(votes) else None)
+  return Verdict(held, f'{", ".join(shown)} points{remarks(found)}')
+
+
+def hardly_help(defenses: Sequence[str]) -> Verdict:
+  """The attack is clearly at most 5 points lower than undefended, in all
+  columns.
+  """
+  shown, found = [], {}
+  for defense in defenses:
+    texts = []
+    for c in COLUMNS:
+      rows = older.column(c)
+      drop = apart(rows.get('none', {}), 'attack', rows.get(defense, {}))
+      found[f'{defense} {c}'] = within(drop, HARDLY)
+      texts.append(f'{c} {signed(-x for x in drop)}')
+    shown.append(f'{defense} {", ".join(texts)}')
+  return Verdict(
+      every(found.values()), f'{"; ".join(shown)} points{remarks(found)}'
+  )
+
+
+def best_trade(others: Iterable[str]) -> Verdict:
+  """Every other's main is clearly more than half a point below VMask's, or its
+  attack clearly above VMask's; as good is whose means are neither.
+  """
+  found, good, near = {}, [], []
+  for c in COLUMNS:
+    rows = older.column(c)
+    for other in others:
+      one, name = rows.get(other, {}), f'{c} {other}'
+      found[name], means = beaten(rows.get('VMask', {}), one)
+      text = f'{name} {" / ".join(f"{x:+.2f}" for x in means)}'
+      if found[name] is False:
+        good.append(text)
+      elif found[name] is None:
+        near.append(text)
+  return Verdict(
+      every(found.values()), f'as good: {", ".join(good) or "none"}; not told '
+      f'from it, main / attack - VMask\'s: {", ".join(near) or "none"} (our '
+      "settings, the paper's attacker)",
+  )
+
+
+def beaten(masked: Row, other: Row) -> tuple[Found, Point]:
+  """Whether VMask's trade is better than another's, and both differences.
+
+  By the trainings that neither diverged in: a defense that ends a training is
+  no better one.
+
+  Returns:
+    `True` if main accuracy or attack is clearly worse, `False` if neither is
+    worse, in the mean; `None` if one is, by less than trainings deviate.
+  """
+  main, attack = (apart(other, m, masked) for m in ('main', 'attack'))
+  pairs = [
+      (-x - AS_ACCURATE, y) for x, y in zip(main, attack)
+      if len(finite((x, y))) == 2
+  ]
+  means = mean(main), mean(attack)
+  whole = len(finite(masked.get('main', []))) == len(masked.get('main', []))
+  if len(pairs) < 2 or not whole:
+    return None, means
+  worse = [deviating(values) for values in zip(*pairs)]
+  if any(average > 0 and average >= std for average, std in worse):
+    return True, means
+  return (None if any(average > 0 for average, _ in worse) else False), means
+
+
+def best_of_strengths(record: str = 'fig6') -> Verdict:
+  """Of no other at any strength main is within half a point of one of VMask's
+  points or above, its attack not above; one training a point alone can only
+  tell that there is one.
+  """
+  found = tables_runs.points(record)
+  masked = [p for c, p in found.items() if c[0] == 'VMask']
+  if not masked:
+    return Verdict(None, 'VMask diverged at every strength')
+  good = _reaching(found, masked, 0.0)
+  near = [x for x in _reaching(found, masked, AS_ACCURATE) if x not in good]
+  return Verdict(
+      False if good else None,
+      'VMask ' + ', '.join(f'{m:.1f} / {a:.1f}' for m, a in masked)
+      + f'; as good: {", ".join(good) or "none"}; by less than half a point '
+      f'more not: {", ".join(near) or "none"} (one training a point, our '
+      "settings, the paper's attacker)",
+  )
+
+
+def _reaching(
+    found: Mapping[Cell, Point], masked: Sequence[Point], more: float
+) -> list[str]:
+  """Whose trade is as good as one of VMask's if it had so much more of both."""
+  return [
+      f'{c[0]} {c[1]:g} {main:.2f} / {attack:.2f}'
+      for c, (main, attack) in found.items() if c[0] not in ('none', 'VMask')
+      and any(main + more >= m - AS_ACCURATE and attack - more <= a
+              for m, a in masked)
+  ]

@@ -1,0 +1,223 @@
+"""VMask's verdicts on altered records: noise and gaps never make one hold."""
+import copy
+import math
+
+import pytest
+
+from experiments import claims, evidence
+from experiments.vmask import (
+    deciding, judges, judges_costs, judges_studies, judges_trades, numbers,
+    older, tables, tables_runs, tables_studies,
+)
+
+COLUMNS = ('TM', 'TFM', 'M', 'FM')
+NAN = math.nan
+
+
+@pytest.fixture
+def altered(monkeypatch):
+  """Records that a test may change."""
+  records, real = {}, older.record
+
+  def record(name):
+    if name not in records:
+      records[name] = copy.deepcopy(real(name))
+    return records[name]
+
+  monkeypatch.setattr(older, 'record', record)
+  return record
+
+
+def lose(found):
+  """Every number in it becomes NaN."""
+  if isinstance(found, dict):
+    return {key: lose(value) for key, value in found.items()}
+  if isinstance(found, list):
+    return [lose(value) for value in found]
+  return NAN if isinstance(found, (int, float)) else found
+
+
+@pytest.mark.parametrize('values, limit, found', [
+    ([0.1, 0.2, 0.3], 0.34, True),
+    ([0.1, 0.2, 0.6], 0.34, None),  # 0.3, but they deviate by 0.26.
+    ([1.0, -1.2, 1.7], 0.34, None),  # What was 'held' for its noise.
+    ([1.0, 1.1, 1.2], 0.34, False),
+    ([0.1, NAN, 0.1], 0.34, None), ([1.0, NAN, 1.0], 0.34, False),
+    ([NAN, NAN], 0.34, None), ([], 0.34, None),
+    ([0.1], 0.34, None), ([0.5], 0.34, False),  # One training keeps nothing.
+])
+def test_a_limit_is_kept_by_what_trainings_deviate(values, limit, found):
+  assert deciding.within(values, limit) is found
+
+
+def test_more_noise_never_makes_a_claim_hold():
+  values = [0.0, 0.1, 0.2]
+  for spread in (1, 2, 4, 8):
+    wider = [0.1 + spread * (x - 0.1) for x in values]
+    assert deciding.within(wider, 0.34) is (True if spread < 4 else None)
+    assert deciding.within(wider, 0.0) is (False if spread < 2 else None)
+
+
+def test_of_nothing_nothing_holds():
+  assert deciding.every([]) is None
+  assert deciding.every([True, None]) is None
+  assert deciding.every([True, None, False]) is False
+  assert deciding.below([0.0, 0.0]) is False
+  assert deciding.remarks({}) == '; nothing to compare'
+
+
+JUDGES = [
+    (judges.keeps_main, 'table2'), (judges.at_scratch, 'table2'),
+    (judges.within_budget, '20 epochs', False),
+    (judges.within_budget, 'VMask 50x5', True),
+    (judges.smaller_hides_more,),
+    (judges.falling, ('1', '2', '3'), True, 'table1_mlp3'),
+    (judges.falling, ('1', '1,2'), False, 'table1_mlp3'),
+    (judges.not_adjacent, 'table1_mlp3'),
+    (judges_studies.more_parties, 'parties'),
+    (judges_studies.more_parties, 'attackers'),
+    (judges_studies.robust, '_lenet5'), (judges_studies.robust, ''),
+    (judges_studies.close_throughout,), (judges_studies.lowest_throughout,),
+    (judges_trades.random_is_worse,), (judges_trades.hardly_help, ('NG',)),
+    (judges_trades.best_trade, ('NG', 'dCor')),
+    (judges_costs.transcript_is_no_use,), (judges_costs.cheaper,),
+]
+NAMES = (
+    'table2', 'authors', 'fig8', 'fig8_authors', 'table1_mlp3', 'parties',
+    'attackers', 'fig5_tm', *judges_costs.ADAPTIVE,
+    *(n + s for n in tables_studies.AUXILIARY for s in ('', '_lenet5')),
+)
+
+
+@pytest.mark.parametrize('judge', JUDGES, ids=lambda j: j[0].__name__)
+def test_what_is_no_number_never_holds(altered, monkeypatch, judge):
+  for name in NAMES:
+    found = altered(name)
+    found.update(lose(found))
+  monkeypatch.setattr(older, 'bench', lambda name, real=older.bench: lose(
+      real(name)
+  ))
+  found = judge[0](*judge[1:])
+  assert found.held is not True and found.because
+
+
+def test_vmask_diverged_is_no_best_trade(altered, monkeypatch):
+  """Nor are attacks that ended in no number within a budget."""
+  record = altered('table2')
+  for c in COLUMNS:
+    record[c]['VMask'] = lose(record[c]['VMask'])
+  assert judges_trades.best_trade(('NG',)).held is None
+  assert judges.keeps_main('table2').held is None
+  rows = altered('fig8_authors')
+  for name in rows:
+    if name.startswith('VMask'):
+      rows[name] = lose(rows[name])
+  found = judges.within_budget('VMask 50x5', True)
+  assert found.held is None and 'not decided: 0.8, 0.7' in found.because
+  points = {('none', None): (97.0, 66.0), ('dCor', 0.15): (96.0, 41.0)}
+  monkeypatch.setattr(tables_runs, 'points', lambda *_: points)
+  found = judges_trades.best_of_strengths()
+  assert found.held is None and 'VMask diverged' in found.because
+
+
+def test_a_missing_row_is_not_decided(altered):
+  """Not a comparison that nobody failed."""
+  for c in COLUMNS:
+    del altered('table2')[c]['NG']
+    del altered('table2')[c]['VMask-RS']
+  del altered('table2')[numbers.AGAIN]['VMask-RS']
+  assert judges_trades.hardly_help(('NG',)).held is None
+  assert judges_trades.best_trade(('NG',)).held is None
+  found = judges_trades.random_is_worse()
+  assert 'not decided: TM (our settings)' in found.because
+  for rows in altered('parties')['rows'].values():
+    rows['VMask'] = {}
+  assert judges_studies.more_parties('parties').held is None
+  del altered('table1_mlp3')['attack_accuracy']['2']
+  which = ('1', '2', '3')
+  assert judges.falling(which, True, 'table1_mlp3').held is None
+  altered('crypto')['costs']['ours'] = {}
+  assert judges_costs.cheaper().held is None
+
+
+def test_no_model_measured_is_no_cost_that_is_kept(monkeypatch):
+  models = older.bench('vmask')['runs']['default']['models']
+  bench = dict(runs=dict(default=dict(models=models)))
+  monkeypatch.setattr(older, 'bench', lambda name: bench)
+  assert judges_costs.costs().held is False
+  bench['runs']['default']['models'] = {}
+  assert judges_costs.costs().held is None
+
+
+def rows(main, attack):
+  return dict(main=main, attack=attack)
+
+
+@pytest.mark.parametrize('other, found', [
+    (rows([95.0, 95.1, 94.9], [40.0] * 3), True),  # Main clearly lower.
+    (rows([96.0] * 3, [60.0, 61.0, 62.0]), True),  # Attack clearly higher.
+    (rows([95.6, 95.4, 95.7], [40.0, 40.1, 40.2]), False),
+    (rows([96.35, 94.8, 95.3], [44.0, 46.1, 44.1]), None),  # By 0.02, of 0.8.
+    (rows([95.4, NAN, NAN], [60.0, NAN, NAN]), None), ({}, None),
+])
+def test_a_trade_is_better_if_it_is_clearly(other, found):
+  masked = rows([96.0] * 3, [45.0] * 3)
+  assert judges_trades.beaten(masked, other)[0] is found
+  masked['main'] = [96.0, NAN, 96.0]
+  assert judges_trades.beaten(masked, other)[0] is None
+
+
+def test_near_misses_are_named():
+  found = judges_trades.best_trade(('dCor', 'MID', 'NG'))
+  assert found.held is None and 'as good: none' in found.because
+  assert 'TFM dCor -0.54 / -0.25' in found.because
+  found = judges_trades.best_of_strengths('fig6')
+  assert found.held is None and 'dCor 0.15 96.22 / 41.07' in found.because
+  assert judges_trades.best_of_strengths('fig6_lenet5').held is False
+
+
+def test_parties_are_judged_by_training_and_only_where_there_is_a_leak():
+  found = judges_studies.more_parties('parties')
+  assert found.held is False
+  assert '2 parties +6.0, -1.1, +8.5' in found.because
+  said, out = found.because.split('left out')
+  assert '8 parties' not in said and '8 parties (+0.7' in out
+  assert f'tm_full {older.signed(numbers.full_gap())}' in out
+  assert 'other attack runs +7.4' in out
+
+
+def test_figure_5_is_judged_epoch_by_epoch(altered):
+  found = judges_studies.close_throughout()
+  assert found.held is False
+  assert 'after epoch 1: 53.4 against 42.2' in found.because
+  assert judges_studies.lowest_throughout().held is False
+  curves = altered('fig5_tm')['curves']
+  curves['VMask']['attack'] = curves['none']['scratch']
+  assert judges_studies.close_throughout().held is True
+  curves['VMask']['attack'][0][0] = [NAN, NAN]
+  assert judges_studies.close_throughout().held is None
+
+
+def test_one_training_can_only_be_over_a_budget(monkeypatch):
+  assert judges.recorded_within_budget('fig8_lenet5').held is False
+  monkeypatch.setattr(evidence, 'quantity', lambda *_: {0: 10.0})
+  assert judges.recorded_within_budget('fig8_lenet5').held is None
+
+
+def test_verdicts_from_records_without_a_commit_are_marked():
+  """In CLAIMS.md by a sign; the README lists those of the method as it is."""
+  assert claims.unsigned('vmask', 'table2')
+  assert not claims.unsigned('vmask', 'tm_full')
+  by_records = {c.records: c for c in claims.of('vmask')}
+  old, new = by_records['table2',], by_records['tm_full',]
+  assert claims.word('vmask', old, True) == 'held °'
+  assert claims.word('vmask', new, None) == 'not decided'
+  mixed = new._replace(records=('tm_full', 'table2'))
+  assert claims.word('vmask', mixed, False) == '**did not hold** °'
+  nothing = claims.untestable('', '', 'why')
+  assert claims.word('vmask', nothing, None) == 'not testable here'
+  listed = tables.TABLES['as_it_is']()
+  assert 'records/tm_full.json' in listed and 'table2' not in listed
+  assert '°' not in listed and listed.count('\n') == 1 + int(
+      tables.NUMBERS['signed_verdicts']().split()[0]
+  )
