@@ -53,7 +53,10 @@ def agreed(record: str, paper: Iterable[Paper], row: str = '') -> str:
   return f'{sum(not off(c) for c in found)} of {len(found)}'
 
 
-def least(record: str, less: str, *others: str) -> str:
+def least(
+    record: str, less: str, *others: str,
+    attacks: Iterable[str] = common.ATTACKS,
+) -> str:
   """By how little a row leaks less than others, in points, and where."""
   if not evidence.exists(PAPER, record):
     return missing(record)
@@ -63,11 +66,26 @@ def least(record: str, less: str, *others: str) -> str:
   )
   gap, epoch, attack = min(
       (mean(other, attack, epoch) - mean(less, attack, epoch), epoch, attack)
-      for other in others for epoch in EPOCHS for attack in common.ATTACKS
+      for other in others for epoch in EPOCHS for attack in attacks
   )
   return f'{gap:.1f} points ({EPOCHS[epoch]} epoch, {SHORT[attack]} attack)'
 
 
+def rise(record: str, row: str, attacks: Iterable[str]) -> str:
+  """How much more a row leaks in the best epoch than in the last, at most."""
+  if not evidence.exists(PAPER, record):
+    return missing(record)
+  results = load(record)
+  cell = evidence.cell(results, row)
+  most = max(
+      np.mean(leak(results, cell, a, 'max') - leak(results, cell, a, 'last'))
+      for a in attacks
+  )
+  return f'{most:.1f} points'
+
+
+ALL = (*common.ATTACKS, *common.STRONGER)
+NOT_RESIDUAL = (*common.ATTACKS, 'value_scoring')
 NUMBERS: dict[str, Table] = dict(
     marvell_30=marvell_30,
     agreed_2=partial(agreed, 'table2', table2.PAPER, 'gafm'),
@@ -77,6 +95,10 @@ NUMBERS: dict[str, Table] = dict(
     reviews_working=partial(counted, 'reviews_1500', 90, 100),
     reviews_better=partial(better, 'reviews_1500'),
     reviews_broken=partial(counted, 'reviews', 0, FAR),
-    least_gafm=partial(least, 'reviews', 'gafm', 'none'),
-    least_g_m=partial(least, 'reviews', 'gafm_marvell', 'gafm', 'marvell'),
+    least_gafm=partial(least, 'reviews', 'gafm', 'none', attacks=ALL),
+    least_g_m=partial(least, 'reviews', 'gafm_marvell', 'gafm', attacks=ALL),
+    least_g_m_marvell=partial(
+        least, 'reviews', 'gafm_marvell', 'marvell', attacks=NOT_RESIDUAL
+    ),
+    marvell_rise=partial(rise, 'table2', 'marvell', NOT_RESIDUAL),
 )

@@ -19,6 +19,7 @@ from experiments.kang2022.alike import Run, pairs, read
 from experiments.kang2022.pu_scores import (
     SCORING, SETTINGS, THWARTED, of_setting, optimal, order,
 )
+from vfljax.evaluation import LEAKAGE_RANGES
 from vfljax.report import ranks, reading
 from vfljax.report.reading import Results
 
@@ -107,7 +108,9 @@ def _vnn(everything: Sequence[Results]) -> list[Verdict]:
       _verdict(
           'VNN 2: no protection thwarts MC (all scores below 4)',
           max(completion.values(), default=None), lambda s: s < THWARTED,
-          '; '.join(filter(None, [_list(completion), _quiet(tables)])),
+          '; '.join(filter(None, [
+              _list(completion), quiet(tables), _near(everything, tables),
+          ])),
       ),
   ]
 
@@ -197,7 +200,7 @@ def _scores(tables: dict[str, dict[str, int]]) -> dict[str, int]:
   }
 
 
-def _quiet(tables: dict[str, dict[str, int]]) -> str:
+def quiet(tables: dict[str, dict[str, int]]) -> str:
   """Names the data sets on which there is nothing to thwart."""
   found = {
       name: table['none'] for name, table in tables.items()
@@ -205,6 +208,41 @@ def _quiet(tables: dict[str, dict[str, int]]) -> str:
   }
   said = f'nothing to thwart, scores without a protection: {_list(found)}'
   return said if found else ''
+
+
+def _near(
+    everything: Sequence[Results], tables: dict[str, dict[str, int]]
+) -> str:
+  """Names the data sets of which seeds do not tell whether that is so.
+
+  There the 95 % interval of the undefended leakage has the limit in it. What
+  the scores with a protection would decide is said, too, as a mean just below
+  the limit would keep it from sight.
+  """
+  limit = LEAKAGE_RANGES[5 - THWARTED]
+  found = []
+  for results in everything:
+    name = f'{results.title[1]}, {results.title[2].upper()}'
+    leaks = list(reading.leakage(
+        results, ('none', None), 'model_completion'
+    ).values())
+    s = reading.summarize(leaks)
+    if name in tables and s.mean - s.half <= limit < s.mean + s.half:
+      most = max(
+          (n for d, n in tables[name].items() if d != 'none'), default=0
+      )
+      found.append(
+          f'{name}: {s.mean:.2f} ({s.mean - s.half:.1f} to '
+          f'{s.mean + s.half:.1f}), above {limit:g} in '
+          f'{sum(x > limit for x in leaks)} of {len(leaks)} seeds; above it '
+          f'the claim {"did not hold" if most >= THWARTED else "held"} there '
+          f'(highest score with a protection: {most})'
+      )
+  return '' if not found else (
+      'on these data seeds do not tell whether there is something to thwart '
+      f'(more than {limit:g} points without a protection): '
+      + '; '.join(found)
+  )
 
 
 def _verdict(claim: str, value, holds, because: str) -> Verdict:

@@ -1,0 +1,155 @@
+"""GAFM's verdicts: which attacks and epochs decide, and what was left out."""
+import json
+import math
+
+import pytest
+
+from experiments import evidence
+from experiments.gafm import (
+    by_scripts, claims, common, numbers, scripts, terms,
+)
+from vfljax.runner import recording
+
+THREE = dict(norm=70.0, mean=71.0, median=72.0)
+LEAST = dict(auc=90.0, worst=89.0, best=91.0, norm=60.0, mean=60.0, median=60.0)
+MORE = LEAST | THREE
+
+
+def test_each_attack_counts_ours_too():
+  assert claims.all_less(LEAST, MORE)
+  ours = dict(value=60.0, residual=66.0)
+  theirs = dict(value=70.0, residual=56.0)
+  assert not claims.all_less(LEAST | ours, MORE | theirs)
+  assert claims.all_less(LEAST | ours, MORE | dict(theirs, residual=67.0))
+  assert claims.strongest(LEAST | ours) == 66
+  with pytest.raises(KeyError):  # Measured of one alone: no comparison.
+    claims.all_less(LEAST | ours, MORE)
+
+
+def judged(monkeypatch, best, last, **changed):
+  """The verdict of 'one leaks less than the other' on these two rows each."""
+  by_epoch = dict(max=best, last=last)
+  monkeypatch.setattr(
+      claims, 'row', lambda where, epoch: by_epoch[epoch][where == 'r/none']
+  )
+  test = claims.Test('', '', ('r/gafm', 'r/none'), claims.all_less, 'all')
+  return claims.judged(test._replace(**changed))
+
+
+def test_what_the_papers_attacks_alone_decide_is_said(monkeypatch):
+  adaptive = LEAST | dict(residual=66.0), MORE | dict(residual=56.0)
+  found = judged(monkeypatch, adaptive, (LEAST, MORE))
+  assert found.held is False
+  assert 'residual 66.0' in found.because and 'residual 56.0' in found.because
+  assert 'by the last epoch it is held' in found.because
+  assert "paper's three attacks alone, in the best epoch, it is held" in (
+      found.because
+  )
+  plain = judged(monkeypatch, (LEAST, MORE), (LEAST, MORE))
+  assert plain.held is True and 'alone' not in plain.because
+
+
+def test_what_was_not_compared_is_said(monkeypatch):
+  rows = LEAST, MORE
+  found = judged(monkeypatch, rows, rows, left_out='Max-Norm was not run')
+  assert found.held is True
+  assert found.because.endswith('; Max-Norm was not run')
+
+
+def test_no_number_never_holds(monkeypatch):
+  """Not even where the rows that are left out of a mean would look good."""
+  lost = LEAST | dict(auc=math.nan)
+  assert judged(monkeypatch, (lost, MORE), (lost, MORE)).held is False
+  for test in claims.TESTS:
+    assert not claims._holds(test, [lost] * len(test.rows))
+
+
+def record(leaks):
+  """Of GAFM and vanilla: {attack: (best, last) leak AUC} and an AUC of .9."""
+  rows = []
+  for defense, found in leaks.items():
+    head = [defense, 0.05 if defense.startswith('gafm') else None]
+    rows.append([*head, None, 'auc', 'test', [0.9, 0.9]])
+    for attack, (best, last) in found.items():
+      for metric, leak in (('leak_auc_max', best), ('leak_auc_last', last)):
+        rows.append([*head, attack, metric, 'train', [leak, leak]])
+  return dict(
+      format=recording.FORMAT, command='', config={}, samples='',
+      title=['e', 'd', 'vsnn'], seeds=[0, 1], classes=2, date='2026-11-26',
+      versions=dict(jax='1', python='3'), device='cpu',
+      seconds=dict(running=6.0), rows=rows,
+  )
+
+
+@pytest.fixture
+def keep(tmp_path, monkeypatch):
+  """A function that keeps a record under a name."""
+  folder = tmp_path / 'gafm' / 'records'
+  folder.mkdir(parents=True)
+  monkeypatch.setattr(evidence, 'HERE', tmp_path)
+  evidence.load.cache_clear()
+  yield lambda name, made: (folder / f'{name}.json').write_text(
+      json.dumps(made)
+  )
+  evidence.load.cache_clear()
+
+
+def test_the_least_difference_can_be_of_all_five_attacks(keep):
+  three = dict(norm_scoring=(0.7, 0.6), mean_scoring=(0.7, 0.6),
+               median_scoring=(0.7, 0.6))
+  own = lambda value, residual: dict(
+      value_scoring=(value, 0.6), residual_scoring=(residual, 0.6)
+  )
+  keep('r', record(dict(
+      gafm=three | own(0.72, 0.95),
+      marvell=dict.fromkeys(three, (0.8, 0.7)) | own(0.8, 0.75),
+  )))
+  least = lambda *attacks: numbers.least(
+      'r', 'gafm', 'marvell', attacks=attacks or common.ATTACKS
+  )
+  assert least().startswith('10.0 points')
+  assert least(*numbers.NOT_RESIDUAL) == '0.0 points (last epoch, value attack)'
+  assert least(*numbers.ALL) == '-20.0 points (best epoch, residual attack)'
+  assert numbers.rise('r', 'gafm', numbers.NOT_RESIDUAL) == '12.0 points'
+  assert numbers.rise('r', 'gafm', numbers.ALL) == '35.0 points'
+  assert numbers.rise('table2', 'gafm', numbers.ALL).startswith('no record yet')
+
+
+@pytest.mark.parametrize('best, last, held, said', [
+    ((1, 2, 3, 4, 5), (1, 2, 3, 4, 5), True, 'last epoch: 0.05, 0.1'),
+    ((1, 5, 3, 4, 2), (1, 2, 3, 4, 5), False, 'by which it is held: 0.05, 0.1'),
+    ((1, 2, 3, 4, 5), (1, 5, 3, 4, 2), True, 'by which it is not held: 0.05'),
+    ((1, 2, 3, 4, math.nan), (1, 2, 3, 4, 5), False, 'a ratio is no number'),
+])
+def test_deltas_are_judged_by_both_epochs(best, last, held, said, monkeypatch):
+  ratios = dict(max=best, last=last)
+  monkeypatch.setattr(
+      scripts, 'all_data', lambda epoch, record: list(ratios[epoch])
+  )
+  found = by_scripts.among(0.1, 'table10', 'chosen')
+  assert found.held is held
+  assert said in found.because and 'best epoch: ' in found.because
+
+
+def test_records_without_a_version_are_told_of():
+  """They cannot be made again as they were, and the verdicts say so."""
+  for name, verdict in (
+      ('averaging', by_scripts.transcript), ('delta_tenth', by_scripts.chosen)
+  ):
+    assert 'versions' not in scripts.read(name)
+    assert by_scripts.UNKNOWN in verdict().because
+
+
+def test_terms_cancel_only_if_seeds_agree(monkeypatch):
+  """In the mean what is sent is below both; the seeds do not bear it out."""
+  centers = dict(
+      GAN=[[-0.03], [-0.03], [-0.03]], CE=[[0.02], [0.02], [0.02]],
+      sent=[[-0.001], [-0.001], [-0.05]],
+  )
+  found = dict(centers=centers, opposed=[1, 1, 1])
+  monkeypatch.setattr(terms.scripts, 'read', lambda name: found)
+  assert terms.opposed().held is False
+  centers['sent'] = [[-0.001], [-0.001], [-0.002]]
+  assert terms.opposed().held is True
+  centers['sent'] = [[-0.001], [-0.001], [math.nan]]
+  assert terms.opposed().held is False
