@@ -185,6 +185,7 @@ def test_noise_has_the_deviation_asked_for():
   chosen = masking.choose(found_in_mlp(), ('Dense_1',))
   extra = masking.noise(jax.random.key(4), chosen, 0.3)
   drawn = extra['Dense_1/Dense_0']
+  drawn = jax.tree.map(np.asarray, drawn)
   np.testing.assert_allclose(drawn['kernel'].std(), 0.3, rtol=0.15)
   noisy = masking.noisy(params, chosen, extra)
   jax.tree.map(

@@ -53,13 +53,3 @@ def test_each_party_steps_by_its_own_optimizer():
   np.testing.assert_allclose(played.loss, 5 * (2 - 6))
   np.testing.assert_allclose(state.active, 5 - 0.1 * (2 - 6))
   np.testing.assert_allclose(state.weights.plain, [1 - 5 * 2 * (1 - 3), 4])
-
-
-def test_noise_is_of_the_type_asked_for():
-  net, shape = network('dense')
-  chosen = found_in(net, 8, *shape)[:1]
-  with jax.enable_x64(True):
-    drawn = masking.noise(jax.random.key(0), chosen, dtype=jnp.float64)
-  kernel = np.asarray(drawn[chosen[0].name]['kernel'])
-  assert kernel.dtype == np.float64
-  assert (kernel != kernel.astype(np.float32)).any()

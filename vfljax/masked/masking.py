@@ -19,15 +19,19 @@ import jax
 import jax.numpy as jnp
 
 from vfljax.masked import ranges, shares
+from vfljax.masked.noise import STD, noise, noisy
 from vfljax.masked.shares import Layer, Secret, Public
 from vfljax.mpc import bilinear
 from vfljax.mpc.one_sided import Seeds
 from vfljax.mpc.wire import Transcript
 from vfljax.nets import intercept
 from vfljax.nets.intercept import Linear
-from vfljax.types import Array, Key, Net, Params
+from vfljax.types import Array, Net, Params
 
-STD = 0.01  # Of theta_r: Algorithm 1's sigma, appendix B.
+__all__ = [
+    'STD', 'Weights', 'change', 'choose', 'layers', 'mask', 'noise', 'noisy',
+    'unmask',
+]
 
 
 class Weights(NamedTuple):
@@ -165,35 +169,6 @@ def _named(known: Sequence[str], name: str) -> str:
   return fits[0]
 
 
-def noise(
-    key: Key, chosen: Sequence[Layer], std: float = STD, dtype: Any = None
-) -> dict[str, shares.Leaves]:
-  """theta_r ~ N(0, std^2) of each layer: Algorithm 1, lines 3 and 9."""
-  out = {}
-  for i, layer in enumerate(chosen):
-    shapes = {'kernel': layer.bilinear.w_shape,
-              'bias': layer.bilinear.w_shape[-1:]}
-    out[layer.name] = {
-        name: std * jax.random.normal(
-            jax.random.fold_in(jax.random.fold_in(key, i), j), shapes[name],
-            dtype or jnp.float32,
-        ) for j, name in enumerate(layer.leaves)
-    }
-  return out
-
-
-def noisy(
-    params: Params, chosen: Sequence[Layer], extra: dict[str, shares.Leaves]
-) -> Params:
-  """The fast mode's weights: theta + theta_r in the clear."""
-  for layer in chosen:
-    path = tuple(layer.name.split('/'))
-    old, more = intercept.leaves_at(params, path), extra[layer.name]
-    new = {k: v + more[k].astype(v.dtype) for k, v in old.items()}
-    params = intercept.with_leaves(params, path, new)
-  return params
-
-
 def mask(
     public: Public, chosen: Sequence[Layer], keys: Seeds, params: Params,
     extra: dict[str, shares.Leaves], period: int,
@@ -238,7 +213,12 @@ def unmask(
     public: Public, chosen: Sequence[Layer], weights: Weights,
     extra: dict[str, shares.Leaves],
 ) -> tuple[Weights, Transcript]:
-  """Algorithm 1, lines 7-11: gives layers back with fresh noise."""
+  """Algorithm 1, lines 7-11: gives layers back with fresh noise.
+
+  The passive party, who knows the weights that it once masked, sees by how much
+  they moved, but for theta_r twice: under T4, too, where single gradients stay
+  with the active party.
+  """
   params, secret, said = weights.plain, dict(weights.secret), []
   for layer in chosen:
     path = tuple(layer.name.split('/'))

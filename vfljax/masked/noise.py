@@ -1,0 +1,65 @@
+"""theta_r, the noise that a layer gets when it is masked and when it is shown.
+
+Algorithm 1 of VMask (Tan et al., NDSS 2025) leaves the passive party with its
+weights plus Gaussian noise of the active party's.
+"""
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+
+from vfljax.masked.shares import Layer, Leaves
+from vfljax.mpc.x64 import entry
+from vfljax.nets import intercept
+from vfljax.types import Array, Key, Params
+
+STD = 0.01  # Of theta_r: Algorithm 1's sigma, appendix B.
+FINE = 2.0**-12  # Of a deviation: far above a float32's last bit, far below it.
+
+
+def noise(
+    key: Key, chosen: Sequence[Layer], std: float = STD
+) -> dict[str, Leaves]:
+  """theta_r ~ N(0, std^2) of each layer: Algorithm 1, lines 3 and 9.
+
+  In float64, a float32 Gaussian with a uniform number of std * `FINE` added.
+  The Gaussian alone would be a multiple of much more than the weights' last
+  fraction bit, and what it is added to would lie open in the bits below: under
+  T4 sums of the gradients that are to stay with the active party.
+  """
+  out = {}
+  for i, layer in enumerate(chosen):
+    own = jax.random.fold_in(key, i)
+    shapes = {'kernel': layer.bilinear.w_shape,
+              'bias': layer.bilinear.w_shape[-1:]}
+    out[layer.name] = {
+        name: _drawn(
+            jax.random.fold_in(own, j), jax.random.fold_in(own, 2 + j),
+            shapes[name], std,
+        ) for j, name in enumerate(layer.leaves)
+    }
+  return out
+
+
+@entry
+def _drawn(
+    coarse: Key, fine: Key, shape: tuple[int, ...], std: float
+) -> Array:
+  """Gaussian numbers that have all the bits of a float64 of their size."""
+  words = jax.random.bits(fine, (2, *shape), jnp.uint32)
+  high, low = words.astype(jnp.float64)
+  part = (high + low * 2.0**-32) * 2.0**-32 - 0.5
+  drawn = jax.random.normal(coarse, shape, jnp.float32).astype(jnp.float64)
+  return std * (drawn + FINE * part)
+
+
+def noisy(
+    params: Params, chosen: Sequence[Layer], extra: dict[str, Leaves]
+) -> Params:
+  """The fast mode's weights: theta + theta_r in the clear."""
+  for layer in chosen:
+    path = tuple(layer.name.split('/'))
+    old, more = intercept.leaves_at(params, path), extra[layer.name]
+    new = {k: v + more[k].astype(v.dtype) for k, v in old.items()}
+    params = intercept.with_leaves(params, path, new)
+  return params
