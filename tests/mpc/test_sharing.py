@@ -265,6 +265,8 @@ def test_streams_are_numbered_up_to_32_bits(name):
   for number in (-1, 2**32):
     with pytest.raises(ValueError, match='numbered from 0'):
       generator.fold(key, number)
+  with pytest.raises(TypeError, match='not float32'):  # 1.9 would be 1.
+    jax.eval_shape(generator.fold, key, np.float32(1.9))
 
 
 @pytest.mark.parametrize(

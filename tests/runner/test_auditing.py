@@ -34,10 +34,26 @@ def broken() -> Defense:
   return Defense(send=send)
 
 
+def of_the_rest() -> Defense:
+  """One that tells labels in the smaller last round of an epoch."""
+  said = []
+
+  def look(key, batch):
+    said.append(batch.labels)
+    return batch
+
+  return Defense(batch=look, send=lambda own, key, u: (
+      u if len(u) == 50 else u + said[-1][:, :1], jnp.zeros(())
+  ))
+
+
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
   some = {name: defenses.REGISTRY[name] for name in ('fedpass', 'none')}
-  some |= dict(broken=Method(broken), telltale=Method(telltale))
+  some |= dict(
+      broken=Method(broken), telltale=Method(telltale),
+      of_the_rest=Method(of_the_rest),
+  )
   monkeypatch.setattr(defenses, 'REGISTRY', some)
 
 
@@ -98,6 +114,13 @@ def test_of_a_job_its_own_federation_is_looked_at(remainder):
 def test_nothing_is_computed_nor_kept_of_what_is_no_federation(monkeypatch):
   monkeypatch.setattr(auditing, '_of_job', None)
   assert not auditing.of_job(job(jobs.ALONE))
+
+
+def test_a_smaller_last_round_is_looked_at_too():
+  leaks = lambda remainder: auditing.of_job(
+      job('of_the_rest', remainder=remainder)
+  )['count']
+  assert leaks('keep') == 2 and leaks('pad') == 0
 
 
 def test_leaks_and_audits_that_cannot_be_made_are_told():

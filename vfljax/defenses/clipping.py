@@ -1,9 +1,15 @@
 """Bounding the 2-norm of cut-layer gradients, which noise needs to mean much.
 
-Shared by the differentially private defenses. 'sample' bounds each sample's
-gradient on its own, as differential privacy asks; 'batch' divides the whole
-batch by one number, as VFLAIR (Zou et al., 2024) does: directions and ratios of
-norms stay, and the largest gradient is bounded.
+Shared by the defenses that are named after differential privacy. 'sample'
+bounds each sample's gradient on its own; 'batch' divides the whole batch by one
+number, as VFLAIR (Zou et al., 2024) does: directions and ratios of norms stay,
+and the largest gradient is bounded.
+
+What one label can change is bounded by that only if a row's gradient depends on
+its own label alone: not so with batch statistics in the top network, nor with
+'batch'. A 2-norm bounds what Gaussian noise has to hide; for Laplace noise it
+is the 1-norm, which is up to sqrt(width) times as large. No privacy budget is
+computed here.
 """
 import jax.numpy as jnp
 

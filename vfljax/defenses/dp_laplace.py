@@ -2,8 +2,8 @@
 
 Independent Laplace noise on every element, Eq. 13 of Kang et al. Their strength
 is the distribution's scale b, whose standard deviation is sqrt(2) b. Neither
-they nor Fu et al. clip; without clipping there is no sensitivity and so no
-privacy budget to quote.
+they nor Fu et al. clip; without clipping there is no sensitivity, and with it,
+of the 2-norm, see `clipping`.
 """
 import jax
 

@@ -15,10 +15,11 @@ sums of squares without a cancelling constant, which keeps 32 bits accurate.
 
 Degenerate batches: with one class only (a batch of 1 included), or with equal
 class centers, there is no gap to hide, the power `power * ||gap||^2` is 0 and
-the gradient passes unchanged; one sample in a class has variance 0, which is
-fine; in one dimension there is no "across". (The authors' code divides by zero
-in all of these but the third, and passes the batch size for d in one
-dimension.)
+the gradient passes unchanged: whoever recognises a round without noise knows
+that it has one class, as most rounds have where positives are rare. One sample
+in a class has variance 0, which is fine; in one dimension there is no "across".
+(The authors' code divides by zero in all of these but the third, and passes the
+batch size for d in one dimension.)
 """
 from typing import NamedTuple
 

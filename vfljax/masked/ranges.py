@@ -100,7 +100,10 @@ def _report(
   if min(new) < 0:
     return f'{text}. No number of fraction bits holds it: rescale the data.'
   fields = ', '.join(f'{k}={v}' for k, v in new._asdict().items())
-  return f'{text}. {name}({fields}) would hold it.'
+  return (
+      f'{text}. {name}({fields}) would hold it, in a run with new seeds: with '
+      'the old ones its masks would be the same.'
+  )
 
 
 def _lowered(old, i: int, over: int, to_active: bool):

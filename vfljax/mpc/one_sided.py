@@ -38,7 +38,12 @@ PAD, STATIC, INPUT, OUTPUT = range(4)
 
 
 class Seeds(NamedTuple):
-  """Generator keys that two parties share.
+  """Generator keys that two parties share, for one run.
+
+  Masks are named by period, layer, step and pass. A repeat of a run, one that
+  goes on after a failure, or one with other fraction bits would draw the same
+  masks for other numbers, and the difference of what was said in both has no
+  mask: such a run needs seeds of its own.
 
   Attributes:
     dealer_passive: Gives U and W_P.

@@ -37,6 +37,9 @@ class Prg(NamedTuple):
       that may be traced; ValueError for a Python number that is none.
     words: (key, shape) -> int64, uniform; needs 64-bit types on. Two calls with
       one key give the same words.
+
+  A key is drawn from or folded, never both: of threefry, n words hold the keys
+  that `fold` makes of numbers below n.
   """
 
   name: str
@@ -142,10 +145,18 @@ def _named(number: Any) -> Any:
   """A stream's number as a uint32.
 
   Raises:
+    TypeError: if it is an array of other numbers than integers; of what is
+      traced those beyond 32 bits are cut, as nobody can look.
     ValueError: if it is a Python number that does not fit.
   """
   if not isinstance(number, (int, np.integer)):
-    return jnp.asarray(number).astype(jnp.uint32)
+    number = jnp.asarray(number)
+    if not jnp.issubdtype(number.dtype, jnp.integer):
+      raise TypeError(
+          f'a stream is numbered by an integer, not {number.dtype}: 1.9 would '
+          'be 1.'
+      )
+    return number.astype(jnp.uint32)
   if not 0 <= number < 1 << 32:
     raise ValueError(f'a stream is numbered from 0 to 2^32 - 1, not {number}.')
   # Through an array of JAX's it would have to fit an int32.

@@ -23,7 +23,9 @@ no share is truncated. The input gradient then has f_x + 2 f_g bits, which is
 what bounds them: `Precision` holds |y| < 2^7 and |eta gx| < 2^5.
 
 P sees F, F2 and s: uniform, uniform, and a function of gx and its own values. A
-sees E, E3 (uniform), and c, a function of y and its own. Needs 64-bit types on.
+sees E, E3 (uniform), and c, a function of y and its own. Who is shown the
+weights later learns what they moved by (`masked.masking.unmask`). Needs 64-bit
+types on.
 """
 from typing import NamedTuple
 
