@@ -174,9 +174,7 @@ def run_blindfl(
   n, m = batch.x.shape[1], batch.x0.shape[1]
   draw = lambda seed, k: np.asarray(start(linear(seed, k, hidden))['w'])
   u, v, u0, v0 = draw(0, n), draw(1, n), draw(2, m), draw(3, m)
-  sums = [given(w) for w in (u0 + v0, u + v)]
   top = chained(TANH, linear(4, hidden, CLASSES))
-  state, plain = plain_step(sums, top, batch)
   passive = blindfl.Passive(
       blindfl.P, keys[0], keys[1].public, (u, v0), rows, workers
   )
@@ -188,8 +186,13 @@ def run_blindfl(
   blindfl.meet(passive, active)
   once = blindfl.cost(rows, n, m, hidden, passive.public.bits)
   before = party.cost([passive, active], line).count
-  ours, theirs = (p.params for p in state.parties)
   whole = lambda a, b: decode(a + b, blindfl.FRACTION)
+  sums = [
+      given(whole(one._own, other._theirs))
+      for one, other in ((active, passive), (passive, active))
+  ]
+  state, plain = plain_step(sums, top, batch)
+  ours, theirs = (p.params for p in state.parties)
   return _run(
       [passive, active], line,
       lambda: blindfl.step(

@@ -15,10 +15,10 @@ TOP = plain.chained(
 )
 
 
-def passive_party(keys, shape=(D, H), bottom=BOTTOM, published=False):
+def passive_party(keys, shape=(D, H), bottom=BOTTOM, noise=None):
   return acml.Passive(
       local.Bottom(bottom, plain.start(bottom), plain.RATE), shape, keys[0],
-      published=published,
+      noise=noise,
   )
 
 
@@ -57,8 +57,16 @@ def test_noises_have_the_deviations_that_are_said(keys):
   big = passive_party(keys, (100, 200))
   assert deviation(big._drawn()) == pytest.approx(1, abs=0.03)
   assert deviation(big._noise) == pytest.approx(0.1, abs=0.003)
-  published = passive_party(keys, (100, 200), published=True)
+  published = passive_party(keys, (100, 200), noise=np.zeros((100, 200)))
   assert abs(decode(published._noise, acml.FRACTION)).max() <= 2 ** -25
+
+
+def test_a_dealt_layer_is_the_sum_of_pieces_that_do_not_tell_it():
+  layer = plain.weights(0, 100, 200)
+  v, noise = acml.dealt(layer)
+  np.testing.assert_allclose(v + noise, layer, rtol=0, atol=1e-10)
+  assert np.std(noise) == pytest.approx(256, rel=0.03)
+  assert abs(np.corrcoef(v.ravel(), layer.ravel())[0, 1]) < 0.05
 
 
 def test_two_batches_are_plain_training(keys):
@@ -111,7 +119,7 @@ def test_no_bit_of_a_step_lies_bare_when_the_active_mask_is_off(keys):
 
 def test_what_both_draw_is_uniform_in_its_last_bits(keys):
   """The layer, too: of zeros behind V's 24 bits dz would come out, at P."""
-  passive = passive_party(keys, (20, 30), published=True)
+  passive = passive_party(keys, (20, 30), noise=np.zeros((20, 30)))
   active, _ = active_party(passive, np.ones((20, 30), np.float32))
   low = acml.FRACTION - masks.GRAIN
   assert uniform([passive._noise], low) and uniform([active._weights], low)
@@ -156,7 +164,9 @@ def test_a_layer_that_one_party_knew_at_first_it_knows_for_good(
     top = plain.chained(
         plain.TANH, plain.linear(plain.weights(3, h, plain.CLASSES))
     )
-    passive = passive_party(keys, (d, h), bottom, published)
+    passive = passive_party(
+        keys, (d, h), bottom, np.zeros((d, h)) if published else None
+    )
     active, seen = active_party(passive, plain.weights(1, d, h), own, top)
     line, w = acml.channel(passive.public), decode(
         active._weights, acml.FRACTION
@@ -169,3 +179,36 @@ def test_a_layer_that_one_party_knew_at_first_it_knows_for_good(
       w = w - found.T @ (plain.RATE * dz)
       error = abs(found - decode(passive._a, acml.VALUES.fraction))
       assert (error.max() < 1e-4) if published else (error.max() > 0.1)
+
+
+def test_two_batches_through_a_wide_layer_tell_products_of_embeddings(keys):
+  """W = G R, R of z's rows; W' = G (R - S c^T rate dz) is linear in S.
+
+  c is a G. S, 1 / G^T G, is symmetric: a a^T is c S c^T, a rotation is left.
+  """
+  d, h = 2, 6
+  with jax.enable_x64(True):
+    bottom = plain.chained(plain.linear(plain.weights(0, 6, d)), plain.TANH)
+    top = plain.chained(
+        plain.TANH, plain.linear(plain.weights(3, h, plain.CLASSES))
+    )
+    passive = passive_party(keys, (d, h), bottom)
+    active, seen = active_party(
+        passive, plain.weights(1, d, h), plain.linear(plain.weights(2, 5, h)),
+        top,
+    )
+    line = acml.channel(passive.public)
+    for seed in range(2):
+      x, x0, labels = plain.data(seed=seed)
+      acml.step(passive, active, line, x, (x0, labels))
+      first = decode(passive._a, acml.VALUES.fraction) if not seed else first
+  (z, dz), (z_next, _) = seen.seen
+  rows, after = (np.linalg.svd(one)[2][:d] for one in (z, z_next))
+  outside = np.eye(h) - after.T @ after
+  c = z @ rows.T
+  step = c.T @ (plain.RATE * dz) @ outside
+  basis = np.array([[[1, 0], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 1]]])
+  columns = (basis @ step).reshape(3, -1).T
+  found = np.linalg.lstsq(columns, (rows @ outside).ravel(), rcond=None)[0]
+  s = np.tensordot(found, basis, 1)
+  np.testing.assert_allclose(c @ s @ c.T, first @ first.T, rtol=0, atol=0.01)

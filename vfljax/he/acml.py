@@ -18,24 +18,26 @@ fewer would leave the product's last bits bare. What multiplies, V in 2 and N in
 3 and 6, is rounded to 24 bits, which shortens exponents and hides nothing.
 r and r', uniform below 2^-25, make real numbers of the integers (`masks`).
 
-What A learns all the same: z, so that of a all but a linear map of [d, d] is
-known where h >= d; and each step of W but for noise of N(0, 1), which is larger
-than the step of a batch and averages out over many that are alike. What a whole
-training says together was not measured.
+What A learns all the same: z, and W's steps but for n. Where h >= d, z tells a
+but for a linear map. Where h > 1.5 d, two batches tell a a^T, too, by linear
+equations, since the second W is the first less a^T (rate dz). That leaves a
+rotation, and V tells of it what N leaves of W: with (d, h) = (4, 12) a is known
+to a third, with (4, 40) to a sixth. Of a layer that is `dealt` V tells nothing.
+n is larger than a batch's step as a rule, but averages out over many that are
+alike; by how much was not measured.
 
-`published`: N is 0 at first, as in FATE's code, and A draws all of W. Then A
+As published N is 0 at first (`noise` of zeros) and A draws all of W. Then A
 solves z = a W for a where d <= h and W has full rank, knows a^T (rate dz) by
-that, so also the next W: it has the embedding of every batch, not only of the
-first, whatever n is. Where d > h it has h of d dimensions.
+that, so also the next W: it has the embedding of every batch, not of the first
+alone, whatever n is. Where d > h it has h of a's d dimensions in the first.
 
 As described: VMask (section VI) says that the model is split into an
 unencrypted feature extractor and a partly encrypted classifier; the documents
 of FATE's "hetero NN", which follows the paper, give these six messages and who
 adds which noise, its code that N begins with zeros. Ours: the network's widths;
 masks e, e' of integers 64 bits longer than what they hide; fresh randomness in
-all that A sends; n drawn from N(0, 1); N drawn from N(0, 1 / d) at first, if it
-is not to be as published; r and r'; plain SGD. The paper's own text was not at
-hand.
+all that A sends; n drawn from N(0, 1), N from N(0, 1 / d) at first; r and r';
+plain SGD. The paper's own text was not at hand.
 """
 from typing import Any
 
@@ -62,7 +64,7 @@ MESSAGES = (
     Declared(5, P, A, 'noise', under(P)),
     Declared(6, A, P, 'gradient', under(P)),
 )
-SPREAD = 1.0  # Standard deviation of n.
+SPREAD, WIDE = 1.0, 256.0  # Standard deviations of n and of `dealt`'s N.
 FRACTION = VALUES.fraction + SLOPES.fraction  # Of V, N, n: a^T (rate dz)'s.
 LAYER = Code(FRACTION, FRACTION + FACTORS.bits - FACTORS.fraction)
 
@@ -70,24 +72,25 @@ LAYER = Code(FRACTION, FRACTION + FACTORS.bits - FACTORS.fraction)
 class Passive(Party):
   """Has the features, the plain network, the key and the noise N.
 
-  N is drawn here: the layer begins as the other's V and this.
+  The layer begins as the other's V and this.
 
   Args:
     bottom: The plain network, to a [B, d].
     shape: (d, h), of the layer between the parties.
     private: Its key.
     workers: Threads in which it takes powers.
-    published: Whether N is 0 at first, which tells A every embedding.
+    noise: N at first, real numbers, if it is not to be drawn from N(0, 1 / d):
+      of `dealt`, or the zeros of the published protocol, which tell A all.
   """
 
   def __init__(
       self, bottom: Bottom, shape: tuple[int, int], private: PrivateKey,
-      workers: int = 1, published: bool = False,
+      workers: int = 1, noise: Any = None,
   ):
     super().__init__(P, private, workers)
     self._bottom = bottom
-    first = 0 if published else 1 / np.sqrt(shape[0])
-    self._noise = dithered(first * normal(shape), LAYER)
+    first = normal(shape) / np.sqrt(shape[0]) if noise is None else noise
+    self._noise = dithered(first, LAYER)
 
   def embed(self, x) -> Encrypted:
     """Message 1."""
@@ -128,7 +131,7 @@ class Active(Party):
 
   Args:
     top: What ends in the loss, of z and its own features and labels.
-    weights: V [d, h], real numbers, drawn by itself.
+    weights: V [d, h], real numbers: drawn by itself, or of `dealt`.
     rate: SGD's, of the layer.
     passive: The passive party's public key.
     workers: Threads in which it takes powers.
@@ -175,6 +178,15 @@ class Active(Party):
     step = self._unmasked('opened slope', opened)
     self._weights = self._weights - step
     return told
+
+
+def dealt(weights) -> tuple[np.ndarray, np.ndarray]:
+  """(V, N) of a layer W [d, h]: by somebody who knows W and takes no part.
+
+  N has a deviation of `WIDE`, beside which W is small: V tells nothing of it.
+  """
+  noise = WIDE * normal(np.shape(weights))
+  return np.asarray(weights, np.float64) - noise, noise
 
 
 def _factors(weights: np.ndarray) -> np.ndarray:

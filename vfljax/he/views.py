@@ -48,9 +48,9 @@ class Sight(NamedTuple):
 
 SIGHTS = (
     Sight('acml', 'passive', "its embedding's gradient", CutGradients, -1),
-    Sight('acml', 'active', "the layer's output, which is the embedding but "
-          'for a linear map where the layer is as wide, and the steps of the '
-          'layer with noise; as published, every embedding (`acml`)', None),
+    Sight('acml', 'active', "the layer's output and its steps with noise: of a "
+          'wide layer products of embeddings; as published, all embeddings',
+          None),
     Sight('spnn', 'passive', "the first layer's gradient", CutGradients, 1),
     Sight('spnn', 'server', "the first layer's output, and its own network's "
           'gradient', CutGradients),
