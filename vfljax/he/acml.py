@@ -24,7 +24,8 @@ equations, since the second W is the first less a^T (rate dz). That leaves a
 rotation, and V tells of it what N leaves of W: with (d, h) = (4, 12) a is known
 to a third, with (4, 40) to a sixth. Of a layer that is `dealt` V tells nothing.
 n is larger than a batch's step as a rule, but averages out over many that are
-alike; by how much was not measured.
+alike; by how much was not measured. The same equations are P's for dz where
+d > 1.5 h: it knows a and sees dz W^T. That was not measured, either.
 
 As published N is 0 at first (`noise` of zeros) and A draws all of W. Then A
 solves z = a W for a where d <= h and W has full rank, knows a^T (rate dz) by
