@@ -32,6 +32,7 @@ class Run(NamedTuple):
     compared: (what it has trained, the same of plain training), one after
       another; the former is a function, for `again` goes on.
     plain: The round in the clear.
+    own: By party, what it can take away from the last batch's messages.
   """
 
   line: party.Channel
@@ -40,6 +41,7 @@ class Run(NamedTuple):
   found: Callable[[], party.Cost]
   compared: list[tuple[Callable[[], Any], Any]]
   plain: Round
+  own: Callable[[], dict[str, dict[str, Any]]]
 
   @property
   def error(self) -> float:
@@ -57,7 +59,8 @@ def _run(
 ) -> Run:
   again()
   found = lambda: party.cost(parties, line)
-  return Run(line, again, cost, found, compared, plain)
+  own = lambda: {one._name: one._masks for one in parties}
+  return Run(line, again, cost, found, compared, plain, own)
 
 
 def run_acml(
@@ -66,17 +69,19 @@ def run_acml(
   """The embedding is as wide as the layer after it."""
   batch = data(rows, inputs)
   n, m = batch.x.shape[1], batch.x0.shape[1]
-  net, layer = chained(linear(0, n, hidden), TANH), linear(1, hidden, hidden)
+  net = chained(linear(0, n, hidden), TANH)
   own, top = linear(2, m, hidden), chained(TANH, linear(3, hidden, CLASSES))
-  state, plain = plain_step([own, chained(net, layer)], top, batch)
   passive = acml.Passive(
       learner(net), (hidden, hidden), keys[0], workers=workers
   )
   params = dict(bottom=start(own), top=start(top))
   active = acml.Active(
-      local.Top(of_both(own, top), params, RATE), start(layer)['w'], RATE,
-      passive.public, workers,
+      local.Top(of_both(own, top), params, RATE),
+      start(linear(1, hidden, hidden))['w'], RATE, passive.public, workers,
   )
+  layer = lambda: decode(passive._noise + active._weights, acml.FRACTION)
+  whole = chained(net, given(layer()))
+  state, plain = plain_step([own, whole], top, batch)
   line = acml.channel(passive.public)
   ours, theirs = (p.params for p in state.parties)
   return _run(
@@ -85,7 +90,7 @@ def run_acml(
           passive, active, line, batch.x, (batch.x0, batch.labels)
       ),
       acml.cost(rows, hidden, hidden, passive.public.bits), [
-          (lambda: passive._noise + active._weights, theirs['bottom'][1]['w']),
+          (layer, theirs['bottom'][1]['w']),
           (lambda: passive._bottom.params, theirs['bottom'][0]),
           (lambda: active._top.params,
            dict(bottom=ours['bottom'], top=ours['top'])),
@@ -169,9 +174,7 @@ def run_blindfl(
   n, m = batch.x.shape[1], batch.x0.shape[1]
   draw = lambda seed, k: np.asarray(start(linear(seed, k, hidden))['w'])
   u, v, u0, v0 = draw(0, n), draw(1, n), draw(2, m), draw(3, m)
-  sums = [given(w) for w in (u0 + v0, u + v)]
   top = chained(TANH, linear(4, hidden, CLASSES))
-  state, plain = plain_step(sums, top, batch)
   passive = blindfl.Passive(
       blindfl.P, keys[0], keys[1].public, (u, v0), rows, workers
   )
@@ -183,8 +186,13 @@ def run_blindfl(
   blindfl.meet(passive, active)
   once = blindfl.cost(rows, n, m, hidden, passive.public.bits)
   before = party.cost([passive, active], line).count
-  ours, theirs = (p.params for p in state.parties)
   whole = lambda a, b: decode(a + b, blindfl.FRACTION)
+  sums = [
+      given(whole(one._own, other._theirs))
+      for one, other in ((active, passive), (passive, active))
+  ]
+  state, plain = plain_step(sums, top, batch)
+  ours, theirs = (p.params for p in state.parties)
   return _run(
       [passive, active], line,
       lambda: blindfl.step(

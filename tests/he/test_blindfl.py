@@ -5,9 +5,12 @@ import pytest
 
 from tests.he import plain
 from vfljax.he import blindfl, local, masks, party
-from vfljax.he.encoding import decode
+from vfljax.he.encoding import FACTORS, decode, encode
 
 H, ROWS = 4, 4
+TOP = plain.chained(
+    plain.TANH, plain.linear(plain.weights(4, H, plain.CLASSES))
+)
 
 
 def whole(a, b):
@@ -22,24 +25,58 @@ def test_shares_have_room_for_as_many_masks_as_they_say(rows):
   assert most.bit_length() <= blindfl.shares_code(rows).bits
 
 
-def test_two_batches_are_plain_training(keys):
-  draw = plain.weights
+def both(keys):
+  """Parties of fixed pieces, and of these the sums (active, passive)."""
+  u_p, v_p, u_a, v_a = (
+      plain.weights(i, n, H) for i, n in ((0, 6), (1, 6), (2, 5), (3, 5))
+  )
+  passive = blindfl.Passive(
+      blindfl.P, keys[0], keys[1].public, (u_p, v_a), ROWS
+  )
+  active = blindfl.Active(
+      local.Top(plain.sum_loss(TOP), plain.start(TOP), plain.RATE), plain.RATE,
+      keys[1], keys[0].public, (u_a, v_p), ROWS,
+  )
+  return passive, active, (u_a + v_a, u_p + v_p)
+
+
+def test_pieces_are_drawn_to_their_last_bit():
+  """Of zeros there, z's last bits after a step tell rows' products."""
+  given = np.full((20, 50), 0.25, np.float32)
+  low = 1 << (blindfl.FRACTION - masks.GRAIN)
+  draws = np.array([float(v % low) for v in blindfl.weights(given).flat]) / low
+  assert abs(draws.mean() - 0.5) < 0.06
+  assert draws.std() == pytest.approx(12 ** -0.5, rel=0.1)
+  ends = [int(v) & 255 for v in blindfl.weights(given).flat]
+  assert len(set(ends)) > 200
+
+
+def test_what_is_opened_is_no_product_of_integers(keys):
+  """z, exact, spans the lattice that the features' columns span."""
   with jax.enable_x64(True):
-    u_p, v_p, u_a, v_a = (
-        draw(i, n, H) for i, n in ((0, 6), (1, 6), (2, 5), (3, 5))
-    )
-    top = plain.chained(plain.TANH, plain.linear(draw(4, H, plain.CLASSES)))
+    passive, active, _ = both(keys)
+    x, x0, _ = plain.data(ROWS)
+    passive.keep(active.tell_weights())
+    active.keep(passive.tell_weights())
+    theirs, ours = passive.product(x), active.product(x0)
+    share = passive.share(ours)
+    own = active._share(theirs)
+  exact = sum(
+      encode(features, FACTORS) @ (one._own + other._theirs)
+      for features, one, other in ((x, passive, active), (x0, active, passive))
+  )
+  off = own.values + share.values - exact
+  assert (off != 0).all()
+  assert abs(off).max() <= 1 << (share.fraction - masks.GRAIN - 1)
+
+
+def test_two_batches_are_plain_training(keys):
+  with jax.enable_x64(True):
+    passive, active, sums = both(keys)
     samples = [plain.data(ROWS, seed=i) for i in range(2)]
     played = plain.play(
-        [plain.linear(u_a + v_a), plain.linear(u_p + v_p)], top,
+        [plain.linear(one) for one in sums], TOP,
         [plain.batch(*one) for one in samples],
-    )
-    passive = blindfl.Passive(
-        blindfl.P, keys[0], keys[1].public, (u_p, v_a), ROWS
-    )
-    active = blindfl.Active(
-        local.Top(plain.sum_loss(top), plain.start(top), plain.RATE),
-        plain.RATE, keys[1], keys[0].public, (u_a, v_p), ROWS,
     )
     line = blindfl.channel(passive.public, active.public)
     blindfl.meet(passive, active)

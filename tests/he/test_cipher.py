@@ -59,7 +59,7 @@ def test_every_operation_is_counted(keys, arithmetic):
   assert arithmetic.count == (6, 20, 30, 0)
   arithmetic.hide(a)
   assert arithmetic.count == (12, 26, 30, 0)
-  arithmetic.refresh(arithmetic.add_plain(a, np.zeros((2, 3), object), 1))
+  arithmetic.blur(arithmetic.add_plain(a, np.zeros((2, 3), object), 1))
   assert arithmetic.count == (18, 38, 30, 0)
   arithmetic.decrypt(keys[0], a)
   assert arithmetic.count == (18, 38, 30, 6)
@@ -101,11 +101,26 @@ def test_shifts_round_to_the_nearest():
   assert (encoding.shifted(found, 2) == 4 * found).all()
 
 
-def test_refreshed_ciphertexts_are_others_of_the_same_numbers(keys, arithmetic):
+def test_blurred_ciphertexts_are_others_of_nearly_the_same(keys, arithmetic):
   a = arithmetic.encrypt(keys[0].public, np.array([3.0, -4.0]))
-  b = arithmetic.refresh(a)
-  assert not {*a.values} & {*b.values}
-  assert (arithmetic.decrypt(keys[0], b) == [3.0, -4.0]).all()
+  found = []
+  for _ in range(20):
+    b = arithmetic.blur(a)
+    assert not {*a.values} & {*b.values}
+    found.append(arithmetic.decrypt(keys[0], b) - [3.0, -4.0])
+  assert abs(np.array(found)).max() <= 2.0 ** -25
+  assert np.std(found) == pytest.approx(2.0 ** -24 / 12 ** 0.5, rel=0.4)
+
+
+def test_a_dither_is_uniform_about_0():
+  draws = masks.dither((100, 100), 40).ravel()
+  assert min(draws) >= -2 ** 15 and max(draws) < 2 ** 15
+  assert abs(np.mean(draws)) < 6 * 2 ** 16 / 12 ** 0.5 / 100
+  assert np.std(draws) == pytest.approx(2 ** 16 / 12 ** 0.5, rel=0.05)
+  x = np.array([0.5, -3.0], np.float32)
+  found = masks.dithered(x, VALUES)
+  assert abs(encoding.decode(found, VALUES.fraction) - x).max() <= 2.0 ** -25
+  assert (found != masks.dithered(x, VALUES)).any()
 
 
 @pytest.mark.parametrize('x, code, said', [

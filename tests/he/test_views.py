@@ -7,7 +7,7 @@ from experiments.bench import he_federations as runs
 from vfljax import views as plain_views
 from vfljax.attacks import residue_reconstruction
 from vfljax.defense import none
-from vfljax.he import views
+from vfljax.he import masks, views
 from vfljax.he.packing import Sums
 from vfljax.views import cut_gradients
 from vfljax.views.rounds import model_gradients
@@ -37,10 +37,32 @@ def test_acml_tells_the_passive_party_its_embeddings_gradient(keys, x64):
   is_hidden(read['slope'])
   layer = run.plain.state.parties[1].params['bottom'][1]['w']
   near(read['gradient'], run.plain.messages.down[0] @ layer.T)
-  active = views.readable(run.line, 'active')
-  assert set(active) == {'opened hidden', 'opened slope'}
-  is_hidden(active['opened hidden'])
-  is_hidden(active['opened slope'])
+
+
+def test_acml_tells_the_active_party_the_layers_output_and_noisy_steps(
+    keys, x64
+):
+  run = runs.run_acml(keys, rows=8, hidden=6)
+  raw = views.readable(run.line, 'active')
+  assert set(raw) == {'opened hidden', 'opened slope'}
+  is_hidden(raw['opened hidden'])
+  is_hidden(raw['opened slope'])
+  # Its own masks taken away:
+  own = run.own()['active']
+  active = views.readable(run.line, 'active', own=own)
+  up, down = run.plain.messages.up[0], run.plain.messages.down[0]
+  near(active['opened hidden'], up)
+  layer = run.plain.state.parties[1].params['bottom'][1]['w']
+  a = np.linalg.lstsq(layer.T, up.T, rcond=None)[0].T  # Who knew the layer.
+  noise = active['opened slope'] - runs.RATE * a.T @ down
+  assert 0.5 < np.std(noise) < 1.7
+  # No bit of it is that of the product alone.
+  last = views.opened(run.line, 'active', own=own)['opened slope']
+  low = np.array([
+      [int(v) >> i & 1 for i in range(last.fraction - masks.GRAIN)]
+      for v in last.values.flat
+  ])
+  assert (low.any(0) & ~low.all(0)).all()
 
 
 @pytest.mark.parametrize('how', ['single', 'packed'])
@@ -69,17 +91,32 @@ def test_sfa_tells_the_sum_to_the_active_party_and_nothing_to_the_key(
   read = views.readable(run.line, 'passive 1', keys[0], sums)
   near(read['gradient for passive 1'], run.plain.messages.down[0])
   is_hidden(read['masked sum'])
+  is_hidden(views.readable(run.line, 'active')['opened sum'])
+  own = run.own()['active']
+  told = views.readable(run.line, 'active', own=own)['opened sum']
+  bottom = run.plain.state.parties[0].params['bottom'][0]['w']
+  ours = np.tanh(run.plain.batch.features[0] @ bottom)
+  near(told, run.plain.messages.up[0] + ours)
 
 
-def test_blindfl_tells_the_passive_party_nothing(keys, x64):
+def test_blindfl_tells_the_passive_party_nothing_and_the_active_one_z(
+    keys, x64
+):
   run = runs.run_blindfl(keys)
+  assert not run.own()['passive']
   read = views.readable(run.line, 'passive', keys[0])
   assert set(read) == {"the active party's product"}
   is_hidden(read["the active party's product"])
   # Under the active party's key: what it can read, the passive one cannot.
   active = views.readable(run.line, 'active', keys[1])
   is_hidden(active['share'])
+  own = run.own()['active']
+  active = views.readable(run.line, 'active', keys[1], own=own)
+  bottom = run.plain.state.parties[0].params['bottom']['w']
+  ours = run.plain.batch.features[0] @ bottom
+  near(active['share'], run.plain.messages.up[0] + ours)
   is_hidden(active['step'])
+  is_hidden(active["the passive party's product"])
 
 
 def test_hardys_residues_follow_from_the_gradient(keys, x64):
@@ -115,6 +152,10 @@ def test_hardys_coordinator_reads_gradients_unless_they_are_masked(
     else:
       d = run.plain.messages.down[0] * 4
       near(found, run.plain.batch.features[k].T @ d)
+  own = run.own()['passive']
+  view = model_gradients(jax.random.key(0), 1, none(), run.plain)
+  told = views.readable(run.line, 'passive', own=own)
+  near(told["the passive party's gradient"] / 4, view.gradients['w'])
 
 
 def test_every_protocol_has_its_sights():

@@ -5,22 +5,40 @@ The passive party's features go through a plain network to a [B, d]; a layer W
 in the loss, gradient dz [B, h]. The passive party has the key.
 
   1  P -> A  [a]
-  2  A -> P  [a V + e]              V = W - N: what A has of the layer
-  3  P -> A  a V + e + a N          so that A has z = a W
+  2  A -> P  [a V + e]              W = V + N: what A has of the layer
+  3  P -> A  a V + e + a N + r      so that A has z = a W
   4  A -> P  [a^T (rate dz) + e']
   5  P -> A  a^T (rate dz) + e' + n, and [N]
-  6  A -> P  [dz (V + N)^T]         a's gradient, decrypted by P
+  6  A -> P  [dz (V + N)^T + r']    a's gradient, decrypted by P
 
 A takes V - (a^T (rate dz) + n) for V and P takes N + n for N, which is
-W - rate a^T dz for W. N is 0 at first; after a batch nobody has W.
+W - rate a^T dz for W. V and N are drawn by their parties, and nobody has W.
+All of V, N and n have the 72 bits of fraction of the product that n hides:
+fewer would leave the product's last bits bare. What multiplies, V in 2 and N in
+3 and 6, is rounded to 24 bits, which shortens exponents and hides nothing.
+r and r', uniform below 2^-25, make real numbers of the integers (`masks`).
+
+What A learns all the same: z, and W's steps but for n. Where h >= d, z tells a
+but for a linear map. Where h > 1.5 d, two batches tell a a^T, too, by linear
+equations, since the second W is the first less a^T (rate dz). That leaves a
+rotation, and V tells of it what N leaves of W: with (d, h) = (4, 12) a is known
+to a third, with (4, 40) to a sixth. Of a layer that is `dealt` V tells nothing.
+n is larger than a batch's step as a rule, but averages out over many that are
+alike; by how much was not measured. The same equations are P's for dz where
+d > 1.5 h: it knows a and sees dz W^T. That was not measured, either.
+
+As published N is 0 at first (`noise` of zeros) and A draws all of W. Then A
+solves z = a W for a where d <= h and W has full rank, knows a^T (rate dz) by
+that, so also the next W: it has the embedding of every batch, not of the first
+alone, whatever n is. Where d > h it has h of a's d dimensions in the first.
 
 As described: VMask (section VI) says that the model is split into an
 unencrypted feature extractor and a partly encrypted classifier; the documents
 of FATE's "hetero NN", which follows the paper, give these six messages and who
-adds which noise. Ours: the network's widths; masks e, e' of integers 64 bits
-longer than what they hide; fresh randomness in all that A sends; n drawn from
-N(0, 1) on the grid of W's 24 bits of fraction; plain SGD. The paper's own text
-was not at hand.
+adds which noise, its code that N begins with zeros. Ours: the network's widths;
+masks e, e' of integers 64 bits longer than what they hide; fresh randomness in
+all that A sends; n drawn from N(0, 1), N from N(0, 1 / d) at first; r and r';
+plain SGD. The paper's own text was not at hand.
 """
 from typing import Any
 
@@ -28,11 +46,11 @@ import numpy as np
 
 from vfljax.he.arrays import Count, Encrypted, Masked
 from vfljax.he.encoding import (
-    FACTORS, SLOPES, VALUES, decode, encode, shifted,
+    FACTORS, SLOPES, VALUES, Code, decode, encode,
 )
 from vfljax.he.keys import PrivateKey, PublicKey
 from vfljax.he.local import Bottom, Top
-from vfljax.he.masks import SLACK, normal
+from vfljax.he.masks import SLACK, dither, dithered, normal
 from vfljax.he.party import (
     MASKED, Channel, Cost, Declared, Party, Traffic, under,
 )
@@ -47,51 +65,57 @@ MESSAGES = (
     Declared(5, P, A, 'noise', under(P)),
     Declared(6, A, P, 'gradient', under(P)),
 )
-SPREAD = 1.0  # Standard deviation of n.
+SPREAD, WIDE = 1.0, 256.0  # Standard deviations of n and of `dealt`'s N.
+FRACTION = VALUES.fraction + SLOPES.fraction  # Of V, N, n: a^T (rate dz)'s.
+LAYER = Code(FRACTION, FRACTION + FACTORS.bits - FACTORS.fraction)
 
 
 class Passive(Party):
   """Has the features, the plain network, the key and the noise N.
+
+  The layer begins as the other's V and this.
 
   Args:
     bottom: The plain network, to a [B, d].
     shape: (d, h), of the layer between the parties.
     private: Its key.
     workers: Threads in which it takes powers.
+    noise: N at first, real numbers, if it is not to be drawn from N(0, 1 / d):
+      of `dealt`, or the zeros of the published protocol, which tell A all.
   """
 
   def __init__(
       self, bottom: Bottom, shape: tuple[int, int], private: PrivateKey,
-      workers: int = 1,
+      workers: int = 1, noise: Any = None,
   ):
     super().__init__(P, private, workers)
     self._bottom = bottom
-    self._noise = np.zeros(shape)
+    first = normal(shape) / np.sqrt(shape[0]) if noise is None else noise
+    self._noise = dithered(first, LAYER)
 
   def embed(self, x) -> Encrypted:
     """Message 1."""
-    a = self._bottom.forward(x)
-    self._a = decode(encode(a, VALUES), VALUES.fraction)
-    return self._math.encrypt(self.public, a)
+    self._a = dithered(self._bottom.forward(x), VALUES)
+    return self._math.encrypt_integers(self.public, self._a, VALUES)
 
   def open_hidden(self, hidden: Encrypted) -> Masked:
     """Message 3."""
     found = self._math.decrypt_integers(self._key, hidden)
-    own = encode(self._a, VALUES) @ encode(self._noise, FACTORS)
-    return found._replace(values=found.values + own)
+    own = self._a @ _factors(self._noise)
+    blur = dither(hidden.shape, hidden.fraction)
+    return found._replace(values=found.values + own + blur)
 
   def open_slope(self, slope: Encrypted) -> Masked:
     """Half of message 5; the noise grows after it is sent, by `tell_noise`."""
     found = self._math.decrypt_integers(self._key, slope)
     self._new = self._drawn()
-    more = shifted(
-        encode(self._new, FACTORS), slope.fraction - FACTORS.fraction
-    )
-    return found._replace(values=found.values + more)
+    return found._replace(values=found.values + self._new)
 
   def tell_noise(self) -> Encrypted:
     """The other half: [N], with which this batch was computed."""
-    told = self._math.encrypt(self.public, self._noise, FACTORS)
+    told = self._math.encrypt_integers(
+        self.public, _factors(self._noise), FACTORS
+    )
     self._noise = self._noise + self._new
     return told
 
@@ -100,8 +124,7 @@ class Passive(Party):
     self._bottom.backward(self._math.decrypt(self._key, gradient))
 
   def _drawn(self) -> np.ndarray:
-    n = SPREAD * normal(self._noise.shape)
-    return decode(encode(n, FACTORS), FACTORS.fraction)
+    return dithered(SPREAD * normal(self._noise.shape), LAYER)
 
 
 class Active(Party):
@@ -109,7 +132,7 @@ class Active(Party):
 
   Args:
     top: What ends in the loss, of z and its own features and labels.
-    weights: V [d, h], real numbers.
+    weights: V [d, h], real numbers: drawn by itself, or of `dealt`.
     rate: SGD's, of the layer.
     passive: The passive party's public key.
     workers: Threads in which it takes powers.
@@ -121,19 +144,20 @@ class Active(Party):
   ):
     super().__init__(A, None, workers)
     self._top, self._rate, self._passive = top, rate, passive
-    self._weights = decode(encode(weights, FACTORS), FACTORS.fraction)
+    self._weights = dithered(weights, LAYER)
 
   def hidden(self, a: Encrypted) -> Encrypted:
     """Message 2."""
     self._a = a
-    masked, self._mask = self._math.hide(
-        self._math.matmul(a, self._weights)
+    product = self._math.matmul_integers(
+        a, _factors(self._weights), FACTORS
     )
+    masked, self._masks['opened hidden'] = self._math.hide(product)
     return masked
 
   def learn(self, opened: Masked, own: Any) -> float:
     """Takes message 3: the loss, and a step of the top."""
-    z = decode(opened.values - self._mask, opened.fraction)
+    z = decode(self._unmasked('opened hidden', opened), opened.fraction)
     loss, self._dz = self._top.learn(z, own)
     return loss
 
@@ -142,21 +166,33 @@ class Active(Party):
     product = self._math.matmul(
         self._a.T, self._rate * self._dz, SLOPES
     )
-    masked, self._mask = self._math.hide(product)
+    masked, self._masks['opened slope'] = self._math.hide(product)
     return masked
 
   def gradient(self, opened: Masked, noise: Encrypted) -> Encrypted:
     """Takes message 5, makes message 6 and takes the layer's step."""
-    own = encode(self._weights, FACTORS)
+    own = _factors(self._weights)
     whole = self._math.add_plain(noise, own, FACTORS.bits)
-    told = self._math.refresh(self._math.matmul_left(
+    told = self._math.blur(self._math.matmul_left(
         self._dz, whole.T, SLOPES
     ))
-    step = decode(opened.values - self._mask, opened.fraction)
-    self._weights = decode(
-        encode(self._weights - step, FACTORS), FACTORS.fraction
-    )
+    step = self._unmasked('opened slope', opened)
+    self._weights = self._weights - step
     return told
+
+
+def dealt(weights) -> tuple[np.ndarray, np.ndarray]:
+  """(V, N) of a layer W [d, h]: by somebody who knows W and takes no part.
+
+  N has a deviation of `WIDE`, beside which W is small: V tells nothing of it.
+  """
+  noise = WIDE * normal(np.shape(weights))
+  return np.asarray(weights, np.float64) - noise, noise
+
+
+def _factors(weights: np.ndarray) -> np.ndarray:
+  """Integers of V or N as they multiply, rounded to `FACTORS`."""
+  return encode(decode(weights, FRACTION), FACTORS)
 
 
 def channel(passive: PublicKey) -> Channel:

@@ -21,8 +21,11 @@ that gradients and weights of both sides are protected; the paper's abstract
 calls it a federated source layer. Ours, after second-hand accounts of it: the
 five messages and who keeps which piece; that shares and masks are integers,
 masks 64 bits longer than what they hide; that weights have the fraction bits of
-the product x^T (rate dz), so that nothing is rounded after what went in; plain
-SGD. The paper's own text was not at hand.
+the product x^T (rate dz), so that nothing is rounded after what went in, and
+are drawn down to the last of them; a dither below 2^-25 on z, so that it is no
+exact product of integers (`masks`); plain SGD. The paper's own text was not at
+hand. Features on a coarse grid, 0 and 1 say, are still in what A sees: z spans
+their columns where a batch and h exceed the number of features.
 
 Shares grow by a mask a step: `STEPS` is for how many there is room.
 """
@@ -33,7 +36,7 @@ import numpy as np
 from vfljax.he import masks
 from vfljax.he.arrays import Count, Encrypted, Masked
 from vfljax.he.encoding import (
-    FACTORS, SLOPES, VALUES, Code, decode, encode, shifted,
+    FACTORS, SLOPES, VALUES, Code, decode, encode,
 )
 from vfljax.he.keys import PrivateKey, PublicKey
 from vfljax.he.local import Top
@@ -118,7 +121,9 @@ class Passive(Half):
 
   def share(self, product: Encrypted) -> Masked:
     """Takes the active party's product; message 2."""
-    return self._share(product)
+    found = self._share(product)
+    blur = masks.dither(found.values.shape, found.fraction)
+    return found._replace(values=found.values + blur)
 
   def step(self, slope: Encrypted) -> Encrypted:
     """Takes message 3; message 4 and its own part of the step."""
@@ -146,7 +151,8 @@ class Active(Half):
   ) -> tuple[float, Encrypted]:
     """Takes messages 1 and 2: the loss and message 3, after its own step."""
     own = self._share(product)
-    z = decode(own.values + share.values, share.fraction)
+    self._masks['share'] = -own.values
+    z = decode(self._unmasked('share', share), share.fraction)
     loss, dz = self._top.learn(z, labels)
     slope = encode(self._rate * dz, SLOPE)
     self._own = self._own - encode(self._x, FACTORS).T @ slope
@@ -160,9 +166,12 @@ class Active(Half):
 
 
 def weights(piece) -> np.ndarray:
-  """Integers of weights, of `FRACTION` bits of fraction."""
-  found = encode(piece, VALUES)
-  return shifted(found, FRACTION - VALUES.fraction)
+  """Integers of weights, of `FRACTION` bits of fraction, uniform in the last.
+
+  Were they zeros, x_P's products with what A knows of a step would lie there.
+  """
+  bits = FRACTION + VALUES.bits - VALUES.fraction
+  return masks.dithered(piece, Code(FRACTION, bits))
 
 
 def channel(passive: PublicKey, active: PublicKey) -> Channel:

@@ -134,11 +134,16 @@ class Arithmetic:
     fresh = self.encrypt_integers(a.key, mask, Code(a.fraction, bits))
     return self.add(a, fresh), mask
 
-  def refresh(self, a: Encrypted) -> Encrypted:
-    """`a` with fresh randomness: an encrypted 0 added."""
-    zeros = integers([0] * a.values.size, a.shape)
+  def blur(self, a: Encrypted) -> Encrypted:
+    """`a` with fresh randomness and a dither, 2^-25 at most: see `masks`.
+
+    To whoever decrypts it neither says what `a` was made from: the ciphertext
+    is a new one, and the integer is uniform in the bits behind `masks.GRAIN`.
+    """
+    own = masks.dither(a.shape, a.fraction)
+    bits = a.fraction - masks.GRAIN
     return self.add(
-        a, self.encrypt_integers(a.key, zeros, Code(a.fraction, 0))
+        a, self.encrypt_integers(a.key, own, Code(a.fraction, bits))
     )
 
   def decrypt(self, private: PrivateKey, a: Encrypted) -> np.ndarray:

@@ -68,18 +68,20 @@ class Half(Party):
     super().__init__(name, None, workers)
     self._weights = np.asarray(weights, np.float64)
     self._rate, self._coordinator, self._masked = rate, coordinator, masked
+    self._back = f"the {name} party's gradient"
 
   def sums(self, residues: Encrypted) -> Encrypted:
     """Message 3: [x^T (B d)], [n, 1]."""
     found = self._math.matmul_left(self._x.T, residues)
-    self._mask = np.zeros(found.shape, object)
+    self._masks[self._back] = np.zeros(found.shape, object)
     if self._masked:
-      found, self._mask = self._math.hide(found)
+      found, self._masks[self._back] = self._math.hide(found)
     return found
 
   def learn(self, opened: Masked) -> None:
     """Takes message 4."""
-    total = decode(opened.values - self._mask, opened.fraction)[:, 0]
+    found = self._unmasked(self._back, opened)
+    total = decode(found, opened.fraction)[:, 0]
     self._weights = self._weights - self._rate * total / len(self._x)
 
   def _part(self, x) -> np.ndarray:

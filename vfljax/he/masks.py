@@ -2,6 +2,14 @@
 
 A number below 2^b in absolute value plus one drawn from [0, 2^(b + 64)) is as
 good as the draw alone: the two distributions differ by less than 2^-63.
+
+That is so on one grid. If the draw has fewer bits of fraction than what it
+hides, the bits behind its own lie bare, and equations modulo a power of 2 are
+solved as others are. Nor are products of integers, opened exactly, what real
+numbers are: from a W whoever has it finds the lattice that a's columns span,
+and with that the columns, but for sums and differences of few of them. So
+secrets are uniform in all bits behind `GRAIN`, and so is what is opened of
+their products: `dithered`, `dither`.
 """
 import random
 import secrets
@@ -9,16 +17,31 @@ from typing import Any
 
 import numpy as np
 
-from vfljax.he.encoding import integers
+from vfljax.he.encoding import FACTORS, Code, encode, integers
 from vfljax.he.library import gmp
 
 SLACK = 64  # Bits by which a mask is longer than what it hides.
+GRAIN = FACTORS.fraction  # float32 has no more of numbers around 1.
 
 
 def draw(shape: tuple[int, ...], bits: int) -> np.ndarray:
   """Integers in [0, 2^bits), an object array."""
   count = int(np.prod(shape, dtype=int))
   return integers([secrets.randbits(bits) for _ in range(count)], shape)
+
+
+def dither(shape: tuple[int, ...], fraction: int) -> np.ndarray:
+  """Integers of so many bits of fraction, uniform in [-2^-25, 2^-25)."""
+  bits = fraction - GRAIN
+  return draw(shape, bits) - (1 << (bits - 1))
+
+
+def dithered(x, code: Code) -> np.ndarray:
+  """Integers of real numbers, which it moves by 2^-25 at most.
+
+  A float has zeros behind its own 24 or 53 bits; these have none.
+  """
+  return encode(x, code) + dither(np.shape(x), code.fraction)
 
 
 def normal(shape: tuple[int, ...]) -> np.ndarray:

@@ -131,6 +131,8 @@ class Party:
     self._name = name
     self._private = private
     self._math = Arithmetic(workers)
+    # What it can take away from a message to it, by the message's name.
+    self._masks: dict[str, Any] = {}
 
   @property
   def count(self) -> Count:
@@ -147,6 +149,10 @@ class Party:
     if self._private is None:
       raise ValueError(f'The {self._name} party has no key in this protocol.')
     return self._private.public
+
+  def _unmasked(self, name: str, message: Masked) -> np.ndarray:
+    """A message's integers without what this party has put on them."""
+    return message.values - self._masks[name]
 
   @property
   def _key(self) -> PrivateKey:

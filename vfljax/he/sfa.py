@@ -94,7 +94,7 @@ class Active(Party):
 
   def add(self, embeddings: Sequence[Encrypted], x) -> Encrypted:
     """Message 2."""
-    total, self._mask = self._sums.seal_masked(
+    total, self._masks['opened sum'] = self._sums.seal_masked(
         self._math, self._bottom.forward(x)
     )
     for one in embeddings:
@@ -103,7 +103,7 @@ class Active(Party):
 
   def learn(self, opened: Masked, labels) -> tuple[float, np.ndarray]:
     """Takes message 3: the loss and message 4, after a step of its own."""
-    z = decode(opened.values - self._mask, opened.fraction)
+    z = decode(self._unmasked('opened sum', opened), opened.fraction)
     loss, gradient = self._top.learn(z, labels)
     self._bottom.backward(gradient)
     return loss, gradient

@@ -1,8 +1,9 @@
 """What each party can read under each protocol, and which views that is.
 
-`readable` takes it from what was really said. As each protocol trains what a
-plain federation trains, the same numbers are in that federation's rounds, and
-attacks can be measured there (`SIGHTS`), where they are traced and fast:
+`readable` takes it from what was really said, less what the reader has put on
+it. As each protocol trains what a plain federation trains, the same numbers are
+in that federation's rounds, and attacks can be measured there (`SIGHTS`), where
+they are traced and fast:
 
   acml      cut where the passive party's own network ends, the layer above
   spnn      cut after the first layer; for the server, after its network, which
@@ -12,6 +13,7 @@ attacks can be measured there (`SIGHTS`), where they are traced and fast:
   hardy     vertical logistic regression, of which the passive party has the
             gradient of its weights (Kang et al., Eq. 7)
 """
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -46,12 +48,15 @@ class Sight(NamedTuple):
 
 SIGHTS = (
     Sight('acml', 'passive', "its embedding's gradient", CutGradients, -1),
-    Sight('acml', 'active', "the layer's output, without the layer", None),
+    Sight('acml', 'active', "the layer's output and its steps with noise: of a "
+          'wide layer products of embeddings; as published, all embeddings',
+          None),
     Sight('spnn', 'passive', "the first layer's gradient", CutGradients, 1),
     Sight('spnn', 'server', "the first layer's output, and its own network's "
           'gradient', CutGradients),
     Sight('sfa', 'passive', "its embedding's gradient", CutGradients, -1),
-    Sight('sfa', 'active', 'the sum of all embeddings', None),
+    Sight('sfa', 'active', 'the sum of all embeddings: the other one, if '
+          'there are two', None),
     Sight('blindfl', 'passive', 'uniform numbers', None),
     Sight('blindfl', 'active', "the first layer's output, not its parts", None),
     Sight('hardy', 'passive', "its weights' gradient", ModelGradients),
@@ -62,9 +67,32 @@ SIGHTS = (
 
 def readable(
     line: Channel, party: str, private: PrivateKey | None = None,
-    sums: Sums | None = None,
+    sums: Sums | None = None, own: Mapping[str, np.ndarray] | None = None,
 ) -> dict[str, np.ndarray]:
   """What a party has received and can read, by the messages' names.
+
+  See `opened`.
+
+  Returns:
+    Real numbers. What is hidden by another's mask is there too, as the huge
+    numbers that it is.
+  """
+  plain = {
+      said.declared.name: said.payload for said in line.said
+      if said.declared.receiver == party
+      and isinstance(said.payload, np.ndarray)
+  }
+  return plain | {
+      name: decode(found.values, found.fraction)
+      for name, found in opened(line, party, private, sums, own).items()
+  }
+
+
+def opened(
+    line: Channel, party: str, private: PrivateKey | None = None,
+    sums: Sums | None = None, own: Mapping[str, np.ndarray] | None = None,
+) -> dict[str, Masked]:
+  """Of these the integers, whose last bits may say what size does not.
 
   Args:
     line: What was said; of a message that was sent twice the last one counts.
@@ -72,12 +100,10 @@ def readable(
     private: Its key, if it has one.
     sums: How numbers that were added up lie in ciphertexts; then those are
       [numbers], and a last ciphertext's empty slots are 0.
-
-  Returns:
-    Real numbers. What is hidden by a mask is there too, as the huge numbers
-    that it is.
+    own: What the party itself can take away from a message, its masks above
+      all, by the message's name; of the last batch, as messages are.
   """
-  count, found = Arithmetic(), {}
+  count, found, own = Arithmetic(), {}, own or {}
   for said in line.said:
     declared, payload = said.declared, said.payload
     if declared.receiver != party:
@@ -85,13 +111,11 @@ def readable(
     if isinstance(payload, Encrypted) and private and (
         payload.key == private.public
     ):
-      opened = count.decrypt_integers(private, payload)
-      values = opened.values
+      payload = count.decrypt_integers(private, payload)
       if sums:
-        values = sums.unpack(values, (values.size * sums.slots,))
-      found[declared.name] = decode(values, opened.fraction)
-    elif isinstance(payload, Masked):
-      found[declared.name] = decode(payload.values, payload.fraction)
-    elif isinstance(payload, np.ndarray):
-      found[declared.name] = payload
+        size = (payload.values.size * sums.slots,)
+        payload = payload._replace(values=sums.unpack(payload.values, size))
+    if isinstance(payload, Masked):
+      values = payload.values - own.get(declared.name, 0)
+      found[declared.name] = payload._replace(values=values)
   return found
