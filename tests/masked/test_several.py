@@ -9,7 +9,7 @@ import numpy as np
 import optax
 
 from tests.masked_federation import (
-    BATCH, ETA, MLP, compiled, federation, found_in, network,
+    BATCH, ETA, MLP, compiled, federation,
 )
 from vfljax.masked import masking, training
 from vfljax.masked.training import Setup
