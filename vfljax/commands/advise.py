@@ -1,6 +1,6 @@
 """`vfljax advise DIR --budget=2`: which defense, of what a run has measured."""
 from vfljax.commands import given
-from vfljax.report import advice, reading, terminal, untested
+from vfljax.report import advice, knowing, reading, terminal, untested
 from vfljax.runner import goals, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.goals import Goal
@@ -52,5 +52,7 @@ def text(folder: str, wanted: Goal) -> str:
     parts.append(
         'Not tested\n' + terminal.paragraphs([f'- {s}' for s in left_out])
     )
-    parts.append(terminal.paragraphs(advice.sentences(results, wanted)))
+    parts.append(terminal.paragraphs([
+        *knowing.uncounted(results), *advice.sentences(results, wanted)
+    ]))
   return '\n\n'.join(parts)

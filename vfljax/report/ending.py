@@ -6,7 +6,7 @@ from vfljax.report import (
     advice, papers, ranks, results as found, spent, tables, terminal, verdict,
     words,
 )
-from vfljax.runner import store
+from vfljax.runner import store, told
 from vfljax.runner.goals import Goal
 
 
@@ -23,7 +23,9 @@ def text(path: str | os.PathLike, goal: Goal = Goal()) -> str:
   config, units = store.read_config(path), store.read_timings(path)
   classes = max((unit.pop('classes', 0) for unit in units), default=0)
   parts, last = [], []
-  for results in found.of_rows(store.read_results(path), config, classes):
+  known = told.read(units)
+  rows = store.read_results(path)
+  for results in found.of_rows(rows, config, classes, (), known):
     ranked = ranks.rank(results)
     parts.append(words.headline(results))
     if ranked:
