@@ -39,6 +39,24 @@ def get_config():
       attack=AttackConfig(own=dict(toy_scoring=dict(power=3.0))),
   )
 '''
+MINE = '''
+from vfljax import defenses
+from vfljax.defense import Defense, Method, each
+from vfljax.runner.config import *
+
+def doubled() -> Defense:
+  return Defense(gradient=each(lambda key, d, labels: d * 2))
+
+defenses.REGISTRY['doubled'] = Method(doubled)
+
+def get_config():
+  return Config(
+      experiment='mine', seeds=1, alone=False, defenses='doubled',
+      attacks='norm_scoring', data=DataConfig('breast_cancer'),
+      model=ModelConfig(bottom=(4,), top=()),
+      train=TrainConfig(epochs=1, batch_size=64),
+  )
+'''
 
 
 @pytest.fixture(autouse=True)
@@ -142,3 +160,54 @@ def test_they_keep_the_contracts():
   contract.test_seeds_and_strengths_vmap(name, compiled, begun)
   contract.test_a_strength_may_be_a_number_or_traced(name)
   contract.test_works_inside_a_64_bit_program(name)
+
+
+def mine(place, *flags):
+  """Runs a config file with a defense in another file of this name."""
+  return main([
+      'vfljax', f'--config={place}/mine.py', '--workdir=out', '--devices=2',
+      '--cache=', *flags,
+  ])
+
+
+@pytest.fixture
+def edited(tmp_path, monkeypatch):
+  """A config file whose defense stands beside it; (change) of its code."""
+  (tmp_path / 'mine.py').write_text(MINE)
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(defenses, 'REGISTRY', dict(defenses.REGISTRY))
+
+  def change(old, new):
+    file = tmp_path / 'mine.py'
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+  return change
+
+
+def test_edited_code_is_not_given_the_old_numbers(edited, tmp_path, capsys):
+  assert mine(tmp_path) == 0
+  made_of = json.loads((tmp_path / 'out/config.json').read_text())['sources']
+  assert list(made_of) == ['mine.py']
+  edited('seeds=1', 'seeds=2')  # In get_config: compared by what it returns.
+  assert mine(tmp_path) == 0
+  edited('d * 2', 'd * 3')
+  capsys.readouterr()
+  assert mine(tmp_path) == 2
+  said = capsys.readouterr().err
+  assert 'mine.py has changed since' in said and 'another --workdir' in said
+  assert len(said.splitlines()) == 2
+  assert mine(tmp_path, '--config.defenses=none') == 2
+  said = capsys.readouterr().err  # More differs: that is what is said.
+  assert 'belongs to another configuration: defenses' in said
+
+
+def test_a_directory_of_before_digests_goes_on(edited, tmp_path):
+  assert mine(tmp_path) == 0
+  (tmp_path / 'out/.config.json').unlink()
+  config = json.loads((tmp_path / 'out/config.json').read_text())
+  del config['sources']
+  (tmp_path / 'out/config.json').write_text(json.dumps(config))
+  edited('d * 2', 'd * 3')
+  assert mine(tmp_path) == 0
