@@ -3,8 +3,8 @@ import os
 from pathlib import Path
 
 from vfljax.report import (
-    advice, papers, ranks, results as found, spent, tables, terminal, verdict,
-    words,
+    advice, crossings, papers, ranks, results as found, spent, tables, terminal,
+    verdict, words,
 )
 from vfljax.runner import store, told
 from vfljax.runner.goals import Goal
@@ -22,7 +22,7 @@ def text(path: str | os.PathLike, goal: Goal = Goal()) -> str:
   """
   config, units = store.read_config(path), store.read_timings(path)
   classes = max((unit.pop('classes', 0) for unit in units), default=0)
-  parts, last = [], []
+  parts, last = [], [terminal.paragraphs(crossings.warnings(units))]
   known = told.read(units)
   rows = store.read_results(path)
   for results in found.of_rows(rows, config, classes, (), known):
@@ -43,7 +43,7 @@ def text(path: str | os.PathLike, goal: Goal = Goal()) -> str:
   last.append(
       f'All numbers: {place / "summary.md"}\nReport: {place / "report.html"}'
   )
-  return '\n\n'.join(parts + last)
+  return '\n\n'.join(filter(None, parts + last))
 
 
 def _narrow(ranking: tables.Table) -> tables.Table:
