@@ -11,12 +11,12 @@ from typing import Any
 import jax
 
 from vfljax.chaining import chain
-from vfljax.hooks import Defense, Holdings, Slots, Spec, slots
+from vfljax.hooks import Defense, Holdings, Slots, Spec, checked, slots
 from vfljax.types import Array, Embeddings, Key
 
 __all__ = [
-    'Defense', 'Holdings', 'Method', 'Slots', 'Spec', 'chain', 'each', 'none',
-    'slots',
+    'Defense', 'Holdings', 'Method', 'Slots', 'Spec', 'chain', 'checked',
+    'each', 'none', 'slots',
 ]
 
 
