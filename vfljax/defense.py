@@ -68,6 +68,19 @@ class Method:
   sized: tuple[str, ...] = ()
 
   def __post_init__(self):
+    if not callable(self.factory):
+      raise ValueError(
+          'Method(factory, strengths) must have a function that returns a '
+          f'Defense; got {self.factory!r}.'
+      )
+    if not isinstance(self.strengths, (tuple, list)) or not all(
+        isinstance(s, (int, float)) for s in self.strengths
+    ):
+      raise ValueError(
+          'Method: strengths must be a tuple of numbers, as in Method(factory, '
+          f'(0.5, 1.0)); got {self.strengths!r}.'
+      )
+    object.__setattr__(self, 'strengths', tuple(self.strengths))
     # `inspect.signature` then shows the factory's arguments.
     object.__setattr__(self, '__signature__', inspect.signature(self.factory))
 

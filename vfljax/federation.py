@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from vfljax import samples
 from vfljax.adversary import HONEST, Adversary, pick, put
+from vfljax.check import Misfit
 from vfljax.defense import Defense, Slots, Spec
 from vfljax.types import (
     VFL, Array, Batch, Key, PartyState, State, Transforms,
@@ -138,7 +139,7 @@ def check_round(
   """Raises ValueError if a round cannot be played, by numbers and shapes."""
   _check_parties(vfl, txs, batch)
   if len(state.parties) != len(vfl.bottoms):
-    raise ValueError(
+    raise Misfit(
         f'The state has {len(state.parties)} parties, the federation '
         f'{len(vfl.bottoms)}: `init` makes one that fits.'
     )
@@ -149,12 +150,12 @@ def check_round(
 
 def _check_slots(slots: Any, passive: int) -> None:
   if not isinstance(slots, Slots):
-    raise ValueError(
+    raise Misfit(
         'init must return defense.slots(spec, ...); it returned '
         f'{type(slots).__name__}.'
     )
   if len(slots.passive) != passive:
-    raise ValueError(
+    raise Misfit(
         f'init has made weights for {len(slots.passive)} passive parties; '
         f'there are {passive}: one entry each in slots(spec, passive=...), () '
         'for none.'

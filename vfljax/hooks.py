@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from vfljax.check import Misfit
 from vfljax.types import VFL, Array, Batch, Embeddings, Key, Net, Params
 
 
@@ -176,12 +177,12 @@ def checked(defense: Defense, name: str = '') -> Defense:
   def send(passive, key, u):
     found = defense.send(passive, key, u)
     if not _is_pair(found):
-      raise ValueError(
+      raise Misfit(
           f'{who}send must return (message, penalty), a pair; it returned '
           f'{_told(found)}.'
       )
     if jnp.shape(found[1]):
-      raise ValueError(
+      raise Misfit(
           f'{who}the penalty of send must be one number, a scalar; it has the '
           f'shape {jnp.shape(found[1])}. Take its mean over the samples that '
           'count (crossing.counted).'
@@ -191,12 +192,12 @@ def checked(defense: Defense, name: str = '') -> Defense:
   def gradient(state, key, cut, labels):
     found = defense.gradient(state, key, cut, labels)
     if not (_is_pair(found) and _told(found[0]) == _told(cut)):
-      raise ValueError(
+      raise Misfit(
           f'{who}gradient must return a tuple of {_told(cut)}, one a passive '
           f'party, and the state; it returned {_told(found)}.'
       )
     if jax.tree.structure(found[1]) != jax.tree.structure(state):
-      raise ValueError(
+      raise Misfit(
           f'{who}gradient must return the state as init made it, '
           f'{jax.tree.structure(state)}; it returned '
           f'{jax.tree.structure(found[1])}.'

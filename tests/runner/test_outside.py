@@ -162,6 +162,134 @@ def test_they_keep_the_contracts():
   contract.test_works_inside_a_64_bit_program(name)
 
 
+MISTAKES = '''
+import jax
+import jax.numpy as jnp
+from typing import NamedTuple
+
+from vfljax import attacks, data, defenses, nets
+from vfljax.attack import TRAINED, Attack, Wants, recipe
+from vfljax.data.table import Table
+from vfljax.defense import Defense, Method, each, slots
+from vfljax.nets import mlp
+from vfljax.runner.config import *
+from vfljax.views import CutGradients, TrainedBottom, TrainedTop
+
+class Options(NamedTuple):
+  power: float = 1.0
+
+{code}
+
+def get_config():
+  return Config(
+      experiment='mine', seeds=1, alone=False, data=DataConfig({data!r}),
+      model=ModelConfig({model}),
+      train=TrainConfig(epochs=1, batch_size=64), {methods},
+  )
+'''
+ATTACK = 'attacks.REGISTRY["bad"] = bad'
+DEFENSE = 'defenses.REGISTRY["bad"] = Method(bad, (.01, .1))'
+NET = 'nets.REGISTRY["bad"] = nets.Network(bad)'
+
+
+def attack(code, **about):
+  said = ', '.join(f'{k}={v}' for k, v in about.items())
+  return f"""
+@recipe({said})
+def bad():
+  return {code}
+{ATTACK}
+""", 'bad.py', dict(methods="defenses='none', attacks='bad'")
+
+
+def defense(code):
+  return f"""
+def bad(s):
+  {code}
+{DEFENSE}
+""", 'bad.py', dict(methods="defenses='bad', attacks='norm_scoring'")
+
+
+def net(code, width=8):
+  return f"""
+def bad(width=4):
+  return {code}
+{NET}
+""", 'bad.py', dict(model=f"name='bad', width={width}, top=()")
+
+
+@pytest.mark.parametrize('made, message', [
+    (attack('Attack(CutGradients, lambda key, v: v.received.sum())'),
+     'bad must guess scores'),
+    (attack('Attack(CutGradients, lambda key, v: v.received @ v.sent)'),
+     'line 20: TypeError: dot_general'),
+    (attack('Attack(TrainedBottom, lambda key, v: 0)'),
+     'a view of the trained federation: recipe(stage=TRAINED)'),
+    (attack('Attack(Options, lambda key, v: 0)'), 'Options is none of its v'),
+    (attack('None'), 'bad must make an Attack(view, run); its factory ret'),
+    (attack('Attack(CutGradients, lambda key, v: 0)', options='Options'),
+     "unexpected keyword argument 'power'"),
+    (attack('Attack(TrainedBottom, lambda key, v: jnp.zeros((3, 2)))',
+            stage='TRAINED'), 'bad: A guess at labels after training must be'),
+    (attack('Attack(TrainedBottom, lambda key, v: '
+            'jnp.zeros((1, len(v.features), 2)))', stage='TRAINED',
+            measure='lambda guess, truth: dict(mine=guess.sum())'),
+     'bad measures mine, and its score looks at auc_last, accuracy_last: '),
+    (attack('Attack(CutGradients, lambda key, v: v.valid)',
+            baselines='lambda scene: ("nobody",)'),
+     "measured by the baseline 'nobody', which is not there"),
+    (defense('return None'), 'bad: its factory must return a Defense; it ret'),
+    (defense('return Defense() if s > .05 else Defense()'),
+     'jnp.where(s > 0, ...) in place of `if s > 0:`'),
+    (defense('return Defense(gradient=lambda state, key, cut, y: cut)'),
+     'bad: gradient must return a tuple of (64, 4) float32'),
+    (defense('return Defense(send=lambda passive, key, u: (u, u.sum(-1)))'),
+     'bad: the penalty of send must be one number'),
+    (defense('return Defense(init=lambda key, spec: slots(spec, passive=()))'),
+     'bad: init has made weights for 0 passive parties'),
+    (defense('return Defense(gradient=each(lambda key, d, y: d @ d))'),
+     'TypeError: dot_general'),
+    (defense('raise ValueError("s must be odd")'), 'line 19: s must be odd'),
+    (net('mlp(5)'), 'the width that model.width asks for, 8; it makes (5,)'),
+    (net('mlp(width)._replace(apply=lambda p, x: x.sum(-1), train=None)'),
+     'bad must make an embedding (samples, width, ...) of each sample; of'),
+])
+def test_mistakes_take_two_lines(made, message, edited, tmp_path, capsys):
+  code, file, asked = made
+  (tmp_path / 'mine.py').write_text(MISTAKES.format(code=code, **dict(
+      data='breast_cancer', model='bottom=(4,), top=()',
+      methods="defenses='none', attacks='norm_scoring'",
+  ) | asked))
+  assert mine(tmp_path) == 2
+  said = capsys.readouterr().err
+  assert message in said and len(said.splitlines()) <= 2
+  assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.parametrize('code, message', [
+    ('defenses.REGISTRY["bad"] = lambda s: Defense()',
+     "defenses.REGISTRY['bad'] = Method(factory, (0.1, 1))"),
+    ('nets.REGISTRY["bad"] = mlp', 'nets.Network(factory)'),
+    ('data.REGISTRY["bad"] = lambda path: 0', 'data.Source(load'),
+    ('attacks.REGISTRY["bad"] = 3', 'cannot run: make it'),
+    ('Method(lambda s: Defense(), 0.5)', 'strengths must be a tuple of numb'),
+    ('Method(3)', 'must have a function that returns a Defense; got 3'),
+    ('nets.Network(lambda width=3, *, hidden: 0)',
+     'Network: the argument hidden of <lambda> needs a default'),
+    ('nets.Network("mlp")', "must have a function (width, **options) -> Net"),
+])
+def test_what_is_registered_must_be_of_its_kind(
+    code, message, edited, tmp_path, capsys
+):
+  (tmp_path / 'mine.py').write_text(MISTAKES.format(
+      code=code, data='breast_cancer', model='bottom=(4,), top=()',
+      methods="attacks='norm_scoring'",
+  ))
+  assert mine(tmp_path) == 2
+  said = capsys.readouterr().err
+  assert message in said and len(said.splitlines()) <= 2
+
+
 def mine(place, *flags):
   """Runs a config file with a defense in another file of this name."""
   return main([
@@ -175,15 +303,19 @@ def edited(tmp_path, monkeypatch):
   """A config file whose defense stands beside it; (change) of its code."""
   (tmp_path / 'mine.py').write_text(MINE)
   monkeypatch.chdir(tmp_path)
-  monkeypatch.setattr(defenses, 'REGISTRY', dict(defenses.REGISTRY))
-
+  kept = [(m.REGISTRY, dict(m.REGISTRY)) for m in (
+      attacks, data, defenses, nets
+  )]
   def change(old, new):
     file = tmp_path / 'mine.py'
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))
 
-  return change
+  yield change
+  for registry, before in kept:
+    registry.clear()
+    registry.update(before)
 
 
 def test_edited_code_is_not_given_the_old_numbers(edited, tmp_path, capsys):

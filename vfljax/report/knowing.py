@@ -19,7 +19,7 @@ def uncounted(results: Results) -> list[str]:
       wanted = [m.format(utility=results.metric) for m in score.metrics]
       idle.append(
           f'{reading.pretty(attack)} has measured {listing(sorted(seen), 5)}, '
-          f'and its score looks at {listing(wanted, 5)}'
+          f'and its score looks at {listing(dict.fromkeys(wanted), 5)}'
       )
   said = []
   if strange:
