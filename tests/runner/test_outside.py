@@ -14,6 +14,7 @@ from tests.attacks.test_contract import (
 from tests.defenses import test_contract as contract
 from vfljax import attacks, data, defenses, nets
 from vfljax.defenses import Method
+from vfljax.report import knowing, ranks, reading
 from vfljax.runner import listing
 from vfljax.runner.main import main
 
@@ -92,7 +93,9 @@ def run(tmp_path, monkeypatch, capsys):
   return started
 
 
-def test_they_run_from_the_command_line_to_the_report(run, tmp_path):
+def test_they_run_from_the_command_line_to_the_report(
+    run, tmp_path, monkeypatch
+):
   code, said = run('--config.attack.toy_scoring.power=2')
   assert code == 0, said
   rows = [
@@ -118,6 +121,17 @@ def test_they_run_from_the_command_line_to_the_report(run, tmp_path):
   assert '[16, 4] float32' in page and 'no audit' not in page
   config = json.loads((tmp_path / 'out/config.json').read_text())
   assert config['attack']['own'] == dict(toy_scoring=dict(power=2))
+  assert [*config['sources']] == ['toys.py']
+  text = (tmp_path / 'out/summary.md').read_text()
+  assert 'NOT COUNTED' not in text and 'against attacks on trained' in text
+  # Who has registered none of them reads the same.
+  before, = reading.read(tmp_path / 'out')
+  for toy in ('toy_scoring', 'toy_lot', 'toy_same_lot'):
+    monkeypatch.delitem(attacks.REGISTRY, toy)
+  results, = reading.read(tmp_path / 'out')
+  assert reading.leak_metric(results, 'toy_lot:b') == 'auc_last'
+  assert ranks.rank(results) == ranks.rank(before)
+  assert knowing.uncounted(results) == []
 
 
 @pytest.mark.parametrize('flags, message', [

@@ -50,9 +50,8 @@ def write(
   config = {k: v for k, v in config.items() if k != 'paper'}
   classes = classes or max(said, default=0)
   title = _title(found, config)
-  html, text = [page.heading(title, 1)], [f'# {markdown(title)}']
-  html += [page.verdict(leaking)] if leaking else []
-  text += [f'**{markdown(warning)}**' for warning in leaking]
+  html = [page.heading(title, 1), *([page.verdict(leaking)] if leaking else [])]
+  text = [f'# {markdown(title)}', *(f'**{markdown(w)}**' for w in leaking)]
   facts = head.facts(about.read(path), config, found, units)
   for results in found:
     ranked = ranks.rank(results)

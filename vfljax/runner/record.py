@@ -40,7 +40,7 @@ def finished(
   if made.crossing:
     timing |= dict(crossing=made.crossing)
   if outsiders := told.of(setting):
-    timing[told.FIELD] = outsiders
+    timing |= {told.FIELD: outsiders}
 
   def unit(i: int, name: str) -> Finished:
     first = i * len(job.seeds)

@@ -100,8 +100,9 @@ def _check_counted(setting: Setting, name: str, found: set[str]) -> None:
   if not (known.is_baseline or seen & {*wanted}):
     raise ValueError(
         f'{name} measures {listing(sorted(found))}, and its score looks at '
-        f'{listing(dict.fromkeys(wanted))}: nobody could count it.\nGive its recipe '
-        'score=leakage.Score(metrics, chance) with one that it measures.'
+        f'{listing(dict.fromkeys(wanted))}: nobody could count '
+        'it.\nGive its recipe score=leakage.Score(metrics, chance) with one '
+        'that it measures.'
     )
 
 
