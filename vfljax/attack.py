@@ -9,7 +9,7 @@ import functools
 import inspect
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
-from vfljax.leakage import LABELS, Score
+from vfljax.leakage import COMPLETION, IMAGES, LABELS, Known, Score
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key
 
@@ -65,6 +65,13 @@ class NoOptions(NamedTuple):
   """Of an attack that has none."""
 
 
+def _usual(stage: str, measure: Callable | None) -> Score:
+  """The score of what is measured of an attack, unless it says another."""
+  if getattr(measure, '__name__', '') == 'of_images':
+    return IMAGES
+  return COMPLETION if stage == TRAINED else LABELS
+
+
 def _fits(options: Any, scene: Scene, samples: Amounts) -> None:
   """Nothing to refuse."""
 
@@ -74,6 +81,7 @@ class Recipe(Generic[P, T]):
 
   Attributes: the arguments of `recipe`, and
     factory: What is called.
+    is_scored: Whether it says by itself what its score is.
   """
 
   def __init__(self, factory: Callable[P, T], **about: Any):
@@ -93,7 +101,9 @@ class Recipe(Generic[P, T]):
     self.plant = about.pop('plant', None)
     self.optimizer = about.pop('optimizer', None)
     self.measure = about.pop('measure', None)
-    self.score: Score = about.pop('score', LABELS)
+    own: Score | None = about.pop('score', None)
+    self.is_scored = own is not None
+    self.score: Score = own or _usual(self.stage, self.measure)
     self.one_luck: bool = about.pop('one_luck', False)
     if about or self.stage not in STAGES:
       raise TypeError(
@@ -110,6 +120,19 @@ class Recipe(Generic[P, T]):
     """Why the attack `name` cannot work on such a federation; '' if it can."""
     reason = next(filter(None, (need(scene) for need in self.needs)), '')
     return reason and f'{name} {reason}'
+
+  def known(self, attack: Attack | None = None) -> Known:
+    """What a report has to know.
+
+    Args:
+      attack: The one that was made, which tells whether it guesses features.
+    """
+    score = self.score
+    features = attack is not None and bool(attack.wants.samples)
+    if features and not (self.is_scored or self.measure):
+      score = IMAGES
+    trained = self.stage == TRAINED
+    return Known(score, self.is_baseline, trained, self.summary)
 
   @property
   def summary(self) -> str:
@@ -143,7 +166,9 @@ def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
     measure: (guess, truth) -> {metric: number}, of attacks on the trained
       federation and on features: `measure.of_completion`, or `of_images`, by
       default. Guesses at a round's labels are all measured alike.
-    score: How its success becomes a leakage.
+    score: How its success becomes a leakage. By default `leakage.COMPLETION` on
+      the trained federation, `IMAGES` of guesses at features, else `LABELS`; a
+      `measure` with metrics of its own needs one.
     one_luck: Whether its variants draw the same numbers, to be compared.
   """
   return lambda factory: Recipe(factory, **about)

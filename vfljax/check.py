@@ -14,6 +14,13 @@ from jax.core import Tracer
 _REAL = (np.integer, np.floating)
 
 
+class Misfit(ValueError):
+  """What a method has returned, or would see, is not what it must be.
+
+  The method's author can mend it: the command line shows the message alone.
+  """
+
+
 def at_least(name: str, value: Any, low: float) -> None:
   """Passes if `value`, or every entry of it, is finite and `low` or more.
 

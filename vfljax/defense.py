@@ -11,12 +11,12 @@ from typing import Any
 import jax
 
 from vfljax.chaining import chain
-from vfljax.hooks import Defense, Holdings, Slots, Spec, slots
+from vfljax.hooks import Defense, Holdings, Slots, Spec, checked, slots
 from vfljax.types import Array, Embeddings, Key
 
 __all__ = [
-    'Defense', 'Holdings', 'Method', 'Slots', 'Spec', 'chain', 'each', 'none',
-    'slots',
+    'Defense', 'Holdings', 'Method', 'Slots', 'Spec', 'chain', 'checked',
+    'each', 'none', 'slots',
 ]
 
 
@@ -68,6 +68,19 @@ class Method:
   sized: tuple[str, ...] = ()
 
   def __post_init__(self):
+    if not callable(self.factory):
+      raise ValueError(
+          'Method(factory, strengths) must have a function that returns a '
+          f'Defense; got {self.factory!r}.'
+      )
+    if not isinstance(self.strengths, (tuple, list)) or not all(
+        isinstance(s, (int, float)) for s in self.strengths
+    ):
+      raise ValueError(
+          'Method: strengths must be a tuple of numbers, as in Method(factory, '
+          f'(0.5, 1.0)); got {self.strengths!r}.'
+      )
+    object.__setattr__(self, 'strengths', tuple(self.strengths))
     # `inspect.signature` then shows the factory's arguments.
     object.__setattr__(self, '__signature__', inspect.signature(self.factory))
 

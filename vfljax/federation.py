@@ -8,7 +8,8 @@ import jax.numpy as jnp
 
 from vfljax import samples
 from vfljax.adversary import HONEST, Adversary, pick, put
-from vfljax.defense import Defense, Spec
+from vfljax.check import Misfit
+from vfljax.defense import Defense, Slots, Spec
 from vfljax.types import (
     VFL, Array, Batch, Key, PartyState, State, Transforms,
 )
@@ -47,6 +48,7 @@ def init(
       jax.eval_shape(lambda x: x, batch.features[1:]), auxiliary,
   )
   slots = defense.init(k_slots, spec)
+  _check_slots(slots, parties - 1)
 
   def arriving():
     return defense.receive(
@@ -137,13 +139,27 @@ def check_round(
   """Raises ValueError if a round cannot be played, by numbers and shapes."""
   _check_parties(vfl, txs, batch)
   if len(state.parties) != len(vfl.bottoms):
-    raise ValueError(
+    raise Misfit(
         f'The state has {len(state.parties)} parties, the federation '
         f'{len(vfl.bottoms)}: `init` makes one that fits.'
     )
   samples.check(batch)
   if not len(batch.labels):
     raise ValueError('A round needs a sample or more; the batch has none.')
+
+
+def _check_slots(slots: Any, passive: int) -> None:
+  if not isinstance(slots, Slots):
+    raise Misfit(
+        'init must return defense.slots(spec, ...); it returned '
+        f'{type(slots).__name__}.'
+    )
+  if len(slots.passive) != passive:
+    raise Misfit(
+        f'init has made weights for {len(slots.passive)} passive parties; '
+        f'there are {passive}: one entry each in slots(spec, passive=...), () '
+        'for none.'
+    )
 
 
 def _check_logits(logits: Any, labels: Array) -> None:

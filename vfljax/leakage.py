@@ -67,11 +67,26 @@ DROP = Score(
     ('drop',), (0.0,), does='costs {} of accuracy on what it touches',
     means='how much accuracy an attack costs on what it touches',
 )
-# Of an attack that is not registered here: whatever was measured of it.
-ANYTHING = Score(
-    (*LABELS.metrics, *IMAGES.metrics, *DIVERTED.metrics, *DROP.metrics),
-    (*LABELS.chance, *IMAGES.chance, *DIVERTED.chance, *DROP.chance),
-)
+
+
+NOBODYS = Score((), ())  # Of an attack that nobody knows.
+
+
+class Known(NamedTuple):
+  """What a report has to know of an attack.
+
+  Attributes:
+    score: How its success becomes a leakage; `NOBODYS` if nobody knows, and
+      then it is not counted.
+    is_baseline: Whether it uses nothing that it gets from the federation.
+    trained: Whether it attacks the trained federation.
+    summary: One line.
+  """
+
+  score: Score
+  is_baseline: bool = False
+  trained: bool = False
+  summary: str = ''
 
 
 class AttackName(NamedTuple):

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from vfljax import check, metrics, views
 from vfljax.attack import Attack
+from vfljax.check import Misfit
 from vfljax.defense import Defense
 from vfljax.leakage import AttackName
 from vfljax.types import Array, Key, Round
@@ -100,7 +101,7 @@ def _check_guess(name: str, guess: Any, labels: Array) -> None:
   """Raises ValueError unless a guess at labels has scores of every sample."""
   shape = getattr(guess, 'shape', type(guess).__name__)
   if shape not in (labels.shape, labels.shape[:1]):
-    raise ValueError(
+    raise Misfit(
         f'{name} must guess scores, {labels.shape[:1]} or {labels.shape} of '
         f'this batch; its guess is {shape}.'
     )
@@ -152,7 +153,7 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
     ValueError: if the guess has another shape.
   """
   if guess.ndim != 3 or guess.shape[1:] != labels.shape or not len(guess):
-    raise ValueError(
+    raise Misfit(
         'A guess at labels after training must be [stages, samples, classes], '
         f'of these samples (stages, {labels.shape[0]}, {labels.shape[1]}); it '
         f'is {guess.shape}.'

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 
 from vfljax import crossing, descent, fusing
 from vfljax.adversary import HONEST, Adversary, pick, put
-from vfljax.defense import Defense
+from vfljax.defense import Defense, checked
 from vfljax.federation import check_round, embed, init, predict
 from vfljax.nets import counting, with_weights
 from vfljax.types import (
@@ -41,7 +41,7 @@ def play_round(
   """
   check_round(vfl, txs, state, batch)
   luck, real = luck_of(key), crossing.rows(batch.labels)
-  batch = defense.batch(luck.batch, batch)
+  defense, batch = checked(defense), defense.batch(luck.batch, batch)
   with crossing.in_round(real):
     return _played(luck, vfl, defense, txs, state, batch, adversary, real)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import jax
 
-from vfljax.hooks import Defense
+from vfljax.hooks import Defense, checked
 from vfljax.types import Array
 
 _PLAIN = Defense()
@@ -18,7 +18,9 @@ def gradient_only(defense: Defense) -> bool:
   return defense._replace(gradient=_PLAIN.gradient) == _PLAIN
 
 
-def one_of(which: Array | int, defenses: Sequence[Defense]) -> Defense:
+def one_of(
+    which: Array | int, defenses: Sequence[Defense], names: Sequence[str] = (),
+) -> Defense:
   """The defense of that number, from 0; what the others do is not computed.
 
   Not where `vmap` batches `which`: then all of them are computed, each time.
@@ -26,6 +28,7 @@ def one_of(which: Array | int, defenses: Sequence[Defense]) -> Defense:
   Args:
     which: Integer scalar; may be traced.
     defenses: That `gradient_only` is true of, at least one.
+    names: Theirs, for what is wrong with one of them.
 
   Raises:
     ValueError: if one of them does something else, too.
@@ -34,7 +37,8 @@ def one_of(which: Array | int, defenses: Sequence[Defense]) -> Defense:
     raise ValueError('one_of: each defense may have its hook gradient only.')
 
   def gradient(state, key, cut, labels):
-    branches = [_as_tuple(d) for d in defenses]
+    called = [*names, *[''] * (len(defenses) - len(names))]
+    branches = [_as_tuple(checked(*d)) for d in zip(defenses, called)]
     return jax.lax.switch(which, branches, state, key, cut, labels)
 
   return Defense(gradient=gradient)

@@ -141,13 +141,12 @@ def test_baselines_say_that_they_are():
 
 
 def test_leakage_is_read_as_the_attack_says():
-  """Also of a variant; of a name that nobody knows as of anything."""
+  """Also of a variant; a name that nobody knows has none."""
   for name, made in attacks.REGISTRY.items():
-    assert attacks.score(name) is recipe_of(made).score
+    assert attacks.known(name).score is recipe_of(made).score
   completion = recipe_of(attacks.REGISTRY['model_completion']).score
-  assert attacks.score('model_completion:linear') is completion
-  assert completion is not leakage.ANYTHING
-  assert attacks.score('nobody') is leakage.ANYTHING
+  assert attacks.known('model_completion:linear').score is completion
+  assert attacks.known('nobody').score is leakage.NOBODYS
   assert not attacks.is_baseline('nobody')
 
 

@@ -26,12 +26,13 @@ def config(**changed):
 
 
 def made(folder, defenses, seeds=(0, 1), value=0.9, attack='norm_scoring',
-         **changed):
+         asked=None, **changed):
   """A work directory with a utility and an attack for each (name, strength)."""
   own = config(
       defenses=','.join(
           name if s is None else f'{name}({s:g})' for name, s in defenses
-      ), first_seed=seeds[0], seeds=len(seeds), listed_attacks=[attack],
+      ) if asked is None else asked,
+      first_seed=seeds[0], seeds=len(seeds), listed_attacks=[attack],
   ) | changed
   units = [f'{name}/{s}' for name, s in defenses]
   work = store.open_workdir(folder, own, units)
@@ -68,6 +69,39 @@ def test_parts_become_one(tmp_path, capsys):
   assert call(capsys, 'merge', one, two, '--to', tmp_path / 'all')[0] == 0
   code, _, error = call(capsys, 'merge', one, two, '--to', one)
   assert code == 2 and 'is one of those to be merged' in error
+
+
+@pytest.mark.parametrize('asked', [
+    dict(), dict(asked='sign_flip'),
+    dict(asked='', listed=[dict(defense='sign_flip', strengths=[0.4])]),
+])
+def test_defenses_of_ones_own_are_merged_where_nobody_knows_them(
+    asked, tmp_path, capsys
+):
+  mine = ('sign_flip', 0.4)
+  one = made(tmp_path / 'one', [NONE, ISO])
+  two = made(tmp_path / 'two', [NONE, mine], **asked)
+  code, _, error = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
+  results, = reading.read(tmp_path / 'all')
+  assert code == 0, error
+  assert results.cells == [NONE, ISO, mine]
+  listed = store.read_config(tmp_path / 'all')['listed']
+  assert [(e['defense'], e['strengths']) for e in listed] == [
+      ('none', []), ('iso', [5.0]), mine[:1] + ([0.4],)
+  ]
+
+
+def test_parts_of_other_code_are_not_merged(tmp_path, capsys):
+  of = lambda name, **sources: made(tmp_path / name, [NONE], sources=sources)
+  one, two = of('one', a='1', b='2'), of('two', b='2', c='3')
+  code, *_ = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
+  assert code == 0
+  kept = store.read_config(tmp_path / 'all')['sources']
+  assert kept == dict(a='1', b='2', c='3')
+  three = of('three', b='4')
+  code, _, error = call(capsys, 'merge', one, three, '--to', tmp_path / 'no')
+  assert code == 2 and 'ran other versions of b' in error
+  assert not (tmp_path / 'no').exists()
 
 
 def test_other_seeds_and_attacks_are_parts_too(tmp_path, capsys):

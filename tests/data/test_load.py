@@ -37,6 +37,9 @@ def one_line(error):
     (dict(features=np.zeros((3, 2))), 'float64 and int32'),
     (dict(names=('x',)), '2 columns, 1 column names and 2 groups'),
     (dict(test=np.zeros(2, bool)), r'test mask has shape \(2,\)'),
+    (dict(test=np.array([0, 1, 0], 'i4')), 'must be bool, .* got int32: type'),
+    (dict(test=[True, False, False]), 'must be bool, .* got list'),
+    (dict(groups=(0, 'x')), "groups must be whole numbers, .* got 'x'"),
     (dict(features=np.zeros((3, 2, 2), 'f4')), 'got shapes'),
 ])
 def test_check_refuses(change, message):

@@ -102,3 +102,19 @@ def test_a_partial_loaders_code_is_its_functions():
   few = functools.partial(toy_data.load, rows=2)
   assert cache.code_of(few) == cache.code_of(toy_data.load) is not None
   assert cache.code_of(few) != cache.code_of(data.load)
+
+
+def test_its_loader_must_return_a_table(tmp_path, monkeypatch):
+  """Also where it would be kept; and its test mask must be one."""
+  load = lambda change: lambda path='': change(toy_data.SOURCE.load(path))
+  place = write(tmp_path)
+  for change, message in (
+      (tuple, 'loader of toy must return a data.table.Table; it returned tup'),
+      (lambda t: t._replace(test=t.labels), 'mask must be bool.* got int32'),
+  ):
+    source = toy_data.SOURCE._replace(load=load(change))
+    monkeypatch.setitem(data.REGISTRY, 'toy', source)
+    for cached in ('', str(tmp_path / 'cache')):
+      for missing in ('refuse', 'impute'):
+        with pytest.raises(ValueError, match=message):
+          data.load('toy', place, cache=cached, missing=missing)

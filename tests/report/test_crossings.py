@@ -2,7 +2,9 @@
 import json
 
 from tests.report.test_report import Page, workdir
-from vfljax.report import crossings, writing
+from vfljax.commands import advise, compare
+from vfljax.report import crossings, ending, writing
+from vfljax.runner.goals import Goal
 
 OWN = dict(
     defense='dp_laplace', messages=[
@@ -61,6 +63,26 @@ def test_it_is_in_the_report_and_not_among_the_timings(tmp_path):
     assert 'LEAK: &lt;b' in said
     assert 'epoch_bytes' not in said
   assert html.index(crossings.TITLE) < html.index('Timings')
+
+
+def test_a_proven_leak_is_said_first_wherever_numbers_are(tmp_path, capsys):
+  leak = dict(crossing=OWN | dict(leaks=['labels -> up[1]', 'y'], count=2))
+  texts = report_of(tmp_path / 'one', leak)
+  assert texts[0].index('WARNING') < texts[0].index('## What was run')
+  assert texts[1].index('WARNING') < texts[1].index('No defense')
+  report_of(tmp_path / 'two', dict(crossing=OWN))
+  texts += [
+      ending.text(tmp_path / 'one'),
+      advise.text(str(tmp_path / 'one'), Goal(budget=2)),
+  ]
+  compare.run([f'{tmp_path}/one', f'{tmp_path}/two', f'--to={tmp_path}/c.html'])
+  texts += [capsys.readouterr().out, (tmp_path / 'c.html').read_text()]
+  for said in texts:
+    plain = ' '.join(said.replace('\\', '').replace('&gt;', '>').split())
+    assert 'WARNING: dp laplace leaks beside the messages' in plain
+    assert 'proves: labels -> up[1] (and 1 more).' in plain
+  assert 'WARNING' not in ending.text(tmp_path / 'two')
+  assert 'WARNING' not in (tmp_path / 'two/report.html').read_text()
 
 
 def test_what_was_run_before_has_no_such_table(tmp_path):

@@ -3,8 +3,9 @@ import re
 
 from tests.fake_results import row
 from tests.report.test_report import Page
+from vfljax.leakage import LABELS, Known
 from vfljax.report import text, writing
-from vfljax.runner import store
+from vfljax.runner import store, told
 
 HOSTILE = '`a`|b<script>alert(1)</script>"\' *c* [d](e) &lt; _f_\n# g\u202e\x00'
 
@@ -22,7 +23,8 @@ def test_names_from_anywhere_stay_names(tmp_path):
       )
   ]
   work = store.open_workdir(tmp_path, {'data': {'named': HOSTILE}}, ['all'])
-  work.save('all', rows, {'device': HOSTILE})
+  known = {HOSTILE: told.said(Known(LABELS))}
+  work.save('all', rows, {'device': HOSTILE, told.FIELD: known})
   html = writing.write(tmp_path).read_text()
   page = Page(html)
   assert not page.tags & {'script', 'em'}

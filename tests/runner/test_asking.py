@@ -34,7 +34,8 @@ def test_samples_of_another_data_set_are_too():
     ('aa-bb', True), ('aa', True), ('aa-cc', False), ('cc', False),
 ])
 def test_earlier_versions_kept_the_first_digest_alone(saved, same):
-  found = asking._completed('aa-bb', lambda x: x, dict(samples=saved, seeds=2))
+  now = dict(samples='aa-bb')
+  found = asking._completed(now, lambda x: x, dict(samples=saved, seeds=2))
   assert (found == dict(samples='aa-bb', seeds=2)) == same
 
 

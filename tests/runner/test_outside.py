@@ -14,6 +14,7 @@ from tests.attacks.test_contract import (
 from tests.defenses import test_contract as contract
 from vfljax import attacks, data, defenses, nets
 from vfljax.defenses import Method
+from vfljax.report import knowing, ranks, reading
 from vfljax.runner import listing
 from vfljax.runner.main import main
 
@@ -37,6 +38,24 @@ def get_config():
       model=ModelConfig(name='toy_net', width=4, top=(4,)),
       train=TrainConfig(epochs=2, batch_size=16, optimizer='sgd'),
       attack=AttackConfig(own=dict(toy_scoring=dict(power=3.0))),
+  )
+'''
+MINE = '''
+from vfljax import defenses
+from vfljax.defense import Defense, Method, each
+from vfljax.runner.config import *
+
+def doubled() -> Defense:
+  return Defense(gradient=each(lambda key, d, labels: d * 2))
+
+defenses.REGISTRY['doubled'] = Method(doubled)
+
+def get_config():
+  return Config(
+      experiment='mine', seeds=1, alone=False, defenses='doubled',
+      attacks='norm_scoring', data=DataConfig('breast_cancer'),
+      model=ModelConfig(bottom=(4,), top=()),
+      train=TrainConfig(epochs=1, batch_size=64),
   )
 '''
 
@@ -74,7 +93,9 @@ def run(tmp_path, monkeypatch, capsys):
   return started
 
 
-def test_they_run_from_the_command_line_to_the_report(run, tmp_path):
+def test_they_run_from_the_command_line_to_the_report(
+    run, tmp_path, monkeypatch
+):
   code, said = run('--config.attack.toy_scoring.power=2')
   assert code == 0, said
   rows = [
@@ -100,6 +121,17 @@ def test_they_run_from_the_command_line_to_the_report(run, tmp_path):
   assert '[16, 4] float32' in page and 'no audit' not in page
   config = json.loads((tmp_path / 'out/config.json').read_text())
   assert config['attack']['own'] == dict(toy_scoring=dict(power=2))
+  assert [*config['sources']] == ['toys.py']
+  text = (tmp_path / 'out/summary.md').read_text()
+  assert 'NOT COUNTED' not in text and 'against attacks on trained' in text
+  # Who has registered none of them reads the same.
+  before, = reading.read(tmp_path / 'out')
+  for toy in ('toy_scoring', 'toy_lot', 'toy_same_lot'):
+    monkeypatch.delitem(attacks.REGISTRY, toy)
+  results, = reading.read(tmp_path / 'out')
+  assert reading.leak_metric(results, 'toy_lot:b') == 'auc_last'
+  assert ranks.rank(results) == ranks.rank(before)
+  assert knowing.uncounted(results) == []
 
 
 @pytest.mark.parametrize('flags, message', [
@@ -142,3 +174,186 @@ def test_they_keep_the_contracts():
   contract.test_seeds_and_strengths_vmap(name, compiled, begun)
   contract.test_a_strength_may_be_a_number_or_traced(name)
   contract.test_works_inside_a_64_bit_program(name)
+
+
+MISTAKES = '''
+import jax
+import jax.numpy as jnp
+from typing import NamedTuple
+
+from vfljax import attacks, data, defenses, nets
+from vfljax.attack import TRAINED, Attack, Wants, recipe
+from vfljax.data.table import Table
+from vfljax.defense import Defense, Method, each, slots
+from vfljax.nets import mlp
+from vfljax.runner.config import *
+from vfljax.views import CutGradients, TrainedBottom, TrainedTop
+
+class Options(NamedTuple):
+  power: float = 1.0
+
+{code}
+
+def get_config():
+  return Config(
+      experiment='mine', seeds=1, alone=False, data=DataConfig({data!r}),
+      model=ModelConfig({model}),
+      train=TrainConfig(epochs=1, batch_size=64), {methods},
+  )
+'''
+ATTACK = 'attacks.REGISTRY["bad"] = bad'
+DEFENSE = 'defenses.REGISTRY["bad"] = Method(bad, (.01, .1))'
+NET = 'nets.REGISTRY["bad"] = nets.Network(bad)'
+
+
+def attack(code, **about):
+  said = ', '.join(f'{k}={v}' for k, v in about.items())
+  return f"""
+@recipe({said})
+def bad():
+  return {code}
+{ATTACK}
+""", 'bad.py', dict(methods="defenses='none', attacks='bad'")
+
+
+def defense(code):
+  return f"""
+def bad(s):
+  {code}
+{DEFENSE}
+""", 'bad.py', dict(methods="defenses='bad', attacks='norm_scoring'")
+
+
+def net(code, width=8):
+  return f"""
+def bad(width=4):
+  return {code}
+{NET}
+""", 'bad.py', dict(model=f"name='bad', width={width}, top=()")
+
+
+@pytest.mark.parametrize('made, message', [
+    (attack('Attack(CutGradients, lambda key, v: v.received.sum())'),
+     'bad must guess scores'),
+    (attack('Attack(CutGradients, lambda key, v: v.received @ v.sent)'),
+     'line 20: TypeError: dot_general'),
+    (attack('Attack(TrainedBottom, lambda key, v: 0)'),
+     'a view of the trained federation: recipe(stage=TRAINED)'),
+    (attack('Attack(Options, lambda key, v: 0)'), 'Options is none of its v'),
+    (attack('None'), 'bad must make an Attack(view, run); its factory ret'),
+    (attack('Attack(CutGradients, lambda key, v: 0)', options='Options'),
+     "unexpected keyword argument 'power'"),
+    (attack('Attack(TrainedBottom, lambda key, v: jnp.zeros((3, 2)))',
+            stage='TRAINED'), 'bad: A guess at labels after training must be'),
+    (attack('Attack(TrainedBottom, lambda key, v: '
+            'jnp.zeros((1, len(v.features), 2)))', stage='TRAINED',
+            measure='lambda guess, truth: dict(mine=guess.sum())'),
+     'bad measures mine, and its score looks at auc_last, accuracy_last: '),
+    (attack('Attack(CutGradients, lambda key, v: v.valid)',
+            baselines='lambda scene: ("nobody",)'),
+     "measured by the baseline 'nobody', which is not there"),
+    (defense('return None'), 'bad: its factory must return a Defense; it ret'),
+    (defense('return Defense() if s > .05 else Defense()'),
+     'jnp.where(s > 0, ...) in place of `if s > 0:`'),
+    (defense('return Defense(gradient=lambda state, key, cut, y: cut)'),
+     'bad: gradient must return a tuple of (64, 4) float32'),
+    (defense('return Defense(send=lambda passive, key, u: (u, u.sum(-1)))'),
+     'bad: the penalty of send must be one number'),
+    (defense('return Defense(init=lambda key, spec: slots(spec, passive=()))'),
+     'bad: init has made weights for 0 passive parties'),
+    (defense('return Defense(gradient=each(lambda key, d, y: d @ d))'),
+     'TypeError: dot_general'),
+    (defense('raise ValueError("s must be odd")'), 'line 19: s must be odd'),
+    (net('mlp(5)'), 'the width that model.width asks for, 8; it makes (5,)'),
+    (net('mlp(width)._replace(apply=lambda p, x: x.sum(-1), train=None)'),
+     'bad must make an embedding (samples, width, ...) of each sample; of'),
+])
+def test_mistakes_take_two_lines(made, message, edited, tmp_path, capsys):
+  code, file, asked = made
+  (tmp_path / 'mine.py').write_text(MISTAKES.format(code=code, **dict(
+      data='breast_cancer', model='bottom=(4,), top=()',
+      methods="defenses='none', attacks='norm_scoring'",
+  ) | asked))
+  assert mine(tmp_path) == 2
+  said = capsys.readouterr().err
+  assert message in said and len(said.splitlines()) <= 2
+  assert not (tmp_path / 'out').exists()
+
+
+@pytest.mark.parametrize('code, message', [
+    ('defenses.REGISTRY["bad"] = lambda s: Defense()',
+     "defenses.REGISTRY['bad'] = Method(factory, (0.1, 1))"),
+    ('nets.REGISTRY["bad"] = mlp', 'nets.Network(factory)'),
+    ('data.REGISTRY["bad"] = lambda path: 0', 'data.Source(load'),
+    ('attacks.REGISTRY["bad"] = 3', 'cannot run: make it'),
+    ('Method(lambda s: Defense(), 0.5)', 'strengths must be a tuple of numb'),
+    ('Method(3)', 'must have a function that returns a Defense; got 3'),
+    ('nets.Network(lambda width=3, *, hidden: 0)',
+     'Network: the argument hidden of <lambda> needs a default'),
+    ('nets.Network("mlp")', "must have a function (width, **options) -> Net"),
+])
+def test_what_is_registered_must_be_of_its_kind(
+    code, message, edited, tmp_path, capsys
+):
+  (tmp_path / 'mine.py').write_text(MISTAKES.format(
+      code=code, data='breast_cancer', model='bottom=(4,), top=()',
+      methods="attacks='norm_scoring'",
+  ))
+  assert mine(tmp_path) == 2
+  said = capsys.readouterr().err
+  assert message in said and len(said.splitlines()) <= 2
+
+
+def mine(place, *flags):
+  """Runs a config file with a defense in another file of this name."""
+  return main([
+      'vfljax', f'--config={place}/mine.py', '--workdir=out', '--devices=2',
+      '--cache=', *flags,
+  ])
+
+
+@pytest.fixture
+def edited(tmp_path, monkeypatch):
+  """A config file whose defense stands beside it; (change) of its code."""
+  (tmp_path / 'mine.py').write_text(MINE)
+  monkeypatch.chdir(tmp_path)
+  kept = [(m.REGISTRY, dict(m.REGISTRY)) for m in (
+      attacks, data, defenses, nets
+  )]
+  def change(old, new):
+    file = tmp_path / 'mine.py'
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+  yield change
+  for registry, before in kept:
+    registry.clear()
+    registry.update(before)
+
+
+def test_edited_code_is_not_given_the_old_numbers(edited, tmp_path, capsys):
+  assert mine(tmp_path) == 0
+  made_of = json.loads((tmp_path / 'out/config.json').read_text())['sources']
+  assert list(made_of) == ['mine.py']
+  edited('seeds=1', 'seeds=2')  # In get_config: compared by what it returns.
+  assert mine(tmp_path) == 0
+  edited('d * 2', 'd * 3')
+  capsys.readouterr()
+  assert mine(tmp_path) == 2
+  said = capsys.readouterr().err
+  assert 'mine.py has changed since' in said and 'another --workdir' in said
+  assert len(said.splitlines()) == 2
+  assert mine(tmp_path, '--config.defenses=none') == 2
+  said = capsys.readouterr().err  # More differs: that is what is said.
+  assert 'belongs to another configuration: defenses' in said
+
+
+def test_a_directory_of_before_digests_goes_on(edited, tmp_path):
+  assert mine(tmp_path) == 0
+  (tmp_path / 'out/.config.json').unlink()
+  config = json.loads((tmp_path / 'out/config.json').read_text())
+  del config['sources']
+  (tmp_path / 'out/config.json').write_text(json.dumps(config))
+  edited('d * 2', 'd * 3')
+  assert mine(tmp_path) == 0

@@ -25,7 +25,7 @@ from vfljax.attacks.norm_scoring import norm_scoring
 from vfljax.attacks.residual_scoring import residual_scoring
 from vfljax.attacks.residue_reconstruction import residue_reconstruction
 from vfljax.attacks.value_scoring import value_scoring
-from vfljax.leakage import ANYTHING, AttackName, Score
+from vfljax.leakage import NOBODYS, AttackName, Known
 
 REGISTRY: dict[str, Recipe] = dict(
     active_completion=active_completion,
@@ -53,24 +53,26 @@ REGISTRY: dict[str, Recipe] = dict(
 )
 
 
-def score(name: str) -> Score:
-  """How the success of an attack, or of a variant of it, becomes a leakage."""
+def known(name: str) -> Known:
+  """What a report has to know of an attack, or of a variant of it.
+
+  Of one that is not registered here its score is `NOBODYS`.
+  """
   made = REGISTRY.get(AttackName.parse(name).base)
-  return recipe_of(made).score if made else ANYTHING
+  return recipe_of(made).known() if made else Known(NOBODYS)
 
 
 def is_baseline(name: str) -> bool:
   """Whether an attack uses nothing of what the federation tells it."""
-  made = REGISTRY.get(AttackName.parse(name).base)
-  return bool(made) and recipe_of(made).is_baseline
+  return known(name).is_baseline
 
 
 __all__ = [
     'REGISTRY', 'active_completion', 'cafe',
     'constant_image', 'direct_label', 'direction_scoring', 'gradient_inversion',
-    'is_baseline', 'label_replacement', 'learned_gradient', 'local_model',
-    'mean_image', 'mean_scoring', 'median_scoring', 'missing_features',
-    'mixmatch', 'model_completion', 'model_inversion', 'noisy_sample',
-    'norm_scoring', 'residual_scoring', 'residue_reconstruction', 'score',
-    'scratch', 'value_scoring',
+    'is_baseline', 'known', 'label_replacement', 'learned_gradient',
+    'local_model', 'mean_image', 'mean_scoring', 'median_scoring',
+    'missing_features', 'mixmatch', 'model_completion', 'model_inversion',
+    'noisy_sample', 'norm_scoring', 'residual_scoring',
+    'residue_reconstruction', 'scratch', 'value_scoring',
 ]

@@ -1,6 +1,8 @@
 """`vfljax advise DIR --budget=2`: which defense, of what a run has measured."""
 from vfljax.commands import given
-from vfljax.report import advice, reading, terminal, untested
+from vfljax.report import (
+    advice, crossings, knowing, reading, terminal, untested,
+)
 from vfljax.runner import goals, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.goals import Goal
@@ -39,10 +41,8 @@ def add_goal(parser: given.Parser) -> None:
 
 def text(folder: str, wanted: Goal) -> str:
   """Evidence, what was not looked at, and last the advice, for a terminal."""
-  config = store.read_config(folder)
-  classes = max(
-      (t.get('classes', 0) for t in store.read_timings(folder)), default=0
-  )
+  config, units = store.read_config(folder), store.read_timings(folder)
+  classes = max((t.get('classes', 0) for t in units), default=0)
   parts, found = [], reading.read(folder, classes)
   for results in found:
     if len(found) > 1:
@@ -52,5 +52,8 @@ def text(folder: str, wanted: Goal) -> str:
     parts.append(
         'Not tested\n' + terminal.paragraphs([f'- {s}' for s in left_out])
     )
-    parts.append(terminal.paragraphs(advice.sentences(results, wanted)))
+    parts.append(terminal.paragraphs([
+        *crossings.warnings(units), *knowing.uncounted(results),
+        *advice.sentences(results, wanted),
+    ]))
   return '\n\n'.join(parts)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from vfljax.commands import given
 from vfljax.report import (
-    page, ranks, reading, tables, terminal, verdict, words, writing,
+    crossings, knowing, page, ranks, reading, tables, terminal, verdict, words,
+    writing,
 )
 from vfljax.report.ranks import Ranked
 from vfljax.report.reading import Results
@@ -29,6 +30,7 @@ class Run(NamedTuple):
   results: Results
   ranked: list[Ranked]
   config: Mapping[str, Any]
+  warnings: Sequence[str] = ()
 
 
 def run(argv: list[str], stop: Stop | None = None) -> int:
@@ -51,6 +53,8 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   disk.write_text(target.absolute(), written(runs))
   shown = [best(runs), *differences(runs)]
   print('\n\n'.join(terminal.table(t) for t in shown))
+  if said := _warnings(runs):
+    print('\n' + terminal.paragraphs(said))
   print(f'\nReport: {target}')
   return 0
 
@@ -59,15 +63,16 @@ def read(folders: Sequence[Path]) -> list[Run]:
   """What the folders have, by the shortest ends of their paths that differ."""
   names, found = _names(folders), []
   for name, folder in zip(names, folders):
-    classes = max(
-        (t.get('classes', 0) for t in store.read_timings(folder)), default=0
-    )
+    units = store.read_timings(folder)
+    classes = max((t.get('classes', 0) for t in units), default=0)
+    warnings = crossings.warnings(units)
     config, settings = store.read_config(folder), reading.read(folder, classes)
     for results in settings:
       rest = f', {results.title[1]}' if len(settings) > 1 else ''
       _, dataset, algorithm = results.title
       titled = results._replace(title=(name + rest, dataset, algorithm))
-      found.append(Run(name + rest, titled, ranks.rank(results), config))
+      ranked = ranks.rank(results)
+      found.append(Run(name + rest, titled, ranked, config, warnings))
   return found
 
 
@@ -121,11 +126,20 @@ def written(runs: Sequence[Run]) -> str:
   """The page."""
   head = [page.heading(TITLE, 1)]
   first = [f'{r.name}: {_first(r)}' for r in runs]
-  parts = [*head, page.heading('What each run says'), *map(page.note, first)]
+  parts = [*head, page.heading('What each run says')]
+  parts += map(page.note, [*_warnings(runs), *first])
   parts += [page.table(t, 2) for t in (best(runs), *differences(runs))]
   for one in runs:
     parts += writing.section(one.results, one.ranked, [], None, alone=False)
   return page.page(TITLE, parts)
+
+
+def _warnings(runs: Sequence[Run]) -> list[str]:
+  """What must be known of the runs before any of their numbers."""
+  return [
+      f'{one.name}: {said}' for one in runs
+      for said in (*one.warnings, *knowing.uncounted(one.results))
+  ]
 
 
 def _first(one: Run) -> str:

@@ -4,14 +4,14 @@ Other seeds, other defenses, other strengths or other attacks on the same
 samples, with the same networks trained the same way: put together, they are one
 work directory with one report. What was measured twice must be the same.
 """
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 from pathlib import Path
 from typing import Any
 
 from vfljax.commands import given
 from vfljax.report import writing
-from vfljax.runner import choosing, parts, raising, store
+from vfljax.runner import choosing, parts, raising, sources, store
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
 from vfljax.runner.nested import flat
@@ -21,6 +21,7 @@ from vfljax.runner.stopping import Stop
 FREE = (
     'defenses', 'attacks', 'listed', 'listed_attacks', 'seeds', 'first_seed',
     'seeds_per_chunk', 'strengths_per_chunk', 'alone', 'paper', raising.FIELD,
+    sources.FIELD,
 )
 SAME = 1e-4  # Values that differ by less were measured by another program.
 _KEY = ('dataset', 'algorithm', 'defense', 'strength', 'attack', 'seed',
@@ -61,7 +62,8 @@ def merge(folders: Sequence[Path], target: str) -> Path:
   for folder, config in zip(folders[1:], configs[1:]):
     _check_same(folders[0], configs[0], folder, config)
   found = _units(folders)
-  work = store.open_workdir(place, _merged(configs), [*found])
+  whole = _merged(configs, _strengths(found.values()))
+  work = store.open_workdir(place, whole, [*found])
   for unit, (rows, timing, curves) in found.items():
     work.save(unit, rows, timing, curves)
   return place
@@ -75,6 +77,14 @@ def _check_same(
       k: v for k, v in flat(config).items() if k.split('.')[0] not in FREE
   }
   old, new = fixed(here), fixed(there)
+  theirs = there.get(sources.FIELD, {})
+  for file, digest in here.get(sources.FIELD, {}).items():
+    if theirs.get(file, digest) != digest:
+      raise UserError(
+          f'{one} and {other} ran other versions of {file}: they cannot be '
+          'parts of one experiment.\nvfljax compare shows them beside each '
+          'other.'
+      )
   names = [k for k in old | new if old.get(k) != new.get(k)]
   if names:
     said = '; '.join(
@@ -143,11 +153,14 @@ def _seen(seen: dict, row: Mapping[str, Any], folder: Path) -> bool:
   return True
 
 
-def _merged(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _merged(
+    configs: Sequence[Mapping[str, Any]],
+    measured: Mapping[str, tuple[float, ...]],
+) -> dict[str, Any]:
   """What was asked for in all of them."""
   entries: dict[str, dict] = {}
   for config in configs:
-    for entry in _entries(config):
+    for entry in _entries(config, measured):
       kept = entries.setdefault(entry.name, dataclasses.asdict(entry))
       kept['strengths'] = [
           *dict.fromkeys([*kept['strengths'], *entry.strengths])
@@ -163,20 +176,39 @@ def _merged(configs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
       )],
   )
   merged.pop(raising.FIELD, None)
+  code = {k: v for c in configs for k, v in c.get(sources.FIELD, {}).items()}
+  if code:
+    merged[sources.FIELD] = code
   first, last = min(seeds), max(seeds)
   if len(seeds) == last - first + 1:
     return merged | dict(first_seed=first, seeds=len(seeds))
   return {k: v for k, v in merged.items() if k not in ('first_seed', 'seeds')}
 
 
-def _entries(config: Mapping[str, Any]) -> list[Entry]:
+def _strengths(
+    units: Iterable[tuple[list[dict], dict, dict]]
+) -> dict[str, tuple[float, ...]]:
+  """Each defense's strengths, of what was measured."""
+  found: dict[str, dict[float, None]] = {}
+  for rows, *_ in units:
+    for row in rows:
+      own = found.setdefault(row['defense'], {})
+      if row['strength'] is not None:
+        own[row['strength']] = None
+  return {name: tuple(own) for name, own in found.items()}
+
+
+def _entries(
+    config: Mapping[str, Any], measured: Mapping[str, tuple[float, ...]]
+) -> list[Entry]:
   listed = tuple(
       Entry(
           e['defense'], tuple(e['strengths']), e.get('options', {}),
           e.get('label', ''), (), e.get('grid', {}),
       ) for e in config['listed']
   )
-  return choosing.entries(Config(defenses=config['defenses'], listed=listed))
+  asked = Config(defenses=config['defenses'], listed=listed)
+  return choosing.recorded(asked, measured)
 
 
 def _attacks(config: Mapping[str, Any]) -> list[str]:

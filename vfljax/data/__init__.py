@@ -109,6 +109,11 @@ def load(
       table = arrays.cached(read, cache, name, reads, given)
     else:
       table = source.load(path, **given)
+    if not isinstance(table, Table):
+      raise ValueError(
+          f'The loader of {name} must return a data.table.Table; it returned '
+          f'{type(table).__name__}.'
+      )
     table = check(impute(table) if missing == 'impute' else table)
     return check_facts(name, source.facts, table, known | given)
 

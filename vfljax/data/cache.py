@@ -61,6 +61,8 @@ def cached(
   table = read(place)
   if table is None:
     table = load(path, **options)
+    if not isinstance(table, Table):  # Its caller says so.
+      return table
     try:
       # Whoever writes to the files meanwhile may have been read in part.
       if own == key(name, path, options, code or 0):

@@ -54,8 +54,10 @@ def impute(table: Table) -> Table:
   the test rows have a small part in it. Infinities stay, for `check` to refuse.
 
   Raises:
-    ValueError: if a column has NaNs and nothing else in its training rows.
+    ValueError: if a column has NaNs and nothing else in its training rows, or
+      the test mask is none.
   """
+  _check_test(table)
   x = table.features
   if x.dtype.kind != 'f' or x.ndim != 2 or not np.isnan(x).any():
     return table
@@ -130,10 +132,7 @@ def _check_shapes(table: Table) -> None:
     )
   if len(x) != len(y):
     raise ValueError(f'There are {len(x)} rows of features, {len(y)} labels.')
-  if table.test is not None and table.test.shape != y.shape:
-    raise ValueError(
-        f'The test mask has shape {table.test.shape}, the labels {y.shape}.'
-    )
+  _check_test(table)
   if not len(x):
     raise ValueError('The data set has no rows.')
   if not x[0].size:
@@ -143,6 +142,29 @@ def _check_shapes(table: Table) -> None:
     raise ValueError(
         f'There are {columns} columns, {len(table.names)} column names and'
         f' {len(table.groups)} groups.'
+    )
+  for group in table.groups:
+    if isinstance(group, bool) or not isinstance(group, (int, np.integer)):
+      raise ValueError(
+          'groups must be whole numbers, for each column that of the original '
+          f'column; got {group!r}.'
+      )
+
+
+def _check_test(table: Table) -> None:
+  """Raises ValueError unless the test mask is one, or `None`."""
+  test, y = table.test, table.labels
+  if test is None:
+    return
+  if getattr(test, 'dtype', None) != np.bool_:
+    kind = getattr(test, 'dtype', type(test).__name__)
+    raise ValueError(
+        f'The test mask must be bool, true at the test rows; got {kind}: type '
+        'test=mask.astype(bool).'
+    )
+  if test.shape != y.shape:
+    raise ValueError(
+        f'The test mask has shape {test.shape}, the labels {y.shape}.'
     )
 
 

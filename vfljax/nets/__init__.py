@@ -40,6 +40,19 @@ class Network:
   def __post_init__(self):
     if self.reads not in READS:
       raise ValueError(f'reads must be one of {READS}; got {self.reads!r}.')
+    if not callable(self.factory):
+      raise ValueError(
+          'Network(factory) must have a function (width, **options) -> Net; '
+          f'got {self.factory!r}.'
+      )
+    for name, p in inspect.signature(self.factory).parameters.items():
+      named = p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+      if named and p.default is p.empty:
+        raise ValueError(
+            f'Network: the argument {name} of '
+            f'{getattr(self.factory, "__name__", "the factory")} needs a '
+            f'default, which is what it is where nobody sets it: {name}=8.'
+        )
 
   def __call__(self, *args: Any, **options: Any) -> Net:
     return self.factory(*args, **options)

@@ -31,6 +31,30 @@ def taken(units: Sequence[dict]) -> list[Table]:
   )]
 
 
+def warnings(units: Sequence[Mapping]) -> list[str]:
+  """A sentence for each defense that the audit proves to leak; none if none.
+
+  Before `taken`, which takes the records out.
+  """
+  said = {}
+  for unit in units:
+    own = unit.get('crossing')
+    if isinstance(own, Mapping) and own.get('leaks'):
+      name = reading.pretty(str(own.get('defense')))
+      said[name] = (
+          f'WARNING: {name} leaks beside the messages, as the audit proves: '
+          f'{_leak(own)}. No attack here looks there, so its leakage below is '
+          'too small to go by.'
+      )
+  return [*said.values()]
+
+
+def _leak(own: Mapping[str, Any]) -> str:
+  """The first way out, and how many more there are."""
+  more = own['count'] - 1
+  return f'{own["leaks"][0]}' + (f' (and {more} more)' if more else '')
+
+
 def _note(found: Sequence[Mapping]) -> str:
   known = [own for own in found if 'error' not in own]
   sizes = {(own['samples'], own['rounds']) for own in known}
@@ -75,8 +99,7 @@ def _messages(messages: Sequence[Sequence], way: str) -> str:
 def _else(own: Mapping[str, Any]) -> str:
   """What the audit found beside messages."""
   if own['leaks']:
-    more = own['count'] - 1
-    return f'LEAK: {own["leaks"][0]}' + (f' (and {more} more)' if more else '')
+    return f'LEAK: {_leak(own)}'
   if not own['borrowers']:
     return 'nothing'
   who = ', '.join(map(str, own['borrowers']))

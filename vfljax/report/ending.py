@@ -3,10 +3,10 @@ import os
 from pathlib import Path
 
 from vfljax.report import (
-    advice, papers, ranks, results as found, spent, tables, terminal, verdict,
-    words,
+    advice, crossings, papers, ranks, results as found, spent, tables, terminal,
+    verdict, words,
 )
-from vfljax.runner import store
+from vfljax.runner import store, told
 from vfljax.runner.goals import Goal
 
 
@@ -22,8 +22,10 @@ def text(path: str | os.PathLike, goal: Goal = Goal()) -> str:
   """
   config, units = store.read_config(path), store.read_timings(path)
   classes = max((unit.pop('classes', 0) for unit in units), default=0)
-  parts, last = [], []
-  for results in found.of_rows(store.read_results(path), config, classes):
+  parts, last = [], [terminal.paragraphs(crossings.warnings(units))]
+  known = told.read(units)
+  rows = store.read_results(path)
+  for results in found.of_rows(rows, config, classes, (), known):
     ranked = ranks.rank(results)
     parts.append(words.headline(results))
     if ranked:
@@ -41,7 +43,7 @@ def text(path: str | os.PathLike, goal: Goal = Goal()) -> str:
   last.append(
       f'All numbers: {place / "summary.md"}\nReport: {place / "report.html"}'
   )
-  return '\n\n'.join(parts + last)
+  return '\n\n'.join(filter(None, parts + last))
 
 
 def _narrow(ranking: tables.Table) -> tables.Table:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vfljax import attacks, evaluation
+from vfljax import evaluation
 from vfljax.report import lost, reading
 from vfljax.report.lost import Lost
 from vfljax.report.reading import Cell, Results, Summary
@@ -134,8 +134,8 @@ def attack_groups(results: Results) -> dict[str, list[str]]:
   """Attacks by what they attack, as Kang et al. score them apart."""
   groups = {'gradients': [], 'trained model': []}
   for attack in results.attacks:
-    paired = attacks.score(attack).over
-    groups['trained model' if paired else 'gradients'].append(attack)
+    trained = results.about(attack).trained
+    groups['trained model' if trained else 'gradients'].append(attack)
   return {name: attacks for name, attacks in groups.items() if attacks}
 
 

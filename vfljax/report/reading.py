@@ -13,7 +13,6 @@ that they cost, rebuilt images by their SSIM. An attack that replays rounds of
 the start and of the end of training counts where it learns more.
 """
 
-from vfljax import attacks
 from vfljax.leakage import AttackName
 from vfljax.report.results import (
     Cell, PerSeed, Results, Summary, find, of_rows, read, summarize,
@@ -55,13 +54,13 @@ def leak_metric(results: Results, attack: str) -> str:
 
 def is_paired(results: Results, cell: Cell, attack: str) -> bool:
   """Whether leakage is over what a baseline reaches, and not over guessing."""
-  metric, over = leak_metric(results, attack), attacks.score(attack).over
+  metric, over = leak_metric(results, attack), results.about(attack).score.over
   return bool(over and metric and _without(results, cell, attack, metric))
 
 
 def _metrics(results: Results, attack: str) -> list[str]:
   """The metrics of an attack's score, the first that was measured counts."""
-  names = attacks.score(attack).metrics
+  names = results.about(attack).score.metrics
   return [name.format(utility=results.metric) for name in names]
 
 
@@ -81,7 +80,7 @@ def leakage(
     learned = find(results, cell, attack, f'{metric}_{epoch}')
   else:
     learned = _most(results, cell, attack, metric)
-  own = attacks.score(attack)
+  own = results.about(attack).score
   if own.over and (without := _without(results, cell, attack, metric)):
     return _points(learned, without)
   return _over_chance(results, attack, metric, cell, learned)
@@ -102,7 +101,7 @@ def over_guessing(results: Results, cell: Cell, attack: str) -> PerSeed:
 def _over_chance(
     results: Results, attack: str, metric: str, cell: Cell, learned: PerSeed
 ) -> PerSeed:
-  chance = attacks.score(attack).chance[
+  chance = results.about(attack).score.chance[
       _metrics(results, attack).index(metric)
   ]
   if isinstance(chance, str):
@@ -184,7 +183,7 @@ def _without(results, cell, attack, metric) -> PerSeed:
   variant that knows what the others know has no baseline of its own: theirs
   is its.
   """
-  own = AttackName.parse(attack)._replace(base=attacks.score(attack).over)
+  own = AttackName.parse(attack)._replace(base=results.about(attack).score.over)
   for name in dict.fromkeys(map(str, (own, own._replace(variant='')))):
     for place in [cell, baseline(results), *results.cells]:
       for wanted in (metric, metric.removesuffix('_last')):

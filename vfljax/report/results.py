@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from vfljax import attacks
+from vfljax.leakage import AttackName, Known
 from vfljax.report import asked
-from vfljax.runner import store
+from vfljax.runner import store, told
 
 Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
 PerSeed = dict[int, float]
@@ -54,6 +55,8 @@ class Results(NamedTuple):
       'max' or 'mean'; '' if it does not say.
     splits: Of what samples there are values, the weightiest first.
     measured: attack or None -> its metrics.
+    known: What the work directory says of attacks from outside of vfljax, by
+      their names in the registry that they were in.
   """
 
   title: tuple[str, str, str]
@@ -69,10 +72,15 @@ class Results(NamedTuple):
   when: str = ''
   splits: tuple[str, ...] = ()
   measured: Mapping[str | None, frozenset[str]] = MappingProxyType({})
+  known: Mapping[str, Known] = MappingProxyType({})
 
   @property
   def seeds(self) -> list[int]:
     return sorted({s for v in self.values.values() for s in v})
+
+  def about(self, attack: str) -> Known:
+    """What is known of an attack: by those who ran it, or here."""
+    return _about(self.known, attack)
 
   @property
   def defenses(self) -> list[str]:
@@ -88,13 +96,14 @@ def read(path: str | os.PathLike, classes: int = 0) -> list[Results]:
   """
   return of_rows(
       store.read_results(path), store.read_config(path), classes,
-      store.read_curves(path),
+      store.read_curves(path), told.read(store.read_timings(path)),
   )
 
 
 def of_rows(
     rows: Sequence[Mapping], config: Mapping, classes: int = 0,
     curves: Sequence[tuple[Mapping, Mapping]] = (),
+    known: Mapping[str, Known] = MappingProxyType({}),
 ) -> list[Results]:
   """The same from measurements at hand, as those of a record.
 
@@ -102,13 +111,14 @@ def of_rows(
     rows: Those of results.jsonl.
     config: The configuration that made them; {} if unknown.
     curves: Those over the epochs, each with a row that says whose they are.
+    known: `told.read` of the timings.
   """
   titles = dict.fromkeys(_title(row) for row in rows)
   owned = [(row, found) for row, found in curves if not _alone(row['metric'])]
   found = [
       _results(
           title, [r for r in rows if _title(r) == title],
-          [(r, c) for r, c in owned if _title(r) == title], classes,
+          [(r, c) for r, c in owned if _title(r) == title], classes, known,
       ) for title in titles
   ]
   return [
@@ -149,7 +159,11 @@ def find(
   return {}
 
 
-def _results(title, rows, owned, classes) -> Results:
+def _about(known: Mapping[str, Known], attack: str) -> Known:
+  return known.get(AttackName.parse(attack).base) or attacks.known(attack)
+
+
+def _results(title, rows, owned, classes, known) -> Results:
   values: dict = {}
   for r in rows:
     cell = (r['defense'], r['strength'])
@@ -171,11 +185,12 @@ def _results(title, rows, owned, classes) -> Results:
       curves.setdefault(key, []).append(curve)
   return Results(
       title, sorted(cells, key=lambda cell: cell[0] != 'none'),
-      [a for a in names if not attacks.is_baseline(a)],
-      [a for a in names if attacks.is_baseline(a)], metric, values,
+      [a for a in names if not _about(known, a).is_baseline],
+      [a for a in names if _about(known, a).is_baseline], metric, values,
       {key: np.concatenate(parts) for key, parts in curves.items()}, classes,
       splits=tuple(dict.fromkeys([*_SPLITS, *(split for *_, split in values)])),
       measured={attack: frozenset(seen) for attack, seen in measured.items()},
+      known=known,
   )
 
 

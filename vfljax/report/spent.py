@@ -23,7 +23,7 @@ def timings(units: Sequence[Mapping]) -> Table:
   }
   keys = list(dict.fromkeys(
       [k for k in labels if any(k in u for u in units)]
-      + [k for u in units for k in u]
+      + [k for u in units for k in u if not isinstance(u[k], Mapping)]
   ))
   rows = [[Text(_timing(k, u.get(k))) for k in keys] for u in units]
   return Table(

@@ -6,11 +6,10 @@ the next ones say where the seeds do not bear it out.
 from collections.abc import Iterable, Sequence
 import math
 
-from vfljax import attacks
 from vfljax.data.table import counted
 from vfljax.evaluation import LEAKAGE_RANGES, LOSS_RANGES, loss_score
 from vfljax.leakage import LABELS
-from vfljax.report import lost, ranks, reading, words
+from vfljax.report import knowing, lost, ranks, reading, words
 from vfljax.report.ranks import Ranked, Trade
 from vfljax.report.reading import Results, Summary
 
@@ -22,7 +21,10 @@ ONE_SEED = (
 
 def sentences(results: Results, ranked: Sequence[Ranked]) -> list[str]:
   """What has no number; then which defense wins and why."""
-  return lost.sentences(results) + _winner(results, ranked)
+  return [
+      *lost.sentences(results), *knowing.uncounted(results),
+      *_winner(results, ranked),
+  ]
 
 
 def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
@@ -172,7 +174,7 @@ def does(results: Results, trade: Trade) -> str:
 
 def _form(results: Results, trade: Trade) -> str:
   """What the worst attack does, '{}' for how far."""
-  own = attacks.score(trade.worst)
+  own = results.about(trade.worst).score
   alone = own.over and not reading.is_paired(results, trade.cell, trade.worst)
   return LABELS.does if alone else own.does
 

@@ -1,6 +1,4 @@
 """The report's words: what was run, what they mean, who has no place."""
-
-from vfljax import attacks
 from vfljax.data.table import counted
 from vfljax.report import ranks, reading
 from vfljax.report.reading import Results
@@ -54,7 +52,7 @@ def name(metric: str) -> str:
 
 def _leakage(results: Results) -> str:
   """What leakage means for the attacks that there are."""
-  scores = [attacks.score(a) for a in results.attacks]
+  scores = [results.about(a).score for a in results.attacks]
   said = list(dict.fromkeys(s.means for s in scores))
   return '; '.join(said) + '. The worst attack counts.' + which_epoch(results)
 

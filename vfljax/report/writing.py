@@ -44,13 +44,14 @@ def write(
   config = store.read_config(path)
   units = store.read_timings(path)
   said = [unit.pop('classes', 0) for unit in units]
-  crossing = crossings.taken(units)
+  leaking, crossing = crossings.warnings(units), crossings.taken(units)
   found = reading.read(path, classes or max(said, default=0))
   numbers = list(config.get('paper') or [] if paper is None else paper)
   config = {k: v for k, v in config.items() if k != 'paper'}
   classes = classes or max(said, default=0)
   title = _title(found, config)
-  html, text = [page.heading(title, 1)], [f'# {markdown(title)}']
+  html = [page.heading(title, 1), *([page.verdict(leaking)] if leaking else [])]
+  text = [f'# {markdown(title)}', *(f'**{markdown(w)}**' for w in leaking)]
   facts = head.facts(about.read(path), config, found, units)
   for results in found:
     ranked = ranks.rank(results)
@@ -61,7 +62,8 @@ def write(
   if not found:
     html.append(page.note('There are no results yet.'))
     text.append('There are no results yet.')
-  html.insert(1 if len(found) != 1 else 2, page.facts(facts))
+  first = len(leaking[:1]) + (len(found) == 1)
+  html.insert(1 + first, page.facts(facts))
   text.append('## What was run\n\n' + '\n'.join(
       f'- {markdown(what)}: {markdown(how)}' for what, how in facts
   ))

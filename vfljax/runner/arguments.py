@@ -15,7 +15,7 @@ from vfljax.data.options import retyped
 from vfljax.data.table import Table
 from vfljax.runner import (
     blaming, combinations, device, epoch_events, fields, goals, helping,
-    options, own_flags, ranges, recording, shares, variants,
+    options, outside, own_flags, ranges, recording, shares, variants,
 )
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.declared import as_declared
@@ -59,6 +59,7 @@ def parse(argv: list[str]) -> Arguments:
   found, rest = _loaded(argv)
   if rest:
     raise UserError(f'Unexpected argument: {brief(rest[0])}\nTry --help.')
+  outside.check()
   if found['list'].value:
     return Arguments(Config(), '', 0, '', found['list'].value, '')
   devices, cache = found['devices'].value or 0, found['cache'].value or ''

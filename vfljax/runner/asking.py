@@ -1,5 +1,5 @@
 """What is asked for, and whether its work directory has it already."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import dataclasses
 from functools import partial
 import hashlib
@@ -11,6 +11,7 @@ import numpy as np
 
 from vfljax.data.table import Table
 from vfljax.runner import checks, identity, parts, raising, recording, saved
+from vfljax.runner import sources
 from vfljax.runner.config import Config
 from vfljax.runner.jobs import jobs, units_of
 from vfljax.runner.setting import Setting
@@ -49,9 +50,10 @@ def of(
   recorded |= dict(samples=fingerprint(table, setting.outside))
   if own := recording.settings():
     recorded[recording.FIELD] = own
+  if own := sources.of(setting):
+    recorded[sources.FIELD] = own
   complete = partial(
-      _completed, recorded['samples'],
-      partial(saved.completed, now=setting.config),
+      _completed, recorded, partial(saved.completed, now=setting.config)
   )
   if more_seeds or identity.said(place).get('seeds') == config.seeds:
     recorded = raising.recorded(place, recorded)
@@ -102,9 +104,9 @@ def _digest(arrays: Sequence[Any]) -> str:
 
 
 def _completed(
-    samples: str, complete: identity.Complete, before: dict
+    now: Mapping[str, Any], complete: identity.Complete, before: dict
 ) -> dict[str, Any]:
-  found = complete(before)
+  found, samples = sources.completed(complete(before), now), now['samples']
   if same_samples(found.get('samples') or '', samples):
     return found | dict(samples=samples)
   return found

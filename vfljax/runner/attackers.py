@@ -4,12 +4,12 @@ import dataclasses
 import difflib
 from typing import Any, NamedTuple
 
-from vfljax import attacks
+from vfljax import attacks, views
 from vfljax.attack import (
     REPLAYED, ROUND, STAGES, TRAINED, TRAINING, Attack, Recipe, recipe_of,
 )
 from vfljax.leakage import AttackName
-from vfljax.runner import federations, options, ranges
+from vfljax.runner import federations, options, outside, ranges
 from vfljax.runner.config import AttackConfig, Config
 from vfljax.runner.errors import UserError
 from vfljax.scene import Scene
@@ -18,6 +18,14 @@ from vfljax.types import VFL
 _COMMON = tuple(
     f.name for f in dataclasses.fields(AttackConfig) if f.name != 'own'
 )
+
+
+# What may be seen at each stage; of a backdoor nobody asks.
+_VIEWS: dict[str, set[type]] = {
+    ROUND: {*views.OF_A_ROUND},
+    TRAINED: {*views.OF_A_TRAINED_FEDERATION},
+    REPLAYED: {*views.OF_A_ROUND, views.RecordedGradients, views.WhiteBox},
+}
 
 
 class Attacker(NamedTuple):
@@ -35,8 +43,15 @@ class Attacker(NamedTuple):
 
 
 def recipe(name: str) -> Recipe:
-  """The recipe of an attack or of a variant of it."""
-  return recipe_of(attacks.REGISTRY[AttackName.parse(name).base])
+  """The recipe of an attack or of a variant of it.
+
+  Raises:
+    UserError: if it is not registered.
+  """
+  base = AttackName.parse(name).base
+  if base not in attacks.REGISTRY:
+    raise UserError(f'There is no attack {base!r}, see --list attacks.')
+  return recipe_of(attacks.REGISTRY[base])
 
 
 def attacker(config: Config, name: str) -> Attacker:
@@ -63,8 +78,18 @@ def baselines(config: Config, name: str, scene: Scene) -> list[str]:
 
   A variant whose attacker knows something else than the others has baselines of
   its own, who know the same.
+
+  Raises:
+    UserError: for a baseline that is not registered.
   """
   found, variant = recipe(name).baselines(scene), AttackName.parse(name).variant
+  for base in found:
+    if base not in attacks.REGISTRY:
+      raise UserError(
+          f'{name} is measured by the baseline {base!r}, which is not there: '
+          f'register it, attacks.REGISTRY[{base!r}] = ..., or leave it out of '
+          "its recipe's baselines."
+      )
   if not set(_COMMON) & set(_special(config, name)):
     return list(found)
   return [AttackName(base, variant).named for base in found]
@@ -126,9 +151,31 @@ def made(
     stage = made_by.stage
     if stage != TRAINING:
       again = stage == ROUND and who.replay
-      attack = made_by.make(own, scene, vfl)
+      with outside.explained(name, not outside.is_ours(made_by)):
+        attack = made_by.make(own, scene, vfl)
+        _check_made(name, stage, attack)
       found[REPLAYED if again else stage][name] = attack
   return found
+
+
+def _check_made(name: str, stage: str, attack: Any) -> None:
+  """Raises ValueError unless it is an attack that sees what there is then."""
+  if not isinstance(attack, Attack):
+    raise ValueError(
+        f'{name} must make an Attack(view, run); its factory returned '
+        f'{type(attack).__name__}.'
+    )
+  if attack.view in _VIEWS[stage]:
+    return
+  called = getattr(attack.view, '__name__', repr(attack.view))
+  right = [when for when, own in _VIEWS.items() if attack.view in own]
+  names = {ROUND: 'ROUND', REPLAYED: 'REPLAYED', TRAINED: 'TRAINED'}
+  known = ', '.join(sorted(view.__name__ for view in _VIEWS[stage]))
+  raise ValueError(
+      f'{name} attacks {stage}, and {called} is '
+      + (f'a view of {right[0]}: recipe(stage={names[right[0]]}).' if right
+         else f'none of its views: {known}.')
+  )
 
 
 def backdoor(names: Sequence[str]) -> str:

@@ -47,11 +47,11 @@ def said(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     places = [(frame.filename, frame.lineno) for frame in frames]
     words = [f'{type(error).__name__}: {" ".join(lines[-2:])}'.strip(': ')]
-  own = [f'{file}, line {line}: ' for file, line in places if _is_own(file)]
+  own = [f'{file}, line {line}: ' for file, line in places if is_own(file)]
   return brief(''.join([*own[-1:], *words, _hint(text)]))
 
 
-def _is_own(file: str) -> bool:
+def is_own(file: str) -> bool:
   """Whether it is a person's: not installed, nor part of vfljax or Python."""
   place = Path(file).absolute()
   folders = [Path(vfljax.__file__).parent] + [

@@ -5,12 +5,12 @@ import contextlib
 import jax
 import numpy as np
 
-from vfljax import defenses, nets, stream, train
+from vfljax import defenses, stream, train
 from vfljax.data.table import Table
 from vfljax.defense import Defense
 from vfljax.runner import (
     attackers, augmenting, combinations, division, federations, memory, ranges,
-    rehearsal, replay,
+    rehearsal, replay, suiting,
 )
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Config, Entry
@@ -80,14 +80,14 @@ def _check(setting: Setting) -> None:
         f'{sizes.train} for one round an epoch, or less for more.'
     )
   _check_classes(setting)
-  _check_network(setting)
-  if (config.data.flips or config.data.shifts) and not _images(setting):
+  suiting.check(setting)
+  if (config.data.flips or config.data.shifts) and not suiting.images(setting):
     raise ValueError(
         'data.flips and data.shifts are for images; '
         f'{config.data.name} is a table.'
     )
   if config.auxiliary.augment != 'none' and not (
-      _images(setting) or config.model.name == augmenting.READS_TEXTS
+      suiting.images(setting) or config.model.name == augmenting.READS_TEXTS
   ):
     raise ValueError(
         'auxiliary.augment flips and crops images, and rewords the texts of '
@@ -97,7 +97,7 @@ def _check(setting: Setting) -> None:
     raise ValueError(
         f'model.channels are for images; {config.data.name} is a table.'
     )
-  if config.model.buckets and not config.model.name and _images(setting):
+  if config.model.buckets and not config.model.name and suiting.images(setting):
     raise ValueError(
         f'model.buckets are for columns of categories; {config.data.name} has '
         'images.'
@@ -163,39 +163,6 @@ def _check_classes(setting: Setting) -> None:
             '--config.first_seed.'
         )
 
-
-def _images(setting: Setting) -> bool:
-  return all(x is None or x.ndim == 4 for x in setting.samples.features)
-
-
-def _check_network(setting: Setting) -> None:
-  """Refuses a named network on features that it is not for."""
-  model, data = setting.config.model, setting.config.data
-  linear = model.algorithm == 'vlr' or (model.name and not model.trainable_top)
-  if model.norm != 'none' and (model.channels or model.buckets or linear):
-    raise ValueError(
-        'model.norm is for multilayer perceptrons: a top with weights, and '
-        'bottoms without model.name, model.channels and model.buckets. Named '
-        "networks have a norm option of their own: model.options='norm=batch'."
-    )
-  if not model.name:
-    return
-  if model.algorithm == 'vlr':
-    raise ValueError(
-        f'model.name={model.name} needs model.algorithm=vhnn or vsnn; vlr has '
-        'linear bottoms.'
-    )
-  reads = nets.REGISTRY[model.name].reads
-  if reads == 'images' and not _images(setting):
-    raise ValueError(
-        f'{model.name} is for images; {data.name} is a table. Use '
-        '--config.model.name=mlp3, or model.bottom with widths.'
-    )
-  if reads == 'numbers' and data.scale != 'none':
-    raise ValueError(
-        f'{model.name} reads the numbers of categories or words, which scaling '
-        'would change: set --config.data.scale=none.'
-    )
 
 
 def _check_attacks(setting: Setting) -> None:

@@ -1,4 +1,5 @@
 """Which defenses and attacks an experiment has: those listed, or asked for."""
+from collections.abc import Mapping
 import dataclasses
 import difflib
 import math
@@ -51,6 +52,33 @@ def entries(config: Config, classes: int = 2) -> list[Entry]:
   if 'none' not in names:
     chosen.insert(0, listed.get('none') or Entry('none'))
   return sorted(chosen, key=lambda entry: entry.name != 'none')
+
+
+def recorded(
+    config: Config, measured: Mapping[str, tuple[float, ...]]
+) -> list[Entry]:
+  """The rows of a work directory, whose defenses need not be registered here.
+
+  Args:
+    config: As it has it.
+    measured: Each defense's strengths in its results.
+
+  Raises:
+    UserError: if its defenses are not in the form of `entries`.
+  """
+  listed = {entry.name: entry for entry in config.listed}
+  asked = _with_strengths(config.defenses)
+  found = {'none': listed.get('none') or Entry('none')}
+  for name in asked or listed:
+    entry = listed.get(name)
+    if not entry and name in defenses.REGISTRY:
+      entry = default_entry(name)
+    entry = entry or Entry(name, measured.get(name, ()))
+    strengths = asked.get(name)
+    found[name] = (
+        dataclasses.replace(entry, strengths=strengths) if strengths else entry
+    )
+  return list(found.values())
 
 
 def attack_names(config: Config, classes: int = 2) -> list[str]:

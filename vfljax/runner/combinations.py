@@ -12,6 +12,7 @@ from vfljax.leakage import AttackName
 from vfljax.runner.config import (
     AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
 )
+from vfljax.runner import outside
 from vfljax.runner.errors import UserError
 from vfljax.runner.jobs import ALONE
 
@@ -37,6 +38,7 @@ def check(config: Config) -> None:
   Raises:
     UserError: for the first thing found.
   """
+  outside.check()
   found = [
       *_seeds(config), *_both(config.model),
       *(one.why for one in idle(config.data, config.model, config.auxiliary)),

@@ -86,7 +86,8 @@ def _sharing(everything: Sequence[Job]) -> dict[str, Family]:
   members += [_maker(first[name]) for name in sorted(first)]
 
   def make(strength, which):
-    return switching.one_of(which, [member(strength) for member in members])
+    made = [member(strength) for member in members]
+    return switching.one_of(which, made, ['none', *sorted(first)])
 
   job = shared[0]._replace(make=make, others=dict(which=()), strengths=(0.0,))
   cells = _together(shared)

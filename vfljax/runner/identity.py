@@ -5,7 +5,7 @@ is lost or damaged. A folder with neither, and with anything in it that may be
 somebody's work, is somebody else's: it is refused before a byte is written into
 it.
 """
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import json
 import os
 from pathlib import Path
@@ -198,6 +198,14 @@ def _strange(path: Path) -> UserError:
   )
 
 
+def _edited(names: Sequence[str]) -> list[str]:
+  """The files of code that alone differ (`sources`); [] if more does."""
+  files = [
+      name.partition('.')[2] for name in names if name.startswith('sources.')
+  ]
+  return files if len(files) == len(names) else []
+
+
 def _check_same(path: Path, saved: dict, config: dict) -> None:
   """Raises a UserError that names what differs from the config in `path`."""
   if saved and config and not saved.keys() & config.keys():
@@ -206,6 +214,12 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
   names = [k for k in (old | new) if old.get(k, ...) != new.get(k, ...)]
   if not names:
     return
+  if edited := _edited(names):
+    raise UserError(
+        f'{", ".join(edited)} has changed since {path} was made, and its '
+        'numbers are of the code of then.\nChoose another --workdir for those '
+        'of the code of now, or undo the change to go on here.'
+    )
   show = lambda x: 'not set' if x is ... else json.dumps(x)
   said = '; '.join(
       f'{k} is {show(old.get(k, ...))} there and {show(new.get(k, ...))} here'

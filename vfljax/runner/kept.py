@@ -34,7 +34,7 @@ import jax.numpy as jnp
 
 import vfljax
 from vfljax import attacks, data, defenses, nets
-from vfljax.runner import alike, disk, tuning
+from vfljax.runner import alike, disk, outside, tuning
 
 Program: TypeAlias = jax.stages.Compiled
 
@@ -279,14 +279,9 @@ def _is_ours() -> bool:
   """Whether everything that is registered is vfljax's own."""
   registered = [
       *defenses.REGISTRY.values(), *attacks.REGISTRY.values(),
-      *nets.REGISTRY.values(),
+      *nets.REGISTRY.values(), *data.REGISTRY.values(),
   ]
-  factories = [getattr(entry, 'factory', entry) for entry in registered]
-  factories += [source.load for source in data.REGISTRY.values()]
-  return all(
-      str(getattr(factory, '__module__', '')).startswith('vfljax.')
-      for factory in factories
-  )
+  return all(map(outside.is_ours, registered))
 
 
 def _prune(folder: Path) -> None:

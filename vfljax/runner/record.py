@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from vfljax.leakage import AttackName
+from vfljax.runner import told
 from vfljax.runner.jobs import ALONE, Job
 from vfljax.runner.parts import Finished
 from vfljax.runner.plans import rounds_an_epoch
@@ -38,6 +39,8 @@ def finished(
   )
   if made.crossing:
     timing |= dict(crossing=made.crossing)
+  if outsiders := told.of(setting):
+    timing |= {told.FIELD: outsiders}
 
   def unit(i: int, name: str) -> Finished:
     first = i * len(job.seeds)

@@ -17,11 +17,10 @@ from typing import Any
 from urllib.parse import quote
 
 import jax
-import numpy as np
 
+from vfljax import attacks, nets
 from vfljax.data.table import listing
-from vfljax.leakage import AttackName
-from vfljax.runner import attackers, cell, jobs
+from vfljax.runner import cell, jobs, outside, trying
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Entry
 from vfljax.runner.errors import UserError, brief
@@ -43,14 +42,19 @@ def check(setting: Setting) -> None:
   everything = jobs.jobs(setting)
   _check_names([unit for job in everything for unit in job.units])
   first = everything[0]  # The undefended federation, with all attacks.
-  plain = _start(first)
-  _try_attacks(first, plain)
+  with _own_explained(setting):
+    plain = _start(first)
+  trying.attacks(first, plain)
   tried: dict[str, int] = {}  # Bytes of one training, by entry.
   for job in everything:
     entry = job.entry
     if entry.name not in tried:
-      own = entry.options or entry.grid or entry.after
-      tried[entry.name] = _bytes_of(_start(job) if own else plain)
+      mine = outside.has(entry)
+      own = mine or entry.options or entry.grid or entry.after
+      begun = _start(job) if own else plain
+      tried[entry.name] = _bytes_of(begun)
+      if mine and not setting.stream:
+        _try_rounds(job, begun)
     _check_memory(job, tried[entry.name])
 
 
@@ -95,66 +99,36 @@ def _start(job: Job) -> Any:
   """
   with options_explained(job.entry):
     return jax.eval_shape(
-        partial(cell.start, job), _cell(job), job.setting.samples
+        partial(cell.start, job), trying.shapes(job), job.setting.samples
     )
 
 
-def _try_attacks(job: Job, runs: Any) -> None:
-  """Traces the attacks that have been given options, on rounds and after them.
+def _own_explained(setting: Setting) -> contextlib.AbstractContextManager:
+  """Tells of what is wrong with a network or a backdoor from outside."""
+  used = {
+      setting.config.model.name: nets.REGISTRY.get(setting.config.model.name),
+      setting.backdoor: attacks.REGISTRY.get(setting.backdoor),
+  }
+  stack = contextlib.ExitStack()
+  for name, method in used.items():
+    mine = bool(method) and not outside.is_ours(method)
+    stack.enter_context(outside.explained(name, mine))
+  return stack
 
-  Large networks take seconds to trace, so nothing else is.
 
-  Args:
-    runs: Shapes of the job's run at its start, which attacks do not change.
+def _try_rounds(job: Job, runs: Any) -> None:
+  """Traces the rounds and the end under a defense from outside, no attacks.
 
   Raises:
-    UserError, ValueError: for options that the attacks cannot do with.
+    UserError: for what is wrong with its hooks.
   """
-  given = _with_options(job.setting)
-  if job.setting.stream or not given:
-    return
-  some = lambda attacks: {k: v for k, v in attacks.items() if k in given}
-  setting = job.setting._replace(
-      in_training=some(job.setting.in_training),
-      after_training=some(job.setting.after_training),
-      replayed=some(job.setting.replayed),
-  )
-  job = job._replace(setting=setting)
-  both = dict(cells=_cell(job), runs=runs)
-  first, epochs = (setting.samples, np.int32(0)), setting.config.train.epochs
-  try:
-    if setting.in_training:
-      jax.eval_shape(partial(cell.advance, job, epochs), both, first)
-    jax.eval_shape(partial(cell.finish, job), both, setting.samples)
-  except (UserError, ValueError):
-    raise
-  except Exception as error:
-    said = brief(str(error)).partition('\n')[0]
-    raise UserError(
-        'The attacks cannot have these options: '
-        f'{type(error).__name__}: {said}'
-    ) from None
+  with options_explained(job.entry):
+    trying.traced(job, runs, [], 1)
 
 
-def _with_options(setting: Setting) -> set[str]:
-  """Attacks whose options are not all defaults; of several alike the first."""
-  found: dict[Any, str] = {}
-  for name in (
-      *setting.in_training, *setting.replayed, *setting.after_training
-  ):
-    _, own, recipe = attackers.attacker(setting.config, name)
-    if own != recipe.options():
-      found.setdefault((AttackName.parse(name).base, own), name)
-  return set(found.values())
 
 
-def _cell(job: Job) -> dict[str, Any]:
-  """A cell's shapes."""
-  scalar = partial(jax.ShapeDtypeStruct, ())
-  return dict(
-      seed=scalar(np.int32), strength=scalar(np.float32),
-      others={name: scalar(np.float32) for name in job.others},
-  )
+
 
 
 def _bytes_of(run: Any) -> int:
@@ -174,11 +148,18 @@ def options_explained(entry: Entry) -> Iterator[None]:
   """
   try:
     yield
-  except (UserError, ValueError):
+  except UserError:
     raise
   except Exception as error:
-    if not (entry.options or entry.grid or entry.after):
+    mine = outside.has(entry)
+    if isinstance(error, ValueError) and not mine:
       raise
+    if not (entry.options or entry.grid or entry.after):
+      if mine:
+        raise UserError(outside.said(entry.name, error)) from None
+      raise
+    if isinstance(error, ValueError):
+      raise UserError(outside.said(entry.name, error)) from None
     if entry.grid and isinstance(error, jax.errors.ConcretizationTypeError):
       raise UserError(
           f'{entry.name}: an argument in its grid sets a shape, and cannot be '

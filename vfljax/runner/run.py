@@ -16,8 +16,8 @@ import numpy as np
 
 from vfljax.data.table import Table
 from vfljax.runner import aside, asking, checks, compiling, exhausted, identity
-from vfljax.runner import kept, meeting, parts, precision, record, rehearsal
-from vfljax.runner import stopping, store
+from vfljax.runner import kept, meeting, outside, parts, precision, record
+from vfljax.runner import rehearsal, stopping, store
 from vfljax.runner.compiling import Compiler
 from vfljax.runner.config import Config
 from vfljax.runner.cutting import joined
@@ -71,7 +71,7 @@ def run(
       another process is at work there.
     Interrupted: after `stop` and saving.
   """
-  with precision.of_products(config.train.precision):
+  with precision.of_products(config.train.precision), outside.misfits():
     asked = asking.of(config, table, workdir, more_seeds)
     setting, place, recorded, complete = asked
     programs = None

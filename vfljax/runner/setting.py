@@ -164,6 +164,11 @@ def build(
   method = defenses.REGISTRY[entry.defense]
   point = grids.grid(entry)[0] | others
   defense = method(*given, **grids.options(method, entry, point))
+  if not isinstance(defense, Defense):
+    raise ValueError(
+        f'{entry.defense}: its factory must return a Defense; it returned '
+        f'{type(defense).__name__}.'
+    )
   before = [
       build(e, e.strengths[0] if e.strengths else None) for e in entry.after
   ]

@@ -3,6 +3,7 @@ import jax
 import jax.numpy as jnp
 
 from vfljax import crossing
+from vfljax.check import Misfit
 from vfljax.defense import Defense
 from vfljax.numerics import masked_median
 from vfljax.sampling import per_class
@@ -157,7 +158,7 @@ def in_training(view: type, key: Key, k: int, defense: Defense, played: Round):
     ValueError: if attackers do not have that view in training.
   """
   if view not in OF_A_ROUND:
-    raise ValueError(f'{view.__name__} is not a view of a round in training.')
+    raise Misfit(f'{view.__name__} is not a view of a round in training.')
   return OF_A_ROUND[view](key, k, defense, played)
 
 

@@ -2,6 +2,7 @@
 from typing import Any, NamedTuple
 
 from vfljax import protocol
+from vfljax.check import Misfit
 from vfljax.defense import Defense
 from vfljax.types import VFL, Array, Batch, Key, Params, State
 from vfljax.views.kinds import TrainedBottom, TrainedTop, UnlabeledBottom
@@ -125,5 +126,5 @@ def after_training(view: type, key: Key, k: int, finished: Finished):
     ValueError: if attackers do not have that view after training.
   """
   if view not in OF_A_TRAINED_FEDERATION:
-    raise ValueError(f'{view.__name__} is not a view of a trained federation.')
+    raise Misfit(f'{view.__name__} is not a view of a trained federation.')
   return OF_A_TRAINED_FEDERATION[view](key, k, finished)
