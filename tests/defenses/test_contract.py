@@ -1,4 +1,4 @@
-"""One contract for every defense in the registry."""
+"""One contract for every defense in the registry, and BUILD.md's example."""
 import contextlib
 import functools
 import inspect
@@ -11,16 +11,14 @@ import optax
 import pytest
 
 from tests.contracts import (
-    PARTIES, SAMPLES, TXS, WIDTH, batch, federation, make, play, start,
+    DEFENSES, PARTIES, SAMPLES, TXS, WIDTH, batch, federation, make, method_of,
+    play, start,
 )
-from vfljax import chaining, defenses, protocol
+from vfljax import chaining, protocol
 from vfljax.defense import Defense, Holdings, chain
 
-EVERY_DEFENSE = sorted(defenses.REGISTRY)
-
-
 def strengths_of(name):
-  first = defenses.REGISTRY[name].strengths[:2]
+  first = method_of(name).strengths[:2]
   return jnp.asarray(first or (0, 0), jnp.float32)
 
 
@@ -44,7 +42,7 @@ def play_once(name, compiled, begun):
   return make(name), begun, step, outcome, traces
 
 
-@pytest.fixture(scope='module', params=EVERY_DEFENSE)
+@pytest.fixture(scope='module', params=DEFENSES)
 def name(request):
   """Of a defense, so that all its tests come one after the other."""
   return request.param
@@ -138,7 +136,7 @@ def test_seeds_and_strengths_vmap(name, compiled, begun):
 
 def test_a_strength_may_be_a_number_or_traced(name):
   """What a sweep traces equals what the factory does with the number itself."""
-  method = defenses.REGISTRY[name]
+  method = method_of(name)
   if not method.strengths:
     parameters = inspect.signature(method).parameters.values()
     assert all(p.default is not p.empty for p in parameters)
@@ -250,7 +248,7 @@ def test_passive_parties_learn_labels_from_messages_alone(played):
 
 
 def test_everything_chains():
-  made = [make(name) for name in EVERY_DEFENSE]
+  made = [make(name) for name in DEFENSES]
   ordinary = [d for d in made if not d.objective]
   defense = chain(*ordinary, *[d for d in made if d.objective][:1])
 
