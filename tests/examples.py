@@ -1,4 +1,4 @@
-"""BUILD.md's own examples of a defense and an attack, as whoever copies them has
+"""BUILD.md's own examples of a defense and an attack, as if somebody copied
 them: the file, and for a defense its line in the registry.
 
 The contract tests take them along, since what BUILD.md promises is that one

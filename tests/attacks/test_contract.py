@@ -12,7 +12,7 @@ from tests.contracts import (
     recipe_named,
 )
 from vfljax import algorithms, attacks, measure, nets, protocol, views
-from vfljax.attack import TRAINING, Attack
+from vfljax.attack import TRAINED, TRAINING, Attack, recipe
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.attacks.mixmatch import MixMatch
 from vfljax.defense import Defense
@@ -82,6 +82,24 @@ SHORT = dict(
 )
 
 
+def made_for(name, scene):
+  """As a runner makes it, in the federation that a scene is about."""
+  made = recipe_named(name)
+  options = made.options()
+  options = options._replace(
+      **{k: v for k, v in SHORT.items() if k in options._fields}
+  )
+  own = lambda widths, norm: nets.mlp(*widths, norm=norm)
+  if scene.linear:
+    vfl = algorithms.vlr(PARTIES, scene.classes)
+  elif not scene.trainable_top:
+    bottoms = (nets.mlp(8, scene.classes),) * PARTIES
+    vfl = federation()._replace(bottoms=bottoms, top=algorithms.plain())
+  else:
+    vfl = federation()
+  return made.make(options, scene._replace(own=own), vfl)
+
+
 def make_attack(name):
   """As a runner makes it, in the first federation that it works on."""
   if name == 'cafe':  # For images; here it starts at another layer.
@@ -96,27 +114,85 @@ def make_attack(name):
   return made_for(name, scene)
 
 
+# Of whose guesses the test's federation makes something else than of others':
+# embeddings are no logits there, so that there are as many classes as columns.
+OTHER_SHAPES = dict(direct_label=(SAMPLES, WIDTH))
+
+
+def check_shape(name, attack, shape):
+  """That guesses have the shape which they need when the attack strikes.
+
+  What a recipe has a `measure` for may be guesses at anything, but for
+  features, which it `wants`.
+  """
+  made = recipe_named(name)
+  if attack.wants.samples:
+    assert shape == (SAMPLES, 5), 'Guesses at features have their shape.'
+  elif made.measure:
+    pass
+  elif made.stage == TRAINED:
+    assert len(shape) == 3 and shape[1:] == (SAMPLES, 2), (
+        f'{name} guesses {shape}: an attack on the trained federation needs '
+        '[stages, samples, classes], one stage if it has no more.'
+    )
+  else:
+    labels = (SAMPLES,), (SAMPLES, 2), OTHER_SHAPES.get(name)
+    assert shape in labels, f'{name} guesses {shape}: [batch] or [.., classes].'
+
+
+def by_seeds(attack):
+  """(seeds, view) -> the guesses of each, compiled."""
+  one = lambda seed, view: attack.run(jax.random.key(seed), view)
+  return jax.jit(jax.vmap(one, (0, None)))
+
+
 @pytest.mark.parametrize('name', EVERY_ATTACK)
 def test_attacks_are_pure_functions_of_key_and_view(name):
   """A row is its key's, wherever it is and whatever the other row's key is."""
   attack = make_attack(name)
   view = view_of(attack.view)
   assert not {'labels', 'truth'} & set(attack.view._fields)
-  one = lambda seed, view: attack.run(jax.random.key(seed), view)
-  run = jax.jit(jax.vmap(one, (0, None)))
+  run, one = by_seeds(attack), lambda seed, view: attack.run(
+      jax.random.key(seed), view
+  )
   rows = lambda *seeds: np.asarray(run(np.array(seeds), view))
   many = rows(3, 4)
   np.testing.assert_array_equal(many, rows(3, 4))
   assert np.isfinite(many).all()
-  shapes = {(SAMPLES,), (SAMPLES, 2), (SAMPLES, 5), (2, SAMPLES, 2)}
-  shapes |= {(SAMPLES, WIDTH)}
-  assert many.shape[1:] in shapes
+  check_shape(name, attack, many.shape[1:])
   same = functools.partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5)
   same(rows(4, 3), many[::-1])
   same(rows(3, 3), many[[0, 0]])
   alone = jax.jit(one)(3, view)
   assert alone.shape == many.shape[1:]
   same(many[0], alone)
+
+
+def padded(view, filled):
+  """The same with four rows of padding at the end, and this in them."""
+
+  def rows(field, x):
+    if getattr(x, 'shape', ())[:1] != (SAMPLES,):
+      return x
+    return x.at[-4:].set(0 if field in ('valid', 'known') else filled)
+
+  return view._replace(**{k: rows(k, x) for k, x in view._asdict().items()})
+
+
+OF_ROUNDS = [
+    name for name in EVERY_ATTACK
+    if 'valid' in make_attack(name).view._fields
+]
+
+
+@pytest.mark.parametrize('name', OF_ROUNDS)
+def test_guesses_owe_nothing_to_rows_of_padding(name):
+  """Whatever a view has there: what counts is its `valid`."""
+  attack = make_attack(name)
+  view, seeds = view_of(attack.view), np.array((3, 4))
+  run = by_seeds(attack)
+  zeros, nines = (run(seeds, padded(view, x))[:, :-4] for x in (0, 9))
+  np.testing.assert_allclose(zeros, nines, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize('name', EVERY_ATTACK)
@@ -162,22 +238,27 @@ def test_attacks_say_where_they_cannot_work(name):
     assert why or made_for(name, scene).run
 
 
-def made_for(name, scene):
-  """As a runner makes it, in the federation that a scene is about."""
-  made = recipe_named(name)
-  options = made.options()
-  options = options._replace(
-      **{k: v for k, v in SHORT.items() if k in options._fields}
-  )
-  own = lambda widths, norm: nets.mlp(*widths, norm=norm)
-  if scene.linear:
-    vfl = algorithms.vlr(PARTIES, scene.classes)
-  elif not scene.trainable_top:
-    bottoms = (nets.mlp(8, scene.classes),) * PARTIES
-    vfl = federation()._replace(bottoms=bottoms, top=algorithms.plain())
-  else:
-    vfl = federation()
-  return made.make(options, scene._replace(own=own), vfl)
+@pytest.mark.parametrize('shape', [(SAMPLES, 2), (1, SAMPLES), (SAMPLES,)])
+def test_a_trained_federations_attack_without_stages_is_refused(
+    monkeypatch, shape
+):
+  made = recipe(stage=TRAINED)(lambda: Attack(
+      views.TrainedBottom, lambda key, view: jnp.zeros(shape)
+  ))
+  monkeypatch.setitem(attacks.REGISTRY, 'bare', made)
+  with pytest.raises(AssertionError, match='stages, samples, classes'):
+    test_attacks_are_pure_functions_of_key_and_view('bare')
+
+
+def test_an_attack_that_counts_padding_is_refused(monkeypatch):
+  """As of a sample's distance to the middle of all rows."""
+  run = lambda key, view: jnp.square(
+      view.received - view.received.mean(0)[None]
+  ).sum(-1)
+  made = recipe()(lambda: Attack(views.CutGradients, run))
+  monkeypatch.setitem(attacks.REGISTRY, 'bare', made)
+  with pytest.raises(AssertionError, match='Not equal'):
+    test_guesses_owe_nothing_to_rows_of_padding('bare')
 
 
 def test_every_attack_is_summed_up_in_a_line():

@@ -23,7 +23,7 @@ from vfljax.defense import Defense
 from vfljax.nets import cafe as network
 from vfljax.scene import Amounts, Ground, Scene
 
-# Another value of an option; a new attack's needs no line if `another` finds one.
+# Other values of options; `another` finds most of a new attack's by itself.
 OTHER = dict(
     amplify=3.0, batch_size=2, bottom_rate=0.5, center='batch', defended=False,
     epochs=5, head=(7,), iterations=3, learning_rate=0.25, norm='batch',
