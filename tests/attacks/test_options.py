@@ -193,6 +193,13 @@ def test_embeddings_that_are_not_added_up_hide_the_logits(name):
   assert found == summed | dict(max=True, product=True)
 
 
+def test_an_own_aggregation_may_say_that_it_adds_up(monkeypatch):
+  own = Scene(2, trainable_top=False, aggregation='own')
+  assert recipe_named('direct_label').why_not('direct_label', own)
+  monkeypatch.setattr(algorithms, 'ADDED', algorithms.ADDED | {'own'})
+  assert not recipe_named('direct_label').why_not('direct_label', own)
+
+
 def test_cafe_needs_the_network_that_it_was_made_for():
   own = recipe_named('cafe')
   assert not own.why_not('cafe', Scene(2, network='cafe'))

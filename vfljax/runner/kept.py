@@ -33,7 +33,7 @@ from jax.experimental import serialize_executable
 import jax.numpy as jnp
 
 import vfljax
-from vfljax import attacks, data, defenses, nets
+from vfljax import algorithms, attacks, data, defenses, nets
 from vfljax.runner import alike, disk, tuning
 
 Program: TypeAlias = jax.stages.Compiled
@@ -279,7 +279,7 @@ def _is_ours() -> bool:
   """Whether everything that is registered is vfljax's own."""
   registered = [
       *defenses.REGISTRY.values(), *attacks.REGISTRY.values(),
-      *nets.REGISTRY.values(),
+      *nets.REGISTRY.values(), *algorithms.AGGREGATIONS.values(),
   ]
   factories = [getattr(entry, 'factory', entry) for entry in registered]
   factories += [source.load for source in data.REGISTRY.values()]
