@@ -5,17 +5,31 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from vfljax import algorithms, defenses, nets, protocol
+from tests import examples
+from vfljax import algorithms, attacks, defenses, nets, protocol
+from vfljax.attack import Recipe, recipe_of
+from vfljax.defense import Method
 from vfljax.types import Batch
 
 SAMPLES, WIDTH = 16, 6
 PARTIES = 2
 # With a memory, as Adam, whose step is longer to compile than all the rest.
 TXS = (optax.sgd(0.05, momentum=0.9),) * PARTIES
+# All that a contract is for: what is registered, and BUILD.md's own examples.
+DEFENSES = sorted({*defenses.REGISTRY, *examples.DEFENSES})
+ATTACKS = sorted({*attacks.REGISTRY, *examples.ATTACKS})
+
+
+def method_of(name) -> Method:
+  return defenses.REGISTRY.get(name) or examples.DEFENSES[name]
+
+
+def recipe_named(name) -> Recipe:
+  return recipe_of(attacks.REGISTRY.get(name) or examples.ATTACKS[name])
 
 
 def make(name, strength=None):
-  method = defenses.REGISTRY[name]
+  method = method_of(name)
   if not method.strengths:
     return method()
   return method(method.strengths[0] if strength is None else strength)

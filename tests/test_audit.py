@@ -9,9 +9,9 @@ import optax
 import pytest
 
 from tests.attacks.test_contract import EVERY_ATTACK, make_attack, view_of
-from tests.contracts import SAMPLES, TXS, batch, federation, make
-from vfljax import algorithms, audit, crossing, defenses, flow, nets, protocol
-from vfljax import target, views
+from tests.contracts import DEFENSES, SAMPLES, TXS, batch, federation, make
+from vfljax import algorithms, audit, crossing, flow, nets, protocol, target
+from vfljax import views
 from vfljax.adversary import Adversary
 from vfljax.defense import Defense, chain, none, slots
 from vfljax.types import Batch, Messages, PartyState, Round, State
@@ -26,7 +26,7 @@ SHAPES = Batch(
 )
 
 
-@pytest.mark.parametrize('name', sorted(defenses.REGISTRY))
+@pytest.mark.parametrize('name', DEFENSES)
 def test_every_defense_sends_messages_and_nothing_else(name):
   found = audit.check(
       make(name), federation(), TXS, batch(), auxiliary=batch()

@@ -20,7 +20,7 @@ import types
 
 import pytest
 
-from vfljax import attacks, data, defenses
+from vfljax import algorithms, attacks, data, defenses
 from vfljax.commands import dispatch
 from vfljax.runner import arguments
 
@@ -66,6 +66,9 @@ def registries(monkeypatch):
   """Puts them back as they were: a block's own entry is no other test's."""
   for module in (attacks, data, defenses):
     monkeypatch.setattr(module, 'REGISTRY', module.REGISTRY.copy())
+  for name in 'ADDED', 'AGGREGATIONS', 'NEEDS_ALL':
+    own = getattr(algorithms, name).copy()
+    monkeypatch.setattr(algorithms, name, own)
 
 
 def become(place, code, monkeypatch):

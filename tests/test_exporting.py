@@ -12,8 +12,10 @@ import pytest
 from tests.attacks.test_contract import (
     EVERY_ATTACK, EVERY_BACKDOOR, make_attack, make_backdoor, view_of,
 )
-from tests.contracts import SAMPLES, TXS, batch, federation, make, play
-from vfljax import defenses, nets, protocol, target
+from tests.contracts import (
+    DEFENSES, SAMPLES, TXS, batch, federation, make, play,
+)
+from vfljax import nets, protocol, target
 from vfljax.mpc import kernels, schemes
 
 PLATFORMS = ('cuda', 'tpu', 'rocm')
@@ -40,7 +42,7 @@ def lower(fn, *arguments):
     jax.jit(fn).trace(*arguments).lower(lowering_platforms=PLATFORMS)
 
 
-@pytest.mark.parametrize('name', sorted(defenses.REGISTRY))
+@pytest.mark.parametrize('name', DEFENSES)
 def test_defenses(name):
   """A round of two seeds; the end of an epoch is in `make accel`."""
   defense = make(name)

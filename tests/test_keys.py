@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import optax
 import pytest
 
-from tests.contracts import WIDTH, make
+from tests.contracts import DEFENSES, WIDTH, make
 from vfljax import (
-    algorithms, attacks, defenses, epochs, measure, nets, protocol, train,
+    algorithms, attacks, epochs, measure, nets, protocol, train,
 )
 from vfljax.adversary import Adversary
 from vfljax.attack import Attack
@@ -61,7 +61,7 @@ def life(defense, key):
   ), defense.expose(memory, keys[5], 1, weights)
 
 
-@pytest.mark.parametrize('name', sorted(defenses.REGISTRY))
+@pytest.mark.parametrize('name', DEFENSES)
 def test_no_defense_draws_from_a_key_twice(name):
   check(functools.partial(life, make(name)), jax.random.key(0))
 

@@ -25,6 +25,12 @@ AGGREGATIONS: dict[str, Aggregation] = dict(
     max=lambda us: reduce(jnp.maximum, _alike(us)),
     product=lambda us: reduce(jnp.multiply, _alike(us)),
 )
+# What else is known of them; an own one says so by joining. `ADDED`: embeddings
+# are added up, if only beside each other, which some attacks need. `NEEDS_ALL`:
+# an absent party's zeros leave nothing of the others', so that there is no
+# active party alone to compare with.
+ADDED: set[str] = {'concat', 'sum', 'mean'}
+NEEDS_ALL: set[str] = {'product'}
 
 
 def _alike(us: Sequence[Array]) -> Sequence[Array]:

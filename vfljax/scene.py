@@ -5,6 +5,7 @@ All of it is public or said to the attacker; nothing here is a view.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from vfljax import algorithms
 from vfljax.types import Array, Key, Net
 
 
@@ -40,7 +41,7 @@ class Scene(NamedTuple):
   @property
   def summed(self) -> bool:
     """Whether embeddings are added up, if only beside each other."""
-    return self.linear or self.aggregation in ('concat', 'sum', 'mean')
+    return self.linear or self.aggregation in algorithms.ADDED
 
   @property
   def open_top(self) -> bool:

@@ -1,4 +1,4 @@
-"""One contract for every attack in the registry."""
+"""One contract for every attack in the registry, and BUILD.md's example."""
 import functools
 
 import chex
@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from tests.contracts import (
-    PARTIES, SAMPLES, TXS, WIDTH, batch, federation, make,
+    ATTACKS, PARTIES, SAMPLES, TXS, WIDTH, batch, federation, make,
+    recipe_named,
 )
 from vfljax import algorithms, attacks, measure, nets, protocol, views
-from vfljax.attack import TRAINING, Attack, recipe_of
+from vfljax.attack import TRAINED, TRAINING, Attack, recipe
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.attacks.mixmatch import MixMatch
 from vfljax.defense import Defense
 from vfljax.scene import Ground, Scene
 
 EVERY_BACKDOOR = sorted(
-    name for name, made in attacks.REGISTRY.items()
-    if recipe_of(made).stage == TRAINING
+    name for name in ATTACKS if recipe_named(name).stage == TRAINING
 )
-EVERY_ATTACK = sorted({*attacks.REGISTRY} - {*EVERY_BACKDOOR})
+EVERY_ATTACK = sorted({*ATTACKS} - {*EVERY_BACKDOOR})
 
 
 @functools.cache
@@ -82,6 +82,24 @@ SHORT = dict(
 )
 
 
+def made_for(name, scene):
+  """As a runner makes it, in the federation that a scene is about."""
+  made = recipe_named(name)
+  options = made.options()
+  options = options._replace(
+      **{k: v for k, v in SHORT.items() if k in options._fields}
+  )
+  own = lambda widths, norm: nets.mlp(*widths, norm=norm)
+  if scene.linear:
+    vfl = algorithms.vlr(PARTIES, scene.classes)
+  elif not scene.trainable_top:
+    bottoms = (nets.mlp(8, scene.classes),) * PARTIES
+    vfl = federation()._replace(bottoms=bottoms, top=algorithms.plain())
+  else:
+    vfl = federation()
+  return made.make(options, scene._replace(own=own), vfl)
+
+
 def make_attack(name):
   """As a runner makes it, in the first federation that it works on."""
   if name == 'cafe':  # For images; here it starts at another layer.
@@ -89,18 +107,43 @@ def make_attack(name):
   if name == 'mixmatch':  # Batch normalization of 16 rows magnifies rounding.
     bottom = nets.mlp(8, WIDTH)
     return attacks.mixmatch(bottom, nets.mlp(2), MixMatch(4, 2, stages=2))
-  made = recipe_of(attacks.REGISTRY[name])
-  options = made.options()
-  options = options._replace(
-      **{k: v for k, v in SHORT.items() if k in options._fields}
-  )
-  own = lambda widths, norm: nets.mlp(*widths, norm=norm)
-  scene = Scene(classes=2, own=own)
-  if not made.why_not(name, scene):
-    return made.make(options, scene, federation())
-  scene = scene._replace(linear=True)
-  assert not made.why_not(name, scene)
-  return made.make(options, scene, algorithms.vlr(PARTIES, 2))
+  scene = Scene(classes=2)
+  if recipe_named(name).why_not(name, scene):
+    scene = scene._replace(linear=True)
+  assert not recipe_named(name).why_not(name, scene)
+  return made_for(name, scene)
+
+
+# Of whose guesses the test's federation makes something else than of others':
+# embeddings are no logits there, so that there are as many classes as columns.
+OTHER_SHAPES = dict(direct_label=(SAMPLES, WIDTH))
+
+
+def check_shape(name, attack, shape):
+  """That guesses have the shape which they need when the attack strikes.
+
+  What a recipe has a `measure` for may be guesses at anything, but for
+  features, which it `wants`.
+  """
+  made = recipe_named(name)
+  if attack.wants.samples:
+    assert shape == (SAMPLES, 5), 'Guesses at features have their shape.'
+  elif made.measure:
+    pass
+  elif made.stage == TRAINED:
+    assert len(shape) == 3 and shape[1:] == (SAMPLES, 2), (
+        f'{name} guesses {shape}: an attack on the trained federation needs '
+        '[stages, samples, classes], one stage if it has no more.'
+    )
+  else:
+    labels = (SAMPLES,), (SAMPLES, 2), OTHER_SHAPES.get(name)
+    assert shape in labels, f'{name} guesses {shape}: [batch] or [.., classes].'
+
+
+def by_seeds(attack):
+  """(seeds, view) -> the guesses of each, compiled."""
+  one = lambda seed, view: attack.run(jax.random.key(seed), view)
+  return jax.jit(jax.vmap(one, (0, None)))
 
 
 @pytest.mark.parametrize('name', EVERY_ATTACK)
@@ -109,21 +152,47 @@ def test_attacks_are_pure_functions_of_key_and_view(name):
   attack = make_attack(name)
   view = view_of(attack.view)
   assert not {'labels', 'truth'} & set(attack.view._fields)
-  one = lambda seed, view: attack.run(jax.random.key(seed), view)
-  run = jax.jit(jax.vmap(one, (0, None)))
+  run, one = by_seeds(attack), lambda seed, view: attack.run(
+      jax.random.key(seed), view
+  )
   rows = lambda *seeds: np.asarray(run(np.array(seeds), view))
   many = rows(3, 4)
   np.testing.assert_array_equal(many, rows(3, 4))
   assert np.isfinite(many).all()
-  shapes = {(SAMPLES,), (SAMPLES, 2), (SAMPLES, 5), (2, SAMPLES, 2)}
-  shapes |= {(SAMPLES, WIDTH)}
-  assert many.shape[1:] in shapes
+  check_shape(name, attack, many.shape[1:])
   same = functools.partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5)
   same(rows(4, 3), many[::-1])
   same(rows(3, 3), many[[0, 0]])
   alone = jax.jit(one)(3, view)
   assert alone.shape == many.shape[1:]
   same(many[0], alone)
+
+
+def padded(view, filled):
+  """The same with four rows of padding at the end, and this in them."""
+
+  def rows(field, x):
+    if getattr(x, 'shape', ())[:1] != (SAMPLES,):
+      return x
+    return x.at[-4:].set(0 if field in ('valid', 'known') else filled)
+
+  return view._replace(**{k: rows(k, x) for k, x in view._asdict().items()})
+
+
+OF_ROUNDS = [
+    name for name in EVERY_ATTACK
+    if 'valid' in make_attack(name).view._fields
+]
+
+
+@pytest.mark.parametrize('name', OF_ROUNDS)
+def test_guesses_owe_nothing_to_rows_of_padding(name):
+  """Whatever a view has there: what counts is its `valid`."""
+  attack = make_attack(name)
+  view, seeds = view_of(attack.view), np.array((3, 4))
+  run = by_seeds(attack)
+  zeros, nines = (run(seeds, padded(view, x))[:, :-4] for x in (0, 9))
+  np.testing.assert_allclose(zeros, nines, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize('name', EVERY_ATTACK)
@@ -139,6 +208,8 @@ def test_attacks_run_in_a_program_without_implicit_casts(name):
 
 # Of two classes; without a trainable top; of three classes and linear bottoms.
 SCENES = Scene(2), Scene(2, trainable_top=False), Scene(3, linear=True)
+# What is known of ours: of a new attack nothing has to be written here, as its
+# recipe says what it needs.
 CANNOT = dict(
     cafe=(True, True, True), residue_reconstruction=(True, True, False),
     direct_label=(True, False, False), gradient_inversion=(True, False, False),
@@ -149,23 +220,56 @@ CANNOT = dict(
 }
 
 
+ANYWHERE = dict.fromkeys((
+    'active_completion', 'constant_image', 'learned_gradient', 'local_model',
+    'mean_image', 'model_completion', 'model_inversion', 'scratch',
+), (False,) * 3)
+
+
 @pytest.mark.parametrize('name', EVERY_ATTACK)
 def test_attacks_say_where_they_cannot_work(name):
-  made = recipe_of(attacks.REGISTRY[name])
-  found = tuple(made.why_not(name, scene) for scene in SCENES)
-  assert tuple(map(bool, found)) == CANNOT.get(name, (False,) * 3)
-  assert all(why.startswith(f'{name} ') for why in found if why)
+  """Each reason is a sentence about the attack, and where it has none it can
+  be made."""
+  found = [recipe_named(name).why_not(name, scene) for scene in SCENES]
+  known = (ANYWHERE | CANNOT).get(name)
+  assert known in (None, tuple(map(bool, found)))
+  for scene, why in zip(SCENES, found):
+    assert not why or why.startswith(f'{name} ') and why.endswith('.')
+    assert why or made_for(name, scene).run
+
+
+@pytest.mark.parametrize('shape', [(SAMPLES, 2), (1, SAMPLES), (SAMPLES,)])
+def test_a_trained_federations_attack_without_stages_is_refused(
+    monkeypatch, shape
+):
+  made = recipe(stage=TRAINED)(lambda: Attack(
+      views.TrainedBottom, lambda key, view: jnp.zeros(shape)
+  ))
+  monkeypatch.setitem(attacks.REGISTRY, 'bare', made)
+  with pytest.raises(AssertionError, match='stages, samples, classes'):
+    test_attacks_are_pure_functions_of_key_and_view('bare')
+
+
+def test_an_attack_that_counts_padding_is_refused(monkeypatch):
+  """As of a sample's distance to the middle of all rows."""
+  run = lambda key, view: jnp.square(
+      view.received - view.received.mean(0)[None]
+  ).sum(-1)
+  made = recipe()(lambda: Attack(views.CutGradients, run))
+  monkeypatch.setitem(attacks.REGISTRY, 'bare', made)
+  with pytest.raises(AssertionError, match='Not equal'):
+    test_guesses_owe_nothing_to_rows_of_padding('bare')
 
 
 def test_every_attack_is_summed_up_in_a_line():
-  for name, made in attacks.REGISTRY.items():
-    summary = recipe_of(made).summary
+  for name in ATTACKS:
+    summary = recipe_named(name).summary
     assert summary and '\n' not in summary, name
 
 
 def make_backdoor(name):
   if name != 'label_replacement':
-    return recipe_of(attacks.REGISTRY[name]).factory()
+    return recipe_named(name).factory()
   return attacks.label_replacement(
       1, jnp.array([0, 3]), (batch().features[1][:4],), per_round=2
   )
@@ -248,7 +352,7 @@ def test_no_attack_draws_from_a_key_twice(name):
 @pytest.mark.parametrize('name', EVERY_BACKDOOR)
 def test_no_backdoor_draws_from_a_key_twice(name):
   core = pytest.importorskip('jax.experimental.key_reuse._core')
-  recipe, data = recipe_of(attacks.REGISTRY[name]), batch()
+  recipe, data = recipe_named(name), batch()
   options = recipe.options()
   if name == 'label_replacement':
     options = options._replace(targets=3)

@@ -3,6 +3,8 @@
 By tracing alone: nothing is compiled. An option that is accepted and forgotten
 leaves the program, what the attack wants, or what it is told, as they were.
 """
+from collections import namedtuple
+import contextlib
 import functools
 import re
 import sys
@@ -14,13 +16,14 @@ import pytest
 from tests.attacks.test_contract import (
     EVERY_ATTACK, EVERY_BACKDOOR, SHORT, view_of,
 )
-from tests.contracts import SAMPLES, batch, federation
+from tests.contracts import SAMPLES, batch, federation, recipe_named
 from vfljax import algorithms, attacks, nets
-from vfljax.attack import recipe_of
+from vfljax.attack import recipe, recipe_of
 from vfljax.defense import Defense
 from vfljax.nets import cafe as network
 from vfljax.scene import Amounts, Ground, Scene
 
+# Other values of options; `another` finds most of a new attack's by itself.
 OTHER = dict(
     amplify=3.0, batch_size=2, bottom_rate=0.5, center='batch', defended=False,
     epochs=5, head=(7,), iterations=3, learning_rate=0.25, norm='batch',
@@ -42,7 +45,7 @@ NOISY = Defense(send=lambda own, key, u: (
 def options_of(names):
   return [
       (name, field) for name in names
-      for field in recipe_of(attacks.REGISTRY[name]).options._fields
+      for field in recipe_named(name).options._fields
       if field not in OF_OTHERS.get(name, ())
   ]
 
@@ -55,7 +58,7 @@ def program(run, *arguments):
 @functools.cache
 def made(name, **changed):
   """All that an attack does, in words."""
-  recipe = recipe_of(attacks.REGISTRY[name])
+  recipe = recipe_named(name)
   options = recipe.options()
   short = {k: v for k, v in SHORT.items() if k in options._fields}
   options = options._replace(**short | changed)
@@ -72,11 +75,60 @@ def made(name, **changed):
   )
 
 
+def another(name, field):
+  """A value that is not the default, of its type and not refused."""
+  if field in OTHER:
+    return OTHER[field]
+  default = getattr(recipe_named(name).options(), field)
+  for value in others(default):
+    with contextlib.suppress(ValueError):
+      made(name, **{field: value})
+      return value
+  pytest.fail(
+      f'No other value than {default!r} of {name}.{field} is known: give it a '
+      'line in OTHER of tests/attacks/test_options.py.'
+  )
+
+
+def others(default):
+  """Values of the same type."""
+  if isinstance(default, bool):
+    return (not default,)
+  if isinstance(default, (int, float)):
+    one = type(default)(1)
+    found = default / 2, default + one / 4, default + one, default - one
+    return [type(default)(x) for x in found if type(default)(x) != default]
+  if isinstance(default, tuple):
+    return default[:-1] or (7,), default + (7,)
+  return ()
+
+
 @pytest.mark.parametrize(
     'name, field', options_of(sorted({*EVERY_ATTACK} - {'cafe'}))
 )
 def test_an_option_of_an_attack_is_asked(name, field):
-  assert made(name, **{field: OTHER[field]}) != made(name)
+  assert made(name, **{field: another(name, field)}) != made(name)
+
+
+@pytest.mark.parametrize('default', [True, 0, 1, 0.0, 1.0, (), (3,), (3, 4)])
+def test_another_value_is_of_the_type_of_the_default(default):
+  found = others(default)
+  assert found and all(type(x) is type(default) for x in found)
+  assert all(x != default for x in found)
+
+
+def test_a_value_that_is_refused_is_no_other_value(monkeypatch):
+  def below_one(power=1.0):
+    if power != 2:
+      raise ValueError(power)
+    return attacks.norm_scoring()
+
+  monkeypatch.setitem(attacks.REGISTRY, 'picky', recipe(
+      options=namedtuple('Options', ['power', 'word'], defaults=(1.0, 'sum'))
+  )(lambda power, word: below_one(power)))
+  assert another('picky', 'power') == 2
+  with pytest.raises(pytest.fail.Exception, match=r"'sum' of picky\.word"):
+    another('picky', 'word')
 
 
 def test_an_attack_who_is_told_of_a_defense_reckons_with_it():
@@ -87,7 +139,7 @@ def test_an_attack_who_is_told_of_a_defense_reckons_with_it():
 @functools.cache
 def planted(name, **changed):
   """All that a backdoor does, in words, and whose it is."""
-  recipe, data = recipe_of(attacks.REGISTRY[name]), batch()
+  recipe, data = recipe_named(name), batch()
   options = recipe.options()._replace(**dict(
       dict(targets=1) if name == 'label_replacement' else {}, **changed
   ))
@@ -117,7 +169,7 @@ def test_an_option_of_a_backdoor_is_asked(name, field):
 
 def test_options_of_cafe_are_asked(monkeypatch):
   """It is made for images, which take long to trace."""
-  own, seen = recipe_of(attacks.REGISTRY['cafe']), []
+  own, seen = recipe_named('cafe'), []
   monkeypatch.setattr(
       sys.modules['vfljax.attacks.cafe'], 'cafe',
       lambda layer, how: seen.append(how) or own.factory(layer, how),
@@ -133,7 +185,7 @@ def test_options_of_cafe_are_asked(monkeypatch):
 
 @pytest.mark.parametrize('name', ['direct_label', 'gradient_inversion'])
 def test_embeddings_that_are_not_added_up_hide_the_logits(name):
-  why_not = lambda way: recipe_of(attacks.REGISTRY[name]).why_not(
+  why_not = lambda way: recipe_named(name).why_not(
       name, Scene(2, trainable_top=False, aggregation=way)
   )
   found = {way: bool(why_not(way)) for way in algorithms.AGGREGATIONS}
@@ -141,8 +193,15 @@ def test_embeddings_that_are_not_added_up_hide_the_logits(name):
   assert found == summed | dict(max=True, product=True)
 
 
+def test_an_own_aggregation_may_say_that_it_adds_up(monkeypatch):
+  own = Scene(2, trainable_top=False, aggregation='own')
+  assert recipe_named('direct_label').why_not('direct_label', own)
+  monkeypatch.setattr(algorithms, 'ADDED', algorithms.ADDED | {'own'})
+  assert not recipe_named('direct_label').why_not('direct_label', own)
+
+
 def test_cafe_needs_the_network_that_it_was_made_for():
-  own = recipe_of(attacks.REGISTRY['cafe'])
+  own = recipe_named('cafe')
   assert not own.why_not('cafe', Scene(2, network='cafe'))
   assert own.why_not('cafe', Scene(2, network='cafe', linear=True))
 
@@ -150,7 +209,7 @@ def test_cafe_needs_the_network_that_it_was_made_for():
 @pytest.mark.parametrize('name', ['cafe', 'model_inversion'])
 @pytest.mark.parametrize('scale', ['none', 'minmax', 'standard'])
 def test_pixels_are_looked_for_in_features_that_are_not_scaled(name, scale):
-  own = recipe_of(attacks.REGISTRY[name])
+  own = recipe_named(name)
   here = Amounts(400, 80, 10, 10, 7, scale, (8, 8, 1))
   check = lambda: own.check(own.options(), Scene(2), here)
   if scale == 'none':

@@ -1,4 +1,4 @@
-"""One contract for every defense in the registry."""
+"""One contract for every defense in the registry, and BUILD.md's example."""
 import contextlib
 import functools
 import inspect
@@ -11,16 +11,15 @@ import optax
 import pytest
 
 from tests.contracts import (
-    PARTIES, SAMPLES, TXS, WIDTH, batch, federation, make, play, start,
+    DEFENSES, PARTIES, SAMPLES, TXS, WIDTH, batch, federation, make, method_of,
+    play, start,
 )
 from vfljax import chaining, defenses, protocol
-from vfljax.defense import Defense, Holdings, chain
-
-EVERY_DEFENSE = sorted(defenses.REGISTRY)
-
+from vfljax.defense import Defense, Holdings, Method, chain, slots
+from vfljax.types import Batch
 
 def strengths_of(name):
-  first = defenses.REGISTRY[name].strengths[:2]
+  first = method_of(name).strengths[:2]
   return jnp.asarray(first or (0, 0), jnp.float32)
 
 
@@ -44,7 +43,7 @@ def play_once(name, compiled, begun):
   return make(name), begun, step, outcome, traces
 
 
-@pytest.fixture(scope='module', params=EVERY_DEFENSE)
+@pytest.fixture(scope='module', params=DEFENSES)
 def name(request):
   """Of a defense, so that all its tests come one after the other."""
   return request.param
@@ -108,15 +107,64 @@ def test_training_changes_every_party(played):
     assert not all(np.array_equal(a, b) for a, b in pairs)
 
 
-def test_padding_has_no_influence_on_the_passive_parties_gradient(played):
-  """A row without a label sends back a gradient of zeros."""
-  _, state, step, _, _ = played
+def test_weights_of_a_defense_are_used(played):
+  """Trained by a round, or secrets that nobody trains, as a passport's keys,
+  without which a round is another one."""
+  _, state, step, (after, seen), _ = played
+  for k, (old, new) in enumerate(zip(state.parties, after.parties)):
+    # Momentum: a small gradient is there, too, that a weight is too large for.
+    slopes = jax.tree.leaves_with_path(new.opt[0].trace['defense'])
+    for i, (path, slope) in enumerate(slopes):
+      if np.any(slope):
+        continue
+      leaves, tree = jax.tree.flatten(old.params['defense'])
+      leaves[i] = leaves[i] + 1
+      params = old.params | dict(defense=jax.tree.unflatten(tree, leaves))
+      parties = list(state.parties)
+      parties[k] = old._replace(params=params)
+      _, other = step(
+          jax.random.key(1), state._replace(parties=tuple(parties)), batch()
+      )
+      pairs = zip(*map(jax.tree.leaves, (seen.messages, other.messages)))
+      assert not all(np.array_equal(a, b) for a, b in pairs), (
+          f"No hook uses the defense's weights {jax.tree_util.keystr(path)} at "
+          f'party {k}.'
+      )
+
+
+def padded(filled):
+  """The batch with four rows of padding at its end, and this in them."""
   data = batch()
-  padded = data._replace(labels=data.labels.at[-4:].set(0))
-  _, seen = step(jax.random.key(1), state, padded)
-  for d in seen.messages.down:
-    assert not np.asarray(d[-4:]).any()
-    assert np.isfinite(d).all()
+  return Batch(
+      tuple(x.at[-4:].set(filled) for x in data.features),
+      data.labels.at[-4:].set(0),
+  )
+
+
+def test_padding_has_no_influence_on_the_passive_parties_gradient(played):
+  """A row without a label sends back a gradient of zeros, and whatever is in
+  it, nobody's weights or memory know; see test_padding for how many there are.
+  """
+  _, state, step, _, _ = played
+  outcomes = [step(jax.random.key(1), state, padded(x)) for x in (0, 9)]
+  for _, seen in outcomes:
+    for d in seen.messages.down:
+      assert not np.asarray(d[-4:]).any()
+      assert np.isfinite(d).all()
+  zeros, nines = (
+      (after, seen.loss, [d[:-4] for d in seen.messages.down])
+      for after, seen in outcomes
+  )
+  chex.assert_trees_all_close(zeros, nines, rtol=1e-4, atol=1e-6)
+
+
+def test_facts_are_numbers_with_names(played):
+  defense, _, _, (after, _), _ = played
+  facts = defense.facts(after.defense)
+  shapes = {name: jnp.shape(x) for name, x in facts.items()}
+  assert shapes == dict.fromkeys(map(str, facts), ()), (
+      'Each fact is one number, recorded beside the utility.'
+  )
 
 
 def test_seeds_and_strengths_vmap(name, compiled, begun):
@@ -138,7 +186,7 @@ def test_seeds_and_strengths_vmap(name, compiled, begun):
 
 def test_a_strength_may_be_a_number_or_traced(name):
   """What a sweep traces equals what the factory does with the number itself."""
-  method = defenses.REGISTRY[name]
+  method = method_of(name)
   if not method.strengths:
     parameters = inspect.signature(method).parameters.values()
     assert all(p.default is not p.empty for p in parameters)
@@ -209,13 +257,21 @@ def test_a_users_strict_program_traces_and_scans(name, mode):
 
 def test_labels_do_not_reach_the_passive_side(played):
   """A passive party's message is the same whatever the labels are."""
-  defense, state, step, (_, seen), _ = played
+  _, state, step, (_, seen), _ = played
   flipped = batch()._replace(labels=batch().labels[:, ::-1])
   _, other = step(jax.random.key(1), state, flipped)
   chex.assert_trees_all_equal(seen.messages.up, other.messages.up)
-  assert list(inspect.signature(defense.send).parameters) == [
-      'passive', 'key', 'u'
-  ]
+
+
+def test_send_gets_its_weights_a_key_and_a_message(name):
+  """Three arguments, whatever they are called, and labels are not among them;
+  what it closes over `tests/test_audit.py` looks at."""
+  send = make(name).send
+  inspect.signature(send).bind('passive', 'key', 'u')
+  parameters = inspect.signature(send).parameters
+  assert len(parameters) == 3, (
+      f'send gets (passive, key, u) by place; {name} has {list(parameters)}.'
+  )
 
 
 def replay(defense, memory, party, features, down):
@@ -250,7 +306,7 @@ def test_passive_parties_learn_labels_from_messages_alone(played):
 
 
 def test_everything_chains():
-  made = [make(name) for name in EVERY_DEFENSE]
+  made = [make(name) for name in DEFENSES]
   ordinary = [d for d in made if not d.objective]
   defense = chain(*ordinary, *[d for d in made if d.objective][:1])
 
@@ -262,6 +318,65 @@ def test_everything_chains():
 
 def test_a_chain_has_every_hook():
   assert chaining.HOOKS.keys() == set(Defense._fields)
+
+
+def one_round(defense):
+  """As the fixture `played` has it."""
+  begun = start(jax.random.key(0), defense, batch())
+  step = jax.jit(lambda key, state, data: play(key, defense, state, data))
+  return defense, begun, step, step(jax.random.key(1), begun, batch()), []
+
+
+BROKEN = {
+    'dead weights': (
+        test_weights_of_a_defense_are_used, 'No hook uses', Defense(
+            init=lambda key, spec: slots(spec, passive=tuple(
+                dict(gain=jnp.ones(3)) for _ in spec.embeddings
+            )),
+        ),
+    ),
+    'a penalty of padding': (
+        test_padding_has_no_influence_on_the_passive_parties_gradient,
+        'not approximately equal', Defense(send=lambda passive, key, u: (
+            u, jnp.square(u).mean()
+        )),
+    ),
+    'a list of facts': (
+        test_facts_are_numbers_with_names, 'one number', Defense(
+            facts=lambda state: dict(which=jnp.arange(3))
+        ),
+    ),
+    'labels in a message': (
+        test_labels_do_not_reach_the_passive_side, 'equal', Defense(
+            batch=lambda key, b: b._replace(features=(
+                b.features[0], b.features[1] + b.labels[:, :1]
+            )),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize('broken', BROKEN)
+def test_what_is_broken_does_not_pass(broken):
+  """The contract itself: a mistake that somebody made, and what says so."""
+  check, said, defense = BROKEN[broken]
+  with pytest.raises(AssertionError, match=said):
+    check(one_round(defense))
+
+
+@pytest.mark.parametrize('send, fits', [
+    (lambda p, k, message: (message, 0.0), True),
+    (lambda passive, key, u, labels: (u, 0.0), False),
+    (lambda passive, key, u, *, labels=None: (u, 0.0), False),
+])
+def test_parameters_of_send_are_counted_and_not_read(monkeypatch, send, fits):
+  own = Method(lambda: Defense(send=send))
+  monkeypatch.setitem(defenses.REGISTRY, 'own', own)
+  if fits:
+    test_send_gets_its_weights_a_key_and_a_message('own')
+  else:
+    with pytest.raises((AssertionError, TypeError)):
+      test_send_gets_its_weights_a_key_and_a_message('own')
 
 
 def test_two_objectives_are_refused():

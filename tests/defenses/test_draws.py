@@ -4,122 +4,72 @@ Noise that two rows have in common is gone from their difference. So each hook
 of each defense that draws for rows is given a batch, again and again, and what
 becomes of two rows must not go together.
 """
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
-from tests.contracts import make
+from tests.contracts import DEFENSES
+from tests.hooks_alone import KEY, ROWS, data, drawing, outcome
 from tests.perturbing import check_apart, draws
-from vfljax import algorithms, defenses, nets, protocol
-from vfljax.defense import Defense
-from vfljax.defenses import dp_weights, gafm, ppdl
-from vfljax.types import Batch
+from vfljax import defenses
+from vfljax.defenses import dp_weights, ppdl
 
-KEY = jax.random.key(0)
-ROWS, WIDTH, DRAWS = 12, 2, 600
+WAYS = 600
 
-# Which hook draws for rows: all others have no luck at all ...
-FOR_ROWS = dict(
-    dp_gaussian='gradient', dp_laplace='gradient', gafm='objective',
-    iso='gradient', label_dp='prepare', marvell='gradient',
-    max_norm='gradient', mid='receive', mixup='batch', plugvfl='receive',
-    ppdl='gradient', precode='send', residue_mask='gradient',
-)
-# ... but for these, whose luck all rows share.
+# A new defense needs no line here; these are the exceptions. Of whose luck all
+# rows share, the hook and why.
 SHARED = dict(
     kdk=('prepare', 'a teacher is one network: rows that look alike are taught '
                     'alike, and what hides them is the smoothing'),
 )
-# Of which the default makes rows depend on each other: one norm for all.
-OTHERWISE = dict(gafm=gafm.gafm(0.2, reading=gafm.Reading(norm='none')))
+# How many rows nothing is drawn for: Max-Norm adds nothing to the largest.
+UNTOUCHED = dict(max_norm=1)
 
 
-def data():
-  """Rows of one direction; Max-Norm adds nothing to equal ones."""
-  x = jnp.arange(1.0, ROWS + 1)[:, None] * jnp.array([[0.01, 0.02]])
-  return Batch((x, x), jax.nn.one_hot(jnp.arange(ROWS) % 2, 2))
-
-
-@functools.cache
-def made(name):
-  """A defense, and what everybody has of it: some numbers."""
-  defense = OTHERWISE.get(name) or make(name)
-  vfl = algorithms.vhnn([nets.mlp(WIDTH)] * 2, nets.mlp(2))
-  shapes = jax.eval_shape(lambda key: protocol.init(
-      key, vfl, defense, (optax.sgd(1.0),) * 2, data(), auxiliary=data()
-  ), KEY)
-  rng = np.random.default_rng(0)
-  return defense, jax.tree.map(
-      lambda s: jnp.asarray(rng.normal(size=s.shape), s.dtype), shapes
-  )
-
-
-def predict(us):
-  return sum(u for u in us if u is not None) + jnp.zeros((ROWS, WIDTH))
-
-
-def batch(own, key, x, labels):
-  """How much of each row is left in its place."""
-  rows = jnp.eye(ROWS)
-  return jnp.diag(own.batch(key, Batch((rows, rows), labels)).features[1])
-
-
-# Hook -> (defense, key, x, labels, active, passive, memory) -> [rows, ...].
-HOOKS = dict(
-    batch=lambda own, key, x, y, *_: batch(own, key, x, y),
-    prepare=lambda own, key, x, y, *_: own.prepare(key, x, y),
-    send=lambda own, key, x, y, active, passive, memory: own.send(
-        passive, key, x)[0],
-    label=lambda own, key, x, y, active, passive, memory: own.label(
-        memory, key, y),
-    receive=lambda own, key, x, y, active, passive, memory: own.receive(
-        active, memory, key, (x,), y)[0][0],
-    objective=lambda own, key, x, y, active, passive, memory: jax.grad(
-        lambda x: own.objective(memory, key, predict, (x,), y))(x),
-    gradient=lambda own, key, x, y, active, passive, memory: own.gradient(
-        memory, key, (x,), y)[0][0],
-)
-
-
-def outcome(name, hook):
-  """key -> [rows, ...] what comes of the rows."""
-  own, state = made(name)
-  x, labels = data().features[1], data().labels
-  params = [party.params['defense'] for party in state.parties]
-  return lambda key: HOOKS[hook](own, key, x, labels, *params, state.defense)
-
-
-@pytest.mark.parametrize('name', sorted(defenses.REGISTRY))
-def test_the_tables_say_who_draws(name):
-  """By tracing alone."""
-  own, _ = made(name)
-  luck = {
-      hook for hook in HOOKS
-      if getattr(own, hook) is not getattr(Defense(), hook)
-      and getattr(own, hook) is not None
-      and 'random_bits' in str(jax.make_jaxpr(outcome(name, hook))(KEY))
+def test_hooks_that_draw_are_found():
+  """Else nobody would be asked."""
+  found = {name: drawing(name) for name in DEFENSES}
+  assert not found['none'] and not found['discrete_sgd']
+  assert found['gradient_dropout'] == ['gradient']  # BUILD.md's own example.
+  assert {hook for hooks in found.values() for hook in hooks} == {
+      'batch', 'gradient', 'objective', 'prepare', 'receive', 'send',
   }
-  said = [FOR_ROWS.get(name), SHARED.get(name, (None,))[0]]
-  assert luck == {hook for hook in said if hook}
+  for name, (hook, _) in SHARED.items():
+    assert hook in found[name], name
 
 
-@pytest.mark.parametrize('name', sorted(FOR_ROWS))
+@pytest.mark.parametrize('name', DEFENSES)
 def test_rows_do_not_share_what_is_drawn(name):
-  run = jax.jit(jax.vmap(outcome(name, FOR_ROWS[name])))
-  seen = np.asarray(run(jax.random.split(KEY, DRAWS)), np.float64)
-  seen = seen.reshape(DRAWS, ROWS, -1)
+  for hook in drawing(name):
+    if hook != SHARED.get(name, (None,))[0]:
+      check_rows_apart(outcome(name, hook), ROWS - UNTOUCHED.get(name, 0))
+
+
+def check_rows_apart(run, least):
+  """That what becomes of two rows does not go together, and that it is by luck
+  for as many rows."""
+  seen = jax.jit(jax.vmap(run))(jax.random.split(KEY, WAYS))
+  seen = np.asarray(seen, np.float64).reshape(WAYS, ROWS, -1)
   row = np.repeat(np.arange(ROWS), seen.shape[2])
-  seen = seen.reshape(DRAWS, -1)
+  seen = seen.reshape(WAYS, -1)
   random = seen.std(0) > 1e-6 * np.abs(seen).max()
-  # All of them are protected; Max-Norm adds nothing to the largest.
-  assert len({*row[random]}) >= ROWS - (name == 'max_norm')
+  assert len({*row[random]}) >= least, 'Some rows are as they were: UNTOUCHED.'
   together = np.abs(np.corrcoef(seen[:, random].T))
   others = row[random][:, None] != row[random]
-  assert together[others].max() < 6 / DRAWS**0.5
+  assert together[others].max() < 6 / WAYS**0.5
+
+
+@pytest.mark.parametrize('shape', [(ROWS, 1), (1, 2)])
+def test_luck_of_two_rows_is_told_apart_from_their_own(shape):
+  """The check itself: of noise for each row, and of one noise for all."""
+  x = data().features[1]
+  run = lambda key: x + 0.1 * jax.random.normal(key, shape)
+  if shape[0] == ROWS:
+    check_rows_apart(run, ROWS)
+  else:
+    with pytest.raises(AssertionError):
+      check_rows_apart(run, ROWS)
 
 
 # Formulas of noise that other tests do not look at.

@@ -5,7 +5,10 @@ import numpy as np
 import optax
 import pytest
 
-from vfljax import algorithms, defenses, metrics, nets, protocol
+from tests.contracts import DEFENSES
+from tests.hooks_alone import HOOKS, data, given, has
+from vfljax import algorithms, crossing, defenses, metrics, nets, protocol
+from vfljax.defense import Defense, each
 from vfljax.types import Batch
 
 ROWS, REAL = 8, 5
@@ -46,6 +49,125 @@ def test_padding_is_nothing_to_a_passive_party(name, arguments):
   )
   for x, y in zip(with_zeros, with_nines, strict=True):
     np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6)
+
+
+# The same for whatever is registered, hook by hook, with rows of padding and
+# without: tests/defenses/test_contract.py has one number of rows, whose program
+# is compiled once, and looks at what is in them.
+PADDING, WAYS = 36, 300  # Thrice the samples, for a spread that counts them.
+
+
+def with_padding(count, filled):
+  """Rows of samples, and `count` rows of padding after them."""
+  x, labels = data().features[1], data().labels
+  more = lambda x, value: jnp.concatenate(
+      [x, jnp.full((count, x.shape[1]), value, x.dtype)]
+  )
+  return more(x, filled), more(labels, 0)
+
+
+def sent(own, key, x, y, active, passive, memory):
+  penalty = lambda x: own.send(passive, key, x)[1]
+  return own.send(passive, key, x)[0], penalty(x), jax.grad(penalty)(x)
+
+
+def received(own, key, x, y, active, passive, memory):
+  found = lambda x: own.receive(active, memory, key, (x,), y)
+  return found(x)[0][0], found(x)[1], jax.grad(lambda x: found(x)[1])(x)
+
+
+# As in `HOOKS`, and what is added up over rows; of the passive party's hooks
+# and the active one's. Gradients of padding are zeros where they are shared.
+COUNTING = HOOKS | dict(send=sent, receive=received)
+del COUNTING['batch'], COUNTING['prepare']  # Before there is any padding.
+
+
+def real_rows(hook, own, state, padding):
+  """key -> all numbers that a hook makes of the samples."""
+  x, y = with_padding(padding, 0 if hook == 'gradient' else 9)
+
+  def run(key):
+    with crossing.in_round(crossing.rows(y)):
+      found = jax.tree.leaves(COUNTING[hook](own, key, x, y, *state))
+    return jnp.concatenate([
+        a[: len(x) - padding].ravel() if a.shape[:1] == x.shape[:1]
+        else a.ravel() for a in found
+    ])
+
+  return run
+
+
+def check_padding(hook, own, state):
+  """That rows of padding change nothing: not a number, or where what is drawn
+  is another draw then, not how numbers are spread."""
+  keys = jax.random.split(jax.random.key(0), WAYS)
+  without, beside = (
+      np.asarray(jax.jit(jax.vmap(real_rows(hook, own, state, n)))(keys))
+      for n in (0, PADDING)
+  )
+  assert np.isfinite(without).all(), hook
+  if np.allclose(without, beside, rtol=1e-4, atol=1e-6):
+    return
+  far = [apart(a, b) for a, b in zip(without.T, beside.T)]
+  # Kolmogorov and Smirnov's statistic: one test in 10**8 is above that.
+  assert max(far) < 3.1 * (2 / WAYS) ** 0.5, (
+      f'{hook}: samples fare otherwise where there is padding, too; '
+      'crossing.rows(labels) and crossing.counted(u) tell what is.'
+  )
+
+
+def apart(a, b):
+  """How far two samples' distributions are apart, rounding left out."""
+  a, b, wide = np.sort(a), np.sort(b), 1e-4 * np.abs([a, b]).max()
+  share = lambda of, at: np.searchsorted(of, at, 'right') / len(of)
+  return max(
+      (share(one, one) - share(other, one + wide)).max()
+      for one, other in ((a, b), (b, a))
+  )
+
+
+@pytest.mark.parametrize('name', DEFENSES)
+def test_how_many_rows_are_padding_is_nothing_to_a_sample(name):
+  own, state = given(name)
+  for hook in COUNTING:
+    if has(own, hook):
+      check_padding(hook, own, state)
+
+
+def clips_to_the_mean(key, d, labels):
+  size = jnp.linalg.norm(d, axis=1, keepdims=True)
+  return d * jnp.minimum(1, size.mean() / jnp.maximum(size, 1e-12))
+
+
+def adds_the_mean(key, d, labels):
+  """With luck, whose spread alone says that padding counts."""
+  size = jnp.linalg.norm(d, axis=1).mean()
+  return d + size * jax.random.normal(jax.random.fold_in(key, len(d)), d.shape)
+
+
+@pytest.mark.parametrize('hook, broken', [
+    ('gradient', Defense(gradient=each(clips_to_the_mean))),
+    ('gradient', Defense(gradient=each(adds_the_mean))),
+    ('send', Defense(send=lambda passive, key, u: (u, jnp.square(u).mean()))),
+    ('receive', Defense(receive=lambda active, memory, key, up, labels: (
+        up, jnp.square(up[0]).mean()
+    ))),
+    ('objective', Defense(
+        objective=lambda memory, key, predict, up, labels: (
+            optax.softmax_cross_entropy(predict(up), labels).mean()
+        ),
+    )),
+])
+def test_a_hook_that_counts_padding_is_found(hook, broken):
+  with pytest.raises(AssertionError, match=f'{hook}: samples fare otherwise'):
+    check_padding(hook, broken, ((), (), ()))
+
+
+def test_another_draw_is_not_taken_for_padding_that_counts():
+  noise = lambda key, d, labels: d + jax.random.normal(
+      jax.random.fold_in(key, len(d)), d.shape
+  )
+  check_padding('gradient', Defense(gradient=each(noise)), ((), (), ()))
 
 
 def test_a_round_of_padding_alone_changes_nothing():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.runner.test_families import config
-from vfljax import defenses, sweep
+from vfljax import algorithms, defenses, sweep
 from vfljax.defense import Method
 from vfljax.runner import arguments, auditing, cell, kept, rehearsal, run
 from vfljax.runner import strides
@@ -210,14 +210,16 @@ def test_what_else_lies_in_the_current_folder_is_no_part(
   assert kept.of(ABOUT).experiment == before
 
 
+@pytest.mark.parametrize('registry, own', [
+    (defenses.REGISTRY, Method(lambda: defenses.none())),
+    (algorithms.AGGREGATIONS, lambda us: us[0] * us[1]),
+])
 def test_nothing_is_kept_of_what_is_registered_from_outside(
-    place, monkeypatch
+    place, monkeypatch, registry, own
 ):
   """Its code is not part of what programs are found by."""
   assert kept.of(ABOUT)
-  monkeypatch.setitem(
-      defenses.REGISTRY, 'own', Method(lambda: defenses.none())
-  )
+  monkeypatch.setitem(registry, 'own', own)
   assert kept.of(ABOUT) is None
 
 

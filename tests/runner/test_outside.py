@@ -12,7 +12,7 @@ from tests.attacks.test_contract import (
     test_attacks_are_pure_functions_of_key_and_view as keeps_its_contract,
 )
 from tests.defenses import test_contract as contract
-from vfljax import attacks, data, defenses, nets
+from vfljax import algorithms, attacks, data, defenses, nets
 from vfljax.defenses import Method
 from vfljax.report import knowing, ranks, reading
 from vfljax.runner import listing
@@ -357,3 +357,24 @@ def test_a_directory_of_before_digests_goes_on(edited, tmp_path):
   (tmp_path / 'out/config.json').write_text(json.dumps(config))
   edited('d * 2', 'd * 3')
   assert mine(tmp_path) == 0
+
+
+@pytest.mark.parametrize('needs_all', [False, True])
+def test_an_aggregation_from_outside_says_whether_one_party_may_be_alone(
+    run, tmp_path, monkeypatch, needs_all
+):
+  """Zeros for the others would leave nothing of a product."""
+  monkeypatch.setitem(
+      algorithms.AGGREGATIONS, 'gated', lambda us: us[0] * us[1]
+  )
+  if needs_all:
+    monkeypatch.setattr(
+        algorithms, 'NEEDS_ALL', algorithms.NEEDS_ALL | {'gated'}
+    )
+  code, said = run(
+      '--config.model.aggregation=gated', '--config.alone=True',
+      '--config.defenses=none', '--config.attacks=norm_scoring',
+  )
+  assert code == 0, said
+  text = (tmp_path / 'out/results.jsonl').read_text()
+  assert ('"alone_' in text) == (not needs_all)

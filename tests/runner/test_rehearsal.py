@@ -1,7 +1,10 @@
 """What cannot start, or cannot fit into memory, is refused before it is run."""
 import jax
+import jax.numpy as jnp
 import pytest
 
+from vfljax import defenses
+from vfljax.defense import Defense, Method
 from vfljax.runner import arguments, checks, exhausted, rehearsal
 from vfljax.runner.config import (
     AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
@@ -105,3 +108,18 @@ def test_every_word_for_the_end_of_memory_is_explained():
   with pytest.raises(jax.errors.JaxRuntimeError, match='else'):
     with exhausted.explained():
       raise jax.errors.JaxRuntimeError('INTERNAL: something else')
+
+
+@pytest.mark.parametrize('fact, said', [
+    (jnp.arange(3), r"own: its fact 'which' has the shape \(3,\).*which_0"),
+    (jnp.ones(()), None), (0.5, None),
+])
+def test_a_fact_that_is_no_number_is_refused_by_name(monkeypatch, fact, said):
+  made = Method(lambda: Defense(facts=lambda state: dict(which=fact)))
+  monkeypatch.setitem(defenses.REGISTRY, 'own', made)
+  given = config(listed=(Entry('none'), Entry('own')))
+  if said is None:
+    make(given)
+  else:
+    with pytest.raises(UserError, match=said):
+      make(given)

@@ -243,7 +243,9 @@ def _check_start(setting: Setting, name: str, defense: Defense) -> None:
       raise ValueError(
           f'{name}: {error} --config.data.stream=-1 trains in memory.'
       ) from None
-  if defense.init is defenses.none().init and not defense.prepare:
+  plain = defenses.none()
+  begins = defense.init is not plain.init or defense.prepare
+  if not begins and defense.facts is plain.facts:
     return
 
   def start(key, samples):
@@ -251,4 +253,5 @@ def _check_start(setting: Setting, name: str, defense: Defense) -> None:
     plan = training_plan(setting, defense, splits)
     return train.start(key, plan, splits.train)
 
-  jax.eval_shape(start, jax.random.key(0), setting.samples)
+  run = jax.eval_shape(start, jax.random.key(0), setting.samples)
+  rehearsal.check_facts(name, defense, run.state.defense)

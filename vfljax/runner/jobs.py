@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from vfljax import defenses
+from vfljax import algorithms, defenses
 from vfljax.defense import Defense
 from vfljax.runner import sizing
 from vfljax.runner.choosing import entries
@@ -75,8 +75,8 @@ def jobs(setting: Setting) -> list[Job]:
   found = [job for entry in entries(config, setting.classes)
            for job in _of_entry(setting, entry)]
   # Absent parties are zeros, which a product does not survive.
-  possible = config.model.aggregation != 'product' and config.alone
-  if not (setting.vfl.bottoms[0] and possible):
+  lost = config.model.aggregation in algorithms.NEEDS_ALL
+  if lost or not (setting.vfl.bottoms[0] and config.alone):
     return found
   quiet = setting._replace(
       in_training={}, after_training={}, replayed={}, backdoor=''

@@ -33,7 +33,7 @@ from jax.experimental import serialize_executable
 import jax.numpy as jnp
 
 import vfljax
-from vfljax import attacks, data, defenses, nets
+from vfljax import algorithms, attacks, data, defenses, nets
 from vfljax.runner import alike, disk, outside, tuning
 
 Program: TypeAlias = jax.stages.Compiled
@@ -280,6 +280,7 @@ def _is_ours() -> bool:
   registered = [
       *defenses.REGISTRY.values(), *attacks.REGISTRY.values(),
       *nets.REGISTRY.values(), *data.REGISTRY.values(),
+      *algorithms.AGGREGATIONS.values(),
   ]
   return all(map(outside.is_ours, registered))
 

@@ -20,6 +20,7 @@ import jax
 
 from vfljax import attacks, nets
 from vfljax.data.table import listing
+from vfljax.defense import Defense
 from vfljax.runner import cell, jobs, outside, trying
 from vfljax.runner.choosing import entries
 from vfljax.runner.config import Entry
@@ -170,6 +171,24 @@ def options_explained(entry: Entry) -> Iterator[None]:
         f'{entry.name} cannot have these options: {type(error).__name__}: '
         f'{said}'
     ) from None
+
+
+def check_facts(name: str, defense: Defense, memory: Any) -> None:
+  """Refuses facts that no row of the results can hold, after hours at worst.
+
+  Args:
+    name: Of the defense.
+    memory: Its, or the shapes of it.
+
+  Raises:
+    ValueError: naming the fact.
+  """
+  for fact, x in jax.eval_shape(defense.facts, memory).items():
+    if x.shape:
+      raise ValueError(
+          f'{name}: its fact {fact!r} has the shape {x.shape}, and a fact is '
+          f'one number. Give its mean, or one fact each: {fact}_0, {fact}_1.'
+      )
 
 
 def _check_memory(job: Job, size: int) -> None:
