@@ -224,9 +224,9 @@ def bad(s):
 """, 'bad.py', dict(methods="defenses='bad', attacks='norm_scoring'")
 
 
-def net(code, width=8):
+def net(code, width=8, default='=4'):
   return f"""
-def bad(width=4):
+def bad(width{default}):
   return {code}
 {NET}
 """, 'bad.py', dict(model=f"name='bad', width={width}, top=()")
@@ -264,6 +264,7 @@ def bad(width=4):
     (defense('return Defense(gradient=each(lambda key, d, y: d @ d))'),
      'TypeError: dot_general'),
     (defense('raise ValueError("s must be odd")'), 'line 19: s must be odd'),
+    (net('mlp(width)', 0, ''), 'Network bad has no width of its own: give one'),
     (net('mlp(5)'), 'the width that model.width asks for, 8; it makes (5,)'),
     (net('mlp(width)._replace(apply=lambda p, x: x.sum(-1), train=None)'),
      'bad must make an embedding (samples, width, ...) of each sample; of'),

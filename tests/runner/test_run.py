@@ -183,6 +183,7 @@ def untrained(tmp_path, monkeypatch):
   setting = SimpleNamespace(config=Config(), outside=None)
   monkeypatch.setattr(run.checks, 'assembled', lambda *_: setting)
   monkeypatch.setattr(run.checks, 'rehearse', lambda *_: None)
+  monkeypatch.setattr(run.asking.sources, 'of', lambda *_: {})
   for module in (run, run.asking):
     monkeypatch.setattr(module, 'jobs', lambda *_: [])
 

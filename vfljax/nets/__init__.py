@@ -47,7 +47,7 @@ class Network:
       )
     for name, p in inspect.signature(self.factory).parameters.items():
       named = p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-      if named and p.default is p.empty:
+      if named and p.default is p.empty and name != 'width':
         raise ValueError(
             f'Network: the argument {name} of '
             f'{getattr(self.factory, "__name__", "the factory")} needs a '
@@ -56,6 +56,12 @@ class Network:
 
   def __call__(self, *args: Any, **options: Any) -> Net:
     return self.factory(*args, **options)
+
+  @property
+  def needs_width(self) -> bool:
+    """Whether it has no width of its own."""
+    width = inspect.signature(self.factory).parameters.get('width')
+    return width is not None and width.default is width.empty
 
   @property
   def options(self) -> dict[str, Any]:
@@ -99,6 +105,11 @@ def make(name: str, width: int = 0, **options: Any) -> Net:
       )
   if width < 0:
     raise ValueError(f'width must be 1 or more, or 0; got {width}.')
+  if not width and REGISTRY[name].needs_width:
+    raise ValueError(
+        f'Network {name} has no width of its own: give one, as with '
+        '--config.model.width=8.'
+    )
   return REGISTRY[name](*([width] if width else []), **options)
 
 

@@ -20,14 +20,6 @@ _COMMON = tuple(
 )
 
 
-# What may be seen at each stage; of a backdoor nobody asks.
-_VIEWS: dict[str, set[type]] = {
-    ROUND: {*views.OF_A_ROUND},
-    TRAINED: {*views.OF_A_TRAINED_FEDERATION},
-    REPLAYED: {*views.OF_A_ROUND, views.RecordedGradients, views.WhiteBox},
-}
-
-
 class Attacker(NamedTuple):
   """Who mounts an attack.
 
@@ -165,15 +157,20 @@ def _check_made(name: str, stage: str, attack: Any) -> None:
         f'{name} must make an Attack(view, run); its factory returned '
         f'{type(attack).__name__}.'
     )
-  if attack.view in _VIEWS[stage]:
+  # Looked up now: a program may have added views of its own.
+  seen: dict[str, set[type]] = {
+      ROUND: {*views.OF_A_ROUND}, TRAINED: {*views.OF_A_TRAINED_FEDERATION},
+      REPLAYED: {*views.OF_A_ROUND, views.RecordedGradients, views.WhiteBox},
+  }
+  if attack.view in seen[stage]:
     return
   called = getattr(attack.view, '__name__', repr(attack.view))
-  right = [when for when, own in _VIEWS.items() if attack.view in own]
   names = {ROUND: 'ROUND', REPLAYED: 'REPLAYED', TRAINED: 'TRAINED'}
-  known = ', '.join(sorted(view.__name__ for view in _VIEWS[stage]))
+  right = next((when for when in seen if attack.view in seen[when]), '')
+  known = ', '.join(sorted(view.__name__ for view in seen[stage]))
   raise ValueError(
       f'{name} attacks {stage}, and {called} is '
-      + (f'a view of {right[0]}: recipe(stage={names[right[0]]}).' if right
+      + (f'a view of {right}: recipe(stage={names[right]}).' if right
          else f'none of its views: {known}.')
   )
 

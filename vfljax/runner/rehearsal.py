@@ -54,7 +54,7 @@ def check(setting: Setting) -> None:
       own = mine or entry.options or entry.grid or entry.after
       begun = _start(job) if own else plain
       tried[entry.name] = _bytes_of(begun)
-      if mine and not setting.stream:
+      if mine:
         _try_rounds(job, begun)
     _check_memory(job, tried[entry.name])
 

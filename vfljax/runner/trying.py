@@ -29,9 +29,8 @@ def attacks(job: Job, runs: Any) -> None:
   Raises:
     UserError, ValueError: for options that the attacks cannot do with.
   """
-  if job.setting.stream:
-    return
-  names = _with_options(job.setting)
+  # What is streamed is traced for those from outside alone, as from memory.
+  names = set() if job.setting.stream else _with_options(job.setting)
   epochs = job.setting.config.train.epochs
   ours = [name for name in names if outside.is_ours(attackers.recipe(name))]
   try:
@@ -62,7 +61,7 @@ def traced(
   setting = job.setting._replace(
       in_training=some(job.setting.in_training),
       after_training=some(job.setting.after_training),
-      replayed=some(job.setting.replayed),
+      replayed=some(job.setting.replayed), stream=0,
   )
   job = job._replace(setting=setting)
   both, found = dict(cells=shapes(job), runs=runs), {}
