@@ -229,7 +229,10 @@ NOT_OUT = {
     'plugvfl/records/fig6_mnist.json': 52, 'plugvfl/records/fig7.json': 45,
     'mid/records/fig3_amc.json': 9, 'mid/records/fig3_pmc.json': 14,
     'vmask/records/fig6_lenet5.json': 67, 'vmask/records/fig6.json': 38,
-    'vmask/records/tm_full.json': 1,
+    'vmask/records/tm_full.json': 1, 'mid/records/fig8_cifar10.json': 1,
+    'kang2022/records/vhnn_fashion10.json': 2,
+    'kang2022/records/vsnn_fashion10.json': 2,
+    'kang2022/records/vhnn_fashion_imbalanced.json': 4,
 }
 
 
