@@ -16,26 +16,22 @@ not looked at; nor what messages tell, which is what attacks are for. `init`,
 `prepare` and `epoch` are not part of a round: by their arguments they are the
 active party's, and what `epoch` puts into memory that is lent (`Defense.lent`)
 goes to those parties unseen by the audit. What a defense closes over is taken
-as public, unless it has an axis as long as the round has samples:
-`Report.constants` lists arrays, but not numbers, which are part of the program.
-A hook may proceed otherwise in a round of another size: one report is of one
-size. The round is traced as for a CPU; on a GPU it adds up in another order.
+as public, unless it has an axis as long as the round has samples and no round
+with one more can be traced: `Report.constants` lists arrays, but not numbers,
+which are part of the program. A hook may proceed otherwise in a round of
+another size: one report is of one size. The round is traced as for a CPU; on a
+GPU it adds up in another order.
 """
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 
-from vfljax import crossing, flow, protocol, target
+from vfljax import flow, protocol, target
 from vfljax.adversary import HONEST, Adversary
 from vfljax.defense import Defense
-from vfljax.types import VFL, Batch, PartyState, State, Transforms
-
-KEY, LABELS, MEMORY = 'the key', 'labels', 'memory of the defense'
-ROWS, PER_ROW = crossing.ROWS, 'a constant with a row for each sample'
-EVIL = 'memory of the adversary'
-Parties = frozenset[int]
-
+from vfljax.ledger import EVIL, KEY, LABELS, PER_ROW, Leak, Ledger
+from vfljax.types import VFL, Batch, Key, PartyState, State, Transforms
 
 class Crossing(NamedTuple):
   """A message of passive party `party`: 'up' from it, or 'down' to it."""
@@ -45,23 +41,6 @@ class Crossing(NamedTuple):
   shape: tuple[int, ...]
   dtype: str
   bytes: int
-
-
-class Leak(NamedTuple):
-  """Something that a party may not learn, and the way it took to that party.
-
-  Attributes:
-    source: What leaks, such as 'labels' or 'features of party 1'.
-    sink: Where it comes to, such as 'message up, party 2'.
-    path: Functions with file and line, from the source to the sink.
-  """
-
-  source: str
-  sink: str
-  path: tuple[str, ...]
-
-  def __str__(self) -> str:
-    return ' -> '.join([self.source, *self.path, self.sink])
 
 
 class Report(NamedTuple):
@@ -139,7 +118,7 @@ def report(
     traced, (after, played) = jax.make_jaxpr(play, return_shape=True)(
         key, state, batch
     )
-  ledger = _Ledger(len(state.parties), adversary.parties, len(batch.labels))
+  ledger = Ledger(len(state.parties), adversary.parties, len(batch.labels))
   names = KEY, _of_state(defense, state, ledger), _of_batch(batch, ledger)
   taints = flow.follow(
       traced, jax.tree.leaves(names), flow.Rules(ledger.constant, ledger.mark)
@@ -148,111 +127,39 @@ def report(
   for name, taint in zip(kept, taints):
     ledger.judge(name, taint)
   ledger.all_marked()
+  leaks = [*ledger.leaks.values()]
+  if PER_ROW in {leak.source for leak in leaks} and _fits_more(
+      play, key, state, batch
+  ):
+    leaks = [leak for leak in leaks if leak.source != PER_ROW]
   return Report(
-      _crossing(played.messages), tuple(ledger.leaks.values()),
-      tuple(ledger.constants), len(batch.labels),
-      tuple(sorted(ledger.borrowers)),
+      _crossing(played.messages), tuple(leaks), tuple(ledger.constants),
+      len(batch.labels), tuple(sorted(ledger.borrowers)),
   )
 
 
-class _Ledger:
-  """Who may know what, and who was found to know more."""
+def _fits_more(play: Callable, key: Key, state: State, batch: Batch) -> bool:
+  """Whether a round with one more sample can be traced.
 
-  def __init__(self, parties: int, liars: Sequence[int], rows: int):
-    everyone = frozenset(range(parties))
-    self.parties, self.liars, self.rows = parties, frozenset(liars), rows
-    self.who: dict[str, Parties] = {
-        KEY: everyone, ROWS: everyone, LABELS: frozenset({0}),
-        PER_ROW: frozenset(), EVIL: self.liars,
-    }
-    for k in range(1, parties):
-      for way in ('up', 'down'):
-        self.who[crossing.name(way, k)] = self.allies(k) | {0}
-    self.leaks: dict[tuple[str, str], Leak] = {}
-    self.constants: list[tuple[tuple[int, ...], str]] = []
-    self.marked: set[str] = set()
-    self.borrowers: set[int] = set()
-
-  def allies(self, k: int) -> Parties:
-    """Who knows what party k knows: parties that deviate work together."""
-    return self.liars if k in self.liars else frozenset({k})
-
-  def own(self, what: str, k: int) -> str:
-    """The name of what party k has."""
-    name = f'{what} of party {k}'
-    self.who[name] = self.allies(k)
-    return name
-
-  def lent(self, parties: Parties) -> str:
-    """The name of the part of the defense's memory that passive parties use."""
-    self.borrowers |= parties
-    listed = ', '.join(map(str, sorted(parties)))
-    name = f'{MEMORY}, lent to party {listed}' if parties else MEMORY
-    self.who[name] = parties.union({0}, *map(self.allies, parties))
-    return name
-
-  def judge(
-      self, sink: str, taint: flow.Taint, knowing: Parties | None = None
-  ) -> None:
-    """Notes what a sink depends on that one who has the sink may not know."""
-    knowing = self.who[sink] if knowing is None else knowing
-    for source, way in taint.items():
-      if not knowing <= self.who[source]:
-        leak = Leak(source, sink, flow.path(way))
-        self.leaks.setdefault((source, sink), leak)
-
-  def mark(self, name: str, taint: flow.Taint, made_by: Any) -> flow.Taint:
-    """What is known of a marked value's sources behind the mark."""
-    if name == ROWS:
-      # One step from the labels: the sum itself.
-      way = taint.get(LABELS)
-      plain = len(taint) == 1 and way is not None and way.before is None
-      return {ROWS: None} if plain and _adds_up_rows(made_by) else taint
-    for k in range(1, self.parties):
-      for way, sender in (('up', self.allies(k)), ('down', frozenset({0}))):
-        if name == crossing.name(way, k):
-          self.once(name)
-          self.judge(name, taint, sender)
-          return {name: None}
-    return taint
-
-  def once(self, name: str) -> None:
-    """Notes a mark that `protocol` makes, and nobody else may."""
-    if name in self.marked:
-      raise ValueError(f'The {name!r} is marked twice in a round.')
-    self.marked.add(name)
-
-  def constant(self, value: Any) -> str:
-    shape = tuple(getattr(value, 'shape', ()))
-    if shape and (shape, str(value.dtype)) not in self.constants:
-      self.constants.append((shape, str(value.dtype)))
-    return PER_ROW if self.rows in shape else ''
-
-  def all_marked(self) -> None:
-    missing = {
-        crossing.name(way, k)
-        for k in range(1, self.parties) for way in ('up', 'down')
-    } - self.marked
-    if missing:
-      raise ValueError(
-          f'No mark of {", ".join(sorted(missing))} in the traced round: the '
-          'audit does not know its messages.'
-      )
-
-
-def _adds_up_rows(eqn: Any) -> bool:
-  """Whether an equation adds up each row of a matrix, which tells no class."""
-  return (
-      eqn is not None and eqn.primitive.name == 'reduce_sum'
-      and eqn.invars[0].aval.ndim == 2 and tuple(eqn.params['axes']) == (1,)
+  What has a row for each sample of this one does not fit there; a network's
+  matrix that has an axis as long by chance (Winograd's has 16 rows) does.
+  """
+  more = jax.tree.map(
+      lambda x: jax.ShapeDtypeStruct((x.shape[0] + 1, *x.shape[1:]), x.dtype),
+      batch,
   )
+  try:
+    jax.eval_shape(play, key, state, more)
+  except Exception:
+    return False
+  return True
 
 
 def _named(tree: Any, name: str) -> Any:
   return jax.tree.map(lambda leaf: name, tree)
 
 
-def _of_batch(batch: Batch, ledger: _Ledger) -> Batch:
+def _of_batch(batch: Batch, ledger: Ledger) -> Batch:
   """By leaf, the name of what it is."""
   features = tuple(
       _named(x, ledger.own('features', k))
@@ -261,7 +168,7 @@ def _of_batch(batch: Batch, ledger: _Ledger) -> Batch:
   return Batch(features, _named(batch.labels, LABELS))
 
 
-def _of_state(defense: Defense, state: State, ledger: _Ledger) -> State:
+def _of_state(defense: Defense, state: State, ledger: Ledger) -> State:
   """By leaf, the name of what it is."""
   parties = tuple(
       PartyState(

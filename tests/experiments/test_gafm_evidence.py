@@ -1,10 +1,8 @@
 """GAFM's verdicts: which attacks and epochs decide, and what was left out."""
-import json
 import math
 
 import pytest
 
-from experiments import evidence
 from experiments.gafm import (
     by_scripts, claims, common, numbers, scripts, terms,
 )
@@ -79,19 +77,6 @@ def record(leaks):
       versions=dict(jax='1', python='3'), device='cpu',
       seconds=dict(running=6.0), rows=rows,
   )
-
-
-@pytest.fixture
-def keep(tmp_path, monkeypatch):
-  """A function that keeps a record under a name."""
-  folder = tmp_path / 'gafm' / 'records'
-  folder.mkdir(parents=True)
-  monkeypatch.setattr(evidence, 'HERE', tmp_path)
-  evidence.load.cache_clear()
-  yield lambda name, made: (folder / f'{name}.json').write_text(
-      json.dumps(made)
-  )
-  evidence.load.cache_clear()
 
 
 def test_the_least_difference_can_be_of_all_five_attacks(keep):

@@ -42,19 +42,6 @@ def record(aucs, last, best=0.01):
   )
 
 
-@pytest.fixture
-def keep(tmp_path, monkeypatch):
-  """A function that keeps a record under a name."""
-  folder = tmp_path / 'gafm' / 'records'
-  folder.mkdir(parents=True)
-  monkeypatch.setattr(evidence, 'HERE', tmp_path)
-  evidence.load.cache_clear()
-  yield lambda name, made: (folder / f'{name}.json').write_text(
-      json.dumps(made)
-  )
-  evidence.load.cache_clear()
-
-
 def cells(text, start):
   """The cells of the first row that begins so."""
   line = next(r for r in text.split('\n') if r.startswith(f'| {start}'))

@@ -13,8 +13,8 @@ from vfljax.runner.config import Config, DataConfig, Entry, TrainConfig
 from vfljax.runner.errors import UserError
 
 
-def telltale() -> Defense:
-  """Labels that a hook tells the passive party's."""
+def telltale(silent: int = 0) -> Defense:
+  """Labels that a hook tells the passive party's, in rounds of another size."""
   said = []
 
   def look(key, batch):
@@ -22,7 +22,7 @@ def telltale() -> Defense:
     return batch
 
   return Defense(batch=look, send=lambda own, key, u: (
-      u + said[-1][:, :1], jnp.zeros(())
+      u if len(u) == silent else u + said[-1][:, :1], jnp.zeros(())
   ))
 
 
@@ -34,25 +34,12 @@ def broken() -> Defense:
   return Defense(send=send)
 
 
-def of_the_rest() -> Defense:
-  """One that tells labels in the smaller last round of an epoch."""
-  said = []
-
-  def look(key, batch):
-    said.append(batch.labels)
-    return batch
-
-  return Defense(batch=look, send=lambda own, key, u: (
-      u if len(u) == 50 else u + said[-1][:, :1], jnp.zeros(())
-  ))
-
-
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
   some = {name: defenses.REGISTRY[name] for name in ('fedpass', 'none')}
   some |= dict(
       broken=Method(broken), telltale=Method(telltale),
-      of_the_rest=Method(of_the_rest),
+      of_the_rest=Method(lambda: telltale(50)),
   )
   monkeypatch.setattr(defenses, 'REGISTRY', some)
 

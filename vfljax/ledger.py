@@ -1,0 +1,124 @@
+"""Who may know what in a round, and who was found to know more: `audit`'s book.
+
+`vfljax.flow` says what a value depends on, and asks here what is known of the
+program's constants and of the marks of `vfljax.crossing`.
+"""
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from vfljax import crossing, flow
+
+KEY, LABELS, MEMORY = 'the key', 'labels', 'memory of the defense'
+ROWS, PER_ROW = crossing.ROWS, 'a constant with a row for each sample'
+EVIL = 'memory of the adversary'
+Parties = frozenset[int]
+
+
+class Leak(NamedTuple):
+  """Something that a party may not learn, and the way it took to that party.
+
+  Attributes:
+    source: What leaks, such as 'labels' or 'features of party 1'.
+    sink: Where it comes to, such as 'message up, party 2'.
+    path: Functions with file and line, from the source to the sink.
+  """
+
+  source: str
+  sink: str
+  path: tuple[str, ...]
+
+  def __str__(self) -> str:
+    return ' -> '.join([self.source, *self.path, self.sink])
+
+
+class Ledger:
+  """Who may know what, and who was found to know more."""
+
+  def __init__(self, parties: int, liars: Sequence[int], rows: int):
+    everyone = frozenset(range(parties))
+    self.parties, self.liars, self.rows = parties, frozenset(liars), rows
+    self.who: dict[str, Parties] = {
+        KEY: everyone, ROWS: everyone, LABELS: frozenset({0}),
+        PER_ROW: frozenset(), EVIL: self.liars,
+    }
+    for k in range(1, parties):
+      for way in ('up', 'down'):
+        self.who[crossing.name(way, k)] = self.allies(k) | {0}
+    self.leaks: dict[tuple[str, str], Leak] = {}
+    self.constants: list[tuple[tuple[int, ...], str]] = []
+    self.marked: set[str] = set()
+    self.borrowers: set[int] = set()
+
+  def allies(self, k: int) -> Parties:
+    """Who knows what party k knows: parties that deviate work together."""
+    return self.liars if k in self.liars else frozenset({k})
+
+  def own(self, what: str, k: int) -> str:
+    """The name of what party k has."""
+    name = f'{what} of party {k}'
+    self.who[name] = self.allies(k)
+    return name
+
+  def lent(self, parties: Parties) -> str:
+    """The name of the part of the defense's memory that passive parties use."""
+    self.borrowers |= parties
+    listed = ', '.join(map(str, sorted(parties)))
+    name = f'{MEMORY}, lent to party {listed}' if parties else MEMORY
+    self.who[name] = parties.union({0}, *map(self.allies, parties))
+    return name
+
+  def judge(
+      self, sink: str, taint: flow.Taint, knowing: Parties | None = None
+  ) -> None:
+    """Notes what a sink depends on that one who has the sink may not know."""
+    knowing = self.who[sink] if knowing is None else knowing
+    for source, way in taint.items():
+      if not knowing <= self.who[source]:
+        leak = Leak(source, sink, flow.path(way))
+        self.leaks.setdefault((source, sink), leak)
+
+  def mark(self, name: str, taint: flow.Taint, made_by: Any) -> flow.Taint:
+    """What is known of a marked value's sources behind the mark."""
+    if name == ROWS:
+      # One step from the labels: the sum itself.
+      way = taint.get(LABELS)
+      plain = len(taint) == 1 and way is not None and way.before is None
+      return {ROWS: None} if plain and _adds_up_rows(made_by) else taint
+    for k in range(1, self.parties):
+      for way, sender in (('up', self.allies(k)), ('down', frozenset({0}))):
+        if name == crossing.name(way, k):
+          self.once(name)
+          self.judge(name, taint, sender)
+          return {name: None}
+    return taint
+
+  def once(self, name: str) -> None:
+    """Notes a mark that `protocol` makes, and nobody else may."""
+    if name in self.marked:
+      raise ValueError(f'The {name!r} is marked twice in a round.')
+    self.marked.add(name)
+
+  def constant(self, value: Any) -> str:
+    shape = tuple(getattr(value, 'shape', ()))
+    if shape and (shape, str(value.dtype)) not in self.constants:
+      self.constants.append((shape, str(value.dtype)))
+    return PER_ROW if self.rows in shape else ''
+
+  def all_marked(self) -> None:
+    missing = {
+        crossing.name(way, k)
+        for k in range(1, self.parties) for way in ('up', 'down')
+    } - self.marked
+    if missing:
+      raise ValueError(
+          f'No mark of {", ".join(sorted(missing))} in the traced round: the '
+          'audit does not know its messages.'
+      )
+
+
+def _adds_up_rows(eqn: Any) -> bool:
+  """Whether an equation adds up each row of a matrix, which tells no class."""
+  return (
+      eqn is not None and eqn.primitive.name == 'reduce_sum'
+      and eqn.invars[0].aval.ndim == 2 and tuple(eqn.params['axes']) == (1,)
+  )
