@@ -27,7 +27,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / 'tests' / 'mutants.json'
-COPIED = ('vfljax', 'tests', 'experiments', 'launch.py', 'pyproject.toml')
+COPIED = (
+    'vfljax', 'tests', 'experiments', 'launch.py', 'pyproject.toml', 'BUILD.md'
+)
 # A fault may make a loop endless. The slowest test takes a tenth of this.
 SECONDS = 600
 # What most tests import, but nothing of ours: those are the copy's to import.

@@ -2,7 +2,10 @@
 
 None of the record is run here; that is `make mutants`.
 """
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -65,3 +68,15 @@ def test_a_mutant_out_of_date_is_refused(tmp_path, text, times):
 def test_an_unknown_name_is_told(capsys):
   assert mutants.main(['no such mutant']) == 2
   assert 'No mutant begins with no such' in capsys.readouterr().out
+
+
+def test_a_copy_has_what_tests_are_made_of(tmp_path):
+  """Such as BUILD.md, whose examples keep the contracts, too."""
+  root = mutants.copied(tmp_path)
+  code = subprocess.run(
+      [sys.executable, '-c', 'import tests.contracts as c; print(c.__file__)'],
+      cwd=root, env=os.environ | dict(PYTHONPATH=str(root)),
+      capture_output=True, text=True,
+  )
+  assert code.returncode == 0, code.stderr
+  assert code.stdout.startswith(str(root))
