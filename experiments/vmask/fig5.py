@@ -7,13 +7,13 @@ by who has kept its transcript.
 """
 import argparse
 from functools import partial
-import json
-from pathlib import Path
 
 import numpy as np
 
+from experiments import studies
 from experiments.vmask import common, study
 from vfljax.runner import device, errors
+from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Entry
 
 
@@ -37,6 +37,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--seeds', type=int, default=3)
   parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
+  begun = studies.begin('experiments.vmask.fig5', argv)
   device.set_up(1, '~/.cache/vfljax')
   config = common.config('fig5', (), args.model, args.dataset)
   config.data.path, config.seeds = args.path, args.seeds
@@ -60,9 +61,8 @@ def main(argv: list[str] | None = None) -> None:
     curves[name] = {n: np.asarray(x, float).tolist() for n, x in found.items()}
     last = np.asarray(found['attack']).mean((0, -1))
     print(name, ' '.join(f'{100 * x:.1f}' for x in last), flush=True)
-    if args.out:
-      record = vars(args) | dict(curves=curves)
-      Path(args.out).write_text(json.dumps(record) + '\n')
+    table = load_data(config.data) if args.out else None
+    studies.write(args.out, begun, range(args.seeds), table, curves=curves)
 
 
 if __name__ == '__main__':

@@ -8,11 +8,11 @@ labels a class (section III-B). --authors: with the settings of `authors`.
 """
 import argparse
 import itertools
-import json
-from pathlib import Path
 
+from experiments import studies
 from experiments.vmask import authors, common, study
 from vfljax.runner import device, errors
+from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Entry
 
 # Table I, attack accuracy in %; single layers of LeNet5: text of section III-B.
@@ -45,6 +45,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--authors', action='store_true')
   parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
+  begun = studies.begin('experiments.vmask.table1', argv)
   device.set_up(1, '~/.cache/vfljax')
   config = common.config('table1', (), args.model, args.dataset)
   config.data.path, config.seeds = args.path, args.seeds
@@ -59,10 +60,11 @@ def main(argv: list[str] | None = None) -> None:
   for which, values in found.items():
     paper = PAPER[args.model].get(which, '')
     print(f'{which:10} {study.mean_std(values)}  {paper}')
-  if args.out:
-    rows = {which: values[:, -1].tolist() for which, values in found.items()}
-    record = vars(args) | dict(attack_accuracy=rows)
-    Path(args.out).write_text(json.dumps(record, indent=1) + '\n')
+  rows = {which: values[:, -1].tolist() for which, values in found.items()}
+  table = load_data(config.data) if args.out else None
+  studies.write(
+      args.out, begun, range(args.seeds), table, attack_accuracy=rows
+  )
 
 
 if __name__ == '__main__':

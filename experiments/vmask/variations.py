@@ -19,14 +19,14 @@ import argparse
 from collections.abc import Callable
 import dataclasses
 from functools import partial
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from experiments import studies
 from experiments.vmask import authors, common, study
 from vfljax.runner import device, errors
+from vfljax.runner.arguments import load_data
 from vfljax.runner.config import Config, Entry
 
 Change = Callable[[Config], None]
@@ -129,6 +129,7 @@ def main(argv: list[str] | None = None) -> None:
         "the authors' LeNet5 needs images 16 pixels wide, and strips for more "
         'parties than two are not: leave out --authors, or take mlp3.'
     )
+  begun = studies.begin('experiments.vmask.variations', argv)
   device.set_up(1, '~/.cache/vfljax')
   rows = {}
   for name, change in variations(args.study, args).items():
@@ -151,9 +152,8 @@ def main(argv: list[str] | None = None) -> None:
           f'{n} {study.mean_std(np.asarray(x))}' for n, x in found.items()
       )
       print(f'{name:12} {who:8} {text}', flush=True)
-    if args.out:
-      record = vars(args) | dict(rows=rows)
-      Path(args.out).write_text(json.dumps(record, indent=1) + '\n')
+    table = load_data(config.data) if args.out else None
+    studies.write(args.out, begun, range(args.seeds), table, rows=rows)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,155 @@
+"""Records of what scripts measured that are no runs of launch.py.
+
+  begun = studies.begin('experiments.vmask.table1', argv)
+  ...
+  studies.write(args.out, begun, seeds, table, attack_accuracy=found)
+
+A study's record is JSON, as a run's is (vfljax/runner/recording.py): the
+command that makes it again, the samples' digest, seeds, commit, versions,
+device, date and seconds. What was measured follows under names of the script's
+own; of those in "by_seed" every list has one entry a seed, a number or more
+lists. `rows` makes of them what `verify` compares.
+"""
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+import datetime
+import json
+import os
+from pathlib import Path
+import shlex
+import sys
+import time
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from vfljax.data import Table
+from vfljax.runner import asking, disk, recording
+from vfljax.runner.errors import UserError
+
+FORMAT = 'vfljax study 1'
+_PLACES = ('--out', '--work')
+
+
+class Begun(NamedTuple):
+  """What is noted before a study runs: files may change while it does."""
+
+  command: str
+  code: str
+  at: float
+
+
+def begin(module: str, argv: Sequence[str] | None) -> Begun:
+  """Before a script measures anything.
+
+  Args:
+    module: As `python -m` has it.
+    argv: Its arguments; by default those of this process.
+  """
+  words = iter(sys.argv[1:] if argv is None else argv)
+  kept = ['python', '-m', module]
+  for word in words:
+    flag, equals, value = word.rpartition('=')
+    if word in _PLACES:
+      next(words, '')
+    elif flag not in _PLACES:
+      kept.append(shlex.quote(f'{flag}{equals}{os.path.basename(value)}'))
+  return Begun(' '.join(kept), recording.code(), time.monotonic())
+
+
+def write(
+    file: str, begun: Begun, seeds: Iterable[int], table: Table | None,
+    **found: Any,
+) -> None:
+  """Writes a study's record; nothing where no file was asked for.
+
+  Args:
+    table: The samples, of which the record has a digest.
+    found: What was measured, by seed.
+  """
+  if not file:
+    return
+  chip = jax.local_devices()[0]
+  head = dict(
+      format=FORMAT, command=begun.command,
+      samples=asking.fingerprint(table) if table else '',
+      seeds=[int(seed) for seed in seeds],
+      date=datetime.date.today().isoformat(), code=begun.code,
+      versions=recording.versions(),
+      device=f'{jax.local_device_count()} x {chip.device_kind}',
+      seconds=round(time.monotonic() - begun.at, 1), by_seed=list(found),
+  )
+  disk.write_text(Path(file).absolute(), text(head | found))
+
+
+def text(record: Mapping[str, Any]) -> str:
+  """JSON with a line a list of numbers, so that a diff shows what changed."""
+  return _text(record, '') + '\n'
+
+
+def _text(found: Any, indent: str) -> str:
+  if not isinstance(found, dict):
+    return json.dumps(found)
+  inner = indent + ' '
+  lines = ',\n'.join(
+      f'{inner}{json.dumps(k)}: {_text(v, inner)}' for k, v in found.items()
+  )
+  return f'{{\n{lines}\n{indent}}}'
+
+
+def read(file: str | os.PathLike) -> dict[str, Any]:
+  """A study's record.
+
+  Raises:
+    UserError: if the file cannot be read or is none.
+  """
+  try:
+    found = json.loads(Path(file).read_text('utf-8'))
+    if found['format'] != FORMAT:
+      raise ValueError
+    return found
+  except (OSError, ValueError, LookupError, TypeError):
+    raise UserError(f'{file} is no record of a study.') from None
+
+
+def rows(record: Mapping[str, Any]) -> list[list]:
+  """[*where, [a value a seed]] of every number, as a run's record has them.
+
+  Raises:
+    UserError: for a list that has not one entry a seed.
+  """
+  found = []
+  for name in record['by_seed']:
+    for where, values in _leaves(record[name], (name,)):
+      if len(values) != len(record['seeds']):
+        raise UserError(
+            f"{' '.join(where)}: {len(values)} entries of "
+            f"{len(record['seeds'])} seeds."
+        )
+      array = np.array(values, float)  # None becomes NaN.
+      for at in np.ndindex(array.shape[1:]):
+        numbers = array[(slice(None), *at)].tolist()
+        found.append([*where, *(f'[{i}]' for i in at), numbers])
+  return found
+
+
+def _leaves(found: Any, where: tuple) -> Iterator[tuple[tuple, list]]:
+  if isinstance(found, dict):
+    for name, inner in found.items():
+      yield from _leaves(inner, (*where, name))
+  else:
+    yield where, found
+
+
+def command(
+    record: Mapping[str, Any], seeds: int, folder: str, out: Path
+) -> list[str]:
+  """The record's command for its first seeds, with data of a folder."""
+  argv = [sys.executable]
+  for word in shlex.split(record['command'])[1:]:
+    flag, equals, value = word.rpartition('=')
+    there = Path(folder).expanduser() / value
+    if flag != '--seeds':
+      argv.append(f'{flag}{equals}{there if there.is_file() else value}')
+  count = min(seeds, len(record['seeds']))
+  return [*argv, f'--seeds={count}', f'--out={out}']

@@ -1,0 +1,101 @@
+"""Records of scripts: what makes them again, and what is compared."""
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from experiments import studies
+from vfljax import data
+from vfljax.runner import asking, recording
+from vfljax.runner.errors import UserError
+
+TABLE = data.load('wine')
+NAME = 'experiments.vmask.table1'
+
+
+@pytest.fixture
+def made(tmp_path):
+  """(words, what was measured) -> the record."""
+  def make(words=('mlp3', '/data/mnist.npz'), seeds=(0, 1), **found):
+    file = tmp_path / 'record.json'
+    begun = studies.begin(NAME, words)
+    studies.write(str(file), begun, seeds, TABLE, **found)
+    return studies.read(file)
+
+  return make
+
+
+def test_it_says_what_makes_it_again(made):
+  found = made(sets={'1,2': [[0.1, 0.2], [0.3, 0.4]]})
+  assert found['command'] == f'python -m {NAME} mlp3 mnist.npz'
+  assert found['samples'] == asking.fingerprint(TABLE)
+  assert found['versions'] == recording.versions()
+  assert found['code'] == recording.code() and found['seconds'] >= 0
+  assert found['seeds'] == [0, 1] and found['by_seed'] == ['sets']
+
+
+@pytest.mark.parametrize('words, kept', [
+    (['--out=/x/y.json', '--seeds=2'], ' --seeds=2'),
+    (['--out', '/x/y.json', '--authors'], ' --authors'),
+    (['--work=/x', '--other_path=/data/a.npz'], ' --other_path=a.npz'),
+    (["--only=VMask 50x5"], " '--only=VMask 50x5'"),
+])
+def test_places_are_the_users_own(made, words, kept):
+  assert made(words)['command'] == f'python -m {NAME}{kept}'
+
+
+def test_again_it_has_first_seeds_and_data_of_a_folder(made, tmp_path):
+  (tmp_path / 'mnist.npz').touch()
+  (tmp_path / 'other.npz').touch()
+  record = made(
+      ('mlp3', 'mnist.npz', '--seeds=2', '--other=digits',
+       '--other_path=other.npz'), a=[1, 2],
+  )
+  for seeds, wanted in ((1, 1), (9, 2)):
+    argv = studies.command(record, seeds, str(tmp_path), tmp_path / 'again')
+    assert argv == [
+        sys.executable, '-m', NAME, 'mlp3', f'{tmp_path}/mnist.npz',
+        '--other=digits', f'--other_path={tmp_path}/other.npz',
+        f'--seeds={wanted}', f'--out={tmp_path}/again',
+    ]
+
+
+def test_every_number_is_a_row(made):
+  record = made(
+      rows={'2 parties': {'main': [0.5, 0.6], 'attack': [[1, 2], [3, 4]]}},
+      none=[None, 0.1], note=[7, 8],
+  )
+  record['by_seed'].remove('note')
+  *found, lost = studies.rows(record)
+  assert found == [
+      ['rows', '2 parties', 'main', [0.5, 0.6]],
+      ['rows', '2 parties', 'attack', '[0]', [1, 3]],
+      ['rows', '2 parties', 'attack', '[1]', [2, 4]],
+  ]
+  assert lost[0] == 'none' and np.isnan(lost[1][0]) and lost[1][1] == 0.1
+
+
+def test_what_is_not_by_seed_is_refused(made):
+  record = made(deltas=[1, 2, 3])
+  with pytest.raises(UserError, match='deltas: 3 entries of 2 seeds'):
+    studies.rows(record)
+
+
+def test_a_difference_is_seen_in_a_diff(made, tmp_path):
+  text = studies.text(made(sets={'1': [[0.1, 0.2], [1, 2]], '2': [0, 0]}))
+  assert '\n  "1": [[0.1, 0.2], [1, 2]],\n  "2": [0, 0]\n }\n' in text
+  assert json.loads(text)['sets']['2'] == [0, 0]
+
+
+def test_nothing_is_written_unless_asked_for(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  studies.write('', studies.begin(NAME, ()), (0,), None, a=[1])
+  assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('text', ['', '[]', '{}', '{"format": "other"}'])
+def test_other_files_are_no_records(tmp_path, text):
+  (tmp_path / 'x.json').write_text(text)
+  with pytest.raises(UserError, match='is no record of a study'):
+    studies.read(tmp_path / 'x.json')
