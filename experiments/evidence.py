@@ -209,18 +209,21 @@ def command(paper: str, runs: Mapping[str, str], name: str) -> str:
 
 def source(paper: str, *names: str) -> str:
   """Where a table's numbers are from: a line for each record."""
-  lines = []
-  for name in names:
-    record = load(paper, name).record
-    seeds, took = record['seeds'], sum(record['seconds'].values())
-    versions = record['versions']
-    lines.append(
-        f"[`records/{name}.json`](records/{name}.json): seeds {seeds[0]}-"
-        f"{seeds[-1]}, {record['date']}, JAX {versions['jax']}, Python "
-        f"{versions['python']}, {record['device']}, {took / 60:.1f} min.\n\n"
-        f"    {record['command']}\n"
-    )
-  return '\n' + '\n'.join(lines)
+  return '\n' + '\n'.join(
+      told(name, load(paper, name).record) for name in names
+  )
+
+
+def told(name: str, record: Mapping[str, Any]) -> str:
+  """When and with what a record was made, of a run or a study."""
+  seeds, versions, took = (record[x] for x in ('seeds', 'versions', 'seconds'))
+  seconds = sum(took.values()) if isinstance(took, dict) else took
+  return (
+      f"[`records/{name}.json`](records/{name}.json): seeds {seeds[0]}-"
+      f"{seeds[-1]}, {record['date']}, JAX {versions['jax']}, Python "
+      f"{versions['python']}, {record['device']}, {seconds / 60:.1f} min.\n\n"
+      f"    {record['command']}\n"
+  )
 
 
 def rewritten(

@@ -59,12 +59,14 @@ def begin(module: str, argv: Sequence[str] | None) -> Begun:
 
 def write(
     file: str, begun: Begun, seeds: Iterable[int], table: Table | None,
-    **found: Any,
+    about: Mapping[str, Any] | None = None, **found: Any,
 ) -> None:
   """Writes a study's record; nothing where no file was asked for.
 
   Args:
+    seeds: Of one that takes no --seeds: one.
     table: The samples, of which the record has a digest.
+    about: What else it says.
     found: What was measured, by seed.
   """
   if not file:
@@ -79,7 +81,7 @@ def write(
       device=f'{jax.local_device_count()} x {chip.device_kind}',
       seconds=round(time.monotonic() - begun.at, 1), by_seed=list(found),
   )
-  disk.write_text(Path(file).absolute(), text(head | found))
+  disk.write_text(Path(file).absolute(), text(head | dict(about or {}) | found))
 
 
 def text(record: Mapping[str, Any]) -> str:
@@ -151,5 +153,6 @@ def command(
     there = Path(folder).expanduser() / value
     if flag != '--seeds':
       argv.append(f'{flag}{equals}{there if there.is_file() else value}')
-  count = min(seeds, len(record['seeds']))
-  return [*argv, f'--seeds={count}', f'--out={out}']
+  if len(record['seeds']) > 1:
+    argv.append(f'--seeds={min(seeds, len(record["seeds"]))}')
+  return [*argv, f'--out={out}']

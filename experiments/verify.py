@@ -4,7 +4,8 @@
   python -m experiments.verify kang2022 vlr table16 --seeds=1 --data=FOLDER
 
 Each record's own command runs again, by default for its first seed, with the
-data files of the same names in FOLDER. A value came out if it is where the
+data files of the same names in FOLDER: that of a run, or of a script that is
+none (see studies.py). A value came out if it is where the
 record has it for that seed, within three of the record's deviations over seeds
 or half a percent, whichever is more: another processor rounds otherwise, and a
 training carries that on. Where seeds differ much that allows much; how many
@@ -17,6 +18,7 @@ a file, such as experiments/verified.json, which says what came out where.
 """
 import argparse
 from collections.abc import Mapping, Sequence
+import contextlib
 import datetime
 import json
 import math
@@ -24,13 +26,14 @@ import os
 from pathlib import Path
 import platform
 import shlex
+import subprocess
 import sys
 import tempfile
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments import evidence
+from experiments import evidence, studies
 from vfljax.runner import main as runner
 from vfljax.runner import asking, disk, recording
 from vfljax.runner.errors import UserError
@@ -140,7 +143,7 @@ def _named(c: Compared) -> str:
 
 
 def command(
-    record: Mapping[str, Any], seeds: int, folder: str, into: Path
+    record: Mapping[str, Any], seeds: int, folder: str, made: Path
 ) -> list[str]:
   """The record's command for its first seeds, with data and places of ours."""
   argv, path = [], record['config']['data']['path']
@@ -153,7 +156,7 @@ def command(
     argv.append(f'--config.data.path={Path(folder).expanduser() / path}')
   return [
       'vfljax', *argv, f'--config.seeds={min(seeds, len(record["seeds"]))}',
-      f'--workdir={into / "out"}', f'--record={into / "record.json"}',
+      f'--workdir={made.parent / "out"}', f'--record={made}',
   ]
 
 
@@ -171,21 +174,46 @@ def verify(
   Raises:
     UserError: if it cannot be run.
   """
-  record = evidence.load(paper, name).record
-  other = recording.read(twin) if twin else None
+  record = read(evidence.HERE / paper / 'records' / f'{name}.json')
+  other = read(twin) if twin else None
   if other:
     check_twin(record, other, record['seeds'][:seeds])
   if keep and not keep.absolute().parent.is_dir():
     raise UserError(f'--keep={keep}: there is no folder {keep.parent}.')
   with tempfile.TemporaryDirectory() as place:
-    argv = [*command(record, seeds, folder, Path(place)), *more]
-    print(shlex.join(argv), flush=True)
-    if code := runner.main(argv):
-      raise UserError(f'The run ended with exit code {code}.')
     made = Path(place) / 'record.json'
+    if code := _run(record, seeds, folder, made, more):
+      raise UserError(f'The run ended with exit code {code}.')
     if keep:
       disk.write_text(keep.absolute(), made.read_text())
-    return compare(record, recording.read(made), other)
+    return compare(record, read(made), other)
+
+
+def _run(
+    record: Mapping[str, Any], seeds: int, folder: str, made: Path,
+    more: Sequence[str],
+) -> int:
+  """Runs a record's command; its exit code."""
+  study = record['format'] == studies.FORMAT
+  which = studies.command if study else command
+  argv = [*which(record, seeds, folder, made), *more]
+  print(shlex.join(argv), flush=True)
+  if study:  # A process of its own: it sets JAX up for itself.
+    return subprocess.run(argv, check=False).returncode
+  return runner.main(argv)
+
+
+def read(file: Path) -> dict[str, Any]:
+  """A record of a run, or a study's with rows as a run's has them.
+
+  Raises:
+    UserError: if it is neither.
+  """
+  try:
+    return recording.read(file)
+  except UserError:
+    found = studies.read(file)
+  return found | dict(rows=studies.rows(found))
 
 
 def check_twin(
@@ -256,14 +284,12 @@ def add(file: Path, line: dict[str, Any]) -> None:
 
 
 def runnable(paper: str) -> list[str]:
-  """A paper's records of runs; those of its own scripts are left out."""
+  """A paper's records that say what makes them again."""
   found = []
   for file in sorted((evidence.HERE / paper / 'records').glob('*.json')):
-    try:
-      recording.read(file)
-    except UserError:
-      continue
-    found.append(file.stem)
+    with contextlib.suppress(UserError):
+      read(file)
+      found.append(file.stem)
   return found
 
 
@@ -298,7 +324,7 @@ def main(argv: Sequence[str] | None = None) -> int:
       if asked.out:
         line = noted(asked.paper, name, asked.seeds, found)
         if asked.twin:
-          line['twin'] = recording.read(asked.twin)['code']
+          line['twin'] = read(asked.twin)['code']
         add(asked.out, line)
     except UserError as error:
       print(f'error: {name}: {error}', file=sys.stderr)

@@ -11,14 +11,14 @@ f(x) (`attacks.residual_scoring`). Both together, and f(x) by itself, which the
 attacker has without any attack.
 """
 import argparse
+from collections.abc import Sequence
 from functools import partial
-import json
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments import evidence, studies
 from experiments.gafm import common
 from vfljax import metrics, sweep, train
 from vfljax.attacks.residual_scoring import residuals
@@ -97,23 +97,22 @@ def study(setting, entry, key, samples: Batch) -> dict[str, Array]:
   return found
 
 
-def _std(values: np.ndarray) -> float:
-  """The sample standard deviation."""
-  return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-
-
 @errors.explained()
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description='Averages gradients.')
   parser.add_argument('path', help='spambase.data')
   parser.add_argument('--seeds', type=int, default=10)
-  parser.add_argument('--out', default='', help='JSON file')
+  parser.add_argument(
+      '--out', default='', type=errors.new_file, help='JSON file'
+  )
   parser.add_argument('--only', default='', help='one of the defenses')
-  args = parser.parse_args()
+  args = parser.parse_args(argv)
+  begun = studies.begin('experiments.gafm.averaging', argv)
   device.set_up(0, '~/.cache/vfljax')
   config = common.spambase('averaging', [], path=args.path)
   config.listed_attacks = ()
-  setting = checks.make(config, load_data(config.data))
+  table = load_data(config.data)
+  setting = checks.make(config, table)
   keys = jax.vmap(jax.random.key)(jnp.arange(args.seeds))
   found = {}
   for name, entry in ENTRIES.items():
@@ -123,12 +122,12 @@ def main() -> None:
     cells = sweep.pad(keys, jax.local_device_count())
     got = run(*sweep.place(cells, setting.samples))
     found[name] = {
-        k: [round(float(f(v[: args.seeds])), 3) for f in (np.mean, _std)]
+        k: np.asarray(v[: args.seeds], np.float64).round(5).tolist()
         for k, v in jax.device_get(got).items()
     }
-    print(name, json.dumps(found[name], indent=1), flush=True)
-  if args.out:
-    Path(args.out).write_text(json.dumps(found, indent=1) + '\n')
+    for what, values in found[name].items():
+      print(f'{name}: {what}: {evidence.spread(values, 3)}', flush=True)
+  studies.write(args.out, begun, range(args.seeds), table, leak_auc=found)
 
 
 if __name__ == '__main__':

@@ -7,14 +7,15 @@ Appendix D.3's rule, `vfljax.tuning.least_ratio`: 5 random tenths, 300 epochs
 is the first row. The chart of the ratios is `pictures.py`'s.
 """
 import argparse
+from collections.abc import Sequence
 import json
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 
+from experiments import studies
 from experiments.gafm import common
 from experiments.gafm.ablations import DELTAS
 from vfljax import tuning
@@ -25,17 +26,21 @@ from vfljax.runner.arguments import load_data
 
 
 @errors.explained()
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description="GAFM's rule for Delta.")
   parser.add_argument('path', help='spambase.data')
   parser.add_argument('--share', type=float, default=0.1)
   parser.add_argument('--repeats', type=int, default=5)
   parser.add_argument('--epochs', type=int, default=300)
-  parser.add_argument('--out', default='', help='JSON file')
-  args = parser.parse_args()
+  parser.add_argument(
+      '--out', default='', type=errors.new_file, help='JSON file'
+  )
+  args = parser.parse_args(argv)
+  begun = studies.begin('experiments.gafm.choose_delta', argv)
   device.set_up(0, '~/.cache/vfljax')
   config = common.spambase('choose_delta', [], path=args.path)
-  setting = checks.make(config, load_data(config.data))
+  table = load_data(config.data)
+  setting = checks.make(config, table)
   x = setting.samples.features[1]
   stats = scale.fit(x, jnp.ones(len(x), bool))
   data = setting.samples._replace(features=(None, scale.transform(x, stats)))
@@ -47,19 +52,18 @@ def main() -> None:
       ),
   )
   found = dict(
-      delta=choice.strength, share=args.share, repeats=args.repeats,
-      deltas=DELTAS, ratios=_rounded(choice.ratios),
-      leak=_rounded(choice.leak.mean(1)), auc=_rounded(choice.auc.mean(1)),
-      flipped=(choice.auc < 0.5).mean(1).tolist(),
+      delta=choice.strength, ratios=choice.ratios, leak=choice.leak.mean(1),
+      auc=choice.auc.mean(1), flipped=(choice.auc < 0.5).mean(1),
   )
-  print(json.dumps(found, indent=1))
-  if args.out:
-    Path(args.out).write_text(json.dumps(found, indent=1) + '\n')
+  one = {name: [_rounded(values)] for name, values in found.items()}
+  print(json.dumps(one, indent=1))
+  about = dict(share=args.share, repeats=args.repeats, deltas=DELTAS)
+  studies.write(args.out, begun, (0,), table, about, **one)
 
 
-def _rounded(values: np.ndarray) -> list:
-  """Nested lists of numbers with three digits."""
-  return np.asarray(values, np.float64).round(3).tolist()
+def _rounded(values: np.typing.ArrayLike) -> list:
+  """Nested lists of numbers with five digits."""
+  return np.asarray(values, np.float64).round(5).tolist()
 
 
 if __name__ == '__main__':

@@ -128,10 +128,11 @@ def bars(found: list[dict]) -> matplotlib.figure.Figure:
   axes = figure.subplots()
   for i, run in enumerate(found):
     place = np.arange(len(run['deltas'])) + 0.8 * i / len(found)
-    best = int(np.argmin(run['ratios']))
+    ratios = run['ratios'][0]
+    best = int(np.argmin(ratios))
     colors = [COLORS[j == best] for j in range(len(place))]
     bars = axes.bar(
-        place, run['ratios'], 0.75 / len(found), color=colors,
+        place, ratios, 0.75 / len(found), color=colors,
         alpha=1 - 0.4 * i / len(found),
     )
     axes.bar_label(bars, fmt='%.2f', fontsize=7)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import evidence
+from experiments import evidence, studies
 from experiments.gafm import ablations, common, paper
 from experiments.gafm.measured import EPOCHS, NAMES, PAPER, load, ratio
 
@@ -18,8 +18,7 @@ SPANS = (
 
 def read(name: str) -> dict[str, Any]:
   """What a script wrote into records/."""
-  file = evidence.HERE / PAPER / 'records' / f'{name}.json'
-  return json.loads(file.read_text('utf-8'))
+  return studies.read(evidence.HERE / PAPER / 'records' / f'{name}.json')
 
 
 def all_data(epoch: str, record: str = 'table10') -> list[float]:
@@ -39,9 +38,9 @@ def delta() -> str:
       f'paper, {what}': row for what, row in paper.CHOSEN.items()
   }
   found |= _ours('table10')
-  tenth = read('delta_tenth')
-  found['ours, a tenth, 5 times, last epoch'] = tuple(tenth['ratios'])
-  return _by_delta(found) + written('delta_tenth', 'choose_delta')
+  tenth = read('delta_tenth')['ratios'][0]
+  found['ours, a tenth, 5 times, last epoch'] = tuple(tenth)
+  return _by_delta(found) + written('delta_tenth')
 
 
 def delta_on_reviews() -> str:
@@ -76,19 +75,17 @@ def _by_delta(found: Mapping[str, Sequence[float]]) -> str:
 
 def averaging() -> str:
   """Who keeps what it was sent, beside the prediction that it has anyway."""
-  found = read('averaging')
+  found = read('averaging')['leak_auc']
   rows = [
-      [span, *('%.1f +- %.1f' % tuple(100 * x for x in by_span[span])
+      [span, *(evidence.spread(100 * x for x in by_span[span])
                for by_span in found.values())]
       for span in SPANS
   ]
   named = [
-      NAMES.get(d, d.replace('gafm', 'GAFM').replace('delta', 'Delta'))
+      NAMES.get(d) or d.replace('gafm', 'GAFM').replace('delta', 'Delta')
       for d in found
   ]
-  return evidence.markdown(('leak AUC', *named), rows) + written(
-      'averaging', 'averaging'
-  )
+  return evidence.markdown(('leak AUC', *named), rows) + written('averaging')
 
 
 def speed() -> str:
@@ -109,10 +106,6 @@ def speed() -> str:
   return evidence.markdown(head, rows)
 
 
-def written(record: str, by: str) -> str:
+def written(name: str) -> str:
   """Where a script's numbers are from."""
-  file = f'records/{record}.json'
-  return (
-      f'\n\n[`{file}`]({file}):\n\n    python -m experiments.gafm.{by} '
-      f'spambase.data --out=experiments/gafm/{file}\n'
-  )
+  return '\n\n' + evidence.told(name, read(name))

@@ -14,13 +14,12 @@ import argparse
 from collections.abc import Sequence
 from functools import partial
 import json
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import evidence
+from experiments import evidence, studies
 from experiments.claims import Verdict
 from experiments.gafm import common, paper, pictures, scripts
 from vfljax import sweep, train
@@ -28,7 +27,6 @@ from vfljax.report import reading
 from vfljax.runner import checks, device, errors
 from vfljax.runner.arguments import load_data
 from vfljax.runner.plans import training_plan
-from vfljax.runner.recording import versions
 from vfljax.runner.setting import build, split_samples
 from vfljax.types import Array, Batch
 
@@ -65,21 +63,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
   parser.add_argument('path', help='spambase.data')
   parser.add_argument('--seeds', type=int, default=10)
   parser.add_argument('--epochs', type=int, default=EPOCHS[-1])
-  parser.add_argument('--out', default='', help='JSON file')
+  parser.add_argument(
+      '--out', default='', type=errors.new_file, help='JSON file'
+  )
   args = parser.parse_args(arguments)
+  begun = studies.begin('experiments.gafm.terms', arguments)
   device.set_up(0, '~/.cache/vfljax')
   config = common.spambase('terms', [], path=args.path)
   config.listed_attacks, config.train.epochs = (), args.epochs
-  setting = checks.make(config, load_data(config.data))
+  table = load_data(config.data)
+  setting = checks.make(config, table)
   keys = jax.vmap(jax.random.key)(jnp.arange(args.seeds))
   run = jax.jit(sweep.over_cells(partial(study, setting)))
   cells = sweep.pad(keys, jax.local_device_count())
   got = run(*sweep.place(cells, setting.samples))
   got = np.asarray(got, np.float64)[: args.seeds]
-  found = recorded(got, [e for e in EPOCHS if e <= args.epochs])
+  epochs = [e for e in EPOCHS if e <= args.epochs]
+  found = recorded(got, epochs)
   print(json.dumps(found))
-  if args.out:
-    Path(args.out).write_text(json.dumps(found, indent=1) + '\n')
+  studies.write(
+      args.out, begun, range(args.seeds), table, dict(epochs=epochs), **found
+  )
 
 
 def recorded(got: np.ndarray, epochs: Sequence[int]) -> dict:
@@ -90,10 +94,7 @@ def recorded(got: np.ndarray, epochs: Sequence[int]) -> dict:
       for i in range(2)
   )
   opposed = (got[:, :, 1, 0] * got[:, :, 1, 1] < 0).mean(1).round(4)
-  return dict(
-      versions=versions(), seeds=len(got), epochs=list(epochs), means=means,
-      centers=centers, opposed=opposed.tolist(),
-  )
+  return dict(means=means, centers=centers, opposed=opposed.tolist())
 
 
 def table() -> str:
@@ -115,7 +116,7 @@ def table() -> str:
   rows.append(['paper', *(f'{x:.3f}' for x in paper.TERMS), '', '', '', ''])
   head = ('epoch', 'mean, GAN', 'mean, CE', 'centers, GAN', 'centers, CE',
           'centers, sent', 'opposed, seeds')
-  return evidence.markdown(head, rows) + scripts.written('terms', 'terms')
+  return evidence.markdown(head, rows) + scripts.written('terms')
 
 
 def opposed() -> Verdict:

@@ -1,17 +1,25 @@
 """READMEs and CLAIMS.md say what the records say, and nothing measured else."""
 import dataclasses
+import importlib
 import json
 import math
+import os
 import shlex
+import subprocess
+import sys
 
 import pytest
 
-from experiments import claims, evidence, tables, verify
-from vfljax.runner import arguments, main, recording, saved
+from experiments import claims, evidence, studies, tables, verify
+from vfljax.runner import arguments, device, main, recording, saved
 from vfljax.runner.errors import UserError
 
 PAPERS = evidence.papers()
-RECORDS = [(p, name) for p in PAPERS for name in verify.runnable(p)]
+RECORDS = [
+    evidence.HERE / paper / 'records' / f'{name}.json'
+    for paper in PAPERS for name in verify.runnable(paper)
+]
+STUDIES = [f for f in RECORDS if verify.read(f)['format'] == studies.FORMAT]
 
 
 def record(**changed):
@@ -186,14 +194,65 @@ def test_the_claims_are_those_of_the_records():
   assert tables.changed([]) == {}
 
 
-@pytest.mark.parametrize('paper, name', RECORDS)
-def test_a_records_command_still_means_its_configuration(paper, name):
-  record = evidence.load(paper, name).record
+@pytest.mark.parametrize(
+    'file', [f for f in RECORDS if f not in STUDIES], ids=lambda f: f.stem
+)
+def test_a_records_command_still_means_its_configuration(file):
+  record = verify.read(file)
   argv = ['launch.py', *shlex.split(record['command'])[2:]]
   now = arguments.parse(argv).config
   asked = json.loads(json.dumps(dataclasses.asdict(now)))
   then = saved.completed(record['config'], now=now)
   assert asked | dict(paper=[]) == then | dict(paper=[])
+
+
+@pytest.mark.parametrize('file', STUDIES, ids=lambda f: f.stem)
+def test_a_studys_command_is_still_one(file, monkeypatch):
+  begun = []
+  monkeypatch.setattr(
+      device, 'set_up', lambda *_: begun.append(1) or sys.exit()
+  )
+  _, _, module, *argv = shlex.split(verify.read(file)['command'])
+  with pytest.raises(SystemExit):
+    importlib.import_module(module).main(argv)
+  assert begun  # All of its words were understood.
+
+
+STUDY = '''
+import argparse
+from experiments import studies
+from vfljax import data
+parser = argparse.ArgumentParser()
+for name in ('seeds', 'out', 'plus'):
+  parser.add_argument(f'--{name}')
+args = parser.parse_args()
+begun, seeds = studies.begin('own_study', None), range(int(args.seeds))
+found = dict(attack=[[seed + 0.5, float(args.plus or 0)] for seed in seeds])
+studies.write(args.out, begun, seeds, data.load('wine'), found=found)
+'''
+
+
+def test_a_study_is_run_again_from_its_own_command(tmp_path, monkeypatch):
+  folder = tmp_path / 'p' / 'records'
+  folder.mkdir(parents=True)
+  (tmp_path / 'own_study.py').write_text(STUDY)
+  monkeypatch.setenv(
+      'PYTHONPATH', os.pathsep.join([str(tmp_path), *sys.path])
+  )
+  monkeypatch.setattr(evidence, 'HERE', tmp_path)
+  made = [sys.executable, '-m', 'own_study', '--seeds=2']
+  subprocess.run([*made, f'--out={folder / "r.json"}'], check=True)
+  assert verify.runnable('p') == ['r']
+  found = verify.verify('p', 'r', 1, str(tmp_path))
+  assert [c.key for c in found] == [
+      ('found', 'attack', '[0]'), ('found', 'attack', '[1]')
+  ]
+  assert all(c.same for c in found) and {c.seed for c in found} == {0}
+  found = verify.verify('p', 'r', 1, str(tmp_path), ['--plus=1'])
+  assert [c.came_out for c in found] == [True, False]
+  assert 'found attack [1], seed 0: 1, recorded 0' in verify.said('r', found)
+  with pytest.raises(UserError, match='exit code 2'):
+    verify.verify('p', 'r', 1, str(tmp_path), ['--wrong'])
 
 
 @pytest.mark.parametrize('paper', PAPERS)

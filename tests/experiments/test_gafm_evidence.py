@@ -116,15 +116,6 @@ def test_deltas_are_judged_by_both_epochs(best, last, held, said, monkeypatch):
   assert said in found.because and 'best epoch: ' in found.because
 
 
-def test_records_without_a_version_are_told_of():
-  """They cannot be made again as they were, and the verdicts say so."""
-  for name, verdict in (
-      ('averaging', by_scripts.transcript), ('delta_tenth', by_scripts.chosen)
-  ):
-    assert 'versions' not in scripts.read(name)
-    assert by_scripts.UNKNOWN in verdict().because
-
-
 def test_terms_cancel_only_if_seeds_agree(monkeypatch):
   """In the mean what is sent is below both; the seeds do not bear it out."""
   centers = dict(

@@ -197,7 +197,7 @@ def test_pictures_from_saved_arrays(tmp_path):
       gradients=rng.normal(size=(4, 30)),
   )
   assert pictures.gradients(file).stat().st_size > 5000
-  run = dict(deltas=[0.1, 0.2], ratios=[0.9, 0.8], share=0.1)
+  run = dict(deltas=[0.1, 0.2], ratios=[[0.9, 0.8]], share=0.1)
   chart = tmp_path / 'delta.json'
   chart.write_text(json.dumps(run))
   assert pictures.ratios([chart]).stat().st_size > 3000
