@@ -44,7 +44,9 @@ def terms(key, played) -> tuple:
     own = gafm.Settings(
         0.05, 1.0, 0.01, 0.1, 'both', 'f', gafm.Reading(), gafm.GAN()
     )
-    return gafm.losses(key, own, memory, f, labels)[which]
+    return gafm.mean(
+        gafm.losses(key, own, memory, f, labels)[which], labels.sum(-1)
+    )
 
   return tuple(jax.grad(partial(loss, i))(f)[:, 0] for i in range(2))
 

@@ -1,6 +1,9 @@
 """What is read out of GAFM's records: tables, claims and pictures."""
 import json
+from types import SimpleNamespace
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -8,6 +11,8 @@ from experiments import evidence
 from experiments.gafm import (
     claims, common, numbers, pictures, scripts, tables, terms,
 )
+from vfljax.defense import Spec
+from vfljax.defenses.gafm import gafm
 from vfljax.runner import recording
 from vfljax.runner.config import Paper
 
@@ -201,6 +206,26 @@ def test_pictures_from_saved_arrays(tmp_path):
   chart = tmp_path / 'delta.json'
   chart.write_text(json.dumps(run))
   assert pictures.ratios([chart]).stat().st_size > 3000
+
+
+def test_both_terms_together_are_what_the_defense_descends():
+  """Of a round with a row of padding, with the same draws."""
+  f = jax.random.normal(jax.random.key(1), (4, 1))
+  labels = jnp.array([[0.0, 1], [1, 0], [0, 1], [0, 0]])
+  defense = gafm(0.05)
+  memory = defense.init(jax.random.key(0), Spec((f,), 2)).state
+  key = jax.random.key(2)
+  played = SimpleNamespace(
+      messages=SimpleNamespace(up=[f]), batch=SimpleNamespace(labels=labels),
+      state=SimpleNamespace(defense=memory),
+  )
+  gan, ce = pictures.terms(key, played)
+  sent = jax.grad(lambda f: defense.objective(
+      memory, key, lambda us: us[0], (f,), labels
+  ))(f)
+  assert np.abs(gan[:3]).min() > 0 and np.abs(ce[:3]).min() > 0
+  assert gan[3] == ce[3] == 0
+  np.testing.assert_allclose(gan + ce, sent[:, 0], rtol=1e-5)
 
 
 def test_means_and_centers_of_both_terms():
