@@ -16,9 +16,7 @@ own part of u: 'residues and own part', which is not registered.
 """
 import argparse
 from collections.abc import Callable
-import datetime
 import json
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -26,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from experiments import studies
 from experiments.bench.he_plain import taylor
 from vfljax import algorithms, attacks, data, measure, nets, train
 from vfljax.attack import Attack
@@ -166,20 +165,18 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--seeds', type=int, default=5)
   parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
+  begun = studies.begin('experiments.vmask.crypto_leaks', argv)
   keys = jax.random.split(jax.random.key(0), args.seeds)
   rows = {
       name: scores(jax.jit(jax.vmap(run(case)))(keys))
       for name, case in cases().items()
   }
-  record = dict(
-      date=datetime.date.today().isoformat(), dataset='breast_cancer',
-      jax=jax.__version__, seeds=args.seeds, rows_a_round=ROWS, epochs=EPOCHS,
-      rate=RATE, width=WIDTH, rows=rows,
+  print(json.dumps(rows, indent=1))
+  studies.write(
+      args.out, begun, range(args.seeds), data.load('breast_cancer'),
+      dict(rows_a_round=ROWS, epochs=EPOCHS, rate=RATE, width=WIDTH),
+      rows=rows,
   )
-  text = json.dumps(record, indent=1)
-  print(text)
-  if args.out:
-    Path(args.out).write_text(text + '\n')
 
 
 if __name__ == '__main__':

@@ -147,6 +147,11 @@ def says(found: Row, measure: str, digits: int = 1) -> str:
 
 
 def source(*names: str) -> str:
-  """The line under a table."""
-  links = ', '.join(f'[`records/{n}.json`](records/{n}.json)' for n in names)
-  return f'\n\nFrom {links}.'
+  """What stands under a table: when records were made, if they say so."""
+  told = [n for n in names if 'versions' in record(n) and 'command' in record(n)]
+  links = ', '.join(
+      f'[`records/{n}.json`](records/{n}.json)' for n in names if n not in told
+  )
+  lines = [f'From {links}.'] if links else []
+  lines += [evidence.told(n, record(n)).rstrip('\n') for n in told]
+  return '\n\n' + '\n\n'.join(lines)
