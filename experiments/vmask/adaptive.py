@@ -46,9 +46,11 @@ best of 50 epochs (chosen on test images, as in the paper) and last. The
 records are of 5 stages of these.
 """
 import argparse
+from collections.abc import Sequence
 import functools
 import json
 import pathlib
+import tempfile
 from typing import Any
 import warnings
 
@@ -56,19 +58,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments import studies
+from experiments.vmask import study
 from experiments.vmask.transcript import (
     BATCH, ETA, STUDIES, Data, Study, Trained, load, train,
 )
 from vfljax import attacks, metrics
 from vfljax.attacks import layer_recovery
 from vfljax.attacks.model_completion import Schedule, mlp_head
+from vfljax.data import npz
 from vfljax.masked import masking
 from vfljax.nets import intercept, named_layers
 from vfljax.runner import errors
 from vfljax.types import Array, Net
 from vfljax.views import MaskedLayer, TrainedBottom
-
-RECORD = pathlib.Path(__file__).parent / 'records' / 'adaptive.json'
 
 
 def first(view: MaskedLayer, rounds: int) -> MaskedLayer:
@@ -174,26 +177,19 @@ def measure(seed, study, data, test, epochs, draws, last) -> dict[str, Any]:
   return rows
 
 
-def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
-  """Mean and deviation over seeds and draws, in percent; mean errors."""
-  out = {}
-  for name in runs[0]:
-    row: dict[str, Any] = {}
-    for field in ('best', 'final'):
-      all_of = 100 * np.array([run[name][field] for run in runs])
-      row[field] = dict(mean=round(float(all_of.mean()), 2),
-                        sd=round(float(all_of.std()), 2),
-                        by_seed=all_of.mean(1).round(2).tolist())
-    row['errors'] = {
-        k: float(f'{np.mean([run[name]["errors"][k] for run in runs]):.3g}')
-        for k in runs[0][name]['errors']
-    }
-    out[name] = row
-  return out
+def by_seed(runs: list[dict[str, Any]]) -> dict[str, Any]:
+  """Of every attacker best and last accuracies and errors, a list a seed."""
+  return {
+      name: {field: [run[name][field] for run in runs]
+             for field in ('best', 'final')} | dict(
+                 errors={k: [run[name]['errors'][k] for run in runs]
+                         for k in row['errors']})
+      for name, row in runs[0].items()
+  }
 
 
 @errors.explained()
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description='Adaptive attackers of VMask.')
   parser.add_argument('--data', default='mnist.npz', help='Keras archive')
   parser.add_argument('--model', choices=STUDIES, default='mlp3')
@@ -203,42 +199,46 @@ def main() -> None:
   parser.add_argument('--epochs', type=int, default=5)
   parser.add_argument('--draws', type=int, default=5, help='of known labels')
   parser.add_argument('--limit', type=int, default=0, help='training samples')
-  parser.add_argument('--work', type=pathlib.Path, default='adaptive_parts',
+  parser.add_argument('--work', type=pathlib.Path,
                       help='folder of single trainings; those there stay')
   parser.add_argument('--parts', type=int, default=0,
                       help='stop after so many trainings; 0: all')
-  parser.add_argument('--out', type=errors.new_file, default=str(RECORD))
-  args = parser.parse_args()
-  study = STUDIES[args.model]._replace(before=args.before)
-  data, test = load(args.data, study.shape)
+  parser.add_argument('--out', type=errors.new_file, default='')
+  args = parser.parse_args(argv)
+  begun = studies.begin('experiments.vmask.adaptive', argv)
+  which = STUDIES[args.model]._replace(before=args.before)
+  data, test = load(args.data, which.shape)
   if args.limit:
     data = Data(*(part[: args.limit] for part in data))
-  args.work.mkdir(parents=True, exist_ok=True)
+  work = args.work or pathlib.Path(tempfile.mkdtemp())
+  work.mkdir(parents=True, exist_ok=True)
   made = 0
-  modes = {'T3': '', 'T4': study.last}
+  modes = {'T3': '', 'T4': which.last}
   setup = (args.model, args.before, args.epochs, len(data.labels), args.draws)
   stem = '_'.join(map(str, setup))
-  place = lambda mode, seed: args.work / f'{stem}_{mode}_{seed}.json'
+  place = lambda mode, seed: work / f'{stem}_{mode}_{seed}.json'
   for seed in range(args.seeds):
     for mode, last in modes.items():
       if place(mode, seed).exists():
         continue
       if args.parts and made == args.parts:
         return
-      row = measure(seed, study, data, test, args.epochs, args.draws, last)
+      row = measure(seed, which, data, test, args.epochs, args.draws, last)
       place(mode, seed).write_text(json.dumps(row))
       made += 1
-  record: dict[str, Any] = dict(
-      model=args.model, before=args.before, seeds=args.seeds,
-      epochs=args.epochs, draws=args.draws,
-      samples=len(data.labels), batch=BATCH, theta_r=masking.STD)
+  found = {}
   for mode in modes:
-    record[mode] = summary([
+    found[mode] = by_seed([
         json.loads(place(mode, seed).read_text()) for seed in range(args.seeds)
     ])
-    for row, values in record[mode].items():
-      print(mode, row, values['best'], values['errors'], flush=True)
-  pathlib.Path(args.out).write_text(json.dumps(record, indent=1) + '\n')
+    for row, values in found[mode].items():
+      print(f'{mode} {row}: {study.mean_std(np.asarray(values["best"]))}')
+  about = dict(
+      train_samples=len(data.labels), batch=BATCH, theta_r=masking.STD
+  )
+  studies.write(
+      args.out, begun, range(args.seeds), npz.load(args.data), about, **found
+  )
 
 
 if __name__ == '__main__':

@@ -72,7 +72,7 @@ def vanilla(measure: str, suffix: str = '') -> str:
 
 def regained(mode: str, start: str) -> str:
   """Of `adaptive`: percent of what masking took that attackers have."""
-  rows = older.record('adaptive')[mode]
+  rows = older.adaptive('adaptive')[mode]
   return span(
       tables_costs.regained('adaptive', mode, name)
       for name in rows if name.startswith(start)
@@ -81,7 +81,7 @@ def regained(mode: str, start: str) -> str:
 
 def convolutions() -> str:
   """Errors of LeNet5's first two layers, from one batch."""
-  errors = older.record('adaptive_lenet5')['T3']['linear 1']['errors']
+  errors = older.adaptive('adaptive_lenet5')['T3']['linear 1']['errors']
   return ' and '.join(f'{errors[f"conv{i}"]:.0e}' for i in (1, 2))
 
 
@@ -202,7 +202,7 @@ NUMBERS: dict[str, Table] = dict(
     solving=lambda: regained('T3', 'linear 40'),
     at_t4=lambda: span(
         tables_costs.regained('adaptive', 'T4', name)
-        for name in older.record('adaptive')['T4']
+        for name in older.adaptive('adaptive')['T4']
         if not name.startswith(('full', 'redrawn'))
     ),
     convolutions=convolutions, full_hidden=hidden,

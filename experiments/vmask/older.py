@@ -123,6 +123,22 @@ def sets(name: str) -> dict[str, list[float]]:
   }
 
 
+def adaptive(name: str) -> dict[str, dict[str, dict[str, Any]]]:
+  """By protocol and attacker: `best`, percent by training, and mean errors."""
+  return {
+      mode: {who: _attacker(found) for who, found in rows.items()}
+      for mode, rows in record(name).items() if mode in ('T3', 'T4')
+  }
+
+
+def _attacker(found: Mapping[str, Any]) -> dict[str, Any]:
+  best = found['best']
+  return dict(
+      best=best['by_seed'] if isinstance(best, dict) else percent(best),
+      errors={k: float(np.mean(x)) for k, x in found['errors'].items()},
+  )
+
+
 def less(a: Iterable[float], b: Iterable[float]) -> list[float]:
   """Training by training."""
   return [x - y for x, y in zip(a, b, strict=True)]
@@ -148,7 +164,7 @@ def says(found: Row, measure: str, digits: int = 1) -> str:
 
 def source(*names: str) -> str:
   """What stands under a table: when records were made, if they say so."""
-  told = [n for n in names if 'versions' in record(n) and 'command' in record(n)]
+  told = [n for n in names if 'command' in record(n)]
   links = ', '.join(
       f'[`records/{n}.json`](records/{n}.json)' for n in names if n not in told
   )

@@ -52,7 +52,7 @@ def shares() -> str:
 
 def _adaptive(*records: tuple[str, str]) -> str:
   """A row for each attacker, a column for each record and protocol."""
-  found = {shown: older.record(name) for shown, name in records}
+  found = {shown: older.adaptive(name) for shown, name in records}
   first = next(iter(found.values()))
   linear = [n.split()[1] for n in first['T3'] if n.startswith('linear')]
   names = [
@@ -82,7 +82,7 @@ def _adaptive(*records: tuple[str, str]) -> str:
 
 def _best(rows: dict, name: str) -> str:
   found = _named(rows, name)
-  return evidence.spread(rows[found]['best']['by_seed']) if found else ''
+  return evidence.spread(rows[found]['best']) if found else ''
 
 
 def _named(rows: dict, name: str) -> str:
@@ -96,8 +96,8 @@ def _named(rows: dict, name: str) -> str:
 
 def regained(record: str, mode: str, name: str) -> float:
   """Percent of what redrawing takes away that an attacker has."""
-  rows = older.record(record)[mode]
-  best = lambda n: rows[_named(rows, n)]['best']['mean']
+  rows = older.adaptive(record)[mode]
+  best = lambda n: older.mean(rows[_named(rows, n)]['best'])
   return 100 * (best(name) - best('redrawn')) / (best('full') - best('redrawn'))
 
 
