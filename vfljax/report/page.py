@@ -56,10 +56,11 @@ def heading(text: str, level: int = 2) -> str:
   return f'<h{level}>{escape(text)}</h{level}>'
 
 
-def verdict(sentences: Sequence[str]) -> str:
-  """The box that a newcomer reads first."""
+def verdict(sentences: Sequence[str], warns: bool = False) -> str:
+  """The box that a newcomer reads first; one that warns looks so."""
   paragraphs = ''.join(f'<p>{escape(s)}</p>' for s in sentences)
-  return f'<div class="verdict">{paragraphs}</div>'
+  kind = 'verdict warns' if warns else 'verdict'
+  return f'<div class="{kind}">{paragraphs}</div>'
 
 
 def note(text: str) -> str:

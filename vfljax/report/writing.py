@@ -50,7 +50,8 @@ def write(
   config = {k: v for k, v in config.items() if k != 'paper'}
   classes = classes or max(said, default=0)
   title = _title(found, config)
-  html = [page.heading(title, 1), *([page.verdict(leaking)] if leaking else [])]
+  warning = [page.verdict(leaking, warns=True)] if leaking else []
+  html = [page.heading(title, 1), *warning]
   text = [f'# {markdown(title)}', *(f'**{markdown(w)}**' for w in leaking)]
   facts = head.facts(about.read(path), config, found, units)
   for results in found:
