@@ -80,6 +80,10 @@ def test_a_file_may_print(tmp_path, capsys):
 
 @pytest.mark.parametrize('flags, message', [
     (['--config.model.bottom=abc'], r'bottom\[0\] must be a whole number'),
+    (['--config.seeds=x'], "^--config.seeds takes a whole number; got 'x'.$"),
+    (['--devices='], "^--devices takes a whole number; got ''.$"),
+    (['--config.train.learning_rate=.1x'], "rate takes a number; got '.1x'.$"),
+    (['--config.alone=yes?'], "alone takes true or false; got 'yes\\?'.$"),
     ([f'--config.seeds={"9" * 400}'], 'seeds must be a finite number'),
     ([f'--config.seeds={"9" * 5000}'], 'digits'),
     (['--config.data.parties=2147483648'], 'parties must be 256 or less'),

@@ -14,8 +14,14 @@ from vfljax.runner.errors import UserError, brief
 
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 _TRACEBACK = 'Traceback (most recent call last)'
-# What ml_collections raises, and what that means.
+# What absl and ml_collections raise, and what that means.
 _MEANING = (
+    (r'^flag (--[\w.]+)=(.*): invalid literal for int\(\) ',
+     r"\1 takes a whole number; got '\2'."),
+    (r'^flag (--[\w.]+)=(.*): could not convert string to float: ',
+     r"\1 takes a number; got '\2'."),
+    (r"^flag (--[\w.]+)=(.*): \('Non-boolean argument ",
+     r"\1 takes true or false; got '\2'."),
     (r'get_config\(\) takes 0 positional arguments',
      'This config has no variants: leave out the colon and what follows.'),
     (r"has no attribute 'get_config'",
