@@ -2,6 +2,7 @@
 listed and reported, refused where it must be, and held to the contracts."""
 import inspect
 import json
+import sys
 
 import jax
 import numpy as np
@@ -328,6 +329,9 @@ def edited(tmp_path, monkeypatch):
     file.write_text(text.replace(old, new))
 
   yield change
+  for name, module in [*sys.modules.items()]:  # What it imported from there.
+    if (getattr(module, '__file__', None) or '').startswith(str(tmp_path)):
+      del sys.modules[name]
   for registry, before in kept:
     registry.clear()
     registry.update(before)
@@ -348,6 +352,33 @@ def test_edited_code_is_not_given_the_old_numbers(edited, tmp_path, capsys):
   assert mine(tmp_path, '--config.defenses=none') == 2
   said = capsys.readouterr().err  # More differs: that is what is said.
   assert 'belongs to another configuration: defenses' in said
+
+
+def test_so_is_code_that_own_code_imports(edited, tmp_path, capsys):
+  """By any of its names, from a package and from beside itself."""
+  pack = tmp_path / 'own_pack'
+  pack.mkdir()
+  (pack / '__init__.py').write_text('from . import deep\n')
+  (pack / 'deep.py').write_text('from .deeper import TWICE as FACTOR\n')
+  (pack / 'deeper.py').write_text('TWICE = 2\n')
+  (tmp_path / 'own_unused.py').write_text('')
+  edited('d * 2', 'd * own_pack.deep.FACTOR')
+  edited('Method, each\n', 'Method, each\nimport own_pack.deep, numpy\n')
+  assert mine(tmp_path) == 0
+  config = tmp_path / 'out/config.json'
+  said = json.loads(config.read_text())
+  assert sorted(said['sources']) == [
+      '__init__.py', 'deep.py', 'deeper.py', 'mine.py'
+  ]
+  (pack / 'deeper.py').write_text('TWICE = 3\n')
+  capsys.readouterr()
+  assert mine(tmp_path) == 2
+  assert 'deeper.py has changed since' in capsys.readouterr().err
+  # A work directory of before: of the file with the methods alone.
+  (tmp_path / 'out/.config.json').unlink()
+  said['sources'] = {'mine.py': said['sources']['mine.py']}
+  config.write_text(json.dumps(said))
+  assert mine(tmp_path) == 0
 
 
 def test_a_directory_of_before_digests_goes_on(edited, tmp_path):
