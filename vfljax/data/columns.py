@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vfljax.data import spelling
 from vfljax.data.files import brief, fits, one_line
 from vfljax.data.options import flag
 from vfljax.data.table import few_classes, listing, single
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 NUMBERS = ('integer', 'floating', 'mixed-integer-float', 'decimal')
 TEXT = ('string', 'categorical', 'mixed-integer')
+MOST = 20  # So many different numbers are classes; more may be measurements.
 FEW = 0.1  # So few cells among numbers are a mistake, more are categories.
 _BLANK = '(missing)'  # The category of missing values, when imputing.
 
@@ -44,7 +46,8 @@ def labels(
   if gone.any():
     raise ValueError(
         f'Label column {name!r}: {gone.mean():.1%} of its values are missing'
-        f' ({gone.sum()} of {rows} rows). Every row needs a label.'
+        f' ({gone.sum()} of {rows} rows). Every row needs a label: leave the'
+        ' others out of the file.'
     )
   if kind not in NUMBERS and not text:
     _refuse_stray(column)
@@ -57,12 +60,20 @@ def labels(
           ' be told apart; write the classes as words.'
       )
     if (order == np.round(order)).all():
+      if len(order) > MOST and not text:
+        raise ValueError(
+            f'Label column {name!r} has {len(order)} different whole numbers,'
+            ' as a measurement has, of which a range would be a class. If they'
+            f' are classes: {flag(text=str(name))}'
+        )
       order = [int(v) if abs(v) < 2**63 else float(v) for v in order]
-    elif len(order) > 20:
+    elif len(order) > MOST:
       raise ValueError(
           f'Label column {name!r} has {len(order)} different fractional'
           ' numbers: it is a measurement, not a class.'
       )
+  elif not text:
+    spelling.refuse_alike('Label column', name, map(str, order))
   few_classes(
       len(order), rows, f'Label column {name!r}', most if text else 0,
       flag(text=str(name), categories=str(len(order))),
@@ -160,6 +171,9 @@ def _expand(
     _refuse_stray(column)
   words = np.array([_BLANK if pd.isna(v) else str(v) for v in column], object)
   values = sorted(set(words))
+  if not text:
+    _refuse_names(column, values)
+    spelling.refuse_alike('Column', name, values)
   if len(values) > most:
     raise ValueError(
         f'Text column {name!r} has {len(values)} different values, more than'
@@ -213,6 +227,21 @@ def _refuse_stray(column: 'pd.Series') -> None:
     )
 
 
+def _refuse_names(column: 'pd.Series', values: Sequence[str]) -> None:
+  """Refuses text that is the name of a row, not a category of several.
+
+  Raises:
+    ValueError: (one line) with the option that leaves it out.
+  """
+  count, rows, name = len(values), len(column), str(column.name)
+  if count > max(MOST, rows // 2):
+    raise ValueError(
+        f'Text column {name!r} has {count} different values in {rows} rows: it'
+        f' is a name of each row, not a category. Drop it, {flag(drop=name)};'
+        f' if it is one: {flag(text=name, categories=str(max(count, 100)))}'
+    )
+
+
 def _refuse_lost(
     column: 'pd.Series', values: np.ndarray, optional: bool
 ) -> None:
@@ -251,6 +280,8 @@ def lost(values: np.ndarray, different: int = 0) -> bool:
     return False
   if values.dtype.kind == 'f' and (values != np.round(values)).any():
     return False
+  if not np.isfinite(single(values)).all():
+    return False  # Too large for float32, which is said of the whole table.
   kept = len(np.unique(single(values)))
   return kept < 0.9 * (different or len(np.unique(values))) and kept < 2**20
 
