@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 NUMBERS = ('integer', 'floating', 'mixed-integer-float', 'decimal')
 TEXT = ('string', 'categorical', 'mixed-integer')
 MOST = 20  # So many different numbers are classes; more may be measurements.
-FEW = 0.1  # So few cells among numbers are a mistake, more are categories.
 _BLANK = '(missing)'  # The category of missing values, when imputing.
 
 
@@ -50,28 +49,11 @@ def labels(
         ' others out of the file.'
     )
   if kind not in NUMBERS and not text:
-    _refuse_stray(column)
+    spelling.refuse_stray(column)
   values = _numbers(column) if kind in NUMBERS else column.astype(str)
   order, index = np.unique(np.asarray(values), return_inverse=True)
   if kind in NUMBERS:
-    if kind == 'integer' and len(order) < column.nunique():
-      raise ValueError(
-          f'Label column {name!r} has whole numbers beyond 2^53, which cannot'
-          ' be told apart; write the classes as words.'
-      )
-    if (order == np.round(order)).all():
-      if len(order) > MOST and not text:
-        raise ValueError(
-            f'Label column {name!r} has {len(order)} different whole numbers,'
-            ' as a measurement has, of which a range would be a class. If they'
-            f' are classes: {flag(text=str(name))}'
-        )
-      order = [int(v) if abs(v) < 2**63 else float(v) for v in order]
-    elif len(order) > MOST:
-      raise ValueError(
-          f'Label column {name!r} has {len(order)} different fractional'
-          ' numbers: it is a measurement, not a class.'
-      )
+    order = _as_classes(column, order, text)
   elif not text:
     spelling.refuse_alike('Label column', name, map(str, order))
   few_classes(
@@ -90,6 +72,36 @@ def labels(
         f' {flag(positive=classes[0])}'
     )
   return (1 - index, classes[::-1]) if found[0] == 0 else (index, classes)
+
+
+def _as_classes(
+    column: 'pd.Series', order: np.ndarray, text: bool
+) -> list[int | float]:
+  """A label column's different numbers, whole ones without a point.
+
+  Raises:
+    ValueError: if they are no classes; whole ones may be, if `text` says so.
+  """
+  name = column.name
+  if kind_of(column) == 'integer' and len(order) < column.nunique():
+    raise ValueError(
+        f'Label column {name!r} has whole numbers beyond 2^53, which cannot be'
+        ' told apart; write the classes as words.'
+    )
+  if (order != np.round(order)).any():
+    if len(order) > MOST:
+      raise ValueError(
+          f'Label column {name!r} has {len(order)} different fractional'
+          ' numbers: it is a measurement, not a class.'
+      )
+    return [*order]
+  if len(order) > MOST and not text:
+    raise ValueError(
+        f'Label column {name!r} has {len(order)} different whole numbers, as a'
+        ' measurement has, of which a range would be a class. If they are'
+        f' classes: {flag(text=str(name))}'
+    )
+  return [int(v) if abs(v) < 2**63 else float(v) for v in order]
 
 
 def features(
@@ -168,7 +180,7 @@ def _expand(
         f' are understood. Convert or drop it: {flag(drop=str(name))}'
     )
   if not text:
-    _refuse_stray(column)
+    spelling.refuse_stray(column)
   words = np.array([_BLANK if pd.isna(v) else str(v) for v in column], object)
   values = sorted(set(words))
   if not text:
@@ -201,30 +213,6 @@ def _as_float(value) -> bool:
   except (OverflowError, ValueError, TypeError):
     return False
   return True
-
-
-def _refuse_stray(column: 'pd.Series') -> None:
-  """Refuses a column of numbers with a few cells that are none.
-
-  Raises:
-    ValueError: naming the first of them and its row, from 1.
-  """
-  import pandas as pd
-
-  if isinstance(column.dtype, pd.CategoricalDtype):
-    return  # Whoever made it so said that its numbers are names.
-  there = column.notna().to_numpy()
-  parsed: Any = pd.to_numeric(column, errors='coerce')
-  number = parsed.notna().to_numpy()
-  stray = np.flatnonzero(there & ~number)
-  if 0 < len(stray) <= FEW * there.sum():
-    raise ValueError(
-        f'Column {column.name!r} has numbers but for {len(stray)} of'
-        f' {there.sum()} cells; the first is'
-        f' {brief(column.iloc[stray[0]], 30)} in row {stray[0] + 1}. Mend or'
-        f' drop it, {flag(drop=str(column.name))}, or make every value a'
-        f' category, {flag(text=str(column.name))}'
-    )
 
 
 def _refuse_names(column: 'pd.Series', values: Sequence[str]) -> None:

@@ -82,32 +82,35 @@ def csv(
   meant = [n for names in (drop, text, rounded) for n in several(names)]
   namesakes.refuse_twice(_header(file, way), label, meant)
   frame = _frame(file, way, several(text), several(gaps))
+  _refuse_shape(frame, file, way, label, meant)
+  for name in [name for name in frame.columns if name not in several(drop)]:
+    column = column_of(frame, name)
+    if kind_of(column) == 'string':
+      column = spelling.emptied(column, several(gaps))
+      frame[name] = column if name in several(text) else spelling.read(
+          column, way.decimal, bool(decimal)
+      )
+  return table(frame, label, missing, drop, positive, categories, text, rounded)
+
+
+def _refuse_shape(
+    frame: 'pd.DataFrame', file: pathlib.Path, way: Dialect, label: str,
+    meant: Sequence[str],
+) -> None:
+  """Refuses what was not split, and row numbers in a column without a name.
+
+  As pandas and R write them: of rows in the order of their labels they would
+  tell the label.
+
+  Raises:
+    ValueError: (one line) with the option that mends it.
+  """
   if label not in frame.columns and len(frame.columns) == 1:
     raise ValueError(
         f'{file} has a single column when split at {way.sep!r}; say what stands'
         ' between its columns, as in '
         f'{flag(sep="comma" if way.sep == ";" else "semicolon")}'
     )
-  _refuse_numbering(frame, meant)
-  for name in frame.columns:
-    column = column_of(frame, name)
-    if name in several(drop) or kind_of(column) != 'string':
-      continue
-    column = spelling.emptied(column, several(gaps))
-    if name not in several(text):
-      column = spelling.read(column, way.decimal, bool(decimal))
-    frame[name] = column
-  return table(frame, label, missing, drop, positive, categories, text, rounded)
-
-
-def _refuse_numbering(frame: 'pd.DataFrame', meant: Sequence[str]) -> None:
-  """Refuses row numbers in a column without a name, as pandas and R write them.
-
-  Of rows in the order of their labels they would tell the label.
-
-  Raises:
-    ValueError: (one line) with the option that leaves it out.
-  """
   for name in frame.columns:
     if name.startswith('Unnamed: ') and name not in meant:
       found = column_of(frame, name)

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from vfljax.data.files import brief
 from vfljax.data.options import flag
 from vfljax.data.table import bare, listing
@@ -25,6 +27,7 @@ _GAPS = frozenset((
 # What pandas takes for a gap anyway, but not with blanks around it.
 _EMPTY = frozenset(('', 'NA', 'N/A', 'n/a', 'NaN', 'nan', 'NULL', 'null',
                     'None', '<NA>', '#N/A', '#NA'))
+_FEW = 0.1  # So few cells among numbers are a mistake, more are categories.
 _LOOKED_AT = 1000  # Cells that a column of text is told from one of numbers by.
 _BETWEEN = " ,.'’\u00a0\u202f"  # What stands between thousands.
 _NUMBER = r"[+-]?[\d ,.'’\u00a0\u202f]*\d(?:[eE][+-]?\d+)?"  # Written somehow.
@@ -77,6 +80,30 @@ def emptied(column: 'pd.Series', gaps: Collection[str]) -> 'pd.Series':
       lambda v: isinstance(v, str) and v.strip() in empty
   )
   return column.mask(cells.to_numpy(bool)) if cells.any() else column
+
+
+def refuse_stray(column: 'pd.Series') -> None:
+  """Refuses a column of numbers with a few cells that are none.
+
+  Raises:
+    ValueError: naming the first of them and its row, from 1.
+  """
+  import pandas as pd
+
+  if isinstance(column.dtype, pd.CategoricalDtype):
+    return  # Whoever made it so said that its numbers are names.
+  there = column.notna().to_numpy()
+  parsed: Any = pd.to_numeric(column, errors='coerce')
+  number = parsed.notna().to_numpy()
+  stray = np.flatnonzero(there & ~number)
+  if 0 < len(stray) <= _FEW * there.sum():
+    raise ValueError(
+        f'Column {column.name!r} has numbers but for {len(stray)} of'
+        f' {there.sum()} cells; the first is'
+        f' {brief(column.iloc[stray[0]], 30)} in row {stray[0] + 1}. Mend or'
+        f' drop it, {flag(drop=str(column.name))}, or make every value a'
+        f' category, {flag(text=str(column.name))}'
+    )
 
 
 def refuse_alike(what: str, name: object, words: Iterable[str]) -> None:

@@ -148,7 +148,7 @@ def _first(
   return [
       page.verdict(given.said),
       page.heading('By the PU score, at any price', level),
-      *map(page.note, said),
+      *map(page.note, (s for s in said if s not in given.said)),
       page.heading(f'{given.title}: the evidence', level),
       page.table(given.evidence, level + 1),
       page.heading('Not tested', level + 1), *map(page.note, given.untested),
