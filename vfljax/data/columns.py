@@ -5,7 +5,7 @@ word among numbers, which would make each of them a category, and whole numbers
 of which float32 makes one.
 """
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
