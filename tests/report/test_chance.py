@@ -49,13 +49,27 @@ def test_noise_shows_what_it_is_said_to_show(rows, share, config, tmp_path):
   )
 
 
+@pytest.mark.parametrize('attack, unknown', [
+    ('norm_scoring', (100, 300)), ('median_scoring', (50, 150)),
+    # 20 rounds of 20 samples, of which all but 0.3 % have a positive one.
+    ('direction_scoring', (80.06, 300)), ('nobodys', (100, 300)),
+])
+def test_what_attackers_are_told_is_not_inferred(attack, unknown, tmp_path):
+  results = results_of(
+      tmp_path, [0.7] * 3, dict(train=dict(epochs=30, batch_size=20)),
+      dict(training=400, classes=dict(no=0.75, yes=0.25)),
+  )
+  found = chance._unknown(results, attack)
+  np.testing.assert_allclose(found, unknown, rtol=1e-3)
+
+
 def test_a_leakage_as_chance_shows_it_is_in_doubt(tmp_path):
   leak = [0.75, 0.8, 0.7]
   results = results_of(tmp_path, leak, {}, ABOUT)
   said = (
-      'By chance, with about 10 training samples of the rarer class, an attack '
-      'that learns nothing shows 25.0 points in the best of 30 epochs: less is '
-      'not told from nothing here.'
+      'By chance, with about 10 training samples of the rarer class to infer, '
+      'an attack that learns nothing shows 25.0 points in the best of 30 epochs: '
+      'less is not told from nothing here.'
   )
   assert f'{said} It may leak nothing.' in (
       advice.sentences(results, Goal(budget=2))

@@ -24,6 +24,12 @@ def epochs(config: Mapping[str, Any]) -> int:
   return -(-count // (every or max(1, count // 50)))
 
 
+def batch(config: Mapping[str, Any]) -> int:
+  """Samples a round; 0 if it does not say."""
+  size = config.get('train', {}).get('batch_size', 0)
+  return size if isinstance(size, int) and size > 0 else 0
+
+
 def pooled(config: Mapping[str, Any]) -> bool:
   """Whether an epoch's rounds are scored together."""
   return config.get('attack', {}).get('pool', '') == 'epoch'

@@ -60,7 +60,8 @@ class Results(NamedTuple):
     shares: Of the classes among all samples, by their names; {} if unknown.
     training: About how many training samples of each class an attack's score of
       an epoch is over; () if that is unknown.
-    epochs: That are measured; 0 if it does not say.
+    epochs: That are measured; 0 if the configuration does not say.
+    batch: Samples a round; 0 if it does not say.
   """
 
   title: tuple[str, str, str]
@@ -80,6 +81,7 @@ class Results(NamedTuple):
   shares: Mapping[str, float] = MappingProxyType({})
   training: tuple[float, ...] = ()
   epochs: int = 0
+  batch: int = 0
 
   @property
   def seeds(self) -> list[int]:
@@ -138,6 +140,7 @@ def of_rows(
           wanted=asked.cells(config, 2 if results.metric == 'auc' else 3),
           when=config.get('attack', {}).get('when', ''),
           shares=about.shares(said), epochs=asked.epochs(config),
+          batch=asked.batch(config),
           training=about.training(said) if asked.pooled(config) else (),
       ) for results in found
   ]

@@ -41,8 +41,7 @@ def write(
   Raises:
     UserError: if the directory cannot be read or written.
   """
-  config = store.read_config(path)
-  units = store.read_timings(path)
+  config, units = store.read_config(path), store.read_timings(path)
   said = [unit.pop('classes', 0) for unit in units]
   leaking, crossing = crossings.warnings(units), crossings.taken(units)
   found = reading.read(path, classes or max(said, default=0))
