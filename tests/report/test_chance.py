@@ -68,8 +68,8 @@ def test_a_leakage_as_chance_shows_it_is_in_doubt(tmp_path):
   results = results_of(tmp_path, leak, {}, ABOUT)
   said = (
       'By chance, with about 10 training samples of the rarer class to infer, '
-      'an attack that learns nothing shows 25.0 points in the best of 30 epochs: '
-      'less is not told from nothing here.'
+      'an attack that learns nothing shows 25.0 points in the best of 30 '
+      'epochs: less is not told from nothing here.'
   )
   assert f'{said} It may leak nothing.' in (
       advice.sentences(results, Goal(budget=2))
