@@ -10,10 +10,12 @@ import pytest
 from tests import fake_results
 from tests.fake_results import row
 from tests.report.test_report import Page
+from tests.workdirs import everything
 from vfljax.commands import export, merge
 from vfljax.report import reading
 from vfljax.report.tables import Table, Text
 from vfljax.runner import store
+from vfljax.runner.errors import UserError
 from vfljax.runner.main import main
 
 
@@ -113,6 +115,38 @@ def test_other_seeds_and_attacks_are_parts_too(tmp_path, capsys):
   assert code == 0 and results.asked == (0, 1, 2, 3)
   assert results.attacks == ['norm_scoring', 'mean_scoring']
   assert [*reading.utility(results, ISO)] == [0, 1, 2, 3]
+
+
+def test_no_run_goes_on_in_what_was_merged(tmp_path):
+  # Its units are the parts': a run would list half of them, and say 'done'.
+  one = made(tmp_path / 'one', [NONE])
+  two = made(tmp_path / 'two', [NONE], seeds=(2, 3))
+  place = merge.merge([one, two], str(tmp_path / 'all'))
+  whole, before = store.read_config(place), everything(place)
+  assert len(store.read_results(place)) == 8
+  asked = {k: v for k, v in whole.items() if k != 'merged'}
+  with pytest.raises(UserError, match='was put together by vfljax merge'):
+    store.open_workdir(place, asked, ['none/None'])
+  # Earlier versions did not note it: then its units tell.
+  for name in ('config.json', '.config.json'):
+    (place / name).unlink()
+  (place / 'config.json').write_text(json.dumps(asked))
+  with pytest.raises(UserError, match=r'would drop them: none/None \(2\)'):
+    store.open_workdir(place, asked, ['none/None'])
+  assert store.read_results(place) == store.read_results(
+      merge.merge([one, two], str(place))
+  )
+  assert everything(place) == before
+
+
+def test_nothing_is_merged_into_a_run(tmp_path):
+  one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [NONE])
+  lines = two / 'epochs/none.jsonl'
+  lines.write_text('{}')
+  before = everything(two)
+  with pytest.raises(UserError, match='is the work directory of a run'):
+    merge.merge([one], str(two))
+  assert everything(two) == before
 
 
 @pytest.mark.parametrize('changed, message', [

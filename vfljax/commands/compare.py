@@ -15,7 +15,7 @@ from vfljax.report import (
 from vfljax.report.ranks import Ranked
 from vfljax.report.reading import Results
 from vfljax.report.tables import Table, Text
-from vfljax.runner import disk, raising, store
+from vfljax.runner import disk, identity, raising, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.nested import flat
 from vfljax.runner.stopping import Stop
@@ -106,7 +106,7 @@ def best(runs: Sequence[Run]) -> Table:
 
 def differences(runs: Sequence[Run]) -> list[Table]:
   """What the configurations differ in; nothing if in nothing."""
-  same = {'paper': None, raising.FIELD: None}
+  same = {'paper': None, raising.FIELD: None, identity.MERGED: None}
   fields = [flat({**r.config, **same}) for r in runs]
   names = [
       name for name in dict.fromkeys(n for own in fields for n in own)

@@ -11,7 +11,9 @@ from typing import Any
 
 from vfljax.commands import given
 from vfljax.report import writing
-from vfljax.runner import choosing, parts, raising, sources, store
+from vfljax.runner import (
+    choosing, epoch_lines, identity, parts, raising, sources, store,
+)
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
 from vfljax.runner.nested import flat
@@ -21,7 +23,7 @@ from vfljax.runner.stopping import Stop
 FREE = (
     'defenses', 'attacks', 'listed', 'listed_attacks', 'seeds', 'first_seed',
     'seeds_per_chunk', 'strengths_per_chunk', 'alone', 'paper', raising.FIELD,
-    sources.FIELD,
+    sources.FIELD, identity.MERGED,
 )
 SAME = 1e-4  # Values that differ by less were measured by another program.
 _KEY = ('dataset', 'algorithm', 'defense', 'strength', 'attack', 'seed',
@@ -58,12 +60,20 @@ def merge(folders: Sequence[Path], target: str) -> Path:
   place = Path(target).expanduser()
   if place.absolute() in [folder.absolute() for folder in folders]:
     raise UserError(f'--to={target} is one of those to be merged.')
+  # Of a run each unit has such lines, and its units are not those of here.
+  if any((place / epoch_lines.FOLDER).glob('*.jsonl')):
+    raise UserError(
+        f'--to={target} is the work directory of a run.\nChoose a new folder.'
+    )
   configs = [store.read_config(folder) for folder in folders]
   for folder, config in zip(folders[1:], configs[1:]):
     _check_same(folders[0], configs[0], folder, config)
   found = _units(folders)
   whole = _merged(configs, _strengths(found.values()))
-  work = store.open_workdir(place, whole, [*found])
+  # Earlier versions did not say that it was merged.
+  work = store.open_workdir(
+      place, whole, [*found], lambda saved: saved | {identity.MERGED: True}
+  )
   for unit, (rows, timing, curves) in found.items():
     work.save(unit, rows, timing, curves)
   return place
@@ -176,6 +186,7 @@ def _merged(
       )],
   )
   merged.pop(raising.FIELD, None)
+  merged[identity.MERGED] = True  # Units are not a run's: none goes on in it.
   code = {k: v for c in configs for k, v in c.get(sources.FIELD, {}).items()}
   if code:
     merged[sources.FIELD] = code

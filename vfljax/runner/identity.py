@@ -12,12 +12,14 @@ from pathlib import Path
 
 import jax
 
+from vfljax.data.table import listing
 from vfljax.runner import disk, parts
 from vfljax.runner.errors import UserError
 from vfljax.runner.nested import flat
 from vfljax.runner.parts import Damaged
 
 CONFIG, COPY = 'config.json', '.config.json'
+MERGED = 'merged'  # A field of what `vfljax merge` has put together.
 _ELSE = 'Choose another --workdir, or an empty one.'
 # Files into which shells and clusters write what a process says.
 _SAID, _SUFFIXES = ('log', 'stdout', 'stderr'), ('.log', '.out', '.err')
@@ -66,6 +68,20 @@ def check(
   if CONFIG in refusals:
     broken[CONFIG] = f'is damaged: it is not what {COPY} keeps of it'
   return broken
+
+
+def check_units(path: Path, units: Sequence[str]) -> None:
+  """Refuses a folder with results that a run of `units` would not list.
+
+  Raises:
+    UserError: with their names.
+  """
+  if found := parts.strays(path, units):
+    raise UserError(
+        f'{path} has results that are no part of this run, which would drop '
+        f'them: {listing(found, 5)}.\nvfljax merge makes such folders, and no '
+        'run goes on in one: choose another --workdir.'
+    )
 
 
 def is_there(
@@ -214,6 +230,11 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
   names = [k for k in (old | new) if old.get(k, ...) != new.get(k, ...)]
   if not names:
     return
+  if MERGED in names and MERGED in old:
+    raise UserError(
+        f'{path} was put together by vfljax merge, and no run goes on in it.\n'
+        'Choose another --workdir for what is missing, and merge that, too.'
+    )
   if edited := _edited(names):
     raise UserError(
         f'{", ".join(edited)} has changed since {path} was made, and its '

@@ -224,6 +224,7 @@ def open_share(
     raise ValueError(f'Units need names of their own; got {list(units)}')
   work = Workdir(Path(path).absolute(), tuple(units), share)
   broken = identity.check(work.path, config, complete)
+  identity.check_units(work.path, work.units)
   with disk.writing(work.path):
     work.path.mkdir(parents=True, exist_ok=True)
     if share.first:
