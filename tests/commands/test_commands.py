@@ -149,6 +149,16 @@ def test_nothing_is_merged_into_a_run(tmp_path):
   assert everything(two) == before
 
 
+def test_parts_ran_where_the_samples_lie_elsewhere(tmp_path):
+  path = lambda path: dict(data=dict(name='csv', path=path))
+  one = made(tmp_path / 'one', [NONE])
+  two = made(tmp_path / 'two', [ISO], **path('/b/my.csv'), columns='0123')
+  merge.merge([one, two], str(tmp_path / 'all'))
+  three = made(tmp_path / 'three', [MORE], **path('/b/your.csv'))
+  with pytest.raises(UserError, match="data.path is '/a/my.csv' and '/b/your"):
+    merge.merge([one, three], str(tmp_path / 'other'))
+
+
 @pytest.mark.parametrize('changed, message', [
     (dict(train=dict(epochs=6)), 'train.epochs is 5 and 6'),
     (dict(samples='4567'), "samples is '0123' and '4567'"),

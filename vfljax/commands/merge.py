@@ -12,7 +12,7 @@ from typing import Any
 from vfljax.commands import given
 from vfljax.report import writing
 from vfljax.runner import (
-    choosing, epoch_lines, identity, parts, raising, sources, store,
+    asking, choosing, epoch_lines, identity, parts, raising, sources, store,
 )
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
@@ -96,6 +96,10 @@ def _check_same(
           'other.'
       )
   names = [k for k in old | new if old.get(k) != new.get(k)]
+  if here.get('samples') and _elsewhere(old, new):
+    names = [k for k in names if k != 'data.path']
+  if asking.COLUMNS not in old or asking.COLUMNS not in new:
+    names = [k for k in names if k != asking.COLUMNS]
   if names:
     said = '; '.join(
         f'{k} is {old.get(k)!r} and {new.get(k)!r}' for k in names[:3]
@@ -104,6 +108,11 @@ def _check_same(
         f'{one} and {other} are two experiments: {said}.\nvfljax compare shows '
         'them beside each other.'
     )
+
+
+def _elsewhere(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+  """Whether samples may stand in another place on another machine."""
+  return asking.same_path(old.get('data.path'), new.get('data.path'))
 
 
 def _units(

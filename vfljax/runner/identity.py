@@ -249,6 +249,8 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
   more = f'; and {len(names) - 3} more' if len(names) > 3 else ''
   if 'samples' in names:
     said = f'the samples have changed since then, so has their digest: {said}'
+  elif 'columns' in names:
+    said = f'other columns have the names that are divided since then: {said}'
   raise UserError(
       f'{path} belongs to another configuration: {said}{more}.\n'
       'Use the same values to continue it, or choose another --workdir.'

@@ -97,7 +97,7 @@ def make(
   config = store.read_config(work)
   samples, paper = config.pop('samples', ''), config.pop('paper', None)
   del paper  # The config file has it.
-  for name in (raising.FIELD, FIELD):
+  for name in (raising.FIELD, FIELD, 'columns'):
     config.pop(name, None)
   config['data']['path'] = os.path.basename(config['data']['path'])
   seeds = sorted({row['seed'] for row in rows})
