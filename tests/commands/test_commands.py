@@ -14,7 +14,7 @@ from tests.workdirs import everything
 from vfljax.commands import export, merge
 from vfljax.report import reading
 from vfljax.report.tables import Table, Text
-from vfljax.runner import store
+from vfljax.runner import parts, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.main import main
 
@@ -193,6 +193,34 @@ def test_curves_of_all_parts_are_kept(tmp_path):
   results, = reading.read(tmp_path / 'all')
   assert {cell[0] for cell, _ in results.curves} == {'none', 'iso', 'marvell'}
   assert all(len(curve) == 10 for curve in results.curves.values())
+
+
+def test_curves_of_parts_of_a_unit_are_kept_once(tmp_path):
+  # All were dropped of whoever had measured anything that was there.
+  def part(name, seeds, attack):
+    folder = made(tmp_path / name, [NONE], seeds, attack=attack)
+    own = store.read_config(folder)
+    work = store.open_workdir(folder, own, ['none/None'])
+    unit, = store.read_timings(folder)
+    rows = parts.read(folder, 'none/None')['rows']
+    epochs = [[seed, seed + 0.5] for seed in seeds]
+    work.save('none/None', rows, unit, {
+        'auc': epochs, f'{attack}/leak_auc': epochs,
+    })
+    return folder
+
+  folders = [
+      part('one', (0, 1), 'norm_scoring'), part('two', (1, 2), 'norm_scoring'),
+      part('three', (0, 1), 'mean_scoring'),
+  ]
+  merge.merge(folders, str(tmp_path / 'all'))
+  results, = reading.read(tmp_path / 'all')
+  found = {name: curve[:, 0].tolist()
+           for (_, name), curve in results.curves.items()}
+  assert found == {
+      'auc': [0, 1, 2], 'norm_scoring/leak_auc': [0, 1, 2],
+      'mean_scoring/leak_auc': [0, 1],
+  }
 
 
 def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):

@@ -143,8 +143,25 @@ def _units(
       while name in found:
         name, times = f'{unit} ({times + 1})', times + 1
       rest = {k: v for k, v in timing.items() if k != 'unit'}
-      # Curves have all seeds of a unit: of a part of them there are none.
-      found[name] = fresh, rest, curves if len(fresh) == len(rows) else {}
+      found[name] = fresh, rest, _fresh_curves(curves, rows, fresh)
+  return found
+
+
+def _fresh_curves(
+    curves: Mapping[str, Any], rows: Sequence[Mapping], fresh: Sequence[Mapping]
+) -> dict[str, Any]:
+  """A unit's curves, [seeds, epochs], of what is not there already.
+
+  Those of an attack are called '<attack>/<metric>', all others are the
+  federation's; each has the seeds of which its own rows are fresh.
+  """
+  seeds = [*dict.fromkeys(row['seed'] for row in rows)]
+  found = {}
+  for name, curve in curves.items():
+    whose = name.rpartition('/')[0] or None
+    own = {row['seed'] for row in fresh if row['attack'] == whose}
+    if own:
+      found[name] = curve[[seed in own for seed in seeds]]
   return found
 
 

@@ -250,7 +250,7 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
   if 'samples' in names:
     said = f'the samples have changed since then, so has their digest: {said}'
   elif 'columns' in names:
-    said = f'other columns have the names that are divided since then: {said}'
+    said = 'the names in data.named stand over other columns since then'
   raise UserError(
       f'{path} belongs to another configuration: {said}{more}.\n'
       'Use the same values to continue it, or choose another --workdir.'
