@@ -255,6 +255,33 @@ def test_what_commands_refuse(arguments, message, tmp_path, capsys):
   assert code == 2 and message in error and len(error.splitlines()) <= 2
 
 
+def test_a_run_that_was_stopped_says_what_is_missing(tmp_path, capsys):
+  one = made(tmp_path / 'one', [NONE, ISO], asked='iso(5,7),max_norm')
+  two = made(tmp_path / 'two', [NONE, ISO])
+  code, out, _ = call(capsys, 'advise', one, '--budget=2')
+  assert code == 0 and 'Not run yet: iso (7), max norm.' in out
+  others = out.partition('Defenses that were not run:')[2].partition('(--')[0]
+  assert 'marvell' in others and 'max_norm' not in others
+  place = tmp_path / 'page.html'
+  _, out, _ = call(capsys, 'compare', one, two, f'--to={place}')
+  assert 'one: Not run yet: iso (7), max norm.' in out and 'two: N' not in out
+
+
+@pytest.mark.parametrize('command', [
+    ('advise', 'none', '--budget=2'), ('export', 'none', '--to=csv'),
+    ('compare', 'one', 'none', '--to=x'), ('merge', 'one', 'none', '--to=x'),
+])
+def test_a_run_stopped_before_its_first_result_is_none_yet(
+    command, tmp_path, capsys, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  made(tmp_path / 'one', [NONE])
+  store.open_workdir('none', config(), ['none'])
+  code, _, error = call(capsys, *command)
+  assert code == 2 and not (tmp_path / 'x').exists()
+  assert 'none has no results yet' in error
+
+
 def test_numbers_are_exported_whole(tmp_path, capsys):
   made(tmp_path, [NONE, ISO])
   code, out, _ = call(capsys, 'export', tmp_path, '--to=csv,parquet,latex')

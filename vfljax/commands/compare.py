@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from vfljax.commands import given
 from vfljax.report import (
-    crossings, knowing, page, ranks, reading, tables, terminal, verdict, words,
-    writing,
+    crossings, knowing, lost, page, ranks, reading, tables, terminal, verdict,
+    words, writing,
 )
 from vfljax.report.ranks import Ranked
 from vfljax.report.reading import Results
@@ -53,7 +53,8 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   disk.write_text(target.absolute(), written(runs))
   shown = [best(runs), *differences(runs)]
   print('\n\n'.join(terminal.table(t) for t in shown))
-  if said := _warnings(runs):
+  gone = [f'{r.name}: {one}' for r in runs for one in lost.sentences(r.results)]
+  if said := [*_warnings(runs), *gone]:
     print('\n' + terminal.paragraphs(said))
   print(f'\nReport: {target}')
   return 0
