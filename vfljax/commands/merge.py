@@ -21,9 +21,8 @@ from vfljax.runner.stopping import Stop
 
 # What parts of an experiment may differ in: groups, or fields of the top.
 FREE = (
-    'defenses', 'attacks', 'listed', 'listed_attacks', 'seeds', 'first_seed',
-    'seeds_per_chunk', 'strengths_per_chunk', 'alone', 'paper', raising.FIELD,
-    sources.FIELD, identity.MERGED,
+    *identity.MERGEABLE, 'seeds_per_chunk', 'strengths_per_chunk', 'alone',
+    'paper', raising.FIELD, sources.FIELD, identity.MERGED,
 )
 SAME = 1e-4  # Values that differ by less were measured by another program.
 _KEY = ('dataset', 'algorithm', 'defense', 'strength', 'attack', 'seed',

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -20,6 +21,10 @@ from vfljax.runner.parts import Damaged
 
 CONFIG, COPY = 'config.json', '.config.json'
 MERGED = 'merged'  # A field of what `vfljax merge` has put together.
+# What may differ in parts of one experiment, if nothing else does.
+MERGEABLE = frozenset({
+    'defenses', 'attacks', 'listed', 'listed_attacks', 'seeds', 'first_seed',
+})
 _ELSE = 'Choose another --workdir, or an empty one.'
 # Files into which shells and clusters write what a process says.
 _SAID, _SUFFIXES = ('log', 'stdout', 'stderr'), ('.log', '.out', '.err')
@@ -241,17 +246,44 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
         'numbers are of the code of then.\nChoose another --workdir for those '
         'of the code of now, or undo the change to go on here.'
     )
-  show = lambda x: 'not set' if x is ... else json.dumps(x)
   said = '; '.join(
-      f'{k} is {show(old.get(k, ...))} there and {show(new.get(k, ...))} here'
-      for k in names[:3]
+      _difference(k, old.get(k, ...), new.get(k, ...)) for k in names[:3]
   )
   more = f'; and {len(names) - 3} more' if len(names) > 3 else ''
   if 'samples' in names:
     said = f'the samples have changed since then, so has their digest: {said}'
   elif 'columns' in names:
     said = 'the names in data.named stand over other columns since then'
+  then = 'or choose another --workdir.'
+  if {*names} <= MERGEABLE:
+    then = (
+        'or run what is new in another --workdir: vfljax merge puts them '
+        'together.'
+    )
   raise UserError(
       f'{path} belongs to another configuration: {said}{more}.\n'
-      'Use the same values to continue it, or choose another --workdir.'
+      f'Use the same values to continue it, {then}'
   )
+
+
+def _difference(name: str, there: Any, here: Any) -> str:
+  """'train.epochs is 50 there and 20 here'; of lists what one alone has."""
+  if isinstance(there, list) and isinstance(here, list):
+    gone, new = ([x for x in some if x not in others] for some, others in (
+        (there, here), (here, there)
+    ))
+    if gone or new:
+      return f'{name} has ' + ' and '.join(
+          f'{listing(map(_shown, some), 3)} only {where}'
+          for some, where in ((gone, 'there'), (new, 'here')) if some
+      )
+  return f'{name} is {_shown(there)} there and {_shown(here)} here'
+
+
+def _shown(value: Any) -> str:
+  """A value as JSON; of a mapping what is not empty."""
+  if isinstance(value, Mapping):
+    value = {k: v for k, v in value.items() if v not in ('', [], {})}
+  text = 'not set' if value is ... else json.dumps(value, ensure_ascii=False)
+  return text if len(text) <= 200 else f'{text[:197]}...'
+
