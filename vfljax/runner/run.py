@@ -16,7 +16,7 @@ import numpy as np
 from vfljax.data.table import Table
 from vfljax.runner import aside, asking, checks, compiling, exhausted, identity
 from vfljax.runner import kept, meeting, outside, precision, record
-from vfljax.runner import rehearsal, stopping, store
+from vfljax.runner import recording, rehearsal, stopping, store
 from vfljax.runner.compiling import Compiler
 from vfljax.runner.config import Config
 from vfljax.runner.cutting import joined
@@ -70,6 +70,7 @@ def run(
       another process is at work there.
     Interrupted: after `stop` and saving.
   """
+  recording.code()  # Before anything else is checked out.
   with precision.of_products(config.train.precision), outside.misfits():
     asked = asking.of(config, table, workdir, more_seeds)
     setting, place, recorded, complete = asked

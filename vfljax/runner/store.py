@@ -87,7 +87,7 @@ class Workdir(NamedTuple):
       timing: Anything JSON takes. The report knows `compile_seconds`,
         `run_seconds`, `rounds_per_second`, `seeds`, `device`,
         `peak_memory_bytes`, `classes` (what guessing is measured by) and
-        `crossing` (`auditing.of_job`), and shows other keys as they are.
+        `crossing` (`auditing.of_job`), and shows what else is no mapping.
       curves: Arrays [seeds, epochs] by name: 'norm_scoring/leak_auc' for an
         attack's metric, 'auc' for a utility metric; NaN where not measured.
 
