@@ -10,10 +10,12 @@ import pytest
 from tests import fake_results
 from tests.fake_results import row
 from tests.report.test_report import Page
+from tests.workdirs import everything
 from vfljax.commands import export, merge
 from vfljax.report import reading
 from vfljax.report.tables import Table, Text
-from vfljax.runner import store
+from vfljax.runner import parts, store
+from vfljax.runner.errors import UserError
 from vfljax.runner.main import main
 
 
@@ -115,6 +117,48 @@ def test_other_seeds_and_attacks_are_parts_too(tmp_path, capsys):
   assert [*reading.utility(results, ISO)] == [0, 1, 2, 3]
 
 
+def test_no_run_goes_on_in_what_was_merged(tmp_path):
+  # Its units are the parts': a run would list half of them, and say 'done'.
+  one = made(tmp_path / 'one', [NONE])
+  two = made(tmp_path / 'two', [NONE], seeds=(2, 3))
+  place = merge.merge([one, two], str(tmp_path / 'all'))
+  whole, before = store.read_config(place), everything(place)
+  assert len(store.read_results(place)) == 8
+  asked = {k: v for k, v in whole.items() if k != 'merged'}
+  with pytest.raises(UserError, match='was put together by vfljax merge'):
+    store.open_workdir(place, asked, ['none/None'])
+  # Earlier versions did not note it: then its units tell.
+  for name in ('config.json', '.config.json'):
+    (place / name).unlink()
+  (place / 'config.json').write_text(json.dumps(asked))
+  with pytest.raises(UserError, match=r'would drop them: none/None \(2\)'):
+    store.open_workdir(place, asked, ['none/None'])
+  assert store.read_results(place) == store.read_results(
+      merge.merge([one, two], str(place))
+  )
+  assert everything(place) == before
+
+
+def test_nothing_is_merged_into_a_run(tmp_path):
+  one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [NONE])
+  lines = two / 'epochs/none.jsonl'
+  lines.write_text('{}')
+  before = everything(two)
+  with pytest.raises(UserError, match='is the work directory of a run'):
+    merge.merge([one], str(two))
+  assert everything(two) == before
+
+
+def test_parts_ran_where_the_samples_lie_elsewhere(tmp_path):
+  path = lambda path: dict(data=dict(name='csv', path=path))
+  one = made(tmp_path / 'one', [NONE])
+  two = made(tmp_path / 'two', [ISO], **path('/b/my.csv'), columns='0123')
+  merge.merge([one, two], str(tmp_path / 'all'))
+  three = made(tmp_path / 'three', [MORE], **path('/b/your.csv'))
+  with pytest.raises(UserError, match="data.path is '/a/my.csv' and '/b/your"):
+    merge.merge([one, three], str(tmp_path / 'other'))
+
+
 @pytest.mark.parametrize('changed, message', [
     (dict(train=dict(epochs=6)), 'train.epochs is 5 and 6'),
     (dict(samples='4567'), "samples is '0123' and '4567'"),
@@ -151,6 +195,34 @@ def test_curves_of_all_parts_are_kept(tmp_path):
   assert all(len(curve) == 10 for curve in results.curves.values())
 
 
+def test_curves_of_parts_of_a_unit_are_kept_once(tmp_path):
+  # All were dropped of whoever had measured anything that was there.
+  def part(name, seeds, attack):
+    folder = made(tmp_path / name, [NONE], seeds, attack=attack)
+    own = store.read_config(folder)
+    work = store.open_workdir(folder, own, ['none/None'])
+    unit, = store.read_timings(folder)
+    rows = parts.read(folder, 'none/None')['rows']
+    epochs = [[seed, seed + 0.5] for seed in seeds]
+    work.save('none/None', rows, unit, {
+        'auc': epochs, f'{attack}/leak_auc': epochs,
+    })
+    return folder
+
+  folders = [
+      part('one', (0, 1), 'norm_scoring'), part('two', (1, 2), 'norm_scoring'),
+      part('three', (0, 1), 'mean_scoring'),
+  ]
+  merge.merge(folders, str(tmp_path / 'all'))
+  results, = reading.read(tmp_path / 'all')
+  found = {name: curve[:, 0].tolist()
+           for (_, name), curve in results.curves.items()}
+  assert found == {
+      'auc': [0, 1, 2], 'norm_scoring/leak_auc': [0, 1, 2],
+      'mean_scoring/leak_auc': [0, 1],
+  }
+
+
 def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):
   monkeypatch.setenv('COLUMNS', '90')
   one = made(tmp_path / 'a/run', [NONE, ISO])
@@ -181,6 +253,33 @@ def test_what_commands_refuse(arguments, message, tmp_path, capsys):
   made(tmp_path, [NONE])
   code, _, error = call(capsys, *(a.format(tmp_path) for a in arguments))
   assert code == 2 and message in error and len(error.splitlines()) <= 2
+
+
+def test_a_run_that_was_stopped_says_what_is_missing(tmp_path, capsys):
+  one = made(tmp_path / 'one', [NONE, ISO], asked='iso(5,7),max_norm')
+  two = made(tmp_path / 'two', [NONE, ISO])
+  code, out, _ = call(capsys, 'advise', one, '--budget=2')
+  assert code == 0 and 'Not run yet: iso (7), max norm.' in out
+  others = out.partition('Defenses that were not run:')[2].partition('(--')[0]
+  assert 'marvell' in others and 'max_norm' not in others
+  place = tmp_path / 'page.html'
+  _, out, _ = call(capsys, 'compare', one, two, f'--to={place}')
+  assert 'one: Not run yet: iso (7), max norm.' in out and 'two: N' not in out
+
+
+@pytest.mark.parametrize('command', [
+    ('advise', 'none', '--budget=2'), ('export', 'none', '--to=csv'),
+    ('compare', 'one', 'none', '--to=x'), ('merge', 'one', 'none', '--to=x'),
+])
+def test_a_run_stopped_before_its_first_result_is_none_yet(
+    command, tmp_path, capsys, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  made(tmp_path / 'one', [NONE])
+  store.open_workdir('none', config(), ['none'])
+  code, _, error = call(capsys, *command)
+  assert code == 2 and not (tmp_path / 'x').exists()
+  assert 'none has no results yet' in error
 
 
 def test_numbers_are_exported_whole(tmp_path, capsys):

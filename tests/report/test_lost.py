@@ -4,7 +4,8 @@ import math
 import pytest
 
 from tests.report.test_report import workdir
-from vfljax.report import ranks, reading, verdict, writing
+from vfljax.report import advice, ranks, reading, verdict, writing
+from vfljax.runner.goals import Goal
 
 NAN = math.nan
 
@@ -173,3 +174,29 @@ def test_what_nobody_asked_for_is_not_missed(tmp_path):
 def test_a_configuration_that_does_not_say_names_nothing(tmp_path, config):
   said, _, _ = verdict_of(tmp_path, HERE, config)
   assert 'Not run' not in ' '.join(said)
+
+
+def test_the_worst_of_fewer_attacks_does_not_win(tmp_path):
+  # As in what `merge` puts together: nobody ran the second on iso.
+  attacks = 'norm_scoring', 'mean_scoring'
+  of = lambda *leaks: {(None, 'auc'): [0.9] * 2} | {
+      (attack, 'leak_auc'): [leak] * 2 for attack, leak in zip(attacks, leaks)
+  }
+  said, order, text = verdict_of(tmp_path, {
+      ('none', None): of(0.7, 0.99), ('iso', 1.0): of(0.51),
+      ('max_norm', None): of(0.6, 0.65),
+  })
+  assert 'Not attacked by all: iso (1) without mean scoring.' in said[0]
+  assert said[1].startswith('max norm protects best')
+  assert order == ['max_norm', 'none', 'iso']
+  assert 'iso (not attacked by all in 2 of 2 seeds)' in text
+  results, = reading.read(tmp_path)
+  advised = advice.sentences(results, Goal(budget=2))
+  assert advised[0].startswith('Within 2 points of loss, max_norm leaks least')
+
+
+def test_an_attack_that_all_bore_in_some_seeds_spares_nobody(tmp_path):
+  cell = {(None, 'auc'): [0.9] * 2, ('norm_scoring', 'leak_auc'): [0.6] * 2,
+          ('mean_scoring', 'leak_auc'): [0.7]}
+  said, *_ = verdict_of(tmp_path, {('none', None): cell, ('iso', 1.0): cell})
+  assert not [each for each in said if 'Not attacked by all' in each]

@@ -9,7 +9,7 @@ import pytest
 from tests import fake_results
 from vfljax.data.table import Table
 from vfljax.report import head, reading, writing
-from vfljax.runner import about
+from vfljax.runner import about, store
 from vfljax.runner.config import Config, DataConfig, ModelConfig
 
 TABLE = Table(
@@ -91,3 +91,14 @@ def test_who_looks_again_has_trained_nothing(tmp_path):
   os.utime(tmp_path / about.FILE, (0, 0))  # Something was trained since.
   about.write(tmp_path, Config(), TABLE, ['launch.py', '--third'])
   assert '--third' in about.read(tmp_path)['command']
+
+
+def test_who_looks_with_other_versions_has_trained_nothing(tmp_path):
+  # A copy has files of another day, so it is written again there.
+  work = fake_results.make(tmp_path, seeds=1, defenses=('none',))
+  made = dict(date='2010-01-02', code='', versions=dict(jax='0.1'))
+  work.save('none/0', store.read_results(tmp_path), dict(made=made))
+  about.write(tmp_path, Config(), TABLE, ['launch.py'])
+  said = about.read(tmp_path)
+  assert (said['date'], said['versions']) == ('2010-01-02', dict(jax='0.1'))
+  assert 'code' not in said

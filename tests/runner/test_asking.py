@@ -1,14 +1,22 @@
 """Which samples an experiment has: others are another experiment."""
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
 
 from vfljax.data.table import Table
-from vfljax.runner import asking, recording
-from vfljax.runner.config import Config, Entry, TrainConfig
+from vfljax.runner import asking, identity, recording
+from vfljax.runner.config import Config, DataConfig, Entry, TrainConfig
+from vfljax.runner.errors import UserError
 
 X = np.arange(24, dtype=np.float32).reshape(6, 4)
 Y = np.array([0, 1, 0, 1, 0, 1])
+
+GIVEN = Config(
+    seeds=1, listed=(Entry('none'),), listed_attacks=('norm_scoring',),
+    train=TrainConfig(batch_size=2),
+)
 
 
 def table(test=None):
@@ -39,13 +47,39 @@ def test_earlier_versions_kept_the_first_digest_alone(saved, same):
   assert (found == dict(samples='aa-bb', seeds=2)) == same
 
 
+def test_names_over_other_columns_are_another_experiment(tmp_path):
+  # The numbers are the same, and so is the digest of the samples: a header
+  # that was put right gave the old results.
+  own = DataConfig(name='csv', path='a.csv', split='named', named='a,b;*')
+  of = lambda names, **own_too: asking.of(
+      dataclasses.replace(GIVEN, data=dataclasses.replace(own, **own_too)),
+      table()._replace(names=tuple(names)), str(tmp_path),
+  )
+  first = of('abcd')
+  identity.save(tmp_path, first.recorded, {})
+  assert asking.has_begun(of('baxy'))  # Other names for the same division.
+  with pytest.raises(UserError, match='names in data.named stand over other'):
+    asking.has_begun(of('cdab'))
+  # Before it was noted it was not looked at.
+  older = {k: v for k, v in first.recorded.items() if k != 'columns'}
+  identity.save(tmp_path, older, {})
+  identity.check(tmp_path, *of('cdab')[2:])
+
+
+def test_where_the_samples_are_is_no_part_of_an_experiment(tmp_path):
+  of = lambda path: asking.of(
+      dataclasses.replace(GIVEN, data=DataConfig(name='csv', path=path)),
+      table(), str(tmp_path),
+  )
+  identity.save(tmp_path, of('data/my.csv').recorded, {})
+  assert asking.has_begun(of('/else/where/my.csv'))
+  with pytest.raises(UserError, match='data.path is "data/my.csv" there'):
+    asking.has_begun(of('data/other.csv'))
+
+
 def test_what_jax_is_told_is_part_of_an_experiment(tmp_path):
   """And of its record; as JAX is by itself nothing is said."""
-  given = Config(
-      seeds=1, listed=(Entry('none'),), listed_attacks=('norm_scoring',),
-      train=TrainConfig(batch_size=2),
-  )
-  asked = lambda: asking.of(given, table(), str(tmp_path / 'none')).recorded
+  asked = lambda: asking.of(GIVEN, table(), str(tmp_path / 'none')).recorded
   assert not recording.settings() and 'jax' not in asked()
   with jax.default_prng_impl('unsafe_rbg'):
     said = dict(jax_default_prng_impl='unsafe_rbg')

@@ -1,4 +1,5 @@
 """Each epoch as it is measured: lines of JSON, and event files."""
+import errno
 import json
 from pathlib import Path
 import struct
@@ -194,3 +195,16 @@ def test_without_the_extra_nothing_is_begun(
 
 def test_with_the_extra_it_may_begin():
   epoch_events.check()
+
+
+def test_a_disk_that_is_full_only_at_the_end_is_the_work_directorys(
+    tmp_path, monkeypatch
+):
+  # Without a file's name it was taken for what is printed.
+  def full(self):
+    raise OSError(errno.ENOSPC, 'No space left on device')
+
+  monkeypatch.setattr(epoch_events.Events, 'close', full)
+  log = EpochLog(tmp_path, tensorboard=True)
+  with pytest.raises(UserError, match=f'Cannot write to {tmp_path}'):
+    log.close()

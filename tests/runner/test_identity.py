@@ -23,6 +23,31 @@ def test_another_config_is_refused_with_the_field_named(tmp_path):
   assert (tmp_path / 'config.json').read_text() == before
 
 
+def test_of_lists_that_differ_is_said_what_is_new(tmp_path):
+  # A defense added to a config file printed both lists whole, a page of JSON.
+  entry = lambda name, *strengths: dict(
+      defense=name, strengths=strengths, options={}, label='', after=[], grid={}
+  )
+  first = CONFIG | dict(listed=[entry('none'), entry('iso', 1.0)])
+  store.open_workdir(tmp_path, first, UNITS)
+
+  def refused(**changed):
+    with pytest.raises(UserError) as e:
+      store.open_workdir(tmp_path, first | changed, UNITS)
+    return str(e.value)
+
+  more = refused(listed=[*first['listed'], entry('marvell', 2.0)])
+  assert (
+      ': listed has {"defense": "marvell", "strengths": [2.0]} only here.\n'
+  ) in more
+  assert 'vfljax merge puts them together' in more
+  other = refused(listed=[entry('none'), entry('iso', 2.0)], seeds=3, note='x')
+  assert '"strengths": [1.0]} only there and {"defense": "iso"' in other
+  assert 'seeds is 2 there and 3 here' in other and 'merge' not in other
+  swapped = refused(listed=first['listed'][::-1])
+  assert 'listed is [{' in swapped and len(swapped) < 700
+
+
 def test_tuples_and_lists_of_a_config_are_the_same(tmp_path):
   first = store.open_workdir(tmp_path, {'widths': (3, 4)}, UNITS)
   again = store.open_workdir(tmp_path, {'widths': [3, 4]}, UNITS)

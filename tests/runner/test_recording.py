@@ -84,3 +84,22 @@ def test_nothing_of_anybodys_is_overwritten(work, tmp_path):
   empty.mkdir()
   with pytest.raises(UserError, match='no results'):
     recording.write(str(file), empty, ARGV)
+
+
+def test_who_looks_later_has_measured_nothing(tmp_path):
+  # A record of a finished run had the commit and the versions of the day on
+  # which it was written.
+  origin = lambda date, code, jax: dict(made=dict(
+      date=date, code=code, versions=dict(python='3.11', jax=jax)
+  ))
+  made = fake_results.make(tmp_path, seeds=1, defenses=('none',))
+  rows = [r for r in store.read_results(tmp_path)
+          if not r['metric'].startswith('alone')]
+  made.save('none/0', rows, origin('2026-01-02', 'aaa', '0.9'))
+  found = recording.make(tmp_path, ARGV)
+  assert (found['date'], found['code']) == ('2026-01-02', 'aaa')
+  assert found['versions'] == dict(python='3.11', jax='0.9')
+  made.save('alone', [], origin('2026-01-01', 'bbb', '0.10'))
+  found = recording.make(tmp_path, ARGV)
+  assert found['date'] == '2026-01-02' and found['code'] == 'bbb and aaa'
+  assert found['versions'] == dict(python='3.11', jax='0.10 and 0.9')

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from vfljax.commands import given
 from vfljax.report import (
-    crossings, knowing, page, ranks, reading, tables, terminal, verdict, words,
-    writing,
+    crossings, knowing, lost, page, ranks, reading, tables, terminal, verdict,
+    words, writing,
 )
 from vfljax.report.ranks import Ranked
 from vfljax.report.reading import Results
 from vfljax.report.tables import Table, Text
-from vfljax.runner import disk, raising, store
+from vfljax.runner import disk, identity, raising, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.nested import flat
 from vfljax.runner.stopping import Stop
@@ -53,7 +53,8 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   disk.write_text(target.absolute(), written(runs))
   shown = [best(runs), *differences(runs)]
   print('\n\n'.join(terminal.table(t) for t in shown))
-  if said := _warnings(runs):
+  gone = [f'{r.name}: {one}' for r in runs for one in lost.sentences(r.results)]
+  if said := [*_warnings(runs), *gone]:
     print('\n' + terminal.paragraphs(said))
   print(f'\nReport: {target}')
   return 0
@@ -106,7 +107,7 @@ def best(runs: Sequence[Run]) -> Table:
 
 def differences(runs: Sequence[Run]) -> list[Table]:
   """What the configurations differ in; nothing if in nothing."""
-  same = {'paper': None, raising.FIELD: None}
+  same = {'paper': None, raising.FIELD: None, identity.MERGED: None}
   fields = [flat({**r.config, **same}) for r in runs]
   names = [
       name for name in dict.fromkeys(n for own in fields for n in own)

@@ -51,4 +51,9 @@ def finished(folder: str) -> Path:
         f'{folder} {what}: give the --workdir of a run, or the folder that its '
         'report is in.'
     )
+  if not (place / 'results.jsonl').stat().st_size:
+    raise UserError(
+        f'{folder} has no results yet: its run was stopped before its first '
+        'defense was done. The same command continues it.'
+    )
   return place

@@ -11,7 +11,9 @@ from typing import Any
 
 from vfljax.commands import given
 from vfljax.report import writing
-from vfljax.runner import choosing, parts, raising, sources, store
+from vfljax.runner import (
+    asking, choosing, epoch_lines, identity, parts, raising, sources, store,
+)
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
 from vfljax.runner.nested import flat
@@ -19,9 +21,8 @@ from vfljax.runner.stopping import Stop
 
 # What parts of an experiment may differ in: groups, or fields of the top.
 FREE = (
-    'defenses', 'attacks', 'listed', 'listed_attacks', 'seeds', 'first_seed',
-    'seeds_per_chunk', 'strengths_per_chunk', 'alone', 'paper', raising.FIELD,
-    sources.FIELD,
+    *identity.MERGEABLE, 'seeds_per_chunk', 'strengths_per_chunk', 'alone',
+    'paper', raising.FIELD, sources.FIELD, identity.MERGED,
 )
 SAME = 1e-4  # Values that differ by less were measured by another program.
 _KEY = ('dataset', 'algorithm', 'defense', 'strength', 'attack', 'seed',
@@ -58,12 +59,20 @@ def merge(folders: Sequence[Path], target: str) -> Path:
   place = Path(target).expanduser()
   if place.absolute() in [folder.absolute() for folder in folders]:
     raise UserError(f'--to={target} is one of those to be merged.')
+  # Of a run each unit has such lines, and its units are not those of here.
+  if any((place / epoch_lines.FOLDER).glob('*.jsonl')):
+    raise UserError(
+        f'--to={target} is the work directory of a run.\nChoose a new folder.'
+    )
   configs = [store.read_config(folder) for folder in folders]
   for folder, config in zip(folders[1:], configs[1:]):
     _check_same(folders[0], configs[0], folder, config)
   found = _units(folders)
   whole = _merged(configs, _strengths(found.values()))
-  work = store.open_workdir(place, whole, [*found])
+  # Earlier versions did not say that it was merged.
+  work = store.open_workdir(
+      place, whole, [*found], lambda saved: saved | {identity.MERGED: True}
+  )
   for unit, (rows, timing, curves) in found.items():
     work.save(unit, rows, timing, curves)
   return place
@@ -86,6 +95,10 @@ def _check_same(
           'other.'
       )
   names = [k for k in old | new if old.get(k) != new.get(k)]
+  if here.get('samples') and _elsewhere(old, new):
+    names = [k for k in names if k != 'data.path']
+  if asking.COLUMNS not in old or asking.COLUMNS not in new:
+    names = [k for k in names if k != asking.COLUMNS]
   if names:
     said = '; '.join(
         f'{k} is {old.get(k)!r} and {new.get(k)!r}' for k in names[:3]
@@ -94,6 +107,11 @@ def _check_same(
         f'{one} and {other} are two experiments: {said}.\nvfljax compare shows '
         'them beside each other.'
     )
+
+
+def _elsewhere(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+  """Whether samples may stand in another place on another machine."""
+  return asking.same_path(old.get('data.path'), new.get('data.path'))
 
 
 def _units(
@@ -124,8 +142,25 @@ def _units(
       while name in found:
         name, times = f'{unit} ({times + 1})', times + 1
       rest = {k: v for k, v in timing.items() if k != 'unit'}
-      # Curves have all seeds of a unit: of a part of them there are none.
-      found[name] = fresh, rest, curves if len(fresh) == len(rows) else {}
+      found[name] = fresh, rest, _fresh_curves(curves, rows, fresh)
+  return found
+
+
+def _fresh_curves(
+    curves: Mapping[str, Any], rows: Sequence[Mapping], fresh: Sequence[Mapping]
+) -> dict[str, Any]:
+  """A unit's curves, [seeds, epochs], of what is not there already.
+
+  Those of an attack are called '<attack>/<metric>', all others are the
+  federation's; each has the seeds of which its own rows are fresh.
+  """
+  seeds = [*dict.fromkeys(row['seed'] for row in rows)]
+  found = {}
+  for name, curve in curves.items():
+    whose = name.rpartition('/')[0] or None
+    own = {row['seed'] for row in fresh if row['attack'] == whose}
+    if own:
+      found[name] = curve[[seed in own for seed in seeds]]
   return found
 
 
@@ -176,6 +211,7 @@ def _merged(
       )],
   )
   merged.pop(raising.FIELD, None)
+  merged[identity.MERGED] = True  # Units are not a run's: none goes on in it.
   code = {k: v for c in configs for k, v in c.get(sources.FIELD, {}).items()}
   if code:
     merged[sources.FIELD] = code

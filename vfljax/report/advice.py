@@ -29,7 +29,7 @@ def _chosen(results: Results, wanted: Goal) -> list[str]:
   if not [t for t in known if t.cell[0] != 'none']:
     return [
         'Nothing can be advised: that takes an undefended run, a defended one, '
-        'an attack on each, and all of their seeds.'
+        'the same attacks on each, and all of their seeds.'
     ]
   fair = [t for t in known if affordable(t, wanted)]
   if not fair:

@@ -4,6 +4,7 @@ from typing import Any
 
 from vfljax.data.table import counted, listing
 from vfljax.report.reading import Results
+from vfljax.runner import recording
 
 MOST = 12  # Names in a line.
 
@@ -20,6 +21,7 @@ def facts(
     found: The results.
     units: Of timings.json.
   """
+  about = recording.origin(units) | dict(about)  # Of what was merged.
   seeds = sorted({seed for results in found for seed in results.seeds})
   devices = dict.fromkeys(str(u['device']) for u in units if u.get('device'))
   said = [

@@ -19,22 +19,26 @@ class Lost(NamedTuple):
     diverged: Seeds whose utility is not a number.
     unfinished: Seeds without a result.
     of: Seeds asked for.
+    spared: Seeds in which an attack was not run that others had to bear then:
+      the worst of fewer attacks says nothing beside that of all.
   """
 
   diverged: int
   unfinished: int
   of: int
+  spared: int = 0
 
   @property
   def any(self) -> int:
-    return self.diverged + self.unfinished
+    return self.diverged + self.unfinished + self.spared
 
   def __str__(self) -> str:
     """'diverged in 3 of 4 seeds'; '' if nothing is lost."""
     said = [
         f'{what} in {count} of {self.of} seeds'
         for what, count in (('diverged', self.diverged),
-                            ('did not finish', self.unfinished)) if count
+                            ('did not finish', self.unfinished),
+                            ('not attacked by all', self.spared)) if count
     ]
     return ' and '.join(said)
 
@@ -45,18 +49,31 @@ def of_cell(results: Results, cell: Cell) -> Lost:
   if not results.metric:
     return Lost(0, 0, len(asked))
   found = reading.utility(results, cell)
+  whole = {seed for seed, value in found.items() if math.isfinite(value)}
   return Lost(
-      sum(not math.isfinite(v) for v in found.values()),
-      len(asked - set(found)), len(asked | set(found)),
+      len(found) - len(whole), len(asked - set(found)), len(asked | set(found)),
+      len(whole & set().union(*_spared(results, cell).values())),
   )
+
+
+def _spared(results: Results, cell: Cell) -> dict[str, set[int]]:
+  """Attacks that count, by name: the seeds in which others alone bore them."""
+  return {
+      attack: missing for attack in results.attacks
+      if reading.leak_metric(results, attack) and (missing := (
+          results.faced.get((None, attack), set())
+          - results.faced.get((cell, attack), set())
+      ) & set(reading.utility(results, cell)))
+  }
 
 
 def sentences(results: Results) -> list[str]:
   """Sentences that name all that is lost, or not run; none if nothing is."""
   found, later = [], not_run(results)
   rest = [f'Not run yet: {listing(later, 20)}.'] if later else []
+  rest += _fewer(results)
   for cell in results.cells:
-    lost = of_cell(results, cell)
+    lost = of_cell(results, cell)._replace(spared=0)
     if lost.any:
       found.append(f'{reading.named(cell)} {lost}')
     found += _blind(results, cell)
@@ -66,6 +83,18 @@ def sentences(results: Results) -> list[str]:
       f'Without a number: {listing(found, 8)}. Means are of the other seeds, '
       'and what diverged or did not finish ranks last.'
   ]
+
+
+def _fewer(results: Results) -> list[str]:
+  """A sentence that names whom not all attacks were run on."""
+  said = [
+      f'{reading.named(cell)} without {listing(map(reading.pretty, gone))}'
+      for cell in results.cells if (gone := _spared(results, cell))
+  ]
+  return [
+      f'Not attacked by all: {listing(said, 8)}. That ranks last: the worst of '
+      'fewer attacks cannot be compared.'
+  ] if said else []
 
 
 def not_run(results: Results) -> list[str]:

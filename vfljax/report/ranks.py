@@ -22,8 +22,8 @@ class Trade(NamedTuple):
     leakage: Attack -> leakage in percentage points; attacks measured only.
     worst: The attack that learns most.
     score: PU score, Eq. 21, against that attack; 0 if a seed has no utility,
-      as the mean over all seeds is no number then.
-    lost: How many have none.
+      as the mean over all seeds is no number then, or lacks an attack.
+    lost: How many do.
   """
 
   cell: Cell

@@ -55,6 +55,8 @@ class Results(NamedTuple):
       'max' or 'mean'; '' if it does not say.
     splits: Of what samples there are values, the weightiest first.
     measured: attack or None -> its metrics.
+    faced: (cell, attack) -> its seeds with that attack; those of any cell under
+      (None, attack).
     known: What the work directory says of attacks from outside of vfljax, by
       their names in the registry that they were in.
     shares: Of the classes among all samples, by their names; {} if unknown.
@@ -77,6 +79,7 @@ class Results(NamedTuple):
   when: str = ''
   splits: tuple[str, ...] = ()
   measured: Mapping[str | None, frozenset[str]] = MappingProxyType({})
+  faced: Mapping[tuple[Cell | None, str], set[int]] = MappingProxyType({})
   known: Mapping[str, Known] = MappingProxyType({})
   shares: Mapping[str, float] = MappingProxyType({})
   training: tuple[float, ...] = ()
@@ -191,8 +194,11 @@ def _results(title, rows, owned, classes, known) -> Results:
   utilities = dict.fromkeys(m for _, a, m, _ in values if a is None)
   metric = next((m for m in _UTILITIES if m in utilities), '')
   measured: dict = {}
-  for _, attack, name, _ in values:
+  faced: dict = {}
+  for (cell, attack, name, _), by_seed in values.items():
     measured.setdefault(attack, set()).add(name)
+    for whose in (cell, None) if attack else ():
+      faced.setdefault((whose, attack), set()).update(by_seed)
   curves: dict = {}
   for row, found in owned:
     for name, curve in found.items():
@@ -205,6 +211,7 @@ def _results(title, rows, owned, classes, known) -> Results:
       {key: np.concatenate(parts) for key, parts in curves.items()}, classes,
       splits=tuple(dict.fromkeys([*_SPLITS, *(split for *_, split in values)])),
       measured={attack: frozenset(seen) for attack, seen in measured.items()},
+      faced=faced,
       known=known,
   )
 

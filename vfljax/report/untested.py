@@ -28,6 +28,8 @@ def sentences(
   fits, cannot = applying(config, classes or 2)
   more = [name for name in fits if name not in ran]
   there = {defense.split()[0] for defense in results.defenses}
+  # Of what did not run yet it is said elsewhere (`lost`).
+  there |= {name.split()[0] for name, _ in results.wanted}
   there |= {e.get('defense') for e in config.get('listed') or ()
             if e.get('label') in there}
   others = [

@@ -39,7 +39,10 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
     ]
   best = rivals[0].best
   if best.lost.any:
-    return ['No defense can be judged: none has all of its seeds.']
+    return [
+        'No defense can be judged: none has all of its seeds'
+        + (' and attacks.' if best.lost.spared else '.')
+    ]
   if free and not free.lost.any and not _beats(best, free):
     return [
         'No defense beats having none here: undefended, the worst attack '

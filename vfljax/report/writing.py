@@ -30,9 +30,8 @@ def write(
     path: The work directory; a run that is not finished is reported as it is.
     paper: A paper's numbers to put beside ours, see `papers.compare`; by
       default the configuration's `paper`.
-    classes: Number of classes; by default what the timings say as 'classes'.
-      Unknown, it leaves out leakages measured by the accuracy of a federation
-      that has no AUC.
+    classes: How many; by default what the timings say as 'classes'. Unknown, it
+      leaves out leakages measured by the accuracy of one that has no AUC.
     goal: What may be lost, and what may leak: adds advice.
 
   Returns:

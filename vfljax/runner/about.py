@@ -14,7 +14,7 @@ import numpy as np
 
 from vfljax.data import naming, split
 from vfljax.data.table import Table
-from vfljax.runner import disk, division, recording
+from vfljax.runner import disk, division, recording, store
 from vfljax.runner.config import Config
 
 FILE = 'about.json'
@@ -38,6 +38,8 @@ def write(
     return
   day = datetime.date.fromtimestamp(made) if made else datetime.date.today()
   said = of_run(config, table, argv) | dict(date=day.isoformat())
+  found = recording.origin(store.read_timings(work))
+  said |= {k: v for k, v in found.items() if k in said}
   disk.write_text(work / FILE, json.dumps(said, indent=1) + '\n')
 
 

@@ -3,18 +3,23 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 from functools import partial
 import hashlib
+import json
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from vfljax.data import naming
 from vfljax.data.table import Table
 from vfljax.runner import checks, identity, parts, raising, recording, saved
 from vfljax.runner import sources
 from vfljax.runner.config import Config
 from vfljax.runner.jobs import jobs, units_of
 from vfljax.runner.setting import Setting
+
+COLUMNS = 'columns'  # Of config.json, where columns are divided by name.
 
 
 class Asked(NamedTuple):
@@ -48,6 +53,7 @@ def of(
   place = Path(workdir).absolute()
   recorded = dataclasses.asdict(setting.config)
   recorded |= dict(samples=fingerprint(table, setting.outside))
+  recorded |= whose(config, table)
   if own := recording.settings():
     recorded[recording.FIELD] = own
   if own := sources.of(setting):
@@ -61,6 +67,28 @@ def of(
   if raised := recorded.get(raising.FIELD):
     setting = setting._replace(raised=tuple(raised))
   return Asked(setting, place, recorded, complete)
+
+
+def has_begun(asked: Asked) -> bool:
+  """Whether another process has begun this very experiment.
+
+  Raises:
+    UserError: if it is another one.
+  """
+  said = identity.said(asked.place)
+  if not said:
+    return False
+  identity.check(asked.place, asked.recorded, asked.complete)
+  return _placeless(said) == _placeless(asked.recorded)
+
+
+def _placeless(config: Mapping[str, Any]) -> dict[str, Any]:
+  """As config.json has it, but for the folder that the samples are in."""
+  found = json.loads(parts.dumps(config))
+  data = found.get('data', {})
+  if 'path' in data:
+    found['data'] = data | dict(path=_end(data['path']))
+  return found
 
 
 def is_done(asked: Asked) -> bool:
@@ -86,6 +114,30 @@ def fingerprint(table: Table, outside: Any = None) -> str:
   return f'{first}-{_digest(more)}' if more else first
 
 
+def whose(config: Config, table: Table) -> dict[str, str]:
+  """A digest of which columns are whose by their names; {} if not by names.
+
+  Of the samples there is one of the numbers alone: with other names over the
+  same columns others are a party's, and that is another experiment.
+  """
+  own = config.data
+  if own.split != 'named':
+    return {}
+  alone = config.model.algorithm == 'vsnn' and not own.unheld
+  owners = naming.owners(table, own.parties, own.named, alone)
+  text = repr([sorted(some) for some in owners])
+  return {COLUMNS: hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def same_path(one: Any, other: Any) -> bool:
+  """Whether two paths may be of one file, or folder, in different places."""
+  return _end(one) == _end(other)
+
+
+def _end(path: Any) -> str:
+  return os.path.basename(os.path.normpath(str(path)))
+
+
 def same_samples(one: str, other: str) -> bool:
   """Whether two fingerprints are of the same samples, as far as they tell.
 
@@ -107,6 +159,12 @@ def _completed(
     now: Mapping[str, Any], complete: identity.Complete, before: dict
 ) -> dict[str, Any]:
   found, samples = sources.completed(complete(before), now), now['samples']
-  if same_samples(found.get('samples') or '', samples):
-    return found | dict(samples=samples)
-  return found
+  if COLUMNS in now:  # Earlier versions did not say.
+    found = {COLUMNS: now[COLUMNS]} | found
+  if not same_samples(found.get('samples') or '', samples):
+    return found
+  # They tell more than a path, which is another one on another machine.
+  there, here = (x.get('data', {}).get('path', '') for x in (found, now))
+  if there != here and same_path(there, here):
+    found = found | dict(data=found.get('data', {}) | dict(path=here))
+  return found | dict(samples=samples)

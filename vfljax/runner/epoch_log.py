@@ -51,9 +51,14 @@ class EpochLog:
     self.close()
 
   def close(self) -> None:
-    """The job in progress is over."""
-    for sink in self._sinks:
-      sink.close()
+    """The job in progress is over.
+
+    Raises:
+      UserError: if the disk does not take what is left of it.
+    """
+    with disk.writing(self._place):
+      for sink in self._sinks:
+        sink.close()
 
   def finished(self, jobs: Iterable[Job]) -> None:
     """These were done before; what is missing of them is written.

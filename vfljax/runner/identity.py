@@ -9,15 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import jax
 
+from vfljax.data.table import listing
 from vfljax.runner import disk, parts
 from vfljax.runner.errors import UserError
 from vfljax.runner.nested import flat
 from vfljax.runner.parts import Damaged
 
 CONFIG, COPY = 'config.json', '.config.json'
+MERGED = 'merged'  # A field of what `vfljax merge` has put together.
+# What may differ in parts of one experiment, if nothing else does.
+MERGEABLE = frozenset({
+    'defenses', 'attacks', 'listed', 'listed_attacks', 'seeds', 'first_seed',
+})
 _ELSE = 'Choose another --workdir, or an empty one.'
 # Files into which shells and clusters write what a process says.
 _SAID, _SUFFIXES = ('log', 'stdout', 'stderr'), ('.log', '.out', '.err')
@@ -66,6 +73,20 @@ def check(
   if CONFIG in refusals:
     broken[CONFIG] = f'is damaged: it is not what {COPY} keeps of it'
   return broken
+
+
+def check_units(path: Path, units: Sequence[str]) -> None:
+  """Refuses a folder with results that a run of `units` would not list.
+
+  Raises:
+    UserError: with their names.
+  """
+  if found := parts.strays(path, units):
+    raise UserError(
+        f'{path} has results that are no part of this run, which would drop '
+        f'them: {listing(found, 5)}.\nvfljax merge makes such folders, and no '
+        'run goes on in one: choose another --workdir.'
+    )
 
 
 def is_there(
@@ -214,21 +235,55 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
   names = [k for k in (old | new) if old.get(k, ...) != new.get(k, ...)]
   if not names:
     return
+  if MERGED in names and MERGED in old:
+    raise UserError(
+        f'{path} was put together by vfljax merge, and no run goes on in it.\n'
+        'Choose another --workdir for what is missing, and merge that, too.'
+    )
   if edited := _edited(names):
     raise UserError(
         f'{", ".join(edited)} has changed since {path} was made, and its '
         'numbers are of the code of then.\nChoose another --workdir for those '
         'of the code of now, or undo the change to go on here.'
     )
-  show = lambda x: 'not set' if x is ... else json.dumps(x)
   said = '; '.join(
-      f'{k} is {show(old.get(k, ...))} there and {show(new.get(k, ...))} here'
-      for k in names[:3]
+      _difference(k, old.get(k, ...), new.get(k, ...)) for k in names[:3]
   )
   more = f'; and {len(names) - 3} more' if len(names) > 3 else ''
   if 'samples' in names:
     said = f'the samples have changed since then, so has their digest: {said}'
+  elif 'columns' in names:
+    said = 'the names in data.named stand over other columns since then'
+  then = 'or choose another --workdir.'
+  if {*names} <= MERGEABLE:
+    then = (
+        'or run what is new in another --workdir: vfljax merge puts them '
+        'together.'
+    )
   raise UserError(
       f'{path} belongs to another configuration: {said}{more}.\n'
-      'Use the same values to continue it, or choose another --workdir.'
+      f'Use the same values to continue it, {then}'
   )
+
+
+def _difference(name: str, there: Any, here: Any) -> str:
+  """'train.epochs is 50 there and 20 here'; of lists what one alone has."""
+  if isinstance(there, list) and isinstance(here, list):
+    gone, new = ([x for x in some if x not in others] for some, others in (
+        (there, here), (here, there)
+    ))
+    if gone or new:
+      return f'{name} has ' + ' and '.join(
+          f'{listing(map(_shown, some), 3)} only {where}'
+          for some, where in ((gone, 'there'), (new, 'here')) if some
+      )
+  return f'{name} is {_shown(there)} there and {_shown(here)} here'
+
+
+def _shown(value: Any) -> str:
+  """A value as JSON; of a mapping what is not empty."""
+  if isinstance(value, Mapping):
+    value = {k: v for k, v in value.items() if v not in ('', [], {})}
+  text = 'not set' if value is ... else json.dumps(value, ensure_ascii=False)
+  return text if len(text) <= 200 else f'{text[:197]}...'
+

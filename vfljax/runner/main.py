@@ -148,7 +148,6 @@ def _run(
     epoch_events.check()
   copies = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, copies)
-  code = recording.code() if given.record else ''
   print(forecast.text(given.config, table), flush=True)
   try:
     with kept.within(given.cache), contextlib.ExitStack() as beside:
@@ -169,7 +168,7 @@ def _run(
     from vfljax.report import writing
     writing.write(work.path, goal=given.goal)
   if given.record:
-    recording.write(given.record, work.path, argv, code)
+    recording.write(given.record, work.path, argv)
     print(f'Record: {given.record}')
   with contextlib.suppress(BrokenPipeError):  # All is done by now.
     print('\n' + ending.text(work.path, given.goal), flush=True)

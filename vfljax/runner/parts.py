@@ -9,6 +9,7 @@ before anything of it is used. Version 0.1 wrote none; its parts are taken if
 they read as what they should be.
 """
 from collections.abc import Mapping, Sequence
+import contextlib
 import hashlib
 import io
 import json
@@ -154,6 +155,22 @@ def opened(place: Path) -> dict:
 def done(place: Path, unit: str) -> bool:
   """Whether a unit's results are saved."""
   return file(place, unit, '.json').exists()
+
+
+def strays(place: Path, units: Sequence[str]) -> list[str]:
+  """Finished units in `place` that are none of `units`.
+
+  What is not as this module writes it is somebody's own, and no unit.
+  """
+  known, found = {file_name(unit) for unit in units}, []
+  for there in sorted((place / 'parts').glob('*.json')):
+    if there.stem in known:
+      continue
+    with contextlib.suppress(Damaged):
+      unit = opened(there).get('unit')
+      if isinstance(unit, str) and file_name(unit) == there.stem:
+        found.append(unit)
+  return found
 
 
 def file(place: Path, unit: str, suffix: str) -> Path:

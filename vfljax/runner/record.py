@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from vfljax.leakage import AttackName
-from vfljax.runner import told
+from vfljax.runner import recording, told
 from vfljax.runner.jobs import ALONE, Job
 from vfljax.runner.parts import Finished
 from vfljax.runner.plans import rounds_an_epoch
@@ -36,7 +36,7 @@ def finished(
       rounds_per_second=round(rounds / run_seconds, 1),
       seeds=len(job.seeds), classes=setting.classes, device=_device(),
       peak_memory_bytes=peak_memory(),
-  )
+  ) | {recording.MADE: recording.made()}
   if made.crossing:
     timing |= dict(crossing=made.crossing)
   if outsiders := told.of(setting):

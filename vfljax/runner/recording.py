@@ -12,6 +12,7 @@ deviation with n - 1 in the denominator, here and in all tables.
 """
 from collections.abc import Mapping, Sequence
 import datetime
+import functools
 from importlib import metadata
 import json
 import math
@@ -35,6 +36,7 @@ PACKAGES = ('jax', 'jaxlib', 'flax', 'optax', 'numpy')
 _PLACES = (
     'workdir', 'record', 'cache', 'tensorboard', 'notensorboard', *shares.FLAGS,
 )
+MADE = 'made'  # Of a timing record.
 FIELD = 'jax'  # Of a saved configuration: `settings`, if there are any.
 _SETTINGS = dict(
     jax_enable_x64='False', jax_threefry_partitionable='True',
@@ -66,26 +68,21 @@ def check(file: str) -> None:
       ) from None
 
 
-def write(
-    file: str, work: Path, argv: Sequence[str], code: str = ''
-) -> None:
+def write(file: str, work: Path, argv: Sequence[str]) -> None:
   """Writes the record of a finished work directory.
 
   Args:
     argv: The command line that ran it.
-    code: `code()` before it ran.
 
   Raises:
     UserError: if there is no result to be recorded, or the disk does not take
       it.
   """
-  said = text(make(work, argv, code))
+  said = text(make(work, argv))
   disk.write_text(Path(file).expanduser().absolute(), said)
 
 
-def make(
-    work: Path, argv: Sequence[str], code: str = ''
-) -> dict[str, Any]:
+def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
   """The record of a finished work directory, see the module.
 
   Raises:
@@ -97,7 +94,7 @@ def make(
   config = store.read_config(work)
   samples, paper = config.pop('samples', ''), config.pop('paper', None)
   del paper  # The config file has it.
-  for name in (raising.FIELD, FIELD):
+  for name in (raising.FIELD, FIELD, 'columns'):
     config.pop(name, None)
   config['data']['path'] = os.path.basename(config['data']['path'])
   seeds = sorted({row['seed'] for row in rows})
@@ -110,8 +107,7 @@ def make(
       format=FORMAT, command=command(argv), config=config, samples=samples,
       title=[rows[0][name] for name in _TITLE], seeds=seeds,
       classes=max((t.get('classes', 0) for t in timings), default=0),
-      date=datetime.date.today().isoformat(), code=code,
-      versions=versions(), device=timings[0].get('device', ''),
+      **_origin(timings), device=timings[0].get('device', ''),
       seconds=dict(
           compiling=total('compile_seconds'), running=total('run_seconds'),
       ),
@@ -188,6 +184,45 @@ def joined(words: Sequence[str]) -> list[str]:
   return found
 
 
+def made() -> dict[str, Any]:
+  """What a timing record says of the process that measured: see `origin`."""
+  return dict(
+      date=datetime.date.today().isoformat(), code=code(), versions=versions()
+  )
+
+
+def origin(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+  """When, by which commit and by which versions results were measured.
+
+  Who looks at them later, with other versions, has measured nothing. What is
+  not the same of all is told of each: 'jax': '0.9.0 and 0.10.1'. The date is
+  the last one.
+
+  Args:
+    units: Those of timings.json.
+
+  Returns:
+    `made` of all, as far as they say: {} of those of earlier versions.
+  """
+  said = [u[MADE] for u in units if isinstance(u.get(MADE), Mapping)]
+  if not said:
+    return {}
+  every = lambda values: ' and '.join(dict.fromkeys(v for v in values if v))
+  names = dict.fromkeys(k for one in said for k in one['versions'])
+  return dict(
+      date=max(one['date'] for one in said),
+      code=every(one['code'] for one in said),
+      versions={
+          k: every(one['versions'].get(k) for one in said) for k in names
+      },
+  )
+
+
+def _origin(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+  """The same; of earlier versions' results the commit is unknown."""
+  return origin(units) or made() | dict(code='')
+
+
 def versions() -> dict[str, str]:
   """Of Python and of what decides the numbers."""
   found = {name: metadata.version(name) for name in PACKAGES}
@@ -204,11 +239,12 @@ def settings() -> dict[str, str]:
           if value != _SETTINGS[name]}
 
 
+@functools.cache  # What is checked out later does not run here.
 def code() -> str:
   """The commit of the clone that runs; '' where there is none, or none known.
 
   Read from .git, as nothing is started from here: whether files differ from the
-  commit is not looked at.
+  commit is not looked at. It is that of when this is first asked.
   """
   git = Path(vfljax.__file__).parents[1] / '.git'
   try:

@@ -7,7 +7,6 @@ last checkpoint and ends with the same numbers.
 from collections.abc import Callable
 import contextlib
 from functools import partial
-import json
 from pathlib import Path
 import time
 
@@ -16,8 +15,8 @@ import numpy as np
 
 from vfljax.data.table import Table
 from vfljax.runner import aside, asking, checks, compiling, exhausted, identity
-from vfljax.runner import kept, meeting, outside, parts, precision, record
-from vfljax.runner import rehearsal, stopping, store
+from vfljax.runner import kept, meeting, outside, precision, record
+from vfljax.runner import recording, rehearsal, stopping, store
 from vfljax.runner.compiling import Compiler
 from vfljax.runner.config import Config
 from vfljax.runner.cutting import joined
@@ -71,6 +70,7 @@ def run(
       another process is at work there.
     Interrupted: after `stop` and saving.
   """
+  recording.code()  # Before anything else is checked out.
   with precision.of_products(config.train.precision), outside.misfits():
     asked = asking.of(config, table, workdir, more_seeds)
     setting, place, recorded, complete = asked
@@ -81,8 +81,7 @@ def run(
       # Not even a lock is put into somebody else's folder.
       identity.check(place, recorded, complete)
     if not share.first:
-      there = json.loads(parts.dumps(recorded))
-      meeting.await_first(share, place, lambda: identity.said(place) == there)
+      meeting.await_first(share, place, partial(asking.has_begun, asked))
     everything = jobs(setting)
     units = units_of(everything)
     own = [unit for job in share.of(everything) for unit in job.units]

@@ -87,7 +87,7 @@ class Workdir(NamedTuple):
       timing: Anything JSON takes. The report knows `compile_seconds`,
         `run_seconds`, `rounds_per_second`, `seeds`, `device`,
         `peak_memory_bytes`, `classes` (what guessing is measured by) and
-        `crossing` (`auditing.of_job`), and shows other keys as they are.
+        `crossing` (`auditing.of_job`), and shows what else is no mapping.
       curves: Arrays [seeds, epochs] by name: 'norm_scoring/leak_auc' for an
         attack's metric, 'auc' for a utility metric; NaN where not measured.
 
@@ -224,6 +224,7 @@ def open_share(
     raise ValueError(f'Units need names of their own; got {list(units)}')
   work = Workdir(Path(path).absolute(), tuple(units), share)
   broken = identity.check(work.path, config, complete)
+  identity.check_units(work.path, work.units)
   with disk.writing(work.path):
     work.path.mkdir(parents=True, exist_ok=True)
     if share.first:
