@@ -133,7 +133,9 @@ def sweep(
     data: Any = None, *, cells_per_chunk: int = 0, loop: bool | None = None,
     devices: Sequence | None = None,
 ) -> Any:
-  """Runs `run` for every seed and strength, compiled once.
+  """Runs `run` for every seed and strength, compiled once a call.
+
+  Who sweeps the same thing again and again keeps `jax.jit(over_cells(...))`.
 
   Args:
     run: (key, strength) -> metrics, or (key, strength, data) -> metrics if

@@ -34,6 +34,9 @@ def fit(
 ) -> tuple[State, dict[str, Any]]:
   """Trains a federation.
 
+  To be called inside of a function under `jax.jit`: else every call compiles
+  its rounds anew, seed by seed.
+
   Args:
     key: Seeds weights, orders and all noise.
     vfl: Who computes what.
