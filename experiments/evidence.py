@@ -218,9 +218,10 @@ def told(name: str, record: Mapping[str, Any]) -> str:
   """When and with what a record was made, of a run or a study."""
   seeds, versions, took = (record[x] for x in ('seeds', 'versions', 'seconds'))
   seconds = sum(took.values()) if isinstance(took, dict) else took
+  which = f'seeds {seeds[0]}-{seeds[-1]}, ' if seeds else ''
   return (
-      f"[`records/{name}.json`](records/{name}.json): seeds {seeds[0]}-"
-      f"{seeds[-1]}, {record['date']}, JAX {versions['jax']}, Python "
+      f"[`records/{name}.json`](records/{name}.json): {which}"
+      f"{record['date']}, JAX {versions['jax']}, Python "
       f"{versions['python']}, {record['device']}, {seconds / 60:.1f} min.\n\n"
       f"    {record['command']}\n"
   )

@@ -160,7 +160,7 @@ def _authors() -> dict[str, older.Row]:
 def _transcript(row: str) -> Table:
   """The attack of `adaptive`, under T3, percent."""
   def made() -> str:
-    found = older.record('adaptive')['T3'][row]['best']['by_seed']
+    found = older.adaptive('adaptive')['T3'][row]['best']
     return f'{older.mean(found):.0f}'
   return made
 

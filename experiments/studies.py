@@ -64,7 +64,7 @@ def write(
   """Writes a study's record; nothing where no file was asked for.
 
   Args:
-    seeds: Of one that takes no --seeds: one.
+    seeds: Of one that takes no --seeds: one, of times alone: none.
     table: The samples, of which the record has a digest.
     about: What else it says.
     found: What was measured, by seed.
@@ -85,18 +85,27 @@ def write(
 
 
 def text(record: Mapping[str, Any]) -> str:
-  """JSON with a line a list of numbers, so that a diff shows what changed."""
+  """JSON with a line a list of numbers, so that a diff shows what changed.
+
+  Numbers have 7 significant digits, as in a run's record.
+  """
   return _text(record, '') + '\n'
 
 
 def _text(found: Any, indent: str) -> str:
   if not isinstance(found, dict):
-    return json.dumps(found)
+    return json.dumps(_short(found))
   inner = indent + ' '
   lines = ',\n'.join(
       f'{inner}{json.dumps(k)}: {_text(v, inner)}' for k, v in found.items()
   )
   return f'{{\n{lines}\n{indent}}}'
+
+
+def _short(found: Any) -> Any:
+  if isinstance(found, list):
+    return [_short(x) for x in found]
+  return float(f'{found:.7g}') if isinstance(found, float) else found
 
 
 def read(file: str | os.PathLike) -> dict[str, Any]:

@@ -20,30 +20,21 @@ the last layer under T4, which keeps its output and gradient with the active
 party: there the attacker has the last layer's weights from before training
 ('old') or draws others ('redrawn last').
 
-records/adaptive.json, 2026-11-21, MLP3, 3 trainings (30000 images, 3 epochs) x
-5 draws of labels, best-stage accuracy in percent, mean +- sd of single draws;
-error of the embedding (README.md has the others beside it):
+The figures stand in README.md, "Attackers who keep their transcript", as
+records/adaptive*.json have them.
 
-  T3  full 71.1+-1.6    redrawn 44.5+-5.0
-      tracking 70.0+-2.0 (18 %)
-      linear 1, 4, 8, 40: 70.9, 71.1, 71.2, 71.1 (6 %, .2 %, .09 %, .02 %)
-  T4  full 71.0+-1.6    redrawn 44.5+-5.0
-      tracking, old last 67.9+-2.0 (70 %); linear 40, old last 69.0+-1.7
-      linear 40, redrawn last 67.4+-2.9, as from the true first two layers
-
-What it supports: in this setting tracking regains 96 % of what redrawing all
-layers costs the attacker, and solving all of it, although a batch of 128 is
+What they support: in this setting tracking regains nearly all that redrawing
+all layers costs the attacker, and solving all of it, although a batch of 128 is
 smaller than every layer's input (the paper's condition, section IV-D). T4 on
 the last layer stops both at that layer but leaves the layers before it, which
-are worth 86 to 92 %. So secrecy of masked layers under T3 is against a party
+are worth most of it. So secrecy of masked layers under T3 is against a party
 that looks at its shares, not against one that kept its transcript. It rests on
 the paper's "the attacker knows the layer input and output" and on its own
 update with the layer's gradient. What it does not look at: deeper networks and
 other data, all layers under T4 (each would need its activation at the active
 party), and what the input gradients of a T4 layer give away. Known labels are
 40 drawn at random, 4 a class; accuracies are on the first 2000 test images,
-best of 50 epochs (chosen on test images, as in the paper) and last. The
-records are of 5 stages of these.
+best of 50 epochs (chosen on test images, as in the paper) and last.
 """
 import argparse
 from collections.abc import Sequence

@@ -16,15 +16,14 @@ as there are classes, near what the paper's seconds for ACML and SFA would take.
 """
 import argparse
 from collections.abc import Mapping
-import datetime
 import importlib.metadata
 import json
 import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 
+from experiments import studies
 from experiments.bench import he as bench
 from experiments.bench import records
 from experiments.vmask import common, study, table3
@@ -193,6 +192,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--rounds', type=int, default=20)
   parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
+  begun = studies.begin('experiments.vmask.crypto', argv)
   if hasattr(os, 'sched_setaffinity'):  # One core, vanilla training, too.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
   device.set_up(1, '~/.cache/vfljax')
@@ -201,8 +201,7 @@ def main(argv: list[str] | None = None) -> None:
   )
   calls |= bench.of_phe() | bench.of_ours() | bench.of_ckks(large=False)
   record: dict[str, Any] = dict(
-      date=datetime.date.today().isoformat(), machine=records.machine(),
-      versions=records.versions() | {
+      machine=records.machine(), versions=records.versions() | {
           name: importlib.metadata.version(name)
           for name in ('phe', 'gmpy2', 'tenseal')
       },
@@ -216,10 +215,8 @@ def main(argv: list[str] | None = None) -> None:
       },
   )
   record['machine']['load_after'] = list(os.getloadavg())
-  text = json.dumps(record, indent=1)
-  print(text + '\n' + shown(record))
-  if args.out:
-    Path(args.out).write_text(text + '\n')
+  print(json.dumps(record, indent=1) + '\n' + shown(record))
+  studies.write(args.out, begun, (), None, record)
 
 
 if __name__ == '__main__':

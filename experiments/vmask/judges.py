@@ -43,11 +43,10 @@ def at_scratch(of: str, variant: str = 'VMask') -> Verdict:
   for c in COLUMNS:
     found[c], text = _left(older.column(c, of), variant)
     shown.append(f'{c} {text}')
-  again = older.record(of).get(numbers.AGAIN, {})
-  if variant in again:
-    rows = {name: older.row(one) for name, one in again.items()}
-    found['TM again'], text = _left(rows, variant)
-    shown.append(f'TM with other attack runs {text}')
+  if (of, variant) == ('table2', 'VMask'):
+    for c, rows in older.again().items():
+      found[f'{c} again'], text = _left(rows, variant)
+      shown.append(f'{c} with other attack runs {text}')
   return Verdict(
       every(found.values()),
       f'{", ".join(shown)} points from scratch{remarks(found)}',

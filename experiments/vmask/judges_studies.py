@@ -49,8 +49,9 @@ def _again(record: str) -> str:
   """What else was measured with the two parties of Table V."""
   if record != 'parties':
     return ''
-  first, again = older.column('TM'), older.column(numbers.AGAIN)
-  gaps = {'table2': first, 'other attack runs': again}
+  gaps = {
+      'table2': older.column('TM'), 'other attack runs': older.again()['TM']
+  }
   texts = [
       f'{name} ' + signed(apart(
           rows.get('VMask', {}), 'attack', rows.get('none', {}), 'scratch'

@@ -19,6 +19,7 @@ from experiments import evidence
 from vfljax.report.reading import Cell, Results
 
 PAPER = 'vmask'
+AGAIN = ('TM', 'TFM', 'M')
 LOST = 12.0  # Main accuracy of ten classes up to which a training diverged.
 Row = dict[str, list[float]]
 _NAMES = {
@@ -62,22 +63,29 @@ def row(found: Mapping[str, Sequence]) -> Row:
 
 
 def column(name: str, of: str = 'table2') -> dict[str, Row]:
-  """TM, TFM, M or FM, by defense; of='authors': with the authors' settings.
-
-  What the imagined attack got on TM stands only with the other attack runs of
-  the same trainings.
-  """
+  """TM, TFM, M or FM, by defense; of='authors': with the authors' settings."""
   run = f'{of}_{name.lower()}'
   if evidence.exists(PAPER, run):
     return of_run(run)
   made = {d: row(found) for d, found in record(of)[name].items()}
-  again = record(of).get(f'{name}, other attack runs', {})
-  for defense, found in again.items():
-    if 'simulated_leakage' in found:
-      made[defense].setdefault(
-          'simulated_leakage', percent(found['simulated_leakage'])
-      )
   return {defense: found for defense, found in made.items() if found}
+
+
+def again() -> dict[str, dict[str, Row]]:
+  """By column: rows of Table II's trainings, with other attack runs."""
+  found = {}
+  for name in AGAIN:
+    both = rows(f'transcript_{name.lower()}')['as in Table II']
+    plain, masked = both.get('vanilla', {}), both.get('VMask', {})
+    found[name] = dict(
+        none=_as(plain, attack='attack 1', scratch='scratch 1'),
+        VMask=_as(masked, attack='attack 1'),
+    )
+  return found
+
+
+def _as(found: Row, **names: str) -> Row:
+  return {new: found[old] for new, old in names.items() if old in found}
 
 
 def of_run(name: str) -> dict[str, Row]:

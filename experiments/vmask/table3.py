@@ -11,7 +11,6 @@ measured of those, on the same machine, below.
 """
 import argparse
 from collections.abc import Callable
-import json
 import os
 from pathlib import Path
 import time
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from experiments import studies
 from experiments.vmask import common, fig5, study
 from vfljax import train
 from vfljax.defense import Holdings, none
@@ -123,6 +123,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--masked', default='')
   parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
+  begun = studies.begin('experiments.vmask.table3', argv)
   device.set_up(1, '~/.cache/vfljax')
   config = common.config('table3', (), args.model, args.dataset)
   config.data.path, config.alone = args.path, False
@@ -139,9 +140,9 @@ def main(argv: list[str] | None = None) -> None:
     )
   if args.masked:
     print(Path(args.masked).read_text())
-  if args.out:
-    record = vars(args) | dict(cores=os.cpu_count(), rows=rows)
-    Path(args.out).write_text(json.dumps(record, indent=1) + '\n')
+  studies.write(
+      args.out, begun, (), None, dict(cores=os.cpu_count(), rows=rows)
+  )
 
 
 if __name__ == '__main__':

@@ -83,13 +83,10 @@ def _hidden(columns: Sequence[str], of: str) -> str:
 
 
 def _source(columns: Sequence[str], of: str) -> str:
-  """The line under a table, and one of each column that was run again."""
-  runs = [
-      name for name in (f'{of}_{c.lower()}' for c in columns)
-      if evidence.exists(older.PAPER, name)
-  ]
-  again = evidence.source(older.PAPER, *runs) if runs else ''
-  return older.source(of) + ('\n\n' + again.strip('\n') if runs else '')
+  """What stands under a table: the columns' own records, and the older one."""
+  runs = [f'{of}_{c.lower()}' for c in columns]
+  there = [name for name in runs if evidence.exists(older.PAPER, name)]
+  return older.source(*there, *([of] if there != runs else []))
 
 
 def transcript() -> str:
@@ -110,17 +107,19 @@ def transcript() -> str:
 
 
 def again() -> str:
-  """The trainings of TM, attacked with other draws."""
-  found = older.column('TM, other attack runs')
-  first = older.column('TM')
-  pairs = dict(vanilla=('none', 'attack'), scratch=('none', 'scratch')) | {
-      v: (v, 'attack') for v in ('VMask', 'VMask-RS')
-  }
-  lines = [
-      ['in the table above', *(says(first[d], m) for d, m in pairs.values())],
-      ['again', *(says(found[d], m) for d, m in pairs.values())],
-  ]
-  return evidence.markdown(('TM', *pairs), lines) + older.source('table2')
+  """The trainings of Table II, attacked with other draws."""
+  lines = []
+  for c, found in older.again().items():
+    for what, rows in ((c, older.column(c)), (f'{c}, again', found)):
+      none, masked = rows['none'], rows['VMask']
+      lines.append([
+          what, says(none, 'attack'), says(none, 'scratch'),
+          says(masked, 'attack'),
+      ])
+  head = ('', 'vanilla', 'scratch', 'VMask')
+  return evidence.markdown(head, lines) + older.source(
+      *(f'transcript_{c.lower()}' for c in older.AGAIN)
+  )
 
 
 def _signed() -> list[claims.Claim]:

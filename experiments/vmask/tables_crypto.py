@@ -163,7 +163,7 @@ def everything() -> str:
   head = ('', 'how', 's/epoch', 'ratio', "paper's ratio", 'total, s',
           "paper's total, s", 'attack, %')
   return evidence.markdown(head, lines) + older.source(
-      'table3_mlp3', 'crypto', 'fig5_tm', 'table2', 'table1_mlp3_known4'
+      'table3_mlp3', 'crypto', 'fig5_tm', 'table2_tm', 'table1_mlp3_known4'
   ) + ' Shares: [`bench/vmask.json`](../bench/vmask.json).'
 
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from experiments import claims, evidence, studies, tables, verify
-from vfljax.runner import arguments, device, main, recording, saved
+from vfljax.runner import arguments, main, recording, saved
 from vfljax.runner.errors import UserError
 
 PAPERS = evidence.papers()
@@ -210,12 +210,12 @@ def test_a_records_command_still_means_its_configuration(file):
 def test_a_studys_command_is_still_one(file, monkeypatch):
   begun = []
   monkeypatch.setattr(
-      device, 'set_up', lambda *_: begun.append(1) or sys.exit()
+      studies, 'begin', lambda *which: begun.extend(which) or sys.exit()
   )
   _, _, module, *argv = shlex.split(verify.read(file)['command'])
   with pytest.raises(SystemExit):
     importlib.import_module(module).main(argv)
-  assert begun  # All of its words were understood.
+  assert begun == [module, argv]  # All of its words were understood.
 
 
 STUDY = '''

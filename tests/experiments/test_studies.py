@@ -83,7 +83,9 @@ def test_what_is_not_by_seed_is_refused(made):
 
 
 def test_a_difference_is_seen_in_a_diff(made, tmp_path):
-  text = studies.text(made(sets={'1': [[0.1, 0.2], [1, 2]], '2': [0, 0]}))
+  text = studies.text(made(
+      sets={'1': [[float(np.float32(0.1)), 0.2], [1, 2]], '2': [0, 0]}
+  ))
   assert '\n  "1": [[0.1, 0.2], [1, 2]],\n  "2": [0, 0]\n }\n' in text
   assert json.loads(text)['sets']['2'] == [0, 0]
 

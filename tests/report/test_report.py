@@ -229,7 +229,14 @@ def test_the_papers_numbers_are_compared_in_its_deviations(fake):
   text = (fake / 'summary.md').read_text()
   marks = ['DIFFERS' if abs(c['sds'] or 0) > 2 else 'agrees' for c in compared]
   assert text.count('DIFFERS') == marks.count('DIFFERS') == 4
-  assert '4 of 7 numbers differ' in text
+  told = [c for c in compared if c['std'] is not None]
+  assert 0 < len(told) < 7
+  said = f"4 of the paper's {len(told)} numbers that come with one differ"
+  assert said in text
+  assert "4 of the paper's 6 numbers differ" in tables.paper(told).note
+  bare = [c | dict(std=None, sds=None) for c in compared]
+  note = tables.paper(bare).note
+  assert 'The paper gives none' in note and 'differ by' not in note
   other = [PAPER[0] | {'dataset': 'criteo'}]
   assert not papers.compare(results, other)
 

@@ -183,11 +183,16 @@ def paper(compared: Iterable[Mapping]) -> Table:
         Text(c.get('source') or ''),
     ])
   off = sum(row[7].strong for row in rows)
+  told = sum(c['sds'] is not None for c in compared)
+  less = '' if told == len(rows) else ' that come with one'
   return Table(
       'The paper beside ours',
-      f'± is the standard deviation over seeds here. {off} of {len(rows)} '
-      f"numbers differ by more than {OFF:g} of the paper's standard deviations "
-      '(one printed as 0.00 counts as 0.005).',
+      '± is the standard deviation over seeds here. ' + (
+          f"{off} of the paper's {told} numbers{less} differ by more than "
+          f'{OFF:g} of its standard deviations (one printed as 0.00 counts as '
+          '0.005).' if told else 'The paper gives none, so that nothing here '
+          'says which differences are more than chance.'
+      ),
       ('defense', 'strength', 'what', 'paper', 'ours', 'difference',
        "in paper's sds", '', 'source'),
       rows,
