@@ -84,7 +84,7 @@ def _blank(shapes: Sequence[Any]) -> tuple[Any, ...]:
 
 def predict(
     key: Key, vfl: VFL, defense: Defense, state: State,
-    features: tuple[Any, ...], present: Sequence | None = None,
+    features: tuple[Any, ...], present: Sequence | Array | None = None,
     adversary: Adversary = HONEST,
 ) -> Array:
   """Joint inference: logits [batch, classes].
@@ -197,7 +197,7 @@ def _check_logits(logits: Any, labels: Array) -> None:
     )
 
 
-def _check_present(present: Sequence, vfl: VFL) -> None:
+def _check_present(present: Sequence | Array, vfl: VFL) -> None:
   parties = len(vfl.bottoms) - 1
   if len(present) != parties:
     raise ValueError(
