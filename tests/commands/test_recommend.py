@@ -1,6 +1,7 @@
 """recommend: what it chooses to run, where it looks again, how it ends."""
 import dataclasses
 import math
+import os
 
 import numpy as np
 import pytest
@@ -95,6 +96,22 @@ def test_a_training_fits_its_rows(rows, epochs, batch):
   assert kept.train == recommended.get_config().train
 
 
+@pytest.mark.parametrize('rows, rare, epochs, batch', [
+    (2000, 20, 100, 200), (2000, 600, 16, 32), (20_000, 200, 10, 200),
+    (200_000, 2, 41, 8192), (600, 2, 120, 150),
+])
+def test_a_rare_class_is_in_most_rounds(rows, rare, epochs, batch):
+  # Of 1 % in rounds of 32 most attacks have nobody to find.
+  labels = (np.arange(rows) < rare).astype(np.int32)
+  table = Table(np.zeros((rows, 1), np.float32), labels, ('x',), ('0', '1'),
+                (0,))
+  sized = choice.sized(recommended.get_config(), table, []).train
+  assert (sized.epochs, sized.batch_size) == (epochs, batch)
+  three = table._replace(classes=('0', '1', '2'))  # None of them tells apart.
+  sized = choice.sized(recommended.get_config(), three, []).train
+  assert sized.batch_size <= 512
+
+
 @pytest.mark.parametrize('argv, command', [
     (['v', 'recommend', 'a.csv'], ['v', 'recommend', 'a.csv']),
     (['v', '--recommend', 'a.csv', '--budget=2'],
@@ -105,6 +122,15 @@ def test_a_training_fits_its_rows(rows, epochs, batch):
 ])
 def test_which_command_is_meant(argv, command):
   assert dispatch.meant(argv) == command
+
+
+@pytest.mark.parametrize('given, has', [('', '1'), ('4', '4')])
+def test_decompositions_have_one_thread(given, has, tmp_path, monkeypatch):
+  monkeypatch.setenv('OPENBLAS_NUM_THREADS', given)
+  if not given:
+    monkeypatch.delenv('OPENBLAS_NUM_THREADS')
+  assert main(['v', 'recommend', str(tmp_path / 'none.csv'), '--cache=']) == 2
+  assert os.environ['OPENBLAS_NUM_THREADS'] == has
 
 
 def people(folder):

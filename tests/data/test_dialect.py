@@ -100,11 +100,90 @@ def test_decimal_commas_are_asked_about_and_read(tmp_path):
   )
 
 
+def test_decimal_commas_stand_between_commas_if_quoted(tmp_path):
+  text = b'x,y\n"1,5",0\n"-0,25",1\n'
+  table = load(tmp_path, text, decimal='comma')
+  np.testing.assert_array_equal(table.features, [[1.5], [-0.25]])
+  with pytest.raises(ValueError, match='more fields than the header'):
+    load(tmp_path, text.replace(b'"', b''), decimal='comma')
+
+
+@pytest.mark.parametrize('cells, said', [
+    (['1,234.5', '-2', '12,345,678', '0.25'], ''),
+    (['1,234,567', '20'], ''), (['1,234', '2.5'], ''),
+    (['1,234', '20'], 'point'), (['1.234', '20'], 'comma'),
+    (['1.234,5', '20', '-0,25'], 'comma'), (['1 234', '20.5'], ''),
+    (["1'234'567", '20.5', '1e3'], ''), (['1\u00a0234,5', '20'], 'comma'),
+    (['1,234', ' ', '+20.5', 'NULL '], ''),
+])
+def test_thousands_are_parted_in_many_ways(cells, said, tmp_path):
+  rows = ''.join(f'{c}\t{i % 2}\n' for i, c in enumerate(cells))
+  table = load(
+      tmp_path, f'x\ty\n{rows}'.encode(), decimal=said, missing='impute'
+  )
+  mark = {'': '.', 'point': '.', 'comma': ','}[said]
+  numbers = [
+      float(''.join(s for s in c if s in f'+-e0123456789{mark}')
+            .replace(mark, '.')) for c in cells if c.strip()[-1:].isdigit()
+  ]
+  numbers += [np.median(numbers)] * (len(cells) - len(numbers))
+  found = table.features[:, 0]
+  np.testing.assert_allclose(np.sort(found), np.sort(np.float32(numbers)))
+
+
+@pytest.mark.parametrize('cells, message', [
+    (['1,234', '20'], "'1,234': if it parts thousands, .*=decimal=point; if"),
+    (['1,234', '?', '1,235', '-'], "has numbers, and '.?', '-' in 2 of 4 cel"),
+    (['1.234,5', '20'], "'1.234,5': read them with .*options=decimal=comma"),
+])
+def test_numbers_of_two_readings_are_asked_about(cells, message, tmp_path):
+  rows = ''.join(f'{c}\t{i % 2}\n' for i, c in enumerate(cells))
+  with pytest.raises(ValueError, match=message):
+    load(tmp_path, f'x\ty\n{rows}'.encode())
+
+
+@pytest.mark.parametrize('cells', [
+    ['12.5.2020', '1.6.2021'], ['01 234', '20 345'], ['A1,234', 'B2'],
+    ['1,23,456', '7'], ['192.168.100', 'x'],
+])
+def test_what_is_no_number_stays_a_word(cells, tmp_path):
+  rows = ''.join(f'{c}\t{i % 2}\n' for i, c in enumerate(cells))
+  found = load(tmp_path, f'x\ty\n{rows}'.encode()).names
+  assert found == tuple(sorted(f'x={c}' for c in cells))
+
+
+def test_words_stand_for_gaps_if_somebody_says_so(tmp_path):
+  # Of three cells one: as often as a category might be.
+  text = 'x,z,y\n' + '1,a,0\n?,?,1\n3, ? ,0\n-999,b,1\n' * 9
+  with pytest.raises(ValueError, match=(
+      "'x' has numbers, and '.' in 9 of 36 cells: .*options='gaps=.'; or eve"
+  )):
+    load(tmp_path, text.encode())
+  table = load(
+      tmp_path, text.encode(), gaps='?,-999', missing='impute'
+  )
+  assert table.names == ('x', 'z=(missing)', 'z=a', 'z=b')
+  assert table.features[:4].tolist() == [
+      [1, 0, 1, 0], [2, 1, 0, 0], [3, 1, 0, 0], [2, 0, 0, 1]
+  ]
+  table = load(tmp_path, text.encode(), text='x', drop='z')
+  assert table.names == ('x=-999', 'x=1', 'x=3', 'x=?')
+
+
+def test_a_label_that_is_a_gap_in_words_is_no_class(tmp_path):
+  text = b'x,y\n' + b'1,0\n2,?\n3,1\n' * 9
+  with pytest.raises(ValueError, match="'y' has numbers, and '.' in 9 of 27"):
+    load(tmp_path, text)
+  with pytest.raises(ValueError, match="'y': 33.3% of its values are missing"):
+    load(tmp_path, text, gaps='?')
+  assert load(tmp_path, text, text='y').classes == ('0', '1', '?')
+
+
 @pytest.mark.parametrize('text, ends', [
     ('x;y\n1;0\n;1\n', '--config.data.options=drop=x leaves a column out.'),
     ('x;Target\n1;0\n2;1\n', 'the columns are x, Target.'),
     ('empty,x,y\n,1,0\n,2,1\n', '--config.data.options=drop=empty'),
-    ('x y,z,y\n' + ''.join(f'a{i},1,{i % 2}\n' for i in range(200)),
+    ('x y,z,y\n' + ''.join(f'a{i},1,{i % 2}\n' for i in range(200)) * 2,
      "or raise the limit, --config.data.options=categories=200"),
     ('x,y\n' + ''.join(f'{i or "a"},{i % 2}\n' for i in range(40)),
      'make every value a category, --config.data.options=text=x'),

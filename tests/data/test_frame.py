@@ -149,7 +149,7 @@ def test_parquet_nullable_and_categorical_columns(tmp_path):
     ('', 'y', 'cannot be read as CSV'),
     ('x,y\n1,2\n3,4,5,6\n', 'y', 'cannot be read as CSV'),
     ('x,y\n0,1,2\n1,3,4\n', 'y', 'more fields than the header'),
-    ('x,y\n' + ''.join(f'id{i},{i % 2}\n' for i in range(101)), 'y',
+    ('x,y\n' + ''.join(f'id{i},{i % 2}\n' for i in range(101)) * 2, 'y',
      "'x' has 101 different values, more than 100: drop it"),
 ])
 def test_csv_refuses(text, label, message, tmp_path):
@@ -257,12 +257,34 @@ def test_names_that_differ_in_blanks_are_two_where_nobody_asks(tmp_path):
 
 
 def test_a_header_may_have_line_breaks_and_no_names(tmp_path):
-  path = write_csv(tmp_path, ',"a\nb",y\n1,2,0\n2,3,1\n')
+  path = write_csv(tmp_path, ',"a\nb",y\n1,2,0\n7,3,1\n')
   table = data.load('csv', path, 'y')
   assert table.names == ('Unnamed: 0', 'a\nb')
   with pytest.raises(ValueError, match='are Unnamed: 0, a b, y') as error:
     data.load('csv', path, 'target')
   assert one_line(error)
+
+
+@pytest.mark.parametrize('head, first', [('', 0), ('', 1), ('Unnamed: 0', 0)])
+def test_row_numbers_without_a_name_are_no_feature(head, first, tmp_path):
+  lines = [f'{first + i},{i % 3},{int(i > 4)}' for i in range(9)]
+  path = write_csv(tmp_path, '\n'.join([f'{head},x,y', *lines]))
+  with pytest.raises(ValueError, match=(
+      "'Unnamed: 0', numbers the rows.*options='drop=Unnamed: 0'"
+  )):
+    data.load('csv', path, 'y')
+  assert data.load('csv', path, 'y', drop='Unnamed: 0').names == ('x',)
+
+
+def test_a_named_index_of_a_parquet_file_is_a_column(tmp_path):
+  frame = pd.DataFrame(dict(age=[3, 5, 9], x=[1, 2, 4], y=[0, 1, 1]))
+  frame.set_index('age').to_parquet(tmp_path / 'a')
+  assert data.load('parquet', str(tmp_path / 'a'), 'y').names == ('age', 'x')
+  frame[frame.age > 4].to_parquet(tmp_path / 'a')  # Row numbers, of no name.
+  assert data.load('parquet', str(tmp_path / 'a'), 'age').names == ('x', 'y')
+  frame.set_index('y', drop=False).to_parquet(tmp_path / 'a')
+  with pytest.raises(ValueError, match="have the same name: 'y', 'y'"):
+    data.load('parquet', str(tmp_path / 'a'), 'age')
 
 
 def test_words_are_words_in_every_part_of_a_large_file(tmp_path):

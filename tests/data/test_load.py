@@ -61,6 +61,18 @@ def test_check_names_the_columns_with_nan_or_infinity():
     check(table)
 
 
+@pytest.mark.parametrize('far', [5e22, 1e-24, 3e37])
+def test_columns_of_which_float32_has_no_variance_are_refused(far):
+  # Scaled, they would be zeros, and nobody would hear of it.
+  x = np.arange(9.0).reshape(3, 3) / 9
+  check(tabular(x * 1e14))
+  check(tabular(x * 1e-14))
+  x[:, 1] *= far
+  with pytest.raises(ValueError, match="too little, for float32: 'x1' over"):
+    check(tabular(x))
+  check(tabular(np.full((3, 2), far)))  # A constant is zeros anyway.
+
+
 def test_impute_takes_the_median_of_the_training_rows():
   rng = np.random.default_rng(0)
   x = rng.normal(size=(40, 3)).astype('f4')

@@ -80,7 +80,6 @@ def test_a_truth_can_be_the_positive_class(tmp_path):
     (dict(sep='"'), 'sep must be one character'),
     (dict(missing='maybe'), "'refuse' or 'impute'"),
     (dict(decimal=';'), 'decimal must be point or comma.*decimal=comma'),
-    (dict(decimal='comma', sep=','), 'cannot part cells and decimals'),
     (dict(encoding='utf-9'), "like utf-8, latin-1 or cp1252; got 'utf-9'"),
     (dict(encoding='rot13'), 'encoding must be one'),
 ])
@@ -163,6 +162,10 @@ def test_types_of_somebody_elses_loader():
      "Type --config.data.options='drop=since,id;sep=tab'."),
     ('sep=tab', "--config.data.options='sep=semicolon;decimal=comma'",
      "--config.data.options='sep=semicolon;decimal=comma'"),
+    ('rounded=a', 'Or --config.data.options=rounded=b.',
+     'Or --config.data.options=rounded=a,b.'),
+    ('gaps=?', "Say --config.data.options=gaps=-.",
+     "Say --config.data.options='gaps=?,-'."),
     ('sep=tab', 'There is no file.', 'There is no file.'),
 ])
 def test_advice_keeps_what_was_typed(typed, said, now):

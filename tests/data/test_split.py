@@ -148,6 +148,8 @@ def test_random_depends_on_the_seed_alone():
     (dict(parties=2, how='named', named='city=Bern;city=Oslo,*'),
      'one party only: city'),
     (dict(parties=2, how='named', named='age;tax'), 'no party: city, pay'),
+    (dict(parties=2, how='named', named='*;*'), r'2 parties have .\*., which'),
+    (dict(parties=3, how='named', named='age;*;*'), r'2 parties have .\*.'),
     (dict(parties=2, how='named', named='age,city,pay,tax;'),
      'Party 1 would have no column: 4 columns and 2 parties'),
     (dict(parties=2, how='named', named='age;*', label_only=True),

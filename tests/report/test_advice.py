@@ -4,6 +4,7 @@ import pytest
 from tests import fake_results
 from tests.report.test_lost import cell_of
 from tests.report.test_report import workdir
+from vfljax.commands import advise
 from vfljax.report import advice, ending, reading, terminal, untested, writing
 from vfljax.runner.errors import UserError
 from vfljax.runner.goals import Goal, goal
@@ -86,6 +87,36 @@ def test_no_defense_is_an_answer_too(tmp_path):
   assert first.startswith(
       'Within 2 points of loss, no defense leaks less than none'
   )
+
+
+@pytest.mark.parametrize('goal', [Goal(2), Goal(2, 50), Goal(None, 50)])
+@pytest.mark.parametrize('utility', [[0.9, 0.902], [0.904, 0.9]])
+def test_what_leaks_as_much_as_none_is_not_advised(goal, utility, tmp_path):
+  cells = {('none', None): cell_of([0.9] * 2, [1.0] * 2),
+           ('dp_laplace', 1e-4): cell_of(utility, [1.0, 1.0]),
+           ('iso', 5.0): cell_of([0.8] * 2, [0.5] * 2)}
+  first, *_ = said(tmp_path, goal, cells)
+  assert f'no defense {"leaks" if goal.budget else "costs"} less than none' in (
+      first
+  )
+
+
+def test_what_is_known_of_one_seed_is_said_to_be(tmp_path):
+  nan = float('nan')
+  cells = {('none', None): cell_of([0.9] * 2, [0.95, nan]),
+           ('iso', 5.0): cell_of([0.9] * 2, [0.6, nan])}
+  _, *rest = said(tmp_path, Goal(budget=2), cells)
+  assert rest == [
+      'How much less it leaks than no defense is known of 1 seed alone.'
+  ]
+
+
+def test_what_has_no_number_is_beside_the_advice(tmp_path):
+  nan = float('nan')
+  cells = {('none', None): cell_of([0.9] * 2, [0.95] * 2),
+           ('iso', 5.0): cell_of([0.9] * 2, [0.6, nan])}
+  text = advise.text(str(workdir(tmp_path, cells).path), Goal(budget=2))
+  assert 'Without a number: a on iso (5) in 1 of 2 seeds' in text
 
 
 def test_doubts_are_owned_up_to(tmp_path):

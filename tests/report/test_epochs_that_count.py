@@ -74,12 +74,29 @@ def test_a_run_keeps_the_best_and_the_last_whichever_counts(when, own):
       config=SimpleNamespace(attack=SimpleNamespace(when=when))
   )
   found = record.in_training(setting, dict(
-      measured=np.array([[True, True, True]]),
+      measured=np.array([[True, True, True]]), loss=np.ones((1, 3)),
       watch=dict(norm_scoring=dict(leak_auc=np.array([[0.6, 0.9, 0.6]]))),
   ))
   assert {k: v.item() for k, v in found['norm_scoring'].items()} == (
       pytest.approx(dict(leak_auc=own, leak_auc_max=0.9, leak_auc_last=0.6))
   )
+
+
+@pytest.mark.parametrize('when, own', [('last', 0.7), ('mean', 0.8),
+                                       ('max', 0.9)])
+def test_an_epoch_with_nothing_to_infer_is_left_out(when, own):
+  """Of 1 % positives there may be none in a round but the known one."""
+  nan = np.nan
+  setting: Any = SimpleNamespace(
+      config=SimpleNamespace(attack=SimpleNamespace(when=when))
+  )
+  curve = np.array([[nan, 0.9, 0.7, nan], [nan] * 4, [0.9, 0.8, 0.7, nan]])
+  found = record.in_training(setting, dict(
+      measured=np.full((3, 4), True), watch=dict(a=dict(leak_auc=curve)),
+      loss=np.array([[1.0] * 4, [1.0] * 4, [1.0, 1.0, 1.0, nan]]),
+  ))
+  # Nothing at all has no number, nor has a training that diverged.
+  np.testing.assert_allclose(found['a']['leak_auc'], [own, nan, nan])
 
 
 def test_curves_are_reduced_to_the_best_and_the_last_measured_epoch():

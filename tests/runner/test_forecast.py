@@ -22,7 +22,9 @@ def test_federations_are_counted_by_strength_and_seed(monkeypatch):
   # None, max_norm, and iso at two strengths by three: 8 of 4 seeds.
   assert ' '.join(text.split()) == (
       '32 federations of 2 parties on 6 rows of csv, 7 epochs each: 4 seeds of '
-      'none, iso (6 strengths), max_norm. Attacks: norm_scoring.'
+      'none, iso (6 strengths), max_norm. Attacks: norm_scoring. '
+      'Classes: no 50.0%, yes 50.0%. Party 0, which has the labels: a. '
+      'Party 1: b.'
   )
   assert max(map(len, text.splitlines())) <= 60
 
@@ -35,3 +37,14 @@ def test_one_of_each_is_no_plural():
   assert ' '.join(forecast.text(config, TABLE).split()).startswith(
       '1 federation of 2 parties on 6 rows of csv, 1 epoch each: 1 seed of '
   )
+
+
+def test_how_an_own_table_is_read_is_said():
+  config = Config(
+      seeds=1, data=DataConfig('csv', parties=2, split='named', named='*;z'),
+      listed=(Entry('none'),),
+  )
+  assert 'Classes: no 50.0%' in forecast.text(config, TABLE)
+  assert 'Party' not in forecast.text(config, TABLE)  # There is no column z.
+  ours = Config(data=DataConfig('wine'), listed=(Entry('none'),))
+  assert 'Classes' not in forecast.text(ours, TABLE)

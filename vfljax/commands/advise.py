@@ -1,7 +1,7 @@
 """`vfljax advise DIR --budget=2`: which defense, of what a run has measured."""
 from vfljax.commands import given
 from vfljax.report import (
-    advice, crossings, knowing, reading, terminal, untested,
+    advice, crossings, knowing, lost, reading, terminal, untested,
 )
 from vfljax.runner import goals, store
 from vfljax.runner.errors import UserError
@@ -53,7 +53,7 @@ def text(folder: str, wanted: Goal) -> str:
         'Not tested\n' + terminal.paragraphs([f'- {s}' for s in left_out])
     )
     parts.append(terminal.paragraphs([
-        *crossings.warnings(units), *knowing.uncounted(results),
-        *advice.sentences(results, wanted),
+        *crossings.warnings(units), *lost.sentences(results),
+        *knowing.uncounted(results), *advice.sentences(results, wanted),
     ]))
   return '\n\n'.join(parts)

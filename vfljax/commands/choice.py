@@ -33,6 +33,10 @@ FINER = 3  # So many defenses are tried again.
 COSTLY = ('gradient_inversion', 'mixmatch')
 # Rows up to which so many samples are a round; of more than those, 1024.
 _BATCHES = ((2000, 32), (20_000, 128), (200_000, 512))
+# But of each of two classes so many a round, on average, in rounds so much
+# larger at most: of 1 % there would be none in most of them, to learn from or
+# for attackers to find.
+_OF_EACH, _LARGER = 2, 16
 # About so many rounds are a training. On a table of 2000 rows the AUC of 1300
 # was that of 700, and the wait twice as long.
 _ROUNDS = 700
@@ -45,22 +49,27 @@ def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
 
   What was typed stays.
   """
-  rows = len(table.labels)
+  rows, fewest = len(table.labels), int(np.bincount(table.labels).min())
   typed = lambda field: any(
       a.lstrip('-').startswith(f'config.{field}') for a in argv
   )
-  batch = next((b for most, b in _BATCHES if rows <= most), 1024)
-  rarest = int(np.bincount(table.labels, minlength=1).min() * 0.5)
+  usual = next((b for most, b in _BATCHES if rows <= most), 1024)
+  batch = usual
+  if len(table.classes) == 2:
+    of_each = math.ceil(_OF_EACH * rows / max(fewest, 1))
+    batch = min(max(usual, of_each), _LARGER * usual)
   train, attack = config.train, config.attack
   if not typed('train.batch_size'):
     fitting = max(2, min(batch, rows // 4))
     train = dataclasses.replace(train, batch_size=fitting)
   if not typed('train.epochs'):
     an_epoch = max(_TRAINED_ON * rows / train.batch_size, 1)
-    epochs = int(np.clip(round(_ROUNDS / an_epoch), *_EPOCHS))
+    least, most = _EPOCHS
+    most = most * max(train.batch_size // usual, 1)  # As many rounds.
+    epochs = int(np.clip(round(_ROUNDS / an_epoch), least, most))
     train = dataclasses.replace(train, epochs=epochs)
   if not typed('attack.known'):
-    known = max(1, min(attack.known, rarest))
+    known = max(1, min(attack.known, fewest // 2))
     attack = dataclasses.replace(attack, known=known)
   return dataclasses.replace(config, train=train, attack=attack)
 

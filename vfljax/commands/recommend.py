@@ -8,6 +8,7 @@ command continues what was stopped.
 import argparse
 from collections.abc import Callable
 from functools import partial
+import os
 from pathlib import Path
 import re
 import sys
@@ -45,6 +46,9 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parsed = arguments.parse([
       'vfljax', f'--config={recommended.__file__}', *typed,
   ])
+  # LAPACK's threads wait for each other: of a round of 128 samples an attack's
+  # decomposition took 30 times as long on two busy cores as with one thread.
+  os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
   device.set_up(parsed.devices, parsed.cache)
   if parsed.tensorboard:
     epoch_events.check()

@@ -5,10 +5,11 @@ word among numbers, which would make each of them a category, and whole numbers
 of which float32 makes one.
 """
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vfljax.data import spelling
 from vfljax.data.files import brief, fits, one_line
 from vfljax.data.options import flag
 from vfljax.data.table import few_classes, listing, single
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 NUMBERS = ('integer', 'floating', 'mixed-integer-float', 'decimal')
 TEXT = ('string', 'categorical', 'mixed-integer')
-FEW = 0.1  # So few cells among numbers are a mistake, more are categories.
+MOST = 20  # So many different numbers are classes; more may be measurements.
 _BLANK = '(missing)'  # The category of missing values, when imputing.
 
 
@@ -44,25 +45,17 @@ def labels(
   if gone.any():
     raise ValueError(
         f'Label column {name!r}: {gone.mean():.1%} of its values are missing'
-        f' ({gone.sum()} of {rows} rows). Every row needs a label.'
+        f' ({gone.sum()} of {rows} rows). Every row needs a label: leave the'
+        ' others out of the file.'
     )
   if kind not in NUMBERS and not text:
-    _refuse_stray(column)
+    spelling.refuse_stray(column)
   values = _numbers(column) if kind in NUMBERS else column.astype(str)
   order, index = np.unique(np.asarray(values), return_inverse=True)
   if kind in NUMBERS:
-    if kind == 'integer' and len(order) < column.nunique():
-      raise ValueError(
-          f'Label column {name!r} has whole numbers beyond 2^53, which cannot'
-          ' be told apart; write the classes as words.'
-      )
-    if (order == np.round(order)).all():
-      order = [int(v) if abs(v) < 2**63 else float(v) for v in order]
-    elif len(order) > 20:
-      raise ValueError(
-          f'Label column {name!r} has {len(order)} different fractional'
-          ' numbers: it is a measurement, not a class.'
-      )
+    order = _as_classes(column, order, text)
+  elif not text:
+    spelling.refuse_alike('Label column', name, map(str, order))
   few_classes(
       len(order), rows, f'Label column {name!r}', most if text else 0,
       flag(text=str(name), categories=str(len(order))),
@@ -79,6 +72,36 @@ def labels(
         f' {flag(positive=classes[0])}'
     )
   return (1 - index, classes[::-1]) if found[0] == 0 else (index, classes)
+
+
+def _as_classes(
+    column: 'pd.Series', order: np.ndarray, text: bool
+) -> list[int | float]:
+  """A label column's different numbers, whole ones without a point.
+
+  Raises:
+    ValueError: if they are no classes; whole ones may be, if `text` says so.
+  """
+  name = column.name
+  if kind_of(column) == 'integer' and len(order) < column.nunique():
+    raise ValueError(
+        f'Label column {name!r} has whole numbers beyond 2^53, which cannot be'
+        ' told apart; write the classes as words.'
+    )
+  if (order != np.round(order)).any():
+    if len(order) > MOST:
+      raise ValueError(
+          f'Label column {name!r} has {len(order)} different fractional'
+          ' numbers: it is a measurement, not a class.'
+      )
+    return [*order]
+  if len(order) > MOST and not text:
+    raise ValueError(
+        f'Label column {name!r} has {len(order)} different whole numbers, as a'
+        ' measurement has, of which a range would be a class. If they are'
+        f' classes: {flag(text=str(name))}'
+    )
+  return [int(v) if abs(v) < 2**63 else float(v) for v in order]
 
 
 def features(
@@ -157,9 +180,12 @@ def _expand(
         f' are understood. Convert or drop it: {flag(drop=str(name))}'
     )
   if not text:
-    _refuse_stray(column)
+    spelling.refuse_stray(column)
   words = np.array([_BLANK if pd.isna(v) else str(v) for v in column], object)
   values = sorted(set(words))
+  if not text:
+    _refuse_names(column, values)
+    spelling.refuse_alike('Column', name, values)
   if len(values) > most:
     raise ValueError(
         f'Text column {name!r} has {len(values)} different values, more than'
@@ -189,27 +215,18 @@ def _as_float(value) -> bool:
   return True
 
 
-def _refuse_stray(column: 'pd.Series') -> None:
-  """Refuses a column of numbers with a few cells that are none.
+def _refuse_names(column: 'pd.Series', values: Sequence[str]) -> None:
+  """Refuses text that is the name of a row, not a category of several.
 
   Raises:
-    ValueError: naming the first of them and its row, from 1.
+    ValueError: (one line) with the option that leaves it out.
   """
-  import pandas as pd
-
-  if isinstance(column.dtype, pd.CategoricalDtype):
-    return  # Whoever made it so said that its numbers are names.
-  there = column.notna().to_numpy()
-  parsed: Any = pd.to_numeric(column, errors='coerce')
-  number = parsed.notna().to_numpy()
-  stray = np.flatnonzero(there & ~number)
-  if 0 < len(stray) <= FEW * there.sum():
+  count, rows, name = len(values), len(column), str(column.name)
+  if count > max(MOST, rows // 2):
     raise ValueError(
-        f'Column {column.name!r} has numbers but for {len(stray)} of'
-        f' {there.sum()} cells; the first is'
-        f' {brief(column.iloc[stray[0]], 30)} in row {stray[0] + 1}. Mend or'
-        f' drop it, {flag(drop=str(column.name))}, or make every value a'
-        f' category, {flag(text=str(column.name))}'
+        f'Text column {name!r} has {count} different values in {rows} rows: it'
+        f' is a name of each row, not a category. Drop it, {flag(drop=name)};'
+        f' if it is one: {flag(text=name, categories=str(max(count, 100)))}'
     )
 
 
@@ -251,6 +268,8 @@ def lost(values: np.ndarray, different: int = 0) -> bool:
     return False
   if values.dtype.kind == 'f' and (values != np.round(values)).any():
     return False
+  if not np.isfinite(single(values)).all():
+    return False  # Too large for float32, which is said of the whole table.
   kept = len(np.unique(single(values)))
   return kept < 0.9 * (different or len(np.unique(values))) and kept < 2**20
 

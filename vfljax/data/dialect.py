@@ -11,16 +11,12 @@ import gzip
 import io
 import lzma
 import pathlib
-import re
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 import warnings
 
 from vfljax.data.files import brief, codec, reading
 from vfljax.data.options import flag
 from vfljax.data.table import bare
-
-if TYPE_CHECKING:
-  import pandas as pd
 
 # At a command line ';' ends an option, and a tab is hard to type.
 SEPARATORS = dict(
@@ -35,8 +31,6 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, 'utf-16'),
 )
 _BLOCK, _HEAD = 1 << 20, 1 << 16
-_COMMA = re.compile(r'[+-]?\d+,\d+')
-_LOOKED_AT = 1000  # Cells of a column.
 
 
 class Recognised(UserWarning):
@@ -87,13 +81,7 @@ def dialect(
   with reading(file, 'cannot be read as CSV'):
     known = codec(encoding, ascii_alike=False) if encoding else _encoding(file)
   split = separator(sep) if sep else _separator(file, label, known)
-  mark = MARKS.get(decimal, '.')
-  if mark == split:
-    raise ValueError(
-        'A comma cannot part cells and decimals: with decimal=comma the '
-        f'separator is another one, as in {flag(sep="semicolon")}'
-    )
-  return Dialect(split, mark, known)
+  return Dialect(split, MARKS.get(decimal, '.'), known)
 
 
 def separator(sep: str) -> str:
@@ -110,24 +98,6 @@ def separator(sep: str) -> str:
         f' one of {", ".join(SEPARATORS)}; got {brief(sep)}.'
     )
   return sep
-
-
-def refuse_decimal_commas(column: 'pd.Series') -> None:
-  """Refuses a text column whose cells are numbers with a decimal comma.
-
-  Raises:
-    ValueError: (one line) with the option that reads it as numbers.
-  """
-  cells = [str(v).strip() for v in column.dropna().head(_LOOKED_AT)]
-  if cells and any(',' in c for c in cells) and all(
-      _COMMA.fullmatch(c) or c.lstrip('+-').isdigit() for c in cells
-  ):
-    raise ValueError(
-        f'Column {column.name!r} has numbers with a decimal comma, like'
-        f' {brief(next(c for c in cells if "," in c), 30)}: read them with'
-        f' {flag(decimal="comma")}, or keep each as a category with'
-        f' {flag(text=str(column.name))}'
-    )
 
 
 def _separator(file: pathlib.Path, label: str, encoding: str) -> str:

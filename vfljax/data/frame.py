@@ -7,7 +7,6 @@ missing values, dates, identifiers with thousands of values, numbers with a
 stray word among them and columns with one name are refused with the column's
 name, unless an option says what to do.
 """
-from collections import Counter
 from collections.abc import Sequence
 import difflib
 import pathlib
@@ -15,16 +14,13 @@ import shlex
 from typing import TYPE_CHECKING, Any
 import warnings
 
-import numpy as np
-
-from vfljax.data.columns import (
-    NUMBERS, column_of, features, kind_of, labels,
-)
-from vfljax.data.dialect import Dialect, dialect, refuse_decimal_commas
+from vfljax.data import namesakes, spelling
+from vfljax.data.columns import column_of, features, kind_of, labels
+from vfljax.data.dialect import Dialect, dialect
 from vfljax.data.files import brief, find, fits, reading
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import OWN, Source
-from vfljax.data.table import Table, bare, listing
+from vfljax.data.table import Table, listing
 from vfljax.need import extra
 
 if TYPE_CHECKING:
@@ -40,7 +36,7 @@ def csv(
     path: str = '', label: str = '', missing: str = 'refuse', sep: str = '',
     drop: Names = '', positive: str = '', categories: int = 100,
     text: Names = '', rounded: Names = '', decimal: str = '',
-    encoding: str = '',
+    encoding: str = '', gaps: Names = '',
 ) -> Table:
   """A CSV file with a header line.
 
@@ -61,9 +57,12 @@ def csv(
       them even if most rows have one of their own.
     rounded: Names of columns, separated by commas, whose whole numbers may be
       so large that float32 makes one of several.
-    decimal: 'point' or 'comma'; '' is a point.
+    decimal: 'point' or 'comma'; '' is a point. What parts thousands is
+      recognised: the other one, a blank or an apostrophe.
     encoding: As Python names it; '': UTF-8, with a byte order mark or not,
       UTF-16 with one, or else latin-1, with a warning.
+    gaps: Words that stand for a missing value, separated by commas, beside an
+      empty cell, 'NA', 'NULL' and the like: '?,-999'.
 
   Raises:
     FileNotFoundError: if it is not there.
@@ -81,23 +80,50 @@ def csv(
   fits(file.stat().st_size, str(file))
   way = dialect(file, label, sep, decimal, encoding)
   meant = [n for names in (drop, text, rounded) for n in several(names)]
-  _refuse_namesakes(_header(file, way), label, meant)
-  frame = _frame(file, way, several(text))
+  namesakes.refuse_twice(_header(file, way), label, meant)
+  frame = _frame(file, way, several(text), several(gaps))
+  _refuse_shape(frame, file, way, label, meant)
+  for name in [name for name in frame.columns if name not in several(drop)]:
+    column = column_of(frame, name)
+    if kind_of(column) == 'string':
+      column = spelling.emptied(column, several(gaps))
+      frame[name] = column if name in several(text) else spelling.read(
+          column, way.decimal, bool(decimal)
+      )
+  return table(frame, label, missing, drop, positive, categories, text, rounded)
+
+
+def _refuse_shape(
+    frame: 'pd.DataFrame', file: pathlib.Path, way: Dialect, label: str,
+    meant: Sequence[str],
+) -> None:
+  """Refuses what was not split, and row numbers in a column without a name.
+
+  As pandas and R write them: of rows in the order of their labels they would
+  tell the label.
+
+  Raises:
+    ValueError: (one line) with the option that mends it.
+  """
   if label not in frame.columns and len(frame.columns) == 1:
     raise ValueError(
         f'{file} has a single column when split at {way.sep!r}; say what stands'
         ' between its columns, as in '
         f'{flag(sep="comma" if way.sep == ";" else "semicolon")}'
     )
-  for name in frame.columns if way.decimal == '.' else ():
-    column = column_of(frame, name)
-    if name not in meant and kind_of(column) == 'string':
-      refuse_decimal_commas(column)
-  return table(frame, label, missing, drop, positive, categories, text, rounded)
+  for name in frame.columns:
+    if name.startswith('Unnamed: ') and name not in meant:
+      found = column_of(frame, name)
+      if kind_of(found) == 'integer' and (found.diff()[1:] == 1).all():
+        raise ValueError(
+            f'A column without a name, {name!r}, numbers the rows: leave it'
+            f' out, {flag(drop=name)}'
+        )
 
 
 def _frame(
-    file: pathlib.Path, way: Dialect, words: Sequence[str]
+    file: pathlib.Path, way: Dialect, words: Sequence[str],
+    gaps: Sequence[str] = (),
 ) -> 'pd.DataFrame':
   """A file's cells, those of the columns `words` as text.
 
@@ -115,7 +141,7 @@ def _frame(
         # In pieces, one column's words could be numbers in one of them.
         return pd.read_csv(
             file, index_col=False, low_memory=False, dtype=kinds,
-            **way._asdict(),
+            na_values=[*gaps], **way._asdict(),
         )
   except ValueError as error:
     if isinstance(error.__cause__, pd.errors.ParserWarning):
@@ -142,6 +168,9 @@ def parquet(
     # A few bytes can stand for any number of equal cells.
     fits(8 * about.num_rows * about.num_columns, 'What it says that it holds')
     frame = pd.read_parquet(file, engine='pyarrow')
+  # A column that pandas had as its rows' names is one for everybody else.
+  kept = [name for name in frame.index.names if name is not None]
+  frame = frame.reset_index(kept, allow_duplicates=True)
   return table(frame, label, missing, drop, positive, categories, text, rounded)
 
 
@@ -153,7 +182,7 @@ def table(
   """The table of a data frame; arguments and errors as in `csv`."""
   frame = frame.set_axis([str(c) for c in frame.columns], axis=1)
   dropped, words, large = several(drop), several(text), several(rounded)
-  _refuse_namesakes(list(frame.columns), label, (*dropped, *words, *large))
+  namesakes.refuse_twice(list(frame.columns), label, (*dropped, *words, *large))
   if not label:
     raise ValueError(
         f'Which column is the label? Columns: {listing(frame.columns, 10)}. Say'
@@ -175,7 +204,7 @@ def table(
   )
   frame = frame.drop(columns=[label, *dropped])
   x, names, groups = features(frame, missing, categories, words, large)
-  _refuse_label_again(frame, label, y)
+  namesakes.refuse_label_again(frame, label, y)
   return Table(x, y, names, classes, groups)
 
 
@@ -189,83 +218,6 @@ def _header(file: pathlib.Path, way: Dialect) -> list[str]:
         dtype=str, index_col=False, keep_default_na=False,
     )
     return [str(name) for name in first.iloc[0]]
-
-
-def _refuse_namesakes(
-    names: list[str], label: str, meant: Sequence[str]
-) -> None:
-  """Refuses columns with one name, of which one could be the label again.
-
-  Names that differ in the blanks around them, or in a byte order mark, are one
-  if it is the label's, or that of a column that is asked for.
-
-  Args:
-    names: The columns', as they stand in the file.
-    label: Which of them is the label.
-    meant: Names of columns that an option speaks of.
-
-  Raises:
-    ValueError: naming them.
-  """
-  count = Counter(names)
-  alike, asked = Counter(map(bare, names)), {bare(n) for n in (label, *meant)}
-  double = [
-      repr(name) for name in names
-      if bare(name) and (
-          count[name] > 1 or alike[bare(name)] > 1 and bare(name) in asked
-      )
-  ]
-  if double:
-    raise ValueError(
-        f'Two columns have the same name: {listing(double)}. Rename or remove'
-        ' one in the file.'
-    )
-
-
-def _refuse_label_again(
-    frame: 'pd.DataFrame', label: str, y: np.ndarray
-) -> None:
-  """Refuses a feature that is called as the label, and tells it.
-
-  Args:
-    frame: The features.
-    label: The label column's name.
-    y: int [n], the labels.
-
-  Raises:
-    ValueError: naming it.
-  """
-  for name in frame.columns:
-    if bare(name).casefold() == bare(label).casefold() and _tells(
-        column_of(frame, name), y
-    ):
-      raise ValueError(
-          f'Column {name!r} is called as the label {label!r} but for capitals,'
-          f' and each of its values goes with one label: leave it out,'
-          f' {flag(drop=name)}'
-      )
-
-
-def _tells(column: 'pd.Series', y: np.ndarray) -> bool:
-  """Whether a column's values say what the label is, where there are any.
-
-  Either each value has one label, unless nearly every row has a value of its
-  own, which would always be so. Or each label has a range of numbers of its
-  own, as where it was made of them.
-  """
-  import pandas as pd
-
-  there = column.notna().to_numpy()
-  y = y[there]
-  values, order = pd.factorize(column[there], sort=kind_of(column) in NUMBERS)
-  both = len(np.unique(np.stack([values, y]), axis=1).T)
-  if not len(y) or both > len(order):
-    return False
-  if len(order) <= max(20, len(y) // 2):
-    return True
-  ranked = y[np.argsort(values)]
-  changes = int(np.count_nonzero(ranked[1:] != ranked[:-1]))
-  return kind_of(column) in NUMBERS and changes < len(np.unique(y))
 
 
 def _require(frame: 'pd.DataFrame', name: str, typed: str) -> None:

@@ -45,7 +45,12 @@ def owners(
     raise ValueError(f'A column can be at one party only: {names}.')
   rest = [g for g in original(table) if g not in taken]
   stars = [k for k, part in enumerate(lists) if '*' in part]
-  if len(stars) > 1 or rest and not stars:
+  if len(stars) > 1:
+    raise ValueError(
+        f"{len(stars)} parties have '*', which is all columns that nobody"
+        f' named; one can have it: {named!r}.'
+    )
+  if rest and not stars:
     names = listing(original(table)[g] for g in rest)
     raise ValueError(
         f"These columns are at no party: {names}; one party can have '*', all"

@@ -18,7 +18,7 @@ from vfljax.data.files import brief
 
 Names = str | Sequence[str]  # 'a, b', or ('a', 'b').
 # Options that take several columns, and how a message says what to type.
-_NAMES = {'drop', 'text'}
+_NAMES = {'drop', 'text', 'rounded', 'gaps'}
 _TYPED = re.compile(
     r"--config\.data\.options=(?:'([^']+)'|([^\s']+?)(?=[,.;)]*(?:\s|$)))"
 )

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+# Features' largest and least spread, in which sums of squares are float32.
+_MOST, _LEAST = 1e15, 1e-15
+
 
 class Table(NamedTuple):
   """A data set.
@@ -185,7 +188,10 @@ def _check_labels(table: Table) -> None:
 def _check_finite(table: Table) -> None:
   x = table.features
   # uint8 cannot hold NaN, and a large image set is not worth a pass over it.
-  if x.dtype == np.uint8 or np.isfinite(x).all():
+  if x.dtype == np.uint8:
+    return
+  if np.isfinite(x).all():
+    _check_spread(table)
     return
   if x.ndim == 4:
     rows = (~np.isfinite(x)).any(axis=(1, 2, 3)).sum()
@@ -196,3 +202,22 @@ def _check_finite(table: Table) -> None:
       f'Features that are no finite float32: {listing(columns)} of {len(x)} '
       f'rows. Mend these cells or drop the columns.'
   )
+
+
+def _check_spread(table: Table) -> None:
+  """Refuses columns that scaling would make zeros: float32 has no variance.
+
+  The square of what is beyond 1e19 is infinite there, of below 1e-22 it is 0.
+  """
+  x = table.features
+  if x.ndim != 2:
+    return
+  spread = x.max(0).astype(float) - x.min(0)
+  far = np.flatnonzero((spread > _MOST) | (spread > 0) & (spread < _LEAST))
+  if len(far):
+    said = (f'{table.names[i]!r} over {spread[i]:.1e}' for i in far)
+    raise ValueError(
+        f'Features spread too far, or too little, for float32: {listing(said)}.'
+        f' Give them in a unit in which it is between {_LEAST:g} and {_MOST:g},'
+        ' mend single cells that are no measurements, or drop the columns.'
+    )

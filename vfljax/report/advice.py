@@ -6,7 +6,7 @@ among, how sure that is, and (`untested`) what nobody has looked at.
 """
 from collections.abc import Sequence
 
-from vfljax.report import ranks, reading, verdict
+from vfljax.report import chance, learned, ranks, reading, verdict
 from vfljax.report.ranks import Trade
 from vfljax.report.reading import Results, Summary
 from vfljax.report.tables import Table, Text, leak_text, loss_text
@@ -17,7 +17,14 @@ NEAR = 5.0  # ... that leak so many points more at most, or at least one.
 
 
 def sentences(results: Results, wanted: Goal) -> list[str]:
-  """What to take, what comes next to it, and where that is in doubt."""
+  """What to take, what comes next to it, and where that is in doubt.
+
+  Before it, where there was little to lose, that.
+  """
+  return [*learned.sentences(results), *_chosen(results, wanted)]
+
+
+def _chosen(results: Results, wanted: Goal) -> list[str]:
   known = [t for t in ranks.trades(results) if not t.lost.any]
   if not [t for t in known if t.cell[0] != 'none']:
     return [
@@ -26,14 +33,14 @@ def sentences(results: Results, wanted: Goal) -> list[str]:
     ]
   fair = [t for t in known if affordable(t, wanted)]
   if not fair:
-    return [_nothing(known, wanted)]
+    return _nothing(results, known, wanted)
   best = min(fair, key=lambda t: order(t, wanted))
   free = next((t for t in known if t.cell[0] == 'none'), None)
-  if free is best:
+  if free and free in fair and _no_better(best, free, wanted):
     return [
         f'{within(wanted)}, no defense {_better(wanted)} than none: '
-        f'undefended, {verdict.whom(best)} ({reading.pretty(best.worst)}) '
-        f'{verdict.does(results, best)}.', *_doubts(results, best, wanted, None)
+        f'undefended, {verdict.whom(free)} ({reading.pretty(free.worst)}) '
+        f'{verdict.does(results, free)}.', *_doubts(results, free, wanted, None)
     ]
   return [
       f'{within(wanted)}, {typed(best)} {_superlative(wanted)}: '
@@ -76,9 +83,9 @@ def typed(trade: Trade) -> str:
 
 
 def _shown(trade: Trade) -> tuple[float, float]:
-  """(loss, leakage) with the digits that people see."""
+  """(loss, leakage) with the digits that people see; less than none is none."""
   leak = trade.leakage[trade.worst].mean
-  return round(trade.loss.mean, 1) + 0.0, round(leak, 1) + 0.0
+  return round(trade.loss.mean, 1) + 0.0, max(round(leak, 1), 0.0)
 
 
 def order(trade: Trade, wanted: Goal) -> tuple:
@@ -86,6 +93,18 @@ def order(trade: Trade, wanted: Goal) -> tuple:
   """
   loss, leak = _shown(trade)
   return (loss, leak) if wanted.budget is None else (leak, loss)
+
+
+def _no_better(best: Trade, free: Trade, wanted: Goal) -> bool:
+  """Whether a defense does not do what it is for: without one is as good.
+
+  Where leakage is what counts, one that leaks as much; where it is cost, one
+  whose gain the seeds do not tell from nothing.
+  """
+  if wanted.budget is None:
+    half = best.loss.half if best.loss.count > 1 else 0.0
+    return -best.loss.mean <= half
+  return order(free, wanted)[0] <= order(best, wanted)[0]
 
 
 def within(wanted: Goal) -> str:
@@ -122,8 +141,18 @@ def _amount(s: Summary) -> str:
   return f'{round(s.mean, 1) + 0.0:.1f}{verdict.plus(s)}'
 
 
-def _nothing(known: Sequence[Trade], wanted: Goal) -> str:
-  """What comes nearest where nothing keeps to the goal."""
+def _nothing(
+    results: Results, known: Sequence[Trade], wanted: Goal
+) -> list[str]:
+  """What comes nearest where nothing keeps to the goal, and whether it can."""
+  least = min(known, key=lambda t: _shown(t)[1])
+  return [_nearest(known, wanted), *(
+      chance.unreachable(results, least, wanted.max_leak)
+      if wanted.max_leak is not None else []
+  )]
+
+
+def _nearest(known: Sequence[Trade], wanted: Goal) -> str:
   cheap = [
       t for t in known if wanted.budget is None
       or _shown(t)[0] <= wanted.budget

@@ -15,6 +15,26 @@ def seeds(config: Mapping[str, Any]) -> tuple[int, ...]:
   return tuple(range(first, first + count)) if right else ()
 
 
+def epochs(config: Mapping[str, Any]) -> int:
+  """How many of a training are measured, at most; 0 if it does not say."""
+  train = config.get('train', {})
+  count, every = train.get('epochs', 0), train.get('measure_every', 0)
+  if not (isinstance(count, int) and isinstance(every, int) and every >= 0):
+    return 0
+  return -(-count // (every or max(1, count // 50)))
+
+
+def batch(config: Mapping[str, Any]) -> int:
+  """Samples a round; 0 if it does not say."""
+  size = config.get('train', {}).get('batch_size', 0)
+  return size if isinstance(size, int) and size > 0 else 0
+
+
+def pooled(config: Mapping[str, Any]) -> bool:
+  """Whether an epoch's rounds are scored together."""
+  return config.get('attack', {}).get('pool', '') == 'epoch'
+
+
 def cells(
     config: Mapping[str, Any], classes: int
 ) -> tuple[tuple[str, float | None], ...]:

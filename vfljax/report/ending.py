@@ -6,7 +6,7 @@ from vfljax.report import (
     advice, crossings, papers, ranks, results as found, spent, tables, terminal,
     verdict, words,
 )
-from vfljax.runner import store, told
+from vfljax.runner import about, store, told
 from vfljax.runner.goals import Goal
 
 
@@ -25,7 +25,9 @@ def text(path: str | os.PathLike, goal: Goal = Goal()) -> str:
   parts, last = [], [terminal.paragraphs(crossings.warnings(units))]
   known = told.read(units)
   rows = store.read_results(path)
-  for results in found.of_rows(rows, config, classes, (), known):
+  for results in found.of_rows(
+      rows, config, classes, (), known, about.read(path)
+  ):
     ranked = ranks.rank(results)
     parts.append(words.headline(results))
     if ranked:
@@ -35,7 +37,8 @@ def text(path: str | os.PathLike, goal: Goal = Goal()) -> str:
       parts.append(terminal.paragraphs([tables.paper(compared).note]))
     said = verdict.sentences(results, ranked)
     if goal.asked:
-      said += advice.sentences(results, goal)
+      more = advice.sentences(results, goal)
+      said += [s for s in more if s not in said]
     last.append(terminal.paragraphs(said))
   if units:
     parts.append(terminal.paragraphs([spent.timing_sentence(units)]))

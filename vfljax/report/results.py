@@ -4,14 +4,14 @@ import functools
 import math
 import os
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vfljax import attacks
 from vfljax.leakage import AttackName, Known
 from vfljax.report import asked
-from vfljax.runner import store, told
+from vfljax.runner import about, store, told
 
 Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
 PerSeed = dict[int, float]
@@ -57,6 +57,11 @@ class Results(NamedTuple):
     measured: attack or None -> its metrics.
     known: What the work directory says of attacks from outside of vfljax, by
       their names in the registry that they were in.
+    shares: Of the classes among all samples, by their names; {} if unknown.
+    training: About how many training samples of each class an attack's score of
+      an epoch is over; () if that is unknown.
+    epochs: That are measured; 0 if the configuration does not say.
+    batch: Samples a round; 0 if it does not say.
   """
 
   title: tuple[str, str, str]
@@ -73,6 +78,10 @@ class Results(NamedTuple):
   splits: tuple[str, ...] = ()
   measured: Mapping[str | None, frozenset[str]] = MappingProxyType({})
   known: Mapping[str, Known] = MappingProxyType({})
+  shares: Mapping[str, float] = MappingProxyType({})
+  training: tuple[float, ...] = ()
+  epochs: int = 0
+  batch: int = 0
 
   @property
   def seeds(self) -> list[int]:
@@ -97,6 +106,7 @@ def read(path: str | os.PathLike, classes: int = 0) -> list[Results]:
   return of_rows(
       store.read_results(path), store.read_config(path), classes,
       store.read_curves(path), told.read(store.read_timings(path)),
+      about.read(path),
   )
 
 
@@ -104,6 +114,7 @@ def of_rows(
     rows: Sequence[Mapping], config: Mapping, classes: int = 0,
     curves: Sequence[tuple[Mapping, Mapping]] = (),
     known: Mapping[str, Known] = MappingProxyType({}),
+    said: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Results]:
   """The same from measurements at hand, as those of a record.
 
@@ -112,6 +123,7 @@ def of_rows(
     config: The configuration that made them; {} if unknown.
     curves: Those over the epochs, each with a row that says whose they are.
     known: `told.read` of the timings.
+    said: Of about.json; {} if unknown.
   """
   titles = dict.fromkeys(_title(row) for row in rows)
   owned = [(row, found) for row, found in curves if not _alone(row['metric'])]
@@ -127,6 +139,9 @@ def of_rows(
           # Of two classes there is an AUC.
           wanted=asked.cells(config, 2 if results.metric == 'auc' else 3),
           when=config.get('attack', {}).get('when', ''),
+          shares=about.shares(said), epochs=asked.epochs(config),
+          batch=asked.batch(config),
+          training=about.training(said) if asked.pooled(config) else (),
       ) for results in found
   ]
 

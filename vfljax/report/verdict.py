@@ -9,7 +9,9 @@ import math
 from vfljax.data.table import counted
 from vfljax.evaluation import LEAKAGE_RANGES, LOSS_RANGES, loss_score
 from vfljax.leakage import LABELS
-from vfljax.report import knowing, lost, ranks, reading, words
+from vfljax.report import (
+    chance, knowing, learned, lost, ranks, reading, words,
+)
 from vfljax.report.ranks import Ranked, Trade
 from vfljax.report.reading import Results, Summary
 
@@ -20,10 +22,10 @@ ONE_SEED = (
 
 
 def sentences(results: Results, ranked: Sequence[Ranked]) -> list[str]:
-  """What has no number; then which defense wins and why."""
+  """What has no number, or was not learned; which defense wins and why."""
   return [
       *lost.sentences(results), *knowing.uncounted(results),
-      *_winner(results, ranked),
+      *learned.sentences(results), *_winner(results, ranked),
   ]
 
 
@@ -84,7 +86,7 @@ def _others(
 
 def _beats(trade: Trade, free: Trade) -> bool:
   """Whether a defense has a better score, or the same and leaks less."""
-  leaks = [round(t.leakage[t.worst].mean, 1) for t in (trade, free)]
+  leaks = [max(round(t.leakage[t.worst].mean, 1), 0.0) for t in (trade, free)]
   return trade.score > free.score or (
       trade.score == free.score and leaks[0] < leaks[1]
   )
@@ -113,13 +115,27 @@ def _helps_most(
 def doubts(
     results: Results, best: Trade, free: Trade | None
 ) -> list[str]:
-  """Whether the seeds bear out that a defense leaks less than none."""
+  """Whether the seeds bear out that a defense leaks less than none.
+
+  And whether what it leaks can be told from nothing.
+  """
+  return [*_doubts(results, best, free), *chance.sentences(results, best)]
+
+
+def _doubts(
+    results: Results, best: Trade, free: Trade | None
+) -> list[str]:
   if best.loss.count < 2:
     return [ONE_SEED]
   if not free:
     return []
   gain = ranks.less(results, best, free)
-  if gain.count < 2 or gain.mean > gain.half:
+  if gain.count < 2:
+    return [
+        'How much less it leaks than no defense is known of '
+        f'{counted(gain.count, "seed")} alone.'
+    ]
+  if gain.mean > gain.half:
     return []
   return [
       f'The interval is wider than the effect: it leaks {gain.mean:.1f}'

@@ -41,8 +41,7 @@ def write(
   Raises:
     UserError: if the directory cannot be read or written.
   """
-  config = store.read_config(path)
-  units = store.read_timings(path)
+  config, units = store.read_config(path), store.read_timings(path)
   said = [unit.pop('classes', 0) for unit in units]
   leaking, crossing = crossings.warnings(units), crossings.taken(units)
   found = reading.read(path, classes or max(said, default=0))
@@ -148,7 +147,7 @@ def _first(
   return [
       page.verdict(given.said),
       page.heading('By the PU score, at any price', level),
-      *map(page.note, said),
+      *map(page.note, (s for s in said if s not in given.said)),
       page.heading(f'{given.title}: the evidence', level),
       page.table(given.evidence, level + 1),
       page.heading('Not tested', level + 1), *map(page.note, given.untested),

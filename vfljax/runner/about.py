@@ -3,7 +3,7 @@
 Rows, classes and their shares, whose column is which, the command, versions and
 the day. Results owe nothing to it: a work directory without one is whole.
 """
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import datetime
 import json
 import os
@@ -14,7 +14,7 @@ import numpy as np
 
 from vfljax.data import naming, split
 from vfljax.data.table import Table
-from vfljax.runner import disk, recording
+from vfljax.runner import disk, division, recording
 from vfljax.runner.config import Config
 
 FILE = 'about.json'
@@ -50,6 +50,22 @@ def read(path: str | os.PathLike) -> dict[str, Any]:
     return {}
 
 
+def shares(said: Mapping[str, Any]) -> dict[str, float]:
+  """Each class's share of the samples by its name; {} if that is not known."""
+  found = said.get('classes')
+  found = found if isinstance(found, dict) else {}
+  right = all(isinstance(share, (int, float)) for share in found.values())
+  return found if right else {}
+
+
+def training(said: Mapping[str, Any]) -> tuple[float, ...]:
+  """About how many training samples a class; () if that is not known."""
+  rows = said.get('training')
+  if not isinstance(rows, int):
+    return ()
+  return tuple(rows * share for share in shares(said).values())
+
+
 def of_run(
     config: Config, table: Table, argv: Sequence[str]
 ) -> dict[str, Any]:
@@ -59,6 +75,7 @@ def of_run(
   return dict(
       rows=len(table.labels),
       test_rows=0 if table.test is None else int(table.test.sum()),
+      training=division.divide(table, config)[1].train,
       classes={
           name: round(float(share), 4)
           for name, share in zip(table.classes, shares)

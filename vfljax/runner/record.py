@@ -85,22 +85,28 @@ def in_training(setting: Setting, history) -> dict[str, dict[str, np.ndarray]]:
 
   As the configuration's `attack.when` says; beside it the largest as
   '<metric>_max' and that of the last epoch as '<metric>_last'.
+
+  Epochs without a number in a training that went on are left out: of a rare
+  class there may be no sample in a round but the one that the attacker knows.
   """
   measured, when = history['measured'], setting.config.attack.when
+  went_on = np.isfinite(history['loss'])
   found: dict[str, dict[str, np.ndarray]] = {}
   for attack, by_metric in _watched(history).items():
     found[attack] = {}
     for metric, curve in by_metric.items():
-      found[attack][metric] = reduce(curve, measured, when)
+      there = measured & ~(went_on & np.isnan(curve))
+      found[attack][metric] = reduce(curve, there, when)
       for always in ('max', 'last'):
-        found[attack][f'{metric}_{always}'] = reduce(curve, measured, always)
+        found[attack][f'{metric}_{always}'] = reduce(curve, there, always)
   return found
 
 
 def reduce(curve: np.ndarray, measured: np.ndarray, when: str) -> np.ndarray:
   """A curve [cells, epochs] to one number a cell, [cells].
 
-  What is not a number stays so: a training that diverged has no leakage.
+  What is not a number stays so: a training that diverged has no leakage. Nor
+  has a cell of which nothing was measured.
 
   Args:
     measured: [cells, epochs], False where there is nothing in the curve.
@@ -108,10 +114,13 @@ def reduce(curve: np.ndarray, measured: np.ndarray, when: str) -> np.ndarray:
   """
   if when == 'last':
     last = np.where(measured, np.arange(curve.shape[1]), -1).max(1)
-    return curve[np.arange(len(curve)), last]
-  if when == 'max':
-    return np.where(measured, curve, -np.inf).max(1)
-  return np.where(measured, curve, 0).sum(1) / measured.sum(1)
+    found = curve[np.arange(len(curve)), last]
+  elif when == 'max':
+    found = np.where(measured, curve, -np.inf).max(1)
+  else:
+    count = np.maximum(measured.sum(1), 1)
+    found = np.where(measured, curve, 0).sum(1) / count
+  return np.where(measured.any(1), found, np.nan)
 
 
 def curves(history: Any, here: slice) -> dict[str, np.ndarray]:

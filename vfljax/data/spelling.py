@@ -1,0 +1,193 @@
+"""What a CSV's words say: numbers in groups of three, gaps, one word twice.
+
+Of a column of text that is numbers but for the way they are written there is a
+number in each cell, or a gap. Where two readings are possible nothing is
+guessed: '1,244' is asked about, '1,244.50' is not.
+"""
+from collections import Counter
+from collections.abc import Collection, Iterable
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vfljax.data.files import brief
+from vfljax.data.options import flag
+from vfljax.data.table import bare, listing
+
+if TYPE_CHECKING:
+  import pandas as pd
+
+# What stands for a gap in a column of numbers, whatever its share.
+_GAPS = frozenset((
+    '?', '??', '-', '--', '.', '..', '*', 'na', 'n.a.', 'n.a', 'n/a', 'nan',
+    'nil', 'null', 'none', 'missing', 'unknown', '#n/a', '#na', '#div/0!',
+    '#value!', '#ref!', '#num!', '#null!', '#name?',
+))
+# What pandas takes for a gap anyway, but not with blanks around it.
+_EMPTY = frozenset(('', 'NA', 'N/A', 'n/a', 'NaN', 'nan', 'NULL', 'null',
+                    'None', '<NA>', '#N/A', '#NA'))
+_FEW = 0.1  # So few cells among numbers are a mistake, more are categories.
+_LOOKED_AT = 1000  # Cells that a column of text is told from one of numbers by.
+_BETWEEN = " ,.'’\u00a0\u202f"  # What stands between thousands.
+_NUMBER = r"[+-]?[\d ,.'’\u00a0\u202f]*\d(?:[eE][+-]?\d+)?"  # Written somehow.
+
+
+def read(column: 'pd.Series', decimal: str, said: bool) -> 'pd.Series':
+  """A column of text as numbers, if all of its cells are; else as it is.
+
+  Args:
+    column: As `emptied` has it.
+    decimal: '.' or ','.
+    said: Whether somebody said so, and it is not only likely.
+
+  Raises:
+    ValueError: (one line) if its numbers may be one or other, and for numbers
+      among which a word stands for a gap, with the option that says so.
+  """
+  cells: Any = column.dropna().astype(str).str.strip()
+  some = [*cells.head(_LOOKED_AT).unique()]
+  words = {cell for cell in some if not cell[-1:].isdigit()}
+  if len(words) == len(some):
+    return column
+  if words:
+    _refuse_gaps(column, cells)
+    return column
+  plain = rf'[+-]?(?:\d+(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+)'
+  plain += r'(?:[eE][+-]?\d+)?'
+  for between in _BETWEEN.replace(decimal, ''):
+    grouped = rf'[+-]?[1-9]\d{{0,2}}(?:{re.escape(between)}\d{{3}})+'
+    whole = rf'{plain}|{grouped}(?:{re.escape(decimal)}\d+)?'
+    if cells.str.fullmatch(whole).all():
+      parted = cells.str.contains(between, regex=False)
+      if between == ',' and not said and parted.any():
+        _refuse_either(column, cells, cells[parted])
+      return _numbers(column, cells, between, decimal)
+  if decimal == '.':
+    _refuse_decimal_commas(column, cells)
+  return column
+
+
+def emptied(column: 'pd.Series', gaps: Collection[str]) -> 'pd.Series':
+  """With gaps where a cell is blank or a word for it, blanks around it or not.
+
+  Args:
+    column: As pandas read it.
+    gaps: Words that stand for gaps, beside those that do in any file.
+  """
+  empty = _EMPTY | frozenset(gaps)
+  cells = column.astype(object).map(
+      lambda v: isinstance(v, str) and v.strip() in empty
+  )
+  return column.mask(cells.to_numpy(bool)) if cells.any() else column
+
+
+def refuse_stray(column: 'pd.Series') -> None:
+  """Refuses a column of numbers with a few cells that are none.
+
+  Raises:
+    ValueError: naming the first of them and its row, from 1.
+  """
+  import pandas as pd
+
+  if isinstance(column.dtype, pd.CategoricalDtype):
+    return  # Whoever made it so said that its numbers are names.
+  there = column.notna().to_numpy()
+  parsed: Any = pd.to_numeric(column, errors='coerce')
+  number = parsed.notna().to_numpy()
+  stray = np.flatnonzero(there & ~number)
+  if 0 < len(stray) <= _FEW * there.sum():
+    raise ValueError(
+        f'Column {column.name!r} has numbers but for {len(stray)} of'
+        f' {there.sum()} cells; the first is'
+        f' {brief(column.iloc[stray[0]], 30)} in row {stray[0] + 1}. Mend or'
+        f' drop it, {flag(drop=str(column.name))}, or make every value a'
+        f' category, {flag(text=str(column.name))}'
+    )
+
+
+def refuse_alike(what: str, name: object, words: Iterable[str]) -> None:
+  """Refuses words that differ in capitals, or blanks around them, alone.
+
+  Args:
+    what: 'Label column'.
+    name: Of the column.
+    words: Its values, each once.
+
+  Raises:
+    ValueError: (one line) with the option that has them be different.
+  """
+  words = [*words]
+  like = lambda word: bare(word).casefold()
+  count = Counter(map(like, words))
+  alike = sorted(
+      (word for word in words if count[like(word)] > 1),
+      key=lambda word: (like(word), word),
+  )
+  if alike:
+    raise ValueError(
+        f'{what} {name!r} has values that differ in capitals or blanks alone:'
+        f' {listing(map(repr, alike))}. Write each in one way in the file, or'
+        f' if they are different: {flag(text=str(name))}'
+    )
+
+
+def _numbers(
+    column: 'pd.Series', cells: Any, between: str, decimal: str
+) -> 'pd.Series':
+  """The column of these cells, as numbers."""
+  import pandas as pd
+
+  cells = cells.str.replace(between, '', regex=False)
+  numbers: Any = pd.to_numeric(cells.str.replace(decimal, '.', regex=False))
+  return numbers.reindex(column.index).rename(column.name)
+
+
+def _refuse_gaps(column: 'pd.Series', cells: Any) -> None:
+  """Refuses numbers among which all words are such as stand for a gap."""
+  number = cells.str.fullmatch(_NUMBER)
+  words = cells[~number]
+  if number.any() and words.str.casefold().isin(_GAPS).all():
+    found = [*words.unique()]
+    name = str(column.name)
+    raise ValueError(
+        f'Column {name!r} has numbers, and {listing(map(repr, found))} in'
+        f' {len(words)} of {len(column)} cells: if that stands for a missing'
+        f' value, {flag(gaps=",".join(found))}; or every value is a category,'
+        f' {flag(text=name)}'
+    )
+
+
+def _refuse_either(
+    column: 'pd.Series', cells: Any, parted: Any
+) -> None:
+  """Refuses numbers with a comma that may part thousands, or be a decimal one.
+
+  Two commas in a number, or a point behind one or anywhere else, leave no
+  doubt.
+  """
+  if not (cells.str.contains('.', regex=False).any()
+          or (parted.str.count(',') > 1).any()):
+    name = str(column.name)
+    raise ValueError(
+        f'Column {name!r} has numbers with a comma, like'
+        f' {brief(parted.iloc[0], 30)}: if it parts thousands,'
+        f' {flag(decimal="point")}; if it is a decimal comma,'
+        f' {flag(decimal="comma")}; or every value is a category,'
+        f' {flag(text=name)}'
+    )
+
+
+def _refuse_decimal_commas(column: 'pd.Series', cells: Any) -> None:
+  """Refuses numbers with a decimal comma, with points between thousands or not.
+  """
+  number = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:[. '’\u00a0\u202f]\d{3})+)(?:,\d+)?"
+  found = cells[cells.str.contains(',', regex=False)]
+  if len(found) and cells.str.fullmatch(number).all():
+    name = str(column.name)
+    raise ValueError(
+        f'Column {name!r} has numbers with a decimal comma, like'
+        f' {brief(found.iloc[0], 30)}: read them with'
+        f' {flag(decimal="comma")}, or keep each as a category with'
+        f' {flag(text=name)}'
+    )
