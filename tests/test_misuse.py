@@ -3,6 +3,7 @@
 Each row is a call and what its ValueError says. Shapes and types are seen while
 a program is traced, so all of it is told inside `jit`, too.
 """
+from flax import linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +24,8 @@ from vfljax.views import CutGradients
 
 KEY = jax.random.key(0)
 NONE = none()
-VFL = algorithms.vhnn([nets.mlp(2)] * 2, nets.mlp(2))
+NET = nets.mlp(2)
+VFL = algorithms.vhnn([NET] * 2, NET)
 TXS = (optax.sgd(0.1),) * 2
 ONES = np.ones(6, np.float32)
 X = np.ones((6, 3), np.float32)
@@ -88,6 +90,10 @@ MISUSES = {
     # A round.
     'two optimizers more': (lambda: play(txs=TXS * 2), 'two or more parties'),
     'a party more': (lambda: play(data=batch(parties=3)), '2, 2, 3'),
+    'one optimizer': (lambda: play(txs=TXS[0]), r'\(tx,\) \* 2'),
+    'an optimizer without its rate': (
+        lambda: play(txs=(optax.sgd,) * 2), 'such as optax.adam'
+    ),
     "another's state": (lambda: play(of_three()), 'state has 3 parties, the f'),
     'one column': (lambda: play(data=batch(Y[:, :1])), 'one_hot'),
     'class numbers': (lambda: play(data=batch(Y.argmax(1))), 'one_hot'),
@@ -104,7 +110,29 @@ MISUSES = {
         lambda: fit(vfl=algorithms.vhnn([nets.mlp(2)] * 2, nets.mlp(1))),
         'nets.binary'
     ),
+    'one network': (lambda: algorithms.vhnn(NET, NET), 'must be a list'),
+    'a network of nobody': (
+        lambda: begun(VFL._replace(top=nn.Dense(2))), 'top must be a Net; '
+    ),
+    'a passive party without features': (
+        lambda: begun(data=Batch((X, None), Y)), 'Passive party 1 needs'
+    ),
+    'a defense that is not made': (
+        lambda: protocol.init(KEY, VFL, none, TXS, batch()), 'defense must be'
+    ),
     # A training.
+    'a loss of all samples': (
+        lambda: fit(vfl=VFL._replace(loss=lambda z, y: (z * y).mean())),
+        r'one number a sample, \(6,\); it is \(\)'
+    ),
+    'losses in a column': (
+        lambda: fit(vfl=VFL._replace(loss=lambda z, y: (z * y)[:, :1])),
+        r'it is \(6, 1\)'
+    ),
+    'a best without a name': (
+        lambda: fit(best='loss', validate=lambda key, state: ONES[0]),
+        'validate must return {name'
+    ),
     'negative labels': (lambda: fit(2 * Y - 1), 'row 0 the first: .*-1'),
     'labels of percent': (lambda: fit(100 * Y), 'add up to 1'),
     'half a label': (lambda: fit(Y * ONES[:, None] / 2), '6 of 6 rows'),

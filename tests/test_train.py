@@ -258,3 +258,18 @@ def test_strides_may_go_past_the_end():
   whole, _ = fit()
   chex.assert_trees_all_close(train.finish(run), whole, atol=1e-6)
   np.testing.assert_array_equal(history['measured'], [1, 0, 0])
+
+
+def test_a_run_owns_its_arrays():
+  """Their memory may be given away, that of the samples stays."""
+  samples = jax.tree.map(jnp.asarray, data())
+  defense = NONE._replace(prepare=lambda key, features, labels: labels)
+  plan = train.Plan(
+      VFL, defense, TXS, 4, 5, best='score',
+      validate=lambda key, state: dict(score=jnp.ones(())),
+  )
+  run = train.start(jax.random.key_data(KEY), plan, samples)
+  places = [
+      x.unsafe_buffer_pointer() for x in jax.tree.leaves((run, samples))
+  ]
+  assert len(places) == len({*places})

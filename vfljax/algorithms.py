@@ -71,7 +71,8 @@ def vhnn(
 ) -> VFL:
   """Every party has features: `bottoms` starts with the active party's."""
   return VFL(
-      tuple(bottoms), aggregate(top, aggregation), optax.softmax_cross_entropy
+      tuple(_several(bottoms)), aggregate(top, aggregation),
+      optax.softmax_cross_entropy,
   )
 
 
@@ -80,9 +81,18 @@ def vsnn(
 ) -> VFL:
   """The active party has labels only: `bottoms` are the passive parties'."""
   return VFL(
-      (None, *bottoms), aggregate(top, aggregation),
+      (None, *_several(bottoms)), aggregate(top, aggregation),
       optax.softmax_cross_entropy,
   )
+
+
+def _several(bottoms: Sequence[Net]) -> Sequence[Net]:
+  """One network for each party; a `Net` alone is a sequence, too."""
+  if isinstance(bottoms, Net):
+    raise ValueError(
+        'bottoms must be a list with a network for each party; got one alone.'
+    )
+  return bottoms
 
 
 def aggregate(net: Net, aggregation: str = 'concat') -> Net:

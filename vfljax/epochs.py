@@ -190,6 +190,11 @@ def _measure(
   found: dict[str, Any] = dict(watch=plan.digest(*stacks))
   if plan.validate:
     found['validation'] = plan.validate(key, run.state)
+    if plan.best and not isinstance(found['validation'], dict):
+      raise ValueError(
+          'validate must return {name: scalar}, of which best= names one; it '
+          f'returned {type(found["validation"]).__name__}.'
+      )
     run = _keep_best(plan, run, found['validation'], epoch)
   return run, found
 

@@ -5,13 +5,14 @@ from typing import Any
 import jax
 from jax.core import Tracer
 import jax.numpy as jnp
+import optax
 
 from vfljax import samples
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.check import Misfit
 from vfljax.defense import Defense, Slots, Spec
 from vfljax.types import (
-    VFL, Array, Batch, Key, PartyState, State, Transforms,
+    VFL, Array, Batch, Key, Net, PartyState, State, Transforms,
 )
 
 
@@ -27,9 +28,15 @@ def init(
     auxiliary: The active party's own samples, for defenses that need some.
 
   Raises:
-    ValueError: if the parties in `vfl`, `txs` and `batch` do not agree, or the
-      top has not an output a class.
+    ValueError: if the parties in `vfl`, `txs` and `batch` do not agree, one of
+      them is no network, optimizer or defense, or the top has not an output a
+      class.
   """
+  if not isinstance(defense, Defense):
+    raise ValueError(
+        f'defense must be a Defense; got {defense!r}. A factory is called for '
+        'one: none().'
+    )
   _check_parties(vfl, txs, batch)
   vfl = vfl._replace(top=defense.top(vfl.top))
   parties = len(vfl.bottoms)
@@ -77,7 +84,7 @@ def _blank(shapes: Sequence[Any]) -> tuple[Any, ...]:
 
 def predict(
     key: Key, vfl: VFL, defense: Defense, state: State,
-    features: tuple[Any, ...], present: Sequence | None = None,
+    features: tuple[Any, ...], present: Sequence | Array | None = None,
     adversary: Adversary = HONEST,
 ) -> Array:
   """Joint inference: logits [batch, classes].
@@ -148,6 +155,23 @@ def check_round(
     raise ValueError('A round needs a sample or more; the batch has none.')
 
 
+def losses(vfl: VFL, logits: Array, labels: Array) -> Array:
+  """The loss of each sample, [batch].
+
+  Raises:
+    ValueError: if the federation's loss gives another shape, which would be
+      stretched to fit.
+  """
+  found = vfl.loss(logits, labels)
+  if jnp.shape(found) != labels.shape[:1]:
+    raise Misfit(
+        'The loss must be one number a sample, '
+        f'{labels.shape[:1]}; it is {jnp.shape(found)}. The mean over samples '
+        'is taken of it, those of padding left out.'
+    )
+  return found
+
+
 def _check_slots(slots: Any, passive: int) -> None:
   if not isinstance(slots, Slots):
     raise Misfit(
@@ -173,7 +197,7 @@ def _check_logits(logits: Any, labels: Array) -> None:
     )
 
 
-def _check_present(present: Sequence, vfl: VFL) -> None:
+def _check_present(present: Sequence | Array, vfl: VFL) -> None:
   parties = len(vfl.bottoms) - 1
   if len(present) != parties:
     raise ValueError(
@@ -192,15 +216,46 @@ def _check_present(present: Sequence, vfl: VFL) -> None:
     )
 
 
+def _check_kinds(vfl: VFL, txs: Transforms) -> None:
+  """Refuses one for all, which is a tuple, too, and what is something else."""
+  if isinstance(txs, optax.GradientTransformation):
+    raise ValueError(
+        'txs must have an optimizer for each party; got one alone. (tx,) * '
+        f'{len(vfl.bottoms)} is as many alike.'
+    )
+  for tx in txs:
+    if not (hasattr(tx, 'init') and hasattr(tx, 'update')):
+      raise ValueError(
+          'txs must have an optimizer for each party, such as optax.adam(0.01);'
+          f' one is {tx!r}.'
+      )
+  named = {f'bottom of party {k}': n for k, n in enumerate(vfl.bottoms)}
+  for who, net in {**named, 'top': vfl.top}.items():
+    if not isinstance(net, Net) and (net is not None or who == 'top'):
+      raise ValueError(
+          f'The {who} must be a Net; it is a {type(net).__name__}. '
+          '`nets.linen` makes one of a Linen module.'
+      )
+
+
 def _check_parties(vfl: VFL, txs: Transforms, batch: Batch) -> None:
+  _check_kinds(vfl, txs)
   counts = len(vfl.bottoms), len(txs), len(batch.features)
   if len(set(counts)) > 1 or counts[0] < 2:
     raise ValueError(
         'A federation needs two or more parties, with a bottom network (or '
-        'None at 0), an optimizer and features each; got %d, %d, %d.' % counts
+        'None at 0), an optimizer and features each; got %d, %d, %d. An active '
+        'party with labels only has None for its features, the first of them.'
+        % counts
     )
   if (vfl.bottoms[0] is None) != (batch.features[0] is None):
     raise ValueError(
         'The active party needs both a bottom network and features, or '
         'neither, as with --config.model.algorithm=vsnn.'
     )
+  for k, (net, x) in enumerate(zip(vfl.bottoms, batch.features)):
+    if k and (net is None or x is None):
+      raise ValueError(
+          f'Passive party {k} needs a bottom network and features: without '
+          'them it has nothing to send. Leave it out of all three.'
+      )

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from vfljax import crossing, descent, fusing
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.defense import Defense, checked
-from vfljax.federation import check_round, embed, init, predict
+from vfljax.federation import check_round, embed, init, losses, predict
 from vfljax.nets import counting, with_weights
 from vfljax.types import (
     VFL, Array, Batch, Embeddings, Key, Messages, Params, PartyState, Round,
@@ -236,7 +236,7 @@ def _differentiate(stage: _Stage, up: Embeddings):
     logits, stat = head(params, received)
     # A round of padding alone has no loss and changes nothing by it.
     count = real.sum()
-    task = (real * vfl.loss(logits, labels)).sum() / jnp.where(
+    task = (real * losses(vfl, logits, labels)).sum() / jnp.where(
         count > 0, count, 1
     )
     return penalty + task, stat

@@ -62,9 +62,6 @@ def _fit(
   run = train.start(
       key, plan, first._replace(features=transform(first.features))
   )
-  # Each call's memory becomes that of what the run becomes: all arrays are its
-  # own, also those of a best epoch that is the first.
-  run = jax.tree.map(jnp.copy, run)
   order = jax.jit(lambda run, epoch: train.epoch_of(
       plan, run.key, epoch, len(data.labels)
   ))

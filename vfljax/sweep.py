@@ -22,6 +22,7 @@ from vfljax import check, samples
 from vfljax.types import Array, Batch
 
 Run = Callable[[Any, Any], Any]
+Numbers = Array | np.ndarray | Sequence[Any]
 
 _AXIS = 'cells'
 _SPREAD, _COPIED = PartitionSpec(_AXIS), PartitionSpec()
@@ -128,12 +129,13 @@ def shardings(devices: Sequence | None = None) -> tuple[Sharding, Sharding]:
 
 
 def sweep(
-    run: Callable[..., Any], seeds: int | Array | Sequence[Any],
-    strengths: Sequence[Any],
+    run: Callable[..., Any], seeds: int | Numbers, strengths: Numbers,
     data: Any = None, *, cells_per_chunk: int = 0, loop: bool | None = None,
     devices: Sequence | None = None,
 ) -> Any:
-  """Runs `run` for every seed and strength, compiled once.
+  """Runs `run` for every seed and strength, compiled once a call.
+
+  Who sweeps the same thing again and again keeps `jax.jit(over_cells(...))`.
 
   Args:
     run: (key, strength) -> metrics, or (key, strength, data) -> metrics if
@@ -162,7 +164,7 @@ def sweep(
     return _sweep(run, keys, strengths, data, cells_per_chunk, loop, devices)
 
 
-def _keys(seeds: int | Array | Sequence[Any]) -> Array:
+def _keys(seeds: int | Numbers) -> Array:
   """Of seeds, or of how many there are; what are keys already stays."""
   given: Any = seeds
   if isinstance(given, int | np.integer):
@@ -186,7 +188,7 @@ def _is_key(x: Any) -> bool:
 
 
 def _sweep(
-    run: Callable[..., Any], keys: Array, strengths: Sequence[Any],
+    run: Callable[..., Any], keys: Array, strengths: Numbers,
     data: Any, cells_per_chunk: int, loop: bool | None,
     devices: Sequence | None,
 ) -> Any:
@@ -211,7 +213,7 @@ def _sweep(
   return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), whole)
 
 
-def _check(count: int, strengths: Sequence[Any], data: Any) -> None:
+def _check(count: int, strengths: Numbers, data: Any) -> None:
   if not np.ndim(strengths):
     raise ValueError(f'strengths are a list, such as [{strengths}].')
   if count < 1 or not len(strengths):

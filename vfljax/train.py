@@ -34,6 +34,9 @@ def fit(
 ) -> tuple[State, dict[str, Any]]:
   """Trains a federation.
 
+  To be called inside of a function under `jax.jit`: else every call compiles
+  its rounds anew, seed by seed.
+
   Args:
     key: Seeds weights, orders and all noise.
     vfl: Who computes what.
@@ -59,7 +62,9 @@ def fit(
 
 
 def start(key: Key, plan: Plan, data: Batch) -> Run:
-  """A run before its first epoch.
+  """A run before its first epoch, all of whose arrays are its own.
+
+  So `advance` under `jit` may be given its memory (`donate_argnums`).
 
   Raises:
     ValueError: if a number of the plan is out of its range, the samples do not
@@ -90,7 +95,10 @@ def _start(key: Key, plan: Plan, data: Batch) -> Run:
   if plan.defense.prepare:
     labels = plan.defense.prepare(k_prepare, data.features[0], data.labels)
   best = Best(jnp.array(-jnp.inf), jnp.array(-1), state) if plan.best else ()
-  return Run(k_run, state, labels, best)
+  run = Run(k_run, state, labels, best)
+  # A best epoch that is the first, labels that nobody prepared, an optimizer's
+  # copy of the weights: in a traced program an output's memory is its own.
+  return run if tracing else jax.tree.map(jnp.copy, run)
 
 
 def advance(

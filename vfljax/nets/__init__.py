@@ -16,10 +16,10 @@ from vfljax.nets import (
 )
 from vfljax.nets.base import (
     ACTIVATIONS, NORMS, Activation, Dropout, MLP, Norm, activation_of, binary,
-    counting, counting_rows, final_activation, leaky_relu, linen, mlp, pair,
-    then, with_weights,
+    final_activation, leaky_relu, mlp, pair, then, with_weights,
 )
 from vfljax.nets.dense import Dense, fan_in_uniform
+from vfljax.nets.modules import counting, counting_rows, linen
 from vfljax.types import Net
 
 READS = ('anything', 'images', 'numbers')

@@ -1,7 +1,5 @@
-"""What knows Flax: Linen modules in, `Net`s out."""
+"""Small networks and what is made of networks: `mlp`, `then`, `binary`."""
 from collections.abc import Callable, Sequence
-from functools import partial
-import inspect
 import math
 from typing import Any
 
@@ -11,8 +9,8 @@ import jax.numpy as jnp
 
 from vfljax import check, fusing, target
 from vfljax.nets.dense import Dense, Read
-from vfljax.nets.once import once
-from vfljax.types import VFL, Array, Key, Net, Params
+from vfljax.nets.modules import linen
+from vfljax.types import Array, Net, Params
 
 Activation = Callable[[Array], Array]
 leaky_relu: Activation = lambda x: nn.leaky_relu(x, 0.01)
@@ -107,96 +105,6 @@ class MLP(nn.Module):
 
   def _normed(self, x, train):
     return x if self.norm == 'none' else Norm(self.norm)(x, train)
-
-
-def linen(module: nn.Module, trains: bool = True) -> Net:
-  """Wraps a Linen module as a `Net`, which is traced once (`once`).
-
-  A module whose `__call__` takes `train` is told whether it trains, and gets a
-  'dropout' key when it does. With a 'batch_stats' collection (BatchNorm) the
-  parameters are {'params', 'batch_stats'}, otherwise the bare weights.
-
-  Args:
-    trains: False for a module that, as it is set, does in training what it does
-      at inference, whether it is told or not.
-  """
-
-  def train(params: Params, key: Key, x: Any) -> tuple[Array, Any]:
-    y, changed = module.apply(
-        _variables(params), x, rngs={'dropout': key}, mutable=['batch_stats'],
-        train=True,
-    )
-    return y, changed.get('batch_stats', ())
-
-  def absorb(params: Params, stats: Any) -> Params:
-    return dict(params, batch_stats=stats) if stats else params
-
-  return Net(
-      partial(_init, module), partial(_apply, module),
-      train if trains and _is_modal(module) else None, absorb,
-  )
-
-
-@once
-def _init(module: nn.Module, key: Key, x: Any) -> Params:
-  variables = module.init(key, x, **_inferring(module))
-  return variables if 'batch_stats' in variables else variables['params']
-
-
-@once
-def _apply(module: nn.Module, params: Params, x: Any) -> Array:
-  y = module.apply(_variables(params), x, **_inferring(module))
-  assert not isinstance(y, tuple)
-  return y
-
-
-def _inferring(module: nn.Module) -> dict[str, Any]:
-  return dict(train=False) if _is_modal(module) else {}
-
-
-def _is_modal(module: nn.Module) -> bool:
-  """Whether it is told if it trains."""
-  return 'train' in inspect.signature(type(module).__call__).parameters
-
-
-def counting(vfl: VFL, real: Array) -> VFL:
-  """The networks, with batch statistics in training of the real rows alone.
-
-  A row of padding is then nothing to BatchNorm, neither to what it normalizes
-  a batch by nor to its running statistics.
-
-  Args:
-    real: bool [batch], false where a row is padding.
-  """
-  bottoms = tuple(net and counting_rows(net, real) for net in vfl.bottoms)
-  return vfl._replace(bottoms=bottoms, top=counting_rows(vfl.top, real))
-
-
-def counting_rows(net: Net, real: Array) -> Net:
-  """`counting` of one network."""
-  if net.train is None:
-    return net
-
-  def count(following, args, kwargs, context):
-    ours = isinstance(context.module, nn.BatchNorm)
-    if ours and context.method_name == '__call__':
-      rows = real.reshape(-1, *[1] * (args[0].ndim - 1))
-      kwargs = dict(kwargs, mask=rows)
-    return following(*args, **kwargs)
-
-  def train(params, key, x):
-    with nn.intercept_methods(count):
-      return net.run(params, key, x)
-
-  return net._replace(train=train)
-
-
-def _variables(params: Params) -> dict:
-  if 'batch_stats' not in params:
-    return {'params': params}
-  # Statistics are measured, not learned: no gradient moves them.
-  fixed = jax.lax.stop_gradient(params['batch_stats'])
-  return dict(params, batch_stats=fixed)
 
 
 def mlp(

@@ -1,0 +1,67 @@
+"""Linen modules of one's own as networks: what they are told, and refused."""
+from flax import linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vfljax import nets
+
+KEY = jax.random.key(0)
+X = jnp.ones((3, 64))
+
+
+class Train(nn.Module):
+  @nn.compact
+  def __call__(self, x, train: bool):
+    return nn.Dropout(0.5)(x, deterministic=not train)
+
+
+class Training(nn.Module):
+  @nn.compact
+  def __call__(self, x, training=False):
+    return nn.Dropout(0.5)(x, deterministic=not training)
+
+
+class Deterministic(nn.Module):
+  @nn.compact
+  def __call__(self, x, *, deterministic=True):
+    return nn.Dropout(0.5)(x, deterministic=deterministic)
+
+
+class Masked(nn.Module):
+  @nn.compact
+  def __call__(self, x, mask, deterministic, scale=1.0):
+    return x * mask * scale
+
+
+class Constant(nn.Module):
+  @nn.compact
+  def __call__(self, x):
+    return x + self.variable('constants', 'c', jnp.zeros, 64).value
+
+
+@pytest.mark.parametrize('module', [Train, Training, Deterministic])
+def test_a_module_is_told_whether_it_trains(module):
+  """By the argument that it has for it; without weights it has none."""
+  net = nets.linen(module())
+  params = net.init(KEY, X)
+  assert not jax.tree.leaves(params)
+  np.testing.assert_array_equal(net.apply(params, X), X)
+  y, _ = net.run(params, KEY, X)
+  assert set(np.unique(y)) == {0, 2}
+
+
+@pytest.mark.parametrize('make, message', [
+    (Masked, 'Masked needs mask; .* train, training, deterministic'),
+    (lambda: Train, 'must be a Linen module; .* A class is called'),
+    (lambda: nets.mlp(2), 'must be a Linen module'),
+])
+def test_what_can_be_no_network_is_refused(make, message):
+  with pytest.raises(ValueError, match=message):
+    nets.linen(make())
+
+
+def test_a_collection_that_would_be_lost_is_refused():
+  with pytest.raises(ValueError, match="Constant keeps constants; .*'batch_st"):
+    nets.linen(Constant()).init(KEY, X)

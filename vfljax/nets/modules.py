@@ -1,0 +1,141 @@
+"""Linen modules in, `Net`s out."""
+from functools import partial
+import inspect
+from typing import Any
+
+from flax import linen as nn
+import jax
+
+from vfljax.nets.once import once
+from vfljax.types import VFL, Array, Key, Net, Params
+
+# What tells a module whether it trains, and what it is where that is so.
+MODES = dict(train=True, training=True, deterministic=False)
+KEPT = {'params', 'batch_stats'}
+
+
+def linen(module: nn.Module, trains: bool = True) -> Net:
+  """Wraps a Linen module as a `Net`, which is traced once (`once`).
+
+  A module whose `__call__` takes `train`, `training` or `deterministic` is told
+  whether it trains, and gets a 'dropout' key when it does. With a 'batch_stats'
+  collection (BatchNorm) the parameters are {'params', 'batch_stats'}, otherwise
+  the bare weights.
+
+  Args:
+    trains: False for a module that, as it is set, does in training what it does
+      at inference, whether it is told or not.
+
+  Raises:
+    ValueError: for what is no Linen module or asks for more than an input, and
+      where weights are made, for one that keeps other collections.
+  """
+  _check(module)
+
+  def train(params: Params, key: Key, x: Any) -> tuple[Array, Any]:
+    y, changed = module.apply(
+        _variables(params), x, rngs={'dropout': key}, mutable=['batch_stats'],
+        **_mode(module, True),
+    )
+    return y, changed.get('batch_stats', ())
+
+  def absorb(params: Params, stats: Any) -> Params:
+    return dict(params, batch_stats=stats) if stats else params
+
+  return Net(
+      partial(_init, module), partial(_apply, module),
+      train if trains and _mode(module, True) else None, absorb,
+  )
+
+
+@once
+def _init(module: nn.Module, key: Key, x: Any) -> Params:
+  variables = module.init(key, x, **_mode(module, False))
+  if others := sorted({*variables} - KEPT):
+    raise ValueError(
+        f'linen: {type(module).__name__} keeps {", ".join(others)}; a Net '
+        "carries its 'params' and, from round to round, 'batch_stats': "
+        "self.variable('batch_stats', ...) for what is measured in training, "
+        'a field of the module for numbers that stay.'
+    )
+  if 'batch_stats' in variables:
+    return variables
+  return variables.get('params', {})  # A module may have no weights.
+
+
+@once
+def _apply(module: nn.Module, params: Params, x: Any) -> Array:
+  y = module.apply(_variables(params), x, **_mode(module, False))
+  assert not isinstance(y, tuple)
+  return y
+
+
+def _parameters(module: nn.Module) -> dict[str, inspect.Parameter]:
+  return dict(inspect.signature(type(module).__call__).parameters)
+
+
+def _mode(module: nn.Module, trains: bool) -> dict[str, Any]:
+  """The argument by which it is told whether it trains, if there is one."""
+  told = next((name for name in MODES if name in _parameters(module)), None)
+  return {told: MODES[told] == trains} if told else {}
+
+
+def _check(module: Any) -> None:
+  """Refuses what can be no `Net`, before it fails somewhere in Flax."""
+  if not isinstance(module, nn.Module):
+    raise ValueError(
+        f'linen: it must be a Linen module; got {module!r}. A class is called '
+        'first; of an NNX module docs/pages/use/net.md makes a Net.'
+    )
+  more = [*_parameters(module).items()][2:]  # After the module and its input.
+  needed = [
+      name for name, p in more
+      if p.default is p.empty and name not in MODES
+      and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+  ]
+  if needed:
+    raise ValueError(
+        f'linen: {type(module).__name__} needs {", ".join(needed)}; a Net gets '
+        f'an input, and is told whether it trains as one of {", ".join(MODES)}.'
+        ' Give the others a default.'
+    )
+
+
+def counting(vfl: VFL, real: Array) -> VFL:
+  """The networks, with batch statistics in training of the real rows alone.
+
+  A row of padding is then nothing to BatchNorm, neither to what it normalizes
+  a batch by nor to its running statistics.
+
+  Args:
+    real: bool [batch], false where a row is padding.
+  """
+  bottoms = tuple(net and counting_rows(net, real) for net in vfl.bottoms)
+  return vfl._replace(bottoms=bottoms, top=counting_rows(vfl.top, real))
+
+
+def counting_rows(net: Net, real: Array) -> Net:
+  """`counting` of one network."""
+  if net.train is None:
+    return net
+
+  def count(following, args, kwargs, context):
+    ours = isinstance(context.module, nn.BatchNorm)
+    if ours and context.method_name == '__call__':
+      rows = real.reshape(-1, *[1] * (args[0].ndim - 1))
+      kwargs = dict(kwargs, mask=rows)
+    return following(*args, **kwargs)
+
+  def train(params, key, x):
+    with nn.intercept_methods(count):
+      return net.run(params, key, x)
+
+  return net._replace(train=train)
+
+
+def _variables(params: Params) -> dict:
+  if 'batch_stats' not in params:
+    return {'params': params}
+  # Statistics are measured, not learned: no gradient moves them.
+  fixed = jax.lax.stop_gradient(params['batch_stats'])
+  return dict(params, batch_stats=fixed)
