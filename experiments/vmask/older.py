@@ -1,10 +1,11 @@
-"""VMask's records: most are older than recording.py's, each of its own form.
+"""VMask's records: of runs, of its scripts (studies.py), and older ones.
 
 `table2`, `authors` and `fig8_authors` were put together from results.jsonl (a
 column of theirs that was run again has a record of its own: `authors_tm`),
-`rows` reads what variations.py writes, `sets` what table1.py does. All give
-{row: {measure: [a value a training]}} in percent: attack runs of a training are
-averaged, so that deviations are those of trainings.
+`rows` reads what variations.py writes, `sets` what table1.py does, `adaptive`
+what adaptive.py does. All give {row: {measure: [a value a training]}} in
+percent: attack runs of a training are averaged, so that deviations are those of
+trainings.
 """
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib
