@@ -81,6 +81,7 @@ def test_a_file_may_print(tmp_path, capsys):
 @pytest.mark.parametrize('flags, message', [
     (['--config.model.bottom=abc'], r'bottom\[0\] must be a whole number'),
     (['--config.seeds=x'], "^--config.seeds takes a whole number; got 'x'.$"),
+    ([f'--config.seeds={"x" * 9999}'], r'^.{9,999} \.\.\. x+'),
     (['--devices='], "^--devices takes a whole number; got ''.$"),
     (['--config.train.learning_rate=.1x'], "rate takes a number; got '.1x'.$"),
     (['--config.alone=yes?'], "alone takes true or false; got 'yes\\?'.$"),

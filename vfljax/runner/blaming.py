@@ -41,7 +41,7 @@ def said(error: BaseException) -> str:
   text = str(error)
   for pattern, meaning in _MEANING:
     if found := re.search(pattern, text):
-      return found.expand(meaning)
+      return brief(found.expand(meaning))
   if isinstance(error, SyntaxError):
     return f'{error.filename}, line {error.lineno}: {error.msg}.'
   lines = [line for line in text.strip().splitlines() if line.strip(' \t^~')]
