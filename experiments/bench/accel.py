@@ -125,6 +125,15 @@ def main() -> int:
   parser.add_argument('--minutes', type=float, default=float('inf'))
   parser.add_argument('--check', action='store_true')
   args = parser.parse_args()
+  names = {x for known in accel_programs.NAMES.values() for x in known}
+  for what, known in (('machines', accel_compile.MACHINES),
+                      ('groups', accel_programs.NAMES), ('names', names)):
+    wrong = {x for x in getattr(args, what).split(',') if x} - {*known}
+    if wrong:
+      parser.error(
+          f'--{what}={",".join(sorted(wrong))}: there are '
+          + ', '.join(sorted(known))
+      )
   record, bad = opened(args.out), []
   there = {m: accel_compile.there_is(m) for m in accel_compile.MACHINES}
   if args.check and not any(there.values()):

@@ -27,6 +27,18 @@ def test_what_does_not_compile_is_told_unless_it_never_did():
   assert not accel.worse(dict(error='x'), dict(error='UNIMPLEMENTED'))
 
 
+@pytest.mark.parametrize('flag', [
+    '--groups=defenses', '--machines=a100', '--names=none,nono',
+])
+def test_what_there_is_not_is_told(flag, monkeypatch, capsys):
+  monkeypatch.setattr(sys, 'argv', ['accel', flag])
+  with pytest.raises(SystemExit):
+    accel.main()
+  said = capsys.readouterr().err
+  what, _, given = flag.partition('=')
+  assert f'{what}={given.removeprefix("none,")}: there are ' in said
+
+
 def test_everything_that_is_registered_is_compiled():
   args = argparse.Namespace(machines='', groups='', names='', seeds='')
   asked = list(accel.wanted(args))
