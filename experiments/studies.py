@@ -11,7 +11,6 @@ own; of those in "by_seed" every list has one entry a seed, a number or more
 lists. `rows` makes of them what `verify` compares.
 """
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-import datetime
 import json
 import os
 from pathlib import Path
@@ -20,11 +19,10 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from vfljax.data import Table
-from vfljax.runner import asking, disk, recording
+from vfljax.runner import asking, device, disk, recording
 from vfljax.runner.errors import UserError
 
 FORMAT = 'vfljax study 1'
@@ -32,10 +30,9 @@ _PLACES = ('--out', '--work')
 
 
 class Begun(NamedTuple):
-  """What is noted before a study runs: files may change while it does."""
+  """What is noted before a study runs: its command, and when that was."""
 
   command: str
-  code: str
   at: float
 
 
@@ -54,7 +51,8 @@ def begin(module: str, argv: Sequence[str] | None) -> Begun:
       next(words, '')
     elif flag not in _PLACES:
       kept.append(shlex.quote(f'{flag}{equals}{os.path.basename(value)}'))
-  return Begun(' '.join(kept), recording.code(), time.monotonic())
+  recording.code()  # Before anything else is checked out.
+  return Begun(' '.join(kept), time.monotonic())
 
 
 def write(
@@ -71,14 +69,11 @@ def write(
   """
   if not file:
     return
-  chip = jax.local_devices()[0]
   head = dict(
       format=FORMAT, command=begun.command,
       samples=asking.fingerprint(table) if table else '',
       seeds=[int(seed) for seed in seeds],
-      date=datetime.date.today().isoformat(), code=begun.code,
-      versions=recording.versions(),
-      device=f'{jax.local_device_count()} x {chip.device_kind}',
+      **recording.made(), device=device.name(),
       seconds=round(time.monotonic() - begun.at, 1), by_seed=list(found),
   )
   disk.write_text(Path(file).absolute(), text(head | dict(about or {}) | found))
@@ -114,13 +109,7 @@ def read(file: str | os.PathLike) -> dict[str, Any]:
   Raises:
     UserError: if the file cannot be read or is none.
   """
-  try:
-    found = json.loads(Path(file).read_text('utf-8'))
-    if found['format'] != FORMAT:
-      raise ValueError
-    return found
-  except (OSError, ValueError, LookupError, TypeError):
-    raise UserError(f'{file} is no record of a study.') from None
+  return recording.read(file, FORMAT, 'record of a study')
 
 
 def rows(record: Mapping[str, Any]) -> list[list]:

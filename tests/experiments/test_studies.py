@@ -76,6 +76,14 @@ def test_every_number_is_a_row(made):
   assert lost[0] == 'none' and np.isnan(lost[1][0]) and lost[1][1] == 0.1
 
 
+def test_places_are_told_in_the_order_of_the_axes(made):
+  """[seeds, epochs, attack runs] of numbers that are all others."""
+  values = np.arange(12.0).reshape(2, 3, 2)
+  found = studies.rows(made(curve=values.tolist()))
+  assert len(found) == 6
+  assert found[-2] == ['curve', '[2]', '[0]', values[:, 2, 0].tolist()]
+
+
 def test_what_is_not_by_seed_is_refused(made):
   record = made(deltas=[1, 2, 3])
   with pytest.raises(UserError, match='deltas: 3 entries of 2 seeds'):

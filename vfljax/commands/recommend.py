@@ -46,8 +46,8 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parsed = arguments.parse([
       'vfljax', f'--config={recommended.__file__}', *typed,
   ])
-  # LAPACK's threads wait for each other: of a round of 128 samples an attack's
-  # decomposition took 30 times as long on two busy cores as with one thread.
+  # LAPACK's threads wait for each other: on busy cores the decompositions of an
+  # attack take far longer than with one thread.
   os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
   device.set_up(parsed.devices, parsed.cache)
   if parsed.tensorboard:

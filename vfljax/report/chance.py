@@ -41,7 +41,7 @@ def by_chance(results: Results, trade: Trade) -> float:
   if (reading.leak_metric(results, trade.worst) != 'leak_auc'
       or len(results.training) != 2 or min(results.training) < 1):
     return 0.0
-  from scipy import special  # A sixth of a second.
+  from scipy import special  # Slow to import, and seldom needed.
   p, n = _unknown(results, trade.worst)
   epochs = results.epochs if results.when == 'max' else 1
   # The mean of one, and nearly that of the largest of several (Blom, 1958).

@@ -65,6 +65,12 @@ def set_up(devices: int, cache: str) -> None:
   jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.1)
 
 
+def name() -> str:
+  """'2 x cpu', '1 x NVIDIA H100 80GB HBM3': what this process computes on."""
+  kind = jax.local_devices()[0].device_kind
+  return f'{jax.local_device_count()} x {kind}'
+
+
 def _cores() -> int:
   """The cores that this process may use."""
   if hasattr(os, 'sched_getaffinity'):  # Not on a Mac.

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from vfljax.leakage import AttackName
-from vfljax.runner import recording, told
+from vfljax.runner import device, recording, told
 from vfljax.runner.jobs import ALONE, Job
 from vfljax.runner.parts import Finished
 from vfljax.runner.plans import rounds_an_epoch
@@ -34,7 +34,7 @@ def finished(
       compile_seconds=round(made.seconds / share, 3),
       run_seconds=round(run_seconds / share, 3),
       rounds_per_second=round(rounds / run_seconds, 1),
-      seeds=len(job.seeds), classes=setting.classes, device=_device(),
+      seeds=len(job.seeds), classes=setting.classes, device=device.name(),
       peak_memory_bytes=peak_memory(),
   ) | {recording.MADE: recording.made()}
   if made.crossing:
@@ -146,11 +146,6 @@ def curves(history: Any, here: slice) -> dict[str, np.ndarray]:
 
 def _watched(history) -> dict:
   return history['watch'] or {}
-
-
-def _device() -> str:
-  device = jax.local_devices()[0]
-  return f'{jax.local_device_count()} x {device.device_kind}'
 
 
 def peak_memory() -> int:

@@ -118,19 +118,25 @@ def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
   )
 
 
-def read(file: str | os.PathLike) -> dict[str, Any]:
+def read(
+    file: str | os.PathLike, form: str = FORMAT, what: str = 'record of vfljax'
+) -> dict[str, Any]:
   """A record.
+
+  Args:
+    form: What its "format" must be.
+    what: What it is then called.
 
   Raises:
     UserError: if the file cannot be read or is none.
   """
   try:
     found = json.loads(Path(file).read_text('utf-8'))
-    if found['format'] != FORMAT:
+    if found['format'] != form:
       raise ValueError
     return found
   except (OSError, ValueError, LookupError, TypeError):
-    raise UserError(f'{file} is no record of vfljax.') from None
+    raise UserError(f'{file} is no {what}.') from None
 
 
 def rows(record: Mapping[str, Any]) -> list[dict]:
