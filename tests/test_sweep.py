@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.devices import of_a_cpu
 from vfljax import sweep
 
 
@@ -80,6 +81,7 @@ def test_runs_go_on_as_cells_do_each_in_its_place(options):
     assert rows[i] == row
 
 
+@of_a_cpu  # Of which tests have two.
 def test_all_devices_share_the_work():
   cells = jnp.arange(4.0)
   doubled = jax.jit(sweep.over_cells(lambda cell, shared: cell * shared))

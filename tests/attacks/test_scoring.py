@@ -106,7 +106,8 @@ def test_an_attack_draws_the_same_whatever_is_beside_it(separated):
       jax.jit(watch)(jax.random.key(3), a_round(d, labels))['ds']
       for watch, _ in (measure.watcher(f, none()) for f in (alone, both))
   ]
-  np.testing.assert_array_equal(*(x.guessed.scores for x in seen))
+  rounding = dict(rtol=1e-5, atol=1e-6)  # Another draw differs by more.
+  np.testing.assert_allclose(*(x.guessed.scores for x in seen), **rounding)
 
 
 def test_direction_scoring_without_a_positive_says_nothing(separated):

@@ -18,7 +18,7 @@ from tests.masked_federation import (
     BATCH, ETA, MLP, QUICK, compiled, digits, federated, federation, found_in,
     in_the_clear, network, numbers,
 )
-from vfljax import mpc, nets
+from vfljax import mpc, nets, target
 from vfljax.masked import masking, shares, training
 from vfljax.masked.shares import Public
 from vfljax.masked.training import Setup
@@ -420,6 +420,20 @@ def test_a_network_without_masked_layers_is_itself():
   assert [f.name for f in found] == want
   assert [f.first for f in found] == [True, False, False, False, False]
   assert [f.final for f in found] == [False, False, False, False, True]
+
+
+@pytest.mark.parametrize('kind', ['cuda', 'tpu'])
+def test_layers_are_the_same_on_every_device(kind):
+  """What is put behind a layer for a device's sake is none of the network."""
+  net, shape = network('dense')
+  x, _ = digits(shape)
+  params = numbers(net, x[:2], 1)
+  told = lambda: [
+      (f.name, f.first, f.final) for f in masking.layers(net, params, x[:3])
+  ]
+  here = told()
+  with target.tracing_for(kind):
+    assert told() == here
 
 
 DEEP = {

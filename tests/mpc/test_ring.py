@@ -474,8 +474,9 @@ def test_a_whole_program_of_64_bits_with_wide_vectors():
   a, b = (rng.integers(-(2**63), 2**63 - 1, (20, 20)) for _ in range(2))
   compiled = mpc.jit(kernels.matmul, compiler_options={})
   np.testing.assert_array_equal(compiled(a, b), dispatch.wrap_matmul(a, b))
-  with pytest.raises(ValueError, match='compiler_options'):
-    jax.jit(mpc.jit(lambda x: x + 1))(1.0)
+  if jax.default_backend() == 'cpu':  # The only one for which options are set.
+    with pytest.raises(ValueError, match='compiler_options'):
+      jax.jit(mpc.jit(lambda x: x + 1))(1.0)
 
 
 def test_karatsuba_takes_sums_that_are_too_long_in_pieces():

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.devices import of_a_cpu
 from vfljax.nets import banded, convolution
 
 LAYERS = dict(  # kernel, strides, pads
@@ -75,6 +76,7 @@ def test_it_is_for_what_it_is_quicker_at(case):
   assert convolution.quickest(*asked(**case)) == 'patches'
 
 
+@of_a_cpu
 def test_convolve_takes_it_on_a_cpu_unless_told_otherwise():
   x = drawn(0, 16, 8, 7, 2, dtype='f4')
   kernel = drawn(1, 5, 5, 2, 4, dtype='f4')

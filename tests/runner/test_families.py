@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests.devices import of_a_cpu
 from vfljax import defenses
 from vfljax.defense import Method, none
 from vfljax.defenses.shadow import Attacker
@@ -51,6 +52,7 @@ def everything():
   return found(config(*NAMES))
 
 
+@of_a_cpu
 def test_who_shares(everything):
   shared = families.families(everything)
   assert shared['none'] is shared['iso'] is shared['dp_laplace']
@@ -75,6 +77,7 @@ def test_no_call_plays_padding_for_another_defense(everything):
       assert (cells['others']['which'] == own.which[job.entry.name]).all()
 
 
+@of_a_cpu
 def test_the_number_chooses_the_defense(everything):
   """At the strength of each cell."""
   family = families.families(everything)['none']
@@ -92,6 +95,7 @@ def test_the_number_chooses_the_defense(everything):
       np.testing.assert_allclose(sent[0], expected[0], rtol=1e-5)
 
 
+@of_a_cpu
 def test_baselines_are_run_once_and_by_themselves():
   everything = found(config('none', 'iso', model=DEEP))
   family = families.families(everything)['none']
@@ -115,6 +119,7 @@ def test_a_chunk_is_no_longer_than_there_are_seeds(seeds, played):
     assert families.padded(job) == -(-played // devices) * devices
 
 
+@of_a_cpu
 def test_baselines_that_are_done_are_not_compiled():
   everything = found(config('none', 'iso', 'dcor', model=DEEP))
   rest = [job for job in everything if job.entry.name == 'iso']
@@ -127,6 +132,7 @@ def test_baselines_that_are_done_are_not_compiled():
     assert family.cells == before[name].cells
 
 
+@of_a_cpu
 def test_what_is_finished_is_not_put_together(everything, monkeypatch):
   """A defense that a later version refuses leaves its results readable."""
   refused = [job._replace(make=lambda *_: 1 / 0) for job in everything]

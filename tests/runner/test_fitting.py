@@ -1,12 +1,15 @@
 """As many trainings at a time as fit, with a device that says what it has."""
 import gc
 from pathlib import Path
+import subprocess
+import sys
 from types import SimpleNamespace
 import weakref
 
 import jax
 import pytest
 
+from tests.devices import of_a_cpu, of_a_gpu
 from tests.runner.test_families import config
 from vfljax.runner import (
     arguments, compiling, families, fitting, jobs, programs, run,
@@ -122,6 +125,58 @@ def test_who_has_chosen_is_told_at_once(monkeypatch, pieces, tmp_path):
   assert pieces == [4]
 
 
+FILLED = '''
+import os
+os.environ['XLA_PYTHON_CLIENT_MEM_FRACTION'] = '.03'
+os.environ['XLA_PYTHON_CLIENT_PREALLOCATE'] = 'true'
+import pathlib, re, sys
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tests.runner.test_fitting import results, small
+from vfljax.runner import fitting, programs, run
+from vfljax.runner.config import ModelConfig
+
+jax.config.update('jax_default_matmul_precision', 'highest')
+compiled, play, calls, needs, filled = (
+    programs.Programs.compiled, run._run_job, [], [], [])
+
+def noted(self, job):
+  calls.append(fitting.played(self._family))
+  needs.append(self.memory())
+  return compiled(self, job)
+
+def full(*arguments):
+  if not filled:  # All but what trainings and 3/4 of the rest take.
+    stats = jax.local_devices()[0].memory_stats()
+    left = needs[-1].argument_size_in_bytes + .75 * needs[-1].temp_size_in_bytes
+    size = int(stats['bytes_limit'] - stats['bytes_in_use'] - left)
+    filled.append(jax.block_until_ready(jnp.ones(size // 4)))
+  return play(*arguments)
+
+programs.Programs.compiled = noted
+given = small(
+    seeds=16, model=ModelConfig(algorithm='vhnn', bottom=(1024, 1024), top=(9,))
+)
+folder = pathlib.Path(sys.argv[1])
+found = [results(given, folder / 'whole')]
+run._run_job = full
+found.append(results(given, folder / 'halves'))
+assert calls == [16, 16, 8], calls
+numbers = lambda text: np.array(re.findall(rb'[-+.e0-9]*[.e][-+.e0-9]+', text))
+whole, halves = (numbers(text).astype(float) for text in found)
+assert len(whole) == len(halves) > 100
+np.testing.assert_allclose(whole, halves, atol=5e-3)
+'''
+
+
+@of_a_gpu
+def test_the_end_of_a_real_devices_memory_is_met_with_half(tmp_path):
+  """Of which something else has taken more than the program was told of."""
+  call = [sys.executable, '-c', FILLED, str(tmp_path)]
+  subprocess.run(call, check=True, timeout=300)
+
+
 def test_another_error_is_not_tried_again(monkeypatch, tmp_path):
   def play(*_):
     raise jax.errors.JaxRuntimeError('INTERNAL: something else')
@@ -131,10 +186,12 @@ def test_another_error_is_not_tried_again(monkeypatch, tmp_path):
     results(small(), tmp_path / 'out')
 
 
+@of_a_cpu
 def test_a_cpu_does_not_say():
   assert fitting.limit() == 0
 
 
+@of_a_cpu
 def test_defenses_that_share_programs_go_on_sharing_them(monkeypatch):
   table = arguments.load_data(config('none').data)
   found = jobs.jobs(run.checks.assembled(config('none', 'iso', seeds=8), table))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests import compiling
+from tests.devices import of_a_cpu
 from vfljax.runner import threefry
 
 
@@ -34,6 +35,7 @@ def test_bits_are_those_of_jax():
     np.testing.assert_array_equal(one, other)
 
 
+@of_a_cpu
 def test_a_draw_is_one_kernel_from_then_on():
   """In a process of its own, for there is no way back."""
   program = '''
@@ -50,6 +52,7 @@ assert 'while' in loops.as_text() and 'while' not in none.as_text()
   subprocess.run([sys.executable, '-c', program], check=True, timeout=120)
 
 
+@of_a_cpu
 def test_a_chain_of_keys_is_no_longer_than_its_links():
   """XLA may not write a key's rounds into whatever reads it: since JAX 0.11 a
   program with five keys, one made of the other, took minutes to compile, and

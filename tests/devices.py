@@ -1,0 +1,7 @@
+"""Tests that are about one kind of device: `JAX_PLATFORMS=cuda,cpu make test`."""
+import jax
+import pytest
+
+KIND = jax.default_backend()
+of_a_cpu = pytest.mark.skipif(KIND != 'cpu', reason='of programs for a CPU')
+of_a_gpu = pytest.mark.skipif(KIND != 'gpu', reason='there is no GPU')
