@@ -2,7 +2,7 @@
 
   python -m experiments.bench.gpu --out=experiments/bench/gpu.json \\
       [--groups=training,defense,...] [--names=none,...] [--notorch] \\
-      [--minutes=10]
+      [--at_once=4] [--minutes=10]
 
 Groups of programs, each compiled first (several at a time, so that their
 seconds of compiling are an upper bound), then timed alone, the fastest of three
@@ -13,8 +13,9 @@ or more calls:
                that is a CUDA graph. 'ratio' is how many times as long it takes.
   defense      two epochs of a small federation under every defense, at 1 and at
                64 seeds: milliseconds a round, and times those of none.
-  convolution  LeNet5 and ResNet20 at 1, 8 and 64 seeds, with XLA's convolution
-               or one product of patches, seeds side by side or in turn.
+  convolution  LeNet5, ResNet20 and ResNet18 at some numbers of seeds, with XLA's
+               convolution or one product of patches, seeds side by side or in
+               turn.
   model        `models`' networks with batches of 128 in float32, TF32 and
                bfloat16, beside PyTorch's CUDA graph in the same.
   compiling    two of these with more and more of XLA's tuning, one at a time.
@@ -50,7 +51,7 @@ STRENGTH = 0.5  # Of any defense: how long it takes does not depend on it.
 ROUNDS = dict(lenet5=200, vgg13=40, resnet18=40, resnet20=10)
 MODELS = ('lenet5', 'vgg13', 'resnet18')
 DTYPES = ('float32', 'tf32', 'bfloat16')
-CONVOLUTIONS = {'lenet5': (8, 64, 1), 'resnet20': (8, 1)}
+CONVOLUTIONS = {'lenet5': (8, 64, 1), 'resnet20': (8, 1), 'resnet18': (3,)}
 TUNING: dict[str, dict[str, Any]] = {  # The next finds what one has tried.
     'none': dict(xla_gpu_autotune_level=0),
     "libraries' products": dict(
@@ -238,6 +239,7 @@ class Record:
     self.all |= records.begin() | dict(
         kind=jax.local_devices()[0].device_kind, versions=records.versions(),
         flags=os.environ.get('XLA_FLAGS', ''),
+        commits=records.commits({'here': pathlib.Path(__file__).parents[2]}),
     )
     self.all.setdefault('measured', {})
 
@@ -337,6 +339,9 @@ def main() -> None:
   parser.add_argument('--groups', default=','.join(GROUPS))
   parser.add_argument('--names', default='', help='all by default')
   parser.add_argument('--notorch', action='store_true', help='ours alone')
+  parser.add_argument(
+      '--at_once', type=int, default=AT_ONCE, help='compiled at a time'
+  )
   parser.add_argument('--minutes', type=float, default=float('inf'))
   args = parser.parse_args()
   threefry.in_one_kernel()
@@ -348,7 +353,7 @@ def main() -> None:
         job for job in GROUPS[group]() if job.key not in record
         and (not names or job.key.split('/')[1] in names)
     ]
-    measure(jobs, record, end, 1 if group == 'compiling' else AT_ONCE)
+    measure(jobs, record, end, 1 if group == 'compiling' else args.at_once)
   if importlib.util.find_spec('torch') and not args.notorch:
     beside_torch(record, groups, names, end)
 
