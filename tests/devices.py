@@ -1,4 +1,4 @@
-"""Tests that are about one kind of device: `JAX_PLATFORMS=cuda,cpu make test`."""
+"""Marks of tests that are about one kind of device, where others run, too."""
 import jax
 import pytest
 

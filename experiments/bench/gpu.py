@@ -13,9 +13,9 @@ or more calls:
                that is a CUDA graph. 'ratio' is how many times as long it takes.
   defense      two epochs of a small federation under every defense, at 1 and at
                64 seeds: milliseconds a round, and times those of none.
-  convolution  LeNet5, ResNet20 and ResNet18 at some numbers of seeds, with XLA's
-               convolution or one product of patches, seeds side by side or in
-               turn.
+  convolution  LeNet5, ResNet20 and ResNet18 at some numbers of seeds, with
+               XLA's convolution or one product of patches, seeds side by side
+               or in turn.
   model        `models`' networks with batches of 128 in float32, TF32 and
                bfloat16, beside PyTorch's CUDA graph in the same.
   compiling    two of these with more and more of XLA's tuning, one at a time.

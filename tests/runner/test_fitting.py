@@ -163,8 +163,10 @@ found = [results(given, folder / 'whole')]
 run._run_job = full
 found.append(results(given, folder / 'halves'))
 assert calls == [16, 16, 8], calls
-numbers = lambda text: np.array(re.findall(rb'[-+.e0-9]*[.e][-+.e0-9]+', text))
-whole, halves = (numbers(text).astype(float) for text in found)
+whole, halves = (
+    np.array(re.findall(rb'-?\\d+\\.\\d+(?:e-?\\d+)?', text), float)
+    for text in found
+)
 assert len(whole) == len(halves) > 100
 np.testing.assert_allclose(whole, halves, atol=5e-3)
 '''

@@ -11,10 +11,11 @@ extreme values and odd shapes, on this backend: what rounds, saturates or
 emulates is logged and passed over.
 
 XLA has no product of int64 matrices for TPUs, no convolution of int64 but for
-CPUs, and float64 on a TPU is emulated: what is tried there leaves them out. On
-an H100 (JAX 0.11.2) int8 digits were exact where sides were multiples of eight
-and at their longest, and wrong on small odd shapes, of some everything twice
-what it is (BUILD.md, Accelerators). Until somebody knows why, no GPU gets them.
+CPUs, and float64 on a TPU is emulated: what is tried there leaves them out.
+XLA's Triton kernels (JAX 0.11.2, H100 and H200) give twice the product of int8
+matrices with a short inner length, unless it happens to tune to another kernel
+(BUILD.md, Accelerators). Compiled without them digits are exact, but who calls
+us chooses how to compile. So no GPU gets them.
 """
 from collections.abc import Callable, Iterable
 import functools
