@@ -204,6 +204,14 @@ def test_defenses_that_share_programs_go_on_sharing_them(monkeypatch):
   assert own['none'] is own['iso'] and own['none'].cells == before.cells // 2
 
 
+@pytest.mark.parametrize('cores, platform, want', [
+    (1, 'cpu', 2), (2, 'cpu', 2), (6, 'cpu', 3), (64, 'cpu', 4),
+    (2, 'gpu', 2), (12, 'gpu', 6), (16, 'gpu', 8), (224, 'tpu', 8),
+])
+def test_compilers_are_half_as_many_as_cores(cores, platform, want):
+  assert compiling.at_once(cores, platform) == want
+
+
 def test_where_there_is_no_room_nothing_is_kept_that_was_made():
   table = arguments.load_data(config('none').data)
   found = jobs.jobs(run.checks.assembled(config('none', seeds=8), table))

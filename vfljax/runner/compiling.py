@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from vfljax import sweep
-from vfljax.runner import auditing, families, fitting, streamed
+from vfljax.runner import auditing, device, families, fitting, streamed
 from vfljax.runner.cutting import split
 from vfljax.runner.families import Family
 from vfljax.runner.jobs import Job
@@ -17,8 +17,19 @@ from vfljax.runner.kept import Kept
 from vfljax.runner.making import Maker
 from vfljax.runner.programs import Compiled, Going, Programs
 
-_AT_ONCE = 2  # Programs compiled at the same time; XLA uses threads besides.
-_AHEAD = 2  # Families begun ahead: all of one's may be the same as others'.
+# Programs compiled at the same time. A compiler of large networks for a CPU takes
+# gigabytes.
+_FEWEST, _MOST_FOR_CPU, _MOST = 2, 4, 8
+
+
+def at_once(cores: int, platform: str) -> int:
+  """How many programs are compiled at the same time; XLA uses threads besides.
+
+  For GPUs MNIST's took 5 s one by one, 11 to 14 s four at a time and 10 to 13 s
+  eight at a time (experiments/bench/gpu_h100.json, gpu_h200.json; 16 cores).
+  """
+  most = _MOST_FOR_CPU if platform == 'cpu' else _MOST
+  return min(max(cores // 2, _FEWEST), most)
 
 
 class Compiler:
@@ -42,7 +53,8 @@ class Compiler:
     self._kept = kept
     self._left = list(left)
     self._families = families.needed(everything, left) if left else {}
-    self._pool = ThreadPoolExecutor(_AT_ONCE, 'compile')
+    self._at_once = at_once(device.cores(), jax.default_backend())
+    self._pool = ThreadPoolExecutor(self._at_once, 'compile')
     self._begun: dict[str, Programs] = {}
     self._maker = Maker(self._pool, kept)
     self._crossing: dict[str, dict[str, Any]] = {}
@@ -124,7 +136,8 @@ class Compiler:
     needed = {other.name for other in [family, *coming]}
     self._begun = {k: v for k, v in self._begun.items() if k in needed}
     others = {f.name: f for f in coming if f.name != family.name}
-    for other in list(others.values())[:_AHEAD]:
+    # At least two: all of one's may be the same as others'.
+    for other in list(others.values())[: self._at_once]:
       with contextlib.suppress(Exception):
         self._begin(other)
     for job, other in zip(self._left, coming):

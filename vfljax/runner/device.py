@@ -20,7 +20,7 @@ def check(devices: int) -> None:
   Raises:
     UserError: naming how many it can.
   """
-  most = _A_CORE * _cores()
+  most = _A_CORE * cores()
   if not 0 <= devices <= most:
     raise UserError(
         f'--devices must be 0, one of every core, to {most} on this machine, '
@@ -50,7 +50,7 @@ def set_up(devices: int, cache: str) -> None:
   # Else programs say of each operation where in the code it stands: for nobody,
   # and 3 % of what a first start computes.
   jax.config.update('jax_traceback_in_locations_limit', 0)
-  wanted = devices or _cores()
+  wanted = devices or cores()
   if getattr(jax.config, 'jax_num_cpu_devices', None) != wanted:
     jax.config.update('jax_num_cpu_devices', wanted)
   if not cache:
@@ -71,7 +71,7 @@ def name() -> str:
   return f'{jax.local_device_count()} x {kind}'
 
 
-def _cores() -> int:
+def cores() -> int:
   """The cores that this process may use."""
   if hasattr(os, 'sched_getaffinity'):  # Not on a Mac.
     return len(os.sched_getaffinity(0))
