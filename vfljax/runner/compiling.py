@@ -17,8 +17,7 @@ from vfljax.runner.kept import Kept
 from vfljax.runner.making import Maker
 from vfljax.runner.programs import Compiled, Going, Programs
 
-# Programs compiled at the same time. A compiler of large networks for a CPU takes
-# gigabytes.
+# Programs compiled at the same time. For a CPU a large network takes gigabytes.
 _FEWEST, _MOST_FOR_CPU, _MOST = 2, 4, 8
 
 
