@@ -73,6 +73,21 @@ def test_parts_become_one(tmp_path, capsys):
   assert code == 2 and 'is one of those to be merged' in error
 
 
+@pytest.mark.parametrize('command', ['merge', 'compare'])
+@pytest.mark.parametrize('order', [
+    ['one', '--to=new', 'two'], ['one', '--to', 'new', 'two'],
+    ['--to', 'new', 'one', 'two'],
+])
+def test_a_flag_may_stand_between_folders(
+    command, order, tmp_path, capsys, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  made(tmp_path / 'one', [NONE, ISO])
+  made(tmp_path / 'two', [NONE, MORE])
+  code, out, error = call(capsys, command, *order)
+  assert code == 0 and 'Report: new' in out, error
+
+
 @pytest.mark.parametrize('asked', [
     dict(), dict(asked='sign_flip'),
     dict(asked='', listed=[dict(defense='sign_flip', strengths=[0.4])]),

@@ -39,7 +39,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parser = given.Parser(prog='vfljax merge', description=__doc__)
   parser.add_argument('folders', nargs='+', help='work directories')
   parser.add_argument('--to', required=True, help='the new work directory')
-  asked = parser.parse_args(argv)
+  asked = parser.parse_intermixed_args(argv)
   folders = [given.finished(folder) for folder in asked.folders]
   print(f'Report: {writing.write(merge(folders, asked.to))}')
   return 0
