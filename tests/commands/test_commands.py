@@ -132,6 +132,19 @@ def test_other_seeds_and_attacks_are_parts_too(tmp_path, capsys):
   assert [*reading.utility(results, ISO)] == [0, 1, 2, 3]
 
 
+def test_parts_whose_seeds_were_raised_are_merged_again(tmp_path, capsys):
+  one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [ISO])
+  place = merge.merge([one, two], str(tmp_path / 'all'))
+  more = made(tmp_path / 'more', [NONE, ISO], seeds=(2, 3))
+  assert call(capsys, 'merge', one, two, more, '--to', place)[0] == 0
+  results, = reading.read(place)
+  assert results.asked == (0, 1, 2, 3) and results.seeds == [0, 1, 2, 3]
+  # With fewer, what is there would be dropped.
+  code, _, error = call(capsys, 'merge', one, two, '--to', place)
+  assert code == 2 and 'seeds is 4 there and 2 here' in error
+  assert len(store.read_results(place)) == 16
+
+
 def test_no_run_goes_on_in_what_was_merged(tmp_path):
   # Its units are the parts': a run would list half of them, and say 'done'.
   one = made(tmp_path / 'one', [NONE])

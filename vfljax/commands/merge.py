@@ -6,6 +6,7 @@ work directory with one report. What was measured twice must be the same.
 """
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,8 @@ def merge(folders: Sequence[Path], target: str) -> Path:
 
   Args:
     folders: Finished ones.
-    target: The new one, or one that the same merge made before.
+    target: The new one, or one that the same merge made before, of the same
+      seeds or fewer.
 
   Raises:
     UserError: if they differ in more than `FREE`, or measured other things
@@ -69,13 +71,19 @@ def merge(folders: Sequence[Path], target: str) -> Path:
     _check_same(folders[0], configs[0], folder, config)
   found = _units(folders)
   whole = _merged(configs, _strengths(found.values()))
-  # Earlier versions did not say that it was merged.
-  work = store.open_workdir(
-      place, whole, [*found], lambda saved: saved | {identity.MERGED: True}
-  )
+  work = store.open_workdir(place, whole, [*found], partial(_completed, whole))
   for unit, (rows, timing, curves) in found.items():
     work.save(unit, rows, timing, curves)
   return place
+
+
+def _completed(whole: Mapping[str, Any], saved: dict) -> dict[str, Any]:
+  """What an earlier merge said, with the seeds that its parts have now."""
+  had, now = saved.get('seeds'), whole.get('seeds')
+  if saved.get(identity.MERGED) and had and now and had < now:
+    saved = saved | dict(seeds=now)
+  # Earlier versions did not say that it was merged.
+  return saved | {identity.MERGED: True}
 
 
 def _check_same(
