@@ -145,6 +145,44 @@ def test_parts_whose_seeds_were_raised_are_merged_again(tmp_path, capsys):
   assert len(store.read_results(place)) == 16
 
 
+@pytest.mark.parametrize('command', [
+    ['advise', '--budget=2'], ['compare', 'two', '--to=new.html'],
+    ['export', '--to=csv', '--out=new'],
+])
+@pytest.mark.parametrize('timings', [True, False])
+def test_results_that_lost_their_last_lines_are_not_believed(
+    command, timings, tmp_path, capsys, monkeypatch
+):
+  """A full disk or a copy that was broken off may leave whole lines."""
+  monkeypatch.chdir(tmp_path)
+  for name in ('one', 'two'):
+    made(tmp_path / name, [NONE, ISO])
+  file = tmp_path / 'one/results.jsonl'
+  whole = file.read_text()
+  file.write_text(''.join(whole.splitlines(keepends=True)[:5]))
+  if not timings:  # Which is written, and mostly copied, after the results.
+    (tmp_path / 'one/timings.json').unlink()
+  code, _, error = call(capsys, command[0], 'one', *command[1:])
+  assert code == 2 and not [*tmp_path.glob('new*')]
+  assert 'one/results.jsonl has lost its end: 5 of 8 lines' in error
+  assert 'The command that made it' in error and len(error.splitlines()) == 2
+  file.write_text(whole)
+  assert call(capsys, command[0], 'one', *command[1:])[0] == 0
+
+
+def test_merge_looks_at_parts_and_needs_to_know_which(tmp_path, capsys):
+  one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [ISO])
+  (one / 'results.jsonl').write_text(
+      (one / 'results.jsonl').read_text().partition('\n')[0] + '\n'
+  )
+  place = merge.merge([one, two], str(tmp_path / 'all'))
+  assert len(store.read_results(place)) == 8
+  (one / 'timings.json').unlink()
+  code, _, error = call(capsys, 'merge', one, two, '--to', tmp_path / 'no')
+  assert code == 2 and 'one has lost its timings.json' in error
+  assert not (tmp_path / 'no').exists()
+
+
 def test_no_run_goes_on_in_what_was_merged(tmp_path):
   # Its units are the parts': a run would list half of them, and say 'done'.
   one = made(tmp_path / 'one', [NONE])

@@ -128,12 +128,20 @@ def _units(
   """Every unit's rows, timing and curves, without what is there already.
 
   Raises:
-    UserError: for two values under one name, and damaged parts.
+    UserError: for two values under one name, damaged parts, and a folder that
+      does not say which it has.
   """
   found: dict[str, tuple[list[dict], dict, dict]] = {}
   seen: dict[tuple, tuple[float | None, Path]] = {}
   for folder in folders:
-    for timing in store.read_timings(folder):
+    timings = store.read_timings(folder)
+    if not timings:
+      raise UserError(
+          f'{folder} has lost its timings.json, which says what was measured.\n'
+          'The command that made it writes it anew, and runs nothing twice; a '
+          'copy has to be made again.'
+      )
+    for timing in timings:
       unit = timing['unit']
       try:
         rows = parts.read(folder, unit)['rows']
