@@ -14,7 +14,7 @@ from tests.workdirs import everything
 from vfljax.commands import export, merge
 from vfljax.report import reading
 from vfljax.report.tables import Table, Text
-from vfljax.runner import parts, store
+from vfljax.runner import about, parts, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.main import main
 
@@ -143,6 +143,44 @@ def test_parts_whose_seeds_were_raised_are_merged_again(tmp_path, capsys):
   code, _, error = call(capsys, 'merge', one, two, '--to', place)
   assert code == 2 and 'seeds is 4 there and 2 here' in error
   assert len(store.read_results(place)) == 16
+
+
+def about_it(folder, **changed):
+  (folder / about.FILE).write_text(json.dumps(dict(
+      rows=9, test_rows=0, classes={'no': 0.2, 'yes': 0.8},
+      parties=[['age'], ['pay']], versions=dict(jax='0.9'), date='2026-01-02',
+      command=f'python launch.py --config=c.py --config.defenses={folder.name}',
+  ) | changed))
+
+
+@pytest.mark.parametrize('other, parties, command', [
+    (dict(date='2026-01-03'), 2, '=one; python'),
+    (dict(parties=[['age'], ['wage']], versions={}), 0, '=one; python'),
+    (None, 2, ''),  # An earlier version wrote none, of the same samples.
+])
+def test_what_was_merged_says_of_what_it_is(
+    other, parties, command, tmp_path, capsys
+):
+  one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [ISO])
+  about_it(one)
+  if other is not None:
+    about_it(two, **other)
+  assert call(capsys, 'merge', one, two, '--to', tmp_path / 'all')[0] == 0
+  said = about.read(tmp_path / 'all')
+  assert said['rows'] == 9 and said['classes'] == {'no': 0.2, 'yes': 0.8}
+  assert len(said.get('parties', ())) == parties
+  assert command in said['command'] and bool(said['command']) == bool(command)
+  assert said['date'] == (other or {}).get('date', '2026-01-02')
+  assert said.get('versions', {}) == ({} if other and 'versions' in other else
+                                      dict(jax='0.9'))
+  page = (tmp_path / 'all/report.html').read_text()
+  assert '9 rows' in page and ('1 column: pay' in page) == bool(parties)
+
+
+def test_what_was_merged_says_nothing_where_no_part_does(tmp_path, capsys):
+  one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [ISO])
+  assert call(capsys, 'merge', one, two, '--to', tmp_path / 'all')[0] == 0
+  assert not (tmp_path / 'all' / about.FILE).exists()
 
 
 @pytest.mark.parametrize('command', [

@@ -13,7 +13,8 @@ from typing import Any
 from vfljax.commands import given
 from vfljax.report import writing
 from vfljax.runner import (
-    asking, choosing, epoch_lines, identity, parts, raising, sources, store,
+    about, asking, choosing, epoch_lines, identity, parts, raising, sources,
+    store,
 )
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
@@ -42,7 +43,9 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parser.add_argument('--to', required=True, help='the new work directory')
   asked = parser.parse_intermixed_args(argv)
   folders = [given.finished(folder) for folder in asked.folders]
-  print(f'Report: {writing.write(merge(folders, asked.to))}')
+  place = merge(folders, asked.to)
+  about.merge(place, folders)
+  print(f'Report: {writing.write(place)}')
   return 0
 
 
