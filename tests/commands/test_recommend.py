@@ -2,7 +2,6 @@
 import dataclasses
 import json
 import math
-import os
 import shutil
 
 import numpy as np
@@ -125,15 +124,6 @@ def test_a_rare_class_is_in_most_rounds(rows, rare, epochs, batch):
 ])
 def test_which_command_is_meant(argv, command):
   assert dispatch.meant(argv) == command
-
-
-@pytest.mark.parametrize('given, has', [('', '1'), ('4', '4')])
-def test_decompositions_have_one_thread(given, has, tmp_path, monkeypatch):
-  monkeypatch.setenv('OPENBLAS_NUM_THREADS', given)
-  if not given:
-    monkeypatch.delenv('OPENBLAS_NUM_THREADS')
-  assert main(['v', 'recommend', str(tmp_path / 'none.csv'), '--cache=']) == 2
-  assert os.environ['OPENBLAS_NUM_THREADS'] == has
 
 
 def people(folder):

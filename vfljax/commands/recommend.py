@@ -9,7 +9,6 @@ import argparse
 from collections.abc import Callable
 import dataclasses
 from functools import partial
-import os
 from pathlib import Path
 import re
 import sys
@@ -48,9 +47,6 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parsed = arguments.parse([
       'vfljax', f'--config={recommended.__file__}', *typed,
   ])
-  # LAPACK's threads wait for each other: on busy cores the decompositions of an
-  # attack take far longer than with one thread.
-  os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
   device.set_up(parsed.devices, parsed.cache)
   if parsed.tensorboard:
     epoch_events.check()
