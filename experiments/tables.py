@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   parser.add_argument('papers', nargs='*', metavar='paper',
                       help=', '.join(known))
   parser.add_argument('--check', action='store_true')
-  asked = parser.parse_args(argv)
+  asked = parser.parse_intermixed_args(argv)
   if wrong := set(asked.papers) - set(known):
     parser.error(f'{", ".join(wrong)}: there are {", ".join(known)}')
   try:

@@ -304,7 +304,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   parser.add_argument('--twin', type=Path, help='record of a third run')
   parser.add_argument('--keep', type=Path, help="where this run's is kept")
   parser.add_argument('--out', type=Path, help='file that says what came out')
-  asked = parser.parse_args(argv)
+  asked = parser.parse_intermixed_args(argv)
   known = runnable(asked.paper)
   if wrong := set(asked.records) - set(known):
     parser.error(f'{", ".join(wrong)}: there are {", ".join(known)}')

@@ -111,6 +111,18 @@ MISUSES = {
         'nets.binary'
     ),
     'one network': (lambda: algorithms.vhnn(NET, NET), 'must be a list'),
+    'a number of networks': (
+        lambda: algorithms.vsnn(2, NET),  # pyright: ignore
+        r'nets.mlp\(8\)\] \* 2; got a int alone'
+    ),
+    'no top': (
+        lambda: algorithms.vhnn([NET] * 2, None),  # pyright: ignore
+        r'top must be a Net; it is a NoneType. nets.mlp\(classes\)'
+    ),
+    'a module as the top': (
+        lambda: algorithms.vsnn([NET], nn.Dense(2)),  # pyright: ignore
+        'top must be a Net; it is a Dense.*nets.linen'
+    ),
     'a network of nobody': (
         lambda: begun(VFL._replace(top=nn.Dense(2))), 'top must be a Net; '
     ),

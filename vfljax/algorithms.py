@@ -5,7 +5,7 @@
   VHNN  vertical hetero neural network: every party has a bottom network.
   VSNN  vertical split neural network: the active party has labels only.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 
 import jax.numpy as jnp
@@ -69,7 +69,12 @@ def vlr(parties: int, classes: int, *, active: bool = True) -> VFL:
 def vhnn(
     bottoms: Sequence[Net], top: Net, aggregation: str = 'concat'
 ) -> VFL:
-  """Every party has features: `bottoms` starts with the active party's."""
+  """Every party has features: `bottoms` starts with the active party's.
+
+  Raises:
+    ValueError: for one network alone, a top that is no `Net`, or an aggregation
+      that there is not.
+  """
   return VFL(
       tuple(_several(bottoms)), aggregate(top, aggregation),
       optax.softmax_cross_entropy,
@@ -79,7 +84,12 @@ def vhnn(
 def vsnn(
     bottoms: Sequence[Net], top: Net, aggregation: str = 'concat'
 ) -> VFL:
-  """The active party has labels only: `bottoms` are the passive parties'."""
+  """The active party has labels only: `bottoms` are the passive parties'.
+
+  Raises:
+    ValueError: for one network alone, a top that is no `Net`, or an aggregation
+      that there is not.
+  """
   return VFL(
       (None, *_several(bottoms)), aggregate(top, aggregation),
       optax.softmax_cross_entropy,
@@ -88,15 +98,27 @@ def vsnn(
 
 def _several(bottoms: Sequence[Net]) -> Sequence[Net]:
   """One network for each party; a `Net` alone is a sequence, too."""
-  if isinstance(bottoms, Net):
+  if isinstance(bottoms, Net) or not isinstance(bottoms, Iterable):
+    got = 'one' if isinstance(bottoms, Net) else f'a {type(bottoms).__name__}'
     raise ValueError(
-        'bottoms must be a list with a network for each party; got one alone.'
+        'bottoms must be a list with a network for each party, such as '
+        f'[nets.mlp(8)] * 2; got {got} alone.'
     )
   return bottoms
 
 
 def aggregate(net: Net, aggregation: str = 'concat') -> Net:
-  """A top network over the aggregated embeddings of those who have one."""
+  """A top network over the aggregated embeddings of those who have one.
+
+  Raises:
+    ValueError: for what is no `Net`, or an aggregation that there is not.
+  """
+  if not isinstance(net, Net):
+    raise ValueError(
+        f'The top must be a Net; it is a {type(net).__name__}. '
+        'nets.mlp(classes) is one, and `nets.linen` makes one of a Linen '
+        'module. For none with weights: vfl._replace(top=algorithms.plain()).'
+    )
   fuse = _aggregation(aggregation)
   gather = lambda us: fuse([u for u in us if u is not None])
   return Net(

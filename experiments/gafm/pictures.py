@@ -161,7 +161,7 @@ def main() -> None:
   parser.add_argument('paths', nargs='+')
   parser.add_argument('--out', default='out/gafm')
   parser.add_argument('--seed', type=int, default=0)
-  args = parser.parse_args()
+  args = parser.parse_intermixed_args()
   if args.what == 'train':
     print(save(args.paths[0], args.out, args.seed))
   elif args.what == 'gradients':

@@ -156,7 +156,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('source', nargs='+', help='a record; or model and data')
   parser.add_argument('--dataset', default='mnist')
   parser.add_argument('--out', required=True, type=errors.new_file)
-  args = parser.parse_args(argv)
+  args = parser.parse_intermixed_args(argv)
   if args.what in ('embeddings', 'budgets'):
     device.set_up(1, '~/.cache/vfljax')
     model, path = args.source

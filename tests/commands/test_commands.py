@@ -14,7 +14,7 @@ from tests.workdirs import everything
 from vfljax.commands import export, merge
 from vfljax.report import reading
 from vfljax.report.tables import Table, Text
-from vfljax.runner import parts, store
+from vfljax.runner import about, parts, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.main import main
 
@@ -73,6 +73,21 @@ def test_parts_become_one(tmp_path, capsys):
   assert code == 2 and 'is one of those to be merged' in error
 
 
+@pytest.mark.parametrize('command', ['merge', 'compare'])
+@pytest.mark.parametrize('order', [
+    ['one', '--to=new', 'two'], ['one', '--to', 'new', 'two'],
+    ['--to', 'new', 'one', 'two'],
+])
+def test_a_flag_may_stand_between_folders(
+    command, order, tmp_path, capsys, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)
+  made(tmp_path / 'one', [NONE, ISO])
+  made(tmp_path / 'two', [NONE, MORE])
+  code, out, error = call(capsys, command, *order)
+  assert code == 0 and 'Report: new' in out, error
+
+
 @pytest.mark.parametrize('asked', [
     dict(), dict(asked='sign_flip'),
     dict(asked='', listed=[dict(defense='sign_flip', strengths=[0.4])]),
@@ -115,6 +130,95 @@ def test_other_seeds_and_attacks_are_parts_too(tmp_path, capsys):
   assert code == 0 and results.asked == (0, 1, 2, 3)
   assert results.attacks == ['norm_scoring', 'mean_scoring']
   assert [*reading.utility(results, ISO)] == [0, 1, 2, 3]
+
+
+def test_parts_whose_seeds_were_raised_are_merged_again(tmp_path, capsys):
+  one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [ISO])
+  place = merge.merge([one, two], str(tmp_path / 'all'))
+  more = made(tmp_path / 'more', [NONE, ISO], seeds=(2, 3))
+  assert call(capsys, 'merge', one, two, more, '--to', place)[0] == 0
+  results, = reading.read(place)
+  assert results.asked == (0, 1, 2, 3) and results.seeds == [0, 1, 2, 3]
+  # With fewer, what is there would be dropped.
+  code, _, error = call(capsys, 'merge', one, two, '--to', place)
+  assert code == 2 and 'seeds is 4 there and 2 here' in error
+  assert len(store.read_results(place)) == 16
+
+
+def about_it(folder, **changed):
+  (folder / about.FILE).write_text(json.dumps(dict(
+      rows=9, test_rows=0, classes={'no': 0.2, 'yes': 0.8},
+      parties=[['age'], ['pay']], versions=dict(jax='0.9'), date='2026-01-02',
+      command=f'python launch.py --config=c.py --config.defenses={folder.name}',
+  ) | changed))
+
+
+@pytest.mark.parametrize('other, parties, command', [
+    (dict(date='2026-01-03'), 2, '=one; python'),
+    (dict(parties=[['age'], ['wage']], versions={}), 0, '=one; python'),
+    (None, 2, ''),  # An earlier version wrote none, of the same samples.
+])
+def test_what_was_merged_says_of_what_it_is(
+    other, parties, command, tmp_path, capsys
+):
+  one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [ISO])
+  about_it(one)
+  if other is not None:
+    about_it(two, **other)
+  assert call(capsys, 'merge', one, two, '--to', tmp_path / 'all')[0] == 0
+  said = about.read(tmp_path / 'all')
+  assert said['rows'] == 9 and said['classes'] == {'no': 0.2, 'yes': 0.8}
+  assert len(said.get('parties', ())) == parties
+  assert command in said['command'] and bool(said['command']) == bool(command)
+  assert said['date'] == (other or {}).get('date', '2026-01-02')
+  assert said.get('versions', {}) == ({} if other and 'versions' in other else
+                                      dict(jax='0.9'))
+  page = (tmp_path / 'all/report.html').read_text()
+  assert '9 rows' in page and ('1 column: pay' in page) == bool(parties)
+
+
+def test_what_was_merged_says_nothing_where_no_part_does(tmp_path, capsys):
+  one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [ISO])
+  assert call(capsys, 'merge', one, two, '--to', tmp_path / 'all')[0] == 0
+  assert not (tmp_path / 'all' / about.FILE).exists()
+
+
+@pytest.mark.parametrize('command', [
+    ['advise', '--budget=2'], ['compare', 'two', '--to=new.html'],
+    ['export', '--to=csv', '--out=new'],
+])
+@pytest.mark.parametrize('timings', [True, False])
+def test_results_that_lost_their_last_lines_are_not_believed(
+    command, timings, tmp_path, capsys, monkeypatch
+):
+  """A full disk or a copy that was broken off may leave whole lines."""
+  monkeypatch.chdir(tmp_path)
+  for name in ('one', 'two'):
+    made(tmp_path / name, [NONE, ISO])
+  file = tmp_path / 'one/results.jsonl'
+  whole = file.read_text()
+  file.write_text(''.join(whole.splitlines(keepends=True)[:5]))
+  if not timings:  # Which is written, and mostly copied, after the results.
+    (tmp_path / 'one/timings.json').unlink()
+  code, _, error = call(capsys, command[0], 'one', *command[1:])
+  assert code == 2 and not [*tmp_path.glob('new*')]
+  assert 'one/results.jsonl has lost its end: 5 of 8 lines' in error
+  assert 'The command that made it' in error and len(error.splitlines()) == 2
+  file.write_text(whole)
+  assert call(capsys, command[0], 'one', *command[1:])[0] == 0
+
+
+def test_merge_looks_at_parts_and_needs_to_know_which(tmp_path, capsys):
+  one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [ISO])
+  (one / 'results.jsonl').write_text(
+      (one / 'results.jsonl').read_text().partition('\n')[0] + '\n'
+  )
+  place = merge.merge([one, two], str(tmp_path / 'all'))
+  assert len(store.read_results(place)) == 8
+  (one / 'timings.json').unlink()
+  code, _, error = call(capsys, 'merge', one, two, '--to', tmp_path / 'no')
+  assert code == 2 and 'one has lost its timings.json' in error
+  assert not (tmp_path / 'no').exists()
 
 
 def test_no_run_goes_on_in_what_was_merged(tmp_path):

@@ -94,7 +94,10 @@ def test_each_runs_once_and_one_report_is_of_all(
     (['--engine=slurm'], "choose from 'local', 'ray'"),
     (['--cpus=2'], '--engine=ray'), (['--worker=2'], "unknown argument '--wor"),
     (['--engine=ray', '--cpus=-1'], '0 or more'),
-    (['no/such.py'], 'no/such.py'),
+    (['no/such.py'], 'There is no config file no/such.py'),
+    (['--config.seeds=3', 'no/such.py'], 'There is no config file no/such.py'),
+    (['--config.seeds', '3'], 'a space: --config.seeds=3'),
+    (['--config.data.named', 'a;*'], "'--config.data.named=a;*'"),
 ])
 def test_refused_before_anything_runs(start, tmp_path, arguments, said):
   code, _, error = start(*arguments)

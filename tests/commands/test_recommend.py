@@ -1,16 +1,18 @@
 """recommend: what it chooses to run, where it looks again, how it ends."""
 import dataclasses
+import json
 import math
-import os
+import shutil
 
 import numpy as np
 import pytest
 
 from tests.report.test_lost import cell_of
 from tests.report.test_report import workdir
-from vfljax.commands import choice, dispatch, recommended
+from vfljax.commands import choice, dispatch, recommend, recommended
 from vfljax.data.table import Table
 from vfljax.report import reading
+from vfljax.runner import run as running, store
 from vfljax.runner.config import Config, Entry, ModelConfig
 from vfljax.runner.goals import Goal
 from vfljax.runner.main import main
@@ -124,15 +126,6 @@ def test_which_command_is_meant(argv, command):
   assert dispatch.meant(argv) == command
 
 
-@pytest.mark.parametrize('given, has', [('', '1'), ('4', '4')])
-def test_decompositions_have_one_thread(given, has, tmp_path, monkeypatch):
-  monkeypatch.setenv('OPENBLAS_NUM_THREADS', given)
-  if not given:
-    monkeypatch.delenv('OPENBLAS_NUM_THREADS')
-  assert main(['v', 'recommend', str(tmp_path / 'none.csv'), '--cache=']) == 2
-  assert os.environ['OPENBLAS_NUM_THREADS'] == has
-
-
 def people(folder):
   """Semicolons, decimal commas, and a debt that tells the label."""
   rng = np.random.default_rng(0)
@@ -173,6 +166,63 @@ def test_from_a_file_to_advice(tmp_path, capsys, monkeypatch):
   assert again.partition('What was measured')[2] == (
       said.partition('What was measured')[2]
   )
+  # More seeds, as the advice may say, are added: where it looked again stays.
+  before = (tmp_path / 'out/finer/results.jsonl').read_text().splitlines()
+  assert main([*command, '--config.seeds=3']) == 0
+  assert 'Report: ' in capsys.readouterr().out.splitlines()[-1]
+  results, = reading.read(tmp_path / 'out/report')
+  assert results.seeds == [0, 1, 2] == [*results.asked]
+  assert all(len(v) == 3 for v in results.values.values())
+  assert [s for d, s in results.cells if d == 'dp_laplace'] == tried
+  assert {*before} < {*(tmp_path / 'out/finer/results.jsonl').read_text(
+  ).splitlines()}
+  units = [t['unit'] for t in store.read_timings(tmp_path / 'out/finer')]
+  assert units[:2] == ['none', 'none/seeds2-2']
+  assert main(command) == 2
+  assert 'Use --config.seeds=3' in capsys.readouterr().err
+
+
+def test_stopped_before_it_looked_again_seeds_come_as_they_came(
+    tmp_path, monkeypatch
+):
+  """What nobody defends is taken from the first sweep, seed by seed."""
+  played, first = [], {'coarse': 2}
+
+  def play(config, table, place, before=None, **rest):
+    folder = tmp_path / place
+    played.append((folder.name, config.seeds, before and before.name))
+    if folder.name == 'finer' and len(played) < 3:
+      raise running.Interrupted
+    cells = {
+        (e.name, s): cell_of([0.9] * config.seeds, [0.8] * config.seeds)
+        for e in config.listed for s in e.strengths or (None,)
+    }
+    first.setdefault(folder.name, config.seeds)
+    shutil.rmtree(folder, ignore_errors=True)
+    work = workdir(folder, cells)
+    raised = [n for n in [first[folder.name]] if n < config.seeds]
+    said = dataclasses.asdict(config) | {'raised': raised}
+    for name in ('config.json', '.config.json'):
+      (folder / name).unlink()
+    (folder / 'config.json').write_text(json.dumps(said))
+    return work
+
+  monkeypatch.setattr(running, 'run', play)
+  monkeypatch.setattr(recommend.merge, 'merge', lambda done, to: done[-1])
+  monkeypatch.setattr(recommend.about, 'write', lambda *rest: None)
+  monkeypatch.setattr(recommend.writing, 'write', lambda whole, goal: whole)
+  monkeypatch.setattr(recommend.advise, 'text', lambda *rest: '')
+  command = [
+      'v', 'recommend', people(tmp_path), '--label=late', '--cache=',
+      '--config.data.options=decimal=comma', f'--workdir={tmp_path}/out',
+      '--config.defenses=dp_laplace(0.01,0.1)', '--config.seeds=2',
+  ]
+  assert main(command) == 130
+  assert main([*command, '--config.seeds=4']) == 0
+  assert played == [
+      ('coarse', 2, None), ('finer', 2, 'coarse'), ('coarse', 4, None),
+      ('finer', 2, 'coarse'), ('finer', 4, 'coarse'),
+  ]
 
 
 @pytest.mark.parametrize('arguments, message', [

@@ -1,5 +1,7 @@
 """What compilers are told by variables of the environment."""
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -46,6 +48,50 @@ def test_a_file_of_flags_stays_alone(told):
   """XLA takes what no dash begins for a file's name."""
   said, _, _ = told
   assert said('/home/me/flags.txt') == '/home/me/flags.txt'
+
+
+@pytest.mark.parametrize('given, devices, has', [
+    (None, 0, '1'), (None, 4, '1'), (None, 2, None), ('4', 0, '4'),
+])
+def test_decompositions_have_one_thread_where_each_core_has_a_device(
+    given, devices, has, monkeypatch
+):
+  monkeypatch.setenv('OPENBLAS_NUM_THREADS', given or '')
+  if given is None:
+    monkeypatch.delenv('OPENBLAS_NUM_THREADS')
+  monkeypatch.setattr(device, 'cores', lambda: 4)
+  monkeypatch.setattr(device.threefry, 'in_one_kernel', lambda: None)
+  monkeypatch.setattr(device.jax.config, 'update', lambda *_: None)
+  for module in (device.libtpu, device.tuning):
+    monkeypatch.setattr(module, 'set_up', lambda _: None)
+  device.set_up(devices, '')
+  assert os.environ.get('OPENBLAS_NUM_THREADS') == has
+
+
+@pytest.mark.parametrize('command', [
+    ['--config=experiments/quickstart.py', '--config.data.name=csv',
+     '--config.data.label=y', '--config.data.path=no.csv'],
+    ['recommend', 'no.csv'],
+])
+def test_every_command_that_trains_loads_lapack_after_that(command):
+  """SciPy's library counts its threads when it is loaded."""
+  code = (
+      'import os, sys\n'
+      'from vfljax.runner import main\n'
+      'os.environ.pop("OPENBLAS_NUM_THREADS", None)\n'
+      'from vfljax.runner import device\n'
+      'set_up = device.set_up\n'
+      'def seen(devices, cache):\n'
+      '  assert "scipy.linalg" not in sys.modules\n'
+      '  set_up(0, cache)\n'
+      '  print("threads:", os.environ["OPENBLAS_NUM_THREADS"])\n'
+      'device.set_up = seen\n'
+      f'main.main(["v", *{command!r}, "--cache=", "--workdir=no/such"])\n'
+  )
+  done = subprocess.run(
+      [sys.executable, '-c', code], capture_output=True, text=True, check=False
+  )
+  assert 'threads: 1' in done.stdout, done.stderr
 
 
 def test_the_command_line_tells_both(monkeypatch):

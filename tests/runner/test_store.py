@@ -3,6 +3,7 @@ import json
 import multiprocessing
 import os
 from pathlib import Path
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,6 +60,23 @@ def test_order_and_interruption_do_not_change_the_results(tmp_path):
     ).read_bytes()
   assert [t['unit'] for t in store.read_timings(second.path)] == UNITS
   assert not list(second.path.rglob('*.tmp'))
+
+
+def test_results_alone_are_believed_and_cut_ones_written_anew(tmp_path):
+  """Without their parts nothing says how many they have to be."""
+  work = store.open_workdir(tmp_path / 'out', CONFIG, UNITS)
+  run_all(work)
+  file = work.path / 'results.jsonl'
+  whole = file.read_bytes()
+  file.write_bytes(b''.join(whole.splitlines(keepends=True)[:-1]))
+  with pytest.raises(UserError, match='lost its end: 7 of 8 lines'):
+    store.read_results(work.path)
+  store.open_workdir(work.path, CONFIG, UNITS)
+  assert file.read_bytes() == whole
+  assert len(store.read_results(work.path)) == 8
+  shutil.rmtree(work.path / 'parts')
+  file.write_bytes(b''.join(whole.splitlines(keepends=True)[:-1]))
+  assert len(store.read_results(work.path)) == 7
 
 
 def test_results_survive_kill_minus_nine(tmp_path):

@@ -45,7 +45,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parser.add_argument(
       '--to', default='compare.html', help='the page; compare.html by default'
   )
-  asked = parser.parse_args(argv)
+  asked = parser.parse_intermixed_args(argv)
   if len(asked.folders) < 2:
     raise UserError('vfljax compare needs two work directories or more.')
   runs = read([given.finished(folder) for folder in asked.folders])

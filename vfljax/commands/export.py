@@ -56,12 +56,13 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
       )
   folder = given.finished(asked.folder)
   target = Path(asked.out).expanduser() if asked.out else folder / 'export'
+  # All of it first: what cannot be read leaves no folder behind.
+  files = [file for kind in kinds for file in _FORMATS[kind](folder)]
   with disk.writing(target, '--out'):
     target.mkdir(parents=True, exist_ok=True)
-    for kind in kinds:
-      for name, content in _FORMATS[kind](folder):
-        disk.replace(target / name, content)
-        print(target / name)
+    for name, content in files:
+      disk.replace(target / name, content)
+      print(target / name)
   return 0
 
 

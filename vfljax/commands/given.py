@@ -1,13 +1,16 @@
 """What a command is given: its arguments, and finished work directories."""
 import argparse
 from collections.abc import Sequence
+import os
 from pathlib import Path
 import re
+import shlex
 from typing import NoReturn
 
+from vfljax.runner import variants
 from vfljax.runner.errors import UserError
 
-
+_FIELD = r'--?config\.'
 AsWritten = argparse.RawDescriptionHelpFormatter
 
 
@@ -26,14 +29,29 @@ class Parser(argparse.ArgumentParser):
     Raises:
       UserError: for what is neither.
     """
-    asked, rest = self.parse_known_args(argv)
-    odd = [a for a in rest if not re.match(r'--?config\.', a)]
+    fields = [a for a in argv if re.match(_FIELD, a)]
+    self._check_values(argv)
+    # Fields between two files would end the files for argparse.
+    asked, odd = self.parse_known_intermixed_args(
+        [a for a in argv if a not in fields]
+    )
     if odd:
       raise UserError(
           f'{self.prog}: unknown argument {odd[0]!r}.\nFields of a config are '
           'set like --config.seeds=10; --help shows what else there is.'
       )
-    return asked, rest
+    return asked, fields
+
+  def _check_values(self, argv: Sequence[str]) -> None:
+    """Refuses '--config.seeds 10', whose number would be taken for a file."""
+    for field, word in zip(argv, argv[1:]):
+      alone = re.match(_FIELD, field) and '=' not in field
+      file, _ = variants.split(word)
+      if alone and word[:1] != '-' and not os.path.exists(file):
+        raise UserError(
+            f'{self.prog}: {field} has no value.\nWrite it behind a = and '
+            f'without a space: {shlex.quote(f"{field}={word[:60]}")}'
+        )
 
 
 def finished(folder: str) -> Path:

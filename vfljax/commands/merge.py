@@ -6,13 +6,15 @@ work directory with one report. What was measured twice must be the same.
 """
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from vfljax.commands import given
 from vfljax.report import writing
 from vfljax.runner import (
-    asking, choosing, epoch_lines, identity, parts, raising, sources, store,
+    about, asking, choosing, epoch_lines, identity, parts, raising, sources,
+    store,
 )
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
@@ -39,9 +41,11 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parser = given.Parser(prog='vfljax merge', description=__doc__)
   parser.add_argument('folders', nargs='+', help='work directories')
   parser.add_argument('--to', required=True, help='the new work directory')
-  asked = parser.parse_args(argv)
+  asked = parser.parse_intermixed_args(argv)
   folders = [given.finished(folder) for folder in asked.folders]
-  print(f'Report: {writing.write(merge(folders, asked.to))}')
+  place = merge(folders, asked.to)
+  about.merge(place, folders)
+  print(f'Report: {writing.write(place)}')
   return 0
 
 
@@ -50,7 +54,8 @@ def merge(folders: Sequence[Path], target: str) -> Path:
 
   Args:
     folders: Finished ones.
-    target: The new one, or one that the same merge made before.
+    target: The new one, or one that the same merge made before, of the same
+      seeds or fewer.
 
   Raises:
     UserError: if they differ in more than `FREE`, or measured other things
@@ -69,13 +74,19 @@ def merge(folders: Sequence[Path], target: str) -> Path:
     _check_same(folders[0], configs[0], folder, config)
   found = _units(folders)
   whole = _merged(configs, _strengths(found.values()))
-  # Earlier versions did not say that it was merged.
-  work = store.open_workdir(
-      place, whole, [*found], lambda saved: saved | {identity.MERGED: True}
-  )
+  work = store.open_workdir(place, whole, [*found], partial(_completed, whole))
   for unit, (rows, timing, curves) in found.items():
     work.save(unit, rows, timing, curves)
   return place
+
+
+def _completed(whole: Mapping[str, Any], saved: dict) -> dict[str, Any]:
+  """What an earlier merge said, with the seeds that its parts have now."""
+  had, now = saved.get('seeds'), whole.get('seeds')
+  if saved.get(identity.MERGED) and had and now and had < now:
+    saved = saved | dict(seeds=now)
+  # Earlier versions did not say that it was merged.
+  return saved | {identity.MERGED: True}
 
 
 def _check_same(
@@ -120,12 +131,20 @@ def _units(
   """Every unit's rows, timing and curves, without what is there already.
 
   Raises:
-    UserError: for two values under one name, and damaged parts.
+    UserError: for two values under one name, damaged parts, and a folder that
+      does not say which it has.
   """
   found: dict[str, tuple[list[dict], dict, dict]] = {}
   seen: dict[tuple, tuple[float | None, Path]] = {}
   for folder in folders:
-    for timing in store.read_timings(folder):
+    timings = store.read_timings(folder)
+    if not timings:
+      raise UserError(
+          f'{folder} has lost its timings.json, which says what was measured.\n'
+          'The command that made it writes it anew, and runs nothing twice; a '
+          'copy has to be made again.'
+      )
+    for timing in timings:
       unit = timing['unit']
       try:
         rows = parts.read(folder, unit)['rows']

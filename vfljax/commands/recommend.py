@@ -3,12 +3,12 @@
 Chooses attacks that apply, sweeps defenses coarsely, refines around the budget,
 and ends with advice, what it rests on, and what was not tested. Any field of a
 config can be set: --config.data.missing=impute --config.seeds=10. The same
-command continues what was stopped.
+command continues what was stopped; with a larger --config.seeds it adds those.
 """
 import argparse
 from collections.abc import Callable
+import dataclasses
 from functools import partial
-import os
 from pathlib import Path
 import re
 import sys
@@ -17,9 +17,10 @@ from typing import Any
 from vfljax.commands import advise, choice, given, merge, recommended
 from vfljax.data.table import Table
 from vfljax.report import reading, writing
+from vfljax.report.reading import Results
 from vfljax.runner import (
-    about, arguments, device, epoch_events, forecast, goals, run as running,
-    stopping,
+    about, arguments, device, epoch_events, forecast, goals, raising,
+    run as running, stopping, store, told,
 )
 from vfljax.runner.config import Config
 from vfljax.runner.goals import Goal
@@ -46,9 +47,6 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parsed = arguments.parse([
       'vfljax', f'--config={recommended.__file__}', *typed,
   ])
-  # LAPACK's threads wait for each other: on busy cores the decompositions of an
-  # attack take far longer than with one thread.
-  os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
   device.set_up(parsed.devices, parsed.cache)
   if parsed.tensorboard:
     epoch_events.check()
@@ -57,10 +55,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   )
   config = choice.sized(parsed.config, table, typed)
   try:
-    train = partial(
-        running.run, stop=stop, tensorboard=parsed.tensorboard,
-        more_seeds=False,  # Not more for what was put together with fewer.
-    )
+    train = partial(running.run, stop=stop, tensorboard=parsed.tensorboard)
     report = _experiments(config, table, Path(place), wanted, train, argv)
   except (running.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(place), file=sys.stderr)
@@ -78,19 +73,34 @@ def _experiments(
   classes = len(table.classes)
   config = choice.coarse(config, classes)
   print(forecast.text(config, table), flush=True)
-  run_in = lambda asked, name, before=None: train(
-      asked, table, str(place / name), before=before
-  ).path
-  done = [run_in(config, 'coarse')]
-  results, = reading.read(done[0], classes)
+  done = [train(config, table, str(place / 'coarse')).path]
+  had = raising.counts(done[0])
+  # Where it looks again is what the seeds said that it began with: with more of
+  # them it would look elsewhere, and leave behind what was measured.
+  results = _with_seeds(done[0], classes, had[0])
   again = choice.finer(results, wanted, config)
   if again:
     print('Around the budget:\n' + forecast.text(again, table), flush=True)
-    # What nobody defends is the same in both.
-    done.append(run_in(again, 'finer', before=done[0]))
+    finer = place / 'finer'
+    begun = raising.counts(finer)
+    # What nobody defends is the same in both, if its seeds come as they came.
+    for count in [n for n in had[:-1] if n > max(begun, default=0)] + had[-1:]:
+      asked = dataclasses.replace(again, seeds=count)
+      train(asked, table, str(finer), before=done[0])
+    done.append(finer)
   whole = merge.merge(done, str(place / 'report'))
   about.write(whole, config, table, ['vfljax', 'recommend', *argv])
   return writing.write(whole, goal=wanted)
+
+
+def _with_seeds(place: Path, classes: int, count: int) -> Results:
+  """What a work directory says of its first seeds."""
+  config = store.read_config(place) | dict(seeds=count)
+  seeds = range(config['first_seed'], config['first_seed'] + count)
+  rows = [r for r in store.read_results(place) if r['seed'] in seeds]
+  known = told.read(store.read_timings(place))
+  found, = reading.of_rows(rows, config, classes, (), known)
+  return found
 
 
 def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:

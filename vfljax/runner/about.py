@@ -43,6 +43,30 @@ def write(
   disk.write_text(work / FILE, json.dumps(said, indent=1) + '\n')
 
 
+def merge(work: Path, parts: Sequence[Path]) -> None:
+  """Writes that of a work directory that was put together of several.
+
+  Parts are of the same samples, so what one says holds for those that say
+  nothing (earlier versions wrote none); what two say differently is left out.
+  The commands are told one after the other, if each part has its own.
+
+  Raises:
+    UserError: if the disk does not take it.
+  """
+  every = [read(part) for part in parts]
+  fields = {name: [one[name] for one in every if name in one]
+            for one in every for name in one}
+  said = {name: found[0] for name, found in fields.items()
+          if all(value == found[0] for value in found)}
+  commands = [str(one.get('command', '')) for one in every]
+  said['command'] = '; '.join(dict.fromkeys(commands)) if all(commands) else ''
+  said['date'] = max(map(str, fields.get('date', [''])))
+  found = recording.origin(store.read_timings(work))
+  said |= {k: v for k, v in found.items() if k in ('date', 'versions')}
+  if fields:
+    disk.write_text(work / FILE, json.dumps(said, indent=1) + '\n')
+
+
 def read(path: str | os.PathLike) -> dict[str, Any]:
   """What it says; {} if it is not there or not to be read."""
   try:

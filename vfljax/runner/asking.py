@@ -38,13 +38,8 @@ class Asked(NamedTuple):
   complete: identity.Complete
 
 
-def of(
-    config: Config, table: Table, workdir: str, more_seeds: bool = True
-) -> Asked:
-  """An experiment in a work directory.
-
-  Args:
-    more_seeds: Whether a work directory with fewer seeds is given the others.
+def of(config: Config, table: Table, workdir: str) -> Asked:
+  """An experiment in a work directory; of fewer seeds it is given the others.
 
   Raises:
     UserError: if the configuration cannot be run.
@@ -61,9 +56,8 @@ def of(
   complete = partial(
       _completed, recorded, partial(saved.completed, now=setting.config)
   )
-  if more_seeds or identity.said(place).get('seeds') == config.seeds:
-    recorded = raising.recorded(place, recorded)
-    complete = partial(raising.completed, place, recorded, complete)
+  recorded = raising.recorded(place, recorded)
+  complete = partial(raising.completed, place, recorded, complete)
   if raised := recorded.get(raising.FIELD):
     setting = setting._replace(raised=tuple(raised))
   return Asked(setting, place, recorded, complete)

@@ -1,5 +1,6 @@
 """What finished units have measured, put together in two files."""
 from collections.abc import Mapping, Sequence
+import contextlib
 import os
 from pathlib import Path
 
@@ -35,6 +36,32 @@ def collect(place: Path, units: Sequence[str], processes: int = 1) -> None:
   disk.renew(place / 'results.jsonl', ''.join(lines))
   timings = [{'unit': p['unit'], **p['timing']} for p in found]
   disk.renew(place / 'timings.json', parts.dumps(timings, indent=1))
+
+
+def check(place: Path, units: Sequence[str], rows: int) -> None:
+  """Refuses results of which the last lines are missing.
+
+  After a full disk or a copy that was broken off, each line that is left may be
+  whole: how many there have to be, the parts say.
+
+  Args:
+    units: Those of timings.json; without any all that are finished.
+    rows: How many results.jsonl has.
+
+  Raises:
+    UserError: if that is fewer than the units have, of those whose parts are
+      here and whole.
+  """
+  measured = 0
+  for unit in units or parts.strays(place, ()):
+    with contextlib.suppress(Damaged):
+      measured += len(parts.read(place, unit)['rows'])
+  if rows < measured:
+    raise UserError(
+        f'{place / "results.jsonl"} has lost its end: {rows} of {measured} '
+        'lines are there.\nThe command that made it writes it anew, and runs '
+        'nothing twice; a copy has to be made again.'
+    )
 
 
 def labels_of(config: Mapping) -> dict[str, str]:

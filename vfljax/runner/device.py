@@ -11,6 +11,8 @@ import jax
 from vfljax.runner import libtpu, threefry, tuning
 from vfljax.runner.errors import UserError
 
+# Read as SciPy's OpenBLAS is loaded, which JAX does at its first decomposition.
+_LAPACK = 'OPENBLAS_NUM_THREADS'
 _A_CORE = 64  # Devices of a core: each has its threads and its memory.
 
 
@@ -35,6 +37,7 @@ def set_up(devices: int, cache: str) -> None:
   before one training spread over two cores (BUILD.md, Benchmarks).
   Accelerators are not affected, but that a TPU's compiler gets room (`libtpu`).
   Random bits are drawn in one kernel; LLVM leaves loops as they are (`tuning`).
+  LAPACK has one thread a device where every core has one.
 
   Args:
     devices: How many devices to make; 0 makes one of every core.
@@ -46,11 +49,16 @@ def set_up(devices: int, cache: str) -> None:
   check(devices)
   libtpu.set_up(os.environ)
   tuning.set_up(os.environ)
+  wanted = devices or cores()
+  if wanted >= cores():
+    # Each device decomposes matrices by itself. LAPACK's threads, as many again
+    # for each, wait for one another where cores are busy: 1600 ms for 8 ms of
+    # 128 x 128 were seen. With one, no digit hangs on how many cores there are.
+    os.environ.setdefault(_LAPACK, '1')
   threefry.in_one_kernel()
   # Else programs say of each operation where in the code it stands: for nobody,
   # and 3 % of what a first start computes.
   jax.config.update('jax_traceback_in_locations_limit', 0)
-  wanted = devices or cores()
   if getattr(jax.config, 'jax_num_cpu_devices', None) != wanted:
     jax.config.update('jax_num_cpu_devices', wanted)
   if not cache:

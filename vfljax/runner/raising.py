@@ -33,6 +33,13 @@ def recorded(place: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
   return dict(asked) | ({FIELD: known} if known else {})
 
 
+def counts(place: Path) -> list[int]:
+  """How many seeds a work directory has had, in order; [] if none is there."""
+  said = identity.said(place)
+  had: list[Any] = [*said.get(FIELD, []), said.get('seeds')]
+  return [count for count in had if _is_count(count)]
+
+
 def completed(
     place: Path, now: Mapping[str, Any], complete: identity.Complete,
     saved: dict,

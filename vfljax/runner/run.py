@@ -47,7 +47,7 @@ class Interrupted(Exception):
 
 def run(
     config: Config, table: Table, workdir: str, stop: Stop | None = None,
-    more_seeds: bool = True, share: Share = Share(), tensorboard: bool = False,
+    share: Share = Share(), tensorboard: bool = False,
     before: Path | None = None,
 ) -> Workdir:
   """Runs what is not done yet of an experiment.
@@ -55,15 +55,15 @@ def run(
   Args:
     config: What to run.
     table: The samples.
-    workdir: Where the results are, or will be.
+    workdir: Where the results are, or will be; one with fewer seeds is given
+      the others.
     stop: True once somebody has asked to stop. Without one SIGINT and SIGTERM
       do, if this is the main thread; a second one raises KeyboardInterrupt.
-    more_seeds: Whether a workdir with fewer seeds is given the others.
     share: Which process this is of several that run it in this workdir. The
       first returns when all is done, the others when their share is.
     tensorboard: Whether each epoch is written for TensorBoard, too.
-    before: A finished work directory whose undefended federation is this one's:
-      it is not trained again.
+    before: A finished work directory whose undefended federation is this one's,
+      with the same seeds raised at the same times: it is not trained again.
 
   Raises:
     UserError: if the configuration cannot be run, the workdir not be used, or
@@ -72,7 +72,7 @@ def run(
   """
   recording.code()  # Before anything else is checked out.
   with precision.of_products(config.train.precision), outside.misfits():
-    asked = asking.of(config, table, workdir, more_seeds)
+    asked = asking.of(config, table, workdir)
     setting, place, recorded, complete = asked
     programs = None
     if not asking.is_done(asked):
@@ -88,8 +88,10 @@ def run(
     with meeting.among(place, share):
       work = store.open_share(place, recorded, units, complete, share, own)
       if before:
-        for unit in everything[0].units:
-          work.adopt(before, unit)
+        undefended = everything[0].entry
+        for job in everything:
+          for unit in job.units if job.entry == undefended else ():
+            work.adopt(before, unit)
       # Not `stop or ...`: a Stop is false until somebody asks.
       given = None if stop is None else contextlib.nullcontext(stop)
       with given or stopping.listening() as heard:

@@ -43,9 +43,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vfljax.runner import (
-    checkpoints, collecting, disk, identity, mending, parts,
-)
+from vfljax.runner import checkpoints, collecting, disk, identity, mending
+from vfljax.runner import parts
 from vfljax.runner.errors import UserError
 from vfljax.runner.parts import FIELDS, Damaged, Finished
 from vfljax.runner.shares import Share
@@ -239,13 +238,14 @@ def read_results(path: str | os.PathLike) -> list[dict]:
   """The rows of results.jsonl; null values come back as NaN.
 
   Raises:
-    UserError: if it is damaged.
+    UserError: if it is damaged, or lacks what finished units have measured.
   """
-  with _readable(Path(path) / 'results.jsonl') as text:
-    rows = parts.lines(text)
-    return [
-        {k: r[k] for k in FIELDS} | {'value': _or_nan(r['value'])} for r in rows
-    ]
+  place, timings = Path(path), read_timings(path)  # Who runs writes rows first.
+  with _readable(place / 'results.jsonl') as text:
+    rows = [{k: row[k] for k in FIELDS} for row in parts.lines(text)]
+    found = [row | {'value': _or_nan(row['value'])} for row in rows]
+  collecting.check(place, [t['unit'] for t in timings], len(found))
+  return found
 
 
 def read_timings(path: str | os.PathLike) -> list[dict]:
