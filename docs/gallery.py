@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from docs import measured
 from experiments import evidence
 from experiments.gafm import pictures as gafm
-from experiments.vmask import charts, pictures as vmask
+from experiments.vmask import charts, older, pictures as vmask
 from vfljax.report import drawing, reading, svg
 from vfljax.report.plots import PRINT, Drawn
 
@@ -41,10 +41,10 @@ OWN = (
         "VMask, Figure 2: MLP3 with the settings of the authors' code."),
     Own('vmask', 'table1_lenet5_authors', vmask.hidden_layers,
         "VMask, Figure 2: LeNet5 with the settings of the authors' code."),
-    Own('vmask', 'fig8', charts.budgets,
-        'VMask, Figure 8: what a budget buys, MLP3, one training; bars are '
-        "over the attack's runs."),
-    Own('vmask', 'fig8_authors', charts.budgets,
+    Own('vmask', 'fig8', lambda _: charts.budgets(older.budgets('fig8')),
+        'VMask, Figure 8: what a budget buys, MLP3, three trainings.'),
+    Own('vmask', 'fig8_authors',
+        lambda _: charts.budgets(older.budgets('fig8_authors')),
         "VMask, Figure 8: the same with the settings of the authors' code, "
         'three trainings.'),
     Own('vmask', 'sizes', charts.samples,

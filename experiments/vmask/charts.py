@@ -4,26 +4,24 @@ from typing import Any
 import matplotlib.figure
 import numpy as np
 
+from experiments.vmask import older
 
-def budgets(record: dict[str, Any]) -> matplotlib.figure.Figure:
+
+def budgets(rows: dict[str, older.Row]) -> matplotlib.figure.Figure:
   """What a budget buys: the attack's accuracy, imagined and real (Figure 8).
 
   Args:
-    record: fig8.json, or fig8_authors.json with runs by 'VMask 50x5 <budget>'.
+    rows: `older.budgets`.
   """
-  if 'budgets' in record:
-    at = record['budgets']
-    real = [np.asarray(x) for x in record['attack']]
-    facts = record['facts']
-    imagined = [np.asarray(x) for x in facts['simulated_leakage']]
-  else:
-    runs = {
-        float(name.rsplit(' ', 1)[1]): run for name, run in record.items()
-        if name.startswith('VMask 50x5')
-    }
-    at = sorted(runs, reverse=True)
-    real = [np.asarray(runs[b]['model_completion/accuracy_best']) for b in at]
-    imagined = [np.asarray(runs[b]['simulated_leakage']) for b in at]
+  runs = {
+      float(name.rsplit(' ', 1)[1]): row for name, row in rows.items()
+      if name.startswith('VMask 50x5')
+  }
+  at = sorted(runs, reverse=True)
+  real, imagined = (
+      [np.asarray(runs[b][what]) / 100 for b in at]
+      for what in ('attack', 'simulated_leakage')
+  )
   figure, axes = _axes()
   _line(axes, at, real, 'attack', 'o-')
   _line(axes, at, imagined, 'attack as the defender imagines it', 's--')

@@ -81,9 +81,9 @@ def at_full_size() -> Verdict:
   )
 
 
-def within_budget(who: str, from_scratch_up: bool) -> Verdict:
+def within_budget(record: str, who: str, from_scratch_up: bool) -> Verdict:
   """The attack is clearly at most each budget of 0.8 to 0.25."""
-  rows = older.fig8_authors()
+  rows = older.budgets(record)
   scratch = mean(rows['none None']['scratch'])
   attacks = {
       b: rows.get(f'{who} {b}', {}).get('attack', []) for b in fig8.BUDGETS
@@ -130,13 +130,14 @@ def smaller_hides_more() -> Verdict:
   """In no training the mask ratio falls as the budget does, and in each it
   rises from the first to the last.
   """
-  ours = older.record('fig8')['facts']['mask_ratio']
-  rows = older.fig8_authors()
-  ratios = {'ours': [[100 * x for x in ours]]} | {
-      f"authors', {who}": list(zip(*(
+  ratios = {
+      f'{whose}, {who}': list(zip(*(
           rows.get(f'{who} {b}', {}).get('mask_ratio', [])
           for b in fig8.BUDGETS
-      ))) for who in ('20 epochs', 'VMask 50x5')
+      ))) for whose, rows in (
+          ('ours', older.budgets('fig8')),
+          ("authors'", older.budgets('fig8_authors')),
+      ) for who in ('20 epochs', 'VMask 50x5')
   }
   shown, found = [], {}
   for name, trainings in ratios.items():

@@ -194,7 +194,9 @@ NUMBERS: dict[str, Table] = dict(
     vanilla_lenet5=lambda: vanilla('attack 1', '_lenet5'),
     scratch_lenet5=lambda: vanilla('scratch 1', '_lenet5'),
     budgets_main=lambda: span(
-        (older.mean(row['main']) for row in older.fig8_authors().values()), 1
+        map(older.mean, (
+            row['main'] for row in older.budgets('fig8_authors').values()
+        )), 1
     ),
     tracking=lambda: regained('T3', 'tracking'),
     solving=lambda: regained('T3', 'linear 40'),
@@ -218,7 +220,7 @@ NUMBERS: dict[str, Table] = dict(
     again_fig6=lambda: again('fig6'), fig6_hidden=fig6_hidden,
     again_fig6_lenet5=lambda: again('fig6_lenet5'),
     over_half=lambda: (
-        f"{max(older.fig8_authors()['VMask 50x5 0.5']['attack']):.1f}"
+        f"{max(older.budgets('fig8_authors')['VMask 50x5 0.5']['attack']):.1f}"
     ),
     shares_all=lambda: shares('all'),
     dcor_attack=lambda: cheap('dCor', 0.15, 1),

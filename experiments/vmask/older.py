@@ -111,9 +111,15 @@ def _measured(results: Results, cell: Cell) -> dict[str, list[float]]:
   return found
 
 
-def fig8_authors() -> dict[str, Row]:
+def budgets(name: str) -> dict[str, Row]:
   """'20 epochs 0.25', 'VMask 50x5 0.25' and so on, and 'none None'."""
-  return {name: row(found) for name, found in record('fig8_authors').items()}
+  if 'format' not in record(name):
+    return {which: row(found) for which, found in record(name).items()}
+  results = evidence.load(PAPER, name).results
+  return {
+      f'{label} {strength}': row(_measured(results, (label, strength)))
+      for label, strength in results.cells
+  }
 
 
 def rows(name: str) -> dict[str, dict[str, Row]]:
