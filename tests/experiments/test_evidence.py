@@ -292,6 +292,10 @@ NOT_OUT = {
     'kang2022/records/vhnn_fashion10.json': 2,
     'kang2022/records/vsnn_fashion10.json': 2,
     'kang2022/records/vhnn_fashion_imbalanced.json': 4,
+    'plugvfl/records/fig3_cifar10.json': 9,
+    'mid/records/fig3_momentum.json': 3,
+    'plugvfl/records/fig6.json': 4, 'plugvfl/records/fig6_cifar10.json': 1,
+    'kang2022/records/vsnn_fashion_imbalanced.json': 13,
 }
 
 
