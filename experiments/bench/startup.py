@@ -35,7 +35,10 @@ def once(
 ) -> dict:
   """Seconds of the three starts of one clone, in a folder of its own."""
   found: dict[str, Any] = {}
-  environment = dict(os.environ, PYTHONPATH=str(clone))
+  found_first = [str(clone), os.environ.get('PYTHONPATH', '')]
+  environment = dict(
+      os.environ, PYTHONPATH=os.pathsep.join(filter(None, found_first))
+  )
   environment.pop('PYTHONDONTWRITEBYTECODE', None)
   for start in STARTS:
     work = place / ('first' if start == 'first' else 'second')
