@@ -134,6 +134,21 @@ def gpu_peers() -> str:
   return evidence.markdown(head, rows)
 
 
+def gpu_seeds() -> str:
+  """How many times as long a round of 64 seeds takes as one of one seed."""
+  many, one = (_measured('gpu_h200')[f'defense/none/{n}'] for n in (64, 1))
+  return f"{many['ms_a_round'] / one['ms_a_round']:.1f}"
+
+
+def gpu_compiling() -> str:
+  """From the shortest to the longest, of the trainings in `gpu_peers`."""
+  found = [
+      x['compile_seconds'] for key, x in _measured('gpu_h200').items()
+      if key.startswith('training/') and 'compile_seconds' in x
+  ]
+  return f'{min(found):.0f} to {max(found):.0f}'
+
+
 def _paired(
     ours: dict[str, float], peer: dict[str, float], loop: float | None
 ) -> tuple[str, ...]:
@@ -171,5 +186,6 @@ TABLES: dict[str, Table] = dict(
 NUMBERS: dict[str, Table] = dict(
     vmask=_completed('VMask'), vanilla=_completed('none'),
     kept=_transcript('linear 1'), known=_transcript('full'),
-    redrawn=_transcript('redrawn'),
+    redrawn=_transcript('redrawn'), gpu_seeds=gpu_seeds,
+    gpu_compiling=gpu_compiling,
 )

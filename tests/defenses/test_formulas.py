@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests import devices
 from tests.perturbing import (
     GOLDEN, KEY, check_apart, draws, gradients, perturb, raw,
 )
@@ -95,7 +96,8 @@ def test_max_norm_noise_is_along_the_gradient_and_evens_the_norms():
   sent = draws(defenses.REGISTRY['max_norm'](), d, labels, 4000)
   factor = sent / d
   same = factor[..., :1] * np.ones(3)
-  np.testing.assert_allclose(factor, same, rtol=1e-4, atol=1e-7)
+  atol = 0 if devices.KIND == 'cpu' else 1e-7  # Of a draw that nearly cancels.
+  np.testing.assert_allclose(factor, same, rtol=1e-4, atol=atol)
   squares = (sent.astype(float) ** 2).sum(-1).mean(0)
   largest = (d.astype(float) ** 2).sum(-1).max()
   np.testing.assert_allclose(squares, largest, rtol=0.12)

@@ -5,6 +5,7 @@ import time
 import jax
 import pytest
 
+from experiments import front
 from experiments.bench import gpu
 
 
@@ -41,6 +42,17 @@ def test_nothing_begins_when_time_is_up(record, capsys):
   gpu.measure([job('late', broken)], record, time.monotonic() - 1, 1)
   assert 'goes on' in capsys.readouterr().out
   assert 'group/late' not in record
+
+
+def test_the_readme_has_a_round_by_defense_and_what_64_seeds_cost():
+  """By hand: .1457 and .238 of .082 ms; .082 of .0688."""
+  lines = front.gpu().splitlines()
+  assert lines[2] == '| none | 0.082 ms | 1.00 |'
+  assert '| gafm | 0.146 ms | 1.78 |' in lines
+  assert lines[-1] == '| rvfr | 0.238 ms | 2.90 |'
+  assert front.gpu_seeds() == '1.2' and front.gpu_compiling() == '7 to 13'
+  peers = front.gpu_peers()
+  assert '| splitNN, 64 seeds | H200 | 0.087 s | 0.12 s | 1.38 |' in peers
 
 
 def test_keys_name_each_measurement_once():

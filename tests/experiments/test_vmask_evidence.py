@@ -6,8 +6,8 @@ import pytest
 
 from experiments import claims, evidence
 from experiments.vmask import (
-    deciding, judges, judges_costs, judges_studies, judges_trades, numbers,
-    older, tables, tables_runs, tables_studies,
+    deciding, fig8, judges, judges_costs, judges_studies, judges_trades,
+    numbers, older, tables, tables_runs, tables_studies,
 )
 
 COLUMNS = ('TM', 'TFM', 'M', 'FM')
@@ -207,6 +207,29 @@ def test_figure_5_is_judged_epoch_by_epoch(altered):
   assert judges_studies.close_throughout().held is True
   curves['VMask']['attack'][0][0] = [NAN, NAN]
   assert judges_studies.close_throughout().held is None
+
+
+def test_budgets_of_a_run_are_read_by_defender_and_budget():
+  """As the record's own lines have them, training by training."""
+  lines = {
+      tuple(line[:4]): line[-1] for line in older.record('fig8')['rows']
+  }
+  rows = older.budgets('fig8')
+  best = 'model_completion', 'accuracy_best'
+  for who in ('20 epochs', 'VMask 50x5'):
+    for budget in fig8.BUDGETS:
+      want = [100 * x for x in lines[who, budget, *best]]
+      assert rows[f'{who} {budget}']['attack'] == pytest.approx(want)
+  want = [100 * x for x in lines['none', None, 'scratch', 'accuracy_best']]
+  assert rows['none None']['scratch'] == pytest.approx(want)
+
+
+def test_each_record_is_judged_by_its_own_numbers():
+  """Of ours an attack imagined for 20 epochs is over two budgets."""
+  ours = judges.within_budget('fig8', '20 epochs', False)
+  assert ours.held is False and 'at 0.4, 44.0 +- 4.4 at 0.25' in ours.because
+  assert judges.within_budget('fig8', 'VMask 50x5', True).held is True
+  assert judges.within_budget('fig8_authors', 'VMask 50x5', True).held is None
 
 
 def test_one_training_can_only_be_over_a_budget(monkeypatch):

@@ -79,8 +79,8 @@ def test_float32_errs_little_more_than_one_product_of_patches():
 
   small = x.astype('f4'), kernel.astype('f4')
   patches = error(convolution.convolve(*small, how='patches'))
-  assert error(winograd.convolve(*small)) < 3 * patches
-  assert patches < 1e-6
+  assert error(winograd.convolve(*small)) < min(3 * patches, 1e-6)
+  assert patches < 1e-6  # Products add up as the processor's library does.
 
 
 def test_the_way_back_places_nothing_among_zeros():

@@ -52,8 +52,8 @@ def set_up(devices: int, cache: str) -> None:
   wanted = devices or cores()
   if wanted >= cores():
     # Each device decomposes matrices by itself. LAPACK's threads, as many again
-    # for each, wait for one another where cores are busy: 1600 ms for 8 ms of
-    # 128 x 128 were seen. With one, no digit hangs on how many cores there are.
+    # for each, wait for one another where cores are busy. With one, no digit
+    # hangs on how many cores there are.
     os.environ.setdefault(_LAPACK, '1')
   threefry.in_one_kernel()
   # Else programs say of each operation where in the code it stands: for nobody,
