@@ -185,8 +185,16 @@ def test_from_a_file_to_advice(tmp_path, capsys, monkeypatch):
 def test_stopped_before_it_looked_again_seeds_come_as_they_came(
     tmp_path, monkeypatch
 ):
-  """What nobody defends is taken from the first sweep, seed by seed."""
+  """What nobody defends is taken from the first sweep, seed by seed.
+
+  Where it looks again is what the first seeds say, also once there are more.
+  """
   played, first = [], {'coarse': 2}
+  looked, finer = [], choice.finer
+
+  def noted(results, *rest):
+    looked.append(results.seeds)
+    return finer(results, *rest)
 
   def play(config, table, place, before=None, **rest):
     folder = tmp_path / place
@@ -208,6 +216,7 @@ def test_stopped_before_it_looked_again_seeds_come_as_they_came(
     return work
 
   monkeypatch.setattr(running, 'run', play)
+  monkeypatch.setattr(choice, 'finer', noted)
   monkeypatch.setattr(recommend.merge, 'merge', lambda done, to: done[-1])
   monkeypatch.setattr(recommend.about, 'write', lambda *rest: None)
   monkeypatch.setattr(recommend.writing, 'write', lambda whole, goal: whole)
@@ -219,6 +228,7 @@ def test_stopped_before_it_looked_again_seeds_come_as_they_came(
   ]
   assert main(command) == 130
   assert main([*command, '--config.seeds=4']) == 0
+  assert looked == [[0, 1], [0, 1]]
   assert played == [
       ('coarse', 2, None), ('finer', 2, 'coarse'), ('coarse', 4, None),
       ('finer', 2, 'coarse'), ('finer', 4, 'coarse'),
