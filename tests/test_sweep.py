@@ -1,4 +1,7 @@
 """Seeds and strengths in one program: the same numbers, however they run."""
+import gc
+import weakref
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -100,6 +103,72 @@ def test_one_compilation_for_all_seeds_and_strengths():
 
   sweep.sweep(counted, 5, STRENGTHS, cells_per_chunk=4)
   assert len(traces) == 1
+
+
+def counting(traces):
+  """A training that says when it is traced."""
+  def counted(key, strength, data=1.0):
+    traces.append(1)
+    return data * strength + jax.random.normal(key)
+
+  return counted
+
+
+def test_the_same_function_is_compiled_once_for_all_calls():
+  traces = []
+  counted = counting(traces)
+  first = sweep.sweep(counted, 3, STRENGTHS)
+  again = sweep.sweep(counted, [5, 6, 7], STRENGTHS)
+  assert len(traces) == 1
+  assert not np.array_equal(first, again)
+  np.testing.assert_array_equal(sweep.sweep(counted, 3, STRENGTHS), first)
+
+
+@pytest.mark.parametrize('other', [
+    dict(loop=False), dict(devices=1), dict(seeds=5), dict(data=2.0),
+])
+def test_what_makes_another_program_is_compiled(other):
+  traces = []
+  counted = counting(traces)
+  sweep.sweep(counted, 3, STRENGTHS, loop=True)
+  options = dict(seeds=3, loop=True) | other
+  if 'devices' in options:
+    options['devices'] = jax.devices()[: options['devices']]
+  if other == dict(devices=1) and len(jax.devices()) == 1:
+    pytest.skip('needs a second device')
+  found = sweep.sweep(counted, options.pop('seeds'), STRENGTHS, **options)
+  assert len(traces) == 2
+  key = jax.random.key(1)
+  expected = options.get('data', 1.0) * 2.0 + jax.random.normal(key)
+  np.testing.assert_allclose(found[1, 1], expected, rtol=1e-6)
+
+
+def test_a_function_that_nobody_holds_is_not_kept():
+  counted = counting([])
+  alive = weakref.ref(counted)
+  sweep.sweep(counted, 3, STRENGTHS)
+  del counted
+  gc.collect()
+  assert alive() is None
+
+
+class Unhashable:
+  __hash__ = None
+
+  def __call__(self, key, strength):
+    return strength
+
+
+class Method:
+  def run(self, key, strength):
+    return strength
+
+
+@pytest.mark.parametrize('function', [Unhashable(), Method().run])
+def test_what_cannot_be_remembered_is_swept_too(function):
+  for _ in range(2):
+    found = sweep.sweep(function, 1, STRENGTHS)
+    np.testing.assert_array_equal(found[:, 0], STRENGTHS)
 
 
 def test_data_is_handed_on_and_keys_may_be_given():

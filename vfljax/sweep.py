@@ -9,6 +9,7 @@ have alone.
 from collections.abc import Callable, Sequence
 import math
 from typing import Any
+import weakref
 
 import jax
 from jax import lax
@@ -133,9 +134,11 @@ def sweep(
     data: Any = None, *, cells_per_chunk: int = 0, loop: bool | None = None,
     devices: Sequence | None = None,
 ) -> Any:
-  """Runs `run` for every seed and strength, compiled once a call.
+  """Runs `run` for every seed and strength, in one compiled program.
 
-  Who sweeps the same thing again and again keeps `jax.jit(over_cells(...))`.
+  The same function called again with as many cells of the same shapes is not
+  compiled again: as with `jax.jit`, what it reads from outside of its arguments
+  is what was there when it was traced.
 
   Args:
     run: (key, strength) -> metrics, or (key, strength, data) -> metrics if
@@ -197,11 +200,7 @@ def _sweep(
   grid = jnp.meshgrid(jnp.arange(shape[0]), jnp.arange(shape[1]), indexing='ij')
   cells = (keys[grid[1].ravel()], values[grid[0].ravel()])
   devices = list(devices or jax.local_devices())
-
-  def cell(cell, data):
-    return run(*cell) if data is None else run(*cell, data)
-
-  compiled = jax.jit(over_cells(cell, loop=loop, devices=devices))
+  compiled = _program(run, loop, tuple(devices))
   count = math.prod(shape)
   chunk = _round_up(min(cells_per_chunk or count, count), len(devices))
   padded = pad(cells, chunk)
@@ -211,6 +210,27 @@ def _sweep(
   ]
   whole = jax.tree.map(lambda *xs: jnp.concatenate(xs)[:count], *outs)
   return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), whole)
+
+
+def _program(
+    run: Callable[..., Any], loop: bool | None, devices: tuple
+) -> Callable[[Any, Any], Any]:
+  """The program of all cells; made once for a function that lives on."""
+  try:
+    # With `run` itself in it the program would keep its own key alive for ever.
+    own, called = _PROGRAMS.setdefault(run, {}), weakref.ref(run)
+  except TypeError:  # It has no hash, or nothing can refer to it.
+    own, called = {}, lambda: run
+
+  def cell(cell, data):
+    return called()(*cell) if data is None else called()(*cell, data)
+
+  if (loop, devices) not in own:
+    own[loop, devices] = jax.jit(over_cells(cell, loop=loop, devices=devices))
+  return own[loop, devices]
+
+
+_PROGRAMS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def _check(count: int, strengths: Numbers, data: Any) -> None:
