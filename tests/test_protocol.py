@@ -63,13 +63,14 @@ def joint_loss(vfl, batch):
   return loss
 
 
-@pytest.mark.parametrize('parties', [2, 3, 10])
-@pytest.mark.parametrize(
-    'algorithm, classes, fuse',
-    [('vlr', 2, ''), ('vlr', 4, ''), ('vsnn', 3, 'concat')]
-    + [('vhnn', 3, name) for name in algorithms.AGGREGATIONS],
-)
-def test_none_is_plain_backpropagation(parties, algorithm, classes, fuse):
+@pytest.mark.parametrize('algorithm, classes, fuse, parties', [
+    *((*kind, parties) for parties in (2, 3, 10) for kind in (
+        ('vlr', 2, ''), ('vsnn', 3, 'concat'), ('vhnn', 3, 'concat')
+    )),
+    ('vlr', 4, '', 3),
+    *(('vhnn', 3, name, 3) for name in algorithms.AGGREGATIONS),
+])
+def test_none_is_plain_backpropagation(algorithm, classes, fuse, parties):
   vfl = federation(algorithm, parties, classes, fuse)
   batch = data(parties, classes, algorithm != 'vsnn')
   txs = (optax.sgd(1.0),) * parties

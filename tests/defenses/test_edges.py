@@ -22,15 +22,16 @@ def test_before_the_first_round_nothing_is_purified():
   us = (None, jnp.asarray(u), jnp.asarray(2 * u[::-1]))
   plain = nets.Net(lambda key, us: (), lambda params, us: us)
   net = rvfr.purifying(rvfr.Settings(0.4, True, 0, 0.9, 3), plain)
+  apply = jax.jit(net.apply)
   params = net.init(None, us)
-  found = net.apply(params, us)
+  found = apply(params, us)
   assert found[0] is None
   np.testing.assert_array_equal(found[1], us[1])
   np.testing.assert_array_equal(found[2], us[2])
 
-  _, stats = net.run(params, None, us)
+  _, stats = jax.jit(net.run)(params, None, us)
   assert stats['seen']['weight'] == 5  # No row is an outlier of nothing.
-  later = net.apply(net.absorb(params, stats), us)
+  later = apply(net.absorb(params, stats), us)
   assert not np.allclose(later[1], us[1])
 
 

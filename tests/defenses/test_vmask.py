@@ -89,10 +89,11 @@ def test_the_imagined_attacker_is_scored_at_its_best_on_what_it_did_not_know(
   assert 0.2 < leaked(40, 1) < 0.8  # Each draw has a lot of its own.
 
 
-@pytest.mark.parametrize('rate', ['constant', 'cosine'])
-@pytest.mark.parametrize('epochs, plays', [(3, 1), (5, 2)])
+@pytest.mark.parametrize('rate, epochs, plays', [
+    ('constant', 3, 1), ('cosine', 5, 2),
+])
 def test_an_attacker_of_whom_a_part_is_played_is_one_of_that_size(
-    epochs, plays, rate
+    rate, epochs, plays
 ):
   """Also where the numbers are traced, in one program for all of them."""
   net, data = nets.mlp(8, 6), samples(60)
@@ -109,15 +110,13 @@ def test_an_attacker_of_whom_a_part_is_played_is_one_of_that_size(
 
   most = Attacker(how(6), known=2, head=(8,), draws=3)
   part = jax.jit(lambda n: leaked(most._replace(epochs=n[0], plays=n[1])))
-  small = leaked(most._replace(schedule=how(epochs), draws=plays))
+  small, known, whole = jax.jit(lambda: [leaked(who) for who in (
+      most._replace(schedule=how(epochs), draws=plays),
+      most._replace(epochs=epochs, plays=plays), most,
+  )])()
   played = part(jnp.array([epochs, plays], jnp.float32))
-  np.testing.assert_allclose(played, small, rtol=1e-6)
-  np.testing.assert_allclose(
-      leaked(most._replace(epochs=epochs, plays=plays)), small, rtol=1e-6
-  )
-  assert float(part(jnp.array([6.0, 3.0]))) == pytest.approx(float(
-      leaked(most)
-  ))
+  np.testing.assert_allclose([played, known], [small] * 2, rtol=1e-6)
+  assert float(part(jnp.array([6.0, 3.0]))) == pytest.approx(float(whole))
   assert part._cache_size() == 1
 
 
