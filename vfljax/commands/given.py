@@ -7,7 +7,7 @@ import re
 import shlex
 from typing import NoReturn
 
-from vfljax.runner import variants
+from vfljax.runner import parts, variants
 from vfljax.runner.errors import UserError
 
 _FIELD = r'--?config\.'
@@ -69,7 +69,8 @@ def finished(folder: str) -> Path:
         f'{folder} {what}: give the --workdir of a run, or the folder that its '
         'report is in.'
     )
-  if not (place / 'results.jsonl').stat().st_size:
+  size = (place / 'results.jsonl').stat().st_size
+  if not size and not parts.strays(place, ()):
     raise UserError(
         f'{folder} has no results yet: its run was stopped before its first '
         'defense was done. The same command continues it.'
