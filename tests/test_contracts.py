@@ -8,9 +8,14 @@ import pytest
 
 from tests import examples
 from vfljax import algorithms, attacks, contracts, defenses
-from vfljax.attack import Attack
+from vfljax.attack import Attack, Wants
+from vfljax.attacks.cafe import FirstLinear, Recovery
+from vfljax.completion import Schedule
+from vfljax.contracts import little
 from vfljax.defense import Defense, each, slots
-from vfljax.views import CutGradients, RecordedGradients, TrainedBottom
+from vfljax.views import (
+    CutGradients, RecordedGradients, TrainedBottom, WhiteBox,
+)
 
 
 @pytest.mark.parametrize('name', ['none', 'iso', 'dcor', 'marvell', 'mid'])
@@ -123,6 +128,52 @@ def test_good_attacks(made):
   contracts.check_attack(made)
 
 
+def first_layer():
+  """Of the bottom networks in which `contracts` tries attacks."""
+  part = lambda weights: weights['bottom']['Dense_0']['Dense_0']
+  return FirstLinear(
+      lambda w, x: (x, x @ part(w)['kernel'] + part(w)['bias'][None]),
+      lambda g: (part(g)['kernel'], part(g)['bias']),
+  )
+
+
+@pytest.mark.parametrize('made', [
+    attacks.learned_gradient((), Schedule(2, 2, 1)),
+    attacks.cafe(first_layer(), Recovery(2, 2))._replace(wants=Wants(9, 4)),
+])
+def test_good_attacks_on_several_rounds(made):
+  contracts.check_attack(made)
+
+
+def test_several_rounds_are_those_of_the_views():
+  """Of the pool that the attack wants, each row beside its gradients."""
+  seen = {}
+
+  def look(key, view):
+    seen[type(view).__name__] = view
+    return view.blank if isinstance(view, WhiteBox) else view.received[:, 0]
+
+  # Of VLR each row's gradient is its features' times what it was sent.
+  vfl = algorithms.vlr(2, 2)
+  with jax.disable_jit():
+    contracts.check_attack(Attack(WhiteBox, look, wants=Wants(9, 4)), vfl)
+    contracts.check_attack(Attack(RecordedGradients, look), vfl)
+  box, recorded = seen['WhiteBox'], seen['RecordedGradients']
+  assert box.rows.shape == (2, 4) and box.blank.shape == (9, 5)
+  assert len({tuple(rows) for rows in box.rows.tolist()}) == 2
+  assert max(box.rows.ravel()) < 9
+  x = little.batch(9).features[1]
+  slopes, = (
+      leaf for leaf in jax.tree.leaves(box.gradients['bottom'])
+      if leaf.shape == (2, 5, 1)
+  )
+  for rows, slope in zip(box.rows, np.asarray(slopes)):
+    within = np.linalg.lstsq(np.asarray(x[rows]).T, slope)[1]
+    assert np.all(within < 1e-10)  # A sum of the rows' features.
+  assert recorded.received.shape == (32, 1)
+  assert recorded.known_labels.sum(0).tolist() == [3, 3]
+
+
 def test_an_attack_may_be_made_for_another_federation():
   contracts.check_attack(attacks.direct_label(), algorithms.vlr(2, 2))
 
@@ -134,8 +185,18 @@ def test_an_attack_may_be_made_for_another_federation():
         view.received - view.received.mean(0)[None]
     ).sum(-1), 'counts rows of padding'),
     (TrainedBottom, lambda key, view: jnp.zeros((16, 2)), 'one stage if'),
-    (RecordedGradients, lambda key, view: jnp.zeros(16), 'not a view of'),
+    (RecordedGradients, lambda key, view: jnp.zeros(16), r'\(32, 2\) here'),
+    (WhiteBox, lambda key, view: view.blank, 'how many it wants'),
+    (tuple, lambda key, view: jnp.zeros(16), 'not a view of'),
 ])
 def test_a_bad_attack_is_told(view, run, said):
   with pytest.raises(ValueError, match=said):
     contracts.check_attack(Attack(view, run))
+
+
+def test_features_are_guessed_in_their_shape():
+  made = Attack(
+      WhiteBox, lambda key, view: view.blank[:, :2], wants=Wants(9, 4)
+  )
+  with pytest.raises(ValueError, match=r'\(9, 5\) here'):
+    contracts.check_attack(made)

@@ -1,0 +1,45 @@
+"""A small federation of two parties and two classes, and what is told twice."""
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from vfljax import algorithms, nets
+from vfljax.types import VFL, Batch
+
+ROWS, WIDTH, PADDING = 16, 6, 4
+TXS = (optax.sgd(0.05, momentum=0.9),) * 2
+TINY = 1e-5  # What rounding may make of equal numbers.
+
+
+def federation() -> VFL:
+  return algorithms.vhnn(
+      [nets.mlp(8, WIDTH)] * 2, nets.binary(nets.mlp(8, 1))
+  )
+
+
+def batch(rows: int = ROWS) -> Batch:
+  one, two = jax.random.split(jax.random.key(3))
+  own, theirs = jax.random.normal(one, (rows, 4)), jax.random.normal(
+      two, (rows, 5)
+  )
+  positive = (jnp.arange(rows) % 3 == 0).astype(int)
+  return Batch((own, theirs), jax.nn.one_hot(positive, 2))
+
+
+def check_finite(name: str, tree: Any) -> None:
+  for path, x in jax.tree.leaves_with_path(tree):
+    if not np.isfinite(x).all():
+      raise ValueError(
+          f'{name}: {jax.tree_util.keystr(path) or "its guess"} is not finite; '
+          'a norm has no gradient at 0 and nothing is divided by it: '
+          'jnp.maximum(norm, 1e-12).'
+      )
+
+
+def check_same(who: str, one: Any, other: Any, otherwise: str) -> None:
+  for x, y in zip(*map(jax.tree.leaves, (one, other)), strict=True):
+    if not np.allclose(x, y, rtol=10 * TINY, atol=TINY):
+      raise ValueError(f'{who} {otherwise}.')

@@ -1,0 +1,134 @@
+"""What every attack keeps to."""
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from vfljax import protocol, views
+from vfljax.attack import Attack, Wants
+from vfljax.contracts.little import (
+    PADDING, ROWS, TXS, batch, check_finite, check_same, federation,
+)
+from vfljax.defense import none
+from vfljax.types import VFL, Batch, Round, State
+
+ROUNDS, KNOWN = 2, 3  # Of views of several rounds; labels known of a class.
+_NAME = 'the attack'
+
+
+def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
+  """Has an attack guess, as its view says: in a round, in several, afterwards.
+
+  Args:
+    attack: The attack.
+    vfl: What it is made for, of two parties, which have 4 and 5 features, and
+      two classes, such as `algorithms.vlr(2, 2)`; by default networks.
+
+  Raises:
+    ValueError: if its guesses have another shape than they need, are not
+      finite or not a function of key and view, or count rows of padding; for a
+      view that no federation gives, and one of a pool of samples if it does not
+      say how many it `wants`.
+  """
+  view, run = _view(attack, vfl or federation()), jax.jit(attack.run)
+  key = jax.random.key(2)
+  guess = run(key, view)
+  _check_shape(attack, jnp.shape(guess))
+  check_finite(_NAME, guess)
+  check_same(_NAME, run(key, view), guess,
+             'does not guess the same twice: draw with jax.random and the key')
+  if attack.view in views.OF_A_ROUND:
+    zeros, nines = (run(key, _padded(view, x)) for x in (0, 9))
+    check_same(_NAME, zeros[:-PADDING], nines[:-PADDING],
+               'counts rows of padding: view.valid tells which these are')
+
+
+def _check_shape(attack: Attack, shape: tuple[int, ...]) -> None:
+  rows = ROWS
+  if attack.view is views.WhiteBox:
+    rows = attack.wants.samples
+  if attack.wants.samples:
+    if shape != (rows, 5):
+      raise ValueError(
+          f'{_NAME} guesses {shape}; guesses at features have their shape, '
+          f'[samples, ...]: {(rows, 5)} here.'
+      )
+  elif attack.view in views.OF_A_TRAINED_FEDERATION:
+    if (len(shape), shape[1:]) != (3, (rows, 2)):
+      raise ValueError(
+          f'{_NAME} guesses {shape}; of a trained federation guesses are '
+          '[stages, samples, classes], one stage if it has no more: '
+          f'{(1, rows, 2)} here.'
+      )
+  else:
+    rows *= ROUNDS if attack.view is views.RecordedGradients else 1
+    if shape not in ((rows,), (rows, 2)):
+      raise ValueError(
+          f'{_NAME} guesses {shape}; in a round guesses are scores, [batch] or '
+          f'[batch, classes]: {(rows,)} or {(rows, 2)} here.'
+      )
+
+
+def _padded(view: Any, filled: float) -> Any:
+  """The view with rows of padding at the end, and this in them."""
+  def rows(field: str, x: Any) -> Any:
+    if getattr(x, 'shape', ())[:1] != (ROWS,):
+      return x
+    return x.at[-PADDING:].set(0 if field in ('valid', 'known') else filled)
+
+  return view._replace(**{k: rows(k, x) for k, x in view._asdict().items()})
+
+
+def _view(attack: Attack, vfl: VFL) -> Any:
+  """From real rounds of an undefended federation."""
+  kind, data, plain = attack.view, batch(), none()
+  key, see = jax.random.split(jax.random.key(4))
+  state = protocol.init(key, vfl, plain, TXS, data)
+  if kind in views.OF_A_ROUND:
+    seen = _played(key, vfl, state, data)
+    return views.in_training(kind, see, 1, plain, seen)
+  if kind is views.RecordedGradients:
+    seen = _rounds(key, lambda key: _played(key, vfl, state, data))
+    return views.recorded_gradients(see, 1, seen, KNOWN)[0]
+  if kind is views.WhiteBox:
+    return _white_box(key, attack.wants, vfl, state)
+  known = jax.tree.map(lambda x: x[:6], data)
+  return views.after_training(kind, see, 1, views.Finished(
+      vfl, plain, state, known, data, ROWS, data, data
+  ))
+
+
+def _played(key: jax.Array, vfl: VFL, state: State, data: Batch) -> Round:
+  """What was seen of a round, without a copy of the federation."""
+  _, seen = protocol.play_round(key, vfl, none(), TXS, state, data)
+  return seen
+
+
+def _rounds(key: jax.Array, play: Any) -> Any:
+  """Several rounds, of one federation; leaves have one axis more."""
+  seen = [play(key)._replace(state=()) for key in jax.random.split(key, ROUNDS)]
+  return jax.tree.map(lambda *xs: jnp.stack(xs), *seen)
+
+
+def _white_box(
+    key: jax.Array, wants: Wants, vfl: VFL, state: State
+) -> views.WhiteBox:
+  """Rounds of so many samples of a pool as the attack wants."""
+  if not 1 <= wants.batch <= wants.samples:
+    raise ValueError(
+        f'{_NAME} sees gradients of a pool of samples: say how many it wants, '
+        f'Attack(..., wants=Wants(samples=8, batch=4)); got {wants}.'
+    )
+  pool, keys = batch(wants.samples), jax.random.split(key, ROUNDS)
+  rows = jnp.stack([
+      jax.random.permutation(key, wants.samples)[:wants.batch] for key in keys
+  ])
+  seen = [
+      views.own_gradients(1, _played(
+          key, vfl, state, jax.tree.map(lambda x, i=i: x[i], pool)
+      )) for key, i in zip(keys, rows)
+  ]
+  gradients = jax.tree.map(lambda *xs: jnp.stack(xs), *seen)
+  return views.white_box(
+      key, 1, none(), state, gradients, rows, pool.features[1]
+  )
