@@ -199,15 +199,16 @@ def test_no_correlation_is_known_of_what_is_no_number(bad):
 ])
 def test_a_gradient_through_a_defense_is_a_number(name, strength):
   """Also where a row is zeros, as that of padding is."""
-  d = jax.random.normal(jax.random.key(0), (16, 4)).at[-1].set(0)
-  labels = jax.nn.one_hot(jnp.arange(16) % 2, 2).at[-1].set(0)
+  d = np.random.default_rng(0).normal(size=(16, 4)).astype(np.float32)
+  labels = np.eye(2, dtype=np.float32)[np.arange(16) % 2]
+  d[-1] = labels[-1] = 0
   defense = defenses.REGISTRY[name](*strength)
 
   def squares(d):
     (sent,), _ = defense.gradient((), jax.random.key(1), (d,), labels)
     return (sent ** 2).sum()
 
-  assert jnp.isfinite(jax.grad(squares)(d)).all()
+  assert np.isfinite(jax.jit(jax.grad(squares))(d)).all()
 
 
 @pytest.mark.parametrize('party', [0, -1, 2])
