@@ -66,6 +66,16 @@ def _words(key, shape):
 
 # Masks for who trains: Threefry's take most of the time to compile.
 QUICK = prg.Prg('quick', _folded, _words)
+SEEDS = Seeds(*np.arange(6, dtype=np.uint32).reshape(3, 2))
+
+
+@mpc.entry
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def masked(*args):
+  """Weights as `masking.mask` has them, by one program and not one a shape."""
+  with warnings.catch_warnings():
+    warnings.simplefilter('ignore', UserWarning)  # Condition B < n1.
+    return masking.mask(*args)[0]
 
 
 def federation(kind, names, last='', setting=Public(prg=QUICK)):
@@ -92,21 +102,28 @@ def noise(chosen, seed=4):
   }
 
 
+@functools.cache
+def begun(net, shape, dtype):
+  """Weights of the passive and of the active party, and the layers."""
+  x = np.zeros((BATCH, *shape), dtype)
+  # Of twice the deviation: convolutions learn from the start.
+  params = jax.tree.map(
+      lambda leaf: leaf * np.float32(2 if leaf.ndim > 2 else 1),
+      numbers(net, x, 2),
+  )
+  active = numbers(TOP, np.zeros((2, 8), np.float32), 2)
+  return params, active, masking.layers(net, params, x)
+
+
 def federated(net, x, y, names, last='', setting=Public(prg=QUICK)):
   """The same of any network with 8 outputs."""
-  # Of Flax's deviations: convolutions learn from the start.
-  params = jax.jit(net.init)(jax.random.key(1), x[:2])
-  u = np.zeros((2, 8), np.float32)
-  active = jax.jit(TOP.init)(jax.random.key(2), u)
-  found = masking.layers(net, params, x[:BATCH])
+  params, active, found = begun(net, x.shape[1:], x.dtype)
   chosen = masking.choose(found, names, last)
-  keys = Seeds(*np.arange(6, dtype=np.uint32).reshape(3, 2))
+  keys = SEEDS
   if setting.prg is prg.THREEFRY:
     keys = one_sided.seeds(prg.THREEFRY, jax.random.key(3))
   extra = noise(chosen)
-  with warnings.catch_warnings():
-    warnings.simplefilter('ignore', UserWarning)  # Condition B < n1.
-    weights, _ = masking.mask(setting, chosen, keys, params, extra, 0)
+  weights = masked(setting, chosen, keys, params, extra, 0)
   job = Setup(net, head, TXS, chosen, setting, ETA)
   plain = job._replace(chosen=())
   noisy = masking.noisy(params, chosen, extra)

@@ -1,4 +1,5 @@
 """What the documentation is made by: pages, their numbers, their links."""
+import functools
 import re
 
 import pytest
@@ -7,6 +8,14 @@ from docs import build, gallery, measured, methods, sources
 from experiments import evidence
 from vfljax import attacks, defenses
 from vfljax.report import reading
+
+
+@pytest.fixture(scope='module', autouse=True)
+def made_once():
+  """Pages of methods, which tests and the contents ask for."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(methods, 'pages', functools.cache(methods.pages))
+    yield
 
 
 def test_every_method_has_a_page():

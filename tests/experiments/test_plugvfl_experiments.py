@@ -49,8 +49,8 @@ def test_the_baselines_are_in_the_papers_ranges():
 def test_at_their_weakest_the_baselines_keep_the_gradients_sign(name):
   """Of gradients as large as fig4's: with too much noise it is a coin's."""
   entry = {entry.name: entry for entry in common.baselines()}[name]
-  d = jax.random.normal(jax.random.key(0), (32, 64)) * 2e-2
-  labels = jax.nn.one_hot(jnp.arange(32) % 10, 10)
+  d = np.random.default_rng(0).normal(0, 2e-2, (32, 64)).astype(np.float32)
+  labels = np.eye(10, dtype=np.float32)[np.arange(32) % 10]
   weakest = {name: values[0] for name, values in entry.grid.items()}
   strength = entry.strengths[0 if name == 'NG' else -1]
   defense = setting.build(entry, strength, **weakest)
@@ -58,9 +58,10 @@ def test_at_their_weakest_the_baselines_keep_the_gradients_sign(name):
       jax.random.key(1)
   )
   # DSGD adds noise to what it made (almost) 0 as well, NG to all.
-  large = (jnp.abs(sent) > 9e-4) & (jnp.abs(d) > 9e-4)
+  sent = np.asarray(sent)
+  large = (np.abs(sent) > 9e-4) & (np.abs(d) > 9e-4)
   assert large.sum() >= 15
-  assert (jnp.sign(sent) == jnp.sign(d))[large].mean() > 0.97
+  assert (np.sign(sent) == np.sign(d))[large].mean() > 0.97
 
 
 def test_lambda_times_p_is_one_job_with_a_name_for_each():
@@ -96,7 +97,8 @@ def test_a_value_of_a_grid_out_of_range_is_refused_before_training():
 def test_variants_have_attackers_of_their_own():
   made = on_digits(fig6.get_config())
   training = jax.tree.map(lambda x: x[:1_000], made.samples)
-  known = lambda name: division.known(
+  drawn = jax.jit(division.known, static_argnums=2)
+  known = lambda name: drawn(
       jax.random.key(0), training, attacker(made.config, name).who.known
   ).labels
   np.testing.assert_array_equal(known('model_completion').sum(0), [4.0] * 10)

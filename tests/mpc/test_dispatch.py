@@ -219,11 +219,14 @@ def test_a_compilers_options_come_before_ours(monkeypatch):
 @pytest.mark.parametrize('said, asked', [('tpu', 'tpu'), ('', 'gpu')])
 def test_a_scheme_is_chosen_for_where_it_will_run(told, said, asked):
   """Which may be said; else the target knows."""
-  with target.tracing_for('gpu'), jax.enable_x64(True):
-    x, w = jnp.ones((1, 4, 4, 1), int), jnp.ones((3, 3, 1, 2), int)
+  def all_of(x, w):
     win = convolution.window(x.shape, w.shape)
     out = kernels.conv(x, w, platform=said)
     kernels.conv_weight_gradient(x, out, (3, 3), win, platform=said)
     kernels.conv_input_gradient(out, w, x.shape, win, platform=said)
     kernels.matmul(x[0, :, :, 0], x[0, :, :, 0], platform=said)
+
+  with target.tracing_for('gpu'), jax.enable_x64(True):
+    of = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int64)
+    jax.eval_shape(all_of, of(1, 4, 4, 1), of(3, 3, 1, 2))
   assert [where for where, _ in told] == [asked] * 4

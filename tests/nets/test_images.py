@@ -3,6 +3,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests import small_networks
 from vfljax import nets, target
 from vfljax.masked import masking
 from vfljax.nets import images
@@ -43,7 +44,7 @@ def test_many_samples_go_through_in_blocks(kind, size, samples, asked):
 @pytest.mark.parametrize('name', ['lenet5', 'conv2'])
 def test_a_test_set_is_not_unfolded_all_at_once(name):
   net, x = nets.make(name, 3), drawn(300, 8, 8, 1)
-  params = net.init(KEY, x[:1])
+  params = small_networks.drawn(net, x[:1])
   train = lambda params, x: net.run(params, KEY, x)[0]
   assert 'scan' in str(jax.make_jaxpr(net.apply)(params, x))
   assert 'scan' not in str(jax.make_jaxpr(train)(params, x))

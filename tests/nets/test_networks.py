@@ -21,7 +21,7 @@ KEY = jax.random.key(0)
 
 
 def image(*shape):
-  return jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float32)
+  return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 
 def count(params):
@@ -53,7 +53,7 @@ def every_way(x, kernel, strides, padding):
 def test_arithmetic_can_be_swapped_from_outside():
   module = nn.Sequential([convolution.Conv(2), images.flatten, nets.Dense(3)])
   x = image(1, 4, 4, 1)
-  params = module.init(KEY, x)
+  params = small_networks.drawn(module, x)
   met = []
 
   def zeros(run, args, kwargs, context):
@@ -94,8 +94,7 @@ def test_lenet_counts():
 
 
 def test_names_and_options():
-  net = nets.make('mlp3', 10, hidden=(8, 4))
-  params = net.init(KEY, image(2, 6))
+  params = shapes('mlp3', (2, 6), width=10, hidden=(8, 4))
   assert count(params) == 7 * 8 + 9 * 4 + 5 * 10
   with pytest.raises(ValueError, match='no network'):
     nets.make('lenet6')
@@ -109,7 +108,7 @@ def test_names_and_options():
 
 def test_one_network_after_another_trains_as_one():
   both = nets.then(nets.mlp(4, dropout=0.5), nets.mlp(3))
-  params = both.init(KEY, image(2, 5))
+  params = small_networks.drawn(both, image(2, 5))
   y, stats = jax.jit(both.run)(params, KEY, image(2, 5))
   assert y.shape == (2, 3)
   assert jax.tree.structure(both.absorb(params, stats)) == (
@@ -195,10 +194,10 @@ def test_group_norm_does_not_mix_samples():
 
 def test_statistics_travel_with_the_party_and_under_vmap():
   """Training leaves statistics in a party's state, a seed as beside others."""
-  net = nets.make('vgg13', 4, **TINY['vgg13'])
+  net = nets.mlp(4, 4, norm='batch')
   vfl = algorithms.vhnn([net] * 2, nets.mlp(3), 'sum')
-  x = image(2, 12, 8, 4, 3)
-  data = Batch(tuple(x), jax.nn.one_hot(jnp.arange(12) % 3, 3))
+  x, labels = image(2, 12, 8), np.eye(3, dtype=np.float32)[np.arange(12) % 3]
+  data = Batch(tuple(x), labels)
 
   def run(key):
     state, history = train.fit(
@@ -214,7 +213,7 @@ def test_statistics_travel_with_the_party_and_under_vmap():
     stats = party.params['bottom']['batch_stats']
     stats = jax.tree.leaves(jax.tree.map(np.asarray, stats))
     assert all(((s != 0) & (s != 1)).any() for s in stats)
-  twice, _ = many(keys[jnp.array([1, 1])])  # In other company, the same.
+  twice, _ = many(jnp.stack([keys[1]] * 2))  # In other company, the same.
   twice, parties = jax.tree.map(np.asarray, (twice, parties))
   for one, other in zip(jax.tree.leaves(twice), jax.tree.leaves(parties)):
     np.testing.assert_allclose(other[1], one[0], rtol=1e-4, atol=1e-5)
@@ -290,10 +289,10 @@ def test_embeddings_that_are_normalized_and_rectified(name, options):
 @pytest.mark.parametrize('stolen', [True, False])
 def test_completing_a_network_with_batch_norm_renews_its_statistics(stolen):
   """An attacker's training is a training: by the batch, statistics and all."""
-  net = nets.make('vgg13', 4, **TINY['vgg13'])
-  x = 50 * np.array(image(12, 4, 4, 1))  # Far from the statistics' start.
+  net = nets.mlp(4, 4, norm='batch')
+  x = 50 * image(12, 16)  # Far from the statistics' start.
   x[1::2] += 100.0
-  x, labels = jnp.asarray(x), jnp.asarray(np.eye(2)[np.arange(12) % 2], 'f')
+  labels = np.eye(2, dtype=np.float32)[np.arange(12) % 2]
   attack = attacks.model_completion(
       net, nets.mlp(2), Schedule(30, 0, 1, 0.02), stolen=stolen
   )
