@@ -55,8 +55,8 @@ def get_config():
   return Config(
       experiment='mine', seeds=1, alone=False, defenses='doubled',
       attacks='norm_scoring', data=DataConfig('breast_cancer'),
-      model=ModelConfig(bottom=(4,), top=()),
-      train=TrainConfig(epochs=1, batch_size=64),
+      model=ModelConfig('vlr'),
+      train=TrainConfig(epochs=1, batch_size=64, optimizer='sgd'),
   )
 '''
 
