@@ -25,6 +25,7 @@ TINY = (
     '--config.seeds_per_chunk=1', '--config.train.epochs=2',
     '--config.defenses=none', '--config.attacks=norm_scoring',
     '--config.model.algorithm=vlr', '--config.alone=False', '--devices=1',
+    '--config.train.optimizer=sgd',
 )
 _CONTEXT = multiprocessing.get_context('forkserver')
 # What the server imports, its forks have.

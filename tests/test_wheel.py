@@ -50,6 +50,7 @@ def get_config():
   return Config(
       seeds=neighbour.SEEDS, alone=False, model=ModelConfig('vlr'),
       train=TrainConfig(epochs=1, optimizer='sgd'), defenses='none',
+      attacks='norm_scoring',
   )
 '''
 

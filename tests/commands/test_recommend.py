@@ -148,6 +148,7 @@ def test_from_a_file_to_advice(tmp_path, capsys, monkeypatch):
       '--config.train.epochs=2', '--config.model.algorithm=vlr',
       '--config.defenses=dp_laplace(0.01,0.1),max_norm',
       '--config.attacks=norm_scoring,direct_label', '--tensorboard',
+      '--config.train.optimizer=sgd', '--config.alone=False',
   ]
   assert main(command) == 0
   assert list((tmp_path / 'out').rglob('events.out.tfevents*'))

@@ -1,4 +1,5 @@
 """Programs that are the same but for their names, and what makes them so."""
+import collections
 from concurrent.futures import ThreadPoolExecutor
 import re
 import threading
@@ -10,29 +11,41 @@ from vfljax.runner import calls, compiling, families, making, tuning
 from vfljax.train import Run
 
 
-def test_programs_that_are_alike_are_compiled_once(monkeypatch):
+@pytest.fixture
+def counts(monkeypatch):
+  """(configuration) -> how many programs would be compiled, by their parts."""
+  def counted(given):
+    made = []
+    monkeypatch.setattr(tuning, 'compiled', lambda lowered: (
+        made.append(lowered), len(made)
+    ))
+    for entry in given.listed:
+      entry.strengths = entry.strengths[:1]
+    everything = found(given)
+    with compiling.Compiler(everything, everything) as compiler:
+      for job in everything:
+        assert compiler.programs(job).ready(600)
+    return collections.Counter(
+        re.search(r'jit_([a-z]+)', x.as_text()).group(1) for x in made
+    )
+
+  return counted
+
+
+def test_programs_that_are_alike_are_compiled_once(counts):
   """Of labels that are prepared before the first round the rounds know nothing.
 
   So label_dp and kdk begin differently and go on alike, and who trains one
   network with a term for it ends as who does not.
   """
-  made, compiled = [], tuning.compiled
-
-  def counted(lowered):
-    made.append(lowered)
-    return compiled(lowered)
-
-  monkeypatch.setattr(tuning, 'compiled', counted)
   given = config('none', 'label_dp', 'kdk', 'dcor', alone=False)
-  for entry in given.listed:
-    entry.strengths = entry.strengths[:1]
-  everything = found(given)
-  with compiling.Compiler(everything, everything) as compiler:
-    for job in everything:
-      assert compiler.programs(job).ready(600)
-  names = [re.search(r'jit_([a-z]+)', x.as_text()).group(1) for x in made]
-  counts = {name: names.count(name) for name in names}
-  assert counts == dict(start=3, advance=3, finish=1, stolen=1)
+  assert counts(given) == dict(start=3, advance=3, finish=1, stolen=1)
+
+
+def test_trainings_that_start_alike_have_one_program_for_it(counts):
+  """The defenses that share one, and the active party without the others."""
+  given = config('none', 'iso', listed_attacks=('norm_scoring',))
+  assert counts(given) == dict(start=1, advance=2, finish=2)
 
 
 def test_who_waits_for_one_that_is_alike_leaves_the_thread(monkeypatch):

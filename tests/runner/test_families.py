@@ -36,7 +36,9 @@ def config(*names, **changed):
       listed_attacks=('norm_scoring', 'model_completion'),
       data=DataConfig(name='breast_cancer', limit=120),
       model=ModelConfig(algorithm='vlr'),
-      train=TrainConfig(epochs=2, batch_size=32, learning_rate=1e-2),
+      train=TrainConfig(
+          epochs=2, batch_size=32, learning_rate=0.1, optimizer='sgd'
+      ),  # Adam's step takes as long to compile as all the rest of a round.
       attack=AttackConfig(known=2),
   )
   return dataclasses.replace(given, **changed)
@@ -166,23 +168,39 @@ def test_baselines_alone_leave_the_utility_to_the_others(monkeypatch):
   assert left == {'constant': found['constant']}
 
 
-def test_numbers_do_not_know_who_shares(tmp_path, monkeypatch):
-  """Of two who share, of three, and up to rounding of two who do not.
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+  """(what to call it, configuration) -> lines, of the defended alone."""
+  monkeypatch.setattr(run, 'jobs', lambda setting: [
+      job for job in jobs(setting) if job.entry.name != 'none'
+  ])
 
-  The last play all their trainings a call: each piece's numbers are in place.
-  """
-
-  def results(place, *names):
-    given = config(*names, alone=False)
-    work = run.run(given, arguments.load_data(given.data), str(place))
+  def found(place, given):
+    table = arguments.load_data(given.data)
+    work = run.run(given, table, str(tmp_path / place))
     lines = (work.path / 'results.jsonl').read_text().splitlines()
     return [json.loads(line) for line in lines]
 
-  together = results(tmp_path / 'all', 'none', 'iso', 'dp_laplace')
-  apart = results(tmp_path / 'one', 'none', 'iso')
-  assert apart == [r for r in together if r['defense'] != 'dp_laplace']
+  return found
+
+
+def test_numbers_do_not_know_who_shares(results, monkeypatch):
+  """Of two who share, of one, and up to rounding of one who cannot.
+
+  The first play fewer trainings a call than the others, who play all of them:
+  each piece's numbers are in place.
+  """
+  given = config(
+      'none', 'dp_laplace', 'iso', alone=False,
+      listed_attacks=('norm_scoring',),
+  )
+  given.listed[1].strengths = given.listed[1].strengths[:1]
+  together = results('all', given)
+  given.listed = given.listed[::2]
+  apart = results('one', given)
+  assert apart == [r for r in together if r['defense'] == 'iso']
   monkeypatch.setattr(families, '_one_by_one', lambda job: False)
-  alone = results(tmp_path / 'own', 'none', 'iso')
+  alone = results('own', given)
   assert len({r['value'] for r in alone}) > 20  # Of what differs by cell.
   for one, other in zip(apart, alone, strict=True):
     assert one | dict(value=0) == other | dict(value=0)
@@ -214,7 +232,7 @@ def test_rows_that_differ_in_what_is_swept_share_their_programs():
   assert found(given)[-1].labels[0] == 'three noise=0.0001'
 
 
-def test_numbers_of_rows_that_are_swept_are_their_own(tmp_path):
+def test_numbers_of_rows_that_are_swept_are_their_own(results):
   """As without the other row, and, up to rounding, as of a constant."""
   constant = Entry('discrete_sgd', (2,), dict(noise=1e-2), 'constant')
   given = config(
@@ -223,18 +241,15 @@ def test_numbers_of_rows_that_are_swept_are_their_own(tmp_path):
       ), alone=False, listed_attacks=('norm_scoring',),
   )
 
-  def results(place, names):
-    asked = dataclasses.replace(given, defenses=names)
-    work = run.run(asked, arguments.load_data(given.data), str(place))
-    lines = (work.path / 'results.jsonl').read_text().splitlines()
-    lines = [json.loads(line) for line in lines]
+  def values(place, names):
+    lines = results(place, dataclasses.replace(given, defenses=names))
     return {
         name: [r['value'] for r in lines if r['defense'] == name]
         for name in names.split(',')
     }
 
-  together = results(tmp_path / 'all', 'low,high,constant')
-  assert results(tmp_path / 'one', 'high')['high'] == together['high']
+  together = values('all', 'low,high,constant')
+  assert values('one', 'high')['high'] == together['high']
   low, high, fixed = map(np.asarray, together.values())
   assert (np.abs(low - high) > 0.01).any()
   np.testing.assert_allclose(high, fixed, atol=1e-3)

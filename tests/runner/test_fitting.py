@@ -214,7 +214,7 @@ def test_compilers_are_half_as_many_as_cores(cores, platform, want):
 
 def test_where_there_is_no_room_nothing_is_kept_that_was_made():
   table = arguments.load_data(config('none').data)
-  found = jobs.jobs(run.checks.assembled(config('none', seeds=8), table))
+  found = jobs.jobs(run.checks.assembled(small(seeds=8), table))
   with compiling.Compiler(found, found) as compiler:
     made = compiler._maker.known('a', lambda: jax.jit(lambda x: x).lower(1.0))
     left = weakref.ref(made.result()[0])

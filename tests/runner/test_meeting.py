@@ -11,7 +11,8 @@ from vfljax.runner.shares import Share
 FIRST, SECOND = Share(0, 2), Share(1, 2)
 
 
-def test_who_gets_in(tmp_path):
+def test_who_gets_in(tmp_path, monkeypatch):
+  monkeypatch.setattr(meeting, '_LOOKED_AT', 0.1)
   with meeting.among(tmp_path, FIRST), meeting.among(tmp_path, SECOND):
     for share, said in [
         (FIRST, 'a process 0 of 2'), (SECOND, 'a process 1 of 2'),

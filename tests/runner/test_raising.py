@@ -13,12 +13,12 @@ from vfljax.runner.config import (
 from vfljax.runner.errors import UserError
 
 
-def config(seeds, **changed):
-  """Two programs, one of which two defenses share."""
+def config(seeds, alone=False, **changed):
+  """One family, of the undefended and two strengths."""
   entry = default_entry('iso')
   entry.strengths = (1.0, 5.0)
   return Config(
-      experiment='raised', seeds=seeds, listed=(entry,),
+      experiment='raised', seeds=seeds, listed=(entry,), alone=alone,
       listed_attacks=('norm_scoring',),
       data=DataConfig(name='breast_cancer', limit=120),
       model=ModelConfig(algorithm='vlr'),
@@ -94,7 +94,7 @@ def test_pieces_are_chunks_of_blocks():
 
 def test_results_are_in_the_order_of_one_run(table):
   def of(**given):
-    setting = run.checks.assembled(config(5, alone=False, **given), table)
+    setting = run.checks.assembled(config(5, **given), table)
     return jobs.jobs(setting), jobs.jobs(setting._replace(raised=(3,)))
 
   whole, raised = of()
@@ -114,7 +114,7 @@ def test_results_are_in_the_order_of_one_run(table):
 
 
 def test_programs_are_made_for_what_a_block_has(table):
-  setting = run.checks.assembled(config(5), table)
+  setting = run.checks.assembled(config(5, alone=True), table)
   everything = jobs.jobs(setting._replace(raised=(3,)))
   found = families.families(everything)
   sizes = {job.name: families.padded(job) for job in everything}

@@ -11,15 +11,17 @@ from tests.runner.test_families import config, found
 from vfljax import measure, views
 from vfljax.attack import Attack
 from vfljax.runner import (
-    arguments, cell, compiling, division, families, run, stolen,
+    arguments, cell, division, families, run, stolen,
 )
 from vfljax.runner.config import AttackConfig, ModelConfig
 from vfljax.runner.setting import split_samples
 from vfljax.types import Batch
 
-DEEP = ModelConfig(algorithm='vhnn', bottom=(4,), top=(4,))
+DEEP = ModelConfig(algorithm='vhnn', bottom=(4,), top=())
 KNOWN = AttackConfig(known=2, repeats=2, own=dict(
-    completion=dict(epochs=3, stages=3, learning_rate=0.05)
+    completion=dict(
+        epochs=3, stages=3, learning_rate=0.5, optimizer='sgd', head=()
+    )
 ))
 
 
@@ -46,41 +48,48 @@ def test_which_attacks_these_are():
   assert 'mixmatch' not in stolen.attacks(setting)
 
 
-def test_weights_of_one_structure_have_one_program(monkeypatch):
-  """Of three families the attacks are traced once, and once the baselines."""
-  everything = found(experiment('none', 'iso', 'dcor', 'fedpass_cut'))
+def results(place, *names, **changed):
+  given = experiment(*names, alone=False, **changed)
+  work = run.run(given, arguments.load_data(given.data), str(place))
+  lines = (work.path / 'results.jsonl').read_text().splitlines()
+  return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope='module')
+def apart(tmp_path_factory):
+  """What two families' attacks find, and which attacks were traced for it."""
   traced, attack = [], cell.attack
 
   def counted(job, *given):
     traced.append(sorted(job.setting.after_training))
     return attack(job, *given)
 
-  monkeypatch.setattr(cell, 'attack', counted)
-  with compiling.Compiler(everything, everything) as compiler:
-    for job in everything:
-      assert compiler.programs(job).ready(600)
-  assert len({f.name for f in families.families(everything).values()}) >= 4
-  assert sorted(traced) == [['local_model', 'scratch'], ['model_completion']]
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(cell, 'attack', counted)
+    patch.setattr(run.checks, 'rehearse', lambda *_: None)  # It traces, too.
+    found = results(tmp_path_factory.mktemp('apart'), 'none', 'iso', 'dcor')
+  return found, traced
 
 
-def test_numbers_are_those_of_one_program(tmp_path, monkeypatch):
+def test_weights_of_one_structure_have_one_program(apart):
+  """Of two families the attacks are traced once, and once the baselines."""
+  everything = found(experiment('none', 'iso', 'dcor', alone=False))
+  names = {f.name for f in families.families(everything).values()}
+  assert names == {'iso none', 'dcor'}
+  assert sorted(apart[1]) == [['local_model', 'scratch'], ['model_completion']]
+
+
+def test_numbers_are_those_of_one_program(apart, tmp_path, monkeypatch):
   """Each cell is attacked with its own weights, known labels and luck."""
-
-  def results(place):
-    given = experiment('none', 'iso', 'dcor')
-    work = run.run(given, arguments.load_data(given.data), str(place))
-    lines = (work.path / 'results.jsonl').read_text().splitlines()
-    rows = [json.loads(line) for line in lines]
-    return [r for r in rows if r['attack']]
-
-  apart = results(tmp_path / 'apart')
-  whose = {r['defense'] for r in apart if r['attack'] in ('scratch', 'local')}
+  rows, _ = apart
+  whose = {r['defense'] for r in rows if r['attack'] in ('scratch', 'local')}
   assert whose == {'none'}
-  monkeypatch.setattr(families, '_one_by_one', lambda job: False)
-  whole = results(tmp_path / 'whole')
-  completed = [r for r in apart if r['attack'] == 'model_completion']
+  completed = [r for r in rows if r['attack'] == 'model_completion']
   assert len({r['value'] for r in completed}) > 5  # They differ by cell.
-  for one, other in zip(apart, whole, strict=True):
+  monkeypatch.setattr(families, '_one_by_one', lambda job: False)
+  whole = results(tmp_path, 'none', 'dcor')
+  both = [r for r in rows if r['defense'] != 'iso']
+  for one, other in zip(both, whole, strict=True):
     assert one | dict(value=0) == other | dict(value=0)
     assert one['value'] == pytest.approx(other['value'], abs=0.02), one
 

@@ -1,6 +1,7 @@
 """Streamed experiments: the numbers of those in memory, stopped and continued,
 chosen by the device's memory, and what they refuse."""
 import json
+import shutil
 
 import jax
 import numpy as np
@@ -11,7 +12,7 @@ from vfljax import algorithms, data, nets, stream, train
 from vfljax.data import scale
 from vfljax.data.table import Table
 from vfljax.defense import none
-from vfljax.runner import checks, memory, run
+from vfljax.runner import checks, jobs, memory, run, streamed
 from vfljax.runner.config import (
     Config, DataConfig, Entry, ModelConfig, TrainConfig,
 )
@@ -65,56 +66,77 @@ class Killed(Exception):
   pass
 
 
-def test_the_numbers_are_those_in_memory_also_when_continued(
-    tmp_path, monkeypatch
-):
-  table = images()
-  two = dict(listed=(Entry('dp_gaussian', (0.01, 0.1)),))
-  stay = config(data=dict(stream=0), **two)
-  plain = run.run(stay, table, str(tmp_path / 'plain'))
-  whole = run.run(config(**two), table, str(tmp_path / 'whole'))
-  expected, found = results(plain), results(whole)
-  assert found.keys() == expected.keys() and len(found) > 8
-  for key, value in found.items():
-    assert value == pytest.approx(expected[key], abs=1e-5), key
+@pytest.fixture(scope='module', autouse=True)
+def one_job():
+  """Of two strengths; its streamed programs are compiled once for all runs."""
+  made, compile_job = {}, streamed.compile_job
 
-  one = config(defenses='none')
-  advance, epochs = Progress.advance, []
+  def once(job, *rest):
+    if job.name not in made:
+      made[job.name] = compile_job(job, *rest)
+    return made[job.name]
 
-  def killed_after_two(self, epoch, *arguments):
-    epochs.append(epoch)
-    if len(epochs) == 2:
-      raise Killed
-    advance(self, epoch, *arguments)
-
-  monkeypatch.setattr(run, 'SAVE_SECONDS', -1)  # After every epoch.
-  with monkeypatch.context() as killing:
-    killing.setattr(Progress, 'advance', killed_after_two)
-    with pytest.raises(Killed):
-      run.run(one, table, str(tmp_path / 'killed'))
-  assert epochs == [1, 2]
-  continued = results(run.run(one, table, str(tmp_path / 'killed')))
-  assert continued == {k: v for k, v in found.items() if k[0] == 'none'}
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(streamed, 'compile_job', once)
+    patch.setattr(run, 'jobs', lambda setting: [
+        job for job in jobs.jobs(setting) if job.entry.name != 'none'
+    ])
+    yield
 
 
-def test_a_run_may_go_on_in_memory(tmp_path, monkeypatch):
-  """Which plays two epochs at a time where a streamed one saves after each."""
-  chosen = dict(defenses='none', train=dict(epochs=11, measure_every=11))
-  alike = config(**chosen, data=dict(stream=0))
-  table, places = images(), [str(tmp_path / name) for name in 'ab']
-  plain = run.run(alike, table, places[0])
+def eleven(stream=0):
+  return config(
+      data=dict(stream=stream), train=dict(epochs=11, measure_every=11),
+      listed=(Entry('dp_gaussian', (0.01, 0.1)),),
+  )
 
-  def killed(self, epoch, *arguments):
+
+@pytest.fixture(scope='module')
+def plain(tmp_path_factory):
+  """What is found in memory."""
+  place = tmp_path_factory.mktemp('plain')
+  return results(run.run(eleven(), images(), str(place)))
+
+
+@pytest.fixture(scope='module')
+def killed(tmp_path_factory):
+  """A streamed run that was killed when it had saved its third epoch."""
+  place = tmp_path_factory.mktemp('killed') / 'out'
+
+  def advance(self, epoch, *arguments):
     if epoch == 4:
       raise Killed
 
-  monkeypatch.setattr(run, 'SAVE_SECONDS', -1)
-  with monkeypatch.context() as killing:
-    killing.setattr(Progress, 'advance', killed)
+  with pytest.MonkeyPatch.context() as killing:
+    killing.setattr(run, 'SAVE_SECONDS', -1)  # After every epoch.
+    killing.setattr(Progress, 'advance', advance)
     killing.setattr(memory, 'rounds_of', lambda *_: 3)  # By itself.
     with pytest.raises(Killed):
-      run.run(alike, table, places[1])
-  assert results(run.run(alike, table, places[1])) == results(plain)
+      run.run(eleven(), images(), str(place))
+  return place
+
+
+def test_the_numbers_are_those_in_memory_also_when_continued(
+    plain, killed, tmp_path, monkeypatch
+):
+  found = results(run.run(eleven(stream=3), images(), str(tmp_path / 'whole')))
+  assert found.keys() == plain.keys() and len(found) > 8
+  for key, value in found.items():
+    assert value == pytest.approx(plain[key], abs=1e-5), key
+  place = shutil.copytree(killed, tmp_path / 'out')
+  monkeypatch.setattr(memory, 'rounds_of', lambda *_: 3)
+  epochs, advance = [], Progress.advance
+  monkeypatch.setattr(Progress, 'advance', lambda self, epoch, *rest: (
+      epochs.append(epoch) or advance(self, epoch, *rest)
+  ))
+  assert results(run.run(eleven(), images(), str(place))) == found
+  assert epochs == [*range(4, 12)]
+
+
+def test_a_run_may_go_on_in_memory(plain, killed, tmp_path):
+  """Which plays two epochs at a time where a streamed one saves after each."""
+  place = shutil.copytree(killed, tmp_path / 'out')
+  assert results(run.run(eleven(), images(), str(place))) == plain
 
 
 @pytest.mark.parametrize('changed, message', [
