@@ -99,7 +99,7 @@ def _view(attack: Attack, vfl: VFL) -> Any:
 
 
 def _played(key: jax.Array, vfl: VFL, state: State, data: Batch) -> Round:
-  """What was seen of a round, without a copy of the federation."""
+  """What was seen of a round."""
   _, seen = protocol.play_round(key, vfl, none(), TXS, state, data)
   return seen
 
