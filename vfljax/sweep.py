@@ -8,7 +8,7 @@ have alone.
 """
 from collections.abc import Callable, Sequence
 import math
-from typing import Any
+from typing import Any, cast
 import weakref
 
 import jax
@@ -223,7 +223,8 @@ def _program(
     own, called = {}, lambda: run
 
   def cell(cell, data):
-    return called()(*cell) if data is None else called()(*cell, data)
+    held = cast(Callable[..., Any], called())  # By who sweeps it.
+    return held(*cell) if data is None else held(*cell, data)
 
   if (loop, devices) not in own:
     own[loop, devices] = jax.jit(over_cells(cell, loop=loop, devices=devices))
