@@ -174,6 +174,9 @@ MISUSES = {
     'a seed below 0': (lambda: swept([-1]), 'seeds must be a whole number'),
     'no seeds': (lambda: swept(-2), '0 seeds'),
     'one strength': (lambda: swept(1, 0.5), r'such as \[0.5\]'),
+    'a strength that is none': (
+        lambda: swept(1, [(0.5, 1), (np.nan, 0)]), 'strengths are numbers'
+    ),
     'less than a cell': (lambda: swept(cells_per_chunk=-1), 'cells_per_chunk'),
     # What is measured.
     'labels in a column': (

@@ -125,7 +125,8 @@ def test_the_same_function_is_compiled_once_for_all_calls():
 
 
 @pytest.mark.parametrize('other', [
-    dict(loop=False), dict(devices=1), dict(seeds=5), dict(data=2.0),
+    dict(loop=False), dict(seeds=5), dict(data=2.0),
+    pytest.param(dict(devices=1), marks=of_a_cpu),  # Of which tests have two.
 ])
 def test_what_makes_another_program_is_compiled(other):
   traces = []
@@ -134,8 +135,6 @@ def test_what_makes_another_program_is_compiled(other):
   options = dict(seeds=3, loop=True) | other
   if 'devices' in options:
     options['devices'] = jax.devices()[: options['devices']]
-  if other == dict(devices=1) and len(jax.devices()) == 1:
-    pytest.skip('needs a second device')
   found = sweep.sweep(counted, options.pop('seeds'), STRENGTHS, **options)
   assert len(traces) == 2
   key = jax.random.key(1)

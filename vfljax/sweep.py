@@ -156,9 +156,9 @@ def sweep(
     The metrics with leading axes [strengths, seeds].
 
   Raises:
-    ValueError: without a seed or a strength, or for a negative number of cells
-      in a chunk; if `data` is a `Batch` whose parts do not fit together or
-      whose numbers make no sense, as in `train.start`.
+    ValueError: without a seed or a strength, for NaN as one, or for a negative
+      number of cells in a chunk; if `data` is a `Batch` whose parts do not fit
+      together or whose numbers make no sense, as in `train.start`.
   """
   check.count('cells_per_chunk', cells_per_chunk, 0)
   with samples.guarded(data):
@@ -242,6 +242,8 @@ def _check(count: int, strengths: Numbers, data: Any) -> None:
         'A sweep needs a seed and a strength, or more; got '
         f'{count} seeds and {len(strengths)} strengths.'
     )
+  if np.isnan(np.asarray(strengths, np.float64)).any():
+    raise ValueError(f'strengths are numbers; got {strengths}.')
   if isinstance(data, Batch):
     samples.check(data)
     samples.check_numbers(data)

@@ -35,9 +35,9 @@ def once(
 ) -> dict:
   """Seconds of the three starts of one clone, in a folder of its own."""
   found: dict[str, Any] = {}
-  found_first = [str(clone), os.environ.get('PYTHONPATH', '')]
+  path = [str(clone), os.environ.get('PYTHONPATH', '')]  # The clone's first.
   environment = dict(
-      os.environ, PYTHONPATH=os.pathsep.join(filter(None, found_first))
+      os.environ, PYTHONPATH=os.pathsep.join(filter(None, path))
   )
   environment.pop('PYTHONDONTWRITEBYTECODE', None)
   for start in STARTS:

@@ -323,13 +323,12 @@ def test_everything_chains():
   ordinary = [d for d in made if not d.objective]
   defense = chain(*ordinary, *[d for d in made if d.objective][:1])
 
-  def round_(key):
-    state = start(key, defense, batch())
-    return state, play(key, defense, state, batch())[0]
-
-  # Traced alone: finite each is by itself, and a chain adds no arithmetic.
-  before, after = jax.eval_shape(round_, jax.random.key(1))
-  chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
+  key = jax.random.key(1)
+  state = start(key, defense, batch())
+  round_ = jax.jit(lambda state: play(key, defense, state, batch()))
+  after, seen = round_(state)
+  chex.assert_tree_all_finite((after, seen))
+  chex.assert_trees_all_equal_shapes_and_dtypes(state, after)
 
 
 def test_a_chain_has_every_hook():

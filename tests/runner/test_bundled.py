@@ -219,7 +219,7 @@ def test_for_several_cells_at_a_time():
 
 @settings(max_examples=25)
 @given(st.lists(
-    st.tuples(st.integers(0, 3), st.lists(st.integers(0, 3), max_size=2)),
+    st.tuples(st.integers(0, 3), st.lists(st.integers(0, 4), max_size=3)),
     min_size=1, max_size=8,
 ))
 def test_any_shapes_from_any_keys(asked):
