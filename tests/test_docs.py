@@ -18,6 +18,7 @@ def made_once():
     yield
 
 
+@pytest.mark.slow
 def test_every_method_has_a_page():
   made = methods.pages()
   for kind, registry in (

@@ -86,7 +86,9 @@ def become(place, code, monkeypatch):
 
 
 @pytest.mark.parametrize('page', [
-    p for p in PAGES if blocks(p, 'python')
+    # What is read first is tried with every change.
+    pytest.param(p, marks=() if p.parent == ROOT else pytest.mark.slow)
+    for p in PAGES if blocks(p, 'python')
 ], ids=named)
 def test_python_blocks_run(page, tmp_path, monkeypatch, registries):
   monkeypatch.chdir(tmp_path)

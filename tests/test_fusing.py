@@ -87,6 +87,7 @@ def trained(defense, remainder='keep'):
   return [p.params for p in run.state.parties], history['loss']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('remainder', ['keep', 'pad'])
 def test_a_training_is_the_same(remainder):
   """Its weights, and the mean of its losses, which are not written down."""

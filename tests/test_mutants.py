@@ -45,6 +45,7 @@ def fault(text='x + x', replacement='x * x'):
   )
 
 
+@pytest.mark.slow
 def test_a_fault_is_killed_by_a_test_that_fails(tmp_path, monkeypatch):
   """And one that does the same is not."""
   monkeypatch.setattr(mutants, 'PRELOADED', [])  # Its test needs no JAX.
@@ -69,6 +70,7 @@ def test_an_unknown_name_is_told(capsys):
   assert 'No mutant begins with no such' in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_copy_has_what_tests_are_made_of(tmp_path):
   """Such as BUILD.md, whose examples keep the contracts, too."""
   root = mutants.copied(tmp_path)

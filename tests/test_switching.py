@@ -28,6 +28,7 @@ def test_which_defenses_act_on_gradients_alone():
   }
 
 
+@pytest.mark.slow
 def test_each_does_what_it_does_alone():
   members = [ready(name) for name in ALIKE]
 

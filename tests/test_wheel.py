@@ -161,6 +161,7 @@ def bare(unpacked, requires):
   return [unpacked, site]
 
 
+@pytest.mark.slow
 def test_the_library_without_extras(bare, tmp_path):
   done = python(IMPORT_ALL, path=bare, cwd=tmp_path)
   assert done.returncode == 0, done.stderr
@@ -174,6 +175,7 @@ def test_the_command_line_without_its_extra(bare, tmp_path):
   ]
 
 
+@pytest.mark.slow
 def test_the_command_line_in_a_folder(unpacked, requires, tmp_path):
   site = linked(needed(of_extra(requires, 'run')), tmp_path / 'site')
   here = tmp_path / 'here'

@@ -429,6 +429,7 @@ def test_latex_is_what_latex_takes():
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_figures_are_exported(tmp_path, capsys):
   fake_results.make(tmp_path / 'run', seeds=2, defenses=('none', 'iso'))
   code, out, _ = call(

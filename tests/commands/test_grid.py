@@ -51,6 +51,7 @@ def folders(place):
   }
 
 
+@pytest.mark.slow
 def test_each_runs_once_and_one_report_is_of_all(
     start, tmp_path, monkeypatch
 ):

@@ -139,6 +139,7 @@ def people(folder):
   return str(folder / 'my.csv')
 
 
+@pytest.mark.slow
 def test_from_a_file_to_advice(tmp_path, capsys, monkeypatch):
   monkeypatch.setenv('COLUMNS', '80')
   command = [

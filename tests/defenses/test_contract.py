@@ -255,6 +255,7 @@ def test_samples_may_have_64_bits(name):
 
 
 # With a loss of its own, with decompositions, and with neither.
+@pytest.mark.slow
 @pytest.mark.parametrize('one', ['gafm', 'marvell', 'none'])
 def test_works_inside_a_64_bit_program(one):
   with jax.enable_x64(True):
@@ -318,6 +319,7 @@ def test_passive_parties_learn_labels_from_messages_alone(played):
   chex.assert_trees_all_close(again, after.parties[1].params, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_everything_chains():
   made = [make(name) for name in DEFENSES]
   ordinary = [d for d in made if not d.objective]

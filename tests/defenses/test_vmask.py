@@ -90,7 +90,8 @@ def test_the_imagined_attacker_is_scored_at_its_best_on_what_it_did_not_know(
 
 
 @pytest.mark.parametrize('rate, epochs, plays', [
-    ('constant', 3, 1), ('cosine', 5, 2),
+    ('constant', 3, 1),
+    pytest.param('cosine', 5, 2, marks=pytest.mark.slow),
 ])
 def test_an_attacker_of_whom_a_part_is_played_is_one_of_that_size(
     rate, epochs, plays

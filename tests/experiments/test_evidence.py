@@ -154,6 +154,7 @@ def test_where_a_record_is_kept_is_known_before_it_is_made(
       verify.verify('gafm', 'table2', 1, '.', **asked)
 
 
+@pytest.mark.slow
 def test_a_record_is_run_again_from_its_own_command(tmp_path, monkeypatch):
   """On the bundled data, with one seed of two."""
   small = [
@@ -252,6 +253,7 @@ studies.write(args.out, begun, seeds, data.load('wine'), found=found)
 '''
 
 
+@pytest.mark.slow
 def test_a_study_is_run_again_from_its_own_command(tmp_path, monkeypatch):
   folder = tmp_path / 'p' / 'records'
   folder.mkdir(parents=True)

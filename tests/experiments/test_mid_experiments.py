@@ -50,6 +50,7 @@ def traced():
   return set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', NAMES)
 def test_every_config_can_be_run(name):
   """Attacks on large networks are traced with the first stage of them; where
@@ -93,6 +94,7 @@ def test_what_cannot_be_run_is_refused(name, fields, message):
     made(config_of(name, defenses='none', **fields))
 
 
+@pytest.mark.slow
 def test_a_run_from_start_to_end(tmp_path):
   """A backdoor and attacks on rounds that are played again."""
   config = config_of(

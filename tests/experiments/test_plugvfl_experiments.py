@@ -26,6 +26,7 @@ def on_digits(config: Config, **fields) -> setting.Setting:
   return checks.make(config, data.load('digits'))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('config', [
     *(fig3.get_config(variant) for variant in fig3.VARIANTS),
     *(module.get_config() for module in (fig4, fig5, fig6, fig7)),

@@ -225,6 +225,7 @@ def recovered(setting):
   return study.run(setting, quick('all', (0.15,)), looks)
 
 
+@pytest.mark.slow
 def test_hiding_all_layers_of_a_trained_bottom_is_scratch(recovered):
   none, every = recovered['kept'][0, 0]
   assert none.shape == every.shape == (2,) and recovered['main'].shape == (1, 1)
@@ -232,6 +233,7 @@ def test_hiding_all_layers_of_a_trained_bottom_is_scratch(recovered):
   assert none.mean() > every.mean() + 0.1
 
 
+@pytest.mark.slow
 def test_a_study_looks_after_every_epoch(looked):
   made, found = looked
   assert found['masked'].shape == (1, 2, 3)
@@ -241,12 +243,14 @@ def test_a_study_looks_after_every_epoch(looked):
   assert 0 <= found['shadow'].min() <= found['shadow'].max() < 1
 
 
+@pytest.mark.slow
 def test_who_has_kept_its_transcript_is_not_held_back(recovered):
   assert recovered['hidden'].all()
   gain = recovered['kept'][0, 0, 0] - recovered['shown'][0, 0]
   assert gain.mean() > 0.1
 
 
+@pytest.mark.slow
 def test_the_settings_of_the_authors_code(looked):
   """VMask hides a layer after the first epoch, budget or not; all learn."""
   _, found = looked

@@ -433,6 +433,7 @@ DEEP = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', DEEP)
 def test_deeper_networks_train_as_they_do_in_the_clear(name):
   """BatchNorm, dropout, attention: what lies between is nobody's to change."""

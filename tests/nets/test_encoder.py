@@ -93,6 +93,7 @@ def test_pooling_and_a_layer_on_top():
   assert drawn['top']['Dense_0']['kernel'].shape == (12, 5)
 
 
+@pytest.mark.slow
 def test_fine_tuning_starts_at_the_pretrained_weights_and_lowers_the_loss():
   net = nets.make(
       'encoder', 4, path=str(GOLDEN / 'tiny_distilbert'), blocks=1

@@ -184,6 +184,7 @@ def test_wrong_commands_are_told_what_is_right(
   assert message in error and len(error.splitlines()) <= 2
 
 
+@pytest.mark.slow
 def test_the_report_has_the_advice_when_there_is_a_goal(tmp_path):
   fake_results.make(tmp_path, defenses=('none', 'iso', 'max_norm'))
   writing.write(tmp_path, goal=Goal(budget=2))

@@ -29,6 +29,7 @@ def limits(drawn):
   return (*axes.get_xlim(), *axes.get_ylim())
 
 
+@pytest.mark.slow
 def test_figures_to_be_compared_have_one_frame(made, figures):
   _, results = made
   assert len(figures) == 1 + len(results.attacks)
@@ -113,6 +114,7 @@ def test_sections_are_listed_and_found(made):
   assert 'Optimal PU scores' not in html  # The ranking is there once.
 
 
+@pytest.mark.slow
 def test_figures_are_files_of_their_own(made):
   _, results = made
   text = b''

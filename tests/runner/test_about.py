@@ -41,6 +41,7 @@ def test_images_have_a_shape():
   assert about.holders(Config(), images) == [['28 x 14 x 1 pixels']] * 2
 
 
+@pytest.mark.slow
 def test_the_head_says_what_was_run(tmp_path):
   config = dataclasses.replace(
       Config(), data=DataConfig('csv', '/home/me/my.csv', 'y')

@@ -32,6 +32,7 @@ def counts(monkeypatch):
   return counted
 
 
+@pytest.mark.slow
 def test_programs_that_are_alike_are_compiled_once(counts):
   """Of labels that are prepared before the first round the rounds know nothing.
 

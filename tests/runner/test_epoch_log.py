@@ -152,6 +152,7 @@ def at_home(monkeypatch):
   monkeypatch.chdir(ROOT)
 
 
+@pytest.mark.slow
 def test_a_run_from_the_command_line(tmp_path, at_home, capsys):
   """Asked again, a finished one is completed, and left alone after that."""
   place = tmp_path / 'out'

@@ -184,6 +184,7 @@ def results(tmp_path, monkeypatch):
   return found
 
 
+@pytest.mark.slow
 def test_numbers_do_not_know_who_shares(results, monkeypatch):
   """Of two who share, of one, and up to rounding of one who cannot.
 
@@ -232,6 +233,7 @@ def test_rows_that_differ_in_what_is_swept_share_their_programs():
   assert found(given)[-1].labels[0] == 'three noise=0.0001'
 
 
+@pytest.mark.slow
 def test_numbers_of_rows_that_are_swept_are_their_own(results):
   """As without the other row, and, up to rounding, as of a constant."""
   constant = Entry('discrete_sgd', (2,), dict(noise=1e-2), 'constant')

@@ -77,6 +77,7 @@ def pieces(monkeypatch):
   return found
 
 
+@pytest.mark.slow
 def test_as_many_as_the_device_has_room_for(
     monkeypatch, pieces, undisturbed, tmp_path
 ):
@@ -212,6 +213,7 @@ def test_compilers_are_half_as_many_as_cores(cores, platform, want):
   assert compiling.at_once(cores, platform) == want
 
 
+@pytest.mark.slow
 def test_where_there_is_no_room_nothing_is_kept_that_was_made():
   table = arguments.load_data(config('none').data)
   found = jobs.jobs(run.checks.assembled(small(seeds=8), table))

@@ -68,6 +68,7 @@ def test_decompositions_have_one_thread_where_each_core_has_a_device(
   assert os.environ.get('OPENBLAS_NUM_THREADS') == has
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('command', [
     ['--config=experiments/quickstart.py', '--config.data.name=csv',
      '--config.data.label=y', '--config.data.path=no.csv'],

@@ -87,6 +87,7 @@ def ten_calls(monkeypatch):
   monkeypatch.setattr(strides, 'SHORT', 0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures('ten_calls')
 def test_killed_and_continued_gives_the_same_bytes(whole, capsys, tmp_path):
   code, _ = interrupted(tmp_path / 'killed', signal.SIGKILL, forked)
@@ -96,6 +97,7 @@ def test_killed_and_continued_gives_the_same_bytes(whole, capsys, tmp_path):
   assert read(tmp_path / 'killed') == whole
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures('ten_calls')
 def test_ctrl_c_saves_and_a_damaged_checkpoint_is_no_end(
     whole, capsys, tmp_path

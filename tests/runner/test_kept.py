@@ -257,6 +257,7 @@ def test_what_was_not_used_for_longest_goes_first(place, monkeypatch):
   assert [store._file(name).exists() for name in names] == [True, False, True]
 
 
+@pytest.mark.slow
 def test_a_second_start_traces_nothing_and_finds_the_same(
     place, monkeypatch, tmp_path
 ):

@@ -344,6 +344,7 @@ def test_a_reader_that_has_enough_is_no_error():
     assert child.stderr.read() == b'' and child.wait() == 0
 
 
+@pytest.mark.slow
 def test_a_run_whose_reader_has_gone_is_no_success(tmp_path):
   command = [
       sys.executable, 'launch.py', '--config=experiments/quickstart.py',

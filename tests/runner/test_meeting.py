@@ -105,6 +105,7 @@ def test_the_first_alone_writes_what_is_of_all(tmp_path):
   assert len(store.read_results(tmp_path)) == 1
 
 
+@pytest.mark.slow
 def test_two_processes_one_killed_give_the_bytes_of_one(tmp_path):
   place = tmp_path / 'out'
   two = ['--coordinator=127.0.0.1:1', '--num_processes=2']

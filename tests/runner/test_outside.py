@@ -94,6 +94,7 @@ def run(tmp_path, monkeypatch, capsys):
   return started
 
 
+@pytest.mark.slow
 def test_they_run_from_the_command_line_to_the_report(
     run, tmp_path, monkeypatch
 ):
@@ -158,6 +159,7 @@ def test_they_are_listed():
     assert name in text
 
 
+@pytest.mark.slow
 def test_they_keep_the_contracts():
   keeps_its_contract('toy_scoring')
   name = 'toy_rounding'
@@ -335,6 +337,7 @@ def edited(tmp_path, monkeypatch):
     registry.update(before)
 
 
+@pytest.mark.slow
 def test_edited_code_is_not_given_the_old_numbers(edited, tmp_path, capsys):
   assert mine(tmp_path) == 0
   made_of = json.loads((tmp_path / 'out/config.json').read_text())['sources']
@@ -352,6 +355,7 @@ def test_edited_code_is_not_given_the_old_numbers(edited, tmp_path, capsys):
   assert 'belongs to another configuration: defenses' in said
 
 
+@pytest.mark.slow
 def test_so_is_code_that_own_code_imports(edited, tmp_path, capsys):
   """By any of its names, from a package and from beside itself."""
   pack = tmp_path / 'own_pack'
@@ -379,6 +383,7 @@ def test_so_is_code_that_own_code_imports(edited, tmp_path, capsys):
   assert mine(tmp_path) == 0
 
 
+@pytest.mark.slow
 def test_a_directory_of_before_digests_goes_on(edited, tmp_path):
   assert mine(tmp_path) == 0
   (tmp_path / 'out/.config.json').unlink()
@@ -389,6 +394,7 @@ def test_a_directory_of_before_digests_goes_on(edited, tmp_path):
   assert mine(tmp_path) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('needs_all', [False, True])
 def test_an_aggregation_from_outside_says_whether_one_party_may_be_alone(
     run, tmp_path, monkeypatch, needs_all

@@ -43,6 +43,7 @@ def results(given, folder):
   return [json.loads(line) for line in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures('place', 'uncached')
 def test_a_second_start_traces_nothing(monkeypatch, tmp_path):
   """A program that asked the host could not be kept.

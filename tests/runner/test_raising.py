@@ -144,6 +144,7 @@ def check_raised(before, given, table, trained):
   return work
 
 
+@pytest.mark.slow
 def test_only_new_seeds_run_and_results_are_those_of_one_run(
     copied, table, fresh, trained, tmp_path
 ):
@@ -161,6 +162,7 @@ def test_only_new_seeds_run_and_results_are_those_of_one_run(
   assert json.loads((copy / 'config.json').read_text())['raised'] == [3]
 
 
+@pytest.mark.slow
 def test_new_seeds_run_in_chunks(table, fresh, trained, tmp_path):
   sized = dict(seeds_per_chunk=2)
   begun = run.run(config(3, **sized), table, str(tmp_path / 'out'))
@@ -168,6 +170,7 @@ def test_new_seeds_run_in_chunks(table, fresh, trained, tmp_path):
   assert sorted(results(work.path).splitlines()) == sorted(fresh.splitlines())
 
 
+@pytest.mark.slow
 def test_raised_twice_and_left_in_between(
     table, fresh, trained, tmp_path, monkeypatch
 ):

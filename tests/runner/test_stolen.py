@@ -71,6 +71,7 @@ def apart(tmp_path_factory):
   return found, traced
 
 
+@pytest.mark.slow
 def test_weights_of_one_structure_have_one_program(apart):
   """Of two families the attacks are traced once, and once the baselines."""
   everything = found(experiment('none', 'iso', 'dcor', alone=False))
@@ -79,6 +80,7 @@ def test_weights_of_one_structure_have_one_program(apart):
   assert sorted(apart[1]) == [['local_model', 'scratch'], ['model_completion']]
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_one_program(apart, tmp_path, monkeypatch):
   """Each cell is attacked with its own weights, known labels and luck."""
   rows, _ = apart

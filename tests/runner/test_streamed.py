@@ -116,6 +116,7 @@ def killed(tmp_path_factory):
   return place
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_in_memory_also_when_continued(
     plain, killed, tmp_path, monkeypatch
 ):
@@ -133,6 +134,7 @@ def test_the_numbers_are_those_in_memory_also_when_continued(
   assert epochs == [*range(4, 12)]
 
 
+@pytest.mark.slow
 def test_a_run_may_go_on_in_memory(plain, killed, tmp_path):
   """Which plays two epochs at a time where a streamed one saves after each."""
   place = shutil.copytree(killed, tmp_path / 'out')

@@ -35,6 +35,7 @@ def test_bits_are_those_of_jax():
     np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 @of_a_cpu
 def test_a_draw_is_one_kernel_from_then_on():
   """In a process of its own, for there is no way back."""
