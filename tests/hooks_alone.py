@@ -18,19 +18,20 @@ ROWS, WIDTH = 12, 2
 OTHERWISE = dict(gafm=gafm.gafm(0.2, reading=gafm.Reading(norm='none')))
 
 
-def data():
+def data(passive=1):
   """Rows of one direction; Max-Norm adds nothing to equal ones."""
   x = jnp.arange(1.0, ROWS + 1)[:, None] * jnp.array([[0.01, 0.02]])
-  return Batch((x, x), jax.nn.one_hot(jnp.arange(ROWS) % 2, 2))
+  return Batch((x,) * (passive + 1), jax.nn.one_hot(jnp.arange(ROWS) % 2, 2))
 
 
 @functools.cache
-def made(name):
+def made(name, passive=1):
   """A defense, and what everybody has of it: some numbers."""
   defense = OTHERWISE.get(name) or make(name)
-  vfl = algorithms.vhnn([nets.mlp(WIDTH)] * 2, nets.mlp(2))
+  vfl = algorithms.vhnn([nets.mlp(WIDTH)] * (passive + 1), nets.mlp(2))
+  txs, rows = (optax.sgd(1.0),) * (passive + 1), data(passive)
   shapes = jax.eval_shape(lambda key: protocol.init(
-      key, vfl, defense, (optax.sgd(1.0),) * 2, data(), auxiliary=data()
+      key, vfl, defense, txs, rows, auxiliary=rows
   ), KEY)
   rng = np.random.default_rng(0)
   return defense, jax.tree.map(
@@ -38,12 +39,12 @@ def made(name):
   )
 
 
-def given(name):
+def given(name, passive=1):
   """A defense and the first arguments of `HOOKS` after the labels: the parties'
   weights and the memory."""
-  defense, state = made(name)
-  active, passive = (p.params['defense'] for p in state.parties)
-  return defense, (active, passive, state.defense)
+  defense, state = made(name, passive)
+  active, first, *_ = (p.params['defense'] for p in state.parties)
+  return defense, (active, first, state.defense)
 
 
 def has(defense, hook):
@@ -64,6 +65,23 @@ def batch(own, key, x, labels):
   return jnp.diag(own.batch(key, Batch((rows, rows), labels)).features[1])
 
 
+# What the active party makes of all messages: as `HOOKS`, of (x of each passive
+# party, ...), in their place.
+OF_ALL = dict(
+    receive=lambda own, key, xs, y, active, passive, memory: own.receive(
+        active, memory, key, xs, y)[0],
+    objective=lambda own, key, xs, y, active, passive, memory: jax.grad(
+        lambda xs: own.objective(memory, key, top(len(y)), xs, y))(xs),
+    gradient=lambda own, key, xs, y, active, passive, memory: own.gradient(
+        memory, key, xs, y)[0],
+)
+
+
+def of_one(hook):
+  """The same of one passive party."""
+  return lambda own, key, x, y, *of: OF_ALL[hook](own, key, (x,), y, *of)[0]
+
+
 # Hook -> (defense, key, x, labels, active, passive, memory) -> [rows, ...].
 HOOKS = dict(
     batch=lambda own, key, x, y, *_: batch(own, key, x, y),
@@ -72,12 +90,7 @@ HOOKS = dict(
         passive, key, x)[0],
     label=lambda own, key, x, y, active, passive, memory: own.label(
         memory, key, y),
-    receive=lambda own, key, x, y, active, passive, memory: own.receive(
-        active, memory, key, (x,), y)[0][0],
-    objective=lambda own, key, x, y, active, passive, memory: jax.grad(
-        lambda x: own.objective(memory, key, top(len(x)), (x,), y))(x),
-    gradient=lambda own, key, x, y, active, passive, memory: own.gradient(
-        memory, key, (x,), y)[0][0],
+    **{hook: of_one(hook) for hook in OF_ALL},
 )
 
 
@@ -86,6 +99,15 @@ def outcome(name, hook):
   own, state = given(name)
   x, labels = data().features[1], data().labels
   return lambda key: HOOKS[hook](own, key, x, labels, *state)
+
+
+def outcome_of_all(name, hook):
+  """key -> [2, rows, ...] what comes of two passive parties' equal messages."""
+  own, state = given(name, passive=2)
+  _, *xs = data(passive=2).features
+  return lambda key: jnp.stack(
+      OF_ALL[hook](own, key, tuple(xs), data().labels, *state)
+  )
 
 
 @functools.cache

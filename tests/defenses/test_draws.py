@@ -1,8 +1,9 @@
-"""Who draws, and that rows of a batch never share what is drawn.
+"""Who draws, and that rows of a batch never share what is drawn, nor parties.
 
 Noise that two rows have in common is gone from their difference. So each hook
 of each defense that draws for rows is given a batch, again and again, and what
-becomes of two rows must not go together.
+becomes of two rows must not go together. Of two passive parties the same: they
+may be one and the same behind the back of the active one.
 """
 import jax
 import jax.numpy as jnp
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 from tests.contracts import DEFENSES
-from tests.hooks_alone import KEY, ROWS, data, drawing, outcome
+from tests.hooks_alone import (
+    KEY, OF_ALL, ROWS, data, drawing, outcome, outcome_of_all,
+)
 from tests.perturbing import check_apart, draws
 from vfljax import defenses
 from vfljax.defenses import dp_weights, ppdl
@@ -22,6 +25,11 @@ WAYS = 600
 SHARED = dict(
     kdk=('prepare', 'a teacher is one network: rows that look alike are taught '
                     'alike, and what hides them is the smoothing'),
+)
+# Of whose luck all parties share.
+SHARED_BY_PARTIES = dict(
+    gafm=('objective', 'what is drawn is of the prediction, which all parties '
+                       'have a part in; each is sent its gradient of that'),
 )
 # How many rows nothing is drawn for: Max-Norm adds nothing to the largest.
 UNTOUCHED = dict(max_norm=1)
@@ -35,7 +43,7 @@ def test_hooks_that_draw_are_found():
   assert {hook for hooks in found.values() for hook in hooks} == {
       'batch', 'gradient', 'objective', 'prepare', 'receive', 'send',
   }
-  for name, (hook, _) in SHARED.items():
+  for name, (hook, _) in [*SHARED.items(), *SHARED_BY_PARTIES.items()]:
     assert hook in found[name], name
 
 
@@ -46,12 +54,19 @@ def test_rows_do_not_share_what_is_drawn(name):
       check_rows_apart(outcome(name, hook), ROWS - UNTOUCHED.get(name, 0))
 
 
-def check_rows_apart(run, least):
+@pytest.mark.parametrize('name', DEFENSES)
+def test_parties_do_not_share_what_is_drawn(name):
+  shared, _ = SHARED_BY_PARTIES.get(name, (None, None))
+  for hook in (OF_ALL.keys() & drawing(name)) - {shared}:
+    check_rows_apart(outcome_of_all(name, hook), 2, rows=2)
+
+
+def check_rows_apart(run, least, rows=ROWS):
   """That what becomes of two rows does not go together, and that it is by luck
   for as many rows."""
   seen = jax.jit(jax.vmap(run))(jax.random.split(KEY, WAYS))
-  seen = np.asarray(seen, np.float64).reshape(WAYS, ROWS, -1)
-  row = np.repeat(np.arange(ROWS), seen.shape[2])
+  seen = np.asarray(seen, np.float64).reshape(WAYS, rows, -1)
+  row = np.repeat(np.arange(rows), seen.shape[2])
   seen = seen.reshape(WAYS, -1)
   random = seen.std(0) > 1e-6 * np.abs(seen).max()
   assert len({*row[random]}) >= least, 'Some rows are as they were: UNTOUCHED.'
