@@ -133,9 +133,26 @@ def test_too_many_devices_are_refused_before_they_are_made():
     device.set_up(10**6, '')
 
 
-def test_a_cache_that_cannot_be_is_told(capsys, monkeypatch):
-  for variable in ('XLA_FLAGS', 'LIBTPU_INIT_ARGS'):  # Set, and then put back.
+@pytest.fixture
+def environment(monkeypatch):
+  """What is set is put back."""
+  for variable in 'XLA_FLAGS', 'LIBTPU_INIT_ARGS', 'OPENBLAS_NUM_THREADS':
     monkeypatch.setenv(variable, os.environ.get(variable, ''))
+
+
+@pytest.mark.usefixtures('environment')
+def test_devices_are_those_of_a_process_in_which_jax_has_started(monkeypatch):
+  """As in a notebook, on a machine of any number of cores."""
+  assert jax.local_device_count('cpu') == 2
+  monkeypatch.setattr(device, 'cores', lambda: 8)
+  device.set_up(0, '')
+  with pytest.raises(UserError, match='--devices=3 comes too late.* with 2. L'):
+    device.set_up(3, '')
+  assert jax.local_device_count('cpu') == 2
+
+
+@pytest.mark.usefixtures('environment')
+def test_a_cache_that_cannot_be_is_told(capsys):
   before = jax.config.jax_compilation_cache_dir
   device.set_up(2, '~nobody-of-that-name/cache')
   assert 'not kept' in capsys.readouterr().err

@@ -44,7 +44,8 @@ def set_up(devices: int, cache: str) -> None:
     cache: Folder for compiled programs; '' keeps none.
 
   Raises:
-    UserError: for more devices than the machine can start.
+    UserError: for more devices than the machine can start, and for others than
+      there are where JAX has started already.
   """
   check(devices)
   libtpu.set_up(os.environ)
@@ -59,8 +60,7 @@ def set_up(devices: int, cache: str) -> None:
   # Else programs say of each operation where in the code it stands: for nobody,
   # and 3 % of what a first start computes.
   jax.config.update('jax_traceback_in_locations_limit', 0)
-  if getattr(jax.config, 'jax_num_cpu_devices', None) != wanted:
-    jax.config.update('jax_num_cpu_devices', wanted)
+  _make(wanted, chosen=bool(devices))
   if not cache:
     return
   try:
@@ -71,6 +71,19 @@ def set_up(devices: int, cache: str) -> None:
     return
   jax.config.update('jax_compilation_cache_dir', str(folder))
   jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.1)
+
+
+def _make(wanted: int, chosen: bool) -> None:
+  """Where JAX has started, as in a notebook, its devices stay as they are."""
+  try:
+    jax.config.update('jax_num_cpu_devices', wanted)
+  except RuntimeError as error:
+    if chosen:
+      has = jax.local_device_count('cpu')
+      raise UserError(
+          f'--devices={wanted} comes too late: JAX has started in this process, '
+          f'with {has}. Leave it out, or start a process of its own.'
+      ) from error
 
 
 def name() -> str:
