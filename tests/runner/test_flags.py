@@ -68,6 +68,21 @@ def test_decompositions_have_one_thread_where_each_core_has_a_device(
   assert os.environ.get('OPENBLAS_NUM_THREADS') == has
 
 
+@pytest.mark.parametrize('said, want', [
+    ('200000 100000', 2), ('250000 100000', 3), ('50000 100000', 1),
+    ('9900000 100000', 8), ('max 100000', 8), ('', 8), ('1 0', 8), (None, 8),
+])
+def test_cores_are_a_containers_share(said, want, tmp_path, monkeypatch):
+  place = tmp_path / 'cpu.max'
+  if said is not None:
+    place.write_text(said + '\n')
+  monkeypatch.setattr(device, '_QUOTA', place)
+  monkeypatch.setattr(
+      device.os, 'sched_getaffinity', lambda _: set(range(8)), raising=False
+  )
+  assert device.cores() == want
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('command', [
     ['--config=experiments/quickstart.py', '--config.data.name=csv',

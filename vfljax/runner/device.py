@@ -13,6 +13,7 @@ from vfljax.runner.errors import UserError
 
 # Read as SciPy's OpenBLAS is loaded, which JAX does at its first decomposition.
 _LAPACK = 'OPENBLAS_NUM_THREADS'
+_QUOTA = '/sys/fs/cgroup/cpu.max'
 _A_CORE = 64  # Devices of a core: each has its threads and its memory.
 
 
@@ -93,7 +94,22 @@ def name() -> str:
 
 
 def cores() -> int:
-  """The cores that this process may use."""
+  """The cores that this process may use, of a container's its share."""
   if hasattr(os, 'sched_getaffinity'):  # Not on a Mac.
-    return len(os.sched_getaffinity(0))
-  return os.cpu_count() or 1
+    there = len(os.sched_getaffinity(0))
+  else:
+    there = os.cpu_count() or 1
+  return min(there, _share(there))
+
+
+def _share(otherwise: int) -> int:
+  """How many cores' time a container is given, rounded up.
+
+  Docker and Kubernetes let a process see all cores of a machine and stop it when
+  it has used the time of so many (Linux, cgroups 2: 'microseconds, of a period').
+  """
+  try:
+    quota, period = map(int, Path(_QUOTA).read_text('utf-8').split())
+    return max(1, -(-quota // period))
+  except (OSError, ValueError, ZeroDivisionError):  # No container; 'max'.
+    return otherwise
