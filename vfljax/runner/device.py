@@ -82,8 +82,8 @@ def _make(wanted: int, chosen: bool) -> None:
     if chosen:
       has = jax.local_device_count('cpu')
       raise UserError(
-          f'--devices={wanted} comes too late: JAX has started in this process, '
-          f'with {has}. Leave it out, or start a process of its own.'
+          f'--devices={wanted} comes too late: JAX has started in this '
+          f'process, with {has}. Leave it out, or start a process of its own.'
       ) from error
 
 
@@ -105,8 +105,9 @@ def cores() -> int:
 def _share(otherwise: int) -> int:
   """How many cores' time a container is given, rounded up.
 
-  Docker and Kubernetes let a process see all cores of a machine and stop it when
-  it has used the time of so many (Linux, cgroups 2: 'microseconds, of a period').
+  Docker and Kubernetes let a process see all cores of a machine, and stop it
+  when it has used the time of so many (Linux, cgroups 2, whose file has that
+  time and of which period it is, in microseconds).
   """
   try:
     quota, period = map(int, Path(_QUOTA).read_text('utf-8').split())
