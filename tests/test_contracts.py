@@ -36,6 +36,14 @@ def test_the_example_of_a_defense_is_good():
   contracts.check_defense(examples.DEFENSES['gradient_dropout'], 0.3)
 
 
+def test_a_defense_may_be_made_for_one_passive_party():
+  def gradient(state, key, cut, labels):
+    d, = cut
+    return (d + jax.random.normal(key, d.shape),), state
+
+  contracts.check_defense(lambda: Defense(gradient=gradient))
+
+
 def on_gradients(fn):
   """fn(strength, key, d, labels) -> d, as a factory."""
   return lambda s: Defense(gradient=each(functools.partial(fn, s)))
@@ -67,8 +75,19 @@ def an_if(s):
   return Defense(gradient=each(lambda key, d, labels: d * scale))
 
 
+def one_key_for_all(s):
+  def gradient(state, key, cut, labels):
+    noise = s * jax.random.normal(key, cut[0].shape)
+    return tuple(d + noise for d in cut), state
+
+  return Defense(gradient=gradient)
+
+
 BAD = {
     'labels in features': (labels_in_features, 'no message'),
+    'a draw for all parties': (
+        one_key_for_all, 'passive parties share what gradient draws',
+    ),
     'an if': (an_if, 'jnp.where in place of `if`'),
     'another draw each time': (on_gradients(numpys), 'not the same twice'),
     'padding that counts': (

@@ -1,4 +1,4 @@
-"""A small federation of two parties and two classes, and what is told twice."""
+"""A small federation of two classes, and what is told twice."""
 from typing import Any
 
 import jax
@@ -14,19 +14,21 @@ TXS = (optax.sgd(0.05, momentum=0.9),) * 2
 TINY = 1e-5  # What rounding may make of equal numbers.
 
 
-def federation() -> VFL:
+def federation(parties: int = 2) -> VFL:
   return algorithms.vhnn(
-      [nets.mlp(8, WIDTH)] * 2, nets.binary(nets.mlp(8, 1))
+      [nets.mlp(8, WIDTH)] * parties, nets.binary(nets.mlp(8, 1))
   )
 
 
-def batch(rows: int = ROWS) -> Batch:
+def batch(rows: int = ROWS, parties: int = 2) -> Batch:
+  """Passive parties hold the same."""
   one, two = jax.random.split(jax.random.key(3))
   own, theirs = jax.random.normal(one, (rows, 4)), jax.random.normal(
       two, (rows, 5)
   )
   positive = (jnp.arange(rows) % 3 == 0).astype(int)
-  return Batch((own, theirs), jax.nn.one_hot(positive, 2))
+  features = own, *[theirs] * (parties - 1)
+  return Batch(features, jax.nn.one_hot(positive, 2))
 
 
 def check_finite(name: str, tree: Any) -> None:

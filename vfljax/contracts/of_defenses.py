@@ -32,7 +32,8 @@ def check_defense(
     ValueError: if something but messages crosses between parties
       (`audit.check`), if a round does not scan, is not finite or not a function
       of its key, if messages or facts have other shapes than they need, if
-      rows of padding count, or if rows share what a hook draws.
+      rows of padding count, or if rows share what a hook draws, or two passive
+      parties (of a defense that is not made for one alone).
   """
   name, defense = _name(make), make(*arguments, **options)
   begun = protocol.init(
@@ -69,6 +70,7 @@ def check_defense(
   check_same(f'{name}: a round', zeros, nines,
              f'depends on what is in rows of padding: {_TELL}')
   _check_draws(name, defense, begun)
+  _check_parties(name, defense)
   _check_number(name, defense, begun)
 
 
@@ -157,28 +159,68 @@ def _hooks(
   return {name: partial(of_samples, run) for name, run in hooks.items()}
 
 
-def _drawn(run: Callable[[Array], Array]) -> np.ndarray:
-  """[draws, rows, numbers] of a hook."""
+def _hooks_of_all(defense: Defense) -> dict[str, Callable[[Array], Array]]:
+  """By name key -> [2, rows, ...], of two passive parties' equal messages."""
+  data, txs = batch(parties=3), TXS[:1] * 3
+  begun = jax.jit(lambda key: protocol.init(
+      key, federation(3), defense, txs, data, auxiliary=data
+  ))(jax.random.key(0))
+  active, memory = begun.parties[0].params['defense'], begun.defense
+  x = jnp.arange(1.0, ROWS + 1)[:, None] * jnp.linspace(0.01, 0.02, WIDTH)[None]
+  return dict(
+      receive=lambda key: jnp.stack(
+          defense.receive(active, memory, key, (x, x), data.labels)[0]
+      ),
+      gradient=lambda key: jnp.stack(
+          defense.gradient(memory, key, (x, x), data.labels)[0]
+      ),
+  )
+
+
+def _drawn(run: Callable[[Array], Array], whose: int = ROWS) -> np.ndarray:
+  """[draws, rows or so many others, numbers] of a hook."""
   keys = jax.random.split(jax.random.key(5), DRAWS)
   seen = jax.jit(jax.vmap(run))(keys)
-  return np.asarray(seen, np.float64).reshape(DRAWS, ROWS, -1)
+  return np.asarray(seen, np.float64).reshape(DRAWS, whose, -1)
+
+
+def _go_together(seen: np.ndarray) -> bool:
+  """Whether what becomes of two of the second axis by luck is one luck."""
+  whose = np.repeat(np.arange(seen.shape[1]), seen.shape[2])
+  seen = seen.reshape(len(seen), -1)
+  drawn = seen.std(0) > 1e-6 * np.abs(seen).max()
+  others = whose[drawn][:, None] != whose[drawn]
+  if not others.any():
+    return False
+  together = np.abs(np.corrcoef(seen[:, drawn].T))
+  return together[others].max() > 6 / DRAWS**0.5
 
 
 def _check_draws(name: str, defense: Defense, begun: State) -> None:
   """That what becomes of two rows by luck does not go together."""
   for hook, run in _hooks(defense, begun).items():
-    seen = _drawn(run)
-    row = np.repeat(np.arange(ROWS), seen.shape[2])
-    seen = seen.reshape(DRAWS, -1)
-    drawn = seen.std(0) > 1e-6 * np.abs(seen).max()
-    others = row[drawn][:, None] != row[drawn]
-    if not others.any():
-      continue
-    together = np.abs(np.corrcoef(seen[:, drawn].T))
-    if together[others].max() > 6 / DRAWS**0.5:
+    if _go_together(_drawn(run)):
       raise ValueError(
           f'{name}: rows share what {hook} draws, so that it is gone from '
           'their difference: draw numbers of shape (len(x), ...).'
+      )
+
+
+def _check_parties(name: str, defense: Defense) -> None:
+  """That what becomes of two passive parties' messages does not either: they
+  may be one and the same behind the back of the active one."""
+  try:
+    of_all = _hooks_of_all(defense)
+    for run in of_all.values():
+      jax.eval_shape(run, jax.random.key(0))
+  except ValueError:  # Made for one passive party: a number for each, say.
+    return
+  for hook, run in of_all.items():
+    if _go_together(_drawn(run, 2)):
+      raise ValueError(
+          f'{name}: passive parties share what {hook} draws, so that it is '
+          'gone from their difference: jax.random.split(key, len(messages)), '
+          'as `defense.each` does.'
       )
 
 
