@@ -32,6 +32,20 @@ def test_every_recorded_mutant_has_tests_that_are_there():
       assert re.search(rf'^def {wanted}\(', text, re.M), mutant.name
 
 
+@pytest.mark.slow
+def test_the_cases_that_a_mutant_names_are_there():
+  """A change of a test's parameters gives its cases other names."""
+  named = {test for mutant in RECORD for test in mutant.tests}
+  done = subprocess.run([
+      sys.executable, '-m', 'pytest', '--collect-only', '-q',
+      '-m', 'not faults', '-p', 'no:cacheprovider',
+      *sorted({test.partition('::')[0] for test in named}),
+  ], cwd=mutants.ROOT, capture_output=True, text=True, check=True)
+  there = set(done.stdout.splitlines())
+  there |= {case.partition('[')[0] for case in there}
+  assert not named - there
+
+
 def repository(folder, tests):
   (folder / 'doubling.py').write_text('def twice(x):\n  return x + x\n')
   (folder / 'test_code.py').write_text(
