@@ -134,14 +134,17 @@ def _check_facts(name: str, defense: Defense, state: State) -> None:
       )
 
 
+def _message() -> Array:
+  return jnp.arange(1.0, ROWS + 1)[:, None] * jnp.linspace(0.01, 0.02, WIDTH)
+
+
 def _hooks(
     defense: Defense, begun: State, padding: int = 0
 ) -> dict[str, Callable[[Array], Array]]:
   """By name key -> [rows, ...], what becomes of samples; with rows of padding
   after them, if so many."""
-  x = jnp.arange(1.0, ROWS + 1)[:, None] * jnp.linspace(0.01, 0.02, WIDTH)[None]
   more = lambda x: jnp.pad(x, ((0, padding), (0, 0)))
-  x, labels, memory = more(x), more(batch().labels), begun.defense
+  x, labels, memory = more(_message()), more(batch().labels), begun.defense
   active, passive = (p.params['defense'] for p in begun.parties)
   hooks = dict(
       send=lambda key: defense.send(passive, key, x)[0],
@@ -166,7 +169,7 @@ def _hooks_of_all(defense: Defense) -> dict[str, Callable[[Array], Array]]:
       key, federation(3), defense, txs, data, auxiliary=data
   ))(jax.random.key(0))
   active, memory = begun.parties[0].params['defense'], begun.defense
-  x = jnp.arange(1.0, ROWS + 1)[:, None] * jnp.linspace(0.01, 0.02, WIDTH)[None]
+  x = _message()
   return dict(
       receive=lambda key: jnp.stack(
           defense.receive(active, memory, key, (x, x), data.labels)[0]

@@ -80,7 +80,7 @@ def _make(wanted: int, chosen: bool) -> None:
     jax.config.update('jax_num_cpu_devices', wanted)
   except RuntimeError as error:
     if chosen:
-      has = jax.local_device_count('cpu')
+      has = jax.local_device_count()
       raise UserError(
           f'--devices={wanted} comes too late: JAX has started in this '
           f'process, with {has}. Leave it out, or start a process of its own.'
