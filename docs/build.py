@@ -31,8 +31,8 @@ Nav = list[dict[str, object]]
 
 
 def papers() -> dict[str, str]:
-  """{README of a paper: its page}."""
-  names = [*evidence.papers(), 'large']
+  """{README of a paper, or of what else is measured: its page}."""
+  names = [*evidence.papers(), 'large', 'bench']
   return {
       f'experiments/{name}/README.md': f'results/{name}.md' for name in names
   } | {'experiments/CLAIMS.md': 'results/claims.md'}

@@ -27,7 +27,8 @@ from vfljax.runner import arguments
 ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in (
-        'README.md', 'BUILD.md', 'SECURITY.md', 'CONTRIBUTING.md'
+        'README.md', 'BUILD.md', 'SECURITY.md', 'CONTRIBUTING.md',
+        'experiments/bench/README.md',
     )),
     *sorted((ROOT / 'docs' / 'pages').rglob('*.md')),
 ]

@@ -14,8 +14,8 @@ XLA has no product of int64 matrices for TPUs, no convolution of int64 but for
 CPUs, and float64 on a TPU is emulated: what is tried there leaves them out.
 XLA's Triton kernels (JAX 0.11.2, H100 and H200) give twice the product of int8
 matrices with a short inner length, unless it happens to tune to another kernel
-(BUILD.md, Accelerators). Compiled without them digits are exact, but who calls
-us chooses how to compile. So no GPU gets them.
+(experiments/bench/README.md). Compiled without them digits are exact, but who
+calls us chooses how to compile. So no GPU gets them.
 """
 from collections.abc import Callable, Iterable
 import functools

@@ -35,7 +35,8 @@ def set_up(devices: int, cache: str) -> None:
   """Makes one device of every core of a CPU, and keeps compiled programs.
 
   Small matrices do not fill several cores: two trainings side by side finish
-  before one training spread over two cores (BUILD.md, Benchmarks).
+  before one training spread over two cores (see
+  experiments/bench/README.md).
   Accelerators are not affected, but that a TPU's compiler gets room (`libtpu`).
   Random bits are drawn in one kernel; LLVM leaves loops as they are (`tuning`).
   LAPACK has one thread a device where every core has one.

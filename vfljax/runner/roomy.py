@@ -4,8 +4,9 @@ CPython keeps the frames of calls in pieces of 16 KB. Who stands at the end of a
 piece and calls, in a loop over a program's equations say, has the next piece
 mapped into memory and, with each return, taken out again, of which other cores
 are told each time. Of what compiling the papers' configurations takes, that was
-up to a tenth (BUILD.md). Python from 3.13 on keeps one piece in reserve, since
-the spring of 2026 (https://github.com/python/cpython/issues/142183).
+up to a tenth (experiments/bench/README.md). Python from 3.13 on keeps one piece
+in reserve, since the spring of 2026
+(https://github.com/python/cpython/issues/142183).
 
 A function that needs much of the stack gets a piece that is doubled until it
 fits, and leaves what is over to those whom it calls.

@@ -15,8 +15,8 @@ the same.
 
 CPUs: XLA makes a loop of each axis of an array, and LLVM writes short ones out,
 such as those over 3x3 taps and channels. That takes long to compile, and
-nothing trains faster for it (BUILD.md). So LLVM leaves loops as they are; last
-digits differ.
+nothing trains faster for it (experiments/bench/README.md). So LLVM leaves loops
+as they are; last digits differ.
 """
 from collections.abc import MutableMapping
 import os
