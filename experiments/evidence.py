@@ -1,6 +1,6 @@
 """From the records of runs to what the papers' READMEs say.
 
-A record (`--record`, see vfljax/runner/recording.py) lies in
+A record (`--record`, see vfljax/runner/workdir/recording.py) lies in
 experiments/<paper>/records/. Between two markers of a README stands what
 experiments/<paper>/tables.py makes of records,
 
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from vfljax.data.table import counted
 from vfljax.report import reading
 from vfljax.report.reading import Cell, PerSeed, Results
-from vfljax.runner import recording
+from vfljax.runner.workdir import recording
 
 HERE = Path(__file__).parent
 END = '<!-- end -->'

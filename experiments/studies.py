@@ -4,8 +4,8 @@
   ...
   studies.write(args.out, begun, seeds, table, attack_accuracy=found)
 
-A study's record is JSON, as a run's is (vfljax/runner/recording.py): the
-command that makes it again, the samples' digest, seeds, commit, versions,
+A study's record is JSON, as a run's is (vfljax/runner/workdir/recording.py):
+the command that makes it again, the samples' digest, seeds, commit, versions,
 device, date and seconds. What was measured follows under names of the script's
 own; of those in "by_seed" every list has one entry a seed, a number or more
 lists. `rows` makes of them what `verify` compares.
@@ -22,8 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vfljax.data import Table
-from vfljax.runner import asking, device, disk, recording
+from vfljax.runner.cli import asking
 from vfljax.runner.errors import UserError
+from vfljax.runner.machine import device, disk
+from vfljax.runner.workdir import recording
 
 FORMAT = 'vfljax study 1'
 _PLACES = ('--out', '--work')

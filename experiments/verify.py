@@ -35,8 +35,10 @@ import numpy as np
 
 from experiments import evidence, studies
 from vfljax.runner import main as runner
-from vfljax.runner import asking, disk, recording
+from vfljax.runner.cli import asking
 from vfljax.runner.errors import UserError
+from vfljax.runner.machine import disk
+from vfljax.runner.workdir import recording
 
 LEAST = 0.005  # Of a value, and of 1 where it is less.
 DEVIATIONS = 3.0

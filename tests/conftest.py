@@ -24,7 +24,7 @@ import jax
 import pytest
 
 from tests import compiling, quickest
-from vfljax.runner import threefry
+from vfljax.runner.machine import threefry
 
 # Sharding the seed axis needs a second device, also on a laptop with one core.
 jax.config.update('jax_num_cpu_devices', 2)

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 
 from vfljax.report import writing
-from vfljax.runner import store
+from vfljax.runner.workdir import store
 
 DEFENSES = {
     # Strengths; the share of the leakage that is left; utility loss in points.

@@ -16,7 +16,8 @@ import jax
 
 import launch
 from tests.compiling import QUICK_FLAGS
-from vfljax.runner import disk, meeting, stopping
+from vfljax.runner.machine import disk, stopping
+from vfljax.runner.workdir import meeting
 
 ROOT = Path(__file__).parents[1]
 # Four jobs of one program, two a process.
@@ -31,8 +32,8 @@ _CONTEXT = multiprocessing.get_context('forkserver')
 # What the server imports, its forks have.
 _CONTEXT.set_forkserver_preload([
     'matplotlib.figure', 'orbax.checkpoint', 'sklearn.datasets',
-    'vfljax.report.writing', 'vfljax.runner.arguments', 'vfljax.runner.listing',
-    'tests.processes', 'vfljax.runner.run',
+    'vfljax.report.writing', 'vfljax.runner.cli.arguments',
+    'vfljax.runner.cli.listing', 'tests.processes', 'vfljax.runner.run',
 ])
 
 

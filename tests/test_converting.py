@@ -8,7 +8,7 @@ import pytest
 from vfljax import converting
 from vfljax.converting import Rule, as_kind
 from vfljax.data import options as data_options
-from vfljax.runner import options
+from vfljax.runner.config import options
 from vfljax.runner.errors import UserError
 
 STRICT = Rule(9, 99.0, {int: 'whole', float: 'finite', bool: 'T', str: 'word'},

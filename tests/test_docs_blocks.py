@@ -22,7 +22,7 @@ import pytest
 
 from vfljax import algorithms, attacks, data, defenses
 from vfljax.commands import dispatch
-from vfljax.runner import arguments
+from vfljax.runner.cli import arguments
 
 ROOT = Path(__file__).parents[1]
 PAGES = [

@@ -8,7 +8,7 @@ import pytest
 
 from vfljax import data
 from vfljax.need import extra
-from vfljax.runner.arguments import load_data
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import DataConfig
 from vfljax.runner.errors import UserError
 from vfljax.runner.main import main

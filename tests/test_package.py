@@ -28,6 +28,11 @@ LAYERS = (
     {'report'},
     {'commands'},
 )
+# The runner's rooms: each may look into those before it.
+ROOMS = (
+    {'errors'}, {'machine'}, {'config', 'variants'}, {'experiment'},
+    {'compiled'}, {'checking'}, {'workdir'}, {'cli'}, {'run'}, {'main'},
+)
 APART = LAYERS[2]  # These do not import each other: masked alone needs mpc.
 OF_THE_RUNNER = {
     'PIL', 'absl', 'filelock', 'matplotlib', 'ml_collections', 'orbax',
@@ -147,6 +152,20 @@ def test_imports_run_one_way(name):
     assert not first & OF_THE_RUNNER
 
 
+def room(name):
+  """How far up in the runner a module is; `None` outside of it."""
+  parts = [*name.split('.'), '__init__'][1:3]
+  if parts[0] != 'runner' or parts[1] == '__init__':
+    return None
+  return next(i for i, some in enumerate(ROOMS) if parts[1] in some)
+
+
+@pytest.mark.parametrize('name', [n for n in FILES if room(n) is not None])
+def test_the_runners_rooms_know_those_before_them(name):
+  above = {n: room(n) for n in imports(name) if n in FILES and room(n)}
+  assert not {n for n, there in above.items() if there > room(name)}
+
+
 def test_no_import_comes_back():
   """Nor would it if functions imported at once what they import when run."""
   graph = {}
@@ -173,12 +192,12 @@ DANGEROUS = {
 ASKED = {
     'vfljax.commands.ray_engine': {'ray'},
     # Compiled programs, in the folder of which that is said.
-    'vfljax.runner.kept': {'pickle'},
+    'vfljax.runner.compiled.kept': {'pickle'},
 }
 CALLS = {'eval', 'exec', 'execfile', '__import__', 'system', 'popen', 'Popen',
          'read_pickle', 'urlopen', 'urlretrieve'}
 # What imports modules by their names, and only names that stand there.
-BY_NAME = {'vfljax', 'vfljax.commands.dispatch', 'vfljax.runner.listing'}
+BY_NAME = {'vfljax', 'vfljax.commands.dispatch', 'vfljax.runner.cli.listing'}
 
 
 @pytest.mark.parametrize('name', FILES)

@@ -1,5 +1,5 @@
 """A small experiment's units, and what is saved of them."""
-from vfljax.runner import store
+from vfljax.runner.workdir import store
 
 MANY = [f'dp/{i}' for i in range(400)]
 UNITS = ['none', 'iso/0', 'iso/1', 'marvell/0']

@@ -7,7 +7,7 @@ out is what `train.fit` gives with the same key, to rounding; the copying is
 what it costs.
 
 `fit` trains one federation. What it is made of, `gather` and `play`, is for who
-trains several at once, as `vfljax.runner.streamed` does.
+trains several at once, as `vfljax.runner.compiled.streamed` does.
 """
 from collections.abc import Callable, Iterator
 from typing import Any

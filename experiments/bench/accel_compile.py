@@ -13,7 +13,7 @@ from jax.experimental import topologies
 from jax.sharding import SingleDeviceSharding, Sharding
 
 from vfljax import target
-from vfljax.runner import libtpu
+from vfljax.runner.machine import libtpu
 
 # Without these libtpu asks a cloud's server which TPU this is.
 ALONE = dict(

@@ -31,10 +31,13 @@ import jax
 import jax.monitoring
 
 from experiments.bench import records
-from vfljax.runner import arguments, checks, device, variants
-from vfljax.runner.compiling import Compiler
+from vfljax.runner import variants
+from vfljax.runner.checking import checks
+from vfljax.runner.cli import arguments
+from vfljax.runner.compiled.compiling import Compiler
 from vfljax.runner.config import Config
-from vfljax.runner.jobs import jobs
+from vfljax.runner.experiment.jobs import jobs
+from vfljax.runner.machine import device
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAPERS = 'kang2022', 'vmask', 'gafm', 'mid', 'plugvfl'
@@ -101,7 +104,7 @@ def measured(name: str, folder: pathlib.Path) -> dict[str, Any]:
 def _roomy(fn: Callable) -> Callable:
   """As the command line is, but for that of a clone that knows no room."""
   try:
-    from vfljax.runner.roomy import roomy
+    from vfljax.runner.machine.roomy import roomy
   except ImportError:
     return fn
   return roomy(fn)

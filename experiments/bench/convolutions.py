@@ -23,7 +23,7 @@ from jax import lax
 from experiments.bench import records
 from vfljax.nets.convolution import convolve
 from vfljax.nets.windows import windows
-from vfljax.runner import device
+from vfljax.runner.machine import device
 
 BATCH = 128
 

@@ -30,7 +30,7 @@ from vfljax import algorithms, attacks, nets, sweep, train
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
 from vfljax.defenses import marvell
-from vfljax.runner import device, tuning
+from vfljax.runner.machine import device, tuning
 from vfljax.sampling import per_class
 from vfljax.types import Batch
 from vfljax.views import TrainedBottom

@@ -20,7 +20,7 @@ import optax
 from experiments.bench import core, records
 from vfljax import algorithms, nets, train
 from vfljax.defenses.gafm import gafm as defense
-from vfljax.runner import device
+from vfljax.runner.machine import device
 
 BATCH, EPOCHS, SEEDS = 1028, 300, 10
 

@@ -42,7 +42,7 @@ import numpy as np
 from experiments.bench import accel_programs, core, models, records
 from vfljax import train
 from vfljax.defense import none
-from vfljax.runner import threefry
+from vfljax.runner.machine import threefry
 from vfljax.types import Batch
 
 AT_ONCE = 4  # Programs that are compiled at a time.

@@ -21,7 +21,7 @@ import numpy as np
 
 from experiments.bench import records
 from vfljax.nets import banded, convolution, winograd
-from vfljax.runner import device, tuning
+from vfljax.runner.machine import device, tuning
 
 WORK = 8e8  # Of a call, about: pixels times both channels, for windows of 3x3.
 

@@ -36,7 +36,7 @@ from vfljax.attacks.cafe import Recovery, begin, first_linear, recover
 from vfljax.attacks.gradient_inversion import Dummies, Search, invert
 from vfljax.defenses.mid import mid
 from vfljax.nets import cafe
-from vfljax.runner import device
+from vfljax.runner.machine import device
 from vfljax.types import Batch
 from vfljax.views import WhiteBox
 

@@ -24,7 +24,7 @@ import optax
 from experiments.bench import core, records
 from vfljax import algorithms, nets, protocol, train
 from vfljax.defense import none
-from vfljax.runner import device
+from vfljax.runner.machine import device
 from vfljax.types import Batch
 
 BATCH = 128

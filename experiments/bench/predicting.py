@@ -19,7 +19,7 @@ import numpy as np
 from experiments.bench import records
 from vfljax import nets
 from vfljax.nets import images
-from vfljax.runner import device
+from vfljax.runner.machine import device
 
 SIZES = 0, 64, 128, 256, 512, 2048
 # By network: so many halves of images, of that shape.

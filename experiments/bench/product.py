@@ -22,7 +22,7 @@ import numpy as np
 
 from experiments.bench import core, models, records
 from vfljax.nets import product
-from vfljax.runner import device, tuning
+from vfljax.runner.machine import device, tuning
 
 SHAPES = (  # (rows, k, n)
     (128, 128, 10), (128, 256, 2), (1028, 57, 2), (256, 128, 32),

@@ -30,8 +30,10 @@ from experiments import quickstart
 from experiments.bench import records
 from vfljax import data, defenses
 from vfljax.report import writing
-from vfljax.runner import device, recording, run
+from vfljax.runner import run
 from vfljax.runner.config import Config, TrainConfig
+from vfljax.runner.machine import device
+from vfljax.runner.workdir import recording
 
 # Each draws other programs; those that need other samples are left out.
 DEFENDED = [

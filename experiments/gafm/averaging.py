@@ -23,11 +23,13 @@ from experiments.gafm import common
 from vfljax import metrics, sweep, train
 from vfljax.attacks.residual_scoring import residuals
 from vfljax.defenses.gafm import Reading
-from vfljax.runner import checks, device, errors
-from vfljax.runner.arguments import load_data
+from vfljax.runner import errors
+from vfljax.runner.checking import checks
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import Entry
-from vfljax.runner.plans import training_plan
-from vfljax.runner.setting import build, split_samples
+from vfljax.runner.experiment.plans import training_plan
+from vfljax.runner.experiment.setting import build, split_samples
+from vfljax.runner.machine import device
 from vfljax.types import Array, Batch, Net
 
 SPANS = {  # Epochs averaged over

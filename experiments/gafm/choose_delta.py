@@ -21,8 +21,10 @@ from experiments.gafm.ablations import DELTAS
 from vfljax import tuning
 from vfljax.data import scale
 from vfljax.defenses.gafm import gafm
-from vfljax.runner import checks, device, errors
-from vfljax.runner.arguments import load_data
+from vfljax.runner import errors
+from vfljax.runner.checking import checks
+from vfljax.runner.cli.arguments import load_data
+from vfljax.runner.machine import device
 
 
 @errors.explained()

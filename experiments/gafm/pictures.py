@@ -25,11 +25,12 @@ import numpy as np
 from experiments.gafm import common
 from vfljax import train
 from vfljax.defenses import gafm
-from vfljax.runner import checks, device
-from vfljax.runner.arguments import load_data
+from vfljax.runner.checking import checks
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import Entry
-from vfljax.runner.plans import training_plan
-from vfljax.runner.setting import build, split_samples
+from vfljax.runner.experiment.plans import training_plan
+from vfljax.runner.experiment.setting import build, split_samples
+from vfljax.runner.machine import device
 
 PANELS = ('vanilla', 'GAFM', 'GAN term', 'CE term')
 COLORS = ('#3b6fb6', '#d1495b')  # negative, positive

@@ -24,10 +24,12 @@ from experiments.claims import Verdict
 from experiments.gafm import common, paper, pictures, scripts
 from vfljax import sweep, train
 from vfljax.report import reading
-from vfljax.runner import checks, device, errors
-from vfljax.runner.arguments import load_data
-from vfljax.runner.plans import training_plan
-from vfljax.runner.setting import build, split_samples
+from vfljax.runner import errors
+from vfljax.runner.checking import checks
+from vfljax.runner.cli.arguments import load_data
+from vfljax.runner.experiment.plans import training_plan
+from vfljax.runner.experiment.setting import build, split_samples
+from vfljax.runner.machine import device
 from vfljax.types import Array, Batch
 
 WHAT = ('GAN', 'CE', 'sent')

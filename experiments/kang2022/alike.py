@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from vfljax.report import reading
 from vfljax.report.reading import Results
-from vfljax.runner import store
-from vfljax.runner.combinations import HALVES
+from vfljax.runner.checking.combinations import HALVES
+from vfljax.runner.workdir import store
 
 
 class Run(NamedTuple):

@@ -46,7 +46,7 @@ from typing import Any, NamedTuple
 from experiments.kang2022 import common, paper
 from vfljax.data import criteo
 from vfljax.runner import variants
-from vfljax.runner.combinations import HALVES
+from vfljax.runner.checking.combinations import HALVES
 from vfljax.runner.config import Config, DataConfig
 
 FASHION = dict(path='fashion_mnist.npz', split='bottom_top')

@@ -19,10 +19,13 @@ import jax
 import numpy as np
 
 from vfljax import defenses, train
-from vfljax.runner import arguments, checks, device, errors, variants
+from vfljax.runner import errors, variants
+from vfljax.runner.checking import checks
+from vfljax.runner.cli import arguments
 from vfljax.runner.config import Config
-from vfljax.runner.plans import training_plan
-from vfljax.runner.setting import split_samples
+from vfljax.runner.experiment.plans import training_plan
+from vfljax.runner.experiment.setting import split_samples
+from vfljax.runner.machine import device
 
 FOLDER = Path(__file__).parents[1]
 

@@ -36,9 +36,10 @@ from vfljax.he.party import Cost
 from vfljax.he.sfa import cost as of_sfa
 from vfljax.he.spnn import cost as of_spnn
 from vfljax.mpc import wire
-from vfljax.runner import device, errors
+from vfljax.runner import errors
 from vfljax.runner.config import Entry
-from vfljax.runner.plans import rounds_an_epoch
+from vfljax.runner.experiment.plans import rounds_an_epoch
+from vfljax.runner.machine import device
 
 BATCH, ROUNDS = 128, table3.EPOCH
 SAMPLE_KEY = (1 << 1023) + 1  # Formulas ask a key for its length alone.

@@ -12,9 +12,10 @@ import numpy as np
 
 from experiments import studies
 from experiments.vmask import common, study
-from vfljax.runner import device, errors
-from vfljax.runner.arguments import load_data
+from vfljax.runner import errors
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import Entry
+from vfljax.runner.machine import device
 
 
 def entries(model: str) -> dict[str, Entry]:

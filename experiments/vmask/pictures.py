@@ -23,8 +23,9 @@ from sklearn.manifold import TSNE
 
 from experiments.vmask import common, fig5, study
 from vfljax.nets import named_layers
-from vfljax.runner import device, errors
+from vfljax.runner import errors
 from vfljax.runner.config import Entry
+from vfljax.runner.machine import device
 
 SHOWN = 1000  # Test images in a t-SNE.
 BUDGETS = (0.8, 0.7, 0.6, 0.5, 0.4, 0.25)

@@ -17,12 +17,13 @@ from vfljax.attack import TRAINED
 from vfljax.defense import Holdings
 from vfljax.defenses import shadow
 from vfljax.nets import named_layers
-from vfljax.runner import attackers, checks, division
-from vfljax.runner.arguments import load_data
+from vfljax.runner.checking import checks
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import Config, Entry
-from vfljax.runner.division import Splits
-from vfljax.runner.plans import training_plan
-from vfljax.runner.setting import Setting, build, split_samples
+from vfljax.runner.experiment import attackers, division
+from vfljax.runner.experiment.division import Splits
+from vfljax.runner.experiment.plans import training_plan
+from vfljax.runner.experiment.setting import Setting, build, split_samples
 from vfljax.types import Array, Batch, Key, Params, State
 
 

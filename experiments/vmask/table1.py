@@ -11,9 +11,10 @@ import itertools
 
 from experiments import studies
 from experiments.vmask import authors, common, study
-from vfljax.runner import device, errors
-from vfljax.runner.arguments import load_data
+from vfljax.runner import errors
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import Entry
+from vfljax.runner.machine import device
 
 # Table I, attack accuracy in %; single layers of LeNet5: text of section III-B.
 PAPER = {

@@ -22,10 +22,11 @@ from experiments import studies
 from experiments.vmask import common, fig5, study
 from vfljax import train
 from vfljax.defense import Holdings, none
-from vfljax.runner import device, errors
+from vfljax.runner import errors
 from vfljax.runner.config import Entry
-from vfljax.runner.plans import rounds_an_epoch, training_plan
-from vfljax.runner.setting import Setting, build, split_samples
+from vfljax.runner.experiment.plans import rounds_an_epoch, training_plan
+from vfljax.runner.experiment.setting import Setting, build, split_samples
+from vfljax.runner.machine import device
 
 EPOCH = 469  # Rounds in an epoch of 60000 images.
 # Seconds an epoch, Table III: MLP3 on TM, LeNet5 on FM.

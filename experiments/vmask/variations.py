@@ -25,9 +25,10 @@ import numpy as np
 
 from experiments import studies
 from experiments.vmask import authors, common, study
-from vfljax.runner import device, errors
-from vfljax.runner.arguments import load_data
+from vfljax.runner import errors
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import Config, Entry
+from vfljax.runner.machine import device
 
 Change = Callable[[Config], None]
 

@@ -14,9 +14,9 @@ from tests.workdirs import everything
 from vfljax.commands import export, merge
 from vfljax.report import reading
 from vfljax.report.tables import Table, Text
-from vfljax.runner import about, parts, store
 from vfljax.runner.errors import UserError
 from vfljax.runner.main import main
+from vfljax.runner.workdir import about, parts, store
 
 
 def config(**changed):

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from vfljax.commands import from_vflair
-from vfljax.runner import arguments
+from vfljax.runner.cli import arguments
 from vfljax.runner.config import Entry
 from vfljax.runner.errors import UserError
 

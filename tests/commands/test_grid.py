@@ -11,8 +11,9 @@ import pytest
 
 from tests.compiling import QUICK_FLAGS
 from vfljax.commands import grid, point, ray_engine
-from vfljax.runner import disk, main
+from vfljax.runner import main
 from vfljax.runner.errors import UserError
+from vfljax.runner.machine import disk
 
 ROOT = Path(__file__).parents[2]
 CONFIG = '''

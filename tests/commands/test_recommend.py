@@ -12,10 +12,11 @@ from tests.report.test_report import workdir
 from vfljax.commands import choice, dispatch, recommend, recommended
 from vfljax.data.table import Table
 from vfljax.report import reading
-from vfljax.runner import run as running, store
+from vfljax.runner import run as running
+from vfljax.runner.cli.goals import Goal
 from vfljax.runner.config import Config, Entry, ModelConfig
-from vfljax.runner.goals import Goal
 from vfljax.runner.main import main
+from vfljax.runner.workdir import store
 
 
 def test_attacks_are_those_whose_needs_are_met():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from vfljax import data
-from vfljax.runner.arguments import load_data
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import DataConfig
 
 TEXT = 'Größe,Ort,y\n1.5,Zürich,0\n2.5,Köln,1\n3.5,Köln,1\n'

@@ -14,8 +14,8 @@ from vfljax import data
 from vfljax.data import criteo, reviews
 from vfljax.nets.convolutional import convolutional
 from vfljax.nets.wide_deep import wide_and_deep
-from vfljax.runner import checks
-from vfljax.runner.arguments import load_data
+from vfljax.runner.checking import checks
+from vfljax.runner.cli.arguments import load_data
 
 
 def test_reviews_are_one_hot_words(tmp_path):

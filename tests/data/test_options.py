@@ -8,7 +8,7 @@ import pytest
 from tests.raw_layouts import write_nuswide, write_vehicle
 from vfljax import data
 from vfljax.data import options
-from vfljax.runner.arguments import load_data
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import DataConfig
 from vfljax.runner.errors import UserError
 

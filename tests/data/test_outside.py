@@ -7,8 +7,8 @@ import pytest
 from tests import toy_data
 from vfljax import data
 from vfljax.data import cache
-from vfljax.runner import listing
-from vfljax.runner.arguments import load_data
+from vfljax.runner.cli import listing
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import DataConfig
 from vfljax.runner.errors import UserError
 

@@ -7,8 +7,8 @@ import pytest
 from vfljax import data
 from vfljax.data import nuswide
 from vfljax.data.source import Facts, Mismatch, Source, check_facts
-from vfljax.runner import listing
-from vfljax.runner.arguments import load_data
+from vfljax.runner.cli import listing
+from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import DataConfig
 
 

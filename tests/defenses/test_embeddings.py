@@ -15,9 +15,9 @@ from vfljax import data as datasets
 from vfljax.defense import Spec
 from vfljax.defenses import dcor, mid
 from vfljax.nets import bottleneck
-from vfljax.runner import checks
-from vfljax.runner.division import Splits
-from vfljax.runner.plans import training_plan
+from vfljax.runner.checking import checks
+from vfljax.runner.experiment.division import Splits
+from vfljax.runner.experiment.plans import training_plan
 from vfljax.types import Batch
 
 GOLDEN = pathlib.Path(__file__).parents[1] / 'golden'

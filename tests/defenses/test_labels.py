@@ -12,7 +12,7 @@ from vfljax import algorithms, defenses, nets, numerics, train
 from vfljax import data as datasets
 from vfljax.defense import Spec
 from vfljax.defenses import coae, kdk, label_dp
-from vfljax.runner import checks
+from vfljax.runner.checking import checks
 from vfljax.runner.errors import UserError
 from vfljax.types import Batch
 

@@ -5,12 +5,13 @@ import re
 
 import pytest
 
-from vfljax.runner import arguments, listing, variants
-from vfljax.runner.choosing import attack_names, entries
+from vfljax.runner import variants
+from vfljax.runner.cli import arguments, listing
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
-from vfljax.runner.grids import grid
-from vfljax.runner.setting import build
+from vfljax.runner.experiment.choosing import attack_names, entries
+from vfljax.runner.experiment.grids import grid
+from vfljax.runner.experiment.setting import build
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(

@@ -12,8 +12,10 @@ import pytest
 
 from experiments import claims, evidence, studies, tables, verify
 from vfljax.report import ranks, reading
-from vfljax.runner import arguments, main, recording, saved
+from vfljax.runner import main
+from vfljax.runner.cli import arguments
 from vfljax.runner.errors import UserError
+from vfljax.runner.workdir import recording, saved
 
 PAPERS = evidence.papers()
 RECORDS = [

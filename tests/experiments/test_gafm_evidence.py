@@ -6,7 +6,7 @@ import pytest
 from experiments.gafm import (
     by_scripts, claims, common, numbers, scripts, terms,
 )
-from vfljax.runner import recording
+from vfljax.runner.workdir import recording
 
 THREE = dict(norm=70.0, mean=71.0, median=72.0)
 LEAST = dict(auc=90.0, worst=89.0, best=91.0, norm=60.0, mean=60.0, median=60.0)

@@ -12,8 +12,8 @@ from experiments.gafm import (
 )
 from vfljax.defense import Spec
 from vfljax.defenses.gafm import gafm
-from vfljax.runner import recording
 from vfljax.runner.config import Paper
+from vfljax.runner.workdir import recording
 
 AUCS = dict(gafm=(0.9, 0.2), none=(0.95, 0.95))
 LAST = dict(

@@ -21,9 +21,11 @@ from vfljax.data.table import Table
 from vfljax.defense import Defense, Spec, slots
 from vfljax.defenses import precode
 from vfljax.nets import convolutional
-from vfljax.runner import cell, checks, jobs
+from vfljax.runner.checking import checks
+from vfljax.runner.compiled import cell
 from vfljax.runner.errors import UserError
-from vfljax.runner.setting import split_samples
+from vfljax.runner.experiment import jobs
+from vfljax.runner.experiment.setting import split_samples
 from vfljax.types import VFL, Batch, Net
 from vfljax.views import TrainedTop
 

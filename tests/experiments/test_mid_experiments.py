@@ -12,9 +12,11 @@ from experiments import evidence
 from experiments.mid import curves, fig3, rivalries, tables, two_classes
 from vfljax import data
 from vfljax.report import reading
-from vfljax.runner import checks, jobs, run, setting, variants
+from vfljax.runner import run, variants
+from vfljax.runner.checking import checks
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import jobs, setting
 
 NAMES = (
     'cafe', *(f'fig3:{variant}' for variant in fig3.VARIANTS), 'fig4:bli',

@@ -11,10 +11,11 @@ from experiments.plugvfl import (
 from vfljax import data
 from vfljax.attacks.active_completion import MaliciousState
 from vfljax.report import reading
-from vfljax.runner import checks, division, jobs, plans, setting
-from vfljax.runner.attackers import attacker
+from vfljax.runner.checking import checks
 from vfljax.runner.config import Config, Entry, Variant
 from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import division, jobs, plans, setting
+from vfljax.runner.experiment.attackers import attacker
 
 
 def on_digits(config: Config, **fields) -> setting.Setting:

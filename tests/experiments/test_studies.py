@@ -7,8 +7,9 @@ import pytest
 
 from experiments import studies
 from vfljax import data
-from vfljax.runner import asking, recording
+from vfljax.runner.cli import asking
 from vfljax.runner.errors import UserError
+from vfljax.runner.workdir import recording
 
 TABLE = data.load('wine')
 NAME = 'experiments.vmask.table1'

@@ -14,13 +14,14 @@ from experiments.vmask import (
     table3, variations,
 )
 from vfljax import data
-from vfljax.runner import (
-    cell, checks, device, division, jobs,
-)
-from vfljax.runner.choosing import entries
+from vfljax.runner.checking import checks
+from vfljax.runner.compiled import cell
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
-from vfljax.runner.setting import split_samples
+from vfljax.runner.experiment import division, jobs
+from vfljax.runner.experiment.choosing import entries
+from vfljax.runner.experiment.setting import split_samples
+from vfljax.runner.machine import device
 
 KEY = jax.random.key(0)
 

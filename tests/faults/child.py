@@ -5,7 +5,8 @@ Compiled programs are found in a cache, so that a run takes two seconds.
 import time
 
 from tests.processes import Started
-from vfljax.runner import run, strides
+from vfljax.runner import run
+from vfljax.runner.compiled import strides
 
 # Two jobs of one program: half-done work directories at half the cost.
 TINY = (

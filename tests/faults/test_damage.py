@@ -9,8 +9,8 @@ import shutil
 import pytest
 
 from tests.faults import tiny
-from vfljax.runner import disk
 from vfljax.runner.errors import UserError
+from vfljax.runner.machine import disk
 
 KINDS = {'finished': None, 'half done': ('iso/0.1', 3)}
 

@@ -11,8 +11,8 @@ from unittest import mock
 import pytest
 
 from tests.faults import tiny
-from vfljax.runner import disk
 from vfljax.runner.errors import UserError
+from vfljax.runner.machine import disk
 
 
 def full_at(number):
@@ -81,7 +81,7 @@ def test_of_two_processes_one_is_refused(tmp_path, tally):
   """And goes on where the other one was killed."""
   program = textwrap.dedent('''
       import sys, time
-      from vfljax.runner import disk
+      from vfljax.runner.machine import disk
       with disk.alone(sys.argv[1]):
         print('in', flush=True)
         time.sleep(600)

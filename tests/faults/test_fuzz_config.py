@@ -19,12 +19,14 @@ import numpy as np
 import pytest
 
 from vfljax import attacks, defenses, nets
-from vfljax.runner import arguments, attackers, checks
+from vfljax.runner.checking import checks
+from vfljax.runner.cli import arguments
 from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, Entry, ModelConfig, Paper, TrainConfig,
     Variant,
 )
 from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import attackers
 
 SECONDS, MEBIBYTES = 5, 1024  # That no case may take more of.
 FILE = """

@@ -2,7 +2,8 @@
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.runner import checkpoints, disk, store
+from vfljax.runner.machine import disk
+from vfljax.runner.workdir import checkpoints, store
 
 UNITS = ('none', 'iso/0.1', 'marvell/2')
 CONFIG = dict(data=dict(name='tiny', path=''), seeds=2, rates=[0.1, 2.5])

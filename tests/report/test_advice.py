@@ -6,8 +6,8 @@ from tests.report.test_lost import cell_of
 from tests.report.test_report import workdir
 from vfljax.commands import advise
 from vfljax.report import advice, ending, reading, terminal, untested, writing
+from vfljax.runner.cli.goals import Goal, goal
 from vfljax.runner.errors import UserError
-from vfljax.runner.goals import Goal, goal
 from vfljax.runner.main import main
 
 # Utility 90 %; the names are those of the registry, the numbers made up.

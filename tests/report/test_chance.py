@@ -7,7 +7,7 @@ from sklearn import metrics
 
 from tests.report.test_report import workdir
 from vfljax.report import advice, chance, ranks, reading, verdict
-from vfljax.runner.goals import Goal
+from vfljax.runner.cli.goals import Goal
 
 
 def results_of(folder, leak, config, about, attack='norm_scoring'):

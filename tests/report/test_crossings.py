@@ -4,7 +4,7 @@ import json
 from tests.report.test_report import Page, workdir
 from vfljax.commands import advise, compare
 from vfljax.report import crossings, ending, writing
-from vfljax.runner.goals import Goal
+from vfljax.runner.cli.goals import Goal
 
 OWN = dict(
     defense='dp_laplace', messages=[

@@ -6,7 +6,7 @@ import pytest
 
 from tests import fake_results
 from vfljax.report import current, writing
-from vfljax.runner.goals import Goal
+from vfljax.runner.cli.goals import Goal
 
 PAGES = 'summary.md', 'report.html'
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vfljax.report import reading, tables, verdict
-from vfljax.runner import record
+from vfljax.runner.workdir import record
 from tests.fake_results import row
 
 

@@ -10,8 +10,9 @@ from vfljax.attack import ROUND, TRAINED, Attack, Wants, recipe
 from vfljax.commands import advise
 from vfljax.leakage import COMPLETION, IMAGES, LABELS, Known, Score
 from vfljax.report import ending, ranks, reading, verdict, writing
-from vfljax.runner import store, told
-from vfljax.runner.goals import Goal
+from vfljax.runner.cli.goals import Goal
+from vfljax.runner.experiment import told
+from vfljax.runner.workdir import store
 from vfljax.views import TrainedBottom
 
 

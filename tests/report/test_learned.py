@@ -8,7 +8,7 @@ from tests.report.test_report import workdir
 from vfljax.report import (
     advice, ending, learned, ranks, reading, verdict, writing,
 )
-from vfljax.runner.goals import Goal
+from vfljax.runner.cli.goals import Goal
 
 
 def results_of(folder, utility, metric='auc', shares=None, leak='leak_auc'):

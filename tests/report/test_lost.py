@@ -5,7 +5,7 @@ import pytest
 
 from tests.report.test_report import workdir
 from vfljax.report import advice, ranks, reading, verdict, writing
-from vfljax.runner.goals import Goal
+from vfljax.runner.cli.goals import Goal
 
 NAN = math.nan
 

@@ -129,7 +129,7 @@ def test_figures_are_files_of_their_own(made):
 
 def test_sections_of_several_settings_have_ids_of_their_own(tmp_path):
   from tests.fake_results import row
-  from vfljax.runner import store
+  from vfljax.runner.workdir import store
   rows = [
       row(defense, None, attack, 0, metric, 'test', value) | {'dataset': name}
       for name in ('a', 'b') for defense in ('none', 'iso')

@@ -13,8 +13,9 @@ from vfljax.leakage import LABELS, Known
 from vfljax.report import (
     page, papers, ranks, reading, tables, verdict, writing,
 )
-from vfljax.runner import store, told
 from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import told
+from vfljax.runner.workdir import store
 
 VOID = {'meta', 'br', 'hr', 'img', 'link', 'input'}
 

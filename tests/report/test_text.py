@@ -5,7 +5,8 @@ from tests.fake_results import row
 from tests.report.test_report import Page
 from vfljax.leakage import LABELS, Known
 from vfljax.report import text, writing
-from vfljax.runner import store, told
+from vfljax.runner.experiment import told
+from vfljax.runner.workdir import store
 
 HOSTILE = '`a`|b<script>alert(1)</script>"\' *c* [d](e) &lt; _f_\n# g\u202e\x00'
 

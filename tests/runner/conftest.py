@@ -3,7 +3,7 @@ import jax
 from jax.experimental.compilation_cache import compilation_cache
 import pytest
 
-from vfljax.runner import kept
+from vfljax.runner.compiled import kept
 
 
 @pytest.fixture

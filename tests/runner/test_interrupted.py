@@ -13,7 +13,10 @@ import launch
 from tests import processes
 from tests.command_line import ROOT, TINY, main, read
 from tests.compiling import QUICK_FLAGS
-from vfljax.runner import listing, run, stopping, strides
+from vfljax.runner import run
+from vfljax.runner.cli import listing
+from vfljax.runner.compiled import strides
+from vfljax.runner.machine import stopping
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +44,8 @@ def forked(workdir):
 def start(workdir):
   """The same as a program that Python starts, and that ends as such."""
   code = (
-      'import sys, launch; from vfljax.runner import run, strides; '
+      'import sys, launch; from vfljax.runner import run; '
+      'from vfljax.runner.compiled import strides; '
       'run.SAVE_SECONDS = strides.SHORT = 0; '
       'sys.exit(launch.main())'
   )

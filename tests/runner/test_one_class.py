@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from vfljax.data.table import Table
-from vfljax.runner import checks
+from vfljax.runner.checking import checks
 from vfljax.runner.config import Config, DataConfig, Entry, TrainConfig
 from vfljax.runner.errors import UserError
 

@@ -8,12 +8,14 @@ import pytest
 
 from tests.nets.test_encoder import GOLDEN
 from vfljax.nets import base, encoder, encoder_files, pretrained
-from vfljax.runner import (
-    arguments, calls, cell, checks, families, jobs, run,
-)
+from vfljax.runner import run
+from vfljax.runner.checking import checks
+from vfljax.runner.cli import arguments
+from vfljax.runner.compiled import calls, cell, families
 from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
 )
+from vfljax.runner.experiment import jobs
 
 FOLDER = str(GOLDEN / 'tiny_bert')
 

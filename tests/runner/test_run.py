@@ -8,13 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from vfljax.runner import checkpoints, run, store
-from vfljax.runner.programs import Compiled, Going
+from vfljax.runner import run
+from vfljax.runner.cli.progress import Progress
+from vfljax.runner.compiled.programs import Compiled, Going
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
-from vfljax.runner.progress import Progress
-from vfljax.runner.stopping import Stop
-from vfljax.runner.writer import Writer
+from vfljax.runner.machine.stopping import Stop
+from vfljax.runner.workdir import checkpoints, store
+from vfljax.runner.workdir.writer import Writer
 
 EPOCHS = 4
 

@@ -3,10 +3,11 @@ from vfljax.commands import given
 from vfljax.report import (
     advice, crossings, knowing, lost, reading, terminal, untested,
 )
-from vfljax.runner import goals, store
+from vfljax.runner.cli import goals
+from vfljax.runner.cli.goals import Goal
 from vfljax.runner.errors import UserError
-from vfljax.runner.goals import Goal
-from vfljax.runner.stopping import Stop
+from vfljax.runner.machine.stopping import Stop
+from vfljax.runner.workdir import store
 
 
 def run(argv: list[str], stop: Stop | None = None) -> int:

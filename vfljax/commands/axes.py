@@ -12,7 +12,7 @@ from pathlib import Path
 import re
 from typing import NamedTuple
 
-from vfljax.runner import arguments
+from vfljax.runner.cli import arguments
 from vfljax.runner.errors import UserError
 
 _LONGEST = 120  # Characters of a folder's name.

@@ -17,9 +17,9 @@ from vfljax.leakage import COMPLETION, LABELS
 from vfljax.report import advice, ranks
 from vfljax.report.ranks import Trade
 from vfljax.report.reading import Results
-from vfljax.runner import choosing, federations, setting
+from vfljax.runner.cli.goals import Goal
 from vfljax.runner.config import Config, Entry, default_entry
-from vfljax.runner.goals import Goal
+from vfljax.runner.experiment import choosing, federations, setting
 
 # Noise on gradients of several kinds, gradients made coarser, labels and
 # embeddings made less telling: one or two of each kind.

@@ -15,10 +15,11 @@ from vfljax.report import (
 from vfljax.report.ranks import Ranked
 from vfljax.report.reading import Results
 from vfljax.report.tables import Table, Text
-from vfljax.runner import disk, identity, raising, store
+from vfljax.runner.config.nested import flat
 from vfljax.runner.errors import UserError
-from vfljax.runner.nested import flat
-from vfljax.runner.stopping import Stop
+from vfljax.runner.machine import disk
+from vfljax.runner.machine.stopping import Stop
+from vfljax.runner.workdir import identity, raising, store
 
 TITLE = 'Runs compared'
 

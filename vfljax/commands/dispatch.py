@@ -4,7 +4,7 @@ import difflib
 import importlib
 
 from vfljax.runner.errors import UserError
-from vfljax.runner.stopping import Stop
+from vfljax.runner.machine.stopping import Stop
 
 Command = Callable[[list[str], Stop | None], int]
 

@@ -17,9 +17,10 @@ from vfljax.report import drawing, ranks, reading, tables
 from vfljax.report.reading import Results
 from vfljax.report.tables import Table
 from vfljax.report.text import printable
-from vfljax.runner import collecting, disk, store
 from vfljax.runner.errors import UserError
-from vfljax.runner.stopping import Stop
+from vfljax.runner.machine import disk
+from vfljax.runner.machine.stopping import Stop
+from vfljax.runner.workdir import collecting, store
 
 _LATEX = {
     '\\': r'\textbackslash{}', '&': r'\&', '%': r'\%', '$': r'\$', '#': r'\#',

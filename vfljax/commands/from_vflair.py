@@ -12,12 +12,13 @@ from typing import Any
 
 from vfljax.commands import given, vflair_names as names
 from vfljax.commands.as_code import module
-from vfljax.runner import disk, ranges
+from vfljax.runner.config import ranges
 from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
 )
 from vfljax.runner.errors import UserError, brief
-from vfljax.runner.stopping import Stop
+from vfljax.runner.machine import disk
+from vfljax.runner.machine.stopping import Stop
 
 _KNOWN = {
     'epochs', 'lr', 'k', 'batch_size', 'test_batch_size', 'num_exp', 'dataset',

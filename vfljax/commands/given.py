@@ -7,8 +7,9 @@ import re
 import shlex
 from typing import NoReturn
 
-from vfljax.runner import parts, variants
+from vfljax.runner import variants
 from vfljax.runner.errors import UserError
+from vfljax.runner.workdir import parts
 
 _FIELD = r'--?config\.'
 AsWritten = argparse.RawDescriptionHelpFormatter

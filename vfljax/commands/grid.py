@@ -24,9 +24,11 @@ from vfljax.commands import (
 from vfljax.commands.axes import Point
 from vfljax.commands.tasks import Resources
 from vfljax.report import terminal
-from vfljax.runner import disk, identity, run as running, stopping
+from vfljax.runner import run as running
 from vfljax.runner.errors import UserError
-from vfljax.runner.stopping import Stop
+from vfljax.runner.machine import disk, stopping
+from vfljax.runner.machine.stopping import Stop
+from vfljax.runner.workdir import identity
 
 PAGE = 'grid.html'
 ENGINES: dict[str, Callable[..., dict[str, str]]] = dict(

@@ -12,7 +12,7 @@ from vfljax.commands.axes import Point
 from vfljax.commands.tasks import Resources
 from vfljax.runner import run as running
 from vfljax.runner.errors import brief
-from vfljax.runner.stopping import Stop
+from vfljax.runner.machine.stopping import Stop
 
 
 def run(

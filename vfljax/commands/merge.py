@@ -12,14 +12,15 @@ from typing import Any
 
 from vfljax.commands import given
 from vfljax.report import writing
-from vfljax.runner import (
-    about, asking, choosing, epoch_lines, identity, parts, raising, sources,
-    store,
-)
+from vfljax.runner.cli import asking
 from vfljax.runner.config import Config, Entry
+from vfljax.runner.config.nested import flat
 from vfljax.runner.errors import UserError
-from vfljax.runner.nested import flat
-from vfljax.runner.stopping import Stop
+from vfljax.runner.experiment import choosing, sources
+from vfljax.runner.machine.stopping import Stop
+from vfljax.runner.workdir import (
+    about, epoch_lines, identity, parts, raising, store,
+)
 
 # What parts of an experiment may differ in: groups, or fields of the top.
 FREE = (

@@ -2,11 +2,14 @@
 from collections.abc import Sequence
 
 from vfljax.report import current, writing
-from vfljax.runner import (
-    about, arguments, asking, checks, device, identity, kept, run,
-)
+from vfljax.runner import run
+from vfljax.runner.checking import checks
+from vfljax.runner.cli import arguments, asking
+from vfljax.runner.compiled import kept
 from vfljax.runner.errors import UserError
-from vfljax.runner.stopping import Stop
+from vfljax.runner.machine import device
+from vfljax.runner.machine.stopping import Stop
+from vfljax.runner.workdir import about, identity
 
 
 def is_done(argv: Sequence[str]) -> bool:

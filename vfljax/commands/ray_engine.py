@@ -18,7 +18,7 @@ from vfljax.commands.axes import Point
 from vfljax.commands.tasks import Resources
 from vfljax.runner import run as running
 from vfljax.runner.errors import UserError, brief
-from vfljax.runner.stopping import Stop
+from vfljax.runner.machine.stopping import Stop
 
 RETRIES = 3  # Of a task whose process died.
 _SAVING = 5.0  # Seconds that tasks have to save when they are stopped.

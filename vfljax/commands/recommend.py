@@ -18,13 +18,14 @@ from vfljax.commands import advise, choice, given, merge, recommended
 from vfljax.data.table import Table
 from vfljax.report import reading, writing
 from vfljax.report.reading import Results
-from vfljax.runner import (
-    about, arguments, device, epoch_events, forecast, goals, raising,
-    run as running, stopping, store, told,
-)
+from vfljax.runner import run as running
+from vfljax.runner.cli import arguments, forecast, goals
+from vfljax.runner.cli.goals import Goal
 from vfljax.runner.config import Config
-from vfljax.runner.goals import Goal
-from vfljax.runner.stopping import Stop
+from vfljax.runner.experiment import told
+from vfljax.runner.machine import device, stopping
+from vfljax.runner.machine.stopping import Stop
+from vfljax.runner.workdir import about, epoch_events, raising, store
 
 BUDGET = 2.0  # Points of utility, if nobody says.
 

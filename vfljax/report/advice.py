@@ -10,7 +10,7 @@ from vfljax.report import chance, learned, ranks, reading, verdict
 from vfljax.report.ranks import Trade
 from vfljax.report.reading import Results, Summary
 from vfljax.report.tables import Table, Text, leak_text, loss_text
-from vfljax.runner.goals import Goal
+from vfljax.runner.cli.goals import Goal
 
 RIVALS = 3  # So many others are compared with what is advised ...
 NEAR = 5.0  # ... that leak so many points more at most, or at least one.

@@ -2,10 +2,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from vfljax.runner import choosing
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.errors import UserError
-from vfljax.runner.grids import grid, row_name
+from vfljax.runner.experiment import choosing
+from vfljax.runner.experiment.grids import grid, row_name
 
 
 def seeds(config: Mapping[str, Any]) -> tuple[int, ...]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import vfljax
-from vfljax.runner import about, disk
-from vfljax.runner.goals import Goal
+from vfljax.runner.cli.goals import Goal
+from vfljax.runner.machine import disk
+from vfljax.runner.workdir import about
 
 PAGES = ('summary.md', 'report.html')
 _READ = ('config.json', 'results.jsonl', 'timings.json')

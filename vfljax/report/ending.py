@@ -6,8 +6,9 @@ from vfljax.report import (
     advice, crossings, papers, ranks, results as found, spent, tables, terminal,
     verdict, words,
 )
-from vfljax.runner import about, store, told
-from vfljax.runner.goals import Goal
+from vfljax.runner.cli.goals import Goal
+from vfljax.runner.experiment import told
+from vfljax.runner.workdir import about, store
 
 
 def text(path: str | os.PathLike, goal: Goal = Goal()) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from vfljax.data.table import counted, listing
 from vfljax.report.reading import Results
-from vfljax.runner import recording
+from vfljax.runner.workdir import recording
 
 MOST = 12  # Names in a line.
 

@@ -11,7 +11,8 @@ import numpy as np
 from vfljax import attacks
 from vfljax.leakage import AttackName, Known
 from vfljax.report import asked
-from vfljax.runner import about, store, told
+from vfljax.runner.experiment import told
+from vfljax.runner.workdir import about, store
 
 Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
 PerSeed = dict[int, float]

@@ -2,8 +2,8 @@
 from collections.abc import Mapping, Sequence
 
 from vfljax.report.tables import Table, Text
-from vfljax.runner import progress
-from vfljax.runner.nested import flat
+from vfljax.runner.cli import progress
+from vfljax.runner.config.nested import flat
 
 
 def configuration(config: Mapping) -> Table:

@@ -7,9 +7,10 @@ from vfljax.attack import recipe_of
 from vfljax.data.table import listing
 from vfljax.report import reading
 from vfljax.report.reading import Results
-from vfljax.runner import federations, saved
 from vfljax.runner.config import Config, ModelConfig
 from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import federations
+from vfljax.runner.workdir import saved
 
 MOST = 30  # Names in a sentence.
 

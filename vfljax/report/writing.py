@@ -16,8 +16,9 @@ from vfljax.report.ranks import Ranked
 from vfljax.report.reading import Results
 from vfljax.report.tables import Table
 from vfljax.report.text import markdown
-from vfljax.runner import about, disk, store
-from vfljax.runner.goals import Goal
+from vfljax.runner.cli.goals import Goal
+from vfljax.runner.machine import disk
+from vfljax.runner.workdir import about, store
 
 
 def write(

@@ -25,12 +25,12 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from vfljax.runner import stopping
 from vfljax.runner.errors import UserError
-from vfljax.runner.roomy import roomy
+from vfljax.runner.machine import stopping
+from vfljax.runner.machine.roomy import roomy
 
 if TYPE_CHECKING:
-  from vfljax.runner.arguments import Arguments
+  from vfljax.runner.cli.arguments import Arguments
 
 # What the extra `run` installs, by the names in imports.
 PACKAGES = (
@@ -89,13 +89,13 @@ def _asked(argv: list[str], stop: stopping.Stop | None) -> int:
   from vfljax.commands import dispatch
   if command := dispatch.meant(argv):
     return dispatch.run(command, stop)
-  from vfljax.runner import arguments
+  from vfljax.runner.cli import arguments
   given = arguments.parse(argv)
   if given.help:
     print(__doc__, given.help, sep='\n')
     return 0
   if given.list:
-    from vfljax.runner import listing
+    from vfljax.runner.cli import listing
     print(listing.text(given.list))
     return 0
   return _run(given, argv, stop)
@@ -139,11 +139,14 @@ def _run(
   if stop is not None:
     stop.place = workdir
   # JAX starts with the first array, and must have its devices by then.
-  from vfljax.runner import device
+  from vfljax.runner.machine import device
   device.set_up(given.devices, given.cache)
   from vfljax.report import current, ending
-  from vfljax.runner import about, arguments, aside, epoch_events, forecast
-  from vfljax.runner import kept, recording, run
+  from vfljax.runner.cli import arguments, aside, forecast
+  from vfljax.runner.workdir import about, epoch_events
+  from vfljax.runner import run
+  from vfljax.runner.compiled import kept
+  from vfljax.runner.workdir import recording
   if given.tensorboard:
     epoch_events.check()
   copies = given.cache and f'{given.cache}/data'

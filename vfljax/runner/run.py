@@ -14,23 +14,32 @@ import jax
 import numpy as np
 
 from vfljax.data.table import Table
-from vfljax.runner import aside, asking, checks, compiling, exhausted, identity
-from vfljax.runner import kept, meeting, outside, precision, record
-from vfljax.runner import recording, rehearsal, stopping, store
-from vfljax.runner.compiling import Compiler
+from vfljax.runner.checking import checks
+from vfljax.runner.checking import rehearsal
+from vfljax.runner.cli import aside, asking
+from vfljax.runner.cli.progress import Progress
+from vfljax.runner.compiled import compiling
+from vfljax.runner.compiled import kept
+from vfljax.runner.compiled.compiling import Compiler
+from vfljax.runner.compiled.cutting import joined
+from vfljax.runner.compiled.programs import Compiled, Going
+from vfljax.runner.config import outside
 from vfljax.runner.config import Config
-from vfljax.runner.cutting import joined
-from vfljax.runner.epoch_log import EpochLog
-from vfljax.runner.jobs import Job, jobs, units_of
-from vfljax.runner.plans import main_metric, rounds_an_epoch
-from vfljax.runner.programs import Compiled, Going
-from vfljax.runner.progress import Progress
-from vfljax.runner.saver import Saver
-from vfljax.runner.setting import Setting
-from vfljax.runner.shares import Share
-from vfljax.runner.stopping import Stop
-from vfljax.runner.store import Workdir
-from vfljax.runner.writer import Writer
+from vfljax.runner.experiment.jobs import Job, jobs, units_of
+from vfljax.runner.experiment.plans import main_metric, rounds_an_epoch
+from vfljax.runner.experiment.setting import Setting
+from vfljax.runner.machine import exhausted
+from vfljax.runner.machine import precision
+from vfljax.runner.machine import stopping
+from vfljax.runner.machine.stopping import Stop
+from vfljax.runner.workdir import identity
+from vfljax.runner.workdir import meeting, record
+from vfljax.runner.workdir import recording, store
+from vfljax.runner.workdir.epoch_log import EpochLog
+from vfljax.runner.workdir.saver import Saver
+from vfljax.runner.workdir.shares import Share
+from vfljax.runner.workdir.store import Workdir
+from vfljax.runner.workdir.writer import Writer
 
 SAVE_SECONDS = 20.0  # between two checkpoints of a job
 # A stride that takes longer is saved by itself, while the next one is played:

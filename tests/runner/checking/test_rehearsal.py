@@ -1,0 +1,127 @@
+"""What cannot start, or cannot fit into memory, is refused before it is run."""
+import jax
+import jax.numpy as jnp
+import pytest
+
+from vfljax import defenses
+from vfljax.defense import Defense, Method
+from vfljax.runner.checking import checks, rehearsal
+from vfljax.runner.cli import arguments
+from vfljax.runner.config import (
+    AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
+    TrainConfig,
+)
+from vfljax.runner.errors import UserError
+from vfljax.runner.machine import exhausted
+
+
+def config(**changed) -> Config:
+  return Config(**dict(
+      seeds=2, listed=(Entry('none'),), listed_attacks=('norm_scoring',),
+      data=DataConfig('synthetic', options='samples=60'),
+      model=ModelConfig(bottom=(4,), top=()),
+      train=TrainConfig(epochs=2, batch_size=8), attack=AttackConfig(known=2),
+  ) | changed)
+
+
+def make(given: Config):
+  return checks.make(given, arguments.load_data(given.data))
+
+
+def own(**options) -> AttackConfig:
+  return AttackConfig(known=2, own=options)
+
+
+REFUSED = {
+    'a backdoor that cannot be planted': (
+        dict(attacks='noisy_sample', attack=own(noisy_sample=dict(rate=2.0))),
+        'noisy_sample: rate must be a number in',
+    ),
+    'missing features': (
+        dict(attacks='missing_features',
+             attack=own(missing_features=dict(rate=-1.0))),
+        'missing_features: rate must be',
+    ),
+    "the defender's own file": (
+        dict(auxiliary=AuxiliaryConfig(5, data='spambase', path='/no/such')),
+        '/no/such',
+    ),
+    'a rate below 0': (
+        dict(attacks='gradient_inversion',
+             model=ModelConfig('vlr'),
+             attack=own(gradient_inversion=dict(learning_rate=-1.0))),
+        'gradient_inversion: learning_rate must be',
+    ),
+    'weights': (
+        dict(model=ModelConfig(bottom=(2**20, 2**20))), 'of memory.\nTrain few'
+    ),
+    'epochs': (
+        dict(seeds=100_000, train=TrainConfig(epochs=10**6, batch_size=8)),
+        '100000 trainings at once take',
+    ),
+    'parts': (
+        dict(seeds=100_000, seeds_per_chunk=1), '100000 parts to run'
+    ),
+    'one name': (
+        dict(listed=(Entry('iso', (5.0, 5.0000001)),)), 'differ in six digits'
+    ),
+    'a long name': (
+        dict(listed=(Entry('iso', (5.0,), label='ü' * 60),)), 'shorter label'
+    ),
+    'a grid of shapes': (
+        dict(listed=(Entry('kdk', (0.5,), grid=dict(k=(2.0,))),)),
+        'kdk: k must be an integer; got 2.0.*a grid cannot sweep it',
+    ),
+    'an option of another type': (
+        dict(listed=(Entry('kdk', (0.5,), dict(k='two')),)), 'kdk: k must be'
+    ),
+}
+
+
+@pytest.mark.parametrize('case', REFUSED)
+def test_what_cannot_start_is_refused(case):
+  changed, message = REFUSED[case]
+  with pytest.raises(UserError, match=message):
+    make(config(**changed))
+
+
+def test_what_fits_is_not_refused():
+  assert make(config()).sizes.train == 42
+
+
+def test_what_fits_into_this_machine_but_not_the_next(monkeypatch):
+  """The bytes of all weights, optimizer states and recorded numbers."""
+  setting = make(config())
+  monkeypatch.setattr(rehearsal, 'memory', lambda: 1000.0)
+  with pytest.raises(UserError, match='there are 0.0 GiB of memory'):
+    rehearsal.check(setting)
+
+
+def test_every_word_for_the_end_of_memory_is_explained():
+  told = (
+      'RESOURCE_EXHAUSTED: Out of memory allocating 35 bytes.',
+      'INTERNAL: YNNPACK operation failed: ...',
+      'INTERNAL: Failed to allocate 35 bytes for a buffer',
+  )
+  for error in [*map(jax.errors.JaxRuntimeError, told), MemoryError()]:
+    with pytest.raises(UserError, match='too little memory'):
+      with exhausted.explained():
+        raise error
+  with pytest.raises(jax.errors.JaxRuntimeError, match='else'):
+    with exhausted.explained():
+      raise jax.errors.JaxRuntimeError('INTERNAL: something else')
+
+
+@pytest.mark.parametrize('fact, said', [
+    (jnp.arange(3), r"own: its fact 'which' has the shape \(3,\).*which_0"),
+    (jnp.ones(()), None), (0.5, None),
+])
+def test_a_fact_that_is_no_number_is_refused_by_name(monkeypatch, fact, said):
+  made = Method(lambda: Defense(facts=lambda state: dict(which=fact)))
+  monkeypatch.setitem(defenses.REGISTRY, 'own', made)
+  given = config(listed=(Entry('none'), Entry('own')))
+  if said is None:
+    make(given)
+  else:
+    with pytest.raises(UserError, match=said):
+      make(given)

@@ -1,0 +1,169 @@
+"""Where a config file may lie, and where its results go by default."""
+import os
+from pathlib import Path
+
+import jax
+import pytest
+
+from vfljax.runner.cli import arguments
+from vfljax.runner.errors import UserError
+from vfljax.runner.machine import device
+
+CONFIG = (
+    'from {neighbour} import SEEDS\n'
+    'from vfljax.runner.config import Config\n'
+    'def get_config():\n'
+    '  return Config(seeds=SEEDS)\n'
+)
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+  """A function that writes a config and its neighbour; we are in `here`."""
+  monkeypatch.syspath_prepend('')  # It takes back what is added to sys.path.
+  (tmp_path / 'here').mkdir()
+  monkeypatch.chdir(tmp_path / 'here')
+
+  def make(folder, neighbour):
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    (Path(folder) / f'{neighbour}.py').write_text('SEEDS = 3\n')
+    (Path(folder) / 'my.py').write_text(CONFIG.format(neighbour=neighbour))
+    return arguments.parse(['vfljax', f'--config={folder}/my.py'])
+
+  return make
+
+
+@pytest.mark.parametrize('folder, neighbour, workdir', [
+    ('.', 'beside_us', 'out/my'),
+    ('deep/er/yet', 'below_us', 'out/yet/my'),
+    ('experiments', 'as_in_a_clone', 'out/my'),
+    ('experiments/paper', 'of_a_paper', 'out/paper/my'),
+    ('../there', 'elsewhere', 'out/there/my'),
+])
+def test_neighbours_and_the_default_workdir(write, folder, neighbour, workdir):
+  found = write(folder, neighbour)
+  assert found.config.seeds == 3
+  assert found.workdir == str(Path(workdir))
+
+
+def config_file(path, body):
+  (path / 'my.py').write_text(
+      'from vfljax.runner.config import *\nimport sys\n'
+      f'def get_config():\n  {body}\n'
+  )
+  return ['vfljax', f'--config={path}/my.py']
+
+
+@pytest.mark.parametrize('body, message', [
+    ('sys.exit()', r'ends the program \(sys.exit\(None\)\)'),
+    ('sys.exit(0)', r'ends the program \(sys.exit\(0\)\)'),
+    ('raise KeyError("x")', "KeyError: 'x'"),
+    ('raise GeneratorExit', 'GeneratorExit'),
+    ('raise ZeroDivisionError("a\\n" * 90)', 'ZeroDivisionError: a'),
+    ('return 3 +', 'my.py, line 4: invalid syntax'),
+    ('return', 'must return an vfljax.runner.config.Config, not a NoneType'),
+    ('return Config(seeds="3")', "seeds must be a whole number; got '3'"),
+    ('return Config(model=ModelConfig(bottom=4))', 'must be a tuple; got 4'),
+    ('return Config(data=None)', 'data must be a DataConfig; got None'),
+    ('return Config(nope=3)', 'nope'),
+])
+def test_a_file_that_fails_is_told_in_two_lines(tmp_path, body, message):
+  with pytest.raises(UserError, match=message) as refused:
+    arguments.parse(config_file(tmp_path, body))
+  assert len(str(refused.value).splitlines()) <= 2
+
+
+def test_a_file_may_print(tmp_path, capsys):
+  body = 'print("hello"); return Config(seeds=3)'
+  assert arguments.parse(config_file(tmp_path, body)).config.seeds == 3
+  assert capsys.readouterr().out == 'hello\n'
+
+
+@pytest.mark.parametrize('flags, message', [
+    (['--config.model.bottom=abc'], r'bottom\[0\] must be a whole number'),
+    (['--config.seeds=x'], "^--config.seeds takes a whole number; got 'x'.$"),
+    ([f'--config.seeds={"x" * 9999}'], r'^.{9,999} \.\.\. x+'),
+    (['--devices='], "^--devices takes a whole number; got ''.$"),
+    (['--config.train.learning_rate=.1x'], "rate takes a number; got '.1x'.$"),
+    (['--config.alone=yes?'], "alone takes true or false; got 'yes\\?'.$"),
+    ([f'--config.seeds={"9" * 400}'], 'seeds must be a finite number'),
+    ([f'--config.seeds={"9" * 5000}'], 'digits'),
+    (['--config.data.parties=2147483648'], 'parties must be 256 or less'),
+    (['--devices=100000'], '--devices must be 0, one of every core, to '),
+    (['--devices=-1'], 'devices'),
+    (['--config.attack.noisy_sample.rate=2'], 'none of the attacks that run'),
+    (['--config.attacks=norm_scoring', '--config.attack.completion.epochs=3'],
+     r'that run \(norm_scoring\) has it'),
+    (['--config.attacks=noisy_sample',
+      '--config.attack.noisy_sample.std=1e300'], 'at most 1e'),
+    (['--config.attacks=label_replacement',
+      '--config.attack.label_replacement.amplify=1e300'], 'at most 1e'),
+    (['--flagfile'], 'flagfile'),
+    (['--confg.seeds=3'], "'confg.seeds'. Did you mean config.seeds?"),
+    (['--cofig.sed=3'], "Unknown command line flag 'cofig.sed'.$"),
+    (['--max_leak', '-0.5'], 'max_leak'),
+    ([f'--config={"x" * 5000}'], 'no config file'),
+    (['--config=none.py:a', '--config.seeds=2'], 'no config file none.py'),
+])
+def test_odd_flags_are_refused(tmp_path, flags, message):
+  given = config_file(tmp_path, 'return Config()')
+  given = given[:1] if flags[0].startswith('--config=') else given
+  with pytest.raises(UserError, match=message):
+    arguments.parse([*given, *flags])
+
+
+def test_options_of_baselines_are_of_the_attack_that_they_measure(tmp_path):
+  given = config_file(tmp_path, 'return Config()') + [
+      '--config.attacks=model_completion',
+      '--config.attack.local_model.epochs=3',
+  ]
+  own = arguments.parse(given).config.attack.own
+  assert own == {'completion': {'epochs': 3}}
+
+
+def test_a_file_may_have_options_of_attacks_that_are_not_chosen(tmp_path):
+  given = config_file(
+      tmp_path, 'return Config(listed_attacks=("model_completion", "cafe"), '
+      'attack=AttackConfig(own=dict(completion=dict(epochs=3))))'
+  )
+  assert arguments.parse([*given, '--config.attacks=norm_scoring'])
+
+
+def test_too_many_devices_are_refused_before_they_are_made():
+  with pytest.raises(UserError, match='64 a core'):
+    device.set_up(10**6, '')
+
+
+@pytest.fixture
+def environment(monkeypatch):
+  """What is set is put back."""
+  for variable in 'XLA_FLAGS', 'LIBTPU_INIT_ARGS', 'OPENBLAS_NUM_THREADS':
+    monkeypatch.setenv(variable, os.environ.get(variable, ''))
+
+
+@pytest.mark.usefixtures('environment')
+def test_devices_are_those_of_a_process_in_which_jax_has_started(monkeypatch):
+  """As in a notebook, on a machine of any number of cores."""
+  assert jax.local_device_count('cpu') == 2
+  monkeypatch.setattr(device, 'cores', lambda: 8)
+  device.set_up(0, '')
+  with pytest.raises(UserError, match='--devices=3 comes too late.* with 2. L'):
+    device.set_up(3, '')
+  assert jax.local_device_count('cpu') == 2
+
+
+@pytest.mark.usefixtures('environment')
+def test_a_cache_that_cannot_be_is_told(capsys):
+  before = jax.config.jax_compilation_cache_dir
+  device.set_up(2, '~nobody-of-that-name/cache')
+  assert 'not kept' in capsys.readouterr().err
+  assert jax.config.jax_compilation_cache_dir == before
+
+
+@pytest.mark.parametrize('given', [
+    ['--config.seeds=3'], ['--config.seeds', '3'], ['-config.seeds=3'],
+    ['--workdir=there', '--config.seeds=3', '--budget=2'],
+])
+def test_fields_of_no_experiment(given):
+  with pytest.raises(UserError, match='config.seeds is a field of an experime'):
+    arguments.parse(['vfljax', *given])

@@ -1,0 +1,50 @@
+"""What is said to be trained is what is trained."""
+import numpy as np
+
+from vfljax.data.table import Table
+from vfljax.runner.cli import forecast
+from vfljax.runner.config import Config, DataConfig, Entry, TrainConfig
+
+TABLE = Table(
+    np.zeros((6, 2), np.float32), np.array([0, 1] * 3, np.int32), ('a', 'b'),
+    ('no', 'yes'), (0, 1),
+)
+
+
+def test_federations_are_counted_by_strength_and_seed(monkeypatch):
+  monkeypatch.setenv('COLUMNS', '60')
+  config = Config(
+      seeds=4, train=TrainConfig(epochs=7), data=DataConfig('csv'),
+      listed=(Entry('iso', (1.0, 2.0), grid={'x': (1.0, 2.0, 3.0)}),
+              Entry('max_norm')), listed_attacks=('norm_scoring',),
+  )
+  text = forecast.text(config, TABLE)
+  # None, max_norm, and iso at two strengths by three: 8 of 4 seeds.
+  assert ' '.join(text.split()) == (
+      '32 federations of 2 parties on 6 rows of csv, 7 epochs each: 4 seeds of '
+      'none, iso (6 strengths), max_norm. Attacks: norm_scoring. '
+      'Classes: no 50.0%, yes 50.0%. Party 0, which has the labels: a. '
+      'Party 1: b.'
+  )
+  assert max(map(len, text.splitlines())) <= 60
+
+
+def test_one_of_each_is_no_plural():
+  config = Config(
+      seeds=1, train=TrainConfig(epochs=1), data=DataConfig('csv'),
+      listed=(Entry('none'),), listed_attacks=('norm_scoring',),
+  )
+  assert ' '.join(forecast.text(config, TABLE).split()).startswith(
+      '1 federation of 2 parties on 6 rows of csv, 1 epoch each: 1 seed of '
+  )
+
+
+def test_how_an_own_table_is_read_is_said():
+  config = Config(
+      seeds=1, data=DataConfig('csv', parties=2, split='named', named='*;z'),
+      listed=(Entry('none'),),
+  )
+  assert 'Classes: no 50.0%' in forecast.text(config, TABLE)
+  assert 'Party' not in forecast.text(config, TABLE)  # There is no column z.
+  ours = Config(data=DataConfig('wine'), listed=(Entry('none'),))
+  assert 'Classes' not in forecast.text(ours, TABLE)

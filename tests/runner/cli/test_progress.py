@@ -1,0 +1,163 @@
+"""What the live display and the plain lines say."""
+import io
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from vfljax.runner.cli.progress import Progress, duration
+
+
+class Clock:
+  """Time that passes when told to."""
+
+  def __init__(self):
+    self.now = 100.0
+
+  def __call__(self):
+    return self.now
+
+
+class Counted(io.StringIO):
+  """A stream that knows how much of it was flushed."""
+
+  flushed = 0
+
+  def flush(self):
+    self.flushed = len(self.getvalue())
+    super().flush()
+
+
+def plain(**options):
+  clock, stream = Clock(), Counted()
+  return Progress(
+      ['none', 'iso/0', 'iso/1'], stream=stream, clock=clock, **options
+  ), clock, stream
+
+
+def test_plain_lines_are_rare_flushed_and_complete():
+  progress, clock, stream = plain(metric='auc', every=3.0)
+  with progress:
+    progress.compiling('none')
+    progress.unit('none', seeds=10, epochs=40)
+    for epoch in range(40):
+      clock.now += 0.5
+      progress.advance(epoch + 1, 5312.4, 0.9 + epoch / 1000)
+      assert stream.flushed == len(stream.getvalue())
+    progress.finish()
+    progress.note('a [note] with brackets')
+  lines = stream.getvalue().splitlines()
+  assert lines[0] == '3 units'
+  assert lines[1] == '[1/3] none, compiling ...'
+  # Half a second an epoch: 59.5 s for the other 39 and two more units.
+  assert lines[2] == (
+      'about 1 min 00 s to go, by the first stride; compiling apart'
+  )
+  assert ' to go' not in ''.join(lines[3:])
+  # 3 s are 6 of the 40 epochs; 57 s for the other 34 and two more units.
+  assert lines[3] == ('[1/3] none, epoch 6/40, auc 0.905, 5,312 rounds/s,'
+                      ' 10 seeds, ETA 57 s')
+  assert len([line for line in lines if 'epoch' in line]) == 6
+  assert lines[-2] == 'a [note] with brackets'
+  assert lines[-1] == 'done: 1 of 3 units, 20 s'
+  assert '\x1b' not in stream.getvalue()
+
+
+def test_the_estimate_leaves_out_what_was_done_before():
+  progress, clock, stream = plain(finished=1)
+  with progress:
+    assert progress.eta() is None
+    progress.unit('iso/0', seeds=1, epochs=10, epoch=5)
+    assert progress.eta() is None
+    clock.now += 8.0
+    progress.advance(9)  # 0.4 of a unit in 8 s; 1.1 units to go.
+    assert progress.eta() == pytest.approx(22.0)
+    progress.finish()
+    assert progress.eta() == pytest.approx(16.0)  # 0.5 in 8 s, 1 to go.
+  assert stream.getvalue().startswith('3 units, 1 done before\n')
+  assert '1 seed,' in stream.getvalue()
+
+
+def test_the_estimate_does_not_take_compiling_for_training():
+  progress, clock, _ = plain()
+  with progress:
+    progress.compiling('none')
+    clock.now += 100.0
+    assert progress.eta() is None
+    progress.unit('none', seeds=1, epochs=10)
+    clock.now += 2.0
+    progress.advance(5)
+    assert progress.eta() == pytest.approx(10.0)  # Of 3 units 2.5.
+    clock.now += 2.0
+    progress.finish()
+    progress.compiling('iso')
+    clock.now += 50.0
+    assert progress.eta() == pytest.approx(8.0)
+
+
+def test_units_that_run_together_finish_together():
+  progress, clock, stream = plain()
+  with progress:
+    progress.unit('none', seeds=2, epochs=2)
+    progress.finish()
+    progress.unit('iso', seeds=2, epochs=2, units=2)
+    clock.now += 4.0
+    progress.advance(1, None, 'auc 0.5, so far')
+    assert progress.eta() == pytest.approx(2.0)
+    progress.finish()
+    assert progress.eta() == 0.0
+  assert '[2-3/3] iso, epoch 1/2, auc 0.5, so far, 2 seeds' in (
+      stream.getvalue()
+  )
+
+
+def test_an_interrupted_run_says_so_and_errors_pass():
+  progress, _, stream = plain()
+  with pytest.raises(KeyboardInterrupt):
+    with progress:
+      progress.unit('none', seeds=2, epochs=2)
+      raise KeyboardInterrupt
+  assert stream.getvalue().endswith('stopped after 0 of 3 units, 0 s\n')
+
+
+@pytest.mark.parametrize('width', [60, 80, 120])
+def test_a_terminal_shows_the_unit_and_all_of_them(width):
+  clock, stream = Clock(), io.StringIO()
+  console = Console(
+      file=stream, force_terminal=True, width=width, record=True,
+      color_system='standard', _environ={},
+  )
+  names = ['none', 'gradient_compression/0.25']
+  with Progress(names, console=console, metric='auc', clock=clock) as progress:
+    progress.unit('none', seeds=10, epochs=50)
+    progress.finish()
+    progress.compiling(names[1])
+    progress._bars.refresh()
+    assert 'compiling' in stream.getvalue()
+    assert '/100' not in stream.getvalue()
+    progress.unit(names[1], seeds=10, epochs=50)
+    clock.now += 10.0
+    progress.advance(25, 5312.0, 0.951)
+    stream.seek(stream.truncate(0))
+    progress._bars.refresh()
+    shown = stream.getvalue()
+    progress.note('saved a checkpoint')
+  lines = Text.from_ansi(shown).plain.split('\n')[-2:]
+  assert all(len(line) <= width for line in lines)
+  for words in ('auc 0.9', '25/', '1/2', 'ETA 3 s'):
+    assert words in lines[0] + lines[1]
+  if width >= 80:
+    assert '25/50 epochs auc 0.951, 5,312 rounds/s, 10 seeds' in lines[1]
+    assert lines[1].startswith('gradient_compression/0.')
+  recorded = console.export_text()
+  assert 'saved a checkpoint' in recorded
+  assert 'done: 1 of 2 units, 10 s' in recorded
+  assert '\x1b[?25h' in stream.getvalue()  # The cursor is back.
+
+
+@pytest.mark.parametrize('seconds, words', [
+    (0, '0 s'), (59.4, '59 s'), (59.6, '1 min 00 s'), (185, '3 min 05 s'),
+    (7620, '2 h 07 min'), (-1, '0 s'),
+])
+def test_durations(seconds, words):
+  assert duration(seconds) == words

@@ -1,0 +1,151 @@
+"""Attacks on rounds that are played again: what they see and what counts."""
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from vfljax import views
+from vfljax.attack import Attack, Wants
+from vfljax.defense import Defense
+from vfljax.runner.compiled import replay
+from vfljax.runner.config import AttackConfig
+from vfljax.runner.experiment.attackers import Attacker
+from vfljax.types import Batch, Messages, PartyState, Round, State
+
+KEY = jax.random.key(0)
+SAMPLES, SIZE, ROUNDS = 24, 6, 3
+# What a party reads of its weights, 1: never the weights themselves, 0.
+ONES = Defense(expose=lambda state, key, k, weights: jax.tree.map(
+    jnp.ones_like, weights
+))
+
+
+@pytest.fixture
+def attacked(monkeypatch):
+  """(attack) -> what it guesses in rounds made by hand, and how that counts.
+
+  Of every sample another gradient is received, its number.
+  """
+  labels = jax.nn.one_hot(jnp.arange(SAMPLES) % 2, 2)
+  number = jnp.arange(SAMPLES, dtype=jnp.float32)[:, None]
+  data = Batch((number, number), labels)
+  party = PartyState(dict(bottom=jnp.zeros(2), defense=()), ())
+  state = State((party, party), ())
+
+  def play(plan, data, labels, state, i, key):
+    batch = jax.tree.map(lambda x: x[i], data)
+    said = (batch.features[1],)
+    return Round(
+        state, batch, Messages(said, said), jnp.zeros(()), (jnp.zeros(2),),
+        ((),),
+    )
+
+  monkeypatch.setattr(replay, '_play', play)
+  monkeypatch.setattr(replay, '_measured', lambda guessed: guessed)
+  who = AttackConfig(known=2, replay_rounds=ROUNDS)
+  about: Any = SimpleNamespace(measure=lambda guess, truth: guess)
+  monkeypatch.setattr(
+      replay, 'attacker', lambda config, name: Attacker(who, None, about)
+  )
+  plan = SimpleNamespace(batch_size=SIZE, defense=ONES)
+
+  def run(view, attack, wants=Wants()):
+    setting = SimpleNamespace(
+        replayed=dict(own=Attack(view, attack, wants=wants)), config=None
+    )
+    return replay._attack(setting, plan, data, (), state, 'own', 1, KEY)
+
+  return run
+
+
+@pytest.mark.parametrize('view', [views.KnownPositive, views.ClassCenters])
+def test_what_is_known_of_a_round_is_not_scored(view, attacked):
+  guessed = attacked(view, lambda key, view: view.known)
+  assert guessed.scores.shape == (ROUNDS * SIZE,) and guessed.scores.any()
+  np.testing.assert_array_equal(guessed.weights, 1 - guessed.scores)
+
+
+def test_what_is_known_of_recorded_gradients_is_not_scored(attacked):
+  guessed = attacked(views.RecordedGradients, lambda key, view: (
+      (view.received == view.known_received[:, 0]).any(1).astype(jnp.float32)
+  ))
+  assert guessed.scores.sum() == 4  # Two of each class.
+  np.testing.assert_array_equal(guessed.weights, 1 - guessed.scores)
+
+
+def test_weights_are_read_as_the_defense_lets_them(attacked):
+  guessed = attacked(
+      views.ModelGradients, lambda key, view: view.weights[:1] + 0 * view.valid
+  )
+  assert (guessed.scores == 1).all()
+  seen = attacked(
+      views.WhiteBox, lambda key, view: view.weights['bottom'],
+      Wants(samples=12, batch=4),
+  )
+  assert (seen == 1).all()
+
+
+@pytest.mark.parametrize('taken, view, wants, count', [
+    ('in_training', views.KnownPositive, Wants(), 3 * ROUNDS),
+    ('recorded_gradients', views.RecordedGradients, Wants(), ROUNDS + 2),
+    ('white_box', views.WhiteBox, Wants(samples=12, batch=4), ROUNDS + 3),
+])
+def test_rounds_and_who_attacks_them_have_keys_of_their_own(
+    taken, view, wants, count, attacked, monkeypatch
+):
+  """Nor is one a part of another, or of a part: a key folded with a number is
+  the same as that part of it, and a round takes ten."""
+  told = []
+
+  def noted(fn, at):
+    def call(*arguments):
+      told.append(arguments[at])
+      return fn(*arguments)
+    return call
+
+  at = 1 if taken == 'in_training' else 0
+  monkeypatch.setattr(views, taken, noted(getattr(views, taken), at))
+  monkeypatch.setattr(replay, '_play', noted(replay._play, -1))
+  monkeypatch.setattr(replay, '_rounds', noted(replay._rounds, 0))
+  attack = noted(lambda key, view: jnp.zeros(
+      len(view.received) if hasattr(view, 'received') else 1
+  ), 0)
+
+  def looped(fn, xs):  # `lax.map` in Python, so that keys are numbers.
+    found = [
+        fn(jax.tree.map(lambda x, i=i: x[i], xs)) for i in range(ROUNDS)
+    ]
+    return jax.tree.map(lambda *x: jnp.stack(x), *found)
+
+  monkeypatch.setattr(replay, 'lax', SimpleNamespace(map=looped))
+  attacked(view, attack, wants)
+  keys = jnp.stack(told)
+  split = jax.vmap(lambda key: jax.random.split(key, 10))
+  parts = split(keys).ravel()
+  every = jnp.concatenate([keys, parts, split(parts).ravel()])
+  assert len(keys) == count
+  assert len(np.unique(jax.random.key_data(every), axis=0)) == 111 * count
+
+
+@pytest.mark.parametrize('at', ['both', 'start', 'end'])
+def test_each_stage_has_its_own_state(at, monkeypatch):
+  """Before the first update and after the last, or which is asked for."""
+  who = SimpleNamespace(who=SimpleNamespace(replay_at=at))
+  monkeypatch.setattr(replay, 'attacker', lambda config, name: who)
+  twice = lambda *a: dict(auc=a[4]['weight'] * 2)
+  monkeypatch.setattr(replay, '_attack', twice)
+  setting: Any = SimpleNamespace(
+      replayed=dict(cafe=None), attackers=(1,), config=None
+  )
+  states: Any = dict(
+      start=dict(weight=jnp.float32(1)), end=dict(weight=jnp.float32(5))
+  )
+  found = jax.jit(lambda states: replay.measured(
+      setting, setting, None, None, states, KEY
+  ))(states)
+  want = dict(auc_start=2.0, auc_end=10.0)
+  kept = {k: v for k, v in want.items() if at in ('both', k[4:])}
+  assert found == dict(cafe=kept)

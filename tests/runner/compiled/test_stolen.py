@@ -1,0 +1,187 @@
+"""Attacks by who has stolen weights: one program, and nobody's numbers know."""
+import dataclasses
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.runner.compiled.test_families import config, found
+from vfljax import measure, views
+from vfljax.attack import Attack
+from vfljax.runner import run
+from vfljax.runner.cli import arguments
+from vfljax.runner.compiled import cell, families, stolen
+from vfljax.runner.config import AttackConfig, ModelConfig
+from vfljax.runner.experiment import division
+from vfljax.runner.experiment.setting import split_samples
+from vfljax.types import Batch
+
+DEEP = ModelConfig(algorithm='vhnn', bottom=(4,), top=())
+KNOWN = AttackConfig(known=2, repeats=2, own=dict(
+    completion=dict(
+        epochs=3, stages=3, learning_rate=0.5, optimizer='sgd', head=()
+    )
+))
+
+
+def experiment(*names, **changed):
+  return config(*names, **dict(model=DEEP, attack=KNOWN) | changed)
+
+
+def test_which_attacks_these_are():
+  everything = found(experiment('none', listed_attacks=(
+      'norm_scoring', 'model_completion', 'mixmatch', 'model_inversion',
+  )))
+  setting = everything[0].setting
+  assert set(stolen.attacks(setting)) == {
+      'model_completion', 'mixmatch', 'local_model', 'scratch',
+  }
+  rest = set(stolen.without(setting).after_training)
+  assert 'model_inversion' in rest
+  assert not rest & set(stolen.attacks(setting))
+  # Who knows the defense owes more than weights to it.
+  first = setting.after_training['mixmatch']
+  setting = setting._replace(after_training=setting.after_training | dict(
+      mixmatch=first._replace(against=lambda defense: first)
+  ))
+  assert 'mixmatch' not in stolen.attacks(setting)
+
+
+def results(place, *names, **changed):
+  given = experiment(*names, alone=False, **changed)
+  work = run.run(given, arguments.load_data(given.data), str(place))
+  lines = (work.path / 'results.jsonl').read_text().splitlines()
+  return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope='module')
+def apart(tmp_path_factory):
+  """What two families' attacks find, and which attacks were traced for it."""
+  traced, attack = [], cell.attack
+
+  def counted(job, *given):
+    traced.append(sorted(job.setting.after_training))
+    return attack(job, *given)
+
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(cell, 'attack', counted)
+    patch.setattr(run.checks, 'rehearse', lambda *_: None)  # It traces, too.
+    found = results(tmp_path_factory.mktemp('apart'), 'none', 'iso', 'dcor')
+  return found, traced
+
+
+@pytest.mark.slow
+def test_weights_of_one_structure_have_one_program(apart):
+  """Of two families the attacks are traced once, and once the baselines."""
+  everything = found(experiment('none', 'iso', 'dcor', alone=False))
+  names = {f.name for f in families.families(everything).values()}
+  assert names == {'iso none', 'dcor'}
+  assert sorted(apart[1]) == [['local_model', 'scratch'], ['model_completion']]
+
+
+@pytest.mark.slow
+def test_numbers_are_those_of_one_program(apart, tmp_path, monkeypatch):
+  """Each cell is attacked with its own weights, known labels and luck."""
+  rows, _ = apart
+  whose = {r['defense'] for r in rows if r['attack'] in ('scratch', 'local')}
+  assert whose == {'none'}
+  completed = [r for r in rows if r['attack'] == 'model_completion']
+  assert len({r['value'] for r in completed}) > 5  # They differ by cell.
+  monkeypatch.setattr(families, '_one_by_one', lambda job: False)
+  whole = results(tmp_path, 'none', 'dcor')
+  both = [r for r in rows if r['defense'] != 'iso']
+  for one, other in zip(both, whole, strict=True):
+    assert one | dict(value=0) == other | dict(value=0)
+    assert one['value'] == pytest.approx(other['value'], abs=0.02), one
+
+
+def test_each_party_attacks_with_its_own(monkeypatch):
+  """Its weights, features and luck, of which each repeat has another."""
+  three = dataclasses.replace(config('none').data, parties=3)
+  everybody = dataclasses.replace(KNOWN, party=0)
+  setting = found(experiment('none', data=three, attack=everybody))[0].setting
+  setting = setting._replace(after_training=dict(model_completion=Attack(
+      views.TrainedBottom, lambda key, view: dict(
+          weights=view.weights, luck=jax.random.uniform(key),
+          wanted=view.features.sum(), read=view.labeled_features.sum(),
+      ),
+  )))
+  monkeypatch.setattr(measure, 'of_completion', lambda guess, truth: guess)
+  splits = split_samples(setting, jax.random.key(1), setting.samples)
+  keys = jax.random.split(jax.random.key(2), 2)
+  told = stolen.measured(
+      setting, splits, keys, {str(k): jnp.arange(2.0) + k for k in (1, 2)}
+  )
+  name = 'model_completion'
+  lucks = [
+      jax.random.uniform(measure.own_key(stolen.luck(key)[2], name))
+      for key in keys
+  ]
+  known = [
+      division.known(stolen.luck(key)[0], splits.train, 2) for key in keys
+  ]
+  assert len(told) == 2
+  for k in (1, 2):
+    own = told[measure.label(name, k, setting.attackers)]
+    assert own['weights'] == k + 0.5
+    expected = dict(
+        luck=np.mean(lucks), wanted=splits.test.features[k].sum(),
+        read=np.mean([batch.features[k].sum() for batch in known]),
+    )
+    for what, value in expected.items():
+      assert own[what] == pytest.approx(float(value), rel=1e-4), what
+
+
+def test_luck_is_of_a_stream_of_its_own(monkeypatch):
+  """Not the training's, nor the split's; the same in either program."""
+  job = found(experiment('none'))[0]
+  one, samples = dict(seed=5, strength=0.0, others={}), job.setting.samples
+  prepared = cell.prepare(job, one, samples)
+  own = jax.random.key(5)
+  streams = [jax.random.fold_in(own, 0), prepared.k_train, prepared.k_attack]
+  data = {tuple(jax.random.key_data(key).tolist()) for key in (own, *streams)}
+  assert len(data) == 4
+  monkeypatch.setattr(
+      stolen, 'measured', lambda setting, splits, keys, weights: keys
+  )
+  keys = cell.attack(job, dict(cells=one, weights={}), samples)
+  expected = jax.random.split(jax.random.split(prepared.k_attack)[1], 2)
+  np.testing.assert_array_equal(
+      jax.random.key_data(keys), jax.random.key_data(expected)
+  )
+
+
+def test_each_repeat_reads_the_weights_anew():
+  """A defense may show something else each time, as one that redraws layers."""
+  job = found(experiment('none'))[0]
+  defense = job.make(None)._replace(
+      expose=lambda state, key, k, weights: jax.random.normal(key, (3,)) + k
+  )
+
+  class State:
+    defense, parties = (), [None, jax.tree.map(jnp.zeros, dict(params=()))]
+
+  State.parties[1] = type('Party', (), dict(params=dict(bottom=())))
+  keys = jax.random.split(jax.random.key(3), 4)
+  read = stolen.weights(job.setting, defense, State, keys)['1']
+  expected = [
+      1 + jax.random.normal(stolen.luck(key)[1], (3,)) for key in keys
+  ]
+  np.testing.assert_allclose(read, np.stack(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize('kind', list(views.OF_ONES_OWN))
+def test_a_view_of_ones_own_has_no_more_than_that(kind):
+  """Of samples no others' features, and no labels but of those it knows."""
+  batch = lambda rows, mark: Batch(
+      tuple(jnp.full((rows, 2), mark + k) for k in range(3)),
+      jnp.full((rows, 2), mark),
+  )
+  view = views.OF_ONES_OWN[kind](views.Own(
+      jnp.zeros(1), 2, batch(1, 10.0), batch(2, 20.0), batch(3, 30.0)
+  ))
+  seen = {float(x) for leaf in jax.tree.leaves(view) for x in leaf.ravel()}
+  assert seen <= {0.0, 12.0, 10.0, 22.0, 32.0}
+  assert {0.0, 12.0, 10.0, 22.0} <= seen

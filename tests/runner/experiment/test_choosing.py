@@ -1,0 +1,94 @@
+"""What is typed after --config.defenses and --config.attacks."""
+import pytest
+
+from vfljax.report import asked
+from vfljax.runner.config import (
+    AttackConfig, Config, Entry, ModelConfig, Variant, default_entry,
+)
+from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import attackers, choosing
+from vfljax.runner.main import main
+
+LISTED = (
+    Entry('none'), Entry('iso', (5.0, 25.0)),
+    Entry('marvell', (4.0,), {'x': 1}, label='Marvell'),
+)
+
+
+def chosen(text):
+  config = Config(defenses=text, listed=LISTED)
+  return [(e.name, e.strengths) for e in choosing.entries(config)]
+
+
+@pytest.mark.parametrize('text, strengths', [
+    ('iso', [('iso', (5.0, 25.0))]),
+    ('iso(3)', [('iso', (3.0,))]),
+    ('iso(3,6.5)', [('iso', (3.0, 6.5))]),
+    (' iso ( 3 , 1e1 ) , max_norm', [('iso', (3.0, 10.0)), ('max_norm', ())]),
+    ('marvell(3,6),iso', [('marvell', (3.0, 6.0)), ('iso', (5.0, 25.0))]),
+    ('iso(3),iso(3)', [('iso', (3.0,))]),
+    ('iso,,', [('iso', (5.0, 25.0))]),
+])
+def test_strengths_may_stand_behind_a_defense(text, strengths):
+  assert chosen(text) == [('none', ()), *strengths]
+
+
+def test_what_is_special_about_a_listed_one_stays():
+  config = Config(defenses='Marvell(7)', listed=LISTED)
+  entry = choosing.entries(config)[1]
+  assert (entry.defense, entry.strengths, entry.options) == (
+      'marvell', (7.0,), {'x': 1}
+  )
+  assert default_entry('marvell').strengths != (7.0,)
+
+
+@pytest.mark.parametrize('text, message', [
+    ('iso(a)', "strengths are numbers, as in --config.defenses='iso"),
+    ('iso()', 'strengths are numbers'), ('iso(nan)', 'strengths are numbers'),
+    ('iso(inf)', 'strengths are numbers'),
+    ('max_norm(1)', 'max_norm has no strength to choose'),
+    ('iso(1),iso(2)', 'iso twice: put its strengths together'),
+    ('iso(1', 'must look like marvell'), ('iso)1(', 'must look like marvell'),
+    ('(1)', 'must look like marvell'), ('iso(1)(2)', 'must look like marvell'),
+    ('isoo', "no defense 'isoo'. Did you mean iso?"),
+    ('marvel(3)', "no defense 'marvel'. Did you mean marvell?"),
+])
+def test_what_is_typed_wrong_is_told(text, message):
+  with pytest.raises(UserError) as error:
+    chosen(text)
+  assert message in str(error.value) and len(str(error.value)) < 600
+
+
+def test_attacks_are_guessed_at_too():
+  config = Config(attacks='norm_scorin', listed_attacks=('norm_scoring',))
+  with pytest.raises(UserError, match='Did you mean norm_scoring?'):
+    choosing.attack_names(config)
+
+
+def test_reports_know_what_was_asked_for():
+  config = dict(defenses='iso(3,6)', listed=[])
+  assert asked.cells(config, 2) == (('none', None), ('iso', 3), ('iso', 6))
+
+
+def test_a_command_that_there_is_not_is_told(capsys):
+  assert main(['vfljax', 'advice', 'out']) == 2
+  error = capsys.readouterr().err
+  assert "no command 'advice'" in error and 'Did you mean advise?' in error
+
+
+def test_who_knows_more_is_measured_by_who_knows_as_much():
+  """A variant's baselines know what it knows, and no more is run than that."""
+  config = Config(
+      attacks='model_completion:80,model_completion:linear',
+      variants=(
+          Variant('model_completion:80', dict(known=40)),
+          Variant('model_completion:linear', dict(head=())),
+      ), attack=AttackConfig(known=4), model=ModelConfig(algorithm='vhnn'),
+  )
+  names = choosing.attack_names(config)
+  assert names[2:] == ['local_model:80', 'scratch:80', 'local_model', 'scratch']
+  known = {name: attackers.attacker(config, name).who.known for name in names}
+  assert known == {
+      'model_completion:80': 40, 'local_model:80': 40, 'scratch:80': 40,
+      'model_completion:linear': 4, 'local_model': 4, 'scratch': 4,
+  }

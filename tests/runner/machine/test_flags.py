@@ -1,0 +1,120 @@
+"""What compilers are told by variables of the environment."""
+import os
+import subprocess
+import sys
+
+import pytest
+
+from vfljax.runner.machine import device, libtpu, tuning
+
+# A module, its variable, its flag and the value.
+TOLD = {
+    'a TPU': (
+        libtpu, 'LIBTPU_INIT_ARGS', '--fibers_default_thread_stack_size',
+        '1048576',
+    ),
+    'a CPU': (
+        tuning, 'XLA_FLAGS', '--xla_backend_extra_options',
+        'xla_cpu_disable_loop_unrolling',
+    ),
+}
+
+
+@pytest.fixture(params=TOLD)
+def told(request):
+  """(what a variable says after one who sets up, its flag, the whole)."""
+  module, variable, flag, value = TOLD[request.param]
+
+  def said(before):
+    environment = {} if before is None else {variable: before}
+    module.set_up(environment)
+    return environment[variable]
+
+  return said, flag, f'{flag}={value}'
+
+
+def test_it_is_told_beside_what_somebody_asks_for(told):
+  said, _, whole = told
+  assert said(None) == said(' ') == whole
+  assert said('--xla_a=1 ') == f'--xla_a=1 {whole}'
+
+
+def test_who_has_said_it_gets_that(told):
+  said, flag, _ = told
+  assert said(f'--xla_a=1 {flag}=7') == f'--xla_a=1 {flag}=7'
+
+
+def test_a_file_of_flags_stays_alone(told):
+  """XLA takes what no dash begins for a file's name."""
+  said, _, _ = told
+  assert said('/home/me/flags.txt') == '/home/me/flags.txt'
+
+
+@pytest.mark.parametrize('given, devices, has', [
+    (None, 0, '1'), (None, 4, '1'), (None, 2, None), ('4', 0, '4'),
+])
+def test_decompositions_have_one_thread_where_each_core_has_a_device(
+    given, devices, has, monkeypatch
+):
+  monkeypatch.setenv('OPENBLAS_NUM_THREADS', given or '')
+  if given is None:
+    monkeypatch.delenv('OPENBLAS_NUM_THREADS')
+  monkeypatch.setattr(device, 'cores', lambda: 4)
+  monkeypatch.setattr(device.threefry, 'in_one_kernel', lambda: None)
+  monkeypatch.setattr(device.jax.config, 'update', lambda *_: None)
+  for module in (device.libtpu, device.tuning):
+    monkeypatch.setattr(module, 'set_up', lambda _: None)
+  device.set_up(devices, '')
+  assert os.environ.get('OPENBLAS_NUM_THREADS') == has
+
+
+@pytest.mark.parametrize('said, want', [
+    ('200000 100000', 2), ('250000 100000', 3), ('50000 100000', 1),
+    ('9900000 100000', 8), ('max 100000', 8), ('', 8), ('1 0', 8), (None, 8),
+])
+def test_cores_are_a_containers_share(said, want, tmp_path, monkeypatch):
+  place = tmp_path / 'cpu.max'
+  if said is not None:
+    place.write_text(said + '\n')
+  monkeypatch.setattr(device, '_QUOTA', place)
+  monkeypatch.setattr(
+      device.os, 'sched_getaffinity', lambda _: set(range(8)), raising=False
+  )
+  assert device.cores() == want
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('command', [
+    ['--config=experiments/quickstart.py', '--config.data.name=csv',
+     '--config.data.label=y', '--config.data.path=no.csv'],
+    ['recommend', 'no.csv'],
+])
+def test_every_command_that_trains_loads_lapack_after_that(command):
+  """SciPy's library counts its threads when it is loaded."""
+  code = (
+      'import os, sys\n'
+      'from vfljax.runner import main\n'
+      'os.environ.pop("OPENBLAS_NUM_THREADS", None)\n'
+      'from vfljax.runner.machine import device\n'
+      'set_up = device.set_up\n'
+      'def seen(devices, cache):\n'
+      '  assert "scipy.linalg" not in sys.modules\n'
+      '  set_up(0, cache)\n'
+      '  print("threads:", os.environ["OPENBLAS_NUM_THREADS"])\n'
+      'device.set_up = seen\n'
+      f'main.main(["v", *{command!r}, "--cache=", "--workdir=no/such"])\n'
+  )
+  done = subprocess.run(
+      [sys.executable, '-c', code], capture_output=True, text=True, check=False
+  )
+  assert 'threads: 1' in done.stdout, done.stderr
+
+
+def test_the_command_line_tells_both(monkeypatch):
+  for _, variable, _, _ in TOLD.values():
+    monkeypatch.setenv(variable, '')
+  monkeypatch.setattr(device.threefry, 'in_one_kernel', lambda: None)
+  monkeypatch.setattr(device.jax.config, 'update', lambda *_: None)
+  device.set_up(1, '')
+  for _, variable, flag, value in TOLD.values():
+    assert os.environ[variable] == f'{flag}={value}'

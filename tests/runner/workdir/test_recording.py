@@ -1,0 +1,105 @@
+"""`--record`: what a run measured comes back from its record."""
+import json
+import math
+
+import pytest
+
+from vfljax.report import reading
+from vfljax.runner.errors import UserError
+from vfljax.runner.workdir import recording, store
+from tests import fake_results
+
+ARGV = [
+    '/somewhere/launch.py', '--config=experiments/gafm/table2.py',
+    '--config.data.path=/home/me/spambase.data', '--config.seeds=2',
+    "--config.data.options=concepts='sky,person';ratio=2",
+    '--workdir=/tmp/x', '--record=/tmp/r.json', '--cache=',
+]
+
+
+@pytest.fixture(scope='module')
+def work(tmp_path_factory):
+  place = tmp_path_factory.mktemp('recorded') / 'out'
+  made = fake_results.make(place, seeds=3, defenses=('none', 'iso'))
+  made.save('iso/3', [
+      r | dict(value=math.nan if r['seed'] == 1 else r['value'])
+      for r in store.read_results(place)
+      if (r['defense'], r['strength']) == ('iso', 25.0)
+  ], fake_results.timing(3))
+  return made.path
+
+
+def test_the_rows_come_back(work):
+  record = json.loads(recording.text(recording.make(work, ARGV)))
+  saved = store.read_results(work)
+  key = lambda row: tuple(str(row[name]) for name in store.FIELDS)
+  assert sorted(map(key, recording.rows(record))) == sorted(map(key, saved))
+  assert any(math.isnan(row['value']) for row in recording.rows(record))
+  assert 'NaN' not in recording.text(record)
+  found = reading.of_rows(recording.rows(record), record['config'])
+  assert found[0].cells == reading.read(work)[0].cells
+
+
+def test_it_says_how_to_make_it_again(work):
+  record = recording.make(work, ARGV)
+  assert record['command'] == (
+      'python launch.py --config=experiments/gafm/table2.py '
+      '--config.data.path=spambase.data --config.seeds=2 '
+      """'--config.data.options=concepts='"'"'sky,person'"'"';ratio=2'"""
+  )
+  assert record['seeds'] == [0, 1, 2]
+  assert record['title'] == ['quickstart', 'breast_cancer', 'vhnn']
+  assert {'jax', 'python', 'vfljax', 'platform'} <= set(record['versions'])
+  assert record['seconds'] == dict(compiling=5.0, running=3.25 * 6 + 6 + 1)
+  assert record['date'] and record['device']
+
+
+def test_a_value_may_stand_apart_from_its_flag(work):
+  apart = [
+      'launch.py', '--config=my.py', '--config.data.path', '/home/me/a.csv',
+      '--workdir', 'out', '--config.train.learning_rate', '-1', '--record',
+      'mine.json', '--tensorboard', '--config.seeds', '2',
+  ]
+  assert recording.make(work, apart)['command'] == (
+      'python launch.py --config=my.py --config.data.path=a.csv '
+      '--config.train.learning_rate=-1 --config.seeds=2'
+  )
+  command = ['recommend', '--redo', '/my.csv']
+  assert recording.command(['vfljax', *command]).split()[2:] == command
+
+
+def test_nothing_of_anybodys_is_overwritten(work, tmp_path):
+  somebodys = tmp_path / 'mine.json'
+  somebodys.write_text('{"a": 1}')
+  with pytest.raises(UserError, match='is no record of vfljax'):
+    recording.check(str(somebodys))
+  with pytest.raises(UserError, match='there is no folder'):
+    recording.check(str(tmp_path / 'nowhere' / 'r.json'))
+  file = tmp_path / 'r.json'
+  recording.check(str(file))
+  recording.write(str(file), work, ARGV)
+  recording.check(str(file))
+  assert recording.read(file)['command'].startswith('python launch.py')
+  empty = tmp_path / 'empty'
+  empty.mkdir()
+  with pytest.raises(UserError, match='no results'):
+    recording.write(str(file), empty, ARGV)
+
+
+def test_who_looks_later_has_measured_nothing(tmp_path):
+  # A record of a finished run had the commit and the versions of the day on
+  # which it was written.
+  origin = lambda date, code, jax: dict(made=dict(
+      date=date, code=code, versions=dict(python='3.11', jax=jax)
+  ))
+  made = fake_results.make(tmp_path, seeds=1, defenses=('none',))
+  rows = [r for r in store.read_results(tmp_path)
+          if not r['metric'].startswith('alone')]
+  made.save('none/0', rows, origin('2026-01-02', 'aaa', '0.9'))
+  found = recording.make(tmp_path, ARGV)
+  assert (found['date'], found['code']) == ('2026-01-02', 'aaa')
+  assert found['versions'] == dict(python='3.11', jax='0.9')
+  made.save('alone', [], origin('2026-01-01', 'bbb', '0.10'))
+  found = recording.make(tmp_path, ARGV)
+  assert found['date'] == '2026-01-02' and found['code'] == 'bbb and aaa'
+  assert found['versions'] == dict(python='3.11', jax='0.10 and 0.9')

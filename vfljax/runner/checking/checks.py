@@ -1,0 +1,261 @@
+"""What cannot work is refused before anything is compiled or written."""
+from collections.abc import Iterator
+import contextlib
+
+import jax
+import numpy as np
+
+from vfljax import defenses, stream, train
+from vfljax.data.table import Table
+from vfljax.defense import Defense
+from vfljax.runner.checking import combinations, rehearsal, suiting
+from vfljax.runner.compiled import replay
+from vfljax.runner.config import ranges
+from vfljax.runner.config import Config, Entry
+from vfljax.runner.config.declared import as_declared
+from vfljax.runner.errors import UserError, brief
+from vfljax.runner.experiment import (
+    attackers, augmenting, division, federations, memory,
+)
+from vfljax.runner.experiment.choosing import entries
+from vfljax.runner.experiment.division import Splits
+from vfljax.runner.experiment.grids import grid
+from vfljax.runner.experiment.plans import training_plan
+from vfljax.runner.experiment.setting import (
+    Setting, build, from_config, split_samples,
+)
+from vfljax.scene import Amounts
+from vfljax.views import TrainedBottom, UnlabeledBottom
+
+_SURELY = 20  # Samples of a class; of none the chance is at most exp(-20).
+_LOOKED_AT = 1000  # Seeds; of more the first.
+
+
+def make(config: Config, table: Table) -> Setting:
+  """Checks a configuration against its data.
+
+  Raises:
+    UserError: if it cannot be run.
+  """
+  setting = assembled(config, table)
+  rehearse(setting)
+  return setting
+
+
+def assembled(config: Config, table: Table) -> Setting:
+  """The setting, before anything has been tried with it.
+
+  Raises:
+    UserError: if there is no such setting.
+  """
+  config = as_declared(config)
+  with _refused():
+    ranges.check(config)
+    combinations.check(config)
+    return from_config(config, table)
+
+
+def rehearse(setting: Setting) -> None:
+  """Tries what takes longer: a second or more.
+
+  Raises:
+    UserError: if it cannot be run.
+  """
+  with _refused():
+    _check(setting)
+    rehearsal.check(setting)
+
+
+@contextlib.contextmanager
+def _refused() -> Iterator[None]:
+  try:
+    yield
+  except (ValueError, OSError) as error:  # Of auxiliary.data, its file.
+    raise UserError(brief(str(error))) from None
+
+
+def _check(setting: Setting) -> None:
+  """What is not checked by who uses it."""
+  config, sizes = setting.config, setting.sizes
+  if config.train.batch_size > sizes.train:
+    raise ValueError(
+        f'train.batch_size is {config.train.batch_size}, and there are '
+        f'{sizes.train} training samples: type --config.train.batch_size='
+        f'{sizes.train} for one round an epoch, or less for more.'
+    )
+  _check_classes(setting)
+  suiting.check(setting)
+  if (config.data.flips or config.data.shifts) and not suiting.images(setting):
+    raise ValueError(
+        'data.flips and data.shifts are for images; '
+        f'{config.data.name} is a table.'
+    )
+  if config.auxiliary.augment != 'none' and not (
+      suiting.images(setting) or config.model.name == augmenting.READS_TEXTS
+  ):
+    raise ValueError(
+        'auxiliary.augment flips and crops images, and rewords the texts of '
+        f'model.name={augmenting.READS_TEXTS}; {config.data.name} is a table.'
+    )
+  if config.model.channels and setting.samples.features[-1].ndim != 4:
+    raise ValueError(
+        f'model.channels are for images; {config.data.name} is a table.'
+    )
+  if config.model.buckets and not config.model.name and suiting.images(setting):
+    raise ValueError(
+        f'model.buckets are for columns of categories; {config.data.name} has '
+        'images.'
+    )
+  if min(sizes.train, sizes.test) < 1:
+    raise ValueError(f'Too few samples to split: {sizes}.')
+  if config.train.best and not sizes.validation:
+    raise ValueError(
+        'train.best needs held-out samples: set --config.data.validation, for '
+        'instance to 0.1.'
+    )
+  if config.train.patience and not config.train.best:
+    raise ValueError('train.patience needs --config.train.best.')
+  if not 0 <= config.attack.party < len(setting.vfl.bottoms):
+    raise ValueError(
+        'attack.party must be a passive party, '
+        f'1..{len(setting.vfl.bottoms) - 1}, or 0 for all; got '
+        f'{config.attack.party}.'
+    )
+  if setting.stream:
+    others = [*setting.after_training, *setting.replayed, setting.backdoor]
+    memory.check(
+        config, setting.classes, [*setting.in_training],
+        [x for x in others if x],
+    )
+  attackers.check_apart([*setting.after_training])
+  blank = Splits(*[setting.samples] * 4)
+  train.check(training_plan(setting, defenses.none(), blank), sizes.train)
+  _check_attacks(setting)
+  replay.check(setting, sizes.train)
+  for entry in entries(config, setting.classes):
+    _check_entry(setting, entry)
+
+
+def _check_classes(setting: Setting) -> None:
+  """Refuses one class alone to train on, or in a test set.
+
+  That has no AUC, and would look like a training that diverged. No seed lacks a
+  class of which more than `_SURELY` samples are to be expected.
+  """
+  config, sizes = setting.config, setting.sizes
+  if setting.classes != 2:
+    return
+  labels = np.asarray(setting.samples.labels)
+  rarest = int(labels.sum(0).min())
+  seeds = np.arange(min(config.seeds, _LOOKED_AT) if config.data.resplit else 1)
+  if setting.official:
+    parts = labels[: -sizes.test], labels[-sizes.test :]
+    found = np.array([[part.sum(0) for part in parts]])
+  elif rarest * min(sizes.train, sizes.test) > _SURELY * len(labels):
+    return
+  else:
+    counts = division.counts(config.first_seed + seeds, labels, sizes)
+    found = np.asarray(counts)
+  for seed, both in zip(seeds, found):
+    for part, own in zip(('training', 'test'), both):
+      if own.min() == 0:
+        of = '' if setting.official else f' of seed {config.first_seed + seed}'
+        raise ValueError(
+            f'The {part} set{of} has one class alone, and of one there is no '
+            f'AUC: {rarest} of {len(labels)} samples are of the other. Give '
+            'more of them, or choose another --config.data.test or '
+            '--config.first_seed.'
+        )
+
+
+
+def _check_attacks(setting: Setting) -> None:
+  """Refuses what an attack has not the samples, or the numbers, for."""
+  config, x = setting.config, setting.samples.features[1]
+  for group, given in config.attack.own.items():
+    attackers.group_options(group, given)
+  samples = Amounts(
+      setting.sizes.train, setting.sizes.test, config.attack.auxiliary,
+      config.train.batch_size, _rarest(setting)[1], config.data.scale,
+      tuple(x.shape[1:]),
+  )
+  scene = federations.scene(config, setting.classes)
+  attacks = {**setting.in_training, **setting.after_training,
+             **setting.replayed}
+  for name in [*attacks, *filter(None, [setting.backdoor])]:
+    who, own, recipe = attackers.attacker(config, name)
+    recipe.check(own, scene, samples)
+    attack = attacks.get(name)
+    if attack and attack.view in (TrainedBottom, UnlabeledBottom):
+      _check_known(setting, who.known)
+
+
+def _rarest(setting: Setting) -> tuple[int, int]:
+  """Amounts of the rarest class: in all, and for training in any split."""
+  counts = setting.samples.labels.sum(0)
+  # A random split may leave a class fewer training samples than its share.
+  share = setting.sizes.train / len(setting.samples.labels)
+  return int(counts.min()), int(counts.min() * share * 0.8)
+
+
+def _check_known(setting: Setting, known: int) -> None:
+  all_of_it, least = _rarest(setting)
+  if known and not 1 <= known <= max(least, 1):
+    raise ValueError(
+        f'attack.known must be between 1 and {max(least, 1)} labels per class '
+        f'(the rarest class has {all_of_it} samples), or 0 for all of them; '
+        f'got {known}.'
+    )
+
+
+def _check_entry(setting: Setting, entry: Entry) -> None:
+  """Builds the defense once at every strength: factories check their ranges."""
+  if defenses.REGISTRY[entry.defense].binary and setting.classes != 2:
+    raise ValueError(
+        f'{entry.defense} is for two classes; this data set has '
+        f'{setting.classes}. Leave it out with --config.defenses=...'
+    )
+  if len(set(entry.strengths)) < len(entry.strengths):
+    raise ValueError(f'{entry.name} has a strength twice: {entry.strengths}.')
+  for strength in entry.strengths or (None,):
+    for others in grid(entry):
+      try:
+        with rehearsal.options_explained(entry):
+          build(entry, strength, **others)
+      except TypeError as error:  # An argument too many, or too few.
+        raise ValueError(f'{entry.name}: {error}') from None
+  ends = {min(entry.strengths), max(entry.strengths)} if entry.strengths else {
+      None
+  }
+  for strength in ends:
+    with rehearsal.options_explained(entry):
+      defense = build(entry, strength, **grid(entry)[0])
+      _check_start(setting, entry.name, defense)
+
+
+def _check_start(setting: Setting, name: str, defense: Defense) -> None:
+  """Traces the start of a training: the defense may not fit the federation.
+
+  At a strength that is known, unlike in a job's program (`rehearsal`).
+  """
+  if setting.stream:
+    blank = Splits(*[setting.samples] * 4)
+    plan = training_plan(setting, defense, blank)
+    try:
+      stream.check(plan, setting.sizes.train, setting.stream)
+    except ValueError as error:
+      raise ValueError(
+          f'{name}: {error} --config.data.stream=-1 trains in memory.'
+      ) from None
+  plain = defenses.none()
+  begins = defense.init is not plain.init or defense.prepare
+  if not begins and defense.facts is plain.facts:
+    return
+
+  def start(key, samples):
+    splits = split_samples(setting, key, samples)
+    plan = training_plan(setting, defense, splits)
+    return train.start(key, plan, splits.train)
+
+  run = jax.eval_shape(start, jax.random.key(0), setting.samples)
+  rehearsal.check_facts(name, defense, run.state.defense)

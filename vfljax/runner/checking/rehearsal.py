@@ -1,0 +1,226 @@
+"""An experiment's jobs, tried before anything is compiled or written.
+
+The start is traced as it will be compiled: with the split, the backdoor, and
+of rows with arguments of their own with the strengths traced. Attacks that have
+been given options are traced, too, each of its kind once. What cannot be traced
+is refused here, and so is what cannot fit into memory, of which the start's
+shapes tell the least that it takes.
+"""
+from collections import Counter
+from collections.abc import Iterator
+import contextlib
+from functools import partial
+import math
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jax
+
+from vfljax import attacks, nets
+from vfljax.data.table import listing
+from vfljax.defense import Defense
+from vfljax.runner.checking import trying
+from vfljax.runner.compiled import cell
+from vfljax.runner.config import outside
+from vfljax.runner.config import Entry
+from vfljax.runner.errors import UserError, brief
+from vfljax.runner.experiment import jobs
+from vfljax.runner.experiment.choosing import entries
+from vfljax.runner.experiment.jobs import Job
+from vfljax.runner.experiment.setting import Setting
+
+_MOST = 20_000  # Programs and files of an experiment.
+_LONGEST = 200  # Characters of a file's name, its ending left out; disks: 255.
+_METRICS = 4  # Numbers an epoch that each training has at least.
+
+
+def check(setting: Setting) -> None:
+  """Refuses what cannot start.
+
+  Raises:
+    UserError, ValueError: for the first job that cannot.
+  """
+  _check_amount(setting)
+  everything = jobs.jobs(setting)
+  _check_names([unit for job in everything for unit in job.units])
+  first = everything[0]  # The undefended federation, with all attacks.
+  with _own_explained(setting):
+    plain = _start(first)
+  trying.attacks(first, plain)
+  tried: dict[str, int] = {}  # Bytes of one training, by entry.
+  for job in everything:
+    entry = job.entry
+    if entry.name not in tried:
+      mine = outside.has(entry)
+      own = mine or entry.options or entry.grid or entry.after
+      begun = _start(job) if own else plain
+      tried[entry.name] = _bytes_of(begun)
+      if mine:
+        _try_rounds(job, begun)
+    _check_memory(job, tried[entry.name])
+
+
+def _check_amount(setting: Setting) -> None:
+  """Refuses more jobs or strengths than anybody could run, before a list."""
+  config = setting.config
+  parts = -(-config.seeds // (config.seeds_per_chunk or config.seeds))
+  points = sum(
+      max(len(entry.strengths), 1) * math.prod(map(len, entry.grid.values()))
+      for entry in entries(config, setting.classes)
+  )
+  if parts * points > _MOST:
+    raise UserError(
+        f'That would be {parts * points} parts to run and to write; {_MOST} '
+        'are the most. Give fewer strengths, or a larger '
+        '--config.seeds_per_chunk.'
+    )
+
+
+def _check_names(units: list[str]) -> None:
+  """Results are kept in a file a unit."""
+  twice = sorted(unit for unit, times in Counter(units).items() if times > 1)
+  if twice:
+    raise UserError(
+        f'Several results would be called {listing(twice, 3)}: strengths must '
+        'differ in six digits, and rows of the table in their labels.'
+    )
+  for unit in units:
+    size = len(quote(unit, safe=' /,+='))
+    if size > _LONGEST:
+      raise UserError(
+          f'The name {unit[:60]!r}... makes a file name of {size} characters; '
+          f'{_LONGEST} are the most. Give the defense a shorter label.'
+      )
+
+
+def _start(job: Job) -> Any:
+  """Traces the start of one training: the shapes of its run.
+
+  Raises:
+    ValueError: if it cannot be traced, or not with such a strength.
+  """
+  with options_explained(job.entry):
+    return jax.eval_shape(
+        partial(cell.start, job), trying.shapes(job), job.setting.samples
+    )
+
+
+def _own_explained(setting: Setting) -> contextlib.AbstractContextManager:
+  """Tells of what is wrong with a network or a backdoor from outside."""
+  used = {
+      setting.config.model.name: nets.REGISTRY.get(setting.config.model.name),
+      setting.backdoor: attacks.REGISTRY.get(setting.backdoor),
+  }
+  stack = contextlib.ExitStack()
+  for name, method in used.items():
+    mine = bool(method) and not outside.is_ours(method)
+    stack.enter_context(outside.explained(name, mine))
+  return stack
+
+
+def _try_rounds(job: Job, runs: Any) -> None:
+  """Traces the rounds and the end under a defense from outside, no attacks.
+
+  Raises:
+    UserError: for what is wrong with its hooks.
+  """
+  with options_explained(job.entry):
+    trying.traced(job, runs, [], 1)
+
+
+
+
+
+
+
+def _bytes_of(run: Any) -> int:
+  """Of the weights and states of one training."""
+  leaves = jax.tree.leaves(run)
+  return sum(math.prod(x.shape) * x.dtype.itemsize for x in leaves)
+
+
+@contextlib.contextmanager
+def options_explained(entry: Entry) -> Iterator[None]:
+  """Tells of arguments that a defense cannot do with, whatever it raises.
+
+  A config file may give any. Where it gives none the fault is the defense's.
+
+  Raises:
+    UserError: naming the entry.
+  """
+  try:
+    yield
+  except UserError:
+    raise
+  except Exception as error:
+    mine = outside.has(entry)
+    if isinstance(error, ValueError) and not mine:
+      raise
+    if not (entry.options or entry.grid or entry.after):
+      if mine:
+        raise UserError(outside.said(entry.name, error)) from None
+      raise
+    if isinstance(error, ValueError):
+      raise UserError(outside.said(entry.name, error)) from None
+    if entry.grid and isinstance(error, jax.errors.ConcretizationTypeError):
+      raise UserError(
+          f'{entry.name}: an argument in its grid sets a shape, and cannot be '
+          'swept in one program. Make rows of it: Entry(..., label=...).'
+      ) from None
+    said = brief(str(error)).partition('\n')[0]
+    raise UserError(
+        f'{entry.name} cannot have these options: {type(error).__name__}: '
+        f'{said}'
+    ) from None
+
+
+def check_facts(name: str, defense: Defense, memory: Any) -> None:
+  """Refuses facts that no row of the results can hold, after hours at worst.
+
+  Args:
+    name: Of the defense.
+    memory: Its, or the shapes of it.
+
+  Raises:
+    ValueError: naming the fact.
+  """
+  for fact, x in jax.eval_shape(defense.facts, memory).items():
+    if x.shape:
+      raise ValueError(
+          f'{name}: its fact {fact!r} has the shape {x.shape}, and a fact is '
+          f'one number. Give its mean, or one fact each: {fact}_0, {fact}_1.'
+      )
+
+
+def _check_memory(job: Job, size: int) -> None:
+  """Refuses a job whose weights and history alone are more than there is."""
+  history = job.setting.config.train.epochs * _METRICS * 4
+  needed, there = job.count * (size + history), memory()
+  if needed > there:
+    raise UserError(
+        f'{job.name}: {job.count} trainings at once take {_shown(needed)} or '
+        f'more, and there are {_shown(there)} of memory.\nTrain fewer at a '
+        'time (--config.seeds_per_chunk=1), or make model.bottom, model.top or '
+        'train.epochs smaller.'
+    )
+
+
+def memory() -> float:
+  """Bytes of all devices; of CPUs those of the machine, or of its container."""
+  found = [device.memory_stats() or {} for device in jax.local_devices()]
+  if all('bytes_limit' in stats for stats in found):
+    return sum(stats['bytes_limit'] for stats in found)
+  try:
+    known = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+  except (AttributeError, OSError, ValueError):  # Not on Windows.
+    return math.inf
+  text = ''
+  with contextlib.suppress(OSError):  # Not there, or not for us to read.
+    text = Path('/sys/fs/cgroup/memory.max').read_text().strip()
+  return min(known, int(text)) if text.isdigit() else known
+
+
+def _shown(size: float) -> str:
+  return f'{size / 2**30:,.1f} GiB'

@@ -1,0 +1,66 @@
+"""Whether a network suits the features, and makes what is asked for."""
+import jax
+
+from vfljax import nets
+from vfljax.runner.config import outside
+from vfljax.runner.experiment.setting import Setting
+
+
+def check(setting: Setting) -> None:
+  """Refuses a named network on features that it is not for."""
+  model, data = setting.config.model, setting.config.data
+  linear = model.algorithm == 'vlr' or (model.name and not model.trainable_top)
+  if model.norm != 'none' and (model.channels or model.buckets or linear):
+    raise ValueError(
+        'model.norm is for multilayer perceptrons: a top with weights, and '
+        'bottoms without model.name, model.channels and model.buckets. Named '
+        "networks have a norm option of their own: model.options='norm=batch'."
+    )
+  if not model.name:
+    return
+  if model.algorithm == 'vlr':
+    raise ValueError(
+        f'model.name={model.name} needs model.algorithm=vhnn or vsnn; vlr has '
+        'linear bottoms.'
+    )
+  _check_width(setting)
+  reads = nets.REGISTRY[model.name].reads
+  if reads == 'images' and not images(setting):
+    raise ValueError(
+        f'{model.name} is for images; {data.name} is a table. Use '
+        '--config.model.name=mlp3, or model.bottom with widths.'
+    )
+  if reads == 'numbers' and data.scale != 'none':
+    raise ValueError(
+        f'{model.name} reads the numbers of categories or words, which scaling '
+        'would change: set --config.data.scale=none.'
+    )
+
+
+def _check_width(setting: Setting) -> None:
+  """Refuses a network from outside whose embeddings are not as asked for."""
+  name, width = setting.config.model.name, setting.config.model.width
+  if outside.is_ours(nets.REGISTRY[name]):
+    return
+  x = setting.samples.features[1]
+  some = jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype)
+  net = setting.vfl.bottom(1)
+  with outside.explained(name, True):
+    made = jax.eval_shape(
+        lambda key, x: net.apply(net.init(key, x), x), jax.random.key(0), some
+    )
+    shape = getattr(made, 'shape', ())
+    if len(shape) < 2 or shape[0] != 2:
+      raise ValueError(
+          f'{name} must make an embedding (samples, width, ...) of each '
+          f'sample; of 2 samples it makes {shape}.'
+      )
+    if width and shape[-1] != width:
+      raise ValueError(
+          f'{name} must have the width that model.width asks for, {width}; it '
+          f'makes {shape[1:]}. Its factory gets it as first argument.'
+      )
+
+
+def images(setting: Setting) -> bool:
+  return all(x is None or x.ndim == 4 for x in setting.samples.features)

@@ -1,0 +1,1 @@
+"""What is typed at the command line, and what is said there."""

@@ -1,0 +1,286 @@
+"""The command line's arguments: parsed, checked, and turned into settings."""
+import os
+from pathlib import Path
+import re
+import sys
+from typing import NamedTuple
+import warnings
+
+from absl import flags
+from ml_collections import config_flags
+import numpy as np
+
+from vfljax import data
+from vfljax.data.options import retyped
+from vfljax.data.table import Table
+from vfljax.runner import variants
+from vfljax.runner.checking import combinations
+from vfljax.runner.cli import fields, goals, helping, own_flags
+from vfljax.runner.config import blaming, options, outside, ranges
+from vfljax.runner.config import Config, DataConfig
+from vfljax.runner.config.declared import as_declared
+from vfljax.runner.errors import UserError, brief
+from vfljax.runner.machine import device
+from vfljax.runner.workdir import epoch_events, recording, shares
+
+_FLAGS = dict(  # Of what a data set's function takes beside its options.
+    {name: f'--config.data.{name}' for name in (
+        'path', 'name', 'label', 'missing'
+    )}, cache='--cache',
+)
+
+
+class Arguments(NamedTuple):
+  """What was asked for on the command line."""
+
+  config: Config
+  workdir: str
+  devices: int
+  cache: str
+  list: str  # what to list, or ''
+  help: str  # the help text, if it was asked for
+  record: str = ''  # where the results are to be kept for good, or ''
+  goal: goals.Goal = goals.Goal()  # what may be lost, and what may leak
+  share: shares.Share = shares.Share()  # which of several processes this is
+  tensorboard: bool = False  # whether its event files are written, too
+
+
+def parse(argv: list[str]) -> Arguments:
+  """Parses the command line, `argv[0]` being the program.
+
+  Raises:
+    UserError: for a flag or a config field that does not exist or does not take
+      its value, and for a config file that cannot be read.
+  """
+  if {'--help', '-help', '-h', '--helpfull'} & set(argv):
+    said = helping.text(_define(['launch.py']))
+    return Arguments(Config(), '', 0, '', '', said)
+  argv, own = own_flags.taken(_config_first(_spell_out_list(argv)))
+  fields.check(argv)
+  _see_neighbours(argv)
+  found, rest = _loaded(argv)
+  if rest:
+    raise UserError(f'Unexpected argument: {brief(rest[0])}\nTry --help.')
+  outside.check()
+  if found['list'].value:
+    return Arguments(Config(), '', 0, '', found['list'].value, '')
+  devices, cache = found['devices'].value or 0, found['cache'].value or ''
+  goal = goals.goal(found['budget'].value, found['max_leak'].value)
+  device.check(devices)
+  config = as_declared(_config(found))
+  ranges.check(config)
+  combinations.check(config)
+  own_flags.apply(config, own)
+  workdir = found['workdir'].value or _default_workdir(found)
+  record = found['record'].value or ''
+  if record:
+    recording.check(record)
+  return Arguments(
+      config, workdir, devices, cache, '', '', record, goal,
+      shares.asked(found), bool(found['tensorboard'].value),
+  )
+
+
+def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
+  """The flags, the config file's among them, and what is none.
+
+  Raises:
+    UserError: for whatever a person's config file may raise, an exit included.
+  """
+  try:
+    found = _define(argv)
+    return found, found(argv)[1:]
+  except KeyboardInterrupt:
+    raise
+  except SystemExit as error:
+    raise UserError(
+        f'The config file ends the program (sys.exit({error.code!r})); '
+        'get_config() must return a Config.'
+    ) from None
+  except BaseException as error:
+    raise UserError(blaming.said(error)) from None
+
+
+def _define(argv: list[str]) -> flags.FlagValues:
+  found = flags.FlagValues()
+  config_flags.DEFINE_config_file(
+      'config', None, 'The experiment: a file in experiments/ or your own, its '
+      'variant after a colon if it has some. Any of its fields can be set: '
+      '--config.train.epochs=50.',
+      flag_values=found, sys_argv=argv,
+  )
+  flags.DEFINE_string(
+      'workdir', '', 'Where results go; by default out/<folder of the config>/'
+      '<its name>-<its variant>.',
+      flag_values=found,
+  )
+  flags.DEFINE_string(
+      'record', '', 'A file for the results seed by seed, with the command, '
+      'versions and seeds that make them again.', flag_values=found,
+  )
+  flags.DEFINE_string(
+      'list', '', 'Print what there is: experiments, data, models, defenses, '
+      'attacks, or all; or audit: what crosses in a round, proved in some '
+      'seconds.', flag_values=found,
+  )
+  goals.define(found)
+  shares.define(found)
+  epoch_events.define(found)
+  flags.DEFINE_integer(
+      'devices', 0, 'Devices to make of a CPU; 0 makes one of every core.', 0,
+      flag_values=found,
+  )
+  flags.DEFINE_string(
+      'cache', '~/.cache/vfljax',
+      'Where compiled programs are kept; empty: nowhere.', flag_values=found,
+  )
+  return found
+
+
+def _spell_out_list(argv: list[str]) -> list[str]:
+  """'--list data' means '--list=data', and '--list' alone '--list=all'."""
+  if '--list' not in argv:
+    return argv
+  i = argv.index('--list')
+  what = argv[i + 1 : i + 2]
+  if what and not what[0].startswith('-'):
+    return [*argv[:i], f'--list={what[0]}', *argv[i + 2:]]
+  return [*argv[:i], '--list=all', *argv[i + 1:]]
+
+
+def _config_first(argv: list[str]) -> list[str]:
+  """The config file before its fields, which are its flags.
+
+  Raises:
+    UserError: if it is given twice, or is not there, or not given at all.
+  """
+  files = [a for a in argv[1:] if a.lstrip('-').startswith('config=')]
+  if len(files) > 1:
+    raise UserError('--config is given more than once; an experiment has one.')
+  name, _ = variants.split(files[0].partition('=')[2]) if files else ('', '')
+  begins = '--config.', '-config.'
+  field = next((a for a in argv[1:] if a.startswith(begins)), '')
+  if field and not files and '--config' not in argv:
+    raise UserError(
+        f'{field.partition("=")[0]} is a field of an experiment, and there is '
+        'none: give --config=experiments/quickstart.py, too.'
+    )
+  if files and not name:
+    raise UserError('--config= names no file; --list experiments shows some.')
+  if name:  # Else its fields would be refused first, by a parser's words.
+    _check_there(name)
+  return [argv[0], *files, *(a for a in argv[1:] if a not in files)]
+
+
+def _see_neighbours(argv: list[str]) -> None:
+  """Lets a config import what lies beside it, after all that is installed."""
+  for argument in argv[1:]:
+    flag, _, file = argument.lstrip('-').partition('=')
+    folder = str(Path(file).absolute().parent)
+    if flag == 'config' and folder not in sys.path:
+      sys.path.append(folder)
+
+
+def _config(found: flags.FlagValues) -> Config:
+  """The config, as the file makes it and the flags change it."""
+  if not found['config'].present:
+    raise UserError(
+        'Nothing to run: give --config=experiments/quickstart.py, or --list.'
+    )
+  path, _ = _config_file(found)
+  _check_there(path)
+  config = found['config'].value
+  if isinstance(config, Config):
+    return config
+  try:  # A file that failed says why when it is first used.
+    getattr(config, 'experiment', None)
+  except Exception as error:
+    raise UserError(f'{path} cannot be used: {blaming.said(error)}') from None
+  raise UserError(
+      f"{path}: get_config() must return an vfljax.runner.config.Config, not a "
+      f'{type(config).__name__}.'
+  )
+
+
+def _check_there(path: str | Path) -> None:
+  if not os.path.exists(path):  # Of Path, it raises for endless names.
+    raise UserError(
+        f'There is no config file {path}.\n--list experiments shows those that '
+        'come with vfljax.'
+    )
+
+
+def _config_file(found: flags.FlagValues) -> tuple[Path, str]:
+  """The config's file and the variant asked for, or ''."""
+  given = str(config_flags.get_config_filename(found['config']))
+  file, variant = variants.split(given)
+  return Path(file), variant
+
+
+def _default_workdir(found: flags.FlagValues) -> str:
+  """out/<folder and name of the config file>-<variant>, below where we are."""
+  file, variant = _config_file(found)
+  file, here = file.resolve().with_suffix(''), Path.cwd()
+  parts = (file.relative_to(here) if here in file.parents else file).parts
+  if 'experiments' in parts:
+    parts = parts[parts.index('experiments') + 1 :]
+  # What a shell or a file system takes for something else becomes '-'.
+  suffix = re.sub(r'[^\w.+]+', '-', f'-{variant}') if variant else ''
+  return str(Path('out', *parts[-2:])) + suffix
+
+
+def load_data(config: DataConfig, cache: str = '') -> Table:
+  """The samples that a config asks for, kept as arrays in the folder `cache`.
+
+  Raises:
+    UserError: if they cannot be had, or cannot be trained on.
+  """
+  own = options.parse(
+      config.options, 'data.options', 'samples=500;signal=(1, 0.5)',
+      _FLAGS,
+  )
+  try:
+    with warnings.catch_warnings(record=True) as odd:
+      for kind in (data.Mismatch, data.Recognised):
+        warnings.simplefilter('always', kind)
+      table = data.load(
+          config.name, path=config.path, label=config.label,
+          missing=config.missing, cache=cache, **own,
+      )
+    for one in odd:
+      print(f'warning: {one.message}', file=sys.stderr)
+    return _first(table, config.limit, config.test_limit)
+  except MemoryError:
+    raise UserError(
+        f'There is too little memory for the samples of {config.name}.'
+    ) from None
+  except (OSError, ValueError, TypeError) as error:
+    raise UserError(brief(retyped(str(error), config.options))) from None
+
+
+def _first(table: Table, limit: int, test_limit: int) -> Table:
+  """The first `limit` training rows and `test_limit` test rows; 0 is all.
+
+  Raises:
+    UserError: if there are not so many, or they are of one class.
+  """
+  if not (limit or test_limit):
+    return table
+  test = np.zeros(len(table.labels), bool) if table.test is None else table.test
+  rows, held = np.flatnonzero(~test), np.flatnonzero(test)
+  if limit and not 1 < limit <= len(rows):
+    raise UserError(
+        f'data.limit must be between 2 and the {len(rows)} rows; got {limit}.'
+    )
+  if not 0 <= test_limit <= len(held):
+    raise UserError(
+        f'data.test_limit must be between 0 and the {len(held)} rows of the '
+        f'official test set; got {test_limit}.'
+    )
+  rows = np.concatenate([
+      rows[: limit or len(rows)], held[: test_limit or len(held)]
+  ])
+  return data.check(table._replace(
+      features=table.features[rows], labels=table.labels[rows],
+      test=None if table.test is None else test[rows],
+  ))

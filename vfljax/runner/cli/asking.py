@@ -1,0 +1,165 @@
+"""What is asked for, and whether its work directory has it already."""
+from collections.abc import Mapping, Sequence
+import dataclasses
+from functools import partial
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from vfljax.data import naming
+from vfljax.data.table import Table
+from vfljax.runner.checking import checks
+from vfljax.runner.config import Config
+from vfljax.runner.experiment import sources
+from vfljax.runner.experiment.jobs import jobs, units_of
+from vfljax.runner.experiment.setting import Setting
+from vfljax.runner.workdir import identity, parts, raising, recording, saved
+
+COLUMNS = 'columns'  # Of config.json, where columns are divided by name.
+
+
+class Asked(NamedTuple):
+  """An experiment and its work directory.
+
+  Attributes:
+    setting: The experiment.
+    place: The work directory, which need not be there.
+    recorded: The configuration as config.json will have it.
+    complete: Gives a saved configuration what it lacks.
+  """
+
+  setting: Setting
+  place: Path
+  recorded: dict[str, Any]
+  complete: identity.Complete
+
+
+def of(config: Config, table: Table, workdir: str) -> Asked:
+  """An experiment in a work directory; of fewer seeds it is given the others.
+
+  Raises:
+    UserError: if the configuration cannot be run.
+  """
+  setting = checks.assembled(config, table)
+  place = Path(workdir).absolute()
+  recorded = dataclasses.asdict(setting.config)
+  recorded |= dict(samples=fingerprint(table, setting.outside))
+  recorded |= whose(config, table)
+  if own := recording.settings():
+    recorded[recording.FIELD] = own
+  if own := sources.of(setting):
+    recorded[sources.FIELD] = own
+  complete = partial(
+      _completed, recorded, partial(saved.completed, now=setting.config)
+  )
+  recorded = raising.recorded(place, recorded)
+  complete = partial(raising.completed, place, recorded, complete)
+  if raised := recorded.get(raising.FIELD):
+    setting = setting._replace(raised=tuple(raised))
+  return Asked(setting, place, recorded, complete)
+
+
+def has_begun(asked: Asked) -> bool:
+  """Whether another process has begun this very experiment.
+
+  Raises:
+    UserError: if it is another one.
+  """
+  said = identity.said(asked.place)
+  if not said:
+    return False
+  identity.check(asked.place, asked.recorded, asked.complete)
+  return _placeless(said) == _placeless(asked.recorded)
+
+
+def _placeless(config: Mapping[str, Any]) -> dict[str, Any]:
+  """As config.json has it, but for the folder that the samples are in."""
+  found = json.loads(parts.dumps(config))
+  data = found.get('data', {})
+  if 'path' in data:
+    found['data'] = data | dict(path=_end(data['path']))
+  return found
+
+
+def is_done(asked: Asked) -> bool:
+  """Whether nothing is left to run."""
+  setting, place, recorded, complete = asked
+  # Too many jobs for a list are refused by the rehearsal.
+  return identity.is_there(place, recorded, complete) and all(
+      parts.done(place, unit) for unit in units_of(jobs(setting))
+  )
+
+
+def fingerprint(table: Table, outside: Any = None) -> str:
+  """A digest of the samples: other samples are another experiment.
+
+  Which of them are a data set's own test set, and samples of another data set,
+  are a second one behind it.
+
+  Args:
+    outside: Those of another data set, a pytree of arrays.
+  """
+  first = _digest((table.features, table.labels))
+  more = [x for x in (table.test, *jax.tree.leaves(outside)) if x is not None]
+  return f'{first}-{_digest(more)}' if more else first
+
+
+def whose(config: Config, table: Table) -> dict[str, str]:
+  """A digest of which columns are whose by their names; {} if not by names.
+
+  Of the samples there is one of the numbers alone: with other names over the
+  same columns others are a party's, and that is another experiment.
+  """
+  own = config.data
+  if own.split != 'named':
+    return {}
+  alone = config.model.algorithm == 'vsnn' and not own.unheld
+  owners = naming.owners(table, own.parties, own.named, alone)
+  text = repr([sorted(some) for some in owners])
+  return {COLUMNS: hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def same_path(one: Any, other: Any) -> bool:
+  """Whether two paths may be of one file, or folder, in different places."""
+  return _end(one) == _end(other)
+
+
+def _end(path: Any) -> str:
+  return os.path.basename(os.path.normpath(str(path)))
+
+
+def same_samples(one: str, other: str) -> bool:
+  """Whether two fingerprints are of the same samples, as far as they tell.
+
+  Earlier versions kept the first digest alone.
+  """
+  (first, _, more), (again, _, rest) = one.partition('-'), other.partition('-')
+  return first == again and (more == rest or not more or not rest)
+
+
+def _digest(arrays: Sequence[Any]) -> str:
+  digest, rows = hashlib.sha256(), 1024  # Of a mapped file a few at a time.
+  for part in arrays:
+    for i in range(0, len(part), rows):
+      digest.update(np.ascontiguousarray(part[i : i + rows]).tobytes())
+  return digest.hexdigest()[:16]
+
+
+def _completed(
+    now: Mapping[str, Any], complete: identity.Complete, before: dict
+) -> dict[str, Any]:
+  found, samples = sources.completed(complete(before), now), now['samples']
+  if COLUMNS in now:  # Earlier versions did not say.
+    found = {COLUMNS: now[COLUMNS]} | found
+  if not same_samples(found.get('samples') or '', samples):
+    return found
+  # They tell more than a path, which is another one on another machine.
+  there, here = (x.get('data', {}).get('path', '') for x in (found, now))
+  if there != here and same_path(there, here):
+    found = found | dict(data=found.get('data', {}) | dict(path=here))
+  return found | dict(samples=samples)

@@ -1,0 +1,63 @@
+"""What is about to be trained, said before it is: how long follows when it can.
+
+How long it takes is measured, not guessed: `progress` says so after the first
+stride of epochs.
+"""
+import shutil
+import textwrap
+
+import numpy as np
+
+from vfljax import data
+from vfljax.data.table import Table, counted, listing
+from vfljax.runner.config import Config
+from vfljax.runner.experiment import choosing
+from vfljax.runner.experiment.grids import grid
+from vfljax.runner.workdir import about
+
+
+def text(config: Config, table: Table) -> str:
+  """Which federations will be trained and attacked, for a terminal.
+
+  Raises:
+    UserError: for a defense or an attack that there is not.
+  """
+  classes, train = len(table.classes), config.train
+  entries = choosing.entries(config, classes)
+  attacks = choosing.attack_names(config, classes)
+  points = [len(e.strengths or (None,)) * len(grid(e)) for e in entries]
+  total = sum(points) * config.seeds
+  named = [
+      f'{entry.name} ({count} strengths)' if count > 1 else entry.name
+      for entry, count in zip(entries, points)
+  ]
+  said = (
+      f'{counted(total, "federation")} of {config.data.parties} parties on '
+      f'{counted(len(table.labels), "row")} of {config.data.name}, '
+      f'{counted(train.epochs, "epoch")} each: '
+      f'{counted(config.seeds, "seed")} of {listing(named, 20)}.',
+      f'Attacks: {listing(attacks, 20) or "none"}.', *_read_as(config, table),
+  )
+  columns = max(min(shutil.get_terminal_size((100, 24)).columns, 110), 40)
+  return '\n'.join(
+      textwrap.fill(s, columns, break_on_hyphens=False) for s in said
+  )
+
+
+def _read_as(config: Config, table: Table) -> list[str]:
+  """How a person's own table was understood, for him to stop in time."""
+  if table.features.ndim != 2 or not data.REGISTRY[config.data.name].own:
+    return []
+  counts = np.bincount(table.labels, minlength=len(table.classes))
+  shares = counts / len(table.labels)
+  said = 'Classes: ' + listing(
+      (f'{name} {share:.1%}' for name, share in zip(table.classes, shares)), 20
+  ) + '.'
+  try:
+    held = about.holders(config, table)
+  except ValueError:  # What is wrong with it is said by who trains it.
+    return [said]
+  return [said, *(
+      f'Party {k}{"" if k else ", which has the labels"}: '
+      f'{listing(names, 8) or "no column"}.' for k, names in enumerate(held)
+  )]

@@ -1,0 +1,1 @@
+"""An experiment's programs: what they compute, and how they are made."""

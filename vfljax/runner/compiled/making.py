@@ -1,0 +1,80 @@
+"""Programs on their way: made in threads, once for all that are alike."""
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import TypeAlias
+
+import jax
+
+from vfljax.runner.compiled import alike
+from vfljax.runner.compiled.kept import Kept, Program
+from vfljax.runner.machine import tuning
+
+Made: TypeAlias = tuple[Program, str]  # And its name in the store, or ''.
+
+
+class Maker:
+  """Compiles, or reads, in the threads of a pool.
+
+  Attributes:
+    kept: Where an earlier start may have left programs; `None` is nowhere.
+  """
+
+  def __init__(self, pool: ThreadPoolExecutor, kept: Kept | None):
+    self.kept = kept
+    self._pool = pool
+    self._alike: dict[str, Future] = {}
+    self._read: dict[str, Future] = {}
+    self._known: dict[Hashable, Future] = {}
+
+  def make(self, lowered: jax.stages.Lowered) -> 'Future[Made]':
+    """Compiles a program, once for all that differ in nothing but names."""
+    made: Future = Future()
+    self._pool.submit(self._into, made, lowered)
+    return made
+
+  def known(
+      self, about: Hashable, lower: Callable[[], jax.stages.Lowered]
+  ) -> 'Future[Made]':
+    """The same of one that is traced once for all who call it `about`."""
+    if about not in self._known:
+      self._known[about] = self.make(lower())
+    return self._known[about]
+
+  def load(self, name: str) -> 'Future[Made]':
+    """Reads a program that was kept, once for all who have it."""
+    assert self.kept
+    load = self.kept.load
+    if name not in self._read:
+      self._read[name] = self._pool.submit(lambda: (load(name), name))
+    return self._read[name]
+
+  def forget(self) -> None:
+    """Lets go of all that was made: whoever still uses one holds it himself."""
+    for made in (self._alike, self._read, self._known):
+      made.clear()
+
+  def _into(self, made: Future, lowered: jax.stages.Lowered) -> None:
+    """Who is second does not wait here: others need the thread."""
+    try:
+      first = self._alike.setdefault(alike.digest(lowered), made)
+      if first is made:
+        made.set_result(self._compiled(lowered))
+      else:
+        first.add_done_callback(partial(_pass_on, made))
+    except BaseException as error:  # As a pool has it.
+      made.set_exception(error)
+
+  def _compiled(self, lowered: jax.stages.Lowered) -> Made:
+    if self.kept:
+      return self.kept.compile(lowered)
+    return tuning.compiled(lowered), ''
+
+
+def _pass_on(made: Future, first: Future) -> None:
+  """The same of one that is alike."""
+  error = first.exception()
+  if error:
+    made.set_exception(error)
+  else:
+    made.set_result(first.result())

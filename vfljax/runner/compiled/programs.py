@@ -1,0 +1,269 @@
+"""A family's programs: traced and compiled, or as an earlier start kept them.
+
+A program plays a *piece* of a job's trainings a call: all of them, where the
+job shares its programs with nobody (`families`).
+"""
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from vfljax import sweep
+from vfljax.runner.compiled import calls, cell, families, stolen
+from vfljax.runner.compiled.cutting import joined
+from vfljax.runner.compiled.families import Family
+from vfljax.runner.compiled.making import Maker
+from vfljax.runner.compiled.strides import stride_of
+from vfljax.runner.experiment.jobs import Job
+
+
+class Compiled(NamedTuple):
+  """A job's compiled programs: what they are of, and how long that took.
+
+  Of cells and runs they take and give lists, with an entry a piece.
+  """
+
+  name: str
+  place: Callable  # job -> cells and samples, where they are needed
+  start: Callable  # (cells, samples) -> runs
+  advance: Callable  # (job, runs, cells, (samples, first epoch))
+  finish: Callable  # (job, runs, cells, samples), which waits to be compiled
+  ready: Callable  # seconds -> whether `finish` is, after at most so many
+  shapes: 'Going'  # what the programs carry, of a piece
+  stride: int  # epochs a call of `advance`
+  seconds: float
+  crossing: dict[str, Any]  # `auditing.of_job`: what crosses in a round
+
+
+class Going(NamedTuple):
+  """A job in progress: what a checkpoint holds, there with whole `runs`."""
+
+  runs: Any  # train.Run, leaves [cells, ...]: a list of pieces
+  history: Any  # leaves [cells, epochs, ...], zeros for epochs to come
+  seconds: Any  # spent so far
+
+
+class _Made(NamedTuple):
+  """A family's programs, perhaps still to come, and what they carry.
+
+  Attributes:
+    programs: By 'start', 'advance', 'finish' and, of a family that has them,
+      'baselines' and `Family.attack_jobs`: each with the name under which it is
+      kept, or ''.
+    runs: Shapes of a piece's trainings.
+    history: Shapes of what a piece records, of all epochs.
+    stride: Epochs a call of 'advance'.
+    fresh: Whether this start has traced them.
+  """
+
+  programs: dict[str, Future]
+  runs: Any
+  history: Any
+  stride: int
+  fresh: bool
+
+
+class Programs:
+  """A family's programs: traced here, and compiled or read in threads."""
+
+  def __init__(self, family: Family, maker: Maker):
+    """Begins to compile them, or to read them; `maker` is all families'."""
+    self._family, self._maker = family, maker
+    self._made = self._read() or self._trace()
+
+  def memory(self) -> Any:
+    """What the program that plays says that it needs."""
+    self._result('advance')
+    return self._made.programs['advance'].result()[0].memory_analysis()
+
+  def compiled(self, job: Job) -> Compiled:
+    """For one of the family's jobs, when it can be trained.
+
+    What measures at its end may still be compiled then.
+    """
+    family = self._family
+    start, ahead = self._result('start'), self._result('advance')
+    last = ['finish']
+    attacks = [
+        name for name in family.attack_jobs
+        if not _of_baselines(name) or families.has_baselines(job)
+    ]
+    if 'baselines' in self._made.programs and families.has_baselines(job):
+      last.append('baselines')
+
+    def ready(seconds):
+      wanted = [self._made.programs[name] for name in (*last, *attacks)]
+      return not wait(wanted, seconds).not_done
+
+    def advance(job, runs, cells, shared):
+      played = [ahead(r, c, shared) for r, c in zip(runs, cells)]
+      return [run for run, _ in played], joined([rows for _, rows in played])
+
+    def finish(job, runs, cells, samples):
+      ends = [self._result(name) for name in last]
+
+      def ended(cell, run):  # A piece at a time: of one are beginnings held.
+        begin = partial(start, cell, samples)
+        both = calls.at_the_end(family, cell, run, begin)
+        return [end(both, samples) for end in ends]
+
+      found = [joined(list(x)) for x in zip(*map(ended, cells, runs))]
+      if family.attack_cells:
+        found[0], weights = found[0]
+        found += self._attacked(attacks, cells, weights, samples)
+      return {k: v for part in found for k, v in part.items()}
+
+    return Compiled(
+        job.program, partial(calls.place, family),
+        lambda cells, samples: [start(c, samples) for c in cells],
+        advance, finish, ready,
+        Going(
+            self._made.runs, self._made.history,
+            jax.ShapeDtypeStruct((), np.float32),
+        ), self._made.stride, 0.0, {},
+    )
+
+  def _attacked(self, names, cells, weights, samples) -> list[dict[str, Any]]:
+    """What the programs of those names find, whose attackers have weights."""
+    seeds = joined([c['seed'] for c in cells])
+    pieces = calls.cut(
+        dict(cells=dict(seed=seeds), weights=weights),
+        self._family.attack_cells, samples,
+    ) if names else []
+    programs = [self._result(name) for name in names]
+    return [joined([do(p, samples) for p in pieces]) for do in programs]
+
+  def _result(self, name: str) -> Callable[..., Any]:
+    """A program, when it is there, but for what `calls.also` adds."""
+    made = self._made
+    try:
+      program = made.programs[name].result()[0]
+    except Exception:
+      if made.fresh:
+        raise
+      # What was kept cannot be used on this machine after all.
+      self._made = self._trace()
+      return self._result(name)
+    job = self._family.job
+    return lambda *own: program(*own[:-1], calls.also(job, own[-1]))
+
+  def _keep(self, made: _Made) -> None:
+    """Keeps the programs' names for the next start, once all are there."""
+    futures = made.programs
+    if not all(f.done() for f in futures.values()):
+      return
+    if any(f.cancelled() or f.exception() for f in futures.values()):
+      return
+    names = {name: future.result()[1] for name, future in futures.items()}
+    kept = self._maker.kept
+    if kept and all(names.values()):
+      bare = lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype)
+      shapes = jax.tree.map(bare, (made.runs, made.history))
+      kept.write(self._label, (names, shapes, made.stride))
+
+  def _trace(self) -> _Made:
+    """Traces the programs here, and has them compiled."""
+    family, job = self._family, self._family.job
+    spread, _ = sweep.shardings()
+
+    def begin(name, fn, *arguments, donate=()):
+      jitted = jax.jit(
+          calls.called(f'{name} {family.name}', fn), out_shardings=spread,
+          donate_argnums=donate, keep_unused=True,
+      )
+      lowered = jitted.lower(*arguments[:-1], calls.also(job, arguments[-1]))
+      programs[name] = self._maker.make(lowered)
+      return lowered.out_info
+
+    programs: dict[str, Future] = {}
+    pieces, samples = calls.place(family, job)
+    cells = pieces[0]
+    first = calls.beginning(cell.start, job)
+    runs = calls.shapes(begin('start', first, cells, samples))
+    stride = stride_of(job, runs)
+    play = calls.going_on(cell.advance, job, stride)
+    # The runs' memory becomes that of what they become.
+    _, rows = begin(
+        'advance', lambda runs, cells, shared: play(
+            runs, dict(cells=cells), shared
+        ), runs, cells, (samples, np.int32(0)), donate=0,
+    )
+    epochs = job.setting.config.train.epochs
+    history = jax.tree.map(
+        lambda s: jax.ShapeDtypeStruct((len(s), epochs, *s.shape[2:]), s.dtype),
+        rows,
+    )
+    both = calls.at_the_end(family, cells, runs, lambda: runs)
+    if family.attack_cells:
+      close = calls.over(cell.close, job, bool(family.attack_jobs))
+      _, weights = begin('finish', close, both, samples)
+      programs |= self._attacking(cells['seed'], weights, samples)
+    else:
+      begin('finish', calls.beginning(cell.finish, job), both, samples)
+    if family.baselines and _needs_runs(family):
+      attack = calls.beginning(cell.without_utility, family.baselines)
+      begin('baselines', attack, both, samples)
+    made = _Made(programs, runs, history, stride, True)
+    for future in programs.values():
+      future.add_done_callback(lambda _: self._keep(made))
+    return made
+
+  def _attacking(self, seed, weights, samples) -> dict[str, Future]:
+    """The programs of attacks on weights of such a structure, by name."""
+    family, found = self._family, {}
+    spread, _ = sweep.shardings()
+    resized = lambda s: jax.ShapeDtypeStruct(
+        (family.attack_cells, *s.shape[1:]), s.dtype, sharding=spread
+    )
+    given = jax.tree.map(
+        resized, dict(cells=dict(seed=seed), weights=weights)
+    )
+    for name, job in family.attack_jobs.items():
+      about = name, *stolen.attacks(job.setting), str(given)
+      lower = partial(self._lowered, name, job, given, samples)
+      found[name] = self._maker.known(about, lower)
+    return found
+
+  def _lowered(self, name, job, given, samples) -> jax.stages.Lowered:
+    spread, _ = sweep.shardings()
+    jitted = jax.jit(
+        calls.called(name, calls.beginning(cell.attack, job)),
+        out_shardings=spread, keep_unused=True,
+    )
+    return jitted.lower(given, calls.also(job, samples))
+
+  def _read(self) -> _Made | None:
+    """Those that were kept; `None` if they were not."""
+    kept = self._maker.kept
+    found = kept.read(self._label) if kept else None
+    if found is None:
+      return None
+    names, (runs, history), stride = found
+    programs = {part: self._maker.load(name) for part, name in names.items()}
+    return _Made(programs, calls.shapes(runs), history, stride, False)
+
+  @property
+  def _label(self) -> str:
+    """Of the programs among those that are kept of the experiment."""
+    own = self._family
+    return (
+        f'{own.name}, {own.cells} a call, baselines: {bool(own.baselines)}, '
+        f'attacks: {own.attack_cells}'
+    )
+
+
+def _of_baselines(name: str) -> bool:
+  """Whether a program of `Family.attack_jobs` is that of baselines."""
+  return name.startswith('baselines')
+
+
+def _needs_runs(family: Family) -> bool:
+  """Whether some of its baselines look at more than stolen weights."""
+  assert family.baselines
+  setting = family.baselines.setting
+  if not family.attack_cells:
+    return True
+  return bool(stolen.without(setting).after_training)

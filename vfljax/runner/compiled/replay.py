@@ -1,0 +1,185 @@
+"""Attacks on rounds that are played again, before and after training.
+
+An attack that takes minutes a round (gradient inversion over thousands of
+samples) cannot look at every round of every measured epoch; one that needs the
+gradients of several rounds does not fit into one. Both get a few rounds of the
+federation as it stood before its first update ('start', what the public code
+attacks) and after its last ('end'). Nobody updates anything in them.
+"""
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax import lax
+
+from vfljax import measure, train, views
+from vfljax.attack import Wants
+from vfljax.measure import Guessed, Metrics
+from vfljax.numerics import permutation
+from vfljax.runner.errors import UserError, choices
+from vfljax.runner.experiment.attackers import attacker
+from vfljax.runner.experiment.setting import Setting
+from vfljax.types import Array, Key, Round, State
+
+
+def check(setting: Setting, samples: int) -> None:
+  """Raises UserError if there are not enough samples to replay."""
+  config = setting.config
+  size = config.train.batch_size
+  for name, attack in setting.replayed.items():
+    who = attacker(config, name).who
+    choices(who, replay_at=('both', 'start', 'end'))
+    if attack.wants.batch:  # It has its own rounds.
+      continue
+    most = samples // size
+    if not 1 <= who.replay_rounds <= most:
+      raise UserError(
+          f'attack.replay_rounds must be between 1 and {most}, the rounds of '
+          f'an epoch; got {who.replay_rounds}.'
+      )
+    rows = who.replay_rounds * size
+    share = rows // (2 * setting.classes)
+    if attack.view is views.RecordedGradients and not 1 <= who.known <= share:
+      raise UserError(
+          f'attack.known must be between 1 and {share} labels '
+          f'per class, as {name} records the gradients of {rows} samples; got '
+          f'{who.known}. More: --config.attack.replay_rounds.'
+      )
+
+
+def measured(
+    setting: Setting, plan: train.Plan, data: Any, labels: Any,
+    states: dict[str, State], key: Key,
+) -> dict[str, Metrics]:
+  """What the replayed attacks achieve: {attack: {metric_stage: value}}.
+
+  Args:
+    setting: Whose `replayed` attacks they are.
+    plan: The training.
+    data: The training samples.
+    labels: Those that the defense prepared for training, or ().
+    states: The federation by stage.
+    key: The same at every stage: the same samples, the same luck.
+  """
+  found: dict[str, Metrics] = {}
+  for name in setting.replayed:
+    at = attacker(setting.config, name).who.replay_at
+    own = {s: state for s, state in states.items() if at in ('both', s)}
+    for k in setting.attackers:
+      luck = jax.random.fold_in(measure.own_key(key, name), k)
+
+      def attack(state, name=name, k=k, luck=luck):
+        return _attack(setting, plan, data, labels, state, name, k, luck)
+
+      label = measure.label(name, k, setting.attackers)
+      found[label] = _at_stages(attack, own)
+  return found
+
+
+def _at_stages(
+    attack: Callable[[State], Metrics], states: dict[str, State]
+) -> Metrics:
+  """{metric_stage: value} of an attack on one state or two.
+
+  In a loop: one attack is compiled, and not one a stage.
+  """
+  stages = list(states)
+  last = states[stages[-1]]
+  _, found = lax.scan(
+      lambda state, _: (last, attack(state)), states[stages[0]],
+      length=len(stages),
+  )
+  return {
+      f'{metric}_{stage}': x[i]
+      for i, stage in enumerate(stages) for metric, x in found.items()
+  }
+
+
+def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
+  attack, who = setting.replayed[name], attacker(setting.config, name).who
+  if attack.wants.batch:
+    return _rebuild(setting, plan, data, labels, state, name, k, key)
+  k_rows, k_view, k_play, k_run = jax.random.split(key, 4)
+  rows = permutation(k_rows, len(data.labels))
+  rows = rows[: who.replay_rounds * plan.batch_size]
+  rows = rows.reshape(who.replay_rounds, plan.batch_size)
+  keys = jax.random.split(k_play, len(rows))
+
+  def play(i, key) -> Round:
+    return _play(plan, data, labels, state, i, key)
+
+  flat = lambda x: x.reshape(-1, *x.shape[2:])
+  if attack.view is views.RecordedGradients:
+    seen = lax.map(
+        lambda x: play(*x)._replace(state=(), gradients=(), read=()),
+        (rows, keys),
+    )
+    view, known = views.recorded_gradients(k_view, k, seen, who.known)
+    scores = attack.run(k_run, view)
+    truth = flat(seen.batch.labels)
+    return _measured(Guessed(scores, truth, 1 - known))
+
+  def guess(x) -> Guessed:
+    i, key, luck = x
+    seen = play(i, key)
+    k_see, k_guess = jax.random.split(luck)
+    view = views.in_training(attack.view, k_see, k, plan.defense, seen)
+    return Guessed(
+        attack.run(k_guess, view), seen.batch.labels, views.unknown(view)
+    )
+
+  lucks = jax.random.split(k_run, len(rows))
+  return _measured(jax.tree.map(flat, lax.map(guess, (rows, keys, lucks))))
+
+
+def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
+  """What the active party makes of the gradients of a pool of samples."""
+  attack = setting.replayed[name]
+  who, _, recipe = attacker(setting.config, name)
+  k_pool, k_rounds, k_play, k_run, k_view = jax.random.split(key, 5)
+  pool = permutation(k_pool, len(data.labels))[: attack.wants.samples]
+  rows = _rounds(k_rounds, who.replay_rounds, attack.wants)
+  keys = jax.random.split(k_play, len(rows))
+
+  def play(x):
+    i, key = x
+    seen = _play(plan, data, labels, state, pool[i], key)
+    return views.own_gradients(k, seen)
+
+  truth = data.features[k][pool]
+  view = views.white_box(
+      k_view, k, plan.defense, state, lax.map(play, (rows, keys)), rows, truth
+  )
+  guess = attack.run(k_run, view)
+  return (recipe.measure or measure.of_images)(guess, truth)
+
+
+def _rounds(key: Key, count: int, wants: Wants) -> Array:
+  """[count, batch] which of a pool's samples are in each round."""
+  keys = jax.random.split(key, count)
+  draw = lambda k: jax.random.permutation(k, wants.samples)[: wants.batch]
+  return jax.vmap(draw)(keys)
+
+
+def _measured(guessed: Guessed) -> Metrics:
+  """As `measure.of_labels`, and 'matched': accuracy once every guessed class is
+  read as the class that it mostly is.
+
+  A defense may make an attacker take one class for another throughout, which
+  a few known labels put right.
+  """
+  found = measure.of_labels(guessed)
+  scores, labels, weights = guessed
+  if scores.ndim == 2:
+    said = jax.nn.one_hot(scores.argmax(-1), labels.shape[-1])
+    truth = views.majority(labels) * weights[:, None]
+    found['matched'] = (said.T @ truth).max(-1).sum() / truth.sum()
+  return found
+
+
+def _play(plan: train.Plan, data, labels, state: State, i, key: Key) -> Round:
+  """A round of samples `i` from `state`, with the true labels for who scores.
+  """
+  truth = jax.tree.map(lambda x: x[i], data)
+  prepared = labels[i] if plan.defense.prepare else None
+  return train.play_prepared(key, plan, state, truth, prepared)[1]

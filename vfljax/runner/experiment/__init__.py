@@ -1,0 +1,1 @@
+"""What an experiment consists of: from a config to settings and jobs."""

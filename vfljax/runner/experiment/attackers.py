@@ -1,0 +1,210 @@
+"""The attackers of an experiment: what each knows, its options, its attack."""
+from collections.abc import Sequence
+import dataclasses
+import difflib
+from typing import Any, NamedTuple
+
+from vfljax import attacks, views
+from vfljax.attack import (
+    REPLAYED, ROUND, STAGES, TRAINED, TRAINING, Attack, Recipe, recipe_of,
+)
+from vfljax.leakage import AttackName
+from vfljax.runner.config import options, outside, ranges
+from vfljax.runner.config import AttackConfig, Config
+from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import federations
+from vfljax.scene import Scene
+from vfljax.types import VFL
+
+_COMMON = tuple(
+    f.name for f in dataclasses.fields(AttackConfig) if f.name != 'own'
+)
+
+
+class Attacker(NamedTuple):
+  """Who mounts an attack.
+
+  Attributes:
+    who: What every attacker has.
+    own: The attack's own options.
+    recipe: How it is made and measured.
+  """
+
+  who: AttackConfig
+  own: Any
+  recipe: Recipe
+
+
+def recipe(name: str) -> Recipe:
+  """The recipe of an attack or of a variant of it.
+
+  Raises:
+    UserError: if it is not registered.
+  """
+  base = AttackName.parse(name).base
+  if base not in attacks.REGISTRY:
+    raise UserError(f'There is no attack {base!r}, see --list attacks.')
+  return recipe_of(attacks.REGISTRY[base])
+
+
+def attacker(config: Config, name: str) -> Attacker:
+  """What an attack's attacker knows, and how it proceeds.
+
+  Raises:
+    UserError: for an option that the attack does not have, or another type.
+  """
+  made = recipe(name)
+  special = _special(config, name)
+  common = {k: v for k, v in special.items() if k in _COMMON}
+  own = config.attack.own.get(made.group, {}) | {
+      k: v for k, v in special.items() if k not in _COMMON
+  }
+  who = dataclasses.replace(config.attack, **common)
+  ranges.check(who, f'{name}: attack' if common else 'attack')
+  return Attacker(
+      who, options.typed(made.options, own, f'attack.{made.group}'), made
+  )
+
+
+def baselines(config: Config, name: str, scene: Scene) -> list[str]:
+  """What an attack is measured by: 'local_model:80' of 'model_completion:80'.
+
+  A variant whose attacker knows something else than the others has baselines of
+  its own, who know the same.
+
+  Raises:
+    UserError: for a baseline that is not registered.
+  """
+  found, variant = recipe(name).baselines(scene), AttackName.parse(name).variant
+  for base in found:
+    if base not in attacks.REGISTRY:
+      raise UserError(
+          f'{name} is measured by the baseline {base!r}, which is not there: '
+          f'register it, attacks.REGISTRY[{base!r}] = ..., or leave it out of '
+          "its recipe's baselines."
+      )
+  if not set(_COMMON) & set(_special(config, name)):
+    return list(found)
+  return [AttackName(base, variant).named for base in found]
+
+
+def _special(config: Config, name: str) -> dict[str, Any]:
+  """What is special about a variant, or about a baseline of one."""
+  variant = AttackName.parse(name).variant
+  for one in config.variants:
+    if one.name == name:
+      return one.options
+  if not variant or not recipe(name).is_baseline:
+    return {}
+  same = (
+      one.options for one in config.variants
+      if AttackName.parse(one.name).variant == variant
+  )
+  return {k: v for k, v in next(same, {}).items() if k in _COMMON}
+
+
+def known_groups() -> dict[str, Any]:
+  """The options' type by the name under which they are set."""
+  recipes = map(recipe_of, attacks.REGISTRY.values())
+  return {made.group: made.options for made in recipes if made.options._fields}
+
+
+def group_options(group: str, given: dict[str, Any]) -> Any:
+  """Options under the name under which some attacks have them.
+
+  Raises:
+    UserError: if none has, for an option that there is not, or another type.
+  """
+  known = known_groups()
+  if group not in known:
+    close = difflib.get_close_matches(group, known, n=1)
+    hint = f' Did you mean {close[0]}?' if close else ''
+    raise UserError(
+        f'No attack has options under {group!r}; there are '
+        f'{", ".join(sorted(known))}.{hint}'
+    )
+  return options.typed(known[group], given, f'attack.{group}')
+
+
+def made(
+    config: Config, names: Sequence[str], vfl: VFL, classes: int
+) -> dict[str, dict[str, Attack]]:
+  """The attacks by stage, then by name; backdoors are planted later.
+
+  Raises:
+    ValueError: for an attack that cannot work on the federation.
+  """
+  scene = federations.scene(config, classes)
+  found: dict[str, dict[str, Attack]] = {stage: {} for stage in STAGES}
+  for name in names:
+    who, own, made_by = attacker(config, name)
+    reason = made_by.why_not(name, scene)
+    if reason:
+      raise ValueError(reason)
+    stage = made_by.stage
+    if stage != TRAINING:
+      again = stage == ROUND and who.replay
+      with outside.explained(name, not outside.is_ours(made_by)):
+        attack = made_by.make(own, scene, vfl)
+        _check_made(name, stage, attack)
+      found[REPLAYED if again else stage][name] = attack
+  return found
+
+
+def _check_made(name: str, stage: str, attack: Any) -> None:
+  """Raises ValueError unless it is an attack that sees what there is then."""
+  if not isinstance(attack, Attack):
+    raise ValueError(
+        f'{name} must make an Attack(view, run); its factory returned '
+        f'{type(attack).__name__}.'
+    )
+  # Looked up now: a program may have added views of its own.
+  seen: dict[str, set[type]] = {
+      ROUND: {*views.OF_A_ROUND}, TRAINED: {*views.OF_A_TRAINED_FEDERATION},
+      REPLAYED: {*views.OF_A_ROUND, views.RecordedGradients, views.WhiteBox},
+  }
+  if attack.view in seen[stage]:
+    return
+  called = getattr(attack.view, '__name__', repr(attack.view))
+  names = {ROUND: 'ROUND', REPLAYED: 'REPLAYED', TRAINED: 'TRAINED'}
+  right = next((when for when in seen if attack.view in seen[when]), '')
+  known = ', '.join(sorted(view.__name__ for view in seen[stage]))
+  raise ValueError(
+      f'{name} attacks {stage}, and {called} is '
+      + (f'a view of {right}: recipe(stage={names[right]}).' if right
+         else f'none of its views: {known}.')
+  )
+
+
+def backdoor(names: Sequence[str]) -> str:
+  """The attack among them that changes how the federation trains, or ''.
+
+  Raises:
+    ValueError: if there are several.
+  """
+  found = [name for name in names if recipe(name).stage == TRAINING]
+  if len(found) > 1:
+    raise ValueError(
+        'A backdoor changes how the federation trains: run them apart, not '
+        f'{" and ".join(found)} together.'
+    )
+  return found[0] if found else ''
+
+
+def check_apart(names: Sequence[str]) -> None:
+  """Raises ValueError if two of the attacks cannot share a federation."""
+  bases = {AttackName.parse(name).base for name in names}
+  for name in names:
+    for other in recipe(name).apart:
+      if other in bases:
+        raise ValueError(
+            f'{AttackName.parse(name).base} changes how its party trains: run '
+            f'it apart from {other}.'
+        )
+
+
+__all__ = [
+    'Attacker', 'REPLAYED', 'ROUND', 'TRAINED', 'TRAINING', 'attacker',
+    'backdoor', 'baselines', 'check_apart', 'group_options', 'known_groups',
+    'made', 'recipe',
+]

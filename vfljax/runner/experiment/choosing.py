@@ -1,0 +1,196 @@
+"""Which defenses and attacks an experiment has: those listed, or asked for."""
+from collections.abc import Mapping
+import dataclasses
+import difflib
+import math
+import re
+
+from vfljax import attacks, defenses
+from vfljax.runner.config import Config, Entry, default_entry
+from vfljax.runner.config.ranges import shown
+from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import attackers, federations
+from vfljax.scene import Scene
+
+# 'marvell(3, 6)' or 'iso', between commas.
+_CHOSEN = re.compile(r'\s*([^,()]*?)\s*(?:\(([^()]*)\)\s*)?(?:,|$)')
+
+
+def entries(config: Config, classes: int = 2) -> list[Entry]:
+  """The table's rows: those chosen, after the undefended baseline.
+
+  Listed defenses that are for two classes are left out where there are more;
+  those asked for by name are not, and `checks.make` refuses them.
+
+  Raises:
+    UserError: for a name that is not a defense, and strengths that are none.
+  """
+  listed = {entry.name: entry for entry in config.listed}
+  if len(listed) < len(config.listed):
+    names = [entry.name for entry in config.listed]
+    twice = next(name for name in names if names.count(name) > 1)
+    raise UserError(
+        f'Two listed defenses have the same name, {shown(twice)}; give one a '
+        'label.'
+    )
+  for entry in config.listed:
+    _refuse_unknown('defense', [entry.defense], list(defenses.REGISTRY))
+  asked = _with_strengths(config.defenses)
+  names = list(asked)
+  known = [*dict.fromkeys([*listed, *defenses.REGISTRY])]
+  _refuse_unknown('defense', names, known)
+  if not names:
+    names = [
+        name for name, entry in listed.items()
+        if classes == 2 or not defenses.REGISTRY[entry.defense].binary
+    ]
+  chosen = [
+      _at(listed.get(name) or default_entry(name), asked.get(name))
+      for name in names
+  ]
+  # Everything is measured against the undefended federation.
+  if 'none' not in names:
+    chosen.insert(0, listed.get('none') or Entry('none'))
+  return sorted(chosen, key=lambda entry: entry.name != 'none')
+
+
+def recorded(
+    config: Config, measured: Mapping[str, tuple[float, ...]]
+) -> list[Entry]:
+  """The rows of a work directory, whose defenses need not be registered here.
+
+  Args:
+    config: As it has it.
+    measured: Each defense's strengths in its results.
+
+  Raises:
+    UserError: if its defenses are not in the form of `entries`.
+  """
+  listed = {entry.name: entry for entry in config.listed}
+  asked = _with_strengths(config.defenses)
+  found = {'none': listed.get('none') or Entry('none')}
+  for name in asked or listed:
+    entry = listed.get(name)
+    if not entry and name in defenses.REGISTRY:
+      entry = default_entry(name)
+    entry = entry or Entry(name, measured.get(name, ()))
+    strengths = asked.get(name)
+    found[name] = (
+        dataclasses.replace(entry, strengths=strengths) if strengths else entry
+    )
+  return list(found.values())
+
+
+def attack_names(config: Config, classes: int = 2) -> list[str]:
+  """The attacks, with the baselines that they are measured by.
+
+  Listed attacks that cannot work here are left out; those asked for by name are
+  not, and `checks.make` refuses them.
+
+  Raises:
+    UserError: for a name that is not an attack.
+  """
+  names, scene = _asked(config), federations.scene(config, classes)
+  if not _names(config.attacks):
+    names = [
+        name for name in names
+        if not attackers.recipe(name).why_not(name, scene)
+    ]
+  return _with_baselines(config, names, scene)
+
+
+def attacks_meant(config: Config) -> list[str]:
+  """The attacks asked for or listed, with baselines, whatever the data.
+
+  Raises:
+    UserError: for a name that is not an attack.
+  """
+  return _with_baselines(
+      config, _asked(config), federations.scene(config, 2)
+  )
+
+
+def _asked(config: Config) -> list[str]:
+  names = _names(config.attacks)
+  known = [*attacks.REGISTRY, *(variant.name for variant in config.variants)]
+  _refuse_unknown('attack', [*names, *config.listed_attacks], known)
+  return names or list(config.listed_attacks)
+
+
+def _with_baselines(
+    config: Config, names: list[str], scene: Scene
+) -> list[str]:
+  more = [b for n in names for b in attackers.baselines(config, n, scene)]
+  return list(dict.fromkeys([*names, *more]))
+
+
+def _with_strengths(text: str) -> dict[str, tuple[float, ...] | None]:
+  """Names with the strengths typed behind them; `None` where there are none.
+
+  Raises:
+    UserError: for strengths that are not numbers, and a name that stands twice
+      with others.
+  """
+  found: dict[str, tuple[float, ...] | None] = {}
+  place = 0
+  while place < len(text):
+    match = _CHOSEN.match(text, place)
+    if not match or match[2] is not None and not match[1]:
+      raise UserError(
+          f'defenses must look like marvell(3,6),iso; got {shown(text)}.'
+      )
+    name, place = match[1], match.end()
+    if not name:
+      continue
+    strengths = None if match[2] is None else _numbers(name, match[2])
+    if found.get(name, strengths) != strengths:
+      raise UserError(
+          f'defenses has {name} twice: put its strengths together, as in '
+          f'{name}(1,2).'
+      )
+    found[name] = strengths
+  return found
+
+
+def _numbers(name: str, text: str) -> tuple[float, ...]:
+  try:
+    found = tuple(float(word) for word in text.split(',') if word.strip())
+  except ValueError:
+    found = ()
+  if not found or not all(map(math.isfinite, found)):
+    raise UserError(
+        f'{name}({shown(text)[1:-1]}): strengths are numbers, as in '
+        f"--config.defenses='{name}(1,2.5)'."
+    )
+  return found
+
+
+def _at(entry: Entry, strengths: tuple[float, ...] | None) -> Entry:
+  """A defense at strengths that were typed.
+
+  Raises:
+    UserError: if it has none to choose.
+  """
+  if strengths is None:
+    return entry
+  if not (entry.strengths or defenses.REGISTRY[entry.defense].strengths):
+    raise UserError(
+        f'{entry.name} has no strength to choose: write it without parentheses.'
+    )
+  return dataclasses.replace(entry, strengths=strengths)
+
+
+def _names(text: str) -> list[str]:
+  names = [name.strip() for name in text.split(',')]
+  return list(dict.fromkeys(name for name in names if name))
+
+
+def _refuse_unknown(kind: str, names: list[str], known: list[str]) -> None:
+  for name in names:
+    if name not in known:
+      close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+      hint = f' Did you mean {close[0]}?' if close else ''
+      raise UserError(
+          f'There is no {kind} {shown(name)}.{hint} There are: '
+          f'{", ".join(sorted(known))}.'
+      )

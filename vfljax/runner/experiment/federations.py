@@ -1,0 +1,117 @@
+"""Networks and federations, as a configuration describes them."""
+from typing import Any
+
+import optax
+
+from vfljax import algorithms, nets
+from vfljax.nets import augment
+from vfljax.nets.convolutional import convolutional
+from vfljax.nets.wide_deep import wide_and_deep
+from vfljax.runner.config import options
+from vfljax.runner.config import Config, ModelConfig
+from vfljax.runner.errors import choices
+from vfljax.scene import Scene
+from vfljax.types import VFL, Net
+
+
+def federation(config: Config, classes: int) -> VFL:
+  model, parties = config.model, config.data.parties
+  choices(model, algorithm=('vlr', 'vhnn', 'vsnn'))
+  if model.algorithm == 'vlr':
+    return algorithms.vlr(parties, classes)
+  if not (model.bottom or model.channels or model.name):
+    raise ValueError('model.bottom needs at least one width.')
+  width = 1 if classes == 2 else classes
+  if model.name:
+    bottom = named(model, 0 if model.trainable_top else width)
+  else:
+    bottom = network(config, model.bottom, model.bottom_final)
+  bottom = augment.augmented(bottom, config.data.flips, config.data.shifts)
+  if not model.trainable_top:
+    if not model.name and model.bottom[-1:] != (width,):
+      raise ValueError(
+          'With a top without weights the embedding is the logits: the last '
+          f'width of model.bottom must be {width}, not {model.bottom[-1:]}.'
+      )
+    # Logits are added up, not laid side by side.
+    fuse = 'sum' if model.aggregation == 'concat' else model.aggregation
+    top = algorithms.plain(fuse)
+    bottoms = [bottom] * (parties - (model.algorithm == 'vsnn'))
+    own = [None] if model.algorithm == 'vsnn' else []
+    return VFL((*own, *bottoms), top, optax.softmax_cross_entropy)
+  top = nets.mlp(
+      *model.top, width, activation=model.activation, norm=model.norm
+  )
+  top = nets.binary(top) if width == 1 else top
+  if model.algorithm == 'vsnn':
+    return algorithms.vsnn([bottom] * (parties - 1), top, model.aggregation)
+  return algorithms.vhnn([bottom] * parties, top, model.aggregation)
+
+
+def named(model: ModelConfig, width: int = 0) -> Net:
+  """The network that `model.name` names.
+
+  Args:
+    width: That its embedding must have; 0 leaves it to `model.width`.
+
+  Raises:
+    ValueError: for an unknown name, option or value, or another width.
+  """
+  if width and model.width not in (0, width):
+    raise ValueError(
+        'With a top without weights the embedding is the logits: model.width '
+        f'must be {width}, not {model.width}.'
+    )
+  try:
+    return nets.make(model.name, width or model.width, **_options(model))
+  except OSError as error:  # A pretrained network's files.
+    raise ValueError(str(error)) from None
+
+
+def network(
+    config: Config, widths: tuple[int, ...], final: str = 'linear'
+) -> Net:
+  """A network of linear layers of `widths`, after the configured convolutions
+  or beside a linear model of the categories, if any."""
+  model = config.model
+  if model.buckets:
+    return wide_and_deep(
+        model.buckets, *widths, activation=model.activation, final=final
+    )
+  if not model.channels:
+    return nets.mlp(
+        *widths, activation=model.activation, final=final,
+        dropout=model.dropout, norm=model.norm,
+    )
+  return convolutional(
+      model.channels, *widths, pools=model.pools, activation=model.activation,
+      final=final, same=model.padding,
+  )
+
+
+def scene(config: Config, classes: int) -> Scene:
+  """What kind of federation attacks meet."""
+  model = config.model
+  linear = model.algorithm == 'vlr'
+
+  def own(widths: tuple[int, ...], norm: str) -> Net:
+    if model.name and not linear:
+      head = nets.mlp(*widths, norm=norm)
+      passive = federation(config, classes).bottom(1)
+      return nets.then(passive, head)
+    below = () if linear else model.bottom
+    return network(config, (*below, *widths))
+
+  return Scene(
+      classes, linear, model.trainable_top, model.aggregation, model.name,
+      model.width, _options(model), model.channels, model.bottom,
+      model.activation, model.bottom_final, own,
+  )
+
+
+def _options(model: ModelConfig) -> dict[str, Any]:
+  own = options.parse(model.options, 'model.options', 'dtype=bfloat16')
+  if model.name in nets.REGISTRY:
+    known = nets.REGISTRY[model.name].options
+    options.as_defaults(own, known, 'model.options')
+  return own

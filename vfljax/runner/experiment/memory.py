@@ -1,0 +1,102 @@
+"""Whether the samples fit into the device's memory, or are streamed to it."""
+import math
+
+import jax
+
+from vfljax import attacks
+from vfljax.attack import ROUND, recipe_of
+from vfljax.data.table import Table
+from vfljax.runner.config import Config
+from vfljax.runner.experiment import federations
+from vfljax.runner.experiment.choosing import entries
+
+SHARE = 0.4  # Of a device's memory: what samples may take before they stream.
+CHUNK = 0.05  # Of a device's memory: a chunk of all its trainings' rounds.
+
+
+def rounds_of(config: Config, table: Table, possible: bool = True) -> int:
+  """Rounds a chunk, or 0 for training in memory.
+
+  With data.stream=0 samples are streamed if that is possible and they would
+  take more than `SHARE` of a device's memory: as they are, and as numbers once
+  for each split of them. A CPU does not say what it has: there nothing is
+  streamed unless asked for.
+
+  Args:
+    possible: Whether all that is to be done can be done with streamed samples.
+  """
+  asked = config.data.stream
+  memory = (jax.local_devices()[0].memory_stats() or {}).get('bytes_limit', 0)
+  if asked or not memory or not possible:
+    return max(asked, 0)
+  raw, floats = table.features.nbytes, 4 * table.features.size
+  trainings = _trainings(config, len(table.classes))
+  splits = trainings if _drawn(config, table) else 1
+  if raw + splits * floats < SHARE * memory:
+    return 0
+  round_bytes = config.train.batch_size * raw / len(table.labels)
+  return max(1, int(CHUNK * memory / (trainings * round_bytes)))
+
+
+def _drawn(config: Config, table: Table) -> bool:
+  """Whether each training has a split of its own."""
+  aside = (
+      config.data.validation, config.attack.auxiliary, config.auxiliary.samples
+  )
+  return config.data.resplit and (table.test is None or any(aside))
+
+
+def _trainings(config: Config, classes: int) -> int:
+  """The most trainings that a device has at once."""
+  seeds = min(config.seeds_per_chunk or config.seeds, config.seeds)
+  points = max(
+      (len(e.strengths) or 1) * math.prod(map(len, e.grid.values()))
+      for e in entries(config, classes)
+  )
+  points = min(config.strengths_per_chunk or points, points)
+  return -(-seeds * points // jax.local_device_count())
+
+
+def check(
+    config: Config, classes: int, running: list[str], others: list[str]
+) -> None:
+  """Refuses what needs all training samples at once.
+
+  Args:
+    classes: Of the data set.
+    running: Attacks on rounds in training.
+    others: All other attacks.
+
+  Raises:
+    ValueError: naming what to leave out.
+  """
+  if others:
+    offered = running or _offered(config, classes)
+    few = f': --config.attacks={",".join(offered)}' if offered else ''
+    raise ValueError(
+        f'data.stream does not go with {", ".join(others)}: they need training '
+        f'samples at hand. Choose attacks in training{few}.'
+    )
+  if not even(config):
+    raise ValueError(
+        'data.stream needs rounds of one size, train.remainder=drop or pad, '
+        'train.patience=0, and not auxiliary.augment=training.'
+    )
+
+
+def even(config: Config) -> bool:
+  """Whether all rounds have one size, all epochs are played, and training
+  samples are looked at in rounds alone."""
+  copied = config.auxiliary.samples and config.auxiliary.augment == 'training'
+  own = config.train
+  return own.remainder != 'keep' and not own.patience and not copied
+
+
+def _offered(config: Config, classes: int) -> list[str]:
+  """Attacks in training that work on such a federation."""
+  scene = federations.scene(config, classes)
+  recipes = {n: recipe_of(made) for n, made in attacks.REGISTRY.items()}
+  return [
+      name for name, made in recipes.items()
+      if made.stage == ROUND and not made.why_not(name, scene)
+  ]

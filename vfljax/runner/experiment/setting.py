@@ -1,0 +1,229 @@
+"""From a configuration and a table to a federation, its plan and its attackers.
+
+`checks.make` makes a `Setting` that is known to work; here is what it is.
+"""
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from vfljax import data, defenses
+from vfljax.attack import REPLAYED, ROUND, TRAINED, Attack
+from vfljax.data import split
+from vfljax.data.table import Table
+from vfljax.defense import Defense, Slots, chain
+from vfljax.leakage import AttackName
+from vfljax.runner.config import Config, Entry
+from vfljax.runner.experiment import (
+    attackers, augmenting, choosing, division, federations, grids, memory,
+)
+from vfljax.runner.experiment.division import Sizes, Splits
+from vfljax.types import VFL, Array, Batch, Key
+
+
+class Setting(NamedTuple):
+  """An experiment, checked and ready to be compiled.
+
+  Attributes:
+    config: What was asked for.
+    samples: All samples, training ones first where there is a test set.
+    sizes: How they are divided.
+    official: Whether the data set has a test set of its own.
+    vfl: The federation.
+    in_training: Attacks on rounds, by name.
+    replayed: Attacks on rounds played again before and after it, by name.
+    after_training: Attacks on the trained federation, by name.
+    backdoor: The name of the attack that changes the training, or ''.
+    outside: The defender's samples of another data set; `None` if they are of
+      this one, or if there are none.
+    stream: Rounds of samples that are on the device at a time, which are NumPy
+      arrays then; 0 if they all are.
+    raised: How many seeds the work directory had before, see `pieces`.
+  """
+
+  config: Config
+  samples: Batch
+  sizes: Sizes
+  official: bool
+  vfl: VFL
+  in_training: dict[str, Attack]
+  after_training: dict[str, Attack]
+  replayed: dict[str, Attack]
+  backdoor: str = ''
+  outside: Batch | None = None
+  stream: int = 0
+  raised: tuple[int, ...] = ()
+
+  @property
+  def classes(self) -> int:
+    return self.samples.labels.shape[-1]
+
+  @property
+  def attackers(self) -> tuple[int, ...]:
+    party = self.config.attack.party
+    return (party,) if party else tuple(range(1, len(self.vfl.bottoms)))
+
+
+def from_config(config: Config, table: Table) -> Setting:
+  """The setting; `checks.make` is what also says whether it can work.
+
+  Raises:
+    ValueError: if it cannot be put together.
+  """
+  own, classes = config.data, len(table.classes)
+  has_own = config.model.algorithm != 'vsnn'
+  spec = split.Spec(
+      own.parties, own.split, own.ratios or None, own.named or None,
+      label_only=not has_own, seed=own.split_seed,
+      strength=own.split_strength, unheld=own.unheld,
+  )
+  features = split.apply(table, spec)
+  order, sizes = division.divide(table, config)
+  vfl = federations.federation(config, classes)
+  names = choosing.attack_names(config, classes)
+  backdoor = attackers.backdoor(names)
+  made = attackers.made(config, names, vfl, classes)
+  during, again, after = made[ROUND], made[REPLAYED], made[TRAINED]
+  possible = memory.even(config) and not (after or again or backdoor)
+  chunk = memory.rounds_of(config, table, possible)
+  put: Any = np.asarray if chunk else jnp.asarray  # Here, or on the device.
+  samples = Batch(
+      tuple(None if x is None else put(x[order]) for x in features),
+      put(np.eye(classes, dtype=np.float32)[table.labels[order]]),
+  )
+  return Setting(
+      config, samples, sizes, table.test is not None, vfl, during, after, again,
+      backdoor, _outside(config, table, spec), chunk,
+  )
+
+
+def split_samples(setting: Setting, key: Key, samples: Batch) -> Splits:
+  """One seed's split of the samples, features scaled by its training part."""
+  return with_spare(setting, key, division.split(
+      key, samples, setting.sizes, setting.official, setting.config.data.scale
+  ))
+
+
+def with_spare(setting: Setting, key: Key, splits: Splits) -> Splits:
+  """The split with the defender's samples as they are to be."""
+  own = setting.config.auxiliary
+  spare = setting.outside if own.data else splits.spare
+  if not own.samples or spare is None:
+    return splits._replace(spare=None)
+  if own.augment == 'training':  # In place of those that were set aside.
+    spare = jax.tree.map(lambda x: x[:own.samples], splits.train)
+  if own.augment != 'none':
+    spare = augmenting.augmented(
+        jax.random.fold_in(key, 2), spare,
+        setting.config.model.name == augmenting.READS_TEXTS,
+    )
+  distorted = division.distorted(
+      jax.random.fold_in(key, 1), spare, own.classes, own.noise
+  )
+  return splits._replace(spare=distorted)
+
+
+def _outside(config: Config, table: Table, spec: split.Spec) -> Batch | None:
+  """The defender's samples, where they are of another data set.
+
+  Raises:
+    ValueError: if that cannot be had, or is of another shape.
+  """
+  if not config.auxiliary.data:
+    return None
+  other = data.load(config.auxiliary.data, path=config.auxiliary.path)
+  if (other.features.shape[1:], len(other.classes)) != (
+      table.features.shape[1:], len(table.classes)
+  ):
+    raise ValueError(
+        f'auxiliary.data={config.auxiliary.data} has samples of shape '
+        f'{other.features.shape[1:]} in {len(other.classes)} classes; it must '
+        f'be as {config.data.name}: {table.features.shape[1:]} in '
+        f'{len(table.classes)}.'
+    )
+  return division.outside(
+      other, spec, config.auxiliary.samples, config.data.scale
+  )
+
+
+def build(
+    entry: Entry, strength: Array | float | None, **others: Array | float
+) -> Defense:
+  """The entry's defense at a strength, which may be traced.
+
+  Args:
+    others: Values of other arguments, or of parts of them, in place of its
+      options; may be traced. Of its grid's, each has its first value if left
+      out.
+
+  Raises:
+    ValueError: if the strength or another argument is out of its range.
+  """
+  given = () if strength is None else (strength,)
+  method = defenses.REGISTRY[entry.defense]
+  point = grids.grid(entry)[0] | others
+  defense = method(*given, **grids.options(method, entry, point))
+  if not isinstance(defense, Defense):
+    raise ValueError(
+        f'{entry.defense}: its factory must return a Defense; it returned '
+        f'{type(defense).__name__}.'
+    )
+  before = [
+      build(e, e.strengths[0] if e.strengths else None) for e in entry.after
+  ]
+  return chain(*before, defense) if before else defense
+
+
+def without_baselines(setting: Setting) -> Setting:
+  """With those attacks after training that owe something to the federation."""
+  return _after(setting, False)
+
+
+def baselines(setting: Setting) -> Setting:
+  """With the others alone, which are the same under every defense."""
+  return _after(setting, True)._replace(replayed={}, backdoor='')
+
+
+def _after(setting: Setting, baselines: bool) -> Setting:
+  return setting._replace(after_training={
+      name: attack for name, attack in setting.after_training.items()
+      if attackers.recipe(name).is_baseline == baselines
+  })
+
+
+def absent() -> Defense:
+  """The federation without its passive parties: the active party alone.
+
+  Their embeddings are zeros to the top and learn nothing.
+  """
+
+  def receive(active, state, key, up, labels):
+    return tuple(jnp.zeros_like(u) for u in up), jnp.zeros((), jnp.float32)
+
+  return Defense(
+      init=lambda key, spec: Slots((), ((),) * len(spec.embeddings), ()),
+      receive=receive,
+  )
+
+
+def quits(setting: Setting) -> dict[str, tuple[int, ...]]:
+  """Who may be missing: what results call it, and who of the others is there.
+
+  '' is all passive parties, '@k' passive party k.
+  """
+  if not setting.config.quitting:
+    return {}
+  parties = len(setting.vfl.bottoms) - 1
+  found = {'': (0,) * parties} if setting.vfl.bottoms[0] else {}
+  if parties > 1:
+    found |= {
+        f'@{k + 1}': tuple(int(j != k) for j in range(parties))
+        for k in range(parties)
+    }
+  return found
+
+
+def bases(setting: Setting) -> set[str]:
+  """Which attacks there are after training, variants by what they are of."""
+  return {AttackName.parse(name).base for name in setting.after_training}

@@ -1,0 +1,1 @@
+"""What the computer is told: devices, compilers, files, signals."""

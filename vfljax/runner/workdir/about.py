@@ -1,0 +1,142 @@
+"""about.json: what a run was of, for the head of its report.
+
+Rows, classes and their shares, whose column is which, the command, versions and
+the day. Results owe nothing to it: a work directory without one is whole.
+"""
+from collections.abc import Mapping, Sequence
+import datetime
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vfljax.data import naming, split
+from vfljax.data.table import Table
+from vfljax.runner.config import Config
+from vfljax.runner.experiment import division
+from vfljax.runner.machine import disk
+from vfljax.runner.workdir import recording, store
+
+FILE = 'about.json'
+
+
+def write(
+    work: Path, config: Config, table: Table, argv: Sequence[str]
+) -> None:
+  """Writes it into a finished work directory.
+
+  One that says the same of all that was trained stays: the command that looks
+  at results again made none of them.
+
+  Raises:
+    UserError: if the disk does not take it.
+  """
+  made = max(
+      (p.stat().st_mtime for p in (work / 'parts').glob('*.json')), default=0
+  )
+  if read(work) and (work / FILE).stat().st_mtime >= made:
+    return
+  day = datetime.date.fromtimestamp(made) if made else datetime.date.today()
+  said = of_run(config, table, argv) | dict(date=day.isoformat())
+  found = recording.origin(store.read_timings(work))
+  said |= {k: v for k, v in found.items() if k in said}
+  disk.write_text(work / FILE, json.dumps(said, indent=1) + '\n')
+
+
+def merge(work: Path, parts: Sequence[Path]) -> None:
+  """Writes that of a work directory that was put together of several.
+
+  Parts are of the same samples, so what one says holds for those that say
+  nothing (earlier versions wrote none); what two say differently is left out.
+  The commands are told one after the other, if each part has its own.
+
+  Raises:
+    UserError: if the disk does not take it.
+  """
+  every = [read(part) for part in parts]
+  fields = {name: [one[name] for one in every if name in one]
+            for one in every for name in one}
+  said = {name: found[0] for name, found in fields.items()
+          if all(value == found[0] for value in found)}
+  commands = [str(one.get('command', '')) for one in every]
+  said['command'] = '; '.join(dict.fromkeys(commands)) if all(commands) else ''
+  said['date'] = max(map(str, fields.get('date', [''])))
+  found = recording.origin(store.read_timings(work))
+  said |= {k: v for k, v in found.items() if k in ('date', 'versions')}
+  if fields:
+    disk.write_text(work / FILE, json.dumps(said, indent=1) + '\n')
+
+
+def read(path: str | os.PathLike) -> dict[str, Any]:
+  """What it says; {} if it is not there or not to be read."""
+  try:
+    found = json.loads((Path(path) / FILE).read_text('utf-8'))
+    return found if isinstance(found, dict) else {}
+  except (OSError, ValueError, RecursionError):
+    return {}
+
+
+def shares(said: Mapping[str, Any]) -> dict[str, float]:
+  """Each class's share of the samples by its name; {} if that is not known."""
+  found = said.get('classes')
+  found = found if isinstance(found, dict) else {}
+  right = all(isinstance(share, (int, float)) for share in found.values())
+  return found if right else {}
+
+
+def training(said: Mapping[str, Any]) -> tuple[float, ...]:
+  """About how many training samples a class; () if that is not known."""
+  rows = said.get('training')
+  if not isinstance(rows, int):
+    return ()
+  return tuple(rows * share for share in shares(said).values())
+
+
+def of_run(
+    config: Config, table: Table, argv: Sequence[str]
+) -> dict[str, Any]:
+  """What is said of a run."""
+  counts = np.bincount(table.labels, minlength=len(table.classes))
+  shares = counts / max(len(table.labels), 1)
+  return dict(
+      rows=len(table.labels),
+      test_rows=0 if table.test is None else int(table.test.sum()),
+      training=division.divide(table, config)[1].train,
+      classes={
+          name: round(float(share), 4)
+          for name, share in zip(table.classes, shares)
+      },
+      parties=holders(config, table), command=recording.command(argv),
+      versions=recording.versions(),
+  )
+
+
+def holders(config: Config, table: Table) -> list[list[str]]:
+  """What each party has: names of original columns, or the shape of images.
+
+  An empty list is a party with labels only.
+  """
+  own = config.data
+  spec = split.Spec(
+      own.parties, own.split, own.ratios or None, own.named or None,
+      label_only=config.model.algorithm == 'vsnn', seed=own.split_seed,
+      strength=own.split_strength, unheld=own.unheld,
+  )
+  if table.features.ndim == 4:
+    parts = split.apply(table._replace(features=table.features[:1]), spec)
+    return [
+        [] if x is None else [' x '.join(map(str, x.shape[1:])) + ' pixels']
+        for x in parts
+    ]
+  names = naming.original(table)
+  nobodys = spec.label_only and spec.unheld  # What party 0 would have.
+  whole = spec._replace(label_only=False) if nobodys else spec
+  owned = split.columns(table, *whole[:-1])
+  owned = (None, *owned[1:]) if nobodys else owned
+  return [
+      [] if some is None else [
+          names[g] for g in dict.fromkeys(table.groups[i] for i in some)
+      ] for some in owned
+  ]

@@ -1,0 +1,256 @@
+"""A finished unit's files: its rows and timing as JSON, its curves as arrays.
+
+  parts/U.npz   curves over the epochs, written first
+  parts/U.json  rows, timing and two digests: there if and only if U is done
+
+The digests are SHA-256: of the curves' file, and of the JSON's own bytes with
+zeros where the digest stands. So whatever happens to either file is found
+before anything of it is used. Version 0.1 wrote none; its parts are taken if
+they read as what they should be.
+"""
+from collections.abc import Mapping, Sequence
+import contextlib
+import hashlib
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+
+from vfljax.runner.machine import disk
+
+FIELDS = (
+    'experiment', 'dataset', 'algorithm', 'defense', 'strength', 'attack',
+    'seed', 'metric', 'split', 'value',
+)
+_NUMBERS = ('strength', 'seed', 'value')
+_TEXTS = tuple(name for name in FIELDS if name not in _NUMBERS)
+_BLANK = 64 * '0'
+_STRICT: dict[str, Any] = dict(ensure_ascii=False, allow_nan=False)
+_LINE = json.JSONEncoder(**_STRICT)  # One for all lines: json makes one each.
+
+
+class Damaged(Exception):
+  """Why a file that should be whole cannot be used."""
+
+
+class Finished(NamedTuple):
+  """What is saved of a unit: see `store.Workdir.save`."""
+
+  unit: str
+  rows: Sequence[Mapping]
+  timing: Mapping
+  curves: Mapping | None = None
+
+
+def write(
+    place: Path, unit: str, rows: Sequence[Mapping], timing: Mapping,
+    curves: Mapping | None,
+) -> None:
+  """Saves a finished unit in the work directory `place`: see `store.save`.
+
+  Raises:
+    OSError: if the disk does not take it; the unit is then not done.
+    ValueError: if a row's keys are not `FIELDS`.
+  """
+  part = dict(unit=unit, rows=[_row(r) for r in rows], timing=plain(timing))
+  digest = None
+  if curves:
+    arrays: dict[str, Any] = {
+        k: np.asarray(v, np.float32) for k, v in curves.items()
+    }
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    digest = _sha256(buffer.getvalue())
+    disk.replace(file(place, unit, '.npz'), buffer.getvalue())
+  text = sealed(dict(curves=digest) | part)  # Indented it takes much longer.
+  disk.replace(file(place, unit, '.json'), text)
+
+
+def read(place: Path, unit: str) -> dict:
+  """A finished unit's 'rows' and 'timing'.
+
+  Raises:
+    Damaged: if they are not what was written.
+    UserError: if the file system does not let it read them.
+  """
+  part = opened(file(place, unit, '.json'))
+  known = {'sha256', 'curves'} if 'sha256' in part else set()
+  if set(part) != {'unit', 'rows', 'timing'} | known:
+    raise Damaged(f'it has the fields {", ".join(map(str, part))}')
+  if part['unit'] != unit:
+    raise Damaged(f'it is of {part["unit"]!r}')
+  if not known:  # Nothing else tells whether version 0.1 wrote that.
+    rows, timing = part['rows'], part['timing']
+    if not (isinstance(rows, list) and all(map(_is_row, rows))):
+      raise Damaged('its rows are not as rows are')
+    if not isinstance(timing, dict):
+      raise Damaged('it has no timing')
+  return part
+
+
+def curves(place: Path, unit: str) -> dict[str, np.ndarray]:
+  """A finished unit's curves; {} if it has none.
+
+  Raises:
+    Damaged: if they, or what tells whether they are whole, are not.
+    UserError: if the file system does not let it read them.
+  """
+  part, kept = read(place, unit), file(place, unit, '.npz')
+  digested = 'sha256' in part
+  if part['curves'] is None if digested else not kept.exists():
+    return {}
+  try:
+    content = _content(kept)
+  except Damaged as why:
+    raise Damaged(f'{kept.name}: {why}') from None
+  if digested and _sha256(content) != part['curves']:
+    raise Damaged(f'{kept.name} is not what was written')
+  try:
+    with np.load(io.BytesIO(content)) as arrays:
+      # Else a damaged header may claim more numbers than there is memory.
+      if not digested and arrays.zip.testzip():
+        raise ValueError('a checksum is wrong')
+      return dict(arrays)
+  except Exception as e:  # Archives are broken in as many ways as they have.
+    # What has its digest is whole, whatever is wrong here: it is no damage.
+    if digested or isinstance(e, MemoryError):
+      raise
+    raise Damaged(f'{kept.name} is no archive of arrays') from e
+
+
+def sealed(content: Mapping, **options) -> str:
+  """`content` as JSON, with the digest of all its bytes in it."""
+  text = dumps({'sha256': _BLANK} | dict(content), **options)
+  return text.replace(_BLANK, _sha256(text.encode()), 1)
+
+
+def opened(place: Path) -> dict:
+  """What `sealed` made, or an object without a digest.
+
+  Raises:
+    Damaged: if it is neither.
+    UserError: if the file system does not let it see.
+  """
+  raw = _content(place)
+  try:
+    content = json.loads(raw)
+  except (ValueError, RecursionError):
+    raise Damaged('not JSON') from None
+  if not isinstance(content, dict):
+    raise Damaged('no object')
+  seal = content.get('sha256', '')
+  if not isinstance(seal, str):
+    raise Damaged('its digest is none')
+  if 'sha256' in content:
+    blank = raw.replace(seal.encode(), _BLANK.encode(), 1)
+    if not seal or _sha256(blank) != seal:
+      raise Damaged('it is not what was written')
+  return content
+
+
+def done(place: Path, unit: str) -> bool:
+  """Whether a unit's results are saved."""
+  return file(place, unit, '.json').exists()
+
+
+def strays(place: Path, units: Sequence[str]) -> list[str]:
+  """Finished units in `place` that are none of `units`.
+
+  What is not as this module writes it is somebody's own, and no unit.
+  """
+  known, found = {file_name(unit) for unit in units}, []
+  for there in sorted((place / 'parts').glob('*.json')):
+    if there.stem in known:
+      continue
+    with contextlib.suppress(Damaged):
+      unit = opened(there).get('unit')
+      if isinstance(unit, str) and file_name(unit) == there.stem:
+        found.append(unit)
+  return found
+
+
+def file(place: Path, unit: str, suffix: str) -> Path:
+  """A unit's file in the work directory `place`."""
+  return place / 'parts' / (file_name(unit) + suffix)
+
+
+def file_name(unit: str) -> str:
+  """A name of its own in a directory, without path or hidden names in it."""
+  name = quote(unit, safe=' /,+=').replace('/', '@')
+  # Dots are fine in '0.1' but not in '..', nor in what looks unfinished.
+  name = name.replace('.tmp', '%2Etmp')
+  return '%2E' + name[1:] if name.startswith('.') else name
+
+
+def plain(x: Any) -> Any:
+  """What JSON takes: Python numbers of 7 significant digits, NaN as null."""
+  if isinstance(x, Mapping):
+    return {str(k): plain(v) for k, v in x.items()}
+  if isinstance(x, (list, tuple)):
+    return [plain(v) for v in x]
+  if hasattr(x, 'tolist'):  # Arrays and scalars of NumPy and JAX.
+    return plain(x.tolist())
+  if isinstance(x, float):
+    # Adding zero turns -0.0 into 0.0.
+    return float(f'{x:.7g}') + 0.0 if math.isfinite(x) else None
+  return x
+
+
+def dumps(x: Any, **options) -> str:
+  """One line of JSON, or more with `indent`, that ends in a new line."""
+  if options:
+    return json.JSONEncoder(**_STRICT, **options).encode(x) + '\n'
+  return _LINE.encode(x) + '\n'
+
+
+def lines(text: str) -> list[Any]:
+  """The values in a file of `dumps`, read at once, which is sooner done.
+
+  Raises:
+    ValueError: if they are no JSON, or not as many as there are lines.
+  """
+  # Not `splitlines`, for which a file's name may have ends of lines in it.
+  each = [line for line in text.split('\n') if line]
+  found = json.loads(f'[{",".join(each)}]')
+  if len(found) != len(each):
+    raise ValueError('A line is not one value.')
+  return found
+
+
+def _row(row: Mapping) -> dict:
+  if set(row) != set(FIELDS):
+    wrong = sorted(set(row) ^ set(FIELDS))
+    raise ValueError(f'A row has these fields too many or too few: {wrong}')
+  return {field: plain(row[field]) for field in FIELDS}
+
+
+def _is_row(row: Any) -> bool:
+  """Whether it has the fields, in their order, and what goes into each."""
+  if not (isinstance(row, dict) and tuple(row) == FIELDS):
+    return False
+  numbers = [row[name] for name in _NUMBERS if row[name] is not None]
+  texts = [row[name] for name in _TEXTS if row[name] is not None]
+  return (
+      all(row[name] is not None for name in ('experiment', 'defense', 'metric'))
+      and type(row['seed']) is int
+      and all(type(x) in (int, float) and abs(x) < math.inf for x in numbers)
+      and all(isinstance(x, str) for x in texts)
+  )
+
+
+def _content(place: Path) -> bytes:
+  """A file's bytes; `Damaged` only if there are none to be had, ever."""
+  try:
+    return place.read_bytes()
+  except OSError as e:
+    if disk.is_lost(e):
+      raise Damaged(e.strerror or str(e)) from e
+    raise disk.unreadable(place, e) from e
+
+
+def _sha256(content: bytes) -> str:
+  return hashlib.sha256(content).hexdigest()
