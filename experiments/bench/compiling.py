@@ -16,7 +16,6 @@ configuration; the same command goes on where it was stopped, if the commits are
 the same.
 """
 import argparse
-from collections.abc import Callable
 import gc
 import importlib
 import json
@@ -38,6 +37,7 @@ from vfljax.runner.compiled.compiling import Compiler
 from vfljax.runner.config import Config
 from vfljax.runner.experiment.jobs import jobs
 from vfljax.runner.machine import device
+from vfljax.runner.machine.roomy import roomy
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAPERS = 'kang2022', 'vmask', 'gafm', 'mid', 'plugvfl'
@@ -101,20 +101,12 @@ def measured(name: str, folder: pathlib.Path) -> dict[str, Any]:
   return dict(entries=entries, programs=sorted(slowest, reverse=True)[:5])
 
 
-def _roomy(fn: Callable) -> Callable:
-  """As the command line is, but for that of a clone that knows no room."""
-  try:
-    from vfljax.runner.machine.roomy import roomy
-  except ImportError:
-    return fn
-  return roomy(fn)
-
-
 def apart(
     name: str, folder: pathlib.Path, clone: pathlib.Path
 ) -> dict[str, Any]:
-  """The same in a process of its own; `error` if it could not be done."""
-  command = [sys.executable, __file__, f'--data={folder}', f'--one={name}']
+  """The same by the clone's own code; `error` if it could not be done."""
+  own = clone / pathlib.Path(__file__).relative_to(ROOT)
+  command = [sys.executable, str(own), f'--data={folder}', f'--one={name}']
   asked = subprocess.run(
       command, cwd=clone, capture_output=True, text=True, check=False,
       env=dict(os.environ, PYTHONPATH=str(clone)),
@@ -140,7 +132,7 @@ def main() -> None:
   if not folder.is_dir():
     parser.error(f'--data={given.data} is no folder.')
   if given.one:
-    print(json.dumps(_roomy(measured)(given.one, folder)))
+    print(json.dumps(roomy(measured)(given.one, folder)))
     return
   chosen = [
       name for name in names()
