@@ -10,7 +10,7 @@ device, date and seconds. What was measured follows under names of the script's
 own; of those in "by_seed" every list has one entry a seed, a number or more
 lists. `rows` makes of them what `verify` compares.
 """
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import json
 import os
 from pathlib import Path
@@ -55,6 +55,40 @@ def begin(module: str, argv: Sequence[str] | None) -> Begun:
       kept.append(shlex.quote(f'{flag}{equals}{os.path.basename(value)}'))
   recording.code()  # Before anything else is checked out.
   return Begun(' '.join(kept), time.monotonic())
+
+
+def part(
+    folder: Path | None, name: str, about: Mapping[str, Any],
+    measure: Callable[[], Any],
+) -> tuple[Any, float]:
+  """What `measure()` gives, or FOLDER/NAME.json has of it, and the seconds.
+
+  So a study goes on where it was stopped, and processes that measure different
+  parts share a folder. What was measured by another commit or version, or about
+  something else, is measured again.
+
+  Args:
+    folder: Without one nothing is kept.
+    name: The part's; a file's name.
+    about: What decides the numbers beside the code; JSON can hold it.
+    measure: Returns what JSON can hold.
+  """
+  made = dict(
+      code=recording.code(), versions=recording.versions(), about=dict(about)
+  )
+  file = folder and folder.absolute() / f'{name}.json'
+  if file and file.exists():
+    kept = json.loads(file.read_text('utf-8'))
+    if kept['made'] == made:
+      return kept['found'], kept['seconds']
+  at = time.monotonic()
+  found, seconds = measure(), round(time.monotonic() - at, 1)
+  if file:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    disk.write_text(
+        file, json.dumps(dict(made=made, seconds=seconds, found=found))
+    )
+  return found, seconds
 
 
 def write(

@@ -110,3 +110,27 @@ def test_other_files_are_no_records(tmp_path, text):
   (tmp_path / 'x.json').write_text(text)
   with pytest.raises(UserError, match='is no record of a study'):
     studies.read(tmp_path / 'x.json')
+
+
+def test_a_part_that_was_measured_stays(tmp_path):
+  asked = []
+  measure = lambda: asked.append(1) or dict(best=[0.5, len(asked)])
+  about = dict(seeds=2)
+  assert studies.part(None, 'VMask', about, measure)[0] == dict(best=[0.5, 1])
+  assert not [*tmp_path.iterdir()]
+  first = studies.part(tmp_path / 'work', 'VMask', about, measure)
+  assert studies.part(tmp_path / 'work', 'VMask', about, measure) == first
+  assert studies.part(tmp_path / 'work', 'NG', about, measure)[0] != first[0]
+  assert len(asked) == 3
+
+
+def test_a_part_of_something_else_is_measured_again(tmp_path, monkeypatch):
+  measured = iter(range(9))
+  ask = lambda **about: studies.part(
+      tmp_path, 'VMask', about, lambda: next(measured)
+  )[0]
+  assert [ask(seeds=2), ask(seeds=2), ask(seeds=3), ask(seeds=3)] == [0, 0, 1, 1]
+  monkeypatch.setattr(recording, 'code', lambda: 'another')
+  assert [ask(seeds=3), ask(seeds=3)] == [2, 2]
+  monkeypatch.setattr(recording, 'versions', dict)
+  assert ask(seeds=3) == 3
