@@ -129,7 +129,7 @@ def test_a_part_of_something_else_is_measured_again(tmp_path, monkeypatch):
   ask = lambda **about: studies.part(
       tmp_path, 'VMask', about, lambda: next(measured)
   )[0]
-  assert [ask(seeds=2), ask(seeds=2), ask(seeds=3), ask(seeds=3)] == [0, 0, 1, 1]
+  assert [ask(seeds=n) for n in (2, 2, 3, 3)] == [0, 0, 1, 1]
   monkeypatch.setattr(recording, 'code', lambda: 'another')
   assert [ask(seeds=3), ask(seeds=3)] == [2, 2]
   monkeypatch.setattr(recording, 'versions', dict)
