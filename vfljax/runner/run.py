@@ -14,27 +14,20 @@ import jax
 import numpy as np
 
 from vfljax.data.table import Table
-from vfljax.runner.checking import checks
-from vfljax.runner.checking import rehearsal
+from vfljax.runner.checking import checks, rehearsal
 from vfljax.runner.cli import aside, asking
 from vfljax.runner.cli.progress import Progress
-from vfljax.runner.compiled import compiling
-from vfljax.runner.compiled import kept
+from vfljax.runner.compiled import compiling, kept
 from vfljax.runner.compiled.compiling import Compiler
 from vfljax.runner.compiled.cutting import joined
 from vfljax.runner.compiled.programs import Compiled, Going
-from vfljax.runner.config import outside
-from vfljax.runner.config import Config
+from vfljax.runner.config import Config, outside
 from vfljax.runner.experiment.jobs import Job, jobs, units_of
 from vfljax.runner.experiment.plans import main_metric, rounds_an_epoch
 from vfljax.runner.experiment.setting import Setting
-from vfljax.runner.machine import exhausted
-from vfljax.runner.machine import precision
-from vfljax.runner.machine import stopping
+from vfljax.runner.machine import exhausted, precision, stopping
 from vfljax.runner.machine.stopping import Stop
-from vfljax.runner.workdir import identity
-from vfljax.runner.workdir import meeting, record
-from vfljax.runner.workdir import recording, store
+from vfljax.runner.workdir import identity, meeting, record, recording, store
 from vfljax.runner.workdir.epoch_log import EpochLog
 from vfljax.runner.workdir.saver import Saver
 from vfljax.runner.workdir.shares import Share

@@ -17,8 +17,7 @@ from vfljax.defense import Method
 from vfljax.runner import run
 from vfljax.runner.checking import rehearsal
 from vfljax.runner.cli import arguments
-from vfljax.runner.compiled import cell, kept
-from vfljax.runner.compiled import strides
+from vfljax.runner.compiled import cell, kept, strides
 from vfljax.runner.experiment import auditing
 
 pytestmark = pytest.mark.usefixtures('uncached')

@@ -8,8 +8,7 @@ import pytest
 
 from vfljax.runner.checking import checks
 from vfljax.runner.cli import arguments
-from vfljax.runner.config import ranges
-from vfljax.runner.config import Config, Entry, ModelConfig, TrainConfig
+from vfljax.runner.config import Config, Entry, ModelConfig, TrainConfig, ranges
 from vfljax.runner.config.declared import as_declared
 
 

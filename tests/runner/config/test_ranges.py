@@ -7,10 +7,9 @@ import pytest
 
 from vfljax.runner.checking import combinations
 from vfljax.runner.cli import arguments
-from vfljax.runner.config import ranges
 from vfljax.runner.config import (
     AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
-    Paper, TrainConfig, Variant,
+    Paper, TrainConfig, Variant, ranges,
 )
 from vfljax.runner.errors import UserError
 

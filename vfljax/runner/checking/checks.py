@@ -10,8 +10,7 @@ from vfljax.data.table import Table
 from vfljax.defense import Defense
 from vfljax.runner.checking import combinations, rehearsal, suiting
 from vfljax.runner.compiled import replay
-from vfljax.runner.config import ranges
-from vfljax.runner.config import Config, Entry
+from vfljax.runner.config import Config, Entry, ranges
 from vfljax.runner.config.declared import as_declared
 from vfljax.runner.errors import UserError, brief
 from vfljax.runner.experiment import (

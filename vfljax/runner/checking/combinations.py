@@ -10,9 +10,8 @@ from typing import NamedTuple
 from vfljax import attacks, defenses
 from vfljax.leakage import AttackName
 from vfljax.runner.config import (
-    AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
+    AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig, outside,
 )
-from vfljax.runner.config import outside
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment.jobs import ALONE
 

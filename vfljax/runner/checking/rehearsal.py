@@ -23,8 +23,7 @@ from vfljax.data.table import listing
 from vfljax.defense import Defense
 from vfljax.runner.checking import trying
 from vfljax.runner.compiled import cell
-from vfljax.runner.config import outside
-from vfljax.runner.config import Entry
+from vfljax.runner.config import Entry, outside
 from vfljax.runner.errors import UserError, brief
 from vfljax.runner.experiment import jobs
 from vfljax.runner.experiment.choosing import entries

@@ -4,8 +4,7 @@ from typing import Any
 
 from absl import flags
 
-from vfljax.runner.config import ranges
-from vfljax.runner.config import Config
+from vfljax.runner.config import Config, ranges
 from vfljax.runner.workdir import shares
 
 _FLAGS = (

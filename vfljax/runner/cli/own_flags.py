@@ -7,8 +7,7 @@ import re
 
 from vfljax import attacks
 from vfljax.attack import recipe_of
-from vfljax.runner.config import options
-from vfljax.runner.config import Config
+from vfljax.runner.config import Config, options
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import attackers, choosing
 from vfljax.runner.workdir import saved

@@ -14,8 +14,7 @@ import numpy as np
 
 from vfljax import stream, sweep, train
 from vfljax.data import scale
-from vfljax.runner.compiled import calls
-from vfljax.runner.compiled import cell as one_cell
+from vfljax.runner.compiled import calls, cell as one_cell
 from vfljax.runner.experiment import division
 from vfljax.runner.experiment.division import Splits
 from vfljax.runner.experiment.jobs import Job

@@ -13,8 +13,7 @@ import jax
 from vfljax import attacks, data, defenses, nets
 from vfljax.attack import Recipe
 from vfljax.check import Misfit
-from vfljax.runner.config import blaming
-from vfljax.runner.config import Entry
+from vfljax.runner.config import Entry, blaming
 from vfljax.runner.errors import UserError, brief
 
 # Registry -> the kind of its entries, and how one is made.

@@ -9,8 +9,7 @@ from vfljax.attack import (
     REPLAYED, ROUND, STAGES, TRAINED, TRAINING, Attack, Recipe, recipe_of,
 )
 from vfljax.leakage import AttackName
-from vfljax.runner.config import options, outside, ranges
-from vfljax.runner.config import AttackConfig, Config
+from vfljax.runner.config import AttackConfig, Config, options, outside, ranges
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import federations
 from vfljax.scene import Scene

@@ -7,8 +7,7 @@ from vfljax import algorithms, nets
 from vfljax.nets import augment
 from vfljax.nets.convolutional import convolutional
 from vfljax.nets.wide_deep import wide_and_deep
-from vfljax.runner.config import options
-from vfljax.runner.config import Config, ModelConfig
+from vfljax.runner.config import Config, ModelConfig, options
 from vfljax.runner.errors import choices
 from vfljax.scene import Scene
 from vfljax.types import VFL, Net

@@ -18,8 +18,7 @@ import sys
 from typing import Any
 
 from vfljax import algorithms, defenses, nets
-from vfljax.runner.config import blaming, outside
-from vfljax.runner.config import Entry
+from vfljax.runner.config import Entry, blaming, outside
 from vfljax.runner.experiment import attackers, choosing
 from vfljax.runner.experiment.setting import Setting
 
