@@ -1,7 +1,8 @@
 """Writes what all READMEs and CLAIMS.md quote, from the records.
 
   python -m experiments.tables              all papers
-  python -m experiments.tables kang2022     one of them
+  python -m experiments.tables kang2022     one of them; CLAIMS.md, the
+                                            benchmarks and README always
   python -m experiments.tables --check      writes nothing; 1 if it would
 
 See experiments/evidence.py for the markers.
@@ -12,6 +13,7 @@ from pathlib import Path
 import sys
 
 from experiments import claims, evidence, front
+from experiments.bench import quotes
 from vfljax.runner.errors import UserError
 
 
@@ -27,9 +29,10 @@ def changed(papers: Sequence[str]) -> dict[Path, str]:
     file = evidence.HERE / paper / 'README.md'
     wanted[file] = evidence.rewritten(file.read_text('utf-8'), paper)
   wanted[claims.FILE] = claims.text()
-  wanted[front.README] = evidence.rewritten(
-      front.README.read_text('utf-8'), 'front', front.TABLES, front.NUMBERS
-  )
+  for name, made in dict(front=front, bench=quotes).items():
+    wanted[made.README] = evidence.rewritten(
+        made.README.read_text('utf-8'), name, made.TABLES, made.NUMBERS
+    )
   return {
       file: text for file, text in wanted.items()
       if not file.exists() or file.read_text('utf-8') != text
