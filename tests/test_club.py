@@ -247,3 +247,18 @@ def test_negatives_are_drawn_by_weight():
   ))
   np.testing.assert_allclose((drawn == 1).mean(), 0.75, atol=0.03)
   assert not (drawn == 2).any()
+
+
+def test_without_a_sample_there_is_no_information():
+  h, y, _ = pairs()
+  nothing = jnp.zeros(len(h))
+  log_q = lambda h, y: -((h - y) ** 2).sum(-1)
+  assert club.upper_bound(log_q, h, y, nothing) == 0
+  assert club.learning_loss(log_q, h, y, nothing) == 0
+
+
+def test_closed_forms_broadcast_nothing_in_silence():
+  mean, log_var, y = pairs()
+  with jax.numpy_rank_promotion('raise'):
+    jax.eval_shape(club.categorical, mean, jax.nn.softmax(y))
+    jax.eval_shape(club.gaussian, mean, log_var, y)

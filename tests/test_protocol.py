@@ -138,6 +138,8 @@ def test_a_party_that_quit_is_an_embedding_of_zeros():
   np.testing.assert_allclose(ask((0, 0)), expected, atol=1e-6)
   with pytest.raises(ValueError, match='2 passive'):
     ask((1, 1, 1))
+  with jax.enable_x64(True):  # A number of 64 bits says who is there.
+    assert jax.eval_shape(ask, np.ones(2)).dtype == jnp.float32
 
 
 def test_hooks_run_where_they_belong():
@@ -339,3 +341,23 @@ def test_who_reads_what_it_trains_has_no_other_gradients():
   assert a_round_of_two(dcor.dcor(0.5, 'passive'))[1].read == ()
   _, played = a_round_of_two(vmask.vmask(0.5, 'all'))
   chex.assert_trees_all_close(played.read, played.gradients, rtol=1e-6)
+
+
+def test_embeddings_may_have_fewer_bits_than_labels():
+  """By tracing alone: a gradient has the type of what it is the gradient of."""
+  batch, txs = data(2), (optax.sgd(1.0),) * 2
+  half = Net(
+      lambda key, x: jnp.zeros((x.shape[1], 5), jnp.bfloat16),
+      lambda w, x: x.astype(jnp.bfloat16) @ w,
+  )
+  vfl = algorithms.vhnn([half] * 2, nets.mlp(6, 3))
+
+  def played(batch):
+    state = protocol.init(jax.random.key(0), vfl, none(), txs, batch)
+    return protocol.play_round(
+        jax.random.key(1), vfl, none(), txs, state, batch
+    )
+
+  after, seen = jax.eval_shape(played, batch)
+  assert seen.messages.down[0].dtype == jnp.bfloat16
+  assert after.parties[1].params['bottom'].dtype == jnp.bfloat16

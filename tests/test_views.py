@@ -73,7 +73,7 @@ def test_the_active_party_gets_embeddings_of_the_samples_it_wants():
   np.testing.assert_allclose(
       view.received, net.apply(own[1].params['bottom'], first), rtol=1e-6
   )
-  assert set(view.weights) == {'bottom', 'top'}
+  assert set(view.weights) == {'bottom', 'top', 'defense'}
   jax.tree.map(
       np.testing.assert_array_equal, view.weights['top'], own[0].params['top']
   )

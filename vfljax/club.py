@@ -131,7 +131,7 @@ def categorical(
     A scalar; equal to `upper_bound` in one pass.
   """
   w = _shares(weights, logits)
-  apart = w @ y  # The class shares.
+  apart = (w @ y)[None]  # The class shares.
   return _mean(log_categorical(logits, y), w) - _mean(
       log_categorical(logits, apart), w
   )
@@ -152,20 +152,21 @@ def gaussian(
     all y is that to their center plus their variance.
   """
   w = _shares(weights, mean)
-  center = w @ y
-  spread = w @ (y - center) ** 2
+  center = (w @ y)[None]
+  spread = (w @ (y - center) ** 2)[None]
   excess = (center - mean) ** 2 + spread - (y - mean) ** 2
   return _mean(0.5 * (excess * jnp.exp(-log_var)).sum(-1), w)
 
 
 def _shares(weights: Array | None, like: Array) -> Array:
-  """Weights that sum to 1, [samples]."""
+  """Weights that sum to 1, [samples], or to 0 if all of them are 0."""
   count = len(like)
   if not count:
     raise ValueError('There are no samples to estimate information from.')
   if weights is None:
     return jnp.full((count,), 1 / count, common_type(like, 1.0))
-  return weights / weights.sum()
+  total = weights.sum()  # 0 where no row is a sample: then none counts.
+  return weights / jnp.where(total > 0, total, 1)
 
 
 def _mean(x: Array, shares: Array) -> Array:

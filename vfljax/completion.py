@@ -127,6 +127,9 @@ def best(
 ) -> Array:
   """The largest score of what `complete` guesses, of which nothing is kept.
 
+  NaN, of a stage that diverged or where the score is of nothing, counts only if
+  every stage has it: a stage without a score hides no other's.
+
   Args:
     net: What is trained, with its statistics if it has any.
     score: Of a guess [n, classes], a scalar; float32 in the end.
@@ -150,10 +153,10 @@ def best(
   def scored(now, keys):
     carry, largest = now
     carry, guess = stage(carry, keys)
-    found = jnp.maximum(largest, score(guess).astype(largest.dtype))
+    found = jnp.fmax(largest, score(guess).astype(largest.dtype))
     return (carry, found), None
 
-  start = begun, jnp.full((), -jnp.inf, jnp.float32)
+  start = begun, jnp.full((), jnp.nan, jnp.float32)
   if epochs is None:
     return lax.scan(scored, start, keys)[0][1]
   some = lambda i, now: scored(now, keys[i])[0]

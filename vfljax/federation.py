@@ -116,7 +116,7 @@ def predict(
   )
   up = put(up, lying, adversary.send((), k_tamper, pick(up, lying)))
   if present is not None:
-    up = tuple(u * p for u, p in zip(up, present))
+    up = tuple(u * jnp.asarray(p, u.dtype) for u, p in zip(up, present))
   params = active.params
   vfl = vfl._replace(top=defense.top(vfl.top))
   received, _ = defense.receive(

@@ -62,7 +62,7 @@ def _played(
   # 3. ... and sends each passive party the (perturbed) gradient of its message.
   down, memory = defense.gradient(memory, luck.gradient, cut, batch.labels)
   down = crossing.sent('down', tuple(
-      d * real.reshape(-1, *[1] * (d.ndim - 1)) for d in down
+      d * real.astype(d.dtype).reshape(-1, *[1] * (d.ndim - 1)) for d in down
   ))
 
   # 4. Everyone updates what they own.

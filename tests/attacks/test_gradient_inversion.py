@@ -15,10 +15,13 @@ from sklearn.linear_model import LogisticRegression
 from tests import small_networks
 from vfljax import algorithms, measure, metrics, nets, protocol, views
 from vfljax.attacks import gradient_inversion, residue_reconstruction
-from vfljax.attacks.gradient_inversion import Dummies, Search, invert
+from vfljax.attacks.gradient_inversion import (
+    Dummies, Search, added, fuse_of, invert,
+)
 from vfljax.attacks.residue_reconstruction import reconstruct
 from vfljax.defense import none
 from vfljax.defenses import fedpass
+from vfljax.scene import Scene
 from vfljax.types import Batch, Net
 
 GOLDEN = (
@@ -326,3 +329,28 @@ def test_a_white_box_has_the_same_network_and_gradients(passports):
   chex.assert_trees_all_equal(box.weights['bottom'], view.weights)
   chex.assert_trees_all_equal(box.gradients['bottom'], view.gradients)
   assert not box.blank.any()
+
+
+def test_of_averaged_embeddings_it_supposes_the_average():
+  """At the truth its gradient is the round's: the others' sum is `hidden`."""
+  net, classes = nets.mlp(4), 4
+  vfl = algorithms.vhnn([net] * 3, net)._replace(top=algorithms.plain('mean'))
+  rng = np.random.default_rng(0)
+  draw = lambda *shape: jnp.asarray(rng.normal(size=shape), jnp.float32)
+  labels, txs = jnp.eye(classes)[jnp.arange(6) % classes], (optax.sgd(0.1),) * 3
+  scene = Scene(classes, trainable_top=False, aggregation='mean')
+
+  @jax.jit
+  def misfits(data):
+    state = protocol.init(KEY, vfl, none(), txs, data)
+    played = protocol.play_round(KEY, vfl, none(), txs, state, data)[1]
+    view = views.model_gradients(KEY, 1, none(), played)
+    own = net.apply(state.parties[0].params['bottom'], data.features[0])
+    truth = Dummies(own + played.messages.up[1], 40 * data.labels)
+    return [invert(
+        net, view.weights, view.features, view.gradients, truth,
+        Search(1, 1, 1e-9), fuse,
+    )[1] for fuse in (fuse_of(scene, vfl), added)]
+
+  right, wrong = misfits(Batch(tuple(draw(6, 5) for _ in range(3)), labels))
+  assert right < 1e-9 and wrong > 1e-3

@@ -14,7 +14,8 @@ from tests.contracts import (
     DEFENSES, PARTIES, SAMPLES, TXS, WIDTH, batch, federation, make, method_of,
     play, start,
 )
-from vfljax import chaining, defenses, protocol
+from vfljax import chaining, defenses, protocol, views
+from vfljax.attacks.model_inversion import Inversion, model_inversion
 from vfljax.defense import Defense, Holdings, Method, chain, slots
 from vfljax.types import Batch
 
@@ -158,6 +159,29 @@ def test_padding_has_no_influence_on_the_passive_parties_gradient(played):
   chex.assert_trees_all_close(zeros, nines, rtol=1e-4, atol=1e-6)
 
 
+def test_a_round_without_a_label_makes_nothing_infinite(played):
+  _, state, step, _, _ = played
+  data = batch()
+  after, seen = step(
+      jax.random.key(1), state, data._replace(labels=0 * data.labels)
+  )
+  chex.assert_tree_all_finite((after.parties, seen.loss, seen.messages))
+
+
+def test_an_active_party_inverts_with_all_that_is_its_own(name):
+  """Its top is the one that it trains, which no plain one's weights fit."""
+  vfl, data, defense = federation(), batch(), make(name)
+  attack = model_inversion(vfl, vfl.bottom(1), Inversion(1, steps=1), defense)
+
+  def guessed(key):
+    state = start(key, defense, data)
+    sent = protocol.embed(key, vfl, defense, state, 1, data.features[1])
+    return attack.run(key, views.trained_top(state, sent, data))
+
+  found = jax.eval_shape(guessed, jax.random.key(0))
+  assert found.shape == data.features[1].shape
+
+
 def test_facts_are_numbers_with_names(played):
   defense, _, _, (after, _), _ = played
   facts = defense.facts(after.defense)
@@ -252,6 +276,18 @@ def test_samples_may_have_64_bits(name):
     )
   chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
   assert loss.dtype == jnp.float64
+
+
+def test_labels_may_be_of_another_type_than_features(name):
+  """One-hot labels are of 64 bits by JAX's own default there."""
+  with jax.enable_x64(True):
+    data = batch()
+    data = data._replace(labels=data.labels.astype(jnp.float64))
+    before, after, _, _ = jax.eval_shape(
+        functools.partial(life, name), jax.random.key(0), strengths_of(name)[0],
+        data,
+    )
+  chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
 
 
 # With a loss of its own, with decompositions, and with neither.

@@ -102,3 +102,15 @@ def test_every_set_is_attacked_with_luck_of_its_own():
       lambda key: greedy(key, NORMS, NONE, ALL, 0.5, lucky)[0]
   ))(jax.random.split(KEY, 60))
   assert {1, 2} <= set(found.sum(-1).tolist())
+
+
+@pytest.mark.parametrize('unknown, hidden', [
+    (0, [1, 0, 1]),  # Nothing said of nothing hidden: on, as of too much.
+    (3, [1, 1, 1]),
+])
+def test_a_leakage_that_is_no_number_is_not_within_the_budget(unknown, hidden):
+  def broken(key, now):
+    return jnp.where(now.sum() <= unknown, jnp.nan, leak(key, now))
+
+  found, _ = greedy(KEY, NORMS, NONE, ALL, 0.65, broken)
+  assert found.astype(int).tolist() == hidden

@@ -14,6 +14,7 @@ from vfljax import algorithms, attacks, nets, train
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
 from vfljax.nets import cafe, convolution, images
+from vfljax.nets.heads import normalized_head
 from vfljax.types import Batch
 from vfljax.views import TrainedBottom
 
@@ -374,3 +375,18 @@ def test_outputs_are_those_of_torch(name, options):
         torch, params['params'], params['batch_stats'], x, name, train_
     )
     np.testing.assert_allclose(ours, theirs.numpy(), rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize('made', [
+    nets.make('embedding', 4, buckets=5), nets.make('wide_deep', 4, buckets=5),
+    normalized_head(3, layers=2),
+])
+def test_networks_work_in_a_strict_program_of_64_bits(made):
+  """By tracing alone: weights and outputs are of the samples' 32 bits."""
+  x = np.zeros((8, 2), np.float32)
+  with jax.enable_x64(True), jax.numpy_rank_promotion('raise'):
+    params = jax.eval_shape(made.init, jax.random.key(0), x)
+    found = jax.eval_shape(made.run, params, jax.random.key(0), x)[0]
+    asked = jax.eval_shape(made.apply, params, x)
+  dtypes = {leaf.dtype for leaf in jax.tree.leaves((params, found, asked))}
+  assert dtypes == {np.dtype('float32')}

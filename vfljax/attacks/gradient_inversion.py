@@ -53,6 +53,14 @@ def added(u: Array, hidden: Array) -> Array:
   return nets.pair(z) if z.shape[-1] == 1 else z
 
 
+def averaged(parties: int) -> Fuse:
+  """Logits where the embeddings of so many parties are averaged.
+
+  What is made up is the sum of all others'.
+  """
+  return lambda u, hidden: added(u / parties, hidden / parties)
+
+
 def invert(
     bottom: Net, weights: Params, features: Array, gradients: Params,
     start: Dummies, search: Search = Search(), fuse: Fuse = added,
@@ -72,6 +80,7 @@ def invert(
     valid: [batch] 1 for a sample, 0 for padding.
   """
   real = jnp.ones(len(features)) if valid is None else valid
+  count = jnp.where(real.sum() > 0, real.sum(), 1)
   tx = optax.adam(search.learning_rate)
 
   def distance(dummies: Dummies) -> Array:
@@ -80,7 +89,7 @@ def invert(
     def loss(weights):
       logits = fuse(bottom.apply(weights, features), dummies.hidden)
       each = optax.softmax_cross_entropy(logits, target)
-      return (each * real).sum() / real.sum()
+      return (each * real).sum() / count
 
     gap = jax.tree.map(jnp.subtract, jax.grad(loss)(weights), gradients)
     return optax.tree.norm(gap, squared=True)
@@ -106,8 +115,17 @@ def _closed(scene: Scene) -> str:
   )
 
 
+def fuse_of(scene: Scene, vfl: VFL) -> Fuse:
+  """How a federation without a trained top makes logits of its embeddings."""
+  if scene.linear or scene.aggregation != 'mean':
+    return added
+  return averaged(sum(net is not None for net in vfl.bottoms))
+
+
 def _make(options: Search, scene: Scene, vfl: VFL) -> Attack:
-  return gradient_inversion(vfl.bottom(1), scene.classes, options)
+  return gradient_inversion(
+      vfl.bottom(1), scene.classes, options, fuse_of(scene, vfl)
+  )
 
 
 @recipe(options=Search, make=_make, needs=(summed, _closed))

@@ -225,7 +225,7 @@ def standardized(head: Net, embedded: Array) -> Net:
   mean, std = embedded.mean(0), embedded.std(0)
   # Relative to the largest unit, since a defense may shrink them all.
   floor = 1e-6 * std.max() + jnp.finfo(std.dtype).tiny
-  scale = lambda u: (u - mean) / jnp.maximum(std, floor)
+  scale = lambda u: (u - mean[None]) / jnp.maximum(std, floor)[None]
   train = head.train
   return head._replace(
       init=lambda key, u: head.init(key, scale(u)),

@@ -4,8 +4,10 @@ After training, the active party wants a passive party's features from their
 embeddings. It cannot ask that party's network, so it trains a shadow of it, on
 auxiliary samples whose features it knows on both sides, with its own trained
 networks fixed; then it looks for features whose shadow embeddings are those it
-received. It knows the defense that the embeddings pass, PRECODE's bottleneck
-for one, so that its shadow has one, too (`inversion_shadow`).
+received. What a defense has at the active party, a bottleneck, another top or
+loss, encoded labels, is part of these networks. It knows the defense that the
+embeddings pass, PRECODE's bottleneck for one, so that its shadow has one, too
+(`inversion_shadow`).
 
 The paper gives no numbers for the search. Ours, and the total variation that
 Eq. 12 lacks, are those that inverted best in a first study on Fashion-MNIST.
@@ -23,7 +25,7 @@ import optax
 from vfljax import descent, measure
 from vfljax.attack import TRAINED, Attack, Wants, recipe
 from vfljax.attacks.inversion_shadow import Sender, network, sender
-from vfljax.defense import Defense
+from vfljax.defense import Defense, none
 from vfljax.leakage import IMAGES
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key, Net, Params
@@ -92,12 +94,11 @@ def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
   how = Inversion(options.shadow_steps, variation=options.variation)
   shadow = network(options.shadow, scene, vfl.bottom(1))
 
-  def against(defense: Defense | None) -> Attack:
-    attack = model_inversion(vfl, shadow, how, defense)
+  def against(defense: Defense) -> Attack:
+    attack = model_inversion(vfl, shadow, how, defense, options.defended)
     return attack._replace(wants=Wants(options.samples))
 
-  attack = against(None)
-  return attack._replace(against=against) if options.defended else attack
+  return against(none())._replace(against=against)
 
 
 def _make_constant(options: Options, scene: Scene, vfl: VFL) -> Attack:
@@ -114,7 +115,7 @@ def _make_mean(options: Options, scene: Scene, vfl: VFL) -> Attack:
 )
 def model_inversion(
     vfl: VFL, shadow: Net, inversion: Inversion = Inversion(),
-    defense: Defense | None = None,
+    defense: Defense | None = None, defended: bool = True,
 ) -> Attack:
   """Guesses: features of the received embeddings, [n, ...] in [0, 1].
 
@@ -124,8 +125,10 @@ def model_inversion(
     shadow: The attacker's idea of the passive party's network, with the same
       width of output.
     inversion: How it proceeds.
-    defense: The federation's, which a passive party's messages pass; `None` for
-      an attacker who knows of none.
+    defense: The federation's; `None` if it has none. What it does at the active
+      party is the attacker's own.
+    defended: Whether the attacker knows what the defense does to a passive
+      party's messages.
 
   Raises:
     ValueError: for more than two parties (the attacker does not have the
@@ -147,8 +150,10 @@ def model_inversion(
 
   def run(key, view: TrainedTop):
     k_shadow, k_search = jax.random.split(key)
-    guessed = sender(shadow, vfl, view.auxiliary, defense)
-    params = train_shadow(k_shadow, vfl, guessed, view, inversion)
+    guessed = sender(
+        shadow, vfl, view.auxiliary, defense if defended else None
+    )
+    params = train_shadow(k_shadow, vfl, guessed, view, inversion, defense)
     shape = (len(view.received), *view.auxiliary.features[1].shape[1:])
     start = jax.random.uniform(k_search, shape, view.received.dtype)
     net = Net(guessed.init, guessed.expected)
@@ -158,10 +163,12 @@ def model_inversion(
 
 
 def train_shadow(
-    key: Key, vfl: VFL, shadow: Sender, view: TrainedTop, inversion: Inversion
+    key: Key, vfl: VFL, shadow: Sender, view: TrainedTop, inversion: Inversion,
+    defense: Defense | None = None,
 ) -> Params:
   """The shadow's weights: step 2 of the attack, f^A and h^A fixed."""
   known, weights = view.auxiliary, view.weights
+  federations_loss = _loss(vfl, defense or none(), view)
   own = vfl.bottoms[0]
   # Fixed networks embed once, not at every step.
   u0 = own.apply(weights['bottom'], known.features[0]) if own else None
@@ -170,22 +177,45 @@ def train_shadow(
   tx = optax.adam(inversion.shadow_rate)
   size = min(inversion.shadow_batch, len(known.labels))
 
-  def loss(params, key, rows):
-    u, penalty = shadow.send(params, key, known.features[1][rows])
+  def loss(params, k_send, k_loss, rows):
+    u, penalty = shadow.send(params, k_send, known.features[1][rows])
     mine = None if u0 is None else u0[rows]
-    logits = vfl.top.apply(weights['top'], (mine, u))
-    return vfl.loss(logits, known.labels[rows]).mean() + penalty
+    return federations_loss(k_loss, mine, u, known.labels[rows]) + penalty
 
   def step(carry: tuple[Any, Any], key):
     params, opt = carry
     k_rows, k_send = jax.random.split(key)
     rows = jax.random.choice(k_rows, len(known.labels), (size,))
-    slope = jax.grad(loss)(params, k_send, rows)
+    # Parts 0 and 1 of the key are spent.
+    slope = jax.grad(loss)(params, k_send, jax.random.fold_in(key, 2), rows)
     return descent.step(tx, slope, opt, params), None
 
   carry: tuple[Any, Any] = params, tx.init(params)
   keys = jax.random.split(k_steps, inversion.shadow_steps)
   return lax.scan(step, carry, keys)[0][0]
+
+
+def _loss(vfl: VFL, defense: Defense, view: TrainedTop):
+  """(key, own embedding, the shadow's, labels) -> what a victim trains by.
+
+  Messages are received as at inference: what is dropped or added in training
+  alone is no part of a fixed network.
+  """
+  top, weights, memory = defense.top(vfl.top), view.weights, view.memory
+
+  def loss(key: Key, own: Array | None, u: Array, labels: Array) -> Array:
+    k_receive, k_label, k_loss = jax.random.split(key, 3)
+    received, _ = defense.receive(
+        weights.get('defense', ()), memory, k_receive, (u,), None
+    )
+    labels = defense.label(memory, k_label, labels)
+    if defense.objective:
+      predict = lambda us: top.run(weights['top'], k_loss, (own, *us))[0]
+      return defense.objective(memory, k_loss, predict, received, labels)
+    logits = top.apply(weights['top'], (own, *received))
+    return vfl.loss(logits, labels).mean()
+
+  return loss
 
 
 def invert(

@@ -26,7 +26,8 @@ def choose(
     masked: bool [layers], hidden now.
     candidates: bool [layers], those that may be hidden.
     budget: What an attacker may reach; may be traced.
-    leak: (key, hidden) -> what the imagined attacker reaches.
+    leak: (key, hidden) -> what the imagined attacker reaches; NaN, which says
+      nothing, is not within the budget.
     least: Layers to hide at least, of the largest norms.
 
   Returns:
@@ -64,7 +65,7 @@ def greedy(
   def step(now: Search) -> Search:
     leaked = leak(jax.random.fold_in(key, now.tries), now.hidden)
     left = candidates & ~now.hidden
-    more = (leaked > budget) & left.any()
+    more = ~(leaked <= budget) & left.any()  # NaN hides on.
     largest = jnp.where(left, norms, -jnp.inf).argmax()
     hidden = jnp.where(more, now.hidden.at[largest].set(True), now.hidden)
     return Search(hidden, leaked, now.tries + 1, ~more)

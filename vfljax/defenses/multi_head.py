@@ -38,11 +38,12 @@ def multi_head() -> Defense:
   def objective(state, key, predict, up, labels):
     del state, key
     real = labels.sum(-1)
+    count = jnp.where(real.sum() > 0, real.sum(), 1)  # None has no loss.
     total = jnp.zeros((), jnp.float32)
     for subset in range(2 ** len(up)):
       logits = predict(absent(up, subset))
       task = optax.softmax_cross_entropy(logits, labels)
-      total = total + (real * task).sum() / real.sum()
+      total = total + (real * task).sum() / count
     return total
 
   return Defense(top=heads, objective=objective)

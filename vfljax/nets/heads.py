@@ -35,8 +35,9 @@ def normalized_head(classes: int, layers: int = 1) -> Net:
     ]
 
   def layer(p, u, mean, var):
-    u = (u - mean) / jnp.sqrt(var + 1e-5) * p['scale'] + p['shift']
-    return jax.nn.relu(u) @ p['kernel'] + p['bias']
+    p = jax.tree.map(lambda x: x[None], dict(p, mean=mean, var=var))
+    u = (u - p['mean']) / jnp.sqrt(p['var'] + 1e-5) * p['scale'] + p['shift']
+    return jax.nn.relu(u) @ p['kernel'][0] + p['bias']
 
   def apply(params, u):
     u = u.reshape(len(u), -1)

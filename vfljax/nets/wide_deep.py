@@ -38,15 +38,16 @@ def wide_and_deep(
     k_wide, k_embedding, k_deep = jax.random.split(key, 3)
     rows = buckets * x.shape[1]
     table = _glorot(k_embedding, rows, embedding)
-    blank = jnp.zeros((1, x.shape[1] * embedding))
+    zeros = lambda *shape: jnp.zeros(shape, jnp.float32)
+    blank = zeros(1, x.shape[1] * embedding)
     return dict(
-        wide=_glorot(k_wide, rows, widths[-1]), bias=jnp.zeros(widths[-1]),
+        wide=_glorot(k_wide, rows, widths[-1]), bias=zeros(widths[-1]),
         embedding=table, deep=deep.init(k_deep, blank),
     )
 
   def apply(params, x):
     row = rows(x, buckets)
-    wide = params['wide'][row].sum(1) + params['bias']
+    wide = params['wide'][row].sum(1) + params['bias'][None]
     embedded = params['embedding'][row].reshape(len(x), -1)
     return finish(wide + deep.apply(params['deep'], embedded))
 
@@ -67,7 +68,7 @@ def wide_deep(
 def rows(x: Array, buckets: int) -> Array:
   """Rows of the one table that holds all columns' vocabularies."""
   number = jnp.clip(jnp.floor(x).astype(jnp.int32), 0, buckets - 1)
-  return number + buckets * jnp.arange(x.shape[1], dtype=jnp.int32)
+  return number + buckets * jnp.arange(x.shape[1], dtype=jnp.int32)[None]
 
 
 def _glorot(key, rows: int, width: int) -> Array:

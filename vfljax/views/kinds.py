@@ -3,7 +3,7 @@
 A view is the "privacy vulnerability" of Kang et al. (2022), Table 3: T1 for a
 curious passive party, T2 for a curious active one.
 """
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vfljax.types import Array, Batch, Params
 
@@ -180,11 +180,14 @@ class TrainedTop(NamedTuple):
   """T2 after training: the active party's networks and what it is sent.
 
   Attributes:
-    weights: 'bottom' and 'top': its networks' parameters.
+    weights: 'bottom', 'top' and 'defense': its networks' parameters, and what a
+      defense has it train beside them.
     received: [n, ...] embeddings of the samples whose features it wants.
     auxiliary: Samples whose features at every party it knows, with labels.
+    memory: The defense's, which its own hooks compute with at inference.
   """
 
   weights: dict[str, Params]
   received: Array
   auxiliary: Batch
+  memory: Any = ()

@@ -78,9 +78,7 @@ def _unlabeled(own: Own) -> UnlabeledBottom:
 
 def trained_top(state: State, sent: Array, auxiliary: Batch) -> TrainedTop:
   """The active party's view of embeddings that were sent to it."""
-  own = state.parties[0].params
-  weights = {name: own[name] for name in ('bottom', 'top')}
-  return TrainedTop(weights, sent, auxiliary)
+  return TrainedTop(state.parties[0].params, sent, auxiliary, state.defense)
 
 
 def _trained_bottom(key: Key, k: int, f: Finished) -> TrainedBottom:
