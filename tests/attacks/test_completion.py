@@ -131,6 +131,26 @@ def test_the_best_is_the_largest_score_of_all_guesses(net, epochs, stages):
   )
 
 
+def test_a_stage_without_a_score_hides_no_others():
+  net = nets.mlp(4, 2)
+  given = KEY, Schedule(3, 3, 3, 0.5, 'sgd'), net, drawn(net, X)
+  samples, score = Samples(X, Y, X[:5]), lambda guess: (guess - Y[:5]).std()
+
+  @jax.jit
+  def both():
+    guesses = complete(*given[:2], net.apply, given[3], samples)
+    first = lambda guess: jnp.abs(guess - guesses[0]).max() < 1e-4
+    broken = lambda guess: jnp.where(first(guess), jnp.nan, score(guess))
+    nothing = lambda guess: jnp.nan * score(guess)
+    return guesses, [
+        completion.best(*given, samples, s) for s in (broken, nothing)
+    ]
+
+  guesses, (found, none) = both()
+  np.testing.assert_allclose(found, max(map(score, guesses[1:])), rtol=1e-5)
+  assert np.isnan(none)
+
+
 def test_so_many_epochs_are_those_of_a_schedule_that_has_no_more():
   """A cosine ends with them, too; nothing after them counts."""
   net = nets.mlp(4, 2)

@@ -61,34 +61,70 @@ def test_a_shadow_of_a_defended_party_is_all_of_it():
   assert penalty == 7
 
 
-def trained(send, how, start=0.0):
+def trained(send, how, start=0.0, defense=None):
   """A shadow of one weight, whose attacker embeds its features as they are;
-  what the top was given at each step."""
+  what the top was given at each step, and the loss as labels."""
   seen = []
 
   def top(weights, us):
     jax.debug.callback(lambda *u: seen.append(u), *us)
     return jnp.zeros((len(us[1]), 2))
 
+  def loss(logits, labels):
+    jax.debug.callback(lambda y: seen.append(y), labels)
+    return logits.sum(-1)
+
   same = SimpleNamespace(apply=lambda params, x: x)
   vfl: Any = SimpleNamespace(
-      bottoms=(same, None), top=SimpleNamespace(apply=top),
-      loss=lambda logits, labels: logits.sum(-1),
+      bottoms=(same, None), loss=loss,
+      top=SimpleNamespace(apply=top, run=lambda w, key, us: (top(w, us), ())),
   )
   data = known()
-  view = TrainedTop(dict(bottom=(), top=()), data.features[1], data)
+  view = TrainedTop(
+      dict(bottom=(), top=(), defense=jnp.asarray(3.0)), data.features[1], data,
+      jnp.asarray(0.5),
+  )
   own = Sender(lambda key, x: jnp.asarray(start), send, lambda p, x: x)
-  found = train_shadow(KEY, vfl, own, view, how)
+  found = train_shadow(KEY, vfl, own, view, how, defense)
   jax.effects_barrier()
   return found, seen
 
 
 def test_a_shadow_learns_from_random_samples_of_both_parties():
   _, seen = trained(lambda p, key, x: (x, 0 * p), Inversion(8, 3, 0.1))
-  for mine, theirs in seen:
+  given = [one for one in seen if len(one) == 2]
+  for mine, theirs in given:
     np.testing.assert_array_equal(mine, theirs)
-  rows = {tuple(np.ravel(mine)) for mine, _ in seen}
+  rows = {tuple(np.ravel(mine)) for mine, _ in given}
   assert len(rows) > 4 and len({row for one in rows for row in one}) > 6
+
+
+def test_what_a_defense_has_at_the_active_party_is_the_attackers_own():
+  """Its weights, its memory and what it makes of labels."""
+  defense = Defense(
+      receive=lambda active, state, key, up, labels: (
+          tuple(active * u + state for u in up), jnp.zeros(())
+      ),
+      label=lambda state, key, labels: labels * state,
+  )
+  _, seen = trained(
+      lambda p, key, x: (x, 0 * p), Inversion(1, 3, 0.1), defense=defense
+  )
+  (mine, theirs), = (one for one in seen if len(one) == 2)
+  np.testing.assert_array_equal(theirs, 3 * mine + 0.5)
+  labels, = (one for one in seen if len(one) == 3)
+  np.testing.assert_array_equal(labels.sum(-1), 0.5)
+
+
+def test_a_shadow_descends_the_loss_that_a_defense_has_in_its_place():
+  defense = Defense(objective=lambda state, key, predict, up, labels: (
+      predict(up).sum() + 2 * up[0].mean()
+  ))
+  found, seen = trained(
+      lambda p, key, x: (x + p, 0 * p), Inversion(10, 3, 0.2), defense=defense
+  )
+  np.testing.assert_allclose(found, -2, rtol=1e-3)
+  assert all(len(one) == 2 for one in seen)  # The federation's is not asked.
 
 
 def test_a_shadow_learns_at_its_own_rate():
