@@ -73,13 +73,63 @@ def test_seeds_that_did_not_finish_are_counted(tmp_path):
   assert said[1] == 'No defense can be judged: none has all of its seeds.'
 
 
-def test_an_attack_without_a_number_is_told(tmp_path):
-  said, order, _ = verdict_of(tmp_path, {
+def test_an_attack_without_a_number_is_told_and_ranks_last(tmp_path):
+  said, order, text = verdict_of(tmp_path, {
       ('none', None): cell_of([0.9] * 2, [0.9] * 2),
       ('iso', 1.0): cell_of([0.9] * 2, [0.6, NAN]),
   })
+  assert said[0] == (
+      'Without a number: a on iso (1) in 1 of 2 seeds. Means are of the other '
+      'seeds. What diverged, did not finish, or lacks a number that an attack '
+      'has for others ranks last.'
+  )
+  assert said[1] == (
+      'No defense can be judged: none has all of its seeds and attacks.'
+  )
+  assert order == ['none', 'iso']
+  assert '10.0 (1 of 2)' in text
+  assert 'iso (an attack without a number in 1 of 2 seeds)' in text
+
+
+def test_an_attack_without_a_number_is_as_one_not_run(tmp_path):
+  attacks = 'norm_scoring', 'mean_scoring'
+  of = lambda *leaks: {(None, 'auc'): [0.9] * 2} | {
+      (attack, 'leak_auc'): [leak] * 2 for attack, leak in zip(attacks, leaks)
+  }
+  said, order, text = verdict_of(tmp_path, {
+      ('none', None): of(0.99, 0.7), ('iso', 1.0): of(NAN, 0.51),
+      ('max_norm', None): of(0.65, 0.6),
+  })
+  assert 'norm scoring on iso (1) in 2 of 2 seeds' in said[0]
+  assert said[1].startswith('max norm protects best')
+  assert 'the only attack' not in ' '.join(said)
+  assert order == ['max_norm', 'none', 'iso']
+  assert 'iso (an attack without a number in 2 of 2 seeds)' in text
+  results, = reading.read(tmp_path)
+  advised = advice.sentences(results, Goal(budget=2))
+  assert advised[0].startswith('Within 2 points of loss, max_norm leaks least')
+  assert 'iso' not in advised[0]
+
+
+def test_the_only_attack_without_a_number_leaves_no_place(tmp_path):
+  said, order, text = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 2, [0.9] * 2),
+      ('iso', 1.0): cell_of([0.9] * 2, [NAN] * 2),
+  })
+  assert order == ['none']
+  assert (
+      'Without a place, last: iso (an attack without a number in 2 of 2 seeds)'
+  ) in text
+
+
+def test_a_number_that_nobody_has_is_nobodys_loss(tmp_path):
+  said, order, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 2, [0.9, NAN]),
+      ('iso', 1.0): cell_of([0.9] * 2, [0.6, NAN]),
+  })
   assert 'a on iso (1) in 1 of 2 seeds' in said[0]
-  assert '10.0 points (1 of 2 seeds) better than guessing' in said[2]
+  assert said[1].startswith('iso at strength 1 protects best')
+  assert order == ['iso', 'none']
 
 
 def test_half_of_the_leak_for_half_a_point_is_not_nothing(tmp_path):

@@ -41,7 +41,7 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
   if best.lost.any:
     return [
         'No defense can be judged: none has all of its seeds'
-        + (' and attacks.' if best.lost.spared else '.')
+        + (' and attacks.' if best.lost.spared + best.lost.blind else '.')
     ]
   if free and not free.lost.any and not _beats(best, free):
     return [
