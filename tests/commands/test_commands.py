@@ -351,12 +351,15 @@ def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):
     (['compare', '{}', '{}/no'], 'is no folder'),
     (['export', '{}'], 'required: --to'),
     (['export', '{}', '--to=docx'], "no format 'docx'; there are csv"),
+    (['export', '{}', '--to='], 'names no format; there are csv, parquet'),
+    (['export', '{}', '--to=,'], 'names no format; there are csv, parquet'),
     (['merge', '{}'], 'required: --to'),
 ])
 def test_what_commands_refuse(arguments, message, tmp_path, capsys):
   made(tmp_path, [NONE])
   code, _, error = call(capsys, *(a.format(tmp_path) for a in arguments))
   assert code == 2 and message in error and len(error.splitlines()) <= 2
+  assert not (tmp_path / 'export').exists()
 
 
 def test_a_run_that_was_stopped_says_what_is_missing(tmp_path, capsys):

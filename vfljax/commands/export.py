@@ -48,13 +48,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   )
   parser.add_argument('--out', default='', help='the folder to write into')
   asked = parser.parse_args(argv)
-  kinds = [kind.strip() for kind in asked.to.split(',') if kind.strip()]
-  for kind in kinds:
-    if kind not in _FORMATS:
-      raise UserError(
-          f'--to={asked.to}: there is no format {kind!r}; there are '
-          f'{", ".join(_FORMATS)}.'
-      )
+  kinds = _kinds(asked.to)
   folder = given.finished(asked.folder)
   target = Path(asked.out).expanduser() if asked.out else folder / 'export'
   # All of it first: what cannot be read leaves no folder behind.
@@ -65,6 +59,18 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
       disk.replace(target / name, content)
       print(target / name)
   return 0
+
+
+def _kinds(to: str) -> list[str]:
+  """'csv,latex' as a list, each once."""
+  kinds = [kind.strip() for kind in to.split(',') if kind.strip()]
+  there = f'there are {", ".join(_FORMATS)}: --to=csv,svg.'
+  if not kinds:
+    raise UserError(f'--to={to} names no format; {there}')
+  for kind in kinds:
+    if kind not in _FORMATS:
+      raise UserError(f'--to={to}: there is no format {kind!r}; {there}')
+  return list(dict.fromkeys(kinds))
 
 
 def latex(t: Table) -> str:
