@@ -6,11 +6,12 @@
 
 Files go to DIR/export, or to --out.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import csv
 import io
 from pathlib import Path
 import re
+from typing import Any
 
 from vfljax.commands import given
 from vfljax.report import drawing, ranks, reading, tables
@@ -52,10 +53,10 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   folder = given.finished(asked.folder)
   target = Path(asked.out).expanduser() if asked.out else folder / 'export'
   # All of it first: what cannot be read leaves no folder behind.
-  files = [file for kind in kinds for file in _FORMATS[kind](folder)]
+  files = _apart(file for kind in kinds for file in _FORMATS[kind](folder))
   with disk.writing(target, '--out'):
     target.mkdir(parents=True, exist_ok=True)
-    for name, content in files:
+    for name, content in files.items():
       disk.replace(target / name, content)
       print(target / name)
   return 0
@@ -142,12 +143,26 @@ def _latex(folder: Path) -> Sequence[tuple[str, str]]:
 def _figures(kind: str) -> Callable[[Path], Sequence[tuple[str, bytes]]]:
   def drawn(folder: Path) -> Sequence[tuple[str, bytes]]:
     return [
-        (f'{name}{title}.{kind}', content)
+        # An attack's variant is called what its author likes: 'a/b'.
+        (re.sub(r'[/\\\0-\x1f]', '-', f'{name}{title}.{kind}'), content)
         for name, results in _named(folder)
         for title, content in drawing.files(results, kind)
     ]
 
   return drawn
+
+
+def _apart(files: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+  """Contents by name, the second of a name as 'name-2': none is lost."""
+  found = {}
+  for name, content in files:
+    stem, _, kind = name.rpartition('.')
+    free, count = name, 1
+    while free in found:
+      count += 1
+      free = f'{stem}-{count}.{kind}'
+    found[free] = content
+  return found
 
 
 def _named(folder: Path) -> list[tuple[str, Results]]:
