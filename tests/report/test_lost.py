@@ -4,7 +4,9 @@ import math
 import pytest
 
 from tests.report.test_report import workdir
-from vfljax.report import advice, ranks, reading, verdict, writing
+from vfljax.report import (
+    advice, ranks, reading, tables, verdict, writing,
+)
 from vfljax.runner.cli.goals import Goal
 
 NAN = math.nan
@@ -165,6 +167,34 @@ def test_ties_are_decided_by_leakage_and_then_by_cost(tmp_path):
       ('a3', None): cell_of([0.894], [0.60]),  # The smallest.
   })
   assert order == ['a2', 'a3', 'a1', 'none']
+
+
+def test_what_is_shown_is_what_is_scored(tmp_path):
+  # Leaks of 5.00 and 5.04 and costs of 0.50 and 0.54 read the same.
+  said, order, text = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9], [1.0]),
+      ('a1', None): cell_of([0.895], [0.5500]),
+      ('a2', None): cell_of([0.8946], [0.5504]),
+      ('a3', None): cell_of([0.895], [0.5506]),  # Reads 5.1.
+  })
+  assert said[0].startswith('a1 and a2 protect best, alike: PU score 5 of 5')
+  assert order == ['a1', 'a2', 'a3', 'none']
+  assert 'Preference: a1 ≈ a2 > a3 > no defense.' in text
+  results, = reading.read(tmp_path)
+  assert [t.score for t in ranks.trades(results)] == [0, 5, 5, 4]
+  assert [r.groups['gradients'] for r in ranks.rank(results)] == [5, 5, 4, 0]
+  tinted = [[c.score for c in row] for row in tables.overview(results).rows]
+  assert tinted[2][4:] == [5, 5] and tinted[3][4:] == [5, 4]
+
+
+def test_a_loss_that_reads_6_is_a_fair_price(tmp_path):
+  said, *_ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9], [1.0]),
+      ('iso', 1.0): cell_of([0.8396], [0.76]),  # Costs 6.04.
+      ('marvell', 4.0): cell_of([0.85], [0.8]),
+  })
+  assert said[1].startswith('iso at strength 1 helps most.')
+  assert 'At a loss of at most 6' not in ' '.join(said)
 
 
 def test_better_than_guessing_is_said_of_guessing_alone(tmp_path):
