@@ -3,7 +3,8 @@
 A setting is a kind of federation and the attacks on it. A defense's optimal PU
 score (Eq. 22) is the best of its strengths'; the order of preference follows
 from the scores. Where a seed diverged, the mean over all seeds is no
-number, and the score is 0, as in the report (`vfljax.report.ranks`).
+number, and the score is 0, as in the report (`vfljax.report.ranks`). Points are
+scored as they are shown there, to a decimal.
 """
 from collections.abc import Iterable, Sequence
 
@@ -25,14 +26,20 @@ THWARTED = 4  # The score from which the paper calls an attack thwarted.
 def optimal(results: Results, attacks: Iterable[str]) -> dict[str, int]:
   """Optimal PU score by defense, against some of the attacks."""
   known = [
-      (trade, [trade.leakage[a].mean for a in attacks if a in trade.leakage])
+      (trade, [
+          ranks.shown(trade.leakage[a].mean)
+          for a in attacks if a in trade.leakage
+      ])
       for trade in ranks.trades(results)
   ]
   found = {}
   for defense in results.defenses:
     mine = [(t, leaks) for t, leaks in known if t.cell[0] == defense and leaks]
     if mine:
-      whole = [(t.loss.mean, leaks) for t, leaks in mine if not t.lost.diverged]
+      whole = [
+          (ranks.shown(t.loss.mean), leaks)
+          for t, leaks in mine if not t.lost.diverged
+      ]
       found[defense] = evaluation.optimal_pu_score(
           [leaks for _, leaks in whole], [lost for lost, _ in whole]
       ) if whole else 0
@@ -49,7 +56,9 @@ def best(
     leaks = {a: s for a, s in trade.leakage.items() if a in wanted}
     if trade.cell[0] == defense and leaks:
       worst = max(leaks, key=lambda a: leaks[a].mean)
-      score = int(evaluation.pu_score(leaks[worst].mean, trade.loss.mean))
+      score = int(evaluation.pu_score(
+          ranks.shown(leaks[worst].mean), ranks.shown(trade.loss.mean)
+      ))
       mine.append(trade._replace(
           leakage=leaks, worst=worst, score=0 if trade.lost.diverged else score
       ))

@@ -351,12 +351,31 @@ def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):
     (['compare', '{}', '{}/no'], 'is no folder'),
     (['export', '{}'], 'required: --to'),
     (['export', '{}', '--to=docx'], "no format 'docx'; there are csv"),
+    (['export', '{}', '--to='], 'names no format; there are csv, parquet'),
+    (['export', '{}', '--to=,'], 'names no format; there are csv, parquet'),
     (['merge', '{}'], 'required: --to'),
 ])
 def test_what_commands_refuse(arguments, message, tmp_path, capsys):
   made(tmp_path, [NONE])
   code, _, error = call(capsys, *(a.format(tmp_path) for a in arguments))
   assert code == 2 and message in error and len(error.splitlines()) <= 2
+  assert not (tmp_path / 'export').exists()
+
+
+def test_figures_of_any_variant_have_names_of_files(tmp_path, capsys):
+  work = store.open_workdir(tmp_path, config(), ['none/None'])
+  attacks = 'norm_scoring:a/b', 'norm_scoring:a-b', 'norm_scoring:../c\0'
+  work.save('none/None', [
+      row('none', None, who, seed, metric, 'test', 0.9) for seed in (0, 1)
+      for who, metric in [(None, 'auc'), *((a, 'leak_auc') for a in attacks)]
+  ], dict(seeds=2, classes=2))
+  code, out, error = call(capsys, 'export', tmp_path, '--to=svg')
+  assert code == 0, error
+  names = {path.name for path in (tmp_path / 'export').iterdir()}
+  assert names == {
+      'trade-off-worst.svg', 'trade-off-norm_scoring:a-b.svg',
+      'trade-off-norm_scoring:a-b-2.svg', 'trade-off-norm_scoring:..-c-.svg',
+  } and len(out.splitlines()) == 4
 
 
 def test_a_run_that_was_stopped_says_what_is_missing(tmp_path, capsys):

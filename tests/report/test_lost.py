@@ -4,7 +4,9 @@ import math
 import pytest
 
 from tests.report.test_report import workdir
-from vfljax.report import advice, ranks, reading, verdict, writing
+from vfljax.report import (
+    advice, ranks, reading, tables, verdict, writing,
+)
 from vfljax.runner.cli.goals import Goal
 
 NAN = math.nan
@@ -73,13 +75,63 @@ def test_seeds_that_did_not_finish_are_counted(tmp_path):
   assert said[1] == 'No defense can be judged: none has all of its seeds.'
 
 
-def test_an_attack_without_a_number_is_told(tmp_path):
-  said, order, _ = verdict_of(tmp_path, {
+def test_an_attack_without_a_number_is_told_and_ranks_last(tmp_path):
+  said, order, text = verdict_of(tmp_path, {
       ('none', None): cell_of([0.9] * 2, [0.9] * 2),
       ('iso', 1.0): cell_of([0.9] * 2, [0.6, NAN]),
   })
+  assert said[0] == (
+      'Without a number: a on iso (1) in 1 of 2 seeds. Means are of the other '
+      'seeds. What diverged, did not finish, or lacks a number that an attack '
+      'has for others ranks last.'
+  )
+  assert said[1] == (
+      'No defense can be judged: none has all of its seeds and attacks.'
+  )
+  assert order == ['none', 'iso']
+  assert '10.0 (1 of 2)' in text
+  assert 'iso (an attack without a number in 1 of 2 seeds)' in text
+
+
+def test_an_attack_without_a_number_is_as_one_not_run(tmp_path):
+  attacks = 'norm_scoring', 'mean_scoring'
+  of = lambda *leaks: {(None, 'auc'): [0.9] * 2} | {
+      (attack, 'leak_auc'): [leak] * 2 for attack, leak in zip(attacks, leaks)
+  }
+  said, order, text = verdict_of(tmp_path, {
+      ('none', None): of(0.99, 0.7), ('iso', 1.0): of(NAN, 0.51),
+      ('max_norm', None): of(0.65, 0.6),
+  })
+  assert 'norm scoring on iso (1) in 2 of 2 seeds' in said[0]
+  assert said[1].startswith('max norm protects best')
+  assert 'the only attack' not in ' '.join(said)
+  assert order == ['max_norm', 'none', 'iso']
+  assert 'iso (an attack without a number in 2 of 2 seeds)' in text
+  results, = reading.read(tmp_path)
+  advised = advice.sentences(results, Goal(budget=2))
+  assert advised[0].startswith('Within 2 points of loss, max_norm leaks least')
+  assert 'iso' not in advised[0]
+
+
+def test_the_only_attack_without_a_number_leaves_no_place(tmp_path):
+  said, order, text = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 2, [0.9] * 2),
+      ('iso', 1.0): cell_of([0.9] * 2, [NAN] * 2),
+  })
+  assert order == ['none']
+  assert (
+      'Without a place, last: iso (an attack without a number in 2 of 2 seeds)'
+  ) in text
+
+
+def test_a_number_that_nobody_has_is_nobodys_loss(tmp_path):
+  said, order, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 2, [0.9, NAN]),
+      ('iso', 1.0): cell_of([0.9] * 2, [0.6, NAN]),
+  })
   assert 'a on iso (1) in 1 of 2 seeds' in said[0]
-  assert '10.0 points (1 of 2 seeds) better than guessing' in said[2]
+  assert said[1].startswith('iso at strength 1 protects best')
+  assert order == ['iso', 'none']
 
 
 def test_half_of_the_leak_for_half_a_point_is_not_nothing(tmp_path):
@@ -115,6 +167,34 @@ def test_ties_are_decided_by_leakage_and_then_by_cost(tmp_path):
       ('a3', None): cell_of([0.894], [0.60]),  # The smallest.
   })
   assert order == ['a2', 'a3', 'a1', 'none']
+
+
+def test_what_is_shown_is_what_is_scored(tmp_path):
+  # Leaks of 5.00 and 5.04 and costs of 0.50 and 0.54 read the same.
+  said, order, text = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9], [1.0]),
+      ('a1', None): cell_of([0.895], [0.5500]),
+      ('a2', None): cell_of([0.8946], [0.5504]),
+      ('a3', None): cell_of([0.895], [0.5506]),  # Reads 5.1.
+  })
+  assert said[0].startswith('a1 and a2 protect best, alike: PU score 5 of 5')
+  assert order == ['a1', 'a2', 'a3', 'none']
+  assert 'Preference: a1 ≈ a2 > a3 > no defense.' in text
+  results, = reading.read(tmp_path)
+  assert [t.score for t in ranks.trades(results)] == [0, 5, 5, 4]
+  assert [r.groups['gradients'] for r in ranks.rank(results)] == [5, 5, 4, 0]
+  tinted = [[c.score for c in row] for row in tables.overview(results).rows]
+  assert tinted[2][4:] == [5, 5] and tinted[3][4:] == [5, 4]
+
+
+def test_a_loss_that_reads_6_is_a_fair_price(tmp_path):
+  said, *_ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9], [1.0]),
+      ('iso', 1.0): cell_of([0.8396], [0.76]),  # Costs 6.04.
+      ('marvell', 4.0): cell_of([0.85], [0.8]),
+  })
+  assert said[1].startswith('iso at strength 1 helps most.')
+  assert 'At a loss of at most 6' not in ' '.join(said)
 
 
 def test_better_than_guessing_is_said_of_guessing_alone(tmp_path):

@@ -6,11 +6,12 @@
 
 Files go to DIR/export, or to --out.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import csv
 import io
 from pathlib import Path
 import re
+from typing import Any
 
 from vfljax.commands import given
 from vfljax.report import drawing, ranks, reading, tables
@@ -48,23 +49,29 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   )
   parser.add_argument('--out', default='', help='the folder to write into')
   asked = parser.parse_args(argv)
-  kinds = [kind.strip() for kind in asked.to.split(',') if kind.strip()]
-  for kind in kinds:
-    if kind not in _FORMATS:
-      raise UserError(
-          f'--to={asked.to}: there is no format {kind!r}; there are '
-          f'{", ".join(_FORMATS)}.'
-      )
+  kinds = _kinds(asked.to)
   folder = given.finished(asked.folder)
   target = Path(asked.out).expanduser() if asked.out else folder / 'export'
   # All of it first: what cannot be read leaves no folder behind.
-  files = [file for kind in kinds for file in _FORMATS[kind](folder)]
+  files = _apart(file for kind in kinds for file in _FORMATS[kind](folder))
   with disk.writing(target, '--out'):
     target.mkdir(parents=True, exist_ok=True)
-    for name, content in files:
+    for name, content in files.items():
       disk.replace(target / name, content)
       print(target / name)
   return 0
+
+
+def _kinds(to: str) -> list[str]:
+  """'csv,latex' as a list, each once."""
+  kinds = [kind.strip() for kind in to.split(',') if kind.strip()]
+  there = f'there are {", ".join(_FORMATS)}: --to=csv,svg.'
+  if not kinds:
+    raise UserError(f'--to={to} names no format; {there}')
+  for kind in kinds:
+    if kind not in _FORMATS:
+      raise UserError(f'--to={to}: there is no format {kind!r}; {there}')
+  return list(dict.fromkeys(kinds))
 
 
 def latex(t: Table) -> str:
@@ -136,12 +143,26 @@ def _latex(folder: Path) -> Sequence[tuple[str, str]]:
 def _figures(kind: str) -> Callable[[Path], Sequence[tuple[str, bytes]]]:
   def drawn(folder: Path) -> Sequence[tuple[str, bytes]]:
     return [
-        (f'{name}{title}.{kind}', content)
+        # An attack's variant is called what its author likes: 'a/b'.
+        (re.sub(r'[/\\\0-\x1f]', '-', f'{name}{title}.{kind}'), content)
         for name, results in _named(folder)
         for title, content in drawing.files(results, kind)
     ]
 
   return drawn
+
+
+def _apart(files: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+  """Contents by name, the second of a name as 'name-2': none is lost."""
+  found = {}
+  for name, content in files:
+    stem, _, kind = name.rpartition('.')
+    free, count = name, 1
+    while free in found:
+      count += 1
+      free = f'{stem}-{count}.{kind}'
+    found[free] = content
+  return found
 
 
 def _named(folder: Path) -> list[tuple[str, Results]]:

@@ -92,7 +92,10 @@ def _as_classes(
     if len(order) > MOST:
       raise ValueError(
           f'Label column {name!r} has {len(order)} different fractional'
-          ' numbers: it is a measurement, not a class.'
+          ' numbers: it is a measurement, not a class. Write a column of'
+          ' classes into the file, such as 1 where it is above some value and 0'
+          ' elsewhere, and leave this one out, which tells them:'
+          f' --config.data.label=<name> {flag(drop=str(name))}'
       )
     return [*order]
   if len(order) > MOST and not text:

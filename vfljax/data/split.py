@@ -97,7 +97,9 @@ def columns(
   """
   _check(parties, how, COLUMN_SPLITS, 'a table')
   if ratios and how not in ('ratios', 'random'):
-    raise ValueError(f"Ratios need how='ratios' or 'random'; got {how!r}.")
+    raise ValueError(
+        "Ratios need how='ratios' or 'random': --config.data.split=ratios."
+    )
   if (how == 'named') != bool(named):
     raise ValueError(
         "how='named' and names of columns need each other: "

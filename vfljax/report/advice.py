@@ -84,8 +84,8 @@ def typed(trade: Trade) -> str:
 
 def _shown(trade: Trade) -> tuple[float, float]:
   """(loss, leakage) with the digits that people see; less than none is none."""
-  leak = trade.leakage[trade.worst].mean
-  return round(trade.loss.mean, 1) + 0.0, max(round(leak, 1), 0.0)
+  leak = ranks.shown(trade.leakage[trade.worst].mean)
+  return ranks.shown(trade.loss.mean), max(leak, 0.0)
 
 
 def order(trade: Trade, wanted: Goal) -> tuple:
@@ -138,7 +138,7 @@ def _leaks(trade: Trade) -> str:
 
 
 def _amount(s: Summary) -> str:
-  return f'{round(s.mean, 1) + 0.0:.1f}{verdict.plus(s)}'
+  return f'{ranks.shown(s.mean):.1f}{verdict.plus(s)}'
 
 
 def _nothing(

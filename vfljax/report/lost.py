@@ -2,14 +2,16 @@
 
 A mean over the seeds that are left says nothing of those that are not: a
 federation that diverges in three of four seeds may look good in the fourth. So
-they are counted, named first, and what diverged ranks last.
+they are counted, named first, and what diverged ranks last. So does what an
+attack has no number for that it has for others: the worst of the rest is not
+the worst.
 """
 import math
 from typing import NamedTuple
 
 from vfljax.data.table import listing
 from vfljax.report import reading
-from vfljax.report.reading import Cell, PerSeed, Results
+from vfljax.report.reading import Cell, Results
 
 
 class Lost(NamedTuple):
@@ -21,16 +23,18 @@ class Lost(NamedTuple):
     of: Seeds asked for.
     spared: Seeds in which an attack was not run that others had to bear then:
       the worst of fewer attacks says nothing beside that of all.
+    blind: Seeds in which an attack has no number that it has for others then.
   """
 
   diverged: int
   unfinished: int
   of: int
   spared: int = 0
+  blind: int = 0
 
   @property
   def any(self) -> int:
-    return self.diverged + self.unfinished + self.spared
+    return self.diverged + self.unfinished + self.spared + self.blind
 
   def __str__(self) -> str:
     """'diverged in 3 of 4 seeds'; '' if nothing is lost."""
@@ -38,7 +42,9 @@ class Lost(NamedTuple):
         f'{what} in {count} of {self.of} seeds'
         for what, count in (('diverged', self.diverged),
                             ('did not finish', self.unfinished),
-                            ('not attacked by all', self.spared)) if count
+                            ('not attacked by all', self.spared),
+                            ('an attack without a number', self.blind))
+        if count
     ]
     return ' and '.join(said)
 
@@ -53,6 +59,10 @@ def of_cell(results: Results, cell: Cell) -> Lost:
   return Lost(
       len(found) - len(whole), len(asked - set(found)), len(asked | set(found)),
       len(whole & set().union(*_spared(results, cell).values())),
+      len(whole & set().union(*(
+          seeds & _known(results, attack)
+          for attack, seeds in _numberless(results, cell).items()
+      ))),
   )
 
 
@@ -73,15 +83,16 @@ def sentences(results: Results) -> list[str]:
   rest = [f'Not run yet: {listing(later, 20)}.'] if later else []
   rest += _fewer(results)
   for cell in results.cells:
-    lost = of_cell(results, cell)._replace(spared=0)
+    lost = of_cell(results, cell)._replace(spared=0, blind=0)
     if lost.any:
       found.append(f'{reading.named(cell)} {lost}')
     found += _blind(results, cell)
   if not found:
     return rest
   return rest + [
-      f'Without a number: {listing(found, 8)}. Means are of the other seeds, '
-      'and what diverged or did not finish ranks last.'
+      f'Without a number: {listing(found, 8)}. Means are of the other seeds. '
+      'What diverged, did not finish, or lacks a number that an attack has for '
+      'others ranks last.'
   ]
 
 
@@ -112,18 +123,32 @@ def not_run(results: Results) -> list[str]:
   ]
 
 
+def _numberless(results: Results, cell: Cell) -> dict[str, set[int]]:
+  """Attacks by name: the seeds in which their leakage is not a number."""
+  return {
+      attack: gone for attack in results.attacks
+      if (gone := {
+          seed for seed, leak in reading.leakage(results, cell, attack).items()
+          if not math.isfinite(leak)
+      })
+  }
+
+
+def _known(results: Results, attack: str) -> set[int]:
+  """The seeds in which an attack has a number for any defense, or for none."""
+  return {
+      seed for cell in results.cells
+      for seed, leak in reading.leakage(results, cell, attack).items()
+      if math.isfinite(leak)
+  }
+
+
 def _blind(results: Results, cell: Cell) -> list[str]:
   """Attacks without a number where the federation has one."""
-  utility, said = reading.utility(results, cell), []
-  for attack in results.attacks:
-    found: PerSeed = reading.leakage(results, cell, attack)
-    count = sum(
-        not math.isfinite(value) and math.isfinite(utility.get(seed, 0.0))
-        for seed, value in found.items()
-    )
-    if count:
-      said.append(
-          f'{reading.pretty(attack)} on {reading.named(cell)} in {count} of '
-          f'{len(found)} seeds'
-      )
-  return said
+  utility = reading.utility(results, cell)
+  return [
+      f'{reading.pretty(attack)} on {reading.named(cell)} in {count} of '
+      f'{len(reading.leakage(results, cell, attack))} seeds'
+      for attack, seeds in _numberless(results, cell).items()
+      if (count := sum(math.isfinite(utility.get(s, 0.0)) for s in seeds))
+  ]

@@ -1,6 +1,7 @@
 """Defenses ranked by what they cost and what they let out: PU scores.
 
-Kang et al. (2022), Eq. 21 and 22.
+Kang et al. (2022), Eq. 21 and 22. What is scored is what is shown, percentage
+points to a decimal, as their tables' scores are of the numbers printed there.
 """
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -40,10 +41,7 @@ class Trade(NamedTuple):
     By what is shown of them, a decimal: digits that nobody sees order nothing.
     """
     leak, loss = self.leakage[self.worst].mean, self.loss.mean
-    return (
-        bool(self.lost.any), -self.score, round(leak, 1) + 0.0,
-        round(loss, 1) + 0.0,
-    )
+    return bool(self.lost.any), -self.score, shown(leak), shown(loss)
 
 
 class Ranked(NamedTuple):
@@ -63,6 +61,11 @@ class Ranked(NamedTuple):
   groups: dict[str, int]
 
 
+def shown(points: float) -> float:
+  """Percentage points with the digit that people see; never -0.0."""
+  return round(points, 1) + 0.0
+
+
 def trades(results: Results) -> list[Trade]:
   """Every cell of which both leakage and utility loss are known."""
   found = []
@@ -76,7 +79,7 @@ def trades(results: Results) -> list[Trade]:
     if loss.count and leaks:
       worst = max(leaks, key=lambda a: leaks[a].mean)
       gone = lost.of_cell(results, cell)
-      score = evaluation.pu_score(leaks[worst].mean, loss.mean)
+      score = evaluation.pu_score(shown(leaks[worst].mean), shown(loss.mean))
       score = 0 if gone.any else int(score)
       found.append(Trade(cell, loss, leaks, worst, score, gone))
   return found
@@ -158,8 +161,10 @@ def _optimal(mine: list[Trade], attacks: Iterable[str]) -> int:
   """
   scores = []
   for t in mine:
-    leaks = np.array([[t.leakage[a].mean for a in attacks if a in t.leakage]])
+    leaks = np.array([[
+        shown(t.leakage[a].mean) for a in attacks if a in t.leakage
+    ]])
     if leaks.size:
-      loss = np.array([t.loss.mean])
+      loss = np.array([shown(t.loss.mean)])
       scores.append(int(evaluation.optimal_pu_score(leaks, loss)))
   return max(scores, default=0)

@@ -233,8 +233,8 @@ def _tinted(s: Summary, score: Callable[[float], int]) -> Text:
     return Text('–')
   half = f' ± {s.half:.1f}' if math.isfinite(s.half) else ''
   lost = f' ({s.count} of {s.count + s.missing})' if s.missing else ''
-  shown = round(s.mean, 1) + 0.0  # Never -0.0.
-  return Text(f'{shown:.1f}{half}{lost}', int(score(s.mean)))
+  shown = ranks.shown(s.mean)
+  return Text(f'{shown:.1f}{half}{lost}', int(score(shown)))
 
 
 def _printed(x: float) -> str:

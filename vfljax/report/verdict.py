@@ -41,7 +41,7 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
   if best.lost.any:
     return [
         'No defense can be judged: none has all of its seeds'
-        + (' and attacks.' if best.lost.spared else '.')
+        + (' and attacks.' if best.lost.spared + best.lost.blind else '.')
     ]
   if free and not free.lost.any and not _beats(best, free):
     return [
@@ -89,7 +89,9 @@ def _others(
 
 def _beats(trade: Trade, free: Trade) -> bool:
   """Whether a defense has a better score, or the same and leaks less."""
-  leaks = [max(round(t.leakage[t.worst].mean, 1), 0.0) for t in (trade, free)]
+  leaks = [
+      max(ranks.shown(t.leakage[t.worst].mean), 0.0) for t in (trade, free)
+  ]
   return trade.score > free.score or (
       trade.score == free.score and leaks[0] < leaks[1]
   )
@@ -103,16 +105,21 @@ def _helps_most(
   said = [f'{name(best)} helps most. ' + _why(results, best, free)]
   fair = [
       t for t in ranks.trades(results)
-      if t.cell[0] != 'none' and not t.lost.any and loss_score(t.loss.mean) > 0
+      if t.cell[0] != 'none' and not t.lost.any and _is_fair(t)
       and (not free or _beats(t, free))
   ]
-  if not loss_score(best.loss.mean) and fair:
+  if not _is_fair(best) and fair:
     cheap = min(fair, key=lambda t: t.order)
     said.append(
         f'At a loss of at most {LOSS_RANGES[-1]:g} points it is '
         f'{name(cheap)}. ' + _why(results, cheap, free)
     )
   return said
+
+
+def _is_fair(trade: Trade) -> bool:
+  """Whether the price, as it is shown, has a score above 0."""
+  return loss_score(ranks.shown(trade.loss.mean)) > 0
 
 
 def doubts(

@@ -38,7 +38,8 @@ def terms(results: Results) -> list[tuple[str, str]]:
        'points, down to 0 for a leakage above 25 or a loss above 6 (Kang et '
        'al. 2022, Table 8, Eq. 21). Each defense is ranked by its best '
        'strength (Eq. 22); of equal scores the one that leaks less is better, '
-       'and then the one that costs less, to a tenth of a point.'),
+       'and then the one that costs less. All by the tenth of a point that is '
+       'shown.'),
   ]
 
 
