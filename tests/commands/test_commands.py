@@ -177,6 +177,55 @@ def test_what_was_merged_says_of_what_it_is(
   assert '9 rows' in page and ('1 column: pay' in page) == bool(parties)
 
 
+def entry(defense, *strengths, **changed):
+  return dict(
+      defense=defense, strengths=[*strengths], options={}, label='', after=[],
+      grid={},
+  ) | changed
+
+
+@pytest.mark.parametrize('one, two, said', [
+    (dict(options=dict(power=1.0)), dict(options=dict(power=100.0)),
+     'options.power is 1.0 and 100.0'),
+    (dict(options=dict(power=1.0)), {}, "options.power is 1.0 and 'not set'"),
+    ({}, dict(after=[entry('dcor', 0.3)]),
+     "after is 'not set' and [{'defense': 'dcor', 'strengths': [0.3]}]"),
+    (dict(grid=dict(level=[1, 2])), dict(grid=dict(level=[3, 4])),
+     'grid.level is [1, 2] and [3, 4]'),
+    (dict(label='mine'), dict(defense='max_norm', label='mine'),
+     "defense is 'iso' and 'max_norm'"),
+])
+def test_two_methods_of_one_name_are_not_merged(
+    one, two, said, tmp_path, capsys
+):
+  name = one.get('label') or 'iso'
+
+  def part(folder, changed, seeds=(0, 1)):
+    return made(
+        tmp_path / folder, [NONE, (name, 5.0)], seeds, asked='',
+        listed=[entry('iso', 5.0) | changed],
+    )
+
+  # The first one may have nothing of that name.
+  base = made(tmp_path / 'base', [NONE])
+  parts = base, part('one', one), part('two', two, (2, 3))
+  code, _, error = call(capsys, 'merge', *parts, '--to', tmp_path / 'all')
+  assert code == 2 and not (tmp_path / 'all').exists()
+  assert f'/two have two methods called {name}: {said}' in error
+  assert f"label='{name} 2' in its Entry" in error
+  assert len(error.splitlines()) == 2
+  # What differs is in a report over both, and a name of its own can be merged.
+  place = tmp_path / 'both.html'
+  code, out, _ = call(capsys, 'compare', *parts[1:], f'--to={place}')
+  assert code == 0 and f'{name}: {said.partition(" ")[0]}' in out
+  own = made(tmp_path / 'own', [NONE, ('other', 5.0)], asked='', listed=[
+      entry('iso', 5.0) | two | dict(label='other')
+  ])
+  place = merge.merge([*parts[:2], own], str(tmp_path / 'all'))
+  *_, last = store.read_config(place)['listed']
+  assert last == entry('iso', 5.0) | two | dict(label='other')
+
+
 def test_what_was_merged_says_nothing_where_no_part_does(tmp_path, capsys):
   one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [ISO])
   assert call(capsys, 'merge', one, two, '--to', tmp_path / 'all')[0] == 0

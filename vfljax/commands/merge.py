@@ -10,23 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vfljax.commands import given
+from vfljax.commands import given, same
 from vfljax.report import writing
-from vfljax.runner.cli import asking
-from vfljax.runner.config import Config, Entry
-from vfljax.runner.config.nested import flat
 from vfljax.runner.errors import UserError
-from vfljax.runner.experiment import choosing, sources
+from vfljax.runner.experiment import sources
 from vfljax.runner.machine.stopping import Stop
 from vfljax.runner.workdir import (
     about, epoch_lines, identity, parts, raising, store,
 )
 
-# What parts of an experiment may differ in: groups, or fields of the top.
-FREE = (
-    *identity.MERGEABLE, 'seeds_per_chunk', 'strengths_per_chunk', 'alone',
-    'paper', raising.FIELD, sources.FIELD, identity.MERGED,
-)
 SAME = 1e-4  # Values that differ by less were measured by another program.
 _KEY = ('dataset', 'algorithm', 'defense', 'strength', 'attack', 'seed',
         'metric', 'split')
@@ -59,7 +51,7 @@ def merge(folders: Sequence[Path], target: str) -> Path:
       seeds or fewer.
 
   Raises:
-    UserError: if they differ in more than `FREE`, or measured other things
+    UserError: if they differ in more than `same.FREE`, or measured other things
       under one name, or `target` is somebody else's.
   """
   place = Path(target).expanduser()
@@ -71,8 +63,7 @@ def merge(folders: Sequence[Path], target: str) -> Path:
         f'--to={target} is the work directory of a run.\nChoose a new folder.'
     )
   configs = [store.read_config(folder) for folder in folders]
-  for folder, config in zip(folders[1:], configs[1:]):
-    _check_same(folders[0], configs[0], folder, config)
+  same.check(folders, configs)
   found = _units(folders)
   whole = _merged(configs, _strengths(found.values()))
   work = store.open_workdir(place, whole, [*found], partial(_completed, whole))
@@ -88,42 +79,6 @@ def _completed(whole: Mapping[str, Any], saved: dict) -> dict[str, Any]:
     saved = saved | dict(seeds=now)
   # Earlier versions did not say that it was merged.
   return saved | {identity.MERGED: True}
-
-
-def _check_same(
-    one: Path, here: Mapping[str, Any], other: Path, there: Mapping[str, Any]
-) -> None:
-  """Raises a UserError that names what two experiments differ in."""
-  fixed = lambda config: {
-      k: v for k, v in flat(config).items() if k.split('.')[0] not in FREE
-  }
-  old, new = fixed(here), fixed(there)
-  theirs = there.get(sources.FIELD, {})
-  for file, digest in here.get(sources.FIELD, {}).items():
-    if theirs.get(file, digest) != digest:
-      raise UserError(
-          f'{one} and {other} ran other versions of {file}: they cannot be '
-          'parts of one experiment.\nvfljax compare shows them beside each '
-          'other.'
-      )
-  names = [k for k in old | new if old.get(k) != new.get(k)]
-  if here.get('samples') and _elsewhere(old, new):
-    names = [k for k in names if k != 'data.path']
-  if asking.COLUMNS not in old or asking.COLUMNS not in new:
-    names = [k for k in names if k != asking.COLUMNS]
-  if names:
-    said = '; '.join(
-        f'{k} is {old.get(k)!r} and {new.get(k)!r}' for k in names[:3]
-    )
-    raise UserError(
-        f'{one} and {other} are two experiments: {said}.\nvfljax compare shows '
-        'them beside each other.'
-    )
-
-
-def _elsewhere(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-  """Whether samples may stand in another place on another machine."""
-  return asking.same_path(old.get('data.path'), new.get('data.path'))
 
 
 def _units(
@@ -215,7 +170,7 @@ def _merged(
   """What was asked for in all of them."""
   entries: dict[str, dict] = {}
   for config in configs:
-    for entry in _entries(config, measured):
+    for entry in same.entries(config, measured):
       kept = entries.setdefault(entry.name, dataclasses.asdict(entry))
       kept['strengths'] = [
           *dict.fromkeys([*kept['strengths'], *entry.strengths])
@@ -252,19 +207,6 @@ def _strengths(
       if row['strength'] is not None:
         own[row['strength']] = None
   return {name: tuple(own) for name, own in found.items()}
-
-
-def _entries(
-    config: Mapping[str, Any], measured: Mapping[str, tuple[float, ...]]
-) -> list[Entry]:
-  listed = tuple(
-      Entry(
-          e['defense'], tuple(e['strengths']), e.get('options', {}),
-          e.get('label', ''), (), e.get('grid', {}),
-      ) for e in config['listed']
-  )
-  asked = Config(defenses=config['defenses'], listed=listed)
-  return choosing.recorded(asked, measured)
 
 
 def _attacks(config: Mapping[str, Any]) -> list[str]:
