@@ -226,6 +226,26 @@ def test_two_methods_of_one_name_are_not_merged(
   assert last == entry('iso', 5.0) | two | dict(label='other')
 
 
+def test_other_samples_are_no_parts_where_the_first_seed_splits(
+    tmp_path, capsys
+):
+  data = dict(name='csv', path='/a/my.csv', resplit=False)
+  one = made(tmp_path / 'one', [NONE], data=data)
+  two = made(tmp_path / 'two', [NONE], seeds=(2, 3), data=data)
+  code, _, error = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
+  assert code == 2 and not (tmp_path / 'all').exists()
+  assert 'the one split is that of first_seed, 0 and 2.\n' in error
+  assert f'raise --config.seeds in {one} instead' in error
+  # Where the split is the same, seeds are parts as ever.
+  more = made(tmp_path / 'more', [NONE, ISO], seeds=(0, 1, 2), data=data)
+  merge.merge([one, more], str(tmp_path / 'all'))
+  assert store.read_config(tmp_path / 'all')['seeds'] == 3
+  # Nor is anybody who asks for other seeds there sent to merge.
+  with pytest.raises(UserError, match='for more seeds of it raise') as e:
+    store.open_workdir(one, store.read_config(two), ['none/None'])
+  assert 'merge' not in str(e.value) and len(str(e.value).splitlines()) == 2
+
+
 def test_what_was_merged_says_nothing_where_no_part_does(tmp_path, capsys):
   one, two = made(tmp_path / 'one', [NONE]), made(tmp_path / 'two', [ISO])
   assert call(capsys, 'merge', one, two, '--to', tmp_path / 'all')[0] == 0

@@ -51,7 +51,7 @@ def merge(folders: Sequence[Path], target: str) -> Path:
       seeds or fewer.
 
   Raises:
-    UserError: if they differ in more than `same.FREE`, or measured other things
+    UserError: if they differ in more than `same.check` lets them, or measured other things
       under one name, or `target` is somebody else's.
   """
   place = Path(target).expanduser()

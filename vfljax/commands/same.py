@@ -11,10 +11,11 @@ from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import choosing, sources
 from vfljax.runner.workdir import identity, mergeable, raising
 
-# What parts of an experiment may differ in: groups, or fields of the top.
+# What parts of an experiment may differ in: groups, or fields of the top; and
+# `mergeable.fields`.
 FREE = (
-    *mergeable.FIELDS, 'seeds_per_chunk', 'strengths_per_chunk', 'alone',
-    'paper', raising.FIELD, sources.FIELD, identity.MERGED,
+    'seeds_per_chunk', 'strengths_per_chunk', 'alone', 'paper', raising.FIELD,
+    sources.FIELD, identity.MERGED,
 )
 
 
@@ -67,8 +68,9 @@ def _check_fields(
     one: Path, here: Mapping[str, Any], other: Path, there: Mapping[str, Any]
 ) -> None:
   """Raises a UserError that names what two experiments differ in."""
+  free = {*FREE, *mergeable.fields(here, there)}
   fixed = lambda config: {
-      k: v for k, v in flat(config).items() if k.split('.')[0] not in FREE
+      k: v for k, v in flat(config).items() if k.split('.')[0] not in free
   }
   old, new = fixed(here), fixed(there)
   theirs = there.get(sources.FIELD, {})
@@ -84,6 +86,13 @@ def _check_fields(
     names = [k for k in names if k != 'data.path']
   if asking.COLUMNS not in old or asking.COLUMNS not in new:
     names = [k for k in names if k != asking.COLUMNS]
+  if names == [mergeable.FIRST]:
+    first, second = (c.get(mergeable.FIRST, 'unknown') for c in (here, there))
+    raise UserError(
+        f'{one} and {other} test other samples: with data.resplit=False the '
+        f'one split is that of first_seed, {first} and {second}.\nFor more '
+        f'seeds of one split raise --config.seeds in {one} instead.'
+    )
   if names:
     said = '; '.join(
         f'{k} is {old.get(k)!r} and {new.get(k)!r}' for k in names[:3]

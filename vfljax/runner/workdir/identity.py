@@ -257,6 +257,11 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
         'or run what is new in another --workdir: vfljax merge puts them '
         'together.'
     )
+  elif mergeable.FIRST in names and mergeable.one_split(config):
+    then = (
+        'or choose another --workdir. With data.resplit=False the one split is '
+        'that of first_seed: for more seeds of it raise --config.seeds.'
+    )
   raise UserError(
       f'{path} belongs to another configuration: {said}{more}.\n'
       f'Use the same values to continue it, {then}'
