@@ -141,8 +141,42 @@ def test_parts_whose_seeds_were_raised_are_merged_again(tmp_path, capsys):
   assert results.asked == (0, 1, 2, 3) and results.seeds == [0, 1, 2, 3]
   # With fewer, what is there would be dropped.
   code, _, error = call(capsys, 'merge', one, two, '--to', place)
-  assert code == 2 and 'seeds is 4 there and 2 here' in error
+  assert code == 2 and len(error.splitlines()) == 2
+  assert f'{place} has what none of these folders has, for one auc of' in error
+  assert 'the federation under iso 5, seed 2.' in error
   assert len(store.read_results(place)) == 16
+  # What else differs is said first.
+  other = made(tmp_path / 'other', [NONE], train=dict(epochs=9))
+  code, _, error = call(capsys, 'merge', other, '--to', place)
+  assert code == 2 and 'train.epochs is 5 there and 9 here' in error
+  assert 'Choose another folder for what is merged.' in error
+
+
+@pytest.mark.parametrize('seeds', [((0, 1), (5, 6)), ((5, 6), (0, 1))])
+def test_seeds_with_a_gap_are_merged_again(seeds, tmp_path, capsys):
+  one, two = (made(tmp_path / f'{s[0]}', [NONE], seeds=s) for s in seeds)
+  gap = merge.merge([one, two], str(tmp_path / 'gap'))
+  assert 'seeds' not in store.read_config(gap)
+  # What was merged is a part, too.
+  more = made(tmp_path / 'more', [NONE], seeds=(2, 3))
+  code, _, error = call(capsys, 'merge', gap, more, '--to', tmp_path / 'two')
+  assert code == 0, error
+  results, = reading.read(tmp_path / 'two')
+  assert sorted(results.seeds) == [0, 1, 2, 3, 5, 6]
+  # A part that fills the gap, or not yet, goes into what was merged before.
+  assert call(capsys, 'merge', one, two, more, '--to', gap)[0] == 0
+  assert 'seeds' not in store.read_config(gap)
+  last = made(tmp_path / 'last', [NONE, ISO], seeds=(4,))
+  code, _, error = call(capsys, 'merge', one, two, more, last, '--to', gap)
+  assert code == 0, error
+  results, = reading.read(gap)
+  assert results.asked == (0, 1, 2, 3, 4, 5, 6)
+  assert len(store.read_results(gap)) == 2 * 8
+  # Never is anything dropped from it.
+  for some in ([one, more], [one, two]):
+    code, _, error = call(capsys, 'merge', *some, '--to', gap)
+    assert code == 2 and 'what none of these folders has' in error
+  assert len(store.read_results(gap)) == 2 * 8
 
 
 def about_it(folder, **changed):

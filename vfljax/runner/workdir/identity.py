@@ -252,6 +252,11 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
   elif 'columns' in names:
     said = 'the names in data.named stand over other columns since then'
   then = 'or choose another --workdir.'
+  if MERGED in config:
+    raise UserError(
+        f'{path} belongs to another configuration: {said}{more}.\nChoose '
+        'another folder for what is merged.'
+    )
   if mergeable.can_be_merged(saved, config, names):
     then = (
         'or run what is new in another --workdir: vfljax merge puts them '
