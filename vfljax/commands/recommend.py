@@ -3,7 +3,8 @@
 Chooses attacks that apply, sweeps defenses coarsely, refines around the budget,
 and ends with advice, what it rests on, and what was not tested. Any field of a
 config can be set: --config.data.missing=impute --config.seeds=10. The same
-command continues what was stopped; with a larger --config.seeds it adds those.
+command continues what was stopped; with a larger --config.seeds it adds those,
+with another --budget or --max_leak what is to be refined for it.
 """
 import argparse
 from collections.abc import Callable
@@ -14,7 +15,9 @@ import re
 import sys
 from typing import Any
 
-from vfljax.commands import advise, choice, given, merge, recommended
+from vfljax.commands import (
+    advise, choice, given, merge, recommended, sweeps,
+)
 from vfljax.data.table import Table
 from vfljax.report import reading, writing
 from vfljax.report.reading import Results
@@ -70,7 +73,7 @@ def _experiments(
     config: Config, table: Table, place: Path, wanted: Goal,
     train: Callable[..., Any], argv: list[str],
 ) -> Path:
-  """The coarse sweep, the finer one, and both as one; returns the report."""
+  """The coarse sweep, the finer ones, and all as one; returns the report."""
   classes = len(table.classes)
   config = choice.coarse(config, classes)
   print(forecast.text(config, table), flush=True)
@@ -80,15 +83,15 @@ def _experiments(
   # them it would look elsewhere, and leave behind what was measured.
   results = _with_seeds(done[0], classes, had[0])
   again = choice.finer(results, wanted, config)
-  if again:
-    print('Around the budget:\n' + forecast.text(again, table), flush=True)
-    finer = place / 'finer'
-    begun = raising.counts(finer)
+  for sweep in sweeps.planned(place, config, again):
+    why = 'the budget' if sweep.wanted else 'what was asked for earlier'
+    print(f'Around {why}:\n' + forecast.text(sweep.config, table), flush=True)
+    begun = raising.counts(sweep.folder)
     # What nobody defends is the same in both, if its seeds come as they came.
     for count in [n for n in had[:-1] if n > max(begun, default=0)] + had[-1:]:
-      asked = dataclasses.replace(again, seeds=count)
-      train(asked, table, str(finer), before=done[0])
-    done.append(finer)
+      asked = dataclasses.replace(sweep.config, seeds=count)
+      train(asked, table, str(sweep.folder), before=done[0])
+    done.append(sweep.folder)
   whole = merge.merge(done, str(place / 'report'))
   about.write(whole, config, table, ['vfljax', 'recommend', *argv])
   return writing.write(whole, goal=wanted)
