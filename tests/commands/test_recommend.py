@@ -307,12 +307,25 @@ def test_each_goal_looks_again_in_a_folder_of_its_own(
 
 
 @pytest.mark.parametrize('arguments, message', [
-    (['{}'], 'Which column is the label?'),
+    (['{}'], 'Which column is the label?'), (['{}'], ' --label=<name>'),
     (['{}/no.csv', '--label=late'], 'is not there'),
-    (['{}', '--label=lat'], "did you mean 'late'? --config.data.label=late"),
+    (['{}', '--label=lat'], "did you mean 'late'? --label=late"),
     (['{}', '--label=late'], 'options=decimal=comma'),
     (['{}', '--seeds=3'], "unknown argument '--seeds=3'"),
     (['--label=late'], 'required: file'),
+    # Each of these won in silence.
+    (['{}', '--label=late', '--config.data.path=other.csv'],
+     'Leave out --config.data.path=other.csv, or name that file first.'),
+    (['{}', '--label=late', '--config.data.name=parquet'],
+     'Leave out --config.data.name=parquet: files that end in .parquet'),
+    (['{}', '--label=late', '--config.data.label=sex'],
+     'is said by --label=late already.\nLeave out --config.data.label=sex.'),
+    (['{}', '--label=late', '--named=age;*', '-config.data.parties=3'],
+     "is said by '--named=age;*' already.\nLeave out -config.data.parties=3."),
+    (['{}', '--label=late', '--named=age;*', '--config.data.named=sex;*'],
+     "Leave out '--config.data.named=sex;*'."),
+    (['{}', '--label=late', '--named=age;*', '--config.data.split=even'],
+     'Leave out --config.data.split=even.'),
 ])
 def test_what_it_refuses(arguments, message, tmp_path, capsys):
   file = people(tmp_path)
