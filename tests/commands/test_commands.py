@@ -141,8 +141,42 @@ def test_parts_whose_seeds_were_raised_are_merged_again(tmp_path, capsys):
   assert results.asked == (0, 1, 2, 3) and results.seeds == [0, 1, 2, 3]
   # With fewer, what is there would be dropped.
   code, _, error = call(capsys, 'merge', one, two, '--to', place)
-  assert code == 2 and 'seeds is 4 there and 2 here' in error
+  assert code == 2 and len(error.splitlines()) == 2
+  assert f'{place} has what none of these folders has, for one auc of' in error
+  assert 'the federation under iso 5, seed 2.' in error
   assert len(store.read_results(place)) == 16
+  # What else differs is said first.
+  other = made(tmp_path / 'other', [NONE], train=dict(epochs=9))
+  code, _, error = call(capsys, 'merge', other, '--to', place)
+  assert code == 2 and 'train.epochs is 5 there and 9 here' in error
+  assert 'Choose another folder for what is merged.' in error
+
+
+@pytest.mark.parametrize('seeds', [((0, 1), (5, 6)), ((5, 6), (0, 1))])
+def test_seeds_with_a_gap_are_merged_again(seeds, tmp_path, capsys):
+  one, two = (made(tmp_path / f'{s[0]}', [NONE], seeds=s) for s in seeds)
+  gap = merge.merge([one, two], str(tmp_path / 'gap'))
+  assert 'seeds' not in store.read_config(gap)
+  # What was merged is a part, too.
+  more = made(tmp_path / 'more', [NONE], seeds=(2, 3))
+  code, _, error = call(capsys, 'merge', gap, more, '--to', tmp_path / 'two')
+  assert code == 0, error
+  results, = reading.read(tmp_path / 'two')
+  assert sorted(results.seeds) == [0, 1, 2, 3, 5, 6]
+  # A part that fills the gap, or not yet, goes into what was merged before.
+  assert call(capsys, 'merge', one, two, more, '--to', gap)[0] == 0
+  assert 'seeds' not in store.read_config(gap)
+  last = made(tmp_path / 'last', [NONE, ISO], seeds=(4,))
+  code, _, error = call(capsys, 'merge', one, two, more, last, '--to', gap)
+  assert code == 0, error
+  results, = reading.read(gap)
+  assert results.asked == (0, 1, 2, 3, 4, 5, 6)
+  assert len(store.read_results(gap)) == 2 * 8
+  # Never is anything dropped from it.
+  for some in ([one, more], [one, two]):
+    code, _, error = call(capsys, 'merge', *some, '--to', gap)
+    assert code == 2 and 'what none of these folders has' in error
+  assert len(store.read_results(gap)) == 2 * 8
 
 
 def about_it(folder, **changed):
@@ -175,6 +209,75 @@ def test_what_was_merged_says_of_what_it_is(
                                       dict(jax='0.9'))
   page = (tmp_path / 'all/report.html').read_text()
   assert '9 rows' in page and ('1 column: pay' in page) == bool(parties)
+
+
+def entry(defense, *strengths, **changed):
+  return dict(
+      defense=defense, strengths=[*strengths], options={}, label='', after=[],
+      grid={},
+  ) | changed
+
+
+@pytest.mark.parametrize('one, two, said', [
+    (dict(options=dict(power=1.0)), dict(options=dict(power=100.0)),
+     'options.power is 1.0 and 100.0'),
+    (dict(options=dict(power=1.0)), {}, "options.power is 1.0 and 'not set'"),
+    ({}, dict(after=[entry('dcor', 0.3)]),
+     "after is 'not set' and [{'defense': 'dcor', 'strengths': [0.3]}]"),
+    (dict(grid=dict(level=[1, 2])), dict(grid=dict(level=[3, 4])),
+     'grid.level is [1, 2] and [3, 4]'),
+    (dict(label='mine'), dict(defense='max_norm', label='mine'),
+     "defense is 'iso' and 'max_norm'"),
+])
+def test_two_methods_of_one_name_are_not_merged(
+    one, two, said, tmp_path, capsys
+):
+  name = one.get('label') or 'iso'
+
+  def part(folder, changed, seeds=(0, 1)):
+    return made(
+        tmp_path / folder, [NONE, (name, 5.0)], seeds, asked='',
+        listed=[entry('iso', 5.0) | changed],
+    )
+
+  # The first one may have nothing of that name.
+  base = made(tmp_path / 'base', [NONE])
+  parts = base, part('one', one), part('two', two, (2, 3))
+  code, _, error = call(capsys, 'merge', *parts, '--to', tmp_path / 'all')
+  assert code == 2 and not (tmp_path / 'all').exists()
+  assert f'/two have two methods called {name}: {said}' in error
+  assert f"label='{name} 2' in its Entry" in error
+  assert len(error.splitlines()) == 2
+  # What differs is in a report over both, and a name of its own can be merged.
+  place = tmp_path / 'both.html'
+  code, out, _ = call(capsys, 'compare', *parts[1:], f'--to={place}')
+  assert code == 0 and f'{name}: {said.partition(" ")[0]}' in out
+  own = made(tmp_path / 'own', [NONE, ('other', 5.0)], asked='', listed=[
+      entry('iso', 5.0) | two | dict(label='other')
+  ])
+  place = merge.merge([*parts[:2], own], str(tmp_path / 'all'))
+  *_, last = store.read_config(place)['listed']
+  assert last == entry('iso', 5.0) | two | dict(label='other')
+
+
+def test_other_samples_are_no_parts_where_the_first_seed_splits(
+    tmp_path, capsys
+):
+  data = dict(name='csv', path='/a/my.csv', resplit=False)
+  one = made(tmp_path / 'one', [NONE], data=data)
+  two = made(tmp_path / 'two', [NONE], seeds=(2, 3), data=data)
+  code, _, error = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
+  assert code == 2 and not (tmp_path / 'all').exists()
+  assert 'the one split is that of first_seed, 0 and 2.\n' in error
+  assert f'raise --config.seeds in {one} instead' in error
+  # Where the split is the same, seeds are parts as ever.
+  more = made(tmp_path / 'more', [NONE, ISO], seeds=(0, 1, 2), data=data)
+  merge.merge([one, more], str(tmp_path / 'all'))
+  assert store.read_config(tmp_path / 'all')['seeds'] == 3
+  # Nor is anybody who asks for other seeds there sent to merge.
+  with pytest.raises(UserError, match='for more seeds of it raise') as e:
+    store.open_workdir(one, store.read_config(two), ['none/None'])
+  assert 'merge' not in str(e.value) and len(str(e.value).splitlines()) == 2
 
 
 def test_what_was_merged_says_nothing_where_no_part_does(tmp_path, capsys):

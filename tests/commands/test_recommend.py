@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
+from tests.fake_results import row
 from tests.report.test_lost import cell_of
 from tests.report.test_report import workdir
 from vfljax.commands import choice, dispatch, recommend, recommended
@@ -15,6 +16,7 @@ from vfljax.report import reading
 from vfljax.runner import run as running
 from vfljax.runner.cli.goals import Goal
 from vfljax.runner.config import Config, Entry, ModelConfig
+from vfljax.runner.experiment import choosing
 from vfljax.runner.main import main
 from vfljax.runner.workdir import store
 
@@ -238,13 +240,92 @@ def test_stopped_before_it_looked_again_seeds_come_as_they_came(
   ]
 
 
+def test_each_goal_looks_again_in_a_folder_of_its_own(
+    tmp_path, capsys, monkeypatch
+):
+  """The second goal was refused: the first one's folder was another config."""
+  trained = []
+
+  def play(config, table, place, before=None, **rest):
+    del table, before, rest
+    cells = [(e.name, s) for e in choosing.entries(config)
+             for s in e.strengths or (None,)]
+    units = [f'{name}/{s}' for name, s in cells]
+    work = store.open_workdir(
+        tmp_path / place, dataclasses.asdict(config), units
+    )
+    for unit, (name, s) in zip(units, cells):
+      if work.done(unit):
+        continue
+      trained.append((work.path.name, s))
+      # With the strength less leaks, and more is lost: 1, 3.2 and 10 points.
+      utility, leak = (0.9, 0.9) if s is None else (
+          0.9 - 0.1 * s**0.5, 0.5 + 0.003 * s**-0.5
+      )
+      work.save(unit, [
+          row(name, s, who, seed, metric, 'test', value) for seed in (0, 1)
+          for who, metric, value in (
+              (None, 'auc', utility), ('norm_scoring', 'leak_auc', leak)
+          )
+      ], dict(seeds=2, classes=2))
+    return work
+
+  monkeypatch.setattr(running, 'run', play)
+  command = [
+      'v', 'recommend', people(tmp_path), '--label=late', '--cache=',
+      '--config.data.options=decimal=comma', f'--workdir={tmp_path}/out',
+      '--config.defenses=dp_laplace(0.01,0.1,1)', '--config.seeds=2',
+  ]
+
+  def fresh(*goal):
+    trained.clear()
+    code = main([*command, *goal])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    results, = reading.read(tmp_path / 'out/report')
+    return [*trained], {s for _, s in results.cells}, captured.out
+
+  coarse = [('coarse', s) for s in (None, 0.01, 0.1, 1.0)]
+  found, cells, _ = fresh('--budget=2')
+  assert found == coarse + [('finer', s) for s in (None, 0.001, 0.032)]
+  # Of the second one's strengths, 0.032 and 0.32, one is known.
+  found, cells, said = fresh('--budget=5')
+  assert found == [('finer-2', None), ('finer-2', 0.32)]
+  assert {0.001, 0.01, 0.032, 0.1, 0.32, 1.0} < cells
+  assert 'Within 5 points of loss' in said
+  found, cells, said = fresh('--max_leak=0.4')
+  assert found == [('finer-3', None), ('finer-3', 10.0)] and 10.0 in cells
+  assert said.count('Around the budget:') == 2  # 0.32 is finer-2's.
+  assert said.count('Around what was asked for earlier:') == 1
+  # Whatever was asked for before is done.
+  for goal in ('--budget=5', '--budget=2', '--max_leak=0.4'):
+    assert fresh(goal)[:2] == ([], cells)
+  # A folder that was lost is filled anew; the report loses nothing.
+  shutil.rmtree(tmp_path / 'out/finer-2')
+  found, again, _ = fresh('--budget=5')
+  assert found == [('finer-2', None), ('finer-2', 0.32)] and again == cells
+
+
 @pytest.mark.parametrize('arguments, message', [
-    (['{}'], 'Which column is the label?'),
+    (['{}'], 'Which column is the label?'), (['{}'], ' --label=<name>'),
     (['{}/no.csv', '--label=late'], 'is not there'),
-    (['{}', '--label=lat'], "did you mean 'late'? --config.data.label=late"),
+    (['{}', '--label=lat'], "did you mean 'late'? --label=late"),
     (['{}', '--label=late'], 'options=decimal=comma'),
     (['{}', '--seeds=3'], "unknown argument '--seeds=3'"),
     (['--label=late'], 'required: file'),
+    # Each of these won in silence.
+    (['{}', '--label=late', '--config.data.path=other.csv'],
+     'Leave out --config.data.path=other.csv, or name that file first.'),
+    (['{}', '--label=late', '--config.data.name=parquet'],
+     'Leave out --config.data.name=parquet: files that end in .parquet'),
+    (['{}', '--label=late', '--config.data.label=sex'],
+     'is said by --label=late already.\nLeave out --config.data.label=sex.'),
+    (['{}', '--label=late', '--named=age;*', '-config.data.parties=3'],
+     "is said by '--named=age;*' already.\nLeave out -config.data.parties=3."),
+    (['{}', '--label=late', '--named=age;*', '--config.data.named=sex;*'],
+     "Leave out '--config.data.named=sex;*'."),
+    (['{}', '--label=late', '--named=age;*', '--config.data.split=even'],
+     'Leave out --config.data.split=even.'),
 ])
 def test_what_it_refuses(arguments, message, tmp_path, capsys):
   file = people(tmp_path)

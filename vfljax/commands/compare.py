@@ -19,7 +19,7 @@ from vfljax.runner.config.nested import flat
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
 from vfljax.runner.machine.stopping import Stop
-from vfljax.runner.workdir import identity, raising, store
+from vfljax.runner.workdir import identity, mergeable, raising, store
 
 TITLE = 'Runs compared'
 
@@ -114,6 +114,9 @@ def differences(runs: Sequence[Run]) -> list[Table]:
       name for name in dict.fromkeys(n for own in fields for n in own)
       if name != 'listed' and len({repr(own.get(name)) for own in fields}) > 1
   ]
+  methods = _methods(runs)
+  fields = [own | more for own, more in zip(fields, methods)]
+  names += methods[0]
   rows = [
       [Text(name, strong=True)] + [Text(_short(o.get(name))) for o in fields]
       for name in names
@@ -122,6 +125,23 @@ def differences(runs: Sequence[Run]) -> list[Table]:
       'What differs', 'Fields of the configurations that are not the same.',
       ('field', *(r.name for r in runs)), rows,
   )] if rows else []
+
+
+def _methods(runs: Sequence[Run]) -> list[dict[str, Any]]:
+  """Of each run, what a row that it lists has different from its namesakes."""
+  every = [
+      {row.name: mergeable.method(row) for row in mergeable.listed(one.config)}
+      for one in runs
+  ]
+  found: list[dict[str, Any]] = [{} for _ in runs]
+  for name in dict.fromkeys(name for own in every for name in own):
+    having = [own[name] for own in every if name in own]
+    for field in dict.fromkeys(field for own in having for field in own):
+      if all(own.get(field) == having[0].get(field) for own in having):
+        continue
+      for told, own in zip(found, every):
+        told[f'{name}: {field}'] = own.get(name, {}).get(field)
+  return found
 
 
 def written(runs: Sequence[Run]) -> str:

@@ -5,31 +5,36 @@ samples, with the same networks trained the same way: put together, they are one
 work directory with one report. What was measured twice must be the same.
 """
 from collections.abc import Iterable, Mapping, Sequence
+import contextlib
 import dataclasses
 from functools import partial
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from vfljax.commands import given
-from vfljax.report import writing
-from vfljax.runner.cli import asking
-from vfljax.runner.config import Config, Entry
-from vfljax.runner.config.nested import flat
+from vfljax.commands import given, same
+from vfljax.report import asked, writing
 from vfljax.runner.errors import UserError
-from vfljax.runner.experiment import choosing, sources
+from vfljax.runner.experiment import sources
 from vfljax.runner.machine.stopping import Stop
 from vfljax.runner.workdir import (
-    about, epoch_lines, identity, parts, raising, store,
+    about, epoch_lines, identity, mergeable, parts, raising, store,
 )
 
-# What parts of an experiment may differ in: groups, or fields of the top.
-FREE = (
-    *identity.MERGEABLE, 'seeds_per_chunk', 'strengths_per_chunk', 'alone',
-    'paper', raising.FIELD, sources.FIELD, identity.MERGED,
-)
 SAME = 1e-4  # Values that differ by less were measured by another program.
-_KEY = ('dataset', 'algorithm', 'defense', 'strength', 'attack', 'seed',
-        'metric', 'split')
+
+
+class Key(NamedTuple):
+  """What tells measurements apart, as rows of results have it."""
+
+  dataset: str
+  algorithm: str
+  defense: str
+  strength: float | None
+  attack: str | None
+  seed: int
+  metric: str
+  split: str
 
 
 def run(argv: list[str], stop: Stop | None = None) -> int:
@@ -42,9 +47,9 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parser = given.Parser(prog='vfljax merge', description=__doc__)
   parser.add_argument('folders', nargs='+', help='work directories')
   parser.add_argument('--to', required=True, help='the new work directory')
-  asked = parser.parse_intermixed_args(argv)
-  folders = [given.finished(folder) for folder in asked.folders]
-  place = merge(folders, asked.to)
+  flags = parser.parse_intermixed_args(argv)
+  folders = [given.finished(folder) for folder in flags.folders]
+  place = merge(folders, flags.to)
   about.merge(place, folders)
   print(f'Report: {writing.write(place)}')
   return 0
@@ -55,12 +60,13 @@ def merge(folders: Sequence[Path], target: str) -> Path:
 
   Args:
     folders: Finished ones.
-    target: The new one, or one that the same merge made before, of the same
-      seeds or fewer.
+    target: The new one, or one that an earlier merge made of the same parts, or
+      of fewer.
 
   Raises:
-    UserError: if they differ in more than `FREE`, or measured other things
-      under one name, or `target` is somebody else's.
+    UserError: if they differ in more than `same.check` lets them, or measured
+      other things under one name; if `target` is somebody else's, or has what
+      none of them has.
   """
   place = Path(target).expanduser()
   if place.absolute() in [folder.absolute() for folder in folders]:
@@ -71,59 +77,56 @@ def merge(folders: Sequence[Path], target: str) -> Path:
         f'--to={target} is the work directory of a run.\nChoose a new folder.'
     )
   configs = [store.read_config(folder) for folder in folders]
-  for folder, config in zip(folders[1:], configs[1:]):
-    _check_same(folders[0], configs[0], folder, config)
+  same.check(folders, configs)
   found = _units(folders)
-  whole = _merged(configs, _strengths(found.values()))
-  work = store.open_workdir(place, whole, [*found], partial(_completed, whole))
+  keys = {_key(row) for rows, *_ in found.values() for row in rows}
+  whole = _merged(configs, _strengths(found.values()), {k.seed for k in keys})
+  lost = [key for key in _measured(place) if key not in keys]
+  complete = partial(_completed, place, whole, lost)
+  work = store.open_workdir(place, whole, [*found], complete)
   for unit, (rows, timing, curves) in found.items():
     work.save(unit, rows, timing, curves)
   return place
 
 
-def _completed(whole: Mapping[str, Any], saved: dict) -> dict[str, Any]:
-  """What an earlier merge said, with the seeds that its parts have now."""
-  had, now = saved.get('seeds'), whole.get('seeds')
-  if saved.get(identity.MERGED) and had and now and had < now:
-    saved = saved | dict(seeds=now)
-  # Earlier versions did not say that it was merged.
-  return saved | {identity.MERGED: True}
+def _measured(place: Path) -> list[Key]:
+  """What an earlier merge has put there, but for what is damaged."""
+  found = []
+  if identity.said(place).get(identity.MERGED):
+    for unit in parts.strays(place, ()):
+      with contextlib.suppress(parts.Damaged):  # Its part is written again.
+        found += map(_key, parts.read(place, unit)['rows'])
+  return found
 
 
-def _check_same(
-    one: Path, here: Mapping[str, Any], other: Path, there: Mapping[str, Any]
-) -> None:
-  """Raises a UserError that names what two experiments differ in."""
-  fixed = lambda config: {
-      k: v for k, v in flat(config).items() if k.split('.')[0] not in FREE
-  }
-  old, new = fixed(here), fixed(there)
-  theirs = there.get(sources.FIELD, {})
-  for file, digest in here.get(sources.FIELD, {}).items():
-    if theirs.get(file, digest) != digest:
-      raise UserError(
-          f'{one} and {other} ran other versions of {file}: they cannot be '
-          'parts of one experiment.\nvfljax compare shows them beside each '
-          'other.'
-      )
-  names = [k for k in old | new if old.get(k) != new.get(k)]
-  if here.get('samples') and _elsewhere(old, new):
-    names = [k for k in names if k != 'data.path']
-  if asking.COLUMNS not in old or asking.COLUMNS not in new:
-    names = [k for k in names if k != asking.COLUMNS]
-  if names:
-    said = '; '.join(
-        f'{k} is {old.get(k)!r} and {new.get(k)!r}' for k in names[:3]
-    )
+def _completed(
+    place: Path, whole: Mapping[str, Any], lost: Sequence[Key], saved: dict
+) -> dict[str, Any]:
+  """What an earlier merge said, with what the parts of now say anew.
+
+  Args:
+    lost: What it measured, and no part of now.
+
+  Raises:
+    UserError: if that is all that would be lost.
+  """
+  if not saved.get(identity.MERGED):
+    return saved | {identity.MERGED: True}  # Earlier versions did not say so.
+  now = json.loads(parts.dumps(whole))
+  free = {*same.FREE, *mergeable.fields(saved, now)}
+  if mergeable.odds(mergeable.listed(saved), mergeable.listed(now)):
+    free.discard('listed')
+  code = now.get(sources.FIELD, {})
+  if any(code.get(k) != v for k, v in saved.get(sources.FIELD, {}).items()):
+    free.discard(sources.FIELD)
+  found = {k: v for k, v in saved.items() if k not in free}
+  found |= {k: v for k, v in now.items() if k in free}
+  if lost and found == now:
     raise UserError(
-        f'{one} and {other} are two experiments: {said}.\nvfljax compare shows '
-        'them beside each other.'
+        f'{place} has what none of these folders has, for one {_said(lost[0])}.'
+        '\nMerge all that it was merged of, too, or choose another --to.'
     )
-
-
-def _elsewhere(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-  """Whether samples may stand in another place on another machine."""
-  return asking.same_path(old.get('data.path'), new.get('data.path'))
+  return saved if lost else found
 
 
 def _units(
@@ -136,7 +139,7 @@ def _units(
       does not say which it has.
   """
   found: dict[str, tuple[list[dict], dict, dict]] = {}
-  seen: dict[tuple, tuple[float | None, Path]] = {}
+  seen: dict[Key, tuple[float | None, Path]] = {}
   for folder in folders:
     timings = store.read_timings(folder)
     if not timings:
@@ -190,7 +193,7 @@ def _seen(seen: dict, row: Mapping[str, Any], folder: Path) -> bool:
   Raises:
     UserError: if it is known to have another value.
   """
-  key, value = tuple(row[name] for name in _KEY), row['value']
+  key, value = _key(row), row['value']
   if key not in seen:
     seen[key] = value, folder
     return False
@@ -200,30 +203,43 @@ def _seen(seen: dict, row: Mapping[str, Any], folder: Path) -> bool:
   )
   if not same:
     raise UserError(
-        f'{where} has {before} and {folder} has {value} for {row["metric"]} of '
-        f'{row["attack"] or "the federation"} under {row["defense"]} '
-        f'{row["strength"] or ""}, seed {row["seed"]}.\nThey cannot be parts '
-        'of one experiment.'
+        f'{where} has {before} and {folder} has {value} for {_said(key)}.\n'
+        'They cannot be parts of one experiment.'
     )
   return True
 
 
+def _key(row: Mapping[str, Any]) -> Key:
+  return Key(*(row[name] for name in Key._fields))
+
+
+def _said(key: Key) -> str:
+  """A measurement's name in a sentence."""
+  strength = '' if key.strength is None else f' {key.strength:g}'
+  return (
+      f'{key.metric} of {key.attack or "the federation"} under {key.defense}'
+      f'{strength}, seed {key.seed}'
+  )
+
+
 def _merged(
     configs: Sequence[Mapping[str, Any]],
-    measured: Mapping[str, tuple[float, ...]],
+    measured: Mapping[str, tuple[float, ...]], had: Iterable[int],
 ) -> dict[str, Any]:
-  """What was asked for in all of them."""
+  """What was asked for in all of them.
+
+  Args:
+    measured: Each defense's strengths in the results.
+    had: The seeds in them: one that was merged of seeds with a gap says none.
+  """
   entries: dict[str, dict] = {}
   for config in configs:
-    for entry in _entries(config, measured):
+    for entry in same.entries(config, measured):
       kept = entries.setdefault(entry.name, dataclasses.asdict(entry))
       kept['strengths'] = [
           *dict.fromkeys([*kept['strengths'], *entry.strengths])
       ]
-  seeds = {
-      seed for c in configs
-      for seed in range(c['first_seed'], c['first_seed'] + c['seeds'])
-  }
+  seeds = {*had, *(seed for c in configs for seed in asked.seeds(c))}
   merged = dict(configs[0]) | dict(
       defenses='', attacks='', listed=[*entries.values()],
       listed_attacks=[*dict.fromkeys(
@@ -252,19 +268,6 @@ def _strengths(
       if row['strength'] is not None:
         own[row['strength']] = None
   return {name: tuple(own) for name, own in found.items()}
-
-
-def _entries(
-    config: Mapping[str, Any], measured: Mapping[str, tuple[float, ...]]
-) -> list[Entry]:
-  listed = tuple(
-      Entry(
-          e['defense'], tuple(e['strengths']), e.get('options', {}),
-          e.get('label', ''), (), e.get('grid', {}),
-      ) for e in config['listed']
-  )
-  asked = Config(defenses=config['defenses'], listed=listed)
-  return choosing.recorded(asked, measured)
 
 
 def _attacks(config: Mapping[str, Any]) -> list[str]:

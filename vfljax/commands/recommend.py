@@ -3,18 +3,23 @@
 Chooses attacks that apply, sweeps defenses coarsely, refines around the budget,
 and ends with advice, what it rests on, and what was not tested. Any field of a
 config can be set: --config.data.missing=impute --config.seeds=10. The same
-command continues what was stopped; with a larger --config.seeds it adds those.
+command continues what was stopped; with a larger --config.seeds it adds those,
+with another --budget or --max_leak what is to be refined for it.
 """
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+import contextlib
 import dataclasses
 from functools import partial
 from pathlib import Path
 import re
+import shlex
 import sys
 from typing import Any
 
-from vfljax.commands import advise, choice, given, merge, recommended
+from vfljax.commands import (
+    advise, choice, given, merge, recommended, sweeps,
+)
 from vfljax.data.table import Table
 from vfljax.report import reading, writing
 from vfljax.report.reading import Results
@@ -22,12 +27,22 @@ from vfljax.runner import run as running
 from vfljax.runner.cli import arguments, forecast, goals
 from vfljax.runner.cli.goals import Goal
 from vfljax.runner.config import Config
+from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import told
 from vfljax.runner.machine import device, stopping
 from vfljax.runner.machine.stopping import Stop
 from vfljax.runner.workdir import about, epoch_events, raising, store
 
 BUDGET = 2.0  # Points of utility, if nobody says.
+_INSTEAD = dict(
+    name=': files that end in .parquet or .pq are Parquet, all others CSV',
+    path=', or name that file first',
+)
+# Whoever follows a message must not be told that both say the same.
+_WORDS = {
+    '--config.data.split=named ': '', '--config.data.named=': '--named=',
+    '--config.data.label=': '--label=',
+}
 
 
 def run(argv: list[str], stop: Stop | None = None) -> int:
@@ -44,20 +59,21 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   place = asked.workdir or _default_workdir(asked.file)
   if stop is not None:
     stop.place = place
-  typed = _config_flags(asked) + rest
+  typed = _config_flags(asked, rest) + rest
   parsed = arguments.parse([
       'vfljax', f'--config={recommended.__file__}', *typed,
   ])
   device.set_up(parsed.devices, parsed.cache)
   if parsed.tensorboard:
     epoch_events.check()
-  table = arguments.load_data(
-      parsed.config.data, parsed.cache and f'{parsed.cache}/data'
-  )
-  config = choice.sized(parsed.config, table, typed)
+  train = partial(running.run, stop=stop, tensorboard=parsed.tensorboard)
   try:
-    train = partial(running.run, stop=stop, tensorboard=parsed.tensorboard)
-    report = _experiments(config, table, Path(place), wanted, train, argv)
+    with _own_words():
+      table = arguments.load_data(
+          parsed.config.data, parsed.cache and f'{parsed.cache}/data'
+      )
+      config = choice.sized(parsed.config, table, typed)
+      report = _experiments(config, table, Path(place), wanted, train, argv)
   except (running.Interrupted, KeyboardInterrupt):
     print(stopping.last_words(place), file=sys.stderr)
     return stopping.CODE
@@ -70,7 +86,7 @@ def _experiments(
     config: Config, table: Table, place: Path, wanted: Goal,
     train: Callable[..., Any], argv: list[str],
 ) -> Path:
-  """The coarse sweep, the finer one, and both as one; returns the report."""
+  """The coarse sweep, the finer ones, and all as one; returns the report."""
   classes = len(table.classes)
   config = choice.coarse(config, classes)
   print(forecast.text(config, table), flush=True)
@@ -80,15 +96,15 @@ def _experiments(
   # them it would look elsewhere, and leave behind what was measured.
   results = _with_seeds(done[0], classes, had[0])
   again = choice.finer(results, wanted, config)
-  if again:
-    print('Around the budget:\n' + forecast.text(again, table), flush=True)
-    finer = place / 'finer'
-    begun = raising.counts(finer)
+  for sweep in sweeps.planned(place, config, again):
+    why = 'the budget' if sweep.wanted else 'what was asked for earlier'
+    print(f'Around {why}:\n' + forecast.text(sweep.config, table), flush=True)
+    begun = raising.counts(sweep.folder)
     # What nobody defends is the same in both, if its seeds come as they came.
     for count in [n for n in had[:-1] if n > max(begun, default=0)] + had[-1:]:
-      asked = dataclasses.replace(again, seeds=count)
-      train(asked, table, str(finer), before=done[0])
-    done.append(finer)
+      asked = dataclasses.replace(sweep.config, seeds=count)
+      train(asked, table, str(sweep.folder), before=done[0])
+    done.append(sweep.folder)
   whole = merge.merge(done, str(place / 'report'))
   about.write(whole, config, table, ['vfljax', 'recommend', *argv])
   return writing.write(whole, goal=wanted)
@@ -130,9 +146,19 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   return parser.with_config(argv)
 
 
-def _config_flags(asked: argparse.Namespace) -> list[str]:
-  """Our arguments as fields of a config."""
+def _config_flags(
+    asked: argparse.Namespace, typed: Sequence[str]
+) -> list[str]:
+  """Our arguments as fields of a config.
+
+  Args:
+    typed: The fields that were given as such.
+
+  Raises:
+    UserError: for one that an argument says, too.
+  """
   parquet = asked.file.lower().endswith(('.parquet', '.pq'))
+  _refuse_twice(asked, typed)
   flags = [
       f'--config.data.name={"parquet" if parquet else "csv"}',
       f'--config.data.path={asked.file}',
@@ -149,6 +175,36 @@ def _config_flags(asked: argparse.Namespace) -> list[str]:
   flags += [f'--cache={asked.cache}'] if asked.cache else []
   flags += ['--tensorboard'] if asked.tensorboard else []
   return flags
+
+
+def _refuse_twice(asked: argparse.Namespace, typed: Sequence[str]) -> None:
+  """Raises a UserError for fields that would silently win over arguments."""
+  said = dict(name=asked.file, path=asked.file)
+  if asked.label:
+    said |= dict(label=f'--label={asked.label}')
+  if asked.named:
+    named = f'--named={asked.named}'
+    said |= dict(split=named, named=named, parties=named)
+  for flag in typed:
+    field = flag.lstrip('-').partition('=')[0]
+    name = field.removeprefix('config.data.')
+    if name != field and name in said:
+      raise UserError(
+          f'{field} is said by {shlex.quote(said[name])} already.\nLeave out '
+          f'{shlex.quote(flag)}{_INSTEAD.get(name, "")}.'
+      )
+
+
+@contextlib.contextmanager
+def _own_words() -> Iterator[None]:
+  """Has messages name our arguments, where fields of a config are theirs."""
+  try:
+    yield
+  except UserError as error:
+    text = str(error)
+    for theirs, ours in _WORDS.items():
+      text = text.replace(theirs, ours)
+    raise UserError(text) from error
 
 
 def _default_workdir(file: str) -> str:

@@ -41,6 +41,11 @@ def test_of_lists_that_differ_is_said_what_is_new(tmp_path):
       ': listed has {"defense": "marvell", "strengths": [2.0]} only here.\n'
   ) in more
   assert 'vfljax merge puts them together' in more
+  stronger = refused(listed=[entry('none'), entry('iso', 2.0)])
+  assert 'vfljax merge puts them together' in stronger
+  # Two methods of one name are not parts of one experiment.
+  method = entry('iso', 1.0) | dict(options=dict(power=2))
+  assert 'merge' not in refused(listed=[entry('none'), method])
   other = refused(listed=[entry('none'), entry('iso', 2.0)], seeds=3, note='x')
   assert '"strengths": [1.0]} only there and {"defense": "iso"' in other
   assert 'seeds is 2 there and 3 here' in other and 'merge' not in other

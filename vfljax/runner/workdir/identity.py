@@ -17,15 +17,11 @@ from vfljax.data.table import listing
 from vfljax.runner.config.nested import flat
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
-from vfljax.runner.workdir import parts
+from vfljax.runner.workdir import mergeable, parts
 from vfljax.runner.workdir.parts import Damaged
 
 CONFIG, COPY = 'config.json', '.config.json'
 MERGED = 'merged'  # A field of what `vfljax merge` has put together.
-# What may differ in parts of one experiment, if nothing else does.
-MERGEABLE = frozenset({
-    'defenses', 'attacks', 'listed', 'listed_attacks', 'seeds', 'first_seed',
-})
 _ELSE = 'Choose another --workdir, or an empty one.'
 # Files into which shells and clusters write what a process says.
 _SAID, _SUFFIXES = ('log', 'stdout', 'stderr'), ('.log', '.out', '.err')
@@ -256,10 +252,20 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
   elif 'columns' in names:
     said = 'the names in data.named stand over other columns since then'
   then = 'or choose another --workdir.'
-  if {*names} <= MERGEABLE:
+  if MERGED in config:
+    raise UserError(
+        f'{path} belongs to another configuration: {said}{more}.\nChoose '
+        'another folder for what is merged.'
+    )
+  if mergeable.can_be_merged(saved, config, names):
     then = (
         'or run what is new in another --workdir: vfljax merge puts them '
         'together.'
+    )
+  elif mergeable.FIRST in names and mergeable.one_split(config):
+    then = (
+        'or choose another --workdir. With data.resplit=False the one split is '
+        'that of first_seed: for more seeds of it raise --config.seeds.'
     )
   raise UserError(
       f'{path} belongs to another configuration: {said}{more}.\n'
