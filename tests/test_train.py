@@ -96,6 +96,45 @@ def test_pieces_equal_the_whole():
   np.testing.assert_array_equal(losses, history['loss'])
 
 
+def test_no_piece_goes_past_the_last_epoch(monkeypatch):
+  """Not even where its length divides the plan's."""
+  plan = train.Plan(VFL, NONE, TXS, 4, 5)
+  play = lambda plan, run, rows, epoch: (
+      run._replace(state=run.state + 1), dict(loss=1.0 + epoch)
+  )
+  monkeypatch.setattr(train, '_epoch', play)
+  run, played = train.Run(KEY, 0, (), ()), []
+  for first, epochs in ((0, 1), (np.int32(1), 2), (jnp.int32(3), 2), (4, 4)):
+    run, row = train.advance(plan, run, data(), first, epochs)
+    played += [*row['loss']]
+  assert run.state == 4
+  assert played == [1, 2, 3, 4, 0, 0, 0, 0, 0]
+
+
+def test_a_multiple_of_the_pieces_length_asks_nothing_of_an_epoch(monkeypatch):
+  """What the command line compiles, and a first piece."""
+  plan = train.Plan(VFL, NONE, TXS, 4, 5)
+  play = lambda plan, run, rows, epoch: (run, dict(loss=1.0 * epoch))
+  monkeypatch.setattr(train, '_epoch', play)
+  run = train.Run(KEY, 0, (), ())
+  advance = lambda first: train.advance(plan, run, data(), first, 2)[1]
+  traced = jax.make_jaxpr(advance)(0)
+  known = jax.make_jaxpr(lambda: advance(2))()
+  late = jax.make_jaxpr(lambda: advance(3))()
+  assert [' cond[' in str(x) for x in (traced, known, late)] == [0, 0, 1]
+
+
+@pytest.mark.parametrize('first, epochs, message', [
+    (0, 0, 'advance: epochs must be an integer of at least 1'),
+    (0, 1.5, 'advance: epochs must be an integer'),
+    (-1, 2, 'advance: first must be a whole number of at'),
+])
+def test_a_piece_is_of_epochs_that_there_are(first, epochs, message):
+  plan = train.Plan(VFL, NONE, TXS, 4, 5)
+  with pytest.raises(ValueError, match=message):
+    train.advance(plan, train.Run(KEY, 0, (), ()), data(), first, epochs)
+
+
 def test_measuring_less_often_changes_nothing_else():
   validate = lambda key, state: dict(one=jnp.ones(()))
   often, all_of_it = fit(epochs=5, watch=ids, validate=validate)

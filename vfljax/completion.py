@@ -146,8 +146,8 @@ def best(
         f'{schedule.epochs} epochs it has {schedule.stages} stages.'
     )
   begun, stage, keys = _staged(
-      key, schedule, net.apply, params, samples, with_statistics(net, params),
-      bottom, epochs,
+      key, schedule, net.apply, params, samples,
+      with_statistics(net, params, samples.known), bottom, epochs,
   )
 
   def scored(now, keys):
@@ -231,14 +231,22 @@ def _learn(logits, net: Net | None, tx, carry, key: Key, x: Array, y: Array):
   return net.absorb(params, stats) if net else params, opt
 
 
-def with_statistics(net: Net, params: Params) -> Net | None:
-  """`net` if its parameters have statistics (BatchNorm), else `None`.
+def with_statistics(net: Net, params: Params, x: Any) -> Net | None:
+  """`net` if its training pass leaves statistics (BatchNorm), else `None`.
 
   Such a network is trained by its training pass, with whatever else belongs to
-  that (dropout, flips); others by the pass for inference, without.
+  that (dropout, flips); others by the pass for inference, without. In that one
+  statistics would be weights, which are learned. Rows that fill up a last batch
+  are in the statistics of networks that are no Linen modules.
+
+  Args:
+    params, x: Weights and samples, or their shapes; nothing is computed.
   """
-  paths = jax.tree_util.tree_flatten_with_path(params)[0]
-  return net if any('batch_stats' in str(path) for path, _ in paths) else None
+  if net.train is None:
+    return None
+  key = jax.eval_shape(jax.random.key, 0)
+  stats = jax.eval_shape(net.train, params, key, x)[1]
+  return net if jax.tree.leaves(stats) else None
 
 
 def check(schedule: Schedule, of: str = '') -> None:

@@ -12,6 +12,7 @@ from jax import lax
 from jax.core import Tracer
 import jax.numpy as jnp
 
+from vfljax import check as checks
 from vfljax import protocol, samples, target
 from vfljax.defense import Defense
 from vfljax.epochs import (
@@ -107,7 +108,19 @@ def advance(
   """Plays epochs `first`, ... `first + epochs - 1`: (run, history).
 
   Epochs past the plan's last are left out; their rows of the history are zeros.
+
+  Args:
+    first: From 0. A traced one is a multiple of `epochs` and below the plan's
+      number of epochs: where `epochs` divides that, nobody asks whether an
+      epoch is past the last.
+    epochs: 1 or more.
+
+  Raises:
+    ValueError: if `epochs` is no such number, or a `first` that is not traced
+      no whole one from 0.
   """
+  checks.whole('advance: first', first, 0)
+  checks.count('advance: epochs', epochs)
   with samples.guarded(data, run):
     return _advance(plan, run, data, first, epochs)
 
@@ -117,7 +130,8 @@ def _advance(
 ) -> tuple[Run, dict[str, Any]]:
   rows = len(data.labels), taking(plan, run, data)
   play = lambda run, epoch: _epoch(plan, run, rows, epoch)
-  if plan.epochs % epochs == 0:  # No call goes past the end.
+  inside = isinstance(first, Tracer) or int(first) + epochs <= plan.epochs
+  if plan.epochs % epochs == 0 and inside:  # No epoch is past the last.
     return lax.scan(play, run, first + jnp.arange(epochs))
 
   def play_or_not(run, epoch):

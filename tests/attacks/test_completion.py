@@ -12,6 +12,7 @@ from tests.small_networks import drawn
 from vfljax import completion, nets
 from vfljax.attacks import local_model, model_completion
 from vfljax.completion import Samples, Schedule, complete
+from vfljax.nets.heads import normalized_head
 from vfljax.types import Net
 from vfljax.views import TrainedBottom
 
@@ -76,7 +77,23 @@ def test_rows_that_fill_up_a_batch_are_in_no_statistic():
   ))
 
 
-@pytest.mark.parametrize('head, trains', [(NORMED, True), (nets.mlp(2), False)])
+def centered():
+  """A network whose statistics have no name: its weights are a tuple."""
+
+  def train(params, key, x):
+    return (x - x.mean(0)) @ params[0], x.mean(0)
+
+  return Net(
+      lambda key, x: (jnp.ones((x.shape[1], 2)), jnp.zeros(x.shape[1])),
+      lambda params, x: (x - params[1]) @ params[0], train,
+      lambda params, mean: (params[0], mean),
+  )
+
+
+@pytest.mark.parametrize('head, trains', [
+    (NORMED, True), (nets.mlp(2), False), (normalized_head(2), True),
+    (centered(), True), (nets.mlp(4, 2, dropout=0.5), False),
+])
 def test_networks_with_statistics_are_trained_by_their_training_pass(
     head, trains, monkeypatch
 ):
@@ -85,7 +102,7 @@ def test_networks_with_statistics_are_trained_by_their_training_pass(
 
   def noted(*given):
     net, params = given[5], given[3]
-    seen.append((net and net.run(params, KEY, given[4].known)[1]) or None)
+    seen.append(net.run(params, KEY, given[4].known)[1] if net else ())
     return jnp.zeros((1, 8, 2))
 
   monkeypatch.setattr(
@@ -100,6 +117,33 @@ def test_networks_with_statistics_are_trained_by_their_training_pass(
     attack.run(KEY, view)
   assert len(seen) == 3
   assert [bool(jax.tree.leaves(stats)) for stats in seen] == [trains] * 3
+
+
+def test_statistics_by_any_name_are_measured_and_not_learned():
+  """Two steps at a high rate: each is of the batch, by hand."""
+  net, rate = centered(), 3.0
+  start = net.init(KEY, X)
+  run = lambda x: completion.best(
+      KEY, Schedule(2, 0, 1, rate, 'sgd'), net, start, Samples(x, Y, x),
+      lambda guess: guess[0, 0],
+  )
+  w, x, y = np.ones((3, 2)), *map(np.asarray, (X, Y))
+  for _ in range(2):
+    z = np.exp((x - x.mean(0)) @ w)
+    z /= z.sum(1, keepdims=True)
+    w -= rate * (x - x.mean(0)).T @ (z - y) / len(y)
+  found = jax.jit(run)(X)
+  np.testing.assert_allclose(found, (x - x.mean(0))[0] @ w[:, 0], rtol=1e-5)
+
+
+def test_no_gradient_moves_the_statistics_of_an_inference_head():
+  head = normalized_head(2)
+  params = jax.tree.map(
+      lambda s: jnp.ones(s.shape), jax.eval_shape(head.init, KEY, X)
+  )
+  slope = jax.grad(lambda p: head.apply(p, X).sum())(params)[0]
+  assert not slope['mean'].any() and not slope['var'].any()
+  assert slope['scale'].any()
 
 
 @pytest.mark.parametrize('field', ['bottom_rate', 'weight_decay'])
@@ -122,7 +166,9 @@ def test_the_best_is_the_largest_score_of_all_guesses(net, epochs, stages):
   @jax.jit
   def of_all():
     best = [completion.best(KEY, how, net, *given[3:], s) for s in scores]
-    return best, complete(*given, completion.with_statistics(net, given[3]))
+    return best, complete(*given, completion.with_statistics(
+        net, given[3], X
+    ))
 
   found, guesses = of_all()
   assert len(guesses) == stages

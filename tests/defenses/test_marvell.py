@@ -132,11 +132,30 @@ def test_marvell_at_the_end_of_32_bits():
   np.testing.assert_allclose(tiny[4], found[4], rtol=1e-4)
 
 
+@pytest.mark.parametrize('power', [4.0, 0.0])
+@pytest.mark.parametrize('d', [
+    np.ones((4, 3)), np.zeros((4, 3)), np.eye(4)[:, :3], np.eye(4)[:, :1],
+], ids=['equal', 'zero', 'apart', 'narrow'])
+def test_nothing_on_the_way_is_nan(d, power):
+  """Outside of `jit`, where `jax_debug_nans` looks at every operation."""
+  add = defenses.REGISTRY['marvell'](power).gradient
+  labels = [np.eye(2)[np.array(y)] for y in (
+      (0, 1, 0, 1), (0, 0, 0, 0), (0, 0, 0, 1), (1, 1, 0, 1)
+  )]
+  one_each = labels[0] * np.array([1, 1, 0, 0])[:, None]  # The rest is padding.
+  d = jnp.asarray(d, jnp.float32)
+  with jax.debug_nans(True):
+    for y in (*labels, one_each):
+      (noisy,), _ = add((), KEY, (d,), jnp.asarray(y, jnp.float32))
+      assert np.isfinite(noisy).all()
+
+
 def test_marvell_of_nothing():
   for inputs in ((0, 0, 3, 0, 0.5, 0), (1, 1, 3, 0, 0.5, 0),
                  (1, 2, 3, 0, 0.5, 1), (2, 1, 1, 1, 0.5, 0)):
     assert all(np.isfinite(x) for x in solve(*map(float, inputs))), inputs
   assert solve(0.0, 0.0, 3.0, 1.0, 0.5, 0.0).sum_kl == np.inf
+  assert solve(0.0, 1.0, 1.0, 1.0, 0.5, 0.0).sum_kl == np.inf
 
 
 @pytest.mark.parametrize('scale', [1e-3, 1e-24])

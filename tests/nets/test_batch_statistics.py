@@ -1,4 +1,6 @@
 """BatchNorm in a round with rows of padding, against NumPy on the real rows."""
+from collections.abc import Callable
+
 from flax import linen as nn
 import jax
 import jax.numpy as jnp
@@ -76,6 +78,61 @@ def test_padding_is_nothing_to_statistics(defense):
     np.testing.assert_allclose(
         stats['var'], 0.9 + 0.1 * real.var(0), rtol=1e-5
     )
+
+
+class Folded(nn.Module):
+  """It normalizes rows of another number than the batch's: [b, t, d] folded."""
+
+  fold: Callable = lambda x: x.reshape(-1, x.shape[-1])
+  masked: bool = False
+
+  @nn.compact
+  def __call__(self, x, train: bool = False):
+    rows = self.fold(x)
+    mask = rows[:, :1] > 3 if self.masked else None
+    return nn.BatchNorm(not train, momentum=0.9)(rows, mask=mask)
+
+
+@pytest.mark.parametrize('masked', [False, True])
+def test_rows_that_hold_a_folded_axis(masked):
+  """Each sample has as many; of these the module may leave some out."""
+  x = X[0].reshape(7, 4, 3)
+  net = nets.counting_rows(nets.linen(Folded(masked=masked)), REAL)
+  params = drawn(net, x)
+  y, found = jax.jit(net.run)(params, KEY, x)
+  real = x[REAL].astype(np.float64).reshape(-1, 3)
+  if masked:
+    real = real[real[:, 0] > 3]
+  stats = found['BatchNorm_0']
+  np.testing.assert_allclose(stats['mean'], 0.1 * real.mean(0), rtol=1e-5)
+  np.testing.assert_allclose(stats['var'], 0.9 + 0.1 * real.var(0), rtol=1e-5)
+  expected = (x.reshape(-1, 3) - real.mean(0)) / np.sqrt(real.var(0) + 1e-5)
+  expected += params['params']['BatchNorm_0']['bias']
+  np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_of_no_sample_cannot_be_counted():
+  x = X[0].reshape(7, 4, 3)
+  for fold in (lambda x: x[:5, 0], lambda x: x[:, 0].repeat(2, 0)[:13]):
+    net = nets.linen(Folded(fold))
+    params = jax.eval_shape(net.init, KEY, x)
+    counted = nets.counting_rows(net, REAL)
+    with pytest.raises(ValueError, match='BatchNorm_0 .* rows in a batch of 7'):
+      jax.eval_shape(counted.train, params, KEY, x)
+    jax.eval_shape(counted.apply, params, x)
+
+
+def test_running_statistics_ask_for_no_rows():
+  class Frozen(nn.Module):
+
+    @nn.compact
+    def __call__(self, x, train: bool = False):
+      return nn.BatchNorm()(x[:5, 0], use_running_average=True)
+
+  net = nets.linen(Frozen())
+  params = jax.eval_shape(net.init, KEY, X[0])
+  counted = nets.counting_rows(net, REAL)
+  assert jax.eval_shape(counted.train, params, KEY, X[0])[0].shape[0] == 5
 
 
 def test_an_epoch_with_a_padded_round():

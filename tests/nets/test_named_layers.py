@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from tests.small_networks import weights
-from vfljax import nets
+from vfljax import algorithms, nets
+from vfljax.defense import Spec
+from vfljax.defenses.fedpass import fedpass
+from vfljax.defenses.vmask import vmask
 from vfljax.nets import named_layers
 from vfljax.types import Net
 
@@ -80,3 +83,25 @@ def test_redrawn_layers_are_uniform_in_their_fan_in():
   assert abs(np.std(drawn['conv']['kernel']) - 0.1 / np.sqrt(3)) < 1e-3
   other = named_layers.redraw(jax.random.key(1), params)
   assert not np.array_equal(drawn['conv']['kernel'], other['conv']['kernel'])
+
+
+@pytest.mark.parametrize('weights, listed', [
+    (dict(w=jnp.ones((3, 2)), b=jnp.ones(2)), 'there are: b, w'),
+    ({'params': {'fc': {'weight': jnp.ones((3, 2))}}}, 'params/fc/weight'),
+    (dict(kernel=jnp.ones(3)), 'kernel'), (jnp.ones((3, 2)), 'one array'),
+    ({}, 'no arrays'),
+    ({f'w{i}': jnp.ones(2) for i in range(11)}, r'w6, w7, \.\.\.'),
+])
+def test_weights_that_have_no_layers(weights, listed):
+  """Whoever needs some says what a layer is, and what there is instead."""
+  own = Net(lambda key, x: weights, lambda params, x: x[:, :2])
+  vfl = algorithms.vsnn([own], nets.mlp(2))
+  spec = Spec((jnp.ones((4, 2)),), 2, vfl, (weights,), (jnp.ones((4, 3)),))
+  message = 'called `kernel` of two or more axes.* these weights have none'
+  for of, defense in dict(
+      vmask=vmask(0.5, 'all'), fedpass=fedpass(side='passive'),
+      fedpass_=fedpass(among=('fc',)),
+  ).items():
+    of = of.strip('_')
+    with pytest.raises(ValueError, match=f'{of}: .*{message}.*{listed}'):
+      defense.init(KEY, spec)

@@ -165,14 +165,14 @@ def model_completion(
       return complete(
           k_train, schedule, whole.apply, start,
           Samples(view.labeled_features, view.labeled, view.features),
-          with_statistics(whole, start), 'first',
+          with_statistics(whole, start, view.labeled_features), 'first',
       )
     # A frozen bottom is applied once, not once a step.
     wanted = bottom.apply(weights, view.features)
     return complete(
         k_train, schedule, top.apply, head_weights,
         Samples(embedded, view.labeled, wanted),
-        with_statistics(top, head_weights),
+        with_statistics(top, head_weights, embedded),
     )
 
   return Attack(TrainedBottom, run)
@@ -210,7 +210,7 @@ def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
     return complete(
         k_train, schedule, net.apply, params,
         Samples(view.labeled_features, view.labeled, view.features),
-        with_statistics(net, params),
+        with_statistics(net, params, view.labeled_features),
     )
 
   return Attack(TrainedBottom, run)

@@ -49,7 +49,8 @@ def fedpass(
 
   Raises:
     ValueError: if an argument is out of its range; when training starts, if a
-      layer of `among` does not exist or has no bias, or none has one.
+      layer of `among` does not exist or has no bias, or none has one, or a
+      bottom network's weights have no layers that could be named.
   """
   passport = passports.drawer('fedpass', variance, mean, side, spread)
 
@@ -139,8 +140,10 @@ def chosen(params: Params, among: tuple[str, ...]) -> tuple[str, ...]:
   """The layers `among` or, if empty, all that can carry passports.
 
   Raises:
-    ValueError: if a name is no layer's, or a layer has no bias, or none has.
+    ValueError: if a name is no layer's, or a layer has no bias, or none has,
+      or there are no layers.
   """
+  named_layers.existing(params, 'fedpass: ')  # Refuses weights without a layer.
   fit = biased(params)
   if among:
     named_layers.mask(params, among)  # Refuses names that are no layer's.

@@ -233,21 +233,34 @@ def _falls(problem: _Problem, s: Array) -> Array:
   """
   lo, hi, g, *_ = problem
   x, y = _along(problem, s)
-  a_lo, a_hi, b_lo = x + lo, y + hi, s + lo
+  more = x > s
+  # No 0 / 0, at which `jax_debug_nans` stops: not where `more` decides alone,
+  # nor where nothing varies, which leaves no s to choose.
+  a_lo, a_hi, b_lo = jnp.where(more, x + lo, 1), y + hi, s + lo
+  b_lo = jnp.where((hi > 0) | (b_lo > 0), b_lo, 1)
   # Both of twice the divergence, divided by the d - 1 directions across.
   across = 1 / hi - hi / b_lo / b_lo
   along = 1 / a_hi - (a_hi + g) / a_lo / a_lo
-  return (x > s) & (across < along)
+  return more & (across < along)
+
+
+def _over(top: Array, bottom: Array) -> Array:
+  """top / bottom of numbers from 0: infinite over 0, and 0 over 0 is 0.
+
+  Never NaN in between, at which `jax_debug_nans` stops.
+  """
+  none = bottom == 0
+  over = jnp.where(none, jnp.inf, top / jnp.where(none, 1, bottom))
+  return jnp.where(top > 0, over, 0)
 
 
 def _sum_kl(problem: _Problem, s: Array, along_lo: Array, along_hi: Array):
   lo, hi, g, _, d, *_ = problem
   a_lo, a_hi, b_lo = along_lo + lo, along_hi + hi, s + lo
-  ratio = lambda top, bottom: jnp.where(top > 0, top / bottom, 0)
-  rest = jnp.abs(hi - lo - s)
-  across = (d - 1) * ratio(rest, hi) * ratio(rest, b_lo)
+  rest = jnp.where(d > 1, jnp.abs(hi - lo - s), 0)
+  across = (d - 1) * _over(rest, hi) * _over(rest, b_lo)
   gap = jnp.abs(a_hi - a_lo)
-  along = ratio(gap, a_lo) * ratio(gap, a_hi) + ratio(g, a_lo) + ratio(g, a_hi)
+  along = _over(gap, a_lo) * _over(gap, a_hi) + _over(g, a_lo) + _over(g, a_hi)
   return (jnp.where(d > 1, across, 0) + along) / 2
 
 

@@ -85,7 +85,8 @@ class Rule(NamedTuple):
 
   def candidates(self, params: Params) -> np.ndarray:
     """bool [layers] of a network, those that may be hidden."""
-    return named_layers.mask(params, self.among or named_layers.names(params))
+    known = named_layers.existing(params, 'vmask: ')
+    return named_layers.mask(params, self.among or known)
 
 
 def vmask(
@@ -115,7 +116,8 @@ def vmask(
 
   Raises:
     ValueError: if an argument is out of its range; when training starts, if the
-      budget is under chance, a layer of `among` does not exist, or there are no
+      budget is under chance, a layer of `among` does not exist, a bottom
+      network's weights have no layers that could be named, or there are no
       auxiliary samples (selection 'all' needs none).
   """
   rule = Rule(budget, selection, among, noise, attacker, shadows, norms, least)

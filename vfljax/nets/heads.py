@@ -41,8 +41,8 @@ def normalized_head(classes: int, layers: int = 1) -> Net:
 
   def apply(params, u):
     u = u.reshape(len(u), -1)
-    for p in params:
-      u = layer(p, u, p['mean'], p['var'])
+    for p in params:  # Statistics are measured: no gradient moves them.
+      u = layer(p, u, *map(lax.stop_gradient, (p['mean'], p['var'])))
     return u
 
   def train(params, key, u):

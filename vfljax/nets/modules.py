@@ -5,6 +5,7 @@ from typing import Any
 
 from flax import linen as nn
 import jax
+import jax.numpy as jnp
 
 from vfljax.nets.once import once
 from vfljax.types import VFL, Array, Key, Net, Params
@@ -108,7 +109,12 @@ def counting(vfl: VFL, real: Array) -> VFL:
   a batch by nor to its running statistics.
 
   Args:
-    real: bool [batch], false where a row is padding.
+    real: bool [batch], false where a row is padding. Where a network folds an
+      axis into the rows, [batch, n, ...] to [batch * n, ...], a sample has n.
+
+  Raises:
+    ValueError: in training, where BatchNorm sees rows that are no whole number
+      a sample.
   """
   bottoms = tuple(net and counting_rows(net, real) for net in vfl.bottoms)
   return vfl._replace(bottoms=bottoms, top=counting_rows(vfl.top, real))
@@ -122,8 +128,8 @@ def counting_rows(net: Net, real: Array) -> Net:
   def count(following, args, kwargs, context):
     ours = isinstance(context.module, nn.BatchNorm)
     if ours and context.method_name == '__call__':
-      rows = real.reshape(-1, *[1] * (args[0].ndim - 1))
-      kwargs = dict(kwargs, mask=rows)
+      mask = _mask(context.module, real, *args, **kwargs)
+      kwargs = dict(kwargs, mask=mask)
     return following(*args, **kwargs)
 
   def train(params, key, x):
@@ -131,6 +137,32 @@ def counting_rows(net: Net, real: Array) -> Net:
       return net.run(params, key, x)
 
   return net._replace(train=train)
+
+
+def _mask(
+    norm: nn.BatchNorm, real: Array, x: Array, use_running_average=None,
+    mask: Array | None = None, **others: Any,
+) -> Array | None:
+  """What BatchNorm, called so, is to take for its statistics.
+
+  Args:
+    mask: What the module itself would have it take; both have to hold.
+  """
+  del others  # Of somebody's own BatchNorm.
+  if norm.use_running_average or use_running_average:
+    return mask  # Nothing is measured.
+  each, rest = divmod(len(x), len(real))
+  if rest or not each:
+    name = '/'.join(norm.path) or type(norm).__name__
+    raise ValueError(
+        f'linen: {name} (BatchNorm) sees {len(x)} rows in a batch of '
+        f'{len(real)}: which of them are padding cannot be known. Fold other '
+        'axes into the rows after the batch, [batch, n, ...] to [batch * n, '
+        '...], or normalize [batch, n, ...] as it is.'
+    )
+  rows = real if each == 1 else jnp.repeat(real, each)
+  rows = rows.reshape(-1, *[1] * (x.ndim - 1))
+  return rows if mask is None else rows & jnp.asarray(mask, bool)
 
 
 def _variables(params: Params) -> dict:

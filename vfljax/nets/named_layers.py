@@ -31,13 +31,34 @@ def names(params: Params) -> tuple[str, ...]:
   return tuple(_readable(_layers(params)).values())
 
 
+def existing(params: Params, of: str = '') -> tuple[str, ...]:
+  """`names`, where there are any.
+
+  Args:
+    of: What stands before a message.
+
+  Raises:
+    ValueError: where there are none; it says what there is instead.
+  """
+  if known := names(params):
+    return known
+  own = ['/'.join(path) or 'one array' for path, _ in _leaves(params)]
+  listed = ', '.join(own[:9] + ['...'] * (len(own) > 9))
+  raise ValueError(
+      f'{of}a layer is a group with an array called `kernel` of two or more '
+      'axes, [..., in, out], and these weights have none; there are: '
+      f'{listed or "no arrays"}.'
+  )
+
+
 def mask(params: Params, chosen: Sequence[str]) -> np.ndarray:
   """The set of the layers `chosen`, bool [layers].
 
   Raises:
-    ValueError: for a name that is no layer's, or no names at all.
+    ValueError: for a name that is no layer's, or no names at all, or where
+      there are no layers.
   """
-  known = names(params)
+  known = existing(params)
   for name in chosen:
     if name not in known:
       raise ValueError(
