@@ -18,7 +18,9 @@ from vfljax.views import (
 )
 
 
-@pytest.mark.parametrize('name', ['none', 'marvell', 'mid'])
+@pytest.mark.parametrize('name', [
+    'none', 'marvell', pytest.param('mid', marks=pytest.mark.slow)
+])
 def test_ours_are_good(name):
   method = defenses.REGISTRY[name]
   contracts.check_defense(method, *method.strengths[:1])

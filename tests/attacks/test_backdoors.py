@@ -113,7 +113,9 @@ def outcome(made, state, test, vfl):
   return {name: float(x) for name, x in found.items()}
 
 
-@pytest.mark.parametrize('parties', [2, 3])
+@pytest.mark.parametrize('parties', [
+    2, pytest.param(3, marks=pytest.mark.slow)
+])
 def test_replacement_turns_triggered_samples(parties):
   """It works where it is on (VFLAIR's crashes), for colluders too, and only on
   triggered samples."""

@@ -259,7 +259,10 @@ def _float_conv(x, w, win):
   )
 
 
-@pytest.mark.parametrize('case', CONVS, ids=str)
+@pytest.mark.parametrize('case', [  # The second takes as long as all others.
+    pytest.param(case, marks=[pytest.mark.slow] * (i == 1))
+    for i, case in enumerate(CONVS)
+], ids=str)
 def test_gradients_of_convolutions(case):
   """On small integers float64 automatic differentiation is exact."""
   x, w, g, win = _case(case, top=1 << 12)
