@@ -232,10 +232,10 @@ def test_a_shadow_has_the_defense_unless_its_attacker_is_not_to_know(
   def given(net, vfl, known, defense):
     raise Given(defense)
 
-  monkeypatch.setattr(sys.modules[Inversion.__module__], 'sender', given)
   config = inversion_config(auxiliary=10)
   config.attacks, defense = name, precode.precode(0.5, 3)
   attack = images(config).after_training[name].against(defense)
+  monkeypatch.setattr(sys.modules[Inversion.__module__], 'sender', given)
   view: Any = TrainedTop({}, jnp.zeros((1, 2)), Batch((None,), jnp.ones(1)))
   with pytest.raises(Given) as found:
     attack.run(KEY, view)
