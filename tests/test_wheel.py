@@ -29,12 +29,17 @@ import importlib, pkgutil
 import vfljax
 assert vfljax.__file__.startswith(sys.path[0]), vfljax.__file__
 extra = ('vfljax.runner', 'vfljax.report', 'vfljax.commands')
-for module in pkgutil.walk_packages(vfljax.__path__, 'vfljax.'):
-  if not module.name.startswith(extra):
-    importlib.import_module(module.name)
-# To walk into a package is to import it, but nothing of what is in it.
-inside = tuple(f'{name}.' for name in extra)
-found = {name for name in sys.modules if name.startswith((*inside, 'orbax'))}
+
+def import_all(package):
+  for module in pkgutil.iter_modules(package.__path__, package.__name__ + '.'):
+    if module.name not in extra:
+      found = importlib.import_module(module.name)
+      if module.ispkg:
+        import_all(found)
+
+import_all(vfljax)
+assert 'vfljax.nets.modules' in sys.modules
+found = {name for name in sys.modules if name.startswith((*extra, 'orbax'))}
 assert not found, found
 '''
 SCRIPT = '''
