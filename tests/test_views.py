@@ -12,7 +12,7 @@ import pytest
 
 from tests.contracts import SAMPLES, batch, federation, make, play, start
 from vfljax import algorithms, defenses, nets, protocol, views
-from vfljax.defense import Defense, chain, none
+from vfljax.defense import Defense, chain, none, slots
 from vfljax.defenses import fedpass, vmask
 from vfljax.nets import named_layers
 from vfljax.types import Batch, Messages, Round
@@ -416,3 +416,18 @@ def test_the_active_party_gets_embeddings_as_the_defense_sends_them():
       ).received for defense in (none(), noisy)
   )
   np.testing.assert_allclose(sent, plain + 5, rtol=1e-5)
+
+
+def test_the_active_party_is_not_shown_what_is_lent_to_others():
+  """FedPass keeps each passive party's passports in the defense's memory."""
+  lending = Defense(
+      init=lambda key, spec: slots(
+          spec, state=dict(own=jnp.ones(3), lent=jnp.ones(3))
+      ),
+      lent=lambda state, k: state['lent'],
+  )
+  seen = finished(lending)
+  memory = views.after_training(views.TrainedTop, KEY, 1, seen).memory
+  np.testing.assert_array_equal(memory['own'], seen.state.defense['own'])
+  assert np.asarray(seen.state.defense['lent']).all()
+  assert not np.asarray(memory['lent']).any()

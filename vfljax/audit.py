@@ -30,6 +30,7 @@ import jax
 from vfljax import flow, protocol, target
 from vfljax.adversary import HONEST, Adversary
 from vfljax.defense import Defense
+from vfljax.hooks import borrowers
 from vfljax.ledger import EVIL, KEY, LABELS, PER_ROW, Leak, Ledger
 from vfljax.types import VFL, Batch, Key, PartyState, State, Transforms
 
@@ -176,16 +177,12 @@ def _of_state(defense: Defense, state: State, ledger: Ledger) -> State:
           _named(p.opt, ledger.own('optimizer', k)),
       ) for k, p in enumerate(state.parties)
   )
-  leaves, tree = jax.tree.flatten(state.defense)
-  numbered = jax.tree.unflatten(tree, range(len(leaves)))
-  users: list[set[int]] = [set() for _ in leaves]
-  for k in range(1, len(state.parties)):
-    for i in jax.tree.leaves(defense.lent(numbered, k)):
-      users[i].add(k)
-  memory = [ledger.lent(frozenset(parties)) for parties in users]
-  return State(
-      parties, jax.tree.unflatten(tree, memory), _named(state.adversary, EVIL)
+  users = borrowers(defense, state.defense, len(state.parties) - 1)
+  memory = jax.tree.unflatten(
+      jax.tree.structure(state.defense),
+      [ledger.lent(frozenset(parties)) for parties in users],
   )
+  return State(parties, memory, _named(state.adversary, EVIL))
 
 
 def _crossing(messages: Any) -> tuple[Crossing, ...]:

@@ -164,6 +164,21 @@ class Defense(NamedTuple):
   decode: Callable[[Any, Array], Array] = lambda state, logits: logits
 
 
+def borrowers(defense: Defense, memory: Any, passive: int) -> list[set[int]]:
+  """Of each leaf of a defense's memory, the passive parties that it is lent to.
+
+  Args:
+    passive: How many there are, 1..passive.
+  """
+  leaves, tree = jax.tree.flatten(memory)
+  numbered = jax.tree.unflatten(tree, range(len(leaves)))
+  found: list[set[int]] = [set() for _ in leaves]
+  for k in range(1, passive + 1):
+    for i in jax.tree.leaves(defense.lent(numbered, k)):
+      found[i].add(k)
+  return found
+
+
 def checked(defense: Defense, name: str = '') -> Defense:
   """The same, whose `send` and `gradient` are refused a wrong result.
 

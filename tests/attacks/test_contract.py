@@ -49,7 +49,7 @@ def view_of(kind):
         jax.random.key(2), 1, defense, state, known, data, data
     )
   if kind is views.TrainedTop:
-    return views.trained_top(state, seen.messages.up[0], known)
+    return views.trained_top(defense, state, seen.messages.up[0], known)
   if kind is views.RecordedGradients:
     rounds = jax.tree.map(lambda x: x[None], seen._replace(state=()))
     return views.recorded_gradients(jax.random.key(2), 1, rounds, 3)[0]

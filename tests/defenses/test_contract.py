@@ -176,7 +176,7 @@ def test_an_active_party_inverts_with_all_that_is_its_own(name):
   def guessed(key):
     state = start(key, defense, data)
     sent = protocol.embed(key, vfl, defense, state, 1, data.features[1])
-    return attack.run(key, views.trained_top(state, sent, data))
+    return attack.run(key, views.trained_top(defense, state, sent, data))
 
   found = jax.eval_shape(guessed, jax.random.key(0))
   assert found.shape == data.features[1].shape

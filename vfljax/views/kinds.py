@@ -184,7 +184,8 @@ class TrainedTop(NamedTuple):
       defense has it train beside them.
     received: [n, ...] embeddings of the samples whose features it wants.
     auxiliary: Samples whose features at every party it knows, with labels.
-    memory: The defense's, which its own hooks compute with at inference.
+    memory: The defense's, which its own hooks compute with; zeros for what is
+      lent to passive parties (`Defense.lent`), whose secrets may be in it.
   """
 
   weights: dict[str, Params]

@@ -1,9 +1,13 @@
 """Views taken out of a trained federation."""
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
+
 from vfljax import protocol
 from vfljax.check import Misfit
 from vfljax.defense import Defense
+from vfljax.hooks import borrowers
 from vfljax.types import VFL, Array, Batch, Key, Params, State
 from vfljax.views.kinds import TrainedBottom, TrainedTop, UnlabeledBottom
 from vfljax.views.rounds import own_weights
@@ -76,9 +80,16 @@ def _unlabeled(own: Own) -> UnlabeledBottom:
   return UnlabeledBottom(*_bottom(own), own.training.features[own.k])
 
 
-def trained_top(state: State, sent: Array, auxiliary: Batch) -> TrainedTop:
+def trained_top(
+    defense: Defense, state: State, sent: Array, auxiliary: Batch
+) -> TrainedTop:
   """The active party's view of embeddings that were sent to it."""
-  return TrainedTop(state.parties[0].params, sent, auxiliary, state.defense)
+  leaves, tree = jax.tree.flatten(state.defense)
+  lent = borrowers(defense, state.defense, len(state.parties) - 1)
+  memory = tree.unflatten(
+      jnp.zeros_like(x) if parties else x for x, parties in zip(leaves, lent)
+  )
+  return TrainedTop(state.parties[0].params, sent, auxiliary, memory)
 
 
 def _trained_bottom(key: Key, k: int, f: Finished) -> TrainedBottom:
@@ -94,7 +105,7 @@ def _unlabeled_bottom(key: Key, k: int, f: Finished) -> UnlabeledBottom:
 def _trained_top(key: Key, k: int, f: Finished) -> TrainedTop:
   x = wanted_features(k, f)
   sent = protocol.embed(key, f.vfl, f.defense, f.state, k, x)
-  return trained_top(f.state, sent, f.auxiliary)
+  return trained_top(f.defense, f.state, sent, f.auxiliary)
 
 
 def wanted_features(k: int, finished: Finished) -> Array:

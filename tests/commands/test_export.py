@@ -1,0 +1,86 @@
+"""export: numbers, tables and figures of a finished work directory."""
+import csv
+import json
+import shutil
+import subprocess
+
+import pandas as pd
+import pytest
+
+from tests import fake_results
+from tests.commands.finished import ISO, NONE, call, config, made
+from tests.fake_results import row
+from vfljax.commands import export
+from vfljax.report.tables import Table, Text
+from vfljax.runner.workdir import store
+
+
+def test_numbers_are_exported_whole(tmp_path, capsys):
+  made(tmp_path, [NONE, ISO])
+  code, out, _ = call(capsys, 'export', tmp_path, '--to=csv,parquet,latex')
+  assert code == 0 and len(out.splitlines()) == 5
+  rows = store.read_results(tmp_path)
+  with (tmp_path / 'export/results.csv').open() as file:
+    found = list(csv.DictReader(file))
+  assert [float(r['value']) for r in found] == [r['value'] for r in rows]
+  assert {r['digest'] for r in found} == {'0123'}
+  assert {r['file'] for r in found} == {'my.csv'}
+  frame = pd.read_parquet(tmp_path / 'export/results.parquet')
+  assert frame['value'].tolist() == [r['value'] for r in rows]
+  assert (tmp_path / 'export/ranking.tex').exists()
+
+
+def test_lines_of_several_runs_can_stand_in_one_file(tmp_path):
+  made(tmp_path, [NONE])
+  lines = (tmp_path / 'results.jsonl').read_text().splitlines()
+  for line in map(json.loads, lines):
+    assert (line['file'], line['digest']) == ('my.csv', '0123')
+    assert [*line][:-2] == [*store.FIELDS]
+
+
+def test_latex_is_what_latex_takes():
+  text = export.latex(Table('T', 'n', ('a_b', '± & %'), [
+      [Text('x^2 {y}\\', strong=True), Text('1.0 ± 0.1')],
+  ]))
+  assert text.splitlines()[3:6:2] == [
+      r'a\_b & $\pm$ \& \% \\',
+      r'\textbf{x\textasciicircum{}2 \{y\}\textbackslash{}} & 1.0 $\pm$ 0.1 \\',
+  ]
+  if shutil.which('pdflatex'):
+    whole = (
+        r'\documentclass{article}\usepackage{booktabs}\begin{document}' + text
+        + r'\end{document}'
+    )
+    done = subprocess.run(
+        ['pdflatex', '-draftmode', '-halt-on-error', '-output-directory=/tmp'],
+        input=whole, text=True, capture_output=True, check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_figures_of_any_variant_have_names_of_files(tmp_path, capsys):
+  work = store.open_workdir(tmp_path, config(), ['none/None'])
+  attacks = 'norm_scoring:a/b', 'norm_scoring:a-b', 'norm_scoring:../c\0'
+  work.save('none/None', [
+      row('none', None, who, seed, metric, 'test', 0.9) for seed in (0, 1)
+      for who, metric in [(None, 'auc'), *((a, 'leak_auc') for a in attacks)]
+  ], dict(seeds=2, classes=2))
+  code, out, error = call(capsys, 'export', tmp_path, '--to=svg')
+  assert code == 0, error
+  names = {path.name for path in (tmp_path / 'export').iterdir()}
+  assert names == {
+      'trade-off-worst.svg', 'trade-off-norm_scoring:a-b.svg',
+      'trade-off-norm_scoring:a-b-2.svg', 'trade-off-norm_scoring:..-c-.svg',
+  } and len(out.splitlines()) == 4
+
+
+@pytest.mark.slow
+def test_figures_are_exported(tmp_path, capsys):
+  fake_results.make(tmp_path / 'run', seeds=2, defenses=('none', 'iso'))
+  code, out, _ = call(
+      capsys, 'export', tmp_path / 'run', '--to=png,svg',
+      f'--out={tmp_path / "figures"}',
+  )
+  assert code == 0
+  names = {path.name for path in (tmp_path / 'figures').iterdir()}
+  assert {'trade-off-worst.png', 'trade-off-worst.svg'} <= names

@@ -1,0 +1,111 @@
+"""Which work directories are parts of one experiment, and which are not."""
+import pytest
+
+from tests.commands.finished import ISO, MORE, NONE, call, made
+from vfljax.commands import merge
+from vfljax.runner.errors import UserError
+from vfljax.runner.workdir import store
+
+
+def test_parts_of_other_code_are_not_merged(tmp_path, capsys):
+  of = lambda name, **sources: made(tmp_path / name, [NONE], sources=sources)
+  one, two = of('one', a='1', b='2'), of('two', b='2', c='3')
+  code, *_ = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
+  assert code == 0
+  kept = store.read_config(tmp_path / 'all')['sources']
+  assert kept == dict(a='1', b='2', c='3')
+  three = of('three', b='4')
+  code, _, error = call(capsys, 'merge', one, three, '--to', tmp_path / 'no')
+  assert code == 2 and 'ran other versions of b' in error
+  assert not (tmp_path / 'no').exists()
+
+
+def entry(defense, *strengths, **changed):
+  return dict(
+      defense=defense, strengths=[*strengths], options={}, label='', after=[],
+      grid={},
+  ) | changed
+
+
+@pytest.mark.parametrize('one, two, said', [
+    (dict(options=dict(power=1.0)), dict(options=dict(power=100.0)),
+     'options.power is 1.0 and 100.0'),
+    (dict(options=dict(power=1.0)), {}, "options.power is 1.0 and 'not set'"),
+    ({}, dict(after=[entry('dcor', 0.3)]),
+     "after is 'not set' and [{'defense': 'dcor', 'strengths': [0.3]}]"),
+    (dict(grid=dict(level=[1, 2])), dict(grid=dict(level=[3, 4])),
+     'grid.level is [1, 2] and [3, 4]'),
+    (dict(label='mine'), dict(defense='max_norm', label='mine'),
+     "defense is 'iso' and 'max_norm'"),
+])
+def test_two_methods_of_one_name_are_not_merged(
+    one, two, said, tmp_path, capsys
+):
+  name = one.get('label') or 'iso'
+
+  def part(folder, changed, seeds=(0, 1)):
+    return made(
+        tmp_path / folder, [NONE, (name, 5.0)], seeds, asked='',
+        listed=[entry('iso', 5.0) | changed],
+    )
+
+  # The first one may have nothing of that name.
+  base = made(tmp_path / 'base', [NONE])
+  parts = base, part('one', one), part('two', two, (2, 3))
+  code, _, error = call(capsys, 'merge', *parts, '--to', tmp_path / 'all')
+  assert code == 2 and not (tmp_path / 'all').exists()
+  assert f'/two have two methods called {name}: {said}' in error
+  assert f"label='{name} 2' in its Entry" in error
+  assert len(error.splitlines()) == 2
+  # What differs is in a report over both, and a name of its own can be merged.
+  place = tmp_path / 'both.html'
+  code, out, _ = call(capsys, 'compare', *parts[1:], f'--to={place}')
+  assert code == 0 and f'{name}: {said.partition(" ")[0]}' in out
+  own = made(tmp_path / 'own', [NONE, ('other', 5.0)], asked='', listed=[
+      entry('iso', 5.0) | two | dict(label='other')
+  ])
+  place = merge.merge([*parts[:2], own], str(tmp_path / 'all'))
+  *_, last = store.read_config(place)['listed']
+  assert last == entry('iso', 5.0) | two | dict(label='other')
+
+
+def test_other_samples_are_no_parts_where_the_first_seed_splits(
+    tmp_path, capsys
+):
+  data = dict(name='csv', path='/a/my.csv', resplit=False)
+  one = made(tmp_path / 'one', [NONE], data=data)
+  two = made(tmp_path / 'two', [NONE], seeds=(2, 3), data=data)
+  code, _, error = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
+  assert code == 2 and not (tmp_path / 'all').exists()
+  assert 'the one split is that of first_seed, 0 and 2.\n' in error
+  assert f'raise --config.seeds in {one} instead' in error
+  # Where the split is the same, seeds are parts as ever.
+  more = made(tmp_path / 'more', [NONE, ISO], seeds=(0, 1, 2), data=data)
+  merge.merge([one, more], str(tmp_path / 'all'))
+  assert store.read_config(tmp_path / 'all')['seeds'] == 3
+  # Nor is anybody who asks for other seeds there sent to merge.
+  with pytest.raises(UserError, match='for more seeds of it raise') as e:
+    store.open_workdir(one, store.read_config(two), ['none/None'])
+  assert 'merge' not in str(e.value) and len(str(e.value).splitlines()) == 2
+
+
+def test_parts_ran_where_the_samples_lie_elsewhere(tmp_path):
+  path = lambda path: dict(data=dict(name='csv', path=path))
+  one = made(tmp_path / 'one', [NONE])
+  two = made(tmp_path / 'two', [ISO], **path('/b/my.csv'), columns='0123')
+  merge.merge([one, two], str(tmp_path / 'all'))
+  three = made(tmp_path / 'three', [MORE], **path('/b/your.csv'))
+  with pytest.raises(UserError, match="data.path is '/a/my.csv' and '/b/your"):
+    merge.merge([one, three], str(tmp_path / 'other'))
+
+
+@pytest.mark.parametrize('changed, message', [
+    (dict(train=dict(epochs=6)), 'train.epochs is 5 and 6'),
+    (dict(samples='4567'), "samples is '0123' and '4567'"),
+    (dict(value=0.8), 'cannot be parts of one experiment'),
+])
+def test_two_experiments_are_not_merged(changed, message, tmp_path, capsys):
+  one = made(tmp_path / 'one', [NONE])
+  two = made(tmp_path / 'two', [NONE], **changed)
+  code, _, error = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
+  assert code == 2 and message in error and not (tmp_path / 'all').exists()
