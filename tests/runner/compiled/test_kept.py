@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import jax
 from jax.experimental.compilation_cache import compilation_cache
@@ -17,7 +18,7 @@ from vfljax.defense import Method
 from vfljax.runner import run
 from vfljax.runner.checking import rehearsal
 from vfljax.runner.cli import arguments
-from vfljax.runner.compiled import cell, kept, strides
+from vfljax.runner.compiled import cell, kept, origins, strides
 from vfljax.runner.experiment import auditing
 
 pytestmark = pytest.mark.usefixtures('uncached')
@@ -108,6 +109,49 @@ def test_a_program_that_calls_what_nobody_knows_is_not_kept(
   assert not list(place.glob('*'))
 
 
+def test_nvidias_solvers_are_there_at_every_start(place, monkeypatch):
+  monkeypatch.setattr(kept.serialize_executable, 'serialize', lambda _: 'it')
+  class Solving:
+    args_info, out_tree = (), ()
+    as_text = lambda self: 'x = stablehlo.custom_call @cusolver_gesvd_ffi(y)'
+    compile = lambda self, *options: 'compiled'
+
+  compiled, name = kept.of(ABOUT).compile(Solving())
+  assert compiled == 'compiled' and name and len(list(place.iterdir())) == 1
+
+
+class Device:
+  """One of another machine."""
+
+  def __init__(self, platform='gpu', kind='NVIDIA H100', runtime='cuda 13000'):
+    self.platform, self.device_kind = platform, kind
+    self.client = SimpleNamespace(platform_version=runtime)
+
+  def __str__(self):
+    return 'cuda:0'
+
+
+@pytest.mark.parametrize('kind, are_kept', [
+    ('NVIDIA H100 80GB HBM3', True), ('AMD Instinct MI300X', False),
+    ('TPU v5 lite', False),
+])
+def test_programs_are_kept_for_devices_that_were_tried(
+    place, monkeypatch, kind, are_kept
+):
+  monkeypatch.setattr(jax, 'local_devices', lambda: [Device(kind=kind)])
+  assert (kept.of(ABOUT) is not None) == are_kept
+
+
+def test_another_device_or_driver_is_another_machine(place, monkeypatch):
+  def machine(**about):
+    monkeypatch.setattr(jax, 'local_devices', lambda: [Device(**about)])
+    return kept.of(ABOUT).machine
+
+  seen = [machine(), machine(kind='NVIDIA H200'), machine(runtime='cuda 12080')]
+  monkeypatch.setattr(origins, '_PLUGINS', 'jax')  # Of which one is here.
+  assert len({*seen, machine()}) == 4
+
+
 LINEAR = """
 import sys
 import jax.numpy as jnp
@@ -192,11 +236,11 @@ def test_all_that_tracing_reads_makes_another_experiment(
     seen.append(digest())
   monkeypatch.setenv('XLA_FLAGS', '--xla_cpu_enable_fast_math=true')
   seen.append(digest())
-  monkeypatch.setattr(kept, '_code', lambda: 'other')
+  monkeypatch.setattr(origins, '_code', lambda: 'other')
   seen.append(digest())
   assert len(set(seen)) == len(seen)
   machine = kept.of(ABOUT).machine
-  monkeypatch.setattr(kept, '_machine', lambda: ['another'])
+  monkeypatch.setattr(origins, '_machine', lambda: ['another'])
   assert kept.of(ABOUT).machine != machine
 
 
@@ -225,12 +269,12 @@ def test_nothing_is_kept_of_what_is_registered_from_outside(
 def test_nothing_is_kept_by_who_runs_other_code_than_is_on_the_disk(
     place, monkeypatch
 ):
-  monkeypatch.setattr(kept, '_IMPORTED', 0.0)  # So all has changed since.
-  kept._code.cache_clear()
+  monkeypatch.setattr(origins, '_IMPORTED', 0.0)  # So all has changed since.
+  origins._code.cache_clear()
   try:
     assert kept.of(ABOUT) is None
   finally:
-    kept._code.cache_clear()
+    origins._code.cache_clear()
 
 
 def test_nothing_is_kept_without_a_folder():

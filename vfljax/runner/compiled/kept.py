@@ -8,51 +8,40 @@ settings, and the machine. It is read only if it is what was written, and traced
 if anything is different: the same numbers either way, from the same executable.
 Programs that are the same to the letter are kept once.
 
-On CPUs alone: elsewhere nobody has tried it. What was registered from outside
-of vfljax has code that is not part of the digest, so such a process keeps and
-takes nothing.
+On CPUs and NVIDIA's GPUs: elsewhere nobody has tried it. What was registered
+from outside of vfljax has code that is not part of the digest, so such a
+process keeps and takes nothing.
 """
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 import contextlib
 from contextvars import ContextVar
 import functools
 import hashlib
-from importlib import metadata
-import json
 import os
 from pathlib import Path
-import platform
 import re
-import sys
 import threading
-import time
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
 from jax.experimental import serialize_executable
 import jax.numpy as jnp
 
-import vfljax
-from vfljax import algorithms, attacks, data, defenses, nets
-from vfljax.runner.compiled import alike
-from vfljax.runner.config import outside
+from vfljax.runner.compiled import alike, origins
 from vfljax.runner.machine import disk, tuning
 
 Program: TypeAlias = jax.stages.Compiled
 
 FOLDER = 'programs'  # In that of the compile cache.
 MOST = 2 << 30  # Bytes; what was not used for longest goes first.
-_PACKAGES = 'jax', 'jaxlib', 'flax', 'optax', 'numpy', 'ml_dtypes'
-_SETTINGS = 'JAX_', 'XLA_', 'LIBTPU_'  # The environment's begin so.
-_ELSEWHERE = '_dir'  # Ends the name of a setting that says where, not what.
 _SIZE = hashlib.sha256().digest_size
 _READ = '/jax/compilation_cache/cache_hits'
 # What a program calls that XLA has not made: this process's Python, or what a
 # library has put into it.
 _CALLS = re.compile(r'custom_call @([\w.]+)')
 _LAPACK = 'lapack_'
+_THERE = _LAPACK, 'cusolver_'  # At every later start.
 _FOUND = threading.local()
-_IMPORTED = time.time()  # Whatever changes later is not what runs here.
 _PLACE: ContextVar[Path | None] = ContextVar('programs', default=None)
 
 
@@ -88,7 +77,7 @@ class Kept(NamedTuple):
     start.
     """
     calls = set(_CALLS.findall(lowered.as_text()))
-    if not all(name.startswith(_LAPACK) for name in calls):
+    if not all(name.startswith(_THERE) for name in calls):
       return tuning.compiled(lowered), ''
     name = f'{self.machine} {alike.digest(lowered)}'
     with contextlib.suppress(Exception):
@@ -170,12 +159,9 @@ def of(config: Mapping) -> Kept | None:
     config: As config.json has it, with the digest of the samples.
   """
   folder = _PLACE.get()
-  platforms = {device.platform for device in jax.local_devices()}
-  if folder is None or platforms != {'cpu'} or not (_is_ours() and _code()):
+  if folder is None or not origins.are_known():
     return None
-  machine = _below()
-  own = dict(config=config, files=list(_named(config)), code=_code())
-  return Kept(folder, _digest(machine), _digest(machine | own))
+  return Kept(folder, *origins.digests(config))
 
 
 @functools.cache
@@ -202,89 +188,6 @@ def _listen() -> None:
       _FOUND.count = getattr(_FOUND, 'count', 0) + 1
 
   jax.monitoring.register_event_listener(count)
-
-
-def _digest(about: Mapping) -> str:
-  text = json.dumps(about, sort_keys=True, default=str)
-  return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _below() -> dict[str, Any]:
-  """All that compiles, and what for: packages, settings, the machine."""
-  settings = {
-      name: value for name, value in jax.config.values.items()
-      if not name.endswith(_ELSEWHERE)
-  }
-  environment = {
-      name: value for name, value in os.environ.items()
-      if name.startswith(_SETTINGS) and not name.lower().endswith(_ELSEWHERE)
-  }
-  return dict(
-      packages={name: metadata.version(name) for name in _PACKAGES},
-      python=sys.version, settings=settings, environment=environment,
-      devices=[str(device) for device in jax.local_devices()],
-      machine=_machine(),
-  )
-
-
-def _named(config: Mapping) -> Iterator[tuple]:
-  """Files that a configuration names, or a folder's: their size and time.
-
-  Of the samples there is a digest, but there may be more to read.
-  """
-  told = {k: v for k, v in config.items() if k != 'experiment'}
-  for text in sorted(set(_texts(told)) - {''}):  # Which would be all here.
-    with contextlib.suppress(OSError, ValueError, RuntimeError):
-      place = Path(text).expanduser()
-      files = sorted(place.iterdir()) if place.is_dir() else [place]
-      for file in files:
-        about = file.stat()
-        yield str(file), about.st_size, about.st_mtime_ns
-
-
-def _texts(tree: Any) -> Iterator[str]:
-  """All words in a tree of mappings and lists, and values of options."""
-  if isinstance(tree, str):
-    yield from (tree, *(part.partition('=')[2] for part in tree.split(';')))
-  elif isinstance(tree, Mapping):
-    yield from _texts(list(tree.values()))
-  elif isinstance(tree, Sequence):
-    for each in tree:
-      yield from _texts(each)
-
-
-@functools.cache
-def _code() -> str:
-  """A digest of vfljax's own files; '' if they may not be what is imported."""
-  digest, root = hashlib.sha256(), Path(vfljax.__file__).parent
-  for file in sorted(root.rglob('*.py')):
-    if file.stat().st_mtime > _IMPORTED:
-      return ''
-    digest.update(str(file.relative_to(root)).encode() + b'\0')
-    digest.update(file.read_bytes() + b'\0')
-  return digest.hexdigest()
-
-
-@functools.cache
-def _machine() -> list[str]:
-  """The processor: its kind, and what it can do, for which code is made."""
-  found = [platform.machine(), platform.processor()]
-  try:
-    lines = Path('/proc/cpuinfo').read_text().splitlines()
-  except OSError:
-    return found
-  told = 'model name', 'flags', 'Features'
-  return found + [line for line in lines if line.startswith(told)][:len(told)]
-
-
-def _is_ours() -> bool:
-  """Whether everything that is registered is vfljax's own."""
-  registered = [
-      *defenses.REGISTRY.values(), *attacks.REGISTRY.values(),
-      *nets.REGISTRY.values(), *data.REGISTRY.values(),
-      *algorithms.AGGREGATIONS.values(),
-  ]
-  return all(map(outside.is_ours, registered))
 
 
 def _prune(folder: Path) -> None:
