@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from tests.devices import of_a_cpu
 from tests.runner.compiled.test_families import config, found
 from vfljax.runner.compiled import calls, compiling, families, making
 from vfljax.runner.machine import tuning
@@ -33,6 +34,7 @@ def counts(monkeypatch):
   return counted
 
 
+@of_a_cpu
 @pytest.mark.slow
 def test_programs_that_are_alike_are_compiled_once(counts):
   """Of labels that are prepared before the first round the rounds know nothing.
@@ -44,6 +46,7 @@ def test_programs_that_are_alike_are_compiled_once(counts):
   assert counts(given) == dict(start=3, advance=3, finish=1, stolen=1)
 
 
+@of_a_cpu
 def test_trainings_that_start_alike_have_one_program_for_it(counts):
   """The defenses that share one, and the active party without the others."""
   given = config('none', 'iso', listed_attacks=('norm_scoring',))

@@ -87,7 +87,9 @@ def test_a_program_that_calls_python_is_not_kept(place):
   """The function that it calls is in this process alone."""
   def one(cell, shared):
     twice = lambda x: 2 * np.asarray(x)
-    return jax.pure_callback(twice, cell['x'], cell['x'])
+    return jax.pure_callback(
+        twice, cell['x'], cell['x'], vmap_method='expand_dims'
+    )
 
   program = jax.jit(sweep.over_cells(one)).lower(*given(dict(a=np.ones(2))))
   compiled, name = kept.of(ABOUT).compile(program)
