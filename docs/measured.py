@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments import evidence
-from experiments.vmask import fig5, older
 from vfljax import attacks, defenses
 from vfljax.attack import recipe_of
 from vfljax.report import reading
@@ -21,8 +20,6 @@ _WHEN = dict(
     max='; attacks in training in their best epoch',
     last='; attacks in training in the last epoch',
 )
-SAID = ('main', 'attack')  # Of a study: accuracy, and that of completion.
-_STUDIED = fig5.entries('mlp3')  # What VMask's studies call which defense.
 
 
 class Run(NamedTuple):
@@ -108,29 +105,6 @@ def strengths(name: str) -> dict[str, list[str]]:
     kept = found.setdefault(run.paper, [])
     kept += [s for s in mine if s and s not in kept]
   return {paper: values for paper, values in found.items() if values}
-
-
-def of_studies(name: str) -> str:
-  """VMask's own records of a defense: accuracy, and who completes the bottom.
-
-  They are of studies, which no run of the command line has written.
-  """
-  rows = []
-  for column in ('TM', 'TFM', 'M', 'FM'):
-    found = older.column(column, 'table2')
-    for label, entry in _STUDIED.items():
-      if name in (entry.defense, *(e.defense for e in entry.after)):
-        rows += [
-            [column, label, *(older.says(found[label], what) for what in SAID)]
-        ] if label in found else []
-  if not rows or name == 'none':
-    return ''
-  return (
-      "## In VMask's Table II\n\nTM, TFM: MLP3 on MNIST and Fashion-MNIST; M, "
-      'FM: LeNet5 on them ([vmask](../results/vmask.md), record '
-      '`experiments/vmask/records/table2.json`); percent.\n\n'
-      + evidence.markdown(('', '', 'accuracy', 'completion'), rows)
-  )
 
 
 def _known(results: Results, attack: str) -> bool:

@@ -73,7 +73,6 @@ def defense(name: str) -> str:
           or measured.unknown('defenses', name)
       )
   )
-  said.append(measured.of_studies(name))
   return '\n\n'.join(filter(None, said)) + '\n'
 
 

@@ -54,7 +54,8 @@ def test_what_has_no_record_says_how_to_get_one():
 
 def test_vmasks_own_records_are_quoted():
   page = methods.defense('vmask')
-  assert "VMask's Table II" in page and '| TM | VMask |' in page
+  assert '| VMask 50x5 (0.25) |' in page
+  assert all(f'table2_{c}.json' in page for c in ('tm', 'tfm', 'm', 'fm'))
 
 
 def test_a_docstring_is_parted():

@@ -64,21 +64,25 @@ def _left(rows: dict[str, Row], variant: str) -> tuple[Found, str]:
   return found, signed(gap)
 
 
-def at_full_size() -> Verdict:
+def at_full_size(*records: str) -> Verdict:
   """Main clearly at most 0.34 points less, attack clearly at most 1.5 above
-  scratch.
+  scratch, in every column.
   """
-  lost = older.less(
-      numbers.full('none', 'accuracy'), numbers.full('VMask', 'accuracy')
-  )
-  gap = numbers.full_gap()
-  found = dict(main=within(lost, MOST_LOST), attack=within(gap, MOST_LEFT))
-  return Verdict(
-      every(found.values()),
-      f'main {signed((-x for x in lost), 2)} points, attack {signed(gap)} '
-      f'points from scratch, layers hidden {numbers.hidden()} of 3'
-      + remarks(found),
-  )
+  shown, found = [], {}
+  for record in records:
+    column = tables_runs.column_of(record)
+    lost = older.less(*(
+        numbers.full(row, 'accuracy', record) for row in ('none', 'VMask')
+    ))
+    gap = numbers.full_gap(record)
+    found[f'{column} main'] = within(lost, MOST_LOST)
+    found[f'{column} attack'] = within(gap, MOST_LEFT)
+    shown.append(
+        f'{column}: main {signed((-x for x in lost), 2)} points, attack '
+        f'{signed(gap)} points from scratch, layers hidden '
+        f'{tables_runs.hidden(record)} of {older.layers(column)}'
+    )
+  return Verdict(every(found.values()), '; '.join(shown) + remarks(found))
 
 
 def within_budget(record: str, who: str, from_scratch_up: bool) -> Verdict:

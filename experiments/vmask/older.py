@@ -1,7 +1,7 @@
 """VMask's records: of runs, of its scripts (studies.py), and older ones.
 
-`table2`, `authors` and `fig8_authors` were put together from results.jsonl (a
-column of theirs that was run again has a record of its own: `authors_tm`),
+`authors` and `fig8_authors` were put together from results.jsonl (a column that
+was run again has a record of its own: `authors_tm`, and all of Table II's),
 `rows` reads what variations.py writes, `sets` what table1.py does, `adaptive`
 what adaptive.py does. All give {row: {measure: [a value a training]}} in
 percent: attack runs of a training are averaged, so that deviations are those of
@@ -20,7 +20,7 @@ from experiments import evidence
 from vfljax.report.reading import Cell, Results
 
 PAPER = 'vmask'
-AGAIN = ('TM', 'TFM', 'M')
+AGAIN = 'TM', 'TFM'
 LOST = 12.0  # Main accuracy of ten classes up to which a training diverged.
 Row = dict[str, list[float]]
 _NAMES = {
@@ -70,6 +70,11 @@ def column(name: str, of: str = 'table2') -> dict[str, Row]:
     return of_run(run)
   made = {d: row(found) for d, found in record(of)[name].items()}
   return {defense: found for defense, found in made.items() if found}
+
+
+def layers(column: str) -> int:
+  """Of a column's network: MLP3 or LeNet5."""
+  return 3 if column.startswith('T') else 5
 
 
 def again() -> dict[str, dict[str, Row]]:

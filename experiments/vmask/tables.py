@@ -69,7 +69,7 @@ def _hidden(columns: Sequence[str], of: str) -> str:
   """What was hidden, and what that did."""
   lines = []
   for c in columns:
-    found, count = older.column(c, of), 3 if c.startswith('T') else 5
+    found, count = older.column(c, of), older.layers(c)
     for variant in (v for v in VARIANTS if v in found):
       one = found[variant]
       lines.append([

@@ -3,24 +3,38 @@
 Percent, +- over trainings. Attack and scratch are each attack run's best epoch,
 as the paper has it. They have no diverged training's numbers, see older.py.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from experiments import evidence
 from experiments.evidence import Table
 from experiments.vmask import fig6 as figure
-from experiments.vmask import older
+from experiments.vmask import older, paper
 from vfljax.report import reading
 from vfljax.report.reading import Cell, Results
 
 PAPER = 'vmask'
 MNIST = '--config.data.path=mnist.npz'
+FASHION = '--config.data.path=fashion_mnist.npz'
+_FULL = (
+    "--config.data.limit=0 --config.train.epochs=50 "
+    "'--config.defenses=none,VMask'"
+)
+FULL = {  # Columns at the paper's size, by whose settings.
+    'our': ('tm_full', 'm_full', 'fm_full'),
+    "authors'": (
+        'authors_tm', 'authors_tfm', 'authors_m_full', 'authors_fm_full'
+    ),
+}
 RUNS = dict(
     scratch_40=f'table2.py:m {MNIST} --config.data.limit=7640 '
     '--config.defenses=none --config.attack.completion.batch_size=0',
-    dg_eq19='table2.py:tfm --config.data.path=fashion_mnist.npz '
+    dg_eq19=f'table2.py:tfm {FASHION} '
     '--config.defenses=discrete_sgd',
-    tm_full=f'table2.py:tm {MNIST} --config.data.limit=0 '
-    "--config.train.epochs=50 '--config.defenses=none,VMask'",
+    tm_full=f'table2.py:tm {MNIST} {_FULL}',
+    m_full=f'table2.py:m {MNIST} {_FULL}',
+    fm_full=f'table2.py:fm {FASHION} {_FULL}',
+    authors_m_full=f'authors.py:m {MNIST} {_FULL}',
+    authors_fm_full=f'authors.py:fm {FASHION} {_FULL}',
     tm_standardized=f'table2.py:tm {MNIST} '
     '--config.attack.completion.standardize=True '
     "'--config.defenses=none,VMask,MID,dCor,KDk'",
@@ -28,12 +42,13 @@ RUNS = dict(
     fig8_lenet5=f'fig8.py:lenet5 {MNIST} --config.seeds=1 '
     "'--config.defenses=none,VMask 50x5'",
     authors_tm=f'authors.py:tm {MNIST}',
-    authors_tfm='authors.py:tfm --config.data.path=fashion_mnist.npz',
-    authors_fm='authors.py:fm --config.data.path=fashion_mnist.npz',
+    authors_tfm=f'authors.py:tfm {FASHION}',
+    authors_fm=f'authors.py:fm {FASHION}',
 )
 # What tables call a defense; bins of Kang's rule are no levels of Fu et al.'s.
 _SAID = dict(none='vanilla', discrete_sgd='DG, Eq. 19, bins:')
 ATTACK, SCRATCH = 'model_completion', 'scratch'
+_MEASURED = {'accuracy': paper.MAIN, f'{ATTACK}/accuracy_best': paper.ATTACK}
 
 
 def recorded(*names: str) -> Callable[[Table], Table]:
@@ -44,12 +59,20 @@ def _says(results: Results, cell: Cell, what: str) -> str:
   return evidence.spread(evidence.quantity(results, cell, what).values())
 
 
+def _results(name: str) -> Results:
+  return evidence.load(PAPER, name).results
+
+
+def _masked(results: Results) -> Cell:
+  return evidence.cell(results, 'VMask')
+
+
 def _named(cell: Cell) -> str:
   label = _SAID.get(cell[0], cell[0])
   return ' '.join(filter(None, (label, reading.strength(cell))))
 
 
-def attacked(name: str, paper: Sequence[str] = ()) -> str:
+def attacked(name: str) -> str:
   """Main and attack accuracy of every row; what an attacker has without one."""
   results = evidence.load(PAPER, name).results
   rows = [
@@ -63,11 +86,52 @@ def attacked(name: str, paper: Sequence[str] = ()) -> str:
     rows.append(['scratch', '', found])
   if evidence.alone(results):
     rows.append(['alone', _says(results, none, 'alone'), ''])
-  theirs = [*paper, *[''] * (len(rows) - len(paper))]
-  head = ('', 'main', 'attack', *(['paper'] if paper else []))
-  return evidence.markdown(
-      head, [[*r, t] if paper else r for r, t in zip(rows, theirs)]
-  )
+  return evidence.markdown(('', 'main', 'attack'), rows)
+
+
+def column_of(record: str) -> str:
+  """TM, TFM, M or FM."""
+  return record.removeprefix('authors_').removesuffix('_full').upper()
+
+
+def hidden(record: str) -> str:
+  """'2, 2, 2': layers that VMask hid at the end, by training."""
+  results, count = _results(record), older.layers(column_of(record))
+  found = evidence.quantity(results, _masked(results), 'masked').values()
+  return ', '.join(f'{count * x / 100:.0f}' for x in found)
+
+
+def full_size() -> str:
+  """Columns at the paper's size; its own numbers stand in brackets."""
+  lines = [
+      row for settings, names in FULL.items() for name in names
+      for row in _compared(name, settings)
+  ]
+  head = '', '', 'main (paper)', 'attack (paper)', 'layers hidden at the end'
+  return evidence.markdown(head, lines)
+
+
+def _compared(name: str, settings: str) -> list[list[str]]:
+  """What a record and the paper have of a column, a line for each of four."""
+  results, column = _results(name), column_of(name)
+  none, masked = results.cells[0], _masked(results)
+  alone, scratch = paper.BASELINES[column]
+
+  def both(cell: Cell, row: str) -> list[str]:
+    at = paper.ROWS.index(row)
+    return [
+        f'{_says(results, cell, what)} ({theirs[column][at]:g})'
+        for what, theirs in _MEASURED.items()
+    ]
+
+  from_scratch = _says(results, none, f'{SCRATCH}/accuracy_best')
+  return [
+      [f'{column}, {settings} settings', 'alone',
+       f"{_says(results, none, 'alone')} ({alone:g})", '', ''],
+      ['', 'scratch', '', f'{from_scratch} ({scratch:g})', ''],
+      ['', 'vanilla', *both(none, 'none'), ''],
+      ['', 'VMask', *both(masked, 'VMask'), hidden(name)],
+  ]
 
 
 def points(name: str = 'fig6') -> dict[Cell, tuple[float, float]]:
@@ -131,9 +195,9 @@ def budgets(name: str) -> str:
 TABLES: dict[str, Table] = dict(
     scratch_40=recorded('scratch_40')(lambda: attacked('scratch_40')),
     dg_eq19=recorded('dg_eq19')(lambda: attacked('dg_eq19')),
-    tm_full=recorded('tm_full')(lambda: attacked(
-        'tm_full', ('99.02 / 80.72', '99.00 / 42.85', '41.35')
-    )),
+    full_size=recorded(*(n for names in FULL.values() for n in names))(
+        full_size
+    ),
     tm_standardized=recorded('tm_standardized')(
         lambda: attacked('tm_standardized')
     ),

@@ -240,19 +240,19 @@ def test_one_training_can_only_be_over_a_budget(monkeypatch):
 
 def test_verdicts_from_records_without_a_commit_are_marked():
   """In CLAIMS.md by a sign; the README lists those of the method as it is."""
-  assert claims.unsigned('vmask', 'table2')
+  assert claims.unsigned('vmask', 'authors')
   assert not claims.unsigned('vmask', 'tm_full')
   by_records = {c.records: c for c in claims.of('vmask')}
-  new = by_records['tm_full',]
-  old = new._replace(records=('table2',))
+  new = by_records['fig6',]
+  old = new._replace(records=('authors',))
   assert claims.word('vmask', old, True) == 'held °'
   assert claims.word('vmask', new, None) == 'not decided'
-  mixed = new._replace(records=('tm_full', 'table2'))
+  mixed = new._replace(records=('fig6', 'authors'))
   assert claims.word('vmask', mixed, False) == '**did not hold** °'
   nothing = claims.untestable('', '', 'why')
   assert claims.word('vmask', nothing, None) == 'not testable here'
   listed = tables.TABLES['as_it_is']()
-  assert 'records/tm_full.json' in listed and 'table2.json' not in listed
+  assert 'records/tm_full.json' in listed and 'authors.json' not in listed
   assert '°' not in listed and listed.count('\n') == 1 + int(
       tables.NUMBERS['signed_verdicts']().split()[0]
   )

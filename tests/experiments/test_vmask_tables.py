@@ -42,9 +42,14 @@ def test_the_readme_says_what_the_records_say():
 
 def test_a_row_of_table_ii_is_that_of_its_record():
   kept = json.loads(
-      (evidence.HERE / 'vmask/records/table2.json').read_text()
-  )['M']['MID']
-  main, attack = (100 * np.asarray(kept[x]) for x in ('main', 'attack'))
+      (evidence.HERE / 'vmask/records/table2_m.json').read_text()
+  )['rows']
+  main, attack = (100 * np.asarray(next(
+      values for row, _, *which, _, values in kept
+      if row == 'MID' and which == list(wanted)
+  )) for wanted in (
+      (None, 'accuracy'), ('model_completion', 'accuracy_best')
+  ))
   assert line(tables.TABLES['table2_lenet5'](), 'MID')[1:4] == [
       f'{main.mean():.1f} +- {main.std(ddof=1):.1f}',
       f'{attack.mean():.1f} +- {attack.std(ddof=1):.1f}', '97.82 / 59.79',
@@ -62,11 +67,12 @@ def test_attack_runs_of_a_training_are_averaged_before_they_deviate():
 
 def test_a_diverged_training_is_counted_and_not_averaged(made_up):
   ours = dict(main=[0.9, 0.098, 0.8], attack=[0.6, 0.1, 0.5], scratch=[0.4] * 3)
-  made_up['table2'] = dict(M=dict(none=ours), FM=dict(none=ours))
-  row = line(tables.TABLES['table2_lenet5'](), 'vanilla')
-  assert row[1] == '85.0 +- 7.1 (1 of 3 diverged)'
-  assert row[2] == '55.0 +- 7.1 (1 of 3 diverged)'
-  assert line(tables.TABLES['table2_lenet5'](), 'scratch')[2] == '40.0 +- 0.0'
+  made_up['authors'] = dict(M=dict(none=ours))
+  row, at = line(tables.TABLES['table2_authors'](), 'vanilla'), 7  # M's.
+  assert row[at] == '85.0 +- 7.1 (1 of 3 diverged)'
+  assert row[at + 1] == '55.0 +- 7.1 (1 of 3 diverged)'
+  scratch = line(tables.TABLES['table2_authors'](), 'scratch')
+  assert scratch[at + 1] == '40.0 +- 0.0'
 
 
 def test_a_gap_has_its_sign_and_nothing_has_none():
@@ -128,15 +134,24 @@ def test_the_papers_size_is_judged_as_the_cut_is(
     monkeypatch, main, attack, held
 ):
   values = dict(
-      none=dict(accuracy=0.983, scratch=0.4), VMask=dict(
-          accuracy=main, model_completion=attack, masked=2 / 3
-      )
+      none=dict(accuracy=0.983, scratch=0.4),
+      VMask=dict(accuracy=main, model_completion=attack),
   )
-  monkeypatch.setattr(numbers, 'full', lambda row, what: [
-      100 * values[row][what.split('/')[0]] + x for x in (0.0, 0.1, -0.1)
-  ])
-  found = judges.at_full_size()
+  real = numbers.full
+
+  def full(row, what, record):
+    if record != 'tm_full':
+      return real(row, what, record)
+    mean = 100 * values[row][what.split('/')[0]]
+    return [mean, mean + 0.1, mean - 0.1]
+
+  monkeypatch.setattr(numbers, 'full', full)
+  found = judges.at_full_size('tm_full')
   assert found.held is held and 'hidden 2, 2, 2 of 3' in found.because
+  # Nothing holds of all columns that does not of each.
+  both = judges.at_full_size('tm_full', 'authors_fm_full')
+  assert both.held is (None if held else False)
+  assert 'hidden 5, 5, 2 of 5' in both.because
 
 
 def test_figure_6_has_what_diverged_and_its_ends():
