@@ -19,7 +19,8 @@ from vfljax.views import (
 
 
 @pytest.mark.parametrize('name', [
-    'none', 'marvell', pytest.param('mid', marks=pytest.mark.slow)
+    'none', pytest.param('marvell', marks=pytest.mark.slow),
+    pytest.param('mid', marks=pytest.mark.slow),
 ])
 def test_ours_are_good(name):
   method = defenses.REGISTRY[name]

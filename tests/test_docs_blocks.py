@@ -88,7 +88,7 @@ def become(place, code, monkeypatch):
 
 @pytest.mark.parametrize('page', [
     # What is read first is tried with every change.
-    pytest.param(p, marks=() if p.parent == ROOT else pytest.mark.slow)
+    pytest.param(p, marks=() if p == PAGES[0] else pytest.mark.slow)
     for p in PAGES if blocks(p, 'python')
 ], ids=named)
 def test_python_blocks_run(page, tmp_path, monkeypatch, registries):

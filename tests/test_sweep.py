@@ -142,6 +142,7 @@ def test_what_makes_another_program_is_compiled(other):
   np.testing.assert_allclose(found[1, 1], expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_function_that_nobody_holds_is_not_kept():
   counted = counting([])
   alive = weakref.ref(counted)

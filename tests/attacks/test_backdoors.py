@@ -113,9 +113,8 @@ def outcome(made, state, test, vfl):
   return {name: float(x) for name, x in found.items()}
 
 
-@pytest.mark.parametrize('parties', [
-    2, pytest.param(3, marks=pytest.mark.slow)
-])
+@pytest.mark.slow
+@pytest.mark.parametrize('parties', [2, 3])
 def test_replacement_turns_triggered_samples(parties):
   """It works where it is on (VFLAIR's crashes), for colluders too, and only on
   triggered samples."""

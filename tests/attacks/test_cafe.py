@@ -159,6 +159,7 @@ def small():
   return dict(bottom=params), FirstLinear(around, gradient)
 
 
+@pytest.mark.slow
 def test_images_come_back_and_noise_keeps_them():
   weights, layer = small()
   truth = images(side=8)

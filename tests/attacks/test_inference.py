@@ -85,6 +85,7 @@ def mixed_matched(tune, weight, view):
   return mixmatch(BOTTOM, normalized_head(2), how, tune).run(KEY, view)
 
 
+@pytest.mark.slow
 def test_a_frozen_bottom_and_one_that_is_tuned():
   """Tuning reaches the bottom network, as public code means to and does not:
   behind a bottom that lost what matters, only a tuned one can be completed."""
@@ -290,6 +291,7 @@ def test_the_subspace_is_learned_in_spite_of_outliers():
   assert distance(seen) < 0.3 * distance(plain)
 
 
+@pytest.mark.slow
 def test_rvfr_in_a_federation_trains_and_predicts():
   rng = np.random.default_rng(0)
   y = rng.integers(0, 3, 200)

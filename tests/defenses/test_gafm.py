@@ -378,6 +378,7 @@ def test_predicts_by_f_or_by_the_generator(predict):
   np.testing.assert_allclose(p, want[:, 0], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_learns_without_a_loss_on_labels():
   table = data.load('breast_cancer')
   x = jnp.asarray((table.features - table.features.mean(0))

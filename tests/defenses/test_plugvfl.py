@@ -231,6 +231,7 @@ def test_no_weight_and_no_drop_is_plain_training():
   )
 
 
+@pytest.mark.slow
 def test_every_lambda_and_p_is_one_program():
   """A sweep over pairs (lambda, p) and seeds traces once; a cell of it is the
   same training alone, and a traced lambda of 0 is party dropout."""

@@ -89,9 +89,9 @@ def test_the_imagined_attacker_is_scored_at_its_best_on_what_it_did_not_know(
   assert 0.2 < leaked(40, 1) < 0.8  # Each draw has a lot of its own.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('rate, epochs, plays', [
-    ('constant', 3, 1),
-    pytest.param('cosine', 5, 2, marks=pytest.mark.slow),
+    ('constant', 3, 1), ('cosine', 5, 2),
 ])
 def test_an_attacker_of_whom_a_part_is_played_is_one_of_that_size(
     rate, epochs, plays
@@ -346,6 +346,7 @@ def first_budget(budgets):
   return jax.tree.map(lambda x: x[0], budgets)
 
 
+@pytest.mark.slow
 def test_the_mask_ratio_counts_the_epochs_that_were_played(first_budget):
   seen = first_budget[1]
   first = np.array([[[True, False, False]]])

@@ -299,6 +299,7 @@ def test_what_is_made_odd_is_taken_as_it_is(tried):
   assert tried(base(), ['--config.seeds=0']) == 'refused'
 
 
+@pytest.mark.slow
 @many(200)
 @hypothesis.given(config=configs())
 def test_odd_fields(tried, config):

@@ -276,7 +276,9 @@ def test_gradients_of_convolutions(case):
   np.testing.assert_array_equal(got_w, np.asarray(want_w).astype(np.int64))
 
 
-@pytest.mark.parametrize('case', CONVS[1:3], ids=str)
+@pytest.mark.parametrize('case', [
+    pytest.param(CONVS[1], marks=pytest.mark.slow), CONVS[2]
+], ids=str)
 def test_gradients_are_adjoint_over_the_whole_ring(case):
   x, w, g, win = _case(case)
   dot = lambda a, b: int(np.sum(np.asarray(a) * np.asarray(b)))

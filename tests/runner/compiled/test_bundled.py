@@ -217,6 +217,7 @@ def test_for_several_cells_at_a_time():
   jax.tree.map(np.testing.assert_array_equal, *several)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(
     st.tuples(st.integers(0, 3), st.lists(st.integers(0, 4), max_size=3)),

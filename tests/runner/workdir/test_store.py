@@ -80,6 +80,7 @@ def test_results_alone_are_believed_and_cut_ones_written_anew(tmp_path):
   assert len(store.read_results(work.path)) == 7
 
 
+@pytest.mark.slow
 def test_results_survive_kill_minus_nine(tmp_path):
   """A child saves many units and is killed somewhere in the middle."""
   for _ in range(2):
