@@ -83,7 +83,8 @@ def teach(
   def loss(params, rows):
     x, y = rows
     each = optax.softmax_cross_entropy(net.apply(params, x), y)
-    return each.sum() / jnp.maximum((y.sum(-1) > 0).sum(), 1)
+    count = (y.sum(-1) > 0).sum(dtype=each.dtype)
+    return each.sum() / jnp.maximum(count, 1)
 
   params = minibatch.fit(
       k_fit, loss, net.init(k_init, x[:1]), (x, labels), tx, epochs=epochs,
