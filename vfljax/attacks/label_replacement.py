@@ -15,9 +15,8 @@ crashes on an undefined variable.)
 
 In an experiment triggered samples are of other classes than the target, by
 labels that the attackers do not know; they know `targets` samples of that
-class. (The papers draw from all samples.) Of those drawn by chance, as many as
-the class has a share would be of it, and teach the trigger nothing new: what is
-measured bounds what such an attacker gets from above.
+class. That favours them: of samples drawn from all, as the papers have it, some
+would be of the target and teach their networks nothing of the trigger.
 """
 from collections.abc import Sequence
 import math
