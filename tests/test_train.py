@@ -111,17 +111,42 @@ def test_no_piece_goes_past_the_last_epoch(monkeypatch):
   assert played == [1, 2, 3, 4, 0, 0, 0, 0, 0]
 
 
+def test_a_traced_piece_may_begin_anywhere(monkeypatch):
+  """Its length divides the plan's, but not where it begins."""
+  plan = train.Plan(VFL, NONE, TXS, 4, 5)
+  play = lambda plan, run, rows, epoch: (
+      run._replace(state=run.state + 1), dict(loss=1.0 + epoch)
+  )
+  monkeypatch.setattr(train, '_epoch', play)
+  advance = jax.jit(
+      lambda run, first: train.advance(plan, run, data(), first, 2)
+  )
+  for first, want in ((0, [1, 2]), (1, [2, 3]), (3, [4, 0]), (5, [0, 0])):
+    run, row = advance(train.Run(KEY, 0, (), ()), first)
+    np.testing.assert_array_equal(row['loss'], want)
+    assert run.state == np.count_nonzero(want)
+
+
 def test_a_multiple_of_the_pieces_length_asks_nothing_of_an_epoch(monkeypatch):
   """What the command line compiles, and a first piece."""
   plan = train.Plan(VFL, NONE, TXS, 4, 5)
   play = lambda plan, run, rows, epoch: (run, dict(loss=1.0 * epoch))
   monkeypatch.setattr(train, '_epoch', play)
   run = train.Run(KEY, 0, (), ())
-  advance = lambda first: train.advance(plan, run, data(), first, 2)[1]
-  traced = jax.make_jaxpr(advance)(0)
-  known = jax.make_jaxpr(lambda: advance(2))()
-  late = jax.make_jaxpr(lambda: advance(3))()
-  assert [' cond[' in str(x) for x in (traced, known, late)] == [0, 0, 1]
+
+  def asks(first, epochs, aligned):
+    return ' cond[' in str(jax.make_jaxpr(
+        lambda: train.advance(plan, run, data(), first, epochs, aligned)[1]
+    )())
+
+  def asks_traced(epochs, aligned):
+    return ' cond[' in str(jax.make_jaxpr(
+        lambda first: train.advance(plan, run, data(), first, epochs, aligned)
+    )(0))
+
+  assert not asks_traced(2, True) and asks_traced(2, False)
+  assert asks_traced(3, True)  # The last piece is longer than what is left.
+  assert not asks(2, 2, False) and not asks(1, 3, False) and asks(3, 2, True)
 
 
 @pytest.mark.parametrize('first, epochs, message', [

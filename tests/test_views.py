@@ -11,9 +11,10 @@ import optax
 import pytest
 
 from tests.contracts import SAMPLES, batch, federation, make, play, start
-from vfljax import algorithms, defenses, nets, protocol, views
+from vfljax import algorithms, attacks, defenses, nets, protocol, views
 from vfljax.defense import Defense, chain, none, slots
 from vfljax.defenses import fedpass, vmask
+from vfljax.defenses.shadow import Attacker
 from vfljax.nets import named_layers
 from vfljax.types import Batch, Messages, Round
 from vfljax.views.rounds import majority
@@ -102,6 +103,8 @@ ALL = functools.partial(vmask.vmask, 0.5, 'all')
 CASES = dict.fromkeys(sorted(defenses.REGISTRY)) | {
     'none': none(), 'vmask all': ALL(), 'fedpass passive':
     fedpass.fedpass(side='passive'),
+    # Of eight auxiliary samples its attacker has to leave some of each class.
+    'vmask': vmask.vmask(0.5, attacker=Attacker(known=1)),
     'iso, vmask all': chain(make('iso'), ALL()),
     'fedpass, vmask all': chain(fedpass.fedpass(), ALL()),
     'vmask all, fedpass': chain(ALL(), fedpass.fedpass()),
@@ -359,6 +362,20 @@ def test_centers_are_means_and_medians_of_the_known_half():
       np.testing.assert_allclose(view.means[c], own.mean(0), rtol=1e-4)
       np.testing.assert_allclose(view.medians[c], np.median(own, 0), rtol=1e-4)
   assert odd == {0, 1}
+
+
+def test_a_class_without_a_known_sample_has_zeros_for_centers():
+  """Gradients on the other side of 0 than those known are then nearer to it."""
+  labels = np.eye(2, dtype=np.float32)[np.zeros(16, int)]
+  d = np.random.default_rng(0).normal(2, 0.1, (16, 3)).astype('f4')
+  view = views.class_centers(KEY, 1, hand_made(d, labels))
+  np.testing.assert_array_equal([view.means[1], view.medians[1]], 0)
+  assert 0 < view.known.sum() < 16
+  both = view._replace(received=jnp.concatenate([d, -d]))
+  for attack in attacks.mean_scoring(), attacks.median_scoring():
+    np.testing.assert_array_equal(
+        attack.run(KEY, both), np.repeat([0, 1], 16)
+    )
 
 
 def test_a_class_with_few_samples_has_no_other_one_known():

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import check as checks
-from vfljax import descent, nets
+from vfljax import crossing, descent, nets
 from vfljax.types import Array, Key, Net, Params
 
 OPTIMIZERS = dict(
@@ -220,7 +220,9 @@ def _learn(logits, net: Net | None, tx, carry, key: Key, x: Array, y: Array):
 
   def loss(params):
     if net:  # The rows that fill up a batch are no samples.
-      z, stats = nets.counting_rows(net, y.sum(-1) > 0).run(params, key, x)
+      real = y.sum(-1)
+      with crossing.in_round(real):
+        z, stats = nets.counting_rows(net, real > 0).run(params, key, x)
     else:
       z, stats = logits(params, x), ()
     ce = optax.softmax_cross_entropy(z, y)
@@ -237,7 +239,8 @@ def with_statistics(net: Net, params: Params, x: Any) -> Net | None:
   Such a network is trained by its training pass, with whatever else belongs to
   that (dropout, flips); others by the pass for inference, without. In that one
   statistics would be weights, which are learned. Rows that fill up a last batch
-  are in the statistics of networks that are no Linen modules.
+  are in the statistics of networks that are no Linen modules, unless they ask
+  for them (`crossing.counted`), as `normalized_head` does.
 
   Args:
     params, x: Weights and samples, or their shapes; nothing is computed.

@@ -63,3 +63,16 @@ def counted(u: Array) -> Array:
   if real is None or len(real) != len(u):
     return jnp.ones(len(u), dtype)
   return (real > 0).astype(dtype)
+
+
+def mask(u: Array) -> Array | None:
+  """bool [batch] of the rows that are `counted`, for `where=` of a mean.
+
+  `None` where no row can be padding. Where all are, all are taken: there is no
+  mean of no rows, and nothing comes of that one.
+  """
+  real = _IN_ROUND.get()
+  if real is None or len(real) != len(u):
+    return None
+  real = real > 0
+  return real | ~real.any()

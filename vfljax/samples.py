@@ -82,7 +82,7 @@ def check_numbers(
   what = what and f'{what} '
   for name, own in (parts | {'labels': data.labels}).items():
     for x in jax.tree.leaves(own):
-      if not _at_hand(x, tracing):
+      if not at_hand(x, tracing):
         continue
       wrong = int((~np.isfinite(jax.device_get(x))).sum())
       if wrong:
@@ -91,7 +91,7 @@ def check_numbers(
             f'of {x.size}: fill them in, or leave out those samples at all '
             'parties.'
         )
-  if _at_hand(data.labels, tracing):
+  if at_hand(data.labels, tracing):
     _check_distributions(jax.device_get(data.labels), what)
 
 
@@ -139,7 +139,8 @@ def _check_array(name: str, x: Any) -> None:
     )
 
 
-def _at_hand(x: Any, tracing: bool) -> bool:
+def at_hand(x: Any, tracing: bool) -> bool:
+  """Whether an array's numbers can be looked at; see `check_numbers`."""
   if isinstance(x, Tracer | np.memmap):
     return False
   if isinstance(x, jax.Array) and (tracing or not x.is_fully_addressable):

@@ -103,17 +103,20 @@ def _start(key: Key, plan: Plan, data: Batch) -> Run:
 
 
 def advance(
-    plan: Plan, run: Run, data: Batch, first: Array | int, epochs: int
+    plan: Plan, run: Run, data: Batch, first: Array | int, epochs: int,
+    aligned: bool = False,
 ) -> tuple[Run, dict[str, Any]]:
   """Plays epochs `first`, ... `first + epochs - 1`: (run, history).
 
   Epochs past the plan's last are left out; their rows of the history are zeros.
 
   Args:
-    first: From 0. A traced one is a multiple of `epochs` and below the plan's
-      number of epochs: where `epochs` divides that, nobody asks whether an
-      epoch is past the last.
+    first: From 0; may be traced.
     epochs: 1 or more.
+    aligned: Says of a traced `first` that it is a multiple of `epochs`, and
+      below the plan's number of epochs. Where `epochs` divides that number, no
+      epoch is past the last then, and the program need not ask. Whoever says so
+      of another one plays epochs that the plan does not have.
 
   Raises:
     ValueError: if `epochs` is no such number, or a `first` that is not traced
@@ -122,16 +125,20 @@ def advance(
   checks.whole('advance: first', first, 0)
   checks.count('advance: epochs', epochs)
   with samples.guarded(data, run):
-    return _advance(plan, run, data, first, epochs)
+    return _advance(plan, run, data, first, epochs, aligned)
 
 
 def _advance(
-    plan: Plan, run: Run, data: Batch, first: Array | int, epochs: int
+    plan: Plan, run: Run, data: Batch, first: Array | int, epochs: int,
+    aligned: bool,
 ) -> tuple[Run, dict[str, Any]]:
   rows = len(data.labels), taking(plan, run, data)
   play = lambda run, epoch: _epoch(plan, run, rows, epoch)
-  inside = isinstance(first, Tracer) or int(first) + epochs <= plan.epochs
-  if plan.epochs % epochs == 0 and inside:  # No epoch is past the last.
+  if isinstance(first, Tracer):
+    inside = aligned and plan.epochs % epochs == 0
+  else:
+    inside = int(first) + epochs <= plan.epochs
+  if inside:  # No epoch is past the last.
     return lax.scan(play, run, first + jnp.arange(epochs))
 
   def play_or_not(run, epoch):

@@ -49,7 +49,9 @@ def losses(config: Config, rounds: int, passes: int):
       lambda x: x[: rounds * plan.batch_size], splits.train
   )
   run = jax.jit(lambda key: train.start(key, plan, samples))(k_train)
-  advance = lambda run, first: train.advance(plan, run, samples, first, 1)
+  advance = lambda run, first: train.advance(
+      plan, run, samples, first, 1, aligned=True
+  )
   began = time.perf_counter()
   program = jax.jit(advance).lower(run, 0).compile()
   compiled = time.perf_counter() - began

@@ -2,6 +2,7 @@
 import functools
 import pathlib
 
+from flax import linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -276,6 +277,31 @@ def test_passports_are_drawn_as_asked_and_do_not_learn():
     np.testing.assert_array_equal(old['scale_key'], new['scale_key'])
     np.testing.assert_array_equal(old['bias_key'], new['bias_key'])
     assert not np.array_equal(old['decode'], new['decode'])
+
+
+class Bare(nn.Module):
+  """A top network of one matrix."""
+
+  @nn.compact
+  def __call__(self, received):
+    return nn.Dense(2, use_bias=False)(jnp.concatenate(received, 1))
+
+
+@pytest.mark.parametrize('side', ['active', 'both', 'passive'])
+@pytest.mark.parametrize('top', [
+    nets.linen(Bare()), algorithms.plain(),
+], ids=['matrix', 'nothing'])
+def test_a_top_network_without_a_place_for_passports(side, top):
+  vfl = algorithms.vhnn([nets.mlp(5, 2)] * 2, nets.mlp(2))._replace(top=top)
+  defense, txs = fedpass.fedpass(side=side), (optax.sgd(1.0),) * 2
+  begin = lambda: jax.eval_shape(
+      lambda: protocol.init(KEY, vfl, defense, txs, batch())
+  )
+  if side == 'passive':
+    begin()
+    return
+  with pytest.raises(ValueError, match="no layer of the top .*side='passive'"):
+    begin()
 
 
 @pytest.mark.parametrize('arguments, message', [

@@ -169,6 +169,19 @@ def test_the_teacher_knows_which_classes_are_alike():
   assert (other < truth)[lower & inner].mean() > 0.8
 
 
+def test_a_row_without_a_label_teaches_nothing():
+  """Nor does it make the steps of plain descent smaller."""
+  x = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
+  teach = jax.jit(lambda x, y: kdk.teach(
+      KEY, x, y, (5,), optax.sgd(0.5), epochs=3, batch_size=20
+  ))
+  alone = teach(x, one_hot(3, 9))
+  more = np.concatenate([x, 9 + x[:6]])
+  found = teach(more, one_hot(3, 15, padding=6))
+  np.testing.assert_allclose(found[:9], alone, rtol=1e-4)
+  assert np.isfinite(teach(x, 0 * one_hot(3, 9))).all()
+
+
 def test_a_teacher_needs_features():
   prepare = kdk.kdk(0.45).prepare
   assert prepare is not None

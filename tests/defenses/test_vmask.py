@@ -471,6 +471,40 @@ def test_what_is_refused(make, match):
     make()
 
 
+@pytest.mark.parametrize('classes, rows, enough', [
+    (2, [5, 3], True), (2, [9, 2], False), (2, [9, 0], False),
+    (3, [2, 2, 2], False), (3, [2, 3, 0], True),
+])
+def test_auxiliary_samples_leave_the_imagined_attacker_some(
+    classes, rows, enough
+):
+  """It knows two of each class; an AUC needs both classes, accuracy one."""
+  labels = np.eye(classes, dtype=np.float32)[np.repeat(range(classes), rows)]
+  labels = np.concatenate([labels, np.zeros_like(labels)])  # No samples.
+  vfl = algorithms.vhnn([nets.mlp(6)] * 2, nets.mlp(classes), 'sum')
+
+  def begin(labels):
+    data = Batch((jnp.zeros((len(labels), 12)),) * 2, labels)
+    return protocol.init(
+        KEY, vfl, MASKED(1.0), [optax.sgd(0.1)] * 2, data, auxiliary=data
+    )
+
+  jax.eval_shape(begin, labels)  # Whose numbers nobody sees.
+  try:
+    jax.eval_shape(lambda: begin(labels))
+    assert enough
+  except ValueError as error:
+    assert not enough and 'knows 2 auxiliary samples' in str(error)
+    assert f'there are {", ".join(map(str, rows))} by class' in str(error)
+
+
+def test_a_label_without_a_majority_is_left_to_guess():
+  labels = np.float32([[1, 0, 0], [0.4, 0.3, 0.3]])
+  shadow.check_scored('attacker', Attacker(), labels)
+  with pytest.raises(ValueError, match='there are 1, 0, 0 by class'):
+    shadow.check_scored('attacker', Attacker(), labels[:1])
+
+
 def test_plain_sgd_of_an_attacker_is_a_step_along_the_gradient():
   """Softmax regression from zeros, one step, worked out in NumPy."""
   data = samples(30)

@@ -9,11 +9,12 @@ import optax
 import pytest
 
 from tests.small_networks import drawn, numbers
-from vfljax import algorithms, nets, protocol, train
+from vfljax import algorithms, crossing, nets, protocol, train
 from vfljax.completion import Samples, Schedule, complete
 from vfljax.defense import none
 from vfljax.defenses.dcor import dcor
 from vfljax.nets import Norm
+from vfljax.nets.heads import normalized_head
 from vfljax.types import Batch
 
 KEY = jax.random.key(0)
@@ -204,3 +205,41 @@ def test_an_attackers_last_batch_counts_its_samples_alone():
   for rows in (order[:4], order[4:]):
     mean = 0.9 * mean + 0.1 * X[0][rows].mean((0, 1, 2))
   np.testing.assert_allclose(found[-1, 0], mean, rtol=1e-4)
+
+
+@pytest.mark.parametrize('real', [REAL, ~REAL, np.ones(7, bool)])
+def test_an_inference_head_leaves_out_rows_that_fill_up(real):
+  """It is what it is of the real rows alone; of none it is a number."""
+  net, x = normalized_head(3, layers=2), X[0].reshape(7, -1)
+  params = drawn(net, x)
+
+  @jax.jit
+  def run(x, rows):
+    with crossing.in_round(rows):
+      return net.run(params, KEY, x)
+
+  y, stats = run(x, np.float32(real))
+  alone, expected = jax.jit(lambda x: net.run(params, KEY, x))(x[real])
+  np.testing.assert_allclose(y[real], alone, rtol=1e-4, atol=1e-5)
+  jax.tree.map(
+      lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
+      stats, expected,
+  )
+  nobody = run(x, np.zeros(7, np.float32))
+  assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(nobody))
+
+
+def test_an_attackers_head_counts_its_samples_alone():
+  """Five samples in batches of four, of a head that is no Linen module."""
+  net, x = normalized_head(4), X[0][:5].reshape(5, -1)
+  y = np.eye(4, dtype=np.float32)[np.arange(5) % 4]
+  params = drawn(net, x)
+  seen = lambda params, x: jnp.tile(params[0]['mean'][:4], (len(x), 1))
+  found = jax.jit(lambda samples: complete(
+      KEY, Schedule(1, 4, 1, 1e-9, 'sgd'), seen, params, samples, net
+  ))(Samples(x, y, x))
+  order = np.asarray(jax.random.permutation(jax.random.split(KEY, 1)[0], 5))
+  mean = np.asarray(params[0]['mean'])
+  for rows in (order[:4], order[4:]):
+    mean = 0.9 * mean + 0.1 * x[rows].mean(0)
+  np.testing.assert_allclose(found[-1, 0], mean[:4], rtol=1e-4)

@@ -8,6 +8,12 @@ parameters, the labels through a softmax.
 The papers and their code choose among starting points and top models by the
 truth. Here every restart ends with how well it explains the gradient, and the
 attacker believes the best.
+
+What stands between the embedding and the sum is left out: a bottleneck at the
+active party (MID), whose weights no passive party knows, and the attacker's own
+(PRECODE, MID at the passive side), whose draws are not in its view. The papers'
+attackers supposed none, either. So a small leakage there is that of an attacker
+who does not search for the bottleneck, and no bound for one who does.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -12,6 +12,11 @@ gradient back through the triggered one. Features in place of features do both
 in one: the loss of the row is that of the active party's own features of the
 known sample and the triggered embedding. (The code of VFLAIR that does it
 crashes on an undefined variable.)
+
+In an experiment triggered samples are of other classes than the target, by
+labels that the attackers do not know; they know `targets` samples of that
+class. That favours them: of samples drawn from all, as the papers have it, some
+would be of the target and teach their networks nothing of the trigger.
 """
 from collections.abc import Sequence
 import math
@@ -61,7 +66,7 @@ def _plant(options: Options, ground: Ground) -> Backdoor:
   target = jax.random.randint(k_target, (), 0, labels.shape[-1])
   is_target = jnp.take(labels, target, axis=-1) > 0
   count = math.ceil(options.triggered * len(labels))
-  poisons = _some(k_poison, ~is_target, count)
+  poisons = _some(k_poison, ~is_target, count)  # By labels: see above.
   return label_replacement(
       target, _some(k_known, is_target, options.targets),
       [x[poisons] for x in ground.features], parties=ground.parties,

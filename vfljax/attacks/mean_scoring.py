@@ -5,6 +5,10 @@ is not scored (`views.ClassCenters`; the paper scores what it averaged), which
 makes this an upper bound on clustering. The paper scores the hard
 decision, whose AUC is the balanced accuracy; `soft` scores the difference of
 the distances instead, which ranks within the classes too.
+
+In a small round a class may have no known sample. Its center is zeros then,
+which is a good guess without a defense (`views.class_centers`); the paper's
+centers are of all samples, so that it has nothing to say of this.
 """
 from vfljax.attack import Attack, recipe
 from vfljax.numerics import row_norms

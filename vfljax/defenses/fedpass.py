@@ -50,7 +50,8 @@ def fedpass(
   Raises:
     ValueError: if an argument is out of its range; when training starts, if a
       layer of `among` does not exist or has no bias, or none has one, or a
-      bottom network's weights have no layers that could be named.
+      bottom network's weights have no layers that could be named, or the active
+      party has no such layer, either, where it is to have passports.
   """
   passport = passports.drawer('fedpass', variance, mean, side, spread)
 
@@ -80,7 +81,14 @@ def stamped(net: Net, passport: Passport) -> Net:
   def start(key, x):
     k_net, k_passports = jax.random.split(key)
     params = net.init(k_net, x)
-    own = drawn(k_passports, passport, params, biased(params))
+    fit = biased(params)
+    if not fit:
+      raise ValueError(
+          'fedpass: no layer of the top network has a kernel and a bias, so '
+          'that the active party has no place for a passport. Give it such a '
+          "layer, or say side='passive'."
+      )
+    own = drawn(k_passports, passport, params, fit)
     return dict(net=params, passports=own)
 
   inner = nets.with_weights(net, lambda p: sealed(p['net'], p['passports']))

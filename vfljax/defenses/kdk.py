@@ -73,7 +73,7 @@ def teach(
 
   Args:
     features: [n, ...]; flattened.
-    labels: [n, classes]; a row of zeros has no loss.
+    labels: [n, classes]; a row of zeros has no loss and is in no mean.
     hidden, tx, epochs, batch_size: The MLP's and its training's.
   """
   net = nets.mlp(*hidden, labels.shape[-1])
@@ -82,7 +82,9 @@ def teach(
 
   def loss(params, rows):
     x, y = rows
-    return optax.softmax_cross_entropy(net.apply(params, x), y).mean()
+    each = optax.softmax_cross_entropy(net.apply(params, x), y)
+    count = (y.sum(-1) > 0).sum(dtype=each.dtype)
+    return each.sum() / jnp.maximum(count, 1)
 
   params = minibatch.fit(
       k_fit, loss, net.init(k_init, x[:1]), (x, labels), tx, epochs=epochs,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import jax
 from jax import lax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from vfljax import check as checks
@@ -31,6 +32,9 @@ class Attacker(NamedTuple):
 
   Attributes:
     schedule: How it trains; its best stage counts, as in VMask's Algorithm 3.
+      20 epochs are VMask's for the attack that the active party plays, in every
+      experiment; the attack that strikes has 50 there, 20 for DistilBERT. Who
+      fears one who trains longer gives it more.
     known: Labels it knows of each class, >= 1.
     head: Hidden widths of its inference head.
     norm: What normalizes them, one of `nets.NORMS`.
@@ -90,6 +94,36 @@ def check(name: str, attacker: Attacker) -> None:
         f'{name}.epochs needs a schedule with a stage after each epoch; this '
         f'one has {schedule.stages} stages in {schedule.epochs} epochs.'
     )
+
+
+def check_scored(
+    name: str, attacker: Attacker, labels: Array | np.ndarray
+) -> None:
+  """Refuses auxiliary samples that leave the attacker nothing to guess.
+
+  Its score would be NaN. Those that it knows are not scored, and the AUC of two
+  classes needs some of both.
+
+  Args:
+    labels: [n, classes] numbers that can be looked at; a row of zeros is no
+      sample.
+
+  Raises:
+    ValueError: for such samples.
+  """
+  labels = np.asarray(jax.device_get(labels))
+  of = (labels > 0.5).sum(0)  # As `per_class` counts them.
+  known = np.minimum(of, attacker.known)
+  two = len(of) == 2
+  if (of > known).all() if two else (labels.sum(1) > 0).sum() > known.sum():
+    return
+  which = 'each class' if two else 'some class'
+  raise ValueError(
+      f'{name} knows {attacker.known} auxiliary samples of a class and is '
+      f'scored by the others: {which} needs {attacker.known + 1} or more, and '
+      f'there are {", ".join(map(str, of))} by class. Give more auxiliary '
+      'samples, or let it know fewer (Attacker.known).'
+  )
 
 
 def _check_played(name: str, number: Any, most: int) -> None:

@@ -33,7 +33,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from vfljax import check, nets
+from vfljax import check, nets, samples
 from vfljax.defense import Defense, Holdings, Slots, Spec, slots
 from vfljax.defenses import shadow
 from vfljax.defenses.layer_selection import SELECTIONS, choose
@@ -118,7 +118,9 @@ def vmask(
     ValueError: if an argument is out of its range; when training starts, if the
       budget is under chance, a layer of `among` does not exist, a bottom
       network's weights have no layers that could be named, or there are no
-      auxiliary samples (selection 'all' needs none).
+      auxiliary samples (selection 'all' needs none), or they leave the imagined
+      attacker nothing to guess (`shadow.check_scored`). In a traced program
+      nobody sees their numbers: there the leakage is NaN, and all is hidden.
   """
   rule = Rule(budget, selection, among, noise, attacker, shadows, norms, least)
   _check(rule)
@@ -131,7 +133,7 @@ def vmask(
 
 
 def _init(rule: Rule, key: Key, spec: Spec) -> Slots:
-  _check_start(rule, spec)
+  _check_start(rule, spec, isinstance(key, Tracer))
   masked = tuple(
       jnp.asarray(_start(rule, spec, k))
       for k in range(1, len(spec.bottoms) + 1)
@@ -231,7 +233,7 @@ def _check(rule: Rule) -> None:
   shadow.check('vmask: attacker', rule.attacker)
 
 
-def _check_start(rule: Rule, spec: Spec) -> None:
+def _check_start(rule: Rule, spec: Spec, tracing: bool) -> None:
   """Refuses what cannot be trained; see `vmask`."""
   if not spec.bottoms or spec.vfl is None:
     raise ValueError('vmask: needs to know the bottom networks (`Spec.vfl`).')
@@ -247,6 +249,8 @@ def _check_start(rule: Rule, spec: Spec) -> None:
         'and there are none: set --config.auxiliary.samples, or give '
         "`auxiliary` to `fit` and `init`. selection='all' needs none."
     )
+  if samples.at_hand(spec.auxiliary.labels, tracing):
+    shadow.check_scored('vmask: attacker', rule.attacker, spec.auxiliary.labels)
 
 
 def _start(rule: Rule, spec: Spec, k: int) -> np.ndarray:

@@ -3,7 +3,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax import check
+from vfljax import check, crossing
 from vfljax.types import Net
 
 
@@ -15,6 +15,7 @@ def normalized_head(classes: int, layers: int = 1) -> Net:
     layers: 1 or more.
 
   The kernels start at one, so that all logits are equal, as in their code.
+  Means and variances are of samples: rows that fill up a batch are left out.
 
   Raises:
     ValueError: without layers.
@@ -47,9 +48,10 @@ def normalized_head(classes: int, layers: int = 1) -> Net:
 
   def train(params, key, u):
     del key
-    u, stats = u.reshape(len(u), -1), []
+    u, stats, real = u.reshape(len(u), -1), [], crossing.mask(u)
+    real = None if real is None else real[:, None]
     for p in params:
-      mean, var = u.mean(0), u.var(0)
+      mean, var = u.mean(0, where=real), u.var(0, where=real)
       stats.append(lax.stop_gradient(dict(
           mean=0.9 * p['mean'] + 0.1 * mean, var=0.9 * p['var'] + 0.1 * var
       )))

@@ -50,6 +50,7 @@ class ClassCenters(NamedTuple):
     known: [batch] 1 at the samples that make up the centers.
     means: [classes, ...] mean gradient of each class.
     medians: [classes, ...] coordinate-wise median gradient of each class.
+      A class without a known sample has zeros for both.
   """
 
   features: Array

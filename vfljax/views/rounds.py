@@ -51,7 +51,14 @@ def known_positive(key: Key, k: int, played: Round) -> KnownPositive:
 
 
 def class_centers(key: Key, k: int, played: Round) -> ClassCenters:
-  """Passive party k's view of a round, and the class centers of half of it."""
+  """Passive party k's view of a round, and the class centers of half of it.
+
+  A small round may leave a class without a known sample, whose center is then
+  zeros. That favours the attacker, and gives no label away: without a defense
+  the gradients of two classes lie on either side of 0, so that what is nearer
+  to it than to the other center is mostly of the class that it does not know.
+  Taken for unknown instead, rounds of eight leak less to it (mean attack).
+  """
   view = cut_gradients(k, played)
   chosen = jax.random.bernoulli(key, jnp.float32(0.5), view.valid.shape)
   known = chosen.astype(view.valid.dtype) * view.valid

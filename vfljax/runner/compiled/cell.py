@@ -52,8 +52,10 @@ def advance(job: Job, epochs: int, cell: dict[str, Any], shared: tuple):
   """Plays `epochs` epochs: (run, history)."""
   samples, first = shared
   prepared = prepare(job, cell['cells'], samples)
+  # Calls are of one length, the last one's too (`strides`).
   return train.advance(
-      prepared.plan, cell['runs'], prepared.splits.train, first, epochs
+      prepared.plan, cell['runs'], prepared.splits.train, first, epochs,
+      aligned=True,
   )
 
 
