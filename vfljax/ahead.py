@@ -26,9 +26,7 @@ def scan(play: Callable, state: Any, xs: Any) -> tuple[Any, Any]:
   Returns:
     The last state, and all y, [rounds, ...].
   """
-  one = jax.tree.map(
-      lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs
-  )
+  one = jax.eval_shape(lambda xs: jax.tree.map(lambda x: x[0], xs), xs)
   traced, out = jax.make_jaxpr(play, return_shape=True)(state, one)
   inputs = traced.jaxpr.invars
   own = inputs[len(jax.tree.leaves(state)) :]
