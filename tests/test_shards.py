@@ -17,9 +17,8 @@ SHARDS = PartitionSpec('shards')
 
 def traced(fn, *args):
   """What a function of shards returns, which is all its own: its types."""
-  mesh = jax.make_mesh(
-      (1,), ('shards',), (jax.sharding.AxisType.Auto,), devices=jax.devices()[:1]
-  )
+  auto, one = (jax.sharding.AxisType.Auto,), jax.devices()[:1]
+  mesh = jax.make_mesh((1,), ('shards',), auto, devices=one)
   return jax.eval_shape(
       jax.shard_map(fn, mesh=mesh, in_specs=SHARDS, out_specs=SHARDS), *args
   )

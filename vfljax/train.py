@@ -176,7 +176,8 @@ def _epoch(plan: Plan, run: Run, rows: tuple[int, Take], epoch: Array):
   since = (epoch - run.best.epoch) // plan.every
   stopped = (run.best.epoch >= 0) & (since > plan.patience)
   row = jax.eval_shape(play, run)[1]
-  skip = lambda run: _fill((run, dict(loss=jnp.full_like(row['loss'], jnp.nan))), row)
+  unknown = lambda: dict(loss=jnp.full_like(row['loss'], jnp.nan))
+  skip = lambda run: _fill((run, unknown()), row)
   run, history = lax.cond(stopped, skip, play, run)
   return run, history | dict(measured=measured & ~stopped)
 
