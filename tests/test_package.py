@@ -16,7 +16,7 @@ PACKAGE = Path(vfljax.__file__).parent
 LAYERS = (
     {'ahead', 'check', 'converting', 'crossing', 'descent', 'flow', 'fusing',
      'leakage', 'ledger', 'likeness', 'need', 'numerics', 'rows', 'samples',
-     'sampling', 'target', 'types'},
+     'sampling', 'shards', 'target', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
      'metrics', 'nets', 'protocol', 'scene', 'switching', 'views'},

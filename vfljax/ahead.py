@@ -26,9 +26,7 @@ def scan(play: Callable, state: Any, xs: Any) -> tuple[Any, Any]:
   Returns:
     The last state, and all y, [rounds, ...].
   """
-  one = jax.tree.map(
-      lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), xs
-  )
+  one = jax.tree.map(_one, xs)
   traced, out = jax.make_jaxpr(play, return_shape=True)(state, one)
   inputs = traced.jaxpr.invars
   own = inputs[len(jax.tree.leaves(state)) :]
@@ -50,6 +48,13 @@ def scan(play: Callable, state: Any, xs: Any) -> tuple[Any, Any]:
     )
 
   return lax.scan(played, state, (xs, ahead))
+
+
+def _one(x: Any) -> jax.ShapeDtypeStruct:
+  """The type of a round's part of `x`, in which it differs between shards."""
+  if not len(x):
+    return jax.ShapeDtypeStruct(x.shape[1:], x.dtype)
+  return jax.eval_shape(lambda x: x[0], x)
 
 
 def _of_keys(eqns: list[core.JaxprEqn], inputs: list) -> list[core.JaxprEqn]:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import check as checks
-from vfljax import crossing, descent, nets
+from vfljax import crossing, descent, nets, shards
 from vfljax.types import Array, Key, Net, Params
 
 OPTIMIZERS = dict(
@@ -156,7 +156,7 @@ def best(
     found = jnp.fmax(largest, score(guess).astype(largest.dtype))
     return (carry, found), None
 
-  start = begun, jnp.full((), jnp.nan, jnp.float32)
+  start = shards.own(key, begun), shards.scalar(key, jnp.nan)
   if epochs is None:
     return lax.scan(scored, start, keys)[0][1]
   some = lambda i, now: scored(now, keys[i])[0]

@@ -6,7 +6,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax import ahead, protocol, target
+from vfljax import ahead, protocol, shards, target
 from vfljax import rows as rows_of
 from vfljax.defense import Holdings
 from vfljax.numerics import permutation
@@ -100,14 +100,14 @@ def _scan(
   """
   if target.kind() != 'gpu':
     return lax.scan(play, state, xs)
-  dtype = jax.eval_shape(take, xs[0][0])[0].labels.dtype
+  labels = jax.eval_shape(take, xs[0][0])[0].labels
 
   def add(carry, x):
     state, row = play(carry[0], x)
-    return (state, carry[1] + row['loss'].astype(dtype)), row['watch']
+    return (state, carry[1] + row['loss'].astype(labels.dtype)), row['watch']
 
-  start = state, jnp.zeros((), dtype)
-  (state, total), watch = ahead.scan(add, start, xs)
+  none = shards.own(xs[1][0], lax.full_like(labels, 0, shape=()))
+  (state, total), watch = ahead.scan(add, (state, none), xs)
   rounds = len(xs[0])
   return state, dict(loss=jnp.full(rounds, total / rounds), watch=watch)
 
@@ -200,10 +200,13 @@ def _measure(
 
 
 def _zeros(fn: Callable[[], Any]) -> Any:
-  """Of the shapes of what `fn` returns."""
-  return jax.tree.map(
-      lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(fn)
-  )
+  """In place of what `fn` returns."""
+  return zeros_of(jax.eval_shape(fn))
+
+
+def zeros_of(shapes: Any) -> Any:
+  """Zeros, each of which differs between shards if what it stands for does."""
+  return jax.tree.map(lambda s: jnp.zeros_like(s, s.dtype), shapes)
 
 
 def _keep_best(plan: Plan, run: Run, measured: dict[str, Array], epoch) -> Run:

@@ -134,9 +134,11 @@ def counts_below(ordered: Array, x: Array) -> Array:
   As `searchsorted`, by a loop of one kernel: sooner compiled, and sooner done
   where n is small.
   """
-  n, none = len(ordered), jnp.zeros(x.shape, jnp.int32)
+  # Of both: in `shard_map` a loop's first value varies as its others do.
+  n, none = len(ordered), jnp.zeros_like(x, jnp.int32)
   if not n:
     return none
+  none = none + jnp.zeros_like(ordered[0], jnp.int32)
 
   def step(i, found):
     more = found + ((1 << n.bit_length()) >> (i + 1))

@@ -13,11 +13,11 @@ from jax.core import Tracer
 import jax.numpy as jnp
 
 from vfljax import check as checks
-from vfljax import protocol, samples, target
+from vfljax import protocol, samples, shards, target
 from vfljax.defense import Defense
 from vfljax.epochs import (
     Epoch, Take, close, epoch_of, play_batch, play_epoch, play_prepared,
-    taking,
+    taking, zeros_of,
 )
 from vfljax.plan import Best, Options, Plan, Run, check
 from vfljax.types import VFL, Array, Batch, Key, State, Transforms
@@ -96,7 +96,7 @@ def _start(key: Key, plan: Plan, data: Batch) -> Run:
   if plan.defense.prepare:
     labels = plan.defense.prepare(k_prepare, data.features[0], data.labels)
   best = Best(jnp.array(-jnp.inf), jnp.array(-1), state) if plan.best else ()
-  run = Run(k_run, state, labels, best)
+  run = shards.own(k_run, Run(k_run, state, labels, best))
   # A best epoch that is the first, labels that nobody prepared, an optimizer's
   # copy of the weights: in a traced program an output's memory is its own.
   return run if tracing else jax.tree.map(jnp.copy, run)
@@ -143,7 +143,7 @@ def _advance(
 
   def play_or_not(run, epoch):
     row = jax.eval_shape(play, run, epoch)[1]
-    zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), row)
+    zeros = zeros_of(row)
     left_out = lambda run, epoch: (run, zeros)
     return lax.cond(epoch < plan.epochs, play, left_out, run, epoch)
 
@@ -183,7 +183,8 @@ def _epoch(plan: Plan, run: Run, rows: tuple[int, Take], epoch: Array):
   since = (epoch - run.best.epoch) // plan.every
   stopped = (run.best.epoch >= 0) & (since > plan.patience)
   row = jax.eval_shape(play, run)[1]
-  skip = lambda run: _fill((run, dict(loss=jnp.nan)), row)
+  unknown = lambda: dict(loss=jnp.full_like(row['loss'], jnp.nan))
+  skip = lambda run: _fill((run, unknown()), row)
   run, history = lax.cond(stopped, skip, play, run)
   return run, history | dict(measured=measured & ~stopped)
 
@@ -207,6 +208,6 @@ def _play(plan: Plan, run: Run, rows: tuple[int, Take], epoch, measured):
 def _fill(played: tuple[Run, dict], row: dict) -> tuple[Run, dict]:
   """Completes a history row of an epoch that was not measured with zeros."""
   run, history = played
-  zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), row)
+  zeros = zeros_of(row)
   loss = jnp.asarray(history['loss'], zeros['loss'].dtype)
   return run, zeros | dict(loss=loss)

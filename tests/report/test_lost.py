@@ -66,6 +66,25 @@ def test_what_has_no_number_at_all_is_told(tmp_path):
   assert 'Without a place, last: iso (diverged in 2 of 2 seeds).' in text
 
 
+@pytest.mark.parametrize('utility, diverged', [
+    ([NAN, NAN], True), ([NAN], False), ([0.9, NAN], False),
+])
+def test_an_undefended_run_that_diverged_is_not_asked_for(
+    utility, diverged, tmp_path
+):
+  """Neither the verdict nor the advice says that it takes one."""
+  cells = {
+      ('none', None): cell_of(utility, [NAN] * len(utility)),
+      ('iso', 1.0): cell_of([0.9] * 2, [0.6] * 2),
+  }
+  said, _, _ = verdict_of(tmp_path, cells, dict(seeds=2))
+  results, = reading.read(tmp_path)
+  advised = advice.sentences(results, Goal(budget=2))
+  for last in said[-1], advised[-1]:
+    assert ('learning_rate' in last) == diverged
+    assert not (diverged and 'undefended run' in last)
+
+
 def test_seeds_that_did_not_finish_are_counted(tmp_path):
   said, _, _ = verdict_of(tmp_path, {
       ('none', None): cell_of([0.9] * 3, [0.9] * 3),

@@ -6,6 +6,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
+from vfljax import shards
 from vfljax.types import Array, Key
 
 SELECTIONS = 'critical', 'accumulative', 'random'
@@ -71,10 +72,10 @@ def greedy(
     return Search(hidden, leaked, now.tries + 1, ~more)
 
   shape = jax.eval_shape(leak, key, begin)
-  start = Search(
+  start = shards.own(key, Search(
       begin, jnp.zeros((), shape.dtype), jnp.zeros((), jnp.int32),
       jnp.array(False),
-  )
+  ))
   found = lax.while_loop(lambda now: ~now.done, step, start)
   return found.hidden, found.leaked
 

@@ -15,7 +15,7 @@ import numpy as np
 import optax
 
 from vfljax import check as checks
-from vfljax import completion, metrics, nets
+from vfljax import completion, metrics, nets, shards
 from vfljax.completion import Samples, Schedule, best
 from vfljax.defense import Holdings
 from vfljax.nets import named_layers
@@ -241,7 +241,7 @@ def leakage(
   if plays is None:
     return lax.map(play, (keys, known)).mean()
   one = lambda i: play(jax.tree.map(lambda drawn: drawn[i], (keys, known)))
-  nothing = jnp.zeros((), jnp.float32)
+  nothing = shards.scalar(key, 0)
   return lax.fori_loop(0, plays, lambda i, sum: sum + one(i), nothing) / plays
 
 

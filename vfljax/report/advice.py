@@ -6,7 +6,7 @@ among, how sure that is, and (`untested`) what nobody has looked at.
 """
 from collections.abc import Sequence
 
-from vfljax.report import chance, learned, ranks, reading, verdict
+from vfljax.report import chance, learned, lost, ranks, reading, verdict
 from vfljax.report.ranks import Trade
 from vfljax.report.reading import Results, Summary
 from vfljax.report.tables import Table, Text, leak_text, loss_text
@@ -27,7 +27,7 @@ def sentences(results: Results, wanted: Goal) -> list[str]:
 def _chosen(results: Results, wanted: Goal) -> list[str]:
   known = [t for t in ranks.trades(results) if not t.lost.any]
   if not [t for t in known if t.cell[0] != 'none']:
-    return [
+    return lost.undefended(results) or [
         'Nothing can be advised: that takes an undefended run, a defended one, '
         'the same attacks on each, and all of their seeds.'
     ]

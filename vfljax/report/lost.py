@@ -96,6 +96,19 @@ def sentences(results: Results) -> list[str]:
   ]
 
 
+def undefended(results: Results) -> list[str]:
+  """What to do if nothing can be told beside no defense, which diverged."""
+  none = reading.baseline(results)
+  gone = of_cell(results, none) if none else None
+  if not gone or not gone.diverged or gone.diverged < gone.of:
+    return []
+  return [
+      'Without a defense the training diverged in every seed, so that nothing '
+      'can be told beside it. A smaller --config.train.learning_rate, in '
+      'another --workdir, is what to try.'
+  ]
+
+
 def _fewer(results: Results) -> list[str]:
   """A sentence that names whom not all attacks were run on."""
   said = [

@@ -33,7 +33,7 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
   free = next((r.best for r in ranked if r.defense == 'none'), None)
   rivals = [r for r in ranked if r.defense != 'none']
   if not rivals:
-    return [
+    return lost.undefended(results) or [
         'No defense can be scored: that takes an undefended run, a defended '
         'one, and an attack on each.'
     ]
