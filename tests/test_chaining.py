@@ -5,8 +5,8 @@ import numpy as np
 
 import pytest
 
-from tests.contracts import TXS, WIDTH, batch, federation
-from vfljax import protocol
+from tests.contracts import TXS, WIDTH, batch, federation, make
+from vfljax import protocol, train
 from vfljax.defense import Defense, Spec, chain, none, slots
 from vfljax.defenses import fedpass, vmask
 from vfljax.defenses.dp_gaussian import dp_gaussian
@@ -115,6 +115,21 @@ def test_every_hook_builds_upon_what_the_one_before_made():
   assert both.receive(two, two, KEY, 3, None)[1] == 11
   assert both.lent(two, 2) == (('one', 2, 1), ('other', 2, 10))
   assert both.facts(two) == {'of 1': 'one', 'of 10': 'other'}
+
+
+@pytest.mark.parametrize('names, said', [
+    (('gafm', 'coae'), 'Chain coae first'),
+    (('multi_head', 'rvfr'), 'numbers a sample, and its top network is given'),
+    (('rvfr', 'multi_head'), 'cannot keep statistics'),
+])
+def test_networks_that_do_not_fit_are_refused_in_words(names, said):
+  """Both put a top network in the place of the federation's."""
+  both = chain(*map(make, names))
+  with pytest.raises(ValueError, match=said):
+    train.fit(
+        jax.random.key(0), federation(), both, TXS, batch(), epochs=1,
+        batch_size=8,
+    )
 
 
 def test_an_objective_has_the_memory_of_its_own_defense():

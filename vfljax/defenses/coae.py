@@ -89,7 +89,18 @@ def encode(params: Params, labels: Array) -> Array:
 
 
 def decode(params: Params, logits: Array) -> Array:
-  """Logits of the true classes from logits of encoded ones, [n, classes]."""
+  """Logits of the true classes from logits of encoded ones, [n, classes].
+
+  Raises:
+    ValueError: if another defense of a chain has put a top network in its
+      place that answers with something else.
+  """
+  classes = len(params['decoder'][0]['kernel'])
+  if logits.shape[-1] != classes:
+    raise ValueError(
+        f'coae: decodes {classes} logits, and the top network of a defense '
+        f'before it answers with {logits.shape[-1]} numbers. Chain coae first.'
+    )
   return _mlp(params['decoder'], jax.nn.softmax(logits))
 
 

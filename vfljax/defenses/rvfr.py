@@ -92,6 +92,7 @@ def purifying(own: Settings, net: Net) -> Net:
 
   def train(params, key, us):
     seen = jax.lax.stop_gradient(params['seen'])
+    _check_width(seen, us)
     fixed = jax.lax.stop_gradient(us)
     if own.server:
       late = seen['rounds'] >= own.warmup
@@ -117,6 +118,17 @@ def together(us: tuple[Array | None, ...]) -> Array:
   """The embeddings side by side, [batch, width of all]."""
   flat = [u.reshape(len(u), -1) for u in us if u is not None]
   return jnp.concatenate(flat, axis=-1)
+
+
+def _check_width(seen: Params, us: tuple[Array | None, ...]) -> None:
+  """Refuses embeddings of fewer parties than the subspace is of."""
+  want, got = len(seen['mean']), together(us).shape[1]
+  if got != want:
+    raise ValueError(
+        f'rvfr: its subspace is of the embeddings of all parties, {want} '
+        f'numbers a sample, and its top network is given {got}. It cannot be '
+        'chained with a defense that trains on fewer parties (multi_head).'
+    )
 
 
 def dimensions(us: tuple[Array | None, ...], rank: float) -> int:
