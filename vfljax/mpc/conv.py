@@ -60,7 +60,8 @@ def _pads(
     pads = lax.padtype_to_pads(space, reach, strides, padding)
     return tuple((int(low), int(high)) for low, high in pads)
   if isinstance(padding, int | np.integer):
-    return ((int(padding),) * 2,) * len(space)
+    width = int(padding)
+    return ((width, width),) * len(space)
   pads = np.asarray(padding, object)
   whole = all(isinstance(side, int | np.integer) for side in pads.flat)
   if pads.shape != (len(space), 2) or not whole:  # 1.5 would be 1.
