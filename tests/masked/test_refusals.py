@@ -165,8 +165,8 @@ def test_the_papers_condition_is_cited():
   assert message and 'B < n1 (section IV-D) fails' in message
   assert 'batch of 24 rows is not smaller than its 24 inputs' in message
   net, shape = network('conv')
-  # Eight rows and four columns of a 5x5 window: 4 < 5 on one axis.
-  assert ranges.condition(found_in(net, 4, *shape)[0]) is None
+  # Eight rows and four columns of a 5x5 window: 32 equations, 25 unknowns.
+  assert ranges.condition(found_in(net, 4, *shape)[0])
   message = ranges.condition(found_in(net, 4, 8, 8, 1)[0])
   assert message and 'n > (h+2p+s)/(s+1)' in message
 

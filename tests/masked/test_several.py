@@ -7,9 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 
 from tests.masked_federation import (
-    BATCH, ETA, MLP, compiled, federation,
+    BATCH, ETA, MLP, compiled, digits, federated, federation, in_the_clear,
+    network,
 )
 from vfljax.masked import masking, training
 from vfljax.masked.training import Setup
@@ -32,6 +34,26 @@ def test_ranges_are_the_largest_of_what_passed():
         played.ranges[layer.name], [np.abs(v).max() for v in expected],
         rtol=1e-4,
     )
+
+
+@pytest.mark.parametrize('dtype', [np.uint8, jnp.bfloat16])
+def test_features_need_not_be_float32(dtype):
+  """A layer's output is as the plain layer has it, not as its input is: of
+  pixels it was cut to whole numbers, and no gradient came through them."""
+  net, shape = network('dense')
+  x = np.asarray(4 + 2 * np.clip(digits(shape)[0], -2, 2), dtype)
+  job, state, plain, other, keys, x, y = federated(
+      net, x, digits(shape)[1], ('Dense_0', 'Dense_1'))
+  step, deal = compiled(job)
+  dealt, _ = deal(keys, state.weights, 0, 0)
+  new, got = step(state, dealt, jax.random.key(0), x[:BATCH], y[:BATCH])
+  other, want = in_the_clear(plain)(
+      other, {}, jax.random.key(0), x[:BATCH], y[:BATCH])
+  np.testing.assert_allclose(got.embedding, want.embedding, atol=1e-5)
+  for a, b in zip(jax.tree.leaves(training.reveal(job, new.weights)),
+                  jax.tree.leaves(other.weights.plain), strict=True):
+    assert a.dtype == b.dtype == jnp.float32
+    np.testing.assert_allclose(a, b, atol=1e-5)
 
 
 def test_each_party_steps_by_its_own_optimizer():

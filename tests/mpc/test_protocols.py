@@ -194,6 +194,53 @@ def test_to_active_training_is_plain_training(name):
     assert float(jnp.abs(current - plain).max()) < 3e-5
 
 
+def _basis(rows):
+  """Of the lattice that integer rows span, by Euclid's algorithm."""
+  rows, out = [list(map(int, row)) for row in rows], []
+  for column in range(len(rows[0])):
+    while len(several := [row for row in rows if row[column]]) > 1:
+      least = min(several, key=lambda row: abs(row[column]))
+      for row in several:
+        if row is not least:
+          times = row[column] // least[column]
+          row[:] = [a - times * b for a, b in zip(row, least)]
+    out += several
+    rows = [row for row in rows if not row[column]]
+    if not rows:
+      break
+  return [np.array(row, object) for row in out]
+
+
+def _shortest(a, b):
+  """Lagrange's reduction of a lattice of two vectors."""
+  while True:
+    a, b = sorted((a, b), key=lambda v: v @ v)
+    times = (2 * (a @ b) + a @ a) // (2 * (a @ a))  # The nearest integer.
+    if not times:
+      return a, b
+    b = b - times * a
+
+
+def test_input_gradients_under_t4_tell_the_weights():
+  """What the docstring says: exact ones span the lattice of th's columns."""
+  f, p = bilinear.dense((8, 24), (24, 2)), prg.THREEFRY
+  keys, bits = one_sided.seeds(p, jax.random.key(3)), to_active.Precision()
+  x, theta, g = sample(f)
+  codes = fixed_point.encode(theta, bits.weights)
+  masked, _ = one_sided.mask(p, keys, (0, 0), codes, codes * 0)
+  shares = to_active.Shares(*masked)
+  c, _ = to_active.deal(p, keys, (0, 0, 0), f)
+  z, slopes = (fixed_point.encode(*of) for of in (
+      (x, bits.inputs), (g, bits.gradients)))
+  _, e, _ = to_active.forward(f, z, shares, c)
+  _, gx, _ = to_active.backward(f, slopes, e, shares, c)
+  # From here on the passive party's own arithmetic on what it was sent.
+  found = _shortest(*_basis(np.asarray(gx)))
+  either = lambda v: {tuple(v), tuple(-v)}
+  known = [either(np.array(column, object)) for column in codes.T.tolist()]
+  assert sorted(map(sorted, map(either, found))) == sorted(map(sorted, known))
+
+
 def _shapes(layer):
   ints = lambda s: jax.ShapeDtypeStruct(s, jnp.int64)
   return ints(layer.x_shape), ints(layer.y_shape), ints(layer.w_shape)

@@ -163,6 +163,14 @@ def test_empty_axes(shape, name):
   np.testing.assert_array_equal(out, np.zeros((m, n), np.int64))
 
 
+@pytest.mark.parametrize('shape', [(0, 3, 2), (2, 0, 3), (2, 3, 0)])
+@pytest.mark.parametrize('batch', [0, 2])
+def test_empty_axes_of_a_batch(shape, batch):
+  m, k, n = shape
+  out = ring.matmul(draw(0, batch, m, k), draw(0, batch, k, n))
+  np.testing.assert_array_equal(out, np.zeros((batch, m, n), np.int64))
+
+
 @pytest.mark.parametrize('shape, kernel', [
     ((2, 5, 5, 0), (3, 3, 0, 4)), ((2, 5, 5, 3), (3, 3, 3, 0)),
     ((0, 5, 5, 3), (3, 3, 3, 2)),
@@ -409,6 +417,24 @@ def test_bad_operands():
     ring.conv(x, w, strides=0)
   with pytest.raises(ValueError, match='reaching over 5'):
     ring.conv(x, w, padding='VALID', dilation=4)
+
+
+@pytest.mark.parametrize('padding', [
+    (1, 1), ((1, 1),), ((0.5, 1.7), (1, 1)), ((1, 1), 2), 1.0, 'same',
+])
+def test_a_padding_that_is_none_is_refused(padding):
+  """Numbers that are no integers were cut down to some."""
+  with pytest.raises(ValueError, match='padding must be .*SAME'):
+    convolution.window((1, 3, 3, 2), (2, 2, 2, 3), padding=padding)
+
+
+def test_paddings_are_integers_of_any_kind():
+  x, w = draw(0, 1, 3, 3, 2), draw(0, 2, 2, 2, 3)
+  for padding in (np.int64(1), 1, np.ones((2, 2), int)):
+    win = convolution.window(x.shape, w.shape, padding=padding)
+    assert win.padding == ((1, 1), (1, 1))
+  with pytest.raises(ValueError, match='kernel must be an integer of at least'):
+    ring.conv(x, w[:0])
 
 
 @pytest.mark.parametrize('x_shape, w_shape', [

@@ -73,6 +73,18 @@ def test_traced_values_are_clipped_not_wrapped():
   ]
 
 
+@pytest.mark.parametrize('value, bound', [(1e30, None), (3.0, 0.5)])
+def test_a_constant_is_looked_at_under_a_trace_too(value, bound):
+  """It is there, whatever is traced around it."""
+  for x in (np.array([0.1, value]), jnp.asarray([0.1, value], jnp.float32)):
+    def encoded(shift, x=x):
+      return fixed_point.encode(x, 24, bound)[0] + shift
+    with pytest.raises(ValueError, match=r'x\[1\] = .* 1 of 2 values'):
+      jax.eval_shape(encoded, jnp.int32(0))
+  inside = jax.jit(lambda: fixed_point.encode(np.array([0.25]), 24, 0.5))()
+  assert np.asarray(inside).tolist() == [1 << 22]
+
+
 def test_a_bound_that_cannot_be_checked_is_refused():
   """Traced values beyond it would be clipped without a word."""
   x = jnp.asarray([0.1, 3.0])

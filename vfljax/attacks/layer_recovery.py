@@ -17,7 +17,8 @@ protocol shows it knows more than one batch, however:
 Both are our finding about a published defense, measured in
 experiments/vmask/adaptive.py. Where output and gradient of a layer stay with
 the active party (T4, `mpc.to_active`), neither has anything to go by but the
-weights from before. They are not in the registry: its runner plays VMask in
+weights from before; its input gradients, which tell more (see there), are not
+looked at. They are not in the registry: its runner plays VMask in
 the fast mode, which has no transcript; `masked.training` gives one.
 """
 from typing import Any, NamedTuple

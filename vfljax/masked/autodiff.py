@@ -86,7 +86,9 @@ def _with_bias(secret: Secret, correlation: Any) -> Any:
   )
 
 
-def _forward(rule: Rule, x: Array, secret: Secret, dealt: Any):
+def _forward(
+    rule: Rule, x: Array, params: Leaves, secret: Secret, dealt: Any
+):
   """(y, largest |x| and |y|, what A keeps for the backward pass)."""
   f = rule.layer.bilinear
   if rule.layer.to_active:
@@ -103,7 +105,9 @@ def _forward(rule: Rule, x: Array, secret: Secret, dealt: Any):
     )
     kept = ()
   _note(rule, 'forward', said)
-  out = _once(decode_raw(y, bits.inputs + bits.weights, x.dtype))
+  # As the layer has it: of integers, pixels say, their dtype would cut it off.
+  dtype = jax.eval_shape(rule.plain, params, x).dtype
+  out = _once(decode_raw(y, bits.inputs + bits.weights, dtype))
   return out, _largest(x, out), kept
 
 
@@ -116,7 +120,7 @@ def masked_layer(
 
   Args:
     rule: What is static.
-    x: The layer's input, a floating-point array.
+    x: The layer's input, an array of real numbers.
     params: Like the weights; their values are not looked at, their cotangent is
       the weight gradient (T4: zero, for it is never in one place).
     tap: Like the output, not looked at; its cotangent is the output gradient.
@@ -128,13 +132,13 @@ def masked_layer(
   Returns:
     (output, [2] the largest absolute input and output, what `update` needs).
   """
-  del params, tap, gauge
-  return _forward(rule, x, secret, dealt)
+  del tap, gauge
+  return _forward(rule, x, params, secret, dealt)
 
 
 def _fwd(rule, x, params, tap, gauge, secret, dealt):
   del tap, gauge
-  out = _forward(rule, x, secret, dealt)
+  out = _forward(rule, x, params, secret, dealt)
   return out, (x, params, secret, dealt, out[2])
 
 

@@ -26,6 +26,10 @@ def noise(
   The Gaussian alone would be a multiple of much more than the weights' last
   fraction bit, and what it is added to would lie open in the bits below: under
   T4 sums of the gradients that are to stay with the active party.
+
+  A key is for one masking or one unmasking, and the active party's alone. Noise
+  that a layer got before is known to whoever is shown the layer with it again:
+  the passive party, which knows all else that its weights are the sum of.
   """
   out = {}
   for i, layer in enumerate(chosen):

@@ -127,9 +127,11 @@ def condition(layer: Layer) -> str | None:
   Section IV-D: a dense layer is safe from being solved within one batch if the
   batch is smaller than its inputs, B < n1; a convolution of an image of h
   pixels with a window of n, padding p and stride s if n > (h+2p+s)/(s+1), that
-  is if one image gives fewer positions on an axis than the window is wide. That
-  is the paper's condition; equations add up over batches, so meeting it does
-  not make a layer safe.
+  is if one image gives fewer positions on an axis than the window is wide. Of
+  images and windows that are no squares, which the paper leaves out, all
+  positions are compared with the whole window: each is an equation, whatever
+  axis it lies on. That is the paper's condition; equations add up over batches,
+  so meeting it does not make a layer safe.
   """
   f = layer.bilinear
   if len(f.w_shape) == 2:
@@ -141,7 +143,7 @@ def condition(layer: Layer) -> str | None:
         f'{inputs} inputs, so VMask\'s condition B < n1 (section IV-D) fails: '
         'one batch of inputs and outputs determines the masked weights.'
     )
-  if any(o < k for o, k in zip(_positions(f), f.w_shape)):
+  if math.prod(_positions(f)) < math.prod(f.w_shape[:-2]):
     return None
   return (
       f'Layer {layer.name}: a window of {f.w_shape[:-2]} finds {_positions(f)} '

@@ -8,11 +8,12 @@ and digit products in the cache. Everything here needs 64-bit types on.
 from collections.abc import Sequence
 import itertools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 from jax import lax
 import jax.numpy as jnp
+import numpy as np
 
 from vfljax import check
 from vfljax.mpc import outer_conv, schemes
@@ -49,6 +50,28 @@ def _per_axis(value: int | Sequence[int], axes: int, name: str):
   return out
 
 
+def _pads(
+    space: tuple[int, ...], reach: Sequence[int], strides: tuple[int, ...],
+    padding: Any,
+) -> tuple[tuple[int, int], ...]:
+  """(low, high) of each axis; a negative one cuts off."""
+  if isinstance(padding, str):
+    check.one_of('padding', padding, ('SAME', 'VALID'))
+    pads = lax.padtype_to_pads(space, reach, strides, padding)
+    return tuple((int(low), int(high)) for low, high in pads)
+  if isinstance(padding, int | np.integer):
+    width = int(padding)
+    return ((width, width),) * len(space)
+  pads = np.asarray(padding, object)
+  whole = all(isinstance(side, int | np.integer) for side in pads.flat)
+  if pads.shape != (len(space), 2) or not whole:  # 1.5 would be 1.
+    raise ValueError(
+        f'padding must be SAME, VALID, an integer or {len(space)} pairs (low, '
+        f'high) of them; got {padding!r}.'
+    )
+  return tuple((int(low), int(high)) for low, high in pads)
+
+
 def window(
     x_shape: tuple[int, ...],
     w_shape: tuple[int, ...],
@@ -73,19 +96,11 @@ def window(
         f'{groups} groups of {w_shape[-2]} input channels do not fit x with '
         f'{x_shape[-1]} channels and {w_shape[-1]} outputs.'
     )
+  check.sizes('conv', kernel=w_shape[:axes])
   strides = _per_axis(strides, axes, 'strides')
   dilation = _per_axis(dilation, axes, 'dilation')
   reach = [(k - 1) * d + 1 for k, d in zip(w_shape[:axes], dilation)]
-  if isinstance(padding, str):
-    check.one_of('padding', padding, ('SAME', 'VALID'))
-    pads = lax.padtype_to_pads(x_shape[1:-1], reach, strides, padding)
-  elif isinstance(padding, int):
-    pads = [(padding, padding)] * axes
-  else:
-    pads = list(padding)
-  if len(pads) != axes:
-    raise ValueError(f'padding needs {axes} (low, high) pairs, not {padding}.')
-  pads = tuple((int(low), int(high)) for low, high in pads)
+  pads = _pads(x_shape[1:-1], reach, strides, padding)
   for n, (low, high), r in zip(x_shape[1:-1], pads, reach):
     if n + low + high < r:
       raise ValueError(

@@ -70,11 +70,18 @@ def encode_raw(x: Array, bits: int, bound: float | None = None):
 _encode = jax.jit(encode_raw, static_argnums=(1, 2))
 
 
-def _report(x: Any, bits: int, bound: float | None) -> str:
-  """What is out of range, how far, and what would hold it."""
+def _outside(
+    x: Any, bits: int, bound: float | None
+) -> tuple[np.ndarray, float, np.ndarray]:
+  """(values, the range's end, which of them are not below it)."""
   values = np.asarray(x, np.float64)
   top = limit(bits) if bound is None else min(bound, limit(bits))
-  bad = ~(np.abs(values) < top)
+  return values, top, ~(np.abs(values) < top)
+
+
+def _report(x: Any, bits: int, bound: float | None) -> str:
+  """What is out of range, how far, and what would hold it."""
+  values, top, bad = _outside(x, bits, bound)
   score = np.where(np.isfinite(values), np.abs(values), np.inf) * bad
   where = np.unravel_index(int(np.argmax(score)), values.shape)
   worst = float(values[where])
@@ -140,7 +147,11 @@ def encode(x: Any, bits: int = 24, bound: float | None = None) -> Array:
         'encode_flagged, which returns a flag beside the codes.'
     )
   codes, bad = encode_flagged(x, bits, bound)
-  if not isinstance(bad, core.Tracer) and bool(bad):
+  if isinstance(x, core.Tracer):
+    return codes
+  if isinstance(bad, core.Tracer):  # A constant of a function that is traced.
+    bad = _outside(x, bits, bound)[2].any()
+  if bool(bad):
     raise ValueError(_report(x, bits, bound))
   return codes
 

@@ -53,8 +53,9 @@ def matmul(
     out = schemes.matmul(chosen, a.reshape(m, k), b)
     return out.reshape(*a.shape[:-1], n)
   batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-  a = jnp.broadcast_to(a, (*batch, m, k)).reshape(-1, m, k)
-  b = jnp.broadcast_to(b, (*batch, k, n)).reshape(-1, k, n)
+  count = math.prod(batch)  # Not -1, which is anything beside an empty axis.
+  a = jnp.broadcast_to(a, (*batch, m, k)).reshape(count, m, k)
+  b = jnp.broadcast_to(b, (*batch, k, n)).reshape(count, k, n)
   out = jax.vmap(lambda a, b: schemes.matmul(chosen, a, b))(a, b)
   return out.reshape(*batch, m, n)
 

@@ -38,8 +38,8 @@ class Prg(NamedTuple):
     words: (key, shape) -> int64, uniform; needs 64-bit types on. Two calls with
       one key give the same words.
 
-  A key is drawn from or folded, never both: of threefry, n words hold the keys
-  that `fold` makes of numbers below n.
+  A key is drawn from or folded, never both: of threefry, the first of n words
+  is the key that `fold` makes of the number n.
   """
 
   name: str

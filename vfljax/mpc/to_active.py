@@ -24,8 +24,18 @@ what bounds them: `Precision` holds |y| < 2^7 and |eta gx| < 2^5.
 
 P sees F, F2 and s: uniform, uniform, and a function of gx and its own values. A
 sees E, E3 (uniform), and c, a function of y and its own. Who is shown the
-weights later learns what they moved by (`masked.masking.unmask`). Needs 64-bit
-types on.
+weights later learns what they moved by (`masked.masking.unmask`).
+
+What gx tells is much, though. Its rows are combinations of th's columns: of a
+dense layer [n, m] with m < n, m rows or more span these, and P has z th but for
+an m x m matrix, which whatever completes the network learns. And gx is exact, a
+product of integers, so that a few rows more give the lattice of the columns;
+LLL finds its short vectors, which are the columns but for signs, their order
+and now and then a sum, and with them g: one batch may be enough. So th, and g,
+are hidden only in a layer whose input needs no gradient. Likewise y tells A the
+lattice of z's columns where m >= n and the batch is larger than n.
+
+Needs 64-bit types on.
 """
 from typing import NamedTuple
 
