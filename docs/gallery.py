@@ -60,7 +60,7 @@ OWN = (
 TABLES = dict(
     gafm=('averaging', 'terms'), vmask=(
         'adaptive', 'adaptive_lenet5', 'adaptive_mlp3_later', 'attackers',
-        'authors', 'crypto', 'crypto_leaks', 'noise', 'noise_lenet5', 'outside',
+        'crypto', 'crypto_leaks', 'noise', 'noise_lenet5', 'outside',
         'outside_lenet5', 'parties', 'table1_mlp3_known4',
         'table3_lenet5', 'table3_mlp3', 'transcript_m', 'transcript_tfm',
         'transcript_tm',

@@ -31,10 +31,10 @@ def _claim(
 LENET5 = tuple(f'{name}_lenet5' for name in tables_studies.AUXILIARY)
 TABLE1 = ('table1_mlp3', 'table1_mlp3_authors', 'table1_lenet5_authors')
 # What the columns of Table II are from, see `older.column`.
-RECORDS = dict(
-    table2=tuple(f'table2_{c.lower()}' for c in judges.COLUMNS),
-    authors=('authors', 'authors_tm', 'authors_tfm', 'authors_fm'),
-)
+RECORDS = {
+    of: tuple(f'{of}_{c.lower()}' for c in judges.COLUMNS)
+    for of in judges.SETTINGS
+}
 AGAIN = dict(  # Other attack runs.
     table2=tuple(f'transcript_{c.lower()}' for c in older.AGAIN), authors=(),
 )

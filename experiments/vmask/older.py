@@ -1,7 +1,7 @@
 """VMask's records: of runs, of its scripts (studies.py), and older ones.
 
-`authors` and `fig8_authors` were put together from results.jsonl (a column that
-was run again has a record of its own: `authors_tm`, and all of Table II's),
+`fig8_authors` was put together from results.jsonl, columns of Table II are
+records of runs: `table2_tm`, and `authors_tm` with the authors' settings,
 `rows` reads what variations.py writes, `sets` what table1.py does, `adaptive`
 what adaptive.py does. All give {row: {measure: [a value a training]}} in
 percent: attack runs of a training are averaged, so that deviations are those of
@@ -65,11 +65,7 @@ def row(found: Mapping[str, Sequence]) -> Row:
 
 def column(name: str, of: str = 'table2') -> dict[str, Row]:
   """TM, TFM, M or FM, by defense; of='authors': with the authors' settings."""
-  run = f'{of}_{name.lower()}'
-  if evidence.exists(PAPER, run):
-    return of_run(run)
-  made = {d: row(found) for d, found in record(of)[name].items()}
-  return {defense: found for defense, found in made.items() if found}
+  return of_run(f'{of}_{name.lower()}')
 
 
 def layers(column: str) -> int:

@@ -83,10 +83,8 @@ def _hidden(columns: Sequence[str], of: str) -> str:
 
 
 def _source(columns: Sequence[str], of: str) -> str:
-  """What stands under a table: the columns' own records, and the older one."""
-  runs = [f'{of}_{c.lower()}' for c in columns]
-  there = [name for name in runs if evidence.exists(older.PAPER, name)]
-  return older.source(*there, *([of] if there != runs else []))
+  """What stands under a table: the columns' records."""
+  return older.source(*(f'{of}_{c.lower()}' for c in columns))
 
 
 def transcript() -> str:

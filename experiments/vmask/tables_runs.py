@@ -41,7 +41,7 @@ RUNS = dict(
     fig6=f'fig6.py:mlp3 {MNIST}', fig6_lenet5=f'fig6.py:lenet5 {MNIST}',
     fig8_lenet5=f'fig8.py:lenet5 {MNIST} --config.seeds=1 '
     "'--config.defenses=none,VMask 50x5'",
-    authors_tm=f'authors.py:tm {MNIST}',
+    authors_tm=f'authors.py:tm {MNIST}', authors_m=f'authors.py:m {MNIST}',
     authors_tfm=f'authors.py:tfm {FASHION}',
     authors_fm=f'authors.py:fm {FASHION}',
 )
