@@ -146,6 +146,7 @@ def accuracy(attack, scale):
   return float((guess[-1].argmax(-1) == truth.argmax(-1)).mean())
 
 
+@pytest.mark.slow
 def test_a_standardised_head_reads_what_a_shrunken_embedding_hides():
   """A defense that only shrinks embeddings does not stop an attacker who
   scales them back with the samples it knows."""

@@ -131,6 +131,7 @@ def test_replacement_turns_triggered_samples(parties):
   assert found['untriggered'] < 0.1
 
 
+@pytest.mark.slow
 def test_without_the_attack_the_trigger_means_nothing():
   data, y = samples()
   made = label_replacement(

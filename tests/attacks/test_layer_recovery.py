@@ -148,9 +148,8 @@ def test_without_outputs_the_old_weights_are_all_there_is():
   assert attack.facts(hidden) == dict(rank=0, inputs=0)
 
 
-@pytest.mark.parametrize('last', [
-    pytest.param('', marks=pytest.mark.slow), 'Dense_1'
-])
+@pytest.mark.slow
+@pytest.mark.parametrize('last', ['', 'Dense_1'])
 def test_transcripts_of_the_real_protocol(last):
   """Exact words: T3's layers fall to their own transcript, T4's does not."""
   net, eta, batch = nets.mlp(12, 6), 0.5, 8

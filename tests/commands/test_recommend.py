@@ -240,6 +240,7 @@ def test_stopped_before_it_looked_again_seeds_come_as_they_came(
   ]
 
 
+@pytest.mark.slow
 def test_each_goal_looks_again_in_a_folder_of_its_own(
     tmp_path, capsys, monkeypatch
 ):

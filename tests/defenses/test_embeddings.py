@@ -349,6 +349,7 @@ def test_bad_arguments_of_mid(arguments, message):
     mid.mid(**arguments)
 
 
+@pytest.mark.slow
 def test_the_bottleneck_may_have_its_own_learning_rate():
   """A configured rate moves a defense's weights and no others."""
 

@@ -346,7 +346,6 @@ def first_budget(budgets):
   return jax.tree.map(lambda x: x[0], budgets)
 
 
-@pytest.mark.slow
 def test_the_mask_ratio_counts_the_epochs_that_were_played(first_budget):
   seen = first_budget[1]
   first = np.array([[[True, False, False]]])

@@ -105,6 +105,7 @@ def test_leaks_are_measured_by_registered_attacks():
       assert attack in attacks.REGISTRY or attack == crypto_leaks.KNOWING, name
 
 
+@pytest.mark.slow
 def test_who_knows_the_loss_does_better_than_the_residues_sign():
   case = crypto_leaks.cases()['hardy, passive']
   made = jax.jit(jax.vmap(crypto_leaks.run(case)))

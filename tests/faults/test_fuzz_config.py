@@ -306,6 +306,7 @@ def test_odd_fields(tried, config):
   tried(config)
 
 
+@pytest.mark.slow
 @many(200)
 @hypothesis.given(
     flags=lines(), variant=st.sampled_from(['', '', 'a', 'ü,|:b'])

@@ -38,7 +38,9 @@ def numpy_mlp(params, x):
   return x
 
 
-@pytest.fixture(scope='module', params=['dense', 'conv'])
+@pytest.fixture(scope='module', params=[
+    'dense', pytest.param('conv', marks=pytest.mark.slow)
+])
 def epoch(request):
   """An epoch of exact training, and of its plaintext equivalent beside it."""
   kind = request.param

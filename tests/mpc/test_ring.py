@@ -482,6 +482,7 @@ def test_float_length_is_not_too_long():
   assert int(out[0, 0]) != int(dispatch.wrap_matmul(a, a.T.copy())[0, 0])
 
 
+@pytest.mark.slow
 def test_dispatch_takes_the_race_and_the_shape():
   assert dispatch.for_matmul('cpu', 4, 4, 4).name == 'naive'
   fastest = dispatch.ranking('cpu')[0]

@@ -136,6 +136,7 @@ def test_running_statistics_ask_for_no_rows():
   assert jax.eval_shape(counted.train, params, KEY, X[0])[0].shape[0] == 5
 
 
+@pytest.mark.slow
 def test_an_epoch_with_a_padded_round():
   """7 samples in rounds of 4: the last round's statistics are of three."""
   labels = np.eye(2, dtype=np.float32)[np.arange(7) % 2]

@@ -304,6 +304,7 @@ def test_another_config_does_not_get_the_workdir(finished, capsys):
   assert read(workdir) == before
 
 
+@pytest.mark.slow
 def test_chunks_give_the_same_numbers(finished, capsys, tmp_path):
   """Of seeds, and of strengths, of which the last chunk has fewer."""
   workdir, chosen = finished

@@ -46,6 +46,7 @@ def test_programs_that_are_alike_are_compiled_once(counts):
   assert counts(given) == dict(start=3, advance=3, finish=1, stolen=1)
 
 
+@pytest.mark.slow
 @of_a_cpu
 def test_trainings_that_start_alike_have_one_program_for_it(counts):
   """The defenses that share one, and the active party without the others."""

@@ -31,6 +31,7 @@ def test_words_are_jaxs(shapes):
   assert_jaxs(shapes)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.lists(SIDES.map(tuple), min_size=1, max_size=6))
 def test_whatever_is_asked_for(shapes):

@@ -109,6 +109,7 @@ def spare(how):
   return found.train, found.spare
 
 
+@pytest.mark.slow
 def test_the_defenders_samples_are_made_of_those_that_were_asked_for():
   train, plain = spare('none')
   same, aside = spare('held_out')
