@@ -108,8 +108,6 @@ def full(row: str, what: str, record: str = 'tm_full') -> list[float]:
 
 BEST = f'{tables_runs.ATTACK}/accuracy_best'
 SCRATCH = f'{tables_runs.SCRATCH}/accuracy_best'
-
-
 _LENET5 = 'm_full', 'fm_full'
 
 
@@ -217,10 +215,8 @@ NUMBERS: dict[str, Table] = dict(
         for name in older.adaptive('adaptive')['T4']
         if not name.startswith(('full', 'redrawn'))
     ),
-    convolutions=convolutions, full_hidden=lambda: (
-        tables_runs.hidden('tm_full')
-    ),
-    standardized=standardized,
+    convolutions=convolutions, standardized=standardized,
+    full_hidden=lambda: tables_runs.hidden('tm_full'),
     full_gap=lambda: evidence.spread(full_gap()), full_off=full_off,
     full_lenet5=lambda: (
         f'{max(older.mean(full_gap(name)) for name in _LENET5):.1f}'
