@@ -63,7 +63,8 @@ def waiting() -> str:
               for what in ('seconds', 'cpu')]
     rows.append(row)
   head = (
-      'the quickstart', 'two cores', 'of both', 'an H200, 16 cores', 'of all'
+      'the quickstart', 'two cores, seconds', 'of both cores',
+      'H200 and 16 cores, seconds', 'of all cores',
   )
   return evidence.markdown(head, rows)
 

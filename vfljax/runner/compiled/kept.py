@@ -39,8 +39,8 @@ _READ = '/jax/compilation_cache/cache_hits'
 # What a program calls that XLA has not made: this process's Python, or what a
 # library has put into it.
 _CALLS = re.compile(r'custom_call @([\w.]+)')
-_LAPACK = 'lapack_'
-_THERE = _LAPACK, 'cusolver_'  # At every later start.
+# At every later start: SciPy's once they are looked up, NVIDIA's anyway.
+_THERE = 'lapack_', 'cusolver_'
 _FOUND = threading.local()
 _PLACE: ContextVar[Path | None] = ContextVar('programs', default=None)
 
