@@ -236,7 +236,7 @@ def ground(seed):
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_triggers_are_planted_on_others_in_place_of_the_target(seed):
+def test_triggers_are_planted_in_place_of_the_target(seed):
   own, here = label_replacement.options(triggered=0.3, targets=2), ground(seed)
   made = label_replacement.plant(own, here)
   numbers = made.training.rows(KEY, jnp.zeros(6, jnp.int32))
@@ -246,8 +246,22 @@ def test_triggers_are_planted_on_others_in_place_of_the_target(seed):
   (x,) = made.training.features((), KEY, (jax.device_put(clean),))
   x = np.asarray(x)
   np.testing.assert_array_equal(x[-2:, -4:], 5.0)  # The largest value.
-  assert (x[-2:, 0] != made.target).all()
   np.testing.assert_array_equal(x[:-2], clean[:-2])
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_what_is_triggered_is_drawn_without_labels(seed):
+  """The attackers know those of a few target samples alone."""
+  one = ground(seed)
+  other = one._replace(labels=jnp.roll(one.labels, 1, axis=0))
+  options = label_replacement.options(triggered=0.3, targets=2)
+  fed = [
+      label_replacement.plant(options, here).training.features(
+          (), KEY, here.features
+      )[0]
+      for here in (one, other)
+  ]
+  np.testing.assert_array_equal(*fed)
 
 
 def test_what_is_planted_is_all_that_is_known_and_no_more():

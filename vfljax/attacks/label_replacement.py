@@ -13,10 +13,9 @@ in one: the loss of the row is that of the active party's own features of the
 known sample and the triggered embedding. (The code of VFLAIR that does it
 crashes on an undefined variable.)
 
-In an experiment triggered samples are of other classes than the target, by
-labels that the attackers do not know; they know `targets` samples of that
-class. That favours them: of samples drawn from all, as the papers have it, some
-would be of the target and teach their networks nothing of the trigger.
+In an experiment triggered samples are drawn from all, as the papers have it:
+the attackers know the labels of `targets` samples of their class and no others.
+Those that happen to be of the target class teach nothing of the trigger.
 """
 from collections.abc import Sequence
 import math
@@ -66,7 +65,7 @@ def _plant(options: Options, ground: Ground) -> Backdoor:
   target = jax.random.randint(k_target, (), 0, labels.shape[-1])
   is_target = jnp.take(labels, target, axis=-1) > 0
   count = math.ceil(options.triggered * len(labels))
-  poisons = _some(k_poison, ~is_target, count)  # By labels: see above.
+  poisons = _some(k_poison, jnp.ones_like(is_target), count)
   return label_replacement(
       target, _some(k_known, is_target, options.targets),
       [x[poisons] for x in ground.features], parties=ground.parties,
