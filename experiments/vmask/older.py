@@ -114,8 +114,6 @@ def _measured(results: Results, cell: Cell) -> dict[str, list[float]]:
 
 def budgets(name: str) -> dict[str, Row]:
   """'20 epochs 0.25', 'VMask 50x5 0.25' and so on, and 'none None'."""
-  if 'format' not in record(name):
-    return {which: row(found) for which, found in record(name).items()}
   results = evidence.load(PAPER, name).results
   return {
       f'{label} {strength}': row(_measured(results, (label, strength)))

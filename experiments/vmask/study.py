@@ -125,6 +125,8 @@ def attack(
 ) -> Array:
   """Best accuracy of model completion by a passive party, [repeats].
 
+  Of the epochs before it, where an attack diverged.
+
   Args:
     hidden: bool [layers]: these are drawn anew; by default what the defense
       hides. All of them is the paper's "Scratch".
@@ -152,9 +154,9 @@ def attack(
     if hidden is not None:
       view = view._replace(weights=_hide(k_hidden, view.weights, hidden))
     guess = run(k_run, view)
-    return jax.vmap(metrics.accuracy, (0, None))(
+    return jnp.nanmax(jax.vmap(metrics.accuracy, (0, None))(
         guess, seen.splits.test.labels
-    ).max()
+    ))
 
   return _each(once, jax.random.split(key, config.attack.repeats))
 

@@ -20,7 +20,7 @@ _FULL = (
     "'--config.defenses=none,VMask'"
 )
 FULL = {  # Columns at the paper's size, by whose settings.
-    'our': ('tm_full', 'm_full', 'fm_full'),
+    'our': ('tm_full', 'tfm_full', 'm_full', 'fm_full'),
     "authors'": (
         'authors_tm', 'authors_tfm', 'authors_m_full', 'authors_fm_full'
     ),
@@ -31,6 +31,7 @@ RUNS = dict(
     dg_eq19=f'table2.py:tfm {FASHION} '
     '--config.defenses=discrete_sgd',
     tm_full=f'table2.py:tm {MNIST} {_FULL}',
+    tfm_full=f'table2.py:tfm {FASHION} {_FULL}',
     m_full=f'table2.py:m {MNIST} {_FULL}',
     fm_full=f'table2.py:fm {FASHION} {_FULL}',
     authors_m_full=f'authors.py:m {MNIST} {_FULL}',

@@ -112,6 +112,20 @@ def test_rows_that_hold_a_folded_axis(masked):
   np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_a_batch_of_padding_alone_leaves_finite_statistics():
+  """As completion has them, where all labels of a batch are of no class: the
+  running statistics were NaN from then on, and so was what VMask imagines."""
+  x = X[0].reshape(7, 12)
+  net = nets.linen(Folded())
+  params = drawn(net, x)
+  none_real = nets.counting_rows(net, np.zeros(7, bool))
+  for ours, theirs in zip(*(
+      jax.tree.leaves(jax.jit(made.run)(params, KEY, x))
+      for made in (none_real, net)
+  )):
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
 def test_rows_of_no_sample_cannot_be_counted():
   x = X[0].reshape(7, 4, 3)
   for fold in (lambda x: x[:5, 0], lambda x: x[:, 0].repeat(2, 0)[:13]):

@@ -106,7 +106,8 @@ def counting(vfl: VFL, real: Array) -> VFL:
   """The networks, with batch statistics in training of the real rows alone.
 
   A row of padding is then nothing to BatchNorm, neither to what it normalizes
-  a batch by nor to its running statistics.
+  a batch by nor to its running statistics. Where all are, all are taken, as
+  `crossing.mask` has it.
 
   Args:
     real: bool [batch], false where a row is padding. Where a network folds an
@@ -124,6 +125,7 @@ def counting_rows(net: Net, real: Array) -> Net:
   """`counting` of one network."""
   if net.train is None:
     return net
+  real = real | ~real.any()  # There are no statistics of no rows.
 
   def count(following, args, kwargs, context):
     ours = isinstance(context.module, nn.BatchNorm)
