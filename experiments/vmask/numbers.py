@@ -232,9 +232,6 @@ NUMBERS: dict[str, Table] = dict(
     hidden_two_lenet5=lambda: hidden_leaves('lenet5', '1,2'),
     again_fig6=lambda: again('fig6'), fig6_hidden=fig6_hidden,
     again_fig6_lenet5=lambda: again('fig6_lenet5'),
-    over_half=lambda: (
-        f"{max(older.budgets('fig8_authors')['VMask 50x5 0.5']['attack']):.1f}"
-    ),
     shares_all=lambda: shares('all'),
     dcor_attack=lambda: cheap('dCor', 0.15, 1),
     budgets_fig6=lambda: span((
