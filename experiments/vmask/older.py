@@ -1,10 +1,10 @@
 """VMask's records: of runs, of its scripts (studies.py), and older ones.
 
 Columns of Table II are records of runs: `table2_tm`, and `authors_tm` with the
-authors' settings. `rows` reads what variations.py writes, `sets` what table1.py does, `adaptive`
-what adaptive.py does. All give {row: {measure: [a value a training]}} in
-percent: attack runs of a training are averaged, so that deviations are those of
-trainings.
+authors' settings. `rows` reads what variations.py writes, `sets` what table1.py
+does, `adaptive` what adaptive.py does. All give {row: {measure: [a value a
+training]}} in percent: attack runs of a training are averaged, so that
+deviations are those of trainings.
 """
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib
