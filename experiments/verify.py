@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments import evidence, studies
+from vfljax import data
 from vfljax.runner import main as runner
 from vfljax.runner.cli import asking
 from vfljax.runner.errors import UserError
@@ -182,6 +183,7 @@ def verify(
     check_twin(record, other, record['seeds'][:seeds])
   if keep and not keep.absolute().parent.is_dir():
     raise UserError(f'--keep={keep}: there is no folder {keep.parent}.')
+  check_data(record, folder)
   with tempfile.TemporaryDirectory() as place:
     made = Path(place) / 'record.json'
     if code := _run(record, seeds, folder, made, more):
@@ -216,6 +218,17 @@ def read(file: Path) -> dict[str, Any]:
   except UserError:
     found = studies.read(file)
   return found | dict(rows=studies.rows(found))
+
+
+def check_data(record: Mapping[str, Any], folder: str) -> None:
+  """Raises UserError if a run's data file is not in the folder of `--data`."""
+  own = record.get('config', {}).get('data', {})  # Of a run, not of a study.
+  place = Path(folder).expanduser() / own.get('path', '')
+  if own.get('path') and not place.exists():
+    raise UserError(
+        f'{place} is not there. Name the folder that has {own["path"]}: '
+        f'--data=FOLDER. How to get it: {data.REGISTRY[own["name"]].how}'
+    )
 
 
 def check_twin(

@@ -214,3 +214,9 @@ def test_features_are_guessed_in_their_shape():
   )
   with pytest.raises(ValueError, match=r'\(9, 5\) here'):
     contracts.check_attack(made)
+
+
+@pytest.mark.parametrize('made', [attacks.norm_scoring, Attack, 3])
+def test_a_factory_is_no_attack(made):
+  with pytest.raises(ValueError, match='A factory is called for one'):
+    contracts.check_attack(made)

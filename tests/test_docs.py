@@ -70,7 +70,7 @@ def test_a_part_of_a_file_is_included(tmp_path):
   text = sources.included(
       'A\n\n<!-- include: BUILD.md#Add a network -->\n', 'add.md', {}, tmp_path
   )
-  assert text.startswith('A\n\nA factory in `vfljax/nets`')
+  assert text.startswith('A\n\nA network is a factory that')
 
 
 @pytest.mark.parametrize('line, said', [

@@ -20,7 +20,7 @@ import types
 
 import pytest
 
-from vfljax import algorithms, attacks, data, defenses
+from vfljax import algorithms, attacks, data, defenses, nets
 from vfljax.commands import dispatch
 from vfljax.runner.cli import arguments
 
@@ -65,7 +65,7 @@ def blocks(page, *languages):
 @pytest.fixture
 def registries(monkeypatch):
   """Puts them back as they were: a block's own entry is no other test's."""
-  for module in (attacks, data, defenses):
+  for module in (attacks, data, defenses, nets):
     monkeypatch.setattr(module, 'REGISTRY', module.REGISTRY.copy())
   for name in 'ADDED', 'AGGREGATIONS', 'NEEDS_ALL':
     own = getattr(algorithms, name).copy()

@@ -69,7 +69,7 @@ def test_a_name_of_each_row_is_no_category(tmp_path):
     range(18, 60), [1e9 * i for i in range(30)],
 ])
 def test_whole_numbers_of_many_values_are_no_classes(values, tmp_path):
-  text = 'x,y\n' + ''.join(f'{i},{v}\n' for i, v in enumerate([*values] * 9))
+  text = 'x,y\n' + ''.join(f'{i}.5,{v}\n' for i, v in enumerate([*values] * 9))
   with pytest.raises(ValueError, match=(
       "'y' has .. different whole numbers, as a measurement.*options=text=y"
   )):
@@ -146,3 +146,22 @@ def test_numbers_of_many_digits_are_refused_or_read(digits, tmp_path):
   with pytest.raises(ValueError, match=r'mine\.csv') as error:
     load(tmp_path, text)
   assert len(str(error.value)) < 700 and '\n' not in str(error.value)
+
+
+@pytest.mark.parametrize('values, warned', [
+    (range(7, 207), '7 to 206'), ([*range(100, 200), *range(100)], '0 to 199'),
+    ([*range(199), 200], ''), ([*range(199), 0], ''), (range(50), ''),
+    (np.arange(200) + 0.5, ''),
+])
+def test_columns_that_number_the_rows_are_warned_of(values, warned, tmp_path):
+  """As customers' numbers do; all warnings but the awaited one are errors."""
+  text = rows(values)
+  if not warned:
+    assert load(tmp_path, text).names == ('x',)
+    return
+  with pytest.warns(data.Recognised, match=(
+      f"'x' has every whole number from {warned} once.*--config.data."
+      'options=drop=x$'
+  )):
+    table = load(tmp_path, text)
+  assert table.names == ('x',)  # It stays: it may be meant.

@@ -143,6 +143,16 @@ def test_a_third_run_of_something_else_is_refused(changed, said):
     verify.check_twin(record(), record(seeds=[0]) | changed, [0])
 
 
+def test_a_run_without_its_data_says_how_verify_is_told(tmp_path, monkeypatch):
+  """Not how a run is: its path is the record's."""
+  monkeypatch.setattr(verify.runner, 'main', lambda argv: 3)
+  with pytest.raises(UserError, match='--data=FOLDER. How to get it: Get spam'):
+    verify.verify('gafm', 'table2', 1, str(tmp_path))
+  (tmp_path / 'spambase.data').write_text('')
+  with pytest.raises(UserError, match='exit code 3'):
+    verify.verify('gafm', 'table2', 1, str(tmp_path))
+
+
 def test_where_a_record_is_kept_is_known_before_it_is_made(
     tmp_path, monkeypatch
 ):

@@ -25,11 +25,16 @@ def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
       two classes, such as `algorithms.vlr(2, 2)`; by default networks.
 
   Raises:
-    ValueError: if its guesses have another shape than they need, are not
-      finite or not a function of key and view, or count rows of padding; for a
-      view that no federation gives, and one of a pool of samples if it does not
-      say how many it `wants`.
+    ValueError: if it is no `Attack`, as its factory is none; if its guesses
+      have another shape than they need, are not finite or not a function of key
+      and view, or count rows of padding; for a view that no federation gives,
+      and one of a pool of samples if it does not say how many it `wants`.
   """
+  if not isinstance(attack, Attack):
+    raise ValueError(
+        f'attack must be an Attack; got a {type(attack).__name__}. A factory '
+        'is called for one: check_attack(norm_scoring()).'
+    )
   view, run = _view(attack, vfl or federation()), jax.jit(attack.run)
   key = jax.random.key(2)
   guess = run(key, view)

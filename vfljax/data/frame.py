@@ -16,7 +16,7 @@ import warnings
 
 from vfljax.data import namesakes, spelling
 from vfljax.data.columns import column_of, features, kind_of, labels
-from vfljax.data.dialect import Dialect, dialect
+from vfljax.data.dialect import Dialect, Recognised, dialect
 from vfljax.data.files import brief, find, fits, reading
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import OWN, Source
@@ -30,6 +30,8 @@ HOW = (
     "Give the file's path and the label column's name:"
     ' --config.data.path=my.csv --config.data.label=target'
 )
+
+_MANY = 100  # Rows, from which on it is no chance that a column counts them.
 
 
 def csv(
@@ -70,7 +72,8 @@ def csv(
       that reads it is not installed.
 
   Warns:
-    Recognised: (one line) if it is read as latin-1 and nobody said so.
+    Recognised: (one line) if it is read as latin-1 and nobody said so, and for
+      each column that numbers the rows.
   """
   with extra():
     import pandas as pd
@@ -205,7 +208,31 @@ def table(
   frame = frame.drop(columns=[label, *dropped])
   x, names, groups = features(frame, missing, categories, words, large)
   namesakes.refuse_label_again(frame, label, y)
+  _warn_of_numbering(frame)
   return Table(x, y, names, classes, groups)
+
+
+def _warn_of_numbering(frame: 'pd.DataFrame') -> None:
+  """Warns of whole numbers that count the rows, in whichever order.
+
+  Customers' numbers say when each was written down, which may tell the label.
+  It is no error: what is counted may also be days, or ranks. In few rows, a
+  column of months for one, it is no sign of anything.
+
+  Warns:
+    Recognised: (one line) for each such column.
+  """
+  for name in frame.columns if len(frame) >= _MANY else ():
+    found = column_of(frame, name)
+    if kind_of(found) != 'integer' or found.nunique() < len(frame):
+      continue
+    first, last = int(found.min()), int(found.max())
+    if last - first == len(frame) - 1:
+      warnings.warn(
+          f'Column {name!r} has every whole number from {first} to {last} once,'
+          ' as rows or customers are numbered. If these are no measurements,'
+          f' leave it out: {flag(drop=name)}', Recognised, stacklevel=5,
+      )
 
 
 def _header(file: pathlib.Path, way: Dialect) -> list[str]:

@@ -6,6 +6,7 @@ import jax
 import pytest
 
 from vfljax.runner.cli import arguments
+from vfljax.runner.config import DataConfig
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import device
 
@@ -100,6 +101,9 @@ def test_a_file_may_print(tmp_path, capsys):
       '--config.attack.label_replacement.amplify=1e300'], 'at most 1e'),
     (['--flagfile'], 'flagfile'),
     (['--confg.seeds=3'], "'confg.seeds'. Did you mean config.seeds?"),
+    (['--epochs=3'], "'epochs'. Did you mean --config.train.epochs\\?$"),
+    (['--name', 'csv'], 'mean --config.data.name or --config.model.name\\?$'),
+    (['--work_dir=x'], 'Did you mean: workdir'),
     (['--cofig.sed=3'], "Unknown command line flag 'cofig.sed'.$"),
     (['--max_leak', '-0.5'], 'max_leak'),
     ([f'--config={"x" * 5000}'], 'no config file'),
@@ -167,3 +171,23 @@ def test_a_cache_that_cannot_be_is_told(capsys):
 def test_fields_of_no_experiment(given):
   with pytest.raises(UserError, match='config.seeds is a field of an experime'):
     arguments.parse(['vfljax', *given])
+
+
+def test_a_config_of_the_clone_is_found_from_elsewhere(tmp_path, monkeypatch):
+  """What `--list experiments` shows there is no file in this folder."""
+  monkeypatch.chdir(tmp_path)
+  own = Path(arguments.__file__).parents[3] / 'experiments/quickstart.py'
+  with pytest.raises(UserError, match='has it') as error:
+    arguments.parse(['vfljax', '--config=experiments/quickstart.py'])
+  assert str(error.value).endswith(f': --config={own}') and own.exists()
+  with pytest.raises(UserError, match='come with vfljax'):
+    arguments.parse(['vfljax', '--config=experiments/quickest.py'])
+
+
+def test_a_warning_keeps_the_options_that_are_typed(tmp_path, capsys):
+  file = tmp_path / 'mine.csv'
+  file.write_bytes('id,stra\xdfe,y\n1,a,0\n2,b,1\n'.encode('latin-1'))
+  config = DataConfig('csv', str(file), 'y', options='drop=id')
+  assert len(arguments.load_data(config).labels) == 2
+  said = capsys.readouterr().err
+  assert "--config.data.options='drop=id;encoding=cp1250'" in said

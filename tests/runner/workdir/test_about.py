@@ -2,6 +2,7 @@
 import dataclasses
 import json
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -103,3 +104,16 @@ def test_who_looks_with_other_versions_has_trained_nothing(tmp_path):
   said = about.read(tmp_path)
   assert (said['date'], said['versions']) == ('2010-01-02', dict(jax='0.1'))
   assert 'code' not in said
+
+
+@pytest.mark.parametrize('called, said', [
+    ('/usr/bin/vfljax', 'vfljax --config=q.py'),
+    ('launch.py', 'python launch.py --config=q.py'),
+])
+def test_a_command_has_the_name_that_it_was_called_by(
+    called, said, tmp_path, monkeypatch
+):
+  """A wheel has no launch.py to be run again."""
+  monkeypatch.setattr(sys, 'argv', [called, '--help'])
+  about.write(tmp_path, Config(), TABLE, ['vfljax', '--config=q.py'])
+  assert about.read(tmp_path)['command'] == said

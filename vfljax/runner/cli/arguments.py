@@ -29,6 +29,9 @@ _FLAGS = dict(  # Of what a data set's function takes beside its options.
     )}, cache='--cache',
 )
 
+# Or the folder that a wheel is installed in, which has no experiments.
+_CLONE = Path(__file__).parents[3]
+
 
 class Arguments(NamedTuple):
   """What was asked for on the command line."""
@@ -98,7 +101,8 @@ def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
         'get_config() must return a Config.'
     ) from None
   except BaseException as error:
-    raise UserError(blaming.said(error)) from None
+    typed = getattr(error, 'flagname', '')  # Of absl's error of no such flag.
+    raise UserError(fields.meant(typed) or blaming.said(error)) from None
 
 
 def _define(argv: list[str]) -> flags.FlagValues:
@@ -204,6 +208,11 @@ def _config(found: flags.FlagValues) -> Config:
 
 def _check_there(path: str | Path) -> None:
   if not os.path.exists(path):  # Of Path, it raises for endless names.
+    if os.path.exists(there := os.path.join(_CLONE, path)):
+      raise UserError(
+          f'There is no config file {path} in this folder.\n'
+          f'The clone that vfljax is run from has it: --config={there}'
+      )
     raise UserError(
         f'There is no config file {path}.\n--list experiments shows those that '
         'come with vfljax.'
@@ -248,7 +257,8 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
           missing=config.missing, cache=cache, **own,
       )
     for one in odd:
-      print(f'warning: {one.message}', file=sys.stderr)
+      said = retyped(str(one.message), config.options)
+      print(f'warning: {said}', file=sys.stderr)
     return _first(table, config.limit, config.test_limit)
   except MemoryError:
     raise UserError(

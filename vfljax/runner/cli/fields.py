@@ -34,3 +34,22 @@ def check(argv: list[str]) -> None:
           f'{path} is a group of fields: set one, like --config.{path}.'
           f'{known[path][0]}=...'
       )
+
+
+def meant(flag: str) -> str:
+  """Says of `--epochs=3` that --config.train.epochs may be meant.
+
+  Args:
+    flag: The name of a flag that there is not.
+
+  Returns:
+    One line; '' if no field of a config ends in that name.
+  """
+  known = [
+      path for path, inner in dict(helping.fields(Config, '')).items()
+      if not inner and path.rpartition('.')[2] == flag
+  ]
+  if not known:
+    return ''
+  close = ' or '.join(f'--config.{path}' for path in sorted(known))
+  return f'Unknown command line flag {flag!r}. Did you mean {close}?'

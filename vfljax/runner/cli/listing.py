@@ -4,6 +4,7 @@ import importlib
 import inspect
 from pathlib import Path
 import sys
+import textwrap
 
 from vfljax import algorithms, attacks, data, defenses, nets
 from vfljax.attack import recipe_of
@@ -130,15 +131,25 @@ def _models() -> str:
 
 
 def _defenses() -> str:
-  rows = []
-  for name, method in sorted(defenses.REGISTRY.items()):
-    strengths = ', '.join(f'{s:g}' for s in method.strengths)
-    signature = str(inspect.signature(method)).split(' ->')[0]
-    rows.append((name + signature, _summary(method.factory), strengths))
-  title = (
+  """Each with what it does below: as columns they are wider than screens."""
+  lines = [
       "Defenses (--config.defenses='marvell(3,6),iso'), default strengths last"
+  ]
+  for name, method in sorted(defenses.REGISTRY.items()):
+    strengths = ','.join(f'{s:g}' for s in method.strengths)  # As typed.
+    signature = str(inspect.signature(method)).split(' ->')[0]
+    said = _summary(method.factory) + (strengths and f'  {strengths}')
+    lines += _folded(name + signature, 2) + _folded(said, 6)
+  return '\n'.join(lines)
+
+
+def _folded(text: str, indent: int) -> list[str]:
+  """In lines of 80 columns; what goes on stands four columns further in."""
+  return textwrap.wrap(
+      text, 80, initial_indent=' ' * indent,
+      subsequent_indent=' ' * (indent + 4), break_long_words=False,
+      break_on_hyphens=False,
   )
-  return _table(title, rows)
 
 
 def _attacks() -> str:

@@ -8,6 +8,7 @@ import datetime
 import json
 import os
 from pathlib import Path
+import sys
 from typing import Any
 
 import numpy as np
@@ -108,9 +109,19 @@ def of_run(
           name: round(float(share), 4)
           for name, share in zip(table.classes, shares)
       },
-      parties=holders(config, table), command=recording.command(argv),
+      parties=holders(config, table), command=_typed(argv),
       versions=recording.versions(),
   )
+
+
+def _typed(argv: Sequence[str]) -> str:
+  """A run's command, by the name that it was called by.
+
+  Who installed a wheel has no launch.py; records have one name for both.
+  """
+  said = recording.command(argv)
+  called = Path(sys.argv[0]).stem == 'vfljax'
+  return said.replace('python launch.py', 'vfljax', 1) if called else said
 
 
 def holders(config: Config, table: Table) -> list[list[str]]:

@@ -1,0 +1,20 @@
+"""What `--list` prints, as somebody reads it on a screen."""
+from vfljax import defenses
+from vfljax.runner.cli import listing
+
+
+def test_defenses_are_told_in_lines_that_fit_a_screen():
+  """One defense's many arguments widened the lines of all to 576 columns."""
+  lines = listing.text('defenses').splitlines()
+  assert max(map(len, lines)) <= 80
+  heads = {
+      line.strip().partition('(')[0]: i
+      for i, line in enumerate(lines) if line[:3].strip() and i
+  }
+  assert [*heads] == sorted(defenses.REGISTRY)
+  at = heads['iso']
+  assert lines[at].strip() == 'iso(amplifier)'
+  assert lines[at + 1].startswith('      Adds N(0, ')
+  assert lines[at + 1].endswith('  25,10,5,2.75')
+  for name in ('vmask(budget, selection', 'gafm(delta=0.05, weight'):
+    assert any(line.startswith(f'  {name}') for line in lines)
