@@ -19,12 +19,11 @@ those parties between two epochs; that is no leak, as it is declared, but
 
 What it does not say: the key is everybody's, so whether noise is a secret is
 not looked at; nor what messages tell, which is what attacks are for. What a
-defense closes over is taken
-as public, unless it has an axis as long as the round has samples and no round
-with one more can be traced: `Report.constants` lists arrays, but not numbers,
-which are part of the program. A hook may proceed otherwise in a round of
-another size: one report is of one size. The round is traced as for a CPU; on a
-GPU it adds up in another order.
+defense closes over is taken as public, unless it has an axis as long as the
+round has samples and no round with one more can be traced: `Report.constants`
+lists arrays, but not numbers, which are part of the program. A hook may proceed
+otherwise in a round of another size: one report is of one size. The round is
+traced as for a CPU; on a GPU it adds up in another order.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple

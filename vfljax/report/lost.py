@@ -39,6 +39,12 @@ class Lost(NamedTuple):
   def any(self) -> int:
     return self.diverged + self.unfinished + self.spared + self.blind
 
+  @property
+  def leaves_some(self) -> bool:
+    """Whether a mean is of some seeds only, and not of none."""
+    whole = self.of - self.diverged - self.unfinished
+    return 0 < whole < self.of or 0 < self.blind < whole
+
   def __str__(self) -> str:
     """'diverged in 3 of 4 seeds'; '' if nothing is lost."""
     said = [
@@ -87,7 +93,7 @@ def sentences(results: Results) -> list[str]:
   rest += _fewer(results) + _untold(results)
   for cell in results.cells:
     lost = of_cell(results, cell)
-    left |= 0 < lost.any < lost.of
+    left |= lost.leaves_some
     lost = lost._replace(spared=0, blind=0)
     if lost.any:
       found.append(f'{reading.named(cell)} {lost}')
