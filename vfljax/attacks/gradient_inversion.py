@@ -25,6 +25,7 @@ import optax
 
 from vfljax import check, descent, nets
 from vfljax.attack import Attack, recipe
+from vfljax.numerics import least
 from vfljax.scene import Scene, summed
 from vfljax.types import VFL, Array, Net, Params
 from vfljax.views import ModelGradients
@@ -170,6 +171,6 @@ def gradient_inversion(
 
     keys = jax.random.split(key, search.restarts)
     found, distance = jax.vmap(attempt)(keys)
-    return found.labels[distance.argmin()]
+    return found.labels[least(distance)]
 
   return Attack(ModelGradients, run)
