@@ -5,6 +5,7 @@ What follows says so, or leaves it out; it is no NaN for good, no class that
 """
 from functools import partial
 import sys
+from typing import Any
 
 import chex
 import jax
@@ -14,7 +15,7 @@ import optax
 import pytest
 
 from vfljax import (
-    algorithms, attacks, backdoor, measure, nets, numerics, protocol, tuning,
+    algorithms, attacks, backdoor, descent, measure, nets, protocol, tuning,
 )
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.attacks.gradient_inversion import Search
@@ -25,6 +26,7 @@ from vfljax.completion import Schedule
 from vfljax.defense import Defense, each
 from vfljax.defenses import rvfr
 from vfljax.measure import Guessed
+from vfljax.mpc import bilinear
 from vfljax.report import reading
 from vfljax.report.reading import Results
 from vfljax.runner.compiled import replay
@@ -35,13 +37,13 @@ from vfljax.views import ModelGradients, TrainedBottom, WhiteBox
 KEY = jax.random.key(0)
 NAN = np.nan
 ECHO = Net(lambda key, u: (), lambda p, u: u)
-ROWS = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
+ROWS = jnp.asarray(np.random.default_rng(0).normal(size=(9, 4)), jnp.float32)
 
 
 def test_the_least_is_no_nan():
-  assert numerics.least(jnp.array([NAN, 2.0, 1.0, NAN, 3.0])) == 2
-  assert numerics.least(jnp.array([jnp.inf, NAN, 4.0])) == 2
-  assert 0 <= numerics.least(jnp.array([NAN, NAN])) < 2
+  assert descent.least(jnp.array([NAN, 2.0, 1.0, NAN, 3.0])) == 2
+  assert descent.least(jnp.array([jnp.inf, NAN, 4.0])) == 2
+  assert 0 <= descent.least(jnp.array([NAN, NAN])) < 2
 
 
 def far_of(x):
@@ -56,7 +58,7 @@ def test_a_search_for_labels_that_diverged_is_not_believed(monkeypatch):
   monkeypatch.setattr(sys.modules[Search.__module__], 'invert', invert)
   net = nets.mlp(2)
   weights = net.init(KEY, ROWS)
-  view = ModelGradients(ROWS, weights, weights, np.ones(9, np.float32))
+  view = ModelGradients(ROWS, weights, weights, jnp.ones(9))
   attack = attacks.gradient_inversion(net, 2, Search(1, restarts=8))
   guesses = jax.vmap(lambda key: attack.run(key, view))(jax.random.split(KEY))
   assert (guesses[:, 0, 0] <= 0).all()
@@ -67,10 +69,11 @@ def test_a_search_for_samples_that_diverged_is_not_believed(monkeypatch):
     return start, far_of(start.samples[0, 0] - 0.5)
 
   monkeypatch.setattr(sys.modules[Recovery.__module__], 'recover', recover)
-  layer = FirstLinear(lambda w, x: (x, x @ w), lambda g: (g, g[0]))
-  weights = np.ones((4, 2), np.float32)
-  rows = np.zeros((2, 3), np.int32)
-  view = WhiteBox(weights, np.ones((2, 4, 2), np.float32), rows, 0 * ROWS)
+  layer = FirstLinear(
+      lambda w, x: (x, x @ w['bottom']), lambda g: (g['bottom'], jnp.ones(2))
+  )
+  weights, seen = (dict(bottom=jnp.ones(s)) for s in ((4, 2), (2, 4, 2)))
+  view = WhiteBox(weights, seen, jnp.zeros((2, 3), jnp.int32), 0 * ROWS)
   attack = attacks.cafe(layer, Recovery(1, restarts=8))
   guesses = jax.vmap(lambda key: attack.run(key, view))(jax.random.split(KEY))
   assert (guesses[:, 0, 0] <= 0.5).all()
@@ -106,7 +109,7 @@ def test_of_scores_that_are_no_numbers_no_class_is_matched():
 
 
 def test_a_network_that_diverged_takes_nothing_for_the_target():
-  labels = np.eye(3, dtype=np.float32)[[0, 1, 1, 2]]
+  labels = jnp.eye(3)[jnp.array([0, 1, 1, 2])]
   for target in range(3):  # `argmax` makes the first class of NaN.
     aimed = backdoor.Backdoor(protocol.HONEST, protocol.HONEST, target)
     found = backdoor.measured(aimed, labels, labels * NAN, labels)
@@ -115,10 +118,11 @@ def test_a_network_that_diverged_takes_nothing_for_the_target():
 
 
 def test_a_row_without_a_label_is_no_sample_of_another_class():
-  labels = np.eye(3, dtype=np.float32)[[0, 1, 1, 2]]
-  labels[0] = 0
+  labels = jnp.eye(3)[jnp.array([0, 1, 1, 2])].at[0].set(0)
   aimed = backdoor.Backdoor(protocol.HONEST, protocol.HONEST, 2)
-  found = backdoor.measured(aimed, labels, labels[[3, 3, 0, 3]], labels)
+  found = backdoor.measured(
+      aimed, labels, labels[jnp.array([3, 3, 0, 3])], labels
+  )
   assert found['backdoor_accuracy'] == 0.5
 
 
@@ -143,8 +147,8 @@ def test_a_model_is_measured_by_the_rows_that_have_a_label(classes):
 
 def test_who_knows_all_of_a_class_is_told_no_more_of_the_others():
   """Three labels of each class, of which one has two samples."""
-  classes = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1])
-  training = Batch((ROWS, ROWS), np.eye(2, dtype=np.float32)[classes])
+  classes = jnp.array([0, 0, 0, 0, 0, 0, 0, 1, 1])
+  training = Batch((ROWS, ROWS), jnp.eye(2)[classes])
   for seed in range(5):
     known = division.known(jax.random.key(seed), training, 3)
     np.testing.assert_array_equal(known.labels.sum(0), [3, 2])
@@ -198,9 +202,8 @@ def test_however_little_embeddings_vary_it_is_their_scale():
 
 def test_padding_that_is_far_off_leaves_residuals_of_samples():
   """Samples alike but for rounding, on whose scale padding is 1e8 away."""
-  sent = np.full((8, 1), 0.1, np.float32)
-  sent[3:] = 1e3
-  valid = np.float32(np.arange(8) < 3)
+  sent = jnp.full((8, 1), 0.1).at[3:].set(1e3)
+  valid = (jnp.arange(8) < 3).astype(jnp.float32)
   got = ROWS[:8, :2] * valid[:, None]
   found = residuals(sent, got, valid, 5)
   alone = residuals(sent[:3], got[:3], valid[:3], 5)
@@ -223,17 +226,31 @@ def test_equal_embeddings_have_a_gradient_in_a_subspace():
 
 @pytest.mark.parametrize('stages', [(0.6, NAN), (NAN, 0.6)])
 def test_a_stage_without_a_number_may_have_been_the_worst(stages):
-  cell = 'iso', 1.0
+  cell: Any = 'iso', 1.0
   name = 'leak_auc_{}'.format
-  values = {
+  values: Any = {
       (cell, 'learned_gradient', name(when), 'train'): {0: value, 1: 0.7}
       for when, value in zip(('start', 'end'), stages)
   }
   results = Results(
       ('e', 'd', 'a'), [cell], ['learned_gradient'], [], 'auc', values, {}, 2,
       splits=('train',),
-      measured=dict(learned_gradient=frozenset([name('start'), name('end')])),
+      measured={
+          'learned_gradient': frozenset([name('start'), name('end')])
+      },
   )
   found = reading.leakage(results, cell, 'learned_gradient')
   assert np.isnan(found[0])
   np.testing.assert_allclose(found[1], 20)
+
+
+@pytest.mark.parametrize('shape, weights', [
+    ((0, 3), (3, 2)), ((2, 0, 3), (3, 2)), ((2, 3), (3, 0)), ((2, 0), (0, 2)),
+])
+def test_a_layer_of_nothing_has_transposes(shape, weights):
+  f = bilinear.dense(shape, weights)
+  with jax.enable_x64(True):
+    x, w, g = (jnp.zeros(s, jnp.int64) for s in (shape, weights, f.y_shape))
+    assert f.forward(x, w).shape == f.y_shape
+    assert f.input_gradient(g, w).shape == shape
+    assert f.weight_gradient(x, g).shape == weights

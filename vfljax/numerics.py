@@ -128,14 +128,6 @@ def masked_median(x: Array, mask: Array) -> Array:
   return jnp.where(count > 0, median, 0).astype(x.dtype)
 
 
-def least(x: Array) -> Array:
-  """Where the least of x [n] is; NaN is never taken for it, if there is more.
-
-  `argmin` takes NaN for the least: of several searches the one that diverged.
-  """
-  return jnp.where(jnp.isnan(x), jnp.inf, x).argmin()
-
-
 def counts_below(ordered: Array, x: Array) -> Array:
   """How many of `ordered` [n], which ascends, are below each of `x`.
 

@@ -29,7 +29,6 @@ from vfljax.attack import REPLAYED, Attack, Wants, recipe
 from vfljax.leakage import IMAGES
 from vfljax.nets import bottleneck
 from vfljax.nets import cafe as network
-from vfljax.numerics import least
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key, Params
 from vfljax.views import WhiteBox
@@ -199,7 +198,7 @@ def cafe(layer: FirstLinear, recovery: Recovery = Recovery()) -> Attack:
       return recover(view, layer, begin(key, view, layer), recovery)
 
     found, misfit = jax.vmap(attempt)(jax.random.split(key, recovery.restarts))
-    return found.samples[least(misfit)].clip(0, 1)
+    return found.samples[descent.least(misfit)].clip(0, 1)
 
   return Attack(WhiteBox, run)
 

@@ -25,7 +25,6 @@ import optax
 
 from vfljax import check, descent, nets
 from vfljax.attack import Attack, recipe
-from vfljax.numerics import least
 from vfljax.scene import Scene, summed
 from vfljax.types import VFL, Array, Net, Params
 from vfljax.views import ModelGradients
@@ -171,6 +170,6 @@ def gradient_inversion(
 
     keys = jax.random.split(key, search.restarts)
     found, distance = jax.vmap(attempt)(keys)
-    return found.labels[least(distance)]
+    return found.labels[descent.least(distance)]
 
   return Attack(ModelGradients, run)
