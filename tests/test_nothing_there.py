@@ -15,7 +15,8 @@ import optax
 import pytest
 
 from vfljax import (
-    algorithms, attacks, backdoor, descent, measure, nets, protocol, tuning,
+    algorithms, attacks, backdoor, descent, measure, nets, numerics, protocol,
+    tuning,
 )
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.attacks.gradient_inversion import Search
@@ -44,6 +45,17 @@ def test_the_least_is_no_nan():
   assert descent.least(jnp.array([NAN, 2.0, 1.0, NAN, 3.0])) == 2
   assert descent.least(jnp.array([jnp.inf, NAN, 4.0])) == 2
   assert 0 <= descent.least(jnp.array([NAN, NAN])) < 2
+
+
+def test_a_median_of_nothing_is_no_nan_on_the_way():
+  """Outside of `jit`, where `jax_debug_nans` looks at every operation."""
+  with jax.debug_nans(True), jax.disable_jit():
+    found = numerics.masked_median(ROWS, jnp.zeros(9, bool))
+  np.testing.assert_array_equal(found, 0)
+  np.testing.assert_array_equal(
+      numerics.masked_median(ROWS, jnp.arange(9) < 4),
+      np.median(ROWS[:4], axis=0),
+  )
 
 
 def far_of(x):
