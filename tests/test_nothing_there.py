@@ -213,8 +213,8 @@ def test_however_little_embeddings_vary_it_is_their_scale():
 
 
 def test_padding_that_is_far_off_leaves_residuals_of_samples():
-  """Samples alike but for rounding, on whose scale padding is 1e8 away."""
-  sent = jnp.full((8, 1), 0.1).at[3:].set(1e3)
+  """Samples alike but for rounding, on whose scale padding is 1e10 away."""
+  sent = jnp.ones((8, 1)).at[0].multiply(1 + 1.2e-7).at[3:].set(1e3)
   valid = (jnp.arange(8) < 3).astype(jnp.float32)
   got = ROWS[:8, :2] * valid[:, None]
   found = residuals(sent, got, valid, 5)
