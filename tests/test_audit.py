@@ -288,6 +288,54 @@ def test_what_parties_share_has_to_be_declared(name):
   audit.check(both, federation(), TXS, batch(), auxiliary=batch())
 
 
+def of_auxiliary(key, spec):
+  """Passive party 1 begins with a mean of the active party's own samples."""
+  told = spec.auxiliary.features[0].mean(0)
+  return slots(spec, passive=(told, ()))
+
+
+def lent_of_auxiliary(key, spec):
+  return slots(spec, state=spec.auxiliary.labels.mean())
+
+
+@pytest.mark.parametrize('init, sink, lent', [
+    (of_auxiliary, 'weights of party 1', Defense().lent),
+    (lent_of_auxiliary, 'memory of the defense, lent to party 2',
+     lambda state, k: state if k == 2 else ()),
+])
+def test_nobody_begins_with_what_is_the_active_partys(init, sink, lent):
+  leak, = audit.report(
+      Defense(init=init, lent=lent), VFL, TXS_OF_3, SHAPES, auxiliary=SHAPES
+  ).leaks
+  assert (leak.source, leak.sink) == (ledger.AUXILIARY, sink)
+  assert init.__name__ in leak.path[0]
+
+
+def test_what_is_handed_on_between_epochs_is_told():
+  """By party, of what each of them does not know."""
+  def epoch(state, key, has):
+    weights, *_ = jax.tree.leaves(has.params['top'])
+    return state | dict(
+        a=state['a'] + weights.sum(),
+        b=state['ours'] + has.auxiliary.labels.sum(),
+    )
+
+  made = Defense(
+      init=lambda key, spec: slots(
+          spec, state=dict.fromkeys(('ours', 'a', 'b'), jnp.zeros(()))
+      ), epoch=epoch, lent=lambda state, k: state[' ab'[k]],
+  )
+  found = audit.check(made, VFL, TXS_OF_3, SHAPES, auxiliary=SHAPES)
+  assert found.handed == (
+      (1, ('weights of party 0',)), (2, (ledger.AUXILIARY, ledger.MEMORY)),
+  )
+  assert found.made_anew_of == (
+      ledger.AUXILIARY, ledger.MEMORY, 'weights of party 0'
+  )
+  kept = made._replace(epoch=lambda state, key, has: state)
+  assert not audit.check(kept, VFL, TXS_OF_3, SHAPES).handed
+
+
 def test_marks_are_gone_in_the_compiled_program(monkeypatch):
   """Letter by letter what is handed to the compiler is what it was."""
   state = jax.eval_shape(

@@ -11,16 +11,19 @@ in one place, `Defense.lent`.
   audit.check(defense, vfl, txs, batch)    # ValueError with the way of a leak
   audit.report(defense, vfl, txs, batch)   # what crosses, and all leaks
 
+The federation's start is followed, too: what a party begins with may not be
+made of the active party's auxiliary samples. `prepare` and `epoch` are by their
+arguments the active party's. What `epoch` puts into memory that is lent goes to
+those parties between two epochs; that is no leak, as it is declared, but
+`Report.handed` says what it is made of.
+
 What it does not say: the key is everybody's, so whether noise is a secret is
-not looked at; nor what messages tell, which is what attacks are for. `init`,
-`prepare` and `epoch` are not part of a round: by their arguments they are the
-active party's, and what `epoch` puts into memory that is lent (`Defense.lent`)
-goes to those parties unseen by the audit. What a defense closes over is taken
-as public, unless it has an axis as long as the round has samples and no round
-with one more can be traced: `Report.constants` lists arrays, but not numbers,
-which are part of the program. A hook may proceed otherwise in a round of
-another size: one report is of one size. The round is traced as for a CPU; on a
-GPU it adds up in another order.
+not looked at; nor what messages tell, which is what attacks are for. What a
+defense closes over is taken as public, unless it has an axis as long as the
+round has samples and no round with one more can be traced: `Report.constants`
+lists arrays, but not numbers, which are part of the program. A hook may proceed
+otherwise in a round of another size: one report is of one size. The round is
+traced as for a CPU; on a GPU it adds up in another order.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -30,8 +33,10 @@ import jax
 from vfljax import flow, protocol, target
 from vfljax.adversary import HONEST, Adversary
 from vfljax.defense import Defense
-from vfljax.hooks import borrowers
-from vfljax.ledger import EVIL, KEY, LABELS, PER_ROW, Leak, Ledger
+from vfljax.hooks import Holdings, borrowers
+from vfljax.ledger import (
+    AUXILIARY, EVIL, KEY, LABELS, PER_ROW, Leak, Ledger,
+)
 from vfljax.types import VFL, Batch, Key, PartyState, State, Transforms
 
 class Crossing(NamedTuple):
@@ -44,6 +49,17 @@ class Crossing(NamedTuple):
   bytes: int
 
 
+class Handed(NamedTuple):
+  """What passive party `party` has anew between two epochs.
+
+  Attributes:
+    made_of: What it may depend on of what that party does not know.
+  """
+
+  party: int
+  made_of: tuple[str, ...]
+
+
 class Report(NamedTuple):
   """What crosses between the parties of a round.
 
@@ -54,6 +70,7 @@ class Report(NamedTuple):
     samples: In the round.
     borrowers: Passive parties that compute with memory which the defense lends
       them (`Defense.lent`).
+    handed: To which of them `Defense.epoch` hands something new in it.
   """
 
   crossing: tuple[Crossing, ...]
@@ -61,11 +78,17 @@ class Report(NamedTuple):
   constants: tuple[tuple[tuple[int, ...], str], ...]
   samples: int
   borrowers: tuple[int, ...] = ()
+  handed: tuple[Handed, ...] = ()
 
   def bytes_a_sample(self, direction: str) -> float:
     """Of all passive parties' messages 'up' or 'down'."""
     own = sum(c.bytes for c in self.crossing if c.direction == direction)
     return own / self.samples
+
+  @property
+  def made_anew_of(self) -> tuple[str, ...]:
+    """What `handed` is made of, whoever it is handed to."""
+    return tuple(sorted({x for own in self.handed for x in own.made_of}))
 
 
 def check(
@@ -103,7 +126,8 @@ def report(
     auxiliary: The active party's own samples, for defenses that need some.
 
   Raises:
-    ValueError: if the round has side effects, or marks a message twice.
+    ValueError: if the start, the round or (with lent memory) an epoch has side
+      effects, or a message is marked twice.
   """
   def init(key, batch, auxiliary):
     return protocol.init(key, vfl, defense, txs, batch, adversary, auxiliary)
@@ -114,19 +138,20 @@ def report(
     )
 
   key = jax.eval_shape(lambda: jax.random.key(0))
-  state = jax.eval_shape(init, key, batch, auxiliary)
+  begun, state = jax.make_jaxpr(init, return_shape=True)(key, batch, auxiliary)
   with target.tracing_for('cpu'):  # Where the sum of a row is one step.
     traced, (after, played) = jax.make_jaxpr(play, return_shape=True)(
         key, state, batch
     )
   ledger = Ledger(len(state.parties), adversary.parties, len(batch.labels))
-  names = KEY, _of_state(defense, state, ledger), _of_batch(batch, ledger)
-  taints = flow.follow(
-      traced, jax.tree.leaves(names), flow.Rules(ledger.constant, ledger.mark)
-  )
-  kept = jax.tree.leaves(_of_state(defense, after, ledger))
-  for name, taint in zip(kept, taints):
-    ledger.judge(name, taint)
+  data, own = _of_batch(batch, ledger), _of_state(defense, state, ledger)
+  _judge_all(ledger, own, flow.follow(
+      begun, jax.tree.leaves((KEY, data, _named(auxiliary, AUXILIARY)))
+  ))
+  rules = flow.Rules(ledger.constant, ledger.mark)
+  _judge_all(ledger, _of_state(defense, after, ledger), flow.follow(
+      traced, jax.tree.leaves((KEY, own, data)), rules
+  ))
   ledger.all_marked()
   leaks = [*ledger.leaks.values()]
   if PER_ROW in {leak.source for leak in leaks} and _fits_more(
@@ -136,6 +161,41 @@ def report(
   return Report(
       _crossing(played.messages), tuple(leaks), tuple(ledger.constants),
       len(batch.labels), tuple(sorted(ledger.borrowers)),
+      _handed(defense, vfl, key, state, auxiliary, ledger),
+  )
+
+
+def _judge_all(ledger: Ledger, names: Any, taints: list[flow.Taint]) -> None:
+  """Judges a program's first outputs, whose names are the leaves of `names`."""
+  for name, taint in zip(jax.tree.leaves(names), taints):
+    ledger.judge(name, taint)
+
+
+def _handed(
+    defense: Defense, vfl: VFL, key: Key, state: State,
+    auxiliary: Batch | None, ledger: Ledger,
+) -> tuple[Handed, ...]:
+  """What is new, after an epoch, in memory that passive parties use."""
+  def epoch(memory, key, params, auxiliary):
+    return defense.epoch(memory, key, Holdings(vfl, params, auxiliary))
+
+  if not ledger.borrowers:
+    return ()
+  params, own = state.parties[0].params, _of_state(defense, state, ledger)
+  traced, after = jax.make_jaxpr(epoch, return_shape=True)(
+      state.defense, key, params, auxiliary
+  )
+  taints = flow.follow(traced, jax.tree.leaves((
+      own.defense, KEY, own.parties[0].params, _named(auxiliary, AUXILIARY)
+  )))
+  found: dict[int, set[str]] = {}
+  users = borrowers(defense, after, len(state.parties) - 1)
+  for parties, taint in zip(users, taints, strict=True):
+    for k in parties:
+      new = {source for source in taint if k not in ledger.who[source]}
+      found.setdefault(k, set()).update(new)
+  return tuple(
+      Handed(k, tuple(sorted(new))) for k, new in sorted(found.items()) if new
   )
 
 

@@ -10,7 +10,7 @@ from vfljax import crossing, flow
 
 KEY, LABELS, MEMORY = 'the key', 'labels', 'memory of the defense'
 ROWS, PER_ROW = crossing.ROWS, 'a constant with a row for each sample'
-EVIL = 'memory of the adversary'
+EVIL, AUXILIARY = 'memory of the adversary', 'auxiliary samples'
 Parties = frozenset[int]
 
 
@@ -39,7 +39,7 @@ class Ledger:
     self.parties, self.liars, self.rows = parties, frozenset(liars), rows
     self.who: dict[str, Parties] = {
         KEY: everyone, ROWS: everyone, LABELS: frozenset({0}),
-        PER_ROW: frozenset(), EVIL: self.liars,
+        PER_ROW: frozenset(), EVIL: self.liars, AUXILIARY: frozenset({0}),
     }
     for k in range(1, parties):
       for way in ('up', 'down'):

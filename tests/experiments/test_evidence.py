@@ -324,7 +324,8 @@ NOT_OUT = {
     'plugvfl/records/fig6.json': 4, 'plugvfl/records/fig6_cifar10.json': 1,
     'kang2022/records/vsnn_fashion_imbalanced.json': 13,
     'gafm/records/reviews.json': 4, 'mid/records/fig3_momentum_slow.json': 7,
-    'plugvfl/records/fig4.json': 6,
+    'plugvfl/records/fig4.json': 6, 'vmask/records/transcript_m.json': 2,
+    'plugvfl/records/fig4_cifar10.json': 14,
 }
 
 

@@ -32,12 +32,15 @@ def test_messages_are_put_together():
 
 def test_what_else_there_is_is_told():
   lent = OWN | dict(borrowers=[1, 2])
+  anew = lent | dict(defense='d', made_anew_of=['labels', 'weights'])
   leak = OWN | dict(defense='b', leaks=['labels -> x', 'y'], count=7)
   gone = dict(defense='c', error='TypeError: no')
-  said = [row[-1] for row in cells(lent, leak, gone)]
+  said = [row[-1] for row in cells(lent, leak, gone, anew)]
   assert said == [
       'nothing but what the defense lends to party 1, 2',
       'LEAK: labels -> x (and 6 more)', 'not known, no audit: TypeError: no',
+      'nothing but what the defense lends to party 1, 2, made anew between '
+      'epochs of labels, weights',
   ]
   table, = crossings.taken([dict(crossing=leak)])
   assert table.rows[0][-1].strong and '64 samples' in table.note

@@ -132,6 +132,37 @@ def test_an_attack_without_a_number_is_as_one_not_run(tmp_path):
   assert 'iso' not in advised[0]
 
 
+def test_what_a_defense_does_not_know_of_itself_is_told(tmp_path):
+  """It ranks as others do: VMask hides on without a number, and seeds that
+  diverged are named as such."""
+  told = lambda utility, fact: cell_of(utility, [0.6] * 3) | {
+      (None, 'simulated_leakage'): fact, (None, 'loss'): [NAN] * 3,
+  }
+  said, order, text = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 3, [0.9] * 3),
+      ('vmask', 0.25): told([0.9] * 3, [0.2, NAN, NAN]),
+      ('vmask', 0.5): told([0.9, 0.9, NAN], [0.2, 0.2, NAN]),
+  })
+  assert said[0] == (
+      'What a defense could not tell of itself: simulated leakage of vmask '
+      '(0.25) in 2 of 3 seeds.'
+  )
+  assert said[1].startswith('Without a number: vmask (0.5) diverged in 1 of 3')
+  assert order == ['vmask', 'none'] and said[0] in text
+
+
+@pytest.mark.parametrize('leaks, left', [
+    ([0.6, NAN], True), ([NAN, NAN], False),
+])
+def test_means_are_of_other_seeds_where_there_are_some(tmp_path, leaks, left):
+  said, _, _ = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 2, [0.9] * 2),
+      ('iso', 1.0): cell_of([0.9] * 2, leaks),
+  })
+  assert said[0].startswith('Without a number: a on iso (1)')
+  assert ('Means are of the other seeds.' in said[0]) == left
+
+
 def test_the_only_attack_without_a_number_leaves_no_place(tmp_path):
   said, order, text = verdict_of(tmp_path, {
       ('none', None): cell_of([0.9] * 2, [0.9] * 2),

@@ -103,7 +103,10 @@ def _else(own: Mapping[str, Any]) -> str:
   if not own['borrowers']:
     return 'nothing'
   who = ', '.join(map(str, own['borrowers']))
-  return f'nothing but what the defense lends to party {who}'
+  anew = ', '.join(own.get('made_anew_of', ()))  # Older runs do not say.
+  return f'nothing but what the defense lends to party {who}' + (
+      f', made anew between epochs of {anew}' if anew else ''
+  )
 
 
 def _size(size: float) -> str:

@@ -11,7 +11,10 @@ from typing import NamedTuple
 
 from vfljax.data.table import listing
 from vfljax.report import reading
-from vfljax.report.reading import Cell, Results
+from vfljax.report.reading import Cell, Results, find
+
+# Of the federation, not of what its defense tells.
+_MEASURED = 'auc', 'accuracy', 'loss', 'alone_', 'quit_'
 
 
 class Lost(NamedTuple):
@@ -35,6 +38,12 @@ class Lost(NamedTuple):
   @property
   def any(self) -> int:
     return self.diverged + self.unfinished + self.spared + self.blind
+
+  @property
+  def leaves_some(self) -> bool:
+    """Whether a mean is of some seeds only, and not of none."""
+    whole = self.of - self.diverged - self.unfinished
+    return 0 < whole < self.of or 0 < self.blind < whole
 
   def __str__(self) -> str:
     """'diverged in 3 of 4 seeds'; '' if nothing is lost."""
@@ -79,21 +88,48 @@ def _spared(results: Results, cell: Cell) -> dict[str, set[int]]:
 
 def sentences(results: Results) -> list[str]:
   """Sentences that name all that is lost, or not run; none if nothing is."""
-  found, later = [], not_run(results)
+  found, left, later = [], False, not_run(results)
   rest = [f'Not run yet: {listing(later, 20)}.'] if later else []
-  rest += _fewer(results)
+  rest += _fewer(results) + _untold(results)
   for cell in results.cells:
-    lost = of_cell(results, cell)._replace(spared=0, blind=0)
+    lost = of_cell(results, cell)
+    left |= lost.leaves_some
+    lost = lost._replace(spared=0, blind=0)
     if lost.any:
       found.append(f'{reading.named(cell)} {lost}')
     found += _blind(results, cell)
   if not found:
     return rest
+  means = 'Means are of the other seeds. ' if left else ''
   return rest + [
-      f'Without a number: {listing(found, 8)}. Means are of the other seeds. '
-      'What diverged, did not finish, or lacks a number that an attack has for '
-      'others ranks last.'
+      f'Without a number: {listing(found, 8)}. {means}What diverged, did not '
+      'finish, or lacks a number that an attack has for others ranks last.'
   ]
+
+
+def _untold(results: Results) -> list[str]:
+  """A sentence that names what defenses do not know of themselves.
+
+  Such as how much the attack gets that VMask imagines, where that attack has
+  nothing to be scored by, or diverged.
+  """
+  told = sorted(
+      metric for metric in results.measured.get(None, ())
+      if not metric.startswith(_MEASURED)
+  )
+  said = []
+  for cell in results.cells:
+    utility = reading.utility(results, cell)
+    for metric in told:
+      found = find(results, cell, None, metric)
+      gone = [s for s, value in found.items() if math.isnan(value)
+              and math.isfinite(utility.get(s, math.nan))]
+      if gone:
+        said.append(f'{reading.pretty(metric)} of {reading.named(cell)} in '
+                    f'{len(gone)} of {len(found)} seeds')
+  return [
+      f'What a defense could not tell of itself: {listing(said, 8)}.'
+  ] if said else []
 
 
 def undefended(results: Results) -> list[str]:

@@ -39,7 +39,8 @@ def broken() -> Defense:
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-  some = {name: defenses.REGISTRY[name] for name in ('fedpass', 'none')}
+  names = 'fedpass', 'none', 'vmask'
+  some = {name: defenses.REGISTRY[name] for name in names}
   some |= dict(
       broken=Method(broken), telltale=Method(telltale),
       of_the_rest=Method(lambda: telltale(50)),
@@ -54,6 +55,10 @@ def test_the_list_has_every_message_and_every_view():
   assert 'up, party 1' in row('none') and '[16, 6]  float32' in row('none')
   assert lines[lines.index(row('none')) + 1].split('  ')[-1].strip() == '24'
   assert row('fedpass').endswith('memory that the defense lends')
+  assert row('vmask').endswith(
+      'made anew between epochs of auxiliary samples, memory of the defense, '
+      'weights of party 0'
+  )
   assert 'LEAKS: labels -> ' in row('telltale')
   assert row('broken').endswith('not audited: RuntimeError: out of')
   assert row('norm_scoring').endswith('features, sent, received, valid')
@@ -97,6 +102,7 @@ def test_of_a_job_its_own_federation_is_looked_at(remainder):
   )[remainder]
   assert own['epoch_bytes'] == dict.fromkeys(('up', 'down'), 8 * width * sent)
   assert own['defense'] == 'none' and own['leaks'] == own['borrowers'] == []
+  assert own['made_anew_of'] == []
   # As it will be read again.
   assert json.loads(parts.dumps(parts.plain(own)))['samples'] == 50
 

@@ -35,7 +35,8 @@ class Kept(NamedTuple):
     samples: In a round.
     rounds: In an epoch.
     epoch_bytes: Of all passive parties' messages, by direction.
-    borrowers: Passive parties that compute with memory of the defense.
+    borrowers: Passive parties that compute with memory of the defense ...
+    made_anew_of: ... into which it puts, between epochs, what is made of this.
     leaks: Ways of what crosses beside the messages, the first few ...
     count: ... of so many.
   """
@@ -45,6 +46,7 @@ class Kept(NamedTuple):
   rounds: int
   epoch_bytes: dict[str, int]
   borrowers: list[int]
+  made_anew_of: list[str]
   leaks: list[str]
   count: int
 
@@ -93,7 +95,8 @@ def _of_job(job: Job) -> Kept:
       [tuple(message) for message in found.crossing], found.samples,
       rounds_an_epoch(setting), {
           way: round(found.bytes_a_sample(way) * rows) for way in ('up', 'down')
-      }, list(found.borrowers), leaks[:_MOST], len(leaks),
+      }, list(found.borrowers), list(found.made_anew_of), leaks[:_MOST],
+      len(leaks),
   )
 
 
@@ -168,8 +171,12 @@ def _sent(name: str) -> Rows:
 def _verdict(found: audit.Report) -> str:
   if found.leaks:
     return 'LEAKS: ' + '; '.join(map(str, found.leaks))
-  lent = ', but memory that the defense lends' if found.borrowers else ''
-  return f'nothing else{lent}'
+  if not found.borrowers:
+    return 'nothing else'
+  anew = ', '.join(found.made_anew_of)
+  return 'nothing else, but memory that the defense lends' + (
+      f', made anew between epochs of {anew}' if anew else ''
+  )
 
 
 def _seen(name: str, factory: Any) -> tuple[str, str, str]:
