@@ -40,24 +40,24 @@ def measured(
     backdoor: Whose target it is.
     clean: [n, classes] logits without the attack.
     attacked: [n, classes] logits with it.
-    labels: [n, classes].
+    labels: [n, classes]; a row of zeros does not count.
 
   Returns:
     With a target, over the samples of other classes: 'backdoor_accuracy', the
     share taken for the target, and 'untriggered', the share that is so without
     the attack. In any case 'attacked_accuracy' and 'drop', clean minus attacked
-    accuracy.
+    accuracy. Of logits that are NaN they are, too.
   """
-  before = metrics.accuracy(clean, labels)
-  after = metrics.accuracy(attacked, labels)
+  real = labels.sum(-1)
+  before = metrics.accuracy(clean, labels, real)
+  after = metrics.accuracy(attacked, labels, real)
   found = dict(attacked_accuracy=after, drop=before - after)
   if backdoor.target is None:
     return found
   goal = jax.nn.one_hot(backdoor.target, labels.shape[-1])
-  others = 1 - labels @ goal
-  share = lambda logits: (
-      (logits.argmax(-1) == backdoor.target) * others
-  ).sum() / others.sum()
+  others = real - labels @ goal
+  taken = jnp.full(len(labels), backdoor.target)
+  share = lambda logits: metrics.accuracy(logits, taken, others)
   return found | dict(
       backdoor_accuracy=share(attacked), untriggered=share(clean)
   )

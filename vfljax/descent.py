@@ -7,6 +7,7 @@ own code: around Optax's arithmetic, and nothing else, the usual one holds.
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import optax
 
 from vfljax import fusing
@@ -48,3 +49,11 @@ def moved(params: Params, moves: Any) -> Any:
   """The parameters with what an optimizer adds to them."""
   with jax.numpy_dtype_promotion('standard'):
     return optax.apply_updates(params, moves)
+
+
+def least(distances: Array) -> Array:
+  """Which of several searches, [n], has come nearest; none that diverged.
+
+  `argmin` takes NaN for the least. If all have diverged it is the first.
+  """
+  return jnp.where(jnp.isnan(distances), jnp.inf, distances).argmin()

@@ -16,6 +16,7 @@ from vfljax.attack import Attack
 from vfljax.check import Misfit
 from vfljax.defense import Defense
 from vfljax.leakage import AttackName
+from vfljax.numerics import floating
 from vfljax.types import Array, Key, Round
 
 Metrics = dict[str, Array]
@@ -142,7 +143,7 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
 
   Args:
     guess: [stages, samples, classes].
-    labels: [samples, classes].
+    labels: [samples, classes]; a row of zeros does not count.
 
   Returns:
     'accuracy_last' and 'accuracy_best' over the stages; for two classes also
@@ -158,11 +159,13 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
         f'of these samples (stages, {labels.shape[0]}, {labels.shape[1]}); it '
         f'is {guess.shape}.'
     )
-  per_stage = {'accuracy': jax.vmap(metrics.accuracy, (0, None))(guess, labels)}
+  real, all_of = _labeled(labels), (0, None, None)
+  accuracy = jax.vmap(metrics.accuracy, all_of)
+  per_stage = {'accuracy': accuracy(guess, labels, real)}
   if labels.shape[-1] == 2:
     scores = guess[..., 1] - guess[..., 0]
-    auc = jax.vmap(metrics.roc_auc, (0, None))
-    per_stage['auc'] = auc(scores, labels[:, 1])
+    auc = jax.vmap(metrics.roc_auc, all_of)
+    per_stage['auc'] = auc(scores, labels[:, 1], real)
   found = {f'{name}_last': x[-1] for name, x in per_stage.items()}
   best = {f'{name}_best': jnp.nanmax(x) for name, x in per_stage.items()}
   return found | best
@@ -182,15 +185,27 @@ def of_images(guess: Array, truth: Array) -> Metrics:
 
 
 def of_model(logits: Array, labels: Array) -> Metrics:
-  """The utility of a model: 'accuracy', 'loss' and, for two classes, 'auc'."""
-  log_p = jax.nn.log_softmax(logits)
+  """The utility of a model: 'accuracy', 'loss' and, for two classes, 'auc'.
+
+  Args:
+    logits: [samples, classes].
+    labels: The same; a row of zeros does not count, and of none but such there
+      is no number: NaN.
+  """
+  log_p, real = jax.nn.log_softmax(logits), _labeled(labels)
   found = dict(
-      accuracy=metrics.accuracy(logits, labels),
-      loss=-(labels * log_p).sum(-1).mean(),
+      accuracy=metrics.accuracy(logits, labels, real),
+      loss=-(labels * log_p).sum(-1).sum() / real.sum(),
   )
   if labels.shape[-1] == 2:
-    found['auc'] = metrics.roc_auc(logits[:, 1] - logits[:, 0], labels[:, 1])
+    one = logits[:, 1] - logits[:, 0]
+    found['auc'] = metrics.roc_auc(one, labels[:, 1], real)
   return found
+
+
+def _labeled(labels: Array) -> Array:
+  """[samples]: 1 where there is a label. Of none `argmax` makes a class."""
+  return (labels.sum(-1) > 0).astype(floating(labels).dtype)
 
 
 def _diverged(guessed: Guessed) -> Array:

@@ -124,8 +124,8 @@ def masked_median(x: Array, mask: Array) -> Array:
   last = jnp.iinfo(keys.dtype).max
   ordered = lax.sort(jnp.where(mask, keys, last), is_stable=False)
   middle = jnp.stack([(count - 1) // 2, count // 2]).clip(0, len(x) - 1)
-  median = as_floats(ordered[:, middle]).sum(-1) / 2
-  return jnp.where(count > 0, median, 0).astype(x.dtype)
+  found = jnp.where(count > 0, ordered[:, middle], 0)  # `last` is a NaN.
+  return (as_floats(found).sum(-1) / 2).astype(x.dtype)
 
 
 def counts_below(ordered: Array, x: Array) -> Array:

@@ -70,7 +70,8 @@ def least_ratio(
     trial: The parts and the trainings.
 
   Raises:
-    ValueError: if a number is out of its range or there are no attacks.
+    ValueError: if a number is out of its range or there are no attacks; if no
+      strength has a ratio. (One without is not chosen.)
   """
   share, repeats, epochs, batch_size = trial
   count = int(share * len(data.labels)) if 0 < share <= 1 else 0
@@ -100,4 +101,11 @@ def least_ratio(
   found = sweep.sweep(run, jax.random.split(key, repeats), strengths, data)
   leak, auc = np.asarray(found['leak']), np.asarray(found['auc'])
   ratios = (leak / auc[..., None]).mean((1, 2))
-  return Choice(float(strengths[int(ratios.argmin())]), ratios, leak, auc)
+  if np.isnan(ratios).all():
+    raise ValueError(
+        'least_ratio: no strength has a ratio, as each diverged or had a part '
+        'of one class alone, of which there is no AUC. Give parts of more '
+        f'samples than {count} (Trial.share), or smaller learning rates.'
+    )
+  chosen = int(np.nanargmin(ratios))  # `argmin` takes NaN for the least.
+  return Choice(float(strengths[chosen]), ratios, leak, auc)

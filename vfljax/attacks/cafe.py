@@ -198,7 +198,7 @@ def cafe(layer: FirstLinear, recovery: Recovery = Recovery()) -> Attack:
       return recover(view, layer, begin(key, view, layer), recovery)
 
     found, misfit = jax.vmap(attempt)(jax.random.split(key, recovery.restarts))
-    return found.samples[misfit.argmin()].clip(0, 1)
+    return found.samples[descent.least(misfit)].clip(0, 1)
 
   return Attack(WhiteBox, run)
 

@@ -170,6 +170,6 @@ def gradient_inversion(
 
     keys = jax.random.split(key, search.restarts)
     found, distance = jax.vmap(attempt)(keys)
-    return found.labels[distance.argmin()]
+    return found.labels[descent.least(distance)]
 
   return Attack(ModelGradients, run)

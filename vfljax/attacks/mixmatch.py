@@ -172,17 +172,20 @@ def complete(
     net: From samples to logits; its `init` is not used.
     params: Its weights at the start.
     known: [known, ...] labeled samples.
-    labels: [known, classes].
+    labels: [known, classes]; a row of zeros is never drawn as labeled.
     others: [n, ...] samples without labels.
     wanted: [samples, ...] what to guess.
   """
   tx, total = optax.adam(how.learning_rate), how.epochs * how.iterations
   loss = _loss(how, net)
+  has = labels.sum(-1) > 0
+  # Those with a label come first; without any there is nothing else to draw.
+  there, count = jnp.argsort(~has), jnp.maximum(has.sum(), 1)
 
   def step(carry, x):
     (params, average, opt), (key, i) = carry, x
     k_known, k_other, k_mix, k_net = jax.random.split(key, 4)
-    a = jax.random.choice(k_known, len(labels), (how.batch_size,))
+    a = there[jax.random.randint(k_known, (how.batch_size,), 0, count)]
     b = jax.random.choice(k_other, len(others), (how.batch_size,))
     guess = sharpen(jax.nn.softmax(net.apply(params, others[b])),
                     how.temperature)

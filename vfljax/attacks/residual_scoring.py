@@ -63,6 +63,7 @@ def residuals(sent: Array, received: Array, valid: Array, degree: int) -> Array:
   center = ((rows * sent).sum(0) / count)[None]
   spread = jnp.sqrt((rows * (sent - center) ** 2).sum(0) / count)
   x = (sent - center) / jnp.where(spread > 0, spread, 1)[None]
+  x = jnp.where(rows > 0, x, 0)  # Padding may be far off: x^5 is infinite.
   powers = [jnp.ones_like(x[:, :1]), *(x**i for i in range(1, degree + 1))]
   design = rows * jnp.concatenate(powers, axis=1)
   largest = jnp.abs(received).max(initial=0)

@@ -25,7 +25,7 @@ import numpy as np
 
 from vfljax import check, crossing, target
 from vfljax.defense import Defense
-from vfljax.numerics import eigh, masked_median
+from vfljax.numerics import eigh, masked_median, safe_sqrt
 from vfljax.types import Array, Net, Params
 
 
@@ -215,7 +215,7 @@ def purify(
   owner = jnp.asarray(np.repeat(np.arange(len(widths)), widths))
   parts = jax.nn.one_hot(owner, len(widths), dtype=z.dtype)  # [width, parties]
   usual = 2 * jnp.sqrt(rest @ parts)
-  usual = jnp.maximum(usual, 1e-3 * jnp.sqrt((z**2).mean()) + 1e-12)
+  usual = jnp.maximum(usual, 1e-3 * safe_sqrt((z**2).mean()) + 1e-12)
 
   def fit(weights):
     """The point of least weighted squares, weights [batch, parties]."""
@@ -228,7 +228,7 @@ def purify(
     return _solved(gram, aim) @ basis.T
 
   def step(weights, _):
-    gap = jnp.sqrt(((fit(weights) - z) ** 2) @ parts)
+    gap = safe_sqrt(((fit(weights) - z) ** 2) @ parts)
     weights = usual[None] / jnp.maximum(gap, usual[None])
     return (weights.at[:, 0].set(1.0) if own else weights), None
 

@@ -40,18 +40,21 @@ class Bilinear(NamedTuple):
 
 
 def _dense_weights(x: Array, g: Array) -> Array:
-  return kernels.matmul(
-      x.reshape(-1, x.shape[-1]).T, g.reshape(-1, g.shape[-1])
-  )
+  return kernels.matmul(_rows(x).T, _rows(g))
 
 
 def _dense_inputs(g: Array, w: Array) -> Array:
-  rows = g.reshape(-1, g.shape[-1])
+  rows = _rows(g)
   if len(rows) < _FEW_ROWS:
     out = kernels.matmul(rows, w.T)
   else:  # The same, with the batch to be transposed in place of the weights.
     out = kernels.matmul(w, rows.T).T
-  return out.reshape(*g.shape[:-1], -1)
+  return out.reshape(*g.shape[:-1], len(w))
+
+
+def _rows(x: Array) -> Array:
+  """[..., n] -> [rows, n]; of an empty axis -1 says nothing."""
+  return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 @functools.cache

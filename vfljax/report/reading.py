@@ -12,6 +12,7 @@ triggered samples that it diverts, noisy and missing samples by the accuracy
 that they cost, rebuilt images by their SSIM. An attack that replays rounds of
 the start and of the end of training counts where it learns more.
 """
+import numpy as np
 
 from vfljax.leakage import AttackName
 from vfljax.report.results import (
@@ -170,10 +171,13 @@ def _points(high: PerSeed, low: PerSeed) -> PerSeed:
 def _most(
     results: Results, cell: Cell, attack: str, metric: str
 ) -> PerSeed:
-  """A metric by seed, at the stage of training where it is largest."""
+  """A metric by seed, at the stage of training where it is largest.
+
+  NaN if it has no number at one of them: it may have been larger there.
+  """
   stages = [find(results, cell, attack, metric + s) for s in _STAGES]
   seeds = dict.fromkeys(seed for found in stages for seed in found)
-  return {s: max(f[s] for f in stages if s in f) for s in seeds}
+  return {s: float(np.max([f[s] for f in stages if s in f])) for s in seeds}
 
 
 def _without(results, cell, attack, metric) -> PerSeed:

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 from jax import lax
+import jax.numpy as jnp
 
 from vfljax import measure, train, views
 from vfljax.attack import Wants
@@ -166,14 +167,16 @@ def _measured(guessed: Guessed) -> Metrics:
   read as the class that it mostly is.
 
   A defense may make an attacker take one class for another throughout, which
-  a few known labels put right.
+  a few known labels put right. NaN where the accuracy is.
   """
   found = measure.of_labels(guessed)
   scores, labels, weights = guessed
   if scores.ndim == 2:
     said = jax.nn.one_hot(scores.argmax(-1), labels.shape[-1])
     truth = views.majority(labels) * weights[:, None]
-    found['matched'] = (said.T @ truth).max(-1).sum() / truth.sum()
+    share = (said.T @ truth).max(-1).sum() / truth.sum()
+    # Of a score that is NaN `argmax` makes some class.
+    found['matched'] = jnp.where(jnp.isnan(found['accuracy']), jnp.nan, share)
   return found
 
 

@@ -230,8 +230,12 @@ def scale_by(x: Array, own: scale.Stats | None) -> Array:
 
 
 def known(key: Key, training: Batch, count: int) -> Batch:
-  """An attacker's labeled samples: `count` random ones a class; 0 is all."""
+  """An attacker's labeled samples: `count` random ones a class; 0 is all.
+
+  A class that a split has left fewer of fills its rows with other samples, of
+  which no label is known: zeros.
+  """
   if not count:
     return training
-  chosen, _ = per_class(key, training.labels, count)
-  return jax.tree.map(lambda x: x[chosen], training)
+  chosen, own = per_class(key, training.labels, count)
+  return _rows(training, chosen)._replace(labels=own)
