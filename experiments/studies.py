@@ -112,7 +112,8 @@ def write(
       **recording.made(), device=device.name(),
       seconds=round(time.monotonic() - begun.at, 1), by_seed=list(found),
   )
-  disk.write_text(Path(file).absolute(), text(head | dict(about or {}) | found))
+  said = text(head | dict(about or {}) | found)
+  disk.write_text(Path(file).absolute(), said, '--out')
 
 
 def text(record: Mapping[str, Any]) -> str:

@@ -189,7 +189,7 @@ def verify(
     if code := _run(record, seeds, folder, made, more):
       raise UserError(f'The run ended with exit code {code}.')
     if keep:
-      disk.write_text(keep.absolute(), made.read_text())
+      disk.write_text(keep.absolute(), made.read_text(), '--keep')
     return compare(record, read(made), other)
 
 
@@ -295,7 +295,7 @@ def add(file: Path, line: dict[str, Any]) -> None:
   """Adds to a JSON list, a line each, or begins one."""
   lines = json.loads(file.read_text()) if file.exists() else []
   text = ',\n'.join(json.dumps(x) for x in (*lines, line))
-  disk.write_text(file.absolute(), f'[\n{text}\n]\n')
+  disk.write_text(file.absolute(), f'[\n{text}\n]\n', '--out')
 
 
 def runnable(paper: str) -> list[str]:

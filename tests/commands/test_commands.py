@@ -56,6 +56,17 @@ def test_what_commands_refuse(arguments, message, tmp_path, capsys):
   assert not (tmp_path / 'export').exists()
 
 
+def test_a_page_that_cannot_be_written_asks_for_another_place(
+    tmp_path, capsys
+):
+  """By the flag of its own: compare has no --workdir."""
+  one, two = (made(tmp_path / name, [NONE]) for name in ('one', 'two'))
+  code, _, error = call(
+      capsys, 'compare', one, two, f'--to={tmp_path}/no/page.html'
+  )
+  assert code == 2 and error.rstrip().endswith('or choose another --to.')
+
+
 def test_a_run_that_was_stopped_says_what_is_missing(tmp_path, capsys):
   one = made(tmp_path / 'one', [NONE, ISO], asked='iso(5,7),max_norm')
   two = made(tmp_path / 'two', [NONE, ISO])

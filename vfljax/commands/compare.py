@@ -51,7 +51,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
     raise UserError('vfljax compare needs two work directories or more.')
   runs = read([given.finished(folder) for folder in asked.folders])
   target = Path(asked.to).expanduser()
-  disk.write_text(target.absolute(), written(runs))
+  disk.write_text(target.absolute(), written(runs), '--to')
   shown = [best(runs), *differences(runs)]
   print('\n\n'.join(terminal.table(t) for t in shown))
   gone = [f'{r.name}: {one}' for r in runs for one in lost.sentences(r.results)]

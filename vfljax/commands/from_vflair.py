@@ -50,7 +50,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   ranges.check(config)
   disk.write_text(target.absolute(), module(
       config, f"From VFLAIR's {source.name}, by `vfljax from-vflair`."
-  ))
+  ), '--to')
   path = ' --config.data.path=...' if config.data.name in names.FILES else ''
   if config.data.name == 'csv':
     path += ' --config.data.label=...'

@@ -65,13 +65,16 @@ def alone(path: str | os.PathLike, seconds: float = 0) -> Iterator[None]:
     lock.release()
 
 
-def write_text(file: Path, text: str) -> None:
-  """Writes a file of a work directory in one step.
+def write_text(file: Path, text: str, flag: str = '--workdir') -> None:
+  """Writes a file, by default of a work directory, in one step.
+
+  Args:
+    flag: The one to say where else, if it is another.
 
   Raises:
     UserError: if the disk does not take it.
   """
-  with writing(file.parent):
+  with writing(file.parent, flag):
     replace(file, text)
 
 

@@ -80,7 +80,7 @@ def write(file: str, work: Path, argv: Sequence[str]) -> None:
       it.
   """
   said = text(make(work, argv))
-  disk.write_text(Path(file).expanduser().absolute(), said)
+  disk.write_text(Path(file).expanduser().absolute(), said, '--record')
 
 
 def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
