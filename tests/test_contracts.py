@@ -161,7 +161,10 @@ def first_layer():
 
 @pytest.mark.parametrize('made', [
     attacks.learned_gradient((), Schedule(2, 2, 1)),
-    attacks.cafe(first_layer(), Recovery(2, 2))._replace(wants=Wants(9, 4)),
+    pytest.param(
+        attacks.cafe(first_layer(), Recovery(2, 2))._replace(wants=Wants(9, 4)),
+        marks=pytest.mark.slow,
+    ),
 ])
 def test_good_attacks_on_several_rounds(made):
   contracts.check_attack(made)

@@ -100,7 +100,9 @@ def test_a_training_is_the_same(remainder):
   )
 
 
-@pytest.mark.parametrize('name', ['gafm', 'iso', 'plugvfl', 'ppdl'])
+@pytest.mark.parametrize('name', [
+    pytest.param('gafm', marks=pytest.mark.slow), 'iso', 'plugvfl', 'ppdl',
+])
 def test_a_defended_round_is_the_same(name):
   """With its luck, and where networks and norms of a round are taken at once.
   """

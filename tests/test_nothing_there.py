@@ -36,6 +36,7 @@ from vfljax.types import Batch, Net
 from vfljax.views import ModelGradients, TrainedBottom, WhiteBox
 
 KEY = jax.random.key(0)
+KEYS = jax.random.split(KEY)
 NAN = np.nan
 ECHO = Net(lambda key, u: (), lambda p, u: u)
 ROWS = jnp.asarray(np.random.default_rng(0).normal(size=(9, 4)), jnp.float32)
@@ -72,7 +73,7 @@ def test_a_search_for_labels_that_diverged_is_not_believed(monkeypatch):
   weights = net.init(KEY, ROWS)
   view = ModelGradients(ROWS, weights, weights, jnp.ones(9))
   attack = attacks.gradient_inversion(net, 2, Search(1, restarts=8))
-  guesses = jax.vmap(lambda key: attack.run(key, view))(jax.random.split(KEY))
+  guesses = jax.jit(jax.vmap(attack.run, (0, None)))(KEYS, view)
   assert (guesses[:, 0, 0] <= 0).all()
 
 
@@ -87,7 +88,7 @@ def test_a_search_for_samples_that_diverged_is_not_believed(monkeypatch):
   weights, seen = (dict(bottom=jnp.ones(s)) for s in ((4, 2), (2, 4, 2)))
   view = WhiteBox(weights, seen, jnp.zeros((2, 3), jnp.int32), 0 * ROWS)
   attack = attacks.cafe(layer, Recovery(1, restarts=8))
-  guesses = jax.vmap(lambda key: attack.run(key, view))(jax.random.split(KEY))
+  guesses = jax.jit(jax.vmap(attack.run, (0, None)))(KEYS, view)
   assert (guesses[:, 0, 0] <= 0.5).all()
 
 
@@ -108,12 +109,14 @@ def test_a_strength_that_diverges_is_not_chosen():
   found = choose((-1.0, 1.0))
   assert np.isnan(found.ratios[0]) and found.strength == 1
   with pytest.raises(ValueError, match='no strength has a ratio'):
-    choose((-1.0,))
+    choose((-1.0, -2.0))
 
 
 def test_of_scores_that_are_no_numbers_no_class_is_matched():
   labels = jnp.eye(2)[jnp.array([0, 0, 0, 1])]
-  found = lambda scores: replay._measured(Guessed(scores, labels, jnp.ones(4)))
+  found = jax.jit(
+      lambda scores: replay._measured(Guessed(scores, labels, jnp.ones(4)))
+  )
   one = labels.at[3, 0].set(NAN)
   assert np.isnan(found(one)['matched']) and np.isnan(found(one)['accuracy'])
   assert found(1 - labels)['matched'] == 1 and found(0 * labels)[
@@ -143,6 +146,7 @@ def test_a_model_is_measured_by_the_rows_that_have_a_label(classes):
   logits = jnp.asarray(ROWS[:, :classes])
   labels = jnp.eye(classes)[jnp.arange(9) % classes].at[5:].set(0)
 
+  @jax.jit
   def both(logits, labels):
     found = measure.of_model(logits, labels)
     stages = measure.of_completion(jnp.stack([-logits, logits]), labels)
@@ -180,10 +184,10 @@ def test_mixmatch_draws_no_row_without_a_label(monkeypatch):
   labels = jnp.array([[0.0, 0], [0, 1], [0, 0], [1, 0], [0, 0]])
   how = MixMatch(1, 20, batch_size=4, stages=1)
   linear = Net(lambda key, x: {}, lambda w, x: x @ w)
-  guess = lambda labels: module.complete(
+  guess = jax.jit(lambda labels: module.complete(
       KEY, how, linear, jnp.ones((5, 2)), jnp.eye(5), labels, jnp.eye(5),
       jnp.eye(5),
-  )
+  ))
   guess(labels)
   jax.effects_barrier()
   drawn = np.concatenate([y[:4] for y in seen])
@@ -217,8 +221,9 @@ def test_padding_that_is_far_off_leaves_residuals_of_samples():
   sent = jnp.ones((8, 1)).at[0].multiply(1 + 1.2e-7).at[3:].set(1e3)
   valid = (jnp.arange(8) < 3).astype(jnp.float32)
   got = ROWS[:8, :2] * valid[:, None]
-  found = residuals(sent, got, valid, 5)
-  alone = residuals(sent[:3], got[:3], valid[:3], 5)
+  find = jax.jit(partial(residuals, degree=5))
+  found = find(sent, got, valid)
+  alone = find(sent[:3], got[:3], valid[:3])
   np.testing.assert_allclose(found[:3], alone, atol=1e-5)
   assert not np.asarray(found[3:]).any()
 
@@ -227,12 +232,14 @@ def test_equal_embeddings_have_a_gradient_in_a_subspace():
   """Of which all are where the subspace is: a distance of 0."""
   basis, rest = jnp.eye(4)[:, :2], jnp.zeros(4)
 
-  def moved(us):
+  @jax.jit
+  @jax.grad
+  def slopes(us):
     found = rvfr.purify((None, *us), jnp.zeros(4), basis, rest, 3)
     return sum(u.sum() for u in found[1:])
 
   for us in [(jnp.zeros((3, 2)),) * 2, (jnp.ones((3, 2)), jnp.zeros((3, 2)))]:
-    for slope in jax.tree.leaves(jax.grad(moved)(us)):
+    for slope in jax.tree.leaves(slopes(us)):
       assert np.isfinite(slope).all()
 
 

@@ -27,7 +27,9 @@ def test_is_a_permutation(n):
   )
 
 
-@pytest.mark.parametrize('n', [257, 511, 512, 4097])
+@pytest.mark.parametrize('n', [
+    257, 511, 512, pytest.param(4097, marks=pytest.mark.slow)
+])
 def test_a_walk_of_fixed_length_gives_the_same_orders(n):
   """As on an accelerator, which walks step by step and does not look when all
   are inside; a CPU looks up where walks come back, of some keys twice."""

@@ -58,7 +58,9 @@ def test_nothing_is_taken_where_labels_are_not_prepared():
   assert prepared is None and truth.features[1] is None
 
 
-@pytest.mark.parametrize('remainder', ['drop', 'keep', 'pad'])
+@pytest.mark.parametrize('remainder', [
+    pytest.param('drop', marks=pytest.mark.slow), 'keep', 'pad'
+])
 def test_a_training_is_the_same(remainder):
   """With prepared labels, and orders from a walk of fixed length."""
   n = 300

@@ -39,12 +39,12 @@ def validate(key, state):
 
 
 @pytest.mark.parametrize('options', [
-    {},
-    dict(
+    pytest.param({}, id='plain'),
+    pytest.param(dict(
         remainder='pad', every=2, validate=validate, best='-size',
         watch=lambda key, played: jnp.square(played.messages.down[0]).sum(),
-    ),
-], ids=['plain', 'watched'])
+    ), id='watched', marks=pytest.mark.slow),
+])
 def test_the_numbers_are_those_of_training_in_memory(tmp_path, options):
   data = images(tmp_path)
   whole = data._replace(

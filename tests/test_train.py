@@ -173,7 +173,9 @@ def test_measuring_less_often_changes_nothing_else():
   )
 
 
-@pytest.mark.parametrize('remainder', ['keep', 'pad'])
+@pytest.mark.parametrize('remainder', [
+    pytest.param('keep', marks=pytest.mark.slow), 'pad'
+])
 def test_one_round_that_looks_when_told_to_or_two_are_the_same(remainder):
   """The first is compiled for CPUs, the second elsewhere."""
   validate = lambda key, state: dict(one=jax.random.uniform(key))

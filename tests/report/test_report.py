@@ -295,6 +295,7 @@ def test_the_summary_is_markdown_that_lines_up(fake):
     assert len({line.count('|') for line in block.splitlines()}) == 1
 
 
+@pytest.mark.slow
 def test_writing_again_gives_the_same_bytes(fake, tmp_path):
   fake_results.make(tmp_path)
   writing.write(tmp_path, PAPER)

@@ -47,7 +47,8 @@ def draws(fn, *arguments) -> list[str]:
 
 
 @pytest.mark.parametrize('name, options', [
-    ('lenet5', {}), ('conv2', {}), ('resnet20', dict(channels=(8, 16))),
+    ('lenet5', {}), ('conv2', {}),
+    pytest.param('resnet20', dict(channels=(8, 16)), marks=pytest.mark.slow),
 ])
 def test_networks_begin_the_same(name, options):
   begin = lambda key: nets.make(name, 6, **options).init(key, IMAGES)

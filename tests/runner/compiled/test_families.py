@@ -145,6 +145,7 @@ def test_what_is_finished_is_not_put_together(everything, monkeypatch):
     compiling.Compiler(refused, refused)
 
 
+@pytest.mark.slow
 def test_what_comes_next_does_not_end_what_is_there(everything, monkeypatch):
   """A job that cannot be traced says so when it is its turn."""
   two = [job for job in everything if job.entry.name in ('alone', 'dcor')]

@@ -105,6 +105,7 @@ def full_once(monkeypatch, times=1):
   monkeypatch.setattr(run, '_run_job', play)
 
 
+@pytest.mark.slow
 def test_the_end_of_memory_is_met_once_with_half(
     monkeypatch, pieces, undisturbed, tmp_path
 ):

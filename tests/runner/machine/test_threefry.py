@@ -54,6 +54,7 @@ assert 'while' in loops.as_text() and 'while' not in none.as_text()
 
 
 @of_a_cpu
+@pytest.mark.slow
 def test_a_chain_of_keys_is_no_longer_than_its_links():
   """XLA may not write a key's rounds into whatever reads it: since JAX 0.11 a
   program with five keys, one made of the other, took minutes to compile, and
