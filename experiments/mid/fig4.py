@@ -14,13 +14,19 @@ former is protection or only another network in the way.
 bli (Figure 4c): gradient inversion of one round, before the first update and
 after the last, in batches of 2048. 500 steps of Adam from one starting point;
 Zou et al. (2022) take 10000: --config.attack.gradient_inversion.steps, and
-inversion_restarts for more starting points side by side.
+restarts for more starting points side by side.
+
+bli_linear: the same attacker beside one who knows that something may stand
+between its embedding and the sum, and searches for a linear map as well. 1000
+steps, for the defenses that put a network or other labels in the way.
 """
+import dataclasses
+
 from experiments.mid import common
 from vfljax.runner import variants
 from vfljax.runner.config import AttackConfig, Config, Variant
 
-VARIANTS = ('dli', 'bli')
+VARIANTS = ('dli', 'bli', 'bli_linear')
 
 
 def direct() -> Config:
@@ -46,6 +52,24 @@ def of_a_batch() -> Config:
   )
 
 
+def behind_something() -> Config:
+  made = of_a_batch()
+  mid = dataclasses.replace(common.MID, strengths=common.LAMBDAS[:5])
+  gs = dataclasses.replace(common.GS, strengths=common.KEPT[:3])
+  inversion = dict(steps=1000, restarts=1)
+  return dataclasses.replace(
+      made, experiment='mid_fig4_bli_linear', seeds=3,
+      listed=(common.NONE, mid, gs, common.CAE),
+      listed_attacks=('gradient_inversion', 'gradient_inversion:linear'),
+      attack=dataclasses.replace(
+          made.attack, own=dict(gradient_inversion=inversion)
+      ),
+      variants=(
+          Variant('gradient_inversion:linear', dict(between='linear')),
+      ),
+  )
+
+
 def get_config(variant: str = '') -> Config:
-  made = dict(dli=direct, bli=of_a_batch)
+  made = dict(dli=direct, bli=of_a_batch, bli_linear=behind_something)
   return made[variants.choose(variant, VARIANTS)]()

@@ -21,6 +21,8 @@ from vfljax.attacks.gradient_inversion import (
 from vfljax.attacks.residue_reconstruction import reconstruct
 from vfljax.defense import none
 from vfljax.defenses import fedpass
+from vfljax.measure import Guessed
+from vfljax.runner.compiled import replay
 from vfljax.scene import Scene
 from vfljax.types import Batch, Net
 
@@ -257,6 +259,64 @@ def test_a_search_says_how_far_it_is_where_it_ends():
   )
   np.testing.assert_allclose(far, there, rtol=1e-4)
   assert abs(far - before) > 0.01 * far
+
+
+# One linear layer, whose embeddings pass a map before they are summed.
+LINEAR, MAP = nets.mlp(3), np.float32([[-0.5, 2, 1], [0.5, -1, 2], [2, 1, 0]])
+
+
+def behind_a_map(batch=24, columns=64):
+  """(what the attacker sees, the truth), by hand."""
+  draw = np.random.default_rng(2).normal
+  x, hidden = draw(size=(batch, columns)), 2 * draw(size=(batch, 3))
+  labels = np.eye(3)[np.arange(batch) % 3]
+  kernel, bias = 0.1 * draw(size=(columns, 3)), draw(size=3)
+  logits = np.exp((x @ kernel + bias) @ MAP + hidden)
+  sent = (logits / logits.sum(1, keepdims=True) - labels) @ MAP.T / batch
+  tree = lambda *leaves: jax.tree.map(
+      lambda w: jnp.float32(leaves[w.ndim == 1]),
+      jax.eval_shape(LINEAR.init, KEY, jnp.float32(x)),
+  )
+  view = views.ModelGradients(
+      jnp.float32(x), tree(kernel, bias), tree(x.T @ sent, sent.sum(0)),
+      jnp.ones(batch),
+  )
+  return view, Dummies(
+      jnp.float32(hidden), jnp.float32(30 * labels), jnp.asarray(MAP)
+  )
+
+
+def test_a_map_between_is_the_one_that_embeddings_pass():
+  view, truth = behind_a_map()
+
+  @jax.jit
+  def off(between):
+    return invert(
+        LINEAR, view.weights, view.features, view.gradients,
+        truth._replace(between=between), Search(0),
+    )[1]
+
+  assert off(MAP) < 1e-12
+  for other in MAP.T, 1.1 * MAP, ():
+    assert off(other) > 1e-4
+
+
+def test_who_searches_for_a_map_reads_labels_behind_it():
+  (view, truth), key = behind_a_map(), jax.random.key(1)
+
+  @functools.partial(jax.jit, static_argnums=0)
+  def matched(between):
+    how = Search(400, 2, between=between)
+    guess = gradient_inversion(LINEAR, 3, how).run(key, view)
+    return replay._measured(Guessed(guess, truth.labels / 30, view.valid))
+
+  plain, adaptive = (matched(b)['matched'] for b in ('nothing', 'linear'))
+  assert plain < 0.8 < 0.9 < adaptive
+
+
+def test_what_stands_between_is_nothing_or_linear():
+  with pytest.raises(ValueError, match="between must be .*'linear'; got 'mlp'"):
+    gradient_inversion(nets.mlp(1), 2, Search(between='mlp'))
 
 
 def test_a_search_needs_a_step_and_a_start():
