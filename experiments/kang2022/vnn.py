@@ -34,10 +34,10 @@ party A's features are nobody's there, which is why the same data are worth less
 NUS-WIDE: the ten concepts are data/nuswide.py's, and the two are ours: the
 paper names neither. Party A has the image features, party B the tags.
 
-Criteo: 120000 rows, a sixth of them for test, as the file has its clicks (the
-paper's 1 : 16 it does not explain). Embeddings and two linear layers: Wide &
-Deep bottoms, whose counts are categories too. Party A has half of the counts
-and half of the categories.
+Criteo: the file's first 120000 rows, a sixth of them for test (the paper draws
+as many at random), as the file has its clicks (the paper's 1 : 16 it does not
+explain). Embeddings and two linear layers: Wide & Deep bottoms, whose counts
+are categories too. Party A has half of the counts and half of the categories.
 
 BHI and CIFAR-10: bottoms are ResNet18 (Table 9).
 """

@@ -24,10 +24,11 @@ def cifar10(
 
 
 def texts(name: str, path: str) -> Config:
-  """VMask's settings for DistilBERT: AdamW at 5e-5, batches of 6, 20 epochs.
+  """VMask's settings for DistilBERT (Table VII): 5e-5, batches of 6, 20 epochs.
 
-  Halves of texts, one a party; a fifth of the texts for tests. The encoder is
-  MiniLM (a folder, README.md), six blocks as DistilBERT has, half as wide.
+  Not in the paper: AdamW, the fifth of the texts for tests, the attacker's
+  batches of 10. Halves of texts, one a party. The encoder is MiniLM (a folder,
+  README.md), six blocks as DistilBERT has, half as wide.
   """
   return Config(
       experiment=name, seeds=3, listed=(Entry('none'),),

@@ -3,8 +3,9 @@
   python launch.py --config=experiments/plugvfl/fig7.py
 
 Algorithm 1 with and without L_R, each with psi at ten times the task's learning
-rate (our default) and at the same rate (slow); and psi with five steps a round,
-and as wide as the attacker's head. p is 0.
+rate (our default) and at the same rate (slow), as it is printed: one eta for
+all; and psi with five steps a round, and as wide as the attacker's head. p is
+0.
 """
 from experiments.plugvfl import common
 from vfljax.runner.config import Config, Entry

@@ -1,9 +1,9 @@
 """What became of PlugVFL's claims on parties that quit (section 5.1).
 
-The paper has two sentences. On CIFAR-10, which names no p: over 7 points (the
-abstract: 8) for nearly none before, which is read as under 0.5. On CIFAR-100:
-over 5.5 points for under 0.5, which its own Table 3 does not have. The latter
-is judged at p = 0.05, which comes nearest to it there.
+The paper has two sentences. On CIFAR-10, which names no p: over 7 points (its
+introduction: 8) for nearly none before, which is read as under 0.5. On
+CIFAR-100: over 5.5 points for under 0.5, which its own Table 3 does not have.
+The latter is judged at p = 0.05, which comes nearest to it there.
 """
 from experiments.claims import Claim, Verdict, untestable
 from experiments.plugvfl import fig3
@@ -92,7 +92,7 @@ def claims(record: str, data: str) -> list[Claim]:
             (record,))
       for where, text, judge in (
           ('Section 5.1, CIFAR-10', 'some p returns over 7 points of accuracy '
-           '(the abstract: 8) after quitting for nearly none before, under '
+           '(the introduction: 8) after quitting for nearly none before, under '
            f'{NEARLY_NONE:g}', some_p),
           ('Section 5.1, CIFAR-100', 'p = 0.05 returns over 5.5 points after '
            f'quitting for under {NEARLY_NONE:g} before', small_p),

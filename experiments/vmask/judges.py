@@ -18,12 +18,16 @@ from experiments.vmask.older import Row, mean, signed
 
 COLUMNS = numbers.COLUMNS
 SETTINGS = dict(table2='our', authors="authors'")
-MOST_LOST = 0.34  # Points of main accuracy that the paper loses at most.
-MOST_LEFT = 1.5  # Points above scratch that it leaves at most, in Table II.
+# Points of main accuracy that the paper loses at most, in the mean over a
+# network's data sets (section V-B). By column it loses more: 0.35 on FM.
+MOST_LOST = 0.34
+MOST_LEFT = 1.5  # Points above scratch that it leaves at most in our columns.
 
 
 def keeps_main(of: str) -> Verdict:
-  """Clearly at most 0.34 points less, in every column."""
+  """Clearly at most 0.34 points less, in every column (the paper's 0.34 is of
+  means over the data sets of a network; its own FM loses 0.35).
+  """
   shown, found = [], {}
   for c in COLUMNS:
     rows = older.column(c, of)

@@ -218,6 +218,7 @@ NUMBERS: dict[str, Table] = dict(
     convolutions=convolutions, standardized=standardized,
     full_hidden=lambda: tables_runs.hidden('tm_full'),
     full_gap=lambda: evidence.spread(full_gap()), full_off=full_off,
+    full_gap_tfm=lambda: evidence.spread(full_gap('tfm_full')),
     full_lenet5=lambda: (
         f'{max(older.mean(full_gap(name)) for name in _LENET5):.1f}'
     ),

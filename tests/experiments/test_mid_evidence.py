@@ -126,3 +126,14 @@ def test_curves_are_as_the_records_have_them():
   found = curves.curves(results, 'mixmatch:frozen', 'accuracy_last')
   (line,) = curves.compared(found)
   assert line.loss == 10 and line.mine.name == 'MID 0.01'
+
+
+@pytest.mark.parametrize('record', [
+    'fig5_replacement', 'fig5_replacement_fashion', 'fig5_replacement_cifar10',
+    'fig5_missing', 'fig5_missing_fashion', 'fig5_missing_cifar10',
+])
+def test_lambda_0_is_judged_on_every_figure_that_section_5_6_names(record):
+  """Figures 5a, 5b, 5e and 5f."""
+  found = [c for c in claims.CLAIMS
+           if record in c.records and 'at lambda 0 already' in c.text]
+  assert len(found) == 1

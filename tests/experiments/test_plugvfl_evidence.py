@@ -146,3 +146,26 @@ def test_the_readme_says_what_came_out_again():
   assert off == {f'plugvfl/records/{name}.json' for name in said.AGAIN}
   for name in said.AGAIN:
     assert f'<!-- is: again_{name} -->{said.again(name)}<' in text
+
+
+def test_the_claims_are_also_judged_with_psi_as_algorithm_1_has_it(monkeypatch):
+  """All of it at one learning rate: what our faster psi reaches is no help."""
+  slow, bare = row('slow psi', 1, 27, 0.3), row('slow psi, without L_R', 0, 37)
+  use(monkeypatch, dict(fig7=[NONE, row('plugvfl', 1, 12, 0.3), slow, bare]))
+  few, all_ = (claim.judge() for claim in claims._as_printed())
+  assert few.held is False and 'slow psi 0.3: reads 27.0 %' in few.because
+  assert all_.held is False and 'reads 50.0 %' in all_.because
+  use(monkeypatch, dict(fig7=[NONE, slow._replace(few=12.0), bare]))
+  assert claims._as_printed()[0].judge().held
+
+
+def test_l_r_is_judged_at_either_rate_of_psi(monkeypatch):
+  named = lambda name, few: Row(name, 'plugvfl', 0.3, 90, 80, 1, few, few)
+  use(monkeypatch, dict(fig7=[
+      named('lambda 0.3', 10), named('without L_R, lambda 0.3', 30),
+      named('slow psi, lambda 0.3', 30),
+      named('slow psi, without L_R, lambda 0.3', 31),
+  ]))
+  fast, slow = (claims._regularized(0.3, psi) for psi in ('', 'slow psi, '))
+  assert fast.judge().held and slow.judge().held is False
+  assert 'Algorithm 1' in slow.text and 'Algorithm 1' not in fast.text

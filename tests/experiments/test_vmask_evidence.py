@@ -195,6 +195,23 @@ def test_parties_are_judged_by_training_and_only_where_there_is_a_leak():
   assert 'other attack runs +' in out
 
 
+def test_what_parties_lose_is_judged_by_the_papers_own_limits(altered):
+  """Section V-G: less than 0.1 points with one attacker, 0.5 where all are."""
+  for record, lost, held in (
+      ('parties', 0.0005, True), ('parties', 0.002, False),
+      ('attackers', 0.002, True), ('attackers', 0.006, False),
+  ):
+    found = altered(record)['rows']
+    rows = found['2 parties']
+    found.clear()
+    found['2 parties'] = rows
+    rows['vanilla']['main'], rows['VMask']['main'] = [0.97] * 3, [
+        0.97 - lost
+    ] * 3
+    rows['VMask']['attack 1'] = rows['vanilla']['scratch 1']
+    assert judges_studies.more_parties(record).held is held, (record, lost)
+
+
 def test_figure_5_is_judged_epoch_by_epoch(altered):
   found = judges_studies.close_throughout()
   assert found.held is False

@@ -3,7 +3,8 @@
 A linear layer W whose outputs are scaled and shifted, y = tanh(s) * W x +
 tanh(b), where s and b are what the layer itself makes of two secret passports.
 Who knows the weights but not the passports cannot undo the scale and the shift,
-which change as the weights learn.
+which change as the weights learn. A layer's own bias c, which that formula has
+no place for, is scaled with the rest: y = tanh(s) * (W x + c) + tanh(b).
 
 They are in the linear layers of both parties' networks, as FedPass has it. s
 and b are the layer's own mean outputs for its passports, s = mean W p_s + c

@@ -2,7 +2,9 @@
 
 A linear layer W with passports p_s and p_b computes tanh(s) * W x + tanh(b),
 where s and b are what the layer itself makes of them (FedPass, Gu et al. 2023;
-VMask, section V-A). What `fedpass` and `fedpass_cut` have in common.
+VMask, section V-A). A layer's bias c counts as its own output, so that it is
+scaled, too: tanh(s) * (W x + c) + tanh(b). What `fedpass` and `fedpass_cut`
+have in common.
 """
 from collections.abc import Callable
 from functools import partial

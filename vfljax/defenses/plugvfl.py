@@ -12,14 +12,15 @@ party keeps after quitting knows little of the labels. A round, Algorithm 1:
   passive k descends (1 - weight) L_C + weight (L_A + L_R) (theta_k)
 
 with L_R = -mean log q(y'|h) for labels y' drawn at random. Algorithm 1 notes
-L_A before psi's step; we take both terms after it, as the text says. The paper
-leaves open whether y' may come from the batch, how fast psi learns, and what
-is dropped (see `per`). Here y' comes from all labels by default, drawn from the
-class counts of those seen so far, which is the same distribution from the
-second epoch on. The defaults for psi are those with which the protection is
-real: at one step of the task's own learning rate psi looks fooled while another
-head reads the labels (experiments/plugvfl/README.md). With several passive
-parties each has its own psi; what they could read together is not bounded.
+L_A before psi's step; we take both terms after it, as the text says. It has one
+learning rate for all, psi included (0.01, section 5). Ours gives psi ten times
+as much, with which the protection is real: at one step of the task's own rate
+psi looks fooled while another head reads the labels
+(experiments/plugvfl/README.md). The y' come from all labels (its line 10), here
+drawn from the class counts of those seen so far, which is the same distribution
+from the second epoch on. What is dropped is left open (see `per`). With several
+passive parties each has its own psi; what they could read together is not
+bounded.
 """
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -81,10 +82,11 @@ def plugvfl(
       (Algorithm 1), all samples of a 'round' (section 4.2), or each 'element'
       by itself (Algorithm 1 read literally). Nothing is rescaled.
     regularize: Whether L_R is used; without it: Fig. 7's ablation.
-    negatives: L_R's labels come from 'all' labels or from the 'batch'.
+    negatives: L_R's labels come from 'all' labels (Algorithm 1) or from the
+      'batch'.
     psi_steps: Psi's steps a round, 1 or more.
-    psi_learning_rate: Of psi's SGD, above 0; may be traced. The paper gives
-      none; ten times the task's works.
+    psi_learning_rate: Of psi's SGD, above 0; may be traced. Algorithm 1 has
+      the task's, 0.01; this is ten times as much.
     psi_hidden: Psi's hidden widths; two of them make the paper's 3 layers.
 
   Raises:

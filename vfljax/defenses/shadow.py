@@ -74,6 +74,7 @@ class Learning(NamedTuple):
   Attributes:
     learning_rate: Above 0; may be traced.
     batch_size: Auxiliary samples a step, 1 or more; all if they are fewer.
+      Algorithm 6 is printed with all of them.
   """
 
   learning_rate: Any = 0.1

@@ -105,7 +105,8 @@ def vmask(
       whatever the budget. The first three are also 0, 1 and 2, which may be
       traced.
     among: Names of layers to choose from (`named_layers.names`); all if empty.
-    noise: Deviation of Algorithm 1's noise, 0 or more; may be traced.
+    noise: Deviation of Algorithm 1's noise, 0 or more; may be traced. VMask:
+      0.01, which it calls a "standard variance".
     attacker: Whom the active party imagines.
     shadows: How the shadows learn.
     norms: What ranks the layers: 'sum' of the absolute gradients, as Algorithm
