@@ -116,6 +116,14 @@ def test_preference_of_tables_13_and_14():
   assert evaluation.preference(dict(a=1, b=2)) == (('b',), ('a',))
 
 
+def test_who_has_no_score_is_the_least_preferred():
+  nan = float('nan')
+  assert evaluation.preference(dict(d=nan, a=1, c=[2, nan], b=2)) == (
+      ('b',), ('a',), ('c', 'd')
+  )
+  assert evaluation.preference({}) == ()
+
+
 def test_dcs_by_hand():
   # sqrt(.5 * .3^2 + .5 * .4^2) = .3535534.
   found = evaluation.dcs(0.3, 0.5, 0.0, 0.9)

@@ -105,13 +105,17 @@ def preference(
       mean counts.
 
   Returns:
-    Groups of defenses with equal means, each in alphabetic order.
+    Groups of defenses with equal means, each in alphabetic order. Those whose
+    mean is NaN, as a score is missing, are the last group.
   """
   means = {name: round(float(np.mean(s)), 9) for name, s in scores.items()}
-  return tuple(
-      tuple(sorted(name for name, mean in means.items() if mean == level))
-      for level in sorted(set(means.values()), reverse=True)
+  unknown = tuple(sorted(name for name in means if np.isnan(means[name])))
+  known = {name: means[name] for name in means if name not in unknown}
+  groups = (
+      tuple(sorted(name for name, mean in known.items() if mean == level))
+      for level in sorted(set(known.values()), reverse=True)
   )
+  return (*groups, *([unknown] if unknown else ()))
 
 
 def dcs(

@@ -6,7 +6,7 @@ from experiments.claims import Claim, Verdict, untestable
 from experiments.mid import curves, rebuilt
 from experiments.mid.curves import Compared, Curves, Point
 from experiments.mid.rivalries import (
-    CARS, CIFAR10, DIRECT, DIRECTION, DIRECTION_LAST, DISCRETE, FIRST,
+    ADAPTED, CARS, CIFAR10, DIRECT, DIRECTION, DIRECTION_LAST, DISCRETE, FIRST,
     FIRST_FASHION, FOUR, LAST, LAST_FASHION, LEARNED, LEARNED_CARS,
     LEARNED_DISCRETE, LEARNED_END, LEARNED_END_FASHION, LEARNED_FASHION,
     LEARNED_TWO, MATCHED, MATCHED_FASHION, MISSING, MISSING_FASHION, NOISY,
@@ -137,6 +137,8 @@ CLAIMS = (
     TRAINED.claim('ours', '... of a round of the trained federation'),
     MATCHED.claim('ours', '... guessed classes read as what they mostly are, '
                   'start or end'),
+    ADAPTED.claim('ours', '... below GS: an attacker who searches for a map '
+                  'between its embedding and the sum'),
     FIRST_FASHION.claim('Fig. 4c', 'MID below DP-G, DP-L, GS: batch-level '
                         'inference of the first round, Fashion-MNIST'),
     TRAINED_FASHION.claim('ours', '... of a round of the trained federation'),
@@ -146,6 +148,8 @@ CLAIMS = (
         'Fig. 4c', 'CAE is slightly below MID'),
     MATCHED._replace(one='CAE', others=('MID',)).claim(
         'ours', '... read right, start or end'),
+    ADAPTED._replace(one='CAE', others=('MID',)).claim(
+        'ours', '... an attacker who searches for a map'),
     TWO.claim('Fig. 5a', 'MID below DP-G, DP-L, GS, RVFR: label replacement, '
               'two parties'),
     TWO_FASHION.claim('Fig. 5a', '... on Fashion-MNIST'),

@@ -128,6 +128,11 @@ MATCHED = FIRST._replace(
     title='batch-level inference, read right, start or end',
     metrics=_either('matched'),
 )
+ADAPTED = MATCHED._replace(
+    title='batch-level inference with a map between, read right, start or end',
+    record='fig4_bli_linear', attack='gradient_inversion:linear',
+    others=('GS',),
+)
 TWO = Rivalry('label replacement, two parties', 'fig5_replacement',
               'label_replacement', ['backdoor_accuracy'],
               others=(*GENERAL, 'RVFR'))
@@ -187,8 +192,8 @@ LEARNED_CARS = LEARNED_TWO._replace(
 )
 RIVALRIES = (
     DIRECT, LAST, LEARNED_END, LEARNED, DISCRETE, LEARNED_DISCRETE, FIRST,
-    TRAINED, MATCHED, TWO, FOUR, NOISY, MISSING, DIRECTION, DIRECTION_LAST,
-    LEARNED_TWO, LAST_FASHION, LEARNED_END_FASHION, LEARNED_FASHION,
+    TRAINED, MATCHED, ADAPTED, TWO, FOUR, NOISY, MISSING, DIRECTION,
+    DIRECTION_LAST, LEARNED_TWO, LAST_FASHION, LEARNED_END_FASHION, LEARNED_FASHION,
     FIRST_FASHION, TRAINED_FASHION, MATCHED_FASHION, TWO_FASHION, NOISY_FASHION,
     MISSING_FASHION, *(one for _, one in CIFAR10), CARS, LEARNED_CARS,
 )
