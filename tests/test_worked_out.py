@@ -184,10 +184,10 @@ def test_one_class_of_one_round_that_diverged_is_enough():
 
 def test_scores_are_of_the_second_class_and_of_rows_that_count():
   """A mixed row is of the class that it is mostly of; the last is known."""
-  scores = jnp.array([[.9, .1], [.2, .5], [.4, .5], [.8, .3], [0, 9]])
-  labels = jnp.array([[1, 0], [.3, .7], [.6, .4], [0, 1], [1, 0]])
-  found = measure.of_labels(
-      measure.Guessed(scores, labels, jnp.array([1.0, 1, 1, 1, 0]))
+  scores = np.float32([[.9, .1], [.2, .5], [.4, .5], [.8, .3], [0, 9]])
+  labels = np.float32([[1, 0], [.3, .7], [.6, .4], [0, 1], [1, 0]])
+  found = jax.jit(measure.of_labels)(
+      measure.Guessed(scores, labels, np.float32([1, 1, 1, 1, 0]))
   )
   # .3 and -.5 against -.8 and .1: three of four pairs are in order.
   np.testing.assert_allclose(found['leak_auc_raw'], 0.75)
