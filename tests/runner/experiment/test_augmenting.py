@@ -1,6 +1,5 @@
 """A defender's samples made by flips and crops, or by other words."""
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
