@@ -79,15 +79,10 @@ def test_the_imagined_attacker_is_scored_at_its_best_on_what_it_did_not_know(
   def leaked(draws, times):
     who = Attacker(known=1, draws=draws)
     hidden = jnp.zeros(1, bool)
-
-    @jax.jit
-    def run(keys):
-      known = shadow.known_samples(KEY, who, labels)
-      return jax.vmap(lambda key: shadow.leakage(
-          key, who, net, params, hidden, x, labels, known
-      ))(keys)
-
-    return run(jax.random.split(KEY, times))
+    known = shadow.known_samples(KEY, who, labels)
+    return jax.jit(jax.vmap(lambda key: shadow.leakage(
+        key, who, net, params, hidden, x, labels, known
+    )))(jax.random.split(KEY, times))
 
   # By lot; what it knew does not count.
   assert set(leaked(1, 12).tolist()) == {0, 1}
