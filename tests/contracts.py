@@ -38,13 +38,18 @@ def make(name, strength=None):
 @functools.cache
 def batch(dtype=jnp.float32):
   with jax.ensure_compile_time_eval():  # Numbers, also where a test traces.
-    keys = jax.random.split(jax.random.key(0), PARTIES)
-    features = tuple(
-        jax.random.normal(k, (SAMPLES, 4 + i), dtype)
-        for i, k in enumerate(keys)
-    )
-    positive = (jnp.arange(SAMPLES) % 3 == 0).astype(int)
-    return Batch(features, jax.nn.one_hot(positive, 2, dtype=dtype))
+    return drawn(dtype)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def drawn(dtype):
+  keys = jax.random.split(jax.random.key(0), PARTIES)
+  features = tuple(
+      jax.random.normal(k, (SAMPLES, 4 + i), dtype)
+      for i, k in enumerate(keys)
+  )
+  positive = (jnp.arange(SAMPLES) % 3 == 0).astype(int)
+  return Batch(features, jax.nn.one_hot(positive, 2, dtype=dtype))
 
 
 @functools.cache

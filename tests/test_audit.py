@@ -384,15 +384,18 @@ def test_rows_are_those_that_came_in_whatever_is_made_of_the_labels():
   shapes = jax.eval_shape(lambda: protocol.init(
       jax.random.key(0), VFL, defense, TXS_OF_3, SHAPES
   ))
-  state = jax.tree.map(lambda x: jnp.ones(x.shape, x.dtype), shapes)
-  x = tuple(jnp.ones((ROWS, 4)) for _ in range(3))
-  up = [
-      protocol.play_round(
-          jax.random.key(0), VFL, defense, TXS_OF_3, state,
-          Batch(x, jax.nn.one_hot(jnp.array(labels), 2)),
-      )[1].messages.up[0] for labels in ([0] * 6, [0, 1, 0, 1, 1, 0])
-  ]
-  assert (up[0] == up[1]).all()
+  state = jax.tree.map(lambda x: np.ones(x.shape, x.dtype), shapes)
+
+  @jax.jit
+  def up(labels):
+    data = Batch((np.ones((ROWS, 4), np.float32),) * 3, labels)
+    return protocol.play_round(
+        jax.random.key(0), VFL, defense, TXS_OF_3, state, data
+    )[1].messages.up[0]
+
+  one_hot = np.eye(2, dtype=np.float32)
+  one, other = (up(one_hot[y]) for y in ([0] * 6, [0, 1, 0, 1, 1, 0]))
+  np.testing.assert_array_equal(one, other)
 
 
 def test_a_matrix_as_long_as_a_round_by_chance_is_no_leak():

@@ -126,10 +126,10 @@ def test_networks_that_do_not_fit_are_refused_in_words(names, said):
   """Both put a top network in the place of the federation's."""
   both = chain(*map(make, names))
   with pytest.raises(ValueError, match=said):
-    train.fit(
-        jax.random.key(0), federation(), both, TXS, batch(), epochs=1,
+    jax.eval_shape(lambda data: train.fit(
+        jax.random.key(0), federation(), both, TXS, data, epochs=1,
         batch_size=8,
-    )
+    ), batch())
 
 
 def test_an_objective_has_the_memory_of_its_own_defense():

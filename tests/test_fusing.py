@@ -54,7 +54,7 @@ def test_not_a_bit_is_changed(fn):
 @pytest.mark.parametrize('fn', BACK)
 def test_neither_are_a_gradients(fn):
   """Forwards, backwards, twice and for many at a time."""
-  x = jnp.array([0.3, -2.0, 5.0])
+  x = np.float32([0.3, -2.0, 5.0])
   plain = lambda x: (x**3).sum()
   marked = lambda x: (fn(x) ** 3).sum()
   for of in (
@@ -62,7 +62,8 @@ def test_neither_are_a_gradients(fn):
       lambda f: lambda x: jax.jvp(f, (x,), (x,)),
   ):
     jax.tree.map(
-        np.testing.assert_array_equal, for_a_gpu(of(marked), x), of(plain)(x)
+        np.testing.assert_array_equal, for_a_gpu(of(marked), x),
+        jax.jit(of(plain))(x),
     )
   assert barriers('cuda', marked, x) == 0
   assert barriers('cuda', jax.grad(marked), x) == 1
@@ -117,6 +118,7 @@ def test_a_defended_round_is_the_same(name):
   )
 
 
+
 @pytest.mark.parametrize('part', gafm.PARTS)
 @pytest.mark.parametrize('norm', randomized.NORMS)
 def test_terms_may_be_normalised_at_once(norm, part):
@@ -124,8 +126,8 @@ def test_terms_may_be_normalised_at_once(norm, part):
   own = gafm.Settings(
       0.05, 3.0, 0.01, 0.1, part, 'f', gafm.Reading(norm), gan.GAN()
   )
-  labels = jnp.eye(2)[jnp.arange(7) % 2]
-  f = jax.random.uniform(KEY, (7, 4))
+  labels = np.eye(2, dtype=np.float32)[np.arange(7) % 2]
+  f = np.random.default_rng(0).random((7, 4), np.float32)
   made = gafm.gafm(networks=own.gan)
   state = made.init(KEY, defense_of.Spec((f,), 2)).state
 
@@ -164,7 +166,7 @@ def test_a_single_row_is_not_set_apart():
   both = lambda g: step(jax.tree.map(jnp.sin, g))
   jax.tree.map(
       lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6),
-      for_a_gpu(both, params), both(params),
+      for_a_gpu(both, params), jax.jit(lambda g: both(g))(params),
   )
   with target.tracing_for('cuda'):
     traced = str(jax.make_jaxpr(both)(params))
@@ -198,7 +200,7 @@ def test_a_step_is_optaxs():
 @pytest.mark.parametrize('columns', [0, 1, 2, 16, 17])
 def test_sums_of_rows_are_sums(columns):
   """Of few columns without a reduction, which would be a kernel."""
-  x = jnp.arange(3.0 * 2 * columns).reshape(3, 2, columns)
+  x = np.arange(3 * 2 * columns, dtype='f4').reshape(3, 2, columns)
   np.testing.assert_array_equal(for_a_gpu(fusing.row_sums, x), x.sum(-1))
   with target.tracing_for('cuda'):
     traced = str(jax.make_jaxpr(fusing.row_sums)(x))
@@ -219,8 +221,8 @@ def test_two_logits_of_one_number():
 def test_passports_may_be_rows_of_the_batch():
   """The layer and its gradients, of several passports for each."""
   normal = lambda key, shape: jax.random.normal(key, (3, *shape[1:]))
-  params = fedpass_cut.draw(KEY, 6, 5, normal)
-  x, weights = jax.random.normal(KEY, (2, 7, 6))
+  params = jax.jit(lambda: fedpass_cut.draw(KEY, 6, 5, normal))()
+  x, weights = np.random.default_rng(0).normal(size=(2, 7, 6)).astype('f4')
 
   def loss(params, x):
     y, s, b = fedpass_cut.block(params, x)
@@ -229,5 +231,5 @@ def test_passports_may_be_rows_of_the_batch():
   slope = lambda *own: jax.value_and_grad(loss, (0, 1), has_aux=True)(*own)
   jax.tree.map(
       lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
-      for_a_gpu(slope, params, x), slope(params, x),
+      for_a_gpu(slope, params, x), jax.jit(slope)(params, x),
   )

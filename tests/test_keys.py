@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 import pytest
 
@@ -38,8 +39,9 @@ TXS = (optax.sgd(0.1),) * 3
 
 def data_of_three():
   """Two passive parties, that could share a key."""
-  x = jnp.arange(96.0).reshape(3, 8, 4) / 100
-  return Batch(tuple(x), jnp.eye(2)[jnp.arange(8) % 2])
+  x = np.arange(96, dtype=np.float32).reshape(3, 8, 4) / 100
+  labels = np.eye(2, dtype=np.float32)[np.arange(8) % 2]
+  return Batch(tuple(jnp.asarray(a) for a in x), jnp.asarray(labels))
 
 
 def life(defense, key):
@@ -152,7 +154,8 @@ def test_every_step_of_a_run_has_keys_of_its_own(monkeypatch):
     monkeypatch.setattr(module, 'lax', SimpleNamespace(scan=looped))
   told, x = Told(), jnp.ones((ROWS, 2))
   plan = noting(told)
-  data = Batch((x,) * 3, jnp.eye(2)[jnp.arange(ROWS) % 2])
+  labels = np.eye(2, dtype=np.float32)[np.arange(ROWS) % 2]
+  data = Batch((x,) * 3, jnp.asarray(labels))
   run = train.start(jax.random.key(0), plan, data)
   for epoch in range(2):  # A call for each: the run's key is the same.
     run, _ = train.advance(plan, run, data, epoch, 1)
@@ -177,8 +180,10 @@ def test_every_step_of_a_run_has_keys_of_its_own(monkeypatch):
   given = {key for _, key in told.keys}
   assert len(given) == sum(counts.values())
   # A key split into two is the same two keys as one folded with 0 and 1.
-  keys = jax.random.wrap_key_data(jnp.array(sorted(given), jnp.uint32))
-  parts = jax.random.key_data(jax.vmap(jax.random.split)(keys))
+  split = lambda key: jax.random.key_data(jax.random.split(
+      jax.random.wrap_key_data(key)
+  ))
+  parts = jax.jit(jax.vmap(split))(np.array(sorted(given), np.uint32))
   parts = {tuple(part) for part in parts.reshape(-1, 2).tolist()}
   assert len(parts | given) == 3 * len(given)
 
@@ -186,7 +191,7 @@ def test_every_step_of_a_run_has_keys_of_its_own(monkeypatch):
 def test_watched_attacks_have_keys_of_their_own():
   """One for each attack and attacker, and another for what it gets to know."""
   told, d = Told(), (jnp.ones((4, 2)),) * 2
-  labels = jnp.eye(2)[jnp.arange(4) % 2]
+  labels = np.eye(2, dtype=np.float32)[np.arange(4) % 2]
   played = Round(
       State((), ()), Batch((None, *d), labels), Messages(d, d), jnp.zeros(()),
       (),

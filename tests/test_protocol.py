@@ -75,11 +75,16 @@ def test_none_is_plain_backpropagation(algorithm, classes, fuse, parties):
   batch = data(parties, classes, algorithm != 'vsnn')
   txs = (optax.sgd(1.0),) * parties
   state = begin(vfl, none(), txs, batch)
-  after, seen = protocol.play_round(
-      jax.random.key(1), vfl, none(), txs, state, batch
-  )
   params = tuple(p.params for p in state.parties)
-  loss, grads = jax.value_and_grad(joint_loss(vfl, batch))(params)
+
+  @jax.jit
+  def both(state, batch):
+    played = protocol.play_round(
+        jax.random.key(1), vfl, none(), txs, state, batch
+    )
+    return *played, *jax.value_and_grad(joint_loss(vfl, batch))(params)
+
+  after, seen, loss, grads = both(state, batch)
   np.testing.assert_allclose(seen.loss, loss, rtol=1e-5)
   chex.assert_trees_all_close(
       tuple(p.params for p in after.parties),

@@ -201,7 +201,8 @@ def test_the_restart_of_the_least_misfit_is_believed(monkeypatch):
   view = WhiteBox(
       weights, weights, np.zeros((ROUNDS, BATCH), np.int32), images()
   )
-  guess = attacks.cafe(LINEAR, Recovery(1, restarts=5)).run(KEY, view)
+  run = jax.jit(attacks.cafe(LINEAR, Recovery(1, restarts=5)).run)
+  guess = jax.block_until_ready(run(KEY, view))
   jax.effects_barrier()
   starts, misfits = zip(*seen)
   assert len({float(misfit) for misfit in misfits}) == 5  # Each its own start.
@@ -269,7 +270,7 @@ def test_it_starts_behind_a_bottleneck_where_there_is_one():
   encoder, decoder = bottleneck.bottleneck(4, hidden=0)
   u = jax.jit(net.apply)(params, x)
   own = bottleneck.Bottleneck(
-      decoder.init(jax.random.key(1), u), encoder.init(jax.random.key(2), u)
+      small_networks.drawn(decoder, u), small_networks.drawn(encoder, u)
   )
   hidden = dict(bottom=params, defense=own)
   mean, z = around(hidden, x)

@@ -82,16 +82,17 @@ def test_cafe_believes_the_misfit_at_the_end():
 @pytest.mark.parametrize('smooth, cost', [(1.9, 3 * 2 * 2.0), (2.1, 0.0)])
 def test_cafe_smoothes_images_that_are_rougher_than_usual(smooth, cost):
   """Both of the round's two images have an edge of 4 pixels times 0.5."""
-  x = jnp.zeros((5, 4, 4, 1)).at[:, :, 2:].set(0.5)
+  x = np.zeros((5, 4, 4, 1), np.float32)
+  x[:, :, 2:] = 0.5
   flat = FirstLinear(
       lambda w, x: (x.reshape(len(x), -1), x.reshape(len(x), -1) @ w),
       lambda g: g,
   )
   w, rows = jnp.ones((16, 2)), jnp.array([1, 3])
-  found = third(
+  found = jax.jit(lambda x: third(
       x, jnp.zeros((5, 16)), jnp.zeros((5, 2)), rows, jnp.zeros((16, 2)), w,
       flat, Recovery(inputs=0.0, variation=3.0, smooth=smooth),
-  )
+  ))(x)
   np.testing.assert_allclose(found, cost)
 
 
@@ -241,10 +242,10 @@ def test_residuals_are_scored_along_their_largest_component():
   rng = np.random.default_rng(0)
   rest = rng.normal(size=(30, 2)) * [0.1, 3.0]
   view = CutGradients(
-      jnp.zeros((30, 1)), jnp.ones((30, 1)), jnp.asarray(rest, jnp.float32),
-      jnp.ones(30),
+      np.zeros((30, 1), 'f4'), np.ones((30, 1), 'f4'), rest.astype('f4'),
+      np.ones(30, 'f4'),
   )
-  scores = attacks.residual_scoring().run(KEY, view)
+  scores = jax.jit(attacks.residual_scoring().run)(KEY, view)
   centered = rest[:, 1] - rest[:, 1].mean()
   np.testing.assert_allclose(
       np.corrcoef(scores, -centered)[0, 1], 1, atol=1e-2
@@ -327,12 +328,14 @@ def test_a_learned_gradient_is_read_whatever_is_beside_it():
 
 
 def test_colluding_parties_trigger_the_same_samples():
-  numbered = jnp.arange(50.0)[:, None] * jnp.ones((1, 6))
+  numbered = np.arange(50, dtype='f4')[:, None] * np.ones((1, 6), 'f4')
   made = attacks.label_replacement(
-      0, jnp.array([0]), (numbered, numbered), parties=(1, 2), per_round=8
+      0, jnp.array([0]), tuple(map(jnp.asarray, (numbered, numbered))),
+      parties=(1, 2), per_round=8,
   )
-  own = jnp.full((10, 6), -1.0), jnp.full((10, 6), -1.0)
-  one, other = made.training.features((), KEY, own)
+  own = (np.full((10, 6), -1, np.float32),) * 2
+  run = jax.jit(lambda own: made.training.features((), KEY, own))
+  one, other = map(np.asarray, run(own))
   np.testing.assert_array_equal(one[-8:, 0], other[-8:, 0])
   assert len(np.unique(one[-8:, 0])) > 4 and (one[:2] == -1).all()
 

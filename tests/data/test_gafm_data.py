@@ -131,8 +131,8 @@ def test_isic_refuses(tmp_path):
 
 def test_wide_and_deep_is_a_sum_of_both():
   net = wide_and_deep(5, 4, 1, embedding=3, final='sigmoid')
-  x = jnp.array([[0.0, 4.0], [2.0, 1.0], [9.0, -3.0]])
-  params = net.init(jax.random.key(0), x)
+  x = np.float32([[0, 4], [2, 1], [9, -3]])
+  params = jax.tree.map(np.asarray, jax.jit(net.init)(jax.random.key(0), x))
   number = np.array([[0, 4], [2, 1], [4, 0]])  # Clipped to 0..4.
   wide = np.asarray(params['wide']).reshape(2, 5)
   table = np.asarray(params['embedding']).reshape(2, 5, 3)
@@ -142,7 +142,7 @@ def test_wide_and_deep_is_a_sum_of_both():
   hidden = np.maximum(embedded @ first['kernel'] + first['bias'], 0)
   z = linear[:, None] + hidden @ last['kernel'] + last['bias']
   np.testing.assert_allclose(
-      net.apply(params, x), 1 / (1 + np.exp(-z)), rtol=1e-5
+      jax.jit(net.apply)(params, x), 1 / (1 + np.exp(-z)), rtol=1e-5
   )
   with pytest.raises(ValueError, match='wide_and_deep'):
     wide_and_deep(0, 1)

@@ -1,5 +1,4 @@
 """Defenses at the edges of what they are given."""
-from functools import partial
 import itertools
 
 import jax
@@ -38,9 +37,11 @@ def test_before_the_first_round_nothing_is_purified():
 def test_releases_are_those_of_one_visit_after_the_other():
   """All crossings of four visits, all numbers of releases."""
   cases = list(itertools.product((0.0, 1.0), repeat=4))
+  chosen_of = jax.jit(jax.vmap(
+      lambda case, count: _chosen(case, jnp.full(4, 0.5), count), (0, None)
+  ))
   for count in range(5):
-    chosen_of = partial(_chosen, thresholds=jnp.full(4, 0.5), count=count)
-    found = jax.vmap(chosen_of)(jnp.array(cases))
+    found = chosen_of(np.array(cases, np.float32), count)
     for crosses, chosen in zip(cases, np.asarray(found)):
       left = itertools.accumulate(crosses)
       wanted = [c > 0 and n <= count for c, n in zip(crosses, left)]
@@ -48,13 +49,14 @@ def test_releases_are_those_of_one_visit_after_the_other():
 
 
 def test_the_imagined_attacker_is_scored_by_auc_where_there_are_two_classes():
-  guess = jnp.array([[1.0, 3], [-2, 1], [1, 2], [9, 0]])  # All say 1 but one.
-  labels = jnp.eye(2)[jnp.array([1, 0, 1, 1])]
-  counts = jnp.array([True, True, True, False])
-  assert float(_score(guess, labels, counts)) == 0  # Accuracy: 2/3.
-  three = jnp.pad(guess, ((0, 0), (0, 1)), constant_values=-9)
-  wide = jnp.pad(labels, ((0, 0), (0, 1)))
-  np.testing.assert_allclose(_score(three, wide, counts), 2 / 3, rtol=1e-6)
+  guess = np.float32([[1, 3], [-2, 1], [1, 2], [9, 0]])  # All say 1 but one.
+  labels = np.eye(2, dtype=np.float32)[[1, 0, 1, 1]]
+  counts = np.array([True, True, True, False])
+  score = jax.jit(_score)
+  assert float(score(guess, labels, counts)) == 0  # Accuracy: 2/3.
+  three = np.pad(guess, ((0, 0), (0, 1)), constant_values=-9)
+  wide = np.pad(labels, ((0, 0), (0, 1)))
+  np.testing.assert_allclose(score(three, wide, counts), 2 / 3, rtol=1e-6)
 
 
 def test_the_imagined_attackers_head_is_as_it_was_asked(monkeypatch):
@@ -65,14 +67,14 @@ def test_the_imagined_attackers_head_is_as_it_was_asked(monkeypatch):
     return score(labels)
 
   monkeypatch.setattr(shadow, 'best', best)
-  labels, x = jnp.eye(3), jnp.ones((3, 4))
+  labels, x = jnp.asarray(np.eye(3, dtype='f4')), jnp.ones((3, 4))
   net = nets.mlp(6)
   for norm in 'none', 'batch':
     who = shadow.Attacker(known=1, head=(5,), norm=norm)
-    shadow.leakage(
+    jax.eval_shape(lambda who=who: shadow.leakage(
         KEY, who, net, net.init(KEY, x), jnp.zeros(1, bool), x, labels,
         shadow.known_samples(KEY, who, labels),
-    )
+    ))
   plain, normalized = (
       [leaf.shape for leaf in jax.tree.leaves(head)] for head in seen
   )
@@ -83,12 +85,17 @@ def test_the_imagined_attackers_head_is_as_it_was_asked(monkeypatch):
 def passed(samples, pace=1e-9, net=nets.mlp(2), norms='sum'):
   """What one step on all samples makes of two parties' shadows."""
   vfl = algorithms.vsnn([net] * 2, nets.mlp(2), 'sum')
-  first = net.init(KEY, samples.features[1])
-  top = dict(top=vfl.top.init(KEY, (None, *[jnp.zeros((1, 2))] * 2)))
-  return first, *shadow.update(
-      KEY, Holdings(vfl, top, samples), (first,) * 2,
-      shadow.Learning(pace, 99), norms,
-  )
+
+  @jax.jit
+  def run(samples):
+    first = net.init(KEY, samples.features[1])
+    top = dict(top=vfl.top.init(KEY, (None, *[jnp.zeros((1, 2))] * 2)))
+    return first, *shadow.update(
+        KEY, Holdings(vfl, top, samples), (first,) * 2,
+        shadow.Learning(pace, 99), norms,
+    )
+
+  return run(samples)
 
 
 def samples(count=20):
@@ -98,9 +105,10 @@ def samples(count=20):
 
 
 def test_samples_without_a_label_teach_a_shadow_nothing():
-  whole = samples()
+  whole = jax.tree.map(np.asarray, samples())
   few = jax.tree.map(lambda x: x[:12], whole)
-  padded = whole._replace(labels=whole.labels.at[12:].set(0))
+  real = (np.arange(20) < 12).astype(np.float32)[:, None]
+  padded = whole._replace(labels=whole.labels * real)
   for one, other in zip(passed(few)[2], passed(padded)[2]):
     np.testing.assert_allclose(one, other, rtol=1e-4)
 

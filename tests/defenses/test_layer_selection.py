@@ -50,23 +50,32 @@ def test_a_number_stands_for_its_word():
       lambda key: chosen(selection, key, before)
   )(keys)
   numbers = jnp.arange(3.0)
-  found = jax.jit(lambda: jax.lax.map(every, numbers))()
-  for word, sets in zip(SELECTIONS, found, strict=True):
-    np.testing.assert_array_equal(sets, every(word))
+  found, alone = jax.jit(lambda: (
+      jax.lax.map(every, numbers), [every(word) for word in SELECTIONS]
+  ))()
+  for sets, expected in zip(found, alone, strict=True):
+    np.testing.assert_array_equal(sets, expected)
 
 
 def test_the_variants_differ_as_they_are_defined():
-  before = jnp.array([False, True, False])
-  assert chosen('critical', masked=before).tolist() == [True, False, True]
+  before = np.array([False, True, False])
+
+  @jax.jit
+  def run(before):
+    return (
+        chosen('critical', masked=before),
+        *(chosen('accumulative', masked=before, budget=b)
+          for b in (0.65, 0.55)),
+        jax.vmap(lambda k: chosen('random', k))(jax.random.split(KEY, 40)),
+    )
+
+  critical, kept, more, sets = map(np.asarray, run(before))
+  assert critical.tolist() == [True, False, True]
   # What is hidden stays so: 0.6 is within the budget.
-  assert chosen('accumulative', masked=before).tolist() == before.tolist()
-  assert chosen('accumulative', masked=before, budget=0.55).tolist() == [
-      True, True, False
-  ]
-  keys = jax.random.split(KEY, 40)
-  sets = jax.vmap(lambda k: chosen('random', k))(keys)
+  assert kept.tolist() == before.tolist()
+  assert more.tolist() == [True, True, False]
   assert (sets.sum(-1) == 2).all()  # As many as 'critical' hides, but any.
-  assert len(np.unique(np.asarray(sets), axis=0)) == 3
+  assert len(np.unique(sets, axis=0)) == 3
 
 
 @pytest.mark.parametrize('least, hidden', [

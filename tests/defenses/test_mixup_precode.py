@@ -93,9 +93,9 @@ def test_a_concentration_of_zero_is_no_distribution():
 def test_a_batch_can_be_too_small():
   batch = numbered()
   count = len(batch.labels)
-  mixup.mixup(count).batch(jax.random.key(0), batch)
+  mix(count, batch)
   with pytest.raises(ValueError, match=f'cannot mix {count + 1}'):
-    mixup.mixup(count + 1).batch(jax.random.key(0), batch)
+    mix(count + 1, batch)
 
 
 def sent(weight, u, key=2):

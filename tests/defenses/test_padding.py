@@ -173,12 +173,18 @@ def test_another_draw_is_not_taken_for_padding_that_counts():
 def test_a_round_of_padding_alone_changes_nothing():
   blank = batch(0)._replace(labels=np.zeros((ROWS, 2), np.float32))
   none = defenses.none()
-  state = protocol.init(jax.random.key(1), vfl(), none, TXS, blank)
-  after, done = protocol.play_round(
-      jax.random.key(2), vfl(), none, TXS, state, blank
-  )
-  assert done.loss == 0
-  for x, y in zip(*map(jax.tree.leaves, (state.parties, after.parties))):
+
+  @jax.jit
+  def both():
+    state = protocol.init(jax.random.key(1), vfl(), none, TXS, blank)
+    after, done = protocol.play_round(
+        jax.random.key(2), vfl(), none, TXS, state, blank
+    )
+    return done.loss, state.parties, after.parties
+
+  loss, before, after = both()
+  assert loss == 0
+  for x, y in zip(*map(jax.tree.leaves, (before, after))):
     np.testing.assert_array_equal(x, y)
 
 

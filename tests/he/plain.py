@@ -44,10 +44,11 @@ def play(bottoms, top, batches, loss=optax.softmax_cross_entropy):
   txs = (optax.sgd(RATE),) * len(bottoms)
   state = protocol.init(jax.random.key(0), vfl, none(), txs, batches[0])
   states, rounds = [state], []
+  play_round = jax.jit(lambda key, state, one: protocol.play_round(
+      key, vfl, none(), txs, state, one
+  ))
   for i, one in enumerate(batches):
-    state, played = protocol.play_round(
-        jax.random.key(i), vfl, none(), txs, state, one
-    )
+    state, played = play_round(jax.random.key(i), state, one)
     states.append(state)
     rounds.append(played)
   return Played(states, rounds)

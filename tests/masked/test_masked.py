@@ -217,7 +217,7 @@ def test_no_two_masks_are_the_same_words():
   """Layers of one weight and one bias: of all the words drawn for them, over
   layers, leaves, steps, passes and maskings, no two are alike."""
   net, x = nets.mlp(1, 1, 1), jnp.ones((1, 1), jnp.float32)
-  params = net.init(jax.random.key(0), x)
+  params = jax.jit(net.init)(jax.random.key(0), x)
   chosen = masking.layers(net, params, x)
   assert len(chosen) == 3
   keys = one_sided.seeds(prg.THREEFRY, jax.random.key(3))

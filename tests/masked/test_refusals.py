@@ -181,9 +181,9 @@ def test_the_papers_condition_needs_more_positions_than_the_window_has():
 def test_noise_has_the_deviation_asked_for():
   """And is added to the weights that the fast mode trains with."""
   net, shape = network('dense')
-  params = net.init(jax.random.key(1), jnp.zeros((2, *shape)))
+  params = jax.jit(net.init)(jax.random.key(1), jnp.zeros((2, *shape)))
   chosen = masking.choose(found_in_mlp(), ('Dense_1',))
-  extra = masking.noise(jax.random.key(4), chosen, 0.3)
+  extra = jax.jit(lambda: masking.noise(jax.random.key(4), chosen, 0.3))()
   drawn = extra['Dense_1/Dense_0']
   drawn = jax.tree.map(np.asarray, drawn)
   np.testing.assert_allclose(drawn['kernel'].std(), 0.3, rtol=0.15)

@@ -225,19 +225,24 @@ def test_input_gradients_under_t4_tell_the_weights():
   """What the docstring says: exact ones span the lattice of th's columns."""
   f, p = bilinear.dense((8, 24), (24, 2)), prg.THREEFRY
   keys, bits = one_sided.seeds(p, jax.random.key(3)), to_active.Precision()
-  x, theta, g = sample(f)
-  codes = fixed_point.encode(theta, bits.weights)
-  masked, _ = one_sided.mask(p, keys, (0, 0), codes, codes * 0)
-  shares = to_active.Shares(*masked)
-  c, _ = to_active.deal(p, keys, (0, 0, 0), f)
-  z, slopes = (fixed_point.encode(*of) for of in (
-      (x, bits.inputs), (g, bits.gradients)))
-  _, e, _ = to_active.forward(f, z, shares, c)
-  _, gx, _ = to_active.backward(f, slopes, e, shares, c)
+
+  @jax.jit
+  def sent(x, theta, g):
+    codes = fixed_point.encode(theta, bits.weights)
+    masked, _ = one_sided.mask(p, keys, (0, 0), codes, codes * 0)
+    shares = to_active.Shares(*masked)
+    c, _ = to_active.deal(p, keys, (0, 0, 0), f)
+    z, slopes = (fixed_point.encode(*of) for of in (
+        (x, bits.inputs), (g, bits.gradients)))
+    _, e, _ = to_active.forward(f, z, shares, c)
+    return codes, to_active.backward(f, slopes, e, shares, c)[1]
+
+  codes, gx = sent(*sample(f))
   # From here on the passive party's own arithmetic on what it was sent.
   found = _shortest(*_basis(np.asarray(gx)))
   either = lambda v: {tuple(v), tuple(-v)}
-  known = [either(np.array(column, object)) for column in codes.T.tolist()]
+  columns = np.asarray(codes).T.tolist()
+  known = [either(np.array(column, object)) for column in columns]
   assert sorted(map(sorted, map(either, found))) == sorted(map(sorted, known))
 
 

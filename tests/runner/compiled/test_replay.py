@@ -29,9 +29,9 @@ def attacked(monkeypatch):
 
   Of every sample another gradient is received, its number.
   """
-  labels = jax.nn.one_hot(jnp.arange(SAMPLES) % 2, 2)
-  number = jnp.arange(SAMPLES, dtype=jnp.float32)[:, None]
-  data = Batch((number, number), labels)
+  labels = np.eye(2, dtype=np.float32)[np.arange(SAMPLES) % 2]
+  number = jnp.asarray(np.arange(SAMPLES, dtype=np.float32)[:, None])
+  data = Batch((number, number), jnp.asarray(labels))
   party = PartyState(dict(bottom=jnp.zeros(2), defense=()), ())
   state = State((party, party), ())
 
@@ -63,15 +63,19 @@ def attacked(monkeypatch):
 
 @pytest.mark.parametrize('view', [views.KnownPositive, views.ClassCenters])
 def test_what_is_known_of_a_round_is_not_scored(view, attacked):
-  guessed = attacked(view, lambda key, view: view.known)
+  guessed = jax.jit(
+      lambda: attacked(view, lambda key, view: view.known)
+  )()
   assert guessed.scores.shape == (ROUNDS * SIZE,) and guessed.scores.any()
   np.testing.assert_array_equal(guessed.weights, 1 - guessed.scores)
 
 
 def test_what_is_known_of_recorded_gradients_is_not_scored(attacked):
-  guessed = attacked(views.RecordedGradients, lambda key, view: (
-      (view.received == view.known_received[:, 0]).any(1).astype(jnp.float32)
-  ))
+  guessed = jax.jit(lambda: attacked(
+      views.RecordedGradients, lambda key, view: (
+          view.received == view.known_received[:, 0]
+      ).any(1).astype(jnp.float32)
+  ))()
   assert guessed.scores.sum() == 4  # Two of each class.
   np.testing.assert_array_equal(guessed.weights, 1 - guessed.scores)
 
@@ -122,12 +126,17 @@ def test_rounds_and_who_attacks_them_have_keys_of_their_own(
 
   monkeypatch.setattr(replay, 'lax', SimpleNamespace(map=looped))
   attacked(view, attack, wants)
-  keys = jnp.stack(told)
   split = jax.vmap(lambda key: jax.random.split(key, 10))
-  parts = split(keys).ravel()
-  every = jnp.concatenate([keys, parts, split(parts).ravel()])
-  assert len(keys) == count
-  assert len(np.unique(jax.random.key_data(every), axis=0)) == 111 * count
+
+  @jax.jit
+  def with_parts(keys):
+    parts = split(keys).ravel()
+    every = jnp.concatenate([keys, parts, split(parts).ravel()])
+    return jax.random.key_data(every)
+
+  assert len(told) == count
+  every = with_parts(jnp.stack(told))
+  assert len(np.unique(every, axis=0)) == 111 * count
 
 
 @pytest.mark.parametrize('at', ['both', 'start', 'end'])
