@@ -151,11 +151,13 @@ def test_the_readme_says_what_came_out_again():
 def test_the_claims_are_also_judged_with_psi_as_algorithm_1_has_it(monkeypatch):
   """All of it at one learning rate: what our faster psi reaches is no help."""
   slow, bare = row('slow psi', 1, 27, 0.3), row('slow psi, without L_R', 0, 37)
-  use(monkeypatch, dict(fig7=[NONE, row('plugvfl', 1, 12, 0.3), slow, bare]))
+  use(monkeypatch, dict(fig7_printed=[
+      NONE, row('plugvfl', 1, 12, 0.3), slow, bare
+  ]))
   few, all_ = (claim.judge() for claim in claims._as_printed())
   assert few.held is False and 'slow psi 0.3: reads 27.0 %' in few.because
   assert all_.held is False and 'reads 50.0 %' in all_.because
-  use(monkeypatch, dict(fig7=[NONE, slow._replace(few=12.0), bare]))
+  use(monkeypatch, dict(fig7_printed=[NONE, slow._replace(few=12.0), bare]))
   assert claims._as_printed()[0].judge().held
 
 
