@@ -15,6 +15,7 @@ from vfljax import (
     sampling, sweep, train,
 )
 from vfljax.attack import Attack
+from vfljax.attacks.gradient_inversion import Dummies, invert
 from vfljax.completion import Samples, Schedule
 from vfljax.defense import none
 from vfljax.defenses import marvell
@@ -111,6 +112,12 @@ MISUSES = {
     'class numbers': (lambda: play(data=batch(Y.argmax(1))), 'one_hot'),
     'no sample': (lambda: play(data=rows(6, batch())), 'a sample or more'),
     'rows that are others': (lambda: play(data=batch(Y[1:])), '6 rows, the'),
+    'a pair': (
+        lambda: train.fit(
+            KEY, VFL, NONE, TXS, ((X, X), Y),  # pyright: ignore
+            epochs=1, batch_size=6
+        ), r'a Batch\(.* got a tuple'
+    ),
     # A federation.
     'one party': (lambda: algorithms.vlr(1, 2), 'vlr: parties'),
     'one class': (lambda: algorithms.vlr(2, 1), 'vlr: classes'),
@@ -195,6 +202,11 @@ MISUSES = {
     'a best of several': (
         lambda: fit(best='loss', validate=lambda key, state: dict(loss=ONES)),
         'a scalar'
+    ),
+    'embeddings that are no logits': (
+        lambda: invert(
+            Net(lambda key, x: (), lambda w, x: x), (), X, (), Dummies(X, Y)
+        ), r'logits, \(6, 2\) here; they are \(6, 3\)'
     ),
     # A completion.
     'a rate below 0': (lambda: complete(learning_rate=-1.0), 'learning_rate'),
