@@ -11,7 +11,7 @@ from vfljax import algorithms, attacks, contracts, defenses
 from vfljax.attack import Attack, Wants
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.completion import Schedule
-from vfljax.contracts import little, of_attacks
+from vfljax.contracts import little, of_attacks, of_defenses
 from vfljax.defense import Defense, each, slots
 from vfljax.views import (
     CutGradients, RecordedGradients, TrainedBottom, WhiteBox,
@@ -86,7 +86,16 @@ def one_key_for_all(s):
   return Defense(gradient=gradient)
 
 
+def at_heart(s, key, d, labels):
+  return d + s * jax.random.normal(jax.random.key(0), d.shape)
+
+
 BAD = {
+    'a key of its own': (on_gradients(at_heart), 'gradient makes a key of its'),
+    'a message alone': (
+        lambda s: Defense(send=lambda passive, key, u: s * u),
+        r'send must return \(the message, a penalty\).* a ShapeDtypeStruct'
+    ),
     'labels in features': (labels_in_features, 'no message'),
     'a draw for all parties': (
         one_key_for_all, 'passive parties share what gradient draws',
@@ -137,6 +146,19 @@ def test_a_mistake_is_told(bad):
   make, said = BAD[bad]
   with pytest.raises(ValueError, match=said):
     contracts.check_defense(make, 0.1)
+
+
+def test_a_kept_key_is_found_in_a_program_within():
+  kept = jax.random.key(0)
+  makes = [
+      lambda key: jax.random.uniform(kept),
+      lambda key: jax.jit(lambda: jax.random.uniform(jax.random.key(0)))(),
+      lambda key: jax.random.uniform(jax.random.split(key)[0]),
+  ]
+  found = [
+      of_defenses._makes_keys(jax.make_jaxpr(run)(kept).jaxpr) for run in makes
+  ]
+  assert found == [True, True, False]
 
 
 @pytest.mark.parametrize('made', [
@@ -201,6 +223,8 @@ def test_an_attack_may_be_made_for_another_federation():
     (CutGradients, lambda key, view: jnp.square(
         view.received - view.received.mean(0)[None]
     ).sum(-1), 'counts rows of padding'),
+    (CutGradients, lambda key, view: np.random.default_rng().random(16),
+     'the same twice'),
     (TrainedBottom, lambda key, view: jnp.zeros((16, 2)), 'one stage if'),
     (RecordedGradients, lambda key, view: jnp.zeros(16), r'\(32, 2\) here'),
     (WhiteBox, lambda key, view: view.blank, 'how many it wants'),

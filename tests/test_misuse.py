@@ -15,11 +15,12 @@ from vfljax import (
     sampling, sweep, train,
 )
 from vfljax.attack import Attack
+from vfljax.attacks.gradient_inversion import Dummies, invert
 from vfljax.completion import Samples, Schedule
 from vfljax.defense import none
 from vfljax.defenses import marvell
 from vfljax.mpc import fixed_point, ring, sharing
-from vfljax.types import Batch
+from vfljax.types import Batch, Net
 from vfljax.views import CutGradients
 
 KEY = jax.random.key(0)
@@ -39,10 +40,9 @@ def batch(labels=Y, parties=2):
   return Batch((X,) * parties, labels)  # pyright: ignore
 
 
-def begun(vfl=VFL, data=None, parties=2):
-  return protocol.init(
-      KEY, vfl, NONE, TXS[:1] * parties, data or batch(parties=parties)
-  )
+def begun(vfl=VFL, data=None, parties=2, **txs):
+  own = txs.get('txs', TXS[:1] * parties)
+  return protocol.init(KEY, vfl, NONE, own, data or batch(parties=parties))
 
 
 def play(state=None, data=None, txs=TXS):
@@ -63,10 +63,15 @@ def of_three():
   return jax.eval_shape(lambda: begun(vfl, parties=3))
 
 
-def fit(labels=Y, vfl=VFL, **options):
+def bottom(apply, init=lambda key, x: jnp.ones((3, 2))):
+  """A federation whose passive party has this network."""
+  return VFL._replace(bottoms=(NET, Net(init, apply)))
+
+
+def fit(labels=Y, vfl=VFL, txs=TXS, **options):
   options = dict(epochs=1, batch_size=6) | options
   jax.eval_shape(lambda: train.fit(
-      KEY, vfl, NONE, TXS, batch(np.asarray(labels, np.float32)), **options
+      KEY, vfl, NONE, txs, batch(np.asarray(labels, np.float32)), **options
   ))
 
 
@@ -91,6 +96,14 @@ MISUSES = {
     'two optimizers more': (lambda: play(txs=TXS * 2), 'two or more parties'),
     'a party more': (lambda: play(data=batch(parties=3)), '2, 2, 3'),
     'one optimizer': (lambda: play(txs=TXS[0]), r'\(tx,\) \* 2'),
+    'no optimizer': (lambda: begun(txs=None), 'got a NoneType alone'),
+    'an optimizer that asks for a loss': (
+        lambda: fit(txs=(optax.polyak_sgd(),) * 2), 'no loss, which passive'
+    ),
+    'an optimizer of pairs': (
+        lambda: fit(txs=(optax.lookahead(optax.sgd(0.1), 2, 0.5),) * 2),
+        'weights in pairs'
+    ),
     'an optimizer without its rate': (
         lambda: play(txs=(optax.sgd,) * 2), 'such as optax.adam'
     ),
@@ -99,6 +112,12 @@ MISUSES = {
     'class numbers': (lambda: play(data=batch(Y.argmax(1))), 'one_hot'),
     'no sample': (lambda: play(data=rows(6, batch())), 'a sample or more'),
     'rows that are others': (lambda: play(data=batch(Y[1:])), '6 rows, the'),
+    'a pair': (
+        lambda: train.fit(
+            KEY, VFL, NONE, TXS, ((X, X), Y),  # pyright: ignore
+            epochs=1, batch_size=6
+        ), r'a Batch\(.* got a tuple'
+    ),
     # A federation.
     'one party': (lambda: algorithms.vlr(1, 2), 'vlr: parties'),
     'one class': (lambda: algorithms.vlr(2, 1), 'vlr: classes'),
@@ -109,6 +128,31 @@ MISUSES = {
     'one output': (
         lambda: fit(vfl=algorithms.vhnn([nets.mlp(2)] * 2, nets.mlp(1))),
         'nets.binary'
+    ),
+    'an embedding of all samples': (
+        lambda: fit(vfl=bottom(lambda w, x: (x @ w).sum(0, keepdims=True))),
+        r'party 1 must make one .* of 6 samples it makes float32 of .*\(1, 2\)'
+    ),
+    'two embeddings': (
+        lambda: fit(vfl=bottom(lambda w, x: (x @ w, x))), 'it makes a tuple'
+    ),
+    'an embedding of whole numbers': (
+        lambda: fit(vfl=bottom(lambda w, x: (x @ w).argsort())), 'makes int32'
+    ),
+    'a weight that is a whole number': (
+        lambda: fit(vfl=bottom(
+            lambda w, x: x[:, w['columns']],
+            lambda key, x: dict(columns=jnp.arange(2))
+        )), r"\['bottom'\]\['columns'\] is no float"
+    ),
+    'a training pass without statistics': (
+        lambda: fit(vfl=VFL._replace(bottoms=(NET, NET._replace(
+            train=lambda w, key, x: NET.apply(w, x)
+        )))), r'`return y, \(\)`; it returned a'
+    ),
+    'a top of one array': (
+        lambda: fit(vfl=VFL._replace(top=NET)),
+        r'tuple of embeddings, \(\(6, 2\), \(6, 2\)\).*aggregate\(top\)'
     ),
     'one network': (lambda: algorithms.vhnn(NET, NET), 'must be a list'),
     'a number of networks': (
@@ -158,6 +202,11 @@ MISUSES = {
     'a best of several': (
         lambda: fit(best='loss', validate=lambda key, state: dict(loss=ONES)),
         'a scalar'
+    ),
+    'embeddings that are no logits': (
+        lambda: invert(
+            Net(lambda key, x: (), lambda w, x: x), (), X, (), Dummies(X, Y)
+        ), r'logits, \(6, 2\) here; they are \(6, 3\)'
     ),
     # A completion.
     'a rate below 0': (lambda: complete(learning_rate=-1.0), 'learning_rate'),

@@ -187,3 +187,12 @@ def test_padding_repeats_the_last_cell():
 def test_a_strength_may_be_a_row_of_numbers():
   found = sweep.sweep(lambda key, s: s[0] - s[1], 1, [(1.5, 2), (0, 0.25)])
   np.testing.assert_array_equal(found, [[-0.5], [-0.25]])
+
+
+def test_a_mesh_of_the_callers_is_told_where_to_go():
+  mesh = jax.make_mesh((2,), ('mine',))
+  with jax.set_mesh(mesh), pytest.raises(ValueError, match='of mine: call it'):
+    sweep.sweep(run, 2, STRENGTHS)
+  one = jax.devices()[:1]
+  with jax.set_mesh(jax.make_mesh((1,), ('mine',), devices=one)):
+    assert sweep.sweep(run, 2, STRENGTHS, devices=one)['end'].shape == (3, 2, 3)

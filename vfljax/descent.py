@@ -40,9 +40,35 @@ def _apart(gradient: Array) -> Array:
 def moves_of(
     tx: optax.GradientTransformation, gradients: Any, opt: Any, params: Params
 ) -> tuple[Any, Any]:
-  """What the optimizer adds to the parameters, and its next state."""
-  with jax.numpy_dtype_promotion('standard'):
-    return tx.update(gradients, opt, params)
+  """What the optimizer adds to the parameters, and its next state.
+
+  Raises:
+    ValueError: if it cannot step by gradients alone, or not these parameters.
+  """
+  try:
+    with jax.numpy_dtype_promotion('standard'):
+      return tx.update(gradients, opt, params)
+  except jax.errors.JAXTypeError:
+    raise
+  except (AttributeError, TypeError) as error:
+    raise ValueError(_why_not(gradients, error)) from error
+
+
+def _why_not(gradients: Any, error: Exception) -> str:
+  """What to do about an optimizer that failed; Optax's words do not say."""
+  for path, slope in jax.tree.leaves_with_path(gradients):
+    if slope.dtype == jax.dtypes.float0:
+      return (
+          f'The weight {jax.tree_util.keystr(path)} is no float, and has no '
+          'gradient: what is not learned, such as a table of indices, belongs '
+          'into `apply`, not into what `init` returns.'
+      )
+  return (
+      'An optimizer is given gradients, its state and weights, and no loss, '
+      'which passive parties do not know: line searches, reduce_on_plateau and '
+      'polyak_sgd do not fit, nor does lookahead, which wants weights in '
+      f'pairs. Its update failed: {error}.'
+  )
 
 
 def moved(params: Params, moves: Any) -> Any:

@@ -28,9 +28,8 @@ def init(
     auxiliary: The active party's own samples, for defenses that need some.
 
   Raises:
-    ValueError: if the parties in `vfl`, `txs` and `batch` do not agree, one of
-      them is no network, optimizer or defense, or the top has not an output a
-      class.
+    ValueError: if the parties in `vfl`, `txs` and `batch` do not agree, or one
+      of them is no network, optimizer or defense, or a network does not fit.
   """
   if not isinstance(defense, Defense):
     raise ValueError(
@@ -49,6 +48,7 @@ def init(
       jax.eval_shape(net.apply, p, x) if net else None
       for net, p, x in zip(vfl.bottoms, bottoms, batch.features)
   )
+  _check_embeddings(shapes, len(batch.labels))
   k_slots, k_receive = jax.random.split(k_defense)
   spec = Spec(
       shapes[1:], batch.labels.shape[-1], vfl, tuple(bottoms[1:]),
@@ -64,7 +64,7 @@ def init(
 
   # The top's weights depend on shapes alone: nothing arrives yet.
   blank = _blank((shapes[0], *jax.eval_shape(arriving)))
-  top = vfl.top.init(k_top, blank)
+  top = _first_top(vfl.top, k_top, blank)
   _check_logits(jax.eval_shape(
       lambda top, us: defense.decode(slots.state, vfl.top.apply(top, us)), top,
       blank,
@@ -76,6 +76,25 @@ def init(
   states = tuple(PartyState(p, tx.init(p)) for p, tx in zip(params, txs))
   own = pick(batch.features, adversary.parties)
   return State(states, slots.state, adversary.init(k_adversary, own))
+
+
+def _first_top(top: Net, key: Key, blank: tuple[Any, ...]) -> Any:
+  """The top's first weights.
+
+  Raises:
+    ValueError: if it fails, as one that takes a single array does.
+  """
+  try:
+    return top.init(key, blank)
+  except jax.errors.ConcretizationTypeError:
+    raise
+  except (AttributeError, TypeError) as error:
+    shapes = ', '.join(str(getattr(u, 'shape', None)) for u in blank)
+    raise Misfit(
+        f'The top must begin with the tuple of embeddings, ({shapes}), and '
+        'failed. One that takes a single array is given them together by '
+        f'algorithms.aggregate(top). {type(error).__name__}: {error}'
+    ) from error
 
 
 def _blank(shapes: Sequence[Any]) -> tuple[Any, ...]:
@@ -186,6 +205,22 @@ def _check_slots(slots: Any, passive: int) -> None:
     )
 
 
+def _check_embeddings(shapes: Sequence[Any], rows: int) -> None:
+  """Of each party, `None` where it has no network."""
+  for k, u in enumerate(shapes):
+    array = isinstance(u, jax.ShapeDtypeStruct)
+    if u is None or array and (
+        u.shape[:1] == (rows,) and jnp.issubdtype(u.dtype, jnp.floating)
+    ):
+      continue
+    got = f'{u.dtype} of shape {u.shape}' if array else f'a {type(u).__name__}'
+    raise ValueError(
+        f'The bottom network of party {k} must make one array of floats, '
+        f'[samples, ...]; of {rows} samples it makes {got}. A network of one '
+        'sample is one of many by jax.vmap(net, (None, 0)).'
+    )
+
+
 def _check_logits(logits: Any, labels: Array) -> None:
   classes = labels.shape[-1]
   if logits.shape != labels.shape:
@@ -218,9 +253,11 @@ def _check_present(present: Sequence | Array, vfl: VFL) -> None:
 
 def _check_kinds(vfl: VFL, txs: Transforms) -> None:
   """Refuses one for all, which is a tuple, too, and what is something else."""
-  if isinstance(txs, optax.GradientTransformation):
+  one = isinstance(txs, optax.GradientTransformation)
+  if one or not isinstance(txs, Sequence):
+    got = 'one' if one else f'a {type(txs).__name__}'
     raise ValueError(
-        'txs must have an optimizer for each party; got one alone. (tx,) * '
+        f'txs must have an optimizer for each party; got {got} alone. (tx,) * '
         f'{len(vfl.bottoms)} is as many alike.'
     )
   for tx in txs:

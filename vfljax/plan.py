@@ -41,7 +41,9 @@ class Plan(NamedTuple):
     auxiliary: The active party's own samples, for defenses that need some.
     patience: With `best`: stop after so many measured epochs without a new
       best; 0 never stops. It saves time where seeds are looped over, as on a
-      CPU; under vmap a stopped seed is computed and thrown away.
+      CPU; under vmap a stopped seed is computed and thrown away. What is not
+      played has a loss of NaN, at which `jax_debug_nans` stops; with `best`
+      `jax_debug_infs` does outside of `jit`, at the score before the first.
   """
 
   vfl: VFL

@@ -27,10 +27,16 @@ def check(data: Batch, what: str = '') -> None:
     what: Whose samples they are, if not those that one trains on: 'auxiliary'.
 
   Raises:
-    ValueError: if labels are no [n, classes] floats, a party's features are no
-      arrays of numbers, or somebody has another number of rows.
+    ValueError: if it is no `Batch`, labels are no [n, classes] floats, a
+      party's features are no arrays of numbers, or somebody has another number
+      of rows.
   """
   what = what and f'{what} '
+  if not (hasattr(data, 'features') and hasattr(data, 'labels')):
+    raise ValueError(
+        f'The {what}samples must be a Batch((x_0, x_1, ...), labels), with the '
+        f'features of each party; got a {type(data).__name__}.'
+    )
   labels = data.labels
   _check_array(f'{what}labels', labels)
   whole = not jnp.issubdtype(labels.dtype, jnp.floating)

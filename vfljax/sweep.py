@@ -158,9 +158,12 @@ def sweep(
   Raises:
     ValueError: without a seed or a strength, for NaN as one, or for a negative
       number of cells in a chunk; if `data` is a `Batch` whose parts do not fit
-      together or whose numbers make no sense, as in `train.start`.
+      together or whose numbers make no sense, as in `train.start`; where
+      a mesh of the caller's is set.
   """
   check.count('cells_per_chunk', cells_per_chunk, 0)
+  devices = tuple(devices or jax.local_devices())
+  _check_mesh(devices)
   with samples.guarded(data):
     keys = _keys(seeds)
     _check(len(keys), strengths, data)
@@ -192,15 +195,13 @@ def _is_key(x: Any) -> bool:
 
 def _sweep(
     run: Callable[..., Any], keys: Array, strengths: Numbers,
-    data: Any, cells_per_chunk: int, loop: bool | None,
-    devices: Sequence | None,
+    data: Any, cells_per_chunk: int, loop: bool | None, devices: tuple,
 ) -> Any:
   values = jnp.asarray(strengths, jnp.float32)
   shape = (len(values), len(keys))
   grid = jnp.meshgrid(jnp.arange(shape[0]), jnp.arange(shape[1]), indexing='ij')
   cells = (keys[grid[1].ravel()], values[grid[0].ravel()])
-  devices = list(devices or jax.local_devices())
-  compiled = _program(run, loop, tuple(devices))
+  compiled = _program(run, loop, devices)
   count = math.prod(shape)
   chunk = _round_up(min(cells_per_chunk or count, count), len(devices))
   padded = pad(cells, chunk)
@@ -232,6 +233,19 @@ def _program(
 
 
 _PROGRAMS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _check_mesh(devices: tuple) -> None:
+  """Refuses a caller's mesh: what is compiled asks for the one that is set."""
+  given = jax.sharding.get_abstract_mesh()
+  own = Mesh(devices, (_AXIS,)).abstract_mesh
+  alone = given.size == own.size == 1
+  if not (given.empty or alone or given.shape == own.shape):
+    raise ValueError(
+        'sweep spreads trainings over a mesh of its own, and another one is '
+        f'set, of {", ".join(given.axis_names)}: call it outside of '
+        'jax.set_mesh, or map over that mesh as docs/pages/use/devices.md does.'
+    )
 
 
 def _check(count: int, strengths: Numbers, data: Any) -> None:

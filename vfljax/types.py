@@ -38,10 +38,20 @@ class Net(NamedTuple):
   pretrained: Any = None
 
   def run(self, params: Params, key: Key, x: Any) -> tuple[Array, Any]:
-    """A training pass: (output, statistics to absorb)."""
+    """A training pass: (output, statistics to absorb).
+
+    Raises:
+      ValueError: if `train` returns something else than these two.
+    """
     if self.train is None:
       return self.apply(params, x), ()
-    return self.train(params, key, x)
+    found = self.train(params, key, x)
+    if not isinstance(found, tuple) or len(found) != 2:
+      raise ValueError(
+          'train must return (output, statistics), with () for none, as in '
+          f'`return y, ()`; it returned a {type(found).__name__}.'
+      )
+    return found
 
 
 class VFL(NamedTuple):

@@ -150,6 +150,14 @@ def test_nothing_on_the_way_is_nan(d, power):
       assert np.isfinite(noisy).all()
 
 
+def test_more_power_for_what_is_zero_is_no_more_noise():
+  """Its slope is 0, not NaN: a root has none at 0."""
+  d, labels = (jnp.zeros((4, 3)),), jnp.eye(2)[jnp.array([0, 1, 0, 1])]
+  noise = lambda power: marvell.marvell(power).gradient((), KEY, d, labels)
+  slope = jax.jacrev(lambda power: noise(power)[0][0])(4.0)
+  np.testing.assert_array_equal(slope, 0)
+
+
 def test_marvell_of_nothing():
   for inputs in ((0, 0, 3, 0, 0.5, 0), (1, 1, 3, 0, 0.5, 0),
                  (1, 2, 3, 0, 0.5, 1), (2, 1, 1, 1, 0.5, 0)):

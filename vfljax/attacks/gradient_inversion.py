@@ -28,6 +28,7 @@ import optax
 
 from vfljax import check, descent, nets
 from vfljax.attack import Attack, recipe
+from vfljax.check import Misfit
 from vfljax.scene import Scene, summed
 from vfljax.types import VFL, Array, Net, Params
 from vfljax.views import ModelGradients
@@ -109,6 +110,12 @@ def invert(
       if not isinstance(dummies.between, tuple):
         sent = sent @ dummies.between
       logits = fuse(sent, dummies.hidden)
+      if logits.shape != target.shape:
+        raise Misfit(
+            'gradient_inversion takes embeddings that are added up for logits, '
+            f'{target.shape} here; they are {logits.shape}. Attack a '
+            'federation without a trained top, or give its own `fuse`.'
+        )
       each = optax.softmax_cross_entropy(logits, target)
       return (each * real).sum() / count
 

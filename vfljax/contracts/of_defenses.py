@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 import jax
+from jax.extend import core
 import jax.numpy as jnp
 import numpy as np
 
@@ -32,8 +33,9 @@ def check_defense(
     ValueError: if something but messages crosses between parties
       (`audit.check`), if a round does not scan, is not finite or not a function
       of its key, if messages or facts have other shapes than they need, if
-      rows of padding count, or if rows share what a hook draws, or two passive
-      parties (of a defense that is not made for one alone).
+      rows of padding count, if a hook draws by a key that it makes, or if rows
+      share what a hook draws, or two passive parties (of a defense that is not
+      made for one alone).
   """
   name, defense = _name(make), make(*arguments, **options)
   begun = protocol.init(
@@ -69,6 +71,7 @@ def check_defense(
   )
   check_same(f'{name}: a round', zeros, nines,
              f'depends on what is in rows of padding: {_TELL}')
+  _check_keys(name, defense, begun)
   _check_draws(name, defense, begun)
   _check_parties(name, defense)
   _check_number(name, defense, begun)
@@ -96,7 +99,13 @@ def _check_messages(name: str, defense: Defense, begun: State) -> None:
   """Before a round, in which another party's network would be in the way."""
   own, key = begun.parties[1].params['defense'], jax.random.key(0)
   plain = jax.ShapeDtypeStruct((ROWS, WIDTH), jnp.float32)
-  sent, penalty = jax.eval_shape(defense.send, own, key, plain)
+  both = jax.eval_shape(defense.send, own, key, plain)
+  if not isinstance(both, tuple) or len(both) != 2:
+    raise ValueError(
+        f'{name}: send must return (the message, a penalty), with '
+        f'jnp.float32(0) for none; it returns a {type(both).__name__}.'
+    )
+  sent, penalty = both
   if sent.shape != plain.shape or penalty.shape:
     raise ValueError(
         f'{name}: send makes {sent.shape} and a penalty {penalty.shape} of a '
@@ -197,6 +206,27 @@ def _go_together(seen: np.ndarray) -> bool:
     return False
   together = np.abs(np.corrcoef(seen[:, drawn].T))
   return together[others].max() > 6 / DRAWS**0.5
+
+
+def _check_keys(name: str, defense: Defense, begun: State) -> None:
+  """That no hook draws by a key that it makes: the same in every round."""
+  for hook, run in _hooks(defense, begun).items():
+    if _makes_keys(jax.make_jaxpr(run)(jax.random.key(0)).jaxpr):
+      raise ValueError(
+          f'{name}: {hook} makes a key of its own, by which it draws the same '
+          'in every round: draw with the key that it is given, and in `init` '
+          'what is to stay.'
+      )
+
+
+def _makes_keys(jaxpr: Any) -> bool:
+  """Whether a traced program, or one in it, starts from a seed or kept key."""
+  key = lambda v: jnp.issubdtype(v.aval.dtype, jax.dtypes.prng_key)
+  return any(map(key, jaxpr.constvars)) or any(
+      eqn.primitive.name == 'random_seed'
+      or any(map(_makes_keys, core.jaxprs_in_params(eqn.params)))
+      for eqn in jaxpr.eqns
+  )
 
 
 def _check_draws(name: str, defense: Defense, begun: State) -> None:

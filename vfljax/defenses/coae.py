@@ -40,7 +40,8 @@ def coae(
 
   Args:
     confusion: Lambda_2, the weight of the encoding's entropy, 0 or more; may be
-      traced. The public default is 2, the papers try 0 to 2.
+      traced. The public default is 2, the papers try 0 to 2. `jax.grad` by it
+      is NaN: Adam's root has no slope where a hidden unit has never learned.
     hidden: Hidden units of encoder and decoder, 1 or more; (2 + 6 C)^2 unless
       given.
     samples: Random label vectors to learn from, 1 or more.

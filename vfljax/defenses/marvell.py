@@ -75,7 +75,8 @@ def solve(u, v, d, g, p, power) -> Allocation:
   Returns:
     An `Allocation`. All of the power is used. `sum_kl` is infinite where a
     class has no variance and gets no noise; if both have no variance, the d - 1
-    directions across the gap, in which nothing varies, do not count.
+    directions across the gap, in which nothing varies, do not count. Of all
+    these `jax.grad` is right about `sum_kl` alone: a search has no slope.
 
   Raises:
     ValueError: if a number that is not traced is out of its range.
@@ -210,8 +211,8 @@ def _along(problem: _Problem, s: Array) -> tuple[Array, Array]:
   left = power - share_lo * (d - 1) * s
   total = left + share_lo * lo + share_hi * hi
   bottom = total + share_hi * g
-  ratio = jnp.sqrt((total + share_lo * g) / jnp.where(bottom > 0, bottom, 1))
-  ratio = jnp.where(bottom > 0, ratio, 1)
+  top = jnp.where(bottom > 0, total + share_lo * g, 1)  # No slope at a root 0.
+  ratio = jnp.sqrt(top / jnp.where(bottom > 0, bottom, 1))
   tilt = hi - ratio * lo
   weight = share_hi * ratio + share_lo
   along_lo = (left + share_hi * tilt) / weight
