@@ -155,8 +155,11 @@ def test_a_schedule_is_of_finite_numbers(field, value):
     completion.check(Schedule()._replace(**{field: value}))
 
 
-@pytest.mark.parametrize('epochs, stages', [(7, 3), (4, 4)])
-@pytest.mark.parametrize('net', [NORMED, nets.mlp(4, 2)])
+@pytest.mark.parametrize('net, epochs, stages', [
+    pytest.param(NORMED, 7, 3, marks=pytest.mark.slow), (NORMED, 4, 4),
+    (nets.mlp(4, 2), 7, 3),
+    pytest.param(nets.mlp(4, 2), 4, 4, marks=pytest.mark.slow),
+])
 def test_the_best_is_the_largest_score_of_all_guesses(net, epochs, stages):
   """Of networks with statistics, too; the first epoch of 7 has no guess."""
   how = Schedule(epochs, 3, stages, 0.5, 'sgd')

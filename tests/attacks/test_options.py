@@ -25,7 +25,8 @@ from vfljax.scene import Amounts, Ground, Scene
 
 # Other values of options; `another` finds most of a new attack's by itself.
 OTHER = dict(
-    amplify=3.0, batch_size=2, bottom_rate=0.5, center='batch', defended=False,
+    amplify=3.0, batch_size=2, between='linear', bottom_rate=0.5,
+    center='batch', defended=False,
     epochs=5, head=(7,), iterations=3, learning_rate=0.25, norm='batch',
     optimizer='sgd', rate=0.5, restarts=3, samples=3, schedule='cosine',
     shadow='fc', shadow_steps=5, stages=3, standardize=True, std=3.0, steps=5,

@@ -343,6 +343,7 @@ class Strided(nn.Module):
     return Conv(2, (2, 2), (1, 2), 'VALID', use_bias=False, name='b')(y)
 
 
+@pytest.mark.slow
 def test_strides_and_padding():
   net = nets.linen(Strided())
   rng = np.random.default_rng(0)

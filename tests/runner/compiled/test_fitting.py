@@ -114,6 +114,7 @@ def test_the_end_of_memory_is_met_once_with_half(
   assert pieces == [4, 2]
 
 
+@pytest.mark.slow
 def test_the_end_of_memory_met_twice_is_told(monkeypatch, pieces, tmp_path):
   full_once(monkeypatch, 2)
   with pytest.raises(UserError, match='too little memory'):
