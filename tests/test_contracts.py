@@ -91,7 +91,9 @@ def at_heart(s, key, d, labels):
 
 
 BAD = {
-    'a key of its own': (on_gradients(at_heart), 'gradient makes a key of its'),
+    'a key of its own': (
+        on_gradients(at_heart), 'gradient has a key of its own'
+    ),
     'a message alone': (
         lambda s: Defense(send=lambda passive, key, u: s * u),
         r'send must return \(the message, a penalty\).* a ShapeDtypeStruct'
@@ -149,16 +151,17 @@ def test_a_mistake_is_told(bad):
 
 
 def test_a_kept_key_is_found_in_a_program_within():
-  kept = jax.random.key(0)
+  kept, raw = jax.random.key(0), jax.random.PRNGKey(0)
   makes = [
       lambda key: jax.random.uniform(kept),
       lambda key: jax.jit(lambda: jax.random.uniform(jax.random.key(0)))(),
+      lambda key: jax.random.uniform(raw),
       lambda key: jax.random.uniform(jax.random.split(key)[0]),
   ]
   found = [
       of_defenses._makes_keys(jax.make_jaxpr(run)(kept).jaxpr) for run in makes
   ]
-  assert found == [True, True, False]
+  assert found == [True, True, True, False]
 
 
 @pytest.mark.parametrize('made', [

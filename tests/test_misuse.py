@@ -136,6 +136,9 @@ MISUSES = {
     'two embeddings': (
         lambda: fit(vfl=bottom(lambda w, x: (x @ w, x))), 'it makes a tuple'
     ),
+    'a forgotten return': (
+        lambda: fit(vfl=bottom(lambda w, x: None)), 'it makes a NoneType'
+    ),
     'an embedding of whole numbers': (
         lambda: fit(vfl=bottom(lambda w, x: (x @ w).argsort())), 'makes int32'
     ),
@@ -327,6 +330,16 @@ def test_information_of_numpys_arrays():
   log_q = lambda h, y: -((h - y) ** 2).sum(-1)
   x = np.arange(6.0, dtype=np.float32)[:, None]
   np.testing.assert_allclose(club.upper_bound(log_q, x, x), 35 / 6, rtol=1e-6)
+
+
+def test_the_active_party_may_hand_whole_numbers_on():
+  """As to a table in the top, of which a passive party could learn nothing."""
+  columns = Net(lambda key, x: (), lambda w, x: (x[:, 0] > 0).astype(int))
+  top = Net(
+      lambda key, us: jnp.ones((2, 2)),
+      lambda w, us: w[us[0]] + us[1],
+  )
+  fit(vfl=VFL._replace(bottoms=(columns, NET), top=top))
 
 
 def test_one_hot_labels_may_be_whole_numbers():

@@ -48,7 +48,7 @@ def init(
       jax.eval_shape(net.apply, p, x) if net else None
       for net, p, x in zip(vfl.bottoms, bottoms, batch.features)
   )
-  _check_embeddings(shapes, len(batch.labels))
+  _check_embeddings(vfl.bottoms, shapes, len(batch.labels))
   k_slots, k_receive = jax.random.split(k_defense)
   spec = Spec(
       shapes[1:], batch.labels.shape[-1], vfl, tuple(bottoms[1:]),
@@ -86,7 +86,7 @@ def _first_top(top: Net, key: Key, blank: tuple[Any, ...]) -> Any:
   """
   try:
     return top.init(key, blank)
-  except jax.errors.ConcretizationTypeError:
+  except jax.errors.JAXTypeError:
     raise
   except (AttributeError, TypeError) as error:
     shapes = ', '.join(str(getattr(u, 'shape', None)) for u in blank)
@@ -205,12 +205,18 @@ def _check_slots(slots: Any, passive: int) -> None:
     )
 
 
-def _check_embeddings(shapes: Sequence[Any], rows: int) -> None:
-  """Of each party, `None` where it has no network."""
-  for k, u in enumerate(shapes):
+def _check_embeddings(
+    bottoms: Sequence[Net | None], shapes: Sequence[Any], rows: int
+) -> None:
+  """Of each party that has a network.
+
+  The active party may hand whole numbers on, as to a table in the top: its
+  embeddings need no gradient that is sent.
+  """
+  for k, (net, u) in enumerate(zip(bottoms, shapes)):
     array = isinstance(u, jax.ShapeDtypeStruct)
-    if u is None or array and (
-        u.shape[:1] == (rows,) and jnp.issubdtype(u.dtype, jnp.floating)
+    if net is None or array and u.shape[:1] == (rows,) and (
+        not k or jnp.issubdtype(u.dtype, jnp.floating)
     ):
       continue
     got = f'{u.dtype} of shape {u.shape}' if array else f'a {type(u).__name__}'

@@ -240,7 +240,7 @@ def _check_mesh(devices: tuple) -> None:
   given = jax.sharding.get_abstract_mesh()
   own = Mesh(devices, (_AXIS,)).abstract_mesh
   alone = given.size == own.size == 1
-  if not (given.empty or alone or given.shape == own.shape):
+  if not (given.empty or alone or given == own):
     raise ValueError(
         'sweep spreads trainings over a mesh of its own, and another one is '
         f'set, of {", ".join(given.axis_names)}: call it outside of '

@@ -46,12 +46,13 @@ class Net(NamedTuple):
     if self.train is None:
       return self.apply(params, x), ()
     found = self.train(params, key, x)
-    if not isinstance(found, tuple) or len(found) != 2:
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
       raise ValueError(
           'train must return (output, statistics), with () for none, as in '
           f'`return y, ()`; it returned a {type(found).__name__}.'
       )
-    return found
+    output, statistics = found
+    return output, statistics
 
 
 class VFL(NamedTuple):

@@ -81,17 +81,27 @@ def named(cell: Cell) -> str:
 
 
 def success(
-    results: Results, cell: Cell, attack: str, metrics: Sequence[str]
+    results: Results, cell: Cell, attack: str | Sequence[str],
+    metrics: Sequence[str],
 ) -> PerSeed:
-  """What an attack reaches by seed, in percent: the largest of its metrics."""
-  found = [reading.find(results, cell, attack, m) for m in metrics]
+  """What an attack reaches by seed, in percent: the largest of its metrics.
+
+  Of several attackers it is what the best of them reaches.
+  """
+  attacks = [attack] if isinstance(attack, str) else attack
+  found = [
+      reading.find(results, cell, a, m) for a in attacks for m in metrics
+  ]
   seeds = dict.fromkeys(seed for values in found for seed in values)
   scale = 1 if metrics[0].startswith('psnr') else 100
   return {s: scale * max(v[s] for v in found if s in v) for s in seeds}
 
 
-def curves(results: Results, attack: str, *metrics: str) -> Curves:
-  """The curves of an attack; of several metrics the largest counts by seed.
+def curves(
+    results: Results, attack: str | Sequence[str], *metrics: str
+) -> Curves:
+  """The curves of an attack; of several metrics, or attackers, the largest
+  counts by seed.
 
   What diverged in a seed is no point: it keeps to no accuracy, and an attack on
   it has nothing to read.

@@ -18,7 +18,8 @@ restarts for more starting points side by side.
 
 bli_linear: the same attacker beside one who knows that something may stand
 between its embedding and the sum, and searches for a linear map as well. 1000
-steps, for the defenses that put a network or other labels in the way.
+steps; of MID, which puts a network in the way, lambdas to 1, CAE, which puts
+other labels there, and of the others GS, to 99 %.
 """
 import dataclasses
 

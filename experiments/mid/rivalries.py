@@ -23,13 +23,14 @@ class Rivalry(NamedTuple):
   """A defense against others, by one attack of a record.
 
   Attributes:
+    attack: Of several the best counts, seed by seed.
     metrics: Of several the largest counts, seed by seed.
     of_best: See `curves.compared`.
   """
 
   title: str
   record: str
-  attack: str
+  attack: str | Sequence[str]
   metrics: Sequence[str]
   one: str = 'MID'
   others: Sequence[str] = GENERAL
@@ -129,9 +130,10 @@ MATCHED = FIRST._replace(
     metrics=_either('matched'),
 )
 ADAPTED = MATCHED._replace(
-    title='batch-level inference with a map between, read right, start or end',
-    record='fig4_bli_linear', attack='gradient_inversion:linear',
-    others=('GS',),
+    title='batch-level inference, with a map between or without, read right, '
+    'start or end',
+    record='fig4_bli_linear',
+    attack=('gradient_inversion', 'gradient_inversion:linear'), others=('GS',),
 )
 TWO = Rivalry('label replacement, two parties', 'fig5_replacement',
               'label_replacement', ['backdoor_accuracy'],

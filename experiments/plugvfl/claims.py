@@ -3,11 +3,12 @@
 'Guessing' is 10 % of ten classes; an attacker is at it with at most 15, which
 every verdict says, with what an untrained extractor has. PlugVFL's psi learns
 at ten times the rate that Algorithm 1 has for all, which protects better, but
-where a claim says otherwise. Of the heads that
-complete a network with 40 labels the better one counts, and beside them stands
-the attacker that knows all labels. What a defense costs is points of accuracy
-against no defense. A baseline that no row of PlugVFL's is as cheap as is not
-compared and decides nothing. quits.py has the claims on parties that quit.
+where a claim says otherwise. Of the heads that complete a network with 40
+labels the better one counts (Figure 7's records have the MLP alone), and beside
+them stands the attacker that knows all labels. What a defense costs is points
+of accuracy against no defense. A baseline that no row of PlugVFL's is as cheap
+as is not compared and decides nothing. quits.py has the claims on parties that
+quit.
 """
 from collections.abc import Iterable
 import math

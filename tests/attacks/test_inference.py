@@ -85,7 +85,6 @@ def mixed_matched(tune, weight, view):
   return mixmatch(BOTTOM, normalized_head(2), how, tune).run(KEY, view)
 
 
-@pytest.mark.slow
 def test_a_frozen_bottom_and_one_that_is_tuned():
   """Tuning reaches the bottom network, as public code means to and does not:
   behind a bottom that lost what matters, only a tuned one can be completed."""

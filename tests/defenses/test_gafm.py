@@ -450,7 +450,6 @@ def test_refuses_more_than_two_classes_and_unlike_embeddings():
     top.apply((), (None, jnp.zeros((4, 1)), jnp.zeros((4, 2))))
 
 
-@pytest.mark.slow
 def test_the_ratio_rule_takes_the_strength_of_the_lowest_ratio():
   """A part of a half, two repeats; a defense that hides nothing or all."""
   batch, vfl = samples(), federation()

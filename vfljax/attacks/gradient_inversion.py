@@ -12,11 +12,12 @@ attacker believes the best.
 The papers' attackers suppose that their embedding is added to the sum as it is.
 Where something stands between, a bottleneck at the active party (MID), whose
 weights no passive party knows, or the attacker's own (PRECODE, MID at the
-passive side), whose draws are not in its view, they fail for that reason alone.
+passive side), whose draws are not in its view, they may fail for that reason.
 With `between='linear'` the attacker adapts: to it what stands there is one
 linear map for all samples of the round, for which it searches, too. Which class
-is which it cannot tell then, so what counts is `matched`. A small leakage is
-that of these attackers, and no bound for one who searches for more.
+is which it cannot tell then, so what counts is `matched`; and where nothing
+stands between, it reads far less than who supposes so. A small leakage is that
+of these attackers, and no bound for one who searches for more.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple

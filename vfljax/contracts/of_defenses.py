@@ -33,9 +33,9 @@ def check_defense(
     ValueError: if something but messages crosses between parties
       (`audit.check`), if a round does not scan, is not finite or not a function
       of its key, if messages or facts have other shapes than they need, if
-      rows of padding count, if a hook draws by a key that it makes, or if rows
-      share what a hook draws, or two passive parties (of a defense that is not
-      made for one alone).
+      rows of padding count, if send, label, receive or gradient draws by a key
+      that it makes or keeps, or if rows share what a hook draws, or two passive
+      parties (of a defense that is not made for one alone).
   """
   name, defense = _name(make), make(*arguments, **options)
   begun = protocol.init(
@@ -100,7 +100,7 @@ def _check_messages(name: str, defense: Defense, begun: State) -> None:
   own, key = begun.parties[1].params['defense'], jax.random.key(0)
   plain = jax.ShapeDtypeStruct((ROWS, WIDTH), jnp.float32)
   both = jax.eval_shape(defense.send, own, key, plain)
-  if not isinstance(both, tuple) or len(both) != 2:
+  if not isinstance(both, (tuple, list)) or len(both) != 2:
     raise ValueError(
         f'{name}: send must return (the message, a penalty), with '
         f'jnp.float32(0) for none; it returns a {type(both).__name__}.'
@@ -213,17 +213,19 @@ def _check_keys(name: str, defense: Defense, begun: State) -> None:
   for hook, run in _hooks(defense, begun).items():
     if _makes_keys(jax.make_jaxpr(run)(jax.random.key(0)).jaxpr):
       raise ValueError(
-          f'{name}: {hook} makes a key of its own, by which it draws the same '
-          'in every round: draw with the key that it is given, and in `init` '
-          'what is to stay.'
+          f'{name}: {hook} has a key of its own. What it draws by that is the '
+          'same in every round, or for equal data: draw with the key that it '
+          'is given, and in `init` what is to stay.'
       )
 
 
 def _makes_keys(jaxpr: Any) -> bool:
   """Whether a traced program, or one in it, starts from a seed or kept key."""
   key = lambda v: jnp.issubdtype(v.aval.dtype, jax.dtypes.prng_key)
+  kept = lambda v: isinstance(v, core.Literal) or v in jaxpr.constvars
   return any(map(key, jaxpr.constvars)) or any(
       eqn.primitive.name == 'random_seed'
+      or eqn.primitive.name == 'random_wrap' and any(map(kept, eqn.invars))
       or any(map(_makes_keys, core.jaxprs_in_params(eqn.params)))
       for eqn in jaxpr.eqns
   )
