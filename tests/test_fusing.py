@@ -118,7 +118,6 @@ def test_a_defended_round_is_the_same(name):
   )
 
 
-
 @pytest.mark.parametrize('part', gafm.PARTS)
 @pytest.mark.parametrize('norm', randomized.NORMS)
 def test_terms_may_be_normalised_at_once(norm, part):

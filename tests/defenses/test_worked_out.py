@@ -211,7 +211,6 @@ def test_the_critic_sees_labels_and_not_the_u_that_they_carry():
     state = own.init(KEY, Spec((shape,), 2)).state
     return own.adapt(state, KEY, lambda up: up[0], (f,), labels).critic
 
-
   @jax.jit
   def both():
     hidden = randomized.hide(jnp.asarray(labels), jnp.linspace(0, 0.9, 8))
