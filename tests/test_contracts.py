@@ -27,6 +27,7 @@ def test_ours_are_good(name):
   contracts.check_defense(method, *method.strengths[:1])
 
 
+@pytest.mark.slow
 def test_noise_that_is_drawn_otherwise_beside_padding_is_good():
   contracts.check_defense(on_gradients(
       lambda s, key, d, labels: d + s * jax.random.normal(

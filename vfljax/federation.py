@@ -208,11 +208,7 @@ def _check_slots(slots: Any, passive: int) -> None:
 def _check_embeddings(
     bottoms: Sequence[Net | None], shapes: Sequence[Any], rows: int
 ) -> None:
-  """Of each party that has a network.
-
-  The active party may hand whole numbers on, as to a table in the top: its
-  embeddings need no gradient that is sent.
-  """
+  """Of networks; the active party's may hand whole numbers to the top."""
   for k, (net, u) in enumerate(zip(bottoms, shapes)):
     array = isinstance(u, jax.ShapeDtypeStruct)
     if net is None or array and u.shape[:1] == (rows,) and (

@@ -159,9 +159,13 @@ LONG = {  # Whose second program compiles for seconds.
     'active_completion', 'cafe', 'gradient_inversion', 'mixmatch',
     'model_completion', 'model_inversion', 'scratch',
 }
+LONGEST = {'active_completion', 'gradient_inversion', 'mixmatch'}
 
 
-@pytest.mark.parametrize('name', EVERY_ATTACK)
+@pytest.mark.parametrize('name', [
+    pytest.param(name, marks=pytest.mark.slow) if name in LONGEST else name
+    for name in EVERY_ATTACK
+])
 def test_attacks_are_pure_functions_of_key_and_view(name):
   """A row is its key's, wherever it is and whatever the other row's key is."""
   attack, rows = seeded(name)

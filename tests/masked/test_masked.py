@@ -139,6 +139,7 @@ def test_the_callers_program_stays_32_bit(epoch):
       jnp.dtype('float32')}
 
 
+@pytest.mark.slow
 def test_the_last_layer_can_leave_its_output_with_the_active_party():
   """T4: plain training to its fixed point's precision, and no g at P."""
   job, state, plain, other, keys, x, y = federation(

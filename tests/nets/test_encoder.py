@@ -73,6 +73,7 @@ def test_hidden_states_of_other_weights_beside_torch(kind, tmp_path):
   np.testing.assert_allclose(ours[seen], expected[seen], rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_pooling_and_a_layer_on_top():
   folder = GOLDEN / 'tiny_bert'
   expected = np.load(folder / 'expected.npz')

@@ -75,9 +75,8 @@ def solve(u, v, d, g, p, power) -> Allocation:
   Returns:
     An `Allocation`. All of the power is used. `sum_kl` is infinite where a
     class has no variance and gets no noise; if both have no variance, the d - 1
-    directions across the gap, in which nothing varies, do not count. A search
-    has no slope: for d above 1 `jax.grad` is right about `sum_kl` alone, and at
-    a power of 0 about nothing.
+    directions across the gap, in which nothing varies, do not count. `jax.grad`
+    is right about `sum_kl` alone for d above 1, about nothing at a power of 0.
 
   Raises:
     ValueError: if a number that is not traced is out of its range.
