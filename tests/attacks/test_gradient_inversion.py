@@ -314,6 +314,25 @@ def test_who_searches_for_a_map_reads_labels_behind_it():
   assert plain < 0.8 < 0.9 < adaptive
 
 
+def test_a_map_begins_small_with_luck_of_its_own(monkeypatch):
+  seen = []
+
+  def invert(bottom, weights, features, gradients, start, *rest):
+    jax.debug.callback(seen.append, start)
+    return start, jnp.zeros(())
+
+  monkeypatch.setattr(sys.modules[Search.__module__], 'invert', invert)
+  view, _ = behind_a_map()
+  how = Search(1, 4, between='linear')
+  jax.jit(gradient_inversion(LINEAR, 3, how).run)(KEY, view)
+  jax.effects_barrier()
+  maps = np.array([start.between for start in seen]).reshape(4, 9)
+  assert len(set(maps[:, 0].tolist())) == 4 and 0.05 < maps.std() < 0.2
+  for start, own in zip(seen, maps):
+    for other in start.hidden, start.labels:
+      assert np.corrcoef(own, np.ravel(other)[:9])[0, 1] < 0.999
+
+
 def test_what_stands_between_is_nothing_or_linear():
   with pytest.raises(ValueError, match="between must be .*'linear'; got 'mlp'"):
     gradient_inversion(nets.mlp(1), 2, Search(between='mlp'))
