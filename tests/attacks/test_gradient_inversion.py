@@ -1,5 +1,5 @@
-"""Residue reconstruction and gradient inversion: what a passive party learns
-from the gradient of its own weights."""
+"""Gradient inversion: what a passive party learns from the gradient of its own
+weights."""
 import functools
 from pathlib import Path
 import sys
@@ -10,15 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from sklearn.linear_model import LogisticRegression
 
-from tests import small_networks
-from vfljax import algorithms, measure, metrics, nets, protocol, views
-from vfljax.attacks import gradient_inversion, residue_reconstruction
+from tests.vlr_rounds import vlr_round
+from vfljax import algorithms, metrics, nets, protocol, views
+from vfljax.attacks import gradient_inversion
 from vfljax.attacks.gradient_inversion import (
     Dummies, Search, added, fuse_of, invert,
 )
-from vfljax.attacks.residue_reconstruction import reconstruct
 from vfljax.defense import none
 from vfljax.defenses import fedpass
 from vfljax.measure import Guessed
@@ -30,113 +28,6 @@ GOLDEN = (
     Path(__file__).parents[1] / 'golden/bli_gradient_matching_secretflow.npz'
 )
 KEY = jax.random.key(0)
-
-
-def sample(batch, columns, seed=0):
-  draws = np.random.default_rng(seed)
-  return draws.normal(size=(batch, columns)), draws.normal(size=(batch, 1))
-
-
-@pytest.mark.parametrize('bias', [False, True])
-def test_more_features_than_samples_give_the_residues_themselves(bias):
-  x, d = sample(12, 20)
-  found = reconstruct(
-      jnp.float32(x), jnp.float32(x.T @ d),
-      jnp.float32(d.sum(0)) if bias else None,
-  )
-  assert found.exact and found.rank == 12
-  np.testing.assert_allclose(found.values, d, atol=1e-4)
-
-
-def test_fewer_features_give_the_least_squares_solution_of_scipy():
-  x, d = sample(30, 8)
-  found = reconstruct(jnp.float32(x), jnp.float32(x.T @ d))
-  best = np.linalg.lstsq(x.T, x.T @ d, rcond=None)[0]
-  assert not found.exact and found.rank == 8
-  np.testing.assert_allclose(found.values, best, atol=1e-4)
-
-
-def test_repeated_samples_are_not_called_exact():
-  x, d = sample(6, 20)
-  x[5] = x[0]
-  found = reconstruct(jnp.float32(x), jnp.float32(x.T @ d))
-  assert not found.exact and found.rank == 5
-
-
-def test_padding_neither_counts_nor_has_a_residue():
-  x, d = sample(6, 20)
-  valid = np.array([1, 1, 1, 1, 0, 0])
-  d = d * valid[:, None]
-  found = reconstruct(
-      jnp.float32(x), jnp.float32(x.T @ d), valid=jnp.asarray(valid)
-  )
-  assert found.exact and found.rank == 4
-  np.testing.assert_allclose(found.values, d, atol=1e-4)
-
-
-@functools.cache
-def vlr_round(classes, batch, columns, seed=0):
-  """One round of vertical logistic regression: (federation, round)."""
-  rng = np.random.default_rng(seed)
-  draw = lambda *shape: jnp.asarray(rng.normal(size=shape), jnp.float32)
-  labels = np.eye(classes, dtype=np.float32)[rng.integers(0, classes, batch)]
-  data = Batch((draw(batch, 3), draw(batch, columns)), jnp.asarray(labels))
-  vfl, txs = algorithms.vlr(2, classes), (optax.sgd(0.1),) * 2
-  begin = lambda data: protocol.init(KEY, vfl, none(), txs, data)
-  state = jax.tree.map(
-      lambda x: 0.3 * rng.normal(size=x.shape).astype(x.dtype),
-      jax.eval_shape(begin, data),
-  )
-  play = jax.jit(lambda state, data: protocol.play_round(
-      KEY, vfl, none(), txs, state, data
-  )[1])
-  return vfl, play(state, data)
-
-
-@pytest.mark.parametrize('classes', [2, 3])
-def test_all_labels_are_right_when_features_outnumber_the_batch(classes):
-  _, played = vlr_round(classes, 16, 24)
-  view = views.in_training(
-      views.ModelGradients, jax.random.key(0), 1, none(), played
-  )
-  attack = residue_reconstruction()
-  guess = jax.jit(attack.run)(jax.random.key(0), view)
-  assert attack.facts(view)['exact'] == 1
-  assert jax.jit(metrics.accuracy)(guess, played.batch.labels) == 1
-
-
-def test_the_result_says_in_how_many_rounds_the_solution_was_exact():
-  watch, digest = measure.watcher(
-      {'rr': residue_reconstruction()}, none()
-  )
-  watch = jax.jit(watch)
-  rows = [watch(jax.random.key(0), vlr_round(2, 8, c)[1]) for c in (24, 4)]
-  stack = jax.tree.map(lambda *x: np.stack(x), *rows)
-  found = jax.jit(digest)(stack)['rr']
-  assert found['exact'] == 0.5
-  assert 0.5 < found['leak_auc'] <= 1
-
-
-def test_the_gradient_in_the_view_is_the_residues_seen_through_the_samples():
-  _, played = vlr_round(2, 16, 5)
-  view = views.model_gradients(jax.random.key(0), 1, none(), played)
-  d = np.asarray(played.messages.down[0])
-  kernel, bias = leaves_of(view.gradients)
-  np.testing.assert_allclose(kernel, np.asarray(view.features).T @ d, atol=1e-6)
-  np.testing.assert_allclose(bias, d.sum(0), atol=1e-6)
-
-
-def leaves_of(gradients):
-  leaves = jax.tree.leaves(gradients)
-  return [next(g for g in leaves if g.ndim == n) for n in (2, 1)]
-
-
-def test_a_deeper_bottom_is_refused():
-  x = jnp.ones((4, 3))
-  weights = small_networks.drawn(nets.mlp(2, 1), x)
-  view = views.ModelGradients(x, weights, weights, jnp.ones(4))
-  with pytest.raises(ValueError, match='one linear layer'):
-    residue_reconstruction().run(jax.random.key(0), view)
 
 
 def peer_bottom(golden, case):
@@ -342,16 +233,6 @@ def test_a_search_needs_a_step_and_a_start():
   for search, name in (Search(0, 1), 'steps'), (Search(1, 0), 'restarts'):
     with pytest.raises(ValueError, match=f'{name} must be .* at least 1'):
       gradient_inversion(nets.mlp(1), 2, search)
-
-
-def test_the_sign_of_the_residue_agrees_with_scikit_learns_probabilities():
-  """p - y of a fitted model, hidden in X^T (p - y), gives its labels back."""
-  x, _ = sample(20, 40, seed=3)
-  y = np.arange(20) % 2
-  p = LogisticRegression(C=0.1).fit(x, y).predict_proba(x)[:, 1]
-  found = reconstruct(jnp.float32(x), jnp.float32(x.T @ (p - y))[:, None])
-  assert found.exact
-  np.testing.assert_array_equal(np.asarray(found.values[:, 0]) < 0, y)
 
 
 def a_batch():
