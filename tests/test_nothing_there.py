@@ -210,6 +210,14 @@ def test_embeddings_that_tell_nothing_have_no_scale():
   assert np.isfinite(jax.jit(attack.run)(KEY, view)).all()
 
 
+def test_a_unit_that_known_samples_do_not_tell_apart_is_left_out():
+  """Dead in them and alive in others, of which a head knows nothing."""
+  known = jnp.asarray(ROWS).at[:, 1].set(0.5)
+  found = standardized(ECHO, known).apply((), known.at[:, 1].set(0.9))
+  np.testing.assert_array_equal(found[:, 1], 0)
+  np.testing.assert_allclose(found.std(0), [1, 0, 1, 1], rtol=1e-4)
+
+
 def test_however_little_embeddings_vary_it_is_their_scale():
   known = 1 + 1e-5 * jnp.asarray(ROWS)
   found = standardized(ECHO, known).apply((), known)

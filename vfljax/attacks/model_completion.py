@@ -220,17 +220,16 @@ def standardized(head: Net, embedded: Array) -> Net:
   """`head` on embeddings scaled to mean 0 and deviation 1 over `embedded`.
 
   Args:
-    embedded: [known, ...]; a unit that is the same in all of them becomes 0
-      there, but up to a million times itself in samples where it differs. If
-      all units are the same in all of them, but for rounding, all become 0: of
-      embeddings that tell nothing there is no scale.
+    embedded: [known, ...]; a unit that is the same in all of them, but for
+      rounding or a millionth of the largest unit's deviation, becomes 0 in all
+      samples, since nothing tells its scale.
   """
   mean, std = embedded.mean(0), embedded.std(0)
-  # Relative to the largest unit, since a defense may shrink them all.
-  floor = 1e-6 * std.max() + jnp.finfo(std.dtype).tiny
   eps = min(jnp.finfo(t).eps for t in (std.dtype, jnp.float32))
-  varies = std.max() > 4 * eps * jnp.abs(embedded).max()
-  width = jnp.where(varies, jnp.maximum(std, floor), 1)[None]
+  rounding = 4 * eps * jnp.abs(embedded).max(0)
+  # Relative to the largest unit, since a defense may shrink them all.
+  varies = std > jnp.maximum(1e-6 * std.max(), rounding)
+  width = jnp.where(varies, std, 1)[None]
   scale = lambda u: jnp.where(varies, (u - mean[None]) / width, 0)
   train = head.train
   return head._replace(
