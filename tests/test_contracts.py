@@ -91,9 +91,17 @@ def at_heart(s, key, d, labels):
   return d + s * jax.random.normal(jax.random.key(0), d.shape)
 
 
+def two_draws_by_one_key(s, key, d, labels):
+  kept = jax.random.bernoulli(key, 0.5, d.shape)
+  return jnp.where(kept, d, s * jax.random.normal(key, d.shape))
+
+
 BAD = {
     'a key of its own': (
         on_gradients(at_heart), 'gradient has a key of its own'
+    ),
+    'two draws by one key': (
+        on_gradients(two_draws_by_one_key), 'draws from one key twice'
     ),
     'a message alone': (
         lambda s: Defense(send=lambda passive, key, u: s * u),
@@ -229,6 +237,8 @@ def test_an_attack_may_be_made_for_another_federation():
     ).sum(-1), 'counts rows of padding'),
     (CutGradients, lambda key, view: np.random.default_rng().random(16),
      'the same twice'),
+    (CutGradients, lambda key, view: jax.random.normal(key, (16,))
+     + jax.random.uniform(key, (16,)), 'draws from one key twice'),
     (TrainedBottom, lambda key, view: jnp.zeros((16, 2)), 'one stage if'),
     (RecordedGradients, lambda key, view: jnp.zeros(16), r'\(32, 2\) here'),
     (WhiteBox, lambda key, view: view.blank, 'how many it wants'),

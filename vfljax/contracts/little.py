@@ -1,4 +1,6 @@
 """A small federation of two classes, and what is told twice."""
+from collections.abc import Iterator
+import contextlib
 from typing import Any
 
 import jax
@@ -45,3 +47,16 @@ def check_same(who: str, one: Any, other: Any, otherwise: str) -> None:
   for x, y in zip(*map(jax.tree.leaves, (one, other)), strict=True):
     if not np.allclose(x, y, rtol=10 * TINY, atol=TINY):
       raise ValueError(f'{who} {otherwise}.')
+
+
+@contextlib.contextmanager
+def each_key_once(who: str) -> Iterator[None]:
+  """What is traced inside draws from no key twice, as far as JAX can tell."""
+  try:
+    with jax.debug_key_reuse(True):
+      yield
+  except jax.errors.KeyReuseError as error:
+    raise ValueError(
+        f'{who} draws from one key twice, and gets the same luck twice: split '
+        'it, one, other = jax.random.split(key), and take one for each draw.'
+    ) from error

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from vfljax import protocol, views
 from vfljax.attack import Attack, Wants
 from vfljax.contracts.little import (
-    PADDING, ROWS, TXS, batch, check_finite, check_same, federation,
+    PADDING, ROWS, TXS, batch, check_finite, check_same, each_key_once,
+    federation,
 )
 from vfljax.defense import none
 from vfljax.types import VFL, Batch, Round, State
@@ -27,8 +28,9 @@ def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
   Raises:
     ValueError: if it is no `Attack`, as its factory is none; if its guesses
       have another shape than they need, are not finite or not a function of key
-      and view, or count rows of padding; for a view that no federation gives,
-      and one of a pool of samples if it does not say how many it `wants`.
+      and view, draw from one key twice, or count rows of padding; for a view
+      that no federation gives, and one of a pool of samples if it does not say
+      how many it `wants`.
   """
   if not isinstance(attack, Attack):
     raise ValueError(
@@ -42,7 +44,9 @@ def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
   check_finite(_NAME, guess)
   # Traced anew: what is drawn while tracing is a constant of its program.
   again = jax.jit(lambda *given: attack.run(*given))
-  check_same(_NAME, again(key, view), guess,
+  with each_key_once(_NAME):
+    other = again(key, view)
+  check_same(_NAME, other, guess,
              'does not guess the same twice: draw with jax.random and the key')
   if attack.view in views.OF_A_ROUND:
     zeros, nines = (run(key, _padded(view, x)) for x in (0, 9))

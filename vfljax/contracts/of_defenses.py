@@ -11,7 +11,7 @@ import numpy as np
 from vfljax import audit, crossing, protocol
 from vfljax.contracts.little import (
     PADDING, ROWS, TINY, TXS, WIDTH, batch, check_finite, check_same,
-    federation,
+    each_key_once, federation,
 )
 from vfljax.defense import Defense
 from vfljax.types import Array, Batch, Round, State
@@ -34,8 +34,9 @@ def check_defense(
       (`audit.check`), if a round does not scan, is not finite or not a function
       of its key, if messages or facts have other shapes than they need, if
       rows of padding count, if send, label, receive or gradient draws by a key
-      that it makes or keeps, or if rows share what a hook draws, or two passive
-      parties (of a defense that is not made for one alone).
+      that it makes or keeps, if anything draws from one key twice, or if rows
+      share what a hook draws, or two passive parties (of a defense that is not
+      made for one alone).
   """
   name, defense = _name(make), make(*arguments, **options)
   begun = protocol.init(
@@ -62,7 +63,8 @@ def check_defense(
         'jnp.where in place of `if`, and no int() or float() of it.'
     ) from error
   _check_round(name, begun, after, seen)
-  other = again(strength, begun, batch())
+  with each_key_once(f'{name}: a round'):
+    other = again(strength, begun, batch())
   check_same(f'{name}: a round', (after, seen), other,
              'is not the same twice: draw with jax.random and the key alone')
   _check_facts(name, defense, after)
