@@ -101,7 +101,7 @@ def test_without_the_logarithm_it_is_the_correlation():
   x, y = (jnp.asarray(file[f'n32_{v}'], jnp.float32) for v in 'xy')
   itself = Net(lambda key, x: x, lambda params, x: params)
   own = dcor.dcor(0.15, 'passive', log=False).bottom((), 1, itself)
-  found = jax.jit(jax.grad(lambda x: 0 * own.train(x, KEY, y)[0].sum()))(x)
+  found = jax.jit(jax.grad(lambda x: 0 * own.run(x, KEY, y)[0].sum()))(x)
   expected = 0.15 * file['n32_vflair_grad_x_float64']
   np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
   x, labels = (jnp.asarray(file[f'labels_{v}'], jnp.float32) for v in 'xy')

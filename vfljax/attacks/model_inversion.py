@@ -31,6 +31,7 @@ from vfljax.attack import TRAINED, Attack, Wants, recipe
 from vfljax.attacks.inversion_shadow import Sender, network, sender
 from vfljax.defense import Defense, none
 from vfljax.leakage import IMAGES
+from vfljax.likeness import total_variation
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import TrainedTop
@@ -248,18 +249,6 @@ def invert(
 
   carry: tuple[Any, Any] = start, tx.init(start)
   return lax.scan(step, carry, None, length=inversion.steps)[0][0]
-
-
-def total_variation(x: Array) -> Array:
-  """Sum of absolute differences of neighbours; 0 for what is no image.
-
-  Args:
-    x: [n, height, width, channels].
-  """
-  if x.ndim != 4:
-    return jnp.zeros((), jnp.float32)
-  down, right = x[:, 1:] - x[:, :-1], x[:, :, 1:] - x[:, :, :-1]
-  return jnp.abs(down).sum() + jnp.abs(right).sum()
 
 
 @recipe(
