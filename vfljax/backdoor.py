@@ -72,11 +72,16 @@ def value_range(features: Sequence[Array]) -> tuple[Array, Array]:
 def stamp(x: Array, value: float | Array = 1.0) -> Array:
   """Features with a trigger: four pixels of a checkerboard, lower right.
 
+  The places are those of VFLAIR, for the one attacker of two parties; it has
+  them magenta and green in turn where there are colors. Of four parties each
+  attacker lights the last pixel alone there. In tables it sets the first column
+  to 0.1.
+
   Args:
     x: [n, height, width, channels] images of 3x3 pixels or more, whose pixels
       (-1, -1), (-2, -2), (-1, -3) and (-3, -1) become `value`, counted from the
-      corner, in every channel (the pattern of Zou et al. 2022's code); or
-      [n, columns], whose last four columns (or all, if fewer) become `value`.
+      corner, in every channel; or [n, columns], whose last four columns (or
+      all, if fewer) become `value`.
     value: What a lit pixel is: the largest that occurs.
 
   Raises:

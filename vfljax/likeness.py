@@ -1,4 +1,4 @@
-"""How alike two images are: SSIM and PSNR, as scikit-image has them.
+"""How alike two images are: SSIM and PSNR, as scikit-image has them; how rough.
 
 Pure JAX functions, so that they run inside a scan.
 """
@@ -77,6 +77,18 @@ def psnr(x: Array, y: Array, data_range: float = 1.0) -> Array:
   x, y = _images(x, y)
   check.above('psnr: data_range', data_range, 0)
   return 10 * jnp.log10(data_range**2 / ((x - y) ** 2).mean((-3, -2, -1)))
+
+
+def total_variation(x: Array) -> Array:
+  """Sum of absolute differences of neighbours; 0 for what is no image.
+
+  Args:
+    x: [n, height, width, channels].
+  """
+  if x.ndim != 4:
+    return jnp.zeros((), x.dtype)
+  down, right = x[:, 1:] - x[:, :-1], x[:, :, 1:] - x[:, :, :-1]
+  return jnp.abs(down).sum() + jnp.abs(right).sum()
 
 
 def _images(x: Array, y: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from tests import small_networks
 from vfljax import algorithms, attacks, metrics, nets
 from vfljax.attacks.cafe import (
     FirstLinear, Found, Recovery, begin, first, first_linear,
-    recover, second, total_variation,
+    published, recover, second, third, total_variation,
 )
 from vfljax.defenses import dp_weights
 from vfljax.nets import bottleneck
@@ -130,6 +130,27 @@ def test_each_stage_goes_by_what_the_one_before_has_just_found():
   )
   found, _ = recover(view, LINEAR, Found(zero, zero, zero), how)
   np.testing.assert_allclose(np.ravel(found), [2, 0.1, 0.03], rtol=1e-3)
+
+
+def test_the_published_weights_are_of_means_over_a_round():
+  """The authors' loss: 1e-3 of the inputs' distance, 1e-4 * 100 of that of the
+  mean loss's gradients, 1e-4 of an average image's variation."""
+  rng = np.random.default_rng(3)
+  draw = lambda *shape: rng.normal(size=shape).astype(np.float32)
+  x, inputs, outputs = np.asarray(images()), draw(POOL, 36), draw(POOL, 8)
+  rows, seen = np.array([1, 3, 4, 7]), dict(kernel=draw(36, 8), bias=draw(8))
+  into, dz = x[rows].reshape(BATCH, -1), outputs[rows] / BATCH
+  gap = ((into.T @ dz - seen['kernel']) ** 2).sum()
+  gap += ((dz.sum(0) - seen['bias']) ** 2).sum()
+  rough = sum(np.abs(np.diff(x[rows], axis=axis)).sum() for axis in (1, 2))
+  expected = 1e-3 * ((into - inputs[rows]) ** 2).sum() + 1e-4 * 100 * gap
+  sums = dict(bottom={k: jnp.asarray(BATCH * v) for k, v in seen.items()})
+  weights = jax.tree.map(jnp.zeros_like, sums)
+  found = jax.jit(lambda x: third(
+      x, jnp.asarray(inputs), jnp.asarray(outputs), jnp.asarray(rows), sums,
+      weights, LINEAR, published(BATCH)._replace(smooth=0.0),
+  ))(x)
+  np.testing.assert_allclose(found, expected + 1e-4 * rough / BATCH, rtol=1e-5)
 
 
 def test_guesses_start_where_the_authors_do():

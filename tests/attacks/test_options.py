@@ -11,6 +11,7 @@ import sys
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from tests.attacks.test_contract import (
@@ -179,6 +180,11 @@ def test_options_of_cafe_are_asked(monkeypatch):
   options = own.options(pool=30, batch=10, steps=7, restarts=3)
   attack = own.make(options, Scene(2, network='cafe'), vfl)
   assert seen[0][:2] == (7, 3) and attack.wants == (30, 10)
+  own.make(options._replace(published=True), Scene(2, network='cafe'), vfl)
+  np.testing.assert_allclose(
+      [seen[1].gradients, seen[1].variation], [1e-4, 1e-5]
+  )
+  assert seen[1][:2] == (7, 3)
 
 
 # What attacks cannot work with.

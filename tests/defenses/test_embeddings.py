@@ -18,7 +18,7 @@ from vfljax.nets import bottleneck
 from vfljax.runner.checking import checks
 from vfljax.runner.experiment.division import Splits
 from vfljax.runner.experiment.plans import training_plan
-from vfljax.types import Batch
+from vfljax.types import Batch, Net
 
 GOLDEN = pathlib.Path(__file__).parents[1] / 'golden'
 KEY = jax.random.key(0)
@@ -93,6 +93,22 @@ def test_the_gradient_is_vflairs():
   correlation = file['n32_dcor_distance_correlation']
   expected = file['n32_vflair_grad_x_float64'] / correlation
   np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
+
+
+def test_without_the_logarithm_it_is_the_correlation():
+  """NoPeek's penalty: VFLAIR's gradient before that of the logarithm."""
+  file = golden('distance_correlation')
+  x, y = (jnp.asarray(file[f'n32_{v}'], jnp.float32) for v in 'xy')
+  itself = Net(lambda key, x: x, lambda params, x: params)
+  own = dcor.dcor(0.15, 'passive', log=False).bottom((), 1, itself)
+  found = jax.jit(jax.grad(lambda x: 0 * own.run(x, KEY, y)[0].sum()))(x)
+  expected = 0.15 * file['n32_vflair_grad_x_float64']
+  np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-6)
+  x, labels = (jnp.asarray(file[f'labels_{v}'], jnp.float32) for v in 'xy')
+  one = dcor.dcor(0.15, log=False).receive
+  _, value = jax.jit(lambda x: one((), (), KEY, (x,), labels))(x)
+  expected = 0.15 * file['labels_dcor_distance_correlation']
+  np.testing.assert_allclose(value, expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize('rows, constant', [(1, False), (8, True)])

@@ -14,7 +14,10 @@ Every step takes one round and moves all three a little, as the authors' code
 does. For the gradients below the layer they run the whole federation on the
 guessed samples; here dz, which is known by then, is sent back through the
 layers below, which needs neither the labels nor the other parties. Gradients
-are of a batch's mean loss and are multiplied by its size first.
+are of a batch's mean loss and are multiplied by its size B first; theirs are
+not, and their variation is a mean. So our defaults, their numbers, weigh
+gradients B^2 and variation B times as much: `published` has their weights. And
+their Adam moves a round's samples alone and corrects its bias twice.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,9 +27,10 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax import descent, measure, metrics
+from vfljax import check, descent, measure, metrics
 from vfljax.attack import REPLAYED, Attack, Wants, recipe
 from vfljax.leakage import IMAGES
+from vfljax.likeness import total_variation
 from vfljax.nets import bottleneck
 from vfljax.nets import cafe as network
 from vfljax.scene import Amounts, Scene
@@ -48,7 +52,7 @@ class FirstLinear(NamedTuple):
 
 
 class Recovery(NamedTuple):
-  """How the attacker proceeds; defaults are those of the authors' code.
+  """How the attacker proceeds; defaults are the numbers of the authors' code.
 
   Attributes:
     steps: 1 or more; they take 20000.
@@ -58,8 +62,8 @@ class Recovery(NamedTuple):
     input_rate: Adam's in the second.
     sample_rate: Adam's in the third.
     inputs: Weight of the squared distance to the second stage's inputs ...
-    gradients: ... and of that to the gradients below the layer.
-    variation: Weight of the total variation, while it is above ...
+    gradients: ... and of that to the (summed) gradients below the layer.
+    variation: Weight of a round's total variation, while it is above ...
     smooth: ... so much in an average image.
   """
 
@@ -72,6 +76,11 @@ class Recovery(NamedTuple):
   gradients: float = 1e-2
   variation: float = 1e-4
   smooth: float = 25.0
+
+
+def published(batch: int) -> Recovery:
+  """The authors' weights: theirs are of means over the `batch` of a round."""
+  return Recovery(gradients=1e-2 / batch**2, variation=1e-4 / batch)
 
 
 class Found(NamedTuple):
@@ -89,6 +98,7 @@ class Options(NamedTuple):
   batch: int = 40  # of them in each of its (replayed) rounds
   steps: int = 2000  # the paper takes 10000 for MNIST
   restarts: int = 1  # starting points, searched side by side
+  published: bool = False  # whether it weighs as its authors do
 
 
 def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
@@ -165,8 +175,9 @@ def measured(guess: Array, truth: Array) -> measure.Metrics:
 def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
   width = dict(width=scene.width) if scene.width else {}
   middle = network.middle(**width, **scene.options)
-  how = Recovery(options.steps, options.restarts)
-  attack = cafe(first_linear(middle, vfl), how)
+  how = published(options.batch) if options.published else Recovery()
+  own = dict(steps=options.steps, restarts=options.restarts)
+  attack = cafe(first_linear(middle, vfl), how._replace(**own))
   return attack._replace(wants=Wants(options.pool, options.batch))
 
 
@@ -184,11 +195,8 @@ def cafe(layer: FirstLinear, recovery: Recovery = Recovery()) -> Attack:
   Raises:
     ValueError: if steps or restarts are below 1.
   """
-  if recovery.steps < 1 or recovery.restarts < 1:
-    raise ValueError(
-        'cafe: steps and restarts must be 1 or more; got '
-        f'{recovery.steps} and {recovery.restarts}.'
-    )
+  for name in ('steps', 'restarts'):
+    check.count(f'cafe: {name}', getattr(recovery, name))
 
   def run(key, view: WhiteBox):
     scaled = jax.tree.map(lambda g: g * view.rows.shape[1], view.gradients)
@@ -289,11 +297,3 @@ def third(
   return loss + recovery.variation * len(rows) * jnp.where(
       rough > recovery.smooth, rough, 0.0
   )
-
-
-def total_variation(x: Array) -> Array:
-  """Sum of absolute differences of neighbours; 0 for what is no image."""
-  if x.ndim != 4:
-    return jnp.zeros((), x.dtype)
-  down, right = x[:, 1:] - x[:, :-1], x[:, :, 1:] - x[:, :, :-1]
-  return jnp.abs(down).sum() + jnp.abs(right).sum()

@@ -11,7 +11,9 @@ triggered one's embedding in place of the known one's and pull the known one's
 gradient back through the triggered one. Features in place of features do both
 in one: the loss of the row is that of the active party's own features of the
 known sample and the triggered embedding. (The code of VFLAIR that does it
-crashes on an undefined variable.)
+crashes on an undefined variable. It draws the pair once an epoch and takes the
+triggered samples out of the training set; ours draws in every round, and those
+samples stay.)
 
 In an experiment triggered samples are drawn from all, as the papers have it:
 the attackers know the labels of `targets` samples of their class and no others.

@@ -8,10 +8,12 @@ moving average of the weights is what guesses in the end.
 
 Constants are those of the authors' code, which has one pass per sample in place
 of augmentations. It means to fine-tune the bottom network but never does, since
-its optimizer is made before the stolen network is put in: `tune=False`. Mixed
-samples here pass the head's batch normalization together, and the moving
-average is shorter at the start, so that short trainings are not mostly where
-they began.
+its optimizer is made before the stolen network is put in: `tune=False`.
+Otherwise than there, mixed samples pass the head's batch normalization
+together, and labels are guessed by its running statistics, theirs by those of
+the guessed batch; each step draws its labeled samples anew, theirs takes them
+in turn; and the moving average is shorter at the start, so that short trainings
+are not mostly where they began.
 """
 from typing import NamedTuple
 

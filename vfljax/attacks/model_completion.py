@@ -1,7 +1,8 @@
 """Passive model completion (Fu et al. 2022): a head on the stolen bottom.
 
 After training, a passive party puts an inference head on its own bottom network
-and trains it on the few samples whose labels it has learned. Two baselines say
+and trains it on the few samples whose labels it has learned; Fu et al. have it
+learn from unlabeled ones, too, which is `mixmatch`. Two baselines say
 what the stolen weights are worth: the same procedure from a randomly
 initialised bottom (`scratch`), and a model of its own choice on its raw
 features (`local_model`). An attacker cannot select by test accuracy, so the

@@ -9,11 +9,15 @@ loss, encoded labels, is part of these networks. It knows the defense that the
 embeddings pass, PRECODE's bottleneck for one, so that its shadow has one, too
 (`inversion_shadow`).
 
-The paper gives no numbers for the search. Ours, and the total variation that
+Kang et al. give no numbers for the search. Ours, and the total variation that
 Eq. 12 lacks, are those that inverted best in a first study on Fashion-MNIST.
-Features are searched for in [0, 1], the range of unscaled images. Smooth grey
-images score well where nothing leaks: `constant_image` and `mean_image` are
-what an attacker gets without any embedding.
+He et al.'s code (github.com/zechenghe/Inverse_Collaborative_Inference) starts
+with zeros, not noise, on normalized pixels without bounds, and in its example
+weighs a variation of squared differences by 2 against the mean squared distance
+in 500 steps of AMSGrad at 0.1; its shadow learns from all training samples.
+Features are searched for in [0, 1] here, the range of unscaled images. Smooth
+grey images score well where nothing leaks: `constant_image` and `mean_image`
+are what an attacker gets without any embedding.
 """
 from typing import Any, NamedTuple
 
@@ -27,6 +31,7 @@ from vfljax.attack import TRAINED, Attack, Wants, recipe
 from vfljax.attacks.inversion_shadow import Sender, network, sender
 from vfljax.defense import Defense, none
 from vfljax.leakage import IMAGES
+from vfljax.likeness import total_variation
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import TrainedTop
@@ -244,18 +249,6 @@ def invert(
 
   carry: tuple[Any, Any] = start, tx.init(start)
   return lax.scan(step, carry, None, length=inversion.steps)[0][0]
-
-
-def total_variation(x: Array) -> Array:
-  """Sum of absolute differences of neighbours; 0 for what is no image.
-
-  Args:
-    x: [n, height, width, channels].
-  """
-  if x.ndim != 4:
-    return jnp.zeros((), jnp.float32)
-  down, right = x[:, 1:] - x[:, :-1], x[:, :, 1:] - x[:, :, :-1]
-  return jnp.abs(down).sum() + jnp.abs(right).sum()
 
 
 @recipe(

@@ -3,11 +3,15 @@
 The active party adds weight * log(distance correlation(embeddings, labels)) of
 each passive party to the round's loss. Its gradient reaches the party with the
 task's, and its bottom network learns embeddings from which labels are harder to
-guess. VMask compares with a weight of 0.15.
+guess. VMask compares with a weight of 0.15. Its authors' code
+(github.com/tanjuntao/Backdoor, 7c723c2) weighs the correlation itself, of
+squared distances, and of the active party's own embeddings: another penalty.
 
 At the 'passive' side each passive party adds the same term between its
 embeddings and its own features (Vepakomma et al. 2020, NoPeek), against who
-would reconstruct them; nobody else learns of it.
+would reconstruct them; nobody else learns of it. NoPeek's code weighs the
+correlation itself (`log=False`), whose slope is that of the logarithm times the
+correlation: it leaves off where little is left.
 
 The public code (VFLAIR) is infinite or nan for constant embeddings and batches
 of one, and its log drives the correlation there. Here correlations under 1e-4,
@@ -24,25 +28,28 @@ FLOOR = 1e-4
 SIDES = ('active', 'passive')
 
 
-def dcor(weight, side: str = 'active') -> Defense:
+def dcor(weight, side: str = 'active', *, log: bool = True) -> Defense:
   """A penalty on the distance correlation of embeddings.
 
   Args:
     weight: 0 or more; may be traced. VMask: 0.15.
     side: 'active' (with labels) or 'passive' (with the party's features).
+    log: Whether the penalty is the logarithm (Sun et al.) or the correlation
+      itself (NoPeek).
 
   Raises:
     ValueError: if an argument is out of its range.
   """
   check.at_least('dcor: weight', weight, 0)
   check.one_of('dcor: side', side, SIDES)
+  term = log_correlation if log else metrics.distance_correlation
 
   def receive(active, state, key, up, labels):
     del active, state, key
     if labels is None:
       return up, jnp.zeros((), jnp.float32)
     real = labels.sum(-1)
-    terms = [log_correlation(u, labels, real) for u in up]
+    terms = [term(u, labels, real) for u in up]
     return up, weight * sum(terms)
 
   def bottom(state, k, net: Net) -> Net:
@@ -50,9 +57,7 @@ def dcor(weight, side: str = 'active') -> Defense:
 
     def train(params, key, x):
       u, stats = net.run(params, key, x)
-      return attach(
-          u, weight * log_correlation(u, x, crossing.counted(u))
-      ), stats
+      return attach(u, weight * term(u, x, crossing.counted(u))), stats
 
     return net._replace(train=train)
 

@@ -9,11 +9,14 @@ no place for, is scaled with the rest: y = tanh(s) * (W x + c) + tanh(b).
 They are in the linear layers of both parties' networks, as FedPass has it. s
 and b are the layer's own mean outputs for its passports, s = mean W p_s + c
 (c its bias), as in DeepIPR, of which FedPass makes use; there is nothing to
-train beside W. Since neither depends on x, the layer is a linear one with other
-weights (`sealed`), which is what its owner, who has the passports, attacks
-with (`expose`). A layer without a bias has no place for b and stays as it is;
-a normalization that follows a layer undoes both. `fedpass_cut` has the other
-place that is in use, a layer of its own on each embedding.
+train beside W. FedPass has an autoencoder behind those means. Its public code,
+FATE's, which SecretFlow took over, has a tanh at linear layers alone:
+convolutions are normalized there and then scaled by s itself. `fedpass_cut` has
+the autoencoder, in the other place that is in use, a layer of its own on each
+embedding. Since neither s nor b depends on x, the layer is a linear one with
+other weights (`sealed`), which is what its owner, who has the passports,
+attacks with (`expose`). A layer without a bias has no place for b and stays as
+it is; a normalization that follows a layer undoes both.
 """
 from collections.abc import Iterable
 

@@ -18,8 +18,8 @@ class centers, there is no gap to hide, the power `power * ||gap||^2` is 0 and
 the gradient passes unchanged: whoever recognises a round without noise knows
 that it has one class, as most rounds have where positives are rare. One sample
 in a class has variance 0, which is fine; in one dimension there is no "across".
-(The authors' code divides by zero in all of these but the third, and passes the
-batch size for d in one dimension.)
+(The authors' code divides by zero in all of these but the third, GAFM's passes
+the batch size for d. Theirs can raise the power until the divergence is low.)
 """
 from typing import NamedTuple
 

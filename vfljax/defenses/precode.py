@@ -6,8 +6,11 @@ decoded, and the decoded representation is what crosses the line, in training
 and at inference. A Kullback-Leibler term draws the distribution towards the
 standard normal one.
 
-Kang et al. call it free of parameters and give no sizes. The weight of the term
-is PRECODE's usual 0.001 and the width ours.
+Kang et al. call it free of parameters and give no sizes. As in PRECODE's public
+code (github.com/dAI-SY-Group/PRECODE) encoder and decoder are one linear layer
+each and the weight of the term is 0.001. There it is of bits, which is 0.00144
+of our nats; the bottleneck has a width of 256, ours of 32; and a deviation is a
+softplus, which starts at 0.69, ours an exponential, which starts at 1.
 """
 from typing import Any
 

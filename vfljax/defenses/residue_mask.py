@@ -5,6 +5,9 @@ are set to zero, so that a passive party cannot solve for the residues from the
 averaged gradient of its weights. Kang et al. describe it in a sentence and do
 not evaluate it: that each element is masked independently with probability
 `ratio`, anew in each round, and that the rest is not scaled up, is our reading.
+Tan et al.'s abstract speaks of additive and multiplicative noise and of a
+hybrid with encryption, of which this may be the second; their text was not at
+hand.
 """
 import jax
 import jax.numpy as jnp

@@ -16,6 +16,7 @@ def normalized_head(classes: int, layers: int = 1) -> Net:
 
   The kernels start at one, so that all logits are equal, as in their code.
   Means and variances are of samples: rows that fill up a batch are left out.
+  Running variances are means of squares (1/n), PyTorch's are n/(n-1) of that.
 
   Raises:
     ValueError: without layers.
