@@ -19,11 +19,13 @@ LOW = 60.0  # AUC of direction scoring that is 'low'; guessing is 50.
 MARGIN = 5.0  # Points of success within which two defenses are 'like'.
 RULE = (
     'On means over seeds. `<` and `>`: apart by more than the sum of both '
-    'sample deviations; `~`: by less, which neither holds nor refutes. MID is '
-    'below the others if its mean is at every loss of accuracy that both keep '
-    'to, once by `<`; that is refuted by a `>`, and else not decided. Every '
-    'defense counts at the strength that leaves least by the same seeds, of '
-    'which the others together have more than MID.'
+    'sample deviations (of what is alike one of 150 is so, to either side, of '
+    'five seeds, one of 28 of three, of two one of 11); `~`: by less, which '
+    'neither holds nor refutes. MID is below the others if its mean is at '
+    'every loss of accuracy that both keep to, once by `<`; that is refuted '
+    'by a `>`, and else not decided. Every defense counts at the strength '
+    'that leaves least by the same seeds, of which the others together have '
+    'more than MID.'
 )
 
 
