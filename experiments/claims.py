@@ -1,18 +1,19 @@
 """The claims of the five papers and what became of them: CLAIMS.md.
 
-experiments/<paper>/claims.py has them in CLAIMS. Each verdict is computed from
-records; `python -m experiments.tables` writes the table.
+experiments/<paper>/claims.py has them in CLAIMS, and in RULE what decides them:
+papers print other things, of other numbers of seeds. Each verdict is computed
+from records; `python -m experiments.tables` writes the table.
 """
 from collections.abc import Callable, Sequence
 import importlib
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from experiments import evidence
 
 FILE = evidence.HERE / 'CLAIMS.md'
 WORDS = {True: 'held', False: '**did not hold**', None: 'not testable here'}
-UNSIGNED = ' °'
+UNSIGNED, ONE_SEED = ' °', ' ¹'
 
 
 class Verdict(NamedTuple):
@@ -52,20 +53,37 @@ def of(paper: str) -> Sequence[Claim]:
   return importlib.import_module(f'experiments.{paper}.claims').CLAIMS
 
 
+def rule(paper: str) -> str:
+  """By what a paper's claims are decided."""
+  return importlib.import_module(f'experiments.{paper}.claims').RULE
+
+
 def unsigned(paper: str, name: str) -> bool:
   """Whether a record says no commit: `verify` cannot make it again."""
-  file = evidence.HERE / paper / 'records' / f'{name}.json'
-  record = json.loads(file.read_text('utf-8'))
+  record = _read(paper, name)
   return not (isinstance(record, dict) and record.get('code'))
 
 
+def one_seed(paper: str, name: str) -> bool:
+  """Whether a record is of one seed: nobody knows how much seeds differ."""
+  record = _read(paper, name)
+  seeds = record.get('seeds') if isinstance(record, dict) else None
+  return seeds == 1 or isinstance(seeds, list) and len(seeds) == 1
+
+
+def _read(paper: str, name: str) -> Any:
+  file = evidence.HERE / paper / 'records' / f'{name}.json'
+  return json.loads(file.read_text('utf-8'))
+
+
 def word(paper: str, claim: Claim, held: bool | None) -> str:
-  """The verdict, with the mark of what rests on a record without a commit."""
+  """The verdict, with the marks of what the records it rests on lack."""
   said = WORDS[held]
   if held is None and claim.records:  # There is a record, and it is not enough.
     said = 'not decided'
   marked = any(unsigned(paper, name) for name in claim.records)
-  return said + UNSIGNED * marked
+  alone = held is not None and any(one_seed(paper, n) for n in claim.records)
+  return said + ONE_SEED * alone + UNSIGNED * marked
 
 
 def papers() -> list[str]:
@@ -75,24 +93,38 @@ def papers() -> list[str]:
   ]
 
 
+def decided(tables: str) -> int:
+  """How many claims of some tables held or did not."""
+  return sum(tables.count(f'| {WORDS[held]}') for held in (True, False))
+
+
 def text() -> str:
   """CLAIMS.md."""
+  tables = {paper: table(paper, f'{paper}/') for paper in papers()}
   parts = [
       '# What became of the papers\' claims\n\n'
       'Written by `python -m experiments.tables` from the records; each '
-      'paper\'s README has the tables and what differs from the paper. +- is '
-      'the sample standard deviation over seeds. Of attacks in training the '
-      'epoch counts in which they learn most, unless it says otherwise. After '
-      'a record stand its seeds, and how many of its values came out when its '
-      'command ran again (mostly one seed, see `verify.py`); what did not is '
-      'of trainings that rounding changes. °: rests on a record that says no '
-      'commit, so that `verify.py` cannot run it again; VMask\'s are mostly '
-      'older than the attack as it is now (its README, "Settings"). '
-      '"Not decided": there are records, which do not tell it.',
+      'paper\'s README has the tables and what differs from the paper. By what '
+      'rule a verdict falls stands above each table, as papers and their '
+      'records differ; no rule is corrected for how many verdicts there are '
+      f'({decided("".join(tables.values()))} decided), so that a few may be '
+      'chance. +- is the sample '
+      'standard deviation over seeds. Of attacks in training the epoch counts '
+      'in which they learn most, unless it says otherwise. After a record '
+      'stand its seeds, and how many of its values came out when its command '
+      'ran again (mostly one seed; within three of the record\'s deviations or '
+      'half a percent, of one seed half a percent alone, see `verify.py`); '
+      'what did not is of trainings that rounding changes. ¹: rests on a '
+      'record of one seed, so that nothing says how far another would be off. '
+      '°: rests on a record that says no commit, so that `verify.py` cannot '
+      'run it again; VMask\'s are mostly older than the attack as it is now '
+      '(its README, "Settings"). "Not decided": there are records, which do '
+      'not tell it.',
   ]
-  for paper in papers():
-    parts.append(f'## [{paper}]({paper}/README.md)\n\n'
-                 + table(paper, f'{paper}/'))
+  for paper, made in tables.items():
+    parts.append(
+        f'## [{paper}]({paper}/README.md)\n\n{rule(paper)}\n\n{made}'
+    )
   return '\n\n'.join(parts) + '\n'
 
 

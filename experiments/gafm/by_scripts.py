@@ -34,7 +34,8 @@ def among(delta: float, record: str, said: str) -> Verdict:
   )
   return Verdict(held['max'], (
       f'{said}; all data, from the lowest ratio, best epoch: {shown["max"]}; '
-      f'last epoch{word}: {shown["last"]}'
+      f'last epoch{word}: {shown["last"]}; three of five are among them by '
+      'chance, too'
   ))
 
 

@@ -125,7 +125,8 @@ def opposed() -> Verdict:
   """Of the last epoch: apart in the mean, and what is sent nearer to zero.
 
   Opposite signs alone bring the sum below the larger of the two. Terms that
-  cancel bring it below the smaller one, too.
+  cancel bring it below the smaller one, too. Not decided where an interval has
+  zero in it and no other contradicts.
   """
   found = scripts.read('terms')
   centers = {w: np.array(found['centers'][w]) for w in WHAT}
@@ -137,11 +138,10 @@ def opposed() -> Verdict:
       for w in ('GAN', 'CE')
   }
   since = np.abs(sent) - np.abs(centers['sent'][:, 0])
+  told = [sign(x) for x in nearer.values()]
   return Verdict(
-      bool(
-          gan.mean() * ce.mean() < 0
-          and all(lowest(x) > 0 for x in nearer.values())
-      ),
+      False if gan.mean() * ce.mean() >= 0 or -1 in told
+      else None if 0 in told else True,
       f'positives minus negatives in the last epoch: GAN {gan.mean():.3f}, CE '
       f'{ce.mean():.3f}, sent {sent.mean():.3f}; opposed in {apart.sum()} of '
       f'{len(apart)} seeds, and in {epochs:.0f} % of all epochs; by seed, '
@@ -150,10 +150,14 @@ def opposed() -> Verdict:
   )
 
 
-def lowest(x: np.ndarray) -> float:
-  """The lower end of the mean's 95 % interval; NaN if a seed has none."""
+def sign(x: np.ndarray) -> int:
+  """1 or -1 where the mean's 95 % interval has that sign, else 0.
+
+  0 if a seed diverged: what the others say is not what all say.
+  """
   s = reading.summarize(x.tolist())
-  return np.nan if s.missing else s.mean - s.half
+  told = not s.missing and abs(s.mean) > s.half
+  return int(np.sign(s.mean)) if told else 0
 
 
 def interval(x: np.ndarray) -> str:

@@ -109,18 +109,25 @@ def above(changes: PerSeed) -> str:
   return _share(change > 0 for change in changes.values())
 
 
-def less(changes: PerSeed) -> bool:
-  """Whether the whole interval is below zero: seeds can tell it from none.
+def less(changes: PerSeed) -> bool | None:
+  """Whether the whole interval is below zero; `None` if zero is in it.
 
-  Never if a seed diverged: what the others say is not what all say.
+  `None` too if a seed diverged: what the others say is not what all say.
   """
   s = reading.summarize(changes.values())
-  return not s.missing and s.mean + s.half < 0
+  told = not s.missing and abs(s.mean) > s.half
+  return s.mean < 0 if told else None
 
 
-def greater(changes: PerSeed) -> bool:
-  """Whether the whole interval is above zero."""
+def greater(changes: PerSeed) -> bool | None:
+  """Whether the whole interval is above zero; `None` as in `less`."""
   return less({seed: -change for seed, change in changes.items()})
+
+
+def every(found: Iterable[bool | None]) -> bool | None:
+  """Whether all hold; `None` if none is refuted and one is not told."""
+  known = set(found)
+  return False if False in known else None if None in known else True
 
 
 def mixed(defense: str, number: float | None, algorithm: str) -> PerSeed:

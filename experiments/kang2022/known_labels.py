@@ -50,7 +50,7 @@ def shares(results: Results) -> Shares:
     found = {n: leakage(results, cell, n) for n in COUNTS}
     few += largest({n: list(x.values()) for n, x in found.items()}) in FEW
     gain = by_seed.difference(found[COUNTS[0]], found[COUNTS[-1]])
-    more += by_seed.greater(gain)
+    more += by_seed.greater(gain) is True
   return Shares(few, more, len(results.cells))
 
 

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from experiments import redrawn
 from experiments.kang2022.alike import Run, pairs, read
 from experiments.kang2022.pu_scores import (
-    SCORING, SETTINGS, THWARTED, of_setting, optimal, order,
+    SCORING, SETTINGS, THWARTED, of_setting, optimal, order, thwarting,
 )
 from vfljax.evaluation import LEAKAGE_RANGES
 from vfljax.report import ranks, reading
@@ -29,7 +30,8 @@ class Verdict(NamedTuple):
 
   Attributes:
     claim: In our words.
-    held: Whether ours agree; `None` if nothing was measured.
+    held: Whether ours agree; `None` if nothing was measured, or the seeds do
+      not tell.
     because: The numbers that decide.
   """
 
@@ -62,7 +64,8 @@ def _vlr(everything: Sequence[Results]) -> list[Verdict]:
   return [
       _verdict(
           'VLR 1: ISO and DP-L thwart NS, DS, DL, RR and GI (score 4 or more)',
-          min(ours.values(), default=None), lambda s: s >= THWARTED, _list(ours)
+          min(ours.values(), default=None), lambda s: s >= THWARTED,
+          _list(ours), thwarting(everything, (1, 2), ('iso', 'dp_laplace')),
       ),
       _verdict(
           'VLR 2: no protection thwarts MC (all scores below 4)',
@@ -97,7 +100,7 @@ def _vnn(everything: Sequence[Results]) -> list[Verdict]:
       _verdict(
           'VNN 1a: Marvell thwarts NS and DS (score 4 or more)',
           min(marvell.values(), default=None), lambda s: s >= THWARTED,
-          _list(marvell),
+          _list(marvell), thwarting(everything, (4,), ('marvell',)),
       ),
       _verdict(
           'VNN 1b: Marvell is robust to its strength (at every strength the '
@@ -245,9 +248,17 @@ def _near(
   )
 
 
-def _verdict(claim: str, value, holds, because: str) -> Verdict:
-  held = None if value is None else bool(holds(value))
-  return Verdict(claim, held, because)
+def _verdict(
+    claim: str, value, holds, because: str, share: float | None = None
+) -> Verdict:
+  """The verdict on a value; with `share`, only if the seeds drawn anew agree.
+  """
+  if value is None:
+    return Verdict(claim, None, because)
+  held = bool(holds(value))
+  if share is None or redrawn.decided(held, share) is not None:
+    return Verdict(claim, held, because)
+  return Verdict(claim, None, f'{because}; {redrawn.said(share)}')
 
 
 def _list(named: dict) -> str:
@@ -265,7 +276,7 @@ def text(runs: Sequence[Run]) -> str:
       lines += [f'- {name}: {_list(t)}' for name, t in tables.items()]
   words = {
       True: 'HELD', False: 'DID NOT HOLD',
-      None: 'not measured, or nothing leaks without a protection',
+      None: 'not measured, not told by the seeds, or nothing leaks anyway',
   }
   lines += ['', '| takeaway | verdict | ours |', '|---|---|---|']
   lines += [

@@ -1,6 +1,8 @@
 """What became of MID's claims: the criteria, on means over seeds.
 
-Most compare MID with others at equal accuracy, see rivalries.py.
+Most compare MID with others at equal accuracy, see rivalries.py. The spread is
+the sum of two sample deviations, or one where a number has none: what is less
+apart is not told from the other, and decides nothing either way.
 """
 from experiments.claims import Claim, Verdict, untestable
 from experiments.mid import curves, rebuilt
@@ -15,6 +17,16 @@ from experiments.mid.rivalries import (
 
 LOW = 60.0  # AUC of direction scoring that is 'low'; guessing is 50.
 MARGIN = 5.0  # Points of success within which two defenses are 'like'.
+RULE = (
+    'On means over seeds. `<` and `>`: apart by more than the sum of both '
+    'sample deviations (of what is alike one of 150 is so, to either side, of '
+    'five seeds, one of 28 of three, of two one of 11); `~`: by less, which '
+    'neither holds nor refutes. MID is below the others if its mean is at '
+    'every loss of accuracy that both keep to, once by `<`; that is refuted '
+    'by a `>`, and else not decided. Every defense counts at the strength '
+    'that leaves least by the same seeds, of which the others together have '
+    'more than MID.'
+)
 
 
 def _at_zero(found: Curves) -> Point:
@@ -23,13 +35,12 @@ def _at_zero(found: Curves) -> Point:
 
 
 def _zero(rivalry: Rivalry) -> Claim:
-  """Held beyond the spread of both; not decided where it is less within it."""
+  """Held, or not, beyond the spread of both; not decided within it."""
   def judge() -> Verdict:
     found = rivalry.curves()
     zero, free = _at_zero(found), found.undefended
-    less = free.success - zero.success
     return Verdict(
-        None if 0 < less <= free.spread + zero.spread else less > 0,
+        curves.above(free.success - zero.success, free.spread + zero.spread),
         f'{free.success:.1f} +- {free.spread:.1f} without, {zero.success:.1f} '
         f'+- {zero.spread:.1f} with MID 0',
     )

@@ -62,12 +62,25 @@ class Compared(NamedTuple):
     apart = abs(self.mine.success - self.rival.success)
     return apart < self.mine.spread + self.rival.spread
 
+  @property
+  def lost(self) -> bool:
+    """Not below, and by more than the spread; so is what has no number."""
+    return not self.won and not self.near
+
   def __str__(self) -> str:
     sign = '~' if self.near else '<' if self.won else '>'
     return (
         f'{self.mine.name}: {self.mine.success:.1f} {sign} '
         f'{self.rival.success:.1f}: {self.rival.name}'
     )
+
+
+def above(apart: float, spread: float) -> bool | None:
+  """Whether a difference is above nothing; `None` within the spread.
+
+  `False` too where it is no number.
+  """
+  return None if abs(apart) <= spread else apart > 0
 
 
 def named(cell: Cell) -> str:

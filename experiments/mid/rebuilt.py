@@ -1,7 +1,8 @@
 """What became of MID's claims on CAFE (section 5.7, Tables 1 and 2).
 
-An attacker chooses the start or the end of training, seed by seed. An attack
-whose PSNR is no better than that of guessing the pool's mean image has failed,
+An attacker chooses the start or the end of training, seed by seed. What is
+apart by no more than the spread (see claims.py) is not decided. An attack whose
+PSNR is no better than that of guessing the pool's mean image has failed,
 however far below it is. The attack has 1500 steps here, far fewer than in the
 paper: every claim says so, for the attacker may be the weaker for it.
 """
@@ -15,6 +16,7 @@ from vfljax.report import reading
 
 PAPER = 'mid'
 PAPER_STEPS = {'MNIST': 10_000, 'CIFAR-10': 20_000}  # Section 5.2.
+CHEAP = 3.0  # Points of accuracy that the highest lambda costs less than.
 STAGES = dict(untrained='psnr_start', trained='psnr_end')
 Judge = Callable[[str], Verdict]  # of a record's name
 
@@ -41,7 +43,7 @@ def _rebuilds(record: str) -> Verdict:
       for stage, metric in STAGES.items()
   )
   return Verdict(
-      free.success - floor > free.spread,
+      curves.above(free.success - floor, free.spread),
       f'PSNR {said}; mean image {floor:.1f}',
   )
 
@@ -49,29 +51,47 @@ def _rebuilds(record: str) -> Verdict:
 def _fails(record: str) -> Verdict:
   now, floor = found(record), mean_image(record)
   strong, noise = now.by_defense['MID'][-1], now.by_defense['DP-G'][0]
-  lost, theirs = (now.undefended.utility - p.utility for p in (strong, noise))
+  lost, theirs = (_lost(record, p) for p in (strong, noise))
+  parts = [
+      curves.above(floor - strong.success, strong.spread),
+      curves.above(
+          noise.success - strong.success, noise.spread + strong.spread
+      ),
+      curves.above(CHEAP - lost.mean, lost.std),
+      curves.above(theirs.mean - lost.mean, theirs.std + lost.std),
+  ]
   return Verdict(
-      strong.success < min(noise.success, floor) and lost < min(3, theirs),
-      f'PSNR {now.undefended.success:.1f} without, {strong.success:.1f} '
-      f'({strong.name}, {lost:.1f} points lost), {noise.success:.1f} '
-      f'({noise.name}, {theirs:.1f} points lost), mean image {floor:.1f}; MID '
-      'is on one passive party, DP-G on all',
+      False if False in parts else None if None in parts else True,
+      f'PSNR {now.undefended.success:.1f} without, {_named(strong)}, '
+      f'{_named(noise)}, mean image {floor:.1f}; points lost, seed by seed: '
+      f'{lost.mean:.1f} +- {lost.std:.1f} ({strong.name}), {theirs.mean:.1f} '
+      f'+- {theirs.std:.1f} ({noise.name}); MID is on one passive party, DP-G '
+      'on all',
   )
+
+
+def _lost(record: str, point: Point) -> reading.Summary:
+  """Points of accuracy that a defense costs, seed by seed."""
+  results = evidence.load(PAPER, record).results
+  where = point.defense, point.strength
+  return reading.summarize(reading.utility_loss(results, where).values())
 
 
 def _falls(record: str) -> Verdict:
   points = found(record).by_defense['MID']
   zero, strong = points[0], points[-1]
   return Verdict(
-      zero.success - strong.success > zero.spread + strong.spread,
-      'PSNR ' + ', '.join(_named(p) for p in points),
+      curves.above(
+          zero.success - strong.success, zero.spread + strong.spread
+      ), 'PSNR ' + ', '.join(_named(p) for p in points),
   )
 
 
 def _survives(record: str) -> Verdict:
   zero, floor = found(record).by_defense['MID'][0], mean_image(record)
   return Verdict(
-      zero.success > floor, f'PSNR {_named(zero)}, mean image {floor:.1f}'
+      curves.above(zero.success - floor, zero.spread),
+      f'PSNR {_named(zero)}, mean image {floor:.1f}',
   )
 
 

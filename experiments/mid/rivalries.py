@@ -3,9 +3,11 @@
 "Below the others" is judged at equal accuracy (see curves.py): at each loss of
 0.5, 1, 2, 5 and 10 points to which MID and another defense can keep, MID's
 least success must be below the others', and at one of them by more than the
-spread (the deviations of both). All losses count for all attacks. An attack in
-training counts by its best epoch; one that learns or is replayed by the better
-of the start and the end of training.
+spread (the deviations of both). It is refuted by a loss at which MID is above
+by more than the spread; where it is above within the spread alone, or nowhere
+below by more, nothing is decided. All losses count for all attacks. An attack
+in training counts by its best epoch; one that learns or is replayed by the
+better of the start and the end of training.
 """
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -73,11 +75,13 @@ class Rivalry(NamedTuple):
 def decided(lines: Sequence[Compared]) -> Verdict:
   """Below the others at every loss, and beyond the spread at one.
 
-  Where that ends, it is said up to which loss it was so.
+  Where that ends, it is said up to which loss it was so. Above within the
+  spread refutes nothing: which of two is least then is the seeds' doing.
   """
   if not lines:
     return Verdict(None, 'no two defenses keep to the same accuracy')
   won = below(lines)
+  held = won or (False if any(c.lost for c in lines) else None)
   up_to = 0 if won else max(
       (n for n in range(1, len(lines)) if below(lines[:n])), default=0
   )
@@ -89,7 +93,7 @@ def decided(lines: Sequence[Compared]) -> Verdict:
   )
   if up_to:
     said = f'up to {lines[up_to - 1].loss:g} points it is below; {said}'
-  return Verdict(won, said)
+  return Verdict(held, said)
 
 
 def below(lines: Sequence[Compared]) -> bool:

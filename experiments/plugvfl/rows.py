@@ -3,12 +3,14 @@
 'few' is what 40 labels read, by the better of the two heads; 'all' what all
 labels read.
 """
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import NamedTuple
 
 import numpy as np
 
 from experiments import evidence
+from experiments.claims import Verdict
 from vfljax.report import reading
 from vfljax.report.reading import Cell, PerSeed, Results
 
@@ -18,6 +20,7 @@ FEW, ALL = ('', ':linear'), (':all',)
 DROPPED = 'plugvfl drop='
 _LAMBDA = ('plugvfl', '5 psi steps', 'without L_R', 'wide psi', 'slow psi',
            'slow psi, without L_R')
+_SEED: ContextVar[int | None] = ContextVar('seed', default=None)
 _PLAIN = dict(none='no defense', multi_head='multi-head')
 
 
@@ -45,22 +48,42 @@ def named(cell: Cell) -> str:
   return ', '.join(parts)
 
 
-def read(results: Results, cell: Cell, attack: str) -> PerSeed:
+def results(record: str) -> Results:
+  """A record's results; those of a seed within `of_seed`."""
+  kept, seed = evidence.load(PAPER, record).results, _SEED.get()
+  if seed is None:
+    return kept
+  return kept._replace(values={
+      key: {seed: by_seed[seed]} for key, by_seed in kept.values.items()
+      if seed in by_seed
+  })
+
+
+def of_seed(seed: int, judge: Callable[[], Verdict]) -> Verdict:
+  """A verdict as it would be of one seed's trainings alone."""
+  before = _SEED.set(seed)
+  try:
+    return judge()
+  finally:
+    _SEED.reset(before)
+
+
+def read(kept: Results, cell: Cell, attack: str) -> PerSeed:
   """A completed network's accuracy in percent, by seed."""
-  return evidence.quantity(results, cell, f'{attack}/accuracy_last')
+  return evidence.quantity(kept, cell, f'{attack}/accuracy_last')
 
 
 def rows(record: str, kind: str = PASSIVE) -> dict[str, Row]:
   """A record's rows by what the tables call them."""
-  results = evidence.load(PAPER, record).results
+  kept = results(record)
   found: dict[str, Row] = {}
-  for cell in results.cells:
+  for cell in kept.cells:
     one = lambda what, c=cell: mean(
-        evidence.quantity(results, c, what).values()
+        evidence.quantity(kept, c, what).values()
     )
     best = lambda heads, c=cell: max((
-        mean(read(results, c, kind + head).values())
-        for head in heads if kind + head in results.attacks
+        mean(read(kept, c, kind + head).values())
+        for head in heads if kind + head in kept.attacks
     ), default=float('nan'))
     name, accuracy = named(cell), one('accuracy')
     free = next(iter(found.values())).accuracy if found else accuracy
@@ -73,16 +96,15 @@ def rows(record: str, kind: str = PASSIVE) -> dict[str, Row]:
 
 def alone(record: str) -> float:
   """The active party by itself, in percent."""
-  results: Results = evidence.load(PAPER, record).results
-  return 100 * mean(evidence.alone(results).values())
+  return 100 * mean(evidence.alone(results(record)).values())
 
 
 def untrained(record: str) -> dict[str, float]:
   """What few and all labels read in an extractor that never trained."""
-  results = evidence.load(PAPER, record).results
-  none = results.cells[0]
+  kept = results(record)
+  none = kept.cells[0]
   return {
-      attacker: mean(read(results, none, attack).values())
+      attacker: mean(read(kept, none, attack).values())
       for attacker, attack in (('few', 'scratch'), ('all', 'scratch:all'))
   }
 

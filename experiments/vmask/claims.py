@@ -12,6 +12,15 @@ from experiments.vmask import (
 )
 
 
+RULE = (
+    'Each claim has its criterion. A limit is kept, or passed, clearly: '
+    f'{deciding.CLEARLY}; what diverged is never kept, and one training alone '
+    'can only pass it. The deviation is one sample deviation, which of three '
+    'trainings is little: what is just at a limit passes to either side in one '
+    'of nine.'
+)
+
+
 def _claim(
     where: str, text: str, judge: Callable[..., Verdict],
     records: Sequence[str], *args: Any,

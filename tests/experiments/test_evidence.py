@@ -293,6 +293,13 @@ def test_a_study_is_run_again_from_its_own_command(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize('paper', PAPERS)
+def test_a_papers_rule_stands_above_its_verdicts(paper):
+  text = claims.FILE.read_text('utf-8')
+  assert f'{paper}/README.md)\n\n{claims.rule(paper)}\n\n|' in text
+  assert 'not decided' in claims.rule(paper).lower()
+
+
+@pytest.mark.parametrize('paper', PAPERS)
 def test_claims_have_records_or_a_reason(paper):
   for claim in claims.of(paper):
     if not claim.records:

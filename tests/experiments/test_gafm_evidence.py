@@ -1,10 +1,12 @@
 """GAFM's verdicts: which attacks and epochs decide, and what was left out."""
 import math
 
+import numpy as np
 import pytest
 
+from experiments import redrawn
 from experiments.gafm import (
-    by_scripts, claims, common, numbers, scripts, terms,
+    by_scripts, claims, common, numbers, rows, scripts, terms,
 )
 from vfljax.runner.workdir import recording
 
@@ -25,11 +27,16 @@ def test_each_attack_counts_ours_too():
 
 
 def judged(monkeypatch, best, last, **changed):
-  """The verdict of 'one leaks less than the other' on these two rows each."""
+  """The verdict of 'one leaks less than the other' on these two rows each.
+
+  A number is that of both seeds.
+  """
   by_epoch = dict(max=best, last=last)
-  monkeypatch.setattr(
-      claims, 'row', lambda where, epoch: by_epoch[epoch][where == 'r/none']
-  )
+  monkeypatch.setattr(rows, 'by_seed', lambda where, epoch: {
+      name: np.broadcast_to(x, 2)
+      for name, x in by_epoch[epoch][where == 'r/none'].items()
+      if name not in ('worst', 'best')
+  })
   test = claims.Test('', '', ('r/gafm', 'r/none'), claims.all_less, 'all')
   return claims.judged(test._replace(**changed))
 
@@ -52,6 +59,45 @@ def test_what_was_not_compared_is_said(monkeypatch):
   found = judged(monkeypatch, rows, rows, left_out='Max-Norm was not run')
   assert found.held is True
   assert found.because.endswith('; Max-Norm was not run')
+
+
+@pytest.mark.parametrize('norms, held', [
+    ((69.9, 69.9), True), ((60.0, 79.9), None), ((60.0, 80.1), None),
+    ((70.1, 70.1), False),
+])
+def test_what_hangs_on_the_seeds_is_not_decided(norms, held, monkeypatch):
+  """Vanilla's are 70: below it in the mean, by one seed of the two."""
+  one = LEAST | dict(norm=np.array(norms)), MORE
+  found = judged(monkeypatch, one, one)
+  assert found.held is held
+  assert ('with the seeds drawn anew' in found.because) == (held is None)
+
+
+def test_draws_are_those_of_the_bootstrap():
+  """Of two seeds: both are the first one in a quarter, one each in half."""
+  shares = redrawn.weights(2)[:, 0]
+  counts = [(shares == x).mean() for x in (0, 0.5, 1)]
+  np.testing.assert_allclose(counts, (0.25, 0.5, 0.25), atol=0.05)
+  np.testing.assert_allclose(redrawn.weights(3).sum(1), 1)
+  assert (redrawn.weights(3, 1) != redrawn.weights(3)).any()
+  assert [redrawn.decided(True, x) for x in (0.98, 0.97)] == [True, None]
+  assert [redrawn.decided(False, x) for x in (0.02, 0.03)] == [False, None]
+
+
+def test_rows_of_a_record_are_drawn_together(monkeypatch):
+  """Seeds that differ more than their rows do still tell these apart."""
+  seeds = np.array([90.0, 80, 70, 60])
+  made = {'r/a': seeds, 'r/b': seeds - 1, 's/a': seeds}
+  monkeypatch.setattr(
+      rows, 'by_seed', lambda where, epoch: dict(auc=made[where])
+  )
+  found = rows.drawn(list(made), 'max')
+  assert len(found) == redrawn.DRAWS
+  assert all(abs(a['auc'] - b['auc'] - 1) < 1e-9 for a, b, _ in found)
+  assert any(a['auc'] != other['auc'] for a, _, other in found)
+  assert any(a['worst'] > 60 for a, _, _ in found)  # That seed was not drawn.
+  assert all(a['worst'] <= a['auc'] <= a['best'] for a, _, _ in found)
+  assert rows.row('r/a', 'max') == dict(auc=75, worst=60, best=90)
 
 
 def test_no_number_never_holds(monkeypatch):
@@ -124,8 +170,12 @@ def test_terms_cancel_only_if_seeds_agree(monkeypatch):
   )
   found = dict(centers=centers, opposed=[1, 1, 1])
   monkeypatch.setattr(terms.scripts, 'read', lambda name: found)
-  assert terms.opposed().held is False
+  assert terms.opposed().held is None
   centers['sent'] = [[-0.001], [-0.001], [-0.002]]
   assert terms.opposed().held is True
+  centers['sent'] = [[-0.025], [-0.026], [-0.024]]  # Clearly above CE's.
+  assert terms.opposed().held is False
   centers['sent'] = [[-0.001], [-0.001], [math.nan]]
+  assert terms.opposed().held is None
+  centers['GAN'] = [[0.03]] * 3  # Not opposed.
   assert terms.opposed().held is False

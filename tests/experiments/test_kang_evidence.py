@@ -162,10 +162,50 @@ def test_more_labels_bring_less(falls, shares, held, monkeypatch):
 
 @pytest.mark.parametrize('steps, held', [
     ([{0: 1.0, 1: 1.1, 2: 1.2}] * 2, True),
-    ([{0: 1.0, 1: 1.1, 2: 1.2}, {0: 1.0, 1: -1.0, 2: 0.5}], False),
-    ([{0: 1.0, 1: 1.1, 2: float('nan')}] * 2, False),
+    ([{0: 1.0, 1: 1.1, 2: 1.2}, {0: 1.0, 1: -1.0, 2: 0.5}], None),
+    ([{0: 1.0, 1: 1.1, 2: float('nan')}] * 2, None),
+    ([{0: 1.0, 1: -1.0, 2: 0.5}, {0: -1.0, 1: -1.1, 2: -1.2}], False),
 ])
 def test_mixing_costs_more_only_if_every_step_does(steps, held, monkeypatch):
   made = dict(zip(('a', 'b'), steps))
   monkeypatch.setattr(by_seed, 'costs', lambda algorithm: made)
   assert claims._costs().held is held
+
+
+@pytest.mark.parametrize('means, change, held', [
+    (True, -1, True), (False, -1, None), (True, 0, None), (True, 1, False),
+])
+def test_an_inversion_is_refuted_only_by_more_than_seeds_differ(
+    means, change, held, monkeypatch
+):
+  said = takeaways.Verdict('MI: lower', means, '')
+  monkeypatch.setattr(takeaways, 'verdicts', lambda runs: [said])
+  monkeypatch.setattr(by_seed, 'COMPARED', {
+      'c': lambda algorithm: {s: change + 0.1 * (s - 1) for s in range(3)}
+  })
+  assert claims._inversion('lower', '', (), ['c']).judge().held is held
+
+
+def scored(*points):
+  """Two seeds: ISO leaks 9 points, DP-L these."""
+  rows = {('none', None, 'auc'): 0.9}
+  for defense, leaks in (('none', 0.9), ('iso', 0.59),
+                         ('dp_laplace', tuple(0.5 + p / 100 for p in points))):
+    rows[defense, None, 'auc'] = 0.9
+    for attack in (*pu_scores.SETTINGS[1][1], *pu_scores.SETTINGS[2][1]):
+      rows[defense, attack, 'leak_auc'] = leaks
+  return results(rows, 'vlr', seeds=2)
+
+
+@pytest.mark.parametrize('points, held, share', [
+    ((9, 9), True, 1), ((9, 10.8), None, 0.75), ((9, 11.2), None, 0.25),
+    ((9, 40), None, 0.25), ((11, 12), False, 0),
+])
+def test_a_score_that_hangs_on_a_seed_is_not_decided(points, held, share):
+  """A mean of 10 points is the limit; each seed is drawn alone in a quarter."""
+  one = scored(*points)
+  found = pu_scores.thwarting([one], (1, 2), ('iso', 'dp_laplace'))
+  assert found == pytest.approx(share, abs=0.05)
+  verdict = takeaways.verdicts([takeaways.Run(one, None)])[0]
+  assert verdict.held is held
+  assert ('drawn anew' in verdict.because) == (held is None)

@@ -188,7 +188,8 @@ def test_inversion_is_compared_within_a_seed(monkeypatch):
 
 
 @pytest.mark.parametrize('changes, said, less', [
-    ((-0.2, -0.1), '-0.150 (-0.785 to 0.485)', False),  # t of one is 12.7.
+    ((-0.2, -0.1), '-0.150 (-0.785 to 0.485)', None),  # t of one is 12.7.
+    ((-0.2, -0.19, float('nan')), '-0.195 (-0.259 to -0.131)', None),
     ((-0.2, -0.19, -0.21), '-0.200 (-0.225 to -0.175)', True),
     ((0.2, 0.19, 0.21), '0.200 (0.175 to 0.225)', False),
 ])

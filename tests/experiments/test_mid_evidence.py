@@ -77,10 +77,33 @@ def test_what_is_compared_at_ten_points_alone_says_what_it_costs(monkeypatch):
 
 def test_a_loss_of_ten_points_counts_for_all(monkeypatch):
   use(monkeypatch, point('MID', 0, 50, 12), point('DP-L', 1, 49.9, 30),
-      point('DP-L', 2, 41, 11.9))
+      point('DP-L', 2, 41, 10.9))
   found = rivalries.FIRST.judge()
   assert found.held is False
   assert found.because.startswith('up to 5 points it is below; 0.5 points')
+
+
+@pytest.mark.parametrize('first, last, held', [
+    (30, 12.1, True), (30, 11.9, None),  # 0.1 apart, and seeds by 1
+    (12.4, 12.4, None), (11.6, 11.6, None), (12.4, 10.9, False),
+])
+def test_what_seeds_do_not_tell_apart_refutes_nothing(
+    monkeypatch, first, last, held
+):
+  use(monkeypatch, point('MID', 0, 50, 12), point('DP-L', 1, 49.9, first),
+      point('DP-L', 2, 41, last))
+  found = rivalries.FIRST.judge()
+  assert found.held is held
+  assert ('~' in found.because) == (held is not False or first < 20)
+
+
+@pytest.mark.parametrize('zero, held', [
+    (38, True), (39.5, None), (40.5, None), (42, False),
+])
+def test_lambda_0_has_an_effect_only_beyond_the_spread(monkeypatch, zero, held):
+  """Undefended 40; which way seeds fall within the spread decides nothing."""
+  use(monkeypatch, point('MID', 0, 50, zero))
+  assert claims._zero(rivalries.TWO).judge().held is held
 
 
 def test_nothing_to_compare_is_no_verdict(monkeypatch):

@@ -4,8 +4,10 @@ import json
 import pytest
 
 from experiments import evidence
-from experiments.plugvfl import claims, fig3, quits, said
+from experiments.claims import Claim, Verdict
+from experiments.plugvfl import agreed, claims, fig3, quits, rows, said
 from experiments.plugvfl.rows import Row
+from vfljax.report import reading
 
 
 def row(label, loss, few, strength=None, accuracy=90.0, after=80.0, all_=50.0):
@@ -171,3 +173,35 @@ def test_l_r_is_judged_at_either_rate_of_psi(monkeypatch):
   fast, slow = (claims._regularized(0.3, psi) for psi in ('', 'slow psi, '))
   assert fast.judge().held and slow.judge().held is False
   assert 'Algorithm 1' in slow.text and 'Algorithm 1' not in fast.text
+
+
+@pytest.mark.parametrize('accuracies, held, against', [
+    ((84.0, 83.5, 83.2), True, 0), ((86.0, 84.0, 82.0), None, 1),
+    ((81.0, 80.0, 84.0), None, 1), ((81.0, 80.0, 82.0), False, 0),
+    ((84.0,), True, 0),
+])
+def test_a_seed_that_says_the_opposite_leaves_it_open(
+    accuracies, held, against, monkeypatch
+):
+  """That the active party alone is above 83 %."""
+  base = dict(experiment='e', dataset='d', algorithm='vsnn', defense='none',
+              strength=None, attack=None, split='test')
+  (found,) = reading.of_rows([
+      base | dict(metric=metric, seed=seed, value=value / 100)
+      for metric in ('accuracy', 'alone_accuracy')
+      for seed, value in enumerate(accuracies)
+  ], {}, 10)
+  monkeypatch.setattr(
+      evidence, 'load', lambda paper, name: evidence.Kept({}, found)
+  )
+  claim = Claim(
+      '', '', lambda: Verdict(rows.alone('r') > 83, 'figures'), ('r',)
+  )
+  verdict = agreed.by_each_seed(claim).judge()
+  assert verdict.held is held
+  assert verdict.because.endswith(
+      f'by {against} of 3 seeds alone the opposite' if against else 'figures'
+  )
+  assert len(rows.results('r').seeds) == len(accuracies)
+  nothing = claim._replace(judge=lambda: Verdict(None, ''))
+  assert agreed.by_each_seed(nothing).judge().held is None

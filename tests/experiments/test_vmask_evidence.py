@@ -157,6 +157,21 @@ def test_no_model_measured_is_no_cost_that_is_kept(monkeypatch):
   assert judges_costs.costs().held is None
 
 
+@pytest.mark.parametrize('gaps, held', [
+    ([3, 4, 5], True), ([-1, 4, -2], None), ([-3, -4, -5], False),
+    ([0, 0, 0], False), ([3, 4, math.nan], None),
+])
+def test_random_layers_are_no_worse_only_if_seeds_tell(
+    gaps, held, monkeypatch
+):
+  one = rows([90, 90, 90], [40, 40, 40])
+  other = rows([90, 90, 90], [40 + gap for gap in gaps])
+  monkeypatch.setattr(
+      older, 'column', lambda *of: {'VMask': one, 'VMask-RS': other}
+  )
+  assert judges_trades.random_is_worse().held is held
+
+
 def rows(main, attack):
   return dict(main=main, attack=attack)
 
@@ -265,7 +280,8 @@ def test_verdicts_from_records_without_a_commit_are_marked():
   assert claims.word('vmask', old, True) == 'held °'
   assert claims.word('vmask', new, None) == 'not decided'
   mixed = new._replace(records=('fig6', 'sizes_lenet5'))
-  assert claims.word('vmask', mixed, False) == '**did not hold** °'
+  assert claims.word('vmask', mixed, False) == '**did not hold** ¹ °'
+  assert claims.word('vmask', new, True) == 'held ¹'  # fig6 is of one seed.
   nothing = claims.untestable('', '', 'why')
   assert claims.word('vmask', nothing, None) == 'not testable here'
   listed = tables.TABLES['as_it_is']()

@@ -51,9 +51,27 @@ def sentences(
         f'Defenses that were not run: {listing(others, MOST)} '
         '(--config.defenses=...).'
     )
-  return said + [
+  return said + _other_seeds(results) + [
       'Strengths between those that were run, other divisions of the columns, '
       'and attackers who know more than these do or combine them.'
+  ]
+
+
+def _other_seeds(results: Results) -> list[str]:
+  """A sentence where one of several was chosen; none where nothing was.
+
+  The least of several means is below what it is a mean of, on average, and its
+  interval knows nothing of that.
+  """
+  rows = [cell for cell in results.cells if cell[0] != 'none']
+  if len(rows) < 2 or not results.seeds:
+    return []
+  return [
+      f'Seeds that had no say in the choice: the best of {len(rows)} rows is '
+      'best by the numbers that it is shown with, which flatters it, by more '
+      'where seeds differ more; its interval does not say so. A run of it with '
+      f'others does (--config.first_seed={max(results.seeds) + 1}, in another '
+      '--workdir).'
   ]
 
 

@@ -1,0 +1,61 @@
+"""A record's row as verdicts read it: means over seeds, or over drawn ones."""
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from experiments import evidence, redrawn
+from experiments.gafm import common, measured
+
+Row = dict[str, float]  # 'auc', 'worst', 'best' and attacks, in percent
+BySeed = Mapping[str, np.ndarray]  # The same by seed, without the ends.
+
+
+def by_seed(where: str, epoch: str) -> BySeed:
+  """{'auc', an attack, 'auc/' an attack: [seeds]} of 'record/row'.
+
+  Args:
+    epoch: That attacks are of, 'max' (the best one) or 'last'.
+  """
+  record, _, named = where.partition('/')
+  results = measured.load(record)
+  cell = evidence.cell(results, named)
+  found = dict(auc=measured.auc(results, cell))
+  for attack in common.ATTACKS + common.STRONGER:
+    if attack in common.STRONGER and attack not in results.attacks:
+      continue
+    short = measured.SHORT[attack]
+    found[short] = measured.leak(results, cell, attack, epoch)
+    found[f'auc/{short}'] = measured.ratio(results, cell, attack, epoch)
+  return found
+
+
+def row(where: str, epoch: str) -> Row:
+  """Means over seeds, and the worst and the best AUC of any."""
+  found = by_seed(where, epoch)
+  (made,) = _rows(found, np.full((1, len(found['auc'])), 1 / len(found['auc'])))
+  return made
+
+
+def drawn(places: Sequence[str], epoch: str) -> list[tuple[Row, ...]]:
+  """Rows of every draw of the seeds, see `redrawn`.
+
+  Rows of a record share its seeds' splits and so their draws; those of another
+  record, of other trainings on other divisions, have their own.
+  """
+  records = list(dict.fromkeys(w.partition('/')[0] for w in places))
+  columns = []
+  for where in places:
+    found = by_seed(where, epoch)
+    which = records.index(where.partition('/')[0])
+    columns.append(_rows(found, redrawn.weights(len(found['auc']), which)))
+  return list(zip(*columns))
+
+
+def _rows(found: BySeed, weights: np.ndarray) -> list[Row]:
+  """A row for each of [draws, seeds] shares of the seeds."""
+  means = {name: weights @ x for name, x in found.items()}
+  auc, there = found['auc'], weights > 0
+  means['worst'] = np.where(there, auc, np.inf).min(1)
+  means['best'] = np.where(there, auc, -np.inf).max(1)
+  values = np.stack([*means.values()], 1).tolist()
+  return [dict(zip(means, one)) for one in values]
