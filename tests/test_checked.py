@@ -4,9 +4,12 @@ import jax.numpy as jnp
 import optax
 import pytest
 
-from vfljax import algorithms, protocol, switching
+from vfljax import algorithms, contracts, protocol, switching, train
+from vfljax.adversary import Adversary
+from vfljax.contracts import of_defenses
 from vfljax.defense import Defense, chain, checked, none, slots
-from vfljax.types import Batch
+from vfljax.runner.checking import rehearsal
+from vfljax.types import Batch, State
 
 X = jnp.ones((6, 4))
 BATCH = Batch((X[:, :1], X[:, 1:2], X[:, 2:]), jnp.eye(2)[jnp.arange(6) % 2])
@@ -72,3 +75,197 @@ def test_weights_for_other_parties_are_refused(init, message):
     protocol.init(
         jax.random.key(0), VFL, Defense(init=init), TXS, BATCH
     )
+
+
+def traced(defense=none(), **options):
+  """An epoch of two rounds, of which only the shapes are computed."""
+  plan = train.Plan(VFL, defense, TXS, 1, 3, **options)
+
+  def run(key):
+    return train.advance(plan, train.start(key, plan, BATCH), BATCH, 0, 1)
+
+  return jax.eval_shape(run, jax.random.key(0))
+
+
+def three(key, spec):
+  """A memory of three numbers."""
+  del key
+  return slots(spec, state=jnp.zeros(3))
+
+
+HOOKS = dict(
+    a_column_of_labels=(
+        dict(label=lambda state, key, labels: labels[:, 1:]),
+        r'logits \(3, 2\) with labels \(3, 1\): label and prepare',
+    ),
+    numbers_of_classes=(
+        dict(label=lambda state, key, labels: labels.argmax(-1)),
+        r'label must return labels .* \(3, 2\); it returned \(3,\) int32',
+    ),
+    half_the_labels=(
+        dict(prepare=lambda key, features, labels: labels[:4]),
+        r'prepare must return labels .* \(6, 2\); it returned \(4, 2\) float32',
+    ),
+    no_memory=(
+        dict(init=three, adapt=lambda state, *given: None),
+        'adapt must return the state as init made it',
+    ),
+    more_memory=(
+        dict(init=three, adapt=lambda state, *given: jnp.zeros(4)),
+        r'adapt must .* in the shapes .* \(3,\) float32; it returned \(4,\) fl',
+    ),
+    other_memory=(
+        dict(init=three, gradient=lambda state, key, cut, labels: (
+            cut, jnp.zeros(2)
+        )), 'gradient must return the state in the shapes',
+    ),
+    forgotten=(
+        dict(init=three, epoch=lambda state, key, holdings: None),
+        'epoch must return the state as init made it',
+    ),
+    one_embedding=(
+        dict(receive=lambda active, state, key, up, labels: (up[0], 0.0)),
+        'receive must return .* with a tuple of 2, one a passive party',
+    ),
+    no_penalty=(
+        dict(receive=lambda active, state, key, up, labels: up[:1]),
+        'receive must return .embeddings, penalty.',
+    ),
+    a_penalty_a_sample=(
+        dict(receive=lambda active, state, key, up, labels: (
+            up, up[0].mean(-1)
+        )), r'penalty of receive must be one number, .* shape \(3,\)',
+    ),
+    a_loss_a_sample=(
+        dict(objective=lambda state, key, predict, up, labels: (
+            optax.softmax_cross_entropy(predict(up), labels)
+        )), r'objective must return one number, .* shape \(3,\)',
+    ),
+    shared_in_part=(
+        dict(share=lambda key, gradients: dict(bottom=gradients['bottom'])),
+        'share must return gradients as it gets them',
+    ),
+    half_a_batch=(
+        dict(batch=lambda key, batch: jax.tree.map(lambda x: x[:2], batch)),
+        'batch must return a Batch.* of the shapes',
+    ),
+    no_batch=(
+        dict(batch=lambda key, batch: batch.features), 'batch must return a B',
+    ),
+    no_net=(
+        dict(bottom=lambda state, k, net: None),
+        'bottom must return a Net; it returned NoneType',
+    ),
+    no_logits=(
+        dict(decode=lambda state, logits: None), 'decode must return logits',
+    ),
+)
+
+
+@pytest.mark.parametrize('hook', HOOKS)
+def test_a_wrong_result_is_told_by_the_hooks_name(hook):
+  wrong, message = HOOKS[hook]
+  with pytest.raises(ValueError, match=message):
+    traced(Defense(**wrong))
+
+
+def test_in_a_chain_too():
+  wrong, message = HOOKS['a_column_of_labels']
+  with pytest.raises(ValueError, match=message):
+    traced(chain(none(), Defense(**wrong)))
+
+
+def test_labels_may_have_a_column_more_if_the_top_has():
+  """And whoever decodes takes it away."""
+  three_classes = algorithms.vlr(3, 3)
+  wide = Defense(
+      top=lambda net: three_classes.top, label=lambda state, key, labels: (
+          jnp.pad(labels, ((0, 0), (0, 1)))
+      ), decode=lambda state, logits: logits[:, :2],
+  )
+  plan = train.Plan(three_classes, wide, TXS, 1, 3)
+  jax.eval_shape(
+      lambda key: train.start(key, plan, BATCH), jax.random.key(0)
+  )
+
+
+def test_a_memory_may_be_a_plain_number():
+  before, after = State((), 0), State((), jnp.asarray(1))
+  of_defenses._check_round('mine', before, after, None)
+  with pytest.raises(ValueError, match='shapes or types of what is carried'):
+    of_defenses._check_round('mine', before, State((), jnp.ones(1)), None)
+
+
+@pytest.mark.parametrize('wrong, message', [
+    (dict(init=three, epoch=lambda state, key, has: None), 'mine: epoch must'),
+    (dict(prepare=lambda key, x, labels: labels[1:]), 'mine: prepare must'),
+    (dict(gradient=lambda state, key, cut, labels: (cut[0], state)),
+     'mine: gradient must return'),
+])
+def test_contracts_ask_for_the_same(wrong, message):
+  def mine():
+    return Defense(**wrong)
+
+  with pytest.raises(ValueError, match=message):
+    contracts.check_defense(mine)
+
+
+def test_facts_have_names():
+  unnamed = Defense(facts=lambda state: jnp.zeros(()))
+  with pytest.raises(ValueError, match='mine: facts must return a dict'):
+    of_defenses._check_facts('mine', unnamed, State((), ()))
+
+
+@pytest.mark.parametrize('fact', ['loss', 'accuracy', 'auc', 'alone_auc'])
+def test_a_fact_does_not_take_the_place_of_utility(fact):
+  mine = Defense(facts=lambda state: {fact: jnp.zeros(())})
+  for ask in (
+      lambda: of_defenses._check_facts('mine', mine, State((), ())),
+      lambda: rehearsal.check_facts('mine', mine, ()),
+  ):
+    with pytest.raises(ValueError, match=f'Call it otherwise: own_{fact}'):
+      ask()
+
+
+def test_two_of_a_chain_do_not_have_one_fact():
+  kept = Defense(facts=lambda state: dict(kept=jnp.zeros(())))
+  with pytest.raises(ValueError, match="two defenses have a fact 'kept'"):
+    chain(kept, kept).facts(((), ()))
+
+
+LIES = dict(
+    no_messages=(dict(send=lambda state, key, own: ()), "adversary's send"),
+    an_array=(
+        dict(send=lambda state, key, own: own[0]), r'single party: \(array,\)'
+    ),
+    a_row=(
+        dict(receive=lambda state, key, own: (own[0][0],)),
+        r"adversary's receive must .* \(\(3, 1\),\); it returned \(\(1,\),\)",
+    ),
+    two=(
+        dict(receive=lambda state, key, own: own * 2), "adversary's receive"
+    ),
+    half=(
+        dict(features=lambda state, key, own: (own[0][:1],)),
+        "adversary's features",
+    ),
+    fewer_samples=(
+        dict(rows=lambda key, numbers: numbers[:2]), r'of shape \(3,\); it ret'
+    ),
+    halves_of_samples=(
+        dict(rows=lambda key, numbers: numbers / 2), 'whole ones'
+    ),
+)
+
+
+@pytest.mark.parametrize('lie', LIES)
+def test_a_lie_of_another_shape_is_told(lie):
+  hooks, message = LIES[lie]
+  with pytest.raises(ValueError, match=message):
+    traced(adversary=Adversary((1,), **hooks))
+
+
+@pytest.mark.parametrize('parties', [(0,), (3,), 1])
+def test_only_passive_parties_deviate(parties):
+  with pytest.raises(ValueError, match='passive parties, 1 to the last'):
+    traced(adversary=Adversary(parties, send=lambda state, key, own: own))

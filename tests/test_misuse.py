@@ -260,6 +260,18 @@ MISUSES = {
     'a guess at other samples': (
         lambda: measure.of_completion(Y[None, 1:], Y), r'it is \(1, 5, 2\)'
     ),
+    'how positive of three': (
+        lambda: measure._check_guess('mine', Y[:, 0], np.eye(3)[[0, 1, 2] * 2]),
+        r'scores, \(6, 3\) of this .* jax.nn.one_hot\(guess, 3\)',
+    ),
+    'a table as an image': (
+        lambda: measure.of_images(np.ones((9, 9)), np.ones((9, 9))),
+        'measured as images, .* give the recipe measure=',
+    ),
+    'a guess at other images': (
+        lambda: measure.of_images(IMAGE[None, ..., None], IMAGE[None, None]),
+        'measured as images',
+    ),
     # Marvell's problem.
     'a variance below 0': (lambda: solve(u=-1), 'solve: u'),
     'no width': (lambda: solve(d=0), 'solve: d'),

@@ -19,7 +19,7 @@ LAYERS = (
      'sampling', 'shards', 'target', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
-     'metrics', 'nets', 'protocol', 'scene', 'switching', 'views'},
+     'metrics', 'nets', 'protocol', 'returned', 'scene', 'switching', 'views'},
     {'attacks', 'data', 'defenses', 'he', 'masked', 'mpc'},
     {'audit', 'contracts', 'epochs', 'plan', 'stream', 'sweep', 'train',
      'tuning'},

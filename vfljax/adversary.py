@@ -6,6 +6,11 @@ The hooks get the colluding parties' own features and messages and nothing else;
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
+
+from vfljax.check import Misfit
+
 
 class Adversary(NamedTuple):
   """Hooks on the attackers' own features, messages and memory.
@@ -16,8 +21,8 @@ class Adversary(NamedTuple):
     parties: The colluding passive parties, 1..K. Empty: nobody deviates.
     init: (key, own features) -> state.
     rows: (key, numbers) -> numbers, [batch] each; the samples a round of `fit`
-      is played with. Parties agree on them before each round, so that an
-      attacker has a say.
+      is played with, below the number of samples. Parties agree on them
+      before each round, so that an attacker has a say.
     features: (state, key, own features) -> own features.
     send: (state, key, own embeddings) -> own embeddings.
     receive: (state, key, own cut-layer gradients) -> own cut-layer gradients.
@@ -37,11 +42,45 @@ HONEST = Adversary()
 
 
 def pick(everyone: tuple, indices: tuple[int, ...]) -> tuple:
-  """The entries of `everyone` at `indices`."""
+  """The entries of `everyone` at `indices`.
+
+  Raises:
+    ValueError: if there is none at one of them.
+  """
+  if not isinstance(indices, (tuple, list)) or any(
+      not 0 <= i < len(everyone) for i in indices
+  ):
+    raise ValueError(
+        'Adversary.parties must be a tuple of passive parties, 1 to the last '
+        'one, as (1,); nobody is at one of them.'
+    )
   return tuple(everyone[i] for i in indices)
 
 
-def put(everyone: tuple, indices: tuple[int, ...], own: tuple) -> tuple:
-  """`everyone` with the entries at `indices` replaced by `own`."""
+def put(
+    everyone: tuple, indices: tuple[int, ...], own: tuple, hook: str
+) -> tuple:
+  """`everyone` with the entries at `indices` replaced by `own`.
+
+  Args:
+    hook: Which one has made them.
+
+  Raises:
+    ValueError: if `own` has not one entry for each, of its shapes: others would
+      be left out in silence, or stretched.
+  """
+  before = pick(everyone, indices)
+  whole = isinstance(own, (tuple, list)) and len(own) == len(before)
+  if not whole or _shapes(tuple(own)) != _shapes(before):
+    raise Misfit(
+        f"The adversary's {hook} must return a tuple of arrays in the shapes "
+        f'that it gets, one for each of its parties, {_shapes(before)}; it '
+        f'returned {_shapes(own)}. Of a single party: (array,).'
+    )
   replaced = dict(zip(indices, own))
   return tuple(replaced.get(i, x) for i, x in enumerate(everyone))
+
+
+def _shapes(tree: Any) -> Any:
+  """Of its leaves, in its structure."""
+  return jax.tree.map(jnp.shape, tree)

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from vfljax.check import Misfit
 from vfljax.hooks import Defense, Slots
 from vfljax.types import Array, Key
 
@@ -141,7 +142,13 @@ def _lent(defenses: Parts, state, k):
 def _facts(defenses: Parts, state):
   found = {}
   for d, s in zip(defenses, state):
-    found |= d.facts(s)
+    own = d.facts(s)
+    if both := sorted({*own} & {*found}):
+      raise Misfit(
+          f'chain: two defenses have a fact {both[0]!r}, of which one would be '
+          'lost. Give each a name of its own.'
+      )
+    found |= own
   return found
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import jax
 
 from vfljax.chaining import chain
-from vfljax.hooks import Defense, Holdings, Slots, Spec, checked, slots
+from vfljax.hooks import Defense, Holdings, Slots, Spec, slots
+from vfljax.returned import checked
 from vfljax.types import Array, Embeddings, Key
 
 __all__ = [

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 
 from vfljax import ahead, protocol, shards, target
 from vfljax import rows as rows_of
-from vfljax.defense import Holdings
+from vfljax.check import Misfit
+from vfljax.defense import Holdings, checked
 from vfljax.numerics import permutation
 from vfljax.plan import Best, Plan, Run
 from vfljax.types import Array, Batch, Key, Round, State
@@ -74,7 +75,7 @@ def play_epoch(
 
   def play(state, xs):
     i, key = xs
-    i = plan.adversary.rows(jax.random.fold_in(key, 2), i)
+    i = _agreed(plan.adversary.rows(jax.random.fold_in(key, 2), i), i)
     truth, prepared = take(i)
     return play_batch(plan, state, truth, key, watched, prepared)
 
@@ -87,6 +88,17 @@ def play_epoch(
     losses = jnp.append(losses, jnp.asarray(row['loss']))
   run = run._replace(state=state)
   return close(plan, run, own, losses, stacks, epoch, watched)
+
+
+def _agreed(numbers: Any, drawn: Array) -> Array:
+  """Which samples a round has, once attackers have had their say."""
+  shape, kind = jnp.shape(numbers), jnp.result_type(numbers)
+  if shape != drawn.shape or not jnp.issubdtype(kind, jnp.integer):
+    raise Misfit(
+        "The adversary's rows must return the samples' numbers, whole ones of "
+        f'shape {drawn.shape}; it returned {kind} of shape {shape}.'
+    )
+  return numbers
 
 
 def _scan(
@@ -170,7 +182,9 @@ def close(
       state.parties[0].params, plan.auxiliary,
   )
   state = state._replace(
-      defense=plan.defense.epoch(state.defense, own.defense, holdings)
+      defense=checked(plan.defense).epoch(
+          state.defense, own.defense, holdings
+      )
   )
   run = run._replace(state=state)
   loss = dict(loss=losses.mean())

@@ -10,7 +10,7 @@ import optax
 from vfljax import samples
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.check import Misfit
-from vfljax.defense import Defense, Slots, Spec
+from vfljax.defense import Defense, Slots, Spec, checked
 from vfljax.types import (
     VFL, Array, Batch, Key, Net, PartyState, State, Transforms,
 )
@@ -37,8 +37,8 @@ def init(
         'one: none().'
     )
   _check_parties(vfl, txs, batch)
+  defense, parties = checked(defense), len(vfl.bottoms)
   vfl = vfl._replace(top=defense.top(vfl.top))
-  parties = len(vfl.bottoms)
   k_top, k_defense, k_adversary, *k_bottom = jax.random.split(key, 3 + parties)
   bottoms = [
       net.init(k, x) if net else ()
@@ -128,12 +128,13 @@ def predict(
   k_lie, k_tamper = jax.random.split(jax.random.fold_in(key, 2))
   liars, lying = adversary.parties, tuple(k - 1 for k in adversary.parties)
   own = adversary.features((), k_lie, pick(features, liars))
-  features = put(features, liars, own)
+  features = put(features, liars, own, 'features')
   up = tuple(
       embed(k_send, vfl, defense, state, k, features[k])
       for k in range(1, len(state.parties))
   )
-  up = put(up, lying, adversary.send((), k_tamper, pick(up, lying)))
+  lies = adversary.send((), k_tamper, pick(up, lying))
+  up = put(up, lying, lies, 'send')
   if present is not None:
     up = tuple(u * jnp.asarray(p, u.dtype) for u, p in zip(up, present))
   params = active.params
@@ -172,23 +173,6 @@ def check_round(
   samples.check(batch)
   if not len(batch.labels):
     raise ValueError('A round needs a sample or more; the batch has none.')
-
-
-def losses(vfl: VFL, logits: Array, labels: Array) -> Array:
-  """The loss of each sample, [batch].
-
-  Raises:
-    ValueError: if the federation's loss gives another shape, which would be
-      stretched to fit.
-  """
-  found = vfl.loss(logits, labels)
-  if jnp.shape(found) != labels.shape[:1]:
-    raise Misfit(
-        'The loss must be one number a sample, '
-        f'{labels.shape[:1]}; it is {jnp.shape(found)}. The mean over samples '
-        'is taken of it, those of padding left out.'
-    )
-  return found
 
 
 def _check_slots(slots: Any, passive: int) -> None:

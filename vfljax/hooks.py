@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax.check import Misfit
 from vfljax.types import VFL, Array, Batch, Embeddings, Key, Net, Params
 
 
@@ -136,7 +135,7 @@ class Defense(NamedTuple):
       reading it. All else in the state is the active party's alone, which
       `vfljax.audit` proves.
     facts: (state) -> {name: scalar}; what the defense knows of itself, recorded
-      beside the utility.
+      beside the utility, and so by other names than 'accuracy', 'auc', 'loss'.
     expose: (state, key, k, weights) -> weights; what passive party k can read
       of its own bottom network: of those that the plain network computes with
       in `bottom`, what is not made up. All views of weights are of these, and
@@ -177,66 +176,3 @@ def borrowers(defense: Defense, memory: Any, passive: int) -> list[set[int]]:
     for i in jax.tree.leaves(defense.lent(numbered, k)):
       found[i].add(k)
   return found
-
-
-def checked(defense: Defense, name: str = '') -> Defense:
-  """The same, whose `send` and `gradient` are refused a wrong result.
-
-  A wrong shape goes a long way through a round before it fails, if it does.
-
-  Args:
-    name: What to call the defense.
-  """
-  who = f'{name}: ' if name else ''
-
-  def send(passive, key, u):
-    found = defense.send(passive, key, u)
-    if not _is_pair(found):
-      raise Misfit(
-          f'{who}send must return (message, penalty), a pair; it returned '
-          f'{_told(found)}.'
-      )
-    if jnp.shape(found[1]):
-      raise Misfit(
-          f'{who}the penalty of send must be one number, a scalar; it has the '
-          f'shape {jnp.shape(found[1])}. Take its mean over the samples that '
-          'count (crossing.counted).'
-      )
-    return found
-
-  def gradient(state, key, cut, labels):
-    found = defense.gradient(state, key, cut, labels)
-    if not (_is_pair(found) and _told(found[0]) == _told(cut)):
-      raise Misfit(
-          f'{who}gradient must return a tuple of {_told(cut)}, one a passive '
-          f'party, and the state; it returned {_told(found)}.'
-      )
-    if jax.tree.structure(found[1]) != jax.tree.structure(state):
-      raise Misfit(
-          f'{who}gradient must return the state as init made it, '
-          f'{jax.tree.structure(state)}; it returned '
-          f'{jax.tree.structure(found[1])}.'
-      )
-    return found
-
-  return defense._replace(
-      send=defense.send if defense.send is _send else send,
-      gradient=defense.gradient if defense.gradient is _gradient else gradient,
-  )
-
-
-def _is_pair(found: Any) -> bool:
-  return isinstance(found, (tuple, list)) and len(found) == 2
-
-
-def _told(found: Any) -> str:
-  """Arrays by their shapes and types: '(32, 8) float32, (32, 4) float32'."""
-  if isinstance(found, (tuple, list)):
-    inner = [
-        f'({_told(x)})' if isinstance(x, (tuple, list)) and x else _told(x)
-        for x in found
-    ]
-    return ', '.join(inner) or '()'
-  if hasattr(found, 'shape') and hasattr(found, 'dtype'):
-    return f'{tuple(found.shape)} {found.dtype}'
-  return type(found).__name__

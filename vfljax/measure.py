@@ -20,6 +20,8 @@ from vfljax.numerics import floating
 from vfljax.types import Array, Key, Round
 
 Metrics = dict[str, Array]
+WINDOW = 7  # Of `metrics.ssim`.
+UTILITY = ('accuracy', 'auc', 'loss')  # What `of_model` measures.
 
 
 class Guessed(NamedTuple):
@@ -98,13 +100,30 @@ def watcher(
   return watch, digest
 
 
+def check_fact(who: str, fact: str) -> None:
+  """Refuses a defense's fact that would stand where the utility does.
+
+  Raises:
+    ValueError: naming the fact.
+  """
+  if fact in UTILITY or fact.startswith(('alone_', 'quit_')):
+    raise ValueError(
+        f'{who}: a fact is recorded beside the utility, which has the name '
+        f'{fact!r} already. Call it otherwise: own_{fact}.'
+    )
+
+
 def _check_guess(name: str, guess: Any, labels: Array) -> None:
   """Raises ValueError unless a guess at labels has scores of every sample."""
   shape = getattr(guess, 'shape', type(guess).__name__)
-  if shape not in (labels.shape, labels.shape[:1]):
+  # How positive a sample is says nothing of more than two classes.
+  one, each = labels.shape[:1], labels.shape
+  fit = (each,) if each[1] > 2 else (one, each)
+  if shape not in fit:
     raise Misfit(
-        f'{name} must guess scores, {labels.shape[:1]} or {labels.shape} of '
-        f'this batch; its guess is {shape}.'
+        f'{name} must guess scores, {" or ".join(map(str, fit))} of this '
+        f'batch; its guess is {shape}. Of class numbers scores are '
+        f'jax.nn.one_hot(guess, {each[1]}).'
     )
 
 
@@ -177,7 +196,21 @@ def of_images(guess: Array, truth: Array) -> Metrics:
   Args:
     guess: [n, height, width, channels] in [0, 1].
     truth: The same.
+
+  Raises:
+    ValueError: of features that are no such images: a table's rows would be
+      taken for one image.
   """
+  if truth.ndim != 4 or guess.shape != truth.shape or min(
+      truth.shape[1:3]
+  ) < WINDOW:
+    raise Misfit(
+        f'Guesses at features are measured as images, [n, height, width, '
+        f'channels] of {WINDOW} x {WINDOW} pixels or more; the features are '
+        f'{truth.shape}, the guess {guess.shape}. For others give the recipe '
+        'measure=(guess, truth) -> {name: number, the larger the better} and '
+        'score=leakage.Score((name,), (what guessing has,)).'
+    )
   return dict(
       ssim=metrics.ssim(guess, truth).mean(),
       psnr=metrics.psnr(guess, truth).mean(),

@@ -19,9 +19,10 @@ import jax.numpy as jnp
 
 from vfljax import crossing, descent, fusing
 from vfljax.adversary import HONEST, Adversary, pick, put
-from vfljax.defense import Defense, checked
-from vfljax.federation import check_round, embed, init, losses, predict
+from vfljax.defense import Defense
+from vfljax.federation import check_round, embed, init, predict
 from vfljax.nets import counting, with_weights
+from vfljax.returned import checked, losses
 from vfljax.types import (
     VFL, Array, Batch, Embeddings, Key, Messages, Params, PartyState, Round,
     State, Transforms,
@@ -41,7 +42,8 @@ def play_round(
   """
   check_round(vfl, txs, state, batch)
   luck, real = luck_of(key), crossing.rows(batch.labels)
-  defense, batch = checked(defense), defense.batch(luck.batch, batch)
+  defense = checked(defense)
+  batch = defense.batch(luck.batch, batch)
   with crossing.in_round(real):
     return _played(luck, vfl, defense, txs, state, batch, adversary, real)
 
@@ -132,9 +134,8 @@ def _embed_all(stage: _Stage):
   luck, vfl, defense, adversary, state, batch = stage
   liars = adversary.parties
   own = pick(batch.features, liars)
-  features = put(
-      batch.features, liars, adversary.features(state.adversary, luck.lie, own)
-  )
+  own = adversary.features(state.adversary, luck.lie, own)
+  features = put(batch.features, liars, own, 'features')
   up, pullbacks, stats = [], [], []
   for k, party in enumerate(state.parties[1:], start=1):
 
@@ -157,7 +158,7 @@ def _embed_all(stage: _Stage):
   sent = adversary.send(
       state.adversary, luck.tamper, pick(tuple(up), stage.lying)
   )
-  arrived = crossing.sent('up', put(tuple(up), stage.lying, sent))
+  arrived = crossing.sent('up', put(tuple(up), stage.lying, sent, 'send'))
   return arrived, sent, pullbacks, stats
 
 
@@ -257,7 +258,7 @@ def _pull_back(stage: _Stage, down: Embeddings, pullbacks: Sequence[_Way]):
   luck, _, defense, adversary, state, _ = stage
   got = pick(down, stage.lying)
   told = adversary.receive(state.adversary, luck.mishear, got)
-  heard = put(down, stage.lying, told)
+  heard = put(down, stage.lying, told, 'receive')
   raw = [way.back(way.trained, d) for way, d in zip(pullbacks, heard)]
 
   def shared(k, gradients):

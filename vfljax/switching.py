@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import jax
 
-from vfljax.hooks import Defense, checked
+from vfljax.hooks import Defense
+from vfljax.returned import checked
 from vfljax.types import Array
 
 _PLAIN = Defense()

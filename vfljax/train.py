@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from vfljax import check as checks
 from vfljax import protocol, samples, shards, target
-from vfljax.defense import Defense
+from vfljax.defense import Defense, checked
 from vfljax.epochs import (
     Epoch, Take, close, epoch_of, play_batch, play_epoch, play_prepared,
     taking, zeros_of,
@@ -92,9 +92,8 @@ def _start(key: Key, plan: Plan, data: Batch) -> Run:
       k_init, plan.vfl, plan.defense, plan.txs, first, plan.adversary,
       plan.auxiliary,
   )
-  labels = ()
-  if plan.defense.prepare:
-    labels = plan.defense.prepare(k_prepare, data.features[0], data.labels)
+  prepare, own = checked(plan.defense).prepare, data.features[0]
+  labels = prepare(k_prepare, own, data.labels) if prepare else ()
   best = Best(jnp.array(-jnp.inf), jnp.array(-1), state) if plan.best else ()
   run = shards.own(k_run, Run(k_run, state, labels, best))
   # A best epoch that is the first, labels that nobody prepared, an optimizer's

@@ -8,12 +8,12 @@ from jax.extend import core
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import audit, crossing, protocol
+from vfljax import audit, crossing, measure, protocol
 from vfljax.contracts.little import (
     PADDING, ROWS, TINY, TXS, WIDTH, batch, check_finite, check_same,
     each_key_once, federation,
 )
-from vfljax.defense import Defense
+from vfljax.defense import Defense, Holdings, checked
 from vfljax.types import Array, Batch, Round, State
 
 DRAWS = 400
@@ -43,8 +43,8 @@ def check_defense(
       jax.random.key(0), federation(), defense, TXS, batch(),
       auxiliary=batch(),
   )
-
   _check_messages(name, defense, begun)
+  _check_rest(name, defense, begun)
   audit.check(defense, federation(), TXS, batch(), auxiliary=batch())
 
   def round_(strength, state, data):
@@ -117,7 +117,10 @@ def _check_messages(name: str, defense: Defense, begun: State) -> None:
   found = jax.eval_shape(
       defense.gradient, begun.defense, key, (plain,), batch().labels
   )
-  if len(found) != 2 or [d.shape for d in found[0]] != [plain.shape]:
+  cut = found[0] if len(found) == 2 else ()
+  if not isinstance(cut, (tuple, list)) or [
+      d.shape for d in cut
+  ] != [plain.shape]:
     raise ValueError(
         f'{name}: gradient must return (the gradients of all passive parties, '
         'each of its shape; the memory): as `defense.each` does of a function '
@@ -126,7 +129,9 @@ def _check_messages(name: str, defense: Defense, begun: State) -> None:
 
 
 def _check_round(name: str, begun: State, after: State, seen: Round) -> None:
-  shapes = lambda tree: jax.tree.map(lambda x: (x.shape, x.dtype), tree)
+  shapes = lambda tree: jax.tree.map(
+      lambda x: (jnp.shape(x), jnp.result_type(x)), tree
+  )
   if shapes(begun) != shapes(after):
     raise ValueError(
         f'{name}: a round changes shapes or types of what is carried to the '
@@ -136,8 +141,26 @@ def _check_round(name: str, begun: State, after: State, seen: Round) -> None:
   check_finite(name, (after, seen))
 
 
+def _check_rest(name: str, defense: Defense, state: State) -> None:
+  """What comes before and after the rounds; only its shapes are computed."""
+  own, key, data = checked(defense, name), jax.random.key(0), batch()
+  vfl = federation()
+  vfl = vfl._replace(top=defense.top(vfl.top))
+  has = Holdings(vfl, state.parties[0].params, data)
+  jax.eval_shape(lambda key: own.epoch(state.defense, key, has), key)
+  if own.prepare:
+    jax.eval_shape(own.prepare, key, data.features[0], data.labels)
+
+
 def _check_facts(name: str, defense: Defense, state: State) -> None:
-  for fact, x in defense.facts(state.defense).items():
+  found = defense.facts(state.defense)
+  if not isinstance(found, dict):
+    raise ValueError(
+        f'{name}: facts must return a dict of numbers by their names, as '
+        f'dict(kept=...); it returns a {type(found).__name__}.'
+    )
+  for fact, x in found.items():
+    measure.check_fact(name, fact)
     if jnp.shape(x):
       raise ValueError(
           f'{name}: its fact {fact!r} has the shape {jnp.shape(x)}, and a fact '

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import jax
 
-from vfljax import attacks, nets
+from vfljax import attacks, measure, nets
 from vfljax.data.table import listing
 from vfljax.defense import Defense
 from vfljax.runner.checking import trying
@@ -186,6 +186,7 @@ def check_facts(name: str, defense: Defense, memory: Any) -> None:
     ValueError: naming the fact.
   """
   for fact, x in jax.eval_shape(defense.facts, memory).items():
+    measure.check_fact(name, fact)
     if x.shape:
       raise ValueError(
           f'{name}: its fact {fact!r} has the shape {x.shape}, and a fact is '

@@ -1,0 +1,228 @@
+"""What a defense's hooks return is looked at where they return it.
+
+A wrong shape goes a long way through a round before it fails, if it does:
+labels of another shape stretch to fit, and a gather takes the last row in place
+of one that is not there. All of it is known while a round is traced, so that
+this costs nothing when it is played.
+"""
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from vfljax.check import Misfit
+from vfljax.hooks import Defense
+from vfljax.types import VFL, Array, Batch, Net
+
+
+def checked(defense: Defense, name: str = '') -> Defense:
+  """The same, whose hooks are refused a wrong result, a `Misfit`, by name.
+
+  Args:
+    name: What to call the defense.
+  """
+  who, plain = f'{name}: ' if name else '', Defense()
+  own = {
+      hook: partial(look, who, getattr(defense, hook))
+      for hook, look in LOOKS.items()
+      if getattr(defense, hook) is not getattr(plain, hook)
+  }
+  return defense._replace(**own)
+
+
+def losses(vfl: VFL, logits: Array, labels: Array) -> Array:
+  """The loss of each sample, [batch].
+
+  Raises:
+    ValueError: if the labels, which a defense may have changed, have another
+      shape than the logits, or the federation's loss gives another one: both
+      would be stretched to fit.
+  """
+  if logits.shape != labels.shape:
+    raise Misfit(
+        f'The loss compares logits {logits.shape} with labels {labels.shape}: '
+        'label and prepare must return as many columns as the top makes.'
+    )
+  found = vfl.loss(logits, labels)
+  if jnp.shape(found) != labels.shape[:1]:
+    raise Misfit(
+        'The loss must be one number a sample, '
+        f'{labels.shape[:1]}; it is {jnp.shape(found)}. The mean over samples '
+        'is taken of it, those of padding left out.'
+    )
+  return found
+
+
+def _send(who: str, hook: Callable, passive, key, u):
+  found = hook(passive, key, u)
+  if not _is_pair(found):
+    raise Misfit(
+        f'{who}send must return (message, penalty), a pair; it returned '
+        f'{_told(found)}.'
+    )
+  _check_penalty(f'{who}the penalty of send', found[1])
+  return found
+
+
+def _receive(who: str, hook: Callable, active, state, key, up, labels):
+  found = hook(active, state, key, up, labels)
+  if not (_is_pair(found) and _is_row(found[0], len(up))):
+    raise Misfit(
+        f'{who}receive must return (embeddings, penalty), with a tuple of '
+        f'{len(up)}, one a passive party; it returned {_told(found)}.'
+    )
+  _check_penalty(f'{who}the penalty of receive', found[1])
+  return found
+
+
+def _gradient(who: str, hook: Callable, state, key, cut, labels):
+  found = hook(state, key, cut, labels)
+  if not (_is_pair(found) and _told(found[0]) == _told(cut)):
+    raise Misfit(
+        f'{who}gradient must return a tuple of {_told(cut)}, one a passive '
+        f'party, and the state; it returned {_told(found)}.'
+    )
+  _check_state(f'{who}gradient', found[1], state)
+  return found
+
+
+def _label(who: str, hook: Callable, state, key, labels):
+  found = hook(state, key, labels)
+  _check_labels(f'{who}label', found, labels)
+  return found
+
+
+def _prepare(who: str, hook: Callable | None, key, features, labels):
+  found = hook and hook(key, features, labels)
+  _check_labels(f'{who}prepare', found, labels)
+  return found
+
+
+def _adapt(who: str, hook: Callable, state, key, predict, up, labels):
+  found = hook(state, key, predict, up, labels)
+  _check_state(f'{who}adapt', found, state)
+  return found
+
+
+def _epoch(who: str, hook: Callable, state, key, holdings):
+  found = hook(state, key, holdings)
+  _check_state(f'{who}epoch', found, state)
+  return found
+
+
+def _objective(who: str, hook: Callable, state, key, predict, up, labels):
+  found = hook(state, key, predict, up, labels)
+  if jnp.shape(found):
+    raise Misfit(
+        f'{who}objective must return one number, the loss of the round; it '
+        f'returned the shape {jnp.shape(found)}. Take its mean over the samples'
+        ' that have a label.'
+    )
+  return found
+
+
+def _share(who: str, hook: Callable, key, gradients):
+  found = hook(key, gradients)
+  if _shapes(found) != _shapes(gradients):
+    raise Misfit(
+        f'{who}share must return gradients as it gets them, '
+        "dict(bottom=..., defense=...), each of its weight's shape; it "
+        f'returned {_told(found)}.'
+    )
+  return found
+
+
+def _batch(who: str, hook: Callable, key, batch):
+  found = hook(key, batch)
+  if not isinstance(found, Batch) or _shapes(found) != _shapes(batch):
+    raise Misfit(
+        f'{who}batch must return a Batch(features, labels) of the shapes that '
+        f'it gets; it returned {_told(found)}.'
+    )
+  return found
+
+
+def _bottom(who: str, hook: Callable, state, k, net):
+  found = hook(state, k, net)
+  if not isinstance(found, Net):
+    raise Misfit(f'{who}bottom must return a Net; it returned {_told(found)}.')
+  return found
+
+
+def _decode(who: str, hook: Callable, state, logits):
+  found = hook(state, logits)
+  if not hasattr(found, 'shape'):
+    raise Misfit(
+        f'{who}decode must return logits; it returned {_told(found)}.'
+    )
+  return found
+
+
+LOOKS = dict(
+    prepare=_prepare, batch=_batch, bottom=_bottom, send=_send, label=_label,
+    adapt=_adapt, receive=_receive, objective=_objective, gradient=_gradient,
+    share=_share, epoch=_epoch, decode=_decode,
+)
+
+
+def _check_penalty(what: str, penalty: Any) -> None:
+  if jnp.shape(penalty):
+    raise Misfit(
+        f'{what} must be one number, a scalar; it has the shape '
+        f'{jnp.shape(penalty)}. Take its mean over the samples that count '
+        '(crossing.counted).'
+    )
+
+
+def _check_labels(what: str, found: Any, labels: Array) -> None:
+  """How many columns there have to be, the top decides: see `losses`."""
+  shape = getattr(found, 'shape', None)
+  if shape is None or len(shape) != 2 or shape[0] != len(labels):
+    raise Misfit(
+        f'{what} must return labels [samples, classes], of these samples '
+        f'{labels.shape}; it returned {_told(found)}.'
+    )
+
+
+def _check_state(what: str, found: Any, state: Any) -> None:
+  if jax.tree.structure(found) != jax.tree.structure(state):
+    raise Misfit(
+        f'{what} must return the state as init made it, '
+        f'{jax.tree.structure(state)}; it returned '
+        f'{jax.tree.structure(found)}.'
+    )
+  if _shapes(found) != _shapes(state):
+    raise Misfit(
+        f'{what} must return the state in the shapes that init gave it, '
+        f'{_told(jax.tree.leaves(state))}; it returned '
+        f'{_told(jax.tree.leaves(found))}.'
+    )
+
+
+def _shapes(tree: Any) -> tuple[Any, list[tuple[int, ...]]]:
+  """A tree's structure and the shapes of its leaves."""
+  leaves, structure = jax.tree.flatten(tree)
+  return structure, [jnp.shape(x) for x in leaves]
+
+
+def _is_pair(found: Any) -> bool:
+  return _is_row(found, 2)
+
+
+def _is_row(found: Any, length: int) -> bool:
+  return isinstance(found, (tuple, list)) and len(found) == length
+
+
+def _told(found: Any) -> str:
+  """Arrays by their shapes and types: '(32, 8) float32, (32, 4) float32'."""
+  if isinstance(found, (tuple, list)):
+    inner = [
+        f'({_told(x)})' if isinstance(x, (tuple, list)) and x else _told(x)
+        for x in found
+    ]
+    return ', '.join(inner) or '()'
+  if hasattr(found, 'shape') and hasattr(found, 'dtype'):
+    return f'{tuple(found.shape)} {found.dtype}'
+  return type(found).__name__
