@@ -235,7 +235,7 @@ def bad(width{default}):
 
 @pytest.mark.parametrize('made, message', [
     (attack('Attack(CutGradients, lambda key, v: v.received.sum())'),
-     'bad must guess scores'),
+     'bad must return scores'),
     (attack('Attack(CutGradients, lambda key, v: v.received @ v.sent)'),
      'line 20: TypeError: dot_general'),
     (attack('Attack(TrainedBottom, lambda key, v: 0)'),
