@@ -136,8 +136,8 @@ class Defense(NamedTuple):
     epoch: (state, key, holdings) -> state; at the active party, after every
       epoch.
     lent: (state, k) -> the part of the state that passive party k, too, uses in
-      `bottom`: its own secrets, or secret shares, which tell it nothing. All
-      else in the state is the active party's alone, as `vfljax.audit` proves.
+      `bottom`: its own secrets, or numbers in secret shares, which it cannot
+      read. All else is the active party's alone, as `vfljax.audit` proves.
     facts: (state) -> {name: scalar}; numbers about the defense itself, recorded
       beside the utility.
     expose: (state, key, k, weights) -> weights; what passive party k can read

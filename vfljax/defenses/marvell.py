@@ -75,8 +75,8 @@ def solve(u, v, d, g, p, power) -> Allocation:
   Returns:
     An `Allocation`. All of the power is used. `sum_kl` is infinite where a
     class has no variance and gets no noise; if both have no variance, the d - 1
-    directions across the gap, in which nothing varies, do not count. `jax.grad`
-    is right for `sum_kl` only if d is above 1, and for none at a power of 0.
+    directions across the gap, in which nothing varies, do not count. For d
+    above 1 `jax.grad` is right of `sum_kl` alone, at a power of 0 of nothing.
 
   Raises:
     ValueError: if a number that is not traced is out of its range.

@@ -1,9 +1,9 @@
 """MixUp (Zhang et al. 2018; Kang et al. 2022, Eq. 20).
 
-The federation trains on convex combinations of 2, 3 or 4 samples, so that no
-gradient belongs to a single one. Parties share randomness, not data: the rows
-to mix and their weights are drawn from a common key, and each party mixes its
-own part. Inference is on samples as they are.
+The federation trains on convex combinations of 2, 3 or 4 samples and not on
+single ones. Parties share randomness, not data: the rows to mix and their
+weights are drawn from a common key, and each party mixes its own part.
+Inference is on samples as they are.
 
 Eq. 20 mixes two samples with gamma in (0, 1), whose distribution the paper does
 not give; nor does it say how three or four are mixed. Here weights are

@@ -2,10 +2,10 @@
 
 A product of codes with f and g fraction bits has f + g of them. In the
 one-sided protocols every product is opened, so no shared value has to be
-truncated, and 24 + 24 bits leave 15 bits of integer part: closer to float64
-than to float32. `truncate` is for opened values only: truncating each share by
-itself, as SecureML does, fails with probability 2^(log2|x| + 1 - 64) an element
-and is not offered.
+truncated, and 24 + 24 bits leave 15 bits of integer part: results are nearer to
+float64's than float32's are. `truncate` is for opened values only: truncating
+each share by itself, as SecureML does, fails with probability
+2^(log2|x| + 1 - 64) an element and is not offered.
 
 Overflow never wraps in silence: a concrete array raises, and under a trace the
 `_flagged` functions return a flag beside values clipped to the range.

@@ -60,7 +60,7 @@ def class_centers(key: Key, k: int, played: Round) -> ClassCenters:
   That favours the attacker, without giving a label away: in an undefended
   federation the gradients of the two classes lie on either side of 0, so that a
   gradient nearer to 0 than to the other center is mostly of the class without
-  a known sample. If such rounds were not scored instead, rounds of eight
+  a known sample. If such a center counted as unknown instead, rounds of eight
   samples would leak less to the mean attack.
   """
   view = cut_gradients(k, played)

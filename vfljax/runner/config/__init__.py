@@ -119,7 +119,7 @@ class TrainConfig:
 class AttackConfig:
   """Common to all attackers: which party, what it knows, when it attacks.
 
-  An attack's own options (`--list attacks`) are in `own`, by the attack's name:
+  An attack's own options are in `own`, by the names in `--list attacks`:
   own=dict(gradient_inversion=dict(steps=300)). On the command line that is
   --config.attack.gradient_inversion.steps=300.
   """
