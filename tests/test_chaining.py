@@ -119,7 +119,7 @@ def test_every_hook_builds_upon_what_the_one_before_made():
 
 @pytest.mark.parametrize('names, said', [
     (('gafm', 'coae'), 'Chain coae first'),
-    (('multi_head', 'rvfr'), 'numbers a sample, and its top network is given'),
+    (('multi_head', 'rvfr'), 'numbers a sample, but its top network got'),
     (('rvfr', 'multi_head'), 'cannot keep statistics'),
 ])
 def test_networks_that_do_not_fit_are_refused_in_words(names, said):

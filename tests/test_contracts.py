@@ -259,5 +259,5 @@ def test_features_are_guessed_in_their_shape():
 
 @pytest.mark.parametrize('made', [attacks.norm_scoring, Attack, 3])
 def test_a_factory_is_no_attack(made):
-  with pytest.raises(ValueError, match='A factory is called for one'):
+  with pytest.raises(ValueError, match='A factory has to be called'):
     contracts.check_attack(made)

@@ -252,10 +252,10 @@ MISUSES = {
         lambda: metrics.distance_correlation(X[:0], X[:0]), '0 samples'
     ),
     'a guess at something else': (
-        lambda: watched(lambda v: v.received), 'mine must guess'
+        lambda: watched(lambda v: v.received), 'mine must return scores'
     ),
-    'a guess at some': (lambda: watched(lambda v: Y[1:]), r'is \(5, 2'),
-    'no guess': (lambda: watched(lambda v: None), 'guess is NoneType'),
+    'a guess at some': (lambda: watched(lambda v: Y[1:]), r'returned \(5, 2'),
+    'no guess': (lambda: watched(lambda v: None), 'returned NoneType'),
     'no stages': (lambda: measure.of_completion(X, Y), r'\(stages, 6'),
     'a guess at other samples': (
         lambda: measure.of_completion(Y[None, 1:], Y), r'it is \(1, 5, 2\)'

@@ -80,7 +80,7 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
   data = images(tmp_path)
   for wrong, match in (
       (plan(remainder='keep'), 'one size'),
-      (plan(adversary=Adversary(parties=(1,))), 'deviates'),
+      (plan(adversary=Adversary(parties=(1,))), 'adversaries'),
       (plan(kdk(0.3)), 'prepares'),
       (plan(patience=2, best='size', validate=validate), 'stop early'),
   ):

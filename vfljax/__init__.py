@@ -10,8 +10,8 @@ exchanging embeddings and their gradients. Every function here is pure: `jit`,
 
 `algorithms` and `nets` make a `VFL`, `defenses` and `attacks` are registries,
 `sweep` runs seeds x strengths in one program, `measure`, `metrics` and
-`evaluation` say what it was worth, `audit` proves what crosses between parties,
-and `data` loads and splits tables.
+`evaluation` score utility and leakage, `audit` proves what crosses between
+parties, and `data` loads and splits tables.
 """
 import importlib
 from importlib.util import find_spec
@@ -38,8 +38,8 @@ __all__ = [
     'none', 'play_round', 'predict', 'protocol', 'sweep', 'train', 'views',
 ]
 
-# Where the names are that are no modules. They are imported when somebody asks
-# for them, so that the command line can listen to ctrl-C before it imports JAX.
+# The module of each public name that is not a module itself. Names are imported
+# on first use, so that the command line handles ctrl-C before it imports JAX.
 _HOMES = dict(
     Adversary='adversary', Attack='attack', Defense='defense', chain='defense',
     none='defense', init='protocol', play_round='protocol', predict='protocol',
@@ -49,7 +49,7 @@ _HOMES = dict(
 
 
 def __getattr__(name: str) -> Any:
-  """A public name, or a module; imported when it is first asked for."""
+  """A public name or a submodule, imported on first use."""
   if name in _HOMES:
     module = importlib.import_module(f'vfljax.{_HOMES[name]}')
     found = globals()[name] = getattr(module, name)

@@ -1,7 +1,7 @@
 """Passive parties that deviate from the protocol (backdoors, for instance).
 
 The hooks get the colluding parties' own features and messages and nothing else;
-`protocol.play_round` takes them out of the federation and puts them back.
+`protocol.play_round` selects them and puts the results back.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,11 +18,11 @@ class Adversary(NamedTuple):
   `own` is a tuple with one array per party of `parties`, in that order.
 
   Attributes:
-    parties: The colluding passive parties, 1..K. Empty: nobody deviates.
+    parties: The colluding passive parties, 1..K; () for none.
     init: (key, own features) -> state.
-    rows: (key, numbers) -> numbers, [batch] each; the samples a round of `fit`
-      is played with, below the number of samples. Parties agree on them
-      before each round, so that an attacker has a say.
+    rows: (key, indices) -> indices, [batch] each, of a round's samples in
+      `fit`. Parties agree on them before each round, so an attacker can change
+      them.
     features: (state, key, own features) -> own features.
     send: (state, key, own embeddings) -> own embeddings.
     receive: (state, key, own cut-layer gradients) -> own cut-layer gradients.

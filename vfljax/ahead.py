@@ -1,8 +1,8 @@
-"""Loops whose rounds' keys are made before the first round.
+"""Loops that make the keys of all rounds before the first round.
 
-A round splits its key into others, and these into others: on a GPU each such
-step is a kernel, of a few numbers. They depend on nothing that a round
-computes, so those of all rounds can be made at a time. The keys are the same.
+A round splits its key into others, and these again: on a GPU each split is a
+kernel for a few numbers. Splits do not depend on what a round computes, so
+those of all rounds can be made in one batch. The keys are the same.
 """
 from collections.abc import Callable
 from typing import Any
@@ -15,13 +15,13 @@ import jax.numpy as jnp
 
 
 def scan(play: Callable, state: Any, xs: Any) -> tuple[Any, Any]:
-  """`lax.scan(play, state, xs)`, with keys that come of those in `xs` alone.
+  """`lax.scan(play, state, xs)`, with the keys derived from `xs` made before.
 
   Args:
-    play: (state, x) -> (state, y). What it draws by a key is still drawn in the
-      loop: memory would hold it for all rounds.
+    play: (state, x) -> (state, y). Random numbers are still drawn in the loop,
+      as those of all rounds would take too much memory.
     state: A pytree of arrays.
-    xs: Likewise, [rounds, ...].
+    xs: A pytree of arrays [rounds, ...].
 
   Returns:
     The last state, and all y, [rounds, ...].
@@ -51,14 +51,14 @@ def scan(play: Callable, state: Any, xs: Any) -> tuple[Any, Any]:
 
 
 def _one(x: Any) -> jax.ShapeDtypeStruct:
-  """The type of a round's part of `x`, in which it differs between shards."""
+  """Shape and type of a round's part of `x`, which varies over shards, too."""
   if not len(x):
     return jax.ShapeDtypeStruct(x.shape[1:], x.dtype)
   return jax.eval_shape(lambda x: x[0], x)
 
 
 def _of_keys(eqns: list[core.JaxprEqn], inputs: list) -> list[core.JaxprEqn]:
-  """Those that make keys of the inputs' keys and of numbers in the program."""
+  """The equations that derive keys from the inputs' keys and literals alone."""
   found, known = [], {v for v in inputs if _is_key(v)}
   for eqn in eqns:
     reads = [v for v in eqn.invars if not isinstance(v, core.Literal)]
@@ -69,7 +69,7 @@ def _of_keys(eqns: list[core.JaxprEqn], inputs: list) -> list[core.JaxprEqn]:
 
 
 def _is_key(v: Any) -> bool:
-  """Whether it is keys, of which many are made as each of them is."""
+  """Whether a variable holds keys whose derivation commutes with `vmap`."""
   dtype = getattr(v.aval, 'dtype', None)
   if dtype is None or not jnp.issubdtype(dtype, jax.dtypes.prng_key):
     return False

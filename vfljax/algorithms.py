@@ -1,7 +1,7 @@
 """VLR, VHNN and VSNN: three ways to fill in `VFL` (Kang et al. 2022, Table 2).
 
   VLR   vertical logistic regression: linear bottoms, softmax or sigmoid of the
-        sum of their outputs, nothing to train on top.
+        sum of their outputs, a top without weights.
   VHNN  vertical hetero neural network: every party has a bottom network.
   VSNN  vertical split neural network: the active party has labels only.
 """
@@ -25,16 +25,17 @@ AGGREGATIONS: dict[str, Aggregation] = dict(
     max=lambda us: reduce(jnp.maximum, _alike(us)),
     product=lambda us: reduce(jnp.multiply, _alike(us)),
 )
-# What else is known of them; an own one says so by joining. `ADDED`: embeddings
-# are added up, if only beside each other, which some attacks need. `NEEDS_ALL`:
-# an absent party's zeros leave nothing of the others', so that there is no
-# active party alone to compare with.
+# What else is known of aggregations; add the name of one of your own where it
+# belongs. `ADDED`: the aggregate is linear in the embeddings (concatenation is
+# a sum of embeddings padded with zeros), which some attacks need. `NEEDS_ALL`:
+# the zeros of an absent party wipe out the other embeddings, so that there is
+# no prediction by the active party alone to compare with.
 ADDED: set[str] = {'concat', 'sum', 'mean'}
 NEEDS_ALL: set[str] = {'product'}
 
 
 def _alike(us: Sequence[Array]) -> Sequence[Array]:
-  """Embeddings of one shape; of others one would be stretched, unasked."""
+  """The embeddings, if of one shape; others would be broadcast in silence."""
   shapes = [u.shape[1:] for u in us]
   if len(set(shapes)) > 1:
     raise ValueError(
@@ -48,8 +49,9 @@ def _alike(us: Sequence[Array]) -> Sequence[Array]:
 def vlr(parties: int, classes: int, *, active: bool = True) -> VFL:
   """Vertical logistic regression.
 
-  Two classes make embeddings of width 1 and a sigmoid of their sum, as deployed
-  systems do; more classes make one embedding per class and a softmax.
+  The logits are the sum of the parties' linear outputs. For two classes these
+  have width 1 and the sum goes into a sigmoid, as in deployed systems; for more
+  they have one number per class and the sum goes into a softmax.
 
   Args:
     parties: 2 or more, the active one included.
@@ -69,11 +71,16 @@ def vlr(parties: int, classes: int, *, active: bool = True) -> VFL:
 def vhnn(
     bottoms: Sequence[Net], top: Net, aggregation: str = 'concat'
 ) -> VFL:
-  """Every party has features: `bottoms` starts with the active party's.
+  """Vertical hetero neural network: every party has features.
+
+  Args:
+    bottoms: One network per party, the active party's first.
+    top: From the aggregated embeddings to logits [batch, classes].
+    aggregation: A name in `AGGREGATIONS`.
 
   Raises:
-    ValueError: for one network alone, a top that is no `Net`, or an aggregation
-      that there is not.
+    ValueError: if `bottoms` is a single network, `top` is no `Net`, or the
+      aggregation is unknown.
   """
   return VFL(
       tuple(_several(bottoms)), aggregate(top, aggregation),
@@ -84,11 +91,14 @@ def vhnn(
 def vsnn(
     bottoms: Sequence[Net], top: Net, aggregation: str = 'concat'
 ) -> VFL:
-  """The active party has labels only: `bottoms` are the passive parties'.
+  """Vertical split neural network: the active party has labels only.
+
+  Args:
+    bottoms: One network per passive party.
+    top, aggregation: As in `vhnn`.
 
   Raises:
-    ValueError: for one network alone, a top that is no `Net`, or an aggregation
-      that there is not.
+    ValueError: as `vhnn`.
   """
   return VFL(
       (None, *_several(bottoms)), aggregate(top, aggregation),
@@ -97,7 +107,7 @@ def vsnn(
 
 
 def _several(bottoms: Sequence[Net]) -> Sequence[Net]:
-  """One network for each party; a `Net` alone is a sequence, too."""
+  """`bottoms`, unless it is one `Net`, which as a tuple would pass for many."""
   if isinstance(bottoms, Net) or not isinstance(bottoms, Iterable):
     got = 'one' if isinstance(bottoms, Net) else f'a {type(bottoms).__name__}'
     raise ValueError(
@@ -108,16 +118,24 @@ def _several(bottoms: Sequence[Net]) -> Sequence[Net]:
 
 
 def aggregate(net: Net, aggregation: str = 'concat') -> Net:
-  """A top network over the aggregated embeddings of those who have one.
+  """A top network that aggregates the embeddings and applies `net` to them.
+
+  Args:
+    net: From one array, the aggregate, to logits [batch, classes].
+    aggregation: A name in `AGGREGATIONS`.
+
+  Returns:
+    A `Net` on the tuple of embeddings, `None` (an active party without
+    features) left out.
 
   Raises:
-    ValueError: for what is no `Net`, or an aggregation that there is not.
+    ValueError: if `net` is no `Net`, or the aggregation is unknown.
   """
   if not isinstance(net, Net):
     raise ValueError(
         f'The top must be a Net; it is a {type(net).__name__}. '
         'nets.mlp(classes) is one, and `nets.linen` makes one of a Linen '
-        'module. For none with weights: vfl._replace(top=algorithms.plain()).'
+        'module. A top without weights is algorithms.plain().'
     )
   fuse = _aggregation(aggregation)
   gather = lambda us: fuse([u for u in us if u is not None])
@@ -132,7 +150,15 @@ def aggregate(net: Net, aggregation: str = 'concat') -> Net:
 def plain(aggregation: str = 'sum') -> Net:
   """A top without weights: the aggregated embeddings are the logits.
 
-  Of width 1 they are one logit, sigmoid's; else one a class, softmax's.
+  An aggregate of width 1 is the logit of a sigmoid and becomes two logits for a
+  softmax with the same probabilities (`nets.pair`); a wider one has one logit
+  per class.
+
+  Args:
+    aggregation: A name in `AGGREGATIONS`.
+
+  Raises:
+    ValueError: if the aggregation is unknown.
   """
   fuse = _aggregation(aggregation)
 
@@ -146,6 +172,6 @@ def plain(aggregation: str = 'sum') -> Net:
 def _aggregation(name: str) -> Aggregation:
   if name not in AGGREGATIONS:
     raise ValueError(
-        f'Unknown aggregation {name!r}; there are {", ".join(AGGREGATIONS)}.'
+        f'Unknown aggregation {name!r}; choose of {", ".join(AGGREGATIONS)}.'
     )
   return AGGREGATIONS[name]

@@ -1,8 +1,8 @@
-"""What an attack is: a view, a function of it, and what is special about it.
+"""What an attack is: a view and a function of it, and a recipe for the runner.
 
-`Attack` is the algorithm. `recipe` says, beside the factory that makes one,
-what a runner has to know: when it strikes, which options it has, what it needs
-of a federation, and what it is measured by.
+`Attack` is the algorithm. The decorator `recipe` adds to an attack's factory
+what a runner has to know: when the attack strikes, its options, what it needs
+of a federation, and how it is scored.
 """
 from collections.abc import Callable
 import functools
@@ -48,10 +48,10 @@ class Attack(NamedTuple):
       guesses at weights their structure.
     facts: (view) -> {name: number}; what the attacker knows of its own success,
       such as whether it had enough equations. Recorded beside its score.
-    wants: Whose features it guesses, for attacks on features.
-    against: (defense) -> Attack; the same attacker, who knows that the
-      federation has this defense. It is told by the function, as views hold
-      arrays alone; `None` of attacks that proceed alike against any.
+    wants: For attacks on features: how many samples' features it guesses.
+    against: (defense) -> Attack; the same attacker, knowing that the federation
+      has this defense. The defense is an argument here since views hold arrays
+      only. `None` for attacks that do not depend on the defense.
   """
 
   view: type
@@ -62,26 +62,26 @@ class Attack(NamedTuple):
 
 
 class NoOptions(NamedTuple):
-  """Of an attack that has none."""
+  """The options of an attack that has none."""
 
 
 def _usual(stage: str, measure: Callable | None) -> Score:
-  """The score of what is measured of an attack, unless it says another."""
+  """The default score of an attack at `stage`, measured by `measure`."""
   if getattr(measure, '__name__', '') == 'of_images':
     return IMAGES
   return COMPLETION if stage == TRAINED else LABELS
 
 
 def _fits(options: Any, scene: Scene, samples: Amounts) -> None:
-  """Nothing to refuse."""
+  """The default of `Recipe.check`: refuses nothing."""
 
 
 class Recipe(Generic[P, T]):
-  """A factory of attacks, callable as such, and what a runner must know of it.
+  """A factory of attacks with what a runner must know; calling it calls that.
 
   Attributes: the arguments of `recipe`, and
-    factory: What is called.
-    is_scored: Whether it says by itself what its score is.
+    factory: The factory.
+    is_scored: Whether `score` was given, and is not the default.
   """
 
   def __init__(self, factory: Callable[P, T], **about: Any):
@@ -117,15 +117,16 @@ class Recipe(Generic[P, T]):
     return self.factory(*args, **kwargs)
 
   def why_not(self, name: str, scene: Scene) -> str:
-    """Why the attack `name` cannot work on such a federation; '' if it can."""
+    """Why the attack `name` cannot run on such a federation; '' if it can."""
     reason = next(filter(None, (need(scene) for need in self.needs)), '')
     return reason and f'{name} {reason}'
 
   def known(self, attack: Attack | None = None) -> Known:
-    """What a report has to know.
+    """What a report has to know of the attack.
 
     Args:
-      attack: The one that was made, which tells whether it guesses features.
+      attack: The attack that was made, if it was: it tells whether features are
+        guessed.
     """
     score = self.score
     features = attack is not None and bool(attack.wants.samples)
@@ -136,44 +137,54 @@ class Recipe(Generic[P, T]):
 
   @property
   def summary(self) -> str:
-    """One line: of a baseline its own docstring's, else its file's first."""
+    """One line: the module's docstring's first; a baseline's own first."""
     module = inspect.getmodule(self.factory)
     own = None if self.is_baseline else inspect.getdoc(module)
     return (own or inspect.getdoc(self.factory) or '').partition('\n')[0]
 
 
 def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
-  """Says of a factory of attacks what a runner has to know; a decorator.
+  """A decorator that adds to a factory of attacks what a runner has to know.
 
   Args:
     stage: When the attack strikes: on a `ROUND` of training, on `REPLAYED`
       rounds, on the `TRAINED` federation, or on `TRAINING` itself.
-    options: A NamedTuple with defaults: its own options.
-    group: Under which name they are set; the factory's. Attacks of one group
-      share their options, as a baseline does with what it is a baseline of.
+    options: A NamedTuple class with defaults: the attack's options.
+    group: The name in a configuration under which the options are set; by
+      default the factory's. Attacks of one group share their options, as a
+      baseline does with the attack that it is compared with.
     make: (options, scene, vfl) -> Attack; by default the factory with the
       options as keyword arguments.
-    needs: Functions of a `Scene`, each '' or what the attack does that such a
-      federation has no place for, and what would be right.
-    check: (options, scene, samples); raises ValueError for numbers that make no
+    needs: Functions (scene) -> reason, each '' or a sentence's end: what the
+      attack needs that such a federation lacks, and what to choose instead.
+    check: (options, scene, samples); raises ValueError for options that make no
       sense with such samples.
-    baselines: (scene) -> names of attacks that run along, as what it is
-      measured by.
+    baselines: (scene) -> names of attacks that run beside it, for comparison.
     is_baseline: Whether it uses nothing that it gets from the federation.
     apart: Names of attacks that cannot run in the same federation.
     plant: With `TRAINING`: (options, ground) -> `backdoor.Backdoor`.
     optimizer: (pace) -> the attacking party's own optimizer, in training.
-    measure: (guess, truth) -> {metric: number}, of attacks on the trained
-      federation and on features: `measure.of_completion`, or `of_images`, by
-      default. Guesses at a round's labels are all measured alike.
+    measure: (guess, truth) -> {metric: number}, for attacks on the trained
+      federation and on features; by default `measure.of_completion` or
+      `of_images`. Guesses at a round's labels are all measured alike.
     score: How its success becomes a leakage. By default `leakage.COMPLETION` on
-      the trained federation, `IMAGES` of guesses at features, else `LABELS`; a
+      the trained federation, `IMAGES` for guesses at features, else `LABELS`; a
       `measure` with metrics of its own needs one.
-    one_luck: Whether its variants draw the same numbers, to be compared.
+    one_luck: Whether its variants draw the same random numbers, so that they
+      can be compared.
+
+  Returns:
+    The decorator: factory -> `Recipe`.
+
+  Raises:
+    TypeError: for an unknown argument or stage, or `TRAINING` without `plant`.
   """
   return lambda factory: Recipe(factory, **about)
 
 
 def recipe_of(factory: Callable[..., Any]) -> Recipe:
-  """A registered factory's recipe; of a plain function that of a round's."""
+  """The recipe of a registered factory.
+
+  A factory without one gets the default, of an attack on a `ROUND`.
+  """
   return factory if isinstance(factory, Recipe) else Recipe(factory)

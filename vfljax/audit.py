@@ -8,22 +8,22 @@ was sent, and on what all know: the round's key and which rows are samples
 distributions or zeros). What a defense has two parties compute with is declared
 in one place, `Defense.lent`.
 
-  audit.check(defense, vfl, txs, batch)    # ValueError with the way of a leak
+  audit.check(defense, vfl, txs, batch)    # ValueError with a leak's path
   audit.report(defense, vfl, txs, batch)   # what crosses, and all leaks
 
-The federation's start is followed, too: what a party begins with may not be
-made of the active party's auxiliary samples. `prepare` and `epoch` are by their
-arguments the active party's. What `epoch` puts into memory that is lent goes to
-those parties between two epochs; that is no leak, as it is declared, but
-`Report.handed` says what it is made of.
+`init` is traced, too: the initial state of a passive party must not depend on
+the active party's auxiliary samples. `prepare` and `epoch` have arguments of
+the active party only. What `epoch` puts into lent memory reaches the borrowing
+parties between two epochs; that is no leak, as it is declared, but
+`Report.handed` says what it depends on.
 
-What it does not say: the key is everybody's, so whether noise is a secret is
-not looked at; nor what messages tell, which is what attacks are for. What a
-defense closes over is taken as public, unless it has an axis as long as the
-round has samples and no round with one more can be traced: `Report.constants`
-lists arrays, but not numbers, which are part of the program. A hook may proceed
-otherwise in a round of another size: one report is of one size. The round is
-traced as for a CPU; on a GPU it adds up in another order.
+Not checked: whether noise is secret, since all parties have the key; and what
+messages reveal, which is what attacks are for. What a defense closes over is
+taken as public, unless it has an axis as long as the round has samples and a
+round with one more sample cannot be traced. `Report.constants` lists the arrays
+closed over, but not numbers, which are part of the program. A hook may act
+otherwise in a round of another size: a report is of one size. The round is
+traced as for a CPU; on a GPU sums have another order.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -50,10 +50,10 @@ class Crossing(NamedTuple):
 
 
 class Handed(NamedTuple):
-  """What passive party `party` has anew between two epochs.
+  """What `Defense.epoch` hands to passive party `party` in lent memory.
 
   Attributes:
-    made_of: What it may depend on of what that party does not know.
+    made_of: Inputs on which it may depend and which that party does not know.
   """
 
   party: int
@@ -65,12 +65,12 @@ class Report(NamedTuple):
 
   Attributes:
     crossing: The messages, party by party.
-    leaks: What crosses beside them; () if nothing does.
+    leaks: What crosses otherwise; () if nothing does.
     constants: Shapes and types of the arrays that the round closes over.
-    samples: In the round.
+    samples: Number of samples in the round.
     borrowers: Passive parties that compute with memory which the defense lends
       them (`Defense.lent`).
-    handed: To which of them `Defense.epoch` hands something new in it.
+    handed: What `Defense.epoch` hands to them in that memory.
   """
 
   crossing: tuple[Crossing, ...]
@@ -81,13 +81,13 @@ class Report(NamedTuple):
   handed: tuple[Handed, ...] = ()
 
   def bytes_a_sample(self, direction: str) -> float:
-    """Of all passive parties' messages 'up' or 'down'."""
+    """Bytes a sample of all passive parties' messages 'up' or 'down'."""
     own = sum(c.bytes for c in self.crossing if c.direction == direction)
     return own / self.samples
 
   @property
   def made_anew_of(self) -> tuple[str, ...]:
-    """What `handed` is made of, whoever it is handed to."""
+    """All inputs in `handed`, over all parties, sorted."""
     return tuple(sorted({x for own in self.handed for x in own.made_of}))
 
 
@@ -95,19 +95,18 @@ def check(
     defense: Defense, vfl: VFL, txs: Transforms, batch: Batch,
     adversary: Adversary = HONEST, auxiliary: Batch | None = None,
 ) -> Report:
-  """The report on a round in which nothing but messages crosses.
+  """Checks that nothing but messages crosses in a round: the report.
 
-  Args: as of `report`.
+  Args: as in `report`.
 
   Raises:
-    ValueError: if something else does, with its way; if a round cannot be
-      followed.
+    ValueError: if something else crosses, with its path; as `report`.
   """
   found = report(defense, vfl, txs, batch, adversary, auxiliary)
   if found.leaks:
     ways = '\n'.join(f'  {leak}' for leak in found.leaks)
     raise ValueError(
-        'Something crosses between parties that is no message:\n'
+        'Something crosses between parties that is not a message:\n'
         f'{ways}\nHooks must use their arguments alone; what two parties '
         'compute with is declared by `Defense.lent`.'
     )
@@ -118,7 +117,7 @@ def report(
     defense: Defense, vfl: VFL, txs: Transforms, batch: Batch,
     adversary: Adversary = HONEST, auxiliary: Batch | None = None,
 ) -> Report:
-  """What crosses in a round; by tracing alone, nothing is computed.
+  """What crosses in a round, found by tracing; nothing is computed.
 
   Args:
     defense, vfl, txs, adversary: The federation's.
@@ -166,7 +165,7 @@ def report(
 
 
 def _judge_all(ledger: Ledger, names: Any, taints: list[flow.Taint]) -> None:
-  """Judges a program's first outputs, whose names are the leaves of `names`."""
+  """Checks a program's first outputs, named by the leaves of `names`."""
   for name, taint in zip(jax.tree.leaves(names), taints):
     ledger.judge(name, taint)
 
@@ -175,7 +174,7 @@ def _handed(
     defense: Defense, vfl: VFL, key: Key, state: State,
     auxiliary: Batch | None, ledger: Ledger,
 ) -> tuple[Handed, ...]:
-  """What is new, after an epoch, in memory that passive parties use."""
+  """`Report.handed`: what an epoch puts into memory lent to passive parties."""
   def epoch(memory, key, params, auxiliary):
     return defense.epoch(memory, key, Holdings(vfl, params, auxiliary))
 
@@ -202,8 +201,8 @@ def _handed(
 def _fits_more(play: Callable, key: Key, state: State, batch: Batch) -> bool:
   """Whether a round with one more sample can be traced.
 
-  What has a row for each sample of this one does not fit there; a network's
-  matrix that has an axis as long by chance (Winograd's has 16 rows) does.
+  A constant with a row per sample of this round does not fit there; a matrix
+  that has an axis of that length by chance (Winograd's has 16 rows) does.
   """
   more = jax.tree.map(
       lambda x: jax.ShapeDtypeStruct((x.shape[0] + 1, *x.shape[1:]), x.dtype),

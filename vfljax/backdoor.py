@@ -1,7 +1,7 @@
-"""Attacks on what a federation learns: deviate in training, strike afterwards.
+"""Attacks on the trained model: deviate in training, strike at inference.
 
-A backdoor is two adversaries. One plays in training and may plant something,
-the other at inference, on samples that the attackers choose. Both are hooks on
+A backdoor is two adversaries: one acts in training and may plant a trigger, the
+other acts at inference, on samples that the attackers choose. Both are hooks on
 the attackers' own features and messages, so that they can do no more than a
 passive party can.
 """
@@ -17,13 +17,13 @@ from vfljax.types import Array
 
 
 class Backdoor(NamedTuple):
-  """What attackers do.
+  """The attackers' behaviour in training and at inference.
 
   Attributes:
-    training: For `Plan.adversary` and `play_round`.
-    inference: For `predict`, on the samples that are attacked.
-    target: The class that attacked samples shall be taken for, traced or not;
-      `None` for attackers who want any error.
+    training: The adversary for `Plan.adversary` and `play_round`.
+    inference: The adversary for `predict`, on the samples that are attacked.
+    target: The class that the model should predict for attacked samples; may be
+      traced. `None` for attackers who want any error.
   """
 
   training: Adversary
@@ -34,7 +34,7 @@ class Backdoor(NamedTuple):
 def measured(
     backdoor: Backdoor, clean: Array, attacked: Array, labels: Array
 ) -> dict[str, Array]:
-  """What a backdoor does to the samples it strikes.
+  """Scores a backdoor on the samples that it attacks.
 
   Args:
     backdoor: Whose target it is.
@@ -43,10 +43,10 @@ def measured(
     labels: [n, classes]; a row of zeros does not count.
 
   Returns:
-    With a target, over the samples of other classes: 'backdoor_accuracy', the
-    share taken for the target, and 'untriggered', the share that is so without
-    the attack. In any case 'attacked_accuracy' and 'drop', clean minus attacked
-    accuracy. Of logits that are NaN they are, too.
+    Fractions. 'attacked_accuracy', and 'drop', clean minus attacked accuracy.
+    With a target also, over the samples of other classes: 'backdoor_accuracy',
+    the share predicted as the target, and 'untriggered', the same without the
+    attack. NaN if logits are NaN.
   """
   real = labels.sum(-1)
   before = metrics.accuracy(clean, labels, real)
@@ -64,7 +64,7 @@ def measured(
 
 
 def value_range(features: Sequence[Array]) -> tuple[Array, Array]:
-  """The least and the largest value in any of the attackers' features."""
+  """The smallest and the largest value in any of the attackers' features."""
   low = jnp.stack([x.min() for x in features]).min()
   return low, jnp.stack([x.max() for x in features]).max()
 
@@ -82,7 +82,7 @@ def stamp(x: Array, value: float | Array = 1.0) -> Array:
       (-1, -1), (-2, -2), (-1, -3) and (-3, -1) become `value`, counted from the
       corner, in every channel; or [n, columns], whose last four columns (or
       all, if fewer) become `value`.
-    value: What a lit pixel is: the largest that occurs.
+    value: The value of a trigger's pixel: the largest that features have.
 
   Raises:
     ValueError: for smaller images.

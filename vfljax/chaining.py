@@ -1,8 +1,8 @@
 """Several defenses as one, in the order given.
 
-A function here is a hook of the chain: it gets the defenses, then what the hook
-gets. `state`, and the weights that `init` asks for, are tuples with one entry a
-defense, and each has a key of its own.
+Each private function is a hook of the chain: its arguments are the defenses,
+then the hook's own. `state` and the weights that `init` returns are tuples with
+one entry per defense; each defense gets a key of its own.
 """
 from collections.abc import Sequence
 from functools import partial
@@ -21,9 +21,9 @@ Parts = Sequence[Defense]
 def chain(*defenses: Defense) -> Defense:
   """Applies several defenses; every hook runs in the order given.
 
-  Penalties add. `decode` runs in the reverse order, undoing `label`'s, and so
-  does `expose`: of nested networks (`bottom`) the last one gets the weights
-  first.
+  Penalties are added. `decode` runs in reverse order, as it undoes `label`. So
+  does `expose`: of networks nested by `bottom`, the last defense's is the
+  outermost and gets the weights first.
 
   Raises:
     ValueError: if two of them replace the training objective.

@@ -1,8 +1,7 @@
 """Checks of arguments that may be numbers, arrays or traced values.
 
-A strength is a factory argument that a sweep may trace, and a traced value has
-no number to look at: it passes, and whoever made the sweep checks the numbers
-that go into it.
+A strength is a factory argument that a sweep may trace. A traced value has no
+number yet, so it passes; the caller has to check the numbers of the sweep.
 """
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +14,9 @@ _REAL = (np.integer, np.floating)
 
 
 class Misfit(ValueError):
-  """What a method has returned, or would see, is not what it must be.
+  """A method returned, or needs, something of another kind than it must.
 
-  The method's author can mend it: the command line shows the message alone.
+  Its author can fix it, so the command line shows the message, no traceback.
   """
 
 
@@ -50,7 +49,7 @@ def inside(
     value: A number, an array or a traced value; the last always passes.
     low: The smallest value allowed, or the bound below it if `open_low`.
     high: The largest value allowed, or the bound above it if `open_high`.
-    kind: What it must be.
+    kind: For the message: 'a number', 'an integer', ...
 
   Raises:
     ValueError: if `value` is not a number, NaN or outside.
@@ -82,8 +81,8 @@ def whole(name: str, value: Any, low: float, high: float = np.inf) -> None:
 def count(name: str, value: Any, low: int = 1, high: float = np.inf) -> None:
   """Passes if `value` is an integer in [low, high]: a size, a number of steps.
 
-  What decides a shape or the length of a loop is an `int`; 3.0 is none, nor is
-  a traced value.
+  It decides a shape or the length of a loop, so it must be an `int`: neither
+  3.0 nor a traced value.
 
   Raises:
     ValueError: if not.
@@ -93,7 +92,8 @@ def count(name: str, value: Any, low: int = 1, high: float = np.inf) -> None:
   if not isinstance(value, int | np.integer):
     raise ValueError(
         f'{name} must be {kind}; got {value!r}. It decides a shape or how '
-        'often something is done, so a grid cannot sweep it: an entry for each.'
+        'often something is done, so a grid cannot sweep it: give each value '
+        'an entry of its own.'
     )
 
 

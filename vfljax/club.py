@@ -1,9 +1,9 @@
 """CLUB: an upper bound of mutual information that samples can estimate.
 
-I(h; y) is at most the mean log-likelihood log q(y|h) of samples that belong
-together minus that of samples that do not, if q is near enough to p(y|h): vCLUB
-of Cheng et al. (ICML 2020), PlugVFL's Eq. 4 and 7. The price is a network q
-that must be trained, by `learning_loss`, on what it is to judge.
+I(h; y) is at most the mean log-likelihood log q(y|h) over pairs of one sample
+minus that over pairs of independent samples, if q is near enough to p(y|h):
+vCLUB of Cheng et al. (ICML 2020), PlugVFL's Eq. 4 and 7. The price is a network
+q that must be trained, by `learning_loss`, on the same representations.
 
 Every function is of plain arrays and can be differentiated. `upper_bound` takes
 any q and evaluates it on all pairs; for a categorical or Gaussian q the same
@@ -32,22 +32,22 @@ def upper_bound(
 ) -> Array:
   """vCLUB of a batch: E_p(h,y) log q(y|h) - E_p(h)p(y) log q(y|h), in nats.
 
-  The second mean is over all pairs of rows, those that belong together
-  included, as in the paper's estimator; it costs as many calls of `log_q` as
-  there are samples. `categorical` and `gaussian` are its closed forms.
+  The second mean is over all pairs of rows, those of one sample included, as in
+  the paper's estimator; it takes a call of `log_q` per sample. `categorical`
+  and `gaussian` are its closed forms.
 
   Args:
     log_q: (h [samples, ...], y [samples, ...]) -> [samples], the logarithm of
       q(y_i|h_i); for a continuous y of the density.
     h: [samples, ...] representations, 1 or more.
-    y: [samples, ...] what they should not tell.
+    y: [samples, ...] what the representations should not reveal.
     weights: [samples], 0 or more and not all 0; each sample counts 1 by
       default.
 
   Returns:
     A scalar. With the true conditional as q it estimates
-    I(h; y) + KL(p(h)p(y) || p(h, y)), times 1 - 1/samples for the pairs that
-    belong together, so it bounds I(h; y); with a poor q it may be below it, and
+    I(h; y) + KL(p(h)p(y) || p(h, y)), times 1 - 1/samples because of the pairs
+    of one sample, so it bounds I(h; y); with a poor q it may be below that, and
     even below 0.
   """
   h, y = jnp.asarray(h), jnp.asarray(y)
@@ -170,6 +170,6 @@ def _shares(weights: Array | None, like: Array) -> Array:
 
 
 def _mean(x: Array, shares: Array) -> Array:
-  """Weighted mean; rows of weight 0 count nothing, whatever they are."""
+  """Weighted mean; rows of weight 0 are ignored, even NaN."""
   return (jnp.where(shares > 0, x, 0) * shares).sum()
 

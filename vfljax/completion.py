@@ -1,8 +1,8 @@
-"""Training a model on a few labeled samples, and what it guesses meanwhile.
+"""Trains a model on a few labeled samples, with guesses along the way.
 
-Whoever completes a network does this: an attacker with the bottom network that
-it stole (`attacks.model_completion`), and a defender who wants to know how far
-an attacker would get (`defenses.vmask`).
+Shared by the attacker who completes the bottom network that it stole
+(`attacks.model_completion`) and the defender who simulates that attack
+(`defenses.vmask`).
 """
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -30,7 +30,7 @@ class Schedule(NamedTuple):
     epochs: Passes over the labeled samples, >= 1.
     batch_size: Labeled samples a step; 0 takes all of them at once. The last
       batch of an epoch may be smaller.
-    stages: How many guesses to return, evenly spread over epochs, 1..epochs.
+    stages: Number of guesses, evenly spread over the epochs, 1..epochs.
     learning_rate: The optimizer's.
     optimizer: 'adam', 'sgd', the plain one, or 'momentum', SGD with 0.9.
     rate: 'constant', or 'cosine' from learning_rate down to 0.
@@ -52,12 +52,13 @@ class Schedule(NamedTuple):
 def optimizer(
     schedule: Schedule, steps: Any, bottom: str = ''
 ) -> optax.GradientTransformation:
-  """What trains by the schedule.
+  """The optimizer of a schedule.
 
   Args:
-    steps: In all; where a cosine ends. May be traced.
-    bottom: Name of the stolen network's group among the parameters'; without
-      one there is nothing that has a rate of its own.
+    schedule: How to train.
+    steps: Their total number, at which a cosine ends. May be traced.
+    bottom: Name of the stolen network's entry in the parameters, which learns
+      at `bottom_rate`; '' for none.
   """
   rate = schedule.learning_rate
   if schedule.rate == 'cosine':
@@ -84,12 +85,12 @@ def _cosine(rate: float, steps: Any) -> optax.Schedule:
 
 
 class Samples(NamedTuple):
-  """What is learned from, and what is asked.
+  """Samples to train on, and samples to guess.
 
   Attributes:
-    known: [samples, ...].
-    labels: [samples, classes]; a row of zeros has no loss.
-    wanted: [n, ...].
+    known: [samples, ...] features to train on.
+    labels: [samples, classes] their labels; a row of zeros has no loss.
+    wanted: [n, ...] features whose labels are guessed.
   """
 
   known: Array
@@ -101,19 +102,23 @@ def complete(
     key: Key, schedule: Schedule, logits: Callable[[Params, Array], Array],
     params: Params, samples: Samples, net: Net | None = None, bottom: str = '',
 ) -> Array:
-  """Trains `logits(params, x)` on known samples: guesses at those wanted.
+  """Trains `logits(params, x)` on the known samples and guesses the wanted.
 
   Args:
-    net: Of the same parameters, to train by its training pass and with its
-      statistics; see `with_statistics`.
+    key: Seeds the orders and what the training pass draws.
+    schedule: How to train.
+    logits: (params, x) -> [batch, classes].
+    params: The initial ones.
+    samples: What to train on and what to guess.
+    net: If given, a network with the same parameters, trained by its training
+      pass, with its statistics; see `with_statistics`.
     bottom: See `optimizer`.
 
   Returns:
     [stages, n, classes], the guess after each of the stages.
 
   Raises:
-    ValueError: if the schedule makes no sense, see `check`, or without a known
-      sample.
+    ValueError: if `check` refuses the schedule, or without a known sample.
   """
   begun, stage, keys = _staged(
       key, schedule, logits, params, samples, net, bottom
@@ -125,17 +130,18 @@ def best(
     key: Key, schedule: Schedule, net: Net, params: Params, samples: Samples,
     score: Callable[[Array], Array], bottom: str = '', epochs: Any = None,
 ) -> Array:
-  """The largest score of what `complete` guesses, of which nothing is kept.
+  """The largest score among the guesses of `complete`, which are not kept.
 
-  NaN, of a stage that diverged or where the score is of nothing, counts only if
-  every stage has it: a stage without a score hides no other's.
+  A NaN score, of a stage that diverged or has nothing to score, is ignored
+  unless all are NaN.
 
   Args:
+    key, schedule, params, samples, bottom: As in `complete`.
     net: What is trained, with its statistics if it has any.
-    score: Of a guess [n, classes], a scalar; float32 in the end.
-    epochs: As if the schedule had so many, from 1 to those that it has, and a
-      stage after each; may be traced. Only with a schedule of as many stages as
-      epochs; `None` is all of them.
+    score: (guess [n, classes]) -> scalar, taken as float32.
+    epochs: Trains as if the schedule had so many, 1 to `schedule.epochs`; may
+      be traced. Only for a schedule with a stage after each epoch; `None` is
+      all of them.
 
   Raises:
     ValueError: for `epochs` with a schedule of fewer stages; as `complete`.
@@ -167,7 +173,7 @@ def _staged(
     key: Key, schedule: Schedule, logits, params: Params, samples: Samples,
     net: Net | None, bottom: str, epochs: Any = None,
 ) -> tuple[Any, Callable, Key]:
-  """What is trained, a stage of it, and the stages' keys, [stages, length].
+  """The training as (initial carry, stage, keys [stages, epochs a stage]).
 
   Args:
     epochs: Where a cosine ends, if not with the schedule.
@@ -219,7 +225,7 @@ def _learn(logits, net: Net | None, tx, carry, key: Key, x: Array, y: Array):
   params, opt = carry
 
   def loss(params):
-    if net:  # The rows that fill up a batch are no samples.
+    if net:  # Statistics leave out the rows that fill up a batch.
       real = y.sum(-1)
       with crossing.in_round(real):
         z, stats = nets.counting_rows(net, real > 0).run(params, key, x)
@@ -236,11 +242,11 @@ def _learn(logits, net: Net | None, tx, carry, key: Key, x: Array, y: Array):
 def with_statistics(net: Net, params: Params, x: Any) -> Net | None:
   """`net` if its training pass leaves statistics (BatchNorm), else `None`.
 
-  Such a network is trained by its training pass, with whatever else belongs to
-  that (dropout, flips); others by the pass for inference, without. In that one
-  statistics would be weights, which are learned. Rows that fill up a last batch
-  are in the statistics of networks that are no Linen modules, unless they ask
-  for them (`crossing.counted`), as `normalized_head` does.
+  Such a network is trained by its training pass, dropout and flips included;
+  others by the inference pass, without these. In an inference pass statistics
+  would be trained as weights. Rows that fill up a last batch enter the
+  statistics of networks that are not Linen modules, unless the network leaves
+  them out by `crossing.counted`, as `normalized_head` does.
 
   Args:
     params, x: Weights and samples, or their shapes; nothing is computed.
@@ -255,10 +261,11 @@ def with_statistics(net: Net, params: Params, x: Any) -> Net | None:
 def check(schedule: Schedule, of: str = '') -> None:
   """Raises ValueError if a schedule makes no sense.
 
-  A traced learning rate passes: whoever traces it checks the numbers.
+  A traced learning rate passes: callers have to check its numbers.
 
   Args:
-    of: What stands before a field's name in a message.
+    schedule: The schedule.
+    of: Prefix of a field's name in messages.
   """
   own = schedule
   checks.count(f'{of}epochs', own.epochs)

@@ -1,8 +1,8 @@
-"""Values made what they are declared to be, or refused in one line.
+"""Converts typed values to declared types, or refuses them in one line.
 
-What people type is text, numbers and tuples of them; what a loader or an attack
-declares is int, float, bool, str, or several of one of them. How strict one is,
-and in which words one refuses, is its `Rule`.
+Users type text, numbers and tuples of them; a loader or an attack declares int,
+float, bool, str, or a sequence of one of these. A `Rule` says how strict the
+conversion is, and the words of its messages.
 """
 from collections.abc import Callable, Sequence
 import types
@@ -13,15 +13,15 @@ import numpy as np
 
 
 class Rule(NamedTuple):
-  """What is taken for what.
+  """How values are converted.
 
   Attributes:
-    whole: The largest whole number.
-    large: The largest number.
-    words: What a value must be, by kind, for messages.
-    show: A value as a message has it.
-    texts: Types whose values also make a word.
-    lenient: Whether a value of another kind than those passes as it is.
+    whole: The largest whole number allowed.
+    large: The largest number allowed.
+    words: {kind: its name}, for messages.
+    show: (value) -> text, for messages.
+    texts: Types whose values are accepted as a word, too.
+    lenient: Whether values for kinds other than int, float, bool and str pass.
   """
 
   whole: int
@@ -36,11 +36,12 @@ def as_kind(value: Any, kind: Any, where: str, rule: Rule) -> Any:
   """`value` as a `kind`: int, float, bool, str, or a tuple of one of them.
 
   Args:
-    kind: As it is declared. Of several, the first that takes as many values.
-    where: What the value is of, for the message.
+    kind: The declared type. Of a union, the first member that is a sequence if
+      `value` is one, else the first that is not.
+    where: The value's name, for the message.
 
   Raises:
-    ValueError: (one line) if it is none.
+    ValueError: (one line) if it cannot be converted.
   """
   origin, inner = typing.get_origin(kind), typing.get_args(kind)
   several = isinstance(value, (tuple, list))
@@ -63,7 +64,7 @@ def as_kind(value: Any, kind: Any, where: str, rule: Rule) -> Any:
 
 
 def _one(value: Any, kind: Any, rule: Rule) -> int | float | bool | str | None:
-  """A single value as a `kind`; `None` if it is none."""
+  """A single value as a `kind`; `None` if it cannot be converted."""
   if kind in (bool, str) and isinstance(value, kind):
     return value
   if kind is str and isinstance(value, rule.texts):

@@ -1,7 +1,8 @@
-"""What parties may know of each other, marked in a round's trace for `audit`.
+"""Marks what crosses between parties in a round's trace, for `audit`.
 
-A mark is the identity: it has a name in a traced program and is gone when that
-is compiled. Whoever is not `protocol` needs `rows` only.
+A mark is the identity function with a name: it is in a traced program and gone
+in the compiled one. `protocol` marks messages; defenses and networks use
+`rows`, `counted` and `mask`, which tell which rows are padding.
 """
 from collections.abc import Iterator
 import contextlib
@@ -25,7 +26,7 @@ def name(direction: str, k: int) -> str:
 
 
 def sent(direction: str, messages: Embeddings) -> Any:
-  """The same messages, marked; those of passive parties 1, 2, ..."""
+  """The same messages, marked, of passive parties 1, 2, ..."""
   return tuple(
       checkpoint_name(m, name(direction, k))
       for k, m in enumerate(messages, start=1)
@@ -36,15 +37,15 @@ def rows(labels: Array) -> Array:
   """[batch]: 1 for a sample, 0 for padding, which all parties know.
 
   Args:
-    labels: [batch, classes] the batch's as they are, since a sum over classes
-      of anything else may tell a class: there `audit` does not take the mark.
+    labels: [batch, classes] the batch's own labels. `audit` accepts the mark
+      for nothing else, since another sum over classes may reveal the class.
   """
   return checkpoint_name(fusing.row_sums(labels), ROWS)
 
 
 @contextlib.contextmanager
 def in_round(real: Array) -> Iterator[None]:
-  """A round with these `rows`, for `counted` in all that is traced in it."""
+  """A context in which `counted` and `mask` use these `rows`, [batch]."""
   token = _IN_ROUND.set(real)
   try:
     yield
@@ -55,9 +56,8 @@ def in_round(real: Array) -> Iterator[None]:
 def counted(u: Array) -> Array:
   """[batch]: 1 for each row of a passive party's `u`, 0 if it is padding.
 
-  What a party adds up over a round's rows, a penalty or a statistic, counts
-  samples alone. Outside of a round there is no padding. Of u's type, but
-  float32 at least.
+  For sums over a round's rows, such as a penalty or a statistic. Outside of a
+  round there is no padding. The dtype is u's, or float32 if that is larger.
   """
   real, dtype = _IN_ROUND.get(), common_type(u.dtype, jnp.float32)
   if real is None or len(real) != len(u):
@@ -68,8 +68,8 @@ def counted(u: Array) -> Array:
 def mask(u: Array) -> Array | None:
   """bool [batch] of the rows that are `counted`, for `where=` of a mean.
 
-  `None` where no row can be padding. Where all are, all are taken: there is no
-  mean of no rows, and nothing comes of that one.
+  `None` where no row can be padding. If all rows are padding, all are true: a
+  mean over no rows would be NaN, and this one has no effect.
   """
   real = _IN_ROUND.get()
   if real is None or len(real) != len(u):

@@ -1,7 +1,7 @@
-"""Defenses: what makes them, chains them and gives them a name.
+"""Helpers that make defenses: `none`, `each`, and `Method`, a registry's entry.
 
-`Defense` itself, its hooks in the order of a round, is in `vfljax.hooks`, and
-`chain` in `vfljax.chaining`; both are to be had from here.
+`Defense` itself, with its hooks in the order of a round, is in `vfljax.hooks`,
+`chain` in `vfljax.chaining`; both can be imported from here, too.
 """
 from collections.abc import Callable, Mapping
 import dataclasses
@@ -29,10 +29,16 @@ def none() -> Defense:
 def each(
     fn: Callable[[Key, Array, Array], Array],
 ) -> Callable[..., tuple[Embeddings, Any]]:
-  """Lifts `fn(key, d, labels) -> d` on one party's gradient to `gradient`.
+  """Makes a `Defense.gradient` hook of a function on one party's gradient.
 
-  `d` arrives as [batch, width], whatever the embedding's shape, and the parties
-  get independent keys. Nothing is remembered.
+  Args:
+    fn: (key, d, labels) -> d, the cut-layer gradient of one passive party as
+      [batch, width], whatever the embedding's shape. Parties get independent
+      keys.
+
+  Returns:
+    The hook, (state, key, cut, labels) -> (cut, state), which leaves the state
+    as it is.
   """
 
   def gradient(state, key, cut, labels):
@@ -47,19 +53,21 @@ def each(
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-  """A defense that goes by a name: call it as its factory.
+  """A registered defense; calling it calls its factory.
 
   Attributes:
-    factory: (strength, **options) -> Defense, or (**options) without one.
-    strengths: What a sweep tries unless told otherwise; () where there is
-      nothing to choose.
+    factory: (strength, **options) -> Defense, or (**options) -> Defense.
+    strengths: The strengths that a sweep tries by default; () if the defense
+      has none.
     binary: Whether it is for two classes only.
-    words: Arguments that choose by a word, with the words for which their
-      number may stand, which may be traced: rows of a table that differ in such
-      a word alone are compiled as one. The first is the argument's default.
-    sized: Arguments with a property `sizes`, numbers by the names of fields
-      which may be traced instead, and `of_size`, which makes one of others:
-      rows that differ in such sizes alone are compiled as one, of the largest.
+    words: Arguments that choose by a word, each with its words, the default
+      first. The factory also takes a word's index in that tuple, which may be
+      traced, so that rows of a table that differ in such a word alone share one
+      compiled program.
+    sized: Arguments whose type has a property `sizes`, {field: number}, of the
+      fields that may hold traced numbers instead, and a method `of_size`, which
+      returns a copy for other numbers: rows that differ in such sizes alone
+      share one program, compiled for the largest.
   """
 
   factory: Callable[..., Defense]

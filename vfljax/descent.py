@@ -1,8 +1,8 @@
 """A step of an optimizer, also in a program that forbids implicit casts.
 
 Optax mixes integers and floats (Adam's `decay ** count`, schedules), which JAX
-refuses under `jax_numpy_dtype_promotion='strict'`. That rule is about a user's
-own code: around Optax's arithmetic, and nothing else, the usual one holds.
+refuses under `jax_numpy_dtype_promotion='strict'`. That setting is about a
+user's own code: for Optax's arithmetic alone it is set to the default.
 """
 from typing import Any
 
@@ -19,9 +19,9 @@ def step(
 ) -> tuple[Any, Any]:
   """The parameters and the optimizer's state after a step.
 
-  On a GPU all parameters of one shape are one kernel's, all parties' together.
+  On a GPU one kernel updates all parameters of one shape, of all parties.
   """
-  if jax.tree.leaves(opt):  # Else each gradient is read but once.
+  if jax.tree.leaves(opt):  # Without a state each gradient is read only once.
     gradients = jax.tree.map(_apart, gradients)
   gradients, opt = fusing.joined((gradients, opt))
   moves, opt = moves_of(tx, gradients, opt, params)
@@ -29,10 +29,10 @@ def step(
 
 
 def _apart(gradient: Array) -> Array:
-  """Set apart, but for a single row.
+  """`fusing.apart`, except for a single row.
 
-  To compute a row twice takes no longer than to read it; and FedPass's
-  passports are rows that do not learn, whose zeros would be written out.
+  Computing a row twice takes no longer than reading it; and FedPass's passports
+  are untrained rows, whose zero gradients would be written out.
   """
   return gradient if gradient.shape[:1] == (1,) else fusing.apart(gradient)
 
@@ -43,7 +43,8 @@ def moves_of(
   """What the optimizer adds to the parameters, and its next state.
 
   Raises:
-    ValueError: if it cannot step by gradients alone, or not these parameters.
+    ValueError: if it needs more than gradients and weights, or a weight is no
+      float.
   """
   try:
     with jax.numpy_dtype_promotion('standard'):
@@ -55,16 +56,16 @@ def moves_of(
 
 
 def _why_not(gradients: Any, error: Exception) -> str:
-  """What to do about an optimizer that failed; Optax's words do not say."""
+  """What to do about an optimizer that failed, which Optax's error lacks."""
   for path, slope in jax.tree.leaves_with_path(gradients):
     if slope.dtype == jax.dtypes.float0:
       return (
           f'The weight {jax.tree_util.keystr(path)} is no float, and has no '
-          'gradient: what is not learned, such as a table of indices, belongs '
-          'into `apply`, not into what `init` returns.'
+          'gradient: an array that is not trained, such as a table of indices, '
+          'belongs into `apply`, not into what `init` returns.'
       )
   return (
-      'An optimizer is given gradients, its state and weights, and no loss, '
+      'An optimizer gets gradients, its state and weights, but no loss, '
       'which passive parties do not know: line searches, reduce_on_plateau and '
       'polyak_sgd do not fit, nor does lookahead, which wants weights in '
       f'pairs. Its update failed: {error}.'
@@ -72,14 +73,14 @@ def _why_not(gradients: Any, error: Exception) -> str:
 
 
 def moved(params: Params, moves: Any) -> Any:
-  """The parameters with what an optimizer adds to them."""
+  """The parameters after adding an optimizer's updates."""
   with jax.numpy_dtype_promotion('standard'):
     return optax.apply_updates(params, moves)
 
 
 def least(distances: Array) -> Array:
-  """Which of several searches, [n], has come nearest; none that diverged.
+  """The index of the smallest of `distances` [n], NaN (divergence) left out.
 
-  `argmin` takes NaN for the least. If all have diverged it is the first.
+  `argmin` would take NaN for the smallest. If all are NaN, it is the first.
   """
   return jnp.where(jnp.isnan(distances), jnp.inf, distances).argmin()

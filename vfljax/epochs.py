@@ -1,4 +1,4 @@
-"""An epoch: its order and luck, its rounds in a `scan`, what follows them."""
+"""One epoch: its order and keys, its rounds in a `scan`, what follows them."""
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,14 +18,15 @@ Take = Callable[[Array], tuple[Batch, Array | None]]
 
 
 class Epoch(NamedTuple):
-  """An epoch's order and luck, which its number and the run's key decide.
+  """An epoch's order and keys, functions of its number and the run's key.
 
   Attributes:
-    rounds: The samples of each full round, [rounds, batch]; the index past the
-      last sample is padding.
-    rest: The samples of a smaller last round, [n mod batch] (perhaps none).
-    keys: One a round, [rounds + 1]; the last is the smaller one's.
-    defense, validate: Keys of what happens after the rounds.
+    rounds: [rounds, batch] indices of the samples in each full round; n, the
+      index past the last sample, is padding.
+    rest: [n mod batch] those of a smaller last round; empty if there is none.
+    keys: [rounds + 1] a key per round; the last is the smaller round's.
+    defense, validate: Keys of `Defense.epoch` and `Plan.validate`, which are
+      called after the rounds.
   """
 
   rounds: Array
@@ -36,7 +37,14 @@ class Epoch(NamedTuple):
 
 
 def epoch_of(plan: Plan, key: Key, epoch: Array | int, samples: int) -> Epoch:
-  """The epoch of that number in a run with that key."""
+  """The `Epoch` number `epoch`, from 0, of a run with that key.
+
+  Args:
+    plan: The training.
+    key: The run's, `Run.key`.
+    epoch: May be traced.
+    samples: The number of training samples, n.
+  """
   keys = jax.random.split(jax.random.fold_in(key, epoch), 4)
   k_order, k_rounds, k_defense, k_validate = keys
   full, rest = divmod(samples, plan.batch_size)
@@ -54,7 +62,7 @@ def epoch_of(plan: Plan, key: Key, epoch: Array | int, samples: int) -> Epoch:
 
 
 def taking(plan: Plan, run: Run, data: Batch) -> Take:
-  """What takes a round's samples and their prepared labels, if there are."""
+  """A function: indices [batch] -> (samples, their prepared labels, if any)."""
   prepared = run.labels if plan.defense.prepare else None
   return rows_of.taker((data, prepared), plan.remainder == 'pad')
 
@@ -63,12 +71,14 @@ def play_epoch(
     plan: Plan, run: Run, samples: tuple[int, Take], epoch: Array,
     watched: Array | bool,
 ) -> tuple[Run, dict[str, Any]]:
-  """Plays the epoch of that number: (run, the epoch's history).
+  """Plays epoch number `epoch`: (run, the epoch's history).
 
   Args:
-    samples: How many there are, and `taking`.
-    watched: Whether it is measured. What is known only when the program runs
-      leaves zeros where nothing was measured.
+    plan, run: The training, and its state before the epoch.
+    samples: (number of training samples, the function of `taking`).
+    epoch: From 0; may be traced.
+    watched: Whether it is measured. If traced, an unmeasured epoch's history
+      has zeros for what was not measured; a Python False leaves it out.
   """
   count, take = samples
   own = epoch_of(plan, run.key, epoch, count)
@@ -106,9 +116,9 @@ def _scan(
 ) -> tuple[State, dict[str, Any]]:
   """Plays an epoch's full rounds: (state, {'loss', 'watch'}), [rounds, ...].
 
-  On a GPU keys are made `ahead` of all rounds. Of the losses only the mean is
-  looked at, and a GPU would write each to its place by a kernel of its own:
-  there they are added up, and each is the mean.
+  On a GPU keys are made `ahead` of all rounds. Only the mean of the losses is
+  used, and a GPU would store each with a kernel of its own: there they are
+  summed up in the loop, and every entry of 'loss' is the mean.
   """
   if target.kind() != 'gpu':
     return lax.scan(play, state, xs)
@@ -128,12 +138,13 @@ def play_prepared(
     key: Key, plan: Plan, state: State, truth: Batch,
     prepared: Array | None = None,
 ) -> tuple[State, Round]:
-  """Plays a round on prepared labels, and shows who watches the true ones.
+  """Plays a round on prepared labels; the `Round` returned has the true ones.
 
   Args:
+    key, plan, state: The round's key, the training and the state before it.
     truth: A batch with its true labels.
-    prepared: [batch, classes] its labels as the defense prepared them, where it
-      does.
+    prepared: [batch, classes] its labels as `Defense.prepare` returned them;
+      `None` for a defense without it.
   """
   batch = truth if prepared is None else truth._replace(labels=prepared)
   state, played = protocol.play_round(
@@ -148,12 +159,16 @@ def play_batch(
     plan: Plan, state: State, truth: Batch, key: Key,
     watched: Array | bool, prepared: Array | None = None,
 ):
-  """Plays a round with one batch and lets `watch` look: (state, row).
+  """Plays a round and watches it: (state, row).
 
   Args:
+    plan, state: The training, and the state before the round.
     truth, prepared: As in `play_prepared`.
     key: The round's.
     watched: As in `play_epoch`.
+
+  Returns:
+    The next state and {'loss': scalar, 'watch': what `Plan.watch` returns}.
   """
   k_round, k_watch = jax.random.split(key)
   state, played = play_prepared(k_round, plan, state, truth, prepared)
@@ -169,12 +184,15 @@ def close(
     plan: Plan, run: Run, own: Epoch, losses: Array, stacks: Sequence[Any],
     epoch: Array | int, watched: Array | bool,
 ) -> tuple[Run, dict[str, Any]]:
-  """What follows an epoch's last round: (run, the epoch's history).
+  """Ends an epoch, after its last round: (run, the epoch's history).
 
   Args:
+    plan, run: The training, and its state after the last round.
+    own: The epoch.
     losses: [rounds].
-    stacks: What was watched, of full rounds and perhaps of the smaller one.
-    watched: As in `play_epoch`.
+    stacks: The arguments of `Plan.digest`: the rows of full rounds and, if
+      there was one, those of the smaller round.
+    epoch, watched: As in `play_epoch`.
   """
   state = run.state
   holdings = Holdings(
@@ -200,13 +218,13 @@ def close(
 def _measure(
     plan: Plan, run: Run, key: Key, stacks: Sequence[Any], epoch: Array | int
 ) -> tuple[Run, dict[str, Any]]:
-  """What a measured epoch has in its history besides the loss."""
+  """Measures an epoch: (run with its best epoch, history besides the loss)."""
   found: dict[str, Any] = dict(watch=plan.digest(*stacks))
   if plan.validate:
     found['validation'] = plan.validate(key, run.state)
     if plan.best and not isinstance(found['validation'], dict):
       raise ValueError(
-          'validate must return {name: scalar}, of which best= names one; it '
+          'validate must return {name: scalar}, one of them named by best=; it '
           f'returned {type(found["validation"]).__name__}.'
       )
     run = _keep_best(plan, run, found['validation'], epoch)
@@ -214,12 +232,12 @@ def _measure(
 
 
 def _zeros(fn: Callable[[], Any]) -> Any:
-  """In place of what `fn` returns."""
+  """Zeros of the shapes and types that `fn` returns; `fn` is not computed."""
   return zeros_of(jax.eval_shape(fn))
 
 
 def zeros_of(shapes: Any) -> Any:
-  """Zeros, each of which differs between shards if what it stands for does."""
+  """Zeros of these shapes, varying over `shard_map`'s shards as they do."""
   return jax.tree.map(lambda s: jnp.zeros_like(s, s.dtype), shapes)
 
 

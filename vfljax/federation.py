@@ -1,4 +1,4 @@
-"""Before and after the rounds: a first state, and what one predicts."""
+"""Before and after the rounds: the initial state, and inference."""
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,18 +23,18 @@ def init(
   """Draws every party's weights, optimizer states and the defense's slots.
 
   Args:
+    key, vfl, defense, adversary, auxiliary: As in `train.Plan`.
     txs: One optax transformation per party, the active party's first.
     batch: Any batch of the shapes to come.
-    auxiliary: The active party's own samples, for defenses that need some.
 
   Raises:
-    ValueError: if the parties in `vfl`, `txs` and `batch` do not agree, or one
-      of them is no network, optimizer or defense, or a network does not fit.
+    ValueError: if `vfl`, `txs` and `batch` differ in their number of parties,
+      an argument is not of its type, or a network does not fit its input.
   """
   if not isinstance(defense, Defense):
     raise ValueError(
-        f'defense must be a Defense; got {defense!r}. A factory is called for '
-        'one: none().'
+        f'defense must be a Defense; got {defense!r}. A factory has to be '
+        'called: none(), not none.'
     )
   _check_parties(vfl, txs, batch)
   defense, parties = checked(defense), len(vfl.bottoms)
@@ -62,7 +62,7 @@ def init(
         slots.active, slots.state, k_receive, _blank(shapes[1:]), batch.labels
     )[0]
 
-  # The top's weights depend on shapes alone: nothing arrives yet.
+  # The top's initial weights depend on shapes alone, so zeros will do.
   blank = _blank((shapes[0], *jax.eval_shape(arriving)))
   top = _first_top(vfl.top, k_top, blank)
   _check_logits(jax.eval_shape(
@@ -79,11 +79,7 @@ def init(
 
 
 def _first_top(top: Net, key: Key, blank: tuple[Any, ...]) -> Any:
-  """The top's first weights.
-
-  Raises:
-    ValueError: if it fails, as one that takes a single array does.
-  """
+  """The top's initial weights; ValueError if its `init` takes no tuple."""
   try:
     return top.init(key, blank)
   except jax.errors.JAXTypeError:
@@ -91,9 +87,9 @@ def _first_top(top: Net, key: Key, blank: tuple[Any, ...]) -> Any:
   except (AttributeError, TypeError) as error:
     shapes = ', '.join(str(getattr(u, 'shape', None)) for u in blank)
     raise Misfit(
-        f'The top must begin with the tuple of embeddings, ({shapes}), and '
-        'failed. One that takes a single array is given them together by '
-        f'algorithms.aggregate(top). {type(error).__name__}: {error}'
+        f'The top must take the tuple of embeddings, ({shapes}), and failed. '
+        'For a top that takes a single array use algorithms.aggregate(top). '
+        f'{type(error).__name__}: {error}'
     ) from error
 
 
@@ -109,17 +105,17 @@ def predict(
   """Joint inference: logits [batch, classes].
 
   Args:
+    key: Seeds what a defense draws at inference.
     features: As in `Batch`; no labels are needed.
-    present: One number per passive party; 0 for one that has quit, whose
-      embedding is replaced by zeros, 1 for one that is there. May be traced.
-      Zeros are nothing to a sum and to layers on a concatenation; an
-      element-wise product they annihilate.
-    adversary: Who deviates at inference: of its hooks, `features` and `send`
-      act, with () for their state.
+    present: One number per passive party: 1 if it takes part, 0 if it has quit,
+      when its embedding is replaced by zeros. May be traced. Zeros add nothing
+      to a sum or a layer's input, but wipe out an element-wise product.
+    adversary: Who deviates at inference. Only its hooks `features` and `send`
+      are called, with () for their state.
 
   Raises:
-    ValueError: if `present` has not one entry per passive party, or one that is
-      neither 0 nor 1, or leaves an active party without features nobody.
+    ValueError: if `present` has not one entry per passive party, has one that
+      is neither 0 nor 1, or leaves out every party that has features.
   """
   active = state.parties[0]
   if present is not None:
@@ -153,7 +149,7 @@ def predict(
 def embed(
     key: Key, vfl: VFL, defense: Defense, state: State, k: int, x: Array
 ) -> Array:
-  """Passive party k's message for features `x`, at inference."""
+  """Passive party k's message for its features x [batch, ...], at inference."""
   net = defense.bottom(state.defense, k, vfl.bottom(k))
   params = state.parties[k].params
   u = net.apply(params['bottom'], x)
@@ -163,12 +159,12 @@ def embed(
 def check_round(
     vfl: VFL, txs: Transforms, state: State, batch: Batch
 ) -> None:
-  """Raises ValueError if a round cannot be played, by numbers and shapes."""
+  """Raises ValueError if numbers of parties or shapes do not fit together."""
   _check_parties(vfl, txs, batch)
   if len(state.parties) != len(vfl.bottoms):
     raise Misfit(
         f'The state has {len(state.parties)} parties, the federation '
-        f'{len(vfl.bottoms)}: `init` makes one that fits.'
+        f'{len(vfl.bottoms)}: make a state that fits with `init`.'
     )
   samples.check(batch)
   if not len(batch.labels):
@@ -184,15 +180,18 @@ def _check_slots(slots: Any, passive: int) -> None:
   if len(slots.passive) != passive:
     raise Misfit(
         f'init has made weights for {len(slots.passive)} passive parties; '
-        f'there are {passive}: one entry each in slots(spec, passive=...), () '
-        'for none.'
+        f'there are {passive}: give slots(spec, passive=...) one entry each, '
+        '() for none.'
     )
 
 
 def _check_embeddings(
     bottoms: Sequence[Net | None], shapes: Sequence[Any], rows: int
 ) -> None:
-  """Of networks; the active party's may hand whole numbers to the top."""
+  """Raises ValueError unless each bottom makes floats [rows, ...].
+
+  The active party's may make integers, as they are no message.
+  """
   for k, (net, u) in enumerate(zip(bottoms, shapes)):
     array = isinstance(u, jax.ShapeDtypeStruct)
     if net is None or array and u.shape[:1] == (rows,) and (
@@ -202,8 +201,8 @@ def _check_embeddings(
     got = f'{u.dtype} of shape {u.shape}' if array else f'a {type(u).__name__}'
     raise ValueError(
         f'The bottom network of party {k} must make one array of floats, '
-        f'[samples, ...]; of {rows} samples it makes {got}. A network of one '
-        'sample is one of many by jax.vmap(net, (None, 0)).'
+        f'[samples, ...]; of {rows} samples it makes {got}. If it takes one '
+        'sample, map it over the batch: jax.vmap(net, (None, 0)).'
     )
 
 
@@ -213,8 +212,8 @@ def _check_logits(logits: Any, labels: Array) -> None:
     raise ValueError(
         'The top network must make logits [samples, classes]; of '
         f'{labels.shape[0]} samples with {classes} classes it makes '
-        f'{logits.shape}. Give it an output a class, or `nets.binary` of one '
-        'output for two.'
+        f'{logits.shape}. Give it one output per class; for two classes '
+        '`nets.binary` makes two of one output.'
     )
 
 
@@ -226,7 +225,7 @@ def _check_present(present: Sequence | Array, vfl: VFL) -> None:
         ' parties.'
     )
   if any(isinstance(p, Tracer) for p in (present, *present)):
-    return  # Whoever traces it checks the numbers that go into it.
+    return  # Traced values have no numbers yet: the caller has to check them.
   there = [float(p) for p in present]
   if not set(there) <= {0.0, 1.0}:
     raise ValueError(f'present must be 0 or 1 for each party; got {there}.')
@@ -238,13 +237,13 @@ def _check_present(present: Sequence | Array, vfl: VFL) -> None:
 
 
 def _check_kinds(vfl: VFL, txs: Transforms) -> None:
-  """Refuses one for all, which is a tuple, too, and what is something else."""
+  """Raises ValueError for one optimizer, which is a tuple, too, or no `Net`."""
   one = isinstance(txs, optax.GradientTransformation)
   if one or not isinstance(txs, Sequence):
     got = 'one' if one else f'a {type(txs).__name__}'
     raise ValueError(
-        f'txs must have an optimizer for each party; got {got} alone. (tx,) * '
-        f'{len(vfl.bottoms)} is as many alike.'
+        f'txs must have an optimizer for each party; got {got} alone. The same '
+        f'one for all: (tx,) * {len(vfl.bottoms)}.'
     )
   for tx in txs:
     if not (hasattr(tx, 'init') and hasattr(tx, 'update')):
@@ -266,9 +265,9 @@ def _check_parties(vfl: VFL, txs: Transforms, batch: Batch) -> None:
   counts = len(vfl.bottoms), len(txs), len(batch.features)
   if len(set(counts)) > 1 or counts[0] < 2:
     raise ValueError(
-        'A federation needs two or more parties, with a bottom network (or '
-        'None at 0), an optimizer and features each; got %d, %d, %d. An active '
-        'party with labels only has None for its features, the first of them.'
+        'A federation needs two or more parties, each with a bottom network '
+        '(or None at 0), an optimizer and features; got %d, %d, %d. An active '
+        'party with labels only has None as its features, features[0].'
         % counts
     )
   if (vfl.bottoms[0] is None) != (batch.features[0] is None):

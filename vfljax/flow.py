@@ -1,11 +1,10 @@
-"""From which inputs a traced program's outputs are computed, and by what steps.
+"""Taint analysis of a jaxpr: which inputs each output depends on, and how.
 
-Taint analysis of a jaxpr. An output depends on an input if there is a chain of
-equations from one to the other; programs inside of programs (jit, scan, while,
-cond, custom derivatives, checkpoints, shard_map) are followed, loops until
-nothing is added. What is not known to be followed counts as depending on all
-that goes in. So a dependence that is not found is not there, but one that is
-found may cancel out: x - x depends on x.
+An output depends on an input if there is a chain of equations from one to the
+other. Nested programs (jit, scan, while, cond, custom derivatives, checkpoints,
+shard_map) are followed, loops until nothing is added; the outputs of any other
+nested program count as depending on all its inputs. So no dependence is missed,
+but one that is found may cancel out: x - x depends on x.
 """
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,34 +15,34 @@ import jax
 from jax.extend import core
 
 STANDARD = sysconfig.get_paths()['stdlib']
-# One program inside, with the equation's own inputs and outputs.
+# Primitives with one nested program, whose inputs and outputs are their own.
 CALLS = (
     'checkpoint', 'closed_call', 'core_call', 'custom_jvp_call',
     'custom_vjp_call', 'jit', 'pjit', 'remat', 'remat2', 'shard_map',
 )
 
 
-# Whom nobody can follow. Of some of them JAX says that they have no effects.
+# Primitives that cannot be followed, some of which JAX lists without effects.
 OUTSIDE = ('debug_callback', 'ffi_call', 'io_callback', 'pure_callback')
 
 
 class Step(NamedTuple):
-  """How something came to where it is: an equation, and the steps before."""
+  """A step of a dependence's path: an equation, and the steps before it."""
 
   name: str
   before: Any  # A Step, or None
 
 
-Taint = dict[str, Step | None]  # By source, the last step of a way from it.
+Taint = dict[str, Step | None]  # By source, the last step of a path from it.
 
 
 class Rules(NamedTuple):
   """What is known of a program's values beside its inputs.
 
   Attributes:
-    constant: (array) -> source, of what a program closes over; '' is none.
-    mark: (name, taint, equation that made the value) -> taint, of a value that
-      `jax.ad_checkpoint.checkpoint_name` names.
+    constant: (array that a program closes over) -> its source; '' for none.
+    mark: (name, taint, equation that made the value) -> taint, for a value
+      named by `jax.ad_checkpoint.checkpoint_name`.
   """
 
   constant: Callable[[Any], str] = lambda value: ''
@@ -51,7 +50,7 @@ class Rules(NamedTuple):
 
 
 def path(step: Step | None) -> tuple[str, ...]:
-  """The steps' names from the source on, each place once in a row."""
+  """The steps' names, from the source on, without repetitions in a row."""
   names: list[str] = []
   while step is not None:
     if not names or names[-1] != step.name:
@@ -63,15 +62,15 @@ def path(step: Step | None) -> tuple[str, ...]:
 def follow(
     traced: Any, sources: Sequence[str], rules: Rules = Rules()
 ) -> list[Taint]:
-  """What each output of a program depends on.
+  """The sources that each output of a program depends on.
 
   Args:
     traced: From `jax.make_jaxpr`; since JAX 0.11 of another class than before.
     sources: A name for each input; '' for one that does not matter.
-    rules: What is known beside.
+    rules: The sources of constants and marked values.
 
   Raises:
-    ValueError: if the program has side effects, which nobody could follow.
+    ValueError: if the program has side effects, which cannot be followed.
   """
   effects = {*map(str, traced.effects), *_outside(traced)}
   if effects:
@@ -83,7 +82,7 @@ def follow(
 
 
 def _outside(program: Any) -> Iterator[str]:
-  """Names of what calls Python, or a library, from anywhere in a program."""
+  """Names of primitives in a program that call Python or a library."""
   for eqn in getattr(program, 'jaxpr', program).eqns:
     if eqn.primitive.name in OUTSIDE:
       yield eqn.primitive.name
@@ -140,8 +139,8 @@ def _inside(inner: Any, ins: Sequence[Taint], rules: Rules) -> list[Taint]:
 
 def _scan(eqn: Any, ins: list[Taint], rules: Rules) -> list[Taint]:
   inner = eqn.params['jaxpr']
-  # Counted here, for JAX says it in another way since 0.11: a step sees of what
-  # is scanned one axis less.
+  # Counted here, as JAX's parameters changed with 0.11: a step sees scanned
+  # values with one axis less.
   scanned = _axes_less(eqn.invars, inner.in_avals)
   carried = len(eqn.outvars) - _axes_less(eqn.outvars, inner.out_avals)
   consts = len(ins) - scanned - carried
@@ -170,7 +169,7 @@ def _while(eqn: Any, ins: list[Taint], rules: Rules) -> list[Taint]:
       ins[of_cond + of_body :],
       lambda c: _inside(eqn.params['body_jaxpr'], [*first, *c], rules),
   )
-  # How often it runs is in all that comes out.
+  # All outputs depend on the number of iterations.
   often, = _inside(eqn.params['cond_jaxpr'], [*asked, *carry], rules)
   return [_step(eqn, _union(c, often)) for c in carry]
 
@@ -188,9 +187,9 @@ SPECIAL = dict(scan=_scan, cond=_cond) | {'while': _while}
 def _settled(
     carry: Sequence[Taint], body: Callable[[Sequence[Taint]], Sequence[Taint]]
 ) -> list[Taint]:
-  """A loop's carry once nothing is added to it.
+  """A loop's carry, iterated until nothing is added to it.
 
-  It is unchanged, with no way from its source, if it is so after every step.
+  A value has the path `None` (an unchanged input) only if all steps leave it.
   """
   whole = lambda taints: [
       {source: way is None for source, way in t.items()} for t in taints
@@ -203,13 +202,13 @@ def _settled(
 
 
 def _either(one: Taint, other: Taint) -> Taint:
-  """Of a value that is one or the other: a way is kept before none."""
+  """The taint of a value that is one or the other; paths win over `None`."""
   known = lambda t: {source: way for source, way in t.items() if way}
   return _union(known(one), known(other), one, other)
 
 
 def _union(*taints: Mapping[str, Step | None]) -> Taint:
-  """All sources; of several ways from one, the first."""
+  """All sources; of several paths from one, the first."""
   return {s: way for taint in reversed(taints) for s, way in taint.items()}
 
 
@@ -221,7 +220,10 @@ def _step(eqn: Any, taint: Taint) -> Taint:
 
 
 def _place(eqn: Any) -> str:
-  """Where an equation was written, 'function (file:line) primitive'."""
+  """The place where an equation was written, 'function (file:line)'.
+
+  Its primitive's name if that is unknown.
+  """
   traceback = eqn.source_info.traceback
   for frame in traceback.frames if traceback else ():
     file = frame.file_name

@@ -1,10 +1,10 @@
-"""What leads XLA to fewer kernels on a GPU, where each has to be started.
+"""Helps XLA to make fewer kernels on a GPU, where each launch costs time.
 
-XLA makes one kernel of two computations of one shape if both read the same
-array, and of nothing else (JAX 0.10.2; it once did). So `joined` lets all of
-them read one. And what several kernels read each of them may compute once more:
-`apart` has it computed once. Neither changes a number, nor does anything on
-other devices. `joined_back` and `apart_back` act on gradients alone.
+XLA fuses two independent computations of one shape into one kernel only if both
+read the same array (JAX 0.10.2). So `joined` lets all of them read one. And a
+value that several kernels read may be computed again in each of them: `apart`
+has it computed once. Neither changes a number, nor has an effect on other
+devices. `joined_back` and `apart_back` act on gradients alone.
 """
 from functools import reduce
 import operator
@@ -21,24 +21,25 @@ _FEW = 16
 
 
 def apart(tree: Any) -> Any:
-  """The same; on a GPU what makes it is never part of what reads it."""
+  """The same values; on a GPU they are computed once, apart from their readers.
+  """
   if target.kind() != 'gpu':
     return tree
   return jax.tree.map(lax.optimization_barrier, tree)
 
 
 def joined(tree: Any) -> Any:
-  """The same; on a GPU what reads numbers of it may be joined to one kernel.
+  """The same values; on a GPU their readers may be fused into one kernel.
 
-  Namely with whatever reads others of `joined`, has the same shape, and neither
-  waits for it nor is waited for. Each number is multiplied by a 1 out of an
-  array of which XLA does not know what is in it.
+  Fused are readers of `joined` values of one shape, none of which depends on
+  another. Each number is multiplied by a 1 from an array whose content XLA does
+  not know, so that all readers read that array.
   """
   return jax.tree.map(_times_one, tree) if target.kind() == 'gpu' else tree
 
 
 def row_sums(x: Array) -> Array:
-  """`x.sum(-1)`; of few columns on a GPU what reads it adds them up itself."""
+  """`x.sum(-1)`; on a GPU few columns are added by the kernels that read it."""
   if target.kind() != 'gpu' or not 0 < x.shape[-1] <= _FEW:
     return x.sum(-1)
   return reduce(operator.add, (x[..., i] for i in range(x.shape[-1])))
@@ -76,7 +77,7 @@ def _(primals, tangents):
 
 def _times_one(x: Any) -> Any:
   dtype = jnp.result_type(x)
-  if not jnp.issubdtype(dtype, jnp.number):  # A key, or whether something is.
+  if not jnp.issubdtype(dtype, jnp.number):  # Keys and booleans.
     return x
-  # One of two numbers: for the sake of a scalar XLA joins nothing.
+  # An array of two numbers, as XLA fuses nothing because of a shared scalar.
   return x * lax.optimization_barrier(jnp.array([1, 2], dtype))[0]

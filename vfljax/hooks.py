@@ -19,11 +19,12 @@ class Spec(NamedTuple):
   Attributes:
     embeddings: Shape and dtype of each passive party's message, batch first.
     classes: Number of classes.
-    vfl: Everybody's networks, of which all parties know the structure.
-    bottoms: The passive parties' first weights, for where all parties draw
-      them from a seed that they share.
+    vfl: The networks of all parties, whose structure all parties know.
+    bottoms: The passive parties' initial weights, for defenses where all
+      parties draw them from a shared seed.
     features: Shape and dtype of each passive party's samples, batch first.
-    auxiliary: The active party's own samples of all parties' features.
+    auxiliary: The active party's own labeled samples, with the features of all
+      parties; `None` without any.
   """
 
   embeddings: tuple[jax.ShapeDtypeStruct, ...]
@@ -38,10 +39,10 @@ class Holdings(NamedTuple):
   """What the active party has between two epochs.
 
   Attributes:
-    vfl: Everybody's networks, of which all parties know the structure.
-    params: Its own weights: 'bottom', 'top' and 'defense'.
-    auxiliary: Its own samples of all parties' features, with labels, that
-      nobody trains on; `None` without any.
+    vfl: The networks of all parties, whose structure all parties know.
+    params: The active party's weights: 'bottom', 'top' and 'defense'.
+    auxiliary: Its own labeled samples, with the features of all parties, which
+      are not trained on; `None` without any.
   """
 
   vfl: VFL
@@ -70,7 +71,7 @@ def slots(
     passive: tuple[Params, ...] | None = None,
     state: Any = (),
 ) -> Slots:
-  """`Slots` with empty passive weights for every party unless given."""
+  """`Slots`; what is not given is empty, at every passive party."""
   empty = ((),) * len(spec.embeddings)
   return Slots(active, empty if passive is None else passive, state)
 
@@ -110,37 +111,39 @@ class Defense(NamedTuple):
     batch: (key, batch) -> batch; a transformation every party applies to its
       own part with shared coins (MixUp). One function stands for all parties:
       no part may look at another.
-    bottom: (state, k, net) -> net; at passive party k: the same network with
-      other arithmetic.
-    top: (net) -> net; at the active party: what it trains in place of its top
-      network (GAFM's generator replaces it), always and not by the round.
-    send: (passive, key, u) -> (u, penalty); at a passive party, on its message.
-      No labels in sight.
-    label: (state, key, labels) -> labels; at the active party, as all below.
-    adapt: (state, key, predict, up, labels) -> state; own networks with their
-      own optimizer. `predict(up)` gives logits.
-    receive: (active, state, key, up, labels) -> (up, penalty); labels is `None`
-      at inference.
+    bottom: (state, k, net) -> net; at passive party k: the network that it
+      computes with in place of `net`, from the same parameters.
+    top: (net) -> net; at the active party: the network that it trains in place
+      of its top (GAFM's generator), the same in all rounds.
+    send: (passive, key, u) -> (u, penalty); at a passive party, on its message
+      u [batch, ...]. The scalar penalty is added to the party's loss. It gets
+      no labels.
+    label: (state, key, labels) -> labels; at the active party, as are all hooks
+      from here to `gradient`.
+    adapt: (state, key, predict, up, labels) -> state; trains the defense's own
+      networks with their own optimizers. `predict(up)` gives logits.
+    receive: (active, state, key, up, labels) -> (up, penalty); on the tuple of
+      embeddings received. `labels` is `None` at inference.
     objective: (state, key, predict, up, labels) -> scalar loss, in place of the
       task loss. At most one in a chain.
     gradient: (state, key, cut, labels) -> (cut, state); on the tuple of
-      cut-layer gradients, [batch, ...] each, before they are sent, and what is
-      kept of them for the next round. These labels are the batch's own, not
-      what `label` made of them: they decide what is hidden.
+      cut-layer gradients, [batch, ...] each, before they are sent; the state is
+      kept for the next round. Its labels are the batch's own, not those that
+      `label` returned, as they decide what has to be hidden.
     share: (key, gradients) -> gradients; at a passive party, on the gradients
       {'bottom', 'defense'} of its own weights, before it uses them.
-    epoch: (state, key, holdings) -> state; after every epoch.
-    lent: (state, k) -> the part of the state that passive party k computes
-      with, too, in `bottom`: its own secrets, or what the parties share without
-      reading it. All else in the state is the active party's alone, which
-      `vfljax.audit` proves.
-    facts: (state) -> {name: scalar}; what the defense knows of itself, recorded
+    epoch: (state, key, holdings) -> state; at the active party, after every
+      epoch.
+    lent: (state, k) -> the part of the state that passive party k, too, uses in
+      `bottom`: its own secrets, or numbers in secret shares, which it cannot
+      read. All else is the active party's alone, as `vfljax.audit` proves.
+    facts: (state) -> {name: scalar}; numbers about the defense itself, recorded
       beside the utility, and so by other names than 'accuracy', 'auc', 'loss'.
     expose: (state, key, k, weights) -> weights; what passive party k can read
-      of its own bottom network: of those that the plain network computes with
-      in `bottom`, what is not made up. All views of weights are of these, and
-      so are their gradients. Who reads all that it trains gets `weights`
-      themselves back.
+      of the weights that its plain network computes with inside `bottom`, with
+      made-up numbers for what it cannot read. Every view of weights, or of
+      their gradients, is of these. Where the party reads all that it trains,
+      `weights` is returned, the same object.
     decode: (state, logits) -> logits; at inference.
   """
 
@@ -164,10 +167,15 @@ class Defense(NamedTuple):
 
 
 def borrowers(defense: Defense, memory: Any, passive: int) -> list[set[int]]:
-  """Of each leaf of a defense's memory, the passive parties that it is lent to.
+  """Which passive parties each leaf of a defense's memory is lent to.
 
   Args:
-    passive: How many there are, 1..passive.
+    defense: Whose `lent` is asked.
+    memory: The defense's state.
+    passive: The number of passive parties, which are 1..passive.
+
+  Returns:
+    A set of parties for each leaf, in the order of `jax.tree.leaves`.
   """
   leaves, tree = jax.tree.flatten(memory)
   numbered = jax.tree.unflatten(tree, range(len(leaves)))

@@ -1,8 +1,7 @@
 """How attacks are named in results, and how their success becomes a leakage.
 
-Leakage is that of Kang et al. (2022), Table 7, in percentage points: an
-attack's score minus guessing's, or minus that of an attacker without the
-federation.
+Leakage is that of Kang et al. (2022), Table 7, in percentage points: the
+attack's score minus that of guessing, or of an attacker without the federation.
 """
 from typing import NamedTuple
 
@@ -11,13 +10,11 @@ class Score(NamedTuple):
   """How an attack's success becomes a leakage, in percentage points.
 
   Attributes:
-    metrics: Names, of which the first one measured counts; '{utility}' stands
-      for the federation's main metric.
-    chance: What guessing has: a number; `None` for one in as many as there are
-      classes; the name of another measurement of the attack; of several
-      metrics one a metric.
-    over: A baseline of which the same metric is subtracted in place of chance;
-      '' for none.
+    metrics: Names in order of preference: the first that was measured is the
+      score; '{utility}' stands for the federation's main metric.
+    chance: The score of guessing, one entry per metric: a number; `None` for
+      1 / classes; or the name of another metric of the attack.
+    over: A baseline whose score is subtracted in place of chance; '' for none.
     does: What the attack does, for a sentence; '{}' is the leakage.
     means: What leakage means, for a glossary.
   """
@@ -33,12 +30,12 @@ class Score(NamedTuple):
 
 
 LABELS = Score(('leak_auc', 'auc', 'accuracy'), (0.5, 0.5, None))
-# Scores of gradients say which samples are alike, not which class is which, and
-# a defense may swap the two: 'leak_auc' is folded. A completed network has been
-# told the classes by its known labels: with an AUC under 0.5 it is wrong, not
-# the other way round, and has no use of the labels that would tell. Nor is its
-# baseline folded, and the difference of two folded numbers would take the luck
-# of attackers who learned nothing, on few samples, for knowledge.
+# Scores of gradients tell which samples are alike, not which class is which,
+# and a defense may swap the two: 'leak_auc' is folded. A completed network has
+# learned from labels which class is which: an AUC under 0.5 is a failure and
+# not a swap that the attacker could undo, so it is not folded. Nor is its
+# baseline: the difference of two folded numbers would count the luck of
+# attackers who learned nothing, on few samples, as leakage.
 COMPLETION = Score(
     ('{utility}_last', 'auc_last', 'accuracy_last'), (None, None, None),
     over='local_model', does=(
@@ -69,15 +66,15 @@ DROP = Score(
 )
 
 
-NOBODYS = Score((), ())  # Of an attack that nobody knows.
+NOBODYS = Score((), ())  # The score of an attack that is not registered.
 
 
 class Known(NamedTuple):
   """What a report has to know of an attack.
 
   Attributes:
-    score: How its success becomes a leakage; `NOBODYS` if nobody knows, and
-      then it is not counted.
+    score: How its success becomes a leakage; an attack with `NOBODYS`, which is
+      not registered, is not counted.
     is_baseline: Whether it uses nothing that it gets from the federation.
     trained: Whether it attacks the trained federation.
     summary: One line.
@@ -90,12 +87,12 @@ class Known(NamedTuple):
 
 
 class AttackName(NamedTuple):
-  """What results call an attack: 'base', 'base:variant', 'base:variant@party'.
+  """An attack's name in results: 'base', 'base:variant', 'base:variant@party'.
 
   Attributes:
     base: Its name in the registry.
-    variant: What is special about it; '' for nothing.
-    party: Which of several attackers; 0 for the first or only one.
+    variant: The name of a variant in the configuration; '' for none.
+    party: The attacking party; 0 for the first or only one.
   """
 
   base: str

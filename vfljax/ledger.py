@@ -1,7 +1,7 @@
-"""Who may know what in a round, and who was found to know more: `audit`'s book.
+"""`audit`'s ledger: which party may know what in a round, and leaks found.
 
-`vfljax.flow` says what a value depends on, and asks here what is known of the
-program's constants and of the marks of `vfljax.crossing`.
+`vfljax.flow` finds what a value depends on; for the program's constants and the
+marks of `vfljax.crossing` it asks the ledger.
 """
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,11 +15,11 @@ Parties = frozenset[int]
 
 
 class Leak(NamedTuple):
-  """Something that a party may not learn, and the way it took to that party.
+  """A dependence on something that a party may not know.
 
   Attributes:
     source: What leaks, such as 'labels' or 'features of party 1'.
-    sink: Where it comes to, such as 'message up, party 2'.
+    sink: Where it arrives, such as 'message up, party 2'.
     path: Functions with file and line, from the source to the sink.
   """
 
@@ -32,7 +32,7 @@ class Leak(NamedTuple):
 
 
 class Ledger:
-  """Who may know what, and who was found to know more."""
+  """Which party may know which source, and the leaks found so far."""
 
   def __init__(self, parties: int, liars: Sequence[int], rows: int):
     everyone = frozenset(range(parties))
@@ -50,11 +50,11 @@ class Ledger:
     self.borrowers: set[int] = set()
 
   def allies(self, k: int) -> Parties:
-    """Who knows what party k knows: parties that deviate work together."""
+    """The parties that know what party k knows: those that deviate collude."""
     return self.liars if k in self.liars else frozenset({k})
 
   def own(self, what: str, k: int) -> str:
-    """The name of what party k has."""
+    """The name of a source that party k owns, such as its features."""
     name = f'{what} of party {k}'
     self.who[name] = self.allies(k)
     return name
@@ -70,7 +70,7 @@ class Ledger:
   def judge(
       self, sink: str, taint: flow.Taint, knowing: Parties | None = None
   ) -> None:
-    """Notes what a sink depends on that one who has the sink may not know."""
+    """Records a leak for each source that the sink's owners may not know."""
     knowing = self.who[sink] if knowing is None else knowing
     for source, way in taint.items():
       if not knowing <= self.who[source]:
@@ -78,7 +78,7 @@ class Ledger:
         self.leaks.setdefault((source, sink), leak)
 
   def mark(self, name: str, taint: flow.Taint, made_by: Any) -> flow.Taint:
-    """What is known of a marked value's sources behind the mark."""
+    """The taint of a marked value after the mark."""
     if name == ROWS:
       # One step from the labels: the sum itself.
       way = taint.get(LABELS)
@@ -93,7 +93,7 @@ class Ledger:
     return taint
 
   def once(self, name: str) -> None:
-    """Notes a mark that `protocol` makes, and nobody else may."""
+    """Records a mark of `protocol`'s; raises ValueError if it occurs twice."""
     if name in self.marked:
       raise ValueError(f'The {name!r} is marked twice in a round.')
     self.marked.add(name)
@@ -117,7 +117,7 @@ class Ledger:
 
 
 def _adds_up_rows(eqn: Any) -> bool:
-  """Whether an equation adds up each row of a matrix, which tells no class."""
+  """Whether an equation sums each row of a matrix, which reveals no class."""
   return (
       eqn is not None and eqn.primitive.name == 'reduce_sum'
       and eqn.invars[0].aval.ndim == 2 and tuple(eqn.params['axes']) == (1,)

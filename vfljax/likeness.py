@@ -1,4 +1,4 @@
-"""How alike two images are: SSIM and PSNR, as scikit-image has them; how rough.
+"""Similarity of images: SSIM and PSNR, as in scikit-image; their variation.
 
 Pure JAX functions, so that they run inside a scan.
 """
@@ -45,7 +45,7 @@ def ssim(
         f'ssim: the window ({len(taps)}) must be odd and fit into the image'
         f' {x.shape[-3:-1]}.'
     )
-  # At once: each filter is a program's code of its own.
+  # In one call, as each filter adds its own code to the program.
   mean_x, mean_y, xx, yy, xy = _blur(
       jnp.stack([x, y, x * x, y * y, x * y]), taps
   )

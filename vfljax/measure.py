@@ -1,8 +1,8 @@
-"""From guesses and the truth to numbers: what an experiment records.
+"""Scores attackers' guesses against the truth, and models' logits.
 
-Attacks on rounds are run inside training by `watcher`; they are scored once an
-epoch, over all rounds of the epoch pooled ('epoch', as in GAFM) or round by
-round and averaged ('round', as in Marvell; rounds of one class are left out).
+`watcher` runs attacks on rounds inside training and scores them once an epoch,
+over all rounds of the epoch pooled ('epoch', as in GAFM) or round by round and
+averaged ('round', as in Marvell; rounds of one class are left out).
 """
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -33,10 +33,10 @@ class Guessed(NamedTuple):
 
 
 class Watched(NamedTuple):
-  """What is kept of an attack on one round."""
+  """An attack's result on one round, until the epoch is scored."""
 
   guessed: Guessed
-  facts: Metrics  # `Attack.facts`, averaged over an epoch's rounds
+  facts: Metrics  # `Attack.facts`; an epoch's rounds are averaged.
 
 
 def watcher(
@@ -47,16 +47,16 @@ def watcher(
 
   Args:
     attacks: By name; their views must be views of a round.
-    defense: What protects the rounds, and says what attackers can read.
-    parties: Which passive parties attack, 1..K. The first one's results go by
-      the attack's name, another party k's by 'name@k'.
-    pool: Score a whole epoch at once, or average its rounds' scores.
+    defense: The federation's, whose `expose` says which weights can be read.
+    parties: The passive parties that attack, 1..K. Results of the first are
+      named as the attack, those of another party k 'name@k'.
+    pool: 'epoch' scores an epoch's rounds at once, 'round' averages theirs.
 
   Returns:
-    (watch, digest); the digest of an epoch is {attack: {metric: value}}.
+    (watch, digest); an epoch's digest is {attack: {metric: scalar}}.
 
   Raises:
-    ValueError: for another `pool`.
+    ValueError: for another `pool`; in `watch`, for a guess of another shape.
   """
   check.one_of('watcher: pool', pool, ('epoch', 'round'))
 
@@ -86,8 +86,8 @@ def watcher(
     guesses = [seen.guessed for seen in stacks]
     if pool == 'round':
       found = _mean([jax.vmap(of_labels)(g) for g in guesses])
-      # A round of one class has no AUC and is left out; one that has diverged
-      # is not.
+      # A round of one class has no AUC and is left out of the mean. A NaN score
+      # means that training diverged, which the mean must not hide.
       broken = jnp.stack([_diverged(g) for g in guesses]).any()
       return facts | jax.tree.map(
           lambda x: jnp.where(broken, jnp.nan, x), found
@@ -114,36 +114,41 @@ def check_fact(who: str, fact: str) -> None:
 
 
 def _check_guess(name: str, guess: Any, labels: Array) -> None:
-  """Raises ValueError unless a guess at labels has scores of every sample."""
+  """Raises ValueError unless a guess at labels has a score for each sample."""
   shape = getattr(guess, 'shape', type(guess).__name__)
   # How positive a sample is says nothing of more than two classes.
   one, each = labels.shape[:1], labels.shape
   fit = (each,) if each[1] > 2 else (one, each)
   if shape not in fit:
     raise Misfit(
-        f'{name} must guess scores, {" or ".join(map(str, fit))} of this '
-        f'batch; its guess is {shape}. Of class numbers scores are '
+        f'{name} must return scores of shape {" or ".join(map(str, fit))} for '
+        f'this batch; it returned {shape}. Of class numbers scores are '
         f'jax.nn.one_hot(guess, {each[1]}).'
     )
 
 
 def own_key(key: Key, name: str) -> Key:
-  """A key for an attack, whatever others there are beside it."""
+  """The key of the attack `name`, the same whichever others run beside it."""
   return jax.random.fold_in(key, zlib.crc32(name.encode()))
 
 
 def label(name: str, party: int, parties: Sequence[int]) -> str:
-  """What results call an attack by one of several attackers."""
+  """The name in results of an attack by `party`, one of `parties`."""
   other = 0 if party == parties[0] else party
   return str(AttackName.parse(name)._replace(party=other))
 
 
 def of_labels(guessed: Guessed) -> Metrics:
-  """What an attack on labels achieved.
+  """Scores an attack on labels.
 
-  Two classes: 'leak_auc_raw', 'leak_auc' (folded) and, from scores for both
-  classes, 'accuracy'. More classes: 'accuracy'. A mixed sample is of the class
-  that it is mostly of.
+  Args:
+    guessed: One class score per sample, [batch], or one per class,
+      [batch, classes]; more than two classes need the latter.
+
+  Returns:
+    Scalars. Two classes: 'leak_auc_raw', 'leak_auc' (folded, max(a, 1 - a))
+    and, with a score per class, 'accuracy'. More classes: 'accuracy'. A mixed
+    sample (MixUp) counts as of the class with its largest share.
   """
   scores, labels, weights = guessed
   labels = views.majority(labels)
@@ -158,16 +163,17 @@ def of_labels(guessed: Guessed) -> Metrics:
 
 
 def of_completion(guess: Array, labels: Array) -> Metrics:
-  """What a completed model achieved on samples it was not trained on.
+  """Scores a completed model on samples that it was not trained on.
 
   Args:
-    guess: [stages, samples, classes].
+    guess: [stages, samples, classes], scores after each stage of its training.
     labels: [samples, classes]; a row of zeros does not count.
 
   Returns:
-    'accuracy_last' and 'accuracy_best' over the stages; for two classes also
-    'auc_last' and 'auc_best'. The best stage is not known to the attacker; one
-    that has diverged, of which the numbers are NaN, is none.
+    Scalars 'accuracy_last' and 'accuracy_best' over the stages; for two classes
+    also 'auc_last' and 'auc_best'. The best stage is chosen with the true
+    labels, which the attacker lacks, so it is an upper bound. A stage that
+    diverged, whose numbers are NaN, is not the best.
 
   Raises:
     ValueError: if the guess has another shape.
@@ -175,8 +181,8 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
   if guess.ndim != 3 or guess.shape[1:] != labels.shape or not len(guess):
     raise Misfit(
         'A guess at labels after training must be [stages, samples, classes], '
-        f'of these samples (stages, {labels.shape[0]}, {labels.shape[1]}); it '
-        f'is {guess.shape}.'
+        f'here (stages, {labels.shape[0]}, {labels.shape[1]}); it is '
+        f'{guess.shape}.'
     )
   real, all_of = _labeled(labels), (0, None, None)
   accuracy = jax.vmap(metrics.accuracy, all_of)
@@ -191,11 +197,11 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
 
 
 def of_images(guess: Array, truth: Array) -> Metrics:
-  """What an attack on images achieved: mean 'ssim' (window 7) and 'psnr'.
+  """Scores an attack on images: mean 'ssim' (7 x 7 windows) and 'psnr' (dB).
 
   Args:
-    guess: [n, height, width, channels] in [0, 1].
-    truth: The same.
+    guess: [n, height, width, channels] in [0, 1], at least 7 x 7 pixels.
+    truth: Images of the same shape and range.
 
   Raises:
     ValueError: of features that are no such images: a table's rows would be
@@ -222,8 +228,12 @@ def of_model(logits: Array, labels: Array) -> Metrics:
 
   Args:
     logits: [samples, classes].
-    labels: The same; a row of zeros does not count, and of none but such there
-      is no number: NaN.
+    labels: [samples, classes]; a row of zeros does not count. If all rows are
+      zeros, the results are NaN.
+
+  Returns:
+    Scalars: 'accuracy' and 'auc' as fractions, 'loss' the mean cross-entropy in
+    nats.
   """
   log_p, real = jax.nn.log_softmax(logits), _labeled(labels)
   found = dict(
@@ -237,12 +247,15 @@ def of_model(logits: Array, labels: Array) -> Metrics:
 
 
 def _labeled(labels: Array) -> Array:
-  """[samples]: 1 where there is a label. Of none `argmax` makes a class."""
+  """[samples]: 1 where there is a label, 0 at a row of zeros.
+
+  `argmax` alone would take such a row for the first class.
+  """
   return (labels.sum(-1) > 0).astype(floating(labels).dtype)
 
 
 def _diverged(guessed: Guessed) -> Array:
-  """Whether a score that counts is NaN."""
+  """Whether a score with weight above 0 is NaN."""
   scores, _, weights = guessed
   nan = jnp.isnan(scores)
   nan = nan.any(-1) if scores.ndim > weights.ndim else nan
@@ -250,5 +263,8 @@ def _diverged(guessed: Guessed) -> Array:
 
 
 def _mean(stacks: list[Metrics]) -> Metrics:
-  """The mean of every number over all rounds, of full and smaller batches."""
+  """Each number's mean over the rounds of all stacks, NaN left out.
+
+  An epoch has one stack of full rounds and perhaps one of a smaller round.
+  """
   return jax.tree.map(lambda *x: jnp.nanmean(jnp.concatenate(x)), *stacks)

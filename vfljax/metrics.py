@@ -1,8 +1,8 @@
-"""What is measured: of tasks and label attacks, of images, of dependence.
+"""Metrics of tasks and label attacks, of image similarity and of dependence.
 
 All but `mean_interval` are pure JAX functions, so that they run inside a scan.
-Values are fractions, not percentages. Equal to scikit-learn's, scikit-image's
-and dcor's functions of the same name, apart from what the docstrings name.
+Values are fractions, not percentages. They equal the functions of the same name
+in scikit-learn, scikit-image and dcor, except where a docstring says otherwise.
 """
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +24,7 @@ __all__ = [
 def roc_auc(
     scores: Array, labels: Array, weights: Array | None = None
 ) -> Array:
-  """Area under the ROC curve: P(positive above negative), ties counting 1/2.
+  """Area under the ROC curve: P(a positive scores above a negative), ties 1/2.
 
   Sorts the negatives and looks each positive up among them: O(n log n) and
   exact up to 500 000 samples.
@@ -35,7 +35,8 @@ def roc_auc(
     weights: [n] of 0 and 1; samples at 0 are left out.
 
   Returns:
-    A scalar in [0, 1]. NaN if there is one class only, or a score is NaN.
+    A scalar in [0, 1]. NaN if only one class occurs, or a score that counts is
+    NaN.
 
   Raises:
     ValueError: if scores, labels and weights are not [n] each.
@@ -48,10 +49,11 @@ def roc_auc(
   keys = as_integers(scores)
   last = jnp.iinfo(keys.dtype).max
   below = lax.sort(jnp.where(negative, keys, last), is_stable=False)
-  # A tie is below one of the two: what is not above x is below x + 1.
+  # Of integers, "below x + 1" is "not above x": with "below x", a lower
+  # negative counts twice and a tied one once.
   twice = counts_below(below, jnp.stack([keys, keys + 1])).sum(0)
   twice = jnp.where(positive, twice, 0)
-  # Two integer sums, as neither 32-bit integers nor floats hold the whole one.
+  # In two parts, as the whole sum overflows int32 and is rounded in float32.
   high, low = (twice >> 12).sum(), (twice & 4095).sum()
   total = high.astype(scores.dtype) * 4096 + low.astype(scores.dtype)
   pairs = _count(positive, scores.dtype) * _count(negative, scores.dtype)
@@ -63,9 +65,10 @@ def roc_auc(
 def leak_auc(
     scores: Array, labels: Array, weights: Array | None = None
 ) -> Array:
-  """max(a, 1 - a) of the ROC AUC a: what an attacker who may swap classes gets.
+  """The folded ROC AUC, max(a, 1 - a): of an attacker who may swap the classes.
 
-  GAFM's (Han et al., 2023) measure. Arguments as in `roc_auc`.
+  The leak measure of GAFM (Han et al., 2023). Arguments and errors as in
+  `roc_auc`.
 
   Returns:
     A scalar in [0.5, 1], or NaN where `roc_auc` is.
@@ -77,7 +80,7 @@ def leak_auc(
 def accuracy(
     logits: Array, labels: Array, weights: Array | None = None
 ) -> Array:
-  """Share of samples whose largest logit is at the label; the first of ties.
+  """Share of samples whose largest logit is the label's; of ties the first is.
 
   Args:
     logits: [n, classes], or probabilities.
@@ -86,11 +89,11 @@ def accuracy(
 
   Returns:
     A scalar in [0, 1]; NaN if all weights are 0, or a logit of a sample that
-    counts is NaN: a network that has diverged has no accuracy, and what
-    `argmax` makes of it would be that of the first class.
+    counts is NaN: a network that has diverged has no accuracy, and `argmax` of
+    NaN would give that of always guessing the first class.
 
   Raises:
-    ValueError: if the shapes are others.
+    ValueError: for labels of another shape.
   """
   hit = logits.argmax(-1) == _classes(logits, labels)
   return _mean(hit, weights, _undefined(logits))
@@ -107,14 +110,14 @@ def top_k(
   Args:
     logits: [n, classes].
     labels: [n, classes] or [n], as in `accuracy`.
-    k: 1 or more; static. More than there are classes is all of them.
+    k: 1 or more; static. More than the number of classes counts as all.
     weights: As in `accuracy`.
 
   Returns:
     A scalar in [0, 1]; NaN where `accuracy` is.
 
   Raises:
-    ValueError: if `k` is below 1, or the shapes are others.
+    ValueError: if `k` is below 1, or labels have another shape.
   """
   check.count('top_k: k', k)
   _, best = lax.top_k(logits, min(k, logits.shape[-1]))
@@ -127,9 +130,10 @@ def distance_correlation(
 ) -> Array:
   """Distance correlation of two samples (Székely et al., 2007), biased form.
 
-  The square root of the normalized distance covariance of Euclidean distances,
-  each centered by rows and columns. Gradients are finite everywhere, 0 at what
-  has no derivative. Time and, under differentiation, memory are O(n^2).
+  sqrt(dCov^2(x, y) / sqrt(dCov^2(x, x) dCov^2(y, y))), where dCov^2 is the mean
+  product of two matrices of Euclidean distances, each doubly centered. The
+  gradient is finite everywhere, and 0 where there is no derivative. Time and,
+  under differentiation, memory are O(n^2).
 
   Args:
     x: [n, ...]; what follows the first axis is flattened.
@@ -149,7 +153,7 @@ def distance_correlation(
   real = jnp.ones(len(x)) if weights is None else floating(weights)
   a, b = centered_distances(x, real), centered_distances(y, real)
   var_x, var_y = (a * a).mean(), (b * b).mean()
-  varies = (var_x != 0) & (var_y != 0)  # NaN is no number in the end, too.
+  varies = (var_x != 0) & (var_y != 0)  # True of NaN, so that NaN stays NaN.
   norm = jnp.sqrt(jnp.where(varies, var_x, 1)) * jnp.sqrt(
       jnp.where(varies, var_y, 1)
   )
@@ -157,13 +161,13 @@ def distance_correlation(
 
 
 def mean_interval(values) -> tuple[np.ndarray, np.ndarray]:
-  """Mean and half the width of its 95 % Student t interval, in NumPy.
+  """Mean and half-width of its 95 % Student t confidence interval, in NumPy.
 
   Args:
     values: [n] or [n, ...], one entry a seed; NaN makes the result NaN.
 
   Returns:
-    (mean, half width), each [...]. The half width is NaN for n = 1.
+    (mean, half-width), each [...]. The half-width is NaN for n = 1.
 
   Raises:
     ValueError: if there are no values.
@@ -175,13 +179,13 @@ def mean_interval(values) -> tuple[np.ndarray, np.ndarray]:
   mean = np.mean(values, axis=0) if values.ndim else values
   if n == 1:
     return mean, np.full_like(mean, np.nan)
-  from scipy import special  # A sixth of a second, for this one number.
+  from scipy import special  # Here, as importing it takes a sixth of a second.
   quantile = special.stdtrit(n - 1, 0.975)
   return mean, quantile * np.std(values, axis=0, ddof=1) / np.sqrt(n)
 
 
 def _holds(x: Array) -> Array:
-  """Which of [n] numbers are above 0, or of booleans true."""
+  """bool [n]: which numbers are above 0; booleans as they are."""
   return x if jnp.issubdtype(x.dtype, jnp.bool_) else x > 0
 
 
@@ -190,7 +194,7 @@ def _count(mask: Array, dtype) -> Array:
 
 
 def _check_rows(name: str, scores: Array, **others: Array | None) -> None:
-  """Raises ValueError unless all are [n]: others would be stretched."""
+  """Raises ValueError unless all are [n]: others would be broadcast."""
   shapes = {k: x.shape for k, x in others.items() if x is not None}
   if scores.ndim != 1 or {*shapes.values()} != {scores.shape}:
     said = ', '.join(f'{k} {shape}' for k, shape in shapes.items())
@@ -200,22 +204,22 @@ def _check_rows(name: str, scores: Array, **others: Array | None) -> None:
 
 
 def _classes(logits: Array, labels: Array) -> Array:
-  """[n] class numbers, of those or of distributions."""
+  """Class numbers [n] of labels that are such, or distributions."""
   if labels.shape not in (logits.shape, logits.shape[:-1]):
     raise ValueError(
-        f'Of logits {logits.shape} labels must be of that shape, or class '
-        f'numbers {logits.shape[:-1]}; got {labels.shape}.'
+        f'For logits {logits.shape} labels must have that shape, or be class '
+        f'numbers of shape {logits.shape[:-1]}; got {labels.shape}.'
     )
   return labels if labels.ndim < logits.ndim else labels.argmax(-1)
 
 
 def _undefined(logits: Array) -> Array:
-  """[n], the samples of which a logit is NaN."""
+  """bool [n]: the samples with a logit that is NaN."""
   return jnp.isnan(logits).any(-1)
 
 
 def _mean(hit: Array, weights: Array | None, undefined: Array) -> Array:
-  """Mean of a [n] mask, over the samples with weight; NaN if one has no hit."""
+  """Weighted mean of `hit` [n]; NaN if a sample that counts is `undefined`."""
   if weights is None:
     found = hit.astype(jnp.float32).mean()
     return jnp.where(undefined.any(), jnp.nan, found)

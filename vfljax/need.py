@@ -1,10 +1,10 @@
-"""Packages that only some modules need, imported where they are needed.
+"""Imports packages that only some modules need.
 
   with extra():
     import pandas as pd
 
-Whoever embeds vfljax has JAX, Flax, Optax and NumPy; the rest comes with
-extras of the package.
+Without extras vfljax installs JAX, Flax, Optax and NumPy (and what these need);
+other packages come with its extras.
 """
 from collections.abc import Iterator
 import contextlib
@@ -12,10 +12,10 @@ import contextlib
 
 @contextlib.contextmanager
 def extra(name: str = 'run') -> Iterator[None]:
-  """Says which extra brings what cannot be imported inside.
+  """A context where an ImportError becomes a message that names the extra.
 
   Args:
-    name: Of the extra, as pyproject.toml has it.
+    name: The extra's name in pyproject.toml.
 
   Raises:
     ValueError: (one line) instead of an ImportError.

@@ -1,7 +1,7 @@
 """Arithmetic that XLA does not do well by itself: tiny norms, sorts, orders.
 
-Norms of rows whose squares are too small for their floats; floats as integers
-of the same order; ranks; random orders without a sort.
+Norms of rows whose squares underflow; floats as integers of the same order;
+ranks; random permutations without a sort.
 """
 from collections.abc import Callable
 import math
@@ -16,8 +16,8 @@ from vfljax.types import Array, Key
 
 _ROUNDS = 6
 _SMALL = 256
-# Of a walk of fixed length: 2^-40 that a number is left outside, and so many
-# steps between two tests of its end. By a table it takes one look but for 2^-3.
+# A walk of fixed length leaves a number outside with probability 2^-40, in loop
+# bodies of so many steps. A walk by a table needs one look-up, except in 2^-3.
 _CERTAINTY = 40
 _STEPS = 8
 _ONE_LOOK = 3
@@ -38,8 +38,8 @@ def exact(a: Array, b: Array) -> Array:
   """a @ b in the operands' own precision.
 
   Accelerators round the factors of float32 products to TF32 or bfloat16 unless
-  told otherwise: theta_r comes back with errors of 4e-4 and 3e-3 then, in place
-  of 2e-8.
+  told otherwise: layer recovery would then find theta_r with errors of 4e-4 and
+  3e-3, in place of 2e-8.
   """
   return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
 
@@ -60,12 +60,12 @@ def eigh(x: Array) -> tuple[Array, Array]:
 
 
 def _one_by_one(fn: Callable[[Array], Any]) -> Callable[[Array], Any]:
-  """`fn`, of which a CPU does one after the other under `vmap`.
+  """`fn`, which under `vmap` a CPU computes one after the other.
 
-  Several batches of decompositions at a time may stand still for ever: with JAX
-  0.10 a process did nothing more, and could be made to again. Why is our guess:
-  jaxlib spreads a batch over XLA's threads from one of them, which waits for
-  the others, so that as many batches as there are threads have none left.
+  Several batches of decompositions at a time may deadlock, reproducibly with
+  JAX 0.10. Our guess at the cause: jaxlib spreads a batch over XLA's threads
+  from one of them, which waits for the others, so that as many batches as there
+  are threads have no thread left.
   """
   if target.kind() != 'cpu':
     return fn
@@ -76,16 +76,16 @@ def common_type(*parts: Any) -> Any:
   """The dtype to which JAX promotes these arrays, numbers and dtypes.
 
   `jnp.result_type`, also where implicit promotion is forbidden
-  (`jax_numpy_dtype_promotion='strict'`): who asks for it casts explicitly.
+  (`jax_numpy_dtype_promotion='strict'`), since callers cast explicitly.
   """
   with jax.numpy_dtype_promotion('standard'):
     return jnp.result_type(*parts)
 
 
 def along_last(v: Array, like: Array) -> Array:
-  """v, [width], with as many axes as `like`, along whose last one it goes.
+  """v [width] with as many axes as `like`, to broadcast along its last one.
 
-  What broadcasts then says so: JAX can forbid ranks to be promoted.
+  Explicit, since JAX can be set to forbid rank promotion.
   """
   return v.reshape(*[1] * (like.ndim - 1), -1)
 
@@ -131,10 +131,10 @@ def masked_median(x: Array, mask: Array) -> Array:
 def counts_below(ordered: Array, x: Array) -> Array:
   """How many of `ordered` [n], which ascends, are below each of `x`.
 
-  As `searchsorted`, by a loop of one kernel: sooner compiled, and sooner done
-  where n is small.
+  As `searchsorted`, by a loop of one kernel: faster to compile, and faster for
+  small n.
   """
-  # Of both: in `shard_map` a loop's first value varies as its others do.
+  # From both: in `shard_map` a loop's first value must vary as later ones do.
   n, none = len(ordered), jnp.zeros_like(x, jnp.int32)
   if not n:
     return none
@@ -160,15 +160,15 @@ def permutation(key: Key, n: int) -> Array:
   a Feistel network too few keys to look random (chi-square tests fail at n =
   40), so few samples are sorted after all, which is cheap there.
 
-  On a CPU whatever falls outside finds its way back in a table of all that is
-  outside, whose jumps double ("pointer jumping", Wyllie 1979), so that each
-  number is mixed once. An accelerator would have to ask its host
-  whether all are inside, so there it takes a number of steps that leaves a
-  number outside in one of 2^40 orders (which then is n - 1, twice): the orders
-  are the same.
+  On a CPU a table of all numbers outside [0, n), whose jumps are doubled
+  ("pointer jumping", Wyllie 1979), leads them back, so that each number is
+  mixed once. An accelerator would have to ask its host whether all numbers are
+  inside, so it takes a fixed number of steps, which leaves a number outside in
+  one of 2^40 permutations (it then becomes n - 1, twice). Otherwise both give
+  the same permutations.
 
   Args:
-    key: Each key gives an order of its own.
+    key: Each key gives a permutation of its own.
     n: 1 to 2^31 - 1; static.
   """
   if n <= _SMALL:
@@ -186,7 +186,7 @@ def permutation(key: Key, n: int) -> Array:
 def _walked_back(
     start: Array, cipher: Callable[[Array], Array], n: int, bits: int
 ) -> Array:
-  """What the walk from `start`, uint32 [n], first finds inside [0, n)."""
+  """The first number inside [0, n) of each walk from `start`, uint32 [n]."""
   if target.kind() == 'cpu':
     return _by_table(start, cipher, n, bits)
 
@@ -203,10 +203,10 @@ def _walked_back(
 def _by_table(
     start: Array, cipher: Callable[[Array], Array], n: int, bits: int
 ) -> Array:
-  """The same, where each jump is as far as the table's entry has come.
+  """As `_walked_back`, by jumps in a table whose entries are jumped, too.
 
-  Entries that never come inside are of cycles outside, where no walk begins
-  that has begun inside: so it is not the table that tells when to end.
+  Entries on a cycle outside never come inside, but no walk from inside meets
+  them: so the loop ends by the walks, not by the table.
   """
   size = jnp.uint32(n)
   outside = 2**bits - n
@@ -227,9 +227,9 @@ def _by_table(
 
 
 def _walk(n: int, bits: int, certainty: int) -> int:
-  """Steps after which all of 0..n-1 are inside again, but for 2^-certainty.
+  """Steps after which all of 0..n-1 are inside, except with 2^-certainty.
 
-  A step leaves a number outside as often as numbers are outside.
+  A step leaves a number outside with probability 1 - n / 2^bits.
   """
   outside = 1 - n / 2**bits
   if not outside:
@@ -251,7 +251,7 @@ def _feistel(i: Array, keys: Array, bits: int) -> Array:
 
 
 def _mix(x: Array) -> Array:
-  """A 32-bit integer hash in which every input bit moves every output bit."""
+  """A 32-bit integer hash in which every input bit affects every output bit."""
   x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D)
   x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
   return x ^ (x >> 16)
@@ -264,15 +264,15 @@ def floating(x: Array) -> Array:
 
 
 def safe_sqrt(x: Array) -> Array:
-  """Square root, NaN of NaN; its derivative is 0, not infinity, up to 0."""
+  """Square root, 0 below 0 and NaN for NaN; its derivative up to 0 is 0."""
   return jnp.where(x <= 0, 0, jnp.sqrt(jnp.where(x <= 0, 1, x)))
 
 
 def centered_distances(x: Array, real: Array) -> Array:
   """Euclidean distances [n, n] minus row and column means plus overall mean.
 
-  Rows and columns where `real` is 0 do not count and are 0. The sum of the
-  others' squares is left over n^2, which a correlation does not notice.
+  Rows and columns where `real` is 0 do not count and are 0. Means over the
+  result still divide by n^2, which cancels in a correlation.
   """
   real = real.astype(floating(x).dtype)
   x = jnp.where(real[:, None] > 0, floating(x).reshape(len(x), -1), 0)
@@ -289,10 +289,10 @@ def centered_distances(x: Array, real: Array) -> Array:
 def sharpen(p: Array, temperature: float) -> Array:
   """p^(1 / temperature), normalized over the last axis.
 
-  By logarithms, so that small powers of small numbers do not all become 0.
+  By logarithms, so that high powers of small numbers do not underflow.
 
   Args:
     p: [..., classes] probabilities.
-    temperature: Above 0; below 1 the largest gains.
+    temperature: Above 0; below 1 the largest probability grows.
   """
   return jax.nn.softmax(jnp.log(p) / temperature)

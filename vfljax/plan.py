@@ -1,4 +1,4 @@
-"""What a training run is, and what it has at hand between two epochs."""
+"""`Plan`, a training run's settings, and `Run`, its state between epochs."""
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
 
@@ -15,35 +15,38 @@ def _nothing(key: Key, played: Round) -> Any:
 
 
 class Plan(NamedTuple):
-  """A training run without its data: everything here is static but traced
-  strengths inside `defense` and `txs`.
+  """A training run without its data.
+
+  Everything here is static, except strengths inside `defense` and `txs`, which
+  may be traced, and the auxiliary samples.
 
   Attributes:
-    vfl: Who computes what.
-    defense: What protects it.
+    vfl: The networks, aggregation and loss.
+    defense: `none()` for an undefended federation.
     txs: One optax transformation per party, the active party's first.
     epochs: Passes over the data, >= 1.
     batch_size: Samples a round, 1..n.
     remainder: What happens to the last n mod batch_size samples of an epoch:
-      'drop' leaves them out (they come in another epoch, since each has a new
-      order), 'keep' plays one smaller round, 'pad' fills the round with rows
-      that have no label, no loss and no gradient.
+      'drop' leaves them out (each epoch has a new order, so they occur in
+      others), 'keep' plays one smaller round, 'pad' fills the round up with
+      rows that have no label, no loss and no gradient.
     adversary: Passive parties that deviate.
     watch: (key, round) -> row; reduces one round to what is worth keeping.
       Attacks on single rounds run here, so that no transcript is ever stored.
     digest: (rows of full rounds[, rows of the smaller round]) -> row; reduces
       an epoch's rows, each leaf with a leading axis over rounds.
-    validate: (key, state) -> {name: scalar}; what to measure after an epoch.
+    validate: (key, state) -> {name: scalar}; measures the state after an epoch.
     every: Watch and validate each `every`-th epoch, and always the last.
     best: Name of the `validate` entry by which the best epoch's state is kept,
-      the larger the better; '' keeps the last. A name that starts with '-'
-      means the smaller the better ('-loss').
+      the larger the better; '' keeps the last. With a leading '-' the smaller
+      is the better ('-loss').
     auxiliary: The active party's own samples, for defenses that need some.
     patience: With `best`: stop after so many measured epochs without a new
       best; 0 never stops. It saves time where seeds are looped over, as on a
-      CPU; under vmap a stopped seed is computed and thrown away. What is not
-      played has a loss of NaN, at which `jax_debug_nans` stops; with `best`
-      `jax_debug_infs` does outside of `jit`, at the score before the first.
+      CPU; under vmap a stopped seed is computed and thrown away. Epochs that
+      are not played have a loss of NaN, which `jax_debug_nans` reports as an
+      error; so does `jax_debug_infs`, outside of `jit`, with the score of
+      -infinity that `best` starts from.
   """
 
   vfl: VFL
@@ -77,7 +80,13 @@ class Options(TypedDict, total=False):
 
 
 class Best(NamedTuple):
-  """The best epoch so far, by validation."""
+  """The best epoch so far, by validation.
+
+  Attributes:
+    score: Its score, the larger the better; -infinity before the first.
+    epoch: Its number, from 0; -1 before the first.
+    state: The federation after it.
+  """
 
   score: Array
   epoch: Array
@@ -88,7 +97,7 @@ class Run(NamedTuple):
   """A training run between two epochs; a pytree that can be saved.
 
   Attributes:
-    key: Seeds every epoch; never changes.
+    key: The same from start to end; with an epoch's number it seeds the epoch.
     state: The federation.
     labels: The training labels as the defense prepared them, or ().
     best: The best epoch so far, or () if the plan keeps none.
@@ -117,8 +126,10 @@ def check(plan: Plan, samples: int) -> None:
         f'{plan.remainder!r}.'
     )
   if plan.best and plan.validate is None:
-    raise ValueError('Keeping the best epoch needs `validate`.')
+    raise ValueError(
+        f'best={plan.best!r} needs `validate`, which returns its scores.'
+    )
   if plan.patience and not plan.best:
     raise ValueError(
-        f'patience={plan.patience} needs `best`, to wait for a new one.'
+        f'patience={plan.patience} needs `best`, the score that must improve.'
     )

@@ -6,9 +6,8 @@
   grads = vjp_k(d_k)       <-- down[k] --   d_k = dloss/du_k
 
 `Messages` is all that crosses the line, so it is all that an attack on the
-other side can see. Everything is a pure function of (key, state, batch): `jit`,
-`vmap` over seeds and `scan` over rounds apply from outside. `init` comes before
-the first round, `predict` after the last; they are in `vfljax.federation`.
+other side can see. A round is a pure function of (key, state, batch), for
+`jit`, `vmap` and `scan`. `init` and `predict` are in `vfljax.federation`.
 """
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -35,15 +34,18 @@ def play_round(
     key: Key, vfl: VFL, defense: Defense, txs: Transforms,
     state: State, batch: Batch, adversary: Adversary = HONEST,
 ) -> tuple[State, Round]:
-  """Plays one round: returns the next state, and the round for who watches.
+  """Plays one round: (the next state, the round as attackers and tests see it).
+
+  Args:
+    key, state, batch: The round's key, the state before it, its samples.
+    vfl, defense, txs, adversary: As in `train.Plan`.
 
   Raises:
     ValueError: if parties, optimizers and samples do not fit together.
   """
   check_round(vfl, txs, state, batch)
-  luck, real = luck_of(key), crossing.rows(batch.labels)
-  defense = checked(defense)
-  batch = defense.batch(luck.batch, batch)
+  luck, defense = luck_of(key), checked(defense)
+  real, batch = crossing.rows(batch.labels), defense.batch(luck.batch, batch)
   with crossing.in_round(real):
     return _played(luck, vfl, defense, txs, state, batch, adversary, real)
 
@@ -83,7 +85,7 @@ def _played(
 
 
 class Luck(NamedTuple):
-  """A round's keys, by what is drawn with them."""
+  """A round's keys, named by what is drawn with them."""
 
   batch: Key
   net: Key
@@ -101,7 +103,7 @@ class Luck(NamedTuple):
 
 
 def luck_of(key: Key) -> Luck:
-  """A round's keys, from the round's one."""
+  """All keys of a round, derived from the round's key."""
   *own, evil = jax.random.split(key, 9)
   evils = jax.random.split(evil, 4)
   return Luck._make([*own, *evils, jax.random.fold_in(key, 9)])
@@ -119,7 +121,7 @@ class _Stage(NamedTuple):
 
   @property
   def lying(self) -> tuple[int, ...]:
-    """Where the deviating parties are in `Messages`."""
+    """Indices of the deviating parties in `Messages`."""
     return tuple(k - 1 for k in self.adversary.parties)
 
 
@@ -127,9 +129,8 @@ def _embed_all(stage: _Stage):
   """Step 1.
 
   Returns:
-    What arrives at the active party; of it what deviating parties sent; for
-    each passive party the `_Way` back from its message's gradient, and the
-    statistics of its forward pass.
+    All embeddings; those of deviating parties; each passive party's `_Way`; its
+    forward pass's statistics.
   """
   luck, vfl, defense, adversary, state, batch = stage
   liars = adversary.parties
@@ -163,13 +164,12 @@ def _embed_all(stage: _Stage):
 
 
 class _Way(NamedTuple):
-  """From a message's gradient to those of a passive party's weights.
+  """A passive party's pullbacks, from its message's gradient to its weights'.
 
   Attributes:
-    trained: Gradient of (message, penalty) -> (that of its parameters,).
-    penalty: Of its message.
-    read: The same to (that of the weights that it reads,); `None` where those
-      are the ones that it trains.
+    trained: Gradient of (message, penalty) -> (that of the trained weights,).
+    penalty: A scalar.
+    read: As `trained`, to the weights that it reads; `None` if it trains those.
   """
 
   trained: Callable[[Any], tuple[Any]]
@@ -177,16 +177,16 @@ class _Way(NamedTuple):
   read: Callable[[Any], tuple[Any]] | None
 
   def back(self, pullback: Callable[[Any], tuple[Any]], d: Array) -> Params:
-    """One of the two, of the message's gradient `d`."""
+    """Applies one of the two pullbacks to the message's gradient `d`."""
     return pullback((d, jnp.ones_like(self.penalty)))[0]
 
 
 def _reading(stage: _Stage, k: int, message: Callable) -> Callable | None:
   """`_Way.read` of passive party k.
 
-  A defense may have its network compute with other weights than it trains. The
-  gradient with respect to those is that of a shift by nothing, put in where the
-  plain network gets them. What nobody looks at is not compiled.
+  A defense may have the party's network compute with other weights than it
+  trains. Their gradient is that of a shift by zeros, added to them where the
+  plain network receives them.
   """
   defense, memory = stage.defense, stage.state.defense
   params = stage.state.parties[k].params
@@ -200,8 +200,8 @@ def _reading(stage: _Stage, k: int, message: Callable) -> Callable | None:
     )
     return message(defense.bottom(memory, k, plain), params)
 
-  nothing = jax.tree.map(jnp.zeros_like, own)
-  return jax.vjp(shifted, nothing, has_aux=True)[1]
+  zeros = jax.tree.map(jnp.zeros_like, own)
+  return jax.vjp(shifted, zeros, has_aux=True)[1]
 
 
 def _differentiate(stage: _Stage, up: Embeddings):
@@ -235,7 +235,7 @@ def _differentiate(stage: _Stage, up: Embeddings):
       )
       return penalty + task, head(active.params, received)[1]
     logits, stat = head(params, received)
-    # A round of padding alone has no loss and changes nothing by it.
+    # A round of padding alone has the loss 0, not NaN, and gradients of 0.
     count = real.sum()
     task = (real * losses(vfl, logits, labels)).sum() / jnp.where(
         count > 0, count, 1
@@ -249,11 +249,11 @@ def _differentiate(stage: _Stage, up: Embeddings):
 
 
 def _pull_back(stage: _Stage, down: Embeddings, pullbacks: Sequence[_Way]):
-  """Step 4 at the passive parties: gradients of their weights.
+  """Step 4 at the passive parties.
 
   Returns:
-    {'bottom', 'defense'} of each passive party; `Round.read`; and what
-    deviating ones were sent.
+    Each passive party's gradients {'bottom', 'defense'}; `Round.read`; what
+    deviating parties were sent.
   """
   luck, _, defense, adversary, state, _ = stage
   got = pick(down, stage.lying)
@@ -267,14 +267,14 @@ def _pull_back(stage: _Stage, down: Embeddings, pullbacks: Sequence[_Way]):
   own = [shared(k, g) for k, g in enumerate(raw)]
   read = [g['bottom'] for g in own]
   for k, (way, d) in enumerate(zip(pullbacks, heard)):
-    if way.read:  # Blurred as the others are, and by the same luck.
+    if way.read:  # `share` acts on these, too, with the same key.
       seen = raw[k] | dict(bottom=way.back(way.read, d))
       read[k] = shared(k, seen)['bottom']
   return own, tuple(read) if any(w.read for w in pullbacks) else (), got
 
 
 def _head(vfl: VFL, key: Key, params: dict, x0: Array | None, received):
-  """The active party's own bottom and top: (logits, statistics)."""
+  """The active party's bottom and top network: (logits, statistics)."""
   u0, stat = None, ()
   if vfl.bottoms[0]:
     u0, stat = vfl.bottoms[0].run(
@@ -287,7 +287,7 @@ def _head(vfl: VFL, key: Key, params: dict, x0: Array | None, received):
 
 
 def _absorb(vfl: VFL, parties: list[PartyState], active: dict, passive: list):
-  """Puts the statistics of this round's forward passes beside the weights."""
+  """Puts this round's forward passes' statistics into the parameters."""
   nets = [dict(bottom=vfl.bottoms[0], top=vfl.top)]
   nets += [dict(bottom=net) for net in vfl.bottoms[1:]]
   stats = [active] + [dict(bottom=s) for s in passive]

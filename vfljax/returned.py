@@ -1,9 +1,9 @@
-"""What a defense's hooks return is looked at where they return it.
+"""Checks of what a defense's hooks return, where they return it.
 
-A wrong shape goes a long way through a round before it fails, if it does:
-labels of another shape stretch to fit, and a gather takes the last row in place
-of one that is not there. All of it is known while a round is traced, so that
-this costs nothing when it is played.
+Without them a wrong shape fails far from its cause, if at all: labels of
+another shape are broadcast, and a gather takes the last row in place of one
+that is not there. Shapes are known while a round is traced, so the checks cost
+nothing when it is played.
 """
 from collections.abc import Callable
 from functools import partial
@@ -18,10 +18,11 @@ from vfljax.types import VFL, Array, Batch, Net
 
 
 def checked(defense: Defense, name: str = '') -> Defense:
-  """The same, whose hooks are refused a wrong result, a `Misfit`, by name.
+  """The same defense; its hooks raise if they return a wrong result.
 
   Args:
-    name: What to call the defense.
+    defense: The one to check.
+    name: Its name in the messages; '' for none.
   """
   who, plain = f'{name}: ' if name else '', Defense()
   own = {
@@ -49,8 +50,8 @@ def losses(vfl: VFL, logits: Array, labels: Array) -> Array:
   if jnp.shape(found) != labels.shape[:1]:
     raise Misfit(
         'The loss must be one number a sample, '
-        f'{labels.shape[:1]}; it is {jnp.shape(found)}. The mean over samples '
-        'is taken of it, those of padding left out.'
+        f'{labels.shape[:1]}; it is {jnp.shape(found)}. Return it without a '
+        'mean: that is taken later, over samples that are not padding.'
     )
   return found
 

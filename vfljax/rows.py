@@ -1,11 +1,11 @@
-"""A round's samples, taken out of all samples by their numbers.
+"""Gathers a round's samples out of all samples by their indices.
 
-Arrays are gathered as they are, but for narrow ones on a TPU, which pads the
-last axis of an array to 128 numbers: two columns of labels take 64 times their
-memory there, and most of a round's kernels move them about. So each column is
-an array of its own before the first round. (All arrays side by side in one
-table cost more on both: on a TPU twice the kernels, on a GPU, where nothing is
-padded, three more than it saved.)
+Arrays are gathered as they are, except narrow ones on a TPU, which pads an
+array's last axis to 128 numbers: two columns of labels take 64 times their
+memory there, and most of a round's kernels would copy them. So each column
+becomes an array of its own before the first round. (One table of all arrays
+side by side was slower on both: on a TPU twice the kernels, on a GPU, where
+nothing is padded, three more than it saved.)
 """
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ NARROW = 16  # Columns.
 
 
 def taker(data: Any, padded: bool) -> Callable[[Array], Any]:
-  """What takes rows out of every array of a pytree.
+  """A function that gathers rows out of every array of a pytree.
 
   Args:
     data: Arrays [n, ...].

@@ -1,7 +1,7 @@
-"""Samples that make no sense are refused before anything is trained on them.
+"""Checks of samples before anything is trained on them.
 
-Shapes and types are known while a program is traced, so those checks cost
-nothing under `jit`. Numbers are looked at only where they lie at hand, see
+Shapes and types are known while a program is traced, so their checks cost
+nothing under `jit`. Numbers are checked only where that is cheap, see
 `check_numbers`.
 """
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ import numpy as np
 
 from vfljax.types import Array, Batch
 
-SLACK = 1e-2  # By how much shares may miss 1: bfloat16 rounds by as much.
-LOOKED_AT = 1 << 22  # Numbers of an array that are looked at in milliseconds.
+SLACK = 1e-2  # Shares may sum to 1 +- this: bfloat16 rounds by as much.
+LOOKED_AT = 1 << 22  # Larger arrays, that take more than ms, are not checked.
 
 
 def check(data: Batch, what: str = '') -> None:
@@ -24,12 +24,11 @@ def check(data: Batch, what: str = '') -> None:
 
   Args:
     data: Arrays, traced ones among them, or their shapes.
-    what: Whose samples they are, if not those that one trains on: 'auxiliary'.
+    what: '' for training samples, else a word for the messages: 'auxiliary'.
 
   Raises:
     ValueError: if it is no `Batch`, labels are no [n, classes] floats, a
-      party's features are no arrays of numbers, or somebody has another number
-      of rows.
+      party's features are no arrays of numbers, or numbers of rows differ.
   """
   what = what and f'{what} '
   if not (hasattr(data, 'features') and hasattr(data, 'labels')):
@@ -66,16 +65,17 @@ def check(data: Batch, what: str = '') -> None:
 def check_numbers(
     data: Batch, tracing: bool = False, what: str = ''
 ) -> None:
-  """Refuses samples with senseless numbers, where it costs little to see.
+  """Refuses NaN, infinities and labels that are no distributions, where cheap.
 
-  Looked at are arrays of at most `LOOKED_AT` floats that this process has:
+  Checked are arrays of at most `LOOKED_AT` floats that this process holds:
   NumPy's, and JAX's outside of a trace. Traced arrays have no numbers yet, and
-  files that are mapped into memory would have to be read: those pass, and
-  whoever trains on them checks before.
+  memory-mapped files would have to be read: those pass, and callers have to
+  check them.
 
   Args:
+    data: The samples.
     tracing: Whether a program is being traced, which must not wait for a
-      device: then NumPy's arrays alone are looked at.
+      device: then only NumPy's arrays are checked.
     what: As in `check`.
 
   Raises:
@@ -102,7 +102,7 @@ def check_numbers(
 
 
 def _check_distributions(labels: np.ndarray, what: str) -> None:
-  """Raises ValueError for a row that is no distribution, and not of zeros."""
+  """Raises ValueError for a row that is neither a distribution nor zeros."""
   total = labels.sum(1, dtype=np.float64)
   off = (np.abs(total - 1) > SLACK) & (np.abs(total) > 0)
   wrong, = np.nonzero(off | (labels < 0).any(1))
@@ -118,11 +118,11 @@ def _check_distributions(labels: np.ndarray, what: str) -> None:
 
 @contextlib.contextmanager
 def guarded(*parts: Any) -> Iterator[None]:
-  """Lets constants cross to the device; samples as `jax.transfer_guard` says.
+  """Lets constants be copied to the device, but guards `parts` as the caller.
 
-  Outside of `jit` every number in an expression is copied to the device, the
-  zeros of `jnp.zeros` too, which the guard takes for a mistake. What it is
-  meant for, samples that lie on the host, raises as ever.
+  Outside of `jit` every constant in an expression is copied to the device, even
+  the zero of `jnp.zeros`, which `jax.transfer_guard` reports. Samples on the
+  host, which the guard is meant for, still raise.
   """
   for x in jax.tree.leaves(parts):
     if isinstance(x, np.ndarray):
@@ -146,7 +146,7 @@ def _check_array(name: str, x: Any) -> None:
 
 
 def at_hand(x: Any, tracing: bool) -> bool:
-  """Whether an array's numbers can be looked at; see `check_numbers`."""
+  """Whether an array's numbers can be read cheaply; see `check_numbers`."""
   if isinstance(x, Tracer | np.memmap):
     return False
   if isinstance(x, jax.Array) and (tracing or not x.is_fully_addressable):

@@ -1,4 +1,4 @@
-"""Random samples of each class, for whoever knows a few labels."""
+"""Draws random samples of each class, for attackers who know a few labels."""
 import jax
 from jax import lax
 import jax.numpy as jnp
@@ -13,11 +13,12 @@ def per_class(
   """`count` random samples of each class, or all of a class that has fewer.
 
   Args:
-    labels: [n, classes] one-hot; a row of zeros is of no class. Whole numbers
-      come back as float32.
-    count: 1 or more; a class has no more than n.
-    low: Smallest lot that is drawn, in [0, 1). At 0 a sample may draw 0, one in
-      2^23, and is taken for none.
+    key: Draws the samples.
+    labels: [n, classes] one-hot; a row of zeros is of no class. Integers are
+      returned as float32.
+    count: 1 or more; more than n counts as n.
+    low: Lower bound of the samples' random ranks, in [0, 1). With 0 a sample
+      may draw a rank of 0 (one in 2^23), and is then left out.
 
   Returns:
     Their rows, [classes * count], and their labels, [classes * count, classes]:

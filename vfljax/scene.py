@@ -1,6 +1,6 @@
-"""What an attack is made for: the kind of federation, its samples, its ground.
+"""What an attack's factory gets: the kind of federation and of its samples.
 
-All of it is public or said to the attacker; nothing here is a view.
+All of it is public or given to the attacker; nothing here is a view.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,16 +10,17 @@ from vfljax.types import Array, Key, Net
 
 
 class Scene(NamedTuple):
-  """What kind of federation an attack meets: known before there are samples.
+  """The kind of federation that an attack meets, known before its samples.
 
   Attributes:
-    classes: How many.
-    linear: Whether bottoms are linear and their sum the logits (VLR).
+    classes: Number of classes.
+    linear: Whether bottoms are linear and their sum is the logits (VLR).
     trainable_top: Whether the top has weights.
-    aggregation: How embeddings are put together, of `algorithms.AGGREGATIONS`.
-    network: Name of the passive parties' network; '' if it has none ...
-    width: ... of its embedding, 0 being its own ...
-    options: ... and its options.
+    aggregation: How embeddings are aggregated, a name in
+      `algorithms.AGGREGATIONS`.
+    network: Name of the passive parties' network; '' if it has no name.
+    width: Width of the named network's embedding; 0 is its default.
+    options: The named network's options.
     channels, widths, activation, final: Of a network without a name.
     own: (widths, norm) -> a network of the attacker's own, from raw features:
       the bottoms' layers, then layers of `widths`.
@@ -40,25 +41,24 @@ class Scene(NamedTuple):
 
   @property
   def summed(self) -> bool:
-    """Whether embeddings are added up, if only beside each other."""
+    """Whether the aggregate is linear in the embeddings (or concatenates)."""
     return self.linear or self.aggregation in algorithms.ADDED
 
   @property
   def open_top(self) -> bool:
-    """Whether there is something to learn between embeddings and logits."""
+    """Whether trained layers are between embeddings and logits."""
     return not self.linear and self.trainable_top
 
 
 class Amounts(NamedTuple):
-  """What an attack has to do with.
+  """How many samples an attack has, and of what kind.
 
   Attributes:
-    train, test, auxiliary: How many samples are for what; the last are the
-      attackers' own.
+    train, test, auxiliary: Numbers of samples; the last are the attackers' own.
     batch: Samples a round.
-    least: Training samples of the rarest class that any split surely has.
+    least: Training samples of the rarest class, at least, whatever the split.
     scale: How features are scaled: 'standard', 'minmax' or 'none'.
-    shape: Of one sample's features at passive party 1.
+    shape: Shape of one sample's features at passive party 1.
   """
 
   train: int
@@ -71,14 +71,14 @@ class Amounts(NamedTuple):
 
 
 class Ground(NamedTuple):
-  """What a backdoor is planted in, by attackers in one training.
+  """What attackers have to plant a backdoor in one training.
 
   Attributes:
-    key: Of what is drawn for it.
+    key: Seeds what is drawn for it.
     parties: Who attacks, 1..K.
-    features: Of each attacker, all its training samples.
-    labels: [samples, classes] of the training samples, of which attackers know
-      what their recipe says.
+    features: One entry per attacker: the features of all its training samples.
+    labels: [samples, classes] of the training samples; attackers use only those
+      that their recipe lets them know.
     batch: Samples a round.
   """
 
@@ -90,12 +90,12 @@ class Ground(NamedTuple):
 
 
 class Pace(NamedTuple):
-  """How a federation trains: what an attacker's own optimizer starts from.
+  """How a federation trains, for an attacker's own optimizer.
 
   Attributes:
     optimizer: 'sgd', 'momentum' (0.9), 'adam' or 'adamw'.
-    learning_rate: At the start.
-    constant: Whether it stays so, without weight decay.
+    learning_rate: The initial one.
+    constant: Whether the rate is constant and there is no weight decay.
   """
 
   optimizer: str
@@ -104,7 +104,7 @@ class Pace(NamedTuple):
 
 
 def two_classes(scene: Scene) -> str:
-  """A need: the attack ranks samples of two classes."""
+  """A need: two classes, as the attack ranks samples."""
   if scene.classes == 2:
     return ''
   return (
@@ -114,7 +114,7 @@ def two_classes(scene: Scene) -> str:
 
 
 def summed(scene: Scene) -> str:
-  """A need: embeddings are added up."""
+  """A need: the aggregate is linear in the embeddings."""
   if scene.summed:
     return ''
   return (

@@ -1,7 +1,7 @@
-"""What loops begin with in `jax.shard_map`, where a shard has a key of its own.
+"""Initial values of loops inside `jax.shard_map`, with a key for each shard.
 
-There a loop refuses to begin with what all shards share, a score of 0 or a
-weight that nobody drew, where it goes on with what each has of its own.
+There a loop must not start from a value that all shards share (a score of 0, or
+a weight that was not drawn) if later values vary over shards.
 """
 from typing import Any
 
@@ -13,12 +13,12 @@ from vfljax.types import Array, Key
 
 
 def scalar(key: Key, value: float, dtype: Any = jnp.float32) -> Array:
-  """The value, which each shard has of its own if the key is its own."""
+  """A scalar that varies over shards if the key does."""
   return lax.full_like(jax.random.key_data(key), value, dtype, ())
 
 
 def own(key: Key, tree: Any) -> Any:
-  """The same arrays; each shard's own, all of them, if the key is its own."""
+  """The same arrays, which all vary over shards if the key does."""
   zero = scalar(key, 0, jnp.int32)
   if jax.typeof(zero) == jax.typeof(jnp.zeros((), jnp.int32)):
     return tree

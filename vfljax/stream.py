@@ -1,13 +1,13 @@
 """Training on more samples than fit into a device's memory.
 
-Features stay in the host's memory, or in files that are mapped into it (the
-data cache's), and go to the device in chunks of rounds, in the epoch's order:
-the next chunk is gathered while the device works on the one before. What comes
-out is what `train.fit` gives with the same key, to rounding; the copying is
-what it costs.
+Features stay in the host's memory, or in memory-mapped files (as the data
+cache's), and go to the device in chunks of rounds, in the epoch's order: the
+next chunk is gathered while the device works on the one before. The results are
+those of `train.fit` with the same key, up to rounding; the price is the
+copying.
 
-`fit` trains one federation. What it is made of, `gather` and `play`, is for who
-trains several at once, as `vfljax.runner.compiled.streamed` does.
+`fit` trains one federation. Its parts, `gather` and `play`, are for callers who
+train several at once, as `vfljax.runner.compiled.streamed` does.
 """
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -32,24 +32,24 @@ def fit(
   Args:
     key: As for `train.fit`.
     plan: The training, see `check`.
-    data: NumPy arrays, mapped files among them: features [n, ...] or `None`,
+    data: NumPy arrays, memory-mapped or not: features [n, ...] or `None`,
       labels [n, classes].
-    chunk: Rounds a chunk, 1 or more: a chunk's samples and the next one's must
-      fit into the device's memory.
-    transform: Of a batch's features, on the device: uint8 images, for example,
-      cross over as they are and are scaled there.
+    chunk: Rounds a chunk, 1 or more; the samples of two chunks must fit into
+      the device's memory.
+    transform: (a batch's features) -> features, applied on the device: uint8
+      images, for example, are copied as they are and scaled there.
 
   Returns:
     As `train.fit`.
 
   Raises:
-    ValueError: for a plan that is not of this kind, numbers out of range, or
-      samples that `train.start` refuses.
+    ValueError: for a plan that cannot be streamed (`check`), numbers out of
+      range, or samples that `train.start` refuses.
   """
   samples.check(data)
   samples.check_numbers(data)
   check(plan, len(data.labels), chunk)
-  # Samples are on the host and cross over: `jax.transfer_guard` is not for us.
+  # Streaming copies samples from the host, whatever a caller's transfer guard.
   with jax.transfer_guard('allow'):
     return _fit(key, plan, data, chunk, transform)
 
@@ -82,14 +82,14 @@ def _fit(
     on_host = np.asarray(own.rounds)  # Slices of `own` wait for the device.
     for part in parts(on_host, chunk):
       here = gather(data, on_host[part])
-      # This part was gathered while the one before is trained on. Those before
-      # that are waited for: two parts are on the device, and no more.
+      # The device trains on the last part while this one is gathered. Waits for
+      # the part before the last, so that at most two are on the device.
       jax.block_until_ready(found[-2:-1])
       run, rows = rounds(watched, run, here, own.keys[part])
       found.append(rows)
     run, row = end(watched, run, own, joined(found), epoch)
     history.append(row | dict(measured=jnp.array(watched)))
-  # Epochs that were not measured have zeros; the last one always is.
+  # Unmeasured epochs get zeros, shaped as the last one, which is measured.
   zeros = jax.tree.map(jnp.zeros_like, history[-1])
   rows = [zeros | row for row in history]
   return train.finish(run), jax.tree.map(lambda *x: jnp.stack(x), *rows)
@@ -99,9 +99,9 @@ def check(plan: train.Plan, samples: int, chunk: int) -> None:
   """Refuses a plan that cannot be streamed.
 
   Raises:
-    ValueError: if a round is a smaller one (`remainder` 'keep'), somebody
-      deviates, the defense prepares all samples at once, or training stops
-      early (`patience`); for numbers out of range.
+    ValueError: with a smaller last round (remainder='keep'), an adversary, a
+      defense that prepares all labels at once (`Defense.prepare`) or early
+      stopping (`patience`); for numbers out of range.
   """
   train.check(plan, samples)
   if chunk < 1:
@@ -112,7 +112,7 @@ def check(plan: train.Plan, samples: int, chunk: int) -> None:
         'does not stop early (patience=0).'
     )
   if plan.adversary.parties:
-    raise ValueError('Streaming has nobody who deviates.')
+    raise ValueError('Streaming does not support adversaries.')
   if plan.defense.prepare:
     raise ValueError(
         'This defense prepares the labels of all samples at once: it cannot be '
@@ -130,8 +130,8 @@ def gather(data: Batch, order: Any, rows: np.ndarray | None = None) -> Batch:
   """Samples of some rounds, [rounds, batch, ...], on the host.
 
   Args:
-    order: [rounds, batch]; an index past the last sample is a row of zeros.
-    rows: Of `data` that are trained on, by what `order` counts; all by default.
+    order: [rounds, batch] indices; one past the last sample gives zeros.
+    rows: The rows of `data` that `order` indexes; all by default.
   """
   flat = np.asarray(order).ravel()
   count = len(data.labels) if rows is None else len(rows)
@@ -139,7 +139,7 @@ def gather(data: Batch, order: Any, rows: np.ndarray | None = None) -> Batch:
   if rows is not None:
     flat = rows[np.minimum(flat, count - 1)]
   flat = np.where(real, flat, 0)
-  # In the file's order first, which disks like.
+  # Read in ascending order, which is faster from a file.
   ascending = np.argsort(flat)
 
   def take(x):
@@ -181,10 +181,10 @@ def play(
 
 
 def joined(rows: list, axis: int = 0) -> Any:
-  """What was seen in an epoch's chunks, as of one."""
+  """Concatenates the history rows of an epoch's chunks."""
   return jax.tree.map(lambda *x: jnp.concatenate(x, axis), *rows)
 
 
 def _real(x: Array, real: Array) -> Array:
-  """Rows of padding are zeros, whatever transformed them."""
+  """`x` with zeros in rows of padding, which a transform may have changed."""
   return jnp.where(real.reshape(-1, *[1] * (x.ndim - 1)), x, 0)

@@ -1,10 +1,10 @@
 """Many trainings in one compiled program: seeds x strengths, over all devices.
 
 A *cell* is one training: a key and a strength. Cells are independent, so they
-are sharded over the local devices; within a device they are vmapped on an
-accelerator and looped over on a CPU, where that is faster (one core a device,
-small matrices that stay in its cache) and gives every cell the numbers it would
-have alone.
+are sharded over the local devices. On an accelerator those of one device are
+vmapped. On a CPU they are looped over, which is faster there (one core per
+device, small matrices that stay in its cache) and gives every cell the same
+numbers as alone.
 """
 from collections.abc import Callable, Sequence
 import math
@@ -41,9 +41,9 @@ def over_cells(
     devices: By default all local devices.
 
   Returns:
-    A function (cells, shared) -> outs, for `jit`. The number of cells must be a
-    multiple of the number of devices: see `pad`. With `outs` as with `cells`,
-    each leaf has the leading axis.
+    A function (cells, shared) -> outs, for `jit`. Every leaf of `cells` and of
+    `outs` has a leading axis over cells, whose number must be a multiple of the
+    number of devices: see `pad`.
   """
   def on_device(cells, shared):
     if _loops(loop, devices):
@@ -59,8 +59,8 @@ def over_runs(
 ) -> Callable[[Any, Any, Any], Any]:
   """Maps `fn(run, cell, shared) -> (run, out)` over trainings in progress.
 
-  As `over_cells`, but where trainings are looped over, each run is put where it
-  was: half the memory, and half of what a loop carries and XLA looks through.
+  As `over_cells`, but where trainings are looped over, each run is updated in
+  place, which takes half the memory and half the loop's operands.
 
   Returns:
     A function (runs, cells, shared) -> (runs, outs), for `jit`.
@@ -96,7 +96,7 @@ def _spread(
     on_device: Callable, arguments: tuple[PartitionSpec, ...],
     devices: Sequence | None,
 ) -> Callable:
-  """A function of one device's part for all of them; results are spread."""
+  """Lifts a function of one device's part to all devices; outputs sharded."""
   devices = list(devices or jax.local_devices())
   if len(devices) == 1:
     return on_device
@@ -107,20 +107,20 @@ def _spread(
 
 
 def pad(cells: Any, multiple: int) -> Any:
-  """Repeats the last cell until their number divides by `multiple`."""
+  """Repeats the last cell until their number is a multiple of `multiple`."""
   count = len(jax.tree.leaves(cells)[0])
   index = jnp.minimum(jnp.arange(-(-count // multiple) * multiple), count - 1)
   return jax.tree.map(lambda x: x[index], cells)
 
 
 def place(cells: Any, shared: Any, devices: Sequence | None = None):
-  """Puts cells (spread) and what they share (copied) on the devices."""
+  """Puts `cells` (sharded) and `shared` (replicated) on the devices."""
   spread, copied = shardings(devices)
   return jax.device_put(cells, spread), jax.device_put(shared, copied)
 
 
 def shardings(devices: Sequence | None = None) -> tuple[Sharding, Sharding]:
-  """Where cells are, and what they share."""
+  """The shardings of cells and of what they share, (sharded, replicated)."""
   devices = list(devices or jax.local_devices())
   if len(devices) == 1:
     here = SingleDeviceSharding(devices[0])
@@ -136,19 +136,19 @@ def sweep(
 ) -> Any:
   """Runs `run` for every seed and strength, in one compiled program.
 
-  The same function called again with as many cells of the same shapes is not
-  compiled again: as with `jax.jit`, what it reads from outside of its arguments
-  is what was there when it was traced.
+  Another call with the same function and cells of the same number and shapes is
+  not compiled again. As with `jax.jit`, values that the function closes over
+  are those at the time of tracing.
 
   Args:
     run: (key, strength) -> metrics, or (key, strength, data) -> metrics if
       `data` is given; traced with the strength in float32.
-    seeds: How many, 0 to that - 1; the seeds themselves, whole numbers below
-      2^31; or keys, an array [seeds] or a list.
-    strengths: Numbers, at least one; or as many rows of numbers, such as pairs
+    seeds: Their number n, for seeds 0 to n - 1; a list of seeds, whole numbers
+      below 2^31; or keys, an array [seeds] or a list.
+    strengths: One number or more; or rows of numbers, such as pairs
       (lambda, p), each of which `run` gets as one array.
-    data: A pytree that every cell reads; what is large belongs here and not in
-      `run`'s closure, where it would be compiled into the program.
+    data: A pytree that every cell reads. Large arrays belong here: those in
+      `run`'s closure would be compiled into the program as constants.
     cells_per_chunk: Trainings at a time, where memory is short; 0 is all.
     loop, devices: As in `over_cells`.
 
@@ -156,10 +156,9 @@ def sweep(
     The metrics with leading axes [strengths, seeds].
 
   Raises:
-    ValueError: without a seed or a strength, for NaN as one, or for a negative
-      number of cells in a chunk; if `data` is a `Batch` whose parts do not fit
-      together or whose numbers make no sense, as in `train.start`; where
-      a mesh of the caller's is set.
+    ValueError: without a seed or a strength, for a strength that is NaN, or for
+      a negative number of cells in a chunk; if `data` is a `Batch` that
+      `train.start` refuses; inside a caller's `jax.set_mesh`.
   """
   check.count('cells_per_chunk', cells_per_chunk, 0)
   devices = tuple(devices or jax.local_devices())
@@ -171,7 +170,7 @@ def sweep(
 
 
 def _keys(seeds: int | Numbers) -> Array:
-  """Of seeds, or of how many there are; what are keys already stays."""
+  """Keys of seeds, or of their number; keys stay as they are."""
   given: Any = seeds
   if isinstance(given, int | np.integer):
     given = np.arange(max(given, 0))
@@ -216,15 +215,15 @@ def _sweep(
 def _program(
     run: Callable[..., Any], loop: bool | None, devices: tuple
 ) -> Callable[[Any, Any], Any]:
-  """The program of all cells; made once for a function that lives on."""
+  """The program of all cells, cached as long as the function `run` lives."""
   try:
-    # With `run` itself in it the program would keep its own key alive for ever.
+    # A strong reference would keep `run`, the cache's weak key, alive for ever.
     own, called = _PROGRAMS.setdefault(run, {}), weakref.ref(run)
-  except TypeError:  # It has no hash, or nothing can refer to it.
+  except TypeError:  # No hash, or no weak reference to it: not cached.
     own, called = {}, lambda: run
 
   def cell(cell, data):
-    held = cast(Callable[..., Any], called())  # By who sweeps it.
+    held = cast(Callable[..., Any], called())  # Alive: the caller holds it.
     return held(*cell) if data is None else held(*cell, data)
 
   if (loop, devices) not in own:
@@ -236,7 +235,7 @@ _PROGRAMS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def _check_mesh(devices: tuple) -> None:
-  """Refuses a caller's mesh: what is compiled asks for the one that is set."""
+  """Raises ValueError inside another mesh, which the program would use."""
   given = jax.sharding.get_abstract_mesh()
   own = Mesh(devices, (_AXIS,)).abstract_mesh
   alone = given.size == own.size == 1

@@ -1,7 +1,7 @@
 """One of several defenses, chosen by a number that may be traced.
 
-Programs that differ in a few operations on gradients are the same program
-otherwise, and compiling is most of what a short experiment takes.
+Defenses that act on gradients alone can so share one compiled program, and
+compiling takes most of a short experiment's time.
 """
 from collections.abc import Sequence
 
@@ -22,17 +22,17 @@ def gradient_only(defense: Defense) -> bool:
 def one_of(
     which: Array | int, defenses: Sequence[Defense], names: Sequence[str] = (),
 ) -> Defense:
-  """The defense of that number, from 0; what the others do is not computed.
+  """The defense with index `which`; the others are not computed.
 
-  Not where `vmap` batches `which`: then all of them are computed, each time.
+  But where `vmap` batches `which`, all of them are computed.
 
   Args:
-    which: Integer scalar; may be traced.
-    defenses: That `gradient_only` is true of, at least one.
-    names: Theirs, for what is wrong with one of them.
+    which: Integer scalar, from 0; may be traced.
+    defenses: One or more, each `gradient_only`.
+    names: Their names, for messages.
 
   Raises:
-    ValueError: if one of them does something else, too.
+    ValueError: if one of them has another hook.
   """
   if not all(map(gradient_only, defenses)):
     raise ValueError('one_of: each defense may have its hook gradient only.')
@@ -46,7 +46,7 @@ def one_of(
 
 
 def _as_tuple(defense: Defense):
-  """Its hook, whose gradients may be a list: branches have one structure."""
+  """The defense's hook, its gradients made a tuple: branches must agree."""
   def gradient(*given):
     cut, state = defense.gradient(*given)
     return tuple(cut), state

@@ -1,10 +1,10 @@
-"""For which kind of device a program is traced, where that makes a difference.
+"""The kind of device for which a program is traced.
 
-A program is the same function everywhere; how it is best written down is not:
-a convolution as one product of patches or as XLA's own, a loop of known length
-or one that ends early. That is decided while tracing, for the devices that JAX
-has here, unless `tracing_for` names another kind, as who exports a program or
-compiles it for a machine elsewhere does.
+A program computes the same function everywhere, but its fastest form differs: a
+convolution as one product of patches or as XLA's own, a loop of known length or
+one that ends early. The form is chosen while tracing, for the devices that JAX
+has here. To export a program, or to compile it for another machine, name
+another kind with `tracing_for`.
 """
 from collections.abc import Iterator
 import contextlib
@@ -12,27 +12,27 @@ import contextvars
 
 import jax
 
-# What JAX exports for, by the name that devices have.
+# Platforms that JAX exports for, with the name of their devices' kind.
 KINDS = dict(cpu='cpu', gpu='gpu', cuda='gpu', rocm='gpu', tpu='tpu')
 _NAMED = contextvars.ContextVar('vfljax_target', default='')
 
 
 def kind() -> str:
-  """'cpu', 'gpu' or 'tpu'."""
+  """The kind of device to trace for: 'cpu', 'gpu' or 'tpu'."""
   return named() or jax.default_backend()
 
 
 def named() -> str:
-  """What `tracing_for` has named; '' outside of it."""
+  """The kind that `tracing_for` has set; '' outside of it."""
   return _NAMED.get()
 
 
 @contextlib.contextmanager
 def tracing_for(platform: str) -> Iterator[None]:
-  """What is traced inside is meant for another kind of device.
+  """A context in which programs are traced for another kind of device.
 
-  JAX keeps what it has traced: a function under `jit` that was traced for the
-  devices here before is not traced again. Give it a new one.
+  JAX caches traces: a function under `jit` that was traced before, for the
+  devices here, is not traced again. Use a new function.
 
   Args:
     platform: One of `KINDS`.

@@ -1,9 +1,9 @@
 """The training loop: rounds in a `scan`, epochs in a `scan`, measured inside.
 
 `fit` trains from start to end. `start`, `advance` and `finish` are the same run
-in pieces, for who wants to look at it, save it or stop it in between: an epoch
-depends on the run's key and the epoch's number alone, so the pieces give the
-same numbers as the whole. What is played in an epoch is in `vfljax.epochs`.
+in pieces, for callers who inspect it, save it or stop it in between: an epoch's
+randomness depends on the run's key and the epoch's number alone, so the pieces
+give the same numbers as the whole. `vfljax.epochs` plays one epoch.
 """
 from typing import Any, Unpack
 
@@ -35,24 +35,27 @@ def fit(
 ) -> tuple[State, dict[str, Any]]:
   """Trains a federation.
 
-  To be called inside of a function under `jax.jit`: else every call compiles
-  its rounds anew, seed by seed.
+  Call it inside a function under `jax.jit`: otherwise every call, so every
+  seed, compiles its rounds again.
 
   Args:
-    key: Seeds weights, orders and all noise.
-    vfl: Who computes what.
-    defense: What protects it.
+    key: Seeds the weights, the samples' orders and all noise.
+    vfl: The networks, aggregation and loss.
+    defense: `none()` for an undefended federation.
     txs: One optax transformation per party, the active party's first.
-    data: All training samples.
+    data: All n training samples: features [n, ...] of each party, labels
+      [n, classes].
     epochs: Passes over the data, >= 1.
     batch_size: Samples a round, 1..n.
     **options: The other fields of `Plan`, which have defaults.
 
   Returns:
     The trained state and a history whose leaves have a leading axis of length
-    `epochs`: 'loss' (the epoch's mean), 'watch', 'validation', and 'measured',
-    which is False in epochs that were not watched (their rows are zeros) and
-    in those after an early stop (their loss is nan).
+    `epochs`: 'loss' (the mean over the epoch's rounds), 'watch' (what
+    `Plan.digest` returns), 'validation' (with `Plan.validate`), and 'measured',
+    which is False in epochs that were not watched (their 'watch' and
+    'validation' are zeros) and in those after an early stop (their loss is
+    NaN).
 
   Raises:
     ValueError: as `start`.
@@ -63,16 +66,22 @@ def fit(
 
 
 def start(key: Key, plan: Plan, data: Batch) -> Run:
-  """A run before its first epoch, all of whose arrays are its own.
+  """The run before its first epoch.
 
-  So `advance` under `jit` may be given its memory (`donate_argnums`).
+  No array in it is shared with another or with the caller, so that `advance`
+  under `jit` may reuse its memory (`donate_argnums`).
+
+  Args:
+    key: As in `fit`.
+    plan: What to train.
+    data: As in `fit`.
 
   Raises:
-    ValueError: if a number of the plan is out of its range, the samples do not
-      fit together (parties with different rows, labels that are no [n, classes]
-      floats), or one of their numbers is NaN or infinite, as far as that can be
-      seen without reading much or waiting for a device, see
-      `samples.check_numbers`: not in large arrays, nor inside `jit`.
+    ValueError: if a number of the plan is out of its range; if the samples do
+      not fit together (parties with different numbers of rows, labels that are
+      no [n, classes] floats); if a feature or label is NaN or infinite. The
+      last is checked where it is cheap (`samples.check_numbers`): not in large
+      arrays, nor inside `jit`.
   """
   samples.check(data)
   check(plan, len(data.labels))
@@ -96,8 +105,9 @@ def _start(key: Key, plan: Plan, data: Batch) -> Run:
   labels = prepare(k_prepare, own, data.labels) if prepare else ()
   best = Best(jnp.array(-jnp.inf), jnp.array(-1), state) if plan.best else ()
   run = shards.own(k_run, Run(k_run, state, labels, best))
-  # A best epoch that is the first, labels that nobody prepared, an optimizer's
-  # copy of the weights: in a traced program an output's memory is its own.
+  # The best epoch's state, labels that `prepare` returned as they were and an
+  # optimizer's copy of the weights may be the same arrays as others: outside of
+  # a trace each is copied. Outputs of a compiled program share no memory.
   return run if tracing else jax.tree.map(jnp.copy, run)
 
 
@@ -110,16 +120,19 @@ def advance(
   Epochs past the plan's last are left out; their rows of the history are zeros.
 
   Args:
-    first: From 0; may be traced.
-    epochs: 1 or more.
-    aligned: Says of a traced `first` that it is a multiple of `epochs`, and
-      below the plan's number of epochs. Where `epochs` divides that number, no
-      epoch is past the last then, and the program need not ask. Whoever says so
-      of another one plays epochs that the plan does not have.
+    plan: As in `start`.
+    run: What `start` or the last `advance` returned.
+    data: As in `start`.
+    first: Number of the first epoch to play, from 0; may be traced.
+    epochs: How many, 1 or more.
+    aligned: The caller's promise that a traced `first` is a multiple of
+      `epochs` and below `plan.epochs`. Where `epochs` divides `plan.epochs`, no
+      epoch is then past the last, and the program omits that test. A promise
+      that does not hold is not noticed: epochs past the last are played.
 
   Raises:
-    ValueError: if `epochs` is no such number, or a `first` that is not traced
-      no whole one from 0.
+    ValueError: if `epochs` is not an integer >= 1, or `first`, untraced, not a
+      whole number >= 0.
   """
   checks.whole('advance: first', first, 0)
   checks.count('advance: epochs', epochs)
@@ -137,7 +150,7 @@ def _advance(
     inside = aligned and plan.epochs % epochs == 0
   else:
     inside = int(first) + epochs <= plan.epochs
-  if inside:  # No epoch is past the last.
+  if inside:  # No epoch is past the last, so none needs the test.
     return lax.scan(play, run, first + jnp.arange(epochs))
 
   def play_or_not(run, epoch):
@@ -150,9 +163,9 @@ def _advance(
 
 
 def finish(run: Run) -> State:
-  """The trained federation: the best epoch's, where that was asked for.
+  """The trained federation: with `Plan.best` the best epoch's, else the last's.
 
-  The last epoch's if no validation score was a number.
+  Also the last epoch's if every validation score was NaN.
   """
   if not run.best:
     return run.state
@@ -164,7 +177,10 @@ def finish(run: Run) -> State:
 
 
 def is_watched(epoch: Any, every: int, epochs: int) -> Any:
-  """Whether an epoch, from 0, is measured: each `every`-th, and the last."""
+  """Whether epoch number `epoch`, from 0, is measured.
+
+  Measured are every `every`-th epoch and the last of `epochs`.
+  """
   return ((epoch + 1) % every == 0) | (epoch == epochs - 1)
 
 
@@ -189,10 +205,11 @@ def _epoch(plan: Plan, run: Run, rows: tuple[int, Take], epoch: Array):
 
 
 def _play(plan: Plan, run: Run, rows: tuple[int, Take], epoch, measured):
-  """An epoch that may be measured: (run, history).
+  """Plays an epoch, measured if `measured`, a traced bool: (run, history).
 
-  On a CPU one round is compiled, which looks when it is told to. Elsewhere that
-  would be a question to the host each round, so there are two.
+  On a CPU one round is compiled, with a branch that watches. On an accelerator
+  the branch would cost a synchronization with the host in every round, so two
+  epochs are compiled and one branch chooses between them.
   """
   if target.kind() == 'cpu':
     return play_epoch(plan, run, rows, epoch, measured)
@@ -205,7 +222,7 @@ def _play(plan: Plan, run: Run, rows: tuple[int, Take], epoch, measured):
 
 
 def _fill(played: tuple[Run, dict], row: dict) -> tuple[Run, dict]:
-  """Completes a history row of an epoch that was not measured with zeros."""
+  """Adds zeros to an unmeasured epoch's history, for the entries it lacks."""
   run, history = played
   zeros = zeros_of(row)
   loss = jnp.asarray(history['loss'], zeros['loss'].dtype)

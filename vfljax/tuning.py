@@ -2,8 +2,8 @@
 
 GAFM's rule (appendix D.3): train on a random tenth of the samples at every
 strength, a few times over, and take the strength of the lowest mean ratio of
-leak AUC to training AUC, averaged over attacks. It asks for nothing that is
-GAFM's own, so it works for any defense on two classes.
+leak AUC to training AUC, averaged over attacks. It uses nothing specific to
+GAFM, so it works for any defense on two classes.
 """
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -23,11 +23,11 @@ class Choice(NamedTuple):
   """The outcome of `least_ratio`.
 
   Attributes:
-    strength: The one of the lowest ratio.
+    strength: The one with the lowest ratio.
     ratios: [strengths] mean leak AUC over training AUC.
     leak: [strengths, repeats, attacks] folded leak AUC.
-    auc: [strengths, repeats] training AUC, raw: near 0 where the model has
-      learned the classes the wrong way round.
+    auc: [strengths, repeats] training AUC, not folded: near 0 where the model
+      has learned the classes the wrong way round.
   """
 
   strength: float
@@ -37,13 +37,13 @@ class Choice(NamedTuple):
 
 
 class Trial(NamedTuple):
-  """What a strength is tried on; the paper's numbers.
+  """How a strength is tried; defaults are the paper's.
 
   Attributes:
-    share: Of the samples in a part, in (0, 1].
-    repeats: How many parts, 1 or more.
-    epochs: Of a training.
-    batch_size: Of a training; a part smaller than a batch is one batch.
+    share: Share of the samples in a random part, in (0, 1].
+    repeats: Number of parts, 1 or more.
+    epochs: Epochs of each training.
+    batch_size: Of each training; a part smaller than a batch is one batch.
   """
 
   share: float = 0.1
@@ -60,18 +60,18 @@ def least_ratio(
   """Trains at every strength on random parts of the data: GAFM's rule.
 
   Args:
-    key: Of the parts and the trainings; every strength meets the same.
+    key: Seeds the parts and the trainings, the same for every strength.
     make: (strength) -> Defense; the strength is traced.
     strengths: One or more.
-    vfl: Who computes what.
+    vfl: The networks, aggregation and loss.
     txs: One optax transformation per party.
     data: All samples, standardised; labels [n, 2].
     attacks: By name, on rounds, scored over the last epoch.
     trial: The parts and the trainings.
 
   Raises:
-    ValueError: if a number is out of its range or there are no attacks; if no
-      strength has a ratio. (One without is not chosen.)
+    ValueError: if a number is out of its range, there are no attacks, or every
+      strength's ratio is NaN. (A strength with NaN is not chosen.)
   """
   share, repeats, epochs, batch_size = trial
   count = int(share * len(data.labels)) if 0 < share <= 1 else 0

@@ -17,18 +17,18 @@ Transforms = Sequence[optax.GradientTransformation]  # One per party.
 
 
 class Net(NamedTuple):
-  """A network as pure functions; Flax is one way to make one (`nets.linen`).
+  """A network as pure functions; `nets.linen` makes one of a Flax module.
 
   Attributes:
-    init: (key, x) -> params.
-    apply: (params, x) -> y; inference.
-    train: (params, key, x) -> (y, stats); training, for networks whose training
-      pass is random (dropout) or leaves statistics behind (BatchNorm). `None`
-      where training and inference are the same function.
+    init: (key, x [batch, ...]) -> params.
+    apply: (params, x) -> y [batch, ...]; the forward pass at inference.
+    train: (params, key, x) -> (y, stats); the forward pass in training, for
+      networks where it is random (dropout) or returns statistics (BatchNorm).
+      `None` where training and inference are the same function.
     absorb: (params, stats) -> params; puts the statistics that `train` returned
       where `apply` finds them.
-    pretrained: What `init` starts from, a `nets.pretrained.Pretrained`; `None`
-      where that is random.
+    pretrained: The weights that `init` starts from, as a
+      `nets.pretrained.Pretrained`; `None` for random ones.
   """
 
   init: Callable[[Key, Any], Params]
@@ -38,10 +38,10 @@ class Net(NamedTuple):
   pretrained: Any = None
 
   def run(self, params: Params, key: Key, x: Any) -> tuple[Array, Any]:
-    """A training pass: (output, statistics to absorb).
+    """The training pass: (output, statistics to absorb).
 
     Raises:
-      ValueError: if `train` returns something else than these two.
+      ValueError: if `train` returns anything but such a pair.
     """
     if self.train is None:
       return self.apply(params, x), ()
@@ -56,7 +56,9 @@ class Net(NamedTuple):
 
 
 class VFL(NamedTuple):
-  """Who computes what. Party 0 is active: it holds the labels and the top.
+  """The federation's networks and loss.
+
+  Party 0 is the active party: it holds the labels and the top network.
 
   Attributes:
     bottoms: One network per party; `None` at 0 if the active party has no
@@ -72,7 +74,11 @@ class VFL(NamedTuple):
   loss: Callable[[Array, Array], Array]
 
   def bottom(self, k: int) -> Net:
-    """Party k's bottom network, which it must have."""
+    """Party k's bottom network.
+
+    Raises:
+      ValueError: if it has none.
+    """
     net = self.bottoms[k]
     if net is None:
       raise ValueError(f'Party {k} has no bottom network.')
@@ -80,10 +86,12 @@ class VFL(NamedTuple):
 
 
 class Batch(NamedTuple):
-  """Aligned samples: row i is the same person at every party.
+  """Aligned samples: row i is the same sample at every party.
 
   Attributes:
-    features: `features[k]` never leaves party k; `None` where it has none.
+    features: One [batch, ...] array (or pytree of them) per party;
+      `features[k]` never leaves party k. `None` at 0 if the active party has no
+      features.
     labels: [batch, classes] distributions, known to party 0 alone. A row of
       zeros marks padding: it has no loss, no gradient and no class.
   """
@@ -96,8 +104,9 @@ class Messages(NamedTuple):
   """Everything that crosses a party boundary in one round.
 
   Attributes:
-    up: Embeddings, passive party k+1 -> active party at index k.
-    down: Cut-layer gradients of the batch's mean loss, the other way.
+    up: Embeddings [batch, ...] from the passive parties; party k's is at k-1.
+    down: Cut-layer gradients, of the batch's mean loss, of the same shapes and
+      in the same order, to the passive parties.
   """
 
   up: Embeddings
@@ -115,10 +124,16 @@ class PartyState(NamedTuple):
 
 
 class State(NamedTuple):
-  """The federation between rounds. Only the simulator sees it whole."""
+  """The federation between rounds. Only the simulator sees it whole.
+
+  Attributes:
+    parties: One entry per party, the active party's first.
+    defense: The defense's memory, never differentiated.
+    adversary: The memory of the parties that deviate.
+  """
 
   parties: tuple[PartyState, ...]
-  defense: Any  # The defender's own memory: never differentiated.
+  defense: Any
   adversary: Any = ()
 
 
@@ -129,13 +144,15 @@ class Round(NamedTuple):
     state: The federation before the round's update.
     batch: The round's samples with their true labels; where a defense mixes
       samples (MixUp), the mixed ones, with mixed labels.
-    messages: What was said.
+    messages: What the parties sent each other.
     loss: The objective's value, a scalar.
-    gradients: Of each passive party's bottom network, from what it was sent.
-    added: Of the weights that a defense gave each passive party.
+    gradients: One entry per passive party: the gradients of its bottom
+      network's weights, from the cut-layer gradient that it received.
+    added: One entry per passive party: the gradients of the weights that a
+      defense gave it.
     read: As `gradients`, but with respect to the weights that the plain network
-      computes with in the end, for parties that read those and not the weights
-      they train (`Defense.expose`); () where what is read is what is trained.
+      computes with inside `Defense.bottom`, where parties read those and not
+      the weights they train (`Defense.expose`); () where they are the same.
   """
 
   state: State

@@ -27,7 +27,7 @@ NET = nets.mlp(2, 3)
 def test_an_inversion_has_steps_and_a_variation(wrong):
   vfl = algorithms.vhnn([NET, NET], NET)
   model_inversion(vfl, NET, Inversion(steps=1, shadow_steps=1, variation=0))
-  with pytest.raises(ValueError, match='1 or more steps of both kinds'):
+  with pytest.raises(ValueError, match='shadow_steps and steps of 1 or more'):
     model_inversion(vfl, NET, Inversion()._replace(**wrong))
 
 
@@ -106,8 +106,8 @@ COMPLETING = dict(
         (dict(bottom_rate=0.5), {}, ''),
         (dict(tune=False), {}, ''),
         (dict(), dict(linear=True), ''),
-        (dict(bottom_rate=0.5, tune=False), {}, 'is of a stolen bottom'),
-        (dict(bottom_rate=0.5), dict(linear=True), 'is of a stolen bottom'),
+        (dict(bottom_rate=0.5, tune=False), {}, 'is for a stolen bottom'),
+        (dict(bottom_rate=0.5), dict(linear=True), 'is for a stolen bottom'),
     ],
 )
 

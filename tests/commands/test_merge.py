@@ -26,7 +26,7 @@ def test_parts_become_one(tmp_path, capsys):
   # The same again, and not over its own parts.
   assert call(capsys, 'merge', one, two, '--to', tmp_path / 'all')[0] == 0
   code, _, error = call(capsys, 'merge', one, two, '--to', one)
-  assert code == 2 and 'is one of those to be merged' in error
+  assert code == 2 and 'is one of the folders to merge' in error
 
 
 @pytest.mark.parametrize('asked', [

@@ -77,7 +77,7 @@ def test_other_samples_are_no_parts_where_the_first_seed_splits(
   two = made(tmp_path / 'two', [NONE], seeds=(2, 3), data=data)
   code, _, error = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
   assert code == 2 and not (tmp_path / 'all').exists()
-  assert 'the one split is that of first_seed, 0 and 2.\n' in error
+  assert 'the only split is that of first_seed, 0 and 2.\n' in error
   assert f'raise --config.seeds in {one} instead' in error
   # Where the split is the same, seeds are parts as ever.
   more = made(tmp_path / 'more', [NONE, ISO], seeds=(0, 1, 2), data=data)

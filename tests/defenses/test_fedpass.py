@@ -178,7 +178,7 @@ def test_a_passports_means_spread():
 
 
 @pytest.mark.parametrize('among, message', [
-    (('fc',), 'no layer .fc. to mask'), (('conv1',), 'without a bias'),
+    (('fc',), 'no layer .fc. to mask'), (('conv1',), 'needs a bias'),
 ])
 def test_layers_that_cannot_have_passports_are_refused(among, message):
   params = dict(
@@ -300,7 +300,7 @@ def test_a_top_network_without_a_place_for_passports(side, top):
   if side == 'passive':
     begin()
     return
-  with pytest.raises(ValueError, match="no layer of the top .*side='passive'"):
+  with pytest.raises(ValueError, match="top network needs .*side='passive'"):
     begin()
 
 

@@ -25,7 +25,7 @@ def test_layers_that_do_not_exist():
     masking.choose(found, ('fc9',))
   with pytest.raises(ValueError, match='is not among those to mask'):
     masking.choose(found, ('Dense_0',), 'Dense_2')
-  with pytest.raises(ValueError, match='the network goes on after it'):
+  with pytest.raises(ValueError, match='is not the last operation'):
     masking.choose(found, ('Dense_0',), 'Dense_0')
   deep = tuple(
       layer._replace(name=f'deep/{name}')

@@ -433,7 +433,7 @@ def test_every_map_has_the_shape_it_says(layer):
 
 
 def test_bad_layers():
-  with pytest.raises(ValueError, match='dense wants'):
+  with pytest.raises(ValueError, match='dense needs'):
     bilinear.dense((3, 4), (5, 4))
   with pytest.raises(ValueError, match='groups'):
     bilinear.convolution((1, 5, 5, 4), (3, 3, 4, 2), groups=2)

@@ -442,7 +442,7 @@ def test_paddings_are_integers_of_any_kind():
 ])
 def test_a_kernel_has_as_many_axes_as_the_images(x_shape, w_shape):
   """One at least."""
-  with pytest.raises(ValueError, match='conv wants .*, out]; got '):
+  with pytest.raises(ValueError, match='conv needs .*, out]; got '):
     convolution.window(x_shape, w_shape)
 
 

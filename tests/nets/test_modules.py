@@ -54,7 +54,7 @@ def test_a_module_is_told_whether_it_trains(module):
 
 @pytest.mark.parametrize('make, message', [
     (Masked, 'Masked needs mask; .* train, training, deterministic'),
-    (lambda: Train, 'must be a Linen module; .* A class is called'),
+    (lambda: Train, 'must be a Linen module; .* an instance'),
     (lambda: nets.mlp(2), 'must be a Linen module'),
 ])
 def test_what_can_be_no_network_is_refused(make, message):

@@ -177,7 +177,7 @@ def test_a_finished_directory_is_advised_on(finished, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize('arguments, message', [
-    (['{}'], 'needs a goal: --budget=2'),
+    (['{}'], 'needs a goal, in percentage points: --budget=2'),
     (['{}/none', '--budget=2'], 'is no folder'),
     (['{}', '--budget=-1'], '--budget is in percentage points, 0 to 100'),
     (['{}', '--budget=nan'], '--budget is in percentage points'),

@@ -56,14 +56,14 @@ REGISTRY: dict[str, Recipe] = dict(
 def known(name: str) -> Known:
   """What a report has to know of an attack, or of a variant of it.
 
-  Of one that is not registered here its score is `NOBODYS`.
+  The score of an attack that is not registered here is `NOBODYS`.
   """
   made = REGISTRY.get(AttackName.parse(name).base)
   return recipe_of(made).known() if made else Known(NOBODYS)
 
 
 def is_baseline(name: str) -> bool:
-  """Whether an attack uses nothing of what the federation tells it."""
+  """Whether an attack uses nothing that it gets from the federation."""
   return known(name).is_baseline
 
 

@@ -1,16 +1,16 @@
-"""Active model completion (Fu et al. 2022): an optimizer that takes over.
+"""Active model completion (Fu et al. 2022): a malicious local optimizer.
 
-An attacker who wants its own bottom network to carry the labels speeds up the
-learning of its own weights: each coordinate whose update keeps its sign is
+The attacker wants its bottom network to encode the labels and speeds up the
+training of its own weights: each coordinate of an update that keeps its sign is
 scaled up, by 1 + gamma * this update / the last one, between 1 and 5 times. The
 federation then comes to rely on its embeddings, and model completion after
 training finds more in them. The attacker deviates in its own optimizer alone,
 so the attack is an optax transformation, `malicious_sgd`, in its place in the
-federation's `txs`, and `active_completion` afterwards.
+federation's `txs`, and `active_completion` after training.
 
 The authors' code writes the scaled update into the momentum buffer, as both are
-one tensor. What that does depends on how gradients are cleared between steps:
-`momentum_fault` has both variants, the paper's formula being the default.
+one tensor. The effect depends on how gradients are cleared between steps:
+`momentum_fault` has both variants; the default is the paper's formula.
 """
 from typing import Any, NamedTuple
 
@@ -62,7 +62,7 @@ def malicious_sgd(
     learning_rate: Above 0; may be traced.
     momentum: In [0, 1).
     weight_decay: 0 or more, times the weights, added to the gradient.
-    gamma: How eagerly, 0 or more; 0 with low=1 is SGD.
+    gamma: Strength of the scaling, 0 or more; 0 with low=1 is SGD.
     low, high: Bounds of the factor, 0 <= low <= high.
     momentum_fault: 'none' keeps the momentum unscaled. 'scaled': the scaled
       update is the next step's momentum, as their code does where gradients
@@ -112,15 +112,15 @@ def _start(params: Any) -> MaliciousState:
 
 
 def factor(g: Array, last: Array, gamma, low, high) -> Array:
-  """By what an update is scaled up that follows `last`, element by element."""
+  """The factor on update g after the update `last`, element by element."""
   return jnp.clip(1 + gamma * g / (last + 1e-7), low, high)
 
 
 def optimizer(pace: Pace) -> optax.GradientTransformation:
-  """The attacker's own, in a federation that trains at such a pace.
+  """The attacker's optimizer in a federation that trains at this pace.
 
   Raises:
-    ValueError: if that is not SGD at a constant rate.
+    ValueError: if the federation does not train by SGD at a constant rate.
   """
   momentum = dict(sgd=0.0, momentum=0.9).get(pace.optimizer)
   if momentum is None or not pace.constant:
@@ -149,8 +149,8 @@ def active_completion(
 ) -> Attack:
   """Model completion by an attacker who trained with `malicious_sgd`.
 
-  After training it is the passive attack: what makes it active is the
-  optimizer. Its arguments are those of `model_completion`.
+  After training it is the same as the passive attack; only the optimizer in
+  training is active. Its arguments are those of `model_completion`.
 
   Raises:
     ValueError: if the schedule makes no sense.

@@ -2,22 +2,22 @@
 
 The active party knows a passive party's network and, round by round, the
 gradient of its weights and which samples were in the round. It starts at a
-linear layer, z = x W + b, of which each round says sum dz_i = db and
-X^T dZ = dW:
+linear layer, z = x W + b, where each round gives sum dz_i = db and X^T dZ = dW,
+and searches for:
 
   1. dz, the loss's gradient at that layer's output, sample by sample, from db;
-  2. x, what goes into the layer, from dW and the dz found so far;
+  2. x, the layer's input, from dW and the dz found so far;
   3. the samples, which must lead to those x and to the gradients of all weights
      below, and be smooth images.
 
-Every step takes one round and moves all three a little, as the authors' code
+Every step takes one round and a small step in all three, as the authors' code
 does. For the gradients below the layer they run the whole federation on the
-guessed samples; here dz, which is known by then, is sent back through the
-layers below, which needs neither the labels nor the other parties. Gradients
-are of a batch's mean loss and are multiplied by its size B first; theirs are
-not, and their variation is a mean. So our defaults, their numbers, weigh
-gradients B^2 and variation B times as much: `published` has their weights. And
-their Adam moves a round's samples alone and corrects its bias twice.
+guessed samples; here the current dz is backpropagated through the layers below,
+which needs neither the labels nor the other parties. Gradients are of a batch's
+mean loss and are multiplied by its size B first; theirs are not, and their
+variation is a mean. So our defaults, which have their numbers, weigh gradients
+B^2 and variation B times as much: `published` has their weights. Also, their
+Adam moves a round's samples alone and corrects its bias twice.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -42,9 +42,9 @@ class FirstLinear(NamedTuple):
   """The linear layer where the attack starts.
 
   Attributes:
-    around: (weights, x) -> (what goes in [n, in], what comes out [n, out]);
+    around: (weights, x) -> (the layer's input [n, in], its output [n, out]);
       `weights` as in the view.
-    gradient: (gradients) -> its kernel's [in, out] and its bias's [out].
+    gradient: (gradients) -> those of its kernel [in, out] and bias [out].
   """
 
   around: Callable[[Params, Array], tuple[Array, Array]]
@@ -52,19 +52,20 @@ class FirstLinear(NamedTuple):
 
 
 class Recovery(NamedTuple):
-  """How the attacker proceeds; defaults are the numbers of the authors' code.
+  """How the attacker searches; defaults are the numbers of the authors' code.
 
   Attributes:
-    steps: 1 or more; they take 20000.
-    restarts: Starting points, 1 or more, searched side by side; the one that
-      explains the gradients best is believed.
-    output_rate: SGD's in the first stage.
+    steps: 1 or more; the authors take 20000.
+    restarts: Starting points, 1 or more, searched side by side; the guess is
+      the one that explains the gradients best.
+    output_rate: SGD's learning rate in the first stage.
     input_rate: Adam's in the second.
     sample_rate: Adam's in the third.
-    inputs: Weight of the squared distance to the second stage's inputs ...
-    gradients: ... and of that to the (summed) gradients below the layer.
-    variation: Weight of a round's total variation, while it is above ...
-    smooth: ... so much in an average image.
+    inputs: Weight of the squared distance to the second stage's inputs.
+    gradients: Weight of the squared distance to the (summed) gradients below
+      the layer.
+    variation: Weight of a round's total variation, where it exceeds `smooth`.
+    smooth: Mean total variation of an image below which it has no weight.
   """
 
   steps: int = 20000
@@ -84,17 +85,17 @@ def published(batch: int) -> Recovery:
 
 
 class Found(NamedTuple):
-  """What the attacker has so far, of every sample in the pool."""
+  """The attacker's current guesses, for every sample in the pool."""
 
   outputs: Array  # [pool, out] gradients at the layer's output
-  inputs: Array  # [pool, in] what goes into the layer
+  inputs: Array  # [pool, in] the layer's inputs
   samples: Array  # [pool, ...] features
 
 
 class Options(NamedTuple):
-  """The attack in an experiment, which has no hours for it."""
+  """The attack in an experiment, with fewer steps than the paper's."""
 
-  pool: int = 200  # samples that it rebuilds
+  pool: int = 200  # samples that it reconstructs
   batch: int = 40  # of them in each of its (replayed) rounds
   steps: int = 2000  # the paper takes 10000 for MNIST
   restarts: int = 1  # starting points, searched side by side
@@ -121,7 +122,7 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
 
 
 def _own_network(scene: Scene) -> str:
-  """A need: the network that the attack was made for."""
+  """A need: the federation has the network that the attack was made for."""
   if scene.network == 'cafe' and not scene.linear:
     return ''
   return (
@@ -145,7 +146,7 @@ def first_linear(middle: Any, vfl: VFL) -> FirstLinear:
       return middle(weights['bottom'], x)
     u = vfl.bottom(1).apply(weights['bottom'], x)
     encoder, decoder = bottleneck.bottleneck(u.shape[-1], hidden=0)
-    # Without noise: what the rounds drew is not for the attacker to see.
+    # The mean, without noise: the attacker does not see the rounds' draws.
     mean, _ = bottleneck.encode(encoder, own.encoder, u, 0.5)
     return mean, decoder.apply(own.decoder, mean)
 
@@ -160,8 +161,8 @@ def first_linear(middle: Any, vfl: VFL) -> FirstLinear:
 
 
 def measured(guess: Array, truth: Array) -> measure.Metrics:
-  """Mean 'psnr', that of an attacker who knows the mean image alone and, for
-  images of 7 pixels or more, 'ssim'."""
+  """Mean 'psnr', 'mean_image_psnr' (of guessing the mean image everywhere) and,
+  for images of 7 x 7 pixels or more, 'ssim'."""
   mean = jnp.broadcast_to(truth.mean(0), truth.shape)
   found = dict(
       psnr=metrics.psnr(guess, truth).mean(),
@@ -190,7 +191,7 @@ def cafe(layer: FirstLinear, recovery: Recovery = Recovery()) -> Attack:
 
   Args:
     layer: Where it starts.
-    recovery: How it proceeds.
+    recovery: How it searches.
 
   Raises:
     ValueError: if steps or restarts are below 1.
@@ -277,7 +278,7 @@ def third(
     samples: Array, inputs: Array, outputs: Array, rows: Array, gradients,
     weights: Params, layer: FirstLinear, recovery: Recovery,
 ) -> Array:
-  """How badly the round's samples explain inputs and gradients; not smooth."""
+  """Stage 3's loss: misfit of inputs and gradients, and total variation."""
   x = samples[rows]
 
   def out(weights):
@@ -286,7 +287,7 @@ def third(
 
   _, back, into = jax.vjp(out, weights, has_aux=True)
   own = back(outputs[rows])[0]
-  # Layers after the one it starts at have no gradient here, and say nothing.
+  # Layers above the starting one have no gradient here and are left out.
   gaps = jax.tree.map(
       lambda a, b: jnp.where((a != 0).any(), ((a - b) ** 2).sum(), 0.0),
       own, gradients,

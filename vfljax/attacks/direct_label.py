@@ -1,8 +1,9 @@
 """Direct label inference (Fu et al. 2022; Kang et al. 2022, Eq. 4).
 
-Without a trainable top, the cut-layer gradient of a sample is p - y: its only
-negative entry is at the label. Noise can leave several negative entries or
-none, so the smallest is taken, which is at least as good as the first negative.
+Without a trainable top, the cut-layer gradient of a sample is p - y, whose only
+negative entry is the label's. With noise there may be several negative entries
+or none, so the smallest is taken, which is at least as good as the first
+negative one.
 """
 from vfljax import nets
 from vfljax.attack import Attack, recipe
@@ -11,7 +12,7 @@ from vfljax.views import CutGradients
 
 
 def _logits(scene: Scene) -> str:
-  """A need: cut-layer gradients are those at the logits."""
+  """A need: cut-layer gradients are gradients with respect to the logits."""
   if not scene.open_top:
     return ''
   return (
@@ -23,10 +24,10 @@ def _logits(scene: Scene) -> str:
 
 @recipe(needs=(summed, _logits))
 def direct_label() -> Attack:
-  """Scores: [batch, classes], minus the gradient's entries.
+  """Scores: [batch, classes], the negated gradient.
 
-  An embedding of width 1 (a sigmoid's logit) gives the scores (0, -d). They
-  mean something only where the top has no weights.
+  For an embedding of width 1 (a sigmoid's logit) they are (0, -d). They are
+  meaningful only where the top has no weights.
   """
 
   def run(key, view: CutGradients):

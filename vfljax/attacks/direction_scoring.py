@@ -1,12 +1,11 @@
 """Direction scoring (Li et al. 2022; Kang et al. 2022, Eq. 6).
 
 Gradients of one class point one way, those of the other the opposite way. The
-attacker knows one positive sample of the round, whose gradient it has as all
-others, with whatever noise a defense put on it, as in Kang et al.'s code. Li et
-al. compare with a clean gradient of a positive; who has one is stronger against
-noise, which turns the direction of what is sent from round to round.
-The known sample's own score is the best possible one and says nothing, so who
-measures leaves it out (`known`).
+attacker knows one positive sample of the round and compares with its gradient
+as received, with a defense's noise, as in Kang et al.'s code. Li et al. compare
+with a clean gradient of a positive; an attacker who has one is stronger against
+noise, which changes the received direction from round to round. The known
+sample's own score is the best possible one, so it is not scored (`known`).
 """
 import jax.numpy as jnp
 

@@ -1,23 +1,23 @@
 """Gradient inversion (Zou et al. 2022, there "BLI"; Kang et al. 2022, Eq. 11).
 
 A passive party that sees only the gradient of its bottom network's weights
-makes up labels and the other side's embeddings for a round's samples, and
-changes them until they would have led to the same gradient. Both are free
+makes up dummy labels and dummy embeddings of the other parties for a round's
+samples, and optimizes them until they give the same gradient. Both are free
 parameters, the labels through a softmax.
 
-The papers and their code choose among starting points and top models by the
-truth. Here every restart ends with how well it explains the gradient, and the
-attacker believes the best.
+The papers and their code choose among starting points and top models with the
+true labels. Here the attacker takes the restart that explains the gradient
+best, which needs no labels.
 
-The papers' attackers suppose that their embedding is added to the sum as it is.
-Where something stands between, a bottleneck at the active party (MID), whose
-weights no passive party knows, or the attacker's own (PRECODE, MID at the
-passive side), whose draws are not in its view, they may fail for that reason.
-With `between='linear'` the attacker adapts: to it what stands there is one
-linear map for all samples of the round, for which it searches, too. Which class
-is which it cannot tell then, so what counts is `matched`; and where nothing
-stands between, it reads far less than who supposes so. A small leakage is that
-of these attackers, and no bound for one who searches for more.
+The papers' attackers assume that their embedding is added to the sum as it is.
+They may fail where it passes something else first: a bottleneck at the active
+party (MID), whose weights no passive party knows, or the attacker's own
+(PRECODE, MID at the passive side), whose draws are not in its view. With
+`between='linear'` the attacker adapts: it models this as one linear map for all
+samples of the round, which it optimizes, too. It then cannot tell which class
+is which, so its score is `matched`; and where the embedding is added as it is,
+it infers far less than the attacker who assumes that. A small leakage is that
+of these attackers, and no bound for one who searches more.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ class Search(NamedTuple):
     steps: Adam's, 1 or more; Zou et al. take 10000.
     restarts: Starting points, 1 or more, searched side by side.
     learning_rate: Adam's.
-    between: What it takes for what stands between its embedding and the sum:
+    between: What the attacker assumes between its embedding and the sum:
       'nothing' or a 'linear' map.
   """
 
@@ -59,8 +59,8 @@ SMALL = 0.1  # A map's weights at the start; an identity would be a guess.
 
 
 class Dummies(NamedTuple):
-  """What is made up: [batch, width] embeddings, [batch, classes] logits, and
-  the [width, width] map between, or () for none."""
+  """What is optimized: the other parties' embeddings [batch, width], logits of
+  the labels [batch, classes], and a map [width, width] or ()."""
 
   hidden: Array
   labels: Array
@@ -76,7 +76,7 @@ def added(u: Array, hidden: Array) -> Array:
 def averaged(parties: int) -> Fuse:
   """Logits where the embeddings of so many parties are averaged.
 
-  What is made up is the sum of all others'.
+  `hidden` is then the sum of all other parties' embeddings.
   """
   return lambda u, hidden: added(u / parties, hidden / parties)
 
@@ -92,7 +92,7 @@ def invert(
     bottom: The attacker's network.
     weights: Its weights in the round.
     features: [batch, ...] its samples.
-    gradients: Of its weights, of the batch's mean loss.
+    gradients: The batch's mean loss's, with respect to those weights.
     start: Where to start.
     search: Steps and learning rate.
     fuse: (embeddings, dummy embeddings) -> logits, the attacker's idea of the
@@ -113,7 +113,7 @@ def invert(
       logits = fuse(sent, dummies.hidden)
       if logits.shape != target.shape:
         raise Misfit(
-            'gradient_inversion takes embeddings that are added up for logits, '
+            'gradient_inversion needs embeddings whose sum is the logits, '
             f'{target.shape} here; they are {logits.shape}. Attack a '
             'federation without a trained top, or give its own `fuse`.'
         )
@@ -134,12 +134,12 @@ def invert(
 
 
 def _closed(scene: Scene) -> str:
-  """A need: the sum of the embeddings is the logits."""
+  """A need: the logits are the sum of the embeddings."""
   if not scene.open_top:
     return ''
   return (
-      'takes the sum of the embeddings for the logits; with a trainable top '
-      'they are not. Use --config.model.trainable_top=False or '
+      'takes the sum of the embeddings for the logits, which it is not with a '
+      'trainable top. Use --config.model.trainable_top=False or '
       '--config.model.algorithm=vlr.'
   )
 
@@ -171,7 +171,7 @@ def gradient_inversion(
 
   Raises:
     ValueError: if steps or restarts are below 1, the rate is not above 0, or
-      for something else between.
+      `between` is unknown.
   """
   check.count('gradient_inversion: classes', classes, 2)
   check.above('gradient_inversion: learning_rate', search.learning_rate, 0)

@@ -1,10 +1,11 @@
-"""The network that an inverting attacker guesses a passive party to have.
+"""Shadow models of model inversion: the attacker's guess of the victim's net.
 
 Kang et al. (2022) let the active party know the structure of the others'
-networks (section 4, and section 8.5.3 of model inversion); PRECODE "embeds a
-variational bottleneck into the original network", so it is of that structure.
-What the attacker does not know are weights: it draws and trains its own, those
-of the defense's part, too. Table 17 is of attackers who guess wrong.
+networks (section 4; section 8.5.3 for model inversion); PRECODE "embeds a
+variational bottleneck into the original network", so the bottleneck is part of
+that structure. The attacker does not know the weights: it draws and trains its
+own, those of the defense's part, too. In Table 17 attackers assume a wrong
+structure.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from vfljax.scene import Scene
 from vfljax.types import VFL, Array, Batch, Key, Net, Params
 
 STRUCTURES = ('same', 'conv', 'fc')
-DRAWS = 8  # Of a random message, whose mean is compared with what was received.
+DRAWS = 8  # Of a random message; their mean is compared with the one received.
 
 
 class Sender(NamedTuple):
@@ -28,7 +29,7 @@ class Sender(NamedTuple):
   Attributes:
     init: (key, x) -> params.
     send: (params, key, x) -> (message, penalty), as in training.
-    expected: (params, x) -> the message, in the mean over its own noise.
+    expected: (params, x) -> the message, averaged over its own noise.
   """
 
   init: Callable[[Key, Array], Params]
@@ -40,11 +41,11 @@ def network(structure: str, scene: Scene, same: Net) -> Net:
   """The attacker's idea of the passive party's network: Kang et al., Table 17.
 
   Args:
-    structure: 'same'; 'conv', other convolutions, has windows of 5x5 for 3x3;
-      'fc', fully connected, one hidden layer of 256. Both embed to the width
-      that they must match.
-    scene: What the network is like.
-    same: The network.
+    structure: 'same'; 'conv', convolutions with 5x5 windows in place of 3x3;
+      'fc', one hidden layer of 256 units. Both have the victim's embedding
+      width.
+    scene: The kind of federation.
+    same: The victim's network.
 
   Raises:
     ValueError: for another structure.
@@ -62,7 +63,7 @@ def network(structure: str, scene: Scene, same: Net) -> Net:
         final=scene.final,
     )
 
-  # The width is that of the embedding, which is known once there is an input.
+  # The embedding's width is known only once there is an input.
   def dense(x) -> Net:
     key = jax.random.key(0)
     u = jax.eval_shape(lambda x: same.apply(same.init(key, x), x), x)
@@ -75,14 +76,14 @@ def network(structure: str, scene: Scene, same: Net) -> Net:
 
 
 def sender(net: Net, vfl: VFL, known: Batch, defense: Defense | None) -> Sender:
-  """A passive party with that network, and with the defense that it has.
+  """The shadow of a passive party with that network, and with its defense.
 
   Args:
     net: Its network.
     vfl: The federation.
-    known: The attacker's samples of all parties' features.
-    defense: The federation's, of which only what a passive party does to its
-      message counts (`Defense.send`); `None` if the attacker knows none.
+    known: The attacker's labeled samples, with the features of all parties.
+    defense: The federation's, of which only `send`, at a passive party, is
+      used; `None` if the attacker knows of none.
   """
   if defense is None or defense.send is Defense().send:
     free = jnp.zeros((), jnp.float32)

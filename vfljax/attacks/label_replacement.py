@@ -1,23 +1,24 @@
 """Label replacement backdoor (Zou et al. 2022; Liu et al. 2020).
 
-Passive parties want samples that carry their trigger taken for a class of their
-choice, and know a few samples of that class. They put one or more of those into
-every round and feed their networks triggered samples of their own in those
-rows. The active party, which knows those rows' label, teaches their networks
-that the trigger means that label.
+Passive parties want samples with their trigger to be classified as a class of
+their choice, the target, and know a few samples of it. They put one or more of
+those into every round, and in these rows feed triggered samples of their own to
+their networks. With the rows' labels, the target's, the active party's
+gradients teach those networks that the trigger means the target.
 
 The authors append a triggered and a known sample to each batch, send the
-triggered one's embedding in place of the known one's and pull the known one's
-gradient back through the triggered one. Features in place of features do both
-in one: the loss of the row is that of the active party's own features of the
-known sample and the triggered embedding. (The code of VFLAIR that does it
-crashes on an undefined variable. It draws the pair once an epoch and takes the
-triggered samples out of the training set; ours draws in every round, and those
-samples stay.)
+triggered one's embedding in place of the known one's and backpropagate the
+known one's gradient through the triggered one. Replacing the known sample's
+features by the triggered ones does both in one: the row's loss is that of the
+active party's own features of the known sample and the triggered embedding.
+(The code of VFLAIR that does it crashes on an undefined variable. It draws the
+pair once an epoch and takes the triggered samples out of the training set; ours
+draws in every round, and those samples stay.)
 
-In an experiment triggered samples are drawn from all, as the papers have it:
-the attackers know the labels of `targets` samples of their class and no others.
-Those that happen to be of the target class teach nothing of the trigger.
+In an experiment triggered samples are drawn from all, as in the papers: the
+attackers know the labels of `targets` samples of the target class and no
+others. Triggered samples that happen to be of the target class teach nothing
+about the trigger.
 """
 from collections.abc import Sequence
 import math
@@ -77,13 +78,13 @@ def _plant(options: Options, ground: Ground) -> Backdoor:
 
 
 def _some(key: Key, eligible: Array, count: int) -> Array:
-  """Numbers of `count` random samples among those eligible."""
+  """Indices of `count` random samples among those eligible."""
   lot = jax.random.uniform(key, eligible.shape, jnp.float32)
   return jax.lax.top_k(jnp.where(eligible, lot, -1.0), count)[1]
 
 
 def _rows(share: float, batch: int) -> int:
-  """How many of a round's rows carry a trigger."""
+  """The number of a round's rows that carry a trigger."""
   return max(1, round(share * batch))
 
 
@@ -116,16 +117,16 @@ def label_replacement(
 
   Args:
     target: The class, 0 or more; may be traced.
-    known: [known] numbers of training samples of that class, 1 or more; may be
+    known: [known] indices of training samples of that class, 1 or more; may be
       traced.
-    poisons: For each colluding party, [poisons, ...] features of its own, of
-      the same samples at each, without the trigger.
+    poisons: For each colluding party, [poisons, ...] its own features of the
+      samples to trigger, the same at each party, without the trigger.
     parties: Who colludes, 1..K: each adds its trigger to the same samples.
     per_round: Rows of each round that carry a trigger, 1 or more and fewer than
-      a round has; the paper's 1 % of a batch. They displace others, which come
-      again in another epoch.
+      a round has; in the paper 1 % of a batch. They replace other samples,
+      which occur in other epochs.
     amplify: Factor on the gradients of those rows, above 0; may be traced.
-    value: Of the trigger's pixels, see `backdoor.stamp`.
+    value: The value of the trigger's pixels, see `backdoor.stamp`.
 
   Raises:
     ValueError: if an argument is out of its range or poisons and parties do not
@@ -139,8 +140,8 @@ def label_replacement(
   def rows(key, numbers):
     if len(numbers) <= per_round:
       raise ValueError(
-          f'label_replacement: {per_round} rows of a round of {len(numbers)} '
-          'leave nothing of it.'
+          f'label_replacement: per_round must be below the {len(numbers)} rows '
+          f'of a round; got {per_round}.'
       )
     chosen = jax.random.choice(key, known, (per_round,))
     return numbers.at[-per_round:].set(chosen.astype(numbers.dtype))

@@ -1,25 +1,26 @@
 """Recovering a masked layer from a passive party's own transcript.
 
-VMask (Tan et al., NDSS 2025) keeps a layer's weights in shares, and
-argues in section IV-D that a passive party cannot compute them: noise theta_r
-was added at the active party, and one batch gives too few equations if it is
-smaller than the layer's inputs. A semi-honest party that keeps what the
-protocol shows it knows more than one batch, however:
+VMask (Tan et al., NDSS 2025) keeps a layer's weights in secret shares and
+argues in section IV-D that a passive party cannot compute them: the active
+party added noise theta_r, and one batch gives too few equations if it has fewer
+samples than the layer has inputs. But a semi-honest party that records all that
+the protocol shows it has more than one batch:
 
 - It knew the weights when it put them into shares, and it computes every
   update, z^T g. All that it lacks is theta_r, which is small and never changes
-  while the layer is masked. `layer_tracking` simply goes without it.
-- Each batch's outputs minus those of its own copy are z theta_r: linear
-  equations in the same unknown, whatever the updates were. So they add up over
-  batches, and ceil(n1 / B) batches determine theta_r. `layer_solving` solves
-  them by least squares, convolutions as products of their patches.
+  while the layer is masked. `layer_tracking` simply ignores it.
+- Each batch's outputs minus those of the party's own copy are z theta_r: linear
+  equations in the same unknown, whatever the updates were. So equations of
+  several batches can be combined, and ceil(n1 / B) batches determine theta_r.
+  `layer_solving` solves them by least squares, convolutions as products of
+  their patches.
 
 Both are our finding about a published defense, measured in
-experiments/vmask/adaptive.py. Where output and gradient of a layer stay with
-the active party (T4, `mpc.to_active`), neither has anything to go by but the
-weights from before; its input gradients, which tell more (see there), are not
-looked at. They are not in the registry: its runner plays VMask in
-the fast mode, which has no transcript; `masked.training` gives one.
+experiments/vmask/adaptive.py. Where a layer's output and its gradient stay with
+the active party (T4, `mpc.to_active`), both attacks have only the initial
+weights; they do not use T4's input gradients, which tell more (see there). The
+attacks are not in the registry, whose runner plays VMask in the fast mode,
+without a transcript; `masked.training` gives one.
 """
 from typing import Any, NamedTuple
 
@@ -33,17 +34,17 @@ from vfljax.numerics import exact, svd
 from vfljax.types import Array
 from vfljax.views import MaskedLayer
 
-# Of the largest singular value; below it lie rounding errors of float32.
+# Share of the largest singular value, below which are float32 rounding errors.
 CUTOFF = 1e-5
 
 
 class Solved(NamedTuple):
-  """What can be said of theta_r.
+  """The solution for theta_r.
 
   Attributes:
-    noise: [inputs, outputs] least squares solution of smallest norm.
-    rank: Of the equations: directions of the input that occurred.
-    inputs: How many there are, a bias being one more.
+    noise: [inputs, outputs] the least-squares solution of smallest norm.
+    rank: The equations' rank: the number of input directions that occurred.
+    inputs: The number of inputs, a bias being one more.
   """
 
   noise: Array
@@ -59,11 +60,11 @@ def solve_noise(
   Args:
     inputs: [equations, n].
     residuals: [equations, m].
-    cutoff: Singular values below this share of the largest count as none, > 0.
+    cutoff: Singular values below this share of the largest count as 0, > 0.
 
   Returns:
-    `Solved`. Inputs that never occur leave directions of theta_r at 0, which
-    do not affect outputs either.
+    `Solved`. theta_r is 0 in input directions that never occurred; there it has
+    not affected any output either.
   """
   left, size, right = svd(inputs)
   kept = size > cutoff * size[0]
@@ -75,7 +76,7 @@ def solve_noise(
 
 
 def layer_tracking() -> Attack:
-  """The party's own copy of the weights, theta_r left out; guess: as `copy`."""
+  """Guesses the party's own copy of the weights, without theta_r."""
 
   def run(key: Any, view: MaskedLayer) -> dict[str, Array]:
     del key
@@ -89,7 +90,7 @@ def layer_solving(
     padding: Padding = 'SAME',
     cutoff: float = CUTOFF,
 ) -> Attack:
-  """The party's copy plus theta_r as its transcript determines it.
+  """Guesses the party's copy plus theta_r, solved for from its transcript.
 
   Args:
     strides: Of a convolution, (down, right).
@@ -139,7 +140,7 @@ def _equations(
     z: Array, y: Array, copy: dict[str, Array], strides: tuple[int, int],
     padding: Padding,
 ) -> tuple[Array, Array]:
-  """One round's: what multiplies theta_r, and what comes out of it."""
+  """One round's equations: (z [equations, n], z theta_r [equations, m])."""
   kernel = copy['kernel']
   if kernel.ndim > 2:
     window = kernel.shape[:-2]

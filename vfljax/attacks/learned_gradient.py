@@ -1,11 +1,11 @@
 """Learned gradients: a classifier of cut-layer gradients, from a few labels.
 
-Direct label inference reads one entry's sign and fails as soon as anything
-stands between the embedding and the logits, MID's bottleneck for one, whether
-or not labels still show in the gradient. This attacker adapts: it keeps the
-gradients it is sent, knows the labels of a few of those samples, and learns to
-tell classes apart by the gradients' directions. It is the measure of a defense
-of gradients that direct label inference is not (ours; no paper's).
+Direct label inference reads one entry's sign and fails as soon as there is a
+layer between the embedding and the logits, such as MID's bottleneck, even if
+the gradient still tells the label. This attacker adapts: it records the
+gradients that it receives, knows the labels of a few of those samples, and
+trains a classifier on the gradients' directions. It tests a defense of
+gradients where direct label inference cannot (ours; no paper's).
 """
 import jax.numpy as jnp
 
@@ -37,8 +37,8 @@ def learned_gradient(
   def run(key, view: RecordedGradients):
     head = nets.mlp(*hidden, view.known_labels.shape[-1])
     known, wanted = direction(view.known_received), direction(view.received)
-    # On the scale of the known ones; a direction may hardly vary. They are of
-    # length 1: if all are one, what is left is rounding, and stays that small.
+    # Standardized by the known ones. A coordinate may hardly vary, hence the
+    # floor: if all directions are equal, rounding errors stay small.
     mean, std = known.mean(0)[None], known.std(0)[None]
     scale = lambda d: (d - mean) / (std + 1e-3 * std.max() + 2e-6)
     known, wanted = scale(known), scale(wanted)
@@ -51,7 +51,7 @@ def learned_gradient(
 
 
 def direction(d: Array) -> Array:
-  """[n, width] gradients of length 1, or 0 where a gradient is 0."""
+  """Gradients [n, width] scaled to length 1; 0 where a gradient is 0."""
   d = d.reshape(len(d), -1)
   lengths = row_norms(d)[:, None]
   return jnp.where(lengths > 0, d / jnp.where(lengths > 0, lengths, 1), 0)

@@ -1,14 +1,14 @@
 """Mean attack (GAFM, Eq. 8): the class whose mean gradient is nearer.
 
-The attacker is given both classes' mean gradients, of a half of the round that
-is not scored (`views.ClassCenters`; the paper scores what it averaged), which
-makes this an upper bound on clustering. The paper scores the hard
-decision, whose AUC is the balanced accuracy; `soft` scores the difference of
-the distances instead, which ranks within the classes too.
+The attacker is given both classes' mean gradients over a half of the round that
+is not scored (`views.ClassCenters`; the paper scores the samples that it
+averaged), which makes this an upper bound on clustering. The paper scores the
+hard decision, whose AUC is the balanced accuracy; `soft` scores the difference
+of the distances instead, which ranks samples within a class, too.
 
-In a small round a class may have no known sample. Its center is zeros then,
-which is a good guess without a defense (`views.class_centers`); the paper's
-centers are of all samples, so that it has nothing to say of this.
+In a small round a class may have no known sample. Its center is then zeros,
+which is a good guess without a defense (`views.class_centers`). The paper's
+centers are of all samples, so that this case does not occur there.
 """
 from vfljax.attack import Attack, recipe
 from vfljax.numerics import row_norms

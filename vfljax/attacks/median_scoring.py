@@ -1,9 +1,9 @@
 """Median attack (GAFM, Eq. 9): the class whose median gradient is nearer.
 
-With `center='batch'` it is what the authors' code does instead, and what their
-tables show: positive is what lies above the batch's median. That rule calls
-half of every batch positive, so its AUC has a ceiling that is no property of a
-defense: 0.9125 at Spambase's 39.4 % positives.
+`center='batch'` is what the authors' code does instead, and what their tables
+show: samples above the batch's median are called positive. These are half of
+every batch, so the AUC has a ceiling that is no property of a defense: 0.9125
+at Spambase's 39.4 % positives.
 """
 from typing import NamedTuple
 

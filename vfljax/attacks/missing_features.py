@@ -1,10 +1,10 @@
 """Missing features (Zou et al. 2023, after Liu et al. 2021).
 
-A share of the passive parties' embeddings does not arrive: zeros take their
-place. The paper says "throughout the training process"; VFLAIR, its authors'
-benchmark, has them missing at the test alone, which is `rate=0` here. A party
-does not learn that its embedding was lost: it is sent the gradient at zero and
-goes by it.
+A share of the passive parties' embeddings does not arrive and is replaced by
+zeros. The paper says "throughout the training process"; in VFLAIR, its authors'
+benchmark, they are missing in the test only, which is `rate=0` here. A party
+does not learn that its embedding was lost: it receives the gradient at zero and
+updates its weights with it.
 """
 from typing import NamedTuple
 
@@ -33,12 +33,12 @@ def _plant(options: Options, ground: Ground) -> Backdoor:
 def missing_features(
     rate=0.25, *, parties: tuple[int, ...] = (1,)
 ) -> Backdoor:
-  """Embeddings of zeros in the place of some.
+  """Replaces a share of the embeddings by zeros.
 
   Args:
     rate: Share of a round's samples in training, in [0, 1]; may be traced. At
       inference the embeddings of all samples given are missing.
-    parties: Whose, 1..K; the same samples' at each.
+    parties: The parties whose embeddings are lost, 1..K, for the same samples.
 
   Raises:
     ValueError: if `rate` is outside [0, 1].

@@ -3,17 +3,18 @@
 A passive party has many samples and few labels, so it completes its bottom
 network semi-supervised (Berthelot et al. 2019): it guesses labels of unlabeled
 samples, sharpens them, mixes labeled and unlabeled samples with each other, and
-fits the mixtures, the unlabeled ones with a weight that grows over training. A
-moving average of the weights is what guesses in the end.
+fits the mixtures, the unlabeled ones with a weight that grows over training.
+The final guess is made with a moving average of the weights.
 
 Constants are those of the authors' code, which has one pass per sample in place
 of augmentations. It means to fine-tune the bottom network but never does, since
 its optimizer is made before the stolen network is put in: `tune=False`.
-Otherwise than there, mixed samples pass the head's batch normalization
-together, and labels are guessed by its running statistics, theirs by those of
-the guessed batch; each step draws its labeled samples anew, theirs takes them
-in turn; and the moving average is shorter at the start, so that short trainings
-are not mostly where they began.
+
+Ours differs in four ways. Mixed samples pass the head's batch normalization
+together. Labels are guessed by its running statistics; theirs by those of the
+guessed batch. Each step draws its labeled samples anew; theirs takes them in
+turn. The moving average is shorter at the start, so that after a short training
+it is not mostly the initial weights.
 """
 from typing import NamedTuple
 
@@ -41,12 +42,12 @@ class MixMatch(NamedTuple):
     batch_size: Labeled samples a step, and as many unlabeled ones.
     stages: Guesses to return, evenly spread over the epochs, 1..epochs.
     learning_rate: Adam's.
-    alpha: Of the Beta distribution that shares of mixtures come from, above 0.
+    alpha: Parameter of the mixing shares' Beta distribution, above 0.
     temperature: Labels are sharpened by p^(1 / temperature), above 0.
-    unlabeled: The largest weight of the unlabeled samples' loss, reached
-      linearly at the end.
-    average: Share of the old in the moving average of the weights, in [0, 1);
-      in step i it is (1 + i) / (10 + i) where that is less.
+    unlabeled: Weight of the unlabeled samples' loss at the end of training; it
+      grows linearly from 0.
+    average: Decay of the moving average of the weights, in [0, 1); in step i it
+      is (1 + i) / (10 + i) where that is less.
     decay: Weights shrink by this share of the learning rate at every step.
   """
 
@@ -63,7 +64,7 @@ class MixMatch(NamedTuple):
 
 
 class Options(NamedTuple):
-  """How the attacker trains in an experiment, which has no hours for it."""
+  """How the attacker trains in an experiment, shorter than the authors."""
 
   epochs: int = 50
   iterations: int = 100  # steps an epoch; the authors take 1024
@@ -76,7 +77,7 @@ def _embedding(scene: Scene) -> str:
   if not scene.linear:
     return ''
   return (
-      'trains a head on an embedding, which vlr has none of: use '
+      'trains a head on an embedding, which vlr does not have: use '
       'model_completion.'
   )
 
@@ -181,7 +182,7 @@ def complete(
   tx, total = optax.adam(how.learning_rate), how.epochs * how.iterations
   loss = _loss(how, net)
   has = labels.sum(-1) > 0
-  # Those with a label come first; without any there is nothing else to draw.
+  # Rows with a label first. Without any, row 0 is drawn, so that nothing fails.
   there, count = jnp.argsort(~has), jnp.maximum(has.sum(), 1)
 
   def step(carry, x):
@@ -219,8 +220,8 @@ def complete(
 
 
 def _loss(how: MixMatch, net: Net):
-  """(params, key, x, y, share of the training done) -> (loss, statistics); the
-  labeled samples of a step come first."""
+  """A function (params, key, x, y, share of the training done) -> (loss,
+  statistics); the first `batch_size` rows of x and y are the labeled ones."""
 
   def loss(params, key, x, y, share):
     logits, stats = net.run(params, key, x)
@@ -243,12 +244,13 @@ def _averaged(how: MixMatch, i: Array, average: Params, new: Params) -> Params:
 
 
 def mixed(key: Key, x: Array, y: Array, alpha: float) -> tuple[Array, Array]:
-  """Each row with another: the larger share, of Beta(alpha, alpha), is its own.
+  """Mixes each row with another; its own share is the larger one.
 
   Args:
+    key: Draws the share, one for all rows, and the order.
     x: [n, ...].
     y: [n, classes].
-    alpha: Above 0.
+    alpha: The share is of Beta(alpha, alpha), above 0.
   """
   k_share, k_order = jax.random.split(key)
   share = jax.random.beta(k_share, alpha, alpha, dtype=x.dtype)

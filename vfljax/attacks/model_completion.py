@@ -1,12 +1,12 @@
 """Passive model completion (Fu et al. 2022): a head on the stolen bottom.
 
 After training, a passive party puts an inference head on its own bottom network
-and trains it on the few samples whose labels it has learned; Fu et al. have it
-learn from unlabeled ones, too, which is `mixmatch`. Two baselines say
-what the stolen weights are worth: the same procedure from a randomly
-initialised bottom (`scratch`), and a model of its own choice on its raw
-features (`local_model`). An attacker cannot select by test accuracy, so the
-guesses of all stages are returned, and the best and the last are reported.
+and trains it on the few samples whose labels it knows. Fu et al. also let it
+learn from unlabeled samples: that is `mixmatch`. Two baselines tell what the
+stolen weights are worth: the same procedure from a randomly initialised bottom
+(`scratch`), and a model of its own choice on its raw features (`local_model`).
+An attacker cannot select by test accuracy, so the guesses of all stages are
+returned, and the best and the last are reported.
 """
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class Options(NamedTuple):
-  """How whoever completes a network trains, the baselines among them."""
+  """How attacks that complete a network train, and their baselines."""
 
   epochs: int = 50
   batch_size: int = 0  # 0: all known labels at once
@@ -66,18 +66,18 @@ def schedule_of(options: Options) -> Schedule:
 
 
 def head_of(options: Options, scene: Scene) -> Net:
-  """The inference head; of logistic regression a linear one."""
+  """The inference head; for logistic regression a linear one."""
   hidden = () if scene.linear else options.head
   return nets.mlp(*hidden, scene.classes, norm=options.norm)
 
 
 def baselines(scene: Scene) -> tuple[str, ...]:
-  """Logistic regression is completed by a sigmoid, without any labels."""
+  """Names of the baselines; none for VLR, which is completed without labels."""
   return () if scene.linear else ('local_model', 'scratch')
 
 
 def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
-  """Refuses what makes no sense, and settings that would change nothing.
+  """Refuses options that make no sense or would change nothing.
 
   Raises:
     ValueError: naming the option.
@@ -87,14 +87,13 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
   checks.one_of(f'{name}norm', options.norm, nets.NORMS)
   if options.norm != 'none' and (scene.linear or not options.head):
     raise ValueError(
-        f'{name}norm normalizes the hidden layers of an inference head, and '
+        f'{name}norm normalizes the hidden layers of an inference head, but '
         'there are none: set --config.attack.completion.head=64, not with vlr.'
     )
   if options.bottom_rate != 1 and (scene.linear or not options.tune):
     raise ValueError(
-        f'{name}bottom_rate is of a stolen bottom network that is trained '
-        'beside a head: it needs --config.attack.completion.tune=True, and not '
-        'vlr.'
+        f'{name}bottom_rate is for a stolen bottom network that is trained '
+        'with a head: set --config.attack.completion.tune=True, not with vlr.'
     )
   schedule_of(options)
 
@@ -139,8 +138,8 @@ def model_completion(
     schedule: How to train.
     tune: Train the bottom's weights too; else the head alone.
     stolen: Start from the trained weights; else from random ones ("scratch").
-    standardize: Scale the head's input by the embeddings of the known samples:
-      an attacker who expects embeddings that were made small or lopsided.
+    standardize: Standardize the head's input by the embeddings of the known
+      samples, for embeddings that a defense made small or uneven.
 
   Returns:
     An attack whose guess is [stages, samples, classes].
@@ -221,9 +220,9 @@ def standardized(head: Net, embedded: Array) -> Net:
   """`head` on embeddings scaled to mean 0 and deviation 1 over `embedded`.
 
   Args:
-    embedded: [known, ...]; a unit that is the same in all of them, but for
-      rounding or a millionth of the largest unit's deviation, becomes 0 in all
-      samples, since nothing tells its scale.
+    embedded: [known, ...]; a unit that is constant over them, but for rounding
+      or a millionth of the largest unit's deviation, becomes 0 in all samples,
+      as there is no scale to take.
   """
   mean, std = embedded.mean(0), embedded.std(0)
   eps = min(jnp.finfo(t).eps for t in (std.dtype, jnp.float32))

@@ -1,23 +1,23 @@
 """Query-free model inversion (He et al. 2019; Kang et al. 2022, Eq. 12).
 
-After training, the active party wants a passive party's features from their
-embeddings. It cannot ask that party's network, so it trains a shadow of it, on
-auxiliary samples whose features it knows on both sides, with its own trained
-networks fixed; then it looks for features whose shadow embeddings are those it
-received. What a defense has at the active party, a bottleneck, another top or
-loss, encoded labels, is part of these networks. It knows the defense that the
-embeddings pass, PRECODE's bottleneck for one, so that its shadow has one, too
-(`inversion_shadow`).
+After training, the active party reconstructs a passive party's features from
+their embeddings. It cannot query that party's network, so it trains a shadow
+model of it, on auxiliary samples whose features it knows at both parties, with
+its own trained networks fixed; then it searches for features whose shadow
+embeddings are those it received. A defense's part at the active party (a
+bottleneck, another top or loss, encoded labels) belongs to these networks. The
+attacker knows the defense that embeddings pass at the passive party, such as
+PRECODE's bottleneck, and gives its shadow the same (`inversion_shadow`).
 
 Kang et al. give no numbers for the search. Ours, and the total variation that
 Eq. 12 lacks, are those that inverted best in a first study on Fashion-MNIST.
 He et al.'s code (github.com/zechenghe/Inverse_Collaborative_Inference) starts
-with zeros, not noise, on normalized pixels without bounds, and in its example
+with zeros, not noise, on normalized pixels without bounds. In its example it
 weighs a variation of squared differences by 2 against the mean squared distance
-in 500 steps of AMSGrad at 0.1; its shadow learns from all training samples.
+in 500 steps of AMSGrad at 0.1, and its shadow learns from all training samples.
 Features are searched for in [0, 1] here, the range of unscaled images. Smooth
-grey images score well where nothing leaks: `constant_image` and `mean_image`
-are what an attacker gets without any embedding.
+grey images score well even if nothing leaks: `constant_image` and `mean_image`
+are baselines of guesses without any embedding.
 """
 from typing import Any, NamedTuple
 
@@ -52,7 +52,7 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
   del scene
   if not samples.auxiliary:
     raise ValueError(
-        'model_inversion trains a shadow model on auxiliary samples, and there '
+        'model_inversion trains a shadow model on auxiliary samples, but there '
         'are none: set --config.attack.auxiliary, for instance to '
         f'{min(samples.train // 4, 10_000)}. They are taken from the training '
         'samples.'
@@ -125,13 +125,13 @@ def model_inversion(
   """Guesses: features of the received embeddings, [n, ...] in [0, 1].
 
   Args:
-    vfl: The federation, of which the attacker knows its own networks: the
-      active party's bottom and the top.
-    shadow: The attacker's idea of the passive party's network, with the same
-      width of output.
-    inversion: How it proceeds.
-    defense: The federation's; `None` if it has none. What it does at the active
-      party is the attacker's own.
+    vfl: The federation; the attacker uses its own networks in it, the active
+      party's bottom and the top.
+    shadow: The attacker's guess of the passive party's network, with the same
+      embedding width.
+    inversion: How it trains the shadow and searches.
+    defense: The federation's; `None` if it has none. The attacker knows its
+      part at the active party.
     defended: Whether the attacker knows what the defense does to a passive
       party's messages.
 
@@ -149,8 +149,8 @@ def model_inversion(
       inversion.variation < 0
   ):
     raise ValueError(
-        'model_inversion needs 1 or more steps of both kinds and a variation '
-        f'of 0 or more; got {inversion}.'
+        'model_inversion needs shadow_steps and steps of 1 or more and a '
+        f'variation of 0 or more; got {inversion}.'
     )
 
   def run(key, view: TrainedTop):
@@ -171,7 +171,7 @@ def train_shadow(
     key: Key, vfl: VFL, shadow: Sender, view: TrainedTop, inversion: Inversion,
     defense: Defense | None = None,
 ) -> Params:
-  """The shadow's weights: step 2 of the attack, f^A and h^A fixed."""
+  """The shadow's weights: the attack's step 2, with f^A and h^A fixed."""
   known, weights = view.auxiliary, view.weights
   federations_loss = _loss(vfl, defense or none(), view)
   own = vfl.bottoms[0]
@@ -201,10 +201,10 @@ def train_shadow(
 
 
 def _loss(vfl: VFL, defense: Defense, view: TrainedTop):
-  """(key, own embedding, the shadow's, labels) -> what a victim trains by.
+  """A function (key, own embedding, the shadow's, labels) -> the victim's loss.
 
-  Messages are received as at inference: what is dropped or added in training
-  alone is no part of a fixed network.
+  `Defense.receive` acts as at inference, since the active party's networks are
+  fixed: without dropout or noise that is for training only.
   """
   top, weights, memory = defense.top(vfl.top), view.weights, view.memory
 
@@ -230,8 +230,8 @@ def invert(
   """Eq. 12: features in [0, 1] whose shadow embeddings are those received.
 
   Args:
-    shadow: The trained shadow network ...
-    params: ... and its weights.
+    shadow: The shadow network.
+    params: Its trained weights.
     received: [n, ...] embeddings.
     start: [n, ...] features to start from, in [0, 1].
     inversion: Steps, learning rate and total variation.

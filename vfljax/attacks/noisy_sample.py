@@ -1,10 +1,10 @@
 """Noisy-sample backdoor (Zou et al. 2023, after Liu et al. 2021).
 
 Passive parties add noise to a few of their samples in training, and to those
-they strike at inference, so that the federation errs on them. The paper draws
-the noise from N(0, 2), which its code takes for a deviation of 2, and keeps
-pixels in [0, 1]. It has one fixed set of noisy training samples; here each
-round has a random share of them, and a sample new noise each time.
+that they attack at inference, so that the federation misclassifies them. The
+paper draws the noise from N(0, 2), which its code takes for a deviation of 2,
+and keeps pixels in [0, 1]. Its noisy training samples are one fixed set; here a
+random share of each round is noisy, with new noise each time.
 """
 from typing import NamedTuple
 
@@ -39,15 +39,15 @@ def noisy_sample(
     rate=0.01, std=2.0, bounds: tuple | None = (0.0, 1.0), *,
     parties: tuple[int, ...] = (1,),
 ) -> Backdoor:
-  """Noise on a share of the attackers' samples.
+  """Adds noise to a share of the attackers' samples.
 
   Args:
     rate: Share of a round's samples, in [0, 1]; may be traced. At inference all
       samples given are noisy.
-    std: Of the noise, in the features' unit, 0 or more; may be traced.
-    bounds: What noisy features are clipped to, low and high, which may be
-      traced; `None` does not clip.
-    parties: Who attacks, 1..K, the same samples each.
+    std: The noise's deviation, in the features' unit, 0 or more; may be traced.
+    bounds: (low, high) to which noisy features are clipped; may be traced;
+      `None` does not clip.
+    parties: Who attacks, 1..K, each with the same samples.
 
   Raises:
     ValueError: if an argument is out of its range.

@@ -1,7 +1,8 @@
 """Norm scoring (Li et al. 2022; Kang et al. 2022, Eq. 5).
 
-The gradient of a sample is (p - y) times a factor of similar size for all, and
-|p - y| is larger for the rarer class while the model is not yet sure of it.
+The gradient of a sample is (p - y) times a factor of similar size for all
+samples, and |p - y| is larger for the rarer class while the model still gives
+it small probabilities.
 """
 from vfljax.attack import Attack, recipe
 from vfljax.numerics import row_norms

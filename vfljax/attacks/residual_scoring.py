@@ -1,11 +1,12 @@
-"""Residual scoring: what a party's own embeddings do not explain of a gradient.
+"""Residual scoring: the part of gradients that embeddings do not explain.
 
-Many defenses send a smooth function of the embedding plus a small term that
-depends on the label: GAFM's whole GAN term and most of its cross-entropy are
-functions of f(x), which the attacker has sent itself. So it regresses the
-round's gradients on its embeddings and scores the residuals; no label needed.
+Under many defenses the gradient is a smooth function of the embedding plus a
+small term that depends on the label: GAFM's whole GAN term and most of its
+cross-entropy are functions of f(x), which the attacker has sent itself. So it
+regresses the round's gradients on its embeddings and scores the residuals,
+without any label.
 
-Ours. It is a stronger attack than the paper's on GAFM, where f is one number.
+Ours. On GAFM, where f is one number, it is stronger than the paper's attacks.
 """
 import jax.numpy as jnp
 
@@ -16,12 +17,12 @@ from vfljax.numerics import eigh, exact, svd
 from vfljax.types import Array
 from vfljax.views import CutGradients
 
-RIDGE = 1e-6  # Of the largest singular value: what counts as no direction.
+RIDGE = 1e-6  # Share of the largest singular value; smaller ones count as 0.
 
 
 @recipe(needs=(two_classes,))
 def residual_scoring(degree: int = 5) -> Attack:
-  """Scores: [batch], the residuals' largest component, positives higher.
+  """Scores: [batch], the residuals' first principal component.
 
   The sign of a component is arbitrary and is chosen as in `value_scoring`;
   the folded AUC does not depend on it.
@@ -30,7 +31,7 @@ def residual_scoring(degree: int = 5) -> Attack:
     degree: Of the polynomial in each coordinate of the embedding, 1 or more.
 
   Raises:
-    ValueError: if `degree` is no integer of 1 or more.
+    ValueError: if `degree` is not an integer >= 1.
   """
   check.count('degree', degree)
 

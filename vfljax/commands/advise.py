@@ -1,4 +1,4 @@
-"""`vfljax advise DIR --budget=2`: which defense, of what a run has measured."""
+"""`vfljax advise DIR --budget=2`: which of a run's defenses to choose."""
 from vfljax.commands import given
 from vfljax.report import (
     advice, crossings, knowing, lost, reading, terminal, untested,
@@ -24,15 +24,15 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   wanted = goals.goal(asked.budget, asked.max_leak)
   if not wanted.asked:
     raise UserError(
-        'vfljax advise needs a goal: --budget=2 for the points of utility that '
-        'may be lost, --max_leak=10 for those that may leak, or both.'
+        'vfljax advise needs a goal, in percentage points: --budget=2 for the '
+        'utility that may be lost, --max_leak=10 for what may leak, or both.'
     )
   print(text(str(given.finished(asked.folder)), wanted))
   return 0
 
 
 def add_goal(parser: given.Parser) -> None:
-  """The two flags of a goal."""
+  """Adds the two flags of a goal."""
   parser.add_argument('--budget', type=float, help='points of utility')
   parser.add_argument(
       '--max_leak', '--max-leak', type=float,
@@ -41,7 +41,7 @@ def add_goal(parser: given.Parser) -> None:
 
 
 def text(folder: str, wanted: Goal) -> str:
-  """Evidence, what was not looked at, and last the advice, for a terminal."""
+  """The evidence, what was not tested, and the advice, for a terminal."""
   config, units = store.read_config(folder), store.read_timings(folder)
   classes = max((t.get('classes', 0) for t in units), default=0)
   parts, found = [], reading.read(folder, classes)

@@ -25,7 +25,7 @@ def _classes(value: Any) -> set[str]:
 
 
 def _set(value: Any) -> list[tuple[str, Any]]:
-  """The fields that are not as they are by default."""
+  """The fields whose values differ from their defaults."""
   found = []
   for f in dataclasses.fields(value):
     default = f.default
@@ -49,7 +49,7 @@ def _code(value: Any, indent: int) -> str:
 
 
 def _lines(start: str, parts: list[str], end: str, indent: int) -> str:
-  """On one line if it fits there, else a line each."""
+  """The parts on one line if they fit, else one a line."""
   one = f'{start}{", ".join(parts)}{"," if start == "(" else ""}{end}'
   if len(one) + indent < 70 and '\n' not in one:
     return one

@@ -2,7 +2,7 @@
 
   --over data.name=wine,digits --over 'model.bottom=(8,4),(16,)'
 
-Values are separated by commas, of which those in brackets or quotes belong to a
+Values are separated by commas; a comma inside brackets or quotes is part of a
 value.
 """
 from collections.abc import Sequence
@@ -23,9 +23,9 @@ class Point(NamedTuple):
   """One experiment of a grid.
 
   Attributes:
-    name: Its folder's.
+    name: The name of its folder.
     argv: The command line that runs it alone.
-    workdir: Its folder.
+    workdir: The path of its folder.
   """
 
   name: str
@@ -42,12 +42,12 @@ def points(
   Args:
     configs: Config files, with their variants.
     over: Fields and their values, as above.
-    flags: What is the same for all of them, as '--config.seeds=3'.
-    workdir: Where their folders will be.
+    flags: Flags for all of them, such as '--config.seeds=3'.
+    workdir: The folder of their folders.
 
   Raises:
-    UserError: for what cannot be read, fields that are given twice, and
-      configs that there are not.
+    UserError: for values that cannot be read, fields that are given twice, and
+      configs that do not exist.
   """
   axes = dict(_pair(text) for text in over)
   if len(axes) < len(over):
@@ -127,9 +127,10 @@ def _pair(text: str) -> tuple[str, list[str]]:
 
 
 def _name(parts: Sequence[str]) -> str:
-  """A folder's name that says all, or as much as there is room for.
+  """A folder's name of all parts, cut if too long.
 
-  What no file system takes becomes '-', and a digest then tells it from others.
+  Characters that file systems refuse become '-'. A name that was changed ends
+  in a digest, so that it stays unique.
   """
   whole = ','.join(parts)
   name = re.sub(r'[^\w.+=,()-]+', '-', whole)

@@ -1,8 +1,8 @@
-"""What `vfljax recommend` runs: attacks that apply, defenses, then finer.
+"""Chooses what `vfljax recommend` runs: attacks, defenses, finer strengths.
 
-An attack applies if the federation meets what its recipe needs. Defenses are
-tried at a few strengths far apart, and those that do best within the budget
-again, around their best strength.
+An attack applies if the federation meets the needs of its recipe. Defenses are
+tried at a few strengths far apart; the best ones within the budget are then
+tried again, around their best strength.
 """
 from collections.abc import Sequence
 import dataclasses
@@ -21,33 +21,33 @@ from vfljax.runner.cli.goals import Goal
 from vfljax.runner.config import Config, Entry, default_entry
 from vfljax.runner.experiment import choosing, federations, setting
 
-# Noise on gradients of several kinds, gradients made coarser, labels and
-# embeddings made less telling: one or two of each kind.
+# One or two of each kind: noise on gradients, coarser gradients, changed
+# labels, embeddings with less information.
 DEFENSES = (
     'dp_laplace', 'iso', 'max_norm', 'marvell', 'gradient_compression',
     'discrete_sgd', 'label_dp', 'dcor',
 )
-COARSE = 3  # Strengths of each at first.
-FINER = 3  # So many defenses are tried again.
-# These train something large for every sample or label that they infer.
+COARSE = 3  # Strengths of each in the first sweep.
+FINER = 3  # Number of defenses that are tried again.
+# These attacks train a large model for every sample or label that they infer.
 COSTLY = ('gradient_inversion', 'mixmatch')
 # Rows up to which so many samples are a round; of more than those, 1024.
 _BATCHES = ((2000, 32), (20_000, 128), (200_000, 512))
-# But of each of two classes so many a round, on average, in rounds so much
-# larger at most: of 1 % there would be none in most of them, to learn from or
-# for attackers to find.
+# Rounds are up to `_LARGER` times as large, so that each of two classes has
+# `_OF_EACH` samples a round on average: of a class of 1 % most rounds would
+# have none, to learn from or for attackers to find.
 _OF_EACH, _LARGER = 2, 16
-# About so many rounds are a training. On a table of 2000 rows the AUC of 1300
-# was that of 700, and the wait twice as long.
+# Rounds of a training, about. On a table of 2000 rows 1300 rounds gave the AUC
+# of 700, in twice the time.
 _ROUNDS = 700
 _EPOCHS = (5, 30)  # At least and at most.
-_TRAINED_ON = 0.7  # Of the rows, about: the others validate and test.
+_TRAINED_ON = 0.7  # Share of training rows, about; others validate and test.
 
 
 def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
-  """With epochs, batches and known labels for so many rows.
+  """The config with epochs, batch size and known labels for the table's rows.
 
-  What was typed stays.
+  Fields that were typed are not changed.
   """
   rows, fewest = len(table.labels), int(np.bincount(table.labels).min())
   typed = lambda field: any(
@@ -75,10 +75,10 @@ def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
 
 
 def coarse(config: Config, classes: int) -> Config:
-  """Attacks that apply, and defenses at strengths far apart.
+  """The config of the first sweep: defenses at strengths far apart.
 
   Raises:
-    UserError: for a defense or an attack that there is not.
+    UserError: for an unknown defense or attack.
   """
   names = [
       name for name in DEFENSES
@@ -94,7 +94,7 @@ def coarse(config: Config, classes: int) -> Config:
 
 
 def applying(config: Config, classes: int) -> list[str]:
-  """Attacks that infer labels from what is seen in such a federation."""
+  """The attacks on labels that such a federation's passive party can run."""
   scene, found = federations.scene(config, classes), []
   for name, factory in sorted(attacks.REGISTRY.items()):
     made = recipe_of(factory)
@@ -110,7 +110,7 @@ def finer(results: Results, goal: Goal, config: Config) -> Config | None:
   """The defenses that do best within the goal, around their best strength.
 
   Returns:
-    `None` if there is nothing between or beyond what was tried.
+    `None` if there is no strength between or beyond those tried.
   """
   known = [t for t in ranks.trades(results) if not t.lost.any]
   entries = {e.name: e for e in choosing.entries(config, 2)}
@@ -134,9 +134,9 @@ def finer(results: Results, goal: Goal, config: Config) -> Config | None:
 
 
 def around(tried: Sequence[float], best: float) -> tuple[float, ...]:
-  """Strengths between one and its neighbours, or beyond where it has none.
+  """Strengths between `best` and its neighbours, or beyond it if it has none.
 
-  Halves of the way as ratios, two digits of them, where all are above 0.
+  Geometric means, rounded to two digits, if all are above 0.
   """
   order = sorted(set(tried))
   at, found = order.index(best), []
@@ -157,7 +157,7 @@ def _between(one: float, other: float) -> float:
 
 
 def _order(trade: Trade, goal: Goal) -> tuple:
-  """What keeps to the goal first, then as advice is given."""
+  """The sort key: defenses within the goal first, then as in the advice."""
   return not advice.affordable(trade, goal), *advice.order(trade, goal)
 
 
@@ -170,7 +170,7 @@ def _possible(entry: Entry, strength: float) -> bool:
 
 
 def _thinned(entry: Entry) -> Entry:
-  """At the ends of its default strengths and in their middle."""
+  """The entry at the first, middle and last of its default strengths."""
   strengths = entry.strengths
   if len(strengths) > COARSE:
     at = np.linspace(0, len(strengths) - 1, COARSE).round().astype(int)

@@ -1,7 +1,7 @@
 """`vfljax compare DIR DIR ... --to=compare.html`: one report over several runs.
 
-First what the runs are and what they differ in, then every defense at its best
-strength in each of them, then what each run found, as in its own report.
+First the runs and how they differ, then every defense at its best strength in
+each of them, then each run's findings, as in its own report.
 """
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -62,7 +62,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
 
 
 def read(folders: Sequence[Path]) -> list[Run]:
-  """What the folders have, by the shortest ends of their paths that differ."""
+  """The folders' runs, named by the shortest ends of paths that differ."""
   names, found = _names(folders), []
   for name, folder in zip(names, folders):
     units = store.read_timings(folder)
@@ -107,7 +107,7 @@ def best(runs: Sequence[Run]) -> Table:
 
 
 def differences(runs: Sequence[Run]) -> list[Table]:
-  """What the configurations differ in; nothing if in nothing."""
+  """Tables of how the configurations differ; [] if they do not."""
   same = {'paper': None, raising.FIELD: None, identity.MERGED: None}
   fields = [flat({**r.config, **same}) for r in runs]
   names = [
@@ -128,7 +128,7 @@ def differences(runs: Sequence[Run]) -> list[Table]:
 
 
 def _methods(runs: Sequence[Run]) -> list[dict[str, Any]]:
-  """Of each run, what a row that it lists has different from its namesakes."""
+  """For each run, how its rows differ from rows of the same name in others."""
   every = [
       {row.name: mergeable.method(row) for row in mergeable.listed(one.config)}
       for one in runs
@@ -157,7 +157,7 @@ def written(runs: Sequence[Run]) -> str:
 
 
 def _warnings(runs: Sequence[Run]) -> list[str]:
-  """What must be known of the runs before any of their numbers."""
+  """The runs' warnings, which come before their numbers."""
   return [
       f'{one.name}: {said}' for one in runs
       for said in (*one.warnings, *knowing.uncounted(one.results))
@@ -165,7 +165,7 @@ def _warnings(runs: Sequence[Run]) -> list[str]:
 
 
 def _first(one: Run) -> str:
-  """A run's verdict, as short as it is told."""
+  """A run's verdict in its shortest form."""
   return (
       f'{words.headline(one.results).partition(": ")[2]}. '
       + verdict.sentences(one.results, one.ranked)[0]
@@ -173,7 +173,7 @@ def _first(one: Run) -> str:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-  """The ends of paths, as short as they can be told apart."""
+  """The shortest ends of the paths that differ."""
   parts = [folder.absolute().parts for folder in folders]
   for length in range(1, max(map(len, parts)) + 1):
     names = ['/'.join(own[-length:]) for own in parts]

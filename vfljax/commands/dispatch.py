@@ -1,4 +1,4 @@
-"""Which command is meant: `vfljax advise DIR`, and others."""
+"""Finds and runs the command of a command line, as in `vfljax advise DIR`."""
 from collections.abc import Callable
 import difflib
 import importlib
@@ -9,20 +9,20 @@ from vfljax.runner.machine.stopping import Stop
 Command = Callable[[list[str], Stop | None], int]
 
 
-# A word of these is a module here, with '_' for '-', that has a `run`.
+# Each is a module here, with '_' for '-', that has a function `run`.
 NAMES = (
     'advise', 'compare', 'export', 'from-vflair', 'grid', 'merge', 'recommend',
 )
 
 
 def command(name: str) -> Command:
-  """The command of that name; nothing of the others is imported."""
+  """The command of that name; other commands are not imported."""
   module = 'vfljax.commands.' + name.replace('-', '_')
   return importlib.import_module(module).run
 
 
 def meant(argv: list[str]) -> list[str]:
-  """The command line as one of a command; [] if it is that of an experiment.
+  """The command line if it is a command's; [] if it is an experiment's.
 
   '--recommend my.csv' is another way to write 'recommend my.csv'.
   """
@@ -38,14 +38,14 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   """Runs the command that `argv[1]` names, with the arguments after it.
 
   Args:
-    argv: What `meant` made of the command line.
-    stop: True once somebody has asked to stop.
+    argv: The result of `meant`.
+    stop: True once a stop is requested.
 
   Returns:
     The exit code.
 
   Raises:
-    UserError: for arguments that it does not take, and whatever it refuses.
+    UserError: for an unknown command or arguments, or from the command itself.
   """
   if argv[1] not in NAMES:
     close = difflib.get_close_matches(argv[1], NAMES, n=1)

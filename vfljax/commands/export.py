@@ -35,8 +35,8 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   """Writes a finished work directory in other formats.
 
   Raises:
-    UserError: if there is none, for a format that there is not, or if the disk
-      does not take it.
+    UserError: if there is no such directory, for an unknown format, or if the
+      files cannot be written.
   """
   del stop  # It is done in no time.
   parser = given.Parser(
@@ -52,7 +52,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   kinds = _kinds(asked.to)
   folder = given.finished(asked.folder)
   target = Path(asked.out).expanduser() if asked.out else folder / 'export'
-  # All of it first: what cannot be read leaves no folder behind.
+  # Everything is read first: an error leaves no folder behind.
   files = _apart(file for kind in kinds for file in _FORMATS[kind](folder))
   with disk.writing(target, '--out'):
     target.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def latex(t: Table) -> str:
 
 
 def escaped(text: str) -> str:
-  """Text for LaTeX; intervals in its own sign, a dash for what is not there."""
+  """Text for LaTeX, with its sign for intervals and a dash for no value."""
   plain = _SPECIAL.sub(lambda m: _LATEX[m[0]], printable(text))
   for sign, own in (('±', r'$\pm$'), ('–', '--'), ('≈', r'$\approx$')):
     plain = plain.replace(sign, own)
@@ -143,7 +143,7 @@ def _latex(folder: Path) -> Sequence[tuple[str, str]]:
 def _figures(kind: str) -> Callable[[Path], Sequence[tuple[str, bytes]]]:
   def drawn(folder: Path) -> Sequence[tuple[str, bytes]]:
     return [
-        # An attack's variant is called what its author likes: 'a/b'.
+        # An attack's variant may have any name, such as 'a/b'.
         (re.sub(r'[/\\\0-\x1f]', '-', f'{name}{title}.{kind}'), content)
         for name, results in _named(folder)
         for title, content in drawing.files(results, kind)
@@ -153,7 +153,7 @@ def _figures(kind: str) -> Callable[[Path], Sequence[tuple[str, bytes]]]:
 
 
 def _apart(files: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-  """Contents by name, the second of a name as 'name-2': none is lost."""
+  """{name: content}; a second file of a name becomes 'name-2'."""
   found = {}
   for name, content in files:
     stem, _, kind = name.rpartition('.')
@@ -166,7 +166,7 @@ def _apart(files: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _named(folder: Path) -> list[tuple[str, Results]]:
-  """The settings of a run, each with what its files' names begin with."""
+  """A run's settings, each with the prefix of its files' names."""
   classes = max(
       (t.get('classes', 0) for t in store.read_timings(folder)), default=0
   )

@@ -1,8 +1,9 @@
 """`vfljax from-vflair config.json --to=mine.py`: an experiment of VFLAIR's.
 
-What has the same meaning here is translated; an attack without a counterpart is
-left out and named; anything else without one is refused. Settings that VFLAIR
-has in its code, not in its files, are those of its code: Adam, linear heads.
+Settings with the same meaning here are translated; an attack without a
+counterpart is left out and named; any other setting without one is refused.
+Settings that are in VFLAIR's code, not in its files, are taken from the code:
+Adam, linear heads.
 """
 import argparse
 from collections.abc import Mapping
@@ -30,8 +31,8 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   """Writes a config file, and says how to run it.
 
   Raises:
-    UserError: for a file that is no such configuration, and for what vfljax has
-      no counterpart of.
+    UserError: for a file that is no configuration of VFLAIR, and for settings
+      without a counterpart in vfljax.
   """
   del stop  # It is done in no time.
   parser = given.Parser(
@@ -44,7 +45,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   source = Path(asked.file).expanduser()
   target = Path(asked.to or f'{source.stem}.py').expanduser()
   if target.exists():
-    raise UserError(f'{target} is there already: give another --to=FILE.py.')
+    raise UserError(f'{target} exists already: give another --to=FILE.py.')
   config, apart, left_out = translated(read(source))
   config.experiment = f'vflair_{_word(source.stem)}'
   ranges.check(config)
@@ -55,7 +56,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   if config.data.name == 'csv':
     path += ' --config.data.label=...'
   for attack in left_out:
-    print(f'Left out: {attack}, which vfljax has no counterpart of.')
+    print(f'Left out: {attack}, which has no counterpart in vfljax.')
   print(f'Run: vfljax --config={target}{path}')
   for attack in apart:
     print(f'and: vfljax --config={target}{path} --config.attacks={attack}')
@@ -95,7 +96,7 @@ def translated(
     raise UserError(
         f'vfljax has no counterpart of {", ".join(map(repr, odd))} in a '
         'configuration of VFLAIR (trees, language models and encryption are '
-        'not translated): take it out of the file to go on without.'
+        'not translated): remove it from the file to translate the rest.'
     )
   _check_rounds(theirs)
   parties = _number(theirs, 'k', 2, int)
@@ -154,7 +155,7 @@ def _model(theirs: Mapping[str, Any], parties: int) -> ModelConfig:
   """One network for every party, and the head.
 
   Raises:
-    UserError: for networks that differ, or that vfljax has not.
+    UserError: for networks that differ, or have no counterpart in vfljax.
   """
   listed = _group(theirs, 'model_list')
   own = [_group(listed, str(k)) for k in range(parties)]
@@ -202,7 +203,7 @@ def _defense(theirs: Mapping[str, Any], parties: int) -> list[Entry]:
 
 
 def _attacks(theirs: Mapping[str, Any], parties: int):
-  """What runs together, what apart, what not at all, and their settings."""
+  """Attacks to run together, apart and not at all, and their settings."""
   listed = _group(theirs, 'attack_list') or _group(theirs, 'attack')
   some = [listed] if 'name' in listed else list(listed.values())
   together, apart, left_out, own, known = [], [], [], {}, 4

@@ -1,4 +1,4 @@
-"""What a command is given: its arguments, and finished work directories."""
+"""A command's inputs: its arguments, and finished work directories."""
 import argparse
 from collections.abc import Sequence
 import os
@@ -16,7 +16,7 @@ AsWritten = argparse.RawDescriptionHelpFormatter
 
 
 class Parser(argparse.ArgumentParser):
-  """One whose errors are ours: a line, and exit code 2."""
+  """A parser whose errors are `UserError`s: a line or two, exit code 2."""
 
   def error(self, message: str) -> NoReturn:
     usage = ' '.join(self.format_usage().split())
@@ -25,14 +25,14 @@ class Parser(argparse.ArgumentParser):
   def with_config(
       self, argv: Sequence[str]
   ) -> tuple[argparse.Namespace, list[str]]:
-    """What was asked for, and the fields of a config, as they were typed.
+    """(our arguments, fields of a config as they were typed).
 
     Raises:
-      UserError: for what is neither.
+      UserError: for an argument that is neither.
     """
     fields = [a for a in argv if re.match(_FIELD, a)]
     self._check_values(argv)
-    # Fields between two files would end the files for argparse.
+    # argparse would end the list of files at a field between two files.
     asked, odd = self.parse_known_intermixed_args(
         [a for a in argv if a not in fields]
     )

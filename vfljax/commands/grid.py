@@ -5,11 +5,11 @@
       --config.seeds=5 --workdir=out/grid
   vfljax grid a.py b.py:variant --engine=ray --workdir=/shared/grid
 
-Every config with every combination of the values, each in a folder of its own
-below --workdir and with its own report; grid.html there is one over all. All
-are tried before the first one runs. The same command goes on with what was
-stopped or failed, and runs nothing twice; values may be added. Any field of a
-config can be set for all: --config.seeds=5.
+Runs every config with every combination of the values, each in a folder of its
+own below --workdir, with its own report; grid.html there compares all. All are
+checked before the first one runs. The same command continues what was stopped
+or failed, and runs nothing twice; values may be added. Any field of a config
+can be set for all: --config.seeds=5.
 """
 import argparse
 from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
     name, why = next(iter(failed.items()))
     raise UserError(
         f'{len(failed)} of {len(found)} experiments are not finished, for one '
-        f'{name}: {why.partition(chr(10))[0]}\nThe same command goes on with '
+        f'{name}: {why.partition(chr(10))[0]}\nThe same command continues '
         'them.'
     )
   return 0
@@ -86,8 +86,8 @@ def _is_done(one: Point) -> bool:
 
 
 def _report(finished: Sequence[Point], place: Path) -> None:
-  """Writes a page over all that is finished, and prints its first table."""
-  if len(finished) < 2:  # Which has its own.
+  """Writes a page over all finished experiments, and prints its first table."""
+  if len(finished) < 2:  # A single one has its own report.
     for one in finished:
       print(f'\nReport: {Path(one.workdir, "report.html")}')
     return
@@ -98,10 +98,10 @@ def _report(finished: Sequence[Point], place: Path) -> None:
 
 
 def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
-  """Our arguments, and the flags of all experiments.
+  """(our arguments, flags for all experiments).
 
   Raises:
-    UserError: for what is neither.
+    UserError: for an argument that is neither.
   """
   parser = given.Parser(
       prog='vfljax grid', description=__doc__, allow_abbrev=False,

@@ -1,8 +1,8 @@
 """A grid's experiments in this process, one after the other.
 
-Each uses all of the machine: its trainings are spread over the cores, or over
-an accelerator. Several beside each other would take as long, and need processes
-that nothing here starts (SECURITY.md).
+Each uses the whole machine: its trainings are spread over the cores, or over an
+accelerator. Several at a time would take as long, and need further processes,
+which vfljax does not start (SECURITY.md).
 """
 from collections.abc import Sequence
 import traceback
@@ -23,7 +23,7 @@ def run(
   Raises:
     run.Interrupted: after `stop` and saving.
   """
-  del resources  # All that there are.
+  del resources  # Each experiment uses the whole machine.
   failed = {}
   for i, one in enumerate(left):
     print(f'\n{one.name}, {i + 1} of {len(left)}', flush=True)

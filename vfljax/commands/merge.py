@@ -1,8 +1,8 @@
-"""`vfljax merge DIR DIR ... --to=DIR`: one experiment that ran in parts.
+"""`vfljax merge DIR DIR ... --to=DIR`: joins parts of one experiment.
 
-Other seeds, other defenses, other strengths or other attacks on the same
-samples, with the same networks trained the same way: put together, they are one
-work directory with one report. What was measured twice must be the same.
+Parts may have other seeds, defenses, strengths or attacks on the same samples,
+with the same networks trained the same way. Merged, they are one work directory
+with one report. Values that two parts measured must agree.
 """
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib
@@ -25,7 +25,7 @@ SAME = 1e-4  # Values that differ by less were measured by another program.
 
 
 class Key(NamedTuple):
-  """What tells measurements apart, as rows of results have it."""
+  """The fields of a results' row that identify a measurement."""
 
   dataset: str
   algorithm: str
@@ -60,18 +60,20 @@ def merge(folders: Sequence[Path], target: str) -> Path:
 
   Args:
     folders: Finished ones.
-    target: The new one, or one that an earlier merge made of the same parts, or
+    target: A new folder, or one that an earlier merge made of the same parts or
       of fewer.
 
   Raises:
-    UserError: if they differ in more than `same.check` lets them, or measured
-      other things under one name; if `target` is somebody else's, or has what
-      none of them has.
+    UserError: if they differ in more than `same.check` allows, or have two
+      values for one measurement; if `target` is not a merge's, or has
+      measurements that none of them has.
   """
   place = Path(target).expanduser()
   if place.absolute() in [folder.absolute() for folder in folders]:
-    raise UserError(f'--to={target} is one of those to be merged.')
-  # Of a run each unit has such lines, and its units are not those of here.
+    raise UserError(
+        f'--to={target} is one of the folders to merge: choose a new one.'
+    )
+  # A run has such a file for each unit; a merge has none.
   if any((place / epoch_lines.FOLDER).glob('*.jsonl')):
     raise UserError(
         f'--to={target} is the work directory of a run.\nChoose a new folder.'
@@ -90,11 +92,11 @@ def merge(folders: Sequence[Path], target: str) -> Path:
 
 
 def _measured(place: Path) -> list[Key]:
-  """What an earlier merge has put there, but for what is damaged."""
+  """An earlier merge's measurements, damaged ones left out."""
   found = []
   if identity.said(place).get(identity.MERGED):
     for unit in parts.strays(place, ()):
-      with contextlib.suppress(parts.Damaged):  # Its part is written again.
+      with contextlib.suppress(parts.Damaged):  # It will be written again.
         found += map(_key, parts.read(place, unit)['rows'])
   return found
 
@@ -132,7 +134,7 @@ def _completed(
 def _units(
     folders: Sequence[Path],
 ) -> dict[str, tuple[list[dict], dict, dict]]:
-  """Every unit's rows, timing and curves, without what is there already.
+  """Every unit's rows, timing and curves, without those that another has.
 
   Raises:
     UserError: for two values under one name, damaged parts, and a folder that
@@ -188,10 +190,10 @@ def _fresh_curves(
 
 
 def _seen(seen: dict, row: Mapping[str, Any], folder: Path) -> bool:
-  """Whether a measurement is known; remembers it.
+  """Whether a measurement was seen before; adds it to `seen`.
 
   Raises:
-    UserError: if it is known to have another value.
+    UserError: if it was seen with another value.
   """
   key, value = _key(row), row['value']
   if key not in seen:
@@ -226,7 +228,7 @@ def _merged(
     configs: Sequence[Mapping[str, Any]],
     measured: Mapping[str, tuple[float, ...]], had: Iterable[int],
 ) -> dict[str, Any]:
-  """What was asked for in all of them.
+  """The configuration of all of them together.
 
   Args:
     measured: Each defense's strengths in the results.

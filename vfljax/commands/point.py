@@ -1,4 +1,4 @@
-"""One experiment of a grid: checked, run and reported, wherever that is."""
+"""Checks, runs and reports one experiment of a grid, on any machine."""
 from collections.abc import Sequence
 
 from vfljax.report import current, writing
@@ -13,7 +13,7 @@ from vfljax.runner.workdir import about, identity
 
 
 def is_done(argv: Sequence[str]) -> bool:
-  """Whether an experiment is finished; else it is seen to work.
+  """Whether an experiment is finished; if not, checks that it can be run.
 
   Args:
     argv: Its command line.
@@ -36,7 +36,7 @@ def is_done(argv: Sequence[str]) -> bool:
 
 
 def play(argv: Sequence[str], stop: Stop | None = None) -> str:
-  """Runs what is left of an experiment and writes its report.
+  """Runs the rest of an experiment and writes its report.
 
   Returns:
     Why it could not be finished, or ''.

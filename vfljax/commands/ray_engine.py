@@ -1,11 +1,11 @@
 """A grid's experiments as tasks of Ray, on the machines of its cluster.
 
-Each is a process of its own, which ends with it. When one dies, for whatever
-reason, Ray starts the task again, here or elsewhere, and that goes on from the
-last checkpoint: work directories are on a file system that all machines see.
+Each task is a process of its own, which ends with it. If a process dies, Ray
+starts the task again, here or elsewhere, and it continues from the last
+checkpoint: work directories are on a file system that all machines share.
 
-Ray starts programs, opens ports and unpickles what comes in there: nothing here
-imports it unless it is asked for, see SECURITY.md.
+Ray starts programs, opens ports and unpickles data received there, so it is
+imported only with --engine=ray, see SECURITY.md.
 """
 from collections.abc import Sequence
 import os
@@ -54,9 +54,9 @@ def run(
 
 
 def _ray() -> ModuleType:
-  # Ray tells its makers how it is used, unless this says no.
+  # Turns off Ray's usage statistics, which are sent to its makers.
   os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
-  # A task that asked for no GPUs of its own has those of the machine.
+  # Lets a task that requests no GPUs see those of the machine.
   os.environ.setdefault('RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO', '0')
   try:
     import ray  # pyright: ignore[reportMissingImports]
@@ -69,7 +69,7 @@ def _ray() -> ModuleType:
 
 
 def _task(folder: str, argv: list[str]) -> str:
-  """In a process of Ray's: as the command line in `folder`."""
+  """Runs a command line in `folder`; called in a process of Ray's."""
   if os.path.isdir(folder):
     os.chdir(folder)
     sys.path.insert(0, folder)
@@ -109,7 +109,7 @@ def _cpus(ray: ModuleType, resources: Resources) -> float:
 
 
 def _awaited(ray: ModuleType, pending: dict, stop: Stop) -> dict[str, str]:
-  """Until all tasks are over, or somebody asks to stop."""
+  """Waits until all tasks are over, or a stop is requested."""
   failed, count = {}, len(pending)
   with stop.awaited():
     while pending:

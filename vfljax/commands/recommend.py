@@ -1,10 +1,10 @@
 """`vfljax recommend my.csv --label=target --budget=2`: what protects my data?
 
 Chooses attacks that apply, sweeps defenses coarsely, refines around the budget,
-and ends with advice, what it rests on, and what was not tested. Any field of a
+and ends with advice, its evidence, and what was not tested. Any field of a
 config can be set: --config.data.missing=impute --config.seeds=10. The same
-command continues what was stopped; with a larger --config.seeds it adds those,
-with another --budget or --max_leak what is to be refined for it.
+command continues a run that was stopped; a larger --config.seeds adds seeds,
+another --budget or --max_leak adds the refinement for it.
 """
 import argparse
 from collections.abc import Callable, Iterator, Sequence
@@ -33,12 +33,12 @@ from vfljax.runner.machine import device, stopping
 from vfljax.runner.machine.stopping import Stop
 from vfljax.runner.workdir import about, epoch_events, raising, store
 
-BUDGET = 2.0  # Points of utility, if nobody says.
+BUDGET = 2.0  # Percentage points of utility, by default.
 _INSTEAD = dict(
     name=': files that end in .parquet or .pq are Parquet, all others CSV',
     path=', or name that file first',
 )
-# Whoever follows a message must not be told that both say the same.
+# Messages name fields of a config; a user who typed our arguments needs those.
 _WORDS = {
     '--config.data.split=named ': '', '--config.data.named=': '--named=',
     '--config.data.label=': '--label=',
@@ -49,7 +49,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   """Runs the experiments and prints the advice.
 
   Raises:
-    UserError: for a file that cannot be trained on, wrong flags, and whatever
+    UserError: for a file that cannot be trained on, wrong flags, and all that
       an experiment refuses.
   """
   asked, rest = _parsed(argv)
@@ -86,21 +86,21 @@ def _experiments(
     config: Config, table: Table, place: Path, wanted: Goal,
     train: Callable[..., Any], argv: list[str],
 ) -> Path:
-  """The coarse sweep, the finer ones, and all as one; returns the report."""
+  """Runs the coarse sweep and the finer ones, and merges them: the report."""
   classes = len(table.classes)
   config = choice.coarse(config, classes)
   print(forecast.text(config, table), flush=True)
   done = [train(config, table, str(place / 'coarse')).path]
   had = raising.counts(done[0])
-  # Where it looks again is what the seeds said that it began with: with more of
-  # them it would look elsewhere, and leave behind what was measured.
+  # Refinement is chosen by the seeds of the first start: with more seeds it
+  # might choose other strengths, and would abandon what was measured.
   results = _with_seeds(done[0], classes, had[0])
   again = choice.finer(results, wanted, config)
   for sweep in sweeps.planned(place, config, again):
     why = 'the budget' if sweep.wanted else 'what was asked for earlier'
     print(f'Around {why}:\n' + forecast.text(sweep.config, table), flush=True)
     begun = raising.counts(sweep.folder)
-    # What nobody defends is the same in both, if its seeds come as they came.
+    # The undefended federation is the same in both if seeds were added equally.
     for count in [n for n in had[:-1] if n > max(begun, default=0)] + had[-1:]:
       asked = dataclasses.replace(sweep.config, seeds=count)
       train(asked, table, str(sweep.folder), before=done[0])
@@ -111,7 +111,7 @@ def _experiments(
 
 
 def _with_seeds(place: Path, classes: int, count: int) -> Results:
-  """What a work directory says of its first seeds."""
+  """A work directory's results for its first `count` seeds."""
   config = store.read_config(place) | dict(seeds=count)
   seeds = range(config['first_seed'], config['first_seed'] + count)
   rows = [r for r in store.read_results(place) if r['seed'] in seeds]
@@ -152,10 +152,10 @@ def _config_flags(
   """Our arguments as fields of a config.
 
   Args:
-    typed: The fields that were given as such.
+    typed: The fields of a config that were typed.
 
   Raises:
-    UserError: for one that an argument says, too.
+    UserError: for a field that an argument sets, too.
   """
   parquet = asked.file.lower().endswith(('.parquet', '.pq'))
   _refuse_twice(asked, typed)
@@ -190,14 +190,14 @@ def _refuse_twice(asked: argparse.Namespace, typed: Sequence[str]) -> None:
     name = field.removeprefix('config.data.')
     if name != field and name in said:
       raise UserError(
-          f'{field} is said by {shlex.quote(said[name])} already.\nLeave out '
+          f'{field} is set by {shlex.quote(said[name])} already.\nLeave out '
           f'{shlex.quote(flag)}{_INSTEAD.get(name, "")}.'
       )
 
 
 @contextlib.contextmanager
 def _own_words() -> Iterator[None]:
-  """Has messages name our arguments, where fields of a config are theirs."""
+  """A context where messages name our arguments, not the config's fields."""
   try:
     yield
   except UserError as error:

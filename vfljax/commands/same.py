@@ -11,8 +11,8 @@ from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import choosing, sources
 from vfljax.runner.workdir import identity, mergeable, raising
 
-# What parts of an experiment may differ in: groups, or fields of the top; and
-# `mergeable.fields`.
+# Groups, or fields of the top, in which parts of an experiment may differ;
+# `mergeable.fields` has more.
 FREE = (
     'seeds_per_chunk', 'strengths_per_chunk', 'alone', 'paper', raising.FIELD,
     sources.FIELD, identity.MERGED,
@@ -25,10 +25,10 @@ def check(
   """Refuses work directories that are not parts of one experiment.
 
   Args:
-    configs: What their config.json has.
+    configs: The contents of their config.json.
 
   Raises:
-    UserError: that names two of them, and what they differ in.
+    UserError: naming two of them, and how they differ.
   """
   every = [*zip(folders, configs)]
   for folder, config in every[1:]:
@@ -53,7 +53,7 @@ def entries(
 def _check_methods(
     one: Path, here: Mapping[str, Any], other: Path, there: Mapping[str, Any]
 ) -> None:
-  """Raises a UserError if one name is of two methods."""
+  """Raises a UserError if two methods have one name."""
   found = mergeable.odds(entries(here, {}), entries(there, {}))
   if found:
     odd = found[0]
@@ -67,7 +67,7 @@ def _check_methods(
 def _check_fields(
     one: Path, here: Mapping[str, Any], other: Path, there: Mapping[str, Any]
 ) -> None:
-  """Raises a UserError that names what two experiments differ in."""
+  """Raises a UserError if two experiments differ, with the fields."""
   free = {*FREE, *mergeable.fields(here, there)}
   fixed = lambda config: {
       k: v for k, v in flat(config).items() if k.split('.')[0] not in free
@@ -90,7 +90,7 @@ def _check_fields(
     first, second = (c.get(mergeable.FIRST, 'unknown') for c in (here, there))
     raise UserError(
         f'{one} and {other} test other samples: with data.resplit=False the '
-        f'one split is that of first_seed, {first} and {second}.\nFor more '
+        f'only split is that of first_seed, {first} and {second}.\nFor more '
         f'seeds of one split raise --config.seeds in {one} instead.'
     )
   if names:
@@ -104,5 +104,5 @@ def _check_fields(
 
 
 def _elsewhere(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-  """Whether samples may stand in another place on another machine."""
+  """Whether the samples may be the same, at another path."""
   return asking.same_path(old.get('data.path'), new.get('data.path'))

@@ -1,7 +1,7 @@
-"""The folders in which `vfljax recommend` looks again: finer, finer-2, ...
+"""The folders of the finer sweeps of `vfljax recommend`: finer, finer-2, ...
 
-Each goal looks again elsewhere, around its own best defenses. What an earlier
-goal has looked at is not measured twice: a folder more has what is new.
+Each goal refines around its own best defenses. Strengths that an earlier goal
+has measured are not measured again: a new folder has only the new ones.
 """
 from collections.abc import Iterable
 import dataclasses
@@ -16,12 +16,12 @@ _FOLDER = re.compile(r'finer(?:-([2-9]|[1-9]\d+))?')
 
 
 class Sweep(NamedTuple):
-  """One look.
+  """One finer sweep.
 
   Attributes:
-    folder: Its work directory, which need not be there.
-    config: What is run there.
-    wanted: Whether the goal of now asks for any of it.
+    folder: Its work directory, which need not exist.
+    config: The experiment that is run there.
+    wanted: Whether the present goal needs any of it.
   """
 
   folder: Path
@@ -30,12 +30,12 @@ class Sweep(NamedTuple):
 
 
 def planned(place: Path, config: Config, again: Config | None) -> list[Sweep]:
-  """All that earlier goals have begun, and what this one has new, in order.
+  """The sweeps that earlier goals began and this goal's new one, in order.
 
   Args:
     place: The work directory of `recommend`.
     config: The coarse sweep.
-    again: Where this goal looks again; `None` for nowhere.
+    again: The finer sweep of this goal; `None` for none.
   """
   new = again.listed if again else ()
   found, last = {}, 0
@@ -55,7 +55,7 @@ def planned(place: Path, config: Config, again: Config | None) -> list[Sweep]:
 
 
 def _begun(place: Path) -> list[tuple[int, Path]]:
-  """Numbers and folders of those that hold a configuration, in order."""
+  """Numbers and folders of sweeps that have a configuration, in order."""
   found = []
   for folder in place.glob('finer*'):
     match = _FOLDER.fullmatch(folder.name)

@@ -1,9 +1,9 @@
-"""What an engine is told of the tasks that it runs."""
+"""The resources of a grid's tasks, for its engines."""
 from typing import NamedTuple
 
 
 class Resources(NamedTuple):
-  """What one experiment of a grid gets.
+  """The resources of one experiment of a grid.
 
   Attributes:
     cpus: Cores; 0 for all of a machine's.

@@ -1,4 +1,4 @@
-"""What VFLAIR calls which data set, network, defense and attack."""
+"""VFLAIR's names of data sets, networks, defenses and attacks, and ours."""
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A small federation of two classes, and what is told twice."""
+"""A small federation of two classes, and checks that both contracts share."""
 from collections.abc import Iterator
 import contextlib
 from typing import Any
@@ -13,7 +13,7 @@ from vfljax.types import VFL, Batch
 
 ROWS, WIDTH, PADDING = 16, 6, 4
 TXS = (optax.sgd(0.05, momentum=0.9),) * 2
-TINY = 1e-5  # What rounding may make of equal numbers.
+TINY = 1e-5  # Relative difference that rounding may cause.
 
 
 def federation(parties: int = 2) -> VFL:
@@ -23,7 +23,7 @@ def federation(parties: int = 2) -> VFL:
 
 
 def batch(rows: int = ROWS, parties: int = 2) -> Batch:
-  """Passive parties hold the same."""
+  """A random batch; all passive parties hold the same features."""
   one, two = jax.random.split(jax.random.key(3))
   own, theirs = jax.random.normal(one, (rows, 4)), jax.random.normal(
       two, (rows, 5)

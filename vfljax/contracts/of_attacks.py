@@ -1,4 +1,4 @@
-"""What every attack keeps to."""
+"""The contract of attacks."""
 from typing import Any
 
 import jax
@@ -13,36 +13,37 @@ from vfljax.contracts.little import (
 from vfljax.defense import none
 from vfljax.types import VFL, Batch, Round, State
 
-ROUNDS, KNOWN = 2, 3  # Of views of several rounds; labels known of a class.
+ROUNDS, KNOWN = 2, 3  # In views of several rounds; known labels per class.
 _NAME = 'the attack'
 
 
 def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
-  """Has an attack guess, as its view says: in a round, in several, afterwards.
+  """Runs an attack on its view: of a round, of several, or after training.
 
   Args:
     attack: The attack.
-    vfl: What it is made for, of two parties, which have 4 and 5 features, and
-      two classes, such as `algorithms.vlr(2, 2)`; by default networks.
+    vfl: The federation that it is made for, with two parties that have 4 and 5
+      features, and two classes, such as `algorithms.vlr(2, 2)`; by default
+      networks.
 
   Raises:
-    ValueError: if it is no `Attack`, as its factory is none; if its guesses
-      have another shape than they need, are not finite or not a function of key
-      and view, draw from one key twice, or count rows of padding; for a view
-      that no federation gives, and one of a pool of samples if it does not say
-      how many it `wants`.
+    ValueError: if it is no `Attack` (a factory is none); if its guesses have a
+      wrong shape, are not finite, are no function of key and view, draw from
+      one key twice, or depend on rows of padding; for a view that no federation
+      gives, or, with a view of a pool of samples, if it does not say how many
+      it `wants`.
   """
   if not isinstance(attack, Attack):
     raise ValueError(
         f'attack must be an Attack; got a {type(attack).__name__}. A factory '
-        'is called for one: check_attack(norm_scoring()).'
+        'has to be called: check_attack(norm_scoring()).'
     )
   view, run = _view(attack, vfl or federation()), jax.jit(attack.run)
   key = jax.random.key(2)
   guess = run(key, view)
   _check_shape(attack, jnp.shape(guess))
   check_finite(_NAME, guess)
-  # Traced anew: what is drawn while tracing is a constant of its program.
+  # Traced again: numbers drawn while tracing are constants of a program.
   again = jax.jit(lambda *given: attack.run(*given))
   with each_key_once(_NAME):
     other = again(key, view)
@@ -61,8 +62,8 @@ def _check_shape(attack: Attack, shape: tuple[int, ...]) -> None:
   if attack.wants.samples:
     if shape != (rows, 5):
       raise ValueError(
-          f'{_NAME} guesses {shape}; guesses at features have their shape, '
-          f'[samples, ...]: {(rows, 5)} here.'
+          f'{_NAME} returns {shape}; guesses at features must have their '
+          f'shape, [samples, ...]: {(rows, 5)} here.'
       )
   elif attack.view in views.OF_A_TRAINED_FEDERATION:
     if (len(shape), shape[1:]) != (3, (rows, 2)):
@@ -81,7 +82,7 @@ def _check_shape(attack: Attack, shape: tuple[int, ...]) -> None:
 
 
 def _padded(view: Any, filled: float) -> Any:
-  """The view with rows of padding at the end, and this in them."""
+  """The view with rows of padding at the end, filled with a number."""
   def rows(field: str, x: Any) -> Any:
     if getattr(x, 'shape', ())[:1] != (ROWS,):
       return x
@@ -91,7 +92,7 @@ def _padded(view: Any, filled: float) -> Any:
 
 
 def _view(attack: Attack, vfl: VFL) -> Any:
-  """From real rounds of an undefended federation."""
+  """The attack's view, of rounds of an undefended federation."""
   kind, data, plain = attack.view, batch(), none()
   key, see = jax.random.split(jax.random.key(4))
   state = protocol.init(key, vfl, plain, TXS, data)
@@ -110,13 +111,13 @@ def _view(attack: Attack, vfl: VFL) -> Any:
 
 
 def _played(key: jax.Array, vfl: VFL, state: State, data: Batch) -> Round:
-  """What was seen of a round."""
+  """Plays a round and returns its `Round`."""
   _, seen = protocol.play_round(key, vfl, none(), TXS, state, data)
   return seen
 
 
 def _rounds(key: jax.Array, play: Any) -> Any:
-  """Several rounds, of one federation; leaves have one axis more."""
+  """Several rounds of one state, stacked along a new first axis."""
   seen = [play(key)._replace(state=()) for key in jax.random.split(key, ROUNDS)]
   return jax.tree.map(lambda *xs: jnp.stack(xs), *seen)
 
@@ -124,7 +125,7 @@ def _rounds(key: jax.Array, play: Any) -> Any:
 def _white_box(
     key: jax.Array, wants: Wants, vfl: VFL, state: State
 ) -> views.WhiteBox:
-  """Rounds of so many samples of a pool as the attack wants."""
+  """The view of rounds of the pool that the attack wants."""
   if not 1 <= wants.batch <= wants.samples:
     raise ValueError(
         f'{_NAME} sees gradients of a pool of samples: say how many it wants, '

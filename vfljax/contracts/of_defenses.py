@@ -1,4 +1,4 @@
-"""What every defense keeps to."""
+"""The contract of defenses."""
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -23,20 +23,19 @@ _TELL = 'crossing.rows(labels) and crossing.counted(u) tell which these are'
 def check_defense(
     make: Callable[..., Defense], *arguments: Any, **options: Any
 ) -> None:
-  """Plays rounds with a defense, as a sweep does, with its strength traced.
+  """Plays rounds with a defense, its strength traced as in a sweep.
 
   Args:
-    make: Its factory ...
-    arguments, options: ... and what it is given, the strength first.
+    make: The defense's factory.
+    arguments, options: The factory's arguments, the strength first.
 
   Raises:
-    ValueError: if something but messages crosses between parties
-      (`audit.check`), if a round does not scan, is not finite or not a function
-      of its key, if messages or facts have other shapes than they need, if
-      rows of padding count, if send, label, receive or gradient draws by a key
-      that it makes or keeps, if anything draws from one key twice, or if rows
-      share what a hook draws, or two passive parties (of a defense that is not
-      made for one alone).
+    ValueError: if anything but messages crosses between parties
+      (`audit.check`); if rounds cannot be scanned, are not finite or are no
+      function of their key; if messages or facts have wrong shapes; if rows of
+      padding have an effect; if a hook draws with a key that it makes or keeps,
+      or from one key twice; if its random numbers are shared between rows, or
+      between two passive parties (unless it is for one party only).
   """
   name, defense = _name(make), make(*arguments, **options)
   begun = protocol.init(
@@ -52,7 +51,7 @@ def check_defense(
     key = jax.random.key(1)
     return protocol.play_round(key, federation(), own, TXS, state, data)
 
-  # Two programs: what is drawn while one is traced is a constant of it.
+  # Two programs: numbers drawn while tracing are constants of one.
   play, again = jax.jit(round_), jax.jit(lambda *given: round_(*given))
   strength = tuple(jnp.asarray(x, jnp.float32) for x in arguments[:1])
   try:
@@ -84,7 +83,7 @@ def _name(make: Callable) -> str:
 
 
 def _padded(filled: float) -> Batch:
-  """With rows of padding at the end, and this in them."""
+  """The batch with rows of padding at the end, filled with a number."""
   data = batch()
   return Batch(
       tuple(x.at[-PADDING:].set(filled) for x in data.features),
@@ -98,7 +97,7 @@ def _of_samples(played: tuple[State, Round]) -> Any:
 
 
 def _check_messages(name: str, defense: Defense, begun: State) -> None:
-  """Before a round, in which another party's network would be in the way."""
+  """Checks shapes before a round, where networks would fail on wrong ones."""
   own, key = begun.parties[1].params['defense'], jax.random.key(0)
   plain = jax.ShapeDtypeStruct((ROWS, WIDTH), jnp.float32)
   both = jax.eval_shape(defense.send, own, key, plain)
@@ -175,8 +174,8 @@ def _message() -> Array:
 def _hooks(
     defense: Defense, begun: State, padding: int = 0
 ) -> dict[str, Callable[[Array], Array]]:
-  """By name key -> [rows, ...], what becomes of samples; with rows of padding
-  after them, if so many."""
+  """{name: key -> [rows, ...]}: hooks applied to samples; `padding` further
+  rows of padding follow the samples, and are cut off the results."""
   more = lambda x: jnp.pad(x, ((0, padding), (0, 0)))
   x, labels, memory = more(_message()), more(batch().labels), begun.defense
   active, passive = (p.params['defense'] for p in begun.parties)
@@ -197,7 +196,7 @@ def _hooks(
 
 
 def _hooks_of_all(defense: Defense) -> dict[str, Callable[[Array], Array]]:
-  """By name key -> [2, rows, ...], of two passive parties' equal messages."""
+  """{name: key -> [2, rows, ...]}: hooks on two parties' equal messages."""
   data, txs = batch(parties=3), TXS[:1] * 3
   begun = jax.jit(lambda key: protocol.init(
       key, federation(3), defense, txs, data, auxiliary=data
@@ -215,14 +214,14 @@ def _hooks_of_all(defense: Defense) -> dict[str, Callable[[Array], Array]]:
 
 
 def _drawn(run: Callable[[Array], Array], whose: int = ROWS) -> np.ndarray:
-  """[draws, rows or so many others, numbers] of a hook."""
+  """A hook's results for many keys, [draws, `whose`, numbers]."""
   keys = jax.random.split(jax.random.key(5), DRAWS)
   seen = jax.jit(jax.vmap(run))(keys)
   return np.asarray(seen, np.float64).reshape(DRAWS, whose, -1)
 
 
 def _go_together(seen: np.ndarray) -> bool:
-  """Whether what becomes of two of the second axis by luck is one luck."""
+  """Whether random parts correlate between two entries of the second axis."""
   whose = np.repeat(np.arange(seen.shape[1]), seen.shape[2])
   seen = seen.reshape(len(seen), -1)
   drawn = seen.std(0) > 1e-6 * np.abs(seen).max()
@@ -234,13 +233,13 @@ def _go_together(seen: np.ndarray) -> bool:
 
 
 def _check_keys(name: str, defense: Defense, begun: State) -> None:
-  """That no hook draws by a key that it makes: the same in every round."""
+  """Checks that no hook draws with a key that it makes itself."""
   for hook, run in _hooks(defense, begun).items():
     if _makes_keys(jax.make_jaxpr(run)(jax.random.key(0)).jaxpr):
       raise ValueError(
-          f'{name}: {hook} has a key of its own. What it draws by that is the '
-          'same in every round, or for equal data: draw with the key that it '
-          'is given, and in `init` what is to stay.'
+          f'{name}: {hook} has a key of its own, with which it draws the same '
+          'in every round, or for equal data: draw with the key that it is '
+          'given, and in `init` for what must stay the same.'
       )
 
 
@@ -257,18 +256,17 @@ def _makes_keys(jaxpr: Any) -> bool:
 
 
 def _check_draws(name: str, defense: Defense, begun: State) -> None:
-  """That what becomes of two rows by luck does not go together."""
+  """Checks that random parts of two rows do not correlate."""
   for hook, run in _hooks(defense, begun).items():
     if _go_together(_drawn(run)):
       raise ValueError(
-          f'{name}: rows share what {hook} draws, so that it is gone from '
-          'their difference: draw numbers of shape (len(x), ...).'
+          f'{name}: rows share what {hook} draws, so that it cancels in their '
+          'difference: draw numbers of shape (len(x), ...).'
       )
 
 
 def _check_parties(name: str, defense: Defense) -> None:
-  """That what becomes of two passive parties' messages does not either: they
-  may be one and the same behind the back of the active one."""
+  """The same for messages of two passive parties, which may collude."""
   try:
     of_all = _hooks_of_all(defense)
     for run in of_all.values():
@@ -278,15 +276,15 @@ def _check_parties(name: str, defense: Defense) -> None:
   for hook, run in of_all.items():
     if _go_together(_drawn(run, 2)):
       raise ValueError(
-          f'{name}: passive parties share what {hook} draws, so that it is '
-          'gone from their difference: jax.random.split(key, len(messages)), '
+          f'{name}: passive parties share what {hook} draws, so that it '
+          'cancels in their difference: jax.random.split(key, len(messages)), '
           'as `defense.each` does.'
       )
 
 
 def _check_number(name: str, defense: Defense, begun: State) -> None:
-  """That samples do not fare otherwise beside rows of padding, of which there
-  are thrice as many; with another draw the spread alone can tell."""
+  """Checks that three times as many rows of padding do not change the samples'
+  results; as other numbers are drawn, only the spread can be compared."""
   alone, beside = (_hooks(defense, begun, n) for n in (0, 3 * ROWS))
   for hook in alone:
     one, other = _drawn(alone[hook]), _drawn(beside[hook])
@@ -294,9 +292,9 @@ def _check_number(name: str, defense: Defense, begun: State) -> None:
       continue
     still = one.std(0) <= 1e-6 * np.abs(one).max()
     spread = other.std(0)[~still] / one.std(0)[~still]
-    # Of counting them it would be 2 or 4; what is not drawn has none.
+    # If padding counted, the ratio would be 2 or 4.
     if still.any() or not 1 / 1.5 < np.median(spread) < 1.5:
       raise ValueError(
-          f'{name}: with rows of padding in the round {hook} makes something '
-          f'else of the samples: {_TELL}.'
+          f'{name}: rows of padding in the round change what {hook} makes of '
+          f'the samples: {_TELL}.'
       )

@@ -1,9 +1,9 @@
 """Data sets by name: `load(name, path, ...)` gives a checked `Table`.
 
 Nothing is downloaded. scikit-learn's tables and the synthetic generator need no
-file; the others say in one line where theirs comes from. What is known of a
-data set stands in its own file, as a `Source`; one of somebody else's is
-registered with `REGISTRY['toy'] = toy.SOURCE`.
+file; for the others a missing file's message says how to get it. Each data set
+has a file here with its `Source`; register one of your own with
+`REGISTRY['toy'] = toy.SOURCE`.
 """
 from collections.abc import Callable, Iterator
 import contextlib
@@ -64,13 +64,13 @@ def load(
 
   Args:
     name: One of `REGISTRY`.
-    path: Where its file or folder is.
-    label: Name of the label column, for those that need one.
+    path: Its file or folder.
+    label: Name of the label column, for data sets that need one.
     missing: 'refuse', or 'impute': missing numbers become their column's
       median, missing categories a category of their own.
-    cache: A folder that keeps what was read from `path` as arrays, see
-      `cache.cached`; '' keeps nothing. Data sets that are a person's own (csv,
-      npz, texts, ...) are never kept.
+    cache: A folder that keeps the data read from `path` as arrays, see
+      `cache.cached`; '' keeps nothing. Users' own files (csv, npz, texts, ...)
+      are never kept.
     **options: The loader's own, see `options_of`.
 
   Raises:
@@ -83,7 +83,7 @@ def load(
 
   Warns:
     Mismatch: (one line) if it is not the whole official data set.
-    Recognised: (one line) if it is read as what it may not be.
+    Recognised: (one line) if a column was read in a way that may be wrong.
   """
   if name not in REGISTRY:
     known = ', '.join(REGISTRY)
@@ -119,14 +119,14 @@ def load(
 
 
 def _shipped(load: Callable[..., Table], path: str, **options: Any) -> Table:
-  """Of a package: it finds its file itself."""
+  """Loads a data set that a package ships, which finds its file itself."""
   del path
   return load('', **options)
 
 
 @contextlib.contextmanager
 def _named(path: str) -> Iterator[None]:
-  """Every refusal names the file and is one line, whoever wrote it."""
+  """A context where errors are one line and name the file."""
   try:
     yield
   except MemoryError as error:

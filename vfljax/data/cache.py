@@ -1,9 +1,9 @@
 """Data sets as arrays on disk after the first read.
 
-A folder a data set: one .npy file an array, mapped into memory when it is read
-again, and table.json with the rest, a checksum of each array and one of its
-own. What names the folder is the loader, its code and arguments, and every file
-that it read from, by `stamps`. A folder that is damaged is written anew.
+Each data set is a folder: one .npy file per array, memory-mapped when it is
+read again, and table.json with the rest, a checksum of each array and one of
+its own. The folder's name depends on the loader, its code and arguments, and
+every file that it read, by `stamps`. A damaged folder is written anew.
 """
 from collections.abc import Callable, Iterator
 import functools
@@ -25,11 +25,11 @@ import numpy as np
 from vfljax.data.files import at
 from vfljax.data.table import Table
 
-OLD = 86_400.0  # Seconds after which nobody is still at an unfinished write.
+OLD = 86_400.0  # Seconds after which an unfinished write has been abandoned.
 VERSION = 2  # Of the layout; another one is not read.
 ARRAYS = ('features', 'labels', 'test')
 SMALL = 1 << 26  # Bytes of files that are read to see whether they changed.
-MOST = 1_000_000  # Files: a folder of more was not meant.
+MOST = 1_000_000  # Files; a folder with more was given by mistake.
 _BLOCK = 1 << 24
 _WORK = '.vfljax-cache-', '.tmp'  # Around the name of an unfinished write.
 
@@ -41,13 +41,13 @@ def cached(
   """`load(path, **options)`, from the cache in `folder` if it is there, whole.
 
   Args:
-    load: Reads the data set. One whose code is in no file, as in a notebook, is
-      called every time: nobody could tell that it has changed.
-    folder: Of all cached data sets; made if need be. A cache that cannot be
-      written is not kept, and nobody is told.
-    name: Of the data set.
-    path: Of the file or folder that it reads. A folder of very many files, as
-      '/' is, is not looked through: it is not kept.
+    load: Reads the data set. If its code is in no file, as in a notebook, it is
+      called every time, since a change of it would not be noticed.
+    folder: The folder of all cached data sets, made if needed. If it cannot be
+      written, nothing is cached, without a message.
+    name: The data set's name.
+    path: The file or folder that it reads. A folder of very many files, such as
+      '/', is not cached.
     options: Its other arguments.
 
   Returns:
@@ -61,10 +61,10 @@ def cached(
   table = read(place)
   if table is None:
     table = load(path, **options)
-    if not isinstance(table, Table):  # Its caller says so.
+    if not isinstance(table, Table):  # The caller refuses it.
       return table
     try:
-      # Whoever writes to the files meanwhile may have been read in part.
+      # If a file was written to meanwhile, parts of both may have been read.
       if own == key(name, path, options, code or 0):
         write(place, table)
     except OSError:  # A full or read-only disk costs time, not the experiment.
@@ -77,7 +77,7 @@ def key(
 ) -> str | None:
   """The folder's name: the data set's, and a digest of what would be read.
 
-  `None` where too many files would have to be looked at.
+  `None` if there are too many files to check.
   """
   about = VERSION, code, sorted(options.items())
   digest = hashlib.sha256(repr(about).encode())
@@ -95,7 +95,7 @@ def key(
 
 
 def stamps(place: pathlib.Path) -> bytes | None:
-  """A digest that another one has, if a file at or below `place` has changed.
+  """A digest that changes if a file at or below `place` has changed.
 
   It holds path, size, inode and the times of the last change of content
   (mtime) and of anything (ctime) of every file. Of files that are at most

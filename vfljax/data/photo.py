@@ -1,8 +1,8 @@
-"""One picture of a file, as bytes of its pixels.
+"""Reads a PNG or JPEG file as an array of its pixels.
 
-PNG and JPEG only: a file's name says nothing of what is in it, and others of
-Pillow's formats start programs. What a picture claims to be is looked at before
-it is unpacked.
+Only these two: a file's name says nothing about its content, and some of
+Pillow's other formats start programs. A picture's stated size is checked before
+it is decompressed.
 """
 import io
 import pathlib
@@ -25,7 +25,7 @@ def photo(
     file: PNG or JPEG.
     mode: 'RGB', or 'L' for grey.
     size: (width, height) that it must have; any if `None`.
-    scaled: (width, height) that it is brought to.
+    scaled: (width, height) to which it is rescaled; not if `None`.
 
   Raises:
     FileNotFoundError: if it is not there, or is a pipe or a device.
@@ -51,7 +51,7 @@ def photo(
         f' {size[1]}.'
     )
   with reading(file, 'is not an image'):
-    # Again, for looking at the checksums has used it up.
+    # Opened again, as verifying the checksums consumed the first.
     with Image.open(io.BytesIO(raw), formats=('PNG', 'JPEG')) as image:
       flat = image.convert(mode)
       if scaled:

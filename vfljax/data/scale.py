@@ -15,7 +15,7 @@ from vfljax.types import Array
 
 
 class Stats(NamedTuple):
-  """What is subtracted, then multiplied by; both [columns...]."""
+  """The shift to subtract and the factor to multiply by; both [columns...]."""
 
   shift: Array
   factor: Array
@@ -39,14 +39,14 @@ def fit(x: Array, rows: Array) -> Stats:
 def fit_min_max(x: Array, rows: Array) -> Stats:
   """Minimum and 1 / range of the training rows, which then lie in 0..1.
 
-  Other rows may come to lie outside. Arguments as in `fit`.
+  Other rows may lie outside. Arguments as in `fit`.
   """
   _, low, high, _ = _train(x, rows)
   return Stats(low, _inverse(high - low))
 
 
 class Moments(NamedTuple):
-  """Of features, [columns] or single numbers, in float64."""
+  """Moments of features in float64: [columns], or single numbers."""
 
   mean: np.ndarray
   std: np.ndarray
@@ -59,14 +59,14 @@ def moments(
 ) -> Moments:
   """Mean, deviation, minimum and maximum of some rows, on the host.
 
-  For features that are too many for a device, or lie in a mapped file: they
-  are read a block at a time.
+  For features that do not fit on a device, or are memory-mapped: they are read
+  a block at a time.
 
   Args:
     x: [n, ...].
     rows: Indices [m], one at least.
-    whole: Over all numbers together, not a column each.
-    block: Numbers at a time.
+    whole: Over all numbers together, not for each column.
+    block: How many numbers to read at a time.
   """
   axis = None if whole else 0
   # Around the first row: a constant column deviates by exactly 0.

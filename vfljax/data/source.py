@@ -1,8 +1,8 @@
-"""What a data set's file says of it: its loader, its facts, where it may lie.
+"""`Source`, a data set's registry entry: loader, facts, where to look for it.
 
-Whoever cuts a data set down means to, or has half a download: another number of
-rows and another share of a class are a warning. Another number of classes or
-features is another data set, and an error.
+With another number of rows or other shares of classes than the official data
+set there is a warning: it may be a subset on purpose, or half a download. With
+another number of classes or features it is another data set, and an error.
 """
 from collections.abc import Callable, Sequence
 import importlib.util
@@ -15,7 +15,7 @@ import numpy as np
 from vfljax.data.table import Table, listing
 
 FAR = 0.1  # A share or a mean may be off by a tenth of what it should be.
-LOOKED_AT = 2000  # Images of which a mean is taken.
+LOOKED_AT = 2000  # Images over which a mean is taken.
 # This folder, `data` below it, and where TensorFlow Datasets prepares its own.
 FOLDERS = ('.', 'data', '~/tensorflow_datasets')
 OWN = "the file's own"  # Licence of a person's own files.
@@ -31,21 +31,21 @@ class Mismatch(UserWarning):
 
 
 class Facts(NamedTuple):
-  """What an official data set is known to be.
+  """What is known of an official data set.
 
   Attributes:
     train: Rows for training; all rows where there is no official test set.
-    counts: Rows a class, test rows included, in the order of the labels; of a
-      data set whose exact counts its source does not give, the shares.
+    counts: Rows of each class, test rows included, in the order of the labels;
+      shares of classes if the source does not give exact counts.
     source: Where these numbers are from.
     shape: Of one row's features; () if the loader's options set it.
     test: Rows of the official test set.
     whole: The loader's options under which it reads everything: with others,
       rows and classes are not counted.
-    about: Relative difference in rows that is no news: of data sets whose
+    about: Relative difference in rows without a warning, for data sets whose
       sources do not say how many of their files are usable.
     means: (column, its mean) of some columns of a table, or channels of
-      images, by which another file of the same shape is told.
+      images, to recognise another file of the same shape.
   """
 
   train: int
@@ -72,13 +72,13 @@ class Source(NamedTuple):
     task: For example 'binary' or '10 classes'.
     how: One line: how to get it and where to put it.
     licence: Of the data.
-    facts: What `load` has to find; `None` if it can be anything.
+    facts: What `load` must return; `None` if it can be anything.
     extent: Its size in words where there are no facts: '(lines) x 500'.
     files: Customary names of its file or folder, looked for by `present`.
-    parties: For how many the papers split it, and by what.
-    own: It is a person's own file, which is copied nowhere.
-    with_us: It needs no file.
-    shipped: The file that it reads then, from the folder of the package on:
+    parties: Among how many parties papers split it, and into what.
+    own: Whether it is a user's own file, which is never cached.
+    with_us: Whether it needs no file.
+    shipped: The package's file that it then reads, with the package's folder:
       'sklearn/datasets/data/wine_data.csv'.
   """
 
@@ -217,7 +217,7 @@ def _shares(facts: Facts, table: Table) -> list[str]:
 
 
 def _means(facts: Facts, table: Table) -> list[str]:
-  """Columns whose mean is none of the official data set."""
+  """Columns whose mean is far from the official data set's."""
   x, odd = table.features, []
   if x.ndim == 4:  # Spread over the file, which may be in any order.
     x = x[:: max(len(x) // LOOKED_AT, 1)]

@@ -1,8 +1,8 @@
-"""What a CSV's words say: numbers in groups of three, gaps, one word twice.
+"""Reads text cells of a CSV: numbers with separators, gaps, alike spellings.
 
-Of a column of text that is numbers but for the way they are written there is a
-number in each cell, or a gap. Where two readings are possible nothing is
-guessed: '1,244' is asked about, '1,244.50' is not.
+A column of text is read as numbers if each cell is a number in some spelling,
+or a gap. If two readings are possible, nothing is guessed but an option asked
+for: for '1,244', but not for '1,244.50'.
 """
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -27,7 +27,7 @@ _GAPS = frozenset((
 # What pandas takes for a gap anyway, but not with blanks around it.
 _EMPTY = frozenset(('', 'NA', 'N/A', 'n/a', 'NaN', 'nan', 'NULL', 'null',
                     'None', '<NA>', '#N/A', '#NA'))
-_FEW = 0.1  # So few cells among numbers are a mistake, more are categories.
+_FEW = 0.1  # Up to this share, other cells among numbers are mistakes.
 _LOOKED_AT = 1000  # Cells that a column of text is told from one of numbers by.
 _BETWEEN = " ,.'’\u00a0\u202f"  # What stands between thousands.
 _NUMBER = r"[+-]?[\d ,.'’\u00a0\u202f]*\d(?:[eE][+-]?\d+)?"  # Written somehow.
@@ -39,11 +39,11 @@ def read(column: 'pd.Series', decimal: str, said: bool) -> 'pd.Series':
   Args:
     column: As `emptied` has it.
     decimal: '.' or ','.
-    said: Whether somebody said so, and it is not only likely.
+    said: Whether the user set it; else it is only likely.
 
   Raises:
-    ValueError: (one line) if its numbers may be one or other, and for numbers
-      among which a word stands for a gap, with the option that says so.
+    ValueError: (one line) for numbers with two readings, and for numbers with a
+      word that may be a gap, with the option that decides.
   """
   cells: Any = column.dropna().astype(str).str.strip()
   some = [*cells.head(_LOOKED_AT).unique()]
@@ -69,7 +69,7 @@ def read(column: 'pd.Series', decimal: str, said: bool) -> 'pd.Series':
 
 
 def emptied(column: 'pd.Series', gaps: Collection[str]) -> 'pd.Series':
-  """With gaps where a cell is blank or a word for it, blanks around it or not.
+  """The column with gaps where a cell is blank or a word for a gap.
 
   Args:
     column: As pandas read it.
@@ -83,7 +83,7 @@ def emptied(column: 'pd.Series', gaps: Collection[str]) -> 'pd.Series':
 
 
 def refuse_stray(column: 'pd.Series') -> None:
-  """Refuses a column of numbers with a few cells that are none.
+  """Refuses a column of numbers with a few cells that are no numbers.
 
   Raises:
     ValueError: naming the first of them and its row, from 1.
@@ -91,7 +91,7 @@ def refuse_stray(column: 'pd.Series') -> None:
   import pandas as pd
 
   if isinstance(column.dtype, pd.CategoricalDtype):
-    return  # Whoever made it so said that its numbers are names.
+    return  # The user declared its numbers to be names.
   there = column.notna().to_numpy()
   parsed: Any = pd.to_numeric(column, errors='coerce')
   number = parsed.notna().to_numpy()
@@ -107,7 +107,7 @@ def refuse_stray(column: 'pd.Series') -> None:
 
 
 def refuse_alike(what: str, name: object, words: Iterable[str]) -> None:
-  """Refuses words that differ in capitals, or blanks around them, alone.
+  """Refuses words that differ only in capitals or in blanks around them.
 
   Args:
     what: 'Label column'.
@@ -115,7 +115,7 @@ def refuse_alike(what: str, name: object, words: Iterable[str]) -> None:
     words: Its values, each once.
 
   Raises:
-    ValueError: (one line) with the option that has them be different.
+    ValueError: (one line) with the option that keeps them as different.
   """
   words = [*words]
   like = lambda word: bare(word).casefold()
@@ -144,7 +144,7 @@ def _numbers(
 
 
 def _refuse_gaps(column: 'pd.Series', cells: Any) -> None:
-  """Refuses numbers among which all words are such as stand for a gap."""
+  """Refuses a column of numbers and words if all words may be gaps."""
   number = cells.str.fullmatch(_NUMBER)
   words = cells[~number]
   if number.any() and words.str.casefold().isin(_GAPS).all():
@@ -161,10 +161,9 @@ def _refuse_gaps(column: 'pd.Series', cells: Any) -> None:
 def _refuse_either(
     column: 'pd.Series', cells: Any, parted: Any
 ) -> None:
-  """Refuses numbers with a comma that may part thousands, or be a decimal one.
+  """Refuses numbers whose comma may separate thousands or be a decimal comma.
 
-  Two commas in a number, or a point behind one or anywhere else, leave no
-  doubt.
+  Two commas in a number, or a point anywhere in the column, leave no doubt.
   """
   if not (cells.str.contains('.', regex=False).any()
           or (parted.str.count(',') > 1).any()):

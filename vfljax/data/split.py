@@ -32,9 +32,9 @@ class Spec(NamedTuple):
     label_only: Whether the active party has labels only.
     seed: Of how='random', 'importance' and 'correlation'.
     strength: See `columns`.
-    unheld: Whether, if the active party has labels only, what it would hold
-      otherwise is nobody's; else the others share it. Of images in two halves,
-      of which one is nobody's anyway, it changes nothing.
+    unheld: If the active party has labels only: whether no party holds the
+      columns that it would hold otherwise; else the others share them. It has
+      no effect on images in two halves, one of which no party holds anyway.
   """
 
   parties: int = 2
@@ -77,7 +77,7 @@ def columns(
     table: With `names` and `groups`.
     parties: At least 2.
     how: 'even': equal numbers of original columns, in order, the first parties
-      getting what is left over. 'ratios': by `ratios`, in order. 'named': by
+      getting the remainder. 'ratios': by `ratios`, in order. 'named': by
       `named`. 'random': a random choice of columns by `seed`, in equal numbers
       or by `ratios`. 'importance' and 'correlation': see `controlled`.
     ratios: '2:2:1' or numbers, one a party; 0 at party 0 means labels only.
@@ -91,9 +91,9 @@ def columns(
       'correlation', in 0..1: how correlated the parties' columns are.
 
   Raises:
-    ValueError: if a party would have no column, with the numbers of both; for
-      contradicting or malformed arguments; for names that are unknown, given
-      twice or left out.
+    ValueError: if a party would have no column, with the numbers of parties and
+      columns; for contradicting or malformed arguments; for names that are
+      unknown, given twice or left out.
   """
   _check(parties, how, COLUMN_SPLITS, 'a table')
   if ratios and how not in ('ratios', 'random'):
@@ -141,9 +141,9 @@ def images(
       or 'right_left' and 'bottom_top', which give the first part to the second
       party. For four: 'quadrants', in reading order. Where a side does not
       divide evenly, the first parts are larger.
-    label_only: The active party has labels only; the others share the image.
-      With two parties, though, halves stay halves: the second party has the
-      part that it would have had, and nobody the other one.
+    label_only: Whether the active party has labels only and the others share
+      the image. With two parties, though, halves stay halves: the second party
+      has the same part as otherwise, and no party holds the other one.
 
   Raises:
     ValueError: if the number of parties does not fit, or exceeds the pixels.

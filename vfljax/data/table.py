@@ -1,14 +1,14 @@
 """One data set in memory, before it is split over parties.
 
-Every loader returns a `Table`; everything after it (vertical splits, scaling,
-training) knows nothing of files. What cannot be trained on is refused here, in
-one line that names the column.
+Every loader returns a `Table`; all later steps (vertical splits, scaling,
+training) do not depend on files. Data that cannot be trained on are refused
+here, in one line that names the column.
 """
 from typing import NamedTuple
 
 import numpy as np
 
-# Features' largest and least spread, in which sums of squares are float32.
+# Largest and least spread of features for which float32 holds sums of squares.
 _MOST, _LEAST = 1e15, 1e-15
 
 
@@ -50,15 +50,15 @@ def check(table: Table) -> Table:
 
 
 def impute(table: Table) -> Table:
-  """Puts each column's median in the place of its NaNs.
+  """Replaces the NaNs of each column by its median.
 
   The median is that of the training rows (all rows where there is no official
   test set): it is fixed before any split that a seed draws, so with such splits
   the test rows have a small part in it. Infinities stay, for `check` to refuse.
 
   Raises:
-    ValueError: if a column has NaNs and nothing else in its training rows, or
-      the test mask is none.
+    ValueError: if a column has only NaNs in its training rows, or the test mask
+      is not a mask.
   """
   _check_test(table)
   x = table.features
@@ -96,14 +96,14 @@ def bare(name: str) -> str:
 def few_classes(
     count: int, rows: int, what: str, most: int = 0, how: str = ''
 ) -> None:
-  """Passes if that many different labels of so many rows can be classes.
+  """Passes if so many different labels in so many rows can be classes.
 
   Args:
-    count: Of different labels; up to 20 pass, for small tables.
-    rows: Of labels.
+    count: Number of different labels; up to 20 pass, for small tables.
+    rows: Number of rows.
     what: The label, for the message.
-    most: So many pass in any case: somebody says that they are classes.
-    how: To say so, for the message.
+    most: Up to so many pass, as the user declared them to be classes.
+    how: How to declare it, for the message.
 
   Raises:
     ValueError: if there are more labels than half of the rows.
@@ -116,7 +116,7 @@ def few_classes(
 
 
 def single(x: np.ndarray) -> np.ndarray:
-  """As float32; beyond it is infinite, which `check` refuses by name."""
+  """x as float32; overflow becomes infinite, which `check` refuses by name."""
   with np.errstate(over='ignore'):
     return x.astype(np.float32)
 
@@ -205,9 +205,10 @@ def _check_finite(table: Table) -> None:
 
 
 def _check_spread(table: Table) -> None:
-  """Refuses columns that scaling would make zeros: float32 has no variance.
+  """Refuses columns whose variance overflows or underflows in float32.
 
-  The square of what is beyond 1e19 is infinite there, of below 1e-22 it is 0.
+  Scaling would make them zeros: squares of numbers above 1e19 are infinite,
+  those of numbers below 1e-22 are 0.
   """
   x = table.features
   if x.ndim != 2:

@@ -11,13 +11,13 @@ from vfljax.defenses import (
     rvfr, vmask,
 )
 
-# The numbers are what a sweep tries unless told otherwise: Kang et al. (2022),
-# section 8.1, for what they evaluate; Fu et al.'s shares for ppdl; Zou et al.'s
-# range for coae; our choice around VMask's settings (dcor 0.15, fedpass 0.5,
-# kdk 0.45, label_dp 3) and, for mid, between no effect and a passive party that
-# is ignored; ours too for dp_gaussian (the levels of dp_laplace), plugvfl,
+# The numbers are the strengths that a sweep tries by default: those of Kang et
+# al. (2022), section 8.1, for the defenses that they evaluate; of Fu et al. for
+# ppdl; of Zou et al. for coae. Our choice: around VMask's settings (dcor 0.15,
+# fedpass 0.5, kdk 0.45, label_dp 3); for mid between no effect and a passive
+# party that is ignored; the levels of dp_laplace for dp_gaussian; plugvfl,
 # residue_mask and vmask (chance for two classes is 0.5; VMask takes 0.25 for
-# ten). There are none where there is nothing to choose.
+# ten). A defense without a strength has none.
 REGISTRY: dict[str, Method] = dict(
     none=Method(none),
     coae=Method(coae.coae, (2, 1, 0.5, 0)),

@@ -1,15 +1,15 @@
-"""Bounding the 2-norm of cut-layer gradients, which noise needs to mean much.
+"""Clips the 2-norm of cut-layer gradients, so that noise can hide a sample.
 
 Shared by the defenses that are named after differential privacy. 'sample'
 bounds each sample's gradient on its own; 'batch' divides the whole batch by one
 number, as VFLAIR (Zou et al., 2024) does: directions and ratios of norms stay,
 and the largest gradient is bounded.
 
-What one label can change is bounded by that only if a row's gradient depends on
-its own label alone: not so with batch statistics in the top network, nor with
-'batch'. A 2-norm bounds what Gaussian noise has to hide; for Laplace noise it
-is the 1-norm, which is up to sqrt(width) times as large. No privacy budget is
-computed here.
+Clipping bounds the effect of one label (the sensitivity) only if a row's
+gradient depends on its own label alone: not with batch statistics in the top
+network, nor with 'batch'. A 2-norm is the sensitivity that Gaussian noise has
+to hide; for Laplace noise it is the 1-norm, which is up to sqrt(width) times as
+large. No privacy budget is computed here.
 """
 import jax.numpy as jnp
 
@@ -21,7 +21,7 @@ FORMS = ('sample', 'batch')
 
 
 def clip(d: Array, norm, form: str = 'sample') -> Array:
-  """Gradients of 2-norm at most `norm`.
+  """Clips gradients to a 2-norm of at most `norm`.
 
   Args:
     d: [batch, width] gradients.

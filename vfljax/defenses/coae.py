@@ -1,12 +1,13 @@
 """CoAE: labels encoded by a confusional autoencoder (Zou et al. 2022; CAE).
 
-An encoder turns a class into a distribution in which other classes are as
-likely; the federation trains on it, and who reads its gradients learns the
-encoding. The decoder, which the active party keeps, turns predictions back.
+An encoder turns a label into a distribution in which other classes are as
+likely as the true one. The federation trains on these encoded labels, so that
+an attacker who reads gradients learns the encoding, not the label. The active
+party keeps the decoder, which turns predictions back into classes.
 
 The autoencoder is trained on random label vectors before the federation, with
-10 CE(decoded, y) - confusion entropy(encoded) - CE(encoded, y): what is decoded
-must be y, what is encoded must not look like it. Layers, sizes and loss are
+10 CE(decoded, y) - confusion entropy(encoded) - CE(encoded, y): decoded labels
+must be y, encoded ones must not look like y. Layers, sizes and loss are
 those of the public code (SecretFlow and VFLAIR, which ships trained files and
 no training), its oddities included: the entropy is a mean over classes too, and
 the cross entropies take probabilities for logits. Both encoders and decoders
@@ -36,12 +37,13 @@ def coae(
     confusion=2.0, *, hidden: int | None = None, samples: int = 10000,
     epochs: int = 10, batch_size: int = 128, learning_rate=2e-3,
 ) -> Defense:
-  """Trains on encoded labels and decodes what is predicted.
+  """Trains on encoded labels and decodes the predictions.
 
   Args:
     confusion: Lambda_2, the weight of the encoding's entropy, 0 or more; may be
-      traced. The public default is 2, the papers try 0 to 2. `jax.grad` by it
-      is NaN: Adam's root has no slope where a hidden unit has never learned.
+      traced. The public default is 2, the papers try 0 to 2. Its `jax.grad` is
+      NaN: Adam's square root has no derivative at 0, the second moment of a
+      hidden unit that never had a gradient.
     hidden: Hidden units of encoder and decoder, 1 or more; (2 + 6 C)^2 unless
       given.
     samples: Random label vectors to learn from, 1 or more.
@@ -90,17 +92,17 @@ def encode(params: Params, labels: Array) -> Array:
 
 
 def decode(params: Params, logits: Array) -> Array:
-  """Logits of the true classes from logits of encoded ones, [n, classes].
+  """Logits of the true classes from logits of the encoded, [n, classes] each.
 
   Raises:
-    ValueError: if another defense of a chain has put a top network in its
-      place that answers with something else.
+    ValueError: if another defense of a chain has replaced the top network by
+      one with another number of outputs.
   """
   classes = len(params['decoder'][0]['kernel'])
   if logits.shape[-1] != classes:
     raise ValueError(
-        f'coae: decodes {classes} logits, and the top network of a defense '
-        f'before it answers with {logits.shape[-1]} numbers. Chain coae first.'
+        f'coae: decodes {classes} logits, but the top network of a defense '
+        f'before it returns {logits.shape[-1]} numbers. Chain coae first.'
     )
   return _mlp(params['decoder'], jax.nn.softmax(logits))
 

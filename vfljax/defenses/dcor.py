@@ -1,21 +1,22 @@
 """dCor: embeddings that correlate little with the labels (Sun et al. 2022).
 
-The active party adds weight * log(distance correlation(embeddings, labels)) of
-each passive party to the round's loss. Its gradient reaches the party with the
-task's, and its bottom network learns embeddings from which labels are harder to
-guess. VMask compares with a weight of 0.15. Its authors' code
-(github.com/tanjuntao/Backdoor, 7c723c2) weighs the correlation itself, of
-squared distances, and of the active party's own embeddings: another penalty.
+The active party adds weight * log(distance correlation(embeddings, labels)), a
+term for each passive party, to the round's loss. A passive party receives the
+term's gradient with the task's, and its bottom network learns embeddings from
+which labels are harder to guess. VMask compares with a weight of 0.15. Its
+authors' code (github.com/tanjuntao/Backdoor, 7c723c2) weighs the correlation
+itself, of squared distances, and of the active party's own embeddings: another
+penalty.
 
 At the 'passive' side each passive party adds the same term between its
-embeddings and its own features (Vepakomma et al. 2020, NoPeek), against who
-would reconstruct them; nobody else learns of it. NoPeek's code weighs the
-correlation itself (`log=False`), whose slope is that of the logarithm times the
-correlation: it leaves off where little is left.
+embeddings and its own features (Vepakomma et al. 2020, NoPeek), so that the
+features are harder to reconstruct; no other party takes part in that. NoPeek's
+code weighs the correlation itself (`log=False`), whose slope is that of the
+logarithm times the correlation: it ends where little correlation is left.
 
-The public code (VFLAIR) is infinite or nan for constant embeddings and batches
-of one, and its log drives the correlation there. Here correlations under 1e-4,
-which no batch of independent numbers reaches, have no gradient.
+The public code (VFLAIR) is infinite or NaN for constant embeddings and batches
+of one, and the logarithm drives correlations towards that. Here correlations
+under 1e-4, which no batch of independent numbers reaches, have no gradient.
 """
 import jax
 import jax.numpy as jnp
@@ -78,10 +79,10 @@ def log_correlation(x: Array, y: Array, real: Array | None = None) -> Array:
 
 @jax.custom_vjp
 def attach(u: Array, penalty: Array) -> Array:
-  """`u` itself; whoever differentiates it descends `penalty` too.
+  """Returns `u`; its gradient descends `penalty`, too.
 
-  A bottom network has no loss of its own to add to: its gradient arrives as
-  that of its output.
+  A bottom network has no loss of its own that a penalty could be added to: the
+  party receives the gradient of its output.
   """
   del penalty
   return u

@@ -38,7 +38,7 @@ def discretize(
   share = (rows / jnp.maximum(rows.sum() * d.shape[-1], 1))[:, None]
   share = share.astype(d.dtype)
   largest = jnp.abs(d).max(initial=0)
-  scale = jnp.where(largest > 0, largest, 1)  # Squares of 1e-20 must not be 0.
+  scale = jnp.where(largest > 0, largest, 1)  # Squares of 1e-20 underflow.
   x = d / scale
   mean = (share * x).sum()
   std = jnp.sqrt((share * (x - mean) ** 2).sum())
@@ -46,11 +46,11 @@ def discretize(
   low = mean - 2 * std
   eps = jnp.finfo(d.dtype).eps
   flat = std <= eps * jnp.abs(mean)
-  # Rounding halves down is what the first of two nearest endpoints means.
+  # Halves are rounded down: of two nearest endpoints the first is taken.
   steps = jnp.ceil((x - low) / jnp.where(flat, 1, interval) - 0.5)
   endpoint = low + jnp.clip(steps, 0, bins).astype(d.dtype) * interval
-  # One of five elements that differs lies on the bound itself, which is inside.
-  # (NaN is not outside: it stays.)
+  # One of five elements that differs from the others lies exactly on the bound
+  # and counts as inside, hence the tolerance. (NaN is not outside: it stays.)
   outside = jnp.abs(x - mean) > 2 * std * (1 + 8 * eps)
   return jnp.where(flat, d, jnp.where(outside, 0, endpoint * scale))
 

@@ -1,9 +1,9 @@
-"""Gaussian noise on clipped cut-layer gradients (DP-SGD's mechanism there).
+"""Gaussian noise on clipped cut-layer gradients (DP-SGD's, at the cut).
 
 Each sample's gradient is clipped to a 2-norm and gets independent Gaussian
 noise on every element. The default norm, 0.2, and the form that scales the
 whole batch are VFLAIR's (Zou et al., 2024). Gradients here are those of the
-batch's mean loss, 1/batch of a sample's own, so that the default seldom bites.
+batch's mean loss, 1/batch of a sample's own, so that the default seldom clips.
 """
 import jax
 

@@ -1,9 +1,9 @@
 """Laplace noise on cut-layer gradients (Fu et al. 2022; Kang et al. 2022).
 
 Independent Laplace noise on every element, Eq. 13 of Kang et al. Their strength
-is the distribution's scale b, whose standard deviation is sqrt(2) b. Neither
-they nor Fu et al. clip; without clipping there is no sensitivity, and with it,
-of the 2-norm, see `clipping`.
+is the distribution's scale b; its standard deviation is sqrt(2) b. Neither they
+nor Fu et al. clip. Without clipping the sensitivity is unbounded; what clipping
+the 2-norm bounds is in `clipping`.
 """
 import jax
 
@@ -16,7 +16,7 @@ def dp_laplace(scale, clip_norm=None, clip: str = 'sample') -> Defense:
   """Adds Laplace(0, `scale`) to every element of the gradient.
 
   Args:
-    scale: Of the noise, 0 or more, in the gradient's own unit; may be traced.
+    scale: The noise's b, 0 or more, in the gradient's own unit; may be traced.
     clip_norm: Bound on the gradient's 2-norm before the noise, above 0; may be
       traced. `None` does not clip.
     clip: 'sample' or 'batch', see `clipping.clip`.

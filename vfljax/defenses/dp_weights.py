@@ -1,10 +1,10 @@
-"""Gaussian noise on what a passive party's own weights learn from.
+"""Gaussian noise on the gradients of a passive party's own weights.
 
-Where parties share the gradients of their weights, who reads those can rebuild
-the samples behind them (CAFE). A passive party that clips and blurs its
-gradients before it uses or shows them hides its samples from the active party,
-as DP-SGD would, had each sample been clipped by itself. Zou et al. (2023) clip
-to a 2-norm of 3 and add deviations of 0.1 to 10.
+Where parties share the gradients of their weights, an attacker can reconstruct
+the samples behind them (CAFE). Here a passive party clips its gradients and
+adds noise before it uses or shows them, to hide its samples from the active
+party. This is not DP-SGD, which clips each sample's gradient by itself. Zou et
+al. (2023) clip to a 2-norm of 3 and add deviations of 0.1 to 10.
 """
 import jax
 import jax.numpy as jnp

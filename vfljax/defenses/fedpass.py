@@ -1,22 +1,24 @@
 """FedPass: passports in the parties' networks (Gu et al. 2023; VMask, V-A).
 
-A linear layer W whose outputs are scaled and shifted, y = tanh(s) * W x +
-tanh(b), where s and b are what the layer itself makes of two secret passports.
-Who knows the weights but not the passports cannot undo the scale and the shift,
-which change as the weights learn. A layer's own bias c, which that formula has
-no place for, is scaled with the rest: y = tanh(s) * (W x + c) + tanh(b).
+The outputs of a linear layer W are scaled and shifted, y = tanh(s) * W x +
+tanh(b), where s and b are the layer's outputs for two secret inputs, its
+passports. Whoever knows the weights but not the passports cannot undo the scale
+and the shift, which change as the weights learn. A layer's own bias c, which
+that formula leaves out, is scaled with the rest: y = tanh(s) * (W x + c) +
+tanh(b).
 
-They are in the linear layers of both parties' networks, as FedPass has it. s
-and b are the layer's own mean outputs for its passports, s = mean W p_s + c
-(c its bias), as in DeepIPR, of which FedPass makes use; there is nothing to
-train beside W. FedPass has an autoencoder behind those means. Its public code,
-FATE's, which SecretFlow took over, has a tanh at linear layers alone:
-convolutions are normalized there and then scaled by s itself. `fedpass_cut` has
-the autoencoder, in the other place that is in use, a layer of its own on each
-embedding. Since neither s nor b depends on x, the layer is a linear one with
-other weights (`sealed`), which is what its owner, who has the passports,
-attacks with (`expose`). A layer without a bias has no place for b and stays as
-it is; a normalization that follows a layer undoes both.
+As in FedPass, the linear layers of both parties' networks have passports. s and
+b are the layer's mean outputs for its passports, s = mean W p_s + c, as in
+DeepIPR, which FedPass builds on; only W and c are trained. FedPass has an
+autoencoder behind those means. `fedpass_cut` has it, too, and puts the
+passports elsewhere, into a layer of its own on each embedding. FedPass's public
+code (FATE's, which SecretFlow took over) has a tanh at linear layers alone:
+convolutions are normalized there and then scaled by s itself.
+
+Since s and b do not depend on x, the layer equals a linear one with other
+weights (`sealed`). A passive party that attacks has its own passports, and so
+these weights (`expose`). A layer without a bias cannot be shifted by b and
+stays as it is; a normalization behind a layer undoes both.
 """
 from collections.abc import Iterable
 
@@ -39,13 +41,13 @@ def fedpass(
 ) -> Defense:
   """Passports in the parties' networks.
 
-  State: those of each passive party's bottom.
+  The defense's state has the passports of each passive party's bottom network.
 
   Args:
     variance: Of the passports' normal distribution, 0 or more; may be traced.
       VMask: 0.5.
     mean: Of that distribution; may be traced. VMask: -1.
-    side: Who has passports.
+    side: Who has passports: 'both', 'active' or 'passive'.
     among: Names of the bottom networks' layers that have passports
       (`named_layers.names`); all if empty.
     spread: Each coordinate of a passport has a mean of its own, uniform between
@@ -53,9 +55,9 @@ def fedpass(
 
   Raises:
     ValueError: if an argument is out of its range; when training starts, if a
-      layer of `among` does not exist or has no bias, or none has one, or a
-      bottom network's weights have no layers that could be named, or the active
-      party has no such layer, either, where it is to have passports.
+      layer of `among` does not exist or has no bias, if no layer has a bias, if
+      a bottom network's weights have no named layers, or if the active party
+      should have passports and its top has no layer with a kernel and a bias.
   """
   passport = passports.drawer('fedpass', variance, mean, side, spread)
 
@@ -88,9 +90,9 @@ def stamped(net: Net, passport: Passport) -> Net:
     fit = biased(params)
     if not fit:
       raise ValueError(
-          'fedpass: no layer of the top network has a kernel and a bias, so '
-          'that the active party has no place for a passport. Give it such a '
-          "layer, or say side='passive'."
+          'fedpass: the top network needs a layer with a kernel and a bias for '
+          "the active party's passports. Give it such a layer, or say "
+          "side='passive'."
       )
     own = drawn(k_passports, passport, params, fit)
     return dict(net=params, passports=own)
@@ -117,13 +119,13 @@ def drawn(
 
 
 def sealed(params: Params, keys: Params) -> Params:
-  """The weights with which plain layers compute what passport layers do.
+  """The weights with which a plain network computes what passport layers do.
 
   Args:
-    params: A network's.
-    keys: By layer {'scale_key', 'bias_key'}, [m, ...]: m inputs of the
-      layer each, for a convolution of one window [m, kh, kw, c]. (Over the
-      positions of an image of independent pixels the mean is the same.)
+    params: The network's.
+    keys: {layer: {'scale_key', 'bias_key'}}, each [m, ...]: m inputs of the
+      layer; for a convolution, of one window, [m, kh, kw, c]. (The mean over
+      the positions of an image of independent pixels is the same.)
   """
   new = {}
   for name, pair in keys.items():
@@ -161,7 +163,7 @@ def chosen(params: Params, among: tuple[str, ...]) -> tuple[str, ...]:
     named_layers.mask(params, among)  # Refuses names that are no layer's.
   if not fit or not set(among) <= set(fit):
     raise ValueError(
-        'fedpass: layers without a bias have no place for a passport; those '
-        f'with one are: {", ".join(fit) or "none"}.'
+        'fedpass: a layer needs a bias to have passports; layers with a bias '
+        f'are: {", ".join(fit) or "none"}.'
     )
   return among or fit

@@ -1,15 +1,15 @@
 """FedPass at the cut: a passport layer of its own on each embedding.
 
-As `fedpass`, but in one block behind the bottom network at the 'passive' side,
-before the top network at the 'active' one, or both, in the form of SecretFlow's
-linear block: W two linear maps in a row, and s = Dec(LeakyReLU(Enc(mean W
-p_s))), Enc to a quarter of the width. It is weak at first: with VMask's
-passports and a width of 64, |tanh s| is 0.08 and the embedding comes out at
-0.03 of its size, at both sides at a thousandth, which SGD at 0.1 learns to
-ignore. In `fedpass` |tanh s| starts at 0.45. VMask's authors use this block in
-the active party's network, with passports ten times as large
-(github.com/tanjuntao/Backdoor, 7c723c2): `spread` and a mean of -15, which
-start at 0.45, too.
+As `fedpass`, but the passports are in one block of their own: behind the bottom
+network at the 'passive' side, before the top network at the 'active' one, or at
+both. Its form is SecretFlow's linear block: W is two linear maps in a row, and
+s = Dec(LeakyReLU(Enc(mean W p_s))), where Enc maps to a quarter of the width.
+The block shrinks embeddings at first. With VMask's passports and a width of 64,
+|tanh s| is 0.08 and the embedding comes out at 0.03 of its size, with blocks at
+both sides at a thousandth, and SGD at 0.1 learns to ignore it. In `fedpass`
+|tanh s| starts at 0.45. VMask's authors use this block in the active party's
+network, with passports ten times as large (github.com/tanjuntao/Backdoor,
+7c723c2): `spread` and a mean of -15, which start at 0.45, too.
 """
 import math
 
@@ -90,7 +90,7 @@ def block(params: Params, x: Array) -> tuple[Array, Array, Array]:
     return nets.leaky_relu(seen @ params['encode']) @ params['decode']
 
   keys = [lax.stop_gradient(params[k]) for k in ('scale_key', 'bias_key')]
-  if target.kind() == 'gpu':  # As rows of x they need no kernels of their own.
+  if target.kind() == 'gpu':  # Passports as rows of x: no kernels of their own.
     rows = linear(jnp.concatenate([x, *(k.mean(0)[None] for k in keys)]))
     s, b = stamp(rows[-2:-1]), stamp(rows[-1:])
     return fusing.joined_back(jnp.tanh(s) * rows[:-2] + jnp.tanh(b)), s, b

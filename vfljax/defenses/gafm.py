@@ -1,9 +1,10 @@
 """GAFM: labels through a generator, a critic and a randomized response.
 
-The active party has no loss on its labels to differentiate. Its top is F, the
-mean of the embeddings: f(x). A Wasserstein critic learns the distribution of
-labels, a generator G(f(x)) imitates it, and a cross-entropy pulls f(x) towards
-0.5 +- u. What is sent back is the sum of both gradients, each normalised first.
+The active party does not differentiate a loss on the true labels. Its top is F,
+the mean of the embeddings: f(x). A Wasserstein critic learns the distribution
+of labels, a generator G(f(x)) imitates it, and a cross-entropy pulls f(x)
+towards 0.5 +- u. The cut-layer gradient is the sum of the gradients of both
+terms, each normalised first.
 
 Han et al., "GAN-based vertical federated learning for label protection" (ICLR
 2023 submission), Algorithm 1. What the paper leaves open follows the authors'
@@ -11,9 +12,9 @@ public code, and each has an argument: one norm over the batch, u drawn anew
 every round, f(x) in (0, 1) used as the probability (Eq. 5 prints sigma(f), and
 sigma(1 - f) by mistake), G with one hidden layer and D with two, and f(x) as
 the prediction: nothing ties the direction of G's output to the labels, so that
-its AUC comes out near 0 as often as near 1. experiments/gafm/README.md has the
-evidence and what the defense does not do: an attacker who regresses its
-gradients on its own embeddings reads the labels.
+its AUC is near 0 as often as near 1. experiments/gafm/README.md has the
+evidence and the defense's limit: an attacker who regresses its gradients on its
+own embeddings reads the labels.
 """
 from functools import partial
 from typing import Any, NamedTuple
@@ -39,11 +40,11 @@ PREDICTORS = ('f', 'generator')
 
 
 class Reading(NamedTuple):
-  """How what the paper leaves open is read.
+  """How we read what the paper leaves open.
 
   Attributes:
-    norm: Each term's gradient is divided by its norm over the 'batch', by every
-      'sample''s own, or is left as it is ('none').
+    norm: Each term's gradient is divided by its norm over the 'batch', by the
+      norm of each 'sample', or left as it is ('none').
     redraw: Draws u anew every round; else once for every training sample.
     link: What the cross-entropy takes for the probability: 'identity', f(x)
       itself, for embeddings in (0, 1) (outside it is that of the nearest such
@@ -75,10 +76,11 @@ def gafm(
 ) -> Defense:
   """Trains through a GAN on the labels and a randomized cross-entropy.
 
-  In place of the top network and of the task loss, for two classes. All
+  They replace the top network and the task loss, for two classes. All
   embeddings (the active party's own, too) must have one shape. In a chain it
-  comes last but for defenses on the gradient (`chain(gafm(...), marvell(...))`
-  is the paper's G-M), and `predict` gives the others' hooks f(x), [batch, d].
+  comes last, before defenses on the gradient only (`chain(gafm(...),
+  marvell(...))` is the paper's G-M); in the others' hooks `predict` returns
+  f(x), [batch, d], in place of logits.
 
   Args:
     delta: Largest distance of the randomized response from 1/2, in [0, 0.5];
@@ -89,7 +91,7 @@ def gafm(
     clip: The critic's weights are kept in [-clip, clip]; above 0.
     part: 'both', or only the 'gan' or the 'ce' term (the paper's Figure 3).
     predict: 'f' or 'generator': which of the two predicts.
-    reading: Of what the paper leaves open.
+    reading: How we read what the paper leaves open.
     networks: Sizes of the generator and the critic, and how they learn.
 
   Raises:
@@ -160,13 +162,13 @@ def losses(
   """The terms of Eq. 6, row by row; their gradients in f are normalised.
 
   Args:
-    key: Of the noise and of u.
+    key: Draws the noise and u.
     own, state: Settings and weights.
     f: [batch, d].
     labels: [batch, 2].
 
   Returns:
-    Both [batch], whose `mean` is weight * L_GAN and L_CE; 0 for the one that
+    Two [batch], with the means weight * L_GAN and L_CE; zeros for a term that
     `part` leaves out.
   """
   k_noise, k_u = jax.random.split(key)
@@ -178,7 +180,7 @@ def losses(
         k_noise, _made(own), state.generator, state.critic,
         Seen(to_gan, y, real), own.sigma,
     )
-    # The weight is in the gradient already; this puts it into the value.
+    # The gradient has the weight already; this gives it to the value, too.
     gan_loss = value + jax.lax.stop_gradient((own.weight - 1) * value)
   if own.part != 'gan':
     if share is None:
@@ -189,7 +191,7 @@ def losses(
 
 
 def _aggregate(us: Embeddings) -> Array:
-  """F: the mean of the embeddings (Eq. 17); of one, itself."""
+  """F, Eq. 17: the mean of the embeddings, `None` left out."""
   present = [u for u in us if u is not None]
   shapes = {u.shape for u in present}
   if len(shapes) > 1:

@@ -1,6 +1,6 @@
-"""GAFM's adversaries: a critic of labels and a generator that imitates them.
+"""GAFM's GAN: a critic of labels and a generator that imitates them.
 
-Steps 1 and 2 of its Algorithm 1, and Eq. 3, the distance that they train on.
+Steps 1 and 2 of its Algorithm 1, and Eq. 3, the distance that both train on.
 """
 from typing import Any, NamedTuple
 
@@ -18,9 +18,10 @@ class GAN(NamedTuple):
   Attributes:
     generator: Hidden widths; () is one linear layer and a sigmoid.
     critic: Hidden widths. LeakyReLU after every layer.
-    generator_rate: Adam's learning rate, above 0. The parties' own is theirs.
-    critic_rate: The same of the critic.
-    critic_steps: Of the critic in a round, 1 or more.
+    generator_rate: Adam's learning rate for the generator, above 0; apart from
+      those of the parties' optimizers.
+    critic_rate: The same for the critic.
+    critic_steps: The critic's steps in a round, 1 or more.
   """
 
   generator: tuple[int, ...] = (16,)
@@ -31,7 +32,7 @@ class GAN(NamedTuple):
 
 
 class Networks(NamedTuple):
-  """The same as functions, [batch, d] to [batch, 1] and so on."""
+  """Generator and critic as networks, each with outputs [batch, 1]."""
 
   generator: Net  # f(x) to the logit of the prediction
   critic: Net  # a label, or a prediction, to a score
@@ -47,7 +48,7 @@ class Memory(NamedTuple):
 
 
 class Seen(NamedTuple):
-  """What the active party has of a round.
+  """What the active party's GAN trains on in a round.
 
   Attributes:
     f: [batch, d], the aggregate of the embeddings.
@@ -127,5 +128,5 @@ def generator_step(
 
 
 def mean(x: Array, real: Array) -> Array:
-  """Of [batch], over the rows that are real; a scalar."""
+  """The mean of x [batch] over the rows where real [batch] is 1; a scalar."""
   return (x * real).sum() / jnp.maximum(real.sum(), 1)

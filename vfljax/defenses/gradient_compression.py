@@ -1,19 +1,19 @@
 """Gradient compression: only the largest elements are sent (Kang et al. 2022).
 
 Eq. 18 keeps the elements above t, the smallest of the top share pi of all
-batch x width elements. Three readings meet here. Printed, it compares signed
-values: all negative elements go first (`signed=True`). The public code of Fu et
-al. (2022) compares magnitudes, as compression is commonly meant: our default.
-And both compare strictly, so that t itself and all that tie with it go, which
-turns a constant gradient into zeros; "retaining the top pi" says otherwise, so
-that here exactly ceil(pi * elements) stay, the first ones where some tie.
+batch x width elements. It can be read in three ways. As printed, it compares
+signed values: all negative elements are dropped first (`signed=True`). The
+public code of Fu et al. (2022) compares magnitudes, as is usual in compression:
+our default. Both compare strictly and so drop t and all elements that tie with
+it, which turns a constant gradient into zeros; "retaining the top pi" says
+otherwise, so that here exactly ceil(pi * elements) stay, the first of any ties.
 
-Gradient sparsification (Aji and Heafield 2017), as Zou et al. (2023) compare
-with, drops a share 1 - pi and adds what was dropped to the next gradient:
-`residual=True`. Cut-layer gradients belong to samples, which the next round
-does not have: as in VFLAIR, what is left of a row goes to the next round's
-sample in that row. It is noise to it, and does not make up for what was dropped
-as it does where gradients of weights are compressed.
+Gradient sparsification (Aji and Heafield 2017), which Zou et al. (2023) compare
+with, drops a share 1 - pi and adds the dropped elements to the next gradient:
+`residual=True`. Cut-layer gradients belong to samples, and the next round has
+others: as in VFLAIR, the residual of a row is added to the next round's sample
+in that row. To that sample it is noise; it does not make up for what was
+dropped, as it does where gradients of weights are compressed.
 """
 import jax
 import jax.numpy as jnp
@@ -63,8 +63,8 @@ def gradient_compression(
   Args:
     keep: Eq. 18's pi, in (0, 1]; may be traced.
     signed: See `compress`.
-    residual: Adds what the last round dropped before it compresses, row by row;
-      all rounds must then have equally many samples.
+    residual: Adds the elements that the last round dropped, row by row, before
+      compressing; all rounds must then have equally many samples.
 
   Raises:
     ValueError: if `keep` is outside (0, 1].
@@ -94,8 +94,7 @@ def gradient_compression(
 
 
 def _same_size(state, cut) -> None:
-  """Raises ValueError if a round is not of the size that training began with.
-  """
+  """Raises ValueError if a round's size differs from the first round's."""
   if len(state[0]) != len(cut[0]):
     raise ValueError(
         'gradient_compression: with a residual all rounds need the same number '
@@ -105,7 +104,7 @@ def _same_size(state, cut) -> None:
 
 
 def _ceil_share(share, count: Array) -> Array:
-  """ceil(share * count) in [1, count], safe from 32-bit rounding upwards."""
+  """ceil(share * count) in [1, count], despite 32-bit rounding upwards."""
   exact = jnp.asarray(share, jnp.float32) * count
   whole = jnp.ceil(exact * (1 - 1e-6)).astype(jnp.int32)
   return jnp.clip(whole, 1, jnp.maximum(count, 1).astype(jnp.int32))

@@ -1,7 +1,7 @@
 """Isotropic Gaussian noise (Li et al. 2022; Kang et al. 2022, Eq. 14).
 
-Noise of the same deviation on every element, in proportion to the batch's
-largest gradient, so that the strength has no unit.
+Noise of the same deviation on every element, proportional to the batch's
+largest gradient norm, so that the strength has no unit.
 """
 import jax
 

@@ -1,9 +1,9 @@
 """KDk: soft labels that hide a class among k (Arazzi et al. 2024; VMask, V-A).
 
-Before training the active party fits a teacher to its own features and labels.
-The federation then trains on 1 - smoothing on the true class and the rest
-spread evenly over the k - 1 other classes that the teacher finds likeliest, so
-that the k look alike in the gradients the more, the larger the smoothing.
+Before training, the active party fits a teacher to its own features and labels.
+The federation then trains on soft labels: 1 - smoothing on the true class, and
+the rest spread evenly over the k - 1 other classes that the teacher finds
+likeliest. The larger the smoothing, the more alike the k are in the gradients.
 
 The public code spreads the rest over the teacher's top k whether or not the
 true class is among them, which makes rows that sum to more than 1; here it
@@ -31,11 +31,11 @@ def kdk(
   """Trains on soft labels from a teacher on the active party's features.
 
   Args:
-    smoothing: What the true class gives to the others, in [0, 1]; may be
-      traced. VMask uses 0.45 and the public code 0.65; above 1 - 1/k, which for
-      two classes is a half, the others are likelier than the true class.
-    k: Classes among which the true one hides, 2 or more. Where there are fewer
-      classes it hides among all; with 2 the teacher has no say.
+    smoothing: Share of the label that goes to other classes, in [0, 1]; may be
+      traced. VMask uses 0.45 and the public code 0.65; above 1 - 1/k, a half
+      for two classes, the others are likelier than the true class.
+    k: Number of classes among which the true one hides, 2 or more; all, if
+      there are fewer. With two classes the teacher has no influence.
     hidden: The teacher's hidden widths.
     epochs, batch_size: The teacher's, 1 or more.
     learning_rate: Of its Adam, above 0; may be traced.
@@ -54,7 +54,7 @@ def kdk(
     if features is None:
       raise ValueError(
           'kdk: the teacher learns from features of the active party, which '
-          'here has labels only.'
+          'has labels only: use an algorithm where it has features, as vhnn.'
       )
     probs = teach(
         key, features, labels, hidden, optax.adam(learning_rate),

@@ -1,9 +1,9 @@
 """LabelDP: randomized response on the labels (Ghazi et al. 2021; VMask, V-A).
 
-Before training the active party keeps each label with probability
-e^eps / (e^eps + K - 1) and else replaces it by one of the other K - 1 classes,
-all equally likely. What is trained on the outcome, and all that it sends, is
-eps-differentially private in each label.
+Before training, the active party keeps each label with probability
+e^eps / (e^eps + K - 1) and otherwise replaces it by one of the other K - 1
+classes, all equally likely. A model trained on these labels, and all messages
+of its training, are eps-differentially private in each label.
 
 The labels are flipped once. SecretFlow's version flips them anew whenever a
 batch is loaded, so that over the epochs the noise averages out and the loss of

@@ -20,20 +20,20 @@ def choose(
   """The layers to hide in the next epoch: Algorithm 2.
 
   Args:
-    key: Of the imagined attacks, and of what 'random' chooses.
-    selection: One of `SELECTIONS`, see `vmask`, or its place there, which may
+    key: Seeds the simulated attacks and the choice of 'random'.
+    selection: One of `SELECTIONS`, see `vmask`, or its index there, which may
       be traced.
     norms: [layers] by which layers are ranked, the largest first.
-    masked: bool [layers], hidden now.
-    candidates: bool [layers], those that may be hidden.
-    budget: What an attacker may reach; may be traced.
-    leak: (key, hidden) -> what the imagined attacker reaches; NaN, which says
-      nothing, is not within the budget.
-    least: Layers to hide at least, of the largest norms.
+    masked: bool [layers], the layers hidden now.
+    candidates: bool [layers], the layers that may be hidden.
+    budget: Score that an attacker may reach; may be traced.
+    leak: (key, hidden) -> score of the simulated attacker, a scalar. NaN counts
+      as over the budget.
+    least: Number of layers to hide at least, those of the largest norms.
 
   Returns:
-    bool [layers], and what the imagined attacker reaches against it ('random':
-    against as many as that, the critical ones).
+    bool [layers], the layers to hide, and the simulated attacker's score
+    against them. For 'random' it is the score against as many critical layers.
   """
   if isinstance(selection, str):
     selection = jnp.asarray(SELECTIONS.index(selection))
@@ -66,7 +66,7 @@ def greedy(
   def step(now: Search) -> Search:
     leaked = leak(jax.random.fold_in(key, now.tries), now.hidden)
     left = candidates & ~now.hidden
-    more = ~(leaked <= budget) & left.any()  # NaN hides on.
+    more = ~(leaked <= budget) & left.any()  # Goes on if `leaked` is NaN.
     largest = jnp.where(left, norms, -jnp.inf).argmax()
     hidden = jnp.where(more, now.hidden.at[largest].set(True), now.hidden)
     return Search(hidden, leaked, now.tries + 1, ~more)

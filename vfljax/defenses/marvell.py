@@ -15,9 +15,9 @@ sums of squares without a cancelling constant, which keeps 32 bits accurate.
 
 Degenerate batches: with one class only (a batch of 1 included), or with equal
 class centers, there is no gap to hide, the power `power * ||gap||^2` is 0 and
-the gradient passes unchanged: whoever recognises a round without noise knows
-that it has one class, as most rounds have where positives are rare. One sample
-in a class has variance 0, which is fine; in one dimension there is no "across".
+the gradient passes unchanged. An attacker who recognises a round without noise
+knows that it has one class, as most rounds have where positives are rare. One
+sample in a class has variance 0; in one dimension there is no "across".
 (The authors' code divides by zero in all of these but the third, GAFM's passes
 the batch size for d. Theirs can raise the power until the divergence is low.)
 """
@@ -31,8 +31,8 @@ from vfljax.defense import Defense, each
 from vfljax.numerics import common_type, safe_sqrt
 from vfljax.types import Array
 
-# Into how many pieces the search cuts its interval, and how often, for floats
-# of 32 and of 64 bits. A GPU looks at all pieces at a time.
+# (Pieces into which a level of the search cuts its interval, levels for 32-bit
+# floats, levels for 64-bit ones.) A GPU evaluates all pieces at once.
 ELSEWHERE, ON_GPU = (16, 10, 14), (1024, 4, 6)
 
 
@@ -57,7 +57,7 @@ class Allocation(NamedTuple):
 def solve(u, v, d, g, p, power) -> Allocation:
   """The noise of least summed KL divergence, Eq. 16.
 
-  All arguments are numbers or arrays that broadcast, and may be traced. With
+  Arguments are numbers or arrays that broadcast, and may be traced. With
   a_k = lam1k + (u, v)_k and b_k = lam2k + (u, v)_k, it minimizes
   [(d-1) (b1-b0)^2 / (b0 b1) + (a1-a0)^2 / (a0 a1) + g (1/a0 + 1/a1)] / 2 under
   p (lam11 + (d-1) lam21) + (1-p) (lam10 + (d-1) lam20) <= power and
@@ -75,8 +75,8 @@ def solve(u, v, d, g, p, power) -> Allocation:
   Returns:
     An `Allocation`. All of the power is used. `sum_kl` is infinite where a
     class has no variance and gets no noise; if both have no variance, the d - 1
-    directions across the gap, in which nothing varies, do not count. `jax.grad`
-    is right about `sum_kl` alone for d above 1, about nothing at a power of 0.
+    directions across the gap, in which nothing varies, do not count. For d
+    above 1 `jax.grad` is right of `sum_kl` alone, at a power of 0 of nothing.
 
   Raises:
     ValueError: if a number that is not traced is out of its range.
@@ -112,7 +112,7 @@ def solve(u, v, d, g, p, power) -> Allocation:
 def error_lower_bound(sum_kl):
   """1/2 - sqrt(sum_kl)/4: least mean error of any attacker (Li et al. 2022).
 
-  From a divergence of 4 on, where that says nothing, it is 0.
+  0 from a divergence of 4 on, where the bound would be negative.
   """
   return jnp.maximum(0.5 - jnp.sqrt(sum_kl) / 4, 0)
 
@@ -169,9 +169,9 @@ def _floating(x) -> Array | float:
 def _across(problem: _Problem) -> Array:
   """Noise across the gap, on the class of smaller variance.
 
-  It never pays to raise the smaller variance above the larger one, and s may
-  cost no more than all the power, of which the gap's direction takes its part.
-  Each level looks at the slope between all pieces and goes on in one of them.
+  The optimal s never raises the smaller variance above the larger one, and its
+  power, with the part that the gap's direction must then get, is at most all of
+  it. Each level tests the slope between all pieces and goes on in one of them.
   """
   gpu = target.kind() == 'gpu'
   pieces, *levels = ON_GPU if gpu else ELSEWHERE
@@ -180,9 +180,9 @@ def _across(problem: _Problem) -> Array:
   most = jnp.where(problem.d > 1, most, 0)
   grid = jnp.arange(1, pieces, dtype=most.dtype)
 
-  # One array carries all: XLA's loops cost by the operand, and on a CPU more
-  # than the arithmetic in this one (3 times the solves a second under JAX
-  # 0.10).
+  # One array carries all: each operand of an XLA loop costs, on a CPU more than
+  # the arithmetic of this one (with one operand 3 times the solves a second,
+  # JAX 0.10).
   def narrow(_, packed):
     *inputs, low, width = packed
     width = width / pieces
@@ -192,7 +192,7 @@ def _across(problem: _Problem) -> Array:
     return jnp.concatenate([packed[:-2], jnp.stack([low, width])])
 
   packed = jnp.stack([*problem, jnp.zeros_like(most), most])
-  # On a GPU a level is two kernels, and a loop takes more to come round.
+  # On a GPU a level is two kernels; a loop's iteration would cost more.
   *_, low, width = jax.lax.fori_loop(
       0, levels[most.dtype.itemsize > 4], narrow, packed, unroll=gpu
   )

@@ -17,15 +17,15 @@ def noise_std(d: Array) -> Array:
   """Eq. 15's deviations sqrt(max_j ||d_j||^2 / ||d_i||^2 - 1), [batch].
 
   Args:
-    d: [batch, width] gradients. A row of zeros has no direction and gets 0, and
-      one that is smaller than the largest by more than the type can say (in
-      float32 1e37 times) less than the equation has, but a number.
+    d: [batch, width] gradients. A row of zeros has no direction and gets 0. For
+      a row whose ratio to the largest overflows the type (in float32 1e37), the
+      result is finite and smaller than the equation's.
   """
   norms = row_norms(d)
   present = norms > 0
   ratio = norms.max() / jnp.where(present, norms, 1)
-  # Noise of a few deviations has to be finite, too. GPUs keep gradients that
-  # are so small; CPUs make them 0.
+  # Noise of a few deviations has to be finite, too. GPUs have gradients as
+  # small as that; CPUs flush them to 0.
   ratio = jnp.minimum(ratio, jnp.finfo(ratio.dtype).max / 16)
   # (r - 1)(r + 1) keeps the digits that r^2 - 1 loses where r is close to 1.
   std = safe_sqrt(ratio - 1) * jnp.sqrt(ratio + 1)

@@ -2,9 +2,9 @@
 
 An embedding H passes a variational bottleneck before the top network sees it:
 an encoder gives a mean and a deviation, T is drawn from that normal
-distribution, and a decoder makes Z of it. The task's loss plus
-lambda * KL(N(mean, std^2) || N(0, 1)) bounds I(H; T) from above (Eq. 6), so
-that gradients and embeddings tell little of labels, and Z little of features.
+distribution, and a decoder makes Z of T. The objective is the task's loss plus
+lambda * KL(N(mean, std^2) || N(0, 1)). The KL bounds I(H; T) from above (Eq.
+6), so that gradients and embeddings tell little of labels, and Z of features.
 
 The active party has one bottleneck for each passive party (Algorithm 1), or
 each passive party has its own behind its bottom network (Algorithm 2). The
@@ -60,8 +60,8 @@ def mid(
 
   Args:
     weight: Lambda, 0 or more; may be traced. 0 keeps the bottleneck, its noise
-      included. The paper tries 0 to 1e4 and VMask 5e-5; what lies between no
-      effect and a passive party that is ignored was 0.001 to 0.1 here.
+      included. The paper tries 0 to 1e4 and VMask 5e-5; we found 0.001 to 0.1
+      between no effect and a passive party that the top network ignores.
     side: Who has the bottlenecks: the 'active' party, which protects labels, or
       each 'passive' one, which protects its features.
     scale: The bottleneck's width as a multiple s of the embedding's, 1 or more.
@@ -70,15 +70,15 @@ def mid(
     shift: Subtracted before the softplus: the larger, the less noise at the
       start. VFLAIR has 0.5, and 5 for images.
     reference: VFLAIR's two further ReLUs.
-    noise: 'always' draws T at inference too, as VFLAIR does; 'training' sends
-      the mean through the decoder there (at the active side only: a passive
-      party's message is made the same way in both).
+    noise: 'always' draws T at inference too, as VFLAIR does; 'training' decodes
+      the mean at inference. The latter is for the active side only, as `send`
+      does not know whether a passive party is training.
     parties: Passive parties, from 1, whose embeddings pass a bottleneck; all
       of them by default. Zou et al. speak of one defending party.
 
   Raises:
-    ValueError: if an argument is out of its range, for a passive side without
-      noise at inference, or for a passive party that there is not.
+    ValueError: if an argument is out of its range, for noise='training' at the
+      passive side, or for a passive party that does not exist.
   """
   own = Settings(
       weight, side, scale, hidden, shift, reference, noise, parties
@@ -97,7 +97,7 @@ def _check(own: Settings) -> None:
   check.count('mid: hidden', own.hidden, 0)
   check.one_of('mid: noise', own.noise, NOISE)
   if own.side == 'passive' and own.noise == 'training':
-    raise ValueError("mid: the passive side's noise is 'always' there.")
+    raise ValueError("mid: side='passive' needs noise='always'.")
   for k in own.parties or ():
     check.count('mid: parties', k)
 
@@ -133,7 +133,7 @@ def _draw(own: Settings, key: Key, u: jax.ShapeDtypeStruct) -> Params:
 def _through(
     own: Settings, params: Any, key: Key, u: Array, real: Array, drawn: bool
 ) -> tuple[Array, Array]:
-  """(Z, KL) of one party's embeddings; themselves without a bottleneck."""
+  """(Z, KL) of one party's embeddings u; (u, 0) without a bottleneck."""
   if not params:
     return u, jnp.zeros((), jnp.float32)
   encoder, decoder = own.networks(u)

@@ -1,4 +1,4 @@
-"""Training a network that a defense brings along, before the federation's."""
+"""Trains a defense's own network before the federation is trained."""
 from collections.abc import Callable
 from typing import Any
 
@@ -15,17 +15,17 @@ def fit(
     key: Key, loss: Callable[[Params, Any], Array], params: Params, data: Any,
     tx: optax.GradientTransformation, *, epochs: int, batch_size: int,
 ) -> Params:
-  """Descends a loss over shuffled minibatches.
+  """Descends a loss over shuffled mini-batches: the trained parameters.
 
   Args:
     key: Seeds the orders.
     loss: (params, rows) -> scalar, `rows` being `data` with a batch's rows.
-    params: Where it starts.
+    params: The initial ones.
     data: A pytree of arrays with a common first axis.
     tx: The optimizer.
     epochs: Passes over the data, 1 or more; static.
-    batch_size: Rows a step, 1 or more; static. With fewer rows, all of them;
-      what does not fill a batch waits for another epoch's order.
+    batch_size: Rows a step, 1 or more; static; all rows if there are fewer. The
+      rows left over by an epoch's full batches are not used in that epoch.
   """
   count = len(jax.tree.leaves(data)[0])
   size = min(batch_size, count)

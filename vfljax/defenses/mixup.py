@@ -1,9 +1,9 @@
 """MixUp (Zhang et al. 2018; Kang et al. 2022, Eq. 20).
 
-The federation trains on convex combinations of 2, 3 or 4 samples, so that no
-network has to tell single ones. Parties share coins, not data: which rows are
-mixed and with which weights is drawn from one key, and each party mixes its own
-part. Inference is on samples as they are.
+The federation trains on convex combinations of 2, 3 or 4 samples and not on
+single ones. Parties share randomness, not data: the rows to mix and their
+weights are drawn from a common key, and each party mixes its own part.
+Inference is on samples as they are.
 
 Eq. 20 mixes two samples with gamma in (0, 1), whose distribution the paper does
 not give; nor does it say how three or four are mixed. Here weights are
@@ -60,16 +60,16 @@ def coins(
   """Which rows make up each mixture, and how much of each.
 
   Args:
-    key: What the parties share.
-    valid: [batch] True for a sample, False for padding, which stays alone.
-    samples: How many are mixed, 2..most.
-    most: Static.
+    key: Shared by the parties.
+    valid: [batch] True for a sample, False for padding, which is not mixed.
+    samples: How many are mixed, 2..most; may be traced.
+    most: The number of rows computed for each mixture; static.
     concentration: Of the weights' Dirichlet distribution, above 0.
 
   Returns:
-    rows [most, batch], the first being the row itself, all different where the
-    batch has as many samples; weights [most, batch], with sum 1, above 0 for
-    the first `samples`.
+    rows [most, batch], of which rows[0] is the row itself, all different if the
+    batch has `most` samples; weights [most, batch] that sum to 1 over the first
+    axis, above 0 for the first `samples`.
   """
   k_order, k_weights = jax.random.split(key)
   # A random cycle through the samples: a row's partners are those after it.
@@ -88,7 +88,7 @@ def coins(
 
 
 def _log_gamma(key: Key, shape_parameter, shape: tuple[int, ...]) -> Array:
-  """Logarithms of gamma variables; exponential ones are ten times faster."""
+  """Log of gamma variables; for 1, exponential ones, ten times as fast."""
   if isinstance(shape_parameter, (int, float)) and shape_parameter == 1:
     return jnp.log(jax.random.exponential(key, shape, jnp.float32))
   alpha = jnp.asarray(shape_parameter, jnp.float32)
@@ -96,7 +96,7 @@ def _log_gamma(key: Key, shape_parameter, shape: tuple[int, ...]) -> Array:
 
 
 def mixture(x: Array, rows: Array, weights: Array) -> Array:
-  """Mixtures of the rows of `x`; whole numbers become fractions."""
+  """Weighted sums of the rows of x [batch, ...]; integers become float32."""
   kind = common_type(x, jnp.float32)
   parts = x[rows].astype(kind)
   weights = weights.reshape(*weights.shape, *[1] * (x.ndim - 1))

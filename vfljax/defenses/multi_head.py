@@ -1,15 +1,14 @@
 """Multi-head training: one top network for every set of parties that stayed.
 
-What PlugVFL (under double-blind review, section 5) compares its party dropout
-with: the active party trains further heads without the parties that may quit,
-and answers with the head that fits who is there. The paper has two parties; for
-K passive ones we take all 2^K subsets, so a round costs 2^K passes through top
-networks. The paper does not say how the heads' losses are weighted: here they
-add, each head learning at its own full rate.
+PlugVFL (under double-blind review, section 5) compares its party dropout with
+this: the active party trains further heads without the parties that may quit,
+and predicts with the head of those that are present. The paper has two parties;
+for K passive ones we take all 2^K subsets, so a round costs 2^K passes through
+top networks. The paper does not say how the heads' losses are weighted: here
+they are added, so that each head learns at the full rate.
 
-A party that quit sends nothing, which arrives as zeros; `absent` is how a head
-is told, so an embedding that is 0 in a whole batch counts as one that is not
-there.
+The embedding of a party that quit arrives as zeros, so an embedding that is 0
+in a whole batch counts as absent.
 """
 from collections.abc import Sequence
 
@@ -38,7 +37,7 @@ def multi_head() -> Defense:
   def objective(state, key, predict, up, labels):
     del state, key
     real = labels.sum(-1)
-    count = jnp.where(real.sum() > 0, real.sum(), 1)  # None has no loss.
+    count = jnp.where(real.sum() > 0, real.sum(), 1)  # Loss 0 without a label.
     total = jnp.zeros((), jnp.float32)
     for subset in range(2 ** len(up)):
       logits = predict(absent(up, subset))
@@ -50,17 +49,17 @@ def multi_head() -> Defense:
 
 
 def absent(up: Sequence[Array], subset: int) -> tuple[Array | None, ...]:
-  """`up` with `None` for each passive party k whose bit k of `subset` is 0."""
+  """`up` with `None` at each index whose bit of `subset` is 0."""
   return tuple(u if subset >> k & 1 else None for k, u in enumerate(up))
 
 
 def heads(net: Net) -> Net:
   """One `net` per subset of the passive parties, in one network.
 
-  Its parameters are a tuple indexed by `subset`, bit k for passive party k. Its
-  input is the tuple of embeddings, the active party's first. In training the
-  head is picked when the program is made, by which of them are `None`; at
-  inference when it runs, by which of them are not only zeros.
+  Its parameters are a tuple indexed by `subset`, whose bit k - 1 is that of
+  passive party k. Its input is the tuple of embeddings, the active party's
+  first. In training the head is chosen at tracing, by which embeddings are
+  `None`; at inference it is chosen at run time, by which are all zeros.
   """
 
   def init(key, us):
@@ -81,7 +80,7 @@ def heads(net: Net) -> Net:
         jnp.any(u != 0).astype(jnp.int32) << k for k, u in enumerate(us[1:])
     ]
     subset = sum(there, jnp.int32(0))
-    if us[0] is None:  # There is no head for nothing at all.
+    if us[0] is None:  # Without any embedding there is no head: take all's.
       subset = jnp.where(subset == 0, len(params) - 1, subset)
     branches = [
         lambda us, i=i: net.apply(params[i], _seen(us, i))
@@ -90,7 +89,7 @@ def heads(net: Net) -> Net:
     return lax.switch(subset - int(us[0] is None), branches, us)
 
   def train(params, key, us):
-    if all(u is None for u in us):  # Nothing to go by: no class is likelier.
+    if all(u is None for u in us):  # No embedding: all classes equally likely.
       return jnp.zeros((1, 1)), ()
     subset = sum((u is not None) << k for k, u in enumerate(us[1:]))
     logits, stats = net.run(params[subset], key, us)
@@ -102,5 +101,5 @@ def heads(net: Net) -> Net:
 
 
 def _seen(us: Embeddings, subset: int) -> tuple[Array | None, ...]:
-  """What the head of a subset sees: the active party's own, and theirs."""
+  """A head's input: the active party's embedding and those of the subset."""
   return (us[0], *absent(us[1:], subset))

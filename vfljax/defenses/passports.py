@@ -1,10 +1,9 @@
 """Passports: secret inputs of a layer that scale and shift its outputs.
 
 A linear layer W with passports p_s and p_b computes tanh(s) * W x + tanh(b),
-where s and b are what the layer itself makes of them (FedPass, Gu et al. 2023;
-VMask, section V-A). A layer's bias c counts as its own output, so that it is
-scaled, too: tanh(s) * (W x + c) + tanh(b). What `fedpass` and `fedpass_cut`
-have in common.
+where s and b are the layer's own outputs for p_s and p_b (FedPass, Gu et al.
+2023; VMask, section V-A). A layer's bias c is scaled with its output:
+tanh(s) * (W x + c) + tanh(b). Shared by `fedpass` and `fedpass_cut`.
 """
 from collections.abc import Callable
 from functools import partial
@@ -21,7 +20,7 @@ SIDES = ('both', 'active', 'passive')
 
 
 def drawer(name: str, variance, mean, side: str, spread: bool) -> Passport:
-  """(key, shape) -> a passport, once the arguments of `name` are checked.
+  """Checks the arguments of the defense `name`: (key, shape) -> a passport.
 
   Raises:
     ValueError: if one of them is out of its range.
@@ -37,9 +36,8 @@ def drawer(name: str, variance, mean, side: str, spread: bool) -> Passport:
 def draw(
     key: Key, shape: tuple[int, ...], mean, variance, spread: bool = False
 ) -> Array:
-  """A normal passport; see `fedpass` for its arguments."""
-  # The root of 0 has no derivative, and no one needs one: strengths do not
-  # learn.
+  """A passport of normal numbers; see `fedpass` for the arguments."""
+  # The root has no derivative at 0, nor needs one: strengths are not trained.
   deviation = jnp.sqrt(jnp.asarray(variance, jnp.float32))
   center = jnp.asarray(mean, jnp.float32)
   if spread:
@@ -49,7 +47,7 @@ def draw(
 
 
 def one_sided(defense: Defense, side: str) -> Defense:
-  """The defense without what the other side would do."""
+  """The defense without the hooks and weights of the side not in `side`."""
   nothing = Defense()
 
   def init(key, spec):

@@ -3,9 +3,10 @@
 Two defenses in one (anonymous, under double-blind review: PlugVFL). Party
 dropout trains the top with and without each passive party, so that it still
 works when one quits. And each passive party's gradient is mixed with that of a
-CLUB bound on I(embedding; label), estimated by a network psi that the active
-party trains on the embeddings it is sent anyway, so that the extractor which a
-party keeps after quitting knows little of the labels. A round, Algorithm 1:
+CLUB bound on I(embedding; label), so that the bottom network that a party keeps
+after quitting knows little of the labels. The bound is estimated by a network
+psi, which the active party trains on the embeddings it receives. A round,
+Algorithm 1:
 
   psi       ascends  L_A = mean log q(y|h)                 (`adapt`, first)
   active    descends L_C, the task's loss on m * h         (theta_1, theta_S)
@@ -14,13 +15,13 @@ party keeps after quitting knows little of the labels. A round, Algorithm 1:
 with L_R = -mean log q(y'|h) for labels y' drawn at random. Algorithm 1 notes
 L_A before psi's step; we take both terms after it, as the text says. It has one
 learning rate for all, psi included (0.01, section 5). Ours gives psi ten times
-as much, with which the protection is real: at one step of the task's own rate
-psi looks fooled while another head reads the labels
+as much, for real protection: with one step at the task's rate psi fails to
+predict the labels while another head reads them from the same embeddings
 (experiments/plugvfl/README.md). The y' come from all labels (its line 10), here
 drawn from the class counts of those seen so far, which is the same distribution
-from the second epoch on. What is dropped is left open (see `per`). With several
-passive parties each has its own psi; what they could read together is not
-bounded.
+from the second epoch on. The paper leaves open what is dropped together (see
+`per`). With several passive parties each has its own psi; their joint
+information is not bounded.
 """
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -52,11 +53,11 @@ class Settings(NamedTuple):
 
   @property
   def unprotected(self) -> bool:
-    """Whether labels are not protected, and psi need not learn."""
+    """Whether the weight is 0 and not traced, so that psi is not needed."""
     return not isinstance(self.weight, Tracer) and not np.any(self.weight)
 
   def psi(self, classes: int) -> Net:
-    """Embeddings to the logits of their classes."""
+    """The network psi, from embeddings to logits of their classes."""
     return nets.mlp(*self.psi_hidden, classes)
 
   def log_q(self, classes: int) -> Callable[[Params], club.LogQ]:
@@ -74,24 +75,24 @@ def plugvfl(
   """Party dropout and a CLUB bound on what embeddings tell of labels.
 
   Args:
-    weight: Lambda of Eq. 6, in [0, 1]; may be traced. 0 protects no labels, and
-      given as a number saves training psi.
+    weight: Lambda of Eq. 6, in [0, 1]; may be traced. 0 does not protect
+      labels; if it is not traced, psi is then not trained.
     drop: Probability p with which a passive party is left out of a round's
       task, in [0, 1); may be traced. One number for all, or one per party.
-    per: What is left out together: the party's whole vector of a 'sample'
+    per: What is left out together: the party's whole embedding of a 'sample'
       (Algorithm 1), all samples of a 'round' (section 4.2), or each 'element'
       by itself (Algorithm 1 read literally). Nothing is rescaled.
-    regularize: Whether L_R is used; without it: Fig. 7's ablation.
+    regularize: Whether L_R is used; False is Fig. 7's ablation.
     negatives: L_R's labels come from 'all' labels (Algorithm 1) or from the
       'batch'.
     psi_steps: Psi's steps a round, 1 or more.
     psi_learning_rate: Of psi's SGD, above 0; may be traced. Algorithm 1 has
-      the task's, 0.01; this is ten times as much.
+      the task's, 0.01; the default is ten times as much.
     psi_hidden: Psi's hidden widths; two of them make the paper's 3 layers.
 
   Raises:
-    ValueError: if an argument is out of its range, or at the first use of the
-      defense if `drop` has another length than there are passive parties.
+    ValueError: if an argument is out of its range, or, when training starts, if
+      `drop` has neither one entry nor one per passive party.
   """
   own = Settings(
       weight, drop, per, regularize, negatives, psi_steps, psi_learning_rate,
@@ -114,7 +115,7 @@ def _check(own: Settings) -> None:
 
 
 def _init(own: Settings, key: Key, spec: Spec) -> Slots:
-  drops(own.drop, len(spec.embeddings))  # Raises for the wrong number.
+  drops(own.drop, len(spec.embeddings))  # Raises for a wrong length.
   if own.unprotected:
     return slots(spec)
   psi = own.psi(spec.classes)
@@ -169,10 +170,10 @@ def _receive(own: Settings, active, state, key, up, labels):
 def _judge(
     own: Settings, classes: int, weights: Params, h: Array
 ) -> tuple[club.LogQ, Array]:
-  """log q(y|h), and what `label_information` is to ask it about.
+  """The arguments `log_q` and `h` of `label_information`.
 
-  On a GPU that is psi's logits, so that psi runs once, there and back, for the
-  labels and the random ones.
+  On a GPU `h` is psi's logits, so that psi's forward and backward pass run once
+  for both the labels and the random ones.
   """
   if target.kind() == 'gpu':
     return club.log_categorical, own.psi(classes).apply(weights, h)
@@ -183,7 +184,7 @@ def label_information(
     log_q: club.LogQ, h: Array, labels: Array, others: Array,
     real: Array | None = None, regularize: bool = True,
 ) -> Array:
-  """L_A + L_R, or L_A alone: what theta_k descends (Eq. 6). A scalar, nats.
+  """The term of Eq. 6 that theta_k descends, L_A + L_R or L_A; a scalar, nats.
 
   Args:
     log_q: (h, labels) -> [batch], see `club.log_categorical`.
@@ -198,7 +199,7 @@ def label_information(
 
 
 def masks(key: Key, up: Embeddings, drop, per: str = 'sample') -> Embeddings:
-  """What of each passive party's embeddings the task gets to see, 0 or 1.
+  """Party dropout's masks, 1 for the embeddings that the task's loss gets.
 
   Args:
     up: [batch, ...] each.
@@ -215,7 +216,7 @@ def masks(key: Key, up: Embeddings, drop, per: str = 'sample') -> Embeddings:
 
 
 def drops(drop, parties: int) -> Sequence[Array]:
-  """One probability per passive party from one for all or one for each.
+  """One probability per passive party, of one for all or one for each.
 
   Raises:
     ValueError: if there are neither 1 nor `parties` of them.
@@ -235,7 +236,7 @@ def scale_gradient(x: Array, factor) -> Array:
 
 
 def _coins(u: Array, per: str) -> tuple[int, ...]:
-  """The shape of the coins that are tossed for an embedding."""
+  """The shape of an embedding's mask, which broadcasts against it."""
   if per == 'element':
     return u.shape
   rows = 1 if per == 'round' else len(u)
@@ -243,7 +244,7 @@ def _coins(u: Array, per: str) -> tuple[int, ...]:
 
 
 def _others(key: Key, negatives: str, counts: Array, labels: Array) -> Array:
-  """[batch, classes]: labels that have nothing to do with their rows."""
+  """[batch, classes]: random labels y', independent of their rows."""
   if negatives == 'batch':
     return club.negatives(key, labels, labels.sum(-1))
   drawn = jax.random.categorical(key, jnp.log(counts), shape=(len(labels),))

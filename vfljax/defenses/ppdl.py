@@ -1,18 +1,17 @@
 """PPDL: few elements, chosen and sent with noise (Shokri and Shmatikov 2015).
 
-Elements are visited in random order. Each is compared, with noise on both
-sides, with a threshold by the sparse vector technique; those above are released
-with fresh noise and clipped, until a share of all has been released. The rest
-is 0. Constants and the split of the budget, 8/9 and 2/9 (their sum is not 1 in
-Shokri et al. either), are those of Fu et al. (2022). What differs: if fewer
-elements than allowed pass, their code sends the others in the clear, ours sends
-zeros; and at least one element may be released, where theirs divides the budget
-by none.
+Elements are visited in random order. By the sparse vector technique each is
+compared with a threshold, with noise on both; those above are released with
+fresh noise and clipped, until a share of all has been released. The rest is 0.
+Constants and the split of the budget, 8/9 and 2/9 (their sum is not 1 in Shokri
+et al. either), are those of Fu et al. (2022). What differs: if fewer elements
+than allowed pass, their code sends the others in the clear, ours sends zeros;
+and at least one element may be released, where theirs divides the budget by 0.
 
-The threshold's noise is drawn anew after each release only, which is a loop of
-batch x width steps. Instead of numbering its draws by release we number them by
-the position after it, which has the same distribution: the next release from
-every position is then known at once, and pointer doubling finds which are
+The threshold's noise is drawn anew only after a release, so a direct program is
+a loop of batch x width steps. Here a draw belongs to the position after the
+release, which has the same distribution: the next release from each position is
+then found for all at once, and pointer doubling finds the positions that are
 reached.
 """
 import jax
@@ -33,10 +32,10 @@ def noise_scales(released, epsilon=1.8, sensitivity=1.0, scale=None):
   """Scales of the noise on the threshold, the queries and the answers.
 
   Args:
-    released: Elements that are sent at most.
+    released: The largest number of elements that may be sent.
     epsilon, sensitivity: See `ppdl`.
-    scale: Of the answers; the others are then a quarter and a half of it, which
-      is what the budget makes of them, too.
+    scale: The answers' scale, if it is not to follow from epsilon; the others
+      are then a quarter and a half of it, the same ratios as with epsilon.
   """
   select, answer = (
       noise_scale(share * epsilon, released, sensitivity)
@@ -57,19 +56,20 @@ def release(
     d: Array, order: Array, count, threshold_noise: Array, query_noise: Array,
     answer_noise: Array, gamma=1e-3, tau=1e-4,
 ) -> Array:
-  """The part of PPDL that is not random.
+  """The deterministic part of PPDL, given all noise and the order of visit.
 
   Args:
     d: [elements] gradient.
     order: [elements] permutation: the indices of `d` in the order of visit;
-      nobody checks that each is there once.
+      that each occurs once is not checked.
     count: Elements to release at most, 1 or more; may be traced.
     threshold_noise: [elements]; entry i is on the threshold for the first
       release at or after visit i. Only the entries at 0 and after each release
       are used.
     query_noise: [elements]; entry i is on the magnitude seen at visit i.
     answer_noise: [elements]; entry i is on the element released at visit i.
-    gamma: Magnitudes are clipped to [-gamma, gamma], before and after.
+    gamma: Elements are clipped to [-gamma, gamma], both for the comparison and
+      when they are released.
     tau: Threshold on the clipped magnitude.
 
   Returns:
@@ -93,11 +93,11 @@ def ppdl(
     gamma: Bound on a released element, above 0.
     tau: Threshold, 0 or more.
     sensitivity: Of one element, above 0.
-    scale: Of the Laplace noise on a released element, above 0, in the
-      gradient's own unit; may be traced. `None` takes what `epsilon` and
-      `sensitivity` make of it, else these are not looked at: 5 for every
-      element released, where a gradient is bounded by .001. PlugVFL has .0001
-      to .01.
+    scale: Scale of the Laplace noise on a released element, above 0, in the
+      gradient's own unit; may be traced. If given, `epsilon` and `sensitivity`
+      are ignored. `None` derives it from these: by default it is 5 times the
+      number of elements released, while gradients are clipped to 0.001. PlugVFL
+      has 0.0001 to 0.01.
 
   Raises:
     ValueError: if an argument is out of range.
@@ -121,7 +121,7 @@ def ppdl(
         (jax.random.laplace(k, (d.size,), d.dtype) * s).astype(d.dtype)
         for k, s in zip(k_noise, scales)
     )
-    # Never padding.
+    # Padding is never released.
     on_query = jnp.where(_taken(real, order), on_query, -jnp.inf)
     out = release(
         d.ravel(), order, count, on_threshold, on_query, on_answer, gamma, tau
@@ -164,7 +164,7 @@ def _next_at_least(x: Array, thresholds: Array) -> Array:
 
 
 def _taken(x: Array, places: Array) -> Array:
-  """x[places], all of which are in 0..len(x) - 1; JAX would test each."""
+  """x[places] without JAX's bounds checks; places are in 0..len(x) - 1."""
   return jnp.asarray(x).at[places].get(
       mode='promise_in_bounds', wrap_negative_indices=False
   )

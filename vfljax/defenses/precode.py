@@ -1,10 +1,10 @@
 """PRECODE (Scheliga et al. 2022; Kang et al. 2022, section 7.2).
 
-A passive party sends its embedding through a variational bottleneck: an encoder
-makes a mean and a deviation of it, a draw from that normal distribution is
-decoded, and the decoded representation is what crosses the line, in training
-and at inference. A Kullback-Leibler term draws the distribution towards the
-standard normal one.
+A passive party passes its embedding through a variational bottleneck: an
+encoder gives a mean and a deviation, a draw from that normal distribution is
+decoded, and the party sends the decoded representation, in training and at
+inference. A Kullback-Leibler term draws the distribution towards the standard
+normal one.
 
 Kang et al. call it free of parameters and give no sizes. As in PRECODE's public
 code (github.com/dAI-SY-Group/PRECODE) encoder and decoder are one linear layer
@@ -56,7 +56,7 @@ def precode(weight=1e-3, width: int = 32) -> Defense:
   def send(passive: Any, key, u):
     code = encoder.apply(passive['encoder'], u)
     mean, log_std = jnp.split(code, 2, axis=-1)
-    # Starts near 1 and cannot overflow: exp of a large output would.
+    # The deviation starts near 1, and its exponential cannot overflow.
     log_std = 5 * jnp.tanh(log_std / 5)
     noise = jax.random.normal(key, mean.shape, mean.dtype)
     drawn = mean + jnp.exp(log_std) * noise

@@ -11,14 +11,14 @@ from vfljax.types import Array
 
 NORMS = ('batch', 'sample', 'none')
 LINKS = ('identity', 'sigmoid', 'printed')
-EDGE = 1e-4  # Probabilities stay so far from 0 and 1.
+EDGE = 1e-4  # Probabilities are kept this far from 0 and 1.
 
 
 def randomized_response(y: Array, u: Array) -> Array:
   """Eq. 4: 0.5 + u for a positive sample and 0.5 - u for a negative one.
 
   Args:
-    y: [batch] of 0 and 1; what lies between is interpolated.
+    y: [batch] of 0 and 1; values in between are interpolated.
     u: [batch] in [0, delta].
   """
   return 0.5 + (2 * y - 1) * u
@@ -40,15 +40,15 @@ def cross_entropy(f: Array, target: Array, link: str = 'identity') -> Array:
 
 
 def probability(f: Array, link: str = 'identity') -> Array:
-  """P(positive) of embeddings [batch, d], [batch], in [EDGE, 1 - EDGE]."""
+  """P(positive) [batch], in [EDGE, 1 - EDGE], of embeddings f [batch, d]."""
   p = f if link == 'identity' else jax.nn.sigmoid(f)
-  # What lies outside is pulled back: its gradient is the edge's, not 0.
+  # Clipped in value only: outside, the gradient is the edge's and not 0.
   p = p + jax.lax.stop_gradient(jnp.clip(p, EDGE, 1 - EDGE) - p)
   return p.mean(-1)
 
 
 def normalise(g: Array, norm: str = 'batch') -> Array:
-  """g / ||g|| of gradients [batch, d]; where the norm is 0, 0.
+  """g / ||g|| of gradients g [batch, d]; 0 where the norm is 0.
 
   Args:
     norm: One norm over the 'batch', one a 'sample', or 'none'.
@@ -61,9 +61,9 @@ def normalise(g: Array, norm: str = 'batch') -> Array:
 
 
 def scaled_gradients(f: Array, weights: Sequence, norm: str) -> list[Array]:
-  """f itself, once a weight; each gradient is weight * `normalise`(gradient).
+  """A copy of f per weight, whose gradient is weight * `normalise`(gradient).
 
-  On a GPU all are normalised at once.
+  On a GPU all gradients are normalised in one batch.
   """
   weights = [jnp.asarray(w, f.dtype) for w in weights]
   if target.kind() != 'gpu':
@@ -75,7 +75,7 @@ def scaled_gradients(f: Array, weights: Sequence, norm: str) -> list[Array]:
 
 
 def _scaled(f: Array, weight: Array, how: Callable[[Array], Array]) -> Array:
-  """f itself; its gradient becomes weight * how(gradient)."""
+  """Returns f; its gradient becomes weight * how(gradient)."""
 
   @jax.custom_vjp
   def same(f, weight):
@@ -93,9 +93,9 @@ def _scaled(f: Array, weight: Array, how: Callable[[Array], Array]) -> Array:
 
 
 def hide(labels: Array, share: Array) -> Array:
-  """Labels that carry each sample's u / delta, [batch, 2]; see `reveal`.
+  """Labels [batch, 2] that encode each sample's u / delta, for `reveal`.
 
-  They stay distributions with the same larger entry: 3/4 to 1.
+  They stay distributions, with the larger entry, now 3/4 to 1, in its place.
 
   Args:
     labels: [batch, 2], 0 and 1.
@@ -107,6 +107,6 @@ def hide(labels: Array, share: Array) -> Array:
 
 
 def reveal(labels: Array) -> tuple[Array, Array]:
-  """(y, share), both [batch], of what `hide` made."""
+  """(y, share), both [batch], decoded from labels that `hide` returned."""
   q = labels[:, 1]
   return (q > 0.5).astype(q.dtype), 4 * jnp.maximum(q, 1 - q) - 3

@@ -1,20 +1,20 @@
 """RVFR: embeddings recovered from a subspace (Liu et al. 2021).
 
-All parties' embeddings of a sample lie near a subspace of few dimensions, as
-they are of one sample; what a corrupted party sends does not. The active party
+The embeddings that all parties have of a sample lie together near a subspace of
+few dimensions; with a corrupted party's embedding they do not. The active party
 learns that subspace from embeddings, robustly, since a few training samples may
-be corrupted, and takes from it, for each sample, the point that fits all
-parties but a few: a party farther off than parties usually are counts by its
-distance and not by the square. That point is what its top network sees.
+be corrupted. Of each sample its top network sees the point of the subspace that
+fits most parties: a party farther off than usual counts by its distance and not
+by the square.
 
 The authors work in stages, each over all training data: train the extractors,
 learn the subspace, purify the embeddings, train the server's model on those.
-Here they run side by side: statistics of the embeddings, weighted by the
-inverse of their distance to the subspace so far, are carried from round to
-round as batch normalization carries its own, and the subspace are their
-leading principal directions. There is no public code; the algorithms inside the
-stages are ours. The last stage needs a top with weights (`server`). The active
-party's own embedding, if there is one, is trusted.
+Here they run side by side: running statistics of the embeddings, weighted by
+the inverse of their distance to the current subspace, are kept as in batch
+normalization, and the subspace is spanned by their leading principal
+directions. There is no public code; the algorithms inside the stages are ours.
+The last stage needs a top with weights (`server`). The active party's own
+embedding, if there is one, is trusted.
 """
 from functools import partial
 from typing import Any, NamedTuple
@@ -43,17 +43,17 @@ def rvfr(
     rank: float = 0.5, *, server: bool = False, warmup: int = 50,
     decay: float = 0.99, steps: int = 8,
 ) -> Defense:
-  """Predicts from embeddings that are pulled into a common subspace.
+  """Predicts from embeddings that are projected into a common subspace.
 
   Args:
-    rank: Dimensions of the subspace as a share of those of all embeddings laid
-      side by side, in (0, 1]; at 1 nothing changes.
-    server: Whether the top is trained on purified embeddings too, once `warmup`
-      rounds are over; for tops with weights. Gradients of embeddings are then
-      those of what stands in their place.
-    warmup: Rounds, 0 or more.
-    decay: Of the statistics in a round, in [0, 1).
-    steps: Of the reweighted least squares that fit a sample, 1 or more.
+    rank: Dimension of the subspace as a share of the total width of all
+      embeddings, in (0, 1]; at 1 nothing changes.
+    server: Whether the top is trained on purified embeddings, too, after
+      `warmup` rounds; for tops with weights. The cut-layer gradients are then
+      taken at the purified embeddings.
+    warmup: Number of rounds, 0 or more.
+    decay: Factor of the running statistics per round, in [0, 1).
+    steps: Of the iteratively reweighted least squares for a sample, 1 or more.
 
   Raises:
     ValueError: if an argument is out of its range.
@@ -68,7 +68,7 @@ def rvfr(
 
 
 def purifying(own: Settings, net: Net) -> Net:
-  """The top network on purified embeddings; 'seen' are their statistics."""
+  """The top network on purified embeddings; 'seen' has the statistics."""
 
   def init(key, us):
     z = together(us)
@@ -121,18 +121,18 @@ def together(us: tuple[Array | None, ...]) -> Array:
 
 
 def _check_width(seen: Params, us: tuple[Array | None, ...]) -> None:
-  """Refuses embeddings of fewer parties than the subspace is of."""
+  """Raises ValueError for embeddings of fewer parties than the subspace's."""
   want, got = len(seen['mean']), together(us).shape[1]
   if got != want:
     raise ValueError(
-        f'rvfr: its subspace is of the embeddings of all parties, {want} '
-        f'numbers a sample, and its top network is given {got}. It cannot be '
+        f'rvfr: its subspace is that of the embeddings of all parties, {want} '
+        f'numbers a sample, but its top network got {got}. It cannot be '
         'chained with a defense that trains on fewer parties (multi_head).'
     )
 
 
 def dimensions(us: tuple[Array | None, ...], rank: float) -> int:
-  """Of the subspace, 1 or more."""
+  """The dimension of the subspace, 1 or more."""
   return max(1, round(rank * together(us).shape[1]))
 
 
@@ -140,17 +140,17 @@ def absorbed(
     seen: Params, us: tuple[Array | None, ...], rank: int, decay: float,
     real: Array | None = None,
 ) -> Params:
-  """The statistics with one more round in them.
+  """The running statistics, updated with a round.
 
-  Each sample weighs as much as its distance from the subspace is small, which
+  A sample's weight is inverse to its distance from the subspace, which
   minimizes the sum of distances in place of the sum of squares.
 
   Args:
-    seen: 'mean' [width], 'square' [width, width], 'weight' and 'rounds', sums
-      in which older rounds count for less.
+    seen: 'mean' [width], 'square' [width, width] and 'weight', sums that decay,
+      and 'rounds', a count.
     us: The round's embeddings.
-    rank: Of the subspace.
-    decay: Of older rounds.
+    rank: The subspace's dimension.
+    decay: Factor of the sums per round.
     real: [batch] 1, or 0 for a row that does not count; by default all do.
   """
   z = together(us)
@@ -171,8 +171,8 @@ def absorbed(
 
 
 def subspace(seen: Params, rank: int) -> tuple[Array, Array, Array]:
-  """Mean [width], orthonormal leading directions [width, rank], and the squared
-  distance from the subspace that each coordinate has on average, [width]."""
+  """Mean [width], orthonormal leading directions [width, rank], and each
+  coordinate's mean squared distance from the subspace, [width]."""
   count = jnp.maximum(seen['weight'], 1e-12)
   mean = seen['mean'] / count
   covariance = seen['square'] / count - mean[:, None] * mean[None]
@@ -182,10 +182,10 @@ def subspace(seen: Params, rank: int) -> tuple[Array, Array, Array]:
 
 
 def _solved(matrices: Array, vectors: Array) -> Array:
-  """Of each row the solution of its equations, [batch, n, n] and [batch, n].
+  """Solves a linear system per row, [batch, n, n] and [batch, n]: [batch, n].
 
-  On CPUs one after the other: batches stood still there for ever. Our guess why
-  is in `numerics`, where decompositions are taken so, too.
+  On CPUs one after the other, as batched solves deadlocked there; see
+  `numerics.svd`, where decompositions are done so, too.
   """
   one = lambda both: jnp.linalg.solve(*both)
   if target.kind() == 'cpu':
@@ -197,11 +197,11 @@ def purify(
     us: tuple[Array | None, ...], mean: Array, basis: Array, rest: Array,
     steps: int = 8,
 ) -> tuple[Any, ...]:
-  """Each sample's embeddings as a point of the subspace has them.
+  """Replaces each sample's embeddings by those of a point of the subspace.
 
-  The point of the least sum of Huber's losses of the parties' distances, by
-  `steps` of iteratively reweighted least squares. They are squares up to twice
-  what a party's distance usually is; one that is far off is outvoted.
+  The point minimizes the sum over parties of Huber's loss of the distance, by
+  `steps` of iteratively reweighted least squares. The loss is quadratic up to
+  twice a party's usual distance, so that a party far off is outvoted.
 
   Args:
     us: [batch, ...] each; the first is the active party's own or `None`. It is

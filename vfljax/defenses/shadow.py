@@ -1,10 +1,10 @@
-"""Shadows: the passive parties' networks as the active party guesses them.
+"""Shadows: the active party's imitations of the passive parties' networks.
 
-The active party trains copies of their structure, from the weights that all
-parties drew from one seed, on a few samples of its own (VMask, Algorithm 6,
-after Gao and Zhang 2023): the top network stays as it is and the active party's
-own embedding is left out. On the copies it can play the attacker, and so learn
-how many labels a network would give away.
+The active party trains networks of the same structure, from the initial weights
+that all parties drew from a shared seed, on a few samples of its own (VMask,
+Algorithm 6, after Gao and Zhang 2023). The top network is not trained and the
+active party's own embedding is replaced by zeros. By attacking a shadow the
+active party estimates how much a passive party's network leaks of the labels.
 """
 from typing import Any, NamedTuple
 
@@ -28,21 +28,22 @@ LOW = 1e-3  # Smallest lot in drawing the imagined attacker's samples.
 
 
 class Attacker(NamedTuple):
-  """The attacker whom a defender imagines.
+  """The attacker that the active party simulates on its shadows.
 
   Attributes:
     schedule: How it trains; its best stage counts, as in VMask's Algorithm 3.
-      20 epochs are VMask's for the attack that the active party plays, in every
-      experiment; the attack that strikes has 50 there, 20 for DistilBERT. Who
-      fears one who trains longer gives it more.
+      VMask simulates 20 epochs in every experiment, while its real attack
+      trains 50, or 20 for DistilBERT. Give it more epochs against an attacker
+      who trains longer.
     known: Labels it knows of each class, >= 1.
     head: Hidden widths of its inference head.
     norm: What normalizes them, one of `nets.NORMS`.
-    draws: How often it is played, with other known samples and other random
-      weights; the mean counts. VMask plays it once.
-    epochs: How many of its schedule's are played, as if it had no more; all if
-      `None`. Needs a schedule with a stage after each. May be traced, as
-      `plays`: defenders who imagine more or less are then one program.
+    draws: How often it is simulated, each time with other known samples and
+      random weights; the mean counts. VMask simulates it once.
+    epochs: How many of the schedule's epochs are played, as if it had no more;
+      all if `None`. Needs a schedule with a stage after each epoch. It and
+      `plays` may be traced, so that defenses that differ in them share one
+      program.
     plays: How many of the draws are played; all if `None`.
   """
 
@@ -56,14 +57,14 @@ class Attacker(NamedTuple):
 
   @property
   def sizes(self) -> dict[str, int]:
-    """What may be traced, if it is not set: see `defense.Method.sized`."""
+    """The fields that may be traced, if unset; see `defense.Method.sized`."""
     schedule, said = self.schedule, (self.epochs, self.plays)
     if schedule.stages != schedule.epochs or said != (None, None):
       return {}
     return dict(epochs=schedule.epochs, plays=self.draws)
 
   def of_size(self, epochs: int, plays: int) -> 'Attacker':
-    """One who could do as much, and has a stage after each epoch."""
+    """The same with so many epochs, a stage after each, and draws."""
     schedule = self.schedule._replace(epochs=epochs, stages=epochs)
     return self._replace(schedule=schedule, draws=plays)
 
@@ -82,7 +83,7 @@ class Learning(NamedTuple):
 
 
 def check(name: str, attacker: Attacker) -> None:
-  """Raises ValueError for an attacker, called so, that makes no sense."""
+  """Raises ValueError, naming the argument `name`, for a senseless attacker."""
   checks.count(f'{name}.known', attacker.known)
   checks.count(f'{name}.draws', attacker.draws)
   checks.one_of(f'{name}.norm', attacker.norm, nets.NORMS)
@@ -100,14 +101,13 @@ def check(name: str, attacker: Attacker) -> None:
 def check_scored(
     name: str, attacker: Attacker, labels: Array | np.ndarray
 ) -> None:
-  """Refuses auxiliary samples that leave the attacker nothing to guess.
+  """Refuses auxiliary samples that leave the simulated attacker none to guess.
 
-  Its score would be NaN. Those that it knows are not scored, and the AUC of two
-  classes needs some of both.
+  Its score would then be NaN: samples that it knows are not scored, and for two
+  classes the AUC needs unknown samples of both.
 
   Args:
-    labels: [n, classes] numbers that can be looked at; a row of zeros is no
-      sample.
+    labels: [n, classes], not traced; a row of zeros is no sample.
 
   Raises:
     ValueError: for such samples.
@@ -135,11 +135,11 @@ def _check_played(name: str, number: Any, most: int) -> None:
 def logits(
     holdings: Holdings, shadows: Shadows, features: tuple
 ) -> Array:
-  """What the top makes of the shadows' embeddings, [batch, classes].
+  """The top's logits [batch, classes] for the shadows' embeddings.
 
   Args:
-    features: Of all parties, the active one's first; of that one only the
-      shape matters, as its embedding is zeros.
+    features: Of all parties, the active one's first; only their shape is used
+      of the latter, whose embedding is zeros.
   """
   vfl, params = holdings.vfl, holdings.params
   up = tuple(
@@ -156,13 +156,13 @@ def update(
   """One pass over the auxiliary samples: Algorithm 6.
 
   Args:
-    shadows: Of each passive party.
+    shadows: One entry per passive party.
     how: How they learn.
     norms: One of `named_layers.NORMS`.
 
   Returns:
-    The shadows, and for each the norms of its layers' gradients, [layers], the
-    mean over the pass's steps.
+    The shadows, and for each the norms of its layers' gradients, [layers],
+    averaged over the steps.
   """
   aux = _auxiliary(holdings)
   count = len(aux.labels)
@@ -192,9 +192,9 @@ def update(
 def known_samples(
     key: Key, attacker: Attacker, labels: Array
 ) -> tuple[Array, Array]:
-  """What the imagined attacker knows: rows and labels, a set for each draw.
+  """The simulated attacker's known rows and labels, a set for each draw.
 
-  Algorithm 2 draws them once a selection, before its loop.
+  As in Algorithm 2 they are drawn once a selection, before its loop.
   """
   draw = lambda key: per_class(key, labels, attacker.known, LOW)
   return jax.vmap(draw)(jax.random.split(key, attacker.draws))
@@ -204,16 +204,16 @@ def leakage(
     key: Key, attacker: Attacker, net: Net, shadow: Params, hidden: Array,
     features: Array, labels: Array, known: tuple[Array, Array],
 ) -> Array:
-  """What the imagined attacker gets out of a shadow, a scalar in [0, 1].
+  """The simulated attacker's score on a shadow, a scalar in [0, 1].
 
-  Accuracy on the auxiliary samples whose labels it does not know; for two
+  Its accuracy on the auxiliary samples whose labels it does not know; for two
   classes the AUC, as in VMask.
 
   Args:
-    key: Of all that is drawn anew for every set of layers.
+    key: Seeds the redrawn layers, the head and the training.
     net: The passive party's network.
     shadow: Its shadow's weights.
-    hidden: bool [layers]: what the attacker has to draw anew.
+    hidden: bool [layers]: those that the attacker cannot read and redraws.
     features: [n, ...] the auxiliary samples, as that party has them.
     labels: [n, classes]; a row of zeros is no sample.
     known: What `known_samples` drew.
@@ -247,7 +247,7 @@ def leakage(
 
 
 def _whole(number: Any) -> Any:
-  """A sweep's number, which is a float, for a loop to count to."""
+  """A sweep's number, a float, as the integer that a loop needs."""
   return None if number is None else jnp.asarray(number).astype(jnp.int32)
 
 

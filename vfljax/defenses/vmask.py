@@ -1,29 +1,28 @@
 """VMask: layers in secret shares, as many as a leakage budget asks for.
 
-A passive party that knows its bottom network completes it into a classifier.
-VMask (Tan et al., NDSS 2025) keeps some layers' weights in shares between the
-passive and the active party, who compute them together; the passive party
-cannot read them. After every epoch the active party plays the attacker on a
-shadow of the bottom network (`shadow`) and hides the layers with the largest
-accumulated gradients, one by one, until the attack gets no more than the budget
-(Algorithm 2).
+A passive party that knows its bottom network can complete it into a classifier
+of the labels. VMask (Tan et al., NDSS 2025) keeps some layers' weights in
+secret shares between the passive and the active party, who compute these layers
+together; the passive party cannot read them. After every epoch the active party
+simulates the attack on a shadow of the bottom network (`shadow`) and hides the
+layers with the largest accumulated gradients, one by one, until the attack's
+score is within the budget (Algorithm 2).
 
-This is the fast mode: training computes what the shares would, in plain
-arithmetic, and `expose` shows what the passive party can read, other layers
-drawn anew. Algorithm 1's noise, which the active party adds to its share when a
-layer is hidden or shown again, is in `offset`, beside the weights that the
-passive party knows of. What the shares cost is measured in `mpc`.
+This is the fast mode: training computes in plain arithmetic what the shares
+would, and `expose` shows what the passive party can read, hidden layers
+redrawn. Algorithm 1's noise, which the active party adds to its share when a
+layer is hidden or shown again, is in `offset`, apart from the weights that the
+passive party knows. What computing on shares costs is measured in `mpc`.
 
-The budget bounds what the imagined attacker gets on the shadow, not what a
-stronger one gets; and one who keeps its transcript learns a masked layer from
-its inputs and outputs (experiments/vmask/README.md). Other than in Algorithm 2
-the set of all layers is tried too, so that `leakage` is that of the set chosen;
-it exceeds the budget where even that does not meet it.
+The budget bounds the simulated attacker's score on the shadow, not that of a
+stronger attacker; and one who records a masked layer's inputs and outputs
+learns its weights (experiments/vmask/README.md). Other than in Algorithm 2, the
+set of all layers is tried too, so that `leakage` is that of the chosen set; it
+exceeds the budget where even hiding all layers does not meet it.
 
-A party with fewer hidden layers has less to compute: the search is a loop that
-ends at the first set within the budget. Over seeds in a loop (a CPU's sweep)
-each pays its own; under vmap all pay for the longest search, never for both
-sides of a branch.
+The search is a loop that ends at the first set within the budget, so that fewer
+hidden layers cost less. With seeds in a loop (a sweep on a CPU) each pays for
+its own search; under vmap all pay for the longest one.
 """
 from functools import partial
 from typing import Any, NamedTuple
@@ -52,9 +51,9 @@ class Memory(NamedTuple):
     offset: Noise added so far to the bottom network's weights.
     shadows: Weights of the shadows.
     norms: [layers] accumulated L1 norms of their gradients, or means.
-    leakage: What the imagined attacker got at the last selection; 0 before.
-    ratio: Share of layers hidden, mean over the epochs played.
-    epochs: Played so far; one number.
+    leakage: The simulated attacker's score at the last selection; 0 before.
+    ratio: Share of layers hidden, averaged over the epochs played.
+    epochs: Number of epochs played, a scalar.
   """
 
   masked: tuple[Array, ...]
@@ -80,11 +79,11 @@ class Rule(NamedTuple):
 
   @property
   def shadowed(self) -> bool:
-    """Whether there is anything to choose by."""
+    """Whether layers are chosen, for which shadows are needed."""
     return not (isinstance(self.selection, str) and self.selection == ALL)
 
   def candidates(self, params: Params) -> np.ndarray:
-    """bool [layers] of a network, those that may be hidden."""
+    """bool [layers]: which layers of a network may be hidden."""
     known = named_layers.existing(params, 'vmask: ')
     return named_layers.mask(params, self.among or known)
 
@@ -101,34 +100,34 @@ def vmask(
       chance, 1 / classes, to 1; may be traced. VMask: 0.25 for ten classes.
     selection: 'critical' chooses anew after every epoch (VMask),
       'accumulative' adds to the layers already hidden (-AS), 'random' hides
-      as many as 'critical' would, but any (-RS), and 'all' hides all (-ALLS),
-      whatever the budget. The first three are also 0, 1 and 2, which may be
-      traced.
+      as many random layers as 'critical' would (-RS), and 'all' hides all
+      (-ALLS), whatever the budget. The first three may also be given as 0, 1
+      and 2, which may be traced.
     among: Names of layers to choose from (`named_layers.names`); all if empty.
     noise: Deviation of Algorithm 1's noise, 0 or more; may be traced. VMask:
       0.01, which it calls a "standard variance".
-    attacker: Whom the active party imagines.
+    attacker: The attacker that the active party simulates.
     shadows: How the shadows learn.
-    norms: What ranks the layers: 'sum' of the absolute gradients, as Algorithm
-      2 has it, or their 'mean', as the authors' code does: layers of many
-      weights are then not first because of their size.
-    least: Layers hidden whatever the attack gets, 0 or more. Algorithm 2 may
-      hide none; the authors' code hides one (1).
+    norms: What ranks the layers: the 'sum' of the absolute gradients, as in
+      Algorithm 2, or their 'mean', as in the authors' code, where large layers
+      are not first because of their size.
+    least: Number of layers hidden whatever the attack's score, 0 or more.
+      Algorithm 2 may hide none; the authors' code hides at least 1.
 
   Raises:
     ValueError: if an argument is out of its range; when training starts, if the
       budget is under chance, a layer of `among` does not exist, a bottom
-      network's weights have no layers that could be named, or there are no
-      auxiliary samples (selection 'all' needs none), or they leave the imagined
-      attacker nothing to guess (`shadow.check_scored`). In a traced program
-      nobody sees their numbers: there the leakage is NaN, and all is hidden.
+      network's weights have no named layers, there are no auxiliary samples
+      (selection 'all' needs none), or these leave the simulated attacker none
+      to guess (`shadow.check_scored`). In a traced program the last is not
+      checked: the leakage is then NaN, and all layers are hidden.
   """
   rule = Rule(budget, selection, among, noise, attacker, shadows, norms, least)
   _check(rule)
   return Defense(
       init=partial(_init, rule), bottom=_bottom, epoch=partial(_epoch, rule),
       facts=facts, expose=_expose,
-      # Algorithm 1's noise is in the weights that are computed on in shares.
+      # The passive party computes with Algorithm 1's noise, inside its shares.
       lent=lambda state, k: state.offset[k - 1],
   )
 
@@ -180,7 +179,7 @@ def _epoch(rule: Rule, state: Memory, key: Key, holdings: Holdings) -> Memory:
 def _selected(
     rule: Rule, key: Key, state: Memory, k: int, holdings: Holdings
 ) -> tuple[Array, Array]:
-  """Passive party k's layers to hide from now on, and what leaks then."""
+  """Passive party k's layers to hide from now on, and the leakage then."""
   aux: Batch = holdings.auxiliary  # pyright: ignore
   params = state.shadows[k - 1]
 
@@ -207,10 +206,10 @@ def _expose(state: Memory, key: Key, k: int, weights: Params) -> Params:
 
 
 def facts(state: Memory) -> dict[str, Array]:
-  """Means over the passive parties, and the largest leakage of theirs.
+  """Means over the passive parties, and the largest leakage among them.
 
-  'mask_ratio' is the share of layers hidden, mean over the epochs played;
-  'masked' is that share now, after the last selection.
+  'mask_ratio' is the share of layers hidden, averaged over the epochs played;
+  'masked' is that share after the last selection.
   """
   now = [m.mean(dtype=jnp.float32) for m in state.masked]
   return dict(
@@ -235,9 +234,12 @@ def _check(rule: Rule) -> None:
 
 
 def _check_start(rule: Rule, spec: Spec, tracing: bool) -> None:
-  """Refuses what cannot be trained; see `vmask`."""
+  """Raises the errors of a training's start; see `vmask`."""
   if not spec.bottoms or spec.vfl is None:
-    raise ValueError('vmask: needs to know the bottom networks (`Spec.vfl`).')
+    raise ValueError(
+        'vmask: needs the bottom networks and their weights: give `Spec` its '
+        'fields vfl and bottoms.'
+    )
   if not rule.shadowed:
     return
   check.inside(
@@ -247,7 +249,7 @@ def _check_start(rule: Rule, spec: Spec, tracing: bool) -> None:
   if spec.auxiliary is None or not len(spec.auxiliary.labels):
     raise ValueError(
         'vmask: the shadows learn from auxiliary samples of the active party, '
-        'and there are none: set --config.auxiliary.samples, or give '
+        'but there are none: set --config.auxiliary.samples, or give '
         "`auxiliary` to `fit` and `init`. selection='all' needs none."
     )
   if samples.at_hand(spec.auxiliary.labels, tracing):
@@ -255,7 +257,7 @@ def _check_start(rule: Rule, spec: Spec, tracing: bool) -> None:
 
 
 def _start(rule: Rule, spec: Spec, k: int) -> np.ndarray:
-  """What is hidden in the first epoch: the candidate that data meets first."""
+  """The layers hidden in the first epoch: the candidate nearest the input."""
   params = spec.bottoms[k - 1]
   among = rule.candidates(params)
   if not rule.shadowed:
@@ -268,7 +270,7 @@ def _start(rule: Rule, spec: Spec, k: int) -> np.ndarray:
 
 
 def _shifted(key: Key, offset, changed, noise) -> tuple[Params, ...]:
-  """Offsets with fresh noise in the layers hidden or shown anew."""
+  """Offsets with fresh noise in the layers that were just hidden or shown."""
   moved = []
   for i, (old, which) in enumerate(zip(offset, changed)):
     drawn = named_layers.noise(jax.random.fold_in(key, i), old, noise)
@@ -278,7 +280,7 @@ def _shifted(key: Key, offset, changed, noise) -> tuple[Params, ...]:
 
 
 def _counted(state: Memory) -> Memory:
-  """The share of hidden layers, with the epoch just played."""
+  """Adds the epoch just played to the mean share of hidden layers."""
   epochs = state.epochs + 1
   ratio = tuple(
       r + (m.mean(dtype=r.dtype) - r) / epochs.astype(r.dtype)

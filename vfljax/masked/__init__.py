@@ -2,7 +2,7 @@
 
 `masking` finds a network's layers and puts them into shares, `training` trains
 them exactly, `shares` and `autodiff` are one layer's weights and passes, and
-`ranges` says what a masked layer must not be given. The arithmetic is
+`ranges` checks a masked layer's values and size. The arithmetic is
 `vfljax.mpc`'s.
 """
 from vfljax.masked import autodiff, masking, ranges, shares, training

@@ -35,12 +35,13 @@ class Rule(NamedTuple):
   """How `masked_layer` computes one layer.
 
   Attributes:
-    layer: Which.
-    public: With which numbers.
-    plain: ({'kernel', 'bias'}, x) -> y; the layer in floating point, of which
-      the weight gradient is taken.
-    eta: T4: the learning rate, since shares move by eta times the gradient.
-    record: Where to note what was said; shapes only.
+    layer: The layer.
+    public: The public configuration.
+    plain: ({'kernel', 'bias'}, x) -> y; the layer in floating point, from which
+      the weight gradient is computed.
+    eta: T4: the learning rate, since shares are updated by eta times the
+      gradient.
+    record: Receives the messages' shapes, by layer and pass.
   """
 
   layer: Layer
@@ -61,7 +62,7 @@ def shapes(layer: str, said: Transcript) -> Transcript:
 
 
 def _note(rule: Rule, step: str, said: Transcript) -> None:
-  """Writes down what was said, once however often JAX repeats a trace."""
+  """Records messages, once even if JAX repeats a trace."""
   name = rule.layer.name
   rule.record[name, step] = shapes(name, said)
 
@@ -71,7 +72,7 @@ def _largest(*values: Array) -> Array:
 
 
 def _once(x: Array) -> Array:
-  """x, put into memory: else every use of it computes it from the shares."""
+  """x, materialized: otherwise each use would recompute it from the shares."""
   return lax.optimization_barrier(x)
 
 
@@ -105,7 +106,7 @@ def _forward(
     )
     kept = ()
   _note(rule, 'forward', said)
-  # As the layer has it: of integers, pixels say, their dtype would cut it off.
+  # The plain layer's dtype; that of x would cut fractions off if x is integer.
   dtype = jax.eval_shape(rule.plain, params, x).dtype
   out = _once(decode_raw(y, bits.inputs + bits.weights, dtype))
   return out, _largest(x, out), kept
@@ -121,11 +122,11 @@ def masked_layer(
   Args:
     rule: What is static.
     x: The layer's input, an array of real numbers.
-    params: Like the weights; their values are not looked at, their cotangent is
-      the weight gradient (T4: zero, for it is never in one place).
-    tap: Like the output, not looked at; its cotangent is the output gradient.
-    gauge: [2], not looked at; its cotangent is the largest absolute value of
-      the output gradient and of the input gradient (T4: of eta times them).
+    params: Shaped as the weights; the values are not used, their cotangent is
+      the weight gradient (T4: zero, as no party has it).
+    tap: Shaped as the output, not used; its cotangent is the output gradient.
+    gauge: [2], not used; its cotangent is the largest absolute value of the
+      output gradient and of the input gradient (T4: of eta times them).
     secret: The weights.
     dealt: From `deal`; for this call only.
 
@@ -151,8 +152,7 @@ def _bwd(rule, kept, cotangents):
     bits = public.last
     codes, _ = encode_raw(rule.eta * g, bits.gradients)
     shares = to_active.Shares(*secret['kernel'])
-    # The new shares leave by `update`, which computes the same once more; XLA
-    # keeps one of both.
+    # `update` computes the same again, for the new shares; XLA merges both.
     _, back, _ = to_active.backward(layer.bilinear, codes, e, shares, dealt)
     assert back is not None
     scaled = _once(decode_raw(back, bits.gradients + bits.weights, x.dtype))
@@ -179,10 +179,10 @@ masked_layer.defvjp(_fwd, _bwd)
 def update(
     rule: Rule, secret: Secret, delta: Leaves, tap: Array, kept: Any, dealt: Any
 ) -> tuple[Secret, Array]:
-  """The weights after an optimizer's step, and whether it was too far.
+  """The weights after an optimizer's step, and whether it was clipped.
 
-  T3: P subtracts codes of -delta from its share, and nothing is said. T4: both
-  shares move by eta times the weight gradient, and the bias at A.
+  T3: P subtracts codes of -delta from its share, without a message. T4: both
+  shares change by eta times the weight gradient; the bias changes at A.
 
   Args:
     rule: What is static.
@@ -193,8 +193,8 @@ def update(
     dealt: T4: the step's correlation.
 
   Returns:
-    The weights, and a bool scalar: a move left the fixed-point range and was
-    clipped to it.
+    The weights, and a bool scalar: whether an update left the fixed-point range
+    and was clipped to it.
   """
   layer, bits = rule.layer, weight_bits(rule.public, rule.layer)
   if not layer.to_active:

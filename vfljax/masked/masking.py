@@ -1,15 +1,15 @@
 """Which layers of a network are masked, and putting their weights in shares.
 
-Algorithm 1 of VMask (Tan et al., NDSS 2025) on any of our networks: a layer
-goes by the path of its weights, its arithmetic is that of `masked.shares`, and
-the network keeps its one definition (`nets.intercept`). Training on such
-weights is `masked.training`.
+Algorithm 1 of VMask (Tan et al., NDSS 2025) on any of our networks: a layer's
+name is the path of its weights, its arithmetic is that of `masked.shares`, and
+there is one definition of the network (`nets.intercept`). `masked.training`
+trains such weights.
 
   found = layers(net, params, x)
   chosen = choose(found, ['conv1', 'fc2'])
   weights, said = mask(public, chosen, keys, params, noise(key, chosen), 0)
 
-and, when another selection is to be masked, `change`.
+and `change` to mask another selection.
 """
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -38,8 +38,8 @@ class Weights(NamedTuple):
   """A bottom network's weights.
 
   Attributes:
-    plain: As the network has them; zeros where a layer is masked.
-    secret: Of each masked layer, its shares.
+    plain: The network's parameters, with zeros where a layer is masked.
+    secret: The shares of each masked layer, by name.
   """
 
   plain: Params
@@ -85,7 +85,7 @@ def layers(net: Net, params: Params, x: Any) -> tuple[Layer, ...]:
 
 
 def _closing(net: Net, params: Params, x: Any) -> set[str]:
-  """The names of layers whose output is the network's, untouched."""
+  """The names of layers whose output is the network's, with nothing after."""
 
   def outputs(params, x):
     ys = {}
@@ -103,7 +103,7 @@ def _closing(net: Net, params: Params, x: Any) -> set[str]:
 
 
 def _noting(note: Callable[[bool], None], x: Array, y: Array) -> Array:
-  """y; `note` hears whether x depends on what is differentiated."""
+  """Returns y; calls `note(whether x depends on what is differentiated)`."""
 
   @jax.custom_vjp
   def look(x, y):
@@ -113,7 +113,7 @@ def _noting(note: Callable[[bool], None], x: Array, y: Array) -> Array:
     note(x.perturbed)
     return y.value, ()
 
-  def backward(kept, g):  # Only traced: nobody asks for these numbers.
+  def backward(kept, g):  # Only traced: these numbers are not used.
     del kept
     return jnp.zeros(x.shape, x.dtype), jnp.zeros(g.shape, g.dtype)
 
@@ -135,7 +135,7 @@ def choose(
 
   Args:
     found: From `layers`.
-    names: Names, or as much of their beginning as a path tells apart: 'fc1' for
+    names: Names, or the first parts of their paths if unique: 'fc1' for
       'fc1/Dense_0'.
     last: One of `names` whose output and gradient stay with the active party
       (T4); it must be the network's last operation. '': none.
@@ -150,8 +150,8 @@ def choose(
     raise ValueError(f'Layer {last} is not among those to mask: {picked}.')
   if closing and not {f.name: f.final for f in found}[closing]:
     raise ValueError(
-        f'Layer {closing} cannot leave its output with the active party: the '
-        'network goes on after it.'
+        f'Layer {closing} cannot leave its output with the active party: it '
+        'is not the last operation of the network.'
     )
   return tuple(
       layer._replace(to_active=layer.name == closing)
@@ -181,11 +181,11 @@ def mask(
     keys: The parties' seeds.
     params: The network's weights.
     extra: theta_r, from `noise`.
-    period: Counts maskings from 0. The same number twice is the same mask V
-      twice, and the difference of two maskings is then in the clear.
+    period: Number of the masking, from 0. With the same number twice the mask V
+      is the same, which reveals the difference of both maskings.
 
   Returns:
-    (weights, what was said).
+    (weights, transcript).
 
   Raises:
     ValueError: if a weight is outside the fixed-point range.
@@ -215,9 +215,9 @@ def unmask(
 ) -> tuple[Weights, Transcript]:
   """Algorithm 1, lines 7-11: gives layers back with fresh noise.
 
-  The passive party, who knows the weights that it once masked, sees by how much
-  they moved, but for theta_r twice: under T4, too, where single gradients stay
-  with the active party.
+  The passive party knows the weights that it once masked, so it learns by how
+  much they changed since, up to theta_r twice: also under T4, where single
+  gradients stay with the active party.
   """
   params, secret, said = weights.plain, dict(weights.secret), []
   for layer in chosen:
@@ -239,19 +239,19 @@ def change(
 ) -> tuple[Weights, Transcript]:
   """Algorithm 1 as a whole: from one selection of masked layers to another.
 
-  A layer that is in both stays in its shares. The optimizers' states are those
-  of before: what the passive party knows of a masked layer's moves is its own.
+  A layer that is in both stays in its shares. The optimizers' states are kept:
+  under T3 the passive party knows a masked layer's updates.
 
   Args:
     public: Public numbers.
-    layers: Those that are masked, and those that are to be.
+    layers: (the layers masked now, the layers to mask).
     keys: The parties' seeds.
-    weights: With the former ones masked.
-    extra: theta_r, from `noise`, of all layers that change.
+    weights: With the former masked.
+    extra: theta_r, from `noise`, for all layers that change.
     period: As in `mask`: another one for each change.
 
   Returns:
-    (weights, what was said).
+    (weights, transcript).
 
   Raises:
     ValueError: as `mask`.

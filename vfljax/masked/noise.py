@@ -22,14 +22,14 @@ def noise(
 ) -> dict[str, Leaves]:
   """theta_r ~ N(0, std^2) of each layer: Algorithm 1, lines 3 and 9.
 
-  In float64, a float32 Gaussian with a uniform number of std * `FINE` added.
-  The Gaussian alone would be a multiple of much more than the weights' last
-  fraction bit, and what it is added to would lie open in the bits below: under
-  T4 sums of the gradients that are to stay with the active party.
+  In float64, a float32 Gaussian with a uniform number of std * `FINE` added. A
+  float32 Gaussian alone is a multiple of a number much larger than the weights'
+  last fraction bit, so that the bits below would reveal what it is added to:
+  under T4 sums of the gradients that must stay with the active party.
 
-  A key is for one masking or one unmasking, and the active party's alone. Noise
-  that a layer got before is known to whoever is shown the layer with it again:
-  the passive party, which knows all else that its weights are the sum of.
+  Use a key for one masking or one unmasking only; it is the active party's
+  secret. If noise is used again, the passive party, which knows all other terms
+  of its weights, learns it when it is given the layer.
   """
   out = {}
   for i, layer in enumerate(chosen):
@@ -49,7 +49,7 @@ def noise(
 def _drawn(
     coarse: Key, fine: Key, shape: tuple[int, ...], std: float
 ) -> Array:
-  """Gaussian numbers that have all the bits of a float64 of their size."""
+  """Gaussian numbers whose last bits are random to float64's precision."""
   words = jax.random.bits(fine, (2, *shape), jnp.uint32)
   high, low = words.astype(jnp.float64)
   part = (high + low * 2.0**-32) * 2.0**-32 - 0.5

@@ -1,9 +1,10 @@
-"""What masked layers must not be given, and how a user hears of it.
+"""Checks of masked layers: values in range, and VMask's condition on sizes.
 
-Values too large for the fixed point wrap around and come back as any others, so
-the largest ones of each pass are looked at afterwards. And VMask's own argument
-for its masked layers (Tan et al., NDSS 2025, section IV-D) has a condition on
-their sizes, which is not enough (see `attacks.layer_recovery`) but is theirs.
+Values too large for the fixed point wrap around in silence, so the largest
+values of each pass are checked after it. And VMask's argument for the security
+of masked layers (Tan et al., NDSS 2025, section IV-D) has a condition on their
+sizes. It is checked, too, though it is not sufficient (see
+`attacks.layer_recovery`).
 """
 import math
 
@@ -17,7 +18,7 @@ WHAT = ('input', 'output', 'output gradient', 'input gradient')
 
 
 def fraction_bits(public: Public, layer: Layer) -> tuple[int, int, int, int]:
-  """Of a layer's input, output, output gradient and input gradient."""
+  """Those of a layer's input, output, output gradient and input gradient."""
   bits = public.last if layer.to_active else public.precision
   return (
       bits.inputs, bits.inputs + bits.weights, bits.gradients,
@@ -28,8 +29,8 @@ def fraction_bits(public: Public, layer: Layer) -> tuple[int, int, int, int]:
 def limits(public: Public, layer: Layer) -> tuple[float, ...]:
   """The ranges of the same four; |value| must stay below.
 
-  Of results, which the protocol makes, half the ring's range: a result beyond
-  it may have wrapped.
+  For results of the protocol it is half the ring's range: a result beyond that
+  may have wrapped.
   """
   made = (False, True, False, True)
   return tuple(
@@ -48,8 +49,8 @@ def check(public: Public, layer: Layer, seen) -> None:
       gradient of one or more steps (T4: of eta times the gradients).
 
   Raises:
-    ValueError: it names the layer, the value, how far out it is and the public
-      that would hold it.
+    ValueError: it names the layer, the value, how far out it is and fraction
+      bits that would hold it.
   """
   worst = np.asarray(seen, np.float64).reshape(-1, 4)
   worst = np.where(np.isnan(worst).any(0), np.nan, worst.max(0))
@@ -89,7 +90,7 @@ def _report(
   where = f'Layer {layer.name}: its {WHAT[i]} reaches {value:g}'
   text = f'{where}, outside the fixed-point range of {top:g} ({bits} fraction '
   if not math.isfinite(value):
-    return f'{text}bits). No public holds it: look for a diverged model.'
+    return f'{text}bits). No setting holds it: look for a diverged model.'
   over = max(1, math.floor(math.log2(value / top)) + 1)
   text += f'bits); that is {value / top:.3g} times too large'
   if i in (1, 3):
@@ -101,13 +102,13 @@ def _report(
     return f'{text}. No number of fraction bits holds it: rescale the data.'
   fields = ', '.join(f'{k}={v}' for k, v in new._asdict().items())
   return (
-      f'{text}. {name}({fields}) would hold it, in a run with new seeds: with '
-      'the old ones its masks would be the same.'
+      f'{text}. {name}({fields}) would hold it, in a run with new seeds: the '
+      'old ones would repeat its masks.'
   )
 
 
 def _lowered(old, i: int, over: int, to_active: bool):
-  """Fraction bits with `over` fewer in the value of number i."""
+  """The precision with `over` fewer fraction bits for value i of `WHAT`."""
   if to_active:  # y has 2 f_x + f_g bits, the input gradient f_x + 2 f_g.
     if i in (1, 3):
       over = -(-over // 2)
@@ -122,16 +123,16 @@ def _lowered(old, i: int, over: int, to_active: bool):
 
 
 def condition(layer: Layer) -> str | None:
-  """Where VMask's own condition on a layer's size fails, and how.
+  """A message if VMask's condition on a layer's size fails, else `None`.
 
-  Section IV-D: a dense layer is safe from being solved within one batch if the
-  batch is smaller than its inputs, B < n1; a convolution of an image of h
-  pixels with a window of n, padding p and stride s if n > (h+2p+s)/(s+1), that
-  is if one image gives fewer positions on an axis than the window is wide. Of
-  images and windows that are no squares, which the paper leaves out, all
-  positions are compared with the whole window: each is an equation, whatever
-  axis it lies on. That is the paper's condition; equations add up over batches,
-  so meeting it does not make a layer safe.
+  Section IV-D: one batch cannot be solved for a dense layer's weights if it has
+  fewer rows than the layer has inputs, B < n1; for a convolution of an image of
+  h pixels with a window of n, padding p and stride s, if n > (h+2p+s)/(s+1),
+  that is if an image has fewer positions on an axis than the window is wide.
+  For images and windows that are not square, which the paper leaves out, the
+  number of all positions is compared with that of the window's pixels: each
+  position is an equation. Equations of several batches can be combined, so
+  meeting the condition does not make a layer safe.
   """
   f = layer.bilinear
   if len(f.w_shape) == 2:

@@ -1,9 +1,9 @@
-"""Weights of a linear layer in shares: what is static, masking, dealing.
+"""A linear layer's weights in shares: configuration, masking, dealing.
 
 Kernel and bias are both shared; the bias has the output's fraction bits and is
 added to the shares of the output (`masked_layer`), so it costs nothing online.
-Layers are T3 (`one_sided`) or, where the active party gets the layer's output
-anyway, T4 (`to_active`).
+Layers use T3 (`one_sided`) or, where the active party receives the layer's
+output anyway, T4 (`to_active`).
 """
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from vfljax.mpc.x64 import entry
 
 Array = jax.Array
 Leaves = dict[str, Array]  # 'kernel' and perhaps 'bias'.
-Secret = dict[str, Masked]  # The same, in shares.
+Secret = dict[str, Masked]  # The shares of each.
 
 
 class Public(NamedTuple):
@@ -39,7 +39,7 @@ class Public(NamedTuple):
 
 
 class Layer(NamedTuple):
-  """What is static about a masked layer.
+  """The static description of a masked layer.
 
   Attributes:
     name: Its path in the network's parameters.
@@ -141,7 +141,7 @@ def unshare(
 
 
 def opened(secret: Secret, bits: dict[str, int], dtype: Any) -> Leaves:
-  """The weights that the shares are of; no party can compute this."""
+  """The weights behind the shares; no party can compute this alone."""
   return {
       k: fixed_point.decode(ring.add(*v), bits[k], dtype)
       for k, v in secret.items()
@@ -159,7 +159,7 @@ def deal(
     keys: The parties' seeds.
     place: Numbers no other step has, such as (period, layer, step); traced or
       not, each a uint32.
-    secret: The layer's shares; only V is looked at, and not under T4.
+    secret: The layer's shares; T3 uses V alone, T4 none.
   """
   f, prg = layer.bilinear, public.prg
   if layer.to_active:

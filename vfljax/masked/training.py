@@ -2,9 +2,9 @@
 
 `step` in 64-bit mode runs the protocol of every masked layer, word by word; the
 masked weights are nowhere in the clear. With no layer chosen it is plain
-training, and on weights theta + theta_r that is the fast mode: it computes what
-the exact mode computes but for rounding (tested: outputs to 2e-6 relative, an
-epoch's losses to 1e-4).
+training. On weights theta + theta_r that is the fast mode: it computes the same
+as the exact mode, up to rounding (tested: outputs to 2e-6 relative, an epoch's
+losses to 1e-4).
 
   setup = Setup(net, head, (optax.sgd(0.1), optax.sgd(0.1)), chosen)
   state = start(setup, weights, active)
@@ -13,8 +13,8 @@ epoch's losses to 1e-4).
   state, played = exact(state, dealt(keys, state.weights, 0, i)[0], key, x, y)
   check(setup, played)
 
-A step gives up its state's memory (`donate_argnums`): shares that stay as they
-are would be copied otherwise.
+The step donates its state's memory (`donate_argnums`): otherwise shares that do
+not change would be copied.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -42,9 +42,9 @@ class Setup(NamedTuple):
   Attributes:
     net: The passive party's network.
     head: (active weights, embedding, batch) -> mean loss; all that the active
-      party computes. `batch` is its own: features, labels.
-    txs: Optimizers of the passive and of the active party. The passive one's
-      must not look at the weights (no weight decay), which are nowhere.
+      party computes. `batch` has its own features and labels.
+    txs: Optimizers of the passive and of the active party. The passive party's
+      must not use the weights (no weight decay), as no party has them.
     chosen: The masked layers, from `masking.choose`; none: the fast mode.
     public: Public numbers.
     eta: With a layer under T4: the learning rate; `txs[0]` must then be plain
@@ -60,7 +60,7 @@ class Setup(NamedTuple):
 
 
 class Training(NamedTuple):
-  """What both parties hold between steps."""
+  """The state of both parties between steps."""
 
   weights: Weights
   passive_opt: Any
@@ -69,18 +69,18 @@ class Training(NamedTuple):
 
 
 class Played(NamedTuple):
-  """What a step leaves behind.
+  """What a step returns beside the new state.
 
   Attributes:
     loss: Mean over the batch.
-    embedding: As sent to the active party.
-    ranges: Of each masked layer [4], for `check`.
-    seen: Of each masked layer (input, output, output gradient): under T3 the
+    embedding: The one sent to the active party.
+    ranges: For each masked layer [4] largest absolute values, for `check`.
+    seen: For each masked layer (input, output, output gradient): under T3 the
       passive party knows all three, under T4 only its input.
     moves: What the passive party's optimizer added to its weights; zeros under
-      T4, where nobody has that.
-    clipped: Of each masked layer, bool: its update left the fixed-point range
-      and is not the one that was meant; for `check`.
+      T4, where no party knows the update.
+    clipped: For each masked layer, bool: whether its update left the
+      fixed-point range and was clipped; for `check`.
   """
 
   loss: Array
@@ -113,14 +113,12 @@ def deal(
 ) -> tuple[dict[str, Any], Transcript]:
   """The dealer's randomness for step `number` of a masking, made offline.
 
-  In a simulation it is the exact mode's third part beside the two parties'.
-
   Args:
     setup: Static.
     keys: The parties' seeds.
-    weights: Their V is used, which stays as it is while a layer is masked.
+    weights: Only V is used, which does not change while a layer is masked.
     period: As in `masking.mask`.
-    number: Of the step, a uint32 that no other step of the period has.
+    number: The step's, a uint32, each used once in a period.
   """
   dealt, said = {}, ()
   for i, layer in enumerate(setup.chosen):
@@ -133,7 +131,7 @@ def deal(
 
 
 class _Held(NamedTuple):
-  """What the masked layers are computed from, by layer, and the notes of it."""
+  """Shares and correlations by layer, and the record of messages."""
 
   secret: dict[str, Any]
   dealt: dict[str, Any]
@@ -141,7 +139,7 @@ class _Held(NamedTuple):
 
 
 def _run(setup: Setup, held: _Held, key, x, params, taps, gauges):
-  """The bottom network's pass: embedding, and by layer what came up in it."""
+  """The bottom's pass: (embedding, (statistics, layers' values), rules)."""
   by_name = {layer.name: layer for layer in setup.chosen}
   rules, inner = {}, {}
 
@@ -178,7 +176,7 @@ def step(
     key: For networks whose training is random.
     x: The passive party's features, [batch, ...].
     batch: The active party's data, handed to `setup.head`.
-    record: Notes what was said, by layer and pass; for `transcript`.
+    record: Receives the messages' shapes, by layer and pass; for `transcript`.
   """
   plain, secret = state.weights
   held = _Held(secret, dealt, {} if record is None else record)
@@ -230,11 +228,11 @@ def _dtype(params: Params, layer: Layer) -> Any:
 
 
 def _moved(setup: Setup, params: Params, moves: Params) -> Params:
-  """Plain weights after a step; masked ones stay the zeros that they are."""
+  """Plain weights after a step; those of masked layers stay zeros."""
   new = descent.moved(params, moves)
   for layer in setup.chosen:
     path = tuple(layer.name.split('/'))
-    # The same arrays and not new zeros, which each step would write and copy.
+    # The same arrays: new zeros would be written and copied in each step.
     new = intercept.with_leaves(new, path, intercept.leaves_at(params, path))
   return new
 
@@ -242,11 +240,11 @@ def _moved(setup: Setup, params: Params, moves: Params) -> Params:
 def transcript(
     setup: Setup, state: Training, keys: Seeds, key: Key, x: Any, batch: Any
 ) -> Transcript:
-  """All that a step says on masked layers, in order; by tracing alone.
+  """All messages of a step's masked layers, in order; found by tracing.
 
-  Messages carry shapes in place of words: count them with `wire.count`, model
-  a network's time with `wire.seconds`. The embedding and its gradient, which
-  cross the line in plain training too, are not among them.
+  Messages have shapes in place of words: count them with `wire.count`, model a
+  network's time with `wire.seconds`. The embedding and its gradient, which are
+  sent in plain training, too, are left out.
   """
   record: Record = {}
   offline: list[wire.Message] = []
@@ -280,7 +278,7 @@ def check(setup: Setup, played: Played) -> None:
 
 
 def reveal(setup: Setup, weights: Weights, dtype: Any = jnp.float32) -> Params:
-  """The network's true parameters, put together by the simulator alone."""
+  """The network's true parameters, which only the simulator can compute."""
   params = weights.plain
   for layer in setup.chosen:
     bits = shares.weight_bits(setup.public, layer)

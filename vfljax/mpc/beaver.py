@@ -7,8 +7,8 @@ E = x - a and F = w - b, and party i computes
   [y]_i = f(E, [w]_i) + f([a]_i, F) + [c]_i,
 
 two ring products a party, since f(E, w) already holds f(E, F) + f(E, b).
-Nothing but uniform words is opened; the result stays shared. It is what generic
-MPC (CrypTen, SPU) does for a masked layer, here for comparison with
+Only uniform words are opened; the result stays shared. Generic MPC (CrypTen,
+SPU) computes a masked layer like this; it is here for comparison with
 `one_sided`.
 
 Shares are stacked, [parties, ...]. Needs 64-bit types on, as `one_sided` does.
@@ -94,7 +94,7 @@ def product(
 ) -> tuple[Array, Transcript]:
   """Shares of f(x, w) from shares of x and w; one flight.
 
-  Two parties say 2 X + 2 W words.
+  Two parties send 2 X + 2 W words.
 
   Args:
     f: The map `dealt` was made for.

@@ -47,13 +47,13 @@ def _dense_inputs(g: Array, w: Array) -> Array:
   rows = _rows(g)
   if len(rows) < _FEW_ROWS:
     out = kernels.matmul(rows, w.T)
-  else:  # The same, with the batch to be transposed in place of the weights.
+  else:  # The same, transposing the batch and not the weights.
     out = kernels.matmul(w, rows.T).T
   return out.reshape(*g.shape[:-1], len(w))
 
 
 def _rows(x: Array) -> Array:
-  """[..., n] -> [rows, n]; of an empty axis -1 says nothing."""
+  """[..., n] -> [rows, n]; a -1 would be ambiguous for an empty axis."""
   return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
@@ -66,7 +66,7 @@ def dense(x_shape: Shape, w_shape: Shape) -> Bilinear:
   """
   if len(x_shape) < 2 or len(w_shape) != 2 or x_shape[-1] != w_shape[0]:
     raise ValueError(
-        f'dense wants x [..., n] and w [n, m]; got {x_shape} and {w_shape}.'
+        f'dense needs x [..., n] and w [n, m]; got {x_shape} and {w_shape}.'
     )
   y_shape = (*x_shape[:-1], w_shape[1])
   return Bilinear(

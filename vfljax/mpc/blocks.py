@@ -1,8 +1,8 @@
-"""Working through a product's right operand in blocks of columns.
+"""Computes a product in blocks of its right operand's columns.
 
-What a block needs beside its operands then fits in the caches, and the whole
-need of a program under 32 MiB: more than that glibc takes from the system and
-gives back at every call, and touching new pages costs more than the product.
+A block's intermediate arrays then fit in the caches, and the program's memory
+under 32 MiB. Larger allocations glibc requests from the system and returns at
+every call, and touching new pages costs more than the product.
 """
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def in_columns(fn: Callable[[Array], Array], b: Array, size: int) -> Array:
   """`fn`, [k, c] -> [m, c], on equal blocks of b [k, n]: int64 [m, n].
 
   Args:
-    fn: A product with one right operand after the other.
+    fn: The product with one block as its right operand.
     b: The whole right operand.
     size: Most columns of a block, at least 8.
   """

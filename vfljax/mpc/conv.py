@@ -54,7 +54,7 @@ def _pads(
     space: tuple[int, ...], reach: Sequence[int], strides: tuple[int, ...],
     padding: Any,
 ) -> tuple[tuple[int, int], ...]:
-  """(low, high) of each axis; a negative one cuts off."""
+  """(low, high) for each axis; negative padding crops."""
   if isinstance(padding, str):
     check.one_of('padding', padding, ('SAME', 'VALID'))
     pads = lax.padtype_to_pads(space, reach, strides, padding)
@@ -88,7 +88,7 @@ def window(
   axes = len(x_shape) - 2
   if axes < 1 or len(w_shape) != axes + 2:
     raise ValueError(
-        f'conv wants x [batch, *space, channels] and w [*kernel, channels / '
+        f'conv needs x [batch, *space, channels] and w [*kernel, channels / '
         f'groups, out]; got {x_shape} and {w_shape}.'
     )
   if groups < 1 or x_shape[-1] != w_shape[-2] * groups or w_shape[-1] % groups:
@@ -154,7 +154,7 @@ def _ungrouped(
 ) -> Array:
   """Padded x [n, *space, c], w [*kernel, c, o] -> [n, *places, o]."""
   kernel, (c, o) = w.shape[:-2], w.shape[-2:]
-  if not (x.size and w.size):  # A sum of nothing.
+  if not (x.size and w.size):  # An empty sum.
     return jnp.zeros((len(x), *places, o), jnp.int64)
   right = scheme.split(w.reshape(-1, o))
 

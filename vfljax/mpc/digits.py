@@ -27,7 +27,7 @@ from vfljax.mpc import blocks
 
 Array = jax.Array
 
-_DIGITS = 8  # Of an element, and so the most products of an antidiagonal.
+_DIGITS = 8  # Per element, so an antidiagonal has at most so many products.
 _LARGEST = 1 << 14  # A product of two digits, -128 * -128.
 INT8_LENGTH = (2**31 - 1) // (_DIGITS * _LARGEST)
 FLOAT_LENGTH = 1310
@@ -36,10 +36,11 @@ _BIAS = int(np.uint64(0x8080808080808080).astype(np.int64))
 
 
 def dot(a: Array, b: Array, dtype: Any = None) -> Array:
-  """a @ b as one dot, summed in `dtype`, which int8 operands need.
+  """a @ b as one dot, accumulated in `dtype`.
 
-  Of 64-bit operands it must be left out: JAX repeats this call when it batches
-  a scan, then perhaps with 64-bit types off, and would cut a named float64.
+  Int8 operands need a `dtype`; 64-bit operands must have none: JAX repeats this
+  call when it batches a scan, perhaps with 64-bit types off, and would then cut
+  float64 down.
   """
   return lax.dot_general(
       a, b, (((a.ndim - 1,), (b.ndim - 2,)), ((), ())),
@@ -130,9 +131,9 @@ def _split_float(a: Array) -> tuple[Array, Array, Array, Array]:
 def karatsuba(a: Array, b: Array) -> Array:
   """int64 [m, k] @ [k, n] with 5 float64 GEMMs, k <= 1310.
 
-  Each digit goes to memory once, as float64, and for at most 2^18 elements of
-  the right operand at a time: kept as a stack, for all of it, digits took
-  longer than the GEMMs.
+  Each digit is written once, as float64, for at most 2^18 elements of the right
+  operand at a time: a stack of all digits of all elements took longer than the
+  GEMMs.
   """
   a0, a1, a2, a01 = _split_float(a)
 

@@ -1,21 +1,20 @@
-"""Which exact scheme runs: by backend, shape, measurement and a self-check.
+"""Chooses the exact scheme: by backend, shape, measurement and a self-check.
 
-Which unit is fast differs between machines that look alike to JAX: int8 digits
-on some with a matrix unit (AMX), plain outer products where the 64-bit vector
+The fastest unit differs between machines that look alike to JAX: int8 digits
+where there is a matrix unit (AMX), plain outer products where the 64-bit vector
 multiply is one instruction. So on CPUs the schemes race once a process, on a
-small product of a product: in a network the end of one is fused with the
-beginning of the next, and a number may be computed again for each digit that is
-wanted of it. TPUs use int8 digits, GPUs XLA's own product of int64, of patches
-where it is a convolution. Whatever is chosen must first give NumPy's answer on
-extreme values and odd shapes, on this backend: what rounds, saturates or
-emulates is logged and passed over.
+small chain of products: in a network the end of one is fused with the beginning
+of the next, and a number may be computed again for each of its digits. TPUs use
+int8 digits; GPUs use XLA's own int64 product, for convolutions that of patches.
+A scheme must first give NumPy's result on extreme values and odd shapes, on
+this backend: one that rounds or saturates is logged and not used.
 
-XLA has no product of int64 matrices for TPUs, no convolution of int64 but for
-CPUs, and float64 on a TPU is emulated: what is tried there leaves them out.
-XLA's Triton kernels (JAX 0.11.2, H100 and H200) give twice the product of int8
-matrices with a short inner length, unless it happens to tune to another kernel
-(experiments/bench/README.md). Compiled without them digits are exact, but who
-calls us chooses how to compile. So no GPU gets them.
+XLA has no int64 matrix product for TPUs and int64 convolutions only for CPUs,
+and it emulates float64 on a TPU: such schemes are not tried there. XLA's Triton
+kernels (JAX 0.11.2, H100 and H200) return twice the product of int8 matrices
+with a short inner length, unless the autotuner picks another kernel
+(experiments/bench/README.md). Without Triton digits are exact on a GPU, but the
+caller chooses how to compile, so they are not used on GPUs.
 """
 from collections.abc import Callable, Iterable
 import functools
@@ -34,12 +33,12 @@ _LOG = logging.getLogger(__name__)
 _RACE = (128, 512, 256, 128)
 _IMAGES, _KERNEL = (16, 28, 14, 1), (5, 5, 1, 6)  # LeNet5's first layer.
 _RACERS = ('outer', 'int8_rows', 'karatsuba')
-# How often the check's rows stand below each other, and its columns beside: on
-# a CPU once. A GPU's compiler cuts a product of few results along its inner
-# length and adds the parts up outside of the matrix unit, where sums wrap: what
-# saturates in a larger product would pass. So there are results enough.
+# How often the check's rows and columns are repeated, but on a CPU once. A
+# GPU's compiler splits a product with few results along its inner length and
+# adds the parts outside of the matrix unit, where sums wrap: a unit that
+# saturates in a larger product would pass. So the check has many results.
 _COPIES = 256
-# What digits got wrong on a GPU: rows, inner length and columns.
+# Shapes at which digits were wrong on a GPU: rows, inner length and columns.
 _ODD = ((3, 5, 4), (16, 1, 16), (1, 7, 300), (130, 33, 257), (2880, 9, 2))
 _EXTREMES = (-(2**63), -1, 2**63 - 1, 0x7F7F7F7F7F7F7F80)
 
@@ -73,7 +72,7 @@ def _odd_problems() -> Iterable[tuple[np.ndarray, np.ndarray]]:
 
 
 def _wrong(platform: str, scheme: Scheme) -> tuple[int, int]:
-  """Of how many values of the check how many are wrong: (wrong, all)."""
+  """Runs the check: (number of wrong values, number of all)."""
   a, b = _problem(scheme.length or 100)
   want = wrap_matmul(a, b)
   if platform == 'cpu':
@@ -90,12 +89,12 @@ def _wrong(platform: str, scheme: Scheme) -> tuple[int, int]:
 
 
 def _whole(scheme: Scheme) -> Scheme:
-  """Of an accelerator, where nothing has to stay in a cache."""
+  """The scheme for an accelerator, without blocks for a CPU's caches."""
   return scheme._replace(rows=None, positions=1 << 17)
 
 
 def _products(scheme: Scheme) -> Callable[..., list]:
-  """Of pairs of matrices, each one's product."""
+  """A function: pairs of matrices -> the list of their products."""
   return lambda *pairs: [schemes.matmul(scheme, *pair) for pair in pairs]
 
 
@@ -112,8 +111,8 @@ def fault(platform: str, scheme: Scheme) -> str | None:
 def exact(platform: str, name: str) -> bool:
   """The self-check, once for each backend and scheme; failures are logged.
 
-  Who compiles for a device that is not there (`jax.export`) is told so and gets
-  what is meant for it: nothing can be tried.
+  For a platform without a device here (`jax.export`) nothing can be checked:
+  that is logged, and the scheme is taken for exact.
   """
   if not _is_here(platform):
     _LOG.warning('mpc: scheme %s is unchecked: no %s is here', name, platform)
@@ -168,9 +167,9 @@ def _random(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _on_cpu(platform: str, n: int) -> tuple[str, ...]:
-  """By the race; XLA's own int64 is the last resort.
+  """Schemes in the order of the race, then XLA's own int64 product.
 
-  Refines int8's arrangement: few columns are cheaper in one dot.
+  For few columns int8 digits are arranged in one dot, which is cheaper.
   """
   int8 = 'int8_toeplitz' if n <= 16 else 'int8_rows'
   order = ranking(platform)

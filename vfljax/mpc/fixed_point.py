@@ -1,14 +1,14 @@
 """Real numbers in Z_2^64: round(x 2^bits) mod 2^64, and back.
 
 A product of codes with f and g fraction bits has f + g of them. In the
-one-sided protocols every product is opened, so nothing is ever truncated while
-shared and 24 + 24 bits fit beside 15 bits of integer part: closer to float64
-than float32 is. `truncate` is for opened values only: truncating each share by
-itself, as SecureML does, fails with probability 2^(log2|x| + 1 - 64) an element
-and is not offered.
+one-sided protocols every product is opened, so no shared value has to be
+truncated, and 24 + 24 bits leave 15 bits of integer part: results are nearer to
+float64's than float32's are. `truncate` is for opened values only: truncating
+each share by itself, as SecureML does, fails with probability
+2^(log2|x| + 1 - 64) an element and is not offered.
 
-Overflow is reported, never wrapped away: a concrete array raises, and under a
-trace the `_flagged` functions return a flag beside values clipped to the range.
+Overflow never wraps in silence: a concrete array raises, and under a trace the
+`_flagged` functions return a flag beside values clipped to the range.
 """
 import functools
 import math
@@ -42,7 +42,7 @@ def _check_bits(bits: int, most: int) -> None:
 
 
 def _reals(x: Any) -> Array | np.ndarray:
-  """`x`, which must be real: what is complex would lose its imaginary part."""
+  """`x` as an array; TypeError if complex, as the imaginary part would go."""
   x = x if isinstance(x, jax.Array) else np.asarray(x)
   if jnp.issubdtype(x.dtype, jnp.complexfloating):
     raise TypeError(f'encode: x must be real; got {x.dtype}.')
@@ -60,8 +60,8 @@ def encode_raw(x: Array, bits: int, bound: float | None = None):
   x = x.astype(jnp.float64)
   bad = ~(jnp.abs(x) < top)  # Catches nan as well.
   scaled = jnp.round(x * 2.0**bits)
-  # What is inside of a bound keeps its code, even if that is rounded up to the
-  # bound's. At most the largest float64 below 2^63; nan becomes 0.
+  # A value inside the bound keeps its code, even if it is rounded up to the
+  # bound. Codes are at most the largest float64 below 2^63; NaN becomes 0.
   most = min(float(round(top * 2.0**bits)), math.nextafter(2.0**63, 0.0))
   scaled = jnp.clip(jnp.nan_to_num(scaled, nan=0.0), -most, most)
   return scaled.astype(jnp.int64), bad.any()
@@ -131,20 +131,19 @@ def encode_flagged(
 def encode(x: Any, bits: int = 24, bound: float | None = None) -> Array:
   """round(x 2^bits) mod 2^64; see `encode_flagged` for arguments.
 
-  Under a trace no value can be looked at, so that what is out of the ring's own
-  range is clipped and not told, and a bound is refused: use `encode_flagged`
-  there to hear of it.
+  Under a trace values cannot be checked: those outside the ring's range are
+  clipped in silence, and a bound is refused. Use `encode_flagged` there.
 
   Raises:
-    ValueError: if a concrete value is out of range or nan; it names the value,
-      how far out it is and the setting that would hold it. If there is a bound
-      and values are traced.
+    ValueError: if a concrete value is out of range or NaN, with the value, how
+      far out it is and the setting that would hold it; for a bound on traced
+      values.
   """
   if bound is not None and isinstance(x, core.Tracer):
     raise ValueError(
-        f'encode: whether traced values are within bound={bound:g} cannot be '
-        'told here, and those beyond it would be clipped without a word: use '
-        'encode_flagged, which returns a flag beside the codes.'
+        f'encode: traced values cannot be checked against bound={bound:g} and '
+        'would be clipped in silence: use encode_flagged, which returns a flag '
+        'beside the codes.'
     )
   codes, bad = encode_flagged(x, bits, bound)
   if isinstance(x, core.Tracer):
@@ -195,9 +194,8 @@ def decode_flagged(
 ) -> tuple[Array, Array]:
   """`decode`, and whether a code is in the outer half of the range.
 
-  A product that wrapped cannot be recognised for certain; one whose results
-  stay within a quarter of the ring cannot have come close. Size the fraction
-  bits so that the flag stays down.
+  Whether a product wrapped cannot be known for certain; results below 2^62 make
+  it unlikely. Choose fraction bits with which the flag stays down.
 
   Returns:
     (float like codes, bool scalar: any |code| > 2^62).

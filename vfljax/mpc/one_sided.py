@@ -1,10 +1,10 @@
 """T3: products of one party's private input with weights shared beforehand.
 
-The weights are M + V = enc(theta + noise) mod 2^64: M at the passive party, V
-at the active one. V stays as it is while a layer is masked, so one correlation
-a product suffices and a pass costs what sharing the input and reconstructing
-the output cost: X words up, Y words down, one round trip, one ring product a
-party.
+The weights are M + V = enc(theta + noise) mod 2^64: M at the passive party P, V
+at the active party A. V does not change while a layer is masked, so that one
+correlation per product suffices and a pass costs as much as sharing the input
+and reconstructing the output: X words up, Y words down, one round trip, one
+ring product per party.
 
   dealer, offline:  U, W_P from a seed shared with P;  W_A = f(U, V) - W_P to A
   P -> A:  E = enc(x) - U
@@ -12,10 +12,10 @@ party.
   P:       f(enc(x), M) + W_P + s = f(enc(x), M + V)
 
 VMask's Algorithm 5 (Tan et al., NDSS 2025) multiplies shares locally and so
-loses the cross terms of the product; this is its correct form at its cost. As
-there, P sees input, output and output gradient of the layer, so the weight
-gradient is its own and the update is made on its share alone. A sees uniform
-words only, if seeds are secret and parties do not collude.
+loses the cross terms of the product; this is a correct protocol of the same
+cost. As there, P sees the layer's input, output and output gradient, so it
+computes the weight gradient by itself and updates its share alone. A sees
+uniform words only, if seeds are secret and parties do not collude.
 
 Every function takes and gives ring elements (int64) and needs 64-bit types on:
 run it in a `jit` under `jax.enable_x64(True)`, or wrapped by `x64.entry`.
@@ -32,17 +32,18 @@ Array = jax.Array
 Map = Callable[[Array, Array], Array]
 Place = tuple[Any, ...]  # Numbers that name a use: period, layer, step, pass.
 
-# The first number of a stream's name: what its words are for. First, so that no
-# stream's name begins another's: a key is drawn from or folded, never both.
+# The first number of a stream's name: the purpose of its words. As the first it
+# ensures that no name is a prefix of another, so that no key is both drawn from
+# and folded.
 PAD, STATIC, INPUT, OUTPUT = range(4)
 
 
 class Seeds(NamedTuple):
   """Generator keys that two parties share, for one run.
 
-  Masks are named by period, layer, step and pass. A repeat of a run, one that
-  goes on after a failure, or one with other fraction bits would draw the same
-  masks for other numbers, and the difference of what was said in both has no
+  Masks are named by period, layer, step and pass. A repeated run, one resumed
+  after a failure or one with other fraction bits would draw the same masks for
+  other numbers, and the difference of the messages of both runs would have no
   mask: such a run needs seeds of its own.
 
   Attributes:
@@ -81,9 +82,8 @@ def mask(
 ) -> tuple[Masked, Transcript]:
   """Masks a layer's weights; W words, one flight.
 
-  P: theta - r stays. A: F = r + noise - V goes to P. P: M = (theta - r) + F,
-    which
-  is uniform to P as long as V is fresh.
+  P keeps theta - r. A sends F = r + noise - V to P. P computes
+  M = (theta - r) + F, which is uniform to P if V is fresh.
 
   Args:
     prg: The generator.
@@ -184,7 +184,7 @@ def product(
 
 
 def update(masked: Masked, delta: Array) -> Masked:
-  """theta <- theta - delta (codes) on P's share alone; nothing is said."""
+  """theta <- theta - delta (codes) on P's share alone, without a message."""
   return Masked(masked.passive - delta, masked.active)
 
 

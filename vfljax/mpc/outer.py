@@ -5,15 +5,15 @@ same sum written as a loop that adds 16 outer products a step compiles to one
 fused loop over the widest axis with the machine's 64-bit vector multiply, 40 to
 200 times faster here. Two's complement wraps, so it is exact for every length.
 
-The step of 16 is measured, not free: XLA vectorises the fused step across the
-row from there on, and fuses differently below (4x slower at 8 or 12); a longer
-one runs out of registers. Both operands are laid out by steps first. Rows of
-the right one that are 4096 bytes apart would push each other out of the
-first-level cache (2x); columns of the left one are read side by side, and
-whole runs of 16 are moved, in less than half the time of a transpose. Nothing
-is filled up to whole steps, as that would slow down whatever is fused into the
-layout. Tiles of 256 columns keep a step's right operand in the first-level
-cache, accumulators of 2^17 elements (1 MiB) keep the sum in the second.
+The step of 16 was measured: from 16 on XLA vectorises the fused step across the
+row, below it fuses differently (4x slower at 8 or 12), and a longer step runs
+out of registers. Both operands are first laid out by steps. Rows of the right
+one that are 4096 bytes apart would evict each other from the first-level cache
+(2x slower); of the left one whole runs of 16 columns are copied, in less than
+half the time of a transpose, and then read side by side. Operands are not
+padded to whole steps, as that would slow down operations fused into the layout.
+Tiles of 256 columns keep a step's right operand in the first-level cache,
+accumulators of 2^17 elements (1 MiB) keep the sum in the second.
 
 On processors with AVX-512 vectors 512 bits wide are up to 1.6 times as fast as
 XLA's usual ones, see `x64.jit`.
@@ -36,8 +36,7 @@ LAYOUT = 1 << 20  # Elements of the right operand laid out at a time, 8 MiB.
 def tiling(n: int, most: int = TILE) -> tuple[int, int]:
   """(tiles, width): one tile of n columns, or an even number of equal ones.
 
-  An even number, as two cores share them; of up to `most` columns, in a
-  multiple of 8.
+  Even, as two cores share them; the width is a multiple of 8 up to `most`.
   """
   if n <= most:
     return 1, n
@@ -45,8 +44,8 @@ def tiling(n: int, most: int = TILE) -> tuple[int, int]:
   return tiles, -(-n // (8 * tiles)) * 8
 
 
-# Both layouts merge two axes after the transpose. Without, XLA takes it for a
-# mere change of strides, copies the operand as it is and then once more.
+# Both layouts merge two axes after the transpose. Otherwise XLA takes it for a
+# change of strides, and copies the operand twice.
 
 
 def _left(a: Array) -> Array:

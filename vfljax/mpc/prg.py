@@ -34,12 +34,12 @@ class Prg(NamedTuple):
   Attributes:
     name: Its name, for records.
     fold: (key, number) -> key; an independent stream for each number, a uint32
-      that may be traced; ValueError for a Python number that is none.
+      that may be traced; ValueError for a Python number outside that range.
     words: (key, shape) -> int64, uniform; needs 64-bit types on. Two calls with
       one key give the same words.
 
-  A key is drawn from or folded, never both: of threefry, the first of n words
-  is the key that `fold` makes of the number n.
+  Use a key for `words` or for `fold`, never for both: with threefry, the first
+  of n words is the key that `fold` returns for the number n.
   """
 
   name: str
@@ -145,8 +145,8 @@ def _named(number: Any) -> Any:
   """A stream's number as a uint32.
 
   Raises:
-    TypeError: if it is an array of other numbers than integers; of what is
-      traced those beyond 32 bits are cut, as nobody can look.
+    TypeError: if it is an array that is not of integers. Traced integers beyond
+      32 bits are cut, as they cannot be checked.
     ValueError: if it is a Python number that does not fit.
   """
   if not isinstance(number, (int, np.integer)):
@@ -159,7 +159,7 @@ def _named(number: Any) -> Any:
     return number.astype(jnp.uint32)
   if not 0 <= number < 1 << 32:
     raise ValueError(f'a stream is numbered from 0 to 2^32 - 1, not {number}.')
-  # Through an array of JAX's it would have to fit an int32.
+  # Not a JAX array, into which only an int32 fits in a 32-bit program.
   return np.uint32(number)
 
 

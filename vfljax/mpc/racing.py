@@ -1,4 +1,4 @@
-"""Which of several functions is the fastest on a device: they race."""
+"""Measures which of several functions is the fastest on a device."""
 from collections.abc import Callable, Mapping
 import logging
 import time
@@ -16,12 +16,12 @@ _TURNS = 7
 def compiled(
     platform: str, fn: Callable[..., Any], *arguments: Any
 ) -> Callable[[], Any]:
-  """A call of `fn` on concrete arguments, also while a caller is being traced.
+  """Compiles `fn` for concrete arguments, also while a caller is being traced.
 
-  As whole 64-bit programs are compiled (`x64.jit`).
+  With the options of whole 64-bit programs (`x64.jit`).
 
   Returns:
-    What gives the results, as NumPy's arrays, when they are there.
+    A function without arguments that waits for the results: NumPy arrays.
   """
   device = jax.devices(platform)[0]
   options = x64.WIDE if platform == 'cpu' else None
@@ -53,7 +53,7 @@ def order(
 
 
 def _least(call: Callable[[], Any]) -> float:
-  """Seconds of the least disturbed turn, not the first."""
+  """Seconds of the fastest call, the first left out."""
   call()
   times = []
   for _ in range(_TURNS):

@@ -55,7 +55,7 @@ def _karatsuba(a: Array, b: Array) -> Array:
 
 _SCHEMES = (
     Scheme('naive', _whole, _naive, None, None),
-    # The same product, also of convolutions, which XLA has for CPUs alone.
+    # The same product of patches: XLA has int64 convolutions for CPUs only.
     Scheme('patches', _whole, _naive, None, None),
     Scheme('outer', _whole, _outer, None, 512),
     Scheme('int8_rows', digits.split_int8, digits.rows_int8,
@@ -109,7 +109,7 @@ def multiply(scheme: Scheme, a: Array, b: Array) -> Array:
 
 def matmul(scheme: Scheme, a: Array, b: Array) -> Array:
   """a [m, k] @ b [k, n] mod 2^64."""
-  if not (a.size and b.size):  # A sum of nothing, which nobody has to cut.
+  if not (a.size and b.size):  # An empty sum.
     return jnp.zeros((len(a), b.shape[1]), jnp.int64)
   right = scheme.split(b)
 

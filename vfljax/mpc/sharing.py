@@ -1,7 +1,7 @@
 """Additive secret sharing over Z_2^64.
 
-A value is the sum mod 2^64 of its shares; any shares but all of them are
-uniform and independent of it. Sums of shared values are sums of shares,
+A value is the sum mod 2^64 of its shares; any proper subset of the shares is
+uniform and independent of it. Sums of shared values are sums of shares;
 products need `beaver` or `one_sided`.
 """
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ def reconstruct(shares: Ring | Sequence[Ring]) -> Array:
   known = [ring_array(s, f'shares[{i}]') for i, s in enumerate(shares)]
   if len({s.shape for s in known}) > 1:
     raise ValueError(
-        'The shares of a value have its shape, all of them; got '
+        'All shares of a value must have its shape; got '
         f'{[s.shape for s in known]}.'
     )
   return _total(known)

@@ -2,9 +2,9 @@
 
 In `one_sided` P reads the layer's output y and gradient g, and since it knows
 every update it can solve y = z th for the weights over a few batches. For the
-layer whose output A receives anyway neither need reach P: A opens y, keeps g,
-and both shares move with each update. With th = th_P + th_A, which
-`one_sided.mask` makes as M and V:
+layer whose output A receives anyway, P needs neither: A opens y and keeps g,
+and each update changes both shares. With th = th_P + th_A, which are M and V
+of `one_sided.mask`:
 
   forward   A -> P: F = th_A - V               W words, V fresh from the dealer
             P -> A: E = z - U, c = f(z, th_P + F) + W_P             X + Y words
@@ -23,16 +23,17 @@ no share is truncated. The input gradient then has f_x + 2 f_g bits, which is
 what bounds them: `Precision` holds |y| < 2^7 and |eta gx| < 2^5.
 
 P sees F, F2 and s: uniform, uniform, and a function of gx and its own values. A
-sees E, E3 (uniform), and c, a function of y and its own. Who is shown the
-weights later learns what they moved by (`masked.masking.unmask`).
+sees E, E3 (uniform), and c, a function of y and its own values. A party that is
+given the weights later learns by how much they changed
+(`masked.masking.unmask`).
 
-What gx tells is much, though. Its rows are combinations of th's columns: of a
-dense layer [n, m] with m < n, m rows or more span these, and P has z th but for
-an m x m matrix, which whatever completes the network learns. And gx is exact, a
-product of integers, so that a few rows more give the lattice of the columns;
-LLL finds its short vectors, which are the columns but for signs, their order
-and now and then a sum, and with them g: one batch may be enough. So th, and g,
-are hidden only in a layer whose input needs no gradient. Likewise y tells A the
+But gx reveals much. Its rows are combinations of th's columns: for a dense
+layer [n, m] with m < n, m rows or more span these, so P has z th up to an
+m x m matrix, which is learned when the network is completed. And gx is exact, a
+product of integers, so that a few rows more give the lattice of the columns.
+LLL finds its short vectors, which are the columns up to signs, order and now
+and then a sum, and with them g: one batch may be enough. So th and g are hidden
+only in a layer whose input needs no gradient. Likewise y reveals to A the
 lattice of z's columns where m >= n and the batch is larger than n.
 
 Needs 64-bit types on.

@@ -1,8 +1,8 @@
-"""What the parties said: messages, bytes, flights and modelled network time.
+"""Transcripts of protocols: messages, bytes, flights, modelled network time.
 
 A protocol step returns the messages it sent beside its result. Their sizes are
-static, so counting works on arrays, on tracers and on `jax.eval_shape` alike
-and costs nothing. A flight is a one-way trip: messages of one flight need not
+static, so that they can be counted on arrays, tracers and `jax.eval_shape`
+alike, at no cost. A flight is a one-way trip: messages of one flight do not
 wait for each other, a later flight waits for the earlier one.
 """
 import dataclasses
@@ -55,8 +55,8 @@ class Network(NamedTuple):
   Attributes:
     bandwidth: Bits per second and direction; VMask's cluster measured 836
       Mbit/s on gigabit Ethernet (its section V-A).
-    latency: Seconds of a flight whatever it carries; 0.1 ms is our assumption
-      for a switched local network, the paper gives none.
+    latency: Seconds of a flight of any size; 0.1 ms is our assumption for a
+      switched local network, the paper gives none.
   """
 
   bandwidth: float = 836e6
@@ -84,7 +84,7 @@ def count(transcript: Transcript) -> Count:
 
 
 def then(first: Transcript, *rest: Transcript) -> Transcript:
-  """Steps that run one after another, with flights numbered through."""
+  """Joins transcripts of consecutive steps, numbering flights consecutively."""
   out = list(first)
   for step in rest:
     base = max((m.flight for m in out), default=0)
@@ -95,7 +95,7 @@ def then(first: Transcript, *rest: Transcript) -> Transcript:
 
 
 def seconds(transcript: Transcript, network: Network = Network()) -> float:
-  """Modelled time online: per flight the latency and its busiest link."""
+  """Modelled online time in seconds: per flight, latency and busiest link."""
   total = 0.0
   for flight in {m.flight for m in transcript if m.flight}:
     links: dict[tuple[str, str], int] = {}

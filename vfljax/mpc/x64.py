@@ -1,8 +1,8 @@
-"""64-bit integers for a 32-bit caller, one decorator on public entries.
+"""64-bit integers for a 32-bit caller, by a decorator on public functions.
 
-JAX drops to 32 bits unless a global switch is thrown, and a library must not
-throw it. `entry` turns 64-bit types on around one whole `jax.jit`, so what goes
-in and comes out are int64 arrays and nothing else in the program notices.
+JAX cuts types to 32 bits unless a global switch is set, and a library must not
+set it. `entry` turns 64-bit types on around one whole `jax.jit`, whose
+arguments and results are int64 arrays; the rest of the program is not affected.
 
 What works, from a program that never enabled 64-bit types: eager calls with
 NumPy or JAX int64, calls inside the caller's `jit`, `grad`, `vmap`, `scan` and
@@ -29,8 +29,8 @@ import numpy as np
 
 from vfljax import target
 
-# XLA:CPU takes vectors of 256 bits unless it is asked; with 512 the products of
-# int64 are up to 1.6 times as fast. Processors without them keep theirs.
+# XLA:CPU uses 256-bit vectors by default; with 512 bits int64 products are up
+# to 1.6 times as fast. Processors without them are not affected.
 WIDE: dict[str, Any] = {'xla_cpu_prefer_vector_width': 512}
 
 Array = jax.Array

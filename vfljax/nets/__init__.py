@@ -1,9 +1,10 @@
-"""Networks: how they are made, and those that go by a name.
+"""Networks by name, and functions that build networks.
 
 `make('lenet5', 84)` is a bottom network, a `Net`; `mlp`, `linen`, `then` and
-`binary` build others. Every named factory takes the embedding's width first.
-Its linear layers are `Dense`, its convolutions `convolution.Conv`, called in
-the alphabetical order of their names, so that VMask can compute them on shares.
+`binary` build others. The first argument of every named factory is the
+embedding's width. Linear layers are `Dense`, convolutions `convolution.Conv`,
+called in the alphabetical order of their names, so that VMask can compute them
+on secret shares.
 """
 from collections.abc import Callable
 import dataclasses
@@ -27,11 +28,11 @@ READS = ('anything', 'images', 'numbers')
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-  """A network that goes by a name.
+  """A registered network; calling it calls its factory.
 
   Attributes:
     factory: (width, **options) -> Net.
-    reads: 'anything', 'images', or 'numbers' of categories or words.
+    reads: Its input: 'anything', 'images', or 'numbers' of categories or words.
   """
 
   factory: Callable[..., Net]
@@ -51,7 +52,7 @@ class Network:
         raise ValueError(
             f'Network: the argument {name} of '
             f'{getattr(self.factory, "__name__", "the factory")} needs a '
-            f'default, which is what it is where nobody sets it: {name}=8.'
+            f'default value, as in {name}=8.'
         )
 
   def __call__(self, *args: Any, **options: Any) -> Net:
@@ -59,7 +60,7 @@ class Network:
 
   @property
   def needs_width(self) -> bool:
-    """Whether it has no width of its own."""
+    """Whether its factory has no default width."""
     width = inspect.signature(self.factory).parameters.get('width')
     return width is not None and width.default is width.empty
 
@@ -87,14 +88,19 @@ REGISTRY: dict[str, Network] = dict(
 
 
 def make(name: str, width: int = 0, **options: Any) -> Net:
-  """The network called `name`, with embeddings of `width`; 0 is its own.
+  """A named bottom network.
+
+  Args:
+    name: A key of `REGISTRY`.
+    width: Width of its embedding, 1 or more; 0 is the network's default.
+    **options: The factory's other arguments.
 
   Raises:
     ValueError: (one line) for an unknown name or option, or a wrong value.
   """
   if name not in REGISTRY:
     raise ValueError(
-        f'There is no network {name!r}; there are {", ".join(REGISTRY)}.'
+        f'There is no network {name!r}; choose of {", ".join(REGISTRY)}.'
     )
   known = REGISTRY[name].options
   for option in options:
@@ -107,7 +113,7 @@ def make(name: str, width: int = 0, **options: Any) -> Net:
     raise ValueError(f'width must be 1 or more, or 0; got {width}.')
   if not width and REGISTRY[name].needs_width:
     raise ValueError(
-        f'Network {name} has no width of its own: give one, as with '
+        f'Network {name} has no default width: give one, as with '
         '--config.model.width=8.'
     )
   return REGISTRY[name](*([width] if width else []), **options)

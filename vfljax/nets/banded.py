@@ -1,9 +1,9 @@
 """Convolutions as products of an image's rows with a banded matrix.
 
-Where images are narrow and channels few, windows cost more to copy than to
-multiply: LeNet5's first layer copies a pixel into 25 of them, for six channels.
-Here a window is as wide as the image, [kh, width], and the matrix has the
-kernel's taps once for each pixel of an output's row, zeros elsewhere: the
+Where images are narrow and channels few, copying windows costs more than
+multiplying them: LeNet5's first layer copies a pixel into 25 windows, for six
+channels. Here a window is as wide as the image, [kh, width], and the matrix has
+the kernel's taps once for each pixel of an output's row, zeros elsewhere: the
 Toeplitz matrix of a convolution on one axis. There are width / kw times as many
 products, and nearly kw times fewer numbers to copy.
 """
@@ -16,9 +16,9 @@ from vfljax.nets.product import product
 from vfljax.nets.windows import windows
 from vfljax.types import Array
 
-# Where it is quicker on a CPU: see experiments/bench/layers.json.
-_MORE = 50  # At most: width / kw times the output's channels.
-_ROWS = 10  # Times as many as that the images' rows are at least.
+# Where it is faster on a CPU: see experiments/bench/layers.json.
+_MORE = 50  # Upper bound on width / kw times the output's channels.
+_ROWS = 10  # The images' rows must be at least so many times that product.
 
 
 def worth_it(
@@ -39,7 +39,7 @@ def convolve(
 ) -> Array:
   """Cross-correlation, [batch, high, wide, c_out].
 
-  Of the arguments of `convolution.quickest`.
+  Args: as in `convolution.quickest`.
   """
   taps, side, inputs, outputs = kernel.shape
   rows = windows(x, (taps, 1), (strides[0], 1), pads)
@@ -59,7 +59,7 @@ def convolve(
 
 
 def _band(across: int, side: int, step: int) -> np.ndarray:
-  """[across, wide, side], one where an output's tap is that pixel."""
+  """[across, wide, side]: 1 where output `wide`'s tap `side` is that pixel."""
   wide = (across - side) // step + 1
   pixel, output, tap = np.ogrid[:across, :wide, :side]
   return (pixel == output * step + tap).astype('f')

@@ -1,4 +1,4 @@
-"""Small networks and what is made of networks: `mlp`, `then`, `binary`."""
+"""Small networks, and networks made of others: `mlp`, `then`, `binary`."""
 from collections.abc import Callable, Sequence
 import math
 from typing import Any
@@ -31,14 +31,13 @@ class _GroupNorm(Read, nn.GroupNorm):
 
 
 class Norm(nn.Module):
-  """What follows a linear layer or a convolution: 'batch', 'group' or 'none'.
+  """Normalizes a layer's output: 'batch', 'group' or 'none'.
 
-  BatchNorm as PyTorch has it by default: in training by the batch's mean and
-  variance, at inference by running ones, which move by a tenth of the way with
-  every batch; they start at 0 and 1 and are the 'batch_stats' of the network.
-  (The running variance is the population's, PyTorch's the sample's.) In a round
-  rows that are padding do not count: `counting`. GroupNorm has groups of 16
-  channels (Wu and He, 2018), and nothing that runs.
+  BatchNorm has PyTorch's defaults: in training it uses the batch's mean and
+  variance, at inference running averages with momentum 0.1, which start at 0
+  and 1 and are the network's 'batch_stats'. (The running variance is divided by
+  n, PyTorch's by n - 1.) In a round, padding does not count: see `counting`.
+  GroupNorm has groups of 16 channels (Wu and He, 2018) and no statistics.
   """
 
   kind: str = 'batch'
@@ -64,8 +63,8 @@ class Norm(nn.Module):
 class Dropout(nn.Module):
   """Sets a share of the units to 0 in training, and scales up the others.
 
-  `nn.Dropout`, but that its draws are the same inside a 64-bit program: exact
-  masked training then drops what plain training drops.
+  As `nn.Dropout`, but with the same draws inside a 64-bit program, so that
+  exact masked training drops the same units as plain training.
   """
 
   rate: float
@@ -82,7 +81,7 @@ class Dropout(nn.Module):
 
 
 class MLP(nn.Module):
-  """Linear layers of the given widths, an activation between each two.
+  """Linear layers of the given widths, with an activation between them.
 
   A `norm` comes before every activation, also before the `final` one.
   """
@@ -116,13 +115,14 @@ def mlp(
 
   Args:
     widths: Units of each layer, the output's last; one width is a linear map.
-    activation: Between layers: a name of `ACTIVATIONS` or a function.
-    final: After the last layer; none by default, nor if 'linear'.
+    activation: Between layers: a name in `ACTIVATIONS` or a function.
+    final: After the last layer; by default, or with 'linear', there is none.
     dropout: Share of hidden units dropped in training, in [0, 1).
     norm: Before every activation, one of `NORMS`; see `Norm`.
 
   Raises:
-    ValueError: for no widths, or a width, activation or norm that is none.
+    ValueError: without widths, for a width below 1, a dropout out of its range,
+      or an unknown activation or norm.
   """
   if not widths:
     raise ValueError('mlp: needs one or more widths, got none.')
@@ -135,23 +135,27 @@ def mlp(
 
 
 def final_activation(which: str | Activation | None) -> Activation | None:
-  """As `activation_of`; `None` for 'linear', after which nothing comes."""
+  """As `activation_of`, but `None` for 'linear' or `None`."""
   return None if which in (None, 'linear') else activation_of(which)
 
 
 def activation_of(which: str | Activation) -> Activation:
-  """A function, or that of the name; ValueError for an unknown name."""
+  """The activation of that name; functions are returned as they are.
+
+  Raises:
+    ValueError: for an unknown name.
+  """
   if not isinstance(which, str):
     return which
   if which not in ACTIVATIONS:
     raise ValueError(
-        f'Unknown activation {which!r}; there are {", ".join(ACTIVATIONS)}.'
+        f'Unknown activation {which!r}; choose of {", ".join(ACTIVATIONS)}.'
     )
   return ACTIVATIONS[which]
 
 
 def with_weights(net: Net, at: Callable[[Params], Params]) -> Net:
-  """The network that computes with the weights `at(params)`."""
+  """`net`, computing with the weights `at(params)` in place of `params`."""
   train = net.train
   return net._replace(
       apply=lambda params, x: net.apply(at(params), x),
@@ -160,7 +164,7 @@ def with_weights(net: Net, at: Callable[[Params], Params]) -> Net:
 
 
 def then(first: Net, second: Net) -> Net:
-  """One network after another; its parameters are {'first', 'second'}."""
+  """The composition `second(first(x))`; parameters are {'first', 'second'}."""
 
   def init(key, x):
     k_first, k_second = jax.random.split(key)
@@ -188,15 +192,18 @@ def then(first: Net, second: Net) -> Net:
 
 
 def pair(z: Array) -> Array:
-  """The logits (0, z), [..., 2], of z [..., 1]: class 1's is sigmoid's."""
-  if target.kind() == 'gpu':  # No kernel of its own, as `concatenate` is.
+  """The logits (0, z) [..., 2] of a sigmoid's logit z [..., 1].
+
+  Their softmax gives class 1 the probability sigmoid(z).
+  """
+  if target.kind() == 'gpu':  # `concatenate` would be a kernel of its own.
     second = (jnp.arange(2) == 1).reshape(*[1] * (z.ndim - 1), 2)
     return jnp.where(second, fusing.apart_back(z), 0)
   return jnp.concatenate([jnp.zeros_like(z), z], axis=-1)
 
 
 def binary(net: Net) -> Net:
-  """Two logits from a network of one output z, see `pair`."""
+  """Makes two logits of a network with one output z, see `pair`."""
 
   def train(params, key, x):
     z, stats = net.run(params, key, x)

@@ -1,7 +1,7 @@
 """A variational bottleneck: an encoder to mean and deviation, and a decoder.
 
-The network of VFLAIR, the authors' public code of MID (Zou et al. 2023): the
-defense trains it, and attackers who are shown it know what they see.
+The network of VFLAIR, the authors' public code of MID (Zou et al. 2023), shared
+by the defense that trains it and attacks that know its structure.
 """
 from typing import NamedTuple
 
@@ -22,10 +22,12 @@ class Bottleneck(NamedTuple):
 def bottleneck(
     width: int, scale: int = 1, hidden: int = 5, reference: bool = False
 ) -> tuple[Net, Net]:
-  """Encoder [n, width] -> [n, 2 scale width] and decoder, its way back.
+  """Encoder [n, width] -> [n, 2 latent] and decoder [n, latent] -> [n, width].
+
+  The latent width is scale * width.
 
   Args:
-    width: Of the embedding, flattened.
+    width: The embedding's, flattened.
     scale, hidden, reference: As in `defenses.mid.mid`.
   """
   latent = scale * width
@@ -46,5 +48,5 @@ def encode(
 
 def log_softplus(x: Array) -> Array:
   """log(log(1 + e^x)), also where softplus itself is 0 in 32 bits."""
-  low = x < -15  # Where softplus(x) is e^x to 32 bits' precision.
+  low = x < -15  # There softplus(x) equals e^x in 32 bits.
   return jnp.where(low, x, jnp.log(jax.nn.softplus(jnp.where(low, 0, x))))

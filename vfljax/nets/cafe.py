@@ -69,7 +69,7 @@ def cafe(
     are `params['fc1']['Dense_0']` with 'kernel' [in, out] and 'bias'.
 
   Raises:
-    ValueError: for an unknown dtype or how, or a size that is none.
+    ValueError: for an unknown dtype or how, or a size below 1.
   """
   return base.linen(_module(width, channels, hidden, dtype, how))
 
@@ -78,11 +78,11 @@ def middle(
     width: int = 10, channels: tuple[int, ...] = (64, 128),
     hidden: tuple[int, ...] = (256, 64), dtype: str = '', how: str = '',
 ) -> Callable[[Params, Array], tuple[Array, Array]]:
-  """Around the first linear layer of `cafe` with the same arguments.
+  """The first linear layer's input and output, of `cafe` with these arguments.
 
   Returns:
-    (params, x) -> (what goes into it [batch, features], what comes out, before
-    the activation [batch, hidden[0]]).
+    A function (params, x) -> (the layer's input [batch, features], its output
+    before the activation [batch, hidden[0]]).
   """
   module = _module(width, channels, hidden, dtype, how)
 

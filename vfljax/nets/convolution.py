@@ -1,14 +1,14 @@
 """Convolutions and pooling, channels last, for all networks on images.
 
-XLA's convolutions are slow inside a scan on a CPU. There an image becomes its
-patches, [batch, height, width, taps], and a convolution one matrix product,
-which is fast everywhere, under `vmap` too (`convolve`). Two other ways to
-products of matrices are quicker for many layers (`winograd`, `banded`).
+XLA's convolutions are slow inside a scan on a CPU. There `convolve` makes
+patches of an image, [batch, height, width, taps], and one matrix product of a
+convolution, which is fast everywhere, also under `vmap`. Two other ways to
+matrix products are faster for many layers (`winograd`, `banded`).
 
-A convolution is one module, `Conv`, as `nn.Dense` is for a linear layer, and
-keeps its weights as a kernel and a bias. `flax.linen.intercept_methods` can
-therefore swap the arithmetic of both from outside: the secret-shared layers of
-VMask are these layers, computed otherwise.
+A convolution is one module, `Conv`, as `nn.Dense` is for a linear layer, with a
+kernel and a bias. `flax.linen.intercept_methods` can therefore replace the
+arithmetic of both from outside: the secret-shared layers of VMask are these
+layers, computed otherwise.
 """
 from collections.abc import Sequence
 import math
@@ -78,10 +78,10 @@ def convolve(
     kernel: [kh, kw, c_in, c_out], of the same dtype.
     strides: (down, right).
     padding: As in `Conv`.
-    how: 'patches' makes one matrix product of the image's patches; 'conv' is
-      XLA's convolution. They differ in speed and last digits only: on a CPU
-      inside a scan the former is 10 to 100 times as fast, so '' takes there
-      what `quickest` names, and 'conv' on other devices.
+    how: 'patches' is one matrix product of the image's patches; 'conv' is XLA's
+      convolution. They differ in speed and last digits only: on a CPU inside a
+      scan the former is 10 to 100 times as fast. '' is what `quickest` chooses
+      on a CPU, and 'conv' on other devices.
 
   Returns:
     [batch, high, wide, c_out].
@@ -118,7 +118,7 @@ def quickest(
     x: Array, kernel: Array, strides: Sequence[int],
     pads: Sequence[tuple[int, int]],
 ) -> str:
-  """The way to a convolution that takes least time on a CPU.
+  """The fastest way to compute a convolution on a CPU.
 
   Args:
     x: [batch, height, width, c_in].
@@ -127,9 +127,9 @@ def quickest(
     pads: Zeros (before, after) on each of the two axes.
 
   Returns:
-    'banded', 'winograd' or 'patches': `experiments/bench/layers.json` has what
-    each takes. 'patches' for numbers other than float32, and where a size is
-    not known, as of programs exported for any number of images.
+    'banded', 'winograd' or 'patches', by the times in
+    `experiments/bench/layers.json`. 'patches' for other dtypes than float32,
+    and if a size is unknown, as in programs exported for any number of images.
   """
   known = all(isinstance(size, int) for size in x.shape)
   if not known or {x.dtype, kernel.dtype} != {jnp.dtype('float32')}:
@@ -174,12 +174,12 @@ def edges(
 def pool(x: Array, how: str = 'max', whole: bool = True) -> Array:
   """2x2 pooling with stride 2, [batch, height / 2, width / 2, c].
 
-  A side of one pixel stays as it is: half of a small image would vanish.
+  A side of one pixel stays as it is; pooling would leave nothing of it.
 
   Args:
     x: [batch, height, width, c].
     how: 'max' or 'mean'.
-    whole: A last odd row or column is dropped; else it is pooled by itself.
+    whole: Whether to drop a last odd row or column; else it is pooled alone.
 
   Raises:
     ValueError: for another `how`.
@@ -190,7 +190,7 @@ def pool(x: Array, how: str = 'max', whole: bool = True) -> Array:
     size = x.shape[axis]
     if size == 1:
       continue
-    if size % 2 and not whole:  # Its own neighbour: largest and mean are it.
+    if size % 2 and not whole:  # Duplicated, so that max and mean keep it.
       last = lax.slice_in_dim(x, size - 1, size, axis=axis)
       x, size = jnp.concatenate([x, last], axis), size + 1
     half = size // 2

@@ -1,7 +1,7 @@
-"""Linear layers, and how layers come to their weights.
+"""Linear layers, and the initialization of weights.
 
 Weights and biases start uniform in +-1/sqrt(fan_in), PyTorch's default and so
-the papers'; on tables with few columns it decides how fast they learn.
+the papers'; on tables with few columns it decides how fast networks learn.
 """
 from collections.abc import Callable
 import math
@@ -28,15 +28,16 @@ def fan_in_uniform(fan_in: int) -> Callable[..., Array]:
 
 
 class Read:
-  """For a layer: weights that there are are read, and not drawn once more.
+  """A mixin for layers: existing weights are read without their initializer.
 
-  Flax traces a weight's initializer whenever it is used, to compare shapes:
-  half of the time to trace a network. Shapes are still compared.
+  Flax traces a weight's initializer whenever the weight is used, to compare
+  shapes, which is half of the time to trace a network. Here shapes are compared
+  directly.
   """
 
   @nn.nowrap
   def param(self, name: str, start: Callable, shape: Any, *rest, **options):
-    """As of `nn.Module`."""
+    """As `nn.Module.param`."""
     layer: Any = self
     if layer.has_variable('params', name):
       weight = layer.get_variable('params', name)
@@ -63,5 +64,6 @@ class Dense(nn.Module):
         dot_general=product.dot_general, name='Dense_0',
     )
     y = layer(x)
-    # Whoever computes a layer otherwise reads off what a network ends with.
+    # Code that intercepts layers compares their output with the network's, so
+    # then nothing may follow.
     return y if is_intercepted() else fusing.joined_back(y)

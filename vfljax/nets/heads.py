@@ -1,4 +1,4 @@
-"""Inference heads of attackers who complete a stolen network."""
+"""Inference heads for attackers who complete a stolen bottom network."""
 import jax
 from jax import lax
 import jax.numpy as jnp
@@ -10,13 +10,13 @@ from vfljax.types import Net
 def normalized_head(classes: int, layers: int = 1) -> Net:
   """Fu et al.'s inference head: batch normalization, ReLU, linear; repeated.
 
+  The kernels start at one, so that all logits are equal, as in their code.
+  Means and variances leave out rows that fill up a batch. Running variances are
+  means of squares (1/n); PyTorch's are n/(n-1) of that.
+
   Args:
     classes: Width of the last linear layer; those before keep the embedding's.
     layers: 1 or more.
-
-  The kernels start at one, so that all logits are equal, as in their code.
-  Means and variances are of samples: rows that fill up a batch are left out.
-  Running variances are means of squares (1/n), PyTorch's are n/(n-1) of that.
 
   Raises:
     ValueError: without layers.

@@ -1,4 +1,4 @@
-"""What networks on images share beside convolutions: types, blocks, checks."""
+"""Shared by networks on images: types, inference in blocks, checks."""
 from typing import Any
 
 from jax import lax
@@ -11,12 +11,12 @@ from vfljax.nets.once import is_intercepted
 from vfljax.numerics import common_type
 from vfljax.types import Array, Net
 
-WHOLE = 256  # Samples that are not cut; more are, into blocks of as many,
-ON_CPU = 64  # or of so many on a CPU, which `bench.predicting` found faster.
+WHOLE = 256  # Up to so many samples are one block; more are cut into such,
+ON_CPU = 64  # on a CPU into these, which `bench.predicting` found faster.
 
 
 def check_options(norm: str, how: str) -> None:
-  """Raises ValueError for a norm or a way of convolving that there is not."""
+  """Raises ValueError for an unknown norm or way to compute convolutions."""
   if norm not in NORMS or how not in METHODS:
     raise ValueError(
         f'norm must be one of {NORMS}, how one of {METHODS}; got {norm!r} and '
@@ -25,10 +25,10 @@ def check_options(norm: str, how: str) -> None:
 
 
 def dtype_of(name: str) -> Any:
-  """The type that a network computes in: '' is `None`, its weights' own.
+  """The dtype that a network computes in; for '' `None`, that of its weights.
 
   Raises:
-    ValueError: for another name than those of floating-point types.
+    ValueError: unless it is '' or the name of a floating-point type.
   """
   known = ('', 'float32', 'bfloat16', 'float16', 'float64')
   if name not in known:
@@ -37,21 +37,23 @@ def dtype_of(name: str) -> Any:
 
 
 def finish(x: Array) -> Array:
-  """Embeddings are float32 at least, whatever they were computed in."""
+  """Embeddings as float32 at least, whatever they were computed in."""
   return jnp.asarray(x, common_type(x.dtype, jnp.float32))
 
 
 def blockwise(net: Net, size: int = 0) -> Net:
-  """`net`, at inference on blocks of samples, one after the other.
+  """`net`, whose inference runs on blocks of samples, one after the other.
 
-  What a convolution makes of a test set at once would not fit into memory, of a
-  large network, nor into a processor's cache, and that makes a small one slow.
-  Training is as it was. Nor is a batch cut for who intercepts a network's
-  layers: he counts on meeting each of them once, with all rows.
+  For a whole test set, a convolution's intermediate arrays may not fit into
+  memory, in a large network, or into a CPU's cache, which makes a small one
+  slow. Training is not changed. Nor are blocks made where layers are
+  intercepted: such code expects each layer once, with all rows.
 
   Args:
-    size: Of a block, and how many samples need none; 0: `WHOLE`, but of more
-      samples `ON_CPU` a block on a CPU.
+    net: A network on images.
+    size: Samples a block; with as many or fewer there is one block. 0: up to
+      `WHOLE` samples are one block, more are cut into blocks of `WHOLE`, or of
+      `ON_CPU` on a CPU.
   """
 
   def apply(params, x):

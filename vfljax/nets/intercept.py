@@ -1,9 +1,9 @@
-"""Swapping the arithmetic of chosen linear layers from outside a network.
+"""Replaces the arithmetic of chosen linear layers from outside a network.
 
 Secret-shared layers are our networks' layers, computed otherwise, so there is
-no second set of networks: `intercepted` runs a `Net` in which a function gets
-every dense and convolutional layer to compute, or to leave alone. This is
-`flax.linen.intercept_methods`, kept to one file.
+no second set of networks: in an `intercepted` `Net` a function is called for
+every dense and convolutional layer, and computes it or leaves it as it is. All
+use of `flax.linen.intercept_methods` for this is in this file.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,9 +20,9 @@ class Linear(NamedTuple):
   """A linear layer at the moment its network calls it.
 
   Attributes:
-    path: Where its weights are in the network's parameters.
-    params: 'kernel' and perhaps 'bias', as the network was given them.
-    window: (strides, padding) of a convolution, `None` of a dense layer.
+    path: The path of its weights in the network's parameters.
+    params: 'kernel' and perhaps 'bias', from the network's parameters.
+    window: (strides, padding) of a convolution, `None` for a dense layer.
     plain: (params, x) -> y; the layer by itself, in floating point.
   """
 
@@ -40,7 +40,7 @@ class Linear(NamedTuple):
 def intercepted(
     net: Net, fn: Callable[[Linear, Array], Array | None]
 ) -> Net:
-  """The same network with its linear layers' arithmetic left to `fn`.
+  """The same network, whose linear layers are computed by `fn`.
 
   Args:
     net: Of Linen modules (`base.linen`).

@@ -1,8 +1,9 @@
 """LeNet-5 (LeCun et al., 1998), VMask's network for small images.
 
 Two convolutions of 5x5, each pooled 2x2, then three linear layers. VMask does
-not say how it fits half an image: by default convolutions keep its size, and
-ReLU and the largest of four pixels stand for the original's sigmoid and mean.
+not say how the network is adapted to half an image: by default convolutions
+keep the image's size, and ReLU and max pooling replace the original's sigmoid
+and mean pooling.
 """
 from typing import Any
 
@@ -79,7 +80,7 @@ def lenet5(
     final: Activation of the embedding, after its norm.
 
   Raises:
-    ValueError: for an option that there is not, or a size that is none.
+    ValueError: for an unknown option, or a size below 1.
   """
   images.check_options(norm, how)
   check.sizes('lenet5', width=width, channels=channels, hidden=hidden)

@@ -1,8 +1,8 @@
 """MLP3, VMask's network for tables (its Table VII): three linear layers.
 
-The paper gives no widths. 512-256-64, with nothing after the last layer, are
-those with which its attack from scratch comes out as printed (64 wide
-embeddings of 392 pixels).
+The paper gives no widths. With 512-256-64 and nothing after the last layer, its
+attack from scratch comes out as printed (embeddings of width 64 from 392
+pixels).
 """
 from vfljax.nets import base
 from vfljax.types import Net

@@ -1,4 +1,4 @@
-"""Linen modules in, `Net`s out."""
+"""Makes `Net`s of Linen modules."""
 from functools import partial
 import inspect
 from typing import Any
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from vfljax.nets.once import once
 from vfljax.types import VFL, Array, Key, Net, Params
 
-# What tells a module whether it trains, and what it is where that is so.
+# Arguments that tell a module whether it trains, with their value if it does.
 MODES = dict(train=True, training=True, deterministic=False)
 KEPT = {'params', 'batch_stats'}
 
@@ -18,18 +18,19 @@ KEPT = {'params', 'batch_stats'}
 def linen(module: nn.Module, trains: bool = True) -> Net:
   """Wraps a Linen module as a `Net`, which is traced once (`once`).
 
-  A module whose `__call__` takes `train`, `training` or `deterministic` is told
-  whether it trains, and gets a 'dropout' key when it does. With a 'batch_stats'
+  If the module's `__call__` takes `train`, `training` or `deterministic`, it is
+  set, and in training the module gets a 'dropout' key. With a 'batch_stats'
   collection (BatchNorm) the parameters are {'params', 'batch_stats'}, otherwise
   the bare weights.
 
   Args:
-    trains: False for a module that, as it is set, does in training what it does
-      at inference, whether it is told or not.
+    module: On an input x [batch, ...].
+    trains: False for a module that, with its settings, computes the same in
+      training as at inference.
 
   Raises:
-    ValueError: for what is no Linen module or asks for more than an input, and
-      where weights are made, for one that keeps other collections.
+    ValueError: if it is no Linen module or needs more arguments than its input;
+      on `init`, if it keeps other collections.
   """
   _check(module)
 
@@ -76,17 +77,17 @@ def _parameters(module: nn.Module) -> dict[str, inspect.Parameter]:
 
 
 def _mode(module: nn.Module, trains: bool) -> dict[str, Any]:
-  """The argument by which it is told whether it trains, if there is one."""
+  """The argument that tells the module whether it trains, if it has one."""
   told = next((name for name in MODES if name in _parameters(module)), None)
   return {told: MODES[told] == trains} if told else {}
 
 
 def _check(module: Any) -> None:
-  """Refuses what can be no `Net`, before it fails somewhere in Flax."""
+  """Raises ValueError for what cannot be a `Net`, before Flax fails on it."""
   if not isinstance(module, nn.Module):
     raise ValueError(
-        f'linen: it must be a Linen module; got {module!r}. A class is called '
-        'first; of an NNX module docs/pages/use/net.md makes a Net.'
+        f'linen: it must be a Linen module; got {module!r}. Make an instance '
+        'of a class first; for an NNX module see docs/pages/use/net.md.'
     )
   more = [*_parameters(module).items()][2:]  # After the module and its input.
   needed = [
@@ -103,29 +104,31 @@ def _check(module: Any) -> None:
 
 
 def counting(vfl: VFL, real: Array) -> VFL:
-  """The networks, with batch statistics in training of the real rows alone.
+  """The networks, whose BatchNorm leaves padding out of its statistics.
 
-  A row of padding is then nothing to BatchNorm, neither to what it normalizes
-  a batch by nor to its running statistics. Where all are, all are taken, as
-  `crossing.mask` has it.
+  Neither the statistics that normalize a batch nor the running ones then
+  include padding. If all rows are padding, all are included, as in
+  `crossing.mask`.
 
   Args:
+    vfl: The networks.
     real: bool [batch], false where a row is padding. Where a network folds an
-      axis into the rows, [batch, n, ...] to [batch * n, ...], a sample has n.
+      axis into the rows, [batch, n, ...] to [batch * n, ...], each stands for
+      n rows.
 
   Raises:
-    ValueError: in training, where BatchNorm sees rows that are no whole number
-      a sample.
+    ValueError: in training, where the number of rows that BatchNorm sees is not
+      a multiple of the batch.
   """
   bottoms = tuple(net and counting_rows(net, real) for net in vfl.bottoms)
   return vfl._replace(bottoms=bottoms, top=counting_rows(vfl.top, real))
 
 
 def counting_rows(net: Net, real: Array) -> Net:
-  """`counting` of one network."""
+  """`counting` for one network."""
   if net.train is None:
     return net
-  real = real | ~real.any()  # There are no statistics of no rows.
+  real = real | ~real.any()  # Without a row the statistics would be NaN.
 
   def count(following, args, kwargs, context):
     ours = isinstance(context.module, nn.BatchNorm)
@@ -145,12 +148,12 @@ def _mask(
     norm: nn.BatchNorm, real: Array, x: Array, use_running_average=None,
     mask: Array | None = None, **others: Any,
 ) -> Array | None:
-  """What BatchNorm, called so, is to take for its statistics.
+  """The `mask` argument for a BatchNorm that is called with these arguments.
 
   Args:
-    mask: What the module itself would have it take; both have to hold.
+    mask: The module's own mask; the result is the conjunction of both.
   """
-  del others  # Of somebody's own BatchNorm.
+  del others  # Further arguments of a subclass.
   if norm.use_running_average or use_running_average:
     return mask  # Nothing is measured.
   each, rest = divmod(len(x), len(real))
@@ -158,7 +161,7 @@ def _mask(
     name = '/'.join(norm.path) or type(norm).__name__
     raise ValueError(
         f'linen: {name} (BatchNorm) sees {len(x)} rows in a batch of '
-        f'{len(real)}: which of them are padding cannot be known. Fold other '
+        f'{len(real)}, so it is unknown which are padding. Fold other '
         'axes into the rows after the batch, [batch, n, ...] to [batch * n, '
         '...], or normalize [batch, n, ...] as it is.'
     )

@@ -1,10 +1,10 @@
-"""The layers of a network's weights: which there are, and putting others there.
+"""The linear layers in a tree of weights: their names, and replacing them.
 
-A layer is a linear map, wherever it stands in a tree of weights: a group of
-arrays that has a `kernel` of two axes or more (dense, convolution). Layers go
-by their path ('Dense_0/Dense_0', 'conv1') and are numbered in natural order of
-the paths; a set of them is a vector of booleans over that order, which may be
-traced. `flow` says in which order the data meets them.
+A layer is a group of arrays, anywhere in the tree, with a `kernel` of two axes
+or more (dense, convolution). Its name is its path ('Dense_0/Dense_0', 'conv1');
+layers are numbered in natural order of the paths. A set of layers is a vector
+of booleans in that order, which may be traced. `flow` has the layers in the
+order of the forward pass.
 """
 from collections.abc import Callable, Sequence
 import math
@@ -35,10 +35,11 @@ def existing(params: Params, of: str = '') -> tuple[str, ...]:
   """`names`, where there are any.
 
   Args:
-    of: What stands before a message.
+    params: Weights, or their shapes.
+    of: Prefix of the message.
 
   Raises:
-    ValueError: where there are none; it says what there is instead.
+    ValueError: if there are none; it lists the arrays that there are.
   """
   if known := names(params):
     return known
@@ -55,14 +56,14 @@ def mask(params: Params, chosen: Sequence[str]) -> np.ndarray:
   """The set of the layers `chosen`, bool [layers].
 
   Raises:
-    ValueError: for a name that is no layer's, or no names at all, or where
-      there are no layers.
+    ValueError: for a name that is no layer's, without a name, or if the weights
+      have no layers.
   """
   known = existing(params)
   for name in chosen:
     if name not in known:
       raise ValueError(
-          f'There is no layer {name!r} to mask; there are: {", ".join(known)}.'
+          f'There is no layer {name!r} to mask; choose of {", ".join(known)}.'
       )
   if not len(chosen):
     raise ValueError(f'Name a layer or more of {", ".join(known)}.')
@@ -70,7 +71,7 @@ def mask(params: Params, chosen: Sequence[str]) -> np.ndarray:
 
 
 def select(chosen: Array | np.ndarray, ours: Params, others: Params) -> Params:
-  """`others` in the layers `chosen`, `ours` in all else.
+  """The weights `others` in the layers `chosen`, `ours` everywhere else.
 
   Args:
     chosen: bool [layers]; may be traced.
@@ -105,7 +106,7 @@ NORMS = dict(sum=l1_norms, mean=l1_means)
 
 
 def redraw(key: Key, params: Params) -> Params:
-  """Other weights: uniform in +-1/sqrt(fan_in), PyTorch's default.
+  """New random weights, uniform in +-1/sqrt(fan_in), PyTorch's default.
 
   Leaves outside layers (norms, batch statistics, embeddings) stay.
   """
@@ -123,7 +124,7 @@ def redraw(key: Key, params: Params) -> Params:
 
 
 def noise(key: Key, params: Params, deviation: Array | float) -> Params:
-  """Normal numbers of that deviation in all layers, zeros elsewhere."""
+  """Normal noise of that deviation in all layers, zeros elsewhere."""
   layers, drawn = _layers(params), _numbered(params)
 
   def draw(path, leaf):
@@ -137,7 +138,7 @@ def noise(key: Key, params: Params, deviation: Array | float) -> Params:
 
 
 def arrays(params: Params) -> dict[str, dict[str, Any]]:
-  """By layer {'kernel', perhaps 'bias' and others}, in natural order."""
+  """{layer: {'kernel', perhaps 'bias' and others}}, in natural order."""
   own = {path: {} for path in _layers(params)}
   for path, leaf in _leaves(params):
     if path[:-1] in own:
@@ -158,7 +159,7 @@ def replace(params: Params, new: dict[str, dict[str, Any]]) -> Params:
 
 
 def flow(net: Net, params: Params, x: Any) -> tuple[str, ...]:
-  """The layers' names in the order in which the data meets them.
+  """The layers' names in the order of the forward pass.
 
   Args:
     net: The network.

@@ -1,10 +1,10 @@
-"""Networks are traced once: who traces one again is given its equations.
+"""Traces a network once and reuses its equations.
 
-A start traces every network three times and a round differentiates it, in each
-program anew, and Flax takes most of that time. `jax.jit` knows what it has
-traced, and with `inline` its equations stand in a program as if they had been
-traced there: it is the same, but that a function that it calls, an activation
-say, may be in it twice.
+Every program traces each network three times at its start and differentiates it
+in a round, and Flax takes most of the tracing time. `jax.jit` caches traces,
+and with `inline` a cached trace's equations are inserted as if traced there.
+The program is the same, except that a function called by the network, such as
+an activation, may be in it twice.
 """
 from collections.abc import Callable
 import functools
@@ -18,10 +18,10 @@ from vfljax import target
 
 
 def once(fn: Callable[..., Any]) -> Callable[..., Any]:
-  """`fn(module, *arrays)`, traced once a module, kind of device and shapes."""
+  """`fn(module, *arrays)`, traced once per module, device kind and shapes."""
 
   def traced(kind, module, *arrays):
-    del kind  # Which `fn` may ask for.
+    del kind  # A part of the cache's key, as `fn` may call `target.kind`.
     return fn(module, *arrays)
 
   traced.__name__ = fn.__name__
@@ -38,15 +38,15 @@ def once(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_intercepted() -> bool:
-  """Whether somebody looks into networks' layers, or swaps their arithmetic.
+  """Whether networks' layers are intercepted (`nn.intercept_methods`).
 
-  Flax does not say it in public: where we cannot know it, somebody does.
+  Flax has no public way to ask; if its private one is missing, assumes yes.
   """
   return bool(len(getattr(nn.module, '_global_interceptor_stack', [None])))
 
 
 def _is_its_own(module: nn.Module) -> bool:
-  """Whether a module is known by its fields, and nobody intercepts it."""
+  """Whether a module can be a cache's key, and is not intercepted."""
   try:
     hash(module)
   except TypeError:  # A field is an array, or somebody's own class.

@@ -1,9 +1,9 @@
-"""Weights that a network starts from, as an argument of a program.
+"""Pretrained weights as an argument of a program, not as its constants.
 
-What a program holds as a constant is compiled into it: tens of megabytes for a
-small encoder. So `init` asks the host for them, unless who compiles gives them
-(`given`), as the runner does: its programs are then kept for the next start,
-and an accelerator need not wait for the host.
+Constants are compiled into a program: tens of megabytes for a small encoder. So
+`init` fetches pretrained weights from the host by a callback, unless the caller
+passes them (`given`), as the runner does: its programs can then be cached for
+the next start, and an accelerator does not wait for the host.
 """
 from collections.abc import Callable, Iterable, Iterator, Mapping
 import contextlib
@@ -18,10 +18,10 @@ _GIVEN: ContextVar[Mapping[str, Params]] = ContextVar('given')
 
 
 class Pretrained:
-  """A network's weights, on the host until somebody places them.
+  """A network's pretrained weights, on the host until `placed`.
 
   Attributes:
-    name: Whose: networks of one name start from the same.
+    name: Networks with the same name start from the same weights.
     weights: A pytree of NumPy arrays.
   """
 
@@ -40,10 +40,10 @@ class Pretrained:
     return jax.pure_callback(lambda: self.weights, shapes)
 
   def placed(self, where: Any) -> Params:
-    """On devices, once for all who ask.
+    """The weights on devices, copied once per sharding.
 
     Args:
-      where: A sharding.
+      where: The sharding.
     """
     if where not in self._placed:
       self._placed[where] = jax.device_put(self.weights, where)
@@ -51,18 +51,18 @@ class Pretrained:
 
 
 def found(nets: Iterable[Net | None]) -> list[Pretrained]:
-  """What these networks start from; [] of random ones."""
+  """The pretrained weights of those networks that have them."""
   return [net.pretrained for net in nets if net and net.pretrained]
 
 
 def placed(nets: Iterable[Net | None], where: Any) -> dict[str, Params]:
-  """The same on devices, by name."""
+  """The pretrained weights of these networks on devices, by name."""
   return {one.name: one.placed(where) for one in found(nets)}
 
 
 @contextlib.contextmanager
 def given(weights: Mapping[str, Params]) -> Iterator[None]:
-  """Networks that begin in here begin with these, by `Pretrained.name`."""
+  """A context where `init` takes these weights, by `Pretrained.name`."""
   token = _GIVEN.set(weights)
   try:
     yield
@@ -71,7 +71,7 @@ def given(weights: Mapping[str, Params]) -> Iterator[None]:
 
 
 def taking(fn: Callable[..., Any]) -> Callable[..., Any]:
-  """`fn(..., shared)` as a function of ... and (shared, weights)."""
+  """Makes of `fn(..., shared)` a function of (..., (shared, weights))."""
 
   def taken(*arguments):
     *own, (shared, weights) = arguments

@@ -1,12 +1,12 @@
-"""A layer's product x @ w, and on CPUs a quicker way to its weights' gradient.
+"""A layer's product x @ w, and on CPUs a faster way to its weights' gradient.
 
-The gradient x^T d reads both matrices across their rows. XLA has a fast library
-for products on CPUs that cannot do so, and leaves these to a slower one
-(YNNPACK and Eigen, JAX 0.10). Where there are few columns of d, it takes less
-time to lay d^T out and compute d^T x by the fast one. And where x has a
-multiple of 256 columns, so that what is read together falls into one place of
-the cache, eight columns of zeros behind them help. Either has the same terms;
-the last digits of sums over many rows may differ.
+The gradient x^T d reads both matrices along their columns. XLA's fast library
+for products on CPUs does not support that, so a slower one computes them
+(YNNPACK and Eigen, JAX 0.10). Where d has few columns, it is faster to
+transpose d and compute d^T x with the fast one. And where x has a multiple of
+256 columns, so that numbers read together map to one cache set, appending eight
+columns of zeros helps. Both compute the same terms; sums over many rows may
+differ in their last digits.
 """
 import math
 from typing import Any
@@ -18,11 +18,11 @@ import jax.numpy as jnp
 from vfljax import target
 from vfljax.types import Array
 
-_WORTH_IT = 2**14  # Numbers in x: of fewer, what is moved costs what is won.
-_FEW = 4  # Times as many columns x has, where those of d are few.
-_ROWS = 64  # Of x; fewer fit into the cache, however wide.
-_PLACES = 256  # Columns after which float32s share a place in the cache.
-_MORE = 8  # Columns of zeros, which move the next row to another place.
+_WORTH_IT = 2**14  # Numbers in x; with fewer, copying costs what is gained.
+_FEW = 4  # Ratio of x's columns to d's from which those of d are few.
+_ROWS = 64  # Rows of x; fewer fit into the cache, however wide.
+_PLACES = 256  # Distance in columns at which float32s share a cache set.
+_MORE = 8  # Columns of zeros, which move the next row to another cache set.
 
 
 def product(x: Array, w: Array) -> Array:
@@ -63,7 +63,7 @@ def _is_zero(tangent: Any) -> bool:
 
 
 def _of_weights(x: Array, dw: Array) -> Array:
-  """x @ dw, written so that what JAX makes of it backwards is the quick way."""
+  """x @ dw, written so that its transpose, the gradient, is the fast way."""
   k, n = dw.shape
   way, rows = _way(x, dw), x.reshape(-1, k)
   if way == 'turned':  # Backwards: (d^T x)^T, d^T as a matrix.
@@ -79,7 +79,7 @@ def _of_weights(x: Array, dw: Array) -> Array:
 
 
 def _way(x: Array, w: Array) -> str:
-  """How to compute the gradient of w: '' is as everywhere."""
+  """How to compute w's gradient: 'turned', 'wide', or '' for XLA's own way."""
   elsewhere = target.kind() != 'cpu'
   if elsewhere or {x.dtype, w.dtype} != {jnp.dtype('float32')}:
     return ''
@@ -94,5 +94,5 @@ def _way(x: Array, w: Array) -> str:
 
 
 def _as_it_is(x: Array) -> Array:
-  """XLA would turn a product of what is turned into the product that was."""
+  """A barrier, as XLA would otherwise undo the transposition."""
   return lax.optimization_barrier(x)

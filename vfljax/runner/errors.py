@@ -1,4 +1,4 @@
-"""What a person at the command line did that cannot work."""
+"""Errors that the user at the command line can mend."""
 import argparse
 from collections.abc import Iterator
 import contextlib
@@ -7,11 +7,11 @@ import sys
 from typing import Any
 
 
-_WIDE = 500  # Characters of a line that anybody reads.
+_WIDE = 500  # Characters of a line; longer ones are shortened in the middle.
 
 
 class UserError(Exception):
-  """A message for that person: what is wrong, and what would be right.
+  """A message for the user: what is wrong, and what would be right.
 
   One or two lines, no traceback: `launch.py` prints it on stderr and exits
   with code 2, and so does whatever runs inside `explained`.
@@ -20,7 +20,8 @@ class UserError(Exception):
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-  """Also a decorator: a `UserError` ends the program, with code 2."""
+  """A context, or decorator, where a `UserError` ends the program with code 2.
+  """
   try:
     yield
   except UserError as error:
@@ -29,7 +30,7 @@ def explained() -> Iterator[None]:
 
 
 def new_file(text: str) -> str:
-  """An argument's type: a file that can be written, before hours of work.
+  """An argparse type: a file to write, checked before hours of work.
 
   Raises:
     argparse.ArgumentTypeError: if its folder does not exist.
@@ -41,7 +42,7 @@ def new_file(text: str) -> str:
 
 
 def brief(text: str) -> str:
-  """The first of an error's lines, two at most, the middle of long ones out."""
+  """The first two lines of an error's text, long ones cut in the middle."""
   lines = [line.strip() for line in text.splitlines() if line.strip()]
   half = _WIDE // 2
   return '\n'.join(
@@ -51,7 +52,7 @@ def brief(text: str) -> str:
 
 
 def choices(group: Any, **allowed: tuple[str, ...]) -> None:
-  """Refuses a text field that is none of its choices.
+  """Refuses a text field whose value is not among its choices.
 
   Raises:
     UserError: naming the field and the choices.

@@ -44,23 +44,23 @@ def main(argv: list[str] | None = None) -> int:
   """Returns the exit code: 0, 2 for what the user can mend, 130 if stopped.
 
   Args:
-    argv: The command line, the program first, of who calls this in a program of
-      his own: a second signal raises a KeyboardInterrupt here, which is caught.
-      By default this process's: then SIGINT and SIGTERM end the process if
-      there is nothing to save, and a second one always does.
+    argv: The command line, the program first, if another program calls this: a
+      second signal then raises a KeyboardInterrupt here, which is caught. By
+      default this process's: then SIGINT and SIGTERM end the process if there
+      is nothing to save, and a second one always does.
   """
-  # Configs import their neighbours, and a console script knows no folder.
+  # Configs import their neighbours; a console script has no folder on its path.
   if os.getcwd() not in sys.path:
     sys.path.insert(0, os.getcwd())
   if argv is not None:
     return _main(list(argv), None)
-  # Tracing makes very many objects that live on, of which Python would look
-  # through all again and again: a tenth of its time.
+  # Tracing makes very many long-lived objects, which Python's garbage collector
+  # would scan again and again: a tenth of its time.
   gc.set_threshold(50_000, 20, 20)
   code = stopping.heeding(lambda stop: _main(list(sys.argv), stop))
-  if code:  # Python would wait for what is compiled in threads, for nobody.
+  if code:  # Python would wait for threads whose compiled programs none uses.
     stopping.end(code)
-  gc.freeze()  # Nor look through all objects once more, only to drop them.
+  gc.freeze()  # At exit the collector need not scan all objects once more.
   return code
 
 
@@ -102,10 +102,10 @@ def _asked(argv: list[str], stop: stopping.Stop | None) -> int:
 
 
 def _unread(error: OSError, argv: list[str], stop: stopping.Stop | None) -> int:
-  """The exit code where standard output takes no more.
+  """The exit code if standard output cannot be written to any more.
 
-  Who reads a list has enough, as with `| head`; what trains is stopped, and is
-  no success.
+  A reader that closes a list's pipe has read enough, as `| head`; a training is
+  stopped, and the exit code is not 0.
 
   Raises:
     OSError: `error`, if it is another one.
@@ -125,7 +125,8 @@ def _unread(error: OSError, argv: list[str], stop: stopping.Stop | None) -> int:
 
 
 def _check_packages() -> None:
-  """Refuses to start without the extra `run`: every install has the script."""
+  """Raises UserError without the extra `run`, as every install has the script.
+  """
   if not all(map(find_spec, PACKAGES)):
     raise UserError(
         "the command line needs more packages: pip install 'vfljax[run]'"
@@ -138,7 +139,7 @@ def _run(
   workdir = _expanded(given.workdir)
   if stop is not None:
     stop.place = workdir
-  # JAX starts with the first array, and must have its devices by then.
+  # JAX fixes its devices with the first array, so they are set up before.
   from vfljax.runner.machine import device
   device.set_up(given.devices, given.cache)
   from vfljax.report import current, ending
@@ -173,24 +174,24 @@ def _run(
   if given.record:
     recording.write(given.record, work.path, argv)
     print(f'Record: {given.record}')
-  with contextlib.suppress(BrokenPipeError):  # All is done by now.
+  with contextlib.suppress(BrokenPipeError):  # All results are saved by now.
     print('\n' + ending.text(work.path, given.goal), flush=True)
   return 0
 
 
 def _prepare_report() -> None:
-  """Imports what writes it, Matplotlib and SciPy with it: half a second."""
-  with contextlib.suppress(Exception):  # Who needs it will say why.
+  """Imports the report's modules, with Matplotlib and SciPy: half a second."""
+  with contextlib.suppress(Exception):  # The report itself will say why.
     from scipy import special
     from vfljax.report import writing
     del special, writing
 
 
 def _expanded(workdir: str) -> str:
-  """The folder that '~' stands for: after '=' most shells leave it as it is.
+  """`workdir` with '~' expanded, which most shells do not do after '='.
 
   Raises:
-    UserError: if nobody has that home.
+    UserError: if there is no such user.
   """
   place = os.path.expanduser(workdir)
   if place.startswith('~'):

@@ -1,8 +1,8 @@
 """Runs an experiment: trains, attacks and measures defenses over many seeds.
 
 A job trains in strides of a few epochs, so that progress can be shown and saved
-between two calls of one compiled program. Killed anywhere, it goes on from its
-last checkpoint and ends with the same numbers.
+between two calls of one compiled program. A job that was killed continues from
+its last checkpoint and ends with the same numbers.
 """
 from collections.abc import Callable
 import contextlib
@@ -35,16 +35,16 @@ from vfljax.runner.workdir.store import Workdir
 from vfljax.runner.workdir.writer import Writer
 
 SAVE_SECONDS = 20.0  # between two checkpoints of a job
-# A stride that takes longer is saved by itself, while the next one is played:
-# who asks to stop in the middle of one will not wait for its end.
+# A stride that takes longer is always saved, while the next one is played, as a
+# user who stops in the middle of a stride will not wait for its end.
 LONG_SECONDS = 3.0
-# But not all the time: for each second of copying and writing so many without.
+# But at most a share of the time: seconds between, per second of saving.
 WRITES_APART = 5.0
-LOOK_SECONDS = 0.2  # between two looks whether somebody asks to stop.
+LOOK_SECONDS = 0.2  # between two checks for a request to stop.
 
 
 class Interrupted(Exception):
-  """Somebody asked to stop; everything up to here has been saved."""
+  """The run was asked to stop; everything up to here has been saved."""
 
 
 def run(
@@ -52,24 +52,23 @@ def run(
     share: Share = Share(), tensorboard: bool = False,
     before: Path | None = None,
 ) -> Workdir:
-  """Runs what is not done yet of an experiment.
+  """Runs the part of an experiment that is not done yet.
 
   Args:
     config: What to run.
     table: The samples.
-    workdir: Where the results are, or will be; one with fewer seeds is given
-      the others.
-    stop: True once somebody has asked to stop. Without one SIGINT and SIGTERM
-      do, if this is the main thread; a second one raises KeyboardInterrupt.
+    workdir: The results' folder; if it has fewer seeds, the others are added.
+    stop: True once a stop is requested. By default SIGINT and SIGTERM request
+      it, if this is the main thread; a second one raises KeyboardInterrupt.
     share: Which process this is of several that run it in this workdir. The
-      first returns when all is done, the others when their share is.
-    tensorboard: Whether each epoch is written for TensorBoard, too.
-    before: A finished work directory whose undefended federation is this one's,
-      with the same seeds raised at the same times: it is not trained again.
+      first returns when all is done, the others when their share is done.
+    tensorboard: Whether each epoch is also written for TensorBoard.
+    before: A finished work directory with the same undefended federation and
+      seeds raised at the same times; that federation is not trained again.
 
   Raises:
-    UserError: if the configuration cannot be run, the workdir not be used, or
-      another process is at work there.
+    UserError: if the configuration cannot be run, the workdir cannot be used,
+      or another process is using it.
     Interrupted: after `stop` and saving.
   """
   recording.code()  # Before anything else is checked out.
@@ -80,7 +79,7 @@ def run(
     if not asking.is_done(asked):
       programs = kept.of(recorded)
       _rehearse(setting, programs)
-      # Not even a lock is put into somebody else's folder.
+      # Before the lock is written: the folder may belong to something else.
       identity.check(place, recorded, complete)
     if not share.first:
       meeting.await_first(share, place, partial(asking.has_begun, asked))
@@ -94,7 +93,7 @@ def run(
         for job in everything:
           for unit in job.units if job.entry == undefended else ():
             work.adopt(before, unit)
-      # Not `stop or ...`: a Stop is false until somebody asks.
+      # Not `stop or ...`: a Stop is false until a stop is requested.
       given = None if stop is None else contextlib.nullcontext(stop)
       with given or stopping.listening() as heard:
         with EpochLog(work.path, tensorboard) as log:
@@ -105,7 +104,7 @@ def run(
 
 
 def _rehearse(setting: Setting, programs: kept.Kept | None) -> None:
-  """Tries it, if no earlier start has: with as much memory it found the same.
+  """Rehearses the experiment, unless an earlier start with as much memory did.
 
   Raises:
     UserError: if it cannot be run.
@@ -153,7 +152,7 @@ def _run(
     def play(job: Job) -> None:
       progress.compiling(job.name)
       compiled = compiler.programs(job)
-      if stop:  # While it compiled, of which nothing is to be saved.
+      if stop:  # Requested while compiling, when there is nothing to save.
         raise Interrupted
       aside.begin()
       with stop.awaited(), Writer(work, job.units[-1]) as writer:
@@ -164,7 +163,7 @@ def _run(
       if stop:
         raise Interrupted
       saver.check()
-      if _too_large(play, job):  # It goes on from its last checkpoint.
+      if _too_large(play, job):  # It will continue from its last checkpoint.
         if not compiler.halve(job):
           raise MemoryError
         play(job)
@@ -172,9 +171,9 @@ def _run(
 
 
 def _too_large(play: Callable[[Job], None], job: Job) -> bool:
-  """Plays a job; whether the device's memory came to its end.
+  """Plays a job; returns whether the device ran out of memory.
 
-  The error goes with its frames, which hold what fills the memory.
+  The error is dropped here, with its frames, which hold that memory.
   """
   try:
     play(job)
@@ -189,7 +188,7 @@ def _run_job(
     job: Job, work: Workdir, progress: Progress, made: Compiled,
     saving: tuple[Stop, Writer, EpochLog],
 ) -> Callable[[], None]:
-  """Plays a job from where it is to its end; what saves its results."""
+  """Plays a job from its checkpoint to its end: a function to save results."""
   epochs, count = job.setting.config.train.epochs, job.count
   stop, writer, log = saving
   cells, samples = made.place(job)
@@ -211,7 +210,7 @@ def _run_job(
     ahead = min(made.stride, epochs - done)
     log.add(job, going.history, done, done + ahead)
     done, played = done + ahead, played + ahead
-    if done < epochs:  # What is computed to its end needs no checkpoints.
+    if done < epochs:  # A finished job needs no checkpoint.
       writer.check()
     speed = played * rounds_an_epoch(job.setting) * count / (now - clock)
     progress.advance(done, speed, _utility(job, going.history, done))
@@ -239,14 +238,14 @@ def _run_job(
   )
   spent += time.perf_counter() - clock
   writer.settle()
-  log.close()  # Before the unit is done: its events are then all there.
+  log.close()  # A unit counts as done only when all its events are written.
   return partial(
       work.save_all, record.finished(job, found, going.history, made, spent)
   )
 
 
 def _trim(going: Going, count: int) -> Going:
-  """Whole, and without the padding, which depends on the number of devices."""
+  """The jobs' state without padding, whose size depends on the devices."""
   cut = lambda tree: jax.tree.map(lambda x: x[:count], tree)
   whole = joined(going.runs)
   return going._replace(runs=cut(whole), history=cut(going.history))
@@ -259,8 +258,8 @@ def _resume(work: Workdir, job: Job, made: Compiled, cells: list):
   like = Going(
       jax.tree.map(shape, runs), jax.tree.map(shape, history), seconds
   )
-  # A streamed run saves between the strides of one in memory, which plays only
-  # whole ones, up to the end.
+  # A streamed run may have saved between two strides of a run in memory, which
+  # plays whole strides only.
   saved = work.load_checkpoint(
       job.units[-1], like, made.stride, job.setting.config.train.epochs
   )
@@ -283,7 +282,7 @@ def _write(history, rows, first: int):
 
 
 def _utility(job: Job, history, done: int) -> float | None:
-  """The newest measured utility, mean over the trainings still going on."""
+  """The last measured utility, averaged over the trainings still running."""
   measured = history['measured'][: job.count, :done]
   if not measured.any():
     return None

@@ -1,10 +1,10 @@
-"""Configs that differ by a word: one file, and the word after a colon.
+"""Variants of a config: one file, and a word after a colon.
 
   python launch.py --config=experiments/kang2022/vnn.py:vhnn,nuswide10
 
-A file with variants names all of them in `VARIANTS`, a tuple of text, and makes
-the one that `get_config(variant)` is called with (ml_collections passes what
-follows the colon). There is none by default: a guess would run for hours.
+A file with variants names all of them in `VARIANTS`, a tuple of text; its
+`get_config(variant)` makes one of them (ml_collections passes the text after
+the colon). None is the default, since a wrong guess would run for hours.
 """
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ def choose(variant: str, known: Sequence[str]) -> str:
     said = f'This config has no variant {variant!r}.'
   else:
     said = f'This config has variants: choose one, --config=FILE.py:{known[0]}.'
-  # Names may have commas, so blanks stand between them.
+  # Separated by blanks, as names may have commas.
   raise UserError(f'{said}\nThere are: {" ".join(known)}')
 
 

@@ -1,8 +1,8 @@
 """What an attacker gets to see. An attack takes one view and nothing else.
 
-`kinds` has the views, whose fields are the threat model; `rounds` and `trained`
-are the only ones that take them out of the whole federation. Review those
-closest.
+`kinds` has the views, whose fields are the threat model. Only `rounds` and
+`trained` make views of the whole federation's state, so a leak of the simulator
+to an attacker could only be there.
 """
 from vfljax.views.kinds import (
     ClassCenters, CutGradients, KnownPositive, MaskedLayer, ModelGradients,

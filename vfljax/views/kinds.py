@@ -1,7 +1,7 @@
 """The kinds of view: their fields are the threat model.
 
-A view is the "privacy vulnerability" of Kang et al. (2022), Table 3: T1 for a
-curious passive party, T2 for a curious active one.
+A view is a "privacy vulnerability" of Kang et al. (2022), Table 3: T1 is that
+of an honest-but-curious passive party, T2 that of an active one.
 """
 from typing import Any, NamedTuple
 
@@ -9,12 +9,12 @@ from vfljax.types import Array, Batch, Params
 
 
 class CutGradients(NamedTuple):
-  """T1 in training: what passive party k sees in one round, and nothing more.
+  """T1 in training: all that passive party k sees in one round.
 
   Attributes:
     features: [batch, ...] its own samples.
     sent: [batch, ...] its embeddings.
-    received: [batch, ...] its cut-layer gradients, as sent to it.
+    received: [batch, ...] the cut-layer gradients that it received.
     valid: [batch] 1 for a sample, 0 for a row of padding.
   """
 
@@ -25,7 +25,7 @@ class CutGradients(NamedTuple):
 
 
 class KnownPositive(NamedTuple):
-  """T1 in training, and the gradient of one sample known to be positive.
+  """T1 in training, with one sample of the round known to be positive.
 
   Attributes: as `CutGradients`, and
     known: [batch] 1 at the known positive sample; all 0 if the batch has none.
@@ -39,11 +39,11 @@ class KnownPositive(NamedTuple):
 
 
 class ClassCenters(NamedTuple):
-  """T1 in training, and the centers of both classes' gradients in the round.
+  """T1 in training, with the centers of both classes' gradients in the round.
 
-  The centers come from a random half of the round, `known`, and the other half
-  is what is left to guess. A center that contained the sample to be guessed
-  would be drawn towards it: in a small round of wide gradients, pure noise
+  The centers are those of a random half of the round, `known`; the labels of
+  the other half are guessed. A center that included the sample to be guessed
+  would be biased towards it: in a small round of wide gradients, pure noise
   would then "leak" its labels (batch 32, width 16: AUC 0.77).
 
   Attributes: as `CutGradients`, and
@@ -63,13 +63,14 @@ class ClassCenters(NamedTuple):
 
 
 class RecordedGradients(NamedTuple):
-  """T1 in training: cut-layer gradients kept for a while, a few labels known.
+  """T1 in training: recorded cut-layer gradients, with a few labels known.
 
   Attributes:
-    known_received: [known, ...] gradients of samples whose labels it has
-      learned.
+    known_received: [known, ...] gradients of the samples whose labels the
+      attacker knows.
     known_labels: [known, classes] those labels.
-    received: [n, ...] the gradients of all samples that it recorded.
+    received: [n, ...] gradients of all samples recorded, the known ones among
+      them.
   """
 
   known_received: Array
@@ -81,18 +82,19 @@ class ModelGradients(NamedTuple):
   """T1 in training under encryption: no cut-layer gradients in the clear.
 
   Weights and gradients are those of a plain network, as far as the party can
-  read them (`Defense.expose`). With passports (FedPass) these are the sealed
-  weights, with which the party computes, and the gradients with respect to
-  them. Of a layer in secret shares (VMask) the weights are made up, since the
-  party holds a share that says nothing by itself; the gradient of its kernel is
-  the true one, the layer's inputs times its outputs' gradients, both of which
-  are opened to the party (VMask, section IV-D), who updates its share by it.
+  read them (`Defense.expose`). With passports (FedPass) they are the sealed
+  weights that the party computes with, and the gradients with respect to those.
+  For a layer in secret shares (VMask) the weights are made up, since the
+  party's share alone says nothing about them. The gradient of its kernel is the
+  true one: it is the product of the layer's inputs and its outputs' gradients,
+  both of which are revealed to the party (VMask, section IV-D) so that it can
+  update its share.
 
   Attributes:
     features: [batch, ...] passive party k's samples.
     weights: Its bottom network's parameters in the round, as it can read them.
-    gradients: Those parameters' gradients, of the batch's mean loss, as it uses
-      them (`Defense.share`).
+    gradients: The gradients of the batch's mean loss with respect to those
+      parameters, after `Defense.share`.
     valid: [batch] 1 for a sample, 0 for a row of padding.
   """
 
@@ -105,18 +107,19 @@ class ModelGradients(NamedTuple):
 class WhiteBox(NamedTuple):
   """T2, white box: a passive party's network, and its gradients in many rounds.
 
-  What the active party sees where parties share the gradients of their weights,
-  as CAFE assumes. The federation stands still meanwhile. A party can share no
-  more than it has: its network and the gradients are as in `ModelGradients`. A
-  layer in secret shares (VMask) the active party cannot read either, since its
-  share and the noise that it added say nothing about the weights.
+  The active party sees this where parties share the gradients of their weights,
+  as CAFE assumes. The weights are the same in all of these rounds. A party can
+  share no more than it has: its network and the gradients are as in
+  `ModelGradients`. Nor can the active party read a layer in secret shares
+  (VMask), since its own share and the noise that it added say nothing about the
+  weights.
 
   Attributes:
     weights: 'bottom' and 'defense', the passive party's parameters, the former
-      as it can read them.
-    gradients: The same of their gradients, leaves [rounds, ...].
-    rows: [rounds, batch] which samples of a pool, 0.., were in each round.
-    blank: [pool, ...] zeros, of the shape of the features that it wants.
+      as that party can read them.
+    gradients: Their gradients, with the same structure; leaves [rounds, ...].
+    rows: [rounds, batch] indices into the pool of the samples in each round.
+    blank: [pool, ...] zeros of the shape of the features that it wants.
   """
 
   weights: dict[str, Params]
@@ -130,7 +133,7 @@ class TrainedBottom(NamedTuple):
 
   Attributes:
     weights: Its bottom network's parameters, as it can read them.
-    labeled_features: [known, ...] its samples whose labels it has learned.
+    labeled_features: [known, ...] its samples whose labels it knows.
     labeled: [known, classes] those labels.
     features: [samples, ...] the samples whose labels it wants.
   """
@@ -149,11 +152,12 @@ class MaskedLayer(NamedTuple):
 
   Attributes:
     copy: 'kernel' and perhaps 'bias': the weights that it put into shares plus
-      all its updates since. The active party's noise is not in them. Where
-      updates are not the party's to see (T4): the weights before, alone.
+      all its updates since, without the noise that the active party added.
+      Where the party does not see the updates (T4), the initial weights alone.
     copies: The same at each of some rounds, [rounds, ...]; () if it kept none.
     inputs: [rounds, batch, ...] the layer's inputs in those rounds; () if none.
-    outputs: [rounds, batch, ...] its outputs; () if none, or hidden (T4).
+    outputs: [rounds, batch, ...] the layer's outputs; () if none, or if they
+      are hidden from the party (T4).
   """
 
   copy: dict[str, Array]
@@ -163,11 +167,11 @@ class MaskedLayer(NamedTuple):
 
 
 class UnlabeledBottom(NamedTuple):
-  """T1 after training: as `TrainedBottom`, and its samples without labels.
+  """T1 after training: `TrainedBottom` and the party's unlabeled samples.
 
   Attributes: as `TrainedBottom`, and
-    unlabeled: [n, ...] its training samples; among them, without their labels,
-      are the labeled ones.
+    unlabeled: [n, ...] the features of all its training samples, those with
+      known labels among them.
   """
 
   weights: Params
@@ -178,15 +182,16 @@ class UnlabeledBottom(NamedTuple):
 
 
 class TrainedTop(NamedTuple):
-  """T2 after training: the active party's networks and what it is sent.
+  """T2 after training: the active party's networks and the embeddings it gets.
 
   Attributes:
-    weights: 'bottom', 'top' and 'defense': its networks' parameters, and what a
-      defense has it train beside them.
+    weights: 'bottom', 'top' and 'defense': the parameters of its networks, and
+      those that a defense has it train.
     received: [n, ...] embeddings of the samples whose features it wants.
-    auxiliary: Samples whose features at every party it knows, with labels.
-    memory: The defense's, which its own hooks compute with; zeros for what is
-      lent to passive parties (`Defense.lent`), whose secrets may be in it.
+    auxiliary: Labeled samples of which it knows the features of every party.
+    memory: The defense's state, which hooks at the active party read. What is
+      lent to passive parties (`Defense.lent`) may hold their secrets and is
+      replaced by zeros.
   """
 
   weights: dict[str, Params]

@@ -1,4 +1,4 @@
-"""Views taken out of rounds of training."""
+"""Makes views of rounds of training."""
 import jax
 import jax.numpy as jnp
 
@@ -15,7 +15,7 @@ from vfljax.views.kinds import (
 
 
 def majority(labels: Array) -> Array:
-  """The class that each row of [batch, classes] is mostly of, one-hot.
+  """The class with the largest share of each row of [batch, classes], one-hot.
 
   Labels are one-hot already unless a defense mixes samples; padding stays 0.
   """
@@ -41,7 +41,10 @@ def cut_gradients(k: int, played: Round) -> CutGradients:
 
 
 def known_positive(key: Key, k: int, played: Round) -> KnownPositive:
-  """Passive party k's view of a round, and one random positive sample in it."""
+  """Passive party k's view of a round, with one random positive sample known.
+
+  `key` draws the sample.
+  """
   view = cut_gradients(k, played)
   positive = majority(played.batch.labels)[:, -1] > 0
   lot = jax.random.uniform(key, positive.shape, jnp.float32)
@@ -51,13 +54,14 @@ def known_positive(key: Key, k: int, played: Round) -> KnownPositive:
 
 
 def class_centers(key: Key, k: int, played: Round) -> ClassCenters:
-  """Passive party k's view of a round, and the class centers of half of it.
+  """Passive party k's view of a round, with the class centers of half of it.
 
-  A small round may leave a class without a known sample, whose center is then
-  zeros. That favours the attacker, and gives no label away: without a defense
-  the gradients of two classes lie on either side of 0, so that what is nearer
-  to it than to the other center is mostly of the class that it does not know.
-  Taken for unknown instead, rounds of eight leak less to it (mean attack).
+  In a small round a class may have no known sample; its center is then zeros.
+  That favours the attacker, without giving a label away: in an undefended
+  federation the gradients of the two classes lie on either side of 0, so that a
+  gradient nearer to 0 than to the other center is mostly of the class without
+  a known sample. If such a center counted as unknown instead, rounds of eight
+  samples would leak less to the mean attack.
   """
   view = cut_gradients(k, played)
   chosen = jax.random.bernoulli(key, jnp.float32(0.5), view.valid.shape)
@@ -78,11 +82,11 @@ def recorded_gradients(
   """Passive party k's view of several rounds, with `count` labels a class.
 
   Args:
-    key: Of which samples are known.
+    key: Draws the samples whose labels are known.
     k: The party.
-    played: Rounds, leaves with a leading axis; of the same state.
-    count: Known samples a class, 1 or more; a class with fewer of them has all
-      of them known.
+    played: Rounds played from the same state; leaves have a leading axis.
+    count: Known samples a class, 1 or more; of a class with fewer samples all
+      are known.
 
   Returns:
     The view, and [n] 1 at the samples whose labels are known to the attacker.
@@ -96,13 +100,16 @@ def recorded_gradients(
 
 
 def own_weights(key: Key, k: int, defense: Defense, state: State) -> Params:
-  """Passive party k's bottom network, as far as it can read its weights."""
+  """Passive party k's bottom weights, as far as it can read them.
+
+  `key` draws what `Defense.expose` makes up for the rest.
+  """
   own = state.parties[k].params['bottom']
   return defense.expose(state.defense, key, k, own)
 
 
 def own_gradients(k: int, played: Round) -> dict[str, Params]:
-  """The gradients in a round of passive party k's weights, as it reads them."""
+  """A round's gradients of the weights that passive party k can read."""
   read = played.read or played.gradients
   return dict(bottom=read[k - 1], defense=played.added[k - 1])
 
@@ -110,7 +117,10 @@ def own_gradients(k: int, played: Round) -> dict[str, Params]:
 def model_gradients(
     key: Key, k: int, defense: Defense, played: Round
 ) -> ModelGradients:
-  """Passive party k's view of a round whose messages are encrypted."""
+  """Passive party k's view of a round whose messages are encrypted.
+
+  `key` is that of `own_weights`.
+  """
   batch = played.batch
   return ModelGradients(
       batch.features[k], own_weights(key, k, defense, played.state),
@@ -125,13 +135,13 @@ def white_box(
   """The active party's `WhiteBox` view of passive party k.
 
   Args:
-    key: Of what the party makes up for weights that it cannot read.
-    k: The party, who shows what it can read and no more.
-    defense: What protects the federation.
-    state: The federation in all rounds.
+    key: As in `own_weights`.
+    k: The party, which shows what it can read and no more.
+    defense: The federation's.
+    state: The state from which all rounds were played.
     gradients: `own_gradients` of the rounds, leaves [rounds, ...].
-    rows: [rounds, batch] which samples of the pool were in them.
-    pool: [pool, ...] the party's features, of which only the shape is seen.
+    rows: [rounds, batch] indices into the pool of the samples in each round.
+    pool: [pool, ...] the party's features, of which only the shape is used.
   """
   weights = dict(
       bottom=own_weights(key, k, defense, state),
@@ -152,17 +162,17 @@ OF_A_ROUND = {
 
 
 def in_training(view: type, key: Key, k: int, defense: Defense, played: Round):
-  """The view of a round of the given type.
+  """A passive party's view of a round, of the given type.
 
   Args:
-    view: Of `OF_A_ROUND`.
-    key: Of what the attacker happens to know.
-    k: Which passive party sees.
-    defense: What protected the round: it says which weights can be read.
+    view: A key of `OF_A_ROUND`.
+    key: Draws what the attacker happens to know.
+    k: Which passive party attacks.
+    defense: The federation's, whose `expose` says which weights can be read.
     played: The round.
 
   Raises:
-    ValueError: if attackers do not have that view in training.
+    ValueError: if `view` is not one of a round in training.
   """
   if view not in OF_A_ROUND:
     raise Misfit(f'{view.__name__} is not a view of a round in training.')
@@ -170,9 +180,8 @@ def in_training(view: type, key: Key, k: int, defense: Defense, played: Round):
 
 
 def unknown(view) -> Array:
-  """[batch] 1 at the rows of a round whose labels are left to guess.
+  """[batch] 1 at the rows of a round whose labels have to be guessed.
 
-  Padding has no label, and what an attacker knows it does not guess: neither
-  is scored.
+  Only these are scored: padding has no label, and a known label is not guessed.
   """
   return view.valid * (1 - getattr(view, 'known', 0))

@@ -1,4 +1,4 @@
-"""Views taken out of a trained federation."""
+"""Makes views of a trained federation."""
 from typing import Any, NamedTuple
 
 import jax
@@ -18,11 +18,13 @@ class Finished(NamedTuple):
 
   Attributes:
     vfl, defense, state: The federation.
-    known: Training samples whose labels the attacker has learned.
-    test: Samples whose labels, or features, it wants ...
-    wanted: ... of the latter the first so many.
+    known: Training samples whose labels the attacker knows.
+    test: Samples whose labels, or features, the attacker wants.
+    wanted: An attacker that wants features wants those of the first `wanted`
+      test samples.
     training: All training samples.
-    auxiliary: Samples whose features at every party it knows, with labels.
+    auxiliary: Labeled samples of which an active attacker knows the features of
+      every party.
   """
 
   vfl: VFL
@@ -36,13 +38,14 @@ class Finished(NamedTuple):
 
 
 class Own(NamedTuple):
-  """What a passive party has of its own.
+  """What a passive party has after training.
 
   Attributes:
-    weights: Its bottom network, as far as it can read it (`own_weights`).
+    weights: Its bottom network's weights, as far as it can read them
+      (`own_weights`).
     k: Which party it is.
-    known, test, training: As in `Finished`; it sees its own features of them,
-      and the labels of the first.
+    known, test, training: As in `Finished`; views take the party's own features
+      of these, and the labels of `known` alone.
   """
 
   weights: Params
@@ -83,7 +86,13 @@ def _unlabeled(own: Own) -> UnlabeledBottom:
 def trained_top(
     defense: Defense, state: State, sent: Array, auxiliary: Batch
 ) -> TrainedTop:
-  """The active party's view of embeddings that were sent to it."""
+  """The active party's view of the embeddings that passive party k sent.
+
+  Args:
+    defense, state: The federation's.
+    sent: [n, ...] those embeddings.
+    auxiliary: Labeled samples of which it knows the features of every party.
+  """
   leaves, tree = jax.tree.flatten(state.defense)
   lent = borrowers(defense, state.defense, len(state.parties) - 1)
   memory = tree.unflatten(
@@ -109,11 +118,12 @@ def _trained_top(key: Key, k: int, f: Finished) -> TrainedTop:
 
 
 def wanted_features(k: int, finished: Finished) -> Array:
-  """The features of passive party k that an attacker wants."""
+  """[wanted, ...] the features of passive party k that an attacker wants."""
   return finished.test.features[k][: finished.wanted]
 
 
-# View -> (key, passive party, federation) -> the view of or on that party.
+# View -> (key, passive party, federation) -> that view. The party is the one
+# that attacks, or, with `TrainedTop`, the one that is attacked.
 OF_A_TRAINED_FEDERATION: dict[type, Any] = {
     TrainedBottom: _trained_bottom,
     UnlabeledBottom: _unlabeled_bottom,
@@ -121,18 +131,24 @@ OF_A_TRAINED_FEDERATION: dict[type, Any] = {
 }
 
 
-# View -> (what a passive party has of its own) -> the view: all that needs no
-# more of a federation.
+# View -> (`Own`) -> that view: the views that need no more of a federation than
+# what one passive party has.
 OF_ONES_OWN: dict[type, Any] = {
     TrainedBottom: _bottom, UnlabeledBottom: _unlabeled,
 }
 
 
 def after_training(view: type, key: Key, k: int, finished: Finished):
-  """The view of a trained federation of the given type.
+  """A view of a trained federation, of the given type.
+
+  Args:
+    view: A key of `OF_A_TRAINED_FEDERATION`.
+    key: Draws what is random in inference and in `own_weights`.
+    k: The passive party that attacks or, with `TrainedTop`, is attacked.
+    finished: The federation.
 
   Raises:
-    ValueError: if attackers do not have that view after training.
+    ValueError: if `view` is not one of a trained federation.
   """
   if view not in OF_A_TRAINED_FEDERATION:
     raise Misfit(f'{view.__name__} is not a view of a trained federation.')

@@ -235,7 +235,7 @@ def bad(width{default}):
 
 @pytest.mark.parametrize('made, message', [
     (attack('Attack(CutGradients, lambda key, v: v.received.sum())'),
-     'bad must guess scores'),
+     'bad must return scores'),
     (attack('Attack(CutGradients, lambda key, v: v.received @ v.sent)'),
      'line 20: TypeError: dot_general'),
     (attack('Attack(TrainedBottom, lambda key, v: 0)'),
@@ -265,7 +265,7 @@ def bad(width{default}):
     (defense('return Defense(gradient=each(lambda key, d, y: d @ d))'),
      'TypeError: dot_general'),
     (defense('raise ValueError("s must be odd")'), 'line 19: s must be odd'),
-    (net('mlp(width)', 0, ''), 'Network bad has no width of its own: give one'),
+    (net('mlp(width)', 0, ''), 'Network bad has no default width: give one'),
     (net('mlp(5)'), 'the width that model.width asks for, 8; it makes (5,)'),
     (net('mlp(width)._replace(apply=lambda p, x: x.sum(-1), train=None)'),
      'bad must make an embedding (samples, width, ...) of each sample; of'),

@@ -164,7 +164,7 @@ TOGETHER = {
     'strength': (
         dict(data=DataConfig(split='random', split_strength=2)), 'does nothing'
     ),
-    'held': (dict(data=DataConfig(unheld=True)), 'unheld is of vsnn'),
+    'held': (dict(data=DataConfig(unheld=True)), 'unheld is for vsnn'),
     'halves': (
         dict(data=DataConfig(unheld=True, split='left_right'),
              model=ModelConfig(algorithm='vsnn')),
@@ -198,7 +198,7 @@ TOGETHER = {
     'variants': (
         dict(variants=(Variant('cafe:a'), Variant('cafe:a'))), 'the same name'
     ),
-    'alone': (dict(listed=(Entry('iso', label='alone'),)), 'something else'),
+    'alone': (dict(listed=(Entry('iso', label='alone'),)), 'another meaning'),
     'the baseline': (dict(listed=(Entry('iso', label='none'),)), 'something'),
     'no grid': (dict(listed=(Entry('iso', grid=dict(a=())),)), 'one value'),
     'chained': (

@@ -1,1 +1,1 @@
-"""What cannot work is refused before anything is compiled or written."""
+"""Refuses experiments that cannot work, before compiling or writing."""

@@ -1,4 +1,4 @@
-"""What cannot work is refused before anything is compiled or written."""
+"""Checks a configuration with its data, before compiling or writing."""
 from collections.abc import Iterator
 import contextlib
 
@@ -26,8 +26,8 @@ from vfljax.runner.experiment.setting import (
 from vfljax.scene import Amounts
 from vfljax.views import TrainedBottom, UnlabeledBottom
 
-_SURELY = 20  # Samples of a class; of none the chance is at most exp(-20).
-_LOOKED_AT = 1000  # Seeds; of more the first.
+_SURELY = 20  # Expected samples of a class; P(none) is then at most exp(-20).
+_LOOKED_AT = 1000  # Seeds that are checked, at most; the first ones.
 
 
 def make(config: Config, table: Table) -> Setting:
@@ -42,10 +42,10 @@ def make(config: Config, table: Table) -> Setting:
 
 
 def assembled(config: Config, table: Table) -> Setting:
-  """The setting, before anything has been tried with it.
+  """The setting of a configuration, before anything is tried.
 
   Raises:
-    UserError: if there is no such setting.
+    UserError: if the configuration and the data do not fit together.
   """
   config = as_declared(config)
   with _refused():
@@ -55,7 +55,7 @@ def assembled(config: Config, table: Table) -> Setting:
 
 
 def rehearse(setting: Setting) -> None:
-  """Tries what takes longer: a second or more.
+  """Runs the checks that take a second or more: traces the jobs.
 
   Raises:
     UserError: if it cannot be run.
@@ -74,11 +74,11 @@ def _refused() -> Iterator[None]:
 
 
 def _check(setting: Setting) -> None:
-  """What is not checked by who uses it."""
+  """Checks that no other part makes."""
   config, sizes = setting.config, setting.sizes
   if config.train.batch_size > sizes.train:
     raise ValueError(
-        f'train.batch_size is {config.train.batch_size}, and there are '
+        f'train.batch_size is {config.train.batch_size}, but there are '
         f'{sizes.train} training samples: type --config.train.batch_size='
         f'{sizes.train} for one round an epoch, or less for more.'
     )
@@ -136,10 +136,10 @@ def _check(setting: Setting) -> None:
 
 
 def _check_classes(setting: Setting) -> None:
-  """Refuses one class alone to train on, or in a test set.
+  """Refuses training or test sets of one class alone.
 
-  That has no AUC, and would look like a training that diverged. No seed lacks a
-  class of which more than `_SURELY` samples are to be expected.
+  They have no AUC, which would look like a training that diverged. A class with
+  more than `_SURELY` expected samples is in every seed's sets.
   """
   config, sizes = setting.config, setting.sizes
   if setting.classes != 2:
@@ -160,7 +160,7 @@ def _check_classes(setting: Setting) -> None:
       if own.min() == 0:
         of = '' if setting.official else f' of seed {config.first_seed + seed}'
         raise ValueError(
-            f'The {part} set{of} has one class alone, and of one there is no '
+            f'The {part} set{of} has one class alone, for which there is no '
             f'AUC: {rarest} of {len(labels)} samples are of the other. Give '
             'more of them, or choose another --config.data.test or '
             '--config.first_seed.'
@@ -169,7 +169,7 @@ def _check_classes(setting: Setting) -> None:
 
 
 def _check_attacks(setting: Setting) -> None:
-  """Refuses what an attack has not the samples, or the numbers, for."""
+  """Refuses attacks with too few samples, or options out of range."""
   config, x = setting.config, setting.samples.features[1]
   for group, given in config.attack.own.items():
     attackers.group_options(group, given)
@@ -190,7 +190,7 @@ def _check_attacks(setting: Setting) -> None:
 
 
 def _rarest(setting: Setting) -> tuple[int, int]:
-  """Amounts of the rarest class: in all, and for training in any split."""
+  """Samples of the rarest class: in all, and for training in any split."""
   counts = setting.samples.labels.sum(0)
   # A random split may leave a class fewer training samples than its share.
   share = setting.sizes.train / len(setting.samples.labels)
@@ -233,9 +233,9 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
 
 
 def _check_start(setting: Setting, name: str, defense: Defense) -> None:
-  """Traces the start of a training: the defense may not fit the federation.
+  """Traces a training's start, to see whether the defense fits the federation.
 
-  At a strength that is known, unlike in a job's program (`rehearsal`).
+  The strength is a number here, and traced in a job's program (`rehearsal`).
   """
   if setting.stream:
     blank = Splits(*[setting.samples] * 4)

@@ -1,8 +1,8 @@
-"""Settings that contradict each other, or that nothing would look at.
+"""Refuses settings that contradict each other, or would have no effect.
 
-Each is inside of its own range (`ranges`). What would be ignored without a word
-is refused: whoever set it expects that it does something. Version 0.1 took such
-settings, so its work directories may have them: `saved` looks at `idle`, too.
+Each is inside its own range (`ranges`). A setting that would be ignored is
+refused, since its user expects an effect. Version 0.1 accepted such settings,
+so its work directories may have them: `saved` uses `idle`, too.
 """
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,11 +19,11 @@ HALVES = ('left_right', 'right_left', 'top_bottom', 'bottom_top')
 
 
 class Idle(NamedTuple):
-  """A field that is set and changes nothing.
+  """A field that is set and has no effect.
 
   Attributes:
-    group, field: Which.
-    why: What to say to who has set it.
+    group, field: The field.
+    why: The message to its user.
   """
 
   group: str
@@ -32,10 +32,10 @@ class Idle(NamedTuple):
 
 
 def check(config: Config) -> None:
-  """Refuses what does not go together, whatever the data.
+  """Refuses settings that contradict each other, whatever the data.
 
   Raises:
-    UserError: for the first thing found.
+    UserError: for the first such setting.
   """
   outside.check()
   found = [
@@ -57,7 +57,7 @@ def _seeds(config: Config) -> Iterator[str]:
 def idle(
     data: DataConfig, model: ModelConfig, auxiliary: AuxiliaryConfig
 ) -> Iterator[Idle]:
-  """The settings of these groups that differ from their default for nothing."""
+  """The settings of these groups that differ from defaults without effect."""
   yield from _split(data)
   yield from _unheld(data, model)
   yield from _network(model)
@@ -69,7 +69,7 @@ def _split(data: DataConfig) -> Iterator[Idle]:
       'random', 'importance', 'correlation'
   ):
     yield Idle('data', 'split_seed', (
-        f'data.split_seed does nothing with data.split={data.split}: it is of '
+        f'data.split_seed does nothing with data.split={data.split}: it is for '
         'random, importance and correlation.'
     ))
   if data.split_strength != 1 and data.split not in (
@@ -77,14 +77,14 @@ def _split(data: DataConfig) -> Iterator[Idle]:
   ):
     yield Idle('data', 'split_strength', (
         f'data.split_strength does nothing with data.split={data.split}: it is '
-        'of importance and correlation.'
+        'for importance and correlation.'
     ))
 
 
 def _unheld(data: DataConfig, model: ModelConfig) -> Iterator[Idle]:
   if data.unheld and model.algorithm != 'vsnn':
     yield Idle('data', 'unheld', (
-        'data.unheld is of vsnn, where the active party has labels only; with '
+        'data.unheld is for vsnn, where the active party has labels only; with '
         f'model.algorithm={model.algorithm} it holds its own features.'
     ))
   if data.unheld and data.parties == 2 and data.split in HALVES:
@@ -98,8 +98,9 @@ def _network(model: ModelConfig) -> Iterator[Idle]:
   for name in ('width', 'options'):
     if getattr(model, name) and not model.name:
       yield Idle('model', name, (
-          f'model.{name} is of a network with a name: set --config.model.name, '
-          'see --list models. Other networks have model.bottom.'
+          f'model.{name} is for a network with a name: set '
+          '--config.model.name, see --list models. Other networks have '
+          'model.bottom.'
       ))
   if model.pools > 1 and not (model.channels or model.name):
     yield Idle(
@@ -142,7 +143,7 @@ def _both(model: ModelConfig) -> Iterator[str]:
 
 
 def _names(config: Config) -> Iterator[str]:
-  """Two results of one name could not be told apart."""
+  """Wrong names of variants, and names of two results that are the same."""
   names = [variant.name for variant in config.variants]
   for name in names:
     of = AttackName.parse(name)
@@ -162,8 +163,8 @@ def _entry(entry: Entry) -> Iterator[str]:
   name = entry.name
   if name == ALONE or name == 'none' and entry.defense != 'none':
     yield (
-        f'The label {name!r} is what results call something else; give the '
-        f'listed defense {entry.defense} another.'
+        f'The label {name!r} has another meaning in results; give the listed '
+        f'defense {entry.defense} another label.'
     )
   for argument, values in entry.grid.items():
     if not values or len(set(values)) < len(values):

@@ -1,10 +1,10 @@
-"""An experiment's jobs, tried before anything is compiled or written.
+"""Rehearses an experiment's jobs before anything is compiled or written.
 
-The start is traced as it will be compiled: with the split, the backdoor, and
-of rows with arguments of their own with the strengths traced. Attacks that have
-been given options are traced, too, each of its kind once. What cannot be traced
-is refused here, and so is what cannot fit into memory, of which the start's
-shapes tell the least that it takes.
+A job's start is traced as it will be compiled: with the split, the backdoor
+and, for rows with arguments of their own, with traced strengths. Attacks with
+options are traced, too, one of each kind. Jobs that cannot be traced are
+refused here, and those that cannot fit into memory, of which the start's shapes
+give a lower bound.
 """
 from collections import Counter
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ _METRICS = 4  # Numbers an epoch that each training has at least.
 
 
 def check(setting: Setting) -> None:
-  """Refuses what cannot start.
+  """Refuses jobs that cannot start.
 
   Raises:
     UserError, ValueError: for the first job that cannot.
@@ -62,7 +62,7 @@ def check(setting: Setting) -> None:
 
 
 def _check_amount(setting: Setting) -> None:
-  """Refuses more jobs or strengths than anybody could run, before a list."""
+  """Refuses absurdly many jobs or strengths, before a list of them is made."""
   config = setting.config
   parts = -(-config.seeds // (config.seeds_per_chunk or config.seeds))
   points = sum(
@@ -71,14 +71,14 @@ def _check_amount(setting: Setting) -> None:
   )
   if parts * points > _MOST:
     raise UserError(
-        f'That would be {parts * points} parts to run and to write; {_MOST} '
-        'are the most. Give fewer strengths, or a larger '
+        f'That would be {parts * points} parts to run and to write; at most '
+        f'{_MOST} are allowed. Give fewer strengths, or a larger '
         '--config.seeds_per_chunk.'
     )
 
 
 def _check_names(units: list[str]) -> None:
-  """Results are kept in a file a unit."""
+  """Refuses units' names that are equal or too long to be files' names."""
   twice = sorted(unit for unit, times in Counter(units).items() if times > 1)
   if twice:
     raise UserError(
@@ -107,7 +107,7 @@ def _start(job: Job) -> Any:
 
 
 def _own_explained(setting: Setting) -> contextlib.AbstractContextManager:
-  """Tells of what is wrong with a network or a backdoor from outside."""
+  """A context that explains errors of a network or backdoor from outside."""
   used = {
       setting.config.model.name: nets.REGISTRY.get(setting.config.model.name),
       setting.backdoor: attacks.REGISTRY.get(setting.backdoor),
@@ -120,10 +120,10 @@ def _own_explained(setting: Setting) -> contextlib.AbstractContextManager:
 
 
 def _try_rounds(job: Job, runs: Any) -> None:
-  """Traces the rounds and the end under a defense from outside, no attacks.
+  """Traces rounds and the end under a defense from outside, without attacks.
 
   Raises:
-    UserError: for what is wrong with its hooks.
+    UserError: for errors in its hooks.
   """
   with options_explained(job.entry):
     trying.traced(job, runs, [], 1)
@@ -135,16 +135,17 @@ def _try_rounds(job: Job, runs: Any) -> None:
 
 
 def _bytes_of(run: Any) -> int:
-  """Of the weights and states of one training."""
+  """Bytes of the weights and states of one training."""
   leaves = jax.tree.leaves(run)
   return sum(math.prod(x.shape) * x.dtype.itemsize for x in leaves)
 
 
 @contextlib.contextmanager
 def options_explained(entry: Entry) -> Iterator[None]:
-  """Tells of arguments that a defense cannot do with, whatever it raises.
+  """A context that explains errors due to a defense's options.
 
-  A config file may give any. Where it gives none the fault is the defense's.
+  A config file may give any options. If it gives none, the error is the
+  defense's own and passes.
 
   Raises:
     UserError: naming the entry.
@@ -176,11 +177,11 @@ def options_explained(entry: Entry) -> Iterator[None]:
 
 
 def check_facts(name: str, defense: Defense, memory: Any) -> None:
-  """Refuses facts that no row of the results can hold, after hours at worst.
+  """Refuses facts that a row of the results cannot hold, before hours of work.
 
   Args:
-    name: Of the defense.
-    memory: Its, or the shapes of it.
+    name: The defense's name.
+    memory: Its state, or the state's shapes.
 
   Raises:
     ValueError: naming the fact.
@@ -195,20 +196,20 @@ def check_facts(name: str, defense: Defense, memory: Any) -> None:
 
 
 def _check_memory(job: Job, size: int) -> None:
-  """Refuses a job whose weights and history alone are more than there is."""
+  """Refuses a job whose weights and history alone exceed the memory."""
   history = job.setting.config.train.epochs * _METRICS * 4
   needed, there = job.count * (size + history), memory()
   if needed > there:
     raise UserError(
         f'{job.name}: {job.count} trainings at once take {_shown(needed)} or '
-        f'more, and there are {_shown(there)} of memory.\nTrain fewer at a '
+        f'more, but there are {_shown(there)} of memory.\nTrain fewer at a '
         'time (--config.seeds_per_chunk=1), or make model.bottom, model.top or '
         'train.epochs smaller.'
     )
 
 
 def memory() -> float:
-  """Bytes of all devices; of CPUs those of the machine, or of its container."""
+  """Bytes of all devices; for CPUs those of the machine or its container."""
   found = [device.memory_stats() or {} for device in jax.local_devices()]
   if all('bytes_limit' in stats for stats in found):
     return sum(stats['bytes_limit'] for stats in found)

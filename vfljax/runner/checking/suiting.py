@@ -1,4 +1,4 @@
-"""Whether a network suits the features, and makes what is asked for."""
+"""Checks that a named network suits the features and has the width set."""
 import jax
 
 from vfljax import nets
@@ -7,7 +7,7 @@ from vfljax.runner.experiment.setting import Setting
 
 
 def check(setting: Setting) -> None:
-  """Refuses a named network on features that it is not for."""
+  """Refuses a named network on features of another kind."""
   model, data = setting.config.model, setting.config.data
   linear = model.algorithm == 'vlr' or (model.name and not model.trainable_top)
   if model.norm != 'none' and (model.channels or model.buckets or linear):
@@ -38,7 +38,7 @@ def check(setting: Setting) -> None:
 
 
 def _check_width(setting: Setting) -> None:
-  """Refuses a network from outside whose embeddings are not as asked for."""
+  """Refuses a network from outside whose embeddings have another width."""
   name, width = setting.config.model.name, setting.config.model.width
   if outside.is_ours(nets.REGISTRY[name]):
     return

@@ -1,4 +1,4 @@
-"""Trainings and attacks, traced before anything is compiled."""
+"""Traces trainings and attacks before anything is compiled."""
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -22,18 +22,19 @@ _STAGES = '', '_start', '_end'  # What ends a metric of rounds played again.
 
 
 def attacks(job: Job, runs: Any) -> None:
-  """Traces the attacks that have been given options, on rounds and after them.
+  """Traces the attacks that have options, on rounds and after training.
 
-  And those from outside of vfljax, each by itself. Large networks take seconds
-  to trace, so nothing else is.
+  Also those from outside of vfljax, each by itself. Others are not traced, as
+  large networks take seconds.
 
   Args:
+    job: Whose attacks they are.
     runs: Shapes of the job's run at its start, which attacks do not change.
 
   Raises:
-    UserError, ValueError: for options that the attacks cannot do with.
+    UserError, ValueError: for options with which an attack fails.
   """
-  # What is streamed is traced for those from outside alone, as from memory.
+  # A streamed job is traced as one in memory, for attacks from outside only.
   names = set() if job.setting.stream else _with_options(job.setting)
   epochs = job.setting.config.train.epochs
   ours = [name for name in names if outside.is_ours(attackers.recipe(name))]
@@ -57,9 +58,9 @@ def attacks(job: Job, runs: Any) -> None:
 def traced(
     job: Job, runs: Any, names: Sequence[str], epochs: int
 ) -> dict[str, set[str]]:
-  """Traces a training and its end: the metrics of some attacks by their names.
+  """Traces a training and its end: {attack: names of its metrics}.
 
-  Of attackers at several parties the first one's.
+  If several parties attack, those of the first one.
   """
   some = lambda given: {k: v for k, v in given.items() if k in names}
   setting = job.setting._replace(
@@ -87,9 +88,9 @@ def _from_outside(setting: Setting) -> list[str]:
 
 
 def _check_counted(setting: Setting, name: str, found: set[str]) -> None:
-  """Raises ValueError if an attack's score looks at nothing that it measures.
+  """Raises ValueError if an attack's score uses none of its metrics.
 
-  The report could not count it then.
+  The report could not count the attack then.
   """
   attack = {
       **setting.in_training, **setting.replayed, **setting.after_training
@@ -127,7 +128,7 @@ def _check_pixels(setting: Setting, name: str, attack: Attack | None) -> None:
 
 
 def _with_options(setting: Setting) -> set[str]:
-  """Attacks whose options are not all defaults; of several alike the first."""
+  """Attacks with options that are not defaults; of equal ones the first."""
   found: dict[Any, str] = {}
   for name in (
       *setting.in_training, *setting.replayed, *setting.after_training

@@ -1,1 +1,1 @@
-"""What is typed at the command line, and what is said there."""
+"""The command line: arguments, lists, help, progress."""

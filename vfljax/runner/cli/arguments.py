@@ -23,7 +23,7 @@ from vfljax.runner.errors import UserError, brief
 from vfljax.runner.machine import device
 from vfljax.runner.workdir import epoch_events, recording, shares
 
-_FLAGS = dict(  # Of what a data set's function takes beside its options.
+_FLAGS = dict(  # Flags for arguments that a data set's function takes itself.
     {name: f'--config.data.{name}' for name in (
         'path', 'name', 'label', 'missing'
     )}, cache='--cache',
@@ -85,10 +85,10 @@ def parse(argv: list[str]) -> Arguments:
 
 
 def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
-  """The flags, the config file's among them, and what is none.
+  """The flags, the config file's among them, and the arguments left over.
 
   Raises:
-    UserError: for whatever a person's config file may raise, an exit included.
+    UserError: for anything that the user's config file raises, SystemExit, too.
   """
   try:
     found = _define(argv)
@@ -153,7 +153,7 @@ def _spell_out_list(argv: list[str]) -> list[str]:
 
 
 def _config_first(argv: list[str]) -> list[str]:
-  """The config file before its fields, which are its flags.
+  """The arguments with --config first, as its fields are flags that it defines.
 
   Raises:
     UserError: if it is given twice, or is not there, or not given at all.
@@ -177,7 +177,7 @@ def _config_first(argv: list[str]) -> list[str]:
 
 
 def _see_neighbours(argv: list[str]) -> None:
-  """Lets a config import what lies beside it, after all that is installed."""
+  """Lets a config import modules of its folder; installed ones come first."""
   for argument in argv[1:]:
     flag, _, file = argument.lstrip('-').partition('=')
     folder = str(Path(file).absolute().parent)
@@ -233,16 +233,16 @@ def _default_workdir(found: flags.FlagValues) -> str:
   parts = (file.relative_to(here) if here in file.parents else file).parts
   if 'experiments' in parts:
     parts = parts[parts.index('experiments') + 1 :]
-  # What a shell or a file system takes for something else becomes '-'.
+  # Characters that are special to a shell or a file system become '-'.
   suffix = re.sub(r'[^\w.+]+', '-', f'-{variant}') if variant else ''
   return str(Path('out', *parts[-2:])) + suffix
 
 
 def load_data(config: DataConfig, cache: str = '') -> Table:
-  """The samples that a config asks for, kept as arrays in the folder `cache`.
+  """The samples of a config, cached as arrays in the folder `cache`.
 
   Raises:
-    UserError: if they cannot be had, or cannot be trained on.
+    UserError: if they cannot be loaded, or cannot be trained on.
   """
   own = options.parse(
       config.options, 'data.options', 'samples=500;signal=(1, 0.5)',

@@ -1,7 +1,7 @@
-"""What is done in a thread beside the first training, and not before it.
+"""Work that is done in a thread during the first training, not before it.
 
-Before, it would take turns with Python that somebody waits for: what traces
-programs, or finds them again.
+Before, it would compete with Python code that the user waits for: tracing
+programs, or finding them in the cache.
 """
 from collections.abc import Callable, Iterator
 import contextlib
@@ -13,7 +13,7 @@ _WAITING: ContextVar[list[Callable[[], None]]] = ContextVar('aside')
 
 @contextlib.contextmanager
 def waiting(work: Callable[[], None]) -> Iterator[None]:
-  """In the block, `begin` has it done, once."""
+  """A context in which `begin` starts `work`, once."""
   token = _WAITING.set([work])
   try:
     yield
@@ -22,7 +22,7 @@ def waiting(work: Callable[[], None]) -> Iterator[None]:
 
 
 def begin() -> None:
-  """Begins what waits: a process that ends does not wait for it."""
+  """Starts the waiting work in a daemon thread, which delays no exit."""
   works = _WAITING.get([])
   while works:
     threading.Thread(target=works.pop(), daemon=True).start()

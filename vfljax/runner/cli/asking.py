@@ -1,4 +1,4 @@
-"""What is asked for, and whether its work directory has it already."""
+"""The experiment asked for, and whether its work directory has it already."""
 from collections.abc import Mapping, Sequence
 import dataclasses
 from functools import partial
@@ -20,7 +20,7 @@ from vfljax.runner.experiment.jobs import jobs, units_of
 from vfljax.runner.experiment.setting import Setting
 from vfljax.runner.workdir import identity, parts, raising, recording, saved
 
-COLUMNS = 'columns'  # Of config.json, where columns are divided by name.
+COLUMNS = 'columns'  # An entry of config.json, if columns are split by name.
 
 
 class Asked(NamedTuple):
@@ -28,9 +28,9 @@ class Asked(NamedTuple):
 
   Attributes:
     setting: The experiment.
-    place: The work directory, which need not be there.
+    place: The work directory, which need not exist.
     recorded: The configuration as config.json will have it.
-    complete: Gives a saved configuration what it lacks.
+    complete: Adds missing fields to a saved configuration.
   """
 
   setting: Setting
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
 
 
 def of(config: Config, table: Table, workdir: str) -> Asked:
-  """An experiment in a work directory; of fewer seeds it is given the others.
+  """An experiment in a work directory, to which missing seeds are added.
 
   Raises:
     UserError: if the configuration cannot be run.
@@ -65,10 +65,10 @@ def of(config: Config, table: Table, workdir: str) -> Asked:
 
 
 def has_begun(asked: Asked) -> bool:
-  """Whether another process has begun this very experiment.
+  """Whether another process has begun the same experiment.
 
   Raises:
-    UserError: if it is another one.
+    UserError: if the work directory has another experiment.
   """
   said = identity.said(asked.place)
   if not said:
@@ -78,7 +78,7 @@ def has_begun(asked: Asked) -> bool:
 
 
 def _placeless(config: Mapping[str, Any]) -> dict[str, Any]:
-  """As config.json has it, but for the folder that the samples are in."""
+  """The configuration as in config.json, without the samples' folder."""
   found = json.loads(parts.dumps(config))
   data = found.get('data', {})
   if 'path' in data:
@@ -110,10 +110,10 @@ def fingerprint(table: Table, outside: Any = None) -> str:
 
 
 def whose(config: Config, table: Table) -> dict[str, str]:
-  """A digest of which columns are whose by their names; {} if not by names.
+  """A digest of which party holds which column; {} if not split by names.
 
-  Of the samples there is one of the numbers alone: with other names over the
-  same columns others are a party's, and that is another experiment.
+  The samples' digest is of the numbers alone: with other names for the same
+  columns, parties hold other columns, and that is another experiment.
   """
   own = config.data
   if own.split != 'named':
@@ -125,7 +125,7 @@ def whose(config: Config, table: Table) -> dict[str, str]:
 
 
 def same_path(one: Any, other: Any) -> bool:
-  """Whether two paths may be of one file, or folder, in different places."""
+  """Whether two paths may be of copies of one file or folder."""
   return _end(one) == _end(other)
 
 
@@ -134,7 +134,7 @@ def _end(path: Any) -> str:
 
 
 def same_samples(one: str, other: str) -> bool:
-  """Whether two fingerprints are of the same samples, as far as they tell.
+  """Whether two fingerprints may be of the same samples.
 
   Earlier versions kept the first digest alone.
   """
@@ -158,7 +158,7 @@ def _completed(
     found = {COLUMNS: now[COLUMNS]} | found
   if not same_samples(found.get('samples') or '', samples):
     return found
-  # They tell more than a path, which is another one on another machine.
+  # The digests identify samples; a path differs from machine to machine.
   there, here = (x.get('data', {}).get('path', '') for x in (found, now))
   if there != here and same_path(there, here):
     found = found | dict(data=found.get('data', {}) | dict(path=here))

@@ -10,7 +10,7 @@ def check(argv: list[str]) -> None:
   """Refuses --config.<field> for a field that no config has.
 
   Raises:
-    UserError: that says which may have been meant.
+    UserError: with a suggestion.
   """
   known = dict(helping.fields(Config, ''))
   for argument in argv[1:]:
@@ -37,10 +37,10 @@ def check(argv: list[str]) -> None:
 
 
 def meant(flag: str) -> str:
-  """Says of `--epochs=3` that --config.train.epochs may be meant.
+  """Suggests a field for an unknown flag: --config.train.epochs for --epochs.
 
   Args:
-    flag: The name of a flag that there is not.
+    flag: The flag's name.
 
   Returns:
     One line; '' if no field of a config ends in that name.

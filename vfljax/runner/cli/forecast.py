@@ -1,7 +1,7 @@
-"""What is about to be trained, said before it is: how long follows when it can.
+"""Announces what is about to be trained.
 
-How long it takes is measured, not guessed: `progress` says so after the first
-stride of epochs.
+How long it will take is measured, not guessed: `progress` says it after the
+first stride of epochs.
 """
 import shutil
 import textwrap
@@ -17,10 +17,10 @@ from vfljax.runner.workdir import about
 
 
 def text(config: Config, table: Table) -> str:
-  """Which federations will be trained and attacked, for a terminal.
+  """The federations that will be trained and attacked, for a terminal.
 
   Raises:
-    UserError: for a defense or an attack that there is not.
+    UserError: for an unknown defense or attack.
   """
   classes, train = len(table.classes), config.train
   entries = choosing.entries(config, classes)
@@ -45,7 +45,7 @@ def text(config: Config, table: Table) -> str:
 
 
 def _read_as(config: Config, table: Table) -> list[str]:
-  """How a person's own table was understood, for him to stop in time."""
+  """How the user's own table was read, so that a mistake is noticed in time."""
   if table.features.ndim != 2 or not data.REGISTRY[config.data.name].own:
     return []
   counts = np.bincount(table.labels, minlength=len(table.classes))
@@ -55,7 +55,7 @@ def _read_as(config: Config, table: Table) -> list[str]:
   ) + '.'
   try:
     held = about.holders(config, table)
-  except ValueError:  # What is wrong with it is said by who trains it.
+  except ValueError:  # The checks before training will say what is wrong.
     return [said]
   return [said, *(
       f'Party {k}{"" if k else ", which has the labels"}: '

@@ -1,4 +1,4 @@
-"""What a person can give away: `--budget` and `--max_leak`."""
+"""The user's limits on utility loss and leakage: `--budget`, `--max_leak`."""
 from typing import NamedTuple
 
 from absl import flags
@@ -7,12 +7,12 @@ from vfljax.runner.errors import UserError
 
 
 class Goal(NamedTuple):
-  """What a person can give away.
+  """The user's limits on utility loss and leakage, in percentage points.
 
   Attributes:
-    budget: Points of utility, 0 or more; `None` for any price.
-    max_leak: Points that the worst attack may learn, 0 or more; `None` for as
-      few as there are to be had.
+    budget: Utility that a defense may cost, 0 or more; `None` for no limit.
+    max_leak: Leakage that the worst attack may reach, 0 or more; `None` for the
+      least possible.
   """
 
   budget: float | None = None
@@ -24,10 +24,10 @@ class Goal(NamedTuple):
 
 
 def goal(budget: float | None, max_leak: float | None) -> Goal:
-  """A goal of numbers that make sense.
+  """A goal, its numbers checked.
 
   Raises:
-    UserError: for others.
+    UserError: for a number outside 0 to 100.
   """
   asked = (
       ('budget', budget, 2, 'any price will do'),
@@ -45,10 +45,11 @@ def goal(budget: float | None, max_leak: float | None) -> Goal:
 def define(found: flags.FlagValues) -> None:
   """Adds the two flags."""
   flags.DEFINE_float(
-      'budget', None, 'Points of utility that a defense may cost: the report '
-      'says which one leaks least within it.', flag_values=found,
+      'budget', None, 'Percentage points of utility that a defense may cost: '
+      'the report says which one leaks least within that.', flag_values=found,
   )
   flags.DEFINE_float(
-      'max_leak', None, 'Points that the worst attack may learn: the report '
-      'says which defense keeps to it at least cost.', flag_values=found,
+      'max_leak', None, 'Percentage points that the worst attack may leak: '
+      'the report says which defense stays within that at the least cost.',
+      flag_values=found,
   )

@@ -1,4 +1,4 @@
-"""`--list`: what there is, with its arguments, read from the registries."""
+"""`--list`: all that can be named, with its arguments, from the registries."""
 import ast
 import importlib
 import inspect
@@ -20,7 +20,7 @@ def text(what: str) -> str:
   """The list of one kind of thing, or of everything but the audit ('all').
 
   Raises:
-    UserError: for a kind that there is not.
+    UserError: for an unknown kind.
   """
   kinds = dict(
       experiments=_experiments, data=_data, models=_models,
@@ -28,7 +28,7 @@ def text(what: str) -> str:
   )
   if what == 'all':
     return '\n\n'.join(make() for make in kinds.values())
-  kinds |= dict(audit=_audit)  # Some seconds: whoever wants it says so.
+  kinds |= dict(audit=_audit)  # Not in 'all', as it takes some seconds.
   if what not in kinds:
     raise UserError(
         f'There is no list of {what!r}; there are: {", ".join(kinds)}, all.'
@@ -81,7 +81,7 @@ def _assigned(tree: ast.Module) -> set[str]:
 
 
 def _variants(path: Path, folder: Path) -> list[str]:
-  """What a config's VARIANTS names; the config is imported for it."""
+  """The names in a config's VARIANTS, for which the config is imported."""
   module = '.'.join(path.relative_to(folder.parent).with_suffix('').parts)
   root = str(folder.parent.absolute())
   sys.path.insert(0, root)  # It imports its neighbours.
@@ -131,7 +131,7 @@ def _models() -> str:
 
 
 def _defenses() -> str:
-  """Each with what it does below: as columns they are wider than screens."""
+  """Each with its summary below, as columns would be wider than a screen."""
   lines = [
       "Defenses (--config.defenses='marvell(3,6),iso'), default strengths last"
   ]
@@ -144,7 +144,7 @@ def _defenses() -> str:
 
 
 def _folded(text: str, indent: int) -> list[str]:
-  """In lines of 80 columns; what goes on stands four columns further in."""
+  """Text in lines of 80 columns, continuations indented by four more."""
   return textwrap.wrap(
       text, 80, initial_indent=' ' * indent,
       subsequent_indent=' ' * (indent + 4), break_long_words=False,
@@ -177,5 +177,5 @@ def _audit() -> str:
 
 
 def _short(value) -> str:
-  """A value as it is typed."""
+  """A value as a user would type it."""
   return str(value).replace(' ', '')

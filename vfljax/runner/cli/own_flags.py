@@ -1,7 +1,7 @@
 """Attacks' own options on the command line: --config.attack.<attack>.<option>.
 
-Which attacks there are a config file may decide, so these flags are taken out
-before the file is loaded and applied after it.
+A config file may register attacks, so these flags are taken out of the command
+line before the file is loaded and applied after it.
 """
 import re
 
@@ -37,9 +37,9 @@ def apply(config: Config, flags: list[Flag]) -> None:
   """Sets the options in a configuration.
 
   Raises:
-    UserError: for an attack or an option that there is not, a wrong value, and
-      an attack that does not run: what is typed is meant. A file may have
-      options of attacks that it lists, whichever are chosen.
+    UserError: for an unknown attack or option, a wrong value, or an attack that
+      does not run: a typed option must have an effect. (A file may set options
+      of attacks that are not chosen.)
   """
   for name, option, text in flags:
     group = _group(name)
@@ -57,7 +57,7 @@ def apply(config: Config, flags: list[Flag]) -> None:
 
 
 def moved(path: str) -> str:
-  """Where a field of earlier versions is now; '' if it never was one."""
+  """The present name of an earlier version's field; '' if it was none."""
   group, _, name = path.partition('.')
   places = saved.MOVED.get(name, ()) if group == 'attack' else ()
   return ' or '.join(f'attack.{where}.{option}' for where, option in places)

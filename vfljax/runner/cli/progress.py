@@ -1,4 +1,4 @@
-"""What a person sees while an experiment runs.
+"""Shows progress while an experiment runs.
 
 On a terminal: one live line for the unit in progress and one bar for all of
 them (rich). Elsewhere, in a log file or CI: plain lines, at most one every few
@@ -29,8 +29,8 @@ class Progress:
       progress.advance(12, 5300.0, 0.951)
       progress.finish()
 
-  The ETA counts the units and epochs of this run only, so that a resumed run
-  does not promise what was done before.
+  The ETA is based on the units and epochs of this run only, so that work of an
+  earlier run does not make a resumed one look faster.
   """
 
   def __init__(
@@ -47,9 +47,9 @@ class Progress:
       stream: Where to write; standard output by default.
       console: A rich console to use instead of one on `stream`.
       metric: What the utility is, for instance 'validation auc'.
-      every: Seconds between two plain lines at least; the first line, notes
-        and the start of a compilation, which may take long, do not wait.
-      clock: Seconds that only grow.
+      every: Least seconds between two plain lines; the first line, notes and
+        the start of a compilation, which may take long, do not wait.
+      clock: Returns monotonic seconds.
     """
     self._total = units if isinstance(units, int) else len(units)
     self._finished = min(finished, self._total)
@@ -58,7 +58,7 @@ class Progress:
     self._live = self._console.is_terminal
     self._metric, self._every, self._clock = metric, every, clock
     self._start, self._last = clock(), float('-inf')
-    # Seconds of compiling; since when, while it is going on.
+    # Seconds spent compiling; the start of a compilation in progress.
     self._compiled = 0.0
     self._since: float | None = None
     self._name, self._seeds, self._epochs, self._units = '', 0, 0, 1
@@ -87,7 +87,7 @@ class Progress:
     self._print(f'{state} {self._finished} of {total}, {spent}')
 
   def compiling(self, name: str) -> None:
-    """XLA is compiling what `name` needs."""
+    """Shows that the programs of `name` are being compiled."""
     self._since = self._clock()
     self._name, self._detail = name, 'compiling ...'
     self._epoch, self._epochs, self._units = 0, 0, 1
@@ -99,11 +99,11 @@ class Progress:
     """A unit starts, or several that run together.
 
     Args:
-      name: Whom to show, for instance a defense and its strength.
-      seeds: How many trainings go on at once.
-      epochs: How many epochs each has.
-      epoch: How many of them a checkpoint spared this run.
-      units: How many units `finish` will finish.
+      name: The name to show, for instance a defense and its strength.
+      seeds: Number of trainings that run at once.
+      epochs: Number of epochs of each.
+      epoch: Number of epochs that a checkpoint has already.
+      units: Number of units that `finish` will complete.
     """
     if self._since is not None:
       self._compiled += self._clock() - self._since
@@ -130,13 +130,13 @@ class Progress:
     if isinstance(utility, float):
       utility = f'{self._metric} {utility:.3f}'
     speed = None if rounds_per_s is None else f'{rounds_per_s:,.0f} rounds/s'
-    # The first words are the last to be cut off on a narrow terminal.
+    # In order of importance: a narrow terminal cuts off the last first.
     words = [utility, speed, counted(self._seeds, 'seed')]
     self._detail = ', '.join(word for word in words if word)
     self._show()
 
   def finish(self) -> None:
-    """What is in progress is done, and saved or about to be."""
+    """The unit in progress is done, and saved or about to be."""
     self._finished = min(self._finished + self._units, self._total)
     self._epoch = self._epochs = 0
     if self._live:
@@ -146,13 +146,13 @@ class Progress:
       )
 
   def note(self, text: str) -> None:
-    """A line that stays."""
+    """Prints a line that stays."""
     self._print(text)
 
   def eta(self) -> float | None:
-    """Seconds to go, or None as long as nothing has been done.
+    """Seconds to go, or None before any progress.
 
-    Without what is still to be compiled: units may share their programs.
+    Compilations to come are not included, as units may share programs.
     """
     now = self._finished + self._units * self._epoch / max(self._epochs, 1)
     done = now - self._spared
@@ -163,7 +163,7 @@ class Progress:
     return played / done * (self._total - now)
 
   def _tell(self) -> None:
-    """Says once how long the rest takes, as the first stride did, compiled."""
+    """Prints once how long the rest takes, from the first compiled stride."""
     eta = self.eta()
     if not self._told and eta is not None:
       self._told = True
@@ -215,8 +215,8 @@ class Progress:
 class _Console(Console):
 
   def on_broken_pipe(self) -> None:
-    """Rich would end the program; here who runs it hears of it."""
-    raise  # What is being handled.
+    """Raises the error to the caller, where Rich would exit the program."""
+    raise  # The BrokenPipeError being handled.
 
 
 class _Share(ProgressColumn):

@@ -1,9 +1,9 @@
 """What an experiment is, as typed data that the command line can change.
 
 A config file's `get_config()` returns a `Config`. Every field can be set with
-`--config.<field>=...` or `--config.<group>.<field>=...`. With each number
-stands the range that it may be in, and with each word the others that there
-are; `ranges.check` holds a configuration to them.
+`--config.<field>=...` or `--config.<group>.<field>=...`. A number's field has
+its range, a word's field its choices; `ranges.check` checks a configuration
+against them.
 """
 import dataclasses
 from dataclasses import field
@@ -20,20 +20,20 @@ from vfljax.runner.machine import precision
 SPLITS = tuple(dict.fromkeys([*COLUMN_SPLITS, *IMAGE_SPLITS]))
 WIDEST = 2**20  # Units of a layer.
 DEEPEST = 100  # Layers of a network.
-MOST = 10**6  # Epochs, and what is counted in them.
+MOST = 10**6  # Epochs, and numbers counted in epochs.
 
 
 @dataclasses.dataclass
 class DataConfig:
   """Which samples, and who holds which of their features."""
 
-  name: str = 'breast_cancer'  # a name of `--list data`
+  name: str = 'breast_cancer'  # a name in `--list data`
   path: str = listing()  # of the file or folder, where the data set needs one
   label: str = listing()  # the label column of a CSV or Parquet file
   missing: str = word('refuse', ('refuse', 'impute'))
   options: str = listing()  # the loader's own, as in
   # 'samples=500;signal=(1, 0.5)'
-  limit: int = number(0, 0, WHOLE)  # use so many training rows, the first; 0:
+  limit: int = number(0, 0, WHOLE)  # use the first so many training rows; 0:
   # all
   test_limit: int = number(0, 0, WHOLE)  # likewise of a test set that the data
   # set has
@@ -48,11 +48,12 @@ class DataConfig:
   # 'correlation'
   split_strength: float = number(1.0, 0, LARGE)  # of the latter two, see
   # data/controlled.py
-  unheld: bool = False  # vsnn: what vhnn's active party would hold is nobody's
+  unheld: bool = False  # vsnn: no party holds the columns that the active party
+  # would hold in vhnn
   scale: str = word('standard', ('standard', 'minmax', 'none'))  # fitted on
   # the training samples
   test: float = number(0.3, 0, 1, above=True, below=True)  # share of test
-  # samples where no test set is given
+  # samples if the data set has no test set
   validation: float = number(0.0, 0, 1, below=True)  # share of the training
   # samples held out
   resplit: bool = True  # new train/test split for every seed
@@ -63,7 +64,7 @@ class DataConfig:
 
 @dataclasses.dataclass
 class ModelConfig:
-  """Who computes what."""
+  """The parties' networks and how embeddings are aggregated."""
 
   algorithm: str = word('vhnn', ('vlr', 'vhnn', 'vsnn'))
   name: str = ''  # of the bottoms' network, see `--list models`; '': as below
@@ -79,7 +80,7 @@ class ModelConfig:
   # every bottom network
   top: tuple[int, ...] = numbers((32,), 1, WIDEST, DEEPEST)  # hidden widths of
   # the top; () is linear
-  trainable_top: bool = True  # else softmax/sigmoid of the aggregate
+  trainable_top: bool = True  # False: softmax or sigmoid of the aggregate
   aggregation: str = word('concat', algorithms.AGGREGATIONS)
   activation: str = word('relu', nets.ACTIVATIONS)
   bottom_final: str = word('linear', nets.ACTIVATIONS)  # of the embeddings
@@ -93,7 +94,7 @@ class ModelConfig:
 
 @dataclasses.dataclass
 class TrainConfig:
-  """How the federation trains; every party alike."""
+  """How the federation trains; the same for every party."""
 
   epochs: int = number(30, 1, MOST)
   batch_size: int = number(64, 1, WHOLE)
@@ -116,18 +117,19 @@ class TrainConfig:
 
 @dataclasses.dataclass
 class AttackConfig:
-  """What every attacker has: who it is, what it knows, when it strikes.
+  """Common to all attackers: which party, what it knows, when it attacks.
 
-  What is an attack's own (`--list attacks`) is in `own`, by the name under
-  which the attack has it: own=dict(gradient_inversion=dict(steps=300)). On the
-  command line that is --config.attack.gradient_inversion.steps=300.
+  An attack's own options are in `own`, by the names in `--list attacks`:
+  own=dict(gradient_inversion=dict(steps=300)). On the command line that is
+  --config.attack.gradient_inversion.steps=300.
   """
 
   party: int = number(1, 0, 255)  # the attacking passive party, 1..; 0 for all
   # of them
-  pool: str = word('epoch', ('epoch', 'round'))  # by which to score gradients
-  when: str = word('max', ('last', 'max', 'mean'))  # of the measured epochs:
-  # an attacker chooses its own
+  pool: str = word('epoch', ('epoch', 'round'))  # score gradients over an
+  # epoch's rounds together, or round by round, averaged
+  when: str = word('max', ('last', 'max', 'mean'))  # which of the measured
+  # epochs counts: 'max' is an attacker who chooses the best one
   known: int = number(4, 0, WHOLE)  # labels per class that an attacker knows;
   # 0: all
   repeats: int = number(1, 1, 10_000)  # label draws a training; the recorded
@@ -162,9 +164,9 @@ class AuxiliaryConfig:
 
 @dataclasses.dataclass
 class Variant:
-  """An attack with settings of its own, beside the others.
+  """An attack that also runs with other settings.
 
-  Its name is '<attack>:<what is special>'. The options are fields of
+  Its name is '<attack>:<a word for the settings>'. The options are fields of
   `AttackConfig` and the attack's own.
   """
 
@@ -176,18 +178,18 @@ class Variant:
 class Entry:
   """A row of a table: a defense, its strengths and its other arguments.
 
-  `grid` has other arguments to sweep in the same program, or numbers in them
-  ('attacker.plays' of VMask's): every combination, with every strength, is a
-  row called '<name> <argument>=<value>', or '<name>' where each argument has
-  one value. Entries that differ in nothing but the values in their grids share
-  their programs.
+  `grid` has other arguments to sweep in the same program, or numbers inside
+  them ('attacker.plays' of VMask's): every combination, with every strength, is
+  a row called '<name> <argument>=<value>', or '<name>' where each argument has
+  one value. Entries that differ only in their grids' values share their
+  programs.
   """
 
   defense: str
   strengths: tuple[float, ...] = numbers((), -LARGE, LARGE, 1000)  # () for a
   # defense without a strength
   options: dict[str, Any] = field(default_factory=dict)  # factory arguments
-  label: str = ''  # what the results call it; the defense's name by default
+  label: str = ''  # its name in results; by default the defense's name
   after: tuple['Entry', ...] = ()  # defenses chained before it
   grid: dict[str, tuple[float, ...]] = field(
       default_factory=dict, metadata={'range': Range(-LARGE, LARGE, most=1000)}
@@ -200,7 +202,7 @@ class Entry:
 
 @dataclasses.dataclass
 class Paper:
-  """A number that a paper reports. `strength` None: whatever ours is."""
+  """A number that a paper reports; with `strength` None for any of ours."""
 
   defense: str
   metric: str
@@ -215,9 +217,9 @@ class Paper:
 class Config:
   """An experiment.
 
-  `defenses` and `attacks` choose by name among what the experiment lists, and
-  may name others: those get their default strengths. Strengths may stand
-  behind a defense: 'marvell(3,6),iso'. Empty: all listed.
+  `defenses` and `attacks` choose by name among those that the experiment lists,
+  and may name others, which get their default strengths. Strengths may follow
+  a defense: 'marvell(3,6),iso'. Empty: all listed.
   """
 
   experiment: str = 'custom'

@@ -1,4 +1,4 @@
-"""What a person's own config file did wrong, in his words and with the line."""
+"""Explains errors in a user's config file, with the file's line."""
 import difflib
 import inspect
 from pathlib import Path
@@ -14,7 +14,7 @@ from vfljax.runner.errors import UserError, brief
 
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 _TRACEBACK = 'Traceback (most recent call last)'
-# What absl and ml_collections raise, and what that means.
+# Messages of absl and ml_collections, and our words for them.
 _MEANING = (
     (r'^flag (--[\w.]+)=(.*): invalid literal for int\(\) ',
      r"\1 takes a whole number; got '\2'."),
@@ -33,10 +33,10 @@ _UNKNOWN = re.compile(r"(\w+)\.__init__\(\) .* unexpected keyword.* '(\w+)'")
 
 
 def said(error: BaseException) -> str:
-  """One or two lines: what is wrong, and where in a file that is not ours.
+  """One or two lines: what is wrong, and where in the user's file.
 
   Args:
-    error: What reading a command line with a config file raised.
+    error: The error that reading a command line with a config file raised.
   """
   text = str(error)
   for pattern, meaning in _MEANING:
@@ -58,7 +58,7 @@ def said(error: BaseException) -> str:
 
 
 def is_own(file: str) -> bool:
-  """Whether it is a person's: not installed, nor part of vfljax or Python."""
+  """Whether a file is the user's: not installed, nor of vfljax or Python."""
   place = Path(file).absolute()
   folders = [Path(vfljax.__file__).parent] + [
       Path(sysconfig.get_paths()[kind])
@@ -68,7 +68,7 @@ def is_own(file: str) -> bool:
 
 
 def _hint(text: str) -> str:
-  """Which field was meant where a config was given one that it has not."""
+  """A suggestion for an unknown field of a config, or the fields it has."""
   found = _UNKNOWN.search(text)
   made = getattr(config, found[1], None) if found else None
   if not (found and inspect.isclass(made)):

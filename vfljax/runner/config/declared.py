@@ -1,8 +1,8 @@
-"""A configuration's values as what their fields are declared to be.
+"""Converts a configuration's values to their fields' declared types.
 
-Who writes a config file in Python may type a list where a tuple is declared,
-and what NumPy counted is no `int`. They mean the same, and so does the JSON of
-them; whatever uses a configuration can rely on the declared types.
+A config file in Python may have a list where a tuple is declared, or a NumPy
+integer for an `int`. They mean the same, also in JSON; after the conversion all
+code can rely on the declared types.
 """
 import dataclasses
 import types
@@ -20,11 +20,11 @@ def as_declared(group: _T, depth: int = 0) -> _T:
 
   Args:
     group: A configuration or a group of it; stays as it is.
-    depth: In how many others it is.
+    depth: How many groups it is nested in.
 
   Returns:
-    A copy, or `group` itself where there was nothing to do. What is of another
-    type altogether is left to `ranges.check`, which refuses it.
+    A copy, or `group` itself if nothing was converted. Values of entirely other
+    types are left to `ranges.check`, which refuses them.
   """
   kinds, changed = typing.get_type_hints(type(group)), {}
   for f in dataclasses.fields(typing.cast(Any, group)):
@@ -38,7 +38,7 @@ def as_declared(group: _T, depth: int = 0) -> _T:
 
 
 def _converted(value: Any, kind: Any, depth: int) -> Any:
-  """`value`, itself if it is a `kind` already or nothing like one."""
+  """`value` as a `kind`; unchanged if it is one, or cannot be converted."""
   origin, inner = typing.get_origin(kind), typing.get_args(kind)
   if depth > _DEEPEST:  # A list within itself.
     return value
@@ -69,5 +69,5 @@ def _converted(value: Any, kind: Any, depth: int) -> Any:
 
 
 def _same(some: Any, others: Any) -> bool:
-  """Whether nothing of them was converted."""
+  """Whether no entry was converted."""
   return all(a is b for a, b in zip(some, others, strict=True))

@@ -1,4 +1,4 @@
-"""Options that are somebody's own: as text, and as what they are declared."""
+"""Options of one data set, network or attack: parsed, and type-checked."""
 import ast
 from collections.abc import Mapping
 import difflib
@@ -24,9 +24,9 @@ def parse(
 
   Args:
     text: Names and Python literals; a word needs no quotes.
-    field: Of the config, for the message.
-    example: A text of the form, for the message.
-    own: Flags by the names that have one of their own.
+    field: The config's field, for the message.
+    example: A text of the right form, for the message.
+    own: {name: flag} of options that have a flag of their own and are refused.
 
   Raises:
     UserError: if it is not of that form.
@@ -51,16 +51,16 @@ def parse(
 def as_defaults(
     given: dict[str, Any], defaults: dict[str, Any], field: str
 ) -> None:
-  """Refuses options of another type than their defaults have.
+  """Refuses options whose type is not that of their defaults.
 
   Args:
-    given: What `parse` found. Options without a default here are let pass, for
-      whoever takes them to refuse, and so are those of which it is `None`.
+    given: The result of `parse`. Options without a default here, or with the
+      default `None`, pass; the function that gets them may refuse them.
     defaults: By name.
-    field: Of the config, for the message.
+    field: The config's field, for the message.
 
   Raises:
-    UserError: for the first such option, and for numbers beyond all sense.
+    UserError: for the first such option, and for numbers that are too large.
   """
   for name, value in given.items():
     default, where = defaults.get(name), f'{field}: {name}'
@@ -76,7 +76,7 @@ def as_defaults(
             f'{where} must be a number of at most {WHOLE}; got {shown(value)}.'
         )
       right = type(entry) in kinds or number and float in kinds
-      # A text may look like a number, and what is None by default be anything.
+      # A text may look like a number, and a default of None allows anything.
       if not right and default is not None and kinds <= {bool, int, float}:
         raise _unlike(where, default, value)
 
@@ -89,7 +89,7 @@ def _unlike(where: str, default: Any, value: Any) -> UserError:
 
 
 def value_of(text: str) -> Any:
-  """A Python literal; all else is a word."""
+  """The value of a Python literal; any other text is a word."""
   try:
     return ast.literal_eval(text)
   except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -102,10 +102,10 @@ def typed(kind: Any, given: dict[str, Any], where: str) -> Any:
   Args:
     kind: The NamedTuple's class, with a default for every field.
     given: The options that are not at their defaults.
-    where: Under which name they are set, for the message.
+    where: The name under which they are set, for the message.
 
   Raises:
-    UserError: for an option that there is not, or a value of another type.
+    UserError: for an unknown option, or a value of another type.
   """
   types = typing.get_type_hints(kind)
   for name in given:

@@ -1,7 +1,7 @@
 """Methods from outside of vfljax: registered by a config file or a program.
 
-What is wrong with them their author can mend, so it is told in two lines with
-the method's name. What is wrong with vfljax's own keeps its traceback.
+Their author can mend errors in them, so these are told in two lines with the
+method's name. Errors in vfljax's own methods keep their traceback.
 """
 from collections.abc import Callable, Iterator
 import contextlib
@@ -37,14 +37,14 @@ def factory(method: Any) -> Callable[..., Any]:
 
 
 def has(entry: Entry) -> bool:
-  """Whether a row of the table, or what is chained to it, is from outside."""
+  """Whether a row's defense, or one chained to it, is from outside."""
   return not is_ours(defenses.REGISTRY[entry.defense]) or any(
       map(has, entry.after)
   )
 
 
 def check() -> None:
-  """Refuses what is in a registry and is none of its kind.
+  """Refuses a registry's entries that are of another kind.
 
   Raises:
     UserError: for the first such entry.
@@ -61,10 +61,10 @@ def check() -> None:
 
 @contextlib.contextmanager
 def explained(name: str, mine: bool) -> Iterator[None]:
-  """Tells of whatever goes wrong in a method, by its name.
+  """A context where errors of a method from outside are told with its name.
 
   Args:
-    name: Its name.
+    name: The method's name.
     mine: Whether it is from outside; else nothing is changed.
 
   Raises:
@@ -82,7 +82,7 @@ def explained(name: str, mine: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def misfits() -> Iterator[None]:
-  """Shows what no rehearsal has found, of whose method it may be, in two lines.
+  """A context where a `Misfit` that no rehearsal found is told in two lines.
 
   Raises:
     UserError: in place of a `Misfit`.
@@ -94,7 +94,7 @@ def misfits() -> Iterator[None]:
 
 
 def said(name: str, error: Exception) -> str:
-  """What went wrong in a method from outside, in two lines at most."""
+  """An error of a method from outside, in two lines at most."""
   if isinstance(error, jax.errors.ConcretizationTypeError):
     return (
         f'{name}: {_place(error)}Python looks at a number that is traced, as a '

@@ -1,10 +1,10 @@
-"""What a field of a configuration may be: its declared type and its range.
+"""Checks a configuration's fields: declared types and ranges.
 
-A range stands with its field: `number`, `numbers` and `word` make fields of a
-dataclass with a default and the values that make sense. `check` goes over all
-of a configuration before anything is read, compiled or written, so that what
-is no number, or too large to be meant, is refused in one place. Lists for
-tuples and NumPy's numbers are converted before (`declared`).
+`number`, `numbers` and `word` make fields of a dataclass with a default and
+the allowed values. `check` goes over a whole configuration before anything is
+read, compiled or written, so that wrong types and absurdly large numbers are
+refused in one place. Lists for tuples and NumPy's numbers are converted before
+(`declared`).
 """
 from collections.abc import Collection, Iterator
 import dataclasses
@@ -19,7 +19,7 @@ import unicodedata
 from vfljax.runner.errors import UserError
 
 WHOLE = 2**31 - 1  # The largest whole number of 32 bits.
-LARGE = 1e9  # Beyond it, no number of an experiment is meant.
+LARGE = 1e9  # A larger number in an experiment must be a mistake.
 LONGEST = 10_000  # Characters of a word, entries of a tuple.
 LISTING = 10**6  # Characters of a text that names columns or files.
 DEEPEST = 8  # Groups within groups of options.
@@ -32,8 +32,8 @@ class Range(NamedTuple):
 
   Attributes:
     low, high: The smallest and the largest.
-    above, below: Whether `low`, or `high`, is itself outside.
-    most: Entries, of a tuple of numbers.
+    above, below: Whether `low`, or `high`, is excluded.
+    most: The largest number of entries, for a tuple of numbers.
   """
 
   low: float
@@ -52,7 +52,7 @@ class Range(NamedTuple):
     return f'{first}{_digits(self.low)} to {last}{_digits(self.high)}'
 
   def why_not(self, value: float) -> str:
-    """What the number would have to be; '' if it is inside."""
+    """The bound that the number violates, in words; '' if it is inside."""
     if value < self.low or self.above and value == self.low:
       return f'above {_digits(self.low)}' if self.above else (
           f'{_digits(self.low)} or more'
@@ -74,18 +74,18 @@ def number(
 
 
 def needed(low: float, high: float) -> Any:
-  """The same without a default."""
+  """As `number`, without a default."""
   return dataclasses.field(metadata={'range': Range(low, high)})
 
 
 def numbers(default: tuple, low: float, high: float, most: int) -> Any:
-  """A field with a tuple of `most` such numbers at most."""
+  """A field with a tuple of at most `most` numbers from `low` to `high`."""
   limits = Range(low, high, most=most)
   return dataclasses.field(default=default, metadata={'range': limits})
 
 
 def word(default: str, choices: Collection[str]) -> Any:
-  """A field with one of the words, which may be a registry's names."""
+  """A field with one of the words `choices`, such as a registry's names."""
   return dataclasses.field(default=default, metadata={'choices': choices})
 
 
@@ -95,17 +95,17 @@ def listing() -> Any:
 
 
 def allowed(f: dataclasses.Field) -> str:
-  """What a field may be, for a help text; '' where its type says it."""
+  """A field's allowed values, for a help text; '' if its type says it all."""
   limits, choices = f.metadata.get('range'), f.metadata.get('choices')
   return ', '.join(choices) if choices else str(limits or '')
 
 
 def check(group: Any, path: str = '') -> None:
-  """Goes over all fields of a dataclass, those of groups below it included.
+  """Checks all fields of a dataclass, those of nested groups included.
 
   Args:
-    group: Of a configuration, or all of it.
-    path: Where it stands, for messages.
+    group: A configuration, or a group of it.
+    path: The group's path, for messages.
 
   Raises:
     UserError: for the first value that is of another type or out of its range.
@@ -125,7 +125,7 @@ def check(group: Any, path: str = '') -> None:
 
 
 def shown(value: Any) -> str:
-  """A value as somebody may have typed it, cut where it is long."""
+  """A value as a user may have typed it, shortened if it is long."""
   cut = reprlib.Repr()
   cut.maxstring = cut.maxother = cut.maxlong = 60
   try:
@@ -203,7 +203,7 @@ def _check_text(value: Any, path: str, longest: int = LONGEST) -> None:
 
 
 def _check_plain(value: Any, path: str, depth: int = 0) -> None:
-  """Refuses options that config.json cannot hold, or that are no numbers."""
+  """Refuses options that config.json cannot hold, and NaN or infinity."""
   if depth > DEEPEST:
     raise UserError(f'{path} has more than {DEEPEST} groups within groups.')
   if value is None or isinstance(value, bool):
@@ -232,7 +232,7 @@ def _check_plain(value: Any, path: str, depth: int = 0) -> None:
 
 
 def _entries(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-  """The entries of what must be a dict with texts for keys."""
+  """The entries of `value`, which must be a dict with texts as keys."""
   _must(isinstance(value, dict), path, 'a dict', value)
   for key, entry in value.items():
     _check_text(key, f'a name in {path}')
