@@ -8,9 +8,9 @@ plain training within the error of fixed-point numbers. Each counts what it
 does, and `count` of each says the same as a formula, from which a whole epoch's
 time follows without running it.
 
-They are no `Defense`s: a ciphertext is an integer of 2048 bits, which no array
-of JAX holds, and what happens to one cannot be traced. What an attacker sees
-under them can be: `views` takes it out of a round of the plain federation that
+They are no `Defense`s: a ciphertext is an integer of 2048 bits, which JAX
+arrays cannot hold, and operations on it cannot be traced. An attacker's view
+under them can: `views` takes it out of a round of the plain federation that
 each of them computes.
 
 Needs the extra `he`. For measuring: nothing here is constant in time, and

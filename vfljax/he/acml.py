@@ -11,26 +11,26 @@ in the loss, gradient dz [B, h]. The passive party has the key.
   5  P -> A  a^T (rate dz) + e' + n, and [N]
   6  A -> P  [dz (V + N)^T + r']    a's gradient, decrypted by P
 
-A takes V - (a^T (rate dz) + n) for V and P takes N + n for N, which is
-W - rate a^T dz for W. V and N are drawn by their parties, and nobody has W.
+A replaces V by V - (a^T (rate dz) + n) and P replaces N by N + n, which makes
+W - rate a^T dz of W. Each party draws its own V or N, and no party has W.
 All of V, N and n have the 72 bits of fraction of the product that n hides:
-fewer would leave the product's last bits bare. What multiplies, V in 2 and N in
-3 and 6, is rounded to 24 bits, which shortens exponents and hides nothing.
+fewer would not hide the product's last bits. As factors, V in 2 and N in 3 and
+6 are rounded to 24 bits, which shortens exponents and is not needed to hide.
 r and r', uniform below 2^-25, make real numbers of the integers (`masks`).
 
-What A learns all the same: z, and W's steps but for n. Where h >= d, z tells a
-but for a linear map. Where h > 1.5 d, two batches tell a a^T, too, by linear
-equations, since the second W is the first less a^T (rate dz). That leaves a
-rotation, and V tells of it what N leaves of W: with (d, h) = (4, 12) a is known
-to a third, with (4, 40) to a sixth. Of a layer that is `dealt` V tells nothing.
-n is larger than a batch's step as a rule, but averages out over many that are
-alike; by how much was not measured. The same equations are P's for dz where
-d > 1.5 h: it knows a and sees dz W^T. That was not measured, either.
+A still learns z, and W's steps up to n. Where h >= d, z gives a up to a linear
+map. Where h > 1.5 d, two batches reveal a a^T, too, by linear equations, since
+the second W is the first minus a^T (rate dz). Then only a rotation is unknown,
+about which V reveals as much as N leaves of W: with (d, h) = (4, 12) a is known
+to a third, with (4, 40) to a sixth. For a layer that is `dealt` V reveals
+nothing. n is usually larger than a batch's step, but averages out over many
+similar ones; by how much was not measured. P has the same equations for dz
+where d > 1.5 h, as it knows a and sees dz W^T; not measured, either.
 
-As published N is 0 at first (`noise` of zeros) and A draws all of W. Then A
-solves z = a W for a where d <= h and W has full rank, knows a^T (rate dz) by
-that, so also the next W: it has the embedding of every batch, not of the first
-alone, whatever n is. Where d > h it has h of a's d dimensions in the first.
+As published, N is 0 at first (`noise` of zeros) and A draws all of W. Then A
+solves z = a W for a where d <= h and W has full rank. So it knows a^T (rate dz)
+and the next W, too, and learns the embeddings of every batch, not of the first
+alone, whatever n is. Where d > h it learns h of a's d dimensions in the first.
 
 As described: VMask (section VI) says that the model is split into an
 unencrypted feature extractor and a partly encrypted classifier; the documents

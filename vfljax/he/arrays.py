@@ -1,8 +1,8 @@
 """Arrays of ciphertexts, what is hidden by masks, and counts of operations.
 
 An `Encrypted` carries a bound on its plaintexts that follows from the ranges of
-what went into it and not from the data: what might not fit is refused before
-it is computed.
+its operands and not from the data: a result that might not fit is refused
+before it is computed.
 """
 from typing import NamedTuple
 
@@ -73,7 +73,7 @@ class Masked(NamedTuple):
 
 
 def checked(key: PublicKey, cipher: Encrypted) -> Encrypted:
-  """What arrives, if it is an array of ciphertexts under `key`.
+  """Returns a received array, if it has ciphertexts under `key`.
 
   Raises:
     ValueError: for another key, and for numbers that are no ciphertexts.
@@ -102,10 +102,10 @@ def checked(key: PublicKey, cipher: Encrypted) -> Encrypted:
 
 
 def fits(key: PublicKey, bits: int) -> None:
-  """Refuses what might wrap around the modulus.
+  """Refuses results that might wrap around the modulus.
 
   Raises:
-    ValueError: says how many bits it takes.
+    ValueError: with the number of bits that it takes.
   """
   if bits > key.room:
     raise ValueError(
@@ -115,7 +115,7 @@ def fits(key: PublicKey, bits: int) -> None:
 
 
 def checked_pair(a: Encrypted, b: Encrypted) -> None:
-  """Refuses what cannot be added.
+  """Refuses two arrays that cannot be added.
 
   Raises:
     ValueError: for two keys, two shapes or two fractions.

@@ -12,8 +12,8 @@ active party's network; dz is the loss's gradient.
   4  P -> A  [x_P^T (rate dz) - f] under A       P: U_P <- U_P - f
   5  A -> P  [V_P] under A                       A: V_P <- V_P - (... - f)
 
-A adds its own share to P's, has z and nothing of its parts, and takes its
-weights' step alone: U_A <- U_A - x_A^T (rate dz). P sees uniform numbers only.
+A adds its own share to P's and so learns z but not its two terms. It updates
+its weights alone: U_A <- U_A - x_A^T (rate dz). P sees uniform numbers only.
 
 As described: VMask (section VI) says that the model is divided, with HE and
 shares on the input layer, and plain training above it; Kang et al. (Table 5)
@@ -69,14 +69,14 @@ def step_bits(rows: int) -> int:
 
 
 class Half(Party):
-  """What both parties do for the product of their features.
+  """The part of the protocol that is the same for both parties.
 
   Args:
-    name: Which one.
+    name: The party's name.
     private: Its key.
     other: The other party's public key.
-    pieces: (U of its own weights [n, h], V of the other's), real numbers,
-      drawn by itself.
+    pieces: (U of its own weights [n, h], V of the other's), real numbers that
+      it draws itself.
     rows: The largest batch.
     workers: Threads in which it takes powers.
   """

@@ -1,4 +1,4 @@
-"""CKKS through TenSEAL: thousands of numbers a ciphertext, a little wrong.
+"""CKKS through TenSEAL: thousands of numbers a ciphertext, approximately.
 
 For sums alone, so that a ring of degree 4096 with moduli of 60 and 49 bits is
 enough: 2048 numbers a ciphertext, 128 bits of security by the table of the

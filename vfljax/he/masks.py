@@ -1,15 +1,15 @@
 """Masks that hide an integer: drawn by the operating system, once each.
 
-A number below 2^b in absolute value plus one drawn from [0, 2^(b + 64)) is as
-good as the draw alone: the two distributions differ by less than 2^-63.
+A number below 2^b in absolute value plus one drawn from [0, 2^(b + 64)) reveals
+as little as the draw alone: the two distributions differ by less than 2^-63.
 
-That is so on one grid. If the draw has fewer bits of fraction than what it
-hides, the bits behind its own lie bare, and equations modulo a power of 2 are
-solved as others are. Nor are products of integers, opened exactly, what real
-numbers are: from a W whoever has it finds the lattice that a's columns span,
-and with that the columns, but for sums and differences of few of them. So
-secrets are uniform in all bits behind `GRAIN`, and so is what is opened of
-their products: `dithered`, `dither`.
+That holds on one grid. If the draw has fewer fraction bits than the number, the
+number's last bits are not hidden, and equations modulo a power of 2 can be
+solved like others. And products of integers, opened exactly, reveal more than
+real numbers: from a W an attacker finds the lattice that a's columns span, and
+with it the columns, up to sums and differences of a few. So secrets are uniform
+in all bits behind `GRAIN`, and so are their products when opened: `dithered`,
+`dither`.
 """
 import random
 import secrets

@@ -1,4 +1,4 @@
-"""Sums of several parties' numbers under one key, one or many a ciphertext.
+"""Encrypted sums of several parties' numbers, one or many per ciphertext.
 
 A plaintext has a thousand bits and a number some sixty: where numbers are only
 added up, many fit side by side,

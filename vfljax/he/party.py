@@ -1,4 +1,4 @@
-"""Parties, what they may say to each other, and what holds them to it.
+"""Parties, their declared messages, and the channel that enforces these.
 
 A protocol declares its messages: who sends which to whom, in which flight, and
 of what kind. Parties return payloads and get payloads; the protocol's `step`

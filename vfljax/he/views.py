@@ -1,4 +1,4 @@
-"""What each party can read under each protocol, and which views that is.
+"""What each party can read under each protocol, and the views of attackers.
 
 `readable` takes it from what was really said, less what the reader has put on
 it. As each protocol trains what a plain federation trains, the same numbers are

@@ -199,7 +199,9 @@ TOGETHER = {
         dict(variants=(Variant('cafe:a'), Variant('cafe:a'))), 'the same name'
     ),
     'alone': (dict(listed=(Entry('iso', label='alone'),)), 'another meaning'),
-    'the baseline': (dict(listed=(Entry('iso', label='none'),)), 'something'),
+    'the baseline': (
+        dict(listed=(Entry('iso', label='none'),)), 'another meaning'
+    ),
     'no grid': (dict(listed=(Entry('iso', grid=dict(a=())),)), 'one value'),
     'chained': (
         dict(listed=(Entry('iso', after=(Entry('gafm', (1.0, 2.0)),)),)),
