@@ -107,17 +107,17 @@ BAD = {
         lambda s: Defense(send=lambda passive, key, u: s * u),
         r'send must return \(the message, a penalty\).* a ShapeDtypeStruct'
     ),
-    'labels in features': (labels_in_features, 'no message'),
+    'labels in features': (labels_in_features, 'not a message'),
     'a draw for all parties': (
         one_key_for_all, 'passive parties share what gradient draws',
     ),
     'an if': (an_if, 'jnp.where in place of `if`'),
     'another draw each time': (on_gradients(numpys), 'not the same twice'),
     'padding that counts': (
-        on_gradients(clipped_to_the_mean), 'with rows of padding',
+        on_gradients(clipped_to_the_mean), 'rows of padding in the',
     ),
     'padding that counts by its spread': (
-        on_gradients(noise_of_the_mean), 'with rows of padding',
+        on_gradients(noise_of_the_mean), 'rows of padding in the',
     ),
     'another width': (lambda s: Defense(send=lambda passive, key, u: (
         s * u[:, :3], jnp.zeros(())

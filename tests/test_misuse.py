@@ -262,7 +262,7 @@ MISUSES = {
     ),
     'how positive of three': (
         lambda: measure._check_guess('mine', Y[:, 0], np.eye(3)[[0, 1, 2] * 2]),
-        r'scores, \(6, 3\) of this .* jax.nn.one_hot\(guess, 3\)',
+        r'scores of shape \(6, 3\) for .* jax.nn.one_hot\(guess, 3\)',
     ),
     'a table as an image': (
         lambda: measure.of_images(np.ones((9, 9)), np.ones((9, 9))),
