@@ -1,4 +1,5 @@
 """A small federation of two classes, and what is told twice."""
+from functools import partial
 from typing import Any
 
 import jax
@@ -20,6 +21,7 @@ def federation(parties: int = 2) -> VFL:
   )
 
 
+@partial(jax.jit, static_argnames=('rows', 'parties'))
 def batch(rows: int = ROWS, parties: int = 2) -> Batch:
   """Passive parties hold the same."""
   one, two = jax.random.split(jax.random.key(3))

@@ -72,9 +72,10 @@ def check_defense(
   check_same(f'{name}: a round', zeros, nines,
              f'depends on what is in rows of padding: {_TELL}')
   _check_keys(name, defense, begun)
-  _check_draws(name, defense, begun)
+  drawn = _drawn(_hooks(defense, begun))
+  _check_draws(name, drawn)
   _check_parties(name, defense)
-  _check_number(name, defense, begun)
+  _check_number(name, defense, begun, drawn)
 
 
 def _name(make: Callable) -> str:
@@ -189,11 +190,21 @@ def _hooks_of_all(defense: Defense) -> dict[str, Callable[[Array], Array]]:
   )
 
 
-def _drawn(run: Callable[[Array], Array], whose: int = ROWS) -> np.ndarray:
-  """[draws, rows or so many others, numbers] of a hook."""
-  keys = jax.random.split(jax.random.key(5), DRAWS)
-  seen = jax.jit(jax.vmap(run))(keys)
-  return np.asarray(seen, np.float64).reshape(DRAWS, whose, -1)
+def _drawn(
+    hooks: dict[str, Callable[[Array], Array]], whose: int = ROWS
+) -> dict[str, np.ndarray]:
+  """By name [draws, rows or so many others, numbers] of a hook.
+
+  All in one program, as each would be compiled for longer than it runs.
+  """
+  def of_all(key: Array) -> dict[str, Array]:
+    one = jax.vmap(lambda key: {name: run(key) for name, run in hooks.items()})
+    return one(jax.random.split(key, DRAWS))
+
+  return {
+      name: np.asarray(seen, np.float64).reshape(DRAWS, whose, -1)
+      for name, seen in jax.jit(of_all)(jax.random.key(5)).items()
+  }
 
 
 def _go_together(seen: np.ndarray) -> bool:
@@ -231,10 +242,10 @@ def _makes_keys(jaxpr: Any) -> bool:
   )
 
 
-def _check_draws(name: str, defense: Defense, begun: State) -> None:
+def _check_draws(name: str, drawn: dict[str, np.ndarray]) -> None:
   """That what becomes of two rows by luck does not go together."""
-  for hook, run in _hooks(defense, begun).items():
-    if _go_together(_drawn(run)):
+  for hook, seen in drawn.items():
+    if _go_together(seen):
       raise ValueError(
           f'{name}: rows share what {hook} draws, so that it is gone from '
           'their difference: draw numbers of shape (len(x), ...).'
@@ -250,8 +261,8 @@ def _check_parties(name: str, defense: Defense) -> None:
       jax.eval_shape(run, jax.random.key(0))
   except ValueError:  # Made for one passive party: a number for each, say.
     return
-  for hook, run in of_all.items():
-    if _go_together(_drawn(run, 2)):
+  for hook, seen in _drawn(of_all, 2).items():
+    if _go_together(seen):
       raise ValueError(
           f'{name}: passive parties share what {hook} draws, so that it is '
           'gone from their difference: jax.random.split(key, len(messages)), '
@@ -259,12 +270,14 @@ def _check_parties(name: str, defense: Defense) -> None:
       )
 
 
-def _check_number(name: str, defense: Defense, begun: State) -> None:
+def _check_number(
+    name: str, defense: Defense, begun: State, drawn: dict[str, np.ndarray]
+) -> None:
   """That samples do not fare otherwise beside rows of padding, of which there
   are thrice as many; with another draw the spread alone can tell."""
-  alone, beside = (_hooks(defense, begun, n) for n in (0, 3 * ROWS))
-  for hook in alone:
-    one, other = _drawn(alone[hook]), _drawn(beside[hook])
+  beside = _drawn(_hooks(defense, begun, 3 * ROWS))
+  for hook, one in drawn.items():
+    other = beside[hook]
     if np.allclose(one, other, rtol=10 * TINY, atol=TINY * np.abs(one).max()):
       continue
     still = one.std(0) <= 1e-6 * np.abs(one).max()
