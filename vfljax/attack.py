@@ -134,9 +134,12 @@ class Recipe(Generic[P, T]):
     trained = self.stage == TRAINED
     return Known(score, self.is_baseline, trained, self.summary)
 
-  @property
+  @functools.cached_property
   def summary(self) -> str:
-    """One line: of a baseline its own docstring's, else its file's first."""
+    """One line: of a baseline its own docstring's, else its file's first.
+
+    Found once: a report asks thousands of times.
+    """
     module = inspect.getmodule(self.factory)
     own = None if self.is_baseline else inspect.getdoc(module)
     return (own or inspect.getdoc(self.factory) or '').partition('\n')[0]
