@@ -49,6 +49,29 @@ def name_of(path):
 FILES = {name_of(path): path for path in sorted(PACKAGE.rglob('*.py'))}
 
 
+def of_each(names):
+  """A check of a name as one test of all names: what is wrong with which.
+
+  As one test each they would be a seventh of all that there are, and take
+  longer to be handed to workers than to be run.
+  """
+  def made(check):
+    @functools.wraps(check)
+    def test():
+      wrong = {}
+      for name in names:
+        try:
+          check(name)
+        except AssertionError as error:
+          wrong[name] = str(error)
+      assert not wrong, wrong
+
+    del test.__wrapped__  # Of which pytest would take the parameters.
+    return test
+
+  return made
+
+
 @functools.cache
 def tree_of(name):
   return ast.parse(FILES[name].read_text())
@@ -133,7 +156,7 @@ def test_whatever_lies_here_has_its_layer():
   assert {place(name) for name in FILES} == set().union(*LAYERS)
 
 
-@pytest.mark.parametrize('name', FILES)
+@of_each(FILES)
 def test_imports_run_one_way(name):
   own = {n for n in imports(name) if n.split('.')[0] == 'vfljax'}
   assert not {n for n in own if n not in FILES}
@@ -160,7 +183,7 @@ def room(name):
   return next(i for i, some in enumerate(ROOMS) if parts[1] in some)
 
 
-@pytest.mark.parametrize('name', [n for n in FILES if room(n) is not None])
+@of_each([n for n in FILES if room(n) is not None])
 def test_the_runners_rooms_know_those_before_them(name):
   above = {n: room(n) for n in imports(name) if n in FILES and room(n)}
   assert not {n for n, there in above.items() if there > room(name)}
@@ -200,7 +223,7 @@ CALLS = {'eval', 'exec', 'execfile', '__import__', 'system', 'popen', 'Popen',
 BY_NAME = {'vfljax', 'vfljax.commands.dispatch', 'vfljax.runner.cli.listing'}
 
 
-@pytest.mark.parametrize('name', FILES)
+@of_each(FILES)
 def test_nothing_that_is_read_runs_and_nothing_is_sent(name):
   """SECURITY.md says so. Config files alone are executed."""
   # What quotes a name is no connection.
@@ -225,7 +248,7 @@ def test_nothing_that_is_read_runs_and_nothing_is_sent(name):
 LONG = {'lenet5', 'csv'}
 
 
-@pytest.mark.parametrize('name', FILES)
+@of_each(FILES)
 def test_files_and_functions_fit_on_a_page_or_few(name):
   """300 lines a file, 60 a function with all in it, 8 parameters."""
   assert len(FILES[name].read_text().splitlines()) <= 300
