@@ -77,11 +77,22 @@ def tree_of(name):
   return ast.parse(FILES[name].read_text())
 
 
-def test_importing_changes_no_jax_setting_and_starts_no_device():
+def test_names_are_imported_when_they_are_asked_for_and_change_no_jax_setting():
+  """Nor the environment, and no device is started."""
   code = (
+      'import os, sys\n'
+      'environment = dict(os.environ)\n'
+      'import vfljax\n'
+      'assert not {"jax", "numpy"} & {*sys.modules}, "not lazy"\n'
+      'assert environment == dict(os.environ), "a variable changed"\n'
       'import jax\n'
       'before = dict(jax.config.values)\n'
-      'import vfljax, vfljax.data, vfljax.mpc\n'
+      'assert vfljax.fit is vfljax.train.fit\n'
+      'assert vfljax.data.load and {*vfljax.__all__} < {*dir(vfljax)}\n'
+      'from vfljax import *\n'
+      'assert VFL is vfljax.types.VFL and none is vfljax.defense.none\n'
+      'assert not hasattr(vfljax, "nothing")\n'
+      'import vfljax.data, vfljax.mpc\n'
       'after = dict(jax.config.values)\n'
       'assert before == {k: after[k] for k in before}, "a setting changed"\n'
       'from jax._src import xla_bridge\n'
@@ -96,22 +107,6 @@ def test_importing_changes_no_jax_setting_and_starts_no_device():
 def test_every_public_name_is_there():
   for name in vfljax.__all__:
     assert getattr(vfljax, name) is not None
-
-
-def test_names_are_imported_when_they_are_asked_for():
-  code = (
-      'import sys, vfljax\n'
-      'assert not {"jax", "numpy"} & {*sys.modules}, "not lazy"\n'
-      'assert vfljax.fit is vfljax.train.fit and "jax" in sys.modules\n'
-      'assert vfljax.data.load and {*vfljax.__all__} < {*dir(vfljax)}\n'
-      'from vfljax import *\n'
-      'assert VFL is vfljax.types.VFL and none is vfljax.defense.none\n'
-      'assert not hasattr(vfljax, "nothing")\n'
-  )
-  done = subprocess.run(
-      [sys.executable, '-c', code], capture_output=True, text=True, check=False
-  )
-  assert done.returncode == 0, done.stderr
 
 
 def nodes(tree, inside=True):
