@@ -18,10 +18,8 @@ from vfljax.views import (
 )
 
 
-@pytest.mark.parametrize('name', [
-    'none', pytest.param('marvell', marks=pytest.mark.slow),
-    pytest.param('mid', marks=pytest.mark.slow),
-])
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['none', 'marvell', 'mid'])
 def test_ours_are_good(name):
   method = defenses.REGISTRY[name]
   contracts.check_defense(method, *method.strengths[:1])
