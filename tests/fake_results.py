@@ -9,6 +9,7 @@ import numpy as np
 
 from vfljax.report import writing
 from vfljax.runner.workdir import store
+from vfljax.runner.workdir.parts import Finished
 
 DEFENSES = {
     # Strengths; the share of the leakage that is left; utility loss in points.
@@ -50,16 +51,17 @@ def make(path, seeds=10, defenses=tuple(DEFENSES), dataset='breast_cancer'):
       f'{d}/{i}' for d in defenses for i in range(len(DEFENSES[d][0]))
   ]
   work = store.open_workdir(path, config(), units)
-  work.save('alone', [
+  finished = [Finished('alone', [
       row('none', None, None, seed, f'alone_{metric}', 'test', value + noise)
       for seed, noise in enumerate(_noise('alone', seeds, 0.004))
       for metric, value in (('auc', 0.962), ('accuracy', 0.915))
-  ], timing(1))
+  ], timing(1))]
   for d in defenses:
     for i, (s, left, loss) in enumerate(zip(*DEFENSES[d])):
       rows, curves = _measured(d, s, left, loss, seeds)
       rows = [r | {'dataset': dataset} for r in rows]
-      work.save(f'{d}/{i}', rows, timing(i), curves)
+      finished.append(Finished(f'{d}/{i}', rows, timing(i), curves))
+  work.save_all(finished)  # One by one all that is there would be read again.
   return work
 
 

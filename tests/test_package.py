@@ -49,16 +49,50 @@ def name_of(path):
 FILES = {name_of(path): path for path in sorted(PACKAGE.rglob('*.py'))}
 
 
+def of_each(names):
+  """A check of a name as one test of all names: what is wrong with which.
+
+  As one test each they would be a seventh of all that there are, and take
+  longer to be handed to workers than to be run.
+  """
+  def made(check):
+    @functools.wraps(check)
+    def test():
+      wrong = {}
+      for name in names:
+        try:
+          check(name)
+        except AssertionError as error:
+          wrong[name] = str(error)
+      assert not wrong, wrong
+
+    del test.__wrapped__  # Of which pytest would take the parameters.
+    return test
+
+  return made
+
+
 @functools.cache
 def tree_of(name):
   return ast.parse(FILES[name].read_text())
 
 
-def test_importing_changes_no_jax_setting_and_starts_no_device():
+def test_names_are_imported_when_they_are_asked_for_and_change_no_jax_setting():
+  """Nor the environment, and no device is started."""
   code = (
+      'import os, sys\n'
+      'environment = dict(os.environ)\n'
+      'import vfljax\n'
+      'assert not {"jax", "numpy"} & {*sys.modules}, "not lazy"\n'
+      'assert environment == dict(os.environ), "a variable changed"\n'
       'import jax\n'
       'before = dict(jax.config.values)\n'
-      'import vfljax, vfljax.data, vfljax.mpc\n'
+      'assert vfljax.fit is vfljax.train.fit\n'
+      'assert vfljax.data.load and {*vfljax.__all__} < {*dir(vfljax)}\n'
+      'from vfljax import *\n'
+      'assert VFL is vfljax.types.VFL and none is vfljax.defense.none\n'
+      'assert not hasattr(vfljax, "nothing")\n'
+      'import vfljax.data, vfljax.mpc\n'
       'after = dict(jax.config.values)\n'
       'assert before == {k: after[k] for k in before}, "a setting changed"\n'
       'from jax._src import xla_bridge\n'
@@ -73,22 +107,6 @@ def test_importing_changes_no_jax_setting_and_starts_no_device():
 def test_every_public_name_is_there():
   for name in vfljax.__all__:
     assert getattr(vfljax, name) is not None
-
-
-def test_names_are_imported_when_they_are_asked_for():
-  code = (
-      'import sys, vfljax\n'
-      'assert not {"jax", "numpy"} & {*sys.modules}, "not lazy"\n'
-      'assert vfljax.fit is vfljax.train.fit and "jax" in sys.modules\n'
-      'assert vfljax.data.load and {*vfljax.__all__} < {*dir(vfljax)}\n'
-      'from vfljax import *\n'
-      'assert VFL is vfljax.types.VFL and none is vfljax.defense.none\n'
-      'assert not hasattr(vfljax, "nothing")\n'
-  )
-  done = subprocess.run(
-      [sys.executable, '-c', code], capture_output=True, text=True, check=False
-  )
-  assert done.returncode == 0, done.stderr
 
 
 def nodes(tree, inside=True):
@@ -133,7 +151,7 @@ def test_whatever_lies_here_has_its_layer():
   assert {place(name) for name in FILES} == set().union(*LAYERS)
 
 
-@pytest.mark.parametrize('name', FILES)
+@of_each(FILES)
 def test_imports_run_one_way(name):
   own = {n for n in imports(name) if n.split('.')[0] == 'vfljax'}
   assert not {n for n in own if n not in FILES}
@@ -160,7 +178,7 @@ def room(name):
   return next(i for i, some in enumerate(ROOMS) if parts[1] in some)
 
 
-@pytest.mark.parametrize('name', [n for n in FILES if room(n) is not None])
+@of_each([n for n in FILES if room(n) is not None])
 def test_the_runners_rooms_know_those_before_them(name):
   above = {n: room(n) for n in imports(name) if n in FILES and room(n)}
   assert not {n for n, there in above.items() if there > room(name)}
@@ -200,7 +218,7 @@ CALLS = {'eval', 'exec', 'execfile', '__import__', 'system', 'popen', 'Popen',
 BY_NAME = {'vfljax', 'vfljax.commands.dispatch', 'vfljax.runner.cli.listing'}
 
 
-@pytest.mark.parametrize('name', FILES)
+@of_each(FILES)
 def test_nothing_that_is_read_runs_and_nothing_is_sent(name):
   """SECURITY.md says so. Config files alone are executed."""
   # What quotes a name is no connection.
@@ -225,7 +243,7 @@ def test_nothing_that_is_read_runs_and_nothing_is_sent(name):
 LONG = {'lenet5', 'csv'}
 
 
-@pytest.mark.parametrize('name', FILES)
+@of_each(FILES)
 def test_files_and_functions_fit_on_a_page_or_few(name):
   """300 lines a file, 60 a function with all in it, 8 parameters."""
   assert len(FILES[name].read_text().splitlines()) <= 300

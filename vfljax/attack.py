@@ -135,9 +135,12 @@ class Recipe(Generic[P, T]):
     trained = self.stage == TRAINED
     return Known(score, self.is_baseline, trained, self.summary)
 
-  @property
+  @functools.cached_property
   def summary(self) -> str:
-    """One line: the module's docstring's first; a baseline's own first."""
+    """One line: the module's docstring's first; a baseline's own first.
+
+    Found once: a report asks thousands of times.
+    """
     module = inspect.getmodule(self.factory)
     own = None if self.is_baseline else inspect.getdoc(module)
     return (own or inspect.getdoc(self.factory) or '').partition('\n')[0]

@@ -209,7 +209,8 @@ def test_seeds_and_strengths_vmap(name, compiled, begun):
 
 
 def test_a_strength_may_be_a_number_or_traced(name):
-  """What a sweep traces equals what the factory does with the number itself."""
+  """What a sweep traces, all of them at once, equals what the factory does with
+  the numbers themselves."""
   method = method_of(name)
   if not method.strengths:
     parameters = inspect.signature(method).parameters.values()
@@ -217,13 +218,19 @@ def test_a_strength_may_be_a_number_or_traced(name):
     return
   cut = (jax.random.normal(jax.random.key(5), (SAMPLES, WIDTH)),)
   labels = batch().labels
-  value = float(method.strengths[0])
   perturb = lambda s: make(name, s).gradient(
       (), jax.random.key(6), cut, labels
   )[0]
-  # Both in one program, as most of what they compute is the same.
-  traced, known = jax.jit(lambda s: (perturb(s), perturb(value)))(value)
-  chex.assert_trees_all_close(traced, known, rtol=1e-4, atol=1e-5)
+
+  @jax.jit
+  def run(traced):  # All in one program, which is sooner compiled than three.
+    known = [perturb(float(method.strengths[i])) for i in (0, -1)]
+    return jax.vmap(perturb)(traced), known
+
+  together, known = run(jnp.asarray(method.strengths, jnp.float32))
+  for i, alone in zip((0, -1), known):
+    traced = jax.tree.map(lambda x, i=i: x[i], together)
+    chex.assert_trees_all_close(traced, alone, rtol=1e-4, atol=1e-5)
 
 
 def life(name, key, strength, data):
@@ -278,6 +285,7 @@ def test_samples_may_have_64_bits(name):
   assert loss.dtype == jnp.float64
 
 
+@pytest.mark.slow
 def test_labels_may_be_of_another_type_than_features(name):
   """One-hot labels are of 64 bits by JAX's own default there."""
   with jax.enable_x64(True):

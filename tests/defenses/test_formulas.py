@@ -352,25 +352,6 @@ def test_ppdl_with_a_scale_has_its_noise_and_the_budgets_proportions():
 # All of them.
 
 
-@pytest.mark.parametrize(
-    'name', [name for name, m in defenses.REGISTRY.items() if m.strengths]
-)
-def test_strengths_may_be_traced(name):
-  d, labels = gradients(batch=10)
-  d, labels = jnp.asarray(d), jnp.asarray(labels)
-  factory = defenses.REGISTRY[name]
-  strengths = factory.strengths
-  sent = lambda s: raw(factory(s))(KEY, d, labels)
-
-  @jax.jit
-  def run(traced):  # All in one program, which is sooner compiled than three.
-    return jax.vmap(sent)(traced), [sent(strengths[i]) for i in (0, -1)]
-
-  together, known = run(jnp.asarray(strengths))
-  for i, alone in zip((0, -1), known):
-    np.testing.assert_allclose(together[i], alone, rtol=1e-4, atol=1e-7)
-
-
 def test_a_word_for_which_a_number_stands_is_the_default_and_its_own_number():
   """Of each argument that a defense says so of, whichever they are."""
   for name, method in defenses.REGISTRY.items():

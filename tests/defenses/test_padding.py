@@ -29,13 +29,17 @@ def batch(filled):
   return Batch((x[:, :3], x[:, 3:]), labels)
 
 
-def played(defense, rounds=2, **given):
-  state = protocol.init(jax.random.key(1), vfl(), defense, TXS, batch(0))
-  for i in range(rounds):
-    state, done = jax.jit(lambda key, state: protocol.play_round(
-        key, vfl(), defense, TXS, state, batch(**given)
-    ))(jax.random.key(i), state)
-  return state, done
+def played(defense, *paddings, rounds=2):
+  """(state, round) after so many, for each of these in the rows of padding."""
+  begun = protocol.init(jax.random.key(1), vfl(), defense, TXS, batch(0))
+  play = jax.jit(lambda key, state, data: protocol.play_round(
+      key, vfl(), defense, TXS, state, data
+  ))
+  for filled in paddings:
+    state = begun
+    for i in range(rounds):
+      state, done = play(jax.random.key(i), state, batch(filled))
+    yield state, done
 
 
 @pytest.mark.parametrize('name, arguments', [
@@ -45,7 +49,7 @@ def played(defense, rounds=2, **given):
 def test_padding_is_nothing_to_a_passive_party(name, arguments):
   defense = defenses.REGISTRY[name](*arguments)
   with_zeros, with_nines = (
-      jax.tree.leaves(played(defense, filled=x)[0]) for x in (0, 9)
+      jax.tree.leaves(state) for state, _ in played(defense, 0, 9)
   )
   for x, y in zip(with_zeros, with_nines, strict=True):
     np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6)
@@ -101,10 +105,10 @@ def check_padding(hook, own, state):
   """That rows of padding change nothing: not a number, or where what is drawn
   is another draw then, not how numbers are spread."""
   keys = jax.random.split(jax.random.key(0), WAYS)
-  without, beside = (
-      np.asarray(jax.jit(jax.vmap(real_rows(hook, own, state, n)))(keys))
-      for n in (0, PADDING)
-  )
+  both = jax.jit(lambda keys: [
+      jax.vmap(real_rows(hook, own, state, n))(keys) for n in (0, PADDING)
+  ])
+  without, beside = map(np.asarray, both(keys))
   assert np.isfinite(without).all(), hook
   if np.allclose(without, beside, rtol=1e-4, atol=1e-6):
     return
@@ -220,7 +224,7 @@ def test_a_gradient_through_a_defense_is_a_number(name, strength):
 @pytest.mark.parametrize('party', [0, -1, 2])
 def test_the_active_party_has_no_view_of_a_passive_one(party):
   from vfljax import views
-  _, done = played(defenses.none(), rounds=1, filled=0)
+  (_, done), = played(defenses.none(), 0, rounds=1)
   with pytest.raises(ValueError, match='Passive parties are 1 to 1'):
     views.cut_gradients(party, done)
 

@@ -14,7 +14,8 @@ PAGES = 'summary.md', 'report.html'
 @pytest.fixture(scope='module')
 def written(tmp_path_factory):
   """A work directory with its report, for all to copy."""
-  work = fake_results.make(tmp_path_factory.mktemp('written') / 'out').path
+  place = tmp_path_factory.mktemp('written') / 'out'
+  work = fake_results.make(place, seeds=2, defenses=('none', 'iso')).path
   assert not current.is_current(work)
   writing.write(work)
   return work

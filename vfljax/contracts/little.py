@@ -1,6 +1,7 @@
 """A small federation of two classes, and checks that both contracts share."""
 from collections.abc import Iterator
 import contextlib
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ from vfljax.types import VFL, Batch
 ROWS, WIDTH, PADDING = 16, 6, 4
 TXS = (optax.sgd(0.05, momentum=0.9),) * 2
 TINY = 1e-5  # Relative difference that rounding may cause.
+TELL = 'crossing.rows(labels) and crossing.counted(u) tell which these are'
 
 
 def federation(parties: int = 2) -> VFL:
@@ -22,6 +24,7 @@ def federation(parties: int = 2) -> VFL:
   )
 
 
+@partial(jax.jit, static_argnames=('rows', 'parties'))
 def batch(rows: int = ROWS, parties: int = 2) -> Batch:
   """A random batch; all passive parties hold the same features."""
   one, two = jax.random.split(jax.random.key(3))

@@ -53,7 +53,7 @@ def texts(count=400, length=16):
 
 def test_words_are_left_out_and_put_in():
   x = texts()
-  found = np.asarray(changed(KEY, x))
+  found = np.asarray(changed(KEY, x, augmenting.RATE))
   assert found.shape == x.shape and found.dtype == x.dtype
   longer = np.sum(found != 0, 1) - np.sum(x != 0, 1)
   assert (longer > 0).any() and (longer < 0).any()
@@ -81,12 +81,12 @@ def test_words_change_at_their_rate(rate):
 
 
 def test_a_text_that_grows_too_long_keeps_its_last_token():
-  x = np.full((50, 10), 7, np.float32)
+  x = np.full(texts().shape, 7, np.float32)  # As above: compiled once.
   x[:, 0], x[:, -1] = FIRST, LAST
   found = np.asarray(changed(KEY, x, 0.5))
   ends = (found != 0).sum(1) - 1
-  assert (found[np.arange(50), ends] == LAST).all()
-  assert (found == LAST).sum() == 50 and (ends == 9).any()
+  assert (found[np.arange(400), ends] == LAST).all()
+  assert (found == LAST).sum() == 400 and (ends == 15).any()
 
 
 def test_parties_draw_apart_and_labels_stay():

@@ -1,0 +1,183 @@
+"""The part of the contract of defenses about random numbers: whose they are."""
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+from jax.extend import core
+import jax.numpy as jnp
+import numpy as np
+
+from vfljax import crossing, protocol
+from vfljax.contracts.little import (
+    ROWS, TELL, TINY, TXS, WIDTH, batch, federation,
+)
+from vfljax.defense import Defense
+from vfljax.types import Array, State
+
+DRAWS = 400
+
+
+def check(name: str, defense: Defense, begun: State) -> None:
+  """Checks what send, label, receive and gradient draw.
+
+  Args:
+    name: The defense's name in the messages.
+    defense: The defense.
+    begun: The state at the start of `little.federation`.
+
+  Raises:
+    ValueError: if a hook draws with a key of its own; if its random numbers are
+      shared between rows or between two passive parties; if rows of padding
+      change what it makes of samples.
+  """
+  _check_keys(name, defense, begun)
+  drawn = _drawn(_hooks(defense, begun))
+  _check_draws(name, drawn)
+  _check_parties(name, defense)
+  _check_number(name, defense, begun, drawn)
+
+
+def _message() -> Array:
+  return jnp.arange(1.0, ROWS + 1)[:, None] * jnp.linspace(0.01, 0.02, WIDTH)
+
+
+def _hooks(
+    defense: Defense, begun: State, padding: int = 0
+) -> dict[str, Callable[[Array], Array]]:
+  """{name: key -> [rows, ...]}: hooks applied to samples; `padding` further
+  rows of padding follow the samples, and are cut off the results."""
+  more = lambda x: jnp.pad(x, ((0, padding), (0, 0)))
+  x, labels, memory = more(_message()), more(batch().labels), begun.defense
+  active, passive = (p.params['defense'] for p in begun.parties)
+  hooks = dict(
+      send=lambda key: defense.send(passive, key, x)[0],
+      label=lambda key: defense.label(memory, key, labels),
+      receive=lambda key: defense.receive(
+          active, memory, key, (x,), labels
+      )[0][0],
+      gradient=lambda key: defense.gradient(memory, key, (x,), labels)[0][0],
+  )
+
+  def of_samples(run: Callable[[Array], Array], key: Array) -> Array:
+    with crossing.in_round(crossing.rows(labels)):
+      return run(key)[:ROWS]
+
+  return {name: partial(of_samples, run) for name, run in hooks.items()}
+
+
+def _hooks_of_all(defense: Defense) -> dict[str, Callable[[Array], Array]]:
+  """{name: key -> [2, rows, ...]}: hooks on two parties' equal messages."""
+  data, txs = batch(parties=3), TXS[:1] * 3
+  begun = jax.jit(lambda key: protocol.init(
+      key, federation(3), defense, txs, data, auxiliary=data
+  ))(jax.random.key(0))
+  active, memory = begun.parties[0].params['defense'], begun.defense
+  x = _message()
+  return dict(
+      receive=lambda key: jnp.stack(
+          defense.receive(active, memory, key, (x, x), data.labels)[0]
+      ),
+      gradient=lambda key: jnp.stack(
+          defense.gradient(memory, key, (x, x), data.labels)[0]
+      ),
+  )
+
+
+def _drawn(
+    hooks: dict[str, Callable[[Array], Array]], whose: int = ROWS
+) -> dict[str, np.ndarray]:
+  """Each hook's results for many keys, {name: [draws, `whose`, numbers]}.
+
+  All in one program, as each would be compiled for longer than it runs.
+  """
+  def of_all(key: Array) -> dict[str, Array]:
+    one = jax.vmap(lambda key: {name: run(key) for name, run in hooks.items()})
+    return one(jax.random.split(key, DRAWS))
+
+  return {
+      name: np.asarray(seen, np.float64).reshape(DRAWS, whose, -1)
+      for name, seen in jax.jit(of_all)(jax.random.key(5)).items()
+  }
+
+
+def _go_together(seen: np.ndarray) -> bool:
+  """Whether random parts correlate between two entries of the second axis."""
+  whose = np.repeat(np.arange(seen.shape[1]), seen.shape[2])
+  seen = seen.reshape(len(seen), -1)
+  drawn = seen.std(0) > 1e-6 * np.abs(seen).max()
+  others = whose[drawn][:, None] != whose[drawn]
+  if not others.any():
+    return False
+  together = np.abs(np.corrcoef(seen[:, drawn].T))
+  return together[others].max() > 6 / DRAWS**0.5
+
+
+def _check_keys(name: str, defense: Defense, begun: State) -> None:
+  """Checks that no hook draws with a key that it makes itself."""
+  for hook, run in _hooks(defense, begun).items():
+    if _makes_keys(jax.make_jaxpr(run)(jax.random.key(0)).jaxpr):
+      raise ValueError(
+          f'{name}: {hook} has a key of its own, with which it draws the same '
+          'in every round, or for equal data: draw with the key that it is '
+          'given, and in `init` for what must stay the same.'
+      )
+
+
+def _makes_keys(jaxpr: Any) -> bool:
+  """Whether a traced program, or one in it, starts from a seed or kept key."""
+  key = lambda v: jnp.issubdtype(v.aval.dtype, jax.dtypes.prng_key)
+  kept = lambda v: isinstance(v, core.Literal) or v in jaxpr.constvars
+  return any(map(key, jaxpr.constvars)) or any(
+      eqn.primitive.name == 'random_seed'
+      or eqn.primitive.name == 'random_wrap' and any(map(kept, eqn.invars))
+      or any(map(_makes_keys, core.jaxprs_in_params(eqn.params)))
+      for eqn in jaxpr.eqns
+  )
+
+
+def _check_draws(name: str, drawn: dict[str, np.ndarray]) -> None:
+  """Checks that random parts of two rows do not correlate."""
+  for hook, seen in drawn.items():
+    if _go_together(seen):
+      raise ValueError(
+          f'{name}: rows share what {hook} draws, so that it cancels in their '
+          'difference: draw numbers of shape (len(x), ...).'
+      )
+
+
+def _check_parties(name: str, defense: Defense) -> None:
+  """The same for messages of two passive parties, which may collude."""
+  try:
+    of_all = _hooks_of_all(defense)
+    for run in of_all.values():
+      jax.eval_shape(run, jax.random.key(0))
+  except ValueError:  # Made for one passive party: a number for each, say.
+    return
+  for hook, seen in _drawn(of_all, 2).items():
+    if _go_together(seen):
+      raise ValueError(
+          f'{name}: passive parties share what {hook} draws, so that it '
+          'cancels in their difference: jax.random.split(key, len(messages)), '
+          'as `defense.each` does.'
+      )
+
+
+def _check_number(
+    name: str, defense: Defense, begun: State, drawn: dict[str, np.ndarray]
+) -> None:
+  """Checks that three times as many rows of padding do not change the samples'
+  results; as other numbers are drawn, only the spread can be compared."""
+  beside = _drawn(_hooks(defense, begun, 3 * ROWS))
+  for hook, one in drawn.items():
+    other = beside[hook]
+    if np.allclose(one, other, rtol=10 * TINY, atol=TINY * np.abs(one).max()):
+      continue
+    still = one.std(0) <= 1e-6 * np.abs(one).max()
+    spread = other.std(0)[~still] / one.std(0)[~still]
+    # If padding counted, the ratio would be 2 or 4.
+    if still.any() or not 1 / 1.5 < np.median(spread) < 1.5:
+      raise ValueError(
+          f'{name}: rows of padding in the round change what {hook} makes of '
+          f'the samples: {TELL}.'
+      )
