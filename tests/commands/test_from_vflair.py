@@ -102,6 +102,6 @@ def test_a_file_that_is_none_is_refused(tmp_path, text):
 def test_nothing_is_written_over(tmp_path):
   (tmp_path / 'x.json').write_text(json.dumps(THEIRS))
   (tmp_path / 'x.py').write_text('mine')
-  with pytest.raises(UserError, match='is there already'):
+  with pytest.raises(UserError, match='exists already'):
     from_vflair.run([str(tmp_path / 'x.json'), f'--to={tmp_path / "x.py"}'])
   assert (tmp_path / 'x.py').read_text() == 'mine'
