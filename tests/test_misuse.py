@@ -261,7 +261,7 @@ MISUSES = {
         lambda: measure.of_completion(Y[None, 1:], Y), r'it is \(1, 5, 2\)'
     ),
     'how positive of three': (
-        lambda: measure._check_guess('mine', Y[:, 0], np.eye(3)[[0, 1, 2] * 2]),
+        lambda: measure.check_guess('mine', Y[:, 0], np.eye(3)[[0, 1, 2] * 2]),
         r'scores of shape \(6, 3\) for .* jax.nn.one_hot\(guess, 3\)',
     ),
     'a table as an image': (

@@ -68,7 +68,7 @@ def watcher(
         k_view, k_run = jax.random.split(at)
         view = views.in_training(attack.view, k_view, k, defense, played)
         guess, labels = attack.run(k_run, view), played.batch.labels
-        _check_guess(name, guess, labels)
+        check_guess(name, guess, labels)
         guessed = Guessed(guess, labels, views.unknown(view))
         rows[label(name, k, parties)] = Watched(guessed, attack.facts(view))
     return rows
@@ -113,8 +113,17 @@ def check_fact(who: str, fact: str) -> None:
     )
 
 
-def _check_guess(name: str, guess: Any, labels: Array) -> None:
-  """Raises ValueError unless a guess at labels has a score for each sample."""
+def check_guess(name: str, guess: Any, labels: Array) -> None:
+  """Checks that an attack scores each sample of a round.
+
+  Args:
+    name: The attack's.
+    guess: [batch, classes] scores or, of two classes, [batch] ones.
+    labels: [batch, classes].
+
+  Raises:
+    ValueError: if the guess has another shape.
+  """
   shape = getattr(guess, 'shape', type(guess).__name__)
   # How positive a sample is says nothing of more than two classes.
   one, each = labels.shape[:1], labels.shape

@@ -80,6 +80,12 @@ def test_what_is_known_of_recorded_gradients_is_not_scored(attacked):
   np.testing.assert_array_equal(guessed.weights, 1 - guessed.scores)
 
 
+@pytest.mark.parametrize('view', [views.CutGradients, views.RecordedGradients])
+def test_a_guess_at_something_else_is_refused(view, attacked):
+  with pytest.raises(ValueError, match='own must return scores of shape'):
+    jax.eval_shape(lambda: attacked(view, lambda key, v: v.received[:-1]))
+
+
 def test_weights_are_read_as_the_defense_lets_them(attacked):
   guessed = attacked(
       views.ModelGradients, lambda key, view: view.weights[:1] + 0 * view.valid

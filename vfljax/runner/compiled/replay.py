@@ -118,6 +118,7 @@ def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
     view, known = views.recorded_gradients(k_view, k, seen, who.known)
     scores = attack.run(k_run, view)
     truth = flat(seen.batch.labels)
+    measure.check_guess(name, scores, truth)
     return _measured(Guessed(scores, truth, 1 - known))
 
   def guess(x) -> Guessed:
@@ -125,9 +126,9 @@ def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
     seen = play(i, key)
     k_see, k_guess = jax.random.split(luck)
     view = views.in_training(attack.view, k_see, k, plan.defense, seen)
-    return Guessed(
-        attack.run(k_guess, view), seen.batch.labels, views.unknown(view)
-    )
+    scores = attack.run(k_guess, view)
+    measure.check_guess(name, scores, seen.batch.labels)
+    return Guessed(scores, seen.batch.labels, views.unknown(view))
 
   lucks = jax.random.split(k_run, len(rows))
   return _measured(jax.tree.map(flat, lax.map(guess, (rows, keys, lucks))))
