@@ -108,8 +108,8 @@ def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
 def _define(argv: list[str]) -> flags.FlagValues:
   found = flags.FlagValues()
   config_flags.DEFINE_config_file(
-      'config', None, 'The experiment: a file in experiments/ or your own, its '
-      'variant after a colon if it has some. Any of its fields can be set: '
+      'config', None, 'The experiment: a file in experiments/ or your own. A '
+      'variant is named after a colon. Each of its fields is a flag: '
       '--config.train.epochs=50.',
       flag_values=found, sys_argv=argv,
   )
@@ -119,24 +119,27 @@ def _define(argv: list[str]) -> flags.FlagValues:
       flag_values=found,
   )
   flags.DEFINE_string(
-      'record', '', 'A file for the results seed by seed, with the command, '
-      'versions and seeds that make them again.', flag_values=found,
+      'record', '', 'Also write the results of every seed into this file, '
+      'with the command, versions and seeds that repeat them.',
+      flag_values=found,
   )
   flags.DEFINE_string(
       'list', '', 'Print what there is: experiments, data, models, defenses, '
-      'attacks, or all; or audit: what crosses in a round, proved in some '
-      'seconds.', flag_values=found,
+      'attacks, or all of them. audit prints what crosses between parties in a '
+      'round of each method; proving it takes some seconds.',
+      flag_values=found,
   )
   goals.define(found)
   shares.define(found)
   epoch_events.define(found)
   flags.DEFINE_integer(
-      'devices', 0, 'Devices to make of a CPU; 0 makes one of every core.', 0,
-      flag_values=found,
+      'devices', 0, 'Into how many devices a CPU is divided; 0: one for each '
+      'core.', 0, flag_values=found,
   )
   flags.DEFINE_string(
       'cache', '~/.cache/vfljax',
-      'Where compiled programs are kept; empty: nowhere.', flag_values=found,
+      'The folder that keeps compiled programs; empty: none are kept.',
+      flag_values=found,
   )
   return found
 

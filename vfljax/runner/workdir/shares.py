@@ -108,20 +108,22 @@ def define(found: flags.FlagValues) -> None:
   """Adds the flags."""
   flags.DEFINE_integer(
       'num_processes', None, 'How many processes run this experiment, each on '
-      'a machine of its own, in one --workdir on a file system of all.', 1,
+      'its own machine, in one --workdir on a file system that they share.', 1,
       flag_values=found,
   )
   flags.DEFINE_integer(
-      'process_id', None, 'Which of them this is, from 0; the first writes the '
-      'report.', 0, flag_values=found,
+      'process_id', None, 'The number of this process, from 0. Process 0 writes '
+      'the report.', 0, flag_values=found,
   )
   flags.DEFINE_bool(
-      'distributed', False, 'Ask the cluster both, as JAX does: Slurm, Open '
-      'MPI, Kubernetes, TPU pods.', flag_values=found,
+      'distributed', False, 'Ask the cluster for --num_processes and '
+      '--process_id, as JAX does: Slurm, Open MPI, Kubernetes, TPU pods.',
+      flag_values=found,
   )
   flags.DEFINE_string(
-      'coordinator', '', 'Taken from scripts made for jax.distributed. Nothing '
-      'is sent there: the processes meet in --workdir.', flag_values=found,
+      'coordinator', '', 'Accepted for scripts made for jax.distributed. '
+      'Nothing is sent there: the processes meet in --workdir.',
+      flag_values=found,
   )
 
 
