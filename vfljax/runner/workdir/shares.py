@@ -112,8 +112,8 @@ def define(found: flags.FlagValues) -> None:
       flag_values=found,
   )
   flags.DEFINE_integer(
-      'process_id', None, 'The number of this process, from 0. Process 0 writes '
-      'the report.', 0, flag_values=found,
+      'process_id', None, 'The number of this process, from 0. Process 0 '
+      'writes the report.', 0, flag_values=found,
   )
   flags.DEFINE_bool(
       'distributed', False, 'Ask the cluster for --num_processes and '
