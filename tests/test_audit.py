@@ -133,9 +133,11 @@ def mask_of_a_class(stash):
 
 def message_to_another_party(stash):
   """What the active party may know the other passive one may not."""
-  return top_in_the_passive_update(stash)._replace(
-      adapt=lambda state, key, predict, up, labels: stash.tell(up[0].mean())
-  )
+  def adapt(state, key, predict, up, labels):
+    stash.tell(up[0].mean())
+    return state
+
+  return top_in_the_passive_update(stash)._replace(adapt=adapt)
 
 
 def classes_counted(stash):

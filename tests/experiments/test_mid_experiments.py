@@ -172,11 +172,11 @@ def test_claims_are_decided_at_equal_accuracy():
   assert rivalries.decided(lines[:3]).held
 
 
-def test_what_is_within_the_spread_is_no_win():
+def test_what_is_within_the_spread_decides_nothing():
   near = of([ROWS[0], ('MID', 0.0, 0.95, 0.30), ('DP-L', 0.1, 0.95, 0.31)])
   lines = curves.compared(curves.curves(near, 'direct_label', 'accuracy'))
   assert all(c.won and c.near for c in lines) and '~' in str(lines[0])
-  assert rivalries.decided(lines).held is False
+  assert rivalries.decided(lines).held is None
   assert rivalries.decided([]).held is None
 
 
