@@ -156,6 +156,9 @@ FIRST_FASHION, TRAINED_FASHION, MATCHED_FASHION = (
     one._replace(title=f'{one.title}, Fashion-MNIST', record='fig4_bli_fashion')
     for one in (FIRST, TRAINED, MATCHED)
 )
+ADAPTED_FASHION = ADAPTED._replace(
+    title=f'{ADAPTED.title}, Fashion-MNIST', record='fig4_bli_linear_fashion'
+)
 TWO_FASHION = TWO._replace(
     title='label replacement, two parties, Fashion-MNIST',
     record='fig5_replacement_fashion',
@@ -201,6 +204,6 @@ RIVALRIES = (
     TRAINED, MATCHED, ADAPTED, TWO, FOUR, NOISY, MISSING, DIRECTION,
     DIRECTION_LAST, LEARNED_TWO, LAST_FASHION, LEARNED_END_FASHION,
     LEARNED_FASHION, FIRST_FASHION, TRAINED_FASHION, MATCHED_FASHION,
-    TWO_FASHION, NOISY_FASHION, MISSING_FASHION,
+    ADAPTED_FASHION, TWO_FASHION, NOISY_FASHION, MISSING_FASHION,
     *(one for _, one in CIFAR10), CARS, LEARNED_CARS,
 )

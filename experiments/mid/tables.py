@@ -31,6 +31,7 @@ RUNS = dict(
     fig4_bli=f'fig4.py:bli {MNIST} '
              '--config.attack.gradient_inversion.steps=300',
     fig4_bli_linear=f'fig4.py:bli_linear {MNIST}',
+    fig4_bli_linear_fashion=f'fig4.py:bli_linear {FASHION}',
     fig4_bli_fashion=f'fig4.py:bli {FASHION} '
                      '--config.attack.gradient_inversion.steps=300',
     fig5_replacement=f'fig5.py:replacement {MNIST} --config.data.limit=0',
@@ -100,10 +101,8 @@ DIRECT = {
     'DLI, first round': Column('direct_label:replayed', 'accuracy_start'),
 } | LEARNED
 INVERTED = {
-    'first round': Column(
-        'gradient_inversion', 'accuracy_start', 'matched_start'
-    ),
-    'trained': Column('gradient_inversion', 'accuracy_end', 'matched_end'),
+    name: Column('gradient_inversion', f'accuracy_{when}', f'matched_{when}')
+    for name, when in (('first round', 'start'), ('trained', 'end'))
 }
 ADAPTED = INVERTED | {
     f'{name}, linear, read right': Column(
@@ -274,6 +273,7 @@ TABLES: dict[str, Table] = dict(
     fig4_dg=_recorded('fig4_dg', DIRECT),
     fig4_bli=_recorded('fig4_bli', INVERTED),
     fig4_bli_linear=_recorded('fig4_bli_linear', ADAPTED),
+    fig4_bli_linear_fashion=_recorded('fig4_bli_linear_fashion', ADAPTED),
     fig4_bli_fashion=_recorded('fig4_bli_fashion', INVERTED),
     fig5_replacement=_recorded('fig5_replacement', REPLACED),
     fig5_noisy=_recorded('fig5_noisy', NOISY),
