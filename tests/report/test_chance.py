@@ -76,9 +76,9 @@ def test_a_leakage_as_chance_shows_it_is_in_doubt(tmp_path):
   leak = [0.75, 0.8, 0.7]
   results = results_of(tmp_path, leak, {}, ABOUT)
   said = (
-      'By chance, with about 10 training samples of the rarer class to infer, '
-      'an attack that learns nothing shows 25.0 points in the best of 30 '
-      'epochs: less is not told from nothing here.'
+      'An attack that learns nothing would by chance show 25.0 points in the '
+      'best of 30 epochs, with about 10 training samples of the rarer class to '
+      'infer: a smaller leak cannot be told from none here.'
   )
   assert f'{said} It may leak nothing.' in (
       advice.sentences(results, Goal(budget=2))
@@ -90,7 +90,7 @@ def test_a_leakage_as_chance_shows_it_is_in_doubt(tmp_path):
   _, last = advice.sentences(results, Goal(max_leak=10))
   assert last == said
   sure = results_of(tmp_path / 'sure', [0.9] * 3, {}, ABOUT)
-  assert 'By chance' not in ' '.join(advice.sentences(sure, Goal(budget=2)))
+  assert 'by chance' not in ' '.join(advice.sentences(sure, Goal(budget=2)))
 
 
 @pytest.mark.parametrize('about, config, attack', [

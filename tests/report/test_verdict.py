@@ -37,7 +37,7 @@ def test_an_interval_wider_than_the_effect_is_told(tmp_path):
   assert said[0].startswith('iso at strength 5 protects best')
   assert said[-1].startswith(
       f'The interval is wider than the effect: it leaks 6.0 ± {half:.1f} points'
-      ' less than no defense, which 3 seeds do not tell from nothing.'
+      ' less than no defense, which 3 seeds cannot tell from zero.'
   )
 
 
@@ -115,7 +115,7 @@ def test_digits_nobody_sees_order_nothing(tmp_path):
   assert said[0].startswith(
       'marvell and iso protect best, alike: PU score 5 of 5, leaking 2.0'
   )
-  assert said[2] == 'The same score have max norm (leaks 0.3 ± 0.0 more).'
+  assert said[2] == 'max norm (leaks 0.3 ± 0.0 more) has the same score.'
   assert order == ['marvell', 'iso', 'max_norm', 'none']
   results, = reading.read(tmp_path)
   assert ranks.places(ranks.rank(results)) == [1, 1, 3, 4]
@@ -129,8 +129,8 @@ def test_a_rival_that_the_seeds_do_not_tell_apart_is_named(tmp_path):
   })
   # 3, -3 and 1 more: 0.33 with a deviation of 3.06.
   assert said[2] == (
-      'The same score have marvell (not told apart by these seeds: leaks 0.3 '
-      '± 7.6 more).'
+      'marvell (leaks 0.3 ± 7.6 more, which these seeds cannot tell from zero) '
+      'has the same score.'
   )
 
 

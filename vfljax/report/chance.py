@@ -80,7 +80,7 @@ def _said(results: Results, trade: Trade, least: float) -> str:
       results.when == 'max' and results.epochs > 1) else ''
   few = round(min(_unknown(results, trade.worst)))
   return (
-      f'By chance, with about {counted(few, "training sample")} of the rarer '
-      f'class to infer, an attack that learns nothing shows {least:.1f} points'
-      f'{where}: less is not told from nothing here.'
+      f'An attack that learns nothing would by chance show {least:.1f} points'
+      f'{where}, with about {counted(few, "training sample")} of the rarer '
+      'class to infer: a smaller leak cannot be told from none here.'
   )

@@ -81,10 +81,11 @@ def _others(
   for trade in tied:
     more = ranks.less(results, best, trade)
     open_ = more.count > 1 and abs(more.mean) <= more.half
-    doubt = 'not told apart by these seeds: ' if open_ else ''
+    doubt = ', which these seeds cannot tell from zero' if open_ else ''
     far = f'{more.mean:.1f}{plus(more)}'
-    said.append(f'{name(trade)} ({doubt}leaks {far} more)')
-  return [f'The same score have {together(said)}.'] if said else []
+    said.append(f'{name(trade)} (leaks {far} more{doubt})')
+  have = 'have' if len(said) > 1 else 'has'
+  return [f'{together(said)} {have} the same score.'] if said else []
 
 
 def _beats(trade: Trade, free: Trade) -> bool:
@@ -150,7 +151,7 @@ def _doubts(
   return [
       f'The interval is wider than the effect: it leaks {gain.mean:.1f}'
       f'{plus(gain)} points less than no defense, which '
-      f'{counted(gain.count, "seed")} do not tell from nothing. More seeds '
+      f'{counted(gain.count, "seed")} cannot tell from zero. More seeds '
       '(--config.seeds) would.'
   ]
 
