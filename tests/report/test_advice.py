@@ -161,7 +161,7 @@ def test_the_best_of_many_is_said_to_be_flattered(tmp_path):
   """By the seeds that chose it; of one there was no choice."""
   results, = reading.read(workdir(tmp_path, CELLS).path)
   text = ' '.join(untested.sentences(results, {}, 2))
-  assert 'the best of 5 rows' in text and 'first_seed=2, in' in text
+  assert 'the best of 5 rows' in text and 'first_seed=2 in' in text
   alone = {cell: CELLS[cell] for cell in (('none', None), ('iso', 25.0))}
   results, = reading.read(workdir(tmp_path / 'one', alone).path)
   assert 'the best of' not in ' '.join(untested.sentences(results, {}, 2))

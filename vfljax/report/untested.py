@@ -67,11 +67,11 @@ def _other_seeds(results: Results) -> list[str]:
   if len(rows) < 2 or not results.seeds:
     return []
   return [
-      f'Seeds that had no say in the choice: the best of {len(rows)} rows is '
-      'best by the numbers that it is shown with, which flatters it, by more '
-      'where seeds differ more; its interval does not say so. A run of it with '
-      f'others does (--config.first_seed={max(results.seeds) + 1}, in another '
-      '--workdir).'
+      f'Other seeds: the best of {len(rows)} rows was chosen by the same '
+      'numbers that are shown with it. That flatters it, the more so the more '
+      'seeds differ, and its interval does not show it. To check the choice, '
+      f'run it with --config.first_seed={max(results.seeds) + 1} in another '
+      '--workdir.'
   ]
 
 
