@@ -68,9 +68,7 @@ def test_keys_of_keys_are_made_before_it_and_others_in_it():
   assert numbers == want  # Keys alone are carried in, and nothing drawn.
 
 
-@pytest.mark.parametrize('kind', [
-    pytest.param('rbg', marks=pytest.mark.slow), 'unsafe_rbg'
-])
+@pytest.mark.parametrize('kind', ['rbg', 'unsafe_rbg'])
 def test_keys_of_another_generator_are_the_same(kind):
   key = jax.random.key(5, impl=kind)
   found = jax.jit(lambda key: ahead.scan(play, *given(key)))(key)

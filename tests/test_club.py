@@ -52,9 +52,7 @@ def test_with_the_true_gaussian_it_is_its_closed_form(width):
   )
 
 
-@pytest.mark.parametrize('width', [
-    pytest.param(1, marks=pytest.mark.slow), 8
-])
+@pytest.mark.parametrize('width', [1, 8])
 def test_a_trained_gaussian_bounds_the_information(width):
   """For every correlation the bound is above the truth on fresh samples."""
   mean_net, spread_net = nets.mlp(16, width), nets.mlp(8, width, final='tanh')

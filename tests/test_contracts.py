@@ -18,8 +18,10 @@ from vfljax.views import (
 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize('name', ['none', 'marvell', 'mid'])
+@pytest.mark.parametrize('name', [
+    'none', pytest.param('marvell', marks=pytest.mark.slow),
+    pytest.param('mid', marks=pytest.mark.slow),
+])
 def test_ours_are_good(name):
   method = defenses.REGISTRY[name]
   contracts.check_defense(method, *method.strengths[:1])

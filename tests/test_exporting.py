@@ -59,19 +59,7 @@ def test_defenses(name):
   lower(rounds, KEYS, state)
 
 
-# Of operations that others have, too.
-DEEP = {'resnet18', 'resnet20', 'vgg13'}
-AS_MODEL_COMPLETION = {'active_completion', 'local_model', 'scratch'}
-
-
-def slow_of(names, slow):
-  return [
-      pytest.param(name, marks=pytest.mark.slow) if name in slow else name
-      for name in names
-  ]
-
-
-@pytest.mark.parametrize('name', slow_of(EVERY_ATTACK, AS_MODEL_COMPLETION))
+@pytest.mark.parametrize('name', EVERY_ATTACK)
 def test_attacks(name):
   attack = make_attack(name)
   view = jax.eval_shape(lambda: view_of(attack.view))
@@ -100,7 +88,7 @@ def test_backdoors(name):
   lower(jax.vmap(step, (0, None)), KEYS, state)
 
 
-@pytest.mark.parametrize('name', slow_of(nets.REGISTRY, DEEP))
+@pytest.mark.parametrize('name', nets.REGISTRY)
 def test_networks(name):
   """Start and training pass; the way back is in `make accel`."""
   net = nets.make(name, **OPTIONS.get(name, {}))

@@ -59,8 +59,7 @@ def test_nothing_is_taken_where_labels_are_not_prepared():
 
 
 @pytest.mark.parametrize('remainder', [
-    pytest.param('drop', marks=pytest.mark.slow),
-    pytest.param('keep', marks=pytest.mark.slow), 'pad',
+    pytest.param('drop', marks=pytest.mark.slow), 'keep', 'pad'
 ])
 def test_a_training_is_the_same(remainder):
   """With prepared labels, and orders from a walk of fixed length."""

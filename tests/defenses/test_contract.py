@@ -285,7 +285,6 @@ def test_samples_may_have_64_bits(name):
   assert loss.dtype == jnp.float64
 
 
-@pytest.mark.slow
 def test_labels_may_be_of_another_type_than_features(name):
   """One-hot labels are of 64 bits by JAX's own default there."""
   with jax.enable_x64(True):

@@ -349,7 +349,6 @@ def test_three_parties_share_the_gradient_of_their_mean():
   assert not state.parties[0].params['top']
 
 
-@pytest.mark.slow
 def test_marvell_adds_its_noise_to_gafms_gradient():
 
   def both(power):

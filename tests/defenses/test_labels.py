@@ -92,9 +92,7 @@ def plan(defense, epochs):
   )
 
 
-@pytest.mark.parametrize('name, strength', [
-    ('label_dp', 0.0), pytest.param('kdk', 0.45, marks=pytest.mark.slow)
-])
+@pytest.mark.parametrize('name, strength', [('label_dp', 0.0), ('kdk', 0.45)])
 def test_a_run_prepares_its_labels_once(name, strength):
   """What a run trains on is drawn before it starts and stays; what is
   measured is the truth."""

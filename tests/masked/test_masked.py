@@ -186,7 +186,6 @@ def test_messages_of_dense_layers_are_the_formulas():
   assert slow == pytest.approx(6 * 0.25 + 8 * count.bytes / 1e6)
 
 
-@pytest.mark.slow
 def test_messages_of_convolutions_are_the_formulas():
   setting = Public(drop_bytes=3, prg=QUICK)
   job, state, _, _, keys, x, y = federation(

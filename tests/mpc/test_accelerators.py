@@ -47,9 +47,7 @@ def test_the_longest_product_is_exact_where_sums_saturate(name, monkeypatch):
   assert int(out[0, 0]) == (want + 2**63) % 2**64 - 2**63
 
 
-@pytest.mark.parametrize('name', [
-    'int8_merged', pytest.param('int8_toeplitz', marks=pytest.mark.slow)
-])
+@pytest.mark.parametrize('name', ['int8_merged', 'int8_toeplitz'])
 def test_the_self_check_notices_saturation(name, monkeypatch):
   monkeypatch.setattr(digits, 'dot', saturating)
   assert dispatch.fault('cpu', SCHEMES[name]) is None

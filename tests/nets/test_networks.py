@@ -193,7 +193,6 @@ def test_group_norm_does_not_mix_samples():
   )
 
 
-@pytest.mark.slow
 def test_statistics_travel_with_the_party_and_under_vmap():
   """Training leaves statistics in a party's state, a seed as beside others."""
   net = nets.mlp(4, 4, norm='batch')

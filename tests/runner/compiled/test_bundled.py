@@ -47,7 +47,7 @@ def draws(fn, *arguments) -> list[str]:
 
 
 @pytest.mark.parametrize('name, options', [
-    pytest.param('lenet5', {}, marks=pytest.mark.slow), ('conv2', {}),
+    ('lenet5', {}), ('conv2', {}),
     pytest.param('resnet20', dict(channels=(8, 16)), marks=pytest.mark.slow),
 ])
 def test_networks_begin_the_same(name, options):

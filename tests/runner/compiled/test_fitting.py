@@ -122,7 +122,6 @@ def test_the_end_of_memory_met_twice_is_told(monkeypatch, pieces, tmp_path):
   assert pieces == [4, 2]
 
 
-@pytest.mark.slow
 def test_who_has_chosen_is_told_at_once(monkeypatch, pieces, tmp_path):
   full_once(monkeypatch)
   with pytest.raises(UserError, match='seeds_per_chunk'):
@@ -185,7 +184,6 @@ def test_the_end_of_a_real_devices_memory_is_met_with_half(tmp_path):
   subprocess.run(call, check=True, timeout=300)
 
 
-@pytest.mark.slow
 def test_another_error_is_not_tried_again(monkeypatch, tmp_path):
   def play(*_):
     raise jax.errors.JaxRuntimeError('INTERNAL: something else')
