@@ -18,10 +18,13 @@ from experiments.mid.rivalries import (
 
 LOW = 60.0  # AUC of direction scoring that is 'low'; guessing is 50.
 MARGIN = 5.0  # Points of success within which two defenses are 'like'.
+# Of means of so many seeds, drawn from one normal distribution: see its test.
+CHANCES = {5: 127, 3: 24, 2: 9}
 RULE = (
     'On means over seeds. `<` and `>`: apart by more than the sum of both '
-    'sample deviations (of what is alike one of 150 is so, to either side, of '
-    'five seeds, one of 28 of three, of two one of 11); `~`: by less, which '
+    'sample deviations (what is alike is so to either side in one of '
+    f'{CHANCES[5]} comparisons of five seeds, of {CHANCES[3]} of three, of '
+    f'{CHANCES[2]} of two); `~`: by less, which '
     'neither holds nor refutes. MID is below the others if its mean is at '
     'every loss of accuracy that both keep to, once by `<`; that is refuted '
     'by a `>`, and else not decided. Every defense counts at the strength '

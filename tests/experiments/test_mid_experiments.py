@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments import evidence
-from experiments.mid import curves, fig3, rivalries, tables, two_classes
+from experiments.mid import claims, curves, fig3, rivalries, tables, two_classes
 from vfljax import data
 from vfljax.report import reading
 from vfljax.runner import run, variants
@@ -170,6 +170,15 @@ def test_claims_are_decided_at_equal_accuracy():
   decided = rivalries.decided(lines)
   assert decided.held is False and '15.0: DP-L 1' in decided.because
   assert rivalries.decided(lines[:3]).held
+
+
+@pytest.mark.parametrize('seeds', claims.CHANCES)
+def test_how_often_what_is_alike_is_apart(seeds):
+  drawn = np.random.default_rng(0).normal(size=(2, 300_000, seeds))
+  (a, b), (s, t) = drawn.mean(2), drawn.std(2, ddof=1)
+  assert 1 / (a - b > s + t).mean() == pytest.approx(
+      claims.CHANCES[seeds], rel=0.05
+  )
 
 
 def test_what_is_within_the_spread_decides_nothing():
