@@ -27,7 +27,7 @@ RUNS = dict(
            '--config.attack.known=40',
     fig3_mnist=f'fig3.py:fashion_mnist {MNIST}',
     fig6_mnist=f'fig6.py {MNIST}',
-    fig3_cifar10=f'fig3.py:cifar10 --config.data.path=cifar10.npz',
+    fig3_cifar10='fig3.py:cifar10 --config.data.path=cifar10.npz',
     fig4_cifar10=f'fig4.py {CIFAR}',
     fig6_cifar10=f'fig6.py {CIFAR}',
 )
