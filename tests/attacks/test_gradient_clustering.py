@@ -272,23 +272,24 @@ def test_of_equal_samples_some_are_drawn_twice():
 
 
 NAMES = jax.jit(names)
-# Distances of known samples to two or three clusters; labels; the names.
+# Distances of known samples to the clusters; labels; classes; the names.
 NAMED = {
-    'majority': ([[1, 9], [1, 9], [9, 1], [9, 1], [1, 9]],
-                 [0, 0, 0, 1, 1], 2, [0, 1]),
+    'majority': (
+        [[1, 9], [1, 9], [9, 1], [9, 1], [1, 9]], [0, 0, 0, 1, 1], 2, [0, 1]),
+    'majority, one far off': (  # By the mean distance the other way round.
+        [[1, 2], [1, 2], [99, 1], [2, 3], [3, 2], [4, 3]], [0, 0, 0, 1, 1, 1],
+        2, [0, 1]),
     'shares, as one class has fewer': (
         [[1, 9], [1, 9], [9, 1], [1, 9]], [0, 0, 0, 1], 2, [1, 0]),
-    'a tie goes to who is nearer': (
-        [[1, 5], [3, 4]], [0, 1], 2, [0, 1]),
-    'nearer than to the other cluster': (
-        # Class 0 is nearer to both, but to the second one least.
+    'equal shares': ([[1, 5], [3, 4]], [0, 1], 2, [0, 1]),
+    'equal shares, one class nearer to both': (
         [[1, 3], [5, 6]], [0, 1], 2, [0, 1]),
-    'nobody lives there': (
+    'a cluster without known samples': (
         [[1, 9, 7], [9, 1, 3]], [0, 1], 2, [0, 1, 1]),
-    'a class that nobody knows': (
-        [[1, 9, 3], [9, 1, 7]], [0, 2], 3, [0, 2, 0]),
-    'nobody is known': ([[1, 9], [9, 1]], [None, None], 2, [0, 1]),
-    'a row of zeros does not count': (
+    'a class without known samples': (  # Of distance 0, were it counted.
+        [[1, 9, 7], [9, 1, 8]], [0, 2], 3, [0, 2, 0]),
+    'no known samples': ([[1, 9], [9, 1]], [None, None], 2, [0, 1]),
+    'rows of zeros': (
         [[1, 9], [9, 1], [1, 9], [1, 9]], [1, 0, None, None], 2, [1, 0]),
 }
 

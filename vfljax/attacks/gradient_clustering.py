@@ -14,10 +14,10 @@ clustered together, each sample once: `replay_rounds` says how many, and an
 epoch has the most. Before training it reads labels through gradient compression
 and D-SGD. Noise several times as long as the gradients hides them.
 
-The attack never sees the truth. How well its clusters fit the classes, whatever
-they are called, is recorded as `matched`, an upper bound for this attacker, as
-only who has all labels can name clusters so. Of two classes the folded AUC does
-not depend on the names either.
+A run records `accuracy`, by the names that the attacker gives, and `matched`,
+where each guessed class is read as the class that it mostly is. That takes all
+labels, so `matched` is an upper bound for whoever knows few. Of two classes the
+folded AUC does not depend on the names.
 
 Ours: k-means starts several times from samples that lie apart (k-means++), and
 the start with the closest clusters counts; SecretFlow's starts once, from one
