@@ -16,8 +16,8 @@ and D-SGD. Noise several times as long as the gradients hides them.
 
 A run records `accuracy`, by the names that the attacker gives, and `matched`,
 where each guessed class is read as the class that it mostly is. That takes all
-labels, so `matched` is an upper bound for whoever knows few. Of two classes the
-folded AUC does not depend on the names.
+labels, which the attacker lacks, so `matched` is an upper bound of `accuracy`.
+Of two classes the folded AUC does not depend on the names.
 
 Ours: k-means starts several times from samples that lie apart (k-means++), and
 the start with the closest clusters counts; SecretFlow's starts once, from one
