@@ -179,7 +179,6 @@ def kmeans(
   Returns:
     [clusters, width], and the sum of squared distances to the nearest center.
   """
-
   trials = 2 + int(math.log(clusters))
 
   def one(key):
