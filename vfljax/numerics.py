@@ -34,6 +34,18 @@ def row_norms(d: Array) -> Array:
   return scale * safe_sqrt(jnp.sum((d / scale[:, None]) ** 2, axis=-1))
 
 
+def directions(d: Array) -> Array:
+  """Rows of d [batch, ...] scaled to length 1, [batch, width].
+
+  0 where a row is 0, and NaN where it is not finite: a training that diverged
+  has no directions.
+  """
+  d = d.reshape(len(d), -1)
+  lengths = row_norms(d)[:, None]
+  zero = lengths == 0
+  return jnp.where(zero, 0, d / jnp.where(zero, 1, lengths))
+
+
 def exact(a: Array, b: Array) -> Array:
   """a @ b in the operands' own precision.
 

@@ -33,8 +33,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.attack import REPLAYED, Attack, recipe
-from vfljax.attacks.learned_gradient import direction
-from vfljax.numerics import exact, floating, row_norms, safe_sqrt
+from vfljax.numerics import directions, exact, floating, row_norms, safe_sqrt
 from vfljax.types import Array, Key
 from vfljax.views import RecordedGradients
 
@@ -98,7 +97,7 @@ def compared(
   flat = lambda d: floating(d).reshape(len(d), -1)
   x, own = flat(received), flat(known)
   if unit:
-    x, own = direction(x), direction(own)
+    x, own = directions(x), directions(own)
   else:
     longest = row_norms(x).max(initial=0)
     scale = jnp.where(longest > 0, longest, 1)
