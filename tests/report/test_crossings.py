@@ -82,8 +82,8 @@ def test_a_proven_leak_is_said_first_wherever_numbers_are(tmp_path, capsys):
   texts += [capsys.readouterr().out, (tmp_path / 'c.html').read_text()]
   for said in texts:
     plain = ' '.join(said.replace('\\', '').replace('&gt;', '>').split())
-    assert 'the audit proves that dp laplace leaks beside' in plain
-    assert 'proves: labels -> up[1] (and 1 more).' in plain
+    assert 'the audit proves that dp laplace leaks beside the' in plain
+    assert 'messages: labels -> up[1] (and 1 more).' in plain
   assert '<div class="verdict warns"><p>WARNING' in texts[1]
   assert 'WARNING' not in ending.text(tmp_path / 'two')
   assert 'WARNING' not in (tmp_path / 'two/report.html').read_text()

@@ -57,7 +57,7 @@ def test_the_report_says_which_epoch_counts_and_shows_the_last():
   assert table.rows[0][-2].text.endswith('last 10.0')
   assert 'last' not in table.rows[0][-1].text
   table = tables.overview(made('last'))
-  assert 'the last epoch counts' in table.note
+  assert 'counts at the last epoch' in table.note
   assert 'last' not in table.rows[0][-2].text
 
 

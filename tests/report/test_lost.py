@@ -100,9 +100,9 @@ def test_an_attack_without_a_number_is_told_and_ranks_last(tmp_path):
       ('iso', 1.0): cell_of([0.9] * 2, [0.6, NAN]),
   })
   assert said[0] == (
-      'Without a number: a on iso (1) in 1 of 2 seeds. Means are over the other '
-      'seeds. A defense ranks last if it diverged, did not finish, or lacks a '
-      'number that an attack has for other defenses.'
+      'Without a number: a on iso (1) in 1 of 2 seeds. Means are over the '
+      'other seeds. A defense ranks last if it diverged, did not finish, or '
+      'lacks a number that an attack has for other defenses.'
   )
   assert said[1] == (
       'No defense can be judged: none has all of its seeds and attacks.'
