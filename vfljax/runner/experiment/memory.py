@@ -77,7 +77,7 @@ def check(
     offered = running or _offered(config, classes)
     few = f': --config.attacks={",".join(offered)}' if offered else ''
     raise ValueError(
-        f'data.stream does not go with {", ".join(others)}, which need all '
+        f'data.stream does not go with {", ".join(others)}: that needs all '
         f'training samples at hand. Choose attacks during training{few}.'
     )
   if not even(config):
