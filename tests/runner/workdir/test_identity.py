@@ -40,7 +40,7 @@ def test_of_lists_that_differ_is_said_what_is_new(tmp_path):
   assert (
       ': listed has {"defense": "marvell", "strengths": [2.0]} only here.\n'
   ) in more
-  assert 'vfljax merge puts them together' in more
+  assert 'join them with vfljax merge' in more
   stronger = refused(listed=[entry('none'), entry('iso', 2.0)])
   assert 'vfljax merge puts them together' in stronger
   # Two methods of one name are not parts of one experiment.
