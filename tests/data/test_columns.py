@@ -21,8 +21,8 @@ def test_a_stray_word_among_numbers_is_named(tmp_path):
   numbers = [str(i) for i in range(40)]
   numbers[17] = '0x1F'
   with pytest.raises(ValueError, match=(
-      r"mine\.csv: Column 'x' has numbers, except in 1 of 40 cells; the first is"
-      " '0x1F' in row 18.*options=text=x"
+      r"mine\.csv: Column 'x' has numbers, except in 1 of 40 cells; the first"
+      " is '0x1F' in row 18.*options=text=x"
   )):
     load(tmp_path, rows(numbers))
   meant = load(tmp_path, rows(numbers), text='x')

@@ -156,7 +156,7 @@ def test_words_stand_for_gaps_if_somebody_says_so(tmp_path):
   # Of three cells one: as often as a category might be.
   text = 'x,z,y\n' + '1,a,0\n?,?,1\n3, ? ,0\n-999,b,1\n' * 9
   with pytest.raises(ValueError, match=(
-      "'x' has numbers, and '.' in 9 of 36 cells: .*options='gaps=.'; if eve"
+      "'x' has numbers, and '.' in 9 of 36 cells. .*options='gaps=.'; if eve"
   )):
     load(tmp_path, text.encode())
   table = load(

@@ -90,7 +90,7 @@ def test_a_file_may_print(tmp_path, capsys):
     ([f'--config.seeds={"9" * 400}'], 'seeds must be a finite number'),
     ([f'--config.seeds={"9" * 5000}'], 'digits'),
     (['--config.data.parties=2147483648'], 'parties must be 256 or less'),
-    (['--devices=100000'], '--devices must be 0 (one for each core) or 1 to '),
+    (['--devices=100000'], '--devices must be 0 .one for each core. or 1 to '),
     (['--devices=-1'], 'devices'),
     (['--config.attack.noisy_sample.rate=2'], 'none of the attacks that run'),
     (['--config.attacks=norm_scoring', '--config.attack.completion.epochs=3'],

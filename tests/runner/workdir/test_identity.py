@@ -42,7 +42,7 @@ def test_of_lists_that_differ_is_said_what_is_new(tmp_path):
   ) in more
   assert 'join them with vfljax merge' in more
   stronger = refused(listed=[entry('none'), entry('iso', 2.0)])
-  assert 'vfljax merge puts them together' in stronger
+  assert 'join them with vfljax merge' in stronger
   # Two methods of one name are not parts of one experiment.
   method = entry('iso', 1.0) | dict(options=dict(power=2))
   assert 'merge' not in refused(listed=[entry('none'), method])
