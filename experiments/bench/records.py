@@ -1,4 +1,4 @@
-"""A benchmark's record: what it was measured on, and where it is written."""
+"""Begins and writes a benchmark's record: date, machine, commit, results."""
 import argparse
 import datetime
 import json

@@ -80,8 +80,7 @@ def columns(
       getting the remainder. 'ratios': by `ratios`, in order. 'named': by
       `named`. 'random': a random choice of columns by `seed`, in equal numbers
       or by `ratios`. 'importance' and 'correlation': see `controlled`.
-    ratios: '2:2:1' or numbers, one for each party; 0 for party 0 means that it
-      has labels only.
+    ratios: '2:2:1' or numbers, one a party; 0 for party 0 means labels only.
     named: 'a,b;c,d': ';' separates parties, ',' separates names of original
       columns or of the table's columns. '*' means all columns not named. If
       nothing stands before the first ';', party 0 has labels only.

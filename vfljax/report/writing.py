@@ -31,11 +31,9 @@ def write(
     path: The work directory; a run that is not finished is reported as it is.
     paper: A paper's numbers to put beside ours, see `papers.compare`; by
       default the configuration's `paper`.
-    classes: Number of classes; 0 for the one that the timings name. If they
-      name none, leakages that are compared with guessing's accuracy are left
-      out, except where the utility is an AUC.
-    goal: The limits on loss and leakage; if there are any, the report has
-      advice.
+    classes: Number of classes; 0 for that in the timings. If it is unknown and
+      there is no AUC, leakages over guessing's accuracy are left out.
+    goal: The limits on loss and leakage; with any, the report has advice.
 
   Returns:
     The path of report.html.

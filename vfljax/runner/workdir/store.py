@@ -62,8 +62,7 @@ class Workdir(NamedTuple):
   Attributes:
     path: The directory.
     units: The experiment's units, in the order of the results.
-    share: Which process this is; the first one writes the files about all
-      units.
+    share: Which process this is; the first writes the files about all units.
   """
 
   path: Path
@@ -87,11 +86,9 @@ class Workdir(NamedTuple):
       timing: Anything that JSON can store. The report knows `compile_seconds`,
         `run_seconds`, `rounds_per_second`, `seeds`, `device`,
         `peak_memory_bytes`, `classes` (for the accuracy of guessing) and
-        `crossing` (`auditing.of_job`). It also shows other entries that are no
-        mappings.
+        `crossing` (`auditing.of_job`), and shows others that are no mappings.
       curves: Name -> array [seeds, epochs]: 'norm_scoring/leak_auc' for an
-        attack's metric, 'auc' for a utility metric; NaN in epochs that were not
-        measured.
+        attack's metric, 'auc' for a utility metric; NaN if not measured.
 
     Raises:
       UserError: if it cannot be written; the unit is then not done.
@@ -125,8 +122,7 @@ class Workdir(NamedTuple):
   def adopt(self, other: Path, unit: str) -> None:
     """Copies a unit's results from another run in which the unit is the same.
 
-    Nothing happens if the unit is done here, or if it is missing or damaged
-    there.
+    Nothing happens if it is done here, or missing or damaged there.
 
     Args:
       other: The other run's work directory. The caller must know that the unit
@@ -150,8 +146,7 @@ class Workdir(NamedTuple):
     Args:
       unit: The unit's name.
       step: How much of the unit is done, for example its epochs; 0 or more.
-      tree: A pytree of arrays, numbers and typed PRNG keys, or the snapshot
-        that `checkpoints.snapshot` made of one.
+      tree: A pytree of arrays, numbers and typed PRNG keys, or its snapshot.
 
     Raises:
       UserError: if it cannot be written.
@@ -222,7 +217,6 @@ def open_share(
   """`open_workdir` for one of several processes.
 
   Args:
-    path, config, units, complete: As in `open_workdir`.
     share: Which process this is. The first writes the configuration.
     own: The units of this process.
   """
@@ -247,8 +241,7 @@ def read_results(path: str | os.PathLike) -> list[dict]:
   Raises:
     UserError: if it is damaged, or lacks results of finished units.
   """
-  # Timings are read first, because a running process writes rows first.
-  place, timings = Path(path), read_timings(path)
+  place, timings = Path(path), read_timings(path)  # A run writes rows first.
   with _readable(place / 'results.jsonl') as text:
     rows = [{k: row[k] for k in FIELDS} for row in parts.lines(text)]
     found = [row | {'value': _or_nan(row['value'])} for row in rows]
@@ -293,10 +286,7 @@ def read_curves(
 
 @contextlib.contextmanager
 def _readable(file: Path) -> Iterator[str]:
-  """A file's text ('' if it is missing) for a block that parses it.
-
-  Errors in the block become `UserError`.
-  """
+  """A file's text, or '', for a block; its errors become `UserError`."""
   try:
     yield file.read_text('utf-8') if os.path.lexists(file) else ''
   except (OSError, ValueError, LookupError, TypeError) as error:
