@@ -89,7 +89,7 @@ def all_less(less: Row, more: Row) -> bool:
 
 
 def gammas(*rows: Row) -> bool:
-  """Whether the last row leaks least, at an AUC like the second row's."""
+  """Whether the last row leaks least, at an AUC not below the second row's."""
   leaks = [sum(r[a] for a in PAPERS) for r in rows]
   kept = rows[-1]['auc'] > rows[1]['auc'] - SIMILAR
   return leaks[-1] == min(leaks) and kept

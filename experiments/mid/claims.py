@@ -39,7 +39,7 @@ def _at_zero(found: Curves) -> Point:
 
 
 def _zero(rivalry: Rivalry) -> Claim:
-  """Whether it holds beyond the spread of both; `None` within the spread."""
+  """A claim that is decided only beyond the spread of both numbers."""
   def judge() -> Verdict:
     found = rivalry.curves()
     zero, free = _at_zero(found), found.undefended

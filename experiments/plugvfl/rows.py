@@ -60,7 +60,7 @@ def results(record: str) -> Results:
 
 
 def of_seed(seed: int, judge: Callable[[], Verdict]) -> Verdict:
-  """A context in which verdicts are on one seed's trainings alone."""
+  """The verdict of `judge` on one seed's trainings alone."""
   before = _SEED.set(seed)
   try:
     return judge()

@@ -69,10 +69,10 @@ def _other_seeds(results: Results) -> list[str]:
     return []
   return [
       f'Other seeds: the best of {len(rows)} rows was chosen by the same '
-      'numbers that are shown with it. That flatters it, the more so the more '
-      'seeds differ, and its interval does not show it. To check the choice, '
-      f'run it with --config.first_seed={max(results.seeds) + 1} in another '
-      '--workdir.'
+      'numbers that are shown with it. So they are too favourable, and more '
+      'so the more seeds differ; its interval does not show that. To check '
+      f'the choice, run it with --config.first_seed={max(results.seeds) + 1} '
+      'in another --workdir.'
   ]
 
 
