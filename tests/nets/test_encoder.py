@@ -310,7 +310,7 @@ def test_a_tokenizer_of_another_encoder_is_refused(tokenizer):
   (tokenizer / 'config.json').write_text('{"vocab_size": 9}')
   texts.load(str(file), str(tokenizer))
   (tokenizer / 'config.json').write_text('{"vocab_size": 8}')
-  with pytest.raises(ValueError, match='number 8, but the encoder beside it kn'):
+  with pytest.raises(ValueError, match='number 8, but the encoder beside it'):
     texts.load(str(file), str(tokenizer))
 
 
