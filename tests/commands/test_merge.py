@@ -172,7 +172,7 @@ def test_no_run_goes_on_in_what_was_merged(tmp_path):
   for name in ('config.json', '.config.json'):
     (place / name).unlink()
   (place / 'config.json').write_text(json.dumps(asked))
-  with pytest.raises(UserError, match=r'would drop them: none/None \(2\)'):
+  with pytest.raises(UserError, match=r'would be lost: none/None \(2\)'):
     store.open_workdir(place, asked, ['none/None'])
   assert store.read_results(place) == store.read_results(
       merge.merge([one, two], str(place))
