@@ -1,20 +1,21 @@
-"""Runs a record again and says whether it came out.
+"""Runs records again and says which of their values repeat.
 
   python -m experiments.verify kang2022 --data=FOLDER
   python -m experiments.verify kang2022 vlr table16 --seeds=1 --data=FOLDER
 
-Each record's own command runs again, by default for its first seed, with the
-data files of the same names in FOLDER: that of a run, or of a script that is
-none (see studies.py). A value came out if it is where the
-record has it for that seed, within three of the record's deviations over seeds
-or half a percent, whichever is more: another processor rounds otherwise, and a
-training carries that on. Where seeds differ much that allows much; how many
-are within half a percent stands beside it. What did not come out is listed; the
-exit code is then 1.
-Whether that is rounding, a third run tells, of a commit, JAX or machine which
-differs in that alone: --keep=FILE keeps one's record, and with --twin=FILE the
-other says how far all three lie from each other. --out adds a line a record to
-a file, such as experiments/verified.json, which says what came out where.
+Each record's command runs again, by default for its first seed only, with the
+data files of the same names in FOLDER. It is a command of launch.py or of a
+study's script (studies.py). A value repeats if its distance from the record's
+value for that seed is at most three of the record's standard deviations over
+seeds, or half a percent, whichever is more: another processor rounds
+differently, and training amplifies that. If seeds differ much, this allows
+much, so the number of values within half a percent is shown, too. Values that
+do not repeat are listed, and the exit code is 1.
+
+A third run, which differs only in commit, JAX or machine, shows whether a
+difference is rounding: --keep=FILE keeps the record of one run, and --twin=FILE
+makes the next one say how far apart all three are. --out adds a line for each
+record to a file such as experiments/verified.json.
 """
 import argparse
 from collections.abc import Mapping, Sequence
@@ -62,7 +63,7 @@ class Compared(NamedTuple):
 
   @property
   def near(self) -> bool:
-    """Whether it is where it was, however much seeds differ."""
+    """Whether it is within half a percent, however much seeds differ."""
     return self.same or abs(self.recorded - self.again) <= _least(self.recorded)
 
   @property
@@ -74,20 +75,20 @@ def compare(
     record: Mapping[str, Any], again: Mapping[str, Any],
     twin: Mapping[str, Any] | None = None,
 ) -> list[Compared]:
-  """Every value that the second run has, beside the recorded one.
+  """Pairs every value of the second run with the recorded one.
 
   Args:
-    record: What was recorded.
+    record: The record.
     again: The second run's record.
-    twin: That of one more, which differs in rounding alone.
+    twin: The record of a third run, which differs only in rounding.
 
   Raises:
-    UserError: if it has other samples, or lacks a row.
+    UserError: if the second run has other samples, or lacks a row.
   """
   if not asking.same_samples(record['samples'], again['samples']):
     raise UserError(
-        f"The samples are others: their digest is {again['samples']}, the "
-        f"record's {record['samples']}."
+        f"The samples differ: their digest is {again['samples']}, the record's "
+        f"is {record['samples']}."
     )
   theirs, twins = _rows(again), _rows(twin or again)
   found = []
@@ -119,12 +120,13 @@ def _rows(record: Mapping[str, Any]) -> dict[tuple, list]:
 
 
 def apart(found: Sequence[Compared]) -> dict[str, Any]:
-  """How far values lie from each other on average, and at most.
+  """How far values of the three runs are apart, on average and at most.
 
   Returns:
-    `recorded` and `twin`, both from the second run's, `recorded_most` and
-    `twin_most`, and which value that is, `twin_where`; of values that all three
-    have. Nothing without a twin.
+    Mean distances of the second run's values from the record (`recorded`) and
+    from the twin (`twin`), the largest ones (`recorded_most`, `twin_most`), and
+    the value with the latter (`twin_where`), over values that all three have.
+    Nothing without a twin.
   """
   whole = [c for c in found if np.isfinite((c.again, c.recorded, c.twin)).all()]
   if not whole:
@@ -148,7 +150,7 @@ def _named(c: Compared) -> str:
 def command(
     record: Mapping[str, Any], seeds: int, folder: str, made: Path
 ) -> list[str]:
-  """The record's command for its first seeds, with data and places of ours."""
+  """The record's command for its first seeds, with our data and folders."""
   argv, path = [], record['config']['data']['path']
   for word in recording.joined(shlex.split(record['command'])[2:]):
     if word.split('=')[0].lstrip('-') not in (
@@ -171,8 +173,8 @@ def verify(
 
   Args:
     more: Flags that change no number: --devices, --cache.
-    twin: The record of a run that differs in rounding alone.
-    keep: Where this run's record is kept.
+    twin: The record of a run that differs only in rounding.
+    keep: A file that gets this run's record.
 
   Raises:
     UserError: if it cannot be run.
@@ -234,19 +236,21 @@ def check_data(record: Mapping[str, Any], folder: str) -> None:
 def check_twin(
     record: Mapping[str, Any], twin: Mapping[str, Any], seeds: Sequence[int]
 ) -> None:
-  """Raises UserError if a third run is of another training, or other seeds."""
+  """Raises UserError if a third run has another training or other seeds."""
   same = asking.same_samples(twin['samples'], record['samples'])
   if not same or not {*_rows(record)} <= {*_rows(twin)}:
-    raise UserError('--twin is the record of another training.')
+    raise UserError(
+        '--twin is the record of another training. Name one of the same record.'
+    )
   if list(twin['seeds']) != list(seeds):
     raise UserError(
-        f"--twin has seeds {twin['seeds']}, this run {list(seeds)}: ask for "
-        'as many by --seeds.'
+        f"--twin has seeds {twin['seeds']}, this run {list(seeds)}: type "
+        '--seeds with the same number.'
     )
 
 
 def said(name: str, found: Sequence[Compared]) -> str:
-  """A line or some: how many values came out, and which did not."""
+  """A few lines: how many values repeat, and which do not."""
   out = [c for c in found if not c.came_out]
   same = sum(c.same for c in found)
   lines = [
@@ -272,7 +276,7 @@ def said(name: str, found: Sequence[Compared]) -> str:
 def noted(
     paper: str, name: str, seeds: int, found: Sequence[Compared]
 ) -> dict[str, Any]:
-  """What is kept of it: how much came out, on what."""
+  """The entry for verified.json: how many values repeat, on which machine."""
   return dict(
       record=f'{paper}/records/{name}.json',
       seeds=len({c.seed for c in found}), values=len(found),
@@ -284,7 +288,7 @@ def noted(
 
 
 def processor() -> str:
-  """Its name, where the system tells, and how many cores there are."""
+  """The processor's name, if the system tells, and the number of cores."""
   file = Path('/proc/cpuinfo')
   lines = file.read_text().splitlines() if file.exists() else []
   names = [x.split(':')[1].strip() for x in lines if x[:10] == 'model name']
@@ -292,14 +296,14 @@ def processor() -> str:
 
 
 def add(file: Path, line: dict[str, Any]) -> None:
-  """Adds to a JSON list, a line each, or begins one."""
+  """Adds an entry to a file with a JSON list, one line for each entry."""
   lines = json.loads(file.read_text()) if file.exists() else []
   text = ',\n'.join(json.dumps(x) for x in (*lines, line))
   disk.write_text(file.absolute(), f'[\n{text}\n]\n', '--out')
 
 
 def runnable(paper: str) -> list[str]:
-  """A paper's records that say what makes them again."""
+  """A paper's records that have a command to repeat them."""
   found = []
   for file in sorted((evidence.HERE / paper / 'records').glob('*.json')):
     with contextlib.suppress(UserError):
@@ -314,11 +318,11 @@ def main(argv: Sequence[str] | None = None) -> int:
   )
   parser.add_argument('paper', choices=evidence.papers())
   parser.add_argument('records', nargs='*', help='all by default')
-  parser.add_argument('--seeds', type=int, default=1)
-  parser.add_argument('--data', default='.', help='the folder of data files')
+  parser.add_argument('--seeds', type=int, default=1, help='number of seeds')
+  parser.add_argument('--data', default='.', help='folder of the data files')
   parser.add_argument('--twin', type=Path, help='record of a third run')
-  parser.add_argument('--keep', type=Path, help="where this run's is kept")
-  parser.add_argument('--out', type=Path, help='file that says what came out')
+  parser.add_argument('--keep', type=Path, help="file for this run's record")
+  parser.add_argument('--out', type=Path, help='file to add the outcome to')
   asked = parser.parse_intermixed_args(argv)
   known = runnable(asked.paper)
   if wrong := set(asked.records) - set(known):

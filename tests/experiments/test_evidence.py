@@ -102,7 +102,7 @@ def test_what_is_run_again_is_compared_value_by_value():
   assert [c.came_out for c in found] == [True, False, True, True, False]
   assert [c.same for c in found] == [False, False, True, True, False]
   assert 'alone_auc' in verify.said('r', found)
-  with pytest.raises(UserError, match='samples are others'):
+  with pytest.raises(UserError, match='samples differ'):
     verify.compare(record(), again | dict(samples='x'))
   first = again | dict(samples='abc-def')  # As of now; records have the first.
   assert len(verify.compare(record(), first)) == len(found)

@@ -320,7 +320,7 @@ def test_chunks_give_the_same_numbers(finished, capsys, tmp_path):
 def test_a_file_in_the_way(capsys, tmp_path):
   (tmp_path / 'out').write_text('')
   code, lines = main(capsys, workdir=tmp_path / 'out')
-  assert code == 2 and 'out is a file and no folder' in lines[0]
+  assert code == 2 and 'out is a file, not a folder' in lines[0]
   assert 'another --workdir' in lines[1] and len(lines) <= 2
 
 

@@ -252,7 +252,7 @@ def bad(width{default}):
      'bad measures mine, and its score looks at auc_last, accuracy_last: '),
     (attack('Attack(CutGradients, lambda key, v: v.valid)',
             baselines='lambda scene: ("nobody",)'),
-     "measured by the baseline 'nobody', which is not there"),
+     "has the baseline 'nobody', which is not registered"),
     (defense('return None'), 'bad: its factory must return a Defense; it ret'),
     (defense('return Defense() if s > .05 else Defense()'),
      'jnp.where(s > 0, ...) in place of `if s > 0:`'),
