@@ -27,6 +27,7 @@ LAYERS = (
     {'runner'},
     {'report'},
     {'commands'},
+    {'__main__'},
 )
 # The runner's rooms: each may look into those before it.
 ROOMS = (

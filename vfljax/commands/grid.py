@@ -91,9 +91,15 @@ def _report(finished: Sequence[Point], place: Path) -> None:
     for one in finished:
       print(f'\nReport: {Path(one.workdir, "report.html")}')
     return
-  runs = compare.read([Path(one.workdir) for one in finished])
+  runs = compare.read(
+      [Path(one.workdir) for one in finished], [one.label for one in finished]
+  )
   disk.write_text(place / PAGE, compare.written(runs))
-  print('\n' + terminal.table(compare.best(runs)))
+  best = compare.best(runs)
+  print('\n' + (
+      terminal.table(best) if best.rows
+      else terminal.paragraphs(compare.verdicts(runs))
+  ))
   print(f'\nReport: {place / PAGE}')
 
 
@@ -127,6 +133,12 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   )
   parser.add_argument('--devices', default='')
   parser.add_argument('--cache', default='')
+  if flags := [a for a in argv if a.partition('=')[0] == '--config']:
+    file = flags[0].partition('=')[2] or 'my.py'
+    raise UserError(
+        'vfljax grid takes its config files without --config, as there may be '
+        f'several.\nType: vfljax grid {file} ...'
+    )
   asked, rest = parser.with_config(argv)
   if asked.engine != 'ray' and (asked.cpus or asked.gpus):
     raise UserError('--cpus and --gpus are for --engine=ray.')
