@@ -149,6 +149,8 @@ def _run(
   from vfljax.runner import run
   from vfljax.runner.compiled import kept
   from vfljax.runner.workdir import recording
+  if given.record:
+    recording.check(given.record, argv)
   if given.tensorboard:
     epoch_events.check()
   copies = given.cache and f'{given.cache}/data'

@@ -21,7 +21,7 @@ from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.config.declared import as_declared
 from vfljax.runner.errors import UserError, brief
 from vfljax.runner.machine import device
-from vfljax.runner.workdir import epoch_events, recording, shares
+from vfljax.runner.workdir import epoch_events, shares
 
 _FLAGS = {  # Flags for arguments that a data set's function takes itself.
     name: f'--config.data.{name}'
@@ -75,8 +75,6 @@ def parse(argv: list[str]) -> Arguments:
   own_flags.apply(config, own)
   workdir = found['workdir'].value or _default_workdir(found)
   record = found['record'].value or ''
-  if record:
-    recording.check(record)
   return Arguments(
       config, workdir, devices, cache, '', '', record, goal,
       shares.asked(found), bool(found['tensorboard'].value),

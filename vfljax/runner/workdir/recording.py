@@ -47,8 +47,11 @@ _TITLE = ('experiment', 'dataset', 'algorithm')
 _KEY = ('defense', 'strength', 'attack', 'metric', 'split')
 
 
-def check(file: str) -> None:
+def check(file: str, argv: Sequence[str]) -> None:
   """Before a run: can its record be written there?
+
+  Args:
+    argv: The command line. The record of the same command is written anew.
 
   Raises:
     UserError: if its folder is not there, or something else is.
@@ -61,12 +64,26 @@ def check(file: str) -> None:
     )
   if os.path.lexists(place):
     try:
-      read(place)
+      before = read(place)
     except UserError:
       raise UserError(
           f'--record={file}: that is there, and is no record of vfljax.\n'
           'Choose another name.'
       ) from None
+    if _asked(before['command']) != _asked(command(argv)):
+      raise UserError(
+          f'--record={file}: choose another name, or remove that file. It is '
+          f'the record of another command:\n{before["command"]}'
+      )
+
+
+def _asked(line: str) -> set[str]:
+  """A command's config and fields, without the number of seeds."""
+  words = [w.lstrip('-') for w in shlex.split(line)]
+  return {
+      w for w in words
+      if w.startswith('config') and not w.startswith('config.seeds=')
+  }
 
 
 def write(file: str, work: Path, argv: Sequence[str]) -> None:
