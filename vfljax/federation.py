@@ -256,7 +256,7 @@ def _check_kinds(vfl: VFL, txs: Transforms) -> None:
     if not isinstance(net, Net) and (net is not None or who == 'top'):
       raise ValueError(
           f'The {who} must be a Net; it is a {type(net).__name__}. '
-          '`nets.linen` makes one of a Linen module.'
+          '`nets.linen` and `nets.nnx` make one of a Flax module.'
       )
 
 

@@ -96,8 +96,9 @@ def loading(name: str) -> Iterator[None]:
     yield
   except (Exception, SystemExit) as error:
     source = data.REGISTRY.get(name)
-    ours = source is None or is_ours(source)
-    if ours or isinstance(error, ValueError) and not _place(error):
+    if source is None or is_ours(source):
+      raise
+    if isinstance(error, ValueError) and not _place(error):
       raise
     raise UserError(f'{said(name, error)}\n{_expected(source)}') from None
 
