@@ -4,7 +4,9 @@
   python -m experiments.verify kang2022 vlr table16 --seeds=1 --data=FOLDER
   python -m experiments.verify mine.json --data=FOLDER
 
-Papers' records go by their names, your own by their files. Each record's own command runs again, by default for its first seed, with the
+Papers' records go by their names, your own by their files.
+
+Each record's own command runs again, by default for its first seed, with the
 data files of the same names in FOLDER: that of a run, or of a script that is
 none (see studies.py). A value came out if it is where the
 record has it for that seed, within three of the record's deviations over seeds

@@ -125,6 +125,6 @@ __all__ = [
     'Norm', 'READS', 'REGISTRY', 'activation_of', 'augment', 'binary', 'cafe',
     'convolution', 'convolutional', 'counting', 'counting_rows', 'embedding',
     'encoder', 'fan_in_uniform', 'final_activation', 'images', 'intercept',
-    'leaky_relu', 'lenet', 'linen', 'make', 'mlp', 'mlp3', 'named_layers', 'nnx',
-    'pair', 'resnet', 'then', 'vgg', 'wide_deep', 'with_weights',
+    'leaky_relu', 'lenet', 'linen', 'make', 'mlp', 'mlp3', 'named_layers',
+    'nnx', 'pair', 'resnet', 'then', 'vgg', 'wide_deep', 'with_weights',
 ]

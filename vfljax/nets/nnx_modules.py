@@ -49,13 +49,11 @@ def nnx(
     return dict(params=weights, batch_stats=stats) if stats else weights
 
   def apply(params: Params, x: Any) -> Array:
-    module = _filled(_made(make, jax.random.key(0), x), params)
-    module.eval()  # Nothing is drawn.
-    return module(x)
+    key = jax.random.key(0)  # Nothing is drawn.
+    return _set(_filled(_made(make, key, x), params), False)(x)
 
   def train(params: Params, key: Key, x: Any) -> tuple[Array, Any]:
-    module = _filled(_made(make, key, x), params)
-    module.train()
+    module = _set(_filled(_made(make, key, x), params), True)
     y = module(x)
     return y, _state(module)[1]
 
@@ -73,6 +71,13 @@ def _made(make: Callable[..., Any], key: Key, x: Any) -> Any:
         'nnx: the function must return an nnx.Module; it returned a '
         f'{type(module).__name__}.'
     )
+  return module
+
+
+def _set(module: Any, trains: bool) -> Any:
+  """The module, told whether it trains."""
+  tell = module.train if trains else module.eval
+  tell()
   return module
 
 
