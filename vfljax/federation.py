@@ -164,7 +164,7 @@ def check_round(
   """Raises ValueError for arguments of other types, parties or shapes."""
   check.key(key)
   passed.state(state)
-  if not isinstance(batch, Batch):
+  if not (hasattr(batch, 'features') and hasattr(batch, 'labels')):
     raise ValueError(
         'batch must be a Batch((x_0, x_1, ...), labels); got a '
         f'{type(batch).__name__}. It comes after the state.'

@@ -244,3 +244,8 @@ def test_the_same_options_are_the_same_text():
   """Else two programs would differ whatever the option."""
   for name in 'scratch', 'mixmatch', 'model_inversion':
     assert made.__wrapped__(name) == made(name)
+
+
+def test_a_registered_attack_is_shown_with_its_options():
+  said = repr(attacks.REGISTRY['model_completion'])
+  assert said.startswith('<attack model_completion(') and said.endswith('>')

@@ -120,6 +120,7 @@ def load(path):
     ('x = npp.abs(x)', "NameError: name 'npp' is not defined"),
     ('x = x.aabs()', 'AttributeError: '), ('x[:, 9]', 'IndexError: '),
     ('{}["features"]', "KeyError: 'features'"), ('len(3)', 'TypeError: '),
+    ('np.random.default_rng(0).normal(size="a")', 'TypeError: '),  # Compiled.
     ('x.reshape(7, 3)', 'cannot reshape array of size 8'),
     ('open("nowhere.txt")', 'FileNotFoundError: '),
     ('assert len(x) == 3', 'AssertionError: assert len(x) == 3'),
