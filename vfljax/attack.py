@@ -117,7 +117,8 @@ class Recipe(Generic[P, T]):
     return self.factory(*args, **kwargs)
 
   def __repr__(self) -> str:
-    return f'<attack {self.group}{inspect.signature(self.factory)}>'
+    names = ', '.join(getattr(self.options, '_fields', ())) or 'none'
+    return f'<attack {self.factory.__name__}; options: {names}>'
 
   def why_not(self, name: str, scene: Scene) -> str:
     """Why the attack `name` cannot run on such a federation; '' if it can."""

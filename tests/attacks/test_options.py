@@ -247,5 +247,8 @@ def test_the_same_options_are_the_same_text():
 
 
 def test_a_registered_attack_is_shown_with_its_options():
-  said = repr(attacks.REGISTRY['model_completion'])
-  assert said.startswith('<attack model_completion(') and said.endswith('>')
+  show = lambda name: repr(attacks.REGISTRY[name])
+  assert show('norm_scoring') == '<attack norm_scoring; options: none>'
+  assert show('model_completion').startswith(
+      '<attack model_completion; options: epochs, '
+  )
