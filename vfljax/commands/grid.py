@@ -23,6 +23,7 @@ from vfljax.commands import (
 )
 from vfljax.commands.axes import Point
 from vfljax.commands.tasks import Resources
+from vfljax.data.table import counted
 from vfljax.report import terminal
 from vfljax.runner import run as running
 from vfljax.runner.errors import UserError
@@ -58,7 +59,8 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   found = axes.points(asked.config, asked.over, flags, str(place))
   left = [one for one in found if not _is_done(one)]
   done = len(found) - len(left)
-  print(f'{len(found)} experiments, {done} of them done.', flush=True)
+  count = counted(len(found), 'experiment')
+  print(f'{count}, {done} of them done.', flush=True)
   try:
     resources = Resources(asked.cpus, asked.gpus)
     failed = ENGINES[asked.engine](left, resources, stop) if left else {}
