@@ -243,8 +243,9 @@ CANNOT = dict(
 
 
 ANYWHERE = dict.fromkeys((
-    'active_completion', 'constant_image', 'learned_gradient', 'local_model',
-    'mean_image', 'model_completion', 'model_inversion', 'scratch',
+    'active_completion', 'constant_image', 'gradient_clustering',
+    'learned_gradient', 'local_model', 'mean_image', 'model_completion',
+    'model_inversion', 'scratch',
 ), (False,) * 3)
 
 
