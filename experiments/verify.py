@@ -2,6 +2,9 @@
 
   python -m experiments.verify kang2022 --data=FOLDER
   python -m experiments.verify kang2022 vlr table16 --seeds=1 --data=FOLDER
+  python -m experiments.verify mine.json --data=FOLDER
+
+Papers' records go by their names, your own by their files.
 
 Each record's command runs again, by default for its first seed only, with the
 data files of the same names in FOLDER. It is a command of launch.py or of a
@@ -36,12 +39,14 @@ import numpy as np
 
 from experiments import evidence, studies
 from vfljax import data
-from vfljax.runner import main as runner
+from vfljax.runner import main as runner, variants
 from vfljax.runner.cli import asking
+from vfljax.runner.config import nested
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
 from vfljax.runner.workdir import recording
 
+CLONE = evidence.HERE.parent
 LEAST = 0.005  # Of a value, and of 1 where it is less.
 DEVIATIONS = 3.0
 
@@ -172,6 +177,8 @@ def verify(
   """Runs a record again.
 
   Args:
+    paper: Whose record it is; '' for one of your own.
+    name: Of the paper's record; the path of your own.
     more: Flags that change no number: --devices, --cache.
     twin: The record of a run that differs only in rounding.
     keep: A file that gets this run's record.
@@ -179,7 +186,9 @@ def verify(
   Raises:
     UserError: if it cannot be run.
   """
-  record = read(evidence.HERE / paper / 'records' / f'{name}.json')
+  file = evidence.HERE / paper / 'records' / f'{name}.json'
+  file = file if paper else Path(name)
+  record = read(file)
   other = read(twin) if twin else None
   if other:
     check_twin(record, other, record['seeds'][:seeds])
@@ -188,25 +197,58 @@ def verify(
   check_data(record, folder)
   with tempfile.TemporaryDirectory() as place:
     made = Path(place) / 'record.json'
-    if code := _run(record, seeds, folder, made, more):
+    if code := _run(record, file.parent, seeds, folder, made, more):
       raise UserError(f'The run ended with exit code {code}.')
     if keep:
       disk.write_text(keep.absolute(), made.read_text(), '--keep')
-    return compare(record, read(made), other)
+    again = read(made)
+    if changed := _changed(record, again):
+      print(f'The config is not the one that was recorded: {changed}.')
+    return compare(record, again, other)
+
+
+def _changed(record: Mapping[str, Any], again: Mapping[str, Any]) -> str:
+  """'train.epochs is 30 in the record and 20 now', of all such fields."""
+  then, now = (nested.flat(r.get('config', {})) for r in (record, again))
+  return '; '.join(
+      f'{name} is {then[name]} in the record and {now[name]} now'
+      for name in then
+      if name in now and then[name] != now[name] and name != 'seeds'
+  )
 
 
 def _run(
-    record: Mapping[str, Any], seeds: int, folder: str, made: Path,
-    more: Sequence[str],
+    record: Mapping[str, Any], beside: Path, seeds: int, folder: str,
+    made: Path, more: Sequence[str],
 ) -> int:
   """Runs a record's command; its exit code."""
   study = record['format'] == studies.FORMAT
   which = studies.command if study else command
   argv = [*which(record, seeds, folder, made), *more]
+  argv = [_with_config(word, beside) for word in argv]
   print(shlex.join(argv), flush=True)
   if study:  # A process of its own: it sets JAX up for itself.
     return subprocess.run(argv, check=False).returncode
   return runner.main(argv)
+
+
+def _with_config(word: str, beside: Path) -> str:
+  """A --config=FILE that is found here, in the clone or beside the record.
+
+  Raises:
+    UserError: if it is in none of these.
+  """
+  flag, _, value = word.partition('=')
+  if flag.lstrip('-') != 'config':
+    return word
+  file, variant = variants.split(value)
+  for folder in (Path(), CLONE, beside):
+    if (folder / file).exists():
+      return f'--config={folder / file}' + (f':{variant}' if variant else '')
+  raise UserError(
+      f'Its config file {file} is neither here nor beside the record. Run this '
+      f'in the folder from which {file} is found.'
+  )
 
 
 def read(file: Path) -> dict[str, Any]:
@@ -217,8 +259,11 @@ def read(file: Path) -> dict[str, Any]:
   """
   try:
     return recording.read(file)
-  except UserError:
-    found = studies.read(file)
+  except UserError as error:
+    try:
+      found = studies.read(file)
+    except UserError:
+      raise error from None
   return found | dict(rows=studies.rows(found))
 
 
@@ -227,9 +272,10 @@ def check_data(record: Mapping[str, Any], folder: str) -> None:
   own = record.get('config', {}).get('data', {})  # Of a run, not of a study.
   place = Path(folder).expanduser() / own.get('path', '')
   if own.get('path') and not place.exists():
+    source = data.REGISTRY.get(own['name'])  # A config may bring its own.
     raise UserError(
         f'{place} is not there. Name the folder that has {own["path"]}: '
-        f'--data=FOLDER. How to get it: {data.REGISTRY[own["name"]].how}'
+        '--data=FOLDER.' + (f' How to get it: {source.how}' if source else '')
     )
 
 
@@ -278,7 +324,7 @@ def noted(
 ) -> dict[str, Any]:
   """The entry for verified.json: how many values repeat, on which machine."""
   return dict(
-      record=f'{paper}/records/{name}.json',
+      record=f'{paper}/records/{name}.json' if paper else name,
       seeds=len({c.seed for c in found}), values=len(found),
       came_out=sum(c.came_out for c in found), near=sum(c.near for c in found),
       same=sum(c.same for c in found),
@@ -316,17 +362,28 @@ def main(argv: Sequence[str] | None = None) -> int:
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter
   )
-  parser.add_argument('paper', choices=evidence.papers())
-  parser.add_argument('records', nargs='*', help='all by default')
+  parser.add_argument(
+      'paper', help=f'{", ".join(evidence.papers())}, or files of own records'
+  )
+  parser.add_argument('records', nargs='*', help="all of a paper's by default")
   parser.add_argument('--seeds', type=int, default=1, help='number of seeds')
   parser.add_argument('--data', default='.', help='folder of the data files')
   parser.add_argument('--twin', type=Path, help='record of a third run')
   parser.add_argument('--keep', type=Path, help="file for this run's record")
   parser.add_argument('--out', type=Path, help='file to add the outcome to')
   asked = parser.parse_intermixed_args(argv)
-  known = runnable(asked.paper)
-  if wrong := set(asked.records) - set(known):
-    parser.error(f'{", ".join(wrong)}: there are {", ".join(known)}')
+  known = []
+  if asked.paper.endswith('.json'):
+    asked.paper, asked.records = '', [asked.paper, *asked.records]
+  elif asked.paper in evidence.papers():
+    known = runnable(asked.paper)
+    if wrong := set(asked.records) - set(known):
+      parser.error(f'{", ".join(wrong)}: there are {", ".join(known)}')
+  else:
+    parser.error(
+        f'{asked.paper} is no paper ({", ".join(evidence.papers())}), and no '
+        'record, whose name ends with .json'
+    )
   if (asked.twin or asked.keep) and len(asked.records) != 1:
     parser.error('--twin and --keep are for one record: name it.')
   if asked.seeds < 1:

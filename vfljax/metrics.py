@@ -7,6 +7,7 @@ in scikit-learn, scikit-image and dcor, except where a docstring says otherwise.
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 
 from vfljax import check
 from vfljax.likeness import psnr, ssim
@@ -39,10 +40,16 @@ def roc_auc(
     NaN.
 
   Raises:
-    ValueError: if scores, labels and weights are not [n] each.
+    ValueError: if scores, labels and weights are not [n] each, or labels that
+      are not traced have more than two values: where they were swapped.
   """
   scores = floating(scores)
   _check_rows('roc_auc', scores, labels=labels, weights=weights)
+  if not isinstance(labels, Tracer) and len(np.unique(labels)) > 2:
+    raise ValueError(
+        'roc_auc: labels must be 0 or 1; here they have more than two values. '
+        'The scores come first: roc_auc(scores, labels).'
+    )
   counted = jnp.ones(scores.shape, bool) if weights is None else _holds(weights)
   positive = counted & _holds(labels)
   negative = counted & ~_holds(labels)

@@ -404,6 +404,16 @@ def test_a_folder_of_others_does_not_even_get_a_lock(capsys, tmp_path):
   assert [p.name for p in tmp_path.rglob('*')] == ['parts', 'none.json']
 
 
+def test_python_m_is_the_same_command(tmp_path):
+  run = lambda *flags: subprocess.run(
+      [sys.executable, '-m', 'vfljax', *flags], cwd=tmp_path,
+      capture_output=True, text=True, check=False,
+  )
+  assert run('--version').stdout == f'vfljax {vfljax.__version__}\n'
+  refused = run('--config=none.py')
+  assert refused.returncode == 2 and 'config file none.py' in refused.stderr
+
+
 def test_it_says_which_version_it_is(capsys):
   assert launch.main(['launch.py', '--version']) == 0
   assert capsys.readouterr().out == f'vfljax {vfljax.__version__}\n'

@@ -101,7 +101,7 @@ def load(
     given['missing'] = missing
   source = REGISTRY[name]
   given = converted(source.load, given, name)
-  with _named(path):
+  with _named(path or name):
     reads = source.reads(path) if cache and not source.own else ''
     if reads:
       read = source.load if path else functools.partial(_shipped, source.load)
@@ -125,7 +125,7 @@ def _shipped(load: Callable[..., Table], path: str, **options: Any) -> Table:
 
 @contextlib.contextmanager
 def _named(path: str) -> Iterator[None]:
-  """A context where errors are one line and name the file."""
+  """A context where errors are one line and name the file, or the data set."""
   try:
     yield
   except MemoryError as error:

@@ -43,6 +43,7 @@ def check(table: Table) -> Table:
     ValueError: (one line) for an empty table, shapes or dtypes that disagree,
       labels outside 0..classes-1, a single class, NaN or infinite features.
   """
+  _check_kinds(table)
   _check_shapes(table)
   _check_labels(table)
   _check_finite(table)
@@ -61,6 +62,7 @@ def impute(table: Table) -> Table:
     ValueError: if a column has only NaNs in its training rows, or the test mask
       is not a mask.
   """
+  _check_kinds(table)
   _check_test(table)
   x = table.features
   if x.dtype.kind != 'f' or x.ndim != 2 or not np.isnan(x).any():
@@ -125,6 +127,23 @@ def single(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32)
 
 
+def _check_kinds(table: Table) -> None:
+  """Refuses what cannot be asked for its shape, as lists and tables are."""
+  for name, dtype in (('features', 'float32'), ('labels', 'int32')):
+    value = getattr(table, name)
+    if not hasattr(value, 'dtype'):
+      raise ValueError(
+          f'{name} must be a NumPy array; got a {type(value).__name__}: type '
+          f'{name}=np.asarray({name}, np.{dtype}).'
+      )
+  for name in ('names', 'classes', 'groups'):
+    value = getattr(table, name)
+    if not hasattr(value, '__len__'):
+      raise ValueError(
+          f'{name} must be a tuple, see vfljax.data.Table; got {value!r}.'
+      )
+
+
 def _check_shapes(table: Table) -> None:
   x, y = table.features, table.labels
   if x.ndim not in (2, 4) or y.ndim != 1:
@@ -135,7 +154,8 @@ def _check_shapes(table: Table) -> None:
   if x.dtype not in (np.float32, np.uint8) or y.dtype != np.int32:
     raise ValueError(
         'Features must be float32 (or uint8 images) and labels int32; got'
-        f' {x.dtype} and {y.dtype}.'
+        f' {x.dtype} and {y.dtype}: type features.astype(np.float32) and '
+        'labels.astype(np.int32).'
     )
   if len(x) != len(y):
     raise ValueError(f'There are {len(x)} rows of features, {len(y)} labels.')

@@ -127,8 +127,10 @@ def _typed(argv: Sequence[str]) -> str:
   It starts with `vfljax` if the user called that: an installed wheel has no
   launch.py, the name that records use for both.
   """
-  said = recording.command(argv)
-  called = Path(sys.argv[0]).stem == 'vfljax'
+  said, program = recording.command(argv), Path(sys.argv[0])
+  if program.parts[-2:] == ('vfljax', '__main__.py'):
+    return said.replace('launch.py', '-m vfljax', 1)
+  called = program.stem == 'vfljax'
   return said.replace('python launch.py', 'vfljax', 1) if called else said
 
 
