@@ -15,6 +15,16 @@ from experiments.mid.curves import Curves, Point
 from vfljax.report import reading
 
 PAPER = 'mid'
+DATA = dict(
+    mnist='--config.data.path=mnist.npz',
+    cifar10='--config.data.name=cifar10 --config.data.path=cifar10.npz',
+)
+# By the library's weights of the attack, and by those of its authors.
+RUNS = {f'cafe_{name}': f'cafe.py {data}' for name, data in DATA.items()} | {
+    f'cafe_{name}_published': f'cafe.py {data} '
+    '--config.attack.cafe.published=True --config.seeds=3'
+    for name, data in DATA.items()
+}
 PAPER_STEPS = {'MNIST': 10_000, 'CIFAR-10': 20_000}  # Section 5.2.
 CHEAP = 3.0  # Points of accuracy that the highest lambda costs less than.
 STAGES = dict(untrained='psnr_start', trained='psnr_end')
@@ -25,6 +35,11 @@ def found(record: str, *metrics: str) -> Curves:
   """PSNR, by default of the better of the start and the end of training."""
   results = evidence.load(PAPER, record).results
   return curves.curves(results, 'cafe', *(metrics or STAGES.values()))
+
+
+def untrained(record: str) -> str:
+  """PSNR before training and without a defense."""
+  return f'{found(record, STAGES["untrained"]).undefended.success:.1f}'
 
 
 def mean_image(record: str) -> float:
@@ -110,10 +125,24 @@ JUDGES: tuple[tuple[str, str, Judge], ...] = (
 )
 
 
-def claims(record: str, data: str) -> list[Claim]:
-  steps = f'{cafe.STEPS} steps, the paper has {PAPER_STEPS[data]}'
+def claims(record: str, data: str, weights: str = '') -> list[Claim]:
+  """What the paper says of CAFE, judged by a record.
+
+  Args:
+    record: Its name.
+    data: The data set, 'MNIST' or 'CIFAR-10'.
+    weights: Which weights of the attack it has, if not the library's.
+  """
+  how = f'{data}, {weights}' if weights else data
+  how += f'; {cafe.STEPS} steps, the paper has {PAPER_STEPS[data]}'
   return [
-      Claim(where, f'{text} ({data}; {steps})',
+      Claim(where, f'{text} ({how})',
             lambda judge=judge: judge(record), (record,))
       for where, text, judge in JUDGES
   ]
+
+
+NUMBERS = {
+    f'psnr_{record}': lambda record=record: untrained(record)
+    for record in ('cafe_mnist', 'cafe_mnist_published')
+}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from experiments import claims, evidence
 from experiments.evidence import Table
-from experiments.mid import cafe, curves, rivalries
+from experiments.mid import cafe, curves, rebuilt, rivalries
 from vfljax.report import reading
 from vfljax.report.reading import Cell, Results
 
@@ -58,9 +58,7 @@ RUNS = dict(
     '--config.attacks=direction_scoring --config.train.measure_every=1',
     fig8_cifar10='fig8.py --config.data.path=cars_lorries.npz',
     fig9=f'fig9.py {MNIST} --config.data.limit=0 --config.seeds=3',
-    cafe_mnist=f'cafe.py {MNIST}',
-    cafe_cifar10='cafe.py --config.data.name=cifar10 '
-                 '--config.data.path=cifar10.npz',
+    **rebuilt.RUNS,
     fig3_pmc='fig3.py:pmc,cpu --config.data.path=cifar10.npz '
              '--config.seeds=2',
     fig3_amc='fig3.py:amc,cpu --config.data.path=cifar10.npz',
@@ -290,11 +288,11 @@ TABLES: dict[str, Table] = dict(
     fig8_epochs=_recorded('fig8_epochs', DIRECTION_EPOCHS),
     fig8_cifar10=_recorded('fig8_cifar10', DIRECTION),
     fig9=_recorded('fig9', REPLACED),
-    cafe_mnist=_rebuilt('cafe_mnist'),
-    cafe_cifar10=_rebuilt('cafe_cifar10'),
+    **{name: _rebuilt(name) for name in rebuilt.RUNS},
     fig3_pmc=_stolen('fig3_pmc', 'model_completion'),
     fig3_amc=_stolen('fig3_amc', 'active_completion'),
     fig3_momentum=evidence.of_records(PAPER, RUNS, *RATES)(momentum),
     equal=equal,
     claims=lambda: claims.table(PAPER),
 )
+NUMBERS: dict[str, Table] = rebuilt.NUMBERS
