@@ -132,7 +132,7 @@ def counts_below(ordered: Array, x: Array) -> Array:
   """How many of `ordered` [n], which ascends, are below each of `x`.
 
   As `searchsorted`, by a loop of one kernel: faster to compile, and faster for
-  small n.
+  small n. It finds the counts bit by bit, from the highest.
   """
   # From both: in `shard_map` a loop's first value must vary as later ones do.
   n, none = len(ordered), jnp.zeros_like(x, jnp.int32)
