@@ -187,13 +187,13 @@ def _walk_by_steps(
     start: Array, cipher: Callable[[Array], Array], n: int, bits: int
 ) -> Array:
   """The first number inside [0, n) of each walk from `start`, uint32 [n]."""
-  def some(_, i):
+  def several_steps(_, i):
     for _ in range(_STEPS):
       i = jnp.where(i < jnp.uint32(n), i, cipher(i))
     return i
 
   steps = _enough_steps(n, bits, _CERTAINTY)
-  walked = lax.fori_loop(0, -(-steps // _STEPS), some, start)
+  walked = lax.fori_loop(0, -(-steps // _STEPS), several_steps, start)
   return jnp.minimum(walked, jnp.uint32(n - 1))
 
 
