@@ -1,8 +1,9 @@
-"""The claims of the five papers and what became of them: CLAIMS.md.
+"""Verdicts on the claims of the five papers: CLAIMS.md.
 
-experiments/<paper>/claims.py has them in CLAIMS, and in RULE what decides them:
-papers print other things, of other numbers of seeds. Each verdict is computed
-from records; `python -m experiments.tables` writes the table.
+experiments/<paper>/claims.py lists a paper's claims in CLAIMS and states in
+RULE how they are decided, because papers print different things over different
+numbers of seeds. Each verdict is computed from records;
+`python -m experiments.tables` writes the table.
 """
 from collections.abc import Callable, Sequence
 import importlib
@@ -17,11 +18,11 @@ UNSIGNED, ONE_SEED = ' °', ' ¹'
 
 
 class Verdict(NamedTuple):
-  """What decides a claim.
+  """The verdict on a claim.
 
   Attributes:
-    held: `None` if nothing here can decide it.
-    because: The figures, or why there are none.
+    held: Whether it holds; `None` if nothing here can decide it.
+    because: The figures that decide, or why there are none.
   """
 
   held: bool | None
@@ -34,8 +35,8 @@ class Claim(NamedTuple):
   Attributes:
     where: Section, table or figure of the paper.
     text: The claim, in our words.
-    judge: Decides it from the records.
-    records: Their names.
+    judge: Returns its verdict, from the records.
+    records: The names of those records.
   """
 
   where: str

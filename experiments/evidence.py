@@ -1,16 +1,16 @@
-"""From the records of runs to what the papers' READMEs say.
+"""Writes tables and numbers of records into the papers' READMEs.
 
-A record (`--record`, see vfljax/runner/workdir/recording.py) lies in
-experiments/<paper>/records/. Between two markers of a README stands what
-experiments/<paper>/tables.py makes of records,
+Records (`--record`, see vfljax/runner/workdir/recording.py) are in
+experiments/<paper>/records/. Text between two markers of a README is made from
+records by experiments/<paper>/tables.py,
 
   <!-- table: vlr -->       ... <!-- end -->    TABLES['vlr']()
   <!-- is: vlr none auc --> ... <!-- end -->    one quantity, see `quantity`
   <!-- is: share -->        ... <!-- end -->    NUMBERS['share']()
 
-and `python -m experiments.tables` writes it there. +- is the sample standard
-deviation over seeds (n - 1) everywhere. What was measured and has no record
-stands between <!-- unrecorded --> and <!-- end -->, and stays as it is.
+and `python -m experiments.tables` writes it there. +- is always the sample
+standard deviation over seeds (n - 1). Measured numbers without a record are
+between <!-- unrecorded --> and <!-- end -->, and are not changed.
 """
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import functools
@@ -37,7 +37,7 @@ Table = Callable[[], str]
 
 
 class Kept(NamedTuple):
-  """A record and what its rows say."""
+  """A record, and its rows as results."""
 
   record: dict[str, Any]
   results: Results
@@ -70,7 +70,7 @@ def exists(paper: str, name: str) -> bool:
 
 
 def remark(paper: str, name: str) -> str:
-  """' (3 seeds; again 71 of 116)': how far a record can be relied on."""
+  """' (3 seeds; again 71 of 116)': seeds, and how many values repeated."""
   record = json.loads((HERE / paper / 'records' / f'{name}.json').read_text())
   seeds = record.get('seeds') if isinstance(record, dict) else None
   count = len(seeds) if isinstance(seeds, list) else seeds
@@ -83,7 +83,7 @@ def remark(paper: str, name: str) -> str:
 
 @functools.cache
 def verified() -> dict[str, dict[str, Any]]:
-  """What is known of records that ran again, by file; the last time counts."""
+  """By file, the last result of running a record again (verified.json)."""
   lines = json.loads((HERE / 'verified.json').read_text())
   return {line['record']: line for line in lines}
 
@@ -106,7 +106,7 @@ def cell(results: Results, text: str) -> Cell:
 
 
 def quantity(results: Results, where: Cell, what: str) -> PerSeed:
-  """One thing of a row, by seed, in percent or percentage points.
+  """One measurement of a row, by seed, in percent or percentage points.
 
   Args:
     what: 'auc', 'accuracy' or another measurement of the model, in percent;
@@ -149,7 +149,7 @@ def _percent(found: PerSeed) -> PerSeed:
 
 
 def spread(values: Iterable[float], digits: int = 1) -> str:
-  """'12.3 +- 0.4', the mean and the sample deviation; says what diverged."""
+  """'12.3 +- 0.4', mean and sample deviation, with a note on diverged seeds."""
   s = reading.summarize(values)
   if not s.count:
     return 'diverged'
@@ -161,12 +161,12 @@ def spread(values: Iterable[float], digits: int = 1) -> str:
 
 
 def mean(values: Iterable[float], digits: int = 1) -> str:
-  """The mean alone; says what diverged."""
+  """The mean alone, with a note on diverged seeds."""
   return re.sub(r' \+- \S+', '', spread(values, digits))
 
 
 def _rounded(x: float, digits: int) -> str:
-  """Without a minus before nothing."""
+  """A rounded number, without a minus sign before zero."""
   return f'{round(x, digits) + 0.0:.{digits}f}'
 
 
@@ -179,10 +179,10 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def of_records(
     paper: str, runs: Mapping[str, str], *names: str
 ) -> Callable[[Table], Table]:
-  """Decorates a table that says which command makes what it lacks.
+  """Decorates a table: if a record is missing, it names the command for it.
 
   Args:
-    runs: By record, what follows '--config=experiments/<paper>/'.
+    runs: Record name -> what follows '--config=experiments/<paper>/'.
   """
 
   def decorate(table: Table) -> Table:
@@ -208,7 +208,7 @@ def command(paper: str, runs: Mapping[str, str], name: str) -> str:
 
 
 def source(paper: str, *names: str) -> str:
-  """Where a table's numbers are from: a line for each record."""
+  """A line for each record that a table's numbers come from."""
   return '\n' + '\n'.join(
       told(name, load(paper, name).record) for name in names
   )
@@ -231,7 +231,7 @@ def rewritten(
     text: str, paper: str, tables: Mapping[str, Table] | None = None,
     numbers: Mapping[str, Table] | None = None,
 ) -> str:
-  """A README's text with what stands between its markers made anew.
+  """A README's text with everything between its markers made again.
 
   Raises:
     ValueError: for a marker that names nothing, or one without its end.
@@ -268,7 +268,7 @@ def rewritten(
 
 
 def quoted(paper: str, asked: str) -> str:
-  """What 'record row quantity [digits]' stands for; 'mean' leaves out the +-.
+  """The number that 'record row quantity [digits]' names; 'mean' has no +-.
 
   Raises:
     ValueError: if it names nothing.
@@ -281,9 +281,9 @@ def quoted(paper: str, asked: str) -> str:
 
 
 def outside(text: str) -> list[str]:
-  """Measured numbers, 'x +- y', that stand outside all markers.
+  """Numbers 'x +- y' outside all markers.
 
-  Lines that say whose they are ('paper', 'published') are left out.
+  Lines that name another source ('paper', 'published') are left out.
   """
   bare = _IS.sub('', _TABLE.sub('', _UNRECORDED.sub('', text)))
   return [

@@ -1,4 +1,4 @@
-"""What the project's own README quotes, from records."""
+"""The numbers from records that the project's own README quotes."""
 from experiments import evidence
 from experiments.bench import quotes
 from experiments.evidence import Table
@@ -8,7 +8,7 @@ from experiments.vmask import older
 README = evidence.HERE.parent / 'README.md'
 
 def gafm() -> str:
-  """Table 2 in short: GAFM's paper, ours by the last epoch, by the best one."""
+  """Table 2 in short: the paper's, and ours by the last and the best epoch."""
   results = measured.load('table2')
   rows = []
   for defense, name in (

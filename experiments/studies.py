@@ -1,14 +1,14 @@
-"""Records of what scripts measured that are no runs of launch.py.
+"""Records of measurements by scripts other than launch.py.
 
   begun = studies.begin('experiments.vmask.table1', argv)
   ...
   studies.write(args.out, begun, seeds, table, attack_accuracy=found)
 
 A study's record is JSON, as a run's is (vfljax/runner/workdir/recording.py):
-the command that makes it again, the samples' digest, seeds, commit, versions,
-device, date and seconds. What was measured follows under names of the script's
-own; of those in "by_seed" every list has one entry a seed, a number or more
-lists. `rows` makes of them what `verify` compares.
+the command that repeats it, the samples' digest, seeds, commit, versions,
+device, date and seconds. The measurements follow under names that the script
+chooses. In "by_seed" every list has one entry for each seed, a number or more
+lists. `rows` turns them into the form that `verify` compares.
 """
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import json
@@ -32,17 +32,17 @@ _PLACES = ('--out', '--work')
 
 
 class Begun(NamedTuple):
-  """What is noted before a study runs: its command, and when that was."""
+  """A study's command and the time at which it began."""
 
   command: str
   at: float
 
 
 def begin(module: str, argv: Sequence[str] | None) -> Begun:
-  """Before a script measures anything.
+  """Notes command and time; call it before a script measures anything.
 
   Args:
-    module: As `python -m` has it.
+    module: The module's name, as for `python -m`.
     argv: Its arguments; by default those of this process.
   """
   words = iter(sys.argv[1:] if argv is None else argv)
@@ -61,17 +61,17 @@ def part(
     folder: Path | None, name: str, about: Mapping[str, Any],
     measure: Callable[[], Any],
 ) -> tuple[Any, float]:
-  """What `measure()` gives, or FOLDER/NAME.json has of it, and the seconds.
+  """(result of `measure()`, seconds), from FOLDER/NAME.json if it is there.
 
-  So a study goes on where it was stopped, and processes that measure different
-  parts share a folder. What was measured by another commit or version, or about
-  something else, is measured again.
+  So a study that was stopped continues, and processes that measure different
+  parts can share a folder. A part that was measured by another commit or
+  version, or with another `about`, is measured again.
 
   Args:
-    folder: Without one nothing is kept.
-    name: The part's; a file's name.
-    about: What decides the numbers beside the code; JSON can hold it.
-    measure: Returns what JSON can hold.
+    folder: The folder of the parts; without one nothing is kept.
+    name: The part's name, which is also the file's.
+    about: What decides the numbers besides the code, as JSON can store it.
+    measure: Returns a result that JSON can store.
   """
   made = dict(
       code=recording.code(), versions=recording.versions(), about=dict(about)
@@ -95,13 +95,15 @@ def write(
     file: str, begun: Begun, seeds: Iterable[int], table: Table | None,
     about: Mapping[str, Any] | None = None, **found: Any,
 ) -> None:
-  """Writes a study's record; nothing where no file was asked for.
+  """Writes a study's record, if a file was asked for.
 
   Args:
-    seeds: Of one that takes no --seeds: one, of times alone: none.
-    table: The samples, of which the record has a digest.
-    about: What else it says.
-    found: What was measured, by seed.
+    file: The file; '' writes nothing.
+    begun: What `begin` returned.
+    seeds: The seeds; one for a study without --seeds, none for one of times.
+    table: The samples, whose digest is in the record.
+    about: Other entries.
+    **found: The measurements, by seed.
   """
   if not file:
     return
@@ -117,7 +119,7 @@ def write(
 
 
 def text(record: Mapping[str, Any]) -> str:
-  """JSON with a line a list of numbers, so that a diff shows what changed.
+  """JSON with one line for each list of numbers, so that a diff shows changes.
 
   Numbers have 7 significant digits, as in a run's record.
   """
@@ -153,7 +155,7 @@ def rows(record: Mapping[str, Any]) -> list[list]:
   """[*where, [a value a seed]] of every number, as a run's record has them.
 
   Raises:
-    UserError: for a list that has not one entry a seed.
+    UserError: for a list whose length is not the number of seeds.
   """
   found = []
   for name in record['by_seed']:

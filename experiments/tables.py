@@ -1,9 +1,10 @@
-"""Writes what all READMEs and CLAIMS.md quote, from the records.
+"""Writes the tables and numbers of all READMEs and CLAIMS.md from the records.
 
   python -m experiments.tables              all papers
-  python -m experiments.tables kang2022     one of them; CLAIMS.md, the
+  python -m experiments.tables kang2022     one paper; CLAIMS.md, the
                                             benchmarks and README always
-  python -m experiments.tables --check      writes nothing; 1 if it would
+  python -m experiments.tables --check      writes nothing; exit code 1 if a
+                                            file differs from its records
 
 See experiments/evidence.py for the markers.
 """
@@ -18,7 +19,7 @@ from vfljax.runner.errors import UserError
 
 
 def changed(papers: Sequence[str]) -> dict[Path, str]:
-  """{file: its new text} of all that does not say what the records say.
+  """{file: its new text} of all files that differ from their records.
 
   Raises:
     ValueError: for a marker that names nothing.

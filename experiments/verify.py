@@ -1,20 +1,24 @@
-"""Runs a record again and says whether it came out.
+"""Runs records again and says which of their values repeat.
 
   python -m experiments.verify kang2022 --data=FOLDER
   python -m experiments.verify kang2022 vlr table16 --seeds=1 --data=FOLDER
+  python -m experiments.verify mine.json --data=FOLDER
 
-Each record's own command runs again, by default for its first seed, with the
-data files of the same names in FOLDER: that of a run, or of a script that is
-none (see studies.py). A value came out if it is where the
-record has it for that seed, within three of the record's deviations over seeds
-or half a percent, whichever is more: another processor rounds otherwise, and a
-training carries that on. Where seeds differ much that allows much; how many
-are within half a percent stands beside it. What did not come out is listed; the
-exit code is then 1.
-Whether that is rounding, a third run tells, of a commit, JAX or machine which
-differs in that alone: --keep=FILE keeps one's record, and with --twin=FILE the
-other says how far all three lie from each other. --out adds a line a record to
-a file, such as experiments/verified.json, which says what came out where.
+Papers' records go by their names, your own by their files.
+
+Each record's command runs again, by default for its first seed only, with the
+data files of the same names in FOLDER. It is a command of launch.py or of a
+study's script (studies.py). A value repeats if its distance from the record's
+value for that seed is at most three of the record's standard deviations over
+seeds, or half a percent, whichever is more: another processor rounds
+differently, and training amplifies that. If seeds differ much, this allows
+much, so the number of values within half a percent is shown, too. Values that
+do not repeat are listed, and the exit code is 1.
+
+A third run, which differs only in commit, JAX or machine, shows whether a
+difference is rounding: --keep=FILE keeps the record of one run, and --twin=FILE
+makes the next one say how far apart all three are. --out adds a line for each
+record to a file such as experiments/verified.json.
 """
 import argparse
 from collections.abc import Mapping, Sequence
@@ -35,12 +39,14 @@ import numpy as np
 
 from experiments import evidence, studies
 from vfljax import data
-from vfljax.runner import main as runner
+from vfljax.runner import main as runner, variants
 from vfljax.runner.cli import asking
+from vfljax.runner.config import nested
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
 from vfljax.runner.workdir import recording
 
+CLONE = evidence.HERE.parent
 LEAST = 0.005  # Of a value, and of 1 where it is less.
 DEVIATIONS = 3.0
 
@@ -62,7 +68,7 @@ class Compared(NamedTuple):
 
   @property
   def near(self) -> bool:
-    """Whether it is where it was, however much seeds differ."""
+    """Whether it is within half a percent, however much seeds differ."""
     return self.same or abs(self.recorded - self.again) <= _least(self.recorded)
 
   @property
@@ -74,20 +80,20 @@ def compare(
     record: Mapping[str, Any], again: Mapping[str, Any],
     twin: Mapping[str, Any] | None = None,
 ) -> list[Compared]:
-  """Every value that the second run has, beside the recorded one.
+  """Pairs every value of the second run with the recorded one.
 
   Args:
-    record: What was recorded.
+    record: The record.
     again: The second run's record.
-    twin: That of one more, which differs in rounding alone.
+    twin: The record of a third run, which differs only in rounding.
 
   Raises:
-    UserError: if it has other samples, or lacks a row.
+    UserError: if the second run has other samples, or lacks a row.
   """
   if not asking.same_samples(record['samples'], again['samples']):
     raise UserError(
-        f"The samples are others: their digest is {again['samples']}, the "
-        f"record's {record['samples']}."
+        f"The samples differ: their digest is {again['samples']}, the record's "
+        f"is {record['samples']}."
     )
   theirs, twins = _rows(again), _rows(twin or again)
   found = []
@@ -119,12 +125,13 @@ def _rows(record: Mapping[str, Any]) -> dict[tuple, list]:
 
 
 def apart(found: Sequence[Compared]) -> dict[str, Any]:
-  """How far values lie from each other on average, and at most.
+  """How far values of the three runs are apart, on average and at most.
 
   Returns:
-    `recorded` and `twin`, both from the second run's, `recorded_most` and
-    `twin_most`, and which value that is, `twin_where`; of values that all three
-    have. Nothing without a twin.
+    Mean distances of the second run's values from the record (`recorded`) and
+    from the twin (`twin`), the largest ones (`recorded_most`, `twin_most`), and
+    the value with the latter (`twin_where`), over values that all three have.
+    Nothing without a twin.
   """
   whole = [c for c in found if np.isfinite((c.again, c.recorded, c.twin)).all()]
   if not whole:
@@ -148,7 +155,7 @@ def _named(c: Compared) -> str:
 def command(
     record: Mapping[str, Any], seeds: int, folder: str, made: Path
 ) -> list[str]:
-  """The record's command for its first seeds, with data and places of ours."""
+  """The record's command for its first seeds, with our data and folders."""
   argv, path = [], record['config']['data']['path']
   for word in recording.joined(shlex.split(record['command'])[2:]):
     if word.split('=')[0].lstrip('-') not in (
@@ -170,14 +177,18 @@ def verify(
   """Runs a record again.
 
   Args:
+    paper: Whose record it is; '' for one of your own.
+    name: Of the paper's record; the path of your own.
     more: Flags that change no number: --devices, --cache.
-    twin: The record of a run that differs in rounding alone.
-    keep: Where this run's record is kept.
+    twin: The record of a run that differs only in rounding.
+    keep: A file that gets this run's record.
 
   Raises:
     UserError: if it cannot be run.
   """
-  record = read(evidence.HERE / paper / 'records' / f'{name}.json')
+  file = evidence.HERE / paper / 'records' / f'{name}.json'
+  file = file if paper else Path(name)
+  record = read(file)
   other = read(twin) if twin else None
   if other:
     check_twin(record, other, record['seeds'][:seeds])
@@ -186,25 +197,58 @@ def verify(
   check_data(record, folder)
   with tempfile.TemporaryDirectory() as place:
     made = Path(place) / 'record.json'
-    if code := _run(record, seeds, folder, made, more):
+    if code := _run(record, file.parent, seeds, folder, made, more):
       raise UserError(f'The run ended with exit code {code}.')
     if keep:
       disk.write_text(keep.absolute(), made.read_text(), '--keep')
-    return compare(record, read(made), other)
+    again = read(made)
+    if changed := _changed(record, again):
+      print(f'The config is not the one that was recorded: {changed}.')
+    return compare(record, again, other)
+
+
+def _changed(record: Mapping[str, Any], again: Mapping[str, Any]) -> str:
+  """'train.epochs is 30 in the record and 20 now', of all such fields."""
+  then, now = (nested.flat(r.get('config', {})) for r in (record, again))
+  return '; '.join(
+      f'{name} is {then[name]} in the record and {now[name]} now'
+      for name in then
+      if name in now and then[name] != now[name] and name != 'seeds'
+  )
 
 
 def _run(
-    record: Mapping[str, Any], seeds: int, folder: str, made: Path,
-    more: Sequence[str],
+    record: Mapping[str, Any], beside: Path, seeds: int, folder: str,
+    made: Path, more: Sequence[str],
 ) -> int:
   """Runs a record's command; its exit code."""
   study = record['format'] == studies.FORMAT
   which = studies.command if study else command
   argv = [*which(record, seeds, folder, made), *more]
+  argv = [_with_config(word, beside) for word in argv]
   print(shlex.join(argv), flush=True)
   if study:  # A process of its own: it sets JAX up for itself.
     return subprocess.run(argv, check=False).returncode
   return runner.main(argv)
+
+
+def _with_config(word: str, beside: Path) -> str:
+  """A --config=FILE that is found here, in the clone or beside the record.
+
+  Raises:
+    UserError: if it is in none of these.
+  """
+  flag, _, value = word.partition('=')
+  if flag.lstrip('-') != 'config':
+    return word
+  file, variant = variants.split(value)
+  for folder in (Path(), CLONE, beside):
+    if (folder / file).exists():
+      return f'--config={folder / file}' + (f':{variant}' if variant else '')
+  raise UserError(
+      f'Its config file {file} is neither here nor beside the record. Run this '
+      f'in the folder from which {file} is found.'
+  )
 
 
 def read(file: Path) -> dict[str, Any]:
@@ -215,8 +259,11 @@ def read(file: Path) -> dict[str, Any]:
   """
   try:
     return recording.read(file)
-  except UserError:
-    found = studies.read(file)
+  except UserError as error:
+    try:
+      found = studies.read(file)
+    except UserError:
+      raise error from None
   return found | dict(rows=studies.rows(found))
 
 
@@ -225,28 +272,31 @@ def check_data(record: Mapping[str, Any], folder: str) -> None:
   own = record.get('config', {}).get('data', {})  # Of a run, not of a study.
   place = Path(folder).expanduser() / own.get('path', '')
   if own.get('path') and not place.exists():
+    source = data.REGISTRY.get(own['name'])  # A config may bring its own.
     raise UserError(
         f'{place} is not there. Name the folder that has {own["path"]}: '
-        f'--data=FOLDER. How to get it: {data.REGISTRY[own["name"]].how}'
+        '--data=FOLDER.' + (f' How to get it: {source.how}' if source else '')
     )
 
 
 def check_twin(
     record: Mapping[str, Any], twin: Mapping[str, Any], seeds: Sequence[int]
 ) -> None:
-  """Raises UserError if a third run is of another training, or other seeds."""
+  """Raises UserError if a third run has another training or other seeds."""
   same = asking.same_samples(twin['samples'], record['samples'])
   if not same or not {*_rows(record)} <= {*_rows(twin)}:
-    raise UserError('--twin is the record of another training.')
+    raise UserError(
+        '--twin is the record of another training. Name one of the same record.'
+    )
   if list(twin['seeds']) != list(seeds):
     raise UserError(
-        f"--twin has seeds {twin['seeds']}, this run {list(seeds)}: ask for "
-        'as many by --seeds.'
+        f"--twin has seeds {twin['seeds']}, this run {list(seeds)}: type "
+        '--seeds with the same number.'
     )
 
 
 def said(name: str, found: Sequence[Compared]) -> str:
-  """A line or some: how many values came out, and which did not."""
+  """A few lines: how many values repeat, and which do not."""
   out = [c for c in found if not c.came_out]
   same = sum(c.same for c in found)
   lines = [
@@ -272,9 +322,9 @@ def said(name: str, found: Sequence[Compared]) -> str:
 def noted(
     paper: str, name: str, seeds: int, found: Sequence[Compared]
 ) -> dict[str, Any]:
-  """What is kept of it: how much came out, on what."""
+  """The entry for verified.json: how many values repeat, on which machine."""
   return dict(
-      record=f'{paper}/records/{name}.json',
+      record=f'{paper}/records/{name}.json' if paper else name,
       seeds=len({c.seed for c in found}), values=len(found),
       came_out=sum(c.came_out for c in found), near=sum(c.near for c in found),
       same=sum(c.same for c in found),
@@ -284,7 +334,7 @@ def noted(
 
 
 def processor() -> str:
-  """Its name, where the system tells, and how many cores there are."""
+  """The processor's name, if the system tells, and the number of cores."""
   file = Path('/proc/cpuinfo')
   lines = file.read_text().splitlines() if file.exists() else []
   names = [x.split(':')[1].strip() for x in lines if x[:10] == 'model name']
@@ -292,14 +342,14 @@ def processor() -> str:
 
 
 def add(file: Path, line: dict[str, Any]) -> None:
-  """Adds to a JSON list, a line each, or begins one."""
+  """Adds an entry to a file with a JSON list, one line for each entry."""
   lines = json.loads(file.read_text()) if file.exists() else []
   text = ',\n'.join(json.dumps(x) for x in (*lines, line))
   disk.write_text(file.absolute(), f'[\n{text}\n]\n', '--out')
 
 
 def runnable(paper: str) -> list[str]:
-  """A paper's records that say what makes them again."""
+  """A paper's records that have a command to repeat them."""
   found = []
   for file in sorted((evidence.HERE / paper / 'records').glob('*.json')):
     with contextlib.suppress(UserError):
@@ -312,17 +362,28 @@ def main(argv: Sequence[str] | None = None) -> int:
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter
   )
-  parser.add_argument('paper', choices=evidence.papers())
-  parser.add_argument('records', nargs='*', help='all by default')
-  parser.add_argument('--seeds', type=int, default=1)
-  parser.add_argument('--data', default='.', help='the folder of data files')
+  parser.add_argument(
+      'paper', help=f'{", ".join(evidence.papers())}, or files of own records'
+  )
+  parser.add_argument('records', nargs='*', help="all of a paper's by default")
+  parser.add_argument('--seeds', type=int, default=1, help='number of seeds')
+  parser.add_argument('--data', default='.', help='folder of the data files')
   parser.add_argument('--twin', type=Path, help='record of a third run')
-  parser.add_argument('--keep', type=Path, help="where this run's is kept")
-  parser.add_argument('--out', type=Path, help='file that says what came out')
+  parser.add_argument('--keep', type=Path, help="file for this run's record")
+  parser.add_argument('--out', type=Path, help='file to add the outcome to')
   asked = parser.parse_intermixed_args(argv)
-  known = runnable(asked.paper)
-  if wrong := set(asked.records) - set(known):
-    parser.error(f'{", ".join(wrong)}: there are {", ".join(known)}')
+  known = []
+  if asked.paper.endswith('.json'):
+    asked.paper, asked.records = '', [asked.paper, *asked.records]
+  elif asked.paper in evidence.papers():
+    known = runnable(asked.paper)
+    if wrong := set(asked.records) - set(known):
+      parser.error(f'{", ".join(wrong)}: there are {", ".join(known)}')
+  else:
+    parser.error(
+        f'{asked.paper} is no paper ({", ".join(evidence.papers())}), and no '
+        'record, whose name ends with .json'
+    )
   if (asked.twin or asked.keep) and len(asked.records) != 1:
     parser.error('--twin and --keep are for one record: name it.')
   if asked.seeds < 1:

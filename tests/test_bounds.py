@@ -14,8 +14,8 @@ import pytest
 from vfljax import attacks, completion, nets
 from vfljax.attack import recipe_of
 from vfljax.attacks import (
-    gradient_inversion, missing_features, mixmatch, noisy_sample,
-    residual_scoring,
+    gradient_clustering, gradient_inversion, missing_features, mixmatch,
+    noisy_sample, residual_scoring,
 )
 from vfljax.attacks.active_completion import malicious_sgd
 from vfljax.attacks.gradient_inversion import Search
@@ -164,6 +164,10 @@ DEFENSES = [
 ]
 ATTACKS = [
     Range(residual_scoring, 1, whole=True, says='degree'),
+    Range(lambda n: gradient_clustering(starts=n), 1, whole=True,
+          says='starts'),
+    Range(lambda n: gradient_clustering(iterations=n), 1, whole=True,
+          says='iterations'),
     Range(noisy_sample, 0, 1, says='rate'),
     Range(lambda std: noisy_sample(0.1, std), 0, says='std'),
     Range(lambda high: noisy_sample(0.1, 1.0, (0.5, high)), 0.5,

@@ -107,6 +107,50 @@ MISUSES = {
     'an optimizer without its rate': (
         lambda: play(txs=(optax.sgd,) * 2), 'such as optax.adam'
     ),
+    'a number for a key': (
+        lambda: train.fit(0, VFL, NONE, TXS, batch(), epochs=1, batch_size=6),
+        'jax.random.key.0. makes one, and comes first; got a int',
+    ),
+    'many keys': (
+        lambda: protocol.init(
+            jax.random.split(KEY, 3), VFL, NONE, TXS, batch()
+        ), r'one key; got an array of them, of shape \(3,\).*jax.vmap'
+    ),
+    'key and networks swapped': (
+        lambda: protocol.init(VFL, KEY, NONE, TXS, batch()), 'got a VFL'
+    ),
+    'key and state swapped': (
+        lambda: protocol.play_round(begun(), VFL, NONE, TXS, KEY, batch()),
+        'comes first; got a State',
+    ),
+    'no state': (
+        lambda: protocol.play_round(KEY, VFL, NONE, TXS, batch(), begun()),
+        'state must be a State.* got a Batch',
+    ),
+    'no batch': (
+        lambda: protocol.play_round(KEY, VFL, NONE, TXS, begun(), (X, X)),
+        'batch must be a Batch.* got a tuple',
+    ),
+    'predicting by key and state swapped': (
+        lambda: protocol.predict(begun(), VFL, NONE, KEY, (X, X)),
+        'comes first; got a State',
+    ),
+    'predicting without a state': (
+        lambda: protocol.predict(KEY, VFL, NONE, (X, X), begun()),
+        'state must be a State.*in `predict` after the defense',
+    ),
+    'predicting a batch': (
+        lambda: protocol.predict(KEY, VFL, NONE, begun(), batch()),
+        '.batch.features.*; got a Batch',
+    ),
+    'predicting for one party': (
+        lambda: protocol.predict(KEY, VFL, NONE, begun(), (X,)),
+        'each of the 2 parties.*; got 1 arrays',
+    ),
+    'an AUC of swapped arguments': (
+        lambda: metrics.roc_auc(jnp.float32([0, 1, 1]), jnp.float32([1, 2, 3])),
+        r'The scores come first: roc_auc\(scores, labels\)',
+    ),
     "another's state": (lambda: play(of_three()), 'state has 3 parties, the f'),
     'one column': (lambda: play(data=batch(Y[:, :1])), 'one_hot'),
     'class numbers': (lambda: play(data=batch(Y.argmax(1))), 'one_hot'),
@@ -367,4 +411,4 @@ def test_no_attacker_errs_less_than_never():
 
 def test_a_round_without_a_batch_is_not_checked_for_its_numbers():
   """Those are looked at once, before a training; a round sees shapes."""
-  federation.check_round(VFL, TXS, jax.eval_shape(begun), batch(2 * Y))
+  federation.check_round(KEY, VFL, TXS, jax.eval_shape(begun), batch(2 * Y))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax import numerics, target
+from vfljax import metrics, numerics, target
 from vfljax.numerics import permutation
 
 
@@ -210,5 +210,13 @@ def test_distances_are_centered_over_the_rows_that_count():
   expected[np.ix_(real, real)] = (
       d - d.mean(0) - d.mean(1)[:, None] + d.mean()
   )
-  found = numerics.centered_distances(jnp.asarray(x), jnp.asarray(real))
+  found = metrics.centered_distances(jnp.asarray(x), jnp.asarray(real))
   np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_direction_has_length_one_or_none():
+  rows = np.float32([[3, 4], [0, 0], [np.nan, 1]])
+  found = jax.jit(numerics.directions)(rows)
+  np.testing.assert_allclose(
+      found, [[0.6, 0.8], [0, 0], [np.nan, np.nan]], rtol=1e-6
+  )

@@ -4,8 +4,9 @@ Parties hold different features of the same samples and train one network by
 exchanging embeddings and their gradients. Every function here is pure: `jit`,
 `scan` and `vmap` apply from outside, and importing changes no JAX setting.
 
-  state, history = vfljax.fit(key, vfl, defense, txs, data, epochs=30,
-                              batch_size=64)
+  run = jax.jit(lambda key: vfljax.fit(
+      key, vfl, defense, txs, data, epochs=30, batch_size=64))
+  state, history = run(key)  # A second call compiles nothing.
   logits = vfljax.predict(key, vfl, defense, state, test.features)
 
 `algorithms` and `nets` make a `VFL`, `defenses` and `attacks` are registries,
@@ -48,6 +49,13 @@ _HOMES = dict(
 )
 
 
+# Modules that are used by their names, which `import *` leaves to the user.
+_MORE = (
+    'club', 'completion', 'contracts', 'crossing', 'data', 'defense', 'scene',
+    'stream', 'types',
+)
+
+
 def __getattr__(name: str) -> Any:
   """A public name or a submodule, imported on first use."""
   if name in _HOMES:
@@ -60,4 +68,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-  return sorted({*globals(), *__all__})
+  """What is meant to be used, for a shell that completes names."""
+  own = {name for name in globals() if name.startswith('__')}
+  return sorted(own.union(__all__, _MORE))

@@ -134,8 +134,8 @@ def aggregate(net: Net, aggregation: str = 'concat') -> Net:
   if not isinstance(net, Net):
     raise ValueError(
         f'The top must be a Net; it is a {type(net).__name__}. '
-        'nets.mlp(classes) is one, and `nets.linen` makes one of a Linen '
-        'module. A top without weights is algorithms.plain().'
+        'nets.mlp(classes) is one; `nets.linen` and `nets.nnx` make one of a '
+        'Flax module. A top without weights is algorithms.plain().'
     )
   fuse = _aggregation(aggregation)
   gather = lambda us: fuse([u for u in us if u is not None])

@@ -116,6 +116,10 @@ class Recipe(Generic[P, T]):
   def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
     return self.factory(*args, **kwargs)
 
+  def __repr__(self) -> str:
+    names = ', '.join(getattr(self.options, '_fields', ())) or 'none'
+    return f'<attack {self.factory.__name__}; options: {names}>'
+
   def why_not(self, name: str, scene: Scene) -> str:
     """Why the attack `name` cannot run on such a federation; '' if it can."""
     reason = next(filter(None, (need(scene) for need in self.needs)), '')

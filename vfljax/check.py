@@ -6,6 +6,7 @@ number yet, so it passes; the caller has to check the numbers of the sweep.
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -106,6 +107,26 @@ def sizes(name: str, **given: Any) -> None:
   for key, value in given.items():
     for one in value if isinstance(value, Sequence) else (value,):
       count(f'{name}: {key}', one)
+
+
+def key(value: Any) -> None:
+  """Passes if `value` is one JAX key, traced or not, or a key's raw numbers.
+
+  Raises:
+    ValueError: if not.
+  """
+  dtype, shape = getattr(value, 'dtype', None), getattr(value, 'shape', None)
+  typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+  if typed and shape:
+    raise ValueError(
+        f'key must be one key; got an array of them, of shape {shape}. For '
+        'each of them: jax.vmap(lambda key: ...)(keys).'
+    )
+  if not (typed or dtype == np.uint32 and len(shape or ()) == 1):
+    raise ValueError(
+        'key must be a JAX key, as jax.random.key(0) makes one, and comes '
+        f'first; got a {type(value).__name__}.'
+    )
 
 
 def one_of(name: str, value: Any, options: tuple) -> None:

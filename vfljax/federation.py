@@ -5,9 +5,8 @@ from typing import Any
 import jax
 from jax.core import Tracer
 import jax.numpy as jnp
-import optax
 
-from vfljax import samples
+from vfljax import check, passed, samples
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.check import Misfit
 from vfljax.defense import Defense, Slots, Spec, checked
@@ -33,7 +32,7 @@ def init(
       an argument is not of its type, or a network does not fit its input.
   """
   _check_defense(defense)
-  _check_parties(vfl, txs, batch)
+  _check_parties(key, vfl, txs, batch)
   defense, parties = checked(defense), len(vfl.bottoms)
   vfl = vfl._replace(top=defense.top(vfl.top))
   k_top, k_defense, k_adversary, *k_bottoms = jax.random.split(key, 3 + parties)
@@ -132,6 +131,9 @@ def predict(
     ValueError: if `present` has not one entry per passive party, has one that
       is neither 0 nor 1, or leaves out every party that has features.
   """
+  check.key(key)
+  passed.state(state)
+  passed.features(features, len(vfl.bottoms))
   active = state.parties[0]
   if present is not None:
     _check_present(present, vfl)
@@ -172,10 +174,17 @@ def embed(
 
 
 def check_round(
-    vfl: VFL, txs: Transforms, state: State, batch: Batch
+    key: Key, vfl: VFL, txs: Transforms, state: State, batch: Batch
 ) -> None:
-  """Raises ValueError if numbers of parties or shapes do not fit together."""
-  _check_parties(vfl, txs, batch)
+  """Raises ValueError for arguments of other types, parties or shapes."""
+  check.key(key)
+  passed.state(state)
+  if not (hasattr(batch, 'features') and hasattr(batch, 'labels')):
+    raise ValueError(
+        'batch must be a Batch((x_0, x_1, ...), labels); got a '
+        f'{type(batch).__name__}. It comes after the state.'
+    )
+  _check_parties(key, vfl, txs, batch)
   if len(state.parties) != len(vfl.bottoms):
     raise Misfit(
         f'The state has {len(state.parties)} parties, the federation '
@@ -253,32 +262,11 @@ def _check_present(present: Sequence | Array, vfl: VFL) -> None:
     )
 
 
-def _check_kinds(vfl: VFL, txs: Transforms) -> None:
-  """Raises ValueError for one optimizer, which is a tuple, too, or no `Net`."""
-  one = isinstance(txs, optax.GradientTransformation)
-  if one or not isinstance(txs, Sequence):
-    got = 'one' if one else f'a {type(txs).__name__}'
-    raise ValueError(
-        f'txs must have an optimizer for each party; got {got} alone. The same '
-        f'one for all: (tx,) * {len(vfl.bottoms)}.'
-    )
-  for tx in txs:
-    if not (hasattr(tx, 'init') and hasattr(tx, 'update')):
-      raise ValueError(
-          'txs must have an optimizer for each party, such as optax.adam(0.01);'
-          f' one is {tx!r}.'
-      )
-  named = {f'bottom of party {k}': n for k, n in enumerate(vfl.bottoms)}
-  for who, net in {**named, 'top': vfl.top}.items():
-    if not isinstance(net, Net) and (net is not None or who == 'top'):
-      raise ValueError(
-          f'The {who} must be a Net; it is a {type(net).__name__}. '
-          '`nets.linen` makes one of a Linen module.'
-      )
-
-
-def _check_parties(vfl: VFL, txs: Transforms, batch: Batch) -> None:
-  _check_kinds(vfl, txs)
+def _check_parties(
+    key: Key, vfl: VFL, txs: Transforms, batch: Batch
+) -> None:
+  check.key(key)
+  passed.kinds(vfl, txs)
   counts = len(vfl.bottoms), len(txs), len(batch.features)
   if len(set(counts)) > 1 or counts[0] < 2:
     raise ValueError(

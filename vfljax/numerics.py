@@ -34,6 +34,18 @@ def row_norms(d: Array) -> Array:
   return scale * safe_sqrt(jnp.sum((d / scale[:, None]) ** 2, axis=-1))
 
 
+def directions(d: Array) -> Array:
+  """Rows of d [batch, ...] scaled to length 1, [batch, width].
+
+  0 where a row is 0, and NaN where it is not finite: a training that diverged
+  has no directions.
+  """
+  d = d.reshape(len(d), -1)
+  lengths = row_norms(d)[:, None]
+  zero = lengths == 0
+  return jnp.where(zero, 0, d / jnp.where(zero, 1, lengths))
+
+
 def exact(a: Array, b: Array) -> Array:
   """a @ b in the operands' own precision.
 
@@ -268,24 +280,6 @@ def floating(x: Array) -> Array:
 def safe_sqrt(x: Array) -> Array:
   """Square root, 0 below 0 and NaN for NaN; its derivative up to 0 is 0."""
   return jnp.where(x <= 0, 0, jnp.sqrt(jnp.where(x <= 0, 1, x)))
-
-
-def centered_distances(x: Array, real: Array) -> Array:
-  """Euclidean distances [n, n] minus row and column means plus overall mean.
-
-  Rows and columns where `real` is 0 do not count and are 0. Means over the
-  result still divide by n^2, which cancels in a correlation.
-  """
-  real = real.astype(floating(x).dtype)
-  x = jnp.where(real[:, None] > 0, floating(x).reshape(len(x), -1), 0)
-  # Scale does not matter to a correlation, but squares of 1e-20 underflow.
-  largest = lax.stop_gradient(jnp.abs(x).max(initial=0))
-  x = x / jnp.where(largest == 0, 1, largest)  # NaN, or infinity, stays.
-  distances = safe_sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
-  count = jnp.maximum(real.sum(), 1)
-  rows = distances @ real / count
-  centered = distances - rows[:, None] - rows[None] + rows @ real / count
-  return real[:, None] * real[None] * centered
 
 
 def sharpen(p: Array, temperature: float) -> Array:

@@ -43,7 +43,7 @@ def play_round(
   Raises:
     ValueError: if parties, optimizers and samples do not fit together.
   """
-  check_round(vfl, txs, state, batch)
+  check_round(key, vfl, txs, state, batch)
   luck, defense = luck_of(key), checked(defense)
   real, batch = crossing.rows(batch.labels), defense.batch(luck.batch, batch)
   with crossing.in_round(real):

@@ -109,7 +109,7 @@ def two_classes(scene: Scene) -> str:
     return ''
   return (
       f'ranks samples of two classes; this data set has {scene.classes}. '
-      'model_completion is for any number.'
+      'gradient_clustering and model_completion are for any number.'
   )
 
 

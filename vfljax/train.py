@@ -83,6 +83,7 @@ def start(key: Key, plan: Plan, data: Batch) -> Run:
       last is checked where it is cheap (`samples.check_numbers`): not in large
       arrays, nor inside `jit`.
   """
+  checks.key(key)
   samples.check(data)
   check(plan, len(data.labels))
   with samples.guarded(data, plan.auxiliary):

@@ -17,7 +17,7 @@ Transforms = Sequence[optax.GradientTransformation]  # One per party.
 
 
 class Net(NamedTuple):
-  """A network as pure functions; `nets.linen` makes one of a Flax module.
+  """A network as pure functions; `nets.linen` and `nets.nnx` make one of Flax.
 
   Attributes:
     init: (key, x [batch, ...]) -> params.

@@ -1,18 +1,19 @@
-"""What programs are made of on a TPU v5e and an H100: compiled, not run.
+"""Counts what programs consist of on a TPU v5e and an H100, without running.
 
   python -m experiments.bench.accel --out=experiments/bench/accel.json \\
       [--machines=v5e,h100] [--groups=defense,ring,...] [--names=none,...] \\
       [--seeds=64] [--minutes=60] [--check]
 
-Every defense, attack, network and ring scheme is compiled for either machine,
-as far as its wheels are installed (`make accel` does that). The record has, for
-each: kernels a round (of all, where there is no round), loops whose length the
-host has to ask for, calls of the host, bytes that kernels write (with a TPU's
+Every defense, attack, network and ring scheme is compiled for both machines, if
+their wheels are installed (`make accel` does that). For each program the record
+has: kernels in a round (in all if there are no rounds), loops whose length the
+host must read, calls of the host, bytes that kernels write (with a TPU's
 padding), memory besides arguments and results, and on a TPU XLA's own count of
-operations, which has a loop's rounds once. A loop of unknown length counts as
-one round. What is in the record is not compiled again, so a run that was
-stopped goes on; --check compiles all of it anew and fails where a program does
-not compile, calls the host, or has 20 % more kernels or bytes than the record.
+operations, which counts a loop's body once. A loop of unknown length counts as
+one round. Programs in the record are not compiled again, so a run that was
+stopped continues. --check compiles all of them again, and fails if a program
+does not compile, calls the host, or has 20 % more kernels or bytes than the
+record.
 """
 import argparse
 from collections.abc import Iterator
@@ -64,7 +65,7 @@ def measured(machine: str, group: str, name: str, seeds: int) -> dict[str, Any]:
 
 
 def wanted(args: argparse.Namespace) -> Iterator[tuple[str, str, str, int]]:
-  """(machine, group, name, seeds), those first whose record says most."""
+  """(machine, group, name, seeds) of programs, the most informative first."""
   asked = lambda text: [x for x in text.split(',') if x]
   machines = asked(args.machines) or accel_compile.MACHINES
   groups, names = asked(args.groups) or accel_programs.NAMES, asked(args.names)
@@ -95,7 +96,7 @@ def worse(now: dict[str, Any], before: dict[str, Any]) -> str:
 
 
 def opened(path: pathlib.Path) -> dict[str, Any]:
-  """A record, or the beginning of one."""
+  """The record in a file, or a new one."""
   if path.exists():
     return json.loads(path.read_text())
   return dict(
@@ -106,7 +107,7 @@ def opened(path: pathlib.Path) -> dict[str, Any]:
 
 
 def keep(record: dict[str, Any], path: pathlib.Path) -> None:
-  """Writes a line a program, so that a change shows what changed."""
+  """Writes one line for each program, so that a diff shows what changed."""
   head = {k: v for k, v in record.items() if k != 'programs'}
   lines = [
       f'  {json.dumps(k)}: {json.dumps(v)}'

@@ -2,10 +2,11 @@
 
   python experiments/bench/club.py --out=experiments/bench/club.json
 
-Value and gradient with respect to the embeddings, compiled, on a batch's
-outputs of q; all contestants take turns and the best call of each counts. The
-rounds are of two MLPs (392-128-64, a 128-128-10 top) at batch 32, in a scan of
-200: undefended, with party dropout alone, and with psi (64-128-128-10).
+A bound's value and its gradient with respect to the embeddings are compiled and
+timed on a batch's outputs of q. All contestants take turns, and the best call
+of each counts. The rounds are of two MLPs (392-128-64, a 128-128-10 top) at
+batch 32, in a scan of 200: undefended, with party dropout alone, and with psi
+(64-128-128-10).
 """
 import argparse
 from collections.abc import Callable

@@ -4,16 +4,16 @@
   python -m experiments.bench.compiling --data=FOLDER \\
       --only='mid/fig3.py gafm/table2' --beside=/path/to/another/clone
 
-FOLDER has what `--config.data.path` names: mnist.npz, spambase.data, ... A
-configuration whose samples are not there is left out, and named. Each is a
-process of its own, without a cache, which trains nothing: it makes the programs
+FOLDER has the files that `--config.data.path` names: mnist.npz, spambase.data,
+... A configuration whose samples are missing is left out, and named. Each runs
+in its own process without a cache and trains nothing: it compiles the programs
 of one entry after the other, as a run does, and waits for them. An entry that
-shares its programs with one before it takes nothing; what a run compiles while
-it trains is waited for here. Seconds are a clock's and, for a shared machine
-adds less to these, a processor's on all cores. Another clone, an earlier
-version, takes turns with this one. The record is written after each
-configuration; the same command goes on where it was stopped, if the commits are
-the same.
+shares its programs with an earlier one takes no time. Programs that a run
+compiles while it trains are waited for here. Seconds are wall-clock time and
+processor time on all cores; a shared machine affects the latter less. Another
+clone, such as an earlier version, takes turns with this one. The record is
+written after each configuration, and the same command continues if it was
+stopped and the commits are the same.
 """
 import argparse
 import gc
@@ -104,7 +104,7 @@ def measured(name: str, folder: pathlib.Path) -> dict[str, Any]:
 def apart(
     name: str, folder: pathlib.Path, clone: pathlib.Path
 ) -> dict[str, Any]:
-  """The same by the clone's own code; `error` if it could not be done."""
+  """The same, measured by another clone's code; `error` if that failed."""
   own = clone / pathlib.Path(__file__).relative_to(ROOT)
   command = [sys.executable, str(own), f'--data={folder}', f'--one={name}']
   asked = subprocess.run(

@@ -3,12 +3,12 @@
   python -m experiments.bench.convolutions \\
       --out=experiments/bench/convolutions.json
 
-The layers of VGG13 and LeNet5, 128 halves of images at a time. A layer is its
-output and both gradients, as `nets.convolution` has them (windows, and one
-product of matrices each). Its pieces, each alone: the three products, windows
-taken, and windows put back (added up into an image). PyTorch, where installed,
-has the whole layer by oneDNN, and the same three products. Milliseconds, the
-least of several; a product's 'gflops' are its operations over that.
+The layers are those of VGG13 and LeNet5, for 128 halves of images. Timed are a
+layer's output and both gradients, as `nets.convolution` computes them (windows,
+and one matrix product each), and its pieces alone: the three products, taking
+windows out, and adding windows up to an image. If PyTorch is installed, it runs
+the whole layer with oneDNN, and the same three products. Times are the least of
+several, in milliseconds; a product's 'gflops' are its operations over its time.
 """
 import argparse
 from collections.abc import Callable
@@ -71,7 +71,7 @@ def timed(fn: Callable, turns: int, *arguments: Any) -> float:
 
 
 def ours(layer: Layer, turns: int) -> dict[str, float]:
-  """The whole and its pieces."""
+  """Milliseconds of our layer and of its pieces."""
   keys = jax.random.split(jax.random.key(0), 4)
   image = BATCH, layer.high, layer.wide
   kernel = layer.side, layer.side, layer.inputs, layer.outputs

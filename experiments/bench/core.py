@@ -2,13 +2,13 @@
 
   python -m experiments.bench.core --out=experiments/bench/core.json
 
-Data are random and of the shapes of Spambase and of MNIST's halves, so nothing
-is needed but this repository; PyTorch, where installed, is the peer
-(`core_torch.py`): a seed after the other with one thread and with two, and all
-side by side in one compiled function. All take turns, at least three of each,
-and the fastest and the median are kept: on a shared machine only ratios of one
-run mean anything. Runs in which PyTorch is slower with two threads than with
-one by more than half are contention and marked so. Compile time stands apart.
+Data are random, with the shapes of Spambase and of MNIST's halves, so no files
+are needed. If PyTorch is installed, it is the peer (`core_torch.py`): one seed
+after the other with one thread and with two, and all seeds together in one
+compiled function. All take turns, at least three each, and the fastest and the
+median time are kept. On a shared machine only ratios within one run mean
+anything. If PyTorch is more than half slower with two threads than with one,
+the run is marked as contended. Compile time is listed separately.
 """
 import argparse
 from collections.abc import Callable, Sequence
@@ -40,10 +40,10 @@ class Workload(NamedTuple):
   """A training to be timed.
 
   Attributes:
-    run: (key, data) -> anything; one seed.
-    data: What it reads.
-    rounds: Of one seed.
-    seeds: How many the headline ratio is about.
+    run: (key, data) -> anything, for one seed.
+    data: The data.
+    rounds: Number of rounds of one seed.
+    seeds: Number of seeds in the headline ratio.
   """
 
   run: Callable[[Any, Any], Any]
@@ -80,8 +80,7 @@ def halves() -> Batch:
 def mnist() -> Workload:
   """392-256-128 a party, top 256-128-10, one epoch of batch 128, SGD.
 
-  Seeds that divide by the cores: of five on two cores a sixth one is trained
-  for nobody.
+  The number of seeds is a multiple of the cores, as padding would be wasted.
   """
   bottom = nets.mlp(256, 128, final='relu')
   vfl = algorithms.vhnn([bottom] * 2, nets.mlp(128, 10))

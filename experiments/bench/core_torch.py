@@ -1,8 +1,8 @@
-"""The peer of `core.py`: the same trainings as plain PyTorch loops, done well.
+"""The peer of `core.py`: the same trainings as efficient PyTorch loops.
 
-A worker that reads one task a line from standard input and answers with a line
-of JSON, {"wall", "cpu"} in seconds. Tensors are made once, optimizers are
-fused, batches are gathered by index; there is no DataLoader and no logging.
+This worker reads one task from each line of standard input and answers with a
+line of JSON, {"wall", "cpu"} in seconds. Tensors are made once, optimizers are
+fused, and batches are gathered by index; there is no DataLoader and no logging.
 
   python -m experiments.bench.core_torch --threads=2
   python -m experiments.bench.core_torch --device=cuda

@@ -2,12 +2,12 @@
 
   python -m experiments.bench.gafm --out=experiments/bench/gafm.json
 
-Ten seeds of 300 epochs of 3 batches of 1028 and one of 136: 57-16-1 and a
-sigmoid, G 1-16-1, D 1-10-10-1, Adam 1e-4 for all three. The peer is the same
-algorithm as a PyTorch loop, one seed after the other, so that its time grows
-with their number and a few are enough to know it; ratios are of seconds a seed.
-Random data of Spambase's shape; both sides take turns. The paper: ten minutes a
-repetition, with its measurements.
+Ten seeds train for 300 epochs of 3 batches of 1028 and one of 136: 57-16-1 and
+a sigmoid, G 1-16-1, D 1-10-10-1, Adam 1e-4 for all three. The peer is the same
+algorithm as a PyTorch loop, one seed after the other; its time is proportional
+to the number of seeds, so a few are enough. Ratios are of seconds for each
+seed. Data are random with Spambase's shape, and both sides take turns. The
+paper's time is ten minutes for each repetition, its measurements included.
 """
 import argparse
 import importlib.util
@@ -139,7 +139,7 @@ def main() -> None:
   parser.add_argument('--out', default='', help='JSON file; empty prints only')
   parser.add_argument('--turns', type=int, default=3)
   parser.add_argument(
-      '--peer_seeds', type=int, default=2, help='repetitions of a peer a turn'
+      '--peer_seeds', type=int, default=2, help="seeds in a peer's turn"
   )
   parser.add_argument(
       '--peer_threads', default='1,2', help="one PyTorch peer for each number"

@@ -1,27 +1,27 @@
-"""What a GPU does with it: trainings, defenses, networks, beside PyTorch.
+"""Speed on a GPU: trainings, defenses and networks, beside PyTorch.
 
   python -m experiments.bench.gpu --out=experiments/bench/gpu.json \\
       [--groups=training,defense,...] [--names=none,...] [--notorch] \\
       [--at_once=4] [--minutes=10]
 
-Groups of programs, each compiled first (several at a time, so that their
-seconds of compiling are an upper bound), then timed alone, the fastest of three
-or more calls:
+Programs in these groups are compiled first (several at a time, so that their
+compile seconds are an upper bound). Then each is timed alone; the fastest of
+three or more calls counts:
 
-  training     `core`'s three workloads at 1, 16, 64 and 256 seeds, beside
-               PyTorch: one seed after the other, and all of them in one round
-               that is a CUDA graph. 'ratio' is how many times as long it takes.
-  defense      two epochs of a small federation under every defense, at 1 and at
-               64 seeds: milliseconds a round, and times those of none.
+  training     `core`'s three workloads with 1, 16, 64 and 256 seeds, beside
+               PyTorch: one seed after the other, and all seeds together with
+               each round as a CUDA graph. 'ratio' is PyTorch's time over ours.
+  defense      two epochs of a small federation under every defense, with 1 and
+               64 seeds: milliseconds a round, and the ratio to no defense.
   convolution  LeNet5, ResNet20 and ResNet18 at some numbers of seeds, with
                XLA's convolution or one product of patches, seeds side by side
                or in turn.
   model        `models`' networks with batches of 128 in float32, TF32 and
-               bfloat16, beside PyTorch's CUDA graph in the same.
+               bfloat16, beside PyTorch's CUDA graph in the same format.
   compiling    two of these with more and more of XLA's tuning, one at a time.
 
-XLA_FLAGS are in the record. What it has is not measured again, so a run that
-was stopped goes on.
+XLA_FLAGS are in the record. Measurements in the record are not repeated, so a
+run that was stopped continues.
 """
 import argparse
 from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ class Job(NamedTuple):
   Attributes:
     key: Its place in the record, 'group/name/...'.
     compile: () -> the call to be timed.
-    tell: seconds of a call -> what the record has.
+    tell: seconds of a call -> the record's entry.
   """
 
   key: str

@@ -2,13 +2,14 @@
 
   python -m experiments.bench.he --out=experiments/bench/he.json
 
-Keys of 1024 bits, one thread, microseconds of processor time an operation; all
-take turns and the least of `--turns` counts. lightphe and sf-heu are timed
-where they are installed: they are no dependency. `workers` has encryptions in
-threads and in processes, by the clock on the wall. `batches` has one real
-mini-batch of every protocol (B = 4, 32 inputs, 8 hidden): its seconds, its
-largest error against plain training in float64, its counts. `older` are the
-figures of a first study of the same libraries on another machine.
+Keys have 1024 bits and there is one thread. Times are microseconds of processor
+time for each operation; all take turns, and the least of `--turns` counts.
+lightphe and sf-heu are timed if they are installed; they are no dependencies.
+`workers` has the wall-clock time of encryptions in threads and in processes.
+`batches` has one real mini-batch of every protocol (B = 4, 32 inputs, 8
+hidden): its seconds, its largest error against plain training in float64, and
+its counts. `older` has figures of a first study of the same libraries on
+another machine.
 """
 import argparse
 from collections.abc import Callable

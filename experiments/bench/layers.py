@@ -1,12 +1,12 @@
-"""Which way convolutions take on a CPU, layer by layer.
+"""How fast each way to compute a convolution is on a CPU, layer by layer.
 
   python -m experiments.bench.layers --out=experiments/bench/layers.json
 
-A layer is its output and both gradients, in a loop as a training has it, as one
-product of patches, by `nets.winograd` (3x3) and by `nets.banded`: milliseconds,
-the fastest of several, in turns. 'chosen' is what `nets.convolution.quickest`
-says. 'errors' are of the output: the root of the
-mean squared difference from float64's, over the root of the mean square.
+Timed are a layer's output and both gradients in a loop, as in training: as one
+product of patches, by `nets.winograd` (3x3) and by `nets.banded`. Times are in
+milliseconds, the fastest of several, in turns. 'chosen' is the choice of
+`nets.convolution.quickest`. 'errors' are of the output: the root mean squared
+difference from float64 over the root mean square.
 """
 import argparse
 from collections.abc import Callable

@@ -13,8 +13,8 @@ Three workloads on random data of MNIST's shape, timed in turns:
   rebuilding  CAFE: 2 starting points side by side, 50 steps, against one after
               the other
 
-Ratios are of seconds for the same work; above 1 ours is faster. What it takes
-to compile stands apart, and is paid once for all strengths, seeds and restarts.
+Ratios are of seconds for the same work; above 1 ours is faster. Compile time is
+listed separately; it is paid once for all strengths, seeds and restarts.
 """
 import argparse
 from collections.abc import Callable

@@ -2,12 +2,12 @@
 
   python -m experiments.bench.models --out=experiments/bench/models.json
 
-Two parties train on random images of the shapes of MNIST's and CIFAR-10's
-halves, batches of 128, SGD, everything compiled beforehand. PyTorch, where
-installed, is the peer (`models_torch.py`). Sides take turns, and the
-fastest counts; beside ours is the same with one product of patches a layer.
-With LeNet5 that and XLA's convolutions are compared inside a scan and as one
-compiled round after another.
+Two parties train on random images with the shapes of MNIST's and CIFAR-10's
+halves, in batches of 128, by SGD; everything is compiled beforehand. If PyTorch
+is installed, it is the peer (`models_torch.py`). All take turns, and the
+fastest counts. Beside our default, each layer is also computed as one product
+of patches. With LeNet5, that and XLA's convolutions are compared inside a scan
+and as one compiled round after another.
 """
 import argparse
 import importlib.util

@@ -1,8 +1,8 @@
 """The peer of `models.py`: the same federations as plain PyTorch loops.
 
-Both parties' bottoms, the sum of their embeddings, the top, and fused SGD, in
-one program; images in PyTorch's channels_last layout where that is faster.
-Tensors are made once and batches gathered by index.
+One program has both parties' bottoms, the sum of their embeddings, the top and
+fused SGD. Images have PyTorch's channels_last layout if that is faster. Tensors
+are made once, and batches are gathered by index.
 
   python -m experiments.bench.models_torch --threads=2
   python -m experiments.bench.models_torch --device=cuda --dtype=bfloat16

@@ -1,13 +1,14 @@
-"""How many samples a network on images is best asked about at a time.
+"""How many samples a network on images should predict at a time.
 
   python -m experiments.bench.predicting \\
       --out=experiments/bench/predicting.json
 
-An epoch ends with a prediction for each test sample, an attacker's too. Here
-are several sizes of the blocks in which `nets.images.blockwise` has them made,
-and 0, all samples at once. Seconds, the least of several turns, all cores at
-work on one call; 'megabytes' is what the program needs besides its arguments;
-'same' whether all numbers are those of size 0.
+An epoch ends with a prediction for each test sample, also in attackers'
+trainings. `nets.images.blockwise` makes them in blocks. Here several sizes of
+blocks are timed, and 0, all samples at once. Times are in seconds, the least of
+several turns, with all cores working on one call. 'megabytes' is the memory
+that the program needs besides its arguments; 'same' says whether all numbers
+are equal to those of size 0.
 """
 import argparse
 import time

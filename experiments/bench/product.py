@@ -1,12 +1,12 @@
-"""A layer's gradient of its weights on one core: as XLA has it, and as we do.
+"""The gradient of a layer's weights on one core: XLA's product and ours.
 
   taskset -c 0 python -m experiments.bench.product \\
       --out=experiments/bench/product.json
 
-Microseconds of x^T d, [rows, k] and [rows, n], in a loop, by itself; and of a
-round of trainings whose networks have such layers. Both sides take turns in one
-process, the fastest counts, and whether their numbers are the same to the bit
-is said. Convolutions are products of patches, each layer.
+Timed are x^T d for x [rows, k] and d [rows, n], alone in a loop, and a round of
+trainings whose networks have such layers, in microseconds. Both sides take
+turns in one process, and the fastest counts. The record says whether their
+numbers are equal to the bit. Convolutions are computed as products of patches.
 """
 import argparse
 from collections.abc import Callable

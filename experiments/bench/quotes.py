@@ -1,4 +1,4 @@
-"""What the benchmarks' README quotes, and the project's, from the records."""
+"""The numbers from records that the READMEs of benchmarks and project quote."""
 import json
 
 from experiments import evidence

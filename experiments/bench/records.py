@@ -1,4 +1,4 @@
-"""A benchmark's record: what it was measured on, and where it is written."""
+"""Begins and writes a benchmark's record: date, machine, commit, results."""
 import argparse
 import datetime
 import json
@@ -12,7 +12,7 @@ import jax
 
 
 def begin() -> dict[str, Any]:
-  """When and on what: the first entries of a record."""
+  """The first entries of a record: date, machine and versions."""
   return dict(
       date=datetime.date.today().isoformat(), machine=platform.machine(),
       cores=os.cpu_count(), python=platform.python_version(),
@@ -48,10 +48,10 @@ def versions() -> dict[str, str]:
 
 
 def clone(place: str) -> pathlib.Path:
-  """An argument's type: a folder with another clone of the project.
+  """The type of an argument that names another clone of the project.
 
   Raises:
-    ArgumentTypeError: if it is none.
+    ArgumentTypeError: if the folder is no clone.
   """
   found = pathlib.Path(place).resolve()
   if not (found / 'launch.py').is_file():
@@ -62,7 +62,7 @@ def clone(place: str) -> pathlib.Path:
 
 
 def commits(clones: dict[str, pathlib.Path]) -> dict[str, str]:
-  """The commit at which each clone stands; 'unknown' of what is none."""
+  """The commit of each clone; 'unknown' for a folder that is none."""
 
   def commit(clone: pathlib.Path) -> str:
     asked = subprocess.run(

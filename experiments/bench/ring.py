@@ -1,15 +1,15 @@
-"""Ring products mod 2^64 against what else multiplies, in one process.
+"""Ring products mod 2^64 beside other products, in one process.
 
   python -m experiments.bench.ring --out=experiments/bench/ring.json
 
-Only ratios of one run mean anything: times swing twofold on a shared machine.
-All contestants of a shape take turns, a few calls each a turn with a rest
-between, and the best call of each counts. They are naive XLA int64, a float64
-GEMM of the same shape (which does not compute the same: it is the yardstick of
-the targets), PyTorch's int64 where it is installed, and each of our exact
-schemes beside the one that the dispatcher takes; then whole passes of a masked
-layer beside the plain float32 layer. All of XLA's are compiled for vectors 512
-bits wide, as `mpc.jit` does.
+Only ratios within one run mean anything: on a shared machine times vary by a
+factor of two. All contestants of a shape take turns, a few calls in each turn
+with a rest between, and the best call of each counts. They are naive XLA int64;
+a float64 GEMM of the same shape (which computes something else, and is the
+reference of the targets); PyTorch's int64 if it is installed; each of our exact
+schemes, and the one that the dispatcher chooses. Then whole passes of a masked
+layer are timed beside the plain float32 layer. All of XLA's programs use
+vectors of 512 bits, as in `mpc.jit`.
 """
 import argparse
 from collections.abc import Callable
@@ -70,9 +70,10 @@ def elements(seed: int, *shape: int) -> np.ndarray:
 
 
 def race(calls: Calls, turns: int, seconds: float = 0.05) -> dict[str, float]:
-  """Best seconds of a call of each; all take turns `turns` times.
+  """The best seconds of a call of each contestant, in `turns` turns.
 
-  What does not compile, such as XLA's int64 convolution on a GPU, is left out.
+  A contestant that does not compile, such as XLA's int64 convolution on a GPU,
+  is left out.
   """
   best = {}
   for name, call in calls.items():  # Compiles, and warms the caches.
@@ -106,9 +107,9 @@ def jitted(fn: Callable[..., Any], *args: Any) -> Callable[[], Any]:
 
 
 def torch_call(a: np.ndarray, b: np.ndarray) -> Calls:
-  """PyTorch's int64 product on a CPU, or nothing where it is not installed.
+  """PyTorch's int64 product on a CPU, or nothing if it is not installed.
 
-  It has none for GPUs.
+  PyTorch has none for GPUs.
   """
   if jax.default_backend() != 'cpu':
     return {}
@@ -260,7 +261,7 @@ def measure(
 ) -> dict[str, Any]:
   """All measurements: seconds by contestant, and ratios beside targets.
 
-  What there is so far is kept after each; none begins after so many minutes.
+  The record is written after each; none begins after `minutes`.
   """
   shapes: dict[str, Callable[[], dict[str, float]]] = {}
   for shape in (*GEMMS, *more()):

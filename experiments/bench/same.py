@@ -3,18 +3,18 @@
   python -m experiments.bench.same BEFORE AFTER --data=FOLDER \\
       [--only=NAME,...] [--keep=FOLDER]
 
-BEFORE and AFTER are clones. Each case of same_cases.py is run by either clone's
-launch.py, on two devices made of the CPU, and the two results.jsonl are
-compared. FOLDER of --data holds mnist.npz, fashion_mnist.npz and spambase.data.
---keep stores the results of a clone without uncommitted changes by its commit,
-and takes them from there the next time; compiled programs stay there as well.
-The last digits depend on the processor and on JAX: keep results on one machine
-only.
+BEFORE and AFTER are clones. Each case of same_cases.py runs with both clones'
+launch.py, on a CPU divided into two devices, and the two results.jsonl are
+compared. The folder of --data has mnist.npz, fashion_mnist.npz and
+spambase.data. --keep stores the results of a clone without uncommitted changes
+under its commit, and reads them from there the next time; compiled programs are
+kept there too. The last digits depend on the processor and on JAX, so keep
+results on one machine only.
 
-Most of the time is XLA's. So the clones share compiled programs, which JAX
-finds by their instructions, and nothing else: a program that a change leaves
-alone compiles once. And LLVM optimizes none but those of `quickstart`, which is
-run as a user runs it.
+Most of the time is spent compiling. So the clones share compiled programs,
+which JAX finds by their instructions: a program that is the same in both
+compiles once. And LLVM optimizes only the programs of `quickstart`, which runs
+as a user runs it.
 """
 import argparse
 from collections.abc import Sequence
@@ -166,7 +166,7 @@ def main() -> int:
   parser.add_argument('before', type=pathlib.Path)
   parser.add_argument('after', type=pathlib.Path)
   parser.add_argument('--data', type=pathlib.Path, required=True)
-  parser.add_argument('--only', default='', help='cases, all by default')
+  parser.add_argument('--only', default='', help='names of cases; default: all')
   parser.add_argument('--keep', default='', help='folder of earlier results')
   args = parser.parse_args()
   bad = []

@@ -1,8 +1,7 @@
 """The small experiments that same.py runs before and after a change.
 
-Together they have every attack of the runner, every defense, every paper's
-federation and what the runner itself can do; not the studies beside it, nor
-what needs other data sets.
+Together they cover every attack, every defense, every paper's federation and
+the runner's features. Studies' scripts and other data sets are left out.
 """
 from typing import NamedTuple
 

@@ -2,13 +2,13 @@
 
   python -m experiments.bench.soak --hours=2 --out=experiments/bench/soak.json
 
-Each run is an experiment from data to report, in a work directory of its own:
+Each run is an experiment from data to report in its own work directory:
 undefended and under one defense in turn, stopped and continued every few runs.
-The record has, a line of time, what the process held when a run was over and
-its garbage collected: its memory as it is, and once the C library has given
-back what it keeps for later (`malloc_trim`, of glibc), which is what is in use.
-`growth` is the slope over the second half, when all that is kept once has been
-kept.
+The record says, for points in time, what the process held after a run and a
+garbage collection: its memory, and its memory after the C library has returned
+what it had kept for later (`malloc_trim` of glibc), which is the memory in use.
+`growth` is the slope over the second half, when everything that is kept only
+once has been kept.
 """
 import argparse
 import contextlib

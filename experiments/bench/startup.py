@@ -1,15 +1,15 @@
-"""How long somebody waits: a first start, a second one, a finished run again.
+"""How long a user waits: a first start, a second one, a finished run again.
 
   python -m experiments.bench.startup --out=experiments/bench/startup.json
   python -m experiments.bench.startup --beside=/path/to/another/clone
   python -m experiments.bench.startup --config=FILE --more='--config.seeds=1'
 
-Each is the whole command, from the shell to the prompt, on the quickstart: the
-first start with an empty compile cache, the second with its programs in the
-cache and another work directory, the third on a work directory that is whole.
-With another clone beside it (an earlier version) the two take turns. What the
-processes spent on all cores is told as well, for a shared machine adds to the
-seconds and less to that. Python keeps its bytecode, as it does for most.
+Each time is of the whole command on the quickstart, from the shell to the
+prompt. The first start has an empty compile cache; the second has its programs
+in the cache and another work directory; the third is on a finished work
+directory. With --beside, another clone (such as an earlier version) takes turns
+with this one. Processor time on all cores is recorded as well, because a shared
+machine affects it less than the seconds. Python keeps its bytecode, as usual.
 """
 import argparse
 from collections.abc import Sequence

@@ -2,18 +2,19 @@
 
   python experiments/bench/vmask.py --out=experiments/bench/vmask.json
 
-One step of two parties, batches of 128 halves of 28x28 images (random numbers:
-time does not depend on them), SGD, top MLP2; what VMask's Table III calls the
-running time, for MLP3 and LeNet5. Contestants take turns and the best call of
-each counts (`bench.ring.race`). 'compute' is both parties one after the other
-in this process, on ring elements, word by word; the dealer's randomness, made
-offline, is apart; so is the time that the messages would take on the paper's
-network, modelled from their bytes and flights. An epoch is 468 steps: 60000
-images in whole batches, extrapolated from the best step.
+Timed is one step of two parties with batches of 128 halves of 28x28 images, SGD
+and the top MLP2: the running time of VMask's Table III, for MLP3 and LeNet5.
+Images are random numbers, because the time does not depend on them. Contestants
+take turns, and the best call of each counts (`bench.ring.race`). 'compute' is
+both parties, one after the other in this process, on ring elements. The
+dealer's randomness, made offline, is listed separately; so is the time that the
+messages would take on the paper's network, modelled from their bytes and
+flights. An epoch is 468 steps (60000 images in whole batches), extrapolated
+from the best step.
 
-All is measured twice: as everybody runs it, where masked steps have vectors 512
-bits wide (`mpc.jit`) and plain training has XLA's usual ones, and with wide
-vectors for plain training as well (XLA_FLAGS=--xla_cpu_prefer_vector_width=512,
+Everything is measured twice: as a user runs it, where masked steps use vectors
+of 512 bits (`mpc.jit`) and plain training uses XLA's default; and with wide
+vectors for plain training too (XLA_FLAGS=--xla_cpu_prefer_vector_width=512,
 before JAX is imported).
 """
 import argparse

@@ -3,12 +3,12 @@
   python -m experiments.gafm.averaging spambase.data --seeds=10 \
       --out=experiments/gafm/records/averaging.json
 
-The paper's attacks look at one epoch. A passive party knows which sample is
-which, so it can add up what it was sent for a sample in many epochs: u and the
-critic's noise are drawn anew every round and average out. It also knows its own
-embeddings f(x), and can take from every round's gradients what is a function of
-f(x) (`attacks.residual_scoring`). Both together, and f(x) by itself, which the
-attacker has without any attack.
+The paper's attacks use one epoch. But a passive party knows which sample is
+which, so it can average the gradients that it gets for a sample over many
+epochs: u and the critic's noise are drawn again every round and average out. It
+also knows its own embeddings f(x), and can subtract from every round's
+gradients what is a function of f(x) (`attacks.residual_scoring`). Measured are
+both, their combination, and f(x) alone, which needs no attack.
 """
 import argparse
 from collections.abc import Sequence
@@ -107,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> None:
   parser.add_argument(
       '--out', default='', type=errors.new_file, help='JSON file'
   )
-  parser.add_argument('--only', default='', help='one of the defenses')
+  parser.add_argument('--only', default='', help='one defense; default: all')
   args = parser.parse_args(argv)
   begun = studies.begin('experiments.gafm.averaging', argv)
   device.set_up(0, '~/.cache/vfljax')

@@ -1,7 +1,7 @@
-"""What decides the claims on Delta and on who keeps what it was sent.
+"""Decides the claims on Delta, and on a party that keeps its gradients.
 
-They rest on what GAFM's own scripts wrote into records/, beside the trainings'
-records.
+They rest on the records of GAFM's own scripts in records/, besides those of
+trainings.
 """
 import numpy as np
 
@@ -22,7 +22,7 @@ def chosen_for_imdb() -> Verdict:
 
 
 def among(delta: float, record: str, said: str) -> Verdict:
-  """Whether it has one of the three lowest ratios, by the best epoch."""
+  """Whether a Delta has one of the three lowest ratios, by the best epoch."""
   orders = {epoch: in_order(record, epoch) for epoch in EPOCHS}
   held = {epoch: delta in order[:3] for epoch, order in orders.items()}
   shown = {
@@ -48,7 +48,7 @@ def in_order(record: str, epoch: str) -> list[float]:
 
 
 def transcript() -> Verdict:
-  """Whether a party's record of what it was sent tells it anything."""
+  """Whether a party learns anything from keeping the gradients it was sent."""
   found = scripts.read('averaging')['leak_auc']['gafm']
   kept, last, own = (100 * np.asarray(found[what]) for what in (
       'residual, first 50', 'gradient, last', 'f(x), last epoch'

@@ -2,9 +2,9 @@
 
   python -m experiments.gafm.choose_delta spambase.data
 
-Appendix D.3's rule, `vfljax.tuning.least_ratio`: 5 random tenths, 300 epochs
-(of one batch), the lowest mean of leak AUC over training AUC. With --share=1 it
-is the first row. The chart of the ratios is `pictures.py`'s.
+This is the rule of appendix D.3, `vfljax.tuning.least_ratio`: 5 random tenths,
+300 epochs (of one batch), and the lowest mean of leak AUC over training AUC.
+With --share=1 it gives Table 10's first row. `pictures.py` charts the ratios.
 """
 import argparse
 from collections.abc import Sequence
@@ -31,8 +31,12 @@ from vfljax.runner.machine import device
 def main(argv: Sequence[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description="GAFM's rule for Delta.")
   parser.add_argument('path', help='spambase.data')
-  parser.add_argument('--share', type=float, default=0.1)
-  parser.add_argument('--repeats', type=int, default=5)
+  parser.add_argument(
+      '--share', type=float, default=0.1, help='share of the rows to train on'
+  )
+  parser.add_argument(
+      '--repeats', type=int, default=5, help='random choices of these rows'
+  )
   parser.add_argument('--epochs', type=int, default=300)
   parser.add_argument(
       '--out', default='', type=errors.new_file, help='JSON file'

@@ -1,14 +1,14 @@
-"""What became of what GAFM's paper says, decided on means over seeds.
+"""Verdicts on the claims of GAFM's paper, from means over seeds.
 
-Nothing is rounded in anyone's favour: "less" is any less, a "similar" AUC is
-within 2 points, "insensitive" within 2 points of AUC and 5 of leak AUC. An
-attack counts in the epoch in which it learns most; where the last epoch, which
-the paper's numbers are of, decides otherwise, the verdict says so. "Each" and
-"the strongest" attack are of the paper's three and of our two stronger ones,
-where a record has them; where the three alone decide otherwise, that is said,
-too. Where a seed diverged a mean is no number, and nothing holds of it. Whether
-the seeds bear a verdict out is asked by drawing them anew (`redrawn`): what too
-few draws share is not decided.
+Nothing is rounded in favour of a claim: "less" is any less, a "similar" AUC is
+within 2 points, "insensitive" is within 2 points of AUC and 5 of leak AUC. An
+attack counts in the epoch in which it learns most. The paper's numbers are of
+the last epoch; if that decides otherwise, the verdict says so. "Each" and "the
+strongest" attack are among the paper's three and our two stronger ones, if a
+record has them; if the three alone decide otherwise, the verdict says so, too.
+If a seed diverged, the mean is NaN and no claim about it holds. A bootstrap
+over seeds (`redrawn`) tests each verdict: if too few draws agree with it, the
+claim is not decided.
 """
 from collections.abc import Callable, Sequence
 import math
@@ -42,13 +42,13 @@ class Test(NamedTuple):
   """A sentence, the rows that decide it, and how.
 
   Attributes:
-    where: In the paper.
+    where: Where the paper says it.
     text: The sentence, with its criterion.
-    rows: 'record/row' or 'record/row:strength'.
-    holds: Of these rows, in their order.
-    shown: The figures that decide: 'leaks' to the paper's attacks, to 'all'
-      that were measured, 'auc' or 'ratios'.
-    left_out: What of the paper's sentence was not compared.
+    rows: The rows it is about, 'record/row' or 'record/row:strength'.
+    holds: Whether it holds; takes these rows in order.
+    shown: The figures in the verdict: 'leaks' to the paper's attacks, to 'all'
+      measured attacks, 'auc' or 'ratios'.
+    left_out: The part of the paper's sentence that was not compared.
   """
 
   where: str
@@ -89,7 +89,7 @@ def all_less(less: Row, more: Row) -> bool:
 
 
 def gammas(*rows: Row) -> bool:
-  """The last leaks least of them all, at the second's AUC."""
+  """Whether the last row leaks least, at an AUC not below the second row's."""
   leaks = [sum(r[a] for a in PAPERS) for r in rows]
   kept = rows[-1]['auc'] > rows[1]['auc'] - SIMILAR
   return leaks[-1] == min(leaks) and kept

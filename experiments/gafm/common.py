@@ -1,12 +1,12 @@
 """What GAFM's experiments share: its federation and the paper's numbers.
 
-The passive party holds all features and the active party the labels: 57-16-1
-for Spambase with LeakyReLU and a sigmoid on the embedding, so that f(x) is in
-(0, 1). The undefended federation, Max-Norm and Marvell have a head 1-16-1,
-which GAFM replaces. Batch 1028 with the rest kept, 300 epochs, Adam 1e-4, ten
-seeds, each with its own split. Attacks score every epoch's gradients as
-sent, pooled; the paper's numbers stand beside those of the last epoch, which
-its public code returns.
+The passive party has all features and the active party the labels. For Spambase
+the passive network is 57-16-1 with LeakyReLU, and a sigmoid on the embedding,
+so that f(x) is in (0, 1). The undefended federation, Max-Norm and Marvell have
+a head 1-16-1, which GAFM replaces. Batches are of 1028 rows (the rest is kept),
+for 300 epochs, with Adam at 1e-4 and ten seeds, each with its own split.
+Attacks score the gradients as sent, pooled over each epoch. The paper's numbers
+are compared with the last epoch's, which its public code returns.
 """
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +36,7 @@ def spambase(
     experiment: Its name.
     listed: The table's rows.
     paper: The paper's numbers.
-    extra_attacks: Beside the paper's three.
+    extra_attacks: Attacks besides the paper's three.
     **data: Fields of `DataConfig` that differ.
   """
   source: dict[str, Any] = dict(name='spambase', path='spambase.data', test=0.3)
@@ -74,7 +74,7 @@ def varied(
 
 
 def marvell(label: str = 'marvell', after: tuple[Entry, ...] = ()) -> Entry:
-  """Marvell as the authors ran it: the power is the squared gap itself."""
+  """Marvell as GAFM's authors ran it: the power is the squared gap itself."""
   return Entry('marvell', (1.0,), label=label, after=after)
 
 

@@ -1,4 +1,4 @@
-"""What GAFM's tables and claims read from its records; AUCs in percent."""
+"""Reads measurements for GAFM's tables and claims; AUCs are in percent."""
 from collections.abc import Iterable, Mapping
 import dataclasses
 
@@ -91,7 +91,7 @@ def differing(results: Results, paper: Iterable[Paper]) -> set[tuple]:
 
 
 def missing(*records: str) -> str:
-  """What stands in the place of a table without its records."""
+  """The text in place of a table whose records are missing."""
   data = lambda r: (
       'movie_reviews.tsv' if r.startswith('reviews') else 'spambase.data'
   )

@@ -1,4 +1,4 @@
-"""Single figures that the README quotes in its sentences."""
+"""Single numbers that the README quotes in its sentences."""
 from collections.abc import Callable, Iterable
 from functools import partial
 
@@ -21,12 +21,12 @@ def marvell_30() -> str:
 
 
 def counted(record: str, low: float, high: float) -> str:
-  """Of how many seeds GAFM's AUC is between these."""
+  """In how many seeds GAFM's AUC is between two values."""
   return _seeds(record, lambda gafm, none: (low < gafm) & (gafm < high))
 
 
 def better(record: str) -> str:
-  """Of how many seeds it is above vanilla's."""
+  """In how many seeds GAFM's AUC is above vanilla's."""
   return _seeds(record, lambda gafm, none: gafm > none)
 
 

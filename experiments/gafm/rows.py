@@ -1,4 +1,4 @@
-"""A record's row as verdicts read it: means over seeds, or over drawn ones."""
+"""A record's rows for verdicts: means over seeds, or over bootstrap draws."""
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,7 +14,7 @@ def by_seed(where: str, epoch: str) -> BySeed:
   """{'auc', an attack, 'auc/' an attack: [seeds]} of 'record/row'.
 
   Args:
-    epoch: That attacks are of, 'max' (the best one) or 'last'.
+    epoch: The epoch that counts for attacks: 'max' (the best one) or 'last'.
   """
   record, _, named = where.partition('/')
   results = measured.load(record)
@@ -30,17 +30,17 @@ def by_seed(where: str, epoch: str) -> BySeed:
 
 
 def row(where: str, epoch: str) -> Row:
-  """Means over seeds, and the worst and the best AUC of any."""
+  """Means over seeds, and the worst and the best seed's AUC."""
   found = by_seed(where, epoch)
   (made,) = _rows(found, np.full((1, len(found['auc'])), 1 / len(found['auc'])))
   return made
 
 
 def drawn(places: Sequence[str], epoch: str) -> list[tuple[Row, ...]]:
-  """Rows of every draw of the seeds, see `redrawn`.
+  """Rows for every draw of the seeds, see `redrawn`.
 
-  Rows of a record share its seeds' splits and so their draws; those of another
-  record, of other trainings on other divisions, have their own.
+  Rows of one record share their seeds' splits, so they share draws. Rows of
+  different records have independent draws.
   """
   records = list(dict.fromkeys(w.partition('/')[0] for w in places))
   columns = []

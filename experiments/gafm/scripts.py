@@ -1,4 +1,4 @@
-"""Tables of what GAFM's own scripts wrote, and of its benchmark."""
+"""Tables from the records of GAFM's own scripts, and of its benchmark."""
 from collections.abc import Mapping, Sequence
 import json
 from typing import Any
@@ -17,7 +17,7 @@ SPANS = (
 
 
 def read(name: str) -> dict[str, Any]:
-  """What a script wrote into records/."""
+  """Reads a script's record."""
   return studies.read(evidence.HERE / PAPER / 'records' / f'{name}.json')
 
 
@@ -74,7 +74,7 @@ def _by_delta(found: Mapping[str, Sequence[float]]) -> str:
 
 
 def averaging() -> str:
-  """Who keeps what it was sent, beside the prediction that it has anyway."""
+  """Attackers who keep gradients, beside their own embeddings' prediction."""
   found = read('averaging')['leak_auc']
   rows = [
       [span, *(evidence.spread(100 * x for x in by_span[span])
@@ -107,5 +107,5 @@ def speed() -> str:
 
 
 def written(name: str) -> str:
-  """Where a script's numbers are from."""
+  """The line that says where a script's numbers come from."""
   return '\n\n' + evidence.told(name, read(name))

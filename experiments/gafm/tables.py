@@ -1,9 +1,9 @@
 """The README's tables from the records of runs; AUCs in percent.
 
-The paper does not say of which epoch its leak AUCs are. Its public code returns
-the last one's, so the paper's numbers stand beside ours of the last epoch
-(`leak_auc_last`). Below that is the epoch in which an attack learns most, each
-seed's own (`leak_auc_max`): an attacker is sent all of them.
+The paper does not say which epoch its leak AUCs are from. Its public code
+returns the last one's, so the paper's numbers stand beside our last epoch's
+(`leak_auc_last`). The row below has each seed's epoch in which the attack
+learns most (`leak_auc_max`), because an attacker gets the gradients of all.
 """
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -35,7 +35,7 @@ More = Callable[[Results, Cell, str], list[str]]
 
 
 def name(cell: Cell) -> str:
-  """A row's name for people."""
+  """A row's name as the README shows it."""
   return NAMES.get(cell[0], cell[0].replace('_', ' '))
 
 
@@ -51,7 +51,7 @@ def worst_best(x: np.ndarray) -> str:
 
 
 def flipped(x: np.ndarray) -> str:
-  """How many seeds' models have the classes the wrong way round."""
+  """The number of seeds whose model has the classes swapped."""
   count = int((x < 50).sum())
   text = f'{count}/{len(x)}'
   if count:

@@ -3,12 +3,12 @@
   python -m experiments.gafm.terms spambase.data \
       --out=experiments/gafm/records/terms.json
 
-The paper says that class centers of the GAN's and of the cross-entropy's
-gradient lie on opposite sides and cancel (section 3.4), and gives the mean of
-either term (Table 7). Here both are taken of every round of every epoch, from
-the round's own embeddings and networks with u and the critic's noise drawn once
-more, beside the gradient that was sent; of an epoch their mean and the distance
-between the classes' centers, positives minus negatives.
+The paper says that the class centers of the GAN's and of the cross-entropy's
+gradient lie on opposite sides and cancel (section 3.4), and gives each term's
+mean (Table 7). Here both terms are computed in every round of every epoch, from
+the round's own embeddings and networks, with u and the critic's noise drawn
+again. Beside the gradient that was sent, each epoch has their means and the
+distances between the class centers, positives minus negatives.
 """
 import argparse
 from collections.abc import Sequence

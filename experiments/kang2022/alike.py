@@ -1,8 +1,7 @@
-"""Which runs can be compared: party B has the same features in them.
+"""Which runs can be compared: those in which party B has the same features.
 
-VHNN and VSNN differ in whether party A has a network. If party B has more
-features in one of them, that is another difference, and a comparison says
-nothing of the first.
+VHNN and VSNN differ in whether party A has a network. If party B also has more
+features in one of them, a comparison cannot tell the two differences apart.
 """
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -17,8 +16,8 @@ class Run(NamedTuple):
   """The results of a work directory on one data set, and party B's features.
 
   Attributes:
-    results: What was measured.
-    held: What says which features party B has; `None` if nothing does.
+    results: The measurements.
+    held: The fields that decide party B's features; `None` if unknown.
   """
 
   results: Results
@@ -32,10 +31,10 @@ def read(path: str) -> list[Run]:
 
 
 def held_by_b(config: Mapping | None) -> tuple | None:
-  """What says which features party B has: alike for the same ones.
+  """The fields that decide party B's features: equal for equal features.
 
   Args:
-    config: As config.json has it; `None` if there is none.
+    config: The contents of config.json; `None` if there is none.
   """
   if not config or 'data' not in config:
     return None

@@ -1,8 +1,8 @@
-"""Model inversion seed by seed: what ten seeds can tell, and what not.
+"""Model inversion seed by seed: what ten seeds can decide.
 
-Seeds differ more than defenses do, so that a mean alone says too little. A
-seed's split, attacked images and attacker's draws are the same with and without
-a defense, so SSIM is compared within it.
+Seeds differ more than defenses, so means alone say too little. A seed's split,
+attacked images and attacker's draws are the same with and without a defense, so
+SSIM is compared within each seed.
 """
 from collections.abc import Callable, Iterable
 import functools
@@ -28,7 +28,7 @@ def ssim(
 
 
 def guessed(attack: str) -> str:
-  """SSIM without any embedding; VHNN's party B has what VSNN's has."""
+  """SSIM of a guess without any embedding; the same for VHNN and VSNN."""
   return evidence.mean(ssim('table16_vhnn', NONE, attack).values(), 3)
 
 
@@ -39,7 +39,7 @@ def lower(
 
   Args:
     than: An attack on the undefended federation, or a guess.
-    metric: Or less PSNR.
+    metric: 'ssim' or 'psnr'.
   """
   pairs = []
   for algorithm in ALGORITHMS:
@@ -100,19 +100,19 @@ def interval(changes: PerSeed) -> str:
 
 
 def below(changes: PerSeed) -> str:
-  """'8 of 10': in how many seeds something is less than nothing."""
+  """'8 of 10': in how many seeds a difference is below zero."""
   return _share(change < 0 for change in changes.values())
 
 
 def above(changes: PerSeed) -> str:
-  """'10 of 10': in how many seeds something is more than nothing."""
+  """'10 of 10': in how many seeds a difference is above zero."""
   return _share(change > 0 for change in changes.values())
 
 
 def less(changes: PerSeed) -> bool | None:
   """Whether the whole interval is below zero; `None` if zero is in it.
 
-  `None` too if a seed diverged: what the others say is not what all say.
+  Also `None` if a seed diverged, because the others do not speak for it.
   """
   s = reading.summarize(changes.values())
   told = not s.missing and abs(s.mean) > s.half
@@ -125,7 +125,7 @@ def greater(changes: PerSeed) -> bool | None:
 
 
 def every(found: Iterable[bool | None]) -> bool | None:
-  """Whether all hold; `None` if none is refuted and one is not told."""
+  """Whether all hold; `None` if none is refuted but one is not decided."""
   known = set(found)
   return False if False in known else None if None in known else True
 

@@ -1,9 +1,9 @@
-"""What became of Kang et al.'s takeaways and orders of preference.
+"""Verdicts on Kang et al.'s takeaways and orders of preference.
 
-The verdicts are `takeaways.py`'s, on the epoch in which an attack learns most;
-where the last epoch says otherwise, so does the verdict. An order is that of
-mean optimal PU scores over data sets; the paper parts equal ones by its curves,
-too.
+The verdicts are those of `takeaways.py`, for the epoch in which an attack
+learns most; if the last epoch decides otherwise, the verdict says so. Defenses
+are ordered by mean optimal PU scores over data sets; the paper also uses its
+curves to order equal ones.
 """
 from collections.abc import Sequence
 
@@ -48,7 +48,7 @@ def _runs(records: Sequence[str]) -> list[alike.Run]:
 
 
 def _takeaway(start: str, where: str, records: Sequence[str]) -> Claim:
-  """The one whose text begins so."""
+  """The takeaway whose text begins with these words."""
   text = next(
       v.claim for v in takeaways.verdicts([]) if v.claim.startswith(start)
   )
@@ -142,11 +142,11 @@ def _signs(order: str) -> list[set[str]]:
 def _inversion(
     start: str, text: str, records: Sequence[str], compared: Sequence[str]
 ) -> Claim:
-  """What `takeaways` says of model inversion, in VHNN and VSNN.
+  """The verdict on model inversion in VHNN and VSNN.
 
-  It says so of means. Seeds have to agree: each of `compared`, differences of
-  `by_seed`, has to be below zero by more than seeds differ. One above zero by
-  more refutes it; an interval with zero in it does neither.
+  `takeaways` decides it on means, but seeds have to agree: each difference in
+  `compared` (`by_seed`) must have its whole interval below zero. An interval
+  above zero refutes the claim; an interval with zero in it decides nothing.
   """
 
   def judge() -> Verdict:

@@ -1,8 +1,8 @@
-"""Figure 11: what more known labels are worth to model completion.
+"""Figure 11: how much known labels help model completion.
 
-MC's leakage is over a local model on the same labels. The paper says that it is
-larger with few labels, 40 or 80 of the five numbers, and why: what the attacker
-knows beforehand grows faster than what it knows afterwards.
+MC's leakage is measured over a local model with the same labels. The paper says
+that it is larger with few labels (40 or 80 of the five numbers), because the
+local model gains more from further labels than the attacker does.
 """
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,12 +17,12 @@ FEW = (40, 80)
 
 
 class Shares(NamedTuple):
-  """Of all protections' strengths, and no protection.
+  """Counts over all protections' strengths, and no protection.
 
   Attributes:
     few: In how many the mean over seeds is largest with 40 or 80 labels.
     more: In how many 40 labels leak more than 400, by more than seeds differ.
-    count: How many there are.
+    count: The number of all.
   """
 
   few: int

@@ -1,7 +1,7 @@
-"""Kang's records: what makes them, and how their rows are shown.
+"""Kang's records: the commands that make them, and how their rows are shown.
 
-Leakage is of the folded AUC minus 50 points, of the epoch in which the attack
-learns most; in brackets that of the last epoch. Kang et al. do not say which
+Leakage is the folded AUC minus 50 points, in the epoch in which the attack
+learns most; the last epoch's is in brackets. Kang et al. do not say which epoch
 they print.
 """
 from experiments import evidence
@@ -48,7 +48,7 @@ def name(cell: Cell) -> str:
 
 
 def leak(results: Results, cell: Cell, attack: str) -> str:
-  """Points: the best epoch, in brackets the last one."""
+  """A leakage in points: the best epoch's, with the last one's in brackets."""
   text = evidence.spread(reading.leakage(results, cell, attack).values())
   last = reading.leakage(results, cell, attack, 'last')
   return text + (f' ({evidence.mean(last.values())})' if last else '')

@@ -1,11 +1,11 @@
 """The paper's numbers: Tables 10 to 17, as measurements that ours stand beside.
 
-The paper prints utility losses and leakages in points of the best strength. The
-report compares measurements, so they are turned back: AUC = 0.5 + leakage, and
-utility = the undefended utility - loss. What a table's best strength is, the
-paper does not say; `strength` None compares with whatever is ours. Each table
-has best strengths of its own, so a protection's loss differs between Tables 10,
-11 and 12: a loss stands beside the leakages of its own table and no others.
+The paper prints utility losses and leakages, in points, at the best strength.
+The report compares measurements, so they are converted: AUC = 0.5 + leakage,
+and utility = undefended utility - loss. The paper does not say which strength
+is best; with `strength` None each of ours is compared. Each table has its own
+best strengths, so a protection's loss differs between Tables 10, 11 and 12. A
+loss stands only beside the leakages of its own table.
 """
 from vfljax.runner.config import Paper
 

@@ -1,10 +1,10 @@
-"""Kang's evaluation settings (Table 6) and the scores of defenses in them.
+"""Kang's evaluation settings (Table 6) and defenses' scores in them.
 
 A setting is a kind of federation and the attacks on it. A defense's optimal PU
-score (Eq. 22) is the best of its strengths'; the order of preference follows
-from the scores. Where a seed diverged, the mean over all seeds is no
-number, and the score is 0, as in the report (`vfljax.report.ranks`). Points are
-scored as they are shown there, to a decimal.
+score (Eq. 22) is the best over its strengths, and the scores give the order of
+preference. If a seed diverged, the score is 0, as in the report
+(`vfljax.report.ranks`). As there, points are rounded to one decimal before they
+are scored.
 """
 from collections.abc import Iterable, Sequence
 
@@ -85,7 +85,7 @@ def thwarting(
   """In which share of the draws the defenses thwart all attacks everywhere.
 
   Args:
-    numbers: Of the evaluation settings.
+    numbers: Numbers of the evaluation settings.
 
   Returns:
     NaN if none of them was measured.

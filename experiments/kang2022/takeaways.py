@@ -5,9 +5,9 @@
 Reads the work directories' results.jsonl and prints, for every evaluation
 setting (Table 6), the optimal PU scores (Eq. 22) and the order of preference
 that follows from them, then every takeaway of section 8 with the numbers that
-decide it. What no result speaks of is "not measured". VHNN and VSNN are
-compared on the data sets that both trained on, if party B held the same in
-both, by the work directories' config.json; what is left out is named.
+decide it, or "not measured". VHNN and VSNN are compared on data sets that both
+trained on, if party B has the same features in both (by the work directories'
+config.json); data sets that are left out are named.
 """
 from collections.abc import Sequence
 import sys

@@ -2,10 +2,10 @@
 
   python -m experiments.large.steps vmask.table2:cf10 --rounds=20 --passes=2
 
-For machines on which a whole training takes days. The federation, its optimizer
-and its batches are the experiment's; the undefended federation is trained, on
-the first rows, so many rounds a pass. The loss of every round, and its mean
-over the first and the last quarter, are added to a JSON file.
+This is for machines on which a whole training takes days. The undefended
+federation of the experiment is trained, with its optimizer and batches, on the
+first rows: --passes passes of --rounds rounds. The loss of every round, and its
+mean over the first and the last quarter, are added to a JSON file.
 """
 import argparse
 from datetime import date
@@ -68,7 +68,7 @@ def main() -> None:
       description='A few rounds of an experiment on a subset.'
   )
   parser.add_argument('experiment', help='like vmask.table2:cf10')
-  parser.add_argument('--rounds', type=int, default=20, help='a pass')
+  parser.add_argument('--rounds', type=int, default=20, help='in a pass')
   parser.add_argument('--passes', type=int, default=2)
   parser.add_argument('--test_limit', type=int, default=64)
   parser.add_argument('--data_options', default='', help='for data.options')

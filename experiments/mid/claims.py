@@ -1,8 +1,8 @@
-"""What became of MID's claims: the criteria, on means over seeds.
+"""Verdicts on MID's claims: the criteria, on means over seeds.
 
-Most compare MID with others at equal accuracy, see rivalries.py. The spread is
-the sum of two sample deviations, or one where a number has none: what is less
-apart is not told from the other, and decides nothing either way.
+Most compare MID with other defenses at equal accuracy, see rivalries.py. The
+spread is the sum of two sample deviations (or one, if a number has none). Two
+numbers that differ by less decide nothing.
 """
 from experiments.claims import Claim, Verdict, untestable
 from experiments.mid import curves, rebuilt
@@ -34,12 +34,12 @@ RULE = (
 
 
 def _at_zero(found: Curves) -> Point:
-  """MID without regularization: the network alone that it puts in the way."""
+  """MID without regularization: only the network that it adds."""
   return next(p for p in found.by_defense['MID'] if p.strength == 0)
 
 
 def _zero(rivalry: Rivalry) -> Claim:
-  """Held, or not, beyond the spread of both; not decided within it."""
+  """A claim that is decided only beyond the spread of both numbers."""
   def judge() -> Verdict:
     found = rivalry.curves()
     zero, free = _at_zero(found), found.undefended

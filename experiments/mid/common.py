@@ -1,11 +1,11 @@
 """What MID's experiments share: federation, defenses, their strengths.
 
 Zou et al. (2023), section 5: MNIST, evenly split, a bottom network with one
-hidden layer of 32 units at every party, and, but for model completion,
-direction scoring and CAFE, no weights in the top: softmax of the sum.
+hidden layer of 32 units at every party. The top has no weights (the softmax of
+the sum), except for model completion, direction scoring and CAFE.
 
-What the paper does not say is ours: the active party has the lower half; Adam
-at 0.001, batches of 256 but for batch-level inference, 10 epochs.
+Ours, because the paper does not say: the active party has the lower half; Adam
+at 0.001; batches of 256, except for batch-level inference; 10 epochs.
 """
 import dataclasses
 from typing import Any
@@ -37,13 +37,13 @@ AGAINST_BACKDOORS = (*GENERAL, RVFR)
 
 
 def discrete(batch_size: int = BATCH) -> Entry:
-  """DG, as Fu et al. have it, whom the paper cites, with the paper's bins.
+  """DG in the form of Fu et al., whom the paper cites, with the paper's bins.
 
-  Rounding to multiples of 2 * bound / bins; Kang et al.'s Eq. 19 makes what is
-  beyond two deviations zero and so loses the largest gradients. Fu et al.'s
-  bound, 0.03, is for the mean loss of batches of 32, in which an element of a
-  gradient is about 1/32 at most; the paper has none for its own batches. Ours
-  is in proportion, since 0.03 would round all of it to zero in batches of 256.
+  It rounds to multiples of 2 * bound / bins. (Kang et al.'s Eq. 19 sets values
+  beyond two deviations to zero, and so loses the largest gradients.) Fu et
+  al.'s bound of 0.03 is for the mean loss over batches of 32, where an element
+  of a gradient is about 1/32 at most. The paper gives none for its batches.
+  Ours is in proportion, as 0.03 would round everything to zero for 256 rows.
   """
   bound = 0.03 * 32 / batch_size
   return Entry('discrete_sgd', BINS, dict(bound=bound), 'DG')

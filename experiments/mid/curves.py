@@ -1,10 +1,10 @@
-"""Defenses against each other at equal accuracy.
+"""Compares defenses at equal accuracy.
 
-A defense's curve is its points (utility of the model, success of an attack),
-one a strength, means over seeds. "At equal accuracy" compares the least success
-that each defense reaches for a loss of utility of at most so many points. Where
-MID merely ignores the passive party, its utility is that of the active party
-alone: the share of that party's worth that is left stands beside it.
+A defense's curve has a point for each strength: (utility of the model, success
+of an attack), means over seeds. "At equal accuracy" compares the least success
+of the attack that each defense reaches within a given loss of utility. If MID
+only ignores the passive party, its utility is that of the active party alone.
+So the share of the passive party's worth that remains is shown beside it.
 """
 from collections.abc import Iterable, Sequence
 import math
@@ -64,7 +64,7 @@ class Compared(NamedTuple):
 
   @property
   def lost(self) -> bool:
-    """Not below, and by more than the spread; so is what has no number."""
+    """Whether it is above by more than the spread, or has no number."""
     return not self.won and not self.near
 
   def __str__(self) -> str:
@@ -76,7 +76,7 @@ class Compared(NamedTuple):
 
 
 def above(apart: float, spread: float) -> bool | None:
-  """Whether a difference is above nothing; `None` within the spread.
+  """Whether a difference is above zero; `None` within the spread.
 
   `False` too where it is no number.
   """
@@ -97,9 +97,9 @@ def success(
     results: Results, cell: Cell, attack: str | Sequence[str],
     metrics: Sequence[str],
 ) -> PerSeed:
-  """What an attack reaches by seed, in percent: the largest of its metrics.
+  """An attack's success by seed, in percent: the largest of its metrics.
 
-  Of several attackers it is what the best of them reaches.
+  Of several attackers the best one counts.
   """
   attacks = [attack] if isinstance(attack, str) else attack
   found = [
@@ -113,11 +113,10 @@ def success(
 def curves(
     results: Results, attack: str | Sequence[str], *metrics: str
 ) -> Curves:
-  """The curves of an attack; of several metrics, or attackers, the largest
-  counts by seed.
+  """The curves of an attack.
 
-  What diverged in a seed is no point: it keeps to no accuracy, and an attack on
-  it has nothing to read.
+  Of several metrics or attackers, the largest success counts in each seed. A
+  strength at which a seed diverged has no point: it has no accuracy.
   """
   alone = 100 * _mean(evidence.alone(results))
   utilities = {
@@ -175,8 +174,8 @@ def compared(
 
   Args:
     others: The rivals; all other defenses by default.
-    of_best: Losses are against the best model of all and not the undefended
-      one, which some attacks spoil.
+    of_best: Whether losses are against the best model of all instead of the
+      undefended one, which some attacks spoil.
   """
   top, against = most(found, of_best), rivals(found, one, others)
   lines = []

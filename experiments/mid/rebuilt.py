@@ -1,10 +1,10 @@
-"""What became of MID's claims on CAFE (section 5.7, Tables 1 and 2).
+"""Verdicts on MID's claims on CAFE (section 5.7, Tables 1 and 2).
 
-An attacker chooses the start or the end of training, seed by seed. What is
-apart by no more than the spread (see claims.py) is not decided. An attack whose
-PSNR is no better than that of guessing the pool's mean image has failed,
-however far below it is. The attack has 1500 steps here, far fewer than in the
-paper: every claim says so, for the attacker may be the weaker for it.
+An attacker chooses the start or the end of training, seed by seed. Differences
+within the spread (see claims.py) decide nothing. An attack whose PSNR is no
+better than guessing the pool's mean image has failed, however far below it is.
+The attack has 1500 steps here, far fewer than in the paper, and may therefore
+be weaker; every claim says so.
 """
 from collections.abc import Callable
 

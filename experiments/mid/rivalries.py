@@ -1,13 +1,14 @@
-"""Who is compared with whom in MID's claims, and when MID is below the others.
+"""Which defenses MID's claims compare, and when MID is below the others.
 
-"Below the others" is judged at equal accuracy (see curves.py): at each loss of
-0.5, 1, 2, 5 and 10 points to which MID and another defense can keep, MID's
-least success must be below the others', and at one of them by more than the
-spread (the deviations of both). It is refuted by a loss at which MID is above
-by more than the spread; where it is above within the spread alone, or nowhere
-below by more, nothing is decided. All losses count for all attacks. An attack
-in training counts by its best epoch; one that learns or is replayed by the
-better of the start and the end of training.
+"Below the others" is judged at equal accuracy (see curves.py). At each loss of
+0.5, 1, 2, 5 and 10 points that MID and another defense can keep to, the least
+success of the attack under MID must be below that under the others, and at one
+of these losses by more than the spread (the deviations of both). A loss at
+which MID is above by more than the spread refutes it. If MID is above within
+the spread, or nowhere below by more than it, nothing is decided. All losses
+count for all attacks. An attack during training counts by its best epoch; an
+attack that learns or is replayed, by the better of the start and the end of
+training.
 """
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -25,8 +26,8 @@ class Rivalry(NamedTuple):
   """A defense against others, by one attack of a record.
 
   Attributes:
-    attack: Of several the best counts, seed by seed.
-    metrics: Of several the largest counts, seed by seed.
+    attack: The attack; of several, the best counts in each seed.
+    metrics: Its metrics; the largest counts in each seed.
     of_best: See `curves.compared`.
   """
 

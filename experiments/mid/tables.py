@@ -1,8 +1,8 @@
 """The README's tables from the records of runs.
 
-In percent unless they say otherwise. 'Worth left' is the share of what the
-passive party adds to the accuracy (AUC of two classes) of the best model of all
-that a defense leaves: at 0 the model is the active party's own.
+Numbers are in percent unless stated otherwise. 'Worth left' is the share that a
+defense leaves of what the passive party adds to the best model's accuracy (or
+AUC, for two classes). At 0 the model is no better than the active party's own.
 """
 from collections.abc import Callable, Mapping
 from typing import NamedTuple

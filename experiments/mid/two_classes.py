@@ -2,8 +2,8 @@
 
   python -m experiments.mid.two_classes mnist.npz 3 8 mnist_3_8.npz
 
-Zou et al. (2023) draw two classes at random for binary tasks; which ones they
-do not say. The result is read with --config.data.name=npz.
+Zou et al. (2023) draw two classes at random for binary tasks, and do not say
+which. Read the result with --config.data.name=npz.
 """
 import argparse
 

@@ -1,13 +1,13 @@
-"""Whether each seed by itself says what the means over seeds say."""
+"""Whether each seed by itself agrees with the verdict on means over seeds."""
 from experiments import evidence
 from experiments.claims import Claim, Verdict
 from experiments.plugvfl.rows import PAPER, of_seed
 
 
 def by_each_seed(claim: Claim) -> Claim:
-  """A claim that is not decided where a seed alone says the opposite.
+  """A claim that counts as not decided if one seed alone says the opposite.
 
-  One seed, of which nobody knows how far it is from another, is as it is.
+  With a single seed the verdict is left unchanged.
   """
 
   def judge() -> Verdict:

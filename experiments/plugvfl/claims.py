@@ -1,15 +1,15 @@
-"""What became of PlugVFL's claims: the criteria, on means over seeds.
+"""Verdicts on PlugVFL's claims: the criteria, on means over seeds.
 
-'Guessing' is 10 % of ten classes; an attacker is at it with at most 15, which
-every verdict says, with what an untrained extractor has. PlugVFL's psi learns
-at ten times the rate that Algorithm 1 has for all, which protects better, but
-where a claim says otherwise. Of the heads that complete a network with 40
-labels the better one counts (Figure 7's records have the MLP alone), and beside
-them stands the attacker that knows all labels. What a defense costs is points
-of accuracy against no defense. A baseline that no row of PlugVFL's is as cheap
-as is not compared and decides nothing, and so does a mean of which a seed alone
-says the opposite (agreed.py). quits.py has the claims on parties that
-quit.
+For ten classes guessing is right in 10 %; an attacker counts as guessing with
+at most 15 %. Every verdict says so, beside the result for an untrained
+extractor. Unless a claim says otherwise, PlugVFL's psi learns at ten times the
+rate that Algorithm 1 has for everything, which protects better. Of the heads
+that complete a network with 40 labels the better one counts (Figure 7's records
+have the MLP only); the attacker that knows all labels stands beside it. A
+defense's cost is its accuracy in points below no defense. A baseline that costs
+less than every row of PlugVFL is not compared and decides nothing. A mean
+decides nothing either if one seed alone says the opposite (agreed.py). quits.py
+has the claims on parties that quit.
 """
 from collections.abc import Iterable
 import math
@@ -33,7 +33,7 @@ def reached(
 
   Args:
     attacker: 'few' or 'all'.
-    record: Where the active party alone and the untrained extractor are from.
+    record: The record with the active party alone and an untrained extractor.
   """
   known = [r for r in found if math.isfinite(getattr(r, attacker))]
   cheap = [r for r in known if r.loss < loss]

@@ -1,9 +1,9 @@
-"""What became of PlugVFL's claims on parties that quit (section 5.1).
+"""Verdicts on PlugVFL's claims on parties that quit (section 5.1).
 
-The paper has two sentences. On CIFAR-10, which names no p: over 7 points (its
-introduction: 8) for nearly none before, which is read as under 0.5. On
-CIFAR-100: over 5.5 points for under 0.5, which its own Table 3 does not have.
-The latter is judged at p = 0.05, which comes nearest to it there.
+The paper has two sentences. On CIFAR-10, without naming a p: more than 7 points
+(its introduction: 8) gained after quitting, at almost no cost before, which we
+read as under 0.5. On CIFAR-100: more than 5.5 points for under 0.5, which its
+own Table 3 does not show; it is judged at p = 0.05, the nearest value there.
 """
 from experiments.claims import Claim, Verdict, untestable
 from experiments.plugvfl import fig3
@@ -13,7 +13,7 @@ NEARLY_NONE = 0.5  # Points before party 2 quits.
 
 
 def gains(record: str) -> list[tuple[Row, float]]:
-  """Every p above 0 and what it returns after quitting."""
+  """Every p above 0 and the accuracy that it recovers after quitting."""
   found = rows(record)
   none = found['no defense']
   return [
@@ -23,7 +23,7 @@ def gains(record: str) -> list[tuple[Row, float]]:
 
 
 def table3() -> str:
-  """What the paper's Table 3 returns for under 0.5 points."""
+  """The accuracy that the paper's Table 3 recovers for under 0.5 points."""
   before, after = fig3.TABLE_3['plugvfl drop=0']
   label, (b, a) = max(
       ((label, pair) for label, pair in fig3.TABLE_3.items()

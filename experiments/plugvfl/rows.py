@@ -1,7 +1,7 @@
-"""A record's rows: what the tables call them, their means, their attackers.
+"""A record's rows: their names in the tables, their means, their attackers.
 
-'few' is what 40 labels read, by the better of the two heads; 'all' what all
-labels read.
+'few' is the accuracy of a network completed with 40 labels, by the better of
+the two heads; 'all' is that with all labels.
 """
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
@@ -60,7 +60,7 @@ def results(record: str) -> Results:
 
 
 def of_seed(seed: int, judge: Callable[[], Verdict]) -> Verdict:
-  """A verdict as it would be of one seed's trainings alone."""
+  """The verdict of `judge` on one seed's trainings alone."""
   before = _SEED.set(seed)
   try:
     return judge()

@@ -15,22 +15,21 @@ from vfljax.report.reading import Cell, Results
 FASHION = '--config.data.path=fashion_mnist.npz'
 MNIST = '--config.data.name=mnist --config.data.path=mnist.npz'
 CIFAR = '--config.data.name=cifar10 --config.data.path=cifar10.npz'
-ONE = '--config.seeds=1'
 RUNS = dict(
     fig3=f'fig3.py:fashion_mnist {FASHION}',
     fig4=f'fig4.py {FASHION}',
     fig5=f'fig5.py {FASHION}',
     fig6=f'fig6.py {FASHION}',
-    fig7=f'fig7.py {FASHION} {ONE}',
+    fig7=f'fig7.py {FASHION}',
     fig7_printed=f'fig7.py {FASHION} '
                  "'--config.defenses=none,slow psi(0.03,0.1,0.5,0.9)'",
     table2=f'fig6.py {FASHION} --config.defenses=none '
            '--config.attack.known=40',
-    fig3_mnist=f'fig3.py:fashion_mnist {MNIST} {ONE}',
-    fig6_mnist=f'fig6.py {MNIST} {ONE}',
-    fig3_cifar10=f'fig3.py:cifar10 --config.data.path=cifar10.npz {ONE}',
-    fig4_cifar10=f'fig4.py {CIFAR} {ONE}',
-    fig6_cifar10=f'fig6.py {CIFAR} {ONE}',
+    fig3_mnist=f'fig3.py:fashion_mnist {MNIST}',
+    fig6_mnist=f'fig6.py {MNIST}',
+    fig3_cifar10='fig3.py:cifar10 --config.data.path=cifar10.npz',
+    fig4_cifar10=f'fig4.py {CIFAR}',
+    fig6_cifar10=f'fig6.py {CIFAR}',
 )
 HEADS = {'40': '', '40 linear': ':linear', 'all': ':all'}
 UNTRAINED = {'untrained extractor': 'scratch', "party 2's raw half":

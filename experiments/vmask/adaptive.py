@@ -188,10 +188,11 @@ def main(argv: Sequence[str] | None = None) -> None:
                       help='epochs in the clear before layers are masked')
   parser.add_argument('--seeds', type=int, default=3)
   parser.add_argument('--epochs', type=int, default=5)
-  parser.add_argument('--draws', type=int, default=5, help='of known labels')
+  parser.add_argument('--draws', type=int, default=5,
+                      help='choices of known labels')
   parser.add_argument('--limit', type=int, default=0, help='training samples')
   parser.add_argument('--work', type=pathlib.Path,
-                      help='folder of single trainings; those there stay')
+                      help='folder that keeps finished trainings')
   parser.add_argument('--parts', type=int, default=0,
                       help='stop after so many trainings; 0: all')
   parser.add_argument('--out', type=errors.new_file, default='')

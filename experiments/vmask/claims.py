@@ -1,6 +1,6 @@
-"""What became of the VMask paper's claims, from its records.
+"""Verdicts on the VMask paper's claims, from records.
 
-Each judge's docstring is its criterion and stands in the table.
+Each judge's docstring is its criterion, and is printed in the table.
 """
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -3,16 +3,16 @@
   python -m experiments.vmask.crypto mnist.npz \
       --out=experiments/vmask/records/crypto.json
 
-A batch's operations follow from vfljax.he's formulas, which tests hold to real
-mini-batches; an operation's microseconds of processor time are measured, with
-keys of 1024 bits, in turns with rounds of vanilla training, so that a ratio is
-of one machine and one hour, and of one core to one core. An epoch is 469
-batches of 128; nobody runs one.
+The number of operations in a batch follows from vfljax.he's formulas, which
+tests compare with real mini-batches. The processor time of each operation is
+measured, in microseconds, with keys of 1024 bits, in turns with rounds of plain
+training. So a ratio is of one machine, one hour, and one core to one core. An
+epoch is 469 batches of 128; it is computed, not run.
 
 The paper gives no widths. `OURS` are those of our MLP3, `AUTHORS` those of the
-authors' code, whose top's 64 are ours; `TEN` has a cut layer and a top as wide
-as there are classes, near what the paper's seconds for ACML and SFA would take.
-`acml`'s layer and `spnn`'s last one are the top's first.
+authors' code (except the top's 64, which are ours). `TEN` has a cut layer and a
+top as wide as there are classes, near what the paper's seconds for ACML and SFA
+would take. `acml`'s layer and `spnn`'s last one are the top's first layer.
 """
 import argparse
 from collections.abc import Mapping
@@ -123,9 +123,9 @@ def seconds(
 
   Args:
     record: What `main` measured.
-    row: Of its costs.
-    widths: Which.
-    how: 'phe' or 'ours'; of CKKS there is one.
+    row: A row of its costs.
+    widths: The name of the widths.
+    how: 'phe' or 'ours'; there is only one implementation of CKKS.
   """
   counts = record['costs'][widths][row]
   names = CKKS if 'CKKS' in row else PHE if how == 'phe' else INTEGERS

@@ -3,16 +3,17 @@
   python -m experiments.vmask.crypto_leaks \
       --out=experiments/vmask/records/crypto_leaks.json
 
-Each protocol trains what a plain federation trains (vfljax.he.views, tested on
-ciphertexts), so that registered attacks run there, on the views that parties
-have by design: breast cancer (bundled with scikit-learn), 15 columns at each
-party, batches of 8, SGD at 0.1, 10 epochs, seeds side by side. A score is the
-leak AUC of an epoch's rounds pooled; the last epoch's and the best one's are
-recorded, for an attacker chooses.
+Each protocol trains the same as a plain federation (vfljax.he.views, tested on
+ciphertexts). So registered attacks run on that federation, with the views that
+parties have by design. Data are breast cancer (bundled with scikit-learn), 15
+columns at each party, in batches of 8, with SGD at 0.1, for 10 epochs. A score
+is the leak AUC pooled over an epoch's rounds; those of the last epoch and of
+the best one are recorded, because an attacker can choose.
 
 HardyLR's residues are those of a regression on +-2, u / 4 - t / 2, whose sign
-is not the label's where u overshoots. Who knows the loss solves for t with its
-own part of u: 'residues and own part', which is not registered.
+is not the label's if u overshoots. An attacker who knows the loss solves for t
+with its own part of u: 'residues and own part', which is not a registered
+attack.
 """
 import argparse
 from collections.abc import Callable

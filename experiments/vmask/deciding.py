@@ -1,8 +1,8 @@
 """What a few trainings can decide, so that noise never helps a claim.
 
-A limit is kept, or passed, clearly: by at least as much as trainings deviate
-(sample deviation). Nearer than that nothing is decided, and what diverged, was
-not measured or is of one training alone is never kept.
+A limit is kept or passed "clearly" if the distance is at least the trainings'
+sample deviation. Nearer than that, nothing is decided. A limit never counts as
+kept if a training diverged, was not measured, or is the only one.
 """
 from collections.abc import Iterable, Mapping
 import math
@@ -33,13 +33,13 @@ def within(values: Iterable[float], limit: float = 0.0) -> Found:
 
 
 def below(values: Iterable[float]) -> Found:
-  """Whether something is clearly below nothing; what never differs is not."""
+  """Whether values are clearly below zero; zeros in all trainings are not."""
   values = list(values)
   return False if values and not any(values) else within(values)
 
 
 def deviating(values: Iterable[float]) -> tuple[float, float]:
-  """Mean and sample deviation, of the trainings that did not diverge."""
+  """Mean and sample deviation over the trainings that did not diverge."""
   found = evidence.reading.summarize(finite(values))
   return found.mean, found.std
 

@@ -2,9 +2,10 @@
 
   python -m experiments.vmask.fig5 mlp3 mnist.npz --out=fig5_tm.json
 
-The paper's rows of Table II, or those named; `recovered` is the attack on VMask
-by who has kept its transcript. Hours: with --work=FOLDER curves that are done
-stay there, for the same command or for one beside it that has others (--only).
+The rows are those of Table II, or those named by --only. `recovered` is the
+attack on VMask by an attacker who kept its transcript. This takes hours: with
+--work=FOLDER finished curves are kept there, so that the same command continues
+and several commands with other --only can share the work.
 """
 import argparse
 from collections.abc import Callable
@@ -58,7 +59,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--repeats', type=int, default=2)
   parser.add_argument('--seeds', type=int, default=3)
   parser.add_argument('--work', type=Path,
-                      help='folder of single curves; those there stay')
+                      help='folder that keeps finished curves')
   parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
   begun = studies.begin('experiments.vmask.fig5', argv)

@@ -1,4 +1,4 @@
-"""Single figures that the README quotes in its sentences."""
+"""Single numbers that the README quotes in its sentences."""
 from collections.abc import Iterable
 import math
 

@@ -2,9 +2,9 @@
 
 Columns of Table II are records of runs: `table2_tm`, and `authors_tm` with the
 authors' settings. `rows` reads what variations.py writes, `sets` what table1.py
-does, `adaptive` what adaptive.py does. All give {row: {measure: [a value a
-training]}} in percent: attack runs of a training are averaged, so that
-deviations are those of trainings.
+does, `adaptive` what adaptive.py does. All return {row: {measure: [a value for
+each training]}} in percent. Attack runs of a training are averaged, so
+deviations are over trainings.
 """
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib

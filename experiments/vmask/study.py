@@ -1,8 +1,9 @@
-"""VMask's studies that look inside a training: what every figure measures.
+"""VMask's studies that look inside a training: the measurements of figures.
 
 A study trains a configuration's federation for some seeds, one defense at a
-time, and looks at it after every epoch or after the last one. A look is a
-function of the federation's state; all of them run in the training's program.
+time, and measures it after every epoch or after the last one. A measurement, or
+look, is a function of the federation's state; all looks run in the training's
+program.
 """
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -28,7 +29,7 @@ from vfljax.types import Array, Batch, Key, Params, State
 
 
 class Seen(NamedTuple):
-  """What a look may look at."""
+  """What a look gets."""
 
   setting: Setting
   plan: train.Plan
@@ -55,9 +56,9 @@ def run(
   """Trains under a defense: what each look saw, leaves [seeds, epochs, ...].
 
   Args:
-    setting: Of `prepare`; its configuration says how many seeds and epochs.
+    setting: What `prepare` returned; it has the numbers of seeds and epochs.
     entry: The defense.
-    looks: By name.
+    looks: The looks by name.
     strength: The defense's; by default the entry's first.
     every_epoch: Look after each epoch; else after the last one only.
   """
@@ -125,14 +126,14 @@ def attack(
 ) -> Array:
   """Best accuracy of model completion by a passive party, [repeats].
 
-  Of the epochs before it, where an attack diverged.
+  If an attack diverged, only the epochs before that count.
 
   Args:
-    hidden: bool [layers]: these are drawn anew; by default what the defense
-      hides. All of them is the paper's "Scratch".
-    known: Labels a class; 0: as configured.
-    recovered: The attacker has the true weights, whatever is hidden: those that
-      `adaptive`'s linear attacker gets out of its transcript.
+    hidden: bool [layers], layers that the attacker draws again; by default
+      those that the defense hides. All of them is the paper's "Scratch".
+    known: Known labels of each class; 0 for the configured number.
+    recovered: Whether the attacker has the true weights, whatever is hidden, as
+      `adaptive`'s linear attacker recovers them from its transcript.
   """
   config = seen.setting.config
   name = 'model_completion'

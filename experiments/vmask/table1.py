@@ -2,9 +2,10 @@
 
   python -m experiments.vmask.table1 mlp3 mnist.npz --out=table1_mlp3.json
 
-Trains without a defense, then completes the bottom network with one layer
-hidden, with the first so many, and with every pair of the first three. 20 known
-labels a class (section III-B). --authors: with the settings of `authors`.
+It trains without a defense, then completes the bottom network with one layer
+hidden, with the first one, two, ... hidden, and with every pair of the first
+three. The attacker knows 20 labels of each class (section III-B). --authors
+uses the settings of `authors`.
 """
 import argparse
 import itertools

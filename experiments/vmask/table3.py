@@ -4,10 +4,11 @@
   python -m experiments.vmask.table3 lenet5 fashion_mnist.npz \
       --dataset=fashion_mnist --rounds=20 --masked=experiments/bench/vmask.json
 
-Times --rounds of 128 and, apart, what a defense does after the second epoch; an
-epoch is 469 rounds, 60000 images. VMask's rows are the fast mode: what choosing
-the layers costs, without the shares. `--masked` prints what `bench.vmask`
-measured of those, on the same machine, below.
+It times --rounds of 128 rows and, separately, what a defense does after the
+second epoch. An epoch is 469 rounds, 60000 images. VMask's rows are the fast
+mode: the cost of choosing layers, without secret shares. --masked names the
+record of `bench.vmask` on the same machine; its times with shares are printed
+below.
 """
 import argparse
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """A training whose layers are masked, and what a passive party keeps of it.
 
-For `adaptive`: two parties hold the halves of MNIST's images, the layers of the
-passive one's network are trained by the exact protocol, word by word.
+For `adaptive`: two parties hold the halves of MNIST's images, and the exact
+protocol trains the layers of the passive party's network.
 """
 import functools
 from typing import Any, NamedTuple
@@ -33,10 +33,10 @@ class Study(NamedTuple):
     net: Both parties' networks.
     last: Its last layer.
     shape: Of the features.
-    solved_from: Rounds from which the linear attacker solves; as many as the
-      last of these are kept whole.
-    batch: The attack's, 0: all known labels at once.
-    before: Epochs in the clear.
+    solved_from: Numbers of rounds from which the linear attacker solves; as
+      many rounds as the last of these are kept whole.
+    batch: The attack's batch size; 0 for all known labels at once.
+    before: Number of epochs in the clear.
   """
 
   net: Net
@@ -155,7 +155,7 @@ def train(
 
 
 def in_the_clear(seed, job: Setup, params, own, data: Data, epochs: int):
-  """Both parties' weights after epochs in which nothing is masked."""
+  """Both parties' weights after epochs without masking."""
   state = training.start(job, masking.Weights(params, {}), own)
 
   @jax.jit
@@ -176,7 +176,7 @@ def batches(seed: int, epoch: int, count: int) -> np.ndarray:
 
 
 def _view(layer, copy, kept) -> MaskedLayer:
-  """All that P has of a layer: under T4 no outputs and a `copy` not updated."""
+  """What P has of a layer; under T4 no outputs, and a `copy` never updated."""
   path = tuple(layer.name.split('/'))
   own = intercept.leaves_at(copy, path)
   if layer.to_active:

@@ -5,15 +5,15 @@
   python -m experiments.vmask.variations outside lenet5 mnist.npz \
       --other=fashion_mnist --other_path=fashion_mnist.npz
 
-`sizes`: 2^2 .. 2^7 auxiliary samples a class (Figure 9). `classes` and `noise`:
-auxiliary samples of some classes only, and with noise (Figure 10). `outside`:
-of another data set (Table IV). `parties`: 2 to 10 with one attacker (Table V);
-`attackers`: 2 to 4, all passive ones attacking (Table VI). `transcript`:
-nothing varied. `augmented`: held-out samples as they are, which we use, or
-flipped and cropped, and flipped and cropped copies of training samples: section
-V-A says "by randomly flipping/cropping images", not of which. In all,
-`recovered` is an attacker who kept its transcript.
---authors: with the settings of `authors`.
+`sizes`: 2^2 to 2^7 auxiliary samples of each class (Figure 9). `classes` and
+`noise`: auxiliary samples of some classes only, or with noise (Figure 10).
+`outside`: from another data set (Table IV). `parties`: 2 to 10 with one
+attacker (Table V). `attackers`: 2 to 4, all passive ones attacking (Table VI).
+`transcript`: nothing is varied. `augmented`: held-out samples unchanged (as
+elsewhere), held-out samples flipped and cropped, or flipped and cropped copies
+of training samples; section V-A says "by randomly flipping/cropping images",
+not of which. In all, `recovered` is an attacker who kept its transcript.
+--authors uses the settings of `authors`.
 """
 import argparse
 from collections.abc import Callable

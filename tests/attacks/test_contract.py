@@ -148,10 +148,10 @@ def by_seeds(attack):
 
 @functools.cache
 def seeded(name):
-  """An attack, and (seeds) -> its guesses of one view."""
+  """An attack, and (seeds, view) -> its guesses, by default of one view."""
   attack = make_attack(name)
-  view, run = view_of(attack.view), by_seeds(attack)
-  return attack, lambda *seeds: np.asarray(run(np.array(seeds), view))
+  one, run = view_of(attack.view), by_seeds(attack)
+  return attack, lambda *seeds, view=one: np.asarray(run(np.array(seeds), view))
 
 
 SAME = functools.partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5)
@@ -188,6 +188,31 @@ def test_an_attack_alone_is_a_row_of_many(name):
   many, alone = rows(3, 4), jax.jit(one)(3, view_of(attack.view))
   assert alone.shape == many.shape[1:]
   SAME(many[0], alone)
+
+
+def diverged(view):
+  """The same without a number in what was sent, received or trained."""
+  lost = lambda x: jnp.full_like(x, jnp.nan) if jnp.isdtype(
+      jnp.result_type(x), 'real floating'
+  ) else x
+  return view._replace(**{
+      k: jax.tree.map(lost, x) for k, x in view._asdict().items()
+      if k in ('weights', 'gradients', 'sent', 'received', 'known_received',
+               'means', 'medians')
+  })
+
+
+@pytest.mark.parametrize('name', [
+    pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
+    for name in EVERY_ATTACK if not attacks.is_baseline(name)
+])
+def test_what_diverged_is_guessed_at_by_nobody(name):
+  """Else it would pass for a defense that leaks nothing."""
+  attack, rows = seeded(name)
+  guesses = rows(3, 4, view=diverged(view_of(attack.view)))
+  if name == 'residue_reconstruction':  # Logits of two classes, (0, -d).
+    guesses = guesses[..., 1]
+  assert np.isnan(guesses).all()
 
 
 def padded(view, filled):
@@ -243,8 +268,9 @@ CANNOT = dict(
 
 
 ANYWHERE = dict.fromkeys((
-    'active_completion', 'constant_image', 'learned_gradient', 'local_model',
-    'mean_image', 'model_completion', 'model_inversion', 'scratch',
+    'active_completion', 'constant_image', 'gradient_clustering',
+    'learned_gradient', 'local_model', 'mean_image', 'model_completion',
+    'model_inversion', 'scratch',
 ), (False,) * 3)
 
 

@@ -244,3 +244,11 @@ def test_the_same_options_are_the_same_text():
   """Else two programs would differ whatever the option."""
   for name in 'scratch', 'mixmatch', 'model_inversion':
     assert made.__wrapped__(name) == made(name)
+
+
+def test_a_registered_attack_is_shown_with_its_options():
+  show = lambda name: repr(attacks.REGISTRY[name])
+  assert show('norm_scoring') == '<attack norm_scoring; options: none>'
+  assert show('model_completion').startswith(
+      '<attack model_completion; options: epochs, '
+  )

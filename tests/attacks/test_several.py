@@ -12,7 +12,6 @@ from vfljax.attacks import (
     missing_features, noisy_sample, residual_scoring, residue_reconstruction,
 )
 from vfljax.attacks.inversion_shadow import Sender
-from vfljax.attacks.learned_gradient import direction
 from vfljax.attacks.mixmatch import MixMatch, complete
 from vfljax.attacks.model_completion import standardized
 from vfljax.attacks.model_inversion import Inversion, train_shadow
@@ -163,11 +162,6 @@ def test_padding_has_no_residue_and_a_bias_says_what_it_can():
   found = np.asarray(jax.jit(attack.run)(KEY, view))
   np.testing.assert_allclose(found[:, 1], -d[:, 0], rtol=1e-3, atol=1e-4)
   assert jax.jit(attack.facts)(view)['exact'] == 1
-
-
-def test_a_learned_direction_has_length_one_or_none():
-  found = jax.jit(direction)(np.float32([[3, 4], [0, 0]]))
-  np.testing.assert_allclose(found, [[0.6, 0.8], [0, 0]], rtol=1e-6)
 
 
 def test_a_standardized_head_trains_on_what_it_will_be_given():

@@ -317,14 +317,16 @@ def test_the_stolen_network_alone_has_a_rate_of_its_own():
 
 
 def test_a_learned_gradient_is_read_whatever_is_beside_it():
-  """Its scale is that of the known ones."""
+  """Its scale is that of the known ones, and its length does not count."""
   d = jax.random.normal(KEY, (12, 3)) + jnp.arange(12)[:, None]
   view = RecordedGradients(d[:6], jnp.eye(2)[jnp.arange(6) % 2], d)
   attack = attacks.learned_gradient((), Schedule(epochs=3, stages=1))
-  one, other = jax.jit(lambda: (
-      attack.run(KEY, view), attack.run(KEY, view._replace(received=d[:2]))
-  ))()
-  np.testing.assert_allclose(one[:2], other, atol=1e-5)
+  longer = d[:2] * jnp.array([[1e3], [1e-3]])
+  one, two, long = jax.jit(lambda: [
+      attack.run(KEY, view._replace(received=x)) for x in (d, d[:2], longer)
+  ])()
+  np.testing.assert_allclose(one[:2], two, atol=1e-5)
+  np.testing.assert_allclose(long, two, atol=1e-5)
 
 
 def test_colluding_parties_trigger_the_same_samples():

@@ -28,6 +28,17 @@ def test_every_combination_in_a_folder_of_its_own():
   assert few[0] in more
 
 
+def test_tables_call_them_by_what_differs():
+  label = lambda configs, over: axes.points(configs, over, [], '/g')[0].label
+  wine, other = 'data.name=wine', 'experiments/kang2022/table16.py:vhnn'
+  assert label([CONFIG], [wine, 'data.parties=2']) == 'name=wine, parties=2'
+  assert label([CONFIG], [wine, 'model.name=mlp']) == (
+      'data.name=wine, model.name=mlp'
+  )
+  assert label([CONFIG, other], [wine]) == 'quickstart, name=wine'
+  assert label([CONFIG, other], []) == 'quickstart'
+
+
 @pytest.mark.parametrize('text, values', [
     ('wine,digits', ['wine', 'digits']), ('', ['']), ('2, 3', ['2', '3']),
     ('(8,4),(16,)', ['(8,4)', '(16,)']),

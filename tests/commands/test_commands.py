@@ -39,6 +39,19 @@ def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):
       'What differs')[2]  # It does not differ.
 
 
+def test_runs_without_an_attack_say_so_instead_of_an_empty_table(
+    tmp_path, capsys
+):
+  one, two = (
+      made(tmp_path / name, [NONE], attack=None, listed_attacks=[])
+      for name in ('one', 'two')
+  )
+  page = tmp_path / 'both.html'
+  code, out, _ = call(capsys, 'compare', one, two, '--to', page)
+  assert code == 0 and out.count('No defense can be scored') == 2
+  assert 'Every defense at its best' not in out + page.read_text()
+
+
 @pytest.mark.parametrize('arguments, message', [
     (['compare', '{}'], 'needs two work directories'),
     (['compare', '{}', '{}'], 'given twice'),

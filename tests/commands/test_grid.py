@@ -99,6 +99,8 @@ def test_each_runs_once_and_one_report_is_of_all(
     (['no/such.py'], 'There is no config file no/such.py'),
     (['--config.seeds=3', 'no/such.py'], 'There is no config file no/such.py'),
     (['--config.seeds', '3'], 'a space: --config.seeds=3'),
+    (['--config=b.py', '--over', 'seeds=1,2'], 'Type: vfljax grid b.py ...'),
+    (['--config', 'b.py'], 'takes its config files without --config'),
     (['--config.data.named', 'a;*'], "'--config.data.named=a;*'"),
 ])
 def test_refused_before_anything_runs(start, tmp_path, arguments, said):

@@ -166,13 +166,13 @@ def test_no_run_goes_on_in_what_was_merged(tmp_path):
   whole, before = store.read_config(place), everything(place)
   assert len(store.read_results(place)) == 8
   asked = {k: v for k, v in whole.items() if k != 'merged'}
-  with pytest.raises(UserError, match='was put together by vfljax merge'):
+  with pytest.raises(UserError, match='was made by vfljax merge'):
     store.open_workdir(place, asked, ['none/None'])
   # Earlier versions did not note it: then its units tell.
   for name in ('config.json', '.config.json'):
     (place / name).unlink()
   (place / 'config.json').write_text(json.dumps(asked))
-  with pytest.raises(UserError, match=r'would drop them: none/None \(2\)'):
+  with pytest.raises(UserError, match=r'would be lost: none/None \(2\)'):
     store.open_workdir(place, asked, ['none/None'])
   assert store.read_results(place) == store.read_results(
       merge.merge([one, two], str(place))

@@ -84,7 +84,7 @@ def test_other_samples_are_no_parts_where_the_first_seed_splits(
   merge.merge([one, more], str(tmp_path / 'all'))
   assert store.read_config(tmp_path / 'all')['seeds'] == 3
   # Nor is anybody who asks for other seeds there sent to merge.
-  with pytest.raises(UserError, match='for more seeds of it raise') as e:
+  with pytest.raises(UserError, match='with the same split raise') as e:
     store.open_workdir(one, store.read_config(two), ['none/None'])
   assert 'merge' not in str(e.value) and len(str(e.value).splitlines()) == 2
 

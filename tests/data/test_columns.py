@@ -21,8 +21,8 @@ def test_a_stray_word_among_numbers_is_named(tmp_path):
   numbers = [str(i) for i in range(40)]
   numbers[17] = '0x1F'
   with pytest.raises(ValueError, match=(
-      r"mine\.csv: Column 'x' has numbers but for 1 of 40 cells; the first is"
-      " '0x1F' in row 18.*options=text=x"
+      r"mine\.csv: Column 'x' has numbers, except in 1 of 40 cells; the first"
+      " is '0x1F' in row 18.*options=text=x"
   )):
     load(tmp_path, rows(numbers))
   meant = load(tmp_path, rows(numbers), text='x')
@@ -34,7 +34,7 @@ def test_a_stray_word_among_numbers_is_named(tmp_path):
 
 def test_a_stray_word_among_labels_is_named(tmp_path):
   text = 'x,y\n' + ''.join(f'{i},{i % 2}\n' for i in range(20)) + '7,O\n'
-  with pytest.raises(ValueError, match="'y' has numbers but for 1 .*'O' in"):
+  with pytest.raises(ValueError, match="'y' has numbers, except in 1 .*'O' in"):
     load(tmp_path, text)
   assert load(tmp_path, text, text='y').classes == ('0', '1', 'O')
 
@@ -44,7 +44,7 @@ def test_one_word_in_two_spellings_is_asked_about(kind):
   words = ['yes', 'no', 'Yes', ' no', 'maybe'] * 9
   column = pd.Series(words if kind is str else kind(words), name='x')
   with pytest.raises(ValueError, match=(
-      "Column 'x' has values that differ in capitals or blanks alone: ' no',"
+      "Column 'x' has values that differ only in capitals or blanks: ' no',"
       " 'no', 'Yes', 'yes'.*options=text=x"
   )):
     columns.features(column.to_frame())
@@ -57,8 +57,8 @@ def test_one_word_in_two_spellings_is_asked_about(kind):
 def test_a_name_of_each_row_is_no_category(tmp_path):
   names = [f'P{i}' for i in range(60)]
   with pytest.raises(ValueError, match=(
-      "Text column 'x' has 60 different values in 60 rows: it is a name of each"
-      " row.*options=drop=x; if it is one: .*'text=x;categories=100'"
+      "Text column 'x' has 60 different values in 60 rows: it seems to name"
+      " each row.*options=drop=x; or, .*'text=x;categories=100'"
   )):
     load(tmp_path, rows(names))
   assert load(tmp_path, rows(names), text='x').features.shape == (60, 60)
@@ -71,7 +71,7 @@ def test_a_name_of_each_row_is_no_category(tmp_path):
 def test_whole_numbers_of_many_values_are_no_classes(values, tmp_path):
   text = 'x,y\n' + ''.join(f'{i}.5,{v}\n' for i, v in enumerate([*values] * 9))
   with pytest.raises(ValueError, match=(
-      "'y' has .. different whole numbers, as a measurement.*options=text=y"
+      "'y' has .. different whole numbers. If they are measure.*options=text=y"
   )):
     load(tmp_path, text)
   assert len(load(tmp_path, text, text='y').classes) == len(values)
@@ -127,7 +127,7 @@ def test_labels_that_become_one_in_64_bits_are_refused(tmp_path):
 def test_a_label_of_its_own_for_most_rows_is_no_class(tmp_path):
   text = 'x,y\n' + ''.join(f'{i},n{i}\n' for i in range(50))
   with pytest.raises(ValueError, match=(
-      "'y' has 50 different values in 50.*If it is: "
+      "'y' has 50 different values in 50.*If it is a class: "
       "--config.data.options='text=y;categories=50'"
   )):
     load(tmp_path, text)

@@ -73,7 +73,7 @@ def test_latin_1_is_recognised_and_told(tmp_path, capsys):
 
 def test_damaged_utf_8_is_not_taken_for_latin_1(tmp_path):
   with pytest.raises(ValueError, match=(
-      '1 characters are not UTF-8, and 5 beyond ASCII are.*encoding=latin-1'
+      '1 characters are not UTF-8, but 5 beyond ASCII are.*encoding=latin-1'
   )):
     load(tmp_path, TEXT.encode() + b'4.5,\xff,1\n')
 
@@ -132,7 +132,7 @@ def test_thousands_are_parted_in_many_ways(cells, said, tmp_path):
 
 
 @pytest.mark.parametrize('cells, message', [
-    (['1,234', '20'], "'1,234': if it parts thousands, .*=decimal=point; if"),
+    (['1,234', '20'], "'1,234'. If it separates thousands.*=decimal=point; if"),
     (['1,234', '?', '1,235', '-'], "has numbers, and '.?', '-' in 2 of 4 cel"),
     (['1.234,5', '20'], "'1.234,5': read them with .*options=decimal=comma"),
 ])
@@ -156,7 +156,7 @@ def test_words_stand_for_gaps_if_somebody_says_so(tmp_path):
   # Of three cells one: as often as a category might be.
   text = 'x,z,y\n' + '1,a,0\n?,?,1\n3, ? ,0\n-999,b,1\n' * 9
   with pytest.raises(ValueError, match=(
-      "'x' has numbers, and '.' in 9 of 36 cells: .*options='gaps=.'; or eve"
+      "'x' has numbers, and '.' in 9 of 36 cells. .*options='gaps=.'; if eve"
   )):
     load(tmp_path, text.encode())
   table = load(

@@ -83,7 +83,7 @@ def test_impute_takes_the_median_of_the_training_rows():
   np.testing.assert_allclose(got, want, rtol=1e-6)
   assert got.dtype == np.float32
   x[:30, 1] = np.nan
-  with pytest.raises(ValueError, match="'x1' has no value at all"):
+  with pytest.raises(ValueError, match="'x1' has no values to impute"):
     impute(tabular(x, np.arange(40) % 2, test=test))
 
 

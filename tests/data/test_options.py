@@ -80,7 +80,7 @@ def test_a_truth_can_be_the_positive_class(tmp_path):
     (dict(sep='"'), 'sep must be one character'),
     (dict(missing='maybe'), "'refuse' or 'impute'"),
     (dict(decimal=';'), 'decimal must be point or comma.*decimal=comma'),
-    (dict(encoding='utf-9'), "like utf-8, latin-1 or cp1252; got 'utf-9'"),
+    (dict(encoding='utf-9'), "such as utf-8, latin-1 or cp1252; got 'utf-9'"),
     (dict(encoding='rot13'), 'encoding must be one'),
 ])
 def test_csv_refuses_options_in_one_line(given, message, people):
@@ -118,7 +118,7 @@ def test_separators_have_names(sep, word, tmp_path):
     ('ag_news', dict(test_rows=-2), 'test_rows must be 0 or more'),
     ('nuswide', dict(ratio=-1, concepts='sky,lake'), 'ratio must be 0 or more'),
     ('nuswide', dict(ratio='x'), 'ratio must be a finite number'),
-    ('tfds', dict(data_dir='x'), 'data_dir is where a dataset lies'),
+    ('tfds', dict(data_dir='x'), 'data_dir needs the name of the data'),
 ])
 def test_every_loader_has_ranges(name, given, message, tmp_path):
   path = '' if name == 'synthetic' else str(tmp_path)

@@ -104,6 +104,76 @@ def test_a_partial_loaders_code_is_its_functions():
   assert cache.code_of(few) != cache.code_of(data.load)
 
 
+LOADER = '''
+import numpy as np
+from vfljax.data import Table
+
+def load(path):
+  x, y = np.zeros((4, 2), np.float32), np.int32([0, 1, 0, 1])
+  table = Table(x, y, ('a', 'b'), ('0', '1'), (0, 1))
+  {line}
+  return table
+'''
+
+
+@pytest.mark.parametrize('line, said', [
+    ('x = npp.abs(x)', "NameError: name 'npp' is not defined"),
+    ('x = x.aabs()', 'AttributeError: '), ('x[:, 9]', 'IndexError: '),
+    ('{}["features"]', "KeyError: 'features'"), ('len(3)', 'TypeError: '),
+    ('np.random.default_rng(0).normal(size="a")', 'TypeError: '),  # Compiled.
+    ('x.reshape(7, 3)', 'cannot reshape array of size 8'),
+    ('open("nowhere.txt")', 'FileNotFoundError: '),
+    ('assert len(x) == 3', 'AssertionError: assert len(x) == 3'),
+    ('raise SystemExit(3)', 'SystemExit: 3'),
+])
+@pytest.mark.parametrize('path', ['', 'some/file'])
+def test_errors_of_its_loader_name_its_line(
+    tmp_path, monkeypatch, line, said, path
+):
+  """And what a loader has to be."""
+  file = tmp_path / 'mine.py'
+  file.write_text(LOADER.format(line=line))
+  own = {}
+  exec(compile(file.read_text(), str(file), 'exec'), own)
+  source = toy_data.SOURCE._replace(load=own['load'])
+  monkeypatch.setitem(data.REGISTRY, 'toy', source)
+  with pytest.raises(UserError) as error:
+    load_data(DataConfig('toy', path))
+  first, second = str(error.value).splitlines()
+  assert first.startswith(f'toy: {file}, line 8: ') and said in first
+  assert second == (
+      f'Its loader in {file}, line 5 is called with the path and its options, '
+      'and must return a vfljax.data.Table.'
+  )
+
+
+@pytest.mark.parametrize('change, message', [
+    (lambda t: dict(features=t.features.tolist()),
+     'toy.txt: features must be a NumPy array; got a list: type features=np.'),
+    (lambda t: dict(labels=t.labels.tolist()), 'np.asarray.labels, np.int32'),
+    (lambda t: dict(classes=2), 'classes must be a tuple.*; got 2'),
+    (lambda t: dict(features=t.features.astype(float)), 'type features.astype'),
+])
+def test_a_table_of_other_kinds_is_told_what_to_type(
+    tmp_path, monkeypatch, change, message
+):
+  changed = lambda path: (t := toy_data.load(path))._replace(**change(t))
+  source = toy_data.SOURCE._replace(load=changed)
+  monkeypatch.setitem(data.REGISTRY, 'toy', source)
+  write(tmp_path)
+  for missing in ('refuse', 'impute'):
+    with pytest.raises(ValueError, match=message):
+      data.load('toy', f'{tmp_path}/toy.txt', missing=missing)
+
+
+def test_without_a_path_errors_name_the_data_set(monkeypatch):
+  load = lambda path: data.load('wine')._replace(names=('a',))
+  source = toy_data.SOURCE._replace(load=load)
+  monkeypatch.setitem(data.REGISTRY, 'toy', source)
+  with pytest.raises(ValueError, match='^toy: There are 13 columns, 1 colu'):
+    data.load('toy')
+
+
 def test_its_loader_must_return_a_table(tmp_path, monkeypatch):
   """Also where it would be kept; and its test mask must be one."""
   load = lambda change: lambda path='': change(toy_data.SOURCE.load(path))

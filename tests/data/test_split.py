@@ -154,7 +154,7 @@ def test_random_depends_on_the_seed_alone():
     (dict(parties=2, how='named', named='age,city,pay,tax;'),
      'Party 1 would have no column: 4 columns and 2 parties'),
     (dict(parties=2, how='named', named='age;*', label_only=True),
-     'labels only, but named'),
+     'labels only, but columns are'),
 ])
 def test_columns_refuses(options, message):
   with pytest.raises(ValueError, match=message) as error:

@@ -4,6 +4,7 @@ import importlib
 import json
 import math
 import os
+from pathlib import Path
 import runpy
 import shlex
 import sys
@@ -102,7 +103,7 @@ def test_what_is_run_again_is_compared_value_by_value():
   assert [c.came_out for c in found] == [True, False, True, True, False]
   assert [c.same for c in found] == [False, False, True, True, False]
   assert 'alone_auc' in verify.said('r', found)
-  with pytest.raises(UserError, match='samples are others'):
+  with pytest.raises(UserError, match='samples differ'):
     verify.compare(record(), again | dict(samples='x'))
   first = again | dict(samples='abc-def')  # As of now; records have the first.
   assert len(verify.compare(record(), first)) == len(found)
@@ -151,6 +152,66 @@ def test_a_run_without_its_data_says_how_verify_is_told(tmp_path, monkeypatch):
   (tmp_path / 'spambase.data').write_text('')
   with pytest.raises(UserError, match='exit code 3'):
     verify.verify('gafm', 'table2', 1, str(tmp_path))
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+  """A folder with a record of one's own; runs write `again` and keep argv."""
+  folder, runs = tmp_path / 'mine', []
+  folder.mkdir()
+  made = record(
+      command='python launch.py --config=my.py:wide --config.seeds=3',
+      config=dict(data=dict(path='', name='wine'), train=dict(epochs=2)),
+  )
+  (folder / 'r.json').write_text(recording.text(made))
+
+  def run(argv):
+    runs.append(argv)
+    again = made | dict(config=dict(train=dict(epochs=3, new=1)))
+    Path(argv[-1].partition('=')[2]).write_text(recording.text(again))
+    return 0
+
+  monkeypatch.setattr(verify.runner, 'main', run)
+  return folder, runs
+
+
+def test_ones_own_record_is_run_again_from_any_folder(own, capsys):
+  """And it is said if its config file is another one now."""
+  folder, runs = own
+  assert verify.main([str(folder / 'r.json')]) == 1
+  assert 'my.py is neither here nor beside' in capsys.readouterr().err
+  (folder / 'my.py').write_text('')
+  assert verify.main([str(folder / 'r.json')]) == 0
+  assert f'--config={folder / "my.py"}:wide' in runs[0]
+  said = capsys.readouterr().out
+  assert 'recorded: train.epochs is 2 in the record and 3 now.' in said
+  assert f'{folder / "r.json"}: 15 of 15 values came out' in said
+
+
+def test_a_papers_config_is_found_in_the_clone(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  word = '--config=experiments/gafm/table2.py'
+  assert verify._with_config(word, tmp_path) == (
+      f'--config={verify.CLONE}/experiments/gafm/table2.py'
+  )
+
+
+@pytest.mark.parametrize('typed, said', [
+    (['nothing'], 'nothing is no paper'), (['gafm', 'no'], 'there are averag'),
+    (['no.json'], 'no.json is no record of vfljax'),
+])
+def test_what_verify_does_not_know_is_told(typed, said, capsys):
+  try:
+    assert verify.main(typed) == 1
+  except SystemExit as error:
+    assert error.code == 2
+  assert said in capsys.readouterr().err
+
+
+def test_data_of_a_config_has_no_advice(tmp_path):
+  unknown = record(config=dict(data=dict(path='a.txt', name='own')))
+  with pytest.raises(UserError, match='has a.txt: --data=FOLDER.$'):
+    verify.check_data(unknown, str(tmp_path))
 
 
 def test_where_a_record_is_kept_is_known_before_it_is_made(
@@ -329,14 +390,12 @@ def test_what_came_out_is_kept_line_by_line(tmp_path):
 NOT_OUT = {
     'gafm/records/table11.json': 6, 'kang2022/records/fig11_vsnn.json': 2,
     'mid/records/fig4_dli.json': 5, 'plugvfl/records/fig5.json': 4,
-    'plugvfl/records/fig6_mnist.json': 52, 'plugvfl/records/fig7.json': 45,
     'mid/records/fig3_amc.json': 9, 'mid/records/fig3_pmc.json': 14,
     'vmask/records/fig6_lenet5.json': 67, 'vmask/records/fig6.json': 38,
     'vmask/records/tm_full.json': 1, 'mid/records/fig8_cifar10.json': 1,
     'kang2022/records/vhnn_fashion10.json': 2,
     'kang2022/records/vsnn_fashion10.json': 2,
     'kang2022/records/vhnn_fashion_imbalanced.json': 4,
-    'plugvfl/records/fig3_cifar10.json': 9,
     'mid/records/fig3_momentum.json': 3,
     'plugvfl/records/fig6.json': 4, 'plugvfl/records/fig6_cifar10.json': 1,
     'kang2022/records/vsnn_fashion_imbalanced.json': 13,

@@ -153,7 +153,7 @@ def test_samples_of_another_data_set():
   spare = jax.jit(lambda x: split_samples(made, KEY, x).spare)(made.samples)
   np.testing.assert_array_equal(spare.labels, made.outside.labels)
   config.auxiliary.data = 'breast_cancer'
-  with pytest.raises(UserError, match=r'must be as digits: \(8, 8, 1\)'):
+  with pytest.raises(UserError, match=r'must be as in digits: \(8, 8, 1\)'):
     study.prepare(config)
 
 

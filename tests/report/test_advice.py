@@ -75,7 +75,7 @@ def test_what_leaks_little_enough_is_taken_at_least_cost(tmp_path):
 def test_where_nothing_keeps_to_it_the_nearest_is_named(tmp_path):
   first, = said(tmp_path, Goal(budget=1, max_leak=5))
   assert 'there is nothing among what was measured' in first
-  assert 'dp_laplace 0.01 leaks least of what costs at most 1: 20.0' in first
+  assert 'Of what costs at most 1, dp_laplace 0.01 leaks least: 20.0' in first
   first, = said(tmp_path / 'leak', Goal(max_leak=0.5))
   assert 'leaks least at any price: 1.0' in first
 
@@ -85,7 +85,7 @@ def test_no_defense_is_an_answer_too(tmp_path):
            ('iso', 5.0): cell_of([0.89] * 2, [0.56] * 2)}
   first, *_ = said(tmp_path, Goal(budget=2), cells)
   assert first.startswith(
-      'Within 2 points of loss, no defense leaks less than none'
+      'Within 2 points of loss, no defense leaks less than having none'
   )
 
 
@@ -96,9 +96,8 @@ def test_what_leaks_as_much_as_none_is_not_advised(goal, utility, tmp_path):
            ('dp_laplace', 1e-4): cell_of(utility, [1.0, 1.0]),
            ('iso', 5.0): cell_of([0.8] * 2, [0.5] * 2)}
   first, *_ = said(tmp_path, goal, cells)
-  assert f'no defense {"leaks" if goal.budget else "costs"} less than none' in (
-      first
-  )
+  does = 'leaks' if goal.budget else 'costs'
+  assert f'no defense {does} less than having none' in first
 
 
 def test_what_is_known_of_one_seed_is_said_to_be(tmp_path):
@@ -125,12 +124,12 @@ def test_doubts_are_owned_up_to(tmp_path):
            ('iso', 2.0): cell_of([0.9] * 2, [0.7] * 2)}
   _, *rest = said(tmp_path, Goal(2, 10), cells)
   assert rest == [
-      'That it costs no more than 2 is not sure: its interval, 1.7 ± 1.3, '
+      'It is not certain that it costs at most 2: the interval, 1.7 ± 1.3, '
       'reaches beyond --budget.',
-      'That it leaks no more than 10 is not sure: its interval, 5.0 ± 12.7, '
+      'It is not certain that it leaks at most 10: the interval, 5.0 ± 12.7, '
       'reaches beyond --max_leak.',
-      '5 is the largest strength of iso that was tried: beyond it may be a '
-      'better one.',
+      '5 is the largest strength of iso that was tried: a better one may lie '
+      'beyond it.',
   ]
 
 
@@ -212,7 +211,7 @@ def test_a_run_ends_with_the_verdict_and_the_report(finished, monkeypatch):
   lines = ending.text(finished, Goal(budget=2)).splitlines()
   assert max(map(len, lines[:-2])) <= 72  # The last two are paths.
   text = '\n'.join(lines)
-  order = ['Optimal PU scores', 'In all: compiling', 'protects best',
+  order = ['Optimal PU scores', 'In total: compiling', 'protects best',
            'Within 2 points of loss', 'report.html']
   places = [text.index(words) for words in order]
   assert places == sorted(places)

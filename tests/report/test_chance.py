@@ -118,6 +118,6 @@ def test_less_than_nothing_is_nothing(tmp_path):
   }
   results, = reading.read(workdir(tmp_path, cells).path)
   first, *_ = advice.sentences(results, Goal(budget=2))
-  assert 'no defense leaks less than none' in first
+  assert 'no defense leaks less than having none' in first
   first, *_ = verdict.sentences(results, ranks.rank(results))
   assert first.startswith('No defense beats having none')

@@ -37,10 +37,10 @@ def test_what_else_there_is_is_told():
   gone = dict(defense='c', error='TypeError: no')
   said = [row[-1] for row in cells(lent, leak, gone, anew)]
   assert said == [
-      'nothing but what the defense lends to party 1, 2',
+      'only what the defense lends to party 1, 2',
       'LEAK: labels -> x (and 6 more)', 'not known, no audit: TypeError: no',
-      'nothing but what the defense lends to party 1, 2, made anew between '
-      'epochs of labels, weights',
+      'only what the defense lends to party 1, 2, which it renews '
+      'between epochs from labels, weights',
   ]
   table, = crossings.taken([dict(crossing=leak)])
   assert table.rows[0][-1].strong and '64 samples' in table.note
@@ -82,8 +82,8 @@ def test_a_proven_leak_is_said_first_wherever_numbers_are(tmp_path, capsys):
   texts += [capsys.readouterr().out, (tmp_path / 'c.html').read_text()]
   for said in texts:
     plain = ' '.join(said.replace('\\', '').replace('&gt;', '>').split())
-    assert 'WARNING: dp laplace leaks beside the messages' in plain
-    assert 'proves: labels -> up[1] (and 1 more).' in plain
+    assert 'the audit proves that dp laplace leaks beside the' in plain
+    assert 'messages: labels -> up[1] (and 1 more).' in plain
   assert '<div class="verdict warns"><p>WARNING' in texts[1]
   assert 'WARNING' not in ending.text(tmp_path / 'two')
   assert 'WARNING' not in (tmp_path / 'two/report.html').read_text()

@@ -52,12 +52,12 @@ def test_what_is_attacked_after_training_has_one_epoch_only():
 
 def test_the_report_says_which_epoch_counts_and_shows_the_last():
   table = tables.overview(made('max'))
-  assert 'chooses' in table.note
+  assert 'can choose' in table.note
   assert table.rows[0][-2].text.startswith('40.0')
   assert table.rows[0][-2].text.endswith('last 10.0')
   assert 'last' not in table.rows[0][-1].text
   table = tables.overview(made('last'))
-  assert 'the last epoch counts' in table.note
+  assert 'counts at the last epoch' in table.note
   assert 'last' not in table.rows[0][-2].text
 
 

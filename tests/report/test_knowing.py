@@ -89,14 +89,14 @@ def test_what_nobody_can_score_is_named_everywhere(tmp_path):
       (work.path / 'report.html').read_text(),
       advise.text(str(work.path), Goal(budget=2)),
   ):
-    assert 'NOT COUNTED: strange, not registered' in ' '.join(said.split())
+    assert 'NOT COUNTED: strange. No attack' in ' '.join(said.split())
 
 
 def test_a_score_that_looks_at_nothing_measured_is_told(tmp_path):
   results, = reading.read(workdir(tmp_path, cells(metric='mine')).path)
   said = ' '.join(verdict.sentences(results, ranks.rank(results)))
   assert (
-      'NOT COUNTED: a has measured mine, and its score looks at leak_auc, auc, '
+      'NOT COUNTED: a measured mine, but its score looks for leak_auc, auc, '
       'accuracy. Give its recipe a score=Score(...)'
   ) in said
 

@@ -48,7 +48,7 @@ def test_unequal_classes_make_accuracies_say_little(tmp_path):
   results = results_of(tmp_path, [0.9] * 3, 'accuracy', shares, 'accuracy')
   said, = learned.sentences(results)
   assert said.startswith(
-      "Classes are unequal, and always saying 'b' is right in 70.0%"
+      "Classes are unequal: always saying 'b' is right in 70.0%"
   )
 
 

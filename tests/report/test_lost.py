@@ -63,7 +63,7 @@ def test_what_has_no_number_at_all_is_told(tmp_path):
   })
   assert 'iso (1) diverged in 2 of 2 seeds' in said[0]
   assert order == ['none']
-  assert 'Without a place, last: iso (diverged in 2 of 2 seeds).' in text
+  assert 'Not ranked: iso (diverged in 2 of 2 seeds).' in text
 
 
 @pytest.mark.parametrize('utility, diverged', [
@@ -100,9 +100,9 @@ def test_an_attack_without_a_number_is_told_and_ranks_last(tmp_path):
       ('iso', 1.0): cell_of([0.9] * 2, [0.6, NAN]),
   })
   assert said[0] == (
-      'Without a number: a on iso (1) in 1 of 2 seeds. Means are of the other '
-      'seeds. What diverged, did not finish, or lacks a number that an attack '
-      'has for others ranks last.'
+      'Without a number: a on iso (1) in 1 of 2 seeds. Means are over the '
+      'other seeds. A defense ranks last if it diverged, did not finish, or '
+      'lacks a number that an attack has for other defenses.'
   )
   assert said[1] == (
       'No defense can be judged: none has all of its seeds and attacks.'
@@ -144,8 +144,8 @@ def test_what_a_defense_does_not_know_of_itself_is_told(tmp_path):
       ('vmask', 0.5): told([0.9, 0.9, NAN], [0.2, 0.2, NAN]),
   })
   assert said[0] == (
-      'What a defense could not tell of itself: simulated leakage of vmask '
-      '(0.25) in 2 of 3 seeds.'
+      'Numbers that a defense could not give of itself: simulated leakage of '
+      'vmask (0.25) in 2 of 3 seeds.'
   )
   assert said[1].startswith('Without a number: vmask (0.5) diverged in 1 of 3')
   assert order == ['vmask', 'none'] and said[0] in text
@@ -160,7 +160,7 @@ def test_means_are_of_other_seeds_where_there_are_some(tmp_path, leaks, left):
       ('iso', 1.0): cell_of([0.9] * 2, leaks),
   })
   assert said[0].startswith('Without a number: a on iso (1)')
-  assert ('Means are of the other seeds.' in said[0]) == left
+  assert ('Means are over the other seeds.' in said[0]) == left
 
 
 def test_the_only_attack_without_a_number_leaves_no_place(tmp_path):
@@ -170,7 +170,7 @@ def test_the_only_attack_without_a_number_leaves_no_place(tmp_path):
   })
   assert order == ['none']
   assert (
-      'Without a place, last: iso (an attack without a number in 2 of 2 seeds)'
+      'Not ranked: iso (an attack without a number in 2 of 2 seeds)'
   ) in text
 
 

@@ -264,7 +264,7 @@ def test_the_page_says_first_who_wins(fake):
   for section in ('Privacy against utility', 'Utility and leakage',
                   'What needs no leak', 'active party alone',
                   'Leakage during training', 'Timings', 'Configuration',
-                  'The paper beside ours', 'GAFM Table 2', 'scratch',
+                  "The paper's numbers beside ours", 'GAFM Table 2', 'scratch',
                   'train.learning_rate', '412 MiB', 'leak AUC raw'):
     assert section in words
 

@@ -49,7 +49,7 @@ def test_one_seed_has_no_interval_and_says_so(tmp_path):
   assert said[0].endswith(
       'leaking 5.0 points to the only attack, at a cost of 0.0.'
   )
-  assert said[-1].startswith('This is one seed, which has no interval')
+  assert said[-1].startswith('One seed has no interval')
 
 
 def test_where_nothing_is_good_enough_it_names_what_helps_most(tmp_path):

@@ -320,7 +320,7 @@ def test_chunks_give_the_same_numbers(finished, capsys, tmp_path):
 def test_a_file_in_the_way(capsys, tmp_path):
   (tmp_path / 'out').write_text('')
   code, lines = main(capsys, workdir=tmp_path / 'out')
-  assert code == 2 and 'out is a file and no folder' in lines[0]
+  assert code == 2 and 'out is a file, not a folder' in lines[0]
   assert 'another --workdir' in lines[1] and len(lines) <= 2
 
 
@@ -402,6 +402,16 @@ def test_a_folder_of_others_does_not_even_get_a_lock(capsys, tmp_path):
   code, lines = main(capsys, workdir=tmp_path)
   assert code == 2 and 'no config.json' in lines[0] and len(lines) == 2
   assert [p.name for p in tmp_path.rglob('*')] == ['parts', 'none.json']
+
+
+def test_python_m_is_the_same_command(tmp_path):
+  run = lambda *flags: subprocess.run(
+      [sys.executable, '-m', 'vfljax', *flags], cwd=tmp_path,
+      capture_output=True, text=True, check=False,
+  )
+  assert run('--version').stdout == f'vfljax {vfljax.__version__}\n'
+  refused = run('--config=none.py')
+  assert refused.returncode == 2 and 'config file none.py' in refused.stderr
 
 
 def test_it_says_which_version_it_is(capsys):

@@ -7,6 +7,7 @@ from vfljax.attacks.active_completion import active_completion
 from vfljax.attacks.cafe import cafe
 from vfljax.attacks.direct_label import direct_label
 from vfljax.attacks.direction_scoring import direction_scoring
+from vfljax.attacks.gradient_clustering import gradient_clustering
 from vfljax.attacks.gradient_inversion import gradient_inversion
 from vfljax.attacks.label_replacement import label_replacement
 from vfljax.attacks.learned_gradient import learned_gradient
@@ -33,6 +34,7 @@ REGISTRY: dict[str, Recipe] = dict(
     constant_image=constant_image,
     direct_label=direct_label,
     direction_scoring=direction_scoring,
+    gradient_clustering=gradient_clustering,
     gradient_inversion=gradient_inversion,
     label_replacement=label_replacement,
     learned_gradient=learned_gradient,
@@ -69,10 +71,10 @@ def is_baseline(name: str) -> bool:
 
 __all__ = [
     'REGISTRY', 'active_completion', 'cafe',
-    'constant_image', 'direct_label', 'direction_scoring', 'gradient_inversion',
-    'is_baseline', 'known', 'label_replacement', 'learned_gradient',
-    'local_model', 'mean_image', 'mean_scoring', 'median_scoring',
-    'missing_features', 'mixmatch', 'model_completion', 'model_inversion',
-    'noisy_sample', 'norm_scoring', 'residual_scoring',
-    'residue_reconstruction', 'scratch', 'value_scoring',
+    'constant_image', 'direct_label', 'direction_scoring',
+    'gradient_clustering', 'gradient_inversion', 'is_baseline', 'known',
+    'label_replacement', 'learned_gradient', 'local_model', 'mean_image',
+    'mean_scoring', 'median_scoring', 'missing_features', 'mixmatch',
+    'model_completion', 'model_inversion', 'noisy_sample', 'norm_scoring',
+    'residual_scoring', 'residue_reconstruction', 'scratch', 'value_scoring',
 ]

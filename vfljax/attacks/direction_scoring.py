@@ -7,10 +7,8 @@ with a clean gradient of a positive; an attacker who has one is stronger against
 noise, which changes the received direction from round to round. The known
 sample's own score is the best possible one, so it is not scored (`known`).
 """
-import jax.numpy as jnp
-
 from vfljax.attack import Attack, recipe
-from vfljax.numerics import row_norms
+from vfljax.numerics import directions
 from vfljax.scene import two_classes
 from vfljax.views import KnownPositive
 
@@ -24,9 +22,7 @@ def direction_scoring() -> Attack:
 
   def run(key, view: KnownPositive):
     del key
-    d = view.received.reshape(len(view.received), -1)
-    lengths = row_norms(d)[:, None]
-    unit = jnp.where(lengths > 0, d / jnp.where(lengths > 0, lengths, 1), 0)
+    unit = directions(view.received)
     return unit @ (view.known @ unit)
 
   return Attack(KnownPositive, run)

@@ -7,13 +7,10 @@ gradients that it receives, knows the labels of a few of those samples, and
 trains a classifier on the gradients' directions. It tests a defense of
 gradients where direct label inference cannot (ours; no paper's).
 """
-import jax.numpy as jnp
-
 from vfljax import nets
 from vfljax.attack import REPLAYED, Attack, recipe
 from vfljax.completion import Samples, Schedule, check, complete
-from vfljax.numerics import row_norms
-from vfljax.types import Array
+from vfljax.numerics import directions
 from vfljax.views import RecordedGradients
 
 SCHEDULE = Schedule(epochs=300, stages=1, learning_rate=0.05)
@@ -36,7 +33,7 @@ def learned_gradient(
 
   def run(key, view: RecordedGradients):
     head = nets.mlp(*hidden, view.known_labels.shape[-1])
-    known, wanted = direction(view.known_received), direction(view.received)
+    known, wanted = map(directions, (view.known_received, view.received))
     # Standardized by the known ones. A coordinate may hardly vary, hence the
     # floor: if all directions are equal, rounding errors stay small.
     mean, std = known.mean(0)[None], known.std(0)[None]
@@ -48,10 +45,3 @@ def learned_gradient(
     )[-1]
 
   return Attack(RecordedGradients, run)
-
-
-def direction(d: Array) -> Array:
-  """Gradients [n, width] scaled to length 1; 0 where a gradient is 0."""
-  d = d.reshape(len(d), -1)
-  lengths = row_norms(d)[:, None]
-  return jnp.where(lengths > 0, d / jnp.where(lengths > 0, lengths, 1), 0)

@@ -10,6 +10,8 @@ In a small round a class may have no known sample. Its center is then zeros,
 which is a good guess without a defense (`views.class_centers`). The paper's
 centers are of all samples, so that this case does not occur there.
 """
+import jax.numpy as jnp
+
 from vfljax.attack import Attack, recipe
 from vfljax.numerics import row_norms
 from vfljax.scene import two_classes
@@ -37,4 +39,9 @@ def nearer(received: Array, centers: Array, soft: bool) -> Array:
   d = received.reshape(len(received), -1)
   far = [row_norms(d - center.reshape(1, -1)) for center in centers]
   score = far[0] - far[1]
-  return score if soft else (score > 0).astype(received.dtype)
+  return score if soft else above(score, 0)
+
+
+def above(x: Array, threshold: Array | float) -> Array:
+  """1 where x is above the threshold, else 0; NaN stays NaN."""
+  return jnp.where(jnp.isnan(x), x, (x > threshold).astype(x.dtype))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from vfljax.attack import Attack, recipe
-from vfljax.attacks.mean_scoring import nearer
+from vfljax.attacks.mean_scoring import above, nearer
 from vfljax.scene import two_classes
 from vfljax.views import ClassCenters
 
@@ -46,6 +46,6 @@ def median_scoring(
       return nearer(view.received, view.medians, soft)
     total = view.received.reshape(len(view.received), -1).sum(-1)
     real = jnp.where(view.valid > 0, total, jnp.nan)
-    return (total > jnp.nanmedian(real)).astype(total.dtype)
+    return above(total, jnp.nanmedian(real))
 
   return Attack(ClassCenters, run)

@@ -26,11 +26,14 @@ class Point(NamedTuple):
     name: The name of its folder.
     argv: The command line that runs it alone.
     workdir: The path of its folder.
+    label: What it is called in tables: the name, without what all experiments
+      of the grid have in common.
   """
 
   name: str
   argv: tuple[str, ...]
   workdir: str
+  label: str
 
 
 def points(
@@ -59,8 +62,9 @@ def points(
           f'{field} is set by --config.{field} and varied by --over; leave one '
           'out.'
       )
-  found = []
-  for config in dict.fromkeys(configs):
+  found, files = [], dict.fromkeys(configs)
+  short = _short(list(axes))
+  for config in files:
     # As a run of its own would call its folder.
     plain = arguments.parse(['vfljax', f'--config={config}']).workdir
     first = '-'.join(Path(plain).parts[1:])
@@ -70,7 +74,9 @@ def points(
       place = str(Path(workdir, name))
       own = [f'--config.{field}={value}' for field, value in chosen.items()]
       argv = 'vfljax', f'--config={config}', *flags, *own, f'--workdir={place}'
-      found.append(Point(name, argv, place))
+      parts = [first] * (len(files) > 1 or not axes)
+      parts += [f'{short[k]}={v}' for k, v in chosen.items()]
+      found.append(Point(name, argv, place, ', '.join(parts)))
   for i, one in enumerate(found):
     if one.workdir in [other.workdir for other in found[:i]]:
       raise UserError(
@@ -124,6 +130,15 @@ def _pair(text: str) -> tuple[str, list[str]]:
   if len(set(found)) < len(found):
     raise UserError(f'--over {field} has a value twice.')
   return field, found
+
+
+def _short(fields: Sequence[str]) -> dict[str, str]:
+  """The fields' names without their groups, where these still differ."""
+  last = [field.rpartition('.')[2] for field in fields]
+  return {
+      field: name if last.count(name) == 1 else field
+      for field, name in zip(fields, last)
+  }
 
 
 def _name(parts: Sequence[str]) -> str:

@@ -52,8 +52,9 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   runs = read([given.finished(folder) for folder in asked.folders])
   target = Path(asked.to).expanduser()
   disk.write_text(target.absolute(), written(runs), '--to')
-  shown = [best(runs), *differences(runs)]
-  print('\n\n'.join(terminal.table(t) for t in shown))
+  print('\n\n'.join(
+      terminal.table(t) for t in _tables(runs)
+  ) or terminal.paragraphs(verdicts(runs)))
   gone = [f'{r.name}: {one}' for r in runs for one in lost.sentences(r.results)]
   if said := [*_warnings(runs), *gone]:
     print('\n' + terminal.paragraphs(said))
@@ -61,9 +62,9 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   return 0
 
 
-def read(folders: Sequence[Path]) -> list[Run]:
-  """The folders' runs, named by the shortest ends of paths that differ."""
-  names, found = _names(folders), []
+def read(folders: Sequence[Path], names: Sequence[str] = ()) -> list[Run]:
+  """The folders' runs, by default named by the shortest ends of their paths."""
+  names, found = names or _names(folders), []
   for name, folder in zip(names, folders):
     units = store.read_timings(folder)
     classes = max((t.get('classes', 0) for t in units), default=0)
@@ -147,10 +148,9 @@ def _methods(runs: Sequence[Run]) -> list[dict[str, Any]]:
 def written(runs: Sequence[Run]) -> str:
   """The page."""
   head = [page.heading(TITLE, 1)]
-  first = [f'{r.name}: {_first(r)}' for r in runs]
   parts = [*head, page.heading('What each run says')]
-  parts += map(page.note, [*_warnings(runs), *first])
-  parts += [page.table(t, 2) for t in (best(runs), *differences(runs))]
+  parts += map(page.note, [*_warnings(runs), *verdicts(runs)])
+  parts += [page.table(t, 2) for t in _tables(runs)]
   for one in runs:
     parts += writing.section(one.results, one.ranked, [], None, alone=False)
   return page.page(TITLE, parts)
@@ -164,12 +164,17 @@ def _warnings(runs: Sequence[Run]) -> list[str]:
   ]
 
 
-def _first(one: Run) -> str:
-  """A run's verdict in its shortest form."""
-  return (
-      f'{words.headline(one.results).partition(": ")[2]}. '
-      + verdict.sentences(one.results, one.ranked)[0]
-  )
+def _tables(runs: Sequence[Run]) -> list[Table]:
+  """The tables over all runs that have a row."""
+  return [t for t in (best(runs), *differences(runs)) if t.rows]
+
+
+def verdicts(runs: Sequence[Run]) -> list[str]:
+  """Each run's verdict in its shortest form."""
+  return [
+      f'{one.name}: {words.headline(one.results).partition(": ")[2]}. '
+      + verdict.sentences(one.results, one.ranked)[0] for one in runs
+  ]
 
 
 def _names(folders: Sequence[Path]) -> list[str]:

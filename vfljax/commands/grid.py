@@ -23,6 +23,7 @@ from vfljax.commands import (
 )
 from vfljax.commands.axes import Point
 from vfljax.commands.tasks import Resources
+from vfljax.data.table import counted
 from vfljax.report import terminal
 from vfljax.runner import run as running
 from vfljax.runner.errors import UserError
@@ -58,7 +59,8 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   found = axes.points(asked.config, asked.over, flags, str(place))
   left = [one for one in found if not _is_done(one)]
   done = len(found) - len(left)
-  print(f'{len(found)} experiments, {done} of them done.', flush=True)
+  count = counted(len(found), 'experiment')
+  print(f'{count}, {done} of them done.', flush=True)
   try:
     resources = Resources(asked.cpus, asked.gpus)
     failed = ENGINES[asked.engine](left, resources, stop) if left else {}
@@ -91,9 +93,15 @@ def _report(finished: Sequence[Point], place: Path) -> None:
     for one in finished:
       print(f'\nReport: {Path(one.workdir, "report.html")}')
     return
-  runs = compare.read([Path(one.workdir) for one in finished])
+  runs = compare.read(
+      [Path(one.workdir) for one in finished], [one.label for one in finished]
+  )
   disk.write_text(place / PAGE, compare.written(runs))
-  print('\n' + terminal.table(compare.best(runs)))
+  best = compare.best(runs)
+  print('\n' + (
+      terminal.table(best) if best.rows
+      else terminal.paragraphs(compare.verdicts(runs))
+  ))
   print(f'\nReport: {place / PAGE}')
 
 
@@ -127,6 +135,12 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   )
   parser.add_argument('--devices', default='')
   parser.add_argument('--cache', default='')
+  if flags := [a for a in argv if a.partition('=')[0] == '--config']:
+    file = flags[0].partition('=')[2] or 'my.py'
+    raise UserError(
+        'vfljax grid takes its config files without --config, as there may be '
+        f'several.\nType: vfljax grid {file} ...'
+    )
   asked, rest = parser.with_config(argv)
   if asked.engine != 'ray' and (asked.cpus or asked.gpus):
     raise UserError('--cpus and --gpus are for --engine=ray.')

@@ -1,8 +1,8 @@
-"""Data sets by name: `load(name, path, ...)` gives a checked `Table`.
+"""Data sets by name: `load(name, path, ...)` returns a checked `Table`.
 
 Nothing is downloaded. scikit-learn's tables and the synthetic generator need no
-file; for the others a missing file's message says how to get it. Each data set
-has a file here with its `Source`; register one of your own with
+file. If the file of another data set is missing, the message says how to get
+it. Each data set has a module here with its `Source`; register your own with
 `REGISTRY['toy'] = toy.SOURCE`.
 """
 from collections.abc import Callable, Iterator
@@ -74,12 +74,11 @@ def load(
     **options: The loader's own, see `options_of`.
 
   Raises:
-    FileNotFoundError: (one line) if its file is not there: how to get it.
-    ValueError: (one line, with `path`) for an unknown name or option or one
-      that is not of its parameter's type, for data that cannot be trained on,
-      see `table.check`, or that do not fit into memory, for another number of
-      classes or features than the official data set of that name has, and if a
-      package that its loader needs is not installed.
+    FileNotFoundError: (one line) if its file is missing; says how to get it.
+    ValueError: (one line, with `path`) for an unknown name or option, a value
+      of the wrong type, data that cannot be trained on (see `table.check`) or
+      do not fit into memory, another number of classes or features than the
+      official data set has, or a package that is not installed.
 
   Warns:
     Mismatch: (one line) if it is not the whole official data set.
@@ -102,7 +101,7 @@ def load(
     given['missing'] = missing
   source = REGISTRY[name]
   given = converted(source.load, given, name)
-  with _named(path):
+  with _named(path or name):
     reads = source.reads(path) if cache and not source.own else ''
     if reads:
       read = source.load if path else functools.partial(_shipped, source.load)
@@ -119,19 +118,19 @@ def load(
 
 
 def _shipped(load: Callable[..., Table], path: str, **options: Any) -> Table:
-  """Loads a data set that a package ships, which finds its file itself."""
+  """Loads a data set that a package ships; the package finds the file."""
   del path
   return load('', **options)
 
 
 @contextlib.contextmanager
 def _named(path: str) -> Iterator[None]:
-  """A context where errors are one line and name the file."""
+  """A context where errors are one line and name the file, or the data set."""
   try:
     yield
   except MemoryError as error:
     raise ValueError(
-        f'{path or "It"} needs more memory than there is.'
+        f'{path or "The data set"} needs more memory than there is.'
     ) from error
   except ValueError as error:
     said = ' '.join(str(error).split('\n'))

@@ -1,13 +1,13 @@
 """Breast Histopathology Images (Janowczyk and Madabhushi, 2016).
 
-The folders of Kaggle's archive: one a patient, in it 0 and 1 (IDC positive)
-with PNG patches of 50 x 50 pixels.
+Kaggle's archive has one folder for each patient. In it are the folders 0 and 1
+(IDC positive) with PNG patches of 50 x 50 pixels.
 Source: https://www.kaggle.com/datasets/paultimothymooney/breast-histopathology-images
 
 Kang et al. (2022), Appendix B: two patches of one patient with the same label
 are one sample, one patch at each party; 80 % of the patients are for training.
-A sample is an image of the two side by side, so that the split 'left_right'
-gives each party its patch.
+Here a sample is an image of both patches side by side, so that the split
+'left_right' gives each party its patch.
 """
 import pathlib
 
@@ -32,13 +32,13 @@ def load(path: str = '', pairs: int = 0, train: float = 0.8) -> Table:
 
   Args:
     path: The folder of the patients' folders.
-    pairs: At most so many pairs of a patient and label; 0 takes all (140000
+    pairs: At most so many pairs for each patient and label; 0 takes all (140000
       pairs are 2 GB).
     train: Share of the patients for training, drawn with a fixed seed.
 
   Raises:
-    FileNotFoundError: if the folder is not there, or a patient's has neither 0
-      nor 1.
+    FileNotFoundError: if the folder is missing or has fewer than two patients,
+      or a patient's folder has neither 0 nor 1.
     ValueError: if a file is no image, a patient has other folders than 0 and
       1, there are no pairs, or Pillow is not installed.
   """
@@ -78,7 +78,7 @@ def load(path: str = '', pairs: int = 0, train: float = 0.8) -> Table:
 
 
 def _pairs(draw, folder: pathlib.Path, most: int) -> list[np.ndarray]:
-  """Random pairs of a folder's patches; those at an edge are smaller: left."""
+  """Random pairs of a folder's patches, without smaller ones from the edges."""
   files = sorted(folder.glob('*.png'))
   files = [files[i] for i in draw.permutation(len(files))]
   found: list[np.ndarray] = []

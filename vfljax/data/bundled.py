@@ -11,8 +11,8 @@ HOW = 'comes with scikit-learn; no path'
 def breast_cancer(path: str = '') -> Table:
   """Wisconsin diagnostic breast cancer: 569 x 30; class 1 is malignant.
 
-  scikit-learn numbers malignant 0; here the condition that is looked for is
-  the positive class, as in the VFL papers.
+  scikit-learn gives malignant the number 0; here it is the positive class, as
+  in the VFL papers.
   """
   with extra():
     from sklearn import datasets

@@ -1,9 +1,10 @@
-"""Data sets as arrays on disk after the first read.
+"""Keeps data sets as arrays on disk after the first read.
 
-Each data set is a folder: one .npy file per array, memory-mapped when it is
-read again, and table.json with the rest, a checksum of each array and one of
-its own. The folder's name depends on the loader, its code and arguments, and
-every file that it read, by `stamps`. A damaged folder is written anew.
+Each data set is a folder: one .npy file for each array, memory-mapped when it
+is read again, and table.json with the rest, the arrays' checksums and a
+checksum of its own. The folder's name depends on the loader, its code and
+arguments, and on every file that it read (`stamps`). A damaged folder is
+written again.
 """
 from collections.abc import Callable, Iterator
 import functools
@@ -25,24 +26,24 @@ import numpy as np
 from vfljax.data.files import at
 from vfljax.data.table import Table
 
-OLD = 86_400.0  # Seconds after which an unfinished write has been abandoned.
-VERSION = 2  # Of the layout; another one is not read.
+OLD = 86_400.0  # Seconds after which an unfinished folder counts as abandoned.
+VERSION = 2  # Version of the layout; folders of other versions are not read.
 ARRAYS = ('features', 'labels', 'test')
-SMALL = 1 << 26  # Bytes of files that are read to see whether they changed.
+SMALL = 1 << 26  # Up to so many bytes, files are compared by their contents.
 MOST = 1_000_000  # Files; a folder with more was given by mistake.
 _BLOCK = 1 << 24
-_WORK = '.vfljax-cache-', '.tmp'  # Around the name of an unfinished write.
+_WORK = '.vfljax-cache-', '.tmp'  # Prefix and suffix of unfinished folders.
 
 
 def cached(
     load: Callable[..., Table], folder: str, name: str, path: str,
     options: dict[str, Any],
 ) -> Table:
-  """`load(path, **options)`, from the cache in `folder` if it is there, whole.
+  """`load(path, **options)`, read from the cache in `folder` if possible.
 
   Args:
-    load: Reads the data set. If its code is in no file, as in a notebook, it is
-      called every time, since a change of it would not be noticed.
+    load: Reads the data set. If its code is not in a file, as in a notebook, it
+      is called every time, because changes of it would not be noticed.
     folder: The folder of all cached data sets, made if needed. If it cannot be
       written, nothing is cached, without a message.
     name: The data set's name.
@@ -51,7 +52,7 @@ def cached(
     options: Its other arguments.
 
   Returns:
-    The table; from the cache its features are a read-only map of the file.
+    The table. From the cache, its arrays are read-only maps of the files.
   """
   code = code_of(load)
   own = None if code is None else key(name, path, options, code)
@@ -64,7 +65,7 @@ def cached(
     if not isinstance(table, Table):  # The caller refuses it.
       return table
     try:
-      # If a file was written to meanwhile, parts of both may have been read.
+      # If a file changed meanwhile, old and new parts may have been read.
       if own == key(name, path, options, code or 0):
         write(place, table)
     except OSError:  # A full or read-only disk costs time, not the experiment.
@@ -75,7 +76,7 @@ def cached(
 def key(
     name: str, path: str, options: dict[str, Any], code: int = 0
 ) -> str | None:
-  """The folder's name: the data set's, and a digest of what would be read.
+  """The folder's name: the data set's name and a digest of all that is read.
 
   `None` if there are too many files to check.
   """
@@ -97,13 +98,13 @@ def key(
 def stamps(place: pathlib.Path) -> bytes | None:
   """A digest that changes if a file at or below `place` has changed.
 
-  It holds path, size, inode and the times of the last change of content
-  (mtime) and of anything (ctime) of every file. Of files that are at most
-  `SMALL` bytes together it holds the content, too: these changes are always
-  seen. In larger ones a change is not seen if it leaves size and all times as
-  they were. On Unix ctime cannot be set, so that this takes a change within the
-  clock's step (some milliseconds) of the change before, or a network's file
-  system that keeps no ctime; on Windows it takes mtime set back.
+  It covers every file's path, size, inode, and the times of the last change of
+  its content (mtime) and of anything (ctime). If the files have at most `SMALL`
+  bytes together it also covers their contents, so every change is noticed. In
+  larger files a change is missed if size and all times stay the same. On Unix
+  ctime cannot be set, so that happens only if two changes are within one step
+  of the clock (some milliseconds), or on a network file system without ctime.
+  On Windows it happens if mtime is set back.
 
   `None` if there are more than `MOST` files.
   """
@@ -122,7 +123,7 @@ def stamps(place: pathlib.Path) -> bytes | None:
 
 
 def read(place: pathlib.Path) -> Table | None:
-  """The table in a folder; `None` if it is not there or not whole."""
+  """The table in a folder; `None` if it is missing or damaged."""
   try:
     own = json.loads((place / 'table.json').read_text('utf-8'))
     about = own['table']
@@ -145,12 +146,12 @@ def read(place: pathlib.Path) -> Table | None:
 
 
 def write(place: pathlib.Path, table: Table) -> None:
-  """Puts a table into a folder, whole or not at all.
+  """Writes a table into a folder, whole or not at all.
 
-  What a process that was stopped here has left beside it a day ago goes.
+  Unfinished folders that a killed process left more than a day ago are removed.
 
   Raises:
-    OSError: if the disk does not let it.
+    OSError: if it cannot be written.
   """
   place.parent.mkdir(parents=True, exist_ok=True)
   _sweep(place.parent)
@@ -169,13 +170,13 @@ def write(place: pathlib.Path, table: Table) -> None:
     )
     own = dict(version=VERSION, checksum=_sum_of(about), table=about)
     (made / 'table.json').write_text(json.dumps(own), 'utf-8')
-    if place.exists():  # Damaged: out of the way, into what is deleted.
+    if place.exists():  # It is damaged: move it into the folder to be deleted.
       os.replace(place, pathlib.Path(work) / 'damaged')
     os.replace(made, place)
 
 
 def _sweep(folder: pathlib.Path) -> None:
-  """Removes unfinished writes that are old; what cannot be removed stays."""
+  """Removes old unfinished folders, as far as they can be removed."""
   start, end = _WORK
   for work in folder.glob(f'{start}*{end}'):
     try:
@@ -196,12 +197,12 @@ def checksum(file: pathlib.Path) -> int:
 
 
 def _sum_of(about: Any) -> int:
-  """CRC-32 of what table.json says, however it is written."""
+  """CRC-32 of the contents of table.json, however they are formatted."""
   return zlib.crc32(json.dumps(about, sort_keys=True).encode())
 
 
 def code_of(load: Callable[..., Table]) -> int | None:
-  """Changes when a loader does; `None` if its code is in no file."""
+  """A checksum of a loader's code; `None` if its code is in no file."""
   while isinstance(load, functools.partial):
     load = load.func
   module = sys.modules.get(getattr(load, '__module__', ''))
@@ -211,7 +212,7 @@ def code_of(load: Callable[..., Table]) -> int | None:
 
 @functools.cache
 def _checksum_of_code(own: str) -> int:
-  """Of the loaders here, on which those of others may build, and one more."""
+  """A checksum of one file and of all modules here, which it may import."""
   here = pathlib.Path(__file__).parent
   files = sorted({*here.glob('*.py'), pathlib.Path(own)})
   return zlib.crc32(b''.join(file.read_bytes() for file in files))
@@ -228,7 +229,7 @@ def _files(place: pathlib.Path) -> Iterator[tuple[str, int, int, int, int]]:
 
 
 def _stamp(file: str) -> tuple[str, int, int, int, int]:
-  """Of a link that leads nowhere, and of what is no file, nothing but that."""
+  """(path, size, mtime, ctime, inode); zeros for what is no readable file."""
   try:
     found = os.stat(file)
   except OSError:

@@ -1,8 +1,8 @@
-"""A data frame's columns as labels and as numbers.
+"""Turns a data frame's columns into labels and numbers.
 
-What would be read as something else than it was is refused by name: a stray
-word among numbers, which would make each of them a category, and whole numbers
-of which float32 makes one.
+Columns that would change their meaning are refused by name: a stray word among
+numbers would make each number a category, and float32 would make different
+large whole numbers equal.
 """
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NUMBERS = ('integer', 'floating', 'mixed-integer-float', 'decimal')
 TEXT = ('string', 'categorical', 'mixed-integer')
-MOST = 20  # So many different numbers are classes; more may be measurements.
+MOST = 20  # Up to so many different numbers are classes, not measurements.
 _BLANK = '(missing)'  # The category of missing values, when imputing.
 
 
@@ -29,14 +29,15 @@ def labels(
   """(int32 [n], the classes' names), classes in numeric or alphabetical order.
 
   Args:
-    column: One value a row.
-    positive: Of two classes the one that becomes 1; '': the last.
-    text: Words among numbers are meant, and up to `most` classes in few rows.
+    column: One value for each row.
+    positive: The class that becomes 1, of two classes; '' for the last.
+    text: Whether the user declared values to be classes: then words among
+      numbers, and up to `most` classes in few rows, are accepted.
     most: See `text`.
 
   Raises:
     ValueError: for missing labels, a `positive` that is not one of two classes,
-      a column of measurements, and a few words among numbers.
+      a column of measurements, or a few words among numbers.
   """
   kind, name, rows = kind_of(column), column.name, len(column)
   gone = column.isna().to_numpy()
@@ -68,7 +69,7 @@ def labels(
   if len(classes) != 2 or not found:
     raise ValueError(
         f'positive={positive!r}: the classes in {name!r} are'
-        f' {listing(classes)}; a positive class is one of two, as in'
+        f' {listing(classes)}; positive must name one of two classes, as in'
         f' {flag(positive=classes[0])}'
     )
   return (1 - index, classes[::-1]) if found[0] == 0 else (index, classes)
@@ -77,10 +78,11 @@ def labels(
 def _as_classes(
     column: 'pd.Series', order: np.ndarray, text: bool
 ) -> list[int | float]:
-  """A label column's different numbers, whole ones without a point.
+  """A label column's different numbers, whole numbers as integers.
 
   Raises:
-    ValueError: if they are no classes; whole ones may be, if `text` says so.
+    ValueError: if they look like measurements. Whole numbers are accepted if
+      the user declared them to be classes (`text`).
   """
   name = column.name
   if kind_of(column) == 'integer' and len(order) < column.nunique():
@@ -94,15 +96,15 @@ def _as_classes(
           f'Label column {name!r} has {len(order)} different fractional'
           ' numbers: it is a measurement, not a class. Write a column of'
           ' classes into the file, such as 1 where it is above some value and 0'
-          ' elsewhere, and leave this one out, which tells them:'
+          ' elsewhere, and leave this column out, because it gives them away:'
           f' --config.data.label=<name> {flag(drop=str(name))}'
       )
     return [*order]
   if len(order) > MOST and not text:
     raise ValueError(
-        f'Label column {name!r} has {len(order)} different whole numbers, as a'
-        ' measurement has, of which a range would be a class. If they are'
-        f' classes: {flag(text=str(name))}'
+        f'Label column {name!r} has {len(order)} different whole numbers. If'
+        ' they are measurements, write a column of classes, such as ranges of'
+        f' them, into the file. If they are classes: {flag(text=str(name))}'
     )
   return [int(v) if abs(v) < 2**63 else float(v) for v in order]
 
@@ -113,10 +115,12 @@ def features(
 ) -> tuple[np.ndarray, tuple[str, ...], tuple[int, ...]]:
   """(float32 [n, columns], names, groups) of every column of a frame.
 
-  Numbers keep their NaNs with missing='impute': `table.impute` fills them.
+  With missing='impute' numbers keep their NaNs, which `table.impute` fills.
 
   Args:
-    rounded: As in `frame.csv`; `None` if there is no such option to speak of.
+    frame: The features.
+    missing, categories, text: As in `frame.csv`.
+    rounded: As in `frame.csv`; `None` if the loader has no such option.
 
   Raises:
     ValueError: as `frame.csv`, for the columns.
@@ -148,12 +152,12 @@ def features(
 
 
 def column_of(frame: 'pd.DataFrame', name: str) -> 'pd.Series':
-  """`frame[name]`, which pandas types as a column or a frame of namesakes."""
+  """`frame[name]` with the type of a column, for type checkers."""
   return frame.iloc[:, list(frame.columns).index(name)]
 
 
 def kind_of(column: 'pd.Series') -> str:
-  """What a column's values are, in pandas's words."""
+  """The kind of a column's values, as pandas names it: 'integer', 'string'."""
   import pandas as pd
 
   return pd.api.types.infer_dtype(column, skipna=True)
@@ -162,7 +166,7 @@ def kind_of(column: 'pd.Series') -> str:
 def _expand(
     column: 'pd.Series', most: int, text: bool, rounded: Sequence[str] | None
 ) -> list[tuple[str, np.ndarray]]:
-  """The (name, values) of the numeric columns that stand for one column."""
+  """The numeric columns that one column becomes: (name, values) of each."""
   import pandas as pd
 
   kind, name = kind_of(column), column.name
@@ -219,7 +223,7 @@ def _as_float(value) -> bool:
 
 
 def _refuse_names(column: 'pd.Series', values: Sequence[str]) -> None:
-  """Refuses text that is the name of a row, not a category of several.
+  """Refuses text that has another value in nearly every row.
 
   Raises:
     ValueError: (one line) with the option that leaves it out.
@@ -228,23 +232,24 @@ def _refuse_names(column: 'pd.Series', values: Sequence[str]) -> None:
   if count > max(MOST, rows // 2):
     raise ValueError(
         f'Text column {name!r} has {count} different values in {rows} rows: it'
-        f' is a name of each row, not a category. Drop it, {flag(drop=name)};'
-        f' if it is one: {flag(text=name, categories=str(max(count, 100)))}'
+        f' seems to name each row. Drop it, {flag(drop=name)}; or, if its'
+        ' values are categories,'
+        f' {flag(text=name, categories=str(max(count, 100)))}'
     )
 
 
 def _refuse_lost(
     column: 'pd.Series', values: np.ndarray, optional: bool
 ) -> None:
-  """Refuses whole numbers that float32 does not tell apart.
+  """Refuses whole numbers that float32 cannot tell apart.
 
   Args:
-    column: As it was read.
-    values: [n], its numbers.
-    optional: Whether an option accepts it.
+    column: The column as it was read.
+    values: Its numbers, [n].
+    optional: Whether the loader has the option `rounded`, which accepts them.
 
   Raises:
-    ValueError: with what to do instead.
+    ValueError: says what to do instead.
   """
   collapsed = lost(values) or (
       kind_of(column) == 'integer' and abs(values[~np.isnan(values)]).max()
@@ -260,11 +265,12 @@ def _refuse_lost(
 
 
 def lost(values: np.ndarray, different: int = 0) -> bool:
-  """Whether float32 makes of a tenth of a column's whole numbers others.
+  """Whether float32 merges more than a tenth of a column's whole numbers.
 
   Args:
-    values: [n], NaNs left out of account.
-    different: How many there were, if it is not all of these.
+    values: The numbers, [n]; NaNs are ignored.
+    different: How many different numbers the column had, if `values` (64-bit
+      floats) no longer has them all; else 0.
   """
   values = values[np.isfinite(values)]
   if not len(values) or max(float(values.max()), -float(values.min())) <= 2**24:
@@ -272,7 +278,7 @@ def lost(values: np.ndarray, different: int = 0) -> bool:
   if values.dtype.kind == 'f' and (values != np.round(values)).any():
     return False
   if not np.isfinite(single(values)).all():
-    return False  # Too large for float32, which is said of the whole table.
+    return False  # Too large for float32: `table.check` says so.
   kept = len(np.unique(single(values)))
   return kept < 0.9 * (different or len(np.unique(values))) and kept < 2**20
 

@@ -1,21 +1,22 @@
-"""Vertical splits with a knob, in the manner of VertiBench (Wu et al., 2024).
+"""Vertical splits with a strength, after VertiBench (Wu et al., 2024).
 
-By importance: how much each party has is drawn from a symmetric Dirichlet
+By importance: each party's share is drawn from a symmetric Dirichlet
 distribution, and every column goes to a party with that probability. A small
-concentration gives one party nearly all, a large one gives all alike.
+concentration gives one party nearly all columns, a large one equal shares.
 
-By correlation: parties have equally many columns, chosen so that the columns of
-different parties are as little (0) or as much (1) correlated as such splits can
-be, or in between. VertiBench measures with the singular values of correlation
-matrices and searches by a genetic algorithm; here it is the sum of the absolute
-rank correlations inside the parties, and pairs of columns are exchanged.
+By correlation: parties have equal numbers of columns, chosen so that the
+columns of different parties are as little (0) or as much (1) correlated as
+possible, or in between. VertiBench measures this by singular values of
+correlation matrices and searches with a genetic algorithm. Here it is measured
+by the sum of absolute rank correlations within the parties, and the search
+exchanges pairs of columns.
 """
 from collections.abc import Sequence
 
 import numpy as np
 
-_ROWS = 2000  # Rank correlations of so many rows are exact enough.
-_FAR = 1e9  # Beyond any sum of correlations.
+_ROWS = 2000  # Rows from which rank correlations are computed.
+_FAR = 1e9  # Larger than any sum of correlations.
 
 
 def by_importance(
@@ -24,24 +25,24 @@ def by_importance(
   """Every party's columns, ascending, at least one each.
 
   Args:
-    columns: How many there are, as many as parties or more.
-    parties: Who get columns, 1 or more.
+    columns: Number of columns, at least the number of parties.
+    parties: Number of parties that get columns, 1 or more.
     concentration: Of the Dirichlet distribution, above 0.
-    seed: Of all draws.
+    seed: Seeds all draws.
 
   Raises:
     ValueError: for numbers out of range.
   """
   if concentration <= 0:
     raise ValueError(
-        "The strength of how='importance' is above 0; got "
+        "The strength of how='importance' must be above 0; got "
         f'{concentration:g}.'
     )
   _check(columns, parties)
   draw = np.random.default_rng(seed)
   shares = draw.dirichlet([concentration] * parties)
   owner = draw.choice(parties, columns, p=shares)
-  # Nobody goes without: one column each is dealt out first.
+  # Each party gets at least one column.
   owner[draw.permutation(columns)[:parties]] = np.arange(parties)
   return [np.flatnonzero(owner == k) for k in range(parties)]
 
@@ -53,19 +54,19 @@ def by_correlation(
   """Every party's original columns, ascending, in equal numbers.
 
   Args:
-    x: [n, columns].
+    x: Features, [n, columns].
     groups: The original column of each column.
-    parties: Who get columns, 1 or more.
-    between: 0: least correlation between parties, most inside them; 1: the
-      other way round.
-    seed: Of the rows that are looked at and the split that is improved.
+    parties: Number of parties that get columns, 1 or more.
+    between: 0 for the least correlation between parties and the most within
+      them; 1 for the opposite.
+    seed: Seeds the choice of rows and the split that the search starts from.
 
   Raises:
     ValueError: for numbers out of range.
   """
   if not 0 <= between <= 1:
     raise ValueError(
-        f"The strength of how='correlation' is in 0..1; got {between:g}."
+        f"The strength of how='correlation' must be in 0..1; got {between:g}."
     )
   draw = np.random.default_rng(seed)
   rows = draw.permutation(len(x))[:_ROWS]
@@ -80,12 +81,12 @@ def by_correlation(
 
 
 def correlations(x: np.ndarray, groups: Sequence[int]) -> np.ndarray:
-  """Absolute rank correlations between original columns, [g, g], 0 diagonal.
+  """Absolute rank correlations between original columns, [g, g].
 
-  Of a categorical column's one-hot columns the largest counts; a constant
-  column is correlated with nothing.
+  The diagonal is 0. For a categorical column, the largest correlation of its
+  one-hot columns counts. A constant column is correlated with nothing.
   """
-  from scipy import stats  # A second to import, for this one split.
+  from scipy import stats  # Imported late: it takes a second.
   ranks = stats.rankdata(np.asarray(x, np.float64), axis=0)
   ranks = ranks - ranks.mean(0)
   size = np.sqrt((ranks**2).sum(0))
@@ -103,7 +104,8 @@ def inside(matrix: np.ndarray, owner: np.ndarray) -> float:
 
 
 def _towards(matrix: np.ndarray, owner: np.ndarray, goal: float) -> np.ndarray:
-  """Exchanges pairs of columns while that brings `inside` nearer to `goal`."""
+  """Exchanges pairs of columns as long as that moves `inside` towards `goal`.
+  """
   owner, now = owner.copy(), inside(matrix, owner)
   parties = owner.max() + 1
   # near[i, k]: column i's correlations with party k's columns.
@@ -128,10 +130,10 @@ def _exchange(
     matrix: np.ndarray, near: np.ndarray, owner: np.ndarray,
     pair: tuple[int, int], wanted: float,
 ) -> tuple[float, float, int, int]:
-  """The exchange between two parties whose change is nearest to `wanted`.
+  """The exchange of two columns whose effect is nearest to `wanted`.
 
   Returns:
-    How far off it is, the change of `inside`, and the two columns.
+    (distance from `wanted`, change of `inside`, the two columns).
   """
   one, other = (np.flatnonzero(owner == k) for k in pair)
   gains = [
@@ -146,11 +148,11 @@ def _exchange(
 
 
 def _promising(matrix, columns, gains, wanted):
-  """Columns of two parties, with their gains, among which the nearest is.
+  """The columns of two parties, with gains, that the best exchange may use.
 
-  An exchange of i and j changes gains[0][i] + gains[1][j] - 2 matrix[i, j].
-  Where none can change as much as is wanted, most are too far from the largest,
-  or smallest, to be looked at pair by pair.
+  Exchanging i and j changes `inside` by gains[0][i] + gains[1][j] -
+  2 matrix[i, j]. If no exchange can reach `wanted`, only columns with nearly
+  the largest (or smallest) gains need to be compared pair by pair.
   """
   slack = 2 * matrix.max()
   if sum(g.max() for g in gains) <= wanted:
@@ -159,7 +161,7 @@ def _promising(matrix, columns, gains, wanted):
     signed = [-g for g in gains]
   else:
     return tuple(zip(columns, gains))
-  # What lies farther than this behind the best is not made up for by `matrix`.
+  # The term of `matrix` cannot make up for a larger difference of gains.
   kept = [g >= g.max() - slack for g in signed]
   return tuple((c[k], g[k]) for c, g, k in zip(columns, gains, kept))
 

@@ -1,11 +1,12 @@
 """Default of Credit Card Clients (Yeh and Lien, 2009) as UCI has it.
 
-A CSV file: an ID, 23 features, the label. UCI's own file is an Excel sheet with
-a line of X1..X23 above the names; saved as CSV, that line is skipped here.
+The file is a CSV file with an ID, 23 features and the label. UCI's own file is
+an Excel sheet with a line of X1..X23 above the names. If it is saved as CSV,
+that line is skipped here.
 Source: https://archive.ics.uci.edu/dataset/350
 
-Kang et al. (2022), Appendix B: the first 13 features are party B's, the other
-10 and the label party A's. `PARTY_A` names those ten.
+Kang et al. (2022), Appendix B: party B has the first 13 features; party A has
+the other ten (`PARTY_A`) and the label.
 """
 import numpy as np
 
@@ -65,7 +66,7 @@ SOURCE = Source(
     load, 'binary', HOW, 'CC BY 4.0',
     Facts(
         30000, (23364, 6636), 'https://archive.ics.uci.edu/dataset/350', (23,),
-        # The limit, the age: as several published analyses print them, which
+        # Means of the limit and the age, from several published analyses that
         # agree; the file itself was not at hand.
         means=((0, 167484.3), (4, 35.4855)),
     ),

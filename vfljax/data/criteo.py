@@ -1,11 +1,11 @@
 """Criteo's display advertising challenge: 39 columns of category numbers.
 
-Lines of `train.txt`: the label, 13 counts, 26 hashed categories, tab separated,
-empty where unknown. As the challenge's winners (Juan et al., 2014) and GAFM
-(appendix E.1): a count v above 2 becomes the category floor(ln(v)^2), values
-seen fewer than 10 times in their column become one category, and the rest is
-hashed, here into a vocabulary of its own for each column. For
-`nets.wide_deep`, with data.scale=none.
+A line of `train.txt` has the label, 13 counts and 26 hashed categories,
+separated by tabs, empty if unknown. As in the challenge's winning solution
+(Juan et al., 2014) and in GAFM (appendix E.1), a count v above 2 becomes the
+category floor(ln(v)^2), values seen fewer than 10 times in their column become
+one category, and the others are hashed. Here each column has its own
+vocabulary. The numbers are for `nets.wide_deep`, with data.scale=none.
 Source: https://www.kaggle.com/c/criteo-display-ad-challenge
 """
 import pathlib
@@ -36,10 +36,10 @@ def load(
 
   Args:
     path: `train.txt`, gzipped or not, or the folder it lies in.
-    rows: Reads the first so many; 0 reads all 45 million (14 GB in memory).
-    buckets: Size of each column's vocabulary, 3 to 2^24: its numbers are
-      0 (unknown), 1 (rare) and hashes up to buckets - 1, of which float32 does
-      not tell more apart.
+    rows: How many rows to read from the start; 0 reads all 45 million (14 GB in
+      memory).
+    buckets: Size of each column's vocabulary, 3 to 2^24 (float32 cannot tell
+      more numbers apart): 0 (unknown), 1 (rare) and hashes up to buckets - 1.
     rare: A value seen fewer times in its column counts as rare; 0 or more.
 
   Raises:
@@ -65,7 +65,7 @@ def load(
         f"{file} is not in the format of Criteo's train.txt: 40 tab-separated"
         ' columns, the first of them 0 or 1.'
     )
-  # To pandas a line that is cut off has empty columns at its end.
+  # pandas reads a line that is cut off as one with empty columns at its end.
   if file.suffix == '.txt' and len(_last_line(file).split(b'\t')) <= len(NAMES):
     raise ValueError(
         f'{file}: its last line has fewer than 40 columns; the file is cut off.'
@@ -90,8 +90,8 @@ def numbers(values, name: str, buckets: int, rare: int) -> np.ndarray:
   """One column's values as numbers of its vocabulary, int [n].
 
   Args:
-    values: Text; '' is unknown.
-    name: Of the column, which goes into the hash.
+    values: Words; '' is unknown.
+    name: The column's name, which is part of the hash.
     buckets: Size of the vocabulary.
     rare: Values seen fewer times become `RARE`.
   """
@@ -121,8 +121,8 @@ def _binned(file, name: str, values) -> list[str]:
       found.append(str(bin_count(float(value))) if value else '')
     except (ValueError, OverflowError, TypeError):  # Words; infinity.
       raise ValueError(
-          f'{file}: column {name}, line {row}: a value that is no number:'
-          f' {brief(value, 40)}.'
+          f'{file}: column {name}, line {row}: {brief(value, 40)} is no'
+          ' finite number.'
       ) from None
   return found
 

@@ -1,7 +1,7 @@
-"""How a CSV file is written: its separator, its decimal mark, its encoding.
+"""How a CSV file is written: its separator, decimal mark and encoding.
 
-What the header and the bytes leave no doubt about is recognised; what could be
-read in two ways is refused with the words that say which is meant.
+They are recognised if header and bytes leave no doubt. If a file can be read in
+two ways, it is refused, and the message says which options decide.
 """
 import bz2
 import codecs
@@ -18,12 +18,12 @@ from vfljax.data.files import brief, codec, reading
 from vfljax.data.options import flag
 from vfljax.data.table import bare
 
-# At a command line ';' ends an option, and a tab is hard to type.
+# Names, because on a command line ';' ends an option and a tab is hard to type.
 SEPARATORS = dict(
     comma=',', semicolon=';', tab='\t', bar='|', blanks=r'\s+'
 )
 MARKS = dict(point='.', comma=',')
-_TRIED = (',', ';', '\t', '|')  # In this order, of headers that fit several.
+_TRIED = (',', ';', '\t', '|')  # If several split a header equally, the first.
 _OPEN = {'.gz': gzip.open, '.bz2': bz2.open, '.xz': lzma.open}
 _OTHER = ('.zip', '.zst', '.tar', '.tgz')  # Pandas opens these by itself.
 _BOMS = (
@@ -34,14 +34,14 @@ _BLOCK, _HEAD = 1 << 20, 1 << 16
 
 
 class Recognised(UserWarning):
-  """A file is read in a way that nobody asked for, and may be wrong."""
+  """A file is read in a way that the user did not ask for, and may be wrong."""
 
 
 class Dialect(NamedTuple):
   """How a file is to be read.
 
   Attributes:
-    sep: What stands between two cells, as pandas takes it.
+    sep: The separator between cells, for pandas.
     decimal: '.' or ','.
     encoding: A name that Python knows.
   """
@@ -55,23 +55,24 @@ def dialect(
     file: pathlib.Path, label: str, sep: str = '', decimal: str = '',
     encoding: str = '',
 ) -> Dialect:
-  """How a file is to be read: as it is said, and else as its bytes tell.
+  """How to read a file: as the options say, else as recognised.
 
   Args:
-    file: With a header line.
-    label: The label column: splits that have it in the header are preferred.
-    sep: '' for the one that splits the header; or one character, or a name of
-      `SEPARATORS`.
+    file: A CSV file with a header line.
+    label: The label column; separators that find it in the header are
+      preferred.
+    sep: '' for the separator that splits the header best; or one character, or
+      a name in `SEPARATORS`.
     decimal: '' or 'point', or 'comma'.
-    encoding: '' for UTF-8, or UTF-16 with its mark, or where the bytes are
-      neither latin-1; or a name that Python knows.
+    encoding: A name that Python knows. '' for UTF-8, UTF-16 with a byte order
+      mark, or latin-1 if the bytes are neither.
 
   Raises:
-    ValueError: (one line) for another option, and for a file that is damaged
-      UTF-8.
+    ValueError: (one line) for an invalid option, or a file that seems to be
+      damaged UTF-8.
 
   Warns:
-    Recognised: (one line) of a file that is read as latin-1.
+    Recognised: (one line) if the file is read as latin-1.
   """
   if decimal not in ('', *MARKS):
     raise ValueError(
@@ -85,24 +86,23 @@ def dialect(
 
 
 def separator(sep: str) -> str:
-  """What pandas splits at, of what a person says.
+  """The separator for pandas, from the user's option.
 
   Raises:
-    ValueError: for what separates nothing, or not only.
+    ValueError: if it cannot be a separator.
   """
   sep = SEPARATORS.get(sep, '\t' if sep == r'\t' else sep)
   one = len(sep) == 1 and sep.isascii() and not sep.isalnum()
   if sep != r'\s+' and not one or sep in '"\'\r\n\0.+-':
     raise ValueError(
-        'sep must be one character that is no letter, digit, sign or quote, or'
-        f' one of {", ".join(SEPARATORS)}; got {brief(sep)}.'
+        'sep must be one character other than a letter, digit, sign, point or'
+        f' quote, or one of {", ".join(SEPARATORS)}; got {brief(sep)}.'
     )
   return sep
 
 
 def _separator(file: pathlib.Path, label: str, encoding: str) -> str:
-  """Of the usual ones that which splits the header best; a comma if none does.
-  """
+  """The usual separator that splits the header best; a comma if none does."""
   with reading(file, 'cannot be read as CSV'), _opened(file) as raw:
     head = raw.read(_HEAD) if raw else b''
   text = head.decode(encoding, 'replace').lstrip('\ufeff\r\n')
@@ -123,10 +123,10 @@ def _separator(file: pathlib.Path, label: str, encoding: str) -> str:
 
 
 def _encoding(file: pathlib.Path) -> str:
-  """UTF-8, with a mark or without, UTF-16 with one; else latin-1.
+  """The encoding: UTF-8, UTF-16 with a byte order mark, or else latin-1.
 
   Raises:
-    ValueError: for a file that is UTF-8 but for some damage.
+    ValueError: if some characters beyond ASCII are UTF-8 and others are not.
   """
   decoder = codecs.getincrementaldecoder('utf-8')('replace')
   good, bad, start = 0, 0, True
@@ -147,12 +147,14 @@ def _encoding(file: pathlib.Path) -> str:
     return 'utf-8'
   if good:
     raise ValueError(
-        f'{bad} characters are not UTF-8, and {good} beyond ASCII are: it is'
-        f' damaged, or in another encoding, as in {flag(encoding="latin-1")}'
+        f'{bad} characters are not UTF-8, but {good} beyond ASCII are: the file'
+        ' is damaged, or in another encoding, as in'
+        f' {flag(encoding="latin-1")}'
     )
   warnings.warn(
-      f'{file} is not UTF-8 and is read as latin-1: where names look wrong, say'
-      f' what it is, as in {flag(encoding="cp1250")}', Recognised, stacklevel=6,
+      f'{file} is not UTF-8 and is read as latin-1. If names look wrong, type'
+      f' its encoding, as in {flag(encoding="cp1250")}', Recognised,
+      stacklevel=6,
   )
   return 'latin-1'
 
@@ -164,8 +166,7 @@ def _blocks(file: pathlib.Path) -> Iterator[bytes]:
 
 
 class _opened:
-  """A file's bytes without its compression; nothing of what pandas alone opens.
-  """
+  """Opens a file's decompressed bytes; `None` for formats only pandas opens."""
 
   def __init__(self, file: pathlib.Path):
     self._file, self._raw = file, None

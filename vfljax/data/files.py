@@ -1,7 +1,7 @@
 """Finds the file of a data set, or says in one line how to get it.
 
-What is not an ordinary file is refused before it is opened: a device has no
-end, and a pipe waits for whoever writes to it.
+Anything but an ordinary file is refused before it is opened: a device has no
+end, and a pipe waits for a process that writes to it.
 """
 from collections.abc import Iterator
 import codecs
@@ -12,16 +12,16 @@ import stat
 from typing import Any
 
 SAVE = 'save the file as UTF-8.'
-# Of loaders that have the option.
+# For loaders with the option `encoding`.
 ENCODING = (
-    'save the file as UTF-8, or say what it is, as in'
+    'save the file as UTF-8, or type its encoding, as in'
     ' --config.data.options=encoding=latin-1'
 )
-# Of a container's memory, in both versions of control groups.
+# Limits of a container's memory, in both versions of control groups.
 LIMITS = (
     '/sys/fs/cgroup/memory.max', '/sys/fs/cgroup/memory/memory.limit_in_bytes',
 )
-LONGEST = 300  # Letters of what others say, and of what a file holds.
+LONGEST = 300  # Characters of a quoted message or of a file's contents.
 
 
 def find(path: str, usual: str, how: str) -> pathlib.Path:
@@ -29,11 +29,11 @@ def find(path: str, usual: str, how: str) -> pathlib.Path:
 
   Args:
     path: A file or a folder; '~' is the home folder.
-    usual: The file's customary name; '' where it has none.
+    usual: The file's customary name; '' if it has none.
     how: One sentence on where to get the file or put it.
 
   Raises:
-    FileNotFoundError: if it is not there or no ordinary file; the message ends
+    FileNotFoundError: if it is missing or no ordinary file; the message ends
       with `how`.
   """
   if not path:
@@ -63,11 +63,11 @@ def at(path: str) -> pathlib.Path:
   """`path` with its '~' as the home folder.
 
   Raises:
-    FileNotFoundError: if there is no such user, or no file can be called so.
+    FileNotFoundError: if there is no such user, or no file can have that name.
   """
   parts = os.fsencode(path).split(b'/')
   if '\0' in path or max(map(len, parts)) > 255 or len(path) > 4000:
-    raise FileNotFoundError(f'No file can be called {brief(path)}.')
+    raise FileNotFoundError(f'No file can have the name {brief(path)}.')
   try:
     return pathlib.Path(path).expanduser()
   except RuntimeError as error:
@@ -75,10 +75,10 @@ def at(path: str) -> pathlib.Path:
 
 
 def ordinary(place: pathlib.Path, how: str) -> None:
-  """Passes if there is an ordinary file, which nothing is read of.
+  """Checks that there is an ordinary file, without opening it.
 
   Raises:
-    FileNotFoundError: if not; the message ends with `how`.
+    FileNotFoundError: if there is none; the message ends with `how`.
   """
   try:
     mode = place.stat().st_mode
@@ -94,19 +94,19 @@ def ordinary(place: pathlib.Path, how: str) -> None:
 
 @contextlib.contextmanager
 def reading(file: pathlib.Path | str, fault: str) -> Iterator[None]:
-  """For readers that are not ours, which raise whatever they met.
+  """Turns any error of another library's reader into one line.
 
   Args:
-    file: What is read.
-    fault: What is said of it: 'cannot be read as CSV'.
+    file: The file that the block reads.
+    fault: What the message says about it: 'cannot be read as CSV'.
 
   Raises:
-    ValueError: (one line) instead of anything that is raised inside.
+    ValueError: (one line) in place of any error in the block.
   """
   try:
     yield
   except BaseException as error:
-    # A panic of a library in Rust is no `Exception`.
+    # A panic in a Rust library is a BaseException, but no `Exception`.
     panic = type(error).__name__ == 'PanicException'
     if not panic and not isinstance(error, Exception):
       raise
@@ -119,12 +119,13 @@ def lines(
   """(number from 1, text without its end) of every line of a text file.
 
   Args:
-    file: What is read.
-    encoding: A name that Python knows, of one in which ASCII is as it is.
-    how: What to do about a file that is in another one.
+    file: The file to read.
+    encoding: A name that Python knows, of an encoding that contains ASCII.
+    how: What to do if the file has another encoding, for the message.
 
   Raises:
-    ValueError: (one line) for another encoding, and for what is not in it.
+    ValueError: (one line) for an unsuitable encoding, or a line that is not in
+      the encoding.
   """
   own = codec(encoding)
   utf8 = own == 'utf-8'
@@ -146,10 +147,11 @@ def codec(encoding: str, ascii_alike: bool = True) -> str:
 
   Args:
     encoding: Any of its names.
-    ascii_alike: Whether its lines have to end as those of ASCII do.
+    ascii_alike: Whether it must contain ASCII, so that lines end as in ASCII.
 
   Raises:
-    ValueError: (one line) if it is none.
+    ValueError: (one line) if Python does not know it, or it does not contain
+      ASCII but must.
   """
   try:
     same = '\t\n01aZ'.encode(encoding) == b'\t\n01aZ'
@@ -157,16 +159,16 @@ def codec(encoding: str, ascii_alike: bool = True) -> str:
   except (LookupError, ValueError):
     same, found = False, ''
   if not (same if ascii_alike else found and _is_text(found)):
-    rest = ' in which ASCII is as it is' if ascii_alike else ''
+    rest = ' and contains ASCII' if ascii_alike else ''
     raise ValueError(
-        f'encoding must be one{rest}, like utf-8, latin-1 or cp1252; got'
-        f' {brief(encoding)}.'
+        f'encoding must be one that Python knows{rest}, such as utf-8, latin-1'
+        f' or cp1252; got {brief(encoding)}.'
     )
   return found
 
 
 def _is_text(encoding: str) -> bool:
-  """Whether it is of texts: Python has some that are of bytes."""
+  """Whether it encodes text; some of Python's codecs encode bytes."""
   try:
     return isinstance('a'.encode(encoding), bytes)
   except (LookupError, ValueError):
@@ -174,10 +176,14 @@ def _is_text(encoding: str) -> bool:
 
 
 def fits(size: int, what: str) -> None:
-  """Passes if so many bytes are in this machine.
+  """Checks that `size` bytes fit into this machine's memory.
+
+  Args:
+    size: Number of bytes.
+    what: What needs them, as the message's subject.
 
   Raises:
-    ValueError: (one line) if not.
+    ValueError: (one line) if they do not fit.
   """
   most = memory()
   if size > most:
@@ -188,9 +194,10 @@ def fits(size: int, what: str) -> None:
 
 
 def memory() -> int:
-  """Bytes of memory; where a system does not tell, none is too much.
+  """Bytes of memory of this machine or container; 2^62 if unknown.
 
-  A container may have less than its machine: Linux ends who takes more.
+  A container may have less than its machine, and Linux ends a process that
+  takes more.
   """
   try:
     most = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
@@ -199,7 +206,7 @@ def memory() -> int:
   for place in LIMITS:
     try:
       most = min(most, int(pathlib.Path(place).read_text('ascii')))
-    except (OSError, ValueError):  # There is none, or it is 'max'.
+    except (OSError, ValueError):  # There is no limit, or it is 'max'.
       pass
   return most
 
@@ -211,7 +218,7 @@ def one_line(error: BaseException) -> str:
 
 
 def brief(value: Any, most: int = 60) -> str:
-  """`repr(value)`, cut off: what a file or a person holds can be long."""
+  """`repr(value)`, cut off after `most` characters."""
   try:
     text = repr(value)
   except ValueError:  # Python does not print integers of 5000 digits.

@@ -1,11 +1,10 @@
 """CSV and Parquet files with a named label column, through pandas.
 
-Numbers stay as they are, booleans become 0 and 1, a column of text becomes one
-0/1 column per category, in the categories' alphabetical order, all with the
-same group so that a vertical split keeps them together. Nothing is guessed:
-missing values, dates, identifiers with thousands of values, numbers with a
-stray word among them and columns with one name are refused with the column's
-name, unless an option says what to do.
+Numbers stay as they are, and booleans become 0 and 1. A column of text becomes
+one 0/1 column for each category, in alphabetical order; a vertical split keeps
+these together. Nothing is guessed: missing values, dates, identifiers with
+thousands of values, numbers with a stray word among them and columns with the
+same name are refused by name, unless an option says what to do.
 """
 from collections.abc import Sequence
 import difflib
@@ -31,7 +30,7 @@ HOW = (
     ' --config.data.path=my.csv --config.data.label=target'
 )
 
-_MANY = 100  # Rows, from which on it is no chance that a column counts them.
+_MANY = 100  # With so many rows a column does not count them by chance.
 
 
 def csv(
@@ -48,36 +47,36 @@ def csv(
     missing: 'refuse' or 'impute': the median for numbers, a category of its own
       for text and booleans. A missing label is always an error.
     sep: The separator: one character that is no letter, digit or quote, or
-      'comma', 'semicolon', 'tab', 'bar' or 'blanks' (one or more). '': the one
-      that splits the header into most columns, the label among them.
+      'comma', 'semicolon', 'tab', 'bar' or 'blanks' (one or more). '' for the
+      one that splits the header into most columns, the label among them.
     drop: Names of columns to leave out, separated by commas.
     positive: In a binary task, the class that becomes 1; by default the last in
       order (numeric or alphabetical).
     categories: The most categories a text column may have, 1 to 100000.
-    text: Names of columns whose numbers are words, separated by commas: every
-      value is a category. Of a label, they are classes: up to `categories` of
-      them even if most rows have one of their own.
+    text: Names of columns, separated by commas, whose every value is a
+      category, also if it is a number. If the label is named, its values are
+      classes: up to `categories` of them, even in few rows.
     rounded: Names of columns, separated by commas, whose whole numbers may be
-      so large that float32 makes one of several.
-    decimal: 'point' or 'comma'; '' is a point. What parts thousands is
-      recognised: the other one, a blank or an apostrophe.
-    encoding: As Python names it; '': UTF-8, with a byte order mark or not,
-      UTF-16 with one, or else latin-1, with a warning.
-    gaps: Words that stand for a missing value, separated by commas, beside an
+      rounded to float32 even if that makes some of them equal.
+    decimal: 'point' or 'comma'; '' for a point. Marks between thousands are
+      recognised: the other one of the two, a blank or an apostrophe.
+    encoding: A name that Python knows. '' for UTF-8, UTF-16 with a byte order
+      mark, or else latin-1, with a warning.
+    gaps: Words that stand for a missing value, separated by commas, besides an
       empty cell, 'NA', 'NULL' and the like: '?,-999'.
 
   Raises:
     FileNotFoundError: if it is not there.
-    ValueError: if it cannot be read, for any of the above, or if a package
-      that reads it is not installed.
+    ValueError: if it cannot be read, for a column that is refused (see the
+      module), an invalid option, or a package that is not installed.
 
   Warns:
-    Recognised: (one line) if it is read as latin-1 and nobody said so, and for
+    Recognised: (one line) if it is read as latin-1 without the option, and for
       each column that numbers the rows.
   """
   with extra():
     import pandas as pd
-    del pd  # The functions below need it.
+    del pd  # Only checks that it is installed; functions below import it.
 
   file = find(path, '', HOW)
   fits(file.stat().st_size, str(file))
@@ -100,18 +99,18 @@ def _refuse_shape(
     frame: 'pd.DataFrame', file: pathlib.Path, way: Dialect, label: str,
     meant: Sequence[str],
 ) -> None:
-  """Refuses what was not split, and row numbers in a column without a name.
+  """Refuses a file that was not split, and an unnamed column of row numbers.
 
-  As pandas and R write them: of rows in the order of their labels they would
-  tell the label.
+  pandas and R write such a column. If rows are sorted by label, it would give
+  the label away.
 
   Raises:
-    ValueError: (one line) with the option that mends it.
+    ValueError: (one line) with the option that helps.
   """
   if label not in frame.columns and len(frame.columns) == 1:
     raise ValueError(
-        f'{file} has a single column when split at {way.sep!r}; say what stands'
-        ' between its columns, as in '
+        f'{file} has a single column when split at {way.sep!r}. Type its'
+        ' separator, as in '
         f'{flag(sep="comma" if way.sep == ";" else "semicolon")}'
     )
   for name in frame.columns:
@@ -119,8 +118,8 @@ def _refuse_shape(
       found = column_of(frame, name)
       if kind_of(found) == 'integer' and (found.diff()[1:] == 1).all():
         raise ValueError(
-            f'A column without a name, {name!r}, numbers the rows: leave it'
-            f' out, {flag(drop=name)}'
+            f'A column without a name, {name!r}, numbers the rows. Leave it'
+            f' out: {flag(drop=name)}'
         )
 
 
@@ -128,7 +127,7 @@ def _frame(
     file: pathlib.Path, way: Dialect, words: Sequence[str],
     gaps: Sequence[str] = (),
 ) -> 'pd.DataFrame':
-  """A file's cells, those of the columns `words` as text.
+  """A file's cells; those of the columns `words` stay text.
 
   Raises:
     ValueError: (one line) if it is no CSV, or has rows longer than its header.
@@ -141,7 +140,7 @@ def _frame(
       # Without index_col, surplus first columns would become the rows' names.
       warnings.simplefilter('error', pd.errors.ParserWarning)
       with reading(file, 'cannot be read as CSV'):
-        # In pieces, one column's words could be numbers in one of them.
+        # Read in pieces, a column could be words in one and numbers in another.
         return pd.read_csv(
             file, index_col=False, low_memory=False, dtype=kinds,
             na_values=[*gaps], **way._asdict(),
@@ -149,8 +148,9 @@ def _frame(
   except ValueError as error:
     if isinstance(error.__cause__, pd.errors.ParserWarning):
       raise ValueError(
-          f'{file}: the rows have more fields than the header. Split at'
-          f' {way.sep!r}; another separator is set by {flag(sep="semicolon")}'
+          f'{file}: split at {way.sep!r}, rows have more fields than the'
+          ' header. If the separator is another one, type it, as in'
+          f' {flag(sep="semicolon")}'
       ) from error
     raise
 
@@ -163,15 +163,15 @@ def parquet(
   """A Parquet file; arguments and errors as in `csv`."""
   with extra():
     import pandas as pd
-    from pyarrow import parquet as arrow  # What pandas reads it with.
+    from pyarrow import parquet as arrow  # pandas reads Parquet with it.
 
   file = find(path, '', HOW)
   with reading(file, 'cannot be read as Parquet'):
     about = arrow.read_metadata(file)
     # A few bytes can stand for any number of equal cells.
-    fits(8 * about.num_rows * about.num_columns, 'What it says that it holds')
+    fits(8 * about.num_rows * about.num_columns, 'The cells that it declares')
     frame = pd.read_parquet(file, engine='pyarrow')
-  # A column that pandas had as its rows' names is one for everybody else.
+  # pandas may have stored a column as its index: make it a column again.
   kept = [name for name in frame.index.names if name is not None]
   frame = frame.reset_index(kept, allow_duplicates=True)
   return table(frame, label, missing, drop, positive, categories, text, rounded)
@@ -188,8 +188,8 @@ def table(
   namesakes.refuse_twice(list(frame.columns), label, (*dropped, *words, *large))
   if not label:
     raise ValueError(
-        f'Which column is the label? Columns: {listing(frame.columns, 10)}. Say'
-        ' --config.data.label=<name>'
+        'Which column is the label? Type --config.data.label=<name>; the'
+        f' columns are {listing(frame.columns, 10)}.'
     )
   for name in (label, *dropped, *words, *large):
     _require(frame, name, '--config.data.label' if name == label else '')
@@ -213,11 +213,11 @@ def table(
 
 
 def _warn_of_numbering(frame: 'pd.DataFrame') -> None:
-  """Warns of whole numbers that count the rows, in whichever order.
+  """Warns of a column with consecutive whole numbers, one for each row.
 
-  Customers' numbers say when each was written down, which may tell the label.
-  It is no error: what is counted may also be days, or ranks. In few rows, a
-  column of months for one, it is no sign of anything.
+  Customers' numbers say when each was recorded, which may give the label away.
+  It is no error, because the numbers may also be days or ranks. With few rows,
+  as in a table of months, there is no warning.
 
   Warns:
     Recognised: (one line) for each such column.
@@ -230,13 +230,13 @@ def _warn_of_numbering(frame: 'pd.DataFrame') -> None:
     if last - first == len(frame) - 1:
       warnings.warn(
           f'Column {name!r} has every whole number from {first} to {last} once,'
-          ' as rows or customers are numbered. If these are no measurements,'
+          ' like numbers of rows or customers. If these are no measurements,'
           f' leave it out: {flag(drop=name)}', Recognised, stacklevel=5,
       )
 
 
 def _header(file: pathlib.Path, way: Dialect) -> list[str]:
-  """The columns' names as they stand there: pandas renames namesakes."""
+  """The columns' names as in the file; pandas would rename equal ones."""
   import pandas as pd
 
   with reading(file, 'cannot be read as CSV'):

@@ -1,8 +1,8 @@
 """SIIM-ISIC melanoma classification: a folder of photographs and a CSV file.
 
-`train.csv` names each image (`image_name`) and says whether it is a melanoma
-(`target`); the images are JPEG files. GAFM (appendix E.1) makes them grey and
-64 x 64. Fewer than 2 % are positive.
+`train.csv` names each image (`image_name`) and says whether it shows a melanoma
+(`target`). The images are JPEG files. GAFM (appendix E.1) converts them to grey
+and 64 x 64 pixels. Fewer than 2 % are positive.
 Source: https://www.kaggle.com/c/siim-isic-melanoma-classification
 """
 import pathlib
@@ -28,10 +28,10 @@ def load(path: str = '', size: int = 64, rows: int = 0) -> Table:
   """ISIC's images in grey, uint8 [n, size, size, 1]; class 1 is melanoma.
 
   Args:
-    path: The folder with `train.csv`; the images in it or in its `train`,
+    path: The folder with `train.csv`. The images are in it or in its `train`,
       `jpeg/train` or `images`.
-    size: Side of the images, 1 to 4096.
-    rows: Reads the first so many; 0 reads all.
+    size: Side of the images in pixels, 1 to 4096.
+    rows: How many images to read from the start of the list; 0 reads all.
 
   Raises:
     FileNotFoundError: if the CSV file or an image is not there.

@@ -1,6 +1,6 @@
-"""Columns that are called alike: two of one name, or a second label.
+"""Refuses columns with the same name, and a second label among the features.
 
-One of them could tell the label among the features.
+Such a column could give the label away.
 """
 from collections import Counter
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 def refuse_twice(
     names: list[str], label: str, meant: Sequence[str]
 ) -> None:
-  """Refuses columns with one name, of which one could be the label again.
+  """Refuses columns with the same name, as one could be the label again.
 
-  Names that differ in the blanks around them, or in a byte order mark, are one
-  if it is the label's, or that of a column that is asked for.
+  Names that differ only in blanks around them or a byte order mark count as the
+  same if one of them is the label's or is named in an option.
 
   Args:
-    names: The columns', as they stand in the file.
-    label: Which of them is the label.
-    meant: Names of columns that an option speaks of.
+    names: The columns' names as in the file.
+    label: The label column.
+    meant: Names of columns in options.
 
   Raises:
-    ValueError: naming them.
+    ValueError: names them.
   """
   count = Counter(names)
   alike, asked = Counter(map(bare, names)), {bare(n) for n in (label, *meant)}
@@ -50,33 +50,35 @@ def refuse_twice(
 def refuse_label_again(
     frame: 'pd.DataFrame', label: str, y: np.ndarray
 ) -> None:
-  """Refuses a feature that is called as the label, and tells it.
+  """Refuses a feature that has the label's name and determines the label.
+
+  Names are compared without regard to capitals.
 
   Args:
     frame: The features.
     label: The label column's name.
-    y: int [n], the labels.
+    y: The labels, int [n].
 
   Raises:
-    ValueError: naming it.
+    ValueError: names the feature.
   """
   for name in frame.columns:
     if bare(name).casefold() == bare(label).casefold() and _tells(
         column_of(frame, name), y
     ):
       raise ValueError(
-          f'Column {name!r} is called as the label {label!r} but for capitals,'
-          f' and each of its values goes with one label: leave it out,'
+          f'Column {name!r} has the same name as the label {label!r} except for'
+          f' capitals, and its values determine the label. Leave it out:'
           f' {flag(drop=name)}'
       )
 
 
 def _tells(column: 'pd.Series', y: np.ndarray) -> bool:
-  """Whether a column's values say what the label is, where there are any.
+  """Whether a column's values determine the label, in rows that have a value.
 
-  Either each value has one label, unless nearly every row has a value of its
-  own, which would always be so. Or each label has a range of numbers of its
-  own, as where it was made of them.
+  They do if each value goes with one label only. If most rows have a value of
+  their own, that proves nothing; then each label must have its own range of
+  numbers.
   """
   import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Columns of each party, by names: 'age,sex;income'."""
+"""Each party's columns, given by names: 'age,sex;income'."""
 from collections.abc import Collection
 import difflib
 
@@ -10,18 +10,18 @@ EXAMPLE = "--config.data.named='age,sex;*'"
 def owners(
     table: Table, parties: int, named: str, label_only: bool
 ) -> list[list[int]]:
-  """Every party's groups, from names.
+  """Every party's original columns, as numbers of `Table.groups`.
 
   Args:
-    table: Whose columns they are.
-    parties: How many lists there are, of which party 0's may be left out where
-      it has labels only.
+    table: The table.
+    parties: Number of parties. Each has a list in `named`; party 0's may be
+      left out if it has labels only.
     named: As in `split.columns`.
     label_only: Whether party 0 has labels only.
 
   Raises:
-    ValueError: for a name that no column has, or several have, for columns at
-      no party or at two, and for parties without any.
+    ValueError: for a name of no column or of several, for a column at no party
+      or at two, and for a party without columns.
   """
   lists = [
       [w.strip() for w in part.split(',') if w.strip()]
@@ -32,10 +32,12 @@ def owners(
   if len(lists) != parties:
     raise ValueError(
         f"{parties} parties, but {len(lists)} lists of columns (';' between):"
-        f' {named!r}. Of two parties it is like {EXAMPLE}'
+        f' {named!r}. For two parties type for example {EXAMPLE}'
     )
   if label_only and lists[0]:
-    raise ValueError('The active party has labels only, but named columns.')
+    raise ValueError(
+        'The active party has labels only, but columns are named for it.'
+    )
   _refuse_alike(table, {w for part in lists for w in part})
   found = [[_group(table, w) for w in part if w != '*'] for part in lists]
   taken = [g for own in found for g in own]
@@ -47,14 +49,14 @@ def owners(
   stars = [k for k, part in enumerate(lists) if '*' in part]
   if len(stars) > 1:
     raise ValueError(
-        f"{len(stars)} parties have '*', which is all columns that nobody"
-        f' named; one can have it: {named!r}.'
+        f"{len(stars)} parties have '*', which means all columns that are not"
+        f' named; only one can have it: {named!r}.'
     )
   if rest and not stars:
     names = listing(original(table)[g] for g in rest)
     raise ValueError(
-        f"These columns are at no party: {names}; one party can have '*', all"
-        f' that are not named, as in {EXAMPLE}'
+        f"These columns are at no party: {names}. Give one party '*', all"
+        f' columns that are not named, as in {EXAMPLE}'
     )
   for k in stars:
     found[k] += rest
@@ -68,7 +70,7 @@ def owners(
 
 
 def _refuse_alike(table: Table, words: Collection[str]) -> None:
-  """Refuses a word that may be one column or another, but for blanks."""
+  """Refuses a word that fits several columns, which differ only in blanks."""
   spelled: dict[str, set[str]] = {}
   for name in original(table).values():
     spelled.setdefault(bare(name), set()).add(name)

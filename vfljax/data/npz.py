@@ -1,8 +1,8 @@
 """NumPy archives in the layout of Keras's data sets.
 
-Arrays `x_train`, `y_train` and, for the official test set, `x_test`, `y_test`.
-Images are [n, height, width] or [n, height, width, channels], tables
-[n, columns]; labels are [n] or, as Keras has CIFAR-10's, [n, 1].
+The arrays are `x_train`, `y_train` and, for an official test set, `x_test` and
+`y_test`. Images are [n, height, width] or [n, height, width, channels], tables
+[n, columns]. Labels are [n] or, as in Keras's CIFAR-10, [n, 1].
 """
 from collections.abc import Callable, Sequence
 import math
@@ -33,7 +33,7 @@ CIFAR10_CLASSES = (
 
 
 def how(name: str) -> str:
-  """Where to get a data set that Keras knows."""
+  """The sentence on how to get a data set that Keras has."""
   return (
       f'Give the path of {name}.npz in the Keras layout: numpy.savez(path,'
       f' x_train=..., y_train=..., x_test=..., y_test=...) of'
@@ -42,23 +42,23 @@ def how(name: str) -> str:
 
 
 def load(path: str = '', rounded: Names = '', categories: int = 0) -> Table:
-  """Any archive in the layout above.
+  """Any archive in this layout.
 
   The classes are the different labels, in order. Numbers other than uint8
   images become float32. `x_test` and `y_test` may be absent.
 
   Args:
     path: The file.
-    rounded: Columns, as in 'x0,x7', whose whole numbers may be so large that
-      float32 makes one of several.
-    categories: So many labels are classes even if most rows have one of their
-      own.
+    rounded: Columns, as in 'x0,x7', whose whole numbers may be rounded to
+      float32 even if that makes some of them equal.
+    categories: Up to so many different labels are accepted as classes, even in
+      few rows.
 
   Raises:
     FileNotFoundError: if it is not there.
     ValueError: if it is incomplete or has another layout, if labels are no
-      classes (fractions, or one for most rows), or if whole numbers are so
-      large that float32 does not tell them apart.
+      classes (fractions, or a different one in most rows), or if whole numbers
+      are so large that float32 cannot tell them apart.
   """
   file = find(path, '', HOW)
   features, labels, test = _read(file, several(rounded))
@@ -70,7 +70,7 @@ def load(path: str = '', rounded: Names = '', categories: int = 0) -> Table:
   if labels.dtype.kind == 'f':
     if (values != np.round(values)).any() or abs(values).max() >= 2**53:
       raise ValueError(
-          f'{file}: labels must be whole numbers or words, for they are'
+          f'{file}: labels must be whole numbers or words, because they are'
           f' classes; there are {listing(values)}.'
       )
     values = values.astype(np.int64)
@@ -147,7 +147,7 @@ def _read(
 
 
 def _arrays(file: pathlib.Path) -> dict[str, np.ndarray]:
-  """The archive's arrays of the layout above; of others their names only."""
+  """Name -> array of the archive; empty for names outside the layout."""
   try:
     with zipfile.ZipFile(file) as archive:
       members = [one for one in archive.infolist() if not one.is_dir()]
@@ -159,8 +159,8 @@ def _arrays(file: pathlib.Path) -> dict[str, np.ndarray]:
           name: _array(archive, one) if name in NAMES else np.empty(0)
           for name, one in zip(names, members)
       }
-  except Exception as error:  # Of archives, compression and headers each has
-    # its own, of which most speak of zip headers; the system's help.
+  except Exception as error:  # Archives, compression and headers each raise
+    # their own errors, mostly about zip headers; only the system's are quoted.
     why = f' ({one_line(error)})' if isinstance(error, OSError) else ''
     if isinstance(error, ValueError) and ' GiB' in str(error):
       raise
@@ -171,13 +171,14 @@ def _arrays(file: pathlib.Path) -> dict[str, np.ndarray]:
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
-  """One array, if it is all that its part of the archive has.
+  """Reads one array, which must fill its part of the archive.
 
   Raises:
-    ValueError: if not: an array that ends before would end before its checksum.
+    ValueError: if it does not. The checksum at the end of a longer part would
+      not be read.
   """
   with archive.open(member) as raw:
-    # Ours, for numpy.load would take room for whatever a header claims.
+    # numpy.load would allocate whatever size a damaged header claims.
     shape, _, dtype = _header(raw)
     if math.prod(shape) * dtype.itemsize > member.file_size or dtype.hasobject:
       raise ValueError('an array is larger than its part of the archive')
@@ -189,11 +190,11 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
 
 
 def _header(raw) -> tuple:
-  """(shape, Fortran's order, dtype) as an array's first bytes say."""
+  """(shape, Fortran order, dtype) from an array's header."""
   version = np.lib.format.read_magic(raw)
   if version == (1, 0):
     return np.lib.format.read_array_header_1_0(raw)
-  # 3.0 is 2.0 for names of fields that are not Latin: no plain array's.
+  # Version 3.0 differs from 2.0 only for structured arrays.
   return np.lib.format.read_array_header_2_0(raw)
 
 
@@ -219,7 +220,7 @@ def _features(file, x: np.ndarray, rounded: Sequence[str]) -> np.ndarray:
         raise ValueError(
             f'{file}: column {name} has whole numbers beyond 2^24, of which'
             ' float32 cannot tell many apart. Subtract its smallest value, or'
-            f' leave it out. To have them rounded: {flag(rounded=name)}.'
+            f' leave it out. To round them instead: {flag(rounded=name)}.'
         )
   return single(x)
 
@@ -277,8 +278,8 @@ CIFAR100 = _source(
     'cifar100', tuple(map(str, range(100))),
     Facts(
         50000, (600,) * 100, _CIFAR, (32, 32, 3), 10000,
-        # Of the training images, as many programs normalize by them: those of
-        # the file itself were not at hand.
+        # Means of the training images, which many programs use to normalize;
+        # the file itself was not at hand.
         means=((0, 129.3), (1, 124.1), (2, 112.4)),
     ), 'none stated',
 )

@@ -4,13 +4,14 @@
   NUS_WID_Tags/<Train|Test>_Tags1k.dat
   Groundtruth/TrainTestLabels/Labels_<concept>_<Train|Test>.txt
 
-634 low-level features of the image and 1000 tags, in rows that belong together.
+A row has 634 low-level features of the image and 1000 tags; rows with the same
+number belong together.
 Source: https://lms.comp.nus.edu.sg/wp-content/uploads/2019/research/nuswide/
 
 Kang et al. (2022), Appendix B: party A has the image features and the labels,
-party B the tags. Which of the 81 concepts make up their ten and their two
-classes they do not say: ours are the ten most frequent, the choice of other VFL
-papers, and two of those.
+party B the tags. They do not say which of the 81 concepts are their ten and
+their two classes. Ours are the ten most frequent, as in other VFL papers, and
+two of those.
 """
 import pathlib
 
@@ -44,10 +45,10 @@ def load(
 
   Args:
     path: The folder that contains the three folders.
-    concepts: The classes, comma separated; of two, the second is positive.
-    ratio: With two concepts: negatives for each positive, drawn with a fixed
-      seed from whichever is too frequent; 0 keeps all. The paper's unbalanced
-      task has 9, its balanced one 2.
+    concepts: The classes, separated by commas; of two, the second is positive.
+    ratio: With two concepts: the number of negatives for each positive. The
+      class that is too frequent is sampled with a fixed seed; 0 keeps all. The
+      paper's unbalanced task has 9, its balanced one 2.
     only: 'image' or 'tag' keeps only those columns, for a federation in which
       the active party has labels only.
 
@@ -64,7 +65,7 @@ def load(
   if not 0 <= ratio < np.inf:
     raise ValueError(f'nuswide: ratio must be 0 or more; got {ratio}.')
   if ratio and len(names) != 2:
-    raise ValueError('nuswide: a ratio is for two concepts.')
+    raise ValueError('nuswide: a ratio needs exactly two concepts.')
   if only not in ('', 'image', 'tag'):
     raise ValueError(f"nuswide: only must be 'image' or 'tag'; got {only!r}.")
   root = folder_at(path, HOW)
@@ -116,22 +117,22 @@ def _part(
 
 
 def _check_rows(files: list[pathlib.Path], arrays: list[np.ndarray]) -> None:
-  """Refuses files that have not the rows that most of them have."""
+  """Refuses files whose number of rows differs from that of most files."""
   counts = [len(x) for x in arrays]
   most = max(set(counts), key=counts.count)
   odd = [f'{f} has {n}' for f, n in zip(files, counts) if n != most]
   if odd:
     raise ValueError(
-        f'Rows of one sample belong together: {listing(odd, 3)} rows, the other'
+        f'All files must have the same rows: {listing(odd, 3)} rows, the other'
         f' files {most}. Get them again.'
     )
 
 
 def balance(labels: np.ndarray, ratio: float) -> np.ndarray:
-  """Rows, in order, with `ratio` zeros for each one, as many as there can be.
+  """The largest choice of rows with `ratio` zeros for each one, in order.
 
   Args:
-    labels: [n] of 0 and 1.
+    labels: Zeros and ones, [n].
     ratio: Above 0.
   """
   draw = np.random.default_rng(0)
@@ -145,7 +146,8 @@ def balance(labels: np.ndarray, ratio: float) -> np.ndarray:
 
 
 def _matrix(file: pathlib.Path, columns: int = 0) -> np.ndarray:
-  """Numbers separated by blanks, without the empty column at lines' ends."""
+  """A file's numbers, separated by blanks; blanks at lines' ends are ignored.
+  """
   with extra():
     import pandas as pd
 

@@ -1,6 +1,6 @@
-"""One class of an image data set against all others: 1 : 9 of ten classes.
+"""One class of an image data set against all others: 1 : 9 for ten classes.
 
-A stand-in for unbalanced binary data sets that cannot be had.
+It stands in for unbalanced binary data sets that are not available.
 """
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ def against_rest(
 
   Args:
     load: The loader of the data set.
-    default: The class that is positive unless told otherwise.
+    default: The number of the class that is positive by default.
   """
 
   def load_two(path: str = '', positive: int = default) -> Table:

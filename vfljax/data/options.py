@@ -1,8 +1,8 @@
-"""A loader's options, each made what its parameter is declared to be.
+"""Converts a loader's options to the types that its parameters declare.
 
-At a command line 5 is a number and a column may be called so; whoever calls a
-loader from Python means what he types. So text takes numbers, and names take a
-tuple or words between commas.
+On a command line 5 is a number, but a column may also be called 5. So an option
+for text accepts numbers, and an option for names accepts a tuple or words
+between commas.
 """
 from collections.abc import Callable, Sequence
 import functools
@@ -17,12 +17,12 @@ from vfljax.converting import Rule, as_kind
 from vfljax.data.files import brief
 
 Names = str | Sequence[str]  # 'a, b', or ('a', 'b').
-# Options that take several columns, and how a message says what to type.
+# Options that take several names.
 _NAMES = {'drop', 'text', 'rounded', 'gaps'}
-_TYPED = re.compile(
+_TYPED = re.compile(  # A flag in a message, as `flag` writes it.
     r"--config\.data\.options=(?:'([^']+)'|([^\s']+?)(?=[,.;)]*(?:\s|$)))"
 )
-_MOST = 2**63 - 1  # Larger ones are in no file and no loop.
+_MOST = 2**63 - 1  # The largest whole number that options accept.
 _RULE = Rule(
     _MOST, sys.float_info.max, {
         int: 'a whole number', float: 'a finite number', bool: 'True or False',
@@ -37,9 +37,9 @@ def converted(
   """The options in `given`, converted to the types that `load` declares.
 
   Args:
-    load: The loader; what has no type there stays as it is.
+    load: The loader. Options without a declared type stay as they are.
     given: Options by name.
-    name: Of the data set, for messages.
+    name: The data set's name, for messages.
 
   Raises:
     ValueError: (one line) for a value of another type.
@@ -57,18 +57,19 @@ def converted(
 
 
 def flag(**given: str) -> str:
-  """How options are typed: "--config.data.options='drop=a;sep=tab'"."""
+  """The flag to type for options: "--config.data.options='drop=a;sep=tab'"."""
   said = ';'.join(f'{name}={value}' for name, value in given.items())
   return f'--config.data.options={shlex.quote(said)}'
 
 
 def retyped(said: str, typed: str) -> str:
-  """A message whose advice keeps the options that somebody has typed.
+  """A message in which advice keeps the options that the user has typed.
 
-  A loader knows its own options: "drop=id" alone would undo all others.
+  A loader does not know them: its advice to type "drop=id" alone would undo all
+  others.
 
   Args:
-    said: A message, perhaps with what `flag` gives in it.
+    said: A message that may contain flags as `flag` writes them.
     typed: The options typed so far: "decimal=comma;drop=since".
   """
   before = _named(typed)
@@ -91,7 +92,7 @@ def _named(typed: str) -> dict[str, str]:
 
 
 def whole(name: str, low: int, most: int = _MOST, **options: int) -> None:
-  """Passes if every option is between `low` and `most`.
+  """Checks that every option is between `low` and `most`.
 
   Raises:
     ValueError: (one line) for the first that is not.
@@ -105,6 +106,7 @@ def whole(name: str, low: int, most: int = _MOST, **options: int) -> None:
 
 
 def several(names: Names) -> tuple[str, ...]:
-  """('a', 'b') of 'a, b' or of itself; blanks and empty names are left out."""
+  """('a', 'b') from 'a, b' or from a sequence, without blanks or empty names.
+  """
   parts = names.split(',') if isinstance(names, str) else names
   return tuple(part.strip() for part in parts if part.strip())

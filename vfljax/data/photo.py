@@ -1,8 +1,8 @@
 """Reads a PNG or JPEG file as an array of its pixels.
 
-Only these two: a file's name says nothing about its content, and some of
-Pillow's other formats start programs. A picture's stated size is checked before
-it is decompressed.
+Only these two formats are read: a file's name does not prove its content, and
+some of Pillow's other formats start programs. The size in a picture's header is
+checked before it is decompressed.
 """
 import io
 import pathlib
@@ -12,32 +12,32 @@ import numpy as np
 from vfljax.data.files import ordinary, reading
 from vfljax.need import extra
 
-MOST = 200_000_000  # Bytes of a file, and pixels; a camera's are fewer.
+MOST = 200_000_000  # Bytes of a file, and pixels; a camera makes fewer.
 
 
 def photo(
     file: pathlib.Path, mode: str = 'RGB', size: tuple[int, int] | None = None,
     scaled: tuple[int, int] | None = None,
 ) -> np.ndarray:
-  """uint8 [height, width, 3], [height, width] for a grey one.
+  """A picture as uint8 [height, width, 3], or [height, width] for grey.
 
   Args:
-    file: PNG or JPEG.
+    file: A PNG or JPEG file.
     mode: 'RGB', or 'L' for grey.
-    size: (width, height) that it must have; any if `None`.
-    scaled: (width, height) to which it is rescaled; not if `None`.
+    size: (width, height) that it must have; `None` for any.
+    scaled: (width, height) to rescale it to; `None` for its own size.
 
   Raises:
-    FileNotFoundError: if it is not there, or is a pipe or a device.
-    ValueError: if it is no such picture, is damaged as far as its format tells
-      (PNG has checksums, JPEG none), or is of another size.
+    FileNotFoundError: if it is missing, or is a pipe or a device.
+    ValueError: if it is no PNG or JPEG, is visibly damaged (PNG has checksums,
+      JPEG has none), or has another size.
   """
   with extra():
     from PIL import Image
 
   ordinary(file, 'Get it again.')
   if file.stat().st_size > MOST:
-    raise ValueError(f'{file} is no picture: it has more than 200 MB.')
+    raise ValueError(f'{file} is too large for a picture: more than 200 MB.')
   with reading(file, 'is not an image'):
     raw = file.read_bytes()
     with Image.open(io.BytesIO(raw), formats=('PNG', 'JPEG')) as image:

@@ -8,8 +8,9 @@
   SVHN           train_32x32.mat, test_32x32.mat
                  http://ufldl.stanford.edu/housenumbers
 
-VMask trains on CINIC-10's train and valid parts (180000 images) and tests on
-Tiny ImageNet's val part (10000), whose test part has no labels.
+As in VMask, CINIC-10's train and valid parts (180000 images) are for training.
+Tiny ImageNet is tested on its val part (10000), because its test part has no
+labels.
 """
 import pathlib
 
@@ -41,7 +42,7 @@ def cinic10(path: str = '', rows: int = 0) -> Table:
 
   Args:
     path: The folder of the three parts.
-    rows: At most so many images of each class and part; 0 takes all (270000
+    rows: At most so many images of each class in each part; 0 takes all (270000
       images are 830 MB).
 
   Raises:

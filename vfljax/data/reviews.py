@@ -1,8 +1,9 @@
-"""Texts with a binary label, as one-hot words: the 500 most frequent ones.
+"""Texts with a binary label, as 0/1 columns of the most frequent words.
 
-GAFM (appendix E.1) does this to IMDB: a column for each of the top 500 words, 1
-where a review has it. `load` reads `label TAB text` files; `imdb` TFDS's
-imdb_reviews. Word lists come from the training rows where there is a test set.
+GAFM (appendix E.1) does this to IMDB: one column for each of the top 500 words,
+1 if a review has the word. `load` reads `label TAB text` files, `imdb` reads
+TFDS's imdb_reviews. If there is a test set, words are counted in training rows
+only.
 """
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -38,16 +39,16 @@ def load(
   Args:
     path: The file.
     words: How many of the most frequent words become columns, 1 or more.
-    sentences: So many lines of a label, in the file's order, make one text, 1
-      or more: of single sentences it makes something as long as a review. A
-      label's last texts that are short of lines are left out.
-    encoding: Of the file, see `files.lines`.
+    sentences: How many lines of a label, in the file's order, are joined to one
+      text; 1 or more. It makes texts as long as reviews from single sentences.
+      Lines that remain at the end are left out.
+    encoding: The file's encoding, see `files.lines`.
 
   Raises:
     FileNotFoundError: if it is not there.
     ValueError: for a line of another form or encoding, or a label that is not 0
-      or 1; the message names the line. If `sentences` is below 1 or more than
-      there are of a label.
+      or 1 (the message names the line); if `sentences` is below 1, or larger
+      than the number of lines of a label.
   """
   whole('reviews', 1, words=words)
   file = find(path, 'movie_reviews.tsv', HOW)
@@ -58,7 +59,7 @@ def load(
 def join(
     labels: np.ndarray, texts: Sequence[str], count: int
 ) -> tuple[np.ndarray, list[str]]:
-  """Every `count` texts of a label as one text, label after label.
+  """Joins every `count` texts of a label to one text, label after label.
 
   Raises:
     ValueError: if `count` is below 1 or more than a label has.
@@ -66,8 +67,8 @@ def join(
   fewest = min(np.bincount(labels, minlength=2))
   if not 1 <= count <= max(fewest, 1):
     raise ValueError(
-        f'sentences must be between 1 and {fewest}, what the rarer label has; '
-        f'got {count}.'
+        f'sentences must be between 1 and {fewest}, the number of lines of the '
+        f'rarer label; got {count}.'
     )
   if count == 1:
     return labels, list(texts)
@@ -113,11 +114,11 @@ def table(
   """Texts as a table of 0 and 1, a column for each of the most frequent words.
 
   Args:
-    texts: One a row.
-    labels: [n] of 0 and 1.
-    words: 1 or more; fewer columns where there are fewer words. Of words that
-      are equally frequent, the first in the alphabet.
-    test: bool [n], rows whose words do not count, or `None`.
+    texts: One text for each row.
+    labels: Zeros and ones, [n].
+    words: The number of columns, 1 or more; fewer if the texts have fewer
+      words. Of equally frequent words the first in the alphabet is taken.
+    test: Rows whose words do not count, bool [n], or `None`.
 
   Raises:
     ValueError: if `words` is below 1 or no text has a word.
@@ -127,7 +128,7 @@ def table(
   keep = np.ones(len(texts), bool) if test is None else ~test
   names = _most_frequent((w for w, k in zip(found, keep) if k), words)
   if not names:
-    raise ValueError('There is not a word in the texts.')
+    raise ValueError('The texts contain no words.')
   fits(4 * len(texts) * len(names), f'{len(names)} words as columns')
   column = {name: j for j, name in enumerate(names)}
   x = np.zeros((len(texts), len(names)), np.float32)

@@ -1,8 +1,8 @@
 """Standardisation and min-max scaling, fitted on training rows only.
 
-Pure functions, to run inside a seed's `jit` after its split is drawn. Both are
-(x - shift) * factor; a column that is constant in the training rows has factor
-0, so that it becomes 0 everywhere, never NaN.
+These are pure functions that run inside `jit` after a seed's split is drawn.
+Both compute (x - shift) * factor. A column that is constant in the training
+rows has factor 0, so it becomes 0 everywhere, never NaN.
 """
 from collections.abc import Sequence
 import math
@@ -57,15 +57,16 @@ class Moments(NamedTuple):
 def moments(
     x: np.ndarray, rows: np.ndarray, whole: bool = False, block: int = 1 << 22
 ) -> Moments:
-  """Mean, deviation, minimum and maximum of some rows, on the host.
+  """Mean, deviation, minimum and maximum of some rows, computed on the host.
 
-  For features that do not fit on a device, or are memory-mapped: they are read
-  a block at a time.
+  For features that do not fit on a device or are memory-mapped: they are read
+  in blocks.
 
   Args:
-    x: [n, ...].
-    rows: Indices [m], one at least.
-    whole: Over all numbers together, not for each column.
+    x: Features, [n, ...].
+    rows: Indices [m], at least one.
+    whole: Whether to compute them over all numbers together instead of for each
+      column.
     block: How many numbers to read at a time.
   """
   axis = None if whole else 0
@@ -99,9 +100,10 @@ def images(
   """uint8 images as float32: (x / 255 - mean) / std.
 
   Args:
-    x: uint8 [..., channels] (divided by 255), or float in 0..1 (as they are).
-    mean: In units of 0..1: one number, or one a channel.
-    std: As `mean`; above 0.
+    x: uint8 [..., channels], which is divided by 255, or floats in 0..1, which
+      are not.
+    mean: In units of 0..1: one number, or one for each channel.
+    std: Like `mean`; above 0.
   """
   x = jnp.asarray(x)
   x = x.astype(jnp.float32) / 255 if x.dtype == jnp.uint8 else x

@@ -1,8 +1,8 @@
 """`Source`, a data set's registry entry: loader, facts, where to look for it.
 
-With another number of rows or other shares of classes than the official data
-set there is a warning: it may be a subset on purpose, or half a download. With
-another number of classes or features it is another data set, and an error.
+If the number of rows or the shares of classes differ from the official data
+set, there is a warning: it may be a subset on purpose, or half a download. If
+the number of classes or features differs, it is another data set, and an error.
 """
 from collections.abc import Callable, Sequence
 import importlib.util
@@ -14,13 +14,13 @@ import numpy as np
 
 from vfljax.data.table import Table, listing
 
-FAR = 0.1  # A share or a mean may be off by a tenth of what it should be.
-LOOKED_AT = 2000  # Images over which a mean is taken.
-# This folder, `data` below it, and where TensorFlow Datasets prepares its own.
+FAR = 0.1  # A share or a mean may differ by a tenth from the official one.
+LOOKED_AT = 2000  # Number of images over which a mean is taken.
+# The current folder, `data` in it, and the folder of TensorFlow Datasets.
 FOLDERS = ('.', 'data', '~/tensorflow_datasets')
-OWN = "the file's own"  # Licence of a person's own files.
+OWN = "the file's own"  # Licence of a user's own files.
 
-# For how many parties the papers split data sets of a kind.
+# Among how many parties papers split data sets of a kind, and into what.
 COLUMNS = '2 to 10: columns'
 IMAGES = '2: halves; 4: quadrants'
 TEXTS = '2 or more: pieces of texts'
@@ -34,18 +34,19 @@ class Facts(NamedTuple):
   """What is known of an official data set.
 
   Attributes:
-    train: Rows for training; all rows where there is no official test set.
+    train: Number of training rows; of all rows if there is no official test
+      set.
     counts: Rows of each class, test rows included, in the order of the labels;
       shares of classes if the source does not give exact counts.
-    source: Where these numbers are from.
-    shape: Of one row's features; () if the loader's options set it.
-    test: Rows of the official test set.
-    whole: The loader's options under which it reads everything: with others,
-      rows and classes are not counted.
-    about: Relative difference in rows without a warning, for data sets whose
-      sources do not say how many of their files are usable.
-    means: (column, its mean) of some columns of a table, or channels of
-      images, to recognise another file of the same shape.
+    source: Where these numbers come from.
+    shape: Shape of one row's features; () if the loader's options set it.
+    test: Number of rows of the official test set.
+    whole: (option, value) pairs with which the loader reads everything. With
+      other values, rows and classes are not compared.
+    about: Relative difference in rows that causes no warning, for data sets
+      whose sources do not say how many of their files are usable.
+    means: (column, its mean) for some columns of a table or channels of images,
+      to recognise another file of the same shape.
   """
 
   train: int
@@ -70,15 +71,15 @@ class Source(NamedTuple):
   Attributes:
     load: (path, **options) -> Table.
     task: For example 'binary' or '10 classes'.
-    how: One line: how to get it and where to put it.
-    licence: Of the data.
-    facts: What `load` must return; `None` if it can be anything.
-    extent: Its size in words where there are no facts: '(lines) x 500'.
-    files: Customary names of its file or folder, looked for by `present`.
+    how: One line on how to get it and where to put it.
+    licence: The data's licence.
+    facts: What is known of the official data set; `None` for any data.
+    extent: Its size in words if there are no facts: '(lines) x 500'.
+    files: Customary names of its file or folder; `present` looks for them.
     parties: Among how many parties papers split it, and into what.
     own: Whether it is a user's own file, which is never cached.
-    with_us: Whether it needs no file.
-    shipped: The package's file that it then reads, with the package's folder:
+    with_us: Whether it needs no file from the user.
+    shipped: The file that a package ships for it, from the package's name on:
       'sklearn/datasets/data/wine_data.csv'.
   """
 
@@ -100,9 +101,10 @@ class Source(NamedTuple):
     return self.facts.size if self.facts else self.extent
 
   def reads(self, path: str) -> str:
-    """The file that it reads; '' if it reads none, or one that is not found.
+    """The file that it reads; '' if there is none or it is not found.
 
-    What a package ships is found without importing it, which may take seconds.
+    A shipped file is found without importing its package, which may take
+    seconds.
     """
     if path or not self.shipped:
       return path
@@ -113,7 +115,7 @@ class Source(NamedTuple):
     return next((str(place) for place in places if place.is_file()), '')
 
   def present(self, folders: Sequence[str] = FOLDERS) -> str:
-    """Where it is: 'with us', a path, or ''. Nothing is read for that."""
+    """Where it is: 'with us', a path, or '' if not found. Nothing is read."""
     if self.with_us:
       return 'with us'
     for folder in folders:
@@ -130,17 +132,17 @@ def check_facts(
   """Returns the table as it is, if it can be the data set of that name.
 
   Args:
-    name: Of the data set, for messages.
-    facts: Its own; `None` checks nothing.
-    table: What its loader read.
-    options: The loader's, its defaults among them.
+    name: The data set's name, for messages.
+    facts: Its facts; `None` checks nothing.
+    table: The table that its loader read.
+    options: The loader's options, defaults included.
 
   Raises:
     ValueError: (one line) for another number of classes or features.
 
   Warns:
-    Mismatch: (one line) if rows are missing or too many, or a class has a
-      share, or a column a mean, that is far off.
+    Mismatch: (one line) if the number of rows differs, or a class's share or a
+      column's mean differs by more than a tenth.
   """
   if facts is None:
     return table
@@ -165,13 +167,13 @@ def check_facts(
 
 
 def check_file(name: str, file: str, found: int, expected: int) -> None:
-  """Warns (`Mismatch`) of a file, one of several, with other rows than known.
+  """Warns (`Mismatch`) if one of several files has another number of rows.
 
   Args:
-    name: Of the data set.
-    file: Of those from which its loader chooses rows.
-    found: Rows in it.
-    expected: Rows of the official file.
+    name: The data set's name.
+    file: The file's name.
+    found: Number of rows in it.
+    expected: Number of rows of the official file.
   """
   odd = _other('', found, expected, 0)
   if odd:
@@ -186,7 +188,7 @@ def _warn(name: str, odd: str) -> None:
 
 
 def _rows(facts: Facts, table: Table) -> list[str]:
-  if not facts.test:  # A loader may have made a test set of its own.
+  if not facts.test:  # A test set that the loader made itself does not count.
     return _other('', len(table.labels), facts.train, facts.about)
   held = 0 if table.test is None else int(table.test.sum())
   training = len(table.labels) - held
@@ -219,7 +221,7 @@ def _shares(facts: Facts, table: Table) -> list[str]:
 def _means(facts: Facts, table: Table) -> list[str]:
   """Columns whose mean is far from the official data set's."""
   x, odd = table.features, []
-  if x.ndim == 4:  # Spread over the file, which may be in any order.
+  if x.ndim == 4:  # Images spread over the file, in whatever order it is.
     x = x[:: max(len(x) // LOOKED_AT, 1)]
   for column, expected in facts.means:
     found = float(x[..., column].mean(dtype=np.float64))

@@ -1,8 +1,9 @@
 """Spambase in the UCI repository's format.
 
-57 numbers and the class (1: spam), comma separated, no header. The columns'
-names are those of the repository's `spambase.names`, with the punctuation marks
-in words, because `;` and `,` separate names in a vertical split.
+A line has 57 numbers and the class (1: spam), separated by commas, without a
+header. The columns' names are those of the repository's `spambase.names`, with
+punctuation marks as words, because `;` and `,` separate names in a vertical
+split.
 Source: https://archive.ics.uci.edu/dataset/94/spambase
 """
 import numpy as np

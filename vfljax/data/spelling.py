@@ -1,8 +1,8 @@
 """Reads text cells of a CSV: numbers with separators, gaps, alike spellings.
 
 A column of text is read as numbers if each cell is a number in some spelling,
-or a gap. If two readings are possible, nothing is guessed but an option asked
-for: for '1,244', but not for '1,244.50'.
+or a gap. If two readings are possible, nothing is guessed and the user must set
+an option: for '1,244', but not for '1,244.50'.
 """
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -18,32 +18,32 @@ from vfljax.data.table import bare, listing
 if TYPE_CHECKING:
   import pandas as pd
 
-# What stands for a gap in a column of numbers, whatever its share.
+# Words that mean a gap in a column of numbers, however frequent they are.
 _GAPS = frozenset((
     '?', '??', '-', '--', '.', '..', '*', 'na', 'n.a.', 'n.a', 'n/a', 'nan',
     'nil', 'null', 'none', 'missing', 'unknown', '#n/a', '#na', '#div/0!',
     '#value!', '#ref!', '#num!', '#null!', '#name?',
 ))
-# What pandas takes for a gap anyway, but not with blanks around it.
+# Words that pandas reads as gaps, but not if blanks surround them.
 _EMPTY = frozenset(('', 'NA', 'N/A', 'n/a', 'NaN', 'nan', 'NULL', 'null',
                     'None', '<NA>', '#N/A', '#NA'))
-_FEW = 0.1  # Up to this share, other cells among numbers are mistakes.
-_LOOKED_AT = 1000  # Cells that a column of text is told from one of numbers by.
-_BETWEEN = " ,.'’\u00a0\u202f"  # What stands between thousands.
+_FEW = 0.1  # Up to this share, cells that are no numbers count as mistakes.
+_LOOKED_AT = 1000  # Cells that decide whether a column may be numbers.
+_BETWEEN = " ,.'’\u00a0\u202f"  # Marks between thousands.
 _NUMBER = r"[+-]?[\d ,.'’\u00a0\u202f]*\d(?:[eE][+-]?\d+)?"  # Written somehow.
 
 
 def read(column: 'pd.Series', decimal: str, said: bool) -> 'pd.Series':
-  """A column of text as numbers, if all of its cells are; else as it is.
+  """A column of text as numbers if all its cells are numbers; else unchanged.
 
   Args:
-    column: As `emptied` has it.
-    decimal: '.' or ','.
+    column: A column that `emptied` returned.
+    decimal: The decimal mark, '.' or ','.
     said: Whether the user set it; else it is only likely.
 
   Raises:
     ValueError: (one line) for numbers with two readings, and for numbers with a
-      word that may be a gap, with the option that decides.
+      word that may mean a gap. It names the option that decides.
   """
   cells: Any = column.dropna().astype(str).str.strip()
   some = [*cells.head(_LOOKED_AT).unique()]
@@ -69,11 +69,11 @@ def read(column: 'pd.Series', decimal: str, said: bool) -> 'pd.Series':
 
 
 def emptied(column: 'pd.Series', gaps: Collection[str]) -> 'pd.Series':
-  """The column with gaps where a cell is blank or a word for a gap.
+  """The column with gaps in place of blank cells and words for gaps.
 
   Args:
-    column: As pandas read it.
-    gaps: Words that stand for gaps, beside those that do in any file.
+    column: The column as pandas read it.
+    gaps: Words that mean a gap, besides those that do in any file.
   """
   empty = _EMPTY | frozenset(gaps)
   cells = column.astype(object).map(
@@ -86,7 +86,7 @@ def refuse_stray(column: 'pd.Series') -> None:
   """Refuses a column of numbers with a few cells that are no numbers.
 
   Raises:
-    ValueError: naming the first of them and its row, from 1.
+    ValueError: names the first of them and its row, from 1.
   """
   import pandas as pd
 
@@ -98,11 +98,11 @@ def refuse_stray(column: 'pd.Series') -> None:
   stray = np.flatnonzero(there & ~number)
   if 0 < len(stray) <= _FEW * there.sum():
     raise ValueError(
-        f'Column {column.name!r} has numbers but for {len(stray)} of'
+        f'Column {column.name!r} has numbers, except in {len(stray)} of'
         f' {there.sum()} cells; the first is'
-        f' {brief(column.iloc[stray[0]], 30)} in row {stray[0] + 1}. Mend or'
-        f' drop it, {flag(drop=str(column.name))}, or make every value a'
-        f' category, {flag(text=str(column.name))}'
+        f' {brief(column.iloc[stray[0]], 30)} in row {stray[0] + 1}. Correct'
+        f' the file, drop the column, {flag(drop=str(column.name))}, or make'
+        f' every value a category, {flag(text=str(column.name))}'
     )
 
 
@@ -110,12 +110,12 @@ def refuse_alike(what: str, name: object, words: Iterable[str]) -> None:
   """Refuses words that differ only in capitals or in blanks around them.
 
   Args:
-    what: 'Label column'.
-    name: Of the column.
-    words: Its values, each once.
+    what: The start of the message: 'Label column'.
+    name: The column's name.
+    words: Its different values.
 
   Raises:
-    ValueError: (one line) with the option that keeps them as different.
+    ValueError: (one line) with the option that keeps them apart.
   """
   words = [*words]
   like = lambda word: bare(word).casefold()
@@ -126,16 +126,16 @@ def refuse_alike(what: str, name: object, words: Iterable[str]) -> None:
   )
   if alike:
     raise ValueError(
-        f'{what} {name!r} has values that differ in capitals or blanks alone:'
-        f' {listing(map(repr, alike))}. Write each in one way in the file, or'
-        f' if they are different: {flag(text=str(name))}'
+        f'{what} {name!r} has values that differ only in capitals or blanks:'
+        f' {listing(map(repr, alike))}. Use one spelling in the file; or, if'
+        f' they are different, {flag(text=str(name))}'
     )
 
 
 def _numbers(
     column: 'pd.Series', cells: Any, between: str, decimal: str
 ) -> 'pd.Series':
-  """The column of these cells, as numbers."""
+  """The cells as numbers, on the column's rows."""
   import pandas as pd
 
   cells = cells.str.replace(between, '', regex=False)
@@ -152,8 +152,8 @@ def _refuse_gaps(column: 'pd.Series', cells: Any) -> None:
     name = str(column.name)
     raise ValueError(
         f'Column {name!r} has numbers, and {listing(map(repr, found))} in'
-        f' {len(words)} of {len(column)} cells: if that stands for a missing'
-        f' value, {flag(gaps=",".join(found))}; or every value is a category,'
+        f' {len(words)} of {len(column)} cells. If that means a missing value,'
+        f' type {flag(gaps=",".join(found))}; if every value is a category,'
         f' {flag(text=name)}'
     )
 
@@ -170,16 +170,15 @@ def _refuse_either(
     name = str(column.name)
     raise ValueError(
         f'Column {name!r} has numbers with a comma, like'
-        f' {brief(parted.iloc[0], 30)}: if it parts thousands,'
+        f' {brief(parted.iloc[0], 30)}. If it separates thousands, type'
         f' {flag(decimal="point")}; if it is a decimal comma,'
-        f' {flag(decimal="comma")}; or every value is a category,'
+        f' {flag(decimal="comma")}; if every value is a category,'
         f' {flag(text=name)}'
     )
 
 
 def _refuse_decimal_commas(column: 'pd.Series', cells: Any) -> None:
-  """Refuses numbers with a decimal comma, with points between thousands or not.
-  """
+  """Refuses numbers with a decimal comma, which need an option."""
   number = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:[. '’\u00a0\u202f]\d{3})+)(?:,\d+)?"
   found = cells[cells.str.contains(',', regex=False)]
   if len(found) and cells.str.fullmatch(number).all():

@@ -1,8 +1,8 @@
 """Vertical splits: which party holds which columns, or which part of an image.
 
 A categorical column's one-hot columns stay with one party, so shares are
-counted in original columns. The active party is party 0; `None` stands for its
-features where it has labels only.
+counted in original columns. The active party is party 0; if it has labels only,
+its features are `None`.
 """
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -25,16 +25,16 @@ class Spec(NamedTuple):
   """A vertical split, as a configuration describes it.
 
   Attributes:
-    parties: At least 2, the active one included.
+    parties: Number of parties, the active one included; at least 2.
     how: One of `COLUMN_SPLITS` or `IMAGE_SPLITS`.
     ratios: See `columns`.
     named: See `columns`.
     label_only: Whether the active party has labels only.
-    seed: Of how='random', 'importance' and 'correlation'.
+    seed: For how='random', 'importance' and 'correlation'.
     strength: See `columns`.
-    unheld: If the active party has labels only: whether no party holds the
-      columns that it would hold otherwise; else the others share them. It has
-      no effect on images in two halves, one of which no party holds anyway.
+    unheld: If the active party has labels only: True if no party holds the
+      columns that it would have, False if the others share them. It has no
+      effect on images in two halves, where no party holds one half anyway.
   """
 
   parties: int = 2
@@ -74,20 +74,20 @@ def columns(
   """Every party's column indices, int [columns of the party], ascending.
 
   Args:
-    table: With `names` and `groups`.
-    parties: At least 2.
+    table: The table, with `names` and `groups`.
+    parties: Number of parties, at least 2.
     how: 'even': equal numbers of original columns, in order, the first parties
       getting the remainder. 'ratios': by `ratios`, in order. 'named': by
       `named`. 'random': a random choice of columns by `seed`, in equal numbers
       or by `ratios`. 'importance' and 'correlation': see `controlled`.
-    ratios: '2:2:1' or numbers, one a party; 0 at party 0 means labels only.
-    named: 'a,b;c,d': parties apart by ';', names of original columns or of the
-      table's by ','. '*' is all columns not named. Nothing before the first
-      ';' means labels only at party 0.
-    label_only: Party 0 has labels only; `ratios` and `named` may then leave it
-      out.
-    seed: Of 'random', 'importance' and 'correlation'.
-    strength: Of 'importance', above 0: small for very unequal parties. Of
+    ratios: '2:2:1' or numbers, one a party; 0 for party 0 means labels only.
+    named: 'a,b;c,d': ';' separates parties, ',' separates names of original
+      columns or of the table's columns. '*' means all columns not named. If
+      nothing stands before the first ';', party 0 has labels only.
+    label_only: Whether party 0 has labels only; `ratios` and `named` may then
+      leave it out.
+    seed: For 'random', 'importance' and 'correlation'.
+    strength: For 'importance', above 0: small for very unequal parties. For
       'correlation', in 0..1: how correlated the parties' columns are.
 
   Raises:
@@ -134,13 +134,13 @@ def images(
   """Every party's part of images [n, height, width, channels].
 
   Args:
-    x: NumPy or JAX array; the parts are slices of it.
-    parties: At least 2.
+    x: A NumPy or JAX array; the parts are slices of it.
+    parties: Number of parties, at least 2.
     how: 'strips' ('even' means the same): vertical strips from left to right,
       for any number of parties. For two parts: 'left_right' and 'top_bottom',
       or 'right_left' and 'bottom_top', which give the first part to the second
-      party. For four: 'quadrants', in reading order. Where a side does not
-      divide evenly, the first parts are larger.
+      party. For four: 'quadrants', in reading order. If a side does not divide
+      evenly, the first parts are larger.
     label_only: Whether the active party has labels only and the others share
       the image. With two parties, though, halves stay halves: the second party
       has the same part as otherwise, and no party holds the other one.
@@ -197,7 +197,7 @@ def _slices(size: int, parts: int, what: str) -> list[slice]:
 
 
 def _counts(size: int, shares: Sequence[float], what: str) -> list[int]:
-  """Whole numbers nearest to the shares of `size`, 1 or more if not 0."""
+  """Whole numbers near the shares of `size`; at least 1 for a share above 0."""
   holders = sum(s > 0 for s in shares)
   if holders > size:
     raise ValueError(
@@ -206,7 +206,7 @@ def _counts(size: int, shares: Sequence[float], what: str) -> list[int]:
     )
   quota = [size * s / sum(shares) for s in shares]
   counts = [max(int(q), 1) if q else 0 for q in quota]
-  # Largest remainder; what the minimum of 1 took is paid by the best served.
+  # Largest remainder; the largest surplus pays for the minimum of 1.
   while sum(counts) < size:
     lack = [q - c if q else -np.inf for q, c in zip(quota, counts)]
     counts[int(np.argmax(lack))] += 1

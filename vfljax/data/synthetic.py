@@ -35,7 +35,7 @@ def load(
     classes: At least 2.
     imbalance: The first class is this many times as frequent as the last
       (1e-6 to 1e6), with geometric steps between.
-    seed: Of the draw, 0 or more.
+    seed: Seeds the draw, 0 or more.
 
   Raises:
     ValueError: for arguments outside these ranges.
@@ -64,7 +64,7 @@ def load(
 def bayes_accuracy(
     signal: Sequence[float], classes: int = 2, imbalance: float = 1.0
 ) -> float:
-  """The best possible accuracy of whoever sees these parties' columns.
+  """The best possible accuracy from these parties' columns together.
 
   With s = sqrt(sum of squares), r = s sqrt(classes / (classes - 1)), priors p:
   sum_c p_c E[ prod_{j != c} Phi(Z + r + log(p_c / p_j) / r) ], Z ~ N(0, 1); for
@@ -72,7 +72,7 @@ def bayes_accuracy(
   1e-12.
 
   Args:
-    signal: Those of the parties that pool their columns: one for a party alone.
+    signal: The signals of the parties that pool their columns.
     classes: As in `load`.
     imbalance: As in `load`.
   """
@@ -145,11 +145,11 @@ def _check(path, samples, columns, signal, classes) -> None:
 
 
 def _bytes(samples: int, columns: int, parties: int, classes: int) -> int:
-  """The most memory that `load` takes at a time.
+  """The most bytes of memory that `load` takes at a time.
 
-  At its end there are, of 8 bytes each, every party's columns, all of them side
-  by side, the last party's noise and the labels, and all columns in 4 bytes;
-  before it, the corners of the classes and a basis.
+  At its end it holds, in 8 bytes a number, every party's columns, all of them
+  side by side, the last party's noise and the labels; and all columns in 4
+  bytes. Before that it holds the corners of the classes and a basis.
   """
   row = 8 * (2 * columns * parties + columns + 1) + 4 * columns * parties
   return samples * row + 16 * columns * classes

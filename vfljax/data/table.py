@@ -1,14 +1,14 @@
-"""One data set in memory, before it is split over parties.
+"""`Table`: a data set in memory, before it is divided among parties.
 
-Every loader returns a `Table`; all later steps (vertical splits, scaling,
-training) do not depend on files. Data that cannot be trained on are refused
-here, in one line that names the column.
+Every loader returns one, and no later step (vertical splits, scaling, training)
+depends on files. Data that cannot be trained on are refused here, in one line
+that names the column.
 """
 from typing import NamedTuple
 
 import numpy as np
 
-# Largest and least spread of features for which float32 holds sums of squares.
+# Largest and smallest spread of a column whose squares float32 can hold.
 _MOST, _LEAST = 1e15, 1e-15
 
 
@@ -19,13 +19,13 @@ class Table(NamedTuple):
     features: float32 [n, columns], or images [n, height, width, channels] of
       uint8 (0..255) or float32.
     labels: int32 [n], 0..classes-1.
-    names: A name per column; () for images.
+    names: A name for each column; () for images.
     classes: The classes' names, in the order of `labels`.
-    groups: For every column, the index of the original column it came from:
-      the one-hot columns of one categorical column have the same number. A
+    groups: For each column, the index of the original column it came from. The
+      one-hot columns of a categorical column have the same number, and a
       vertical split keeps them with one party. () for images.
-    test: bool [n], true at the rows of the official test set; `None` where the
-      data set has none.
+    test: bool [n], true for rows of the official test set; `None` if the data
+      set has none.
   """
 
   features: np.ndarray
@@ -43,6 +43,7 @@ def check(table: Table) -> Table:
     ValueError: (one line) for an empty table, shapes or dtypes that disagree,
       labels outside 0..classes-1, a single class, NaN or infinite features.
   """
+  _check_kinds(table)
   _check_shapes(table)
   _check_labels(table)
   _check_finite(table)
@@ -52,14 +53,16 @@ def check(table: Table) -> Table:
 def impute(table: Table) -> Table:
   """Replaces the NaNs of each column by its median.
 
-  The median is that of the training rows (all rows where there is no official
-  test set): it is fixed before any split that a seed draws, so with such splits
-  the test rows have a small part in it. Infinities stay, for `check` to refuse.
+  Medians are taken over the training rows if there is an official test set,
+  else over all rows, because no seed has drawn a split yet. In the latter case
+  test rows have a small influence on them. Infinities stay; `check` refuses
+  them.
 
   Raises:
     ValueError: if a column has only NaNs in its training rows, or the test mask
       is not a mask.
   """
+  _check_kinds(table)
   _check_test(table)
   x = table.features
   if x.dtype.kind != 'f' or x.ndim != 2 or not np.isnan(x).any():
@@ -68,15 +71,15 @@ def impute(table: Table) -> Table:
   empty = np.isnan(train).all(axis=0)
   if empty.any():
     raise ValueError(
-        f'Column {table.names[int(empty.argmax())]!r} has no value at all to'
-        ' impute from; leave the column out.'
+        f'Column {table.names[int(empty.argmax())]!r} has no values to impute'
+        ' from; leave the column out.'
     )
   median = np.nanmedian(train, axis=0)
   return table._replace(features=np.where(np.isnan(x), median, x))
 
 
 def listing(words, most: int = 5) -> str:
-  """'a, b, c and 7 more', for messages: on one line, long words cut off."""
+  """'a, b, c and 7 more', for messages: one line, with long words cut off."""
   words = list(words)
   rest = len(words) - most
   shown = [' '.join(str(w)[:200].split()) for w in words[:most]]
@@ -89,29 +92,32 @@ def counted(number: int, noun: str) -> str:
 
 
 def bare(name: str) -> str:
-  """A column's name as it is typed: no blanks and no byte order mark around."""
+  """A column's name without blanks or a byte order mark around it."""
   return name.strip('\ufeff \t\r\n')
 
 
 def few_classes(
     count: int, rows: int, what: str, most: int = 0, how: str = ''
 ) -> None:
-  """Passes if so many different labels in so many rows can be classes.
+  """Checks that `count` different labels in so many rows can be classes.
 
   Args:
-    count: Number of different labels; up to 20 pass, for small tables.
+    count: Number of different labels.
     rows: Number of rows.
     what: The label, for the message.
-    most: Up to so many pass, as the user declared them to be classes.
-    how: How to declare it, for the message.
+    most: Up to so many labels are accepted, because the user declared them to
+      be classes.
+    how: How to declare that, for the message.
 
   Raises:
-    ValueError: if there are more labels than half of the rows.
+    ValueError: if there are more than `most`, more than 20, and more than half
+      of the rows.
   """
   if count > max(20, rows // 2, most):
     raise ValueError(
-        f'{what} has {count} different values in {rows} rows: it is a number'
-        f' or a name of each row, not a class.{how and f" If it is: {how}."}'
+        f'{what} has {count} different values in {rows} rows: it seems to be a'
+        f' measurement or a name of each row, not a class.'
+        f'{how and f" If it is a class: {how}."}'
     )
 
 
@@ -119,6 +125,23 @@ def single(x: np.ndarray) -> np.ndarray:
   """x as float32; overflow becomes infinite, which `check` refuses by name."""
   with np.errstate(over='ignore'):
     return x.astype(np.float32)
+
+
+def _check_kinds(table: Table) -> None:
+  """Refuses what cannot be asked for its shape, as lists and tables are."""
+  for name, dtype in (('features', 'float32'), ('labels', 'int32')):
+    value = getattr(table, name)
+    if not hasattr(value, 'dtype'):
+      raise ValueError(
+          f'{name} must be a NumPy array; got a {type(value).__name__}: type '
+          f'{name}=np.asarray({name}, np.{dtype}).'
+      )
+  for name in ('names', 'classes', 'groups'):
+    value = getattr(table, name)
+    if not hasattr(value, '__len__'):
+      raise ValueError(
+          f'{name} must be a tuple, see vfljax.data.Table; got {value!r}.'
+      )
 
 
 def _check_shapes(table: Table) -> None:
@@ -131,7 +154,8 @@ def _check_shapes(table: Table) -> None:
   if x.dtype not in (np.float32, np.uint8) or y.dtype != np.int32:
     raise ValueError(
         'Features must be float32 (or uint8 images) and labels int32; got'
-        f' {x.dtype} and {y.dtype}.'
+        f' {x.dtype} and {y.dtype}: type features.astype(np.float32) and '
+        'labels.astype(np.int32).'
     )
   if len(x) != len(y):
     raise ValueError(f'There are {len(x)} rows of features, {len(y)} labels.')
@@ -149,8 +173,8 @@ def _check_shapes(table: Table) -> None:
   for group in table.groups:
     if isinstance(group, bool) or not isinstance(group, (int, np.integer)):
       raise ValueError(
-          'groups must be whole numbers, for each column that of the original '
-          f'column; got {group!r}.'
+          'groups must be whole numbers, the index of the original column for '
+          f'each column; got {group!r}.'
       )
 
 
@@ -200,15 +224,15 @@ def _check_finite(table: Table) -> None:
   columns = (f'{table.names[i]!r} in {bad[i]}' for i in np.flatnonzero(bad))
   raise ValueError(
       f'Features that are no finite float32: {listing(columns)} of {len(x)} '
-      f'rows. Mend these cells or drop the columns.'
+      f'rows. Correct these cells or drop the columns.'
   )
 
 
 def _check_spread(table: Table) -> None:
   """Refuses columns whose variance overflows or underflows in float32.
 
-  Scaling would make them zeros: squares of numbers above 1e19 are infinite,
-  those of numbers below 1e-22 are 0.
+  Scaling would turn them into zeros: squares of numbers above 1e19 are
+  infinite, and squares of numbers below 1e-22 are 0.
   """
   x = table.features
   if x.ndim != 2:
@@ -219,6 +243,7 @@ def _check_spread(table: Table) -> None:
     said = (f'{table.names[i]!r} over {spread[i]:.1e}' for i in far)
     raise ValueError(
         f'Features spread too far, or too little, for float32: {listing(said)}.'
-        f' Give them in a unit in which it is between {_LEAST:g} and {_MOST:g},'
-        ' mend single cells that are no measurements, or drop the columns.'
+        ' Use a unit in which the spread is between '
+        f'{_LEAST:g} and {_MOST:g}, correct single cells that are no'
+        ' measurements, or drop the columns.'
     )

@@ -1,10 +1,10 @@
 """Texts as token numbers, cut into one piece for each party, as in VMask.
 
-A text's tokens are divided into equal pieces in their order; each piece gets
-the tokenizer's first and last special token of its own, so that a party's
-encoder sees what looks to it like a text. The pieces lie side by side as
-columns: the split 'even' gives each party its own. Numbers must not be scaled:
-use data.scale=none.
+A text's tokens are divided, in order, into equal pieces. Each piece gets the
+tokenizer's first and last special token, so that it looks like a whole text to
+a party's encoder. The pieces stand side by side as columns, and the split
+'even' gives each party its piece. Token numbers must not be scaled: use
+data.scale=none.
 """
 from collections.abc import Callable, Sequence
 import functools
@@ -24,7 +24,7 @@ HOW = (
     'Give a file with a line `label TAB text` for each text, and'
     " encoder='FOLDER' with the tokenizer.json of an encoder."
 )
-_LARGEST = 2**24  # Tokens: float32 has no whole number for each of more.
+_LARGEST = 2**24  # Number of tokens that float32 can tell apart.
 
 
 def load(
@@ -36,11 +36,12 @@ def load(
   Args:
     path: The file.
     encoder: The folder with the encoder's tokenizer.json.
-    parts: Pieces of each text, one a party that has features; 1 or more.
-    length: Tokens of a piece, special ones included; what is longer is cut off,
-      what is shorter padded. 3 or more.
-    rows: A random choice of so many texts, always the same; 0: all.
-    encoding: Of the file, see `files.lines`.
+    parts: Number of pieces of each text, one for each party with features; 1 or
+      more.
+    length: Tokens of a piece, special ones included, 3 or more. Longer pieces
+      are cut off, shorter ones padded.
+    rows: How many texts to choose at random, always the same ones; 0 for all.
+    encoding: The file's encoding, see `files.lines`.
 
   Returns:
     float32 [n, parts * length]. The classes are the different labels, in order.
@@ -65,9 +66,9 @@ def prepared(
   """A loader of the TFDS data set `name` with its official test set.
 
   Args:
-    name: As TFDS has it.
-    text: Its feature that is the text.
-    target: Its feature that is the class.
+    name: Its name in TFDS.
+    text: The name of the feature that is the text.
+    target: The name of the feature that is the class.
   """
   how = prepared_how(name)
 
@@ -84,7 +85,7 @@ def prepared(
           f'The data set at {path} has no {text!r} and {target!r}; it has '
           f'{listing(both[0][0])}.'
       )
-    # A random choice, as VMask makes of AG's News, but a fixed one.
+    # A random choice as in VMask for AG's News, but always the same one.
     chosen = [_choice(part, k) for part, k in zip(both, (rows, test_rows))]
     all_rows = [row for part in chosen for row in part]
     x = tokens([row[text] for row in all_rows], encoder, parts, length)
@@ -112,7 +113,7 @@ def tokens(
   whole('texts', 3, length=length)
   file = find(encoder, 'tokenizer.json', HOW)
   fits(4 * len(texts) * parts * length, f'{parts} times {length} tokens a text')
-  # A file that has changed since is another tokenizer.
+  # The time is part of the cache's key, so that a changed file is read again.
   tokenizer = _tokenizer(file, file.stat().st_mtime_ns)
   special = _special(tokenizer, encoder)
   first, last, padding = special
@@ -124,8 +125,8 @@ def tokens(
     most = max(*special, *one.ids)
     if most >= known:
       raise ValueError(
-          f'{file} numbers a token {most}: the encoder beside it knows'
-          f' {known}. They do not belong together.'
+          f'{file} has a token with the number {most}, but the encoder beside'
+          f' it knows only {known} tokens. They do not belong together.'
       )
     for j, piece in enumerate(np.array_split(one.ids, parts)):
       piece = [first, *piece[: length - 2], last]
@@ -134,9 +135,9 @@ def tokens(
 
 
 def _known(folder: pathlib.Path) -> int:
-  """How many tokens the encoder of that folder knows, as far as it says so.
+  """The number of tokens that the folder's encoder knows; 2^24 if unknown.
 
-  It would take the last one it knows for any that it does not.
+  An encoder would read an unknown token as the last one that it knows.
   """
   file = folder / 'config.json'
   words = None
@@ -161,7 +162,7 @@ def _special(tokenizer, encoder: str) -> tuple[int, int, int]:
 
 @functools.cache
 def _tokenizer(file: pathlib.Path, changed: int):
-  del changed  # It is there for the cache.
+  del changed  # Only a part of the cache's key.
   with extra('text'):
     from tokenizers import Tokenizer
 
@@ -173,7 +174,7 @@ def _tokenizer(file: pathlib.Path, changed: int):
 
 
 def _choice(items: list, count: int) -> list:
-  """`count` of them at random; all if that is 0 or too many."""
+  """`count` random items, always the same; all if that is 0 or too many."""
   if not 0 < count < len(items):
     return items
   order = np.random.default_rng(0).permutation(len(items))
@@ -197,7 +198,7 @@ def _read(file: pathlib.Path, encoding: str) -> list[tuple[str, str]]:
 
 
 def _table(x, labels: Sequence[str], parts: int, length: int) -> Table:
-  # Of other alphabets' digits, and of very many, Python makes no number.
+  # Python cannot read all alphabets' digits, nor very many, as a number.
   plain = lambda word: word.isascii() and word.isdigit() and len(word) < 19
   number = lambda word: (0, int(word), word) if plain(word) else (1, 0, word)
   classes = tuple(sorted(set(labels), key=number))
@@ -213,7 +214,7 @@ def _prepared(
     name: str, task: str, facts: Facts, licence: str, text: str = 'text',
     target: str = 'label',
 ) -> Source:
-  """A TFDS data set; what is said of it is true if all its rows are read."""
+  """A TFDS data set; its facts are compared only if all its rows are read."""
   return Source(
       prepared(name, text, target), task, prepared_how(name), licence,
       facts._replace(whole=(('rows', 0), ('test_rows', 0))), files=(name,),

@@ -1,9 +1,9 @@
-"""Any TensorFlow data set that lies on disk, without TensorFlow.
+"""Any TensorFlow data set that is on disk, without TensorFlow.
 
-TFDS can read the array_record (and Parquet) layout as a random-access source of
-NumPy examples; only the files are read, no data set code is run and nothing is
-downloaded. Images come as they are, everything else goes through `frame`: text
-and class columns one-hot, vectors one column per entry.
+TFDS reads the array_record (and Parquet) layout as NumPy examples. Only files
+are read: no code of the data set runs and nothing is downloaded. Images stay as
+they are. Other features become columns as in `frame`: text and classes one-hot,
+a vector as one column for each entry.
 """
 import os
 import pathlib
@@ -33,32 +33,33 @@ def load(
   """A prepared TFDS data set with one image, or with tabular columns.
 
   Args:
-    path: The data set's own folder, such as ~/tensorflow_datasets/mnist, or
-      below it that of one configuration or version.
-    dataset: Instead of `path`, its name as TFDS has it: 'mnist',
-      'name/config:1.0.0'.
+    path: The data set's folder, such as ~/tensorflow_datasets/mnist, or that of
+      one configuration or version below it.
+    dataset: Instead of `path`, its name in TFDS: 'mnist', 'name/config:1.0.0'.
     split: For example 'train[:80%]'. By default 'train', with the rows of
-      'test', where there is one, as the official test set.
-    data_dir: With `dataset`: the folder that holds the data sets; TFDS's own
-      (~/tensorflow_datasets) by default.
-    label: Name of the label; by default the supervised pair's second.
+      'test', if there is one, as the official test set.
+    data_dir: With `dataset`: the folder that holds the data sets; by default
+      TFDS's own (~/tensorflow_datasets).
+    label: Name of the label; by default the second of the supervised pair.
     missing: As in `frame.csv`, for tabular columns.
     categories: As in `frame.csv`.
     text: As in `frame.csv`.
 
   Raises:
-    FileNotFoundError: if it is not there in a layout that TensorFlow is not
-      needed for.
+    FileNotFoundError: if it is missing, or its layout can only be read with
+      TensorFlow.
     ValueError: if TFDS is not installed, there is no such split or label, or
-      the examples have a shape that is not understood.
+      the examples have an unsupported shape.
   """
   if bool(path) == bool(dataset):
     raise ValueError(
         'tfds: give either the folder of one data set (path) or its name'
-        ' (dataset).'
+        ' (dataset), and not both.'
     )
   if data_dir and not dataset:
-    raise ValueError('tfds: data_dir is where a dataset lies; give its name.')
+    raise ValueError(
+        'tfds: data_dir needs the name of the data set in it: dataset=...'
+    )
   builder = _builder(path, dataset, data_dir)
   label = label or _supervised_label(builder.info)
   if split:
@@ -79,7 +80,7 @@ def load(
 
 
 def rows(path: str, split: str) -> list[dict]:
-  """One split's examples as they are, bytes as text.
+  """One split's examples unchanged, except that bytes become text.
 
   Args:
     path: As in `load`.
@@ -93,7 +94,7 @@ def rows(path: str, split: str) -> list[dict]:
 
 
 def _builder(path: str, dataset: str, data_dir: str):
-  """TFDS's reader of the files of one data set."""
+  """TFDS's reader of one data set's files."""
   with extra('data'):
     from tensorflow_datasets.core import constants, read_only_builder
 
@@ -128,7 +129,7 @@ def _rows(builder, split: str) -> list[dict]:
   try:
     with extra('data'):  # TFDS imports the layout's own reader here.
       found = list(builder.as_data_source(split=split))
-    # A damaged file may also give examples without anything in them.
+    # From a damaged file TFDS may also return examples without values.
     if any(value is None for row in found for value in row.values()):
       raise RuntimeError('an example is not whole')
     return found
@@ -197,7 +198,7 @@ def _table(rows, label, names, missing, categories, text) -> Table:
           f'Feature {key!r} has a class beyond its {len(names[key])}; the data'
           ' set is damaged. Prepare it again.'
       )
-    # TFDS has -1 where a class is not known.
+    # In TFDS -1 means that the class is unknown.
     columns[key] = [None if i < 0 else names[key][i] for i in columns[key]]
   x, titles, groups = of_frames.features(
       pd.DataFrame(columns), missing, categories, text

@@ -1,7 +1,7 @@
 """SensIT Vehicle (Duarte and Hu, 2004) in LIBSVM's format.
 
-Files `combined` and `combined.t`, also with .bz2: 50 acoustic features, then 50
-seismic ones, three types of vehicles.
+The files are `combined` and `combined.t`, or the same with .bz2. A line has a
+type of vehicle (1, 2 or 3), 50 acoustic features and 50 seismic ones.
 Source: https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass.html
 
 Kang et al. (2022), Appendix B: the first two types only; party A has the
@@ -34,8 +34,8 @@ def load(path: str = '', samples: int = 50000) -> Table:
   """Vehicle: up to 50000 x 100 of two types; class 1 is the second type.
 
   Args:
-    path: The folder of `combined` and `combined.t`, each also as .bz2.
-    samples: So many of both files' samples, drawn with a fixed seed; 0 keeps
+    path: The folder of `combined` and `combined.t`; either may end in .bz2.
+    samples: How many of both files' samples to draw, with a fixed seed; 0 keeps
       all. The paper takes 50000.
 
   Raises:
@@ -90,10 +90,10 @@ def _read(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _blame(file: pathlib.Path) -> None:
-  """Of a file that cannot be read, the first line that is not as it should be.
+  """Finds the first wrong line of a file that cannot be read.
 
   Raises:
-    ValueError: naming it; nothing is raised if there is none.
+    ValueError: names the line; nothing is raised if there is none.
   """
   unpacked = bz2.open if file.suffix == '.bz2' else open
   try:
@@ -110,7 +110,7 @@ def _blame(file: pathlib.Path) -> None:
               f' {COLUMNS}, and a number.'
           )
   except (OSError, EOFError):
-    return  # Damaged as a whole, which has been said.
+    return  # The whole file is damaged; another error says so.
 
 
 def _pair(word: bytes) -> bool:

@@ -1,8 +1,8 @@
 """ACML: an encrypted layer between two plain networks (Zhang and Zhu, 2020).
 
-The passive party's features go through a plain network to a [B, d]; a layer W
-[d, h] between the parties makes z = a W of it, and the active party's top ends
-in the loss, gradient dz [B, h]. The passive party has the key.
+The passive party's plain network turns its features into a [B, d]. A layer W
+[d, h] between the parties computes z = a W. The active party's top computes the
+loss from z, whose gradient is dz [B, h]. The passive party has the key.
 
   1  P -> A  [a]
   2  A -> P  [a V + e]              W = V + N: what A has of the layer
@@ -11,26 +11,26 @@ in the loss, gradient dz [B, h]. The passive party has the key.
   5  P -> A  a^T (rate dz) + e' + n, and [N]
   6  A -> P  [dz (V + N)^T + r']    a's gradient, decrypted by P
 
-A replaces V by V - (a^T (rate dz) + n) and P replaces N by N + n, which makes
-W - rate a^T dz of W. Each party draws its own V or N, and no party has W.
-All of V, N and n have the 72 bits of fraction of the product that n hides:
-fewer would not hide the product's last bits. As factors, V in 2 and N in 3 and
-6 are rounded to 24 bits, which shortens exponents and is not needed to hide.
-r and r', uniform below 2^-25, make real numbers of the integers (`masks`).
+A replaces V by V - (a^T (rate dz) + n) and P replaces N by N + n, so that W
+becomes W - rate a^T dz. Each party draws its own V or N, and no party has W. V,
+N and n have the same 72 bits of fraction as the product that n hides: fewer
+would not hide the product's last bits. As factors, V in 2 and N in 3 and 6 are
+rounded to 24 bits, which shortens exponents; hiding does not depend on it. r
+and r', uniform below 2^-25, turn the integers into real numbers (`masks`).
 
-A still learns z, and W's steps up to n. Where h >= d, z gives a up to a linear
-map. Where h > 1.5 d, two batches reveal a a^T, too, by linear equations, since
-the second W is the first minus a^T (rate dz). Then only a rotation is unknown,
+A still learns z, and W's steps up to n. If h >= d, z gives a up to a linear
+map. If h > 1.5 d, two batches also reveal a a^T by linear equations, since the
+second W is the first minus a^T (rate dz). Then only a rotation is unknown,
 about which V reveals as much as N leaves of W: with (d, h) = (4, 12) a is known
-to a third, with (4, 40) to a sixth. For a layer that is `dealt` V reveals
-nothing. n is usually larger than a batch's step, but averages out over many
-similar ones; by how much was not measured. P has the same equations for dz
-where d > 1.5 h, as it knows a and sees dz W^T; not measured, either.
+to a third, with (4, 40) to a sixth. If a layer is `dealt`, V reveals nothing. n
+is usually larger than a batch's step, but averages out over many similar
+batches; by how much was not measured. If d > 1.5 h, P has the same equations
+for dz, as it knows a and sees dz W^T; this was not measured either.
 
-As published, N is 0 at first (`noise` of zeros) and A draws all of W. Then A
-solves z = a W for a where d <= h and W has full rank. So it knows a^T (rate dz)
-and the next W, too, and learns the embeddings of every batch, not of the first
-alone, whatever n is. Where d > h it learns h of a's d dimensions in the first.
+As published, N is 0 at first (`noise` of zeros) and A draws all of W. If d <= h
+and W has full rank, A then solves z = a W for a. So it also knows a^T (rate dz)
+and the next W, and learns the embeddings of every batch, whatever n is. If
+d > h it learns h of a's d dimensions in the first batch.
 
 As described: VMask (section VI) says that the model is split into an
 unencrypted feature extractor and a partly encrypted classifier; the documents
@@ -71,17 +71,17 @@ LAYER = Code(FRACTION, FRACTION + FACTORS.bits - FACTORS.fraction)
 
 
 class Passive(Party):
-  """Has the features, the plain network, the key and the noise N.
+  """The party with the features, the plain network, the key and the noise N.
 
-  The layer begins as the other's V and this.
+  The layer starts as the other party's V plus this N.
 
   Args:
-    bottom: The plain network, to a [B, d].
-    shape: (d, h), of the layer between the parties.
+    bottom: The plain network, whose output is a [B, d].
+    shape: (d, h) of the layer between the parties.
     private: Its key.
-    workers: Threads in which it takes powers.
-    noise: N at first, real numbers, if it is not to be drawn from N(0, 1 / d):
-      of `dealt`, or the zeros of the published protocol, which tell A all.
+    workers: Number of threads for powers.
+    noise: N at first, real numbers; by default drawn from N(0, 1 / d). Others
+      are that of `dealt`, and zeros as published, which reveal all to A.
   """
 
   def __init__(
@@ -128,14 +128,14 @@ class Passive(Party):
 
 
 class Active(Party):
-  """Has the labels, the top and V, which is W but for noise.
+  """The party with the labels, the top and V, which is W except for noise.
 
   Args:
-    top: What ends in the loss, of z and its own features and labels.
-    weights: V [d, h], real numbers: drawn by itself, or of `dealt`.
-    rate: SGD's, of the layer.
+    top: Computes the loss from z and its own features and labels.
+    weights: V [d, h], real numbers: drawn by itself, or from `dealt`.
+    rate: SGD's learning rate for the layer.
     passive: The passive party's public key.
-    workers: Threads in which it takes powers.
+    workers: Number of threads for powers.
   """
 
   def __init__(
@@ -182,16 +182,17 @@ class Active(Party):
 
 
 def dealt(weights) -> tuple[np.ndarray, np.ndarray]:
-  """(V, N) of a layer W [d, h]: by somebody who knows W and takes no part.
+  """(V, N) of a layer W [d, h], dealt by a third party that knows W.
 
-  N has a deviation of `WIDE`, beside which W is small: V tells nothing of it.
+  N has a standard deviation of `WIDE`, which is large beside W, so V reveals
+  nothing about W.
   """
   noise = WIDE * normal(np.shape(weights))
   return np.asarray(weights, np.float64) - noise, noise
 
 
 def _factors(weights: np.ndarray) -> np.ndarray:
-  """Integers of V or N as they multiply, rounded to `FACTORS`."""
+  """V or N as integer factors, rounded to `FACTORS`."""
   return encode(decode(weights, FRACTION), FACTORS)
 
 
@@ -205,11 +206,11 @@ def step(
   """One mini-batch; returns its loss before the step.
 
   Args:
-    passive: Whose features are x [B, ...].
-    active: Whose features and labels are `own`.
-    line: Of `channel`.
-    x: The passive party's features.
-    own: What the active party's top gets, see `local.Head`.
+    passive: The passive party.
+    active: The active party.
+    line: What `channel` returned.
+    x: The passive party's features, [B, ...].
+    own: What the active party's top gets besides z: features and labels.
   """
   a = line.carry('embedding', passive.embed(x))
   hidden = line.carry('hidden', active.hidden(a))

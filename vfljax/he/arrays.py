@@ -1,8 +1,8 @@
-"""Arrays of ciphertexts, what is hidden by masks, and counts of operations.
+"""Arrays of ciphertexts and of masked integers, and counts of operations.
 
-An `Encrypted` carries a bound on its plaintexts that follows from the ranges of
-its operands and not from the data: a result that might not fit is refused
-before it is computed.
+An `Encrypted` has a bound on its plaintexts that follows from the ranges of its
+operands, not from the data. A result that might not fit is refused before it is
+computed.
 """
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ class Encrypted(NamedTuple):
 
   @property
   def bytes(self) -> int:
-    """On the wire."""
+    """Bytes on the wire."""
     return self.values.size * self.key.bytes
 
 
@@ -60,7 +60,7 @@ class Masked(NamedTuple):
   Attributes:
     values: An object array of integers.
     fraction: Bits behind the point.
-    bits: Of each of them on the wire, without its sign.
+    bits: Bits of each number on the wire, without its sign.
   """
 
   values: np.ndarray
@@ -105,7 +105,7 @@ def fits(key: PublicKey, bits: int) -> None:
   """Refuses results that might wrap around the modulus.
 
   Raises:
-    ValueError: with the number of bits that it takes.
+    ValueError: says how many bits the result takes.
   """
   if bits > key.room:
     raise ValueError(

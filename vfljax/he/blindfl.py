@@ -1,10 +1,10 @@
-"""BlindFL: the first layer's weights in shares, features met by ciphertexts
+"""BlindFL: shares of the first layer's weights, multiplied as ciphertexts
 (Fu et al., 2022).
 
 x_A and x_P are the parties' features, W_A and W_P their parts of the first
-layer, [n, h]. Of W = U + V its owner has U and the other party V, and the owner
-has [V] under the other's key. z = x_A W_A + x_P W_P [B, h] goes through the
-active party's network; dz is the loss's gradient.
+layer, [n, h]. For W = U + V, its owner has U, the other party has V, and the
+owner also has [V] under the other's key. The active party's network computes
+the loss from z = x_A W_A + x_P W_P [B, h]; dz is the loss's gradient.
 
   1  P -> A  [x_P V_P - e_P] under A,  A -> P  [x_A V_A - e_A] under P
   2  P -> A  x_P U_P + e_P + (x_A V_A - e_A)     P's share of z
@@ -12,8 +12,9 @@ active party's network; dz is the loss's gradient.
   4  P -> A  [x_P^T (rate dz) - f] under A       P: U_P <- U_P - f
   5  A -> P  [V_P] under A                       A: V_P <- V_P - (... - f)
 
-A adds its own share to P's and so learns z but not its two terms. It updates
-its weights alone: U_A <- U_A - x_A^T (rate dz). P sees uniform numbers only.
+A adds its own share to P's, so it learns z but not the two terms. It updates
+its weights by itself: U_A <- U_A - x_A^T (rate dz). P sees only uniform
+numbers.
 
 As described: VMask (section VI) says that the model is divided, with HE and
 shares on the input layer, and plain training above it; Kang et al. (Table 5)
@@ -24,10 +25,10 @@ masks 64 bits longer than what they hide; that weights have the fraction bits of
 the product x^T (rate dz), so that nothing is rounded after what went in, and
 are drawn down to the last of them; a dither below 2^-25 on z, so that it is no
 exact product of integers (`masks`); plain SGD. The paper's own text was not at
-hand. Features on a coarse grid, 0 and 1 say, are still in what A sees: z spans
-their columns where a batch and h exceed the number of features.
+hand. A can still find features on a coarse grid, such as 0 and 1: z spans their
+columns if the batch and h are larger than the number of features.
 
-Shares grow by a mask a step: `STEPS` is for how many there is room.
+Shares grow by a mask in every step; there is room for 2^`STEPS` steps.
 """
 from typing import Any
 
@@ -53,18 +54,18 @@ MESSAGES = (
     Declared(4, P, A, 'step', under(A)),
     Declared(5, A, P, 'weights', under(A)),
 )
-STEPS = 32  # 2^32 of them.
+STEPS = 32  # Logarithm of the number of steps.
 SLOPE = Code(VALUES.fraction, SLOPES.bits)  # rate dz, encrypted: |x| < 1.
 FRACTION = FACTORS.fraction + SLOPE.fraction  # Of weights.
 
 
 def shares_code(rows: int) -> Code:
-  """Of a share of the weights, after as many steps as there is room for."""
+  """The code of a share of the weights, with room for 2^`STEPS` steps."""
   return Code(FRACTION, step_bits(rows) + masks.SLACK + STEPS + 1)
 
 
 def step_bits(rows: int) -> int:
-  """Of x^T (rate dz), for a batch of so many rows."""
+  """Bits of x^T (rate dz), for a batch of so many rows."""
   return FACTORS.bits + SLOPE.bits + int(np.ceil(np.log2(rows)))
 
 
@@ -77,8 +78,8 @@ class Half(Party):
     other: The other party's public key.
     pieces: (U of its own weights [n, h], V of the other's), real numbers that
       it draws itself.
-    rows: The largest batch.
-    workers: Threads in which it takes powers.
+    rows: The size of the largest batch.
+    workers: Number of threads for powers.
   """
 
   def __init__(
@@ -117,7 +118,7 @@ class Half(Party):
 
 
 class Passive(Half):
-  """Has features; sees nothing but ciphertexts and masked numbers."""
+  """The party with features only; it sees ciphertexts and masked numbers."""
 
   def share(self, product: Encrypted) -> Masked:
     """Takes the active party's product; message 2."""
@@ -134,12 +135,12 @@ class Passive(Half):
 
 
 class Active(Half):
-  """Has features, labels and all that is above the first layer.
+  """The party with features, labels and everything above the first layer.
 
   Args:
-    top: What ends in the loss, of z and the labels.
-    rate: SGD's, of the first layer.
-    others: As `Half`'s, from `private` on.
+    top: Computes the loss from z and the labels.
+    rate: SGD's learning rate for the first layer.
+    *others: The arguments of `Half`, from `private` on.
   """
 
   def __init__(self, top: Top, rate: float, *others: Any):
@@ -168,7 +169,7 @@ class Active(Half):
 def weights(piece) -> np.ndarray:
   """Integers of weights, of `FRACTION` bits of fraction, uniform in the last.
 
-  Were they zeros, x_P's products with what A knows of a step would lie there.
+  If those bits were zeros, A could read products with x_P in them.
   """
   bits = FRACTION + VALUES.bits - VALUES.fraction
   return masks.dithered(piece, Code(FRACTION, bits))
@@ -190,10 +191,10 @@ def step(
   """One mini-batch; returns its loss before the step.
 
   Args:
-    passive: Whose features are x [B, n].
-    active: Whose features and labels are `own`.
-    line: Of `channel`.
-    x: The passive party's features.
+    passive: The passive party.
+    active: The active party.
+    line: What `channel` returned.
+    x: The passive party's features, [B, n].
     own: (features, labels) of the active party.
   """
   x0, labels = own

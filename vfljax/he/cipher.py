@@ -2,7 +2,7 @@
 
   E(a) E(b) = E(a + b) mod n^2,   E(a)^k = E(k a),   a, b, k integers
 
-All that a party computes goes through its `Arithmetic`, which counts.
+Each party computes through its `Arithmetic`, which counts operations.
 """
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,11 +25,11 @@ from vfljax.he.library import gmp
 class Arithmetic:
   """One party's computations on ciphertexts.
 
-  Powers run in `workers` threads: gmpy2 lets go of Python's lock while it takes
-  a list of them, so that neither keys nor numbers go to other processes.
+  Powers run in `workers` threads: gmpy2 releases Python's lock during
+  a list of powers. So no other process gets keys or numbers.
 
   Attributes:
-    count: What was done so far.
+    count: The operations so far.
   """
 
   def __init__(self, workers: int = 1):
@@ -42,7 +42,7 @@ class Arithmetic:
     """Ciphertexts of real numbers, an array of any shape.
 
     Raises:
-      ValueError: for a number that the code has no room for.
+      ValueError: for a number that is too large for the code.
     """
     return self.encrypt_integers(key, encode(x, code), code)
 
@@ -67,7 +67,7 @@ class Arithmetic:
     )
 
   def add(self, a: Encrypted, b: Encrypted) -> Encrypted:
-    """a + b, of one shape, key and fraction."""
+    """a + b, which must have the same shape, key and fraction."""
     checked_pair(a, b)
     bits = max(a.bits, b.bits) + 1
     fits(a.key, bits)
@@ -76,7 +76,7 @@ class Arithmetic:
     return Encrypted(a.key, integers(found, a.shape), a.fraction, bits)
 
   def add_plain(self, a: Encrypted, values: np.ndarray, bits: int) -> Encrypted:
-    """a + integers of the same fraction, below 2^bits: randomness stays."""
+    """a + integers of the same fraction, below 2^bits; keeps a's randomness."""
     total = max(a.bits, bits) + 1
     fits(a.key, total)
     bounded(values, bits)
@@ -101,7 +101,7 @@ class Arithmetic:
   def matmul_integers(
       self, a: Encrypted, w: np.ndarray, code: Code
   ) -> Encrypted:
-    """The same for integers w, below 2^code.bits in absolute value."""
+    """`matmul` for integers w, below 2^code.bits in absolute value."""
     if len(a.shape) != 2 or w.ndim != 2 or a.shape[1] != w.shape[0]:
       raise ValueError(f'Shapes {a.shape} and {w.shape} have no product: '
                        '[m, n] and [n, k] are expected.')
@@ -126,8 +126,8 @@ class Arithmetic:
   def hide(self, a: Encrypted) -> tuple[Encrypted, np.ndarray]:
     """(a + mask, mask), the mask `masks.SLACK` bits longer than a's numbers.
 
-    The mask is encrypted anew, so that the sum's randomness, too, says nothing
-    of what `a` was made from to whoever can decrypt it.
+    The mask is a fresh ciphertext, so the sum's randomness does not reveal to
+    the owner of the key what `a` was made from.
     """
     bits = a.bits + masks.SLACK
     mask = masks.draw(a.shape, bits)
@@ -135,10 +135,11 @@ class Arithmetic:
     return self.add(a, fresh), mask
 
   def blur(self, a: Encrypted) -> Encrypted:
-    """`a` with fresh randomness and a dither, 2^-25 at most: see `masks`.
+    """`a` with fresh randomness and a dither of at most 2^-25, see `masks`.
 
-    To whoever decrypts it neither says what `a` was made from: the ciphertext
-    is a new one, and the integer is uniform in the bits behind `masks.GRAIN`.
+    Neither reveals to the owner of the key what `a` was made from: the
+    ciphertext is new, and the integer is uniform in the bits behind
+    `masks.GRAIN`.
     """
     own = masks.dither(a.shape, a.fraction)
     bits = a.fraction - masks.GRAIN
@@ -155,7 +156,7 @@ class Arithmetic:
     return decode(self.decrypt_integers(private, a).values, a.fraction)
 
   def decrypt_integers(self, private: PrivateKey, a: Encrypted) -> Masked:
-    """Integers: what is hidden by a mask stays so."""
+    """Decrypts to integers; masks stay on them."""
     checked(private.public, a)
     self.did(decryptions=a.values.size)
     found = [private.decrypted(c) for c in a.values.flat]
@@ -168,7 +169,7 @@ class Arithmetic:
   def _spread(
       self, work: Callable[[Sequence], Sequence], jobs: list
   ) -> list[Any]:
-    """`work` on all jobs, in as many parts as there are workers."""
+    """Runs `work` on all jobs, divided among the workers."""
     if self._workers == 1 or len(jobs) < 2:
       return list(work(jobs))
     size = -(-len(jobs) // self._workers)
@@ -185,9 +186,10 @@ class _Powers(NamedTuple):
   exponents: np.ndarray
 
   def products(self) -> list[Any]:
-    """[k]: of each column, the product of all powers.
+    """The product of all powers for each column of exponents, [k].
 
-    A negative exponent would be one of n's length: the inverse is raised.
+    For a negative exponent the inverse is raised, because modulo n the exponent
+    would be as long as n.
     """
     found, square = None, self.key.square
     power, invert = gmp().powmod_exp_list, gmp().invert

@@ -1,14 +1,15 @@
-"""CKKS through TenSEAL: thousands of numbers a ciphertext, approximately.
+"""CKKS through TenSEAL: approximate, with thousands of numbers a ciphertext.
 
-For sums alone, so that a ring of degree 4096 with moduli of 60 and 49 bits is
-enough: 2048 numbers a ciphertext, 128 bits of security by the table of the
-homomorphic encryption standard (109 bits of modulus). At a scale of 2^40
-numbers below 2^18 come back with errors of about 1e-8.
+Only sums are needed, so a ring of degree 4096 with moduli of 60 and 49 bits is
+enough. It gives 2048 numbers a ciphertext and 128 bits of security, by the
+table of the homomorphic encryption standard (109 bits of modulus). At a scale
+of 2^40, numbers below 2^18 are decrypted with errors of about 1e-8.
 
-A mask that hides needs 64 bits more than what it hides, and 60 are all there
-are: `sfa` packs Paillier's plaintexts, and `spnn`, without masks, may use this.
-Who decrypts CKKS must not publish what it got, for its errors tell of the key
-(Li and Micciancio, 2021): the server of `spnn` sends on what it computes of it.
+A mask needs 64 bits more than the number that it hides, and only 60 are
+available. So `sfa` packs Paillier's plaintexts; `spnn`, which has no masks, may
+use CKKS. Decrypted numbers must not be published, because their errors reveal
+the key (Li and Micciancio, 2021). The server of `spnn` does send on what it
+computes from them.
 """
 from collections.abc import Mapping
 from typing import Any, NamedTuple

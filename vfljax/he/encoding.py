@@ -1,8 +1,8 @@
 """Real numbers as integers of a checked range: x is round(x 2^fraction).
 
-Ciphertexts hold integers. How many bits of fraction an encrypted number has
-costs nothing; a plain factor's bits do, since a product is a power with that
-exponent. So factors have fewer.
+Ciphertexts hold integers. An encrypted number's bits of fraction cost nothing,
+but a plain factor's bits do, because a product is a power with that exponent.
+So factors have fewer bits.
 """
 from collections.abc import Iterable
 import math
@@ -17,7 +17,7 @@ class Code(NamedTuple):
 
   Attributes:
     fraction: Bits behind the point, 0 or more: errors are 2^-(fraction + 1).
-    bits: Of the integer without its sign: |x| < 2^(bits - fraction).
+    bits: Bits of the integer without its sign: |x| < 2^(bits - fraction).
   """
 
   fraction: int

@@ -53,12 +53,12 @@ class Half(Party):
   """A party with features.
 
   Args:
-    name: Which one.
+    name: The party's name.
     weights: w [n], real numbers.
-    rate: SGD's.
+    rate: SGD's learning rate.
     coordinator: The coordinator's public key.
     masked: Whether it hides its gradient from the coordinator.
-    workers: Threads in which it takes powers.
+    workers: Number of threads for powers.
   """
 
   def __init__(

@@ -1,6 +1,6 @@
 """The packages of the extra `he`, imported when they are first needed.
 
-`import vfljax.he` works without them; whoever makes a key needs them.
+`import vfljax.he` works without them; making a key does not.
 """
 from typing import Any
 

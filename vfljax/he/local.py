@@ -1,4 +1,4 @@
-"""The parts of a federation that stay plain, each at one party.
+"""The parts of a federation that are computed in plain, each at one party.
 
 Networks are `vfljax.types.Net`s, so that what a protocol trains can be compared
 with `protocol.play_round`; all learn by plain SGD, w - rate g, since that is
@@ -44,7 +44,7 @@ class Bottom:
 
 
 class Middle(Bottom):
-  """A network between two parties: gives back its input's gradient, too."""
+  """A network between two parties, which also returns its input's gradient."""
 
   def forward(self, x) -> np.ndarray:
     x = jnp.asarray(x, dtype=_type(self.params))

@@ -1,15 +1,16 @@
-"""Masks that hide an integer: drawn by the operating system, once each.
+"""Masks that hide integers; the operating system draws each one once.
 
-A number below 2^b in absolute value plus one drawn from [0, 2^(b + 64)) reveals
-as little as the draw alone: the two distributions differ by less than 2^-63.
+The sum of a number below 2^b in absolute value and a draw from [0, 2^(b + 64))
+reveals as little as the draw alone: the two distributions differ by less than
+2^-63.
 
-That holds on one grid. If the draw has fewer fraction bits than the number, the
-number's last bits are not hidden, and equations modulo a power of 2 can be
-solved like others. And products of integers, opened exactly, reveal more than
-real numbers: from a W an attacker finds the lattice that a's columns span, and
-with it the columns, up to sums and differences of a few. So secrets are uniform
-in all bits behind `GRAIN`, and so are their products when opened: `dithered`,
-`dither`.
+This assumes that both have the same fraction bits. If the draw has fewer than
+the number, the number's last bits are not hidden, and equations modulo a power
+of 2 can be solved like others. Also, exactly opened products of integers reveal
+more than real numbers: from a W an attacker finds the lattice that a's columns
+span, and with it the columns, up to sums and differences of a few. So secrets
+are uniform in all bits behind `GRAIN` (`dithered`), and so are their products
+when opened (`dither`).
 """
 import random
 import secrets
@@ -45,7 +46,7 @@ def dithered(x, code: Code) -> np.ndarray:
 
 
 def normal(shape: tuple[int, ...]) -> np.ndarray:
-  """Real numbers of N(0, 1), which no seed brings back."""
+  """Real numbers of N(0, 1), which no seed can reproduce."""
   system = random.SystemRandom()
   count = int(np.prod(shape, dtype=int))
   found = [system.normalvariate(0.0, 1.0) for _ in range(count)]

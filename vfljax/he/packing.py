@@ -1,12 +1,12 @@
 """Encrypted sums of several parties' numbers, one or many per ciphertext.
 
-A plaintext has a thousand bits and a number some sixty: where numbers are only
+A plaintext has a thousand bits and a number about sixty. If numbers are only
 added up, many fit side by side,
 
   v_1 + v_2 2^w + v_3 2^(2 w) + ...
 
-in slots of w bits, which have room for the sum, its sign and its mask. What a
-ciphertext costs is then shared by all that are in it.
+in slots of w bits, which have room for the sum, its sign and its mask. All
+numbers in a ciphertext then share its cost.
 """
 import math
 from typing import NamedTuple

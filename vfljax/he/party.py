@@ -1,11 +1,11 @@
 """Parties, their declared messages, and the channel that enforces these.
 
-A protocol declares its messages: who sends which to whom, in which flight, and
-of what kind. Parties return payloads and get payloads; the protocol's `step`
-hands each one to the channel and what comes out to the receiver. What is not
-declared, or of another kind, does not get through, and nothing else of a party
-can be had: keys, weights, features and masks are its own (`_`), and a private
-key cannot be copied.
+A protocol declares its messages: sender, receiver, flight and kind. Parties
+return payloads and receive payloads; the protocol's `step` passes each payload
+through the channel to its receiver. The channel refuses a message that is not
+declared or is of another kind. Nothing else of a party is accessible: keys,
+weights, features and masks are private (`_`), and a private key cannot be
+copied.
 """
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -29,11 +29,11 @@ class Declared(NamedTuple):
   """A message of a protocol.
 
   Attributes:
-    flight: From 1 in the order of the protocol; those of one flight do not wait
-      for each other.
-    sender: Who sends it.
-    receiver: Who gets it.
-    name: What it is called, once a protocol.
+    flight: From 1, in the order of the protocol. Messages of one flight do not
+      wait for each other.
+    sender: The name of the party that sends it.
+    receiver: The name of the party that gets it.
+    name: The message's name, unique in the protocol.
     kind: `FLOATS`, `MASKED`, or `under` a party's key.
   """
 
@@ -74,7 +74,7 @@ class Channel:
     self._keys = dict(keys)
 
   def carry(self, name: str, payload: Any) -> Any:
-    """What the receiver gets of a payload: a copy of it, if it is as declared.
+    """Carries a payload: returns a copy of it, if it is as declared.
 
     Raises:
       ValueError: for a message that is not declared, or of another kind.

@@ -1,9 +1,9 @@
 """What each party can read under each protocol, and the views of attackers.
 
-`readable` takes it from what was really said, less what the reader has put on
-it. As each protocol trains what a plain federation trains, the same numbers are
-in that federation's rounds, and attacks can be measured there (`SIGHTS`), where
-they are traced and fast:
+`readable` takes it from the messages that were sent, without the masks that the
+reader itself has added. Each protocol trains the same as a plain federation, so
+the same numbers are in that federation's rounds. Attacks are measured there
+(`SIGHTS`), where they are traced and fast:
 
   acml      cut where the passive party's own network ends, the layer above
   spnn      cut after the first layer; for the server, after its network, which
@@ -31,12 +31,13 @@ class Sight(NamedTuple):
   """What one party learns by design.
 
   Attributes:
-    protocol: Its module's name.
-    party: Who.
+    protocol: The name of the protocol's module.
+    party: The party's name.
     what: What it reads, in words.
-    view: The view in training that this is; `None` if it is none of labels.
-    layers: Of the passive party's bottom network, how many of the first layers
-      it has trained in the clear; -1 for all of them.
+    view: The equivalent view of an attack during training; `None` if it tells
+      nothing about labels.
+    layers: How many of the first layers of the passive party's bottom network
+      are trained in the clear; -1 for all of them.
   """
 
   protocol: str

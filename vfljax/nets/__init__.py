@@ -1,7 +1,7 @@
 """Networks by name, and functions that build networks.
 
-`make('lenet5', 84)` is a bottom network, a `Net`; `mlp`, `linen`, `then` and
-`binary` build others. The first argument of every named factory is the
+`make('lenet5', 84)` is a bottom network, a `Net`; `mlp`, `linen`, `nnx`, `then`
+and `binary` build others. The first argument of every named factory is the
 embedding's width. Linear layers are `Dense`, convolutions `convolution.Conv`,
 called in the alphabetical order of their names, so that VMask can compute them
 on secret shares.
@@ -21,6 +21,7 @@ from vfljax.nets.base import (
 )
 from vfljax.nets.dense import Dense, fan_in_uniform
 from vfljax.nets.modules import counting, counting_rows, linen
+from vfljax.nets.nnx_modules import nnx
 from vfljax.types import Net
 
 READS = ('anything', 'images', 'numbers')
@@ -125,5 +126,5 @@ __all__ = [
     'convolution', 'convolutional', 'counting', 'counting_rows', 'embedding',
     'encoder', 'fan_in_uniform', 'final_activation', 'images', 'intercept',
     'leaky_relu', 'lenet', 'linen', 'make', 'mlp', 'mlp3', 'named_layers',
-    'pair', 'resnet', 'then', 'vgg', 'wide_deep', 'with_weights',
+    'nnx', 'pair', 'resnet', 'then', 'vgg', 'wide_deep', 'with_weights',
 ]

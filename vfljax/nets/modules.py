@@ -87,7 +87,7 @@ def _check(module: Any) -> None:
   if not isinstance(module, nn.Module):
     raise ValueError(
         f'linen: it must be a Linen module; got {module!r}. Make an instance '
-        'of a class first; for an NNX module see docs/pages/use/net.md.'
+        'of a class first; an NNX module is made a Net by nets.nnx.'
     )
   more = [*_parameters(module).items()][2:]  # After the module and its input.
   needed = [

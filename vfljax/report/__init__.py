@@ -1,4 +1,4 @@
-"""A work directory's results for people: tables, plots, a page, its words.
+"""Turns a work directory's results into a report: sentences, tables, figures.
 
 Needs the packages of the extra `run`: `pip install 'vfljax[run]'`.
 """

@@ -1,8 +1,9 @@
-"""Advice within a budget: which defense at which strength, and on what ground.
+"""Advice within a budget: which defense at which strength, and why.
 
-A person has so many points of utility to give away, or so much leakage that may
-be left, or both. Of what was measured this chooses; it says what it chose
-among, how sure that is, and (`untested`) what nobody has looked at.
+The user limits the utility that a defense may cost (`--budget`), the leakage
+that it may leave (`--max_leak`), or both. This module chooses the best measured
+defense within the limits and says what it was compared with and how certain the
+choice is. `untested` lists what was not measured.
 """
 from collections.abc import Sequence
 
@@ -12,14 +13,15 @@ from vfljax.report.reading import Results, Summary
 from vfljax.report.tables import Table, Text, leak_text, loss_text
 from vfljax.runner.cli.goals import Goal
 
-RIVALS = 3  # So many others are compared with what is advised ...
-NEAR = 5.0  # ... that leak so many points more at most, or at least one.
+RIVALS = 3  # Most other defenses that the advised one is compared with.
+NEAR = 5.0  # They leak at most so many points more; else one is named.
 
 
 def sentences(results: Results, wanted: Goal) -> list[str]:
-  """What to take, what comes next to it, and where that is in doubt.
+  """The advised defense, its nearest rivals, and the doubts about the choice.
 
-  Before it, where there was little to lose, that.
+  Warnings of `learned.sentences` come first: whether the federation learned
+  anything that a defense could cost.
   """
   return [*learned.sentences(results), *_chosen(results, wanted)]
 
@@ -28,8 +30,8 @@ def _chosen(results: Results, wanted: Goal) -> list[str]:
   known = [t for t in ranks.trades(results) if not t.lost.any]
   if not [t for t in known if t.cell[0] != 'none']:
     return lost.undefended(results) or [
-        'Nothing can be advised: that takes an undefended run, a defended one, '
-        'the same attacks on each, and all of their seeds.'
+        'Nothing can be advised. Advice needs an undefended run, a defended '
+        'one, the same attacks on each, and results of all their seeds.'
     ]
   fair = [t for t in known if affordable(t, wanted)]
   if not fair:
@@ -38,7 +40,7 @@ def _chosen(results: Results, wanted: Goal) -> list[str]:
   free = next((t for t in known if t.cell[0] == 'none'), None)
   if free and free in fair and _no_better(best, free, wanted):
     return [
-        f'{within(wanted)}, no defense {_better(wanted)} than none: '
+        f'{within(wanted)}, no defense {_better(wanted)} than having none: '
         f'undefended, {verdict.whom(free)} ({reading.pretty(free.worst)}) '
         f'{verdict.does(results, free)}.', *_doubts(results, free, wanted, None)
     ]
@@ -51,8 +53,7 @@ def _chosen(results: Results, wanted: Goal) -> list[str]:
 
 
 def affordable(trade: Trade, wanted: Goal) -> bool:
-  """Whether it keeps to what is given, to the tenth of a point that is shown.
-  """
+  """Whether a trade stays within the goal, rounded to 0.1 point as shown."""
   loss, leak = _shown(trade)
   return (wanted.budget is None or loss <= wanted.budget) and (
       wanted.max_leak is None or leak <= wanted.max_leak
@@ -60,7 +61,7 @@ def affordable(trade: Trade, wanted: Goal) -> bool:
 
 
 def evidence(results: Results, wanted: Goal) -> Table:
-  """All that was measured, what is within the goal first."""
+  """A table of every measured trade, those within the goal first."""
   known = ranks.trades(results)
   fits = lambda t: not t.lost.any and affordable(t, wanted)
   known.sort(key=lambda t: (not fits(t), order(t, wanted)))
@@ -71,35 +72,37 @@ def evidence(results: Results, wanted: Goal) -> Table:
   ] for t in known]
   return Table(
       'What was measured',
-      '± is half the 95 % Student-t interval of the mean over seeds; loss and '
-      'leakage in percentage points.',
+      '± is half the 95 % Student-t interval of the mean over seeds. Loss and '
+      'leakage are in percentage points.',
       ('defense', 'strength', 'utility loss', 'worst leakage', 'by', ''), rows,
   )
 
 
 def typed(trade: Trade) -> str:
-  """'dp_laplace 0.1': as one would type it."""
+  """'dp_laplace 0.1': the defense by its registry name, and its strength."""
   return f'{trade.cell[0]} {reading.strength(trade.cell)}'.strip()
 
 
 def _shown(trade: Trade) -> tuple[float, float]:
-  """(loss, leakage) with the digits that people see; less than none is none."""
+  """(loss, leakage) in points, rounded as shown; a negative leakage is 0."""
   leak = ranks.shown(trade.leakage[trade.worst].mean)
   return ranks.shown(trade.loss.mean), max(leak, 0.0)
 
 
 def order(trade: Trade, wanted: Goal) -> tuple:
-  """The smaller, the better: leakage first, or where only it is limited, cost.
+  """A sort key, better trades first.
+
+  By leakage, then loss; if only leakage is limited, by loss, then leakage.
   """
   loss, leak = _shown(trade)
   return (loss, leak) if wanted.budget is None else (leak, loss)
 
 
 def _no_better(best: Trade, free: Trade, wanted: Goal) -> bool:
-  """Whether a defense does not do what it is for: without one is as good.
+  """Whether having no defense is as good as the best one.
 
-  Where leakage is what counts, one that leaks as much; where it is cost, one
-  whose gain the seeds do not tell from nothing.
+  With a budget: the best defense leaks no less. With a limit on leakage alone:
+  the seeds cannot tell that the best defense costs less.
   """
   if wanted.budget is None:
     half = best.loss.half if best.loss.count > 1 else 0.0
@@ -144,7 +147,10 @@ def _amount(s: Summary) -> str:
 def _nothing(
     results: Results, known: Sequence[Trade], wanted: Goal
 ) -> list[str]:
-  """What comes nearest where nothing keeps to the goal, and whether it can."""
+  """The nearest to the goal if nothing is within it.
+
+  A second sentence follows if chance alone exceeds the leakage asked for.
+  """
   least = min(known, key=lambda t: _shown(t)[1])
   return [_nearest(known, wanted), *(
       chance.unreachable(results, least, wanted.max_leak)
@@ -157,12 +163,12 @@ def _nearest(known: Sequence[Trade], wanted: Goal) -> str:
       t for t in known if wanted.budget is None
       or _shown(t)[0] <= wanted.budget
   ]
-  found = f'{within(wanted)} there is nothing among what was measured.'
+  found = f'{within(wanted)}, there is nothing among what was measured.'
   if wanted.budget is not None and cheap:
     best = min(cheap, key=lambda t: order(t, wanted))
     return (
-        f'{found} {typed(best)} leaks least of what costs at most '
-        f'{wanted.budget:g}: {_leaks(best)}.'
+        f'{found} Of what costs at most {wanted.budget:g}, {typed(best)} '
+        f'leaks least: {_leaks(best)}.'
     )
   best = min(known, key=lambda t: order(t, Goal(budget=100.0)))
   return (
@@ -174,7 +180,9 @@ def _nearest(known: Sequence[Trade], wanted: Goal) -> str:
 def _beside(
     results: Results, best: Trade, fair: Sequence[Trade], wanted: Goal
 ) -> str:
-  """'; iso 25 costs 0.4 more and leaks the same': of others, each at its best.
+  """'; iso 25 costs 0.4 more and leaks the same' for each near rival.
+
+  Each other defense is taken at the strength that is best for the goal.
   """
   others: dict[str, Trade] = {}
   for trade in sorted(fair, key=lambda t: order(t, wanted)):
@@ -190,14 +198,14 @@ def _beside(
 
 
 def costlier(results: Results, one: Trade, other: Trade) -> Summary:
-  """How much more another costs than one, in points, by seeds of both."""
+  """How many points more `other` costs than `one`, over seeds of both."""
   mine = reading.utility_loss(results, one.cell)
   theirs = reading.utility_loss(results, other.cell)
   return reading.summarize(theirs[s] - mine[s] for s in theirs if s in mine)
 
 
 def _apart(s: Summary) -> str:
-  """'0.4 ± 0.1 more', or 'the same' where seeds do not tell them apart."""
+  """'0.4 ± 0.1 more'; 'the same' if the seeds cannot tell them apart."""
   if abs(round(s.mean, 1)) < 0.05:
     return 'the same'
   if s.count > 1 and abs(s.mean) <= s.half:
@@ -209,7 +217,7 @@ def _apart(s: Summary) -> str:
 def _doubts(
     results: Results, best: Trade, wanted: Goal, free: Trade | None
 ) -> list[str]:
-  """Where the seeds, or the strengths tried, do not bear the advice out."""
+  """Sentences on where the seeds or the tried strengths leave doubt."""
   said, leak = verdict.doubts(results, best, free), best.leakage[best.worst]
   for what, s, most, flag in (
       ('costs', best.loss, wanted.budget, 'budget'),
@@ -217,7 +225,7 @@ def _doubts(
   ):
     if most is not None and s.mean + s.half > most:
       said.append(
-          f'That it {what} no more than {most:g} is not sure: its interval, '
+          f'It is not certain that it {what} at most {most:g}: the interval, '
           f'{_amount(s)}, reaches beyond --{flag}.'
       )
   tried = [t.cell[1] for t in ranks.trades(results)
@@ -226,7 +234,7 @@ def _doubts(
     end = 'largest' if best.cell[1] == max(tried) else 'smallest'
     said.append(
         f'{reading.strength(best.cell)} is the {end} strength of '
-        f'{best.cell[0]} that was tried: beyond it may be a better one.'
+        f'{best.cell[0]} that was tried: a better one may lie beyond it.'
     )
   return said
 

@@ -1,4 +1,4 @@
-"""What a work directory's configuration asks for, run or not."""
+"""What a work directory's configuration asks for, whether it was run or not."""
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,14 +9,14 @@ from vfljax.runner.experiment.grids import grid, row_name
 
 
 def seeds(config: Mapping[str, Any]) -> tuple[int, ...]:
-  """The seeds; () if it does not say."""
+  """The seeds asked for; () if the configuration does not say."""
   first, count = config.get('first_seed', 0), config.get('seeds', 0)
   right = isinstance(first, int) and isinstance(count, int) and count < 1e6
   return tuple(range(first, first + count)) if right else ()
 
 
 def epochs(config: Mapping[str, Any]) -> int:
-  """How many of a training are measured, at most; 0 if it does not say."""
+  """Most epochs measured in one training; 0 if the configuration is silent."""
   train = config.get('train', {})
   count, every = train.get('epochs', 0), train.get('measure_every', 0)
   if not (isinstance(count, int) and isinstance(every, int) and every >= 0):
@@ -25,25 +25,26 @@ def epochs(config: Mapping[str, Any]) -> int:
 
 
 def batch(config: Mapping[str, Any]) -> int:
-  """Samples a round; 0 if it does not say."""
+  """Samples a round; 0 if the configuration does not say."""
   size = config.get('train', {}).get('batch_size', 0)
   return size if isinstance(size, int) and size > 0 else 0
 
 
 def pooled(config: Mapping[str, Any]) -> bool:
-  """Whether an epoch's rounds are scored together."""
+  """Whether an attack's scores of all rounds of an epoch are pooled."""
   return config.get('attack', {}).get('pool', '') == 'epoch'
 
 
 def cells(
     config: Mapping[str, Any], classes: int
 ) -> tuple[tuple[str, float | None], ...]:
-  """(defense, strength) of all that is to run, by the names of the results.
+  """(defense, strength) of every row asked for, named as in the results.
 
-  () if the configuration does not say, or names what is not registered here.
+  () if the configuration does not say, or names something unregistered.
 
   Args:
-    classes: How many; some listed defenses are for two alone.
+    config: The contents of config.json.
+    classes: Number of classes; some listed defenses work with two only.
   """
   if 'listed' not in config:
     return ()

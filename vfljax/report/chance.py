@@ -1,10 +1,10 @@
 """What an attack shows by chance: a folded AUC of few samples is not 0.5.
 
-Of p samples of one class and n of the other the AUC of scores that know nothing
-has a deviation of sqrt((p + n + 1) / (12 p n)) (Mann and Whitney, 1947). Folded
-it is above 0.5 always, and the best of many epochs is far above: of 14 positive
-samples in 1400, and 30 epochs, 18 points. Leakages of that size are not told
-from none.
+With p samples of one class and n of the other, the AUC of uninformed scores has
+a standard deviation of sqrt((p + n + 1) / (12 p n)) (Mann and Whitney, 1947). A
+folded AUC is never below 0.5, and the best of many epochs is well above it:
+with 14 positive samples in 1400, and 30 epochs, by 18 points. A leakage of that
+size cannot be told from none.
 """
 import math
 from typing import Any
@@ -15,11 +15,11 @@ from vfljax.report import reading
 from vfljax.report.ranks import Trade
 from vfljax.report.reading import Results
 
-LEAST = 5.0  # Points that are of no account: they have the best score.
+LEAST = 5.0  # Points. Smaller leakages have the best score anyway.
 
 
 def sentences(results: Results, trade: Trade) -> list[str]:
-  """Where what a defense leaks to its worst attack may be chance; else none."""
+  """A warning if the worst attack's leakage may be chance; [] otherwise."""
   least, leak = by_chance(results, trade), trade.leakage[trade.worst]
   half = leak.half if math.isfinite(leak.half) else 0.0
   if least < LEAST or leak.mean - half > least:
@@ -28,7 +28,7 @@ def sentences(results: Results, trade: Trade) -> list[str]:
 
 
 def unreachable(results: Results, trade: Trade, most: float) -> list[str]:
-  """That so little leakage cannot be seen, where it cannot; else none."""
+  """A sentence if chance alone shows more than `most` points; else []."""
   least = by_chance(results, trade)
   return [_said(results, trade, least)] if least > most else []
 
@@ -36,7 +36,8 @@ def unreachable(results: Results, trade: Trade, most: float) -> list[str]:
 def by_chance(results: Results, trade: Trade) -> float:
   """Points that an attack like the worst one shows if it learns nothing.
 
-  0 if that is not known, or nothing.
+  0 if that is unknown: for more than two classes, an attack not scored by leak
+  AUC, or a run that does not say how many samples each class has.
   """
   if (reading.leak_metric(results, trade.worst) != 'leak_auc'
       or len(results.training) != 2 or min(results.training) < 1):
@@ -44,7 +45,8 @@ def by_chance(results: Results, trade: Trade) -> float:
   from scipy import special  # Slow to import, and seldom needed.
   p, n = _unknown(results, trade.worst)
   epochs = results.epochs if results.when == 'max' else 1
-  # The mean of one, and nearly that of the largest of several (Blom, 1958).
+  # In standard deviations: the mean of |z|; for several epochs, Blom's (1958)
+  # approximation of the mean of the largest.
   top = math.sqrt(2 / math.pi) if epochs == 1 else float(
       special.ndtri((1 + (epochs - 0.375) / (epochs + 0.25)) / 2)
   )
@@ -52,10 +54,10 @@ def by_chance(results: Results, trade: Trade) -> float:
 
 
 def _unknown(results: Results, attack: str) -> tuple[float, float]:
-  """About how many samples of either class such an attack has to infer.
+  """(positive, negative): about how many samples the attack has to infer.
 
-  Those that it is told are not scored: half of them, or a positive one of each
-  round that has any.
+  Samples whose labels the attack is given are not scored: half of all for class
+  centers, one positive in each round that has any for a known positive.
   """
   n, p = results.training  # The second class counts as positive.
   view = _view(attack)
@@ -72,7 +74,7 @@ def _view(attack: str) -> Any:
   try:
     return attacks.REGISTRY[reading.base(attack)]().view
   except (AttributeError, LookupError, TypeError, ValueError):
-    return None  # Nobody knows it here.
+    return None  # The attack is not registered here.
 
 
 def _said(results: Results, trade: Trade, least: float) -> str:

@@ -1,6 +1,6 @@
-"""What crosses between the parties of a round: the report's table of it.
+"""The report's table of what crosses between the parties in a round.
 
-`auditing.of_job` left it in the timing records, once for each job.
+`auditing.of_job` writes these facts into the timing records, once a job.
 """
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,10 @@ _UNITS = ('B', 'KiB', 'MiB', 'GiB', 'TiB')
 
 
 def taken(units: Sequence[dict]) -> list[Table]:
-  """The table, its records taken out of the units'; [] if none has one."""
+  """The table in a list, or [] if no unit has such a record.
+
+  Removes the records from `units`, so that the timings' table omits them.
+  """
   found: dict[str, Mapping] = {}
   for unit in units:
     own = unit.pop('crossing', None)
@@ -32,9 +35,9 @@ def taken(units: Sequence[dict]) -> list[Table]:
 
 
 def warnings(units: Sequence[Mapping]) -> list[str]:
-  """A sentence for each defense that the audit proves to leak; none if none.
+  """A warning for each defense that the audit proves to leak.
 
-  Before `taken`, which takes the records out.
+  Call it before `taken`, which removes the records that it reads.
   """
   said = {}
   for unit in units:
@@ -42,15 +45,15 @@ def warnings(units: Sequence[Mapping]) -> list[str]:
     if isinstance(own, Mapping) and own.get('leaks'):
       name = reading.pretty(str(own.get('defense')))
       said[name] = (
-          f'WARNING: {name} leaks beside the messages, as the audit proves: '
-          f'{_leak(own)}. No attack here looks there, so its leakage below is '
-          'too small to go by.'
+          f'WARNING: the audit proves that {name} leaks beside the messages: '
+          f'{_leak(own)}. No attack here looks there, so the leakage below '
+          'understates what an attacker can learn.'
       )
   return [*said.values()]
 
 
 def _leak(own: Mapping[str, Any]) -> str:
-  """The first way out, and how many more there are."""
+  """The first leak that the audit found, and how many more there are."""
   more = own['count'] - 1
   return f'{own["leaks"][0]}' + (f' (and {more} more)' if more else '')
 
@@ -63,11 +66,12 @@ def _note(found: Sequence[Mapping]) -> str:
       for samples, rounds in sizes if len(sizes) == 1
   )
   return (
-      f'Of all passive parties, as whole arrays: up from them, down to them.'
-      f'{amount} "Nothing" is proved by following a traced round in which all '
-      'keep to the protocol. Here all parties are one process; what keys, '
-      'encryption or secret shares would add between machines is not in it, '
-      'and what messages tell is what the attacks measure.'
+      f'The messages of all passive parties together: they send "up" and '
+      f'receive "down".{amount} "Nothing" in the last column is proved by '
+      'following every value of one traced round in which all parties keep to '
+      'the protocol. All parties run in one process here, so the sizes leave '
+      'out what keys, encryption or secret shares would add between machines. '
+      'How much the messages reveal is what the attacks measure.'
   )
 
 
@@ -97,15 +101,15 @@ def _messages(messages: Sequence[Sequence], way: str) -> str:
 
 
 def _else(own: Mapping[str, Any]) -> str:
-  """What the audit found beside messages."""
+  """What the audit found to cross besides messages."""
   if own['leaks']:
     return f'LEAK: {_leak(own)}'
   if not own['borrowers']:
     return 'nothing'
   who = ', '.join(map(str, own['borrowers']))
   anew = ', '.join(own.get('made_anew_of', ()))  # Older runs do not say.
-  return f'nothing but what the defense lends to party {who}' + (
-      f', made anew between epochs of {anew}' if anew else ''
+  return f'only what the defense lends to party {who}' + (
+      f', which it renews between epochs from {anew}' if anew else ''
   )
 
 

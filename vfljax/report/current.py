@@ -1,8 +1,8 @@
-"""Whether a work directory's report says what is in it.
+"""Whether a work directory's report is up to date.
 
-Whoever writes the pages notes digests of them, of what they were made of, and
-which program that was: times of files say nothing after a copy, an upgrade or
-an edit.
+A note beside the pages holds digests of the pages, of the files that they were
+made from, and of vfljax's own files. Digests are compared because modification
+times mean nothing after a copy, an upgrade or an edit.
 """
 import hashlib
 import json
@@ -21,13 +21,14 @@ _NOTE = '.report.json'
 
 
 def note(path: str | os.PathLike, goal: Goal = Goal()) -> None:
-  """Writes down what the pages, which are written, were made of.
+  """Notes what the pages were made from. Call it after they are written.
 
   Args:
-    goal: Whose advice is in them.
+    path: The work directory.
+    goal: The goal whose advice the pages give.
 
   Raises:
-    UserError: if the disk does not take it.
+    UserError: if the note cannot be written.
   """
   place = Path(path)
   said = json.dumps(_state(place, goal), indent=1)
@@ -35,10 +36,11 @@ def note(path: str | os.PathLike, goal: Goal = Goal()) -> None:
 
 
 def is_current(path: str | os.PathLike, goal: Goal = Goal()) -> bool:
-  """Whether both pages are as they were written, of what is there now.
+  """Whether both pages are unchanged and made from the files there now.
 
   Args:
-    goal: What advice is asked for now.
+    path: The work directory.
+    goal: The goal that advice is asked for now.
   """
   place = Path(path)
   if not all((place / name).is_file() for name in PAGES):
@@ -51,7 +53,7 @@ def is_current(path: str | os.PathLike, goal: Goal = Goal()) -> bool:
 
 
 def _state(place: Path, goal: Goal) -> dict[str, Any]:
-  """Digests by name, '' of what is not there, the program's, and the goal."""
+  """Digests by file name ('' if missing), the program's digest, the goal."""
   found = {name: _digest(place / name) for name in (*PAGES, *_READ, about.FILE)}
   return found | dict(program=_program(), goal=goal._asdict())
 
@@ -61,7 +63,7 @@ def _digest(file: Path) -> str:
 
 
 def _program() -> str:
-  """A digest of which files it has, how long and of when."""
+  """A digest of vfljax's modules: their paths, sizes and times."""
   lines = []
   for folder, _, names in os.walk(Path(vfljax.__file__).parent):
     for name in names:

@@ -1,4 +1,4 @@
-"""From results to figures: which curves, in which frame, under which names."""
+"""Makes figures of results: chooses curves, a common frame and labels."""
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -12,13 +12,13 @@ from vfljax.report.text import printable
 
 
 class Figure(NamedTuple):
-  """A figure with its words.
+  """A figure with its texts.
 
   Attributes:
-    name: Of the file that it would be.
-    caption: Above it.
-    description: For who cannot see it.
-    drawn: The figure.
+    name: Name of its file, without the ending.
+    caption: The text above it.
+    description: What it shows, for readers who cannot see it.
+    drawn: The drawn figure.
   """
 
   name: str
@@ -28,7 +28,10 @@ class Figure(NamedTuple):
 
 
 def trade_offs(results: Results, theme: Theme = PAGE) -> list[Figure]:
-  """Against the worst attack, then against each of them, in one frame."""
+  """Utility loss against leakage: for the worst attack, then for each attack.
+
+  All figures have the same axes, so that they can be compared.
+  """
   known = ranks.trades(results)
   best = {r.defense: r.best.cell for r in ranks.rank(results)}
   chosen = {'': [(t, t.worst) for t in known]} | {
@@ -74,7 +77,7 @@ def over_epochs(
 
 
 def shown(results: Results, ranked: Sequence[Ranked]) -> list[Cell]:
-  """Each defense at its best strength, at its first where none is ranked."""
+  """Each defense at its best strength; an unranked one at its first."""
   best = {r.defense: r.best.cell for r in ranked}
   first = {d: c for c in reversed(results.cells) for d in [c[0]]}
   return [best.get(d, first[d]) for d in results.defenses]
@@ -119,7 +122,7 @@ def _curves(
 
 
 def _title(trade: Trade, attack: str) -> str:
-  """What a point is, for who rests a pointer on it."""
+  """The text that a point shows under a pointer."""
   return (
       f'{verdict.name(trade)}: {reading.pretty(attack)} leaks '
       f'{verdict.points(trade.leakage[attack])}, loss '
@@ -128,7 +131,7 @@ def _title(trade: Trade, attack: str) -> str:
 
 
 def _in_words(curves: Sequence[Curve], best: dict[str, Cell]) -> str:
-  """The labelled points, for who cannot see them."""
+  """The labelled points in words, for readers who cannot see them."""
   said = [
       f'{c.best[1]}: leaks {c.y[c.best[0]]:.1f}, costs {c.x[c.best[0]]:.1f}'
       for c in curves if c.best[1]
@@ -137,7 +140,7 @@ def _in_words(curves: Sequence[Curve], best: dict[str, Cell]) -> str:
 
 
 def _over_epochs(style: int, curve: np.ndarray) -> Curve:
-  """[seeds, epochs] as a curve over the epochs that were measured."""
+  """Means over seeds of an array [seeds, epochs], at the measured epochs."""
   measured = np.flatnonzero(np.isfinite(curve).any(0))
   summaries = [reading.summarize(curve[:, i].tolist()) for i in measured]
   return Curve(

@@ -1,4 +1,4 @@
-"""How a run's last lines look at a terminal: verdict and report come last."""
+"""The last lines of a run at a terminal; the verdict comes at the end."""
 import os
 from pathlib import Path
 
@@ -12,11 +12,11 @@ from vfljax.runner.workdir import about, store
 
 
 def text(path: str | os.PathLike, goal: Goal = Goal()) -> str:
-  """The ranking, then what it took, then who wins and where the report is.
+  """The ranking, the timings, the verdict, and where the report is.
 
   Args:
     path: A work directory with its report.
-    goal: What may be lost, and what may leak.
+    goal: The limits on loss and leakage that the user gave.
 
   Raises:
     UserError: if the directory cannot be read.
@@ -51,7 +51,7 @@ def text(path: str | os.PathLike, goal: Goal = Goal()) -> str:
 
 
 def _narrow(ranking: tables.Table) -> tables.Table:
-  """Without the scores against some attacks, which the report has."""
+  """The ranking without the scores by group of attacks, to save width."""
   kept = [
       i for i, name in enumerate(ranking.columns)
       if not name.startswith('against')

@@ -1,4 +1,4 @@
-"""The report's head: what was run, on what, by whom, with which versions."""
+"""The report's head: data, parties, seeds, devices, versions and command."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,15 +13,15 @@ def facts(
     about: Mapping[str, Any], config: Mapping[str, Any],
     found: Sequence[Results], units: Sequence[Mapping[str, Any]],
 ) -> list[tuple[str, str]]:
-  """(what, how it was), of what is known.
+  """(name, value) of each known fact about the run.
 
   Args:
-    about: Of about.json; {} of a run that wrote none.
-    config: Of config.json.
+    about: The contents of about.json; {} if the run wrote none.
+    config: The contents of config.json.
     found: The results.
-    units: Of timings.json.
+    units: The records of timings.json.
   """
-  about = recording.origin(units) | dict(about)  # Of what was merged.
+  about = recording.origin(units) | dict(about)  # Merged runs note it there.
   seeds = sorted({seed for results in found for seed in results.seeds})
   devices = dict.fromkeys(str(u['device']) for u in units if u.get('device'))
   said = [
@@ -55,7 +55,7 @@ def _samples(about: Mapping[str, Any], config: Mapping[str, Any]) -> str:
 
 
 def _parties(parties: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
-  """Who has which columns; party 0 is the active one."""
+  """(party, its columns) for each party; party 0 is the active one."""
   return [
       (f'party {k}' + ('' if k else ', active'),
        ' and '.join(filter(None, [

@@ -1,9 +1,9 @@
-"""Whether there is anything that a defense could cost: what was learned at all.
+"""Whether the undefended federation learned anything that a defense can cost.
 
-Of a federation that does no better than a constant answer every defense is
-free, and whatever adds most noise leaks least. And where nine of ten samples
-are of one class, whoever always says that one has an accuracy of 90 %: the
-few points above it are all that there is to lose.
+If it does no better than a constant answer, every defense looks free, and the
+one with the most noise wins. If nine of ten samples are of one class, always
+answering that class has an accuracy of 90 %: only the few points above that can
+be lost.
 """
 import math
 from typing import NamedTuple
@@ -11,19 +11,19 @@ from typing import NamedTuple
 from vfljax.report import reading
 from vfljax.report.reading import Results, Summary
 
-SMALL = 10.0  # Points: a budget of one or two is a good part of so few.
-UNEQUAL = 1.5  # Times its equal share that the most frequent class has.
+SMALL = 10.0  # Points learned, of which a budget of 1 or 2 is a large part.
+UNEQUAL = 1.5  # Share of the most frequent class over an equal share.
 
 
 class Guess(NamedTuple):
-  """What has a share of right answers, or an AUC, without any feature."""
+  """The accuracy, or AUC, that is reached without any feature, and how."""
 
   value: float
   how: str
 
 
 def sentences(results: Results) -> list[str]:
-  """What there is to lose, where that is nothing or little; none elsewhere."""
+  """Warnings if there is little or nothing to lose, or classes are unequal."""
   free = _undefended(results)
   guess = guessing(results)
   if not free.count or not guess:
@@ -38,21 +38,21 @@ def sentences(results: Results) -> list[str]:
   said = []
   if free.mean - half <= guess.value:
     said.append(
-        f'NOTHING LEARNED: {has}, as far as the seeds tell no more than '
-        f'guessing: {rule}. So it is not seen what a defense costs. It takes a '
-        'federation that learns: more rows, other columns, or more of '
-        '--config.train.epochs.'
+        f'NOTHING LEARNED: {has}, which these seeds do not show to be more '
+        f'than guessing: {rule}. So this run cannot show what a defense costs. '
+        'Help the federation to learn: use more rows, other columns, or a '
+        'larger --config.train.epochs.'
     )
   elif more < SMALL:
     said.append(
-        f'Little to lose: {has}, and {rule}. A defense that costs {more:.1f} '
-        'points leaves nothing of what was learned.'
+        f'Little to lose: {has}, and {rule} without learning. A defense that '
+        f'costs {more:.1f} points leaves nothing of what was learned.'
     )
   return said + _by_accuracy(results)
 
 
 def guessing(results: Results) -> Guess | None:
-  """The best that there is without a feature; `None` if nobody knows."""
+  """The best score without any feature; `None` if it is unknown."""
   if results.metric == 'auc':
     return Guess(0.5, 'a coin')
   if results.metric == 'accuracy' and results.shares:
@@ -62,7 +62,7 @@ def guessing(results: Results) -> Guess | None:
 
 
 def _by_accuracy(results: Results) -> list[str]:
-  """Where classes are unequal: what a leakage by accuracy counts from."""
+  """A warning about accuracies if classes are unequal; [] otherwise."""
   guess, classes = guessing(results), len(results.shares)
   by = [
       attack for attack in results.attacks
@@ -73,9 +73,9 @@ def _by_accuracy(results: Results) -> list[str]:
   ):
     return []
   return [
-      f'Classes are unequal, and {guess.how} is right in {guess.value:.1%}: '
-      'accuracies, and leakages that are counted in them, say little of the '
-      'rarer ones.'
+      f'Classes are unequal: {guess.how} is right in {guess.value:.1%}. So '
+      'accuracies, and leakages measured by accuracy, say little about the '
+      'rarer classes.'
   ]
 
 

@@ -1,10 +1,10 @@
-"""What has no number: what diverged, did not finish or never ran, and more.
+"""Which numbers are missing: seeds that diverged, did not finish or never ran.
 
-A mean over the seeds that are left says nothing of those that are not: a
-federation that diverges in three of four seeds may look good in the fourth. So
-they are counted, named first, and what diverged ranks last. So does what an
-attack has no number for that it has for others: the worst of the rest is not
-the worst.
+A mean over the remaining seeds hides the others: a federation that diverges in
+three of four seeds may look good in the fourth. So the report counts missing
+seeds, names them first, and ranks a defense with any of them last. It also
+ranks a defense last if an attack has no number for it but has one for others:
+the worst of the remaining attacks may not be the worst of all.
 """
 import math
 from typing import NamedTuple
@@ -13,20 +13,21 @@ from vfljax.data.table import listing
 from vfljax.report import reading
 from vfljax.report.reading import Cell, Results, find
 
-# Of the federation, not of what its defense tells.
+# How metrics of the federation start; any other is a defense's own report.
 _MEASURED = 'auc', 'accuracy', 'loss', 'alone_', 'quit_'
 
 
 class Lost(NamedTuple):
-  """A defense at a strength: how many of its seeds have no utility.
+  """How many seeds of a defense at one strength lack a number.
 
   Attributes:
     diverged: Seeds whose utility is not a number.
     unfinished: Seeds without a result.
     of: Seeds asked for.
-    spared: Seeds in which an attack was not run that others had to bear then:
-      the worst of fewer attacks says nothing beside that of all.
-    blind: Seeds in which an attack has no number that it has for others then.
+    spared: Seeds without an attack that other defenses faced in the same seed:
+      the worst of fewer attacks is not comparable with the worst of all.
+    blind: Seeds in which an attack has no number here, but has one for another
+      defense in the same seed.
   """
 
   diverged: int
@@ -41,12 +42,12 @@ class Lost(NamedTuple):
 
   @property
   def leaves_some(self) -> bool:
-    """Whether a mean is of some seeds only, and not of none."""
+    """Whether a mean is over some of the seeds: not over all, nor none."""
     whole = self.of - self.diverged - self.unfinished
     return 0 < whole < self.of or 0 < self.blind < whole
 
   def __str__(self) -> str:
-    """'diverged in 3 of 4 seeds'; '' if nothing is lost."""
+    """'diverged in 3 of 4 seeds'; '' if nothing is missing."""
     said = [
         f'{what} in {count} of {self.of} seeds'
         for what, count in (('diverged', self.diverged),
@@ -59,7 +60,7 @@ class Lost(NamedTuple):
 
 
 def of_cell(results: Results, cell: Cell) -> Lost:
-  """What is lost of a defense at a strength."""
+  """Counts what is missing of a defense at a strength."""
   asked = set(results.asked) or set(results.seeds)
   if not results.metric:
     return Lost(0, 0, len(asked))
@@ -76,7 +77,7 @@ def of_cell(results: Results, cell: Cell) -> Lost:
 
 
 def _spared(results: Results, cell: Cell) -> dict[str, set[int]]:
-  """Attacks that count, by name: the seeds in which others alone bore them."""
+  """Scored attacks by name: the seeds in which only other defenses met them."""
   return {
       attack: missing for attack in results.attacks
       if reading.leak_metric(results, attack) and (missing := (
@@ -87,7 +88,7 @@ def _spared(results: Results, cell: Cell) -> dict[str, set[int]]:
 
 
 def sentences(results: Results) -> list[str]:
-  """Sentences that name all that is lost, or not run; none if nothing is."""
+  """Sentences that name all that is missing or not run; [] if nothing is."""
   found, left, later = [], False, not_run(results)
   rest = [f'Not run yet: {listing(later, 20)}.'] if later else []
   rest += _fewer(results) + _untold(results)
@@ -100,18 +101,19 @@ def sentences(results: Results) -> list[str]:
     found += _blind(results, cell)
   if not found:
     return rest
-  means = 'Means are of the other seeds. ' if left else ''
+  means = 'Means are over the other seeds. ' if left else ''
   return rest + [
-      f'Without a number: {listing(found, 8)}. {means}What diverged, did not '
-      'finish, or lacks a number that an attack has for others ranks last.'
+      f'Without a number: {listing(found, 8)}. {means}A defense ranks last if '
+      'it diverged, did not finish, or lacks a number that an attack has for '
+      'other defenses.'
   ]
 
 
 def _untold(results: Results) -> list[str]:
-  """A sentence that names what defenses do not know of themselves.
+  """A sentence that names measurements a defense failed to make of itself.
 
-  Such as how much the attack gets that VMask imagines, where that attack has
-  nothing to be scored by, or diverged.
+  An example is the success of the attack that VMask simulates: it is missing
+  if that attack diverged or had no samples to be scored on.
   """
   told = sorted(
       metric for metric in results.measured.get(None, ())
@@ -128,38 +130,38 @@ def _untold(results: Results) -> list[str]:
         said.append(f'{reading.pretty(metric)} of {reading.named(cell)} in '
                     f'{len(gone)} of {len(found)} seeds')
   return [
-      f'What a defense could not tell of itself: {listing(said, 8)}.'
+      f'Numbers that a defense could not give of itself: {listing(said, 8)}.'
   ] if said else []
 
 
 def undefended(results: Results) -> list[str]:
-  """What to do if nothing can be told beside no defense, which diverged."""
+  """Advice if the undefended federation diverged in every seed; else []."""
   none = reading.baseline(results)
   gone = of_cell(results, none) if none else None
   if not gone or not gone.diverged or gone.diverged < gone.of:
     return []
   return [
-      'Without a defense the training diverged in every seed, so that nothing '
-      'can be told beside it. A smaller --config.train.learning_rate, in '
-      'another --workdir, is what to try.'
+      'Without a defense the training diverged in every seed, so nothing can '
+      'be compared with it. Try a smaller --config.train.learning_rate in '
+      'another --workdir.'
   ]
 
 
 def _fewer(results: Results) -> list[str]:
-  """A sentence that names whom not all attacks were run on."""
+  """A sentence that names the rows on which not all attacks were run."""
   said = [
       f'{reading.named(cell)} without {listing(map(reading.pretty, gone))}'
       for cell in results.cells if (gone := _spared(results, cell))
   ]
   return [
-      f'Not attacked by all: {listing(said, 8)}. That ranks last: the worst of '
-      'fewer attacks cannot be compared.'
+      f'Not attacked by all: {listing(said, 8)}. Such rows rank last: the '
+      'worst of fewer attacks cannot be compared with the worst of all.'
   ] if said else []
 
 
 def not_run(results: Results) -> list[str]:
-  """Defenses asked for that have no results: 'iso', or 'iso (5, 10)'."""
-  # Results have seven digits of a strength; six tell them apart.
+  """Defenses asked for but without results: 'iso', or 'iso (5, 10)'."""
+  # Results round a strength to seven digits, so six are compared.
   there = {(cell[0], reading.strength(cell)) for cell in results.cells}
   gone: dict[str, list[str]] = {}
   for cell in results.wanted:
@@ -173,7 +175,7 @@ def not_run(results: Results) -> list[str]:
 
 
 def _numberless(results: Results, cell: Cell) -> dict[str, set[int]]:
-  """Attacks by name: the seeds in which their leakage is not a number."""
+  """Attacks by name: the seeds in which the leakage is not a number."""
   return {
       attack: gone for attack in results.attacks
       if (gone := {
@@ -184,7 +186,7 @@ def _numberless(results: Results, cell: Cell) -> dict[str, set[int]]:
 
 
 def _known(results: Results, attack: str) -> set[int]:
-  """The seeds in which an attack has a number for any defense, or for none."""
+  """The seeds in which an attack has a number on any row of the results."""
   return {
       seed for cell in results.cells
       for seed, leak in reading.leakage(results, cell, attack).items()
@@ -193,7 +195,10 @@ def _known(results: Results, attack: str) -> set[int]:
 
 
 def _blind(results: Results, cell: Cell) -> list[str]:
-  """Attacks without a number where the federation has one."""
+  """'norm scoring on iso (5) in 2 of 4 seeds' for each attack without a number.
+
+  Seeds in which the federation itself diverged are left out.
+  """
   utility = reading.utility(results, cell)
   return [
       f'{reading.pretty(attack)} on {reading.named(cell)} in {count} of '

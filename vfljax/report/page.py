@@ -1,4 +1,4 @@
-"""Tables, sentences and figures as one HTML page and as one Markdown file."""
+"""HTML for the report's page, and Markdown for the tables of its summary."""
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 import re
@@ -10,7 +10,7 @@ from vfljax.report.text import markdown, markup as escape
 
 
 def page(title: str, body: Iterable[str]) -> str:
-  """A page that needs nothing but itself."""
+  """A whole HTML page, which loads no other file."""
   css = Path(__file__).with_name('report.css').read_text()
   body = _with_contents(list(body))
   return '\n'.join([
@@ -24,10 +24,10 @@ def page(title: str, body: Iterable[str]) -> str:
 
 
 def _with_contents(body: list[str]) -> list[str]:
-  """The parts of a page, with a list of its sections before the first one.
+  """The page's parts with a table of contents.
 
-  After the page's heading and verdict, that is. Sections get ids; one or two
-  need no list.
+  It stands after the page's heading, verdict and facts. Every section gets an
+  id to link to. A page of fewer than three sections gets no contents.
   """
   found: list[str] = []
 
@@ -43,7 +43,7 @@ def _with_contents(body: list[str]) -> list[str]:
       for i, name in enumerate(found, start=1)
   )
   nav = f'<nav aria-label="Contents"><ol>{items}</ol></nav>'
-  # Who wins comes before all, where it is of the whole page.
+  # On a page about one data set the verdict stands above all sections.
   ends = ('<h2', '<h1>', 'class="verdict"', 'class="facts"')
   kinds = [next((e for e in ends if e in part), '') for part in body]
   head = kinds[: kinds.index('<h2')]
@@ -57,7 +57,7 @@ def heading(text: str, level: int = 2) -> str:
 
 
 def verdict(sentences: Sequence[str], warns: bool = False) -> str:
-  """The box that a newcomer reads first; one that warns looks so."""
+  """The box that is read first; with `warns` it looks like a warning."""
   paragraphs = ''.join(f'<p>{escape(s)}</p>' for s in sentences)
   kind = 'verdict warns' if warns else 'verdict'
   return f'<div class="{kind}">{paragraphs}</div>'
@@ -98,7 +98,7 @@ def podium(ranked: Sequence[Ranked]) -> str:
 
 
 def facts(entries: Iterable[tuple[str, str]]) -> str:
-  """What was run: a line each."""
+  """A list of (name, value): what was run."""
   items = ''.join(
       f'<dt>{escape(what)}</dt><dd>{escape(how)}</dd>' for what, how in entries
   )
@@ -106,7 +106,7 @@ def facts(entries: Iterable[tuple[str, str]]) -> str:
 
 
 def _groups(r: Ranked) -> str:
-  """The score by what is attacked, where that is more than one thing."""
+  """The scores by group of attacks, if there is more than one group."""
   if len(r.groups) < 2:
     return ''
   said = ', '.join(f'{name} {score}' for name, score in r.groups.items())
@@ -123,7 +123,7 @@ def terms(entries: Iterable[tuple[str, str]]) -> str:
 
 
 def legend(names: Iterable[tuple[int, str]]) -> str:
-  """What each curve's colour and marker stand for."""
+  """What each curve's colour and marker stand for: (style, name) for each."""
   items = ''.join(
       f'<li>{svg.swatch(style)}{escape(name)}</li>' for style, name in names
   )
@@ -136,11 +136,11 @@ def figure(drawn: str, caption: str) -> str:
 
 
 def tabs(group: str, figures: Sequence[tuple[str, str]]) -> str:
-  """One figure at a time on a screen, chosen by name; on paper all of them.
+  """Shows one figure at a time on a screen, and all of them on paper.
 
   Args:
-    group: A name of its own on the page.
-    figures: (what to choose it by, the figure).
+    group: A name that no other tabs on the page have.
+    figures: (name on the tab, figure as HTML) for each.
   """
   if len(figures) < 2:
     return ''.join(shown for _, shown in figures)
@@ -153,18 +153,18 @@ def tabs(group: str, figures: Sequence[tuple[str, str]]) -> str:
 
 
 def together(*parts: str) -> str:
-  """What a page of paper does not tear apart, if it fits."""
+  """Parts that a printed page keeps together if they fit on it."""
   return f'<div class="together">{"".join(parts)}</div>'
 
 
 def figures(parts: Iterable[str]) -> str:
-  """Figures side by side where there is room."""
+  """Figures side by side if there is room."""
   return f'<div class="figures">{"".join(parts)}</div>'
 
 
 def table(t: Table, level: int = 3) -> str:
-  """A table that scrolls sideways where it does not fit."""
-  # A column without a name has no heading that somebody would have read out.
+  """A table that scrolls sideways if it does not fit."""
+  # A screen reader would announce an empty heading, so there is none.
   head = ''.join(
       f'<th scope="col">{escape(c)}</th>' if c else '<td></td>'
       for c in t.columns

@@ -6,17 +6,19 @@ from vfljax.report.reading import Cell, Results, Summary
 
 
 def compare(results: Results, paper: Iterable[Mapping]) -> list[dict]:
-  """A paper's numbers beside ours.
+  """Compares a paper's numbers with ours.
 
   Args:
+    results: Our results.
     paper: Dicts with 'defense', 'metric', 'mean' and perhaps 'strength',
-      'attack', 'std', 'source', 'dataset', 'algorithm'. No strength: all ours.
+      'attack', 'std', 'source', 'dataset', 'algorithm'. An entry without a
+      strength is compared with all strengths of its defense.
 
   Returns:
-    For each of ours: those keys, 'strength', 'ours' (a Summary), 'difference',
-    and 'sds', the difference in the paper's standard deviations (None where it
-    gives none). A deviation printed as 0.00 counts as 0.005, the largest that
-    prints so.
+    A dict for each compared number of ours: the entry's keys, 'strength',
+    'ours' (a Summary), 'difference' (ours minus the paper's), and 'sds', the
+    difference in the paper's standard deviations (None if it gives none). A
+    deviation printed as 0.00 counts as 0.005, the largest that rounds to it.
   """
   compared = []
   for entry in paper:

@@ -1,4 +1,4 @@
-"""Where words go in a figure: beside their points, over as little as can be."""
+"""Places labels in a figure: beside their points, covering little."""
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
@@ -14,15 +14,16 @@ def place(
     words: Sequence[tuple[str, tuple[float, float], str]],
     bars: Sequence[np.ndarray] = (),
 ) -> None:
-  """Writes words where they cover least of what is there.
+  """Writes each word at the offset where it covers least.
 
-  A word that would cover another one is left out: tables have it, and who
-  rests a pointer on its point.
+  A word that would still cover a mark or another word is left out: the tables
+  have its numbers, and so has the text under a pointer.
 
   Args:
-    paths: Polylines, [points, 2] in data coordinates.
+    axes: Where to write.
+    paths: Polylines with a mark at each point, [points, 2] in data coordinates.
     words: (word, its point in data coordinates, its colour).
-    bars: As `paths`, of lines whose ends are no marks: intervals.
+    bars: Like `paths`, but without marks: the intervals.
   """
   inside = np.array([axes.get_window_extent().extents])
   paths = [axes.transData.transform(path) for path in paths]
@@ -51,7 +52,7 @@ def place(
 
 
 def _word_box(word: str, point: np.ndarray, offset: tuple) -> tuple:
-  """Where a word at an offset from a point would be, in points."""
+  """(left, bottom, right, top) of a word at an offset, in display points."""
   width, (dx, dy) = 4.6 * len(word) + 1, offset
   left = point[0] + dx - (width if dx < 0 else width / 2 if dx == 0 else 0)
   return left, point[1] + dy - 4, left + width, point[1] + dy + 4
@@ -62,7 +63,7 @@ def _around(point: np.ndarray, r: float) -> tuple:
 
 
 def _boxes_along(path: np.ndarray) -> list[tuple]:
-  """Small boxes along a polyline, a few points apart."""
+  """Small boxes along a polyline, about three display points apart."""
   boxes = []
   for start, end in zip(path, path[1:]):
     steps = max(int(np.hypot(*(end - start)) / 3), 1)
@@ -76,7 +77,7 @@ def _area(a: tuple) -> float:
 
 
 def _overlap(box: tuple, others: np.ndarray) -> float:
-  """The area that a box has in common with others, [boxes, 4], summed."""
+  """The summed area that a box shares with each of others, [boxes, 4]."""
   a = np.asarray(box)
   low = np.maximum(others[:, :2], a[:2])
   high = np.minimum(others[:, 2:], a[2:])

@@ -1,7 +1,7 @@
-"""The report's figures: what a defense costs and leaks, leakage over epochs.
+"""The report's figures: utility loss against leakage, leakage over epochs.
 
-Drawn by Matplotlib without pyplot, so without global figures; `svg` makes
-elements and files of them. Curves differ by marker and dash as well as by
+Matplotlib draws them without pyplot, so no figure is global. `svg` turns them
+into SVG elements and files. Curves differ by marker and dash, not only by
 colour.
 """
 import math
@@ -19,7 +19,14 @@ from vfljax.report import placing
 
 
 class Theme(NamedTuple):
-  """Colours: of words and axes, of the grid, of good regions, of curves."""
+  """Colours.
+
+  Attributes:
+    ink: Of text and axes.
+    faint: Of the grid.
+    zone: Of the regions of PU scores.
+    series: Of the curves.
+  """
 
   ink: str
   faint: str
@@ -27,12 +34,12 @@ class Theme(NamedTuple):
   series: tuple[str, ...]
 
 
-# What stands for a CSS variable while Matplotlib draws.
+# Placeholder colours; `svg.inline` replaces them by CSS variables.
 PAGE = Theme(
     '#010101', '#020202', '#030303', tuple(f'#0{i}0{i}0a' for i in range(8))
 )
-# Eight series that colour-blind people tell apart (after Okabe and Ito), as
-# report.css has them on white.
+# Eight colours that colour-blind readers can tell apart (after Okabe and Ito),
+# the same as in report.css on white.
 PRINT = Theme(
     '#16202a', '#d5dbe1', '#0b7d5f',
     ('#50565c', '#0b63b0', '#c4500a', '#00805f', '#97429a', '#87690a',
@@ -41,23 +48,23 @@ PRINT = Theme(
 SERIES = len(PRINT.series)
 MARKERS = 'osD^vPX*<>'
 DASHES = ('-', '--', '-.', ':')
-_SIZE = (4.6, 3.5)  # Inches at 72 a inch: readable on a phone when shrunk.
-# Left, bottom, width, height of the axes, as shares: the same room for words in
-# all figures, and no layout to be found for each, a quarter of a report's time.
+_SIZE = (4.6, 3.5)  # Inches at 72 dpi: readable on a phone when shrunk.
+# Left, bottom, width, height of the axes, as shares of the figure. They are
+# fixed because finding a layout for each figure took a quarter of the time.
 _INSIDE = (0.135, 0.14, 0.845, 0.835)
-_WIDE = 9.0  # Points of loss from which on roots make room for small ones.
+_WIDE = 9.0  # Points of loss above which the axis has a square-root scale.
 
 
 class Curve(NamedTuple):
   """One defense in a figure.
 
   Attributes:
-    style: Its number among the defenses, which decides how it looks.
-    x, y: Points in order.
-    titles: What each point is, for who rests a pointer on it; () for none.
-    best: Which point is labelled, and with what; (-1, '') for none.
-    band: Half-width around y at each point, NaN where unknown; () for none.
-    x_band: The same around x.
+    style: The defense's number, which decides colour, marker and dash.
+    x, y: Coordinates of the points, in order.
+    titles: The text that each point shows under a pointer; () for none.
+    best: (index of the labelled point, its label); (-1, '') for none.
+    band: Half-width of y's interval at each point, NaN if unknown; () for none.
+    x_band: The same for x.
   """
 
   style: int
@@ -70,7 +77,13 @@ class Curve(NamedTuple):
 
 
 class Drawn(NamedTuple):
-  """A figure, and where on it a pointer may rest, in points from lower left."""
+  """A figure and its texts under a pointer.
+
+  Attributes:
+    figure: Matplotlib's figure.
+    spots: Where each text appears, in points (1/72 inch) from the lower left.
+    titles: The texts.
+  """
 
   figure: Figure
   spots: Sequence[tuple[float, float]] = ()
@@ -78,7 +91,7 @@ class Drawn(NamedTuple):
 
 
 class Frame(NamedTuple):
-  """The ends of both axes, which figures to be compared have in common."""
+  """The ends of both axes. Figures to be compared share one frame."""
 
   left: float
   right: float
@@ -87,7 +100,7 @@ class Frame(NamedTuple):
 
 
 def framed(curves: Sequence[Curve]) -> Frame:
-  """The frame that holds all of some figures' points and their intervals."""
+  """The smallest frame with a margin around all points and their intervals."""
   reach = lambda values, bands: [
       v + sign * (b if math.isfinite(b) else 0)
       for v, b in zip(values, bands or [0.0] * len(values))
@@ -95,9 +108,10 @@ def framed(curves: Sequence[Curve]) -> Frame:
   ]
   xs = [0.0, *(x for c in curves for x in reach(c.x, c.x_band))]
   ys = [0.0, *(y for c in curves for y in reach(c.y, c.band))]
-  # Of what costs next to nothing a tenth of a point is a distance.
+  # At least 0.2 by 1 points, so that tiny differences do not fill the figure.
   wide, high = max(max(xs) - min(xs), 0.2), max(max(ys) - min(ys), 1.0)
-  left = 0.1 if max(xs) > _WIDE else 0.05 * wide  # Roots make much of little.
+  # A square-root scale stretches small values, so it needs less room.
+  left = 0.1 if max(xs) > _WIDE else 0.05 * wide
   return Frame(
       min(xs) - left, max(xs) + 0.07 * wide,
       min(ys) - 0.04 * high, max(ys) + 0.07 * high,
@@ -107,10 +121,11 @@ def framed(curves: Sequence[Curve]) -> Frame:
 def trade_off(
     curves: Sequence[Curve], frame: Frame, theme: Theme = PAGE
 ) -> Drawn:
-  """Utility loss against privacy leakage (form of Kang et al., Fig. 4).
+  """Utility loss against privacy leakage, drawn like Kang et al.'s Fig. 4.
 
-  The shaded steps are the regions of PU scores 5 (in the corner) to 1; the
-  dotted one is the frontier: nothing measured is better in both.
+  The shaded steps are the regions of PU scores 5 (in the corner) to 1. The
+  dotted step line is the frontier: nothing measured has both less loss and less
+  leakage.
   """
   figure, axes = _figure(theme)
   wide = frame.right > _WIDE
@@ -167,7 +182,7 @@ def over_epochs(
 
 
 def frontier(points: Sequence[tuple[float, float]]) -> list:
-  """Of (cost, leak) those that no other one beats in both, by cost."""
+  """The (cost, leak) pairs that no other pair beats in both, by cost."""
   found: list[tuple[float, float]] = []
   for x, y in sorted(points):
     if not found or y < found[-1][1]:
@@ -176,7 +191,7 @@ def frontier(points: Sequence[tuple[float, float]]) -> list:
 
 
 def _zones(axes: Axes, frame: Frame, theme: Theme) -> None:
-  """The regions of the PU scores, each with its score in its corner."""
+  """Shades the regions of the PU scores, each with its score in a corner."""
   far = 10 * (abs(frame.left) + abs(frame.low)) + 100
   for score, x, y in zip((5, 4, 3, 2, 1), LOSS_RANGES, LEAKAGE_RANGES):
     axes.add_patch(Rectangle(
@@ -231,7 +246,7 @@ def _figure(theme: Theme) -> tuple[Figure, Axes]:
 
 
 def _bars(c: Curve) -> list[np.ndarray]:
-  """A curve's intervals as lines from end to end."""
+  """A curve's intervals as lines, each an array of its two ends [2, 2]."""
   found = []
   for band, (right, up) in ((c.x_band, (1, 0)), (c.band, (0, 1))):
     halves = np.nan_to_num(np.asarray(band))

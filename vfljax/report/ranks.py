@@ -1,7 +1,8 @@
-"""Defenses ranked by what they cost and what they let out: PU scores.
+"""Ranks defenses by PU scores, from utility loss and leakage.
 
-Kang et al. (2022), Eq. 21 and 22. What is scored is what is shown, percentage
-points to a decimal, as their tables' scores are of the numbers printed there.
+The scores are Eq. 21 and 22 of Kang et al. (2022). They are computed from the
+shown values, percentage points with one decimal, just as the scores in the
+paper's tables follow from the numbers printed there.
 """
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -15,16 +16,15 @@ from vfljax.report.reading import Cell, Results, Summary
 
 
 class Trade(NamedTuple):
-  """What a defense at one strength costs and what it lets out.
+  """What a defense at one strength costs and leaks.
 
   Attributes:
-    cell: Which.
+    cell: The defense and its strength.
     loss: Utility loss in percentage points.
-    leakage: Attack -> leakage in percentage points; attacks measured only.
-    worst: The attack that learns most.
-    score: PU score, Eq. 21, against that attack; 0 if a seed has no utility,
-      as the mean over all seeds is no number then, or lacks an attack.
-    lost: How many do.
+    leakage: Attack -> leakage in percentage points, of measured attacks.
+    worst: The attack with the largest mean leakage.
+    score: PU score, Eq. 21, against that attack; 0 if anything is `lost`.
+    lost: How many seeds lack a utility, a result or an attack.
   """
 
   cell: Cell
@@ -36,23 +36,23 @@ class Trade(NamedTuple):
 
   @property
   def order(self) -> tuple:
-    """The smaller, the better: a tie is decided by leakage, then by cost.
+    """A sort key, best first: whole, PU score, leakage, loss.
 
-    By what is shown of them, a decimal: digits that nobody sees order nothing.
+    Leakage and loss are rounded as shown, so that hidden digits decide nothing.
     """
     leak, loss = self.leakage[self.worst].mean, self.loss.mean
     return bool(self.lost.any), -self.score, shown(leak), shown(loss)
 
 
 class Ranked(NamedTuple):
-  """A defense by its best strength.
+  """A defense at its best strength.
 
   Attributes:
     defense: Its name.
     optimal: Optimal PU score, Eq. 22, against all attacks.
-    best: The strength that has it; of several, the one that leaks least, and
-      then costs least. One with all seeds, if any has.
-    groups: Optimal PU score by what is attacked: 'gradients', 'trained model'.
+    best: The trade at the strength with that score; of several, the one that
+      leaks least, then costs least. Strengths with all seeds come first.
+    groups: Optimal PU scores by what is attacked: 'gradients', 'trained model'.
   """
 
   defense: str
@@ -62,12 +62,12 @@ class Ranked(NamedTuple):
 
 
 def shown(points: float) -> float:
-  """Percentage points with the digit that people see; never -0.0."""
+  """Percentage points rounded to one decimal, as shown; never -0.0."""
   return round(points, 1) + 0.0
 
 
 def trades(results: Results) -> list[Trade]:
-  """Every cell of which both leakage and utility loss are known."""
+  """The trade of every cell whose leakage and utility loss are known."""
   found = []
   for cell in results.cells:
     loss = reading.summarize(reading.utility_loss(results, cell).values())
@@ -86,9 +86,9 @@ def trades(results: Results) -> list[Trade]:
 
 
 def rank(results: Results) -> list[Ranked]:
-  """The defenses, the best first; the undefended federation among them.
+  """The defenses, best first, with the undefended federation among them.
 
-  What has no number in any seed is not among them: see `unranked`.
+  Defenses without a number in any seed are left out; `unranked` has them.
   """
   ranked = []
   known = trades(results)
@@ -108,16 +108,16 @@ def rank(results: Results) -> list[Ranked]:
 
 
 def places(ranked: Sequence[Ranked]) -> list[int]:
-  """Each one's place, 1 for the best; what ties shares a place."""
+  """Each defense's place, 1 for the best; ties share a place."""
   orders = [r.best.order for r in ranked]
   return [orders.index(order) + 1 for order in orders]
 
 
 def less(results: Results, one: Trade, other: Trade) -> Summary:
-  """How much less one lets out than another, each to its worst attack.
+  """How many points less `one` leaks than `other`, each to its worst attack.
 
-  In percentage points, by seeds that both have: what a seed makes of both is
-  not in it.
+  The differences are taken seed by seed, over seeds of both, so that variation
+  between seeds that affects both alike cancels.
   """
   mine = reading.leakage(results, one.cell, one.worst)
   theirs = reading.leakage(results, other.cell, other.worst)
@@ -125,7 +125,7 @@ def less(results: Results, one: Trade, other: Trade) -> Summary:
 
 
 def unranked(results: Results) -> list[tuple[str, Lost]]:
-  """Defenses that diverged, or did not finish, in all that would rank them."""
+  """(defense, what is missing) of rows of defenses that cannot be ranked."""
   known = {t.cell[0] for t in trades(results)}
   return [
       (cell[0], gone) for cell in results.cells if cell[0] not in known
@@ -134,7 +134,7 @@ def unranked(results: Results) -> list[tuple[str, Lost]]:
 
 
 def attack_groups(results: Results) -> dict[str, list[str]]:
-  """Attacks by what they attack, as Kang et al. score them apart."""
+  """Attacks by what they attack: Kang et al. score the two groups apart."""
   groups = {'gradients': [], 'trained model': []}
   for attack in results.attacks:
     trained = results.about(attack).trained
@@ -157,7 +157,8 @@ def preference(ranked: Sequence[Ranked]) -> str:
 def _optimal(mine: list[Trade], attacks: Iterable[str]) -> int:
   """Eq. 22 over a defense's strengths, against some of the attacks.
 
-  Strength by strength, as an interrupted run may not have all attacks of each.
+  Computed strength by strength, because an interrupted run may have different
+  attacks at each.
   """
   scores = []
   for t in mine:

@@ -1,16 +1,16 @@
-"""From the rows of a work directory to what the report says about them.
+"""Leakage and utility loss, computed from the measurements of a run.
 
-Leakage and utility loss are those of Kang et al. (2022), Table 7, in percentage
-points, computed seed by seed: an attack's score minus guessing's (or, for model
-completion, minus that of a local model trained on the same labels), and the
-undefended federation's utility minus the defended one's. Eq. 21 and 22 then
-score a defense. One difference: the folded leak AUC is used, since an attacker
-who always guesses wrong needs only to turn his guesses around.
+Both follow Kang et al. (2022), Table 7, in percentage points and seed by seed.
+Leakage is an attack's score minus that of guessing; for model completion, minus
+that of a local model trained on the same labels. Utility loss is the undefended
+federation's utility minus the defended one's. `ranks` scores them. Unlike the
+paper, this uses the folded leak AUC: an attacker who always guesses wrong needs
+only to invert the guesses.
 
-Attacks that do not infer labels are put on the same scale: a backdoor by the
-triggered samples that it diverts, noisy and missing samples by the accuracy
+Attacks that do not infer labels are on the same scale: a backdoor by the share
+of triggered samples that it diverts, noisy and missing samples by the accuracy
 that they cost, rebuilt images by their SSIM. An attack that replays rounds of
-the start and of the end of training counts where it learns more.
+both the start and the end of training counts where it learns more.
 """
 import numpy as np
 
@@ -25,42 +25,42 @@ __all__ = [
     'of_rows', 'over_guessing', 'pretty', 'read', 'strength', 'summarize',
     'utility', 'utility_loss',
 ]
-_STAGES = ('', '_start', '_end')  # Suffixes of what is seen of training.
+_STAGES = ('', '_start', '_end')  # Metric suffixes: part of training replayed.
 
 
 def utility(results: Results, cell: Cell) -> PerSeed:
-  """The main metric of a defense at a strength, by seed."""
+  """The main utility metric of a defense at a strength, by seed."""
   return find(results, cell, None, results.metric)
 
 
 def baseline(results: Results) -> Cell | None:
-  """The undefended federation."""
+  """The cell of the undefended federation; `None` if it was not run."""
   none = [cell for cell in results.cells if cell[0] == 'none']
   return none[0] if none else None
 
 
 def utility_loss(results: Results, cell: Cell) -> PerSeed:
-  """What a defense costs, in percentage points, by seed; {} if unknown."""
+  """The utility that a defense costs, in points, by seed; {} if unknown."""
   none = baseline(results)
   free = utility(results, none) if none else {}
   return _points(free, utility(results, cell))
 
 
 def leak_metric(results: Results, attack: str) -> str:
-  """By which metric an attack's leakage is measured; '' if by none."""
+  """The metric that measures an attack's leakage; '' if none was measured."""
   seen = results.measured.get(attack, ())
   known = lambda name: any(name + stage in seen for stage in _STAGES)
   return next(filter(known, _metrics(results, attack)), '')
 
 
 def is_paired(results: Results, cell: Cell, attack: str) -> bool:
-  """Whether leakage is over what a baseline reaches, and not over guessing."""
+  """Whether leakage is measured above a baseline instead of above guessing."""
   metric, over = leak_metric(results, attack), results.about(attack).score.over
   return bool(over and metric and _without(results, cell, attack, metric))
 
 
 def _metrics(results: Results, attack: str) -> list[str]:
-  """The metrics of an attack's score, the first that was measured counts."""
+  """The metrics of an attack's score; the first that was measured counts."""
   names = results.about(attack).score.metrics
   return [name.format(utility=results.metric) for name in names]
 
@@ -71,8 +71,11 @@ def leakage(
   """What an attacker learns, in percentage points, by seed; {} if unknown.
 
   Args:
-    epoch: 'last' or 'max' for that of an attack in training, {} of others; ''
-      for the one that counts (`Results.when`).
+    results: Holds the measurements.
+    cell: The defense and its strength.
+    attack: The attack.
+    epoch: '' for the leakage that counts (`Results.when`). 'last' or 'max' for
+      an attack during training in that epoch; {} for other attacks.
   """
   metric = leak_metric(results, attack)
   if not metric:
@@ -88,7 +91,7 @@ def leakage(
 
 
 def over_guessing(results: Results, cell: Cell, attack: str) -> PerSeed:
-  """The same over guessing alone, of an attack that has a baseline, too.
+  """Leakage above guessing, also for an attack that has a baseline.
 
   In percentage points, by seed; {} if unknown.
   """
@@ -108,7 +111,7 @@ def _over_chance(
   if isinstance(chance, str):
     return _points(learned, find(results, cell, attack, chance))
   if chance is None:
-    # An AUC is there for two classes only.
+    # An AUC as utility means that there are two classes.
     classes = 2 if results.metric == 'auc' else results.classes
     if not classes:
       return {}
@@ -117,10 +120,11 @@ def _over_chance(
 
 
 def at_epoch(results: Results, epoch: str) -> Results:
-  """The same results, of attacks in training those of another epoch.
+  """The same results, with attacks during training read at another epoch.
 
   Args:
-    epoch: 'last', or 'max' for the one in which an attack learns most.
+    results: Read with the epoch that the configuration chose.
+    epoch: 'last', or 'max' for the epoch in which an attack learns most.
   """
   values = dict(results.values)
   for (cell, attack, metric, split), found in results.values.items():
@@ -132,9 +136,9 @@ def at_epoch(results: Results, epoch: str) -> Results:
 
 
 def in_last_epoch(results: Results, cell: Cell, attack: str) -> Summary:
-  """An attack's leakage in the last epoch, where another one counts.
+  """An attack's leakage in the last epoch, if another epoch counts.
 
-  No value where the last one counts, and of attacks on the trained federation.
+  Without a value if the last epoch counts, and for attacks after training.
   """
   if results.when in ('', 'last'):
     return summarize(())
@@ -142,14 +146,14 @@ def in_last_epoch(results: Results, cell: Cell, attack: str) -> Summary:
 
 
 def pretty(name: str | None) -> str:
-  """A registry name for people."""
+  """A registry name as readers see it: 'norm scoring'."""
   if name == 'none':
     return 'no defense'
   return (name or '').replace('_', ' ')
 
 
 def strength(cell: Cell) -> str:
-  """A strength as typed; '' for a defense without one."""
+  """A strength as one would type it; '' for a defense without one."""
   return '' if cell[1] is None else f'{cell[1]:g}'
 
 
@@ -160,7 +164,10 @@ def named(cell: Cell) -> str:
 
 
 def base(attack: str) -> str:
-  """'local_model' of 'local_model:all@2', a variant that party 2 mounts."""
+  """The registry name: 'local_model' for 'local_model:all@2'.
+
+  'all' is a variant, 2 is the attacking party.
+  """
   return AttackName.parse(attack).base
 
 
@@ -173,7 +180,7 @@ def _most(
 ) -> PerSeed:
   """A metric by seed, at the stage of training where it is largest.
 
-  NaN if it has no number at one of them: it may have been larger there.
+  NaN if one stage has no number, because it may have been the largest.
   """
   stages = [find(results, cell, attack, metric + s) for s in _STAGES]
   seeds = dict.fromkeys(seed for found in stages for seed in found)
@@ -181,11 +188,11 @@ def _most(
 
 
 def _without(results, cell, attack, metric) -> PerSeed:
-  """What the same attacker has without the federation, by the same metric.
+  """What the same attacker reaches without the federation, by the same metric.
 
-  That is the same under any defense, so an undefended one serves as well. A
-  variant that knows what the others know has no baseline of its own: theirs
-  is its.
+  No defense changes it, so a value of the undefended federation, or of any
+  other row, serves too. A variant without a baseline of its own takes that of
+  the plain attack.
   """
   own = AttackName.parse(attack)._replace(base=results.about(attack).score.over)
   for name in dict.fromkeys(map(str, (own, own._replace(variant='')))):

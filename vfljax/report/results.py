@@ -1,4 +1,4 @@
-"""Rows of measurements as `Results`: of a work directory, or of a record."""
+"""Reads measurements of a work directory or a record into `Results`."""
 from collections.abc import Iterable, Mapping, Sequence
 import functools
 import math
@@ -17,7 +17,7 @@ from vfljax.runner.workdir import about, store
 Cell = tuple[str, float | None]  # A defense at a strength: one row of a table.
 PerSeed = dict[int, float]
 _UTILITIES = ('auc', 'accuracy')
-_SPLITS = 'test', 'validation', 'train'  # Any other comes after these.
+_SPLITS = 'test', 'validation', 'train'  # In this order, then any other.
 
 
 class Summary(NamedTuple):
@@ -39,32 +39,34 @@ class Summary(NamedTuple):
 
 
 class Results(NamedTuple):
-  """One data set and algorithm of an experiment.
+  """The results for one data set and algorithm of an experiment.
 
   Attributes:
     title: (experiment, dataset, algorithm).
-    cells: Defenses at their strengths in the order of the results.
-    attacks: Attacks without the attackers' baselines.
-    baselines: Those.
-    metric: The main utility metric; '' if there is none.
+    cells: Defenses at their strengths, the undefended federation first, then in
+      the order of the measurements.
+    attacks: Names of the attacks, without baselines.
+    baselines: Names of the attackers' baselines, which use no leak.
+    metric: The main utility metric, 'auc' or 'accuracy'; '' if there is none.
     values: (cell, attack or None, metric, split) -> {seed: value}.
     curves: (cell, name) -> [seeds, epochs].
-    classes: Number of classes, for guessing's accuracy; 0 if unknown.
-    asked: The seeds of the configuration; () if it does not say.
-    wanted: Its defenses at their strengths; () if it does not say.
-    when: Of an attack in training, which of the measured epochs counts: 'last',
-      'max' or 'mean'; '' if it does not say.
-    splits: Of what samples there are values, the weightiest first.
-    measured: attack or None -> its metrics.
-    faced: (cell, attack) -> its seeds with that attack; those of any cell under
-      (None, attack).
-    known: What the work directory says of attacks from outside of vfljax, by
-      their names in the registry that they were in.
-    shares: Of the classes among all samples, by their names; {} if unknown.
-    training: About how many training samples of each class an attack's score of
-      an epoch is over; () if that is unknown.
-    epochs: That are measured; 0 if the configuration does not say.
-    batch: Samples a round; 0 if it does not say.
+    classes: Number of classes, for the accuracy of guessing; 0 if unknown.
+    asked: The configuration's seeds; () if it does not say.
+    wanted: The configuration's defenses at their strengths; () if it does not
+      say.
+    when: Which measured epoch counts for an attack during training: 'last',
+      'max' or 'mean'; '' if the configuration does not say.
+    splits: The splits with values ('test', ...), the preferred one first.
+    measured: Attack, or None for the federation -> names of its metrics.
+    faced: (cell, attack) -> seeds in which the cell met that attack; under
+      (None, attack), the seeds of any cell.
+    known: What the work directory says about attacks from outside vfljax, by
+      the names under which they were registered.
+    shares: Class name -> its share of all samples; {} if unknown.
+    training: About how many training samples of each class are scored together
+      in an epoch; () if unknown.
+    epochs: Number of measured epochs; 0 if the configuration does not say.
+    batch: Samples a round; 0 if the configuration does not say.
   """
 
   title: tuple[str, str, str]
@@ -92,7 +94,7 @@ class Results(NamedTuple):
     return sorted({s for v in self.values.values() for s in v})
 
   def about(self, attack: str) -> Known:
-    """What is known of an attack: by those who ran it, or here."""
+    """What is known of an attack: from the work directory, else from here."""
     return _about(self.known, attack)
 
   @property
@@ -101,11 +103,12 @@ class Results(NamedTuple):
 
 
 def read(path: str | os.PathLike, classes: int = 0) -> list[Results]:
-  """Every data set and algorithm of a work directory, in order.
+  """The results of a work directory, one for each data set and algorithm.
 
   Args:
-    classes: Number of classes, 0 if unknown. Where an attack has no leak AUC,
-      guessing's accuracy is 1/classes.
+    path: The work directory.
+    classes: Number of classes, 0 if unknown. For attacks without a leak AUC,
+      guessing has an accuracy of 1/classes.
   """
   return of_rows(
       store.read_results(path), store.read_config(path), classes,
@@ -120,14 +123,15 @@ def of_rows(
     known: Mapping[str, Known] = MappingProxyType({}),
     said: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Results]:
-  """The same from measurements at hand, as those of a record.
+  """Like `read`, from measurements in memory, such as those of a record.
 
   Args:
-    rows: Those of results.jsonl.
+    rows: Measurements as in results.jsonl.
     config: The configuration that made them; {} if unknown.
-    curves: Those over the epochs, each with a row that says whose they are.
-    known: `told.read` of the timings.
-    said: Of about.json; {} if unknown.
+    classes: As in `read`.
+    curves: (row that names the defense, name -> [seeds, epochs]) pairs.
+    known: What `told.read` returns for the timings.
+    said: The contents of about.json; {} if unknown.
   """
   titles = dict.fromkeys(_title(row) for row in rows)
   owned = [(row, found) for row, found in curves if not _alone(row['metric'])]
@@ -140,7 +144,7 @@ def of_rows(
   return [
       results._replace(
           asked=asked.seeds(config),
-          # Of two classes there is an AUC.
+          # Only data of two classes have an AUC.
           wanted=asked.cells(config, 2 if results.metric == 'auc' else 3),
           when=config.get('attack', {}).get('when', ''),
           shares=about.shares(said), epochs=asked.epochs(config),
@@ -155,9 +159,9 @@ def summarize(values: Iterable[float]) -> Summary:
   return _summary(tuple(values))
 
 
-@functools.lru_cache(4096)  # A report asks for each several times.
+@functools.lru_cache(4096)  # A report needs each summary several times.
 def _summary(given: tuple[float, ...]) -> Summary:
-  from scipy import special  # Not before a report: a sixth of a second.
+  from scipy import special  # Imported late: it takes a sixth of a second.
   x = np.asarray([v for v in given if math.isfinite(v)], float)
   nan = math.nan
   if not len(x):
@@ -171,7 +175,7 @@ def _summary(given: tuple[float, ...]) -> Summary:
 def find(
     results: Results, cell: Cell, attack: str | None, metric: str
 ) -> PerSeed:
-  """A measurement by seed, on test samples if on any; {} if there is none."""
+  """A metric by seed, of the first split that has it; {} if none has."""
   for split in results.splits:
     if found := results.values.get((cell, attack, metric, split)):
       return found

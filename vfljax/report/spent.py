@@ -1,4 +1,4 @@
-"""What a run was asked for and what it took: the report's last tables."""
+"""The report's last tables: the configuration, and time and memory."""
 from collections.abc import Mapping, Sequence
 
 from vfljax.report.tables import Table, Text
@@ -9,13 +9,13 @@ from vfljax.runner.config.nested import flat
 def configuration(config: Mapping) -> Table:
   """The configuration, one field a row."""
   return Table(
-      'Configuration', 'What config.json says.', ('field', 'value'),
+      'Configuration', 'All fields of config.json.', ('field', 'value'),
       [[Text(key), Text(_short(value))] for key, value in flat(config).items()],
   )
 
 
 def timings(units: Sequence[Mapping]) -> Table:
-  """Compile and run seconds apart, speed and memory, unit by unit."""
+  """For each unit: seconds of compiling and of running, speed and memory."""
   labels = {
       'unit': 'unit', 'compile_seconds': 'compile s', 'run_seconds': 'run s',
       'rounds_per_second': 'rounds/s', 'seeds': 'seeds', 'device': 'device',
@@ -33,7 +33,7 @@ def timings(units: Sequence[Mapping]) -> Table:
 
 
 def timing_sentence(units: Sequence[Mapping]) -> str:
-  """All timings in one line."""
+  """The sum of all timings in one sentence."""
   total = lambda key: sum(u.get(key) or 0.0 for u in units)
   peak = max([u.get('peak_memory_bytes') or 0 for u in units], default=0)
   devices = dict.fromkeys(str(u['device']) for u in units if u.get('device'))
@@ -43,11 +43,11 @@ def timing_sentence(units: Sequence[Mapping]) -> str:
       ', '.join(devices),
       f'peak memory {peak / 2**20:,.0f} MiB' if peak else '',
   ]
-  return 'In all: ' + '; '.join(word for word in words if word) + '.'
+  return 'In total: ' + '; '.join(word for word in words if word) + '.'
 
 
 def _short(x: object) -> str:
-  """A value for a table; entries of lists by their names."""
+  """A value as a table shows it."""
   if isinstance(x, (list, tuple)):
     return ', '.join(_short(v) for v in x) or 'empty'
   if isinstance(x, Mapping):

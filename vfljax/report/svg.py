@@ -1,8 +1,8 @@
-"""Figures as SVG inside a page, or as files of their own.
+"""Figures as SVG elements of a page, or as files.
 
-Inside a page text stays text, and colours become CSS variables, so that the
-page decides between light and dark. What a pointer may rest on has a title,
-which a browser shows without any script.
+In a page, text stays text, and colours become CSS variables, so that the page's
+light or dark theme applies. Points have a <title>, which a browser shows under
+the pointer without any script.
 """
 import io
 import re
@@ -19,15 +19,16 @@ from vfljax.report.text import markup
 _VARIABLES = {PAGE.ink: '--ink', PAGE.faint: '--line', PAGE.zone: '--zone'} | {
     color: f'--s{i}' for i, color in enumerate(PAGE.series)
 }
-DPI = 200  # Of pictures.
+DPI = 200  # Of PNG files.
 
 
 def inline(drawn: Drawn, name: str, description: str) -> str:
   """A figure drawn in `PAGE` as an <svg> element, the same bytes each time.
 
   Args:
-    name: Of the file that it would be: letters, digits, '-'.
-    description: For who cannot see it.
+    drawn: The figure.
+    name: Its name: letters, digits, '-'.
+    description: What it shows, for readers who cannot see it.
   """
   text = _svg(drawn, name)
   for color, variable in _VARIABLES.items():
@@ -36,7 +37,7 @@ def inline(drawn: Drawn, name: str, description: str) -> str:
   assert box
   start = f'<svg {box[0]} role="img" aria-label="{markup(description)}">'
   inner = text[text.index('>') + 1:]
-  # Attributes do not take var(); a style does.
+  # var() works in a style, but not in an SVG attribute.
   inner = re.sub(r'(fill|stroke)="(var\([^)]*\))"', r'style="\1: \2"', inner)
   inner = inner.replace('</svg>', f'{_spots(drawn)}</svg>')
   return start + re.sub(r'\n\s*', '\n', inner).strip()
@@ -85,11 +86,11 @@ def _svg(drawn: Drawn, name: str) -> str:
   text = re.sub(r'<style.*?</style>', '', text, flags=re.DOTALL)
   text = re.sub(r' id="[\w.]+_\d+"', '', text)  # Not unique on a page.
   text = re.sub(r'<!--.*?-->', '', text, flags=re.DOTALL)
-  return re.sub(r'font-family: [^;"]*; ', '', text)  # The page's own.
+  return re.sub(r'font-family: [^;"]*; ', '', text)  # The page's font is used.
 
 
 def _spots(drawn: Drawn) -> str:
-  """What says, under a pointer, what a point is."""
+  """Invisible circles over the points, with the texts under a pointer."""
   height = drawn.figure.get_figheight() * 72
   return ''.join(
       f'<circle class="spot" cx="{x:.1f}" cy="{height - y:.1f}" r="7">'

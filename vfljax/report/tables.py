@@ -1,4 +1,4 @@
-"""The report's tables, before any HTML or Markdown."""
+"""The report's tables, independent of HTML, Markdown or a terminal."""
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from vfljax.report.ranks import Ranked, Trade
 from vfljax.report.reading import Results, Summary
 from vfljax.report.words import about, name
 
-OFF = 2.0  # A difference of so many standard deviations is pointed out.
+OFF = 2.0  # Standard deviations above which a difference is pointed out.
 
 
 class Text(NamedTuple):
@@ -17,8 +17,8 @@ class Text(NamedTuple):
 
   Attributes:
     text: What it says.
-    score: 0..5 to tint it by, as Kang's score table; None for no tint.
-    strong: Whether to stress it.
+    score: PU score 0..5 that decides the tint; None for no tint.
+    strong: Whether it is in bold.
   """
 
   text: str
@@ -60,7 +60,7 @@ def ranking(results: Results, ranked: Sequence[Ranked]) -> Table:
 
 
 def _score_text(score: int, trade: Trade) -> Text:
-  """A PU score; says so where seeds diverged or did not finish."""
+  """A PU score, with a remark if seeds diverged or did not finish."""
   gone = f' ({trade.lost})' if trade.lost.any else ''
   return Text(f'{score}{gone}', score, True)
 
@@ -89,7 +89,8 @@ def overview(results: Results) -> Table:
   return Table(
       'Utility and leakage',
       '± is half the 95 % Student-t interval of the mean over seeds. Loss and '
-      'leakage in percentage points. The darker, the lower the score.'
+      'leakage are in percentage points. The darker a cell, the lower its '
+      'score.'
       + words.which_epoch(results),
       ('defense', 'strength', 'PU score', f'test {name(results.metric)}',
        'utility loss',
@@ -122,7 +123,7 @@ def measurements(results: Results, attack: str | None) -> Table:
 
 
 def baselines(results: Results) -> Table:
-  """What is reached without any leak from the federation."""
+  """What is reached without any leak, beside the undefended federation."""
   none = reading.baseline(results) or (results.cells or [('none', None)])[0]
   entries: list[tuple[str, str | None, str]] = [
       ('joint model, no defense', None, ''),
@@ -140,7 +141,7 @@ def baselines(results: Results) -> Table:
       )
       if a == attack and fits:
         found = reading.find(results, none, attack, metric)
-        if found:  # What a defense knows of itself, nobody else has.
+        if found:  # Metrics that defenses report of themselves are not here.
           row[name(metric.removeprefix(prefix))] = interval(
               reading.summarize(found.values())
           )
@@ -150,10 +151,10 @@ def baselines(results: Results) -> Table:
   columns = [c for c in columns if c != 'loss']
   return Table(
       'What needs no leak',
-      'What the active party reaches with its own features alone, and an '
-      'attacker with the few labels it knows: a model of its own on its raw '
-      'features (local model), or its bottom network from random weights '
-      '(scratch).',
+      'What is reached without any leak: by the active party with its own '
+      'features alone, and by an attacker with the few labels it knows. The '
+      'attacker trains a model on its raw features (local model), or its '
+      'bottom network from random weights (scratch).',
       ('who', *columns),
       [[Text(r[''], strong=True), *(Text(r.get(c, '–')) for c in columns)]
        for r in rows],
@@ -186,12 +187,12 @@ def paper(compared: Iterable[Mapping]) -> Table:
   told = sum(c['sds'] is not None for c in compared)
   less = '' if told == len(rows) else ' that come with one'
   return Table(
-      'The paper beside ours',
-      '± is the standard deviation over seeds here. ' + (
+      "The paper's numbers beside ours",
+      'Here ± is the standard deviation over seeds. ' + (
           f"{off} of the paper's {told} numbers{less} differ by more than "
           f'{OFF:g} of its standard deviations (one printed as 0.00 counts as '
-          '0.005).' if told else 'The paper gives none, so that nothing here '
-          'says which differences are more than chance.'
+          '0.005).' if told else 'The paper gives none, so nothing here says '
+          'which differences are more than chance.'
       ),
       ('defense', 'strength', 'what', 'paper', 'ours', 'difference',
        "in paper's sds", '', 'source'),
@@ -200,14 +201,14 @@ def paper(compared: Iterable[Mapping]) -> Table:
 
 
 def number(x: float) -> str:
-  """Three decimals, or three digits where that is more."""
+  """Three decimals, or three digits from 100 on; '–' if it is not finite."""
   if not math.isfinite(x):
     return '–'
   return f'{x:.3f}' if abs(x) < 100 else f'{x:.3g}'
 
 
 def interval(s: Summary) -> str:
-  """'0.952 ± 0.004'; says so where seeds are missing."""
+  """'0.952 ± 0.004', with a remark if seeds are missing."""
   return number(s.mean) + _plus(s.half) + _lost(s)
 
 
@@ -216,7 +217,12 @@ def _lost(s: Summary) -> str:
 
 
 def leak_text(s: Summary, last: Summary | None = None) -> Text:
-  """A leakage in points, tinted by its score; beside it the last epoch's."""
+  """A leakage in points, tinted by its score.
+
+  Args:
+    s: The leakage that counts.
+    last: The leakage in the last epoch, to show beside it; `None` for none.
+  """
   found = _tinted(s, evaluation.leakage_score)
   if last is None or not last.count or not s.count:
     return found
@@ -238,7 +244,7 @@ def _tinted(s: Summary, score: Callable[[float], int]) -> Text:
 
 
 def _printed(x: float) -> str:
-  """A paper's number with two decimals, or with all that it has."""
+  """A paper's number with two decimals, or with more if it has more."""
   return f'{x:.2f}' if round(x, 2) == x else f'{x:g}'
 
 

@@ -1,4 +1,4 @@
-"""Tables and sentences for a terminal: whatever its width, they fit it."""
+"""Tables and sentences that fit the width of a terminal."""
 from collections.abc import Sequence
 import io
 import shutil
@@ -7,12 +7,12 @@ import textwrap
 from vfljax.report.tables import Table
 from vfljax.report.text import printable
 
-WIDEST = 110  # Nobody reads longer lines well.
+WIDEST = 110  # Columns; longer lines are hard to read.
 NARROWEST = 40
 
 
 def width() -> int:
-  """Columns to write in."""
+  """The number of columns to write in."""
   columns = shutil.get_terminal_size((100, 24)).columns
   return max(min(columns, WIDEST), NARROWEST)
 
@@ -26,7 +26,7 @@ def paragraphs(sentences: Sequence[str], columns: int = 0) -> str:
 
 
 def table(t: Table, columns: int = 0) -> str:
-  """A table as wide as the terminal at most; long cells take several lines."""
+  """A table at most as wide as the terminal; long cells take several lines."""
   from rich import box
   from rich.console import Console
   from rich.table import Table as Grid
@@ -35,7 +35,7 @@ def table(t: Table, columns: int = 0) -> str:
   grid = Grid(
       box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False,
   )
-  # An interval stays on one line; words make room for numbers.
+  # An interval stays on one line; columns of words shrink before numbers do.
   rows = [
       [printable(cell.text).replace(' ± ', '±') for cell in row]
       for row in t.rows

@@ -1,21 +1,21 @@
-"""Names from anywhere, made safe for a page and for Markdown.
+"""Escapes names and sentences for HTML and Markdown.
 
-A data set, a defense's label, a column: people and files name them, so that
-they may have whatever a page or a table would take for its own.
+Data sets, columns and defenses' labels get their names from users and files, so
+they may contain characters that have a meaning in a page or a table.
 """
 import html
 import re
 import unicodedata
 
-_SPECIAL = re.compile(r'([\\`*\[\]|~$])')  # Of Markdown, anywhere in a line.
-_OUTER = re.compile(r'(?<![^\W_])_|_(?![^\W_])')  # Inside a word it is itself.
+_SPECIAL = re.compile(r'([\\`*\[\]|~$])')  # Special anywhere in Markdown.
+_OUTER = re.compile(r'(?<![^\W_])_|_(?![^\W_])')  # Plain inside a word.
 
 
 def printable(text: str) -> str:
-  """One line; what has no shape of its own shows as a question mark.
+  """The text in one line, with invisible characters replaced by U+FFFD.
 
-  That is control characters, marks that turn the direction of what follows,
-  and halves of a character, which no file takes.
+  These are control characters, marks that change the direction of writing, and
+  lone surrogates, which no file can store.
   """
   return ''.join(
       '\ufffd' if unicodedata.category(c) in ('Cc', 'Cf', 'Cs') else c

@@ -1,4 +1,4 @@
-"""What a run did not look at: attacks, defenses, and what no run looks at."""
+"""What a run did not measure: other attacks, defenses, seeds and strengths."""
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,18 +18,19 @@ MOST = 30  # Names in a sentence.
 def sentences(
     results: Results, config: Mapping[str, Any], classes: int
 ) -> list[str]:
-  """Attacks and defenses without a measurement here, and why not.
+  """Sentences that name what was not tested, and how to test it.
 
   Args:
-    config: Of the work directory; {} if unknown, and then nobody knows which
-      attacks would apply.
-    classes: How many; 0 if unknown.
+    results: The results of one data set and algorithm.
+    config: The work directory's configuration. If it is {}, which attacks apply
+      is unknown, and none are named.
+    classes: Number of classes; 0 if unknown.
   """
   ran = {reading.base(name) for name in results.attacks}
   fits, cannot = applying(config, classes or 2)
   more = [name for name in fits if name not in ran]
   there = {defense.split()[0] for defense in results.defenses}
-  # Of what did not run yet it is said elsewhere (`lost`).
+  # `lost` names the defenses that are asked for but did not run yet.
   there |= {name.split()[0] for name, _ in results.wanted}
   there |= {e.get('defense') for e in config.get('listed') or ()
             if e.get('label') in there}
@@ -52,35 +53,36 @@ def sentences(
         '(--config.defenses=...).'
     )
   return said + _other_seeds(results) + [
-      'Strengths between those that were run, other divisions of the columns, '
-      'and attackers who know more than these do or combine them.'
+      'Strengths between those that were run, other divisions of the columns '
+      'among the parties, and attackers who know more or combine attacks.'
   ]
 
 
 def _other_seeds(results: Results) -> list[str]:
-  """A sentence where one of several was chosen; none where nothing was.
+  """A warning about selection if the best of several rows was chosen.
 
-  The least of several means is below what it is a mean of, on average, and its
-  interval knows nothing of that.
+  The lowest of several means is on average below its true value, and its
+  interval does not account for that.
   """
   rows = [cell for cell in results.cells if cell[0] != 'none']
   if len(rows) < 2 or not results.seeds:
     return []
   return [
       f'Other seeds: the best of {len(rows)} rows was chosen by the same '
-      'numbers that are shown with it. That flatters it, the more so the more '
-      'seeds differ, and its interval does not show it. To check the choice, '
-      f'run it with --config.first_seed={max(results.seeds) + 1} in another '
-      '--workdir.'
+      'numbers that are shown with it. So they are too favourable, and more '
+      'so the more seeds differ; its interval does not show that. To check '
+      f'the choice, run it with --config.first_seed={max(results.seeds) + 1} '
+      'in another --workdir.'
   ]
 
 
 def applying(
     config: Mapping[str, Any], classes: int
 ) -> tuple[list[str], list[str]]:
-  """(attacks whose needs such a federation meets, those it does not).
+  """(attacks that apply to such a federation, attacks that do not).
 
-  Baselines are left out: they are no attacks.
+  Baselines are left out, because they use no leak. Both lists are empty if the
+  configuration cannot be read.
   """
   try:
     known = saved.completed(dict(config))['model'] if config else {}

@@ -1,7 +1,7 @@
-"""The verdict: which defense wins, by how much, and how sure that is.
+"""The verdict: which defense wins, by how much, and how certain that is.
 
-The first sentence is what people take away, so it has its interval with it, and
-the next ones say where the seeds do not bear it out.
+Readers remember the first sentence, so it includes its interval. The sentences
+after it say what the seeds leave in doubt.
 """
 from collections.abc import Iterable, Sequence
 import math
@@ -16,13 +16,13 @@ from vfljax.report.ranks import Ranked, Trade
 from vfljax.report.reading import Results, Summary
 
 ONE_SEED = (
-    'This is one seed, which has no interval: --config.seeds=10 would say how '
-    'much of it is luck.'
+    'One seed has no interval: run with --config.seeds=10 to see how much of '
+    'this is chance.'
 )
 
 
 def sentences(results: Results, ranked: Sequence[Ranked]) -> list[str]:
-  """What has no number, or was not learned; which defense wins and why."""
+  """Warnings about missing numbers, then which defense wins and why."""
   return [
       *lost.sentences(results), *knowing.uncounted(results),
       *learned.sentences(results), *_winner(results, ranked),
@@ -34,7 +34,7 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
   rivals = [r for r in ranked if r.defense != 'none']
   if not rivals:
     return lost.undefended(results) or [
-        'No defense can be scored: that takes an undefended run, a defended '
+        'No defense can be scored. A score needs an undefended run, a defended '
         'one, and an attack on each.'
     ]
   best = rivals[0].best
@@ -76,7 +76,7 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
 def _others(
     results: Results, tied: Sequence[Trade], best: Trade
 ) -> list[str]:
-  """Those with the winner's score: by how much they are behind it."""
+  """A sentence on defenses that share the winner's score but leak more."""
   said = []
   for trade in tied:
     more = ranks.less(results, best, trade)
@@ -101,8 +101,7 @@ def _beats(trade: Trade, free: Trade) -> bool:
 def _helps_most(
     results: Results, best: Trade, free: Trade | None
 ) -> list[str]:
-  """Where nothing is good enough: what leaks least, at any and at a fair price.
-  """
+  """If no defense is good enough: the best at any price, and at a fair one."""
   said = [f'{name(best)} helps most. ' + _why(results, best, free)]
   fair = [
       t for t in ranks.trades(results)
@@ -119,16 +118,17 @@ def _helps_most(
 
 
 def _is_fair(trade: Trade) -> bool:
-  """Whether the price, as it is shown, has a score above 0."""
+  """Whether the utility loss, as shown, has a score above 0."""
   return loss_score(ranks.shown(trade.loss.mean)) > 0
 
 
 def doubts(
     results: Results, best: Trade, free: Trade | None
 ) -> list[str]:
-  """Whether the seeds bear out that a defense leaks less than none.
+  """Sentences on what the seeds leave in doubt; [] if nothing.
 
-  And whether what it leaks can be told from nothing.
+  That is whether the defense leaks less than having none, and whether its
+  leakage differs from chance.
   """
   return [*_doubts(results, best, free), *chance.sentences(results, best)]
 
@@ -157,7 +157,7 @@ def _doubts(
 
 
 def _why(results: Results, trade: Trade, free: Trade | None) -> str:
-  """What a defense leaks and costs, against what no defense does."""
+  """What a defense leaks and costs, compared with the undefended run."""
   last = reading.in_last_epoch(results, trade.cell, trade.worst)
   best = f' ({last.mean:.1f} in the last epoch)' if last.count else ''
   metric = f'test {words.name(results.metric)}'
@@ -172,7 +172,7 @@ def _why(results: Results, trade: Trade, free: Trade | None) -> str:
 
 
 def _against(results: Results, trade: Trade, free: Trade | None) -> str:
-  """What no defense leaks; which kind of leak, where it is of another one."""
+  """What leaks without a defense; the kind of leak too if it differs."""
   if not free:
     return ''
   if _form(results, free) == _form(results, trade):
@@ -184,10 +184,10 @@ def _against(results: Results, trade: Trade, free: Trade | None) -> str:
 
 
 def does(results: Results, trade: Trade) -> str:
-  """'infers labels 3.7 points better than guessing', or than its baseline.
+  """'infers labels 3.7 points better than guessing', or than a baseline.
 
-  A gain over a baseline has beside it what it is over guessing, if that is
-  known: an attacker who has learned something alone has learned it, too.
+  If it is compared with a baseline, the gain over guessing follows in
+  parentheses where it is known, because the attacker has that in any case.
   """
   said = _form(results, trade).format(points(trade.leakage[trade.worst]))
   if not reading.is_paired(results, trade.cell, trade.worst):
@@ -200,7 +200,7 @@ def does(results: Results, trade: Trade) -> str:
 
 
 def _form(results: Results, trade: Trade) -> str:
-  """What the worst attack does, '{}' for how far."""
+  """What the worst attack does, with '{}' where the points go."""
   own = results.about(trade.worst).score
   alone = own.over and not reading.is_paired(results, trade.cell, trade.worst)
   return LABELS.does if alone else own.does
@@ -220,12 +220,12 @@ def whom(trade: Trade) -> str:
 
 
 def points(s: Summary) -> str:
-  """'3.7 ± 1.6 points'; says so where seeds are missing."""
+  """'3.7 ± 1.6 points', with a remark if seeds are missing."""
   return f'{s.mean:.1f}{plus(s)} points' + _of_seeds(s)
 
 
 def plus(s: Summary) -> str:
-  """' ± 1.6', half of the 95 % interval; '' of a single seed."""
+  """' ± 1.6', half of the 95 % interval; '' for a single seed."""
   return f' ± {s.half:.1f}' if math.isfinite(s.half) else ''
 
 
@@ -242,5 +242,5 @@ def _price(loss: Summary) -> str:
 
 
 def _of_seeds(s: Summary) -> str:
-  """Beside a mean of which seeds are missing."""
+  """' (3 of 4 seeds)' if seeds are missing; '' otherwise."""
   return f' ({s.count} of {s.count + s.missing} seeds)' if s.missing else ''

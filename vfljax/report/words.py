@@ -1,4 +1,4 @@
-"""The report's words: what was run, what they mean, who has no place."""
+"""The report's title, its explanations of terms, and names of metrics."""
 from vfljax.data.table import counted
 from vfljax.report import ranks, reading
 from vfljax.report.reading import Results
@@ -20,31 +20,31 @@ def headline(results: Results) -> str:
 
 
 def not_ranked(results: Results) -> str:
-  """Which defenses have no place in the ranking; '' if all have one."""
+  """A sentence that names defenses without a place; '' if all have one."""
   gone = [
       f'{reading.pretty(defense)} ({said})'
       for defense, said in ranks.unranked(results)
   ]
-  return f'Without a place, last: {", ".join(gone)}.' if gone else ''
+  return f'Not ranked: {", ".join(gone)}.' if gone else ''
 
 
 def terms(results: Results) -> list[tuple[str, str]]:
-  """The words a newcomer needs, and what they mean here."""
+  """(term, its meaning in this report) for each term."""
   return [
       ('Leakage', _leakage(results)),
       ('Utility loss', f'percentage points of test {name(results.metric)} that '
-       'a defense costs against having none, seed by seed.'),
+       'a defense costs, compared seed by seed with having none.'),
       ('PU score', '5 for a leakage of at most 5 and a loss of at most 0.5 '
        'points, down to 0 for a leakage above 25 or a loss above 6 (Kang et '
-       'al. 2022, Table 8, Eq. 21). Each defense is ranked by its best '
-       'strength (Eq. 22); of equal scores the one that leaks less is better, '
-       'and then the one that costs less. All by the tenth of a point that is '
-       'shown.'),
+       'al. 2022, Table 8, Eq. 21). Each defense is ranked at its best '
+       'strength (Eq. 22). If scores are equal, the defense that leaks less '
+       'is better, then the one that costs less. Scores and ranks use points '
+       'rounded to the tenth that is shown.'),
   ]
 
 
 def name(metric: str) -> str:
-  """A metric for people: 'leak_auc_raw' is 'leak AUC raw'."""
+  """A metric's name as readers see it: 'leak_auc_raw' is 'leak AUC raw'."""
   text = metric.replace('_', ' ')
   for word in ('auc', 'ssim', 'psnr'):
     text = ' '.join(w.upper() if w == word else w for w in text.split())
@@ -52,20 +52,24 @@ def name(metric: str) -> str:
 
 
 def _leakage(results: Results) -> str:
-  """What leakage means for the attacks that there are."""
+  """What leakage means for the attacks that were run."""
   scores = [results.about(a).score for a in results.attacks]
   said = list(dict.fromkeys(s.means for s in scores))
   return '; '.join(said) + '. The worst attack counts.' + which_epoch(results)
 
 
 def which_epoch(results: Results) -> str:
-  """Which epoch counts of attacks in training, a sentence after a space."""
+  """Which epoch counts for attacks during training.
+
+  A sentence after a space; '' if no attack was measured epoch by epoch.
+  """
   which = dict(
-      max=' Of an attack in training the measured epoch counts in which it '
-      "learns most, for an attacker chooses; the last one's is beside it.",
-      mean=' Of an attack in training the mean of the measured epochs counts; '
-      "the last one's is beside it.",
-      last=' Of an attack in training the last epoch counts.',
+      max=' An attack during training counts at the measured epoch in which it '
+      'learns most, because an attacker can choose; its leakage in the last '
+      'epoch is beside it.',
+      mean=' An attack during training counts by its mean over the measured '
+      'epochs; its leakage in the last epoch is beside it.',
+      last=' An attack during training counts at the last epoch.',
   )
   watched = any(m.endswith('_max') for _, a, m, _ in results.values if a)
   return which.get(results.when, '') if watched else ''
@@ -73,8 +77,8 @@ def which_epoch(results: Results) -> str:
 
 def about(results: Results, attack: str | None) -> str:
   if attack is None:
-    return 'What the federation itself predicts.'
+    return "How good the federation's own predictions are."
   if attack in results.baselines:
-    return 'A baseline of the attackers, which uses no leak.'
+    return 'A baseline: what an attacker reaches without using any leak.'
   metric = reading.leak_metric(results, attack)
   return f'Its leakage is measured by {name(metric)}.' if metric else ''

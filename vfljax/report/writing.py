@@ -1,7 +1,7 @@
-"""A work directory's results for people: summary.md and report.html.
+"""Writes a work directory's report: summary.md and report.html.
 
-The page needs nothing else: no network, no script, no other file. It says first
-which defense wins and why, then shows it, and lists every number after that.
+The page needs no network, script or other file. It first says which defense
+wins and why, then shows it in figures, then lists every number.
 """
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,12 +31,12 @@ def write(
     path: The work directory; a run that is not finished is reported as it is.
     paper: A paper's numbers to put beside ours, see `papers.compare`; by
       default the configuration's `paper`.
-    classes: How many; by default what the timings say as 'classes'. Unknown, it
-      leaves out leakages measured by the accuracy of one that has no AUC.
-    goal: What may be lost, and what may leak: adds advice.
+    classes: Number of classes; 0 for that in the timings. If it is unknown and
+      there is no AUC, leakages over guessing's accuracy are left out.
+    goal: The limits on loss and leakage; with any, the report has advice.
 
   Returns:
-    The page.
+    The path of report.html.
 
   Raises:
     UserError: if the directory cannot be read or written.
@@ -83,7 +83,14 @@ def write(
 
 
 class Advice(NamedTuple):
-  """What is advised within a goal, on what ground, and what nobody tested."""
+  """Advice within a goal.
+
+  Attributes:
+    title: The goal in words.
+    said: The advice, sentence by sentence.
+    evidence: All measured trades.
+    untested: What was not tested, sentence by sentence.
+  """
 
   title: str
   said: list[str]
@@ -115,8 +122,8 @@ def section(
     parts += [
         page.heading('Which defense, and why', level),
         page.note(
-            'Each at its best strength: what the worst attack still learns, '
-            'and what the defense costs. Short bars are good.'
+            'Each defense at its best strength: what the worst attack still '
+            'learns, and what the defense costs. Short bars are good.'
         ),
         page.podium(ranked),
         page.note(words.not_ranked(results)),
@@ -141,7 +148,7 @@ def section(
 def _first(
     said: list[str], given: Advice | None, level: int
 ) -> list[str]:
-  """The box that is read first: advice, where somebody asked for it."""
+  """The box at the top: the verdict, or the advice if the user set a goal."""
   if not given:
     return [page.verdict(said)]
   return [
@@ -158,7 +165,7 @@ def _summary(
     results: Results, ranked: Sequence[Ranked], compared: list[dict],
     given: Advice | None, alone: bool,
 ) -> list[str]:
-  """The same in short, as Markdown."""
+  """The same as `section` in short, as Markdown, without figures."""
   parts = [] if alone else ['# ' + markdown(words.headline(results))]
   boxes = [given.said] if given else []
   for first, *rest in [*boxes, verdict.sentences(results, ranked)]:
@@ -181,12 +188,13 @@ def _summary(
 
 
 def _trade_offs(results: Results, group: str) -> list[str]:
-  """Against the worst attack, and against each of them, one at a time."""
+  """The trade-off figures: the worst attack first, then each attack."""
   found = drawing.trade_offs(results)
   remark = (
-      'Lower left is best. Shaded: the PU scores; dotted: the frontier, which '
-      'nothing measured beats in both; bars: 95 % intervals; named: the best '
-      'strengths. A mark under the pointer tells its numbers.'
+      'Lower left is best. The shaded steps are the regions of the PU scores. '
+      'The dotted line is the frontier: nothing measured both leaks less and '
+      'costs less. Bars are 95 % intervals. Each defense is named at its best '
+      'strength. Hold the pointer over a mark to read its numbers.'
   )
   tabs = page.tabs(group, [
       (f.caption, _figure(f, group)) for f in found
@@ -211,8 +219,8 @@ def _epochs(
   return [page.together(
       page.heading('Leakage during training', level),
       page.note(
-          'Leak AUC by epoch, mean and 95 % interval over seeds; each defense '
-          'at its best strength.'
+          'Leak AUC in each measured epoch, mean and 95 % interval over seeds; '
+          'each defense at its best strength.'
       ),
       *map(page.note, lost.sentences(results)),
       _legend(results, names), page.figures(shown),

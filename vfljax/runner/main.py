@@ -15,7 +15,8 @@ The same command continues a run that was stopped: by ctrl-C or SIGTERM, after
 which it saves and leaves within ten seconds with code 130, or in any other way.
 With a larger --config.seeds it adds the new seeds. On several machines it is
 the same command with --num_processes and another --process_id on each.
-In a clone, `python launch.py` is the same as `vfljax`.
+`python -m vfljax` is the same as `vfljax`, and so is, in a clone,
+`python launch.py`.
 """
 import contextlib
 import errno
@@ -148,6 +149,8 @@ def _run(
   from vfljax.runner import run
   from vfljax.runner.compiled import kept
   from vfljax.runner.workdir import recording
+  if given.record:
+    recording.check(given.record, argv)
   if given.tensorboard:
     epoch_events.check()
   copies = given.cache and f'{given.cache}/data'

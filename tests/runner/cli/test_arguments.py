@@ -90,7 +90,7 @@ def test_a_file_may_print(tmp_path, capsys):
     ([f'--config.seeds={"9" * 400}'], 'seeds must be a finite number'),
     ([f'--config.seeds={"9" * 5000}'], 'digits'),
     (['--config.data.parties=2147483648'], 'parties must be 256 or less'),
-    (['--devices=100000'], '--devices must be 0, one of every core, to '),
+    (['--devices=100000'], '--devices must be 0 .one for each core. or 1 to '),
     (['--devices=-1'], 'devices'),
     (['--config.attack.noisy_sample.rate=2'], 'none of the attacks that run'),
     (['--config.attacks=norm_scoring', '--config.attack.completion.epochs=3'],
@@ -134,7 +134,7 @@ def test_a_file_may_have_options_of_attacks_that_are_not_chosen(tmp_path):
 
 
 def test_too_many_devices_are_refused_before_they_are_made():
-  with pytest.raises(UserError, match='64 a core'):
+  with pytest.raises(UserError, match='64 for each core'):
     device.set_up(10**6, '')
 
 

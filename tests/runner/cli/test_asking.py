@@ -59,7 +59,7 @@ def test_names_over_other_columns_are_another_experiment(tmp_path):
   first = of('abcd')
   identity.save(tmp_path, first.recorded, {})
   assert asking.has_begun(of('baxy'))  # Other names for the same division.
-  with pytest.raises(UserError, match='names in data.named stand over other'):
+  with pytest.raises(UserError, match='names in data.named stand for other'):
     asking.has_begun(of('cdab'))
   # Before it was noted it was not looked at.
   older = {k: v for k, v in first.recorded.items() if k != 'columns'}

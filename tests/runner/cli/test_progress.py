@@ -51,7 +51,7 @@ def test_plain_lines_are_rare_flushed_and_complete():
   assert lines[1] == '[1/3] none, compiling ...'
   # Half a second an epoch: 59.5 s for the other 39 and two more units.
   assert lines[2] == (
-      'about 1 min 00 s to go, by the first stride; compiling apart'
+      'about 1 min 00 s to go, judging by the start, not compiling'
   )
   assert ' to go' not in ''.join(lines[3:])
   # 3 s are 6 of the 40 epochs; 57 s for the other 34 and two more units.

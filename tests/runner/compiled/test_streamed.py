@@ -199,7 +199,7 @@ def test_only_attacks_that_can_work_are_offered_instead():
   few = config()
   with pytest.raises(ValueError, match=OFFERED + '.$'):
     memory.check(few, 2, [], ['model_completion'])
-  with pytest.raises(ValueError, match='in training.$'):
+  with pytest.raises(ValueError, match='during training.$'):
     memory.check(few, 10, [], ['model_completion'])
 
 

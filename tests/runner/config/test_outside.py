@@ -252,7 +252,7 @@ def bad(width{default}):
      'bad measures mine, and its score looks at auc_last, accuracy_last: '),
     (attack('Attack(CutGradients, lambda key, v: v.valid)',
             baselines='lambda scene: ("nobody",)'),
-     "measured by the baseline 'nobody', which is not there"),
+     "has the baseline 'nobody', which is not registered"),
     (defense('return None'), 'bad: its factory must return a Defense; it ret'),
     (defense('return Defense() if s > .05 else Defense()'),
      'jnp.where(s > 0, ...) in place of `if s > 0:`'),
@@ -267,6 +267,7 @@ def bad(width{default}):
     (defense('raise ValueError("s must be odd")'), 'line 19: s must be odd'),
     (net('mlp(width)', 0, ''), 'Network bad has no default width: give one'),
     (net('mlp(5)'), 'the width that model.width asks for, 8; it makes (5,)'),
+    (net('dict(width=width)'), 'bad must return a Net; it returned a dict. `n'),
     (net('mlp(width)._replace(apply=lambda p, x: x.sum(-1), train=None)'),
      'bad must make an embedding (samples, width, ...) of each sample; of'),
 ])

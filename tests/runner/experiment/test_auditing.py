@@ -56,8 +56,8 @@ def test_the_list_has_every_message_and_every_view():
   assert lines[lines.index(row('none')) + 1].split('  ')[-1].strip() == '24'
   assert row('fedpass').endswith('memory that the defense lends')
   assert row('vmask').endswith(
-      'made anew between epochs of auxiliary samples, memory of the defense, '
-      'weights of party 0'
+      'which it renews between epochs from auxiliary samples, memory of the '
+      'defense, weights of party 0'
   )
   assert 'LEAKS: labels -> ' in row('telltale')
   assert row('broken').endswith('not audited: RuntimeError: out of')

@@ -43,11 +43,11 @@ def test_what_is_special_about_a_listed_one_stays():
 
 
 @pytest.mark.parametrize('text, message', [
-    ('iso(a)', "strengths are numbers, as in --config.defenses='iso"),
-    ('iso()', 'strengths are numbers'), ('iso(nan)', 'strengths are numbers'),
-    ('iso(inf)', 'strengths are numbers'),
+    ('iso(a)', "strengths must be numbers, as in --config.defenses='iso"),
+    ('iso()', 'strengths must be num'), ('iso(nan)', 'strengths must be num'),
+    ('iso(inf)', 'strengths must be numbers'),
     ('max_norm(1)', 'max_norm has no strength to choose'),
-    ('iso(1),iso(2)', 'iso twice: put its strengths together'),
+    ('iso(1),iso(2)', 'iso twice. Put all its strengths together'),
     ('iso(1', 'must look like marvell'), ('iso)1(', 'must look like marvell'),
     ('(1)', 'must look like marvell'), ('iso(1)(2)', 'must look like marvell'),
     ('isoo', "no defense 'isoo'. Did you mean iso?"),

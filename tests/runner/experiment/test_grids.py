@@ -71,8 +71,8 @@ def test_what_is_left_out_of_a_grid_has_its_first_value(told):
 
 
 @pytest.mark.parametrize('name, match', [
-    ('how.rate', "how.rate cannot .*: no part is 'rate'; there are inner"),
-    ('how.inner.rate.x', "no part is 'x'; it has no parts"),
+    ('how.rate', "how.rate cannot .*: no part is 'rate'. There are inner"),
+    ('how.inner.rate.x', "no part is 'x'. It has no parts"),
     ('scale.x', "odd: scale.x cannot be swept: no part is 'x'"),
     ('among.x', "no part is 'x'"),
 ])

@@ -109,6 +109,7 @@ def test_who_looks_with_other_versions_has_trained_nothing(tmp_path):
 @pytest.mark.parametrize('called, said', [
     ('/usr/bin/vfljax', 'vfljax --config=q.py'),
     ('launch.py', 'python launch.py --config=q.py'),
+    ('/site-packages/vfljax/__main__.py', 'python -m vfljax --config=q.py'),
 ])
 def test_a_command_has_the_name_that_it_was_called_by(
     called, said, tmp_path, monkeypatch

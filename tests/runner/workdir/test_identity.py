@@ -40,9 +40,9 @@ def test_of_lists_that_differ_is_said_what_is_new(tmp_path):
   assert (
       ': listed has {"defense": "marvell", "strengths": [2.0]} only here.\n'
   ) in more
-  assert 'vfljax merge puts them together' in more
+  assert 'join them with vfljax merge' in more
   stronger = refused(listed=[entry('none'), entry('iso', 2.0)])
-  assert 'vfljax merge puts them together' in stronger
+  assert 'join them with vfljax merge' in stronger
   # Two methods of one name are not parts of one experiment.
   method = entry('iso', 1.0) | dict(options=dict(power=2))
   assert 'merge' not in refused(listed=[entry('none'), method])

@@ -151,7 +151,7 @@ def test_a_part_without_digests_and_with_a_row_of_other_types(
   file.write_text(json.dumps(old))
   taken = field in texts and value == 'x'
   assert store.open_workdir(tmp_path, CONFIG, UNITS).done('none') == taken
-  assert ('its rows are not' in capsys.readouterr().err) != taken
+  assert ('its rows do not have' in capsys.readouterr().err) != taken
 
 
 @pytest.mark.parametrize('name, folder', [
@@ -198,7 +198,7 @@ def test_damaged_results_are_written_anew(tmp_path, content):
   before = [file.read_bytes() for file in files]
   for file, read in zip(files, (store.read_results, store.read_timings)):
     file.write_bytes(content)
-    with pytest.raises(UserError, match='damaged.*\n.*writes it anew'):
+    with pytest.raises(UserError, match='damaged.*\n.*to write it again'):
       read(tmp_path)
   store.open_workdir(tmp_path, CONFIG, UNITS)
   assert [file.read_bytes() for file in files] == before

@@ -54,6 +54,18 @@ def test_it_says_how_to_make_it_again(work):
   assert record['date'] and record['device']
 
 
+def test_another_experiments_record_is_not_overwritten(work, tmp_path):
+  """With more seeds, in another folder and in another order it is the same."""
+  file = tmp_path / 'r.json'
+  recording.write(str(file), work, ARGV)
+  program, *flags = ARGV
+  more = [*flags[::-1], '--config.seeds=9', '--workdir=/tmp/y', '--devices=2']
+  recording.check(str(file), [program, *more])
+  with pytest.raises(UserError, match='remove that file') as error:
+    recording.check(str(file), [*ARGV, '--config.train.epochs=3'])
+  assert 'gafm/table2.py' in str(error.value).splitlines()[1]
+
+
 def test_a_value_may_stand_apart_from_its_flag(work):
   apart = [
       'launch.py', '--config=my.py', '--config.data.path', '/home/me/a.csv',
@@ -72,13 +84,13 @@ def test_nothing_of_anybodys_is_overwritten(work, tmp_path):
   somebodys = tmp_path / 'mine.json'
   somebodys.write_text('{"a": 1}')
   with pytest.raises(UserError, match='is no record of vfljax'):
-    recording.check(str(somebodys))
+    recording.check(str(somebodys), ARGV)
   with pytest.raises(UserError, match='there is no folder'):
-    recording.check(str(tmp_path / 'nowhere' / 'r.json'))
+    recording.check(str(tmp_path / 'nowhere' / 'r.json'), ARGV)
   file = tmp_path / 'r.json'
-  recording.check(str(file))
+  recording.check(str(file), ARGV)
   recording.write(str(file), work, ARGV)
-  recording.check(str(file))
+  recording.check(str(file), ARGV)
   assert recording.read(file)['command'].startswith('python launch.py')
   empty = tmp_path / 'empty'
   empty.mkdir()

@@ -85,7 +85,7 @@ def test_a_cluster_is_asked_as_jax_asks_it(monkeypatch):
   # What is said counts more than what is found.
   assert asked('--distributed', '--process_id=1') == Share(1, 3)
   monkeypatch.setenv('SLURM_PROCID', 'many')
-  with pytest.raises(UserError, match='does not say who this is'):
+  with pytest.raises(UserError, match='does not say which process'):
     asked('--distributed')
 
 

@@ -4,6 +4,7 @@ import jax
 from vfljax import nets
 from vfljax.runner.config import outside
 from vfljax.runner.experiment.setting import Setting
+from vfljax.types import Net
 
 
 def check(setting: Setting) -> None:
@@ -46,6 +47,11 @@ def _check_width(setting: Setting) -> None:
   some = jax.ShapeDtypeStruct((2, *x.shape[1:]), x.dtype)
   net = setting.vfl.bottom(1)
   with outside.explained(name, True):
+    if not isinstance(net, Net):
+      raise ValueError(
+          f'{name} must return a Net; it returned a {type(net).__name__}. '
+          '`nets.linen` and `nets.nnx` make one of a Flax module.'
+      )
     made = jax.eval_shape(
         lambda key, x: net.apply(net.init(key, x), x), jax.random.key(0), some
     )

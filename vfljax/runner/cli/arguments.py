@@ -21,13 +21,12 @@ from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.config.declared import as_declared
 from vfljax.runner.errors import UserError, brief
 from vfljax.runner.machine import device
-from vfljax.runner.workdir import epoch_events, recording, shares
+from vfljax.runner.workdir import epoch_events, shares
 
-_FLAGS = dict(  # Flags for arguments that a data set's function takes itself.
-    {name: f'--config.data.{name}' for name in (
-        'path', 'name', 'label', 'missing'
-    )}, cache='--cache',
-)
+_FLAGS = {  # Flags for arguments that a data set's function takes itself.
+    name: f'--config.data.{name}'
+    for name in ('path', 'name', 'label', 'missing')
+} | dict(cache='--cache')
 
 # Or the folder that a wheel is installed in, which has no experiments.
 _CLONE = Path(__file__).parents[3]
@@ -76,8 +75,6 @@ def parse(argv: list[str]) -> Arguments:
   own_flags.apply(config, own)
   workdir = found['workdir'].value or _default_workdir(found)
   record = found['record'].value or ''
-  if record:
-    recording.check(record)
   return Arguments(
       config, workdir, devices, cache, '', '', record, goal,
       shares.asked(found), bool(found['tensorboard'].value),
@@ -252,7 +249,9 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
       _FLAGS,
   )
   try:
-    with warnings.catch_warnings(record=True) as odd:
+    with warnings.catch_warnings(record=True) as odd, outside.loading(
+        config.name
+    ):
       for kind in (data.Mismatch, data.Recognised):
         warnings.simplefilter('always', kind)
       table = data.load(

@@ -168,7 +168,7 @@ class Progress:
     if not self._told and eta is not None:
       self._told = True
       self._print(
-          f'about {duration(eta)} to go, by the first stride; compiling apart'
+          f'about {duration(eta)} to go, judging by the start, not compiling'
       )
 
   def _renew(self, now: bool = False) -> None:

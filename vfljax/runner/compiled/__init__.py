@@ -1,1 +1,1 @@
-"""An experiment's programs: what they compute, and how they are made."""
+"""An experiment's compiled programs: what they compute, how they are made."""

@@ -1,4 +1,4 @@
-"""Programs that are the same to the letter, whatever they are called."""
+"""Recognises programs that are identical except for their names."""
 import hashlib
 import re
 
@@ -8,11 +8,11 @@ _NAME = re.compile(r'module @[\w.]+ ')
 
 
 def digest(lowered: jax.stages.Lowered) -> str:
-  """The same for programs that differ in nothing but their names.
+  """A digest that is equal for programs that differ only in their names.
 
   Args:
-    lowered: Of a `jit` that keeps arguments which the program does not read:
-      of those that JAX leaves out nothing says which they were.
+    lowered: A program lowered by a `jit` with `keep_unused=True`. Without it
+      JAX drops unused arguments, and the text does not say which.
   """
   text = _NAME.sub('module @program ', lowered.as_text(), count=1)
   about = f'{text} {lowered.args_info} {lowered.out_tree}'

@@ -1,13 +1,13 @@
-"""Draws that do not wait for each other, made as one.
+"""Combines independent random draws of a function into single operations.
 
-A network's start is a key and a draw for each of its weights, and each of these
-is Threefry's 20 rounds once more in the program: of programs that begin
-networks half of the instructions were those, and compiling takes as long as
-there are instructions. Here all keys that can be made at a time are one
-operation, and so are all draws that begin something: the same bits, for a word
-is made of its key and its place alone. Each array that is cut out of others, or
-put together with others, is a kernel, so keys stay together until somebody asks
-for one of them.
+Initialising a network takes a key and a draw for each of its weights, and each
+of them puts Threefry's 20 rounds into the program again. They were half of the
+instructions of programs that initialise networks, and compile time grows with
+the number of instructions. Here all keys that can be derived at the same time
+are one operation, and so are the draws of initial weights. The bits are the
+same, because a word depends only on its key and its position. Slicing or
+concatenating arrays costs a kernel each, so keys stay together until one of
+them is needed.
 """
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -24,24 +24,24 @@ from vfljax.runner.compiled import words
 from vfljax.types import Array
 
 _BITS = 'random_bits'
-# Not gammas: of two drawn as one the last digit may be another.
+# Not gammas: drawn together, their last digit may differ.
 _DRAWS = _BITS, 'random_fold_in', 'random_split'
 _LOOPS = 'scan', 'while', 'cond'
 _FUNCTIONS = core.Jaxpr, core.ClosedJaxpr
 _CALLS = 'jit', 'pjit', 'closed_call', 'core_call'
 _NOTHING = jax.make_jaxpr(lambda: ())().jaxpr
-_MANY = 3  # Shapes of draws at a time: they begin something, not train it.
+_MANY = 3  # So many shapes of draws at once are initial weights, not a round's.
 
 
 def bundled(fn: Callable) -> Callable:
-  """`fn` with its draws made so, also in its loops and what it calls.
+  """`fn` with its draws combined, also in its loops and in functions it calls.
 
   Args:
-    fn: Of pytrees of arrays; traced once for each call of what is returned, so
-      inside `jit` once for each program.
+    fn: A function of pytrees of arrays. It is traced at each call of the result
+      (inside `jit`, once for each program).
 
   Returns:
-    A function of the same arguments, which gives the same bits.
+    A function of the same arguments, with the same results bit for bit.
   """
 
   def run(*arguments: Any) -> Any:
@@ -53,11 +53,11 @@ def bundled(fn: Callable) -> Callable:
 
 
 class _Slot:
-  """A place for an array; empty until the operation that gives it is done.
+  """A place for an array, empty until the operation that makes it is done.
 
   Attributes:
-    whole: If it was made with others, theirs and its own, [arrays, ...].
-    index: Which of these it is.
+    whole: If it was made together with others, all of them, [arrays, ...].
+    index: Its position in `whole`.
   """
 
   def __init__(self, *value: Any):
@@ -87,13 +87,12 @@ class _Slot:
     self._value = (value,)
 
   def be_part(self, whole: Array, index: int) -> None:
-    """It is cut out when somebody asks for it: who makes more of all does not.
-    """
+    """Makes the slot a part of `whole`, which is sliced only if it is read."""
     self.whole, self.index = whole, index
 
 
 class _Step(NamedTuple):
-  """An operation, and where its arrays come from and go to."""
+  """An operation, with the slots that it reads and writes."""
 
   eqn: core.JaxprEqn
   reads: list[_Slot]
@@ -105,7 +104,7 @@ class _Step(NamedTuple):
 
   @property
   def drawn(self) -> bool:
-    """Whether it draws, as others would beside it: not so with XLA's bits."""
+    """Whether it is a draw by Threefry; XLA's own generator is left alone."""
     return self.eqn.primitive.name in _DRAWS and str(
         self.reads[0].kind
     ).startswith('key<fry>')
@@ -120,7 +119,7 @@ class _Step(NamedTuple):
 
 
 def _run(traced: core.ClosedJaxpr, *arguments: Any) -> list[Any]:
-  """Does all that can be done, then the draws that wait, and so on."""
+  """Runs all operations that are ready, then all ready draws, and repeats."""
   steps: list[_Step] = []
   results = _flatten(traced, [_Slot(x) for x in arguments], steps)
   while steps:
@@ -141,10 +140,10 @@ def _run(traced: core.ClosedJaxpr, *arguments: Any) -> list[Any]:
 def _flatten(
     traced: core.ClosedJaxpr, given: Sequence[_Slot], steps: list[_Step]
 ) -> list[_Slot]:
-  """Adds the operations, and those of what is called and draws.
+  """Appends the operations to `steps`; calls that draw are inlined.
 
   Returns:
-    Where the results will be.
+    The slots of the results.
   """
   slots = dict(zip(traced.jaxpr.invars, given, strict=True))
   slots |= zip(traced.jaxpr.constvars, map(_Slot, traced.consts))
@@ -182,7 +181,7 @@ def _draws(eqn: core.JaxprEqn) -> bool:
 
 
 def _done(eqn: core.JaxprEqn, values: Sequence[Any]) -> Sequence[Any]:
-  """One operation as it was traced, but for the draws in a loop."""
+  """Runs one operation as traced, with the draws inside a loop combined."""
   if eqn.primitive.name in _LOOPS and _draws(eqn):
     eqn = eqn.replace(
         params={name: _rewritten(x) for name, x in eqn.params.items()}
@@ -198,7 +197,7 @@ def _done(eqn: core.JaxprEqn, values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _rewritten(param: Any) -> Any:
-  """A loop's parameter: a function of it, or several, with draws bundled."""
+  """A loop's parameter; functions in it get their draws combined."""
   if isinstance(param, tuple) and any(isinstance(x, _FUNCTIONS) for x in param):
     return tuple(map(_rewritten, param))
   if not isinstance(param, _FUNCTIONS):
@@ -210,7 +209,7 @@ def _rewritten(param: Any) -> Any:
 
 
 def _groups(draws: Sequence[_Step]) -> Iterator[list[_Step]]:
-  """Those that are made as one."""
+  """Groups of draws that are made by one operation each."""
   kinds = defaultdict(list)
   for step in draws:
     kinds[_kind(step)].append(step)
@@ -221,13 +220,13 @@ def _groups(draws: Sequence[_Step]) -> Iterator[list[_Step]]:
 
 
 def _kind(step: _Step) -> str:
-  """The same for draws that are one of an array of keys."""
+  """Equal for draws that one operation on an array of keys can make."""
   kinds = [slot.kind for slot in step.reads]
   return f'{step.eqn.primitive.name} {kinds} {step.eqn.params}'
 
 
 def _plain(step: _Step) -> bool:
-  """Whether it is words of one key, each made by itself."""
+  """Whether it draws 32-bit words of one key, each independent of the rest."""
   return (
       step.eqn.primitive.name == _BITS and step.eqn.params['bit_width'] == 32
       and not step.reads[0].kind.shape
@@ -236,7 +235,7 @@ def _plain(step: _Step) -> bool:
 
 
 def _draw(alike: Sequence[_Step]) -> None:
-  """Makes draws as one: words of many shapes, or what is drawn alike."""
+  """Makes draws by one operation: words of several shapes, or equal draws."""
   first = alike[0].eqn
   if any(step.eqn.params != first.params for step in alike):
     found = words.words(
@@ -253,7 +252,7 @@ def _draw(alike: Sequence[_Step]) -> None:
 
 
 def _stacked(slots: Sequence[_Slot]) -> Array:
-  """Their arrays, [slots, ...]."""
+  """The slots' arrays, stacked to [slots, ...]."""
   parts = []
   for _, some in itertools.groupby(slots, lambda slot: id(slot.whole)):
     some = list(some)

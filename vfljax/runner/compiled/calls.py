@@ -1,4 +1,4 @@
-"""Functions of one training as calls of programs that play several."""
+"""Turns functions of one training into programs that run several at once."""
 from collections.abc import Callable
 from functools import partial
 import re
@@ -17,7 +17,7 @@ from vfljax.runner.experiment.jobs import Job
 
 
 def shapes(runs: Any) -> Any:
-  """Of trainings that are spread over the devices."""
+  """The shapes of trainings, with a sharding over all devices."""
   spread, _ = sweep.shardings()
   return jax.tree.map(
       lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=spread), runs
@@ -25,7 +25,7 @@ def shapes(runs: Any) -> Any:
 
 
 def called(name: str, fn: Callable) -> Callable:
-  """`fn` by a name of its own, so that JAX's cache takes it for no other."""
+  """`fn` under a name of its own, to keep JAX's caches from mixing it up."""
 
   def renamed(*arguments):
     return fn(*arguments)
@@ -35,16 +35,15 @@ def called(name: str, fn: Callable) -> Callable:
 
 
 def cut(trainings: Any, cells: int, samples: Any) -> list[Any]:
-  """On the devices, so many trainings an entry."""
+  """Cuts trainings into pieces of `cells` each and puts them on the devices."""
   here = jax.tree.map(np.asarray, trainings)
   return [sweep.place(part, samples)[0] for part in split(here, cells)]
 
 
 def also(job: Job, shared: Any) -> Any:
-  """What trainings share, with what their networks begin with.
+  """`shared` together with pretrained weights, for the functions below.
 
-  Functions of `over` and `beginning` are given it; without pretrained networks
-  it is `shared` alone.
+  Without pretrained networks it is `shared` alone.
   """
   _, copied = sweep.shardings()
   weights = pretrained.placed(job.setting.vfl.bottoms, copied)
@@ -52,12 +51,12 @@ def also(job: Job, shared: Any) -> Any:
 
 
 def over(fn: Callable, job: Job, *static: Any) -> Callable:
-  """A function of `compiled.cell`, of many trainings and `also`."""
+  """A function of `compiled.cell` for many trainings: (cells, `also`)."""
   return sweep.over_cells(_taking(partial(fn, job, *static), job))
 
 
 def going_on(fn: Callable, job: Job, *static: Any) -> Callable:
-  """The same of one whose cells hold runs: of (runs, cells, `also`)."""
+  """Like `over`, with the runs as an argument: (runs, cells, `also`)."""
 
   def moved(run, cell, shared):
     return fn(job, *static, cell | dict(runs=run), shared)
@@ -66,7 +65,10 @@ def going_on(fn: Callable, job: Job, *static: Any) -> Callable:
 
 
 def beginning(fn: Callable, job: Job, *static: Any) -> Callable:
-  """The same of one that begins networks: compiled sooner, the same numbers."""
+  """Like `over`, for a function that initialises networks.
+
+  `bundled` makes it compile faster, with the same numbers.
+  """
   return sweep.over_cells(_taking(bundled(partial(fn, job, *static)), job))
 
 
@@ -76,7 +78,7 @@ def _taking(fn: Callable, job: Job) -> Callable:
 
 
 def place(family: Family, job: Job):
-  """The job's pieces and samples, on the devices."""
+  """(pieces of the job's trainings, samples), on the devices."""
   whole, samples = families.cells_of(job, family), job.setting.samples
   pieces = []
   for part in split(whole, family.cells or len(whole['seed'])):
@@ -88,13 +90,17 @@ def place(family: Family, job: Job):
 def at_the_end(
     family: Family, cells: Any, runs: Any, begin: Callable[[], Any]
 ) -> dict[str, Any]:
-  """What the programs of the end read.
+  """The arguments of the programs that measure after training.
 
-  If rounds are replayed, that is prepared labels and the federations as they
-  began, so that no program of the end begins networks. Without prepared labels
-  trainings that only began differently end alike.
+  If rounds are replayed, they include the prepared labels and the initial
+  federations, so that these programs need not initialise networks. Otherwise
+  prepared labels are left out, so that trainings that differ only in how they
+  start can share these programs.
 
   Args:
+    family: The programs' family.
+    cells: The trainings' seeds and strengths.
+    runs: The trainings after their last epoch.
     begin: Returns the runs before their first epoch.
   """
   if not family.job.setting.replayed:

@@ -1,18 +1,18 @@
-"""One cell, one training, as the functions that are compiled.
+"""The functions of one cell, that is one training, that are compiled.
 
   start:   (cell, samples) -> run
   advance: ({cells, runs}, (samples, first epoch)) -> (run, history)
   finish:  ({cells, runs}, samples) -> {attack or '': {metric: value}}
 
-What is measured at the end can be had in two programs as well, of which the
-second is the same for many defenses (`stolen`):
+`finish` can also be compiled as two programs, of which many defenses share the
+second (`stolen`):
 
-  close:   ({cells, runs}, samples) -> (a part of what `finish` finds, weights)
-  attack:  ({cells, weights}, samples) -> the other part
+  close:   ({cells, runs}, samples) -> (part of `finish`'s results, weights)
+  attack:  ({cells, weights}, samples) -> the other results
 
-A cell is a seed and a strength. Three independent streams of keys belong to a
-seed: its split, its training and its attacks, so that another defense or attack
-meets the same samples, and an attacker's luck is not the training's.
+A cell is a seed and a strength. Each seed has three independent streams of
+keys: for its split, its training and its attacks. So all defenses and attacks
+meet the same samples, and attacks draw nothing that the training draws.
 """
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ from vfljax.types import Array, Batch, Key
 
 
 class Prepared(NamedTuple):
-  """A cell's plan, its samples, its keys and the backdoor, if there is one."""
+  """A cell's plan, samples, keys, and its backdoor or `None`."""
 
   plan: train.Plan
   splits: Splits
@@ -52,7 +52,7 @@ def advance(job: Job, epochs: int, cell: dict[str, Any], shared: tuple):
   """Plays `epochs` epochs: (run, history)."""
   samples, first = shared
   prepared = prepare(job, cell['cells'], samples)
-  # Calls are of one length, the last one's too (`strides`).
+  # `strides` chooses calls of equal length.
   return train.advance(
       prepared.plan, cell['runs'], prepared.splits.train, first, epochs,
       aligned=True,
@@ -60,7 +60,7 @@ def advance(job: Job, epochs: int, cell: dict[str, Any], shared: tuple):
 
 
 def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
-  """What is measured after training: utility under '', attacks by name."""
+  """Measurements after training: utility under '', attacks by name."""
   found, weights = close(
       job, bool(stolen.attacks(job.setting)), cell, samples
   )
@@ -70,12 +70,18 @@ def finish(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
 
 
 def close(job: Job, stealing: bool, cell: dict[str, Any], samples: Batch):
-  """What only the federation itself can tell, and the weights to be stolen.
+  """Measurements that need the federation, and the weights to be stolen.
 
   Args:
-    cell: With 'began', the federation before its first update, if rounds are
-      replayed and it is known; else it begins once more.
-    stealing: Whether somebody asks for weights; there are none if not.
+    job: The job.
+    stealing: Whether to return weights; {} if not.
+    cell: The cell under 'cells' and the run under 'runs'. 'began' may hold the
+      federation before its first update, which replayed rounds need; without
+      it, it is initialised again.
+    samples: All samples.
+
+  Returns:
+    (utility under '' and attacks by name, what attackers read by party).
   """
   prepared = prepare(job, cell['cells'], samples)
   plan, splits = prepared.plan, prepared.splits
@@ -125,7 +131,8 @@ def close(job: Job, stealing: bool, cell: dict[str, Any], samples: Batch):
 
 
 def attack(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
-  """The attacks by who has stolen weights; of a cell only its seed counts."""
+  """Attacks that only need stolen weights; of the cell only the seed is used.
+  """
   splits, own = _drawn(job, cell['cells'], samples)
   _, k_attacks = jax.random.split(_of_attacks(own))
   return stolen.measured(
@@ -136,18 +143,18 @@ def attack(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
 def without_utility(
     job: Job, cell: dict[str, Any], samples: Batch
 ) -> dict[str, Any]:
-  """The attacks of `close` alone."""
+  """The attacks of `close`, without the utility."""
   found, _ = close(job, False, cell, samples)
   return {name: measured for name, measured in found.items() if name}
 
 
 def _attempts(job: Job, key: Key) -> Array:
-  """A key for each repeat: they differ in the labels known and in luck."""
+  """A key for each repeat, which draws other known labels and other noise."""
   return jax.random.split(key, job.setting.config.attack.repeats)
 
 
 def _attack(job: Job, prepared: Prepared, state, name, k, key):
-  """One attack after training by passive party k, or on it."""
+  """Runs one attack after training, by or on passive party k."""
   plan, splits = prepared.plan, prepared.splits
   attack = job.setting.after_training[name]
   if attack.against:
@@ -169,7 +176,10 @@ def _attack(job: Job, prepared: Prepared, state, name, k, key):
 
 
 def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
-  """What a cell is made of; `samples` are not looked at if it has 'held'."""
+  """Makes a cell's plan, samples and keys.
+
+  `samples` are not used if the cell has 'held' (a streamed training).
+  """
   splits, own = _drawn(job, cell, samples)
   strength = None if job.constant else cell['strength']
   defense = job.make(strength, **cell['others'])
@@ -184,7 +194,7 @@ def prepare(job: Job, cell: dict[str, Any], samples: Any) -> Prepared:
 
 
 def _drawn(job: Job, cell: dict[str, Any], samples: Any) -> tuple[Splits, Key]:
-  """A seed's samples and its key."""
+  """(a seed's samples, its key)."""
   config = job.setting.config
   own = jax.random.key(cell['seed'])
   again = config.data.resplit
@@ -196,7 +206,7 @@ def _drawn(job: Job, cell: dict[str, Any], samples: Any) -> tuple[Splits, Key]:
 
 
 def _of_attacks(own: Key) -> Key:
-  """A seed's stream of keys for what is measured at the end."""
+  """A seed's stream of keys for measurements after training."""
   return jax.random.fold_in(own, 2)
 
 

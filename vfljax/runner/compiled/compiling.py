@@ -1,4 +1,4 @@
-"""Has the programs of jobs compiled before they are needed, in threads."""
+"""Compiles jobs' programs in threads, before they are needed."""
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 import contextlib
@@ -19,12 +19,13 @@ from vfljax.runner.experiment import auditing
 from vfljax.runner.experiment.jobs import Job
 from vfljax.runner.machine import device
 
-# Programs compiled at the same time. For a CPU a large network takes gigabytes.
+# Programs compiled at a time. Compiling a large network for a CPU takes
+# gigabytes.
 _FEWEST, _MOST_FOR_CPU, _MOST = 2, 4, 8
 
 
 def at_once(cores: int, platform: str) -> int:
-  """How many programs are compiled at the same time; XLA uses threads besides.
+  """How many programs to compile at a time; XLA itself also uses threads.
 
   For GPUs MNIST's took 5 s one by one, 11 to 14 s four at a time and 10 to 13 s
   eight at a time (experiments/bench/gpu_h100.json, gpu_h200.json; 16 cores).
@@ -34,22 +35,22 @@ def at_once(cores: int, platform: str) -> int:
 
 
 class Compiler:
-  """Compiles what jobs need, the next one's while it is waited for.
+  """Compiles the programs that jobs need, those of the next jobs ahead of time.
 
-  A context manager.
+  It is a context manager.
   """
 
   def __init__(
       self, everything: Sequence[Job], left: Sequence[Job],
       kept: Kept | None = None,
   ):
-    """For an experiment's jobs.
+    """Prepares to compile an experiment's jobs.
 
     Args:
-      everything: All of them: who shares programs does not depend on what has
-        been done before.
-      left: Those that `programs` will be asked for, in that order.
-      kept: Where an earlier start may have left them.
+      everything: All jobs, also finished ones, so that which jobs share
+        programs does not depend on what is left.
+      left: The jobs that `programs` will be called with, in that order.
+      kept: The store in which an earlier start may have kept the programs.
     """
     self._kept = kept
     self._left = list(left)
@@ -68,7 +69,7 @@ class Compiler:
     self._pool.shutdown(wait=False, cancel_futures=True)
 
   def programs(self, job: Job) -> Compiled:
-    """The job's; `seconds` is what they were waited for."""
+    """The job's programs; `seconds` is the time that this call waited."""
     name, began = job.program, time.perf_counter()
     self._left = [other for other in self._left if other is not job]
     if self._last and self._last.name == name:  # Another chunk of the same.
@@ -84,10 +85,13 @@ class Compiler:
     return self._last
 
   def halve(self, job: Job) -> bool:
-    """Has the job played in smaller pieces from now on, if it can be.
+    """Makes the job run in smaller pieces from now on.
 
-    What is compiled of it is dropped, and of others what only waits for its
-    turn: there is no room.
+    Its compiled programs are dropped, and so are those that wait for their
+    turn, to free memory.
+
+    Returns:
+      False if smaller pieces are impossible or the user chose the size.
     """
     family = self._families[job.program]
     if job.setting.stream or fitting.is_chosen(job.setting.config):
@@ -109,7 +113,7 @@ class Compiler:
     return family
 
   def _fitting(self, family: Family, job: Job) -> Compiled:
-    """The job's, of as many trainings a call as the devices have room for."""
+    """The job's programs, for as many trainings at a time as memory allows."""
     while True:
       programs = self._begin(family)
       self._look_ahead(family)
@@ -123,21 +127,21 @@ class Compiler:
       family = self._replace(smaller)
 
   def _begin(self, family: Family) -> Programs:
-    """Has the family's programs compiled, behind our back."""
+    """Starts to compile the family's programs in the pool."""
     if family.name not in self._begun:
       self._begun[family.name] = Programs(family, self._maker)
     return self._begun[family.name]
 
   def _look_ahead(self, family: Family) -> None:
-    """Does, while these are compiled, what the next jobs would wait for.
+    """Prepares the next jobs while this family compiles.
 
-    What cannot be traced is said when it is its turn: this job goes first.
+    Errors are ignored here: they will be raised when it is that job's turn.
     """
     coming = [self._families[job.program] for job in self._left]
     needed = {other.name for other in [family, *coming]}
     self._begun = {k: v for k, v in self._begun.items() if k in needed}
     others = {f.name: f for f in coming if f.name != family.name}
-    # At least two: all of one's may be the same as others'.
+    # At least two, as all programs of one may be the same as another's.
     for other in list(others.values())[: self._at_once]:
       with contextlib.suppress(Exception):
         self._begin(other)
@@ -158,7 +162,7 @@ class Compiler:
 
 
 def _streamed(job: Job) -> Compiled:
-  """The same of a job whose training samples stay on the host."""
+  """The programs of a job whose training samples stay on the host."""
   trainings = families.cells_of(job, families.alone(job))
   cells, host = streamed.place(job, trainings, rehearsal=True)
   made = streamed.compile_job(job, cells, host)
@@ -190,14 +194,21 @@ def _streamed(job: Job) -> Compiled:
 
 
 def begin(made: Compiled, cells: list, samples: Any) -> Going:
-  """A job before its first epoch; `cells` and `samples` as placed."""
+  """The job before its first epoch; `cells` and `samples` are on the devices.
+  """
   zeros = lambda s: np.zeros((len(cells) * len(s), *s.shape[1:]), s.dtype)
   blank = jax.tree.map(zeros, made.shapes.history)
   return Going(made.start(cells, samples), blank, np.float32(0))
 
 
 def resumed(made: Compiled, going: Going, cells: list) -> Going:
-  """A checkpoint, whose runs are whole and without padding, to go on from."""
+  """The job as of a checkpoint, cut into pieces and padded.
+
+  Args:
+    made: The job's programs.
+    going: The checkpoint; its runs are in one tree without padding.
+    cells: The pieces.
+  """
   shapes = made.shapes.runs
   size = len(jax.tree.leaves(shapes)[0])
   pieces = [

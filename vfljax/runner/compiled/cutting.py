@@ -1,4 +1,4 @@
-"""Trees of trainings, [cells, ...], cut into pieces and put together again."""
+"""Cuts trees of trainings, [cells, ...], into pieces and joins them again."""
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def split(tree: Any, cells: int) -> list[Any]:
-  """A tree of so many cells an entry, from one of all."""
+  """Cuts a tree into trees of `cells` trainings each."""
   count = len(jax.tree.leaves(tree)[0])
   return [
       jax.tree.map(lambda x, i=i: x[i : i + cells], tree)
@@ -16,7 +16,7 @@ def split(tree: Any, cells: int) -> list[Any]:
 
 
 def joined(pieces: Sequence[Any]) -> Any:
-  """The trees' leaves one after the other; of several on the host."""
+  """Concatenates the trees' leaves; several trees end on the host."""
   if len(pieces) == 1:
     return pieces[0]
   return jax.tree.map(_joined, *pieces)

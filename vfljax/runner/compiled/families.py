@@ -1,15 +1,15 @@
-"""Jobs that share their programs.
+"""Families: jobs that share their compiled programs.
 
-Defenses that only act on gradients differ in a hundredth of what is compiled,
-so one program has all of them and is told which. It plays as many trainings a
-call as divide those of each of its jobs, so that nobody's are padded.
+Defenses that only change gradients differ in a hundredth of what is compiled.
+So on CPUs one program has all of them as branches, and an argument chooses one.
+Results do not depend on which other defenses are in it. The number of trainings
+in a call divides that of each job, so no job needs padding.
 
-On accelerators a defense keeps its own program: there the trainings of a call
-are batched, and each would compute what all defenses do. Nothing depends on
-which other defenses there are: each is a branch of its own, also alone.
+On accelerators each defense has its own program: there the trainings of a call
+are batched, and each would compute every branch.
 
-What attackers do with stolen weights is a program of its own on CPUs, which all
-families share whose weights have one structure (`Family.attack_jobs`).
+On CPUs, attacks on stolen weights are separate programs, which all families
+share whose weights have the same structure (`Family.attack_jobs`).
 """
 from collections.abc import Callable, Sequence
 import math
@@ -26,18 +26,18 @@ from vfljax.runner.experiment.setting import baselines, without_baselines
 
 
 class Family(NamedTuple):
-  """What jobs are compiled as, and how.
+  """How some jobs are compiled.
 
   Attributes:
-    name: Families of one name have the same programs.
-    job: Whose programs these are.
-    which: Which of its defenses an entry's is, by the entry's name; empty where
-      other arguments are swept.
-    cells: Trainings a call; 0 is all of the job's.
-    baselines: A job with the attacks that owe nothing to the federation, where
-      some of the jobs have them and others do not.
-    attack_cells: Trainings a call of the programs of attacks on stolen weights,
-      which many families share; 0 if they are a part of this family's own.
+    name: Families with the same name have the same programs.
+    job: The job that is compiled for all of them.
+    which: Entry's name -> the number of its defense's branch; empty if other
+      arguments are swept.
+    cells: Trainings in a call; 0 for all of the job's.
+    baselines: A job with the baselines among the attacks, if only some of the
+      jobs have them; else `None`.
+    attack_cells: Trainings in a call of the shared programs of attacks on
+      stolen weights; 0 if this family's own programs contain those attacks.
   """
 
   name: str
@@ -49,7 +49,7 @@ class Family(NamedTuple):
 
   @property
   def attack_jobs(self) -> dict[str, Job]:
-    """The jobs of the programs of attacks on stolen weights, by their names."""
+    """Program name -> job, for the shared attacks on stolen weights."""
     if not self.attack_cells:
       return {}
     found = {'stolen': self.job, 'baselines, stolen': self.baselines}
@@ -60,7 +60,7 @@ class Family(NamedTuple):
 
 
 def families(everything: Sequence[Job]) -> dict[str, Family]:
-  """Each job's family, by the job's `program`."""
+  """`Job.program` -> family, for all jobs."""
   some = [
       job for job in everything
       if _one_by_one(job) and stolen.attacks(job.setting)
@@ -104,7 +104,7 @@ def _sharing(everything: Sequence[Job]) -> dict[str, Family]:
 def needed(
     everything: Sequence[Job], left: Sequence[Job]
 ) -> dict[str, Family]:
-  """The families, without baselines where no job to be done has them."""
+  """The families, without baselines that no remaining job has."""
   found = families(everything)
   has = {found[job.program].name for job in left if has_baselines(job)}
   return {
@@ -114,27 +114,28 @@ def needed(
 
 
 def alone(job: Job) -> Family:
-  """Of one that has nobody's programs but by chance.
+  """The family of a job that shares its programs with no other defense.
 
-  It may start or end as those do that share: with the same arguments, of which
-  it does not look at `which`, those programs are theirs to the letter.
+  It has the argument `which` all the same, without reading it: if its first or
+  last program is then identical to that of another family, it is compiled only
+  once.
   """
   which = {} if job.others else {job.entry.name: 0}
   return Family(job.program, job, which, 0, None)
 
 
 def has_baselines(job: Job) -> bool:
-  """Whether there are attacks that owe nothing to the federation."""
+  """Whether the job has baselines among its attacks."""
   return bool(baselines(job.setting).after_training)
 
 
 def _one_by_one(job: Job) -> bool:
-  """Whether the trainings of a call are played one after the other."""
+  """Whether the trainings of a call run one after the other."""
   return jax.local_devices()[0].platform == 'cpu' and not job.setting.stream
 
 
 def _together(some: Sequence[Job]) -> int:
-  """As many trainings a call as divide those of each job."""
+  """The largest number of trainings in a call that divides each job's."""
   devices = jax.local_device_count()
   return math.gcd(*(padded(job) // devices for job in some)) * devices
 
@@ -152,16 +153,16 @@ def _maker(job: Job) -> Callable[..., Defense]:
 
 
 def padded(job: Job) -> int:
-  """A job's trainings, padded to a whole chunk and to the devices.
+  """The number of a job's trainings, padded to a chunk and to the devices.
 
-  Of a whole chunk, so that the last one needs no other program.
+  A last chunk is padded to a whole one, so that it needs no other program.
   """
   devices = jax.local_device_count()
   return -(-job.piece.room * job.room // devices) * devices
 
 
 def cells_of(job: Job, family: Family) -> dict[str, np.ndarray]:
-  """The job's trainings, by strength, then seed; the last one repeated."""
+  """The job's trainings by strength, then seed; padding repeats the last."""
   seeds, points = len(job.seeds), len(job.strengths)
   each = lambda values: np.repeat(np.asarray(values, np.float32), seeds)
   cells: dict[str, Any] = dict(

@@ -1,13 +1,12 @@
-"""How many trainings a call of a program plays, where memory is short.
+"""How many trainings a program runs in a call if memory is short.
 
-A job's trainings are all played by one call, unless the compiled program says
-that it needs more than the device has: then in equal pieces, one after the
-other, of the most that fit. What grows with a call's trainings is what XLA
-needs besides arguments and results, and most of it; the trainings themselves
-stay on the device all the while. Whoever sets `seeds_per_chunk` or
-`strengths_per_chunk` has chosen.
+One call runs all trainings of a job, unless the compiled program needs more
+memory than the device has. Then equal pieces, the largest that fit, run one
+after the other. A smaller piece reduces XLA's temporary memory, which is most
+of what is needed; the trainings themselves stay on the device. If the user sets
+`seeds_per_chunk` or `strengths_per_chunk`, nothing is changed.
 
-Results have the same files whatever is chosen, so a run may go on elsewhere.
+Result files do not depend on the choice, so another machine can continue a run.
 """
 from typing import Any
 
@@ -16,27 +15,28 @@ import jax
 from vfljax.runner.compiled.families import Family, padded
 from vfljax.runner.config import Config
 
-SHARE = 0.9  # Of a device's memory; the rest is for what is copied meanwhile.
+SHARE = 0.9  # Share of a device's memory to use; copies need the rest.
 
 
 def is_chosen(config: Config) -> bool:
-  """Whether somebody has said how many trainings there are at a time."""
+  """Whether the user has chosen how many trainings run at a time."""
   return bool(config.seeds_per_chunk or config.strengths_per_chunk)
 
 
 def limit() -> int:
-  """Bytes of the smallest device; 0 if one does not say, as a CPU."""
+  """Bytes of the smallest device's memory; 0 if unknown, as on a CPU."""
   found = [device.memory_stats() or {} for device in jax.local_devices()]
   return min(int(stats.get('bytes_limit', 0)) for stats in found)
 
 
 def most(analysis: Any, cells: int, memory: int) -> int:
-  """The most trainings a call that fit, `cells` or fewer; at least 1.
+  """The largest number of trainings in a call that fits: 1 to `cells`.
 
   Args:
-    analysis: `memory_analysis` of the program that plays `cells`; `None` if the
-      backend has none.
-    memory: Bytes of a device; 0 if that is not known.
+    analysis: `memory_analysis` of the program that runs `cells` trainings;
+      `None` if the backend has none.
+    cells: Trainings in a call so far.
+    memory: Bytes of a device's memory; 0 if unknown.
   """
   if analysis is None or not memory:
     return cells
@@ -52,10 +52,13 @@ def most(analysis: Any, cells: int, memory: int) -> int:
 
 
 def fewer(family: Family, wanted: int) -> Family | None:
-  """The family in pieces of at most so many trainings; `None` if it is.
+  """The family in pieces of at most `wanted` trainings.
 
-  Pieces are equal, and divide by the number of devices: where nothing else
-  does, they are smaller than wanted, or (a training for each device) larger.
+  Pieces are equal, and a multiple of the number of devices, so they may be
+  smaller than wanted. With one training for each device they may be larger.
+
+  Returns:
+    The family, or `None` if its pieces cannot be smaller.
   """
   cells, devices = played(family), jax.local_device_count()
   sizes = [n for n in range(devices, cells, devices) if cells % n == 0]
@@ -64,5 +67,5 @@ def fewer(family: Family, wanted: int) -> Family | None:
 
 
 def played(family: Family) -> int:
-  """Trainings a call."""
+  """The number of trainings in a call."""
   return family.cells or padded(family.job)

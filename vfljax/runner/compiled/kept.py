@@ -1,16 +1,16 @@
-"""Programs of an earlier start, found without being traced again.
+"""Finds compiled programs of an earlier start without tracing them again.
 
-JAX keeps what XLA made of a program, but looks it up by what was traced and
-lowered, which is most of what a second start would wait for. Here a program is
-found by all that tracing reads: the configuration with the digest of its
-samples, files that it names, vfljax's own code, the packages below, their
-settings, and the machine. It is read only if it is what was written, and traced
-if anything is different: the same numbers either way, from the same executable.
-Programs that are the same to the letter are kept once.
+JAX's own cache keeps executables, but finds them by the traced and lowered
+program, and tracing takes most of a second start's time. Here a program is
+found by everything that tracing reads: the configuration with the digest of its
+samples, files that it names, vfljax's own code, the packages and their
+settings, and the machine. If anything differs, or a file is damaged, it is
+traced again. The numbers are the same either way, from the same executable.
+Identical programs are kept once.
 
-On CPUs and NVIDIA's GPUs: elsewhere nobody has tried it. What was registered
-from outside of vfljax has code that is not part of the digest, so such a
-process keeps and takes nothing.
+This is done on CPUs and NVIDIA GPUs; other devices are untested. Code that is
+registered from outside vfljax is not in the digest, so a process with such code
+neither keeps nor reads programs.
 """
 from collections.abc import Iterator, Mapping
 import contextlib
@@ -32,26 +32,25 @@ from vfljax.runner.machine import disk, tuning
 
 Program: TypeAlias = jax.stages.Compiled
 
-FOLDER = 'programs'  # In that of the compile cache.
-MOST = 2 << 30  # Bytes; what was not used for longest goes first.
+FOLDER = 'programs'  # Inside the compile cache's folder.
+MOST = 2 << 30  # Bytes kept; the least recently used files are removed first.
 _SIZE = hashlib.sha256().digest_size
 _READ = '/jax/compilation_cache/cache_hits'
-# What a program calls that XLA has not made: this process's Python, or what a
-# library has put into it.
+# Calls of functions that XLA did not compile: Python callbacks, or a library's.
 _CALLS = re.compile(r'custom_call @([\w.]+)')
-# At every later start: SciPy's once they are looked up, NVIDIA's anyway.
+# Calls that work at a later start: SciPy's after a look-up, NVIDIA's always.
 _THERE = 'lapack_', 'cusolver_'
 _FOUND = threading.local()
 _PLACE: ContextVar[Path | None] = ContextVar('programs', default=None)
 
 
 class Kept(NamedTuple):
-  """Where an experiment's programs are kept.
+  """A store of an experiment's programs.
 
   Attributes:
-    folder: For those of all experiments.
-    machine: A digest of all that they are compiled for and by.
-    experiment: That, and all that this experiment's are traced from.
+    folder: The folder with the programs of all experiments.
+    machine: A digest of the machine and of the software that compiles.
+    experiment: A digest of that and of everything that tracing reads.
   """
 
   folder: Path
@@ -59,22 +58,24 @@ class Kept(NamedTuple):
   experiment: str
 
   def read(self, label: str) -> Any | None:
-    """What was kept of the experiment; `None` if that is not there."""
+    """What `write` kept for this experiment; `None` if nothing is there."""
     return self._read(f'{self.experiment} {label}')
 
   def write(self, label: str, content: Any) -> None:
-    """Keeps what can be pickled; a disk that is full keeps nothing."""
+    """Keeps content that can be pickled; errors, as of a full disk, pass."""
     self._write(f'{self.experiment} {label}', content)
 
   def compile(self, lowered: jax.stages.Lowered) -> tuple[Program, str]:
-    """A program, and the name by which `load` finds it; '' if it is not kept.
+    """Compiles a program, or reads it, and keeps it.
 
-    It is one for all devices of this process.
+    Three kinds of programs cannot be kept: those that JAX's cache supplied
+    (XLA does not write all of a program that was read from a file), those that
+    call back into this process's Python, and those that call functions which
+    may be missing at a later start.
 
-    A program that JAX's cache knows is as good, but it cannot be kept: what was
-    read from a file, XLA does not write whole again. Nor can one that calls
-    this process's Python, or else what is not known to be there at a later
-    start.
+    Returns:
+      (program for all devices of this process, its name for `load`); the name
+      is '' if it is not kept.
     """
     calls = set(_CALLS.findall(lowered.as_text()))
     if not all(name.startswith(_THERE) for name in calls):
@@ -88,7 +89,7 @@ class Kept(NamedTuple):
       with contextlib.suppress(Exception):  # Another thread may have kept it.
         return self.load(name), name
       return compiled, ''
-    with contextlib.suppress(Exception):  # There may be more that XLA cannot.
+    with contextlib.suppress(Exception):  # XLA may fail to serialize it.
       made = serialize_executable.serialize(compiled)
       if self._write(name, dict(program=made, lapack=bool(calls))):
         return compiled, name
@@ -98,7 +99,7 @@ class Kept(NamedTuple):
     """A program that was kept.
 
     Raises:
-      Exception: of many kinds, if it is not there or does not fit.
+      Exception: of many kinds, if it is not there or does not fit this machine.
     """
     content = self._read(name)
     if content is None:
@@ -118,9 +119,9 @@ class Kept(NamedTuple):
       if hashlib.sha256(content[_SIZE:]).digest() != content[:_SIZE]:
         return None
       found = pickle.loads(content[_SIZE:])
-    except Exception:  # Of a file that is gone, or of another Python's pickle.
+    except Exception:  # The file is gone, or another Python wrote it.
       return None
-    with contextlib.suppress(OSError):  # Of a folder that is somebody else's.
+    with contextlib.suppress(OSError):  # The folder may be another user's.
       os.utime(file)
     return found
 
@@ -132,17 +133,17 @@ class Kept(NamedTuple):
       whole = hashlib.sha256(pickled).digest() + pickled
       disk.replace(self._file(name), whole)
       _prune(self.folder)
-    except Exception:  # Nothing depends on it.
+    except Exception:  # The run works without the kept program.
       return False
     return True
 
 
 @contextlib.contextmanager
 def within(cache: str) -> Iterator[None]:
-  """Programs of experiments in the block are kept beside the compile cache.
+  """Keeps programs of experiments in the block in the compile cache's folder.
 
   Args:
-    cache: Its folder; '' keeps none.
+    cache: That folder; '' keeps no programs.
   """
   folder = Path(cache).expanduser() / FOLDER if cache else None
   token = _PLACE.set(folder)
@@ -153,10 +154,10 @@ def within(cache: str) -> Iterator[None]:
 
 
 def of(config: Mapping) -> Kept | None:
-  """Where the programs of an experiment are kept; `None` if nowhere.
+  """The store of an experiment's programs; `None` if none are kept.
 
   Args:
-    config: As config.json has it, with the digest of the samples.
+    config: The contents of config.json, with the digest of the samples.
   """
   folder = _PLACE.get()
   if folder is None or not origins.are_known():
@@ -166,22 +167,23 @@ def of(config: Mapping) -> Kept | None:
 
 @functools.cache
 def _find_lapack() -> None:
-  """Has JAX look up SciPy's functions, as it does when it lowers such a call.
+  """Makes JAX look up SciPy's LAPACK functions.
 
-  A program that was read calls them by addresses that are 0 until then.
+  JAX does so when it lowers a call of them. A program that was read from a file
+  would call address 0 before that.
   """
   jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), jnp.float32))
 
 
 def _found() -> int:
-  """How many programs JAX's cache has found in this thread, since the first."""
+  """How many programs JAX's cache has supplied to this thread so far."""
   _listen()
   return getattr(_FOUND, 'count', 0)
 
 
 @functools.cache
 def _listen() -> None:
-  """Once, for all: a list of listeners may not change under who reads it."""
+  """Registers the listener once, as JAX may be reading its list of them."""
 
   def count(event: str, **_: Any) -> None:
     if event == _READ:
@@ -191,7 +193,7 @@ def _listen() -> None:
 
 
 def _prune(folder: Path) -> None:
-  """Removes what was not used for longest, until there is little enough."""
+  """Removes the least recently used files until `MOST` bytes are left."""
   files = [(file.stat(), file) for file in folder.iterdir() if file.is_file()]
   whole = sum(about.st_size for about, _ in files)
   for about, file in sorted(files, key=lambda each: each[0].st_mtime):

@@ -1,4 +1,4 @@
-"""Programs on their way: made in threads, once for all that are alike."""
+"""Compiles or reads programs in threads, identical ones only once."""
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -10,14 +10,14 @@ from vfljax.runner.compiled import alike
 from vfljax.runner.compiled.kept import Kept, Program
 from vfljax.runner.machine import tuning
 
-Made: TypeAlias = tuple[Program, str]  # And its name in the store, or ''.
+Made: TypeAlias = tuple[Program, str]  # (program, its name in the store or '').
 
 
 class Maker:
-  """Compiles, or reads, in the threads of a pool.
+  """Compiles or reads programs in the threads of a pool.
 
   Attributes:
-    kept: Where an earlier start may have left programs; `None` is nowhere.
+    kept: The store of programs of earlier starts; `None` for none.
   """
 
   def __init__(self, pool: ThreadPoolExecutor, kept: Kept | None):
@@ -28,7 +28,7 @@ class Maker:
     self._known: dict[Hashable, Future] = {}
 
   def make(self, lowered: jax.stages.Lowered) -> 'Future[Made]':
-    """Compiles a program, once for all that differ in nothing but names."""
+    """Compiles a program; programs that differ only in names, only once."""
     made: Future = Future()
     self._pool.submit(self._into, made, lowered)
     return made
@@ -36,13 +36,14 @@ class Maker:
   def known(
       self, about: Hashable, lower: Callable[[], jax.stages.Lowered]
   ) -> 'Future[Made]':
-    """The same of one that is traced once for all who call it `about`."""
+    """Like `make`, but lowers the program only at the first call with `about`.
+    """
     if about not in self._known:
       self._known[about] = self.make(lower())
     return self._known[about]
 
   def load(self, name: str) -> 'Future[Made]':
-    """Reads a program that was kept, once for all who have it."""
+    """Reads a kept program, only once for each name."""
     assert self.kept
     load = self.kept.load
     if name not in self._read:
@@ -50,19 +51,22 @@ class Maker:
     return self._read[name]
 
   def forget(self) -> None:
-    """Lets go of all that was made: whoever still uses one holds it himself."""
+    """Drops the references to all programs, so that unused ones are freed."""
     for made in (self._alike, self._read, self._known):
       made.clear()
 
   def _into(self, made: Future, lowered: jax.stages.Lowered) -> None:
-    """Who is second does not wait here: others need the thread."""
+    """Compiles a program, or takes the result of an identical one.
+
+    It does not wait for the other's result, because that would hold a thread.
+    """
     try:
       first = self._alike.setdefault(alike.digest(lowered), made)
       if first is made:
         made.set_result(self._compiled(lowered))
       else:
         first.add_done_callback(partial(_pass_on, made))
-    except BaseException as error:  # As a pool has it.
+    except BaseException as error:  # As executors do.
       made.set_exception(error)
 
   def _compiled(self, lowered: jax.stages.Lowered) -> Made:
@@ -72,7 +76,7 @@ class Maker:
 
 
 def _pass_on(made: Future, first: Future) -> None:
-  """The same of one that is alike."""
+  """Gives the result of an identical program to `made`."""
   error = first.exception()
   if error:
     made.set_exception(error)

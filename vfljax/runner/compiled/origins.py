@@ -1,7 +1,8 @@
-"""All that a program is traced from, and compiled by and for.
+"""Digests of everything that a compiled program depends on.
 
-What was registered from outside of vfljax has code of which nothing is known
-here, so with it there is no telling: see `are_known`.
+That is what it is traced from, the software that compiles it, and the machine.
+Code that is registered from outside vfljax is not known here; `are_known` is
+then False.
 """
 from collections.abc import Iterator, Mapping, Sequence
 import contextlib
@@ -23,22 +24,22 @@ from vfljax import algorithms, attacks, data, defenses, nets
 from vfljax.runner.config import outside
 
 _PACKAGES = 'jax', 'jaxlib', 'flax', 'optax', 'numpy', 'ml_dtypes'
-_PLUGINS = 'jax-', 'nvidia-'  # What a GPU's programs are made with and by.
-_SETTINGS = 'JAX_', 'XLA_', 'LIBTPU_'  # The environment's begin so.
-_ELSEWHERE = '_dir'  # Ends the name of a setting that says where, not what.
-_IMPORTED = time.time()  # Whatever changes later is not what runs here.
+_PLUGINS = 'jax-', 'nvidia-'  # Prefixes of packages that GPU programs need.
+_SETTINGS = 'JAX_', 'XLA_', 'LIBTPU_'  # Prefixes of environment variables.
+_ELSEWHERE = '_dir'  # Suffix of settings that are paths; they do not count.
+_IMPORTED = time.time()  # Files that change later are not the running code.
 
 
 def are_known() -> bool:
-  """Whether such devices were tried, and all code is what lies on the disk."""
+  """Whether the devices are tested ones, and the code is vfljax's on disk."""
   return _is_tried() and _is_ours() and bool(_code())
 
 
 def digests(config: Mapping) -> tuple[str, str]:
-  """Of the machine, and of that and all that an experiment is traced from.
+  """(digest of the machine, digest of machine, experiment and code).
 
   Args:
-    config: As config.json has it, with the digest of the samples.
+    config: The contents of config.json, with the digest of the samples.
   """
   machine = _below()
   own = dict(config=config, files=list(_named(config)), code=_code())
@@ -51,7 +52,7 @@ def _digest(about: Mapping) -> str:
 
 
 def _below() -> dict[str, Any]:
-  """All that compiles, and what for: packages, settings, the machine."""
+  """What compiles programs and for what: packages, settings, the machine."""
   settings = {
       name: value for name, value in jax.config.values.items()
       if not name.endswith(_ELSEWHERE)
@@ -71,12 +72,13 @@ def _below() -> dict[str, Any]:
 
 
 def _named(config: Mapping) -> Iterator[tuple]:
-  """Files that a configuration names, or a folder's: their size and time.
+  """(path, size, time) of files that a configuration names.
 
-  Of the samples there is a digest, but there may be more to read.
+  Of a named folder, of the files in it. The samples have a digest, but tracing
+  may read other files, such as pretrained weights.
   """
   told = {k: v for k, v in config.items() if k != 'experiment'}
-  for text in sorted(set(_texts(told)) - {''}):  # Which would be all here.
+  for text in sorted(set(_texts(told)) - {''}):  # '' is the current folder.
     with contextlib.suppress(OSError, ValueError, RuntimeError):
       place = Path(text).expanduser()
       files = sorted(place.iterdir()) if place.is_dir() else [place]
@@ -86,7 +88,7 @@ def _named(config: Mapping) -> Iterator[tuple]:
 
 
 def _texts(tree: Any) -> Iterator[str]:
-  """All words in a tree of mappings and lists, and values of options."""
+  """All strings in a tree, and the values in 'option=value;...' strings."""
   if isinstance(tree, str):
     yield from (tree, *(part.partition('=')[2] for part in tree.split(';')))
   elif isinstance(tree, Mapping):
@@ -98,7 +100,7 @@ def _texts(tree: Any) -> Iterator[str]:
 
 @functools.cache
 def _code() -> str:
-  """A digest of vfljax's own files; '' if they may not be what is imported."""
+  """A digest of vfljax's files; '' if one changed after it was imported."""
   digest, root = hashlib.sha256(), Path(vfljax.__file__).parent
   for file in sorted(root.rglob('*.py')):
     if file.stat().st_mtime > _IMPORTED:
@@ -110,7 +112,7 @@ def _code() -> str:
 
 @functools.cache
 def _machine() -> list[str]:
-  """The processor: its kind, and what it can do, for which code is made."""
+  """The processor's model and features, for which code is compiled."""
   found = [platform.machine(), platform.processor()]
   try:
     lines = Path('/proc/cpuinfo').read_text().splitlines()
@@ -121,7 +123,7 @@ def _machine() -> list[str]:
 
 
 def _is_tried() -> bool:
-  """Whether such devices have played programs that were kept."""
+  """Whether kept programs were tested on such devices."""
   return all(
       device.platform == 'cpu' or device.device_kind.startswith('NVIDIA')
       for device in jax.local_devices()
@@ -129,7 +131,7 @@ def _is_tried() -> bool:
 
 
 def _drivers() -> dict[str, str]:
-  """What stands between JAX and a GPU, which is no package of its own to us."""
+  """Versions of the packages that connect JAX with a GPU; {} on a CPU."""
   if jax.local_devices()[0].platform == 'cpu':
     return {}
   found = metadata.distributions()

@@ -1,7 +1,7 @@
-"""A family's programs: traced and compiled, or as an earlier start kept them.
+"""A family's programs: compiled now, or kept by an earlier start.
 
-A program plays a *piece* of a job's trainings a call: all of them, where the
-job shares its programs with nobody (`families`).
+A program runs a *piece* of a job's trainings in a call. The piece is all of
+them if the job shares its programs with no other job (`families`).
 """
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -21,25 +21,25 @@ from vfljax.runner.experiment.jobs import Job
 
 
 class Compiled(NamedTuple):
-  """A job's compiled programs: what they are of, and how long that took.
+  """A job's compiled programs.
 
-  Of cells and runs they take and give lists, with an entry a piece.
+  They take and return cells and runs as lists with an entry for each piece.
   """
 
   name: str
-  place: Callable  # job -> cells and samples, where they are needed
+  place: Callable  # job -> (cells, samples) on the devices
   start: Callable  # (cells, samples) -> runs
   advance: Callable  # (job, runs, cells, (samples, first epoch))
-  finish: Callable  # (job, runs, cells, samples), which waits to be compiled
-  ready: Callable  # seconds -> whether `finish` is, after at most so many
-  shapes: 'Going'  # what the programs carry, of a piece
-  stride: int  # epochs a call of `advance`
-  seconds: float
+  finish: Callable  # (job, runs, cells, samples); waits until it is compiled
+  ready: Callable  # waits at most so many seconds; whether `finish` is compiled
+  shapes: 'Going'  # shapes of a piece's runs and history
+  stride: int  # epochs in a call of `advance`
+  seconds: float  # that the job waited for its programs
   crossing: dict[str, Any]  # `auditing.of_job`: what crosses in a round
 
 
 class Going(NamedTuple):
-  """A job in progress: what a checkpoint holds, there with whole `runs`."""
+  """A job in progress. A checkpoint holds it with `runs` joined."""
 
   runs: Any  # train.Run, leaves [cells, ...]: a list of pieces
   history: Any  # leaves [cells, epochs, ...], zeros for epochs to come
@@ -47,16 +47,16 @@ class Going(NamedTuple):
 
 
 class _Made(NamedTuple):
-  """A family's programs, perhaps still to come, and what they carry.
+  """A family's programs, which may still be compiling.
 
   Attributes:
-    programs: By 'start', 'advance', 'finish' and, of a family that has them,
-      'baselines' and `Family.attack_jobs`: each with the name under which it is
-      kept, or ''.
+    programs: 'start', 'advance', 'finish', and if the family has them,
+      'baselines' and the names in `Family.attack_jobs` -> future of (program,
+      its name in the store or '').
     runs: Shapes of a piece's trainings.
-    history: Shapes of what a piece records, of all epochs.
-    stride: Epochs a call of 'advance'.
-    fresh: Whether this start has traced them.
+    history: Shapes of a piece's history over all epochs.
+    stride: Epochs in a call of 'advance'.
+    fresh: Whether this process has traced them.
   """
 
   programs: dict[str, Future]
@@ -67,22 +67,22 @@ class _Made(NamedTuple):
 
 
 class Programs:
-  """A family's programs: traced here, and compiled or read in threads."""
+  """A family's programs: traced here, then compiled or read in threads."""
 
   def __init__(self, family: Family, maker: Maker):
-    """Begins to compile them, or to read them; `maker` is all families'."""
+    """Starts to compile or read them; all families share one `maker`."""
     self._family, self._maker = family, maker
     self._made = self._read() or self._trace()
 
   def memory(self) -> Any:
-    """What the program that plays says that it needs."""
+    """XLA's memory analysis of the program 'advance'."""
     self._result('advance')
     return self._made.programs['advance'].result()[0].memory_analysis()
 
   def compiled(self, job: Job) -> Compiled:
-    """For one of the family's jobs, when it can be trained.
+    """The programs for one of the family's jobs, once it can be trained.
 
-    What measures at its end may still be compiled then.
+    Programs that measure after training may still be compiling then.
     """
     family = self._family
     start, ahead = self._result('start'), self._result('advance')
@@ -105,7 +105,7 @@ class Programs:
     def finish(job, runs, cells, samples):
       ends = [self._result(name) for name in last]
 
-      def ended(cell, run):  # A piece at a time: of one are beginnings held.
+      def ended(cell, run):  # One piece at a time, to hold one initial state.
         begin = partial(start, cell, samples)
         both = calls.at_the_end(family, cell, run, begin)
         return [end(both, samples) for end in ends]
@@ -127,7 +127,7 @@ class Programs:
     )
 
   def _attacked(self, names, cells, weights, samples) -> list[dict[str, Any]]:
-    """What the programs of those names find, whose attackers have weights."""
+    """The results of the named programs of attacks on stolen weights."""
     seeds = joined([c['seed'] for c in cells])
     pieces = calls.cut(
         dict(cells=dict(seed=seeds), weights=weights),
@@ -137,14 +137,14 @@ class Programs:
     return [joined([do(p, samples) for p in pieces]) for do in programs]
 
   def _result(self, name: str) -> Callable[..., Any]:
-    """A program, when it is there, but for what `calls.also` adds."""
+    """A program, once compiled, with the argument of `calls.also` filled in."""
     made = self._made
     try:
       program = made.programs[name].result()[0]
     except Exception:
       if made.fresh:
         raise
-      # What was kept cannot be used on this machine after all.
+      # The kept program does not work on this machine: trace it again.
       self._made = self._trace()
       return self._result(name)
     job = self._family.job
@@ -165,7 +165,7 @@ class Programs:
       kept.write(self._label, (names, shapes, made.stride))
 
   def _trace(self) -> _Made:
-    """Traces the programs here, and has them compiled."""
+    """Traces the programs here and compiles them in threads."""
     family, job = self._family, self._family.job
     spread, _ = sweep.shardings()
 
@@ -185,7 +185,7 @@ class Programs:
     runs = calls.shapes(begin('start', first, cells, samples))
     stride = stride_of(job, runs)
     play = calls.going_on(cell.advance, job, stride)
-    # The runs' memory becomes that of what they become.
+    # The new runs reuse the memory of the old ones.
     _, rows = begin(
         'advance', lambda runs, cells, shared: play(
             runs, dict(cells=cells), shared
@@ -212,7 +212,7 @@ class Programs:
     return made
 
   def _attacking(self, seed, weights, samples) -> dict[str, Future]:
-    """The programs of attacks on weights of such a structure, by name."""
+    """Name -> program of attacks on stolen weights with these shapes."""
     family, found = self._family, {}
     spread, _ = sweep.shardings()
     resized = lambda s: jax.ShapeDtypeStruct(
@@ -236,7 +236,7 @@ class Programs:
     return jitted.lower(given, calls.also(job, samples))
 
   def _read(self) -> _Made | None:
-    """Those that were kept; `None` if they were not."""
+    """The programs that an earlier start kept; `None` if there are none."""
     kept = self._maker.kept
     found = kept.read(self._label) if kept else None
     if found is None:
@@ -247,7 +247,7 @@ class Programs:
 
   @property
   def _label(self) -> str:
-    """Of the programs among those that are kept of the experiment."""
+    """The name of these programs in the experiment's store."""
     own = self._family
     return (
         f'{own.name}, {own.cells} a call, baselines: {bool(own.baselines)}, '
@@ -256,12 +256,12 @@ class Programs:
 
 
 def _of_baselines(name: str) -> bool:
-  """Whether a program of `Family.attack_jobs` is that of baselines."""
+  """Whether a name in `Family.attack_jobs` is that of the baselines."""
   return name.startswith('baselines')
 
 
 def _needs_runs(family: Family) -> bool:
-  """Whether some of its baselines look at more than stolen weights."""
+  """Whether some of the family's baselines need more than stolen weights."""
   assert family.baselines
   setting = family.baselines.setting
   if not family.attack_cells:

@@ -1,10 +1,10 @@
-"""Attacks on rounds that are played again, before and after training.
+"""Attacks on rounds that are replayed before and after training.
 
 An attack that takes minutes a round (gradient inversion over thousands of
-samples) cannot look at every round of every measured epoch; one that needs the
-gradients of several rounds does not fit into one. Both get a few rounds of the
-federation as it stood before its first update ('start', what the public code
-attacks) and after its last ('end'). Nobody updates anything in them.
+samples) cannot run in every round of every measured epoch, and an attack that
+needs gradients of several rounds does not fit into one. Both get a few rounds
+of the federation before its first update ('start', which the public code
+attacks) and after its last ('end'). No weights are updated in these rounds.
 """
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,15 @@ from vfljax.types import Array, Key, Round, State
 
 
 def check(setting: Setting, samples: int) -> None:
-  """Raises UserError if there are not enough samples to replay."""
+  """Checks that there are enough samples to replay.
+
+  Args:
+    setting: The experiment.
+    samples: The number of training samples.
+
+  Raises:
+    UserError: if there are fewer than the replayed attacks need.
+  """
   config = setting.config
   size = config.train.batch_size
   for name, attack in setting.replayed.items():
@@ -43,8 +51,9 @@ def check(setting: Setting, samples: int) -> None:
     if attack.view is views.RecordedGradients and not 1 <= who.known <= share:
       raise UserError(
           f'attack.known must be between 1 and {share} labels '
-          f'per class, as {name} records the gradients of {rows} samples; got '
-          f'{who.known}. More: --config.attack.replay_rounds.'
+          f'per class, because {name} records the gradients of {rows} samples; '
+          f'got {who.known}. To allow more, raise '
+          '--config.attack.replay_rounds.'
       )
 
 
@@ -52,15 +61,15 @@ def measured(
     setting: Setting, plan: train.Plan, data: Any, labels: Any,
     states: dict[str, State], key: Key,
 ) -> dict[str, Metrics]:
-  """What the replayed attacks achieve: {attack: {metric_stage: value}}.
+  """Runs the replayed attacks: {attack: {metric_stage: value}}.
 
   Args:
-    setting: Whose `replayed` attacks they are.
+    setting: The experiment with its `replayed` attacks.
     plan: The training.
     data: The training samples.
-    labels: Those that the defense prepared for training, or ().
-    states: The federation by stage.
-    key: The same at every stage: the same samples, the same luck.
+    labels: The labels that the defense prepared for training, or ().
+    states: The federation's state by stage: 'start', 'end'.
+    key: The same for every stage, so that samples and draws are the same.
   """
   found: dict[str, Metrics] = {}
   for name in setting.replayed:
@@ -82,7 +91,7 @@ def _at_stages(
 ) -> Metrics:
   """{metric_stage: value} of an attack on one state or two.
 
-  In a loop: one attack is compiled, and not one a stage.
+  A loop over the states compiles the attack only once.
   """
   stages = list(states)
   last = states[stages[-1]]
@@ -135,7 +144,10 @@ def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
 
 
 def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
-  """What the active party makes of the gradients of a pool of samples."""
+  """Rebuilds features from the gradients of rounds over a pool of samples.
+
+  The active party does this, against passive party k.
+  """
   attack = setting.replayed[name]
   who, _, recipe = attacker(setting.config, name)
   k_pool, k_rounds, k_play, k_run, k_view = jax.random.split(key, 5)
@@ -157,18 +169,18 @@ def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
 
 
 def _rounds(key: Key, count: int, wants: Wants) -> Array:
-  """[count, batch] which of a pool's samples are in each round."""
+  """The pool's samples in each round: indices [count, batch]."""
   keys = jax.random.split(key, count)
   draw = lambda k: jax.random.permutation(k, wants.samples)[: wants.batch]
   return jax.vmap(draw)(keys)
 
 
 def _measured(guessed: Guessed) -> Metrics:
-  """As `measure.of_labels`, and 'matched': accuracy once every guessed class is
-  read as the class that it mostly is.
+  """`measure.of_labels`, and for several classes 'matched'.
 
-  A defense may make an attacker take one class for another throughout, which
-  a few known labels put right. NaN where the accuracy is.
+  'matched' is the accuracy after each guessed class is renamed to the class
+  that most of its samples have. A defense may make an attacker swap classes
+  consistently, which a few known labels would correct. NaN if the accuracy is.
   """
   found = measure.of_labels(guessed)
   scores, labels, weights = guessed
@@ -176,14 +188,13 @@ def _measured(guessed: Guessed) -> Metrics:
     said = jax.nn.one_hot(scores.argmax(-1), labels.shape[-1])
     truth = views.majority(labels) * weights[:, None]
     share = (said.T @ truth).max(-1).sum() / truth.sum()
-    # Of a score that is NaN `argmax` makes some class.
+    # `argmax` of NaN scores would be some class.
     found['matched'] = jnp.where(jnp.isnan(found['accuracy']), jnp.nan, share)
   return found
 
 
 def _play(plan: train.Plan, data, labels, state: State, i, key: Key) -> Round:
-  """A round of samples `i` from `state`, with the true labels for who scores.
-  """
+  """Plays a round of samples `i` from `state`; it keeps the true labels."""
   truth = jax.tree.map(lambda x: x[i], data)
   prepared = labels[i] if plan.defense.prepare else None
   return train.play_prepared(key, plan, state, truth, prepared)[1]

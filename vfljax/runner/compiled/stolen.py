@@ -1,9 +1,9 @@
-"""Attacks after training whose attacker needs nothing but stolen weights.
+"""Attacks after training that need only stolen weights.
 
-Most of what is compiled of a training's end is attackers' own trainings, and
-most of these begin with a bottom network's weights, as far as a defense lets
-them be read, and samples. So they are functions of these: the same for all
-defenses whose weights have one structure, which a program can be made of once.
+Most of what is compiled for the end of a training is attackers' own trainings.
+Most of these start from samples and a bottom network's weights, as far as the
+defense exposes them. As functions of only these they are the same for all
+defenses whose weights have the same structure, so they are compiled once.
 """
 from typing import Any
 
@@ -22,7 +22,7 @@ _NOTHING_HIDDEN = Defense._field_defaults['expose']
 
 
 def attacks(setting: Setting) -> dict[str, Attack]:
-  """Those of the attacks after training, by name."""
+  """The attacks after training that need only stolen weights, by name."""
   return {
       name: attack for name, attack in setting.after_training.items()
       if attack.view in views.OF_ONES_OWN
@@ -31,7 +31,7 @@ def attacks(setting: Setting) -> dict[str, Attack]:
 
 
 def without(setting: Setting) -> Setting:
-  """With the other attacks after training."""
+  """The setting with only the other attacks after training."""
   own = attacks(setting)
   return setting._replace(after_training={
       name: attack for name, attack in setting.after_training.items()
@@ -42,13 +42,16 @@ def without(setting: Setting) -> Setting:
 def weights(
     setting: Setting, defense: Defense, state: State, keys: Array
 ) -> dict[str, Any]:
-  """What each attacker reads, by party, with a leading axis of [repeats].
+  """The weights that each attacker reads, by party: leaves [repeats, ...].
 
-  Of [1] where a defense hides nothing: every repeat would read the same, and
-  copies of large networks fill the memory.
+  The leading axis is 1 if the defense hides nothing: every repeat would read
+  the same, and copies of large networks fill the memory.
 
   Args:
-    keys: [repeats], one an attack.
+    setting: The experiment.
+    defense: Decides what attackers can read.
+    state: The trained federation.
+    keys: One for each repeat, [repeats].
   """
   if defense.expose is _NOTHING_HIDDEN:
     keys = keys[:1]
@@ -64,11 +67,12 @@ def weights(
 def measured(
     setting: Setting, splits: Splits, keys: Array, stolen: dict[str, Any]
 ) -> dict[str, Any]:
-  """How well the attacks do, by what results call them.
+  """The attacks' metrics, means over repeats, by the attacks' names in results.
 
   Args:
+    setting: The experiment.
     splits: A seed's samples.
-    keys: [repeats], as for `weights`.
+    keys: The same as for `weights`, [repeats].
     stolen: What `weights` returned.
   """
   found = {}
@@ -87,9 +91,10 @@ def measured(
 
 
 def luck(key: Key) -> tuple[Key, Key, Key]:
-  """Of which labels are known, of what is seen, and of the attack itself.
+  """Three keys: for the known labels, for the view and for the attack itself.
 
-  Every attack of a seed knows the same labels: baselines are paired.
+  The first does not depend on the attack. So all attacks of a seed know the
+  same labels, and can be compared with baselines seed by seed.
   """
   known, view, run = jax.random.split(key, 3)
   return known, view, run

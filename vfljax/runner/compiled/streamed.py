@@ -1,9 +1,9 @@
-"""Training a job on samples that stay on the host: `--config.data.stream`.
+"""Trains a job on samples that stay on the host: `--config.data.stream`.
 
-The same three steps as in memory, start, advance and finish, with the same
-numbers but for rounding. On the device lie, for each training, the validation
-and test samples, what the defender has of its own, and two chunks of rounds.
-The training samples stay where they are, a memory-mapped file for one.
+The steps are the same as in memory, start, advance and finish, and so are the
+numbers, except for rounding. For each training the device holds the validation
+and test samples, the defender's own samples, and two chunks of rounds. The
+training samples stay on the host, for example in a memory-mapped file.
 """
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,16 +24,16 @@ from vfljax.types import Batch
 
 
 class Host(NamedTuple):
-  """What a job reads from: all samples, and each cell's training rows."""
+  """A job's samples on the host, and each cell's training rows."""
 
   samples: Batch
   rows: list[np.ndarray]
 
 
 class Held(NamedTuple):
-  """What one training has on the device: raw samples, and how they are scaled.
+  """What one training has on the device: unscaled samples, and their scales.
 
-  Of the training samples it is the first round's, for their shapes.
+  Of the training samples it has only the first round, for the shapes.
   """
 
   splits: Splits
@@ -55,11 +55,13 @@ class Programs(NamedTuple):
 def place(
     job: Job, cells: dict[str, Any], rehearsal: bool = False
 ) -> tuple[dict[str, Any], Host]:
-  """The cells with what each holds, on the devices; and what stays here.
+  """(cells with their `Held` on the devices, what stays on the host).
 
   Args:
-    rehearsal: Only the shapes will be looked at, so that one round's samples do
-      for the scales: reading all of a mapped file takes its time.
+    job: The job.
+    cells: Its trainings.
+    rehearsal: Whether only shapes matter. Then scales are computed from one
+      round's samples, because reading all of a mapped file takes long.
   """
   setting, config = job.setting, job.setting.config
   samples, found = setting.samples, {}
@@ -91,7 +93,8 @@ def place(
 
 
 def scale_of(x: np.ndarray, rows: np.ndarray, how: str) -> scale.Stats | None:
-  """How features are scaled, as in memory, by the training rows of `x`."""
+  """Statistics of the training rows of `x` to scale by, the same as in memory.
+  """
   images = x.ndim == 4
   if how == 'none' or images and how == 'minmax':
     return None
@@ -116,7 +119,7 @@ def compile_job(job: Job, cells: dict[str, Any], host: Host) -> Programs:
   where = cells['seed'].sharding
 
   def shaped(tree, size: int = 0):
-    """Shapes on the cells' devices; of as many rounds, if that is given."""
+    """The tree's shapes on the cells' devices, with `size` rounds if given."""
     return jax.tree.map(
         lambda s: jax.ShapeDtypeStruct(
             (s.shape[0], size, *s.shape[2:]) if size else s.shape, s.dtype,
@@ -132,7 +135,7 @@ def compile_job(job: Job, cells: dict[str, Any], host: Host) -> Programs:
     return lambda cells, shared: program(cells, calls.also(job, shared))
 
   def going_on(fn, own, shared):
-    """The runs' memory becomes that of what they become."""
+    """Compiles a step whose new runs reuse the memory of the old ones."""
     whole = jax.jit(sweep.over_runs(
         lambda run, cell, shared: fn(job, cell | dict(runs=run), shared)
     ), donate_argnums=0)
@@ -174,8 +177,8 @@ def advance(job: Job, made: Programs, runs: Any, cells: Any, host: Host, first):
   order, seen = np.asarray(rounds), []
   for part in _parts(job, order.shape[1]):
     own = dict(part=_part(host, order[:, part]), keys=keys[:, part])
-    # This part was gathered while the one before is trained on. Those before
-    # that are waited for: two parts are on the device, and no more.
+    # This part was gathered while the device trains on the one before. Waiting
+    # for earlier parts keeps at most two on the device.
     jax.block_until_ready(seen[-2:-1])
     runs, rows = made.play[watched, part.stop - part.start](
         runs, dict(cells=cells) | sweep.place(own, ())[0], ()
@@ -188,7 +191,7 @@ def advance(job: Job, made: Programs, runs: Any, cells: Any, host: Host, first):
 
 
 def _order(job: Job, cell: dict[str, Any], epoch):
-  """A cell's rounds of an epoch, [rounds, batch], and their keys."""
+  """(a cell's rounds in an epoch, [rounds, batch]; their keys)."""
   own = _epoch(job, one_cell.prepare(job, cell['cells'], ()).plan, cell, epoch)
   return own.rounds, own.keys[:-1]
 
@@ -229,7 +232,7 @@ def _parts(job: Job, rounds: int) -> list[slice]:
 
 def _part(host: Host, order: np.ndarray) -> Batch:
   """Every cell's samples of its rounds, [cells, rounds, batch, ...]."""
-  # A seed's order is the same under all strengths: it is read once.
+  # All strengths of a seed have the same order, so it is read once.
   found: dict[tuple[int, bytes], Batch] = {}
   names = [(id(r), own.tobytes()) for own, r in zip(order, host.rows)]
   for name, own, rows in zip(names, order, host.rows):

@@ -1,8 +1,8 @@
-"""Random words of many keys at a time, in rows.
+"""Draws random words for many keys at once.
 
-XLA's concatenation of many arrays is a kernel for each of them, and one more.
-So words of many draws lie in one table, whose rows have one key each, and a row
-finds out whose it is.
+XLA concatenates many arrays with one kernel for each. So the words of all draws
+are made in one table instead: each row belongs to one draw, and looks up that
+draw's key.
 """
 from collections.abc import Sequence
 import math
@@ -15,26 +15,27 @@ import numpy as np
 
 from vfljax.types import Array
 
-_ROW = 128  # Words, so many that few are in rows which are not full.
+_ROW = 128  # Words in a row; the last row of each draw may be partly unused.
 
 
 def words(keys: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
-  """What `jax.random.bits` gives for each key in its shape, uint32.
+  """What `jax.random.bits` returns for each key and shape, uint32.
 
-  Word i of a draw is the exclusive or of the two that Threefry makes of the key
-  and (0, i): i is below 2^32 in arrays that anybody begins something with. Each
-  draw begins a row, so that a row needs one key; the last one's rest is unused.
+  Word i of a draw is the exclusive or of the two words that Threefry makes of
+  the key and (0, i). This assumes fewer than 2^32 words in a draw. Each draw
+  starts a new row, so that a row needs one key only; the rest of its last row
+  is unused.
 
   Args:
-    keys: [draws].
-    shapes: Of the draws.
+    keys: The draws' keys, [draws].
+    shapes: The draws' shapes.
   """
   sizes = [math.prod(shape) for shape in shapes]
   rows = [-(-size // _ROW) for size in sizes]
   ends = np.cumsum(rows).tolist()
   begins = [end - own for end, own in zip(ends, rows)]
   row = lax.broadcasted_iota(np.int32, (ends[-1], 1), 0)
-  own = (row >= table(ends)).sum(1)  # Whose row it is.
+  own = (row >= table(ends)).sum(1)  # The draw that each row belongs to.
   data = at(jax.random.key_data(keys), own)
   place = (row - at(table(begins), own)[:, None]) * _ROW
   place = place + lax.broadcasted_iota(np.int32, (1, _ROW), 1)
@@ -50,12 +51,12 @@ def words(keys: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
 
 
 def at(x: Array, index: Array) -> Array:
-  """`x[index]` of indices that there are."""
+  """`x[index]` for indices that are known to be in bounds."""
   return x.at[index].get(
       mode='promise_in_bounds', wrap_negative_indices=False
   )
 
 
 def table(numbers: Sequence[int]) -> Array:
-  """An array of few numbers, which are a part of the program's text."""
+  """An int32 array of a few numbers, written out in the program."""
   return lax.concatenate([lax.full((1,), n, np.int32) for n in numbers], 0)

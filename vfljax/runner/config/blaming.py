@@ -58,13 +58,16 @@ def said(error: BaseException) -> str:
 
 
 def is_own(file: str) -> bool:
-  """Whether a file is the user's: not installed, nor of vfljax or Python."""
+  """Whether a file is the user's: not installed, nor of vfljax or Python.
+
+  Compiled modules name source files that are nowhere (numpy/random/x.pyx).
+  """
   place = Path(file).absolute()
   folders = [Path(vfljax.__file__).parent] + [
       Path(sysconfig.get_paths()[kind])
       for kind in ('stdlib', 'purelib', 'platlib')
   ]
-  return not (file.startswith('<') or set(folders) & set(place.parents))
+  return place.is_file() and not set(folders) & set(place.parents)
 
 
 def _hint(text: str) -> str:

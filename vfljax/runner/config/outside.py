@@ -19,7 +19,8 @@ from vfljax.runner.errors import UserError, brief
 # Registry -> the kind of its entries, and how one is made.
 _KINDS: dict[str, tuple[dict, Any, str]] = dict(
     attacks=(attacks.REGISTRY, Callable, '@recipe(...) over its factory'),
-    data=(data.REGISTRY, data.Source, 'data.Source(load, task=..., how=...)'),
+    data=(data.REGISTRY, data.Source,
+          'data.Source(load, task=..., how=..., licence=...)'),
     defenses=(defenses.REGISTRY, defenses.Method, 'Method(factory, (0.1, 1))'),
     nets=(nets.REGISTRY, nets.Network, 'nets.Network(factory)'),
 )
@@ -81,6 +82,28 @@ def explained(name: str, mine: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def loading(name: str) -> Iterator[None]:
+  """A context where errors of a loader from outside are told with its place.
+
+  Args:
+    name: The data set's name. Errors of vfljax's own are left as they are, and
+      so is what vfljax says of a table that was loaded.
+
+  Raises:
+    UserError: in place of other errors of the loader, SystemExit, too.
+  """
+  try:
+    yield
+  except (Exception, SystemExit) as error:
+    source = data.REGISTRY.get(name)
+    if source is None or is_ours(source):
+      raise
+    if isinstance(error, ValueError) and not _place(error):
+      raise
+    raise UserError(f'{said(name, error)}\n{_expected(source)}') from None
+
+
+@contextlib.contextmanager
 def misfits() -> Iterator[None]:
   """A context where a `Misfit` that no rehearsal found is told in two lines.
 
@@ -93,7 +116,7 @@ def misfits() -> Iterator[None]:
     raise UserError(brief(str(error))) from None
 
 
-def said(name: str, error: Exception) -> str:
+def said(name: str, error: BaseException) -> str:
   """An error of a method from outside, in two lines at most."""
   if isinstance(error, jax.errors.ConcretizationTypeError):
     return (
@@ -103,16 +126,36 @@ def said(name: str, error: Exception) -> str:
     )
   text = brief(str(error))
   if isinstance(error, ValueError):
+    text = text.removeprefix(f'{name}: ')  # As `data.load` writes it, too.
     return text if text.startswith(name) else f'{name}: {_place(error)}{text}'
-  first = text.partition('\n')[0]
-  return f'{name}: {_place(error)}{type(error).__name__}: {first}'
+  own = _frames(error)
+  # An assertion without words is told by its line.
+  first = text.partition('\n')[0] or (own[-1].line if own else '')
+  kind = type(error).__name__
+  return f'{name}: {_place(error)}{kind}: {first}'.removesuffix(': ')
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
   """'/a/my.py, line 12: ', the last line of a file that is not vfljax's."""
+  own = _frames(error)
+  return f'{own[-1].filename}, line {own[-1].lineno}: ' if own else ''
+
+
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+  """Frames in files that are not vfljax's, of the error or of its cause."""
   frames = traceback.extract_tb(error.__traceback__)
   own = [f for f in frames if blaming.is_own(f.filename)]
-  return f'{own[-1].filename}, line {own[-1].lineno}: ' if own else ''
+  return own or (_frames(error.__cause__) if error.__cause__ else [])
+
+
+def _expected(source: data.Source) -> str:
+  """What a loader has to be, and where this one is."""
+  code = getattr(source.load, '__code__', None)
+  where = f' in {code.co_filename}, line {code.co_firstlineno}' if code else ''
+  return (
+      f'Its loader{where} is called with the path and its options, and must '
+      'return a vfljax.data.Table.'
+  )
 
 
 def _kind(entry: Any) -> str:

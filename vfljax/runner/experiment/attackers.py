@@ -1,4 +1,4 @@
-"""The attackers of an experiment: what each knows, its options, its attack."""
+"""An experiment's attackers: what each knows, its options and its attack."""
 from collections.abc import Sequence
 import dataclasses
 import difflib
@@ -21,12 +21,12 @@ _COMMON = tuple(
 
 
 class Attacker(NamedTuple):
-  """Who mounts an attack.
+  """An attacker and its attack.
 
   Attributes:
-    who: What every attacker has.
+    who: The options that all attacks have, `--config.attack.<option>`.
     own: The attack's own options.
-    recipe: How it is made and measured.
+    recipe: How the attack is made and measured.
   """
 
   who: AttackConfig
@@ -35,7 +35,7 @@ class Attacker(NamedTuple):
 
 
 def recipe(name: str) -> Recipe:
-  """The recipe of an attack or of a variant of it.
+  """The recipe of an attack, or of the attack that a variant is of.
 
   Raises:
     UserError: if it is not registered.
@@ -47,10 +47,11 @@ def recipe(name: str) -> Recipe:
 
 
 def attacker(config: Config, name: str) -> Attacker:
-  """What an attack's attacker knows, and how it proceeds.
+  """An attack's attacker with its options.
 
   Raises:
-    UserError: for an option that the attack does not have, or another type.
+    UserError: for an option that the attack does not have, or a value of the
+      wrong type.
   """
   made = recipe(name)
   special = _special(config, name)
@@ -66,10 +67,10 @@ def attacker(config: Config, name: str) -> Attacker:
 
 
 def baselines(config: Config, name: str, scene: Scene) -> list[str]:
-  """What an attack is measured by: 'local_model:80' of 'model_completion:80'.
+  """The names of the baselines that an attack is compared with.
 
-  A variant whose attacker knows something else than the others has baselines of
-  its own, who know the same.
+  A variant that changes what the attacker knows has baselines of its own that
+  know the same: 'local_model:80' for 'model_completion:80'.
 
   Raises:
     UserError: for a baseline that is not registered.
@@ -78,9 +79,9 @@ def baselines(config: Config, name: str, scene: Scene) -> list[str]:
   for base in found:
     if base not in attacks.REGISTRY:
       raise UserError(
-          f'{name} is measured by the baseline {base!r}, which is not there: '
-          f'register it, attacks.REGISTRY[{base!r}] = ..., or leave it out of '
-          "its recipe's baselines."
+          f'{name} has the baseline {base!r}, which is not registered. '
+          f'Register it with attacks.REGISTRY[{base!r}] = ..., or leave it out '
+          "of the recipe's baselines."
       )
   if not set(_COMMON) & set(_special(config, name)):
     return list(found)
@@ -88,7 +89,7 @@ def baselines(config: Config, name: str, scene: Scene) -> list[str]:
 
 
 def _special(config: Config, name: str) -> dict[str, Any]:
-  """What is special about a variant, or about a baseline of one."""
+  """The options in which a variant, or its baseline, differs."""
   variant = AttackName.parse(name).variant
   for one in config.variants:
     if one.name == name:
@@ -103,16 +104,16 @@ def _special(config: Config, name: str) -> dict[str, Any]:
 
 
 def known_groups() -> dict[str, Any]:
-  """The options' type by the name under which they are set."""
+  """Options' types by group, the name in `--config.attack.<group>.<option>`."""
   recipes = map(recipe_of, attacks.REGISTRY.values())
   return {made.group: made.options for made in recipes if made.options._fields}
 
 
 def group_options(group: str, given: dict[str, Any]) -> Any:
-  """Options under the name under which some attacks have them.
+  """A group's options with the given values.
 
   Raises:
-    UserError: if none has, for an option that there is not, or another type.
+    UserError: for an unknown group or option, or a value of the wrong type.
   """
   known = known_groups()
   if group not in known:
@@ -128,7 +129,10 @@ def group_options(group: str, given: dict[str, Any]) -> Any:
 def made(
     config: Config, names: Sequence[str], vfl: VFL, classes: int
 ) -> dict[str, dict[str, Attack]]:
-  """The attacks by stage, then by name; backdoors are planted later.
+  """The attacks by stage, then by name.
+
+  Attacks that change the training (backdoors) are left out: they are made when
+  training starts.
 
   Raises:
     ValueError: for an attack that cannot work on the federation.
@@ -151,13 +155,13 @@ def made(
 
 
 def _check_made(name: str, stage: str, attack: Any) -> None:
-  """Raises ValueError unless it is an attack that sees what there is then."""
+  """Raises ValueError unless it is an `Attack` with a view of that stage."""
   if not isinstance(attack, Attack):
     raise ValueError(
         f'{name} must make an Attack(view, run); its factory returned '
         f'{type(attack).__name__}.'
     )
-  # Looked up now: a program may have added views of its own.
+  # Looked up at each call: a program may have added views of its own.
   seen: dict[str, set[type]] = {
       ROUND: {*views.OF_A_ROUND}, TRAINED: {*views.OF_A_TRAINED_FEDERATION},
       REPLAYED: {*views.OF_A_ROUND, views.RecordedGradients, views.WhiteBox},
@@ -169,22 +173,22 @@ def _check_made(name: str, stage: str, attack: Any) -> None:
   right = next((when for when in seen if attack.view in seen[when]), '')
   known = ', '.join(sorted(view.__name__ for view in seen[stage]))
   raise ValueError(
-      f'{name} attacks {stage}, and {called} is '
+      f'{name} attacks {stage}, but {called} is '
       + (f'a view of {right}: recipe(stage={names[right]}).' if right
          else f'none of its views: {known}.')
   )
 
 
 def backdoor(names: Sequence[str]) -> str:
-  """The attack among them that changes how the federation trains, or ''.
+  """The attack that changes how the federation trains; '' if there is none.
 
   Raises:
-    ValueError: if there are several.
+    ValueError: if there is more than one.
   """
   found = [name for name in names if recipe(name).stage == TRAINING]
   if len(found) > 1:
     raise ValueError(
-        'A backdoor changes how the federation trains: run them apart, not '
+        'A backdoor changes how the federation trains. Run them apart, not '
         f'{" and ".join(found)} together.'
     )
   return found[0] if found else ''
@@ -197,7 +201,7 @@ def check_apart(names: Sequence[str]) -> None:
     for other in recipe(name).apart:
       if other in bases:
         raise ValueError(
-            f'{AttackName.parse(name).base} changes how its party trains: run '
+            f'{AttackName.parse(name).base} changes how its party trains. Run '
             f'it apart from {other}.'
         )
 

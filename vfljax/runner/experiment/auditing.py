@@ -1,7 +1,7 @@
-"""What crosses between the parties of a round, for a run's report and `--list`.
+"""What crosses between the parties in a round, for reports and `--list audit`.
 
-`vfljax.audit` follows a round by its shapes alone; here it is asked about the
-federation that an experiment trains, and about everything that is registered.
+`vfljax.audit` traces a round without computing it. This module audits the
+federation of an experiment, and every registered defense and attack.
 """
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,23 +22,23 @@ from vfljax.types import Batch
 
 Rows = list[tuple[str, ...]]
 
-# The federation in which what is registered is looked at.
+# Rows of a round and width of an embedding in `--list audit`.
 _ROWS, _WIDTH = 16, 6
-_MOST = 3  # Leaks that are kept; one is enough to be told.
+_MOST = 3  # Most leaks that are kept; one is enough for a warning.
 
 
 class Kept(NamedTuple):
   """What crosses in a round, as a timing record keeps it.
 
   Attributes:
-    messages: (party, 'up' or 'down', shape, type, bytes) of each.
-    samples: In a round.
-    rounds: In an epoch.
-    epoch_bytes: Of all passive parties' messages, by direction.
-    borrowers: Passive parties that compute with memory of the defense ...
-    made_anew_of: ... into which it puts, between epochs, what is made of this.
-    leaks: Ways of what crosses beside the messages, the first few ...
-    count: ... of so many.
+    messages: (party, 'up' or 'down', shape, type, bytes) of each message.
+    samples: Samples in a round.
+    rounds: Rounds in an epoch.
+    epoch_bytes: 'up' and 'down' -> bytes an epoch, of all passive parties.
+    borrowers: Passive parties that compute with memory of the defense.
+    made_anew_of: What the defense renews that memory from between epochs.
+    leaks: The first few leaks beside the messages, each in words.
+    count: How many leaks there are.
   """
 
   messages: list[tuple]
@@ -54,13 +54,13 @@ class Kept(NamedTuple):
 def of_job(job: Job) -> dict[str, Any]:
   """What crosses in a round of a job's training, for its timing record.
 
-  Looked at are its first strength, which has the shapes of all, and parties
-  that follow the protocol. By tracing: nothing is computed.
+  The round is traced, not computed, at the job's first strength (all have the
+  same shapes) and with parties that follow the protocol.
 
   Returns:
-    'defense' and the fields of `Kept`, or 'defense' and 'error': whatever may
-    be wrong with the audit is no reason to end a training. Of the active party
-    alone, to whom nobody sends, {}.
+    'defense' and the fields of `Kept`; if the audit fails, 'defense' and
+    'error', because a failed audit must not end a training. {} for the active
+    party alone, which receives no messages.
   """
   if job.entry.name == ALONE:
     return {}
@@ -81,7 +81,7 @@ def _of_job(job: Job) -> Kept:
   plan = training_plan(setting, defense, splits)
   sizes, rest = [plan.batch_size], setting.sizes.train % plan.batch_size
   if plan.remainder == 'keep' and rest:
-    sizes.append(rest)  # A hook may proceed otherwise in a smaller round.
+    sizes.append(rest)  # A hook may differ in a smaller round.
   found, *more = [
       audit.report(
           plan.defense, plan.vfl, plan.txs,
@@ -101,7 +101,7 @@ def _of_job(job: Job) -> Kept:
 
 
 def _said(error: Exception) -> str:
-  """In one line."""
+  """An error in one line."""
   first = brief(str(error)).partition('\n')[0]
   return f'{type(error).__name__}: {first}'
 
@@ -122,7 +122,7 @@ def _round(defense: Defense, data: Any, rows: int) -> Any:
 
 
 def _rows_an_epoch(setting: Setting) -> int:
-  """Samples of all rounds of an epoch, padding included."""
+  """Samples in all rounds of an epoch, padding included."""
   config = setting.config.train
   if config.remainder == 'keep':
     return setting.sizes.train
@@ -130,22 +130,22 @@ def _rows_an_epoch(setting: Setting) -> int:
 
 
 def tables() -> list[tuple[str, Rows]]:
-  """Of each registered defense what crosses, of each attack what it sees.
+  """(title, rows) of two tables: what each defense sends, each attack sees.
 
-  Takes some seconds: a round of every defense is traced.
+  Takes some seconds, because a round of every defense is traced.
   """
   head = 'defense', 'message', 'shape', 'type', 'bytes a sample', 'beside it'
   sent = [row for name in sorted(defenses.REGISTRY) for row in _sent(name)]
   seen = [_seen(name, made) for name, made in sorted(attacks.REGISTRY.items())]
   return [
       (f'What crosses in a round of {_ROWS} samples', [head, *sent]),
-      ('What attacks see (Ground: what one on training itself is planted in)',
+      ('What attacks see (Ground: what an attack that changes training gets)',
        [('attack', 'view', 'its fields'), *seen]),
   ]
 
 
 def _sent(name: str) -> Rows:
-  """A registered defense's rows, one a message."""
+  """A registered defense's rows, one for each message."""
   method = defenses.REGISTRY[name]
   defense = method(method.strengths[0]) if method.strengths else method()
   vfl = algorithms.vhnn(
@@ -158,7 +158,7 @@ def _sent(name: str) -> Rows:
         defense, vfl, (optax.adam(1e-2),) * 2, _round(defense, data, _ROWS),
         auxiliary=data,
     )
-  except Exception as error:  # Of somebody's own: the others are listed.
+  except Exception as error:  # A user's defense may fail; list the others.
     return [(name, '', '', '', '', f'not audited: {_said(error)}')]
   return [
       (name if not i else '', f'{sent.direction}, party {sent.party}',
@@ -174,25 +174,25 @@ def _verdict(found: audit.Report) -> str:
   if not found.borrowers:
     return 'nothing else'
   anew = ', '.join(found.made_anew_of)
-  return 'nothing else, but memory that the defense lends' + (
-      f', made anew between epochs of {anew}' if anew else ''
+  return 'nothing else, except memory that the defense lends' + (
+      f', which it renews between epochs from {anew}' if anew else ''
   )
 
 
 def _seen(name: str, factory: Any) -> tuple[str, str, str]:
   """A registered attack, its view and the view's fields."""
   made = recipe_of(factory)
-  if made.stage == TRAINING:  # It deviates by what it has, and has no view.
+  if made.stage == TRAINING:  # Such an attack has no view.
     view: Any = Ground
   else:
     view = _view(name, made)
   if view is None:
-    return name, 'not known: it needs a federation of its own kind', ''
+    return name, 'not known: it needs a special kind of federation', ''
   return name, view.__name__, ', '.join(view._fields)
 
 
 def _view(name: str, made: Recipe) -> type | None:
-  """Of the attack on the first of some federations that it works on."""
+  """The attack's view, on the first of three federations that it works on."""
   def own(widths: tuple[int, ...], norm: str):
     return nets.mlp(*widths, norm=norm)
 

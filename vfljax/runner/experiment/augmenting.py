@@ -1,10 +1,10 @@
-"""A defender's samples made of others: VMask's auxiliary data (section V-A).
+"""A defender's samples made by augmentation: VMask's auxiliary data (V-A).
 
-There they are images flipped and cropped at random, or texts of which words are
-left out or into which words are put. How far and how often the paper does not
-say: crops here are shifts by up to four pixels, as is usual, and a tenth of a
-text's words is left out, and as many are put in. Each party's part is changed
-by itself: half of a mirrored image would be another party's.
+In the paper, images are flipped and cropped at random, and words are removed
+from texts or inserted. The paper does not say how far and how often. Here, as
+is usual, crops are shifts by up to four pixels; a tenth of a text's words is
+removed and as many are inserted. Each party's part is changed by itself:
+mirroring a whole image would move one half to the other party.
 """
 import jax
 import jax.numpy as jnp
@@ -18,15 +18,16 @@ RATE = 0.1
 
 
 def augmented(key: Key, samples: Batch, texts: bool = False) -> Batch:
-  """Every party's part of the samples, flipped and cropped, or reworded.
+  """Augments every party's part of the samples; labels stay as they are.
 
   Args:
-    samples: Images [n, height, width, channels], or texts' token numbers
-      [n, tokens].
+    key: Seeds all draws.
+    samples: Each party has images [n, height, width, channels], or token
+      numbers of texts [n, tokens].
     texts: Whether they are texts.
 
   Raises:
-    ValueError: if they are neither.
+    ValueError: if features are not images and `texts` is False.
   """
   change = words if texts else image
   parts = [
@@ -37,34 +38,39 @@ def augmented(key: Key, samples: Batch, texts: bool = False) -> Batch:
 
 
 def image(key: Key, x: Array) -> Array:
-  """Half of the images [n, height, width, channels] mirrored, all shifted.
+  """Mirrors each image at random and shifts each by a few pixels.
+
+  Args:
+    key: Seeds all draws.
+    x: Images [n, height, width, channels].
 
   Raises:
-    ValueError: if these are no images.
+    ValueError: if `x` has another number of dimensions.
   """
   if x.ndim != 4:
     raise ValueError(
-        'auxiliary.augment flips and crops images and rewords texts; a party '
-        f'has features of shape {x.shape[1:]}.'
+        'auxiliary.augment flips and crops images or rewords texts, but a '
+        f'party has features of shape {x.shape[1:]}. Leave it at none.'
     )
   k_flip, k_shift = jax.random.split(key)
   pixels = min(PIXELS, min(x.shape[1:3]) // 2)
-  # Black is the darkest that there is, however the images were scaled.
+  # The minimum is black, however the images were scaled.
   return augment.shift(k_shift, augment.flip(k_flip, x), pixels, x.min())
 
 
 def words(key: Key, x: Array, rate: float = RATE, padding: int = 0) -> Array:
-  """Texts with words left out and words of other texts put in.
+  """Removes words from texts at random, and inserts words of other texts.
 
   Args:
-    x: [n, tokens] token numbers: a first and a last special token, and padding
-      after the latter.
-    rate: Probability with which a word is left out, and with which another,
-      drawn from all of `x`, is put before it.
-    padding: The number of what is not there.
+    key: Seeds all draws.
+    x: Token numbers [n, tokens]: each text starts and ends with a special
+      token, with padding after it.
+    rate: Probability that a word is removed, and that a word drawn from all of
+      `x` is inserted before it.
+    padding: The token number of padding.
 
   Returns:
-    [n, tokens]; of what is too long the last words are left out.
+    [n, tokens]; texts that became too long lose their last words.
   """
   n, length = x.shape
   k_out, k_in, k_word = jax.random.split(key, 3)
@@ -87,5 +93,5 @@ def words(key: Key, x: Array, rate: float = RATE, padding: int = 0) -> Array:
   amount = jnp.minimum(kept.sum(-1, keepdims=True), length)
   found = jnp.where(place < amount, found, padding)
   last = jnp.take_along_axis(x, jnp.maximum(count - 1, 0), -1)
-  ends = (place == amount - 1) & (count > 1)  # The last token is there, too.
+  ends = (place == amount - 1) & (count > 1)  # Keeps the last special token.
   return jnp.where(ends, last, found).astype(x.dtype)

@@ -1,4 +1,4 @@
-"""Which defenses and attacks an experiment has: those listed, or asked for."""
+"""Which defenses and attacks an experiment has: listed or asked for by name."""
 from collections.abc import Mapping
 import dataclasses
 import difflib
@@ -17,13 +17,13 @@ _CHOSEN = re.compile(r'\s*([^,()]*?)\s*(?:\(([^()]*)\)\s*)?(?:,|$)')
 
 
 def entries(config: Config, classes: int = 2) -> list[Entry]:
-  """The table's rows: those chosen, after the undefended baseline.
+  """The defenses to run, the undefended federation first.
 
-  Listed defenses that are for two classes are left out where there are more;
-  those asked for by name are not, and `checks.make` refuses them.
+  With more than two classes, listed defenses for two classes are left out.
+  Defenses asked for by name are kept, and `checks.make` refuses them.
 
   Raises:
-    UserError: for a name that is not a defense, and strengths that are none.
+    UserError: for a name that is not a defense, or invalid strengths.
   """
   listed = {entry.name: entry for entry in config.listed}
   if len(listed) < len(config.listed):
@@ -48,7 +48,7 @@ def entries(config: Config, classes: int = 2) -> list[Entry]:
       _at(listed.get(name) or default_entry(name), asked.get(name))
       for name in names
   ]
-  # Everything is measured against the undefended federation.
+  # Utility loss is measured against the undefended federation.
   if 'none' not in names:
     chosen.insert(0, listed.get('none') or Entry('none'))
   return sorted(chosen, key=lambda entry: entry.name != 'none')
@@ -57,14 +57,14 @@ def entries(config: Config, classes: int = 2) -> list[Entry]:
 def recorded(
     config: Config, measured: Mapping[str, tuple[float, ...]]
 ) -> list[Entry]:
-  """The rows of a work directory, whose defenses need not be registered here.
+  """The defenses of a work directory, which need not be registered here.
 
   Args:
-    config: As it has it.
-    measured: Each defense's strengths in its results.
+    config: The directory's configuration.
+    measured: Each defense's strengths in the directory's results.
 
   Raises:
-    UserError: if its defenses are not in the form of `entries`.
+    UserError: if `config.defenses` cannot be parsed.
   """
   listed = {entry.name: entry for entry in config.listed}
   asked = _with_strengths(config.defenses)
@@ -82,10 +82,10 @@ def recorded(
 
 
 def attack_names(config: Config, classes: int = 2) -> list[str]:
-  """The attacks, with the baselines that they are measured by.
+  """The attacks to run, with the baselines that they are compared with.
 
-  Listed attacks that cannot work here are left out; those asked for by name are
-  not, and `checks.make` refuses them.
+  Listed attacks that cannot work here are left out. Attacks asked for by name
+  are kept, and `checks.make` refuses them.
 
   Raises:
     UserError: for a name that is not an attack.
@@ -125,11 +125,11 @@ def _with_baselines(
 
 
 def _with_strengths(text: str) -> dict[str, tuple[float, ...] | None]:
-  """Names with the strengths typed behind them; `None` where there are none.
+  """Parses 'marvell(3,6),iso': each name's strengths, `None` if none are given.
 
   Raises:
-    UserError: for strengths that are not numbers, and a name that stands twice
-      with others.
+    UserError: for strengths that are not numbers, or a name that is given twice
+      with different strengths.
   """
   found: dict[str, tuple[float, ...] | None] = {}
   place = 0
@@ -145,7 +145,7 @@ def _with_strengths(text: str) -> dict[str, tuple[float, ...] | None]:
     strengths = None if match[2] is None else _numbers(name, match[2])
     if found.get(name, strengths) != strengths:
       raise UserError(
-          f'defenses has {name} twice: put its strengths together, as in '
+          f'defenses names {name} twice. Put all its strengths together, as in '
           f'{name}(1,2).'
       )
     found[name] = strengths
@@ -159,17 +159,17 @@ def _numbers(name: str, text: str) -> tuple[float, ...]:
     found = ()
   if not found or not all(map(math.isfinite, found)):
     raise UserError(
-        f'{name}({shown(text)[1:-1]}): strengths are numbers, as in '
+        f'{name}({shown(text)[1:-1]}): strengths must be numbers, as in '
         f"--config.defenses='{name}(1,2.5)'."
     )
   return found
 
 
 def _at(entry: Entry, strengths: tuple[float, ...] | None) -> Entry:
-  """A defense at strengths that were typed.
+  """An entry with the strengths that were typed, if any.
 
   Raises:
-    UserError: if it has none to choose.
+    UserError: if the defense has no strength.
   """
   if strengths is None:
     return entry

@@ -1,4 +1,4 @@
-"""Which samples are for what: training, validation, test, an attacker's own."""
+"""Divides samples: training, validation, test, attacker's and defender's."""
 import functools
 import math
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from vfljax.types import Array, Batch, Key
 
 
 class Sizes(NamedTuple):
-  """How many samples go where."""
+  """How many samples each part of `Splits` has."""
 
   train: int
   validation: int
@@ -27,10 +27,10 @@ class Sizes(NamedTuple):
 
 
 class Splits(NamedTuple):
-  """One seed's samples, standardised on its training samples.
+  """One seed's samples, scaled by statistics of its training samples.
 
-  The auxiliary ones are an attacker's and the spare ones the defender's; nobody
-  trains the federation on them.
+  `auxiliary` belongs to an attacker and `spare` to the defender; the federation
+  is trained on neither.
   """
 
   train: Batch
@@ -41,7 +41,14 @@ class Splits(NamedTuple):
 
 
 def divide(table: Table, config: Config):
-  """The order of the samples, and how many are for what."""
+  """(order, sizes): how to sort the samples, and how many each part has.
+
+  `order` is an index array, or a slice of everything; it moves an official test
+  set to the end.
+
+  Raises:
+    ValueError: if a share is out of its range, or no training samples are left.
+  """
   data, count = config.data, len(table.labels)
   if not 0 < data.test < 1 or not 0 <= data.validation < 1:
     raise ValueError(
@@ -57,8 +64,8 @@ def divide(table: Table, config: Config):
     order, held = slice(None), math.ceil(data.test * count)
   if table.test is None and held >= count:
     raise ValueError(
-        f'No training samples are left of {count}: take fewer for tests than '
-        f'--config.data.test={data.test:g}.'
+        f'No training samples are left of {count}: type a share for tests that '
+        f'is smaller than --config.data.test={data.test:g}.'
     )
   auxiliary = config.attack.auxiliary
   spare = 0 if config.auxiliary.data else config.auxiliary.samples
@@ -78,18 +85,21 @@ def divide(table: Table, config: Config):
 
 
 def key_of(seed: Array | int) -> Key:
-  """Of the split of that seed."""
+  """The key of a seed's split."""
   return jax.random.fold_in(jax.random.key(seed), 0)
 
 
 def rows_of(key: Key, sizes: Sizes, official: bool) -> tuple[Any, ...]:
-  """Which samples one seed's training, validation, ... samples are.
+  """The rows of each part of one seed's split.
 
   Args:
+    key: The split's, see `key_of`.
+    sizes: How many samples each part has.
     official: Whether the last `sizes.test` samples are the test set.
 
   Returns:
-    Indices [n], or slices where no order is drawn, in the order of `Splits`.
+    (training, validation, test, auxiliary, spare), each an index array [n], or
+    a slice if no order is drawn.
   """
   fit = sizes.train + sizes.validation + sizes.auxiliary + sizes.spare
   known, test = None, slice(fit, fit + sizes.test)
@@ -110,13 +120,14 @@ def rows_of(key: Key, sizes: Sizes, official: bool) -> tuple[Any, ...]:
 
 @functools.partial(jax.jit, static_argnames='sizes')
 def counts(seeds: Array, labels: Array, sizes: Sizes) -> Array:
-  """How many of each class are for training and for tests: [seeds, 2, classes].
+  """Samples of each class in training and test sets: [seeds, 2, classes].
 
-  Of data without an official test set.
+  For data without an official test set.
 
   Args:
-    seeds: [seeds].
-    labels: [samples, classes].
+    seeds: The seeds, [seeds].
+    labels: One-hot labels, [samples, classes].
+    sizes: How many samples each part has.
   """
 
   def one(seed):
@@ -126,17 +137,20 @@ def counts(seeds: Array, labels: Array, sizes: Sizes) -> Array:
   return jax.lax.map(one, seeds)
 
 
-# All programs of a training begin with it; so it is traced once for all.
+# Every program of a training begins with it. Under jit it is traced only once.
 @functools.partial(
     jax.jit, static_argnames=('sizes', 'official', 'how'), inline=True
 )
 def split(
     key: Key, samples: Batch, sizes: Sizes, official: bool, how: str
 ) -> Splits:
-  """One seed's split of the samples, features scaled by its training part.
+  """One seed's split, with features scaled by statistics of the training part.
 
   Args:
-    samples: The test set last, if there is an official one.
+    key: The split's, see `key_of`.
+    samples: All samples; an official test set comes last.
+    sizes: How many samples each part has.
+    official: Whether the last `sizes.test` samples are the test set.
     how: 'standard', 'minmax' or 'none'.
   """
   rows = rows_of(key, sizes, official)
@@ -147,7 +161,7 @@ def split(
 
 
 def scaled(splits: Splits, scales: tuple) -> Splits:
-  """Every part's features as `scale_by` has them, with a scale a party."""
+  """Applies `scale_by` to every part, with one scale for each party."""
   change: Any = lambda part: part and part._replace(
       features=scale_all(part.features, scales)
   )
@@ -155,19 +169,21 @@ def scaled(splits: Splits, scales: tuple) -> Splits:
 
 
 def scale_all(features: tuple, scales: tuple) -> tuple:
-  """Every party's features of one batch as `scale_by` has them."""
+  """Applies `scale_by` to every party's features of one batch."""
   return tuple(
       x if x is None else scale_by(x, own) for x, own in zip(features, scales)
   )
 
 
 def distorted(key: Key, samples: Batch, classes: int, noise: float) -> Batch:
-  """Samples that are not as the others: VMask's non-IID auxiliary samples.
+  """Samples from another distribution: VMask's non-IID auxiliary samples.
 
   Args:
-    classes: Those of other classes than the first so many lose their labels,
-      so that they do not count; 0 keeps all.
-    noise: Deviation of normal noise on the features.
+    key: Seeds the noise.
+    samples: The samples.
+    classes: Number of classes to keep. Labels of later classes become zeros,
+      so that those samples do not count; 0 keeps all classes.
+    noise: Standard deviation of normal noise added to the features.
   """
   labels = samples.labels
   if classes:
@@ -182,10 +198,16 @@ def distorted(key: Key, samples: Batch, classes: int, noise: float) -> Batch:
 
 
 def outside(table: Table, spec, sizes: int, how: str) -> Batch:
-  """`sizes` samples of another data set, split alike and scaled by themselves.
+  """Samples of another data set, divided among the parties in the same way.
+
+  Args:
+    table: The other data set.
+    spec: How features are divided among the parties.
+    sizes: How many samples to draw.
+    how: How to scale them, by their own statistics: see `split`.
 
   Raises:
-    ValueError: if it has fewer.
+    ValueError: if `sizes` is below 1 or above the data set's size.
   """
   if not 0 < sizes <= len(table.labels):
     raise ValueError(
@@ -208,9 +230,9 @@ def _rows(samples: Batch, rows: Array | slice) -> Batch:
 
 
 def _scale_of(x: Array, how: str) -> scale.Stats | None:
-  """How features are scaled, by the training samples `x`.
+  """Statistics of the training samples `x` to scale by; `None` for no scaling.
 
-  Images keep one mean and deviation for all their pixels.
+  Images have one mean and one deviation for all their pixels.
   """
   if x.ndim == 4:
     seen = scale.images(x)
@@ -222,7 +244,7 @@ def _scale_of(x: Array, how: str) -> scale.Stats | None:
 
 
 def scale_by(x: Array, own: scale.Stats | None) -> Array:
-  """Features, scaled; of images `own` is the mean and the deviation."""
+  """Scales features by statistics; images by one mean and one deviation."""
   if x.ndim == 4:
     mean, std = own or (0.0, 1.0)
     return (scale.images(x) - mean) / jnp.maximum(std, 1e-12)
@@ -230,10 +252,10 @@ def scale_by(x: Array, own: scale.Stats | None) -> Array:
 
 
 def known(key: Key, training: Batch, count: int) -> Batch:
-  """An attacker's labeled samples: `count` random ones a class; 0 is all.
+  """An attacker's labeled samples: `count` random ones a class; 0 means all.
 
-  A class that a split has left fewer of fills its rows with other samples, of
-  which no label is known: zeros.
+  If the training part has fewer of a class, other samples fill its rows, with
+  zeros as labels: their labels are unknown.
   """
   if not count:
     return training

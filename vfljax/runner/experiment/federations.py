@@ -1,4 +1,4 @@
-"""Networks and federations, as a configuration describes them."""
+"""Makes the networks and the federation that a configuration describes."""
 from typing import Any
 
 import optax
@@ -32,7 +32,7 @@ def federation(config: Config, classes: int) -> VFL:
           'With a top without weights the embedding is the logits: the last '
           f'width of model.bottom must be {width}, not {model.bottom[-1:]}.'
       )
-    # Logits are added up, not laid side by side.
+    # Embeddings are logits here: concatenating them would make no sense.
     fuse = 'sum' if model.aggregation == 'concat' else model.aggregation
     top = algorithms.plain(fuse)
     bottoms = [bottom] * (parties - (model.algorithm == 'vsnn'))
@@ -51,10 +51,12 @@ def named(model: ModelConfig, width: int = 0) -> Net:
   """The network that `model.name` names.
 
   Args:
-    width: That its embedding must have; 0 leaves it to `model.width`.
+    model: The configuration of the networks.
+    width: The width that the embedding must have; 0 for `model.width`.
 
   Raises:
-    ValueError: for an unknown name, option or value, or another width.
+    ValueError: for an unknown name, option or value, or a `model.width` that
+      is not `width`.
   """
   if width and model.width not in (0, width):
     raise ValueError(
@@ -70,8 +72,11 @@ def named(model: ModelConfig, width: int = 0) -> Net:
 def network(
     config: Config, widths: tuple[int, ...], final: str = 'linear'
 ) -> Net:
-  """A network of linear layers of `widths`, after the configured convolutions
-  or beside a linear model of the categories, if any."""
+  """A network of linear layers with these widths.
+
+  They follow convolutions (`model.channels`), or stand beside a linear model of
+  the categories (`model.buckets`), if the configuration has them.
+  """
   model = config.model
   if model.buckets:
     return wide_and_deep(
@@ -89,7 +94,7 @@ def network(
 
 
 def scene(config: Config, classes: int) -> Scene:
-  """What kind of federation attacks meet."""
+  """The kind of federation, from which attacks decide whether they apply."""
   model = config.model
   linear = model.algorithm == 'vlr'
 

@@ -1,4 +1,4 @@
-"""What a row's grid sweeps: points, their names, and the options there."""
+"""An entry's grid of other arguments: its points, their names and options."""
 from collections.abc import Callable, Sequence
 import inspect
 import itertools
@@ -8,7 +8,7 @@ from vfljax.runner.config import Entry
 
 
 def grid(entry: Entry) -> list[dict[str, float]]:
-  """Every combination of an entry's other arguments; one of none at least."""
+  """Every combination of an entry's other arguments; [{}] without a grid."""
   return [
       dict(zip(entry.grid, values))
       for values in itertools.product(*entry.grid.values())
@@ -16,7 +16,7 @@ def grid(entry: Entry) -> list[dict[str, float]]:
 
 
 def row_name(entry: Entry, others: dict[str, float]) -> str:
-  """What the results call an entry at a point of its grid."""
+  """The name in the results of an entry at a point of its grid."""
   swept = [f'{k}={v:g}' for k, v in others.items() if len(entry.grid[k]) > 1]
   return ' '.join([entry.name, *swept])
 
@@ -24,15 +24,16 @@ def row_name(entry: Entry, others: dict[str, float]) -> str:
 def options(
     method: Callable[..., Any], entry: Entry, others: dict[str, Any]
 ) -> dict[str, Any]:
-  """A row's options, with a point's values in their places.
+  """An entry's options with a point's values in place.
 
   Args:
-    method: Whose arguments they are; what is not given has its default.
-    others: By argument, or by part of one: 'attacker.plays' is that of a named
-      tuple.
+    method: The defense's factory, which knows the arguments' defaults.
+    entry: The defense and its options.
+    others: Values by argument, or by a field of an argument that is a named
+      tuple: 'attacker.plays'.
 
   Raises:
-    ValueError: for a part that an argument does not have.
+    ValueError: for a field that an argument does not have.
   """
   known = inspect.signature(method).parameters
   found = dict(entry.options)
@@ -46,13 +47,13 @@ def options(
 
 
 def _replaced(whole: Any, parts: Sequence[str], value: Any, name: str) -> Any:
-  """A named tuple with another value in the place of that name."""
+  """A named tuple with one field replaced, given as a path of names."""
   if not parts:
     return value
   part, *rest = parts
   fields = getattr(whole, '_fields', ())
   if part not in fields:
-    known = f'there are {", ".join(fields)}' if fields else 'it has no parts'
-    raise ValueError(f'{name} cannot be swept: no part is {part!r}; {known}.')
+    known = f'There are {", ".join(fields)}' if fields else 'It has no parts'
+    raise ValueError(f'{name} cannot be swept: no part is {part!r}. {known}.')
   own = _replaced(getattr(whole, part), rest, value, name)
   return whole._replace(**{part: own})

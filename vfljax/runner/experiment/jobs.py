@@ -1,7 +1,8 @@
-"""What an experiment consists of, in the order in which it runs.
+"""The jobs of an experiment, in the order in which they run.
 
-A *job* is what runs together: one defense, its strengths or a chunk of them, a
-piece of the seeds. Each of a job's strengths is a *unit* of results.
+A *job* is what is trained together: one defense at all its strengths, or a
+chunk of them, with a piece of the seeds. Each strength of a job is a *unit* of
+results.
 """
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -18,25 +19,27 @@ from vfljax.runner.experiment.setting import (
     Setting, absent, build, without_baselines,
 )
 
-ALONE = 'alone'  # The active party without the others.
+ALONE = 'alone'  # The baseline of the active party without the others.
 
 
 class Job(NamedTuple):
-  """What runs together.
+  """Trainings that run together.
 
   Attributes:
-    name: For people.
-    entry: The defense; its label for the results.
-    strengths: Its strengths; (None,) for a defense without one.
-    piece: Its seeds.
-    room: For how many strengths its program is made: as many as its largest
-      chunk has.
-    program: Jobs that have the same name here have the same programs.
-    units: The names under which the strengths' results are kept.
+    name: What progress lines call it.
+    entry: The defense, its options and its label.
+    strengths: The defense's strengths; (None,) for a defense without one.
+    piece: The seeds.
+    room: How many strengths the compiled program takes: the size of the largest
+      chunk.
+    program: The name of the compiled programs; jobs with the same name share
+      them.
+    units: For each strength, the name under which its results are kept.
     make: (strength or None, **others) -> Defense.
-    setting: With the attacks to run.
-    labels: What the results call the defense, for each of the strengths.
-    others: The values of other arguments that are swept with them, or could be.
+    setting: The setting, with the attacks to run.
+    labels: For each strength, the defense's name in the results.
+    others: Argument -> its values, one for each strength: arguments of the
+      grid, and numbers that stand for words or sizes.
   """
 
   name: str
@@ -61,22 +64,25 @@ class Job(NamedTuple):
 
   @property
   def count(self) -> int:
-    """How many trainings."""
+    """The number of trainings."""
     return len(self.strengths) * len(self.seeds)
 
   @property
   def constant(self) -> bool:
-    """Whether there is no strength."""
+    """Whether the defense has no strength."""
     return self.strengths[0] is None
 
 
 def jobs(setting: Setting) -> list[Job]:
-  """The experiment's jobs: the undefended federation, the active party alone,
-  then the defenses in the order of the table."""
+  """The experiment's jobs.
+
+  First the undefended federation, then the active party alone, then the
+  defenses in their order.
+  """
   config = setting.config
   found = [job for entry in entries(config, setting.classes)
            for job in _of_entry(setting, entry)]
-  # Absent parties are zeros, which a product does not survive.
+  # Absent parties send zeros, which make a product zero.
   lost = config.model.aggregation in algorithms.NEEDS_ALL
   if lost or not (setting.vfl.bottoms[0] and config.alone):
     return found
@@ -84,15 +90,15 @@ def jobs(setting: Setting) -> list[Job]:
       in_training={}, after_training={}, replayed={}, backdoor=''
   )
   alone = _of_entry(quiet, Entry('none', label=ALONE))
-  first = len(alone)  # As many chunks as the undefended federation has.
+  first = len(alone)  # The undefended federation has as many jobs.
   return found[:first] + alone + found[first:]
 
 
 def units_of(everything: Sequence[Job]) -> list[str]:
-  """The names of all results, in the order of a run that has all seeds at once.
+  """The names of all units, in the order of a run that has all seeds at once.
 
   Args:
-    everything: What `jobs` returned.
+    everything: All jobs, as `jobs` returns them.
   """
   found: list[str] = []
   for _, some in groupby(everything, lambda job: (
@@ -119,7 +125,7 @@ def _chunks(values: Sequence, size: int) -> list[tuple]:
 
 
 def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
-  """One of an entry's, with those of its points that are chosen."""
+  """One job of an entry, with the points whose indices are `chosen`."""
   config, count = setting.config, len(points)
   points = [points[i] for i in chosen]
   labels = tuple(row_name(entry, g) for _, g in points)
@@ -131,7 +137,7 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
   some = f'/strengths {part}' if len(points) < count else ''
   room = min(config.strengths_per_chunk or count, count)
 
-  if entry.name != 'none':  # Whose baselines are everybody's.
+  if entry.name != 'none':  # Baselines are measured once, without a defense.
     setting = without_baselines(setting)
 
   largest, sizes = sizing.largest(config.listed, entry, _bare)
@@ -141,7 +147,7 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
   def make(strength, **others):
     if entry.name == ALONE:
       return absent()
-    # Which of a family's it is, is told of those that have nothing swept, too.
+    # Callers also pass arguments that this entry does not sweep.
     return build(
         largest, strength, **{k: v for k, v in others.items() if k in swept}
     )
@@ -159,11 +165,11 @@ def _job(setting: Setting, entry: Entry, points, chosen, piece: Piece) -> Job:
 def _program(
     config: Config, entry: Entry, swept: Sequence[str], room: int
 ) -> str:
-  """The name of an entry's programs.
+  """The name of an entry's compiled programs.
 
-  What is swept is no part of them, nor are words and sizes for which numbers
-  stand, so rows that differ in nothing else have the same. Their name is that
-  of the first such row that the experiment lists, whichever of them run.
+  Swept values, and words and sizes that are passed as numbers, are arguments of
+  a program. So entries that differ only in these share their programs, under
+  the name of the first such entry that the experiment lists.
   """
   if not swept:
     return entry.name
@@ -172,7 +178,7 @@ def _program(
 
 
 def _bare(entry: Entry) -> tuple:
-  """What an entry's programs are made of, but for how many points they have."""
+  """All that an entry's programs depend on, except the number of points."""
   words = _worded(entry)
   options = {
       k: v for k, v in sizing.without(entry).items() if k not in words
@@ -184,7 +190,7 @@ def _bare(entry: Entry) -> tuple:
 
 
 def _worded(entry: Entry) -> dict[str, float]:
-  """The numbers that stand for words among an entry's options, by argument."""
+  """Argument -> index of its word, for options that are one of some words."""
   method = defenses.REGISTRY.get(entry.defense)
   found: dict[str, float] = {}
   for name, words in (method.words if method else {}).items():

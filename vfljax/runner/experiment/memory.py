@@ -1,4 +1,4 @@
-"""Whether the samples fit into the device's memory, or are streamed to it."""
+"""Decides whether samples are kept in the device's memory or streamed."""
 import math
 
 import jax
@@ -10,20 +10,22 @@ from vfljax.runner.config import Config
 from vfljax.runner.experiment import federations
 from vfljax.runner.experiment.choosing import entries
 
-SHARE = 0.4  # Of a device's memory: what samples may take before they stream.
-CHUNK = 0.05  # Of a device's memory: a chunk of all its trainings' rounds.
+SHARE = 0.4  # Share of a device's memory that samples may take, unstreamed.
+CHUNK = 0.05  # Share for one chunk of the rounds of all its trainings.
 
 
 def rounds_of(config: Config, table: Table, possible: bool = True) -> int:
-  """Rounds a chunk, or 0 for training in memory.
+  """Rounds in a chunk of streamed samples; 0 to keep all samples in memory.
 
-  With data.stream=0 samples are streamed if that is possible and they would
-  take more than `SHARE` of a device's memory: as they are, and as numbers once
-  for each split of them. A CPU does not say what it has: there nothing is
+  `data.stream` sets it. At 0, samples are streamed if that is possible and they
+  would take more than `SHARE` of a device's memory: once as loaded, and once as
+  floats for each split. A CPU does not report its memory, so there nothing is
   streamed unless asked for.
 
   Args:
-    possible: Whether all that is to be done can be done with streamed samples.
+    config: The configuration.
+    table: The samples.
+    possible: Whether the experiment can work with streamed samples.
   """
   asked = config.data.stream
   memory = (jax.local_devices()[0].memory_stats() or {}).get('bytes_limit', 0)
@@ -47,7 +49,7 @@ def _drawn(config: Config, table: Table) -> bool:
 
 
 def _trainings(config: Config, classes: int) -> int:
-  """The most trainings that a device has at once."""
+  """The largest number of trainings at once on a device."""
   seeds = min(config.seeds_per_chunk or config.seeds, config.seeds)
   points = max(
       (len(e.strengths) or 1) * math.prod(map(len, e.grid.values()))
@@ -60,22 +62,23 @@ def _trainings(config: Config, classes: int) -> int:
 def check(
     config: Config, classes: int, running: list[str], others: list[str]
 ) -> None:
-  """Refuses what needs all training samples at once.
+  """Refuses settings that cannot work with streamed samples.
 
   Args:
-    classes: Of the data set.
-    running: Attacks on rounds in training.
+    config: The configuration.
+    classes: Number of classes.
+    running: Attacks on rounds during training.
     others: All other attacks.
 
   Raises:
-    ValueError: naming what to leave out.
+    ValueError: says what to leave out or change.
   """
   if others:
     offered = running or _offered(config, classes)
     few = f': --config.attacks={",".join(offered)}' if offered else ''
     raise ValueError(
-        f'data.stream does not go with {", ".join(others)}: they need training '
-        f'samples at hand. Choose attacks in training{few}.'
+        f'data.stream does not go with {", ".join(others)}: that needs all '
+        f'training samples at hand. Choose attacks during training{few}.'
     )
   if not even(config):
     raise ValueError(
@@ -85,15 +88,18 @@ def check(
 
 
 def even(config: Config) -> bool:
-  """Whether all rounds have one size, all epochs are played, and training
-  samples are looked at in rounds alone."""
+  """Whether the configuration allows streaming.
+
+  All rounds must have one size, no early stop may end a training, and no
+  samples of the defender may be copied from the training samples.
+  """
   copied = config.auxiliary.samples and config.auxiliary.augment == 'training'
   own = config.train
   return own.remainder != 'keep' and not own.patience and not copied
 
 
 def _offered(config: Config, classes: int) -> list[str]:
-  """Attacks in training that work on such a federation."""
+  """Attacks during training that work on such a federation."""
   scene = federations.scene(config, classes)
   recipes = {n: recipe_of(made) for n, made in attacks.REGISTRY.items()}
   return [

@@ -1,9 +1,10 @@
 """Which seeds are trained together.
 
-A run has them in chunks. A work directory whose number of seeds was raised has
-*blocks* besides: those of before, then the new ones. A piece is what lies in
-one chunk and one block, so that what was there stays as it is, and the pieces
-of a chunk are in order what a run that had all seeds at once makes of it.
+A run divides its seeds into chunks (`--config.seeds_per_chunk`). If a work
+directory's number of seeds is raised later, the old seeds and the new ones are
+also separate *blocks*. A *piece* is the seeds in one chunk and one block. So
+results of old seeds stay valid, and the pieces of a chunk, in order, are the
+same as the chunk of a run that had all seeds from the start.
 """
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,12 +16,12 @@ class Piece(NamedTuple):
   """Seeds that are trained together.
 
   Attributes:
-    seeds: Consecutive ones.
-    chunk: Which chunk they are in of a run that has all seeds at once.
-    block: How many times the seeds had been raised when they came.
-    room: The seeds of the largest piece of its block, for which its programs
-      are made.
-    tail: What the names of its results end with.
+    seeds: Consecutive seeds.
+    chunk: The number of their chunk, from 0, in a run with all seeds at once.
+    block: The number of their block: how often the seeds were raised before.
+    room: Number of seeds in the largest piece of the block. Programs are
+      compiled for so many.
+    tail: The end of its units' names.
   """
 
   seeds: tuple[int, ...]
@@ -31,10 +32,11 @@ class Piece(NamedTuple):
 
 
 def pieces(config: Config, raised: Sequence[int] = ()) -> list[Piece]:
-  """All seeds, in order.
+  """Divides all seeds into pieces, in order.
 
   Args:
-    raised: How many seeds there were, before each time that they were raised.
+    config: The configuration.
+    raised: The number of seeds before each time that it was raised.
   """
   ends = [*raised, config.seeds]
   size = config.seeds_per_chunk or config.seeds
@@ -45,7 +47,7 @@ def pieces(config: Config, raised: Sequence[int] = ()) -> list[Piece]:
     own = [(i, j) for i, j in spans if low <= i < high]
     for i, j in own:
       first, last = config.first_seed + i, config.first_seed + j - 1
-      # As a run is called that has no other seeds.
+      # A piece with all seeds of the first run needs no tail.
       whole = (i, j) == (0, ends[0])
       found.append(Piece(
           tuple(range(first, last + 1)), i // size, block,

@@ -1,4 +1,4 @@
-"""How one cell of an experiment trains: its plan, its optimizers, its pace."""
+"""How one cell of an experiment trains: its plan and its optimizers."""
 from collections.abc import Hashable
 from typing import Any
 
@@ -18,7 +18,14 @@ def training_plan(
     setting: Setting, defense: Defense, splits: Splits,
     backdoor: Backdoor | None = None,
 ) -> train.Plan:
-  """The training of one cell."""
+  """The plan of one cell's training.
+
+  Args:
+    setting: The experiment.
+    defense: The cell's defense.
+    splits: One seed's samples.
+    backdoor: The attack that changes the training, if there is one.
+  """
   config = setting.config.train
   watch, digest = measure.watcher(
       setting.in_training, defense, setting.attackers,
@@ -46,7 +53,7 @@ def training_plan(
 
 
 def main_metric(setting: Setting) -> str:
-  """The utility: 'auc' for two classes, 'accuracy' for more."""
+  """The utility metric: 'auc' for two classes, 'accuracy' for more."""
   return 'auc' if setting.classes == 2 else 'accuracy'
 
 
@@ -57,14 +64,14 @@ def every(setting: Setting) -> int:
 
 
 def rounds_an_epoch(setting: Setting) -> int:
-  """Rounds an epoch."""
+  """The number of rounds in an epoch."""
   config = setting.config.train
   full, rest = divmod(setting.sizes.train, config.batch_size)
   return full + (rest > 0 and config.remainder != 'drop')
 
 
 def _optimizer(setting: Setting) -> optax.GradientTransformation:
-  """A party's optimizer; a defense's weights may have a rate of their own."""
+  """A party's optimizer; a defense's weights may have their own rate."""
   config = setting.config.train
   tx = _at_rate(setting, config.learning_rate)
   if not config.defense_learning_rate:
@@ -97,10 +104,12 @@ def _at_rate(setting: Setting, start: float) -> optax.GradientTransformation:
 def _attackers_optimizer(
     setting: Setting,
 ) -> optax.GradientTransformation | None:
-  """Of attackers who deviate in how they update their own weights.
+  """The optimizer of attackers who update their weights in another way.
+
+  `None` if no attack after training has one.
 
   Raises:
-    ValueError: if theirs does not go with how the federation trains.
+    ValueError: if it does not fit how the federation trains.
   """
   config = setting.config.train
   constant = config.schedule == 'constant' and not config.weight_decay

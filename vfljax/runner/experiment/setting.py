@@ -1,6 +1,7 @@
-"""From a configuration and a table to a federation, its plan and its attackers.
+"""A `Setting`: a federation, its samples and its attackers, ready to train.
 
-`checks.make` makes a `Setting` that is known to work; here is what it is.
+`from_config` makes it from a configuration and a table. `checks.make` also
+checks that it can work.
 """
 from typing import Any, NamedTuple
 
@@ -26,20 +27,20 @@ class Setting(NamedTuple):
   """An experiment, checked and ready to be compiled.
 
   Attributes:
-    config: What was asked for.
-    samples: All samples, training ones first where there is a test set.
-    sizes: How they are divided.
+    config: The configuration.
+    samples: All samples; an official test set comes last.
+    sizes: How many samples are for training, validation, test, ...
     official: Whether the data set has a test set of its own.
     vfl: The federation.
-    in_training: Attacks on rounds, by name.
-    replayed: Attacks on rounds played again before and after it, by name.
+    in_training: Attacks on rounds during training, by name.
     after_training: Attacks on the trained federation, by name.
+    replayed: Attacks on rounds played again before and after training, by name.
     backdoor: The name of the attack that changes the training, or ''.
-    outside: The defender's samples of another data set; `None` if they are of
-      this one, or if there are none.
-    stream: Rounds of samples that are on the device at a time, which are NumPy
-      arrays then; 0 if they all are.
-    raised: How many seeds the work directory had before, see `pieces`.
+    outside: The defender's samples from another data set; `None` if they are
+      from this one, or if there are none.
+    stream: Rounds of samples on the device at a time; `samples` are NumPy
+      arrays then. 0 if all samples are on the device.
+    raised: Earlier numbers of seeds of the work directory, see `pieces`.
   """
 
   config: Config
@@ -66,10 +67,10 @@ class Setting(NamedTuple):
 
 
 def from_config(config: Config, table: Table) -> Setting:
-  """The setting; `checks.make` is what also says whether it can work.
+  """Makes the setting; only `checks.make` checks that it can work.
 
   Raises:
-    ValueError: if it cannot be put together.
+    ValueError: if a part cannot be made.
   """
   own, classes = config.data, len(table.classes)
   has_own = config.model.algorithm != 'vsnn'
@@ -87,7 +88,7 @@ def from_config(config: Config, table: Table) -> Setting:
   during, again, after = made[ROUND], made[REPLAYED], made[TRAINED]
   possible = memory.even(config) and not (after or again or backdoor)
   chunk = memory.rounds_of(config, table, possible)
-  put: Any = np.asarray if chunk else jnp.asarray  # Here, or on the device.
+  put: Any = np.asarray if chunk else jnp.asarray  # On the host, or the device.
   samples = Batch(
       tuple(None if x is None else put(x[order]) for x in features),
       put(np.eye(classes, dtype=np.float32)[table.labels[order]]),
@@ -99,19 +100,19 @@ def from_config(config: Config, table: Table) -> Setting:
 
 
 def split_samples(setting: Setting, key: Key, samples: Batch) -> Splits:
-  """One seed's split of the samples, features scaled by its training part."""
+  """One seed's split of the samples, see `division.split`."""
   return with_spare(setting, key, division.split(
       key, samples, setting.sizes, setting.official, setting.config.data.scale
   ))
 
 
 def with_spare(setting: Setting, key: Key, splits: Splits) -> Splits:
-  """The split with the defender's samples as they are to be."""
+  """The split with the defender's samples, as `config.auxiliary` asks."""
   own = setting.config.auxiliary
   spare = setting.outside if own.data else splits.spare
   if not own.samples or spare is None:
     return splits._replace(spare=None)
-  if own.augment == 'training':  # In place of those that were set aside.
+  if own.augment == 'training':  # Copies of training samples are augmented.
     spare = jax.tree.map(lambda x: x[:own.samples], splits.train)
   if own.augment != 'none':
     spare = augmenting.augmented(
@@ -125,10 +126,10 @@ def with_spare(setting: Setting, key: Key, splits: Splits) -> Splits:
 
 
 def _outside(config: Config, table: Table, spec: split.Spec) -> Batch | None:
-  """The defender's samples, where they are of another data set.
+  """The defender's samples from another data set; `None` if not asked for.
 
   Raises:
-    ValueError: if that cannot be had, or is of another shape.
+    ValueError: if that data set has samples of another shape.
   """
   if not config.auxiliary.data:
     return None
@@ -138,8 +139,8 @@ def _outside(config: Config, table: Table, spec: split.Spec) -> Batch | None:
   ):
     raise ValueError(
         f'auxiliary.data={config.auxiliary.data} has samples of shape '
-        f'{other.features.shape[1:]} in {len(other.classes)} classes; it must '
-        f'be as {config.data.name}: {table.features.shape[1:]} in '
+        f'{other.features.shape[1:]} in {len(other.classes)} classes; they '
+        f'must be as in {config.data.name}: {table.features.shape[1:]} in '
         f'{len(table.classes)}.'
     )
   return division.outside(
@@ -150,15 +151,18 @@ def _outside(config: Config, table: Table, spec: split.Spec) -> Batch | None:
 def build(
     entry: Entry, strength: Array | float | None, **others: Array | float
 ) -> Defense:
-  """The entry's defense at a strength, which may be traced.
+  """Makes an entry's defense at a strength.
 
   Args:
-    others: Values of other arguments, or of parts of them, in place of its
-      options; may be traced. Of its grid's, each has its first value if left
-      out.
+    entry: The defense and its options.
+    strength: Its strength, which may be traced; `None` if it has none.
+    **others: Values that replace options, by argument or field of one; they may
+      be traced. An argument of the entry's grid that is left out has its first
+      value.
 
   Raises:
-    ValueError: if the strength or another argument is out of its range.
+    ValueError: if the strength or another argument is out of its range, or the
+      factory returns no `Defense`.
   """
   given = () if strength is None else (strength,)
   method = defenses.REGISTRY[entry.defense]
@@ -176,12 +180,12 @@ def build(
 
 
 def without_baselines(setting: Setting) -> Setting:
-  """With those attacks after training that owe something to the federation."""
+  """The setting without baselines among the attacks after training."""
   return _after(setting, False)
 
 
 def baselines(setting: Setting) -> Setting:
-  """With the others alone, which are the same under every defense."""
+  """The setting with only baselines, which no defense changes."""
   return _after(setting, True)._replace(replayed={}, backdoor='')
 
 
@@ -193,9 +197,10 @@ def _after(setting: Setting, baselines: bool) -> Setting:
 
 
 def absent() -> Defense:
-  """The federation without its passive parties: the active party alone.
+  """A `Defense` that leaves the active party alone.
 
-  Their embeddings are zeros to the top and learn nothing.
+  The top network gets zeros in place of the passive parties' embeddings, so
+  those parties learn nothing.
   """
 
   def receive(active, state, key, up, labels):
@@ -208,9 +213,10 @@ def absent() -> Defense:
 
 
 def quits(setting: Setting) -> dict[str, tuple[int, ...]]:
-  """Who may be missing: what results call it, and who of the others is there.
+  """Cases in which passive parties quit: name -> 0 or 1 for each of them.
 
-  '' is all passive parties, '@k' passive party k.
+  1 means that the party is present. In case '' all of them quit, in case '@k'
+  only party k. {} unless `config.quitting` is set.
   """
   if not setting.config.quitting:
     return {}
@@ -225,5 +231,5 @@ def quits(setting: Setting) -> dict[str, tuple[int, ...]]:
 
 
 def bases(setting: Setting) -> set[str]:
-  """Which attacks there are after training, variants by what they are of."""
+  """Registry names of the attacks after training, also for variants."""
   return {AttackName.parse(name).base for name in setting.after_training}

@@ -1,9 +1,10 @@
-"""Rows that differ in sizes alone: one program of the largest.
+"""Lets entries that differ only in sizes share one program, of the largest.
 
-See `defense.Method.sized`: how often an attacker strikes whom a defender
-imagines is a number of a loop, which the program may be told. On CPUs alone,
-where trainings are played one by one: trainings in a batch would ask in each
-turn of the loop which of them are over.
+`defense.Method.sized` names such sizes: for example, how many steps the attack
+takes that a defender simulates. It is the length of a loop, which a program can
+get as an argument. This is done on CPUs only, where trainings run one by one:
+in a batch of trainings each step of the loop would have to test which of them
+are finished.
 """
 from collections.abc import Callable, Sequence
 import dataclasses
@@ -14,7 +15,7 @@ from vfljax.runner.config import Entry
 
 
 def _sizes(entry: Entry) -> dict[str, dict[str, int]]:
-  """By argument, those of the entry's options that are not swept already."""
+  """Argument -> its sizes, for sized options that the grid does not sweep."""
   if target.kind() != 'cpu':
     return {}
   method = defenses.REGISTRY.get(entry.defense)
@@ -27,7 +28,7 @@ def _sizes(entry: Entry) -> dict[str, dict[str, int]]:
 
 
 def without(entry: Entry) -> dict[str, Any]:
-  """The options, of size one: the same where they differ in sizes alone."""
+  """The options with all sizes set to 1, to compare entries without sizes."""
   return entry.options | {
       name: entry.options[name].of_size(**dict.fromkeys(sizes, 1))
       for name, sizes in _sizes(entry).items()
@@ -37,15 +38,17 @@ def without(entry: Entry) -> dict[str, Any]:
 def largest(
     listed: Sequence[Entry], entry: Entry, bare: Callable[[Entry], Any]
 ) -> tuple[Entry, dict[str, int]]:
-  """The entry with the largest sizes of all like it, and which it has of them.
+  """The entry with the largest sizes among similar ones, and its own sizes.
 
   Args:
-    listed: The experiment's.
-    bare: What entries are compared by.
+    listed: The experiment's entries.
+    entry: One of them.
+    bare: Entries for which it returns the same value are similar.
 
   Returns:
-    The entry itself and {} where there is none like it of another size, and
-    wherever the program is not for a CPU.
+    (entry with the largest sizes, 'argument.part' -> the entry's own size); the
+    entry itself and {} if no similar entry has another size, or the program is
+    not for a CPU.
   """
   own = _sizes(entry)
   alike = [_sizes(e) for e in listed if own and bare(e) == bare(entry)]

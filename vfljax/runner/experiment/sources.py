@@ -1,11 +1,11 @@
-"""Which code from outside of vfljax a work directory's numbers come from.
+"""Digests of the code outside vfljax that a work directory's numbers come from.
 
-Whoever edits a method of his own and repeats the command asks for new numbers,
-and a finished directory has the old ones. So config.json keeps a digest of the
-files in which those methods stand that a run uses, and of what these import
-that is neither vfljax's nor installed. Of a config file itself `get_config` is
-left out: what it returns is compared anyway, and may ask for more seeds. What
-is imported by a name put together while it runs is not found.
+If a user edits a method of their own and repeats the command, the numbers in a
+finished directory are out of date. So config.json keeps a digest of each file
+that defines such a method of the run, and of the files it imports, except those
+of vfljax and of installed packages. A config file's `get_config` is left out:
+what it returns is compared anyway, and it may ask for more seeds. Modules that
+are imported by a computed name are not found.
 """
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ FIELD = 'sources'  # Of config.json: {a file's name: its digest}.
 
 
 def of(setting: Setting) -> dict[str, str]:
-  """The digests by the files' names; {} where all is vfljax's own."""
+  """File name -> digest; {} if the run uses only vfljax's own methods."""
   files: set[Path] = set()
   for method in _used(setting):
     if not outside.is_ours(method):
@@ -39,9 +39,10 @@ def of(setting: Setting) -> dict[str, str]:
 
 
 def completed(saved: dict, now: Mapping[str, Any]) -> dict:
-  """A saved configuration; one of before there were digests goes on.
+  """A saved configuration, with digests that it lacks taken from `now`.
 
-  As does one of before there were those of imported files.
+  Older versions saved no digests, or none of imported files. Their directories
+  can be continued.
   """
   if FIELD not in now:
     return saved
@@ -49,7 +50,10 @@ def completed(saved: dict, now: Mapping[str, Any]) -> dict:
 
 
 def _used(setting: Setting) -> list[Any]:
-  """The registries' entries that a run computes with; samples have a digest."""
+  """The registered methods that a run uses, except data loaders.
+
+  config.json has a digest of the samples themselves.
+  """
   config = setting.config
   attacks = [
       *setting.in_training, *setting.replayed, *setting.after_training,
@@ -72,7 +76,7 @@ def _defenses(entries: Iterable[Entry]) -> Iterable[Any]:
 
 
 def _file(factory: Callable[..., Any]) -> Path | None:
-  """Where a function stands; `None` of one that was typed, or is no Python."""
+  """The file that defines a function; `None` if there is no such file."""
   while isinstance(factory, functools.partial):
     factory = factory.func
   try:
@@ -83,13 +87,13 @@ def _file(factory: Callable[..., Any]) -> Path | None:
 
 
 def _collect(file: Path, found: set[Path]) -> None:
-  """Adds a file and those of a person's own that it imports."""
+  """Adds a file, and the user's own files that it imports."""
   if file in found:
     return
   found.add(file)
   for name in _imported(file):
     parts = name.split('.')
-    for i in range(len(parts)):  # A package's own file runs, too.
+    for i in range(len(parts)):  # Importing a module also runs its packages.
       module = sys.modules.get('.'.join(parts[: i + 1]))
       there = getattr(module, '__file__', None) or ''
       if there.endswith('.py') and blaming.is_own(there):
@@ -117,7 +121,12 @@ def _imported(file: Path) -> Iterator[str]:
 
 
 def _digest(before: str, file: Path) -> str:
-  """Of a file's text without `get_config`, and of what came before it."""
+  """A digest of a file's text without `get_config`, after an earlier digest.
+
+  Args:
+    before: The digest of another file of the same name, or ''.
+    file: The file.
+  """
   text = file.read_text('utf-8', errors='replace')
   lines = text.splitlines()
   for part in ast.parse(text).body:

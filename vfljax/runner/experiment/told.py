@@ -1,8 +1,8 @@
-"""What timing records say of attacks from outside of vfljax.
+"""What timing records say about attacks from outside vfljax.
 
-Reports ask how an attack's success becomes a leakage, and whether it is a
-baseline. Of vfljax's own the registry says so, of others only the process in
-which they were registered.
+A report needs to know how an attack is scored and whether it is a baseline. For
+vfljax's own attacks the registry says so. Other attacks are registered only in
+the process that runs them, which therefore records these facts.
 """
 from collections.abc import Mapping, Sequence
 import contextlib
@@ -17,7 +17,7 @@ FIELD = 'attacks'  # Of a timing record.
 
 
 def of(setting: Setting) -> dict[str, dict[str, Any]]:
-  """Each such attack by its name in the registry, as JSON takes it."""
+  """Registry name -> facts that JSON can store, for each outside attack."""
   made = {
       **setting.in_training, **setting.replayed, **setting.after_training,
       **({setting.backdoor: None} if setting.backdoor else {}),
@@ -31,12 +31,12 @@ def of(setting: Setting) -> dict[str, dict[str, Any]]:
 
 
 def said(known: Known) -> dict[str, Any]:
-  """One of them."""
+  """The facts about one attack as a dict."""
   return known._asdict() | dict(score=known.score._asdict())
 
 
 def read(units: Sequence[Mapping[str, Any]]) -> dict[str, Known]:
-  """What timing records say, by the attack's name; {} of older ones."""
+  """What timing records say about each attack; {} if they are older."""
   found: dict[str, Known] = {}
   for unit in units:
     said = unit.get(FIELD)

@@ -1,1 +1,2 @@
-"""What the computer is told: devices, compilers, files, signals."""
+"""The runner's interface to the computer: devices, compilers, files, signals.
+"""

@@ -1,4 +1,4 @@
-"""What the command line does before JAX starts: devices and a compile cache.
+"""Sets up devices and a compile cache before JAX starts.
 
 Only the command line does this: importing vfljax changes no global setting.
 """
@@ -11,56 +11,56 @@ import jax
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import libtpu, threefry, tuning
 
-# Read as SciPy's OpenBLAS is loaded, which JAX does at its first decomposition.
+# OpenBLAS reads it when JAX first decomposes a matrix, which loads SciPy.
 _LAPACK = 'OPENBLAS_NUM_THREADS'
 _QUOTA = '/sys/fs/cgroup/cpu.max'
-_A_CORE = 64  # Devices of a core: each has its threads and its memory.
+_A_CORE = 64  # Most devices for each core: each has its own threads and memory.
 
 
 def check(devices: int) -> None:
-  """Refuses more devices than a machine can start.
+  """Refuses more devices than the machine can start.
 
   Raises:
-    UserError: naming how many it can.
+    UserError: says how many it can start.
   """
   most = _A_CORE * cores()
   if not 0 <= devices <= most:
     raise UserError(
-        f'--devices must be 0, one of every core, to {most} on this machine, '
-        f'{_A_CORE} a core; got {devices}.'
+        f'--devices must be 0 (one for each core) or 1 to {most} on this '
+        f'machine, {_A_CORE} for each core; got {devices}.'
     )
 
 
 def set_up(devices: int, cache: str) -> None:
-  """Makes one device of every core of a CPU, and keeps compiled programs.
+  """Divides a CPU into one device for each core, and sets up a compile cache.
 
   Small matrices do not fill several cores: two trainings side by side finish
-  before one training spread over two cores (see
-  experiments/bench/README.md).
-  Accelerators are not affected, but that a TPU's compiler gets room (`libtpu`).
-  Random bits are drawn in one kernel; LLVM leaves loops as they are (`tuning`).
-  LAPACK has one thread a device where every core has one.
+  before one training spread over two cores (see experiments/bench/README.md).
+
+  It also draws random bits in one kernel (`threefry`), stops LLVM from
+  unrolling loops (`tuning`), gives LAPACK one thread if each core has a device,
+  and gives a TPU's compiler more stack (`libtpu`). Nothing else changes for
+  accelerators.
 
   Args:
-    devices: How many devices to make; 0 makes one of every core.
+    devices: Number of devices; 0 for one for each core.
     cache: Folder for compiled programs; '' keeps none.
 
   Raises:
-    UserError: for more devices than the machine can start, and for others than
-      there are where JAX has started already.
+    UserError: for more devices than the machine can start, or if `devices` is
+      given but JAX has already started with another number.
   """
   check(devices)
   libtpu.set_up(os.environ)
   tuning.set_up(os.environ)
   wanted = devices or cores()
   if wanted >= cores():
-    # Each device decomposes matrices by itself. LAPACK's threads, as many again
-    # for each, wait for one another where cores are busy. With one, no digit
-    # hangs on how many cores there are.
+    # Each device calls LAPACK itself. More LAPACK threads would wait for each
+    # other on busy cores, and digits would depend on the number of cores.
     os.environ.setdefault(_LAPACK, '1')
   threefry.in_one_kernel()
-  # Else programs say of each operation where in the code it stands: for nobody,
-  # and 3 % of what a first start computes.
+  # Programs would contain the code location of each operation. Nobody reads it,
+  # and it takes 3 % of a first start.
   jax.config.update('jax_traceback_in_locations_limit', 0)
   _make(wanted, chosen=bool(devices))
   if not cache:
@@ -76,7 +76,12 @@ def set_up(devices: int, cache: str) -> None:
 
 
 def _make(wanted: int, chosen: bool) -> None:
-  """Where JAX has started, as in a notebook, its devices stay as they are."""
+  """Sets the number of CPU devices, unless JAX has started, as in a notebook.
+
+  Args:
+    wanted: The number.
+    chosen: Whether the user typed it; then it is an error if JAX has started.
+  """
   try:
     jax.config.update('jax_num_cpu_devices', wanted)
   except RuntimeError as error:
@@ -84,18 +89,18 @@ def _make(wanted: int, chosen: bool) -> None:
       has = jax.local_device_count()
       raise UserError(
           f'--devices={wanted} comes too late: JAX has started in this '
-          f'process, with {has}. Leave it out, or start a process of its own.'
+          f'process, with {has}. Leave it out, or start a new process.'
       ) from error
 
 
 def name() -> str:
-  """'2 x cpu', '1 x NVIDIA H100 80GB HBM3': what this process computes on."""
+  """This process's devices: '2 x cpu', '1 x NVIDIA H100 80GB HBM3'."""
   kind = jax.local_devices()[0].device_kind
   return f'{jax.local_device_count()} x {kind}'
 
 
 def cores() -> int:
-  """The cores that this process may use, of a container's its share."""
+  """The number of cores that this process may use, also in a container."""
   if hasattr(os, 'sched_getaffinity'):  # Not on a Mac.
     there = len(os.sched_getaffinity(0))
   else:
@@ -104,11 +109,14 @@ def cores() -> int:
 
 
 def _share(otherwise: int) -> int:
-  """How many cores' time a container is given, rounded up.
+  """The number of cores whose time a container gets, rounded up.
 
-  Docker and Kubernetes let a process see all cores of a machine, and stop it
-  when it has used the time of so many (Linux, cgroups 2, whose file has that
-  time and of which period it is, in microseconds).
+  Docker and Kubernetes show a process all cores of the machine, but limit its
+  computing time. On Linux with cgroups 2 a file has that time and the period it
+  is for, both in microseconds.
+
+  Args:
+    otherwise: What to return without such a limit.
   """
   try:
     quota, period = map(int, Path(_QUOTA).read_text('utf-8').split())

@@ -1,15 +1,16 @@
-"""Files that are there whole or not at all, in a folder that one process has.
+"""Writes files in one step, in a work directory that one process holds.
 
-What the file system refuses becomes a message for the person at the command
-line. Unfinished writes are called '.vfljax-<name>.tmp', so that they can be
-told from other people's files.
+A file is there whole or not at all. Errors of the file system become messages
+for the user. Unfinished files are called '.vfljax-<name>.tmp', to distinguish
+them from the user's own.
 
-For the tests in tests/faults: VFLJAX_FAULT='<files>:<n>:<what>' makes something
-go wrong at the n-th moment, from 1, of writing files whose path matches the
-pattern. `replace` and checkpoints have three moments each: half is written, all
-is but for the name, the name is given. What goes wrong is 'kill' (SIGKILL),
-'term' (SIGTERM) or 'full' (the disk). VFLJAX_FAULT='*/parts/*.json:2:kill'
-kills the process before the first finished unit counts.
+For the tests in tests/faults: VFLJAX_FAULT='<files>:<n>:<what>' causes a fault
+at the n-th moment (from 1) of writing files whose path matches the pattern.
+`replace` and checkpoints have three moments each: half is written; all is
+written under the unfinished name; the file has its name. The fault is 'kill'
+(SIGKILL), 'term' (SIGTERM) or 'full' (the disk). For example,
+VFLJAX_FAULT='*/parts/*.json:2:kill' kills the process just before the first
+unit counts as finished.
 """
 import contextlib
 import errno
@@ -26,9 +27,9 @@ import filelock
 
 from vfljax.runner.errors import UserError
 
-DAMAGED = 'damaged'  # The folder for what cannot be used.
-# What is said of a file that is gone, is a folder or can never be read again.
-# All else may pass: no permission, no descriptors left, a server that is away.
+DAMAGED = 'damaged'  # The folder for files that cannot be used.
+# Errors of a file that is gone, is a folder or can never be read again. Others
+# may pass: no permission, no descriptors left, a server that does not answer.
 _LOST = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)
 _FAULT = os.environ.get('VFLJAX_FAULT', '').rsplit(':', 2)
 _MOMENTS = itertools.count(1)
@@ -36,17 +37,16 @@ _MOMENTS = itertools.count(1)
 
 @contextlib.contextmanager
 def alone(path: str | os.PathLike, seconds: float = 0) -> Iterator[None]:
-  """Keeps a second process out of a work directory while the block runs.
+  """Locks a work directory while the block runs.
 
-  The lock is the operating system's: it goes with the process, however that
-  ends.
+  The operating system holds the lock, and releases it however the process ends.
 
   Args:
     path: The work directory.
-    seconds: To wait for another process to leave.
+    seconds: How long to wait for another process to release it.
 
   Raises:
-    UserError: if another process is in it, or the directory cannot be made.
+    UserError: if another process holds it, or the directory cannot be made.
   """
   place = Path(path).absolute()
   with writing(place):
@@ -66,20 +66,23 @@ def alone(path: str | os.PathLike, seconds: float = 0) -> Iterator[None]:
 
 
 def write_text(file: Path, text: str, flag: str = '--workdir') -> None:
-  """Writes a file, by default of a work directory, in one step.
+  """Writes a file in one step.
 
   Args:
-    flag: The one to say where else, if it is another.
+    file: The file.
+    text: Its content.
+    flag: The flag with which the user can choose another place.
 
   Raises:
-    UserError: if the disk does not take it.
+    UserError: if it cannot be written.
   """
   with writing(file.parent, flag):
     replace(file, text)
 
 
 def replace(file: Path, content: str | bytes) -> None:
-  """Writes a file in one step: readers and kills see the old or the new."""
+  """Writes a file in one step: after a kill it is either the old or the new.
+  """
   data = content.encode() if isinstance(content, str) else content
   unfinished, half = temporary(file), len(data) // 2
   try:
@@ -99,7 +102,7 @@ def replace(file: Path, content: str | bytes) -> None:
 
 
 def renew(file: Path, content: str) -> None:
-  """As `replace`, unless that is what the file says."""
+  """Like `replace`, unless the file already has this content."""
   try:
     if file.read_bytes() == content.encode():
       return
@@ -109,12 +112,12 @@ def renew(file: Path, content: str) -> None:
 
 
 def is_lost(error: OSError) -> bool:
-  """Whether a file that is read so will never be what was written."""
+  """Whether an error of reading means that the file's content is lost."""
   return error.errno in _LOST
 
 
 def unreadable(file: Path, error: OSError) -> UserError:
-  """Of a file that may well be whole, and is therefore left where it is."""
+  """The error for a file that cannot be read now, but may be undamaged."""
   return UserError(
       f'Cannot read {file}: {error.strerror or error}.\nIt is left as it is; '
       'once it can be read, the same command continues.'
@@ -122,18 +125,18 @@ def unreadable(file: Path, error: OSError) -> UserError:
 
 
 def temporary(file: Path) -> Path:
-  """What a file or folder is called until it is whole."""
+  """The name of a file or folder until it is finished."""
   return file.with_name(f'.vfljax-{file.name}.tmp')
 
 
 def remove_unfinished(folder: Path) -> None:
-  """Removes what a process that was killed had begun to write right there."""
+  """Removes unfinished files that a killed process left in a folder."""
   for stray in sorted(folder.glob('.vfljax-*.tmp')):
     remove(stray)
 
 
 def remove(place: Path) -> None:
-  """Removes a file, or a folder with all that is in it, if it is there."""
+  """Removes a file, or a folder with its contents, if it exists."""
   if place.is_dir() and not place.is_symlink():
     shutil.rmtree(place)
   else:
@@ -141,7 +144,7 @@ def remove(place: Path) -> None:
 
 
 def sync(path: Path) -> None:
-  """Asks the disk to keep what was written to a file or directory."""
+  """Makes the disk store what was written to a file or directory (fsync)."""
   descriptor = os.open(path, os.O_RDONLY)
   try:
     os.fsync(descriptor)
@@ -150,13 +153,13 @@ def sync(path: Path) -> None:
 
 
 def set_aside(place: Path, file: Path, why: str, then: str) -> None:
-  """Moves what cannot be used out of the way, and says so on stderr.
+  """Moves an unusable file into damaged/, and says so on stderr.
 
   Args:
     place: The work directory.
     file: A file or folder in it.
-    why: 'is damaged: not JSON'.
-    then: What happens now: 'its unit runs again'.
+    why: The reason, such as 'is damaged: not JSON'.
+    then: What happens next, such as 'its unit runs again'.
   """
   shelve(place, file)
   print(
@@ -177,11 +180,11 @@ def shelve(place: Path, file: Path) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path, flag: str = '--workdir') -> Iterator[None]:
-  """Turns what the file system refuses into a message for the user.
+  """Turns errors of the file system in the block into `UserError`.
 
   Args:
-    path: Where to.
-    flag: The one to say where else.
+    path: The folder that is written to.
+    flag: The flag with which the user can choose another place.
   """
   try:
     yield
@@ -189,7 +192,7 @@ def writing(path: Path, flag: str = '--workdir') -> Iterator[None]:
     where = e.filename or path
     if isinstance(e, (FileExistsError, NotADirectoryError)):
       raise UserError(
-          f'Cannot write to {path}: {where} is a file and no folder.\n'
+          f'Cannot write to {path}: {where} is a file, not a folder.\n'
           f'Move it, or choose another {flag}.'
       ) from e
     raise UserError(
@@ -199,7 +202,7 @@ def writing(path: Path, flag: str = '--workdir') -> Iterator[None]:
 
 
 def fault(file: Path) -> None:
-  """A moment of writing `file`, at which tests have something go wrong."""
+  """A moment of writing `file` at which tests can cause a fault."""
   if len(_FAULT) < 3:
     return
   pattern, number, what = _FAULT

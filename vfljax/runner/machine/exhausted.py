@@ -1,4 +1,4 @@
-"""How the end of memory is told, by whoever comes to it."""
+"""Recognises that memory has run out, and says what to do."""
 from collections.abc import Iterator
 import contextlib
 
@@ -6,8 +6,8 @@ import jax
 
 from vfljax.runner.errors import UserError
 
-# By XLA's allocators, by what it calls in turn (a CPU's products, as INTERNAL),
-# and by Python.
+# Words in the errors of XLA's allocators, of libraries that XLA calls (products
+# on a CPU, as INTERNAL), and of Python.
 OUT_OF_MEMORY = (
     'resource_exhausted', 'out of memory', 'allocate', 'memoryerror',
     'ynnpack operation failed',
@@ -15,14 +15,14 @@ OUT_OF_MEMORY = (
 
 
 def is_memory(error: BaseException) -> bool:
-  """Whether that is what an error says."""
+  """Whether an error says that memory has run out."""
   said = f'{type(error).__name__} {error}'.lower()
   return any(sign in said for sign in OUT_OF_MEMORY)
 
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-  """Turns the end of a device's memory into advice."""
+  """Turns out-of-memory errors in the block into `UserError` with advice."""
   try:
     yield
   except (jax.errors.JaxRuntimeError, MemoryError) as error:
@@ -30,8 +30,8 @@ def explained() -> Iterator[None]:
       raise
     raise UserError(
         'The device has too little memory for all trainings at once.\nTrain '
-        'fewer at a time: --config.seeds_per_chunk=1, or 2, ..., or '
-        '--config.strengths_per_chunk=1. If samples are what is too large: '
-        '--config.data.stream=100 rounds at a time. Either needs a new '
+        'fewer at a time, with --config.seeds_per_chunk=1 (or 2, ...) or '
+        '--config.strengths_per_chunk=1. If the samples are too large, type '
+        '--config.data.stream=100 (rounds at a time). Either needs a new '
         '--workdir.'
     ) from None

@@ -1,9 +1,8 @@
-"""What the compiler for TPUs is told before it starts.
+"""Gives the threads of the TPU compiler more stack.
 
-It computes in threads of its own with 64 KB of stack, and of some programs that
-is too little: libtpu 0.0.42.1, told to compile the training of `coae` for a
-v5e, ends the process ("SIGSEGV STACK OVERFLOW"). With a megabyte it compiles
-it. Later versions (0.0.52) know the same flag.
+Their 64 KB are too little for some programs: libtpu 0.0.42.1 ends the process
+("SIGSEGV STACK OVERFLOW") when it compiles the training of `coae` for a v5e.
+With a megabyte it succeeds. Later versions (0.0.52) know the same flag.
 """
 from collections.abc import MutableMapping
 
@@ -15,5 +14,5 @@ _ROOM = 2**20
 
 
 def set_up(environment: MutableMapping[str, str]) -> None:
-  """Gives its threads room, unless `environment` says how much they have."""
+  """Sets the stack size, unless `environment` sets it already."""
   flags.add(environment, ARGUMENTS, _STACK, str(_ROOM))

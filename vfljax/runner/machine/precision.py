@@ -1,12 +1,12 @@
 """How exactly an accelerator multiplies float32 matrices.
 
-Left to themselves GPUs round the factors to TF32's 10 bits and TPUs to
-bfloat16's 7, so that a training there is another than on a CPU. 'highest' keeps
-float32: its price is up to six passes instead of one on a TPU and the plain
-units in place of the matrix units on a GPU (an H100's data sheet: 67 TFLOP/s
-instead of 495), which large networks feel and small ones, whose kernels mostly
-wait to be started, do not. A CPU has float32 only, and its programs stay as
-they are. What is bfloat16 already (a network's option) is not affected.
+By default GPUs round the factors to TF32's 10 bits and TPUs to bfloat16's 7, so
+a training there differs from one on a CPU. 'highest' keeps float32. On a TPU
+this takes up to six passes instead of one; on a GPU it uses the plain units
+instead of the matrix units (an H100's data sheet: 67 TFLOP/s instead of 495).
+Large networks become slower, but not small ones, whose kernels mostly wait to
+be started. Nothing changes on a CPU, which always uses float32, nor for
+networks in bfloat16 (an option of theirs).
 """
 import contextlib
 
@@ -16,11 +16,11 @@ WORDS = ('highest', 'high', 'default')
 
 
 def of_products(word: str) -> contextlib.AbstractContextManager:
-  """What is traced inside multiplies so, on accelerators.
+  """A context in which traced products have this precision on accelerators.
 
   Args:
-    word: One of `WORDS`, as `jax.lax.Precision` has them; code that asks for a
-      precision of its own keeps it.
+    word: One of `WORDS`, with the meaning in `jax.lax.Precision`. Code that
+      asks for another precision keeps that.
   """
   if jax.local_devices()[0].platform == 'cpu':
     return contextlib.nullcontext()

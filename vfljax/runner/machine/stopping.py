@@ -1,13 +1,13 @@
-"""Ctrl-C and SIGTERM: a run that is asked to stop leaves within ten seconds.
+"""Ctrl-C and SIGTERM: a run that is asked to stop ends within ten seconds.
 
 Python runs signal handlers in the main thread, between two of its steps, and a
 step may be minutes of compiling. So the work is done in a second thread, and
-the main one does nothing but wait and listen. What is on disk is whole at any
-moment, so the process may end at any: it does so at once unless there is
-something to save, and then as soon as that is saved or takes too long.
+the main one only waits for signals. Files on disk are whole at any moment, so
+the process may end at any: it does so at once, unless there is something to
+save; then it ends once that is saved or takes too long.
 
-That is for the command line, whose process it is. Who calls from a program or a
-notebook of his own keeps it: see `listening`.
+That is for the command line. A program or notebook that calls the runner keeps
+its process, see `listening`.
 """
 from collections.abc import Callable, Iterator
 import contextlib
@@ -19,32 +19,33 @@ import time
 from typing import Any, NoReturn
 
 CODE = 130  # What shells report of a program that ctrl-C ended.
-PATIENCE = 7.0  # Seconds for coming to a point where everything is saved.
+PATIENCE = 7.0  # Seconds that a block gets to save everything.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_STACK = 64 << 20  # Bytes: compilers recurse, and a Mac gives threads little.
+_STACK = 64 << 20  # Bytes: compilers recurse, and macOS gives threads little.
 
 
 class Stop:
-  """Whether somebody has asked to stop, and whether that is worth a while.
+  """Whether the user has asked to stop, and whether something is being saved.
 
   Attributes:
-    since: When it was asked; 0 if it was not.
-    place: What the same command continues, for people.
+    since: The time of the request; 0 if there was none.
+    place: The work directory that the same command continues, for the message.
   """
 
   def __init__(self):
     self.since = 0.0
     self.place = ''
-    self._going: list[None] = []  # One for each block below.
+    self._going: list[None] = []  # An entry for each block in `awaited`.
 
   def __bool__(self) -> bool:
     return bool(self.since)
 
   @contextlib.contextmanager
   def awaited(self) -> Iterator[None]:
-    """The block saves: it is soon done, or looks at this now and then.
+    """Marks a block that saves: a request to stop waits for it.
 
-    There may be several, in threads of their own.
+    The block should end soon, or check this `Stop` now and then. Several blocks
+    may run in different threads.
     """
     self._going.append(None)
     try:
@@ -53,23 +54,23 @@ class Stop:
       self._going.pop()
 
   def ask(self, number: int = 0, frame: Any = None) -> None:
-    """Handles a signal: leaves, or makes a note for the block above."""
+    """Handles a signal: ends the process, or notes it if a block is saving."""
     del number, frame
     if self or not self._going:
       leave(self.place)
     self.note()
 
   def note(self) -> None:
-    """From now on somebody has asked to stop."""
+    """Notes the request to stop, and tells the user."""
     self.since = time.monotonic()
     _tell('Stopping soon, after saving; once more stops at once.')
 
 
 def heeding(work: Callable[[Stop], Any]) -> Any:
-  """`work(stop)` in a thread of its own, while this one listens to signals.
+  """Runs `work(stop)` in another thread, while this one listens to signals.
 
-  Whatever it returns or raises, this does. In a thread that is not the main one
-  nobody listens, and `work` simply runs.
+  Returns or raises what `work` does. If this is not the main thread, signals
+  cannot be handled, and `work` simply runs.
   """
   stop = Stop()
   if threading.current_thread() is not threading.main_thread():
@@ -79,7 +80,7 @@ def heeding(work: Callable[[Stop], Any]) -> Any:
   def run():
     try:
       results.append(work(stop))
-    except BaseException as error:  # It is raised below, where it belongs.
+    except BaseException as error:  # It is raised in the main thread below.
       errors.append(error)
 
   with _handled(stop.ask):
@@ -93,8 +94,8 @@ def heeding(work: Callable[[Stop], Any]) -> Any:
 def listening() -> Iterator[Stop]:
   """A `Stop` that is true after a signal; the next raises KeyboardInterrupt.
 
-  The process is not ours and is never ended. In a thread that is not the main
-  one nobody listens.
+  The process is never ended, because it belongs to the caller. If this is not
+  the main thread, signals are not handled.
   """
   stop = Stop()
 
@@ -112,7 +113,7 @@ def listening() -> Iterator[Stop]:
 
 
 def leave(place: str = '') -> NoReturn:
-  """Ends the process, whatever its other threads are doing."""
+  """Ends the process with code 130, whatever its other threads are doing."""
   if sys.stdout.isatty():
     _write(sys.stdout, '\x1b[?25h\n')  # The cursor, hidden by a progress bar.
   _tell(last_words(place))
@@ -120,7 +121,7 @@ def leave(place: str = '') -> NoReturn:
 
 
 def end(code: int) -> NoReturn:
-  """Ends the process with what was printed, whatever its threads are doing."""
+  """Flushes the output and ends the process, whatever its threads are doing."""
   for stream in (sys.stdout, sys.stderr):
     with contextlib.suppress(OSError, ValueError):
       stream.flush()
@@ -128,7 +129,7 @@ def end(code: int) -> NoReturn:
 
 
 def last_words(place: str = '') -> str:
-  """What is said at the end; `place` is what there is to be continued."""
+  """The last message; `place` is the work directory that can be continued."""
   return f'Stopped. The same command continues {place}.' if place else (
       'Stopped.'
   )
@@ -136,7 +137,7 @@ def last_words(place: str = '') -> str:
 
 @contextlib.contextmanager
 def _handled(ask: Callable[[int, Any], None]) -> Iterator[None]:
-  """Signals go to `ask` while the block runs, which is in the main thread."""
+  """Sends signals to `ask` while the block runs, in the main thread."""
   before = {number: signal.signal(number, ask) for number in _SIGNALS}
   try:
     yield
@@ -167,6 +168,6 @@ def _tell(text: str) -> None:
 
 
 def _write(stream: Any, text: str) -> None:
-  """Past all buffers, which another thread may hold while it waits."""
+  """Writes without buffers, which another thread may hold locked."""
   with contextlib.suppress(OSError, ValueError):
     os.write(stream.fileno(), text.encode())

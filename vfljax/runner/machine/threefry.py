@@ -1,10 +1,10 @@
-"""Random bits on CPUs in one kernel, where JAX makes a loop of ten.
+"""Draws random bits on CPUs in one kernel, where JAX uses a loop of ten.
 
 Threefry 2x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-SC 2011) mixes two words in 20 rounds. JAX compiles them as a loop on CPUs; in a
-training that draws few numbers at a time, starting the loop's kernels takes
-longer than what they do. Written out, XLA makes one kernel of them: the same
-bits, sooner.
+SC 2011) mixes two words in 20 rounds. On CPUs JAX compiles them as a loop. If
+few numbers are drawn at a time, starting the loop's kernels takes longer than
+their work. From the rounds written out, XLA makes one kernel: the same bits,
+sooner.
 """
 import jax
 from jax import lax
@@ -21,11 +21,11 @@ _PARITY = np.uint32(0x1BD11BDA)
 
 
 def bits(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
-  """Threefry 2x32 of the key's two words and the counter's, uint32.
+  """Threefry 2x32 of a key (k1, k2) and a counter (x1, x2), all uint32.
 
-  XLA would write the 20 rounds into each kernel that reads the bits, and those
-  of a key that is split into whatever is drawn from its parts. That takes long
-  to compile, so they are a function that stays one.
+  It is a function that XLA may not inline. XLA would copy the 20 rounds into
+  each kernel that reads the bits, and the rounds of a split key into all draws
+  from its parts, which takes long to compile.
   """
   with set_xla_metadata(inlineable='false'):
     both = _words(k1, k2, x1, x2)
@@ -34,11 +34,12 @@ def bits(k1: Array, k2: Array, x1: Array, x2: Array) -> tuple[Array, Array]:
 
 @jax.jit
 def _words(*arguments: Array) -> Array:
-  """Both of the words, [2, ...]: each is one of what has mixed two.
+  """Both words, [2, ...].
 
-  One kernel writes both, and mixes for each; two would be twice the code.
+  One kernel mixes both words for each element and keeps one of them. Two
+  kernels would be twice the code.
   """
-  # Of `lax` alone: functions of jnp would stay functions in here, too.
+  # Only `lax`, because functions of jnp would not be inlined here either.
   shape = 2, *jnp.broadcast_shapes(*(x.shape for x in arguments))
   k1, k2, x1, x2 = (_broadcast(x, shape) for x in arguments)
   keys = k1, k2, k1 ^ k2 ^ _PARITY
@@ -59,6 +60,6 @@ def _broadcast(x: Array, shape: tuple[int, ...]) -> Array:
 
 
 def in_one_kernel() -> None:
-  """Has JAX compile it so, on the CPUs of this process, from now on."""
+  """Makes JAX use `bits` on CPUs in this process from now on."""
   rule = mlir.lower_fun(bits, multiple_results=True)
   mlir.register_lowering(threefry2x32_p, rule, platform='cpu', inline=False)

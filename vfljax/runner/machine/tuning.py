@@ -1,22 +1,22 @@
-"""What XLA is told for the devices here.
+"""XLA's options for the devices of this process.
 
-NVIDIA's GPUs: for every product of matrices XLA compiles dozens of Triton
-kernels and times them beside the libraries' own. In float32 that is long where
-a training takes seconds: on an H100 MNIST's MLPs compiled for 106 to 142 s,
-eight programs at a time, and with the libraries' products for 11 to 14 s, four
-at a time. These train 11 to 29 % longer (experiments/bench/gpu_h100_tuned.json,
-gpu_h100.json). So they are given the libraries' products, unless XLA_FLAGS says
-otherwise: who trains for hours sets
+NVIDIA GPUs: for each matrix product XLA compiles dozens of Triton kernels and
+times them against the libraries' products. If a training takes seconds, that is
+long: on an H100, in float32, MNIST's MLPs took 106 to 142 s to compile, eight
+programs at a time, and with the libraries' products 11 to 14 s, four at a time.
+The latter train 11 to 29 % longer (experiments/bench/gpu_h100_tuned.json,
+gpu_h100.json). So vfljax uses the libraries' products unless XLA_FLAGS says
+otherwise. For trainings of hours, set
 XLA_FLAGS=--xla_gpu_enable_triton_gemm=true.
 
-CPUs with a device a core: each is busy with trainings of its own, and a kernel
-that is cut up for all cores waits for the others'. So none is; the numbers are
-the same.
+CPUs with one device for each core: each device runs its own trainings, so a
+kernel that is split over all cores would wait for the others. Kernels are not
+split; the numbers are the same.
 
-CPUs: XLA makes a loop of each axis of an array, and LLVM writes short ones out,
-such as those over 3x3 taps and channels. That takes long to compile, and
-nothing trains faster for it (experiments/bench/README.md). So LLVM leaves loops
-as they are; last digits differ.
+All CPUs: XLA makes a loop of each axis of an array, and LLVM unrolls short
+loops, such as those over 3x3 taps and channels. That takes long to compile and
+does not make training faster (experiments/bench/README.md). So LLVM does not
+unroll loops; last digits differ.
 """
 from collections.abc import MutableMapping
 import os
@@ -33,16 +33,16 @@ _AS_THEY_ARE = 'xla_cpu_disable_loop_unrolling'
 
 
 def set_up(environment: MutableMapping[str, str]) -> None:
-  """Has loops left as they are, before XLA starts on a CPU.
+  """Stops LLVM from unrolling loops; call it before XLA starts on a CPU.
 
-  Unless `environment` has extra options already; an XLA that does not know this
-  one passes over it.
+  Nothing changes if `environment` has extra options for LLVM already. An XLA
+  that does not know the option ignores it.
   """
   flags.add(environment, _FLAGS, _FOR_LLVM, _AS_THEY_ARE)
 
 
 def options() -> dict[str, Any] | None:
-  """XLA's options for the devices here; `None` where it keeps its own."""
+  """XLA's options for the devices here; `None` for XLA's defaults."""
   first, *others = jax.local_devices()
   chosen: dict[str, Any] = {}
   if first.device_kind.startswith('NVIDIA'):
@@ -54,7 +54,7 @@ def options() -> dict[str, Any] | None:
 
 
 def compiled(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
-  """What XLA makes of it, with `options`; an XLA without them has its own."""
+  """Compiles a program with `options`, or without if XLA lacks them."""
   chosen = options()
   if chosen:
     try:

@@ -1,7 +1,8 @@
-"""about.json: what a run was of, for the head of its report.
+"""about.json: facts about a run, for the head of its report.
 
-Rows, classes and their shares, whose column is which, the command, versions and
-the day. Results owe nothing to it: a work directory without one is whole.
+It has the rows, the classes and their shares, each party's columns, the
+command, the versions and the date. Results do not depend on it, so a work
+directory without it is complete.
 """
 from collections.abc import Mapping, Sequence
 import datetime
@@ -26,13 +27,19 @@ FILE = 'about.json'
 def write(
     work: Path, config: Config, table: Table, argv: Sequence[str]
 ) -> None:
-  """Writes it into a finished work directory.
+  """Writes about.json into a finished work directory.
 
-  One that says the same of all that was trained stays: the command that looks
-  at results again made none of them.
+  A file that is newer than all results stays: a command that only looks at the
+  results again did not make them.
+
+  Args:
+    work: The work directory.
+    config: Its configuration.
+    table: The samples.
+    argv: The command line.
 
   Raises:
-    UserError: if the disk does not take it.
+    UserError: if it cannot be written.
   """
   made = max(
       (p.stat().st_mtime for p in (work / 'parts').glob('*.json')), default=0
@@ -47,14 +54,14 @@ def write(
 
 
 def merge(work: Path, parts: Sequence[Path]) -> None:
-  """Writes that of a work directory that was put together of several.
+  """Writes about.json of a work directory that is merged from several.
 
-  Parts are of the same samples, so what one says holds for those that say
-  nothing (earlier versions wrote none); what two say differently is left out.
-  The commands are told one after the other, if each part has its own.
+  All parts have the same samples, so a fact in one part holds for parts of
+  earlier versions that lack it. A fact in which parts differ is left out. The
+  commands are listed one after the other, if every part has one.
 
   Raises:
-    UserError: if the disk does not take it.
+    UserError: if it cannot be written.
   """
   every = [read(part) for part in parts]
   fields = {name: [one[name] for one in every if name in one]
@@ -71,7 +78,7 @@ def merge(work: Path, parts: Sequence[Path]) -> None:
 
 
 def read(path: str | os.PathLike) -> dict[str, Any]:
-  """What it says; {} if it is not there or not to be read."""
+  """The contents of about.json; {} if it is missing or unreadable."""
   try:
     found = json.loads((Path(path) / FILE).read_text('utf-8'))
     return found if isinstance(found, dict) else {}
@@ -80,7 +87,7 @@ def read(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def shares(said: Mapping[str, Any]) -> dict[str, float]:
-  """Each class's share of the samples by its name; {} if that is not known."""
+  """Class name -> its share of the samples; {} if unknown."""
   found = said.get('classes')
   found = found if isinstance(found, dict) else {}
   right = all(isinstance(share, (int, float)) for share in found.values())
@@ -88,7 +95,7 @@ def shares(said: Mapping[str, Any]) -> dict[str, float]:
 
 
 def training(said: Mapping[str, Any]) -> tuple[float, ...]:
-  """About how many training samples a class; () if that is not known."""
+  """About how many training samples each class has; () if unknown."""
   rows = said.get('training')
   if not isinstance(rows, int):
     return ()
@@ -98,7 +105,7 @@ def training(said: Mapping[str, Any]) -> tuple[float, ...]:
 def of_run(
     config: Config, table: Table, argv: Sequence[str]
 ) -> dict[str, Any]:
-  """What is said of a run."""
+  """The facts about a run, without its date."""
   counts = np.bincount(table.labels, minlength=len(table.classes))
   shares = counts / max(len(table.labels), 1)
   return dict(
@@ -115,19 +122,22 @@ def of_run(
 
 
 def _typed(argv: Sequence[str]) -> str:
-  """A run's command, by the name that it was called by.
+  """A run's command as the user typed it.
 
-  Who installed a wheel has no launch.py; records have one name for both.
+  It starts with `vfljax` if the user called that: an installed wheel has no
+  launch.py, the name that records use for both.
   """
-  said = recording.command(argv)
-  called = Path(sys.argv[0]).stem == 'vfljax'
+  said, program = recording.command(argv), Path(sys.argv[0])
+  if program.parts[-2:] == ('vfljax', '__main__.py'):
+    return said.replace('launch.py', '-m vfljax', 1)
+  called = program.stem == 'vfljax'
   return said.replace('python launch.py', 'vfljax', 1) if called else said
 
 
 def holders(config: Config, table: Table) -> list[list[str]]:
-  """What each party has: names of original columns, or the shape of images.
+  """What each party has: names of original columns, or the size of images.
 
-  An empty list is a party with labels only.
+  An empty list means a party with labels only.
   """
   own = config.data
   spec = split.Spec(
@@ -142,7 +152,7 @@ def holders(config: Config, table: Table) -> list[list[str]]:
         for x in parts
     ]
   names = naming.original(table)
-  nobodys = spec.label_only and spec.unheld  # What party 0 would have.
+  nobodys = spec.label_only and spec.unheld  # Party 0's columns are unused.
   whole = spec._replace(label_only=False) if nobodys else spec
   owned = split.columns(table, *whole[:-1])
   owned = (None, *owned[1:]) if nobodys else owned

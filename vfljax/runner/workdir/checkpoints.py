@@ -1,11 +1,10 @@
-"""Checkpoints of a unit in progress: Orbax arrays under a list of digests.
+"""Checkpoints of a unit in progress: arrays written by Orbax, with digests.
 
-Orbax writes the arrays; a list of the SHA-256 digests of all its files is
-written beside them and the whole directory is renamed into place, so that a
-checkpoint is there entirely or not at all, and any later damage is found. The
-last two of a unit are kept: should one be damaged, the other is there.
-A pytree is stored as the list of its leaves: what gives them structure is the
-program, not the disk, and Orbax need not know it.
+A list of the SHA-256 digests of all files is written beside Orbax's arrays, and
+the whole directory is renamed into place. So a checkpoint is there whole or not
+at all, and later damage is found. The last two checkpoints of a unit are kept,
+in case one is damaged. A pytree is stored as the list of its leaves; the
+program that loads it knows its structure.
 """
 from collections.abc import Iterator
 import contextlib
@@ -29,17 +28,17 @@ from vfljax.runner.machine.exhausted import is_memory
 from vfljax.runner.workdir import parts
 from vfljax.runner.workdir.parts import Damaged
 
-KEPT = 2  # Checkpoints of a unit.
+KEPT = 2  # Checkpoints kept of a unit.
 _LEAVES, _DIGESTS = 'leaves', 'digests.json'
 _STEP = re.compile('0|[1-9][0-9]*')
 
 
 class Snapshot(NamedTuple):
-  """What is written of a pytree: arrays of the host's own, that stay.
+  """A copy of a pytree on the host, ready to be written.
 
   Attributes:
-    arrays: By position, without those that have no elements.
-    described: A line for each leaf.
+    arrays: Position of the leaf -> array, without empty arrays.
+    described: A line for each leaf: its path, shape and dtype.
   """
 
   arrays: dict[str, np.ndarray]
@@ -53,16 +52,18 @@ def snapshot(tree: Any) -> Snapshot:
 
 
 def save(folder: Path, step: int, tree: Any) -> None:
-  """Saves `tree` as folder/step; of earlier checkpoints the last one stays.
+  """Saves `tree` as folder/step.
 
-  Those of later steps are of a run that could not go on from them, and go.
+  Of earlier checkpoints only the last stays. Checkpoints of later steps are
+  removed: the run could not continue from them.
 
   Args:
-    step: >= 0.
+    folder: The unit's folder, see `folder`.
+    step: The number of the step, 0 or more.
     tree: A pytree of arrays, numbers and typed PRNG keys; or its `Snapshot`.
 
   Raises:
-    OSError: if the disk does not take it; earlier checkpoints stay.
+    OSError: if it cannot be written; earlier checkpoints stay.
   """
   taken = tree if isinstance(tree, Snapshot) else snapshot(tree)
   final = folder / str(step)
@@ -90,26 +91,28 @@ def save(folder: Path, step: int, tree: Any) -> None:
 
 
 def folder(place: Path, unit: str) -> Path:
-  """Of a unit's checkpoints, in the work directory `place`."""
+  """The folder of a unit's checkpoints in the work directory `place`."""
   return place / 'checkpoints' / parts.file_name(unit)
 
 
 def steps(folder: Path) -> list[int]:
-  """The steps of which there are checkpoints, the newest last."""
+  """The steps that have checkpoints, the newest last."""
   names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
   return sorted(int(name) for name in names if _STEP.fullmatch(name))
 
 
 def load(place: Path, like: Any) -> Any:
-  """The pytree in one checkpoint.
+  """Loads the pytree of one checkpoint.
 
   Args:
-    like: As `tree` in `save`; leaves may be `jax.ShapeDtypeStruct`.
+    place: The checkpoint's folder.
+    like: A pytree like the saved one; leaves may be `jax.ShapeDtypeStruct`.
 
   Raises:
-    Damaged: if it is damaged or does not fit `like`: a sentence's end.
-    UserError: if the file system or the memory does not let it be read. Then,
-      and if Orbax fails in any other way, it is whole and stays where it is.
+    Damaged: if it is damaged or does not fit `like`. The message is the end of
+      a sentence that begins with the checkpoint's name.
+    UserError: if it cannot be read now, or memory runs out. Then, and if Orbax
+      fails in any other way, the checkpoint is whole and stays.
   """
   with _telling(place):
     _check(place, _described(like))
@@ -121,7 +124,7 @@ def load(place: Path, like: Any) -> Any:
 
 
 def remove(folder: Path) -> None:
-  """Removes a unit's checkpoints, and their folder if nothing else is in it."""
+  """Removes a unit's checkpoints, and their folder if it is then empty."""
   remove_unfinished(folder)
   for step in steps(folder):
     disk.remove(folder / str(step))
@@ -130,7 +133,7 @@ def remove(folder: Path) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-  """Removes checkpoints of a unit that a killed run had begun to write."""
+  """Removes unfinished checkpoints of a unit that a killed run left."""
   disk.remove_unfinished(folder)
   for stray in folder.glob('*.tmp'):  # As version 0.1 called them.
     if _STEP.fullmatch(stray.stem) and stray.is_dir():
@@ -140,13 +143,13 @@ def remove_unfinished(folder: Path) -> None:
 def _write(place: Path, leaves: dict) -> None:
   if not leaves:
     return
-  import orbax.checkpoint as ocp  # Half a second; few runs need a checkpoint.
+  import orbax.checkpoint as ocp  # Takes half a second; few runs need it.
   saver = ocp.Checkpointer(ocp.StandardCheckpointHandler())
   try:
     saver.save(place, args=ocp.args.StandardSave(leaves))
   except OSError:
     raise
-  except Exception as e:  # A full disk is a ValueError of TensorStore's.
+  except Exception as e:  # TensorStore raises ValueError on a full disk.
     raise OSError(errno.EIO, _first_line(e), str(place)) from e
   finally:
     saver.close()
@@ -162,7 +165,7 @@ def _read(place: Path, like: dict) -> dict:
 
 
 def _leaves(tree: Any) -> dict:
-  """What Orbax stores, by position: no keys, no scalars, nothing empty."""
+  """Position -> array for Orbax: keys as their data, empty arrays left out."""
   leaves = {str(i): _raw(x) for i, x in enumerate(jax.tree.leaves(tree))}
   return {i: x for i, x in leaves.items() if math.prod(x.shape)}
 
@@ -178,7 +181,7 @@ def _raw(x: Any) -> Any:
 
 
 def _restored(found: Any, like: Any) -> Any:
-  """A leaf of `like`'s kind; `found` is None for one without elements."""
+  """The loaded array as a leaf like `like`; `found` is None if it is empty."""
   if found is None:
     return jnp.zeros(like.shape, like.dtype)
   if _is_key(like):
@@ -191,7 +194,7 @@ def _is_key(x: Any) -> bool:
 
 
 def _impl(like: Any) -> Any:
-  """The generator of a typed key; an abstract one tells only while traced."""
+  """The generator of a typed key; of an abstract key, only tracing tells it."""
   found = []
   jax.eval_shape(lambda x: found.append(jax.random.key_impl(x)), like)
   return found[0]
@@ -209,7 +212,7 @@ def _described(tree: Any) -> list[str]:
 
 @contextlib.contextmanager
 def _telling(place: Path) -> Iterator[None]:
-  """What keeps a block from reading a checkpoint: damage, or what may pass."""
+  """Turns errors of reading a checkpoint into `Damaged` or `UserError`."""
   try:
     yield
   except Damaged:
@@ -223,8 +226,8 @@ def _telling(place: Path) -> Iterator[None]:
       raise
     raise UserError(
         f'There is too little memory to read {place}, which is left as it is.\n'
-        'Make room, by ending other programs for one; the same command then '
-        'continues.'
+        'Free some, for example by ending other programs; the same command '
+        'then continues.'
     ) from e
 
 
@@ -244,11 +247,11 @@ def _digest(file: Path) -> str:
 
 
 def _check(place: Path, wanted: list[str]) -> None:
-  """Raises `Damaged` unless all files are whole and the leaves as wanted."""
+  """Raises `Damaged` unless all files are whole and describe these leaves."""
   try:
     content = json.loads((place / _DIGESTS).read_text())
     leaves, files = list(content['leaves']), dict(content['files'])
-    # One by one: a folder that cannot be listed has not lost its files.
+    # Read one by one: a folder that cannot be listed may have all its files.
     broken = [name for name in files if _digest(place / name) != files[name]]
   except (ValueError, LookupError, TypeError, RecursionError) as e:
     raise Damaged(f'is damaged: {_DIGESTS} cannot be read') from e

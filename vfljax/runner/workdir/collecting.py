@@ -1,4 +1,4 @@
-"""What finished units have measured, put together in two files."""
+"""Collects finished units' results into results.jsonl and timings.json."""
 from collections.abc import Mapping, Sequence
 import contextlib
 import os
@@ -14,10 +14,12 @@ def collect(place: Path, units: Sequence[str], processes: int = 1) -> None:
   """Rewrites results.jsonl and timings.json from the finished units.
 
   Args:
-    processes: How many run the experiment, each with units of its own.
+    place: The work directory.
+    units: The experiment's units, in the order of the results.
+    processes: The number of processes that run the experiment.
 
   Raises:
-    UserError: if one was damaged since the start.
+    UserError: if a unit's file was damaged since the run started.
   """
   found = []
   for unit in units:
@@ -40,18 +42,19 @@ def collect(place: Path, units: Sequence[str], processes: int = 1) -> None:
 
 
 def check(place: Path, units: Sequence[str], rows: int) -> None:
-  """Refuses results of which the last lines are missing.
+  """Refuses a results.jsonl whose last lines are missing.
 
-  After a full disk or a copy that was broken off, each line that is left may be
-  whole: how many there have to be, the parts say.
+  After a full disk or an interrupted copy, all remaining lines may be whole. So
+  their number is compared with the units' own files.
 
   Args:
-    units: Those of timings.json; without any all that are finished.
-    rows: How many results.jsonl has.
+    place: The work directory.
+    units: The units in timings.json; if empty, all finished units are counted.
+    rows: The number of lines in results.jsonl.
 
   Raises:
-    UserError: if that is fewer than the units have, of those whose parts are
-      here and whole.
+    UserError: if it is smaller than the number of measurements in the units'
+      undamaged files.
   """
   measured = 0
   for unit in units or parts.strays(place, ()):
@@ -60,16 +63,17 @@ def check(place: Path, units: Sequence[str], rows: int) -> None:
   if rows < measured:
     raise UserError(
         f'{place / "results.jsonl"} has lost its end: {rows} of {measured} '
-        'lines are there.\nThe command that made it writes it anew, and runs '
-        'nothing twice; a copy has to be made again.'
+        'lines are there.\nThe command that made it writes it again and runs '
+        'nothing twice. If it is a copy, copy it again.'
     )
 
 
 def labels_of(config: Mapping) -> dict[str, str]:
-  """What a line of results.jsonl says of its samples after its `FIELDS`.
+  """The fields about samples in a line of results.jsonl, after `FIELDS`.
 
-  Which file they were read from, without its folder, and their digest: lines
-  of several runs can stand in one file. {} of a configuration without samples.
+  They are the name of the file of samples and the samples' digest, so that
+  lines of several runs can be put into one file. {} if the configuration has no
+  digest.
   """
   if 'samples' not in config:
     return {}

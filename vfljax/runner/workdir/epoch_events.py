@@ -1,10 +1,10 @@
-"""Each measured epoch in TensorBoard's event files: `--tensorboard`.
+"""Writes measured epochs to TensorBoard's event files: `--tensorboard`.
 
-`tensorboard --logdir=<workdir>/tensorboard` shows a run per unit, a defense at
-a strength, with the means over its seeds: ten seeds of twenty units would be
-two hundred curves that nobody can tell apart, and each seed's own are in
-parts/. The files are written by tensorboardX, of the extra `tensorboard`; to
-look at them takes TensorBoard itself, which may be on another machine.
+`tensorboard --logdir=<workdir>/tensorboard` shows a run for each unit (a
+defense at a strength), with means over its seeds: ten seeds of twenty units
+would be two hundred curves that nobody can tell apart. Each seed's own curves
+are in parts/. tensorboardX, of the extra `tensorboard`, writes the files;
+TensorBoard, perhaps on another machine, shows them.
 """
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,10 +32,10 @@ def define(found: flags.FlagValues) -> None:
 
 
 def check() -> None:
-  """Before a run: can event files be written?
+  """Checks before a run that event files can be written.
 
   Raises:
-    UserError: with what to install.
+    UserError: if tensorboardX is missing; says what to install.
   """
   try:
     _library()
@@ -44,21 +44,21 @@ def check() -> None:
 
 
 class Events:
-  """A sink of `epoch_log`."""
+  """An `epoch_log.Sink` that writes event files."""
 
   def __init__(self, place: Path):
     self._folder, self._open = place / FOLDER, {}
     self._writer, self._event = _library()
 
   def finished(self, who: Mapping, points: Sequence[Point]) -> None:
-    # A unit is done after its events are written: these are all there are.
+    # Events are written before a unit is done, so existing files are complete.
     if not list(self._place(who).glob('events.*')):
       self.begin(who, points)
       self.close()
 
   def begin(self, who: Mapping, points: Sequence[Point]) -> None:
-    # TensorBoard reads all files of a folder: what a killed run had written
-    # after its last checkpoint would be there twice.
+    # TensorBoard reads all files of a folder. Epochs that a killed run wrote
+    # after its last checkpoint would appear twice.
     for old in self._place(who).glob('events.*'):
       disk.remove(old)
     self._place(who).mkdir(parents=True, exist_ok=True)
@@ -83,12 +83,12 @@ class Events:
 
 
 def _library() -> tuple[Any, Any]:
-  """tensorboardX's writer of records, and what an event is.
+  """tensorboardX's writer of records, and its class of events.
 
-  Not its SummaryWriter, which writes in a process of its own, some time later.
+  Not its SummaryWriter, which writes later and in another process.
 
   Raises:
-    ValueError: if it is not installed.
+    ValueError: if tensorboardX is not installed.
   """
   with extra('tensorboard'):
     from tensorboardX import event_file_writer

@@ -1,12 +1,12 @@
-"""Each measured epoch as a line of JSON: `epochs/U.jsonl` for unit U.
+"""Writes measured epochs as lines of JSON: `epochs/U.jsonl` for unit U.
 
   {"unit": "iso/5", "defense": "iso", "strength": 5.0, "epoch": 4, "seeds": 10,
    "train_loss": 0.31, "auc": 0.95, "norm_scoring/leak_auc": 0.61}
 
-Numbers are means over so many seeds as the line says: who stopped early or
-diverged altogether is in none (results.jsonl has a null for him), and null is a
-measurement that one of them lacks. `tail -f` follows a run, and `cat
-epochs/*.jsonl` is one file of all units.
+Numbers are means over as many seeds as the line says. Seeds that stopped early
+or diverged are not among them (in results.jsonl a diverged seed has null). null
+means that one of the counted seeds lacks that measurement. `tail -f` follows a
+run, and `cat epochs/*.jsonl` joins all units.
 """
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ FOLDER = 'epochs'
 
 
 class Lines:
-  """A sink of `epoch_log`."""
+  """An `epoch_log.Sink` that writes lines of JSON."""
 
   def __init__(self, place: Path):
     self._place = place
@@ -31,7 +31,7 @@ class Lines:
     disk.replace(self._file(who), _text(who, points))
 
   def add(self, who: Mapping, points: Sequence[Point]) -> None:
-    # Not flushed to the disk itself: what is lost is written again.
+    # No fsync: lost lines are written again at the next start.
     with self._file(who).open('a', encoding='utf-8') as end:
       end.write(_text(who, points))
 
@@ -45,7 +45,7 @@ class Lines:
 
 
 def file(place: Path, unit: str) -> Path:
-  """A unit's file in the work directory `place`."""
+  """A unit's file of epochs in the work directory `place`."""
   return place / FOLDER / (parts.file_name(unit) + '.jsonl')
 
 
@@ -58,5 +58,5 @@ def _text(who: Mapping, points: Sequence[Point]) -> str:
 
 
 def _short(values: Mapping[str, float]) -> dict[str, float]:
-  """With as many digits as float32 has, whatever they were averaged in."""
+  """The values rounded to six significant digits."""
   return {name: float(f'{value:.6g}') for name, value in values.items()}

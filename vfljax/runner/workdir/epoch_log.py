@@ -1,10 +1,10 @@
-"""What is measured in each epoch, written down while a run goes on.
+"""Writes down what is measured in each epoch while a run goes on.
 
-A unit's means over its seeds go to each of the sinks, as soon as its epochs are
-played: lines of JSON always (`epoch_lines`), TensorBoard's event files if
-somebody asks for them (`epoch_events`). A job in progress is written anew from
-its checkpoint and a finished unit from its curves, so that whatever stopped a
-run, no epoch stands there twice and none is missing.
+A unit's means over its seeds go to all sinks as soon as its epochs are played:
+always to lines of JSON (`epoch_lines`), and with `--tensorboard` to event files
+(`epoch_events`). After an interruption, a job in progress is written again from
+its checkpoint and a finished unit from its curves. So no epoch is there twice,
+and none is missing.
 """
 from collections.abc import Iterable, Mapping, Sequence
 import contextlib
@@ -21,26 +21,26 @@ from vfljax.runner.workdir.parts import Damaged
 
 
 class Sink(Protocol):
-  """Where points go. `who` says whose they are: unit, defense, strength."""
+  """A place that points go to. `who` has their unit, defense and strength."""
 
   def finished(self, who: Mapping, points: Sequence[Point]) -> None:
-    """A unit was done before; these are all of its points."""
+    """A unit was done before this start; `points` are all its points."""
 
   def begin(self, who: Mapping, points: Sequence[Point]) -> None:
-    """A unit begins, or goes on from a checkpoint that has these points."""
+    """A unit begins, or continues from a checkpoint with these points."""
 
   def add(self, who: Mapping, points: Sequence[Point]) -> None:
-    """More of a unit that has begun."""
+    """New points of a unit that has begun."""
 
   def close(self) -> None:
-    """No unit that has begun gets any more."""
+    """No more points will come for units that have begun."""
 
 
 class EpochLog:
-  """Tells all sinks of a work directory; a context manager."""
+  """Sends points to all sinks of a work directory. It is a context manager."""
 
   def __init__(self, place: Path, tensorboard: bool = False):
-    """For the work directory `place`."""
+    """Opens the sinks of the work directory `place`."""
     self._place = place
     self._sinks: list[Sink] = [Lines(place)]
     self._sinks += [Events(place)] if tensorboard else []
@@ -52,44 +52,44 @@ class EpochLog:
     self.close()
 
   def close(self) -> None:
-    """The job in progress is over.
+    """Ends the job in progress.
 
     Raises:
-      UserError: if the disk does not take what is left of it.
+      UserError: if the rest cannot be written.
     """
     with disk.writing(self._place):
       for sink in self._sinks:
         sink.close()
 
   def finished(self, jobs: Iterable[Job]) -> None:
-    """These were done before; what is missing of them is written.
+    """Writes what is missing of jobs that were done before this start.
 
     Raises:
-      UserError: if the disk does not take it.
+      UserError: if it cannot be written.
     """
     for job in jobs:
       for i, unit in enumerate(job.units):
-        # Who has damaged it since the start hears of it elsewhere.
+        # A part that was damaged since the start is reported elsewhere.
         with contextlib.suppress(Damaged), disk.writing(self._place):
           found = points(parts.curves(self._place, unit))
           for sink in self._sinks:
             sink.finished(_who(job, i), found)
 
   def begin(self, job: Job, history: Mapping, done: int) -> None:
-    """A job begins after `done` epochs, which a checkpoint has.
+    """Begins a job that has played `done` epochs, as its checkpoint says.
 
     Raises:
-      UserError: if the disk does not take it.
+      UserError: if it cannot be written.
     """
     self._tell('begin', job, history, (0, done))
 
   def add(
       self, job: Job, history: Mapping, first: int, end: int
   ) -> None:
-    """A job has played the epochs from `first` to before `end`.
+    """Adds a job's epochs from `first` up to, not including, `end`.
 
     Raises:
-      UserError: if the disk does not take it.
+      UserError: if it cannot be written.
     """
     self._tell('add', job, history, (first, end))
 

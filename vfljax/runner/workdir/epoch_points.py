@@ -1,4 +1,4 @@
-"""What is worth writing down of an epoch: means over the seeds."""
+"""Means over the seeds in each measured epoch."""
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,10 +11,10 @@ class Point(NamedTuple):
   """One measured epoch of a unit.
 
   Attributes:
-    epoch: How many are played, from 1.
-    seeds: How many trainings the means are of: who stopped early or diverged
-      altogether is in none, and the curves of `parts` have each by itself.
-    values: By the names of the curves; NaN if one of those trainings has none.
+    epoch: Number of epochs played, from 1.
+    seeds: Number of trainings in the means. Trainings that stopped early or
+      diverged are left out; the curves of `parts` have each training's.
+    values: Curve name -> mean; NaN if one of those trainings has no value.
   """
 
   epoch: int
@@ -25,7 +25,8 @@ class Point(NamedTuple):
 def points(curves: Mapping[str, np.ndarray], first: int = 0) -> list[Point]:
   """The measured epochs, from `first` on, of curves [seeds, epochs].
 
-  Measured is a training in an epoch of which it has any number but the loss.
+  A training is measured in an epoch if it has any number there besides the
+  loss.
   """
   others = [x for name, x in curves.items() if name != LOSS]
   if not others:

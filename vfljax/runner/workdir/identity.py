@@ -1,9 +1,8 @@
-"""Which experiment a work directory holds, and whether it is one at all.
+"""Which experiment a folder holds, and whether it is a work directory.
 
-config.json says so. A copy of it with a digest, .config.json, mends it when it
-is lost or damaged. A folder with neither, and with anything in it that may be
-somebody's work, is somebody else's: it is refused before a byte is written into
-it.
+config.json says which. .config.json, a copy with a digest, replaces it if it is
+lost or damaged. A folder with neither file, but with something that a user may
+have made, is refused before anything is written into it.
 """
 from collections.abc import Callable, Mapping, Sequence
 import json
@@ -21,9 +20,9 @@ from vfljax.runner.workdir import mergeable, parts
 from vfljax.runner.workdir.parts import Damaged
 
 CONFIG, COPY = 'config.json', '.config.json'
-MERGED = 'merged'  # A field of what `vfljax merge` has put together.
+MERGED = 'merged'  # A field of config.json that `vfljax merge` writes.
 _ELSE = 'Choose another --workdir, or an empty one.'
-# Files into which shells and clusters write what a process says.
+# Files into which shells and clusters write a process's output.
 _SAID, _SUFFIXES = ('log', 'stdout', 'stderr'), ('.log', '.out', '.err')
 
 Complete = Callable[[dict], dict]
@@ -35,14 +34,15 @@ def check(
   """Refuses a folder that does not hold this experiment; writes nothing.
 
   Args:
-    complete: Gives a configuration saved by an earlier version the fields that
-      it lacks.
+    path: The folder, which need not exist.
+    config: The experiment's configuration.
+    complete: Adds the fields that a configuration of an earlier version lacks.
 
   Returns:
-    Which of the two files are to be set aside, and why.
+    Name -> reason, for those of the two files that should be set aside.
 
   Raises:
-    UserError: if the folder is somebody else's, or another experiment's.
+    UserError: if the folder is no work directory, or another experiment's.
   """
   with disk.writing(path):
     found, broken = _found(path)
@@ -58,9 +58,9 @@ def check(
     except UserError as error:
       refusals[name] = error
     except (AttributeError, LookupError, TypeError, ValueError):
-      refusals[name] = _strange(path)  # Nothing like a configuration of ours.
-  # What the copy says has a digest, and so it counts: there are results of it,
-  # whatever somebody has made of config.json since.
+      refusals[name] = _strange(path)  # It is no configuration of vfljax.
+  # The copy counts, because its digest proves that the results were made with
+  # it, even if config.json was edited since.
   if COPY in refusals:
     edited = CONFIG in found and found[CONFIG] != found[COPY]
     note = f'{CONFIG} was edited, which changes no results: ' if edited else ''
@@ -73,26 +73,23 @@ def check(
 
 
 def check_units(path: Path, units: Sequence[str]) -> None:
-  """Refuses a folder with results that a run of `units` would not list.
+  """Refuses a folder that has results of units other than these.
 
   Raises:
-    UserError: with their names.
+    UserError: names those units.
   """
   if found := parts.strays(path, units):
     raise UserError(
-        f'{path} has results that are no part of this run, which would drop '
-        f'them: {listing(found, 5)}.\nvfljax merge makes such folders, and no '
-        'run goes on in one: choose another --workdir.'
+        f'{path} has results that are not part of this run and would be lost: '
+        f'{listing(found, 5)}.\nA folder made by vfljax merge cannot be '
+        'continued. Choose another --workdir.'
     )
 
 
 def is_there(
     path: Path, config: Mapping, complete: Complete = lambda saved: saved
 ) -> bool:
-  """Whether a folder holds this experiment, of which it was made.
-
-  Args: as in `check`.
-  """
+  """Whether a folder holds this experiment. Arguments as in `check`."""
   try:
     return bool(_found(path)[0]) and not check(path, config, complete)
   except UserError:
@@ -100,9 +97,15 @@ def is_there(
 
 
 def save(path: Path, config: Mapping, broken: Mapping[str, str]) -> None:
-  """Writes config.json and its copy; `broken` is what `check` returned.
+  """Writes config.json and its copy.
 
-  The copy is first: killed after it, the next start knows what this is.
+  The copy is written first, so that after a kill in between the next start
+  recognises the folder.
+
+  Args:
+    path: The work directory.
+    config: The configuration.
+    broken: What `check` returned.
   """
   for name, why in broken.items():
     disk.set_aside(path, path / name, why, 'it is written again')
@@ -115,7 +118,7 @@ def read(path: str | os.PathLike) -> dict:
   """The configuration in a work directory; {} if it has none.
 
   Raises:
-    UserError: if it is damaged, and its copy too.
+    UserError: if config.json and its copy are both damaged.
   """
   place = Path(path)
   found, broken = _found(place)
@@ -125,19 +128,19 @@ def read(path: str | os.PathLike) -> dict:
 
 
 def said(path: Path) -> dict:
-  """The configuration that a start would go on with; {} if there is none.
+  """The configuration that a start would continue; {} if there is none.
 
-  That is the copy's: config.json may have been edited.
+  It is that of the copy, because config.json may have been edited.
   """
   try:
     found, _ = _found(path)
-  except UserError:  # It will be said by whoever has to read it.
+  except UserError:  # Another call, which needs it, will report the error.
     return {}
   return found.get(COPY) or found.get(CONFIG) or {}
 
 
 def _found(path: Path) -> tuple[dict[str, dict], dict[str, str]]:
-  """What the two files say, by name, and what is wrong with damaged ones."""
+  """(name -> content, name -> reason) of the whole and the damaged files."""
   found, broken = {}, {}
   for name in (CONFIG, COPY):
     if not os.path.lexists(path / name):
@@ -153,7 +156,7 @@ def _found(path: Path) -> tuple[dict[str, dict], dict[str, str]]:
 
 
 def _whole(copy: dict) -> dict:
-  """The configuration in a copy, which counts with its digest only."""
+  """The configuration in a copy, which must have a digest."""
   config = copy.get('config')
   if 'sha256' not in copy or not isinstance(config, dict):
     raise Damaged('it is not what was written')
@@ -161,11 +164,11 @@ def _whole(copy: dict) -> dict:
 
 
 def _is_new(path: Path) -> bool:
-  """Whether a folder is not there yet, or holds nothing that anybody has made.
+  """Whether a folder does not exist, or holds nothing that a user has made.
 
-  That is what a start left behind, of which there is the lock and, of version
-  0.1, folders without anything in them; and what systems put into any folder,
-  what is said while this runs, and the compile cache.
+  What does not count as a user's: the lock and, in version 0.1, empty folders
+  of an earlier start; files that systems put into any folder; logs of this
+  process; the compile cache.
   """
   if not path.is_dir():
     return True
@@ -176,10 +179,10 @@ def _is_new(path: Path) -> bool:
 
 
 def _is_nobodys(entry: Path) -> bool:
-  """Whether an entry of a folder cannot be somebody's work."""
+  """Whether an entry of a folder cannot be a user's work."""
   name = entry.name
   if name.startswith('.'):
-    # But a file that this program wrote, or will remove, is not passed over.
+    # Files that vfljax wrote or would remove do count.
     return name not in (CONFIG, COPY) and not name.startswith('.vfljax-')
   if not entry.is_dir():
     return name in _SAID or entry.suffix in _SUFFIXES
@@ -189,35 +192,35 @@ def _is_nobodys(entry: Path) -> bool:
 
 
 def _is_cache(folder: Path) -> bool:
-  """Whether it is where this process keeps its compiled programs."""
+  """Whether it is the folder of this process's compile cache."""
   cache = getattr(jax.config, 'jax_compilation_cache_dir', None)
   return bool(cache) and os.path.realpath(cache) == os.path.realpath(folder)
 
 
 def _refusal(path: Path) -> UserError:
-  """Why a folder with something in it, but no configuration, is refused."""
+  """The error for a folder that has files but no configuration."""
   _, broken = _found(path)
   if CONFIG in broken:
     return UserError(
-        f'{path / CONFIG} {broken[CONFIG]}. Nobody can tell which experiment '
-        f'this was.\nDelete {path} to start again, or choose another --workdir.'
+        f'{path / CONFIG} {broken[CONFIG]}. So the experiment is unknown.\n'
+        f'Delete {path} to start again, or choose another --workdir.'
     )
   own = any((path / name).exists() for name in ('parts', 'results.jsonl'))
   return UserError(
       f'{path} holds {"results" if own else "files"} but no {CONFIG}, so it is '
-      f'no work directory that could be continued.\n{_ELSE}'
+      f'not a work directory that can be continued.\n{_ELSE}'
   )
 
 
 def _strange(path: Path) -> UserError:
   return UserError(
-      f'{path / CONFIG} is not one that vfljax wrote, so {path} is no work '
+      f'{path / CONFIG} was not written by vfljax, so {path} is not a work '
       f'directory.\n{_ELSE}'
   )
 
 
 def _edited(names: Sequence[str]) -> list[str]:
-  """The files of code that alone differ (`sources`); [] if more does."""
+  """The changed files of code (`sources`); [] if other fields differ too."""
   files = [
       name.partition('.')[2] for name in names if name.startswith('sources.')
   ]
@@ -234,23 +237,23 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
     return
   if MERGED in names and MERGED in old:
     raise UserError(
-        f'{path} was put together by vfljax merge, and no run goes on in it.\n'
-        'Choose another --workdir for what is missing, and merge that, too.'
+        f'{path} was made by vfljax merge, and no run can continue in it.\n'
+        'Run what is missing in another --workdir, and merge that too.'
     )
   if edited := _edited(names):
     raise UserError(
-        f'{", ".join(edited)} has changed since {path} was made, and its '
-        'numbers are of the code of then.\nChoose another --workdir for those '
-        'of the code of now, or undo the change to go on here.'
+        f'{", ".join(edited)} has changed since {path} was made, whose numbers '
+        'come from the old code.\nChoose another --workdir for the new code, '
+        'or undo the change to continue here.'
     )
   said = '; '.join(
       _difference(k, old.get(k, ...), new.get(k, ...)) for k in names[:3]
   )
   more = f'; and {len(names) - 3} more' if len(names) > 3 else ''
   if 'samples' in names:
-    said = f'the samples have changed since then, so has their digest: {said}'
+    said = f'the samples have changed since then: {said}'
   elif 'columns' in names:
-    said = 'the names in data.named stand over other columns since then'
+    said = 'the names in data.named stand for other columns since then'
   then = 'or choose another --workdir.'
   if MERGED in config:
     raise UserError(
@@ -259,13 +262,14 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
     )
   if mergeable.can_be_merged(saved, config, names):
     then = (
-        'or run what is new in another --workdir: vfljax merge puts them '
-        'together.'
+        'or run what is new in another --workdir and join them with vfljax '
+        'merge.'
     )
   elif mergeable.FIRST in names and mergeable.one_split(config):
     then = (
-        'or choose another --workdir. With data.resplit=False the one split is '
-        'that of first_seed: for more seeds of it raise --config.seeds.'
+        'or choose another --workdir. With data.resplit=False first_seed '
+        'decides the split: for more seeds with the same split raise '
+        '--config.seeds.'
     )
   raise UserError(
       f'{path} belongs to another configuration: {said}{more}.\n'
@@ -274,7 +278,7 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
 
 
 def _difference(name: str, there: Any, here: Any) -> str:
-  """'train.epochs is 50 there and 20 here'; of lists what one alone has."""
+  """'train.epochs is 50 there and 20 here'; for lists, what only one has."""
   if isinstance(there, list) and isinstance(here, list):
     gone, new = ([x for x in some if x not in others] for some, others in (
         (there, here), (here, there)
@@ -288,7 +292,7 @@ def _difference(name: str, there: Any, here: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-  """A value as JSON; of a mapping what is not empty."""
+  """A value as JSON, shortened; empty entries of a mapping are left out."""
   if isinstance(value, Mapping):
     value = {k: v for k, v in value.items() if v not in ('', [], {})}
   text = 'not set' if value is ... else json.dumps(value, ensure_ascii=False)

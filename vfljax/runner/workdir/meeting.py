@@ -1,13 +1,13 @@
-"""Processes in one work directory: who is there, and who is waited for.
+"""Several processes in one work directory: their locks, and how they wait.
 
-A process that is alone holds `.lock`. Processes of one experiment hold a lock
-each, `.lock-0-of-2`, and `.lock` while they come in, so that neither a second
-one of a number nor a process that is alone gets in beside them. Locks are the
-operating system's and go with the process that holds them.
+A single process holds `.lock`. Each of several processes of an experiment holds
+a lock of its own, such as `.lock-0-of-2`, and holds `.lock` while it enters. So
+no second process with the same number and no single process can enter beside
+them. The operating system releases a lock when its process ends.
 
-What one process tells the others is what it writes: the first its
-configuration, each its results. So there has to be a file system that all of
-them see, with locks that hold on all machines (NFS 4, Lustre with -o flock).
+Processes communicate only through files: the first writes its configuration,
+each its results. So they need a shared file system, with locks that hold on all
+machines (NFS 4, Lustre with -o flock).
 """
 from collections.abc import Callable, Iterator
 import contextlib
@@ -20,23 +20,22 @@ from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
 from vfljax.runner.workdir.shares import Share
 
-PATIENCE = 300.0  # Seconds until somebody who is not there is not waited for.
-_COMING = 10.0  # Seconds that others may take to come in.
-_LOOK = 0.5  # Seconds between two looks.
-_LOOKED_AT = 2.0  # Seconds in which who looks at a lock has let go of it again.
+PATIENCE = 300.0  # Seconds to wait for a process that is not running.
+_COMING = 10.0  # Seconds to wait while other processes enter.
+_LOOK = 0.5  # Seconds between two checks.
+_LOOKED_AT = 2.0  # Seconds to wait for a process that only checks a lock.
 _SHARED = (
-    'Start it with the same command and its own --process_id; on other machines'
-    ' --workdir has to be a folder that all of them see.'
+    'Start it with the same command and its own --process_id. On several '
+    'machines --workdir must be a folder that all of them see.'
 )
 
 
 @contextlib.contextmanager
 def among(path: Path, share: Share) -> Iterator[None]:
-  """Keeps all but the other processes out of a work directory for the block.
+  """Lets only the processes of this division into a work directory.
 
   Raises:
-    UserError: if somebody is in it who does not belong there, or the directory
-      cannot be made.
+    UserError: if another process is in it, or the directory cannot be made.
   """
   if share.count == 1:
     with disk.alone(path):
@@ -51,8 +50,8 @@ def among(path: Path, share: Share) -> Iterator[None]:
         lock.acquire(_LOOKED_AT)
       except filelock.Timeout:
         raise UserError(
-            f'There is a {share} in {path} already.\nEach has a --process_id '
-            'of its own.'
+            f'There is a {share} in {path} already.\nGive each process its own '
+            '--process_id.'
         ) from None
   try:
     yield
@@ -61,10 +60,15 @@ def among(path: Path, share: Share) -> Iterator[None]:
 
 
 def await_first(share: Share, path: Path, begun: Callable[[], bool]) -> None:
-  """Until the first process has begun in a work directory, as `begun` says.
+  """Waits until the first process has begun in a work directory.
+
+  Args:
+    share: This process.
+    path: The work directory.
+    begun: Whether the first process has begun.
 
   Raises:
-    UserError: if it does not.
+    UserError: if it has not begun after `PATIENCE` seconds.
   """
   since = time.monotonic()
   if not begun():
@@ -83,16 +87,17 @@ def await_others(
     path: Path, share: Share, missing: Callable[[Share], int],
     stop: Callable[[], bool],
 ) -> None:
-  """Until nothing is missing of the other processes, or somebody asks to stop.
+  """Waits until all results of the other processes are there.
 
   Args:
     path: The work directory.
     share: The first process.
-    missing: How many results are, of a process.
-    stop: Whether to stop.
+    missing: Returns how many results of a process are missing.
+    stop: Whether to stop waiting, for example after ctrl-C.
 
   Raises:
-    UserError: if somebody is not there, and something of him is missing.
+    UserError: if results of a process are missing that has not been running for
+      `PATIENCE` seconds.
   """
   absent: dict[Share, float] = {}  # Since when.
   said = ''
@@ -122,7 +127,7 @@ def await_others(
 
 
 def _refuse_others(path: Path, share: Share) -> None:
-  """Refuses to come in beside processes of another division.
+  """Refuses to enter beside processes of another division.
 
   Raises:
     UserError: if there are any.
@@ -142,7 +147,7 @@ def _file(path: Path, share: Share) -> Path:
 
 
 def _held(file: Path) -> bool:
-  """Whether a process holds a lock, looked at without keeping it."""
+  """Whether a process holds this lock."""
   if not file.exists():
     return False
   lock = filelock.FileLock(file)

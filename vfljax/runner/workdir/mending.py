@@ -1,8 +1,8 @@
-"""What a start finds in its work directory, made fit to go on from.
+"""Repairs a work directory at the start of a run.
 
-Damaged parts are set aside, so that their units are not done; what a killed run
-left unfinished is removed. Nothing else is touched: what this program does not
-know is somebody's.
+Damaged parts are set aside, so that their units run again, and unfinished files
+of a killed run are removed. Unknown files are not touched, because they may be
+the user's.
 """
 from collections.abc import Sequence
 import os
@@ -17,27 +17,27 @@ from vfljax.runner.workdir.shares import Share
 def mend(
     place: Path, units: Sequence[str], share: Share = Share()
 ) -> None:
-  """Brings a work directory with a configuration into order.
+  """Repairs a work directory that has a configuration.
 
   Args:
     place: The work directory.
-    units: Those of this process.
-    share: Which process this is: nothing of the others is touched.
+    units: The units of this process.
+    share: Which process this is; files of other processes are not touched.
 
   Raises:
-    OSError: if the disk does not let it.
+    OSError: if files cannot be moved, made or removed.
   """
   _make_room(place, units)
   _remove_unfinished(place, units, share)
   for unit in units:
     if parts.done(place, unit):
       _set_damaged_aside(place, unit)
-    if parts.done(place, unit):  # Killed before this was gone.
+    if parts.done(place, unit):  # A run was killed before it removed them.
       checkpoints.remove(checkpoints.folder(place, unit))
 
 
 def _make_room(place: Path, units: Sequence[str]) -> None:
-  """Folders where folders are, and nothing else where files will be."""
+  """Makes the folders, and sets aside what stands in their or files' places."""
   for name in ('parts', 'checkpoints', epoch_lines.FOLDER):
     _free(place, place / name, folder=True)
     (place / name).mkdir(exist_ok=True)
@@ -51,7 +51,7 @@ def _make_room(place: Path, units: Sequence[str]) -> None:
 
 
 def _free(place: Path, path: Path, folder: bool = False) -> None:
-  """Sets aside what stands in the way: a folder for a file, or a file."""
+  """Sets aside a folder in the place of a file, or the other way round."""
   if os.path.lexists(path) and path.is_dir() != folder:
     why = f'is in the way: it is {"no" if folder else "a"} folder'
     disk.set_aside(place, path, why, 'it is made again')
@@ -60,7 +60,7 @@ def _free(place: Path, path: Path, folder: bool = False) -> None:
 def _remove_unfinished(
     place: Path, units: Sequence[str], share: Share
 ) -> None:
-  """Removes what a killed run had begun to write: of this program alone."""
+  """Removes unfinished files that a killed run of vfljax left."""
   if share.first:
     disk.remove_unfinished(place)
   if share.count == 1:
@@ -77,11 +77,11 @@ def _remove_unfinished(
 
 
 def _set_damaged_aside(place: Path, unit: str) -> None:
-  """Sets a finished unit's files aside unless they are whole."""
+  """Sets a finished unit's files aside if they are damaged."""
   try:
     parts.curves(place, unit)
   except Damaged as why:
-    # Without the first the unit is not done, whatever becomes of the other.
+    # The .json goes first: without it the unit is not done.
     disk.set_aside(
         place, parts.file(place, unit, '.json'), f'is damaged: {why}',
         'its unit runs again',

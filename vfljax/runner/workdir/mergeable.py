@@ -1,9 +1,9 @@
-"""What parts of one experiment may differ in.
+"""In which fields the configurations of mergeable runs may differ.
 
-Each part lists rows: defenses under names. Parts may have other rows, and a row
-at other strengths; but what two of them call by one name must be one method, as
-the name is all that tells rows apart afterwards. Nor is the seed that an
-experiment begins with free where it decides which samples are tested.
+Each run lists rows: defenses under names. Runs may have different rows, or the
+same row at different strengths. But a name must stand for the same method in
+all of them, because only the name tells rows apart after merging. The first
+seed may differ only if it does not decide which samples are tested.
 """
 from collections.abc import Iterable, Mapping
 import dataclasses
@@ -15,21 +15,21 @@ from vfljax.runner.config.nested import flat
 from vfljax.runner.workdir import parts
 
 FIRST = 'first_seed'
-# Of the top, if all else is the same.
+# Top-level fields that may differ if all others are the same.
 FIELDS = frozenset({
     'defenses', 'attacks', 'listed', 'listed_attacks', 'seeds', FIRST,
 })
-UNSAID = 'not set'  # What a row lacks that its namesake has.
+UNSAID = 'not set'  # For a field that only the other row has.
 
 
 class Odd(NamedTuple):
-  """What two rows of one name differ in.
+  """A field in which two rows of the same name differ.
 
   Attributes:
-    name: Theirs.
-    field: As 'options.power'.
-    one: What the first one has there, as JSON has it, or `UNSAID`.
-    other: The second one.
+    name: The rows' name.
+    field: The field, such as 'options.power'.
+    one: The first row's value, as in JSON, or `UNSAID`.
+    other: The second row's value.
   """
 
   name: str
@@ -39,7 +39,7 @@ class Odd(NamedTuple):
 
 
 def fields(*configs: Mapping[str, Any]) -> frozenset[str]:
-  """Fields of the top that may be other ones in each of these."""
+  """Top-level fields in which these configurations may differ."""
   split = any(one_split(config) for config in configs)
   return FIELDS - {FIRST} if split else FIELDS
 
@@ -52,17 +52,17 @@ def one_split(config: Mapping[str, Any]) -> bool:
 def can_be_merged(
     one: Mapping[str, Any], other: Mapping[str, Any], names: Iterable[str]
 ) -> bool:
-  """Whether two configurations that differ in `names` are of parts."""
+  """Whether runs whose configurations differ in `names` can be merged."""
   return {*names} <= fields(one, other) and not odds(listed(one), listed(other))
 
 
 def listed(config: Mapping[str, Any]) -> list[Entry]:
-  """The rows that a configuration lists, asked for or not."""
+  """The rows that a configuration lists, whether they are asked for or not."""
   return [entry(e) for e in config.get('listed', ())]
 
 
 def entry(saved: Mapping[str, Any]) -> Entry:
-  """A row as config.json has it; earlier versions wrote fewer fields."""
+  """The row that config.json describes; older files have fewer fields."""
   return Entry(
       saved['defense'], tuple(saved.get('strengths', ())),
       saved.get('options', {}), saved.get('label', ''),
@@ -71,7 +71,7 @@ def entry(saved: Mapping[str, Any]) -> Entry:
 
 
 def odds(one: Iterable[Entry], other: Iterable[Entry]) -> list[Odd]:
-  """What rows of the same name differ in, but for their strengths."""
+  """Fields other than strengths in which rows of the same name differ."""
   there = {row.name: method(row) for row in other}
   found = []
   for row in one:
@@ -86,14 +86,14 @@ def odds(one: Iterable[Entry], other: Iterable[Entry]) -> list[Odd]:
 
 
 def method(row: Entry) -> dict[str, Any]:
-  """What a row does at any strength, by field, without what is empty."""
+  """A row's non-empty fields, without its strengths and its label."""
   said = json.loads(parts.dumps(_full(row)))
   del said['strengths']
   return {k: v for k, v in flat(said).items() if v not in ([], {})}
 
 
 def _full(row: Entry) -> dict[str, Any]:
-  """A row, without what results call it and what is empty."""
+  """A row's fields without its label; empty fields of `after` are left out."""
   said = {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}
   said['after'] = [
       {k: v for k, v in _full(e).items() if v not in ((), [], {})}

@@ -1,12 +1,12 @@
-"""A finished unit's files: its rows and timing as JSON, its curves as arrays.
+"""A finished unit's files: rows and timing as JSON, curves as arrays.
 
   parts/U.npz   curves over the epochs, written first
-  parts/U.json  rows, timing and two digests: there if and only if U is done
+  parts/U.json  rows, timing and two digests; it exists if and only if U is done
 
-The digests are SHA-256: of the curves' file, and of the JSON's own bytes with
-zeros where the digest stands. So whatever happens to either file is found
-before anything of it is used. Version 0.1 wrote none; its parts are taken if
-they read as what they should be.
+The SHA-256 digests are of the curves' file, and of the JSON's own bytes with
+zeros in place of the digest. So damage to either file is found before it is
+used. Version 0.1 wrote no digests; its parts are accepted if their contents
+have the right form.
 """
 from collections.abc import Mapping, Sequence
 import contextlib
@@ -30,15 +30,15 @@ _NUMBERS = ('strength', 'seed', 'value')
 _TEXTS = tuple(name for name in FIELDS if name not in _NUMBERS)
 _BLANK = 64 * '0'
 _STRICT: dict[str, Any] = dict(ensure_ascii=False, allow_nan=False)
-_LINE = json.JSONEncoder(**_STRICT)  # One for all lines: json makes one each.
+_LINE = json.JSONEncoder(**_STRICT)  # json.dumps would make one for each line.
 
 
 class Damaged(Exception):
-  """Why a file that should be whole cannot be used."""
+  """A file cannot be used; the message says why."""
 
 
 class Finished(NamedTuple):
-  """What is saved of a unit: see `store.Workdir.save`."""
+  """A finished unit's results, as in `store.Workdir.save`."""
 
   unit: str
   rows: Sequence[Mapping]
@@ -50,10 +50,10 @@ def write(
     place: Path, unit: str, rows: Sequence[Mapping], timing: Mapping,
     curves: Mapping | None,
 ) -> None:
-  """Saves a finished unit in the work directory `place`: see `store.save`.
+  """Saves a unit in the work directory `place`, see `store.Workdir.save`.
 
   Raises:
-    OSError: if the disk does not take it; the unit is then not done.
+    OSError: if it cannot be written; the unit is then not done.
     ValueError: if a row's keys are not `FIELDS`.
   """
   part = dict(unit=unit, rows=[_row(r) for r in rows], timing=plain(timing))
@@ -66,7 +66,7 @@ def write(
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     digest = _sha256(buffer.getvalue())
     disk.replace(file(place, unit, '.npz'), buffer.getvalue())
-  text = sealed(dict(curves=digest) | part)  # Indented it takes much longer.
+  text = sealed(dict(curves=digest) | part)  # Indenting would take much longer.
   disk.replace(file(place, unit, '.json'), text)
 
 
@@ -75,18 +75,18 @@ def read(place: Path, unit: str) -> dict:
 
   Raises:
     Damaged: if they are not what was written.
-    UserError: if the file system does not let it read them.
+    UserError: if the file cannot be read now.
   """
   part = opened(file(place, unit, '.json'))
   known = {'sha256', 'curves'} if 'sha256' in part else set()
   if set(part) != {'unit', 'rows', 'timing'} | known:
     raise Damaged(f'it has the fields {", ".join(map(str, part))}')
   if part['unit'] != unit:
-    raise Damaged(f'it is of {part["unit"]!r}')
-  if not known:  # Nothing else tells whether version 0.1 wrote that.
+    raise Damaged(f'it is of the unit {part["unit"]!r}')
+  if not known:  # Version 0.1 wrote no digest, so the form is checked.
     rows, timing = part['rows'], part['timing']
     if not (isinstance(rows, list) and all(map(_is_row, rows))):
-      raise Damaged('its rows are not as rows are')
+      raise Damaged('its rows do not have the right form')
     if not isinstance(timing, dict):
       raise Damaged('it has no timing')
   return part
@@ -96,8 +96,8 @@ def curves(place: Path, unit: str) -> dict[str, np.ndarray]:
   """A finished unit's curves; {} if it has none.
 
   Raises:
-    Damaged: if they, or what tells whether they are whole, are not.
-    UserError: if the file system does not let it read them.
+    Damaged: if they, or the file with their digest, are damaged.
+    UserError: if a file cannot be read now.
   """
   part, kept = read(place, unit), file(place, unit, '.npz')
   digested = 'sha256' in part
@@ -111,29 +111,29 @@ def curves(place: Path, unit: str) -> dict[str, np.ndarray]:
     raise Damaged(f'{kept.name} is not what was written')
   try:
     with np.load(io.BytesIO(content)) as arrays:
-      # Else a damaged header may claim more numbers than there is memory.
+      # A damaged header might claim more numbers than fit into memory.
       if not digested and arrays.zip.testzip():
         raise ValueError('a checksum is wrong')
       return dict(arrays)
-  except Exception as e:  # Archives are broken in as many ways as they have.
-    # What has its digest is whole, whatever is wrong here: it is no damage.
+  except Exception as e:  # A broken archive may raise many kinds of errors.
+    # A file with the right digest is whole, so this error is something else.
     if digested or isinstance(e, MemoryError):
       raise
     raise Damaged(f'{kept.name} is no archive of arrays') from e
 
 
 def sealed(content: Mapping, **options) -> str:
-  """`content` as JSON, with the digest of all its bytes in it."""
+  """`content` as JSON that contains the digest of its own bytes."""
   text = dumps({'sha256': _BLANK} | dict(content), **options)
   return text.replace(_BLANK, _sha256(text.encode()), 1)
 
 
 def opened(place: Path) -> dict:
-  """What `sealed` made, or an object without a digest.
+  """Reads a file that `sealed` made, or a JSON object without a digest.
 
   Raises:
     Damaged: if it is neither.
-    UserError: if the file system does not let it see.
+    UserError: if the file cannot be read now.
   """
   raw = _content(place)
   try:
@@ -158,9 +158,9 @@ def done(place: Path, unit: str) -> bool:
 
 
 def strays(place: Path, units: Sequence[str]) -> list[str]:
-  """Finished units in `place` that are none of `units`.
+  """Finished units in `place` that are not among `units`.
 
-  What is not as this module writes it is somebody's own, and no unit.
+  A file that this module did not write does not count.
   """
   known, found = {file_name(unit) for unit in units}, []
   for there in sorted((place / 'parts').glob('*.json')):
@@ -179,15 +179,15 @@ def file(place: Path, unit: str, suffix: str) -> Path:
 
 
 def file_name(unit: str) -> str:
-  """A name of its own in a directory, without path or hidden names in it."""
+  """A unique file name for a unit, without folders and without a first dot."""
   name = quote(unit, safe=' /,+=').replace('/', '@')
-  # Dots are fine in '0.1' but not in '..', nor in what looks unfinished.
+  # Dots are fine in '0.1', but not in '..' or in a name of unfinished files.
   name = name.replace('.tmp', '%2Etmp')
   return '%2E' + name[1:] if name.startswith('.') else name
 
 
 def plain(x: Any) -> Any:
-  """What JSON takes: Python numbers of 7 significant digits, NaN as null."""
+  """`x` for JSON: floats with 7 significant digits, None for NaN, infinity."""
   if isinstance(x, Mapping):
     return {str(k): plain(v) for k, v in x.items()}
   if isinstance(x, (list, tuple)):
@@ -201,19 +201,22 @@ def plain(x: Any) -> Any:
 
 
 def dumps(x: Any, **options) -> str:
-  """One line of JSON, or more with `indent`, that ends in a new line."""
+  """JSON in one line, or in several with `indent`, with a newline at the end.
+  """
   if options:
     return json.JSONEncoder(**_STRICT, **options).encode(x) + '\n'
   return _LINE.encode(x) + '\n'
 
 
 def lines(text: str) -> list[Any]:
-  """The values in a file of `dumps`, read at once, which is sooner done.
+  """The values in a text of lines that `dumps` made.
+
+  They are parsed all at once, which is faster.
 
   Raises:
-    ValueError: if they are no JSON, or not as many as there are lines.
+    ValueError: if they are not JSON, or a line is not one value.
   """
-  # Not `splitlines`, for which a file's name may have ends of lines in it.
+  # Not `splitlines`: it also splits at characters that a file name may have.
   each = [line for line in text.split('\n') if line]
   found = json.loads(f'[{",".join(each)}]')
   if len(found) != len(each):
@@ -224,12 +227,12 @@ def lines(text: str) -> list[Any]:
 def _row(row: Mapping) -> dict:
   if set(row) != set(FIELDS):
     wrong = sorted(set(row) ^ set(FIELDS))
-    raise ValueError(f'A row has these fields too many or too few: {wrong}')
+    raise ValueError(f'A row has these fields too many, or lacks them: {wrong}')
   return {field: plain(row[field]) for field in FIELDS}
 
 
 def _is_row(row: Any) -> bool:
-  """Whether it has the fields, in their order, and what goes into each."""
+  """Whether it has the right fields in order, with values of right types."""
   if not (isinstance(row, dict) and tuple(row) == FIELDS):
     return False
   numbers = [row[name] for name in _NUMBERS if row[name] is not None]
@@ -243,7 +246,7 @@ def _is_row(row: Any) -> bool:
 
 
 def _content(place: Path) -> bytes:
-  """A file's bytes; `Damaged` only if there are none to be had, ever."""
+  """A file's bytes; raises `Damaged` only if they are lost for good."""
   try:
     return place.read_bytes()
   except OSError as e:

@@ -1,8 +1,8 @@
-"""More seeds than a work directory has: only the new ones run.
+"""Raises the number of seeds of a work directory: only the new ones run.
 
-A seed's keys come from its number alone, so what was measured stays. The parts
-of a raised directory are others than those of one that had all seeds at once,
-so config.json keeps, as 'raised', how many seeds there were before each time;
+A seed's keys come from its number alone, so old results stay valid. A directory
+whose seeds were raised has other files in parts/ than one that had all seeds
+from the start. So config.json keeps the earlier numbers of seeds, as 'raised'.
 results.jsonl is the same.
 """
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ FIELD = 'raised'
 
 
 def recorded(place: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
-  """The configuration as config.json will have it.
+  """The configuration as config.json will have it, perhaps with 'raised'.
 
   Args:
-    place: The work directory, which need not be there.
+    place: The work directory, which need not exist.
     asked: The configuration.
   """
   said = identity.said(place)
@@ -34,7 +34,7 @@ def recorded(place: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def counts(place: Path) -> list[int]:
-  """How many seeds a work directory has had, in order; [] if none is there."""
+  """The numbers of seeds of a work directory over time; [] if it is new."""
   said = identity.said(place)
   had: list[Any] = [*said.get(FIELD, []), said.get('seeds')]
   return [count for count in had if _is_count(count)]
@@ -44,16 +44,16 @@ def completed(
     place: Path, now: Mapping[str, Any], complete: identity.Complete,
     saved: dict,
 ) -> dict[str, Any]:
-  """A saved configuration as it is with the seeds of `now`, if that has more.
+  """A saved configuration with the seeds of `now`, if `now` has more.
 
   Args:
     place: The work directory.
     now: What `recorded` returned.
-    complete: Gives a configuration of an earlier version what it lacks.
-    saved: The configuration.
+    complete: Adds the fields that a configuration of an earlier version lacks.
+    saved: The saved configuration.
 
   Raises:
-    UserError: if fewer seeds are all that `now` has different.
+    UserError: if `now` differs only in having fewer seeds.
   """
   found, more = complete(saved), {k: now[k] for k in (FIELD,) if k in now}
   kept = {k: v for k, v in found.items() if k != FIELD}
@@ -66,9 +66,9 @@ def completed(
     return raised
   if raised == json.loads(json.dumps(now)):
     raise UserError(
-        f'{place} has {had} seeds and {now["seeds"]} are asked for: seeds can '
-        f'be raised, not lowered.\nUse --config.seeds={had}, or choose another '
-        '--workdir.'
+        f'{place} has {had} seeds and {now["seeds"]} are asked for: the number '
+        f'can be raised, not lowered.\nUse --config.seeds={had}, or choose '
+        'another --workdir.'
     )
   return found
 

@@ -1,4 +1,4 @@
-"""From a job's arrays to what is kept of it: rows, curves and timings."""
+"""Turns a job's arrays into the rows, curves and timings that are saved."""
 import resource
 from typing import Any
 
@@ -19,13 +19,14 @@ from vfljax.runner.workdir.parts import Finished
 def finished(
     job: Job, found: Any, history: Any, made: Compiled, run_seconds: float
 ) -> list[Finished]:
-  """What is to be saved of a finished job, one unit per strength.
+  """The units of a finished job, one for each strength.
 
   Args:
+    job: The job.
     found: What `cell.finish` measured, leaves [cells].
-    history: Of all epochs, leaves [cells, epochs].
-    made: Its programs, for how long they took and what crosses in a round.
-    run_seconds: Of the whole job.
+    history: The history of all epochs, leaves [cells, epochs].
+    made: The job's programs: how long they took, and what crosses in a round.
+    run_seconds: How long the whole job ran.
   """
   setting, share = job.setting, len(job.strengths)
   found, history = jax.device_get((found, history))
@@ -85,11 +86,12 @@ def _is_in_training(setting: Setting, attack: str) -> bool:
 def in_training(setting: Setting, history) -> dict[str, dict[str, np.ndarray]]:
   """Every attack's metrics over the measured epochs, reduced to [cells].
 
-  As the configuration's `attack.when` says; beside it the largest as
-  '<metric>_max' and that of the last epoch as '<metric>_last'.
+  '<metric>' is reduced as `attack.when` says, '<metric>_max' is the largest
+  value and '<metric>_last' that of the last epoch.
 
-  Epochs without a number in a training that went on are left out: of a rare
-  class there may be no sample in a round but the one that the attacker knows.
+  If a metric has no number in an epoch, but the training went on, the epoch is
+  left out: all rounds may lack samples of a rare class, except the one that the
+  attacker knows.
   """
   measured, when = history['measured'], setting.config.attack.when
   went_on = np.isfinite(history['loss'])
@@ -105,14 +107,15 @@ def in_training(setting: Setting, history) -> dict[str, dict[str, np.ndarray]]:
 
 
 def reduce(curve: np.ndarray, measured: np.ndarray, when: str) -> np.ndarray:
-  """A curve [cells, epochs] to one number a cell, [cells].
+  """Reduces a curve [cells, epochs] to one number for each cell, [cells].
 
-  What is not a number stays so: a training that diverged has no leakage. Nor
-  has a cell of which nothing was measured.
+  The result is NaN if a measured value is (the training diverged), or if
+  nothing was measured.
 
   Args:
-    measured: [cells, epochs], False where there is nothing in the curve.
-    when: 'last', 'max' or 'mean' of what was measured.
+    curve: The values.
+    measured: [cells, epochs], False for values to leave out.
+    when: 'last', 'max' or 'mean' of the measured values.
   """
   if when == 'last':
     last = np.where(measured, np.arange(curve.shape[1]), -1).max(1)
@@ -126,13 +129,14 @@ def reduce(curve: np.ndarray, measured: np.ndarray, when: str) -> np.ndarray:
 
 
 def curves(history: Any, here: slice) -> dict[str, np.ndarray]:
-  """Everything measured over the epochs, by the names the report knows.
+  """All curves over the epochs, under the names that the report knows.
 
   Args:
-    here: The cells that are wanted.
+    history: The history, leaves [cells, epochs].
+    here: The cells to take.
 
   Returns:
-    Arrays [cells, epochs]; NaN where nothing was measured.
+    Name -> array [cells, epochs], NaN in epochs that were not measured.
   """
   measured: Any = history['measured']
 
@@ -151,7 +155,7 @@ def _watched(history) -> dict:
 
 
 def peak_memory() -> int:
-  """Bytes: of the accelerator where it tells, else of this process."""
+  """Peak memory in bytes: the device's if it reports it, else the process's."""
   stats = jax.local_devices()[0].memory_stats() or {}
   usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
   return int(stats.get('peak_bytes_in_use', usage))

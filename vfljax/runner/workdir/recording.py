@@ -1,14 +1,14 @@
-"""`--record=FILE`: what a finished run measured, small enough to be kept.
+"""`--record=FILE`: all results of a run in one file, small enough to keep.
 
-A record is JSON: the command and the configuration that make it again, the
-samples' digest, versions, device, date, and every measurement seed by seed,
+A record is JSON. It has the command and configuration that repeat the run, the
+samples' digest, versions, device, date, and every measurement seed by seed:
 
   "rows": [[defense, strength, attack, metric, split, [one value a seed]], ...]
 
-with the seeds once, in "seeds". Values have 7 significant digits as in
-results.jsonl; null is a training that diverged. `rows` turns it back into the
-rows that a report is made of. What differs between the seeds of a row has the
-deviation with n - 1 in the denominator, here and in all tables.
+The seeds themselves are in "seeds". Values have 7 significant digits as in
+results.jsonl; null means that the training diverged. `rows` turns a record back
+into rows as in results.jsonl. Standard deviations over seeds have n - 1 in the
+denominator, here and in all tables.
 """
 from collections.abc import Mapping, Sequence
 import datetime
@@ -32,13 +32,12 @@ from vfljax.runner.workdir import raising, shares, store
 
 FORMAT = 'vfljax record 1'
 PACKAGES = ('jax', 'jaxlib', 'flax', 'optax', 'numpy')
-# What a command line says of a place, which is another one elsewhere; and what
-# is written beside the results.
+# Flags that a record leaves out: places on this machine, and other outputs.
 _PLACES = (
     'workdir', 'record', 'cache', 'tensorboard', 'notensorboard', *shares.FLAGS,
 )
-MADE = 'made'  # Of a timing record.
-FIELD = 'jax'  # Of a saved configuration: `settings`, if there are any.
+MADE = 'made'  # A field of a timing record.
+FIELD = 'jax'  # A field of a saved configuration: `settings`, if any.
 _SETTINGS = dict(
     jax_enable_x64='False', jax_threefry_partitionable='True',
     jax_default_prng_impl='threefry2x32', jax_random_seed_offset='0',
@@ -47,11 +46,15 @@ _TITLE = ('experiment', 'dataset', 'algorithm')
 _KEY = ('defense', 'strength', 'attack', 'metric', 'split')
 
 
-def check(file: str) -> None:
-  """Before a run: can its record be written there?
+def check(file: str, argv: Sequence[str]) -> None:
+  """Checks before a run that its record can be written to `file`.
+
+  Args:
+    argv: The command line. The record of the same command is written anew.
 
   Raises:
-    UserError: if its folder is not there, or something else is.
+    UserError: if the folder is missing, or `file` exists and is no record or
+      that of another command.
   """
   place = Path(file).expanduser()
   if not place.absolute().parent.is_dir():
@@ -61,40 +64,55 @@ def check(file: str) -> None:
     )
   if os.path.lexists(place):
     try:
-      read(place)
+      before = read(place)
     except UserError:
       raise UserError(
-          f'--record={file}: that is there, and is no record of vfljax.\n'
+          f'--record={file}: this file exists and is no record of vfljax.\n'
           'Choose another name.'
       ) from None
+    if _asked(before['command']) != _asked(command(argv)):
+      raise UserError(
+          f'--record={file}: choose another name, or remove that file. It is '
+          f'the record of another command:\n{before["command"]}'
+      )
+
+
+def _asked(line: str) -> set[str]:
+  """A command's config and fields, without the number of seeds."""
+  words = [w.lstrip('-') for w in shlex.split(line)]
+  return {
+      w for w in words
+      if w.startswith('config') and not w.startswith('config.seeds=')
+  }
 
 
 def write(file: str, work: Path, argv: Sequence[str]) -> None:
   """Writes the record of a finished work directory.
 
   Args:
+    file: Where to write it.
+    work: The work directory.
     argv: The command line that ran it.
 
   Raises:
-    UserError: if there is no result to be recorded, or the disk does not take
-      it.
+    UserError: if there are no results, or the file cannot be written.
   """
   said = text(make(work, argv))
   disk.write_text(Path(file).expanduser().absolute(), said, '--record')
 
 
 def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
-  """The record of a finished work directory, see the module.
+  """The record of a finished work directory, see the module's docstring.
 
   Raises:
-    UserError: if there is no result in it.
+    UserError: if the directory has no results.
   """
   rows, timings = store.read_results(work), store.read_timings(work)
   if not rows:
     raise UserError(f'{work} has no results to be recorded.')
   config = store.read_config(work)
   samples, paper = config.pop('samples', ''), config.pop('paper', None)
-  del paper  # The config file has it.
+  del paper  # It is in the config file.
   for name in (raising.FIELD, FIELD, 'columns'):
     config.pop(name, None)
   config['data']['path'] = os.path.basename(config['data']['path'])
@@ -122,14 +140,15 @@ def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
 def read(
     file: str | os.PathLike, form: str = FORMAT, what: str = 'record of vfljax'
 ) -> dict[str, Any]:
-  """A record.
+  """Reads a record.
 
   Args:
+    file: The file.
     form: What its "format" must be.
-    what: What it is then called.
+    what: The name of such a file in the error message.
 
   Raises:
-    UserError: if the file cannot be read or is none.
+    UserError: if the file cannot be read or has another format.
   """
   try:
     found = json.loads(Path(file).read_text('utf-8'))
@@ -141,7 +160,7 @@ def read(
 
 
 def rows(record: Mapping[str, Any]) -> list[dict]:
-  """A record's measurements as the rows of results.jsonl, null as NaN."""
+  """A record's measurements as rows of results.jsonl, with NaN for null."""
   base = dict(zip(_TITLE, record['title']))
   return [
       base | dict(zip(_KEY, key)) | dict(
@@ -153,14 +172,14 @@ def rows(record: Mapping[str, Any]) -> list[dict]:
 
 
 def text(record: Mapping[str, Any]) -> str:
-  """JSON with a line for each row, so that a difference is seen in a diff."""
+  """A record as JSON with one row a line, so that a diff shows changes."""
   head = {k: v for k, v in record.items() if k != 'rows'}
   lines = ',\n'.join('  ' + json.dumps(row) for row in record['rows'])
   return json.dumps(head, indent=1)[:-2] + f',\n "rows": [\n{lines}\n ]\n}}\n'
 
 
 def command(argv: Sequence[str]) -> str:
-  """How to run it again: without the places that are the user's own."""
+  """The command that repeats a run, without the user's own folders."""
   kept = ['python', 'launch.py']
   for argument in joined(argv[1:]):
     flag, equals, value = argument.partition('=')
@@ -173,10 +192,10 @@ def command(argv: Sequence[str]) -> str:
 
 
 def joined(words: Sequence[str]) -> list[str]:
-  """A command line's words, '--flag value' as '--flag=value'.
+  """A command line's words, with '--flag value' joined to '--flag=value'.
 
-  Those of a command (`recommend my.csv`) stay as they are: it has arguments
-  without a flag.
+  Words that begin with a command (`recommend my.csv`) stay as they are, because
+  commands have arguments without a flag.
   """
   if words and not words[0].startswith('-'):
     return list(words)
@@ -192,24 +211,24 @@ def joined(words: Sequence[str]) -> list[str]:
 
 
 def made() -> dict[str, Any]:
-  """What a timing record says of the process that measured: see `origin`."""
+  """Date, commit and versions of this process, for its timing records."""
   return dict(
       date=datetime.date.today().isoformat(), code=code(), versions=versions()
   )
 
 
 def origin(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-  """When, by which commit and by which versions results were measured.
+  """When, with which commit and which versions results were measured.
 
-  Who looks at them later, with other versions, has measured nothing. What is
-  not the same of all is told of each: 'jax': '0.9.0 and 0.10.1'. The date is
-  the last one.
+  It is read from the timing records, because a process that looks at results
+  later may have other versions. Values that differ between units are joined:
+  'jax': '0.9.0 and 0.10.1'. The date is the last one.
 
   Args:
-    units: Those of timings.json.
+    units: The records of timings.json.
 
   Returns:
-    `made` of all, as far as they say: {} of those of earlier versions.
+    The fields of `made`; {} if the records are of earlier versions.
   """
   said = [u[MADE] for u in units if isinstance(u.get(MADE), Mapping)]
   if not said:
@@ -226,12 +245,12 @@ def origin(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _origin(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-  """The same; of earlier versions' results the commit is unknown."""
+  """Like `origin`; for results of earlier versions `made`, without commit."""
   return origin(units) or made() | dict(code='')
 
 
 def versions() -> dict[str, str]:
-  """Of Python and of what decides the numbers."""
+  """Versions of Python and of the packages that decide the numbers."""
   found = {name: metadata.version(name) for name in PACKAGES}
   return dict(
       python=platform.python_version(), vfljax=vfljax.__version__
@@ -239,23 +258,24 @@ def versions() -> dict[str, str]:
 
 
 def settings() -> dict[str, str]:
-  """JAX's that decide the numbers, where they are not as JAX has them."""
+  """JAX's settings that decide the numbers, if they are not at their defaults.
+  """
   now = {name: str(getattr(jax.config, name, usual))
          for name, usual in _SETTINGS.items()}
   return {name: value for name, value in now.items()
           if value != _SETTINGS[name]}
 
 
-@functools.cache  # What is checked out later does not run here.
+@functools.cache  # A commit that is checked out later is not what runs.
 def code() -> str:
-  """The commit of the clone that runs; '' where there is none, or none known.
+  """The commit of the clone that runs, as of the first call; '' if unknown.
 
-  Read from .git, as nothing is started from here: whether files differ from the
-  commit is not looked at. It is that of when this is first asked.
+  It is read from .git, because vfljax starts no other program. Whether files
+  differ from the commit is not checked.
   """
   git = Path(vfljax.__file__).parents[1] / '.git'
   try:
-    if git.is_file():  # A second work tree: it says where its own folder is.
+    if git.is_file():  # In a second work tree, .git names the real folder.
       git = Path(git.read_text('utf-8').removeprefix('gitdir:').strip())
     head = (git / 'HEAD').read_text('utf-8').strip()
     if not head.startswith('ref:'):

@@ -1,14 +1,14 @@
-"""Configurations of earlier versions: fields that did not exist yet.
+"""Completes configurations that earlier versions saved.
 
-A work directory keeps its whole configuration. When a later version gives
-`Config` another field, the runs of before did what the field's default does;
-so they go on, and only what differs from the default is another experiment.
-The same holds for NamedTuples among a defense's options (an imagined attacker),
-which are lists there.
+A work directory keeps its whole configuration. If a later version adds a field
+to `Config`, earlier runs did what the field's default does. So they can be
+continued; only another value than the default makes a different experiment. The
+same holds for NamedTuples among a defense's options (a simulated attacker),
+which are lists in JSON.
 
-What was one table of all attacks' options is each attack's own now: `MOVED`.
-What changed nothing could be set before and is refused now: a directory that
-has it goes on without it.
+Attacks' options, once in one table, are now each attack's own: `MOVED`.
+Settings without any effect, once allowed, are now refused; they are removed
+from a saved configuration.
 """
 from collections.abc import Callable
 import dataclasses
@@ -30,8 +30,8 @@ _COMPLETION = (
     'epochs', 'batch_size', 'stages', 'learning_rate', 'optimizer', 'schedule',
     'bottom_rate', 'weight_decay', 'head', 'tune', 'norm', 'standardize',
 )
-# Fields that 'attack' had in version 0.1: the names under which attacks have
-# them, and what they call them.
+# Field of 'attack' in version 0.1 -> (group, option) that it is now, for each
+# group of attacks that has it.
 MOVED: dict[str, tuple[tuple[str, str], ...]] = {
     name: (('completion', name),) for name in _COMPLETION
 } | {
@@ -63,14 +63,15 @@ def completed(saved: dict, now: Any = None, kind: Any = Config) -> dict:
   """A saved configuration with defaults for the fields that it lacks.
 
   Args:
-    saved: What `dataclasses.asdict` made of a `kind`, through JSON.
-    now: The configuration with which it is to be compared: says which of its
-      lists are NamedTuples, and of which kind.
+    saved: What `dataclasses.asdict` made of a `kind`, after JSON.
+    now: The configuration to compare it with. It shows which lists are
+      NamedTuples, and of which type.
     kind: The dataclass.
 
   Returns:
-    The same, deeper groups and lists of them included. Entries that `kind` does
-    not know stay. Of a `Config`, what changes nothing is at its default.
+    The completed configuration, with its groups and lists of groups completed
+    too. Entries that `kind` does not know stay. In a `Config`, settings without
+    any effect are at their defaults.
   """
   types = typing.get_type_hints(kind)
   found = dict(saved)
@@ -91,7 +92,7 @@ def completed(saved: dict, now: Any = None, kind: Any = Config) -> dict:
 
 
 def _without_idle(found: dict) -> dict:
-  """A complete configuration whose idle settings are at their defaults."""
+  """A complete configuration with settings of no effect at their defaults."""
   idle = combinations.idle(
       _known(DataConfig, found['data']), _known(ModelConfig, found['model']),
       _known(AuxiliaryConfig, found['auxiliary']),
@@ -104,7 +105,7 @@ def _without_idle(found: dict) -> dict:
 
 
 def _known(kind: Callable[..., _T], group: dict) -> _T:
-  """A group of a complete configuration, without what `kind` does not know."""
+  """A group of a complete configuration as a `kind`, without other entries."""
   names = [f.name for f in dataclasses.fields(typing.cast(Any, kind))]
   return kind(**{name: group[name] for name in names})
 
@@ -136,7 +137,8 @@ def _plain(value: Any) -> Any:
 def _own(saved: dict, now: Any) -> dict:
   """The attacks' own options of a saved configuration.
 
-  As `now` has them, where they are the same: it may spell defaults out.
+  If those of `now` mean the same, they are returned in its form, which may
+  spell out defaults.
   """
   attack, used = saved['attack'], _groups(saved)
   own = {k: dict(v) for k, v in attack.get('own', {}).items()}
@@ -150,18 +152,18 @@ def _own(saved: dict, now: Any) -> dict:
 
 
 def _groups(saved: dict) -> set[str]:
-  """Under which names the options are of the attacks that it mentions."""
+  """The groups of options of the attacks that a configuration names."""
   asked = saved.get('attacks', '').split(',')
   names = [*asked, *saved.get('listed_attacks', ())]
   bases = {AttackName.parse(name.strip()).base for name in names}
   known = {name: recipe_of(made) for name, made in attacks.REGISTRY.items()}
-  # What an attack is measured against runs along, with options of its own.
+  # An attack's baseline runs too, and has its own options.
   bases |= {known[name].score.over for name in bases if name in known}
   return {made.group for name, made in known.items() if name in bases}
 
 
 def _in_full(own: dict) -> dict:
-  """Without what is at its default."""
+  """The options that are not at their defaults."""
   known = {
       made.group: made.options()._asdict()
       for made in map(recipe_of, attacks.REGISTRY.values())

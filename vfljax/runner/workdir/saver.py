@@ -1,4 +1,4 @@
-"""Finished jobs saved while the next one trains, one at a time."""
+"""Saves finished jobs, one at a time, while the next one trains."""
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,9 +9,9 @@ from vfljax.runner.machine.stopping import Stop
 
 
 class Saver:
-  """Saves in a thread; a context manager, on leaving which all is saved.
+  """Saves in a thread. It is a context manager; on exit everything is saved.
 
-  A signal does not end the process while it is at work.
+  A first signal does not end the process while it saves.
   """
 
   def __init__(self, stop: Stop):
@@ -25,13 +25,13 @@ class Saver:
   def __exit__(self, kind, error, trace) -> None:
     try:
       self._pool.shutdown()
-    finally:  # Whoever lost patience: nobody else may write there before.
+    finally:  # Wait even after an interrupt: nothing else may write meanwhile.
       self._pool.shutdown()
     while self._begun:
       self._begun.popleft().result()
 
   def begin(self, save: Callable[[], None]) -> None:
-    """Has a job saved, after those before it."""
+    """Starts to save a job, after the jobs before it."""
     heard = contextlib.ExitStack()
     heard.enter_context(self._stop.awaited())
 
@@ -46,10 +46,10 @@ class Saver:
       raise
 
   def check(self) -> None:
-    """Waits for nothing.
+    """Raises errors of jobs whose saving has ended, without waiting.
 
     Raises:
-      UserError: if the disk did not take a job whose turn has been.
+      UserError: if a job could not be saved.
     """
     while self._begun and self._begun[0].done():
       self._begun.popleft().result()

@@ -1,14 +1,14 @@
-"""One experiment on several machines: who of the processes does which jobs.
+"""One experiment on several machines: which process runs which jobs.
 
   vfljax --config=... --workdir=/shared/out --num_processes=2 --process_id=0
   srun vfljax --config=... --workdir=/shared/out --distributed
 
-Jobs owe each other nothing, so the processes compute no sums together and send
-each other nothing: they share a work directory (`meeting`). Of jax.distributed
-this takes what says who is who in a cluster, and not the runtime. That one ends
-all processes when one dies or comes late, with a stack trace, and has Orbax and
-XLA wait for all of them at every checkpoint and program; here one that was
-killed is started again while the others go on.
+Jobs are independent, so processes need not communicate: they only share a work
+directory (`meeting`). From jax.distributed this uses the detection of numbers
+in a cluster, not the runtime. That runtime ends all processes with a stack
+trace if one dies or is late, and makes Orbax and XLA wait for all processes at
+each checkpoint and program. Here a killed process can be started again while
+the others go on.
 """
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeVar
@@ -18,13 +18,13 @@ from absl import flags
 
 from vfljax.runner.errors import UserError, brief
 
-# Flags that say which process this is, and nothing of what it computes.
+# Flags that say which process this is, not what it computes.
 FLAGS = ('coordinator', 'num_processes', 'process_id', 'distributed')
 _SAID = '--num_processes=2 --process_id=0, and --process_id=1 for the other'
 
 
 class Counted(Protocol):
-  """A job, as far as it matters here: how many trainings, since which raise."""
+  """What is needed of a job: its number of trainings and its block of seeds."""
 
   @property
   def count(self) -> int: ...
@@ -40,8 +40,9 @@ class Share(NamedTuple):
   """One of the processes that run an experiment.
 
   Attributes:
-    number: Which one, 0..count-1; the first also writes what is of all.
-    count: How many there are.
+    number: The process's number, 0..count-1. Process 0 also writes the files
+      about all units.
+    count: The number of processes.
   """
 
   number: int = 0
@@ -53,16 +54,17 @@ class Share(NamedTuple):
 
   @property
   def others(self) -> list['Share']:
-    """All but the first."""
+    """All processes except the first."""
     return [Share(number, self.count) for number in range(1, self.count)]
 
   def __str__(self) -> str:
     return f'process {self.number} of {self.count}'
 
   def of(self, everything: Sequence[_Job]) -> list[_Job]:
-    """Its own among an experiment's jobs, whatever has been done of them.
+    """This process's jobs among all jobs, finished ones included.
 
-    Seeds that came later are divided by themselves: those of before are done.
+    Each block of seeds is divided separately: when seeds are raised, the jobs
+    of earlier blocks are done.
     """
     own = set()
     for block in {job.block for job in everything}:
@@ -73,12 +75,13 @@ class Share(NamedTuple):
 
 
 def divided(sizes: Sequence[int], count: int) -> list[slice]:
-  """Neighbours stay together, since they share programs: a slice a process.
+  """Divides jobs of these sizes among processes: a slice for each.
 
-  The largest share is as small as it can be so.
+  Neighbouring jobs stay together, because they share programs. Under that
+  condition the largest share is as small as possible.
   """
   low, high = max(sizes, default=0), sum(sizes)
-  while low < high:  # The least that a process has to be able to take.
+  while low < high:  # Finds the smallest possible largest share.
     middle = (low + high) // 2
     low, high = (low, middle) if len(_filled(sizes, middle)) <= count else (
         middle + 1, high
@@ -89,10 +92,12 @@ def divided(sizes: Sequence[int], count: int) -> list[slice]:
 
 
 def _filled(sizes: Sequence[int], most: int, count: int = 0) -> list[int]:
-  """Where shares end of which each takes as much as goes into `most`.
+  """The ends of shares that are each filled up to `most`.
 
   Args:
-    count: How many shares there are, so that each has something if possible.
+    sizes: The jobs' sizes.
+    most: The largest size of a share.
+    count: If given, the number of shares; each gets a job if possible.
   """
   ends, taken = [], 0
   for i, size in enumerate(sizes):
@@ -128,10 +133,10 @@ def define(found: flags.FlagValues) -> None:
 
 
 def asked(found: flags.FlagValues) -> Share:
-  """Which process this is; the only one, if nothing says otherwise.
+  """Which process this is, as the flags say; by default the only one.
 
   Raises:
-    UserError: for half of what there is to say, and numbers that do not fit.
+    UserError: if only one of the two numbers is given, or they do not fit.
   """
   number, count = found['process_id'].value, found['num_processes'].value
   if found['distributed'].value and None in (number, count):
@@ -142,8 +147,8 @@ def asked(found: flags.FlagValues) -> Share:
     return Share()
   if number is None or count is None:
     raise UserError(
-        f'Processes are told how many they are and which one each is: {_SAID}.'
-        '\nIn a cluster that knows both, --distributed asks it.'
+        f'Give each process the number of processes and its own: {_SAID}.\n'
+        'In a cluster that knows both, type --distributed.'
     )
   if not 0 <= number < count:
     raise UserError(
@@ -154,10 +159,10 @@ def asked(found: flags.FlagValues) -> Share:
 
 
 def detected() -> Share:
-  """What the cluster says, by JAX's own ways to ask it.
+  """Which process the cluster says this is, as JAX detects it.
 
   Raises:
-    UserError: if there is none that JAX knows.
+    UserError: if JAX finds no cluster that it knows.
   """
   try:
     # What `jax.distributed.initialize` would ask; it is not public by itself.
@@ -166,19 +171,19 @@ def detected() -> Share:
       warnings.simplefilter('always')
       _, count, number, _ = (
           clusters.ClusterEnv.auto_detect_unset_distributed_params(
-              # Nobody will be called, on no devices but one's own.
+              # Placeholders: no coordinator is called.
               'nobody', None, None, [0], None, 60
           )
       )
-  except Exception as error:  # Clusters answer, or not, in many ways.
+  except Exception as error:  # Detection fails in many ways.
     why = brief(str(error)).partition('\n')[0]
     raise UserError(
-        f'--distributed: the cluster does not say who this is: {why}\nSay it: '
-        f'{_SAID}.'
+        '--distributed: the cluster does not say which process this is: '
+        f'{why}\nType {_SAID}.'
     ) from None
   if count is None or number is None:
     why = str(said[0].message).split('\n')[0] if said else (
         'JAX finds no Slurm, Open MPI, Kubernetes or TPU pod'
     )
-    raise UserError(f'--distributed: {brief(why)}.\nSay it: {_SAID}.')
+    raise UserError(f'--distributed: {brief(why)}.\nType {_SAID}.')
   return Share(number, count)

@@ -1,34 +1,34 @@
-"""Where the numbers of an experiment live, so that no kill can spoil them.
+"""An experiment's work directory, which survives a kill at any moment.
 
 An experiment is an ordered list of named units ('none', 'iso/0', 'iso/1', ...).
-A unit's file in parts/ appears in one atomic rename when the unit is done;
+A unit's file in parts/ appears in one atomic rename when the unit is done.
 `results.jsonl` and `timings.json` are always rewritten whole from those files,
-in the order of the units. So a run that is killed at any moment and started
-again ends with the same bytes as one that was not.
+in the order of the units. So a run that is killed and started again ends with
+the same bytes as one that was not.
 
 The work directory:
 
   config.json       the whole configuration, sorted keys
-  .config.json      the same under a digest, in case config.json is damaged
+  .config.json      the same with a digest, in case config.json is damaged
   results.jsonl     one measurement a line, keys in the order of `FIELDS`, then
                     the samples' file and digest (`collecting`)
   timings.json      one object per finished unit, in the order of the units
-  parts/U.json      unit U's rows and timing; there if and only if U is done
+  parts/U.json      unit U's rows and timing; exists if and only if U is done
   parts/U.npz       unit U's curves over the epochs, if it has any
   epochs/U.jsonl    unit U's measured epochs, written while it runs
-  tensorboard/U/    the same as event files, if somebody asked for them
-  checkpoints/U/N/  unit U after step N, the last two, until it is done
-  damaged/          what could not be used, under its old name
-  .lock             held by the process that is at work here
-  .lock-0-of-2      or by each of several (`meeting`)
-  about.json        rows, classes, columns, versions: `about`, if there is one
-  summary.md        what `report.writing` makes of the above; report.html, too
-  .report.json      what those were made of: `report.current`
+  tensorboard/U/    the same as event files, with --tensorboard
+  checkpoints/U/N/  unit U after step N, the last two, until U is done
+  damaged/          files that could not be used, under their old names
+  .lock             held by the process that runs here
+  .lock-0-of-2      one for each process if there are several (`meeting`)
+  about.json        rows, classes, columns, versions (`about`)
+  summary.md        the report that `report.writing` makes; also report.html
+  .report.json      what the report was made from (`report.current`)
 
-U is the unit's name with '@' for '/' and '%..' for what file systems do not
-like. Names like '.vfljax-<name>.tmp' are unfinished writes; the next start
-removes them, and nothing that it does not know. Parts and checkpoints have
-digests: one that is damaged is set aside, and its unit runs again.
+U is the unit's name, with '@' for '/' and '%..' for characters that file
+systems refuse. Names like '.vfljax-<name>.tmp' are unfinished files; the next
+start removes them, but no unknown files. Parts and checkpoints have digests: a
+damaged one is set aside, and its unit runs again.
 """
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
@@ -57,12 +57,12 @@ read_config = identity.read
 
 
 class Workdir(NamedTuple):
-  """An open work directory. It holds no state of its own: the disk does.
+  """An open work directory. All state is on disk.
 
   Attributes:
     path: The directory.
-    units: The experiment's units, in the order in which results list them.
-    share: Which process this is: the first one writes what is of all units.
+    units: The experiment's units, in the order of the results.
+    share: Which process this is; the first writes the files about all units.
   """
 
   path: Path
@@ -77,29 +77,30 @@ class Workdir(NamedTuple):
       self, unit: str, rows: Sequence[Mapping], timing: Mapping,
       curves: Mapping | None = None,
   ) -> None:
-    """Saves a finished unit and brings results.jsonl and timings.json up to it.
+    """Saves a finished unit, and updates results.jsonl and timings.json.
 
     Args:
+      unit: The unit's name.
       rows: Measurements; each has exactly the keys of `FIELDS`. Floats are
         rounded to 7 significant digits; NaN and infinities become null.
-      timing: Anything JSON takes. The report knows `compile_seconds`,
+      timing: Anything that JSON can store. The report knows `compile_seconds`,
         `run_seconds`, `rounds_per_second`, `seeds`, `device`,
-        `peak_memory_bytes`, `classes` (what guessing is measured by) and
-        `crossing` (`auditing.of_job`), and shows what else is no mapping.
-      curves: Arrays [seeds, epochs] by name: 'norm_scoring/leak_auc' for an
-        attack's metric, 'auc' for a utility metric; NaN where not measured.
+        `peak_memory_bytes`, `classes` (for the accuracy of guessing) and
+        `crossing` (`auditing.of_job`), and shows others that are no mappings.
+      curves: Name -> array [seeds, epochs]: 'norm_scoring/leak_auc' for an
+        attack's metric, 'auc' for a utility metric; NaN if not measured.
 
     Raises:
-      UserError: if the disk does not take it; the unit is then not done.
+      UserError: if it cannot be written; the unit is then not done.
       ValueError: if a row's keys are not `FIELDS`.
     """
     self.save_all([Finished(unit, rows, timing, curves)])
 
   def save_all(self, finished: Sequence[Finished]) -> None:
-    """Saves units in turn, and brings the files of all up to them once.
+    """Saves several units, and updates results.jsonl and timings.json once.
 
     Raises:
-      UserError, ValueError: as `save`; the units before it are done.
+      UserError, ValueError: as in `save`; units before the failed one are done.
     """
     with disk.writing(self.path):
       for each in finished:
@@ -110,25 +111,26 @@ class Workdir(NamedTuple):
         checkpoints.remove(self._checkpoints(each.unit))
 
   def collect(self) -> None:
-    """Brings results.jsonl and timings.json up to what others have saved.
+    """Updates results.jsonl and timings.json with units of other processes.
 
     Raises:
-      UserError: if the disk does not take it, or a part is damaged.
+      UserError: if they cannot be written, or a unit's file is damaged.
     """
     with disk.writing(self.path):
       collecting.collect(self.path, self.units, self.share.count)
 
   def adopt(self, other: Path, unit: str) -> None:
-    """Takes a unit's results from a run in which it was the same.
+    """Copies a unit's results from another run in which the unit is the same.
 
-    Nothing happens if it is done here, or not there, or damaged there.
+    Nothing happens if it is done here, or missing or damaged there.
 
     Args:
-      other: That run's work directory. What it was made of is the caller's to
-        know.
+      other: The other run's work directory. The caller must know that the unit
+        is the same in both.
+      unit: The unit's name.
 
     Raises:
-      UserError: if the disk does not take it.
+      UserError: if it cannot be written.
     """
     if self.done(unit) or not parts.done(other, unit):
       return
@@ -139,15 +141,15 @@ class Workdir(NamedTuple):
     self.save(unit, part['rows'], part['timing'], curves)
 
   def save_checkpoint(self, unit: str, step: int, tree: Any) -> None:
-    """Saves a unit in progress; the checkpoint before this one stays.
+    """Saves a checkpoint of a unit; the one before it is kept too.
 
     Args:
-      step: What has been done of the unit, for instance epochs; >= 0.
-      tree: A pytree of arrays, numbers and typed PRNG keys, or what
-        `checkpoints.snapshot` made of one.
+      unit: The unit's name.
+      step: How much of the unit is done, for example its epochs; 0 or more.
+      tree: A pytree of arrays, numbers and typed PRNG keys, or its snapshot.
 
     Raises:
-      UserError: if the disk does not take it.
+      UserError: if it cannot be written.
     """
     with disk.writing(self.path):
       checkpoints.save(self._checkpoints(unit), step, tree)
@@ -157,17 +159,17 @@ class Workdir(NamedTuple):
   ) -> tuple[int, Any] | None:
     """The newest usable checkpoint of a unit as (step, tree), or None.
 
-    What is damaged or does not fit `like` is set aside.
+    Checkpoints that are damaged or do not fit `like` are set aside.
 
     Args:
-      like: A pytree with the structure, shapes and dtypes of what was saved;
-        leaves may be `jax.ShapeDtypeStruct`. Arrays come back with its
-        shardings.
-      stride: Steps that are no multiple of it are not looked at.
-      end: But for this one.
+      unit: The unit's name.
+      like: A pytree with the structure, shapes and dtypes of the saved one;
+        leaves may be `jax.ShapeDtypeStruct`. Loaded arrays get its shardings.
+      stride: Only steps that are multiples of it are considered ...
+      end: ... and this step.
 
     Raises:
-      UserError: if the disk does not let it set something aside.
+      UserError: if a checkpoint cannot be read now or set aside.
     """
     folder = self._checkpoints(unit)
     steps = checkpoints.steps(folder)
@@ -195,14 +197,14 @@ def open_workdir(
   """Creates a work directory, or opens the one that this config made earlier.
 
   Args:
-    config: The configuration, nested, of what JSON takes.
-    units: The experiment's units in order, by unique names that are not ''.
-    complete: Gives a configuration saved by an earlier version the fields that
-      it lacks.
+    path: The directory.
+    config: The configuration, a nested mapping that JSON can store.
+    units: The names of the experiment's units in order, unique and not ''.
+    complete: Adds the fields that a configuration of an earlier version lacks.
 
   Raises:
     UserError: if the directory cannot be made or written, belongs to another
-      config, or holds somebody's work; nothing is then written into it.
+      configuration, or holds other files of the user. Nothing is written then.
     ValueError: if a unit's name is empty or given twice.
   """
   return open_share(path, config, units, complete, Share(), units)
@@ -212,14 +214,14 @@ def open_share(
     path: str | os.PathLike, config: Mapping, units: Sequence[str],
     complete: Callable[[dict], dict], share: Share, own: Sequence[str],
 ) -> Workdir:
-  """The same for one of several processes.
+  """`open_workdir` for one of several processes.
 
   Args:
-    share: Which one: the first writes the configuration, before the others.
-    own: Those of the units that are this one's.
+    share: Which process this is. The first writes the configuration.
+    own: The units of this process.
   """
   if '' in units or len(set(units)) < len(units):
-    raise ValueError(f'Units need names of their own; got {list(units)}')
+    raise ValueError(f'Units need unique, non-empty names; got {list(units)}')
   work = Workdir(Path(path).absolute(), tuple(units), share)
   broken = identity.check(work.path, config, complete)
   identity.check_units(work.path, work.units)
@@ -237,9 +239,9 @@ def read_results(path: str | os.PathLike) -> list[dict]:
   """The rows of results.jsonl; null values come back as NaN.
 
   Raises:
-    UserError: if it is damaged, or lacks what finished units have measured.
+    UserError: if it is damaged, or lacks results of finished units.
   """
-  place, timings = Path(path), read_timings(path)  # Who runs writes rows first.
+  place, timings = Path(path), read_timings(path)  # A run writes rows first.
   with _readable(place / 'results.jsonl') as text:
     rows = [{k: row[k] for k in FIELDS} for row in parts.lines(text)]
     found = [row | {'value': _or_nan(row['value'])} for row in rows]
@@ -260,11 +262,10 @@ def read_timings(path: str | os.PathLike) -> list[dict]:
 def read_curves(
     path: str | os.PathLike,
 ) -> list[tuple[dict, dict[str, np.ndarray]]]:
-  """Every finished unit's curves, with the first row of the unit.
+  """(first row, curves) of every finished unit, in the order of timings.json.
 
-  The row says whose they are (defense, strength, ...). Units in the order of
-  timings.json; those without rows or curves are left out, and so are those
-  whose files are damaged, which a line on stderr says.
+  The row names the unit's defense, strength, and so on. Units without rows or
+  curves are left out. So are damaged ones, with a message on stderr.
   """
   place, found = Path(path), []
   for unit in [timing['unit'] for timing in read_timings(path)]:
@@ -275,7 +276,7 @@ def read_curves(
       file = parts.file(place, unit, '.json')
       print(
           f'{file} is damaged: {why}. Its curves are not shown; running the '
-          'experiment again mends it.', file=sys.stderr,
+          'experiment again repairs it.', file=sys.stderr,
       )
       continue
     if curves and rows:
@@ -285,13 +286,13 @@ def read_curves(
 
 @contextlib.contextmanager
 def _readable(file: Path) -> Iterator[str]:
-  """A file's text, '' if there is none; for a block that makes sense of it."""
+  """A file's text, or '', for a block; its errors become `UserError`."""
   try:
     yield file.read_text('utf-8') if os.path.lexists(file) else ''
   except (OSError, ValueError, LookupError, TypeError) as error:
     raise UserError(
-        f'{file} is damaged: {type(error).__name__}.\nRunning the experiment '
-        'again writes it anew.'
+        f'{file} is damaged: {type(error).__name__}.\nRun the experiment again '
+        'to write it again.'
     ) from error
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints written behind training's back, one at a time."""
+"""Writes checkpoints in a thread, one at a time, while training goes on."""
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 import time
 from typing import Any, Self
@@ -9,10 +9,10 @@ from vfljax.runner.workdir.store import Workdir
 
 
 class Writer:
-  """Writes a unit's checkpoints in a thread; a context manager.
+  """Writes a unit's checkpoints in a thread. It is a context manager.
 
-  On leaving it whatever was begun is finished. Training goes on while the disk
-  is at work, so what is saved is copied first: its memory will be used again.
+  On exit the last checkpoint is finished. What is saved is copied first,
+  because training goes on and reuses its memory.
   """
 
   def __init__(self, work: Workdir, unit: str):
@@ -34,14 +34,14 @@ class Writer:
 
   @property
   def took(self) -> float:
-    """Seconds that the last whole checkpoint took; 0 before there is one."""
+    """Seconds that the last finished checkpoint took; 0 if there is none."""
     return self._took
 
   def save(self, step: int, tree: Any) -> None:
-    """Begins to write a checkpoint, when the one before is there.
+    """Waits for the checkpoint before, then starts to write this one.
 
     Raises:
-      UserError: if the disk did not take the one before.
+      UserError: if the one before could not be written.
     """
     self.wait()
     began = time.perf_counter()
@@ -49,28 +49,28 @@ class Writer:
     self._last = self._pool.submit(self._write, step, taken, began)
 
   def check(self) -> None:
-    """Waits for nothing.
+    """Raises the error of the last checkpoint if it has ended; does not wait.
 
     Raises:
-      UserError: if the disk did not take what was written last.
+      UserError: if it could not be written.
     """
     if not self.busy:
       self.wait()
 
   def wait(self) -> None:
-    """Until everything is on disk.
+    """Waits until everything is on disk.
 
     Raises:
-      UserError: if the disk does not take it.
+      UserError: if the last checkpoint could not be written.
     """
     if self._last is not None:
       self._last.result()
 
   def settle(self) -> None:
-    """Until nothing is written any more, whatever became of it.
+    """Waits until nothing is being written, and ignores errors.
 
-    For a unit that is done: its results are saved next, which tells of a disk
-    that is really full, and then its checkpoints go.
+    For a unit that is done: saving its results, which comes next, will fail if
+    the disk is really full, and its checkpoints are then removed.
     """
     if self._last is not None:
       wait([self._last])

@@ -1,0 +1,107 @@
+"""NNX modules as networks: dropout, statistics, padding, what is refused."""
+from flax import nnx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from vfljax import algorithms, crossing, nets, train
+from vfljax.defense import none
+from vfljax.types import Batch
+
+KEY = jax.random.key(0)
+X = jax.random.normal(jax.random.key(1), (16, 3)) + 2
+
+
+class Own(nnx.Module):
+
+  def __init__(self, columns, width, rngs):
+    self.norm = nnx.BatchNorm(columns, momentum=0.9, rngs=rngs)
+    self.dropout = nnx.Dropout(0.5, rngs=rngs)
+    self.last = nnx.Linear(columns, width, rngs=rngs)
+
+  def __call__(self, x):
+    real = crossing.counted(x)[:, None] > 0
+    return self.last(self.dropout(self.norm(x, mask=real)))
+
+
+class Cached(nnx.Module):
+
+  def __init__(self, rngs):
+    del rngs
+    self.kept = nnx.Cache(jnp.zeros(3))
+
+
+def own(width=4):
+  return nets.nnx(lambda shape, rngs: Own(shape[-1], width, rngs))
+
+
+def plain(width=4):
+  return nets.nnx(
+      lambda shape, rngs: nnx.Linear(shape[-1], width, rngs=rngs), trains=False
+  )
+
+
+def test_it_computes_what_the_module_does():
+  net, module = plain(), nnx.Linear(3, 4, rngs=nnx.Rngs(KEY))
+  params = net.init(KEY, X)
+  assert net.train is None and {*params} == {'kernel', 'bias'}
+  np.testing.assert_array_equal(net.apply(params, X), module(X))
+  other = jax.tree.map(lambda w: w + 1, params)
+  np.testing.assert_allclose(
+      net.apply(other, X), X @ other['kernel'] + other['bias'], rtol=1e-5
+  )
+
+
+def test_training_draws_by_the_key_and_measures_statistics():
+  net = own()
+  params = net.init(KEY, X)
+  y, stats = net.run(params, KEY, X)
+  again, _ = net.run(params, KEY, X)
+  other, _ = net.run(params, jax.random.key(5), X)
+  np.testing.assert_array_equal(y, again)
+  assert (y != other).any()
+  np.testing.assert_array_equal(net.apply(params, X), net.apply(params, X))
+  np.testing.assert_allclose(
+      stats['norm']['mean'], 0.1 * X.mean(0), rtol=1e-4
+  )
+  absorbed = net.absorb(params, stats)
+  np.testing.assert_array_equal(
+      absorbed['batch_stats']['norm']['mean'], stats['norm']['mean']
+  )
+  assert (net.apply(absorbed, X) != net.apply(params, X)).any()
+
+
+def test_no_gradient_moves_statistics():
+  net = own()
+  params = net.init(KEY, X)
+  slope = jax.grad(lambda p: net.apply(p, X).sum())(params)
+  assert not any(x.any() for x in jax.tree.leaves(slope['batch_stats']))
+  assert slope['params']['last']['kernel'].any()
+
+
+def test_a_federation_trains_with_it():
+  """Parties of other widths, and a round that is padded."""
+  x = jax.random.normal(KEY, (70, 5))
+  labels = jax.nn.one_hot((x[:, 0] + x[:, 4] > 0).astype(int), 2)
+  data = Batch((x[:, :2], x[:, 2:]), labels)
+  vfl = algorithms.vhnn([own(), own()], top=plain(2))
+  _, history = jax.jit(lambda key: train.fit(
+      key, vfl, none(), (optax.adam(0.05),) * 2, data, epochs=8, batch_size=32,
+      remainder='pad',
+  ))(KEY)
+  assert history['loss'][-1] < history['loss'][0]
+
+
+@pytest.mark.parametrize('make, message', [
+    (lambda: nets.nnx(nnx.Linear(3, 4, rngs=nnx.Rngs(0))), 'got a Linear'),
+    (lambda: nets.nnx(3), r'a function \(shape, rngs\) -> module.*got a int'),
+    (lambda: nets.nnx(lambda shape, rngs: 3).init(KEY, X), 'returned a int'),
+    (lambda: nets.nnx(lambda shape, rngs: Cached(rngs)).init(KEY, X),
+     'Cached keeps Cache; a Net carries nnx.Param'),
+    (lambda: nets.linen(nnx.Linear(3, 4, rngs=nnx.Rngs(0))), 'by nets.nnx'),
+])
+def test_what_can_be_no_network_is_refused(make, message):
+  with pytest.raises(ValueError, match=message):
+    make()

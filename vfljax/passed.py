@@ -1,0 +1,54 @@
+"""Checks of what is passed to a federation: arguments that were swapped."""
+from collections.abc import Sequence
+from typing import Any
+
+import optax
+
+from vfljax.types import VFL, Batch, Net, State, Transforms
+
+
+def state(found: Any) -> None:
+  """Raises ValueError unless it is a `State`."""
+  if not isinstance(found, State):
+    raise ValueError(
+        'state must be a State, as `init` makes it and a round returns it; got '
+        f'a {type(found).__name__}. The key comes first, the state after txs, '
+        'or in `predict` after the defense.'
+    )
+
+
+def features(found: Any, parties: int) -> None:
+  """Raises ValueError unless it has something for each party."""
+  listed = isinstance(found, (tuple, list)) and not isinstance(
+      found, Batch
+  )
+  if not listed or len(found) != parties:
+    got = f'{len(found)} arrays' if listed else f'a {type(found).__name__}'
+    raise ValueError(
+        f'features must be a tuple with those of each of the {parties} parties '
+        f'(batch.features), None for a party with labels only; got {got}.'
+    )
+
+
+def kinds(vfl: VFL, txs: Transforms) -> None:
+  """Raises ValueError for one optimizer, which is a tuple, too, or no `Net`."""
+  one = isinstance(txs, optax.GradientTransformation)
+  if one or not isinstance(txs, Sequence):
+    got = 'one' if one else f'a {type(txs).__name__}'
+    raise ValueError(
+        f'txs must have an optimizer for each party; got {got} alone. The same '
+        f'one for all: (tx,) * {len(vfl.bottoms)}.'
+    )
+  for tx in txs:
+    if not (hasattr(tx, 'init') and hasattr(tx, 'update')):
+      raise ValueError(
+          'txs must have an optimizer for each party, such as optax.adam(0.01);'
+          f' one is {tx!r}.'
+      )
+  named = {f'bottom of party {k}': n for k, n in enumerate(vfl.bottoms)}
+  for who, net in {**named, 'top': vfl.top}.items():
+    if not isinstance(net, Net) and (net is not None or who == 'top'):
+      raise ValueError(
+          f'The {who} must be a Net; it is a {type(net).__name__}. '
+          '`nets.linen` and `nets.nnx` make one of a Flax module.'
+      )
