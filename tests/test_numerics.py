@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax import numerics, target
+from vfljax import metrics, numerics, target
 from vfljax.numerics import permutation
 
 
@@ -43,10 +43,10 @@ def test_a_walk_of_fixed_length_gives_the_same_orders(n):
 
 def test_a_walk_is_long_enough_for_its_certainty():
   """Outside after t steps: n (1 - n / 2^bits)^t numbers, on average."""
-  assert numerics._walk(512, 9, 40) == 0
+  assert numerics._enough_steps(512, 9, 40) == 0
   for n, certainty in itertools.product((257, 300, 511, 3220, 60000), (3, 40)):
     bits = (n - 1).bit_length()
-    steps = numerics._walk(n, bits, certainty)
+    steps = numerics._enough_steps(n, bits, certainty)
     left = n * (1 - n / 2**bits) ** np.array([steps, steps - 1])
     assert left[0] <= 2.0**-certainty < left[1]
 
@@ -210,7 +210,7 @@ def test_distances_are_centered_over_the_rows_that_count():
   expected[np.ix_(real, real)] = (
       d - d.mean(0) - d.mean(1)[:, None] + d.mean()
   )
-  found = numerics.centered_distances(jnp.asarray(x), jnp.asarray(real))
+  found = metrics.centered_distances(jnp.asarray(x), jnp.asarray(real))
   np.testing.assert_allclose(found, expected, atol=1e-5)
 
 

@@ -26,28 +26,27 @@ def scan(play: Callable, state: Any, xs: Any) -> tuple[Any, Any]:
   Returns:
     The last state, and all y, [rounds, ...].
   """
-  one = jax.tree.map(_one, xs)
-  traced, out = jax.make_jaxpr(play, return_shape=True)(state, one)
-  inputs = traced.jaxpr.invars
-  own = inputs[len(jax.tree.leaves(state)) :]
-  steps = _of_keys(traced.jaxpr.eqns, own)
-  made = [v for step in steps for v in step.outvars]
-  first = traced.jaxpr.replace(
-      constvars=[], invars=own, outvars=made, eqns=steps
+  traced, out = jax.make_jaxpr(play, return_shape=True)(
+      state, jax.tree.map(_one, xs)
   )
-  rest = traced.jaxpr.replace(
-      invars=inputs + made,
-      eqns=[e for e in traced.jaxpr.eqns if not any(e is s for s in steps)],
+  jaxpr = traced.jaxpr
+  of_x = jaxpr.invars[len(jax.tree.leaves(state)) :]
+  derive = _of_keys(jaxpr.eqns, of_x)
+  keys = [v for eqn in derive for v in eqn.outvars]
+  # A round as two programs: from x to the keys, and the rest, which gets them.
+  ahead = jaxpr.replace(constvars=[], invars=of_x, outvars=keys, eqns=derive)
+  rest = jaxpr.replace(
+      invars=jaxpr.invars + keys,
+      eqns=[e for e in jaxpr.eqns if not any(e is d for d in derive)],
   )
-  ahead = jax.vmap(lambda *x: eval_jaxpr(first, (), *x))(*jax.tree.leaves(xs))
+  made = jax.vmap(lambda *x: eval_jaxpr(ahead, (), *x))(*jax.tree.leaves(xs))
 
-  def played(state, x):
-    arrays = jax.tree.leaves((state, x))
-    return jax.tree.unflatten(
-        jax.tree.structure(out), eval_jaxpr(rest, traced.consts, *arrays)
-    )
+  def played(state, x_and_keys):
+    arrays = jax.tree.leaves((state, x_and_keys))
+    found = eval_jaxpr(rest, traced.consts, *arrays)
+    return jax.tree.unflatten(jax.tree.structure(out), found)
 
-  return lax.scan(played, state, (xs, ahead))
+  return lax.scan(played, state, (xs, made))
 
 
 def _one(x: Any) -> jax.ShapeDtypeStruct:

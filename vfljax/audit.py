@@ -39,6 +39,7 @@ from vfljax.ledger import (
 )
 from vfljax.types import VFL, Batch, Key, PartyState, State, Transforms
 
+
 class Crossing(NamedTuple):
   """A message of passive party `party`: 'up' from it, or 'down' to it."""
 

@@ -189,23 +189,7 @@ def _staged(
   batches = -(-len(labels) // size)
   steps = (schedule.epochs if epochs is None else epochs) * batches
   tx = optimizer(schedule, steps, bottom)
-  learn = partial(_learn, logits, net, tx)
-
-  def step(carry, xs):
-    i, key = xs
-    x = samples.known.at[i].get(mode='fill', fill_value=0)
-    y = labels.at[i].get(mode='fill', fill_value=0)
-    return learn(carry, key, x, y), None
-
-  def epoch(carry, key):
-    if batches == 1:  # No order to draw; and a loop costs compile time.
-      return learn(carry, key, samples.known, labels), None
-    order = jax.random.permutation(key, len(labels))
-    missing = batches * size - len(labels)
-    order = jnp.pad(order, (0, missing), constant_values=len(labels))
-    # The order has been drawn from parts 0 and 1 of the key.
-    keys = jax.random.split(jax.random.fold_in(key, 2), batches)
-    return lax.scan(step, carry, (order.reshape(batches, size), keys))[0], None
+  epoch = _epoch(partial(_learn, logits, net, tx), samples, size)
 
   def stage(carry, keys):
     carry, _ = lax.scan(epoch, carry, keys)
@@ -218,6 +202,36 @@ def _staged(
   if lead:
     carry, _ = lax.scan(epoch, carry, keys[:lead])
   return carry, stage, keys[lead:].reshape(schedule.stages, length)
+
+
+def _epoch(learn: Callable, samples: Samples, size: int) -> Callable:
+  """A pass over the known samples in a new order, for `lax.scan` over keys.
+
+  Args:
+    learn: (carry, key, x, y) -> carry; a step on one batch.
+    samples: What to train on.
+    size: Of a batch. The last one is filled up with rows of zeros.
+  """
+  known, labels = samples.known, samples.labels
+  batches = -(-len(labels) // size)
+
+  def step(carry, xs):
+    i, key = xs
+    x = known.at[i].get(mode='fill', fill_value=0)
+    y = labels.at[i].get(mode='fill', fill_value=0)
+    return learn(carry, key, x, y), None
+
+  def epoch(carry, key):
+    if batches == 1:  # No order to draw; and a loop costs compile time.
+      return learn(carry, key, known, labels), None
+    order = jax.random.permutation(key, len(labels))
+    missing = batches * size - len(labels)
+    order = jnp.pad(order, (0, missing), constant_values=len(labels))
+    # The order has been drawn from parts 0 and 1 of the key.
+    keys = jax.random.split(jax.random.fold_in(key, 2), batches)
+    return lax.scan(step, carry, (order.reshape(batches, size), keys))[0], None
+
+  return epoch
 
 
 def _learn(logits, net: Net | None, tx, carry, key: Key, x: Array, y: Array):

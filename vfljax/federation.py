@@ -10,8 +10,9 @@ from vfljax import check, passed, samples
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.check import Misfit
 from vfljax.defense import Defense, Slots, Spec, checked
+from vfljax.returned import check_slots
 from vfljax.types import (
-    VFL, Array, Batch, Key, Net, PartyState, State, Transforms,
+    VFL, Array, Batch, Key, Net, Params, PartyState, State, Transforms,
 )
 
 
@@ -30,44 +31,25 @@ def init(
     ValueError: if `vfl`, `txs` and `batch` differ in their number of parties,
       an argument is not of its type, or a network does not fit its input.
   """
-  if not isinstance(defense, Defense):
-    raise ValueError(
-        f'defense must be a Defense; got {defense!r}. A factory has to be '
-        'called: none(), not none.'
-    )
+  _check_defense(defense)
   _check_parties(key, vfl, txs, batch)
   defense, parties = checked(defense), len(vfl.bottoms)
   vfl = vfl._replace(top=defense.top(vfl.top))
-  k_top, k_defense, k_adversary, *k_bottom = jax.random.split(key, 3 + parties)
+  k_top, k_defense, k_adversary, *k_bottoms = jax.random.split(key, 3 + parties)
   bottoms = [
       net.init(k, x) if net else ()
-      for net, k, x in zip(vfl.bottoms, k_bottom, batch.features)
+      for net, k, x in zip(vfl.bottoms, k_bottoms, batch.features)
   ]
-  shapes: tuple[Any, ...] = tuple(
-      jax.eval_shape(net.apply, p, x) if net else None
-      for net, p, x in zip(vfl.bottoms, bottoms, batch.features)
-  )
-  _check_embeddings(vfl.bottoms, shapes, len(batch.labels))
+  embeddings = _embedding_shapes(vfl, bottoms, batch)
   k_slots, k_receive = jax.random.split(k_defense)
-  spec = Spec(
-      shapes[1:], batch.labels.shape[-1], vfl, tuple(bottoms[1:]),
+  slots = defense.init(k_slots, Spec(
+      embeddings[1:], batch.labels.shape[-1], vfl, tuple(bottoms[1:]),
       jax.eval_shape(lambda x: x, batch.features[1:]), auxiliary,
-  )
-  slots = defense.init(k_slots, spec)
-  _check_slots(slots, parties - 1)
-
-  def arriving():
-    return defense.receive(
-        slots.active, slots.state, k_receive, _blank(shapes[1:]), batch.labels
-    )[0]
-
-  # The top's initial weights depend on shapes alone, so zeros will do.
-  blank = _blank((shapes[0], *jax.eval_shape(arriving)))
-  top = _first_top(vfl.top, k_top, blank)
-  _check_logits(jax.eval_shape(
-      lambda top, us: defense.decode(slots.state, vfl.top.apply(top, us)), top,
-      blank,
-  ), batch.labels)
+  ))
+  check_slots(slots, parties - 1)
+  arriving = _arriving(k_receive, defense, slots, embeddings, batch.labels)
+  top = _first_top(vfl.top, k_top, arriving)
+  _check_logits(vfl, defense, slots, top, arriving, batch.labels)
   params = [dict(bottom=bottoms[0], top=top, defense=slots.active)]
   params += [
       dict(bottom=b, defense=d) for b, d in zip(bottoms[1:], slots.passive)
@@ -77,14 +59,46 @@ def init(
   return State(states, slots.state, adversary.init(k_adversary, own))
 
 
-def _first_top(top: Net, key: Key, blank: tuple[Any, ...]) -> Any:
+def _embedding_shapes(
+    vfl: VFL, bottoms: Sequence[Params], batch: Batch
+) -> tuple[Any, ...]:
+  """The shape of each party's embedding; `None` of one without a network.
+
+  Raises:
+    ValueError: if one is no embedding.
+  """
+  shapes: tuple[Any, ...] = tuple(
+      jax.eval_shape(net.apply, p, x) if net else None
+      for net, p, x in zip(vfl.bottoms, bottoms, batch.features)
+  )
+  _check_embeddings(vfl.bottoms, shapes, len(batch.labels))
+  return shapes
+
+
+def _arriving(
+    key: Key, defense: Defense, slots: Slots, embeddings: tuple[Any, ...],
+    labels: Array,
+) -> tuple[Any, ...]:
+  """Zeros in the shapes in which all embeddings arrive at the top.
+
+  A defense may change them on the way (`receive`). The top's initial weights
+  depend on shapes alone, so zeros will do.
+  """
+  own, *up = embeddings
+  received = jax.eval_shape(lambda: defense.receive(
+      slots.active, slots.state, key, _zeros(up), labels
+  )[0])
+  return _zeros((own, *received))
+
+
+def _first_top(top: Net, key: Key, arriving: tuple[Any, ...]) -> Any:
   """The top's initial weights; ValueError if its `init` takes no tuple."""
   try:
-    return top.init(key, blank)
+    return top.init(key, arriving)
   except jax.errors.JAXTypeError:
     raise
   except (AttributeError, TypeError) as error:
-    shapes = ', '.join(str(getattr(u, 'shape', None)) for u in blank)
+    shapes = ', '.join(str(getattr(u, 'shape', None)) for u in arriving)
     raise Misfit(
         f'The top must take the tuple of embeddings, ({shapes}), and failed. '
         'For a top that takes a single array use algorithms.aggregate(top). '
@@ -92,7 +106,8 @@ def _first_top(top: Net, key: Key, blank: tuple[Any, ...]) -> Any:
     ) from error
 
 
-def _blank(shapes: Sequence[Any]) -> tuple[Any, ...]:
+def _zeros(shapes: Sequence[Any]) -> tuple[Any, ...]:
+  """Arrays of these shapes; `None` where there is none."""
   return tuple(u and jnp.zeros(u.shape, u.dtype) for u in shapes)
 
 
@@ -180,17 +195,11 @@ def check_round(
     raise ValueError('A round needs a sample or more; the batch has none.')
 
 
-def _check_slots(slots: Any, passive: int) -> None:
-  if not isinstance(slots, Slots):
-    raise Misfit(
-        'init must return defense.slots(spec, ...); it returned '
-        f'{type(slots).__name__}.'
-    )
-  if len(slots.passive) != passive:
-    raise Misfit(
-        f'init has made weights for {len(slots.passive)} passive parties; '
-        f'there are {passive}: give slots(spec, passive=...) one entry each, '
-        '() for none.'
+def _check_defense(defense: Any) -> None:
+  if not isinstance(defense, Defense):
+    raise ValueError(
+        f'defense must be a Defense; got {defense!r}. A factory has to be '
+        'called: none(), not none.'
     )
 
 
@@ -215,7 +224,15 @@ def _check_embeddings(
     )
 
 
-def _check_logits(logits: Any, labels: Array) -> None:
+def _check_logits(
+    vfl: VFL, defense: Defense, slots: Slots, top: Params,
+    arriving: tuple[Any, ...], labels: Array,
+) -> None:
+  """Raises ValueError unless decoded logits are [samples, classes]."""
+  logits = jax.eval_shape(
+      lambda top, us: defense.decode(slots.state, vfl.top.apply(top, us)),
+      top, arriving,
+  )
   classes = labels.shape[-1]
   if logits.shape != labels.shape:
     raise ValueError(

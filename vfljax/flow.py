@@ -20,8 +20,6 @@ CALLS = (
     'checkpoint', 'closed_call', 'core_call', 'custom_jvp_call',
     'custom_vjp_call', 'jit', 'pjit', 'remat', 'remat2', 'shard_map',
 )
-
-
 # Primitives that cannot be followed, some of which JAX lists without effects.
 OUTSIDE = ('debug_callback', 'ffi_call', 'io_callback', 'pure_callback')
 
@@ -33,7 +31,9 @@ class Step(NamedTuple):
   before: Any  # A Step, or None
 
 
-Taint = dict[str, Step | None]  # By source, the last step of a path from it.
+# By source, the last step of a path from it; `None` if the value is the source
+# as it was, after no step.
+Taint = dict[str, Step | None]
 
 
 class Rules(NamedTuple):
@@ -187,29 +187,32 @@ SPECIAL = dict(scan=_scan, cond=_cond) | {'while': _while}
 def _settled(
     carry: Sequence[Taint], body: Callable[[Sequence[Taint]], Sequence[Taint]]
 ) -> list[Taint]:
-  """A loop's carry, iterated until nothing is added to it.
+  """What a loop's carry depends on after any number of iterations.
 
-  A value has the path `None` (an unchanged input) only if all steps leave it.
+  `body` gives it after one more. That is added to what was known before, until
+  an iteration adds nothing. It ends: sources are never taken away, and a path
+  that is known stays.
   """
-  whole = lambda taints: [
-      {source: way is None for source, way in t.items()} for t in taints
-  ]
+  known = list(carry)
   while True:
-    new = [_either(a, b) for a, b in zip(carry, body(carry))]
-    if whole(new) == whole(carry):
-      return new
-    carry = new
+    more = [_either(a, b) for a, b in zip(known, body(known))]
+    if more == known:
+      return more
+    known = more
 
 
 def _either(one: Taint, other: Taint) -> Taint:
-  """The taint of a value that is one or the other; paths win over `None`."""
-  known = lambda t: {source: way for source, way in t.items() if way}
-  return _union(known(one), known(other), one, other)
+  """The taint of a value that is the one or the other; the first path counts.
+
+  It is a source as it was (`None`) only if both are: a path replaces `None`.
+  """
+  changed = lambda taint: {s: step for s, step in taint.items() if step}
+  return _union(changed(one), changed(other), one, other)
 
 
 def _union(*taints: Mapping[str, Step | None]) -> Taint:
   """All sources; of several paths from one, the first."""
-  return {s: way for taint in reversed(taints) for s, way in taint.items()}
+  return {s: step for taint in reversed(taints) for s, step in taint.items()}
 
 
 def _step(eqn: Any, taint: Taint) -> Taint:

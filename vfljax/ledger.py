@@ -42,8 +42,8 @@ class Ledger:
         PER_ROW: frozenset(), EVIL: self.liars, AUXILIARY: frozenset({0}),
     }
     for k in range(1, parties):
-      for way in ('up', 'down'):
-        self.who[crossing.name(way, k)] = self.allies(k) | {0}
+      for direction in ('up', 'down'):
+        self.who[crossing.name(direction, k)] = self.allies(k) | {0}
     self.leaks: dict[tuple[str, str], Leak] = {}
     self.constants: list[tuple[tuple[int, ...], str]] = []
     self.marked: set[str] = set()
@@ -72,21 +72,26 @@ class Ledger:
   ) -> None:
     """Records a leak for each source that the sink's owners may not know."""
     knowing = self.who[sink] if knowing is None else knowing
-    for source, way in taint.items():
+    for source, last_step in taint.items():
       if not knowing <= self.who[source]:
-        leak = Leak(source, sink, flow.path(way))
+        leak = Leak(source, sink, flow.path(last_step))
         self.leaks.setdefault((source, sink), leak)
 
   def mark(self, name: str, taint: flow.Taint, made_by: Any) -> flow.Taint:
-    """The taint of a marked value after the mark."""
+    """The taint of a marked value after the mark.
+
+    A message is a source of its own from here on, if its sender knew all that
+    it is made of. So is `crossing.rows`, if it is the labels' sum over classes.
+    """
     if name == ROWS:
-      # One step from the labels: the sum itself.
-      way = taint.get(LABELS)
-      plain = len(taint) == 1 and way is not None and way.before is None
-      return {ROWS: None} if plain and _adds_up_rows(made_by) else taint
+      step = taint.get(LABELS)
+      one_step = step is not None and step.before is None
+      plain = len(taint) == 1 and one_step and _adds_up_rows(made_by)
+      return {ROWS: None} if plain else taint
     for k in range(1, self.parties):
-      for way, sender in (('up', self.allies(k)), ('down', frozenset({0}))):
-        if name == crossing.name(way, k):
+      senders = dict(up=self.allies(k), down=frozenset({0}))
+      for direction, sender in senders.items():
+        if name == crossing.name(direction, k):
           self.once(name)
           self.judge(name, taint, sender)
           return {name: None}
@@ -106,8 +111,8 @@ class Ledger:
 
   def all_marked(self) -> None:
     missing = {
-        crossing.name(way, k)
-        for k in range(1, self.parties) for way in ('up', 'down')
+        crossing.name(direction, k)
+        for k in range(1, self.parties) for direction in ('up', 'down')
     } - self.marked
     if missing:
       raise ValueError(

@@ -73,31 +73,41 @@ def watcher(
         rows[label(name, k, parties)] = Watched(guessed, attack.facts(view))
     return rows
 
+  scored = _pooled if pool == 'epoch' else _averaged
+
   def digest(*stacks):
     if not attacks:
       return {}
-    return {
-        name: reduce([stack[name] for stack in stacks]) for name in stacks[0]
-    }
-
-  def reduce(stacks: list[Watched]) -> Metrics:
-    """One attack's numbers in an epoch, from its stacks of rounds."""
-    facts = _mean([seen.facts for seen in stacks])
-    guesses = [seen.guessed for seen in stacks]
-    if pool == 'round':
-      found = _mean([jax.vmap(of_labels)(g) for g in guesses])
-      # A round of one class has no AUC and is left out of the mean. A NaN score
-      # means that training diverged, which the mean must not hide.
-      broken = jnp.stack([_diverged(g) for g in guesses]).any()
-      return facts | jax.tree.map(
-          lambda x: jnp.where(broken, jnp.nan, x), found
-      )
-    flat = lambda x: x.reshape(-1, *x.shape[2:])
-    return facts | of_labels(jax.tree.map(
-        lambda *x: jnp.concatenate([flat(part) for part in x]), *guesses
-    ))
+    found = {}
+    for name in stacks[0]:
+      own: list[Watched] = [stack[name] for stack in stacks]
+      facts = _mean([seen.facts for seen in own])
+      found[name] = facts | scored([seen.guessed for seen in own])
+    return found
 
   return watch, digest
+
+
+def _pooled(stacks: list[Guessed]) -> Metrics:
+  """An attack's scores over all rounds of an epoch at once.
+
+  Args:
+    stacks: Arrays [rounds, batch, ...]: of the full rounds and, if there was
+      one, of the smaller round.
+  """
+  flat = lambda x: x.reshape(-1, *x.shape[2:])
+  return of_labels(jax.tree.map(
+      lambda *x: jnp.concatenate([flat(part) for part in x]), *stacks
+  ))
+
+
+def _averaged(stacks: list[Guessed]) -> Metrics:
+  """The means of an attack's scores in single rounds; see `_pooled`."""
+  found = _mean([jax.vmap(of_labels)(guessed) for guessed in stacks])
+  # A round of one class has no AUC and is left out of the mean. A NaN score
+  # means that training diverged, which the mean must not hide.
+  broken = jnp.stack([_diverged(guessed) for guessed in stacks]).any()
+  return jax.tree.map(lambda x: jnp.where(broken, jnp.nan, x), found)
 
 
 def check_fact(who: str, fact: str) -> None:

@@ -11,9 +11,7 @@ from jax.core import Tracer
 
 from vfljax import check
 from vfljax.likeness import psnr, ssim
-from vfljax.numerics import (
-    as_integers, centered_distances, counts_below, floating, safe_sqrt,
-)
+from vfljax.numerics import as_integers, counts_below, floating, safe_sqrt
 from vfljax.types import Array
 
 __all__ = [
@@ -165,6 +163,24 @@ def distance_correlation(
       jnp.where(varies, var_y, 1)
   )
   return safe_sqrt(jnp.where(varies, (a * b).mean() / norm, 0))
+
+
+def centered_distances(x: Array, real: Array) -> Array:
+  """Euclidean distances [n, n] minus row and column means plus overall mean.
+
+  Rows and columns where `real` is 0 do not count and are 0. Means over the
+  result still divide by n^2, which cancels in a correlation.
+  """
+  real = real.astype(floating(x).dtype)
+  x = jnp.where(real[:, None] > 0, floating(x).reshape(len(x), -1), 0)
+  # Scale does not matter to a correlation, but squares of 1e-20 underflow.
+  largest = lax.stop_gradient(jnp.abs(x).max(initial=0))
+  x = x / jnp.where(largest == 0, 1, largest)  # NaN, or infinity, stays.
+  distances = safe_sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
+  count = jnp.maximum(real.sum(), 1)
+  rows = distances @ real / count
+  centered = distances - rows[:, None] - rows[None] + rows @ real / count
+  return real[:, None] * real[None] * centered
 
 
 def mean_interval(values) -> tuple[np.ndarray, np.ndarray]:

@@ -17,10 +17,10 @@ from vfljax.types import Array, Key
 _ROUNDS = 6
 _SMALL = 256
 # A walk of fixed length leaves a number outside with probability 2^-40, in loop
-# bodies of so many steps. A walk by a table needs one look-up, except in 2^-3.
+# bodies of so many steps. A walk by a table needs one jump, except in 2^-3.
 _CERTAINTY = 40
 _STEPS = 8
-_ONE_LOOK = 3
+_ONE_JUMP = 3
 
 
 def row_norms(d: Array) -> Array:
@@ -144,7 +144,7 @@ def counts_below(ordered: Array, x: Array) -> Array:
   """How many of `ordered` [n], which ascends, are below each of `x`.
 
   As `searchsorted`, by a loop of one kernel: faster to compile, and faster for
-  small n.
+  small n. It finds the counts bit by bit, from the highest.
   """
   # From both: in `shard_map` a loop's first value must vary as later ones do.
   n, none = len(ordered), jnp.zeros_like(x, jnp.int32)
@@ -191,60 +191,62 @@ def permutation(key: Key, n: int) -> Array:
   start = cipher(lax.iota(jnp.uint32, n))
   if n == 2**bits:
     return start.astype(jnp.int32)
-  walked = _walked_back(start, cipher, n, bits)
-  return walked.astype(jnp.int32)
+  walk = _walk_by_table if target.kind() == 'cpu' else _walk_by_steps
+  return walk(start, cipher, n, bits).astype(jnp.int32)
 
 
-def _walked_back(
+def _walk_by_steps(
     start: Array, cipher: Callable[[Array], Array], n: int, bits: int
 ) -> Array:
   """The first number inside [0, n) of each walk from `start`, uint32 [n]."""
-  if target.kind() == 'cpu':
-    return _by_table(start, cipher, n, bits)
-
-  def some(_, i):
+  def several_steps(_, i):
     for _ in range(_STEPS):
       i = jnp.where(i < jnp.uint32(n), i, cipher(i))
     return i
 
-  steps = _walk(n, bits, _CERTAINTY)
-  walked = lax.fori_loop(0, -(-steps // _STEPS), some, start)
+  steps = _enough_steps(n, bits, _CERTAINTY)
+  walked = lax.fori_loop(0, -(-steps // _STEPS), several_steps, start)
   return jnp.minimum(walked, jnp.uint32(n - 1))
 
 
-def _by_table(
+def _walk_by_table(
     start: Array, cipher: Callable[[Array], Array], n: int, bits: int
 ) -> Array:
-  """As `_walked_back`, by jumps in a table whose entries are jumped, too.
+  """As `_walk_by_steps`, by a table of jumps over several steps.
 
-  Entries on a cycle outside never come inside, but no walk from inside meets
-  them: so the loop ends by the walks, not by the table.
+  The table has a row for each number outside: a later number of its walk, or
+  the first one inside. At first that is one step on. Looking up each row's
+  entry in the table itself doubles all jumps, until most walks need only one.
   """
-  size = jnp.uint32(n)
-  outside = 2**bits - n
-  last = jnp.uint32(outside - 1)
+  first_outside = jnp.uint32(n)
+  rows = 2**bits - n
+  last_row = jnp.uint32(rows - 1)
 
   def jump(table, i):
-    there = table.at[jnp.minimum(i - size, last)].get(mode='promise_in_bounds')
-    return jnp.where(i < size, i, there)
+    # A number inside has no row: it looks up any, and stays where it is.
+    row = jnp.minimum(i - first_outside, last_row)
+    there = table.at[row].get(mode='promise_in_bounds')
+    return jnp.where(i < first_outside, i, there)
 
-  table = cipher(size + lax.iota(jnp.uint32, outside))
-  doublings = (_walk(n, bits, _ONE_LOOK) - 1).bit_length()
+  table = cipher(first_outside + lax.iota(jnp.uint32, rows))
+  doublings = (_enough_steps(n, bits, _ONE_JUMP) - 1).bit_length()
   table = lax.fori_loop(0, doublings, lambda _, t: jump(t, t), table)
   # One kernel that ciphers and looks up would do neither on vectors.
   start = lax.optimization_barrier(start)
+  # Asks the walks, not the table: its rows on a cycle outside never lead
+  # inside, but no walk that began inside meets them.
   return lax.while_loop(
-      lambda i: ~(i < size).all(), lambda i: jump(table, i), jump(table, start)
+      lambda i: ~(i < first_outside).all(), lambda i: jump(table, i),
+      jump(table, start),
   )
 
 
-def _walk(n: int, bits: int, certainty: int) -> int:
+def _enough_steps(n: int, bits: int, certainty: int) -> int:
   """Steps after which all of 0..n-1 are inside, except with 2^-certainty.
 
   A step leaves a number outside with probability 1 - n / 2^bits.
   """
-  outside = 1 - n / 2**bits
-  if not outside:
+  if not (outside := 1 - n / 2**bits):
     return 0
   return math.ceil((math.log2(n) + certainty) / -math.log2(outside))
 
@@ -278,24 +280,6 @@ def floating(x: Array) -> Array:
 def safe_sqrt(x: Array) -> Array:
   """Square root, 0 below 0 and NaN for NaN; its derivative up to 0 is 0."""
   return jnp.where(x <= 0, 0, jnp.sqrt(jnp.where(x <= 0, 1, x)))
-
-
-def centered_distances(x: Array, real: Array) -> Array:
-  """Euclidean distances [n, n] minus row and column means plus overall mean.
-
-  Rows and columns where `real` is 0 do not count and are 0. Means over the
-  result still divide by n^2, which cancels in a correlation.
-  """
-  real = real.astype(floating(x).dtype)
-  x = jnp.where(real[:, None] > 0, floating(x).reshape(len(x), -1), 0)
-  # Scale does not matter to a correlation, but squares of 1e-20 underflow.
-  largest = lax.stop_gradient(jnp.abs(x).max(initial=0))
-  x = x / jnp.where(largest == 0, 1, largest)  # NaN, or infinity, stays.
-  distances = safe_sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
-  count = jnp.maximum(real.sum(), 1)
-  rows = distances @ real / count
-  centered = distances - rows[:, None] - rows[None] + rows @ real / count
-  return real[:, None] * real[None] * centered
 
 
 def sharpen(p: Array, temperature: float) -> Array:

@@ -58,7 +58,7 @@ def _played(
   stage = _Stage(luck, vfl, defense, adversary, state, batch)
 
   # 1. Every passive party embeds its features and sends the embedding up.
-  up, sent, pullbacks, stats = _embed_all(stage)
+  up, sent, ways, stats = _embed_all(stage)
 
   # 2. The active party, which alone knows the labels, computes the loss ...
   memory, (loss, stat), (grads, cut) = _differentiate(stage, up)
@@ -70,7 +70,7 @@ def _played(
   ))
 
   # 4. Everyone updates what they own.
-  own, read, got = _pull_back(stage, down, pullbacks)
+  own, read, got = _pull_back(stage, down, ways)
   parties = [
       PartyState(*descent.step(tx, slope, p.opt, p.params))
       for tx, p, slope in zip(txs, state.parties, [grads] + own)
@@ -129,41 +129,41 @@ def _embed_all(stage: _Stage):
   """Step 1.
 
   Returns:
-    All embeddings; those of deviating parties; each passive party's `_Way`; its
-    forward pass's statistics.
+    All embeddings; those of deviating parties; each passive party's `_WayBack`;
+    its forward pass's statistics.
   """
-  luck, vfl, defense, adversary, state, batch = stage
-  liars = adversary.parties
-  own = pick(batch.features, liars)
-  own = adversary.features(state.adversary, luck.lie, own)
-  features = put(batch.features, liars, own, 'features')
-  up, pullbacks, stats = [], [], []
-  for k, party in enumerate(state.parties[1:], start=1):
-
-    def message(net, params, k=k):
-      u, stat = net.run(
-          params['bottom'], jax.random.fold_in(luck.net, k), features[k]
-      )
-      u, penalty = defense.send(
-          params['defense'], jax.random.fold_in(luck.send, k), u
-      )
-      return (u, penalty), stat
-
-    net = defense.bottom(state.defense, k, vfl.bottom(k))
-    (u, penalty), pullback, stat = jax.vjp(
-        partial(message, net), party.params, has_aux=True
-    )
-    up.append(u)
-    pullbacks.append(_Way(pullback, penalty, _reading(stage, k, message)))
-    stats.append(stat)
-  sent = adversary.send(
-      state.adversary, luck.tamper, pick(tuple(up), stage.lying)
+  luck, _, _, adversary, state, batch = stage
+  liars, lying = adversary.parties, stage.lying
+  lies = adversary.features(
+      state.adversary, luck.lie, pick(batch.features, liars)
   )
-  arrived = crossing.sent('up', put(tuple(up), stage.lying, sent, 'send'))
-  return arrived, sent, pullbacks, stats
+  features = put(batch.features, liars, lies, 'features')
+  each = [_embed(stage, k, x) for k, x in enumerate(features[1:], start=1)]
+  up, ways, stats = zip(*each)
+  sent = adversary.send(state.adversary, luck.tamper, pick(up, lying))
+  arrived = crossing.sent('up', put(up, lying, sent, 'send'))
+  return arrived, sent, ways, list(stats)
 
 
-class _Way(NamedTuple):
+def _embed(stage: _Stage, k: int, x: Any) -> tuple[Array, '_WayBack', Any]:
+  """Passive party k's message for x, its way back, its pass's statistics."""
+  luck, vfl, defense, _, state, _ = stage
+
+  def message(net, params):
+    u, stat = net.run(params['bottom'], jax.random.fold_in(luck.net, k), x)
+    u, penalty = defense.send(
+        params['defense'], jax.random.fold_in(luck.send, k), u
+    )
+    return (u, penalty), stat
+
+  net = defense.bottom(state.defense, k, vfl.bottom(k))
+  (u, penalty), pullback, stat = jax.vjp(
+      partial(message, net), state.parties[k].params, has_aux=True
+  )
+  return u, _WayBack(pullback, penalty, _reading(stage, k, message)), stat
+
+
+class _WayBack(NamedTuple):
   """A passive party's pullbacks, from its message's gradient to its weights'.
 
   Attributes:
@@ -182,7 +182,7 @@ class _Way(NamedTuple):
 
 
 def _reading(stage: _Stage, k: int, message: Callable) -> Callable | None:
-  """`_Way.read` of passive party k.
+  """`_WayBack.read` of passive party k.
 
   A defense may have the party's network compute with other weights than it
   trains. Their gradient is that of a shift by zeros, added to them where the
@@ -248,7 +248,7 @@ def _differentiate(stage: _Stage, up: Embeddings):
   return memory, value, slopes
 
 
-def _pull_back(stage: _Stage, down: Embeddings, pullbacks: Sequence[_Way]):
+def _pull_back(stage: _Stage, down: Embeddings, ways: Sequence[_WayBack]):
   """Step 4 at the passive parties.
 
   Returns:
@@ -257,20 +257,20 @@ def _pull_back(stage: _Stage, down: Embeddings, pullbacks: Sequence[_Way]):
   """
   luck, _, defense, adversary, state, _ = stage
   got = pick(down, stage.lying)
-  told = adversary.receive(state.adversary, luck.mishear, got)
-  heard = put(down, stage.lying, told, 'receive')
-  raw = [way.back(way.trained, d) for way, d in zip(pullbacks, heard)]
+  lies = adversary.receive(state.adversary, luck.mishear, got)
+  used = put(down, stage.lying, lies, 'receive')
+  raw = [way.back(way.trained, d) for way, d in zip(ways, used)]
 
   def shared(k, gradients):
     return defense.share(jax.random.fold_in(luck.share, k), gradients)
 
   own = [shared(k, g) for k, g in enumerate(raw)]
   read = [g['bottom'] for g in own]
-  for k, (way, d) in enumerate(zip(pullbacks, heard)):
+  for k, (way, d) in enumerate(zip(ways, used)):
     if way.read:  # `share` acts on these, too, with the same key.
       seen = raw[k] | dict(bottom=way.back(way.read, d))
       read[k] = shared(k, seen)['bottom']
-  return own, tuple(read) if any(w.read for w in pullbacks) else (), got
+  return own, tuple(read) if any(way.read for way in ways) else (), got
 
 
 def _head(vfl: VFL, key: Key, params: dict, x0: Array | None, received):

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from vfljax.check import Misfit
-from vfljax.hooks import Defense
+from vfljax.hooks import Defense, Slots
 from vfljax.types import VFL, Array, Batch, Net
 
 
@@ -31,6 +31,21 @@ def checked(defense: Defense, name: str = '') -> Defense:
       if getattr(defense, hook) is not getattr(plain, hook)
   }
   return defense._replace(**own)
+
+
+def check_slots(slots: Any, passive: int) -> None:
+  """Raises ValueError unless `init` has returned `Slots` for all parties."""
+  if not isinstance(slots, Slots):
+    raise Misfit(
+        'init must return defense.slots(spec, ...); it returned '
+        f'{type(slots).__name__}.'
+    )
+  if len(slots.passive) != passive:
+    raise Misfit(
+        f'init has made weights for {len(slots.passive)} passive parties; '
+        f'there are {passive}: give slots(spec, passive=...) one entry each, '
+        '() for none.'
+    )
 
 
 def losses(vfl: VFL, logits: Array, labels: Array) -> Array:

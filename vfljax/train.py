@@ -192,20 +192,24 @@ def _epoch(plan: Plan, run: Run, rows: tuple[int, Take], epoch: Array):
     play = lambda run: play_epoch(plan, run, rows, epoch, True)
   else:
     measured = is_watched(epoch, plan.every, plan.epochs)
-    play = lambda run: _play(plan, run, rows, epoch, measured)
+    play = lambda run: _play_at_times(plan, run, rows, epoch, measured)
   if not plan.patience:
     run, history = play(run)
     return run, history | dict(measured=measured)
   since = (epoch - run.best.epoch) // plan.every
   stopped = (run.best.epoch >= 0) & (since > plan.patience)
-  row = jax.eval_shape(play, run)[1]
-  unknown = lambda: dict(loss=jnp.full_like(row['loss'], jnp.nan))
-  skip = lambda run: _fill((run, unknown()), row)
+  shapes = jax.eval_shape(play, run)[1]
+
+  def skip(run):
+    return run, _unmeasured(jnp.full_like(shapes['loss'], jnp.nan), shapes)
+
   run, history = lax.cond(stopped, skip, play, run)
   return run, history | dict(measured=measured & ~stopped)
 
 
-def _play(plan: Plan, run: Run, rows: tuple[int, Take], epoch, measured):
+def _play_at_times(
+    plan: Plan, run: Run, rows: tuple[int, Take], epoch, measured
+):
   """Plays an epoch, measured if `measured`, a traced bool: (run, history).
 
   On a CPU one round is compiled, with a branch that watches. On an accelerator
@@ -214,17 +218,17 @@ def _play(plan: Plan, run: Run, rows: tuple[int, Take], epoch, measured):
   """
   if target.kind() == 'cpu':
     return play_epoch(plan, run, rows, epoch, measured)
-  blank = lambda run: play_epoch(plan, run, rows, epoch, False)
   watched = lambda run: play_epoch(plan, run, rows, epoch, True)
-  row = jax.eval_shape(watched, run)[1]
-  return lax.cond(
-      measured, watched, lambda run: _fill(blank(run), row), run
-  )
+  shapes = jax.eval_shape(watched, run)[1]
+
+  def unwatched(run):
+    run, history = play_epoch(plan, run, rows, epoch, False)
+    return run, _unmeasured(history['loss'], shapes)
+
+  return lax.cond(measured, watched, unwatched, run)
 
 
-def _fill(played: tuple[Run, dict], row: dict) -> tuple[Run, dict]:
-  """Adds zeros to an unmeasured epoch's history, for the entries it lacks."""
-  run, history = played
-  zeros = zeros_of(row)
-  loss = jnp.asarray(history['loss'], zeros['loss'].dtype)
-  return run, zeros | dict(loss=loss)
+def _unmeasured(loss: Array, shapes: dict[str, Any]) -> dict[str, Any]:
+  """The history of an epoch of which only the loss is known: zeros else."""
+  zeros = zeros_of(shapes)
+  return zeros | dict(loss=jnp.asarray(loss, zeros['loss'].dtype))

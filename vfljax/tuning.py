@@ -81,6 +81,7 @@ def least_ratio(
         f'in (0, 1] of two or more samples; got share {share}, {repeats} '
         'repeats.'
     )
+
   def run(key: Key, strength: Array, data: Batch) -> dict[str, Array]:
     k_part, k_fit, k_predict = jax.random.split(key, 3)
     rows = permutation(k_part, len(data.labels))[:count]

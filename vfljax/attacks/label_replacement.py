@@ -32,7 +32,7 @@ from vfljax.adversary import Adversary
 from vfljax.attack import TRAINING, recipe
 from vfljax.backdoor import Backdoor, stamp, value_range
 from vfljax.leakage import DIVERTED
-from vfljax.scene import Ground, Amounts, Scene
+from vfljax.scene import Amounts, Ground, Scene
 from vfljax.types import Array, Key
 
 

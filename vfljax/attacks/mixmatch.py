@@ -183,17 +183,18 @@ def complete(
   loss = _loss(how, net)
   has = labels.sum(-1) > 0
   # Rows with a label first. Without any, row 0 is drawn, so that nothing fails.
-  there, count = jnp.argsort(~has), jnp.maximum(has.sum(), 1)
+  labeled_first, count = jnp.argsort(~has), jnp.maximum(has.sum(), 1)
 
-  def step(carry, x):
-    (params, average, opt), (key, i) = carry, x
+  def step(carry, xs):
+    (params, average, opt), (key, i) = carry, xs
     k_known, k_other, k_mix, k_net = jax.random.split(key, 4)
-    a = there[jax.random.randint(k_known, (how.batch_size,), 0, count)]
-    b = jax.random.choice(k_other, len(others), (how.batch_size,))
-    guess = sharpen(jax.nn.softmax(net.apply(params, others[b])),
+    drawn = jax.random.randint(k_known, (how.batch_size,), 0, count)
+    own = labeled_first[drawn]
+    rest = jax.random.choice(k_other, len(others), (how.batch_size,))
+    guess = sharpen(jax.nn.softmax(net.apply(params, others[rest])),
                     how.temperature)
-    x = jnp.concatenate([known[a], others[b]])
-    y = jnp.concatenate([labels[a], guess])
+    x = jnp.concatenate([known[own], others[rest]])
+    y = jnp.concatenate([labels[own], guess])
     x, y = mixed(k_mix, x, y, how.alpha)
     slope, stats = jax.grad(loss, has_aux=True)(
         params, k_net, x, y, i / total

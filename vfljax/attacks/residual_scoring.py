@@ -12,8 +12,8 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.attack import Attack, recipe
-from vfljax.scene import two_classes
 from vfljax.numerics import eigh, exact, svd
+from vfljax.scene import two_classes
 from vfljax.types import Array
 from vfljax.views import CutGradients
 

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 
 from vfljax import nets
 from vfljax.attack import Attack, recipe
-from vfljax.scene import Scene
 from vfljax.numerics import exact, svd
+from vfljax.scene import Scene
 from vfljax.types import Array
 from vfljax.views import ModelGradients
 

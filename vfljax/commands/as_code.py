@@ -40,19 +40,19 @@ def _code(value: Any, indent: int) -> str:
   inner = indent + 4
   if isinstance(value, tuple) and any(map(dataclasses.is_dataclass, value)):
     parts = [_code(part, inner) for part in value]
-    return _lines('(', parts, ')', indent)
+    return _lines('(', parts, indent)
   if not dataclasses.is_dataclass(value):
     return repr(value)
   parts = [f'{name}={_code(own, inner)}' for name, own in _set(value)]
   start = f'{type(value).__name__}('
-  return _lines(start, parts, ')', indent) if parts else start + ')'
+  return _lines(start, parts, indent) if parts else start + ')'
 
 
-def _lines(start: str, parts: list[str], end: str, indent: int) -> str:
-  """The parts on one line if they fit, else one a line."""
-  one = f'{start}{", ".join(parts)}{"," if start == "(" else ""}{end}'
+def _lines(start: str, parts: list[str], indent: int) -> str:
+  """The parts, up to a ')', on one line if they fit, else one a line."""
+  one = f'{start}{", ".join(parts)}{"," if start == "(" else ""})'
   if len(one) + indent < 70 and '\n' not in one:
     return one
   space = ' ' * (indent + 4)
   body = ''.join(f'\n{space}{part},' for part in parts)
-  return f'{start}{body}\n{" " * indent}{end}'
+  return f'{start}{body}\n{" " * indent})'

@@ -49,38 +49,58 @@ def choose(
   return jnp.where(random, others, chosen), leaked
 
 
+class _Search(NamedTuple):
+  """Where `greedy` is.
+
+  Attributes:
+    hidden: bool [layers], the set to attack next; if `done`, the result.
+    leaked: The attacker's score against the set attacked last.
+    tries: Number of sets attacked, a scalar.
+    done: bool, a scalar.
+  """
+
+  hidden: Array
+  leaked: Array
+  tries: Array
+  done: Array
+
+
 def greedy(
     key: Key, norms: Array, begin: Array, candidates: Array, budget,
     leak: Callable[[Key, Array], Array],
 ) -> tuple[Array, Array]:
-  """Hides the candidate of the largest norm until the leakage is in budget.
+  """Hides one more layer after another until the leakage is in the budget.
 
-  Arguments and results are those of `choose`, `begin` what is hidden at first.
+  The next is the candidate of the largest norm. Without a candidate left the
+  search ends above the budget.
+
+  Args:
+    key, norms, candidates, budget, leak: As in `choose`.
+    begin: bool [layers], what is hidden at first.
+
+  Returns:
+    As `choose`.
   """
-  class Search(NamedTuple):
-    hidden: Array
-    leaked: Array
-    tries: Array
-    done: Array
-
-  def step(now: Search) -> Search:
-    leaked = leak(jax.random.fold_in(key, now.tries), now.hidden)
-    left = candidates & ~now.hidden
-    more = ~(leaked <= budget) & left.any()  # Goes on if `leaked` is NaN.
+  def attack(search: _Search) -> _Search:
+    """Attacks the set; hides another layer if the set is not the result."""
+    leaked = leak(jax.random.fold_in(key, search.tries), search.hidden)
+    left = candidates & ~search.hidden
+    more = ~(leaked <= budget) & left.any()  # NaN is not within the budget.
     largest = jnp.where(left, norms, -jnp.inf).argmax()
-    hidden = jnp.where(more, now.hidden.at[largest].set(True), now.hidden)
-    return Search(hidden, leaked, now.tries + 1, ~more)
+    wider = search.hidden.at[largest].set(True)
+    hidden = jnp.where(more, wider, search.hidden)
+    return _Search(hidden, leaked, search.tries + 1, done=~more)
 
-  shape = jax.eval_shape(leak, key, begin)
-  start = shards.own(key, Search(
-      begin, jnp.zeros((), shape.dtype), jnp.zeros((), jnp.int32),
-      jnp.array(False),
+  score = jax.eval_shape(leak, key, begin)
+  start = shards.own(key, _Search(
+      begin, leaked=jnp.zeros((), score.dtype), tries=jnp.zeros((), jnp.int32),
+      done=jnp.array(False),
   ))
-  found = lax.while_loop(lambda now: ~now.done, step, start)
+  found = lax.while_loop(lambda search: ~search.done, attack, start)
   return found.hidden, found.leaked
 
 
-def _top(lot: Array, count: Array | int) -> Array:
-  """bool [layers]: the `count` largest of `lot`."""
-  rank = jnp.argsort(jnp.argsort(-lot))
+def _top(values: Array, count: Array | int) -> Array:
+  """bool [layers]: the `count` largest of `values`; `count` may be traced."""
+  rank = jnp.argsort(jnp.argsort(-values))  # 0 for the largest.
   return rank < count

@@ -233,11 +233,11 @@ def _falls(problem: _Problem, s: Array) -> Array:
   ends, 1/hi - 1/a_hi + (a_hi + g - hi) / a_lo^2, is not, as a_hi >= hi.
   """
   lo, hi, g, *_ = problem
-  x, y = _along(problem, s)
-  more = x > s
+  along_lo, along_hi = _along(problem, s)
+  more = along_lo > s
   # No 0 / 0, at which `jax_debug_nans` stops: not where `more` decides alone,
   # nor where nothing varies, which leaves no s to choose.
-  a_lo, a_hi, b_lo = jnp.where(more, x + lo, 1), y + hi, s + lo
+  a_lo, a_hi, b_lo = jnp.where(more, along_lo + lo, 1), along_hi + hi, s + lo
   b_lo = jnp.where((hi > 0) | (b_lo > 0), b_lo, 1)
   # Both of twice the divergence, divided by the d - 1 directions across.
   across = 1 / hi - hi / b_lo / b_lo

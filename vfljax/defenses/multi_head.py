@@ -69,24 +69,25 @@ def heads(net: Net) -> Net:
           f'multi_head: {parties} passive parties need {2 ** parties} heads; '
           f'at most {MOST} parties are supported.'
       )
-    keys = jax.random.split(key, 2 ** parties)
+    inputs = [_seen(us, subset) for subset in range(2 ** parties)]
+    keys = jax.random.split(key, len(inputs))
     return tuple(
         net.init(k, seen) if any(u is not None for u in seen) else ()
-        for k, seen in ((k, _seen(us, i)) for i, k in enumerate(keys))
+        for k, seen in zip(keys, inputs)
     )
 
   def apply(params, us):
     there = [
         jnp.any(u != 0).astype(jnp.int32) << k for k, u in enumerate(us[1:])
     ]
-    subset = sum(there, jnp.int32(0))
+    subset, first = sum(there, jnp.int32(0)), 0
     if us[0] is None:  # Without any embedding there is no head: take all's.
-      subset = jnp.where(subset == 0, len(params) - 1, subset)
+      subset, first = jnp.where(subset == 0, len(params) - 1, subset), 1
     branches = [
         lambda us, i=i: net.apply(params[i], _seen(us, i))
-        for i in range(us[0] is None, len(params))
+        for i in range(first, len(params))
     ]
-    return lax.switch(subset - int(us[0] is None), branches, us)
+    return lax.switch(subset - first, branches, us)
 
   def train(params, key, us):
     if all(u is None for u in us):  # No embedding: all classes equally likely.

@@ -209,7 +209,7 @@ def purify(
     mean, basis, rest: See `subspace`.
     steps: 1 or more.
   """
-  own, given = us[0] is not None, [u for u in us if u is not None]
+  trusted, given = us[0] is not None, [u for u in us if u is not None]
   z = together(us) - mean[None]
   widths = [u.reshape(len(u), -1).shape[1] for u in given]
   owner = jnp.asarray(np.repeat(np.arange(len(widths)), widths))
@@ -217,27 +217,37 @@ def purify(
   usual = 2 * jnp.sqrt(rest @ parts)
   usual = jnp.maximum(usual, 1e-3 * safe_sqrt((z**2).mean()) + 1e-12)
 
-  def fit(weights):
-    """The point of least weighted squares, weights [batch, parties]."""
-    each = weights @ parts.T  # [batch, width]
-    gram = jnp.einsum('wi,bw,wj->bij', basis, each, basis)
-    ridge = 1e-6 * jnp.trace(gram, axis1=1, axis2=2) + 1e-12
-    one = jnp.eye(basis.shape[1], dtype=z.dtype)[None]
-    gram = gram + ridge[:, None, None] * one
-    aim = jnp.einsum('wi,bw->bi', basis, each * z)
-    return _solved(gram, aim) @ basis.T
+  def closest(weights):
+    """The points of least squares for weights [batch, parties]."""
+    return _nearest(z, basis, weights @ parts.T)
 
   def step(weights, _):
-    gap = safe_sqrt(((fit(weights) - z) ** 2) @ parts)
+    gap = safe_sqrt(((closest(weights) - z) ** 2) @ parts)
     weights = usual[None] / jnp.maximum(gap, usual[None])
-    return (weights.at[:, 0].set(1.0) if own else weights), None
+    return (weights.at[:, 0].set(1.0) if trusted else weights), None
 
   start = jnp.ones((len(z), len(widths)), z.dtype)
   weights = jax.lax.scan(step, start, None, length=steps)[0]
-  found = fit(weights) + mean[None]
+  found = closest(weights) + mean[None]
   edges = np.cumsum(widths)[:-1]
   clean = [
       c.reshape(u.shape).astype(u.dtype)
       for c, u in zip(jnp.split(found, edges, axis=1), given)
   ]
-  return (us[0], *clean[1:]) if own else (None, *clean)
+  return (us[0], *clean[1:]) if trusted else (None, *clean)
+
+
+def _nearest(z: Array, basis: Array, weights: Array) -> Array:
+  """The point of a subspace at the least weighted squared distance, row by row.
+
+  Args:
+    z: [batch, width].
+    basis: [width, rank], see `subspace`; its center is 0.
+    weights: [batch, width], of each coordinate's square.
+  """
+  gram = jnp.einsum('wi,bw,wj->bij', basis, weights, basis)
+  ridge = 1e-6 * jnp.trace(gram, axis1=1, axis2=2) + 1e-12
+  one = jnp.eye(basis.shape[1], dtype=z.dtype)[None]
+  gram = gram + ridge[:, None, None] * one
+  aim = jnp.einsum('wi,bw->bi', basis, weights * z)
+  return _solved(gram, aim) @ basis.T

@@ -6,6 +6,7 @@ Algorithm 6, after Gao and Zhang 2023). The top network is not trained and the
 active party's own embedding is replaced by zeros. By attacking a shadow the
 active party estimates how much a passive party's network leaks of the labels.
 """
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -220,30 +221,43 @@ def leakage(
   """
   epochs, plays = _whole(attacker.epochs), _whole(attacker.plays)
 
-  def play(drawn):
-    key, (chosen, own) = drawn
+  def attack(draw):
+    key, (rows, own_labels) = draw
     k_hidden, k_head, k_train = jax.random.split(key, 3)
     head = nets.mlp(*attacker.head, labels.shape[-1], norm=attacker.norm)
-    whole = nets.then(net, head)
-    anew = named_layers.redraw(k_hidden, shadow)
-    start = dict(
-        first=named_layers.select(hidden, shadow, anew),
+    redrawn = named_layers.redraw(k_hidden, shadow)
+    start = dict(  # The parameters of `nets.then`.
+        first=named_layers.select(hidden, shadow, redrawn),
         second=head.init(k_head, net.apply(shadow, features[:1])),
     )
-    mine = jnp.zeros(len(labels), bool).at[chosen].max(own.sum(-1) > 0)
-    counts = (labels.sum(-1) > 0) & ~mine
+    scored = _unknown(labels, rows, own_labels)
     return best(
-        k_train, attacker.schedule, whole, start,
-        Samples(features[chosen], own, features),
-        lambda guess: _score(guess, labels, counts), 'first', epochs,
+        k_train, attacker.schedule, nets.then(net, head), start,
+        Samples(features[rows], own_labels, features),
+        lambda guess: _score(guess, labels, scored), 'first', epochs,
     )
 
-  keys = jax.random.split(key, attacker.draws)
+  draws = jax.random.split(key, attacker.draws), known
   if plays is None:
-    return lax.map(play, (keys, known)).mean()
-  one = lambda i: play(jax.tree.map(lambda drawn: drawn[i], (keys, known)))
-  nothing = shards.scalar(key, 0)
-  return lax.fori_loop(0, plays, lambda i, sum: sum + one(i), nothing) / plays
+    return lax.map(attack, draws).mean()
+  return _mean_of_first(plays, attack, draws, key)
+
+
+def _unknown(labels: Array, rows: Array, own_labels: Array) -> Array:
+  """bool [n]: the labeled samples that are not among an attacker's `rows`.
+
+  `own_labels` are zeros in those of its rows that only fill up its number.
+  """
+  known = jnp.zeros(len(labels), bool).at[rows].max(own_labels.sum(-1) > 0)
+  return (labels.sum(-1) > 0) & ~known
+
+
+def _mean_of_first(count: Array, fn: Callable, draws: Any, key: Key) -> Array:
+  """Mean of `fn` over the first `count` of `draws`; no more are computed."""
+  def add(i, total):
+    return total + fn(jax.tree.map(lambda x: x[i], draws))
+
+  return lax.fori_loop(0, count, add, shards.scalar(key, 0)) / count
 
 
 def _whole(number: Any) -> Any:

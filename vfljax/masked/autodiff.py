@@ -90,13 +90,15 @@ def _with_bias(secret: Secret, correlation: Any) -> Any:
 def _forward(
     rule: Rule, x: Array, params: Leaves, secret: Secret, dealt: Any
 ):
-  """(y, largest |x| and |y|, what A keeps for the backward pass)."""
+  """(y, largest |x| and |y|, what A keeps: `_Kept.opened`)."""
   f = rule.layer.bilinear
   if rule.layer.to_active:
     bits = rule.public.last
     z, _ = encode_raw(x, bits.inputs)
     shares = to_active.Shares(*secret['kernel'])
-    y, kept, said = to_active.forward(f, z, shares, _with_bias(secret, dealt))
+    y, opened, said = to_active.forward(
+        f, z, shares, _with_bias(secret, dealt)
+    )
   else:
     bits = rule.public.precision
     z, _ = encode_raw(x, bits.inputs)
@@ -104,12 +106,12 @@ def _forward(
         f.forward, z, secret['kernel'], _with_bias(secret, dealt.forward),
         rule.public.drop_bytes,
     )
-    kept = ()
+    opened = ()
   _note(rule, 'forward', said)
   # The plain layer's dtype; that of x would cut fractions off if x is integer.
   dtype = jax.eval_shape(rule.plain, params, x).dtype
   out = _once(decode_raw(y, bits.inputs + bits.weights, dtype))
-  return out, _largest(x, out), kept
+  return out, _largest(x, out), opened
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -137,47 +139,87 @@ def masked_layer(
   return _forward(rule, x, params, secret, dealt)
 
 
+class _Kept(NamedTuple):
+  """What the backward pass gets from the forward pass.
+
+  `opened` is E, P's input without its mask, which A keeps under T4; () else.
+  """
+
+  x: Array
+  params: Leaves
+  secret: Secret
+  dealt: Any
+  opened: Any
+
+
 def _fwd(rule, x, params, tap, gauge, secret, dealt):
   del tap, gauge
-  out = _forward(rule, x, params, secret, dealt)
-  return out, (x, params, secret, dealt, out[2])
+  out, largest, opened = _forward(rule, x, params, secret, dealt)
+  kept = _Kept(x, params, secret, dealt, opened)
+  return (out, largest, opened), kept
 
 
-def _bwd(rule, kept, cotangents):
-  x, params, secret, dealt, e = kept
+def _bwd(rule: Rule, kept: _Kept, cotangents):
+  """The cotangents of x, params, tap, gauge, secret and dealt.
+
+  `tap` and `gauge` are not used forwards: by them g and the largest values get
+  out of the backward pass.
+  """
   g = cotangents[0]
-  layer, public = rule.layer, rule.public
-  zero = jax.tree.map(jnp.zeros_like, params)
-  if layer.to_active:
-    bits = public.last
-    codes, _ = encode_raw(rule.eta * g, bits.gradients)
-    shares = to_active.Shares(*secret['kernel'])
-    # `update` computes the same again, for the new shares; XLA merges both.
-    _, back, _ = to_active.backward(layer.bilinear, codes, e, shares, dealt)
-    assert back is not None
-    scaled = _once(decode_raw(back, bits.gradients + bits.weights, x.dtype))
-    seen = _largest(rule.eta * g, scaled)
-    return scaled / rule.eta, zero, g, seen, None, None
-  own = jax.vjp(lambda p: rule.plain(p, x), zero)[1](g)[0]
-  if layer.first:
+  back = _back_to_active if rule.layer.to_active else _back_one_sided
+  gx, weights, largest = back(rule, kept, g)
+  return gx, weights, g, largest, None, None
+
+
+def _back_one_sided(
+    rule: Rule, kept: _Kept, g: Array
+) -> tuple[Array, Leaves, Array]:
+  """T3: gradients of the input and of the weights, and the gauge's value."""
+  layer, public, x = rule.layer, rule.public, kept.x
+  # The layer is linear in its weights: any have the same gradient.
+  zero = jax.tree.map(jnp.zeros_like, kept.params)
+  weights = jax.vjp(lambda p: rule.plain(p, x), zero)[1](g)[0]
+  if layer.first:  # Nobody needs its input gradient.
     none = jnp.zeros_like(x)
-    return none, own, g, _largest(g, none), None, None
+    return none, weights, _largest(g, none)
   bits = public.precision
   codes, _ = encode_raw(g, bits.gradients)
   back, said = one_sided.product(
-      layer.bilinear.input_gradient, codes, secret['kernel'], dealt.backward,
-      public.drop_bytes,
+      layer.bilinear.input_gradient, codes, kept.secret['kernel'],
+      kept.dealt.backward, public.drop_bytes,
   )
   _note(rule, 'input gradient', said)
   gx = _once(decode_raw(back, bits.gradients + bits.weights, x.dtype))
-  return gx, own, g, _largest(g, gx), None, None
+  return gx, weights, _largest(g, gx)
+
+
+def _back_to_active(
+    rule: Rule, kept: _Kept, g: Array
+) -> tuple[Array, Leaves, Array]:
+  """T4: as `_back_one_sided`; the weights' gradient is in shares, here zeros.
+
+  The protocol also gives the new shares, which are no cotangent. So `update`
+  computes the same again; XLA merges both.
+  """
+  zero = jax.tree.map(jnp.zeros_like, kept.params)
+  bits = rule.public.last
+  codes, _ = encode_raw(rule.eta * g, bits.gradients)
+  shares = to_active.Shares(*kept.secret['kernel'])
+  _, back, _ = to_active.backward(
+      rule.layer.bilinear, codes, kept.opened, shares, kept.dealt
+  )
+  assert back is not None
+  scaled = _once(decode_raw(back, bits.gradients + bits.weights, kept.x.dtype))
+  largest = _largest(rule.eta * g, scaled)
+  return scaled / rule.eta, zero, largest
 
 
 masked_layer.defvjp(_fwd, _bwd)
 
 
 def update(
-    rule: Rule, secret: Secret, delta: Leaves, tap: Array, kept: Any, dealt: Any
+    rule: Rule, secret: Secret, delta: Leaves, tap: Array, opened: Any,
+    dealt: Any,
 ) -> tuple[Secret, Array]:
   """The weights after an optimizer's step, and whether it was clipped.
 
@@ -189,31 +231,47 @@ def update(
     secret: The weights before.
     delta: T3: what the optimizer adds to the weights, at P.
     tap: T4: the output gradient, at A.
-    kept: T4: the third output of `masked_layer`.
+    opened: T4: the third output of `masked_layer`.
     dealt: T4: the step's correlation.
 
   Returns:
     The weights, and a bool scalar: whether an update left the fixed-point range
     and was clipped to it.
   """
-  layer, bits = rule.layer, weight_bits(rule.public, rule.layer)
-  if not layer.to_active:
-    codes = {n: encode_raw(delta[n], bits[n]) for n in layer.leaves}
-    moved = {
-        name: one_sided.update(secret[name], -code)
-        for name, (code, _) in codes.items()
-    }
-    return moved, jnp.stack([bad for _, bad in codes.values()]).any()
+  if rule.layer.to_active:
+    return _update_both(rule, secret, tap, opened, dealt)
+  return _update_passive(rule, secret, delta)
+
+
+def _update_passive(
+    rule: Rule, secret: Secret, delta: Leaves
+) -> tuple[Secret, Array]:
+  """`update` under T3."""
+  bits = weight_bits(rule.public, rule.layer)
+  codes = {n: encode_raw(delta[n], bits[n]) for n in rule.layer.leaves}
+  moved = {
+      name: one_sided.update(secret[name], -code)
+      for name, (code, _) in codes.items()
+  }
+  return moved, jnp.stack([bad for _, bad in codes.values()]).any()
+
+
+def _update_both(
+    rule: Rule, secret: Secret, tap: Array, opened: Any, dealt: Any
+) -> tuple[Secret, Array]:
+  """`update` under T4."""
+  layer = rule.layer
   codes, clipped = encode_raw(rule.eta * tap, rule.public.last.gradients)
   shares = to_active.Shares(*secret['kernel'])
   moved, _, said = to_active.backward(
-      layer.bilinear, codes, kept, shares, dealt, not layer.first
+      layer.bilinear, codes, opened, shares, dealt, not layer.first
   )
   _note(rule, 'backward', said)
   new = {'kernel': Masked(*moved)}
   if layer.bias:
-    b = secret['bias']
-    whole = (rule.eta * tap).reshape(-1, tap.shape[-1]).sum(0)
-    code, bad = encode_raw(whole, bits['bias'])
-    new['bias'], clipped = Masked(b.passive, b.active - code), clipped | bad
+    bits, old = weight_bits(rule.public, layer), secret['bias']
+    move = (rule.eta * tap).reshape(-1, tap.shape[-1]).sum(0)
+    code, bad = encode_raw(move, bits['bias'])
+    new['bias'] = Masked(old.passive, old.active - code)
+    clipped = clipped | bad
   return new, clipped

@@ -198,14 +198,13 @@ def mask(
     complaint = ranges.condition(layer)
     if complaint:
       warnings.warn(complaint, stacklevel=2)
-    path = tuple(layer.name.split('/'))
-    theta = intercept.leaves_at(params, path)
+    theta = intercept.leaves_at(params, layer.path)
     secret[layer.name], words = shares.share(
         public, layer, keys, (period, i), theta, extra[layer.name]
     )
     said += words
     blank = jax.tree.map(jnp.zeros_like, theta)
-    params = intercept.with_leaves(params, path, blank)
+    params = intercept.with_leaves(params, layer.path, blank)
   return Weights(params, secret), tuple(said)
 
 
@@ -221,14 +220,13 @@ def unmask(
   """
   params, secret, said = weights.plain, dict(weights.secret), []
   for layer in chosen:
-    path = tuple(layer.name.split('/'))
-    old = intercept.leaves_at(params, path)
+    old = intercept.leaves_at(params, layer.path)
     theta, words = shares.unshare(
         public, layer, secret.pop(layer.name), extra[layer.name],
         old['kernel'].dtype,
     )
     said += words
-    params = intercept.with_leaves(params, path, theta)
+    params = intercept.with_leaves(params, layer.path, theta)
   return Weights(params, secret), tuple(said)
 
 

@@ -62,8 +62,7 @@ def noisy(
 ) -> Params:
   """The fast mode's weights: theta + theta_r in the clear."""
   for layer in chosen:
-    path = tuple(layer.name.split('/'))
-    old, more = intercept.leaves_at(params, path), extra[layer.name]
+    old, more = intercept.leaves_at(params, layer.path), extra[layer.name]
     new = {k: v + more[k].astype(v.dtype) for k, v in old.items()}
-    params = intercept.with_leaves(params, path, new)
+    params = intercept.with_leaves(params, layer.path, new)
   return params

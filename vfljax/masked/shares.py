@@ -58,6 +58,11 @@ class Layer(NamedTuple):
   to_active: bool = False
 
   @property
+  def path(self) -> tuple[str, ...]:
+    """Where its weights are in the network's parameters, outermost first."""
+    return tuple(self.name.split('/'))
+
+  @property
   def leaves(self) -> tuple[str, ...]:
     """The names of its weights."""
     return ('kernel', 'bias') if self.bias else ('kernel',)

@@ -138,10 +138,25 @@ class _Held(NamedTuple):
   record: Record
 
 
+class _Passed(NamedTuple):
+  """A masked layer's values in a forward pass.
+
+  Attributes:
+    x, y: Its input and output.
+    largest: [2] their largest absolute values.
+    opened: What the active party keeps under T4, for `autodiff.update`.
+  """
+
+  x: Array
+  y: Array
+  largest: Array
+  opened: Any
+
+
 def _run(setup: Setup, held: _Held, key, x, params, taps, gauges):
-  """The bottom's pass: (embedding, (statistics, layers' values), rules)."""
+  """The bottom's pass: (embedding, (statistics, `_Passed` by layer), rules)."""
   by_name = {layer.name: layer for layer in setup.chosen}
-  rules, inner = {}, {}
+  rules, passed = {}, {}
 
   def compute(linear: Linear, z: Array) -> Array | None:
     name = linear.name
@@ -154,13 +169,12 @@ def _run(setup: Setup, held: _Held, key, x, params, taps, gauges):
         rules[name], z, linear.params, taps[name], gauges[name],
         held.secret[name], held.dealt[name],
     )
-    y, seen, kept = out
-    inner[name] = z, y, seen, kept
-    return y
+    passed[name] = _Passed(z, *out)
+    return passed[name].y
 
   net = intercept.intercepted(setup.net, compute) if by_name else setup.net
   u, stats = net.run(params, key, x)
-  return u, (stats, inner), rules
+  return u, (stats, passed), rules
 
 
 def step(
@@ -192,11 +206,11 @@ def step(
       for c in setup.chosen
   }
   gauges = {c.name: jnp.zeros(2, jnp.float32) for c in setup.chosen}
-  u, pull, (stats, inner) = jax.vjp(bottom, plain, taps, gauges, has_aux=True)
+  u, pull, (stats, passed) = jax.vjp(bottom, plain, taps, gauges, has_aux=True)
   loss, (d_active, d) = jax.value_and_grad(setup.head, (0, 1))(
       state.active, u, batch
   )
-  grads, g, high = pull(d)
+  grads, out_grads, back_largest = pull(d)
   moves, passive_opt = descent.moves_of(
       setup.txs[0], grads, state.passive_opt, plain
   )
@@ -205,35 +219,33 @@ def step(
   )
   updated = {
       c.name: autodiff.update(
-          rules[c.name], secret[c.name],
-          intercept.leaves_at(moves, tuple(c.name.split('/'))), g[c.name],
-          inner[c.name][3], dealt[c.name],
+          rules[c.name], secret[c.name], intercept.leaves_at(moves, c.path),
+          out_grads[c.name], passed[c.name].opened, dealt[c.name],
       ) for c in setup.chosen
   }
   secret = {name: weights for name, (weights, _) in updated.items()}
   clipped = {name: far for name, (_, far) in updated.items()}
   plain = setup.net.absorb(_moved(setup, plain, moves), stats)
-  state = Training(
-      Weights(plain, secret), passive_opt, active, active_opt,
-  )
-  tops = {k: jnp.concatenate([v[2], high[k]]) for k, v in inner.items()}
-  seen = {k: (v[0], v[1], g[k]) for k, v in inner.items()}
-  return state, Played(loss, u, tops, seen, moves, clipped)
+  state = Training(Weights(plain, secret), passive_opt, active, active_opt)
+  largest = {
+      name: jnp.concatenate([p.largest, back_largest[name]])
+      for name, p in passed.items()
+  }
+  seen = {name: (p.x, p.y, out_grads[name]) for name, p in passed.items()}
+  return state, Played(loss, u, largest, seen, moves, clipped)
 
 
 def _dtype(params: Params, layer: Layer) -> Any:
-  return intercept.leaves_at(params, tuple(layer.name.split('/')))[
-      'kernel'
-  ].dtype
+  return intercept.leaves_at(params, layer.path)['kernel'].dtype
 
 
 def _moved(setup: Setup, params: Params, moves: Params) -> Params:
   """Plain weights after a step; those of masked layers stay zeros."""
   new = descent.moved(params, moves)
   for layer in setup.chosen:
-    path = tuple(layer.name.split('/'))
     # The same arrays: new zeros would be written and copied in each step.
-    new = intercept.with_leaves(new, path, intercept.leaves_at(params, path))
+    zeros = intercept.leaves_at(params, layer.path)
+    new = intercept.with_leaves(new, layer.path, zeros)
   return new
 
 
@@ -283,7 +295,5 @@ def reveal(setup: Setup, weights: Weights, dtype: Any = jnp.float32) -> Params:
   for layer in setup.chosen:
     bits = shares.weight_bits(setup.public, layer)
     whole = shares.opened(weights.secret[layer.name], bits, dtype)
-    params = intercept.with_leaves(
-        params, tuple(layer.name.split('/')), whole
-    )
+    params = intercept.with_leaves(params, layer.path, whole)
   return params

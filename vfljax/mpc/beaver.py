@@ -81,10 +81,11 @@ def share_input(
   return shares, said
 
 
-def _broadcast(shares: Array, name: str, flight: int) -> Transcript:
+def _broadcast(shares: Array, name: str) -> Transcript:
+  """Every party sends its share to every other, in the first flight."""
   parties = shares.shape[0]
   return tuple(
-      Message(shares[i], name, _name(i), _name(j), flight)
+      Message(shares[i], name, _name(i), _name(j), 1)
       for i in range(parties) for j in range(parties) if i != j
   )
 
@@ -112,7 +113,7 @@ def product(
     return f(e, w) + f(a, opened) + c
 
   out = [party(*own) for own in zip(w, dealt.a, dealt.c)]
-  said = _broadcast(e_shares, 'E', 1) + _broadcast(f_shares, 'F', 1)
+  said = _broadcast(e_shares, 'E') + _broadcast(f_shares, 'F')
   return jnp.stack(out), said
 
 

@@ -14,7 +14,6 @@ HOW = (
     'Give the folder of a BertModel or DistilBertModel in the Hugging Face '
     'layout, with config.json, model.safetensors and tokenizer.json.'
 )
-Pairs = dict[str, str]  # Names here: names in the file, without endings.
 _LONGEST = 1 << 24  # Bytes of a config.json; it has a page or two.
 _MOST = 1 << 24  # Of any size; token numbers are float32 before they get here.
 
@@ -125,7 +124,7 @@ def _structure(kind: str, config: dict[str, Any]) -> Structure:
   """
   name = _CONFIG[kind]
   size = lambda key, low=1: _whole(key, config[key], low)
-  share = lambda key: _number(key, config[key], 1)
+  share = lambda key: _fraction(key, config[key])
   words = size('vocab_size')
   found = Structure(
       kind=kind, width=size(name['width']), blocks=size(name['blocks']),
@@ -133,8 +132,8 @@ def _structure(kind: str, config: dict[str, Any]) -> Structure:
       positions=size('max_position_embeddings'),
       types=size('type_vocab_size') if kind == 'bert' else 0,
       padding=_whole('pad_token_id', config.get('pad_token_id') or 0, 0),
-      epsilon=_number(
-          'layer_norm_eps', config.get('layer_norm_eps', 1e-12), 1
+      epsilon=_fraction(
+          'layer_norm_eps', config.get('layer_norm_eps', 1e-12)
       ),
       dropout=share(name['dropout']),
       attention_dropout=share(name['attention_dropout']),
@@ -157,12 +156,12 @@ def _whole(key: str, value: Any, low: int) -> int:
   return value
 
 
-def _number(key: str, value: Any, below: float) -> float:
-  """A number in [0, `below`), of its own type: programs have it as constant."""
+def _fraction(key: str, value: Any) -> float:
+  """A number in [0, 1), of its own type: programs have it as constant."""
   if isinstance(value, bool) or not isinstance(value, (int, float)):
     raise ValueError(f'{key} must be a number; it is {value!r}')
-  if not 0 <= value < below:
-    raise ValueError(f'{key} must be in [0, {below}); it is {value!r}')
+  if not 0 <= value < 1:
+    raise ValueError(f'{key} must be in [0, 1); it is {value!r}')
   return value
 
 
