@@ -10,7 +10,7 @@ from vfljax import ahead, protocol, shards, target
 from vfljax import rows as rows_of
 from vfljax.check import Misfit
 from vfljax.defense import Holdings, checked
-from vfljax.numerics import permutation
+from vfljax.permuting import permutation
 from vfljax.plan import Best, Plan, Run
 from vfljax.types import Array, Batch, Key, Round, State
 

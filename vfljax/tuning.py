@@ -15,7 +15,7 @@ import numpy as np
 from vfljax import measure, protocol, sweep, train
 from vfljax.attack import Attack
 from vfljax.defense import Defense
-from vfljax.numerics import permutation
+from vfljax.permuting import permutation
 from vfljax.types import VFL, Array, Batch, Key, Transforms
 
 

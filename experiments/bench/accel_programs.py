@@ -17,7 +17,7 @@ from tests.attacks.test_contract import EVERY_ATTACK, make_attack, view_of
 from tests.contracts import make
 from vfljax import algorithms, defenses, nets, train
 from vfljax.mpc import schemes
-from vfljax.numerics import permutation
+from vfljax.permuting import permutation
 from vfljax.types import Batch
 
 SAMPLES, COLUMNS, BATCH, EPOCHS = 3220, (29, 28), 64, 2

@@ -7,7 +7,7 @@ from jax import lax
 import optax
 
 from vfljax import descent
-from vfljax.numerics import permutation
+from vfljax.permuting import permutation
 from vfljax.types import Array, Key, Params
 
 

@@ -19,7 +19,8 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.defense import Defense, each
-from vfljax.numerics import common_type, permutation
+from vfljax.numerics import common_type
+from vfljax.permuting import permutation
 from vfljax.types import Array
 
 

@@ -20,7 +20,7 @@ from vfljax import completion, metrics, nets, shards
 from vfljax.completion import Samples, Schedule, best
 from vfljax.defense import Holdings
 from vfljax.nets import named_layers
-from vfljax.numerics import permutation
+from vfljax.permuting import permutation
 from vfljax.sampling import per_class
 from vfljax.types import Array, Batch, Key, Net, Params
 

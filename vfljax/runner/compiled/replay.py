@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from vfljax import measure, train, views
 from vfljax.attack import Wants
 from vfljax.measure import Guessed, Metrics
-from vfljax.numerics import permutation
+from vfljax.permuting import permutation
 from vfljax.runner.errors import UserError, choices
 from vfljax.runner.experiment.attackers import attacker
 from vfljax.runner.experiment.setting import Setting

@@ -10,7 +10,7 @@ import numpy as np
 from vfljax.data import scale
 from vfljax.data.split import apply as vertical
 from vfljax.data.table import Table
-from vfljax.numerics import permutation
+from vfljax.permuting import permutation
 from vfljax.runner.config import Config
 from vfljax.sampling import per_class
 from vfljax.types import Array, Batch, Key
