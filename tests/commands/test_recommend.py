@@ -34,6 +34,33 @@ def test_attacks_are_those_whose_needs_are_met():
   assert 'direct_label' in choice.applying(linear, 10)
 
 
+def test_attacks_on_replayed_rounds_need_twice_what_they_know():
+  again = {'gradient_clustering', 'learned_gradient'}
+  config = recommended.get_config()
+  for rounds, found in ((0, set()), (3, set()), (4, again)):
+    attack = dataclasses.replace(config.attack, replay_rounds=rounds, known=6)
+    one = dataclasses.replace(config, attack=attack)
+    assert again & {*choice.applying(one, 10)} == found  # 120 samples in 4.
+
+
+@pytest.mark.parametrize('rows, typed, rounds', [
+    (1500, [], 32), (500_000, [], 4), (1500, ['config.attack.replay_rounds=7'],
+                                       1),
+    (1500, ['--config.train.batch_size=2000'], 0),
+])
+def test_an_epoch_is_replayed_but_of_a_large_table_a_part(rows, typed, rounds):
+  labels = np.arange(rows, dtype=np.int32) % 2
+  table = Table(np.zeros((rows, 1), np.float32), labels, ('x',), ('0', '1'),
+                (0,))
+  config = recommended.get_config()
+  if rounds == 0:
+    config = dataclasses.replace(
+        config, train=dataclasses.replace(config.train, batch_size=2000)
+    )
+  found = choice.sized(config, table, typed).attack.replay_rounds
+  assert found == rounds
+
+
 def test_defenses_are_swept_coarsely_and_only_where_they_apply():
   two = choice.coarse(recommended.get_config(), 2)
   strengths = {e.name: e.strengths for e in two.listed}

@@ -19,7 +19,7 @@ from vfljax.report.ranks import Trade
 from vfljax.report.reading import Results
 from vfljax.runner.cli.goals import Goal
 from vfljax.runner.config import Config, Entry, default_entry
-from vfljax.runner.experiment import choosing, federations, setting
+from vfljax.runner.experiment import choosing, division, federations, setting
 
 # One or two of each kind: noise on gradients, coarser gradients, changed
 # labels, embeddings with less information.
@@ -41,13 +41,18 @@ _OF_EACH, _LARGER = 2, 16
 # of 700, in twice the time.
 _ROUNDS = 700
 _EPOCHS = (5, 30)  # At least and at most.
+# Samples, at most, of the rounds that are played again for attacks on their
+# gradients. More take longer and hardly tell such an attack more.
+_REPLAYED = 4096
 _TRAINED_ON = 0.7  # Share of training rows, about; others validate and test.
 
 
 def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
-  """The config with epochs, batch size and known labels for the table's rows.
+  """The config with epochs, batch size, known labels and replayed rounds that
+  suit the table's rows.
 
-  Fields that were typed are not changed.
+  Fields that were typed are not changed. No round is replayed if the training
+  samples do not fill one.
   """
   rows, fewest = len(table.labels), int(np.bincount(table.labels).min())
   typed = lambda field: any(
@@ -71,6 +76,11 @@ def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
   if not typed('attack.known'):
     known = max(1, min(attack.known, fewest // 2))
     attack = dataclasses.replace(attack, known=known)
+  if not typed('attack.replay_rounds'):
+    again = min(division.divide(table, config)[1].train, _REPLAYED)
+    attack = dataclasses.replace(
+        attack, replay_rounds=again // train.batch_size
+    )
   return dataclasses.replace(config, train=train, attack=attack)
 
 
@@ -98,12 +108,20 @@ def applying(config: Config, classes: int) -> list[str]:
   scene, found = federations.scene(config, classes), []
   for name, factory in sorted(attacks.REGISTRY.items()):
     made = recipe_of(factory)
-    watches = made.stage not in (TRAINING, REPLAYED) and not made.apart
+    watches = made.stage != TRAINING and not made.apart
+    if made.stage == REPLAYED:
+      watches = watches and replayable(config, classes)
     labels = made.score in (LABELS, COMPLETION) and not made.is_baseline
     if watches and labels and name not in COSTLY:
       if not made.why_not(name, scene):
         found.append(name)
   return found
+
+
+def replayable(config: Config, classes: int) -> bool:
+  """Whether replayed rounds have twice the samples whose labels are known."""
+  samples = config.attack.replay_rounds * config.train.batch_size
+  return samples >= 2 * classes * config.attack.known
 
 
 def finer(results: Results, goal: Goal, config: Config) -> Config | None:
