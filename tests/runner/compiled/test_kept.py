@@ -67,9 +67,15 @@ def test_arguments_that_are_not_used_are_told_apart(place):
 
 def test_what_jax_found_in_its_cache_is_not_kept(place, tmp_path):
   """XLA does not write it whole: it would end with 'function not found'."""
-  before = jax.config.jax_compilation_cache_dir
-  jax.config.update('jax_compilation_cache_dir', str(tmp_path / 'jax'))
-  jax.config.update('jax_enable_compilation_cache', True)
+  mine = dict(
+      jax_compilation_cache_dir=str(tmp_path / 'jax'),
+      jax_enable_compilation_cache=True,
+      # A run in this process may have left another: such a small one is quick.
+      jax_persistent_cache_min_compile_time_secs=0,
+  )
+  before = {name: getattr(jax.config, name) for name in mine}
+  for name, value in mine.items():
+    jax.config.update(name, value)
   compilation_cache.reset_cache()
   try:
     store = kept.of(ABOUT)
@@ -78,7 +84,8 @@ def test_what_jax_found_in_its_cache_is_not_kept(place, tmp_path):
       file.unlink()
     again, none = store.compile(lowered(3.0))
   finally:
-    jax.config.update('jax_compilation_cache_dir', before)
+    for flag, value in before.items():
+      jax.config.update(flag, value)
   assert name and not none and not list(place.iterdir())
   use(again)
 
