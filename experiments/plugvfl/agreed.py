@@ -1,11 +1,30 @@
-"""Whether each seed by itself agrees with the verdict on means over seeds."""
+"""Whether seeds by themselves agree with the verdict on means over seeds."""
+import math
+
 from experiments import evidence
 from experiments.claims import Claim, Verdict
 from experiments.plugvfl.rows import PAPER, of_seed
 
 
+CHANCE = 1 / 4  # How often three seeds agree on what is as likely as not.
+
+
+def tolerated(seeds: int) -> int:
+  """How many of the seeds may say the opposite of the verdict.
+
+  As many as would do so, of a claim that each seed decides by tossing a coin,
+  at most as often as three seeds agree: none of up to five, two of ten.
+  """
+  within = [
+      k for k in range(seeds) if 2 * sum(
+          math.comb(seeds, i) for i in range(k + 1)
+      ) <= CHANCE * 2**seeds
+  ]
+  return max(within, default=0)
+
+
 def by_each_seed(claim: Claim) -> Claim:
-  """A claim that counts as not decided if one seed alone says the opposite.
+  """A claim that is not decided if too many seeds alone say the opposite.
 
   With a single seed the verdict is left unchanged.
   """
@@ -21,10 +40,11 @@ def by_each_seed(claim: Claim) -> Claim:
     against = alone.count(not found.held)
     if not against:
       return found
+    few = against <= tolerated(len(seeds))
     word = 'held' if found.held else 'not held'
     return Verdict(
-        None, f'{found.because}; by the means it is {word}, by {against} of '
-        f'{len(seeds)} seeds alone the opposite',
+        found.held if few else None, f'{found.because}; by the means it is '
+        f'{word}, by {against} of {len(seeds)} seeds alone the opposite',
     )
 
   return claim._replace(judge=judge) if claim.records else claim

@@ -8,8 +8,8 @@ that complete a network with 40 labels the better one counts (Figure 7's records
 have the MLP only); the attacker that knows all labels stands beside it. A
 defense's cost is its accuracy in points below no defense. A baseline that costs
 less than every row of PlugVFL is not compared and decides nothing. A mean
-decides nothing either if one seed alone says the opposite (agreed.py). quits.py
-has the claims on parties that quit.
+decides nothing either if too many seeds alone say the opposite (agreed.py).
+quits.py has the claims on parties that quit.
 """
 from collections.abc import Iterable
 import math
@@ -229,10 +229,10 @@ def _regularized(strength: float, psi: str = '') -> Claim:
 
 
 RULE = (
-    'On means over seeds, limits as the claims name them. Not decided where a '
-    'seed alone says the opposite; that three agree by chance is no rare thing '
-    '(a quarter of the time, of what is as likely as not). "Some" and "best" '
-    'are chosen by the same seeds.'
+    'On means over seeds, limits as the claims name them. Not decided where '
+    'one seed alone of three says the opposite, or more than two of ten; that '
+    'three agree by chance is no rare thing (a quarter of the time, of what is '
+    'as likely as not). "Some" and "best" are chosen by the same seeds.'
 )
 CLAIMS = tuple(map(by_each_seed, (
     *quits.claims('fig3', 'Fashion-MNIST'),
