@@ -144,5 +144,5 @@ def claims(record: str, data: str, weights: str = '') -> list[Claim]:
 
 NUMBERS = {
     f'psnr_{record}': lambda record=record: untrained(record)
-    for record in ('cafe_mnist', 'cafe_mnist_published')
+    for record in RUNS
 }

@@ -14,11 +14,13 @@ quits.py has the claims on parties that quit.
 from collections.abc import Iterable
 import math
 
+from experiments import readers
 from experiments.claims import Claim, Verdict, untestable
 from experiments.plugvfl import quits
 from experiments.plugvfl.agreed import by_each_seed
 from experiments.plugvfl.rows import (
-    ACTIVE, alone, defended, DROPPED, mean, read, results, Row, rows, untrained,
+    ACTIVE, alone, defended, DROPPED, mean, named, read, results, Row, rows,
+    untrained,
 )
 from experiments.plugvfl.said import AT_GUESSING
 
@@ -80,6 +82,22 @@ def _labels(record: str, data: str) -> list[Claim]:
       Claim('ours', '... and the model is still half a point better than the '
             f'active party alone ({data})', useful, (record,)),
   ]
+
+
+def _in_gradients(loss: float) -> Verdict:
+  """Whether 40 labels read nothing in gradients, for less than `loss`."""
+  kept, found = results('gradients'), rows('gradients')
+  seen = {named(c): readers.read(kept, c) for c in kept.cells}
+  cheap = [r for r in defended(found) if r.loss < loss]
+  if not cheap:
+    return Verdict(False, f'no row costs less than {loss:g} points')
+  best = min(cheap, key=lambda r: seen[r.name].all)
+  said = (
+      f'{name}: {seen[name].start:.1f} % before training, {seen[name].end:.1f} '
+      f'after, for {found[name].loss:z.1f} points; completed with the same '
+      f'labels {found[name].few:.1f}' for name in (best.name, 'no defense')
+  )
+  return Verdict(seen[best.name].all <= AT_GUESSING, '; '.join(said))
 
 
 def _as_good_as_all() -> Verdict:
@@ -242,6 +260,9 @@ CLAIMS = tuple(map(by_each_seed, (
           _as_good_as_all, ('table2',)),
     *_labels('fig6', 'Fashion-MNIST'), *_labels('fig6_mnist', 'MNIST'),
     *_labels('fig6_cifar10', 'CIFAR-10, MLPs'),
+    Claim('ours', 'an attacker with 40 labels who reads the gradients that it '
+          'receives is at guessing for under 2 points (Fashion-MNIST)',
+          lambda: _in_gradients(2), ('gradients',)),
     *_others('fig4', 'fig6', 'Fashion-MNIST'),
     *_others('fig4_cifar10', 'fig6_cifar10', 'CIFAR-10, MLPs'),
     Claim('Section 5.2, Fig. 5', 'an active attacker with 40 labels is at '

@@ -6,7 +6,7 @@ MLP_sim, 'all' knows every label, scales its input and trains longer.
 """
 from collections.abc import Callable, Iterable, Sequence
 
-from experiments import claims, evidence
+from experiments import claims, evidence, readers
 from experiments.evidence import Table
 from experiments.plugvfl import said
 from experiments.plugvfl.rows import ACTIVE, named, PAPER, PASSIVE, read
@@ -21,6 +21,7 @@ RUNS = dict(
     fig5=f'fig5.py {FASHION}',
     fig6=f'fig6.py {FASHION}',
     fig7=f'fig7.py {FASHION}',
+    gradients=f'gradients.py {FASHION}',
     fig7_printed=f'fig7.py {FASHION} '
                  "'--config.defenses=none,slow psi(0.03,0.1,0.5,0.9)'",
     table2=f'fig6.py {FASHION} --config.defenses=none '
@@ -85,6 +86,15 @@ def completed(
   return evidence.markdown(('', 'before', 'after', *named_heads), rows)
 
 
+def gradients() -> str:
+  """What is read in gradients, beside completion with the same labels."""
+  results = evidence.load(PAPER, 'gradients').results
+  return readers.table(
+      results, named,
+      lambda c: evidence.spread(read(results, c, PASSIVE).values()),
+  )
+
+
 def _without(
     results: Results, baseline: str, heads: Sequence[str]
 ) -> list[str]:
@@ -109,6 +119,7 @@ TABLES: dict[str, Table] = dict(
     fig6_cifar10=recorded('fig6_cifar10')(lambda: completed('fig6_cifar10')),
     fig7=recorded('fig7')(lambda: completed('fig7')),
     fig7_printed=recorded('fig7_printed')(lambda: completed('fig7_printed')),
+    gradients=recorded('gradients')(gradients),
     table2=recorded('table2')(lambda: completed('table2', known='400')),
     claims=lambda: claims.table(PAPER),
 )

@@ -38,6 +38,7 @@ def _claim(
 
 
 LENET5 = tuple(f'{name}_lenet5' for name in tables_studies.AUXILIARY)
+READ = ('gradients_tm', 'table2_tm')
 TABLE1 = ('table1_mlp3', 'table1_mlp3_authors', 'table1_lenet5_authors')
 # What the columns of Table II are from, see `older.column`.
 RECORDS = {
@@ -110,6 +111,15 @@ CLAIMS = (
     *(_claim('Figure 6', 'VMask has the best trade at every strength '
              f'({network})', judges_trades.best_of_strengths, (record,), record)
       for record, network in (('fig6', 'MLP3'), ('fig6_lenet5', 'LeNet5'))),
+    _claim('Section I', 'completion is the attack that infers most labels '
+           '(MLP3, MNIST, against two on gradients)',
+           judges_trades.most_by_completion, READ),
+    _claim('Section I', 'existing defenses mitigate attacks on other things '
+           'that are exchanged (the same two on gradients)',
+           judges_trades.gradients_mitigated, READ, _OTHERS),
+    _claim('Section VII', 'dCor, to be combined with VMask, '
+           'mitigates them', judges_trades.gradients_mitigated, READ,
+           ('dCor',)),
     _claim('Section IV-D', 'a party does not learn hidden layers from what it '
            'sends and receives', judges_costs.transcript_is_no_use,
            judges_costs.ADAPTIVE),

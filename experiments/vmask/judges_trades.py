@@ -1,10 +1,11 @@
 """What decides VMask's claims against its variants and other defenses."""
 from collections.abc import Iterable, Mapping, Sequence
 
+from experiments import evidence, readers
 from experiments.claims import Verdict
 from experiments.vmask import older, tables_runs
 from experiments.vmask.deciding import (
-    Found, apart, below, deviating, every, finite, remarks, within,
+    Found, apart, below, deviating, either, every, finite, remarks, within,
 )
 from experiments.vmask.judges import COLUMNS, SETTINGS
 from experiments.vmask.older import Row, mean, signed
@@ -127,3 +128,39 @@ def _reaching(
       and any(main + more >= m - AS_ACCURATE and attack - more <= a
               for m, a in masked)
   ]
+
+
+def most_by_completion() -> Verdict:
+  """Without a defense the better of two attackers on gradients, who know as
+  many labels, does not clearly infer more than completion.
+  """
+  read, completed = _gradients('none'), older.column('TM')['none']['attack']
+  return Verdict(
+      within([a - b for a, b in zip(read, completed, strict=True)]),
+      f'in gradients {evidence.spread(read)} %, by completion '
+      f'{evidence.spread(completed)}',
+  )
+
+
+def gradients_mitigated(names: Sequence[str]) -> Verdict:
+  """Under one of these defenses, at the paper's settings, attackers on
+  gradients infer at most what completion infers from scratch.
+  """
+  scratch = older.column('TM')['none']['scratch']
+  read = {name: _gradients(name) for name in names}
+  return Verdict(
+      either(*(
+          within([a - b for a, b in zip(found, scratch, strict=True)])
+          for found in read.values()
+      )),
+      ', '.join(f'{name} {evidence.spread(x)}' for name, x in read.items())
+      + f' %; from scratch {evidence.spread(scratch)}; VMask '
+      f'{evidence.spread(_gradients("VMask"))}',
+  )
+
+
+def _gradients(name: str) -> list[float]:
+  """What is read in gradients under a defense of the record, by training."""
+  results = evidence.load(older.PAPER, 'gradients_tm').results
+  cell = evidence.cell(results, name)
+  return [*readers.by_seed(results, cell).values()]

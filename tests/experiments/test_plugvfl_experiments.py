@@ -6,7 +6,7 @@ import pytest
 
 from experiments import evidence
 from experiments.plugvfl import (
-    claims, common, fig3, fig4, fig5, fig6, fig7, quits, tables,
+    claims, common, fig3, fig4, fig5, fig6, fig7, gradients, quits, tables,
 )
 from vfljax import data
 from vfljax.attacks.active_completion import MaliciousState
@@ -30,7 +30,9 @@ def on_digits(config: Config, **fields) -> setting.Setting:
 @pytest.mark.slow
 @pytest.mark.parametrize('config', [
     *(fig3.get_config(variant) for variant in fig3.VARIANTS),
-    *(module.get_config() for module in (fig4, fig5, fig6, fig7)),
+    *(module.get_config() for module in (
+        fig4, fig5, fig6, fig7, gradients,
+    )),
 ], ids=lambda config: config.experiment)
 def test_every_config_can_be_run(config):
   assert jobs.jobs(on_digits(config))

@@ -21,7 +21,8 @@ predict the labels while another head reads them from the same embeddings
 drawn from the class counts of those seen so far, which is the same distribution
 from the second epoch on. The paper leaves open what is dropped together (see
 `per`). With several passive parties each has its own psi; their joint
-information is not bounded.
+information is not bounded. Nor is what the gradients tell that a party receives
+in training: the same README has attackers who read them.
 """
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,0 +1,102 @@
+"""What attackers on gradients read, and what that decides."""
+import pytest
+
+from experiments import evidence, readers
+from experiments.plugvfl import claims, rows
+from experiments.vmask import judges_trades, older
+from vfljax.report import reading
+
+# By defense: (learned at the start, at the end), (clustered at both), in
+# percent, for two seeds each.
+Table = dict[tuple[str, float | None], tuple[tuple[float, ...], ...]]
+NONE = ('none', None)
+
+
+def results(found: Table, accuracy=None, few=50.0):
+  base = dict(experiment='e', dataset='d', algorithm='vhnn')
+  lines = []
+  for (defense, strength), values in found.items():
+    here = base | dict(defense=defense, strength=strength)
+    pairs = [(a, m) for a in readers.READERS.values()
+             for m in readers.TIMES.values()]
+    for (attack, metric), by_seed in zip(pairs, values, strict=True):
+      lines += [
+          here | dict(attack=attack, metric=metric, split='train', seed=seed,
+                      value=value / 100)
+          for seed, value in enumerate(by_seed)
+      ]
+    own = (accuracy or {}).get(defense, 90.0)
+    for seed in range(len(values[0])):
+      lines += [
+          here | dict(attack=attack, metric=metric, split='test', seed=seed,
+                      value=value / 100)
+          for attack, metric, value in (
+              (None, 'accuracy', own), (None, 'quit_accuracy', 50.0),
+              ('model_completion', 'accuracy_last', few),
+          )
+      ]
+  (made,) = reading.of_rows(lines, {}, 10)
+  return made
+
+
+FOUND: Table = {NONE: ((10, 30), (20, 60), (50, 70), (40, 20))}
+
+
+def test_the_better_attacker_counts_at_each_time():
+  made = results(FOUND)
+  read = readers.read(made, NONE)
+  assert (read.start, read.end) == pytest.approx((60, 40))
+  assert read.all == pytest.approx(60)
+  # And for a seed by itself the better of both times, too.
+  assert readers.by_seed(made, NONE) == pytest.approx({0: 50, 1: 70})
+
+
+def test_a_table_has_both_attackers_at_both_times():
+  text = readers.table(results(FOUND), lambda cell: cell[0], lambda cell: 'x')
+  assert text.splitlines()[0].split(' | ')[1:] == [
+      'accuracy', 'completion', 'learned: start', 'learned: end',
+      'clustered: start', 'clustered: end |',
+  ]
+  assert 'none | 90.0 +- 0.0 | x | 20.0 +- 14.1 | 40.0 +- 28.3' in text
+
+
+@pytest.mark.parametrize('at_end, cost, held', [
+    (12, 1, True), (40, 1, False), (12, 3, False),
+])
+def test_plugvfl_is_judged_by_what_gradients_tell(
+    at_end, cost, held, monkeypatch
+):
+  same = lambda *values: tuple((v, v) for v in values)
+  made = results(
+      {NONE: same(90, 90, 90, 90), ('plugvfl', 0.1): same(11, at_end, 10, 10)},
+      dict(plugvfl=90.0 - cost),
+  )
+  monkeypatch.setattr(
+      evidence, 'load', lambda paper, name: evidence.Kept({}, made)
+  )
+  found = claims._in_gradients(2)
+  assert found.held is held
+  if cost > 2:
+    assert found.because == 'no row costs less than 2 points'
+    return
+  assert f'11.0 % before training, {at_end}.0 after, for 1.0' in found.because
+  assert 'no defense: 90.0' in found.because
+  assert rows.results('gradients').seeds == [0, 1]
+
+
+def test_vmasks_rivals_are_judged_by_what_gradients_tell(monkeypatch):
+  same = lambda value: ((value, value),) * 4
+  made = results({
+      NONE: same(99), ('VMask', 0.25): same(99), ('NG', 1.0): same(80),
+      ('LabelDP', 3.0): same(30),
+  })
+  monkeypatch.setattr(
+      evidence, 'load', lambda paper, name: evidence.Kept({}, made)
+  )
+  completed = dict(none=dict(attack=[84.0, 84.0], scratch=[46.0, 46.0]))
+  monkeypatch.setattr(older, 'column', lambda name: completed)
+  assert judges_trades.most_by_completion().held is False
+  assert judges_trades.gradients_mitigated(('NG',)).held is False
+  assert judges_trades.gradients_mitigated(('NG', 'LabelDP')).held is True
+  completed['none']['attack'] = [99.5, 99.5]
+  assert judges_trades.most_by_completion().held is True
