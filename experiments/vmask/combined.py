@@ -3,8 +3,8 @@
   python launch.py --config=experiments/vmask/combined.py
 
 VMask's paper (section VII) leaves what gradients tell to other defenses that
-are to be combined with it. Here VMask alone, NG alone (as in Table II) and both,
-on MNIST's halves with MLP3, are attacked by Table II's completion and by two
+are to be combined with it. Here VMask alone, NG alone (as in Table II) and both
+are attacked, on MNIST's halves with MLP3, by Table II's completion and by two
 attackers who keep gradients of 3968 samples, before training and after it.
 """
 import dataclasses

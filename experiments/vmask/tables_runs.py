@@ -43,6 +43,7 @@ RUNS = dict(
     "'--config.defenses=none,VMask,NG,CG,DG,FedPass,LabelDP,KDk,dCor,MID,"
     "FedPass both' --config.attacks=learned_gradient,gradient_clustering "
     '--config.attack.repeats=1 --config.attack.replay_rounds=31',
+    combined=f'combined.py {MNIST}',
     fig6=f'fig6.py:mlp3 {MNIST}', fig6_lenet5=f'fig6.py:lenet5 {MNIST}',
     fig8_lenet5=f'fig8.py:lenet5 {MNIST} --config.seeds=1 '
     "'--config.defenses=none,VMask 50x5'",
@@ -187,6 +188,20 @@ def gradients() -> str:
   )
 
 
+def combined() -> str:
+  """The same of VMask with NG, and completion of the same trainings."""
+  results = _results('combined')
+  return readers.table(
+      results, _named,
+      lambda cell: _says(results, cell, f'{ATTACK}/accuracy_best'),
+  )
+
+
+def combined_scratch() -> str:
+  results = _results('combined')
+  return _says(results, results.cells[0], f'{SCRATCH}/accuracy_best')
+
+
 def budgets(name: str) -> str:
   """Figure 8, one training: what each budget leaves, and hides."""
   results = evidence.load(PAPER, name).results
@@ -216,6 +231,7 @@ TABLES: dict[str, Table] = dict(
         lambda: attacked('tm_standardized')
     ),
     gradients_tm=recorded('gradients_tm')(gradients),
+    combined=recorded('combined')(combined),
     fig6=recorded('fig6')(lambda: trades('fig6')),
     fig6_lenet5=recorded('fig6_lenet5')(lambda: trades('fig6_lenet5')),
     fig8_lenet5=recorded('fig8_lenet5')(lambda: budgets('fig8_lenet5')),
