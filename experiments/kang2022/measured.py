@@ -28,6 +28,12 @@ RUNS = dict(
         for algorithm in ('vhnn', 'vsnn')
         for data in ('fashion_imbalanced', 'fashion10')
     },
+    **{
+        f'{algorithm}_fashion10_gradients': f'vnn.py:{algorithm},fashion10 '
+        f'{FASHION} --config.attacks=learned_gradient,gradient_clustering '
+        '--config.attack.replay_rounds=20'
+        for algorithm in ('vhnn', 'vsnn')
+    },
     table16_vhnn=f'table16.py:vhnn {FASHION} {TEN}',
     table16_vsnn=f'table16.py:vsnn {FASHION} {TEN}',
     table16_vsnn_undefended=f'table16.py:vsnn {FASHION} {TEN} {UNAWARE}',

@@ -5,7 +5,7 @@ row says in how many, and its score is 0 (`pu_scores`).
 """
 from collections.abc import Mapping, Sequence
 
-from experiments import evidence
+from experiments import evidence, readers
 from experiments.evidence import Table
 from experiments.kang2022 import known_labels, measured, pu_scores
 from experiments.kang2022.measured import COUNTS, PAPER, RUNS, SHORT
@@ -118,6 +118,20 @@ def _accuracy(results: Results, cell: Cell, attack: str) -> str:
   return evidence.spread(100 * value for value in found.values())
 
 
+def gradients(record: str) -> Table:
+  """Ten classes: what is read in gradients, beside MC of the main record."""
+
+  @evidence.of_records(PAPER, RUNS, f'{record}_gradients')
+  def made() -> str:
+    main = evidence.load(PAPER, record).results
+    return readers.table(
+        evidence.load(PAPER, f'{record}_gradients').results, measured.name,
+        lambda cell: _accuracy(main, cell, 'model_completion'),
+    )
+
+  return made
+
+
 @evidence.of_records(PAPER, RUNS, 'fig11_vhnn', 'fig11_vsnn')
 def fig11() -> str:
   """MC's leakage by how many labels the attacker knows, at its lowest."""
@@ -196,5 +210,6 @@ TABLES: dict[str, Table] = dict(
     vnn_imbalanced=_strongest(
         VHNN='vhnn_fashion_imbalanced', VSNN='vsnn_fashion_imbalanced'
     ),
+    **{f'{record}_gradients': gradients(record) for record in TEN.values()},
     vnn_ten=ten, fig11=fig11, preferences=preferences,
 )
