@@ -18,6 +18,7 @@ READERS = dict(
     learned='learned_gradient', clustered='gradient_clustering'
 )
 TIMES = dict(start='accuracy_start', end='accuracy_end')
+AT_GUESSING = 15.0  # Percent, of ten classes; guessing is right in 10.
 
 
 class Reading(NamedTuple):
@@ -34,16 +35,18 @@ class Reading(NamedTuple):
 
   @property
   def all(self) -> float:
-    return max(self.start, self.end)
+    return float(np.max([self.start, self.end]))
 
 
 def read(results: Results, cell: Cell) -> Reading:
   """Means over seeds, of the attacker who reads more."""
   mean = lambda found: float(np.mean([*found.values()]))
+  # NumPy's maximum: an attacker without a number must not pass unseen.
   return Reading(*(
-      max(mean(evidence.quantity(results, cell, f'{attack}/{metric}'))
-          for attack in READERS.values())
-      for metric in TIMES.values()
+      float(np.max([
+          mean(evidence.quantity(results, cell, f'{attack}/{metric}'))
+          for attack in READERS.values()
+      ])) for metric in TIMES.values()
   ))
 
 
@@ -53,29 +56,39 @@ def by_seed(results: Results, cell: Cell) -> PerSeed:
       evidence.quantity(results, cell, f'{attack}/{metric}')
       for attack in READERS.values() for metric in TIMES.values()
   ]
-  return {seed: max(one[seed] for one in found) for seed in found[0]}
+  return {
+      seed: float(np.max([one[seed] for one in found])) for seed in found[0]
+  }
 
 
 def table(
     results: Results, named: Callable[[Cell], str],
-    completion: Callable[[Cell], str],
+    completion: Callable[[Cell], str], scratch: str = '',
 ) -> str:
   """Accuracy, what completion reads, and what gradients tell, in percent.
+
+  The last rows have the active party alone, and completion from scratch.
 
   Args:
     results: Those of a record.
     named: A row's name.
-    completion: What completion reads with the same labels, '' if not known.
+    completion: What completion reads with the same labels.
+    scratch: What it reads in an untrained network; '' if that is not known.
   """
   head = ['', 'accuracy', 'completion', *(
       f'{name}: {time}' for name in READERS for time in TIMES
   )]
-  return evidence.markdown(head, [
+  rows = [
       [named(cell), _spread(results, cell, 'accuracy'), completion(cell), *(
           _spread(results, cell, f'{attack}/{metric}')
           for attack in READERS.values() for metric in TIMES.values()
       )] for cell in results.cells
-  ])
+  ]
+  if alone := [100 * v for v in evidence.alone(results).values()]:
+    rows.append(['the active party alone', evidence.spread(alone), *[''] * 5])
+  if scratch:
+    rows.append(['an untrained network', '', scratch, *[''] * 4])
+  return evidence.markdown(head, rows)
 
 
 def _spread(results: Results, cell: Cell, what: str) -> str:

@@ -96,7 +96,7 @@ MISUSES = {
     'two optimizers more': (lambda: play(txs=TXS * 2), 'two or more parties'),
     'a party more': (lambda: play(data=batch(parties=3)), '2, 2, 3'),
     'one optimizer': (lambda: play(txs=TXS[0]), r'\(tx,\) \* 2'),
-    'no optimizer': (lambda: begun(txs=None), 'got a NoneType alone'),
+    'no optimizer': (lambda: begun(txs=None), 'got a NoneType'),
     'an optimizer that asks for a loss': (
         lambda: fit(txs=(optax.polyak_sgd(),) * 2), 'no loss, which passive'
     ),

@@ -117,12 +117,13 @@ def key(value: Any) -> None:
   """
   dtype, shape = getattr(value, 'dtype', None), getattr(value, 'shape', None)
   typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
-  if typed and shape:
+  raw = dtype == np.uint32 and shape is not None
+  if typed and shape or raw and len(shape or ()) > 1:
     raise ValueError(
         f'key must be one key; got an array of them, of shape {shape}. For '
         'each of them: jax.vmap(lambda key: ...)(keys).'
     )
-  if not (typed or dtype == np.uint32 and len(shape or ()) == 1):
+  if not (typed or raw and len(shape or ()) == 1):
     raise ValueError(
         'key must be a JAX key, as jax.random.key(0) makes one, and comes '
         f'first; got a {type(value).__name__}.'

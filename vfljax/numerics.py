@@ -4,6 +4,7 @@ Norms of rows whose squares underflow, products in full precision, medians and
 ranks without a sort of floats.
 """
 from collections.abc import Callable
+import math
 from typing import Any
 
 import jax
@@ -28,10 +29,10 @@ def row_norms(d: Array) -> Array:
 def directions(d: Array) -> Array:
   """Rows of d [batch, ...] scaled to length 1, [batch, width].
 
-  0 where a row is 0, and NaN where it is not finite: a training that diverged
-  has no directions.
+  0 where a row is 0 or too long for its type, and NaN where it is not finite: a
+  training that diverged has no directions. Half precision becomes float32.
   """
-  d = d.reshape(len(d), -1)
+  d = floating(d).reshape(len(d), math.prod(d.shape[1:]))
   lengths = row_norms(d)[:, None]
   zero = lengths == 0
   return jnp.where(zero, 0, d / jnp.where(zero, 1, lengths))

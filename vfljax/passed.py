@@ -34,16 +34,16 @@ def kinds(vfl: VFL, txs: Transforms) -> None:
   """Raises ValueError for one optimizer, which is a tuple, too, or no `Net`."""
   one = isinstance(txs, optax.GradientTransformation)
   if one or not isinstance(txs, Sequence):
-    got = 'one' if one else f'a {type(txs).__name__}'
+    got = 'one alone' if one else f'a {type(txs).__name__}'
     raise ValueError(
-        f'txs must have an optimizer for each party; got {got} alone. The same '
+        f'txs must have an optimizer for each party; got {got}. The same '
         f'one for all: (tx,) * {len(vfl.bottoms)}.'
     )
   for tx in txs:
     if not (hasattr(tx, 'init') and hasattr(tx, 'update')):
       raise ValueError(
           'txs must have an optimizer for each party, such as optax.adam(0.01);'
-          f' one is {tx!r}.'
+          f' one is a {type(tx).__name__}.'
       )
   named = {f'bottom of party {k}': n for k, n in enumerate(vfl.bottoms)}
   for who, net in {**named, 'top': vfl.top}.items():

@@ -127,6 +127,7 @@ def gradients(record: str) -> Table:
     return readers.table(
         evidence.load(PAPER, f'{record}_gradients').results, measured.name,
         lambda cell: _accuracy(main, cell, 'model_completion'),
+        _accuracy(main, ('none', None), 'scratch'),
     )
 
   return made

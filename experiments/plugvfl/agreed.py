@@ -13,14 +13,15 @@ def tolerated(seeds: int) -> int:
   """How many of the seeds may say the opposite of the verdict.
 
   As many as would do so, of a claim that each seed decides by tossing a coin,
-  at most as often as three seeds agree: none of up to five, two of ten.
+  at most as often as three seeds agree: none of three to five, two of ten. -1
+  for two seeds, whose agreement says too little.
   """
   within = [
       k for k in range(seeds) if 2 * sum(
           math.comb(seeds, i) for i in range(k + 1)
       ) <= CHANCE * 2**seeds
   ]
-  return max(within, default=0)
+  return max(within, default=-1)
 
 
 def by_each_seed(claim: Claim) -> Claim:
@@ -38,9 +39,9 @@ def by_each_seed(claim: Claim) -> Claim:
       return found
     alone = [of_seed(seed, claim.judge).held for seed in seeds]
     against = alone.count(not found.held)
-    if not against:
-      return found
     few = against <= tolerated(len(seeds))
+    if few and not against:
+      return found
     word = 'held' if found.held else 'not held'
     return Verdict(
         found.held if few else None, f'{found.because}; by the means it is '

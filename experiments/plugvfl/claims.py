@@ -22,7 +22,7 @@ from experiments.plugvfl.rows import (
     ACTIVE, alone, defended, DROPPED, mean, named, read, results, Row, rows,
     untrained,
 )
-from experiments.plugvfl.said import AT_GUESSING
+from experiments.readers import AT_GUESSING
 
 SLOW = 'slow psi'
 AS_PRINTED = "psi at the task's learning rate, as Algorithm 1 has it"

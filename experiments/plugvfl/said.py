@@ -4,13 +4,13 @@ import json
 from experiments import evidence
 from experiments.plugvfl import quits
 from experiments.plugvfl.rows import PAPER, Row, alone, defended, rows
+from experiments.readers import AT_GUESSING
 
 QUITTING = ('fig3', 'fig3_mnist', 'fig3_cifar10')
 # PlugVFL's records that did not come out whole when they ran again.
 AGAIN = ('fig4', 'fig4_cifar10', 'fig5', 'fig6', 'fig6_cifar10')
 LABELS = {'fig6': 'Fashion-MNIST', 'fig6_mnist': 'MNIST',
           'fig6_cifar10': 'CIFAR-10'}
-AT_GUESSING = 15.0  # Percent, of ten classes; the paper has 10.
 
 
 def again(record: str) -> str:

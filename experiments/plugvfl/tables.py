@@ -92,6 +92,7 @@ def gradients() -> str:
   return readers.table(
       results, named,
       lambda c: evidence.spread(read(results, c, PASSIVE).values()),
+      evidence.spread(read(results, results.cells[0], 'scratch').values()),
   )
 
 

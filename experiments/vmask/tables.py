@@ -157,5 +157,4 @@ TABLES: dict[str, Table] = dict(
 )
 NUMBERS: dict[str, Table] = numbers.NUMBERS | tables_crypto.NUMBERS | dict(
     signed_verdicts=signed_verdicts,
-    combined_scratch=tables_runs.combined_scratch,
 )

@@ -185,6 +185,7 @@ def gradients() -> str:
   return readers.table(
       _results('gradients_tm'), _named,
       lambda cell: older.says(completed[cell[0]], 'attack'),
+      older.says(completed['none'], 'scratch'),
   )
 
 
@@ -194,12 +195,8 @@ def combined() -> str:
   return readers.table(
       results, _named,
       lambda cell: _says(results, cell, f'{ATTACK}/accuracy_best'),
+      _says(results, results.cells[0], f'{SCRATCH}/accuracy_best'),
   )
-
-
-def combined_scratch() -> str:
-  results = _results('combined')
-  return _says(results, results.cells[0], f'{SCRATCH}/accuracy_best')
 
 
 def budgets(name: str) -> str:

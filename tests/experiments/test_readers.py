@@ -1,8 +1,11 @@
 """What attackers on gradients read, and what that decides."""
+import math
+
 import pytest
 
 from experiments import evidence, readers
-from experiments.plugvfl import claims, rows
+from experiments.claims import Claim
+from experiments.plugvfl import agreed, claims, rows
 from experiments.vmask import judges_trades, older
 from vfljax.report import reading
 
@@ -51,6 +54,16 @@ def test_the_better_attacker_counts_at_each_time():
   assert readers.by_seed(made, NONE) == pytest.approx({0: 50, 1: 70})
 
 
+@pytest.mark.parametrize('lost', range(4))
+def test_an_attacker_without_a_number_is_not_passed_over(lost):
+  values = [(10.0, 30.0)] * 4
+  values[lost] = (math.nan, 30.0)
+  made = results({NONE: tuple(values)})
+  assert math.isnan(readers.read(made, NONE).all)
+  assert math.isnan(readers.by_seed(made, NONE)[0])
+  assert readers.by_seed(made, NONE)[1] == pytest.approx(30)
+
+
 def test_a_table_has_both_attackers_at_both_times():
   text = readers.table(results(FOUND), lambda cell: cell[0], lambda cell: 'x')
   assert text.splitlines()[0].split(' | ')[1:] == [
@@ -84,16 +97,28 @@ def test_plugvfl_is_judged_by_what_gradients_tell(
   assert rows.results('gradients').seeds == [0, 1]
 
 
+def test_a_seed_that_gradients_tell_nothing_leaves_it_open(monkeypatch):
+  made = results({
+      NONE: ((90.0,) * 3,) * 4, ('plugvfl', 0.1): ((9.0, 60.0, 70.0),) * 4,
+  }, dict(plugvfl=89.0))
+  monkeypatch.setattr(
+      evidence, 'load', lambda paper, name: evidence.Kept({}, made)
+  )
+  claim = Claim('', '', lambda: claims._in_gradients(2), ('gradients',))
+  found = agreed.by_each_seed(claim).judge()
+  assert found.held is None and 'by 1 of 3 seeds' in found.because
+
+
 def test_vmasks_rivals_are_judged_by_what_gradients_tell(monkeypatch):
   same = lambda value: ((value, value),) * 4
   made = results({
-      NONE: same(99), ('VMask', 0.25): same(99), ('NG', 1.0): same(80),
-      ('LabelDP', 3.0): same(30),
+      NONE: same(99), ('VMask', 0.25): same(99), ('NG', 1.0): same(30),
+      ('LabelDP', 3.0): same(12),
   })
   monkeypatch.setattr(
       evidence, 'load', lambda paper, name: evidence.Kept({}, made)
   )
-  completed = dict(none=dict(attack=[84.0, 84.0], scratch=[46.0, 46.0]))
+  completed = dict(none=dict(attack=[84.0, 84.0]))
   monkeypatch.setattr(older, 'column', lambda name: completed)
   assert judges_trades.most_by_completion().held is False
   assert judges_trades.gradients_mitigated(('NG',)).held is False

@@ -11,8 +11,9 @@ squared distance of vectors of length 1 is 2 - 2 cos.
 
 A single round may lack a class, so all rounds that are played again are
 clustered together, each sample once: `replay_rounds` says how many, and an
-epoch has the most. Before training it reads labels through gradient compression
-and D-SGD. Noise several times as long as the gradients hides them.
+epoch has the most. Gradient compression and D-SGD hide little of what it reads
+before training, unless they leave hardly anything of a gradient. Noise several
+times as long as the gradients hides all.
 
 A run records `accuracy`, by the names that the attacker gives, and `matched`,
 where each guessed class is read as the class that it mostly is. That takes all

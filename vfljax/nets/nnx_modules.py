@@ -28,7 +28,9 @@ def nnx(
     make: (shape, rngs) -> module, where `shape` is that of one sample: (15,)
       for a party with 15 columns. The module is called with x [batch, *shape].
     trains: False for a module that computes the same in training as at
-      inference: without dropout and BatchNorm.
+      inference: without dropout and BatchNorm. Otherwise `module.train()` sets
+      these for training, also where the module fixed them
+      (`deterministic=True`, `use_running_average=True`).
 
   Raises:
     ValueError: if `make` is a module instead of a function; on `init`, if it
@@ -99,7 +101,8 @@ def _state(module: Any) -> tuple[dict, dict]:
 def _filled(module: Any, params: Params) -> Any:
   from flax import nnx as flax_nnx
   weights, stats = params, {}
-  if 'batch_stats' in params:  # Measured, not learned: no gradient moves them.
+  # Measured, not learned: no gradient moves them.
+  if params.keys() == {'params', 'batch_stats'}:
     weights = params['params']
     stats = jax.lax.stop_gradient(params['batch_stats'])
   for kind, own in ((flax_nnx.Param, weights), (flax_nnx.BatchStat, stats)):

@@ -1,8 +1,8 @@
 """Whether a work directory's report is up to date.
 
 A note beside the pages holds digests of the pages, of the files that they were
-made from, and of vfljax's own files. Digests are compared because modification
-times mean nothing after a copy, an upgrade or an edit.
+made from, and of where vfljax's modules are, how long and of when. Times of the
+pages themselves say nothing after a copy, an upgrade or an edit.
 """
 import hashlib
 import json

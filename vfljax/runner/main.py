@@ -148,9 +148,9 @@ def _run(
   from vfljax.runner.workdir import about, epoch_events
   from vfljax.runner import run
   from vfljax.runner.compiled import kept
-  from vfljax.runner.workdir import recording
+  from vfljax.runner.workdir import overwriting, recording
   if given.record:
-    recording.check(given.record, argv)
+    overwriting.check(given.record, argv, given.config.seeds)
   if given.tensorboard:
     epoch_events.check()
   copies = given.cache and f'{given.cache}/data'

@@ -1,12 +1,13 @@
 """`--record`: what a run measured comes back from its record."""
 import json
 import math
+from pathlib import Path
 
 import pytest
 
 from vfljax.report import reading
 from vfljax.runner.errors import UserError
-from vfljax.runner.workdir import recording, store
+from vfljax.runner.workdir import overwriting, recording, store
 from tests import fake_results
 
 ARGV = [
@@ -60,9 +61,16 @@ def test_another_experiments_record_is_not_overwritten(work, tmp_path):
   recording.write(str(file), work, ARGV)
   program, *flags = ARGV
   more = [*flags[::-1], '--config.seeds=9', '--workdir=/tmp/y', '--devices=2']
-  recording.check(str(file), [program, *more])
+  overwriting.check(str(file), [program, *more])
+  path, = (flag for flag in flags if flag.startswith('--config='))
+  whole = f'--config={Path.cwd() / path.removeprefix("--config=")}'
+  overwriting.check(str(file), [whole if x == path else x for x in ARGV])
+  count = len(recording.read(file)['seeds'])
+  overwriting.check(str(file), ARGV, count)
+  with pytest.raises(UserError, match='seeds, the command asks for 1'):
+    overwriting.check(str(file), ARGV, 1)
   with pytest.raises(UserError, match='remove that file') as error:
-    recording.check(str(file), [*ARGV, '--config.train.epochs=3'])
+    overwriting.check(str(file), [*ARGV, '--config.train.epochs=3'])
   assert 'gafm/table2.py' in str(error.value).splitlines()[1]
 
 
@@ -84,13 +92,13 @@ def test_nothing_of_anybodys_is_overwritten(work, tmp_path):
   somebodys = tmp_path / 'mine.json'
   somebodys.write_text('{"a": 1}')
   with pytest.raises(UserError, match='is no record of vfljax'):
-    recording.check(str(somebodys), ARGV)
+    overwriting.check(str(somebodys), ARGV)
   with pytest.raises(UserError, match='there is no folder'):
-    recording.check(str(tmp_path / 'nowhere' / 'r.json'), ARGV)
+    overwriting.check(str(tmp_path / 'nowhere' / 'r.json'), ARGV)
   file = tmp_path / 'r.json'
-  recording.check(str(file), ARGV)
+  overwriting.check(str(file), ARGV)
   recording.write(str(file), work, ARGV)
-  recording.check(str(file), ARGV)
+  overwriting.check(str(file), ARGV)
   assert recording.read(file)['command'].startswith('python launch.py')
   empty = tmp_path / 'empty'
   empty.mkdir()

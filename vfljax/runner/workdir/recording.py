@@ -46,46 +46,6 @@ _TITLE = ('experiment', 'dataset', 'algorithm')
 _KEY = ('defense', 'strength', 'attack', 'metric', 'split')
 
 
-def check(file: str, argv: Sequence[str]) -> None:
-  """Checks before a run that its record can be written to `file`.
-
-  Args:
-    argv: The command line. The record of the same command is written anew.
-
-  Raises:
-    UserError: if the folder is missing, or `file` exists and is no record or
-      that of another command.
-  """
-  place = Path(file).expanduser()
-  if not place.absolute().parent.is_dir():
-    raise UserError(
-        f'--record={file}: there is no folder {place.parent}. Make it first: '
-        f'mkdir -p {place.parent}'
-    )
-  if os.path.lexists(place):
-    try:
-      before = read(place)
-    except UserError:
-      raise UserError(
-          f'--record={file}: this file exists and is no record of vfljax.\n'
-          'Choose another name.'
-      ) from None
-    if _asked(before['command']) != _asked(command(argv)):
-      raise UserError(
-          f'--record={file}: choose another name, or remove that file. It is '
-          f'the record of another command:\n{before["command"]}'
-      )
-
-
-def _asked(line: str) -> set[str]:
-  """A command's config and fields, without the number of seeds."""
-  words = [w.lstrip('-') for w in shlex.split(line)]
-  return {
-      w for w in words
-      if w.startswith('config') and not w.startswith('config.seeds=')
-  }
-
-
 def write(file: str, work: Path, argv: Sequence[str]) -> None:
   """Writes the record of a finished work directory.
 
