@@ -1,0 +1,64 @@
+"""Whether a record may be written where `--record` says.
+
+A record takes hours to make, so one of another command, or of more seeds, is
+not overwritten.
+"""
+from collections.abc import Sequence
+import os
+from pathlib import Path
+import shlex
+
+from vfljax.runner.errors import UserError
+from vfljax.runner.workdir import recording
+
+
+def check(file: str, argv: Sequence[str], seeds: int = 0) -> None:
+  """Checks before a run that its record can be written to `file`.
+
+  Args:
+    argv: The command line. The record of the same command is written anew.
+    seeds: How many it asks for; a record of more is not overwritten.
+
+  Raises:
+    UserError: if the folder is missing, or `file` exists and is no record or
+      that of another command.
+  """
+  place = Path(file).expanduser()
+  if not place.absolute().parent.is_dir():
+    raise UserError(
+        f'--record={file}: there is no folder {place.parent}. Make it first: '
+        f'mkdir -p {place.parent}'
+    )
+  if os.path.lexists(place):
+    try:
+      before = recording.read(place)
+    except UserError:
+      raise UserError(
+          f'--record={file}: this file exists and is no record of vfljax.\n'
+          'Choose another name.'
+      ) from None
+    said = before.get('command', 'a command that it does not name')
+    if _asked(said) != _asked(recording.command(argv)):
+      raise UserError(
+          f'--record={file}: choose another name, or remove that file. It is '
+          f'the record of another command:\n{said}'
+      )
+    if 0 < seeds < len(before.get('seeds') or ()):
+      raise UserError(
+          f'--record={file}: this record has {len(before["seeds"])} seeds, the '
+          f'command asks for {seeds}.\nChoose another name, or remove that '
+          'file.'
+      )
+
+
+def _asked(line: str) -> set[str]:
+  """A command's config and fields, without the number of seeds.
+
+  A config's file is the same under each of its paths.
+  """
+  words = [w.lstrip('-') for w in shlex.split(line)]
+  return {
+      f'config={os.path.relpath(w.removeprefix("config="))}'
+      if w.startswith('config=') else w for w in words
+      if w.startswith('config') and not w.startswith('config.seeds=')
+  }
