@@ -73,6 +73,22 @@ def test_training_draws_by_the_key_and_measures_statistics():
   assert (net.apply(absorbed, X) != net.apply(params, X)).any()
 
 
+class Named(nnx.Module):
+  """Without statistics, but with a part of their name."""
+
+  def __init__(self, columns, rngs):
+    self.batch_stats = nnx.Linear(columns, columns, rngs=rngs)
+    self.last = nnx.Linear(columns, 2, rngs=rngs)
+
+  def __call__(self, x):
+    return self.last(self.batch_stats(x))
+
+
+def test_a_part_may_be_called_as_one_likes():
+  net = nets.nnx(lambda shape, rngs: Named(shape[-1], rngs))
+  assert net.apply(net.init(KEY, X), X).shape == (16, 2)
+
+
 def test_no_gradient_moves_statistics():
   net = own()
   params = net.init(KEY, X)
