@@ -115,14 +115,15 @@ def test_images_are_clustered_as_rows():
   np.testing.assert_array_equal(flat, image)
 
 
-def test_gradients_of_16_bits_are_counted_in_32():
+@pytest.mark.parametrize('unit', [True, False])
+def test_gradients_of_16_bits_are_counted_in_32(unit):
   """In 16 bits 257 samples are 256."""
   d, y = apart(2, n=1200, noise=0.5)
   half = seen(jnp.asarray(d, jnp.bfloat16), y, 2)
   same = seen(np.float32(half.received), y, 2)
-  scores = attack()(KEY, half)
+  scores = attack(unit=unit)(KEY, half)
   assert scores.dtype == jnp.float32
-  np.testing.assert_array_equal(scores, attack()(KEY, same))
+  np.testing.assert_array_equal(scores, attack(unit=unit)(KEY, same))
 
 
 # What can go wrong.

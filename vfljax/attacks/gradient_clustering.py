@@ -75,8 +75,7 @@ def gradient_clustering(
     x, known = compared(view.received, view.known_received, unit)
     centers, _ = kmeans(key, x, labels.shape[-1], starts, iterations)
     named = names(distances(known, centers), labels)
-    scores = nearness(distances(x, centers), named)
-    return jnp.where(jnp.isfinite(view.received).all(), scores, jnp.nan)
+    return nearness(distances(x, centers), named)
 
   return Attack(RecordedGradients, run)
 
@@ -95,11 +94,11 @@ def compared(
     known: [known, ...], some of them.
     unit: Whether each has length 1; a gradient of 0 stays 0.
   """
-  flat = lambda d: floating(d).reshape(len(d), -1)
-  x, own = flat(received), flat(known)
   if unit:
-    x, own = directions(x), directions(own)
+    x, own = directions(received), directions(known)
   else:
+    flat = lambda d: floating(d).reshape(len(d), -1)
+    x, own = flat(received), flat(known)
     longest = row_norms(x).max(initial=0)
     scale = jnp.where(longest > 0, longest, 1)
     x, own = x / scale, own / scale
