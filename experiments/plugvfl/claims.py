@@ -88,9 +88,12 @@ def _in_gradients(loss: float) -> Verdict:
   """Whether 40 labels read nothing in gradients, for less than `loss`."""
   kept, found = results('gradients'), rows('gradients')
   seen = {named(c): readers.read(kept, c) for c in kept.cells}
-  cheap = [r for r in defended(found) if r.loss < loss]
+  known = [r for r in defended(found) if math.isfinite(seen[r.name].all)]
+  cheap = [r for r in known if r.loss < loss]
   if not cheap:
-    return Verdict(False, f'no row costs less than {loss:g} points')
+    return Verdict(
+        False if known else None, f'no row costs less than {loss:g} points'
+    )
   best = min(cheap, key=lambda r: seen[r.name].all)
   said = (
       f'{name}: {seen[name].start:.1f} % before training, {seen[name].end:.1f} '

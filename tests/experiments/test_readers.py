@@ -97,6 +97,30 @@ def test_plugvfl_is_judged_by_what_gradients_tell(
   assert rows.results('gradients').seeds == [0, 1]
 
 
+@pytest.mark.parametrize('others', [(60.0,), (math.nan,), (60.0, math.nan)])
+def test_the_row_that_tells_least_decides(others, monkeypatch):
+  """Of those with a number, whatever their order."""
+  same = lambda value: ((value, value),) * 4
+  for order in (1, -1):
+    read = [*others, 12.0][::order]
+    made = results({NONE: same(90)} | {
+        ('plugvfl', 0.1 * i): same(x) for i, x in enumerate(read, start=1)
+    }, dict(plugvfl=89.0))
+    monkeypatch.setattr(
+        evidence, 'load', lambda paper, name, r=made: evidence.Kept({}, r)
+    )
+    assert claims._in_gradients(2).held is True
+
+
+def test_without_a_number_gradients_decide_nothing(monkeypatch):
+  lost = ((math.nan, math.nan),) * 4
+  made = results({NONE: lost, ('plugvfl', 0.1): lost}, dict(plugvfl=89.0))
+  monkeypatch.setattr(
+      evidence, 'load', lambda paper, name: evidence.Kept({}, made)
+  )
+  assert claims._in_gradients(2).held is None
+
+
 def test_a_seed_that_gradients_tell_nothing_leaves_it_open(monkeypatch):
   made = results({
       NONE: ((90.0,) * 3,) * 4, ('plugvfl', 0.1): ((9.0, 60.0, 70.0),) * 4,
