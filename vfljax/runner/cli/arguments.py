@@ -87,6 +87,7 @@ def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
   Raises:
     UserError: for anything that the user's config file raises, SystemExit, too.
   """
+  found: flags.FlagValues | None = None
   try:
     found = _define(argv)
     return found, found(argv)[1:]
@@ -97,9 +98,10 @@ def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
         f'The config file ends the program (sys.exit({error.code!r})); '
         'get_config() must return a Config.'
     ) from None
+  except flags.UnrecognizedFlagError as error:
+    raise UserError(fields.unknown(error.flagname, list(found or ()))) from None
   except BaseException as error:
-    typed = getattr(error, 'flagname', '')  # Of absl's error of no such flag.
-    raise UserError(fields.meant(typed) or blaming.said(error)) from None
+    raise UserError(blaming.said(error)) from None
 
 
 def _define(argv: list[str]) -> flags.FlagValues:

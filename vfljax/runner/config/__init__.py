@@ -20,6 +20,7 @@ from vfljax.runner.machine import precision
 SPLITS = tuple(dict.fromkeys([*COLUMN_SPLITS, *IMAGE_SPLITS]))
 WIDEST = 2**20  # Units of a layer.
 DEEPEST = 100  # Layers of a network.
+OR = '|'  # Between listed attacks of which the first that works is run.
 MOST = 10**6  # Epochs, and numbers counted in epochs.
 
 
@@ -135,7 +136,8 @@ class AttackConfig:
   repeats: int = number(1, 1, 10_000)  # label draws a training; the recorded
   # value is their mean
   replay: bool = False  # attack rounds played again before and after training
-  replay_rounds: int = number(1, 1, MOST)  # how many
+  replay_rounds: int = number(0, 0, MOST)  # how many; 0: as many as the attack
+  # needs, an epoch's at most
   replay_at: str = word('both', ('both', 'start', 'end'))  # of training
   auxiliary: int = number(0, 0, WHOLE)  # training samples set aside for
   # attackers
@@ -220,6 +222,9 @@ class Config:
   `defenses` and `attacks` choose by name among those that the experiment lists,
   and may name others, which get their default strengths. Strengths may follow
   a defense: 'marvell(3,6),iso'. Empty: all listed.
+
+  Of listed attacks between bars, 'norm_scoring|gradient_clustering', the first
+  is run that works in the federation: the second with three classes or more.
   """
 
   experiment: str = 'custom'
