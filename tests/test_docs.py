@@ -44,6 +44,12 @@ def test_numbers_are_those_of_the_record():
   assert evidence.spread(leak) in measured.of_attack('direct_label')
 
 
+def test_a_file_of_the_users_own_is_named_and_one_seed_is_one():
+  assert '**fashion_0_6.npz, vhnn**, 5 seeds' in measured.of_defense('marvell')
+  said = measured.of_attack('model_completion')
+  assert ', 1 seed (' in said and '1 seeds' not in said
+
+
 def test_what_has_no_record_says_how_to_get_one():
   assert measured.of_defense('residue_mask') == ''  # It has theorems.
   page = methods.defense('residue_mask')

@@ -273,4 +273,6 @@ def _require(frame: 'pd.DataFrame', name: str, typed: str) -> None:
 
 
 CSV = Source(csv, 'any', HOW, OWN, own=True)
-PARQUET = Source(parquet, 'any', HOW, OWN, own=True)
+PARQUET = Source(
+    parquet, 'any', HOW.replace('my.csv', 'my.parquet'), OWN, own=True
+)

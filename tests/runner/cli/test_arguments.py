@@ -184,7 +184,7 @@ def test_a_config_of_the_clone_is_found_from_elsewhere(tmp_path, monkeypatch):
   with pytest.raises(UserError, match='has it') as error:
     arguments.parse(['vfljax', '--config=experiments/quickstart.py'])
   assert str(error.value).endswith(f': --config={own}') and own.exists()
-  with pytest.raises(UserError, match='come with vfljax'):
+  with pytest.raises(UserError, match='come with a clone of vfljax'):
     arguments.parse(['vfljax', '--config=experiments/quickest.py'])
 
 

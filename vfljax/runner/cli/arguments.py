@@ -191,7 +191,7 @@ def _config(found: flags.FlagValues) -> Config:
   """The config, as the file makes it and the flags change it."""
   if not found['config'].present:
     raise UserError(
-        'Nothing to run: give --config=experiments/quickstart.py, or --list.'
+        'Nothing to run: give --config=FILE, or recommend, or --list; see --help.'
     )
   path, _ = _config_file(found)
   _check_there(path)
@@ -217,7 +217,7 @@ def _check_there(path: str | Path) -> None:
       )
     raise UserError(
         f'There is no config file {path}.\n--list experiments shows those that '
-        'come with vfljax.'
+        'come with a clone of vfljax; README has one that needs no clone.'
     )
 
 
