@@ -93,8 +93,10 @@ def nav() -> Nav:
   return [
       {'Start': [
           {'vfljax': 'index.md'}, {'Ten minutes': 'tutorial.md'},
+          {'Which tool': 'which.md'},
           {'A round, and who sees what': 'round.md'},
           {'A report, looked at': 'report.md'},
+          {'Numbers for a paper': 'paper.md'},
           {'What it refuses': 'faq.md'},
           {'Tried as a new user': 'new-user.md'},
       ]},
