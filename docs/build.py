@@ -43,7 +43,11 @@ def known() -> dict[str, str]:
   parts = (
       'add-a-defense', 'add-an-attack', 'add-a-data-set', 'add-a-network',
   )
+  own = sorted((HERE / 'pages').rglob('*.md'))
   return papers() | {
+      p.relative_to(sources.ROOT).as_posix():
+          p.relative_to(HERE / 'pages').as_posix() for p in own
+  } | {
       'README.md': 'index.md', 'BUILD.md': 'working.md',
       'SECURITY.md': 'security.md',
   } | {f'BUILD.md#{part}': 'add.md' for part in parts}

@@ -103,6 +103,14 @@ def test_links_lead_to_pages_or_are_named(tmp_path):
   )
 
 
+def test_pages_that_the_readme_names_are_linked_to(tmp_path):
+  text = sources.included(
+      '<!-- include: README.md#From the command line -->', 'index.md',
+      build.known(), tmp_path,
+  )
+  assert '[its fields](use/results.md)' in text
+
+
 def test_what_a_page_would_load_from_elsewhere_is_found(tmp_path):
   (tmp_path / 'a').mkdir()
   (tmp_path / 'a' / 'b.html').write_text(
