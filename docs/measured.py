@@ -141,8 +141,9 @@ def _leak(results: Results, cell: Cell, attack: str) -> str:
 
 def _titled(run: Run, table: str) -> str:
   experiment, _, algorithm = run.results.title
+  seeds = counted(len(run.results.seeds), 'seed')
   return (
-      f'**{run.samples}, {algorithm}**, {counted(len(run.results.seeds), "seed")} '
+      f'**{run.samples}, {algorithm}**, {seeds} '
       f'([{run.paper}](../results/{run.paper}.md), record '
       f'`experiments/{run.paper}/records/{run.name}.json`, experiment '
       f'`{experiment}`{_WHEN.get(run.results.when, "")})\n\n{table}'

@@ -191,7 +191,7 @@ def _config(found: flags.FlagValues) -> Config:
   """The config, as the file makes it and the flags change it."""
   if not found['config'].present:
     raise UserError(
-        'Nothing to run: give --config=FILE, or recommend, or --list; see --help.'
+        'Nothing to run: type --config=FILE, recommend or --list; see --help.'
     )
   path, _ = _config_file(found)
   _check_there(path)
