@@ -50,6 +50,18 @@ def test_a_file_of_the_users_own_is_named_and_one_seed_is_one():
   assert ', 1 seed (' in said and '1 seeds' not in said
 
 
+@pytest.mark.parametrize('name, said', [
+    ('norm_scoring', 'curious passive | labels | two |'),
+    ('model_inversion', 'curious active | features | any |'),
+    ('active_completion', 'malicious passive | labels | any |'),
+    ('label_replacement', 'malicious passive | a backdoor | any |'),
+    ('scratch', 'none: a baseline | labels | any |'),
+])
+def test_a_list_says_who_attacks_and_for_what(name, said):
+  page = methods.pages()['attacks/index.md']
+  assert f'| [{name}]({name}.md) | {said}' in page
+
+
 def test_what_has_no_record_says_how_to_get_one():
   assert measured.of_defense('residue_mask') == ''  # It has theorems.
   page = methods.defense('residue_mask')
