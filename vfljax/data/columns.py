@@ -5,7 +5,7 @@ numbers would make each number a category, and float32 would make different
 large whole numbers equal.
 """
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,26 @@ NUMBERS = ('integer', 'floating', 'mixed-integer-float', 'decimal')
 TEXT = ('string', 'categorical', 'mixed-integer')
 MOST = 20  # Up to so many different numbers are classes, not measurements.
 _BLANK = '(missing)'  # The category of missing values, when imputing.
+_BLOCK = 1 << 22  # Cells that are written at a time: 16 MiB.
+
+
+class _Part(NamedTuple):
+  """What one column becomes: numbers, or a 0/1 column for each category.
+
+  Attributes:
+    names: The new columns' names.
+    values: float32 [n]: numbers; int [n]: the index of each row's category.
+  """
+
+  names: list[str]
+  values: np.ndarray
+
+  def of(self, rows: slice) -> np.ndarray:
+    """The new columns in these rows: [rows, columns]."""
+    values = self.values[rows, None]
+    if values.dtype == np.float32:
+      return values
+    return values == np.arange(len(self.names))
 
 
 def labels(
@@ -138,17 +158,30 @@ def features(
         ' --config.data.missing=impute fills them;'
         f' {flag(drop=str(gaps.index[0]))} leaves a column out.'
     )
-  columns, names, groups = [], [], []
+  parts, names, groups = [], [], []
   for group, name in enumerate(frame.columns):
     found = column_of(frame, name)
-    for new, values in _expand(found, categories, name in text, rounded):
-      columns.append(values)
-      names.append(new)
-      groups.append(group)
-    fits(12 * len(columns) * len(frame), 'The one-hot columns')
-  x = single(np.array(columns, np.float64))
-  x = np.ascontiguousarray(x.T) if columns else np.zeros((len(frame), 0), 'f4')
-  return x, tuple(names), tuple(groups)
+    part = _expand(found, categories, name in text, rounded)
+    parts.append(part)
+    names += part.names
+    groups += [group] * len(part.names)
+    fits(4 * len(names) * len(frame), 'The one-hot columns')
+  return _joined(parts, len(frame)), tuple(names), tuple(groups)
+
+
+def _joined(parts: Sequence[_Part], rows: int) -> np.ndarray:
+  """The parts' columns side by side, float32 [rows, columns].
+
+  They are written block by block of rows, so that the 0/1 columns exist once.
+  """
+  ends = np.cumsum([0, *(len(part.names) for part in parts)])
+  x = np.empty((rows, ends[-1]), np.float32)
+  step = max(_BLOCK // max(int(ends[-1]), 1), 1)
+  for first in range(0, rows, step):
+    block = slice(first, first + step)
+    for part, start, end in zip(parts, ends, ends[1:]):
+      x[block, start:end] = part.of(block)
+  return x
 
 
 def column_of(frame: 'pd.DataFrame', name: str) -> 'pd.Series':
@@ -165,10 +198,8 @@ def kind_of(column: 'pd.Series') -> str:
 
 def _expand(
     column: 'pd.Series', most: int, text: bool, rounded: Sequence[str] | None
-) -> list[tuple[str, np.ndarray]]:
-  """The numeric columns that one column becomes: (name, values) of each."""
-  import pandas as pd
-
+) -> _Part:
+  """The numbers, or the categories, that one column becomes."""
   kind, name = kind_of(column), column.name
   if column.isna().all():
     raise ValueError(
@@ -178,9 +209,9 @@ def _expand(
     values = _numbers(column)
     if name not in (rounded or ()):
       _refuse_lost(column, values, rounded is not None)
-    return [(str(name), values)]
+    return _Part([str(name)], single(values))
   if kind == 'boolean' and not text and not column.isna().any():
-    return [(str(name), column.to_numpy(np.float64))]
+    return _Part([str(name)], column.to_numpy(np.float32))
   if kind not in (*TEXT, *NUMBERS, 'boolean'):
     raise ValueError(
         f'Column {name!r} has values of kind {kind}; numbers, booleans and text'
@@ -188,8 +219,7 @@ def _expand(
     )
   if not text:
     spelling.refuse_stray(column)
-  words = np.array([_BLANK if pd.isna(v) else str(v) for v in column], object)
-  values = sorted(set(words))
+  codes, values = _categories(column)
   if not text:
     _refuse_names(column, values)
     spelling.refuse_alike('Column', name, values)
@@ -199,8 +229,25 @@ def _expand(
         f' {most}: drop it, {flag(drop=str(name))}, or raise the limit,'
         f' {flag(categories=str(len(values)))}'
     )
-  fits(8 * len(values) * len(words), f'The categories of column {name!r}')
-  return [(f'{name}={v}', (words == v).astype(np.float64)) for v in values]
+  fits(4 * len(values) * len(codes), f'The categories of column {name!r}')
+  return _Part([f'{name}={value}' for value in values], codes)
+
+
+def _categories(column: 'pd.Series') -> tuple[np.ndarray, list[str]]:
+  """(int [n], names): each row's category, and all of them in order.
+
+  A gap is a category of its own.
+  """
+  import pandas as pd
+
+  if kind_of(column) not in ('string', 'categorical', 'integer'):
+    # Other values may be equal and yet written in two ways: 0.0 and -0.0.
+    column = column.map(str, na_action='ignore').astype(object)
+  index, found = pd.factorize(column)  # Gaps are -1.
+  words = [*map(str, found)] + ([_BLANK] if (index < 0).any() else [])
+  names = sorted(set(words))
+  place = {name: k for k, name in enumerate(names)}
+  return np.array([place[word] for word in words])[index], names
 
 
 def _numbers(column: 'pd.Series') -> np.ndarray:

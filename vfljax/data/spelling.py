@@ -45,11 +45,12 @@ def read(column: 'pd.Series', decimal: str, said: bool) -> 'pd.Series':
     ValueError: (one line) for numbers with two readings, and for numbers with a
       word that may mean a gap. It names the option that decides.
   """
-  cells: Any = column.dropna().astype(str).str.strip()
-  some = [*cells.head(_LOOKED_AT).unique()]
+  cells: Any = column.dropna()
+  some = {cell.strip() for cell in cells.head(_LOOKED_AT).astype(str)}
   words = {cell for cell in some if not cell[-1:].isdigit()}
   if len(words) == len(some):
     return column
+  cells = cells.astype(str).str.strip()
   if words:
     _refuse_gaps(column, cells)
     return column
@@ -72,14 +73,15 @@ def emptied(column: 'pd.Series', gaps: Collection[str]) -> 'pd.Series':
   """The column with gaps in place of blank cells and words for gaps.
 
   Args:
-    column: The column as pandas read it.
+    column: The column as pandas read it, of kind 'string'.
     gaps: Words that mean a gap, besides those that do in any file.
   """
+  import pandas as pd
+
   empty = _EMPTY | frozenset(gaps)
-  cells = column.astype(object).map(
-      lambda v: isinstance(v, str) and v.strip() in empty
-  )
-  return column.mask(cells.to_numpy(bool)) if cells.any() else column
+  index, words = pd.factorize(column)  # Different words are fewer than cells.
+  gone = np.array([word.strip() in empty for word in words] + [False])
+  return column.mask(gone[index]) if gone.any() else column
 
 
 def refuse_stray(column: 'pd.Series') -> None:
@@ -93,8 +95,13 @@ def refuse_stray(column: 'pd.Series') -> None:
   if isinstance(column.dtype, pd.CategoricalDtype):
     return  # The user declared its numbers to be names.
   there = column.notna().to_numpy()
-  parsed: Any = pd.to_numeric(column, errors='coerce')
-  number = parsed.notna().to_numpy()
+  if pd.api.types.infer_dtype(column, skipna=True) == 'string':
+    index, words = pd.factorize(column)  # Different words are fewer than cells.
+    parsed: Any = pd.to_numeric(pd.Series(words), errors='coerce')
+    number = np.append(parsed.notna().to_numpy(), False)[index]
+  else:
+    parsed = pd.to_numeric(column, errors='coerce')
+    number = parsed.notna().to_numpy()
   stray = np.flatnonzero(there & ~number)
   if 0 < len(stray) <= _FEW * there.sum():
     raise ValueError(
