@@ -5,7 +5,7 @@ or a gap. If two readings are possible, nothing is guessed and the user must set
 an option: for '1,244', but not for '1,244.50'.
 """
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,11 @@ _GAPS = frozenset((
 # Words that pandas reads as gaps, but not if blanks surround them.
 _EMPTY = frozenset(('', 'NA', 'N/A', 'n/a', 'NaN', 'nan', 'NULL', 'null',
                     'None', '<NA>', '#N/A', '#NA'))
+# 2024-05-31, 31.5.24, 5/31/2024, 20240531T10:00; what follows may be a time.
+_DATE = re.compile(
+    r'(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d\d))(?!\d)'
+    r'|\d{8}T\d'
+)
 _FEW = 0.1  # Up to this share, cells that are no numbers count as mistakes.
 _LOOKED_AT = 1000  # Cells that decide whether a column may be numbers.
 _BETWEEN = " ,.'’\u00a0\u202f"  # Marks between thousands.
@@ -136,6 +141,25 @@ def refuse_alike(what: str, name: object, words: Iterable[str]) -> None:
         f'{what} {name!r} has values that differ only in capitals or blanks:'
         f' {listing(map(repr, alike))}. Use one spelling in the file; or, if'
         f' they are different, {flag(text=str(name))}'
+    )
+
+
+def refuse_dates(name: str, values: Sequence[str]) -> None:
+  """Refuses text that is a date, or a date and a time, in every row.
+
+  Args:
+    name: The column's name.
+    values: Its different values, at least one.
+
+  Raises:
+    ValueError: (one line) with what to write instead.
+  """
+  if all(map(_DATE.match, values)):
+    raise ValueError(
+        f'Column {name!r} has dates, like {brief(values[-1], 30)}. Write them'
+        ' as numbers, such as days since the first, or drop the column:'
+        f' {flag(drop=name)}; if each is a category,'
+        f' {flag(text=name, categories=str(max(len(values), 100)))}'
     )
 
 

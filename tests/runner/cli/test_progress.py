@@ -31,8 +31,20 @@ class Counted(io.StringIO):
 def plain(**options):
   clock, stream = Clock(), Counted()
   return Progress(
-      ['none', 'iso/0', 'iso/1'], stream=stream, clock=clock, **options
+      **dict(units=3) | options, stream=stream, clock=clock
   ), clock, stream
+
+
+def test_the_estimate_knows_that_some_units_take_longer():
+  progress, clock, _ = plain(units=[10.0, 40.0, 20.0], finished=1)
+  with progress:
+    progress.unit('iso', seeds=10, epochs=4)
+    clock.now += 10.0
+    progress.advance(1)  # A quarter of 40 in 10 s; 30 and 20 to go.
+    assert progress.eta() == pytest.approx(50.0)
+    clock.now += 30.0
+    progress.finish()
+    assert progress.eta() == pytest.approx(20.0)
 
 
 def test_plain_lines_are_rare_flushed_and_complete():
@@ -128,7 +140,7 @@ def test_a_terminal_shows_the_unit_and_all_of_them(width):
       color_system='standard', _environ={},
   )
   names = ['none', 'gradient_compression/0.25']
-  with Progress(names, console=console, metric='auc', clock=clock) as progress:
+  with Progress(2, console=console, metric='auc', clock=clock) as progress:
     progress.unit('none', seeds=10, epochs=50)
     progress.finish()
     progress.compiling(names[1])

@@ -15,7 +15,7 @@ from vfljax.data.options import retyped
 from vfljax.data.table import Table
 from vfljax.runner import variants
 from vfljax.runner.checking import combinations
-from vfljax.runner.cli import fields, goals, helping, own_flags
+from vfljax.runner.cli import fields, goals, helping, own_flags, reading
 from vfljax.runner.config import blaming, options, outside, ranges
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.config.declared import as_declared
@@ -248,6 +248,7 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
       config.options, 'data.options', 'samples=500;signal=(1, 0.5)',
       _FLAGS,
   )
+  reading.announce(config.path)
   try:
     with warnings.catch_warnings(record=True) as odd, outside.loading(
         config.name

@@ -7,6 +7,7 @@ seconds, each flushed, so that `tail -f` shows where the run is.
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Self, TextIO
 
 from rich.console import Console
@@ -23,7 +24,7 @@ _ALL = 'all units'
 class Progress:
   """Live progress of an experiment's units; a context manager.
 
-    with Progress(units, finished=3) as progress:
+    with Progress(8, finished=3) as progress:
       progress.compiling('iso/0')
       progress.unit('iso/0', seeds=10, epochs=50, epoch=10)  # a checkpoint's
       progress.advance(12, 5300.0, 0.951)
@@ -34,7 +35,7 @@ class Progress:
   """
 
   def __init__(
-      self, units: Sequence[str] | int, finished: int = 0,
+      self, units: Sequence[float] | int, finished: int = 0,
       stream: TextIO | None = None, console: Console | None = None,
       metric: str = 'utility', every: float = 3.0,
       clock: Callable[[], float] = time.monotonic,
@@ -42,7 +43,8 @@ class Progress:
     """Prepares a display; it starts on entering the context.
 
     Args:
-      units: The experiment's units, or how many there are.
+      units: How long each of the experiment's units takes, compared with the
+        others, those done before this run first; or how many units there are.
       finished: How many of them were done before this run.
       stream: Where to write; standard output by default.
       console: A rich console to use instead of one on `stream`.
@@ -51,9 +53,12 @@ class Progress:
         the start of a compilation, which may take long, do not wait.
       clock: Returns monotonic seconds.
     """
-    self._total = units if isinstance(units, int) else len(units)
+    works = [1.0] * units if isinstance(units, int) else units
+    self._total = len(works)
     self._finished = min(finished, self._total)
-    self._spared = float(self._finished)
+    # The work up to the end of each unit, after a 0; work of earlier runs.
+    self._work = [0.0, *accumulate(works)]
+    self._spared = self._work[self._finished]
     self._console = console or _Console(file=stream or sys.stdout)
     self._live = self._console.is_terminal
     self._metric, self._every, self._clock = metric, every, clock
@@ -110,7 +115,7 @@ class Progress:
       self._since = None
     self._name, self._seeds, self._epochs = name, seeds, epochs
     self._epoch, self._units = epoch, units
-    self._spared += units * epoch / max(epochs, 1)
+    self._spared += self._begun()
     self._detail = counted(seeds, 'seed')
     self._renew()
 
@@ -154,13 +159,19 @@ class Progress:
 
     Compilations to come are not included, as units may share programs.
     """
-    now = self._finished + self._units * self._epoch / max(self._epochs, 1)
+    now = self._work[self._finished] + self._begun()
     done = now - self._spared
     if done <= 0:
       return None
     until = self._clock() if self._since is None else self._since
     played = until - self._start - self._compiled
-    return played / done * (self._total - now)
+    return played / done * (self._work[-1] - now)
+
+  def _begun(self) -> float:
+    """The work that is done of the unit in progress."""
+    last = min(self._finished + self._units, self._total)
+    whole = self._work[last] - self._work[self._finished]
+    return whole * self._epoch / max(self._epochs, 1)
 
   def _tell(self) -> None:
     """Prints once how long the rest takes, from the first compiled stride."""
