@@ -72,7 +72,9 @@ def run(
     Interrupted: after `stop` and saving.
   """
   recording.code()  # Before anything else is checked out.
-  with precision.of_products(config.train.precision), outside.misfits():
+  with precision.of_products(config.train.precision), outside.misfits(), (
+      exhausted.explained()
+  ):
     asked = asking.of(config, table, workdir)
     setting, place, recorded, complete = asked
     programs = None

@@ -1,9 +1,11 @@
 """What is said to be trained is what is trained."""
+import jax
 import numpy as np
 
 from vfljax.data.table import Table
 from vfljax.runner.cli import forecast
 from vfljax.runner.config import Config, DataConfig, Entry, TrainConfig
+from vfljax.runner.experiment import memory
 
 TABLE = Table(
     np.zeros((6, 2), np.float32), np.array([0, 1] * 3, np.int32), ('a', 'b'),
@@ -48,3 +50,24 @@ def test_how_an_own_table_is_read_is_said():
   assert 'Party' not in forecast.text(config, TABLE)  # There is no column z.
   ours = Config(data=DataConfig('wine'), listed=(Entry('none'),))
   assert 'Classes' not in forecast.text(ours, TABLE)
+
+
+def test_much_memory_is_said_and_too_much_with_what_takes_less(monkeypatch):
+  """Six rows of two floats are 48 bytes: as loaded, and thrice a device."""
+  config = Config(seeds=1, data=DataConfig('csv'), listed=(Entry('none'),))
+  counts = jax.local_device_count()
+  assert memory.expected(config, TABLE)[:2] == (48 * (1 + 3 * counts), 48 * 4)
+
+  def said(there):
+    monkeypatch.setattr(memory, 'memory', lambda: there)
+    text = ' '.join(forecast.text(config, TABLE).split())
+    return text.partition('Memory')[2]
+
+  needed = 48 * (1 + 3 * counts)
+  assert said(4 * needed) == ''
+  assert said(2 * needed).endswith('GiB.')
+  assert '--devices' not in said(2 * needed)
+  assert '--devices=1 (about ' in said(needed - 1)
+  assert '--config.data.limit=2 for' in said(needed - 1)
+  streamed = Config(data=DataConfig('csv', stream=1), listed=(Entry('none'),))
+  assert memory.expected(streamed, TABLE) == (0, 0, 0)

@@ -11,7 +11,7 @@ import numpy as np
 from vfljax import data
 from vfljax.data.table import Table, counted, listing
 from vfljax.runner.config import Config
-from vfljax.runner.experiment import choosing
+from vfljax.runner.experiment import choosing, memory
 from vfljax.runner.experiment.grids import grid
 from vfljax.runner.workdir import about
 
@@ -37,11 +37,30 @@ def text(config: Config, table: Table) -> str:
       f'{counted(train.epochs, "epoch")} each: '
       f'{counted(config.seeds, "seed")} of {listing(named, 20)}.',
       f'Attacks: {listing(attacks, 20) or "none"}.', *_read_as(config, table),
+      *_memory(config, table),
   )
   columns = max(min(shutil.get_terminal_size((100, 24)).columns, 110), 40)
   return '\n'.join(
       textwrap.fill(s, columns, break_on_hyphens=False) for s in said
   )
+
+
+def _memory(config: Config, table: Table) -> list[str]:
+  """How much memory is needed, if that is much of what there is."""
+  needed, single, there = memory.expected(config, table)
+  if needed <= there / 3:
+    return []
+  gib = lambda size: f'{size / 2**30:.2g} GiB'
+  said = f'Memory: about {gib(needed)}, of {gib(there)}.'
+  if needed > there:
+    few = f'--devices=1 (about {gib(single)}), or ' if single < needed else ''
+    tenth = max(len(table.labels) // 10, 2)
+    said += (
+        ' The system may end this process. To take less, type'
+        f' {few}--config.data.limit={tenth} for the first tenth of the rows, or'
+        ' leave columns out.'
+    )
+  return [said]
 
 
 def _read_as(config: Config, table: Table) -> list[str]:

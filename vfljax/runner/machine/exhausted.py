@@ -4,6 +4,7 @@ import contextlib
 
 import jax
 
+from vfljax import target
 from vfljax.runner.errors import UserError
 
 # Words in the errors of XLA's allocators, of libraries that XLA calls (products
@@ -28,6 +29,13 @@ def explained() -> Iterator[None]:
   except (jax.errors.JaxRuntimeError, MemoryError) as error:
     if not is_memory(error):
       raise
+    if target.kind() == 'cpu':  # Which trains one federation at a time.
+      raise UserError(
+          'There is too little memory for these samples and trainings.\nType '
+          '--devices=1, as each device has a copy of the samples; or '
+          '--config.data.limit=10000 for fewer rows, or leave columns out. '
+          'Fewer rows or columns need a new --workdir.'
+      ) from None
     raise UserError(
         'The device has too little memory for all trainings at once.\nTrain '
         'fewer at a time, with --config.seeds_per_chunk=1 (or 2, ...) or '
