@@ -71,3 +71,25 @@ def test_much_memory_is_said_and_too_much_with_what_takes_less(monkeypatch):
   assert '--config.data.limit=2 for' in said(needed - 1)
   streamed = Config(data=DataConfig('csv', stream=1), listed=(Entry('none'),))
   assert memory.expected(streamed, TABLE) == (0, 0, 0)
+
+
+def test_far_more_rounds_than_suit_a_table_are_told():
+  rng = np.random.default_rng(0)
+  table = TABLE._replace(
+      features=np.zeros((10_000, 2), np.float32),
+      labels=rng.permutation(np.arange(10_000) % 2).astype(np.int32),
+  )
+  suited = TrainConfig(epochs=13, batch_size=128)
+  config = Config(
+      data=DataConfig('csv'), listed=(Entry('none'),), train=suited
+  )
+  assert 'Rounds' not in forecast.text(config, table)
+  # 700 rounds, 55 an epoch of 128: 13 epochs. 30 epochs of 32 have 6563.
+  config.train = TrainConfig(epochs=30, batch_size=32)
+  assert 'Rounds' not in forecast.text(config, table)
+  config.train = TrainConfig(epochs=60, batch_size=32)
+  said = ' '.join(forecast.text(config, table).split())
+  assert 'Rounds: 18 times as many as `recommend` takes' in said
+  assert said.endswith(
+      '--config.train.batch_size=128 --config.train.epochs=13.'
+  )

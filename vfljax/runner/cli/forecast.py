@@ -11,9 +11,11 @@ import numpy as np
 from vfljax import data
 from vfljax.data.table import Table, counted, listing
 from vfljax.runner.config import Config
-from vfljax.runner.experiment import choosing, memory
+from vfljax.runner.experiment import choosing, memory, rounds
 from vfljax.runner.experiment.grids import grid
 from vfljax.runner.workdir import about
+
+_MANY_TIMES = 10  # So many times the rounds that suit a table are worth a word.
 
 
 def text(config: Config, table: Table) -> str:
@@ -37,7 +39,7 @@ def text(config: Config, table: Table) -> str:
       f'{counted(train.epochs, "epoch")} each: '
       f'{counted(config.seeds, "seed")} of {listing(named, 20)}.',
       f'Attacks: {listing(attacks, 20) or "none"}.', *_read_as(config, table),
-      *_memory(config, table),
+      *_memory(config, table), *_rounds(config, table),
   )
   columns = max(min(shutil.get_terminal_size((100, 24)).columns, 110), 40)
   return '\n'.join(
@@ -61,6 +63,23 @@ def _memory(config: Config, table: Table) -> list[str]:
         ' leave columns out.'
     )
   return [said]
+
+
+def _rounds(config: Config, table: Table) -> list[str]:
+  """What suits a user's own table, if far more rounds are asked for."""
+  train, own = config.train, data.REGISTRY[config.data.name].own
+  if table.features.ndim != 2 or not own:
+    return []
+  times = rounds.times(table, train.batch_size, train.epochs)
+  if times < _MANY_TIMES:
+    return []
+  batch = rounds.batch_size(table)
+  return [
+      f'Rounds: {times:.0f} times as many as `recommend` takes for so many'
+      ' rows; more take longer, and may overfit. To take as few, type'
+      f' --config.train.batch_size={batch}'
+      f' --config.train.epochs={rounds.epochs(table, batch)}.'
+  ]
 
 
 def _read_as(config: Config, table: Table) -> list[str]:
