@@ -134,7 +134,10 @@ def _joined(parts: Sequence[_Part], rows: int) -> np.ndarray:
 
 def column_of(frame: 'pd.DataFrame', name: str) -> 'pd.Series':
   """`frame[name]` with the type of a column, for type checkers."""
-  return frame.iloc[:, list(frame.columns).index(name)]
+  place = frame.columns.get_loc(name)
+  if not isinstance(place, int):  # Of equal names, the first.
+    place = list(frame.columns).index(name)
+  return frame.iloc[:, place]
 
 
 def kind_of(column: 'pd.Series') -> str:

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 
-from vfljax.data.columns import NUMBERS, column_of, kind_of
+from vfljax.data.columns import NUMBERS, column_of, kind_of, numbers
 from vfljax.data.dialect import Recognised
 from vfljax.data.options import flag
 from vfljax.data.table import counted, listing
@@ -18,7 +18,7 @@ from vfljax.data.table import counted, listing
 if TYPE_CHECKING:
   import pandas as pd
 
-_LOOKED_AT = 20_000  # Rows, evenly spaced, that decide.
+_LOOKED_AT = 10_000  # Rows, evenly spaced, that decide.
 _MANY = 100  # With fewer rows, or ...
 _OF_EACH = 5  # ... fewer rows of a class, a column may tell it by chance.
 _TELLS = 0.02  # Share of changes of the label that is left, see `disorder`.
@@ -93,8 +93,7 @@ def _order(column: 'pd.Series', y: np.ndarray) -> np.ndarray:
   import pandas as pd
 
   if kind_of(column) in NUMBERS:
-    place, values = pd.factorize(column, sort=True)
-    return place
+    return numbers(column)  # NaNs are sorted to the end, as equals.
   place, values = pd.factorize(column, use_na_sentinel=False)
   if len(values) * _ROWS_A_WORD > len(y):
     return place
