@@ -107,6 +107,21 @@ def test_the_estimate_does_not_take_compiling_for_training():
     assert progress.eta() == pytest.approx(8.0)
 
 
+def test_in_a_long_run_the_start_of_a_unit_is_shown():
+  for seconds, shown in ((10.0, True), (1.0, False)):
+    progress, clock, stream = plain(every=3.0)
+    with progress:
+      progress.compiling('none')
+      progress.unit('none', seeds=1, epochs=5)
+      clock.now += seconds
+      progress.advance(5)
+      progress.finish()
+      progress.compiling('dcor')
+      clock.now += 0.1  # The program was kept from an earlier run.
+      progress.unit('dcor', seeds=1, epochs=5)
+    assert ('dcor, epoch 0/5, 1 seed' in stream.getvalue()) == shown
+
+
 def test_units_that_run_together_finish_together():
   progress, clock, stream = plain()
   with progress:

@@ -19,6 +19,7 @@ from rich.text import Text
 from vfljax.data.table import counted
 
 _ALL = 'all units'
+_LONG = 3  # With so many times `every` to go, the start of a unit is shown.
 
 
 class Progress:
@@ -50,7 +51,7 @@ class Progress:
       console: A rich console to use instead of one on `stream`.
       metric: What the utility is, for instance 'validation auc'.
       every: Least seconds between two plain lines; the first line, notes and
-        the start of a compilation, which may take long, do not wait.
+        the start of a compilation, or of a unit in a long run, do not wait.
       clock: Returns monotonic seconds.
     """
     works = [1.0] * units if isinstance(units, int) else units
@@ -117,7 +118,8 @@ class Progress:
     self._epoch, self._units = epoch, units
     self._spared += self._begun()
     self._detail = counted(seeds, 'seed')
-    self._renew()
+    # Else 'compiling ...' would be the last word for all of a long stride.
+    self._renew(now=(self.eta() or 0.0) > _LONG * self._every)
 
   def advance(
       self, epoch: int, rounds_per_s: float | None = None,
