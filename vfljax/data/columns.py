@@ -63,7 +63,7 @@ def features(
     raise ValueError(
         f'categories must be 1 to 100000; got {brief(categories)}.'
     )
-  gaps = frame.isna().sum()
+  gaps: Any = frame.isna().sum()
   gaps = gaps[gaps > 0]
   if len(gaps) and missing != 'impute':
     parts = (f'{name!r} in {count}' for name, count in gaps.items())

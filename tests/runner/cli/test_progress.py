@@ -28,11 +28,9 @@ class Counted(io.StringIO):
     super().flush()
 
 
-def plain(**options):
+def plain(units=3, **options):
   clock, stream = Clock(), Counted()
-  return Progress(
-      **dict(units=3) | options, stream=stream, clock=clock
-  ), clock, stream
+  return Progress(units, stream=stream, clock=clock, **options), clock, stream
 
 
 def test_the_estimate_knows_that_some_units_take_longer():
