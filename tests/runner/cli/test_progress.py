@@ -105,6 +105,23 @@ def test_the_estimate_does_not_take_compiling_for_training():
     assert progress.eta() == pytest.approx(8.0)
 
 
+def test_what_is_left_of_a_unit_is_told_by_its_own_pace():
+  progress, clock, _ = plain()
+  with progress:
+    progress.unit('none', seeds=1, epochs=10)
+    clock.now += 10.0
+    progress.advance(10)
+    progress.finish()
+    progress.unit('dcor', seeds=1, epochs=10, epoch=5)
+    clock.now += 100.0
+    progress.advance(9)  # 25 s an epoch; 110 s for 1.4 units, and one to go.
+    assert progress.eta() == pytest.approx(25.0 + 110 / 1.4)
+    progress.finish()
+    progress.compiling('iso')
+    clock.now += 50.0
+    assert progress.eta() == pytest.approx(110 / 1.5)
+
+
 def test_in_a_long_run_the_start_of_a_unit_is_shown():
   for seconds, shown in ((10.0, True), (1.0, False)):
     progress, clock, stream = plain(every=3.0)
@@ -128,7 +145,7 @@ def test_units_that_run_together_finish_together():
     progress.unit('iso', seeds=2, epochs=2, units=2)
     clock.now += 4.0
     progress.advance(1, None, 'auc 0.5, so far')
-    assert progress.eta() == pytest.approx(2.0)
+    assert progress.eta() == pytest.approx(4.0)
     progress.finish()
     assert progress.eta() == 0.0
   assert '[2-3/3] iso, epoch 1/2, auc 0.5, so far, 2 seeds' in (
@@ -169,7 +186,7 @@ def test_a_terminal_shows_the_unit_and_all_of_them(width):
     progress.note('saved a checkpoint')
   lines = Text.from_ansi(shown).plain.split('\n')[-2:]
   assert all(len(line) <= width for line in lines)
-  for words in ('auc 0.9', '25/', '1/2', 'ETA 3 s'):
+  for words in ('auc 0.9', '25/', '1/2', 'ETA 10 s'):
     assert words in lines[0] + lines[1]
   if width >= 80:
     assert '25/50 epochs auc 0.951, 5,312 rounds/s, 10 seeds' in lines[1]

@@ -68,7 +68,8 @@ class Progress:
     self._compiled = 0.0
     self._since: float | None = None
     self._name, self._seeds, self._epochs, self._units = '', 0, 0, 1
-    self._epoch = 0
+    # Epochs done: now, and when the unit in progress started.
+    self._epoch, self._first, self._unit_start = 0, 0, self._start
     self._detail, self._told = '', False
     self._bars = _bars(self._console, clock)
     self._task: TaskID | None = None
@@ -96,7 +97,7 @@ class Progress:
     """Shows that the programs of `name` are being compiled."""
     self._since = self._clock()
     self._name, self._detail = name, 'compiling ...'
-    self._epoch, self._epochs, self._units = 0, 0, 1
+    self._epoch, self._epochs, self._units, self._first = 0, 0, 1, 0
     self._renew(now=True)
 
   def unit(
@@ -115,7 +116,8 @@ class Progress:
       self._compiled += self._clock() - self._since
       self._since = None
     self._name, self._seeds, self._epochs = name, seeds, epochs
-    self._epoch, self._units = epoch, units
+    self._epoch, self._units, self._first = epoch, units, epoch
+    self._unit_start = self._clock()
     self._spared += self._begun()
     self._detail = counted(seeds, 'seed')
     # Else 'compiling ...' would be the last word for all of a long stride.
@@ -144,8 +146,8 @@ class Progress:
 
   def finish(self) -> None:
     """The unit in progress is done, and saved or about to be."""
-    self._finished = min(self._finished + self._units, self._total)
-    self._epoch = self._epochs = 0
+    self._finished = self._end()
+    self._epoch = self._epochs = self._first = 0
     if self._live:
       self._hide_unit()
       self._bars.update(
@@ -166,14 +168,22 @@ class Progress:
     if done <= 0:
       return None
     until = self._clock() if self._since is None else self._since
-    played = until - self._start - self._compiled
-    return played / done * (self._work[-1] - now)
+    pace = (until - self._start - self._compiled) / done
+    played = self._epoch - self._first
+    if played <= 0:
+      return pace * (self._work[-1] - now)
+    # Defenses differ: what is left of this one is told by its own pace.
+    left = (until - self._unit_start) / played * (self._epochs - self._epoch)
+    return left + pace * (self._work[-1] - self._work[self._end()])
 
   def _begun(self) -> float:
     """The work that is done of the unit in progress."""
-    last = min(self._finished + self._units, self._total)
-    whole = self._work[last] - self._work[self._finished]
+    whole = self._work[self._end()] - self._work[self._finished]
     return whole * self._epoch / max(self._epochs, 1)
+
+  def _end(self) -> int:
+    """How many units are done after the unit in progress."""
+    return min(self._finished + self._units, self._total)
 
   def _tell(self) -> None:
     """Prints once how long the rest takes, from the first compiled stride."""
@@ -203,7 +213,7 @@ class Progress:
     elif now or self._clock() - self._last >= self._every:
       self._last = self._clock()
       place = min(self._finished + 1, self._total)
-      last = min(self._finished + self._units, self._total)
+      last = self._end()
       places = f'{place}-{last}' if last > place else f'{place}'
       epochs = f'epoch {self._epoch}/{self._epochs}' if self._epochs else ''
       words = [self._name, epochs, self._detail, self._remaining()]
