@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from vfljax import data
-from vfljax.data import columns
+from vfljax.data import columns, labels
 
 
 def load(folder, content, **given):
@@ -49,8 +49,8 @@ def test_one_word_in_two_spellings_is_asked_about(kind):
   )):
     columns.features(column.to_frame())
   with pytest.raises(ValueError, match="Label column 'x' has values that dif"):
-    columns.labels(column)
-  assert len(columns.labels(column, text=True)[1]) == 5
+    labels.labels(column)
+  assert len(labels.labels(column, text=True)[1]) == 5
   assert columns.features(column.to_frame(), text=('x',))[0].shape == (45, 5)
 
 

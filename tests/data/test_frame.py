@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from vfljax import data
-from vfljax.data import files, split
+from vfljax.data import files, frame, split
 
 
 def write_csv(folder, text):
@@ -305,3 +305,48 @@ def test_a_parquet_file_of_more_than_memory_is_refused(tmp_path, monkeypatch):
   monkeypatch.setattr(files, 'memory', lambda: 10_000)
   with pytest.raises(ValueError, match='declares would take'):
     data.load('parquet', str(tmp_path / 'a'), 'y')
+
+
+def test_all_refused_columns_are_named_at_once():
+  rows = 60
+  found = pd.DataFrame(dict(
+      name=[f'n{k}' for k in range(rows)], x=np.arange(rows) % 7,
+      day=[f'2024-{1 + k // 28:02}-{1 + k % 28:02}' for k in range(rows)],
+      y=np.arange(rows) % 2,
+  ))
+  with pytest.raises(ValueError, match="'name' has 60") as error:
+    frame.table(found, 'y')
+  assert str(error.value).endswith(
+      "Refused, too: 'day'; to leave out all of them:"
+      ' --config.data.options=drop=name,day'
+  )
+
+
+@pytest.mark.parametrize('written', [
+    '{y}-{m:02}-{d:02}', '{d}.{m}.{y}', '{m}/{d}/{y}', '{y}-{m}-{d} 10:30:00',
+    '{y}{m:02}{d:02}T1030',
+])
+def test_dates_are_called_dates(written):
+  days = [(2001, 1 + k // 28, 1 + k % 28) for k in range(200)]
+  found = pd.DataFrame(dict(
+      day=[written.format(y=y, m=m, d=d) for y, m, d in days],
+      y=np.arange(200) % 2,
+  ))
+  with pytest.raises(ValueError, match="'day' has dates, like '.*days since"):
+    frame.table(found, 'y')
+  frame.table(found, 'y', text='day', categories=300)
+  found['day'] = [*found.day[:-1], 'never']
+  with pytest.raises(ValueError, match="'day' has 200 different values"):
+    frame.table(found, 'y')
+
+
+@pytest.mark.parametrize('dtype', ['str', object, 'category'])
+def test_categories_are_the_same_in_any_kind_of_column(dtype):
+  words = pd.Series(['b', None, 'a', '(missing)', 'b'], dtype=dtype, name='w')
+  found = pd.DataFrame(dict(w=words, y=[0, 1, 0, 1, 1]))
+  table = frame.table(found, 'y', missing='impute')
+  assert table.names == ('w=(missing)', 'w=a', 'w=b')
+  np.testing.assert_array_equal(
+      table.features,
+      [[0, 0, 1], [1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 0, 1]],
+  )

@@ -216,3 +216,19 @@ def test_apply_splits_tables_and_images():
   np.testing.assert_array_equal(np.concatenate([top, bottom], 1), x)
   with pytest.raises(ValueError, match='not split by ratios'):
     split.apply(pictures, split.Spec(2, ratios='1:1'))
+
+
+def test_columns_that_are_neighbours_are_not_copied():
+  x = np.arange(12, dtype=np.float32).reshape(2, 6)
+  found = Table(
+      x, np.array([0, 1], np.int32), tuple('abcdef'), ('no', 'yes'),
+      tuple(range(6)),
+  )
+  first, second = split.apply(found, split.Spec(2))
+  assert np.shares_memory(first, x) and np.shares_memory(second, x)
+  np.testing.assert_array_equal(np.hstack([first, second]), x)
+  first, second = split.apply(
+      found, split.Spec(2, 'named', named='a,c;*')
+  )
+  np.testing.assert_array_equal(first, x[:, [0, 2]])
+  np.testing.assert_array_equal(second, x[:, [1, 3, 4, 5]])

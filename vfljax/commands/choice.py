@@ -20,7 +20,9 @@ from vfljax.report.reading import Results
 from vfljax.runner.cli.goals import Goal
 from vfljax.runner.compiled import replay
 from vfljax.runner.config import Config, Entry, default_entry
-from vfljax.runner.experiment import choosing, division, federations, setting
+from vfljax.runner.experiment import (
+    choosing, division, federations, rounds, setting,
+)
 
 # One or two of each kind: noise on gradients, coarser gradients, changed
 # labels, embeddings with less information.
@@ -32,17 +34,6 @@ COARSE = 3  # Strengths of each in the first sweep.
 FINER = 3  # Number of defenses that are tried again.
 # These attacks train a large model for every sample or label that they infer.
 COSTLY = ('gradient_inversion', 'mixmatch')
-# Rows up to which so many samples are a round; of more than those, 1024.
-_BATCHES = ((2000, 32), (20_000, 128), (200_000, 512))
-# Rounds are up to `_LARGER` times as large, so that each of two classes has
-# `_OF_EACH` samples a round on average: of a class of 1 % most rounds would
-# have none, to learn from or for attackers to find.
-_OF_EACH, _LARGER = 2, 16
-# Rounds of a training, about. On a table of 2000 rows 1300 rounds gave the AUC
-# of 700, in twice the time.
-_ROUNDS = 700
-_EPOCHS = (5, 30)  # At least and at most.
-_TRAINED_ON = 0.7  # Share of training rows, about; others validate and test.
 
 
 def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
@@ -52,25 +43,16 @@ def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
   Fields that were typed are not changed. No round is replayed if the training
   samples do not fill one.
   """
-  rows, fewest = len(table.labels), int(np.bincount(table.labels).min())
+  fewest = int(np.bincount(table.labels).min())
   typed = lambda field: any(
       a.lstrip('-').startswith(f'config.{field}') for a in argv
   )
-  usual = next((b for most, b in _BATCHES if rows <= most), 1024)
-  batch = usual
-  if len(table.classes) == 2:
-    of_each = math.ceil(_OF_EACH * rows / max(fewest, 1))
-    batch = min(max(usual, of_each), _LARGER * usual)
   train, attack = config.train, config.attack
   if not typed('train.batch_size'):
-    fitting = max(2, min(batch, rows // 4))
-    train = dataclasses.replace(train, batch_size=fitting)
+    train = dataclasses.replace(train, batch_size=rounds.batch_size(table))
   if not typed('train.epochs'):
-    an_epoch = max(_TRAINED_ON * rows / train.batch_size, 1)
-    least, most = _EPOCHS
-    most = most * max(train.batch_size // usual, 1)  # As many rounds.
-    epochs = int(np.clip(round(_ROUNDS / an_epoch), least, most))
-    train = dataclasses.replace(train, epochs=epochs)
+    suited = rounds.epochs(table, train.batch_size)
+    train = dataclasses.replace(train, epochs=suited)
   if not typed('attack.known'):
     known = max(1, min(attack.known, fewest // 2))
     attack = dataclasses.replace(attack, known=known)

@@ -1,18 +1,18 @@
-"""Turns a data frame's columns into labels and numbers.
+"""Turns a data frame's columns into numbers.
 
 Columns that would change their meaning are refused by name: a stray word among
 numbers would make each number a category, and float32 would make different
 large whole numbers equal.
 """
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from vfljax.data import spelling
 from vfljax.data.files import brief, fits, one_line
 from vfljax.data.options import flag
-from vfljax.data.table import few_classes, listing, single
+from vfljax.data.table import listing, single
 
 if TYPE_CHECKING:
   import pandas as pd
@@ -21,92 +21,26 @@ NUMBERS = ('integer', 'floating', 'mixed-integer-float', 'decimal')
 TEXT = ('string', 'categorical', 'mixed-integer')
 MOST = 20  # Up to so many different numbers are classes, not measurements.
 _BLANK = '(missing)'  # The category of missing values, when imputing.
+_BLOCK = 1 << 22  # Cells that are written at a time: 16 MiB.
 
 
-def labels(
-    column: 'pd.Series', positive: str = '', text: bool = False, most: int = 0
-) -> tuple[np.ndarray, tuple[str, ...]]:
-  """(int32 [n], the classes' names), classes in numeric or alphabetical order.
+class _Part(NamedTuple):
+  """What one column becomes: numbers, or a 0/1 column for each category.
 
-  Args:
-    column: One value for each row.
-    positive: The class that becomes 1, of two classes; '' for the last.
-    text: Whether the user declared values to be classes: then words among
-      numbers, and up to `most` classes in few rows, are accepted.
-    most: See `text`.
-
-  Raises:
-    ValueError: for missing labels, a `positive` that is not one of two classes,
-      a column of measurements, or a few words among numbers.
+  Attributes:
+    names: The new columns' names.
+    values: float32 [n]: numbers; int [n]: the index of each row's category.
   """
-  kind, name, rows = kind_of(column), column.name, len(column)
-  gone = column.isna().to_numpy()
-  if kind in NUMBERS:
-    gone = ~np.isfinite(_numbers(column))
-  if gone.any():
-    raise ValueError(
-        f'Label column {name!r}: {gone.mean():.1%} of its values are missing'
-        f' ({gone.sum()} of {rows} rows). Every row needs a label: leave the'
-        ' others out of the file.'
-    )
-  if kind not in NUMBERS and not text:
-    spelling.refuse_stray(column)
-  values = _numbers(column) if kind in NUMBERS else column.astype(str)
-  order, index = np.unique(np.asarray(values), return_inverse=True)
-  if kind in NUMBERS:
-    order = _as_classes(column, order, text)
-  elif not text:
-    spelling.refuse_alike('Label column', name, map(str, order))
-  few_classes(
-      len(order), rows, f'Label column {name!r}', most if text else 0,
-      flag(text=str(name), categories=str(len(order))),
-  )
-  classes = tuple(map(str, order))
-  index = index.astype(np.int32)
-  if positive == '':
-    return index, classes
-  found = [i for i, one in enumerate(classes) if _same(one, positive)]
-  if len(classes) != 2 or not found:
-    raise ValueError(
-        f'positive={positive!r}: the classes in {name!r} are'
-        f' {listing(classes)}; positive must name one of two classes, as in'
-        f' {flag(positive=classes[0])}'
-    )
-  return (1 - index, classes[::-1]) if found[0] == 0 else (index, classes)
 
+  names: list[str]
+  values: np.ndarray
 
-def _as_classes(
-    column: 'pd.Series', order: np.ndarray, text: bool
-) -> list[int | float]:
-  """A label column's different numbers, whole numbers as integers.
-
-  Raises:
-    ValueError: if they look like measurements. Whole numbers are accepted if
-      the user declared them to be classes (`text`).
-  """
-  name = column.name
-  if kind_of(column) == 'integer' and len(order) < column.nunique():
-    raise ValueError(
-        f'Label column {name!r} has whole numbers beyond 2^53, which cannot be'
-        ' told apart; write the classes as words.'
-    )
-  if (order != np.round(order)).any():
-    if len(order) > MOST:
-      raise ValueError(
-          f'Label column {name!r} has {len(order)} different fractional'
-          ' numbers: it is a measurement, not a class. Write a column of'
-          ' classes into the file, such as 1 where it is above some value and 0'
-          ' elsewhere, and leave this column out, because it gives them away:'
-          f' --config.data.label=<name> {flag(drop=str(name))}'
-      )
-    return [*order]
-  if len(order) > MOST and not text:
-    raise ValueError(
-        f'Label column {name!r} has {len(order)} different whole numbers. If'
-        ' they are measurements, write a column of classes, such as ranges of'
-        f' them, into the file. If they are classes: {flag(text=str(name))}'
-    )
-  return [int(v) if abs(v) < 2**63 else float(v) for v in order]
+  def of(self, rows: slice) -> np.ndarray:
+    """The new columns in these rows: [rows, columns]."""
+    values = self.values[rows, None]
+    if values.dtype == np.float32:
+      return values
+    return values == np.arange(len(self.names))
 
 
 def features(
@@ -129,7 +63,7 @@ def features(
     raise ValueError(
         f'categories must be 1 to 100000; got {brief(categories)}.'
     )
-  gaps = frame.isna().sum()
+  gaps: Any = frame.isna().sum()
   gaps = gaps[gaps > 0]
   if len(gaps) and missing != 'impute':
     parts = (f'{name!r} in {count}' for name, count in gaps.items())
@@ -138,22 +72,72 @@ def features(
         ' --config.data.missing=impute fills them;'
         f' {flag(drop=str(gaps.index[0]))} leaves a column out.'
     )
-  columns, names, groups = [], [], []
+  parts, names, groups = [], [], []
   for group, name in enumerate(frame.columns):
     found = column_of(frame, name)
-    for new, values in _expand(found, categories, name in text, rounded):
-      columns.append(values)
-      names.append(new)
-      groups.append(group)
-    fits(12 * len(columns) * len(frame), 'The one-hot columns')
-  x = single(np.array(columns, np.float64))
-  x = np.ascontiguousarray(x.T) if columns else np.zeros((len(frame), 0), 'f4')
-  return x, tuple(names), tuple(groups)
+    try:
+      part = _expand(found, categories, name in text, rounded)
+    except ValueError as error:
+      _refuse_all(frame, str(name), str(error), lambda column, name: _expand(
+          column, categories, name in text, rounded
+      ))
+      raise
+    parts.append(part)
+    names += part.names
+    groups += [group] * len(part.names)
+    fits(4 * len(names) * len(frame), 'The one-hot columns')
+  return _joined(parts, len(frame)), tuple(names), tuple(groups)
+
+
+def _refuse_all(
+    frame: 'pd.DataFrame', first: str, said: str,
+    expand: Callable[['pd.Series', str], Any],
+) -> None:
+  """Names what else would be refused, as a large file takes long to read.
+
+  Args:
+    frame: The features.
+    first: The column that is refused.
+    said: Why.
+    expand: (column, name) -> anything; raises a ValueError for such a column.
+
+  Raises:
+    ValueError: if any column after `first` would be refused, too.
+  """
+  others, names = [], [*frame.columns]
+  for name in names[names.index(first) + 1 :]:
+    try:
+      expand(column_of(frame, name), name)
+    except ValueError:
+      others.append(name)
+  if others:
+    raise ValueError(
+        f'{said.rstrip(".")}. Refused, too: {listing(map(repr, others))}; to'
+        f' leave out all of them: {flag(drop=",".join([first, *others]))}'
+    )
+
+
+def _joined(parts: Sequence[_Part], rows: int) -> np.ndarray:
+  """The parts' columns side by side, float32 [rows, columns].
+
+  They are written block by block of rows, so that the 0/1 columns exist once.
+  """
+  ends = np.cumsum([0, *(len(part.names) for part in parts)])
+  x = np.empty((rows, ends[-1]), np.float32)
+  step = max(_BLOCK // max(int(ends[-1]), 1), 1)
+  for first in range(0, rows, step):
+    block = slice(first, first + step)
+    for part, start, end in zip(parts, ends, ends[1:]):
+      x[block, start:end] = part.of(block)
+  return x
 
 
 def column_of(frame: 'pd.DataFrame', name: str) -> 'pd.Series':
   """`frame[name]` with the type of a column, for type checkers."""
-  return frame.iloc[:, list(frame.columns).index(name)]
+  place = frame.columns.get_loc(name)
+  if not isinstance(place, int):  # Of equal names, the first.
+    place = list(frame.columns).index(name)
+  return frame.iloc[:, place]
 
 
 def kind_of(column: 'pd.Series') -> str:
@@ -165,22 +149,20 @@ def kind_of(column: 'pd.Series') -> str:
 
 def _expand(
     column: 'pd.Series', most: int, text: bool, rounded: Sequence[str] | None
-) -> list[tuple[str, np.ndarray]]:
-  """The numeric columns that one column becomes: (name, values) of each."""
-  import pandas as pd
-
+) -> _Part:
+  """The numbers, or the categories, that one column becomes."""
   kind, name = kind_of(column), column.name
   if column.isna().all():
     raise ValueError(
         f'Column {name!r} has no value at all; drop it: {flag(drop=str(name))}'
     )
   if kind in NUMBERS and not text:
-    values = _numbers(column)
+    values = numbers(column)
     if name not in (rounded or ()):
       _refuse_lost(column, values, rounded is not None)
-    return [(str(name), values)]
+    return _Part([str(name)], single(values))
   if kind == 'boolean' and not text and not column.isna().any():
-    return [(str(name), column.to_numpy(np.float64))]
+    return _Part([str(name)], column.to_numpy(np.float32))
   if kind not in (*TEXT, *NUMBERS, 'boolean'):
     raise ValueError(
         f'Column {name!r} has values of kind {kind}; numbers, booleans and text'
@@ -188,9 +170,10 @@ def _expand(
     )
   if not text:
     spelling.refuse_stray(column)
-  words = np.array([_BLANK if pd.isna(v) else str(v) for v in column], object)
-  values = sorted(set(words))
+  codes, values = _categories(column)
   if not text:
+    if len(values) > min(most, MOST):
+      spelling.refuse_dates(str(name), [v for v in values if v != _BLANK])
     _refuse_names(column, values)
     spelling.refuse_alike('Column', name, values)
   if len(values) > most:
@@ -199,11 +182,33 @@ def _expand(
         f' {most}: drop it, {flag(drop=str(name))}, or raise the limit,'
         f' {flag(categories=str(len(values)))}'
     )
-  fits(8 * len(values) * len(words), f'The categories of column {name!r}')
-  return [(f'{name}={v}', (words == v).astype(np.float64)) for v in values]
+  fits(4 * len(values) * len(codes), f'The categories of column {name!r}')
+  return _Part([f'{name}={value}' for value in values], codes)
 
 
-def _numbers(column: 'pd.Series') -> np.ndarray:
+def _categories(column: 'pd.Series') -> tuple[np.ndarray, list[str]]:
+  """(int [n], names): each row's category, and all of them in order.
+
+  A gap is a category of its own.
+  """
+  import pandas as pd
+
+  if kind_of(column) not in ('string', 'categorical', 'integer'):
+    # Other values may be equal and yet written in two ways: 0.0 and -0.0.
+    column = column.map(str, na_action='ignore').astype(object)
+  index, found = pd.factorize(column)  # Gaps are -1.
+  words = [*map(str, found)] + ([_BLANK] if (index < 0).any() else [])
+  names = sorted(set(words))
+  place = {name: k for k, name in enumerate(names)}
+  return np.array([place[word] for word in words])[index], names
+
+
+def numbers(column: 'pd.Series') -> np.ndarray:
+  """A column's numbers, float64 [n]; gaps are NaN.
+
+  Raises:
+    ValueError: for a number that has no such form.
+  """
   try:
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
   except (OverflowError, ValueError, TypeError) as error:
@@ -281,11 +286,3 @@ def lost(values: np.ndarray, different: int = 0) -> bool:
     return False  # Too large for float32: `table.check` says so.
   kept = len(np.unique(single(values)))
   return kept < 0.9 * (different or len(np.unique(values))) and kept < 2**20
-
-
-def _same(one: str, other: str) -> bool:
-  """Whether two words are equal, or the same number: '1' and '1.0'."""
-  try:
-    return one == other or float(one) == float(other)
-  except (ValueError, OverflowError):
-    return False

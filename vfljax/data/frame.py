@@ -14,10 +14,11 @@ import shlex
 from typing import TYPE_CHECKING, Any
 import warnings
 
-from vfljax.data import namesakes, spelling
-from vfljax.data.columns import column_of, features, kind_of, labels
+from vfljax.data import namesakes, spelling, telling
+from vfljax.data.columns import column_of, features, kind_of
 from vfljax.data.dialect import Dialect, Recognised, dialect
 from vfljax.data.files import brief, find, fits, reading
+from vfljax.data.labels import labels
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import OWN, Source
 from vfljax.data.table import Table, listing
@@ -78,7 +79,7 @@ def csv(
 
   Warns:
     Recognised: (one line) if it is read as latin-1 without the option, and for
-      each column that numbers the rows.
+      columns that number the rows, tell the label alone or are constant.
   """
   with extra():
     import pandas as pd
@@ -221,6 +222,7 @@ def table(
   x, names, groups = features(frame, missing, categories, words, large)
   namesakes.refuse_label_again(frame, label, y)
   _warn_of_numbering(frame)
+  telling.warn(frame, label, y)
   return Table(x, y, names, classes, groups)
 
 

@@ -5,7 +5,7 @@ or a gap. If two readings are possible, nothing is guessed and the user must set
 an option: for '1,244', but not for '1,244.50'.
 """
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,11 @@ _GAPS = frozenset((
 # Words that pandas reads as gaps, but not if blanks surround them.
 _EMPTY = frozenset(('', 'NA', 'N/A', 'n/a', 'NaN', 'nan', 'NULL', 'null',
                     'None', '<NA>', '#N/A', '#NA'))
+# 2024-05-31, 31.5.24, 5/31/2024, 20240531T10:00; what follows may be a time.
+_DATE = re.compile(
+    r'(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d\d))(?!\d)'
+    r'|\d{8}T\d'
+)
 _FEW = 0.1  # Up to this share, cells that are no numbers count as mistakes.
 _LOOKED_AT = 1000  # Cells that decide whether a column may be numbers.
 _BETWEEN = " ,.'’\u00a0\u202f"  # Marks between thousands.
@@ -45,11 +50,12 @@ def read(column: 'pd.Series', decimal: str, said: bool) -> 'pd.Series':
     ValueError: (one line) for numbers with two readings, and for numbers with a
       word that may mean a gap. It names the option that decides.
   """
-  cells: Any = column.dropna().astype(str).str.strip()
-  some = [*cells.head(_LOOKED_AT).unique()]
+  cells: Any = column.dropna()
+  some = {cell.strip() for cell in cells.head(_LOOKED_AT).astype(str)}
   words = {cell for cell in some if not cell[-1:].isdigit()}
   if len(words) == len(some):
     return column
+  cells = cells.astype(str).str.strip()
   if words:
     _refuse_gaps(column, cells)
     return column
@@ -72,14 +78,15 @@ def emptied(column: 'pd.Series', gaps: Collection[str]) -> 'pd.Series':
   """The column with gaps in place of blank cells and words for gaps.
 
   Args:
-    column: The column as pandas read it.
+    column: The column as pandas read it, of kind 'string'.
     gaps: Words that mean a gap, besides those that do in any file.
   """
+  import pandas as pd
+
   empty = _EMPTY | frozenset(gaps)
-  cells = column.astype(object).map(
-      lambda v: isinstance(v, str) and v.strip() in empty
-  )
-  return column.mask(cells.to_numpy(bool)) if cells.any() else column
+  index, words = pd.factorize(column)  # Different words are fewer than cells.
+  gone = np.array([word.strip() in empty for word in words] + [False])
+  return column.mask(gone[index]) if gone.any() else column
 
 
 def refuse_stray(column: 'pd.Series') -> None:
@@ -93,8 +100,13 @@ def refuse_stray(column: 'pd.Series') -> None:
   if isinstance(column.dtype, pd.CategoricalDtype):
     return  # The user declared its numbers to be names.
   there = column.notna().to_numpy()
-  parsed: Any = pd.to_numeric(column, errors='coerce')
-  number = parsed.notna().to_numpy()
+  if pd.api.types.infer_dtype(column, skipna=True) == 'string':
+    index, words = pd.factorize(column)  # Different words are fewer than cells.
+    parsed: Any = pd.to_numeric(pd.Series(words), errors='coerce')
+    number = np.append(parsed.notna().to_numpy(), False)[index]
+  else:
+    parsed = pd.to_numeric(column, errors='coerce')
+    number = parsed.notna().to_numpy()
   stray = np.flatnonzero(there & ~number)
   if 0 < len(stray) <= _FEW * there.sum():
     raise ValueError(
@@ -129,6 +141,25 @@ def refuse_alike(what: str, name: object, words: Iterable[str]) -> None:
         f'{what} {name!r} has values that differ only in capitals or blanks:'
         f' {listing(map(repr, alike))}. Use one spelling in the file; or, if'
         f' they are different, {flag(text=str(name))}'
+    )
+
+
+def refuse_dates(name: str, values: Sequence[str]) -> None:
+  """Refuses text that is a date, or a date and a time, in every row.
+
+  Args:
+    name: The column's name.
+    values: Its different values, at least one.
+
+  Raises:
+    ValueError: (one line) with what to write instead.
+  """
+  if all(map(_DATE.match, values)):
+    raise ValueError(
+        f'Column {name!r} has dates, like {brief(values[-1], 30)}. Write them'
+        ' as numbers, such as days since the first, or drop the column:'
+        f' {flag(drop=name)}; if each is a category,'
+        f' {flag(text=name, categories=str(max(len(values), 100)))}'
     )
 
 

@@ -50,6 +50,8 @@ class Spec(NamedTuple):
 def apply(table: Table, spec: Spec) -> tuple[np.ndarray | None, ...]:
   """Every party's features, all rows; `None` for a party with labels only.
 
+  They may be views of the table's.
+
   Raises:
     ValueError: as `columns` and `images`.
   """
@@ -62,7 +64,8 @@ def apply(table: Table, spec: Spec) -> tuple[np.ndarray | None, ...]:
       raise ValueError('Images are not split by ratios or names of columns.')
     return images(x, spec.parties, spec.how, spec.label_only)
   return tuple(
-      None if own is None else x[:, own] for own in columns(table, *spec[:-1])
+      None if own is None else _held(x, own)
+      for own in columns(table, *spec[:-1])
   )
 
 
@@ -168,6 +171,13 @@ def images(
   if how in ('right_left', 'bottom_top'):
     parts.reverse()
   return (None, *parts) if label_only else tuple(parts)
+
+
+def _held(x: np.ndarray, own: np.ndarray) -> np.ndarray:
+  """Columns of x, `own` ascending; neighbours are a view, without a copy."""
+  if len(own) and own[-1] - own[0] + 1 == len(own):
+    return x[:, own[0] : own[-1] + 1]
+  return x[:, own]
 
 
 def _controlled(table: Table, parties: int, how: str, seed: int, strength):

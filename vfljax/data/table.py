@@ -67,15 +67,17 @@ def impute(table: Table) -> Table:
   x = table.features
   if x.dtype.kind != 'f' or x.ndim != 2 or not np.isnan(x).any():
     return table
-  train = x if table.test is None else x[~table.test]
-  empty = np.isnan(train).all(axis=0)
-  if empty.any():
-    raise ValueError(
-        f'Column {table.names[int(empty.argmax())]!r} has no values to impute'
-        ' from; leave the column out.'
-    )
-  median = np.nanmedian(train, axis=0)
-  return table._replace(features=np.where(np.isnan(x), median, x))
+  x = x.copy()
+  for column in np.flatnonzero(np.isnan(x).any(axis=0)):
+    values = x[:, column]
+    train = values if table.test is None else values[~table.test]
+    if np.isnan(train).all():
+      raise ValueError(
+          f'Column {table.names[column]!r} has no values to impute from; leave'
+          ' the column out.'
+      )
+    values[np.isnan(values)] = np.nanmedian(train)
+  return table._replace(features=x)
 
 
 def listing(words, most: int = 5) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from vfljax.data import columns as of_frames
 from vfljax.data.files import at, one_line
+from vfljax.data.labels import labels
 from vfljax.data.options import Names, several
 from vfljax.data.source import Source
 from vfljax.data.table import Table, listing
@@ -185,7 +186,7 @@ def _table(rows, label, names, missing, categories, text) -> Table:
   if label in names:
     y, classes = column.to_numpy(np.int32), names[label]
   else:
-    y, classes = of_frames.labels(
+    y, classes = labels(
         column, text=label in text, most=categories
     )
   images = [k for k, v in rows[0].items() if np.ndim(v) == 3]

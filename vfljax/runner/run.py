@@ -72,7 +72,9 @@ def run(
     Interrupted: after `stop` and saving.
   """
   recording.code()  # Before anything else is checked out.
-  with precision.of_products(config.train.precision), outside.misfits():
+  with precision.of_products(config.train.precision), outside.misfits(), (
+      exhausted.explained()
+  ):
     asked = asking.of(config, table, workdir)
     setting, place, recorded, complete = asked
     programs = None
@@ -140,11 +142,13 @@ def _run(
         'all. --config.seeds_per_chunk=1 makes more.', flush=True,
     )
     return
-  left = [j for j in own if not all(work.done(u) for u in j.units)]
-  names = [job.name for job in own]
-  finished = len(own) - len(left)
-  log.finished(job for job in own if all(map(work.done, job.units)))
-  display = Progress(names, finished, metric=main_metric(setting))
+  is_done = lambda job: all(map(work.done, job.units))
+  own = sorted(own, key=is_done, reverse=True)
+  finished = sum(map(is_done, own))
+  left = own[finished:]
+  log.finished(own[:finished])
+  works = [job.work for job in own]
+  display = Progress(works, finished, metric=main_metric(setting))
   with exhausted.explained(), display as progress, Saver(stop) as saver, (
       Compiler(everything, left, programs)
   ) as compiler:

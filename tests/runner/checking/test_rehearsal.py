@@ -3,7 +3,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from vfljax import defenses
+from vfljax import defenses, target
 from vfljax.defense import Defense, Method
 from vfljax.runner.checking import checks, rehearsal
 from vfljax.runner.cli import arguments
@@ -107,6 +107,10 @@ def test_every_word_for_the_end_of_memory_is_explained():
     with pytest.raises(UserError, match='too little memory'):
       with exhausted.explained():
         raise error
+  with target.tracing_for('gpu'):
+    with pytest.raises(UserError, match='seeds_per_chunk=1'):
+      with exhausted.explained():
+        raise MemoryError
   with pytest.raises(jax.errors.JaxRuntimeError, match='else'):
     with exhausted.explained():
       raise jax.errors.JaxRuntimeError('INTERNAL: something else')

@@ -1,10 +1,12 @@
 """What is said to be trained is what is trained."""
+import jax
 import numpy as np
 import pytest
 
 from vfljax.data.table import Table
 from vfljax.runner.cli import forecast
 from vfljax.runner.config import Config, DataConfig, Entry, TrainConfig
+from vfljax.runner.experiment import memory
 
 TABLE = Table(
     np.zeros((6, 2), np.float32), np.array([0, 1] * 3, np.int32), ('a', 'b'),
@@ -72,3 +74,46 @@ def test_attacks_that_are_left_out_are_named(listed, said):
       data=DataConfig('wine'), listed=(Entry('none'),), listed_attacks=listed
   )
   assert ' '.join(forecast.text(config, table).split()).endswith(said)
+
+
+def test_much_memory_is_said_and_too_much_with_what_takes_less(monkeypatch):
+  """Six rows of two floats are 48 bytes: as loaded, and thrice a device."""
+  config = Config(seeds=1, data=DataConfig('csv'), listed=(Entry('none'),))
+  counts = jax.local_device_count()
+  assert memory.expected(config, TABLE)[:2] == (48 * (1 + 3 * counts), 48 * 4)
+
+  def said(there):
+    monkeypatch.setattr(memory, 'memory', lambda: there)
+    text = ' '.join(forecast.text(config, TABLE).split())
+    return text.partition('Memory')[2]
+
+  needed = 48 * (1 + 3 * counts)
+  assert said(4 * needed) == ''
+  assert said(2 * needed).endswith('GiB.')
+  assert '--devices' not in said(2 * needed)
+  assert '--devices=1 (about ' in said(needed - 1)
+  assert '--config.data.limit=2 for' in said(needed - 1)
+  streamed = Config(data=DataConfig('csv', stream=1), listed=(Entry('none'),))
+  assert memory.expected(streamed, TABLE) == (0, 0, 0)
+
+
+def test_far_more_rounds_than_suit_a_table_are_told():
+  rng = np.random.default_rng(0)
+  table = TABLE._replace(
+      features=np.zeros((10_000, 2), np.float32),
+      labels=rng.permutation(np.arange(10_000) % 2).astype(np.int32),
+  )
+  suited = TrainConfig(epochs=13, batch_size=128)
+  config = Config(
+      data=DataConfig('csv'), listed=(Entry('none'),), train=suited
+  )
+  assert 'Rounds' not in forecast.text(config, table)
+  # 700 rounds, 55 an epoch of 128: 13 epochs. 30 epochs of 32 have 6563.
+  config.train = TrainConfig(epochs=30, batch_size=32)
+  assert 'Rounds' not in forecast.text(config, table)
+  config.train = TrainConfig(epochs=60, batch_size=32)
+  said = ' '.join(forecast.text(config, table).split())
+  assert 'Rounds: 18 times as many as `recommend` takes' in said
+  assert said.endswith(
+      '--config.train.batch_size=128 --config.train.epochs=13.'
+  )

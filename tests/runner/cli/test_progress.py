@@ -28,11 +28,21 @@ class Counted(io.StringIO):
     super().flush()
 
 
-def plain(**options):
+def plain(units=3, **options):
   clock, stream = Clock(), Counted()
-  return Progress(
-      ['none', 'iso/0', 'iso/1'], stream=stream, clock=clock, **options
-  ), clock, stream
+  return Progress(units, stream=stream, clock=clock, **options), clock, stream
+
+
+def test_the_estimate_knows_that_some_units_take_longer():
+  progress, clock, _ = plain(units=[10.0, 40.0, 20.0], finished=1)
+  with progress:
+    progress.unit('iso', seeds=10, epochs=4)
+    clock.now += 10.0
+    progress.advance(1)  # A quarter of 40 in 10 s; 30 and 20 to go.
+    assert progress.eta() == pytest.approx(50.0)
+    clock.now += 30.0
+    progress.finish()
+    assert progress.eta() == pytest.approx(20.0)
 
 
 def test_plain_lines_are_rare_flushed_and_complete():
@@ -95,6 +105,38 @@ def test_the_estimate_does_not_take_compiling_for_training():
     assert progress.eta() == pytest.approx(8.0)
 
 
+def test_what_is_left_of_a_unit_is_told_by_its_own_pace():
+  progress, clock, _ = plain()
+  with progress:
+    progress.unit('none', seeds=1, epochs=10)
+    clock.now += 10.0
+    progress.advance(10)
+    progress.finish()
+    progress.unit('dcor', seeds=1, epochs=10, epoch=5)
+    clock.now += 100.0
+    progress.advance(9)  # 25 s an epoch; 110 s for 1.4 units, and one to go.
+    assert progress.eta() == pytest.approx(25.0 + 110 / 1.4)
+    progress.finish()
+    progress.compiling('iso')
+    clock.now += 50.0
+    assert progress.eta() == pytest.approx(110 / 1.5)
+
+
+def test_in_a_long_run_the_start_of_a_unit_is_shown():
+  for seconds, shown in ((10.0, True), (1.0, False)):
+    progress, clock, stream = plain(every=3.0)
+    with progress:
+      progress.compiling('none')
+      progress.unit('none', seeds=1, epochs=5)
+      clock.now += seconds
+      progress.advance(5)
+      progress.finish()
+      progress.compiling('dcor')
+      clock.now += 0.1  # The program was kept from an earlier run.
+      progress.unit('dcor', seeds=1, epochs=5)
+    assert ('dcor, epoch 0/5, 1 seed' in stream.getvalue()) == shown
+
+
 def test_units_that_run_together_finish_together():
   progress, clock, stream = plain()
   with progress:
@@ -103,7 +145,7 @@ def test_units_that_run_together_finish_together():
     progress.unit('iso', seeds=2, epochs=2, units=2)
     clock.now += 4.0
     progress.advance(1, None, 'auc 0.5, so far')
-    assert progress.eta() == pytest.approx(2.0)
+    assert progress.eta() == pytest.approx(4.0)
     progress.finish()
     assert progress.eta() == 0.0
   assert '[2-3/3] iso, epoch 1/2, auc 0.5, so far, 2 seeds' in (
@@ -128,7 +170,7 @@ def test_a_terminal_shows_the_unit_and_all_of_them(width):
       color_system='standard', _environ={},
   )
   names = ['none', 'gradient_compression/0.25']
-  with Progress(names, console=console, metric='auc', clock=clock) as progress:
+  with Progress(2, console=console, metric='auc', clock=clock) as progress:
     progress.unit('none', seeds=10, epochs=50)
     progress.finish()
     progress.compiling(names[1])
@@ -144,7 +186,7 @@ def test_a_terminal_shows_the_unit_and_all_of_them(width):
     progress.note('saved a checkpoint')
   lines = Text.from_ansi(shown).plain.split('\n')[-2:]
   assert all(len(line) <= width for line in lines)
-  for words in ('auc 0.9', '25/', '1/2', 'ETA 3 s'):
+  for words in ('auc 0.9', '25/', '1/2', 'ETA 10 s'):
     assert words in lines[0] + lines[1]
   if width >= 80:
     assert '25/50 epochs auc 0.951, 5,312 rounds/s, 10 seeds' in lines[1]

@@ -15,7 +15,7 @@ from vfljax.data.options import retyped
 from vfljax.data.table import Table
 from vfljax.runner import variants
 from vfljax.runner.checking import combinations
-from vfljax.runner.cli import fields, goals, helping, own_flags
+from vfljax.runner.cli import fields, goals, helping, own_flags, reading
 from vfljax.runner.config import blaming, options, outside, ranges
 from vfljax.runner.config import Config, DataConfig
 from vfljax.runner.config.declared import as_declared
@@ -87,7 +87,6 @@ def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
   Raises:
     UserError: for anything that the user's config file raises, SystemExit, too.
   """
-  found: flags.FlagValues | None = None
   try:
     found = _define(argv)
     return found, found(argv)[1:]
@@ -99,7 +98,7 @@ def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
         'get_config() must return a Config.'
     ) from None
   except flags.UnrecognizedFlagError as error:
-    raise UserError(fields.unknown(error.flagname, list(found or ()))) from None
+    raise UserError(fields.unknown(error.flagname)) from None
   except BaseException as error:
     raise UserError(blaming.said(error)) from None
 
@@ -250,6 +249,7 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
       config.options, 'data.options', 'samples=500;signal=(1, 0.5)',
       _FLAGS,
   )
+  reading.announce(config.path)
   try:
     with warnings.catch_warnings(record=True) as odd, outside.loading(
         config.name

@@ -1,5 +1,4 @@
 """Fields of a config on the command line: --config.<field>."""
-from collections.abc import Collection
 import difflib
 
 from vfljax.runner.cli import helping, own_flags
@@ -39,28 +38,20 @@ def check(argv: list[str]) -> None:
       )
 
 
-def unknown(flag: str, flags: Collection[str]) -> str:
+def unknown(flag: str) -> str:
   """What is said about a flag that does not exist, with a suggestion.
 
   A field of a config that ends in that name, --config.train.epochs for
   --epochs; else the flag or the field whose name is nearest, --list for --lst.
-
-  Args:
-    flag: The unknown flag's name.
-    flags: The names of all flags.
   """
-  named: dict[str, list[str]] = {
-      name: [f'--{name}'] for name in flags if '.' not in name
-  }
-  known = {}
+  known: dict[str, list[str]] = {}
   for path, inner in sorted(dict(helping.fields(Config, '')).items()):
     if not inner and path not in helping.NOT_FLAGS:
       known.setdefault(path.rpartition('.')[2], []).append(f'--config.{path}')
-  close = known.get(flag)
+  close = known.get(flag, [])
   if not close:
-    named = {name: named.get(name, []) + known.get(name, [])
-             for name in {**named, **known}}
-    found = difflib.get_close_matches(flag, named, n=1, cutoff=_NEAR)
-    close = named[found[0]] if found else []
+    names = [*helping.FLAGS, *known]
+    for name in difflib.get_close_matches(flag, names, n=1, cutoff=_NEAR):
+      close = [f'--{name}'] * (name in helping.FLAGS) + known.get(name, [])
   hint = f'Did you mean {" or ".join(close)}?' if close else 'See --help.'
   return f'Unknown command line flag {flag!r}. {hint}'

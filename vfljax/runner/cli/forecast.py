@@ -14,9 +14,13 @@ from vfljax.attack import REPLAYED, ROUND, recipe_of
 from vfljax.data.table import Table, counted, listing
 from vfljax.leakage import LABELS
 from vfljax.runner.config import Config
-from vfljax.runner.experiment import attackers, choosing, federations
+from vfljax.runner.experiment import (
+    attackers, choosing, federations, memory, rounds,
+)
 from vfljax.runner.experiment.grids import grid
 from vfljax.runner.workdir import about
+
+_MANY_TIMES = 10  # So many times the rounds that suit a table are worth a word.
 
 
 def text(config: Config, table: Table) -> str:
@@ -41,6 +45,7 @@ def text(config: Config, table: Table) -> str:
       f'{counted(config.seeds, "seed")} of {listing(named, 20)}.',
       f'Attacks: {listing(chosen, 20) or "none"}.',
       *_left_out(config, classes), *_read_as(config, table),
+      *_memory(config, table), *_rounds(config, table),
   )
   columns = max(min(shutil.get_terminal_size((100, 24)).columns, 110), 40)
   return '\n'.join(
@@ -72,6 +77,24 @@ def _left_out(config: Config, classes: int) -> list[str]:
   return [said]
 
 
+def _memory(config: Config, table: Table) -> list[str]:
+  """How much memory is needed, if that is much of what there is."""
+  needed, single, there = memory.expected(config, table)
+  if needed <= there / 3:
+    return []
+  gib = lambda size: f'{size / 2**30:.2g} GiB'
+  said = f'Memory: about {gib(needed)}, of {gib(there)}.'
+  if needed > there:
+    few = f'--devices=1 (about {gib(single)}), or ' if single < needed else ''
+    tenth = max(len(table.labels) // 10, 2)
+    said += (
+        ' The system may end this process. To take less, type'
+        f' {few}--config.data.limit={tenth} for the first tenth of the rows, or'
+        ' leave columns out.'
+    )
+  return [said]
+
+
 def _own(names: Sequence[str]) -> list[str]:
   return [n for n in names if not attackers.recipe(n).is_baseline]
 
@@ -85,6 +108,23 @@ def _readers(config: Config, classes: int) -> list[str]:
       if recipe.stage == REPLAYED and recipe.score == LABELS
       and not recipe.why_not(name, scene)
   )
+
+
+def _rounds(config: Config, table: Table) -> list[str]:
+  """What suits a user's own table, if far more rounds are asked for."""
+  train, own = config.train, data.REGISTRY[config.data.name].own
+  if table.features.ndim != 2 or not own:
+    return []
+  times = rounds.times(table, train.batch_size, train.epochs)
+  if times < _MANY_TIMES:
+    return []
+  batch = rounds.batch_size(table)
+  return [
+      f'Rounds: {times:.0f} times as many as `recommend` takes for so many'
+      ' rows; more take longer, and may overfit. To take as few, type'
+      f' --config.train.batch_size={batch}'
+      f' --config.train.epochs={rounds.epochs(table, batch)}.'
+  ]
 
 
 def _read_as(config: Config, table: Table) -> list[str]:

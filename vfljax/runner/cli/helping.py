@@ -10,7 +10,7 @@ from absl import flags
 from vfljax.runner.config import Config, ranges
 from vfljax.runner.workdir import shares
 
-_FLAGS = (
+FLAGS = (
     'config', 'workdir', 'budget', 'max_leak', 'tensorboard', 'record', 'list',
     'devices', 'cache', *shares.FLAGS,
 )
@@ -21,7 +21,7 @@ def text(found: flags.FlagValues) -> str:
   """The flags and the fields of a config: what they may be, what they mean."""
   lines = [
       f'  --{name}: {found[name].help}'
-      for name in _FLAGS
+      for name in FLAGS
   ]
   all_fields = [
       f'  --config.{path}={_default(path)}{_range(path)}{_meaning(path)}'

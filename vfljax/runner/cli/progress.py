@@ -7,6 +7,7 @@ seconds, each flushed, so that `tail -f` shows where the run is.
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Self, TextIO
 
 from rich.console import Console
@@ -18,12 +19,13 @@ from rich.text import Text
 from vfljax.data.table import counted
 
 _ALL = 'all units'
+_LONG = 3  # With so many times `every` to go, the start of a unit is shown.
 
 
 class Progress:
   """Live progress of an experiment's units; a context manager.
 
-    with Progress(units, finished=3) as progress:
+    with Progress(8, finished=3) as progress:
       progress.compiling('iso/0')
       progress.unit('iso/0', seeds=10, epochs=50, epoch=10)  # a checkpoint's
       progress.advance(12, 5300.0, 0.951)
@@ -34,7 +36,7 @@ class Progress:
   """
 
   def __init__(
-      self, units: Sequence[str] | int, finished: int = 0,
+      self, units: Sequence[float] | int, finished: int = 0,
       stream: TextIO | None = None, console: Console | None = None,
       metric: str = 'utility', every: float = 3.0,
       clock: Callable[[], float] = time.monotonic,
@@ -42,18 +44,22 @@ class Progress:
     """Prepares a display; it starts on entering the context.
 
     Args:
-      units: The experiment's units, or how many there are.
+      units: How long each of the experiment's units takes, compared with the
+        others, those done before this run first; or how many units there are.
       finished: How many of them were done before this run.
       stream: Where to write; standard output by default.
       console: A rich console to use instead of one on `stream`.
       metric: What the utility is, for instance 'validation auc'.
       every: Least seconds between two plain lines; the first line, notes and
-        the start of a compilation, which may take long, do not wait.
+        the start of a compilation, or of a unit in a long run, do not wait.
       clock: Returns monotonic seconds.
     """
-    self._total = units if isinstance(units, int) else len(units)
+    works = [1.0] * units if isinstance(units, int) else units
+    self._total = len(works)
     self._finished = min(finished, self._total)
-    self._spared = float(self._finished)
+    # The work up to the end of each unit, after a 0; work of earlier runs.
+    self._work = [0.0, *accumulate(works)]
+    self._spared = self._work[self._finished]
     self._console = console or _Console(file=stream or sys.stdout)
     self._live = self._console.is_terminal
     self._metric, self._every, self._clock = metric, every, clock
@@ -62,7 +68,8 @@ class Progress:
     self._compiled = 0.0
     self._since: float | None = None
     self._name, self._seeds, self._epochs, self._units = '', 0, 0, 1
-    self._epoch = 0
+    # Epochs done: now, and when the unit in progress started.
+    self._epoch, self._first, self._unit_start = 0, 0, self._start
     self._detail, self._told = '', False
     self._bars = _bars(self._console, clock)
     self._task: TaskID | None = None
@@ -90,7 +97,7 @@ class Progress:
     """Shows that the programs of `name` are being compiled."""
     self._since = self._clock()
     self._name, self._detail = name, 'compiling ...'
-    self._epoch, self._epochs, self._units = 0, 0, 1
+    self._epoch, self._epochs, self._units, self._first = 0, 0, 1, 0
     self._renew(now=True)
 
   def unit(
@@ -109,10 +116,12 @@ class Progress:
       self._compiled += self._clock() - self._since
       self._since = None
     self._name, self._seeds, self._epochs = name, seeds, epochs
-    self._epoch, self._units = epoch, units
-    self._spared += units * epoch / max(epochs, 1)
+    self._epoch, self._units, self._first = epoch, units, epoch
+    self._unit_start = self._clock()
+    self._spared += self._begun()
     self._detail = counted(seeds, 'seed')
-    self._renew()
+    # Else 'compiling ...' would be the last word for all of a long stride.
+    self._renew(now=(self.eta() or 0.0) > _LONG * self._every)
 
   def advance(
       self, epoch: int, rounds_per_s: float | None = None,
@@ -137,8 +146,8 @@ class Progress:
 
   def finish(self) -> None:
     """The unit in progress is done, and saved or about to be."""
-    self._finished = min(self._finished + self._units, self._total)
-    self._epoch = self._epochs = 0
+    self._finished = self._end()
+    self._epoch = self._epochs = self._first = 0
     if self._live:
       self._hide_unit()
       self._bars.update(
@@ -154,13 +163,27 @@ class Progress:
 
     Compilations to come are not included, as units may share programs.
     """
-    now = self._finished + self._units * self._epoch / max(self._epochs, 1)
+    now = self._work[self._finished] + self._begun()
     done = now - self._spared
     if done <= 0:
       return None
     until = self._clock() if self._since is None else self._since
-    played = until - self._start - self._compiled
-    return played / done * (self._total - now)
+    pace = (until - self._start - self._compiled) / done
+    played = self._epoch - self._first
+    if played <= 0:
+      return pace * (self._work[-1] - now)
+    # Defenses differ: what is left of this one is told by its own pace.
+    left = (until - self._unit_start) / played * (self._epochs - self._epoch)
+    return left + pace * (self._work[-1] - self._work[self._end()])
+
+  def _begun(self) -> float:
+    """The work that is done of the unit in progress."""
+    whole = self._work[self._end()] - self._work[self._finished]
+    return whole * self._epoch / max(self._epochs, 1)
+
+  def _end(self) -> int:
+    """How many units are done after the unit in progress."""
+    return min(self._finished + self._units, self._total)
 
   def _tell(self) -> None:
     """Prints once how long the rest takes, from the first compiled stride."""
@@ -190,7 +213,7 @@ class Progress:
     elif now or self._clock() - self._last >= self._every:
       self._last = self._clock()
       place = min(self._finished + 1, self._total)
-      last = min(self._finished + self._units, self._total)
+      last = self._end()
       places = f'{place}-{last}' if last > place else f'{place}'
       epochs = f'epoch {self._epoch}/{self._epochs}' if self._epochs else ''
       words = [self._name, epochs, self._detail, self._remaining()]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from vfljax import algorithms, defenses
+from vfljax import algorithms, defenses, target
 from vfljax.defense import Defense
 from vfljax.runner.config import Config, Entry
 from vfljax.runner.experiment import sizing
@@ -66,6 +66,14 @@ class Job(NamedTuple):
   def count(self) -> int:
     """The number of trainings."""
     return len(self.strengths) * len(self.seeds)
+
+  @property
+  def work(self) -> float:
+    """How long it takes, compared with other jobs: for the time to go.
+
+    CPUs train one federation after the other, GPUs and TPUs side by side.
+    """
+    return float(self.count) if target.kind() == 'cpu' else 1.0
 
   @property
   def constant(self) -> bool:

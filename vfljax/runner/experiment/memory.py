@@ -3,8 +3,9 @@ import math
 
 import jax
 
-from vfljax import attacks
+from vfljax import attacks, target
 from vfljax.attack import ROUND, recipe_of
+from vfljax.data.files import memory
 from vfljax.data.table import Table
 from vfljax.runner.config import Config
 from vfljax.runner.experiment import federations
@@ -28,16 +29,33 @@ def rounds_of(config: Config, table: Table, possible: bool = True) -> int:
     possible: Whether the experiment can work with streamed samples.
   """
   asked = config.data.stream
-  memory = (jax.local_devices()[0].memory_stats() or {}).get('bytes_limit', 0)
-  if asked or not memory or not possible:
+  room = (jax.local_devices()[0].memory_stats() or {}).get('bytes_limit', 0)
+  if asked or not room or not possible:
     return max(asked, 0)
   raw, floats = table.features.nbytes, 4 * table.features.size
   trainings = _trainings(config, len(table.classes))
   splits = trainings if _drawn(config, table) else 1
-  if raw + splits * floats < SHARE * memory:
+  if raw + splits * floats < SHARE * room:
     return 0
   round_bytes = config.train.batch_size * raw / len(table.labels)
-  return max(1, int(CHUNK * memory / (trainings * round_bytes)))
+  return max(1, int(CHUNK * room / (trainings * round_bytes)))
+
+
+def expected(config: Config, table: Table) -> tuple[int, int, int]:
+  """About how much memory a run on CPUs takes for its samples.
+
+  They are there as loaded, once for each device, and as each training's split
+  of them, before and after scaling. Networks come on top.
+
+  Returns:
+    Bytes on all devices, bytes on a single one, and bytes that there are; zeros
+    if devices have memory of their own, or samples are streamed.
+  """
+  if target.kind() != 'cpu' or config.data.stream:
+    return 0, 0, 0
+  raw, floats = table.features.nbytes, 4 * table.features.size
+  on = lambda devices: raw + devices * (raw + 2 * floats)
+  return on(jax.local_device_count()), on(1), memory()
 
 
 def _drawn(config: Config, table: Table) -> bool:

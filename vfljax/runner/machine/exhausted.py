@@ -4,6 +4,7 @@ import contextlib
 
 import jax
 
+from vfljax import target
 from vfljax.runner.errors import UserError
 
 # Words in the errors of XLA's allocators, of libraries that XLA calls (products
@@ -28,6 +29,15 @@ def explained() -> Iterator[None]:
   except (jax.errors.JaxRuntimeError, MemoryError) as error:
     if not is_memory(error):
       raise
+    if target.kind() == 'cpu':  # Which trains one by one.
+      one = '--devices=1, as each device has a copy of the samples; or '
+      raise UserError(
+          'There is too little memory for these samples and trainings.\nType '
+          f'{one if jax.local_device_count() > 1 else ""}'
+          '--config.data.limit=10000 for fewer rows, or leave columns out. '
+          'Large networks take less with --config.seeds_per_chunk=1. All but '
+          '--devices need a new --workdir.'
+      ) from None
     raise UserError(
         'The device has too little memory for all trainings at once.\nTrain '
         'fewer at a time, with --config.seeds_per_chunk=1 (or 2, ...) or '

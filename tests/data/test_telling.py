@@ -1,0 +1,86 @@
+"""Columns that tell the label, or nothing, are named; others are not."""
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vfljax.data import Recognised, frame, telling
+
+ROWS = 2000
+
+
+def columns(classes=2, share=0.05):
+  """A table whose label depends on a column `x`, by far not alone."""
+  rng = np.random.default_rng(0)
+  x = rng.normal(size=ROWS)
+  if classes == 2:
+    noisy = x + rng.normal(size=ROWS)
+    y = (noisy > np.quantile(noisy, 1 - share)).astype(int)
+  else:
+    y = rng.integers(0, classes, ROWS)
+  return rng, pd.DataFrame(dict(x=x, n=rng.integers(0, 9, ROWS), y=y))
+
+
+def said(found):
+  with warnings.catch_warnings(record=True) as odd:
+    warnings.simplefilter('always')
+    frame.table(found, 'y')
+  return [str(one.message) for one in odd]
+
+
+def test_ordinary_columns_are_not_named():
+  rng, found = columns()
+  found['w'] = rng.choice(['a', 'b', 'c'], ROWS)
+  assert said(found) == []
+  # Few rows for each word: their order by label would be chance.
+  found['w'] = [f'w{k}' for k in rng.integers(0, 95, ROWS)]
+  assert said(found) == []
+
+
+@pytest.mark.parametrize('classes', [2, 5])
+def test_columns_that_tell_the_label_are_named(classes):
+  rng, found = columns(classes)
+  y = found.y.to_numpy()
+  found['near'] = y + rng.normal(0, 0.05, ROWS)
+  found['state'] = np.array(['zulu', 'kilo', 'papa', 'alfa', 'mike'])[y]
+  message, = said(found)
+  assert "'y' is told in nearly every row by each of these" in message
+  assert "alone: 'near', 'state'." in message
+  assert message.endswith('--config.data.options=drop=near,state')
+
+
+def test_a_gap_may_tell_the_label():
+  rng, found = columns()
+  found['closed'] = np.where(found.y == 1, rng.normal(size=ROWS), np.nan)
+  with pytest.warns(Recognised, match="this column alone: 'closed'"):
+    frame.table(found, 'y', missing='impute')
+
+
+def test_constant_columns_are_named():
+  _, found = columns()
+  found['one'], found['word'] = 7.0, 'same'
+  message, = said(found)
+  assert message.startswith('2 columns with the same value in every row:')
+  assert message.endswith('drop=one,word')
+  found.loc[1999, ['one']] = 8.0  # A row that is not among those looked at.
+  assert "1 column with the same value in every row: 'word'" in said(found)[0]
+
+
+def test_few_rows_tell_nothing():
+  tiny = pd.DataFrame(dict(x=np.arange(60.0), y=[0] * 30 + [1] * 30))
+  assert said(tiny) == []
+
+
+def test_disorder_written_out():
+  y = np.array([0, 0, 0, 1, 1, 1, 0, 1])
+  # Sorted by place: 0 0 0 1 1 1 0 1 has 3 changes, 2 more than sorted labels;
+  # 8 (1 - 1/4 - 1/4) = 4 are to be expected.
+  assert telling.disorder(np.arange(8), y) == pytest.approx(2 / 4)
+  assert telling.disorder(y, y) == 0.0
+  assert telling.disorder(-y, y) == 0.0
+
+
+def test_values_of_one_column_are_taken_by_lot():
+  y = np.repeat([0, 1], 5000)  # In the file, rows are sorted by label.
+  assert telling.disorder(np.zeros(10_000), y) == pytest.approx(1, abs=0.05)

@@ -1,0 +1,106 @@
+"""Finds columns that tell too much, or nothing: label leaks and constants.
+
+A second label, or something that was written down because of the label, makes
+any federation perfect and any attack pointless. It seldom has the label's name,
+so it is recognised by its values. It is no error: a measurement may tell a
+label, too.
+"""
+from typing import TYPE_CHECKING
+import warnings
+
+import numpy as np
+
+from vfljax.data.columns import NUMBERS, column_of, kind_of, numbers
+from vfljax.data.dialect import Recognised
+from vfljax.data.options import flag
+from vfljax.data.table import counted, listing
+
+if TYPE_CHECKING:
+  import pandas as pd
+
+_LOOKED_AT = 10_000  # Rows, evenly spaced, that decide.
+_MANY = 100  # With fewer rows, or ...
+_OF_EACH = 5  # ... fewer rows of a class, a column may tell it by chance.
+_TELLS = 0.02  # Share of changes of the label that is left, see `disorder`.
+_ROWS_A_WORD = 20  # With fewer, words would be put in order by chance.
+
+
+def warn(frame: 'pd.DataFrame', label: str, y: np.ndarray) -> None:
+  """Warns of columns that alone tell the label, and of constant ones.
+
+  Args:
+    frame: The features.
+    label: The label column's name.
+    y: The labels, int [n], 0..classes-1.
+
+  Warns:
+    Recognised: (one line) for each of the two kinds.
+  """
+  rows = np.arange(0, len(y), -(-len(y) // _LOOKED_AT))
+  least = np.bincount(y[rows]).min()
+  if len(rows) < _MANY:
+    return
+  telling, same = [], []
+  for name in frame.columns:
+    column = column_of(frame, name)
+    some = column.iloc[rows]
+    if some.nunique(dropna=False) == 1:
+      if column.nunique(dropna=False) == 1:
+        same.append(name)
+    elif least >= _OF_EACH:
+      if disorder(_order(some, y[rows]), y[rows]) < _TELLS:
+        telling.append(name)
+  if telling:
+    each = 'this column' if len(telling) == 1 else 'each of these columns'
+    _say(
+        f'Label {label!r} is told in nearly every row by {each} alone:'
+        f' {listing(map(repr, telling))}. If that is only known once the label'
+        f' is, leave it out: {flag(drop=",".join(telling))}'
+    )
+  if same:
+    _say(
+        f'{counted(len(same), "column")} with the same value in every row:'
+        f' {listing(map(repr, same))}. To leave them out:'
+        f' {flag(drop=",".join(same))}'
+    )
+
+
+def disorder(place: np.ndarray, y: np.ndarray) -> float:
+  """How often the label changes along a column: 0 for sorted, 1 for chance.
+
+  Rows are sorted by the column, those of one value by lot. Changes of the label
+  between neighbours are counted, and divided by the number to be expected of a
+  column that tells nothing. As many changes as sorted labels have do not count.
+
+  Args:
+    place: Each row's value, int or float [n].
+    y: The labels, int [n], 0..classes-1, of at least two classes.
+  """
+  lot = np.random.default_rng(0).permutation(len(y))
+  ranked = y[lot][np.argsort(place[lot], kind='stable')]
+  changes = np.count_nonzero(ranked[1:] != ranked[:-1])
+  counts = np.bincount(y)
+  shares = counts / len(y)
+  expected = len(y) * (1 - np.square(shares).sum())
+  return max(changes + 1 - np.count_nonzero(counts), 0) / expected
+
+
+def _order(column: 'pd.Series', y: np.ndarray) -> np.ndarray:
+  """Each row's value as a number; words in the order of their usual label.
+
+  Gaps are values of their own, as a gap may tell a label.
+  """
+  import pandas as pd
+
+  if kind_of(column) in NUMBERS:
+    return numbers(column)  # NaNs are sorted to the end, as equals.
+  place, values = pd.factorize(column, use_na_sentinel=False)
+  if len(values) * _ROWS_A_WORD > len(y):
+    return place
+  usual = np.zeros((len(values), y.max() + 1))
+  np.add.at(usual, (place, y), 1)
+  return usual.argmax(1)[place]
+
+
+def _say(text: str) -> None:
+  warnings.warn(text, Recognised, stacklevel=6)
