@@ -125,6 +125,15 @@ def test_distances_are_centered_over_the_rows_that_count():
   np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize('size', [1e-25, 1, 1e25])
+def test_norms_of_rows_whose_squares_are_no_32_bit_floats(size):
+  rows = np.float32(size) * np.float32([[3, 4], [0, 0], [-8, 6]])
+  found = jax.jit(numerics.row_norms)(rows)
+  np.testing.assert_allclose(
+      found / np.float32(size), [5, 0, 10], rtol=1e-6
+  )
+
+
 def test_a_direction_has_length_one_or_none():
   rows = np.float32([[3, 4], [0, 0], [np.nan, 1]])
   found = jax.jit(numerics.directions)(rows)
