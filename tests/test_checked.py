@@ -122,6 +122,10 @@ HOOKS = dict(
         dict(label=lambda state, key, labels: labels.argmax(-1)),
         r'label must return labels .* \(3, 2\); it returned \(3,\) int32',
     ),
+    labels_of_three_axes=(
+        dict(label=lambda state, key, labels: labels[..., None]),
+        r'label must return labels .* \(3, 2\); it returned \(3, 2, 1\) float32',
+    ),
     half_the_labels=(
         dict(prepare=lambda key, features, labels: labels[:4]),
         r'prepare must return labels .* \(6, 2\); it returned \(4, 2\) float32',

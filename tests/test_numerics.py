@@ -92,6 +92,14 @@ def test_a_masked_median_is_that_of_the_rows_it_leaves(rows, mask):
   np.testing.assert_array_equal(median(x, mask), want)
 
 
+@pytest.mark.parametrize('rows, want', [
+    ([4], 4), ([4, 1], 2.5), ([4, 1, 9], 4), ([4, 1, 9, 7], 5.5),
+])
+def test_a_median_of_few_rows(rows, want):
+  x = np.float32(rows)[:, None]
+  assert median(x, np.ones(len(x), bool)) == want
+
+
 def test_a_median_of_what_is_no_number_is_none():
   x = np.array([[1.0], [np.nan], [np.nan]], np.float32)
   assert np.isnan(median(x, np.ones(3, bool)))
