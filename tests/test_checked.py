@@ -124,7 +124,7 @@ HOOKS = dict(
     ),
     labels_of_three_axes=(
         dict(label=lambda state, key, labels: labels[..., None]),
-        r'label must return labels .* \(3, 2\); it returned \(3, 2, 1\) float32',
+        r'label must return labels .* \(3, 2\); it returned \(3, 2, 1\) flo',
     ),
     half_the_labels=(
         dict(prepare=lambda key, features, labels: labels[:4]),
