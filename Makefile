@@ -30,7 +30,7 @@ help:
 	@echo 'make test       install with the developer tools, run the tests'
 	@echo 'make test-fast  the quickest of them, a minute'
 	@echo 'make test-slow  those of whole runs and studies, which test leaves out'
-	@echo 'make faults     kill runs, damage files, fill disks: 15 minutes'
+	@echo 'make faults     kill runs, damage files, fill disks: ten minutes'
 	@echo 'make mutants    faults put into the code: do the tests notice?'
 	@echo 'make mutants-drawn  the same with faults drawn at random: hours'
 	@echo 'make lint       ruff and pyright'

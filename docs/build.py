@@ -43,7 +43,11 @@ def known() -> dict[str, str]:
   parts = (
       'add-a-defense', 'add-an-attack', 'add-a-data-set', 'add-a-network',
   )
+  own = sorted((HERE / 'pages').rglob('*.md'))
   return papers() | {
+      p.relative_to(sources.ROOT).as_posix():
+          p.relative_to(HERE / 'pages').as_posix() for p in own
+  } | {
       'README.md': 'index.md', 'BUILD.md': 'working.md',
       'SECURITY.md': 'security.md',
   } | {f'BUILD.md#{part}': 'add.md' for part in parts}
@@ -93,8 +97,10 @@ def nav() -> Nav:
   return [
       {'Start': [
           {'vfljax': 'index.md'}, {'Ten minutes': 'tutorial.md'},
+          {'Which tool': 'which.md'},
           {'A round, and who sees what': 'round.md'},
           {'A report, looked at': 'report.md'},
+          {'Numbers for a paper': 'paper.md'},
           {'What it refuses': 'faq.md'},
           {'Tried as a new user': 'new-user.md'},
       ]},

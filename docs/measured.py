@@ -4,13 +4,15 @@ Everything is computed from experiments/*/records; nothing is kept here.
 """
 from collections.abc import Iterator
 import functools
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from experiments import evidence
-from vfljax import attacks, defenses
+from vfljax import attacks, data, defenses
 from vfljax.attack import recipe_of
+from vfljax.data.table import counted
 from vfljax.report import reading
 from vfljax.report.reading import Cell, Results
 from vfljax.runner.errors import UserError
@@ -29,6 +31,7 @@ class Run(NamedTuple):
   name: str
   results: Results
   methods: dict[str, tuple[str, ...]]
+  samples: str
 
   def cells(self, defense: str) -> list[Cell]:
     """The rows of a defense, those chained with others included."""
@@ -59,7 +62,16 @@ def _runs() -> Iterator[Run]:
     for row, _ in kept.results.cells:  # '<label> <argument>=<value>' of a grid.
       label = next((k for k in methods if row.startswith(f'{k} ')), row)
       methods.setdefault(row, methods.get(label, (row,)))
-    yield Run(file.parts[-3], file.stem, kept.results, methods)
+    yield Run(
+        file.parts[-3], file.stem, kept.results, methods,
+        _samples(kept.record['config']['data']),
+    )
+
+
+def _samples(config: dict[str, str]) -> str:
+  """The data set, or the file that a loader of any file has read."""
+  own = data.REGISTRY[config['name']].own and config['path']
+  return Path(own).name if own else config['name']
 
 
 def of_defense(name: str) -> str:
@@ -128,9 +140,10 @@ def _leak(results: Results, cell: Cell, attack: str) -> str:
 
 
 def _titled(run: Run, table: str) -> str:
-  experiment, dataset, algorithm = run.results.title
+  experiment, _, algorithm = run.results.title
+  seeds = counted(len(run.results.seeds), 'seed')
   return (
-      f'**{dataset}, {algorithm}**, {len(run.results.seeds)} seeds '
+      f'**{run.samples}, {algorithm}**, {seeds} '
       f'([{run.paper}](../results/{run.paper}.md), record '
       f'`experiments/{run.paper}/records/{run.name}.json`, experiment '
       f'`{experiment}`{_WHEN.get(run.results.when, "")})\n\n{table}'

@@ -5,8 +5,10 @@ import re
 import textwrap
 
 from docs import measured
+from experiments import evidence
 from vfljax import attacks, defenses
-from vfljax.attack import Recipe, recipe_of
+from vfljax.attack import TRAINING, Recipe, recipe_of
+from vfljax.leakage import DIVERTED, DROP, IMAGES
 from vfljax.views import kinds
 
 # A paragraph of a docstring that says what is not as published.
@@ -25,13 +27,15 @@ def pages() -> dict[str, str]:
       f'defenses/{name}.md': defense(name) for name in defenses.REGISTRY
   }
   made |= {f'attacks/{name}.md': attack(name) for name in attacks.REGISTRY}
-  made['defenses/index.md'] = _index('defenses', {
-      name: _first(_module_of(m.factory)) if name != 'none' else
-      _first(m.factory) for name, m in defenses.REGISTRY.items()
+  made['defenses/index.md'] = _index('defenses', ('classes', ''), {
+      name: (_classes('defenses', name), _first(
+          m.factory if name == 'none' else _module_of(m.factory)
+      )) for name, m in defenses.REGISTRY.items()
   })
-  made['attacks/index.md'] = _index('attacks', {
-      name: recipe_of(r).summary for name, r in attacks.REGISTRY.items()
-  })
+  made['attacks/index.md'] = _index(
+      'attacks', ('attacker', 'wants', 'classes', ''),
+      {name: _kind(name) for name in attacks.REGISTRY},
+  )
   return made
 
 
@@ -131,18 +135,51 @@ def _facts(name: str, made: Recipe) -> str:
   lines.append('For two classes only.' if two else 'For any number of classes.')
   if made.is_baseline:
     lines.append('A baseline: it uses nothing that the federation tells it.')
+  else:
+    lines.append(f'Its attacker: a {_attacker(made)} party.')
+  lines.append(f'Leakage: {made.score.means}.')
   if made.apart:
     lines.append(f'Not in one federation with {", ".join(made.apart)}.')
   lines.append(f'On the command line: `--config.attacks={name}`.')
   return '\n'.join(f'- {line}' for line in lines)
 
 
-def _sees(module) -> str:
-  """The attacker's views: all that it has."""
-  seen = [
+def _kind(name: str) -> tuple[str, ...]:
+  """An attack in a table of all: who attacks, for what, and what it is."""
+  made = recipe_of(attacks.REGISTRY[name])
+  who = 'none: a baseline' if made.is_baseline else _attacker(made)
+  wants = _WANTS.get(made.score, 'labels')
+  return who, wants, _classes('attacks', name), made.summary
+
+
+_WANTS = {
+    IMAGES: 'features', DIVERTED: 'a backdoor', DROP: 'worse predictions',
+}
+
+
+def _attacker(made: Recipe) -> str:
+  """Of which party: what its view says, or that it deviates."""
+  if made.stage == TRAINING or made.optimizer:
+    return 'malicious passive'
+  view, *_ = _views(_module_of(made.factory))
+  kind = (inspect.getdoc(view) or '').split()[0].rstrip(',')
+  return dict(T1='curious passive', T2='curious active')[kind]
+
+
+def _classes(kind: str, name: str) -> str:
+  return 'two' if measured.binary(kind, name) else 'any'
+
+
+def _views(module) -> list[type]:
+  return [
       value for value in vars(module).values()
       if inspect.isclass(value) and value.__module__ == kinds.__name__
   ]
+
+
+def _sees(module) -> str:
+  """The attacker's views: all that it has."""
+  seen = _views(module)
   said = [f'::: vfljax.views.kinds.{v.__name__}\n    options:\n'
           '      heading_level: 3\n' for v in seen]
   return '## What the attacker sees\n\n' + '\n\n'.join(said) if said else ''
@@ -202,20 +239,20 @@ def _first(thing) -> str:
   return (inspect.getdoc(thing) or '').split('\n')[0]
 
 
-def _index(kind: str, summaries: dict[str, str]) -> str:
-  rows = '\n'.join(
-      f'| [{name}]({name}.md) | {text} |'
-      for name, text in sorted(summaries.items())
-  )
-  return (
-      f'# {kind.capitalize()}\n\n{_ABOUT[kind]}\n\n| name | |\n|---|---|\n'
-      f'{rows}\n'
-  )
+def _index(
+    kind: str, head: tuple[str, ...], methods: dict[str, tuple[str, ...]]
+) -> str:
+  table = evidence.markdown(('name', *head), [
+      [f'[{name}]({name}.md)', *said] for name, said in sorted(methods.items())
+  ])
+  return f'# {kind.capitalize()}\n\n{_ABOUT[kind]}\n\n{table}\n'
 
 
 _ABOUT = dict(
     defenses='Each is a factory in `vfljax.defenses.REGISTRY` and goes by its '
     'name on the command line. Several at once: `vfljax.defense.chain`.',
     attacks='Each is a factory in `vfljax.attacks.REGISTRY`: a view, which is '
-    'all that the attacker sees, and a function of it.',
+    'all that the attacker sees, and a function of it. '
+    '[A round](../round.md#who-attacks-with-what) says what each kind of '
+    'attacker does and has.',
 )

@@ -99,6 +99,24 @@ def decided(tables: str) -> int:
   return sum(tables.count(f'| {WORDS[held]}') for held in (True, False))
 
 
+def counts(tables: dict[str, str]) -> str:
+  """How many of each paper's claims have which verdict, and of all papers'.
+
+  Args:
+    tables: {paper: its `table`}.
+  """
+  said = (*WORDS.values(), 'not decided', 'no record yet')
+  rows = [
+      [paper, *(made.count(f' | {word}') for word in said)]
+      for paper, made in (tables | {'all': ''.join(tables.values())}).items()
+  ]
+  shown = [i for i in range(1, len(said) + 1) if any(row[i] for row in rows)]
+  head = ('paper', *(said[i - 1].strip('*') for i in shown))
+  return evidence.markdown(
+      head, [[row[0], *(str(row[i]) for i in shown)] for row in rows]
+  )
+
+
 def text() -> str:
   """CLAIMS.md."""
   tables = {paper: table(paper, f'{paper}/') for paper in papers()}
@@ -120,7 +138,7 @@ def text() -> str:
       '°: rests on a record that says no commit, so that `verify.py` cannot '
       'run it again; VMask\'s are mostly older than the attack as it is now '
       '(its README, "Settings"). "Not decided": there are records, which do '
-      'not tell it.',
+      'not tell it.\n\n' + counts(tables),
   ]
   for paper, made in tables.items():
     parts.append(

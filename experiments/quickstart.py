@@ -5,7 +5,8 @@
 Two parties hold fifteen features each of scikit-learn's breast cancer data; the
 active one also knows the diagnoses. Six defenses at the strengths of Kang et
 al. (2022), section 8.1, against gradient attacks in training and model
-completion after it, ten seeds. About a minute on 2 cores. For your own data:
+completion after it, ten seeds. Of three classes or more, gradients are read by
+attacks on rounds that are played again. For your own data:
 
   --config.data.name=csv --config.data.path=my.csv --config.data.label=target
 """
@@ -25,8 +26,8 @@ def get_config() -> Config:
       seeds=10,
       listed=tuple(default_entry(name) for name in DEFENSES),
       listed_attacks=(
-          'norm_scoring', 'direction_scoring', 'mean_scoring', 'median_scoring',
-          'model_completion',
+          'norm_scoring|gradient_clustering', 'direction_scoring',
+          'mean_scoring|learned_gradient', 'median_scoring', 'model_completion',
       ),
       data=DataConfig(name='breast_cancer'),
       model=ModelConfig(algorithm='vhnn', bottom=(32, 16), top=(16,)),

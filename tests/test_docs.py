@@ -44,6 +44,24 @@ def test_numbers_are_those_of_the_record():
   assert evidence.spread(leak) in measured.of_attack('direct_label')
 
 
+def test_a_file_of_the_users_own_is_named_and_one_seed_is_one():
+  assert '**fashion_0_6.npz, vhnn**, 5 seeds' in measured.of_defense('marvell')
+  said = measured.of_attack('model_completion')
+  assert ', 1 seed (' in said and '1 seeds' not in said
+
+
+@pytest.mark.parametrize('name, said', [
+    ('norm_scoring', 'curious passive | labels | two |'),
+    ('model_inversion', 'curious active | features | any |'),
+    ('active_completion', 'malicious passive | labels | any |'),
+    ('label_replacement', 'malicious passive | a backdoor | any |'),
+    ('scratch', 'none: a baseline | labels | any |'),
+])
+def test_a_list_says_who_attacks_and_for_what(name, said):
+  page = methods.pages()['attacks/index.md']
+  assert f'| [{name}]({name}.md) | {said}' in page
+
+
 def test_what_has_no_record_says_how_to_get_one():
   assert measured.of_defense('residue_mask') == ''  # It has theorems.
   page = methods.defense('residue_mask')
@@ -95,6 +113,14 @@ def test_links_lead_to_pages_or_are_named(tmp_path):
       '[a](gafm.md#x) b (`experiments/mid/code.py`) [c](https://x.y) '
       '5\n\n    [d](e.md)\n'
   )
+
+
+def test_pages_that_the_readme_names_are_linked_to(tmp_path):
+  text = sources.included(
+      '<!-- include: README.md#From the command line -->', 'index.md',
+      build.known(), tmp_path,
+  )
+  assert '[its fields](use/results.md)' in text
 
 
 def test_what_a_page_would_load_from_elsewhere_is_found(tmp_path):

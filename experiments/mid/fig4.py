@@ -44,7 +44,7 @@ def direct() -> Config:
 def of_a_batch() -> Config:
   made = common.config(
       'fig4_bli', (*common.GENERAL, common.CAE), ('gradient_inversion',),
-      AttackConfig(replay=True, own=dict(
+      AttackConfig(replay=True, replay_rounds=1, own=dict(
           gradient_inversion=dict(steps=500, restarts=1)
       )),
   )

@@ -39,6 +39,17 @@ def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):
       'What differs')[2]  # It does not differ.
 
 
+def test_a_run_of_recommend_goes_by_its_own_folder(tmp_path, capsys):
+  for name in ('mine', 'yours'):
+    made(tmp_path / name / 'report', [NONE, ISO])
+  (tmp_path / 'mine' / 'coarse').mkdir()
+  page = tmp_path / 'both.html'
+  folders = (tmp_path / 'mine', tmp_path / 'yours')
+  code, _, error = call(capsys, 'compare', *folders, '--to', page)
+  words = ' '.join(Page(page.read_text()).words)
+  assert code == 0 and 'mine: VHNN' in words and 'report: VHNN' in words, error
+
+
 def test_runs_without_an_attack_say_so_instead_of_an_empty_table(
     tmp_path, capsys
 ):

@@ -52,6 +52,23 @@ def test_a_config_file_comes_out_that_runs(tmp_path, capsys):
   assert config.attack.party == 1
 
 
+@pytest.mark.parametrize('left, typed', [
+    (dict(name='ResSFL'), '.py --config.attacks=...'),
+    (dict(name='NormbasedScoring'), '.py'),
+    (dict(name='NoisySample'), '.py'),
+])
+def test_without_an_attack_it_says_that_one_is_needed(
+    left, typed, tmp_path, capsys
+):
+  source = tmp_path / 'breast.json'
+  source.write_text(json.dumps(THEIRS | dict(attack_list={'0': left})))
+  from_vflair.run([str(source), f'--to={tmp_path / "mine.py"}'])
+  said = capsys.readouterr().out
+  assert ('No attack is left' in said) == (left['name'] == 'ResSFL')
+  run = next(s for s in said.split('\n') if s.startswith('Run: '))
+  assert run.endswith(f'mine{typed}')
+
+
 def test_ten_classes_keep_an_embedding_for_each():
   config = made(dataset=dict(dataset_name='mnist', num_classes=10))[0]
   assert config.data.name == 'mnist' and config.model.bottom == (128, 2)

@@ -109,6 +109,24 @@ def test_refused_before_anything_runs(start, tmp_path, arguments, said):
   assert not (tmp_path / 'grid').exists()
 
 
+def test_what_cannot_be_run_may_be_left_out(start, tmp_path, monkeypatch):
+  ran, asked = [], ('--over', 'data.parties=2,31,3')
+  monkeypatch.setitem(
+      grid.ENGINES, 'local',
+      lambda left, resources, stop: ran.extend(p.name for p in left) or {},
+  )
+  monkeypatch.setattr(grid, '_report', lambda *a: None)
+  code, _, error = start(*asked)
+  assert code == 2 and not ran
+  assert '--skip leaves out combinations' in error
+  code, said, _ = start(*asked, '--skip')
+  assert code == 0 and '2 experiments, 0 of them done.' in said
+  assert said.startswith('Left out: ') and 'parties=31: ' in said
+  assert [name[-1] for name in ran] == ['2', '3']
+  code, _, error = start('--over', 'data.parties=31', '--skip')
+  assert code == 2 and 'parties=31' in error and '--skip' not in error
+
+
 def test_a_work_directory_is_no_grid(start, tmp_path):
   (tmp_path / 'grid').mkdir()
   (tmp_path / 'grid/config.json').write_text('{"seeds": 1}')

@@ -360,6 +360,19 @@ def test_a_papers_rule_stands_above_its_verdicts(paper):
   assert 'not decided' in claims.rule(paper).lower()
 
 
+def test_the_counts_are_of_all_claims():
+  text = claims.FILE.read_text('utf-8')
+  rows = {
+      cells[0]: [int(c) for c in cells[1:]] for line in text.split('\n')
+      if len(cells := line.strip('| ').split(' | ')) > 1
+      and all(c.isdigit() for c in cells[1:])
+  }
+  assert {p: sum(rows[p]) for p in claims.papers()} == {
+      p: len(claims.of(p)) for p in claims.papers()
+  }
+  assert f'({sum(rows["all"][:2])} decided)' in text
+
+
 @pytest.mark.parametrize('paper', PAPERS)
 def test_claims_have_records_or_a_reason(paper):
   for claim in claims.of(paper):

@@ -80,7 +80,7 @@ def test_a_training_has_one_backdoor_and_none_where_it_is_honest():
 @pytest.mark.parametrize('name, fields, message', [
     ('fig5:replacement', dict(label_replacement__targets=0), 'targets'),
     ('fig5:replacement', dict(label_replacement__triggered=1.0), 'triggered'),
-    ('fig4:dli', dict(attack__replay_rounds=0), 'replay_rounds'),
+    ('fig4:dli', dict(attack__replay_rounds=-1), 'replay_rounds'),
     ('fig4:dli', dict(attack__replay_rounds=99), 'replay_rounds'),
     ('fig4:dli', dict(attack__known=500), 'known'),
     ('fig4:dli', dict(attack__replay_at='never'), 'replay_at'),

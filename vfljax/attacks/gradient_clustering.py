@@ -10,10 +10,10 @@ Training and Inference of Split Learning", arXiv:2203.05222; at first called
 squared distance of vectors of length 1 is 2 - 2 cos.
 
 A single round may lack a class, so all rounds that are played again are
-clustered together, each sample once: `replay_rounds` says how many, and an
-epoch has the most. Gradient compression and D-SGD hide little of what it reads
-before training, unless they leave hardly anything of a gradient. Noise several
-times as long as the gradients hides all.
+clustered together, each sample once: an epoch's, of at most 4096 samples,
+unless `replay_rounds` asks for another number. Gradient compression and D-SGD
+hide little of what it reads before training, unless they leave hardly anything
+of a gradient. Noise several times as long as the gradients hides all.
 
 A run records `accuracy`, by the names that the attacker gives, and `matched`,
 where each guessed class is read as the class that it mostly is. That takes all

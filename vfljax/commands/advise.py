@@ -33,7 +33,11 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
 
 def add_goal(parser: given.Parser) -> None:
   """Adds the two flags of a goal."""
-  parser.add_argument('--budget', type=float, help='points of utility')
+  parser.add_argument(
+      '--budget', type=float,
+      help='points that a defense may cost: hundredths of the test AUC, of '
+           'three classes and more of the accuracy',
+  )
   parser.add_argument(
       '--max_leak', '--max-leak', type=float,
       help='points that the worst attack may learn',

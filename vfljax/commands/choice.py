@@ -18,6 +18,7 @@ from vfljax.report import advice, ranks
 from vfljax.report.ranks import Trade
 from vfljax.report.reading import Results
 from vfljax.runner.cli.goals import Goal
+from vfljax.runner.compiled import replay
 from vfljax.runner.config import Config, Entry, default_entry
 from vfljax.runner.experiment import choosing, division, federations, setting
 
@@ -41,9 +42,6 @@ _OF_EACH, _LARGER = 2, 16
 # of 700, in twice the time.
 _ROUNDS = 700
 _EPOCHS = (5, 30)  # At least and at most.
-# Samples, at most, of the rounds that are played again for attacks on their
-# gradients. More take longer and hardly tell such an attack more.
-_REPLAYED = 4096
 _TRAINED_ON = 0.7  # Share of training rows, about; others validate and test.
 
 
@@ -77,7 +75,7 @@ def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
     known = max(1, min(attack.known, fewest // 2))
     attack = dataclasses.replace(attack, known=known)
   if not typed('attack.replay_rounds'):
-    again = min(division.divide(table, config)[1].train, _REPLAYED)
+    again = min(division.divide(table, config)[1].train, replay.RECORDED)
     attack = dataclasses.replace(
         attack, replay_rounds=again // train.batch_size
     )

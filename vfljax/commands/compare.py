@@ -178,8 +178,15 @@ def verdicts(runs: Sequence[Run]) -> list[str]:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-  """The shortest ends of the paths that differ."""
-  parts = [folder.absolute().parts for folder in folders]
+  """The shortest ends of the paths that differ.
+
+  A run of `recommend` is called by its own folder, not by `report` in it.
+  """
+  own = [
+      f.parent if f.name == 'report' and (f.parent / 'coarse').is_dir() else f
+      for f in folders
+  ]
+  parts = [folder.absolute().parts for folder in own]
   for length in range(1, max(map(len, parts)) + 1):
     names = ['/'.join(own[-length:]) for own in parts]
     if len(set(names)) == len(names):

@@ -57,6 +57,10 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
     path += ' --config.data.label=...'
   for attack in left_out:
     print(f'Left out: {attack}, which has no counterpart in vfljax.')
+  if not config.listed_attacks and not apart:
+    path += ' --config.attacks=...'
+    print('No attack is left, and without one a run says nothing of leakage: '
+          'name some, see vfljax --list attacks.')
   print(f'Run: vfljax --config={target}{path}')
   for attack in apart:
     print(f'and: vfljax --config={target}{path} --config.attacks={attack}')

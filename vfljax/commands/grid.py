@@ -7,9 +7,10 @@
 
 Runs every config with every combination of the values, each in a folder of its
 own below --workdir, with its own report; grid.html there compares all. All are
-checked before the first one runs. The same command continues what was stopped
-or failed, and runs nothing twice; values may be added. Any field of a config
-can be set for all: --config.seeds=5.
+checked before the first one runs; with --skip, combinations that cannot be run
+are left out. The same command continues what was stopped or failed, and runs
+nothing twice; values may be added. Any field of a config can be set for all:
+--config.seeds=5.
 """
 import argparse
 from collections.abc import Callable, Sequence
@@ -56,8 +57,9 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   if asked.engine == 'ray':
     # The machine's accelerator is for the tasks.
     jax.config.update('jax_platforms', 'cpu')
-  found = axes.points(asked.config, asked.over, flags, str(place))
-  left = [one for one in found if not _is_done(one)]
+  found, left = _fitting(
+      axes.points(asked.config, asked.over, flags, str(place)), asked.skip
+  )
   done = len(found) - len(left)
   count = counted(len(found), 'experiment')
   print(f'{count}, {done} of them done.', flush=True)
@@ -78,13 +80,38 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   return 0
 
 
-def _is_done(one: Point) -> bool:
-  try:
-    return point.is_done(one.argv)
-  except UserError as error:
-    first, _, rest = str(error).partition('\n')
-    raise UserError(f'{one.name}: {first}' + (f'\n{rest}' if rest else '')
-                    ) from None
+def _fitting(
+    points: Sequence[Point], skip: bool
+) -> tuple[list[Point], list[Point]]:
+  """(the experiments that can be run, those of them that are not done).
+
+  Args:
+    points: All experiments of the grid.
+    skip: Whether others are left out, and named, rather than refused.
+
+  Raises:
+    UserError: for the first that cannot be run, unless others can and it may be
+      left out.
+  """
+  found, left, wrong = [], [], {}
+  for one in points:
+    try:
+      done = point.is_done(one.argv)
+    except UserError as error:
+      wrong[one.name] = str(error)
+      if not skip:
+        break
+      continue
+    found.append(one)
+    left += [] if done else [one]
+  if wrong and not (skip and found):
+    name, why = next(iter(wrong.items()))
+    if len(points) > 1 and not skip:
+      why += '\n--skip leaves out combinations that cannot be run.'
+    raise UserError(f'{name}: {why}')
+  for name, why in wrong.items():
+    print(f'Left out: {name}: {why.partition(chr(10))[0]}')
+  return found, left
 
 
 def _report(finished: Sequence[Point], place: Path) -> None:
@@ -119,6 +146,10 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   parser.add_argument(
       '--over', action='append', default=[], metavar='FIELD=VALUE,VALUE',
       help='a field and its values; those in brackets or quotes are one value',
+  )
+  parser.add_argument(
+      '--skip', action='store_true',
+      help='leave out combinations that cannot be run, and say why',
   )
   parser.add_argument('--workdir', default='out/grid', help='out/grid if left')
   parser.add_argument(

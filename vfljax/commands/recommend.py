@@ -137,8 +137,12 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   )
   advise.add_goal(parser)
   parser.add_argument('--workdir', default='', help='where results go')
-  parser.add_argument('--devices', default='')
-  parser.add_argument('--cache', default='')
+  parser.add_argument(
+      '--devices', default='', help='into how many devices a CPU is divided'
+  )
+  parser.add_argument(
+      '--cache', default='', help='the folder that keeps compiled programs'
+  )
   parser.add_argument(
       '--tensorboard', action='store_true',
       help='write event files of each epoch, too',

@@ -9,6 +9,7 @@ same name are refused by name, unless an option says what to do.
 from collections.abc import Sequence
 import difflib
 import pathlib
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 import warnings
@@ -30,6 +31,11 @@ HOW = (
     ' --config.data.path=my.csv --config.data.label=target'
 )
 
+_LONGER = re.compile(r'Expected (\d+) fields in line (\d+), saw (\d+)')
+_TYPE_SEP = (
+    'If the separator is another one, type it, as in'
+    f' {flag(sep="semicolon")}'
+)
 _MANY = 100  # With so many rows a column does not count them by chance.
 
 
@@ -149,8 +155,14 @@ def _frame(
     if isinstance(error.__cause__, pd.errors.ParserWarning):
       raise ValueError(
           f'{file}: split at {way.sep!r}, rows have more fields than the'
-          ' header. If the separator is another one, type it, as in'
-          f' {flag(sep="semicolon")}'
+          f' header. {_TYPE_SEP}'
+      ) from error
+    if longer := _LONGER.search(str(error)):
+      fewer, line, more = longer.groups()
+      raise ValueError(
+          f'{file}: split at {way.sep!r}, line {line} has {more} fields and a'
+          f' line above it {fewer}. {_TYPE_SEP}; a file of texts, `label TAB'
+          ' text` in each line, is read by --config.data.name=reviews'
       ) from error
     raise
 
@@ -261,4 +273,6 @@ def _require(frame: 'pd.DataFrame', name: str, typed: str) -> None:
 
 
 CSV = Source(csv, 'any', HOW, OWN, own=True)
-PARQUET = Source(parquet, 'any', HOW, OWN, own=True)
+PARQUET = Source(
+    parquet, 'any', HOW.replace('my.csv', 'my.parquet'), OWN, own=True
+)

@@ -20,8 +20,8 @@ LOOKED_AT = 2000  # Number of images over which a mean is taken.
 FOLDERS = ('.', 'data', '~/tensorflow_datasets')
 OWN = "the file's own"  # Licence of a user's own files.
 
-# Among how many parties papers split data sets of a kind, and into what.
-COLUMNS = '2 to 10: columns'
+# Among how many parties data sets of a kind can be split, and into what.
+COLUMNS = '2 or more: columns'
 IMAGES = '2: halves; 4: quadrants'
 TEXTS = '2 or more: pieces of texts'
 

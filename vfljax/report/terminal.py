@@ -9,6 +9,8 @@ from vfljax.report.text import printable
 
 WIDEST = 110  # Columns; longer lines are hard to read.
 NARROWEST = 40
+_GAP = 2  # Between columns.
+_SHORT = 8  # Words up to so long are kept whole, if numbers can be.
 
 
 def width() -> int:
@@ -33,27 +35,58 @@ def table(t: Table, columns: int = 0) -> str:
   from rich.text import Text
 
   grid = Grid(
-      box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False,
+      box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0),
+      show_edge=False,
   )
-  # An interval stays on one line; columns of words shrink before numbers do.
+  # An interval stays on one line.
   rows = [
       [printable(cell.text).replace(' ± ', '±') for cell in row]
       for row in t.rows
   ]
-  for i, name in enumerate(t.columns):
-    longest = max((len(row[i]) for row in rows), default=0)
-    words = any(c.isalpha() for row in rows for c in row[i])
-    grid.add_column(
-        Text(printable(name)), overflow='fold',
-        min_width=None if words else min(longest, 16),
-    )
+  columns = columns or width()
+  cells = [
+      [printable(name), *(row[i] for row in rows)]
+      for i, name in enumerate(t.columns)
+  ]
+  for column, own in zip(cells, _widths(cells, columns)):
+    grid.add_column(Text(column[0]), overflow='fold', width=own)
   for row in rows:
     grid.add_row(*map(Text, row))
   target = io.StringIO()
   console = Console(
-      file=target, width=columns or width(), color_system=None,
+      file=target, width=columns + _GAP, color_system=None,
       force_terminal=False, legacy_windows=False,
   )
   console.print(grid)
   lines = [line.rstrip() for line in target.getvalue().splitlines()]
   return '\n'.join([printable(t.title), *lines]).rstrip()
+
+
+def _widths(cells: Sequence[Sequence[str]], columns: int) -> list[int]:
+  """Each column's width. Where there is little room, cells take several lines.
+
+  First the widest are broken between words, then within words, the longest
+  first, and numbers only after these are short.
+
+  Args:
+    cells: Each column's header and cells.
+    columns: The terminal's width.
+  """
+  room = columns - _GAP * (len(cells) - 1)
+  widths = [max(map(len, column)) or 1 for column in cells]
+  whole = [
+      max((len(word) for cell in column for word in cell.split()), default=1)
+      for column in cells
+  ]
+  words = [
+      any(c.isalpha() for cell in column[1:] for c in cell) for column in cells
+  ]
+  while sum(widths) > room and max(widths) > 1:
+    everyone = range(len(cells))
+    wide = (
+        [i for i in everyone if widths[i] > whole[i]]
+        or [i for i in everyone if words[i] and widths[i] > _SHORT]
+        or everyone
+    )
+    widths[max(wide, key=lambda i: widths[i])] -= 1
+  return widths

@@ -35,7 +35,8 @@ def _winner(results: Results, ranked: Sequence[Ranked]) -> list[str]:
   if not rivals:
     return lost.undefended(results) or [
         'No defense can be scored. A score needs an undefended run, a defended '
-        'one, and an attack on each.'
+        'one, and an attack on each (--config.defenses=none,... '
+        '--config.attacks=...).'
     ]
   best = rivals[0].best
   if best.lost.any:

@@ -153,11 +153,12 @@ class MaskedLayer(NamedTuple):
   Attributes:
     copy: 'kernel' and perhaps 'bias': the weights that it put into shares plus
       all its updates since, without the noise that the active party added.
-      Where the party does not see the updates (T4), the initial weights alone.
+      Where the party does not see the updates (`mpc.to_active`), the initial
+      weights alone.
     copies: The same at each of some rounds, [rounds, ...]; () if it kept none.
     inputs: [rounds, batch, ...] the layer's inputs in those rounds; () if none.
     outputs: [rounds, batch, ...] the layer's outputs; () if none, or if they
-      are hidden from the party (T4).
+      are hidden from the party (`mpc.to_active`).
   """
 
   copy: dict[str, Array]

@@ -103,7 +103,11 @@ def test_a_file_may_print(tmp_path, capsys):
     (['--confg.seeds=3'], "'confg.seeds'. Did you mean config.seeds?"),
     (['--epochs=3'], "'epochs'. Did you mean --config.train.epochs\\?$"),
     (['--name', 'csv'], 'mean --config.data.name or --config.model.name\\?$'),
-    (['--work_dir=x'], 'Did you mean: workdir'),
+    (['--work_dir=x'], 'Did you mean --workdir'),
+    (['--lst=data'], "'lst'. Did you mean --list\\?$"),
+    (['--epoch=3'], 'Did you mean --config.train.epochs\\?$'),
+    (['--seed', '3'], 'Did you mean --config.seeds\\?$'),
+    (['--zzz=3'], "'zzz'. See --help.$"),
     (['--cofig.sed=3'], "Unknown command line flag 'cofig.sed'.$"),
     (['--max_leak', '-0.5'], 'max_leak'),
     ([f'--config={"x" * 5000}'], 'no config file'),
@@ -180,7 +184,7 @@ def test_a_config_of_the_clone_is_found_from_elsewhere(tmp_path, monkeypatch):
   with pytest.raises(UserError, match='has it') as error:
     arguments.parse(['vfljax', '--config=experiments/quickstart.py'])
   assert str(error.value).endswith(f': --config={own}') and own.exists()
-  with pytest.raises(UserError, match='come with vfljax'):
+  with pytest.raises(UserError, match='come with a clone of vfljax'):
     arguments.parse(['vfljax', '--config=experiments/quickest.py'])
 
 

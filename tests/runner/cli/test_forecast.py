@@ -1,5 +1,6 @@
 """What is said to be trained is what is trained."""
 import numpy as np
+import pytest
 
 from vfljax.data.table import Table
 from vfljax.runner.cli import forecast
@@ -48,3 +49,26 @@ def test_how_an_own_table_is_read_is_said():
   assert 'Party' not in forecast.text(config, TABLE)  # There is no column z.
   ours = Config(data=DataConfig('wine'), listed=(Entry('none'),))
   assert 'Classes' not in forecast.text(ours, TABLE)
+
+
+@pytest.mark.parametrize('listed, said', [
+    (('norm_scoring', 'model_completion'),
+     'Attacks: model_completion, local_model, scratch. Left out, as they do '
+     'not apply here: norm_scoring. So no attack reads gradients. These would: '
+     'gradient_clustering, learned_gradient (--config.attacks='
+     'model_completion,gradient_clustering,learned_gradient).'),
+    (('norm_scoring', 'gradient_clustering'),
+     'Attacks: gradient_clustering. Left out, as they do not apply here: '
+     'norm_scoring.'),
+    (('norm_scoring|gradient_clustering',), 'Attacks: gradient_clustering.'),
+    (('model_completion',), 'Attacks: model_completion, local_model, scratch.'),
+])
+def test_attacks_that_are_left_out_are_named(listed, said):
+  table = Table(
+      np.zeros((6, 2), np.float32), np.array([0, 1, 2] * 2, np.int32),
+      ('a', 'b'), ('no', 'perhaps', 'yes'), (0, 1),
+  )
+  config = Config(
+      data=DataConfig('wine'), listed=(Entry('none'),), listed_attacks=listed
+  )
+  assert ' '.join(forecast.text(config, table).split()).endswith(said)

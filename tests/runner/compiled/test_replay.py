@@ -46,14 +46,14 @@ def attacked(monkeypatch):
 
   monkeypatch.setattr(replay, '_play', play)
   monkeypatch.setattr(replay, '_measured', lambda guessed: guessed)
-  who = AttackConfig(known=2, replay_rounds=ROUNDS)
   about: Any = SimpleNamespace(measure=lambda guess, truth: guess)
-  monkeypatch.setattr(
-      replay, 'attacker', lambda config, name: Attacker(who, None, about)
-  )
   plan = SimpleNamespace(batch_size=SIZE, defense=ONES)
 
-  def run(view, attack, wants=Wants()):
+  def run(view, attack, wants=Wants(), asked=ROUNDS):
+    who = AttackConfig(known=2, replay_rounds=asked)
+    monkeypatch.setattr(
+        replay, 'attacker', lambda config, name: Attacker(who, None, about)
+    )
     setting = SimpleNamespace(
         replayed=dict(own=Attack(view, attack, wants=wants)), config=None
     )
@@ -201,3 +201,26 @@ def test_each_stage_has_its_own_state(at, monkeypatch):
   want = dict(auc_start=2.0, auc_end=10.0)
   kept = {k: v for k, v in want.items() if at in ('both', k[4:])}
   assert found == dict(cafe=kept)
+
+
+@pytest.mark.parametrize('asked, view, wants, samples, count', [
+    (7, views.RecordedGradients, Wants(), 9000, 7),
+    (7, views.WhiteBox, Wants(200, 40), 9000, 7),
+    (0, views.CutGradients, Wants(), 9000, 1),
+    (0, views.RecordedGradients, Wants(), 330, 10),  # Whole rounds of 32.
+    (0, views.RecordedGradients, Wants(), 9000, 128),
+    (0, views.WhiteBox, Wants(200, 40), 9000, 20),
+    (0, views.WhiteBox, Wants(40, 40), 9000, 4),
+])
+def test_so_many_rounds_are_played_again(asked, view, wants, samples, count):
+  attack = Attack(view, lambda key, view: 0, wants=wants)
+  assert replay.rounds(asked, attack, samples, 32) == count
+
+
+@pytest.mark.parametrize('view', [views.RecordedGradients, views.CutGradients])
+def test_an_attack_that_learns_from_rounds_has_an_epochs(view, attacked):
+  guessed = jax.jit(lambda: attacked(
+      view, lambda key, seen: seen.received[:, 0], asked=0
+  ))()
+  together = view is views.RecordedGradients
+  assert len(guessed.scores) == (SAMPLES // SIZE * SIZE if together else SIZE)

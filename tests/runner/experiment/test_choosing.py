@@ -92,3 +92,31 @@ def test_who_knows_more_is_measured_by_who_knows_as_much():
       'model_completion:80': 40, 'local_model:80': 40, 'scratch:80': 40,
       'model_completion:linear': 4, 'local_model': 4, 'scratch': 4,
   }
+
+
+@pytest.mark.parametrize('classes, names, left', [
+    (2, ['norm_scoring', 'mean_scoring', 'learned_gradient'], []),
+    (3, ['gradient_clustering', 'learned_gradient'], ['mean_scoring']),
+])
+def test_of_alternatives_the_first_that_works_is_run(classes, names, left):
+  """And one that two of them come to is run once."""
+  config = Config(listed_attacks=(
+      'norm_scoring | gradient_clustering', 'mean_scoring',
+      'direct_label|learned_gradient', 'gradient_clustering|norm_scoring',
+  ))
+  ran = ['gradient_clustering'] if classes == 2 else []
+  assert choosing.attack_names(config, classes) == names + ran
+  assert choosing.left_out(config, classes) == left
+  assert set(choosing.attacks_meant(config)) == {
+      'norm_scoring', 'gradient_clustering', 'mean_scoring', 'direct_label',
+      'learned_gradient',
+  }
+  config.attacks = 'norm_scoring'  # Asked for by name.
+  assert choosing.attack_names(config, classes) == ['norm_scoring']
+  assert choosing.left_out(config, classes) == []
+
+
+def test_an_alternative_that_there_is_not_is_told():
+  config = Config(listed_attacks=('norm_scoring|gradient_clusterin',))
+  with pytest.raises(UserError, match='Did you mean gradient_clustering'):
+    choosing.attack_names(config)

@@ -45,6 +45,25 @@ def test_an_imagined_attacker_that_had_fewer_fields_is_the_same():
   assert saved.completed(old, now) != new
 
 
+@pytest.mark.parametrize('attacks, replay, kept', [
+    ('norm_scoring,model_completion:9', False, 0), ('', False, 0),
+    ('norm_scoring, learned_gradient:2', False, 1), ('norm_scoring', True, 1),
+    ('one_of_theirs', False, 1), ('norm_scoring|learned_gradient', False, 1),
+])
+def test_one_round_was_played_again_unless_more_were_set(
+    attacks, replay, kept
+):
+  """Where no round is, that number means nothing, and is today's."""
+  now = json.loads(json.dumps(dataclasses.asdict(Config(attacks=attacks))))
+  now['attack']['replay'] = replay
+  old = now | dict(attack=now['attack'] | dict(replay_rounds=1))
+  assert saved.completed(old)['attack']['replay_rounds'] == kept
+  listed = old | dict(attacks='', listed_attacks=attacks.split(','))
+  if attacks:
+    found = saved.completed(listed)['attack']['replay_rounds']
+    assert found == kept
+
+
 def test_attacks_options_were_one_table_before(tmp_path):
   """A directory of version 0.1 goes on, unless an option was another."""
   now = quickstart.get_config()

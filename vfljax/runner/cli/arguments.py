@@ -87,6 +87,7 @@ def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
   Raises:
     UserError: for anything that the user's config file raises, SystemExit, too.
   """
+  found: flags.FlagValues | None = None
   try:
     found = _define(argv)
     return found, found(argv)[1:]
@@ -97,9 +98,10 @@ def _loaded(argv: list[str]) -> tuple[flags.FlagValues, list[str]]:
         f'The config file ends the program (sys.exit({error.code!r})); '
         'get_config() must return a Config.'
     ) from None
+  except flags.UnrecognizedFlagError as error:
+    raise UserError(fields.unknown(error.flagname, list(found or ()))) from None
   except BaseException as error:
-    typed = getattr(error, 'flagname', '')  # Of absl's error of no such flag.
-    raise UserError(fields.meant(typed) or blaming.said(error)) from None
+    raise UserError(blaming.said(error)) from None
 
 
 def _define(argv: list[str]) -> flags.FlagValues:
@@ -189,7 +191,7 @@ def _config(found: flags.FlagValues) -> Config:
   """The config, as the file makes it and the flags change it."""
   if not found['config'].present:
     raise UserError(
-        'Nothing to run: give --config=experiments/quickstart.py, or --list.'
+        'Nothing to run: type --config=FILE, recommend or --list; see --help.'
     )
   path, _ = _config_file(found)
   _check_there(path)
@@ -215,7 +217,7 @@ def _check_there(path: str | Path) -> None:
       )
     raise UserError(
         f'There is no config file {path}.\n--list experiments shows those that '
-        'come with vfljax.'
+        'come with a clone of vfljax; README has one that needs no clone.'
     )
 
 

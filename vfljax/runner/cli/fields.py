@@ -1,9 +1,12 @@
 """Fields of a config on the command line: --config.<field>."""
+from collections.abc import Collection
 import difflib
 
 from vfljax.runner.cli import helping, own_flags
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
+
+_NEAR = 0.7  # How alike a flag that is suggested must be, of 1.
 
 
 def check(argv: list[str]) -> None:
@@ -36,20 +39,28 @@ def check(argv: list[str]) -> None:
       )
 
 
-def meant(flag: str) -> str:
-  """Suggests a field for an unknown flag: --config.train.epochs for --epochs.
+def unknown(flag: str, flags: Collection[str]) -> str:
+  """What is said about a flag that does not exist, with a suggestion.
+
+  A field of a config that ends in that name, --config.train.epochs for
+  --epochs; else the flag or the field whose name is nearest, --list for --lst.
 
   Args:
-    flag: The flag's name.
-
-  Returns:
-    One line; '' if no field of a config ends in that name.
+    flag: The unknown flag's name.
+    flags: The names of all flags.
   """
-  known = [
-      path for path, inner in dict(helping.fields(Config, '')).items()
-      if not inner and path.rpartition('.')[2] == flag
-  ]
-  if not known:
-    return ''
-  close = ' or '.join(f'--config.{path}' for path in sorted(known))
-  return f'Unknown command line flag {flag!r}. Did you mean {close}?'
+  named: dict[str, list[str]] = {
+      name: [f'--{name}'] for name in flags if '.' not in name
+  }
+  known = {}
+  for path, inner in sorted(dict(helping.fields(Config, '')).items()):
+    if not inner and path not in helping.NOT_FLAGS:
+      known.setdefault(path.rpartition('.')[2], []).append(f'--config.{path}')
+  close = known.get(flag)
+  if not close:
+    named = {name: named.get(name, []) + known.get(name, [])
+             for name in {**named, **known}}
+    found = difflib.get_close_matches(flag, named, n=1, cutoff=_NEAR)
+    close = named[found[0]] if found else []
+  hint = f'Did you mean {" or ".join(close)}?' if close else 'See --help.'
+  return f'Unknown command line flag {flag!r}. {hint}'

@@ -3,15 +3,18 @@
 How long it will take is measured, not guessed: `progress` says it after the
 first stride of epochs.
 """
+from collections.abc import Sequence
 import shutil
 import textwrap
 
 import numpy as np
 
-from vfljax import data
+from vfljax import attacks, data
+from vfljax.attack import REPLAYED, ROUND, recipe_of
 from vfljax.data.table import Table, counted, listing
+from vfljax.leakage import LABELS
 from vfljax.runner.config import Config
-from vfljax.runner.experiment import choosing
+from vfljax.runner.experiment import attackers, choosing, federations
 from vfljax.runner.experiment.grids import grid
 from vfljax.runner.workdir import about
 
@@ -24,7 +27,7 @@ def text(config: Config, table: Table) -> str:
   """
   classes, train = len(table.classes), config.train
   entries = choosing.entries(config, classes)
-  attacks = choosing.attack_names(config, classes)
+  chosen = choosing.attack_names(config, classes)
   points = [len(e.strengths or (None,)) * len(grid(e)) for e in entries]
   total = sum(points) * config.seeds
   named = [
@@ -36,11 +39,51 @@ def text(config: Config, table: Table) -> str:
       f'{counted(len(table.labels), "row")} of {config.data.name}, '
       f'{counted(train.epochs, "epoch")} each: '
       f'{counted(config.seeds, "seed")} of {listing(named, 20)}.',
-      f'Attacks: {listing(attacks, 20) or "none"}.', *_read_as(config, table),
+      f'Attacks: {listing(chosen, 20) or "none"}.',
+      *_left_out(config, classes), *_read_as(config, table),
   )
   columns = max(min(shutil.get_terminal_size((100, 24)).columns, 110), 40)
   return '\n'.join(
       textwrap.fill(s, columns, break_on_hyphens=False) for s in said
+  )
+
+
+def _left_out(config: Config, classes: int) -> list[str]:
+  """Which of a config's attacks do not apply, and what reads gradients instead.
+
+  Attacks on a round's gradients are mostly for two classes. Where all of them
+  are left out, a defense may seem to leak nothing that leaks through gradients.
+  """
+  kept = choosing.attack_names(config, classes)
+  left = choosing.left_out(config, classes)
+  if not left:
+    return []
+  said = f'Left out, as they do not apply here: {listing(left, 20)}.'
+  during = lambda names: any(
+      attackers.recipe(name).stage in (ROUND, REPLAYED) for name in names
+  )
+  readers = _readers(config, classes)
+  if during(left) and not during(kept) and readers:
+    typed = ','.join([*_own(kept), *readers])
+    said += (
+        ' So no attack reads gradients. These would: '
+        f'{listing(readers, 20)} (--config.attacks={typed}).'
+    )
+  return [said]
+
+
+def _own(names: Sequence[str]) -> list[str]:
+  return [n for n in names if not attackers.recipe(n).is_baseline]
+
+
+def _readers(config: Config, classes: int) -> list[str]:
+  """Attacks on labels that learn from rounds that are played again."""
+  scene = federations.scene(config, classes)
+  made = {name: recipe_of(attacks.REGISTRY[name]) for name in attacks.REGISTRY}
+  return sorted(
+      name for name, recipe in made.items()
+      if recipe.stage == REPLAYED and recipe.score == LABELS
+      and not recipe.why_not(name, scene)
   )
 
 

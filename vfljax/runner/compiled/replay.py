@@ -14,13 +14,40 @@ from jax import lax
 import jax.numpy as jnp
 
 from vfljax import measure, train, views
-from vfljax.attack import Wants
+from vfljax.attack import Attack, Wants
 from vfljax.measure import Guessed, Metrics
 from vfljax.permuting import permutation
 from vfljax.runner.errors import UserError, choices
 from vfljax.runner.experiment.attackers import attacker
 from vfljax.runner.experiment.setting import Setting
 from vfljax.types import Array, Key, Round, State
+
+
+# Samples, at most, of recorded rounds, unless more are asked for. More take
+# longer and hardly tell such an attack more.
+RECORDED = 4096
+_EACH = 4  # Rounds that each sample of a pool is in, about.
+
+
+def rounds(asked: int, attack: Attack, samples: int, size: int) -> int:
+  """How many rounds are played again for an attack.
+
+  Args:
+    asked: `attack.replay_rounds`; 0 is as many as the attack needs: one round,
+      an epoch's of at most `RECORDED` samples for an attack that learns from
+      all of them together, and so many that each sample of its pool is in
+      four, about, for an attack that rebuilds the samples of a pool.
+    attack: The attack.
+    samples: The number of training samples.
+    size: Samples in a round.
+  """
+  if asked:
+    return asked
+  if attack.wants.batch:
+    return max(_EACH * attack.wants.samples // attack.wants.batch, 1)
+  if attack.view is views.RecordedGradients:
+    return max(min(samples, RECORDED) // size, 1)
+  return 1
 
 
 def check(setting: Setting, samples: int) -> None:
@@ -41,19 +68,22 @@ def check(setting: Setting, samples: int) -> None:
     if attack.wants.batch:  # It has its own rounds.
       continue
     most = samples // size
-    if not 1 <= who.replay_rounds <= most:
+    if not 0 <= who.replay_rounds <= most:
       raise UserError(
           f'attack.replay_rounds must be between 1 and {most}, the rounds of '
-          f'an epoch; got {who.replay_rounds}.'
+          f'an epoch, or 0: as many as the attack needs; got '
+          f'{who.replay_rounds}.'
       )
-    rows = who.replay_rounds * size
+    rows = rounds(who.replay_rounds, attack, samples, size) * size
     share = rows // (2 * setting.classes)
     if attack.view is views.RecordedGradients and not 1 <= who.known <= share:
+      more = ''
+      if rows < most * size:
+        more = ' To allow more, raise --config.attack.replay_rounds.'
       raise UserError(
           f'attack.known must be between 1 and {share} labels '
           f'per class, because {name} records the gradients of {rows} samples; '
-          f'got {who.known}. To allow more, raise '
-          '--config.attack.replay_rounds.'
+          f'got {who.known}.{more}'
       )
 
 
@@ -111,8 +141,8 @@ def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
     return _rebuild(setting, plan, data, labels, state, name, k, key)
   k_rows, k_view, k_play, k_run = jax.random.split(key, 4)
   rows = permutation(k_rows, len(data.labels))
-  rows = rows[: who.replay_rounds * plan.batch_size]
-  rows = rows.reshape(who.replay_rounds, plan.batch_size)
+  count = rounds(who.replay_rounds, attack, len(rows), plan.batch_size)
+  rows = rows[: count * plan.batch_size].reshape(count, plan.batch_size)
   keys = jax.random.split(k_play, len(rows))
 
   def play(i, key) -> Round:
@@ -152,7 +182,8 @@ def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
   who, _, recipe = attacker(setting.config, name)
   k_pool, k_rounds, k_play, k_run, k_view = jax.random.split(key, 5)
   pool = permutation(k_pool, len(data.labels))[: attack.wants.samples]
-  rows = _rounds(k_rounds, who.replay_rounds, attack.wants)
+  count = rounds(who.replay_rounds, attack, len(data.labels), plan.batch_size)
+  rows = _rounds(k_rounds, count, attack.wants)
   keys = jax.random.split(k_play, len(rows))
 
   def play(x):

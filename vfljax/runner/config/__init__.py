@@ -20,6 +20,7 @@ from vfljax.runner.machine import precision
 SPLITS = tuple(dict.fromkeys([*COLUMN_SPLITS, *IMAGE_SPLITS]))
 WIDEST = 2**20  # Units of a layer.
 DEEPEST = 100  # Layers of a network.
+OR = '|'  # Between listed attacks of which the first that works is run.
 MOST = 10**6  # Epochs, and numbers counted in epochs.
 
 
@@ -30,7 +31,7 @@ class DataConfig:
   name: str = 'breast_cancer'  # a name in `--list data`
   path: str = listing()  # of the file or folder, where the data set needs one
   label: str = listing()  # the label column of a CSV or Parquet file
-  missing: str = word('refuse', ('refuse', 'impute'))
+  missing: str = word('refuse', ('refuse', 'impute'))  # gaps of a table
   options: str = listing()  # the loader's own, as in
   # 'samples=500;signal=(1, 0.5)'
   limit: int = number(0, 0, WHOLE)  # use the first so many training rows; 0:
@@ -66,7 +67,7 @@ class DataConfig:
 class ModelConfig:
   """The parties' networks and how embeddings are aggregated."""
 
-  algorithm: str = word('vhnn', ('vlr', 'vhnn', 'vsnn'))
+  algorithm: str = word('vhnn', ('vlr', 'vhnn', 'vsnn'))  # see `--list models`
   name: str = ''  # of the bottoms' network, see `--list models`; '': as below
   width: int = number(0, 0, WIDEST)  # of a named network's embedding; 0: the
   # network's own
@@ -81,7 +82,7 @@ class ModelConfig:
   top: tuple[int, ...] = numbers((32,), 1, WIDEST, DEEPEST)  # hidden widths of
   # the top; () is linear
   trainable_top: bool = True  # False: softmax or sigmoid of the aggregate
-  aggregation: str = word('concat', algorithms.AGGREGATIONS)
+  aggregation: str = word('concat', algorithms.AGGREGATIONS)  # of embeddings
   activation: str = word('relu', nets.ACTIVATIONS)
   bottom_final: str = word('linear', nets.ACTIVATIONS)  # of the embeddings
   dropout: float = number(0.0, 0, 1, below=True)  # share of a bottom's hidden
@@ -135,7 +136,8 @@ class AttackConfig:
   repeats: int = number(1, 1, 10_000)  # label draws a training; the recorded
   # value is their mean
   replay: bool = False  # attack rounds played again before and after training
-  replay_rounds: int = number(1, 1, MOST)  # how many
+  replay_rounds: int = number(0, 0, MOST)  # how many; 0: as many as the attack
+  # needs, an epoch's at most
   replay_at: str = word('both', ('both', 'start', 'end'))  # of training
   auxiliary: int = number(0, 0, WHOLE)  # training samples set aside for
   # attackers
@@ -151,8 +153,8 @@ class AttackConfig:
 class AuxiliaryConfig:
   """The defender's own samples of all parties' features, with labels."""
 
-  samples: int = number(0, 0, WHOLE)  # how many; training samples that are set
-  # aside for it
+  samples: int = number(0, 0, WHOLE)  # how many training samples are set aside
+  # for the defender
   classes: int = number(0, 0, MOST)  # of the first so many classes only; 0: all
   noise: float = number(0.0, 0, LARGE)  # deviation of noise on their (scaled)
   # features
@@ -220,18 +222,21 @@ class Config:
   `defenses` and `attacks` choose by name among those that the experiment lists,
   and may name others, which get their default strengths. Strengths may follow
   a defense: 'marvell(3,6),iso'. Empty: all listed.
+
+  Of listed attacks between bars, 'norm_scoring|gradient_clustering', the first
+  is run that works in the federation: the second with three classes or more.
   """
 
-  experiment: str = 'custom'
-  seeds: int = number(10, 1, 100_000)
-  first_seed: int = number(0, 0, WHOLE)
+  experiment: str = 'custom'  # its name in results
+  seeds: int = number(10, 1, 100_000)  # trainings of every row
+  first_seed: int = number(0, 0, WHOLE)  # the first one's number
   seeds_per_chunk: int = number(0, 0, WHOLE)  # trainings of one strength at a
   # time; 0: all
   strengths_per_chunk: int = number(0, 0, WHOLE)  # strengths of one defense at
   # a time; 0: all
   alone: bool = True  # also train the active party without the others
-  defenses: str = ''
-  attacks: str = ''
+  defenses: str = ''  # 'none,iso(5)'; '': all that the experiment lists
+  attacks: str = ''  # 'norm_scoring,model_completion'; '': likewise
   data: DataConfig = field(default_factory=DataConfig)
   model: ModelConfig = field(default_factory=ModelConfig)
   train: TrainConfig = field(default_factory=TrainConfig)

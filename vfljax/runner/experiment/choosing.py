@@ -1,12 +1,12 @@
 """Which defenses and attacks an experiment has: listed or asked for by name."""
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 import difflib
 import math
 import re
 
 from vfljax import attacks, defenses
-from vfljax.runner.config import Config, Entry, default_entry
+from vfljax.runner.config import OR, Config, Entry, default_entry
 from vfljax.runner.config.ranges import shown
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import attackers, federations
@@ -84,37 +84,69 @@ def recorded(
 def attack_names(config: Config, classes: int = 2) -> list[str]:
   """The attacks to run, with the baselines that they are compared with.
 
-  Listed attacks that cannot work here are left out. Attacks asked for by name
-  are kept, and `checks.make` refuses them.
+  Listed attacks that cannot work here are left out; of alternatives, 'a|b', the
+  first that can is run. Attacks asked for by name are kept, and `checks.make`
+  refuses them.
 
   Raises:
     UserError: for a name that is not an attack.
   """
   names, scene = _asked(config), federations.scene(config, classes)
-  if not _names(config.attacks):
-    names = [
-        name for name in names
-        if not attackers.recipe(name).why_not(name, scene)
-    ]
+  if not names:
+    able = [_able(options, scene) for options in _listed(config)]
+    names = list(dict.fromkeys(name for name in able if name))
   return _with_baselines(config, names, scene)
+
+
+def left_out(config: Config, classes: int) -> list[str]:
+  """The listed attacks that cannot work here, nor can an alternative.
+
+  Raises:
+    UserError: for a name that is not an attack.
+  """
+  if _asked(config):
+    return []
+  scene = federations.scene(config, classes)
+  return [
+      options[0] for options in _listed(config) if not _able(options, scene)
+  ]
 
 
 def attacks_meant(config: Config) -> list[str]:
   """The attacks asked for or listed, with baselines, whatever the data.
 
+  All alternatives are among them.
+
   Raises:
     UserError: for a name that is not an attack.
   """
+  listed = [name for options in _listed(config) for name in options]
   return _with_baselines(
-      config, _asked(config), federations.scene(config, 2)
+      config, _asked(config) or listed, federations.scene(config, 2)
   )
 
 
 def _asked(config: Config) -> list[str]:
+  """The attacks asked for by name; [] for those that the config lists."""
   names = _names(config.attacks)
+  listed = [name for options in _listed(config) for name in options]
   known = [*attacks.REGISTRY, *(variant.name for variant in config.variants)]
-  _refuse_unknown('attack', [*names, *config.listed_attacks], known)
-  return names or list(config.listed_attacks)
+  _refuse_unknown('attack', [*names, *listed], known)
+  return names
+
+
+def _listed(config: Config) -> list[list[str]]:
+  """Each listed attack with its alternatives."""
+  return [
+      [name.strip() for name in text.split(OR)]
+      for text in config.listed_attacks
+  ]
+
+
+def _able(options: Sequence[str], scene: Scene) -> str:
+  """The first attack that works in such a federation; '' if none does."""
+  can = (n for n in options if not attackers.recipe(n).why_not(n, scene))
+  return next(can, '')
 
 
 def _with_baselines(

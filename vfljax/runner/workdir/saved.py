@@ -8,7 +8,8 @@ which are lists in JSON.
 
 Attacks' options, once in one table, are now each attack's own: `MOVED`.
 Settings without any effect, once allowed, are now refused; they are removed
-from a saved configuration.
+from a saved configuration. So is the number of rounds that are played again
+where no attack needs any: it was 1 unless set, and is 0 now.
 """
 from collections.abc import Callable
 import dataclasses
@@ -18,11 +19,11 @@ import typing
 from typing import Any, TypeVar
 
 from vfljax import attacks
-from vfljax.attack import recipe_of
+from vfljax.attack import REPLAYED, recipe_of
 from vfljax.leakage import AttackName
 from vfljax.runner.checking import combinations
 from vfljax.runner.config import (
-    AuxiliaryConfig, Config, DataConfig, ModelConfig,
+    OR, AuxiliaryConfig, Config, DataConfig, ModelConfig,
 )
 
 _T = TypeVar('_T')
@@ -101,7 +102,19 @@ def _without_idle(found: dict) -> dict:
   for one in idle:
     default = _plain(defaults[one.group][one.field])
     found[one.group] = found[one.group] | {one.field: default}
+  if not _replays(found):
+    default = defaults['attack']['replay_rounds']
+    found['attack'] = found['attack'] | dict(replay_rounds=default)
   return found
+
+
+def _replays(found: dict) -> bool:
+  """Whether an attack of the configuration may attack rounds played again."""
+  known = {name: recipe_of(made) for name, made in attacks.REGISTRY.items()}
+  return found['attack']['replay'] or any(
+      base not in known or known[base].stage == REPLAYED
+      for base in _bases(found)
+  )
 
 
 def _known(kind: Callable[..., _T], group: dict) -> _T:
@@ -151,11 +164,17 @@ def _own(saved: dict, now: Any) -> dict:
   return theirs if same else own
 
 
+def _bases(saved: dict) -> set[str]:
+  """The attacks that a configuration names, without their variants."""
+  asked = [a for a in saved.get('attacks', '').split(',') if a.strip()]
+  listed = (text.split(OR) for text in saved.get('listed_attacks', ()))
+  names = [*asked, *(name for options in listed for name in options)]
+  return {AttackName.parse(name.strip()).base for name in names}
+
+
 def _groups(saved: dict) -> set[str]:
   """The groups of options of the attacks that a configuration names."""
-  asked = saved.get('attacks', '').split(',')
-  names = [*asked, *saved.get('listed_attacks', ())]
-  bases = {AttackName.parse(name.strip()).base for name in names}
+  bases = _bases(saved)
   known = {name: recipe_of(made) for name, made in attacks.REGISTRY.items()}
   # An attack's baseline runs too, and has its own options.
   bases |= {known[name].score.over for name in bases if name in known}
