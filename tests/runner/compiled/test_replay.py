@@ -146,13 +146,14 @@ def test_rounds_and_who_attacks_them_have_keys_of_their_own(
   assert len(np.unique(every, axis=0)) == 111 * count
 
 
-ROUNDS_REFUSED = r'replay_rounds must be between 1 and 4, .* got \d+\.'
+ROUNDS_REFUSED = r'replay_rounds must be between 1 and 4, .* got [-0-9]+\.'
 
 
 @pytest.mark.parametrize('view, wants, rounds, known, message', [
     (views.CutGradients, Wants(), 1, 99, ''),
     (views.CutGradients, Wants(), 4, 99, ''),
-    (views.CutGradients, Wants(), 0, 1, ROUNDS_REFUSED),
+    (views.CutGradients, Wants(), -1, 1, ROUNDS_REFUSED),
+    (views.CutGradients, Wants(), 0, 99, ''),  # As many as it needs.
     (views.CutGradients, Wants(), 5, 1, ROUNDS_REFUSED),
     # Half of a round of 6, or of four rounds, in two classes.
     (views.RecordedGradients, Wants(), 1, 1, ''),
@@ -160,6 +161,9 @@ ROUNDS_REFUSED = r'replay_rounds must be between 1 and 4, .* got \d+\.'
     (views.RecordedGradients, Wants(), 1, 0, 'known must .* 1 and 1 .* got 0'),
     (views.RecordedGradients, Wants(), 1, 2, 'known must .* 1 and 1 .* got 2'),
     (views.RecordedGradients, Wants(), 4, 7, 'known must .* 1 and 6 .* got 7'),
+    (views.RecordedGradients, Wants(), 0, 6, ''),  # All four.
+    (views.RecordedGradients, Wants(), 0, 7, r'known .* 1 and 6 .* got 7\.$'),
+    (views.RecordedGradients, Wants(), 3, 5, r'got 5\. To allow more, raise'),
     # It has rounds of its own.
     (views.WhiteBox, Wants(samples=12, batch=4), 99, 0, ''),
 ])
