@@ -43,9 +43,29 @@ def test_a_wrong_gradient_is_told(hook, message):
     played(switching.one_of(1, [none(), wrong]))
 
 
+def test_one_partys_gradient_is_in_a_tuple_too():
+  """By itself its first row would be taken for the first party's."""
+  data = Batch((X[:, :2], X[:, 2:]), BATCH.labels)
+  vfl, txs = algorithms.vlr(2, 2), TXS[:2]
+
+  def play(defense):
+    state = protocol.init(jax.random.key(0), vfl, defense, txs, data)
+    jax.eval_shape(lambda: protocol.play_round(
+        jax.random.key(1), vfl, defense, txs, state, data
+    ))
+
+  play(Defense(gradient=lambda state, key, cut, labels: ([cut[0]], state)))
+  with pytest.raises(ValueError, match=(
+      r'a tuple of \(\(6, 1\) float32,\), one a passive party, and the state; '
+      r'it returned \(6, 1\) float32, \(\)'
+  )):
+    play(Defense(gradient=lambda state, key, cut, labels: (cut[0], state)))
+
+
 @pytest.mark.parametrize('send, message', [
     (lambda passive, key, u: (u, u.sum(-1)), r'one number, .* shape \(6,\)'),
     (lambda passive, key, u: u, r'\(message, penalty\), a pair; it returned'),
+    (lambda passive, key, u: (u,), r'a pair; .* \(\(6, 1\) float32,\)\.'),
 ])
 def test_a_wrong_message_is_told(send, message):
   with pytest.raises(ValueError, match=message):
@@ -102,6 +122,10 @@ HOOKS = dict(
         dict(label=lambda state, key, labels: labels.argmax(-1)),
         r'label must return labels .* \(3, 2\); it returned \(3,\) int32',
     ),
+    labels_of_three_axes=(
+        dict(label=lambda state, key, labels: labels[..., None]),
+        r'label must return labels .* \(3, 2\); it returned \(3, 2, 1\) flo',
+    ),
     half_the_labels=(
         dict(prepare=lambda key, features, labels: labels[:4]),
         r'prepare must return labels .* \(6, 2\); it returned \(4, 2\) float32',
@@ -126,6 +150,10 @@ HOOKS = dict(
     one_embedding=(
         dict(receive=lambda active, state, key, up, labels: (up[0], 0.0)),
         'receive must return .* with a tuple of 2, one a passive party',
+    ),
+    one_embedding_of_two=(
+        dict(receive=lambda active, state, key, up, labels: (up[:1], 0.0)),
+        r'a tuple of 2, one a passive party; it returned \(\(3, 1\) float32,\)',
     ),
     no_penalty=(
         dict(receive=lambda active, state, key, up, labels: up[:1]),

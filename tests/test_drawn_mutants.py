@@ -34,6 +34,15 @@ def test_a_modules_own_tests_come_first():
   # No test of a ring's product names the module that makes it.
   found = drawn_mutants.tests_of('vfljax/mpc/outer_conv.py')
   assert 'tests/mpc/test_ring.py' in found
+  # Nor does one of `passed`, whose name is any word.
+  found = drawn_mutants.tests_of('vfljax/passed.py')
+  assert found[:3] == [*quick, 'tests/test_misuse.py']
+  # Tests that are far from others are near to modules of their own folder.
+  found = drawn_mutants.tests_of('vfljax/data/split.py')
+  assert found[2] == 'tests/data/test_split.py'
+  assert 'tests/data/test_load.py' in found
+  found = drawn_mutants.tests_of('vfljax/runner/compiled/replay.py')
+  assert found[2] == 'tests/runner/compiled/test_replay.py'
   contracts = drawn_mutants.contracts_of('vfljax/defenses/iso.py')
   assert contracts[-2:] == ['-k', 'iso']
   assert 'tests/defenses/test_contract.py' in contracts

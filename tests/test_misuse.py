@@ -217,6 +217,13 @@ MISUSES = {
     'a network of nobody': (
         lambda: begun(VFL._replace(top=nn.Dense(2))), 'top must be a Net; '
     ),
+    'a bottom of nobody': (
+        lambda: begun(VFL._replace(bottoms=(NET, nn.Dense(2)))),
+        'bottom of party 1 must be a Net; it is a Dense'
+    ),
+    'a federation without a top': (
+        lambda: begun(VFL._replace(top=None)), 'top must be a Net; it is a None'
+    ),
     'a passive party without features': (
         lambda: begun(data=Batch((X, None), Y)), 'Passive party 1 needs'
     ),

@@ -92,6 +92,14 @@ def test_a_masked_median_is_that_of_the_rows_it_leaves(rows, mask):
   np.testing.assert_array_equal(median(x, mask), want)
 
 
+@pytest.mark.parametrize('rows, want', [
+    ([4], 4), ([4, 1], 2.5), ([4, 1, 9], 4), ([4, 1, 9, 7], 5.5),
+])
+def test_a_median_of_few_rows(rows, want):
+  x = np.float32(rows)[:, None]
+  assert median(x, np.ones(len(x), bool)) == want
+
+
 def test_a_median_of_what_is_no_number_is_none():
   x = np.array([[1.0], [np.nan], [np.nan]], np.float32)
   assert np.isnan(median(x, np.ones(3, bool)))
@@ -123,6 +131,15 @@ def test_distances_are_centered_over_the_rows_that_count():
   )
   found = metrics.centered_distances(jnp.asarray(x), jnp.asarray(real))
   np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize('size', [1e-25, 1, 1e25])
+def test_norms_of_rows_whose_squares_are_no_32_bit_floats(size):
+  rows = np.float32(size) * np.float32([[3, 4], [0, 0], [-8, 6]])
+  found = jax.jit(numerics.row_norms)(rows)
+  np.testing.assert_allclose(
+      found / np.float32(size), [5, 0, 10], rtol=1e-6
+  )
 
 
 def test_a_direction_has_length_one_or_none():

@@ -18,6 +18,36 @@ def orders(n):
   return keys, np.asarray(jax.jit(jax.vmap(lambda k: permutation(k, n)))(keys))
 
 
+def hashed(x):
+  """The round function, by Python's integers."""
+  for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B), (16, 1)):
+    x = (x ^ x >> shift) * factor % 2**32
+  return x
+
+
+def walked(i, keys, n, low, high):
+  """Six rounds on `low` and `high` bits, again while i is not below n."""
+  while True:
+    left, right = divmod(i, 2**low)
+    for even, odd in keys.reshape(3, 2):
+      right ^= hashed(left ^ int(even)) % 2**low
+      left ^= hashed(right ^ int(odd)) % 2**high
+    if (i := left * 2**low + right) < n:
+      return i
+
+
+@pytest.mark.parametrize('n, low, high', [
+    (512, 4, 5),  # First: without a walk, which a wrong network may not end.
+    (257, 4, 5), (300, 4, 5), (1000, 5, 5),
+])
+def test_is_the_network_that_it_says_by_pythons_integers(n, low, high):
+  key = jax.random.key(n)
+  keys = np.asarray(jax.random.bits(key, (6,), np.uint32))
+  want = [walked(i, keys, n, low, high) for i in range(n)]
+  order = jax.jit(permutation, static_argnums=1)(key, n)
+  np.testing.assert_array_equal(order, want)
+
+
 @pytest.mark.parametrize('n', [1, 2, 255, 256, 257, 511, 512, 513, 3220, 60000])
 def test_is_a_permutation(n):
   keys, drawn = orders(n)

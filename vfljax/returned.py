@@ -212,8 +212,7 @@ def _check_state(what: str, found: Any, state: Any) -> None:
   if _shapes(found) != _shapes(state):
     raise Misfit(
         f'{what} must return the state in the shapes that init gave it, '
-        f'{_told(jax.tree.leaves(state))}; it returned '
-        f'{_told(jax.tree.leaves(found))}.'
+        f'{_told_leaves(state)}; it returned {_told_leaves(found)}.'
     )
 
 
@@ -231,14 +230,21 @@ def _is_row(found: Any, length: int) -> bool:
   return isinstance(found, (tuple, list)) and len(found) == length
 
 
+def _told_leaves(tree: Any) -> str:
+  return ', '.join(map(_told, jax.tree.leaves(tree)))
+
+
 def _told(found: Any) -> str:
-  """Arrays by their shapes and types: '(32, 8) float32, (32, 4) float32'."""
+  """Arrays by their shapes and types: '(32, 8) float32, (32, 4) float32'.
+
+  A row of one array is not the array: '((32, 8) float32,)'.
+  """
   if isinstance(found, (tuple, list)):
     inner = [
-        f'({_told(x)})' if isinstance(x, (tuple, list)) and x else _told(x)
-        for x in found
+        f'({_told(x)})' if isinstance(x, (tuple, list)) and len(x) > 1
+        else _told(x) for x in found
     ]
-    return ', '.join(inner) or '()'
+    return f'({inner[0]},)' if len(inner) == 1 else ', '.join(inner) or '()'
   if hasattr(found, 'shape') and hasattr(found, 'dtype'):
     return f'{tuple(found.shape)} {found.dtype}'
   return type(found).__name__

@@ -12,7 +12,7 @@ from tests.contracts import (
     recipe_named,
 )
 from vfljax import algorithms, attacks, measure, nets, protocol, views
-from vfljax.attack import TRAINED, TRAINING, Attack, recipe
+from vfljax.attack import REPLAYED, ROUND, TRAINED, TRAINING, Attack, recipe
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.attacks.mixmatch import MixMatch
 from vfljax.defense import Defense
@@ -138,6 +138,19 @@ def check_shape(name, attack, shape):
   else:
     labels = (SAMPLES,), (SAMPLES, 2), OTHER_SHAPES.get(name)
     assert shape in labels, f'{name} guesses {shape}: [batch] or [.., classes].'
+
+
+STRIKES = {  # Others see a round.
+    views.RecordedGradients: REPLAYED, views.WhiteBox: REPLAYED,
+    views.TrainedBottom: TRAINED, views.TrainedTop: TRAINED,
+    views.UnlabeledBottom: TRAINED,
+}
+
+
+@pytest.mark.parametrize('name', EVERY_ATTACK)
+def test_attacks_strike_when_there_is_what_they_see(name):
+  view = make_attack(name).view
+  assert recipe_named(name).stage == STRIKES.get(view, ROUND)
 
 
 def by_seeds(attack):

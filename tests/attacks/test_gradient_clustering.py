@@ -225,11 +225,20 @@ def one_start(key, x):
 
 
 def test_a_step_moves_centers_to_their_samples_and_leaves_empty_ones():
-  x = np.float32([[0, 0], [2, 0], [10, 4], [10, 8], [10, 6]])
-  centers = np.float32([[1, 5], [9, 9], [50, 50]])
+  x = np.float32([[0, 0], [2, 0], [10, 4], [10, 8], [10, 6], [30, 4]])
+  centers = np.float32([[1, 5], [9, 9], [50, 50], [29, 5]])
   np.testing.assert_allclose(
-      jax.jit(moved)(x, centers), [[1, 0], [10, 6], [50, 50]], rtol=1e-6
+      jax.jit(moved)(x, centers), [[1, 0], [10, 6], [50, 50], [30, 4]],
+      rtol=1e-6,
   )
+
+
+def test_one_iteration_is_one_step():
+  """From samples, 0 or 1 and 10 or 11, to the means: inertia 2, then 1."""
+  x = np.float32([[0], [1], [10], [11]])
+  centers, inertia = KMEANS(KEY, x, 2, 8, 1)
+  np.testing.assert_allclose(np.sort(centers[:, 0]), [0.5, 10.5], rtol=1e-6)
+  np.testing.assert_allclose(inertia, 1, rtol=1e-5)
 
 
 def test_distances_are_euclidean():

@@ -8,7 +8,9 @@ from sklearn.impute import SimpleImputer
 
 from vfljax import data
 from vfljax.data import spambase
-from vfljax.data.table import Table, check, impute
+from vfljax.data.table import (
+    Table, bare, check, counted, few_classes, impute, listing,
+)
 
 
 def tabular(x, y=(0, 1, 0), classes=('a', 'b'), **other):
@@ -85,6 +87,29 @@ def test_impute_takes_the_median_of_the_training_rows():
   x[:30, 1] = np.nan
   with pytest.raises(ValueError, match="'x1' has no values to impute"):
     impute(tabular(x, np.arange(40) % 2, test=test))
+
+
+def test_messages_count_and_list_in_few_words():
+  assert [counted(n, 'seed') for n in (0, 1, 2)] == [
+      '0 seeds', '1 seed', '2 seeds'
+  ]
+  assert listing('abcde') == 'a, b, c, d, e'
+  assert listing('abcdef') == 'a, b, c, d, e and 1 more'
+  assert listing('abcd', 2) == 'a, b and 2 more'
+  assert listing(['two\nlines', 3, 201 * 'x']) == f'two lines, 3, {200 * "x"}'
+  assert bare('\ufeff age\t\r\n') == 'age'
+
+
+@pytest.mark.parametrize('most_allowed, rows, most', [
+    (20, 10, 0), (20, 41, 0), (21, 42, 0), (50, 100, 0), (30, 10, 30),
+])
+def test_half_as_many_classes_as_rows_or_twenty_are_classes(
+    most_allowed, rows, most
+):
+  """Or as many as were declared."""
+  few_classes(most_allowed, rows, 'a', most)
+  with pytest.raises(ValueError, match=rf'^a has {most_allowed + 1} different'):
+    few_classes(most_allowed + 1, rows, 'a', most, 'say so')
 
 
 # The registry.

@@ -12,6 +12,7 @@ from vfljax.attack import Attack, Wants
 from vfljax.defense import Defense
 from vfljax.runner.compiled import replay
 from vfljax.runner.config import AttackConfig
+from vfljax.runner.errors import UserError
 from vfljax.runner.experiment.attackers import Attacker
 from vfljax.types import Batch, Messages, PartyState, Round, State
 
@@ -143,6 +144,46 @@ def test_rounds_and_who_attacks_them_have_keys_of_their_own(
   assert len(told) == count
   every = with_parts(jnp.stack(told))
   assert len(np.unique(every, axis=0)) == 111 * count
+
+
+ROUNDS_REFUSED = r'replay_rounds must be between 1 and 4, .* got [-0-9]+\.'
+
+
+@pytest.mark.parametrize('view, wants, rounds, known, message', [
+    (views.CutGradients, Wants(), 1, 99, ''),
+    (views.CutGradients, Wants(), 4, 99, ''),
+    (views.CutGradients, Wants(), -1, 1, ROUNDS_REFUSED),
+    (views.CutGradients, Wants(), 0, 99, ''),  # As many as it needs.
+    (views.CutGradients, Wants(), 5, 1, ROUNDS_REFUSED),
+    # Half of a round of 6, or of four rounds, in two classes.
+    (views.RecordedGradients, Wants(), 1, 1, ''),
+    (views.RecordedGradients, Wants(), 4, 6, ''),
+    (views.RecordedGradients, Wants(), 1, 0, 'known must .* 1 and 1 .* got 0'),
+    (views.RecordedGradients, Wants(), 1, 2, 'known must .* 1 and 1 .* got 2'),
+    (views.RecordedGradients, Wants(), 4, 7, 'known must .* 1 and 6 .* got 7'),
+    (views.RecordedGradients, Wants(), 0, 6, ''),  # All four.
+    (views.RecordedGradients, Wants(), 0, 7, r'known .* 1 and 6 .* got 7\.$'),
+    (views.RecordedGradients, Wants(), 3, 5, r'got 5\. To allow more, raise'),
+    # It has rounds of its own.
+    (views.WhiteBox, Wants(samples=12, batch=4), 99, 0, ''),
+])
+def test_rounds_and_labels_are_those_that_there_are(
+    view, wants, rounds, known, message, monkeypatch
+):
+  """25 samples are four rounds of 6, and one left over."""
+  who = AttackConfig(known=known, replay_rounds=rounds)
+  monkeypatch.setattr(
+      replay, 'attacker', lambda config, name: Attacker(who, None, None)
+  )
+  setting: Any = SimpleNamespace(
+      config=SimpleNamespace(train=SimpleNamespace(batch_size=SIZE)),
+      replayed=dict(own=Attack(view, None, wants=wants)), classes=2,
+  )
+  if not message:
+    replay.check(setting, 25)
+    return
+  with pytest.raises(UserError, match=message):
+    replay.check(setting, 25)
 
 
 @pytest.mark.parametrize('at', ['both', 'start', 'end'])
