@@ -257,7 +257,8 @@ def bad(width{default}):
     (defense('return Defense() if s > .05 else Defense()'),
      'jnp.where(s > 0, ...) in place of `if s > 0:`'),
     (defense('return Defense(gradient=lambda state, key, cut, y: cut)'),
-     'bad: gradient must return a tuple of (64, 4) float32'),
+     'bad: gradient must return a tuple of ((64, 4) float32,), one a passive '
+     'party, and the state; it returned ((64, 4) float32,).'),
     (defense('return Defense(send=lambda passive, key, u: (u, u.sum(-1)))'),
      'bad: the penalty of send must be one number'),
     (defense('return Defense(init=lambda key, spec: slots(spec, passive=()))'),
