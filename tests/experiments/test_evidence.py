@@ -416,6 +416,11 @@ NOT_OUT = {
     'gafm/records/reviews.json': 4, 'mid/records/fig3_momentum_slow.json': 7,
     'plugvfl/records/fig4.json': 6, 'vmask/records/transcript_m.json': 2,
     'plugvfl/records/fig4_cifar10.json': 14,
+    'plugvfl/records/gradients.json': 11,
+    'vmask/records/gradients_tm.json': 2, 'vmask/records/combined.json': 2,
+    'kang2022/records/vsnn_fashion10_gradients.json': 2,
+    'kang2022/records/vhnn_fashion10_gradients.json': 2,
+    'plugvfl/records/fig7.json': 2, 'plugvfl/records/fig7_printed.json': 1,
 }
 
 
