@@ -72,6 +72,23 @@ def test_few_rows_tell_nothing():
   assert said(tiny) == []
 
 
+@pytest.mark.parametrize('positive', [4, 5])
+def test_few_rows_of_a_class_tell_nothing(positive):
+  y = np.arange(200) < positive
+  found = said(pd.DataFrame(dict(x=y + 0.0, y=y.astype(int))))
+  assert any('told in nearly every row' in one for one in found) == (
+      positive == 5
+  )
+
+
+def test_many_words_are_in_the_order_of_their_labels():
+  """Of twenty in turn, each has one label."""
+  word = np.arange(400) % 20
+  found = pd.DataFrame(dict(w=[f'w{k:02}' for k in word], y=word % 2))
+  message, = said(found)
+  assert "'y' is told in nearly every row by this column alone: 'w'" in message
+
+
 def test_disorder_written_out():
   y = np.array([0, 0, 0, 1, 1, 1, 0, 1])
   # Sorted by place: 0 0 0 1 1 1 0 1 has 3 changes, 2 more than sorted labels;

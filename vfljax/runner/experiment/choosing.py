@@ -94,7 +94,7 @@ def attack_names(config: Config, classes: int = 2) -> list[str]:
   names, scene = _asked(config), federations.scene(config, classes)
   if not names:
     able = [_able(options, scene) for options in _listed(config)]
-    names = list(dict.fromkeys(name for name in able if name))
+    names = [name for name in able if name]
   return _with_baselines(config, names, scene)
 
 
