@@ -46,6 +46,7 @@ def test_attacks_on_replayed_rounds_need_twice_what_they_know():
 @pytest.mark.parametrize('rows, typed, rounds', [
     (1500, [], 32), (500_000, [], 4),
     (1500, ['config.attack.replay_rounds=7'], 7),
+    (1500, ['--config.attack.replay_rounds=0'], 32),  # As many as it needs.
     (1500, ['--config.train.batch_size=2000'], 0),
 ])
 def test_an_epoch_is_replayed_but_of_a_large_table_a_part(rows, typed, rounds):
@@ -57,8 +58,7 @@ def test_an_epoch_is_replayed_but_of_a_large_table_a_part(rows, typed, rounds):
     config = dataclasses.replace(
         config, train=dataclasses.replace(config.train, batch_size=2000)
     )
-  if typed:
-    config.attack.replay_rounds = rounds
+  config.attack.replay_rounds = 7 if rounds == 7 else 0
   found = choice.sized(config, table, typed).attack.replay_rounds
   assert found == rounds
 

@@ -81,6 +81,13 @@ def test_few_rows_of_a_class_tell_nothing(positive):
   )
 
 
+def test_a_class_that_is_not_among_the_rows_looked_at_tells_nothing():
+  y = np.zeros(50_000, int)
+  y[[1, 2, 3, 4, 6, 7]] = 1  # Every fifth row is looked at.
+  x = np.random.default_rng(0).normal(size=len(y))
+  assert said(pd.DataFrame(dict(x=x, y=y))) == []
+
+
 def test_many_words_are_in_the_order_of_their_labels():
   """Of twenty in turn, each has one label."""
   word = np.arange(400) % 20

@@ -56,7 +56,7 @@ def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
   if not typed('attack.known'):
     known = max(1, min(attack.known, fewest // 2))
     attack = dataclasses.replace(attack, known=known)
-  if not typed('attack.replay_rounds'):
+  if not attack.replay_rounds:  # As many as suit, typed or not.
     again = min(division.divide(table, config)[1].train, replay.RECORDED)
     attack = dataclasses.replace(
         attack, replay_rounds=again // train.batch_size

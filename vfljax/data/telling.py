@@ -37,7 +37,7 @@ def warn(frame: 'pd.DataFrame', label: str, y: np.ndarray) -> None:
     Recognised: (one line) for each of the two kinds.
   """
   rows = np.arange(0, len(y), -(-len(y) // _LOOKED_AT))
-  least = np.bincount(y[rows]).min()
+  least = np.bincount(y[rows], minlength=y.max() + 1).min()
   if len(rows) < _MANY:
     return
   telling, same = [], []

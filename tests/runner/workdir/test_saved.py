@@ -64,6 +64,37 @@ def test_one_round_was_played_again_unless_more_were_set(
     assert found == kept
 
 
+def test_rounds_that_no_attack_needs_are_no_other_experiment():
+  """So the same command goes on, whatever it says of them."""
+  now = Config(listed_attacks=('norm_scoring',))
+  now.attack.replay_rounds = 8
+  old = json.loads(json.dumps(dataclasses.asdict(now)))
+  assert saved.completed(old, now) == old
+  now.attack.replay = True
+  old['attack'] |= dict(replay=True, replay_rounds=1)
+  assert saved.completed(old, now)['attack']['replay_rounds'] == 1
+
+
+@pytest.mark.parametrize('attacks, classes, goes_on', [
+    ('', 2, True), ('', 3, False), ('norm_scoring', 2, True),
+    ('model_completion', 3, True),
+])
+def test_a_list_that_named_no_alternatives_goes_on_if_the_same_attacks_run(
+    attacks, classes, goes_on
+):
+  now = quickstart.get_config()
+  now.attacks = attacks
+  new = json.loads(json.dumps(dataclasses.asdict(now)))
+  old = new | dict(listed_attacks=[
+      name.partition('|')[0] for name in now.listed_attacks
+  ])
+  old['attack'] = old['attack'] | dict(replay_rounds=1)
+  assert (saved.continued(old, now, classes) == new) == goes_on
+  gone = old | dict(listed_attacks=['an_attack_of_theirs'])
+  found = saved.continued(gone, now, classes)
+  assert found['listed_attacks'] == ['an_attack_of_theirs']
+
+
 def test_attacks_options_were_one_table_before(tmp_path):
   """A directory of version 0.1 goes on, unless an option was another."""
   now = quickstart.get_config()

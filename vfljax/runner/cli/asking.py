@@ -54,9 +54,9 @@ def of(config: Config, table: Table, workdir: str) -> Asked:
     recorded[recording.FIELD] = own
   if own := sources.of(setting):
     recorded[sources.FIELD] = own
-  complete = partial(
-      _completed, recorded, partial(saved.completed, now=setting.config)
-  )
+  complete = partial(_completed, recorded, partial(
+      saved.continued, now=setting.config, classes=len(table.classes)
+  ))
   recorded = raising.recorded(place, recorded)
   complete = partial(raising.completed, place, recorded, complete)
   if raised := recorded.get(raising.FIELD):

@@ -8,8 +8,8 @@ which are lists in JSON.
 
 Attacks' options, once in one table, are now each attack's own: `MOVED`.
 Settings without any effect, once allowed, are now refused; they are removed
-from a saved configuration. So is the number of rounds that are played again
-where no attack needs any: it was 1 unless set, and is 0 now.
+from a saved configuration. The number of rounds that are played again means
+nothing where no attack needs any: it was 1 unless set, and is 0 now.
 """
 from collections.abc import Callable
 import dataclasses
@@ -25,6 +25,8 @@ from vfljax.runner.checking import combinations
 from vfljax.runner.config import (
     OR, AuxiliaryConfig, Config, DataConfig, ModelConfig,
 )
+from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import choosing
 
 _T = TypeVar('_T')
 _COMPLETION = (
@@ -72,7 +74,8 @@ def completed(saved: dict, now: Any = None, kind: Any = Config) -> dict:
   Returns:
     The completed configuration, with its groups and lists of groups completed
     too. Entries that `kind` does not know stay. In a `Config`, settings without
-    any effect are at their defaults.
+    any effect are at their defaults, and rounds that no attack needs are as
+    many as in `now`.
   """
   types = typing.get_type_hints(kind)
   found = dict(saved)
@@ -89,10 +92,29 @@ def completed(saved: dict, now: Any = None, kind: Any = Config) -> dict:
       found[f.name] = _plain(f.default)
     elif f.default_factory is not dataclasses.MISSING:
       found[f.name] = _plain(f.default_factory())
-  return _without_idle(found) if kind is Config else found
+  return _without_idle(found, now) if kind is Config else found
 
 
-def _without_idle(found: dict) -> dict:
+def continued(saved: dict, now: Config, classes: int) -> dict:
+  """`completed`, with the listed attacks of `now` if the same ones are run.
+
+  A list that names alternatives today named one attack of them before.
+  """
+  found = completed(saved, now)
+  then = dataclasses.replace(
+      now, attacks=found['attacks'],
+      listed_attacks=tuple(found['listed_attacks']),
+  )
+  try:
+    ran = choosing.attack_names(then, classes)
+  except UserError:  # An attack that there is not any more.
+    return found
+  if ran == choosing.attack_names(now, classes):
+    found['listed_attacks'] = [*now.listed_attacks]
+  return found
+
+
+def _without_idle(found: dict, now: Config | None) -> dict:
   """A complete configuration with settings of no effect at their defaults."""
   idle = combinations.idle(
       _known(DataConfig, found['data']), _known(ModelConfig, found['model']),
@@ -103,8 +125,8 @@ def _without_idle(found: dict) -> dict:
     default = _plain(defaults[one.group][one.field])
     found[one.group] = found[one.group] | {one.field: default}
   if not _replays(found):
-    default = defaults['attack']['replay_rounds']
-    found['attack'] = found['attack'] | dict(replay_rounds=default)
+    rounds = (now or Config()).attack.replay_rounds
+    found['attack'] = found['attack'] | dict(replay_rounds=rounds)
   return found
 
 
