@@ -236,6 +236,7 @@ def _run_job(
       raise Interrupted
   waited = time.perf_counter() - clock
   made = made._replace(seconds=made.seconds + waited)
+  progress.waited(waited)
   clock = time.perf_counter()
   found = jax.block_until_ready(
       made.finish(job, going.runs, cells, samples)

@@ -105,6 +105,20 @@ def test_the_estimate_does_not_take_compiling_for_training():
     assert progress.eta() == pytest.approx(8.0)
 
 
+def test_nor_does_it_take_the_wait_for_a_units_last_programs_for_training():
+  progress, clock, _ = plain()
+  with progress:
+    progress.compiling('none')
+    progress.unit('none', seeds=2, epochs=10)
+    clock.now += 4.0
+    progress.advance(10)
+    clock.now += 60.0
+    progress.waited(60.0)
+    clock.now += 1.0  # Attacks on the trained federation.
+    progress.finish()
+    assert progress.eta() == pytest.approx(10.0)
+
+
 def test_what_is_left_of_a_unit_is_told_by_its_own_pace():
   progress, clock, _ = plain()
   with progress:

@@ -144,6 +144,10 @@ class Progress:
     self._detail = ', '.join(word for word in words if word)
     self._show()
 
+  def waited(self, seconds: float) -> None:
+    """So long, after a unit's last epoch, it waited for programs to compile."""
+    self._compiled += seconds
+
   def finish(self) -> None:
     """The unit in progress is done, and saved or about to be."""
     self._finished = self._end()
