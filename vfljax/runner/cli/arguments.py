@@ -168,7 +168,7 @@ def _config_first(argv: list[str]) -> list[str]:
   if field and not files and '--config' not in argv:
     raise UserError(
         f'{field.partition("=")[0]} is a field of an experiment, and there is '
-        'none: give --config=experiments/quickstart.py, too.'
+        'none: type --config=FILE, too.'
     )
   if files and not name:
     raise UserError('--config= names no file; --list experiments shows some.')
