@@ -146,6 +146,10 @@ REFUSED = {
     'too many labels known': (
         ['--config.attack.known=500'], 'or 0 for all of them'
     ),
+    'too many labels known of three classes': (
+        ['--config.data.name=wine', '--config.attack.known=500'],
+        'the rarest class has 48 samples); got 500.'
+    ),
     'nothing to train on': (
         ['--config.data.test=0.9999'], 'No training samples are left'
     ),

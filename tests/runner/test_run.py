@@ -159,12 +159,14 @@ def test_a_stop_while_its_end_is_compiled_saves_the_whole_training(play):
 def test_what_its_end_is_waited_for_is_compiling_and_not_running(
     play, monkeypatch
 ):
-  now, kept, answers = [0.0], [], [False, True]
+  now, kept, answers, told = [0.0], [], [False, True], []
   clock = SimpleNamespace(perf_counter=lambda: now[0])
   monkeypatch.setattr(run, 'time', clock)
   monkeypatch.setattr(
       run.record, 'finished', lambda *given: kept.append(given) or []
   )
+
+  monkeypatch.setattr(run.Progress, 'waited', lambda _, s: told.append(s))
 
   def spend(seconds):
     now[0] += seconds
@@ -175,13 +177,13 @@ def test_what_its_end_is_waited_for_is_compiling_and_not_running(
 
   play(lambda done, folder: spend(1), Stop(), ready)
   (*_, made, spent), = kept
-  assert (made.seconds, spent) == (7, EPOCHS)
+  assert (made.seconds, spent, told) == (7, EPOCHS, [7])
 
 
 @pytest.fixture
 def untrained(tmp_path, monkeypatch):
   """Calls `run.run` with `train(stop)` in place of all the work."""
-  setting = SimpleNamespace(config=Config(), outside=None)
+  setting = SimpleNamespace(config=Config(), outside=None, classes=2)
   monkeypatch.setattr(run.checks, 'assembled', lambda *_: setting)
   monkeypatch.setattr(run.checks, 'rehearse', lambda *_: None)
   monkeypatch.setattr(run.asking.sources, 'of', lambda *_: {})

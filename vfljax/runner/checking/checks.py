@@ -24,7 +24,7 @@ from vfljax.runner.experiment.setting import (
     Setting, build, from_config, split_samples,
 )
 from vfljax.scene import Amounts
-from vfljax.views import TrainedBottom, UnlabeledBottom
+from vfljax.views import RecordedGradients, TrainedBottom, UnlabeledBottom
 
 _SURELY = 20  # Expected samples of a class; P(none) is then at most exp(-20).
 _LOOKED_AT = 1000  # Seeds that are checked, at most; the first ones.
@@ -200,10 +200,12 @@ def _rarest(setting: Setting) -> tuple[int, int]:
 def _check_known(setting: Setting, known: int) -> None:
   all_of_it, least = _rarest(setting)
   if known and not 1 <= known <= max(least, 1):
+    # An attack that learns from recorded gradients is refused all labels.
+    seen = {attack.view for attack in setting.replayed.values()}
+    every = '' if RecordedGradients in seen else ', or 0 for all of them'
     raise ValueError(
         f'attack.known must be between 1 and {max(least, 1)} labels per class '
-        f'(the rarest class has {all_of_it} samples), or 0 for all of them; '
-        f'got {known}.'
+        f'(the rarest class has {all_of_it} samples){every}; got {known}.'
     )
 
 

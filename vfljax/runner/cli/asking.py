@@ -55,7 +55,7 @@ def of(config: Config, table: Table, workdir: str) -> Asked:
   if own := sources.of(setting):
     recorded[sources.FIELD] = own
   complete = partial(_completed, recorded, partial(
-      saved.continued, now=setting.config, classes=len(table.classes)
+      saved.continued, now=setting.config, classes=setting.classes
   ))
   recorded = raising.recorded(place, recorded)
   complete = partial(raising.completed, place, recorded, complete)
