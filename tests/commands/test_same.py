@@ -2,7 +2,7 @@
 import pytest
 
 from tests.commands.finished import ISO, MORE, NONE, call, made
-from vfljax.commands import merge
+from vfljax.commands import merge, same
 from vfljax.runner.errors import UserError
 from vfljax.runner.workdir import store
 
@@ -109,3 +109,16 @@ def test_two_experiments_are_not_merged(changed, message, tmp_path, capsys):
   two = made(tmp_path / 'two', [NONE], **changed)
   code, _, error = call(capsys, 'merge', one, two, '--to', tmp_path / 'all')
   assert code == 2 and message in error and not (tmp_path / 'all').exists()
+
+
+def test_rounds_that_no_attack_needs_are_no_other_experiment():
+  config = lambda attacks, rounds: dict(
+      attacks=attacks, attack=dict(replay=False, replay_rounds=rounds)
+  )
+  rounds = lambda *of: [c['attack']['replay_rounds'] for c in same.agreed(of)]
+  idle, later = config('norm_scoring', 1), config('norm_scoring', 0)
+  assert rounds(idle, later) == [1, 1]
+  needed, more = (config('learned_gradient', k) for k in (0, 8))
+  assert rounds(idle, needed) == [0, 0] and idle['attack']['replay_rounds'] == 1
+  assert rounds(needed, more, idle) == [0, 8, 0]  # Two experiments.
+  assert same.agreed([dict(attack={}), {}]) == [dict(attack={}), {}]

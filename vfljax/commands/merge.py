@@ -78,7 +78,7 @@ def merge(folders: Sequence[Path], target: str) -> Path:
     raise UserError(
         f'--to={target} is the work directory of a run.\nChoose a new folder.'
     )
-  configs = [store.read_config(folder) for folder in folders]
+  configs = same.agreed([store.read_config(folder) for folder in folders])
   same.check(folders, configs)
   found = _units(folders)
   keys = {_key(row) for rows, *_ in found.values() for row in rows}

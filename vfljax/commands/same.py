@@ -9,7 +9,7 @@ from vfljax.runner.config import Config, Entry
 from vfljax.runner.config.nested import flat
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import choosing, sources
-from vfljax.runner.workdir import identity, mergeable, raising
+from vfljax.runner.workdir import identity, mergeable, raising, saved
 
 # Groups, or fields of the top, in which parts of an experiment may differ;
 # `mergeable.fields` has more.
@@ -35,6 +35,26 @@ def check(
     _check_fields(folders[0], configs[0], folder, config)
   for one, other in itertools.combinations(every, 2):
     _check_methods(*one, *other)
+
+
+def agreed(configs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+  """The configurations; of rounds that no attack needs, with others' number.
+
+  That number means nothing there, and its default was another one before.
+
+  Args:
+    configs: The contents of their config.json.
+  """
+  known = [c for c in configs if 'replay_rounds' in c.get('attack', {})]
+  needed = [c for c in known if saved.replays(c)]
+  found = []
+  for config in configs:
+    if config in known and config not in needed:
+      rounds = (needed or known)[0]['attack']['replay_rounds']
+      own = config['attack'] | dict(replay_rounds=rounds)
+      config = config | dict(attack=own)
+    found.append(config)
+  return found
 
 
 def entries(

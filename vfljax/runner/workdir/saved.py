@@ -11,7 +11,7 @@ Settings without any effect, once allowed, are now refused; they are removed
 from a saved configuration. The number of rounds that are played again means
 nothing where no attack needs any: it was 1 unless set, and is 0 now.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import dataclasses
 from itertools import zip_longest
 import json
@@ -124,16 +124,16 @@ def _without_idle(found: dict, now: Config | None) -> dict:
   for one in idle:
     default = _plain(defaults[one.group][one.field])
     found[one.group] = found[one.group] | {one.field: default}
-  if not _replays(found):
+  if not replays(found):
     rounds = (now or Config()).attack.replay_rounds
     found['attack'] = found['attack'] | dict(replay_rounds=rounds)
   return found
 
 
-def _replays(found: dict) -> bool:
+def replays(found: Mapping[str, Any]) -> bool:
   """Whether an attack of the configuration may attack rounds played again."""
   known = {name: recipe_of(made) for name, made in attacks.REGISTRY.items()}
-  return found['attack']['replay'] or any(
+  return found['attack'].get('replay') or any(
       base not in known or known[base].stage == REPLAYED
       for base in _bases(found)
   )
@@ -186,7 +186,7 @@ def _own(saved: dict, now: Any) -> dict:
   return theirs if same else own
 
 
-def _bases(saved: dict) -> set[str]:
+def _bases(saved: Mapping[str, Any]) -> set[str]:
   """The attacks that a configuration names, without their variants."""
   asked = [a for a in saved.get('attacks', '').split(',') if a.strip()]
   listed = (text.split(OR) for text in saved.get('listed_attacks', ()))
