@@ -38,6 +38,15 @@ def test_lines_of_several_runs_can_stand_in_one_file(tmp_path):
     assert [*line][:-2] == [*store.FIELDS]
 
 
+@pytest.mark.parametrize('note, cell, said', [
+    ('n', '1.0 ± 0.1', '% T: n ± is half the 95 % Student-t interval'),
+    ('± is known.', '1.0 ± 0.1', '% T: ± is known.\n'),
+    ('n', '1.0', '% T: n\n'),
+])
+def test_a_table_says_above_it_what_its_intervals_are(note, cell, said):
+  assert export.latex(Table('T', note, ('a',), [[Text(cell)]])).startswith(said)
+
+
 def test_latex_is_what_latex_takes():
   text = export.latex(Table('T', 'n', ('a_b', '± & %'), [
       [Text('x^2 {y}\\', strong=True), Text('1.0 ± 0.1')],

@@ -14,7 +14,7 @@ import re
 from typing import Any
 
 from vfljax.commands import given
-from vfljax.report import drawing, ranks, reading, tables
+from vfljax.report import drawing, ranks, reading, tables, words
 from vfljax.report.reading import Results
 from vfljax.report.tables import Table
 from vfljax.report.text import printable
@@ -85,8 +85,11 @@ def latex(t: Table) -> str:
       ]) for row in t.rows
   ]
   numbers = ['l' if i < 1 else 'r' for i in range(len(t.columns))]
+  note = t.note
+  if '±' not in note and any('±' in c.text for row in t.rows for c in row):
+    note = f'{note} {words.INTERVAL}'
   return '\n'.join([
-      f'% {printable(t.title)}: {printable(t.note)}',
+      f'% {printable(t.title)}: {printable(note)}',
       rf'\begin{{tabular}}{{{"".join(numbers)}}}', r'\toprule', head,
       r'\midrule', *rows, r'\bottomrule', r'\end{tabular}', '',
   ])

@@ -7,7 +7,9 @@ choice is. `untested` lists what was not measured.
 """
 from collections.abc import Sequence
 
-from vfljax.report import chance, learned, lost, ranks, reading, verdict
+from vfljax.report import (
+    chance, learned, lost, ranks, reading, verdict, words,
+)
 from vfljax.report.ranks import Trade
 from vfljax.report.reading import Results, Summary
 from vfljax.report.tables import Table, Text, leak_text, loss_text
@@ -72,8 +74,7 @@ def evidence(results: Results, wanted: Goal) -> Table:
   ] for t in known]
   return Table(
       'What was measured',
-      '± is half the 95 % Student-t interval of the mean over seeds. Loss and '
-      'leakage are in percentage points.',
+      f'{words.INTERVAL} Loss and leakage are in percentage points.',
       ('defense', 'strength', 'utility loss', 'worst leakage', 'by', ''), rows,
   )
 

@@ -88,10 +88,8 @@ def overview(results: Results) -> Table:
     ])
   return Table(
       'Utility and leakage',
-      '± is half the 95 % Student-t interval of the mean over seeds. Loss and '
-      'leakage are in percentage points. The darker a cell, the lower its '
-      'score.'
-      + words.which_epoch(results),
+      f'{words.INTERVAL} Loss and leakage are in percentage points. The darker '
+      'a cell, the lower its score.' + words.which_epoch(results),
       ('defense', 'strength', 'PU score', f'test {name(results.metric)}',
        'utility loss',
        *(f'{reading.pretty(a)} leakage' for a in results.attacks)),

@@ -3,6 +3,8 @@ from vfljax.data.table import counted
 from vfljax.report import ranks, reading
 from vfljax.report.reading import Results
 
+INTERVAL = '± is half the 95 % Student-t interval of the mean over seeds.'
+
 
 def headline(results: Results) -> str:
   """What was run, in one line."""
