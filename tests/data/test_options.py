@@ -1,6 +1,7 @@
 """Options of loaders as text and as what they are, and their ranges."""
 from collections.abc import Sequence
 import functools
+import shlex
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from vfljax import data
 from vfljax.data import options
 from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import DataConfig
+from vfljax.runner.config.options import parse
 from vfljax.runner.errors import UserError
 
 PEOPLE = 'id,since,x,y\n' + ''.join(
@@ -167,6 +169,24 @@ def test_types_of_somebody_elses_loader():
     ('gaps=?', "Say --config.data.options=gaps=-.",
      "Say --config.data.options='gaps=?,-'."),
     ('sep=tab', 'There is no file.', 'There is no file.'),
+    ('drop=id', "Or --config.data.options='drop=(\"a, b\",)'.",
+     "Or --config.data.options='drop=(\"id\",\"a, b\")'."),
+    ('drop=("a, b","c")', 'Or --config.data.options=drop=id.',
+     "Or --config.data.options='drop=(\"a, b\",\"c\",\"id\")'."),
 ])
 def test_advice_keeps_what_was_typed(typed, said, now):
   assert options.retyped(said, typed) == now
+
+
+@pytest.mark.parametrize('names, said', [
+    ('id', 'drop=id'), (['id', 'since'], 'drop=id,since'),
+    ('a, b', '\'drop=("a, b",)\''), (['a, b', 'c'], '\'drop=("a, b","c")\''),
+])
+def test_a_flag_names_columns_whose_names_have_commas(names, said):
+  """And what it says is understood."""
+  flag = options.flag(drop=names)
+  assert flag == f'--config.data.options={said}'
+  typed = shlex.split(flag)[0].partition('options=')[2]
+  read = parse(typed, 'data.options', '')['drop']
+  wanted = (names,) if isinstance(names, str) else tuple(names)
+  assert options.several(read) == wanted

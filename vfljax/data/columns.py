@@ -113,7 +113,7 @@ def _refuse_all(
   if others:
     raise ValueError(
         f'{said.rstrip(".")}. Refused, too: {listing(map(repr, others))}; to'
-        f' leave out all of them: {flag(drop=",".join([first, *others]))}'
+        f' leave out all of them: {flag(drop=[first, *others])}'
     )
 
 

@@ -4,8 +4,10 @@ On a command line 5 is a number, but a column may also be called 5. So an option
 for text accepts numbers, and an option for names accepts a tuple or words
 between commas.
 """
+import ast
 from collections.abc import Callable, Sequence
 import functools
+import json
 import os
 import re
 import shlex
@@ -56,10 +58,38 @@ def converted(
   }
 
 
-def flag(**given: str) -> str:
-  """The flag to type for options: "--config.data.options='drop=a;sep=tab'"."""
-  said = ';'.join(f'{name}={value}' for name, value in given.items())
+def flag(**given: Names) -> str:
+  """The flag to type for options: "--config.data.options='drop=a;sep=tab'".
+
+  Args:
+    **given: An option's value; of one that takes several names, one name or a
+      sequence of them.
+  """
+  return _written({
+      option: _listed([value] if isinstance(value, str) else value)
+      if option in _NAMES else str(value) for option, value in given.items()
+  })
+
+
+def _written(given: dict[str, str]) -> str:
+  said = ';'.join(f'{option}={value}' for option, value in given.items())
   return f'--config.data.options={shlex.quote(said)}'
+
+
+def _listed(names: Sequence[str]) -> str:
+  """'a,b'; with a comma in a name '("a,b","c")'."""
+  if not any(',' in name for name in names):
+    return ','.join(names)
+  quoted = ','.join(json.dumps(name, ensure_ascii=False) for name in names)
+  return f'({quoted},)' if len(names) == 1 else f'({quoted})'
+
+
+def _more(before: str, now: str) -> str:
+  """The names of two such texts in one."""
+  read = lambda text: (
+      ast.literal_eval(text) if text.startswith('("') else several(text)
+  )
+  return _listed([*read(before), *read(now)])
 
 
 def retyped(said: str, typed: str) -> str:
@@ -79,8 +109,8 @@ def retyped(said: str, typed: str) -> str:
   def whole_flag(match: re.Match) -> str:
     now = _named(match[1] or match[2])
     for name in _NAMES & before.keys() & now.keys():
-      now[name] = f'{before[name]},{now[name]}'
-    return flag(**before | now)
+      now[name] = _more(before[name], now[name])
+    return _written(before | now)
 
   return _TYPED.sub(whole_flag, said)
 

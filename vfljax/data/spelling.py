@@ -184,7 +184,7 @@ def _refuse_gaps(column: 'pd.Series', cells: Any) -> None:
     raise ValueError(
         f'Column {name!r} has numbers, and {listing(map(repr, found))} in'
         f' {len(words)} of {len(column)} cells. If that means a missing value,'
-        f' type {flag(gaps=",".join(found))}; if every value is a category,'
+        f' type {flag(gaps=found)}; if every value is a category,'
         f' {flag(text=name)}'
     )
 

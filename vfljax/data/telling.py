@@ -55,13 +55,13 @@ def warn(frame: 'pd.DataFrame', label: str, y: np.ndarray) -> None:
     _say(
         f'Label {label!r} is told in nearly every row by {each} alone:'
         f' {listing(map(repr, telling))}. If that is only known once the label'
-        f' is, leave it out: {flag(drop=",".join(telling))}'
+        f' is, leave it out: {flag(drop=telling)}'
     )
   if same:
     _say(
         f'{counted(len(same), "column")} with the same value in every row:'
         f' {listing(map(repr, same))}. To leave them out:'
-        f' {flag(drop=",".join(same))}'
+        f' {flag(drop=same)}'
     )
 
 
