@@ -57,10 +57,9 @@ def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
     known = max(1, min(attack.known, fewest // 2))
     attack = dataclasses.replace(attack, known=known)
   if not attack.replay_rounds:  # As many as suit, typed or not.
-    again = min(division.divide(table, config)[1].train, replay.RECORDED)
-    attack = dataclasses.replace(
-        attack, replay_rounds=again // train.batch_size
-    )
+    samples = division.divide(table, config)[1].train
+    again = replay.recorded(samples, train.batch_size)
+    attack = dataclasses.replace(attack, replay_rounds=again)
   return dataclasses.replace(config, train=train, attack=attack)
 
 

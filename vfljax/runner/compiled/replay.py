@@ -25,8 +25,13 @@ from vfljax.types import Array, Key, Round, State
 
 # Samples, at most, of recorded rounds, unless more are asked for. More take
 # longer and hardly tell such an attack more.
-RECORDED = 4096
+_RECORDED = 4096
 _EACH = 4  # Rounds that each sample of a pool is in, about.
+
+
+def recorded(samples: int, size: int) -> int:
+  """Full rounds of `size` in an epoch, of at most `_RECORDED` samples."""
+  return min(samples, _RECORDED) // size
 
 
 def rounds(asked: int, attack: Attack, samples: int, size: int) -> int:
@@ -34,7 +39,7 @@ def rounds(asked: int, attack: Attack, samples: int, size: int) -> int:
 
   Args:
     asked: `attack.replay_rounds`; 0 is as many as the attack needs: one round,
-      an epoch's of at most `RECORDED` samples for an attack that learns from
+      an epoch's of at most `_RECORDED` samples for an attack that learns from
       all of them together, and so many that each sample of its pool is in
       four, about, for an attack that rebuilds the samples of a pool.
     attack: The attack.
@@ -46,7 +51,7 @@ def rounds(asked: int, attack: Attack, samples: int, size: int) -> int:
   if attack.wants.batch:
     return max(_EACH * attack.wants.samples // attack.wants.batch, 1)
   if attack.view is views.RecordedGradients:
-    return max(min(samples, RECORDED) // size, 1)
+    return max(recorded(samples, size), 1)
   return 1
 
 
