@@ -35,7 +35,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from vfljax import check, club, descent, nets, target
+from vfljax import check, club, descent, fusing, nets, target
 from vfljax.defense import Defense, Slots, Spec, slots
 from vfljax.types import Array, Embeddings, Key, Net, Params
 
@@ -132,7 +132,7 @@ def _adapt(own: Settings, state, key, predict, up, labels):
   if own.unprotected:
     return state
   tx = optax.sgd(own.psi_learning_rate)
-  real, q = labels.sum(-1), own.log_q(labels.shape[-1])
+  real, q = fusing.row_sums(labels), own.log_q(labels.shape[-1])
 
   def fit(weights, h):
     loss = lambda w: club.learning_loss(q(w), h, labels, real)
@@ -143,8 +143,9 @@ def _adapt(own: Settings, state, key, predict, up, labels):
     return lax.fori_loop(0, own.psi_steps, step, weights)
 
   psi = tuple(fit(w, h) for w, h in zip(state['psi'], up))
-  counts = state['counts'] + labels.sum(0).astype(state['counts'].dtype)
-  return dict(psi=psi, counts=counts)
+  # `joined`, so that one kernel adds both these and psi's last bias.
+  seen = fusing.joined(labels.sum(0).astype(state['counts'].dtype))
+  return dict(psi=psi, counts=state['counts'] + seen)
 
 
 def _receive(own: Settings, active, state, key, up, labels):
@@ -155,7 +156,7 @@ def _receive(own: Settings, active, state, key, up, labels):
   seen = masks(k_drop, up, own.drop, own.per)
   if own.unprotected:
     return tuple(m * h for m, h in zip(seen, up)), jnp.zeros((), jnp.float32)
-  real = labels.sum(-1)
+  real = fusing.row_sums(labels)
   others = _others(k_labels, own.negatives, state['counts'], labels)
   judge = partial(_judge, own, labels.shape[-1])
   terms = [
