@@ -26,6 +26,7 @@ LAYERS = (
     {'__init__'},
     {'runner'},
     {'report'},
+    {'running'},
     {'commands'},
     {'__main__'},
 )

@@ -45,14 +45,14 @@ _HOMES = dict(
     Adversary='adversary', Attack='attack', Defense='defense', chain='defense',
     none='defense', init='protocol', play_round='protocol', predict='protocol',
     Plan='train', fit='train', VFL='types', Batch='types', Messages='types',
-    Net='types', Round='types', State='types',
+    Net='types', Round='types', State='types', run='running',
 )
 
 
 # Modules that are used by their names, which `import *` leaves to the user.
 _MORE = (
     'club', 'completion', 'contracts', 'crossing', 'data', 'defense', 'scene',
-    'stream', 'types',
+    'run', 'stream', 'types',
 )
 
 

@@ -55,7 +55,7 @@ def table(t: Table, columns: int = 0) -> str:
   target = io.StringIO()
   console = Console(
       file=target, width=columns + _GAP, color_system=None,
-      force_terminal=False, legacy_windows=False,
+      force_terminal=False, force_jupyter=False, legacy_windows=False,
   )
   console.print(grid)
   lines = [line.rstrip() for line in target.getvalue().splitlines()]

@@ -14,8 +14,12 @@ class UserError(Exception):
   """A message for the user: what is wrong, and what would be right.
 
   One or two lines, no traceback: `launch.py` prints it on stderr and exits
-  with code 2, and so does whatever runs inside `explained`.
+  with code 2, and so does whatever runs inside `explained`. A notebook shows it
+  without a traceback, too.
   """
+
+  def _render_traceback_(self) -> list[str]:
+    return [f'error: {self}']  # IPython asks for it.
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from vfljax.runner.errors import UserError
-from vfljax.runner.machine import stopping
+from vfljax.runner.machine import notebook, stopping
 from vfljax.runner.machine.roomy import roomy
 
 if TYPE_CHECKING:
@@ -48,13 +48,16 @@ def main(argv: list[str] | None = None) -> int:
     argv: The command line, the program first, if another program calls this: a
       second signal then raises a KeyboardInterrupt here, which is caught. By
       default this process's: then SIGINT and SIGTERM end the process if there
-      is nothing to save, and a second one always does.
+      is nothing to save, and a second one always does. (Not in IPython, as of
+      `%run`: the session would end, too.)
   """
   # Configs import their neighbours; a console script has no folder on its path.
   if os.getcwd() not in sys.path:
     sys.path.insert(0, os.getcwd())
-  if argv is not None:
-    return _main(list(argv), None)
+  if argv is not None or notebook.is_shell():
+    argv = list(sys.argv if argv is None else argv)
+    first = argv[:1] and argv[0].startswith('-')  # It is no program's name.
+    return _main(['vfljax', *argv] if first else argv, None)
   # Tracing makes very many long-lived objects, which Python's garbage collector
   # would scan again and again: a tenth of its time.
   gc.set_threshold(50_000, 20, 20)
@@ -143,9 +146,10 @@ def _run(
   # JAX fixes its devices with the first array, so they are set up before.
   from vfljax.runner.machine import device
   device.set_up(given.devices, given.cache)
-  from vfljax.report import current, ending
+  from vfljax import running
+  from vfljax.report import ending
   from vfljax.runner.cli import arguments, aside, forecast
-  from vfljax.runner.workdir import about, epoch_events
+  from vfljax.runner.workdir import epoch_events
   from vfljax.runner import run
   from vfljax.runner.compiled import kept
   from vfljax.runner.workdir import overwriting, recording
@@ -170,10 +174,7 @@ def _run(
   if not given.share.first:
     print(f'The share of {given.share} is done; process 0 writes the report.')
     return 0
-  about.write(work.path, given.config, table, argv)
-  if not current.is_current(work.path, given.goal):
-    from vfljax.report import writing
-    writing.write(work.path, goal=given.goal)
+  running.reported(work.path, given.config, table, argv, given.goal)
   if given.record:
     recording.write(given.record, work.path, argv)
     print(f'Record: {given.record}')

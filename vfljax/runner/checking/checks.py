@@ -47,11 +47,22 @@ def assembled(config: Config, table: Table) -> Setting:
   Raises:
     UserError: if the configuration and the data do not fit together.
   """
+  config = checked(config)
+  with _refused():
+    return from_config(config, table)
+
+
+def checked(config: Config) -> Config:
+  """A configuration with its fields' declared types.
+
+  Raises:
+    UserError: if it cannot be run, whatever the data.
+  """
   config = as_declared(config)
   with _refused():
     ranges.check(config)
     combinations.check(config)
-    return from_config(config, table)
+  return config
 
 
 def rehearse(setting: Setting) -> None:

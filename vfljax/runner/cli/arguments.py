@@ -4,29 +4,19 @@ from pathlib import Path
 import re
 import sys
 from typing import NamedTuple
-import warnings
 
 from absl import flags
 from ml_collections import config_flags
-import numpy as np
 
-from vfljax import data
-from vfljax.data.options import retyped
-from vfljax.data.table import Table
 from vfljax.runner import variants
 from vfljax.runner.checking import combinations
-from vfljax.runner.cli import fields, goals, helping, own_flags, reading
-from vfljax.runner.config import blaming, options, outside, ranges
-from vfljax.runner.config import Config, DataConfig
+from vfljax.runner.cli import fields, goals, helping, own_flags
+from vfljax.runner.cli.loading import load_data as load_data
+from vfljax.runner.config import Config, blaming, outside, ranges
 from vfljax.runner.config.declared import as_declared
 from vfljax.runner.errors import UserError, brief
 from vfljax.runner.machine import device
 from vfljax.runner.workdir import epoch_events, shares
-
-_FLAGS = {  # Flags for arguments that a data set's function takes itself.
-    name: f'--config.data.{name}'
-    for name in ('path', 'name', 'label', 'missing')
-} | dict(cache='--cache')
 
 # Or the folder that a wheel is installed in, which has no experiments.
 _CLONE = Path(__file__).parents[3]
@@ -237,64 +227,3 @@ def _default_workdir(found: flags.FlagValues) -> str:
   # Characters that are special to a shell or a file system become '-'.
   suffix = re.sub(r'[^\w.+]+', '-', f'-{variant}') if variant else ''
   return str(Path('out', *parts[-2:])) + suffix
-
-
-def load_data(config: DataConfig, cache: str = '') -> Table:
-  """The samples of a config, cached as arrays in the folder `cache`.
-
-  Raises:
-    UserError: if they cannot be loaded, or cannot be trained on.
-  """
-  own = options.parse(
-      config.options, 'data.options', 'samples=500;signal=(1, 0.5)',
-      _FLAGS,
-  )
-  reading.announce(config.path)
-  try:
-    with warnings.catch_warnings(record=True) as odd, outside.loading(
-        config.name
-    ):
-      for kind in (data.Mismatch, data.Recognised):
-        warnings.simplefilter('always', kind)
-      table = data.load(
-          config.name, path=config.path, label=config.label,
-          missing=config.missing, cache=cache, **own,
-      )
-    for one in odd:
-      said = retyped(str(one.message), config.options)
-      print(f'warning: {said}', file=sys.stderr)
-    return _first(table, config.limit, config.test_limit)
-  except MemoryError:
-    raise UserError(
-        f'There is too little memory for the samples of {config.name}.'
-    ) from None
-  except (OSError, ValueError, TypeError) as error:
-    raise UserError(brief(retyped(str(error), config.options))) from None
-
-
-def _first(table: Table, limit: int, test_limit: int) -> Table:
-  """The first `limit` training rows and `test_limit` test rows; 0 is all.
-
-  Raises:
-    UserError: if there are not so many, or they are of one class.
-  """
-  if not (limit or test_limit):
-    return table
-  test = np.zeros(len(table.labels), bool) if table.test is None else table.test
-  rows, held = np.flatnonzero(~test), np.flatnonzero(test)
-  if limit and not 1 < limit <= len(rows):
-    raise UserError(
-        f'data.limit must be between 2 and the {len(rows)} rows; got {limit}.'
-    )
-  if not 0 <= test_limit <= len(held):
-    raise UserError(
-        f'data.test_limit must be between 0 and the {len(held)} rows of the '
-        f'official test set; got {test_limit}.'
-    )
-  rows = np.concatenate([
-      rows[: limit or len(rows)], held[: test_limit or len(held)]
-  ])
-  return data.check(table._replace(
-      features=table.features[rows], labels=table.labels[rows],
-      test=None if table.test is None else test[rows],
-  ))

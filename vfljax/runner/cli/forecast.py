@@ -112,8 +112,8 @@ def _readers(config: Config, classes: int) -> list[str]:
 
 def _rounds(config: Config, table: Table) -> list[str]:
   """What suits a user's own table, if far more rounds are asked for."""
-  train, own = config.train, data.REGISTRY[config.data.name].own
-  if table.features.ndim != 2 or not own:
+  train = config.train
+  if table.features.ndim != 2 or not _is_own(config):
     return []
   times = rounds.times(table, train.batch_size, train.epochs)
   if times < _MANY_TIMES:
@@ -127,9 +127,15 @@ def _rounds(config: Config, table: Table) -> list[str]:
   ]
 
 
+def _is_own(config: Config) -> bool:
+  """Whether the samples are a user's file, or those of a program."""
+  source = data.REGISTRY.get(config.data.name)
+  return source is None or source.own
+
+
 def _read_as(config: Config, table: Table) -> list[str]:
   """How the user's own table was read, so that a mistake is noticed in time."""
-  if table.features.ndim != 2 or not data.REGISTRY[config.data.name].own:
+  if table.features.ndim != 2 or not _is_own(config):
     return []
   counts = np.bincount(table.labels, minlength=len(table.classes))
   shares = counts / len(table.labels)

@@ -2,7 +2,8 @@
 
 On a terminal: one live line for the unit in progress and one bar for all of
 them (rich). Elsewhere, in a log file or CI: plain lines, at most one every few
-seconds, each flushed, so that `tail -f` shows where the run is.
+seconds, each flushed, so that `tail -f` shows where the run is. In a notebook
+these become rarer, as its reader has all of them in front.
 """
 import sys
 import time
@@ -17,8 +18,10 @@ from rich.table import Column
 from rich.text import Text
 
 from vfljax.data.table import counted
+from vfljax.runner.machine import notebook
 
 _ALL = 'all units'
+_RARER = 0.05  # A notebook's next line, after such a share of the time so far.
 _LONG = 3  # With so many times `every` to go, the start of a unit is shown.
 
 
@@ -60,7 +63,13 @@ class Progress:
     # The work up to the end of each unit, after a 0; work of earlier runs.
     self._work = [0.0, *accumulate(works)]
     self._spared = self._work[self._finished]
-    self._console = console or _Console(file=stream or sys.stdout)
+    in_a_cell = notebook.is_shown_in_a_cell()
+    # There Rich would write HTML, or move a cursor that the cell has not.
+    self._console = console or _Console(
+        file=stream or sys.stdout, force_jupyter=False,
+        force_terminal=False if in_a_cell else None,
+    )
+    self._rarer = _RARER if in_a_cell else 0.0
     self._live = self._console.is_terminal
     self._metric, self._every, self._clock = metric, every, clock
     self._start, self._last = clock(), float('-inf')
@@ -214,7 +223,7 @@ class Progress:
           self._task, completed=self._epoch, detail=self._detail
       )
       self._bars.update(self._all, detail=self._remaining())
-    elif now or self._clock() - self._last >= self._every:
+    elif now or self._clock() - self._last >= self._pause():
       self._last = self._clock()
       place = min(self._finished + 1, self._total)
       last = self._end()
@@ -223,6 +232,10 @@ class Progress:
       words = [self._name, epochs, self._detail, self._remaining()]
       line = ', '.join(word for word in words if word)
       self._print(f'[{places}/{self._total}] {line}')
+
+  def _pause(self) -> float:
+    """Least seconds between two plain lines."""
+    return max(self._every, self._rarer * (self._clock() - self._start))
 
   def _hide_unit(self) -> None:
     if self._task is not None:

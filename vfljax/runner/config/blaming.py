@@ -1,6 +1,7 @@
 """Explains errors in a user's config file, with the file's line."""
 import difflib
 import inspect
+import linecache
 from pathlib import Path
 import re
 import sysconfig
@@ -53,21 +54,37 @@ def said(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     places = [(frame.filename, frame.lineno) for frame in frames]
     words = [f'{type(error).__name__}: {" ".join(lines[-2:])}'.strip(': ')]
-  own = [f'{file}, line {line}: ' for file, line in places if is_own(file)]
+  own = [place(file, line) for file, line in places if is_own(file)]
   return brief(''.join([*own[-1:], *words, _hint(text)]))
 
 
 def is_own(file: str) -> bool:
   """Whether a file is the user's: not installed, nor of vfljax or Python.
 
-  Compiled modules name source files that are nowhere (numpy/random/x.pyx).
+  A notebook's cell is, too (`is_typed`). Compiled modules name source files
+  that are nowhere (numpy/random/x.pyx).
   """
   place = Path(file).absolute()
   folders = [Path(vfljax.__file__).parent] + [
       Path(sysconfig.get_paths()[kind])
       for kind in ('stdlib', 'purelib', 'platlib')
   ]
-  return place.is_file() and not set(folders) & set(place.parents)
+  there = place.is_file() or is_typed(file)
+  return there and not set(folders) & set(place.parents)
+
+
+def is_typed(file: str) -> bool:
+  """Whether it is the name of code that was typed, as in a notebook's cell.
+
+  Python's cache of lines has such code, and no time of a file for it.
+  """
+  known = linecache.cache.get(file, ())
+  return known[1:2] == (None,) and not file.startswith('<frozen ')
+
+
+def place(file: str, line: int | None) -> str:
+  """'/a/my.py, line 12: ' for a message; a notebook names no files."""
+  return f'{"a cell" if is_typed(file) else file}, line {line}: '
 
 
 def _hint(text: str) -> str:

@@ -138,7 +138,7 @@ def said(name: str, error: BaseException) -> str:
 def _place(error: BaseException) -> str:
   """'/a/my.py, line 12: ', the last line of a file that is not vfljax's."""
   own = _frames(error)
-  return f'{own[-1].filename}, line {own[-1].lineno}: ' if own else ''
+  return blaming.place(own[-1].filename, own[-1].lineno) if own else ''
 
 
 def _frames(error: BaseException) -> list[traceback.FrameSummary]:

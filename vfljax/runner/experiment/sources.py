@@ -5,7 +5,8 @@ finished directory are out of date. So config.json keeps a digest of each file
 that defines such a method of the run, and of the files it imports, except those
 of vfljax and of installed packages. A config file's `get_config` is left out:
 what it returns is compared anyway, and it may ask for more seeds. Modules that
-are imported by a computed name are not found.
+are imported by a computed name are not found. Code that is in no file, as in a
+notebook, has a digest of its own (`typed`).
 """
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,20 +20,27 @@ from typing import Any
 
 from vfljax import algorithms, defenses, nets
 from vfljax.runner.config import Entry, blaming, outside
-from vfljax.runner.experiment import attackers, choosing
+from vfljax.runner.experiment import attackers, choosing, typed
 from vfljax.runner.experiment.setting import Setting
 
-FIELD = 'sources'  # Of config.json: {a file's name: its digest}.
+FIELD = 'sources'  # Of config.json: {a file's name, or a cell's: digest}.
 
 
 def of(setting: Setting) -> dict[str, str]:
-  """File name -> digest; {} if the run uses only vfljax's own methods."""
+  """Where code is -> digest; {} if the run uses only vfljax's own methods."""
   files: set[Path] = set()
-  for method in _used(setting):
-    if not outside.is_ours(method):
-      if file := _file(outside.factory(method)):
-        _collect(file, files)
   found: dict[str, str] = {}
+  for method in _used(setting):
+    if outside.is_ours(method):
+      continue
+    factory = outside.factory(method)
+    if file := _file(factory):
+      _collect(file, files)
+      continue
+    name, (digest, used) = typed.name(factory), typed.read(factory)
+    found[name] = found.get(name, '') + digest
+    for file in used:
+      _collect(file, files)
   for file in sorted(files):
     found[file.name] = _digest(found.get(file.name, ''), file)
   return found

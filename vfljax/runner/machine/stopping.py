@@ -18,6 +18,8 @@ import threading
 import time
 from typing import Any, NoReturn
 
+from vfljax.runner.machine import notebook
+
 CODE = 130  # What shells report of a program that ctrl-C ended.
 PATIENCE = 7.0  # Seconds that a block gets to save everything.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -168,6 +170,13 @@ def _tell(text: str) -> None:
 
 
 def _write(stream: Any, text: str) -> None:
-  """Writes without buffers, which another thread may hold locked."""
+  """Writes without buffers, which another thread may hold locked.
+
+  A notebook's cell has no file: the kernel's own one is in the terminal that
+  Jupyter was started from.
+  """
+  if notebook.is_kernel():
+    stream.write(text)
+    return
   with contextlib.suppress(OSError, ValueError):
     os.write(stream.fileno(), text.encode())

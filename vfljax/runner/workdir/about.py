@@ -36,7 +36,7 @@ def write(
     work: The work directory.
     config: Its configuration.
     table: The samples.
-    argv: The command line.
+    argv: The command line; () if a program called `vfljax.run`.
 
   Raises:
     UserError: if it cannot be written.
@@ -127,6 +127,8 @@ def _typed(argv: Sequence[str]) -> str:
   It starts with `vfljax` if the user called that: an installed wheel has no
   launch.py, the name that records use for both.
   """
+  if not argv:
+    return 'vfljax.run(...) in Python'
   said, program = recording.command(argv), Path(sys.argv[0])
   if program.parts[-2:] == ('vfljax', '__main__.py'):
     return said.replace('launch.py', '-m vfljax', 1)

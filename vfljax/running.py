@@ -1,0 +1,255 @@
+"""Runs an experiment from a program or a notebook, as the command line does.
+
+  import vfljax
+  from vfljax.runner.config import Config
+
+  result = vfljax.run(Config(seeds=5, defenses='none,iso'), workdir='out/mine')
+
+It needs the packages of the extra `run`, and imports them when it is called.
+"""
+from collections.abc import Iterator, Sequence
+import contextlib
+import html
+import os
+from pathlib import Path
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vfljax.need import extra
+
+if TYPE_CHECKING:
+  import pandas as pd
+
+  from vfljax.data.table import Table
+  from vfljax.runner.cli.goals import Goal
+  from vfljax.runner.config import Config
+
+# Flags in messages, which are arguments and fields here, with their values.
+_FLAG = re.compile(
+    r'--(config\.[\w.]*\w|(?:budget|cache|devices|max_leak|workdir)\b)'
+    r"(?:=('[^']*'|\S+?(?=[,.;)]*(?:\s|$))))?"
+)
+# Values that Python reads as they are, or that stand for others.
+_AS_IT_IS = re.compile(r"'.*'|[-+\d.e]+|True|False|<.*>|\(.*\)?")
+
+
+class Stopped(KeyboardInterrupt):
+  """The run was interrupted and has saved what it has."""
+
+  def _render_traceback_(self) -> list[str]:
+    return [str(self)]  # What IPython shows, in place of all frames.
+
+
+class Result(NamedTuple):
+  """What a finished run has found.
+
+  Attributes:
+    path: The work directory.
+    report: The report, a page of HTML without scripts or other files.
+    rows: A measurement each, as a line of results.jsonl; NaN for no number.
+    text: The ranking and the verdict, as the command line prints them.
+  """
+
+  path: Path
+  report: Path
+  rows: list[dict[str, Any]]
+  text: str
+
+  def __repr__(self) -> str:
+    return self.text
+
+  def to_frame(self) -> 'pd.DataFrame':
+    """The rows as a data frame, in their order."""
+    import pandas as pd
+    return pd.DataFrame(self.rows)
+
+  def show(self, height: int = 800) -> 'Page':
+    """The report inside of a notebook, so many pixels high."""
+    return Page(self.report.read_text('utf-8'), height)
+
+
+class Page(NamedTuple):
+  """A page of HTML that a notebook shows in a frame of its own."""
+
+  content: str
+  height: int
+
+  def __repr__(self) -> str:
+    return f'A page of {len(self.content)} characters, for a notebook.'
+
+  def _repr_html_(self) -> str:
+    return (
+        f'<iframe srcdoc="{html.escape(self.content)}" width="100%" '
+        f'height="{self.height}" style="border: 0; background: white">'
+        '</iframe>'
+    )
+
+
+def run(
+    config: 'Config', data: 'Table | pd.DataFrame | None' = None,
+    workdir: str | os.PathLike = '', *, budget: float | None = None,
+    max_leak: float | None = None, devices: int = 0,
+    cache: str | os.PathLike = '~/.cache/vfljax',
+) -> Result:
+  """Runs what is not done yet of an experiment, and reports on all of it.
+
+  It is the command line's run: the same numbers, checks and files. The same
+  call continues a run that was stopped in any way, a larger `config.seeds` adds
+  seeds, and a finished run is only read. Progress is printed.
+
+  It sets up JAX as the command line does: a CPU becomes a device for each core,
+  unless JAX has started, and compiled programs are kept in `cache`.
+
+  Args:
+    config: What to run; it stays as it is.
+    data: The samples, in place of those that `config.data` names: a data frame,
+      with `config.data.label` its label column, or a table of
+      `vfljax.data.load`. In results they are called `config.data.name`, or
+      'own' if that is its default.
+    workdir: The results' folder; by default out/<config.experiment>.
+    budget: The points of utility that a defense may cost, 0 to 100: the report
+      says which leaks least within that.
+    max_leak: The points that the worst attack may leak: likewise.
+    devices: Into how many devices a CPU is divided; 0: one for each core.
+    cache: The folder that keeps compiled programs; '' keeps none.
+
+  Raises:
+    vfljax.runner.errors.UserError: (two lines at most) if the configuration or
+      the samples cannot be run, or the folder is in use, has another experiment
+      or cannot be written.
+    ValueError: if a package of the extra `run` is not installed.
+    Stopped: a KeyboardInterrupt, once what is done has been saved: in the main
+      thread a first interrupt saves before, a second one does not.
+  """
+  with extra():
+    from vfljax.runner.cli import goals
+    from vfljax.runner.errors import UserError
+    from vfljax.runner.config import Config
+  place = ''
+  try:
+    with _own_words():
+      if not isinstance(config, Config):
+        raise UserError(
+            'config must be a vfljax.runner.config.Config; got a '
+            f'{type(config).__name__}: type Config(seeds=5).'
+        )
+      place = _place(config, workdir)
+      goal = goals.goal(budget, max_leak)
+      return _run(config, data, (place, os.fspath(cache)), goal, devices)
+  except KeyboardInterrupt:
+    from vfljax.runner.machine import stopping
+    raise Stopped(
+        stopping.last_words(place).replace(' command ', ' call ')
+    ) from None
+
+
+def _run(
+    config: 'Config', samples: Any, places: tuple[str, str], goal: 'Goal',
+    devices: int,
+) -> Result:
+  """`places` are the work directory and the cache."""
+  with extra():
+    from vfljax.report import ending
+    from vfljax.runner import run as running
+    from vfljax.runner.checking import checks
+    from vfljax.runner.cli import forecast
+    from vfljax.runner.compiled import kept
+    from vfljax.runner.machine import device
+  workdir, cache = places
+  device.set_up(devices, cache)
+  _tell_of_cores(devices)
+  config = checks.checked(config)
+  config, table = _samples(config, samples, cache)
+  print(forecast.text(config, table), flush=True)
+  try:
+    with kept.within(cache):
+      work = running.run(config, table, workdir)
+  except running.Interrupted:
+    raise KeyboardInterrupt from None
+  report = reported(work.path, config, table, (), goal)
+  return Result(
+      work.path, report, _rows(work.path), ending.text(work.path, goal)
+  )
+
+
+def reported(
+    work: Path, config: 'Config', table: 'Table', argv: Sequence[str],
+    goal: 'Goal',
+) -> Path:
+  """Writes a finished run's report, unless it is up to date: its page.
+
+  Args:
+    work: The work directory.
+    config: Its configuration.
+    table: The samples.
+    argv: The command line; () if a program called.
+    goal: The limits on loss and leakage.
+
+  Raises:
+    UserError: if the directory cannot be read or written.
+  """
+  from vfljax.report import current
+  from vfljax.runner.workdir import about
+  about.write(work, config, table, argv)
+  if not current.is_current(work, goal):
+    from vfljax.report import writing
+    writing.write(work, goal=goal)
+  return work / 'report.html'
+
+
+def _samples(
+    config: 'Config', samples: Any, cache: str
+) -> tuple['Config', 'Table']:
+  """The samples to train on, and the configuration with their name."""
+  from dataclasses import replace
+
+  from vfljax.runner.cli import loading
+  if samples is None:
+    return config, loading.load_data(config.data, cache and f'{cache}/data')
+  own = config.data
+  table = loading.taken(own, samples)
+  if own.name == type(own)().name:
+    own = replace(own, name=loading.OWN)
+  return replace(config, data=own), table
+
+
+def _rows(work: Path) -> list[dict[str, Any]]:
+  from vfljax.runner.workdir import collecting, store
+  more = collecting.labels_of(store.read_config(work))
+  return [row | more for row in store.read_results(work)]
+
+
+def _tell_of_cores(devices: int) -> None:
+  """Says so if JAX has started before, and so uses fewer cores."""
+  import jax
+
+  from vfljax.runner.machine import device
+  has, cores = jax.local_device_count(), device.cores()
+  if not devices and jax.default_backend() == 'cpu' and has < cores:
+    print(
+        f'JAX had started with {has} of {cores} cores. To train on all, '
+        'restart, and call vfljax.run before JAX makes an array.', flush=True
+    )
+
+
+def _place(config: 'Config', workdir: str | os.PathLike) -> str:
+  """The work directory; `~` is expanded."""
+  name = re.sub(r'[^\w.+]+', '-', config.experiment) or 'custom'
+  return os.path.expanduser(os.fspath(workdir) or os.path.join('out', name))
+
+
+@contextlib.contextmanager
+def _own_words() -> Iterator[None]:
+  """A context where messages name arguments and fields, not flags."""
+  from vfljax.runner.errors import UserError
+  try:
+    yield
+  except UserError as error:
+    raise UserError(_FLAG.sub(_in_python, str(error))) from None
+
+
+def _in_python(flag: re.Match) -> str:
+  name, value = flag.groups()
+  if value is None:
+    return name
+  return f'{name}={value if _AS_IT_IS.fullmatch(value) else repr(value)}'
