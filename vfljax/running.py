@@ -149,27 +149,27 @@ def _run(
 ) -> Result:
   """`places` are the work directory and the cache."""
   with extra():
+    from vfljax.runner.machine import device
+  workdir, cache = places
+  device.set_up(devices, cache)  # Before SciPy, which the others load.
+  with extra():
     from vfljax.report import ending
     from vfljax.runner import run as running
     from vfljax.runner.checking import checks
     from vfljax.runner.cli import forecast
     from vfljax.runner.compiled import kept
-    from vfljax.runner.machine import device
-  workdir, cache = places
-  device.set_up(devices, cache)
   _tell_of_cores(devices)
   config = checks.checked(config)
   config, table = _samples(config, samples, cache)
-  print(forecast.text(config, table), flush=True)
+  print(_in_python(forecast.text(config, table)), flush=True)
   try:
     with kept.within(cache):
       work = running.run(config, table, workdir)
   except running.Interrupted:
     raise KeyboardInterrupt from None
   report = reported(work.path, config, table, (), goal)
-  return Result(
-      work.path, report, _rows(work.path), ending.text(work.path, goal)
-  )
+  text = _in_python(ending.text(work.path, goal))
+  return Result(work.path, report, _rows(work.path), text)
 
 
 def reported(
@@ -204,10 +204,11 @@ def _samples(
   from dataclasses import replace
 
   from vfljax.runner.cli import loading
-  if samples is None:
-    return config, loading.load_data(config.data, cache and f'{cache}/data')
+  tell = lambda said: loading.warn(_in_python(said))
   own = config.data
-  table = loading.taken(own, samples)
+  if samples is None:
+    return config, loading.load_data(own, cache and f'{cache}/data', tell)
+  table = loading.taken(own, samples, tell)
   if own.name == type(own)().name:
     own = replace(own, name=loading.OWN)
   return replace(config, data=own), table
@@ -245,11 +246,16 @@ def _own_words() -> Iterator[None]:
   try:
     yield
   except UserError as error:
-    raise UserError(_FLAG.sub(_in_python, str(error))) from None
+    raise UserError(_in_python(str(error))) from None
 
 
-def _in_python(flag: re.Match) -> str:
-  name, value = flag.groups()
-  if value is None:
-    return name
-  return f'{name}={value if _AS_IT_IS.fullmatch(value) else repr(value)}'
+def _in_python(text: str) -> str:
+  """A text with arguments and fields in place of flags."""
+
+  def written(flag: re.Match) -> str:
+    name, value = flag.groups()
+    if value is None:
+      return name
+    return f'{name}={value if _AS_IT_IS.fullmatch(value) else repr(value)}'
+
+  return _FLAG.sub(written, text)

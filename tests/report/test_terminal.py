@@ -46,3 +46,10 @@ def test_nothing_is_cut_off(cells, columns):
     assert text.count(letter) == sum(
         cell.count(letter) for row in cells for cell in row
     )
+
+
+def test_in_a_notebook_a_table_is_text_too(monkeypatch):
+  """Rich would show it by itself, before the words around it."""
+  from rich import console
+  monkeypatch.setattr(console, '_is_jupyter', lambda: True)
+  assert lines(60)[-1].split()[0] == 'iso'

@@ -217,3 +217,20 @@ def test_a_terminal_shows_the_unit_and_all_of_them(width):
 ])
 def test_durations(seconds, words):
   assert duration(seconds) == words
+
+
+def test_in_a_cell_there_are_no_bars_and_ever_fewer_lines(monkeypatch):
+  """Though FORCE_COLOR, which kernels set, says that it is a terminal."""
+  monkeypatch.setenv('FORCE_COLOR', '1')
+  monkeypatch.setenv('JPY_PARENT_PID', '12')
+  progress, clock, stream = plain(every=3.0)
+  with progress:
+    progress.unit('none', seeds=10, epochs=10_000)
+    for epoch in range(10_000):  # Some three hours.
+      clock.now += 1.0
+      progress.advance(epoch + 1, 5312.4, 0.9)
+    progress.finish()
+  said = stream.getvalue()
+  assert '\x1b' not in said and '\r' not in said
+  lines = said.splitlines()
+  assert 60 < len(lines) < 150 and 'epoch 3/' in lines[3]

@@ -1,5 +1,5 @@
 """Reads the samples of a configuration, or takes those that a program has."""
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import inspect
 import sys
@@ -23,8 +23,20 @@ _FLAGS = {  # Flags for arguments that a data set's function takes itself.
 } | dict(cache='--cache')
 
 
-def load_data(config: DataConfig, cache: str = '') -> Table:
+def warn(text: str) -> None:
+  """Prints on standard error."""
+  print(text, file=sys.stderr)
+
+
+def load_data(
+    config: DataConfig, cache: str = '', tell: Callable[[str], None] = warn
+) -> Table:
   """The samples of a config, cached as arrays in the folder `cache`.
+
+  Args:
+    config: What to load.
+    cache: The folder; '' keeps nothing.
+    tell: Gets the warnings of a loader.
 
   Raises:
     UserError: if they cannot be loaded, or cannot be trained on.
@@ -32,7 +44,7 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
   own = _options(config)
   reading.announce(config.path)
   with _refused(config):
-    with _warned(config), outside.loading(config.name):
+    with _warned(config, tell), outside.loading(config.name):
       table = data.load(
           config.name, path=config.path, label=config.label,
           missing=config.missing, cache=cache, **own,
@@ -40,13 +52,16 @@ def load_data(config: DataConfig, cache: str = '') -> Table:
     return _first(table, config.limit, config.test_limit)
 
 
-def taken(config: DataConfig, samples: Any) -> Table:
+def taken(
+    config: DataConfig, samples: Any, tell: Callable[[str], None] = warn
+) -> Table:
   """The samples that a program has, in place of those that a config names.
 
   Args:
     config: How a data frame is read: its `label`, `missing` and `options`, as
       of a CSV file. `limit` and `test_limit` are for tables, too.
     samples: A pandas data frame, which stays as it is, or a `Table`.
+    tell: Gets the warnings.
 
   Raises:
     UserError: if they are neither, or cannot be trained on.
@@ -61,7 +76,8 @@ def taken(config: DataConfig, samples: Any) -> Table:
       _refuse_idle(config)
       table = data.check(samples)
     elif hasattr(samples, 'set_axis') and hasattr(samples, 'columns'):
-      table = _of_frame(config, samples)
+      with _warned(config, tell):
+        table = _of_frame(config, samples)
     else:
       raise UserError(
           'The samples must be a pandas DataFrame or a vfljax.data.Table; got '
@@ -79,11 +95,10 @@ def _of_frame(config: DataConfig, samples: Any) -> Table:
       raise UserError(
           f'A data frame has no option {name!r}; it has {", ".join(known)}.'
       )
-  with _warned(config):
-    table = frame.table(
-        samples, config.label, config.missing,
-        **converted(frame.table, own, 'A data frame'),
-    )
+  table = frame.table(
+      samples, config.label, config.missing,
+      **converted(frame.csv, own, 'A data frame'),  # They are the same.
+  )
   return data.check(
       data.impute(table) if config.missing == 'impute' else table
   )
@@ -105,15 +120,17 @@ def _options(config: DataConfig) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _warned(config: DataConfig) -> Iterator[None]:
-  """A context after which what a loader warned of is printed."""
+def _warned(
+    config: DataConfig, tell: Callable[[str], None]
+) -> Iterator[None]:
+  """A context after which is told what a loader warned of."""
   with warnings.catch_warnings(record=True) as odd:
     for kind in (data.Mismatch, data.Recognised):
       warnings.simplefilter('always', kind)
     yield
   for one in odd:
     said = retyped(str(one.message), config.options)
-    print(f'warning: {said}', file=sys.stderr)
+    tell(f'warning: {said}')
 
 
 @contextlib.contextmanager

@@ -51,9 +51,12 @@ def set_up(devices: int, cache: str) -> None:
       given but JAX has already started with another number.
   """
   check(devices)
-  libtpu.set_up(os.environ)
-  tuning.set_up(os.environ)
   wanted = devices or cores()
+  if _make(wanted, chosen=bool(devices)):
+    # An XLA that has started reads no options. If the environment had them,
+    # programs would be kept as made with them.
+    libtpu.set_up(os.environ)
+    tuning.set_up(os.environ)
   if wanted >= cores():
     # Each device calls LAPACK itself. More LAPACK threads would wait for each
     # other on busy cores, and digits would depend on the number of cores.
@@ -62,7 +65,6 @@ def set_up(devices: int, cache: str) -> None:
   # Programs would contain the code location of each operation. Nobody reads it,
   # and it takes 3 % of a first start.
   jax.config.update('jax_traceback_in_locations_limit', 0)
-  _make(wanted, chosen=bool(devices))
   if not cache:
     return
   try:
@@ -75,15 +77,19 @@ def set_up(devices: int, cache: str) -> None:
   jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.1)
 
 
-def _make(wanted: int, chosen: bool) -> None:
+def _make(wanted: int, chosen: bool) -> bool:
   """Sets the number of CPU devices, unless JAX has started, as in a notebook.
 
   Args:
     wanted: The number.
     chosen: Whether the user typed it; then it is an error if JAX has started.
+
+  Returns:
+    Whether this process has that number of CPU devices.
   """
   try:
     jax.config.update('jax_num_cpu_devices', wanted)
+    return True
   except RuntimeError as error:
     if chosen:
       has = jax.local_device_count()
@@ -91,6 +97,7 @@ def _make(wanted: int, chosen: bool) -> None:
           f'--devices={wanted} comes too late: JAX has started in this '
           f'process, with {has}. Leave it out, or start a new process.'
       ) from error
+    return False
 
 
 def name() -> str:

@@ -1,0 +1,73 @@
+"""Samples that a program has."""
+import numpy as np
+import pandas as pd
+import pytest
+
+from vfljax import data
+from vfljax.runner.cli import loading
+from vfljax.runner.config import DataConfig
+from vfljax.runner.errors import UserError
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(dict(
+    a=RNG.normal(size=40), city=['x', 'y', 'x', 'z'] * 10,
+    late=[True, False] * 20, y=['no', 'yes', 'yes', 'no'] * 10,
+))
+
+
+def test_a_data_frame_is_read_like_its_file(tmp_path):
+  file = tmp_path / 'mine.csv'
+  FRAME.to_csv(file, index=False)
+  before = FRAME.copy()
+  how = dict(label='y', options='drop=a;positive=no')
+  found = loading.taken(DataConfig(**how), FRAME)
+  read = loading.load_data(DataConfig('csv', str(file), **how))
+  for one, other in zip(found, read, strict=True):
+    np.testing.assert_array_equal(one, other)
+  assert FRAME.equals(before)
+
+
+def test_gaps_are_filled_and_rows_limited():
+  frame = FRAME.assign(b=[np.nan, 1.0, 2.0, 9.0] * 10)
+  config = DataConfig(label='y', missing='impute', limit=12)
+  found = loading.taken(config, frame)
+  assert found.features.shape == (12, 6)
+  column = found.features[:, found.names.index('b')]
+  np.testing.assert_array_equal(column[:4], [2, 1, 2, 9])
+
+
+def test_a_table_is_taken_as_it_is():
+  table = data.load('wine')
+  assert loading.taken(DataConfig(), table) is table
+
+
+def test_what_is_odd_is_told(capsys):
+  config = DataConfig(label='y', options='drop=a')
+  frame = pd.concat([FRAME] * 10).assign(id=range(400))
+  loading.taken(config, frame)
+  said = capsys.readouterr().err
+  assert said.startswith("warning: Column 'id' has every whole number")
+  assert '--config.data.options=drop=a,id' in said
+  told = []
+  loading.taken(config, frame, told.append)
+  assert [said] == [f'{one}\n' for one in told]
+
+
+@pytest.mark.parametrize('config, samples, message', [
+    (dict(path='my.csv'), FRAME, "data.path is 'my.csv', and the samples are"),
+    ({}, FRAME, 'Which column is the label'),
+    (dict(label='z'), FRAME, "no column 'z'"),
+    (dict(label='y', options='sep=tab'), FRAME, "no option 'sep'; it has dr"),
+    (dict(label='y', options='categories=x'), FRAME, 'categories must be a wh'),
+    (dict(label='y', options='path=x'), FRAME, 'has a flag'),
+    (dict(label='y'), FRAME.to_numpy(), r'DataFrame or .*; got a ndarray\. F'),
+    (dict(label='y'), 'my.csv', 'got a str'),
+    (dict(label='y'), data.load('wine'), 'data.label does nothing'),
+    (dict(missing='impute'), data.load('wine'), 'data.missing does nothing'),
+    ({}, data.load('wine')._replace(classes=('a',)), 'must lie in 0..0'),
+    (dict(label='y'), FRAME.assign(a=np.nan), "Missing values: 'a' in 40 of"),
+])
+def test_what_is_refused(config, samples, message):
+  with pytest.raises(UserError, match=message) as error:
+    loading.taken(DataConfig(**config), samples)
+  assert len(str(error.value).splitlines()) <= 2

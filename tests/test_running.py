@@ -1,0 +1,177 @@
+"""A run from Python: the command line's numbers, files and messages."""
+import dataclasses
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import vfljax
+from experiments import quickstart
+from tests.command_line import TINY, main, read
+from tests.workdirs import everything
+from vfljax import data, running
+from vfljax.runner import run
+from vfljax.runner.config import (
+    AuxiliaryConfig, Config, DataConfig, ModelConfig, TrainConfig,
+)
+from vfljax.runner.errors import UserError
+from vfljax.runner.workdir import about
+
+METHODS = ['--config.defenses=none,iso(5)', '--config.attacks=norm_scoring']
+SMALL = Config(
+    experiment='mine', seeds=1, alone=False, defenses='none,iso(5)',
+    attacks='norm_scoring', train=TrainConfig(epochs=2, optimizer='sgd'),
+    model=ModelConfig(bottom=(4,), top=(4,)),
+)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+
+
+def ran(config=SMALL, *samples, **how):
+  return vfljax.run(config, *samples, cache='', **how)
+
+
+def tiny(seeds=2):
+  """The configuration of the command line's tests."""
+  config = quickstart.get_config()
+  config.seeds, config.defenses = seeds, 'none,iso(5)'
+  config.attacks = 'norm_scoring'
+  config.model.bottom = config.model.top = (4,)
+  config.train.epochs, config.train.optimizer = 2, 'sgd'
+  return config
+
+
+@pytest.mark.slow
+def test_it_is_the_command_lines_run(capsys, tmp_path, monkeypatch):
+  """Either continues what the other has begun, and finds the same bytes."""
+  result = ran(tiny(), workdir='ours')
+  said = capsys.readouterr().out
+  assert '4 federations of 2 parties' in said and 'done: ' in said
+  monkeypatch.chdir(sys.modules['tests.command_line'].ROOT)
+  assert TINY[1] == '--config.seeds=2'
+  code, lines = main(capsys, *METHODS, workdir=tmp_path / 'theirs')
+  assert code == 0, lines
+  assert read(tmp_path / 'theirs') == read(tmp_path / 'ours')
+  found = [json.loads(x) for x in read(tmp_path / 'ours').splitlines()]
+  assert result.rows == found and result.path == tmp_path / 'ours'
+  assert list(result.to_frame().columns) == list(found[0])
+  assert result.report == tmp_path / 'ours/report.html'
+  before = everything(tmp_path / 'ours')
+  code, lines = main(capsys, *METHODS, workdir=tmp_path / 'ours')
+  assert code == 0, lines
+  after = everything(tmp_path / 'ours')
+  assert before == {p: after[p] for p in before}
+  code, lines = main(
+      capsys, *METHODS, '--config.seeds=3', workdir=tmp_path / 'ours'
+  )
+  assert code == 0, lines
+  again = ran(tiny(3), workdir=tmp_path / 'theirs')
+  assert read(tmp_path / 'theirs') == read(tmp_path / 'ours')
+  assert {row['seed'] for row in again.rows} == {0, 1, 2}
+
+
+def test_what_comes_back_and_what_stays(tmp_path, capsys):
+  frame = data.load('wine')
+  frame = pd_frame(frame)
+  config = dataclasses.replace(
+      SMALL, defenses='none', attacks='', data=DataConfig(label='wine')
+  )
+  before = dataclasses.asdict(config)
+  result = ran(config, frame, budget=2)
+  assert dataclasses.asdict(config) == before
+  assert result.path == tmp_path / 'out/mine'
+  assert {row['dataset'] for row in result.rows} == {'own'}
+  assert 'Party 1: ' in capsys.readouterr().out
+  assert repr(result) == result.text and str(result.report) in result.text
+  assert about.read(result.path)['command'] == 'vfljax.run(...) in Python'
+  page = result.show(300)
+  assert 'height="300"' in page._repr_html_() and len(repr(page)) < 80
+  assert '<iframe srcdoc="&lt;!doctype' in page._repr_html_().lower()
+  named = dataclasses.replace(config, data=DataConfig('cellar', label='wine'))
+  with pytest.raises(UserError) as error:  # The same folder.
+    ran(named, frame)
+  assert 'data.name is "own" there and "cellar" here' in str(error.value)
+  assert 'another workdir.' in str(error.value)
+  assert '--' not in str(error.value)
+
+
+def pd_frame(table):
+  import pandas as pd
+  found = pd.DataFrame(table.features, columns=list(table.names))
+  return found.assign(wine=np.where(table.labels > 0, 'red', 'white'))
+
+
+@pytest.mark.parametrize('change, how, message', [
+    (dict(defenses='marvel'), {}, 'Did you mean marvell'),
+    (dict(train=TrainConfig(epochs=0)), {}, 'train.epochs must be 1 or more'),
+    (dict(train=TrainConfig(batch_size=999)), {},
+     'type config.train.batch_size=398'),
+    (dict(data=DataConfig(name='iris5')), {}, "Unknown data set 'iris5'"),
+    (dict(data=DataConfig(name='csv')), {}, "config.data.path='my.csv'"),
+    ({}, dict(budget=-1), r'^budget is in percentage .*\nType budget=2'),
+    ({}, dict(devices=-1), '^devices must be 0'),
+    ({}, dict(data='my.csv'), 'got a str'),
+    ({}, dict(workdir='taken'), 'another workdir'),
+])
+def test_errors_say_what_to_type_in_python(change, how, message, tmp_path):
+  (tmp_path / 'taken').mkdir()
+  (tmp_path / 'taken/results.jsonl').write_text('')
+  with pytest.raises(UserError, match=message) as error:
+    ran(dataclasses.replace(SMALL, **change), **how)
+  assert len(str(error.value).splitlines()) <= 2
+  assert '--config' not in str(error.value)
+  assert not (tmp_path / 'out').exists()
+  assert error.value._render_traceback_() == [f'error: {error.value}']
+
+
+def test_what_is_no_configuration():
+  with pytest.raises(UserError, match='got a dict: type Config'):
+    vfljax.run({'seeds': 3})  # pyright: ignore
+
+
+def test_warnings_and_what_is_announced_are_in_python_too(capsys):
+  frame = pd_frame(data.load('wine')).assign(id=range(178))
+  config = dataclasses.replace(
+      SMALL, defenses='none', attacks='', data=DataConfig(label='wine'),
+      train=TrainConfig(epochs=3000, batch_size=1),
+  )
+  with pytest.raises(UserError):  # Nothing is trained.
+    ran(dataclasses.replace(config, auxiliary=AuxiliaryConfig(178)), frame)
+  out, err = capsys.readouterr()
+  assert "config.data.options='drop=id'" in err
+  assert 'type config.train.batch_size=' in out and '--' not in out + err
+
+
+@pytest.mark.parametrize('raised', [run.Interrupted, KeyboardInterrupt])
+def test_an_interrupt_stops_a_loop_of_runs(raised, monkeypatch):
+  """Which an Exception would not, if the loop goes on after errors."""
+  def stopped(*_, **__):
+    raise raised
+
+  monkeypatch.setattr(run, 'run', stopped)
+  with pytest.raises(KeyboardInterrupt) as error:
+    ran(workdir='out/1')
+  assert isinstance(error.value, running.Stopped)
+  assert str(error.value) == 'Stopped. The same call continues out/1.'
+  assert error.value._render_traceback_() == [str(error.value)]
+
+
+def test_without_the_extra(monkeypatch):
+  monkeypatch.setitem(sys.modules, 'absl', None)
+  for name in [n for n in sys.modules if n.startswith('vfljax.runner.cli')]:
+    monkeypatch.delitem(sys.modules, name)
+  with pytest.raises(ValueError, match=r"pip install 'vfljax\[run\]'"):
+    ran()
+
+
+def test_fewer_devices_than_cores_are_told(monkeypatch, capsys):
+  from vfljax.runner.machine import device
+  monkeypatch.setattr(device, 'cores', lambda: 8)
+  running._tell_of_cores(0)
+  assert 'JAX had started with 2 of 8 cores' in capsys.readouterr().out
+  running._tell_of_cores(2)
+  assert not capsys.readouterr().out
