@@ -23,6 +23,7 @@ import pytest
 from vfljax import algorithms, attacks, data, defenses, nets
 from vfljax.commands import dispatch
 from vfljax.runner.cli import arguments
+from vfljax.runner.machine import device
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -63,6 +64,17 @@ def blocks(page, *languages):
 
 
 @pytest.fixture
+def at_home(tmp_path, monkeypatch):
+  """What a block's run keeps is kept in a folder of the test.
+
+  And JAX stays set up as all tests have it.
+  """
+  for name in 'HOME', 'USERPROFILE':
+    monkeypatch.setenv(name, str(tmp_path))
+  monkeypatch.setattr(device, 'set_up', lambda *_: None)
+
+
+@pytest.fixture
 def registries(monkeypatch):
   """Puts them back as they were: a block's own entry is no other test's."""
   for module in (attacks, data, defenses, nets):
@@ -91,7 +103,8 @@ def become(place, code, monkeypatch):
     pytest.param(p, marks=() if p == PAGES[0] else pytest.mark.slow)
     for p in PAGES if blocks(p, 'python')
 ], ids=named)
-def test_python_blocks_run(page, tmp_path, monkeypatch, registries):
+@pytest.mark.usefixtures('at_home', 'registries')
+def test_python_blocks_run(page, tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   scope = {'__name__': 'docs'}
   for i, (before, code, mark, why) in enumerate(blocks(page, 'python')):
