@@ -1,6 +1,7 @@
 """A run from Python: the command line's numbers, files and messages."""
 import dataclasses
 import json
+from pathlib import Path
 import sys
 
 import numpy as np
@@ -10,7 +11,8 @@ import vfljax
 from experiments import quickstart
 from tests.command_line import TINY, main, read
 from tests.workdirs import everything
-from vfljax import data, running
+from vfljax import data, defenses, running
+from vfljax.defense import Method
 from vfljax.runner import run
 from vfljax.runner.config import (
     AuxiliaryConfig, Config, DataConfig, ModelConfig, TrainConfig,
@@ -90,13 +92,43 @@ def test_what_comes_back_and_what_stays(tmp_path, capsys):
   assert about.read(result.path)['command'] == 'vfljax.run(...) in Python'
   page = result.show(300)
   assert 'height="300"' in page._repr_html_() and len(repr(page)) < 80
-  assert '<iframe srcdoc="&lt;!doctype' in page._repr_html_().lower()
+  assert '<iframe srcdoc="&lt;!doctype' in page._repr_html_()
+  assert 'base href=&quot;about:srcdoc' in page._repr_html_()
   named = dataclasses.replace(config, data=DataConfig('cellar', label='wine'))
   with pytest.raises(UserError) as error:  # The same folder.
     ran(named, frame)
   assert 'data.name is "own" there and "cellar" here' in str(error.value)
   assert 'another workdir.' in str(error.value)
   assert '--' not in str(error.value)
+
+
+CELL = '''
+from vfljax.defense import Defense, each
+FACTOR = 2.0
+
+def own(strength):
+  return Defense(gradient=each(lambda key, d, labels: d * FACTOR))
+'''
+
+
+@pytest.mark.slow
+def test_a_cell_that_is_edited_is_not_given_the_old_numbers(monkeypatch):
+  config = dataclasses.replace(SMALL, defenses='none,own')
+
+  def typed(text):
+    scope = {'__name__': '__main__'}
+    exec(compile(text, '/tmp/ipykernel_1/2.py', 'exec'), scope)
+    monkeypatch.setitem(
+        defenses.REGISTRY, 'own', Method(scope['own'], (1.0,))
+    )
+    return ran(config).rows
+
+  first = typed(CELL)
+  assert typed(CELL) == first
+  with pytest.raises(UserError, match='own in a cell has changed since'):
+    typed(CELL.replace('FACTOR = 2.0', 'FACTOR = 3.0'))
+  said = json.loads(Path('out/mine/config.json').read_text())
+  assert list(said['sources']) == ['own in a cell']
 
 
 def pd_frame(table):
@@ -114,7 +146,9 @@ def pd_frame(table):
     (dict(data=DataConfig(name='csv')), {}, "config.data.path='my.csv'"),
     ({}, dict(budget=-1), r'^budget is in percentage .*\nType budget=2'),
     ({}, dict(devices=-1), '^devices must be 0'),
-    ({}, dict(data='my.csv'), 'got a str'),
+    ({}, dict(data='out/mine'), "data is 'out/mine'. A folder of results "),
+    ({}, dict(data=[[1.0]]), 'got a list'),
+    ({}, dict(workdir='~nobody-here/x'), "^workdir='~nobody-here/x': nobody"),
     ({}, dict(workdir='taken'), 'another workdir'),
 ])
 def test_errors_say_what_to_type_in_python(change, how, message, tmp_path):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Flags in messages, which are arguments and fields here, with their values.
 _FLAG = re.compile(
     r'--(config\.[\w.]*\w|(?:budget|cache|devices|max_leak|workdir)\b)'
-    r"(?:=('[^']*'|\S+?(?=[,.;)]*(?:\s|$))))?"
+    r"(?:=('[^']*'|\S+?(?=[,.:;)]*(?:\s|$))))?"
 )
 # Values that Python reads as they are, or that stand for others.
 _AS_IT_IS = re.compile(r"'.*'|[-+\d.e]+|True|False|<.*>|\(.*\)?")
@@ -78,10 +78,11 @@ class Page(NamedTuple):
     return f'A page of {len(self.content)} characters, for a notebook.'
 
   def _repr_html_(self) -> str:
+    # Without a base of its own, the page's links would lead to the notebook.
+    own = self.content.replace('<head>', '<head><base href="about:srcdoc">', 1)
     return (
-        f'<iframe srcdoc="{html.escape(self.content)}" width="100%" '
-        f'height="{self.height}" style="border: 0; background: white">'
-        '</iframe>'
+        f'<iframe srcdoc="{html.escape(own)}" width="100%" '
+        f'height="{self.height}" style="border: 0"></iframe>'
     )
 
 
@@ -118,21 +119,15 @@ def run(
       the samples cannot be run, or the folder is in use, has another experiment
       or cannot be written.
     ValueError: if a package of the extra `run` is not installed.
-    Stopped: a KeyboardInterrupt, once what is done has been saved: in the main
-      thread a first interrupt saves before, a second one does not.
+    Stopped: a KeyboardInterrupt, once what is done has been saved; in the main
+      thread a second interrupt does not wait for that.
   """
   with extra():
     from vfljax.runner.cli import goals
-    from vfljax.runner.errors import UserError
-    from vfljax.runner.config import Config
   place = ''
   try:
     with _own_words():
-      if not isinstance(config, Config):
-        raise UserError(
-            'config must be a vfljax.runner.config.Config; got a '
-            f'{type(config).__name__}: type Config(seeds=5).'
-        )
+      _check_kinds(config, data)
       place = _place(config, workdir)
       goal = goals.goal(budget, max_leak)
       return _run(config, data, (place, os.fspath(cache)), goal, devices)
@@ -141,6 +136,22 @@ def run(
     raise Stopped(
         stopping.last_words(place).replace(' command ', ' call ')
     ) from None
+
+
+def _check_kinds(config: Any, data: Any) -> None:
+  """Raises UserError for arguments in the place of others."""
+  from vfljax.runner.config import Config
+  from vfljax.runner.errors import UserError
+  if not isinstance(config, Config):
+    raise UserError(
+        'config must be a vfljax.runner.config.Config; got a '
+        f'{type(config).__name__}: type Config(seeds=5).'
+    )
+  if isinstance(data, (str, os.PathLike)):
+    raise UserError(
+        f'data is {os.fspath(data)!r}. A folder of results is workdir=..., a '
+        'file of samples is config.data.path.'
+    )
 
 
 def _run(
@@ -234,9 +245,25 @@ def _tell_of_cores(devices: int) -> None:
 
 
 def _place(config: 'Config', workdir: str | os.PathLike) -> str:
-  """The work directory; `~` is expanded."""
-  name = re.sub(r'[^\w.+]+', '-', config.experiment) or 'custom'
-  return os.path.expanduser(os.fspath(workdir) or os.path.join('out', name))
+  """The work directory, as given or by default."""
+  name = re.sub(r'[^\w.+]+', '-', str(config.experiment)) or 'custom'
+  return expanded(os.fspath(workdir) or os.path.join('out', name))
+
+
+def expanded(workdir: str) -> str:
+  """`workdir` with '~' expanded, which most shells do not do after '='.
+
+  Raises:
+    UserError: if there is no such user.
+  """
+  from vfljax.runner.errors import UserError
+  place = os.path.expanduser(workdir)
+  if place.startswith('~'):
+    raise UserError(
+        f'--workdir={workdir}: nobody here has that home folder.\nWrite '
+        f'./{workdir} for a folder of that name.'
+    )
+  return place
 
 
 @contextlib.contextmanager

@@ -140,13 +140,13 @@ def _check_packages() -> None:
 def _run(
     given: 'Arguments', argv: list[str], stop: stopping.Stop | None
 ) -> int:
-  workdir = _expanded(given.workdir)
+  from vfljax import running
+  workdir = running.expanded(given.workdir)
   if stop is not None:
     stop.place = workdir
   # JAX fixes its devices with the first array, so they are set up before.
   from vfljax.runner.machine import device
   device.set_up(given.devices, given.cache)
-  from vfljax import running
   from vfljax.report import ending
   from vfljax.runner.cli import arguments, aside, forecast
   from vfljax.runner.workdir import epoch_events
@@ -189,21 +189,6 @@ def _prepare_report() -> None:
     from scipy import special
     from vfljax.report import writing
     del special, writing
-
-
-def _expanded(workdir: str) -> str:
-  """`workdir` with '~' expanded, which most shells do not do after '='.
-
-  Raises:
-    UserError: if there is no such user.
-  """
-  place = os.path.expanduser(workdir)
-  if place.startswith('~'):
-    raise UserError(
-        f'--workdir={workdir}: nobody here has that home folder.\nWrite '
-        f'./{workdir} for a folder of that name.'
-    )
-  return place
 
 
 if __name__ == '__main__':

@@ -146,7 +146,7 @@ def test_too_many_devices_are_refused_before_they_are_made():
 def environment(monkeypatch):
   """What is set is put back."""
   for variable in 'XLA_FLAGS', 'LIBTPU_INIT_ARGS', 'OPENBLAS_NUM_THREADS':
-    monkeypatch.setenv(variable, os.environ.get(variable, ''))
+    monkeypatch.setenv(variable, '')
 
 
 @pytest.mark.usefixtures('environment')
@@ -155,6 +155,7 @@ def test_devices_are_those_of_a_process_in_which_jax_has_started(monkeypatch):
   assert jax.local_device_count('cpu') == 2
   monkeypatch.setattr(device, 'cores', lambda: 8)
   device.set_up(0, '')
+  assert not os.environ['XLA_FLAGS']  # Which XLA would not read any more.
   with pytest.raises(UserError, match='--devices=3 comes too late.* with 2. L'):
     device.set_up(3, '')
   assert jax.local_device_count('cpu') == 2

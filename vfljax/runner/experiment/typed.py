@@ -79,21 +79,31 @@ def _file(value: Any) -> Path | None:
 def _text(value: Any) -> str:
   """The text of a function, or a plain value; '' for everything else."""
   if isinstance(value, types.FunctionType):
-    try:
-      text = textwrap.dedent(inspect.getsource(value))
-      return '\n'.join(filter(None, map(str.rstrip, text.splitlines())))
-    except (OSError, TypeError, SyntaxError):
-      return '\n'.join(
-          ' '.join([code.co_code.hex(), *code.co_names,
-                    *map(_plain, code.co_consts)])
-          for code in _codes(value.__code__)
-      )
+    return _source(value) or '\n'.join(
+        ' '.join([
+            code.co_code.hex(), *code.co_names, *map(_plain, code.co_consts)
+        ]) for code in _codes(value.__code__)
+    )
   if isinstance(value, (np.ndarray, jax.Array)):
     with contextlib.suppress(TypeError):  # Typed keys have no bytes.
       found = np.ascontiguousarray(value)
       digest = hashlib.sha256(found.tobytes()).hexdigest()
       return f'{found.dtype} {found.shape} {digest}'
   return _plain(value)
+
+
+def _source(function: types.FunctionType) -> str:
+  """A function's lines; '' if Python has not kept them.
+
+  Without that check `inspect` may take them from the program's own file.
+  """
+  if not blaming.is_typed(function.__code__.co_filename):
+    return ''
+  try:
+    text = textwrap.dedent(inspect.getsource(function))
+  except (OSError, TypeError, SyntaxError):
+    return ''
+  return '\n'.join(filter(None, map(str.rstrip, text.splitlines())))
 
 
 def _plain(value: Any) -> str:
