@@ -12,7 +12,8 @@ exchanging embeddings and their gradients. Every function here is pure: `jit`,
 `algorithms` and `nets` make a `VFL`, `defenses` and `attacks` are registries,
 `sweep` runs seeds x strengths in one program, `measure`, `metrics` and
 `evaluation` score utility and leakage, `audit` proves what crosses between
-parties, and `data` loads and splits tables.
+parties, and `data` loads and splits tables. `run` runs an experiment as the
+command line does, also in a notebook.
 """
 import importlib
 from importlib.util import find_spec

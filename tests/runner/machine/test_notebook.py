@@ -16,7 +16,7 @@ def ipython(monkeypatch, **shell):
 
 def outside(monkeypatch):
   monkeypatch.delitem(sys.modules, 'IPython', raising=False)
-  for name in notebook._STARTED:
+  for name in (*notebook._STARTED, 'MPLBACKEND'):
     monkeypatch.delenv(name, raising=False)
 
 
@@ -36,6 +36,10 @@ def test_a_kernel_a_shell_and_what_they_start(monkeypatch):
   monkeypatch.delenv('JPY_PARENT_PID')
   ipython(monkeypatch)  # In a terminal.
   assert asked() == (True, False, False)
+  monkeypatch.setenv('MPLBACKEND', 'agg')
+  assert asked() == (True, False, False)
+  monkeypatch.setenv('MPLBACKEND', 'module://matplotlib_inline.backend_inline')
+  assert asked() == (True, False, True)
 
 
 def test_ipython_that_is_imported_without_a_session(monkeypatch):

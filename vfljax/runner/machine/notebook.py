@@ -9,6 +9,8 @@ from typing import Any
 
 # Set by Jupyter for its kernels, and so for the programs that these start.
 _STARTED = 'JPY_PARENT_PID', 'JPY_SESSION_NAME'
+# Kernels set it themselves, also where an editor has started them.
+_FIGURES, _IN_CELLS = 'MPLBACKEND', 'backend_inline'
 
 
 def is_shell() -> bool:
@@ -23,7 +25,10 @@ def is_kernel() -> bool:
 
 def is_shown_in_a_cell() -> bool:
   """Whether what this process prints ends in a cell, as of '!vfljax', too."""
-  return is_kernel() or any(name in os.environ for name in _STARTED)
+  return (
+      is_kernel() or any(name in os.environ for name in _STARTED)
+      or os.environ.get(_FIGURES, '').endswith(_IN_CELLS)
+  )
 
 
 def _shell() -> Any:
