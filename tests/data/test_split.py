@@ -124,8 +124,8 @@ def test_random_depends_on_the_seed_alone():
 
 
 @pytest.mark.parametrize('options, message', [
-    (dict(parties=5), '5 parties need 5 or more columns, one each; there are 4'),
-    (dict(parties=6, label_only=True), '5 parties need 5 or more columns'),
+    (dict(parties=5), '5 parties need 5 or more columns, one each; there'),
+    (dict(parties=6, label_only=True), '5 or more columns, .*there are 4'),
     (dict(parties=1), '2 or more parties; got 1'),
     (dict(parties=2, how='odd'), 'known: even, ratios, named, random'),
     (dict(parties=2, how='left_right'), 'of a table; known: even'),
