@@ -39,6 +39,7 @@ import numpy as np
 
 from experiments import evidence, studies
 from vfljax import data
+from vfljax.commands import same
 from vfljax.runner import main as runner, variants
 from vfljax.runner.cli import asking
 from vfljax.runner.config import nested
@@ -209,7 +210,8 @@ def verify(
 
 def _changed(record: Mapping[str, Any], again: Mapping[str, Any]) -> str:
   """'train.epochs is 30 in the record and 20 now', of all such fields."""
-  then, now = (nested.flat(r.get('config', {})) for r in (record, again))
+  both = same.agreed([r.get('config', {}) for r in (record, again)])
+  then, now = map(nested.flat, both)
   return '; '.join(
       f'{name} is {then[name]} in the record and {now[name]} now'
       for name in then

@@ -110,8 +110,8 @@ def test_what_is_wrong_is_said():
   for options, match in (
       (dict(how='correlation', strength=1.5), r'0\.\.1'),
       (dict(how='importance', strength=0.0), 'above 0'),
-      (dict(how='importance', parties=9), 'cannot share'),
-      (dict(how='correlation', parties=9), 'cannot share'),
+      (dict(how='importance', parties=9), 'need 9 or more columns'),
+      (dict(how='correlation', parties=9), 'need 9 or more columns'),
   ):
     with pytest.raises(ValueError, match=match):
       split.columns(table(blocks()), **(dict(parties=2) | options))

@@ -67,6 +67,16 @@ def test_constant_columns_are_named():
   assert "1 column with the same value in every row: 'word'" in said(found)[0]
 
 
+@pytest.mark.parametrize('count', [30, 31])
+def test_many_constant_columns_are_not_all_spelled_out(count):
+  _, found = columns()
+  for i in range(count):
+    found[f'same{i}'] = 7.0
+  message, = said(found)
+  assert ('drop=same0,' in message) == (count == 30)
+  assert len(message) < 600
+
+
 def test_few_rows_tell_nothing():
   tiny = pd.DataFrame(dict(x=np.arange(60.0), y=[0] * 30 + [1] * 30))
   assert said(tiny) == []

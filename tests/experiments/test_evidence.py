@@ -175,6 +175,17 @@ def own(tmp_path, monkeypatch):
   return folder, runs
 
 
+@pytest.mark.parametrize('attacks', ['', 'learned_gradient'])
+def test_a_setting_that_no_attack_needs_has_not_changed(attacks):
+  then, now = (
+      record(config=dict(
+          attacks=attacks, listed_attacks=[], attack=dict(replay_rounds=rounds)
+      )) for rounds in (1, 0)
+  )
+  said = 'attack.replay_rounds is 1 in the record and 0 now' if attacks else ''
+  assert verify._changed(then, now) == said
+
+
 def test_ones_own_record_is_run_again_from_any_folder(own, capsys):
   """And it is said if its config file is another one now."""
   folder, runs = own

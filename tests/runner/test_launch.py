@@ -379,8 +379,9 @@ def test_what_is_printed_onto_a_full_disk():
 
 
 def test_help_and_lists(capsys):
-  assert launch.main(['launch.py', '--help']) == 0
-  assert '--config.train.epochs=30' in capsys.readouterr().out
+  for asked in ('--help', '--help=all'):
+    assert launch.main(['launch.py', asked]) == 0
+    assert '--config.train.epochs=30' in capsys.readouterr().out
   assert launch.main(['launch.py', '--list']) == 0
   text = capsys.readouterr().out
   for name in ('quickstart.py', 'breast_cancer', 'vhnn', 'marvell(power)',

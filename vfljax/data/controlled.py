@@ -169,6 +169,6 @@ def _promising(matrix, columns, gains, wanted):
 def _check(columns: int, parties: int) -> None:
   if parties > columns:
     raise ValueError(
-        f'{parties} parties cannot share {columns} columns: each needs at least'
-        ' one.'
+        f'{parties} parties need {parties} or more columns, one each; there'
+        f' {"is" if columns == 1 else "are"} {columns}.'
     )

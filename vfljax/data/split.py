@@ -211,8 +211,8 @@ def _counts(size: int, shares: Sequence[float], what: str) -> list[int]:
   holders = sum(s > 0 for s in shares)
   if holders > size:
     raise ValueError(
-        f'{holders} parties cannot share {size} {what}: each needs at least'
-        ' one.'
+        f'{holders} parties need {holders} or more {what}, one each; there'
+        f' {"is" if size == 1 else "are"} {size}.'
     )
   quota = [size * s / sum(shares) for s in shares]
   counts = [max(int(q), 1) if q else 0 for q in quota]

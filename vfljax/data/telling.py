@@ -23,6 +23,7 @@ _MANY = 100  # With fewer rows, or ...
 _OF_EACH = 5  # ... fewer rows of a class, a column may tell it by chance.
 _TELLS = 0.02  # Share of changes of the label that is left, see `disorder`.
 _ROWS_A_WORD = 20  # With fewer, words would be put in order by chance.
+_TYPED = 30  # Names that somebody would paste behind --config.data.options.
 
 
 def warn(frame: 'pd.DataFrame', label: str, y: np.ndarray) -> None:
@@ -58,10 +59,14 @@ def warn(frame: 'pd.DataFrame', label: str, y: np.ndarray) -> None:
         f' is, leave it out: {flag(drop=telling)}'
     )
   if same:
+    # So many are seldom columns of their own, but words or categories.
+    advice = (
+        f'To leave them out: {flag(drop=same)}' if len(same) <= _TYPED
+        else 'They tell nothing, and cost a little time.'
+    )
     _say(
         f'{counted(len(same), "column")} with the same value in every row:'
-        f' {listing(map(repr, same))}. To leave them out:'
-        f' {flag(drop=same)}'
+        f' {listing(map(repr, same))}. {advice}'
     )
 
 

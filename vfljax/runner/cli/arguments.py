@@ -44,7 +44,7 @@ def parse(argv: list[str]) -> Arguments:
     UserError: for a flag or a config field that does not exist or does not take
       its value, and for a config file that cannot be read.
   """
-  if {'--help', '-help', '-h', '--helpfull'} & set(argv):
+  if {'--help', '-help', '-h', '--helpfull'} & {w.split('=')[0] for w in argv}:
     said = helping.text(_define(['launch.py']))
     return Arguments(Config(), '', 0, '', '', said)
   argv, own = own_flags.taken(_config_first(_spell_out_list(argv)))
