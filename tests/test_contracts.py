@@ -14,7 +14,7 @@ from vfljax.completion import Schedule
 from vfljax.contracts import little, luck, of_attacks
 from vfljax.defense import Defense, each, slots
 from vfljax.views import (
-    CutGradients, RecordedGradients, TrainedBottom, WhiteBox,
+    CutGradients, KnownPositive, RecordedGradients, TrainedBottom, WhiteBox,
 )
 
 
@@ -25,6 +25,19 @@ from vfljax.views import (
 def test_ours_are_good(name):
   method = defenses.REGISTRY[name]
   contracts.check_defense(method, *method.strengths[:1])
+
+
+def test_a_memory_of_rows_is_good():
+  """Which no other number of rows can be tried with."""
+  contracts.check_defense(
+      defenses.REGISTRY['gradient_compression'], 0.5, residual=True
+  )
+
+
+def test_luck_may_be_drawn_by_place():
+  contracts.check_attack(Attack(CutGradients, lambda key, view: (
+      view.received.sum(-1) + 1e-3 * jax.random.normal(key, (16,))
+  ) * view.valid))
 
 
 @pytest.mark.slow
@@ -66,6 +79,10 @@ def noise_of_the_mean(s, key, d, labels):
   """Another draw where there is padding."""
   size = jnp.linalg.norm(d, axis=1).mean()
   return d + size * jax.random.normal(jax.random.fold_in(key, len(d)), d.shape)
+
+
+def noise_of_the_first(s, key, d, labels):
+  return d.at[:8].add(s * jax.random.normal(key, (8, d.shape[1])))
 
 
 def labels_in_features(s):
@@ -118,6 +135,13 @@ BAD = {
     ),
     'padding that counts by its spread': (
         on_gradients(noise_of_the_mean), 'rows of padding in the',
+    ),
+    'a place that counts': (
+        on_gradients(lambda s, key, d, labels: d.at[1:].add(-s * d[:-1])),
+        'what gradient makes of a sample depends on its place',
+    ),
+    'noise for the first samples': (
+        on_gradients(noise_of_the_first), 'depends on its place',
     ),
     'another width': (lambda s: Defense(send=lambda passive, key, u: (
         s * u[:, :3], jnp.zeros(())
@@ -235,6 +259,13 @@ def test_an_attack_may_be_made_for_another_federation():
     (CutGradients, lambda key, view: jnp.square(
         view.received - view.received.mean(0)[None]
     ).sum(-1), 'counts rows of padding'),
+    (KnownPositive, lambda key, view: (
+        view.received - view.received.mean(0)[None]
+    ) @ (view.known @ view.received) * 1e4, 'counts rows of padding'),
+    (CutGradients, lambda key, view: view.received.cumsum(0).sum(-1),
+     'at another place'),
+    (TrainedBottom, lambda key, view: jnp.zeros((1, 16, 2))
+     + view.features.cumsum(0).sum(-1)[None, :, None], 'at another place'),
     (CutGradients, lambda key, view: np.random.default_rng().random(16),
      'the same twice'),
     (CutGradients, lambda key, view: jax.random.normal(key, (16,))

@@ -133,6 +133,23 @@ def test_mean_and_median_use_centers_of_samples_they_do_not_score(separated):
     np.testing.assert_array_equal(scores, far[0] > far[1])
 
 
+@pytest.mark.parametrize('soft', [False, True])
+def test_centers_in_another_order_turn_the_scores_around(soft):
+  """So that the folded AUC does not depend on which class is called 1."""
+  rng = np.random.default_rng(0)
+  d = rng.normal(size=(12, 3)).astype(np.float32)
+  one, other = rng.normal(size=(2, 3)).astype(np.float32)
+  centers = np.stack([one, -one]), np.stack([-other, other])
+  view = views.ClassCenters(
+      d, d, d, np.ones(12, 'f4'), np.zeros(12, 'f4'), *centers
+  )
+  turned = view._replace(means=view.means[::-1], medians=view.medians[::-1])
+  for made in attacks.mean_scoring(soft), attacks.median_scoring(soft=soft):
+    one, other = (made.run(None, x) for x in (view, turned))
+    np.testing.assert_allclose(other, -one if soft else 1 - one, atol=1e-6)
+    assert np.ptp(one) > 0
+
+
 def test_residual_scoring_is_the_first_component_of_what_is_left():
   """Of three coordinates, by NumPy; the labels are in the third one's sign."""
   rng = np.random.default_rng(0)

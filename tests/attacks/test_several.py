@@ -127,6 +127,30 @@ def test_gradients_are_explained_by_no_higher_degree_than_asked():
   np.testing.assert_allclose(score(2), 0, atol=1e-5)
 
 
+def test_as_many_terms_as_samples_explain_nothing():
+  """The degree falls until there are fewer, with padding as without; where even
+  a line passes through all samples nothing is left, in place of rounding."""
+  rng = np.random.default_rng(0)
+  sent, got = rng.normal(size=(2, 12, 2)).astype(np.float32)
+  left = jax.jit(residuals, static_argnums=3)
+  real = (np.arange(12) < 8).astype(np.float32)
+  found = left(sent, got, real, 5)
+  np.testing.assert_allclose(found, left(sent, got, real, 3), atol=1e-5)
+  assert np.abs(found).max() > 1e-2
+  few = left(sent[:3], got[:3], real[:3], 5)
+  np.testing.assert_array_equal(few, 0)
+  assert np.isnan(left(sent[:3], got[:3] * np.nan, real[:3], 5)).any()
+
+
+def test_the_unit_of_residuals_is_of_samples_alone():
+  x = np.arange(6, dtype='f4')[:, None]
+  valid = np.float32([1, 1, 1, 1, 0, 0])
+  left = jax.jit(residuals, static_argnums=3)
+  one, other = (left(x, (x % 2).copy() + far * (x > 3), valid, 1)
+                for far in (0, 1e4))
+  np.testing.assert_allclose(one, other, atol=1e-6)
+
+
 def test_residuals_are_scored_along_the_axis_whose_coordinates_sum_to_more():
   """An eigenvector comes with either sign: so in many directions."""
   x = np.float32([-2, -1, 0, 1, 2])[:, None]

@@ -182,6 +182,20 @@ def test_a_row_without_a_label_teaches_nothing():
   assert np.isfinite(teach(x, 0 * one_hot(3, 9))).all()
 
 
+def test_a_sure_teacher_still_knows_the_second_likeliest_class():
+  """Of huge features; but for biases its order is that of smaller ones."""
+  x = np.random.default_rng(0).normal(size=(200, 6)).astype(np.float32)
+  labels = one_hot(5, 200)
+  prepare = kdk.kdk(0.3, 2, epochs=1, learning_rate=1e-9).prepare
+  assert prepare is not None
+  soft = jax.jit(prepare)
+  one, other = (
+      np.where(labels > 0, 0, soft(KEY, x * size, labels)).argmax(1)
+      for size in (30, 3e4)
+  )
+  assert (one == other).mean() > 0.95
+
+
 def test_a_teacher_needs_features():
   prepare = kdk.kdk(0.45).prepare
   assert prepare is not None

@@ -231,6 +231,16 @@ def test_no_weight_and_no_drop_is_plain_training():
   )
 
 
+def test_lambda_may_be_an_array_of_jaxs_in_a_program():
+  """As a number is: with psi, or at 0 without it. By tracing alone."""
+  for weight, count in (0.5, 2), (0.0, 0):
+    own = plugvfl.plugvfl(jnp.float32(weight), 0.1)
+    state = jax.eval_shape(lambda own=own: protocol.init(
+        KEY, federation(), own, (optax.sgd(RATE),) * 3, batch()
+    ))
+    assert len(state.defense['psi'] if state.defense else ()) == count
+
+
 @pytest.mark.slow
 def test_every_lambda_and_p_is_one_program():
   """A sweep over pairs (lambda, p) and seeds traces once; a cell of it is the

@@ -171,6 +171,16 @@ def test_a_party_counts_by_squares_up_to_twice_what_is_usual():
     np.testing.assert_allclose(purify(us)[1], point, atol=1e-3)
 
 
+def test_an_embedding_out_of_all_proportion_hides_no_outlier():
+  """Nor does padding: neither in its own sample nor in the one beside it, which
+  is recovered as in the last test."""
+  ones = np.ones(3, np.float32)
+  where = 0 * ones, 3**-0.5 * ones[:, None], ones
+  us = np.float32([[0, 0], [0, 0], [6, 1e6]])[..., None]
+  found = jax.jit(lambda us: rvfr.purify(us, *where, steps=40))((None, *us))
+  np.testing.assert_allclose(found[1], 1, atol=1e-3)
+
+
 def test_a_point_is_fitted_in_as_many_steps_as_it_was_asked():
   """The far party of the last test weighs 1/2 after the first step."""
   line = np.full((3, 3), 1 / 3)

@@ -7,6 +7,9 @@ regresses the round's gradients on its embeddings and scores the residuals,
 without any label.
 
 Ours. On GAFM, where f is one number, it is stronger than the paper's attacks.
+A polynomial has degree x width + 1 terms, and as many samples are explained by
+it whatever their gradients. So the degree falls, down to 1, until a round has
+more samples than that; where it has not even then, all scores are 0.
 """
 import jax.numpy as jnp
 
@@ -28,7 +31,8 @@ def residual_scoring(degree: int = 5) -> Attack:
   the folded AUC does not depend on it.
 
   Args:
-    degree: Of the polynomial in each coordinate of the embedding, 1 or more.
+    degree: Of the polynomial in each coordinate of the embedding, 1 or more;
+      lower in a round of few samples.
 
   Raises:
     ValueError: if `degree` is not an integer >= 1.
@@ -54,10 +58,12 @@ def residuals(sent: Array, received: Array, valid: Array, degree: int) -> Array:
     sent: [batch, width].
     received: [batch, coordinates].
     valid: [batch], 0 for rows to leave out; their residuals are 0.
-    degree: Of the polynomial in each column of `sent`.
+    degree: Of the polynomial in each column of `sent`, as far as there are
+      more samples than terms.
 
   Returns:
-    [batch, coordinates], divided by the largest gradient of the round.
+    [batch, coordinates], divided by the largest gradient of the round; zeros if
+    all of it is explained by as many terms as there are samples.
   """
   rows = valid[:, None].astype(received.dtype)
   count = jnp.maximum(rows.sum(), 1)
@@ -65,11 +71,15 @@ def residuals(sent: Array, received: Array, valid: Array, degree: int) -> Array:
   spread = jnp.sqrt((rows * (sent - center) ** 2).sum(0) / count)
   x = (sent - center) / jnp.where(spread > 0, spread, 1)[None]
   x = jnp.where(rows > 0, x, 0)  # Padding may be far off: x^5 is infinite.
-  powers = [jnp.ones_like(x[:, :1]), *(x**i for i in range(1, degree + 1))]
-  design = rows * jnp.concatenate(powers, axis=1)
-  largest = jnp.abs(received).max(initial=0)
-  target = rows * received / jnp.where(largest > 0, largest, 1)
+  most = jnp.maximum((count - 2) / x.shape[1], 1)
+  powers = [jnp.where(i <= most, x**i, 0) for i in range(1, degree + 1)]
+  design = rows * jnp.concatenate([jnp.ones_like(x[:, :1]), *powers], axis=1)
+  target = rows * received
+  largest = jnp.abs(target).max(initial=0)
+  target = target / jnp.where(largest > 0, largest, 1)
   basis, values, _ = svd(design)
   kept = (values > RIDGE * values[0]).astype(basis.dtype)
   basis = basis * kept[None]
-  return target - exact(basis, exact(basis.T, target))
+  rest = target - exact(basis, exact(basis.T, target))
+  # As many terms as samples leave rounding alone, which says nothing.
+  return rest * (kept.sum() < count).astype(rest.dtype)  # NaN stays.

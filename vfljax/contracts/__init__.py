@@ -5,7 +5,8 @@
 
 Both try the method in a small federation of two parties and two classes and
 take some seconds. They are the larger part of the contract tests of vfljax's
-own methods. They do not check whether a formula is right.
+own methods: shapes, what crosses between parties, padding, the order of
+samples, keys and luck. They do not check whether a formula is right.
 """
 from vfljax.contracts.of_attacks import check_attack
 from vfljax.contracts.of_defenses import check_defense

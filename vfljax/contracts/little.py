@@ -47,9 +47,16 @@ def check_finite(name: str, tree: Any) -> None:
 
 
 def check_same(who: str, one: Any, other: Any, otherwise: str) -> None:
-  for x, y in zip(*map(jax.tree.leaves, (one, other)), strict=True):
-    if not np.allclose(x, y, rtol=10 * TINY, atol=TINY):
-      raise ValueError(f'{who} {otherwise}.')
+  if not same(one, other):
+    raise ValueError(f'{who} {otherwise}.')
+
+
+def same(one: Any, other: Any) -> bool:
+  """Whether two trees have the same numbers, but for rounding."""
+  return all(
+      np.allclose(x, y, rtol=10 * TINY, atol=TINY)
+      for x, y in zip(*map(jax.tree.leaves, (one, other)), strict=True)
+  )
 
 
 @contextlib.contextmanager

@@ -28,8 +28,8 @@ def check(name: str, defense: Defense, begun: State) -> None:
 
   Raises:
     ValueError: if a hook draws with a key of its own; if its random numbers are
-      shared between rows or between two passive parties; if rows of padding
-      change what it makes of samples.
+      shared between rows or between two passive parties; if rows of padding, or
+      the order of the rows, change what it makes of samples.
   """
   _check_keys(name, defense, begun)
   drawn = _drawn(_hooks(defense, begun))
@@ -43,11 +43,13 @@ def _message() -> Array:
 
 
 def _hooks(
-    defense: Defense, begun: State, padding: int = 0
+    defense: Defense, begun: State, padding: int = 0, turned: bool = False
 ) -> dict[str, Callable[[Array], Array]]:
-  """{name: key -> [rows, ...]}: hooks applied to samples; `padding` further
-  rows of padding follow the samples, and are cut off the results."""
-  more = lambda x: jnp.pad(x, ((0, padding), (0, 0)))
+  """{name: key -> [rows, ...]}: its hooks applied to samples; `padding` further
+  rows of padding follow the samples, and are cut off the results. If `turned`,
+  the hooks get all rows in the opposite order, padding first."""
+  place = lambda x: x[::-1] if turned else x
+  more = lambda x: place(jnp.pad(x, ((0, padding), (0, 0))))
   x, labels, memory = more(_message()), more(batch().labels), begun.defense
   active, passive = (p.params['defense'] for p in begun.parties)
   hooks = dict(
@@ -61,9 +63,17 @@ def _hooks(
 
   def of_samples(run: Callable[[Array], Array], key: Array) -> Array:
     with crossing.in_round(crossing.rows(labels)):
-      return run(key)[:ROWS]
+      return place(run(key))[:ROWS]
 
-  return {name: partial(of_samples, run) for name, run in hooks.items()}
+  return {
+      name: partial(of_samples, run) for name, run in hooks.items()
+      if _has(defense, name)
+  }
+
+
+def _has(defense: Defense, hook: str) -> bool:
+  """Whether it has a hook of its own; the default changes nothing."""
+  return getattr(defense, hook) is not Defense._field_defaults[hook]
 
 
 def _hooks_of_all(defense: Defense) -> dict[str, Callable[[Array], Array]]:
@@ -74,7 +84,7 @@ def _hooks_of_all(defense: Defense) -> dict[str, Callable[[Array], Array]]:
   ))(jax.random.key(0))
   active, memory = begun.parties[0].params['defense'], begun.defense
   x = _message()
-  return dict(
+  hooks = dict(
       receive=lambda key: jnp.stack(
           defense.receive(active, memory, key, (x, x), data.labels)[0]
       ),
@@ -82,6 +92,7 @@ def _hooks_of_all(defense: Defense) -> dict[str, Callable[[Array], Array]]:
           defense.gradient(memory, key, (x, x), data.labels)[0]
       ),
   )
+  return {name: run for name, run in hooks.items() if _has(defense, name)}
 
 
 def _drawn(
@@ -148,10 +159,12 @@ def _check_draws(name: str, drawn: dict[str, np.ndarray]) -> None:
 
 def _check_parties(name: str, defense: Defense) -> None:
   """The same for messages of two passive parties, which may collude."""
+  if not any(_has(defense, hook) for hook in ('receive', 'gradient')):
+    return
   try:
     of_all = _hooks_of_all(defense)
     for run in of_all.values():
-      jax.eval_shape(run, jax.random.key(0))
+      _shape(run)
   except ValueError:  # Made for one passive party: a number for each, say.
     return
   for hook, seen in _drawn(of_all, 2).items():
@@ -167,17 +180,55 @@ def _check_number(
     name: str, defense: Defense, begun: State, drawn: dict[str, np.ndarray]
 ) -> None:
   """Checks that three times as many rows of padding do not change the samples'
-  results; as other numbers are drawn, only the spread can be compared."""
-  beside = _drawn(_hooks(defense, begun, 3 * ROWS))
+  results, nor that all rows come in the opposite order; as other numbers are
+  drawn, only their distribution can be compared."""
+  padding = 3 * ROWS
+  try:
+    for run in _hooks(defense, begun, padding).values():
+      _shape(run)
+  except ValueError:  # Its memory has a row for each of a round's.
+    padding = 0
+  hooks = _hooks(defense, begun, padding)
+  turned = _hooks(defense, begun, padding, turned=True)
+  found = _drawn(hooks | {f'{hook}, turned': turned[hook] for hook in turned})
   for hook, one in drawn.items():
-    other = beside[hook]
-    if np.allclose(one, other, rtol=10 * TINY, atol=TINY * np.abs(one).max()):
-      continue
-    still = one.std(0) <= 1e-6 * np.abs(one).max()
-    spread = other.std(0)[~still] / one.std(0)[~still]
-    # If padding counted, the ratio would be 2 or 4.
-    if still.any() or not 1 / 1.5 < np.median(spread) < 1.5:
+    other = found[hook]
+    if not _alike(one, other):
+      still = one.std(0) <= 1e-6 * np.abs(one).max()
+      spread = other.std(0)[~still] / one.std(0)[~still]
+      # If padding counted, the ratio would be 2 or 4.
+      if still.any() or not 1 / 1.5 < np.median(spread) < 1.5:
+        raise ValueError(
+            f'{name}: rows of padding in the round change what {hook} makes of '
+            f'the samples: {TELL}.'
+        )
+    if not _distributed_alike(other, found[f'{hook}, turned']):
       raise ValueError(
-          f'{name}: rows of padding in the round change what {hook} makes of '
-          f'the samples: {TELL}.'
+          f'{name}: what {hook} makes of a sample depends on its place in the '
+          'round: numbers of one sample are along the last axes, what is drawn '
+          'is so for all samples alike, and padding may come first.'
       )
+
+
+def _shape(run: Callable[[Array], Array]) -> tuple[int, ...]:
+  return jax.eval_shape(run, jax.random.key(0)).shape
+
+
+def _alike(one: np.ndarray, other: np.ndarray) -> bool:
+  """Whether they have the same numbers, but for rounding."""
+  most = np.abs(one).max()
+  return np.allclose(one, other, rtol=10 * TINY, atol=TINY * most)
+
+
+def _distributed_alike(one: np.ndarray, other: np.ndarray) -> bool:
+  """Whether means and mean squares of [draws, ...] are the same by chance."""
+  if _alike(one, other):
+    return True
+  most = np.abs(one).max()
+  for power in 1, 2:
+    a, b = (x**power for x in (one, other))
+    error = np.sqrt((a.var(0) + b.var(0)) / DRAWS)
+    off = np.abs(a.mean(0) - b.mean(0))
+    if (off > 6 * error + 10 * TINY * most**power).any():
+      return False
+  return True

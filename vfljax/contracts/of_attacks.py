@@ -8,13 +8,17 @@ from vfljax import protocol, views
 from vfljax.attack import Attack, Wants
 from vfljax.contracts.little import (
     PADDING, ROWS, TXS, batch, check_finite, check_same, each_key_once,
-    federation,
+    federation, same,
 )
 from vfljax.defense import none
 from vfljax.types import VFL, Batch, Round, State
 
 ROUNDS, KNOWN = 2, 3  # In views of several rounds; known labels per class.
 _NAME = 'the attack'
+# Views of which one field has the samples to guess, and guesses have stages.
+OF_QUERIES = dict.fromkeys(
+    (views.TrainedBottom, views.UnlabeledBottom), 'features'
+)
 
 
 def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
@@ -29,9 +33,9 @@ def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
   Raises:
     ValueError: if it is no `Attack` (a factory is none); if its guesses have a
       wrong shape, are not finite, are no function of key and view, draw from
-      one key twice, or depend on rows of padding; for a view that no federation
-      gives, or, with a view of a pool of samples, if it does not say how many
-      it `wants`.
+      one key twice, depend on rows of padding, or, without luck, on the order
+      of the samples; for a view that no federation gives, or, with a view of a
+      pool of samples, if it does not say how many it `wants`.
   """
   if not isinstance(attack, Attack):
     raise ValueError(
@@ -53,6 +57,38 @@ def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
     zeros, nines = (run(key, _padded(view, x)) for x in (0, 9))
     check_same(_NAME, zeros[:-PADDING], nines[:-PADDING],
                'counts rows of padding: view.valid tells which these are')
+  _check_order(attack, run, key, view, guess)
+
+
+def _check_order(
+    attack: Attack, run: Any, key: jax.Array, view: Any, guess: jax.Array
+) -> None:
+  """Checks that samples in another order are guessed in that order.
+
+  An attack whose guesses change with its key may draw by place.
+  """
+  if attack.view is views.WhiteBox:
+    return  # Its samples have numbers, by which rounds name them.
+  axis = -2 if attack.view in OF_QUERIES else 0
+  turned = jnp.flip(run(key, _turned(view)), axis)
+  if same(guess, turned) or not same(guess, run(jax.random.key(6), view)):
+    return
+  raise ValueError(
+      f'{_NAME} guesses another label for a sample that comes at another place '
+      'of the round: numbers of one sample are along the last axes, and '
+      'statistics over samples must not depend on their order.'
+  )
+
+
+def _turned(view: Any) -> Any:
+  """The view with the samples that are guessed at in the opposite order."""
+  if type(view) in views.OF_A_ROUND:
+    return view._replace(**{
+        k: x[::-1] for k, x in view._asdict().items()
+        if getattr(x, 'shape', ())[:1] == (ROWS,)
+    })
+  field = OF_QUERIES.get(type(view), 'received')
+  return view._replace(**{field: getattr(view, field)[::-1]})
 
 
 def _check_shape(attack: Attack, shape: tuple[int, ...]) -> None:
@@ -98,7 +134,10 @@ def _view(attack: Attack, vfl: VFL) -> Any:
   state = protocol.init(key, vfl, plain, TXS, data)
   if kind in views.OF_A_ROUND:
     seen = _played(key, vfl, state, data)
-    return views.in_training(kind, see, 1, plain, seen)
+    view = views.in_training(kind, see, 1, plain, seen)
+    if kind is views.KnownPositive:  # One that does not become padding.
+      view = view._replace(known=jnp.zeros_like(view.known).at[0].set(1))
+    return view
   if kind is views.RecordedGradients:
     seen = _rounds(key, lambda key: _played(key, vfl, state, data))
     return views.recorded_gradients(see, 1, seen, KNOWN)[0]

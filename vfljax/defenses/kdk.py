@@ -56,11 +56,11 @@ def kdk(
           'kdk: the teacher learns from features of the active party, which '
           'has labels only: use an algorithm where it has features, as vhnn.'
       )
-    probs = teach(
+    scores = teach(
         key, features, labels, hidden, optax.adam(learning_rate),
         epochs=epochs, batch_size=batch_size,
     )
-    return soften(probs, labels, k, smoothing)
+    return soften(scores, labels, k, smoothing)
 
   return Defense(prepare=prepare)
 
@@ -69,7 +69,10 @@ def teach(
     key: Key, features: Array, labels: Array, hidden: tuple[int, ...],
     tx: optax.GradientTransformation, *, epochs: int, batch_size: int,
 ) -> Array:
-  """The class probabilities [n, classes] of an MLP trained on these samples.
+  """Log class probabilities [n, classes] of an MLP trained on these samples.
+
+  Logarithms, since a sure teacher's probabilities are 0 but for one, and its
+  favourites among the others would be the classes with the smallest numbers.
 
   Args:
     features: [n, ...]; flattened.
@@ -90,7 +93,7 @@ def teach(
       k_fit, loss, net.init(k_init, x[:1]), (x, labels), tx, epochs=epochs,
       batch_size=batch_size,
   )
-  return jax.nn.softmax(net.apply(params, x))
+  return jax.nn.log_softmax(net.apply(params, x))
 
 
 def soften(teacher_probs: Array, labels: Array, k: int, smoothing) -> Array:

@@ -55,7 +55,9 @@ class Settings(NamedTuple):
   @property
   def unprotected(self) -> bool:
     """Whether the weight is 0 and not traced, so that psi is not needed."""
-    return not isinstance(self.weight, Tracer) and not np.any(self.weight)
+    if isinstance(self.weight, Tracer):
+      return False
+    return not np.asarray(self.weight).any()  # `np.any` of JAX's is traced.
 
   def psi(self, classes: int) -> Net:
     """The network psi, from embeddings to logits of their classes."""

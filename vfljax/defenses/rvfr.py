@@ -201,7 +201,9 @@ def purify(
 
   The point minimizes the sum over parties of Huber's loss of the distance, by
   `steps` of iteratively reweighted least squares. The loss is quadratic up to
-  twice a party's usual distance, so that a party far off is outvoted.
+  twice a party's usual distance, so that a party far off is outvoted. Where all
+  embeddings lie in the subspace, that distance is rounding; it is then at least
+  a thousandth of the sample's smallest embedding, which no party can raise.
 
   Args:
     us: [batch, ...] each; the first is the active party's own or `None`. It is
@@ -215,7 +217,9 @@ def purify(
   owner = jnp.asarray(np.repeat(np.arange(len(widths)), widths))
   parts = jax.nn.one_hot(owner, len(widths), dtype=z.dtype)  # [width, parties]
   usual = 2 * jnp.sqrt(rest @ parts)
-  usual = jnp.maximum(usual, 1e-3 * safe_sqrt((z**2).mean()) + 1e-12)
+  sizes = safe_sqrt((z**2) @ parts / parts.sum(0)[None])
+  least = 1e-3 * sizes.min(1, keepdims=True) + 1e-12
+  usual = jnp.maximum(usual[None], least)  # [batch, parties]
 
   def closest(weights):
     """The points of least squares for weights [batch, parties]."""
@@ -223,7 +227,7 @@ def purify(
 
   def step(weights, _):
     gap = safe_sqrt(((closest(weights) - z) ** 2) @ parts)
-    weights = usual[None] / jnp.maximum(gap, usual[None])
+    weights = usual / jnp.maximum(gap, usual)
     return (weights.at[:, 0].set(1.0) if trusted else weights), None
 
   start = jnp.ones((len(z), len(widths)), z.dtype)
