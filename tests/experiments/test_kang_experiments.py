@@ -307,6 +307,27 @@ def test_a_convolution_that_cannot_be_is_refused(change):
     convolutional.convolutional(**dict(channels=(2, 3)) | change)
 
 
+@pytest.mark.parametrize('size, fields, after', [
+    ((8, 1), dict(), 1),  # Its one column is none after pooling.
+    ((8, 4), dict(pools=2, same=False), 2), ((2, 8), dict(same=False), 1),
+])
+def test_images_of_which_nothing_would_be_left_are_refused(size, fields, after):
+  """A layer of no numbers would be a network that never looks at them."""
+  net = convolutional.convolutional((2, 3), 4, **fields)
+  said = rf'{size[0]} x {size[1]} pixels are too small.*convolution {after}\.'
+  with pytest.raises(ValueError, match=said):
+    net.init(KEY, jnp.zeros((2, *size, 1)))
+
+
+@pytest.mark.parametrize('size, fields', [
+    ((4, 5), dict(pools=2)), ((8, 9), dict(same=False)),
+])
+def test_images_of_which_one_pixel_is_left_are_taken(size, fields):
+  net = convolutional.convolutional((2, 3), 4, **fields)
+  params = jax.eval_shape(net.init, KEY, jnp.zeros((2, *size, 1)))
+  assert params['dense']['Dense_0']['Dense_0']['kernel'].shape == (3, 4)
+
+
 def fake_table(name, samples=400):
   """A table with the columns, or the images, of a data set of the paper."""
   draws = np.random.default_rng(0)

@@ -33,7 +33,8 @@ def convolutional(
       they lose kernel - 1 rows and columns.
 
   Raises:
-    ValueError: without channels, for an even kernel or too many pools.
+    ValueError: without channels, for an even kernel or too many pools; by
+      `init` for images of which nothing would be left.
   """
   check.sizes('convolutional', channels=channels, kernel=kernel)
   if not channels or kernel % 2 == 0:
@@ -54,6 +55,7 @@ def convolutional(
     return x
 
   def init(key, x):
+    _check_size(x.shape[1:3], len(channels), 1 if same else kernel, pools)
     keys = jax.random.split(key, 2 * len(channels) + 1)
     layers, into = [], x.shape[-1]
     for i, out in enumerate(channels):
@@ -70,6 +72,30 @@ def convolutional(
     return dense.apply(params['dense'], convolve(params['conv'], x))
 
   return images.blockwise(Net(init, apply))
+
+
+def _check_size(
+    size: Sequence[int], layers: int, side: int, pools: int
+) -> None:
+  """Refuses images of (height, width) that are used up before the last layer.
+
+  Args:
+    side: Of a window that must lie inside the image; 1 for any image.
+  """
+  left = list(size)
+  for i in range(layers):
+    left = [pixels - side + 1 for pixels in left]
+    if i < pools:  # One row or column is none after pooling.
+      left = [pixels // 2 for pixels in left]
+    if min(left) < 1:
+      high, wide = size
+      raise ValueError(
+          f'convolutional: images of {high} x {wide} pixels are too small for '
+          f'{layers} convolutions, {pools} of them pooled'
+          f'{", without padding" if side > 1 else ""}: nothing is left of them '
+          f'after convolution {i + 1}. Take fewer convolutions or pools, or a '
+          'split that leaves each party a larger image.'
+      )
 
 
 def conv2(

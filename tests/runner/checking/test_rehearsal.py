@@ -75,6 +75,17 @@ REFUSED = {
     'an option of another type': (
         dict(listed=(Entry('kdk', (0.5,), dict(k='two')),)), 'kdk: k must be'
     ),
+    'an option without its type': (
+        dict(listed=(Entry('vmask', (0.5,), dict(attacker=dict(known=2))),),
+             auxiliary=AuxiliaryConfig(10)),
+        'attacker must be of the type Attacker; got a dict. Write attacker=Att'
+        r'acker\(...\) .* after from vfljax.defenses.shadow import Attacker',
+    ),
+    'a chained one without its type': (
+        dict(listed=(Entry('iso', (5.0,), label='two', after=(
+            Entry('gafm', (0.1,), dict(reading=dict(redraw=False))),
+        )),)), 'two cannot have these options: reading must be .* Reading',
+    ),
 }
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 import contextlib
 from functools import partial
+import inspect
 import math
 import os
 from pathlib import Path
@@ -18,7 +19,7 @@ from urllib.parse import quote
 
 import jax
 
-from vfljax import attacks, measure, nets
+from vfljax import attacks, defenses, measure, nets
 from vfljax.data.table import listing
 from vfljax.defense import Defense
 from vfljax.runner.checking import trying
@@ -169,11 +170,29 @@ def options_explained(entry: Entry) -> Iterator[None]:
           f'{entry.name}: an argument in its grid sets a shape, and cannot be '
           'swept in one program. Make rows of it: Entry(..., label=...).'
       ) from None
-    said = brief(str(error)).partition('\n')[0]
+    first = brief(str(error)).partition('\n')[0]
+    said = _other_kind(entry) or f'{type(error).__name__}: {first}'
     raise UserError(
-        f'{entry.name} cannot have these options: {type(error).__name__}: '
-        f'{said}'
+        f'{entry.name} cannot have these options: {said}'
     ) from None
+
+
+def _other_kind(entry: Entry) -> str:
+  """Which option must be a NamedTuple, as its default is, and is none; or ''.
+
+  Those of a defense chained before are looked at, too.
+  """
+  for row in (entry, *entry.after):
+    takes = inspect.signature(defenses.REGISTRY[row.defense].factory).parameters
+    for name, value in row.options.items():
+      kind = type(takes[name].default) if name in takes else tuple
+      if hasattr(kind, '_fields') and not isinstance(value, kind):
+        return (
+            f'{name} must be of the type {kind.__name__}; got a '
+            f'{type(value).__name__}. Write {name}={kind.__name__}(...) in the '
+            f'config file, after from {kind.__module__} import {kind.__name__}.'
+        )
+  return ''
 
 
 def check_facts(name: str, defense: Defense, memory: Any) -> None:
