@@ -432,6 +432,9 @@ NOT_OUT = {
     'kang2022/records/vsnn_fashion10_gradients.json': 2,
     'kang2022/records/vhnn_fashion10_gradients.json': 2,
     'plugvfl/records/fig7.json': 2, 'plugvfl/records/fig7_printed.json': 1,
+    'mid/records/fig4_bli_linear.json': 3,
+    'vmask/records/tm_standardized.json': 1,
+    'mid/records/cafe_cifar10_published.json': 2,
 }
 
 
