@@ -34,7 +34,7 @@ def here(tmp_path, monkeypatch):
 
 
 def ran(config=SMALL, *samples, **how):
-  return vfljax.run(config, *samples, cache='', **how)
+  return vfljax.run(config, *samples, **(dict(cache='') | how))
 
 
 def tiny(seeds=2):
@@ -150,6 +150,10 @@ def pd_frame(table):
     ({}, dict(data=[[1.0]]), 'got a list'),
     ({}, dict(workdir='~nobody-here/x'), "^workdir='~nobody-here/x': nobody"),
     ({}, dict(workdir='taken'), 'another workdir'),
+    ({}, dict(workdir=3), '^workdir must be a folder, .* got 3'),
+    ({}, dict(cache=None), '^cache must be a folder, .* got None'),
+    ({}, dict(budget='2'), "^budget must be a number; got '2'"),
+    ({}, dict(devices=None), '^devices must be an integer; got None'),
 ])
 def test_errors_say_what_to_type_in_python(change, how, message, tmp_path):
   (tmp_path / 'taken').mkdir()
@@ -160,6 +164,35 @@ def test_errors_say_what_to_type_in_python(change, how, message, tmp_path):
   assert '--config' not in str(error.value)
   assert not (tmp_path / 'out').exists()
   assert error.value._render_traceback_() == [f'error: {error.value}']
+
+
+@pytest.mark.parametrize('flags, python', [
+    ("type --config.data.options='a=1;b=(1, 2)'.",
+     "type config.data.options='a=1;b=(1, 2)'."),
+    ('--config.data.options=\'drop=it\'"\'"\'s\', or',
+     'config.data.options="drop=it\'s", or'),
+    ('(--config.attacks=a,b)', "(config.attacks='a,b')"),
+    ('Or --config.defenses=none,iso(5).', "Or config.defenses='none,iso(5)'."),
+    ('--config.model.bottom=(16,8), or', 'config.model.bottom=(16,8), or'),
+    ('--config.data.path=e --config.data.label=<name>.',
+     "config.data.path='e', config.data.label=<name>."),
+    ('--config.train.learning_rate=1e-3; --config.attacks=...',
+     'config.train.learning_rate=1e-3; config.attacks=...'),
+    ('set --config.attack.completion.head=64, not with vlr.',
+     'set config.attack.own=dict(completion=dict(head=64)), not with vlr.'),
+    ('raise --config.attack.completion.epochs.',
+     "raise config.attack.own['completion']['epochs']."),
+    ('--config.attack.replay_rounds.', 'config.attack.replay_rounds.'),
+    ('no attack, see --list attacks.', 'no attack, see vfljax --list attacks.'),
+])
+def test_flags_become_what_python_reads(flags, python):
+  assert running._in_python(flags) == python
+
+
+def test_an_experiment_named_as_the_folder_above_stays_below_out():
+  for name in ('..', '.', '', '...'):
+    config = dataclasses.replace(SMALL, experiment=name)
+    assert running._place(config, '') == 'out/custom'
 
 
 def test_what_is_no_configuration():

@@ -10,9 +10,11 @@ It needs the packages of the extra `run`, and imports them when it is called.
 from collections.abc import Iterator, Sequence
 import contextlib
 import html
+import numbers
 import os
 from pathlib import Path
 import re
+import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vfljax.need import extra
@@ -24,13 +26,19 @@ if TYPE_CHECKING:
   from vfljax.runner.cli.goals import Goal
   from vfljax.runner.config import Config
 
-# Flags in messages, which are arguments and fields here, with their values.
+# Flags in messages, which are arguments and fields here, with their values: of
+# words, quoted parts and parentheses, up to what ends a sentence.
 _FLAG = re.compile(
     r'--(config\.[\w.]*\w|(?:budget|cache|devices|max_leak|workdir)\b)'
-    r"(?:=('[^']*'|\S+?(?=[,.:;)]*(?:\s|$))))?"
+    r"""(?:=(\.\.\.|(?:'[^']*'|"[^"]*"|\([^()\s]*\)|[^\s'"()])+?"""
+    r'(?=[,.:;)]*(?:\s|$))))?(\s+(?=--config\.\w))?'
 )
+_LIST = re.compile(r'--list[ =](?=\w)')  # What a program does not print.
+_OF_ATTACKS = re.compile(r'config\.attack\.(\w+)\.(\w+)')
 # Values that Python reads as they are, or that stand for others.
-_AS_IT_IS = re.compile(r"'.*'|[-+\d.e]+|True|False|<.*>|\(.*\)?")
+_AS_IT_IS = re.compile(
+    r'[-+]?\d[\d.]*(?:e[-+]?\d+)?|True|False|<.*>|\(.*\)|\.\.\.'
+)
 
 
 class Stopped(KeyboardInterrupt):
@@ -127,7 +135,10 @@ def run(
   place = ''
   try:
     with _own_words():
-      _check_kinds(config, data)
+      _check_kinds(
+          config, data, dict(workdir=workdir, cache=cache),
+          dict(budget=budget, max_leak=max_leak, devices=devices),
+      )
       place = _place(config, workdir)
       goal = goals.goal(budget, max_leak)
       return _run(config, data, (place, os.fspath(cache)), goal, devices)
@@ -138,7 +149,9 @@ def run(
     ) from None
 
 
-def _check_kinds(config: Any, data: Any) -> None:
+def _check_kinds(
+    config: Any, data: Any, places: dict[str, Any], figures: dict[str, Any]
+) -> None:
   """Raises UserError for arguments in the place of others."""
   from vfljax.runner.config import Config
   from vfljax.runner.errors import UserError
@@ -147,6 +160,17 @@ def _check_kinds(config: Any, data: Any) -> None:
         'config must be a vfljax.runner.config.Config; got a '
         f'{type(config).__name__}: type Config(seeds=5).'
     )
+  for name, place in places.items():
+    if not isinstance(place, (str, os.PathLike)):
+      raise UserError(
+          f'{name} must be a folder, as text or a Path; got {place!r}. Leave '
+          'it out for the default.'
+      )
+  for name, number in figures.items():
+    if number is not None and not isinstance(number, numbers.Real):
+      raise UserError(f'{name} must be a number; got {number!r}.')
+  if not isinstance(figures['devices'], numbers.Integral):
+    raise UserError(f'devices must be an integer; got {figures["devices"]}.')
   if isinstance(data, (str, os.PathLike)):
     raise UserError(
         f'data is {os.fspath(data)!r}. A folder of results is workdir=..., a '
@@ -246,7 +270,8 @@ def _tell_of_cores(devices: int) -> None:
 
 def _place(config: 'Config', workdir: str | os.PathLike) -> str:
   """The work directory, as given or by default."""
-  name = re.sub(r'[^\w.+]+', '-', str(config.experiment)) or 'custom'
+  name = re.sub(r'[^\w.+]+', '-', str(config.experiment)).lstrip('.')
+  name = name or 'custom'  # '..' would be this folder.
   return expanded(os.fspath(workdir) or os.path.join('out', name))
 
 
@@ -280,9 +305,18 @@ def _in_python(text: str) -> str:
   """A text with arguments and fields in place of flags."""
 
   def written(flag: re.Match) -> str:
-    name, value = flag.groups()
+    name, value, more = flag.groups()
+    own = _OF_ATTACKS.fullmatch(name)  # Which are no fields.
     if value is None:
-      return name
-    return f'{name}={value if _AS_IT_IS.fullmatch(value) else repr(value)}'
+      name = f"config.attack.own['{own[1]}']['{own[2]}']" if own else name
+      return name + (more or '')
+    if not _AS_IT_IS.fullmatch(value):
+      quoted = "'" in value or '"' in value
+      value = repr(''.join(shlex.split(value)) if quoted else value)
+    said = (
+        f'config.attack.own=dict({own[1]}=dict({own[2]}={value}))' if own
+        else f'{name}={value}'
+    )
+    return f'{said},{more}' if more else said
 
-  return _FLAG.sub(written, text)
+  return _FLAG.sub(written, _LIST.sub('vfljax --list ', text))
