@@ -14,6 +14,7 @@ from tests.workdirs import everything
 from vfljax import data, defenses, running
 from vfljax.defense import Method
 from vfljax.runner import run
+from vfljax.runner.cli import wording
 from vfljax.runner.config import (
     AuxiliaryConfig, Config, DataConfig, ModelConfig, TrainConfig,
 )
@@ -186,7 +187,7 @@ def test_errors_say_what_to_type_in_python(change, how, message, tmp_path):
     ('no attack, see --list attacks.', 'no attack, see vfljax --list attacks.'),
 ])
 def test_flags_become_what_python_reads(flags, python):
-  assert running._in_python(flags) == python
+  assert wording.in_python(flags) == python
 
 
 def test_an_experiment_named_as_the_folder_above_stays_below_out():

@@ -14,7 +14,6 @@ import numbers
 import os
 from pathlib import Path
 import re
-import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vfljax.need import extra
@@ -25,20 +24,6 @@ if TYPE_CHECKING:
   from vfljax.data.table import Table
   from vfljax.runner.cli.goals import Goal
   from vfljax.runner.config import Config
-
-# Flags in messages, which are arguments and fields here, with their values: of
-# words, quoted parts and parentheses, up to what ends a sentence.
-_FLAG = re.compile(
-    r'--(config\.[\w.]*\w|(?:budget|cache|devices|max_leak|workdir)\b)'
-    r"""(?:=(\.\.\.|(?:'[^']*'|"[^"]*"|\([^()\s]*\)|[^\s'"()])+?"""
-    r'(?=[,.:;)]*(?:\s|$))))?(\s+(?=--config\.\w))?'
-)
-_LIST = re.compile(r'--list[ =](?=\w)')  # What a program does not print.
-_OF_ATTACKS = re.compile(r'config\.attack\.(\w+)\.(\w+)')
-# Values that Python reads as they are, or that stand for others.
-_AS_IT_IS = re.compile(
-    r'[-+]?\d[\d.]*(?:e[-+]?\d+)?|True|False|<.*>|\(.*\)|\.\.\.'
-)
 
 
 class Stopped(KeyboardInterrupt):
@@ -112,9 +97,9 @@ def run(
   Args:
     config: What to run; it stays as it is.
     data: The samples, in place of those that `config.data` names: a data frame,
-      with `config.data.label` its label column, or a table of
-      `vfljax.data.load`. In results they are called `config.data.name`, or
-      'own' if that is its default.
+      with `config.data.label` its label column (its index is not read), or a
+      table of `vfljax.data.load`. In results they are called
+      `config.data.name`, or 'own' if that is its default.
     workdir: The results' folder; by default out/<config.experiment>.
     budget: The points of utility that a defense may cost, 0 to 100: the report
       says which leaks least within that.
@@ -191,19 +176,19 @@ def _run(
     from vfljax.report import ending
     from vfljax.runner import run as running
     from vfljax.runner.checking import checks
-    from vfljax.runner.cli import forecast
+    from vfljax.runner.cli import forecast, wording
     from vfljax.runner.compiled import kept
   _tell_of_cores(devices)
   config = checks.checked(config)
   config, table = _samples(config, samples, cache)
-  print(_in_python(forecast.text(config, table)), flush=True)
+  print(wording.in_python(forecast.text(config, table)), flush=True)
   try:
     with kept.within(cache):
       work = running.run(config, table, workdir)
   except running.Interrupted:
     raise KeyboardInterrupt from None
   report = reported(work.path, config, table, (), goal)
-  text = _in_python(ending.text(work.path, goal))
+  text = wording.in_python(ending.text(work.path, goal))
   return Result(work.path, report, _rows(work.path), text)
 
 
@@ -238,8 +223,8 @@ def _samples(
   """The samples to train on, and the configuration with their name."""
   from dataclasses import replace
 
-  from vfljax.runner.cli import loading
-  tell = lambda said: loading.warn(_in_python(said))
+  from vfljax.runner.cli import loading, wording
+  tell = lambda said: loading.warn(wording.in_python(said))
   own = config.data
   if samples is None:
     return config, loading.load_data(own, cache and f'{cache}/data', tell)
@@ -294,29 +279,9 @@ def expanded(workdir: str) -> str:
 @contextlib.contextmanager
 def _own_words() -> Iterator[None]:
   """A context where messages name arguments and fields, not flags."""
+  from vfljax.runner.cli import wording
   from vfljax.runner.errors import UserError
   try:
     yield
   except UserError as error:
-    raise UserError(_in_python(str(error))) from None
-
-
-def _in_python(text: str) -> str:
-  """A text with arguments and fields in place of flags."""
-
-  def written(flag: re.Match) -> str:
-    name, value, more = flag.groups()
-    own = _OF_ATTACKS.fullmatch(name)  # Which are no fields.
-    if value is None:
-      name = f"config.attack.own['{own[1]}']['{own[2]}']" if own else name
-      return name + (more or '')
-    if not _AS_IT_IS.fullmatch(value):
-      quoted = "'" in value or '"' in value
-      value = repr(''.join(shlex.split(value)) if quoted else value)
-    said = (
-        f'config.attack.own=dict({own[1]}=dict({own[2]}={value}))' if own
-        else f'{name}={value}'
-    )
-    return f'{said},{more}' if more else said
-
-  return _FLAG.sub(written, _LIST.sub('vfljax --list ', text))
+    raise UserError(wording.in_python(str(error))) from None

@@ -25,6 +25,7 @@ import types
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from vfljax.runner.config import blaming
@@ -126,7 +127,7 @@ def _array(value: Any) -> np.ndarray | None:
   if not hasattr(type(value), '__array__'):
     return None
   with contextlib.suppress(Exception):  # Whatever a package raises.
-    if isinstance(value, jax.Array) and jax.dtypes.issubdtype(
+    if isinstance(value, jax.Array) and jnp.issubdtype(
         value.dtype, jax.dtypes.prng_key
     ):
       value = jax.random.key_data(value)
