@@ -14,7 +14,7 @@ from tests.workdirs import everything
 from vfljax import data, defenses, running
 from vfljax.defense import Method
 from vfljax.runner import run
-from vfljax.runner.cli import wording
+from vfljax.runner.cli import loading, wording
 from vfljax.runner.config import (
     AuxiliaryConfig, Config, DataConfig, ModelConfig, TrainConfig,
 )
@@ -88,6 +88,7 @@ def test_what_comes_back_and_what_stays(tmp_path, capsys):
   assert dataclasses.asdict(config) == before
   assert result.path == tmp_path / 'out/mine'
   assert {row['dataset'] for row in result.rows} == {'own'}
+  assert len({row['digest'] for row in result.rows}) == 1
   assert 'Party 1: ' in capsys.readouterr().out
   assert repr(result) == result.text and str(result.report) in result.text
   assert about.read(result.path)['command'] == 'vfljax.run(...) in Python'
@@ -141,6 +142,8 @@ def pd_frame(table):
 @pytest.mark.parametrize('change, how, message', [
     (dict(defenses='marvel'), {}, 'Did you mean marvell'),
     (dict(train=TrainConfig(epochs=0)), {}, 'train.epochs must be 1 or more'),
+    (dict(train=TrainConfig(epochs=0), data=DataConfig('csv', 'gone.csv')), {},
+     'train.epochs must be 1 or more'),  # Before anything is read.
     (dict(train=TrainConfig(batch_size=999)), {},
      'type config.train.batch_size=398'),
     (dict(data=DataConfig(name='iris5')), {}, "Unknown data set 'iris5'"),
@@ -212,6 +215,16 @@ def test_warnings_and_what_is_announced_are_in_python_too(capsys):
   out, err = capsys.readouterr()
   assert "config.data.options='drop=id'" in err
   assert 'type config.train.batch_size=' in out and '--' not in out + err
+
+
+@pytest.mark.parametrize('cache, folder', [('kept', 'kept/data'), ('', '')])
+def test_samples_are_kept_where_the_command_line_keeps_them(
+    cache, folder, monkeypatch
+):
+  asked = []
+  monkeypatch.setattr(loading, 'load_data', lambda *how: asked.append(how[1]))
+  running._samples(SMALL, None, cache)
+  assert asked == [folder]
 
 
 @pytest.mark.parametrize('raised', [run.Interrupted, KeyboardInterrupt])
