@@ -83,7 +83,7 @@ def set_up(devices: int, cache: str) -> None:
 
 def _keep_in(folder: str | None) -> None:
   """Keeps programs in a folder; `None`: where they were kept before."""
-  now = jax.config.jax_compilation_cache_dir
+  now = getattr(jax.config, 'jax_compilation_cache_dir', None)
   before = _before.get(now, now)
   wanted = folder or before
   if wanted != now:
