@@ -49,6 +49,16 @@ def test_noise_that_is_drawn_otherwise_beside_padding_is_good():
   ), 0.1)
 
 
+@pytest.mark.parametrize('drawn', [
+    lambda key, d: jax.random.cauchy(key, d.shape),
+    lambda key, d: 99 * d * jax.random.bernoulli(key, 0.01, (len(d), 1)),
+], ids=['without a variance', 'rare'])
+def test_large_numbers_that_fall_together_once_are_no_shared_draw(drawn):
+  contracts.check_defense(
+      on_gradients(lambda s, key, d, labels: d + s * drawn(key, d)), 1.0
+  )
+
+
 def test_the_example_of_a_defense_is_good():
   contracts.check_defense(examples.DEFENSES['gradient_dropout'], 0.3)
 
@@ -261,9 +271,12 @@ def test_an_attack_may_be_made_for_another_federation():
     ).sum(-1), 'counts rows of padding'),
     (KnownPositive, lambda key, view: (
         view.received - view.received.mean(0)[None]
-    ) @ (view.known @ view.received) * 1e4, 'counts rows of padding'),
+    ) @ (view.known @ view.received), 'counts rows of padding'),
     (CutGradients, lambda key, view: view.received.cumsum(0).sum(-1),
      'at another place'),
+    (CutGradients, lambda key, view: jnp.linalg.norm(
+        view.received - view.received[:1], axis=1
+    ) * view.valid, 'at another place'),  # Of 0.007 at most.
     (TrainedBottom, lambda key, view: jnp.zeros((1, 16, 2))
      + view.features.cumsum(0).sum(-1)[None, :, None], 'at another place'),
     (CutGradients, lambda key, view: np.random.default_rng().random(16),

@@ -14,6 +14,7 @@ from tests.workdirs import everything
 from vfljax import data, defenses, running
 from vfljax.defense import Method
 from vfljax.runner import run
+from vfljax.runner.cli import loading, wording
 from vfljax.runner.config import (
     AuxiliaryConfig, Config, DataConfig, ModelConfig, TrainConfig,
 )
@@ -34,7 +35,7 @@ def here(tmp_path, monkeypatch):
 
 
 def ran(config=SMALL, *samples, **how):
-  return vfljax.run(config, *samples, cache='', **how)
+  return vfljax.run(config, *samples, **(dict(cache='') | how))
 
 
 def tiny(seeds=2):
@@ -87,6 +88,7 @@ def test_what_comes_back_and_what_stays(tmp_path, capsys):
   assert dataclasses.asdict(config) == before
   assert result.path == tmp_path / 'out/mine'
   assert {row['dataset'] for row in result.rows} == {'own'}
+  assert len({row['digest'] for row in result.rows}) == 1
   assert 'Party 1: ' in capsys.readouterr().out
   assert repr(result) == result.text and str(result.report) in result.text
   assert about.read(result.path)['command'] == 'vfljax.run(...) in Python'
@@ -140,6 +142,8 @@ def pd_frame(table):
 @pytest.mark.parametrize('change, how, message', [
     (dict(defenses='marvel'), {}, 'Did you mean marvell'),
     (dict(train=TrainConfig(epochs=0)), {}, 'train.epochs must be 1 or more'),
+    (dict(train=TrainConfig(epochs=0), data=DataConfig('csv', 'gone.csv')), {},
+     'train.epochs must be 1 or more'),  # Before anything is read.
     (dict(train=TrainConfig(batch_size=999)), {},
      'type config.train.batch_size=398'),
     (dict(data=DataConfig(name='iris5')), {}, "Unknown data set 'iris5'"),
@@ -150,6 +154,10 @@ def pd_frame(table):
     ({}, dict(data=[[1.0]]), 'got a list'),
     ({}, dict(workdir='~nobody-here/x'), "^workdir='~nobody-here/x': nobody"),
     ({}, dict(workdir='taken'), 'another workdir'),
+    ({}, dict(workdir=3), '^workdir must be a folder, .* got 3'),
+    ({}, dict(cache=None), '^cache must be a folder, .* got None'),
+    ({}, dict(budget='2'), "^budget must be a number; got '2'"),
+    ({}, dict(devices=None), '^devices must be an integer; got None'),
 ])
 def test_errors_say_what_to_type_in_python(change, how, message, tmp_path):
   (tmp_path / 'taken').mkdir()
@@ -160,6 +168,35 @@ def test_errors_say_what_to_type_in_python(change, how, message, tmp_path):
   assert '--config' not in str(error.value)
   assert not (tmp_path / 'out').exists()
   assert error.value._render_traceback_() == [f'error: {error.value}']
+
+
+@pytest.mark.parametrize('flags, python', [
+    ("type --config.data.options='a=1;b=(1, 2)'.",
+     "type config.data.options='a=1;b=(1, 2)'."),
+    ('--config.data.options=\'drop=it\'"\'"\'s\', or',
+     'config.data.options="drop=it\'s", or'),
+    ('(--config.attacks=a,b)', "(config.attacks='a,b')"),
+    ('Or --config.defenses=none,iso(5).', "Or config.defenses='none,iso(5)'."),
+    ('--config.model.bottom=(16,8), or', 'config.model.bottom=(16,8), or'),
+    ('--config.data.path=e --config.data.label=<name>.',
+     "config.data.path='e', config.data.label=<name>."),
+    ('--config.train.learning_rate=1e-3; --config.attacks=...',
+     'config.train.learning_rate=1e-3; config.attacks=...'),
+    ('set --config.attack.completion.head=64, not with vlr.',
+     'set config.attack.own=dict(completion=dict(head=64)), not with vlr.'),
+    ('raise --config.attack.completion.epochs.',
+     "raise config.attack.own['completion']['epochs']."),
+    ('--config.attack.replay_rounds.', 'config.attack.replay_rounds.'),
+    ('no attack, see --list attacks.', 'no attack, see vfljax --list attacks.'),
+])
+def test_flags_become_what_python_reads(flags, python):
+  assert wording.in_python(flags) == python
+
+
+def test_an_experiment_named_as_the_folder_above_stays_below_out():
+  for name in ('..', '.', '', '...'):
+    config = dataclasses.replace(SMALL, experiment=name)
+    assert running._place(config, '') == 'out/custom'
 
 
 def test_what_is_no_configuration():
@@ -178,6 +215,16 @@ def test_warnings_and_what_is_announced_are_in_python_too(capsys):
   out, err = capsys.readouterr()
   assert "config.data.options='drop=id'" in err
   assert 'type config.train.batch_size=' in out and '--' not in out + err
+
+
+@pytest.mark.parametrize('cache, folder', [('kept', 'kept/data'), ('', '')])
+def test_samples_are_kept_where_the_command_line_keeps_them(
+    cache, folder, monkeypatch
+):
+  asked = []
+  monkeypatch.setattr(loading, 'load_data', lambda *how: asked.append(how[1]))
+  running._samples(SMALL, None, cache)
+  assert asked == [folder]
 
 
 @pytest.mark.parametrize('raised', [run.Interrupted, KeyboardInterrupt])

@@ -10,6 +10,7 @@ It needs the packages of the extra `run`, and imports them when it is called.
 from collections.abc import Iterator, Sequence
 import contextlib
 import html
+import numbers
 import os
 from pathlib import Path
 import re
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
   from vfljax.data.table import Table
   from vfljax.runner.cli.goals import Goal
   from vfljax.runner.config import Config
-
-# Flags in messages, which are arguments and fields here, with their values.
-_FLAG = re.compile(
-    r'--(config\.[\w.]*\w|(?:budget|cache|devices|max_leak|workdir)\b)'
-    r"(?:=('[^']*'|\S+?(?=[,.:;)]*(?:\s|$))))?"
-)
-# Values that Python reads as they are, or that stand for others.
-_AS_IT_IS = re.compile(r"'.*'|[-+\d.e]+|True|False|<.*>|\(.*\)?")
 
 
 class Stopped(KeyboardInterrupt):
@@ -104,9 +97,9 @@ def run(
   Args:
     config: What to run; it stays as it is.
     data: The samples, in place of those that `config.data` names: a data frame,
-      with `config.data.label` its label column, or a table of
-      `vfljax.data.load`. In results they are called `config.data.name`, or
-      'own' if that is its default.
+      with `config.data.label` its label column (its index is not read), or a
+      table of `vfljax.data.load`. In results they are called
+      `config.data.name`, or 'own' if that is its default.
     workdir: The results' folder; by default out/<config.experiment>.
     budget: The points of utility that a defense may cost, 0 to 100: the report
       says which leaks least within that.
@@ -127,7 +120,10 @@ def run(
   place = ''
   try:
     with _own_words():
-      _check_kinds(config, data)
+      _check_kinds(
+          config, data, dict(workdir=workdir, cache=cache),
+          dict(budget=budget, max_leak=max_leak, devices=devices),
+      )
       place = _place(config, workdir)
       goal = goals.goal(budget, max_leak)
       return _run(config, data, (place, os.fspath(cache)), goal, devices)
@@ -138,7 +134,9 @@ def run(
     ) from None
 
 
-def _check_kinds(config: Any, data: Any) -> None:
+def _check_kinds(
+    config: Any, data: Any, places: dict[str, Any], figures: dict[str, Any]
+) -> None:
   """Raises UserError for arguments in the place of others."""
   from vfljax.runner.config import Config
   from vfljax.runner.errors import UserError
@@ -147,6 +145,17 @@ def _check_kinds(config: Any, data: Any) -> None:
         'config must be a vfljax.runner.config.Config; got a '
         f'{type(config).__name__}: type Config(seeds=5).'
     )
+  for name, place in places.items():
+    if not isinstance(place, (str, os.PathLike)):
+      raise UserError(
+          f'{name} must be a folder, as text or a Path; got {place!r}. Leave '
+          'it out for the default.'
+      )
+  for name, number in figures.items():
+    if number is not None and not isinstance(number, numbers.Real):
+      raise UserError(f'{name} must be a number; got {number!r}.')
+  if not isinstance(figures['devices'], numbers.Integral):
+    raise UserError(f'devices must be an integer; got {figures["devices"]}.')
   if isinstance(data, (str, os.PathLike)):
     raise UserError(
         f'data is {os.fspath(data)!r}. A folder of results is workdir=..., a '
@@ -167,19 +176,19 @@ def _run(
     from vfljax.report import ending
     from vfljax.runner import run as running
     from vfljax.runner.checking import checks
-    from vfljax.runner.cli import forecast
+    from vfljax.runner.cli import forecast, wording
     from vfljax.runner.compiled import kept
   _tell_of_cores(devices)
   config = checks.checked(config)
   config, table = _samples(config, samples, cache)
-  print(_in_python(forecast.text(config, table)), flush=True)
+  print(wording.in_python(forecast.text(config, table)), flush=True)
   try:
     with kept.within(cache):
       work = running.run(config, table, workdir)
   except running.Interrupted:
     raise KeyboardInterrupt from None
   report = reported(work.path, config, table, (), goal)
-  text = _in_python(ending.text(work.path, goal))
+  text = wording.in_python(ending.text(work.path, goal))
   return Result(work.path, report, _rows(work.path), text)
 
 
@@ -214,8 +223,8 @@ def _samples(
   """The samples to train on, and the configuration with their name."""
   from dataclasses import replace
 
-  from vfljax.runner.cli import loading
-  tell = lambda said: loading.warn(_in_python(said))
+  from vfljax.runner.cli import loading, wording
+  tell = lambda said: loading.warn(wording.in_python(said))
   own = config.data
   if samples is None:
     return config, loading.load_data(own, cache and f'{cache}/data', tell)
@@ -246,7 +255,8 @@ def _tell_of_cores(devices: int) -> None:
 
 def _place(config: 'Config', workdir: str | os.PathLike) -> str:
   """The work directory, as given or by default."""
-  name = re.sub(r'[^\w.+]+', '-', str(config.experiment)) or 'custom'
+  name = re.sub(r'[^\w.+]+', '-', str(config.experiment)).lstrip('.')
+  name = name or 'custom'  # '..' would be this folder.
   return expanded(os.fspath(workdir) or os.path.join('out', name))
 
 
@@ -269,20 +279,9 @@ def expanded(workdir: str) -> str:
 @contextlib.contextmanager
 def _own_words() -> Iterator[None]:
   """A context where messages name arguments and fields, not flags."""
+  from vfljax.runner.cli import wording
   from vfljax.runner.errors import UserError
   try:
     yield
   except UserError as error:
-    raise UserError(_in_python(str(error))) from None
-
-
-def _in_python(text: str) -> str:
-  """A text with arguments and fields in place of flags."""
-
-  def written(flag: re.Match) -> str:
-    name, value = flag.groups()
-    if value is None:
-      return name
-    return f'{name}={value if _AS_IT_IS.fullmatch(value) else repr(value)}'
-
-  return _FLAG.sub(written, text)
+    raise UserError(wording.in_python(str(error))) from None

@@ -3,6 +3,7 @@ import os
 from pathlib import Path
 
 import jax
+from jax.experimental.compilation_cache import compilation_cache
 import pytest
 
 from vfljax.runner.cli import arguments
@@ -159,6 +160,21 @@ def test_devices_are_those_of_a_process_in_which_jax_has_started(monkeypatch):
   with pytest.raises(UserError, match='--devices=3 comes too late.* with 2. L'):
     device.set_up(3, '')
   assert jax.local_device_count('cpu') == 2
+
+
+@pytest.mark.usefixtures('environment')
+def test_the_next_run_of_a_process_has_its_own_cache(tmp_path, monkeypatch):
+  """Also none: then programs are kept where they were before the first."""
+  before, changed = jax.config.jax_compilation_cache_dir, []
+  again = compilation_cache.reset_cache
+  monkeypatch.setattr(
+      compilation_cache, 'reset_cache', lambda: changed.append(again())
+  )
+  for name in '1', '', '2', '2', '3', '', '':
+    cache = str(tmp_path / name) if name else ''
+    device.set_up(2, cache)
+    assert jax.config.jax_compilation_cache_dir == (cache or before)
+  assert len(changed) == 5
 
 
 @pytest.mark.usefixtures('environment')

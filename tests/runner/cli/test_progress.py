@@ -2,10 +2,12 @@
 import io
 
 import pytest
+import rich.console
 from rich.console import Console
 from rich.text import Text
 
 from vfljax.runner.cli.progress import Progress, duration
+from vfljax.runner.machine import notebook
 
 
 class Clock:
@@ -234,3 +236,21 @@ def test_in_a_cell_there_are_no_bars_and_ever_fewer_lines(monkeypatch):
   assert '\x1b' not in said and '\r' not in said
   lines = said.splitlines()
   assert 60 < len(lines) < 150 and 'epoch 3/' in lines[3]
+
+
+def test_in_a_log_lines_do_not_become_rarer(monkeypatch):
+  monkeypatch.setattr(notebook, 'is_shown_in_a_cell', lambda: False)
+  progress, clock, stream = plain(every=3.0)
+  with progress:
+    progress.unit('none', seeds=10, epochs=3000)
+    for epoch in range(3000):
+      clock.now += 1.0
+      progress.advance(epoch + 1, 5312.4, 0.9)
+    progress.finish()
+  assert len(stream.getvalue().splitlines()) > 900
+
+
+def test_rich_writes_no_html_in_a_cell(monkeypatch):
+  monkeypatch.setattr(rich.console, '_is_jupyter', lambda: True)
+  progress, _, _ = plain()
+  assert not progress._console.is_jupyter

@@ -1,6 +1,9 @@
 """Code that is in no file: what counts as a change of it."""
 from functools import partial
 import linecache
+import os
+import subprocess
+import sys
 import types
 
 import pytest
@@ -77,6 +80,89 @@ def test_a_class_is_its_functions():
       ('2 * x', '3 * x'), text=text, name='Own'
   )
   assert one != other
+
+
+USES = """
+import collections, dataclasses, enum, functools, typing
+import flax.linen as nn, jax, jax.numpy as jnp, numpy as np, optax
+import pandas as pd
+from vfljax.defense import Defense, each
+
+%s
+def own(strength):
+  return S
+"""
+WRAPPED = """def times(f):
+  @functools.wraps(f)
+  def g(x):
+    return 3 * f(x)
+  return g
+@times
+def S(x):
+  return x"""
+
+
+@pytest.mark.parametrize('kept', [True, False])
+@pytest.mark.parametrize('text', [  # One with a 4 in place of the 3 differs.
+    'S = np.float16(1.3)',
+    'S = 3j',
+    "S = b'3'",
+    "S = {'a', 'b', 'c', '3'}",
+    "S = {'a': np.ones(2), '3': 0}",
+    "S = np.array(['a', None, 3])",
+    'S = pd.DataFrame(dict(a=[1, 3]))',
+    'S = slice(3), range(5)',
+    'S = collections.deque([3])',
+    'S = jax.random.key(3)',
+    'S = optax.sgd(.3)',
+    'S = nn.Dense(3)',
+    'S = [max, min, np.sin, jnp.maximum, jnp.minimum][3]',
+    'S = jax.jit(lambda x: 3 * x)',
+    'S = Defense(gradient=each(lambda key, d, labels: 3 * d))',
+    'class S:\n  x = 3',
+    'class S(enum.Enum):\n  X = 3',
+    'class A(typing.NamedTuple):\n  x: int = 3\nS = A()',
+    '@dataclasses.dataclass\nclass A:\n  x: int = 3\nS = A()',
+    'class A:\n  def __init__(self, x):\n    self.x = x\nS = A(3)',
+    'class A:\n  @property\n  def x(self):\n    return 3\nS = A()',
+    'class A:\n  def m(self):\n    return 3\nS = A().m',
+    WRAPPED,
+])
+def test_what_it_uses_by_name_counts(text, kept):
+  text = USES % text
+  first, again, last = (
+      digest(text=text, name='own', kept=kept),
+      digest(text=text, name='own', kept=kept),
+      digest(('3', '4'), text=text, name='own', kept=kept),
+  )
+  assert first == again != last
+
+
+def test_the_same_number_under_another_name_counts():
+  text = 'A, B, C = 3, 4, 3\ndef own(x):\n  return A + B + C * x\n'
+  changed = digest(('3, 4, 3', '3, 4, 4'), text=text, name='own')
+  assert digest(text=text, name='own') != changed
+
+
+@pytest.mark.slow
+def test_another_process_finds_the_same_digest():
+  """Sets have another order there, and objects another address."""
+  uses = (
+      'class A:\n  x = object(), {"a", "b", "c", "d"}\n'
+      'S = A(), np.array(["a", None, print, A()]), frozenset("defg"), jax.jit'
+  )
+  code = (
+      'from tests.runner.experiment import test_typed as t\n'
+      f'text = t.USES % {uses!r}\n'
+      'print(t.digest(text=text, name="own", kept=False))'
+  )
+  found = {
+      subprocess.run(
+          [sys.executable, '-c', code], capture_output=True, text=True,
+          check=True, env=os.environ | {'PYTHONHASHSEED': seed},
+      ).stdout for seed in '12'
+  }
+  assert len(found) == 1 and len(found.pop().strip()) == 16
 
 
 def test_what_has_no_text_or_is_in_itself_ends():

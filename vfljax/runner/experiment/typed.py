@@ -1,25 +1,39 @@
 """Digests of code that was typed into a notebook's cell, or a shell.
 
 No file has it. So a digest is made of a function's text, or of its bytecode if
-its text is lost, and of all that it uses by name: other functions, numbers,
-text and arrays. Whether such a value is ever read is not asked.
+its text is lost, and of all that it uses by name: other functions and classes,
+numbers, text, arrays, and what is made of these. Of other objects, as of those
+of an installed package, only the kind counts. Whether such a value is ever read
+is not asked.
 """
-from collections.abc import Callable, Iterator
+import collections
+from collections.abc import Callable, Iterable, Iterator
 import contextlib
+import dataclasses
 import dis
 import functools
 import hashlib
 import inspect
+import itertools
 import json
-from pathlib import Path
+import numbers
+from pathlib import Path, PurePath
+import re
+import sys
 import textwrap
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from vfljax.runner.config import blaming
+
+# Written with all that they are, whichever process writes them.
+_PRINTED = (
+    numbers.Number, bytes, bytearray, range, np.dtype, re.Pattern, PurePath
+)
 
 
 def name(factory: Callable[..., Any]) -> str:
@@ -31,41 +45,54 @@ def name(factory: Callable[..., Any]) -> str:
 
 def read(factory: Callable[..., Any]) -> tuple[str, set[Path]]:
   """(a digest of the code, the user's own files that it uses)."""
-  texts: list[str] = []
-  files: set[Path] = set()
-  _collect(factory, texts, files, [])
-  said = hashlib.sha256('\0'.join(texts).encode()).hexdigest()[:16]
-  return said, files
+  seen = _Seen({}, [], set())
+  return _hashed([_said(factory, seen)]), seen.files
 
 
-def _collect(
-    value: Any, texts: list[str], files: set[Path], seen: list[Any]
-) -> None:
-  """Adds what a value says, and the files of the code that it names.
+class _Seen(NamedTuple):
+  """What was read before.
 
-  Args:
-    seen: What was collected before; it also keeps identities from being reused.
+  Attributes:
+    digests: By identity.
+    kept: The same values, so that no other gets the identity of one of them.
+    files: The user's own.
   """
-  if any(value is one for one in seen):
-    return
-  seen.append(value)
-  if callable(value) and not isinstance(value, functools.partial):
-    value = inspect.unwrap(value)
-  if file := _file(value):
-    if blaming.is_own(str(file)):
-      files.add(file)
-    return
-  text = _text(value)
-  texts.append(text)
-  if not text or isinstance(value, types.FunctionType):
-    for part in _parts(value):
-      _collect(part, texts, files, seen)
+
+  digests: dict[int, str]
+  kept: list[Any]
+  files: set[Path]
+
+
+def _said(value: Any, seen: _Seen) -> str:
+  """All that a value says: itself if it is plain, else a digest.
+
+  It has no identities or addresses, which another process would not repeat.
+  """
+  if plain := _plain(value):
+    return plain
+  if id(value) not in seen.digests:
+    seen.kept.append(value)
+    seen.digests[id(value)] = 'again'  # In itself, as functions in a circle.
+    if (file := _file(value)) and blaming.is_own(str(file)):
+      seen.files.add(file)
+    parts = [_said(part, seen) for part in _parts(value)]
+    if isinstance(value, (set, frozenset)):
+      parts.sort()
+    seen.digests[id(value)] = _hashed([_text(value), *parts])
+  return seen.digests[id(value)]
+
+
+def _hashed(texts: Iterable[str]) -> str:
+  return hashlib.sha256('\0'.join(texts).encode()).hexdigest()[:16]
 
 
 def _file(value: Any) -> Path | None:
   """The file that a module, function or class is in."""
   if isinstance(value, type) and value.__module__ == '__main__':
-    own = (f for f in vars(value).values() if inspect.isfunction(f))
+    own = (
+        f for f in vars(value).values()
+        if inspect.isfunction(f) and f.__module__ == value.__module__
+    )  # `Enum` writes others into a class.
     return next(filter(None, map(_file, own)), None)
   if not isinstance(value, (types.ModuleType, types.FunctionType, type)):
     return None
@@ -77,19 +104,35 @@ def _file(value: Any) -> Path | None:
 
 
 def _text(value: Any) -> str:
-  """The text of a function, or a plain value; '' for everything else."""
-  if isinstance(value, types.FunctionType):
-    return _source(value) or '\n'.join(
-        ' '.join([
-            code.co_code.hex(), *code.co_names, *map(_plain, code.co_consts)
-        ]) for code in _codes(value.__code__)
+  """The text of a function that is in no file, and the name of all else."""
+  if isinstance(value, types.FunctionType) and not _file(value):
+    return _source(value) or ' '.join(
+        word for code in _codes(value.__code__)
+        for word in (code.co_code.hex(), *code.co_names)
     )
-  if isinstance(value, (np.ndarray, jax.Array)):
-    with contextlib.suppress(TypeError):  # Typed keys have no bytes.
-      found = np.ascontiguousarray(value)
-      digest = hashlib.sha256(found.tobytes()).hexdigest()
-      return f'{found.dtype} {found.shape} {digest}'
-  return _plain(value)
+  if (found := _array(value)) is not None:
+    data = b'' if found.dtype.hasobject else found.tobytes()
+    return f'{found.dtype} {found.shape} {hashlib.sha256(data).hexdigest()}'
+  if isinstance(value, _PRINTED):
+    return repr(value)
+  named = value if hasattr(value, '__name__') else type(value)
+  return ' '.join(
+      str(getattr(named, part, ''))
+      for part in ('__module__', '__qualname__', '__name__')
+  )
+
+
+def _array(value: Any) -> np.ndarray | None:
+  """The numbers of an array, a scalar of NumPy's or a data frame."""
+  if not hasattr(type(value), '__array__'):
+    return None
+  with contextlib.suppress(Exception):  # Whatever a package raises.
+    if isinstance(value, jax.Array) and jnp.issubdtype(
+        value.dtype, jax.dtypes.prng_key
+    ):
+      value = jax.random.key_data(value)
+    return np.ascontiguousarray(value)
+  return None
 
 
 def _source(function: types.FunctionType) -> str:
@@ -100,7 +143,7 @@ def _source(function: types.FunctionType) -> str:
   if not blaming.is_typed(function.__code__.co_filename):
     return ''
   try:
-    text = textwrap.dedent(inspect.getsource(function))
+    text = textwrap.dedent(inspect.getsource(function.__code__))
   except (OSError, TypeError, SyntaxError):
     return ''
   return '\n'.join(filter(None, map(str.rstrip, text.splitlines())))
@@ -117,25 +160,66 @@ def _plain(value: Any) -> str:
 def _parts(value: Any) -> Iterator[Any]:
   """What a value is made of, and what a function uses by name."""
   if isinstance(value, functools.partial):
-    yield from (value.func, *value.args, *value.keywords.values())
+    yield from (value.func, value.args, value.keywords)
   elif isinstance(value, types.FunctionType):
-    yield from value.__defaults__ or ()
-    yield from (value.__kwdefaults__ or {}).values()
-    for cell in value.__closure__ or ():
-      with contextlib.suppress(ValueError):  # It is empty.
-        yield cell.cell_contents
-    for used in _globals(value.__code__):
-      if used in value.__globals__:
-        yield value.__globals__[used]
+    yield from _parts_of_function(value)
+  elif isinstance(value, types.MethodType):
+    yield from (value.__self__, value.__func__)
   elif isinstance(value, type):
-    for part in (*value.__bases__, *vars(value).values()):
-      part = getattr(part, '__func__', getattr(part, 'fget', part))
-      if isinstance(part, (types.FunctionType, type)):
-        yield part
-  elif isinstance(value, (tuple, list)):
+    if _is_typed(value):
+      yield from _parts_of_class(value)
+  elif isinstance(value, (tuple, list, set, frozenset, collections.deque)):
     yield from value
   elif isinstance(value, dict):
-    yield from value.values()
+    yield from itertools.chain.from_iterable(value.items())
+  elif isinstance(value, slice):
+    yield from (value.start, value.stop, value.step)
+  elif (found := _array(value)) is not None:
+    if found.dtype.hasobject:
+      yield from found.flat
+  elif callable(value) and hasattr(value, '__wrapped__'):
+    yield value.__wrapped__  # As of `jit`.
+  elif _is_typed(type(value)) or blaming.is_own(str(_file(type(value)))):
+    yield from (type(value), getattr(value, '__dict__', {}))
+  elif dataclasses.is_dataclass(value):  # As Flax's modules.
+    yield from (getattr(value, f.name, None) for f in dataclasses.fields(value))
+
+
+def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
+  held = []
+  for cell in function.__closure__ or ():
+    with contextlib.suppress(ValueError):  # It is empty.
+      held.append(cell.cell_contents)
+  if _file(function):
+    # What it was made with. A library may write into the rest.
+    yield from (x for x in held if not isinstance(x, (dict, list, set)))
+    return
+  yield from held
+  yield from (function.__defaults__, function.__kwdefaults__)
+  for used in _globals(function.__code__):
+    if used in function.__globals__:
+      yield function.__globals__[used]
+  for code in _codes(function.__code__):
+    if not _source(function):
+      yield from (x for x in code.co_consts if not inspect.iscode(x))
+    for step in dis.get_instructions(code):
+      if step.opname == 'IMPORT_NAME' and step.argval in sys.modules:
+        yield sys.modules[step.argval]
+
+
+def _parts_of_class(kind: type) -> Iterator[Any]:
+  yield from kind.__bases__
+  for known, part in vars(kind).items():
+    part = getattr(part, '__func__', part)
+    if isinstance(part, property):
+      yield from (part.fget, part.fset)
+    elif inspect.isfunction(part) or not known.startswith('_'):
+      yield from (known, part)
+
+
+def _is_typed(kind: type) -> bool:
+  """Whether a class is in no file."""
+  return kind.__module__ == '__main__' and not _file(kind)
 
 
 def _globals(code: types.CodeType) -> list[str]:

@@ -1,12 +1,13 @@
 """Sets up devices and a compile cache before JAX starts.
 
-Only the command line does this: importing vfljax changes no global setting.
+Only a run does this: importing vfljax changes no global setting.
 """
 import os
 from pathlib import Path
 import sys
 
 import jax
+from jax.experimental.compilation_cache import compilation_cache
 
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import libtpu, threefry, tuning
@@ -14,6 +15,8 @@ from vfljax.runner.machine import libtpu, threefry, tuning
 # OpenBLAS reads it when JAX first decomposes a matrix, which loads SciPy.
 _LAPACK = 'OPENBLAS_NUM_THREADS'
 _QUOTA = '/sys/fs/cgroup/cpu.max'
+# Folders that `set_up` was given, with that of the calling program before.
+_before: dict[str | None, str | None] = {}
 _A_CORE = 64  # Most devices for each core: each has its own threads and memory.
 
 
@@ -44,7 +47,7 @@ def set_up(devices: int, cache: str) -> None:
 
   Args:
     devices: Number of devices; 0 for one for each core.
-    cache: Folder for compiled programs; '' keeps none.
+    cache: Folder for compiled programs; '' keeps none, unless JAX did before.
 
   Raises:
     UserError: for more devices than the machine can start, or if `devices` is
@@ -66,6 +69,7 @@ def set_up(devices: int, cache: str) -> None:
   # and it takes 3 % of a first start.
   jax.config.update('jax_traceback_in_locations_limit', 0)
   if not cache:
+    _keep_in(None)
     return
   try:
     folder = Path(cache).expanduser()
@@ -73,8 +77,20 @@ def set_up(devices: int, cache: str) -> None:
   except (OSError, RuntimeError, ValueError) as error:  # No such ~user, ...
     print(f'Compiled programs are not kept: {error}', file=sys.stderr)
     return
-  jax.config.update('jax_compilation_cache_dir', str(folder))
+  _keep_in(str(folder))
   jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.1)
+
+
+def _keep_in(folder: str | None) -> None:
+  """Keeps programs in a folder; `None`: where they were kept before."""
+  now = getattr(jax.config, 'jax_compilation_cache_dir', None)
+  before = _before.get(now, now)
+  wanted = folder or before
+  if wanted != now:
+    jax.config.update('jax_compilation_cache_dir', wanted)
+    compilation_cache.reset_cache()  # Else the first folder stays in use.
+  if folder:
+    _before[folder] = before
 
 
 def _make(wanted: int, chosen: bool) -> bool:
