@@ -28,6 +28,8 @@ READ = dict(
     numbers=jax.ShapeDtypeStruct((32, 10), jnp.int32),  # As long as it reads.
     anything=jax.ShapeDtypeStruct((32, 57), jnp.float32),
 )
+# Three unpadded convolutions would leave nothing of half an image.
+WHOLE = dict(conv3=jax.ShapeDtypeStruct((32, 28, 28, 1), jnp.float32))
 OPTIONS: dict[str, dict[str, Any]] = dict(
     encoder=dict(path='tests/golden/tiny_bert', random=True),
 )
@@ -114,7 +116,7 @@ def attack(name: str, seeds: int) -> Program:
 def network(name: str, seeds: int) -> Program:
   """A training pass and its gradient, of a batch that all seeds share."""
   net = nets.make(name, **OPTIONS.get(name, {}))
-  x = READ[nets.REGISTRY[name].reads]
+  x = WHOLE.get(name, READ[nets.REGISTRY[name].reads])
 
   def slope(params, key, x):
     loss = lambda params: (net.run(params, key, x)[0] ** 2).sum()
