@@ -102,7 +102,7 @@ def together(parts):
 def test_names_of_classes_are_nothing(name):
   """To what is sent to passive parties, or becomes of a label."""
   own, (_, _, memory) = given(name)
-  (d, *_), labels = data()
+  (d, *_), labels = map(jnp.asarray, data())
 
   def run(turn):
     y = turn(labels)
