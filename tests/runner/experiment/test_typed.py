@@ -66,6 +66,14 @@ def test_blank_lines_and_other_code_of_the_cell_are_none():
   assert digest(more) == digest()
 
 
+def test_the_order_of_a_set_is_no_change():
+  """Which is another one in each process; here they collide."""
+  one, other = (('losses = []', f'losses = {s}') for s in ('{0, 8}', '{8, 0}'))
+  reads = ('SCALE * x', 'SCALE * x + len(losses)')
+  assert [*{0, 8}] != [*{8, 0}]
+  assert digest(one, reads) == digest(other, reads) != digest(reads)
+
+
 def test_arguments_of_a_partial_and_what_a_closure_holds_count():
   one, other = (typed.read(partial(made(), sharp=n))[0] for n in (1, 2))
   assert one != other
