@@ -26,8 +26,10 @@ LAYERS = (
     {'__init__'},
     {'runner'},
     {'report'},
+    {'calling'},
     {'running'},
     {'commands'},
+    {'recommending'},
     {'__main__'},
 )
 # The runner's rooms: each may look into those before it.

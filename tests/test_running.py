@@ -11,7 +11,7 @@ import vfljax
 from experiments import quickstart
 from tests.command_line import TINY, main, read
 from tests.workdirs import everything
-from vfljax import data, defenses, running
+from vfljax import calling, data, defenses, running
 from vfljax.defense import Method
 from vfljax.runner import run
 from vfljax.runner.cli import loading, wording
@@ -252,7 +252,7 @@ def test_without_the_extra(monkeypatch):
 def test_fewer_devices_than_cores_are_told(monkeypatch, capsys):
   from vfljax.runner.machine import device
   monkeypatch.setattr(device, 'cores', lambda: 8)
-  running._tell_of_cores(0)
+  calling.tell_of_cores(0)
   assert 'JAX had started with 2 of 8 cores' in capsys.readouterr().out
-  running._tell_of_cores(2)
+  calling.tell_of_cores(2)
   assert not capsys.readouterr().out

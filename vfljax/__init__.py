@@ -12,8 +12,9 @@ exchanging embeddings and their gradients. Every function here is pure: `jit`,
 `algorithms` and `nets` make a `VFL`, `defenses` and `attacks` are registries,
 `sweep` runs seeds x strengths in one program, `measure`, `metrics` and
 `evaluation` score utility and leakage, `audit` proves what crosses between
-parties, and `data` loads and splits tables. `run` runs an experiment as the
-command line does, also in a notebook.
+parties, and `data` loads and splits tables. `run` runs an experiment, and
+`recommend` says which defense to choose, as the command line does, also in a
+notebook.
 """
 import importlib
 from importlib.util import find_spec
@@ -47,13 +48,14 @@ _HOMES = dict(
     none='defense', init='protocol', play_round='protocol', predict='protocol',
     Plan='train', fit='train', VFL='types', Batch='types', Messages='types',
     Net='types', Round='types', State='types', run='running',
+    recommend='recommending',
 )
 
 
 # Modules that are used by their names, which `import *` leaves to the user.
 _MORE = (
     'club', 'completion', 'contracts', 'crossing', 'data', 'defense', 'scene',
-    'run', 'stream', 'types',
+    'recommend', 'run', 'stream', 'types',
 )
 
 

@@ -7,15 +7,14 @@
 
 It needs the packages of the extra `run`, and imports them when it is called.
 """
-from collections.abc import Iterator, Sequence
-import contextlib
-import html
-import numbers
+from collections.abc import Sequence
 import os
 from pathlib import Path
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vfljax import calling
+from vfljax.calling import Page, Stopped as Stopped
 from vfljax.need import extra
 
 if TYPE_CHECKING:
@@ -24,13 +23,6 @@ if TYPE_CHECKING:
   from vfljax.data.table import Table
   from vfljax.runner.cli.goals import Goal
   from vfljax.runner.config import Config
-
-
-class Stopped(KeyboardInterrupt):
-  """The run was interrupted and has saved what it has."""
-
-  def _render_traceback_(self) -> list[str]:
-    return [str(self)]  # What IPython shows, in place of all frames.
 
 
 class Result(NamedTuple):
@@ -59,24 +51,6 @@ class Result(NamedTuple):
   def show(self, height: int = 800) -> 'Page':
     """The report inside of a notebook, so many pixels high."""
     return Page(self.report.read_text('utf-8'), height)
-
-
-class Page(NamedTuple):
-  """A page of HTML that a notebook shows in a frame of its own."""
-
-  content: str
-  height: int
-
-  def __repr__(self) -> str:
-    return f'A page of {len(self.content)} characters, for a notebook.'
-
-  def _repr_html_(self) -> str:
-    # Without a base of its own, the page's links would lead to the notebook.
-    own = self.content.replace('<head>', '<head><base href="about:srcdoc">', 1)
-    return (
-        f'<iframe srcdoc="{html.escape(own)}" width="100%" '
-        f'height="{self.height}" style="border: 0"></iframe>'
-    )
 
 
 def run(
@@ -108,36 +82,29 @@ def run(
     cache: The folder that keeps compiled programs; '' keeps none.
 
   Raises:
-    vfljax.runner.errors.UserError: (two lines at most) if the configuration or
-      the samples cannot be run, or the folder is in use, has another experiment
-      or cannot be written.
+    vfljax.runner.errors.UserError: (a ValueError, two lines at most) if the
+      configuration or the samples cannot be run, or the folder is in use, has
+      another experiment or cannot be written.
     ValueError: if a package of the extra `run` is not installed.
     Stopped: a KeyboardInterrupt, once what is done has been saved; in the main
       thread a second interrupt does not wait for that.
   """
   with extra():
     from vfljax.runner.cli import goals
-  place = ''
-  try:
-    with _own_words():
-      _check_kinds(
-          config, data, dict(workdir=workdir, cache=cache),
-          dict(budget=budget, max_leak=max_leak, devices=devices),
-      )
-      place = _place(config, workdir)
-      goal = goals.goal(budget, max_leak)
+  with calling.own_words():
+    _check_config(config, data)
+    calling.check_kinds(
+        dict(workdir=workdir, cache=cache),
+        dict(budget=budget, max_leak=max_leak, devices=devices),
+    )
+    place = _place(config, workdir)
+    goal = goals.goal(budget, max_leak)
+    with calling.stoppable(place):
       return _run(config, data, (place, os.fspath(cache)), goal, devices)
-  except KeyboardInterrupt:
-    from vfljax.runner.machine import stopping
-    raise Stopped(
-        stopping.last_words(place).replace(' command ', ' call ')
-    ) from None
 
 
-def _check_kinds(
-    config: Any, data: Any, places: dict[str, Any], figures: dict[str, Any]
-) -> None:
-  """Raises UserError for arguments in the place of others."""
+def _check_config(config: Any, data: Any) -> None:
+  """Raises UserError for what is no configuration, and files as samples."""
   from vfljax.runner.config import Config
   from vfljax.runner.errors import UserError
   if not isinstance(config, Config):
@@ -145,17 +112,6 @@ def _check_kinds(
         'config must be a vfljax.runner.config.Config; got a '
         f'{type(config).__name__}: type Config(seeds=5).'
     )
-  for name, place in places.items():
-    if not isinstance(place, (str, os.PathLike)):
-      raise UserError(
-          f'{name} must be a folder, as text or a Path; got {place!r}. Leave '
-          'it out for the default.'
-      )
-  for name, number in figures.items():
-    if number is not None and not isinstance(number, numbers.Real):
-      raise UserError(f'{name} must be a number; got {number!r}.')
-  if not isinstance(figures['devices'], numbers.Integral):
-    raise UserError(f'devices must be an integer; got {figures["devices"]}.')
   if isinstance(data, (str, os.PathLike)):
     raise UserError(
         f'data is {os.fspath(data)!r}. A folder of results is workdir=..., a '
@@ -178,7 +134,8 @@ def _run(
     from vfljax.runner.checking import checks
     from vfljax.runner.cli import forecast, wording
     from vfljax.runner.compiled import kept
-  _tell_of_cores(devices)
+    from vfljax.runner.workdir import about
+  calling.tell_of_cores(devices)
   config = checks.checked(config)
   config, table = _samples(config, samples, cache)
   print(wording.in_python(forecast.text(config, table)), flush=True)
@@ -187,9 +144,9 @@ def _run(
       work = running.run(config, table, workdir)
   except running.Interrupted:
     raise KeyboardInterrupt from None
-  report = reported(work.path, config, table, (), goal)
+  report = reported(work.path, config, table, about.RUN, goal)
   text = wording.in_python(ending.text(work.path, goal))
-  return Result(work.path, report, _rows(work.path), text)
+  return Result(work.path, report, rows_of(work.path), text)
 
 
 def reported(
@@ -202,7 +159,7 @@ def reported(
     work: The work directory.
     config: Its configuration.
     table: The samples.
-    argv: The command line; () if a program called.
+    argv: The command line, as for `about.write`.
     goal: The limits on loss and leakage.
 
   Raises:
@@ -234,23 +191,11 @@ def _samples(
   return replace(config, data=own), table
 
 
-def _rows(work: Path) -> list[dict[str, Any]]:
+def rows_of(work: Path) -> list[dict[str, Any]]:
+  """A finished run's measurements."""
   from vfljax.runner.workdir import collecting, store
   more = collecting.labels_of(store.read_config(work))
   return [row | more for row in store.read_results(work)]
-
-
-def _tell_of_cores(devices: int) -> None:
-  """Says so if JAX has started before, and so uses fewer cores."""
-  import jax
-
-  from vfljax.runner.machine import device
-  has, cores = jax.local_device_count(), device.cores()
-  if not devices and jax.default_backend() == 'cpu' and has < cores:
-    print(
-        f'JAX had started with {has} of {cores} cores. To train on all, '
-        'restart, and call vfljax.run before JAX makes an array.', flush=True
-    )
 
 
 def _place(config: 'Config', workdir: str | os.PathLike) -> str:
@@ -274,14 +219,3 @@ def expanded(workdir: str) -> str:
         f'./{workdir} for a folder of that name.'
     )
   return place
-
-
-@contextlib.contextmanager
-def _own_words() -> Iterator[None]:
-  """A context where messages name arguments and fields, not flags."""
-  from vfljax.runner.cli import wording
-  from vfljax.runner.errors import UserError
-  try:
-    yield
-  except UserError as error:
-    raise UserError(wording.in_python(str(error))) from None

@@ -56,40 +56,68 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   wanted = goals.goal(asked.budget, asked.max_leak)
   if not wanted.asked:
     wanted = Goal(budget=BUDGET)
-  place = asked.workdir or _default_workdir(asked.file)
+  place = asked.workdir or default_workdir(asked.file)
   if stop is not None:
     stop.place = place
-  typed = _config_flags(asked, rest) + rest
+  parsed, typed = settings(asked, rest)
+  train = partial(running.run, stop=stop, tensorboard=parsed.tensorboard)
+  try:
+    with own_words():
+      table = arguments.load_data(
+          parsed.config.data, parsed.cache and f'{parsed.cache}/data'
+      )
+      config = choice.sized(parsed.config, table, typed)
+      command = 'vfljax', 'recommend', *argv
+      report = measured(config, table, Path(place), wanted, train, command)
+  except (running.Interrupted, KeyboardInterrupt):
+    print(stopping.last_words(place), file=sys.stderr)
+    return stopping.CODE
+  print('\n' + advised(report, wanted))
+  return 0
+
+
+def settings(
+    asked: argparse.Namespace, rest: Sequence[str]
+) -> tuple[arguments.Arguments, list[str]]:
+  """What the arguments mean, with JAX set up for it, and their flags.
+
+  Args:
+    asked: Our arguments. `file` is '' for samples that a program has.
+    rest: The fields of a config that were typed.
+
+  Raises:
+    UserError: for a field that does not exist, does not take its value, or is
+      set by an argument, too.
+  """
+  typed = [*_config_flags(asked, rest), *rest]
   parsed = arguments.parse([
       'vfljax', f'--config={recommended.__file__}', *typed,
   ])
   device.set_up(parsed.devices, parsed.cache)
   if parsed.tensorboard:
     epoch_events.check()
-  train = partial(running.run, stop=stop, tensorboard=parsed.tensorboard)
-  try:
-    with _own_words():
-      table = arguments.load_data(
-          parsed.config.data, parsed.cache and f'{parsed.cache}/data'
-      )
-      config = choice.sized(parsed.config, table, typed)
-      report = _experiments(config, table, Path(place), wanted, train, argv)
-  except (running.Interrupted, KeyboardInterrupt):
-    print(stopping.last_words(place), file=sys.stderr)
-    return stopping.CODE
-  print('\n' + advise.text(str(report.parent), wanted))
-  print(f'\nReport: {report}')
-  return 0
+  return parsed, typed
 
 
-def _experiments(
+def measured(
     config: Config, table: Table, place: Path, wanted: Goal,
-    train: Callable[..., Any], argv: list[str],
+    train: Callable[..., Any], argv: Sequence[str],
+    said: Callable[[str], str] = str,
 ) -> Path:
-  """Runs the coarse sweep and the finer ones, and merges them: the report."""
+  """Runs the coarse sweep and the finer ones, and merges them: the report.
+
+  Args:
+    config: Of `settings`, in a size that suits the table.
+    table: The samples.
+    place: The work directory.
+    wanted: The limits on loss and leakage.
+    train: `runner.run.run`.
+    argv: The command line, as for `about.write`.
+    said: Turns what is printed into the caller's words.
+  """
   classes = len(table.classes)
   config = choice.coarse(config, classes)
-  print(forecast.text(config, table), flush=True)
+  print(said(forecast.text(config, table)), flush=True)
   done = [train(config, table, str(place / 'coarse')).path]
   had = raising.counts(done[0])
   # Refinement is chosen by the seeds of the first start: with more seeds it
@@ -98,7 +126,8 @@ def _experiments(
   again = choice.finer(results, wanted, config)
   for sweep in sweeps.planned(place, config, again):
     why = 'the budget' if sweep.wanted else 'what was asked for earlier'
-    print(f'Around {why}:\n' + forecast.text(sweep.config, table), flush=True)
+    coming = said(forecast.text(sweep.config, table))
+    print(f'Around {why}:\n{coming}', flush=True)
     begun = raising.counts(sweep.folder)
     # The undefended federation is the same in both if seeds were added equally.
     for count in [n for n in had[:-1] if n > max(begun, default=0)] + had[-1:]:
@@ -106,8 +135,13 @@ def _experiments(
       train(asked, table, str(sweep.folder), before=done[0])
     done.append(sweep.folder)
   whole = merge.merge(done, str(place / 'report'))
-  about.write(whole, config, table, ['vfljax', 'recommend', *argv])
+  about.write(whole, config, table, argv)
   return writing.write(whole, goal=wanted)
+
+
+def advised(report: Path, wanted: Goal) -> str:
+  """The advice, and where the report is."""
+  return f'{advise.text(str(report.parent), wanted)}\n\nReport: {report}'
 
 
 def _with_seeds(place: Path, classes: int, count: int) -> Results:
@@ -141,7 +175,7 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
       '--devices', default='', help='into how many devices a CPU is divided'
   )
   parser.add_argument(
-      '--cache', default='', help='the folder that keeps compiled programs'
+      '--cache', help='the folder that keeps compiled programs'
   )
   parser.add_argument(
       '--tensorboard', action='store_true',
@@ -166,7 +200,7 @@ def _config_flags(
   flags = [
       f'--config.data.name={"parquet" if parquet else "csv"}',
       f'--config.data.path={asked.file}',
-  ]
+  ] if asked.file else []
   if asked.label:
     flags.append(f'--config.data.label={asked.label}')
   if asked.named:
@@ -176,14 +210,14 @@ def _config_flags(
         f'--config.data.parties={parties}',
     ]
   flags += [f'--devices={asked.devices}'] if asked.devices else []
-  flags += [f'--cache={asked.cache}'] if asked.cache else []
+  flags += [f'--cache={asked.cache}'] if asked.cache is not None else []
   flags += ['--tensorboard'] if asked.tensorboard else []
   return flags
 
 
 def _refuse_twice(asked: argparse.Namespace, typed: Sequence[str]) -> None:
   """Raises a UserError for fields that would silently win over arguments."""
-  said = dict(name=asked.file, path=asked.file)
+  said = dict(name=asked.file, path=asked.file) if asked.file else {}
   if asked.label:
     said |= dict(label=f'--label={asked.label}')
   if asked.named:
@@ -200,7 +234,7 @@ def _refuse_twice(asked: argparse.Namespace, typed: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def _own_words() -> Iterator[None]:
+def own_words() -> Iterator[None]:
   """A context where messages name our arguments, not the config's fields."""
   try:
     yield
@@ -211,6 +245,7 @@ def _own_words() -> Iterator[None]:
     raise UserError(text) from error
 
 
-def _default_workdir(file: str) -> str:
+def default_workdir(file: str) -> str:
+  """Where results of a file, or of a program's samples, go by default."""
   name = re.sub(r'[^\w.+]+', '-', Path(file).stem)
   return str(Path('out', 'recommend', name))

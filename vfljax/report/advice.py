@@ -29,18 +29,18 @@ def sentences(results: Results, wanted: Goal) -> list[str]:
 
 
 def _chosen(results: Results, wanted: Goal) -> list[str]:
-  known = [t for t in ranks.trades(results) if not t.lost.any]
-  if not [t for t in known if t.cell[0] != 'none']:
+  known = _known(results)
+  if not _defended(known):
     return lost.undefended(results) or [
         'Nothing can be advised. Advice needs an undefended run, a defended '
         'one, the same attacks on each, and results of all their seeds.'
     ]
   fair = [t for t in known if affordable(t, wanted)]
-  if not fair:
+  best = chosen(results, wanted)
+  if best is None:
     return _nothing(results, known, wanted)
-  best = min(fair, key=lambda t: order(t, wanted))
-  free = next((t for t in known if t.cell[0] == 'none'), None)
-  if free and free in fair and _no_better(best, free, wanted):
+  free = _free(known)
+  if free and best.cell == free.cell:
     return [
         f'{within(wanted)}, no defense {_better(wanted)} than having none: '
         f'undefended, {verdict.whom(free)} ({reading.pretty(free.worst)}) '
@@ -54,6 +54,35 @@ def _chosen(results: Results, wanted: Goal) -> list[str]:
   ]
 
 
+def chosen(results: Results, wanted: Goal) -> Trade | None:
+  """The advised trade: 'none' if no defense is better than having none.
+
+  Returns:
+    `None` if nothing is within the goal, or nothing can be advised.
+  """
+  known = _known(results)
+  fair = [t for t in known if affordable(t, wanted)]
+  if not fair or not _defended(known):
+    return None
+  best, free = min(fair, key=lambda t: order(t, wanted)), _free(known)
+  return free if (
+      free and free in fair and _no_better(best, free, wanted)
+  ) else best
+
+
+def _known(results: Results) -> list[Trade]:
+  return [t for t in ranks.trades(results) if not t.lost.any]
+
+
+def _defended(known: Sequence[Trade]) -> bool:
+  return any(t.cell[0] != 'none' for t in known)
+
+
+def _free(known: Sequence[Trade]) -> Trade | None:
+  """The undefended federation's trade, if it is known."""
+  return next((t for t in known if t.cell[0] == 'none'), None)
+
+
 def affordable(trade: Trade, wanted: Goal) -> bool:
   """Whether a trade stays within the goal, rounded to 0.1 point as shown."""
   loss, leak = _shown(trade)
@@ -62,16 +91,21 @@ def affordable(trade: Trade, wanted: Goal) -> bool:
   )
 
 
+def ordered(results: Results, wanted: Goal) -> list[Trade]:
+  """Every measured trade, those within the goal first."""
+  fits = lambda t: not t.lost.any and affordable(t, wanted)
+  return sorted(
+      ranks.trades(results), key=lambda t: (not fits(t), order(t, wanted))
+  )
+
+
 def evidence(results: Results, wanted: Goal) -> Table:
   """A table of every measured trade, those within the goal first."""
-  known = ranks.trades(results)
-  fits = lambda t: not t.lost.any and affordable(t, wanted)
-  known.sort(key=lambda t: (not fits(t), order(t, wanted)))
   rows = [[
       Text(t.cell[0], strong=True), Text(reading.strength(t.cell)),
       loss_text(t.loss), leak_text(t.leakage[t.worst]),
-      Text(reading.pretty(t.worst)), Text(_remark(t, wanted)),
-  ] for t in known]
+      Text(reading.pretty(t.worst)), Text(remark(t, wanted)),
+  ] for t in ordered(results, wanted)]
   return Table(
       'What was measured',
       f'{words.INTERVAL} Loss and leakage are in percentage points.',
@@ -240,7 +274,8 @@ def _doubts(
   return said
 
 
-def _remark(trade: Trade, wanted: Goal) -> str:
+def remark(trade: Trade, wanted: Goal) -> str:
+  """'within', or what a trade costs or leaks too much, or has lost."""
   if trade.lost.any:
     return str(trade.lost)
   loss, leak = _shown(trade)

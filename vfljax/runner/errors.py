@@ -22,6 +22,10 @@ class UserError(Exception):
     return [f'error: {self}']  # IPython asks for it.
 
 
+class Refused(UserError, ValueError):
+  """A `UserError` for who calls vfljax from Python, as other ValueErrors."""
+
+
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
   """A context, or decorator, where a `UserError` ends the program with code 2.

@@ -172,7 +172,9 @@ def _see_neighbours(argv: list[str]) -> None:
   for argument in argv[1:]:
     flag, _, file = argument.lstrip('-').partition('=')
     folder = str(Path(file).absolute().parent)
-    if flag == 'config' and folder not in sys.path:
+    # Ours needs none: what lies beside it has names like any program's.
+    own = folder == str(_CLONE / 'vfljax' / 'commands')
+    if flag == 'config' and folder not in sys.path and not own:
       sys.path.append(folder)
 
 

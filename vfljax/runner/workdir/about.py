@@ -22,6 +22,8 @@ from vfljax.runner.machine import disk
 from vfljax.runner.workdir import recording, store
 
 FILE = 'about.json'
+RUN, RECOMMEND = ('vfljax.run',), ('vfljax.recommend',)
+CALLS = RUN, RECOMMEND
 
 
 def write(
@@ -36,7 +38,7 @@ def write(
     work: The work directory.
     config: Its configuration.
     table: The samples.
-    argv: The command line; () if a program called `vfljax.run`.
+    argv: The command line; one of `CALLS` if a program called that.
 
   Raises:
     UserError: if it cannot be written.
@@ -127,8 +129,8 @@ def _typed(argv: Sequence[str]) -> str:
   It starts with `vfljax` if the user called that: an installed wheel has no
   launch.py, the name that records use for both.
   """
-  if not argv:
-    return 'vfljax.run(...) in Python'
+  if tuple(argv) in CALLS:
+    return f'{argv[0]}(...) in Python'
   said, program = recording.command(argv), Path(sys.argv[0])
   if program.parts[-2:] == ('vfljax', '__main__.py'):
     return said.replace('launch.py', '-m vfljax', 1)
