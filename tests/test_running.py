@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vfljax
-from experiments import quickstart
+from experiments import quickstart, verify
 from tests.command_line import TINY, main, read
 from tests.workdirs import everything
 from vfljax import calling, data, defenses, running
@@ -16,10 +16,11 @@ from vfljax.defense import Method
 from vfljax.runner import run
 from vfljax.runner.cli import loading, wording
 from vfljax.runner.config import (
-    AuxiliaryConfig, Config, DataConfig, ModelConfig, TrainConfig,
+    AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
+    as_code,
 )
 from vfljax.runner.errors import UserError
-from vfljax.runner.workdir import about
+from vfljax.runner.workdir import about, recording
 
 METHODS = ['--config.defenses=none,iso(5)', '--config.attacks=norm_scoring']
 SMALL = Config(
@@ -256,3 +257,91 @@ def test_fewer_devices_than_cores_are_told(monkeypatch, capsys):
   assert 'JAX had started with 2 of 8 cores' in capsys.readouterr().out
   calling.tell_of_cores(2)
   assert not capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_record_is_made_again_by_its_command(capsys, tmp_path):
+  """By `verify`, too, which looks for the config file beside the record."""
+  own = data.load('breast_cancer')
+  frame = pd_frame(own).rename(columns={'wine': 'ill'})
+  (tmp_path / 'home').mkdir()
+  frame.to_csv(tmp_path / 'home/my.csv', index=False)
+  config = dataclasses.replace(SMALL, seeds=2, data=DataConfig(
+      'csv', str(tmp_path / 'home/my.csv'), 'ill'
+  ))
+  (tmp_path / 'kept').mkdir()
+  ran(config, record=tmp_path / 'kept/r.json')
+  said = capsys.readouterr().out
+  assert f'Record: {tmp_path}/kept/r.json, and its config file ' in said
+  record = recording.read('kept/r.json')
+  assert record['command'] == (
+      'python launch.py --config=r.py --config.seeds=2'
+  )
+  assert record['seeds'] == [0, 1] and record['config']['seeds'] == 2
+  text = (tmp_path / 'kept/r.py').read_text()
+  assert str(tmp_path) not in text and 'seeds' not in text
+  found = verify.verify('', str(tmp_path / 'kept/r.json'), 2, 'home')
+  assert 'The config is not' not in capsys.readouterr().out
+  assert len(found) > 10 and all(c.same for c in found)
+  # More seeds go into the same record, another configuration does not.
+  ran(dataclasses.replace(config, seeds=3), record='kept/r.json')
+  assert recording.read('kept/r.json')['seeds'] == [0, 1, 2]
+  changed = dataclasses.replace(config, seeds=3, train=TrainConfig(epochs=3))
+  with pytest.raises(UserError, match='r.py beside it is not the config file'):
+    ran(changed, record='kept/r.json', workdir='other')
+  (tmp_path / 'kept/r.py').unlink()
+  with pytest.raises(UserError, match='config file r.py is gone'):
+    ran(changed, record='kept/r.json', workdir='other')
+  assert not (tmp_path / 'other').exists()
+
+
+@pytest.mark.parametrize('how, message', [
+    (dict(record='gone/r.json'), "^record='gone/r.json': there is no folder"),
+    (dict(record='r.py'), "Type record='r.json'"),
+    (dict(record='mine.json'), "^record='mine.json': this file exists and is "),
+    (dict(record='theirs.json'), 'theirs.py beside it is not the config file'),
+    (dict(record=3), '^record must be a file, .* got 3. Leave it out for none'),
+])
+def test_a_record_is_refused_before_anything_runs(how, message, tmp_path):
+  (tmp_path / 'mine.json').write_text('{}')
+  (tmp_path / 'theirs.py').write_text('x = 3')
+  with pytest.raises(UserError, match=message) as error:
+    ran(**how)
+  assert len(str(error.value).splitlines()) <= 2
+  assert not (tmp_path / 'out').exists()
+
+
+def test_what_no_config_file_can_say_has_no_record(monkeypatch, tmp_path):
+  again = 'A record says how to make it again, and '
+  frame = pd_frame(data.load('wine'))
+  config = dataclasses.replace(
+      SMALL, defenses='none', attacks='', data=DataConfig(label='wine')
+  )
+  with pytest.raises(UserError, match=f'{again}samples that a program has'):
+    ran(config, frame, record='r.json')
+  monkeypatch.setitem(
+      defenses.REGISTRY, 'own', Method(lambda s: defenses.none(), (1.0,))
+  )
+  mine = dataclasses.replace(SMALL, defenses='none,own')
+  with pytest.raises(UserError, match=f'{again}.* is code of this program'):
+    ran(mine, record='r.json')
+  source = data.REGISTRY['breast_cancer']
+  monkeypatch.setitem(data.REGISTRY, 'mine', source._replace(
+      load=lambda path='': source.load()
+  ))
+  loaded = dataclasses.replace(SMALL, data=DataConfig('mine'))
+  with pytest.raises(UserError, match=f'{again}mine is code of this program'):
+    ran(loaded, record='r.json')
+  monkeypatch.setattr(recording, 'settings', lambda: {'jax_x': 'True'})
+  with pytest.raises(UserError, match=f'{again}this program has set jax_x=Tru'):
+    ran(record='r.json')
+  assert not {*tmp_path.iterdir()} - {tmp_path / 'out'}
+  assert not (tmp_path / 'out').exists()
+
+
+def test_what_a_config_file_cannot_have_is_found():
+  odd = Entry('iso', (5.0,), options={'a': ({'b': float('inf')},)})
+  config = dataclasses.replace(SMALL, listed=(Entry('none'), odd))
+  name, value = as_code.unwritable(config) or ('', 0)
+  assert name == 'listed.1.options.a.0.b' and value == float('inf')
+  assert as_code.unwritable(SMALL) is None

@@ -40,7 +40,7 @@ def check_kinds(places: Mapping[str, Any], figures: Mapping[str, Any]) -> None:
   """Refuses arguments of a wrong kind.
 
   Args:
-    places: Folders by their arguments' names.
+    places: Folders, and a file `record`, by their arguments' names.
     figures: Numbers by theirs, `devices` among them.
 
   Raises:
@@ -49,9 +49,10 @@ def check_kinds(places: Mapping[str, Any], figures: Mapping[str, Any]) -> None:
   from vfljax.runner.errors import UserError
   for name, place in places.items():
     if not isinstance(place, (str, os.PathLike)):
+      kind = 'file' if name == 'record' else 'folder'
       raise UserError(
-          f'{name} must be a folder, as text or a Path; got {place!r}. Leave '
-          'it out for the default.'
+          f'{name} must be a {kind}, as text or a Path; got {place!r}. Leave '
+          f'it out for {"none" if name == "record" else "the default"}.'
       )
   for name, number in figures.items():
     if number is not None and not isinstance(number, numbers.Real):

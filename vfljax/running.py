@@ -58,6 +58,7 @@ def run(
     workdir: str | os.PathLike = '', *, budget: float | None = None,
     max_leak: float | None = None, devices: int = 0,
     cache: str | os.PathLike = '~/.cache/vfljax',
+    record: str | os.PathLike = '',
 ) -> Result:
   """Runs what is not done yet of an experiment, and reports on all of it.
 
@@ -80,6 +81,10 @@ def run(
     max_leak: The points that the worst attack may leak: likewise.
     devices: Into how many devices a CPU is divided; 0: one for each core.
     cache: The folder that keeps compiled programs; '' keeps none.
+    record: A file, 'mine.json', that gets the results of every seed with the
+      command, versions and seeds that repeat them. The command's config file,
+      mine.py, is written beside it, so `config` and vfljax must say all: not
+      with `data`, nor with methods of the program's own.
 
   Raises:
     vfljax.runner.errors.UserError: (a ValueError, two lines at most) if the
@@ -94,13 +99,14 @@ def run(
   with calling.own_words():
     _check_config(config, data)
     calling.check_kinds(
-        dict(workdir=workdir, cache=cache),
+        dict(workdir=workdir, cache=cache, record=record),
         dict(budget=budget, max_leak=max_leak, devices=devices),
     )
     place = _place(config, workdir)
     goal = goals.goal(budget, max_leak)
     with calling.stoppable(place):
-      return _run(config, data, (place, os.fspath(cache)), goal, devices)
+      places = place, os.fspath(cache), os.fspath(record)
+      return _run(config, data, places, goal, devices)
 
 
 def _check_config(config: Any, data: Any) -> None:
@@ -120,13 +126,13 @@ def _check_config(config: Any, data: Any) -> None:
 
 
 def _run(
-    config: 'Config', samples: Any, places: tuple[str, str], goal: 'Goal',
+    config: 'Config', samples: Any, places: tuple[str, str, str], goal: 'Goal',
     devices: int,
 ) -> Result:
-  """`places` are the work directory and the cache."""
+  """`places` are the work directory, the cache and the record."""
   with extra():
     from vfljax.runner.machine import device
-  workdir, cache = places
+  workdir, cache, record = places
   device.set_up(devices, cache)  # Before SciPy, which the others load.
   with extra():
     from vfljax.report import ending
@@ -134,10 +140,12 @@ def _run(
     from vfljax.runner.checking import checks
     from vfljax.runner.cli import forecast, wording
     from vfljax.runner.compiled import kept
-    from vfljax.runner.workdir import about
+    from vfljax.runner.workdir import about, beside
   calling.tell_of_cores(devices)
   config = checks.checked(config)
   config, table = _samples(config, samples, cache)
+  if record:
+    beside.check(record, config, table, samples is not None)
   print(wording.in_python(forecast.text(config, table)), flush=True)
   try:
     with kept.within(cache):
@@ -145,6 +153,9 @@ def _run(
   except running.Interrupted:
     raise KeyboardInterrupt from None
   report = reported(work.path, config, table, about.RUN, goal)
+  if record:
+    file = beside.write(record, work.path, config, devices)
+    print(f'Record: {record}, and its config file {file}', flush=True)
   text = wording.in_python(ending.text(work.path, goal))
   return Result(work.path, report, rows_of(work.path), text)
 

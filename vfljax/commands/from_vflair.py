@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from vfljax.commands import given, vflair_names as names
-from vfljax.commands.as_code import module
 from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig, ranges,
 )
+from vfljax.runner.config.as_code import module
 from vfljax.runner.errors import UserError, brief
 from vfljax.runner.machine import disk
 from vfljax.runner.machine.stopping import Stop

@@ -1,8 +1,13 @@
 """A configuration as the Python file that returns it."""
+from collections.abc import Iterable
 import dataclasses
+import math
 from typing import Any
 
 from vfljax.runner.config import Config
+
+_PLAIN = (str, bool, int, float, type(None))
+_NO_CODE = (math.inf, -math.inf)  # Nor NaN.
 
 
 def module(config: Config, docstring: str) -> str:
@@ -13,6 +18,28 @@ def module(config: Config, docstring: str) -> str:
       f'    {", ".join(used)},\n)\n\n\ndef get_config() -> Config:\n'
       f'  return {_code(config, 2)}\n'
   )
+
+
+def unwritable(value: Any, name: str = '') -> tuple[str, Any] | None:
+  """A field whose value is nothing that `module` can write, and the value.
+
+  Returns:
+    (its name, the value); `None` if all can be written.
+  """
+  parts: Iterable[tuple[Any, Any]] = ()
+  if type(value).__module__ == Config.__module__:
+    parts = vars(value).items()
+  elif isinstance(value, dict):
+    parts = value.items()
+  elif type(value) in (tuple, list):
+    parts = enumerate(value)
+  elif type(value) not in _PLAIN or value in _NO_CODE or value != value:
+    return name, value
+  inner = (
+      unwritable(own, f'{name}.{key}' if name else str(key))
+      for key, own in parts
+  )
+  return next(filter(None, inner), None)
 
 
 def _classes(value: Any) -> set[str]:
