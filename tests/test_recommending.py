@@ -245,3 +245,14 @@ def test_the_commands_folder_is_continued_from_a_file(trained, capsys):
   assert advised('my.csv', 'late').measured().shape[0] == len(said)
   begun, ours = trained[: len(trained) // 2], trained[len(trained) // 2 :]
   assert [config for config, *_ in begun] == [config for config, *_ in ours]
+
+
+@pytest.mark.parametrize('change', [
+    dict(late=[np.nan] * 120), dict(late=range(120)),
+    dict(age=['x'] + ['1'] * 119), dict(late=np.linspace(0, 1, 120)),
+    dict(late=['a', 'A', 'b'] * 40),
+])
+def test_a_frame_is_no_file(change):
+  with pytest.raises(ValueError) as error:
+    advised(people().assign(**change), 'late')
+  assert 'file' not in str(error.value) and 'data' in str(error.value)

@@ -7,6 +7,8 @@ of a federation, and how it is scored.
 from collections.abc import Callable
 import functools
 import inspect
+import re
+import sys
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from vfljax.leakage import COMPLETION, IMAGES, LABELS, Known, Score
@@ -65,6 +67,33 @@ class NoOptions(NamedTuple):
   """The options of an attack that has none."""
 
 
+def _guarded(name: str, made: Any) -> Any:
+  """An attack that refuses what is not its view, in one sentence."""
+  if not isinstance(made, Attack) or not isinstance(made.view, type):
+    return made
+  run, kind = made.run, made.view
+
+  @functools.wraps(run)
+  def guarded(key: Any = None, view: Any = None) -> Any:
+    if not isinstance(view, kind):
+      got = 'no view' if view is None else f'a {type(view).__name__}'
+      raise ValueError(
+          f'{name}: run(key, view) needs a {kind.__name__}{_maker(kind)}; got '
+          f'{got}.'
+      )
+    return run(key, view)
+
+  return made._replace(run=guarded)
+
+
+def _maker(view: type) -> str:
+  """', as views.cut_gradients makes it', of a view that is made so."""
+  package = view.__module__.rpartition('.')[0]
+  made = re.sub(r'(?<!^)(?=[A-Z])', '_', view.__name__).lower()
+  there = hasattr(sys.modules.get(package), made)
+  return f', as {package}.{made} makes it' if there else ''
+
+
 def _usual(stage: str, measure: Callable | None) -> Score:
   """The default score of an attack at `stage`, measured by `measure`."""
   if getattr(measure, '__name__', '') == 'of_images':
@@ -114,7 +143,16 @@ class Recipe(Generic[P, T]):
     functools.update_wrapper(self, factory)
 
   def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
-    return self.factory(*args, **kwargs)
+    made = self.factory(*args, **kwargs)
+    return _guarded(self.factory.__name__, made)
+
+  def __getattr__(self, name: str) -> Any:
+    if name in ('run', 'view'):  # Who looks for them wants an attack.
+      called = self.__dict__.get('__name__', 'the attack')
+      raise AttributeError(
+          f'{called} makes an attack: call it, {called}(...).{name}'
+      )
+    raise AttributeError(f'A recipe has no attribute {name!r}.')
 
   def __repr__(self) -> str:
     names = ', '.join(getattr(self.options, '_fields', ())) or 'none'

@@ -471,3 +471,18 @@ def test_no_backdoor_draws_from_a_key_twice(name):
     )
 
   core.check_key_reuse(whole, jax.random.key(0))
+
+
+@pytest.mark.parametrize('given, got', [
+    ((0, 3), 'a int'), ((0,), 'no view'), ((), 'no view'),
+])
+def test_what_is_no_view_is_refused_in_a_sentence(given, got):
+  attack = attacks.REGISTRY['norm_scoring']()
+  with pytest.raises(ValueError) as error:
+    attack.run(*given)
+  assert str(error.value) == (
+      'norm_scoring: run(key, view) needs a CutGradients, as '
+      f'vfljax.views.cut_gradients makes it; got {got}.'
+  )
+  with pytest.raises(AttributeError, match=r'call it, norm_scoring\(...\).run'):
+    attacks.REGISTRY['norm_scoring'].run(*given)

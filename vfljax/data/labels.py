@@ -40,7 +40,7 @@ def labels(
     raise ValueError(
         f'Label column {name!r}: {gone.mean():.1%} of its values are missing'
         f' ({gone.sum()} of {rows} rows). Every row needs a label: leave the'
-        ' others out of the file.'
+        ' others out of the data.'
     )
   if kind not in NUMBERS and not text:
     spelling.refuse_stray(column)
@@ -88,7 +88,7 @@ def _as_classes(
       raise ValueError(
           f'Label column {name!r} has {len(order)} different fractional'
           ' numbers: it is a measurement, not a class. Write a column of'
-          ' classes into the file, such as 1 where it is above some value and 0'
+          ' classes into the data, such as 1 where it is above some value and 0'
           ' elsewhere, and leave this column out, because it gives them away:'
           f' --config.data.label=<name> {flag(drop=str(name))}'
       )
@@ -97,7 +97,7 @@ def _as_classes(
     raise ValueError(
         f'Label column {name!r} has {len(order)} different whole numbers. If'
         ' they are measurements, write a column of classes, such as ranges of'
-        f' them, into the file. If they are classes: {flag(text=str(name))}'
+        f' them, into the data. If they are classes: {flag(text=str(name))}'
     )
   return [int(v) if abs(v) < 2**63 else float(v) for v in order]
 

@@ -43,7 +43,7 @@ def refuse_twice(
   if double:
     raise ValueError(
         f'Two columns have the same name: {listing(double)}. Rename or remove'
-        ' one in the file.'
+        ' one in the data.'
     )
 
 

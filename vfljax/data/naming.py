@@ -78,7 +78,7 @@ def _refuse_alike(table: Table, words: Collection[str]) -> None:
     if len(spelled.get(word, ())) > 1:
       raise ValueError(
           f'{word!r} may be any of {listing(map(repr, sorted(spelled[word])))};'
-          " rename one in the file, or leave both to the party with '*'."
+          " rename one in the data, or leave both to the party with '*'."
       )
 
 

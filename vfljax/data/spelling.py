@@ -113,7 +113,7 @@ def refuse_stray(column: 'pd.Series') -> None:
         f'Column {column.name!r} has numbers, except in {len(stray)} of'
         f' {there.sum()} cells; the first is'
         f' {brief(column.iloc[stray[0]], 30)} in row {stray[0] + 1}. Correct'
-        f' the file, drop the column, {flag(drop=str(column.name))}, or make'
+        f' the data, drop the column, {flag(drop=str(column.name))}, or make'
         f' every value a category, {flag(text=str(column.name))}'
     )
 
@@ -139,7 +139,7 @@ def refuse_alike(what: str, name: object, words: Iterable[str]) -> None:
   if alike:
     raise ValueError(
         f'{what} {name!r} has values that differ only in capitals or blanks:'
-        f' {listing(map(repr, alike))}. Use one spelling in the file; or, if'
+        f' {listing(map(repr, alike))}. Use one spelling in the data; or, if'
         f' they are different, {flag(text=str(name))}'
     )
 
