@@ -137,13 +137,15 @@ def _run(
   with extra():
     from vfljax.report import ending
     from vfljax.runner import run as running
-    from vfljax.runner.checking import checks
+    from vfljax.runner.checking import checks, lowering
     from vfljax.runner.cli import forecast, wording
     from vfljax.runner.compiled import kept
     from vfljax.runner.workdir import about, beside
   calling.tell_of_cores(devices)
   config = checks.checked(config)
   config, table = _samples(config, samples, cache)
+  config, lower = lowering.lowered(config, table)
+  print(*lower, sep='\n', end='\n' if lower else '')
   if record:
     beside.check(record, config, table, samples is not None)
   print(wording.in_python(forecast.text(config, table)), flush=True)

@@ -1,9 +1,10 @@
 """Checks, runs and reports one experiment of a grid, on any machine."""
 from collections.abc import Sequence
 
+from vfljax.data.table import Table
 from vfljax.report import current, writing
 from vfljax.runner import run
-from vfljax.runner.checking import checks
+from vfljax.runner.checking import checks, lowering
 from vfljax.runner.cli import arguments, asking
 from vfljax.runner.compiled import kept
 from vfljax.runner.errors import UserError
@@ -23,7 +24,7 @@ def is_done(argv: Sequence[str]) -> bool:
   """
   given = arguments.parse(list(argv))
   device.set_up(given.devices, given.cache)
-  table = arguments.load_data(given.config.data, _copies(given))
+  given, table = _loaded(given, argv)
   asked = asking.of(given.config, table, given.workdir)
   identity.check(asked.place, asked.recorded, asked.complete)
   if asking.is_done(asked):
@@ -47,7 +48,7 @@ def play(argv: Sequence[str], stop: Stop | None = None) -> str:
   try:
     given = arguments.parse(list(argv))
     device.set_up(given.devices, given.cache)
-    table = arguments.load_data(given.config.data, _copies(given))
+    given, table = _loaded(given, argv)
     with kept.within(given.cache):
       work = run.run(given.config, table, given.workdir, stop)
     about.write(work.path, given.config, table, argv)
@@ -57,5 +58,11 @@ def play(argv: Sequence[str], stop: Stop | None = None) -> str:
   return ''
 
 
-def _copies(given: arguments.Arguments) -> str:
-  return given.cache and f'{given.cache}/data'
+def _loaded(
+    given: arguments.Arguments, argv: Sequence[str]
+) -> tuple[arguments.Arguments, Table]:
+  """The arguments, with numbers that fit the samples, and the samples."""
+  copies = given.cache and f'{given.cache}/data'
+  table = arguments.load_data(given.config.data, copies)
+  config, _ = lowering.lowered(given.config, table, argv)
+  return given._replace(config=config), table

@@ -148,6 +148,7 @@ def _run(
   from vfljax.runner.machine import device
   device.set_up(given.devices, given.cache)
   from vfljax.report import ending
+  from vfljax.runner.checking import lowering
   from vfljax.runner.cli import arguments, aside, forecast
   from vfljax.runner.workdir import epoch_events
   from vfljax.runner import run
@@ -159,6 +160,9 @@ def _run(
     epoch_events.check()
   copies = given.cache and f'{given.cache}/data'
   table = arguments.load_data(given.config.data, copies)
+  config, lower = lowering.lowered(given.config, table, argv)
+  given = given._replace(config=config)
+  print(*lower, sep='\n', end='\n' if lower else '')
   print(forecast.text(given.config, table), flush=True)
   try:
     with kept.within(given.cache), contextlib.ExitStack() as beside:

@@ -1,6 +1,7 @@
 """Checks a configuration with its data, before compiling or writing."""
 from collections.abc import Iterator
 import contextlib
+import sys
 
 import jax
 import numpy as np
@@ -27,6 +28,7 @@ from vfljax.scene import Amounts
 from vfljax.views import RecordedGradients, TrainedBottom, UnlabeledBottom
 
 _SURELY = 20  # Expected samples of a class; P(none) is then at most exp(-20).
+_LABELED = {TrainedBottom, UnlabeledBottom}  # Views with known labels.
 _LOOKED_AT = 1000  # Seeds that are checked, at most; the first ones.
 
 
@@ -196,7 +198,7 @@ def _check_attacks(setting: Setting) -> None:
     who, own, recipe = attackers.attacker(config, name)
     recipe.check(own, scene, samples)
     attack = attacks.get(name)
-    if attack and attack.view in (TrainedBottom, UnlabeledBottom):
+    if attack and attack.view in _LABELED:
       _check_known(setting, who.known)
 
 
@@ -206,6 +208,17 @@ def _rarest(setting: Setting) -> tuple[int, int]:
   # A random split may leave a class fewer training samples than its share.
   share = setting.sizes.train / len(setting.samples.labels)
   return int(counts.min()), int(counts.min() * share * 0.8)
+
+
+def most_known(setting: Setting) -> int:
+  """How many labels of a class attackers of the trained federation may know.
+
+  Without such an attacker there is no limit.
+  """
+  views = {attack.view for attack in setting.after_training.values()}
+  if not views & _LABELED:
+    return sys.maxsize
+  return max(_rarest(setting)[1], 1)
 
 
 def _check_known(setting: Setting, known: int) -> None:

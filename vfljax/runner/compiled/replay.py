@@ -7,6 +7,7 @@ of the federation before its first update ('start', which the public code
 attacks) and after its last ('end'). No weights are updated in these rounds.
 """
 from collections.abc import Callable
+import sys
 from typing import Any
 
 import jax
@@ -79,8 +80,7 @@ def check(setting: Setting, samples: int) -> None:
           f'an epoch, or 0: as many as the attack needs; got '
           f'{who.replay_rounds}.'
       )
-    rows = rounds(who.replay_rounds, attack, samples, size) * size
-    share = rows // (2 * setting.classes)
+    rows, share = _share(setting, name, samples)
     if attack.view is views.RecordedGradients and not 1 <= who.known <= share:
       more = ''
       if rows < most * size:
@@ -90,6 +90,27 @@ def check(setting: Setting, samples: int) -> None:
           f'per class, because {name} records the gradients of {rows} samples; '
           f'got {who.known}.{more}'
       )
+
+
+def most_known(setting: Setting, samples: int) -> int:
+  """How many labels of a class attackers on replayed rounds may know.
+
+  Without an attacker that is told labels there is no limit. Arguments as of
+  `check`.
+  """
+  return min((
+      _share(setting, name, samples)[1]
+      for name, attack in setting.replayed.items()
+      if attack.view is views.RecordedGradients
+  ), default=sys.maxsize)
+
+
+def _share(setting: Setting, name: str, samples: int) -> tuple[int, int]:
+  """(samples of the rounds that are replayed, labels of a class at most)."""
+  asked = attacker(setting.config, name).who.replay_rounds
+  size = setting.config.train.batch_size
+  rows = rounds(asked, setting.replayed[name], samples, size) * size
+  return rows, rows // (2 * setting.classes)
 
 
 def measured(
