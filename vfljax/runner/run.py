@@ -26,7 +26,7 @@ from vfljax.runner.experiment.jobs import Job, jobs, units_of
 from vfljax.runner.experiment.plans import main_metric, rounds_an_epoch
 from vfljax.runner.experiment.setting import Setting
 from vfljax.runner.machine import exhausted, precision, stopping
-from vfljax.runner.machine.stopping import Stop
+from vfljax.runner.machine.stopping import Interrupted as Interrupted, Stop
 from vfljax.runner.workdir import identity, meeting, record, recording, store
 from vfljax.runner.workdir.epoch_log import EpochLog
 from vfljax.runner.workdir.saver import Saver
@@ -41,10 +41,6 @@ LONG_SECONDS = 3.0
 # But at most a share of the time: seconds between, per second of saving.
 WRITES_APART = 5.0
 LOOK_SECONDS = 0.2  # between two checks for a request to stop.
-
-
-class Interrupted(Exception):
-  """The run was asked to stop; everything up to here has been saved."""
 
 
 def run(
@@ -150,7 +146,7 @@ def _run(
   works = [job.work for job in own]
   display = Progress(works, finished, metric=main_metric(setting))
   with exhausted.explained(), display as progress, Saver(stop) as saver, (
-      Compiler(everything, left, programs)
+      Compiler(everything, left, programs, stop)
   ) as compiler:
 
     def play(job: Job) -> None:

@@ -18,6 +18,7 @@ from vfljax.runner.compiled.programs import Compiled, Going, Programs
 from vfljax.runner.experiment import auditing
 from vfljax.runner.experiment.jobs import Job
 from vfljax.runner.machine import device
+from vfljax.runner.machine.stopping import Stop
 
 # Programs compiled at a time. Compiling a large network for a CPU takes
 # gigabytes.
@@ -42,7 +43,7 @@ class Compiler:
 
   def __init__(
       self, everything: Sequence[Job], left: Sequence[Job],
-      kept: Kept | None = None,
+      kept: Kept | None = None, stop: Stop | None = None,
   ):
     """Prepares to compile an experiment's jobs.
 
@@ -51,6 +52,7 @@ class Compiler:
         programs does not depend on what is left.
       left: The jobs that `programs` will be called with, in that order.
       kept: The store in which an earlier start may have kept the programs.
+      stop: After a request to stop, nothing more is traced or waited for.
     """
     self._kept = kept
     self._left = list(left)
@@ -58,7 +60,7 @@ class Compiler:
     self._at_once = at_once(device.cores(), jax.default_backend())
     self._pool = ThreadPoolExecutor(self._at_once, 'compile')
     self._begun: dict[str, Programs] = {}
-    self._maker = Maker(self._pool, kept)
+    self._maker = Maker(self._pool, kept, stop)
     self._crossing: dict[str, dict[str, Any]] = {}
     self._last: Compiled | None = None
 

@@ -1,6 +1,6 @@
 """Compiles or reads programs in threads, identical ones only once."""
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import TypeAlias
 
@@ -9,8 +9,10 @@ import jax
 from vfljax.runner.compiled import alike
 from vfljax.runner.compiled.kept import Kept, Program
 from vfljax.runner.machine import tuning
+from vfljax.runner.machine.stopping import Stop
 
 Made: TypeAlias = tuple[Program, str]  # (program, its name in the store or '').
+_LOOK_SECONDS = 0.2  # Between two checks for a request to stop.
 
 
 class Maker:
@@ -20,8 +22,12 @@ class Maker:
     kept: The store of programs of earlier starts; `None` for none.
   """
 
-  def __init__(self, pool: ThreadPoolExecutor, kept: Kept | None):
+  def __init__(
+      self, pool: ThreadPoolExecutor, kept: Kept | None,
+      stop: Stop | None = None,
+  ):
     self.kept = kept
+    self._stop = Stop() if stop is None else stop  # A new one is false.
     self._pool = pool
     self._alike: dict[str, Future] = {}
     self._read: dict[str, Future] = {}
@@ -29,6 +35,7 @@ class Maker:
 
   def make(self, lowered: jax.stages.Lowered) -> 'Future[Made]':
     """Compiles a program; programs that differ only in names, only once."""
+    self._stop.check()  # Between two programs, whose tracing takes seconds.
     made: Future = Future()
     self._pool.submit(self._into, made, lowered)
     return made
@@ -49,6 +56,16 @@ class Maker:
     if name not in self._read:
       self._read[name] = self._pool.submit(lambda: (load(name), name))
     return self._read[name]
+
+  def wait(self, made: Future) -> None:
+    """Waits until a program is compiled or read.
+
+    Raises:
+      Interrupted: after a request to stop. The thread goes on, as XLA's
+        compiler cannot be stopped.
+    """
+    while not wait([made], _LOOK_SECONDS).done:
+      self._stop.check()
 
   def forget(self) -> None:
     """Drops the references to all programs, so that unused ones are freed."""

@@ -139,6 +139,7 @@ class Programs:
   def _result(self, name: str) -> Callable[..., Any]:
     """A program, once compiled, with the argument of `calls.also` filled in."""
     made = self._made
+    self._maker.wait(made.programs[name])
     try:
       program = made.programs[name].result()[0]
     except Exception:

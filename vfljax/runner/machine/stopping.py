@@ -26,6 +26,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STACK = 64 << 20  # Bytes: compilers recurse, and macOS gives threads little.
 
 
+class Interrupted(Exception):
+  """The run was asked to stop; everything up to here has been saved."""
+
+
 class Stop:
   """Whether the user has asked to stop, and whether something is being saved.
 
@@ -41,6 +45,11 @@ class Stop:
 
   def __bool__(self) -> bool:
     return bool(self.since)
+
+  def check(self) -> None:
+    """Raises `Interrupted` after a request, where there is nothing to save."""
+    if self:
+      raise Interrupted
 
   @contextlib.contextmanager
   def awaited(self) -> Iterator[None]:
