@@ -184,6 +184,7 @@ def test_nothing_or_no_defense_may_be_advised(goal, chosen, trained):
     (dict(config={'train': {'epochs': 3}}), "as {'seeds': 10, 'train.epochs"),
     (dict(config=[3]), '^config must be a dictionary of fields, .* got a list'),
     (dict(config={'train.epochs': 'x'}), r"^config\['train.epochs'\] takes a "),
+    (dict(config={'data.test': 0.999}), 'than config={.data.test.: 0.999}'),
     (dict(config={'train.epochs': 0}), '^train.epochs must be 1 or more'),
     (dict(config={'train.batch_size': 999}), "type config={'train.batch_size':"
      ' 84} for one round'),

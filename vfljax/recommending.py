@@ -177,6 +177,7 @@ def _recommend(
   from vfljax.report import advice, reading
   from vfljax.runner import run
   from vfljax.runner.cli import loading, wording
+  from vfljax.runner.compiled import kept
   from vfljax.runner.workdir import about
   said = partial(wording.in_python, keys=True)
   calling.tell_of_cores(parsed.devices, 'vfljax.recommend')
@@ -193,10 +194,11 @@ def _recommend(
   config = choice.sized(config, table, typed)
   train = partial(run.run, tensorboard=parsed.tensorboard)
   try:
-    report = command.measured(
-        config, table, Path(place).absolute(), wanted, train, about.RECOMMEND,
-        said,
-    )
+    with kept.within(parsed.cache):
+      report = command.measured(
+          config, table, Path(place).absolute(), wanted, train,
+          about.RECOMMEND, said,
+      )
   except run.Interrupted:
     raise KeyboardInterrupt from None
   results, *_ = reading.read(report.parent, len(table.classes))

@@ -20,6 +20,7 @@ from vfljax.report.reading import Results
 from vfljax.runner.cli.goals import Goal
 from vfljax.runner.compiled import replay
 from vfljax.runner.config import Config, Entry, default_entry
+from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import (
     choosing, division, federations, rounds, setting,
 )
@@ -42,6 +43,9 @@ def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
 
   Fields that were typed are not changed. No round is replayed if the training
   samples do not fill one.
+
+  Raises:
+    UserError: if the table has no training samples.
   """
   fewest = int(np.bincount(table.labels).min())
   typed = lambda field: any(
@@ -57,7 +61,10 @@ def sized(config: Config, table: Table, argv: Sequence[str]) -> Config:
     known = max(1, min(attack.known, fewest // 2))
     attack = dataclasses.replace(attack, known=known)
   if not attack.replay_rounds:  # As many as suit, typed or not.
-    samples = division.divide(table, config)[1].train
+    try:
+      samples = division.divide(table, config)[1].train
+    except ValueError as error:
+      raise UserError(str(error)) from None
     again = replay.recorded(samples, train.batch_size)
     attack = dataclasses.replace(attack, replay_rounds=again)
   return dataclasses.replace(config, train=train, attack=attack)

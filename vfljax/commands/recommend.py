@@ -26,6 +26,7 @@ from vfljax.report.reading import Results
 from vfljax.runner import run as running
 from vfljax.runner.cli import arguments, forecast, goals
 from vfljax.runner.cli.goals import Goal
+from vfljax.runner.compiled import kept
 from vfljax.runner.config import Config
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import told
@@ -62,7 +63,7 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   parsed, typed = settings(asked, rest)
   train = partial(running.run, stop=stop, tensorboard=parsed.tensorboard)
   try:
-    with own_words():
+    with own_words(), kept.within(parsed.cache):
       table = arguments.load_data(
           parsed.config.data, parsed.cache and f'{parsed.cache}/data'
       )
