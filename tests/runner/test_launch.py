@@ -77,6 +77,19 @@ REFUSED = {
     'limit too small': (
         ['--config.data.name=wine', '--config.data.limit=50'], 'class'
     ),
+    'limit without a class': (
+        ['--config.data.name=wine', '--config.data.limit=100'],
+        'No sample is of class 2 of 3'
+    ),
+    'records too small for the classes': (
+        [
+            '--config.data.name=digits', '--config.train.batch_size=16',
+            '--config.attack.replay_rounds=1', '--config.attack.known=1',
+            '--config.attacks=gradient_clustering',
+        ],
+        'two or more for each of 10 classes'
+    ),
+    'strength twice': (['--config.defenses=iso(5,5)'], 'Type each once'),
     'option that is a field': (
         ['--config.data.options=path=x'],
         'does not take path, which has a flag: --config.data.path',

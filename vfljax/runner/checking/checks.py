@@ -210,6 +210,12 @@ def _rarest(setting: Setting) -> tuple[int, int]:
 
 def _check_known(setting: Setting, known: int) -> None:
   all_of_it, least = _rarest(setting)
+  if known and not all_of_it:
+    raise ValueError(
+        f'No sample is of class {int(setting.samples.labels.sum(0).argmin())} '
+        f'of {setting.classes}, so that nobody can know its label: use rows of '
+        'all classes, or attacks that know no labels (--config.attacks=...).'
+    )
   if known and not 1 <= known <= max(least, 1):
     # An attack that learns from recorded gradients is refused all labels.
     seen = {attack.view for attack in setting.replayed.values()}
@@ -228,7 +234,9 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
         f'{setting.classes}. Leave it out with --config.defenses=...'
     )
   if len(set(entry.strengths)) < len(entry.strengths):
-    raise ValueError(f'{entry.name} has a strength twice: {entry.strengths}.')
+    raise ValueError(
+        f'{entry.name} has a strength twice: {entry.strengths}. Type each once.'
+    )
   for strength in entry.strengths or (None,):
     for others in grid(entry):
       try:
