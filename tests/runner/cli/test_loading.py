@@ -45,10 +45,10 @@ def test_first_rows_of_a_sorted_file_are_told():
   loading.taken(config, FRAME.sort_values('y'), told.append)
   assert told == [
       "warning: the first 22 rows, which data.limit takes, are 90.9% of class "
-      "'no', all 40 rows 50.0%. If they are sorted by the label, shuffle the "
-      'file.'
+      "'no', all 40 rows 50.0%. If they are sorted by the label, type a larger "
+      '--config.data.limit, or shuffle the file.'
   ]
-  with pytest.raises(UserError, match="All 12 labels are 'no'"):
+  with pytest.raises(UserError, match="first 12 rows.*all of class 'no'"):
     loading.taken(
         DataConfig(label='y', limit=12), FRAME.sort_values('y'), told.append
     )

@@ -168,7 +168,7 @@ def _first(
         f'data.test_limit must be between 0 and the {len(held)} rows of the '
         f'official test set; got {test_limit}.'
     )
-  _warn_of_order(table, rows, limit, tell)
+  _check_order(table, rows, limit, tell)
   rows = np.concatenate([
       rows[: limit or len(rows)], held[: test_limit or len(held)]
   ])
@@ -178,12 +178,15 @@ def _first(
   ))
 
 
-def _warn_of_order(
+def _check_order(
     table: Table, rows: np.ndarray, limit: int, tell: Callable[[str], None]
 ) -> None:
   """Warns if the first `limit` of `rows` have other classes than all of them.
 
   As in a file that is sorted by its label: what is left of it is another task.
+
+  Raises:
+    UserError: if they have one class alone, and all rows have more.
   """
   if not limit or limit == len(rows):
     return
@@ -196,10 +199,16 @@ def _warn_of_order(
   error = np.sqrt(every * (1 - every) / limit * left)
   odd = np.abs(some - every) - ODD * error
   worst = int(odd.argmax())
+  if some.max() == 1 and every.max() < 1:
+    raise UserError(
+        f'The first {limit} rows, which data.limit takes, are all of class '
+        f'{table.classes[some.argmax()]!r}; at least two classes are needed. '
+        'Type a larger --config.data.limit, or shuffle the file.'
+    )
   if odd[worst] > 0:
     tell(
         f'warning: the first {limit} rows, which data.limit takes, are '
         f'{some[worst]:.1%} of class {table.classes[worst]!r}, all '
         f'{len(rows)} rows {every[worst]:.1%}. If they are sorted by the label,'
-        ' shuffle the file.'
+        ' type a larger --config.data.limit, or shuffle the file.'
     )
