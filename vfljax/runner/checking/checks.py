@@ -74,6 +74,7 @@ def rehearse(setting: Setting) -> None:
   with _refused():
     _check(setting)
     rehearsal.check(setting)
+    _check_float16(setting)
 
 
 @contextlib.contextmanager
@@ -177,6 +178,24 @@ def _check_classes(setting: Setting) -> None:
             '--config.first_seed.'
         )
 
+
+
+def _check_float16(setting: Setting) -> None:
+  """Refuses Adam on weights of float16: its epsilon is 0 there, and they NaN.
+
+  Only networks of a user's own can have such weights.
+  """
+  config, key = setting.config, jax.random.key(0)
+  if not config.model.name or 'adam' not in config.train.optimizer:
+    return
+  for net, x in zip(setting.vfl.bottoms, setting.samples.features):
+    weights = net and jax.eval_shape(net.init, key, x)
+    if any(w.dtype == np.float16 for w in jax.tree.leaves(weights)):
+      raise ValueError(
+          f'{config.model.name} has weights of float16, which Adam makes NaN: '
+          'its epsilon, 1e-8, is 0 there. Type --config.train.optimizer=sgd, '
+          'or give it weights of float32 (param_dtype) or bfloat16.'
+      )
 
 
 def _check_attacks(setting: Setting) -> None:
