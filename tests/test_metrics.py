@@ -238,6 +238,28 @@ def test_distance_correlation_and_its_gradient_in_64_bits():
   np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.parametrize('clusters', [0.0, 1.0])
+def test_distances_of_many_rows_are_those_of_few(clusters, monkeypatch):
+  """A CPU computes them row by row; clusters make differences small."""
+  rng = np.random.default_rng(5)
+  x = (0.01**clusters * rng.normal(size=(40, 6))).astype(np.float32)
+  x[:20] += clusters
+  y, real = np.eye(2, dtype=np.float32)[rng.integers(0, 2, 40)], np.ones(40)
+  real[3:5], x[7] = 0, x[8]
+  given = x, y, real.astype(np.float32)
+  found = []
+  for most in (40, 39):
+    monkeypatch.setattr(metrics, 'AT_ONCE', most)
+    of = lambda *given: metrics.distance_correlation(*given)  # Traced anew.
+    both = jax.vmap(jax.value_and_grad(of), (0, None, None))
+    program = jax.jit(both).lower(np.stack([x, 2 * x]), *given[1:])
+    assert ('while' in program.as_text()) == (most < 40)
+    found.append(program.compile()(np.stack([x, 2 * x]), *given[1:]))
+  (one, slope), (other, rows) = found
+  np.testing.assert_allclose(one, other, rtol=2e-6)
+  np.testing.assert_allclose(rows, slope, rtol=1e-5, atol=1e-6)
+
+
 def test_distance_correlation_ignores_scale_and_shape():
   rng = np.random.default_rng(3)
   x = rng.normal(size=(20, 2, 3)).astype(np.float32)

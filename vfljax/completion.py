@@ -185,6 +185,9 @@ def _staged(
         'A model is completed on one or more known samples with a row of '
         f'labels each; got {len(samples.known)} samples and {len(labels)} rows.'
     )
+  params, own = descent.masters(params)
+  net, wide = net and nets.with_weights(net, own), logits
+  logits = lambda weights, x: wide(own(weights), x)
   size = min(schedule.batch_size or len(labels), len(labels))
   batches = -(-len(labels) // size)
   steps = (schedule.epochs if epochs is None else epochs) * batches

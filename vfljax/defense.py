@@ -12,6 +12,7 @@ import jax
 
 from vfljax.chaining import chain
 from vfljax.hooks import Defense, Holdings, Slots, Spec, slots
+from vfljax.numerics import floating
 from vfljax.returned import checked
 from vfljax.types import Array, Embeddings, Key
 
@@ -34,7 +35,9 @@ def each(
   Args:
     fn: (key, d, labels) -> d, the cut-layer gradient of one passive party as
       [batch, width], whatever the embedding's shape. Parties get independent
-      keys.
+      keys. Gradients in half precision arrive as float32, since sums, squares
+      and noise of small numbers overflow or vanish there; the result is rounded
+      to the message's own type.
 
   Returns:
     The hook, (state, key, cut, labels) -> (cut, state), which leaves the state
@@ -43,9 +46,10 @@ def each(
 
   def gradient(state, key, cut, labels):
     keys = jax.random.split(key, len(cut))
-    flat = lambda d: d.reshape(len(d), -1)
+    flat = lambda d: floating(d).reshape(len(d), -1)
+    of = lambda d, sent: sent.reshape(d.shape).astype(d.dtype)
     return tuple(
-        fn(k, flat(d), labels).reshape(d.shape) for k, d in zip(keys, cut)
+        of(d, fn(k, flat(d), labels)) for k, d in zip(keys, cut)
     ), state
 
   return gradient

@@ -4,6 +4,7 @@ Optax mixes integers and floats (Adam's `decay ** count`, schedules), which JAX
 refuses under `jax_numpy_dtype_promotion='strict'`. That setting is about a
 user's own code: for Optax's arithmetic alone it is set to the default.
 """
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -26,6 +27,31 @@ def step(
   gradients, opt = fusing.joined((gradients, opt))
   moves, opt = moves_of(tx, gradients, opt, params)
   return moved(params, moves), opt
+
+
+def masters(params: Params) -> tuple[Params, Callable[[Params], Params]]:
+  """Weights as an optimizer should keep them, and the way back.
+
+  Half precision rounds most steps away, and Adam's epsilon is 0 in float16, so
+  that a weight without a gradient becomes NaN.
+
+  Returns:
+    The weights, those in half precision as float32; and the function that
+    gives such weights their own types again. Without any in half precision,
+    the same object and the identity.
+  """
+  half = lambda x: jnp.issubdtype(x.dtype, jnp.floating) and (
+      x.dtype.itemsize < 4
+  )
+  if not any(map(half, jax.tree.leaves(params))):
+    return params, lambda weights: weights
+  types = jax.tree.map(lambda x: x.dtype, params)
+  wide = jax.tree.map(
+      lambda x: x.astype(jnp.float32) if half(x) else x, params
+  )
+  return wide, lambda weights: jax.tree.map(
+      lambda x, dtype: x.astype(dtype), weights, types
+  )
 
 
 def _apart(gradient: Array) -> Array:

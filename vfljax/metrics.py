@@ -4,12 +4,13 @@ All but `mean_interval` are pure JAX functions, so that they run inside a scan.
 Values are fractions, not percentages. They equal the functions of the same name
 in scikit-learn, scikit-image and dcor, except where a docstring says otherwise.
 """
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from vfljax import check
+from vfljax import check, target
 from vfljax.likeness import psnr, ssim
 from vfljax.numerics import as_integers, counts_below, floating, safe_sqrt
 from vfljax.types import Array
@@ -18,6 +19,8 @@ __all__ = [
     'accuracy', 'distance_correlation', 'leak_auc', 'mean_interval', 'psnr',
     'roc_auc', 'ssim', 'top_k',
 ]
+
+AT_ONCE = 256  # Rows whose distances a CPU computes all at once.
 
 
 def roc_auc(
@@ -176,11 +179,24 @@ def centered_distances(x: Array, real: Array) -> Array:
   # Scale does not matter to a correlation, but squares of 1e-20 underflow.
   largest = lax.stop_gradient(jnp.abs(x).max(initial=0))
   x = x / jnp.where(largest == 0, 1, largest)  # NaN, or infinity, stays.
-  distances = safe_sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
+  distances = _distances(x)
   count = jnp.maximum(real.sum(), 1)
   rows = distances @ real / count
   centered = distances - rows[:, None] - rows[None] + rows @ real / count
   return real[:, None] * real[None] * centered
+
+
+def _distances(x: Array) -> Array:
+  """Euclidean distances [n, n] of the rows of x [n, width].
+
+  Of many rows a CPU takes one after the other. The gradient of all differences
+  at once would be an array [n, n, width], which it reads against the grain and
+  many times as slowly.
+  """
+  if target.kind() != 'cpu' or len(x) <= AT_ONCE:
+    return safe_sqrt(((x[:, None] - x[None]) ** 2).sum(-1))
+  row = lambda one: safe_sqrt(((one[None] - x) ** 2).sum(-1))
+  return lax.map(jax.checkpoint(row, prevent_cse=False), x)
 
 
 def mean_interval(values) -> tuple[np.ndarray, np.ndarray]:

@@ -277,6 +277,20 @@ def test_row_numbers_without_a_name_are_no_feature(head, first, tmp_path):
   assert data.load('csv', path, 'y', drop='Unnamed: 0').names == ('x',)
 
 
+def test_shuffled_row_numbers_without_a_name_are_no_feature(tmp_path):
+  """Of a part of a table, so that numbers are missing."""
+  numbers = np.random.default_rng(0).permutation(150)[:100]
+  frame = pd.DataFrame(dict(x=numbers % 7, y=numbers % 2), index=numbers)
+  for rows, message in [(100, 'in each row'), (99, '')]:
+    frame[:rows].to_csv(tmp_path / 'a')
+    if message:
+      with pytest.raises(ValueError, match=message):
+        data.load('csv', str(tmp_path / 'a'), 'y')
+    few = data.load('csv', str(tmp_path / 'a'), 'y', drop='Unnamed: 0')
+    assert few.names == ('x',)
+  assert data.load('csv', str(tmp_path / 'a'), 'y').names[1] == 'x'
+
+
 def test_a_named_index_of_a_parquet_file_is_a_column(tmp_path):
   frame = pd.DataFrame(dict(age=[3, 5, 9], x=[1, 2, 4], y=[0, 1, 1]))
   frame.set_index('age').to_parquet(tmp_path / 'a')

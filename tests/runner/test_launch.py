@@ -77,6 +77,15 @@ REFUSED = {
     'limit too small': (
         ['--config.data.name=wine', '--config.data.limit=50'], 'class'
     ),
+    'records too small for the classes': (
+        [
+            '--config.data.name=digits', '--config.train.batch_size=16',
+            '--config.attack.replay_rounds=1', '--config.attack.known=1',
+            '--config.attacks=gradient_clustering',
+        ],
+        'two or more for each of 10 classes'
+    ),
+    'strength twice': (['--config.defenses=iso(5,5)'], 'Type each once'),
     'option that is a field': (
         ['--config.data.options=path=x'],
         'does not take path, which has a flag: --config.data.path',
@@ -162,6 +171,16 @@ REFUSED = {
         ['--config.model.trainable_top=False'], 'must be 1'
     ),
 }
+
+
+def test_a_class_that_a_limit_leaves_out_is_told(capsys, tmp_path):
+  code, lines = main(
+      capsys, '--config.data.name=wine', '--config.data.limit=100',
+      workdir=tmp_path / 'out',
+  )
+  assert code == 2 and len(lines) == 2
+  assert "are 0.0% of class 'class_2', all 178 rows 27.0%" in lines[0]
+  assert lines[1].startswith('error: No sample is of class 2 of 3')
 
 
 @pytest.mark.parametrize('case', REFUSED)

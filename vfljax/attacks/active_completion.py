@@ -25,6 +25,7 @@ from vfljax.attacks.model_completion import (
     schedule_of,
 )
 from vfljax.leakage import COMPLETION
+from vfljax.numerics import floating
 from vfljax.scene import Pace, Scene
 from vfljax.types import VFL, Array, Net
 
@@ -95,7 +96,8 @@ def malicious_sgd(
       return momentum * buffer + g
 
     def scale(g, last):
-      return jnp.where(first, g, g * factor(g, last, gamma, low, high))
+      scaled = g * factor(floating(g), floating(last), gamma, low, high)
+      return jnp.where(first, g, scaled).astype(g.dtype)
 
     plain = jax.tree.map(raw, updates, state.buffer)
     scaled = jax.tree.map(scale, plain, state.last)

@@ -30,6 +30,7 @@ import optax
 from vfljax import check, descent, nets
 from vfljax.attack import Attack, recipe
 from vfljax.check import Misfit
+from vfljax.numerics import floating
 from vfljax.scene import Scene, summed
 from vfljax.types import VFL, Array, Net, Params
 from vfljax.views import ModelGradients
@@ -107,7 +108,7 @@ def invert(
     target = jax.nn.softmax(dummies.labels)
 
     def loss(weights):
-      sent = bottom.apply(weights, features)
+      sent = floating(bottom.apply(weights, features))
       if not isinstance(dummies.between, tuple):
         sent = sent @ dummies.between
       logits = fuse(sent, dummies.hidden)
@@ -120,7 +121,10 @@ def invert(
       each = optax.softmax_cross_entropy(logits, target)
       return (each * real).sum() / count
 
-    gap = jax.tree.map(jnp.subtract, jax.grad(loss)(weights), gradients)
+    gap = jax.tree.map(
+        lambda own, seen: floating(own) - floating(seen),
+        jax.grad(loss)(weights), gradients,
+    )
     return optax.tree.norm(gap, squared=True)
 
   def step(carry: tuple[Any, Any], _):
@@ -180,7 +184,10 @@ def gradient_inversion(
   check.one_of('gradient_inversion: between', search.between, BETWEEN)
 
   def run(key, view: ModelGradients):
-    u = jax.eval_shape(bottom.apply, view.weights, view.features)
+    u = jax.eval_shape(
+        lambda *given: floating(bottom.apply(*given)), view.weights,
+        view.features,
+    )
 
     def attempt(key):
       k_hidden, k_labels, k_between = jax.random.split(key, 3)

@@ -26,6 +26,7 @@ import optax
 from vfljax import check, descent
 from vfljax.attack import TRAINED, Attack, recipe
 from vfljax.leakage import COMPLETION
+from vfljax.nets.base import with_weights
 from vfljax.nets.heads import normalized_head
 from vfljax.numerics import sharpen
 from vfljax.scene import Scene
@@ -180,6 +181,8 @@ def complete(
     wanted: [samples, ...] what to guess.
   """
   tx, total = optax.adam(how.learning_rate), how.epochs * how.iterations
+  params, own_types = descent.masters(params)
+  net = with_weights(net, own_types)
   loss = _loss(how, net)
   has = labels.sum(-1) > 0
   # Rows with a label first. Without any, row 0 is drawn, so that nothing fails.

@@ -32,6 +32,7 @@ from vfljax.attacks.inversion_shadow import Sender, network, sender
 from vfljax.defense import Defense, none
 from vfljax.leakage import IMAGES
 from vfljax.likeness import total_variation
+from vfljax.numerics import floating
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import TrainedTop
@@ -178,12 +179,16 @@ def train_shadow(
   # Fixed networks embed once, not at every step.
   u0 = own.apply(weights['bottom'], known.features[0]) if own else None
   k_init, k_steps = jax.random.split(key)
-  params = shadow.init(k_init, known.features[1][:1])
+  params, own_types = descent.masters(
+      shadow.init(k_init, known.features[1][:1])
+  )
   tx = optax.adam(inversion.shadow_rate)
   size = min(inversion.shadow_batch, len(known.labels))
 
   def loss(params, k_send, k_loss, rows):
-    u, penalty = shadow.send(params, k_send, known.features[1][rows])
+    u, penalty = shadow.send(
+        own_types(params), k_send, known.features[1][rows]
+    )
     mine = None if u0 is None else u0[rows]
     return federations_loss(k_loss, mine, u, known.labels[rows]) + penalty
 
@@ -197,7 +202,7 @@ def train_shadow(
 
   carry: tuple[Any, Any] = params, tx.init(params)
   keys = jax.random.split(k_steps, inversion.shadow_steps)
-  return lax.scan(step, carry, keys)[0][0]
+  return own_types(lax.scan(step, carry, keys)[0][0])
 
 
 def _loss(vfl: VFL, defense: Defense, view: TrainedTop):
@@ -239,7 +244,7 @@ def invert(
   tx = optax.adam(inversion.learning_rate)
 
   def distance(x):
-    gap = shadow.apply(params, x) - received
+    gap = floating(shadow.apply(params, x)) - floating(received)
     return (gap**2).sum() + inversion.variation * total_variation(x)
 
   def step(carry: tuple[Any, Any], _):

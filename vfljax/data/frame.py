@@ -108,8 +108,8 @@ def _refuse_shape(
 ) -> None:
   """Refuses a file that was not split, and an unnamed column of row numbers.
 
-  pandas and R write such a column. If rows are sorted by label, it would give
-  the label away.
+  pandas and R write such a column. If rows are, or were, sorted by label, it
+  would give the label away.
 
   Raises:
     ValueError: (one line) with the option that helps.
@@ -123,10 +123,18 @@ def _refuse_shape(
   for name in frame.columns:
     if name.startswith('Unnamed: ') and name not in meant:
       found = column_of(frame, name)
-      if kind_of(found) == 'integer' and (found.diff()[1:] == 1).all():
+      if kind_of(found) != 'integer':
+        continue
+      if (found.diff()[1:] == 1).all():
         raise ValueError(
             f'A column without a name, {name!r}, numbers the rows. Leave it'
             f' out: {flag(drop=name)}'
+        )
+      if len(found) >= _MANY and found.nunique() == len(found):
+        raise ValueError(
+            f'A column without a name, {name!r}, has another whole number in'
+            ' each row, like row numbers of a table that was shuffled. Leave it'
+            f' out: {flag(drop=name)}. If it is measured, name it in the file.'
         )
 
 

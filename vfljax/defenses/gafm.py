@@ -33,6 +33,7 @@ from vfljax.defenses.randomized import (
     LINKS, NORMS, cross_entropy, hide, probability, randomized_response, reveal,
     scaled_gradients,
 )
+from vfljax.numerics import floating
 from vfljax.types import Array, Embeddings, Key, Net
 
 PARTS = ('both', 'gan', 'ce')
@@ -215,7 +216,8 @@ def _targets(labels: Array, redraw: bool):
 
 
 def _flat(f: Array) -> Array:
-  return f.reshape(len(f), -1)
+  """[batch, d], in float32 at least: in bfloat16 1 - `EDGE` is 1."""
+  return floating(f).reshape(len(f), -1)
 
 
 def _two_classes(spec: Spec) -> None:

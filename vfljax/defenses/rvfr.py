@@ -25,7 +25,7 @@ import numpy as np
 
 from vfljax import check, crossing, target
 from vfljax.defense import Defense
-from vfljax.numerics import eigh, masked_median, safe_sqrt
+from vfljax.numerics import eigh, floating, masked_median, safe_sqrt
 from vfljax.types import Array, Net, Params
 
 
@@ -115,9 +115,12 @@ def purifying(own: Settings, net: Net) -> Net:
 
 
 def together(us: tuple[Array | None, ...]) -> Array:
-  """The embeddings side by side, [batch, width of all]."""
+  """The embeddings side by side, [batch, width of all].
+
+  In float32 at least: of fewer bits there are no eigenvectors.
+  """
   flat = [u.reshape(len(u), -1) for u in us if u is not None]
-  return jnp.concatenate(flat, axis=-1)
+  return floating(jnp.concatenate(flat, axis=-1))
 
 
 def _check_width(seen: Params, us: tuple[Array | None, ...]) -> None:

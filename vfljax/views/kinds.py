@@ -2,6 +2,9 @@
 
 A view is a "privacy vulnerability" of Kang et al. (2022), Table 3: T1 is that
 of an honest-but-curious passive party, T2 that of an active one.
+
+Messages, and gradients of a party's own weights, that are in half precision are
+float32 in a view: an attacker computes as well as it can.
 """
 from typing import Any, NamedTuple
 

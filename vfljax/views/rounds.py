@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from vfljax import crossing
 from vfljax.check import Misfit
 from vfljax.defense import Defense
-from vfljax.numerics import masked_median
+from vfljax.numerics import floating, masked_median
 from vfljax.sampling import per_class
 from vfljax.types import Array, Key, Params, Round, State
 from vfljax.views.kinds import (
@@ -35,8 +35,8 @@ def cut_gradients(k: int, played: Round) -> CutGradients:
         f'Passive parties are 1 to {len(messages.up)}; there is no {k}.'
     )
   return CutGradients(
-      batch.features[k], messages.up[k - 1], messages.down[k - 1],
-      crossing.rows(batch.labels),
+      batch.features[k], floating(messages.up[k - 1]),
+      floating(messages.down[k - 1]), crossing.rows(batch.labels),
   )
 
 
@@ -93,7 +93,7 @@ def recorded_gradients(
   """
   flat = lambda x: x.reshape(-1, *x.shape[2:])
   labels = majority(flat(played.batch.labels))
-  received = flat(played.messages.down[k - 1])
+  received = floating(flat(played.messages.down[k - 1]))
   chosen, own = per_class(key, labels, count)
   known = jnp.zeros(len(labels), labels.dtype).at[chosen].max(own.sum(-1))
   return RecordedGradients(received[chosen], own, received), known
@@ -124,7 +124,8 @@ def model_gradients(
   batch = played.batch
   return ModelGradients(
       batch.features[k], own_weights(key, k, defense, played.state),
-      own_gradients(k, played)['bottom'], crossing.rows(batch.labels),
+      jax.tree.map(floating, own_gradients(k, played)['bottom']),
+      crossing.rows(batch.labels),
   )
 
 

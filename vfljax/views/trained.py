@@ -8,6 +8,7 @@ from vfljax import protocol
 from vfljax.check import Misfit
 from vfljax.defense import Defense
 from vfljax.hooks import borrowers
+from vfljax.numerics import floating
 from vfljax.types import VFL, Array, Batch, Key, Params, State
 from vfljax.views.kinds import TrainedBottom, TrainedTop, UnlabeledBottom
 from vfljax.views.rounds import own_weights
@@ -98,7 +99,9 @@ def trained_top(
   memory = tree.unflatten(
       jnp.zeros_like(x) if parties else x for x, parties in zip(leaves, lent)
   )
-  return TrainedTop(state.parties[0].params, sent, auxiliary, memory)
+  return TrainedTop(
+      state.parties[0].params, floating(sent), auxiliary, memory
+  )
 
 
 def _trained_bottom(key: Key, k: int, f: Finished) -> TrainedBottom:

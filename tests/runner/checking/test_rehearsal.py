@@ -3,7 +3,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from vfljax import defenses, target
+from vfljax import defenses, nets, target
 from vfljax.defense import Defense, Method
 from vfljax.runner.checking import checks, rehearsal
 from vfljax.runner.cli import arguments
@@ -13,6 +13,7 @@ from vfljax.runner.config import (
 )
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import exhausted
+from vfljax.types import Net
 
 
 def config(**changed) -> Config:
@@ -26,6 +27,27 @@ def config(**changed) -> Config:
 
 def make(given: Config):
   return checks.make(given, arguments.load_data(given.data))
+
+
+@pytest.mark.parametrize('dtype, optimizer', [
+    ('float16', 'adam'), ('float16', 'sgd'), ('bfloat16', 'adam'),
+])
+def test_adam_on_weights_of_float16_is_refused(dtype, optimizer, monkeypatch):
+  """Its epsilon is 0 there, and every training would seem to diverge."""
+  half = Net(
+      lambda key, x: jnp.zeros((x.shape[1], 4), dtype),
+      lambda w, x: x.astype(dtype) @ w,
+  )
+  monkeypatch.setitem(nets.REGISTRY, 'half', nets.Network(lambda: half))
+  given = config(
+      model=ModelConfig(name='half', top=()),
+      train=TrainConfig(epochs=2, batch_size=8, optimizer=optimizer),
+  )
+  if (dtype, optimizer) != ('float16', 'adam'):
+    checks.rehearse(make(given))
+    return
+  with pytest.raises(UserError, match='half has weights of float16.*=sgd'):
+    checks.rehearse(make(given))
 
 
 def own(**options) -> AttackConfig:

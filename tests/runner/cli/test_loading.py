@@ -36,6 +36,24 @@ def test_gaps_are_filled_and_rows_limited():
   np.testing.assert_array_equal(column[:4], [2, 1, 2, 9])
 
 
+def test_first_rows_of_a_sorted_file_are_told():
+  told = []
+  config = DataConfig(label='y', limit=22)
+  loading.taken(config, FRAME, told.append)
+  loading.taken(DataConfig(label='y'), FRAME.sort_values('y'), told.append)
+  assert not told
+  loading.taken(config, FRAME.sort_values('y'), told.append)
+  assert told == [
+      "warning: the first 22 rows, which data.limit takes, are 90.9% of class "
+      "'no', all 40 rows 50.0%. If they are sorted by the label, type a larger "
+      '--config.data.limit, or shuffle the file.'
+  ]
+  with pytest.raises(UserError, match="first 12 rows.*all of class 'no'"):
+    loading.taken(
+        DataConfig(label='y', limit=12), FRAME.sort_values('y'), told.append
+    )
+
+
 def test_a_table_is_taken_as_it_is():
   table = data.load('wine')
   assert loading.taken(DataConfig(), table) is table

@@ -76,6 +76,7 @@ def rehearse(setting: Setting) -> None:
   with _refused():
     _check(setting)
     rehearsal.check(setting)
+    _check_float16(setting)
 
 
 @contextlib.contextmanager
@@ -181,6 +182,24 @@ def _check_classes(setting: Setting) -> None:
 
 
 
+def _check_float16(setting: Setting) -> None:
+  """Refuses Adam on weights of float16: its epsilon is 0 there, and they NaN.
+
+  Only networks of a user's own can have such weights.
+  """
+  config, key = setting.config, jax.random.key(0)
+  if not config.model.name or 'adam' not in config.train.optimizer:
+    return
+  for net, x in zip(setting.vfl.bottoms, setting.samples.features):
+    weights = net and jax.eval_shape(net.init, key, x)
+    if any(w.dtype == np.float16 for w in jax.tree.leaves(weights)):
+      raise ValueError(
+          f'{config.model.name} has weights of float16, which Adam makes NaN: '
+          'its epsilon, 1e-8, is 0 there. Type --config.train.optimizer=sgd, '
+          'or give it weights of float32 (param_dtype) or bfloat16.'
+      )
+
+
 def _check_attacks(setting: Setting) -> None:
   """Refuses attacks with too few samples, or options out of range."""
   config, x = setting.config, setting.samples.features[1]
@@ -223,6 +242,12 @@ def most_known(setting: Setting) -> int:
 
 def _check_known(setting: Setting, known: int) -> None:
   all_of_it, least = _rarest(setting)
+  if known and not all_of_it:
+    raise ValueError(
+        f'No sample is of class {int(setting.samples.labels.sum(0).argmin())} '
+        f'of {setting.classes}, so that nobody can know its label: use rows of '
+        'all classes, or attacks that know no labels (--config.attacks=...).'
+    )
   if known and not 1 <= known <= max(least, 1):
     # An attack that learns from recorded gradients is refused all labels.
     seen = {attack.view for attack in setting.replayed.values()}
@@ -241,7 +266,9 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
         f'{setting.classes}. Leave it out with --config.defenses=...'
     )
   if len(set(entry.strengths)) < len(entry.strengths):
-    raise ValueError(f'{entry.name} has a strength twice: {entry.strengths}.')
+    raise ValueError(
+        f'{entry.name} has a strength twice: {entry.strengths}. Type each once.'
+    )
   for strength in entry.strengths or (None,):
     for others in grid(entry):
       try:

@@ -17,6 +17,7 @@ from vfljax.runner.config import DataConfig, options, outside
 from vfljax.runner.errors import UserError, brief
 
 OWN = 'own'  # The name of a program's own samples, if its config has none.
+ODD = 5  # Standard errors; a class's share is off by chance by less.
 _FLAGS = {  # Flags for arguments that a data set's function takes itself.
     name: f'--config.data.{name}'
     for name in ('path', 'name', 'label', 'missing')
@@ -49,7 +50,7 @@ def load_data(
           config.name, path=config.path, label=config.label,
           missing=config.missing, cache=cache, **own,
       )
-    return _first(table, config.limit, config.test_limit)
+    return _first(table, config.limit, config.test_limit, tell)
 
 
 def taken(
@@ -84,7 +85,7 @@ def taken(
           f'a {type(samples).__name__}. For arrays type '
           'pandas.DataFrame(x).assign(label=y).'
       )
-    return _first(table, config.limit, config.test_limit)
+    return _first(table, config.limit, config.test_limit, tell)
 
 
 def _of_frame(config: DataConfig, samples: Any) -> Table:
@@ -146,7 +147,9 @@ def _refused(config: DataConfig) -> Iterator[None]:
     raise UserError(brief(retyped(str(error), config.options))) from None
 
 
-def _first(table: Table, limit: int, test_limit: int) -> Table:
+def _first(
+    table: Table, limit: int, test_limit: int, tell: Callable[[str], None]
+) -> Table:
   """The first `limit` training rows and `test_limit` test rows; 0 is all.
 
   Raises:
@@ -165,6 +168,7 @@ def _first(table: Table, limit: int, test_limit: int) -> Table:
         f'data.test_limit must be between 0 and the {len(held)} rows of the '
         f'official test set; got {test_limit}.'
     )
+  _check_order(table, rows, limit, tell)
   rows = np.concatenate([
       rows[: limit or len(rows)], held[: test_limit or len(held)]
   ])
@@ -172,3 +176,39 @@ def _first(table: Table, limit: int, test_limit: int) -> Table:
       features=table.features[rows], labels=table.labels[rows],
       test=None if table.test is None else test[rows],
   ))
+
+
+def _check_order(
+    table: Table, rows: np.ndarray, limit: int, tell: Callable[[str], None]
+) -> None:
+  """Warns if the first `limit` of `rows` have other classes than all of them.
+
+  As in a file that is sorted by its label: what is left of it is another task.
+
+  Raises:
+    UserError: if they have one class alone, and all rows have more.
+  """
+  if not limit or limit == len(rows):
+    return
+  classes = len(table.classes)
+  every, some = (
+      np.bincount(table.labels[part], minlength=classes) / len(part)
+      for part in (rows, rows[:limit])
+  )
+  left = 1 - limit / len(rows)
+  error = np.sqrt(every * (1 - every) / limit * left)
+  odd = np.abs(some - every) - ODD * error
+  worst = int(odd.argmax())
+  if some.max() == 1 and every.max() < 1:
+    raise UserError(
+        f'The first {limit} rows, which data.limit takes, are all of class '
+        f'{table.classes[some.argmax()]!r}; at least two classes are needed. '
+        'Type a larger --config.data.limit, or shuffle the file.'
+    )
+  if odd[worst] > 0:
+    tell(
+        f'warning: the first {limit} rows, which data.limit takes, are '
+        f'{some[worst]:.1%} of class {table.classes[worst]!r}, all '
+        f'{len(rows)} rows {every[worst]:.1%}. If they are sorted by the label,'
+        ' type a larger --config.data.limit, or shuffle the file.'
+    )

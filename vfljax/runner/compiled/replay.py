@@ -85,6 +85,13 @@ def check(setting: Setting, samples: int) -> None:
       more = ''
       if rows < most * size:
         more = ' To allow more, raise --config.attack.replay_rounds.'
+      if not share:
+        raise UserError(
+            f'{name} records the gradients of {rows} samples, and needs two or '
+            f'more for each of {setting.classes} classes, one with its label '
+            'known. Leave it out with --config.attacks=...'
+            f'{more.replace("allow", "record")}'
+        )
       raise UserError(
           f'attack.known must be between 1 and {share} labels '
           f'per class, because {name} records the gradients of {rows} samples; '
