@@ -1,7 +1,6 @@
 """Checks a configuration with its data, before compiling or writing."""
 from collections.abc import Iterator
 import contextlib
-import sys
 
 import jax
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from vfljax import defenses, stream, train
 from vfljax.data.table import Table
 from vfljax.defense import Defense
-from vfljax.runner.checking import combinations, rehearsal, suiting
+from vfljax.runner.checking import combinations, knowing, rehearsal, suiting
 from vfljax.runner.compiled import replay
 from vfljax.runner.config import Config, Entry, ranges
 from vfljax.runner.config.declared import as_declared
@@ -25,10 +24,8 @@ from vfljax.runner.experiment.setting import (
     Setting, build, from_config, split_samples,
 )
 from vfljax.scene import Amounts
-from vfljax.views import RecordedGradients, TrainedBottom, UnlabeledBottom
 
 _SURELY = 20  # Expected samples of a class; P(none) is then at most exp(-20).
-_LABELED = {TrainedBottom, UnlabeledBottom}  # Views with known labels.
 _LOOKED_AT = 1000  # Seeds that are checked, at most; the first ones.
 
 
@@ -181,7 +178,6 @@ def _check_classes(setting: Setting) -> None:
         )
 
 
-
 def _check_float16(setting: Setting) -> None:
   """Refuses Adam on weights of float16: its epsilon is 0 there, and they NaN.
 
@@ -207,7 +203,7 @@ def _check_attacks(setting: Setting) -> None:
     attackers.group_options(group, given)
   samples = Amounts(
       setting.sizes.train, setting.sizes.test, config.attack.auxiliary,
-      config.train.batch_size, _rarest(setting)[1], config.data.scale,
+      config.train.batch_size, knowing.rarest(setting)[1], config.data.scale,
       tuple(x.shape[1:]),
   )
   scene = federations.scene(config, setting.classes)
@@ -217,45 +213,8 @@ def _check_attacks(setting: Setting) -> None:
     who, own, recipe = attackers.attacker(config, name)
     recipe.check(own, scene, samples)
     attack = attacks.get(name)
-    if attack and attack.view in _LABELED:
-      _check_known(setting, who.known)
-
-
-def _rarest(setting: Setting) -> tuple[int, int]:
-  """Samples of the rarest class: in all, and for training in any split."""
-  counts = setting.samples.labels.sum(0)
-  # A random split may leave a class fewer training samples than its share.
-  share = setting.sizes.train / len(setting.samples.labels)
-  return int(counts.min()), int(counts.min() * share * 0.8)
-
-
-def most_known(setting: Setting) -> int:
-  """How many labels of a class attackers of the trained federation may know.
-
-  Without such an attacker there is no limit.
-  """
-  views = {attack.view for attack in setting.after_training.values()}
-  if not views & _LABELED:
-    return sys.maxsize
-  return max(_rarest(setting)[1], 1)
-
-
-def _check_known(setting: Setting, known: int) -> None:
-  all_of_it, least = _rarest(setting)
-  if known and not all_of_it:
-    raise ValueError(
-        f'No sample is of class {int(setting.samples.labels.sum(0).argmin())} '
-        f'of {setting.classes}, so that nobody can know its label: use rows of '
-        'all classes, or attacks that know no labels (--config.attacks=...).'
-    )
-  if known and not 1 <= known <= max(least, 1):
-    # An attack that learns from recorded gradients is refused all labels.
-    seen = {attack.view for attack in setting.replayed.values()}
-    every = '' if RecordedGradients in seen else ', or 0 for all of them'
-    raise ValueError(
-        f'attack.known must be between 1 and {max(least, 1)} labels per class '
-        f'(the rarest class has {all_of_it} samples){every}; got {known}.'
-    )
+    if attack and attack.view in knowing.LABELED:
+      knowing.check(setting, who.known)
 
 
 def _check_entry(setting: Setting, entry: Entry) -> None:

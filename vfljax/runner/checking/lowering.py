@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 
 from vfljax.data.table import Table
-from vfljax.runner.checking import checks
+from vfljax.runner.checking import checks, knowing
 from vfljax.runner.compiled import replay
 from vfljax.runner.config import AttackConfig, Config, TrainConfig
 from vfljax.runner.experiment import division, rounds
@@ -75,7 +75,7 @@ def _most_known(config: Config, table: Table) -> int:
   setting = checks.assembled(config, table)
   return min(
       config.attack.known, replay.most_known(setting, there),
-      checks.most_known(setting),
+      knowing.most_known(setting),
   )
 
 
