@@ -6,7 +6,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax import ahead, protocol, shards, target
+from vfljax import ahead, fusing, protocol, shards, target
 from vfljax import rows as rows_of
 from vfljax.check import Misfit
 from vfljax.defense import Holdings, checked
@@ -118,7 +118,8 @@ def _scan(
 
   On a GPU keys are made `ahead` of all rounds. Only the mean of the losses is
   used, and a GPU would store each with a kernel of its own: there they are
-  summed up in the loop, and every entry of 'loss' is the mean.
+  summed up in the loop, `joined` with the optimizers' numbers, and every entry
+  of 'loss' is the mean.
   """
   if target.kind() != 'gpu':
     return lax.scan(play, state, xs)
@@ -126,7 +127,8 @@ def _scan(
 
   def add(carry, x):
     state, row = play(carry[0], x)
-    return (state, carry[1] + row['loss'].astype(labels.dtype)), row['watch']
+    loss = fusing.joined(row['loss'].astype(labels.dtype))
+    return (state, carry[1] + loss), row['watch']
 
   none = shards.own(xs[1][0], lax.full_like(labels, 0, shape=()))
   (state, total), watch = ahead.scan(add, (state, none), xs)

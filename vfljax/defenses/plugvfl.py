@@ -64,10 +64,13 @@ class Settings(NamedTuple):
     return nets.mlp(*self.psi_hidden, classes)
 
   def log_q(self, classes: int) -> Callable[[Params], club.LogQ]:
-    """weights -> log q(y|h), see `club.log_categorical`."""
+    """weights -> log q(y|h), see `club.log_categorical`.
+
+    On a GPU the slope of psi's logits is `apart`, as three kernels read it.
+    """
     psi = self.psi(classes)
     return lambda weights: lambda h, y: club.log_categorical(
-        psi.apply(weights, h), y
+        fusing.apart_back(psi.apply(weights, h)), y
     )
 
 
