@@ -17,10 +17,15 @@ def ready(name):
   return method(*method.strengths[:1])
 
 
-ALIKE = [n for n in defenses.REGISTRY if switching.gradient_only(ready(n))]
+PREPARING = 'kdk', 'label_dp'
+ALIKE = [
+    n for n in defenses.REGISTRY
+    if switching.can_be_one(ready(n)) and n not in PREPARING
+]
 
 
-def test_which_defenses_act_on_gradients_alone():
+def test_who_can_be_one_of_several():
+  assert all(switching.can_be_one(ready(name)) for name in PREPARING)
   assert set(ALIKE) == {
       'none', 'discrete_sgd', 'dp_gaussian', 'dp_laplace',
       'gradient_compression', 'iso', 'marvell', 'max_norm', 'ppdl',
