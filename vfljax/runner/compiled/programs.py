@@ -90,9 +90,9 @@ class Programs:
     start, ahead = self._result('start'), self._result('advance')
     last = ['finish']
     attacks = [
-        name for name in family.attack_jobs if stolen.attacks(job.setting)
-        and (not _of_baselines(name) or families.has_baselines(job))
-    ]
+        name for name in family.attack_jobs
+        if not _of_baselines(name) or families.has_baselines(job)
+    ] if stolen.attacks(job.setting) else []
     if 'baselines' in self._made.programs and families.has_baselines(job):
       last.append('baselines')
 
