@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from vfljax import defenses, switching
-from vfljax.defense import none
+from vfljax.check import Misfit
+from vfljax.defense import Defense, Spec, each, none, slots
+from vfljax.defenses.gradient_compression import gradient_compression
 
 KEY = jax.random.key(3)
 CUT = (jnp.arange(12.0).reshape(4, 3) / 7, jnp.ones((4, 2)))
@@ -17,10 +19,15 @@ def ready(name):
   return method(*method.strengths[:1])
 
 
-ALIKE = [n for n in defenses.REGISTRY if switching.gradient_only(ready(n))]
+PREPARING = 'kdk', 'label_dp'
+ALIKE = [
+    n for n in defenses.REGISTRY
+    if switching.can_be_one(ready(n)) and n not in PREPARING
+]
 
 
-def test_which_defenses_act_on_gradients_alone():
+def test_who_can_be_one_of_several():
+  assert all(switching.can_be_one(ready(name)) for name in PREPARING)
   assert set(ALIKE) == {
       'none', 'discrete_sgd', 'dp_gaussian', 'dp_laplace',
       'gradient_compression', 'iso', 'marvell', 'max_norm', 'ppdl',
@@ -76,3 +83,57 @@ def test_gradients_may_be_a_list():
   cut, state = both.gradient((), KEY, CUT, LABELS)
   assert state == ()
   np.testing.assert_allclose(cut[0], CUT[0] / 2)
+
+
+def test_each_keeps_its_own_memory():
+  """As alone, and nobody else's changes; one without a memory has no place."""
+  members = [
+      none(), gradient_compression(0.5, residual=True), ready('iso'),
+      gradient_compression(0.2, residual=True),
+  ]
+  spec = Spec(tuple(jax.eval_shape(lambda: CUT)), 2)
+  begun = switching.one_of(0, members).init(KEY, spec)
+  assert (begun.active, begun.passive) == ((), ((), ()))
+  assert len(begun.state) == 2
+  for i, place in ((1, 0), (3, 1), (0, None)):
+    chosen, alone = switching.one_of(i, members), members[i]
+    state, own = begun.state, alone.init(KEY, spec).state
+    for _ in range(2):
+      cut, state = chosen.gradient(state, KEY, CUT, LABELS)
+      expected, own = alone.gradient(own, KEY, CUT, LABELS)
+      assert all(map(np.array_equal, cut, expected))
+    for k in range(2):
+      left = own if k == place else begun.state[k]
+      assert all(map(np.array_equal, state[k], left))
+
+
+def test_weights_that_nobody_gets_are_left_out():
+  """They would be trained by all."""
+  odd = Defense(
+      init=lambda key, spec: slots(spec, active=jnp.ones(3), state=jnp.ones(2)),
+      gradient=each(lambda key, d, labels: d),
+  )
+  begun = switching.one_of(0, [none(), odd]).init(KEY, Spec((), 2))
+  assert begun.active == () and len(begun.state) == 1
+
+
+@pytest.mark.parametrize('i', [0, 1, 2])
+def test_labels_are_prepared_by_the_chosen_one(i):
+  members = [none(), ready('label_dp'), ready('kdk')]
+  labels, x = jnp.tile(LABELS, (16, 1)), jnp.arange(64.0)[:, None] / 64
+  prepare = switching.one_of(jnp.int32(i), members).prepare
+  assert prepare is not None
+  own = members[i].prepare
+  expected = own(KEY, x, labels) if own else labels
+  np.testing.assert_allclose(prepare(KEY, x, labels), expected, atol=1e-5)
+  assert i == 0 or (expected != labels).any()
+  assert switching.one_of(0, [none(), ready('iso')]).prepare is None
+
+
+def test_prepared_labels_of_another_type_or_number():
+  half = Defense(prepare=lambda key, x, labels: labels.astype(jnp.float16))
+  found = switching.one_of(1, [none(), half]).prepare(KEY, None, LABELS)
+  assert found.dtype == LABELS.dtype
+  more = Defense(prepare=lambda key, x, labels: jnp.ones((4, 3)))
+  with pytest.raises(Misfit, match='mine: prepare must return as many columns'):
+    switching.one_of(0, [none(), more], ['', 'mine']).prepare(KEY, None, LABELS)

@@ -25,9 +25,12 @@ OUTSIDE = ('debug_callback', 'ffi_call', 'io_callback', 'pure_callback')
 
 
 class Step(NamedTuple):
-  """A step of a dependence's path: an equation, and the steps before it."""
+  """A step of a dependence's path: an equation, and the steps before it.
 
-  name: str
+  Few paths are ever told, so the equation's place is only looked up then.
+  """
+
+  eqn: Any
   before: Any  # A Step, or None
 
 
@@ -53,8 +56,9 @@ def path(step: Step | None) -> tuple[str, ...]:
   """The steps' names, from the source on, without repetitions in a row."""
   names: list[str] = []
   while step is not None:
-    if not names or names[-1] != step.name:
-      names.append(step.name)
+    name = _place(step.eqn)
+    if not names or names[-1] != name:
+      names.append(name)
     step = step.before
   return tuple(reversed(names))
 
@@ -150,8 +154,8 @@ def _scan(eqn: Any, ins: list[Taint], rules: Rules) -> list[Taint]:
   def body(carry):
     return _inside(inner, [*first, *carry, *xs], rules)
 
-  carry = _settled(carry, lambda c: body(c)[:carried])
-  return [_step(eqn, out) for out in (*carry, *body(carry)[carried:])]
+  carry, outs = _settled(carry, body)
+  return [_step(eqn, out) for out in (*carry, *outs[carried:])]
 
 
 def _axes_less(outside: Sequence[Any], inside: Sequence[Any]) -> int:
@@ -165,7 +169,7 @@ def _axes_less(outside: Sequence[Any], inside: Sequence[Any]) -> int:
 def _while(eqn: Any, ins: list[Taint], rules: Rules) -> list[Taint]:
   of_cond, of_body = eqn.params['cond_nconsts'], eqn.params['body_nconsts']
   asked, first = ins[:of_cond], ins[of_cond : of_cond + of_body]
-  carry = _settled(
+  carry, _ = _settled(
       ins[of_cond + of_body :],
       lambda c: _inside(eqn.params['body_jaxpr'], [*first, *c], rules),
   )
@@ -186,18 +190,22 @@ SPECIAL = dict(scan=_scan, cond=_cond) | {'while': _while}
 
 def _settled(
     carry: Sequence[Taint], body: Callable[[Sequence[Taint]], Sequence[Taint]]
-) -> list[Taint]:
+) -> tuple[list[Taint], Sequence[Taint]]:
   """What a loop's carry depends on after any number of iterations.
 
-  `body` gives it after one more. That is added to what was known before, until
-  an iteration adds nothing. It ends: sources are never taken away, and a path
-  that is known stays.
+  `body` gives it after one more, and then what else a step returns. It is added
+  to what was known before, until an iteration adds nothing. It ends: sources
+  are never taken away, and a path that is known stays.
+
+  Returns:
+    (what the carry depends on, what `body` returns of it).
   """
   known = list(carry)
   while True:
-    more = [_either(a, b) for a, b in zip(known, body(known))]
+    outs = body(known)
+    more = [_either(a, b) for a, b in zip(known, outs)]
     if more == known:
-      return more
+      return more, outs
     known = more
 
 
@@ -218,8 +226,7 @@ def _union(*taints: Mapping[str, Step | None]) -> Taint:
 def _step(eqn: Any, taint: Taint) -> Taint:
   if not taint:
     return {}
-  name = _place(eqn)
-  return {source: Step(name, before) for source, before in taint.items()}
+  return {source: Step(eqn, before) for source, before in taint.items()}
 
 
 def _place(eqn: Any) -> str:

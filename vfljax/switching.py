@@ -1,22 +1,32 @@
 """One of several defenses, chosen by a number that may be traced.
 
-Defenses that act on gradients alone can so share one compiled program, and
-compiling takes most of a short experiment's time.
+Defenses that act on labels before training, or on gradients, can so share one
+compiled program, and compiling takes most of a short experiment's time. They
+may keep a memory, as gradient compression keeps what it has dropped.
 """
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 
-from vfljax.hooks import Defense
+from vfljax.check import Misfit
+from vfljax.hooks import Defense, slots
 from vfljax.returned import checked
 from vfljax.types import Array
 
 _PLAIN = Defense()
+HOOKS = 'init', 'prepare', 'gradient'  # That the members of `one_of` may have.
 
 
-def gradient_only(defense: Defense) -> bool:
-  """Whether all that a defense does is its hook `gradient`."""
-  return defense._replace(gradient=_PLAIN.gradient) == _PLAIN
+def can_be_one(defense: Defense) -> bool:
+  """Whether `one_of` can choose it: it has no other hooks than `HOOKS`."""
+  plain = {hook: getattr(_PLAIN, hook) for hook in HOOKS}
+  return defense._replace(**plain) == _PLAIN
+
+
+def has_memory(defense: Defense) -> bool:
+  """Whether a defense has its own hook `init`."""
+  return defense.init is not _PLAIN.init
 
 
 def one_of(
@@ -24,30 +34,76 @@ def one_of(
 ) -> Defense:
   """The defense with index `which`; the others are not computed.
 
-  But where `vmap` batches `which`, all of them are computed.
+  But where `vmap` batches `which`, all of them are computed. Its memory is a
+  tuple with that of each member that has one, in their order; only that of the
+  chosen one changes. Weights that a member's `init` returns are left out, as
+  none of its other hooks gets them. If one member prepares labels, the others
+  return theirs as they are.
 
   Args:
     which: Integer scalar, from 0; may be traced.
-    defenses: One or more, each `gradient_only`.
+    defenses: One or more that `can_be_one`.
     names: Their names, for messages.
 
   Raises:
     ValueError: if one of them has another hook.
   """
-  if not all(map(gradient_only, defenses)):
-    raise ValueError('one_of: each defense may have its hook gradient only.')
+  if not all(map(can_be_one, defenses)):
+    raise ValueError(
+        'one_of: each defense may have its hooks init, prepare and gradient '
+        'only.'
+    )
+  called = [*names, *[''] * (len(defenses) - len(names))]
+  own = [checked(*named) for named in zip(defenses, called)]
+  keeping = [i for i, each in enumerate(defenses) if has_memory(each)]
+
+  def init(key, spec):
+    made = [defenses[i].init(key, spec).state for i in keeping]
+    return slots(spec, state=tuple(made))
+
+  def prepare(key, features, labels):
+    branches = [_preparing(*named) for named in zip(own, called)]
+    return jax.lax.switch(which, branches, key, features, labels)
 
   def gradient(state, key, cut, labels):
-    called = [*names, *[''] * (len(defenses) - len(names))]
-    branches = [_as_tuple(checked(*d)) for d in zip(defenses, called)]
+    branches = [
+        _perturbing(each, keeping.index(i) if i in keeping else None)
+        for i, each in enumerate(own)
+    ]
     return jax.lax.switch(which, branches, state, key, cut, labels)
 
-  return Defense(gradient=gradient)
+  prepares = any(each.prepare for each in defenses)
+  return Defense(init, prepare if prepares else None, gradient=gradient)
 
 
-def _as_tuple(defense: Defense):
-  """The defense's hook, its gradients made a tuple: branches must agree."""
-  def gradient(*given):
-    cut, state = defense.gradient(*given)
+def _preparing(defense: Defense, name: str) -> Callable[..., Array]:
+  """The defense's hook `prepare`, with labels of the type that it gets."""
+
+  def prepare(key, features, labels):
+    if not defense.prepare:
+      return labels
+    found = defense.prepare(key, features, labels)
+    if found.shape != labels.shape:
+      raise Misfit(
+          f'{name}: prepare must return as many columns as the labels have, '
+          f'{labels.shape}; it returned {found.shape}.'
+      )
+    return found.astype(labels.dtype)
+
+  return prepare
+
+
+def _perturbing(defense: Defense, place: int | None) -> Callable[..., Any]:
+  """The defense's hook `gradient` on the memory of all, its own at `place`.
+
+  Its gradients are made a tuple, as branches must agree.
+  """
+
+  def gradient(state, *given):
+    own = () if place is None else state[place]
+    cut, own = defense.gradient(own, *given)
+    if place is not None:
+      state = *state[:place], own, *state[place + 1 :]
     return tuple(cut), state
+
   return gradient

@@ -47,8 +47,8 @@ def play(tmp_path, monkeypatch):
 
     made = Compiled(
         'none', place=lambda job: (None, None), start=None, advance=advance,
-        finish=lambda *_: None, ready=ready, shapes=None, stride=1,
-        seconds=0.0, crossing={},
+        finish=lambda *_: None, ready=ready, own=lambda job, runs: runs,
+        whole=None, shapes=None, stride=1, seconds=0.0, crossing={},
     )
     log = SimpleNamespace(
         begin=lambda *_: None, add=lambda *_: None, close=lambda: None

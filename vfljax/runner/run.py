@@ -9,6 +9,7 @@ import contextlib
 from functools import partial
 from pathlib import Path
 import time
+from typing import Any
 
 import jax
 import numpy as np
@@ -192,7 +193,7 @@ def _run_job(
   epochs, count = job.setting.config.train.epochs, job.count
   stop, writer, log = saving
   cells, samples = made.place(job)
-  done, going = _resume(work, job, made, cells) or (
+  done, going = _resume(work, job, made, cells, samples) or (
       0, compiling.begin(made, cells, samples)
   )
   progress.unit(job.name, len(job.seeds), epochs, done)
@@ -218,7 +219,7 @@ def _run_job(
     long = now - before > LONG_SECONDS and rested
     due = stop or long or now - last_save > SAVE_SECONDS
     if due and done < epochs:
-      writer.save(done, _trim(going, count))
+      writer.save(done, _trim(made, job, going))
       last_save = now
     if stop and done < epochs:
       writer.wait()
@@ -227,7 +228,7 @@ def _run_job(
   clock = time.perf_counter()
   while not made.ready(LOOK_SECONDS):
     if stop:
-      writer.save(done, _trim(going, count))
+      writer.save(done, _trim(made, job, going))
       writer.wait()
       raise Interrupted
   waited = time.perf_counter() - clock
@@ -245,19 +246,22 @@ def _run_job(
   )
 
 
-def _trim(going: Going, count: int) -> Going:
-  """The jobs' state without padding, whose size depends on the devices."""
-  cut = lambda tree: jax.tree.map(lambda x: x[:count], tree)
-  whole = joined(going.runs)
+def _trim(made: Compiled, job: Job, going: Going) -> Going:
+  """The job's state without padding, whose size depends on the devices."""
+  cut = lambda tree: jax.tree.map(lambda x: x[: job.count], tree)
+  whole = made.own(job, joined(going.runs))
   return going._replace(runs=cut(whole), history=cut(going.history))
 
 
-def _resume(work: Workdir, job: Job, made: Compiled, cells: list):
+def _resume(
+    work: Workdir, job: Job, made: Compiled, cells: list, samples: Any
+):
   """The checkpoint of a job in progress as (epochs done, Going), or None."""
   shape = lambda s: jax.ShapeDtypeStruct((job.count, *s.shape[1:]), s.dtype)
   runs, history, seconds = made.shapes
   like = Going(
-      jax.tree.map(shape, runs), jax.tree.map(shape, history), seconds
+      jax.tree.map(shape, made.own(job, runs)),
+      jax.tree.map(shape, history), seconds,
   )
   # A streamed run may have saved between two strides of a run in memory, which
   # plays whole strides only.
@@ -267,7 +271,7 @@ def _resume(work: Workdir, job: Job, made: Compiled, cells: list):
   if not saved:
     return None
   done, going = saved
-  return done, compiling.resumed(made, going, cells)
+  return done, compiling.resumed(made, job, going, cells, samples)
 
 
 def _write(history, rows, first: int):

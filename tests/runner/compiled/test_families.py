@@ -65,6 +65,56 @@ def test_who_shares(everything):
   assert 0 not in shared['none'].which.values()  # The undefended one's own.
 
 
+@of_a_cpu
+@pytest.mark.parametrize('attacks, shared', [
+    ((), True), (('model_completion',), True), (('norm_scoring',), False),
+    (('model_completion', 'model_inversion'), False),
+    (('missing_features',), False),
+])
+def test_the_active_party_alone_shares_where_nothing_is_measured(
+    attacks, shared
+):
+  """Of others' rounds or federations; stolen weights have their own programs.
+  """
+  everything = found(config(
+      'none', 'iso', 'dcor', listed_attacks=attacks, model=DEEP,
+      attack=AttackConfig(known=2, auxiliary=20),
+  ))
+  families_of = families.families(everything)
+  assert (families_of['alone'] is families_of['none']) == shared
+  family = families_of['none']
+  numbers = [family.which[name] for name in ('none', 'iso')]
+  assert family.which.get('alone') == (0 if shared else None)
+  assert sorted(numbers) == [1, 2]
+  cells = families.cells_of(everything[1], families_of['alone'])
+  assert everything[1].entry.name == 'alone'
+  assert (cells['others']['which'] == 0).all()
+
+
+@of_a_cpu
+@pytest.mark.slow
+def test_the_active_party_hears_as_little_in_programs_of_all(
+    tmp_path, monkeypatch
+):
+  """As in one of its own, up to rounding; it would else learn from the others.
+  """
+  def results(place):
+    given = config('none', 'iso', listed_attacks=(), model=DEEP)
+    table = arguments.load_data(given.data)
+    work = run.run(given, table, str(tmp_path / place))
+    lines = (work.path / 'results.jsonl').read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+  together = results('together')
+  monkeypatch.setattr(families, '_can_be_branch', lambda *_: False)
+  for one, other in zip(together, results('apart'), strict=True):
+    assert one | dict(value=0) == other | dict(value=0)
+    assert one['value'] == pytest.approx(other['value'], abs=1e-4), one
+  values = {(r['metric'], r['seed']): r['value'] for r in together
+            if r['defense'] == 'none'}
+  assert values['alone_auc', 0] != values['auc', 0]
+
+
 def test_no_call_plays_padding_for_another_defense(everything):
   """3 seeds on 2 devices are 2 each; with two strengths 6 trainings, 3 each."""
   shared = families.families(everything)

@@ -190,6 +190,7 @@ def _streamed(job: Job) -> Compiled:
           dict(cells=cells[0], runs=runs[0]), ()
       ),
       lambda seconds: True,
+      lambda job, runs: runs, lambda job, runs, fresh: runs,
       Going(made.runs, history, jax.ShapeDtypeStruct((), np.float32)),
       1, 0.0, {},
   )
@@ -203,19 +204,26 @@ def begin(made: Compiled, cells: list, samples: Any) -> Going:
   return Going(made.start(cells, samples), blank, np.float32(0))
 
 
-def resumed(made: Compiled, going: Going, cells: list) -> Going:
+def resumed(
+    made: Compiled, job: Job, going: Going, cells: list, samples: Any
+) -> Going:
   """The job as of a checkpoint, cut into pieces and padded.
 
   Args:
     made: The job's programs.
+    job: The job.
     going: The checkpoint; its runs are in one tree without padding.
     cells: The pieces.
+    samples: On the devices, as `cells`.
   """
-  shapes = made.shapes.runs
+  shapes = made.own(job, made.shapes.runs)
   size = len(jax.tree.leaves(shapes)[0])
   pieces = [
       jax.device_put(part, jax.tree.map(lambda s: s.sharding, shapes))
       for part in split(sweep.pad(going.runs, len(cells) * size), size)
   ]
+  if shapes is not made.shapes.runs:  # Others share its programs.
+    fresh = made.start(cells, samples)
+    pieces = [made.whole(job, *both) for both in zip(pieces, fresh)]
   padded = sweep.pad(going.history, len(cells) * size)
   return Going(pieces, jax.tree.map(np.asarray, padded), going.seconds)

@@ -1,7 +1,9 @@
 """Families: jobs that share their compiled programs.
 
-Defenses that only change gradients differ in a hundredth of what is compiled.
+Defenses that only change gradients differ in a hundredth of what is compiled,
+and those that change labels before training only in the program that starts it.
 So on CPUs one program has all of them as branches, and an argument chooses one.
+It also trains the active party alone, if no attack is measured in it.
 Results do not depend on which other defenses are in it. The number of trainings
 in a call divides that of each job, so no job needs padding.
 
@@ -22,7 +24,9 @@ from vfljax import switching
 from vfljax.defense import Defense, none
 from vfljax.runner.compiled import stolen
 from vfljax.runner.experiment.jobs import ALONE, Job
-from vfljax.runner.experiment.setting import baselines, without_baselines
+from vfljax.runner.experiment.setting import (
+    absent, baselines, without_baselines,
+)
 
 
 class Family(NamedTuple):
@@ -38,6 +42,9 @@ class Family(NamedTuple):
       jobs have them; else `None`.
     attack_cells: Trainings in a call of the shared programs of attacks on
       stolen weights; 0 if this family's own programs contain those attacks.
+    memories: The names of entries whose defenses have a memory, in its order;
+      () if the programs are not shared (`memories`).
+    preparing: The names of entries whose defenses prepare labels, likewise.
   """
 
   name: str
@@ -46,6 +53,8 @@ class Family(NamedTuple):
   cells: int
   baselines: Job | None
   attack_cells: int = 0
+  memories: tuple[str, ...] = ()
+  preparing: tuple[str, ...] = ()
 
   @property
   def attack_jobs(self) -> dict[str, Job]:
@@ -84,10 +93,16 @@ def _sharing(everything: Sequence[Job]) -> dict[str, Family]:
   which = {name: i + 1 for i, name in enumerate(sorted(first))}
   members = [lambda strength: none()]
   members += [_maker(first[name]) for name in sorted(first)]
+  quiet = [job for job in everything if _can_be_branch(job, shared[0])]
+  which |= {job.entry.name: 0 for job in quiet}
+  shared += quiet
 
   def make(strength, which):
     made = [member(strength) for member in members]
-    return switching.one_of(which, made, ['none', *sorted(first)])
+    chosen = switching.one_of(which, made, ['none', *sorted(first)])
+    if quiet:
+      chosen = chosen._replace(receive=absent(which == 0).receive)
+    return chosen
 
   job = shared[0]._replace(make=make, others=dict(which=()), strengths=(0.0,))
   cells = _together(shared)
@@ -96,8 +111,12 @@ def _sharing(everything: Sequence[Job]) -> dict[str, Family]:
       for one in shared if has_baselines(one)
   ]
   job = job._replace(setting=without_baselines(job.setting))
-  name = ' '.join(sorted(first))
-  own = Family(name, job, which, cells, more[0] if more else None)
+  name = ' '.join([*sorted(first), *(job.entry.name for job in quiet[:1])])
+  those = lambda asked: tuple(n for n in sorted(first) if asked(first[n]))
+  own = Family(
+      name, job, which, cells, more[0] if more else None,
+      memories=those(_remembers), preparing=those(_prepares),
+  )
   return found | dict.fromkeys([job.program for job in shared], own)
 
 
@@ -143,7 +162,27 @@ def _together(some: Sequence[Job]) -> int:
 def _can_share(job: Job) -> bool:
   if not _one_by_one(job) or job.entry.name == ALONE or job.others:
     return False
-  return switching.gradient_only(job.make(job.strengths[0]))
+  return switching.can_be_one(job.make(job.strengths[0]))
+
+
+def _can_be_branch(job: Job, shared: Job) -> bool:
+  """Whether the active party alone can be trained by `shared`'s programs, too.
+
+  These must measure nothing that is not measured of the active party alone: no
+  attack, except on stolen weights, which have programs of their own.
+  """
+  own = stolen.without(without_baselines(shared.setting))
+  return job.entry.name == ALONE and _one_by_one(job) and not (
+      own.in_training or own.after_training or own.replayed or own.backdoor
+  )
+
+
+def _remembers(job: Job) -> bool:
+  return switching.has_memory(job.make(job.strengths[0]))
+
+
+def _prepares(job: Job) -> bool:
+  return bool(job.make(job.strengths[0]).prepare)
 
 
 def _maker(job: Job) -> Callable[..., Defense]:

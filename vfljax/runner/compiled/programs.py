@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from vfljax import sweep
-from vfljax.runner.compiled import calls, cell, families, stolen
+from vfljax.runner.compiled import calls, cell, families, memories, stolen
 from vfljax.runner.compiled.cutting import joined
 from vfljax.runner.compiled.families import Family
 from vfljax.runner.compiled.making import Maker
@@ -32,6 +32,8 @@ class Compiled(NamedTuple):
   advance: Callable  # (job, runs, cells, (samples, first epoch))
   finish: Callable  # (job, runs, cells, samples); waits until it is compiled
   ready: Callable  # waits at most so many seconds; whether `finish` is compiled
+  own: Callable  # (job, runs) -> runs as a checkpoint of the job has them
+  whole: Callable  # (job, such runs, fresh ones) -> runs
   shapes: 'Going'  # shapes of a piece's runs and history
   stride: int  # epochs in a call of `advance`
   seconds: float  # that the job waited for its programs
@@ -39,7 +41,7 @@ class Compiled(NamedTuple):
 
 
 class Going(NamedTuple):
-  """A job in progress. A checkpoint holds it with `runs` joined."""
+  """A job in progress. A checkpoint holds it with its `own` runs, joined."""
 
   runs: Any  # train.Run, leaves [cells, ...]: a list of pieces
   history: Any  # leaves [cells, epochs, ...], zeros for epochs to come
@@ -90,7 +92,7 @@ class Programs:
     attacks = [
         name for name in family.attack_jobs
         if not _of_baselines(name) or families.has_baselines(job)
-    ]
+    ] if stolen.attacks(job.setting) else []
     if 'baselines' in self._made.programs and families.has_baselines(job):
       last.append('baselines')
 
@@ -120,6 +122,7 @@ class Programs:
         job.program, partial(calls.place, family),
         lambda cells, samples: [start(c, samples) for c in cells],
         advance, finish, ready,
+        partial(memories.own, family), partial(memories.whole, family),
         Going(
             self._made.runs, self._made.history,
             jax.ShapeDtypeStruct((), np.float32),

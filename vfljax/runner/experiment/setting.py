@@ -196,15 +196,19 @@ def _after(setting: Setting, baselines: bool) -> Setting:
   })
 
 
-def absent() -> Defense:
+def absent(alone: Array | bool = True) -> Defense:
   """A `Defense` that leaves the active party alone.
 
   The top network gets zeros in place of the passive parties' embeddings, so
   those parties learn nothing.
+
+  Args:
+    alone: Whether it does; if not, nothing changes. May be traced.
   """
 
   def receive(active, state, key, up, labels):
-    return tuple(jnp.zeros_like(u) for u in up), jnp.zeros((), jnp.float32)
+    heard = tuple(jnp.where(alone, jnp.zeros_like(u), u) for u in up)
+    return heard, jnp.zeros((), jnp.float32)
 
   return Defense(
       init=lambda key, spec: Slots((), ((),) * len(spec.embeddings), ()),
