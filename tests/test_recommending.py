@@ -2,6 +2,7 @@
 import contextlib
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -273,6 +274,7 @@ def test_a_users_modules_are_not_ours(trained):
   before = [*sys.path]
   advised(people(), 'late')
   assert sys.path == before
+  assert str(Path(command.__file__).parent) not in before  # By another test.
 
 
 def test_the_commands_folder_is_continued_from_a_file(trained, capsys):

@@ -190,6 +190,7 @@ def test_errors_say_what_to_type_in_python(change, how, message, tmp_path):
      "raise config.attack.own['completion']['epochs']."),
     ('--config.attack.replay_rounds.', 'config.attack.replay_rounds.'),
     ('no attack, see --list attacks.', 'no attack, see vfljax --list attacks.'),
+    ('See --help, or vfljax --help.', 'See vfljax --help, or vfljax --help.'),
 ])
 def test_flags_become_what_python_reads(flags, python):
   assert wording.in_python(flags) == python

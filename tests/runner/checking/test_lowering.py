@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from experiments import quickstart
+from vfljax.commands import point
 from vfljax.data.table import Table
+from vfljax.runner import main, run
 from vfljax.runner.checking import checks, knowing, lowering
 from vfljax.runner.config import AttackConfig, Config, TrainConfig
 from vfljax.runner.errors import UserError
@@ -97,9 +99,29 @@ def test_a_split_may_have_fewer_labels_than_its_share():
     checks.make(more, table(15, 3))
 
 
+@pytest.mark.parametrize('command', [main.main, point.play])
+def test_commands_run_what_was_lowered(command, tmp_path, monkeypatch):
+  begun = []
+
+  def play(config, *_, **__):
+    begun.append(config)
+    raise UserError('That is enough.')
+
+  monkeypatch.setattr(run, 'run', play)
+  y = np.arange(30) % 3
+  lines = [f'{i % 7},{i % 11},{i % 5},{k}' for i, k in enumerate(y)]
+  (tmp_path / 'my.csv').write_text('\n'.join(['a,b,c,y', *lines]))
+  command([
+      'vfljax', f'--config={quickstart.__file__}', '--config.data.name=csv',
+      f'--config.data.path={tmp_path}/my.csv', '--config.data.label=y',
+      '--cache=', f'--workdir={tmp_path}/out',
+  ])
+  assert (begun[0].train.batch_size, begun[0].attack.known) == (7, 3)
+
+
 @pytest.mark.parametrize('classes, known, seen, message', [
     (2, 0, None, ''), (2, 2, None, ''), (2, 3, None, '2 labels.*, or 0 for al'),
-    (2, 3, RecordedGradients, r'2 labels per class \(the rar.*samples\); got 3'),
+    (2, 3, RecordedGradients, r'2 labels per class \(the rar.*\); got 3\.'),
     (3, 0, None, ''), (3, 1, None, 'No sample is of class 2 of 3,'),
 ])
 def test_who_knows_labels_needs_samples_of_each_class(

@@ -55,12 +55,13 @@ def test_first_rows_of_a_sorted_file_are_told():
 
 
 def test_first_rows_are_those_for_training():
-  """Not those of a test set, which may lie before them."""
+  """Not those of a test set, which may lie before them; and 21 of 41 is chance.
+  """
   told, own = [], data.load('wine')
   test = np.arange(len(own.labels)) < 59  # All of the first class.
   y = np.where(test, 0, 1 + np.arange(len(test)) % 2).astype(np.int32)
   table = own._replace(labels=y, test=test)
-  loading.taken(DataConfig(limit=40), table, told.append)
+  loading.taken(DataConfig(limit=41), table, told.append)
   assert not told
 
 
@@ -70,15 +71,6 @@ def test_the_class_that_is_alone_is_named_by_its_name():
         DataConfig(label='y', limit=12),
         FRAME.sort_values('y', ascending=False), lambda text: None,
     )
-
-
-def test_most_of_a_file_is_surer_than_a_sample():
-  """160 of 200 rows: their share is off by less than that of 160 drawn."""
-  y, told = np.arange(200) % 2, []
-  y[160:] = 1
-  frame = pd.DataFrame(dict(x=np.arange(200.0), y=y))
-  loading.taken(DataConfig(label='y', limit=160), frame, told.append)
-  assert len(told) == 1 and '50.0% of class' in told[0]
 
 
 def test_a_table_is_taken_as_it_is():
