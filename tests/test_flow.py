@@ -88,8 +88,9 @@ def test_constants_have_sources_inside_of_programs_too():
 
 
 def test_a_path_names_the_places_on_the_way():
+  """Each once, though it computes twice there."""
   def first(a):
-    return a * 2
+    return a * 2 * a
 
   def then(a):
     return jnp.sin(first(a))

@@ -17,6 +17,7 @@ from vfljax.attacks.active_completion import malicious_sgd
 from vfljax.attacks.gradient_inversion import Search, gradient_inversion
 from vfljax.attacks.mixmatch import MixMatch, mixmatch
 from vfljax.attacks.model_completion import model_completion
+from vfljax.attacks.model_inversion import Inversion, model_inversion
 from vfljax.attacks.norm_scoring import norm_scoring
 from vfljax.attacks.residual_scoring import residual_scoring
 from vfljax.defenses.gafm import gafm
@@ -102,6 +103,11 @@ def view_of(kind, vfl):
   key = jax.random.key(0)
   state = protocol.init(key, vfl, plain, contracts.TXS, data)
   seen = protocol.play_round(key, vfl, plain, contracts.TXS, state, data)[1]
+  if kind is views.TrainedTop:
+    return views.trained_top(plain, state, seen.messages.up[0], data)
+  if kind is views.RecordedGradients:
+    rounds = jax.tree.map(lambda x: x[None], seen)
+    return views.recorded_gradients(key, 1, rounds, 2)[0]
   return views.in_training(kind, key, 1, plain, seen)
 
 
@@ -117,6 +123,11 @@ def test_views_of_messages_are_float32():
   assert {g.dtype for g in jax.tree.leaves(kept.gradients)} == {
       jnp.dtype('float32')
   }
+  recorded = view_of(views.RecordedGradients, vfl)
+  assert recorded.known_received.dtype == jnp.float32
+  assert recorded.received.dtype == jnp.float32
+  top = view_of(views.TrainedTop, vfl)
+  assert top.received.dtype == jnp.float32
   for attack in norm_scoring(), residual_scoring(2):
     assert np.isfinite(attack.run(jax.random.key(0), view)).all()
 
@@ -162,6 +173,15 @@ def test_an_attacker_completes_a_network_in_full(dtype):
   np.testing.assert_allclose(half, guess(jnp.float32), atol=0.05)
 
 
+def test_a_shadow_is_trained_in_full_and_computes_in_half():
+  """As the network that it guesses: its weights have their own type again."""
+  vfl = federation(AT_LAST)
+  view = view_of(views.TrainedTop, vfl)
+  attack = model_inversion(vfl, vfl.bottoms[1], Inversion(2, steps=2))
+  found = attack.run(jax.random.key(1), view)
+  assert found.dtype == jnp.float32 and np.isfinite(found).all()
+
+
 def test_mixmatch_completes_a_network_in_full():
   weights, known, labels, x = trained(AT_LAST)
   view = views.UnlabeledBottom(weights, known.at[:, 0].set(0), labels, x,
@@ -174,12 +194,14 @@ def test_mixmatch_completes_a_network_in_full():
 
 
 def test_masters_are_the_same_object_where_nothing_is_half():
-  full = dict(w=jnp.ones(3), i=jnp.arange(3))
+  full = dict(w=jnp.ones(3), i=jnp.arange(3), b=jnp.ones(3, 'int8'))
   same, back = descent.masters(full)
   assert same is full and back(full) is full
   mixed = dict(full, h=jnp.ones(2, HALF[0]))
   wide, back = descent.masters(mixed)
-  assert [wide[k].dtype for k in 'hiw'] == ['float32', 'int32', 'float32']
+  assert [wide[k].dtype for k in 'hiwb'] == [
+      'float32', 'int32', 'float32', 'int8'
+  ]
   assert back(wide)['h'].dtype == HALF[0] and back(wide)['i'].dtype == 'int32'
 
 

@@ -1,6 +1,8 @@
 """Advice from Python: the command's numbers, files and messages."""
+import contextlib
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,8 +15,10 @@ from vfljax import data
 from vfljax.commands import recommend as command
 from vfljax.report import reading
 from vfljax.runner import run as running
+from vfljax.runner.compiled import kept
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import choosing
+from vfljax.runner.machine import device
 from vfljax.runner.main import main
 from vfljax.runner.workdir import about, store
 
@@ -73,7 +77,8 @@ def trained(monkeypatch):
             row(name, s, who, seed, metric, 'test', value)
             for seed in range(config.seeds)
             for who, metric, value in (
-                (None, 'auc', utility), ('norm_scoring', 'leak_auc', leak)
+                (None, 'auc', utility),
+                ('norm_scoring', 'leak_auc', leak + 1e-3 * seed),
             )
         ], dict(seeds=config.seeds, classes=2))
     return work
@@ -123,7 +128,9 @@ def test_what_comes_back(tmp_path, trained, capsys):
   assert "config={'defenses': ...}" in advice.text
   found = advice.measured()
   first = found.iloc[0]
-  assert (first.defense, first.strength) == advice.chosen[:2]
+  assert (*first[['defense', 'strength', 'utility_loss', 'worst_leakage']],
+          first.attack) == advice.chosen
+  assert first.utility_loss_half == 0 < first.worst_leakage_half
   assert [*found.remark].count('within') == [*found.remark].index(
       'costs too much'
   )
@@ -139,6 +146,42 @@ def test_what_comes_back(tmp_path, trained, capsys):
   assert config.train.batch_size == 30  # Of what was not typed.
   assert set(frame.columns) - {'late'} == set(table.names)
   assert '120 rows of own' in capsys.readouterr().out
+
+
+def test_a_strength_keeps_its_digits():
+  chosen = vfljax.recommending.Chosen('iso', 0.12345, 1.0, 2.0, 'norm_scoring')
+  assert str(chosen) == 'iso(0.12345)'
+  assert str(chosen._replace(strength=None)) == 'iso'
+
+
+@pytest.mark.parametrize('numbers', [[8, 4], (8,), []])
+def test_a_list_of_numbers_is_one(numbers, trained):
+  advised(people(), 'late', config=FIELDS | {'model.bottom': numbers})
+  assert trained[0][0].model.bottom == tuple(numbers)
+
+
+def test_where_programs_are_kept_is_as_asked(trained, monkeypatch):
+  del trained
+  asked = []
+
+  def within(cache):
+    asked.append(cache)
+    return contextlib.nullcontext()
+
+  monkeypatch.setattr(kept, 'within', within)
+  advised(people(), 'late')
+  monkeypatch.setattr(device, 'set_up', lambda *_: None)  # Nothing is written.
+  advised(people(), 'late', cache=None)
+  assert asked[0] == '' and asked[1].endswith('vfljax')
+
+
+def test_a_warning_names_a_key(trained, capsys):
+  del trained
+  advised(people().sort_values('late'), 'late',
+          config=FIELDS | {'data.limit': 70})
+  said = capsys.readouterr()
+  assert "type a larger config['data.limit']" in said.err
+  assert '--config' not in said.err + said.out
 
 
 def test_the_defaults_are_the_commands(trained, tmp_path):
@@ -233,6 +276,7 @@ def test_a_users_modules_are_not_ours(trained):
   before = [*sys.path]
   advised(people(), 'late')
   assert sys.path == before
+  assert str(Path(command.__file__).parent) not in before  # By another test.
 
 
 def test_the_commands_folder_is_continued_from_a_file(trained, capsys):

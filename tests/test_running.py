@@ -1,6 +1,7 @@
 """A run from Python: the command line's numbers, files and messages."""
 import dataclasses
 import json
+import math
 from pathlib import Path
 import sys
 
@@ -20,7 +21,7 @@ from vfljax.runner.config import (
     as_code,
 )
 from vfljax.runner.errors import UserError
-from vfljax.runner.workdir import about, recording
+from vfljax.runner.workdir import about, beside, recording
 
 METHODS = ['--config.defenses=none,iso(5)', '--config.attacks=norm_scoring']
 SMALL = Config(
@@ -189,6 +190,7 @@ def test_errors_say_what_to_type_in_python(change, how, message, tmp_path):
      "raise config.attack.own['completion']['epochs']."),
     ('--config.attack.replay_rounds.', 'config.attack.replay_rounds.'),
     ('no attack, see --list attacks.', 'no attack, see vfljax --list attacks.'),
+    ('See --help, or vfljax --help.', 'See vfljax --help, or vfljax --help.'),
 ])
 def test_flags_become_what_python_reads(flags, python):
   assert wording.in_python(flags) == python
@@ -256,6 +258,8 @@ def test_fewer_devices_than_cores_are_told(monkeypatch, capsys):
   calling.tell_of_cores(0)
   assert 'JAX had started with 2 of 8 cores' in capsys.readouterr().out
   calling.tell_of_cores(2)
+  monkeypatch.setattr(device, 'cores', lambda: 2)
+  calling.tell_of_cores(0)
   assert not capsys.readouterr().out
 
 
@@ -303,12 +307,14 @@ def test_a_record_is_made_again_by_its_command(capsys, tmp_path):
     (dict(record='a b.py'), "^record='a b.py': .* Type record='a b.json'$"),
     (dict(record='.'), "^record='.': this file exists and is no record"),
     (dict(record='my own'), "^record='my own': this file exists and is no "),
+    (dict(record='odd.json'), 'odd.py beside it is not the config file'),
     (dict(record=3), '^record must be a file, .* got 3. Leave it out for none'),
 ])
 def test_a_record_is_refused_before_anything_runs(how, message, tmp_path):
   (tmp_path / 'mine.json').write_text('{}')
   (tmp_path / 'my own').mkdir()
   (tmp_path / 'theirs.py').write_text('x = 3')
+  (tmp_path / 'odd.py').write_bytes(b'\xff')
   with pytest.raises(UserError, match=message) as error:
     ran(**how)
   assert len(str(error.value).splitlines()) <= 2
@@ -349,3 +355,65 @@ def test_what_a_config_file_cannot_have_is_found():
   name, value = as_code.unwritable(config) or ('', 0)
   assert name == 'listed.1.options.a.0.b' and value == float('inf')
   assert as_code.unwritable(SMALL) is None
+
+
+@pytest.mark.parametrize('value', [
+    math.nan, -math.inf, np.float64(5), np.int64(5), calling.Page('', 3),
+    {1: {2}}, len,
+])
+def test_what_is_no_code_is_found(value):
+  """What is written would not run, or be something else."""
+  entry = Entry('iso', (5.0,), options={'a': value})
+  name, found = as_code.unwritable(entry) or ('', None)
+  assert name == ('options.a.1' if value == {1: {2}} else 'options.a')
+  assert found is value or found == {2}
+
+
+def test_a_record_is_refused_a_configuration_that_is_no_code(tmp_path):
+  config = dataclasses.replace(
+      SMALL, defenses='', listed=(Entry('none'), Entry('iso', (np.float64(5),)))
+  )
+  with pytest.raises(UserError, match=(
+      r'config.listed.1.strengths.0 is a float64, which cannot be written'
+  )):
+    ran(config, record='r.json')
+  assert not {*tmp_path.iterdir()}
+
+
+def test_a_records_command_has_what_repeats_the_run():
+  """Where the record is kept, and the samples lie, is not in it."""
+  config = dataclasses.replace(
+      SMALL, seeds=3, first_seed=7, data=DataConfig('csv', 'home/my.csv', 'ill')
+  )
+  words = ['vfljax', '--config=r.py', '--config.seeds=3']
+  assert beside.command('kept/r.json', config, 0) == words
+  assert beside.command('kept/r.json', config, 2) == [*words, '--devices=2']
+  text = beside._text('kept/r.json', config)
+  assert "'my.csv'" in text and 'first_seed=7' in text
+  assert not [word for word in ('home', 'kept', ' seeds') if word in text]
+
+
+def test_a_record_whose_config_file_is_gone_stays(tmp_path, monkeypatch):
+  monkeypatch.setattr(beside.overwriting, 'check', lambda *given: None)
+  (tmp_path / 'r.json').write_text('{}')
+  with pytest.raises(UserError, match='its config file r.py is gone'):
+    ran(record='r.json')
+
+
+def test_numbers_of_a_small_table_are_lowered_and_told(monkeypatch, capsys):
+  begun = []
+
+  def play(config, *_):
+    begun.append(config)
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(run, 'run', play)
+  frame = pd_frame(data.load('wine'))[::3]
+  config = dataclasses.replace(
+      SMALL, defenses='none', attacks='', data=DataConfig(label='wine')
+  )
+  with pytest.raises(calling.Stopped):
+    ran(config, frame)
+  assert begun[0].train.batch_size == 15
+  said = capsys.readouterr().out
+  assert 'batch_size is 15 here, not 64: there are 42 training' in said

@@ -107,6 +107,15 @@ def test_each_keeps_its_own_memory():
       assert all(map(np.array_equal, state[k], left))
 
 
+def test_each_memory_is_begun_by_its_own_defense():
+  remembering = lambda x: Defense(
+      init=lambda key, spec: slots(spec, state=x),
+      gradient=each(lambda key, d, labels: d),
+  )
+  members = [remembering(3), none(), remembering(5)]
+  assert switching.one_of(0, members).init(KEY, Spec((), 2)).state == (3, 5)
+
+
 def test_weights_that_nobody_gets_are_left_out():
   """They would be trained by all."""
   odd = Defense(

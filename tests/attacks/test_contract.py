@@ -1,5 +1,6 @@
 """One contract for every attack in the registry, and BUILD.md's example."""
 import functools
+from typing import NamedTuple
 
 import chex
 import jax
@@ -486,3 +487,18 @@ def test_what_is_no_view_is_refused_in_a_sentence(given, got):
   )
   with pytest.raises(AttributeError, match=r'call it, norm_scoring\(...\).run'):
     attacks.REGISTRY['norm_scoring'].run(*given)
+  with pytest.raises(AttributeError, match=r'norm_scoring\(...\).view$'):
+    print(attacks.REGISTRY['norm_scoring'].view)
+
+
+def test_who_makes_a_view_of_a_users_own_is_not_known():
+  class Own(NamedTuple):
+    x: int
+
+  @recipe(stage=ROUND)
+  def mine(options, scene, vfl):
+    return Attack(Own, lambda key, view: view.x)
+
+  assert mine(None, None, None).run(None, Own(3)) == 3
+  with pytest.raises(ValueError, match=r'^mine: .* needs a Own; got no view.$'):
+    mine(None, None, None).run(None)

@@ -22,7 +22,7 @@ def get_config():
   return Config(
       seeds=1, alone=False, listed=(Entry('none'),),
       listed_attacks=('norm_scoring',),
-      data=DataConfig(name='breast_cancer', limit=120),
+      data=DataConfig(name='breast_cancer'),
       model=ModelConfig(algorithm='vlr'),
       train=TrainConfig(epochs=1, batch_size=32, optimizer='sgd'),
   )

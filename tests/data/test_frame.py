@@ -291,6 +291,21 @@ def test_shuffled_row_numbers_without_a_name_are_no_feature(tmp_path):
   assert data.load('csv', str(tmp_path / 'a'), 'y').names[1] == 'x'
 
 
+def test_whole_numbers_without_a_name_may_be_measured(tmp_path):
+  """Some of them come twice. Another such column is looked at all the same."""
+  numbers = np.arange(120)
+  frame = pd.DataFrame({
+      'Unnamed: 0': numbers % 50, 'Unnamed: 1': numbers / 2, 'x': numbers % 7,
+      'y': numbers % 2,
+  })
+  frame.to_csv(tmp_path / 'a', index=False)
+  assert len(data.load('csv', str(tmp_path / 'a'), 'y').names) == 3
+  frame.insert(2, 'Unnamed: 2', numbers[::-1])
+  frame.to_csv(tmp_path / 'a', index=False)
+  with pytest.raises(ValueError, match="'Unnamed: 2', has another whole"):
+    data.load('csv', str(tmp_path / 'a'), 'y')
+
+
 def test_a_named_index_of_a_parquet_file_is_a_column(tmp_path):
   frame = pd.DataFrame(dict(age=[3, 5, 9], x=[1, 2, 4], y=[0, 1, 1]))
   frame.set_index('age').to_parquet(tmp_path / 'a')

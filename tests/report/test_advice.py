@@ -138,6 +138,16 @@ def test_what_diverged_is_never_advised(tmp_path):
   cells = {('none', None): cell_of([0.9] * 2, [0.95] * 2), ('iso', 5.0): lost}
   first, = said(tmp_path, Goal(budget=2), cells)
   assert first.startswith('Nothing can be advised')
+  results, = reading.read(workdir(tmp_path / 'again', cells).path)
+  found = advice.ordered(results, Goal(budget=2))
+  assert [trade.cell[0] for trade in found] == ['none', 'iso']
+
+
+def test_of_the_undefended_federation_alone_nothing_is_chosen(tmp_path):
+  """Its own is no advice, as nothing was compared with it."""
+  cells = {('none', None): cell_of([0.9] * 2, [0.95] * 2)}
+  results, = reading.read(workdir(tmp_path, cells).path)
+  assert advice.chosen(results, Goal(budget=2)) is None
 
 
 def test_what_was_not_tested_is_what_could_have_been(tmp_path):

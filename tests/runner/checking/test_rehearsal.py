@@ -31,10 +31,13 @@ def make(given: Config):
   return checks.make(given, arguments.load_data(given.data))
 
 
-@pytest.mark.parametrize('dtype, optimizer', [
-    ('float16', 'adam'), ('float16', 'sgd'), ('bfloat16', 'adam'),
+@pytest.mark.parametrize('dtype, optimizer, algorithm', [
+    ('float16', 'adam', 'vhnn'), ('float16', 'adam', 'vsnn'),
+    ('float16', 'sgd', 'vhnn'), ('bfloat16', 'adam', 'vhnn'),
 ])
-def test_adam_on_weights_of_float16_is_refused(dtype, optimizer, monkeypatch):
+def test_adam_on_weights_of_float16_is_refused(
+    dtype, optimizer, algorithm, monkeypatch
+):
   """Its epsilon is 0 there, and every training would seem to diverge."""
   half = Net(
       lambda key, x: jnp.zeros((x.shape[1], 4), dtype),
@@ -42,7 +45,7 @@ def test_adam_on_weights_of_float16_is_refused(dtype, optimizer, monkeypatch):
   )
   monkeypatch.setitem(nets.REGISTRY, 'half', nets.Network(lambda: half))
   given = config(
-      model=ModelConfig(name='half', top=()),
+      model=ModelConfig(algorithm, name='half', top=()),
       train=TrainConfig(epochs=2, batch_size=8, optimizer=optimizer),
   )
   if (dtype, optimizer) != ('float16', 'adam'):

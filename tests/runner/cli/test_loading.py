@@ -54,6 +54,25 @@ def test_first_rows_of_a_sorted_file_are_told():
     )
 
 
+def test_first_rows_are_those_for_training():
+  """Not those of a test set, which may lie before them; and 21 of 41 is chance.
+  """
+  told, own = [], data.load('wine')
+  test = np.arange(len(own.labels)) < 59  # All of the first class.
+  y = np.where(test, 0, 1 + np.arange(len(test)) % 2).astype(np.int32)
+  table = own._replace(labels=y, test=test)
+  loading.taken(DataConfig(limit=41), table, told.append)
+  assert not told
+
+
+def test_the_class_that_is_alone_is_named_by_its_name():
+  with pytest.raises(UserError, match="first 12 rows.*all of class 'yes'"):
+    loading.taken(
+        DataConfig(label='y', limit=12),
+        FRAME.sort_values('y', ascending=False), lambda text: None,
+    )
+
+
 def test_a_table_is_taken_as_it_is():
   table = data.load('wine')
   assert loading.taken(DataConfig(), table) is table

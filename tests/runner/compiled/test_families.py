@@ -69,7 +69,7 @@ def test_who_shares(everything):
 @pytest.mark.parametrize('attacks, shared', [
     ((), True), (('model_completion',), True), (('norm_scoring',), False),
     (('model_completion', 'model_inversion'), False),
-    (('missing_features',), False),
+    (('missing_features',), False), (('gradient_clustering',), False),
 ])
 def test_the_active_party_alone_shares_where_nothing_is_measured(
     attacks, shared
@@ -89,6 +89,26 @@ def test_the_active_party_alone_shares_where_nothing_is_measured(
   cells = families.cells_of(everything[1], families_of['alone'])
   assert everything[1].entry.name == 'alone'
   assert (cells['others']['which'] == 0).all()
+
+
+def test_who_is_not_alone_hears_all():
+  for alone, heard in (True, 0), (np.bool_(True), 0), (np.bool_(False), 3):
+    receive = setting.absent(alone).receive
+    up, loss = receive((), (), None, (np.full((2, 4), 3.0),), None)
+    assert (up[0] == heard).all() and loss == 0
+
+
+@of_a_cpu
+def test_memories_are_in_the_order_of_the_branches():
+  """As `one_of` has them, whatever the order of the jobs."""
+  residual = lambda label: Entry(
+      'gradient_compression', (0.3,), dict(residual=True), label=label
+  )
+  family = families.families(found(config(
+      listed=(Entry('none'), residual('b'), residual('a')), listed_attacks=()
+  )))['none']
+  assert family.memories == ('a', 'b')
+  assert family.which['a'] < family.which['b']
 
 
 @of_a_cpu

@@ -24,9 +24,12 @@ def test_who_waits_for_a_compiler_is_stopped_and_nothing_more_begins():
     maker.wait(done)
     assert done.result()[0]
     timer = threading.Timer(0.1, stop.note)
+    late = threading.Timer(5, made.cancel)  # So that a fault ends, too.
     timer.start()
+    late.start()
     with pytest.raises(Interrupted):
-      maker.wait(made)  # It never ends.
+      maker.wait(made)
+    late.cancel()
     timer.join()
     with pytest.raises(Interrupted):
       maker.make(lowered())

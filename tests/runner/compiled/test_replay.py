@@ -179,11 +179,17 @@ def test_rounds_and_labels_are_those_that_there_are(
       config=SimpleNamespace(train=SimpleNamespace(batch_size=SIZE)),
       replayed=dict(own=Attack(view, None, wants=wants)), classes=2,
   )
+  most = replay.most_known(setting, 25)
   if not message:
     replay.check(setting, 25)
+    assert known <= most
     return
   with pytest.raises(UserError, match=message):
     replay.check(setting, 25)
+  setting.classes = 4  # Two samples of each are more than a round has.
+  if view is views.RecordedGradients and rounds == 1:
+    with pytest.raises(UserError, match='gradients of 6 samples, .* of 4 cla'):
+      replay.check(setting, 25)
 
 
 @pytest.mark.parametrize('at', ['both', 'start', 'end'])
