@@ -223,6 +223,8 @@ def test_nothing_or_no_defense_may_be_advised(goal, chosen, trained):
     (dict(label='lat'), r"did you mean 'late'\? label='late'$"),
     (dict(label=3), '^label must be text; got 3'),
     (dict(seeds=3), r"no argument 'seeds'.*\? Type config={'seeds': 3}"),
+    (dict(budgt=3), r"no argument 'budgt'. Did you mean budget\?$"),
+    (dict(device=1), r"argument 'device'. Did you mean devices\?$"),
     (dict(config={'sedes': 3}), "no field 'sedes'. Did you mean seeds"),
     (dict(config={'train': {'epochs': 3}}), "as {'seeds': 10, 'train.epochs"),
     (dict(config=[3]), '^config must be a dictionary of fields, .* got a list'),

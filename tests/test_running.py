@@ -304,11 +304,15 @@ def test_a_record_is_made_again_by_its_command(capsys, tmp_path):
     (dict(record='r.py'), "Type record='r.json'"),
     (dict(record='mine.json'), "^record='mine.json': this file exists and is "),
     (dict(record='theirs.json'), 'theirs.py beside it is not the config file'),
+    (dict(record='a b.py'), "^record='a b.py': .* Type record='a b.json'$"),
+    (dict(record='.'), "^record='.': this file exists and is no record"),
+    (dict(record='my own'), "^record='my own': this file exists and is no "),
     (dict(record='odd.json'), 'odd.py beside it is not the config file'),
     (dict(record=3), '^record must be a file, .* got 3. Leave it out for none'),
 ])
 def test_a_record_is_refused_before_anything_runs(how, message, tmp_path):
   (tmp_path / 'mine.json').write_text('{}')
+  (tmp_path / 'my own').mkdir()
   (tmp_path / 'theirs.py').write_text('x = 3')
   (tmp_path / 'odd.py').write_bytes(b'\xff')
   with pytest.raises(UserError, match=message) as error:

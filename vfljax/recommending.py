@@ -10,6 +10,8 @@ It needs the packages of the extra `run`, and imports them when it is called.
 import argparse
 from collections.abc import Mapping, Sequence
 import dataclasses
+import difflib
+import inspect
 import os
 from pathlib import Path
 from types import MappingProxyType
@@ -226,10 +228,12 @@ def _rarely(more: dict[str, Any]) -> tuple[Any, Any, bool]:
     device.check(devices)
   if more:
     name, value = next(iter(more.items()))
-    raise UserError(
-        f'vfljax.recommend has no argument {name!r}. Is it a field of a '
+    known = [*inspect.signature(recommend).parameters, *Rarely.__annotations__]
+    close = difflib.get_close_matches(name, known, n=1)
+    raise UserError(f'vfljax.recommend has no argument {name!r}. ' + (
+        f'Did you mean {close[0]}?' if close else 'Is it a field of a '
         f'configuration? Type config={{{name!r}: {value!r}}}.'
-    )
+    ))
   return found
 
 

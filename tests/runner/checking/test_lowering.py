@@ -11,7 +11,7 @@ from vfljax.commands import point
 from vfljax.data.table import Table
 from vfljax.runner import main, run
 from vfljax.runner.checking import checks, knowing, lowering
-from vfljax.runner.config import AttackConfig, Config, TrainConfig
+from vfljax.runner.config import AttackConfig, Config, TrainConfig, Variant
 from vfljax.runner.errors import UserError
 from vfljax.views import RecordedGradients
 
@@ -148,6 +148,26 @@ def test_defaults_of_fields_are_nobodys_choice():
       whole, train=TrainConfig(batch_size=65), attack=AttackConfig(known=9)
   )
   assert lowering.lowered(mine, table(30, 3)) == (mine, [])
+
+
+@pytest.mark.parametrize('attack, replay, classes', [
+    ('model_completion', False, 2), ('gradient_clustering', True, 3),
+])
+def test_a_variant_with_its_own_number_lowers_nobodys(attack, replay, classes):
+  """Or a work directory of before could not be continued."""
+  name, there = f'{attack}:few', table(40, classes)
+  config = Config(
+      seeds=1, defenses='none', attacks=name, listed_attacks=(name,),
+      variants=(Variant(name, dict(known=1)),),
+      train=TrainConfig(batch_size=8),
+      attack=AttackConfig(known=30, replay=replay),
+  )
+  checks._check(checks.assembled(config, there))
+  assert lowering.lowered(config, there, OWN) == (config, [])
+  plain = dataclasses.replace(
+      config, attacks=attack, listed_attacks=(attack,), variants=()
+  )
+  assert len(lowering.lowered(plain, there, OWN)[1]) == 1
 
 
 def test_what_cannot_be_divided_is_left_to_the_checks():

@@ -3,7 +3,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from vfljax import defenses, nets, target
+from vfljax import attacks, defenses, nets, target
+from vfljax.attack import recipe
+from vfljax.attacks.norm_scoring import norm_scoring
 from vfljax.defense import Defense, Method
 from vfljax.runner.checking import checks, rehearsal
 from vfljax.runner.cli import arguments
@@ -123,6 +125,24 @@ def test_what_cannot_start_is_refused(case):
 
 def test_what_fits_is_not_refused():
   assert make(config()).sizes.train == 42
+
+
+def test_ones_own_methods_beside_an_attacker_with_its_own_optimizer(
+    monkeypatch
+):
+  """They are tried without that attack, whose party then has another."""
+  monkeypatch.setitem(
+      defenses.REGISTRY, 'mine', Method(lambda: Defense(), ())
+  )
+  monkeypatch.setitem(
+      attacks.REGISTRY, 'guess', recipe()(lambda: norm_scoring())
+  )
+  checks.rehearse(make(config(
+      defenses='none,mine', attacks='guess,active_completion',
+      listed_attacks=('guess', 'active_completion'),
+      model=ModelConfig('vhnn', bottom=(4,), top=(4,)),
+      train=TrainConfig(epochs=1, batch_size=8, optimizer='momentum'),
+  )))
 
 
 def test_what_fits_into_this_machine_but_not_the_next(monkeypatch):

@@ -5,7 +5,10 @@ import threading
 import jax
 import pytest
 
-from vfljax.runner.compiled import making
+from tests.devices import of_a_cpu
+from tests.runner.compiled.test_families import config, found
+from vfljax.runner.compiled import compiling, making
+from vfljax.runner.compiled.compiling import Compiler
 from vfljax.runner.machine.stopping import Interrupted, Stop
 
 
@@ -40,3 +43,20 @@ def test_errors_of_a_compiler_are_its_results():
     making.Maker(pool, None).wait(made)
   with pytest.raises(ValueError, match='no such kernel'):
     made.result()
+
+
+@of_a_cpu
+def test_nothing_is_traced_ahead_after_a_request(monkeypatch):
+  """Nor is it found out what crosses in each defense: that takes a while."""
+  some = found(config('none', 'iso', 'max_norm', 'dcor'))
+  stop, asked = Stop(), []
+
+  def looked(job):
+    asked.append(job.entry.name)
+    stop.note()
+
+  monkeypatch.setattr(compiling.auditing, 'of_job', looked)
+  monkeypatch.setattr(Compiler, '_begin', lambda self, family: None)
+  with Compiler(some, some, stop=stop) as compiler, pytest.raises(Interrupted):
+    compiler.programs(some[0])
+  assert asked == ['iso']

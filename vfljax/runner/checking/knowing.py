@@ -1,6 +1,7 @@
 """How many labels of a class attackers of the trained federation may know."""
 import sys
 
+from vfljax.runner.experiment import attackers
 from vfljax.runner.experiment.setting import Setting
 from vfljax.views import RecordedGradients, TrainedBottom, UnlabeledBottom
 
@@ -18,9 +19,13 @@ def rarest(setting: Setting) -> tuple[int, int]:
 def most_known(setting: Setting) -> int:
   """How many labels of a class attackers of the trained federation may know.
 
-  Without such an attacker there is no limit.
+  Without such an attacker there is no limit, nor do variants count that say
+  themselves how many they know.
   """
-  views = {attack.view for attack in setting.after_training.values()}
+  views = {
+      attack.view for name, attack in setting.after_training.items()
+      if not attackers.differs(setting.config, name, 'known')
+  }
   if not views & LABELED:
     return sys.maxsize
   return max(rarest(setting)[1], 1)

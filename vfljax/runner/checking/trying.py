@@ -68,7 +68,13 @@ def traced(
       after_training=some(job.setting.after_training),
       replayed=some(job.setting.replayed), stream=0,
   )
+  left = {*job.setting.after_training} - {*setting.after_training}
   job = job._replace(setting=setting)
+  if any(attackers.recipe(name).optimizer for name in left):
+    # Without that attacker its party trains as the others do.
+    runs = jax.eval_shape(
+        partial(cell.start, job), shapes(job), setting.samples
+    )
   both, found = dict(cells=shapes(job), runs=runs), {}
   if setting.in_training or not names:
     _, history = jax.eval_shape(

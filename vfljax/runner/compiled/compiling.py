@@ -60,7 +60,8 @@ class Compiler:
     self._at_once = at_once(device.cores(), jax.default_backend())
     self._pool = ThreadPoolExecutor(self._at_once, 'compile')
     self._begun: dict[str, Programs] = {}
-    self._maker = Maker(self._pool, kept, stop)
+    self._stop = Stop() if stop is None else stop  # A new one is false.
+    self._maker = Maker(self._pool, kept, self._stop)
     self._crossing: dict[str, dict[str, Any]] = {}
     self._last: Compiled | None = None
 
@@ -138,6 +139,9 @@ class Compiler:
     """Prepares the next jobs while this family compiles.
 
     Errors are ignored here: they will be raised when it is that job's turn.
+
+    Raises:
+      Interrupted: after a request to stop, before anything more is traced.
     """
     coming = [self._families[job.program] for job in self._left]
     needed = {other.name for other in [family, *coming]}
@@ -145,9 +149,11 @@ class Compiler:
     others = {f.name: f for f in coming if f.name != family.name}
     # At least two, as all programs of one may be the same as another's.
     for other in list(others.values())[: self._at_once]:
+      self._stop.check()
       with contextlib.suppress(Exception):
         self._begin(other)
     for job, other in zip(self._left, coming):
+      self._stop.check()
       if other.name == family.name:
         with contextlib.suppress(Exception):
           self._crossing_of(job)

@@ -19,7 +19,7 @@ from vfljax.attack import Attack, Wants
 from vfljax.measure import Guessed, Metrics
 from vfljax.permuting import permutation
 from vfljax.runner.errors import UserError, choices
-from vfljax.runner.experiment.attackers import attacker
+from vfljax.runner.experiment.attackers import attacker, differs
 from vfljax.runner.experiment.setting import Setting
 from vfljax.types import Array, Key, Round, State
 
@@ -102,13 +102,14 @@ def check(setting: Setting, samples: int) -> None:
 def most_known(setting: Setting, samples: int) -> int:
   """How many labels of a class attackers on replayed rounds may know.
 
-  Without an attacker that is told labels there is no limit. Arguments as of
-  `check`.
+  Without an attacker that is told labels there is no limit, nor do variants
+  count that say themselves how many they know. Arguments as of `check`.
   """
   return min((
       _share(setting, name, samples)[1]
       for name, attack in setting.replayed.items()
       if attack.view is views.RecordedGradients
+      and not differs(setting.config, name, 'known')
   ), default=sys.maxsize)
 
 

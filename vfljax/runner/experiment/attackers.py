@@ -66,6 +66,11 @@ def attacker(config: Config, name: str) -> Attacker:
   )
 
 
+def differs(config: Config, name: str, option: str) -> bool:
+  """Whether an attack is a variant with its own value of a common option."""
+  return option in _special(config, name)
+
+
 def baselines(config: Config, name: str, scene: Scene) -> list[str]:
   """The names of the baselines that an attack is compared with.
 

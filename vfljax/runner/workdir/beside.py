@@ -8,6 +8,7 @@ refused before anything runs.
 import dataclasses
 import os
 from pathlib import Path
+import shlex
 
 from vfljax import data
 from vfljax.data.table import Table
@@ -44,10 +45,12 @@ def check(record: str, config: Config, table: Table, given: bool) -> None:
   Raises:
     UserError: says what to do instead.
   """
+  said = f'--record={shlex.quote(record)}'
   if Path(record).suffix == '.py':
+    other = shlex.quote(f'{Path(record).stem}.json')
     raise UserError(
-        f'--record={record}: a config file of that name is written beside the '
-        f'record. Type --record={Path(record).stem}.json'
+        f'{said}: a config file of that name is written beside the record. '
+        f'Type --record={other}'
     )
   _check_again(config, table, given)
   overwriting.check(record, command(record, config, 0), config.seeds)
@@ -56,7 +59,7 @@ def check(record: str, config: Config, table: Table, given: bool) -> None:
   if not os.path.lexists(file):
     if os.path.lexists(place):
       raise UserError(
-          f'--record={record}: its config file {file.name} is gone, so it may '
+          f'{said}: its config file {file.name} is gone, so it may '
           'be of another configuration.\nChoose another name, or remove that '
           'record.'
       )
@@ -67,7 +70,7 @@ def check(record: str, config: Config, table: Table, given: bool) -> None:
     same = False
   if not same:
     raise UserError(
-        f'--record={record}: {file.name} beside it is not the config file of '
+        f'{said}: {file.name} beside it is not the config file of '
         'this configuration.\nChoose another name, or remove both.'
     )
 
@@ -113,7 +116,8 @@ def _check_again(config: Config, table: Table, given: bool) -> None:
 
 
 def _file(record: str) -> Path:
-  return Path(record).expanduser().with_suffix('.py')
+  place = Path(record).expanduser()
+  return place.parent / f'{place.stem}.py'  # Also of '.', which has no suffix.
 
 
 def _text(record: str, config: Config) -> str:

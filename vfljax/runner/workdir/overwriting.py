@@ -23,30 +23,30 @@ def check(file: str, argv: Sequence[str], seeds: int = 0) -> None:
     UserError: if the folder is missing, or `file` exists and is no record or
       that of another command.
   """
-  place = Path(file).expanduser()
+  place, said = Path(file).expanduser(), f'--record={shlex.quote(file)}'
   if not place.absolute().parent.is_dir():
     raise UserError(
-        f'--record={file}: there is no folder {place.parent}. Make it first: '
-        f'mkdir -p {place.parent}'
+        f'{said}: there is no folder {place.parent}. Make it first: '
+        f'mkdir -p {shlex.quote(str(place.parent))}'
     )
   if os.path.lexists(place):
     try:
       before = recording.read(place)
     except UserError:
       raise UserError(
-          f'--record={file}: this file exists and is no record of vfljax.\n'
+          f'{said}: this file exists and is no record of vfljax.\n'
           'Choose another name.'
       ) from None
-    said = before.get('command', 'a command that it does not name')
-    if _asked(said) != _asked(recording.command(argv)):
+    other = before.get('command', 'a command that it does not name')
+    if _asked(other) != _asked(recording.command(argv)):
       raise UserError(
-          f'--record={file}: choose another name, or remove that file. It is '
-          f'the record of another command:\n{said}'
+          f'{said}: choose another name, or remove that file. It is the record '
+          f'of another command:\n{other}'
       )
     if 0 < seeds < len(before.get('seeds') or ()):
       raise UserError(
-          f'--record={file}: this record has {len(before["seeds"])} seeds, the '
-          f'command asks for {seeds}.\nChoose another name, or remove that '
+          f'{said}: this record has {len(before["seeds"])} seeds, the command '
+          f'asks for {seeds}.\nChoose another name, or remove that '
           'file.'
       )
 
