@@ -176,7 +176,9 @@ def test_rounds_and_labels_are_those_that_there_are(
       replay, 'attacker', lambda config, name: Attacker(who, None, None)
   )
   setting: Any = SimpleNamespace(
-      config=SimpleNamespace(train=SimpleNamespace(batch_size=SIZE)),
+      config=SimpleNamespace(
+          train=SimpleNamespace(batch_size=SIZE), variants=(),
+      ),
       replayed=dict(own=Attack(view, None, wants=wants)), classes=2,
   )
   most = replay.most_known(setting, 25)
