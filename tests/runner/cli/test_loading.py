@@ -46,7 +46,7 @@ def test_first_rows_of_a_sorted_file_are_told():
   assert told == [
       "warning: the first 22 rows, which data.limit takes, are 90.9% of class "
       "'no', all 40 rows 50.0%. If they are sorted by the label, type a larger "
-      '--config.data.limit, or shuffle the file.'
+      '--config.data.limit, or shuffle the rows.'
   ]
   with pytest.raises(UserError, match="first 12 rows.*all of class 'no'"):
     loading.taken(

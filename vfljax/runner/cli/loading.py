@@ -203,12 +203,12 @@ def _check_order(
     raise UserError(
         f'The first {limit} rows, which data.limit takes, are all of class '
         f'{table.classes[some.argmax()]!r}; at least two classes are needed. '
-        'Type a larger --config.data.limit, or shuffle the file.'
+        'Type a larger --config.data.limit, or shuffle the rows.'
     )
   if odd[worst] > 0:
     tell(
         f'warning: the first {limit} rows, which data.limit takes, are '
         f'{some[worst]:.1%} of class {table.classes[worst]!r}, all '
         f'{len(rows)} rows {every[worst]:.1%}. If they are sorted by the label,'
-        ' type a larger --config.data.limit, or shuffle the file.'
+        ' type a larger --config.data.limit, or shuffle the rows.'
     )
