@@ -137,12 +137,15 @@ def test_ones_own_methods_beside_an_attacker_with_its_own_optimizer(
   monkeypatch.setitem(
       attacks.REGISTRY, 'guess', recipe()(lambda: norm_scoring())
   )
-  checks.rehearse(make(config(
+  setting = make(config(
       defenses='none,mine', attacks='guess,active_completion',
       listed_attacks=('guess', 'active_completion'),
       model=ModelConfig('vhnn', bottom=(4,), top=(4,)),
       train=TrainConfig(epochs=1, batch_size=8, optimizer='momentum'),
-  )))
+  ))
+  assert 'guess' in setting.in_training
+  assert 'active_completion' in setting.after_training
+  checks.rehearse(setting)
 
 
 def test_what_fits_into_this_machine_but_not_the_next(monkeypatch):

@@ -179,7 +179,7 @@ def _check_classes(setting: Setting) -> None:
 
 
 def _check_float16(setting: Setting) -> None:
-  """Refuses Adam on weights of float16: its epsilon is 0 there, and they NaN.
+  """Refuses Adam on weights of float16, which become NaN: its epsilon is 0.
 
   Only networks of a user's own can have such weights.
   """
