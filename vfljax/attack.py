@@ -134,6 +134,7 @@ class Recipe(Generic[P, T]):
     self.is_scored = own is not None
     self.score: Score = own or _usual(self.stage, self.measure)
     self.one_luck: bool = about.pop('one_luck', False)
+    self.skips_blank: bool = about.pop('skips_blank', False)
     if about or self.stage not in STAGES:
       raise TypeError(
           f'recipe: unknown {", ".join(about) or f"stage {self.stage!r}"}.'
@@ -217,6 +218,8 @@ def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
       `measure` with metrics of its own needs one.
     one_luck: Whether its variants draw the same random numbers, so that they
       can be compared.
+    skips_blank: Whether known samples whose labels are zeros change no guess.
+      Variants that only know other numbers of labels are then compiled once.
 
   Returns:
     The decorator: factory -> `Recipe`.

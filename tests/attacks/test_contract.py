@@ -261,6 +261,26 @@ def test_guesses_owe_nothing_to_rows_of_padding(name):
   np.testing.assert_allclose(zeros, nines, rtol=1e-4, atol=1e-4 * most)
 
 
+@pytest.mark.parametrize('name', [
+    name for name in EVERY_ATTACK if recipe_named(name).skips_blank
+])
+def test_known_samples_without_labels_are_skipped_by_who_says_so(name):
+  """Between those with labels and after them, whatever their features are."""
+  attack = make_attack(name)
+  view = view_of(attack.view)
+  place = np.array([0, 1, 3, 4, 5, 7])  # Of the six with labels, in ten.
+  assert len(view.labeled) == len(place)
+  among = lambda x, filled: jnp.full(
+      (10, *x.shape[1:]), filled, x.dtype
+  ).at[place].set(x)
+  run = jax.jit(attack.run)
+  found = run(jax.random.key(3), view)
+  SAME(found, run(jax.random.key(3), view._replace(
+      labeled=among(view.labeled, 0),
+      labeled_features=among(view.labeled_features, 9),
+  )))
+
+
 def turned(view):
   """The samples that are guessed at in the opposite order, and their axis."""
   if type(view) in views.OF_A_ROUND:

@@ -13,7 +13,7 @@ from vfljax.attack import Attack
 from vfljax.runner import run
 from vfljax.runner.cli import arguments
 from vfljax.runner.compiled import cell, families, stolen
-from vfljax.runner.config import AttackConfig, ModelConfig
+from vfljax.runner.config import AttackConfig, ModelConfig, Variant
 from vfljax.runner.experiment import division
 from vfljax.runner.experiment.setting import split_samples
 from vfljax.types import Batch
@@ -132,6 +132,62 @@ def test_each_party_attacks_with_its_own(monkeypatch):
     )
     for what, value in expected.items():
       assert own[what] == pytest.approx(float(value), rel=1e-4), what
+
+
+FEWER = experiment(
+    'none', listed_attacks=(
+        'mixmatch', 'mixmatch:1', 'model_completion', 'model_completion:1',
+        'mixmatch:3', 'mixmatch:frozen', 'mixmatch:all',
+    ), variants=(
+        Variant('mixmatch:1', dict(known=1)),
+        Variant('model_completion:1', dict(known=1)),
+        Variant('mixmatch:3', dict(known=3)),
+        Variant('mixmatch:frozen', dict(tune=False)),
+        Variant('mixmatch:all', dict(known=0)),
+    ),
+)
+
+
+def test_who_only_knows_fewer_labels_needs_no_program_of_its_own(monkeypatch):
+  """Each attacks with the labels and the luck that it has alone."""
+  setting = found(FEWER)[0].setting
+  setting = setting._replace(after_training={
+      name: attack._replace(run=lambda key, view: dict(
+          luck=jax.random.uniform(key), read=read_by(view),
+          told=view.labeled.sum(),
+      )) for name, attack in setting.after_training.items()
+      if name in FEWER.listed_attacks
+  })
+  traced = []
+  monkeypatch.setattr(
+      measure, 'of_completion',
+      lambda guess, truth: traced.append(guess) or guess,
+  )
+  splits = split_samples(setting, jax.random.key(1), setting.samples)
+  key, weights = jax.random.key(2), {'1': jnp.zeros(1)}
+  told = stolen.measured(setting, splits, key[None], weights)
+  counts = {
+      'mixmatch': 2, 'mixmatch:1': 1, 'model_completion': 2,
+      'model_completion:1': 1, 'mixmatch:3': 3, 'mixmatch:frozen': 2,
+      'mixmatch:all': 0,
+  }
+  assert set(told) == set(counts)
+  assert len(traced) == len(counts) - 2  # mixmatch, :1 and :3 are one.
+  first, _, last = stolen.luck(key)
+  for name, count in counts.items():
+    known = division.known(first, splits.train, count)
+    own = views.TrainedBottom((), known.features[1], known.labels, ())
+    assert told[name]['luck'] == jax.random.uniform(
+        measure.own_key(last, name)
+    ), name
+    assert told[name]['told'] == (2 * count or len(known.labels)), name
+    np.testing.assert_allclose(told[name]['read'], read_by(own), rtol=1e-4)
+
+
+def read_by(view):
+  """The sum of each class's known samples."""
+  flat = view.labeled_features.reshape(len(view.labeled), -1)
+  return view.labeled.T @ flat
 
 
 def test_luck_is_of_a_stream_of_its_own(monkeypatch):

@@ -5,6 +5,7 @@ Most of these start from samples and a bottom network's weights, as far as the
 defense exposes them. As functions of only these they are the same for all
 defenses whose weights have the same structure, so they are compiled once.
 """
+import dataclasses
 from typing import Any
 
 import jax
@@ -76,17 +77,19 @@ def measured(
     stolen: What `weights` returned.
   """
   found = {}
-  for name, attack in attacks(setting).items():
+  for names in _alike(setting):
     for k in setting.attackers:
       own = stolen[str(k)]
 
-      def one(i, key, name=name, attack=attack, k=k, own=own):
+      def one(i, key, names=names, k=k, own=own):
         read = jax.tree.map(lambda x: x[0] if len(x) == 1 else x[i], own)
-        return _measured(setting, splits, name, attack, k, key, read)
+        return _measured(setting, splits, names, k, key, read)
 
       each = jax.lax.map(lambda x: one(*x), (jnp.arange(len(keys)), keys))
-      label = measure.label(name, k, setting.attackers)
-      found[label] = jax.tree.map(lambda x: x.mean(0), each)
+      means = jax.tree.map(lambda x: x.mean(0), each)
+      for i, name in enumerate(names):
+        label = measure.label(name, k, setting.attackers)
+        found[label] = jax.tree.map(lambda x, i=i: x[i], means)
   return found
 
 
@@ -100,13 +103,55 @@ def luck(key: Key) -> tuple[Key, Key, Key]:
   return known, view, run
 
 
-def _measured(setting, splits, name, attack, k, key, stolen):
-  who, _, recipe = attackers.attacker(setting.config, name)
+def _alike(setting: Setting) -> list[list[str]]:
+  """The attacks' names; together those that one loop can run.
+
+  These differ in nothing but the number of labels that are known.
+  """
+  found: list[list[str]] = []
+  for name in attacks(setting):
+    same = (
+        names for names in found
+        if _but_for_known(setting, names[0]) == _but_for_known(setting, name)
+    )
+    names = next(same, None)
+    if names is None:
+      found.append([name])
+    else:
+      names.append(name)
+  return found
+
+
+def _but_for_known(setting: Setting, name: str) -> Any:
+  """All that decides how an attack runs, except the number of known labels."""
+  who, own, recipe = attackers.attacker(setting.config, name)
+  if not recipe.skips_blank or recipe.one_luck or not who.known:
+    return name
+  return dataclasses.replace(who, known=0), own, recipe
+
+
+def _measured(setting, splits, names, k, key, stolen):
+  """The metrics of `names`, attacks that are alike: leaves [names, ...]."""
+  who, _, recipe = attackers.attacker(setting.config, names[0])
   k_known, _, k_run = luck(key)
-  known = division.known(k_known, splits.train, who.known)
-  view = views.OF_ONES_OWN[attack.view](
-      views.Own(stolen, k, known, splits.test, splits.train)
+  attack = setting.after_training[names[0]]
+  measured = recipe.measure or measure.of_completion
+
+  def one(luck, known):
+    view = views.OF_ONES_OWN[attack.view](
+        views.Own(stolen, k, known, splits.test, splits.train)
+    )
+    return measured(attack.run(luck, view), splits.test.labels)
+
+  keys = [
+      k_run if recipe.one_luck else measure.own_key(k_run, name)
+      for name in names
+  ]
+  counts = [attackers.attacker(setting.config, n).who.known for n in names]
+  known = division.known(k_known, splits.train, max(counts))
+  if len(names) == 1:
+    return jax.tree.map(lambda x: x[None], one(keys[0], known))
+  return jax.lax.map(
+      lambda x: one(x[0], division.fewer(known, x[1])),
+      (jnp.stack(keys), jnp.array(counts)),
   )
-  key = k_run if recipe.one_luck else measure.own_key(k_run, name)
-  guess = attack.run(key, view)
-  return (recipe.measure or measure.of_completion)(guess, splits.test.labels)

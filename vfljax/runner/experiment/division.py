@@ -261,3 +261,21 @@ def known(key: Key, training: Batch, count: int) -> Batch:
     return training
   chosen, own = per_class(key, training.labels, count)
   return _rows(training, chosen)._replace(labels=own)
+
+
+def fewer(known: Batch, count: Array | int) -> Batch:
+  """The samples of `known`, with labels for the first `count` of each class.
+
+  They are those that `known` draws with the same key and `count`, which may be
+  traced; the labels of the others become zeros.
+
+  Args:
+    known: At least `count` samples of each class, as `known` returns them.
+    count: 1 or more.
+  """
+  labels = known.labels
+  by_class = labels.reshape(labels.shape[1], -1, labels.shape[1])
+  told = jnp.arange(by_class.shape[1]) < count
+  return known._replace(
+      labels=(by_class * told[:, None]).reshape(labels.shape)
+  )
