@@ -50,6 +50,7 @@ from vfljax.runner.workdir import recording
 CLONE = evidence.HERE.parent
 LEAST = 0.005  # Of a value, and of 1 where it is less.
 DEVIATIONS = 3.0
+_TOLD = 3  # Changed fields.
 
 
 class Compared(NamedTuple):
@@ -209,13 +210,40 @@ def verify(
 
 
 def _changed(record: Mapping[str, Any], again: Mapping[str, Any]) -> str:
-  """'train.epochs is 30 in the record and 20 now', of all such fields."""
+  """'train.epochs is 30 in the record and 20 now', of the first such fields."""
   both = same.agreed([r.get('config', {}) for r in (record, again)])
-  then, now = map(nested.flat, both)
-  return '; '.join(
+  then, now = map(_fields, both)
+  found = [
       f'{name} is {then[name]} in the record and {now[name]} now'
       for name in then
-      if name in now and then[name] != now[name] and name != 'seeds'
+      if name in now and not _still(then[name], now[name]) and name != 'seeds'
+  ]
+  more = f'and {len(found) - _TOLD} more'
+  return '; '.join(found[:_TOLD] + [more] * (len(found) > _TOLD))
+
+
+def _fields(config: Any) -> dict[str, Any]:
+  """As `nested.flat`; of lists of mappings each one's fields, and how many."""
+  found = {}
+  for name, value in nested.flat(config).items():
+    if isinstance(value, list) and any(isinstance(x, dict) for x in value):
+      found[f'len({name})'] = len(value)
+      for i, one in enumerate(value):
+        own = _fields(one).items()
+        found |= {f'{name}[{i}].{k}'.rstrip('.'): x for k, x in own}
+    else:
+      found[name] = value
+  return found
+
+
+def _still(then: Any, now: Any) -> bool:
+  """Whether a value is what it was, but for options that it lacked, unset."""
+  if not (isinstance(then, list) and isinstance(now, list)):
+    return then == now
+  added = now[len(then):]
+  return (
+      len(then) <= len(now) and all(map(_still, then, now))
+      and all(x is None for x in added)
   )
 
 

@@ -186,6 +186,35 @@ def test_a_setting_that_no_attack_needs_has_not_changed(attacks):
   assert verify._changed(then, now) == said
 
 
+@pytest.mark.parametrize('now, said', [
+    (dict(options=dict(attacker=[1, [2, 3], None])), ''),
+    (dict(options=dict(attacker=[1, [2, 3]], own=4)), ''),
+    (dict(options=dict(attacker=[1, [2, 3], 0])), (
+        'listed[1].options.attacker is [1, [2, 3]] in the record and '
+        '[1, [2, 3], 0] now'
+    )),
+    (dict(options=dict(attacker=[1])), (
+        'listed[1].options.attacker is [1, [2, 3]] in the record and [1] now'
+    )),
+    (None, 'len(listed) is 2 in the record and 1 now'),
+])
+def test_of_a_list_what_changed_is_said(now, said):
+  """Options that came later and are not set have changed nothing."""
+  then = [dict(defense='none'), dict(options=dict(attacker=[1, [2, 3]]))]
+  both = then, then[:1] + [now] * (now is not None)
+  old, new = (record(config=dict(listed=listed)) for listed in both)
+  assert verify._changed(old, new) == said
+
+
+def test_not_all_that_changed_is_said():
+  old, new = (
+      record(config=dict(train=dict.fromkeys('abcde', number)))
+      for number in (1, 2)
+  )
+  said = verify._changed(old, new)
+  assert said.count('in the record') == 3 and said.endswith('; and 2 more')
+
+
 def test_ones_own_record_is_run_again_from_any_folder(own, capsys):
   """And it is said if its config file is another one now."""
   folder, runs = own
