@@ -11,8 +11,8 @@ import optax
 import pytest
 
 from vfljax import (
-    algorithms, club, completion, federation, measure, metrics, nets, protocol,
-    sampling, sweep, train,
+    algorithms, check, club, completion, federation, measure, metrics, nets,
+    protocol, sampling, sweep, train,
 )
 from vfljax.attack import Attack
 from vfljax.attacks.gradient_inversion import Dummies, invert
@@ -96,7 +96,7 @@ MISUSES = {
     'two optimizers more': (lambda: play(txs=TXS * 2), 'two or more parties'),
     'a party more': (lambda: play(data=batch(parties=3)), '2, 2, 3'),
     'one optimizer': (lambda: play(txs=TXS[0]), r'\(tx,\) \* 2'),
-    'no optimizer': (lambda: begun(txs=None), 'got a NoneType'),
+    'no optimizer': (lambda: begun(txs=None), 'got None'),
     'an optimizer that asks for a loss': (
         lambda: fit(txs=(optax.polyak_sgd(),) * 2), 'no loss, which passive'
     ),
@@ -109,7 +109,7 @@ MISUSES = {
     ),
     'a number for a key': (
         lambda: train.fit(0, VFL, NONE, TXS, batch(), epochs=1, batch_size=6),
-        'jax.random.key.0. makes one, and comes first; got a int',
+        'jax.random.key.0. makes one, and comes first; got an int',
     ),
     'many keys': (
         lambda: protocol.init(
@@ -181,7 +181,7 @@ MISUSES = {
         lambda: fit(vfl=bottom(lambda w, x: (x @ w, x))), 'it makes a tuple'
     ),
     'a forgotten return': (
-        lambda: fit(vfl=bottom(lambda w, x: None)), 'it makes a NoneType'
+        lambda: fit(vfl=bottom(lambda w, x: None)), 'it makes None'
     ),
     'an embedding of whole numbers': (
         lambda: fit(vfl=bottom(lambda w, x: (x @ w).argsort())), 'makes int32'
@@ -204,11 +204,11 @@ MISUSES = {
     'one network': (lambda: algorithms.vhnn(NET, NET), 'must be a list'),
     'a number of networks': (
         lambda: algorithms.vsnn(2, NET),  # pyright: ignore
-        r'nets.mlp\(8\)\] \* 2; got a int alone'
+        r'nets.mlp\(8\)\] \* 2; got an int alone'
     ),
     'no top': (
         lambda: algorithms.vhnn([NET] * 2, None),  # pyright: ignore
-        r'top must be a Net; it is a NoneType. nets.mlp\(classes\)'
+        r'top must be a Net; it is None. nets.mlp\(classes\)'
     ),
     'a module as the top': (
         lambda: algorithms.vsnn([NET], nn.Dense(2)),  # pyright: ignore
@@ -222,7 +222,7 @@ MISUSES = {
         'bottom of party 1 must be a Net; it is a Dense'
     ),
     'a federation without a top': (
-        lambda: begun(VFL._replace(top=None)), 'top must be a Net; it is a None'
+        lambda: begun(VFL._replace(top=None)), 'top must be a Net; it is None'
     ),
     'a passive party without features': (
         lambda: begun(data=Batch((X, None), Y)), 'Passive party 1 needs'
@@ -419,3 +419,11 @@ def test_no_attacker_errs_less_than_never():
 def test_a_round_without_a_batch_is_not_checked_for_its_numbers():
   """Those are looked at once, before a training; a round sees shapes."""
   federation.check_round(KEY, VFL, TXS, jax.eval_shape(begun), batch(2 * Y))
+
+
+@pytest.mark.parametrize('value, said', [
+    (3, 'an int'), ([], 'a list'), (None, 'None'), (nets.mlp(2), 'a Net'),
+    (np.ones(2), 'a NumPy array'), (jnp.ones(2), 'an array'),
+])
+def test_what_a_message_calls_a_value(value, said):
+  assert check.kind(value) == said

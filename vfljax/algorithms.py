@@ -109,7 +109,7 @@ def vsnn(
 def _several(bottoms: Sequence[Net]) -> Sequence[Net]:
   """`bottoms`, unless it is one `Net`, which as a tuple would pass for many."""
   if isinstance(bottoms, Net) or not isinstance(bottoms, Iterable):
-    got = 'one' if isinstance(bottoms, Net) else f'a {type(bottoms).__name__}'
+    got = 'one' if isinstance(bottoms, Net) else check.kind(bottoms)
     raise ValueError(
         'bottoms must be a list with a network for each party, such as '
         f'[nets.mlp(8)] * 2; got {got} alone.'
@@ -133,7 +133,7 @@ def aggregate(net: Net, aggregation: str = 'concat') -> Net:
   """
   if not isinstance(net, Net):
     raise ValueError(
-        f'The top must be a Net; it is a {type(net).__name__}. '
+        f'The top must be a Net; it is {check.kind(net)}. '
         'nets.mlp(classes) is one; `nets.linen` and `nets.nnx` make one of a '
         'Flax module. A top without weights is algorithms.plain().'
     )

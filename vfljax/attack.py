@@ -11,6 +11,7 @@ import re
 import sys
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
+from vfljax import check
 from vfljax.leakage import COMPLETION, IMAGES, LABELS, Known, Score
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key
@@ -76,7 +77,7 @@ def _guarded(name: str, made: Any) -> Any:
   @functools.wraps(run)
   def guarded(key: Any = None, view: Any = None) -> Any:
     if not isinstance(view, kind):
-      got = 'no view' if view is None else f'a {type(view).__name__}'
+      got = 'no view' if view is None else check.kind(view)
       raise ValueError(
           f'{name}: run(key, view) needs a {kind.__name__}{_maker(kind)}; got '
           f'{got}.'

@@ -126,8 +126,20 @@ def key(value: Any) -> None:
   if not (typed or raw and len(shape or ()) == 1):
     raise ValueError(
         'key must be a JAX key, as jax.random.key(0) makes one, and comes '
-        f'first; got a {type(value).__name__}.'
+        f'first; got {kind(value)}.'
     )
+
+
+def kind(value: Any) -> str:
+  """What a value is, for a message: 'an int', 'a list', 'an array', 'None'."""
+  if value is None:
+    return 'None'
+  if isinstance(value, jax.Array):  # Its own name would be ArrayImpl.
+    return 'an array'
+  if isinstance(value, np.ndarray):
+    return 'a NumPy array'
+  name = type(value).__name__
+  return f'{"an" if name[0].lower() in "aeiou" else "a"} {name}'
 
 
 def one_of(name: str, value: Any, options: tuple) -> None:

@@ -6,7 +6,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax import ahead, fusing, protocol, shards, target
+from vfljax import ahead, check, fusing, protocol, shards, target
 from vfljax import rows as rows_of
 from vfljax.check import Misfit
 from vfljax.defense import Holdings, checked
@@ -227,7 +227,7 @@ def _measure(
     if plan.best and not isinstance(found['validation'], dict):
       raise ValueError(
           'validate must return {name: scalar}, one of them named by best=; it '
-          f'returned {type(found["validation"]).__name__}.'
+          f'returned {check.kind(found["validation"])}.'
       )
     run = _keep_best(plan, run, found['validation'], epoch)
   return run, found

@@ -181,8 +181,8 @@ def check_round(
   passed.state(state)
   if not (hasattr(batch, 'features') and hasattr(batch, 'labels')):
     raise ValueError(
-        'batch must be a Batch((x_0, x_1, ...), labels); got a '
-        f'{type(batch).__name__}. It comes after the state.'
+        'batch must be a Batch((x_0, x_1, ...), labels); got '
+        f'{check.kind(batch)}. It comes after the state.'
     )
   _check_parties(key, vfl, txs, batch)
   if len(state.parties) != len(vfl.bottoms):
@@ -216,7 +216,7 @@ def _check_embeddings(
         not k or jnp.issubdtype(u.dtype, jnp.floating)
     ):
       continue
-    got = f'{u.dtype} of shape {u.shape}' if array else f'a {type(u).__name__}'
+    got = f'{u.dtype} of shape {u.shape}' if array else check.kind(u)
     raise ValueError(
         f'The bottom network of party {k} must make one array of floats, '
         f'[samples, ...]; of {rows} samples it makes {got}. If it takes one '

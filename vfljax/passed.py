@@ -4,6 +4,7 @@ from typing import Any
 
 import optax
 
+from vfljax import check
 from vfljax.types import VFL, Batch, Net, State, Transforms
 
 
@@ -12,7 +13,7 @@ def state(found: Any) -> None:
   if not isinstance(found, State):
     raise ValueError(
         'state must be a State, as `init` makes it and a round returns it; got '
-        f'a {type(found).__name__}. The key comes first, the state after txs, '
+        f'{check.kind(found)}. The key comes first, the state after txs, '
         'or in `predict` after the defense.'
     )
 
@@ -23,7 +24,7 @@ def features(found: Any, parties: int) -> None:
       found, Batch
   )
   if not listed or len(found) != parties:
-    got = f'{len(found)} arrays' if listed else f'a {type(found).__name__}'
+    got = f'{len(found)} arrays' if listed else check.kind(found)
     raise ValueError(
         f'features must be a tuple with those of each of the {parties} parties '
         f'(batch.features), None for a party with labels only; got {got}.'
@@ -34,7 +35,7 @@ def kinds(vfl: VFL, txs: Transforms) -> None:
   """Raises ValueError for one optimizer, which is a tuple, too, or no `Net`."""
   one = isinstance(txs, optax.GradientTransformation)
   if one or not isinstance(txs, Sequence):
-    got = 'one alone' if one else f'a {type(txs).__name__}'
+    got = 'one alone' if one else check.kind(txs)
     raise ValueError(
         f'txs must have an optimizer for each party; got {got}. The same '
         f'one for all: (tx,) * {len(vfl.bottoms)}.'
@@ -43,12 +44,12 @@ def kinds(vfl: VFL, txs: Transforms) -> None:
     if not (hasattr(tx, 'init') and hasattr(tx, 'update')):
       raise ValueError(
           'txs must have an optimizer for each party, such as optax.adam(0.01);'
-          f' one is a {type(tx).__name__}.'
+          f' one is {check.kind(tx)}.'
       )
   named = {f'bottom of party {k}': n for k, n in enumerate(vfl.bottoms)}
   for who, net in {**named, 'top': vfl.top}.items():
     if not isinstance(net, Net) and (net is not None or who == 'top'):
       raise ValueError(
-          f'The {who} must be a Net; it is a {type(net).__name__}. '
+          f'The {who} must be a Net; it is {check.kind(net)}. '
           '`nets.linen` and `nets.nnx` make one of a Flax module.'
       )

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
-from vfljax import calling, running
+from vfljax import calling, check, running
 from vfljax.calling import Page
 from vfljax.need import extra
 
@@ -259,7 +259,7 @@ def _flags(fields: Mapping[str, Any]) -> list[str]:
   from vfljax.runner.errors import UserError
   how = "a dictionary of fields, as {'seeds': 10, 'train.epochs': 20}"
   if not isinstance(fields, Mapping):
-    raise UserError(f'config must be {how}; got a {type(fields).__name__}.')
+    raise UserError(f'config must be {how}; got {check.kind(fields)}.')
   flags = []
   for name, value in fields.items():
     if isinstance(value, Mapping) or not isinstance(name, str):

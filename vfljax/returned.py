@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.check import Misfit
 from vfljax.hooks import Defense, Slots
 from vfljax.types import VFL, Array, Batch, Net
@@ -38,7 +39,7 @@ def check_slots(slots: Any, passive: int) -> None:
   if not isinstance(slots, Slots):
     raise Misfit(
         'init must return defense.slots(spec, ...); it returned '
-        f'{type(slots).__name__}.'
+        f'{check.kind(slots)}.'
     )
   if len(slots.passive) != passive:
     raise Misfit(

@@ -13,7 +13,7 @@ from pathlib import Path
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vfljax import calling
+from vfljax import calling, check
 from vfljax.calling import Page, Stopped as Stopped
 from vfljax.need import extra
 
@@ -115,8 +115,8 @@ def _check_config(config: Any, data: Any) -> None:
   from vfljax.runner.errors import UserError
   if not isinstance(config, Config):
     raise UserError(
-        'config must be a vfljax.runner.config.Config; got a '
-        f'{type(config).__name__}: type Config(seeds=5).'
+        'config must be a vfljax.runner.config.Config; got '
+        f'{check.kind(config)}: type Config(seeds=5).'
     )
   if isinstance(data, (str, os.PathLike)):
     raise UserError(

@@ -13,6 +13,7 @@ from jax.core import Tracer
 import jax.numpy as jnp
 import numpy as np
 
+from vfljax.check import kind as kind_of
 from vfljax.types import Array, Batch
 
 SLACK = 1e-2  # Shares may sum to 1 +- this: bfloat16 rounds by as much.
@@ -34,7 +35,7 @@ def check(data: Batch, what: str = '') -> None:
   if not (hasattr(data, 'features') and hasattr(data, 'labels')):
     raise ValueError(
         f'The {what}samples must be a Batch((x_0, x_1, ...), labels), with the '
-        f'features of each party; got a {type(data).__name__}.'
+        f'features of each party; got {kind_of(data)}.'
     )
   labels = data.labels
   _check_array(f'{what}labels', labels)
@@ -138,7 +139,7 @@ def _check_array(name: str, x: Any) -> None:
       jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)
   )
   if not numeric or not hasattr(x, 'ndim'):
-    is_a = f'of {dtype}' if dtype is not None else f'a {type(x).__name__}'
+    is_a = f'of {dtype}' if dtype is not None else kind_of(x)
     raise ValueError(
         f'The {name} must be arrays of numbers, of NumPy or JAX; one is '
         f'{is_a}.'

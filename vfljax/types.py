@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import optax
 
+from vfljax import check
+
 Array = jax.Array
 Key = jax.Array
 Params = Any
@@ -49,7 +51,7 @@ class Net(NamedTuple):
     if not isinstance(found, (tuple, list)) or len(found) != 2:
       raise ValueError(
           'train must return (output, statistics), with () for none, as in '
-          f'`return y, ()`; it returned a {type(found).__name__}.'
+          f'`return y, ()`; it returned {check.kind(found)}.'
       )
     output, statistics = found
     return output, statistics

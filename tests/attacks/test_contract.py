@@ -495,7 +495,7 @@ def test_no_backdoor_draws_from_a_key_twice(name):
 
 
 @pytest.mark.parametrize('given, got', [
-    ((0, 3), 'a int'), ((0,), 'no view'), ((), 'no view'),
+    ((0, 3), 'an int'), ((0,), 'no view'), ((), 'no view'),
 ])
 def test_what_is_no_view_is_refused_in_a_sentence(given, got):
   attack = attacks.REGISTRY['norm_scoring']()

@@ -179,7 +179,7 @@ def test_its_loader_must_return_a_table(tmp_path, monkeypatch):
   load = lambda change: lambda path='': change(toy_data.SOURCE.load(path))
   place = write(tmp_path)
   for change, message in (
-      (tuple, 'loader of toy must return a data.table.Table; it returned tup'),
+      (tuple, 'loader of toy must return a data.table.Table; it returned a t'),
       (lambda t: t._replace(test=t.labels), 'mask must be bool.* got int32'),
   ):
     source = toy_data.SOURCE._replace(load=load(change))

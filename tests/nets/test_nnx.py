@@ -112,8 +112,8 @@ def test_a_federation_trains_with_it():
 
 @pytest.mark.parametrize('make, message', [
     (lambda: nets.nnx(nnx.Linear(3, 4, rngs=nnx.Rngs(0))), 'got a Linear'),
-    (lambda: nets.nnx(3), r'a function \(shape, rngs\) -> module.*got a int'),
-    (lambda: nets.nnx(lambda shape, rngs: 3).init(KEY, X), 'returned a int'),
+    (lambda: nets.nnx(3), r'a function \(shape, rngs\) -> module.*got an int'),
+    (lambda: nets.nnx(lambda shape, rngs: 3).init(KEY, X), 'returned an int'),
     (lambda: nets.nnx(lambda shape, rngs: Cached(rngs)).init(KEY, X),
      'Cached keeps Cache; a Net carries nnx.Param'),
     (lambda: nets.linen(nnx.Linear(3, 4, rngs=nnx.Rngs(0))), 'by nets.nnx'),

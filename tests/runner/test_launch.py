@@ -238,7 +238,7 @@ def test_a_config_of_another_type(capsys, tmp_path):
     ('import nosuch', 'mine.py, line 2: ModuleNotFoundError'),
     ('def get_config():\n  raise ValueError("bad")', 'line 3: ValueError: bad'),
     ('x = 1', 'The config file has no function get_config().'),
-    ('def get_config():\n  return 3', 'Config, not a int.'),
+    ('def get_config():\n  return 3', 'Config, not int.'),
     ('def get_config(a, b):\n  return 3', 'error: TypeError: get_config()'),
     ('def get_config()', 'mine.py, line 2: '),
 ])

@@ -4,7 +4,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from vfljax import protocol, views
+from vfljax import check, protocol, views
 from vfljax.attack import Attack, Wants
 from vfljax.contracts.little import (
     PADDING, ROWS, TXS, batch, check_finite, check_same, each_key_once,
@@ -39,7 +39,7 @@ def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
   """
   if not isinstance(attack, Attack):
     raise ValueError(
-        f'attack must be an Attack; got a {type(attack).__name__}. A factory '
+        f'attack must be an Attack; got {check.kind(attack)}. A factory '
         'has to be called: check_attack(norm_scoring()).'
     )
   view, run = _view(attack, vfl or federation()), jax.jit(attack.run)

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from vfljax import audit, measure, protocol
+from vfljax import audit, check, measure, protocol
 from vfljax.contracts import luck
 from vfljax.contracts.little import (
     PADDING, ROWS, TELL, TXS, WIDTH, batch, check_finite, check_same,
@@ -96,7 +96,7 @@ def _check_messages(name: str, defense: Defense, begun: State) -> None:
   if not isinstance(both, (tuple, list)) or len(both) != 2:
     raise ValueError(
         f'{name}: send must return (the message, a penalty), with '
-        f'jnp.float32(0) for none; it returns a {type(both).__name__}.'
+        f'jnp.float32(0) for none; it returns {check.kind(both)}.'
     )
   sent, penalty = both
   if sent.shape != plain.shape or penalty.shape:
@@ -148,7 +148,7 @@ def _check_facts(name: str, defense: Defense, state: State) -> None:
   if not isinstance(found, dict):
     raise ValueError(
         f'{name}: facts must return a dict of numbers by their names, as '
-        f'dict(kept=...); it returns a {type(found).__name__}.'
+        f'dict(kept=...); it returns {check.kind(found)}.'
     )
   for fact, x in found.items():
     measure.check_fact(name, fact)

@@ -12,6 +12,7 @@ import inspect
 import pathlib
 from typing import Any
 
+from vfljax.check import kind as kind_of
 from vfljax.data import (
     bhi, bundled, credit, criteo, frame, isic, npz, nuswide, one_class,
     pictures, reviews, spambase, synthetic, texts, tfds, vehicle,
@@ -111,7 +112,7 @@ def load(
     if not isinstance(table, Table):
       raise ValueError(
           f'The loader of {name} must return a data.table.Table; it returned '
-          f'{type(table).__name__}.'
+          f'{kind_of(table)}.'
       )
     table = check(impute(table) if missing == 'impute' else table)
     return check_facts(name, source.facts, table, known | given)

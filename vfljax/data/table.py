@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vfljax.check import kind as kind_of
+
 # Largest and smallest spread of a column whose squares float32 can hold.
 _MOST, _LEAST = 1e15, 1e-15
 
@@ -135,7 +137,7 @@ def _check_kinds(table: Table) -> None:
     value = getattr(table, name)
     if not hasattr(value, 'dtype'):
       raise ValueError(
-          f'{name} must be a NumPy array; got a {type(value).__name__}: type '
+          f'{name} must be a NumPy array; got {kind_of(value)}: type '
           f'{name}=np.asarray({name}, np.{dtype}).'
       )
   for name in ('names', 'classes', 'groups'):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from vfljax import check
 from vfljax.types import Array, Key, Net, Params
 
 if TYPE_CHECKING:  # Else 0.4 s for who uses no such module.
@@ -40,8 +41,8 @@ def nnx(
   if not callable(make) or _is_module(make):
     raise ValueError(
         'nnx: give a function (shape, rngs) -> module, as in nets.nnx(lambda '
-        f'shape, rngs: Own(shape[-1], 8, rngs=rngs)); got a '
-        f'{type(make).__name__}.'
+        f'shape, rngs: Own(shape[-1], 8, rngs=rngs)); got '
+        f'{check.kind(make)}.'
     )
 
   def init(key: Key, x: Any) -> Params:
@@ -70,8 +71,8 @@ def _made(make: Callable[..., Any], key: Key, x: Any) -> Any:
   module = make(x.shape[1:], flax_nnx.Rngs(key))
   if not _is_module(module):
     raise ValueError(
-        'nnx: the function must return an nnx.Module; it returned a '
-        f'{type(module).__name__}.'
+        'nnx: the function must return an nnx.Module; it returned '
+        f'{check.kind(module)}.'
     )
   return module
 

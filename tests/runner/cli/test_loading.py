@@ -97,7 +97,7 @@ def test_what_is_odd_is_told(capsys):
     (dict(label='y', options='sep=tab'), FRAME, "no option 'sep'; it has dr"),
     (dict(label='y', options='categories=x'), FRAME, 'categories must be a wh'),
     (dict(label='y', options='path=x'), FRAME, 'has a flag'),
-    (dict(label='y'), FRAME.to_numpy(), r'DataFrame or .*; got a ndarray\. F'),
+    (dict(label='y'), FRAME.to_numpy(), r'DataFrame or .*; got a NumPy array'),
     (dict(label='y'), 'my.csv', 'got a str'),
     (dict(label='y'), data.load('wine'), 'data.label does nothing'),
     (dict(missing='impute'), data.load('wine'), 'data.missing does nothing'),

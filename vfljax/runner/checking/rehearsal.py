@@ -20,6 +20,7 @@ from urllib.parse import quote
 import jax
 
 from vfljax import attacks, defenses, measure, nets
+from vfljax.check import kind as kind_of
 from vfljax.data.table import listing
 from vfljax.defense import Defense
 from vfljax.runner.checking import trying
@@ -188,8 +189,8 @@ def _other_kind(entry: Entry) -> str:
       kind = type(takes[name].default) if name in takes else tuple
       if hasattr(kind, '_fields') and not isinstance(value, kind):
         return (
-            f'{name} must be of the type {kind.__name__}; got a '
-            f'{type(value).__name__}. Write {name}={kind.__name__}(...) in the '
+            f'{name} must be of the type {kind.__name__}; got '
+            f'{kind_of(value)}. Write {name}={kind.__name__}(...) in the '
             f'config file, after from {kind.__module__} import {kind.__name__}.'
         )
   return ''

@@ -2,6 +2,7 @@
 import jax
 
 from vfljax import nets
+from vfljax.check import kind as kind_of
 from vfljax.runner.config import outside
 from vfljax.runner.experiment.setting import Setting
 from vfljax.types import Net
@@ -49,7 +50,7 @@ def _check_width(setting: Setting) -> None:
   with outside.explained(name, True):
     if not isinstance(net, Net):
       raise ValueError(
-          f'{name} must return a Net; it returned a {type(net).__name__}. '
+          f'{name} must return a Net; it returned {kind_of(net)}. '
           '`nets.linen` and `nets.nnx` make one of a Flax module.'
       )
     made = jax.eval_shape(

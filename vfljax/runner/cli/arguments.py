@@ -8,6 +8,7 @@ from typing import NamedTuple
 from absl import flags
 from ml_collections import config_flags
 
+from vfljax import check
 from vfljax.runner import variants
 from vfljax.runner.checking import combinations
 from vfljax.runner.cli import fields, goals, helping, own_flags
@@ -194,8 +195,8 @@ def _config(found: flags.FlagValues) -> Config:
   except Exception as error:
     raise UserError(f'{path} cannot be used: {blaming.said(error)}') from None
   raise UserError(
-      f"{path}: get_config() must return an vfljax.runner.config.Config, not a "
-      f'{type(config).__name__}.'
+      f"{path}: get_config() must return an vfljax.runner.config.Config, not "
+      f'{check.kind(config)}.'
   )
 
 

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from vfljax import data
+from vfljax import check, data
 from vfljax.data import frame
 from vfljax.data.options import converted, retyped
 from vfljax.data.table import Table
@@ -82,7 +82,7 @@ def taken(
     else:
       raise UserError(
           'The samples must be a pandas DataFrame or a vfljax.data.Table; got '
-          f'a {type(samples).__name__}. For arrays type '
+          f'{check.kind(samples)}. For arrays type '
           'pandas.DataFrame(x).assign(label=y).'
       )
     return _first(table, config.limit, config.test_limit, tell)

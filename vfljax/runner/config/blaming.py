@@ -28,7 +28,7 @@ _MEANING = (
     (r"has no attribute 'get_config'",
      'The config file has no function get_config().'),
     (r"Attribute <class '([\w.]+)'>",
-     r'get_config() must return an vfljax.runner.config.Config, not a \1.'),
+     r'get_config() must return an vfljax.runner.config.Config, not \1.'),
 )
 _UNKNOWN = re.compile(r"(\w+)\.__init__\(\) .* unexpected keyword.* '(\w+)'")
 

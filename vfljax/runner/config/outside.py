@@ -13,6 +13,7 @@ import jax
 from vfljax import attacks, data, defenses, nets
 from vfljax.attack import Recipe
 from vfljax.check import Misfit
+from vfljax.check import kind as kind_of
 from vfljax.runner.config import Entry, blaming
 from vfljax.runner.errors import UserError, brief
 
@@ -161,4 +162,4 @@ def _expected(source: data.Source) -> str:
 def _kind(entry: Any) -> str:
   if callable(entry) and not isinstance(entry, (type, Recipe)):
     return 'a plain function'
-  return f'a {type(entry).__name__}'
+  return kind_of(entry)

@@ -16,6 +16,7 @@ import typing
 from typing import Any, NamedTuple
 import unicodedata
 
+from vfljax.check import kind as kind_of
 from vfljax.runner.errors import UserError
 
 WHOLE = 2**31 - 1  # The largest whole number of 32 bits.
@@ -131,7 +132,7 @@ def shown(value: Any) -> str:
   try:
     return cut.repr(value)
   except Exception:  # Its own repr, or more digits than Python prints.
-    return f'a {type(value).__name__}'
+    return kind_of(value)
 
 
 def _check_type(

@@ -4,7 +4,7 @@ import dataclasses
 import difflib
 from typing import Any, NamedTuple
 
-from vfljax import attacks, views
+from vfljax import attacks, check, views
 from vfljax.attack import (
     REPLAYED, ROUND, STAGES, TRAINED, TRAINING, Attack, Recipe, recipe_of,
 )
@@ -164,7 +164,7 @@ def _check_made(name: str, stage: str, attack: Any) -> None:
   if not isinstance(attack, Attack):
     raise ValueError(
         f'{name} must make an Attack(view, run); its factory returned '
-        f'{type(attack).__name__}.'
+        f'{check.kind(attack)}.'
     )
   # Looked up at each call: a program may have added views of its own.
   seen: dict[str, set[type]] = {

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import data, defenses
+from vfljax import check, data, defenses
 from vfljax.attack import REPLAYED, ROUND, TRAINED, Attack
 from vfljax.data import split
 from vfljax.data.table import Table
@@ -171,7 +171,7 @@ def build(
   if not isinstance(defense, Defense):
     raise ValueError(
         f'{entry.defense}: its factory must return a Defense; it returned '
-        f'{type(defense).__name__}.'
+        f'{check.kind(defense)}.'
     )
   before = [
       build(e, e.strengths[0] if e.strengths else None) for e in entry.after

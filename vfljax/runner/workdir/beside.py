@@ -11,6 +11,7 @@ from pathlib import Path
 import shlex
 
 from vfljax import data
+from vfljax.check import kind as kind_of
 from vfljax.data.table import Table
 from vfljax.runner.checking import checks
 from vfljax.runner.config import Config, as_code, outside
@@ -109,7 +110,7 @@ def _check_again(config: Config, table: Table, given: bool) -> None:
     )
   if odd := as_code.unwritable(config):
     raise UserError(
-        f'{_AGAIN}config.{odd[0]} is a {type(odd[1]).__name__}, which cannot '
+        f'{_AGAIN}config.{odd[0]} is {kind_of(odd[1])}, which cannot '
         'be written into a config file.\nUse numbers, words, tuples and '
         'dictionaries.'
     )
