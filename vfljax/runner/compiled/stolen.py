@@ -125,7 +125,7 @@ def _alike(setting: Setting) -> list[list[str]]:
 def _but_for_known(setting: Setting, name: str) -> Any:
   """All that decides how an attack runs, except the number of known labels."""
   who, own, recipe = attackers.attacker(setting.config, name)
-  if not recipe.skips_blank or recipe.one_luck or not who.known:
+  if not recipe.skips_blank or not who.known:
     return name
   return dataclasses.replace(who, known=0), own, recipe
 
