@@ -63,7 +63,7 @@ def config_file(path, body):
     ('raise GeneratorExit', 'GeneratorExit'),
     ('raise ZeroDivisionError("a\\n" * 90)', 'ZeroDivisionError: a'),
     ('return 3 +', 'my.py, line 4: invalid syntax'),
-    ('return', 'must return an vfljax.runner.config.Config, not NoneType'),
+    ('return', 'must return an vfljax.runner.config.Config, not None'),
     ('return Config(seeds="3")', "seeds must be a whole number; got '3'"),
     ('return Config(model=ModelConfig(bottom=4))', 'must be a tuple; got 4'),
     ('return Config(data=None)', 'data must be a DataConfig; got None'),
