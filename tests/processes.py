@@ -3,6 +3,7 @@
 They are forks of a server that has everything imported, which takes longer than
 what they do; JAX starts in the fork.
 """
+import contextlib
 import gc
 import importlib
 import multiprocessing
@@ -75,7 +76,8 @@ class Started:
 
   def send_signal(self, number):
     if self.process.is_alive():
-      os.kill(self.process.pid, number)
+      with contextlib.suppress(ProcessLookupError):  # It has ended since.
+        os.kill(self.process.pid, number)
 
   def communicate(self, timeout):
     """(what it said, None): after its end."""
