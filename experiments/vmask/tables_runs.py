@@ -45,7 +45,7 @@ RUNS = dict(
     '--config.attack.repeats=1 --config.attack.replay_rounds=31',
     combined=f'combined.py {MNIST}',
     fig6=f'fig6.py:mlp3 {MNIST}', fig6_lenet5=f'fig6.py:lenet5 {MNIST}',
-    fig8_lenet5=f'fig8.py:lenet5 {MNIST} --config.seeds=1 '
+    fig8_lenet5=f'fig8.py:lenet5 {MNIST} '
     "'--config.defenses=none,VMask 50x5'",
     authors_tm=f'authors.py:tm {MNIST}', authors_m=f'authors.py:m {MNIST}',
     authors_tfm=f'authors.py:tfm {FASHION}',

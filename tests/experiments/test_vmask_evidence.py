@@ -266,8 +266,9 @@ def test_each_record_is_judged_by_its_own_numbers():
 
 def test_one_training_can_only_be_over_a_budget(monkeypatch):
   assert judges.recorded_within_budget('fig8_lenet5').held is False
-  monkeypatch.setattr(evidence, 'quantity', lambda *_: {0: 10.0})
-  assert judges.recorded_within_budget('fig8_lenet5').held is None
+  for value, held in (90.0, False), (10.0, None):
+    monkeypatch.setattr(evidence, 'quantity', lambda *_, x=value: {0: x})
+    assert judges.recorded_within_budget('fig8_lenet5').held is held
 
 
 def test_verdicts_from_records_without_a_commit_are_marked():
