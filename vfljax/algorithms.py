@@ -163,7 +163,7 @@ def plain(aggregation: str = 'sum') -> Net:
 
   def logits(us):
     z = fuse([u for u in us if u is not None])
-    return nets.pair(z) if z.shape[-1] == 1 else z
+    return nets.padded_pair(z) if z.shape[-1] == 1 else z
 
   return Net(lambda key, us: (), lambda params, us: logits(us))
 
