@@ -67,11 +67,10 @@ def mean_over(real: Array, fn: Callable[[Array], Array], x: Array) -> Array:
   On a GPU x's gradient is that of the sum, divided by the number of rows where
   it is read: otherwise it would wait for the kernel that counts them.
   """
-  count = real.sum()
-  count = jnp.where(count > 0, count, 1)
-  if target.kind() != 'gpu':
-    return (real * fn(x)).sum() / count
-  return _divided((real * fn(_divided_back(x, count))).sum(), count)
+  count, late = real.sum(), target.kind() == 'gpu'
+  some = lambda: jnp.where(count > 0, count, 1)
+  total = (real * fn(_divided_back(x, some()) if late else x)).sum()
+  return _divided(total, some()) if late else total / some()
 
 
 def apart_back(x: Array) -> Array:
