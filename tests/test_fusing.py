@@ -206,11 +206,74 @@ def test_sums_of_rows_are_sums(columns):
   assert ('reduce_sum' in traced) == (columns in (0, 17))
 
 
-def test_two_logits_of_one_number():
+def same_slopes(fn, other, *arguments):
+  """Values and gradients, the first traced as for a GPU."""
+  both = lambda f: jax.value_and_grad(f, tuple(range(len(arguments))))
+  jax.tree.map(
+      lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6),
+      for_a_gpu(both(fn), *arguments), both(other)(*arguments),
+  )
+
+
+@pytest.mark.parametrize('classes', [1, 2, 3])
+def test_the_loss_of_two_classes(classes):
+  """Optax's, also where labels are no distribution and logits are large."""
+  random = np.random.default_rng(0)
+  logits = random.normal(size=(7, classes)).astype('f4')
+  logits[:2] *= 1e4
+  labels = random.random((7, classes), 'f4')
+  weights = jnp.arange(7.0)
+  same_slopes(
+      lambda z, y: (weights * fusing.cross_entropy(z, y)).sum(),
+      lambda z, y: (weights * optax.softmax_cross_entropy(z, y)).sum(),
+      logits, labels,
+  )
+
+
+@pytest.mark.parametrize('rows', [0, 3, 7])
+def test_a_mean_over_some_rows(rows):
+  """Its gradient is the mean's, and 0 without a row."""
+  real = (jnp.arange(7) < rows).astype(jnp.float32)
+  square = lambda x: (x**2).sum(-1)
+  x = np.random.default_rng(0).normal(size=(7, 2)).astype('f4')
+  plain = lambda x: (real * square(x)).sum() / max(rows, 1)
+  same_slopes(lambda x: fusing.mean_over(real, square, x), plain, x)
+  same_slopes(lambda x: 3 + 2 * fusing.mean_over(real, square, x),
+              lambda x: 3 + 2 * plain(x), x)
+  product = lambda x, y: square(x) * y
+  same_slopes(lambda x, y: fusing.mean_over(real, product, x, y),
+              lambda x, y: (real * product(x, y)).sum() / max(rows, 1),
+              x, np.arange(7, dtype='f4'))
+
+
+def test_a_mean_of_fewer_bits_than_its_rows():
+  """Also where JAX forbids to promote."""
+  real, x = jnp.ones(4), jnp.arange(4, dtype=jnp.bfloat16)
+  mean = lambda x: fusing.mean_over(real, lambda x: x.astype(jnp.float32), x)
+  with jax.numpy_dtype_promotion('strict'):
+    value, slope = for_a_gpu(jax.value_and_grad(mean), x)
+  assert value == 1.5 and slope.dtype == x.dtype
+  np.testing.assert_array_equal(slope.astype('f4'), np.full(4, 0.25))
+
+
+def test_a_norm_in_one_pass():
+  """Of rows whose squares are 0 or infinite, of zeros, and of what is none."""
+  rows = np.random.default_rng(0).normal(size=(6, 9)).astype('f4')
+  rows *= np.array([1, 1e-30, 1e30, 0, 1, 1], 'f4')[:, None]
+  rows[4, 2], rows[5] = np.nan, np.eye(9)[3]
+  for found in (for_a_gpu(randomized.normalise, rows[:1]),
+                for_a_gpu(lambda x: randomized.normalise(x, 'sample'), rows)):
+    how = 'batch' if len(found) == 1 else 'sample'
+    want = randomized.normalise(rows[: len(found)], how)
+    np.testing.assert_allclose(found, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize('pair', [nets.pair, nets.padded_pair])
+def test_two_logits_of_one_number(pair):
   z = jnp.array([[[-3.0], [0.0]], [[jnp.inf], [2.0]]])
-  np.testing.assert_array_equal(for_a_gpu(nets.pair, z), nets.pair(z))
+  np.testing.assert_array_equal(for_a_gpu(pair, z), pair(z))
   weights = jnp.arange(8.0).reshape(2, 2, 2)
-  slope = jax.grad(lambda z: (nets.pair(z) * weights).sum())
+  slope = jax.grad(lambda z: (pair(z) * weights).sum())
   np.testing.assert_array_equal(for_a_gpu(slope, z), weights[..., 1:])
   with jax.numpy_rank_promotion('raise'):
     with jax.numpy_dtype_promotion('strict'):

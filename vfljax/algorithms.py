@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 
 import jax.numpy as jnp
-import optax
 
-from vfljax import check, nets
+from vfljax import check, fusing, nets
 from vfljax.types import VFL, Array, Net
 
 Aggregation = Callable[[Sequence[Array]], Array]
@@ -65,7 +64,7 @@ def vlr(parties: int, classes: int, *, active: bool = True) -> VFL:
   check.count('vlr: classes', classes, 2)
   width = 1 if classes == 2 else classes
   bottoms = [nets.mlp(width) if k or active else None for k in range(parties)]
-  return VFL(tuple(bottoms), plain(), optax.softmax_cross_entropy)
+  return VFL(tuple(bottoms), plain(), fusing.cross_entropy)
 
 
 def vhnn(
@@ -84,7 +83,7 @@ def vhnn(
   """
   return VFL(
       tuple(_several(bottoms)), aggregate(top, aggregation),
-      optax.softmax_cross_entropy,
+      fusing.cross_entropy,
   )
 
 
@@ -102,7 +101,7 @@ def vsnn(
   """
   return VFL(
       (None, *_several(bottoms)), aggregate(top, aggregation),
-      optax.softmax_cross_entropy,
+      fusing.cross_entropy,
   )
 
 
@@ -164,7 +163,7 @@ def plain(aggregation: str = 'sum') -> Net:
 
   def logits(us):
     z = fuse([u for u in us if u is not None])
-    return nets.pair(z) if z.shape[-1] == 1 else z
+    return nets.padded_pair(z) if z.shape[-1] == 1 else z
 
   return Net(lambda key, us: (), lambda params, us: logits(us))
 

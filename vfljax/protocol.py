@@ -236,10 +236,7 @@ def _differentiate(stage: _Stage, up: Embeddings):
       return penalty + task, head(active.params, received)[1]
     logits, stat = head(params, received)
     # A round of padding alone has the loss 0, not NaN, and gradients of 0.
-    count = real.sum()
-    task = (real * losses(vfl, logits, labels)).sum() / jnp.where(
-        count > 0, count, 1
-    )
+    task = fusing.mean_over(real, partial(losses, vfl), logits, labels)
     return penalty + task, stat
 
   value, slopes = jax.value_and_grad(objective, argnums=(0, 1), has_aux=True)(

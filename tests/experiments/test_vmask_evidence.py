@@ -267,7 +267,9 @@ def test_each_record_is_judged_by_its_own_numbers():
 def test_one_training_can_only_be_over_a_budget(monkeypatch):
   assert judges.recorded_within_budget('fig8_lenet5').held is False
   for value, held in (90.0, False), (10.0, None):
-    monkeypatch.setattr(evidence, 'quantity', lambda *_, x=value: {0: x})
+    monkeypatch.setattr(evidence, 'quantity', lambda _, cell, name, x=value: {
+        0: 10.0 if name.startswith(tables_runs.SCRATCH) else x
+    })
     assert judges.recorded_within_budget('fig8_lenet5').held is held
 
 

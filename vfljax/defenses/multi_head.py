@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import jax
 from jax import lax
 import jax.numpy as jnp
-import optax
 
+from vfljax import fusing
 from vfljax.defense import Defense
 from vfljax.types import Array, Embeddings, Net
 
@@ -41,7 +41,7 @@ def multi_head() -> Defense:
     total = jnp.zeros((), jnp.float32)
     for subset in range(2 ** len(up)):
       logits = predict(absent(up, subset))
-      task = optax.softmax_cross_entropy(logits, labels)
+      task = fusing.cross_entropy(logits, labels)
       total = total + (real * task).sum() / count
     return total
 

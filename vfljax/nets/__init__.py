@@ -17,7 +17,7 @@ from vfljax.nets import (
 )
 from vfljax.nets.base import (
     ACTIVATIONS, NORMS, Activation, Dropout, MLP, Norm, activation_of, binary,
-    final_activation, leaky_relu, mlp, pair, then, with_weights,
+    final_activation, leaky_relu, mlp, padded_pair, pair, then, with_weights,
 )
 from vfljax.nets.dense import Dense, fan_in_uniform
 from vfljax.nets.modules import counting, counting_rows, linen
@@ -126,5 +126,6 @@ __all__ = [
     'convolution', 'convolutional', 'counting', 'counting_rows', 'embedding',
     'encoder', 'fan_in_uniform', 'final_activation', 'images', 'intercept',
     'leaky_relu', 'lenet', 'linen', 'make', 'mlp', 'mlp3', 'named_layers',
-    'nnx', 'pair', 'resnet', 'then', 'vgg', 'wide_deep', 'with_weights',
+    'nnx', 'padded_pair', 'pair', 'resnet', 'then', 'vgg', 'wide_deep',
+    'with_weights',
 ]

@@ -5,6 +5,7 @@ from typing import Any
 
 from flax import linen as nn
 import jax
+from jax import lax
 import jax.numpy as jnp
 
 from vfljax import check, fusing, target
@@ -202,14 +203,25 @@ def pair(z: Array) -> Array:
   return jnp.concatenate([jnp.zeros_like(z), z], axis=-1)
 
 
+def padded_pair(z: Array) -> Array:
+  """`pair`; on a GPU for a top network, whose loss is `fusing.cross_entropy`.
+
+  That sets the gradient apart already, which is only cut out here.
+  """
+  if target.kind() != 'gpu':
+    return pair(z)
+  before = [(0, 0, 0)] * (z.ndim - 1) + [(1, 0, 0)]
+  return lax.pad(z, jnp.zeros((), z.dtype), before)
+
+
 def binary(net: Net) -> Net:
   """Makes two logits of a network with one output z, see `pair`."""
 
   def train(params, key, x):
     z, stats = net.run(params, key, x)
-    return pair(z), stats
+    return padded_pair(z), stats
 
   return Net(
-      net.init, lambda params, x: pair(net.apply(params, x)),
+      net.init, lambda params, x: padded_pair(net.apply(params, x)),
       train if net.train else None, net.absorb, net.pretrained,
   )

@@ -1,9 +1,7 @@
 """Makes the networks and the federation that a configuration describes."""
 from typing import Any
 
-import optax
-
-from vfljax import algorithms, nets
+from vfljax import algorithms, fusing, nets
 from vfljax.nets import augment
 from vfljax.nets.convolutional import convolutional
 from vfljax.nets.wide_deep import wide_and_deep
@@ -37,7 +35,7 @@ def federation(config: Config, classes: int) -> VFL:
     top = algorithms.plain(fuse)
     bottoms = [bottom] * (parties - (model.algorithm == 'vsnn'))
     own = [None] if model.algorithm == 'vsnn' else []
-    return VFL((*own, *bottoms), top, optax.softmax_cross_entropy)
+    return VFL((*own, *bottoms), top, fusing.cross_entropy)
   top = nets.mlp(
       *model.top, width, activation=model.activation, norm=model.norm
   )
