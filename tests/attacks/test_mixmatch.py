@@ -7,9 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from vfljax.attacks.mixmatch import (
-    MixMatch, _completed, _embedded, complete, mixed,
-)
+from vfljax.attacks.mixmatch import MixMatch, _completed, complete, mixed
 from vfljax.types import Net
 
 KEY = jax.random.key(0)
@@ -104,22 +102,3 @@ def test_both_networks_keep_their_statistics():
   assert y == 7 and whole.absorb(params, seen) == dict(
       bottom=('b', 'bottom has seen 5'), head=('h', 'head has seen 6')
   )
-
-
-def test_a_frozen_bottom_sees_a_chunk_at_a_time(monkeypatch):
-  """And each part keeps its own embeddings, in their order."""
-  sizes = []
-
-  def apply(w, x):
-    sizes.append(len(x))
-    return x @ w
-
-  rows = jnp.arange(22.0).reshape(11, 2)
-  for chunk, size in (4, 4), (5, 4), (11, 11), (100, 11):
-    monkeypatch.setattr(MODULE, '_CHUNK', chunk)
-    found = _embedded(
-        Net(lambda key, x: {}, apply), jnp.eye(2), rows[:1], rows[1:8], rows[8:]
-    )
-    assert [len(x) for x in found] == [1, 7, 3]
-    np.testing.assert_array_equal(jnp.concatenate(found), rows)
-    assert sizes.pop() == size

@@ -21,7 +21,6 @@ from typing import NamedTuple
 import jax
 from jax import lax
 import jax.numpy as jnp
-import numpy as np
 import optax
 
 from vfljax import check, descent
@@ -33,8 +32,6 @@ from vfljax.numerics import sharpen
 from vfljax.scene import Scene
 from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import UnlabeledBottom
-
-_CHUNK = 1024
 
 
 class MixMatch(NamedTuple):
@@ -133,9 +130,10 @@ def mixmatch(
     )
     whole = dict(bottom=view.weights)
     if not tune:  # A frozen network is applied once.
-      known, others, wanted = _embedded(
-          bottom, view.weights, known, others, wanted
-      )
+      # The few known ones beside others: XLA compiles each size of a batch.
+      both = bottom.apply(view.weights, jnp.concatenate([known, wanted]))
+      known, wanted = both[: len(known)], both[len(known) :]
+      others = bottom.apply(view.weights, others)
       whole = {}
     example = bottom.apply(view.weights, known[:1]) if tune else known[:1]
     whole['head'] = head.init(k_head, example)
@@ -144,25 +142,6 @@ def mixmatch(
                     wanted)
 
   return Attack(UnlabeledBottom, run)
-
-
-def _embedded(bottom: Net, weights: Params, *parts: Array) -> list[Array]:
-  """The embeddings of each part's samples, `_CHUNK` of them at a time.
-
-  A large network's activations of all training samples would need gigabytes,
-  and each size of a batch is compiled anew.
-  """
-  rows = jnp.concatenate(parts)
-  chunks = -(-len(rows) // _CHUNK)
-  size = -(-len(rows) // chunks)
-  filled = rows[jnp.arange(chunks * size) % len(rows)]
-  found = lax.map(
-      lambda x: bottom.apply(weights, x),
-      filled.reshape(chunks, size, *rows.shape[1:]),
-  )
-  flat = found.reshape(chunks * size, *found.shape[2:])
-  ends = np.cumsum([len(x) for x in parts])
-  return jnp.split(flat[: len(rows)], ends[:-1])
 
 
 def _completed(bottom: Net, head: Net, tune: bool) -> Net:
