@@ -246,6 +246,51 @@ def test_a_mean_over_some_rows(rows):
               x, np.arange(7, dtype='f4'))
 
 
+def test_slopes_of_a_mean_that_was_differentiated():
+  """Of its value and of its gradient, to whatever decides them."""
+  random = np.random.default_rng(0)
+  x, y, scale = random.normal(size=(7, 2)), random.random((7, 2)), 1.5
+  real = (jnp.arange(7) < 4).astype(jnp.float32)
+
+  def stepped(mean, loss):
+    def fn(x, y, scale):
+      own = lambda z, y: scale * loss(scale * z, y)  # Closes over one, too.
+      value, slope = jax.value_and_grad(mean(own))(x, y)
+      return value + scale * (slope**2).sum() + mean(own)(x - slope, y)
+
+    return fn
+
+  same_slopes(
+      stepped(lambda fn: lambda x, y: fusing.mean_over(real, fn, x, y),
+              fusing.cross_entropy),
+      stepped(lambda fn: lambda x, y: (real * fn(x, y)).sum() / 4,
+              optax.softmax_cross_entropy),
+      *(jnp.asarray(a, 'f4') for a in (x, y, scale)),
+  )
+
+
+def test_a_means_slope_to_which_rows_count():
+  x, real = jnp.arange(1.0, 5.0), jnp.array([1.0, 0.5, 1, 0])
+  mean = lambda real, x: (real * x**2).sum() / real.sum()
+  same_slopes(
+      lambda real, x: fusing.mean_over(real, jnp.square, x), mean, real, x
+  )
+
+
+@pytest.mark.parametrize('margin', [-80.0, -20, -12, 0, 12, 20, 80])
+def test_slopes_of_samples_that_are_all_but_certain(margin):
+  """They are small, and as exact as those of others, for either class."""
+  logits = jnp.array([0, margin], jnp.float32)
+  for labels, odds in ((0, 1), -margin), ((1, 0), margin):
+    value, slope = for_a_gpu(jax.value_and_grad(
+        lambda z, y=jnp.array(labels, jnp.float32): fusing.cross_entropy(z, y)
+    ), logits)
+    wrong = 1 / (1 + np.exp(-odds))  # The other class's probability.
+    sign = 2 * labels[0] - 1
+    np.testing.assert_allclose(slope, [-sign * wrong, sign * wrong], rtol=1e-5)
+    np.testing.assert_allclose(value, np.logaddexp(0, odds), rtol=1e-5)
+
+
 def test_a_mean_of_fewer_bits_than_its_rows():
   """Also where JAX forbids to promote."""
   real, x = jnp.ones(4), jnp.arange(4, dtype=jnp.bfloat16)

@@ -4,7 +4,9 @@ XLA fuses two independent computations of one shape into one kernel only if both
 read the same array (JAX 0.10.2). So `joined` lets all of them read one. And a
 value that several kernels read may be computed again in each of them: `apart`
 has it computed once. Neither changes a number, nor has an effect on other
-devices. `joined_back` and `apart_back` act on gradients alone.
+devices. `joined_back` and `apart_back` act on gradients alone. `cross_entropy`
+and `mean_over` are written so that fewer kernels compute them there, with other
+last digits.
 """
 from collections.abc import Callable
 from functools import reduce
@@ -58,22 +60,30 @@ def cross_entropy(logits: Array, labels: Array) -> Array:
   if target.kind() != 'gpu' or logits.shape[-1] != 2:
     return optax.softmax_cross_entropy(logits, labels)
   margin = apart_back(logits[..., 1] - logits[..., 0])
-  return row_sums(labels) * jax.nn.softplus(margin) - labels[..., 1] * margin
+  # Not as softplus(margin) - labels * margin: its slope for class 1 would be a
+  # difference of two numbers that are nearly the same.
+  ways = jax.nn.softplus(margin), jax.nn.softplus(-margin)
+  return labels[..., 0] * ways[0] + labels[..., 1] * ways[1]
 
 
 def mean_over(real: Array, fn: Callable[..., Array], *given: Array) -> Array:
   """The mean of fn(*given) [batch] over rows where `real` is 1; 0 without any.
 
-  On a GPU gradients are those of the sum, divided by the number of rows where
-  they are read: otherwise they would wait for the kernel that counts them. This
-  concerns what is `given`, so `fn` must close over nothing that has one.
+  On a GPU it is the sum whose tangents are divided by the number of rows. So
+  gradients are divided where they are read: otherwise they would wait for the
+  kernel that counts the rows.
+
+  Args:
+    real: [batch] of a floating type.
+    fn: May close over what is differentiated, too.
   """
-  count, late = real.sum(), target.kind() == 'gpu'
-  some = lambda: jnp.where(count > 0, count, 1)
-  if late:
-    given = tuple(_divided_back(x, some()) for x in given)
-  total = (real * fn(*given)).sum()
-  return _divided(total, some()) if late else total / some()
+  count = real.sum()
+  count = jnp.where(count > 0, count, 1)
+  if target.kind() != 'gpu':
+    return (real * fn(*given)).sum() / count
+  pure, held = jax.closure_convert(fn, *given)
+  total = lambda real, *given: (real * pure(*given)).sum()
+  return _divided(total)(count, real, *given, *held)
 
 
 def apart_back(x: Array) -> Array:
@@ -106,30 +116,30 @@ def _(primals, tangents):
   return primals[0], _times_one(tangents[0])
 
 
-@jax.custom_jvp
-def _divided(x, count):
-  """x / count, with the gradient of x."""
-  return x / count
+def _divided(total: Callable[..., Array]) -> Callable[..., Array]:
+  """(count, *given) -> total(*given) / count, see `mean_over`."""
+
+  @jax.custom_jvp
+  def mean(count, *given):
+    return total(*given) / count
+
+  @mean.defjvp
+  def _(primals, tangents):
+    (count, *given), (counted, *ways) = primals, tangents
+    shares = [_over(t, count) for t in ways]
+    value, slope = jax.jvp(total, tuple(given), tuple(shares))
+    found = value / count
+    return found, (slope - found * counted / count).astype(found.dtype)
+
+  return mean
 
 
-@_divided.defjvp
-def _(primals, tangents):
-  return _divided(*primals), tangents[0]
-
-
-@jax.custom_jvp
-def _divided_back(x, count):
-  """x, with the gradient of x / count."""
-  del count
-  return x
-
-
-@_divided_back.defjvp
-def _(primals, tangents):
-  x, count = primals
-  wide = common_type(x, count)
-  slope = tangents[0].astype(wide) / count.astype(wide)
-  return x, slope.astype(x.dtype)
+def _over(tangent: Array, count: Array) -> Array:
+  """tangent / count in the tangent's type; integers have none."""
+  if tangent.dtype == jax.dtypes.float0:
+    return tangent
+  wide = common_type(tangent, count)
+  return (tangent.astype(wide) / count.astype(wide)).astype(tangent.dtype)
 
 
 def _times_one(x: Any) -> Any:
