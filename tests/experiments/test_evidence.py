@@ -188,7 +188,13 @@ def test_a_setting_that_no_attack_needs_has_not_changed(attacks):
 
 @pytest.mark.parametrize('now, said', [
     (dict(options=dict(attacker=[1, [2, 3], None])), ''),
-    (dict(options=dict(attacker=[1, [2, 3]], own=4)), ''),
+    (dict(options=dict(attacker=[1, [2, 3]]), new=4), ''),
+    (dict(options=dict(attacker=[1, [2, 3]], power=4)), (
+        'listed[1].options.power is unset in the record and 4 now'
+    )),
+    (dict(options={}), (
+        'listed[1].options.attacker is [1, [2, 3]] in the record and unset now'
+    )),
     (dict(options=dict(attacker=[1, [2, 3], 0])), (
         'listed[1].options.attacker is [1, [2, 3]] in the record and '
         '[1, [2, 3], 0] now'
@@ -204,6 +210,23 @@ def test_of_a_list_what_changed_is_said(now, said):
   both = then, then[:1] + [now] * (now is not None)
   old, new = (record(config=dict(listed=listed)) for listed in both)
   assert verify._changed(old, new) == said
+
+
+@pytest.mark.parametrize('then, now, said', [
+    (dict(listed=[]), dict(listed=[dict(defense='iso')]),
+     'len(listed) is 0 in the record and 1 now'),
+    (dict(variants=[dict(name='a')]), dict(variants=[]),
+     'len(variants) is 1 in the record and 0 now'),
+    (dict(listed=[dict(after=[])]), dict(listed=[dict(after=['iso'])]),
+     "listed[0].after is [] in the record and ['iso'] now"),
+    (dict(attack=dict(own={})), dict(attack=dict(own=dict(cafe=dict(steps=2)))),
+     "attack.own.cafe is unset in the record and {'steps': 2} now"),
+    (dict(strengths=[1.0]), dict(strengths=[1.0, 2.0]),
+     'strengths is [1.0] in the record and [1.0, 2.0] now'),
+    (dict(seeds=1), dict(seeds=2, new=3), ''),
+])
+def test_what_was_empty_has_changed(then, now, said):
+  assert verify._changed(record(config=then), record(config=now)) == said
 
 
 def test_not_all_that_changed_is_said():
