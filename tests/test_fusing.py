@@ -303,9 +303,10 @@ def test_a_mean_of_fewer_bits_than_its_rows():
 
 def test_a_norm_in_one_pass():
   """Of rows whose squares are 0 or infinite, of zeros, and of what is none."""
-  rows = np.random.default_rng(0).normal(size=(6, 9)).astype('f4')
-  rows *= np.array([1, 1e-30, 1e30, 0, 1, 1], 'f4')[:, None]
+  rows = np.random.default_rng(0).normal(size=(7, 9)).astype('f4')
+  rows *= np.array([1, 1e-30, 1e30, 0, 1, 1, 1], 'f4')[:, None]
   rows[4, 2], rows[5] = np.nan, np.eye(9)[3]
+  rows[6, 4] = np.inf
   for found in (for_a_gpu(randomized.normalise, rows[:1]),
                 for_a_gpu(lambda x: randomized.normalise(x, 'sample'), rows)):
     how = 'batch' if len(found) == 1 else 'sample'

@@ -139,7 +139,7 @@ def kind(value: Any) -> str:
   if isinstance(value, np.ndarray):
     return 'a NumPy array'
   name = type(value).__name__
-  return f'{"an" if name[0].lower() in "aeiou" else "a"} {name}'
+  return f'{"an" if name[:1].lower() in set("aeiou") else "a"} {name}'
 
 
 def one_of(name: str, value: Any, options: tuple) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
-from vfljax import calling, check, running
+from vfljax import calling, running
 from vfljax.calling import Page
 from vfljax.need import extra
 
@@ -256,6 +256,7 @@ def _flags(fields: Mapping[str, Any]) -> list[str]:
   Raises:
     UserError: for what is no mapping of names to values.
   """
+  from vfljax import check
   from vfljax.runner.errors import UserError
   how = "a dictionary of fields, as {'seeds': 10, 'train.epochs': 20}"
   if not isinstance(fields, Mapping):

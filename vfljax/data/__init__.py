@@ -12,7 +12,6 @@ import inspect
 import pathlib
 from typing import Any
 
-from vfljax.check import kind as kind_of
 from vfljax.data import (
     bhi, bundled, credit, criteo, frame, isic, npz, nuswide, one_class,
     pictures, reviews, spambase, synthetic, texts, tfds, vehicle,
@@ -110,9 +109,10 @@ def load(
     else:
       table = source.load(path, **given)
     if not isinstance(table, Table):
+      from vfljax import check as checks  # Data need no JAX.
       raise ValueError(
           f'The loader of {name} must return a data.table.Table; it returned '
-          f'{kind_of(table)}.'
+          f'{checks.kind(table)}.'
       )
     table = check(impute(table) if missing == 'impute' else table)
     return check_facts(name, source.facts, table, known | given)

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vfljax.check import kind as kind_of
-
 # Largest and smallest spread of a column whose squares float32 can hold.
 _MOST, _LEAST = 1e15, 1e-15
 
@@ -136,8 +134,9 @@ def _check_kinds(table: Table) -> None:
   for name, dtype in (('features', 'float32'), ('labels', 'int32')):
     value = getattr(table, name)
     if not hasattr(value, 'dtype'):
+      from vfljax import check as checks  # Tables need no JAX.
       raise ValueError(
-          f'{name} must be a NumPy array; got {kind_of(value)}: type '
+          f'{name} must be a NumPy array; got {checks.kind(value)}: type '
           f'{name}=np.asarray({name}, np.{dtype}).'
       )
   for name in ('names', 'classes', 'groups'):

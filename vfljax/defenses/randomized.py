@@ -68,7 +68,8 @@ def _one_pass(rows: Array) -> Array:
   whose squares are of ratios and do not underflow either.
   """
   zero = jnp.zeros((), rows.dtype)
-  return lax.reduce(jnp.abs(rows), zero, _hypotenuse, (1,))
+  found = lax.reduce(jnp.abs(rows), zero, _hypotenuse, (1,))
+  return jnp.where(jnp.isinf(found), jnp.nan, found)  # As by `row_norms`.
 
 
 def _hypotenuse(a: Array, b: Array) -> Array:
