@@ -88,6 +88,8 @@ def test_names_are_imported_when_they_are_asked_for_and_change_no_jax_setting():
       'environment = dict(os.environ)\n'
       'import vfljax\n'
       'assert not {"jax", "numpy"} & {*sys.modules}, "not lazy"\n'
+      'import vfljax.data, vfljax.running, vfljax.recommending\n'
+      'assert "jax" not in sys.modules, "tables and pages need no JAX"\n'
       'assert environment == dict(os.environ), "a variable changed"\n'
       'import jax\n'
       'before = dict(jax.config.values)\n'

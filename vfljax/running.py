@@ -13,7 +13,7 @@ from pathlib import Path
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vfljax import calling, check
+from vfljax import calling
 from vfljax.calling import Page, Stopped as Stopped
 from vfljax.need import extra
 
@@ -111,6 +111,7 @@ def run(
 
 def _check_config(config: Any, data: Any) -> None:
   """Raises UserError for what is no configuration, and files as samples."""
+  from vfljax import check
   from vfljax.runner.config import Config
   from vfljax.runner.errors import UserError
   if not isinstance(config, Config):
