@@ -21,7 +21,7 @@ makes the next one say how far apart all three are. --out adds a line for each
 record to a file such as experiments/verified.json.
 """
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import contextlib
 import datetime
 import json
@@ -37,9 +37,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments import evidence, studies
+from experiments import changes, evidence, studies
 from vfljax import data
-from vfljax.commands import same
 from vfljax.runner import main as runner, variants
 from vfljax.runner.cli import asking
 from vfljax.runner.errors import UserError
@@ -49,9 +48,6 @@ from vfljax.runner.workdir import recording
 CLONE = evidence.HERE.parent
 LEAST = 0.005  # Of a value, and of 1 where it is less.
 DEVIATIONS = 3.0
-_TOLD = 3  # Changed fields.
-# Mappings that have what somebody set; others have the fields of their type.
-_FREE = 'options', 'grid', 'own'
 
 
 class Compared(NamedTuple):
@@ -205,53 +201,9 @@ def verify(
     if keep:
       disk.write_text(keep.absolute(), made.read_text(), '--keep')
     again = read(made)
-    if changed := _changed(record, again):
-      print(f'The config is not the one that was recorded: {changed}.')
+    if told := changes.told(record, again):
+      print(f'The config is not the one that was recorded: {told}.')
     return compare(record, again, other)
-
-
-def _changed(record: Mapping[str, Any], again: Mapping[str, Any]) -> str:
-  """'train.epochs is 30 in the record and 20 now', of the first such fields."""
-  then, now = same.agreed([r.get('config', {}) for r in (record, again)])
-  found = list(_differences(then, now))
-  more = f'and {len(found) - _TOLD} more'
-  return '; '.join(found[:_TOLD] + [more] * (len(found) > _TOLD))
-
-
-def _differences(then: Any, now: Any, name: str = '') -> Iterator[str]:
-  """Each field that has changed, in words; those that came later have not."""
-  if isinstance(then, dict) and isinstance(now, dict):
-    names = [k for k in then if k in now and (name or k != 'seeds')]
-    if name.rpartition('.')[2] in _FREE:
-      names = list(dict.fromkeys([*then, *now]))
-    for own in names:
-      before, after = then.get(own, 'unset'), now.get(own, 'unset')
-      yield from _differences(before, after, f'{name}.{own}'.lstrip('.'))
-  elif _are_of_mappings(then, now):
-    if len(then) != len(now):
-      yield f'len({name}) is {len(then)} in the record and {len(now)} now'
-    for i, (before, after) in enumerate(zip(then, now)):
-      yield from _differences(before, after, f'{name}[{i}]')
-  elif not _still(then, now):
-    yield f'{name} is {then} in the record and {now} now'
-
-
-def _are_of_mappings(*values: Any) -> bool:
-  """Whether these are lists, and there is a mapping in one."""
-  lists = [x for x in values if isinstance(x, list)]
-  some = any(isinstance(x, dict) for own in lists for x in own)
-  return some and len(lists) == len(values)
-
-
-def _still(then: Any, now: Any) -> bool:
-  """Whether a value is what it was, but for options that it lacked, unset."""
-  if not (isinstance(then, list) and isinstance(now, list)):
-    return then == now
-  added = now[len(then):]
-  return (
-      len(then) <= len(now) and all(map(_still, then, now))
-      and all(x is None for x in added)
-  )
 
 
 def _run(

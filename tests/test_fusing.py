@@ -301,6 +301,22 @@ def test_a_mean_of_fewer_bits_than_its_rows():
   np.testing.assert_array_equal(slope.astype('f4'), np.full(4, 0.25))
 
 
+def test_a_critic_climbs_the_same_way():
+  """Samples that are real one way, guesses the other, in a pass of both."""
+  nets_of, tx = gan.networks((3,), (4,)), optax.sgd(0.1)
+  draw = np.random.default_rng(0).normal
+  f, y = draw(size=(6, 2)).astype('f4'), np.array([0, 1, 1, 0, 1, 0], 'f4')
+  generator = nets_of.generator.init(KEY, f)
+  critic = nets_of.critic.init(KEY, y[:, None])
+  state = gan.Memory(generator, critic, (), tx.init(critic))
+  seen = gan.Seen(f, y, jnp.ones(6))
+  step = lambda f: jax.tree.leaves(gan.critic_step(
+      KEY, nets_of, tx, state, seen._replace(f=f), 0.1, 5.0
+  ))
+  for found, want in zip(for_a_gpu(step, f), step(f), strict=True):
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
+
+
 def test_a_norm_in_one_pass():
   """Of rows whose squares are 0 or infinite, of zeros, and of what is none."""
   rows = np.random.default_rng(0).normal(size=(7, 9)).astype('f4')

@@ -11,7 +11,9 @@ import sys
 
 import pytest
 
-from experiments import claims, evidence, studies, tables, verify
+from experiments import (
+    changes, claims, evidence, studies, tables, verify,
+)
 from vfljax.report import ranks, reading
 from vfljax.runner import main
 from vfljax.runner.cli import arguments
@@ -183,7 +185,7 @@ def test_a_setting_that_no_attack_needs_has_not_changed(attacks):
       )) for rounds in (1, 0)
   )
   said = 'attack.replay_rounds is 1 in the record and 0 now' if attacks else ''
-  assert verify._changed(then, now) == said
+  assert changes.told(then, now) == said
 
 
 @pytest.mark.parametrize('now, said', [
@@ -209,7 +211,7 @@ def test_of_a_list_what_changed_is_said(now, said):
   then = [dict(defense='none'), dict(options=dict(attacker=[1, [2, 3]]))]
   both = then, then[:1] + [now] * (now is not None)
   old, new = (record(config=dict(listed=listed)) for listed in both)
-  assert verify._changed(old, new) == said
+  assert changes.told(old, new) == said
 
 
 @pytest.mark.parametrize('then, now, said', [
@@ -226,7 +228,7 @@ def test_of_a_list_what_changed_is_said(now, said):
     (dict(seeds=1), dict(seeds=2, new=3), ''),
 ])
 def test_what_was_empty_has_changed(then, now, said):
-  assert verify._changed(record(config=then), record(config=now)) == said
+  assert changes.told(record(config=then), record(config=now)) == said
 
 
 def test_not_all_that_changed_is_said():
@@ -234,7 +236,7 @@ def test_not_all_that_changed_is_said():
       record(config=dict(train=dict.fromkeys('abcde', number)))
       for number in (1, 2)
   )
-  said = verify._changed(old, new)
+  said = changes.told(old, new)
   assert said.count('in the record') == 3 and said.endswith('; and 2 more')
 
 
