@@ -15,8 +15,7 @@ layers. For CIFAR-100: --config.data.name=cifar100 through TensorFlow Datasets.
                  MixMatch)
   pmc,cpu        the same two for two cores: 10000 images, LeNet5 in place of
   amc,cpu        ResNet-20, 15 epochs, and 10 epochs of 50 MixMatch steps for 25
-                 of 1024; fewer strengths, and no DG, which the paper has in
-                 Figure 3
+                 of 1024; fewer strengths
 
 With MLPs as bottoms the passive party is worth two points of accuracy, and
 there is little to steal. For two cores passive completion has Adam, and both a
@@ -42,6 +41,7 @@ FEWER = (
     common.NONE, dataclasses.replace(MID, strengths=(0.0, 0.01, 0.1, 1.0)),
     dataclasses.replace(common.DP_L, strengths=(5e-5, 1e-3)),
     dataclasses.replace(common.GS, strengths=(0.1, 0.01)),
+    common.discrete(BATCH),
 )
 
 
