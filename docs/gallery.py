@@ -58,7 +58,7 @@ OWN = (
 )
 # Records of tables alone, which the papers' pages show as tables.
 TABLES = dict(
-    gafm=('averaging', 'terms'), vmask=(
+    gafm=('averaging', 'terms', 'terms_reviews'), vmask=(
         'adaptive', 'adaptive_lenet5', 'adaptive_mlp3_later', 'attackers',
         'crypto', 'crypto_leaks', 'noise', 'noise_lenet5', 'outside',
         'outside_lenet5', 'parties', 'table1_mlp3_known4',

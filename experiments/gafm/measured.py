@@ -38,6 +38,8 @@ RUNS = dict(
     readings='readings.py',
     marvell_30='table2.py --config.defenses=marvell --config.train.epochs=30',
     reviews='reviews.py:sentences', reviews_multiparty='reviews.py:multiparty',
+    reviews_max_norm='reviews.py:multiparty --config.defenses=max_norm',
+    reviews_sigmas='reviews.py:sigmas --config.defenses=sigma_0.25',
     reviews_450='reviews.py:sentences --config.defenses=gafm '
                 '--config.train.epochs=225 --config.train.measure_every=75',
     reviews_1500='reviews.py:sentences --config.defenses=marvell,gafm '

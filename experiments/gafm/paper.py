@@ -17,3 +17,5 @@ CHOSEN = {
 CHOSEN_IMDB = (0.627, 0.648, 0.895, 0.833, 0.833)
 # Table 7, Spambase: mean gradients of the GAN's and the cross-entropy's loss.
 TERMS = (0.054, -0.049)
+# The same of IMDB.
+TERMS_IMDB = (0.006, -0.006)

@@ -209,6 +209,13 @@ TABLES: dict[str, Table] = dict(
     reviews_multiparty=partial(
         table, 'reviews_multiparty', reviews.PAPER_4, same_data=False
     ),
-    readings=readings_, averaging=scripts.averaging, terms=terms.table,
+    reviews_max_norm=partial(
+        table, 'reviews_max_norm', reviews.PAPER_4, same_data=False
+    ),
+    reviews_sigmas=partial(
+        table, 'reviews_sigmas', reviews.PAPER, ALL, same_data=False
+    ),
+    readings=readings_, averaging=scripts.averaging,
+    **{of.record: partial(terms.table, of) for of in terms.DATA.values()},
     speed=scripts.speed,
 )

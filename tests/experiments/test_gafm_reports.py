@@ -258,5 +258,6 @@ def test_verdicts_on_both_terms(gan, ce, sent, cancels, alike, monkeypatch):
   rows = {w: [[before[w], last[w]]] * 2 for w in last}
   found = dict(means=rows, centers=rows, opposed=[0.5, 0.5])
   monkeypatch.setattr(terms.scripts, 'read', lambda name: found)
-  assert terms.opposed().held == cancels
-  assert terms.comparable().held == alike
+  of = terms.DATA['spambase']
+  assert terms.opposed(of).held == cancels
+  assert terms.comparable(of).held == alike
