@@ -7,7 +7,7 @@ import pytest
 from vfljax import algorithms, contracts, protocol, switching, train
 from vfljax.adversary import Adversary
 from vfljax.contracts import of_defenses
-from vfljax.defense import Defense, chain, checked, none, slots
+from vfljax.defense import Defense, chain, checked, each, none, slots
 from vfljax.runner.checking import rehearsal
 from vfljax.types import Batch, State
 
@@ -297,3 +297,94 @@ def test_a_lie_of_another_shape_is_told(lie):
 def test_only_passive_parties_deviate(parties):
   with pytest.raises(ValueError, match='passive parties, 1 to the last'):
     traced(adversary=Adversary(parties, send=lambda state, key, own: own))
+
+
+@pytest.mark.parametrize('fn', [
+    lambda d: None, lambda d: 0.5, lambda d: [[0.5]] * 6, lambda d: d[:2],
+    lambda d: d.sum(), lambda d: jnp.hstack([d, d]), lambda d: d + 1j,
+    lambda d: d.T,  # Its rows would be other samples'.
+])
+def test_a_wrong_gradient_of_each_is_told(fn):
+  with pytest.raises(ValueError, match=r'each: .* \(6, 1\); it returned'):
+    played(Defense(gradient=each(lambda key, d, labels: fn(d))))
+
+
+def test_whole_numbers_of_each_are_gradients():
+  sign = lambda to: Defense(
+      gradient=each(lambda key, d, labels: jnp.sign(d).astype(to))
+  )
+  down = [
+      played(sign(to))[1].messages.down[0]
+      for to in (jnp.float32, jnp.int8, jnp.bfloat16)
+  ]
+  assert (jnp.abs(down[0]) == 1).all()
+  for d in down[1:]:
+    assert d.dtype == jnp.float32 and (d == down[0]).all()
+
+
+@pytest.mark.parametrize('wrong', [
+    lambda u: None, lambda u: 0.5, lambda u: [[0.5]] * 6, lambda u: u[:2],
+    lambda u: u.astype(jnp.int32), lambda u: u + 1j,
+])
+def test_messages_are_floats_of_these_rows(wrong):
+  send = lambda passive, key, u: (wrong(u), 0.0)
+  receive = lambda active, state, key, up, labels: (
+      tuple(map(wrong, up)), 0.0
+  )
+  for hook in (dict(send=send), dict(receive=receive)):
+    name, = hook
+    with pytest.raises(ValueError, match=(
+        rf'{name} must return floats, a row for each sample of \(6, 1\) float'
+    )):
+      played(Defense(**hook))
+
+
+@pytest.mark.parametrize('number', [None, 'one', 1j, jnp.ones(2)])
+def test_a_penalty_and_a_loss_are_numbers(number):
+  for hook, message in (
+      (dict(send=lambda passive, key, u: (u, number)), 'penalty of send must'),
+      (dict(objective=lambda *arguments: number), 'objective must return one'),
+  ):
+    with pytest.raises(ValueError, match=message):
+      played(Defense(**hook))
+
+
+@pytest.mark.parametrize('hook', ['label', 'prepare'])
+def test_labels_are_real(hook):
+  wrong = Defense(**{hook: lambda *arguments: arguments[-1] + 1j})
+  with pytest.raises(ValueError, match=f'{hook} must return labels .*complex'):
+    traced(wrong)
+
+
+@pytest.mark.parametrize('to', [jnp.int32, jnp.bfloat16])
+@pytest.mark.parametrize('hook', ['adapt', 'gradient', 'epoch'])
+def test_a_memory_keeps_its_type(hook, to):
+  """JAX told it in a page about loops that nobody had written."""
+  call = dict(
+      adapt=lambda state, *rest: state.astype(to),
+      gradient=lambda state, key, cut, labels: (cut, state.astype(to)),
+      epoch=lambda state, key, holdings: state.astype(to),
+  )[hook]
+  wrong = Defense(
+      init=lambda key, spec: slots(spec, state=jnp.ones(2)), **{hook: call}
+  )
+  with pytest.raises(ValueError, match=f'{hook} must .* types that init gave'):
+    traced(wrong)
+
+
+def test_weights_are_floats():
+  made = lambda weight: Defense(
+      init=lambda key, spec: slots(spec, active=dict(w=weight))
+  )
+  for right in (0.5, jnp.ones(2, jnp.bfloat16)):
+    traced(made(right))
+  with pytest.raises(ValueError, match=r'a weight of \(2,\) int32, which can'):
+    traced(made(jnp.ones(2, jnp.int32)))
+
+
+def test_a_plain_memory_is_widened():
+  """As JAX does it itself: 0 in `init`, halves later."""
+  traced(Defense(
+      init=lambda key, spec: slots(spec, state=0),
+      adapt=lambda state, *rest: state + jnp.float32(0.5),
+  ))

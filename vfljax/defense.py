@@ -10,10 +10,12 @@ from typing import Any
 
 import jax
 
+from vfljax import check
 from vfljax.chaining import chain
+from vfljax.check import Misfit
 from vfljax.hooks import Defense, Holdings, Slots, Spec, slots
 from vfljax.numerics import floating
-from vfljax.returned import checked
+from vfljax.returned import checked, is_real
 from vfljax.types import Array, Embeddings, Key
 
 __all__ = [
@@ -37,22 +39,37 @@ def each(
       [batch, width], whatever the embedding's shape. Parties get independent
       keys. Gradients in half precision arrive as float32, since sums, squares
       and noise of small numbers overflow or vanish there; the result is rounded
-      to the message's own type.
+      to the message's own type, and whole numbers are made floats.
 
   Returns:
     The hook, (state, key, cut, labels) -> (cut, state), which leaves the state
-    as it is.
+    as it is. It raises ValueError if `fn` returns no such array.
   """
 
   def gradient(state, key, cut, labels):
     keys = jax.random.split(key, len(cut))
     flat = lambda d: floating(d).reshape(len(d), -1)
-    of = lambda d, sent: sent.reshape(d.shape).astype(d.dtype)
     return tuple(
-        of(d, fn(k, flat(d), labels)) for k, d in zip(keys, cut)
+        _as_gradient(fn(k, flat(d), labels), d) for k, d in zip(keys, cut)
     ), state
 
   return gradient
+
+
+def _as_gradient(found: Any, cut: Array) -> Array:
+  """What was made of one party's gradient `cut`, in its shape and type."""
+  if not is_real(found) or found.size != cut.size or (
+      found.shape[:1] != cut.shape[:1]
+  ):
+    width = cut.size // max(len(cut), 1)
+    told = check.kind(found)
+    if hasattr(found, 'dtype'):
+      told = f'{found.shape} {found.dtype}'
+    raise Misfit(
+        'each: the function must return an array of numbers [batch, width], '
+        f'{(len(cut), width)}; it returned {told}.'
+    )
+  return found.reshape(cut.shape).astype(cut.dtype)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ another shape are broadcast, and a gather takes the last row in place of one
 that is not there. Shapes are known while a round is traced, so the checks cost
 nothing when it is played.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,8 @@ from vfljax.check import Misfit
 from vfljax.hooks import Defense, Slots
 from vfljax.types import VFL, Array, Batch, Net
 
+FLOATS = (jnp.floating,)
+REAL = (jnp.floating, jnp.integer, jnp.bool_)
 
 def checked(defense: Defense, name: str = '') -> Defense:
   """The same defense; its hooks raise if they return a wrong result.
@@ -47,6 +49,12 @@ def check_slots(slots: Any, passive: int) -> None:
         f'there are {passive}: give slots(spec, passive=...) one entry each, '
         '() for none.'
     )
+  for weight in jax.tree.leaves((slots.active, slots.passive)):
+    if not (isinstance(weight, float) or is_real(weight, FLOATS)):
+      raise Misfit(
+          f'init has made a weight of {_told(weight)}, which cannot be trained:'
+          ' make it a float; other memory is for slots(spec, state=...).'
+      )
 
 
 def losses(vfl: VFL, logits: Array, labels: Array) -> Array:
@@ -79,6 +87,7 @@ def _send(who: str, hook: Callable, passive, key, u):
         f'{who}send must return (message, penalty), a pair; it returned '
         f'{_told(found)}.'
     )
+  _check_messages(f'{who}send', found[:1], [u])
   _check_penalty(f'{who}the penalty of send', found[1])
   return found
 
@@ -90,6 +99,7 @@ def _receive(who: str, hook: Callable, active, state, key, up, labels):
         f'{who}receive must return (embeddings, penalty), with a tuple of '
         f'{len(up)}, one a passive party; it returned {_told(found)}.'
     )
+  _check_messages(f'{who}receive', found[0], up)
   _check_penalty(f'{who}the penalty of receive', found[1])
   return found
 
@@ -131,11 +141,11 @@ def _epoch(who: str, hook: Callable, state, key, holdings):
 
 def _objective(who: str, hook: Callable, state, key, predict, up, labels):
   found = hook(state, key, predict, up, labels)
-  if jnp.shape(found):
+  if not _is_number(found):
     raise Misfit(
         f'{who}objective must return one number, the loss of the round; it '
-        f'returned the shape {jnp.shape(found)}. Take its mean over the samples'
-        ' that have a label.'
+        f'returned {_odd(found)}. Take its mean over the samples that have a '
+        'label.'
     )
   return found
 
@@ -184,19 +194,31 @@ LOOKS = dict(
 )
 
 
+def _check_messages(what: str, found: Any, given: Any) -> None:
+  """Widths are the defense's choice; whole numbers have no slopes."""
+  for one, u in zip(found, given):
+    rows = getattr(one, 'shape', ())[:1]
+    if rows != u.shape[:1] or not is_real(one, FLOATS):
+      raise Misfit(
+          f'{what} must return floats, a row for each sample of {_told(u)}; it '
+          f'returned {_told(one)}.'
+      )
+
+
 def _check_penalty(what: str, penalty: Any) -> None:
-  if jnp.shape(penalty):
+  if not _is_number(penalty):
     raise Misfit(
-        f'{what} must be one number, a scalar; it has the shape '
-        f'{jnp.shape(penalty)}. Take its mean over the samples that count '
-        '(crossing.counted).'
+        f'{what} must be one number, a scalar; it is {_odd(penalty)}. Take its '
+        'mean over the samples that count (crossing.counted).'
     )
 
 
 def _check_labels(what: str, found: Any, labels: Array) -> None:
   """How many columns there have to be, the top decides: see `losses`."""
   shape = getattr(found, 'shape', None)
-  if shape is None or len(shape) != 2 or shape[0] != len(labels):
+  if shape is None or len(shape) != 2 or (
+      shape[0] != len(labels) or not is_real(found)
+  ):
     raise Misfit(
         f'{what} must return labels [samples, classes], of these samples '
         f'{labels.shape}; it returned {_told(found)}.'
@@ -210,17 +232,39 @@ def _check_state(what: str, found: Any, state: Any) -> None:
         f'{jax.tree.structure(state)}; it returned '
         f'{jax.tree.structure(found)}.'
     )
-  if _shapes(found) != _shapes(state):
+  news, olds = jax.tree.leaves(found), jax.tree.leaves(state)
+  if _shapes(found) != _shapes(state) or any(map(_is_retyped, news, olds)):
     raise Misfit(
-        f'{what} must return the state in the shapes that init gave it, '
-        f'{_told_leaves(state)}; it returned {_told_leaves(found)}.'
+        f'{what} must return the state in the shapes and types that init gave '
+        f'it, {_told_leaves(state)}; it returned {_told_leaves(found)}.'
     )
+
+
+def _is_retyped(new: Any, old: Any) -> bool:
+  """Whether a loop refuses it in place of `old`: it widens plain numbers."""
+  one, other = jax.typeof(new), jax.typeof(old)
+  return one.dtype != other.dtype and not other.weak_type
 
 
 def _shapes(tree: Any) -> tuple[Any, list[tuple[int, ...]]]:
   """A tree's structure and the shapes of its leaves."""
   leaves, structure = jax.tree.flatten(tree)
   return structure, [jnp.shape(x) for x in leaves]
+
+
+def is_real(x: Any, kinds: Sequence[Any] = REAL) -> bool:
+  """Whether it is an array of real numbers, or of these kinds alone."""
+  dtype = getattr(x, 'dtype', None)
+  return dtype is not None and any(jnp.issubdtype(dtype, k) for k in kinds)
+
+
+def _is_number(x: Any) -> bool:
+  return isinstance(x, (int, float)) or is_real(x) and not x.shape
+
+
+def _odd(x: Any) -> str:
+  shape = getattr(x, 'shape', ())
+  return f'of the shape {shape}' if shape else _told(x)
 
 
 def _is_pair(found: Any) -> bool:

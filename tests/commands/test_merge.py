@@ -80,6 +80,24 @@ def test_parts_whose_seeds_were_raised_are_merged_again(tmp_path, capsys):
   assert 'Choose another folder for what is merged.' in error
 
 
+def test_parts_with_labels_that_were_lowered_are_merged_again(tmp_path):
+  def part(attack, known):
+    folder = made(tmp_path / attack, [NONE], attack=attack, attacks=attack)
+    own = store.read_config(folder) | dict(attack=dict(known=known))
+    (folder / 'config.json').write_text(json.dumps(own))
+    (folder / '.config.json').unlink()
+    return folder
+
+  one, two = part('norm_scoring', 5), part('mean_scoring', 5)
+  place = merge.merge([one, two], str(tmp_path / 'all'))
+  assert store.read_config(place)['attack'] == dict(known=5)
+  more = part('model_completion', 4)
+  merge.merge([one, two, more], str(place))
+  assert store.read_config(place)['attack'] == dict(known=4)
+  results, = reading.read(place)
+  assert len(results.attacks) == 3
+
+
 @pytest.mark.parametrize('seeds', [((0, 1), (5, 6)), ((5, 6), (0, 1))])
 def test_seeds_with_a_gap_are_merged_again(seeds, tmp_path, capsys):
   one, two = (made(tmp_path / f'{s[0]}', [NONE], seeds=s) for s in seeds)

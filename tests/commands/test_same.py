@@ -122,3 +122,18 @@ def test_rounds_that_no_attack_needs_are_no_other_experiment():
   assert rounds(idle, needed) == [0, 0] and idle['attack']['replay_rounds'] == 1
   assert rounds(needed, more, idle) == [0, 8, 0]  # Two experiments.
   assert same.agreed([dict(attack={}), {}]) == [dict(attack={}), {}]
+
+
+def test_labels_that_no_attack_knows_are_no_other_experiment():
+  """A small table lowers them where an attack knows them, and only there."""
+  config = lambda asked, known: dict(
+      attacks=asked, attack=dict(known=known),
+      listed_attacks=['norm_scoring', 'model_completion'],
+  )
+  known = lambda *of: [c['attack']['known'] for c in same.agreed(of)]
+  idle, few = config('norm_scoring', 5), config(' model_completion', 4)
+  assert known(idle, few) == [4, 4] and known(few, idle) == [4, 4]
+  assert known(idle, config('', 3)) == [3, 3]  # All that are listed.
+  assert known(idle, config('mine', 3)) == [3, 3]  # Of a program's own.
+  replayed = config('gradient_clustering:a,norm_scoring', 2)
+  assert known(few, idle, replayed) == [4, 4, 2]  # Two experiments.

@@ -395,3 +395,10 @@ def test_the_bottleneck_may_have_its_own_learning_rate():
       np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
   for a, b in zip(jax.tree.leaves(bottom), jax.tree.leaves(same)):
     np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize('parties', [(), 1, '1'])
+def test_mid_is_of_parties(parties):
+  """Without any it would be no defense, and be called one."""
+  with pytest.raises(ValueError, match=r'mid: parties must be a tuple of pass'):
+    mid.mid(0.1, parties=parties)

@@ -115,6 +115,7 @@ def _completed(
   if not saved.get(identity.MERGED):
     return saved | {identity.MERGED: True}  # Earlier versions did not say so.
   now = json.loads(parts.dumps(whole))
+  saved, _ = same.agreed([saved, now])
   free = {*same.FREE, *mergeable.fields(saved, now)}
   if mergeable.odds(mergeable.listed(saved), mergeable.listed(now)):
     free.discard('listed')

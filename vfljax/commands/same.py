@@ -1,5 +1,5 @@
 """Whether work directories are parts of one experiment."""
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import itertools
 from pathlib import Path
 from typing import Any
@@ -38,20 +38,30 @@ def check(
 
 
 def agreed(configs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-  """The configurations; of rounds that no attack needs, with others' number.
+  """The configurations; what no attack of one needs is as in the others.
 
-  That number means nothing there, and its default was another one before.
+  These are the number of rounds that are played again, whose default was
+  another one before, and the labels that an attacker knows, which a run lowers
+  where a small table has not so many. They mean nothing without such attacks.
 
   Args:
     configs: The contents of their config.json.
   """
-  known = [c for c in configs if 'replay_rounds' in c.get('attack', {})]
-  needed = [c for c in known if saved.replays(c)]
+  alike = _alike('replay_rounds', saved.replays, configs)
+  return _alike('known', saved.knows, alike)
+
+
+def _alike(
+    field: str, needs: Callable[[Mapping[str, Any]], bool],
+    configs: Sequence[dict[str, Any]],
+) -> list[dict[str, Any]]:
+  """The configurations, with a field of 'attack' of those that need it."""
+  known = [c for c in configs if field in c.get('attack', {})]
+  needed = [c for c in known if needs(c)]
   found = []
   for config in configs:
     if config in known and config not in needed:
-      rounds = (needed or known)[0]['attack']['replay_rounds']
-      own = config['attack'] | dict(replay_rounds=rounds)
+      own = config['attack'] | {field: (needed or known)[0]['attack'][field]}
       config = config | dict(attack=own)
     found.append(config)
   return found

@@ -98,7 +98,14 @@ def _check(own: Settings) -> None:
   check.one_of('mid: noise', own.noise, NOISE)
   if own.side == 'passive' and own.noise == 'training':
     raise ValueError("mid: side='passive' needs noise='always'.")
-  for k in own.parties or ():
+  if own.parties is None:
+    return
+  if not isinstance(own.parties, (tuple, list)) or not own.parties:
+    raise ValueError(
+        'mid: parties must be a tuple of passive parties, as in parties=(1,); '
+        f'got {own.parties!r}.'
+    )
+  for k in own.parties:
     check.count('mid: parties', k)
 
 

@@ -19,7 +19,7 @@ import typing
 from typing import Any, TypeVar
 
 from vfljax import attacks
-from vfljax.attack import REPLAYED, recipe_of
+from vfljax.attack import REPLAYED, ROUND, TRAINING, recipe_of
 from vfljax.leakage import AttackName
 from vfljax.runner.checking import combinations
 from vfljax.runner.config import (
@@ -136,6 +136,19 @@ def replays(found: Mapping[str, Any]) -> bool:
   return found['attack'].get('replay') or any(
       base not in known or known[base].stage == REPLAYED
       for base in _bases(found)
+  )
+
+
+def knows(found: Mapping[str, Any]) -> bool:
+  """Whether an attack that the configuration asks for may know labels.
+
+  An attack on a round that is played, or on training itself, is told none.
+  """
+  known = {name: recipe_of(made) for name, made in attacks.REGISTRY.items()}
+  asked = found.get('attacks', '').strip(' ,')
+  return any(
+      base not in known or known[base].stage not in (ROUND, TRAINING)
+      for base in _bases(dict(attacks=asked) if asked else found)
   )
 
 
