@@ -20,6 +20,7 @@ from vfljax.types import VFL, Array, Batch, Net
 FLOATS = (jnp.floating,)
 REAL = (jnp.floating, jnp.integer, jnp.bool_)
 
+
 def checked(defense: Defense, name: str = '') -> Defense:
   """The same defense; its hooks raise if they return a wrong result.
 
