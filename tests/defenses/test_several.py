@@ -285,3 +285,27 @@ def test_each_party_has_its_own_gradient_as_rows():
 def test_what_is_for_two_classes_is_registered_so():
   two = {name for name, method in defenses.REGISTRY.items() if method.binary}
   assert two == {'gafm', 'marvell'}
+
+
+def test_shadows_see_their_own_partys_features():
+  """The logits by hand: linear bottoms and top, the active one left out."""
+  draw = np.random.default_rng(0).normal
+  x = draw(size=(4, 5)), draw(size=(4, 3)), draw(size=(4, 3))
+  vfl = algorithms.vhnn([nets.mlp(2)] * 3, nets.mlp(2))
+  features = tuple(map(jnp.float32, x))
+  own, *shadows = (
+      vfl.bottom(k).init(jax.random.key(k), u) for k, u in enumerate(features)
+  )
+  top = vfl.top.init(KEY, (jnp.zeros((1, 2)),) * 3)
+  found = shadow.logits(
+      Holdings(vfl, dict(top=top, bottom=own), None), tuple(shadows), features
+  )
+
+  def linear(params, x):
+    leaves = map(np.asarray, jax.tree.leaves(params))
+    bias, kernel = sorted(leaves, key=np.ndim)
+    return x @ kernel + bias
+
+  embedded = [linear(p, own) for p, own in zip(shadows, x[1:])]
+  expected = linear(top, np.concatenate([np.zeros((4, 2)), *embedded], 1))
+  np.testing.assert_allclose(found, expected, atol=1e-5)

@@ -230,3 +230,13 @@ def test_a_scheme_is_chosen_for_where_it_will_run(told, said, asked):
     of = lambda *shape: jax.ShapeDtypeStruct(shape, jnp.int64)
     jax.eval_shape(all_of, of(1, 4, 4, 1), of(3, 3, 1, 2))
   assert [where for where, _ in told] == [asked] * 4
+
+
+@pytest.mark.parametrize('said', ['no kernel', 'no kernel\nand its trace'])
+def test_a_refusal_is_told_in_its_first_line(monkeypatch, said):
+  def refuses(platform, scheme):
+    raise RuntimeError(said)
+
+  monkeypatch.setattr(dispatch, '_wrong', refuses)
+  found = dispatch.fault('cpu', SCHEMES['naive'])
+  assert found == 'it fails: RuntimeError: no kernel'

@@ -244,6 +244,14 @@ def test_an_inference_head_leaves_out_rows_that_fill_up(real):
   assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(nobody))
 
 
+def test_an_inference_heads_bias_is_added():
+  net, x = normalized_head(3), X[0].reshape(7, -1)
+  (params,) = net.init(KEY, x)
+  bias = np.float32([1, 2, 3])
+  params |= dict(kernel=0 * params['kernel'], bias=bias)
+  np.testing.assert_array_equal(net.apply([params], x), np.tile(bias, (7, 1)))
+
+
 def test_an_attackers_head_counts_its_samples_alone():
   """Five samples in batches of four, of a head that is no Linen module."""
   net, x = normalized_head(4), X[0][:5].reshape(5, -1)

@@ -94,6 +94,14 @@ def test_pooling_and_a_layer_on_top():
   assert drawn['top']['Dense_0']['kernel'].shape == (12, 5)
 
 
+def test_without_a_width_the_embedding_is_the_encoders_own():
+  tokens = jnp.ones((2, 4))
+  for width, wide in ((0, 12), (5, 5)):
+    net = nets.make('encoder', width, path=str(GOLDEN / 'tiny_bert'))
+    params = jax.eval_shape(net.init, KEY, tokens)
+    assert jax.eval_shape(net.apply, params, tokens).shape == (2, wide)
+
+
 @pytest.mark.slow
 def test_fine_tuning_starts_at_the_pretrained_weights_and_lowers_the_loss():
   net = nets.make(
@@ -161,6 +169,26 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path):
     nets.make('encoder', path=str(GOLDEN / 'tiny_bert'), pooling='last')
 
 
+def test_who_stops_the_reading_of_weights_is_heard(monkeypatch):
+  class PanicException(BaseException):  # As a library in Rust has it.
+    pass
+
+  folder = str(GOLDEN / 'tiny_bert')
+  like = encoder_files.read_structure(folder)
+
+  def ends(error):
+    def load_file(file):
+      raise error
+    monkeypatch.setattr(arrays, 'load_file', load_file)
+    encoder_files.read_weights(folder, like)
+
+  for stop in KeyboardInterrupt(), SystemExit(143):
+    with pytest.raises(type(stop)):
+      ends(stop)
+  with pytest.raises(ValueError, match='cannot be read'):
+    ends(PanicException('index out of bounds'))
+
+
 def test_sizes_that_are_none_are_refused_in_a_line(tmp_path):
   folder = copy(tmp_path)
   config = json.loads((folder / 'config.json').read_text())
@@ -173,6 +201,7 @@ def test_sizes_that_are_none_are_refused_in_a_line(tmp_path):
     assert '\n' not in said and str(folder) in said and len(said) < 700
 
   refused('num_attention_heads must be 1 to', num_attention_heads=0)
+  refused('12 units in 5 heads', num_attention_heads=5)
   refused('hidden_size must be a whole number', hidden_size='twelve')
   refused('hidden_size must be a whole number', hidden_size=12.0)
   refused('num_hidden_layers must be a whole', num_hidden_layers=True)

@@ -85,6 +85,13 @@ def test_start_is_uniform_by_fan_in():
     assert 0.95 / 10 < abs(weights).max() <= 1 / 10  # 1 / sqrt(5 * 5 * 4)
 
 
+def test_a_linear_layer_starts_so_too_whatever_the_batch():
+  start = jax.jit(nets.Dense(64).init)
+  params = start(KEY, np.ones((4, 100), np.float32))['params']
+  for weights in map(np.asarray, jax.tree.leaves(params)):
+    assert 0.09 < abs(weights).max() <= 0.1  # 1 / sqrt(100)
+
+
 def test_lenet_counts():
   # 28x14: 14x7 after one pooling, 7x3 after two.
   params = shapes('lenet5', (1, 28, 14, 1))
@@ -105,6 +112,8 @@ def test_names_and_options():
     nets.make('lenet5').init(KEY, image(2, 6))
   with pytest.raises(ValueError, match='dtype'):
     nets.make('lenet5', dtype='int3')
+  with pytest.raises(ValueError, match='mlp: norm must be'):
+    nets.mlp(3, norm='layer')
 
 
 def test_one_network_after_another_trains_as_one():
