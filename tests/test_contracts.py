@@ -182,7 +182,7 @@ BAD = {
     'a memory of another type': (lambda s: Defense(
         init=lambda key, spec: slots(spec, state=jnp.zeros((), jnp.int32)),
         adapt=lambda state, key, predict, up, labels: state + 0.5,
-    ), 'cannot be scanned'),
+    ), 'in the shapes and types that init'),
 }
 
 
