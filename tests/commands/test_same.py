@@ -2,6 +2,7 @@
 import pytest
 
 from tests.commands.finished import ISO, MORE, NONE, call, made
+from tests.report.test_report import Page
 from vfljax.commands import merge, same
 from vfljax.runner.errors import UserError
 from vfljax.runner.workdir import store
@@ -60,7 +61,10 @@ def test_two_methods_of_one_name_are_not_merged(
   # What differs is in a report over both, and a name of its own can be merged.
   place = tmp_path / 'both.html'
   code, out, _ = call(capsys, 'compare', *parts[1:], f'--to={place}')
-  assert code == 0 and f'{name}: {said.partition(" ")[0]}' in out
+  field, _, values = said.partition(' is ')
+  assert code == 0 and f'{name}: {field}' in out
+  first = values.partition(' and ')[0].strip("'").replace('not set', '–')
+  assert f'{name}: {field} {first}' in ' '.join(Page(place.read_text()).words)
   own = made(tmp_path / 'own', [NONE, ('other', 5.0)], asked='', listed=[
       entry('iso', 5.0) | two | dict(label='other')
   ])
