@@ -7,6 +7,7 @@ learns most (`leak_auc_max`), because an attacker gets the gradients of all.
 """
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+import itertools
 
 import numpy as np
 
@@ -28,8 +29,8 @@ ALL = (*common.ATTACKS, *common.STRONGER)
 EARLIER = dict(reviews_450=450, reviews_1500=1500)  # rounds
 # The rows in which trainings on reviews break, and those beside them.
 BREAKING = (
-    'gafm', 'gafm_delta', 'sigma_1', 'gafm_marvell', 'gamma_0.2', 'ce_only',
-    'gan_only',
+    'gafm', 'gafm_delta', 'sigma_0.25', 'sigma_1', 'gafm_marvell', 'gamma_0.2',
+    'ce_only', 'gan_only',
 )
 More = Callable[[Results, Cell, str], list[str]]
 
@@ -166,9 +167,9 @@ def readings_() -> str:
 
 def by_seed() -> str:
   """The AUC of each seed on reviews, where some trainings break."""
-  if lacking := missing('reviews', *EARLIER):
+  late = 'reviews', 'reviews_sigmas'
+  if lacking := missing(*late, *EARLIER):
     return lacking
-  late = load('reviews')
   row = lambda results, cell, when='': [
       labelled(results, cell) + when,
       *(f'{x:.1f}' for x in auc(results, cell)),
@@ -179,8 +180,8 @@ def by_seed() -> str:
       row(load(r), evidence.cell(load(r), 'gafm'), f', after {rounds} rounds')
       for r, rounds in EARLIER.items()
   ]
-  for part in BREAKING:
-    rows += [row(late, cell) for cell in late.cells if cell[0] == part]
+  for part, results in itertools.product(BREAKING, map(load, late)):
+    rows += [row(results, cell) for cell in results.cells if cell[0] == part]
   head = ('seed', *map(str, range(len(rows[0]) - 3)), f'below {FAR}',
           f'log loss above {WRONG}')
   return evidence.markdown(head, rows) + '\n' + evidence.source(

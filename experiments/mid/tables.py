@@ -59,8 +59,7 @@ RUNS = dict(
     fig8_cifar10='fig8.py --config.data.path=cars_lorries.npz',
     fig9=f'fig9.py {MNIST} --config.data.limit=0 --config.seeds=3',
     **rebuilt.RUNS,
-    fig3_pmc='fig3.py:pmc,cpu --config.data.path=cifar10.npz '
-             '--config.seeds=2',
+    fig3_pmc='fig3.py:pmc,cpu --config.data.path=cifar10.npz',
     fig3_amc='fig3.py:amc,cpu --config.data.path=cifar10.npz',
     **{
         name: 'fig3.py:pmc,cpu --config.data.path=cifar10.npz '

@@ -107,10 +107,13 @@ def test_reviews_are_shown_seed_by_seed(keep):
   assert tables.by_seed().startswith('no record yet')
   keep('reviews_1500', record(dict(AUCS, gafm=(0.92, 0.91)), LAST))
   keep('reviews_450', record(AUCS, LAST))
+  keep('reviews_sigmas', record({'sigma_0.25': (0.7, 0.6)}, {
+      'sigma_0.25': LAST['gafm']
+  }))
   lines = tables.by_seed().split('\n')
-  assert [cells(row, '')[0] for row in lines[2:7]] == [
+  assert [cells(row, '')[0] for row in lines[2:8]] == [
       'GAFM, after 450 rounds', 'GAFM, after 1500 rounds', 'GAFM',
-      'GAFM, Delta 0.2', 'GAFM, Delta 0.05',
+      'GAFM, Delta 0.2', 'GAFM, Delta 0.05', 'sigma 0.25',
   ]
   assert cells(lines[0], '')[1:] == ['0', '1', 'below 70', 'log loss above 4']
   assert cells(lines[4], '')[1:] == ['90.0', '20.0', '1', '1']
