@@ -22,7 +22,7 @@ from typing import Any
 from experiments.gafm import common
 from experiments.gafm.common import SPREAD, rows
 from vfljax.runner import variants
-from vfljax.runner.config import Config, Entry, TrainConfig
+from vfljax.runner.config import Config, Entry, Paper, TrainConfig
 
 VARIANTS = ('sentences', 'sigmas', 'multiparty', 'imdb')
 TABLE = 'Table 2, IMDB'
@@ -92,14 +92,21 @@ def sigmas() -> Config:
 def with_words(name: str, listed: tuple[Entry, ...]) -> Config:
   """One passive party, with the words."""
   return federation(common.spambase(
-      name, listed, PAPER, common.STRONGER, name='reviews',
+      name, listed, _of(listed, PAPER), common.STRONGER, name='reviews',
       path='movie_reviews.tsv', test=0.5,
   ))
 
 
+def _of(listed: tuple[Entry, ...], paper: list[Paper]) -> list[Paper]:
+  """The paper's numbers of the rows that are listed."""
+  names = {entry.name for entry in listed}
+  return [number for number in paper if number.defense in names]
+
+
 def multiparty() -> Config:
+  listed = Entry('none'), common.marvell(), gafm()
   config = federation(common.spambase(
-      'reviews_multiparty', (Entry('none'), common.marvell(), gafm()), PAPER_4,
+      'reviews_multiparty', listed, _of(listed, PAPER_4),
       name='reviews', path='movie_reviews.tsv', test=0.5, parties=4,
       split='ratios', ratios='2:2:1',
   ))
