@@ -384,7 +384,8 @@ def test_weights_are_floats():
 
 def test_a_plain_memory_is_widened():
   """As JAX does it itself: 0 in `init`, halves later."""
-  traced(Defense(
+  run, _ = traced(Defense(
       init=lambda key, spec: slots(spec, state=0),
       adapt=lambda state, *rest: state + jnp.float32(0.5),
   ))
+  assert run.state.defense.dtype == jnp.float32

@@ -103,7 +103,7 @@ def study(setting, entry, key, samples: Batch) -> dict[str, Array]:
 def main(argv: Sequence[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description='Averages gradients.')
   parser.add_argument('path', help='spambase.data')
-  parser.add_argument('--seeds', type=int, default=10)
+  parser.add_argument('--seeds', type=errors.one_or_more, default=10)
   parser.add_argument(
       '--out', default='', type=errors.new_file, help='JSON file'
   )

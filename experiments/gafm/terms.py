@@ -96,9 +96,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description="The two terms of GAFM's loss.")
   parser.add_argument('path', help='spambase.data or movie_reviews.tsv')
   parser.add_argument('--of', choices=DATA, default='spambase')
-  parser.add_argument('--seeds', type=int, default=10)
+  parser.add_argument('--seeds', type=errors.one_or_more, default=10)
   parser.add_argument(
-      '--epochs', type=int, help="fewer than the record's last one"
+      '--epochs', type=errors.one_or_more,
+      help="fewer than the record's last one"
   )
   parser.add_argument(
       '--out', default='', type=errors.new_file, help='JSON file'

@@ -131,6 +131,17 @@ def _marvell(rivalry: Rivalry) -> Verdict:
   )
 
 
+# Title, record, attack, the other defenses, and what was not run of them.
+STOLEN = (
+    ('passive, frozen MixMatch', 'fig3_pmc', 'mixmatch:frozen',
+     ('DP-L', 'GS', 'DG'), ''),
+    ('passive, plain', 'fig3_pmc', 'model_completion', ('DP-L', 'GS', 'DG'),
+     ''),
+    ('active, frozen MixMatch', 'fig3_amc', 'mixmatch:frozen', ('DP-L', 'GS'),
+     ' (DG was not run)'),
+    ('active, plain', 'fig3_amc', 'active_completion', ('DP-L', 'GS'),
+     ' (DG was not run)'),
+)
 CLAIMS = (
     DIRECT.claim('Fig. 4a', 'MID below DP-G, DP-L, GS: direct label inference, '
                  'best epoch'),
@@ -214,19 +225,10 @@ CLAIMS = (
       for claim in rebuilt.claims(
           f'cafe_{name}_published', data, "its authors' weights"
       )),
-    *(Rivalry(
-        f'{who}, {how}', f'fig3_{record}', attack, ['accuracy_last'],
-        others=others,
-    ).claim(
-        'Fig. 3', f'MID below {", ".join(others)}{but}: {who}, {how}, a subset '
-        'of CIFAR-10'
-    ) for who, record, others, but, plain in (
-        ('passive', 'pmc', ('DP-L', 'GS', 'DG'), '', 'model_completion'),
-        ('active', 'amc', ('DP-L', 'GS'), ' (DG was not run)',
-         'active_completion'),
-    ) for how, attack in (
-        ('frozen MixMatch', 'mixmatch:frozen'), ('plain', plain),
-    )),
+    *(Rivalry(title, record, attack, ['accuracy_last'], others=others).claim(
+        'Fig. 3', f'MID below {", ".join(others)}{but}: {title}, a subset of '
+        'CIFAR-10'
+    ) for title, record, attack, others, but in STOLEN),
     untestable('Fig. 3', 'MID below DG: active model completion', 'not run'),
     untestable('Fig. 9', 'MID below DP-G, DP-L, GS on CIFAR-10: four parties',
                'not run'),

@@ -186,7 +186,7 @@ def main(argv: Sequence[str] | None = None) -> None:
   parser.add_argument('--model', choices=STUDIES, default='mlp3')
   parser.add_argument('--before', type=int, default=0,
                       help='epochs in the clear before layers are masked')
-  parser.add_argument('--seeds', type=int, default=3)
+  parser.add_argument('--seeds', type=errors.one_or_more, default=3)
   parser.add_argument('--epochs', type=int, default=5)
   parser.add_argument('--draws', type=int, default=5,
                       help='choices of known labels')

@@ -163,7 +163,7 @@ def scores(watched: dict[str, Any]) -> dict[str, dict[str, list[float]]]:
 @errors.explained()
 def main(argv: list[str] | None = None) -> None:
   parser = argparse.ArgumentParser(description=str(__doc__).split('\n')[0])
-  parser.add_argument('--seeds', type=int, default=5)
+  parser.add_argument('--seeds', type=errors.one_or_more, default=5)
   parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)
   begun = studies.begin('experiments.vmask.crypto_leaks', argv)

@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--dataset', default='mnist')
   parser.add_argument('--only', default='')
   parser.add_argument('--repeats', type=int, default=2)
-  parser.add_argument('--seeds', type=int, default=3)
+  parser.add_argument('--seeds', type=errors.one_or_more, default=3)
   parser.add_argument('--work', type=Path,
                       help='folder that keeps finished curves')
   parser.add_argument('--out', default='', type=errors.new_file)

@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('path')
   parser.add_argument('--dataset', default='mnist')
   parser.add_argument('--known', type=int, default=20)
-  parser.add_argument('--seeds', type=int, default=3)
+  parser.add_argument('--seeds', type=errors.one_or_more, default=3)
   parser.add_argument('--authors', action='store_true')
   parser.add_argument('--out', default='', type=errors.new_file)
   args = parser.parse_args(argv)

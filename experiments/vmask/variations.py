@@ -118,7 +118,7 @@ def main(argv: list[str] | None = None) -> None:
   parser.add_argument('--other', default='fashion_mnist')
   parser.add_argument('--other_path', default='fashion_mnist.npz')
   parser.add_argument('--budget', type=float, default=common.BUDGET)
-  parser.add_argument('--seeds', type=int, default=3)
+  parser.add_argument('--seeds', type=errors.one_or_more, default=3)
   parser.add_argument('--limit', type=int, default=0)
   parser.add_argument('--epochs', type=int, default=0)
   parser.add_argument('--authors', action='store_true')

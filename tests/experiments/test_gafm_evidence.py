@@ -155,6 +155,14 @@ def test_deltas_are_judged_by_both_epochs(best, last, held, said, monkeypatch):
   assert said in found.because and 'best epoch: ' in found.because
 
 
+@pytest.mark.parametrize('name', terms.DATA)
+def test_terms_are_followed_to_the_end_of_a_training_on_their_data(name):
+  of = terms.DATA[name]
+  config = of.config(())
+  assert config.data.name == name and not config.listed
+  assert of.epochs[0] == 1 and of.epochs[-1] == config.train.epochs
+
+
 SPAMBASE = terms.DATA['spambase']
 
 

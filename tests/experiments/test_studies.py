@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from experiments import studies
+from experiments.gafm import averaging, terms
+from experiments.vmask import table1, variations
 from vfljax import data
 from vfljax.runner.cli import asking
 from vfljax.runner.errors import UserError
@@ -134,3 +136,13 @@ def test_a_part_of_something_else_is_measured_again(tmp_path, monkeypatch):
   assert [ask(seeds=3), ask(seeds=3)] == [2, 2]
   monkeypatch.setattr(recording, 'versions', dict)
   assert ask(seeds=3) == 3
+
+
+@pytest.mark.parametrize('script', [averaging, terms, table1, variations])
+@pytest.mark.parametrize('seeds', ['0', '-1', '1.5', ''])
+def test_a_study_of_no_seed_is_refused(script, seeds, capsys):
+  """It would have written an empty record."""
+  with pytest.raises(SystemExit) as error:
+    script.main([f'--seeds={seeds}', 'a', 'b'])
+  assert error.value.code == 2
+  assert f"--seeds: '{seeds}' is no whole number" in capsys.readouterr().err

@@ -49,6 +49,17 @@ def new_file(text: str) -> str:
   return text
 
 
+def one_or_more(text: str) -> int:
+  """An argparse type: a number of seeds, epochs, ...
+
+  Raises:
+    argparse.ArgumentTypeError: for less than 1, or no whole number.
+  """
+  if not text.strip().isdecimal() or int(text) < 1:
+    raise argparse.ArgumentTypeError(f'{text!r} is no whole number from 1.')
+  return int(text)
+
+
 def brief(text: str) -> str:
   """The first two lines of an error's text, long ones cut in the middle."""
   lines = [line.strip() for line in text.splitlines() if line.strip()]
