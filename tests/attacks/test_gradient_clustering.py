@@ -360,8 +360,8 @@ def digits():
 
 @pytest.mark.parametrize('name, strength, low, high', [
     ('none', None, 0.95, 1),
-    ('gradient_compression', 0.25, 0.8, 1),
-    ('discrete_sgd', 12, 0.95, 1),
+    pytest.param('gradient_compression', 0.25, 0.8, 1, marks=pytest.mark.slow),
+    pytest.param('discrete_sgd', 12, 0.95, 1, marks=pytest.mark.slow),
     ('iso', 3.0, 0.05, 0.2),
 ])
 def test_what_it_reads_through(name, strength, low, high):

@@ -282,6 +282,7 @@ def test_a_private_key_is_not_copied_and_not_shown(keys):
   assert str(own.p) not in text and str(own.q) not in text
 
 
+@pytest.mark.slow
 def test_without_the_extra_it_says_what_to_type():
   code = (
       'import sys\n'

@@ -357,6 +357,7 @@ def test_a_read_only_workdir(capsys, tmp_path, monkeypatch):
   assert code == 2 and 'out' in ' '.join(lines) and len(lines) <= 2
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_enough_is_no_error():
   """As `| head`: nobody takes what is printed."""
   command = [sys.executable, 'launch.py', '--help']
@@ -387,6 +388,7 @@ def test_a_run_whose_reader_has_gone_is_no_success(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists('/dev/full'), reason='not on Linux')
+@pytest.mark.slow
 def test_what_is_printed_onto_a_full_disk():
   with open('/dev/full', 'w') as full:
     done = subprocess.run(

@@ -172,6 +172,7 @@ print(store.load(sys.argv[2])(jnp.array([[3.0, 0], [0, 2], [0, 0]])))
 """
 
 
+@pytest.mark.slow
 def test_a_kept_program_finds_lapack_in_a_process_that_lowers_nothing(tmp_path):
   """JAX looks its functions up when it lowers; the address is 0 before."""
   values = lambda x: jnp.linalg.svd(x, compute_uv=False)

@@ -59,7 +59,12 @@ def test_all_share_their_programs(everything, shared):
   assert {one.name for one in every} == {family.name}
 
 
-@pytest.mark.parametrize('name', NAMES)
+# LabelDP has labels of its own, GS a memory; the others have neither.
+@pytest.mark.parametrize('name', [
+    'GS', 'LabelDP', *(
+        pytest.param(name, marks=pytest.mark.slow) for name in ('none', 'alone')
+    ),
+])
 def test_a_checkpoint_holds_what_programs_of_its_own_would(
     everything, shared, monkeypatch, name
 ):
