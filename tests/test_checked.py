@@ -184,6 +184,23 @@ HOOKS = dict(
         dict(bottom=lambda state, k, net: None),
         'bottom must return a Net; it returned NoneType',
     ),
+    no_top=(
+        dict(top=lambda net: net.apply),
+        'top must return a Net; it returned function',
+    ),
+    complex_shares=(
+        dict(share=lambda key, gradients: jax.tree.map(
+            lambda x: x + 1j, gradients
+        )), 'share must return gradients as it gets them, .* each real',
+    ),
+    whole_labels=(
+        dict(prepare=lambda key, features, labels: labels.astype(jnp.int32)),
+        r'prepare must return labels of floats .*; it returned \(6, 2\) int32',
+    ),
+    labels_in_lists=(
+        dict(label=lambda state, key, labels: [[0.5, 0.5]] * 99),
+        r'label must return labels .* \(3, 2\); it returned list\.',
+    ),
     no_logits=(
         dict(decode=lambda state, logits: None), 'decode must return logits',
     ),
@@ -224,7 +241,36 @@ def test_a_memory_may_be_a_plain_number():
     of_defenses._check_round('mine', before, State((), jnp.ones(1)), None)
 
 
+def at_inference(turn):
+  """A defense whose `receive` returns turn(up) where there are no labels."""
+  return Defense(receive=lambda active, state, key, up, labels: (
+      turn(up) if labels is None else (up, 0.0)
+  ))
+
+
+@pytest.mark.parametrize('turn, message', [
+    (lambda up: up, r'it returned \(6, 1\) float32, \(6, 1\) float32\.'),
+    (lambda up: (up[:1], 0.0), 'with a tuple of 2, one a passive party'),
+    (lambda up: (tuple(u.mean(0, keepdims=True) for u in up), 0.0),
+     r'a row for each sample of \(6, 1\) float32; it returned \(1, 1\) float'),
+])
+def test_a_wrong_result_at_inference_is_told(turn, message):
+  """Logits were made of what was there, or of a row for all samples."""
+  wrong = at_inference(turn)
+  state, _ = played(wrong)
+  with pytest.raises(ValueError, match=f'receive must return .*{message}'):
+    protocol.predict(jax.random.key(2), VFL, wrong, state, BATCH.features)
+
+
+def test_a_wrong_message_at_inference_is_told():
+  state, _ = played(none())
+  wrong = Defense(send=lambda passive, key, u: (u[:1], 0.0))
+  with pytest.raises(ValueError, match='send must return floats, a row for'):
+    protocol.embed(jax.random.key(2), VFL, wrong, state, 1, X[:, 1:2])
+
+
 @pytest.mark.parametrize('wrong, message', [
+    (at_inference(lambda up: up)._asdict(), 'mine: receive must return'),
     (dict(init=three, epoch=lambda state, key, has: None), 'mine: epoch must'),
     (dict(prepare=lambda key, x, labels: labels[1:]), 'mine: prepare must'),
     (dict(gradient=lambda state, key, cut, labels: (cut[0], state)),
@@ -236,6 +282,16 @@ def test_contracts_ask_for_the_same(wrong, message):
 
   with pytest.raises(ValueError, match=message):
     contracts.check_defense(mine)
+
+
+def test_more_parties_than_a_message_lists():
+  """Their gradients are compared nevertheless."""
+  cut = (X,) * 40
+  own = lambda cut: checked(Defense(gradient=lambda *given: (cut, ()))).gradient
+  own([*cut])((), None, cut, None)
+  for wrong in (cut[1:], (X[1:], *cut[1:])):
+    with pytest.raises(ValueError, match='gradient must return a tuple of '):
+      own(wrong)((), None, cut, None)
 
 
 def test_facts_have_names():

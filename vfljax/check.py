@@ -109,6 +109,25 @@ def sizes(name: str, **given: Any) -> None:
       count(f'{name}: {key}', one)
 
 
+def facts(who: str, found: Any) -> None:
+  """Passes if `who`'s facts are numbers, or shapes of numbers, by their names.
+
+  Raises:
+    ValueError: if not; it says which.
+  """
+  if not isinstance(found, dict):
+    raise Misfit(
+        f'{who}: facts must return a dict of numbers by their names, as '
+        f'dict(kept=...); it returned {kind(found)}.'
+    )
+  for fact, x in found.items():
+    if jnp.shape(x):
+      raise Misfit(
+          f'{who}: its fact {fact!r} has the shape {jnp.shape(x)}, and a fact '
+          f'is one number. Give its mean, or one fact each: {fact}_0, {fact}_1.'
+      )
+
+
 def key(value: Any) -> None:
   """Passes if `value` is one JAX key, traced or not, or a key's raw numbers.
 

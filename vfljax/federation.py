@@ -129,12 +129,13 @@ def predict(
 
   Raises:
     ValueError: if `present` has not one entry per passive party, has one that
-      is neither 0 nor 1, or leaves out every party that has features.
+      is neither 0 nor 1, or leaves out every party that has features; if a hook
+      of the defense returns a wrong result.
   """
   check.key(key)
   passed.state(state)
   passed.features(features, len(vfl.bottoms))
-  active = state.parties[0]
+  active, defense = state.parties[0], checked(defense)
   if present is not None:
     _check_present(present, vfl)
   k_send, k_active = jax.random.split(key)
@@ -167,6 +168,7 @@ def embed(
     key: Key, vfl: VFL, defense: Defense, state: State, k: int, x: Array
 ) -> Array:
   """Passive party k's message for its features x [batch, ...], at inference."""
+  defense = checked(defense)
   net = defense.bottom(state.defense, k, vfl.bottom(k))
   params = state.parties[k].params
   u = net.apply(params['bottom'], x)

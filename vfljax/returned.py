@@ -19,6 +19,7 @@ from vfljax.types import VFL, Array, Batch, Net
 
 FLOATS = (jnp.floating,)
 REAL = (jnp.floating, jnp.integer, jnp.bool_)
+LISTED = 32  # Entries of a row, at most, that a message lists.
 
 
 def checked(defense: Defense, name: str = '') -> Defense:
@@ -53,7 +54,7 @@ def check_slots(slots: Any, passive: int) -> None:
   for weight in jax.tree.leaves((slots.active, slots.passive)):
     if not (isinstance(weight, float) or is_real(weight, FLOATS)):
       raise Misfit(
-          f'init has made a weight of {_told(weight)}, which cannot be trained:'
+          f'init has made a weight of {told(weight)}, which cannot be trained:'
           ' make it a float; other memory is for slots(spec, state=...).'
       )
 
@@ -83,10 +84,10 @@ def losses(vfl: VFL, logits: Array, labels: Array) -> Array:
 
 def _send(who: str, hook: Callable, passive, key, u):
   found = hook(passive, key, u)
-  if not _is_pair(found):
+  if not _is_row(found, 2):
     raise Misfit(
         f'{who}send must return (message, penalty), a pair; it returned '
-        f'{_told(found)}.'
+        f'{told(found)}.'
     )
   _check_messages(f'{who}send', found[:1], [u])
   _check_penalty(f'{who}the penalty of send', found[1])
@@ -95,10 +96,10 @@ def _send(who: str, hook: Callable, passive, key, u):
 
 def _receive(who: str, hook: Callable, active, state, key, up, labels):
   found = hook(active, state, key, up, labels)
-  if not (_is_pair(found) and _is_row(found[0], len(up))):
+  if not (_is_row(found, 2) and _is_row(found[0], len(up))):
     raise Misfit(
         f'{who}receive must return (embeddings, penalty), with a tuple of '
-        f'{len(up)}, one a passive party; it returned {_told(found)}.'
+        f'{len(up)}, one a passive party; it returned {told(found)}.'
     )
   _check_messages(f'{who}receive', found[0], up)
   _check_penalty(f'{who}the penalty of receive', found[1])
@@ -107,10 +108,11 @@ def _receive(who: str, hook: Callable, active, state, key, up, labels):
 
 def _gradient(who: str, hook: Callable, state, key, cut, labels):
   found = hook(state, key, cut, labels)
-  if not (_is_pair(found) and _told(found[0]) == _told(cut)):
+  row = found[0] if _is_row(found, 2) else None
+  if not (_is_row(row, len(cut)) and [*map(told, row)] == [*map(told, cut)]):
     raise Misfit(
-        f'{who}gradient must return a tuple of {_told(cut)}, one a passive '
-        f'party, and the state; it returned {_told(found)}.'
+        f'{who}gradient must return a tuple of {told(cut)}, one a passive '
+        f'party, and the state; it returned {told(found)}.'
     )
   _check_state(f'{who}gradient', found[1], state)
   return found
@@ -122,9 +124,10 @@ def _label(who: str, hook: Callable, state, key, labels):
   return found
 
 
-def _prepare(who: str, hook: Callable | None, key, features, labels):
-  found = hook and hook(key, features, labels)
-  _check_labels(f'{who}prepare', found, labels)
+def _prepare(who: str, hook: Callable, key, features, labels):
+  found = hook(key, features, labels)
+  # Rounds get them as samples' labels, which are floats.
+  _check_labels(f'{who}prepare', found, labels, FLOATS)
   return found
 
 
@@ -153,11 +156,12 @@ def _objective(who: str, hook: Callable, state, key, predict, up, labels):
 
 def _share(who: str, hook: Callable, key, gradients):
   found = hook(key, gradients)
-  if _shapes(found) != _shapes(gradients):
+  complex_ = any(map(jnp.iscomplexobj, jax.tree.leaves(found)))
+  if complex_ or _shapes(found) != _shapes(gradients):
     raise Misfit(
         f'{who}share must return gradients as it gets them, '
-        "dict(bottom=..., defense=...), each of its weight's shape; it "
-        f'returned {_told(found)}.'
+        "dict(bottom=..., defense=...), each real and of its weight's shape; "
+        f'it returned {told(found)}.'
     )
   return found
 
@@ -167,15 +171,15 @@ def _batch(who: str, hook: Callable, key, batch):
   if not isinstance(found, Batch) or _shapes(found) != _shapes(batch):
     raise Misfit(
         f'{who}batch must return a Batch(features, labels) of the shapes that '
-        f'it gets; it returned {_told(found)}.'
+        f'it gets; it returned {told(found)}.'
     )
   return found
 
 
-def _bottom(who: str, hook: Callable, state, k, net):
-  found = hook(state, k, net)
+def _net(what: str, who: str, hook: Callable, *given):
+  found = hook(*given)
   if not isinstance(found, Net):
-    raise Misfit(f'{who}bottom must return a Net; it returned {_told(found)}.')
+    raise Misfit(f'{who}{what} must return a Net; it returned {told(found)}.')
   return found
 
 
@@ -183,15 +187,16 @@ def _decode(who: str, hook: Callable, state, logits):
   found = hook(state, logits)
   if not hasattr(found, 'shape'):
     raise Misfit(
-        f'{who}decode must return logits; it returned {_told(found)}.'
+        f'{who}decode must return logits; it returned {told(found)}.'
     )
   return found
 
 
 LOOKS = dict(
-    prepare=_prepare, batch=_batch, bottom=_bottom, send=_send, label=_label,
-    adapt=_adapt, receive=_receive, objective=_objective, gradient=_gradient,
-    share=_share, epoch=_epoch, decode=_decode,
+    prepare=_prepare, batch=_batch, bottom=partial(_net, 'bottom'),
+    top=partial(_net, 'top'), send=_send, label=_label, adapt=_adapt,
+    receive=_receive, objective=_objective, gradient=_gradient, share=_share,
+    epoch=_epoch, decode=_decode,
 )
 
 
@@ -201,8 +206,8 @@ def _check_messages(what: str, found: Any, given: Any) -> None:
     rows = getattr(one, 'shape', ())[:1]
     if rows != u.shape[:1] or not is_real(one, FLOATS):
       raise Misfit(
-          f'{what} must return floats, a row for each sample of {_told(u)}; it '
-          f'returned {_told(one)}.'
+          f'{what} must return floats, a row for each sample of {told(u)}; it '
+          f'returned {told(one)}.'
       )
 
 
@@ -214,15 +219,16 @@ def _check_penalty(what: str, penalty: Any) -> None:
     )
 
 
-def _check_labels(what: str, found: Any, labels: Array) -> None:
+def _check_labels(what: str, found: Any, labels: Array, kinds=REAL) -> None:
   """How many columns there have to be, the top decides: see `losses`."""
   shape = getattr(found, 'shape', None)
   if shape is None or len(shape) != 2 or (
-      shape[0] != len(labels) or not is_real(found)
+      shape[0] != len(labels) or not is_real(found, kinds)
   ):
+    of = ' of floats' if kinds is FLOATS else ''
     raise Misfit(
-        f'{what} must return labels [samples, classes], of these samples '
-        f'{labels.shape}; it returned {_told(found)}.'
+        f'{what} must return labels{of} [samples, classes], of these samples '
+        f'{labels.shape}; it returned {told(found)}.'
     )
 
 
@@ -265,11 +271,7 @@ def _is_number(x: Any) -> bool:
 
 def _odd(x: Any) -> str:
   shape = getattr(x, 'shape', ())
-  return f'of the shape {shape}' if shape else _told(x)
-
-
-def _is_pair(found: Any) -> bool:
-  return _is_row(found, 2)
+  return f'of the shape {shape}' if shape else told(x)
 
 
 def _is_row(found: Any, length: int) -> bool:
@@ -277,18 +279,19 @@ def _is_row(found: Any, length: int) -> bool:
 
 
 def _told_leaves(tree: Any) -> str:
-  return ', '.join(map(_told, jax.tree.leaves(tree)))
+  return ', '.join(map(told, jax.tree.leaves(tree)))
 
 
-def _told(found: Any) -> str:
+def told(found: Any) -> str:
   """Arrays by their shapes and types: '(32, 8) float32, (32, 4) float32'.
 
-  A row of one array is not the array: '((32, 8) float32,)'.
+  A row of one array is not the array: '((32, 8) float32,)'. Long ones, as the
+  labels of a batch in a list, are told by their kind.
   """
-  if isinstance(found, (tuple, list)):
+  if isinstance(found, (tuple, list)) and len(found) <= LISTED:
     inner = [
-        f'({_told(x)})' if isinstance(x, (tuple, list)) and len(x) > 1
-        else _told(x) for x in found
+        f'({told(x)})' if isinstance(x, (tuple, list)) and len(x) > 1
+        else told(x) for x in found
     ]
     return f'({inner[0]},)' if len(inner) == 1 else ', '.join(inner) or '()'
   if hasattr(found, 'shape') and hasattr(found, 'dtype'):

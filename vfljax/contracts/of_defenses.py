@@ -136,24 +136,19 @@ def _check_rest(name: str, defense: Defense, state: State) -> None:
   """What comes before and after the rounds; only its shapes are computed."""
   own, key, data = checked(defense, name), jax.random.key(0), batch()
   vfl = federation()
-  vfl = vfl._replace(top=defense.top(vfl.top))
-  has = Holdings(vfl, state.parties[0].params, data)
+  has = Holdings(
+      vfl._replace(top=own.top(vfl.top)), state.parties[0].params, data
+  )
   jax.eval_shape(lambda key: own.epoch(state.defense, key, has), key)
+  jax.eval_shape(
+      lambda key: protocol.predict(key, vfl, own, state, data.features), key
+  )
   if own.prepare:
     jax.eval_shape(own.prepare, key, data.features[0], data.labels)
 
 
 def _check_facts(name: str, defense: Defense, state: State) -> None:
   found = defense.facts(state.defense)
-  if not isinstance(found, dict):
-    raise ValueError(
-        f'{name}: facts must return a dict of numbers by their names, as '
-        f'dict(kept=...); it returns {check.kind(found)}.'
-    )
-  for fact, x in found.items():
+  check.facts(name, found)
+  for fact in found:
     measure.check_fact(name, fact)
-    if jnp.shape(x):
-      raise ValueError(
-          f'{name}: its fact {fact!r} has the shape {jnp.shape(x)}, and a fact '
-          f'is one number. Give its mean, or one fact each: {fact}_0, {fact}_1.'
-      )

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import jax
 
 from vfljax import attacks, defenses, measure, nets
-from vfljax.check import kind as kind_of
+from vfljax import check as checks
 from vfljax.data.table import listing
 from vfljax.defense import Defense
 from vfljax.runner.checking import trying
@@ -190,7 +190,7 @@ def _other_kind(entry: Entry) -> str:
       if hasattr(kind, '_fields') and not isinstance(value, kind):
         return (
             f'{name} must be of the type {kind.__name__}; got '
-            f'{kind_of(value)}. Write {name}={kind.__name__}(...) in the '
+            f'{checks.kind(value)}. Write {name}={kind.__name__}(...) in the '
             f'config file, after from {kind.__module__} import {kind.__name__}.'
         )
   return ''
@@ -206,13 +206,10 @@ def check_facts(name: str, defense: Defense, memory: Any) -> None:
   Raises:
     ValueError: naming the fact.
   """
-  for fact, x in jax.eval_shape(defense.facts, memory).items():
+  found = jax.eval_shape(defense.facts, memory)
+  checks.facts(name, found)
+  for fact in found:
     measure.check_fact(name, fact)
-    if x.shape:
-      raise ValueError(
-          f'{name}: its fact {fact!r} has the shape {x.shape}, and a fact is '
-          f'one number. Give its mean, or one fact each: {fact}_0, {fact}_1.'
-      )
 
 
 def _check_memory(job: Job, size: int) -> None:
