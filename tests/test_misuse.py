@@ -307,7 +307,27 @@ MISUSES = {
     ),
     'a guess at some': (lambda: watched(lambda v: Y[1:]), r'returned \(5, 2'),
     'no guess': (lambda: watched(lambda v: None), 'returned NoneType'),
+    'complex scores': (
+        lambda: watched(lambda v: Y + 0j), r'returned \(6, 2\) complex'
+    ),
+    'facts of each sample': (
+        lambda: watched(lambda v: Y, lambda v: dict(sure=ONES)),
+        r"mine: its fact 'sure' has the shape \(6,\)",
+    ),
+    'facts without names': (
+        lambda: watched(lambda v: Y, lambda v: 0.5), 'mine: facts must return'
+    ),
     'no stages': (lambda: measure.of_completion(X, Y), r'\(stages, 6'),
+    'no completion': (
+        lambda: measure.of_completion(None, Y), 'it is NoneType'
+    ),
+    'a complex completion': (
+        lambda: measure.of_completion(Y[None] + 0j, Y), r'it is .* complex'
+    ),
+    'no images': (
+        lambda: measure.of_images(None, IMAGE[None, ..., None]),
+        'the guess NoneType',
+    ),
     'a guess at other samples': (
         lambda: measure.of_completion(Y[None, 1:], Y), r'it is \(1, 5, 2\)'
     ),
@@ -345,9 +365,9 @@ MISUSES = {
 }
 
 
-def watched(guess):
+def watched(guess, facts=lambda view: {}):
   """A round of 6 with embeddings of 2, and an attack of one's own."""
-  attack = Attack(CutGradients, lambda key, view: guess(view))
+  attack = Attack(CutGradients, lambda key, view: guess(view), facts)
   vfl = algorithms.vhnn([nets.mlp(3)] * 2, nets.mlp(2))
   watch, _ = measure.watcher(dict(mine=attack), NONE)
   plan = train.Plan(vfl, NONE, TXS, 1, 6, watch=watch)

@@ -194,6 +194,19 @@ def test_scores_are_of_the_second_class_and_of_rows_that_count():
   np.testing.assert_allclose(found['accuracy'], 0.5)
 
 
+@pytest.mark.parametrize('low, high', [
+    (np.uint8(0), np.uint8(1)), (np.int8(-128), np.int8(127)), (False, True),
+])
+def test_whole_numbers_are_scores(low, high):
+  """The difference of unsigned ones wraps around: what was right was wrong."""
+  labels = np.eye(2, dtype=np.float32)[[0, 1, 0, 1]]
+  scores = np.where(labels > 0, high, low)
+  found = measure.of_labels(measure.Guessed(scores, labels, np.ones(4)))
+  assert found['leak_auc_raw'] == found['accuracy'] == 1
+  stages = measure.of_completion(scores[None], labels)
+  assert stages['auc_last'] == stages['accuracy_last'] == 1
+
+
 def test_the_auc_of_a_model_is_that_of_its_second_class():
   logits = np.float32([[0, 1], [3, 0], [0, 0], [0, -1]])
   labels = np.eye(2, dtype=np.float32)[[1, 0, 0, 1]]

@@ -17,6 +17,7 @@ from vfljax.check import Misfit
 from vfljax.defense import Defense
 from vfljax.leakage import AttackName
 from vfljax.numerics import floating
+from vfljax.returned import is_real, told
 from vfljax.types import Array, Key, Round
 
 Metrics = dict[str, Array]
@@ -56,7 +57,8 @@ def watcher(
     (watch, digest); an epoch's digest is {attack: {metric: scalar}}.
 
   Raises:
-    ValueError: for another `pool`; in `watch`, for a guess of another shape.
+    ValueError: for another `pool`; in `watch`, for a guess of another shape, or
+      facts that are no numbers.
   """
   check.one_of('watcher: pool', pool, ('epoch', 'round'))
 
@@ -70,7 +72,9 @@ def watcher(
         guess, labels = attack.run(k_run, view), played.batch.labels
         check_guess(name, guess, labels)
         guessed = Guessed(guess, labels, views.unknown(view))
-        rows[label(name, k, parties)] = Watched(guessed, attack.facts(view))
+        facts = attack.facts(view)
+        check.facts(name, facts)
+        rows[label(name, k, parties)] = Watched(guessed, facts)
     return rows
 
   scored = _pooled if pool == 'epoch' else _averaged
@@ -134,16 +138,22 @@ def check_guess(name: str, guess: Any, labels: Array) -> None:
   Raises:
     ValueError: if the guess has another shape.
   """
-  shape = getattr(guess, 'shape', type(guess).__name__)
+  shape = getattr(guess, 'shape', None)
   # How positive a sample is says nothing of more than two classes.
   one, each = labels.shape[:1], labels.shape
   fit = (each,) if each[1] > 2 else (one, each)
-  if shape not in fit:
+  if shape not in fit or not is_real(guess):
     raise Misfit(
         f'{name} must return scores of shape {" or ".join(map(str, fit))} for '
-        f'this batch; it returned {shape}. Of class numbers scores are '
+        f'this batch; it returned {told(guess)}. Of class numbers scores are '
         f'jax.nn.one_hot(guess, {each[1]}).'
     )
+
+
+def _margins(scores: Array) -> Array:
+  """How much likelier the second class is, of [..., 2]; uint8 wraps around."""
+  scores = floating(scores)
+  return scores[..., 1] - scores[..., 0]
 
 
 def own_key(key: Key, name: str) -> Key:
@@ -173,7 +183,7 @@ def of_labels(guessed: Guessed) -> Metrics:
   labels = views.majority(labels)
   found: Metrics = {}
   if labels.shape[-1] == 2:
-    one = scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]
+    one = scores if scores.ndim == 1 else _margins(scores)
     raw = metrics.roc_auc(one, labels[:, 1], weights)
     found |= dict(leak_auc_raw=raw, leak_auc=jnp.maximum(raw, 1 - raw))
   if scores.ndim == 2:
@@ -197,17 +207,18 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
   Raises:
     ValueError: if the guess has another shape.
   """
-  if guess.ndim != 3 or guess.shape[1:] != labels.shape or not len(guess):
+  shape = getattr(guess, 'shape', ())
+  if shape[1:] != labels.shape or not shape[0] or not is_real(guess):
     raise Misfit(
         'A guess at labels after training must be [stages, samples, classes], '
         f'here (stages, {labels.shape[0]}, {labels.shape[1]}); it is '
-        f'{guess.shape}.'
+        f'{told(guess)}.'
     )
   real, all_of = _labeled(labels), (0, None, None)
   accuracy = jax.vmap(metrics.accuracy, all_of)
   per_stage = {'accuracy': accuracy(guess, labels, real)}
   if labels.shape[-1] == 2:
-    scores = guess[..., 1] - guess[..., 0]
+    scores = _margins(guess)
     auc = jax.vmap(metrics.roc_auc, all_of)
     per_stage['auc'] = auc(scores, labels[:, 1], real)
   found = {f'{name}_last': x[-1] for name, x in per_stage.items()}
@@ -226,13 +237,12 @@ def of_images(guess: Array, truth: Array) -> Metrics:
     ValueError: of features that are no such images: a table's rows would be
       taken for one image.
   """
-  if truth.ndim != 4 or guess.shape != truth.shape or min(
-      truth.shape[1:3]
-  ) < WINDOW:
+  fits = is_real(guess) and guess.shape == truth.shape
+  if truth.ndim != 4 or not fits or min(truth.shape[1:3]) < WINDOW:
     raise Misfit(
         f'Guesses at features are measured as images, [n, height, width, '
         f'channels] of {WINDOW} x {WINDOW} pixels or more; the features are '
-        f'{truth.shape}, the guess {guess.shape}. For others give the recipe '
+        f'{truth.shape}, the guess {told(guess)}. For others give the recipe '
         'measure=(guess, truth) -> {name: number, the larger the better} and '
         'score=leakage.Score((name,), (what guessing has,)).'
     )
