@@ -141,3 +141,21 @@ def test_labels_that_no_attack_knows_are_no_other_experiment():
   assert known(idle, config('mine', 3)) == [3, 3]  # Of a program's own.
   replayed = config('gradient_clustering:a,norm_scoring', 2)
   assert known(few, idle, replayed) == [4, 4, 2]  # Two experiments.
+
+
+def test_a_variant_may_say_itself_how_many_labels_it_knows():
+  """So that a small table lowers what others know beside it, not what it does.
+  """
+  variants = [
+      dict(name='mixmatch:9', options=dict(known=9)),
+      dict(name='mixmatch:slow', options=dict(epochs=9)),
+  ]
+  config = lambda asked, known: dict(
+      attacks=asked, attack=dict(known=known), variants=variants,
+      listed_attacks=[],
+  )
+  known = lambda *of: [c['attack']['known'] for c in same.agreed(of)]
+  few = config('model_completion', 2)
+  assert known(few, config('mixmatch:9, norm_scoring', 4)) == [2, 2]
+  for asked in ('mixmatch:slow', 'mixmatch', 'mixmatch:9,mixmatch'):
+    assert known(few, config(asked, 4)) == [2, 4]  # Two experiments.

@@ -140,15 +140,20 @@ def replays(found: Mapping[str, Any]) -> bool:
 
 
 def knows(found: Mapping[str, Any]) -> bool:
-  """Whether an attack that the configuration asks for may know labels.
+  """Whether an attack asked for may know as many labels as `attack.known`.
 
-  An attack on a round that is played, or on training itself, is told none.
+  An attack on a round that is played, or on training itself, is told none; a
+  variant may say itself how many it knows.
   """
   known = {name: recipe_of(made) for name, made in attacks.REGISTRY.items()}
   asked = found.get('attacks', '').strip(' ,')
+  names = _names(dict(attacks=asked) if asked else found) - {
+      variant['name'] for variant in found.get('variants', ())
+      if 'known' in variant['options']
+  }
   return any(
       base not in known or known[base].stage not in (ROUND, TRAINING)
-      for base in _bases(dict(attacks=asked) if asked else found)
+      for base in (AttackName.parse(name).base for name in names)
   )
 
 
@@ -201,10 +206,15 @@ def _own(saved: dict, now: Any) -> dict:
 
 def _bases(saved: Mapping[str, Any]) -> set[str]:
   """The attacks that a configuration names, without their variants."""
+  return {AttackName.parse(name).base for name in _names(saved)}
+
+
+def _names(saved: Mapping[str, Any]) -> set[str]:
+  """The attacks and variants that a configuration names."""
   asked = [a for a in saved.get('attacks', '').split(',') if a.strip()]
   listed = (text.split(OR) for text in saved.get('listed_attacks', ()))
   names = [*asked, *(name for options in listed for name in options)]
-  return {AttackName.parse(name.strip()).base for name in names}
+  return {name.strip() for name in names}
 
 
 def _groups(saved: dict) -> set[str]:
