@@ -207,7 +207,7 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
   Raises:
     ValueError: if the guess has another shape.
   """
-  shape = getattr(guess, 'shape', ())
+  shape = getattr(guess, 'shape', None) or (0,)
   if shape[1:] != labels.shape or not shape[0] or not is_real(guess):
     raise Misfit(
         'A guess at labels after training must be [stages, samples, classes], '

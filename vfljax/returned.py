@@ -108,7 +108,7 @@ def _receive(who: str, hook: Callable, active, state, key, up, labels):
 
 def _gradient(who: str, hook: Callable, state, key, cut, labels):
   found = hook(state, key, cut, labels)
-  row = found[0] if _is_row(found, 2) else None
+  row: Any = found[0] if _is_row(found, 2) else None
   if not (_is_row(row, len(cut)) and [*map(told, row)] == [*map(told, cut)]):
     raise Misfit(
         f'{who}gradient must return a tuple of {told(cut)}, one a passive '
@@ -294,6 +294,7 @@ def told(found: Any) -> str:
         else told(x) for x in found
     ]
     return f'({inner[0]},)' if len(inner) == 1 else ', '.join(inner) or '()'
-  if hasattr(found, 'shape') and hasattr(found, 'dtype'):
-    return f'{tuple(found.shape)} {found.dtype}'
+  shape, dtype = getattr(found, 'shape', None), getattr(found, 'dtype', None)
+  if shape is not None and dtype is not None:
+    return f'{tuple(shape)} {dtype}'
   return type(found).__name__
