@@ -265,7 +265,7 @@ def test_a_wrong_result_at_inference_is_told(turn, message):
 def test_a_wrong_message_at_inference_is_told():
   state, _ = played(none())
   wrong = Defense(send=lambda passive, key, u: (u[:1], 0.0))
-  with pytest.raises(ValueError, match='send must return floats, a row for'):
+  with pytest.raises(ValueError, match='send must return floats in the shape'):
     protocol.embed(jax.random.key(2), VFL, wrong, state, 1, X[:, 1:2])
 
 
@@ -387,12 +387,22 @@ def test_messages_are_floats_of_these_rows(wrong):
   receive = lambda active, state, key, up, labels: (
       tuple(map(wrong, up)), 0.0
   )
-  for hook in (dict(send=send), dict(receive=receive)):
+  for hook, of in (
+      (dict(send=send), 'in the shape of'),
+      (dict(receive=receive), 'a row for each sample of'),
+  ):
     name, = hook
     with pytest.raises(ValueError, match=(
-        rf'{name} must return floats, a row for each sample of \(6, 1\) float'
+        rf'{name} must return floats,? {of} \(6, 1\) float32; it returned'
     )):
       played(Defense(**hook))
+
+
+def test_a_message_keeps_its_width():
+  """The top's weights are made for what bottoms return."""
+  wider = lambda passive, key, u: (jnp.tile(u, 2), 0.0)
+  with pytest.raises(ValueError, match=r'\(6, 2\) float32. Another width is'):
+    played(Defense(send=wider))
 
 
 @pytest.mark.parametrize('number', [None, 'one', 1j, jnp.ones(2)])

@@ -116,8 +116,8 @@ class Defense(NamedTuple):
     top: (net) -> net; at the active party: the network that it trains in place
       of its top (GAFM's generator), the same in all rounds.
     send: (passive, key, u) -> (u, penalty); at a passive party, on its message
-      u [batch, ...]. The scalar penalty is added to the party's loss. It gets
-      no labels.
+      u [batch, ...], whose shape stays: another width is for `bottom`. The
+      scalar penalty is added to the party's loss. It gets no labels.
     label: (state, key, labels) -> labels; at the active party, as are all hooks
       from here to `gradient`.
     adapt: (state, key, predict, up, labels) -> state; trains the defense's own

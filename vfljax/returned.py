@@ -89,7 +89,11 @@ def _send(who: str, hook: Callable, passive, key, u):
         f'{who}send must return (message, penalty), a pair; it returned '
         f'{told(found)}.'
     )
-  _check_messages(f'{who}send', found[:1], [u])
+  if not is_real(found[0], FLOATS) or found[0].shape != u.shape:
+    raise Misfit(
+        f'{who}send must return floats in the shape of {told(u)}; it returned '
+        f'{told(found[0])}. Another width is for the hook bottom.'
+    )
   _check_penalty(f'{who}the penalty of send', found[1])
   return found
 
@@ -101,7 +105,12 @@ def _receive(who: str, hook: Callable, active, state, key, up, labels):
         f'{who}receive must return (embeddings, penalty), with a tuple of '
         f'{len(up)}, one a passive party; it returned {told(found)}.'
     )
-  _check_messages(f'{who}receive', found[0], up)
+  for one, u in zip(found[0], up):  # Their widths are the defense's choice.
+    if getattr(one, 'shape', ())[:1] != u.shape[:1] or not is_real(one, FLOATS):
+      raise Misfit(
+          f'{who}receive must return floats, a row for each sample of '
+          f'{told(u)}; it returned {told(one)}.'
+      )
   _check_penalty(f'{who}the penalty of receive', found[1])
   return found
 
@@ -198,17 +207,6 @@ LOOKS = dict(
     receive=_receive, objective=_objective, gradient=_gradient, share=_share,
     epoch=_epoch, decode=_decode,
 )
-
-
-def _check_messages(what: str, found: Any, given: Any) -> None:
-  """Widths are the defense's choice; whole numbers have no slopes."""
-  for one, u in zip(found, given):
-    rows = getattr(one, 'shape', ())[:1]
-    if rows != u.shape[:1] or not is_real(one, FLOATS):
-      raise Misfit(
-          f'{what} must return floats, a row for each sample of {told(u)}; it '
-          f'returned {told(one)}.'
-      )
 
 
 def _check_penalty(what: str, penalty: Any) -> None:
