@@ -1,5 +1,7 @@
 """The networks of `vfljax.nets` and their layers."""
+import dataclasses
 import functools
+import inspect
 
 from flax import linen as nn
 import jax
@@ -13,7 +15,7 @@ from tests import small_networks
 from vfljax import algorithms, attacks, nets, train
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
-from vfljax.nets import cafe, convolution, images
+from vfljax.nets import cafe, convolution, images, resnet
 from vfljax.nets.heads import normalized_head
 from vfljax.types import Batch
 from vfljax.views import TrainedBottom
@@ -384,6 +386,134 @@ def test_outputs_are_those_of_torch(name, options):
         torch, params['params'], params['batch_stats'], x, name, train_
     )
     np.testing.assert_allclose(ours, theirs.numpy(), rtol=2e-3, atol=2e-4)
+
+
+def windows(x, side, stride, pad):
+  """[b, high, wide, c, side, side] of NumPy's, zeros outside the image."""
+  x = np.pad(x, ((0, 0), (pad, pad), (pad, pad), (0, 0)))
+  seen = np.lib.stride_tricks.sliding_window_view(x, (side, side), (1, 2))
+  return seen[:, ::stride, ::stride]
+
+
+class InNumPy:
+  """A network's layers by name; `of` is the path of the block they are in."""
+
+  def __init__(self, variables):
+    self.variables = jax.tree.map(np.asarray, variables)
+
+  def weights(self, of, name, kind='params'):
+    tree = self.variables[kind]
+    return (tree[of] if of else tree)[name]
+
+  def conv(self, x, name, norm, stride=1, of=''):
+    """A convolution that keeps the image's size but for its stride, normed."""
+    own, scale = self.weights(of, name), self.weights(of, norm)['BatchNorm_0']
+    stats = self.weights(of, norm, 'batch_stats')['BatchNorm_0']
+    seen = windows(x, len(own['kernel']), stride, len(own['kernel']) // 2)
+    y = np.einsum('bhwcij,ijco->bhwo', seen, own['kernel']) + own.get('bias', 0)
+    y = (y - stats['mean']) / np.sqrt(stats['var'] + 1e-5)
+    return y * scale['scale'] + scale['bias']
+
+  def dense(self, x, name):
+    own = self.weights('', name)['Dense_0']
+    return x @ own['kernel'] + own['bias']
+
+
+def with_statistics(net, x):
+  """Weights, and statistics and scales that are not those of the start."""
+  return jax.tree.map(
+      lambda p: p + 0.1 * np.cos(p.size + p), small_networks.drawn(net, x)
+  )
+
+
+def relu(x):
+  return np.maximum(x, 0)
+
+
+@pytest.mark.parametrize('stem, shortcut', [
+    ('small', 'pad'), ('large', 'project'),
+])
+def test_a_residual_network_written_out(stem, shortcut):
+  """Two stages of one block; the second halves the image and is wider."""
+  net = nets.linen(resnet.ResNet(
+      3, (2, 4), (1, 1), stem, shortcut, 'batch', None, 'conv'
+  ))
+  x = image(2, 13, 10, 2)
+  params = with_statistics(net, x)
+  own, norm = InNumPy(params), '{}_norm'.format
+  state = relu(own.conv(x, 'conv0', norm('conv0'), 2 if stem == 'large' else 1))
+  if stem == 'large':
+    state = windows(state, 3, 2, 1).max((-2, -1))
+  for of, stride in (('stage1_1', 1), ('stage2_1', 2)):
+    y = relu(own.conv(state, 'conv1', norm('conv1'), stride, of))
+    y = own.conv(y, 'conv2', norm('conv2'), 1, of)
+    if stride == 2 and shortcut == 'pad':
+      state = np.pad(state[:, ::2, ::2], ((0, 0),) * 3 + ((0, 2),))
+    elif stride == 2:
+      state = own.conv(state, 'shortcut', norm('shortcut'), 2, of)
+    state = relu(state + y)
+  expected = own.dense(state.mean((1, 2)), 'top')
+  np.testing.assert_allclose(
+      jax.jit(net.apply)(params, x), expected, rtol=1e-4, atol=1e-5
+  )
+
+
+def test_a_vgg_written_out():
+  """A pair of convolutions, pooled; linear layers, the last one bare."""
+  net = nets.make('vgg13', 3, channels=(2,), hidden=(4,), how='conv')
+  x = image(2, 5, 4, 2)
+  params = with_statistics(net, x)
+  own = InNumPy(params)
+  state = relu(own.conv(x, 'conv1_1', 'norm1_1'))
+  state = relu(own.conv(state, 'conv1_2', 'norm1_2'))
+  state = windows(state, 2, 2, 0).max((-2, -1))  # A last odd row is dropped.
+  hidden = relu(own.dense(state.reshape(2, -1), 'fc1'))
+  np.testing.assert_allclose(
+      jax.jit(net.apply)(params, x), own.dense(hidden, 'fc2'),
+      rtol=1e-4, atol=1e-5,
+  )
+
+
+@pytest.mark.parametrize('name, options, measures, draws', [
+    ('vgg13', dict(channels=(2,)), True, False),
+    ('vgg13', dict(channels=(2,), norm='none', dropout=0.5), False, True),
+    ('resnet18', dict(channels=(2,)), True, False),
+    ('lenet5', dict(norm='batch'), True, False),
+    ('mlp3', dict(norm='batch'), True, False),
+    ('mlp3', dict(dropout=0.5), False, True),
+    ('mlp3', {}, False, False), ('lenet5', {}, False, False),
+    ('vgg13', dict(channels=(2,), norm='group'), False, False),
+])
+def test_training_measures_and_draws_where_it_is_asked_to(
+    name, options, measures, draws
+):
+  """By tracing alone."""
+  net, x = nets.make(name, 3, **options), image(2, 8, 6, 1)
+  params = jax.eval_shape(net.init, KEY, x)
+  stats = jax.eval_shape(net.run, params, KEY, x)[1]
+  assert bool(jax.tree.leaves(stats)) == measures
+  text = str(jax.make_jaxpr(net.run)(params, KEY, x))
+  assert ('random_bits' in text) == draws
+  assert 'random_bits' not in str(jax.make_jaxpr(net.apply)(params, x))
+
+
+@pytest.mark.parametrize('size', [(2, 9), (9, 2)])
+def test_a_window_larger_than_the_image_on_one_side_is_refused(size):
+  x, kernel = image(1, *size, 1), image(3, 3, 1, 1)
+  with pytest.raises(ValueError, match='does not fit an image'):
+    convolution.convolve(x, kernel, padding='VALID')
+
+
+@pytest.mark.parametrize('made, module', [
+    (nets.lenet.lenet5, nets.lenet.LeNet5), (nets.vgg.vgg13, nets.vgg.VGG),
+    (cafe.cafe, cafe.Cafe),
+])
+def test_a_module_has_its_factorys_defaults(made, module):
+  """Who takes the module gets the network that the name stands for."""
+  fields = {f.name: f.default for f in dataclasses.fields(module)}
+  for name, p in inspect.signature(made).parameters.items():
+    if isinstance(p.default, tuple | float) or name in ('how', 'norm', 'pool'):
+      assert fields[name] == p.default, name
 
 
 @pytest.mark.parametrize('made', [
