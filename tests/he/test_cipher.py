@@ -259,6 +259,8 @@ def test_no_rows_are_no_work(keys, arithmetic):
   none = arithmetic.encrypt(keys[0].public, np.zeros((0, 3)))
   found = arithmetic.decrypt(keys[0], arithmetic.matmul(none, np.ones((3, 2))))
   assert found.shape == (0, 2) and arithmetic.count == (0, 0, 0, 0)
+  nobodys = np.zeros((0, 3), object)  # They take no bits.
+  assert encoding.bounded(nobodys, 0) is nobodys
 
 
 def test_what_is_secret_is_drawn_by_the_operating_system():
