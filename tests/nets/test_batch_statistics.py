@@ -249,7 +249,7 @@ def test_an_inference_head_written_out():
   """By what was measured at inference, by the batch in training."""
   net, x = normalized_head(3), X[0].reshape(7, -1)
   (p,) = params = [drawn(net, x)[0] | dict(
-      mean=x[0] / 2, var=1 + x[1] ** 2, scale=x[2], shift=x[3] - 3
+      mean=x[0] / 2, var=1e-4 * x[1] ** 2, scale=x[2], shift=x[3] - 3
   )]
 
   def output(mean, var):
@@ -264,6 +264,8 @@ def test_an_inference_head_written_out():
   near(y, output(x.mean(0), x.var(0)))
   near(stats['mean'], 0.9 * p['mean'] + 0.1 * x.mean(0))
   near(stats['var'], 0.9 * p['var'] + 0.1 * x.var(0))
+  shapes = jax.eval_shape(normalized_head(3, layers=3).init, KEY, x)
+  assert [p['kernel'].shape for p in shapes] == [(12, 12), (12, 12), (12, 3)]
 
 
 def test_an_inference_heads_bias_is_added():

@@ -80,6 +80,15 @@ def test_pool_keeps_a_single_pixel():
   )
 
 
+@pytest.mark.parametrize('how, rows', [
+    ('max', [3, 7, 9]), ('mean', [1.5, 5.5, 8.5]),
+])
+def test_pooling_of_the_whole_image_pools_a_last_odd_row_alone(how, rows):
+  x = np.arange(10, dtype=np.float32).reshape(1, 5, 2, 1)
+  y = jax.jit(lambda x: convolution.pool(x, how, whole=False))(x)
+  np.testing.assert_array_equal(np.asarray(y)[0, :, 0, 0], rows)
+
+
 def test_start_is_uniform_by_fan_in():
   start = jax.jit(convolution.Conv(64, (5, 5)).init)
   params = start(KEY, image(1, 8, 8, 4))['params']
@@ -92,6 +101,11 @@ def test_a_linear_layer_starts_so_too_whatever_the_batch():
   params = start(KEY, np.ones((4, 100), np.float32))['params']
   for weights in map(np.asarray, jax.tree.leaves(params)):
     assert 0.09 < abs(weights).max() <= 0.1  # 1 / sqrt(100)
+
+
+def test_a_layer_of_one_column_starts_up_to_1():
+  drawn = convolution.fan_in_uniform(1)(KEY, (100,))
+  assert 0.9 < abs(np.asarray(drawn)).max() <= 1
 
 
 def test_lenet_counts():
@@ -114,6 +128,9 @@ def test_names_and_options():
     nets.make('lenet5').init(KEY, image(2, 6))
   with pytest.raises(ValueError, match='dtype'):
     nets.make('lenet5', dtype='int3')
+  for wrong in (dict(norm='layer'), dict(how='fft')):
+    with pytest.raises(ValueError, match='norm must be one of .*, how one of'):
+      nets.make('lenet5', **wrong)
   with pytest.raises(ValueError, match='mlp: norm must be'):
     nets.mlp(3, norm='layer')
 
@@ -190,6 +207,23 @@ def test_batch_norm_is_the_batchs_in_training_and_runs_for_inference():
   running = 0.1 * mean, 0.9 + 0.1 * variance
   np.testing.assert_allclose(
       after, (x - running[0]) / np.sqrt(running[1] + 1e-5), rtol=1e-4
+  )
+
+
+@pytest.mark.parametrize('channels, size', [(32, 16), (6, 2), (3, 1)])
+def test_group_norm_is_of_16_channels_or_as_many_as_divide_them(channels, size):
+  """Each sample's groups of channels by their own mean and variance."""
+  x = 0.01 * image(2, 3, 2, channels)  # A variance that is not far above 0.
+  norm = nets.Norm('group')
+  params = small_networks.drawn(norm, x)
+  groups = x.reshape(2, 3, 2, -1, size)
+  mean, variance = (
+      of(groups, axis=(1, 2, 4), keepdims=True) for of in (np.mean, np.var)
+  )
+  expected = ((groups - mean) / np.sqrt(variance + 1e-5)).reshape(x.shape)
+  bias = params['params']['GroupNorm_0']['bias']
+  np.testing.assert_allclose(
+      jax.jit(norm.apply)(params, x), expected + bias, rtol=1e-3, atol=1e-4
   )
 
 
