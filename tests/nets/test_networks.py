@@ -531,6 +531,18 @@ def test_training_measures_and_draws_where_it_is_asked_to(
   assert 'random_bits' not in str(jax.make_jaxpr(net.apply)(params, x))
 
 
+def test_a_pair_of_logits_trains_as_the_network_of_one_does():
+  one, x = nets.mlp(1, norm='batch', final='relu'), image(4, 3)
+  two, params = nets.binary(one), small_networks.drawn(one, x)
+  (y, stats), (z, own) = jax.jit(
+      lambda p: (two.run(p, KEY, x), one.run(p, KEY, x))
+  )(params)
+  np.testing.assert_array_equal(y, np.pad(z, ((0, 0), (1, 0))))
+  jax.tree.map(np.testing.assert_array_equal, stats, own)
+  assert jax.tree.leaves(stats)
+  assert nets.binary(nets.mlp(1)).train is None
+
+
 @pytest.mark.parametrize('size', [(2, 9), (9, 2)])
 def test_a_window_larger_than_the_image_on_one_side_is_refused(size):
   x, kernel = image(1, *size, 1), image(3, 3, 1, 1)
