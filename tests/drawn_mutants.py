@@ -36,10 +36,11 @@ from tests import mutants
 RECORD = mutants.ROOT / 'tests' / 'drawn_mutants.json'
 # The package's folders and modules that mutants are drawn from.
 DRAWN = (
-    'defenses', 'attacks', 'views', 'mpc', 'masked', 'attack.py', 'defense.py',
-    'protocol.py', 'train.py', 'completion.py', 'metrics.py', 'evaluation.py',
-    'numerics.py', 'permuting.py', 'likeness.py', 'passed.py', 'returned.py',
-    'data/table.py', 'data/split.py', 'runner/compiled/replay.py',
+    'defenses', 'attacks', 'views', 'mpc', 'masked', 'nets', 'he', 'attack.py',
+    'defense.py', 'protocol.py', 'train.py', 'completion.py', 'metrics.py',
+    'evaluation.py', 'numerics.py', 'permuting.py', 'likeness.py', 'passed.py',
+    'returned.py', 'data/table.py', 'data/split.py',
+    'runner/compiled/replay.py',
 )
 # What cosmic-ray offers and we leave out: operators on types that no code of
 # ours has there end in TypeErrors, which any test notices.
@@ -47,7 +48,7 @@ LEFT_OUT = re.compile(
     r'(_Is|_IsNot|Shift|_Pow|BitXor|BitAnd|BitOr|_Invert|_UAdd)$|Variable'
 )
 # Tests of what is far from formulas, which name every method: left out except
-# for modules of the same folder.
+# for modules of the same folder, and networks that they import by name.
 FAR = (
     'faults', 'experiments', 'report', 'commands', 'runner', 'data',
     'test_package.py', 'test_exporting.py', 'test_docs.py',
@@ -56,9 +57,17 @@ FAR = (
 )
 SECONDS = 600
 # Folders whose modules are tested through each other, by all of their tests.
-WHOLE = ('mpc', 'masked', 'data')
+WHOLE = ('mpc', 'masked', 'data', 'nets', 'he')
 # Modules whose own tests have another name.
-NAMED_SO = dict(passed='misuse', returned='checked')
+NAMED_SO = dict(
+    passed='misuse', returned='checked', heads='batch_statistics',
+    nnx_modules='nnx', encoder_files='encoder', pretrained='encoder',
+    spnn='sums', sfa='sums', packing='sums', ckks='sums', encoding='cipher',
+    keys='cipher', arrays='cipher', **dict.fromkeys((
+        'base', 'convolution', 'convolutional', 'dense', 'embedding', 'lenet',
+        'mlp3', 'resnet', 'vgg', 'wide_deep',
+    ), 'networks')
+)
 # Of every method's numbers, and quick.
 ALWAYS = ('tests/test_defaults.py', 'tests/test_bounds.py')
 FILES = 6  # So many of those that name a module.
@@ -130,7 +139,7 @@ def sample(count: int, seed: int, names: Sequence[str] = ()) -> list[Drawn]:
   """
   places = {}
   for path in modules():
-    if not names or path.stem in names:
+    if not names or {path.stem, path.parent.name} & {*names}:
       lines = path.read_text().splitlines()
       for mutant in offered(path):
         text = lines[mutant.line - 1]
@@ -159,10 +168,14 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
   path = Path(file)
   folder = path.parent.name
   name = folder if path.stem == '__init__' else path.stem
-  users = [
+  imported = re.compile(rf'import\b.*\b{name}\b|\b{name} import')
+  users = [  # That of a folder uses all, and its tests are no nearer.
       p.stem for p in sorted((root / path.parent).glob('*.py'))
-      if re.search(rf'import\b.*\b{name}\b|\b{name} import', p.read_text())
+      if p.stem != '__init__' and imported.search(p.read_text())
   ]
+  asks = re.compile(
+      rf'from vfljax\.{folder}(\.{name} import| import .*\b{name}\b)'
+  )
   word = re.compile(rf"\b({'|'.join([name, *users])})\b")
   own_names = tuple(
       f'test_{n}' for n in (name, folder, NAMED_SO.get(name, name))
@@ -170,11 +183,12 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
   found, all_of = [], set()
   for test in sorted((root / 'tests').rglob('test_*.py')):
     where = test.relative_to(root)
+    text = test.read_text()
+    whole = folder in WHOLE and where.parts[1] == folder
     if where.parts[1] in FAR and where.parts[1] != path.parts[1]:
-      continue
-    text, whole = test.read_text(), (
-        folder in WHOLE and where.parts[1] == folder
-    )
+      whole = folder == 'nets' and bool(asks.search(text))
+      if not whole:
+        continue
     if whole:
       all_of.add(str(where))
     if whole or word.search(text) or test.stem in own_names:
@@ -264,7 +278,7 @@ def _key(row: dict) -> tuple:
 
 def main(arguments: Sequence[str] | None = None) -> int:
   parser = argparse.ArgumentParser(prog='python -m tests.drawn_mutants')
-  parser.add_argument('module', nargs='*', help='of these modules alone')
+  parser.add_argument('module', nargs='*', help='of these, or folders, alone')
   parser.add_argument('--count', type=int, default=300)
   parser.add_argument('--seed', type=int, default=0)
   parser.add_argument('--record', type=Path, default=RECORD)

@@ -21,7 +21,7 @@ from vfljax import defenses
 GOLDEN = Path(__file__).parent / 'golden' / 'defaults.json'
 COMMAND = 'python -m tests.test_defaults'
 # Programs of their own, with tests of theirs; and optional imports.
-LEFT_OUT = ('commands', 'runner', 'report', 'he', 'data')
+LEFT_OUT = ('commands', 'runner', 'report', 'data')
 
 
 def said(value):
@@ -84,6 +84,7 @@ def test_functions_fields_and_options_are_among_them():
   assert found['vfljax.attacks.model_completion.Options.epochs'] == '50'
   assert found['strengths of max_norm'] == '()'
   assert found['vfljax.attacks.inversion_shadow.DRAWS'] == '8'
+  assert found['vfljax.he.acml.WIDE'] == '256.0'
 
 
 if __name__ == '__main__':

@@ -43,6 +43,17 @@ def test_a_modules_own_tests_come_first():
   assert 'tests/data/test_load.py' in found
   found = drawn_mutants.tests_of('vfljax/runner/compiled/replay.py')
   assert found[2] == 'tests/runner/compiled/test_replay.py'
+  # Networks are tried by all of their folder, and where a paper's is tried.
+  found = drawn_mutants.tests_of('vfljax/nets/wide_deep.py')
+  assert found[2] == 'tests/nets/test_networks.py'
+  assert 'tests/nets/test_winograd.py' in found
+  assert 'tests/data/test_gafm_data.py' in found
+  assert not any('test_gafm' in test for test in drawn_mutants.tests_of(
+      'vfljax/nets/winograd.py'
+  ))
+  found = drawn_mutants.tests_of('vfljax/he/ckks.py')
+  assert found[2] == 'tests/he/test_sums.py'
+  assert 'tests/he/test_party.py' in found
   contracts = drawn_mutants.contracts_of('vfljax/defenses/iso.py')
   assert contracts[-2:] == ['-k', 'iso']
   assert 'tests/defenses/test_contract.py' in contracts
@@ -69,3 +80,20 @@ def test_a_change_elsewhere_draws_nothing_else(tmp_path, monkeypatch):
   assert len(before) > 2 and one.read_text() not in before
   other.write_text('def g(x):\n  return 7 * x\n')
   assert drawn() == before
+
+
+def test_a_folder_or_a_module_can_be_drawn_from_alone(tmp_path, monkeypatch):
+  pytest.importorskip('cosmic_ray')
+  files = [tmp_path / name for name in ('room/one.py', 'room/two.py', 'one.py')]
+  (tmp_path / 'room').mkdir()
+  for file in files:
+    file.write_text('def f(x):\n  return 2 * x + 1\n')
+  monkeypatch.setattr(drawn_mutants, 'modules', lambda: files)
+  offered = drawn_mutants.offered
+  monkeypatch.setattr(
+      drawn_mutants, 'offered', lambda path: offered(path, tmp_path)
+  )
+  drawn = lambda *names: {m.file for m in drawn_mutants.sample(99, 0, names)}
+  assert drawn('room') == {'room/one.py', 'room/two.py'}
+  assert drawn('one') == {'room/one.py', 'one.py'}
+  assert len(drawn()) == 3

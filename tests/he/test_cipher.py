@@ -205,6 +205,13 @@ def test_a_ciphertext_under_another_key_is_refused(keys, arithmetic):
       wrong()
 
 
+def test_the_smallest_number_that_may_be_a_ciphertext_is_1(keys, arithmetic):
+  """Of 0, blinded by 1."""
+  a = arithmetic.encrypt(keys[0].public, np.zeros(1))
+  a.values[0] = 1
+  assert arithmetic.decrypt(keys[0], a) == [0]
+
+
 @pytest.mark.parametrize('make, said', [
     (lambda c, key: -c, 'positive'),
     (lambda c, key: 0 * c, 'positive'),
@@ -259,6 +266,8 @@ def test_no_rows_are_no_work(keys, arithmetic):
   none = arithmetic.encrypt(keys[0].public, np.zeros((0, 3)))
   found = arithmetic.decrypt(keys[0], arithmetic.matmul(none, np.ones((3, 2))))
   assert found.shape == (0, 2) and arithmetic.count == (0, 0, 0, 0)
+  nobodys = np.zeros((0, 3), object)  # They take no bits.
+  assert encoding.bounded(nobodys, 0) is nobodys
 
 
 def test_what_is_secret_is_drawn_by_the_operating_system():
@@ -280,6 +289,8 @@ def test_a_private_key_is_not_copied_and_not_shown(keys):
   own = keys[0]._own
   text = repr(keys[0])
   assert str(own.p) not in text and str(own.q) not in text
+  last = str(own.public_key.n)[-6:]  # So much tells one key from another.
+  assert repr(keys[0].public) == f'PublicKey(1024 bits, ...{last})'
 
 
 @pytest.mark.slow

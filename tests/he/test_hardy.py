@@ -44,6 +44,17 @@ def test_two_batches_are_plain_training(keys, masked):
   assert found.traffic == (2 * once.traffic.bytes, 8)
 
 
+def test_a_mask_and_a_sign_are_among_the_bytes(keys):
+  """Of 32 rows they take a byte more than a mask without one bit."""
+  coordinator = hardy.Coordinator(keys[0])
+  more = plain.RATE, coordinator.public, True
+  passive = hardy.Passive(hardy.P, np.ones(1), *more)
+  active = hardy.Active(hardy.A, np.ones(1), *more)
+  line, x = hardy.channel(coordinator.public), np.ones((32, 1))
+  hardy.step(passive, active, coordinator, line, x, (x, np.ones(32)))
+  assert line.traffic == hardy.cost(32, 1, 1, masked=True).traffic
+
+
 @pytest.mark.parametrize('labels', [
     [-1, 1, 1, -1], [0, 1, 2, 0], [0, 1, 1], [[0, 1]] * 4, [0, 1, 0, np.nan],
 ])

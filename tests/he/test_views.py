@@ -161,3 +161,4 @@ def test_hardys_coordinator_reads_gradients_unless_they_are_masked(
 def test_every_protocol_has_its_sights():
   names = {name.split()[0] for name in runs.ALL}
   assert {sight.protocol for sight in views.SIGHTS} == names
+  assert {sight.layers for sight in views.SIGHTS} == {-1, 0, 1}

@@ -31,6 +31,8 @@ def test_shift_moves_by_up_to_as_many_pixels_each_way():
   assert (y.sum((1, 2, 3)) == 1).all()
   where = y.mean(0)[1:4, 1:4, 0]  # The nine places, equally likely.
   np.testing.assert_allclose(where, 1 / 9, atol=0.03)
+  far = np.asarray(jax.jit(lambda x: augment.shift(KEY, x, 2))(x))
+  np.testing.assert_allclose(far.mean(0)[..., 0], 1 / 25, atol=0.03)
   filled = np.asarray(jax.jit(lambda x: augment.shift(KEY, x, 5, -7.0))(x))
   assert ((filled == -7) | (filled == 0) | (filled == 1)).all()
   assert (filled == -7).any()

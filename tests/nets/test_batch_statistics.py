@@ -1,5 +1,6 @@
 """BatchNorm in a round with rows of padding, against NumPy on the real rows."""
 from collections.abc import Callable
+import functools
 
 from flax import linen as nn
 import jax
@@ -242,6 +243,29 @@ def test_an_inference_head_leaves_out_rows_that_fill_up(real):
   )
   nobody = run(x, np.zeros(7, np.float32))
   assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(nobody))
+
+
+def test_an_inference_head_written_out():
+  """By what was measured at inference, by the batch in training."""
+  net, x = normalized_head(3), X[0].reshape(7, -1)
+  (p,) = params = [drawn(net, x)[0] | dict(
+      mean=x[0] / 2, var=1e-4 * x[1] ** 2, scale=x[2], shift=x[3] - 3
+  )]
+
+  def output(mean, var):
+    u = (x - mean) / np.sqrt(var + 1e-5) * p['scale'] + p['shift']
+    return np.maximum(u, 0) @ np.asarray(p['kernel']) + p['bias']
+
+  at_rest, (y, (stats,)) = jax.jit(
+      lambda params: (net.apply(params, x), net.run(params, KEY, x))
+  )(params)
+  near = functools.partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-4)
+  near(at_rest, output(p['mean'], p['var']))
+  near(y, output(x.mean(0), x.var(0)))
+  near(stats['mean'], 0.9 * p['mean'] + 0.1 * x.mean(0))
+  near(stats['var'], 0.9 * p['var'] + 0.1 * x.var(0))
+  shapes = jax.eval_shape(normalized_head(3, layers=3).init, KEY, x)
+  assert [p['kernel'].shape for p in shapes] == [(12, 12), (12, 12), (12, 3)]
 
 
 def test_an_inference_heads_bias_is_added():

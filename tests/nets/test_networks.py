@@ -1,5 +1,7 @@
 """The networks of `vfljax.nets` and their layers."""
+import dataclasses
 import functools
+import inspect
 
 from flax import linen as nn
 import jax
@@ -13,7 +15,7 @@ from tests import small_networks
 from vfljax import algorithms, attacks, nets, train
 from vfljax.attacks.model_completion import Schedule
 from vfljax.defense import none
-from vfljax.nets import cafe, convolution, images
+from vfljax.nets import cafe, convolution, images, resnet
 from vfljax.nets.heads import normalized_head
 from vfljax.types import Batch
 from vfljax.views import TrainedBottom
@@ -78,6 +80,15 @@ def test_pool_keeps_a_single_pixel():
   )
 
 
+@pytest.mark.parametrize('how, rows', [
+    ('max', [3, 7, 9]), ('mean', [1.5, 5.5, 8.5]),
+])
+def test_pooling_of_the_whole_image_pools_a_last_odd_row_alone(how, rows):
+  x = np.arange(10, dtype=np.float32).reshape(1, 5, 2, 1)
+  y = jax.jit(lambda x: convolution.pool(x, how, whole=False))(x)
+  np.testing.assert_array_equal(np.asarray(y)[0, :, 0, 0], rows)
+
+
 def test_start_is_uniform_by_fan_in():
   start = jax.jit(convolution.Conv(64, (5, 5)).init)
   params = start(KEY, image(1, 8, 8, 4))['params']
@@ -90,6 +101,11 @@ def test_a_linear_layer_starts_so_too_whatever_the_batch():
   params = start(KEY, np.ones((4, 100), np.float32))['params']
   for weights in map(np.asarray, jax.tree.leaves(params)):
     assert 0.09 < abs(weights).max() <= 0.1  # 1 / sqrt(100)
+
+
+def test_a_layer_of_one_column_starts_up_to_1():
+  drawn = convolution.fan_in_uniform(1)(KEY, (100,))
+  assert 0.9 < abs(np.asarray(drawn)).max() <= 1
 
 
 def test_lenet_counts():
@@ -112,6 +128,9 @@ def test_names_and_options():
     nets.make('lenet5').init(KEY, image(2, 6))
   with pytest.raises(ValueError, match='dtype'):
     nets.make('lenet5', dtype='int3')
+  for wrong in (dict(norm='layer'), dict(how='fft')):
+    with pytest.raises(ValueError, match='norm must be one of .*, how one of'):
+      nets.make('lenet5', **wrong)
   with pytest.raises(ValueError, match='mlp: norm must be'):
     nets.mlp(3, norm='layer')
 
@@ -188,6 +207,23 @@ def test_batch_norm_is_the_batchs_in_training_and_runs_for_inference():
   running = 0.1 * mean, 0.9 + 0.1 * variance
   np.testing.assert_allclose(
       after, (x - running[0]) / np.sqrt(running[1] + 1e-5), rtol=1e-4
+  )
+
+
+@pytest.mark.parametrize('channels, size', [(32, 16), (6, 2), (3, 1)])
+def test_group_norm_is_of_16_channels_or_as_many_as_divide_them(channels, size):
+  """Each sample's groups of channels by their own mean and variance."""
+  x = 0.01 * image(2, 3, 2, channels)  # A variance that is not far above 0.
+  norm = nets.Norm('group')
+  params = small_networks.drawn(norm, x)
+  groups = x.reshape(2, 3, 2, -1, size)
+  mean, variance = (
+      of(groups, axis=(1, 2, 4), keepdims=True) for of in (np.mean, np.var)
+  )
+  expected = ((groups - mean) / np.sqrt(variance + 1e-5)).reshape(x.shape)
+  bias = params['params']['GroupNorm_0']['bias']
+  np.testing.assert_allclose(
+      jax.jit(norm.apply)(params, x), expected + bias, rtol=1e-3, atol=1e-4
   )
 
 
@@ -384,6 +420,146 @@ def test_outputs_are_those_of_torch(name, options):
         torch, params['params'], params['batch_stats'], x, name, train_
     )
     np.testing.assert_allclose(ours, theirs.numpy(), rtol=2e-3, atol=2e-4)
+
+
+def windows(x, side, stride, pad):
+  """[b, high, wide, c, side, side] of NumPy's, zeros outside the image."""
+  x = np.pad(x, ((0, 0), (pad, pad), (pad, pad), (0, 0)))
+  seen = np.lib.stride_tricks.sliding_window_view(x, (side, side), (1, 2))
+  return seen[:, ::stride, ::stride]
+
+
+class InNumPy:
+  """A network's layers by name; `of` is the path of the block they are in."""
+
+  def __init__(self, variables):
+    self.variables = jax.tree.map(np.asarray, variables)
+
+  def weights(self, of, name, kind='params'):
+    tree = self.variables[kind]
+    return (tree[of] if of else tree)[name]
+
+  def conv(self, x, name, norm, stride=1, of=''):
+    """A convolution that keeps the image's size but for its stride, normed."""
+    own, scale = self.weights(of, name), self.weights(of, norm)['BatchNorm_0']
+    stats = self.weights(of, norm, 'batch_stats')['BatchNorm_0']
+    seen = windows(x, len(own['kernel']), stride, len(own['kernel']) // 2)
+    y = np.einsum('bhwcij,ijco->bhwo', seen, own['kernel']) + own.get('bias', 0)
+    y = (y - stats['mean']) / np.sqrt(stats['var'] + 1e-5)
+    return y * scale['scale'] + scale['bias']
+
+  def dense(self, x, name):
+    own = self.weights('', name)['Dense_0']
+    return x @ own['kernel'] + own['bias']
+
+
+def with_statistics(net, x):
+  """Weights, and statistics and scales that are not those of the start."""
+  return jax.tree.map(
+      lambda p: p + 0.1 * np.cos(p.size + p), small_networks.drawn(net, x)
+  )
+
+
+def relu(x):
+  return np.maximum(x, 0)
+
+
+@pytest.mark.parametrize('stem, shortcut', [
+    ('small', 'pad'), ('large', 'project'),
+])
+def test_a_residual_network_written_out(stem, shortcut):
+  """Two stages of one block; the second halves the image and is wider."""
+  net = nets.linen(resnet.ResNet(
+      3, (2, 4), (1, 1), stem, shortcut, 'batch', None, 'conv'
+  ))
+  x = image(2, 13, 10, 2)
+  params = with_statistics(net, x)
+  own, norm = InNumPy(params), '{}_norm'.format
+  state = relu(own.conv(x, 'conv0', norm('conv0'), 2 if stem == 'large' else 1))
+  if stem == 'large':
+    state = windows(state, 3, 2, 1).max((-2, -1))
+  for of, stride in (('stage1_1', 1), ('stage2_1', 2)):
+    y = relu(own.conv(state, 'conv1', norm('conv1'), stride, of))
+    y = own.conv(y, 'conv2', norm('conv2'), 1, of)
+    if stride == 2 and shortcut == 'pad':
+      state = np.pad(state[:, ::2, ::2], ((0, 0),) * 3 + ((0, 2),))
+    elif stride == 2:
+      state = own.conv(state, 'shortcut', norm('shortcut'), 2, of)
+    state = relu(state + y)
+  expected = own.dense(state.mean((1, 2)), 'top')
+  np.testing.assert_allclose(
+      jax.jit(net.apply)(params, x), expected, rtol=1e-4, atol=1e-5
+  )
+
+
+def test_a_vgg_written_out():
+  """A pair of convolutions, pooled; linear layers, the last one bare."""
+  net = nets.make('vgg13', 3, channels=(2,), hidden=(4,), how='conv')
+  x = image(2, 5, 4, 2)
+  params = with_statistics(net, x)
+  own = InNumPy(params)
+  state = relu(own.conv(x, 'conv1_1', 'norm1_1'))
+  state = relu(own.conv(state, 'conv1_2', 'norm1_2'))
+  state = windows(state, 2, 2, 0).max((-2, -1))  # A last odd row is dropped.
+  hidden = relu(own.dense(state.reshape(2, -1), 'fc1'))
+  np.testing.assert_allclose(
+      jax.jit(net.apply)(params, x), own.dense(hidden, 'fc2'),
+      rtol=1e-4, atol=1e-5,
+  )
+
+
+@pytest.mark.parametrize('name, options, measures, draws', [
+    ('vgg13', dict(channels=(2,)), True, False),
+    ('vgg13', dict(channels=(2,), norm='none', dropout=0.5), False, True),
+    ('resnet18', dict(channels=(2,)), True, False),
+    ('lenet5', dict(norm='batch'), True, False),
+    ('mlp3', dict(norm='batch'), True, False),
+    ('mlp3', dict(dropout=0.5), False, True),
+    ('mlp3', {}, False, False), ('lenet5', {}, False, False),
+    ('vgg13', dict(channels=(2,), norm='group'), False, False),
+])
+def test_training_measures_and_draws_where_it_is_asked_to(
+    name, options, measures, draws
+):
+  """By tracing alone."""
+  net, x = nets.make(name, 3, **options), image(2, 8, 6, 1)
+  params = jax.eval_shape(net.init, KEY, x)
+  stats = jax.eval_shape(net.run, params, KEY, x)[1]
+  assert bool(jax.tree.leaves(stats)) == measures
+  text = str(jax.make_jaxpr(net.run)(params, KEY, x))
+  assert ('random_bits' in text) == draws
+  assert 'random_bits' not in str(jax.make_jaxpr(net.apply)(params, x))
+
+
+def test_a_pair_of_logits_trains_as_the_network_of_one_does():
+  one, x = nets.mlp(1, norm='batch', final='relu'), image(4, 3)
+  two, params = nets.binary(one), small_networks.drawn(one, x)
+  (y, stats), (z, own) = jax.jit(
+      lambda p: (two.run(p, KEY, x), one.run(p, KEY, x))
+  )(params)
+  np.testing.assert_array_equal(y, np.pad(z, ((0, 0), (1, 0))))
+  jax.tree.map(np.testing.assert_array_equal, stats, own)
+  assert jax.tree.leaves(stats)
+  assert nets.binary(nets.mlp(1)).train is None
+
+
+@pytest.mark.parametrize('size', [(2, 9), (9, 2)])
+def test_a_window_larger_than_the_image_on_one_side_is_refused(size):
+  x, kernel = image(1, *size, 1), image(3, 3, 1, 1)
+  with pytest.raises(ValueError, match='does not fit an image'):
+    convolution.convolve(x, kernel, padding='VALID')
+
+
+@pytest.mark.parametrize('made, module', [
+    (nets.lenet.lenet5, nets.lenet.LeNet5), (nets.vgg.vgg13, nets.vgg.VGG),
+    (cafe.cafe, cafe.Cafe),
+])
+def test_a_module_has_its_factorys_defaults(made, module):
+  """Who takes the module gets the network that the name stands for."""
+  fields = {f.name: f.default for f in dataclasses.fields(module)}
+  for name, p in inspect.signature(made).parameters.items():
+    if isinstance(p.default, tuple | float) or name in ('how', 'norm', 'pool'):
+      assert fields[name] == p.default, name
 
 
 @pytest.mark.parametrize('made', [

@@ -52,7 +52,8 @@ def normalized_head(classes: int, layers: int = 1) -> Net:
     u, stats, real = u.reshape(len(u), -1), [], crossing.mask(u)
     real = None if real is None else real[:, None]
     for p in params:
-      mean, var = u.mean(0, where=real), u.var(0, where=real)
+      # NumPy's own methods know no `where` of `None`.
+      mean, var = jnp.mean(u, 0, where=real), jnp.var(u, 0, where=real)
       stats.append(lax.stop_gradient(dict(
           mean=0.9 * p['mean'] + 0.1 * mean, var=0.9 * p['var'] + 0.1 * var
       )))
