@@ -15,13 +15,13 @@ PYTHON := python3 python3.14 python3.13 python3.12 python3.11
 PIP := -m pip install -qq --no-cache-dir --no-compile \
   --disable-pip-version-check --editable
 # uv, where there is one, takes a third of pip's time. It does not know pip's
-# settings (a package index of one's own): where it fails, pip tries.
-UV := $(shell command -v uv 2>/dev/null)
+# settings (a package index of one's own): where it fails, pip does it.
+UV := $(if $(shell command -v uv),uv)
 FAILED := { echo 'vfljax: pip could not install the packages above. Is the\
  package index reachable? Then run make again.' >&2; exit 1; }
 # $(call install,WHERE,PACKAGES), WHERE being the folder of a python.
 install = $(if $(UV),$(UV) pip install --quiet --no-cache \
-  --python $(1)/python --editable $(2) ||) $(1)/python $(PIP) $(2) || $(FAILED)
+  --python $(1)/python --editable $(2) 2>/dev/null ||) $(1)/python $(PIP) $(2) || $(FAILED)
 # Matplotlib would keep its font list in the home directory.
 export MPLCONFIGDIR := $(CURDIR)/$(VENV)/matplotlib
 # Who wants no __pycache__ beside the code has it there, too. With none at all
