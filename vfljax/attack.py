@@ -38,6 +38,18 @@ class Wants(NamedTuple):
   batch: int = 0
 
 
+class Halves(NamedTuple):
+  """An attack in two steps: how it starts, and what it does from there.
+
+  Attributes:
+    start: (key, view) -> what `rest` starts from, such as a key and weights.
+    rest: (that, view) -> guess.
+  """
+
+  start: Callable[[Key, Any], Any]
+  rest: Callable[[Any, Any], Any]
+
+
 class Attack(NamedTuple):
   """An attacker, as an algorithm and what it gets to see.
 
@@ -55,6 +67,8 @@ class Attack(NamedTuple):
     against: (defense) -> Attack; the same attacker, knowing that the federation
       has this defense. The defense is an argument here since views hold arrays
       only. `None` for attacks that do not depend on the defense.
+    halves: `run` in two steps, if other attacks have the same second one;
+      `in_halves` makes such an attack.
   """
 
   view: type
@@ -62,6 +76,18 @@ class Attack(NamedTuple):
   facts: Callable[[Any], dict[str, Array]] = lambda view: {}
   wants: Wants = Wants()
   against: Callable[[Any], 'Attack'] | None = None
+  halves: Halves | None = None
+
+
+def in_halves(
+    view: type, start: Callable[[Key, Any], Any],
+    rest: Callable[[Any, Any], Any],
+) -> Attack:
+  """An attack that does `rest` from its `start`; see `Halves`."""
+  return Attack(
+      view, lambda key, seen: rest(start(key, seen), seen),
+      halves=Halves(start, rest),
+  )
 
 
 class NoOptions(NamedTuple):
@@ -136,6 +162,7 @@ class Recipe(Generic[P, T]):
     self.score: Score = own or _usual(self.stage, self.measure)
     self.one_luck: bool = about.pop('one_luck', False)
     self.skips_blank: bool = about.pop('skips_blank', False)
+    self.rest = about.pop('rest', lambda options, scene: '')
     if about or self.stage not in STAGES:
       raise TypeError(
           f'recipe: unknown {", ".join(about) or f"stage {self.stage!r}"}.'
@@ -221,6 +248,9 @@ def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
       can be compared.
     skips_blank: Whether known samples whose labels are zeros change no guess.
       Variants that only know other numbers of labels are then compiled once.
+    rest: (options, scene) -> a name for the second of the attack's `halves`,
+      '' if no other attack has the same. It is compiled once for attacks with
+      the same name, options and knowledge.
 
   Returns:
     The decorator: factory -> `Recipe`.

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from vfljax import nets
 from vfljax import check as checks
-from vfljax.attack import TRAINED, Attack, recipe
+from vfljax.attack import TRAINED, Attack, in_halves, recipe
 from vfljax.completion import (
     RATES, Samples, Schedule, check, complete, with_statistics,
 )
@@ -98,6 +98,18 @@ def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
   schedule_of(options)
 
 
+def rest(options: Options, scene: Scene) -> str:
+  """What a completed network is trained by, see `recipe`; '' for VLR's."""
+  del options
+  return '' if scene.linear else 'completion'
+
+
+def _rest_of_local(options: Options, scene: Scene) -> str:
+  """A model that is the bottom network with its head is trained like it."""
+  plain = options.tune and not options.standardize and options.bottom_rate == 1
+  return rest(options, scene) if scene.network and plain else ''
+
+
 def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
   head = None if scene.linear else head_of(options, scene)
   return model_completion(
@@ -123,7 +135,7 @@ def _make_local(options: Options, scene: Scene, vfl: VFL) -> Attack:
 
 @recipe(
     stage=TRAINED, options=Options, group='completion', make=_make,
-    check=check_options, baselines=baselines, score=COMPLETION,
+    check=check_options, baselines=baselines, score=COMPLETION, rest=rest,
 )
 def model_completion(
     bottom: Net, head: Net | None, schedule: Schedule = Schedule(),
@@ -149,38 +161,48 @@ def model_completion(
   """
   check(schedule)
 
-  def run(key, view: TrainedBottom):
+  def start(key, view: TrainedBottom):
     k_bottom, k_head, k_train = jax.random.split(key, 3)
     weights = view.weights
     if not stolen:
       weights = bottom.init(k_bottom, view.labeled_features)
     if head is None:
-      return _as_logits(bottom.apply(weights, view.features))[None]
+      return k_train, dict(first=weights)
+    embedded, top = completed(weights, view)
+    return k_train, dict(first=weights, second=top.init(k_head, embedded[:1]))
+
+  def completed(weights, view: TrainedBottom) -> tuple[Array, Net]:
+    """Embeddings of the known samples, and the head to put on them."""
     embedded = bottom.apply(weights, view.labeled_features)
-    top = standardized(head, embedded) if standardize else head
-    head_weights = top.init(k_head, embedded[:1])
+    return embedded, standardized(head, embedded) if standardize else head
+
+  def rest(begun, view: TrainedBottom):
+    key, begun = begun
+    weights = begun['first']
+    if head is None:
+      return _as_logits(bottom.apply(weights, view.features))[None]
+    embedded, top = completed(weights, view)
     if tune:
       whole = nets.then(bottom, top)
-      start = dict(first=weights, second=head_weights)
       return complete(
-          k_train, schedule, whole.apply, start,
+          key, schedule, whole.apply, begun,
           Samples(view.labeled_features, view.labeled, view.features),
-          with_statistics(whole, start, view.labeled_features), 'first',
+          with_statistics(whole, begun, view.labeled_features), 'first',
       )
     # A frozen bottom is applied once, not once a step.
     wanted = bottom.apply(weights, view.features)
     return complete(
-        k_train, schedule, top.apply, head_weights,
+        key, schedule, top.apply, begun['second'],
         Samples(embedded, view.labeled, wanted),
-        with_statistics(top, head_weights, embedded),
+        with_statistics(top, begun['second'], embedded),
     )
 
-  return Attack(TrainedBottom, run)
+  return in_halves(TrainedBottom, start, rest)
 
 
 @recipe(
     stage=TRAINED, options=Options, group='completion', make=_make_scratch,
-    check=check_options, is_baseline=True, score=COMPLETION,
+    check=check_options, is_baseline=True, score=COMPLETION, rest=rest,
 )
 def scratch(
     bottom: Net, head: Net, schedule: Schedule = Schedule(),
@@ -195,6 +217,7 @@ def scratch(
 @recipe(
     stage=TRAINED, options=Options, group='completion', make=_make_local,
     check=check_options, is_baseline=True, score=COMPLETION,
+    rest=_rest_of_local,
 )
 def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
   """Baseline: `net`, from features to logits, on the same labeled samples.
@@ -204,16 +227,19 @@ def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
   """
   check(schedule)
 
-  def run(key, view: TrainedBottom):
+  def start(key, view: TrainedBottom):
     k_init, k_train = jax.random.split(key)
-    params = net.init(k_init, view.labeled_features)
+    return k_train, net.init(k_init, view.labeled_features)
+
+  def rest(begun, view: TrainedBottom):
+    key, params = begun
     return complete(
-        k_train, schedule, net.apply, params,
+        key, schedule, net.apply, params,
         Samples(view.labeled_features, view.labeled, view.features),
         with_statistics(net, params, view.labeled_features),
     )
 
-  return Attack(TrainedBottom, run)
+  return in_halves(TrainedBottom, start, rest)
 
 
 def standardized(head: Net, embedded: Array) -> Net:

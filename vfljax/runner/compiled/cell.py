@@ -132,12 +132,15 @@ def close(job: Job, stealing: bool, cell: dict[str, Any], samples: Batch):
 
 def attack(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
   """Attacks that only need stolen weights; of the cell only the seed is used.
+
+  With `which`, one of them, of those that differ in their start alone.
   """
   splits, own = _drawn(job, cell['cells'], samples)
   _, k_attacks = jax.random.split(_of_attacks(own))
-  return stolen.measured(
-      job.setting, splits, _attempts(job, k_attacks), cell['weights']
-  )
+  given = job.setting, splits, _attempts(job, k_attacks), cell['weights']
+  if 'which' in cell:
+    return stolen.measured_of_one(*given, cell['which'])
+  return stolen.measured(*given)
 
 
 def without_utility(

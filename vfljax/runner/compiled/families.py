@@ -11,9 +11,11 @@ On accelerators each defense has its own program: there the trainings of a call
 are batched, and each would compute every branch.
 
 On CPUs, attacks on stolen weights are separate programs, which all families
-share whose weights have the same structure (`Family.attack_jobs`).
+share whose weights have the same structure (`Family.attack_jobs`). Attacks that
+differ in their start alone, such as a completion and its baselines, are one
+program with the attack's number as an argument.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 import math
 from typing import Any, NamedTuple
 
@@ -21,6 +23,7 @@ import jax
 import numpy as np
 
 from vfljax import switching
+from vfljax.attack import Attack
 from vfljax.defense import Defense, none
 from vfljax.runner.compiled import stolen
 from vfljax.runner.experiment.jobs import ALONE, Job
@@ -45,6 +48,8 @@ class Family(NamedTuple):
     memories: The names of entries whose defenses have a memory, in its order;
       () if the programs are not shared (`memories`).
     preparing: The names of entries whose defenses prepare labels, likewise.
+    started: Jobs with attacks on stolen weights that differ in their start
+      alone.
   """
 
   name: str
@@ -55,17 +60,42 @@ class Family(NamedTuple):
   attack_cells: int = 0
   memories: tuple[str, ...] = ()
   preparing: tuple[str, ...] = ()
+  started: tuple[Job, ...] = ()
 
   @property
   def attack_jobs(self) -> dict[str, Job]:
     """Program name -> job, for the shared attacks on stolen weights."""
     if not self.attack_cells:
       return {}
-    found = {'stolen': self.job, 'baselines, stolen': self.baselines}
-    return {
-        name: job for name, job in found.items()
-        if job and stolen.attacks(job.setting)
+    elsewhere = {n for job in self.started for n in job.setting.after_training}
+    found = {
+        name: _but(job, elsewhere)
+        for name, job in dict(
+            stolen=self.job, baselines_stolen=self.baselines
+        ).items() if job
     }
+    own = {name: j for name, j in found.items() if stolen.attacks(j.setting)}
+    return own | self._started
+
+  @property
+  def _started(self) -> dict[str, Job]:
+    return {f'started {i}': job for i, job in enumerate(self.started)}
+
+  def attacked(self, job: Job) -> list[tuple[str, str]]:
+    """Which programs of `attack_jobs` measure the job's attacks.
+
+    Returns:
+      (program, attack) for each call: the name of one of `started`'s attacks,
+      '' for all of another program's.
+    """
+    asked, found = stolen.attacks(job.setting), []
+    for name, made in self.attack_jobs.items():
+      here = [n for n in stolen.attacks(made.setting) if n in asked]
+      if name in self._started:
+        found += [(name, attack) for attack in here]
+      elif here:
+        found.append((name, ''))
+    return found
 
 
 def families(everything: Sequence[Job]) -> dict[str, Family]:
@@ -77,11 +107,39 @@ def families(everything: Sequence[Job]) -> dict[str, Family]:
   if not some:
     return _sharing(everything)
   found, together = _sharing(everything), _together(some)
+  groups = stolen.by_start(job.setting for job in some)
+  attacks = {
+      n: a for job in some for n, a in job.setting.after_training.items()
+  }
+  started = [{name: attacks[name] for name in group} for group in groups]
   made = {
-      family.name: family._replace(attack_cells=together)
-      for family in found.values()
+      family.name: family._replace(
+          attack_cells=together, started=_started(family, started)
+      ) for family in found.values()
   }
   return {name: made[family.name] for name, family in found.items()}
+
+
+def _started(
+    family: Family, groups: Sequence[Mapping[str, Attack]]
+) -> tuple[Job, ...]:
+  """Jobs with those groups of attacks of which the family has some."""
+  jobs = [job for job in (family.job, family.baselines) if job]
+  own = {name for job in jobs for name in job.setting.after_training}
+  setting = family.job.setting
+  return tuple(
+      family.job._replace(setting=setting._replace(after_training={**group}))
+      for group in groups if own & group.keys()
+  )
+
+
+def _but(job: Job, names: Collection[str]) -> Job:
+  """The job without some of its attacks after training."""
+  left = {
+      name: attack for name, attack in job.setting.after_training.items()
+      if name not in names
+  }
+  return job._replace(setting=job.setting._replace(after_training=left))
 
 
 def _sharing(everything: Sequence[Job]) -> dict[str, Family]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from vfljax import sweep
+from vfljax import measure, sweep
 from vfljax.runner.compiled import calls, cell, families, memories, stolen
 from vfljax.runner.compiled.cutting import joined
 from vfljax.runner.compiled.families import Family
@@ -89,10 +89,7 @@ class Programs:
     family = self._family
     start, ahead = self._result('start'), self._result('advance')
     last = ['finish']
-    attacks = [
-        name for name in family.attack_jobs
-        if not _of_baselines(name) or families.has_baselines(job)
-    ] if stolen.attacks(job.setting) else []
+    attacks = {name for name, _ in family.attacked(job)}
     if 'baselines' in self._made.programs and families.has_baselines(job):
       last.append('baselines')
 
@@ -115,7 +112,7 @@ class Programs:
       found = [joined(list(x)) for x in zip(*map(ended, cells, runs))]
       if family.attack_cells:
         found[0], weights = found[0]
-        found += self._attacked(attacks, cells, weights, samples)
+        found += self._attacked(job, cells, weights, samples)
       return {k: v for part in found for k, v in part.items()}
 
     return Compiled(
@@ -129,15 +126,28 @@ class Programs:
         ), self._made.stride, 0.0, {},
     )
 
-  def _attacked(self, names, cells, weights, samples) -> list[dict[str, Any]]:
-    """The results of the named programs of attacks on stolen weights."""
-    seeds = joined([c['seed'] for c in cells])
-    pieces = calls.cut(
-        dict(cells=dict(seed=seeds), weights=weights),
-        self._family.attack_cells, samples,
-    ) if names else []
-    programs = [self._result(name) for name in names]
-    return [joined([do(p, samples) for p in pieces]) for do in programs]
+  def _attacked(self, job, cells, weights, samples) -> list[dict[str, Any]]:
+    """The results of the job's attacks on stolen weights, program by program.
+    """
+    family, found = self._family, []
+    asked = [(*one, self._result(one[0])) for one in family.attacked(job)]
+    if not asked:
+      return []
+    seeds, size = joined([c['seed'] for c in cells]), family.attack_cells
+    cut = lambda given: calls.cut(given, size, samples)
+    pieces = cut(dict(cells=dict(seed=seeds), weights=weights))
+    for name, attack, do in asked:
+      if attack:
+        which = [*family.attack_jobs[name].setting.after_training].index(attack)
+        number = cut(dict(which=np.full(size, which, np.int32)))[0]
+        each = joined([do(p | number, samples) for p in pieces])
+        found.append({
+            measure.label(attack, int(k), job.setting.attackers): of
+            for k, of in each.items()
+        })
+      else:
+        found.append(joined([do(p, samples) for p in pieces]))
+    return found
 
   def _result(self, name: str) -> Callable[..., Any]:
     """A program, once compiled, with the argument of `calls.also` filled in."""
@@ -225,9 +235,14 @@ class Programs:
     given = jax.tree.map(
         resized, dict(cells=dict(seed=seed), weights=weights)
     )
+    number = jax.ShapeDtypeStruct(
+        (family.attack_cells,), np.int32, sharding=spread
+    )
     for name, job in family.attack_jobs.items():
       about = name, *stolen.attacks(job.setting), str(given)
-      lower = partial(self._lowered, name, job, given, samples)
+      one = any(job is each for each in family.started)
+      own = given | (dict(which=number) if one else {})
+      lower = partial(self._lowered, name, job, own, samples)
       found[name] = self._maker.known(about, lower)
     return found
 
@@ -257,11 +272,6 @@ class Programs:
         f'{own.name}, {own.cells} a call, baselines: {bool(own.baselines)}, '
         f'attacks: {own.attack_cells}'
     )
-
-
-def _of_baselines(name: str) -> bool:
-  """Whether a name in `Family.attack_jobs` is that of the baselines."""
-  return name.startswith('baselines')
 
 
 def _needs_runs(family: Family) -> bool:

@@ -5,7 +5,9 @@ Most of these start from samples and a bottom network's weights, as far as the
 defense exposes them. As functions of only these they are the same for all
 defenses whose weights have the same structure, so they are compiled once.
 """
+from collections.abc import Callable, Iterable
 import dataclasses
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,7 +16,7 @@ import jax.numpy as jnp
 from vfljax import measure, views
 from vfljax.attack import Attack
 from vfljax.defense import Defense
-from vfljax.runner.experiment import attackers, division
+from vfljax.runner.experiment import attackers, division, federations
 from vfljax.runner.experiment.division import Splits
 from vfljax.runner.experiment.setting import Setting
 from vfljax.types import Array, Key, State
@@ -79,18 +81,42 @@ def measured(
   found = {}
   for names in _alike(setting):
     for k in setting.attackers:
-      own = stolen[str(k)]
-
-      def one(i, key, names=names, k=k, own=own):
-        read = jax.tree.map(lambda x: x[0] if len(x) == 1 else x[i], own)
-        return _measured(setting, splits, names, k, key, read)
-
-      each = jax.lax.map(lambda x: one(*x), (jnp.arange(len(keys)), keys))
-      means = jax.tree.map(lambda x: x.mean(0), each)
+      means = _over_repeats(
+          partial(_measured, setting, splits, names, k), keys, stolen[str(k)]
+      )
       for i, name in enumerate(names):
         label = measure.label(name, k, setting.attackers)
         found[label] = jax.tree.map(lambda x, i=i: x[i], means)
   return found
+
+
+def measured_of_one(
+    setting: Setting, splits: Splits, keys: Array, stolen: dict[str, Any],
+    which: Array,
+) -> dict[str, Any]:
+  """Like `measured` for one of the attacks, by the attacker's party.
+
+  Args:
+    setting: The experiment, with attacks that differ in their start alone.
+    which: The attack's number among `setting.after_training`.
+  """
+  return {
+      str(k): _over_repeats(
+          partial(_measured_of_one, setting, splits, which, k), keys,
+          stolen[str(k)],
+      ) for k in setting.attackers
+  }
+
+
+def _over_repeats(one: Callable, keys: Array, stolen: Any) -> Any:
+  """Means over repeats of one(key, weights)."""
+
+  def of(i, key):
+    read = jax.tree.map(lambda x: x[0] if len(x) == 1 else x[i], stolen)
+    return one(key, read)
+
+  each = jax.lax.map(lambda x: of(*x), (jnp.arange(len(keys)), keys))
+  return jax.tree.map(lambda x: x.mean(0), each)
 
 
 def luck(key: Key) -> tuple[Key, Key, Key]:
@@ -130,6 +156,68 @@ def _but_for_known(setting: Setting, name: str) -> Any:
   return dataclasses.replace(who, known=0), own, recipe
 
 
+def by_start(settings: Iterable[Setting]) -> list[list[str]]:
+  """Names of attacks after training that differ in their start alone.
+
+  Args:
+    settings: One experiment's, which differ in the attacks that they have.
+
+  Returns:
+    Lists of two or more.
+  """
+  found: list[tuple[Any, list[str]]] = []
+  everything = {
+      name: setting for setting in settings for name in attacks(setting)
+  }
+  for name, setting in everything.items():
+    rest = _rest(setting, name)
+    names = next((n for other, n in found if rest and other == rest), None)
+    if names is None:
+      found.append((rest, [name]))
+    else:
+      names.append(name)
+  return [names for _, names in found if len(names) > 1]
+
+
+def _rest(setting: Setting, name: str) -> Any:
+  """All that decides what an attack does after its start; `None`: its own."""
+  who, own, recipe = attackers.attacker(setting.config, name)
+  scene = federations.scene(setting.config, setting.classes)
+  kind, attack = recipe.rest(own, scene), setting.after_training[name]
+  if not kind or not attack.halves:
+    return None
+  return kind, who, own, recipe.measure, attack.view
+
+
+def _measured_of_one(setting, splits, which, k, key, stolen):
+  """The metrics of attack number `which`."""
+  names = list(setting.after_training)
+  who, _, recipe = attackers.attacker(setting.config, names[0])
+  made = list(setting.after_training.values())
+  known, _, run = luck(key)
+  view = views.OF_ONES_OWN[made[0].view](views.Own(
+      stolen, k, division.known(known, splits.train, who.known), splits.test,
+      splits.train,
+  ))
+  lucks = jnp.stack([_own_luck(setting, name, run) for name in names])
+  # Under `jit` what is traced for the shapes is not traced again.
+  starts = [jax.jit(attack.halves.start) for attack in made]
+  shapes = [jax.eval_shape(start, lucks[0], view) for start in starts]
+  if all(shape == shapes[0] for shape in shapes):
+    begun = jax.lax.switch(which, starts, lucks[which], view)
+    guess = made[0].halves.rest(begun, view)
+  else:  # A defense shows weights of another type than a network starts with.
+    guess = jax.lax.switch(
+        which, [attack.run for attack in made], lucks[which], view
+    )
+  return (recipe.measure or measure.of_completion)(guess, splits.test.labels)
+
+
+def _own_luck(setting: Setting, name: str, run: Key) -> Key:
+  recipe = attackers.attacker(setting.config, name).recipe
+  return run if recipe.one_luck else measure.own_key(run, name)
+
+
 def _measured(setting, splits, names, k, key, stolen):
   """The metrics of `names`, attacks that are alike: leaves [names, ...]."""
   who, _, recipe = attackers.attacker(setting.config, names[0])
@@ -143,10 +231,7 @@ def _measured(setting, splits, names, k, key, stolen):
     )
     return measured(attack.run(luck, view), splits.test.labels)
 
-  keys = [
-      k_run if recipe.one_luck else measure.own_key(k_run, name)
-      for name in names
-  ]
+  keys = [_own_luck(setting, name, k_run) for name in names]
   counts = [attackers.attacker(setting.config, n).who.known for n in names]
   known = division.known(k_known, splits.train, max(counts))
   if len(names) == 1:
