@@ -8,7 +8,7 @@ import pytest
 
 from tests import examples
 from vfljax import algorithms, attacks, contracts, defenses
-from vfljax.attack import Attack, Wants
+from vfljax.attack import Attack, Wants, in_halves
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.completion import Schedule
 from vfljax.contracts import little, luck, of_attacks
@@ -291,6 +291,17 @@ def test_an_attack_may_be_made_for_another_federation():
 def test_a_bad_attack_is_told(view, run, said):
   with pytest.raises(ValueError, match=said):
     contracts.check_attack(Attack(view, run))
+
+
+def test_halves_that_guess_otherwise_are_told():
+  good = in_halves(
+      CutGradients, lambda key, view: jax.random.normal(key),
+      lambda drawn, view: drawn + view.received.sum(-1) * view.valid,
+  )
+  contracts.check_attack(good)
+  other = good.halves._replace(rest=lambda drawn, view: drawn * view.valid)
+  with pytest.raises(ValueError, match='use in_halves'):
+    contracts.check_attack(good._replace(halves=other))
 
 
 def test_features_are_guessed_in_their_shape():

@@ -281,6 +281,38 @@ def test_known_samples_without_labels_are_skipped_by_who_says_so(name):
   )))
 
 
+@pytest.mark.parametrize('changed', [
+    dict(), dict(head=(), optimizer='sgd'), dict(tune=False, norm='batch'),
+    dict(standardize=True), dict(bottom_rate=0.5, batch_size=2),
+])
+def test_attacks_with_one_name_for_their_rest_do_the_same(changed):
+  bottoms = [nets.mlp(4)] * 2
+  vfl = algorithms.vhnn(bottoms, nets.mlp(3))
+  scene, texts = Scene(
+      3, network='one with a name', own=lambda widths, norm: nets.then(
+          vfl.bottom(1), nets.mlp(*widths, norm=norm)
+      ),
+  ), {}
+  for name, own in attacks.REGISTRY.items():
+    if own.group != 'completion':
+      assert not own.rest(own.options(), scene)
+      continue
+    options = own.options(**changed)
+    attack = own.make(options, scene, vfl)
+    view = views.TrainedBottom(
+        vfl.bottom(1).init(jax.random.key(1), jnp.zeros((1, 5))),
+        jnp.zeros((6, 5)), jnp.eye(6, 3), jnp.zeros((2, 5)),
+    )
+    start, rest = attack.halves
+    begun = jax.eval_shape(start, jax.random.key(2), view)
+    kind = own.rest(options, scene) or name
+    texts.setdefault(kind, {})[name] = str(jax.make_jaxpr(rest)(begun, view))
+  plain = not changed.keys() & {'tune', 'standardize', 'bottom_rate'}
+  assert len(texts['completion']) == 3 + plain
+  for kind, alike in texts.items():
+    assert len(set(alike.values())) == 1, kind
+
+
 def turned(view):
   """The samples that are guessed at in the opposite order, and their axis."""
   if type(view) in views.OF_A_ROUND:

@@ -8,6 +8,7 @@ stolen weights are worth: the same procedure from a randomly initialised bottom
 An attacker cannot select by test accuracy, so the guesses of all stages are
 returned, and the best and the last are reported.
 """
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -21,7 +22,7 @@ from vfljax.completion import (
 )
 from vfljax.leakage import COMPLETION
 from vfljax.scene import Amounts, Scene
-from vfljax.types import VFL, Array, Net
+from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import TrainedBottom
 
 __all__ = [
@@ -161,13 +162,29 @@ def model_completion(
   """
   check(schedule)
 
-  def start(key, view: TrainedBottom):
+  def of_bottom(key, view: TrainedBottom):
+    """Its weights at the start, and the keys of the head and the training."""
     k_bottom, k_head, k_train = jax.random.split(key, 3)
-    weights = view.weights
-    if not stolen:
-      weights = bottom.init(k_bottom, view.labeled_features)
-    if head is None:
-      return k_train, dict(first=weights)
+    if stolen:
+      return view.weights, k_head, k_train
+    return bottom.init(k_bottom, view.labeled_features), k_head, k_train
+
+  if head is None:
+    return Attack(TrainedBottom, lambda key, view: _as_logits(
+        bottom.apply(of_bottom(key, view)[0], view.features)
+    )[None])
+
+  return _with_head(bottom, head, schedule, tune, standardize, of_bottom)
+
+
+def _with_head(
+    bottom: Net, head: Net, schedule: Schedule, tune: bool, standardize: bool,
+    of_bottom: Callable[[Key, TrainedBottom], tuple[Params, Key, Key]],
+) -> Attack:
+  """See `model_completion`."""
+
+  def start(key, view: TrainedBottom):
+    weights, k_head, k_train = of_bottom(key, view)
     embedded, top = completed(weights, view)
     return k_train, dict(first=weights, second=top.init(k_head, embedded[:1]))
 
@@ -179,9 +196,9 @@ def model_completion(
   def rest(begun, view: TrainedBottom):
     key, begun = begun
     weights = begun['first']
-    if head is None:
-      return _as_logits(bottom.apply(weights, view.features))[None]
-    embedded, top = completed(weights, view)
+    top = head
+    if standardize or not tune:
+      embedded, top = completed(weights, view)
     if tune:
       whole = nets.then(bottom, top)
       return complete(

@@ -32,10 +32,11 @@ def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
 
   Raises:
     ValueError: if it is no `Attack` (a factory is none); if its guesses have a
-      wrong shape, are not finite, are no function of key and view, draw from
-      one key twice, depend on rows of padding, or, without luck, on the order
-      of the samples; for a view that no federation gives, or, with a view of a
-      pool of samples, if it does not say how many it `wants`.
+      wrong shape, are not finite, are no function of key and view, are others
+      in its `halves`, draw from one key twice, depend on rows of padding, or,
+      without luck, on the order of the samples; for a view that no federation
+      gives, or, with a view of a pool of samples, if it does not say how many
+      it `wants`.
   """
   if not isinstance(attack, Attack):
     raise ValueError(
@@ -53,6 +54,11 @@ def check_attack(attack: Attack, vfl: VFL | None = None) -> None:
     other = again(key, view)
   check_same(_NAME, other, guess,
              'does not guess the same twice: draw with jax.random and the key')
+  if attack.halves:
+    start, rest = attack.halves
+    in_two = jax.jit(lambda key, view: rest(start(key, view), view))
+    check_same(_NAME, in_two(key, view), guess,
+               'guesses otherwise in `halves` than in `run`: use in_halves')
   if attack.view in views.OF_A_ROUND:
     zeros, nines = (run(key, _padded(view, x)) for x in (0, 9))
     if not _alike(zeros[:-PADDING], nines[:-PADDING]):

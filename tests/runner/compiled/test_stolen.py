@@ -9,7 +9,7 @@ import pytest
 
 from tests.runner.compiled.test_families import config, found
 from vfljax import measure, views
-from vfljax.attack import Attack
+from vfljax.attack import Attack, in_halves
 from vfljax.runner import run
 from vfljax.runner.cli import arguments
 from vfljax.runner.compiled import cell, families, stolen
@@ -182,6 +182,75 @@ def test_who_only_knows_fewer_labels_needs_no_program_of_its_own(monkeypatch):
     ), name
     assert told[name]['told'] == (2 * count or len(known.labels)), name
     np.testing.assert_allclose(told[name]['read'], read_by(own), rtol=1e-4)
+
+
+def test_who_differs_in_the_start_alone():
+  """Variants that know fewer labels have baselines that know as few."""
+  one = experiment(
+      'none', listed_attacks=(
+          'model_completion', 'model_completion:1', 'model_completion:frozen',
+          'mixmatch',
+      ), variants=(
+          Variant('model_completion:1', dict(known=1)),
+          Variant('model_completion:frozen', dict(tune=False)),
+      ),
+  )
+  everything = found(one)
+  both = [job.setting for job in everything]
+  expected = [['model_completion', 'scratch'],
+              ['model_completion:1', 'scratch:1']]
+  assert stolen.by_start(both) == expected
+  # Who remains when the baselines are done has the same programs.
+  last = [job for job in everything if not families.has_baselines(job)]
+  for left in (everything, last):
+    (family, *_) = families.needed(everything, left).values()
+    started = [list(job.setting.after_training) for job in family.started]
+    assert started == expected
+    asked = {attack for _, attack in family.attacked(everything[0])}
+    assert asked == {'', *expected[0], *expected[1]}
+  bare = both[0]._replace(after_training={
+      name: attack._replace(halves=None)
+      for name, attack in both[0].after_training.items()
+  })
+  assert not stolen.by_start([bare])
+
+
+@pytest.mark.parametrize('other', [jnp.float32, jnp.float16])
+def test_one_of_them_has_its_own_start_and_luck(other, monkeypatch):
+  """Also if they start with numbers of another type."""
+  three = dataclasses.replace(config('none').data, parties=3)
+  everybody = dataclasses.replace(KNOWN, party=0)
+  setting = found(experiment('none', data=three, attack=everybody))[0].setting
+
+  def made(number, kind):
+    return in_halves(
+        views.TrainedBottom, lambda key, view: (
+            jax.random.uniform(key), jnp.asarray(number, kind) + view.weights,
+        ), lambda begun, view: dict(
+            luck=begun[0], start=begun[1].astype(jnp.float32),
+            read=view.labeled_features.sum(), wanted=view.features.sum(),
+        ),
+    )
+
+  setting = setting._replace(after_training=dict(
+      model_completion=made(10, jnp.float32), scratch=made(20, other),
+  ))
+  monkeypatch.setattr(measure, 'of_completion', lambda guess, truth: guess)
+  splits = split_samples(setting, jax.random.key(1), setting.samples)
+  keys = jax.random.split(jax.random.key(2), 2)
+  weights = {
+      str(k): jnp.arange(2).astype(other) + k for k in (1, 2)
+  }
+  apart = stolen.measured(setting, splits, keys, weights)
+  for i, name in enumerate(setting.after_training):
+    told = stolen.measured_of_one(
+        setting, splits, keys, weights, jnp.int32(i)
+    )
+    for k in (1, 2):
+      own = apart[measure.label(name, k, setting.attackers)]
+      assert own['start'] == 10 * i + 10.5 + k
+      for what, value in own.items():
+        assert told[str(k)][what] == pytest.approx(float(value), rel=1e-6), what
 
 
 def read_by(view):
