@@ -61,6 +61,19 @@ def test_a_network_is_one_operation_for_its_keys_and_one_for_its_weights():
   assert draws(bundled(begin), KEY) == ['random_fold_in', 'threefry2x32']
 
 
+def test_functions_in_loops_keep_their_constants():
+  table = np.arange(6.0, dtype=np.float32)
+  drawn = jax.jit(lambda key, x: x * table + jax.random.normal(key, (6,)))
+
+  def looped(key, x):
+    rows = lax.map(lambda key: drawn(key, x), jax.random.split(key, 3))
+    return rows, lax.cond(
+        x > 0, lambda: drawn(key, x), lambda: drawn(key, 2 * x)
+    )
+
+  assert_same(looped, KEY, jnp.float32(2))
+
+
 def test_two_networks_are_as_many_operations_as_one():
   def begin(key):
     return [SMALL.init(k, COLUMNS) for k in jax.random.split(key)]

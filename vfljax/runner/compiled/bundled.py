@@ -204,8 +204,10 @@ def _rewritten(param: Any) -> Any:
     return param
   closed = _closed(param)
   found = jax.make_jaxpr(partial(_run, closed))(*closed.in_avals)
+  if isinstance(param, core.ClosedJaxpr):
+    return found  # With constants of the functions that it calls.
   assert not found.consts, 'A loop has no constants but its own.'
-  return found if isinstance(param, core.ClosedJaxpr) else found.jaxpr
+  return found.jaxpr
 
 
 def _groups(draws: Sequence[_Step]) -> Iterator[list[_Step]]:
