@@ -18,6 +18,7 @@ import warnings
 import jax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.masked import ranges, shares
 from vfljax.masked.noise import STD, noise, noisy
 from vfljax.masked.shares import Layer, Secret, Public
@@ -169,6 +170,12 @@ def _named(known: Sequence[str], name: str) -> str:
   return fits[0]
 
 
+def _check_noise(extra: dict[str, Any], chosen: Sequence[Layer]) -> None:
+  for layer in chosen:
+    if layer.name not in extra:
+      raise ValueError(f'No noise for layer {layer.name}; see `noise`.')
+
+
 def mask(
     public: Public, chosen: Sequence[Layer], keys: Seeds, params: Params,
     extra: dict[str, shares.Leaves], period: int,
@@ -181,18 +188,22 @@ def mask(
     keys: The parties' seeds.
     params: The network's weights.
     extra: theta_r, from `noise`.
-    period: Number of the masking, from 0. With the same number twice the mask V
-      is the same, which reveals the difference of both maskings.
+    period: Number of the masking, from 0 to 2^32 - 1. With the same number
+      twice the mask V is the same, which reveals the difference of both
+      maskings.
 
   Returns:
     (weights, transcript).
 
   Raises:
-    ValueError: if a weight is outside the fixed-point range.
+    ValueError: if a weight is outside the fixed-point range, the period is none
+      or a layer has no noise.
 
   Warns:
     UserWarning: where the paper's condition on a layer's size fails.
   """
+  check.whole('period', period, 0, 2**32 - 1)
+  _check_noise(extra, chosen)
   secret, said = {}, []
   for i, layer in enumerate(chosen):
     complaint = ranges.condition(layer)
@@ -218,6 +229,7 @@ def unmask(
   much they changed since, up to theta_r twice: also under T4, where single
   gradients stay with the active party.
   """
+  _check_noise(extra, chosen)
   params, secret, said = weights.plain, dict(weights.secret), []
   for layer in chosen:
     old = intercept.leaves_at(params, layer.path)

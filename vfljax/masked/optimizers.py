@@ -1,0 +1,113 @@
+"""Which optimizers masked layers can be trained with.
+
+No party has the weights of a masked layer, so an optimizer that uses them
+(weight decay, trust ratios, averages of weights) would get zeros in their
+place. And under T4 the shares move by eta times the gradient, whatever the
+optimizer says.
+"""
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from jax.extend.core import Literal
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from vfljax import descent
+from vfljax.masked.shares import Layer
+from vfljax.nets import intercept
+from vfljax.types import Params
+
+_PROBES = (1.0, -2.0)  # Gradients of two steps: of either sign and two sizes.
+
+
+def check(
+    tx: optax.GradientTransformation, params: Params, chosen: Sequence[Layer],
+    eta: float,
+) -> None:
+  """Passes if the optimizer can train what is masked.
+
+  Args:
+    tx: The passive party's.
+    params: The network's parameters; zeros where a layer is masked.
+    chosen: The masked layers.
+    eta: The learning rate under T4.
+
+  Raises:
+    ValueError: if its steps depend on a masked layer's weights, or its first
+      two steps of a layer under T4 are not those of plain SGD.
+  """
+  for layer in chosen:
+    if _uses_weights(tx, params, layer):
+      raise ValueError(
+          f'Layer {layer.name}: the optimizer uses its weights (as weight decay '
+          'does), which no party has while it is masked. Take one that needs '
+          'gradients alone, or exempt the layer, as optax.masked does.'
+      )
+    if layer.to_active and not _is_sgd(tx, params, layer, eta):
+      raise ValueError(
+          f'Layer {layer.name}: under T4 its shares move by eta={eta:g} times '
+          'the gradient, and the optimizer would move it otherwise: it must be '
+          f'optax.sgd({eta:g}) for this layer.'
+      )
+
+
+def _uses_weights(
+    tx: optax.GradientTransformation, params: Params, layer: Layer
+) -> bool:
+  """Whether a step depends on the layer's weights, by tracing alone."""
+
+  def moves(own):
+    weights = intercept.with_leaves(params, layer.path, own)
+    return descent.moves_of(tx, params, tx.init(weights), weights)[0]
+
+  traced = jax.make_jaxpr(moves)(intercept.leaves_at(params, layer.path))
+  jaxpr = traced.jaxpr
+  return any(_reached(jaxpr, [True] * len(jaxpr.invars)))
+
+
+def _reached(jaxpr: Any, given: Sequence[bool]) -> list[bool]:
+  """Which outputs depend on those inputs that are `given`."""
+  known = {v for v, own in zip(jaxpr.invars, given, strict=True) if own}
+  depends = lambda v: not isinstance(v, Literal) and v in known
+  for step in jaxpr.eqns:
+    own = [depends(v) for v in step.invars]
+    if any(own):
+      known.update(
+          v for v, far in zip(step.outvars, _passed(step, own), strict=True)
+          if far
+      )
+  return [depends(v) for v in jaxpr.outvars]
+
+
+def _passed(step: Any, own: list[bool]) -> list[bool]:
+  """`_reached` of one operation; of an unknown one all outputs depend."""
+  inner = step.params.get('branches') or (step.params.get('jaxpr'),)
+  parts = [getattr(part, 'jaxpr', part) for part in inner]
+  if step.primitive.name not in ('jit', 'pjit', 'cond'):
+    return [True] * len(step.outvars)
+  if step.primitive.name == 'cond':
+    if own[0]:
+      return [True] * len(step.outvars)
+    own = own[1:]
+  return np.any([_reached(part, own) for part in parts], 0).tolist()
+
+
+def _is_sgd(
+    tx: optax.GradientTransformation, params: Params, layer: Layer, eta: float
+) -> bool:
+  """Whether the first steps of the layer's weights are -eta times a gradient.
+
+  Of numbers, also where `params` are traced.
+  """
+  with jax.ensure_compile_time_eval():
+    zeros = jax.tree.map(lambda p: jnp.zeros(p.shape, p.dtype), params)
+    opt = tx.init(zeros)
+    for slope in _PROBES:
+      slopes = jax.tree.map(lambda p, slope=slope: p + slope, zeros)
+      moves, opt = descent.moves_of(tx, slopes, opt, zeros)
+      for move in intercept.leaves_at(moves, layer.path).values():
+        if not np.allclose(move, -eta * slope, rtol=1e-5, atol=0):
+          return False
+  return True
