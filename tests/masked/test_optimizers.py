@@ -1,5 +1,4 @@
 """Which optimizers may train masked layers, and which would train otherwise."""
-import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest

@@ -6,15 +6,14 @@ place. And under T4 the shares move by eta times the gradient, whatever the
 optimizer says.
 """
 from collections.abc import Sequence
-from typing import Any
 
 import jax
-from jax.extend.core import Literal
 import jax.numpy as jnp
 import numpy as np
 import optax
 
 from vfljax import descent
+from vfljax.masked import reach
 from vfljax.masked.shares import Layer
 from vfljax.nets import intercept
 from vfljax.types import Params
@@ -38,12 +37,13 @@ def check(
     ValueError: if its steps depend on a masked layer's weights, or its first
       two steps of a layer under T4 are not those of plain SGD.
   """
+  using = _using_weights(tx, params, chosen)
   for layer in chosen:
-    if _uses_weights(tx, params, layer):
+    if layer.name in using:
       raise ValueError(
-          f'Layer {layer.name}: the optimizer uses its weights (as weight decay '
-          'does), which no party has while it is masked. Take one that needs '
-          'gradients alone, or exempt the layer, as optax.masked does.'
+          f'Layer {layer.name}: the optimizer uses its weights, as weight '
+          'decay does, which no party has while it is masked. Take one that '
+          'needs gradients alone, or exempt the layer, as optax.masked does.'
       )
     if layer.to_active and not _is_sgd(tx, params, layer, eta):
       raise ValueError(
@@ -53,45 +53,21 @@ def check(
       )
 
 
-def _uses_weights(
-    tx: optax.GradientTransformation, params: Params, layer: Layer
-) -> bool:
-  """Whether a step depends on the layer's weights, by tracing alone."""
+def _using_weights(
+    tx: optax.GradientTransformation, params: Params, chosen: Sequence[Layer]
+) -> set[str]:
+  """The names of layers on whose weights a step depends, by tracing alone."""
 
-  def moves(own):
-    weights = intercept.with_leaves(params, layer.path, own)
-    return descent.moves_of(tx, params, tx.init(weights), weights)[0]
+  def moves(own, gradients):
+    weights = gradients
+    for layer in chosen:
+      weights = intercept.with_leaves(weights, layer.path, own[layer.name])
+    return descent.moves_of(tx, gradients, tx.init(weights), weights)[0]
 
-  traced = jax.make_jaxpr(moves)(intercept.leaves_at(params, layer.path))
-  jaxpr = traced.jaxpr
-  return any(_reached(jaxpr, [True] * len(jaxpr.invars)))
-
-
-def _reached(jaxpr: Any, given: Sequence[bool]) -> list[bool]:
-  """Which outputs depend on those inputs that are `given`."""
-  known = {v for v, own in zip(jaxpr.invars, given, strict=True) if own}
-  depends = lambda v: not isinstance(v, Literal) and v in known
-  for step in jaxpr.eqns:
-    own = [depends(v) for v in step.invars]
-    if any(own):
-      known.update(
-          v for v, far in zip(step.outvars, _passed(step, own), strict=True)
-          if far
-      )
-  return [depends(v) for v in jaxpr.outvars]
-
-
-def _passed(step: Any, own: list[bool]) -> list[bool]:
-  """`_reached` of one operation; of an unknown one all outputs depend."""
-  inner = step.params.get('branches') or (step.params.get('jaxpr'),)
-  parts = [getattr(part, 'jaxpr', part) for part in inner]
-  if step.primitive.name not in ('jit', 'pjit', 'cond'):
-    return [True] * len(step.outvars)
-  if step.primitive.name == 'cond':
-    if own[0]:
-      return [True] * len(step.outvars)
-    own = own[1:]
-  return np.any([_reached(part, own) for part in parts], 0).tolist()
+  own = {
+      layer.name: intercept.leaves_at(params, layer.path) for layer in chosen
+  }
+  return reach.used(moves, own, params)
 
 
 def _is_sgd(
