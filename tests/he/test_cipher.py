@@ -198,6 +198,12 @@ def test_a_key_that_is_too_small_is_refused(bits):
     he.PublicKey((1 << max(bits - 1, 1)) + 1)
 
 
+def test_a_size_is_an_integer():
+  for bits in ('1024', 1024.0):
+    with pytest.raises(ValueError, match='bits of a key are an integer'):
+      he.generate(bits)  # pyright: ignore[reportArgumentType]
+
+
 def test_2048_bits_by_choice(arithmetic):
   private = he.generate(2048)
   assert private.public.bits == 2048 and private.public.bytes == 512
