@@ -58,7 +58,7 @@ def layers(net: Net, params: Params, x: Any) -> tuple[Layer, ...]:
     return _noting(note, x, y)
 
   def total(params, x):
-    watched = intercept.intercepted(net, lambda *call: look(*call, params))
+    watched = intercept.intercepted(net, lambda own, z: look(own, z, params))
     return watched.apply(params, x).astype(jnp.float32).sum()
 
   jax.eval_shape(jax.grad(total), params, x)

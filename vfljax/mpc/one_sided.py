@@ -135,7 +135,8 @@ def deal(
 
 def ask(x: Array, u: Array) -> Array:
   """P's message E = enc(x) - U."""
-  return ring_array(x, 'x', shape=u.shape) - u
+  ring_array(x, 'x', shape=u.shape)
+  return x - u
 
 
 def answer(f: Map, e: Array, v: Array, w: Array, drop: int = 0) -> Array:

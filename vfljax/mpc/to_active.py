@@ -166,7 +166,8 @@ def backward(
     (new shares; codes of eta times the input gradient with f_g + f_theta
     fraction bits, at P, or `None`; transcript).
   """
-  opened = ring_array(g, 'g', shape=f.y_shape) - c.v2
+  ring_array(g, 'g', shape=f.y_shape)
+  opened = g - c.v2
   said = [Message(opened, 'F2', 'active', 'passive', 1)]
   passive = f.weight_gradient(c.u, opened) + c.passive2
   active = f.weight_gradient(e, g) + c.active2
