@@ -137,6 +137,19 @@ def test_what_overflows_the_encoding_is_refused_with_its_size(x, code, said):
     encoding.encode(x, code)
 
 
+@pytest.mark.parametrize('code', [
+    (-1, 56), (1.5, 10), (40, 0), (4000, 4010), (True, 3),
+])
+def test_codes_have_whole_bits(code):
+  with pytest.raises(ValueError, match='must be an integer'):
+    encoding.encode([0.1], encoding.Code(*code))
+
+
+def test_a_dither_needs_bits_behind_the_grain():
+  with pytest.raises(ValueError, match='behind 24 bits of fraction'):
+    masks.dithered([0.1], encoding.Code(24, 40))
+
+
 def test_the_largest_that_fits_does():
   most = 2.0 ** 16 - 2.0 ** -24
   found = encoding.encode(np.array([most, -most]), FACTORS)
@@ -183,6 +196,12 @@ def test_a_key_that_is_too_small_is_refused(bits):
     he.generate(bits)
   with pytest.raises(ValueError, match='can be broken'):
     he.PublicKey((1 << max(bits - 1, 1)) + 1)
+
+
+def test_a_size_is_an_integer():
+  for bits in ('1024', 1024.0):
+    with pytest.raises(ValueError, match='bits of a key are an integer'):
+      he.generate(bits)  # pyright: ignore[reportArgumentType]
 
 
 def test_2048_bits_by_choice(arithmetic):

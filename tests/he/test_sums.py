@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.he import plain
+from vfljax import he
 from vfljax.he import ckks, encoding, local, party, sfa, spnn
 from vfljax.he.packing import Sums
 
@@ -99,6 +100,53 @@ def test_slots_hold_sums_of_either_sign(keys):
   values = np.array([[most, -most, 0], [-1, 1, -most]], object)
   total = sums.unpack(3 * sums.pack(values), values.shape)
   assert (total == 3 * values).all()
+
+
+@pytest.mark.parametrize('packed', [False, True])
+def test_one_term_more_than_there_is_room_for_is_refused(keys, packed):
+  """Three of two, and 65000 was -67000 and lent its sign to the next slot."""
+  maker, x = he.Arithmetic(), np.full(3, 65000.0)
+  two = Sums(keys[0].public, 2, packed)
+  one = two.seal(maker, x)
+  both = two.add(maker, one, two.seal(maker, x))
+  np.testing.assert_array_equal(two.opened(maker, keys[0], both, (3,)), 2 * x)
+  with pytest.raises(ValueError, match='room for a sum of 2 terms; .* of 3'):
+    two.add(maker, both, one)
+  other = Sums(keys[0].public, 5, packed)
+  for wrong in (other.seal(maker, x), maker.add(one, one)):
+    with pytest.raises(ValueError, match='have other slots'):
+      two.add(maker, one, wrong)
+    with pytest.raises(ValueError, match='have other slots'):
+      two.opened(maker, keys[0], wrong, (3,))
+  with pytest.raises(ValueError, match='do not hold an array of shape'):
+    two.opened(maker, keys[0], one, (40,))
+  with pytest.raises(ValueError, match='no room for a mask'):
+    two.seal_masked(maker, x)
+  with pytest.raises(ValueError, match='terms must be an integer'):
+    two._replace(terms=0).seal(maker, x)
+
+
+def test_ckks_sums_that_would_wrap_around_are_refused():
+  """Three times 262143 was -262144."""
+  private, maker = ckks.PrivateContext(), he.Arithmetic()
+  public, x = private.public, np.full(2, 2.0 ** 18 - 1)
+  one = public.seal(maker, x)
+  both = public.add(maker, one, one)
+  np.testing.assert_allclose(private.opened(maker, both, (2,)), 2 * x)
+  with pytest.raises(ValueError, match='would wrap around'):
+    public.add(maker, both, one)
+  with pytest.raises(ValueError, match='numbers below 174763 are expected'):
+    public.seal(maker, x, terms=3)
+  third = public.seal(maker, x / 2, terms=3)
+  three = public.add(maker, public.add(maker, third, third), third)
+  np.testing.assert_allclose(private.opened(maker, three, (2,)), 1.5 * x)
+  with pytest.raises(ValueError, match='another key'):
+    public.add(maker, one, ckks.PublicContext(public._made.serialize()).seal(
+        maker, x))
+  with pytest.raises(ValueError, match='1 and 2 vectors'):
+    public.add(maker, one, public.seal(maker, np.ones(ckks.SLOTS + 1)))
+  with pytest.raises(ValueError, match='Complex'):
+    public.seal(maker, 1j * x)
 
 
 def test_packing_saves_what_it_says(keys):

@@ -6,7 +6,7 @@ import optax
 import pytest
 
 from tests.masked_federation import (
-    BATCH, compiled, federation, found_in, network,
+    BATCH, SEEDS, compiled, federation, found_in, network,
 )
 from vfljax import nets
 from vfljax.masked import masking, ranges, training
@@ -45,6 +45,31 @@ def test_t4_needs_the_learning_rate():
   job, state, *_ = federation('dense', ('Dense_2',), 'Dense_2')
   with pytest.raises(ValueError, match='eta'):
     training.start(job._replace(eta=0.0), state.weights, state.active)
+  for tx, said in (
+      (optax.adamw(0.5), 'uses its weights'), (optax.sgd(0.4), 'must be optax'),
+  ):
+    other = job._replace(txs=(tx, job.txs[1]))
+    with pytest.raises(ValueError, match=said):
+      training.start(other, state.weights, state.active)
+
+
+@pytest.mark.parametrize('period', [-1, 2**32, 0.5])
+def test_a_masking_has_a_number_of_its_own(period):
+  """2^32 would be 0 again, and so the masks."""
+  chosen = found_in_mlp()[:1]
+  blank = {chosen[0].name: None}
+  with pytest.raises(ValueError, match='period must be a whole number'):
+    masking.mask(Public(), chosen, SEEDS, {}, blank, period)
+
+
+def test_noise_that_is_not_there():
+  chosen = found_in_mlp()[:1]
+  with pytest.raises(ValueError, match='No noise for layer Dense_0/Dense_0'):
+    masking.mask(Public(), chosen, SEEDS, {}, {}, 0)
+  with pytest.raises(ValueError, match='No noise for layer Dense_0/Dense_0'):
+    masking.unmask(Public(), chosen, masking.Weights({}, {}), {})
+  with pytest.raises(ValueError, match='std must be a number of at least 0'):
+    masking.noise(jax.random.key(0), chosen, -1.0)
 
 
 def test_weights_outside_the_range_name_their_layer():

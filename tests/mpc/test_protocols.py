@@ -437,3 +437,42 @@ def test_bad_layers():
     bilinear.dense((3, 4), (5, 4))
   with pytest.raises(ValueError, match='groups'):
     bilinear.convolution((1, 5, 5, 4), (3, 3, 4, 2), groups=2)
+
+
+def operands():
+  """By name: a function of codes, the codes, whether their shape is given."""
+  p, f = prg.THREEFRY, bilinear.dense((4, 3), (3, 2))
+  keys = one_sided.seeds(p, jax.random.key(0))
+  x, w, g = (np.zeros(s, np.int64) for s in (f.x_shape, f.w_shape, f.y_shape))
+  m, both = one_sided.Masked(w, w), to_active.Shares(w, w)
+  c = one_sided.Correlation(x, g, g)
+  t4 = to_active.Correlation(x, w, g, g, g, w, w, w, x, x)
+  dealt = beaver.Triple(*(np.stack([part, part]) for part in (x, w, g)))
+  return {
+      'share_input': (lambda v: beaver.share_input(p, keys[0], v), x, False),
+      'beaver x': (
+          lambda v: beaver.product(f.forward, v, dealt.b, dealt), dealt.a, True
+      ),
+      'beaver w': (
+          lambda v: beaver.product(f.forward, dealt.a, v, dealt), dealt.b, True
+      ),
+      'theta': (lambda v: one_sided.mask(p, keys, (0, 2), v, w), w, True),
+      'noise': (lambda v: one_sided.mask(p, keys, (0, 2), w, v), w, True),
+      'product': (lambda v: one_sided.product(f.forward, v, m, c), x, True),
+      'update': (lambda v: one_sided.update(m, v), w, True),
+      'unmask': (lambda v: one_sided.unmask(m, v), w, True),
+      'z': (lambda v: to_active.forward(f, v, both, t4), x, True),
+      'g': (lambda v: to_active.backward(f, v, x, both, t4), g, True),
+  }
+
+
+def test_only_codes_of_the_right_shape_are_hidden():
+  """A row would be broadcast: counted twice, or under several masks."""
+  for name, (call, right, shaped) in operands().items():
+    said = lambda x, call=call: call(x)[0]
+    jax.eval_shape(said, right)
+    with pytest.raises(TypeError, match='must be an int64 array'):
+      pytest.fail(f'{name}: {jax.eval_shape(said, right.astype(float))}')
+    if shaped:
+      with pytest.raises(ValueError, match='must be of shape'):
+        pytest.fail(f'{name}: {jax.eval_shape(said, right[:1])}')

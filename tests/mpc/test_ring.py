@@ -408,6 +408,12 @@ def test_bad_operands():
     ring.add(A, np.ones(3))
   with pytest.raises(ValueError, match='do not fit'):
     ring.matmul(A, A)
+  with pytest.raises(ValueError, match='do not fit'):
+    ring.matmul(np.stack([A] * 2), np.stack([B] * 3))
+  with pytest.raises(ValueError, match='do not fit'):
+    ring.add(np.arange(3), np.arange(2))
+  with pytest.raises(TypeError, match='array .*, not NumPy scalar int64'):
+    ring.sub(A, np.int64(1))
   with pytest.raises(ValueError, match='int8_rows'):
     ring.matmul(A, B, 'fast')
   x, w = draw(0, 1, 3, 3, 2), draw(0, 2, 2, 2, 3)

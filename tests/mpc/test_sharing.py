@@ -19,6 +19,26 @@ def test_encode_rounds_to_nearest_even(values):
   assert codes == [round(fractions.Fraction(v) * 2**24) for v in values]
 
 
+def test_a_result_of_integers_would_be_cut_off():
+  codes = fixed_point.encode(np.array([-0.99]))
+  with pytest.raises(TypeError, match='dtype must be a float, not int32'):
+    fixed_point.decode(codes, 24, jnp.int32)
+  assert fixed_point.decode(codes, 24, jnp.bfloat16).dtype == jnp.bfloat16
+
+
+@pytest.mark.parametrize('call', [
+    lambda x: prg.THREEFRY.words(jax.random.key(0), (3,)),
+    lambda x: prg.CHACHA20.words(prg.chacha20_key(bytes(32)), (3,)),
+    lambda x: sharing.share_raw(jax.random.key(0), x),
+    lambda x: fixed_point.encode_raw(jnp.asarray([300.0]), 24),
+])
+def test_half_a_word_hides_nothing(call):
+  """In a 32-bit program a share would show the upper half of the value."""
+  x = fixed_point.encode(np.array([1e9]))
+  with pytest.raises(TypeError, match='needs 64-bit types'):
+    call(x)
+
+
 def test_decode_undoes_encode():
   x = np.random.default_rng(0).normal(size=(3, 50)).astype(np.float32)
   back = fixed_point.decode(fixed_point.encode(x, 40), 40)

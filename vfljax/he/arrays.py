@@ -20,12 +20,15 @@ class Encrypted(NamedTuple):
     values: An object array of ciphertexts, integers between 0 and n^2.
     fraction: Bits behind the point of their plaintexts.
     bits: |plaintext| < 2^bits, as integers.
+    sums: Of `packing.Sums`, else (): width and number of a ciphertext's slots,
+      and how many numbers each slot adds up.
   """
 
   key: PublicKey
   values: np.ndarray
   fraction: int
   bits: int
+  sums: tuple[int, ...] = ()
 
   @property
   def shape(self) -> tuple[int, ...]:

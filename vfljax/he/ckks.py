@@ -3,7 +3,8 @@
 Only sums are needed, so a ring of degree 4096 with moduli of 60 and 49 bits is
 enough. It gives 2048 numbers a ciphertext and 128 bits of security, by the
 table of the homomorphic encryption standard (109 bits of modulus). At a scale
-of 2^40, numbers below 2^18 are decrypted with errors of about 1e-8.
+of 2^40, numbers are decrypted with errors of about 1e-8, and sums below 2^19:
+those of two numbers below 2^18, of `terms` below 2^19 / terms.
 
 A mask needs 64 bits more than the number that it hides, and only 60 are
 available. So `sfa` packs Paillier's plaintexts; `spnn`, which has no masks, may
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vfljax import check
 from vfljax.he.arrays import Count
 from vfljax.he.cipher import Arithmetic
 from vfljax.he.library import tenseal
@@ -23,7 +25,7 @@ from vfljax.he.library import tenseal
 DEGREE, MODULI, SCALE = 4096, (60, 49), 40
 SLOTS = DEGREE // 2
 BYTES = 2 * DEGREE * 8  # Of a ciphertext, but for a header.
-LARGEST = 2.0 ** (MODULI[0] - SCALE - 2)
+ROOM = 2.0 ** (MODULI[0] - SCALE - 1)  # Sums from here on wrap around.
 
 
 class Sealed(NamedTuple):
@@ -32,10 +34,12 @@ class Sealed(NamedTuple):
   Attributes:
     context: Whose: the public one.
     vectors: Serialized ciphertexts, of `SLOTS` numbers each but the last.
+    bound: What their numbers are below.
   """
 
   context: 'PublicContext'
   vectors: tuple[bytes, ...]
+  bound: float
 
   def carried(self, kind: str, keys: Mapping[str, Any]) -> tuple[Any, int]:
     """What a channel does with it: see `party.Channel`.
@@ -55,32 +59,55 @@ class PublicContext:
   def __init__(self, text: bytes):
     self._made = tenseal().context_from(text)
 
-  def seal(self, party: Arithmetic, x) -> Sealed:
+  def seal(self, party: Arithmetic, x, terms: int = 2) -> Sealed:
     """Vectors of real numbers of any shape.
 
+    Args:
+      party: Who encrypts.
+      x: The numbers.
+      terms: How many such arrays will be added up.
+
     Raises:
-      ValueError: for a number of 2^18 or more, or not finite.
+      ValueError: for a number of 2^19 / terms or more, or not finite or real.
     """
-    flat = np.asarray(x, np.float64).ravel()
-    if not np.all(np.abs(flat) < LARGEST):  # NaN is not, either.
+    check.count('terms', terms)
+    if np.iscomplexobj(x):
+      raise ValueError('Complex numbers cannot be encoded.')
+    flat, most = np.asarray(x, np.float64).ravel(), ROOM / terms
+    if not np.all(np.abs(flat) < most):  # NaN is not, either.
       worst = flat[np.nanargmax(np.where(np.isfinite(flat), abs(flat), np.inf))]
       raise ValueError(f'{worst:.3g} cannot be encoded: numbers below '
-                       f'{LARGEST:g} are expected.')
+                       f'{most:g} are expected.')
     vector = tenseal().ckks_vector
     parts = [flat[i:i + SLOTS] for i in range(0, len(flat), SLOTS)]
     party.did(encryptions=len(parts))
-    return Sealed(
-        self, tuple(vector(self._made, p).serialize() for p in parts)
-    )
+    sent = tuple(vector(self._made, p).serialize() for p in parts)
+    return Sealed(self, sent, most)
 
   def add(self, party: Arithmetic, a: Sealed, b: Sealed) -> Sealed:
-    """Slot by slot."""
+    """Slot by slot.
+
+    Raises:
+      ValueError: for another key, another number of numbers, or a sum that
+        might wrap around: `seal` has to know of its terms.
+    """
+    if a.context is not self or b.context is not self:
+      raise ValueError('CKKS ciphertexts under another key.')
+    if len(a.vectors) != len(b.vectors):
+      raise ValueError(f'{len(a.vectors)} and {len(b.vectors)} vectors cannot '
+                       'be added.')
+    if a.bound + b.bound > ROOM * (1 + 1e-9):  # Of rounded thirds.
+      raise ValueError(
+          f'Numbers below {a.bound:g} and {b.bound:g}: their sum may reach '
+          f'{ROOM:g} and would wrap around. Say seal(..., terms=) of how many '
+          'there are.'
+      )
     party.did(additions=len(a.vectors))
     read = lambda text: tenseal().ckks_vector_from(self._made, text)
     return Sealed(self, tuple(
         (read(x) + read(y)).serialize()
         for x, y in zip(a.vectors, b.vectors, strict=True)
-    ))
+    ), a.bound + b.bound)
 
   def ciphers(self, count: int) -> int:
     """Ciphertexts for so many numbers."""

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vfljax import check
+
 
 class Code(NamedTuple):
   """How a number becomes an integer.
@@ -37,9 +39,12 @@ def encode(x, code: Code) -> np.ndarray:
     code: How.
 
   Raises:
-    ValueError: for NaN and infinity, for complex numbers, and for a number that
-      is too large; says which one, and how many bits it takes.
+    ValueError: for NaN and infinity, for complex numbers, for a code of no bits
+      or of negative ones, and for a number that is too large; says which one,
+      and how many bits it takes.
   """
+  check.count('Bits of fraction', code.fraction, 0, 1000)
+  check.count('Bits', code.bits, 1)
   if np.iscomplexobj(x):
     raise ValueError('Complex numbers cannot be encoded: real ones are '
                      'expected.')

@@ -5,6 +5,7 @@ is compared with: about 80 bits of security, which NIST has not allowed since
 2014. For data that matter take 2048 bits (112 bits of security), whose
 encryptions and decryptions take several times as long, or 3072 (128 bits).
 """
+import numbers
 from typing import Any
 
 from vfljax.he.library import gmp, paillier
@@ -89,6 +90,8 @@ def generate(bits: int = USUAL) -> PrivateKey:
   Raises:
     ValueError: for fewer than 1024 bits, or an odd number of them.
   """
+  if not isinstance(bits, numbers.Integral):
+    raise ValueError(f'The bits of a key are an integer; got {bits!r}.')
   if bits < LEAST:
     raise ValueError(_too_small(bits))
   if bits % 2:

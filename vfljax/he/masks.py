@@ -32,8 +32,15 @@ def draw(shape: tuple[int, ...], bits: int) -> np.ndarray:
 
 
 def dither(shape: tuple[int, ...], fraction: int) -> np.ndarray:
-  """Integers of so many bits of fraction, uniform in [-2^-25, 2^-25)."""
+  """Integers of so many bits of fraction, uniform in [-2^-25, 2^-25).
+
+  Raises:
+    ValueError: for a fraction that has no bits behind `GRAIN`.
+  """
   bits = fraction - GRAIN
+  if bits < 1:
+    raise ValueError(f'A dither is behind {GRAIN} bits of fraction, and there '
+                     f'are {fraction}: take a code with more.')
   return draw(shape, bits) - (1 << (bits - 1))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from vfljax.he import masks
 from vfljax.he.arrays import Encrypted, Masked
+from vfljax import check
 from vfljax.he.cipher import Arithmetic
 from vfljax.he.encoding import VALUES, Code, decode, encode, integers
 from vfljax.he.keys import PrivateKey, PublicKey
@@ -41,6 +42,7 @@ class Sums(NamedTuple):
   @property
   def total(self) -> int:
     """Bits of a sum without its mask and its sign."""
+    check.count('terms', self.terms)
     return self.code.bits + math.ceil(math.log2(self.terms))
 
   @property
@@ -80,19 +82,56 @@ class Sums(NamedTuple):
   def seal_masked(
       self, party: Arithmetic, x
   ) -> tuple[Encrypted, np.ndarray]:
-    """([ciphertexts] of x and a mask, the mask: integers of x's shape)."""
+    """([ciphertexts] of x and a mask, the mask: integers of x's shape).
+
+    Raises:
+      ValueError: where slots have no room for a mask.
+    """
+    if not self.masked:
+      raise ValueError('These sums have no room for a mask: masked=True.')
     values = encode(x, self.code)
     mask = masks.draw(values.shape, self.total + masks.SLACK)
     return self._sealed(party, values + mask), mask
 
   def add(self, party: Arithmetic, a: Encrypted, b: Encrypted) -> Encrypted:
-    return party.add(a, b)
+    """The sums of both.
+
+    Raises:
+      ValueError: for more than `terms`, which would run into the next slot.
+    """
+    terms = self._terms(a) + self._terms(b)
+    if terms > self.terms:
+      raise ValueError(
+          f'Slots have room for a sum of {self.terms} terms; this is one of '
+          f'{terms}. Take Sums(key, {terms}, ...).'
+      )
+    return party.add(a, b)._replace(sums=(self.width, self.slots, terms))
+
+  def _terms(self, a: Encrypted) -> int:
+    """How many numbers are added up in slots like these; ValueError if none."""
+    if a.sums[:2] != (self.width, self.slots):
+      raise ValueError(
+          'Ciphertexts that other sums have made, or that were not added by '
+          'Sums.add, have other slots.'
+      )
+    return a.sums[2]
 
   def open(
       self, party: Arithmetic, private: PrivateKey, total: Encrypted,
       shape: tuple[int, ...],
   ) -> Masked:
-    """The sums, integers of `shape`; real numbers by `decode`."""
+    """The sums, integers of `shape`; real numbers by `decode`.
+
+    Raises:
+      ValueError: for another number of them, or slots that are none of these.
+    """
+    self._terms(total)
+    numbers = int(np.prod(shape, dtype=int))
+    if self.ciphers(numbers) != total.values.size:
+      raise ValueError(
+          f'{total.values.size} ciphertexts of {self.slots} numbers each do '
+          f'not hold an array of shape {shape}.'
+      )
     found = party.decrypt_integers(private, total)
     return Masked(
         self.unpack(found.values, shape), self.code.fraction, self.width - 1
@@ -130,4 +169,5 @@ class Sums(NamedTuple):
 
   def _sealed(self, party: Arithmetic, values: np.ndarray) -> Encrypted:
     code = Code(self.code.fraction, self.width * self.slots)
-    return party.encrypt_integers(self.key, self.pack(values), code)
+    made = party.encrypt_integers(self.key, self.pack(values), code)
+    return made._replace(sums=(self.width, self.slots, 1))

@@ -11,22 +11,22 @@ trains such weights.
 
 and `change` to mask another selection.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 import warnings
 
 import jax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.masked import ranges, shares
+from vfljax.masked.finding import layers
 from vfljax.masked.noise import STD, noise, noisy
 from vfljax.masked.shares import Layer, Secret, Public
-from vfljax.mpc import bilinear
 from vfljax.mpc.one_sided import Seeds
 from vfljax.mpc.wire import Transcript
 from vfljax.nets import intercept
-from vfljax.nets.intercept import Linear
-from vfljax.types import Array, Net, Params
+from vfljax.types import Params
 
 __all__ = [
     'STD', 'Weights', 'change', 'choose', 'layers', 'mask', 'noise', 'noisy',
@@ -44,88 +44,6 @@ class Weights(NamedTuple):
 
   plain: Params
   secret: dict[str, Secret]
-
-
-def layers(net: Net, params: Params, x: Any) -> tuple[Layer, ...]:
-  """A network's linear layers in the order of their calls, by tracing alone.
-
-  Args:
-    net: Of Linen modules.
-    params: Its parameters, or their shapes.
-    x: A batch of features, or its shape: masked layers are for one batch size.
-
-  Raises:
-    ValueError: if two layers have one name or one is called twice.
-  """
-  found: dict[str, Layer] = {}
-
-  def look(layer: Linear, x: Array) -> Array:
-    if layer.name in found:
-      raise ValueError(
-          f'Layer {layer.name} is called twice, or two layers have its name: '
-          'it cannot be masked.'
-      )
-    y = layer.plain(layer.params, x)
-    f = _bilinear(layer, x.shape)
-    found[layer.name] = Layer(layer.name, f, 'bias' in layer.params, True)
-
-    def note(perturbed: bool):
-      found[layer.name] = found[layer.name]._replace(first=not perturbed)
-
-    return _noting(note, x, y)
-
-  watched = intercept.intercepted(net, look)
-
-  def total(params, x):
-    return watched.apply(params, x).astype(jnp.float32).sum()
-
-  jax.eval_shape(jax.grad(total), params, x)
-  closing = _closing(net, params, x)
-  return tuple(f._replace(final=f.name in closing) for f in found.values())
-
-
-def _closing(net: Net, params: Params, x: Any) -> set[str]:
-  """The names of layers whose output is the network's, with nothing after."""
-
-  def outputs(params, x):
-    ys = {}
-
-    def look(layer: Linear, x: Array) -> Array:
-      ys[layer.name] = layer.plain(layer.params, x)
-      return ys[layer.name]
-
-    return intercept.intercepted(net, look).apply(params, x), ys
-
-  traced, shapes = jax.make_jaxpr(outputs, return_shape=True)(params, x)
-  out, *ys = traced.jaxpr.outvars
-  names = sorted(shapes[1])  # The order in which a dict is flattened.
-  return {name for name, y in zip(names, ys) if y is out}
-
-
-def _noting(note: Callable[[bool], None], x: Array, y: Array) -> Array:
-  """Returns y; calls `note(whether x depends on what is differentiated)`."""
-
-  @jax.custom_vjp
-  def look(x, y):
-    return y
-
-  def forward(x, y):
-    note(x.perturbed)
-    return y.value, ()
-
-  def backward(kept, g):  # Only traced: these numbers are not used.
-    del kept
-    return jnp.zeros(x.shape, x.dtype), jnp.zeros(g.shape, g.dtype)
-
-  look.defvjp(forward, backward, symbolic_zeros=True)
-  return look(x, y)
-
-
-def _bilinear(layer: Linear, x_shape: tuple[int, ...]) -> bilinear.Bilinear:
-  w_shape = layer.params['kernel'].shape
-  if layer.window is None:
-    return bilinear.dense(x_shape, w_shape)
-  return bilinear.convolution(x_shape, w_shape, *layer.window)
 
 
 def choose(
@@ -169,6 +87,12 @@ def _named(known: Sequence[str], name: str) -> str:
   return fits[0]
 
 
+def _check_noise(extra: dict[str, Any], chosen: Sequence[Layer]) -> None:
+  for layer in chosen:
+    if layer.name not in extra:
+      raise ValueError(f'No noise for layer {layer.name}; see `noise`.')
+
+
 def mask(
     public: Public, chosen: Sequence[Layer], keys: Seeds, params: Params,
     extra: dict[str, shares.Leaves], period: int,
@@ -181,18 +105,22 @@ def mask(
     keys: The parties' seeds.
     params: The network's weights.
     extra: theta_r, from `noise`.
-    period: Number of the masking, from 0. With the same number twice the mask V
-      is the same, which reveals the difference of both maskings.
+    period: Number of the masking, from 0 to 2^32 - 1. With the same number
+      twice the mask V is the same, which reveals the difference of both
+      maskings.
 
   Returns:
     (weights, transcript).
 
   Raises:
-    ValueError: if a weight is outside the fixed-point range.
+    ValueError: if a weight is outside the fixed-point range, the period is none
+      or a layer has no noise.
 
   Warns:
     UserWarning: where the paper's condition on a layer's size fails.
   """
+  check.whole('period', period, 0, 2**32 - 1)
+  _check_noise(extra, chosen)
   secret, said = {}, []
   for i, layer in enumerate(chosen):
     complaint = ranges.condition(layer)
@@ -218,6 +146,7 @@ def unmask(
   much they changed since, up to theta_r twice: also under T4, where single
   gradients stay with the active party.
   """
+  _check_noise(extra, chosen)
   params, secret, said = weights.plain, dict(weights.secret), []
   for layer in chosen:
     old = intercept.leaves_at(params, layer.path)

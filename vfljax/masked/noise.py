@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.masked.shares import Layer, Leaves
 from vfljax.mpc.x64 import entry
 from vfljax.nets import intercept
@@ -31,6 +32,7 @@ def noise(
   secret. If noise is used again, the passive party, which knows all other terms
   of its weights, learns it when it is given the layer.
   """
+  check.at_least('std', std, 0)
   out = {}
   for i, layer in enumerate(chosen):
     own = jax.random.fold_in(key, i)

@@ -42,6 +42,10 @@ def limits(public: Public, layer: Layer) -> tuple[float, ...]:
 def check(public: Public, layer: Layer, seen) -> None:
   """Raises ValueError if a value of a masked layer left its range.
 
+  An output or input gradient that wrapped may have come to lie inside, which
+  nobody can tell: one less than 3 times too large never does, one far beyond
+  does half of the time. All of many seldom do.
+
   Args:
     public: Public numbers.
     layer: Which.

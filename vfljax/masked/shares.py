@@ -29,7 +29,8 @@ class Public(NamedTuple):
     precision: Fraction bits under T3.
     last: Fraction bits under T4: they hold |y| < 2^(63 - 2 inputs - gradients).
     drop_bytes: Low bytes left out of the active party's answers under T3, 0..7.
-    prg: The generator of all masks.
+    prg: The generator of all masks. Not of theta_r: `noise` draws it from a JAX
+      key of 64 bits.
   """
 
   precision: fixed_point.Precision = fixed_point.Precision()

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import descent
-from vfljax.masked import autodiff, ranges, shares
+from vfljax.masked import autodiff, optimizers, ranges, shares
 from vfljax.masked.autodiff import Record, Rule
 from vfljax.masked.masking import Weights
 from vfljax.masked.shares import Layer, Public
@@ -95,17 +95,16 @@ def start(setup: Setup, weights: Weights, active: Params) -> Training:
   """A training before its first step.
 
   Raises:
-    ValueError: if a layer under T4 has no learning rate.
+    ValueError: if T4 has no learning rate, or by `optimizers.check`.
   """
   if any(layer.to_active for layer in setup.chosen) and not setup.eta > 0:
     raise ValueError(
         'A layer whose output stays with the active party (T4) needs eta, the '
         'learning rate of plain SGD.'
     )
-  return Training(
-      weights, setup.txs[0].init(weights.plain), active,
-      setup.txs[1].init(active),
-  )
+  tx, own = setup.txs
+  optimizers.check(tx, weights.plain, setup.chosen, setup.eta)
+  return Training(weights, tx.init(weights.plain), active, own.init(active))
 
 
 def deal(
@@ -279,6 +278,8 @@ def transcript(
 
 def check(setup: Setup, played: Played) -> None:
   """Raises ValueError if a masked layer's values left the fixed-point range.
+
+  Of products it sees what is left mod 2^64 (`ranges.check`).
 
   Args:
     setup: Static.

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 from vfljax.mpc import sharing
 from vfljax.mpc.prg import Prg, stream
 from vfljax.mpc.wire import Message, Transcript
+from vfljax.mpc.x64 import ring_array
 
 Array = jax.Array
 Map = Callable[[Array, Array], Array]
@@ -106,6 +107,8 @@ def product(
   Returns:
     (int64 [parties, *y_shape], transcript).
   """
+  ring_array(x, 'x', shape=dealt.a.shape)
+  ring_array(w, 'w', shape=dealt.b.shape)
   e_shares, f_shares = x - dealt.a, w - dealt.b
   e, opened = e_shares.sum(0), f_shares.sum(0)
 

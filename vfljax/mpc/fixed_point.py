@@ -9,6 +9,9 @@ each share by itself, as SecureML does, fails with probability
 
 Overflow never wraps in silence: a concrete array raises, and under a trace the
 `_flagged` functions return a flag beside values clipped to the range.
+
+Codes are integers, through which JAX's gradient is 0, without a word.
+`masked.autodiff.masked_layer` is what can be differentiated.
 """
 import functools
 import math
@@ -20,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from vfljax import check
-from vfljax.mpc.x64 import Array, Ring, entry, ring_array
+from vfljax.mpc.x64 import Array, Ring, check_on, entry, ring_array
 
 
 class Precision(NamedTuple):
@@ -55,7 +58,8 @@ def limit(bits: int) -> float:
 
 
 def encode_raw(x: Array, bits: int, bound: float | None = None):
-  """`encode_flagged` inside a 64-bit program."""
+  """`encode_flagged` inside a 64-bit program; TypeError in another."""
+  check_on('fixed_point.encode_raw')
   top = limit(bits) if bound is None else min(bound, limit(bits))
   x = x.astype(jnp.float64)
   bad = ~(jnp.abs(x) < top)  # Catches nan as well.
@@ -169,18 +173,21 @@ def decode(codes: Ring, bits: int = 24, dtype: Any = None) -> Array:
   Args:
     codes: int64 array; after a product, with the sum of its factors' bits.
     bits: Fraction bits, 0..126.
-    dtype: Of the result; default: JAX's current default float, float32 in a
-      32-bit program.
+    dtype: A float, of the result; default: JAX's current default float,
+      float32 in a 32-bit program.
 
   Raises:
-    TypeError: if codes are not int64.
+    TypeError: if codes are not int64, or `dtype` is no float.
     ValueError: if `bits` is out of range.
   """
   _check_bits(bits, 126)
   ring_array(codes, 'codes')
   dtype = jax.dtypes.canonicalize_dtype(float) if dtype is None else dtype
+  dtype = jnp.dtype(dtype)
+  if not jnp.issubdtype(dtype, jnp.floating):
+    raise TypeError(f'decode: dtype must be a float, not {dtype}.')
   with jax.enable_x64(True):
-    return _decode(codes, bits, np.dtype(dtype))
+    return _decode(codes, bits, dtype)
 
 
 @entry

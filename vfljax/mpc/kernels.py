@@ -9,21 +9,19 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from vfljax.mpc import dispatch, schemes
 from vfljax.mpc import conv as convolution
 from vfljax.mpc.conv import Padding, Window
 from vfljax.mpc.schemes import SCHEMES, Scheme
+from vfljax.mpc.x64 import check_on
 
 Array = jax.Array
 
 
 def _check_switch() -> None:
-  if jax.dtypes.canonicalize_dtype(jnp.int64) != jnp.int64:
-    raise TypeError(
-        'vfljax.mpc.kernels needs 64-bit types: wrap the outermost jit in '
-        'jax.enable_x64(True), or call vfljax.mpc.ring.'
-    )
+  check_on('vfljax.mpc.kernels (not vfljax.mpc.ring)')
 
 
 def named(scheme: str) -> Scheme:
@@ -52,7 +50,10 @@ def matmul(
   if b.ndim == 2:
     out = schemes.matmul(chosen, a.reshape(m, k), b)
     return out.reshape(*a.shape[:-1], n)
-  batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+  try:
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+  except ValueError:
+    raise ValueError(f'matmul: {a.shape} @ {b.shape} do not fit.') from None
   count = math.prod(batch)  # Not -1, which is anything beside an empty axis.
   a = jnp.broadcast_to(a, (*batch, m, k)).reshape(count, m, k)
   b = jnp.broadcast_to(b, (*batch, k, n)).reshape(count, k, n)

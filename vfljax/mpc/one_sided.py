@@ -25,8 +25,10 @@ from typing import Any, NamedTuple
 
 import jax
 
+from vfljax import check
 from vfljax.mpc.prg import Prg, stream
 from vfljax.mpc.wire import WORD, Message, Transcript
+from vfljax.mpc.x64 import ring_array
 
 Array = jax.Array
 Map = Callable[[Array, Array], Array]
@@ -95,6 +97,8 @@ def mask(
   Returns:
     Shares that sum to theta + noise, and the transcript.
   """
+  ring_array(theta, 'theta')
+  ring_array(noise, 'noise', shape=theta.shape)
   r = prg.words(stream(prg, keys.passive_active, PAD, *place), theta.shape)
   v = prg.words(stream(prg, keys.dealer_active, STATIC, *place), theta.shape)
   f = r + noise - v
@@ -131,6 +135,7 @@ def deal(
 
 def ask(x: Array, u: Array) -> Array:
   """P's message E = enc(x) - U."""
+  ring_array(x, 'x', shape=u.shape)
   return x - u
 
 
@@ -170,8 +175,7 @@ def product(
   Returns:
     (int64 codes whose fraction bits are the factors' together, transcript).
   """
-  if not 0 <= drop_bytes < WORD:
-    raise ValueError(f'drop_bytes must be in 0..7, not {drop_bytes}.')
+  check.count('drop_bytes', drop_bytes, 0, WORD - 1)
   drop = 8 * drop_bytes
   e = ask(x, correlation.u)
   s = answer(f, e, masked.active, correlation.active, drop)
@@ -185,6 +189,7 @@ def product(
 
 def update(masked: Masked, delta: Array) -> Masked:
   """theta <- theta - delta (codes) on P's share alone, without a message."""
+  ring_array(delta, 'delta', shape=masked.passive.shape)
   return Masked(masked.passive - delta, masked.active)
 
 
@@ -198,6 +203,7 @@ def unmask(masked: Masked, noise: Array) -> tuple[Array, Transcript]:
   Returns:
     (codes of theta + noise + fresh noise, transcript).
   """
+  ring_array(noise, 'noise', shape=masked.active.shape)
   sent = masked.active + noise
   said = (Message(sent, 'V', 'active', 'passive', 1),)
   return masked.passive + sent, said

@@ -18,6 +18,8 @@ from jax.extend.random import threefry_2x32
 import jax.numpy as jnp
 import numpy as np
 
+from vfljax.mpc.x64 import check_on
+
 Array = jax.Array
 
 _SIGMA = np.frombuffer(b'expand 32-byte k', '<u4')
@@ -35,8 +37,8 @@ class Prg(NamedTuple):
     name: Its name, for records.
     fold: (key, number) -> key; an independent stream for each number, a uint32
       that may be traced; ValueError for a Python number outside that range.
-    words: (key, shape) -> int64, uniform; needs 64-bit types on. Two calls with
-      one key give the same words.
+    words: (key, shape) -> int64, uniform; TypeError where 64-bit types are off.
+      Two calls with one key give the same words.
 
   Use a key for `words` or for `fold`, never for both: with threefry, the first
   of n words is the key that `fold` returns for the number n.
@@ -48,7 +50,8 @@ class Prg(NamedTuple):
 
 
 def _join(low: Array, high: Array) -> Array:
-  """int64 from two uint32 halves."""
+  """int64 from two uint32 halves; TypeError where 64-bit types are off."""
+  check_on('A random word of 64 bits')
   return low.astype(jnp.int64) | (high.astype(jnp.int64) << 32)
 
 

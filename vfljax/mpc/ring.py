@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from vfljax.mpc import dispatch, kernels
 from vfljax.mpc.conv import Padding, Window
@@ -33,16 +34,26 @@ _weight_gradient = jax.jit(
 )
 
 
+def _both(name: str, a: Ring, b: Ring) -> tuple[Ring, Ring]:
+  """Both, int64 arrays that broadcast; ValueError if they do not."""
+  a, b = ring_array(a, 'a'), ring_array(b, 'b')
+  try:
+    np.broadcast_shapes(a.shape, b.shape)
+  except ValueError:
+    raise ValueError(f'{name}: {a.shape} and {b.shape} do not fit.') from None
+  return a, b
+
+
 @entry
 def add(a: Ring, b: Ring) -> Array:
-  """a + b mod 2^64, int64 arrays that broadcast."""
-  return _add(ring_array(a, 'a'), ring_array(b, 'b'))
+  """a + b mod 2^64, int64 arrays that broadcast (ValueError if not)."""
+  return _add(*_both('add', a, b))
 
 
 @entry
 def sub(a: Ring, b: Ring) -> Array:
-  """a - b mod 2^64, int64 arrays that broadcast."""
-  return _sub(ring_array(a, 'a'), ring_array(b, 'b'))
+  """a - b mod 2^64, int64 arrays that broadcast (ValueError if not)."""
+  return _sub(*_both('sub', a, b))
 
 
 @entry

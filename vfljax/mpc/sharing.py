@@ -21,6 +21,7 @@ def share_raw(
 ) -> Array:
   """`share` inside a 64-bit program."""
   check.count('parties', parties, 2)
+  ring_array(x, 'x')
   masks = [prg.words(prg.fold(key, i), x.shape) for i in range(parties - 1)]
   return jnp.stack([*masks, x - functools.reduce(jnp.add, masks)])
 
@@ -36,7 +37,8 @@ def share(
 
   Args:
     key: The generator's key: a `jax.random` key, or `prg.chacha20_key(bytes)`.
-      One key shares one value; reuse would repeat the masks.
+      One key shares one value; reuse would repeat the masks. So `vmap` over
+      values has to map a key for each, too.
     x: int64 array.
     parties: At least 2.
     prg: A name in `prg.REGISTRY` or a `Prg`.

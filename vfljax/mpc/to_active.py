@@ -46,6 +46,7 @@ from vfljax.mpc.bilinear import Bilinear
 from vfljax.mpc.one_sided import Place, Seeds
 from vfljax.mpc.prg import Prg, stream
 from vfljax.mpc.wire import Message, Transcript
+from vfljax.mpc.x64 import ring_array
 
 Array = jax.Array
 
@@ -127,6 +128,7 @@ def forward(
     (codes of y at A with f_x + f_theta fraction bits; E, which A keeps for the
     weight gradient; transcript).
   """
+  ring_array(z, 'z', shape=f.x_shape)
   refresh = shares.active - c.v
   e = z - c.u
   part = f.forward(z, shares.passive + refresh) + c.passive
@@ -164,6 +166,7 @@ def backward(
     (new shares; codes of eta times the input gradient with f_g + f_theta
     fraction bits, at P, or `None`; transcript).
   """
+  ring_array(g, 'g', shape=f.y_shape)
   opened = g - c.v2
   said = [Message(opened, 'F2', 'active', 'passive', 1)]
   passive = f.weight_gradient(c.u, opened) + c.passive2

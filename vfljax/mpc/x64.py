@@ -64,16 +64,34 @@ def jit(fn: Callable[..., Any], **options: Any) -> Callable[..., Any]:
   return entry(jax.jit(fn, compiler_options=chosen or None, **options))
 
 
-def ring_array(x: Any, name: str, rank: int = 0) -> Ring:
-  """Checks that `x` is an int64 array of at least `rank` axes.
+def check_on(name: str) -> None:
+  """Passes where 64-bit types are on.
+
+  Raises:
+    TypeError: if not. JAX would go on with 32 bits, and a mask of 32 bits shows
+      the other half of a word.
+  """
+  if jax.dtypes.canonicalize_dtype(jnp.int64) != jnp.int64:
+    raise TypeError(
+        f'{name} needs 64-bit types: wrap the outermost jit in '
+        'jax.enable_x64(True), or make it with vfljax.mpc.jit.'
+    )
+
+
+def ring_array(
+    x: Any, name: str, rank: int = 0, shape: tuple[int, ...] | None = None
+) -> Ring:
+  """Checks that `x` is an int64 array of at least `rank` axes, or of `shape`.
 
   Raises:
     TypeError: if it has another dtype. Nothing is converted: an int32 here is
       nearly always an int64 that 32-bit JAX has already cut.
-    ValueError: if it has too few axes.
+    ValueError: if it has too few axes or another shape. A mask that is
+      broadcast would hide several numbers with the same words.
   """
   if not isinstance(x, (jax.Array, np.ndarray)) or x.dtype != jnp.int64:
     what = getattr(x, 'dtype', type(x).__name__)
+    what = f'NumPy scalar {what}' if isinstance(x, np.generic) else what
     raise TypeError(
         f'{name} must be an int64 array of ring elements, not {what}; in '
         '32-bit JAX keep ring elements in NumPy int64 or in arrays made by '
@@ -83,4 +101,6 @@ def ring_array(x: Any, name: str, rank: int = 0) -> Ring:
     raise ValueError(
         f'{name} needs at least {rank} axes; its shape is {x.shape}.'
     )
+  if shape is not None and x.shape != tuple(shape):
+    raise ValueError(f'{name} must be of shape {shape}; it is {x.shape}.')
   return x

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flax import linen as nn
+from jax import lax
 
+from vfljax.nets import product
 from vfljax.nets.convolution import Conv
 from vfljax.types import Array, Net, Params
 
@@ -24,12 +26,15 @@ class Linear(NamedTuple):
     params: 'kernel' and perhaps 'bias', from the network's parameters.
     window: (strides, padding) of a convolution, `None` for a dense layer.
     plain: (params, x) -> y; the layer by itself, in floating point.
+    linear: Whether that is x @ kernel + bias, or the convolution: not of a
+      class with a `__call__` of its own, or with another `dot_general`.
   """
 
   path: tuple[str, ...]
   params: dict[str, Array]
   window: tuple[Any, Any] | None
   plain: Callable[[dict[str, Array], Array], Array]
+  linear: bool = True
 
   @property
   def name(self) -> str:
@@ -82,7 +87,17 @@ def _linear(module: nn.Dense | Conv) -> Linear:
     assert not isinstance(y, tuple)
     return y
 
-  return Linear(module.path, params, window, plain)
+  return Linear(module.path, params, window, plain, _is_linear(module))
+
+
+def _is_linear(module: nn.Dense | Conv) -> bool:
+  if isinstance(module, Conv):
+    return type(module).__call__ is Conv.__call__
+  known = (None, lax.dot_general, product.dot_general)
+  return (
+      type(module).__call__ is nn.Dense.__call__
+      and module.dot_general in known and module.dot_general_cls is None
+  )
 
 
 def _frozen(padding: Any) -> Any:

@@ -1,0 +1,89 @@
+"""Which optimizers masked layers can be trained with.
+
+No party has the weights of a masked layer, so an optimizer that uses them
+(weight decay, trust ratios, averages of weights) would get zeros in their
+place. And under T4 the shares move by eta times the gradient, whatever the
+optimizer says.
+"""
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from vfljax import descent
+from vfljax.masked import reach
+from vfljax.masked.shares import Layer
+from vfljax.nets import intercept
+from vfljax.types import Params
+
+_PROBES = (1.0, -2.0)  # Gradients of two steps: of either sign and two sizes.
+
+
+def check(
+    tx: optax.GradientTransformation, params: Params, chosen: Sequence[Layer],
+    eta: float,
+) -> None:
+  """Passes if the optimizer can train what is masked.
+
+  Args:
+    tx: The passive party's.
+    params: The network's parameters; zeros where a layer is masked.
+    chosen: The masked layers.
+    eta: The learning rate under T4.
+
+  Raises:
+    ValueError: if its steps depend on a masked layer's weights, or its first
+      two steps of a layer under T4 are not those of plain SGD.
+  """
+  using = _using_weights(tx, params, chosen)
+  for layer in chosen:
+    if layer.name in using:
+      raise ValueError(
+          f'Layer {layer.name}: the optimizer uses its weights, as weight '
+          'decay does, which no party has while it is masked. Take one that '
+          'needs gradients alone, or exempt the layer, as optax.masked does.'
+      )
+    if layer.to_active and not _is_sgd(tx, params, layer, eta):
+      raise ValueError(
+          f'Layer {layer.name}: under T4 its shares move by eta={eta:g} times '
+          'the gradient, and the optimizer would move it otherwise: it must be '
+          f'optax.sgd({eta:g}) for this layer.'
+      )
+
+
+def _using_weights(
+    tx: optax.GradientTransformation, params: Params, chosen: Sequence[Layer]
+) -> set[str]:
+  """The names of layers on whose weights a step depends, by tracing alone."""
+
+  def moves(own, gradients):
+    weights = gradients
+    for layer in chosen:
+      weights = intercept.with_leaves(weights, layer.path, own[layer.name])
+    return descent.moves_of(tx, gradients, tx.init(weights), weights)[0]
+
+  own = {
+      layer.name: intercept.leaves_at(params, layer.path) for layer in chosen
+  }
+  return reach.used(moves, own, params)
+
+
+def _is_sgd(
+    tx: optax.GradientTransformation, params: Params, layer: Layer, eta: float
+) -> bool:
+  """Whether the first steps of the layer's weights are -eta times a gradient.
+
+  Of numbers, also where `params` are traced.
+  """
+  with jax.ensure_compile_time_eval():
+    zeros = jax.tree.map(lambda p: jnp.zeros(p.shape, p.dtype), params)
+    opt = tx.init(zeros)
+    for slope in _PROBES:
+      slopes = jax.tree.map(lambda p, slope=slope: p + slope, zeros)
+      moves, opt = descent.moves_of(tx, slopes, opt, zeros)
+      for move in intercept.leaves_at(moves, layer.path).values():
+        if not np.allclose(move, -eta * slope, rtol=1e-5, atol=0):
+          return False
+  return True
