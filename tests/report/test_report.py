@@ -313,6 +313,18 @@ def test_numbers_of_a_paper_come_from_the_configuration_too(tmp_path):
   assert '+3.2 | **DIFFERS** | Table 10' in text
 
 
+def test_cells_are_tinted_by_their_score_and_wrap_beyond_44_letters():
+  text = page._row([
+      tables.Text('a' * 44, strong=True), tables.Text('b' * 44, 0),
+      tables.Text('c' * 45, 5, True), tables.Text('d' * 45),
+  ])
+  assert text == (
+      f'<th scope="row">{"a" * 44}</th><td class="t0">{"b" * 44}</td>'
+      f'<td class="t5 wrap"><b>{"c" * 45}</b></td>'
+      f'<td class="wrap">{"d" * 45}</td>'
+  )
+
+
 @pytest.mark.parametrize('cells', [
     {},
     {('none', None): {(None, 'auc'): [0.9]}},
