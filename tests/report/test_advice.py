@@ -193,6 +193,19 @@ def test_what_was_not_tested_is_what_could_have_been(tmp_path):
   assert 'marvell' not in ten  # For two classes alone.
 
 
+@pytest.mark.parametrize('config', [dict(model=3), dict(attack=[1])])
+def test_a_configuration_that_cannot_be_read_names_no_attack(config):
+  assert untested.applying(config, 2) == ([], [])
+
+
+def test_of_many_that_were_not_run_thirty_are_named(tmp_path, monkeypatch):
+  results, = reading.read(workdir(tmp_path, CELLS).path)
+  many = {f'own {i}': None for i in range(40)}
+  monkeypatch.setattr(untested.defenses, 'REGISTRY', many)
+  text = ' '.join(untested.sentences(results, {}, 2))
+  assert text.count(' own ') == 30 and ' and 10 more' in text
+
+
 def test_the_best_of_many_is_said_to_be_flattered(tmp_path):
   """By the seeds that chose it; of one there was no choice."""
   results, = reading.read(workdir(tmp_path, CELLS).path)

@@ -160,6 +160,8 @@ def test_sections_of_several_settings_have_ids_of_their_own(tmp_path):
   work = store.open_workdir(tmp_path, {}, ['all'])
   work.save('all', rows, {})
   html = writing.write(tmp_path).read_text()
+  # What was run is said before all settings.
+  assert 0 < html.index('class="facts"') < html.index('<h2')
   page = Page(html)
   assert len(set(page.ids)) == len(page.ids)
   assert len(set(re.findall(r'type="radio" name="(.*?)"', html))) == 2
