@@ -30,7 +30,7 @@ def test_ours_are_good(name):
 def test_a_memory_of_rows_is_good():
   """Which no other number of rows can be tried with."""
   contracts.check_defense(
-      defenses.REGISTRY['gradient_compression'], 0.5, residual=True
+      defenses.REGISTRY['gradient_compression'], 0.5, False, residual=True
   )
 
 
@@ -295,7 +295,7 @@ def test_a_bad_attack_is_told(view, run, said):
 
 def test_features_are_guessed_in_their_shape():
   made = Attack(
-      WhiteBox, lambda key, view: view.blank[:, :2], wants=Wants(9, 4)
+      WhiteBox, lambda key, view: view.blank[:, :2], wants=Wants(9, 1)
   )
   with pytest.raises(ValueError, match=r'\(9, 5\) here'):
     contracts.check_attack(made)
