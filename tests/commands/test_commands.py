@@ -3,6 +3,7 @@ import pytest
 
 from tests.commands.finished import ISO, MORE, NONE, call, config, made
 from tests.report.test_report import Page
+from vfljax.commands import compare
 from vfljax.runner.workdir import store
 
 
@@ -37,6 +38,15 @@ def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):
   assert 'What differs' in words and words.count('Every measurement') >= 2
   assert 'data.name' not in words.partition('a/run: VHNN')[0].partition(
       'What differs')[2]  # It does not differ.
+
+
+@pytest.mark.parametrize('known', [True, False])
+def test_without_timings_the_number_of_classes_is_unknown(known, tmp_path):
+  folder = made(tmp_path / 'run', [NONE])
+  if not known:
+    (folder / 'timings.json').unlink()
+  one, = compare.read([folder])
+  assert (one.name, one.results.classes) == ('run', 2 if known else 0)
 
 
 def test_a_run_of_recommend_goes_by_its_own_folder(tmp_path, capsys):
