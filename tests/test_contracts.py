@@ -134,6 +134,10 @@ BAD = {
         lambda s: Defense(send=lambda passive, key, u: s * u),
         r'send must return \(the message, a penalty\).* a ShapeDtypeStruct'
     ),
+    'a tuple of a message alone': (
+        lambda s: Defense(send=lambda passive, key, u: (s * u,)),
+        r'send must return \(the message, a penalty\)'
+    ),
     'labels in features': (labels_in_features, 'not a message'),
     'a draw for all parties': (
         one_key_for_all, 'passive parties share what gradient draws',
@@ -257,6 +261,16 @@ def test_several_rounds_are_those_of_the_views():
   recorded = of_attacks._view(Attack(RecordedGradients, never), vfl)
   assert recorded.received.shape == (32, 1)
   assert recorded.known_labels.sum(0).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize('size', [1e-7, 0.5, 3e4])
+def test_guesses_are_alike_by_their_own_size(size):
+  """Those from gradients are small: measured by 1, any would be alike."""
+  one = size * jnp.array([1.0, 2.0, -4.0])
+  assert of_attacks._alike(one, one * (1 + 1e-6))
+  assert not of_attacks._alike(one, one[::-1])
+  assert not of_attacks._alike(one, one * (1 + 1e-3))
+  assert of_attacks._alike(0 * one, 0 * one)
 
 
 def test_an_attack_may_be_made_for_another_federation():
