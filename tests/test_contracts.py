@@ -1,5 +1,7 @@
 """Somebody's own defense or attack, checked by what `contracts` has for it."""
+import contextlib
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +40,25 @@ def test_luck_may_be_drawn_by_place():
   contracts.check_attack(Attack(CutGradients, lambda key, view: (
       view.received.sum(-1) + 1e-3 * jax.random.normal(key, (16,))
   ) * view.valid))
+
+
+@pytest.mark.parametrize('times', [1, 2])
+def test_small_noise_is_compared_by_its_spread(times, monkeypatch):
+  """Its numbers are others beside padding; twice as large they may not be."""
+  drawn = lambda seed: 10 + np.random.default_rng(seed).normal(
+      size=(luck.DRAWS, 16, 6)
+  )
+  monkeypatch.setattr(luck, '_hooks', lambda *_, **__: {'gradient': None})
+  monkeypatch.setattr(luck, '_shape', lambda run: ())
+  monkeypatch.setattr(luck, '_drawn', lambda hooks: {
+      name: times * drawn(len(name)) for name in hooks
+  })
+  nothing: Any = None
+  found = contextlib.nullcontext() if times == 1 else pytest.raises(
+      ValueError, match='padding in the round change what gradient makes'
+  )
+  with found:
+    luck._check_number('mine', nothing, nothing, dict(gradient=drawn(0)))
 
 
 @pytest.mark.slow
