@@ -1,6 +1,7 @@
 """Somebody's own defense or attack, checked by what `contracts` has for it."""
 import contextlib
 import functools
+import types
 from typing import Any
 
 import jax
@@ -59,6 +60,19 @@ def test_small_noise_is_compared_by_its_spread(times, monkeypatch):
   )
   with found:
     luck._check_number('mine', nothing, nothing, dict(gradient=drawn(0)))
+
+
+@pytest.mark.parametrize('padding, turned', [(0, False), (3, True)])
+def test_hooks_are_tried_on_samples_alone(padding, turned):
+  """Wherever padding is, rows come back in the samples' order without it."""
+  party = types.SimpleNamespace(params=dict(defense=()))
+  begun: Any = types.SimpleNamespace(defense=(), parties=(party, party))
+  own = Defense(
+      receive=lambda active, state, key, us, labels: ([2 * u for u in us], 0.0)
+  )
+  (name, run), = luck._hooks(own, begun, padding, turned).items()
+  assert name == 'receive'
+  np.testing.assert_array_equal(run(jax.random.key(0)), 2 * luck._message())
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from vfljax.report import (
 from vfljax.runner.cli.goals import Goal, goal
 from vfljax.runner.errors import UserError
 from vfljax.runner.main import main
-from vfljax.runner.workdir import store
 
 # Utility 90 %; the names are those of the registry, the numbers made up.
 CELLS = {
@@ -205,21 +204,6 @@ def test_of_many_that_were_not_run_thirty_are_named(tmp_path, monkeypatch):
   monkeypatch.setattr(untested.defenses, 'REGISTRY', many)
   text = ' '.join(untested.sentences(results, {}, 2))
   assert text.count(' own ') == 30 and ' and 10 more' in text
-
-
-@pytest.mark.parametrize('names', ['a', 'ab'])
-def test_of_several_settings_each_is_named(names, tmp_path):
-  """And of a single one none, as there is nothing to tell it from."""
-  rows = [
-      fake_results.row(name, None, attack, 0, metric, 'test', 0.9)
-      | dict(dataset=dataset) for dataset in names for name in ('none', 'iso')
-      for attack, metric in ((None, 'auc'), ('norm_scoring', 'leak_auc'))
-  ]
-  store.open_workdir(tmp_path, {}, ['all']).save('all', rows, {})
-  text = advise.text(str(tmp_path), Goal(budget=2))
-  titles = [' '.join(results.title) for results in reading.read(tmp_path)]
-  assert text.count('What was measured') == len(titles) == len(names)
-  assert [title in text for title in titles] == [len(names) > 1] * len(names)
 
 
 def test_the_best_of_many_is_said_to_be_flattered(tmp_path):
