@@ -39,8 +39,8 @@ DRAWN = (
     'defenses', 'attacks', 'views', 'mpc', 'masked', 'nets', 'he', 'attack.py',
     'defense.py', 'protocol.py', 'train.py', 'completion.py', 'metrics.py',
     'evaluation.py', 'numerics.py', 'permuting.py', 'likeness.py', 'passed.py',
-    'returned.py', 'data/table.py', 'data/split.py',
-    'runner/compiled/replay.py',
+    'returned.py', 'runner/compiled/replay.py', 'report', 'data', 'contracts',
+    'commands',
 )
 # What cosmic-ray offers and we leave out: operators on types that no code of
 # ours has there end in TypeErrors, which any test notices.
@@ -57,13 +57,18 @@ FAR = (
 )
 SECONDS = 600
 # Folders whose modules are tested through each other, by all of their tests.
-WHOLE = ('mpc', 'masked', 'data', 'nets', 'he')
+WHOLE = ('mpc', 'masked', 'data', 'nets', 'he', 'report', 'commands')
+# Far from formulas: tried by the quick tests of their folder, and those outside
+# of far ones that import them. What slow tests alone notice is a gap.
+ROOMS = ('report', 'data', 'contracts', 'commands')
+QUICK = ('-m', 'not faults and not slow')
 # Modules whose own tests have another name.
 NAMED_SO = dict(
     passed='misuse', returned='checked', heads='batch_statistics',
     nnx_modules='nnx', encoder_files='encoder', pretrained='encoder',
     spnn='sums', sfa='sums', packing='sums', ckks='sums', encoding='cipher',
-    keys='cipher', arrays='cipher', **dict.fromkeys((
+    keys='cipher', arrays='cipher', little='contracts', luck='contracts',
+    of_attacks='contracts', of_defenses='contracts', **dict.fromkeys((
         'base', 'convolution', 'convolutional', 'dense', 'embedding', 'lenet',
         'mlp3', 'resnet', 'vgg', 'wide_deep',
     ), 'networks')
@@ -191,7 +196,8 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
         continue
     if whole:
       all_of.add(str(where))
-    if whole or word.search(text) or test.stem in own_names:
+    asked = bool((asks if folder in ROOMS else word).search(text))
+    if whole or asked or test.stem in own_names:
       own = test.stem.startswith(own_names)
       named = bool(re.search(rf'\b{name}\b', text))
       near = where.parts[1] == path.parts[1]
@@ -199,7 +205,10 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
       found.append(order)
   files = [row[-1] for row in sorted(found)]
   kept = {*files[:FILES], *all_of}
-  return [*ALWAYS, *(file for file in files if file in kept)]
+  files = [file for file in files if file in kept]
+  if folder in ROOMS:  # They have constants and options, too.
+    return [*files, *ALWAYS, *QUICK]
+  return [*ALWAYS, *files]
 
 
 def contracts_of(file: str, root: Path = mutants.ROOT) -> list[str]:

@@ -1,5 +1,8 @@
 """Somebody's own defense or attack, checked by what `contracts` has for it."""
+import contextlib
 import functools
+import types
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +33,7 @@ def test_ours_are_good(name):
 def test_a_memory_of_rows_is_good():
   """Which no other number of rows can be tried with."""
   contracts.check_defense(
-      defenses.REGISTRY['gradient_compression'], 0.5, residual=True
+      defenses.REGISTRY['gradient_compression'], 0.5, False, residual=True
   )
 
 
@@ -38,6 +41,38 @@ def test_luck_may_be_drawn_by_place():
   contracts.check_attack(Attack(CutGradients, lambda key, view: (
       view.received.sum(-1) + 1e-3 * jax.random.normal(key, (16,))
   ) * view.valid))
+
+
+@pytest.mark.parametrize('times', [1, 2])
+def test_small_noise_is_compared_by_its_spread(times, monkeypatch):
+  """Its numbers are others beside padding; twice as large they may not be."""
+  drawn = lambda seed: 10 + np.random.default_rng(seed).normal(
+      size=(luck.DRAWS, 16, 6)
+  )
+  monkeypatch.setattr(luck, '_hooks', lambda *_, **__: {'gradient': None})
+  monkeypatch.setattr(luck, '_shape', lambda run: ())
+  monkeypatch.setattr(luck, '_drawn', lambda hooks: {
+      name: times * drawn(len(name)) for name in hooks
+  })
+  nothing: Any = None
+  found = contextlib.nullcontext() if times == 1 else pytest.raises(
+      ValueError, match='padding in the round change what gradient makes'
+  )
+  with found:
+    luck._check_number('mine', nothing, nothing, dict(gradient=drawn(0)))
+
+
+@pytest.mark.parametrize('padding, turned', [(0, False), (3, True)])
+def test_hooks_are_tried_on_samples_alone(padding, turned):
+  """Wherever padding is, rows come back in the samples' order without it."""
+  party = types.SimpleNamespace(params=dict(defense=()))
+  begun: Any = types.SimpleNamespace(defense=(), parties=(party, party))
+  own = Defense(
+      receive=lambda active, state, key, us, labels: ([2 * u for u in us], 0.0)
+  )
+  (name, run), = luck._hooks(own, begun, padding, turned).items()
+  assert name == 'receive'
+  np.testing.assert_array_equal(run(jax.random.key(0)), 2 * luck._message())
 
 
 @pytest.mark.slow
@@ -133,6 +168,10 @@ BAD = {
     'a message alone': (
         lambda s: Defense(send=lambda passive, key, u: s * u),
         r'send must return \(the message, a penalty\).* a ShapeDtypeStruct'
+    ),
+    'a tuple of a message alone': (
+        lambda s: Defense(send=lambda passive, key, u: (s * u,)),
+        r'send must return \(the message, a penalty\)'
     ),
     'labels in features': (labels_in_features, 'not a message'),
     'a draw for all parties': (
@@ -259,6 +298,16 @@ def test_several_rounds_are_those_of_the_views():
   assert recorded.known_labels.sum(0).tolist() == [3, 3]
 
 
+@pytest.mark.parametrize('size', [1e-7, 0.5, 3e4])
+def test_guesses_are_alike_by_their_own_size(size):
+  """Those from gradients are small: measured by 1, any would be alike."""
+  one = size * jnp.array([1.0, 2.0, -4.0])
+  assert of_attacks._alike(one, one * (1 + 1e-6))
+  assert not of_attacks._alike(one, one[::-1])
+  assert not of_attacks._alike(one, one * (1 + 1e-3))
+  assert of_attacks._alike(0 * one, 0 * one)
+
+
 def test_an_attack_may_be_made_for_another_federation():
   contracts.check_attack(attacks.direct_label(), algorithms.vlr(2, 2))
 
@@ -306,7 +355,7 @@ def test_halves_that_guess_otherwise_are_told():
 
 def test_features_are_guessed_in_their_shape():
   made = Attack(
-      WhiteBox, lambda key, view: view.blank[:, :2], wants=Wants(9, 4)
+      WhiteBox, lambda key, view: view.blank[:, :2], wants=Wants(9, 1)
   )
   with pytest.raises(ValueError, match=r'\(9, 5\) here'):
     contracts.check_attack(made)

@@ -38,9 +38,13 @@ def test_a_modules_own_tests_come_first():
   found = drawn_mutants.tests_of('vfljax/passed.py')
   assert found[:3] == [*quick, 'tests/test_misuse.py']
   # Tests that are far from others are near to modules of their own folder.
+  # They are quick, and what all modules promise comes last.
   found = drawn_mutants.tests_of('vfljax/data/split.py')
-  assert found[2] == 'tests/data/test_split.py'
+  assert found[0] == 'tests/data/test_split.py'
   assert 'tests/data/test_load.py' in found
+  assert found[-4:] == [*quick, '-m', 'not faults and not slow']
+  found = drawn_mutants.tests_of('vfljax/contracts/luck.py')
+  assert found[0] == 'tests/test_contracts.py'
   found = drawn_mutants.tests_of('vfljax/runner/compiled/replay.py')
   assert found[2] == 'tests/runner/compiled/test_replay.py'
   # Networks are tried by all of their folder, and where a paper's is tried.

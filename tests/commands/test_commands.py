@@ -2,7 +2,11 @@
 import pytest
 
 from tests.commands.finished import ISO, MORE, NONE, call, config, made
+from tests.fake_results import row
 from tests.report.test_report import Page
+from vfljax.commands import advise, compare
+from vfljax.report import reading
+from vfljax.runner.cli.goals import Goal
 from vfljax.runner.workdir import store
 
 
@@ -37,6 +41,30 @@ def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):
   assert 'What differs' in words and words.count('Every measurement') >= 2
   assert 'data.name' not in words.partition('a/run: VHNN')[0].partition(
       'What differs')[2]  # It does not differ.
+
+
+@pytest.mark.parametrize('names', ['a', 'ab'])
+def test_of_several_settings_each_is_named(names, tmp_path):
+  """And of a single one none, as there is nothing to tell it from."""
+  rows = [
+      row(name, None, attack, 0, metric, 'test', 0.9)
+      | dict(dataset=dataset) for dataset in names for name in ('none', 'iso')
+      for attack, metric in ((None, 'auc'), ('norm_scoring', 'leak_auc'))
+  ]
+  store.open_workdir(tmp_path, {}, ['all']).save('all', rows, {})
+  text = advise.text(str(tmp_path), Goal(budget=2))
+  titles = [' '.join(results.title) for results in reading.read(tmp_path)]
+  assert text.count('What was measured') == len(titles) == len(names)
+  assert [title in text for title in titles] == [len(names) > 1] * len(names)
+
+
+@pytest.mark.parametrize('known', [True, False])
+def test_without_timings_the_number_of_classes_is_unknown(known, tmp_path):
+  folder = made(tmp_path / 'run', [NONE])
+  if not known:
+    (folder / 'timings.json').unlink()
+  one, = compare.read([folder])
+  assert (one.name, one.results.classes) == ('run', 2 if known else 0)
 
 
 def test_a_run_of_recommend_goes_by_its_own_folder(tmp_path, capsys):

@@ -1,5 +1,6 @@
 """`vfljax from-vflair`: what is translated, what is refused."""
 import json
+import math
 
 import pytest
 
@@ -90,6 +91,22 @@ def test_defenses_keep_their_strengths(entry, expected):
   assert defended(name, party, **more) == expected
 
 
+def test_what_a_file_does_not_say_is_as_in_vflairs_code():
+  """The active party defends; the attacker is the first of the others."""
+  attack = {'0': dict(name='NoisySample'), '1': dict(name='MissingFeature')}
+  config, apart, _ = made(
+      k=3, model_list={str(k): {} for k in range(3)}, attack_list=attack,
+      defense=dict(name='MID', parameters={'lambda': 0.5}),
+  )
+  assert config.listed[1] == Entry('mid', (0.5,), dict(side='active'))
+  assert apart == ['noisy_sample', 'missing_features']
+  assert config.attack.own == dict(
+      noisy_sample=dict(rate=0.01, std=2.0), missing_features=dict(rate=0.25)
+  )
+  assert (config.attack.party, config.attack.known) == (1, 4)
+  assert config.model.bottom == (32, 1)
+
+
 @pytest.mark.parametrize('changed, said', [
     (dict(tree_type='xgboost'), "counterpart of 'tree_type'"),
     (dict(communication=dict(communication_protocol='CELU')), "'CELU'"),
@@ -102,6 +119,18 @@ def test_defenses_keep_their_strengths(entry, expected):
     (dict(model_list={'0': dict(type='MLP4'), '1': {}}), 'same network'),
     (dict(attack_list={'0': dict(name='NormbasedScoring', parameters=dict(
         party=[1]))}), 'the active one'),
+    (dict(epochs=math.inf), "'epochs' must be a number"),
+    (dict(num_exp=1.5), "'num_exp' must be a number; got 1.5"),
+    (dict(num_exp=-1.5), "'num_exp' must be a number; got -1.5"),
+    (dict(lr=math.nan), "'lr' must be a number"),
+    (dict(attack_list={'0': dict(name='NormbasedScoring', parameters=dict(
+        party=0))}), 'of another kind than in VFLAIR'),
+    (dict(attack_list={'0': dict(name='NoisySample', parameters=dict(
+        noise_rate='x'))}), "of another kind than in VFLAIR: .*'x'"),
+    (dict(defense=dict(name=['MID'])), 'of another kind than in VFLAIR'),
+    *((dict(defense=dict(name='GradientSparsification', parameters=dict(
+        party=[1], gradient_sparse_rate=rate))), 'and not drop all')
+      for rate in (1, 100, -1, math.inf, math.nan)),
 ])
 def test_what_has_no_counterpart_is_refused(changed, said):
   with pytest.raises(UserError, match=said):

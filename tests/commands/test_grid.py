@@ -9,8 +9,9 @@ import sys
 import jax
 import pytest
 
+from tests.commands.finished import ISO, NONE, made
 from tests.compiling import QUICK_FLAGS
-from vfljax.commands import grid, point, ray_engine
+from vfljax.commands import axes, grid, point, ray_engine
 from vfljax.runner import main
 from vfljax.runner.errors import UserError
 from vfljax.runner.machine import disk
@@ -125,6 +126,22 @@ def test_what_cannot_be_run_may_be_left_out(start, tmp_path, monkeypatch):
   assert [name[-1] for name in ran] == ['2', '3']
   code, _, error = start('--over', 'data.parties=31', '--skip')
   assert code == 2 and 'parties=31' in error and '--skip' not in error
+
+
+def test_a_page_is_over_all_and_a_single_one_has_its_own(
+    tmp_path, capsys, monkeypatch
+):
+  written = lambda runs: ' and '.join(one.name for one in runs)
+  monkeypatch.setattr(grid.compare, 'written', written)
+  points = [axes.Point(name, (), str(made(tmp_path / name, [NONE, ISO])), label)
+            for name, label in (('of=1', '1'), ('of=2', '2'))]
+  grid._report(points[:1], tmp_path)
+  report = Path(points[0].workdir, 'report.html')
+  assert capsys.readouterr().out == f'\nReport: {report}\n'
+  grid._report(points, tmp_path)
+  page = tmp_path / 'grid.html'
+  assert f'Report: {page}' in capsys.readouterr().out
+  assert page.read_text() == '1 and 2'
 
 
 def test_a_work_directory_is_no_grid(start, tmp_path):

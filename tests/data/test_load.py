@@ -7,7 +7,7 @@ from sklearn import datasets
 from sklearn.impute import SimpleImputer
 
 from vfljax import data
-from vfljax.data import spambase
+from vfljax.data import spambase, texts
 from vfljax.data.table import (
     Table, bare, check, counted, few_classes, impute, listing,
 )
@@ -241,3 +241,23 @@ def test_spambase_imputes_and_refuses_an_empty_file(tmp_path):
   file.write_text('')
   with pytest.raises(ValueError, match='is not in the format'):
     data.load('spambase', str(file))
+
+
+def test_the_last_rows_of_prepared_texts_are_the_official_test_set(monkeypatch):
+  """Each part is drawn from alone, and where it is small, all of it is kept."""
+  sets = {
+      'train': [dict(text=f'a{i}', label=9 + i % 2) for i in range(8)],
+      'test': [dict(text=f'b{i}', label=9) for i in range(3)],
+  }
+  monkeypatch.setattr(texts.tfds, 'rows', lambda path, part: sets[part])
+  monkeypatch.setattr(texts, 'tokens', lambda said, *_: np.array([
+      [ord(word[0]), int(word[1:])] for word in said
+  ], np.float32))
+  table = texts.prepared('imdb_reviews')('there', parts=1, length=2, rows=4)
+  assert table.test is not None
+  np.testing.assert_array_equal(table.test, [False] * 4 + [True] * 3)
+  np.testing.assert_array_equal(table.features[:, 0] == ord('b'), table.test)
+  assert table.classes == ('9', '10')  # By their numbers.
+  np.testing.assert_array_equal(
+      table.labels[:4], table.features[:4, 1] % 2
+  )

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from vfljax import data
-from vfljax.data import nuswide
+from vfljax.data import nuswide, source
 from vfljax.data.source import Facts, Mismatch, Source, check_facts
+from vfljax.data.table import Table
 from vfljax.runner.cli import listing
 from vfljax.runner.cli.arguments import load_data
 from vfljax.runner.config import DataConfig
@@ -123,6 +124,19 @@ def test_other_features_or_classes_are_another_data_set():
   with pytest.raises(ValueError, match='wine has 3 classes; here are 4: class'):
     check('wine', wider, {})
   assert check('csv', wider, {}) is wider
+
+
+def test_of_many_odd_means_three_are_named():
+  means = tuple((i, 2.0 + i) for i in range(5))
+  facts = Facts(1, (1,), 'here', (5,), means=means)
+  found, = source._means(facts, Table(
+      np.array([[0, 3, 5, 7, 9]], np.float32), np.zeros(1, np.int32),
+      tuple('abcde'), ('no', 'yes'), tuple(range(5)),
+  ))
+  assert found == (
+      'the mean of a is 0 instead of 2, the mean of c is 5 instead of 4, the '
+      'mean of d is 7 instead of 5 and 1 more'
+  )
 
 
 def test_who_asks_for_a_part_is_not_told_that_it_is_one():

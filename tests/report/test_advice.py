@@ -5,7 +5,9 @@ from tests import fake_results
 from tests.report.test_lost import cell_of
 from tests.report.test_report import workdir
 from vfljax.commands import advise
-from vfljax.report import advice, ending, reading, terminal, untested, writing
+from vfljax.report import (
+    advice, ending, ranks, reading, terminal, untested, writing,
+)
 from vfljax.runner.cli.goals import Goal, goal
 from vfljax.runner.errors import UserError
 from vfljax.runner.main import main
@@ -70,6 +72,31 @@ def test_what_leaks_little_enough_is_taken_at_least_cost(tmp_path):
       'Within 1 point of loss and 50 points of leakage, dp_laplace 0.01 leaks '
       'least: 20.0'
   )
+
+
+def test_rivals_that_leak_five_points_more_are_not_named(tmp_path):
+  free = {('none', None): cell_of([0.9] * 2, [0.95] * 2)}
+  rival = lambda leak: cell_of([0.89] * 2, [leak] * 2)
+  cells = free | {
+      ('iso', 1.0): rival(0.51), ('max_norm', None): rival(0.56),
+      ('marvell', 1.0): rival(0.561),
+  }
+  first, *_ = said(tmp_path, Goal(budget=2), cells)
+  assert 'iso 1 leaks least' in first and 'max_norm costs' in first
+  assert 'leaks 5.0 ± 0.0 more' in first and 'marvell' not in first
+  # If none is as near, the nearest is named.
+  del cells['max_norm', None]
+  first, *_ = said(tmp_path / 'far', Goal(budget=2), cells)
+  assert 'marvell 1 costs the same and leaks 5.1 ± 0.0 more' in first
+
+
+@pytest.mark.parametrize('leak, shown', [(0.504, 0.4), (0.48, 0.0)])
+def test_a_leakage_counts_from_nothing_on(leak, shown):
+  loss, points = (
+      reading.summarize([100 * x] * 2) for x in (0.012, leak - 0.5)
+  )
+  trade = ranks.Trade(('iso', 1.0), loss, dict(a=points), 'a', 5)
+  assert advice._shown(trade) == (1.2, shown)
 
 
 def test_where_nothing_keeps_to_it_the_nearest_is_named(tmp_path):
@@ -164,6 +191,19 @@ def test_what_was_not_tested_is_what_could_have_been(tmp_path):
   ten = ' '.join(untested.sentences(results, fake_results.config(), 10))
   assert 'mean_scoring' not in ten.split('do not apply')[0]
   assert 'marvell' not in ten  # For two classes alone.
+
+
+@pytest.mark.parametrize('config', [dict(model=3), dict(attack=[1])])
+def test_a_configuration_that_cannot_be_read_names_no_attack(config):
+  assert untested.applying(config, 2) == ([], [])
+
+
+def test_of_many_that_were_not_run_thirty_are_named(tmp_path, monkeypatch):
+  results, = reading.read(workdir(tmp_path, CELLS).path)
+  many = {f'own {i}': None for i in range(40)}
+  monkeypatch.setattr(untested.defenses, 'REGISTRY', many)
+  text = ' '.join(untested.sentences(results, {}, 2))
+  assert text.count(' own ') == 30 and ' and 10 more' in text
 
 
 def test_the_best_of_many_is_said_to_be_flattered(tmp_path):

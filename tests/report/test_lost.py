@@ -7,6 +7,7 @@ from tests.report.test_report import workdir
 from vfljax.report import (
     advice, ranks, reading, tables, verdict, writing,
 )
+from vfljax.report.lost import Lost
 from vfljax.runner.cli.goals import Goal
 
 NAN = math.nan
@@ -161,6 +162,16 @@ def test_means_are_of_other_seeds_where_there_are_some(tmp_path, leaks, left):
   })
   assert said[0].startswith('Without a number: a on iso (1)')
   assert ('Means are over the other seeds.' in said[0]) == left
+
+
+@pytest.mark.parametrize('gone, left', [
+    (dict(), False), (dict(diverged=1), True), (dict(unfinished=3), True),
+    (dict(diverged=2, unfinished=2), False), (dict(blind=3), True),
+    (dict(blind=4), False), (dict(diverged=2, blind=2), True),
+    (dict(spared=2), False),
+])
+def test_a_mean_is_over_some_seeds_if_others_are_gone(gone, left):
+  assert Lost(**dict(diverged=0, unfinished=0, of=4) | gone).leaves_some == left
 
 
 def test_the_only_attack_without_a_number_leaves_no_place(tmp_path):

@@ -6,7 +6,9 @@ import pytest
 
 from tests import fake_results
 from tests.report.test_report import Page
-from vfljax.report import drawing, plots, ranks, reading, svg, writing
+from vfljax.report import (
+    drawing, page, plots, ranks, reading, svg, writing,
+)
 from vfljax.report.plots import PRINT, Curve
 
 
@@ -114,6 +116,24 @@ def test_sections_are_listed_and_found(made):
   assert 'Optimal PU scores' not in html  # The ranking is there once.
 
 
+@pytest.mark.parametrize('sections', [2, 3])
+def test_a_page_of_three_sections_has_contents(sections):
+  text = page.page('T', ['<h1>T</h1>', *map(page.heading, 'abc'[:sections])])
+  assert ('<nav' in text) == (sections == 3)
+  if sections == 3:
+    assert text.index('</h1>') < text.index('<nav') < text.index('<h2 id="')
+
+
+def test_zones_end_where_scores_do_and_have_no_edges():
+  """Edges would lie over each other, and be darker than the zones."""
+  curves = [Curve(0, [0.0, 0.6], [50.0, 8.0])]
+  axes, = plots.trade_off(curves, plots.framed(curves)).figure.axes
+  zones = [(*p.get_bbox().max, p.get_linewidth()) for p in axes.patches]
+  np.testing.assert_allclose(zones, [
+      (0.5, 5, 0), (1, 10, 0), (2, 15, 0), (4, 20, 0), (6, 25, 0)
+  ], atol=1e-9)
+
+
 @pytest.mark.slow
 def test_figures_are_files_of_their_own(made):
   _, results = made
@@ -140,6 +160,8 @@ def test_sections_of_several_settings_have_ids_of_their_own(tmp_path):
   work = store.open_workdir(tmp_path, {}, ['all'])
   work.save('all', rows, {})
   html = writing.write(tmp_path).read_text()
+  # What was run is said before all settings.
+  assert 0 < html.index('class="facts"') < html.index('<h2')
   page = Page(html)
   assert len(set(page.ids)) == len(page.ids)
   assert len(set(re.findall(r'type="radio" name="(.*?)"', html))) == 2

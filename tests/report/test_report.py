@@ -11,7 +11,7 @@ from tests import fake_results
 from tests.fake_results import PAPER, row
 from vfljax.leakage import LABELS, Known
 from vfljax.report import (
-    page, papers, ranks, reading, tables, verdict, writing,
+    page, papers, ranks, reading, spent, tables, verdict, writing,
 )
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import told
@@ -311,6 +311,62 @@ def test_numbers_of_a_paper_come_from_the_configuration_too(tmp_path):
   writing.write(work.path)
   text = (tmp_path / 'summary.md').read_text()
   assert '+3.2 | **DIFFERS** | Table 10' in text
+
+
+def test_cells_are_tinted_by_their_score_and_wrap_beyond_44_letters():
+  text = page._row([
+      tables.Text('a' * 44, strong=True), tables.Text('b' * 44, 0),
+      tables.Text('c' * 45, 5, True), tables.Text('d' * 45),
+  ])
+  assert text == (
+      f'<th scope="row">{"a" * 44}</th><td class="t0">{"b" * 44}</td>'
+      f'<td class="t5 wrap"><b>{"c" * 45}</b></td>'
+      f'<td class="wrap">{"d" * 45}</td>'
+  )
+
+
+def test_the_podium_has_places_bars_and_scores(tmp_path):
+  """Bars are of the widest leakage and cost, but at least of 25 and 6."""
+  results, = reading.read(kang(tmp_path).path)
+  items = re.findall('<li.*?</li>', page.podium(ranks.rank(results)))
+  said = [re.sub(r'<.*?>', ' ', item).split() for item in items]
+  assert [one[0] for one in said] == ['1.', '2.', '3.', '4.']
+  assert said[0][1:6] == ['dp', 'laplace', 'at', 'strength', '0.1']
+  assert '4/5' in items[0] and items[0].count('●') == 4
+  assert '<li class=free>' in items[3] and 'no defense' in items[3]
+  bars = re.findall(r'width:([\d.]+)%', items[0])
+  assert bars == [f'{100 * x:.1f}' for x in (3.7 / 50, 0.9 / 11.2)]
+
+
+@pytest.mark.parametrize('share, width', [
+    (-0.1, 0), (0.25, 25), (1.0, 100), (1.5, 100)
+])
+def test_a_bar_is_as_wide_as_its_share(share, width):
+  text = page._bar('leak', share, tables.Text('7.0', 4), 'leaks')
+  assert f'<i class="little" style="width:{width:.1f}%">' in text
+
+
+def test_headings_of_advice_are_below_its_sections():
+  evidence = tables.Table('E', '', (), [])
+  given = writing.Advice('Within 2', ['a'], evidence, ['u'])
+  first, *rest = writing._first(['a', 'b'], given, 2)
+  assert first == page.verdict(['a']) and rest[1] == page.note('b')
+  assert re.findall(r'<h(\d)>(.*?)</h', ''.join(rest)) == [
+      ('2', 'By the PU score, at any price'), ('2', 'Within 2: the evidence'),
+      ('3', 'E'), ('3', 'Not tested'),
+  ]
+
+
+def test_a_configuration_is_shown_field_by_field():
+  config = dict(
+      seeds=2, train=dict(widths=[4, 8], name='', rows=()),
+      listed=[dict(defense='iso', strengths=[1.0], label='')],
+  )
+  rows = spent.configuration(config).rows
+  assert {key.text: value.text for key, value in rows} == {
+      'seeds': '2', 'train.widths': '4, 8', 'train.name': 'empty',
+      'train.rows': 'empty', 'listed': '(defense=iso, strengths=1.0)',
+  }
 
 
 @pytest.mark.parametrize('cells', [

@@ -30,6 +30,16 @@ def test_words_stay_whole_before_names_are_broken(columns, first):
   assert first in text and max(map(len, text)) <= columns
 
 
+def test_a_table_has_a_line_for_each_row_and_one_below_its_head():
+  assert lines(60) == [
+      'Names',
+      'defense               worst leakage  by',
+      '─' * 56,
+      'gradient_compression  46.4±9.5       gradient clustering',
+      'iso                   -100.0±12.5    norm scoring',
+  ]
+
+
 @given(
     st.lists(st.lists(
         st.text('ab1_ ', min_size=1, max_size=30), min_size=3, max_size=3

@@ -8,6 +8,7 @@ Adam, linear heads.
 import argparse
 from collections.abc import Mapping
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +95,22 @@ def translated(
   """The config, attacks that need a run of their own, and those left out.
 
   Raises:
-    UserError: for what has no counterpart.
+    UserError: for what has no counterpart, and for values of another kind than
+      VFLAIR's.
   """
+  try:
+    return _translated(theirs)
+  except UserError:
+    raise
+  except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    raise UserError(
+        f'A setting has a value of another kind than in VFLAIR: {error}.'
+    ) from error
+
+
+def _translated(
+    theirs: Mapping[str, Any]
+) -> tuple[Config, list[str], list[str]]:
   if odd := sorted(set(theirs) - _KNOWN):
     raise UserError(
         f'vfljax has no counterpart of {", ".join(map(repr, odd))} in a '
@@ -122,7 +137,7 @@ def translated(
 def _number(theirs: Mapping, name: str, default: Any, kind: type) -> Any:
   value = theirs.get(name, default)
   if isinstance(value, bool) or not isinstance(value, (int, float)) or (
-      kind is int and value != int(value)
+      not math.isfinite(value) or kind is int and value != int(value)
   ):
     raise UserError(f'{name!r} must be a number; got {brief(repr(value))}.')
   return kind(value)

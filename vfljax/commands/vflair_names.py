@@ -1,5 +1,6 @@
 """VFLAIR's names of data sets, networks, defenses and attacks, and ours."""
 from collections.abc import Callable, Mapping
+import math
 from typing import Any
 
 from vfljax.runner.config import Entry
@@ -47,11 +48,12 @@ def _sparse(more: More, active: bool) -> Entry:
   """A rate above 1 is divided by 100 there until it is not."""
   _at_active('GradientSparsification', active)
   dropped = float(more['gradient_sparse_rate'])
-  while dropped > 1:
+  while 1 < dropped < math.inf:
     dropped /= 100
-  if dropped == 1:
+  if not 0 <= dropped < 1:
     raise UserError(
-        'gradient_sparse_rate drops all of a gradient; 99.5 keeps 0.5 %.'
+        'gradient_sparse_rate must be 0 or more and not drop all of a gradient;'
+        f' 99.5 keeps 0.5 %. Got {more["gradient_sparse_rate"]}.'
     )
   return Entry(
       'gradient_compression', (round(1 - dropped, 9),), dict(residual=True)
