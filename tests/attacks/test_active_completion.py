@@ -176,6 +176,7 @@ def test_standardised_by_known_samples():
   np.testing.assert_allclose(trained, expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_active_completion_completes_like_the_passive_attack():
   schedule = Schedule(epochs=20, stages=2, learning_rate=0.05)
   bottom, head = nets.mlp(4), nets.mlp(2)

@@ -186,7 +186,10 @@ def test_messages_hold_no_private_key_and_no_masks_twice(keys, name):
   assert len(set(numbers)) == len(numbers)
 
 
-@pytest.mark.parametrize('name', runs.ALL)
+@pytest.mark.parametrize('name', [
+    pytest.param(name, marks=pytest.mark.slow) if name == 'acml' else name
+    for name in runs.ALL
+])
 def test_a_real_mini_batch_is_plain_training(keys, name):
   """B = 4, 32 inputs, 8 hidden."""
   with jax.enable_x64(True):
