@@ -11,13 +11,15 @@ of one entry after the other, as a run does, and waits for them. An entry that
 shares its programs with an earlier one takes no time. Programs that a run
 compiles while it trains are waited for here. Seconds are wall-clock time and
 processor time on all cores; a shared machine affects the latter less. Another
-clone, such as an earlier version, takes turns with this one. The record is
+clone, such as an earlier version, takes turns with this one, `--turns` times:
+on a busy machine one turn can differ from the next by a fifth. The record is
 written after each configuration, and the same command continues if it was
 stopped and the commits are the same.
 """
 import argparse
 import gc
 import importlib
+import itertools
 import json
 import os
 import pathlib
@@ -125,12 +127,15 @@ def main() -> None:
       '--only', default='', help='names that contain one of these words'
   )
   parser.add_argument('--beside', type=records.clone, help='another clone')
+  parser.add_argument('--turns', type=int, default=1, help='measurements each')
   parser.add_argument('--one', default='', help=argparse.SUPPRESS)
   parser.add_argument('--out', default='', help='where the record is written')
   given = parser.parse_args()
   folder = given.data.resolve()
   if not folder.is_dir():
     parser.error(f'--data={given.data} is no folder.')
+  if given.turns < 1:
+    parser.error(f'--turns={given.turns}: how often, at least 1.')
   if given.one:
     print(json.dumps(roomy(measured)(given.one, folder)))
     return
@@ -148,12 +153,13 @@ def main() -> None:
   record = records.begin() | records.machine() | dict(
       limit=LIMIT, commits=commits, configs=found,
   )
-  for name in chosen:
-    if name not in found:
-      found[name] = {}
+  for name, turn in itertools.product(chosen, range(given.turns)):
+    label = f'{name}, turn {turn + 1}' if turn else name
+    if label not in found:
+      found[label] = {}
       for which, clone in clones.items():
-        found[name][which] = apart(name, folder, clone)
-        print(which, name, _said(found[name][which]), flush=True)
+        found[label][which] = apart(name, folder, clone)
+        print(which, label, _said(found[label][which]), flush=True)
       records.write(record, given.out, aloud=False)
 
 
