@@ -34,13 +34,15 @@ from typing import NamedTuple
 from tests import mutants
 
 RECORD = mutants.ROOT / 'tests' / 'drawn_mutants.json'
+# Rooms of the runner that compile little.
+OF_RUNNER = ('config', 'experiment', 'cli', 'workdir', 'checking')
 # The package's folders and modules that mutants are drawn from.
 DRAWN = (
     'defenses', 'attacks', 'views', 'mpc', 'masked', 'nets', 'he', 'attack.py',
     'defense.py', 'protocol.py', 'train.py', 'completion.py', 'metrics.py',
     'evaluation.py', 'numerics.py', 'permuting.py', 'likeness.py', 'passed.py',
     'returned.py', 'runner/compiled/replay.py', 'report', 'data', 'contracts',
-    'commands',
+    'commands', *(f'runner/{room}' for room in OF_RUNNER),
 )
 # What cosmic-ray offers and we leave out: operators on types that no code of
 # ours has there end in TypeErrors, which any test notices.
@@ -57,10 +59,12 @@ FAR = (
 )
 SECONDS = 600
 # Folders whose modules are tested through each other, by all of their tests.
-WHOLE = ('mpc', 'masked', 'data', 'nets', 'he', 'report', 'commands')
+WHOLE = (
+    'mpc', 'masked', 'data', 'nets', 'he', 'report', 'commands', *OF_RUNNER,
+)
 # Far from formulas: tried by the quick tests of their folder, and those outside
 # of far ones that import them. What slow tests alone notice is a gap.
-ROOMS = ('report', 'data', 'contracts', 'commands')
+ROOMS = ('report', 'data', 'contracts', 'commands', *OF_RUNNER)
 QUICK = ('-m', 'not faults and not slow')
 # Modules whose own tests have another name.
 NAMED_SO = dict(
@@ -171,7 +175,7 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
   """Test files that name a module or one that uses it: its own first, then
   its folder's."""
   path = Path(file)
-  folder = path.parent.name
+  folder, home = path.parent.name, path.parent.parts[1:]
   name = folder if path.stem == '__init__' else path.stem
   imported = re.compile(rf'import\b.*\b{name}\b|\b{name} import')
   users = [  # That of a folder uses all, and its tests are no nearer.
@@ -179,7 +183,8 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
       if p.stem != '__init__' and imported.search(p.read_text())
   ]
   asks = re.compile(
-      rf'from vfljax\.{folder}(\.{name} import| import .*\b{name}\b)'
+      rf'from vfljax\.{re.escape(".".join(home))}'
+      rf'(\.{name} import| import .*\b{name}\b)'
   )
   word = re.compile(rf"\b({'|'.join([name, *users])})\b")
   own_names = tuple(
@@ -189,7 +194,7 @@ def tests_of(file: str, root: Path = mutants.ROOT) -> list[str]:
   for test in sorted((root / 'tests').rglob('test_*.py')):
     where = test.relative_to(root)
     text = test.read_text()
-    whole = folder in WHOLE and where.parts[1] == folder
+    whole = folder in WHOLE and where.parts[1:-1][:len(home)] == home
     if where.parts[1] in FAR and where.parts[1] != path.parts[1]:
       whole = folder == 'nets' and bool(asks.search(text))
       if not whole:

@@ -1,12 +1,13 @@
 """Defaults are promises: who names none must get the same numbers tomorrow.
 
 golden/defaults.json has every default of a public function's parameter or of a
-NamedTuple's field, the numbers that modules name, and the strengths that a
-sweep tries. Who changes one does
+NamedTuple's field, the numbers that modules name, the strengths that a sweep
+tries, and every field of a configuration with its range. Who changes one does
 so on purpose, says so in CHANGELOG.md, and writes the file again:
 
   python -m tests.test_defaults
 """
+import dataclasses
 import importlib
 import inspect
 import json
@@ -17,6 +18,7 @@ from flax import linen as nn
 
 import vfljax
 from vfljax import defenses
+from vfljax.runner import config
 
 GOLDEN = Path(__file__).parent / 'golden' / 'defaults.json'
 COMMAND = 'python -m tests.test_defaults'
@@ -67,7 +69,26 @@ def defaults():
           rows[f'{module.__name__}.{name}.{p.name}'] = said(p.default)
   for name, method in defenses.REGISTRY.items():
     rows[f'strengths of {name}'] = said(method.strengths)
+  return rows | fields()
+
+
+def fields():
+  """{a configuration's field: its default, and its range if it has one}."""
+  rows = {}
+  for name, kind in vars(config).items():
+    if inspect.isclass(kind) and dataclasses.is_dataclass(kind):
+      for f in dataclasses.fields(kind):
+        limits = f.metadata.get('range')
+        rows[f'config.{name}.{f.name}'] = f'{_start(f)} {limits or ""}'.strip()
   return rows
+
+
+def _start(f):
+  """What a field has if nobody sets it."""
+  if f.default is not dataclasses.MISSING:
+    return said(f.default)
+  make = f.default_factory
+  return 'needed' if make is dataclasses.MISSING else f'{said(make)}()'
 
 
 def test_defaults_are_what_they_were():
@@ -89,6 +110,8 @@ def test_functions_fields_and_options_are_among_them():
   assert found['vfljax.he.acml.WIDE'] == '256.0'
   assert found['vfljax.data.frame.csv.categories'] == '100'
   assert found['vfljax.report.advice.NEAR'] == '5.0'
+  assert found['config.TrainConfig.batch_size'] == '64 1 or more'
+  assert found['config.DataConfig.test'] == '0.3 above 0 to below 1'
 
 
 if __name__ == '__main__':
