@@ -7,7 +7,7 @@ from vfljax import attacks, defenses, nets, target
 from vfljax.attack import recipe
 from vfljax.attacks.norm_scoring import norm_scoring
 from vfljax.defense import Defense, Method
-from vfljax.runner.checking import checks, rehearsal
+from vfljax.runner.checking import checks, rehearsal, trying
 from vfljax.runner.cli import arguments
 from vfljax.runner.config import (
     AttackConfig, AuxiliaryConfig, Config, DataConfig, Entry, ModelConfig,
@@ -108,6 +108,15 @@ REFUSED = {
         'attacker must be of the type Attacker; got a dict. Write attacker=Att'
         r'acker\(...\) .* after from vfljax.defenses.shadow import Attacker',
     ),
+    'a party that there is not': (
+        dict(attack=AttackConfig(known=2, party=2)),
+        r'passive party, 1\.\.1, or 0 for all; got 2',
+    ),
+    'labels of all samples, streamed': (
+        dict(listed=(Entry('label_dp', (1.0,)),),
+             data=DataConfig('synthetic', options='samples=60', stream=2)),
+        r'label_dp: This defense prepares .* --config\.data\.stream=-1 trains',
+    ),
     'a chained one without its type': (
         dict(listed=(Entry('iso', (5.0,), label='two', after=(
             Entry('gafm', (0.1,), dict(reading=dict(redraw=False))),
@@ -123,8 +132,25 @@ def test_what_cannot_start_is_refused(case):
     make(config(**changed))
 
 
-def test_what_fits_is_not_refused():
-  assert make(config()).sizes.train == 42
+@pytest.mark.parametrize('party', [0, 1])
+def test_what_fits_is_not_refused(party):
+  given = config(attack=AttackConfig(known=2, party=party))
+  assert make(given).sizes.train == 42
+
+
+def test_options_that_an_attack_cannot_have_are_told_in_a_line(monkeypatch):
+  """Also if they end in an error that nobody has foreseen."""
+  def traced(job, runs, names, epochs):
+    assert names == ['norm_scoring'] or not names
+    raise TypeError('no such shape\nin 20 lines')
+
+  monkeypatch.setattr(trying, 'traced', traced)
+  monkeypatch.setattr(trying, '_with_options', lambda _: {'norm_scoring'})
+  with pytest.raises(UserError) as found:
+    make(config())
+  assert str(found.value) == (
+      'The attacks cannot have these options: TypeError: no such shape'
+  )
 
 
 def test_ones_own_methods_beside_an_attacker_with_its_own_optimizer(

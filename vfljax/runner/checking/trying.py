@@ -66,7 +66,7 @@ def traced(
   setting = job.setting._replace(
       in_training=some(job.setting.in_training),
       after_training=some(job.setting.after_training),
-      replayed=some(job.setting.replayed), stream=0,
+      replayed=some(job.setting.replayed),
   )
   left = {*job.setting.after_training} - {*setting.after_training}
   job = job._replace(setting=setting)
