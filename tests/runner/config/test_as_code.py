@@ -12,7 +12,8 @@ CONFIG = Config(
     experiment='mine', seeds=3, alone=False,
     listed=(
         Entry('none'),
-        Entry('iso', (2.5, 5.0), label='both', after=(Entry('label_dp', (1.0,)),)),
+        Entry('iso', (2.5, 5.0), label='both',
+              after=(Entry('label_dp', (1.0,)),)),
         Entry('kdk', (0.5,), dict(hidden=(8, 4)), grid=dict(k=(2.0,))),
     ),
     listed_attacks=('norm_scoring', 'mixmatch'),

@@ -28,9 +28,16 @@ def chosen(text):
     ('marvell(3,6),iso', [('marvell', (3.0, 6.0)), ('iso', (5.0, 25.0))]),
     ('iso(3),iso(3)', [('iso', (3.0,))]),
     ('iso,,', [('iso', (5.0, 25.0))]),
+    (',iso,,max_norm', [('iso', (5.0, 25.0)), ('max_norm', ())]),
 ])
 def test_strengths_may_stand_behind_a_defense(text, strengths):
   assert chosen(text) == [('none', ()), *strengths]
+
+
+def test_two_listed_ones_of_one_name_are_refused():
+  config = Config(listed=(*LISTED, Entry('iso', (7.0,))))
+  with pytest.raises(UserError, match="same name, 'iso'; give one a label"):
+    choosing.entries(config)
 
 
 def test_what_is_special_about_a_listed_one_stays():

@@ -1,13 +1,201 @@
-"""What an attacker knows, drawn from the training samples."""
+"""Each part has samples of its own, scaled as the training part is."""
+from hypothesis import given, settings, strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from vfljax.data.split import Spec
+from vfljax.data.table import Table
+from vfljax.runner.config import (
+    AttackConfig, AuxiliaryConfig, Config, DataConfig,
+)
 from vfljax.runner.experiment import division
 from vfljax.types import Batch
 
 KEY = jax.random.key(0)
+
+
+def table(rows=20, test=None):
+  """Samples that can be told apart by their features, and by their labels."""
+  numbers = np.arange(rows, dtype=np.float32)
+  return Table(
+      np.stack([numbers, -numbers], 1), numbers.astype(np.int32) % 3,
+      ('x', 'y'), ('a', 'b', 'c'), (0, 1), test,
+  )
+
+
+def config(auxiliary=0, spare=0, **data):
+  return Config(
+      data=DataConfig(**data), attack=AttackConfig(auxiliary=auxiliary),
+      auxiliary=AuxiliaryConfig(samples=spare),
+  )
+
+
+def test_shares_are_rounded_for_the_part_that_is_held_out():
+  order, sizes = division.divide(
+      table(20), config(2, 3, test=0.31, validation=0.5)
+  )
+  assert order == slice(None)
+  # 7 of 20 are for tests, 2 and 3 set aside; half of the 8 left.
+  assert sizes == division.Sizes(4, 4, 7, 2, 3)
+  assert sizes == division.divide(
+      table(20), config(2, 3, test=0.35, validation=0.4)
+  )[1]
+
+
+def test_an_official_test_set_goes_to_the_end():
+  official = np.isin(np.arange(20), [0, 3, 19])
+  order, sizes = division.divide(table(20, official), config(test=0.9))
+  assert list(order) == [*np.flatnonzero(~official), 0, 3, 19]
+  assert sizes == division.Sizes(17, 0, 3)
+  order, _ = division.divide(table(20, np.arange(20) > 14), config())
+  assert order == slice(None)
+
+
+@pytest.mark.parametrize('given, message', [
+    (config(test=0.96), r'No training samples are left of 20.*0\.96'),
+    (config(14), 'attack.auxiliary must .* of the 14 training.*got 14'),
+    (config(-1), 'attack.auxiliary must be 0 or more'),
+    (config(0, 14), r'^auxiliary.samples must .*got 14'),
+    (config(7, 7), r'attack.auxiliary \+ auxiliary.samples must .*got 14'),
+    (config(test=0.0), r'data.test must be inside \(0, 1\)'),
+    (config(test=1.0), r'data.test must be inside \(0, 1\)'),
+    (config(validation=1.0), r'inside \[0, 1\); got 0.3 and 1.0'),
+])
+def test_who_leaves_nothing_to_train_on_is_refused(given, message):
+  with pytest.raises(ValueError, match=message):
+    division.divide(table(20), given)
+
+
+def test_just_enough_is_enough():
+  assert division.divide(table(20), config(13))[1].train == 1
+  assert division.divide(table(20), config(6, 7))[1].train == 1
+  assert division.divide(table(20), config(test=0.95))[1].train == 1
+  elsewhere = config(13)
+  elsewhere.auxiliary = AuxiliaryConfig(samples=50, data='digits')
+  assert division.divide(table(20), elsewhere)[1] == division.Sizes(
+      1, 0, 6, 13, 0
+  )
+
+
+@settings(max_examples=8)  # Each compiles.
+@given(
+    st.tuples(*[st.integers(0, 6)] * 5), st.booleans(), st.integers(0, 99)
+)
+def test_every_sample_is_in_one_part(counts, official, seed):
+  train, validation, test, auxiliary, spare = counts
+  sizes = division.Sizes(train + 1, validation, test + 1, auxiliary, spare)
+  everything = np.arange(sum(sizes))
+  rows = division.rows_of(division.key_of(seed), sizes, official)
+  parts = [everything[own] for own in rows]
+  assert tuple(map(len, parts)) == sizes
+  assert sorted(np.concatenate(parts)) == list(everything)
+  if official:
+    assert list(parts[2]) == list(everything[-test - 1:])
+
+
+def test_seeds_draw_different_parts_and_the_same_again():
+  sizes = division.Sizes(30, 5, 10, 3, 2)
+  drawn = lambda seed, official: [
+      tuple(np.arange(50)[own].tolist())
+      for own in division.rows_of(division.key_of(seed), sizes, official)
+  ]
+  assert drawn(1, False) == drawn(1, False)
+  assert all(map(lambda a, b: a != b, drawn(1, False), drawn(2, False)))
+  for i, (one, other) in enumerate(zip(drawn(1, True), drawn(2, True))):
+    assert (one == other) == (i == 2)
+  # Who sets nothing aside of an official division draws no order.
+  plain = division.rows_of(division.key_of(1), division.Sizes(4, 0, 2), True)
+  assert plain[0] == slice(0, 4) and plain[2] == slice(4, 6)
+
+
+def test_classes_are_counted_where_they_fall():
+  sizes, labels = division.Sizes(9, 0, 6, 3, 2), jnp.eye(3)[np.arange(20) % 3]
+  counts = division.counts(jnp.array([4, 7]), labels, sizes)
+  for seed, own in zip((4, 7), counts):
+    rows = division.rows_of(division.key_of(seed), sizes, False)
+    for part, found in ((0, own[0]), (2, own[1])):
+      expected = np.bincount(np.arange(20)[rows[part]] % 3, minlength=3)
+      np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize('how', ['standard', 'minmax', 'none'])
+def test_all_parts_are_scaled_by_the_training_part(how):
+  x = np.random.default_rng(0).normal(3, 2, (20, 2)).astype(np.float32)
+  samples = Batch((None, jnp.asarray(x)), jnp.eye(3)[np.arange(20) % 3])
+  sizes = division.Sizes(8, 4, 3, 3, 2)
+  parts = division.split(KEY, samples, sizes, False, how)
+  rows = division.rows_of(KEY, sizes, False)
+  fit = x[rows[0]]
+  middle, width = {
+      'standard': (fit.mean(0), fit.std(0)), 'none': (0.0, 1.0),
+      'minmax': (fit.min(0), np.ptp(fit, 0)),
+  }[how]
+  for part, own in zip(parts, rows):
+    assert part.features[0] is None
+    np.testing.assert_allclose(
+        part.features[1], (x[own] - middle) / width, rtol=1e-4, atol=1e-5
+    )
+    np.testing.assert_array_equal(part.labels.argmax(-1), own % 3)
+
+
+def test_images_have_one_mean_and_deviation():
+  pixels = np.random.default_rng(0).integers(0, 256, (12, 3, 3, 2), np.uint8)
+  samples = Batch((jnp.asarray(pixels),), jnp.eye(2)[np.arange(12) % 2])
+  sizes = division.Sizes(8, 0, 4)
+  rows = division.rows_of(KEY, sizes, False)
+  x, fit = pixels / 255, pixels[rows[0]] / 255
+  for how, middle, width in (
+      ('standard', fit.mean(), fit.std()), ('none', 0, 1), ('minmax', 0, 1)
+  ):
+    parts = division.split(KEY, samples, sizes, False, how)
+    np.testing.assert_allclose(
+        parts.test.features[0], (x[rows[2]] - middle) / width, atol=1e-5
+    )
+
+
+def test_other_distributions_have_noise_or_fewer_classes():
+  x = jnp.zeros((1000, 2))
+  samples = Batch((None, x, x), jnp.eye(4)[np.arange(1000) % 4])
+  same = division.distorted(KEY, samples, 0, 0.0)
+  assert same.features is samples.features
+  np.testing.assert_array_equal(same.labels, samples.labels)
+  fewer = division.distorted(KEY, samples, 2, 0.0)
+  first = jnp.array([1, 1, 0, 0])
+  np.testing.assert_array_equal(fewer.labels, samples.labels * first)
+  _, one, other = division.distorted(KEY, samples, 0, 0.5).features
+  for own in (one, other):
+    assert float(own.std()) == pytest.approx(0.5, rel=0.1)
+    assert abs(float(own.mean())) < 0.05
+  assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 0.1
+
+
+def test_another_data_set_is_divided_and_scaled_by_itself():
+  spec = Spec(2)
+  found = division.outside(table(20), spec, 20, 'standard')
+  numbers = np.sort(found.features[0], axis=None)
+  assert numbers.mean() == pytest.approx(0, abs=1e-5)
+  assert numbers.std() == pytest.approx(1, abs=1e-4)
+  assert found.features[1].shape == (20, 1) and found.labels.shape == (20, 3)
+  # A row's features and label are of one sample.
+  plain = division.outside(table(20), spec, 7, 'none')
+  np.testing.assert_array_equal(
+      plain.features[0][:, 0], -plain.features[1][:, 0]
+  )
+  np.testing.assert_array_equal(
+      plain.labels.argmax(-1), plain.features[0][:, 0] % 3
+  )
+  assert len(set(plain.features[0].ravel().tolist())) == 7
+  assert len(division.outside(table(20), spec, 1, 'none').labels) == 1
+  for count in (0, 21):
+    with pytest.raises(ValueError, match=f'must be 1..20, .*got {count}'):
+      division.outside(table(20), spec, count, 'none')
+
+
+def test_who_knows_none_in_particular_knows_all():
+  training = Batch((jnp.arange(6.0)[:, None],), jnp.eye(2)[np.arange(6) % 2])
+  assert division.known(KEY, training, 0) is training
 
 
 @pytest.mark.parametrize('count', [1, 2, 3, 4])

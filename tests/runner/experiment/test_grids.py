@@ -70,6 +70,18 @@ def test_what_is_left_out_of_a_grid_has_its_first_value(told):
   assert steps == [5, 5] and [scale for *_, scale, _ in told] == [2.0, 3.0]
 
 
+def test_those_that_act_before_have_their_own_strength(told):
+  first = Entry('odd', (5.0,), dict(among=('first',)))
+  bare = Entry('max_norm')
+  made = setting.build(
+      Entry('odd', options=dict(among=('last',)), after=(first, bare)), 2.0
+  )
+  assert [(row[0], row[3]) for row in told] == [
+      (2.0, ('last',)), (5.0, ('first',))
+  ]
+  assert made.gradient is not none().gradient  # max_norm's.
+
+
 @pytest.mark.parametrize('name, match', [
     ('how.rate', "how.rate cannot .*: no part is 'rate'. There are inner"),
     ('how.inner.rate.x', "no part is 'x'. It has no parts"),

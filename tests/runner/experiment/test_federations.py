@@ -1,0 +1,77 @@
+"""Which networks a configuration describes."""
+import jax
+import jax.numpy as jnp
+import pytest
+
+from vfljax.runner.config import Config, DataConfig, ModelConfig
+from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import federations
+
+
+def shapes(classes, parties=3, **model):
+  """Of each party's embedding of 7 samples with 5 columns, and the logits."""
+  config = Config(data=DataConfig(parties=parties), model=ModelConfig(**model))
+  vfl, x = federations.federation(config, classes), jnp.zeros((7, 5))
+
+  def all_of(key):
+    embed = lambda net: net and net.apply(net.init(key, x), x)
+    own = tuple(map(embed, vfl.bottoms))
+    return own, vfl.top.apply(vfl.top.init(key, own), own)
+
+  own, logits = jax.eval_shape(all_of, jax.random.key(0))
+  return [u and u.shape[1:] for u in own], logits.shape[1:]
+
+
+@pytest.mark.parametrize('classes', [2, 3])
+@pytest.mark.parametrize('model, embeddings', [
+    (dict(), [(32,)] * 3),
+    (dict(algorithm='vsnn'), [None, (32,), (32,)]),
+    (dict(bottom=(8,), top=()), [(8,)] * 3),
+    (dict(name='mlp3'), [(64,)] * 3),
+    (dict(name='mlp3', width=6), [(6,)] * 3),
+])
+def test_parties_have_embeddings_and_the_top_a_logit_a_class(
+    classes, model, embeddings
+):
+  assert shapes(classes, **model) == (embeddings, (classes,))
+
+
+@pytest.mark.parametrize('classes, width', [(2, 1), (3, 3)])
+def test_without_weights_in_the_top_embeddings_are_logits(classes, width):
+  expected = [(width,)] * 3, (classes,)
+  bare = dict(trainable_top=False)
+  assert shapes(classes, algorithm='vlr') == expected
+  assert shapes(classes, bottom=(8, width), **bare) == expected
+  assert shapes(classes, name='mlp3', **bare) == expected
+  assert shapes(classes, name='mlp3', width=width, **bare) == expected
+  first, logits = shapes(
+      classes, algorithm='vsnn', bottom=(8, width), aggregation='mean', **bare
+  )
+  assert first == [None, (width,), (width,)] and logits == (classes,)
+
+
+@pytest.mark.parametrize('model, message', [
+    (dict(bottom=(8, 2)), r'last width of model.bottom must be 1, not \(2,\)'),
+    (dict(name='mlp3', width=8), 'model.width must be 1, not 8'),
+])
+def test_other_widths_are_refused_there(model, message):
+  with pytest.raises(ValueError, match=message):
+    shapes(2, trainable_top=False, **model)
+
+
+def test_what_is_no_network_is_refused():
+  with pytest.raises(ValueError, match='model.bottom needs at least one width'):
+    shapes(2, bottom=())
+  with pytest.raises(UserError, match='must be one of vlr, vhnn, vsnn'):
+    shapes(2, algorithm='vhn')
+
+
+@pytest.mark.parametrize('aggregation', ['concat', 'sum'])
+def test_logits_are_added_and_not_put_together(aggregation):
+  config = Config(model=ModelConfig(
+      bottom=(3,), trainable_top=False, aggregation=aggregation
+  ))
+  vfl = federations.federation(config, 3)
+  us = jnp.array([[1.0, 2.0, 3.0]]), jnp.array([[10.0, 20.0, 30.0]])
+  made = vfl.top.apply(vfl.top.init(jax.random.key(0), us), us)
+  assert made.tolist() == [[11.0, 22.0, 33.0]]
