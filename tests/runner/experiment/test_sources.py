@@ -1,0 +1,95 @@
+"""Which files a run's own methods come from, and when they count as changed."""
+import functools
+import importlib
+from pathlib import Path
+import sys
+
+import pytest
+
+from vfljax import defenses
+from vfljax.defense import Method
+from vfljax.runner.config import Entry
+from vfljax.runner.experiment import sources
+
+FILES = {
+    'kit/__init__.py': 'import second\n',
+    'kit/mine.py': (
+        'import jax, third.inner\nfrom . import helper\nfrom .deep import x\n'
+        'def mine(scale=1):\n  return None\n'
+        'def get_config():\n  return 1\n'
+    ),
+    'kit/helper.py': 'y = 1\n', 'kit/deep.py': 'x = 1\n',
+    'kit/unused.py': 'z = 1\n', 'second.py': 'a = 1\n',
+    'third/__init__.py': '', 'third/inner.py': 'from kit import mine\n',
+}
+
+
+@pytest.fixture
+def kit(tmp_path, monkeypatch):
+  """Files of somebody's own, which import each other."""
+  for name, text in FILES.items():
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+  monkeypatch.syspath_prepend(tmp_path)
+  yield tmp_path
+  for name in [*sys.modules]:
+    if name.partition('.')[0] in ('kit', 'second', 'third'):
+      del sys.modules[name]
+
+
+def digests(monkeypatch, wrap=lambda function: function):
+  mine = importlib.import_module('kit.mine').mine
+  monkeypatch.setattr(sources, '_used', lambda _: [Method(wrap(mine), ())])
+  return sources.of(None)  # Nothing but what it uses is asked of it.
+
+
+@pytest.mark.parametrize('wrap', [
+    lambda function: function, lambda function: functools.partial(
+        functools.partial(function, scale=2)
+    ), lambda function: functools.wraps(function)(lambda scale=3: None),
+])
+def test_imported_files_count_too(kit, monkeypatch, wrap):
+  """But none that is not imported, nor jax's."""
+  assert set(digests(monkeypatch, wrap)) == {
+      'mine.py', 'helper.py', 'deep.py', 'second.py', 'inner.py', '__init__.py'
+  }
+
+
+@pytest.mark.parametrize('file, before, after, changed', [
+    ('kit/mine.py', 'scale=1', 'scale=2', {'mine.py'}),
+    ('kit/mine.py', 'return 1', 'x = 2\n  return x', set()),  # Compared anyway.
+    ('kit/mine.py', '():\n  return 1', '(): return 1', set()),
+    ('kit/mine.py', 'def get_config', '\n\n\ndef get_config', set()),
+    ('kit/mine.py', 'return None', 'return None   ', set()),
+    ('kit/helper.py', 'y = 1', 'y = 2', {'helper.py'}),
+    ('third/inner.py', 'import mine', 'import mine as m', {'inner.py'}),
+    ('third/__init__.py', '', 'b = 1', {'__init__.py'}),
+    ('kit/unused.py', 'z = 1', 'z = 2', set()),
+])
+def test_what_counts_as_a_change(
+    kit, monkeypatch, file, before, after, changed
+):
+  one = digests(monkeypatch)
+  path = Path(kit, file)
+  path.write_text(path.read_text().replace(before, after, 1) or after)
+  other = digests(monkeypatch)
+  assert {name for name in one | other if one[name] != other[name]} == changed
+
+
+def test_those_that_act_before_count_too():
+  entries = [Entry('none'), Entry('iso', after=(
+      Entry('max_norm', after=(Entry('label_dp'),)),
+  ))]
+  names = 'none', 'iso', 'max_norm', 'label_dp'
+  assert list(sources._defenses(entries)) == [
+      defenses.REGISTRY[name] for name in names
+  ]
+
+
+def test_an_older_folder_lacks_what_it_did_not_save():
+  now = dict(sources=dict(a='1', b='2'))
+  assert sources.completed(dict(seeds=1), dict(seeds=2)) == dict(seeds=1)
+  assert sources.completed(dict(sources=dict(a='0', c='3')), now) == dict(
+      sources=dict(a='0', b='2', c='3')
+  )
+  assert sources.completed({}, now) == now
