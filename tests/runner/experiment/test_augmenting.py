@@ -37,6 +37,14 @@ def test_images_are_mirrored_and_shifted_by_up_to_four_pixels():
     assert {move[axis] for move in moves} == set(range(-4, 5))
 
 
+@pytest.mark.parametrize('shape', [(200, 2, 8, 1), (200, 8, 2, 1)])
+def test_half_of_the_smaller_side_stays_in_the_picture(shape):
+  x = jax.random.uniform(KEY, shape, minval=0.5)
+  found = np.asarray(augmenting.image(jax.random.key(1), x))
+  there = (found != float(x.min())).sum((1, 2, 3))
+  assert there.min() == 7 and there.max() == 16  # Moved by 1 each way, or not.
+
+
 FIRST, LAST = 101, 102
 changed = jax.jit(augmenting.words)
 
