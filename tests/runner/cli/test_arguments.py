@@ -19,6 +19,16 @@ CONFIG = (
 )
 
 
+@pytest.mark.parametrize('typed, meant', [
+    ('--list', '--list=all'), ('--list data', '--list=data'),
+    ('--list --seeds=2', '--list=all --seeds=2'), ('--list=data', ''),
+    ('--workdir=x --list data y', '--workdir=x --list=data y'), ('', ''),
+])
+def test_what_is_listed_may_follow_a_blank(typed, meant):
+  found = arguments._spell_out_list(typed.split())
+  assert found == (meant or typed).split()
+
+
 @pytest.fixture
 def write(tmp_path, monkeypatch):
   """A function that writes a config and its neighbour; we are in `here`."""

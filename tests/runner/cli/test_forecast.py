@@ -117,3 +117,10 @@ def test_far_more_rounds_than_suit_a_table_are_told():
   assert said.endswith(
       '--config.train.batch_size=128 --config.train.epochs=13.'
   )
+
+
+@pytest.mark.parametrize('times, told', [(9.9, False), (10.0, True)])
+def test_ten_times_as_many_are_a_word_worth(monkeypatch, times, told):
+  monkeypatch.setattr(forecast.rounds, 'times', lambda *_: times)
+  config = Config(data=DataConfig('csv'), listed=(Entry('none'),))
+  assert ('Rounds: 10 times' in forecast.text(config, TABLE)) == told

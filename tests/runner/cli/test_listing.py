@@ -16,5 +16,9 @@ def test_defenses_are_told_in_lines_that_fit_a_screen():
   assert lines[at].strip() == 'iso(amplifier)'
   assert lines[at + 1].startswith('      Adds N(0, ')
   assert lines[at + 1].endswith('  25,10,5,2.75')
+  # A word with a hyphen is one word.
+  assert listing._folded('x' * 73 + ' cut-layer', 0) == [
+      'x' * 73, '    cut-layer'
+  ]
   for name in ('vmask(budget, selection', 'gafm(delta=0.05, weight'):
     assert any(line.startswith(f'  {name}') for line in lines)

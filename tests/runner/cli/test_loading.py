@@ -1,4 +1,6 @@
 """Samples that a program has."""
+import types
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,6 +67,14 @@ def test_first_rows_are_those_for_training():
   assert not told
 
 
+def test_where_all_have_one_class_no_larger_limit_is_asked_for():
+  """Other checks refuse that; the test set has the other classes here."""
+  told, own = [], data.load('wine')
+  table = own._replace(test=own.labels > 0)
+  assert len(loading.taken(DataConfig(limit=5), table, told.append).labels) > 5
+  assert not told
+
+
 def test_the_class_that_is_alone_is_named_by_its_name():
   with pytest.raises(UserError, match="first 12 rows.*all of class 'yes'"):
     loading.taken(
@@ -99,6 +109,8 @@ def test_what_is_odd_is_told(capsys):
     (dict(label='y', options='path=x'), FRAME, 'has a flag'),
     (dict(label='y'), FRAME.to_numpy(), r'DataFrame or .*; got a NumPy array'),
     (dict(label='y'), 'my.csv', 'got a str'),
+    (dict(label='y'), types.SimpleNamespace(columns=['y']), 'got a Simple'),
+    (dict(label='y'), types.SimpleNamespace(set_axis=1), 'got a SimpleName'),
     (dict(label='y'), data.load('wine'), 'data.label does nothing'),
     (dict(missing='impute'), data.load('wine'), 'data.missing does nothing'),
     ({}, data.load('wine')._replace(classes=('a',)), 'must lie in 0..0'),

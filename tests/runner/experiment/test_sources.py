@@ -55,6 +55,19 @@ def test_imported_files_count_too(kit, monkeypatch, wrap):
   }
 
 
+def test_a_notebooks_function_brings_the_files_that_it_uses(kit, monkeypatch):
+  code = 'from kit import helper\ndef mine():\n  return helper.y\n'
+  scope = {'__name__': '__main__'}
+  exec(compile(code, '/tmp/ipykernel_1/1.py', 'exec'), scope)
+  method = Method(scope['mine'], ())
+  monkeypatch.setattr(sources, '_used', lambda _: [method])
+  one = sources.of(None)
+  assert {'helper.py', 'cell'} == {name.split()[-1] for name in one}
+  (kit / 'kit/helper.py').write_text('y = 2\n')
+  other = sources.of(None)
+  assert {name for name in one if one[name] != other[name]} >= {'helper.py'}
+
+
 @pytest.mark.parametrize('file, before, after, changed', [
     ('kit/mine.py', 'scale=1', 'scale=2', {'mine.py'}),
     ('kit/mine.py', 'return 1', 'x = 2\n  return x', set()),  # Compared anyway.
