@@ -53,6 +53,24 @@ def test_of_lists_that_differ_is_said_what_is_new(tmp_path):
   assert 'listed is [{' in swapped and len(swapped) < 700
 
 
+def test_an_edited_file_is_named_if_nothing_else_differs(tmp_path):
+  first = CONFIG | dict(sources={'mine.py': 'a', 'other.py': 'b'})
+  store.open_workdir(tmp_path, first, UNITS)
+
+  def refused(**changed):
+    with pytest.raises(UserError) as e:
+      store.open_workdir(tmp_path, first | changed, UNITS)
+    return str(e.value)
+
+  edited = {'mine.py': 'c', 'other.py': 'b'}
+  assert refused(sources=edited).startswith('mine.py has changed since')
+  both = {'mine.py': 'c', 'other.py': 'd'}
+  assert refused(sources=both).startswith('mine.py, other.py has changed')
+  more = refused(sources=edited, note='x')
+  assert 'belongs to another configuration' in more and 'note is not' in more
+  assert 'another configuration: note' in refused(note='x')
+
+
 def test_tuples_and_lists_of_a_config_are_the_same(tmp_path):
   first = store.open_workdir(tmp_path, {'widths': (3, 4)}, UNITS)
   again = store.open_workdir(tmp_path, {'widths': [3, 4]}, UNITS)
