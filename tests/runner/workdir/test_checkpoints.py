@@ -91,6 +91,9 @@ def test_the_last_two_are_kept_and_none_of_a_later_step(tmp_path):
   assert work.load_checkpoint('iso/0', [jnp.ones(1)], stride=4) is None
   last = work.load_checkpoint('iso/0', [jnp.ones(1)], stride=4, end=loaded[0])
   assert last is not None and last[0] == loaded[0]
+  # An end in between, or beyond, is not the one that is there.
+  for end in (6, 8):
+    assert work.load_checkpoint('iso/0', [jnp.ones(1)], 4, end) is None
 
 
 def test_a_snapshot_is_what_was_there_when_it_was_taken(tmp_path):
