@@ -42,6 +42,18 @@ def test_images_have_a_shape():
   assert about.holders(Config(), images) == [['28 x 14 x 1 pixels']] * 2
 
 
+@pytest.mark.parametrize('said, shares, training', [
+    (dict(classes=dict(no=0.25, yes=0.75), training=8),
+     dict(no=0.25, yes=0.75), (2.0, 6.0)),
+    (dict(classes=dict(no=0, yes=1)), dict(no=0, yes=1), ()),
+    (dict(classes=dict(no='a', yes=0.5), training=8), {}, ()),
+    (dict(classes=[0.5], training=8), {}, ()), (dict(training=8), {}, ()),
+    (dict(classes=dict(no=1.0), training='8'), dict(no=1.0), ()), ({}, {}, ()),
+])
+def test_what_is_no_share_is_unknown(said, shares, training):
+  assert about.shares(said) == shares and about.training(said) == training
+
+
 @pytest.mark.slow
 def test_the_head_says_what_was_run(tmp_path):
   config = dataclasses.replace(

@@ -71,6 +71,21 @@ def test_an_edited_file_is_named_if_nothing_else_differs(tmp_path):
   assert 'another configuration: note' in refused(note='x')
 
 
+def test_a_folder_without_a_configuration_has_none(tmp_path):
+  assert identity.read(tmp_path) == identity.said(tmp_path) == {}
+  store.open_workdir(tmp_path, CONFIG, UNITS)
+  expected = json.loads(json.dumps(CONFIG))
+  for name in (identity.CONFIG, identity.COPY):
+    whole = (tmp_path / name).read_text()
+    (tmp_path / name).write_text('{')  # The other one is enough.
+    assert identity.read(tmp_path) == identity.said(tmp_path) == expected
+    (tmp_path / name).write_text(whole)
+  for name in (identity.CONFIG, identity.COPY):
+    (tmp_path / name).write_text('{')
+  with pytest.raises(UserError, match='is damaged: not JSON'):
+    identity.read(tmp_path)
+
+
 def test_tuples_and_lists_of_a_config_are_the_same(tmp_path):
   first = store.open_workdir(tmp_path, {'widths': (3, 4)}, UNITS)
   again = store.open_workdir(tmp_path, {'widths': [3, 4]}, UNITS)

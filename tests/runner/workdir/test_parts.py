@@ -136,6 +136,24 @@ def test_parts_without_digests_are_taken_if_they_can_be(tmp_path, capsys):
   assert len(capsys.readouterr().err.splitlines()) == 4
 
 
+def test_a_header_that_claims_too_much_is_damaged(tmp_path):
+  """Who believes it has no memory left."""
+  parts.file(tmp_path, 'iso', '.json').parent.mkdir()
+  parts.file(tmp_path, 'iso', '.json').write_text(
+      json.dumps(dict(unit='iso', rows=[], timing={}))
+  )
+  arrays = parts.file(tmp_path, 'iso', '.npz')
+  np.savez(arrays, x=np.zeros(7))
+  assert parts.curves(tmp_path, 'iso')['x'].tolist() == [0.0] * 7
+  whole, claim = arrays.read_bytes(), b'(777777777777777,), }'
+  assert whole.count(b'(7,), }') == 1
+  odd = whole.replace(b'(7,), }'.ljust(len(claim)), claim)
+  assert odd != whole and len(odd) == len(whole)
+  arrays.write_bytes(odd)
+  with pytest.raises(parts.Damaged, match='no archive of arrays'):
+    parts.curves(tmp_path, 'iso')
+
+
 @pytest.mark.parametrize('field', store.FIELDS)
 @pytest.mark.parametrize('value', [[1], {}, 'x', True, float('inf')])
 def test_a_part_without_digests_and_with_a_row_of_other_types(

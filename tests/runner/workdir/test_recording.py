@@ -30,6 +30,37 @@ def work(tmp_path_factory):
   return made.path
 
 
+COMMIT = '0123456789abcdef0123456789abcdef01234567'
+
+
+@pytest.mark.parametrize('files, commit', [
+    ({'.git/HEAD': COMMIT}, COMMIT[:12]),
+    ({'.git/HEAD': 'ref: refs/heads/main\n', '.git/refs/heads/main': COMMIT},
+     COMMIT[:12]),
+    ({'.git/HEAD': 'ref: refs/heads/main', '.git/packed-refs': (
+        f'# pack-refs\n{"f" * 40} refs/heads/not/main\n{COMMIT} refs/heads/main'
+    )}, COMMIT[:12]),
+    # A second work tree has its own HEAD, and refs in the first one.
+    ({'.git': 'gitdir: first/.git/worktrees/two\n',
+      'first/.git/worktrees/two/HEAD': 'ref: refs/heads/main',
+      'first/.git/worktrees/two/commondir': '../..\n',
+      'first/.git/refs/heads/main': COMMIT}, COMMIT[:12]),
+    ({'.git/HEAD': 'ref: refs/heads/main', '.git/packed-refs': ''}, ''),
+    ({'.git/HEAD': 'ref: refs/heads/main'}, ''), ({}, ''),
+])
+def test_the_commit_is_read_from_the_clone(
+    tmp_path, monkeypatch, files, commit
+):
+  for name, text in files.items():
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(text)
+  monkeypatch.chdir(tmp_path)  # Git writes absolute paths.
+  monkeypatch.setattr(
+      recording.vfljax, '__file__', str(tmp_path / 'vfljax/__init__.py')
+  )
+  assert recording.code.__wrapped__() == commit
+
+
 def test_the_rows_come_back(work):
   record = json.loads(recording.text(recording.make(work, ARGV)))
   saved = store.read_results(work)
