@@ -17,7 +17,10 @@ Point = tuple[float, float]  # Main and attack accuracy.
 
 
 def random_is_worse() -> Verdict:
-  """Its attack is clearly higher, in most columns."""
+  """Its attack is clearly higher, in most columns (in the authors' code it
+  draws layers with replacement, fewer than VMask hides; here as many, as the
+  paper says).
+  """
   shown, found = [], {}
   for of, settings in SETTINGS.items():
     for c in COLUMNS:
