@@ -125,13 +125,29 @@ def of_setting(
   """Scores by 'data set, algorithm' and defense, in an evaluation setting."""
   kind, attacks = SETTINGS[number]
   found = {}
-  for results in everything:
-    _, dataset, ours = results.title
+  for name, results in named(everything):
+    ours = results.title[2]
     if ours in KINDS[kind] and algorithm in ('', ours):
       scores = optimal(results, attacks)
       if scores:
-        found[f'{dataset}, {ours.upper()}'] = scores
+        found[name] = scores
   return found
+
+
+def named(everything: Sequence[Results]) -> list[tuple[str, Results]]:
+  """Each of the results with its name, 'data set, algorithm'.
+
+  Where two would have one name, as two readings of VSNN, the experiment stands
+  behind it, and a number if that is the same, too: none takes another's place.
+  """
+  short = [f'{r.title[1]}, {r.title[2].upper()}' for r in everything]
+  names: list[str] = []
+  for name, results in zip(short, everything):
+    if short.count(name) > 1:
+      name += f' ({results.title[0]})'
+    same = sum(n.partition(' #')[0] == name for n in names)
+    names.append(name + f' #{same + 1}' * (same > 0))
+  return list(zip(names, everything))
 
 
 def order(tables: dict[str, dict[str, int]]) -> str:

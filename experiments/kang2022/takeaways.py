@@ -18,7 +18,7 @@ import numpy as np
 from experiments import redrawn
 from experiments.kang2022.alike import Run, pairs, read
 from experiments.kang2022.pu_scores import (
-    SCORING, SETTINGS, THWARTED, of_setting, optimal, order, thwarting,
+    SCORING, SETTINGS, THWARTED, named, of_setting, optimal, order, thwarting,
 )
 from vfljax.evaluation import LEAKAGE_RANGES
 from vfljax.report import ranks, reading
@@ -52,8 +52,10 @@ def verdicts(runs: Sequence[Run]) -> list[Verdict]:
 def _vlr(everything: Sequence[Results]) -> list[Verdict]:
   gradients = [of_setting(everything, number) for number in (1, 2)]
   ours = {
-      f'{reading.pretty(d)}, setting {i}': table[d]
-      for i, tables in enumerate(gradients, 1) for table in tables.values()
+      f'{reading.pretty(d)}, setting {i}' + f' ({name})' * (len(tables) > 1):
+      table[d]
+      for i, tables in enumerate(gradients, 1)
+      for name, table in tables.items()
       for d in ('iso', 'dp_laplace') if d in table
   }
   completion = _scores(of_setting(everything, 3))
@@ -82,7 +84,7 @@ def _vlr(everything: Sequence[Results]) -> list[Verdict]:
 
 def _vnn(everything: Sequence[Results]) -> list[Verdict]:
   marvell, worst = {}, {}
-  for results in everything:
+  for name, results in named(everything):
     if results.title[2] not in ('vhnn', 'vsnn'):
       continue
     mine = [t for t in ranks.trades(results) if t.cell[0] == 'marvell']
@@ -91,7 +93,6 @@ def _vnn(everything: Sequence[Results]) -> list[Verdict]:
         if set(SCORING) <= set(t.leakage)
     ]
     if leaks:
-      name = f'{results.title[1]}, {results.title[2].upper()}'
       marvell[name] = optimal(results, SCORING)['marvell']
       worst[name] = max(leaks)
   tables = of_setting(everything, 5)
@@ -224,8 +225,7 @@ def _near(
   """
   limit = LEAKAGE_RANGES[5 - THWARTED]
   found = []
-  for results in everything:
-    name = f'{results.title[1]}, {results.title[2].upper()}'
+  for name, results in named(everything):
     leaks = list(reading.leakage(
         results, ('none', None), 'model_completion'
     ).values())

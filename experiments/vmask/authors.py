@@ -32,6 +32,9 @@ Other than in their code:
   on the passive party's test samples; ours on the auxiliary ones, by Algorithm
   2. Their selection begins with what is hidden already where the order of
   layers has not changed; ours with the first layer in the order.
+- Their VMask-RS draws layers with replacement (numpy's `random.choice`), so
+  that it hides fewer than VMask where that hides several: three draws of three
+  layers are all different in 2 cases of 9. The paper says as many, as ours.
 - Their shadow learns from up to 1000 samples a class in batches of 64, with
   momentum, decay and a cosine; ours from Table VII's 640 by plain SGD.
 - They report the epoch that is best on the test set, and the best of 50 epochs

@@ -35,7 +35,7 @@ def budgets(rows: dict[str, older.Row]) -> matplotlib.figure.Figure:
 def samples(record: dict[str, Any]) -> matplotlib.figure.Figure:
   """By the defender's own samples (Figures 9 and 10).
 
-  The attack's accuracy, and how many parameters are hidden.
+  The attack's accuracy, and the mask ratio: layers hidden, over all epochs.
   """
   names, rows = list(record['rows']), record['rows'].values()
   figure, axes = _axes()
@@ -43,7 +43,7 @@ def samples(record: dict[str, Any]) -> matplotlib.figure.Figure:
   _line(axes, places, [np.asarray(row['VMask']['attack 1']) for row in rows],
         'attack', 'o-')
   _line(axes, places, [np.asarray(row['VMask']['mask_ratio']) for row in rows],
-        'parameters hidden', 's--')
+        'layers hidden', 's--')
   plain = np.asarray(record['rows'][names[0]]['vanilla']['attack 1'])
   scratch = np.asarray(record['rows'][names[0]]['vanilla']['scratch 1'])
   for level, word in ((plain, 'attack, nothing hidden'), (scratch, 'scratch')):

@@ -182,7 +182,9 @@ def falling(which: Sequence[str], rising: bool, *names: str) -> Verdict:
 
 
 def not_adjacent(*names: str) -> Verdict:
-  """1 and 3 hidden leave clearly less than 1 and 2."""
+  """1 and 3 hidden leave clearly less than 1 and 2 (the paper's own: 0.2 less
+  with MLP3, 0.8 more with LeNet5, 23 less with ResNet18).
+  """
   shown, found = [], {}
   for name in names:
     gap = _less(older.sets(name), '1,3', '1,2')

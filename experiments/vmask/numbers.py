@@ -29,12 +29,15 @@ def runs(record: str, what: str, who: str, measure: str) -> str:
 
 def off(measure: str, table: dict[str, tuple[float, ...]]) -> str:
   """Ours undefended, with the authors' settings, minus the paper's."""
-  what = dict(main='accuracy', attack=BEST)[measure]
+  what = dict(main='accuracy', attack=BEST, scratch=SCRATCH).get(
+      measure, measure
+  )
   found = {
       tables_runs.column_of(name): older.mean(full('none', what, name))
       for name in tables_runs.FULL["authors'"]
   }
-  return ', '.join(f'{x - table[c][0]:+.1f} ({c})' for c, x in found.items())
+  at = int(measure == 'scratch')  # BASELINES are (alone, scratch).
+  return ', '.join(f'{x - table[c][at]:+.1f} ({c})' for c, x in found.items())
 
 
 def few(measure: str, *columns: str, digits: int = 1) -> str:
@@ -192,6 +195,8 @@ NUMBERS: dict[str, Table] = dict(
     runs_vmask=lambda: runs(*_TM, 'VMask', 'attack 1'),
     off_main=lambda: off('main', paper.MAIN),
     off_attack=lambda: off('attack', paper.ATTACK),
+    off_scratch=lambda: off('scratch', paper.BASELINES),
+    off_alone=lambda: off('alone', paper.BASELINES),
     few_m=lambda: few('attack', 'M'),
     few_imagined=lambda: few('simulated_leakage', 'M', digits=0),
     imagined_ours=lambda: imagined('table2', 'TM'),

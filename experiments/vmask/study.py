@@ -130,7 +130,8 @@ def attack(
 
   Args:
     hidden: bool [layers], layers that the attacker draws again; by default
-      those that the defense hides. All of them is the paper's "Scratch".
+      those that the defense hides. All of them is the paper's "Scratch", but
+      for normalizations, which keep what they learned.
     known: Known labels of each class; 0 for the configured number.
     recovered: Whether the attacker has the true weights, whatever is hidden, as
       `adaptive`'s linear attacker recovers them from its transcript.
@@ -179,7 +180,7 @@ def _true(seen: Seen, party: int) -> Params:
 
 
 def scratch(key: Key, seen: Seen, party: int = 1) -> Array:
-  """`attack` on random weights, [repeats]."""
+  """`attack` on random weights, [repeats]; normalizations stay as trained."""
   return attack(key, seen, party, np.ones(len(names(seen, party)), bool))
 
 

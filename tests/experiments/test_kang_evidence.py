@@ -110,7 +110,8 @@ ORDERED = dict(dp_laplace=5, iso=4, gradient_compression=3, max_norm=3,
 
 @pytest.mark.parametrize('changed, ten, held', [
     ({}, {}, True),
-    (dict(iso=5), {}, False),
+    (dict(iso=5), {}, None),  # A tie that the paper parts by its curves.
+    (dict(iso=2), {}, False),
     (dict(marvell=4), {}, False),  # It is in the order of two classes.
     ({}, dict(iso=1), False),  # 5, 2.5, 3: of all data, without Marvell.
 ])
@@ -124,6 +125,46 @@ def test_setting_5_has_marvell_where_it_was_compared(
       lambda everything, number: dict(two=two, ten=more),
   )
   assert claims._ordered(5, [])[0] is held
+
+
+# Table 15's scores: GC, D-SGD, MN, DP-L, ISO and, of two classes, Marvell.
+COMPLETED = (
+    (1, 1, 1, 3, 2, 1), (4, 4, 4, 4, 4, 4), (0, 0, 0, 2, 2), (0, 0, 0, 1, 1),
+    (1, 0, 1, 2, 2, 1), (0, 0, 0, 0, 0),
+)
+OF_SETTING = {
+    1: PRINTED[10].values(), 2: PRINTED[11].values(), 3: PRINTED[12].values(),
+    4: (*PRINTED[13].values(), *PRINTED[14].values()), 5: COMPLETED,
+}
+
+
+@pytest.mark.parametrize('number, held', [
+    (1, None), (2, None), (3, True), (4, None), (5, None),
+])
+def test_no_printed_score_is_against_the_papers_own_order(
+    number, held, monkeypatch
+):
+  """Its scores tie where its curves do not; a rule that refutes it is none."""
+  printed = {
+      str(i): dict(zip((*VLR, 'marvell'), scores))
+      for i, scores in enumerate(OF_SETTING[number])
+  }
+  monkeypatch.setattr(
+      pu_scores, 'of_setting', lambda everything, number: printed
+  )
+  found, said = claims._ordered(number, [])
+  assert found is held
+  assert ('differs in ties alone' in said) == (held is None)
+
+
+@pytest.mark.parametrize('ours, theirs, held', [
+    ('a > b = c', 'a > b = c', True), ('a = b > c', 'a > b > c', None),
+    ('a > b > c', 'a > b = c', None), ('a = b = c', 'a > b > c', None),
+    ('a > c > b', 'a > b > c', False), ('c = a > b', 'a > b > c', False),
+    ('a > b', 'a > b > c', False), ('a > b > c', 'a > b', False),
+])
+def test_ties_refute_no_order(ours, theirs, held):
+  assert claims._agree(claims._signs(ours), claims._signs(theirs)) is held
 
 
 def test_no_measurement_is_no_order(monkeypatch):

@@ -237,3 +237,51 @@ def test_what_diverged_in_a_seed_has_no_score(tmp_path):
   assert best is not None and best.cell == ('iso', 5.0)
   lost = pu_scores.best(results, 'max_norm', pu_scores.SCORING)
   assert lost is not None and lost.score == 0
+
+
+def renamed(folder, **names):
+  """The folder with other names in its results."""
+  file = folder / 'results.jsonl'
+  rows = [json.loads(line) | names for line in file.read_text().splitlines()]
+  file.write_text('\n'.join(map(json.dumps, rows)) + '\n')
+  return folder
+
+
+def lost(tmp_path, algorithm='vlr'):
+  """Where ISO and Marvell thwart nothing."""
+  return write(tmp_path / 'lost', algorithm, {
+      ('none', None): cell(0.9, 1.0, 0.7, 0.8),
+      ('iso', 5.0): cell(0.9, 1.0, 0.7, 0.5),
+      ('marvell', 4.0): cell(0.9, 1.0, 0.7, 0.5),
+  })
+
+
+def test_a_second_data_set_takes_no_firsts_place(vlr, tmp_path):
+  """Credit and Vehicle both count, whichever is given last."""
+  bad = renamed(lost(tmp_path), dataset='e')
+  for folders in ([vlr, bad], [bad, vlr]):
+    found = verdict(folders, 'VLR 1')
+    assert found.held is False
+    assert 'iso, setting 1 (d, VLR): 4' in found.because
+    assert 'iso, setting 1 (e, VLR): 0' in found.because
+
+
+@pytest.mark.parametrize('experiment, second', [
+    ('y', 'd, VSNN (y)'), ('x', 'd, VSNN (x) #2'),
+])
+def test_two_readings_of_a_data_set_both_count(tmp_path, experiment, second):
+  good = write(tmp_path / 'good', 'vsnn', {
+      ('none', None): cell(0.9, 1.0, 0.7, 0.8),
+      ('marvell', 4.0): cell(0.9, 0.52, 0.7, 0.5),
+  })
+  bad = renamed(lost(tmp_path, 'vsnn'), experiment=experiment)
+  for folders in ([good, bad], [bad, good]):
+    runs = [run.results for path in folders for run in alike.read(path)]
+    scores = pu_scores.of_setting(runs, 4)
+    assert sorted(table['marvell'] for table in scores.values()) == [0, 5]
+    assert len(set(scores)) == 2
+    assert verdict(folders, 'VNN 1a').held is False
+    assert verdict(folders, 'VNN 1b').held is False
+  assert second in pu_scores.of_setting([
+      run.results for path in (good, bad) for run in alike.read(path)
+  ], 4)

@@ -6,8 +6,8 @@ import pytest
 
 from experiments import claims, evidence
 from experiments.vmask import (
-    judges, judges_costs, judges_trades, numbers, older, tables, tables_runs,
-    tables_studies,
+    judges, judges_costs, judges_trades, numbers, older, paper, tables,
+    tables_runs, tables_studies,
 )
 
 README = evidence.HERE / 'vmask' / 'README.md'
@@ -223,3 +223,22 @@ def test_auxiliary_rows_are_all_of_the_four_records():
   found = tables_studies.auxiliary()
   count = sum(len(older.record(n)['rows']) for n in tables_studies.AUXILIARY)
   assert len(found) == count == len(dict(found))
+
+
+def test_each_difference_is_to_the_papers_own_column(monkeypatch):
+  """Of TM the paper has 91.87 alone and 41.35 from scratch."""
+  measured = {'accuracy': 99.0, numbers.BEST: 80.0, numbers.SCRATCH: 45.0,
+              'alone': 92.0}
+  monkeypatch.setattr(
+      numbers, 'full', lambda row, what, record: [measured[what]] * 3
+  )
+  found = {
+      what: numbers.off(what, table).split(', ')[0] for what, table in (
+          ('main', paper.MAIN), ('attack', paper.ATTACK),
+          ('scratch', paper.BASELINES), ('alone', paper.BASELINES),
+      )
+  }
+  assert found == dict(
+      main='-0.0 (TM)', attack='-0.7 (TM)', scratch='+3.6 (TM)',
+      alone='+0.1 (TM)',
+  )

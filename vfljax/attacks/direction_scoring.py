@@ -2,10 +2,12 @@
 
 Gradients of one class point one way, those of the other the opposite way. The
 attacker knows one positive sample of the round and compares with its gradient
-as received, with a defense's noise, as in Kang et al.'s code. Li et al. compare
-with a clean gradient of a positive; an attacker who has one is stronger against
-noise, which changes the received direction from round to round. The known
-sample's own score is the best possible one, so it is not scored (`known`).
+as received, with a defense's noise. That is our reading: Kang et al. assume
+that the positive gradient is known, and do not say whether with the noise. Li
+et al. compare with a clean gradient of a positive; an attacker who has one is
+stronger against noise, which changes the received direction from round to
+round. The known sample's own score is the best possible one, so it is not
+scored (`known`).
 """
 from vfljax.attack import Attack, recipe
 from vfljax.numerics import directions

@@ -5,9 +5,9 @@ makes up dummy labels and dummy embeddings of the other parties for a round's
 samples, and optimizes them until they give the same gradient. Both are free
 parameters, the labels through a softmax.
 
-The papers and their code choose among starting points and top models with the
-true labels. Here the attacker takes the restart that explains the gradient
-best, which needs no labels.
+VFLAIR's code tries two top models and reports the better one, which takes the
+true labels; the papers do not say how they choose. Here the attacker takes the
+restart that explains the gradient best, which needs no labels.
 
 The papers' attackers assume that their embedding is added to the sum as it is.
 They may fail where it passes something else first: a bottleneck at the active

@@ -8,8 +8,8 @@ The block shrinks embeddings at first. With VMask's passports and a width of 64,
 |tanh s| is 0.08 and the embedding comes out at 0.03 of its size, with blocks at
 both sides at a thousandth, and SGD at 0.1 learns to ignore it. In `fedpass`
 |tanh s| starts at 0.45. VMask's authors use this block in the active party's
-network, with passports ten times as large (github.com/tanjuntao/Backdoor,
-7c723c2): `spread` and a mean of -15, which start at 0.45, too.
+network, with larger passports (github.com/tanjuntao/Backdoor, 7c723c2):
+`spread` and, for MLP3, a mean of -15, which start at 0.45, too; else of -100.
 """
 import math
 

@@ -21,7 +21,7 @@ FINE = 2.0**-12  # Of a deviation: far above a float32's last bit, far below it.
 def noise(
     key: Key, chosen: Sequence[Layer], std: float = STD
 ) -> dict[str, Leaves]:
-  """theta_r ~ N(0, std^2) of each layer: Algorithm 1, lines 3 and 9.
+  """theta_r ~ N(0, std^2) of each layer: Algorithm 1, lines 4 and 9.
 
   In float64, a float32 Gaussian with a uniform number of std * `FINE` added. A
   float32 Gaussian alone is a multiple of a number much larger than the weights'

@@ -1,8 +1,8 @@
 """Ranks defenses by PU scores, from utility loss and leakage.
 
 The scores are Eq. 21 and 22 of Kang et al. (2022). They are computed from the
-shown values, percentage points with one decimal, just as the scores in the
-paper's tables follow from the numbers printed there.
+shown values, percentage points with one decimal, just as nearly all scores in
+the paper's tables follow from the numbers printed there.
 """
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
