@@ -51,9 +51,9 @@ class Setting(NamedTuple):
   in_training: dict[str, Attack]
   after_training: dict[str, Attack]
   replayed: dict[str, Attack]
-  backdoor: str = ''
-  outside: Batch | None = None
-  stream: int = 0
+  backdoor: str
+  outside: Batch | None
+  stream: int
   raised: tuple[int, ...] = ()
 
   @property
