@@ -37,7 +37,11 @@ COLORS = ('#3b6fb6', '#d1495b')  # negative, positive
 
 
 def terms(key, played) -> tuple:
-  """(GAN term, CE term) of a round's gradient, [batch] each."""
+  """(GAN term, CE term) of a round's gradient, [batch] each.
+
+  By generator and critic as they were before the round's own steps; the
+  gradient that was sent is by those after them.
+  """
   f, labels = played.messages.up[0], played.batch.labels
   memory = played.state.defense
 

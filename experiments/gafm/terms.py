@@ -8,10 +8,13 @@
 The paper says that the class centers of the GAN's and of the cross-entropy's
 gradient lie on opposite sides and cancel (section 3.4), and gives each term's
 mean (Table 7). Here both terms are computed in every round of every epoch, from
-the round's own embeddings and networks, with u and the critic's noise drawn
-again. Beside the gradient that was sent, each epoch has their means and the
-distances between the class centers, positives minus negatives. Delta is Table
-7's, 0.05, which the paper prints for IMDB, too; reviews stand in for that.
+the round's own embeddings, with u and the critic's noise drawn again. The
+networks are those before the round's own steps of generator and critic
+(`pictures.terms`), which matters in the first epoch: its first critic is not
+clipped yet. Beside the gradient that was sent, each epoch has their means and
+the distances between the class centers, positives minus negatives. Delta is
+Table 7's, 0.05, which the paper prints for IMDB, too; reviews stand in for
+that.
 """
 import argparse
 from collections.abc import Callable, Sequence

@@ -144,7 +144,7 @@ STOLEN = (
 )
 CLAIMS = (
     DIRECT.claim('Fig. 4a', 'MID below DP-G, DP-L, GS: direct label inference, '
-                 'best epoch'),
+                 'best epoch (the paper: below most of DP-L, GS, DG)'),
     LAST.claim('Fig. 4a', '... last epoch'),
     LEARNED_END.claim('ours', '... an attacker who learns from gradients of '
                       'the trained federation'),

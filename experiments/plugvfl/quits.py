@@ -1,15 +1,18 @@
-"""Verdicts on PlugVFL's claims on parties that quit (section 5.1).
+"""Verdicts on PlugVFL's claims on parties that quit (sections 3.2 and 5.1).
 
-The paper has two sentences. On CIFAR-10, without naming a p: more than 7 points
-(its introduction: 8) gained after quitting, at almost no cost before, which we
-read as under 0.5. On CIFAR-100: more than 5.5 points for under 0.5, which its
-own Table 3 does not show; it is judged at p = 0.05, the nearest value there.
+Section 3.2 says what quitting does without a defense (Table 1). Section 5.1 has
+two sentences on what party dropout returns. On CIFAR-10, without naming a p:
+more than 7 points (its introduction: 8) gained after quitting, at almost no
+cost before, which we read as under 0.5. On CIFAR-100: more than 5.5 points for
+under 0.5, which its own Table 3 does not show; it is judged at p = 0.05, the
+nearest value there.
 """
 from experiments.claims import Claim, Verdict, untestable
 from experiments.plugvfl import fig3
 from experiments.plugvfl.rows import DROPPED, Row, alone, rows
 
 NEARLY_NONE = 0.5  # Points before party 2 quits.
+FALL = 20.0  # Points that quitting costs without a defense, section 3.2.
 
 
 def gains(record: str) -> list[tuple[Row, float]]:
@@ -32,6 +35,29 @@ def table3() -> str:
   )
   return (f"the paper's own Table 3 has {a - after:.2f} for {before - b:.2f} "
           f'at p = {label.removeprefix(DROPPED)}')
+
+
+def falls(record: str) -> Verdict:
+  none = rows(record)['no defense']
+  lost = none.accuracy - none.after
+  return Verdict(
+      lost > FALL, f'{none.accuracy:.1f} before, {none.after:.1f} after: '
+      f'{lost:.1f} points; the paper, CIFAR-10: {fall():.1f}',
+  )
+
+
+def fall() -> float:
+  """The points that the paper's Table 1 loses."""
+  before, after = fig3.TABLE_1['none']
+  return before - after
+
+
+def below_alone(record: str) -> Verdict:
+  after, own = rows(record)['no defense'].after, alone(record)
+  return Verdict(
+      after < own, f'{after:.1f} after, alone {own:.1f}; the paper, CIFAR-10: '
+      f"{fig3.TABLE_1['none'][1]:.1f}, {fig3.ALONE_1:.1f}",
+  )
 
 
 def some_p(record: str) -> Verdict:
@@ -86,11 +112,15 @@ def as_good_as_heads(record: str) -> list[Row]:
 
 
 def claims(record: str, data: str) -> list[Claim]:
-  """What Figure 3 and its text say, on one data set."""
+  """What Table 1, Figure 3 and their texts say, on one data set."""
   return [
       Claim(where, f'{text} ({data})', lambda judge=judge: judge(record),
             (record,))
       for where, text, judge in (
+          ('Section 3.2, Table 1', 'without a defense quitting costs over '
+           f'{FALL:g} points', falls),
+          ('Section 3.2, Table 1', '... and leaves less than the active party '
+           'alone has', below_alone),
           ('Section 5.1, CIFAR-10', 'some p returns over 7 points of accuracy '
            '(the introduction: 8) after quitting for nearly none before, under '
            f'{NEARLY_NONE:g}', some_p),

@@ -195,13 +195,30 @@ QUIT = [
 
 def test_claims_of_quitting(monkeypatch):
   use(monkeypatch, r=kept(QUIT))
-  some, small, enough, heads = (c.judge() for c in quits.claims('r', 'd'))
+  falls, below, some, small, enough, heads = (
+      c.judge() for c in quits.claims('r', 'd')
+  )
+  assert falls.held and '90.0 before, 50.0 after: 40.0 points' in falls.because
+  assert below.held and below.because.startswith('50.0 after, alone 8')
   assert some.held
   assert some.because.endswith('p = 0.05 +20.0 for 0.2, p = 0.5 +30.0 for 2.0')
   assert small.held and '0.2 points before, +20.0 after' in small.because
   # p = 0.5 ends where the active party does and costs 2 points.
   assert not enough.held and 'p = 0.05: 70.0' in enough.because
   assert not heads.held and 'no p' in heads.because
+
+
+@pytest.mark.parametrize('after, falls, below', [
+    (0.69, True, True), (0.71, False, True), (0.82, False, False),
+])
+def test_quitting_may_cost_little_or_leave_more_than_the_active_party_has(
+    after, falls, below, monkeypatch
+):
+  use(monkeypatch, r=kept([('none', None, 0.90, after)]))
+  assert quits.falls('r').held is falls
+  assert quits.below_alone('r').held is below
+  assert '23.3' in quits.falls('r').because  # 74.53 - 51.24
+  assert '51.2, 62.8' in quits.below_alone('r').because
 
 
 def test_claims_of_labels_name_the_best_row_and_what_is_left_of_it(monkeypatch):

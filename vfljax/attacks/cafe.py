@@ -12,12 +12,12 @@ and searches for:
 
 Every step takes one round and a small step in all three, as the authors' code
 does. For the gradients below the layer they run the whole federation on the
-guessed samples; here the current dz is backpropagated through the layers below,
-which needs neither the labels nor the other parties. Gradients are of a batch's
-mean loss and are multiplied by its size B first; theirs are not, and their
-variation is a mean. So our defaults, which have their numbers, weigh gradients
-B^2 and variation B times as much: `published` has their weights. Also, their
-Adam moves a round's samples alone and corrects its bias twice.
+guessed samples; here the current dz is backpropagated through these layers,
+which needs neither labels nor other parties, but leaves out a party's own
+penalty (MID's). Gradients are of a batch's mean loss, times its size B; theirs
+are of the mean, as is their variation. So our defaults, with their numbers,
+weigh gradients B^2 and variation B times as much as `published` ones. Also,
+their Adam moves a round's samples alone and corrects its bias twice.
 """
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -6,6 +6,9 @@ averaged), which makes this an upper bound on clustering. The paper scores the
 hard decision, whose AUC is the balanced accuracy; `soft` scores the difference
 of the distances instead, which ranks samples within a class, too.
 
+A gradient as near to one center as to the other counts as negative; Eq. 8 calls
+it positive. That matters only where many are, as between two equal centers.
+
 In a small round a class may have no known sample. Its center is then zeros,
 which is a good guess without a defense (`views.class_centers`). The paper's
 centers are of all samples, so that this case does not occur there.

@@ -13,7 +13,9 @@ Algorithm 1:
   passive k descends (1 - weight) L_C + weight (L_A + L_R) (theta_k)
 
 with L_R = -mean log q(y'|h) for labels y' drawn at random. Algorithm 1 notes
-L_A before psi's step; we take both terms after it, as the text says. It has one
+L_A before psi's step; we take both terms after it, as the text says. Its line
+13 divides by the batch once more, though all three losses are means; ours does
+not. It has one
 learning rate for all, psi included (0.01, section 5). Ours gives psi ten times
 as much, for real protection: with one step at the task's rate psi fails to
 predict the labels while another head reads them from the same embeddings
