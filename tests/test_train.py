@@ -10,7 +10,8 @@ import optax
 import pytest
 
 from vfljax import algorithms, nets, protocol, target, train
-from vfljax.defense import Defense, none, slots
+from vfljax.defense import Defense, chain, none, slots
+from vfljax.defenses import mixup
 from vfljax.types import Batch
 
 SAMPLES = 22
@@ -281,6 +282,23 @@ def test_prepared_labels_are_trained_on_and_the_truth_is_watched():
   flipped = data()._replace(labels=data().labels[:, ::-1])
   expected, _ = trained(flipped, epochs=2)
   chex.assert_trees_all_close(state.parties, expected.parties, atol=1e-6)
+
+
+def test_mixed_samples_are_watched_whose_labels_were_prepared():
+  """As the parties mixed them, with their true labels mixed alike."""
+  prepare = lambda key, features, labels: labels[:, ::-1]
+  defense = chain(Defense(prepare=prepare), mixup.mixup(2))
+  plan, truth = train.Plan(VFL, defense, TXS, 1, 22), data()
+  state = protocol.init(KEY, VFL, defense, TXS, truth)
+  flipped = truth._replace(labels=truth.labels[:, ::-1])
+  _, expected = protocol.play_round(KEY, VFL, defense, TXS, state, flipped)
+  _, played = train.play_prepared(KEY, plan, state, truth, flipped.labels)
+  mixed = expected.batch
+  assert not np.array_equal(mixed.features[1], truth.features[1])
+  np.testing.assert_allclose(played.batch.features[1], mixed.features[1])
+  np.testing.assert_allclose(
+      played.batch.labels, mixed.labels[:, ::-1], atol=1e-6
+  )
 
 
 def test_a_federation_learns():

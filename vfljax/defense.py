@@ -81,6 +81,8 @@ class Method:
     strengths: The strengths that a sweep tries by default; () if the defense
       has none.
     binary: Whether it is for two classes only.
+    mixes: Whether it mixes the features of samples; numbers of categories or
+      words have no mixtures.
     words: Arguments that choose by a word, each with its words, the default
       first. The factory also takes a word's index in that tuple, which may be
       traced, so that rows of a table that differ in such a word alone share one
@@ -96,6 +98,7 @@ class Method:
   binary: bool = False
   words: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
   sized: tuple[str, ...] = ()
+  mixes: bool = False
 
   def __post_init__(self):
     if not callable(self.factory):

@@ -15,6 +15,11 @@ from vfljax import fusing
 from vfljax.types import Array, Params
 
 
+# Names of passports, which stand beside weights and are no weights: they have
+# no gradient, but a weight decay would shrink them.
+FIXED = frozenset({'scale_key', 'bias_key'})
+
+
 def step(
     tx: optax.GradientTransformation, gradients: Any, opt: Any, params: Params
 ) -> tuple[Any, Any]:
@@ -99,9 +104,16 @@ def _why_not(gradients: Any, error: Exception) -> str:
 
 
 def moved(params: Params, moves: Any) -> Any:
-  """The parameters after adding an optimizer's updates."""
+  """The parameters after adding an optimizer's updates, but to `FIXED`."""
   with jax.numpy_dtype_promotion('standard'):
-    return optax.apply_updates(params, moves)
+    new = optax.apply_updates(params, moves)
+  return jax.tree.map_with_path(
+      lambda path, old, new: old if _is_fixed(path) else new, params, new
+  )
+
+
+def _is_fixed(path: tuple[Any, ...]) -> bool:
+  return bool(path) and getattr(path[-1], 'key', None) in FIXED
 
 
 def least(distances: Array) -> Array:

@@ -153,7 +153,10 @@ def play_prepared(
       key, plan.vfl, plan.defense, plan.txs, state, batch, plan.adversary
   )
   if prepared is not None:
-    played = played._replace(batch=truth)
+    # What mixes the round's samples (MixUp) mixes their true labels alike.
+    mixed = checked(plan.defense).batch(protocol.luck_of(key).batch, truth)
+    batch = played.batch._replace(labels=mixed.labels)
+    played = played._replace(batch=batch)
   return state, played
 
 

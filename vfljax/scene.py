@@ -24,6 +24,8 @@ class Scene(NamedTuple):
     channels, widths, activation, final: Of a network without a name.
     own: (widths, norm) -> a network of the attacker's own, from raw features:
       the bottoms' layers, then layers of `widths`.
+    numbered: Whether bottoms read numbers of categories or words, which have no
+      mixtures.
   """
 
   classes: int
@@ -38,6 +40,7 @@ class Scene(NamedTuple):
   activation: str = 'relu'
   final: str = 'linear'
   own: Callable[[tuple[int, ...], str], Net] | None = None
+  numbered: bool = False
 
   @property
   def summed(self) -> bool:

@@ -299,3 +299,32 @@ def test_it_starts_behind_a_bottleneck_where_there_is_one():
   np.testing.assert_allclose(z, decoder.apply(own.decoder, mean))
   kernel, bias = start.gradient(hidden)
   np.testing.assert_allclose(mean @ kernel + bias, z, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize('hidden, scale', [(0, 2), (5, 1)])
+def test_of_bottlenecks_it_starts_behind_any_with_a_linear_decoder(
+    hidden, scale
+):
+  """At its own fc1 behind others, whose decoder is no single layer."""
+  x = images(side=8)[:3]
+  options = dict(width=4, channels=(2, 3), hidden=(5, 4))
+  net, middle = network.cafe(**options), network.middle(**options)
+  vfl = algorithms.vhnn([net] * 2, nets.mlp(2))
+  start, params = first_linear(middle, vfl), small_networks.drawn(net, x)
+  encoder, decoder = bottleneck.bottleneck(4, scale, hidden)
+  u = jax.jit(net.apply)(params, x)
+  code = jnp.zeros((3, 4 * scale))
+  own = bottleneck.Bottleneck(
+      small_networks.drawn(decoder, code), small_networks.drawn(encoder, u)
+  )
+  weights = dict(bottom=params, defense=own)
+  into, out = start.around(weights, x)
+  if hidden:
+    expected, layer = middle(params, x)[0], params['fc1']
+  else:
+    expected = encoder.apply(own.encoder, u)[:, : 4 * scale]
+    layer = own.decoder
+  np.testing.assert_allclose(into, expected, rtol=1e-5, atol=1e-6)
+  kernel, bias = start.gradient(weights)
+  assert {id(kernel), id(bias)} == {*map(id, jax.tree.leaves(layer))}
+  np.testing.assert_allclose(out, into @ kernel + bias, rtol=1e-5, atol=1e-6)

@@ -31,9 +31,9 @@ def parties():
   return algorithms.vhnn([nets.mlp(5, WIDTH)] * 2, nets.mlp(6, 2))
 
 
-def play(defense):
-  """A round of SGD at 1: (state before, state after, round)."""
-  txs, key, data = (optax.sgd(1.0),) * 2, jax.random.key(1), batch()
+def play(defense, tx=optax.sgd(1.0)):
+  """A round, of SGD at 1: (state before, state after, round)."""
+  txs, key, data = (tx,) * 2, jax.random.key(1), batch()
   # Outside of a program: weights of one shape are drawn by one for all tests.
   state = protocol.init(key, parties(), defense, txs, data)
   return state, *jax.jit(lambda state: protocol.play_round(
@@ -277,6 +277,25 @@ def test_passports_are_drawn_as_asked_and_do_not_learn():
     np.testing.assert_array_equal(old['scale_key'], new['scale_key'])
     np.testing.assert_array_equal(old['bias_key'], new['bias_key'])
     assert not np.array_equal(old['decode'], new['decode'])
+
+
+@pytest.mark.parametrize('defense', [
+    fedpass.fedpass(), fedpass_cut.fedpass_cut(),
+], ids=['fedpass', 'fedpass_cut'])
+def test_a_weight_decay_leaves_passports_alone(defense):
+  """They are inputs. All weights, which are not 0, lose a half."""
+  decay = optax.chain(optax.scale(0.0), optax.add_decayed_weights(-0.5))
+  before, after, _ = play(defense, decay)
+  passports = 0
+  for (path, old), new in zip(
+      jax.tree.leaves_with_path([p.params for p in before.parties]),
+      jax.tree.leaves([p.params for p in after.parties]), strict=True,
+  ):
+    is_passport = path[-1].key in ('scale_key', 'bias_key')
+    passports += is_passport
+    kept = old if is_passport else old / 2
+    np.testing.assert_allclose(new, kept, rtol=1e-6, err_msg=str(path))
+  assert passports == 4
 
 
 class Bare(nn.Module):

@@ -142,17 +142,17 @@ def first_linear(middle: Any, vfl: VFL) -> FirstLinear:
 
   def around(weights: Params, x: Array):
     own = weights['defense']
-    if not isinstance(own, bottleneck.Bottleneck):
+    if not bottleneck.is_linear(own):
       return middle(weights['bottom'], x)
     u = vfl.bottom(1).apply(weights['bottom'], x)
-    encoder, decoder = bottleneck.bottleneck(u.shape[-1], hidden=0)
+    encoder, decoder = bottleneck.of_linear(own, u.shape[-1])
     # The mean, without noise: the attacker does not see the rounds' draws.
     mean, _ = bottleneck.encode(encoder, own.encoder, u, 0.5)
     return mean, decoder.apply(own.decoder, mean)
 
   def gradient(gradients: Params):
     part, own = gradients['bottom']['fc1'], gradients['defense']
-    if isinstance(own, bottleneck.Bottleneck):
+    if bottleneck.is_linear(own):
       part = own.decoder
     bias, kernel = sorted(jax.tree.leaves(part), key=lambda x: x.ndim)
     return kernel, bias

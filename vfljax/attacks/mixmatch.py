@@ -29,7 +29,7 @@ from vfljax.leakage import COMPLETION
 from vfljax.nets.base import with_weights
 from vfljax.nets.heads import normalized_head
 from vfljax.numerics import sharpen
-from vfljax.scene import Scene
+from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key, Net, Params
 from vfljax.views import UnlabeledBottom
 
@@ -83,6 +83,17 @@ def _embedding(scene: Scene) -> str:
   )
 
 
+def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
+  """Raises ValueError if samples would be mixed that have no mixture."""
+  del samples
+  if scene.numbered and options.tune:
+    raise ValueError(
+        'mixmatch mixes samples, but numbers of categories or words have no '
+        'mixtures. Set --config.attack.mixmatch.tune=False, which mixes '
+        'embeddings.'
+    )
+
+
 def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
   how = MixMatch(
       options.epochs, options.iterations,
@@ -94,6 +105,7 @@ def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
 
 @recipe(
     stage=TRAINED, options=Options, make=_make, needs=(_embedding,),
+    check=check_options,
     baselines=lambda scene: ('local_model', 'scratch'), score=COMPLETION,
     skips_blank=True,
 )

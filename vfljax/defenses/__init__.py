@@ -38,7 +38,7 @@ REGISTRY: dict[str, Method] = dict(
     marvell=Method(marvell.marvell, (12, 8, 4, 2), binary=True),
     max_norm=Method(max_norm.max_norm),
     mid=Method(mid.mid, (0.1, 0.01, 0.001, 0)),
-    mixup=Method(mixup.mixup, (2, 3, 4)),
+    mixup=Method(mixup.mixup, (2, 3, 4), mixes=True),
     multi_head=Method(multi_head.multi_head),
     plugvfl=Method(plugvfl.plugvfl, (0.03, 0.1, 0.5, 0.9)),
     ppdl=Method(ppdl.ppdl, (0.75, 0.5, 0.25, 0.1)),

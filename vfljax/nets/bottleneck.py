@@ -3,7 +3,7 @@
 The network of VFLAIR, the authors' public code of MID (Zou et al. 2023), shared
 by the defense that trains it and attacks that know its structure.
 """
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +36,23 @@ def bottleneck(
   return (
       base.mlp(2 * latent, final=final), base.mlp(*between, width, final=final)
   )
+
+
+def is_linear(own: Any) -> bool:
+  """Whether these are a bottleneck's weights, its decoder a linear layer's."""
+  return isinstance(own, Bottleneck) and len(jax.tree.leaves(own.decoder)) == 2
+
+
+def of_linear(own: Bottleneck, width: int) -> tuple[Net, Net]:
+  """Encoder and decoder of weights that are `is_linear`.
+
+  Args:
+    own: The weights. They do not tell VFLAIR's further ReLUs (`reference`),
+      without which these networks are.
+    width: The embedding's, flattened.
+  """
+  latent = max(jax.tree.leaves(own.decoder), key=jnp.ndim).shape[0]
+  return bottleneck(width, latent // width, hidden=0)
 
 
 def encode(

@@ -224,6 +224,13 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
         f'{entry.defense} is for two classes; this data set has '
         f'{setting.classes}. Leave it out with --config.defenses=...'
     )
+  of = [each.defense for each in (entry, *entry.after)]
+  mixing = [name for name in of if defenses.REGISTRY[name].mixes]
+  if mixing and federations.numbered(setting.config.model):
+    raise ValueError(
+        f'{mixing[0]} mixes samples, but numbers of categories or words have '
+        'no mixtures. Leave it out with --config.defenses=...'
+    )
   if len(set(entry.strengths)) < len(entry.strengths):
     raise ValueError(
         f'{entry.name} has a strength twice: {entry.strengths}. Type each once.'

@@ -107,8 +107,18 @@ def scene(config: Config, classes: int) -> Scene:
   return Scene(
       classes, linear, model.trainable_top, model.aggregation, model.name,
       model.width, _options(model), model.channels, model.bottom,
-      model.activation, model.bottom_final, own,
+      model.activation, model.bottom_final, own, numbered(model),
   )
+
+
+def numbered(model: ModelConfig) -> bool:
+  """Whether bottoms read numbers of categories or words."""
+  if model.algorithm == 'vlr':
+    return False
+  if model.name:
+    known = nets.REGISTRY.get(model.name)  # `named` refuses unknown names.
+    return known is not None and known.reads == 'numbers'
+  return model.buckets > 0
 
 
 def _options(model: ModelConfig) -> dict[str, Any]:
