@@ -455,7 +455,7 @@ def test_marks_and_parties_that_are_none():
     with pytest.raises(ValueError, match='rows must be an integer'):
       ledger.Ledger(3, (), count)
   for liar in (0, 3, -1, 1.5, True):
-    with pytest.raises(ValueError, match='A party that deviates must be an int'):
+    with pytest.raises(ValueError, match='A party that deviates must be an i'):
       ledger.Ledger(3, (liar,), 4)
   for k in (3, -1, 1.5, True):
     with pytest.raises(ValueError, match='k must be an integer'):

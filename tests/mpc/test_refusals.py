@@ -188,24 +188,20 @@ def test_a_weight_gradient_of_another_convolution():
     )
 
 
-def test_kernels_take_ring_elements():
+@pytest.mark.parametrize('kind', [np.int32, np.float64])
+def test_kernels_take_ring_elements(kind):
   """int32 was multiplied mod 2^32, and floats as floats."""
-  for kind in (np.int32, np.float64):
-    a, x, w = (np.zeros(s, kind) for s in ((2, 2), (1, 4, 2), (3, 2, 2)))
-    for run in (
-        lambda: kernels.matmul(a, zeros(2, 2)),
-        lambda: kernels.matmul(zeros(2, 2), a),
-        lambda: kernels.conv(x, zeros(3, 2, 2)),
-        lambda: kernels.conv(zeros(1, 4, 2), w),
-        lambda: kernels.conv_input_gradient(
-            x, zeros(3, 2, 2), (1, 4, 2), WINDOW
-        ),
-        lambda: kernels.conv_weight_gradient(
-            zeros(1, 4, 2), x, (3,), WINDOW
-        ),
-    ):
-      with pytest.raises(TypeError, match='must be an int64 array'):
-        x64.entry(run)()
+  a, x, w = (np.zeros(s, kind) for s in ((2, 2), (1, 4, 2), (3, 2, 2)))
+  for run in (
+      lambda: kernels.matmul(a, zeros(2, 2)),
+      lambda: kernels.matmul(zeros(2, 2), a),
+      lambda: kernels.conv(x, zeros(3, 2, 2)),
+      lambda: kernels.conv(zeros(1, 4, 2), w),
+      lambda: kernels.conv_input_gradient(x, zeros(3, 2, 2), (1, 4, 2), WINDOW),
+      lambda: kernels.conv_weight_gradient(zeros(1, 4, 2), x, (3,), WINDOW),
+  ):
+    with pytest.raises(TypeError, match='must be an int64 array'):
+      x64.entry(run)()
 
 
 def test_shapes_that_are_none():

@@ -40,7 +40,8 @@ def matmul(
 ) -> Array:
   """a [..., m, k] @ b [..., k, n] mod 2^64; see `ring.matmul`."""
   _check_switch()
-  ring_array(a, 'a', 2), ring_array(b, 'b', 2)
+  ring_array(a, 'a', 2)
+  ring_array(b, 'b', 2)
   m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
   if b.shape[-2] != k:
     raise ValueError(f'matmul: {a.shape} @ {b.shape} do not fit.')
@@ -93,7 +94,8 @@ def conv(
 ) -> Array:
   """Convolution mod 2^64; see `ring.conv`."""
   _check_switch()
-  ring_array(x, 'x', 3), ring_array(w, 'w', 3)
+  ring_array(x, 'x', 3)
+  ring_array(w, 'w', 3)
   win = convolution.window(x.shape, w.shape, strides, padding, dilation, groups)
   rows = _positions(x.shape, w.shape[:-2], win)
   chosen = _conv_scheme(x, w.shape, rows, groups, scheme, platform)
@@ -126,7 +128,8 @@ def conv_input_gradient(
     ValueError: if g's shape is not that of the convolution.
   """
   _check_switch()
-  ring_array(g, 'g', 3), ring_array(w, 'w', 3)
+  ring_array(g, 'g', 3)
+  ring_array(w, 'w', 3)
   convolution.check_gradient(g, x_shape, w.shape, win)
   groups = win.groups
   swapped = (*w.shape[:-2], w.shape[-1] // groups, x_shape[-1])
@@ -161,7 +164,8 @@ def conv_weight_gradient(
     ValueError: if g's shape is not that of the convolution.
   """
   _check_switch()
-  ring_array(x, 'x', 3), ring_array(g, 'g', 3)
+  ring_array(x, 'x', 3)
+  ring_array(g, 'g', 3)
   w_shape = *kernel, x.shape[-1] // win.groups, g.shape[-1]
   convolution.check_gradient(g, x.shape, w_shape, win)
   m = math.prod(kernel) * x.shape[-1] // win.groups
