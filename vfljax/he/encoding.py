@@ -88,8 +88,8 @@ def reals(x) -> np.ndarray:
   """
   given = np.asarray(x)
   if given.dtype.kind in 'cSUMm':
-    raise ValueError(f'Values of {given.dtype} cannot be encoded: real ones '
-                     'are expected.')
+    what = 'Complex numbers' if given.dtype.kind == 'c' else 'Texts or dates'
+    raise ValueError(f'{what} cannot be encoded: real ones are expected.')
   return given.astype(np.float64)
 
 
