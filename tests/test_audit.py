@@ -435,3 +435,28 @@ def test_a_hook_cannot_mark_a_message():
   ))
   with pytest.raises(ValueError, match='twice'):
     report(launder)
+
+
+def test_marks_and_parties_that_are_none():
+  """No audit would know the mark, and the leak would not be told."""
+  u = jnp.zeros((3, 2))
+  for direction in ('upp', '', None):
+    with pytest.raises(ValueError, match="direction must be one of 'up', 'dow"):
+      crossing.sent(direction, (u,))
+  for k in (0, -1, 1.5, True):
+    with pytest.raises(ValueError, match='k must be an integer'):
+      crossing.name('up', k)
+  for labels in (u[0], u[None]):
+    with pytest.raises(ValueError, match=r'labels must be \[batch, classes\]'):
+      crossing.rows(labels)
+  for count in (0, -1, 1.5, True):
+    with pytest.raises(ValueError, match='parties must be an integer'):
+      ledger.Ledger(count, (), 4)
+    with pytest.raises(ValueError, match='rows must be an integer'):
+      ledger.Ledger(3, (), count)
+  for liar in (0, 3, -1, 1.5, True):
+    with pytest.raises(ValueError, match='A party that deviates must be an i'):
+      ledger.Ledger(3, (liar,), 4)
+  for k in (3, -1, 1.5, True):
+    with pytest.raises(ValueError, match='k must be an integer'):
+      ledger.Ledger(3, (), 4).own('features', k)

@@ -43,9 +43,10 @@ def test_luck_may_be_drawn_by_place():
   ) * view.valid))
 
 
-@pytest.mark.parametrize('times', [1, 2])
+@pytest.mark.parametrize('times', [1, 2, 0.5])
 def test_small_noise_is_compared_by_its_spread(times, monkeypatch):
-  """Its numbers are others beside padding; twice as large they may not be."""
+  """Its numbers are others beside padding; twice as large they may not be, nor
+  half as large."""
   drawn = lambda seed: 10 + np.random.default_rng(seed).normal(
       size=(luck.DRAWS, 16, 6)
   )

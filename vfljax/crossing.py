@@ -12,7 +12,7 @@ from typing import Any
 from jax.ad_checkpoint import checkpoint_name
 import jax.numpy as jnp
 
-from vfljax import fusing
+from vfljax import check, fusing
 from vfljax.numerics import common_type
 from vfljax.types import Array, Embeddings
 
@@ -21,7 +21,14 @@ _IN_ROUND: ContextVar[Array | None] = ContextVar('rows', default=None)
 
 
 def name(direction: str, k: int) -> str:
-  """The mark on passive party k's message 'up' or 'down'."""
+  """The mark on passive party k's message 'up' or 'down'.
+
+  Raises:
+    ValueError: for another direction, or another party: no audit would know
+      the mark.
+  """
+  check.one_of('direction', direction, ('up', 'down'))
+  check.count('k', k)
   return f'message {direction}, party {k}'
 
 
@@ -39,7 +46,14 @@ def rows(labels: Array) -> Array:
   Args:
     labels: [batch, classes] the batch's own labels. `audit` accepts the mark
       for nothing else, since another sum over classes may reveal the class.
+
+  Raises:
+    ValueError: for an array of another rank, whose sums are of no rows.
   """
+  if jnp.ndim(labels) != 2:
+    raise ValueError(
+        f'labels must be [batch, classes]; got the shape {jnp.shape(labels)}.'
+    )
   return checkpoint_name(fusing.row_sums(labels), ROWS)
 
 

@@ -6,7 +6,7 @@ marks of `vfljax.crossing` it asks the ledger.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from vfljax import crossing, flow
+from vfljax import check, crossing, flow
 
 KEY, LABELS, MEMORY = 'the key', 'labels', 'memory of the defense'
 ROWS, PER_ROW = crossing.ROWS, 'a constant with a row for each sample'
@@ -32,9 +32,22 @@ class Leak(NamedTuple):
 
 
 class Ledger:
-  """Which party may know which source, and the leaks found so far."""
+  """Which party may know which source, and the leaks found so far.
+
+  Args:
+    parties: How many there are, the active one with them.
+    liars: The passive ones that deviate, from 1.
+    rows: Of a batch.
+
+  Raises:
+    ValueError: for numbers that are none of parties or rows.
+  """
 
   def __init__(self, parties: int, liars: Sequence[int], rows: int):
+    check.count('parties', parties)
+    check.count('rows', rows)
+    for liar in liars:
+      check.count('A party that deviates', liar, 1, parties - 1)
     everyone = frozenset(range(parties))
     self.parties, self.liars, self.rows = parties, frozenset(liars), rows
     self.who: dict[str, Parties] = {
@@ -50,7 +63,12 @@ class Ledger:
     self.borrowers: set[int] = set()
 
   def allies(self, k: int) -> Parties:
-    """The parties that know what party k knows: those that deviate collude."""
+    """The parties that know what party k knows: those that deviate collude.
+
+    Raises:
+      ValueError: if nobody is at k.
+    """
+    check.count('k', k, 0, self.parties - 1)
     return self.liars if k in self.liars else frozenset({k})
 
   def own(self, what: str, k: int) -> str:

@@ -257,7 +257,7 @@ def test_shapes_and_fractions_have_to_agree(keys, arithmetic):
     arithmetic.add(a, a._replace(fraction=3))
   with pytest.raises(ValueError, match='have no product'):
     arithmetic.matmul(a, np.ones((3, 1)))
-  with pytest.raises(ValueError, match='1 or more'):
+  with pytest.raises(ValueError, match='integer of at least 1; got 0'):
     he.Arithmetic(0)
 
 

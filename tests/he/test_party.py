@@ -76,6 +76,14 @@ def test_bytes_and_flights(keys):
   assert line.traffic == (6 * 8 + 2 * 2 + 3 * 256, 2)
 
 
+@pytest.mark.parametrize('module', PROTOCOLS)
+def test_flights_are_numbered_in_order(module):
+  sent = module.messages(2) if module is sfa else module.MESSAGES
+  flights = [message.flight for message in sent]
+  assert flights == sorted(flights)
+  assert {*flights} == {*range(1, flights[-1] + 1)}
+
+
 def test_another_context_is_refused():
   one, other = ckks.PrivateContext(), ckks.PrivateContext()
   count = he.Arithmetic()

@@ -162,3 +162,12 @@ def test_every_protocol_has_its_sights():
   names = {name.split()[0] for name in runs.ALL}
   assert {sight.protocol for sight in views.SIGHTS} == names
   assert {sight.layers for sight in views.SIGHTS} == {-1, 0, 1}
+
+
+def test_how_many_layers_are_trained_in_the_clear():
+  """All below the layer between the parties, SPNN's first, and SFA's whole
+  networks; an attack on the cut is on what is above them."""
+  found = {(s.protocol, s.party): s.layers for s in views.SIGHTS if s.layers}
+  assert found == {
+      ('acml', 'passive'): -1, ('spnn', 'passive'): 1, ('sfa', 'passive'): -1,
+  }

@@ -25,7 +25,37 @@ def read(x):
   return layer(x) + layer.variables['params']['kernel'].sum()
 
 
+def each(*axes):
+  how = dict(variable_axes={'params': None}, split_rngs={'params': False})
+  return nn.vmap(nn.Dense, in_axes=axes or 0, out_axes=axes[0] if axes else 0,
+                 **how)(3, name='last')
+
+
+def again(x):
+  """Row by row, and then as it is."""
+  layer = nn.Dense(3, name='last')
+  if layer.is_initializing():
+    return layer(x)
+  return jax.vmap(layer)(x) + layer(x)
+
+
+def turned(x):
+  layer, run = nn.Dense(5, name='last'), lambda module, z: module(z)
+  return nn.cond(x.sum() > 0, run, run, layer, x)
+
+
+def looped(x):
+  run = lambda module, z, _: (module(z), ())
+  how = dict(variable_broadcast='params', split_rngs={'params': False})
+  return nn.scan(run, length=2, **how)(nn.Dense(5, name='last'), x, None)[0]
+
+
 LAST = {
+    'pieces': lambda x: each(1)(x[:, :4].reshape(-1, 2, 2)),
+    'rows': lambda x: each()(x),
+    'again': again,
+    'turned': turned,
+    'looped': looped,
     'class': lambda x: Doubled(3, name='last')(x),
     'product': lambda x: nn.Dense(3, name='last', dot_general=doubled)(x),
     'weights': lambda x: nn.WeightNorm(nn.Dense(3, name='last'))(x),
@@ -52,7 +82,9 @@ def layers_of(kind):
 @pytest.mark.parametrize('kind, why', [
     ('class', 'something else'), ('product', 'something else'),
     ('weights', 'are computed from'), ('remat', 'are computed from'),
-    ('read', 'uses its weights elsewhere'),
+    ('read', 'uses its weights elsewhere'), ('pieces', 'called inside nn.vmap'),
+    ('rows', 'called inside nn.vmap'), ('again', 'called inside nn.vmap'),
+    ('turned', 'called inside nn.vmap'), ('looped', 'called inside nn.vmap'),
 ])
 def test_what_shares_would_compute_otherwise_is_left_out(kind, why):
   with pytest.warns(UserWarning, match=f'Layer .*last cannot be .*{why}'):

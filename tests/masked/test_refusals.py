@@ -220,3 +220,52 @@ def test_noise_has_the_deviation_asked_for():
   jax.tree.map(
       np.testing.assert_array_equal, noisy['Dense_0'], params['Dense_0']
   )
+
+
+def masked_by(public):
+  chosen = masking.choose(found_in_mlp(), ('Dense_1',))
+  theta = {'Dense_1': {'Dense_0': {
+      'kernel': jnp.zeros(chosen[0].bilinear.w_shape), 'bias': jnp.zeros(16),
+  }}}
+  noise = masking.noise(jax.random.key(0), chosen)
+  return masking.mask(public, chosen, SEEDS, theta, noise, 0)
+
+
+@pytest.mark.parametrize('value', [-1, 1.5, True, np.nan, 63])
+@pytest.mark.parametrize('part', ['inputs', 'weights', 'gradients'])
+def test_fraction_bits_that_are_none(part, value):
+  bits = fixed_point.Precision(**{part: value})
+  with pytest.raises(ValueError, match=f'precision.{part} must be an integer'):
+    masked_by(Public(precision=bits))
+  if part != 'weights':
+    last = to_active.Precision(**{part: value})
+    with pytest.raises(ValueError, match=r'last\.\w+ must be an integer'):
+      masked_by(Public(last=last))
+
+
+def test_public_numbers_that_are_none():
+  for drop in (-1, 8, 1.5, True, np.nan):
+    with pytest.raises(ValueError, match='drop_bytes must be an integer'):
+      masked_by(Public(drop_bytes=drop))
+  with pytest.raises(ValueError, match="prg must be a generator.*'chacha20'"):
+    masked_by(Public(prg='chacha20'))
+
+
+@pytest.mark.parametrize('eta', [-0.1, np.nan, np.inf, True])
+def test_a_rate_of_training_is_one_in_any_case(eta):
+  job, state, *_ = federation('dense', ('Dense_2',))
+  with pytest.raises(ValueError, match='eta must be a number of at least 0'):
+    training.start(job._replace(eta=eta), state.weights, state.active)
+
+
+def test_noise_takes_a_key():
+  for key in (5, None, jax.random.split(jax.random.key(0))):
+    with pytest.raises(ValueError, match='key must be'):
+      masking.noise(key, ())
+
+
+def test_ranges_are_four_of_each_step():
+  layer = found_in_mlp()[1]
+  for seen in (np.zeros(8), np.zeros(3), np.zeros((0, 4)), 0.0):
+    with pytest.raises(ValueError, match=r'seen must be \[..., 4\]'):
+      ranges.check(Public(), layer, seen)

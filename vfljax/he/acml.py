@@ -44,6 +44,7 @@ from typing import Any
 
 import numpy as np
 
+from vfljax import check
 from vfljax.he.arrays import Count, Encrypted, Masked
 from vfljax.he.encoding import (
     FACTORS, SLOPES, VALUES, Code, decode, encode,
@@ -52,7 +53,7 @@ from vfljax.he.keys import PrivateKey, PublicKey
 from vfljax.he.local import Bottom, Top
 from vfljax.he.masks import SLACK, dither, dithered, normal
 from vfljax.he.party import (
-    MASKED, Channel, Cost, Declared, Party, Traffic, under,
+    MASKED, Channel, Cost, Declared, Party, Traffic, asked, under,
 )
 
 P, A = 'passive', 'active'
@@ -90,8 +91,14 @@ class Passive(Party):
   ):
     super().__init__(P, private, workers)
     self._bottom = bottom
+    check.sizes('shape', shape=shape)
     first = normal(shape) / np.sqrt(shape[0]) if noise is None else noise
     self._noise = dithered(first, LAYER)
+    if self._noise.shape != tuple(shape) or len(shape) != 2:
+      raise ValueError(
+          'shape must be (d, h), and noise of that shape; got the shapes '
+          f'{shape} and {self._noise.shape}.'
+      )
 
   def embed(self, x) -> Encrypted:
     """Message 1."""
@@ -143,8 +150,12 @@ class Active(Party):
       workers: int = 1,
   ):
     super().__init__(A, None, workers)
+    check.at_least('rate', rate, 0)
     self._top, self._rate, self._passive = top, rate, passive
     self._weights = dithered(weights, LAYER)
+    if self._weights.ndim != 2:
+      raise ValueError('weights must be [d, h]; got the shape '
+                       f'{self._weights.shape}.')
 
   def hidden(self, a: Encrypted) -> Encrypted:
     """Message 2."""
@@ -235,6 +246,7 @@ def cost(batch: int, d: int, h: int, bits: int = 1024) -> Cost:
   Ciphertexts: 2 B d + B h + 2 d h; opened: B h + d h, of the bits that a
   product of B or d terms and its mask may have. 6 flights.
   """
+  asked(bits, batch=batch, d=d, h=h)
   terms = lambda n: int(np.ceil(np.log2(n)))
   count = Count(
       encryptions=2 * batch * d + batch * h + 2 * d * h,

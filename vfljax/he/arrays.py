@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vfljax import check
 from vfljax.he.keys import PublicKey
 from vfljax.he.library import gmp
 
@@ -108,8 +109,12 @@ def fits(key: PublicKey, bits: int) -> None:
   """Refuses results that might wrap around the modulus.
 
   Raises:
-    ValueError: says how many bits the result takes.
+    ValueError: says how many bits the result takes; and for a key that is none
+      to encrypt with.
   """
+  if not isinstance(key, PublicKey):
+    raise ValueError(f'Encryption takes a PublicKey, such as that of '
+                     f'private.public; got {check.kind(key)}.')
   if bits > key.room:
     raise ValueError(
         f'The result may take {bits} bits; a key of {key.bits} bits has room '

@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from vfljax import check
 from vfljax.he import masks
 from vfljax.he.arrays import Count, Encrypted, Masked
 from vfljax.he.encoding import (
@@ -42,7 +43,7 @@ from vfljax.he.encoding import (
 from vfljax.he.keys import PrivateKey, PublicKey
 from vfljax.he.local import Top
 from vfljax.he.party import (
-    MASKED, Channel, Cost, Declared, Party, Traffic, under,
+    MASKED, Channel, Cost, Declared, Party, Traffic, asked, under,
 )
 
 P, A = 'passive', 'active'
@@ -66,6 +67,7 @@ def shares_code(rows: int) -> Code:
 
 def step_bits(rows: int) -> int:
   """Bits of x^T (rate dz), for a batch of so many rows."""
+  check.count('rows', rows)
   return FACTORS.bits + SLOPE.bits + int(np.ceil(np.log2(rows)))
 
 
@@ -145,6 +147,7 @@ class Active(Half):
 
   def __init__(self, top: Top, rate: float, *others: Any):
     super().__init__(A, *others)
+    check.at_least('rate', rate, 0)
     self._top, self._rate = top, rate
 
   def learn(
@@ -220,6 +223,7 @@ def cost(batch: int, n: int, n_active: int, h: int, bits: int = 1024) -> Cost:
   Ciphertexts: 3 B h + 2 n h; B h shares; 5 flights. [V_A] does not change and
   crosses once, before training.
   """
+  asked(bits, batch=batch, n=n, n_active=n_active, h=h)
   m = n_active
   count = Count(
       encryptions=3 * batch * h + 2 * n * h,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vfljax import check
 from vfljax.he import masks
 from vfljax.he.arrays import (
     Count, Encrypted, Masked, checked, checked_pair, fits,
@@ -33,8 +34,7 @@ class Arithmetic:
   """
 
   def __init__(self, workers: int = 1):
-    if workers < 1:
-      raise ValueError(f'workers must be 1 or more; got {workers}.')
+    check.count('workers', workers)
     self.count = Count()
     self._workers = workers
 
@@ -50,6 +50,7 @@ class Arithmetic:
       self, key: PublicKey, values: np.ndarray, code: Code
   ) -> Encrypted:
     """Ciphertexts of integers below 2^code.bits in absolute value."""
+    code.check()
     fits(key, code.bits)
     bounded(values, code.bits)
     power = gmp().powmod_base_list
@@ -108,6 +109,7 @@ class Arithmetic:
     (m, n), k = a.shape, w.shape[1]
     if not n:
       raise ValueError('A product of no columns has nothing to add up.')
+    code.check()
     bits = a.bits + code.bits + math.ceil(math.log2(n))
     fits(a.key, bits)
     bounded(w, code.bits)

@@ -20,6 +20,7 @@ import numpy as np
 from vfljax import check
 from vfljax.he.arrays import Count
 from vfljax.he.cipher import Arithmetic
+from vfljax.he.encoding import reals
 from vfljax.he.library import tenseal
 
 DEGREE, MODULI, SCALE = 4096, (60, 49), 40
@@ -71,9 +72,7 @@ class PublicContext:
       ValueError: for a number of 2^19 / terms or more, or not finite or real.
     """
     check.count('terms', terms)
-    if np.iscomplexobj(x):
-      raise ValueError('Complex numbers cannot be encoded.')
-    flat, most = np.asarray(x, np.float64).ravel(), ROOM / terms
+    flat, most = reals(x).ravel(), ROOM / terms
     if not np.all(np.abs(flat) < most):  # NaN is not, either.
       worst = flat[np.nanargmax(np.where(np.isfinite(flat), abs(flat), np.inf))]
       raise ValueError(f'{worst:.3g} cannot be encoded: numbers below '
@@ -111,6 +110,7 @@ class PublicContext:
 
   def ciphers(self, count: int) -> int:
     """Ciphertexts for so many numbers."""
+    check.count('numbers', count, 0)
     return -(-count // SLOTS)
 
   def opened(
@@ -153,5 +153,6 @@ class PrivateContext:
 
 def count(parties: int, numbers: int) -> Count:
   """Of a sum of so many parties' numbers, each encrypting its own."""
+  check.sizes('count', parties=parties, numbers=numbers)
   each = -(-numbers // SLOTS)
   return Count(parties * each, (parties - 1) * each, 0, each)

@@ -25,6 +25,16 @@ class Code(NamedTuple):
   fraction: int
   bits: int
 
+  def check(self) -> None:
+    """Passes if it is one.
+
+    Raises:
+      ValueError: for numbers that are none of bits: negative, none or not
+        whole.
+    """
+    check.count('Bits of fraction', self.fraction, 0)
+    check.count('Bits', self.bits)
+
 
 VALUES = Code(40, 56)  # What is encrypted: |x| < 65536.
 FACTORS = Code(24, 40)  # Plain factors: |x| < 65536.
@@ -39,16 +49,13 @@ def encode(x, code: Code) -> np.ndarray:
     code: How.
 
   Raises:
-    ValueError: for NaN and infinity, for complex numbers, for a code of no bits
-      or of negative ones, and for a number that is too large; says which one,
-      and how many bits it takes.
+    ValueError: for NaN and infinity, for what is no real number, for a code of
+      no bits or of negative ones, and for a number that is too large; says
+      which one, and how many bits it takes.
   """
+  code.check()
   check.count('Bits of fraction', code.fraction, 0, 1000)
-  check.count('Bits', code.bits, 1)
-  if np.iscomplexobj(x):
-    raise ValueError('Complex numbers cannot be encoded: real ones are '
-                     'expected.')
-  given = np.asarray(x, np.float64)
+  given = reals(x)
   wrong = ~np.isfinite(given)
   if wrong.any():
     at = tuple(map(int, np.argwhere(wrong)[0]))
@@ -72,12 +79,28 @@ def encode(x, code: Code) -> np.ndarray:
   return integers([int(one) for one in scaled.flat], scaled.shape)
 
 
+def reals(x) -> np.ndarray:
+  """An array of float64.
+
+  Raises:
+    ValueError: for complex numbers, whose imaginary part would be lost, and
+      for texts and dates, which NumPy takes for numbers.
+  """
+  given = np.asarray(x)
+  if given.dtype.kind in 'cSUMm':
+    what = 'Complex numbers' if given.dtype.kind == 'c' else 'Texts or dates'
+    raise ValueError(f'{what} cannot be encoded: real ones are expected.')
+  return given.astype(np.float64)
+
+
 def decode(values: np.ndarray, fraction: int) -> np.ndarray:
   """Real numbers, float64, of integers with `fraction` bits of fraction.
 
   Raises:
-    ValueError: for a number that is larger than float64 has any.
+    ValueError: for a number that is larger than float64 has any, and for bits
+      of fraction that are negative or not whole.
   """
+  check.count('Bits of fraction', fraction, 0)
   one = 1 << fraction
   try:
     found = [int(value) / one for value in values.flat]
@@ -104,8 +127,9 @@ def bounded(values: np.ndarray, bits: int) -> np.ndarray:
   Raises:
     ValueError: if not; says how many bits the largest takes.
   """
+  check.count('Bits', bits, 0)
   for value in values.flat:
-    if not isinstance(value, numbers.Integral):
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
       raise ValueError(f'{value!r} is no integer: encode it first.')
   large = max((int(abs(v)).bit_length() for v in values.flat), default=0)
   if large > bits:

@@ -30,12 +30,13 @@ import math
 
 import numpy as np
 
+from vfljax import check
 from vfljax.he.arrays import Count, Encrypted, Masked
-from vfljax.he.encoding import FACTORS, VALUES, Code, decode, encode
+from vfljax.he.encoding import FACTORS, VALUES, Code, decode, encode, reals
 from vfljax.he.keys import PrivateKey, PublicKey
 from vfljax.he.masks import SLACK
 from vfljax.he.party import (
-    MASKED, Channel, Cost, Declared, Party, Traffic, under,
+    MASKED, Channel, Cost, Declared, Party, Traffic, asked, under,
 )
 
 P, A, C = 'passive', 'active', 'coordinator'
@@ -66,7 +67,11 @@ class Half(Party):
       masked: bool = False, workers: int = 1,
   ):
     super().__init__(name, None, workers)
-    self._weights = np.asarray(weights, np.float64)
+    check.at_least('rate', rate, 0)
+    self._weights = reals(weights)
+    if self._weights.ndim != 1:
+      raise ValueError('weights must be [n], a number for each feature; got '
+                       f'the shape {self._weights.shape}.')
     self._rate, self._coordinator, self._masked = rate, coordinator, masked
     self._back = f"the {name} party's gradient"
 
@@ -175,6 +180,7 @@ def cost(
 
   Ciphertexts: 2 B + n + m; opened: n + m; 4 flights.
   """
+  asked(bits, batch=batch, n=n, m=m)
   more = (n + m) * masked
   count = Count(
       2 * batch + more, batch + (batch - 1) * (n + m) + more,

@@ -17,17 +17,22 @@ class PublicKey:
   """A modulus n: whoever has it can encrypt and compute.
 
   Attributes:
-    n: The modulus.
+    n: The modulus, odd.
     square: n^2; ciphertexts are below it.
     bits: Of n.
   """
 
   def __init__(self, n: Any):
     mpz = gmp().mpz
+    if not isinstance(n, numbers.Integral) or n < 0:
+      raise ValueError(f'A modulus is a positive integer; got {n!r}.')
     self.n = mpz(n)
     self.bits = int(self.n.bit_length())
     if self.bits < LEAST:
       raise ValueError(_too_small(self.bits))
+    if self.n % 2 == 0:
+      raise ValueError('A modulus is the product of two large primes, and so '
+                       'it is odd.')
     self.square = self.n * self.n
 
   def __eq__(self, other: object) -> bool:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from vfljax import check
 from vfljax.types import Array, Net, Params
 
 # (params, z, own) -> the batch's mean loss; z is what arrives, [batch, ...],
@@ -22,6 +23,7 @@ class Bottom:
   """A party's own network, [batch, ...] to [batch, width]."""
 
   def __init__(self, net: Net, params: Params, rate: float):
+    check.at_least('rate', rate, 0)
     self.params = params
     self._net, self._rate = net, rate
     self._back: Any = None
@@ -63,6 +65,7 @@ class Top:
   """What ends in the loss."""
 
   def __init__(self, head: Head, params: Params, rate: float):
+    check.at_least('rate', rate, 0)
     self.params = params
     self._head, self._rate = head, rate
 

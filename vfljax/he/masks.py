@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from vfljax import check
 from vfljax.he.encoding import FACTORS, Code, encode, integers
 from vfljax.he.library import gmp
 
@@ -26,7 +27,12 @@ GRAIN = FACTORS.fraction  # float32 has no more of numbers around 1.
 
 
 def draw(shape: tuple[int, ...], bits: int) -> np.ndarray:
-  """Integers in [0, 2^bits), an object array."""
+  """Integers in [0, 2^bits), an object array.
+
+  Raises:
+    ValueError: for no bits, which would hide nothing.
+  """
+  check.count('Bits of a mask', bits)
   count = int(np.prod(shape, dtype=int))
   return integers([secrets.randbits(bits) for _ in range(count)], shape)
 

@@ -43,6 +43,7 @@ class Sums(NamedTuple):
   def total(self) -> int:
     """Bits of a sum without its mask and its sign."""
     check.count('terms', self.terms)
+    self.code.check()
     return self.code.bits + math.ceil(math.log2(self.terms))
 
   @property
@@ -57,18 +58,20 @@ class Sums(NamedTuple):
     Raises:
       ValueError: if the key has no room for one.
     """
+    width = self.width  # It looks at what makes it, packed or not.
     if not self.packed:
       return 1
-    slots = (self.key.room - self.terms) // self.width
+    slots = (self.key.room - self.terms) // width
     if not slots:
       raise ValueError(
-          f'A packed number takes {self.width} bits, and the key has room for '
+          f'A packed number takes {width} bits, and the key has room for '
           f'{self.key.room - self.terms}: take a longer key or a shorter code.'
       )
     return slots
 
   def ciphers(self, count: int) -> int:
     """Ciphertexts for so many numbers."""
+    check.count('numbers', count, 0)
     return -(-count // self.slots)
 
   def seal(self, party: Arithmetic, x) -> Encrypted:

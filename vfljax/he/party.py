@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vfljax import check
 from vfljax.he import ckks
 from vfljax.he.arrays import Count, Encrypted, Masked, checked
 from vfljax.he.cipher import Arithmetic
-from vfljax.he.keys import PrivateKey, PublicKey
+from vfljax.he.keys import LEAST, PrivateKey, PublicKey
 
 FLOATS, MASKED = 'floats', 'masked'
 
@@ -62,14 +63,26 @@ class Traffic(NamedTuple):
 class Channel:
   """Carries a protocol's messages and no others.
 
+  Args:
+    declared: These messages.
+    keys: The public keys of parties, by their names.
+
   Attributes:
     said: What it has carried, in order.
+
+  Raises:
+    ValueError: if two messages have one name, or a flight is none.
   """
 
   def __init__(
       self, declared: Sequence[Declared], keys: Mapping[str, Any]
   ):
     self.said: list[Said] = []
+    for message in declared:
+      check.count(f'The flight of {message.name!r}', message.flight)
+    names = [message.name for message in declared]
+    if len({*names}) < len(names):
+      raise ValueError(f'Two messages have one name; there are: {names}.')
     self._declared = {message.name: message for message in declared}
     self._keys = dict(keys)
 
@@ -86,6 +99,11 @@ class Channel:
     copy, size = self._copied(declared, payload)
     self.said.append(Said(declared, size, copy))
     return copy
+
+  @property
+  def declared(self) -> tuple[Declared, ...]:
+    """The protocol's messages."""
+    return tuple(self._declared.values())
 
   @property
   def traffic(self) -> Traffic:
@@ -166,6 +184,16 @@ class Cost(NamedTuple):
 
   count: Count
   traffic: Traffic
+
+
+def asked(bits: int, **sizes: int) -> None:
+  """Passes if a mini-batch can be of these sizes, under keys of `bits`.
+
+  Raises:
+    ValueError: if not; it says which.
+  """
+  check.sizes('cost', **sizes)
+  check.count('cost: bits', bits, LEAST)
 
 
 def cost(parties: Sequence[Party], channel: Channel) -> Cost:

@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from vfljax import check
 from vfljax.he.arrays import Count, Encrypted, Masked
 from vfljax.he.encoding import decode
 from vfljax.he.keys import PrivateKey
 from vfljax.he.local import Bottom, Top
 from vfljax.he.packing import Sums
 from vfljax.he.party import (
-    FLOATS, MASKED, Channel, Cost, Declared, Party, Traffic, under,
+    FLOATS, MASKED, Channel, Cost, Declared, Party, Traffic, asked, under,
 )
 
 A, FIRST = 'active', 'passive 1'
@@ -35,6 +36,7 @@ A, FIRST = 'active', 'passive 1'
 
 def messages(passive: int) -> tuple[Declared, ...]:
   """Of so many passive parties."""
+  check.count('The number of passive parties', passive)
   names = [f'passive {k}' for k in range(1, passive + 1)]
   return (
       *(Declared(1, n, A, f'embedding of {n}', under(FIRST)) for n in names),
@@ -60,6 +62,7 @@ class Passive(Party):
       self, k: int, bottom: Bottom, sums: Sums,
       private: PrivateKey | None = None, workers: int = 1,
   ):
+    check.count('k', k)
     super().__init__(f'passive {k}', private, workers)
     self._bottom, self._sums = bottom, sums
 
@@ -150,6 +153,7 @@ def cost(sums: Sums, batch: int, d: int) -> Cost:
   (K + 1) c ciphertexts cross, B d opened sums of `sums.width` bits and K B d
   plain numbers of 8 bytes; 4 flights.
   """
+  asked(sums.key.bits, batch=batch, d=d)
   k, c = sums.terms - 1, sums.ciphers(batch * d)
   size = (k + 1) * c * sums.key.bytes + batch * d * -(-sums.width // 8)
   return Cost(

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from vfljax import check
 from vfljax.he.arrays import Count
 from vfljax.he.ckks import PrivateContext, PublicContext
 from vfljax.he.keys import PrivateKey, PublicKey
@@ -163,6 +164,7 @@ def cost(scheme: Scheme, batch: int, h: int, last: int) -> Cost:
   What a CKKS ciphertext takes on the wire differs by a few bytes from one to
   the next, and bytes are 0 here.
   """
+  check.sizes('cost', batch=batch, h=h, last=last)
   c = scheme.ciphers(batch * h)
   count = Count(2 * c, c, 0, c)
   if not isinstance(scheme, Sums):

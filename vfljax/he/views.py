@@ -103,8 +103,20 @@ def opened(
       [numbers], and a last ciphertext's empty slots are 0.
     own: What the party itself can take away from a message, its masks above
       all, by the message's name; of the last batch, as messages are.
+
+  Raises:
+    ValueError: for a party or a message that the protocol does not have: its
+      reader would see nothing, or hidden numbers.
   """
   count, found, own = Arithmetic(), {}, own or {}
+  names = {d.name for d in line.declared}
+  for name, known in (
+      (party, {who for d in line.declared for who in (d.sender, d.receiver)}),
+      *((name, names) for name in own),
+  ):
+    if name not in known:
+      raise ValueError(f'{name!r} is none of this protocol; there are: '
+                       f'{", ".join(sorted(known))}.')
   for said in line.said:
     declared, payload = said.declared, said.payload
     if declared.receiver != party:

@@ -8,6 +8,7 @@ from typing import Any
 import warnings
 
 import jax
+from jax.extend import core
 import jax.numpy as jnp
 
 from vfljax.masked import reach
@@ -33,18 +34,21 @@ def layers(net: Net, params: Params, x: Any) -> tuple[Layer, ...]:
 
   Warns:
     UserWarning: of a layer that is left out: it is not linear (a subclass), or
-      its weights are computed from others, or used elsewhere, too.
+      its weights are computed from others, or used elsewhere, too, or it is
+      called inside `nn.vmap`, a loop or a condition.
   """
   found: dict[str, Layer] = {}
   unfit: dict[str, str] = {}
 
-  def look(layer: Linear, x: Array, params: Params) -> Array | None:
+  def look(
+      layer: Linear, x: Array, params: Params, outside: Any
+  ) -> Array | None:
     if layer.name in found or unfit.get(layer.name) == _NAMELESS:
       raise ValueError(
           f'Layer {layer.name} is called twice, or two layers have its name: '
           'it cannot be masked.'
       )
-    why = _left_out(layer, params)
+    why = unfit.get(layer.name) or _left_out(layer, params, outside)
     if why:
       unfit[layer.name] = why
       return None
@@ -58,7 +62,10 @@ def layers(net: Net, params: Params, x: Any) -> tuple[Layer, ...]:
     return _noting(note, x, y)
 
   def total(params, x):
-    watched = intercept.intercepted(net, lambda own, z: look(own, z, params))
+    here = _traced_by()
+    watched = intercept.intercepted(
+        net, lambda own, z: look(own, z, params, here)
+    )
     return watched.apply(params, x).astype(jnp.float32).sum()
 
   jax.eval_shape(jax.grad(total), params, x)
@@ -73,17 +80,28 @@ def layers(net: Net, params: Params, x: Any) -> tuple[Layer, ...]:
   return tuple(f._replace(final=f.name in closing) for f in found.values())
 
 
-def _left_out(layer: Linear, params: Params) -> str:
-  """Why a layer's own arithmetic is not enough; '': it is."""
+def _traced_by() -> Any:
+  """Which of JAX's transformations is running: what is equal is the same."""
+  return core.get_opaque_trace_state()
+
+
+def _left_out(layer: Linear, params: Params, outside: Any) -> str:
+  """Why a layer's own arithmetic is not enough; '': it is.
+
+  Inside of another transformation than `outside`, shares would be of a part of
+  the batch, or leak out of a loop.
+  """
   if not layer.linear:
     return 'it computes something else than x @ kernel + bias'
   try:
     theirs = intercept.leaves_at(params, layer.path)
   except KeyError:
     return _NAMELESS
-  if all(theirs.get(k) is v for k, v in layer.params.items()):
-    return ''
-  return "its weights are computed from the network's, or it is lifted"
+  if not all(theirs.get(k) is v for k, v in layer.params.items()):
+    return "its weights are computed from the network's, or it is lifted"
+  if _traced_by() != outside:
+    return 'it is called inside nn.vmap, a loop or a condition'
+  return ''
 
 
 def _elsewhere(

@@ -32,6 +32,7 @@ def noise(
   secret. If noise is used again, the passive party, which knows all other terms
   of its weights, learns it when it is given the layer.
   """
+  check.key(key)
   check.at_least('std', std, 0)
   out = {}
   for i, layer in enumerate(chosen):

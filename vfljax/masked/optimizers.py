@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from vfljax import check as number
 from vfljax import descent
 from vfljax.masked import reach
 from vfljax.masked.shares import Layer
@@ -34,9 +35,10 @@ def check(
     eta: The learning rate under T4.
 
   Raises:
-    ValueError: if its steps depend on a masked layer's weights, or its first
-      two steps of a layer under T4 are not those of plain SGD.
+    ValueError: if eta is no rate, its steps depend on a masked layer's weights,
+      or its first two steps of a layer under T4 are not those of plain SGD.
   """
+  number.at_least('eta', eta, 0)
   using = _using_weights(tx, params, chosen)
   for layer in chosen:
     if layer.name in using:

@@ -56,7 +56,13 @@ def check(public: Public, layer: Layer, seen) -> None:
     ValueError: it names the layer, the value, how far out it is and fraction
       bits that would hold it.
   """
-  worst = np.asarray(seen, np.float64).reshape(-1, 4)
+  worst = np.asarray(seen, np.float64)
+  if worst.shape[-1:] != (4,) or not worst.size:
+    raise ValueError(
+        f'Layer {layer.name}: seen must be [..., 4], the largest values of one '
+        f'or more steps; its shape is {worst.shape}.'
+    )
+  worst = worst.reshape(-1, 4)
   worst = np.where(np.isnan(worst).any(0), np.nan, worst.max(0))
   for i, (value, top) in enumerate(zip(worst, limits(public, layer))):
     if not value < top:

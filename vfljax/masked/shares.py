@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.mpc import fixed_point, one_sided, ring, to_active
 from vfljax.mpc.bilinear import Bilinear
 from vfljax.mpc.one_sided import Masked, Place, Seeds
 from vfljax.mpc.prg import THREEFRY, Prg
-from vfljax.mpc.wire import Transcript
+from vfljax.mpc.wire import WORD, Transcript
 from vfljax.mpc.x64 import entry
 
 Array = jax.Array
@@ -77,12 +78,32 @@ class Dealt(NamedTuple):
 
 
 def weight_bits(public: Public, layer: Layer) -> dict[str, int]:
-  """Fraction bits of a layer's kernel and bias."""
+  """Fraction bits of a layer's kernel and bias.
+
+  Raises:
+    ValueError: if `public` has numbers that are none of bits or bytes. All that
+      is masked comes by here.
+  """
+  _check(public)
   if layer.to_active:
     inputs, weights = public.last.inputs, public.last.weights
   else:
     inputs, weights = public.precision.inputs, public.precision.weights
   return {'kernel': weights, 'bias': inputs + weights}
+
+
+def _check(public: Public) -> None:
+  """Passes if its numbers are what they have to be; ValueError if not."""
+  for name in ('precision', 'last'):
+    bits = getattr(public, name)
+    for part in ('inputs', 'weights', 'gradients'):
+      check.count(f'{name}.{part}', getattr(bits, part), 0, 62)
+  check.count('drop_bytes', public.drop_bytes, 0, WORD - 1)
+  if not isinstance(public.prg, Prg):
+    raise ValueError(
+        'prg must be a generator, as mpc.prg.CHACHA20; got '
+        f'{public.prg!r}.'
+    )
 
 
 _share = entry(jax.jit(one_sided.mask, static_argnums=0))

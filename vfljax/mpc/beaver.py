@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.mpc import sharing
 from vfljax.mpc.prg import Prg, stream
 from vfljax.mpc.wire import Message, Transcript
@@ -59,6 +60,7 @@ def triple(
     w_shape: Shape of its second.
     parties: At least 2.
   """
+  check.count('parties', parties, 2)
   shapes = (x_shape, w_shape)
   a, b = (
       jnp.stack([
@@ -121,8 +123,14 @@ def product(
 
 
 def reveal(y: Array, to: int = 0) -> tuple[Array, Transcript]:
-  """Opens a shared value to one party; Y words from each other, one flight."""
-  parties = y.shape[0]
+  """Opens a shared value to one party; Y words from each other, one flight.
+
+  Raises:
+    TypeError: if the shares are not int64.
+    ValueError: if nobody is at `to`.
+  """
+  parties = ring_array(y, 'y', 1).shape[0]
+  check.count('to', to, 0, parties - 1)
   said = tuple(
       Message(y[i], 'y', _name(i), _name(to), 1)
       for i in range(parties) if i != to

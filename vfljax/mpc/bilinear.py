@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 
+from vfljax import check
 from vfljax.mpc import conv, kernels
 
 Array = jax.Array
@@ -57,13 +58,20 @@ def _rows(x: Array) -> Array:
   return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
+def _check_sizes(*shapes: Shape) -> None:
+  """Passes if these are shapes, of empty arrays perhaps."""
+  for size in (size for shape in shapes for size in shape):
+    check.count('A size of a shape', size, 0)
+
+
 @functools.cache
 def dense(x_shape: Shape, w_shape: Shape) -> Bilinear:
   """y = x @ w for x [..., n], w [n, m].
 
   Raises:
-    ValueError: if the shapes do not fit.
+    ValueError: if the shapes do not fit, or are none.
   """
+  _check_sizes(x_shape, w_shape)
   if len(x_shape) < 2 or len(w_shape) != 2 or x_shape[-1] != w_shape[0]:
     raise ValueError(
         f'dense needs x [..., n] and w [n, m]; got {x_shape} and {w_shape}.'
@@ -87,6 +95,7 @@ def convolution(
 
   Arguments after the shapes, and errors: as in `ring.conv`, as tuples.
   """
+  _check_sizes(x_shape, w_shape)
   win = conv.window(x_shape, w_shape, strides, padding, dilation, groups)
   kernel = w_shape[:-2]
   places = conv.space(x_shape, kernel, win)

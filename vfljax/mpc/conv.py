@@ -50,6 +50,10 @@ def _per_axis(value: int | Sequence[int], axes: int, name: str):
   return out
 
 
+def _whole(side: Any) -> bool:
+  return isinstance(side, int | np.integer) and not isinstance(side, bool)
+
+
 def _pads(
     space: tuple[int, ...], reach: Sequence[int], strides: tuple[int, ...],
     padding: Any,
@@ -59,11 +63,11 @@ def _pads(
     check.one_of('padding', padding, ('SAME', 'VALID'))
     pads = lax.padtype_to_pads(space, reach, strides, padding)
     return tuple((int(low), int(high)) for low, high in pads)
-  if isinstance(padding, int | np.integer):
+  if _whole(padding):
     width = int(padding)
     return ((width, width),) * len(space)
   pads = np.asarray(padding, object)
-  whole = all(isinstance(side, int | np.integer) for side in pads.flat)
+  whole = all(map(_whole, pads.flat))
   if pads.shape != (len(space), 2) or not whole:  # 1.5 would be 1.
     raise ValueError(
         f'padding must be SAME, VALID, an integer or {len(space)} pairs (low, '
@@ -96,7 +100,7 @@ def window(
         f'{groups} groups of {w_shape[-2]} input channels do not fit x with '
         f'{x_shape[-1]} channels and {w_shape[-1]} outputs.'
     )
-  check.sizes('conv', kernel=w_shape[:axes])
+  check.sizes('conv', kernel=w_shape[:axes], groups=groups)
   strides = _per_axis(strides, axes, 'strides')
   dilation = _per_axis(dilation, axes, 'dilation')
   reach = [(k - 1) * d + 1 for k, d in zip(w_shape[:axes], dilation)]
@@ -126,6 +130,23 @@ def space(
           x_shape[1:-1], win.padding, kernel, win.strides, win.dilation
       )
   )
+
+
+def check_gradient(
+    g: Array, x_shape: tuple[int, ...], w_shape: tuple[int, ...], win: Window
+) -> None:
+  """Passes if `g` is shaped as the output of a convolution of these shapes.
+
+  Raises:
+    ValueError: if not: what is too much or too little would be cut or padded.
+  """
+  window(x_shape, w_shape, *win)
+  places = space(x_shape, w_shape[:-2], win)
+  if g.shape != (x_shape[0], *places, w_shape[-1]):
+    raise ValueError(
+        f'g must be shaped as the output of x {x_shape} and w {w_shape}, '
+        f'{(x_shape[0], *places, w_shape[-1])}; it is {g.shape}.'
+    )
 
 
 def patches(

@@ -45,15 +45,20 @@ def _check_bits(bits: int, most: int) -> None:
 
 
 def _reals(x: Any) -> Array | np.ndarray:
-  """`x` as an array; TypeError if complex, as the imaginary part would go."""
+  """`x` as an array; TypeError if it is of no real numbers.
+
+  An imaginary part would be lost, and NumPy takes texts and dates for numbers.
+  """
   x = x if isinstance(x, jax.Array) else np.asarray(x)
-  if jnp.issubdtype(x.dtype, jnp.complexfloating):
+  wrong = x.dtype.kind in 'SUMm'
+  if wrong or jnp.issubdtype(x.dtype, jnp.complexfloating):
     raise TypeError(f'encode: x must be real; got {x.dtype}.')
   return x if isinstance(x, jax.Array) else x.astype(np.float64)
 
 
 def limit(bits: int) -> float:
-  """Codes with `bits` fraction bits hold |x| < 2^(63 - bits)."""
+  """Codes with `bits` fraction bits, 0..126, hold |x| < 2^(63 - bits)."""
+  _check_bits(bits, 126)
   return 2.0 ** (63 - bits)
 
 
@@ -121,7 +126,7 @@ def encode_flagged(
     clipped to it and nan is 0. Rounding is to nearest, ties to even.
 
   Raises:
-    TypeError: if `x` is complex.
+    TypeError: if `x` is complex, or of texts or dates.
     ValueError: if `bits` is no integer in its range, or `bound` not above 0.
   """
   _check_bits(bits, 62)

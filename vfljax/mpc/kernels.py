@@ -15,7 +15,7 @@ from vfljax.mpc import dispatch, schemes
 from vfljax.mpc import conv as convolution
 from vfljax.mpc.conv import Padding, Window
 from vfljax.mpc.schemes import SCHEMES, Scheme
-from vfljax.mpc.x64 import check_on
+from vfljax.mpc.x64 import check_on, ring_array
 
 Array = jax.Array
 
@@ -40,6 +40,8 @@ def matmul(
 ) -> Array:
   """a [..., m, k] @ b [..., k, n] mod 2^64; see `ring.matmul`."""
   _check_switch()
+  ring_array(a, 'a', 2)
+  ring_array(b, 'b', 2)
   m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
   if b.shape[-2] != k:
     raise ValueError(f'matmul: {a.shape} @ {b.shape} do not fit.')
@@ -92,6 +94,8 @@ def conv(
 ) -> Array:
   """Convolution mod 2^64; see `ring.conv`."""
   _check_switch()
+  ring_array(x, 'x', 3)
+  ring_array(w, 'w', 3)
   win = convolution.window(x.shape, w.shape, strides, padding, dilation, groups)
   rows = _positions(x.shape, w.shape[:-2], win)
   chosen = _conv_scheme(x, w.shape, rows, groups, scheme, platform)
@@ -118,8 +122,15 @@ def conv_input_gradient(
 
   Returns:
     int64 of shape `x_shape`.
+
+  Raises:
+    TypeError: if an operand is not int64.
+    ValueError: if g's shape is not that of the convolution.
   """
   _check_switch()
+  ring_array(g, 'g', 3)
+  ring_array(w, 'w', 3)
+  convolution.check_gradient(g, x_shape, w.shape, win)
   groups = win.groups
   swapped = (*w.shape[:-2], w.shape[-1] // groups, x_shape[-1])
   rows = math.prod(x_shape[:-1])
@@ -147,8 +158,16 @@ def conv_weight_gradient(
 
   Returns:
     int64 [*kernel, channels / groups, out].
+
+  Raises:
+    TypeError: if an operand is not int64.
+    ValueError: if g's shape is not that of the convolution.
   """
   _check_switch()
+  ring_array(x, 'x', 3)
+  ring_array(g, 'g', 3)
+  w_shape = *kernel, x.shape[-1] // win.groups, g.shape[-1]
+  convolution.check_gradient(g, x.shape, w_shape, win)
   m = math.prod(kernel) * x.shape[-1] // win.groups
   k, n = math.prod(g.shape[:-1]), g.shape[-1] // win.groups
   where = platform or dispatch.platform_of(x, g)

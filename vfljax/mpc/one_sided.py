@@ -141,6 +141,7 @@ def ask(x: Array, u: Array) -> Array:
 
 def answer(f: Map, e: Array, v: Array, w: Array, drop: int = 0) -> Array:
   """A's message s = f(E, V) + W_A, rounded to a multiple of 2^drop."""
+  check.count('drop', drop, 0, 8 * (WORD - 1))
   s = f(e, v) + w
   if not drop:
     return s
@@ -151,6 +152,7 @@ def open_product(
     f: Map, x: Array, m: Array, w: Array, s: Array, drop: int = 0
 ) -> Array:
   """P's result f(enc(x), M) + W_P + s."""
+  check.count('drop', drop, 0, 8 * (WORD - 1))
   return f(x, m) + w + (s << drop)
 
 

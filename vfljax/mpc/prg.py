@@ -18,6 +18,7 @@ from jax.extend.random import threefry_2x32
 import jax.numpy as jnp
 import numpy as np
 
+from vfljax import check
 from vfljax.mpc.x64 import check_on
 
 Array = jax.Array
@@ -40,6 +41,8 @@ class Prg(NamedTuple):
     words: (key, shape) -> int64, uniform; TypeError where 64-bit types are off.
       Two calls with one key give the same words.
 
+  Both raise TypeError for another generator's key.
+
   Use a key for `words` or for `fold`, never for both: with threefry, the first
   of n words is the key that `fold` returns for the number n.
   """
@@ -55,21 +58,41 @@ def _join(low: Array, high: Array) -> Array:
   return low.astype(jnp.int64) | (high.astype(jnp.int64) << 32)
 
 
+def _count(shape: tuple[int, ...]) -> int:
+  """How many words; ValueError if a size is negative, or none."""
+  for size in shape:
+    check.count('A size of the shape', size, 0)
+  return int(np.prod(shape, dtype=np.int64))
+
+
+def _check_threefry(key: Any) -> None:
+  """Passes if it is one threefry key.
+
+  Raises:
+    TypeError: if it is another generator's.
+    ValueError: if it is no key, or several.
+  """
+  check.key(key)
+  typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+  kind = jax.random.key_impl(key) if typed else f'raw one of {key.size} words'
+  if str(kind) not in ('threefry2x32', 'raw one of 2 words'):
+    raise TypeError(
+        f'threefry takes a threefry key, not {kind}: '
+        "jax.random.key(seed, impl='threefry2x32')."
+    )
+
+
 def _threefry_words(key: Array, shape: tuple[int, ...]) -> Array:
   """One threefry block an element.
 
   Not `jax.random.bits(..., uint64)`: JAX expands that when it lowers the
   outermost jit, and would cut the words there if the caller's is a 32-bit one.
   """
-  typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-  if typed and str(jax.random.key_impl(key)) != 'threefry2x32':
-    raise TypeError(
-        f'threefry takes a threefry key, not {jax.random.key_impl(key)}: '
-        "jax.random.key(seed, impl='threefry2x32')."
-    )
-  count = int(np.prod(shape, dtype=np.int64))
+  _check_threefry(key)
+  count = _count(shape)
   if count >= 1 << 31:
     raise ValueError(f'{count} words are more than one threefry stream holds.')
+  typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
   data = jax.random.key_data(key) if typed else key
   counters = jnp.arange(2 * count, dtype=jnp.uint32)
   low, high = threefry_2x32(data, counters).reshape(2, count)
@@ -131,8 +154,9 @@ def chacha20_key(seed: bytes) -> Array:
   Raises:
     ValueError: if there are not 32 bytes.
   """
-  if len(seed) != 32:
-    raise ValueError(f'ChaCha20 takes a key of 32 bytes, not {len(seed)}.')
+  size = memoryview(seed).nbytes  # Of an array, more than its numbers.
+  if size != 32:
+    raise ValueError(f'ChaCha20 takes a key of 32 bytes, not {size}.')
   return jnp.asarray(np.frombuffer(seed, '<u4'), jnp.uint32)
 
 
@@ -152,7 +176,8 @@ def _named(number: Any) -> Any:
       32 bits are cut, as they cannot be checked.
     ValueError: if it is a Python number that does not fit.
   """
-  if not isinstance(number, (int, np.integer)):
+  plain = isinstance(number, (int, np.integer))
+  if not plain or isinstance(number, bool):
     number = jnp.asarray(number)
     if not jnp.issubdtype(number.dtype, jnp.integer):
       raise TypeError(
@@ -167,6 +192,7 @@ def _named(number: Any) -> Any:
 
 
 def _threefry_fold(key: Any, number: Any) -> Any:
+  _check_threefry(key)
   return jax.random.fold_in(key, _named(number))
 
 
@@ -180,7 +206,7 @@ def _chacha20_fold(key: Array, number: Any) -> Array:
 
 def _chacha20_words(key: Array, shape: tuple[int, ...]) -> Array:
   _check_key(key)
-  count = int(np.prod(shape, dtype=np.int64))
+  count = _count(shape)
   blocks = -(-count // 8)
   if blocks >= 1 << 32:
     raise ValueError(f'{count} words are more than one ChaCha20 stream holds.')

@@ -47,8 +47,8 @@ def share(
     int64 [parties, *x.shape], which sums to x mod 2^64.
 
   Raises:
-    TypeError: if x is not int64, or the key is not the generator's.
-    ValueError: for fewer than 2 parties or an unknown generator.
+    TypeError: if x is not int64, or the key is another generator's.
+    ValueError: for fewer than 2 parties, an unknown generator, or no key.
   """
   return _share(key, ring_array(x, 'x'), parties, prgs.get(prg))
 

@@ -167,6 +167,7 @@ def backward(
     fraction bits, at P, or `None`; transcript).
   """
   ring_array(g, 'g', shape=f.y_shape)
+  ring_array(e, 'e', shape=f.x_shape)
   opened = g - c.v2
   said = [Message(opened, 'F2', 'active', 'passive', 1)]
   passive = f.weight_gradient(c.u, opened) + c.passive2

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import jax
 
+from vfljax import check
+
 WORD = 8  # Bytes of a ring element.
 
 
@@ -31,6 +33,9 @@ class Message:
     receiver: Likewise.
     flight: From 1 in the order of the protocol; 0: offline, before it starts.
     width: Bytes an element takes on the wire.
+
+  Raises:
+    ValueError: for a flight or a width that is none.
   """
 
   payload: Any
@@ -39,6 +44,10 @@ class Message:
   receiver: str
   flight: int
   width: int = WORD
+
+  def __post_init__(self):
+    check.count('flight', self.flight, 0)
+    check.count('width', self.width)
 
   @property
   def size(self) -> int:
@@ -95,7 +104,13 @@ def then(first: Transcript, *rest: Transcript) -> Transcript:
 
 
 def seconds(transcript: Transcript, network: Network = Network()) -> float:
-  """Modelled online time in seconds: per flight, latency and busiest link."""
+  """Modelled online time in seconds: per flight, latency and busiest link.
+
+  Raises:
+    ValueError: for a bandwidth that is not above 0, or a latency below 0.
+  """
+  check.above('bandwidth', network.bandwidth, 0)
+  check.at_least('latency', network.latency, 0)
   total = 0.0
   for flight in {m.flight for m in transcript if m.flight}:
     links: dict[tuple[str, str], int] = {}
