@@ -141,7 +141,8 @@ def label_replacement(
     if len(numbers) <= per_round:
       raise ValueError(
           f'label_replacement: per_round must be below the {len(numbers)} rows '
-          f'of a round; got {per_round}.'
+          f'of a round; got {per_round}. The last round of an epoch may be '
+          "smaller: train.remainder='drop' leaves it out."
       )
     chosen = jax.random.choice(key, known, (per_round,))
     return numbers.at[-per_round:].set(chosen.astype(numbers.dtype))
