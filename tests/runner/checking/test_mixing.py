@@ -27,14 +27,17 @@ def test_which_networks_read_numbers(change, numbered):
     assert scene.numbered == numbered
 
 
-@pytest.mark.parametrize('entry', [
-    Entry('mixup', (2,)), Entry('iso', (1,), after=(Entry('mixup', (2,)),)),
-], ids=['alone', 'chained'])
-def test_a_defense_that_mixes_is_refused(entry):
+@pytest.mark.parametrize('chain', [
+    lambda entry: entry, lambda entry: Entry('iso', (1,), after=(entry,)),
+    lambda entry: Entry('iso', (1,), after=(Entry('none', after=(entry,)),)),
+], ids=['alone', 'chained', 'chained before one that is'])
+def test_a_defense_that_mixes_or_is_for_two_classes_is_refused(chain):
   model = ModelConfig(algorithm='vhnn', buckets=9)
-  setting = SimpleNamespace(config=SimpleNamespace(model=model), classes=2)
+  setting = SimpleNamespace(config=SimpleNamespace(model=model), classes=3)
   with pytest.raises(ValueError, match='^mixup mixes samples.*no mixtures'):
-    checks._check_entry(setting, entry)
+    checks._check_entry(setting, chain(Entry('mixup', (2,))))
+  with pytest.raises(ValueError, match='^marvell is for two classes.*has 3'):
+    checks._check_entry(setting, chain(Entry('marvell', (2,))))
 
 
 def test_an_attack_that_mixes_is_told_to_mix_embeddings():
