@@ -15,6 +15,8 @@ MIXMATCH = attacks.REGISTRY['mixmatch']
 @pytest.mark.parametrize('change, numbered', [
     (dict(), False), (dict(buckets=9), True),
     (dict(name='wide_deep'), True), (dict(name='mlp3'), False),
+    (dict(name='encoder'), True), (dict(name='lenet5'), False),
+    (dict(channels=(4,)), False),
     (dict(name='mlp3', buckets=9), False),
     (dict(name='embedding', algorithm='vlr'), False),
     (dict(name='nobodys'), False),
