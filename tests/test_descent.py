@@ -24,3 +24,26 @@ def test_a_step_is_that_of_optax_in_a_strict_program_too(tx):
     with pytest.raises(Exception, match='strict'):  # It holds again.
       _ = jnp.int32(1) * jnp.float32(1)
   chex.assert_trees_all_equal(got, expected)
+
+
+@pytest.mark.parametrize('tx', [
+    optax.sgd(0.5), optax.masked(optax.sgd(0.5), dict(
+        bottom=True, top=True, defense=True,
+    )),
+    optax.partition(dict(a=optax.sgd(0.5), b=optax.sgd(0.5)), dict(
+        bottom='a', top='b', defense='a',
+    )),
+], ids=['sgd', 'masked', 'partition'])
+def test_a_networks_own_weight_may_be_called_as_a_passport_is(tx):
+  """Attention has a `bias_key`, say; only what a defense has is fixed."""
+  pair = dict(scale_key=jnp.ones(2), bias_key=jnp.ones(2))
+  params = dict(
+      bottom=dict(params=dict(attention=pair)), defense=(pair, dict(w=pair)),
+      top=dict(net=dict(dense=pair), passports=dict(dense=pair)),
+  )
+  after, _ = descent.step(tx, params, tx.init(params), params)
+  half = jax.tree.map(lambda w: w / 2, pair)
+  chex.assert_trees_all_equal(after, params | dict(
+      bottom=dict(params=dict(attention=half)),
+      top=dict(net=dict(dense=half), passports=dict(dense=pair)),
+  ))

@@ -16,8 +16,10 @@ from vfljax.types import Array, Params
 
 
 # Names of passports, which stand beside weights and are no weights: they have
-# no gradient, but a weight decay would shrink them.
+# no gradient, but a weight decay would shrink them. They are below one of
+# `BELOW`, where a defense's are; a user's own network may have such names, too.
 FIXED = frozenset({'scale_key', 'bias_key'})
+BELOW = frozenset({'defense', 'passports'})
 
 
 def step(
@@ -104,7 +106,7 @@ def _why_not(gradients: Any, error: Exception) -> str:
 
 
 def moved(params: Params, moves: Any) -> Any:
-  """The parameters after adding an optimizer's updates, but to `FIXED`."""
+  """The parameters after adding an optimizer's updates, but to passports."""
   with jax.numpy_dtype_promotion('standard'):
     new = optax.apply_updates(params, moves)
   return jax.tree.map_with_path(
@@ -113,7 +115,8 @@ def moved(params: Params, moves: Any) -> Any:
 
 
 def _is_fixed(path: tuple[Any, ...]) -> bool:
-  return bool(path) and getattr(path[-1], 'key', None) in FIXED
+  names = [getattr(key, 'key', None) for key in path]
+  return bool(names) and names[-1] in FIXED and not BELOW.isdisjoint(names)
 
 
 def least(distances: Array) -> Array:

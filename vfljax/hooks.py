@@ -58,6 +58,9 @@ class Slots(NamedTuple):
     passive: Weights passive party k trains together with its bottom network.
     state: Memory (noise scales, auxiliary networks, optimizer states) that
       `adapt`, `gradient` and `epoch` carry and nothing differentiates.
+
+  Weights called `scale_key` or `bias_key` are passports, which no optimizer
+  changes.
   """
 
   active: Params

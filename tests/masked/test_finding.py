@@ -50,7 +50,14 @@ def looped(x):
   return nn.scan(run, length=2, **how)(nn.Dense(5, name='last'), x, None)[0]
 
 
+def compiled(x):
+  layer = nn.Dense(3, name='last')  # A module itself has no hash.
+  run = (lambda f: f) if layer.is_initializing() else jax.jit
+  return run(lambda z: layer(z))(x)
+
+
 LAST = {
+    'compiled': compiled,
     'pieces': lambda x: each(1)(x[:, :4].reshape(-1, 2, 2)),
     'rows': lambda x: each()(x),
     'again': again,
@@ -85,6 +92,7 @@ def layers_of(kind):
     ('read', 'uses its weights elsewhere'), ('pieces', 'called inside nn.vmap'),
     ('rows', 'called inside nn.vmap'), ('again', 'called inside nn.vmap'),
     ('turned', 'called inside nn.vmap'), ('looped', 'called inside nn.vmap'),
+    ('compiled', 'a condition, jit or the like'),
 ])
 def test_what_shares_would_compute_otherwise_is_left_out(kind, why):
   with pytest.warns(UserWarning, match=f'Layer .*last cannot be .*{why}'):

@@ -35,6 +35,7 @@ def test_a_network_that_cannot_be(network, why):
     with pytest.raises(ValueError, match=why):
       wire.seconds(transcript, wire.Network(**network))
   assert wire.seconds((said(),), wire.Network(latency=0)) > 0
+  assert wire.seconds((said(),), wire.Network(np.inf, 0.5)) == 0.5
 
 
 def test_a_message_has_a_flight_and_a_width():
@@ -62,6 +63,11 @@ def test_texts_and_dates_have_no_code(x):
   """NumPy takes '1.5' for 1.5 and a date for its days since 1970."""
   with pytest.raises(TypeError, match='x must be real'):
     fixed_point.encode(x)
+
+
+def test_keys_have_no_code():
+  with pytest.raises(TypeError, match='x must be real; got key'):
+    fixed_point.encode(jax.random.key(0))
 
 
 def raw(*shape):

@@ -78,6 +78,7 @@ class Channel:
       self, declared: Sequence[Declared], keys: Mapping[str, Any]
   ):
     self.said: list[Said] = []
+    declared = tuple(declared)
     for message in declared:
       check.count(f'The flight of {message.name!r}', message.flight)
     names = [message.name for message in declared]

@@ -35,7 +35,7 @@ def layers(net: Net, params: Params, x: Any) -> tuple[Layer, ...]:
   Warns:
     UserWarning: of a layer that is left out: it is not linear (a subclass), or
       its weights are computed from others, or used elsewhere, too, or it is
-      called inside `nn.vmap`, a loop or a condition.
+      called inside another transformation: `nn.vmap`, a loop, a condition.
   """
   found: dict[str, Layer] = {}
   unfit: dict[str, str] = {}
@@ -100,7 +100,7 @@ def _left_out(layer: Linear, params: Params, outside: Any) -> str:
   if not all(theirs.get(k) is v for k, v in layer.params.items()):
     return "its weights are computed from the network's, or it is lifted"
   if _traced_by() != outside:
-    return 'it is called inside nn.vmap, a loop or a condition'
+    return 'it is called inside nn.vmap, a loop, a condition, jit or the like'
   return ''
 
 

@@ -50,8 +50,9 @@ def _reals(x: Any) -> Array | np.ndarray:
   An imaginary part would be lost, and NumPy takes texts and dates for numbers.
   """
   x = x if isinstance(x, jax.Array) else np.asarray(x)
-  wrong = x.dtype.kind in 'SUMm'
-  if wrong or jnp.issubdtype(x.dtype, jnp.complexfloating):
+  wrong = jnp.complexfloating, jax.dtypes.prng_key
+  text = isinstance(x, np.ndarray) and x.dtype.kind in 'SUMm'
+  if text or any(jnp.issubdtype(x.dtype, kind) for kind in wrong):
     raise TypeError(f'encode: x must be real; got {x.dtype}.')
   return x if isinstance(x, jax.Array) else x.astype(np.float64)
 

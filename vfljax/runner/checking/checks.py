@@ -219,18 +219,18 @@ def _check_attacks(setting: Setting) -> None:
 
 def _check_entry(setting: Setting, entry: Entry) -> None:
   """Builds the defense once at every strength: factories check their ranges."""
-  if defenses.REGISTRY[entry.defense].binary and setting.classes != 2:
-    raise ValueError(
-        f'{entry.defense} is for two classes; this data set has '
-        f'{setting.classes}. Leave it out with --config.defenses=...'
-    )
-  of = [each.defense for each in (entry, *entry.after)]
-  mixing = [name for name in of if defenses.REGISTRY[name].mixes]
-  if mixing and federations.numbered(setting.config.model):
-    raise ValueError(
-        f'{mixing[0]} mixes samples, but numbers of categories or words have '
-        'no mixtures. Leave it out with --config.defenses=...'
-    )
+  for name in _chained(entry):
+    method = defenses.REGISTRY[name]
+    if method.binary and setting.classes != 2:
+      raise ValueError(
+          f'{name} is for two classes; this data set has {setting.classes}. '
+          'Leave it out with --config.defenses=...'
+      )
+    if method.mixes and federations.numbered(setting.config.model):
+      raise ValueError(
+          f'{name} mixes samples, but numbers of categories or words have no '
+          'mixtures. Leave it out with --config.defenses=...'
+      )
   if len(set(entry.strengths)) < len(entry.strengths):
     raise ValueError(
         f'{entry.name} has a strength twice: {entry.strengths}. Type each once.'
@@ -249,6 +249,13 @@ def _check_entry(setting: Setting, entry: Entry) -> None:
     with rehearsal.options_explained(entry):
       defense = build(entry, strength, **grid(entry)[0])
       _check_start(setting, entry.name, defense)
+
+
+def _chained(entry: Entry) -> Iterator[str]:
+  """The entry's defense, and all that are chained before it."""
+  yield entry.defense
+  for before in entry.after:
+    yield from _chained(before)
 
 
 def _check_start(setting: Setting, name: str, defense: Defense) -> None:
