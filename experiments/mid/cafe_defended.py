@@ -7,14 +7,14 @@ Figure 6's attacker does not reckon with the gradient of MID's penalty. Here it
 stands beside the same one that does (`cafe:defended`), on the same rounds, with
 the same start, by the weights of CAFE's authors. Both attack the untrained
 federation, so that its training, one epoch of 640 images, is of no account, nor
-is its accuracy. Two seeds, 40 rounds and 400 steps, for two cores.
+is its accuracy. Two seeds, 40 rounds and 1000 steps, for two cores.
 """
 import dataclasses
 
 from experiments.mid import cafe, common
 from vfljax.runner.config import Config, Variant
 
-STEPS = 400
+STEPS = 1000
 ROUNDS = 40
 DEFENDED = 'cafe:defended'
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from experiments import evidence
 from experiments.claims import Claim, Verdict
-from experiments.mid import cafe, curves
+from experiments.mid import cafe, cafe_defended, curves
 from experiments.mid.curves import Curves, Point
 from vfljax.report import reading
 
@@ -25,6 +25,9 @@ RUNS = {f'cafe_{name}': f'cafe.py {data}' for name, data in DATA.items()} | {
     '--config.attack.cafe.published=True --config.seeds=3'
     for name, data in DATA.items()
 }
+# CAFE beside an attacker who knows MID, before training.
+DEFENDED = 'cafe_defended'
+BESIDE = {'CAFE': 'cafe', 'who knows MID': cafe_defended.DEFENDED}
 PAPER_STEPS = {'MNIST': 10_000, 'CIFAR-10': 20_000}  # Section 5.2.
 CHEAP = 3.0  # Points of accuracy that the highest lambda costs less than.
 STAGES = dict(untrained='psnr_start', trained='psnr_end')
@@ -140,6 +143,29 @@ def claims(record: str, data: str, weights: str = '') -> list[Claim]:
             lambda judge=judge: judge(record), (record,))
       for where, text, judge in JUDGES
   ]
+
+
+def beside() -> str:
+  """The table of both attackers on the untrained federation."""
+  results = evidence.load(PAPER, DEFENDED).results
+  metrics = (('psnr_start', 1), ('ssim_start', 2))
+  rows = [
+      [curves.named(cell), *(
+          evidence.spread(
+              reading.find(results, cell, attack, metric).values(), digits
+          )
+          for attack in BESIDE.values() for metric, digits in metrics
+      )]
+      for cell in results.cells
+  ]
+  floor = reading.find(
+      results, ('none', None), 'cafe', 'mean_image_psnr_start'
+  )
+  rows.append([
+      'mean image, no attack', evidence.spread(floor.values()), '', '', ''
+  ])
+  head = [f'{who}: {what}' for who in BESIDE for what in ('PSNR', 'SSIM')]
+  return evidence.markdown(['', *head], rows)
 
 
 NUMBERS = {

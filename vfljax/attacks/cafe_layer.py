@@ -70,9 +70,9 @@ def first_linear(
     return mean, decoder.apply(own.decoder, mean)
 
   def gradient(gradients: Params):
-    part, own = gradients['bottom']['fc1'], gradients['defense']
-    if bottleneck.is_linear(own):
-      part = own.decoder
+    own = gradients['defense']
+    linear = bottleneck.is_linear(own)
+    part = own.decoder if linear else gradients['bottom']['fc1']
     bias, kernel = sorted(jax.tree.leaves(part), key=lambda x: x.ndim)
     return kernel, bias
 
