@@ -145,6 +145,59 @@ def claims(record: str, data: str, weights: str = '') -> list[Claim]:
   ]
 
 
+def _of(attack: str, strength: float, metric: str) -> reading.Summary:
+  """What an attacker reads of MID at `strength`, before training."""
+  results = evidence.load(PAPER, DEFENDED).results
+  found = reading.find(results, ('MID', strength), attack, metric)
+  return reading.summarize(found.values())
+
+
+def _ends(attack: str) -> tuple[reading.Summary, reading.Summary]:
+  """PSNR at lambda 0 and at the highest."""
+  first, *_, last = cafe.LAMBDAS
+  return _of(attack, first, 'psnr_start'), _of(attack, last, 'psnr_start')
+
+
+def _told_ends(who: str) -> str:
+  zero, strong = _ends(BESIDE[who])
+  return (
+      f'{who}: {zero.mean:.1f} +- {zero.std:.1f} (MID {cafe.LAMBDAS[0]:g}), '
+      f'{strong.mean:.1f} +- {strong.std:.1f} (MID {cafe.LAMBDAS[-1]:g})'
+  )
+
+
+def _falls_knowing() -> Verdict:
+  zero, strong = _ends(cafe_defended.DEFENDED)
+  return Verdict(
+      curves.above(zero.mean - strong.mean, zero.std + strong.std),
+      f'PSNR {"; ".join(map(_told_ends, BESIDE))}',
+  )
+
+
+def _fails_knowing() -> Verdict:
+  floor, (_, strong) = mean_image(DEFENDED), _ends(cafe_defended.DEFENDED)
+  return Verdict(
+      curves.above(floor - strong.mean, strong.std),
+      f'PSNR {strong.mean:.1f} +- {strong.std:.1f} (MID '
+      f'{cafe.LAMBDAS[-1]:g}), mean image {floor:.1f}',
+  )
+
+
+def knowing() -> list[Claim]:
+  """What is left of the paper's claims where the attacker knows MID."""
+  who = "to CAFE that knows MID's penalty"
+  how = (
+      "MNIST, untrained, its authors' weights; "
+      f'{cafe_defended.STEPS} steps, the paper has {PAPER_STEPS["MNIST"]}'
+  )
+  return [
+      Claim('ours', f'the highest lambda leaves less than lambda 0 {who} '
+            f'({how})', _falls_knowing, (DEFENDED,)),
+      Claim('ours', f'the highest lambda leaves less than the mean image {who} '
+            f'({how})', _fails_knowing, (DEFENDED,)),
+  ]
+
+
 def beside() -> str:
   """The table of both attackers on the untrained federation."""
   results = evidence.load(PAPER, DEFENDED).results

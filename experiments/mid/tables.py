@@ -262,10 +262,6 @@ def _stolen(name: str, kind: str) -> Table:
   return _of(name, lambda: stolen(name, kind))
 
 
-def _rebuilt(name: str) -> Table:
-  return _of(name, lambda: cafed(name))
-
-
 TABLES: dict[str, Table] = dict(
     fig4_dli=_recorded('fig4_dli', DIRECT),
     fig4_dli_fashion=_recorded('fig4_dli_fashion', DIRECT),
@@ -290,7 +286,7 @@ TABLES: dict[str, Table] = dict(
     fig8_epochs=_recorded('fig8_epochs', DIRECTION_EPOCHS),
     fig8_cifar10=_recorded('fig8_cifar10', DIRECTION),
     fig9=_recorded('fig9', REPLACED),
-    **{name: _rebuilt(name) for name in rebuilt.RUNS},
+    **{r: _of(r, lambda r=r: cafed(r)) for r in rebuilt.RUNS},
     cafe_defended=_of(rebuilt.DEFENDED, rebuilt.beside),
     fig3_pmc=_stolen('fig3_pmc', 'model_completion'),
     fig3_amc=_stolen('fig3_amc', 'active_completion'),

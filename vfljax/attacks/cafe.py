@@ -14,11 +14,11 @@ Every step takes one round and a small step in all three, as the authors' code
 does. For the gradients below the layer they run the whole federation on the
 guessed samples; here the current dz is backpropagated through these layers,
 which needs neither labels nor other parties, but leaves out a party's own
-penalty (MID's) unless the attacker is `defended`, which our own is not by
-default: see `cafe_layer`. Gradients are of a batch's mean loss, times its size B; theirs
-are of the mean, as is their variation. So our defaults, with their numbers,
-weigh gradients B^2 and variation B times as much as `published` ones. Also,
-their Adam moves a round's samples alone and corrects its bias twice.
+penalty (MID's) unless the attacker is `defended`: see `cafe_layer`. Gradients
+are of a batch's mean loss, times its size B; theirs are of the mean, as is
+their variation. So our defaults, with their numbers, weigh gradients B^2 and
+variation B times as much as `published` ones. Also, their Adam moves a round's
+samples alone and corrects its bias twice.
 """
 from typing import NamedTuple
 
@@ -88,7 +88,7 @@ class Options(NamedTuple):
   steps: int = 2000  # the paper takes 10000 for MNIST
   restarts: int = 1  # starting points, searched side by side
   published: bool = False  # whether it weighs as its authors do
-  defended: bool = False  # whether it knows the penalty of a defense, too
+  defended: bool = False  # whether it knows a defense's penalty, with lambda
 
 
 def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
