@@ -7,6 +7,7 @@ The attack has 1500 steps here, far fewer than in the paper, and may therefore
 be weaker; every claim says so.
 """
 from collections.abc import Callable
+from functools import partial
 
 from experiments import evidence
 from experiments.claims import Claim, Verdict
@@ -221,7 +222,17 @@ def beside() -> str:
   return evidence.markdown(['', *head], rows)
 
 
+def _quoted(attack: str, strength: float, metric: str) -> str:
+  found = _of(attack, strength, f'{metric}_start')
+  digits = dict(psnr=1, ssim=2)[metric]
+  return f'{found.mean:.{digits}f} +- {found.std:.{digits}f}'
+
+
 NUMBERS = {
     f'psnr_{record}': lambda record=record: untrained(record)
     for record in RUNS
+} | {
+    f'{who}_{metric}_{strength:g}': partial(_quoted, attack, strength, metric)
+    for who, attack in (('plain', 'cafe'), ('knowing', cafe_defended.DEFENDED))
+    for strength in cafe.LAMBDAS for metric in ('psnr', 'ssim')
 }
