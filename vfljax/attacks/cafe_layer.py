@@ -5,10 +5,11 @@ section 5.2). MID's penalty, lambda * KL, then arises below that layer: from
 dz it does not follow, but its gradient is part of those that the attacker gets
 of the encoder and of the layers below. CAFE's authors know no such penalty.
 An attacker who knows the defense knows its form and lambda, which the parties
-agree on and no view holds; the weights and the samples, which the penalty
-depends on, are white or searched for anyway. MID's KL does not depend on the
-draws of its noise. What does, T = mean + std * noise, is still modelled by the
-mean: nobody but the party knows the draws.
+agree on and no view holds (without it one would have to search for it, too);
+the weights and the samples, which the penalty depends on, are white or searched
+for anyway. MID's KL does not depend on the draws of its noise. What does, T =
+mean + std * noise, is still modelled by the mean: nobody but the party knows
+the draws.
 
 Elsewhere CAFE starts inside the network, below the message and all that a
 defense adds to it: dz is of the whole loss, penalties included.
