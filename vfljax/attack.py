@@ -66,7 +66,8 @@ class Attack(NamedTuple):
     wants: For attacks on features: how many samples' features it guesses.
     against: (defense) -> Attack; the same attacker, knowing that the federation
       has this defense. The defense is an argument here since views hold arrays
-      only. `None` for attacks that do not depend on the defense.
+      only. `None` for attacks that do not depend on the defense. Asked of
+      attacks on the trained federation and on rounds that are played again.
     halves: `run` in two steps, if other attacks have the same second one;
       `in_halves` makes such an attack.
   """

@@ -225,6 +225,7 @@ CLAIMS = (
       for claim in rebuilt.claims(
           f'cafe_{name}_published', data, "its authors' weights"
       )),
+    *rebuilt.knowing(),
     *(Rivalry(title, record, attack, ['accuracy_last'], others=others).claim(
         'Fig. 3', f'MID below {", ".join(others)}{but}: {title}, a subset of '
         'CIFAR-10'

@@ -19,7 +19,8 @@ from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import jobs, setting
 
 NAMES = (
-    'cafe', *(f'fig3:{variant}' for variant in fig3.VARIANTS), 'fig4:bli',
+    'cafe', 'cafe_defended',
+    *(f'fig3:{variant}' for variant in fig3.VARIANTS), 'fig4:bli',
     'fig4:dli', 'fig5:missing', 'fig5:noisy', 'fig5:replacement', 'fig9',
 )
 

@@ -83,3 +83,47 @@ def test_cafes_table_has_the_mean_image_and_the_papers_numbers(monkeypatch):
   assert lines[2].startswith('| no defense | 93.0 +- 0.0 |')
   assert lines[2].endswith('| 60.2 | 21.4 |')
   assert lines[-1].startswith('| mean image, no attack |  |  | 11.6 +- 0.1 |')
+
+
+def beside(zero, strong):
+  """CAFE's results and those of one who knows MID, before training."""
+  found, values = rebuilding(REBUILT), {}
+  for cell, psnr in (
+      (('none', None), 17.0), (('MID', 0.0), zero), (('MID', 1e4), strong),
+      (('DP-G', 0.1), 9.0),
+  ):
+    for metric, value in dict(psnr_start=psnr, ssim_start=0.25).items():
+      values[cell, rebuilt.BESIDE['who knows MID'], metric, 'test'] = {
+          0: value - 0.1, 1: value + 0.1
+      }
+  return evidence.Kept({}, found._replace(values=found.values | values))
+
+
+@pytest.mark.parametrize('zero, strong, held', [
+    # More is left of the highest lambda, up to the mean image and beyond.
+    (6.0, 10.0, [False, True]), (6.0, 11.5, [False, None]),
+    (6.0, 13.0, [False, False]),
+    (6.0, 6.2, [None, True]), (10.0, 6.0, [True, True]),
+])
+def test_who_knows_mid_is_judged_by_what_he_reads(
+    monkeypatch, zero, strong, held
+):
+  monkeypatch.setattr(
+      evidence, 'load', lambda paper, name: beside(zero, strong)
+  )
+  found = [claim.judge() for claim in rebuilt.knowing()]
+  assert [verdict.held for verdict in found] == held
+  assert found[0].because == (
+      'PSNR CAFE: 6.0 +- 0.1 (MID 0), 5.0 +- 0.1 (MID 10000); who knows MID: '
+      f'{zero:.1f} +- 0.1 (MID 0), {strong:.1f} +- 0.1 (MID 10000)'
+  )
+  assert found[1].because.endswith('mean image 11.6')
+
+
+def test_both_attackers_stand_in_one_row(monkeypatch):
+  monkeypatch.setattr(evidence, 'load', lambda paper, name: beside(6.5, 10.0))
+  lines = rebuilt.beside().splitlines()
+  assert lines[4] == (
+      '| MID 10000 | 5.0 +- 0.1 | 0.50 +- 0.14 | 10.0 +- 0.1 | 0.25 +- 0.14 |'
+  )
+  assert lines[-1] == '| mean image, no attack | 11.6 +- 0.1 |  |  |  |'

@@ -14,13 +14,13 @@ Every step takes one round and a small step in all three, as the authors' code
 does. For the gradients below the layer they run the whole federation on the
 guessed samples; here the current dz is backpropagated through these layers,
 which needs neither labels nor other parties, but leaves out a party's own
-penalty (MID's). Gradients are of a batch's mean loss, times its size B; theirs
-are of the mean, as is their variation. So our defaults, with their numbers,
-weigh gradients B^2 and variation B times as much as `published` ones. Also,
-their Adam moves a round's samples alone and corrects its bias twice.
+penalty (MID's) unless the attacker is `defended`: see `cafe_layer`. Gradients
+are of a batch's mean loss, times its size B; theirs are of the mean, as is
+their variation. So our defaults, with their numbers, weigh gradients B^2 and
+variation B times as much as `published` ones. Also, their Adam moves a round's
+samples alone and corrects its bias twice.
 """
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 from jax import lax
@@ -29,26 +29,14 @@ import optax
 
 from vfljax import check, descent, measure, metrics
 from vfljax.attack import REPLAYED, Attack, Wants, recipe
+from vfljax.attacks.cafe_layer import FirstLinear, first_linear
+from vfljax.defense import Defense
 from vfljax.leakage import IMAGES
 from vfljax.likeness import total_variation
-from vfljax.nets import bottleneck
 from vfljax.nets import cafe as network
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key, Params
 from vfljax.views import WhiteBox
-
-
-class FirstLinear(NamedTuple):
-  """The linear layer where the attack starts.
-
-  Attributes:
-    around: (weights, x) -> (the layer's input [n, in], its output [n, out]);
-      `weights` as in the view.
-    gradient: (gradients) -> those of its kernel [in, out] and bias [out].
-  """
-
-  around: Callable[[Params, Array], tuple[Array, Array]]
-  gradient: Callable[[Params], tuple[Array, Array]]
 
 
 class Recovery(NamedTuple):
@@ -100,6 +88,7 @@ class Options(NamedTuple):
   steps: int = 2000  # the paper takes 10000 for MNIST
   restarts: int = 1  # starting points, searched side by side
   published: bool = False  # whether it weighs as its authors do
+  defended: bool = False  # whether it knows a defense's penalty, with lambda
 
 
 def check_options(options: Options, scene: Scene, samples: Amounts) -> None:
@@ -131,35 +120,6 @@ def _own_network(scene: Scene) -> str:
   )
 
 
-def first_linear(middle: Any, vfl: VFL) -> FirstLinear:
-  """Where the attack starts: the linear decoder of a bottleneck behind the
-  network if the passive party has one, else the network's first linear layer.
-
-  Args:
-    middle: `nets.cafe.middle` of the network.
-    vfl: The federation.
-  """
-
-  def around(weights: Params, x: Array):
-    own = weights['defense']
-    if not bottleneck.is_linear(own):
-      return middle(weights['bottom'], x)
-    u = vfl.bottom(1).apply(weights['bottom'], x)
-    encoder, decoder = bottleneck.of_linear(own, u.shape[-1])
-    # The mean, without noise: the attacker does not see the rounds' draws.
-    mean, _ = bottleneck.encode(encoder, own.encoder, u, 0.5)
-    return mean, decoder.apply(own.decoder, mean)
-
-  def gradient(gradients: Params):
-    part, own = gradients['bottom']['fc1'], gradients['defense']
-    if bottleneck.is_linear(own):
-      part = own.decoder
-    bias, kernel = sorted(jax.tree.leaves(part), key=lambda x: x.ndim)
-    return kernel, bias
-
-  return FirstLinear(around, gradient)
-
-
 def measured(guess: Array, truth: Array) -> measure.Metrics:
   """Mean 'psnr', 'mean_image_psnr' (of guessing the mean image everywhere) and,
   for images of 7 x 7 pixels or more, 'ssim'."""
@@ -178,13 +138,19 @@ def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
   middle = network.middle(**width, **scene.options)
   how = published(options.batch) if options.published else Recovery()
   own = dict(steps=options.steps, restarts=options.restarts)
-  attack = cafe(first_linear(middle, vfl), how._replace(**own))
-  return attack._replace(wants=Wants(options.pool, options.batch))
+  wants = Wants(options.pool, options.batch)
+
+  def knowing(defense: Defense | None) -> Attack:
+    attack = cafe(first_linear(middle, vfl, defense), how._replace(**own))
+    return attack._replace(wants=wants)
+
+  attack = knowing(None)
+  return attack._replace(against=knowing) if options.defended else attack
 
 
 @recipe(
     stage=REPLAYED, options=Options, make=_make, needs=(_own_network,),
-    check=check_options, measure=measured, score=IMAGES,
+    check=check_options, measure=measured, score=IMAGES, one_luck=True,
 )
 def cafe(layer: FirstLinear, recovery: Recovery = Recovery()) -> Attack:
   """Guesses: [pool, ...] features in [0, 1].
@@ -283,10 +249,11 @@ def third(
 
   def out(weights):
     into, z = layer.around(weights, x)
-    return z, into
+    return (z, layer.penalty(weights, x)), into
 
-  _, back, into = jax.vjp(out, weights, has_aux=True)
-  own = back(outputs[rows])[0]
+  (_, penalty), back, into = jax.vjp(out, weights, has_aux=True)
+  # Gradients are of a round's sum, the penalty is added to its mean.
+  own = back((outputs[rows], jnp.full_like(penalty, len(rows))))[0]
   # Layers above the starting one have no gradient here and are left out.
   gaps = jax.tree.map(
       lambda a, b: jnp.where((a != 0).any(), ((a - b) ** 2).sum(), 0.0),

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax import views
-from vfljax.attack import Attack, Wants
+from vfljax import attacks, measure, views
+from vfljax.attack import Attack, Wants, recipe_of
 from vfljax.defense import Defense
 from vfljax.runner.compiled import replay
 from vfljax.runner.config import AttackConfig
@@ -49,13 +49,14 @@ def attacked(monkeypatch):
   about: Any = SimpleNamespace(measure=lambda guess, truth: guess)
   plan = SimpleNamespace(batch_size=SIZE, defense=ONES)
 
-  def run(view, attack, wants=Wants(), asked=ROUNDS):
+  def run(view, attack, wants=Wants(), asked=ROUNDS, against=None):
     who = AttackConfig(known=2, replay_rounds=asked)
     monkeypatch.setattr(
         replay, 'attacker', lambda config, name: Attacker(who, None, about)
     )
     setting = SimpleNamespace(
-        replayed=dict(own=Attack(view, attack, wants=wants)), config=None
+        replayed=dict(own=Attack(view, attack, wants=wants, against=against)),
+        config=None,
     )
     return replay._attack(setting, plan, data, (), state, 'own', 1, KEY)
 
@@ -197,7 +198,7 @@ def test_rounds_and_labels_are_those_that_there_are(
 @pytest.mark.parametrize('at', ['both', 'start', 'end'])
 def test_each_stage_has_its_own_state(at, monkeypatch):
   """Before the first update and after the last, or which is asked for."""
-  who = SimpleNamespace(who=SimpleNamespace(replay_at=at))
+  who = Attacker(AttackConfig(replay_at=at), None, recipe_of(attacks.cafe))
   monkeypatch.setattr(replay, 'attacker', lambda config, name: who)
   twice = lambda *a: dict(auc=a[4]['weight'] * 2)
   monkeypatch.setattr(replay, '_attack', twice)
@@ -213,6 +214,47 @@ def test_each_stage_has_its_own_state(at, monkeypatch):
   want = dict(auc_start=2.0, auc_end=10.0)
   kept = {k: v for k, v in want.items() if at in ('both', k[4:])}
   assert found == dict(cafe=kept)
+
+
+@pytest.mark.parametrize('view, wants', [
+    (views.CutGradients, Wants()), (views.RecordedGradients, Wants()),
+    (views.WhiteBox, Wants(samples=12, batch=4)),
+])
+def test_an_attacker_who_asks_is_told_the_defense(view, wants, attacked):
+  told = []
+
+  def against(defense):
+    told.append(defense)
+    return Attack(view, guess(1.0), wants=wants)
+
+  def guess(value):
+    return lambda key, seen: jnp.full(
+        len(getattr(seen, 'received', (0,))), value
+    )
+
+  found = attacked(view, guess(0.0), wants, against=against)
+  assert (getattr(found, 'scores', found) == 1).all()
+  assert told and all(defense is ONES for defense in told)
+
+
+@pytest.mark.parametrize('one_luck', [False, True])
+def test_variants_of_one_luck_attack_the_same_rounds(one_luck, monkeypatch):
+  """Those of the attack itself, whose records came before its variants."""
+  about: Any = SimpleNamespace(one_luck=one_luck)
+  who = Attacker(AttackConfig(replay_at='end'), None, about)
+  monkeypatch.setattr(replay, 'attacker', lambda config, name: who)
+  monkeypatch.setattr(
+      replay, '_attack', lambda *a: dict(key=jax.random.key_data(a[-1]))
+  )
+  setting: Any = SimpleNamespace(
+      replayed={'own': None, 'own:other': None}, attackers=(1,), config=None
+  )
+  states: Any = dict(end=jnp.zeros(()))
+  found = replay.measured(setting, setting, None, None, states, KEY)
+  first, second = (np.asarray(x['key_end']) for x in found.values())
+  assert (first == second).all() == one_luck
+  own = jax.random.fold_in(measure.own_key(KEY, 'own'), 1)
+  np.testing.assert_array_equal(first, jax.random.key_data(own))
 
 
 @pytest.mark.parametrize('asked, view, wants, samples, count', [

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 
 from vfljax import measure, train, views
 from vfljax.attack import Attack, Wants
+from vfljax.leakage import AttackName
 from vfljax.measure import Guessed, Metrics
 from vfljax.permuting import permutation
 from vfljax.runner.errors import UserError, choices
@@ -137,10 +138,13 @@ def measured(
   """
   found: dict[str, Metrics] = {}
   for name in setting.replayed:
-    at = attacker(setting.config, name).who.replay_at
+    who, _, recipe = attacker(setting.config, name)
+    # Variants that share their luck attack the same rounds of one pool.
+    lucky = AttackName.parse(name).base if recipe.one_luck else name
+    at = who.replay_at
     own = {s: state for s, state in states.items() if at in ('both', s)}
     for k in setting.attackers:
-      luck = jax.random.fold_in(measure.own_key(key, name), k)
+      luck = jax.random.fold_in(measure.own_key(key, lucky), k)
 
       def attack(state, name=name, k=k, luck=luck):
         return _attack(setting, plan, data, labels, state, name, k, luck)
@@ -169,8 +173,14 @@ def _at_stages(
   }
 
 
+def _knowing(attack: Attack, plan: train.Plan) -> Attack:
+  """The attack, knowing the defense that its training has, if it asks."""
+  return attack.against(plan.defense) if attack.against else attack
+
+
 def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
-  attack, who = setting.replayed[name], attacker(setting.config, name).who
+  attack = _knowing(setting.replayed[name], plan)
+  who = attacker(setting.config, name).who
   if attack.wants.batch:
     return _rebuild(setting, plan, data, labels, state, name, k, key)
   k_rows, k_view, k_play, k_run = jax.random.split(key, 4)
@@ -212,7 +222,7 @@ def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
 
   The active party does this, against passive party k.
   """
-  attack = setting.replayed[name]
+  attack = _knowing(setting.replayed[name], plan)
   who, _, recipe = attacker(setting.config, name)
   k_pool, k_rounds, k_play, k_run, k_view = jax.random.split(key, 5)
   pool = permutation(k_pool, len(data.labels))[: attack.wants.samples]
