@@ -12,7 +12,7 @@ trains such weights.
 and `change` to mask another selection.
 """
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 import warnings
 
 import jax
