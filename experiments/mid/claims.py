@@ -102,21 +102,29 @@ def within(compared: Compared, below: bool) -> bool | None:
 
 
 def _all_stop(rivalry: Rivalry) -> Verdict:
-  """Which defenses bring an attack on two classes down for 2 points of AUC."""
+  """Whether all bring an attack on two classes down for 2 points of AUC.
+
+  One that is above `LOW` by more than its spread refutes it.
+  """
   found = rivalry.curves()
   least = {
       name: curves.lowest(points, found.undefended.utility - 2)
       for name, points in found.by_defense.items()
   }
+  low = [
+      p is not None and curves.above(LOW - p.success, p.spread)
+      for p in least.values()
+  ]
+  held = False if False in low or not low else None if None in low else True
   return Verdict(
-      bool(least) and all(p and p.success <= LOW for p in least.values()),
+      held,
       ', '.join(f'{p.name} {p.success:.1f}' if p else f'{name}: none'
                 for name, p in least.items()),
   )
 
 
 def _marvell(rivalry: Rivalry) -> Verdict:
-  """Which model is better where direction scoring is low."""
+  """Whether MARVELL's model is better where direction scoring is low."""
   found = rivalry.curves()
   best = {
       name: max((p for p in found.by_defense[name] if p.success <= LOW),
@@ -125,7 +133,9 @@ def _marvell(rivalry: Rivalry) -> Verdict:
   }
   marvell, mid = best['MARVELL'], best['MID']
   return Verdict(
-      marvell.utility > mid.utility if marvell and mid else None,
+      curves.above(
+          marvell.utility - mid.utility, marvell.unsure + mid.unsure
+      ) if marvell and mid else None,
       ', '.join(f'{p.name}: AUC {p.utility:.1f}, read {p.success:.1f}'
                 for p in (marvell, mid) if p) or f'neither is at {LOW:g}',
   )

@@ -27,6 +27,7 @@ class Point(NamedTuple):
   success: float
   spread: float  # sample deviation of `success` over seeds, 0 of one seed
   left: float  # of what the passive party adds to the best model of all
+  unsure: float = 0.0  # sample deviation of `utility`, 0 of one seed
 
   @property
   def name(self) -> str:
@@ -131,10 +132,11 @@ def curves(
     if not found or not all(map(math.isfinite, utility)):
       continue
     s = reading.summarize(found.values())
-    std = s.std if s.count > 1 else 0.0
+    u = reading.summarize(utility)
+    std, unsure = (x.std if x.count > 1 else 0.0 for x in (s, u))
     left = (utilities[cell] - alone) / most
     by_defense.setdefault(cell[0], []).append(
-        Point(*cell, utilities[cell], s.mean, std, left)
+        Point(*cell, utilities[cell], s.mean, std, left, 100 * unsure)
     )
   (undefended,) = by_defense.pop('none')
   return Curves(undefended, alone, by_defense)

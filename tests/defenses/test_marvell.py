@@ -251,3 +251,12 @@ def test_marvell_refuses_ten_classes():
   with pytest.raises(ValueError, match='binary labels .* have 10'):
     defenses.REGISTRY['marvell'](4.0).gradient((), KEY, cut, labels)
   assert defenses.REGISTRY['marvell'].binary
+
+
+def test_a_gradient_that_is_not_a_number_passes_as_inside_jit():
+  """`solve` would blame an argument that nobody gave."""
+  d, labels = gradients(8, 2)
+  found = raw(defenses.REGISTRY['marvell'](4.0))(
+      KEY, jnp.asarray(d).at[0, 0].set(jnp.nan), jnp.asarray(labels)
+  )
+  assert jnp.isnan(found).any()

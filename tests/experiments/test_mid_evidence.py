@@ -160,3 +160,21 @@ def test_lambda_0_is_judged_on_every_figure_that_section_5_6_names(record):
   found = [c for c in claims.CLAIMS
            if record in c.records and 'at lambda 0 already' in c.text]
   assert len(found) == 1
+
+
+@pytest.mark.parametrize('success, spread, held', [
+    (59.0, 0.5, True), (59.0, 1.5, None), (61.0, 1.5, None), (62.0, 1.5, False),
+])
+def test_all_are_low_beyond_their_spread(monkeypatch, success, spread, held):
+  use(monkeypatch, point('MID', 1, 49, success, spread),
+      point('GS', 0.1, 49, 50.0))
+  assert claims._all_stop(rivalries.DIRECTION).held is held
+
+
+@pytest.mark.parametrize('utility, held', [
+    (93.0, True), (90.5, None), (89.5, None), (87.0, False),
+])
+def test_a_better_model_is_so_beyond_the_spread(monkeypatch, utility, held):
+  use(monkeypatch, point('MARVELL', 1, utility, 50)._replace(unsure=0.5),
+      point('MID', 1, 90, 50)._replace(unsure=0.5))
+  assert claims._marvell(rivalries.DIRECTION).held is held

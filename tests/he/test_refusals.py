@@ -8,7 +8,7 @@ from vfljax.he import (
 )
 from vfljax.he.cipher import Arithmetic
 from vfljax.he.encoding import Code
-from vfljax.he.keys import PublicKey
+from vfljax.he.keys import PrivateKey, PublicKey
 from vfljax.he.party import MASKED, Channel, Declared
 
 ZERO = encoding.integers([0], (1,))
@@ -171,3 +171,33 @@ def test_a_reader_who_is_not_there():
   with pytest.raises(ValueError, match="'hiden' is none .*, hidden, noise, "):
     views.opened(line, 'passive', own={'hiden': ZERO})
   assert views.readable(line, 'passive') == {}
+
+
+def test_a_private_key_of_no_key():
+  """What was given is not shown: it may be a prime of a modulus."""
+  with pytest.raises(ValueError, match='not of int; take keys') as said:
+    PrivateKey(123457)
+  assert '123457' not in str(said.value)
+
+
+def test_a_whole_number_beyond_any_float():
+  with pytest.raises(ValueError, match='larger than any float64'):
+    encoding.encode([2**1100], Code(0, 2048))
+
+
+@pytest.mark.parametrize('by', [True, 1.5, None])
+def test_shifts_are_whole_numbers(by):
+  with pytest.raises(ValueError, match='by must be a whole number'):
+    encoding.shifted(ZERO, by)
+
+
+@pytest.mark.parametrize('bad', [np.nan, np.inf])
+def test_weights_of_hardy_are_numbers(bad):
+  with pytest.raises(ValueError, match='weights must be finite'):
+    hardy.Passive('passive', [0.0, bad], 0.1, key())
+
+
+@pytest.mark.parametrize('kind', ['flaots', 'Masked', 'a', ''])
+def test_a_kind_that_there_is_not(kind):
+  with pytest.raises(ValueError, match=f"'x' is of the kind '{kind}'; kinds"):
+    Channel([Declared(1, 'a', 'b', 'x', kind)], {'a': key()})

@@ -68,6 +68,15 @@ def test_noise_that_is_not_there():
     masking.mask(Public(), chosen, SEEDS, {}, {}, 0)
   with pytest.raises(ValueError, match='No noise for layer Dense_0/Dense_0'):
     masking.unmask(Public(), chosen, masking.Weights({}, {}), {})
+  with pytest.raises(ValueError, match='No noise for layer Dense_0/Dense_0'):
+    masking.noisy({}, chosen, {})
+
+
+def test_a_layer_that_is_not_in_shares():
+  chosen = found_in_mlp()[:1]
+  blank = {chosen[0].name: None}
+  with pytest.raises(ValueError, match='Dense_0/Dense_0 is not in shares'):
+    masking.unmask(Public(), chosen, masking.Weights({}, {}), blank)
   with pytest.raises(ValueError, match='std must be a number of at least 0'):
     masking.noise(jax.random.key(0), chosen, -1.0)
 
@@ -269,3 +278,9 @@ def test_ranges_are_four_of_each_step():
   for seen in (np.zeros(8), np.zeros(3), np.zeros((0, 4)), 0.0):
     with pytest.raises(ValueError, match=r'seen must be \[..., 4\]'):
       ranges.check(Public(), layer, seen)
+
+
+def test_largest_values_are_not_negative():
+  layer = found_in_mlp()[1]
+  with pytest.raises(ValueError, match='absolute values; got -2'):
+    ranges.check(Public(), layer, np.array([1.0, 1, -2, 1]))

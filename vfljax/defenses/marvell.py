@@ -85,6 +85,11 @@ def solve(u, v, d, g, p, power) -> Allocation:
     check.at_least(f'solve: {name}', value, 0)
   check.at_least('solve: d', d, 1)
   check.inside('solve: p', p, 0, 1, open_low=True, open_high=True)
+  return _solved(u, v, d, g, p, power)
+
+
+def _solved(u, v, d, g, p, power) -> Allocation:
+  """`solve` unchecked: NaN of a training that diverged stays NaN."""
   one_dimension = isinstance(d, int) and d == 1  # Nothing to search for.
   dtype = common_type(*(_floating(x) for x in (u, v, g, p, power)))
   u, v, d, g, p, power = jnp.broadcast_arrays(
@@ -100,11 +105,10 @@ def solve(u, v, d, g, p, power) -> Allocation:
   )
   s = jnp.zeros_like(u) if one_dimension else _across(problem)
   along_lo, along_hi = _along(problem, s)
-  none = jnp.zeros_like(s)
   choose = lambda a, b: unit * jnp.where(swap, a, b)
   return Allocation(
-      lam10=choose(along_hi, along_lo), lam20=choose(none, s),
-      lam11=choose(along_lo, along_hi), lam21=choose(s, none),
+      lam10=choose(along_hi, along_lo), lam20=choose(0, s),
+      lam11=choose(along_lo, along_hi), lam21=choose(s, 0),
       sum_kl=_sum_kl(problem, s, along_lo, along_hi),
   )
 
@@ -132,8 +136,7 @@ def marvell(power) -> Defense:
       al.'s tau, which they do not define; `init_scale` of the authors' code.)
 
   Raises:
-    ValueError: if `power` is negative; on a round with labels of other than two
-      classes.
+    ValueError: if `power` is negative; on labels of other than two classes.
   """
   check.at_least('power', power, 0)
 
@@ -162,8 +165,7 @@ class _Problem(NamedTuple):
 
 def _floating(x) -> Array | float:
   """`x`, integers as Python floats so that they do not decide the dtype."""
-  is_float = jnp.issubdtype(jnp.result_type(x), jnp.floating)
-  return x if is_float else 0.0
+  return x if jnp.issubdtype(jnp.result_type(x), jnp.floating) else 0.0
 
 
 def _across(problem: _Problem) -> Array:
@@ -179,7 +181,6 @@ def _across(problem: _Problem) -> Array:
   most = jnp.minimum(problem.hi - problem.lo, afford)
   most = jnp.where(problem.d > 1, most, 0)
   grid = jnp.arange(1, pieces, dtype=most.dtype)
-
   # One array carries all: each operand of an XLA loop costs, on a CPU more than
   # the arithmetic of this one (with one operand 3 times the solves a second,
   # JAX 0.10).
@@ -277,9 +278,8 @@ def _perturb(key, d: Array, labels: Array, power) -> Array:
   gap = jnp.where((count0 > 0) & (count1 > 0), mean1 - mean0, 0)
   g = gap @ gap
   p = jnp.clip(count1 / jnp.maximum(count0 + count1, 1), 1e-6, 1 - 1e-6)
-  noise = solve(u, v, d.shape[-1], g, p, jnp.asarray(power, d.dtype) * g)
+  noise = _solved(u, v, d.shape[-1], g, p, jnp.asarray(power, d.dtype) * g)
   axis = gap / jnp.where(g > 0, safe_sqrt(g), 1)
-
   pick = lambda a0, a1: jnp.where(positive, a1, jnp.where(negative, a0, 0))
   across = pick(noise.lam20, noise.lam21)
   along = pick(noise.lam10 - noise.lam20, noise.lam11 - noise.lam21)

@@ -83,14 +83,19 @@ def reals(x) -> np.ndarray:
   """An array of float64.
 
   Raises:
-    ValueError: for complex numbers, whose imaginary part would be lost, and
-      for texts and dates, which NumPy takes for numbers.
+    ValueError: for complex numbers, whose imaginary part would be lost, for
+      texts and dates, which NumPy takes for numbers, and for an integer beyond
+      float64.
   """
   given = np.asarray(x)
   if given.dtype.kind in 'cSUMm':
     what = 'Complex numbers' if given.dtype.kind == 'c' else 'Texts or dates'
     raise ValueError(f'{what} cannot be encoded: real ones are expected.')
-  return given.astype(np.float64)
+  try:
+    return given.astype(np.float64)
+  except OverflowError:
+    raise ValueError('An integer is larger than any float64, which encoded '
+                     'numbers are first: scale it down.') from None
 
 
 def decode(values: np.ndarray, fraction: int) -> np.ndarray:
@@ -138,7 +143,13 @@ def bounded(values: np.ndarray, bits: int) -> np.ndarray:
 
 
 def shifted(values: np.ndarray, by: int) -> np.ndarray:
-  """Integers times 2^by, rounded to the nearest where `by` is negative."""
+  """Integers times 2^by, rounded to the nearest where `by` is negative.
+
+  Raises:
+    ValueError: if `by` is no whole number.
+  """
+  if not isinstance(by, numbers.Integral) or isinstance(by, bool):
+    raise ValueError(f'by must be a whole number of bits; got {by!r}.')
   if by >= 0:
     moved = [int(value) << by for value in values.flat]
   else:

@@ -72,6 +72,9 @@ class Half(Party):
     if self._weights.ndim != 1:
       raise ValueError('weights must be [n], a number for each feature; got '
                        f'the shape {self._weights.shape}.')
+    if not np.isfinite(self._weights).all():
+      raise ValueError('weights must be finite; got '
+                       f'{self._weights[~np.isfinite(self._weights)][0]}.')
     self._rate, self._coordinator, self._masked = rate, coordinator, masked
     self._back = f"the {name} party's gradient"
 

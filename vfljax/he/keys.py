@@ -63,6 +63,9 @@ class PrivateKey:
   """
 
   def __init__(self, own: Any):
+    if not hasattr(own, 'public_key'):  # Not shown: it may be a secret factor.
+      raise ValueError('A PrivateKey is of a private key of phe, not of '
+                       f'{type(own).__name__}; take keys.generate().')
     self.public = PublicKey(own.public_key.n)
     self._own = own
 

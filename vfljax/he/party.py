@@ -71,7 +71,7 @@ class Channel:
     said: What it has carried, in order.
 
   Raises:
-    ValueError: if two messages have one name, or a flight is none.
+    ValueError: if two messages have one name, or a flight or kind is none.
   """
 
   def __init__(
@@ -81,6 +81,12 @@ class Channel:
     declared = tuple(declared)
     for message in declared:
       check.count(f'The flight of {message.name!r}', message.flight)
+      sealed = message.kind.startswith(under(''))
+      if message.kind not in (FLOATS, MASKED) and not sealed:
+        raise ValueError(
+            f'{message.name!r} is of the kind {message.kind!r}; kinds are '
+            f'{FLOATS!r}, {MASKED!r} and under(a party).'
+        )
     names = [message.name for message in declared]
     if len({*names}) < len(names):
       raise ValueError(f'Two messages have one name; there are: {names}.')

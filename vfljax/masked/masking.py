@@ -12,7 +12,7 @@ trains such weights.
 and `change` to mask another selection.
 """
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 import warnings
 
 import jax
@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from vfljax import check
 from vfljax.masked import ranges, shares
 from vfljax.masked.finding import layers
-from vfljax.masked.noise import STD, noise, noisy
+from vfljax.masked.noise import STD, needed, noise, noisy
 from vfljax.masked.shares import Layer, Secret, Public
 from vfljax.mpc.one_sided import Seeds
 from vfljax.mpc.wire import Transcript
@@ -87,12 +87,6 @@ def _named(known: Sequence[str], name: str) -> str:
   return fits[0]
 
 
-def _check_noise(extra: dict[str, Any], chosen: Sequence[Layer]) -> None:
-  for layer in chosen:
-    if layer.name not in extra:
-      raise ValueError(f'No noise for layer {layer.name}; see `noise`.')
-
-
 def mask(
     public: Public, chosen: Sequence[Layer], keys: Seeds, params: Params,
     extra: dict[str, shares.Leaves], period: int,
@@ -120,7 +114,7 @@ def mask(
     UserWarning: where the paper's condition on a layer's size fails.
   """
   check.whole('period', period, 0, 2**32 - 1)
-  _check_noise(extra, chosen)
+  needed(extra, chosen)
   secret, said = {}, []
   for i, layer in enumerate(chosen):
     complaint = ranges.condition(layer)
@@ -145,8 +139,15 @@ def unmask(
   The passive party knows the weights that it once masked, so it learns by how
   much they changed since, up to theta_r twice: also under T4, where single
   gradients stay with the active party.
+
+  Raises:
+    ValueError: if a layer has no noise, or is not in shares.
   """
-  _check_noise(extra, chosen)
+  needed(extra, chosen)
+  for layer in chosen:
+    if layer.name not in weights.secret:
+      raise ValueError(f'Layer {layer.name} is not in shares: unmask takes '
+                       'layers that `mask` or `change` put there.')
   params, secret, said = weights.plain, dict(weights.secret), []
   for layer in chosen:
     old = intercept.leaves_at(params, layer.path)

@@ -3,7 +3,7 @@
 Algorithm 1 of VMask (Tan et al., NDSS 2025) leaves the passive party with its
 weights plus Gaussian noise of the active party's.
 """
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -60,10 +60,22 @@ def _drawn(
   return std * (drawn + FINE * part)
 
 
+def needed(extra: Mapping[str, Leaves], chosen: Sequence[Layer]) -> None:
+  """Raises ValueError if a layer has no noise."""
+  for layer in chosen:
+    if layer.name not in extra:
+      raise ValueError(f'No noise for layer {layer.name}; see `noise`.')
+
+
 def noisy(
     params: Params, chosen: Sequence[Layer], extra: dict[str, Leaves]
 ) -> Params:
-  """The fast mode's weights: theta + theta_r in the clear."""
+  """The fast mode's weights: theta + theta_r in the clear.
+
+  Raises:
+    ValueError: if a layer has no noise.
+  """
+  needed(extra, chosen)
   for layer in chosen:
     old, more = intercept.leaves_at(params, layer.path), extra[layer.name]
     new = {k: v + more[k].astype(v.dtype) for k, v in old.items()}

@@ -63,6 +63,9 @@ def check(public: Public, layer: Layer, seen) -> None:
         f'or more steps; its shape is {worst.shape}.'
     )
   worst = worst.reshape(-1, 4)
+  if (worst < 0).any():
+    raise ValueError(f'Layer {layer.name}: seen must be absolute values; got '
+                     f'{worst.min():g}.')
   worst = np.where(np.isnan(worst).any(0), np.nan, worst.max(0))
   for i, (value, top) in enumerate(zip(worst, limits(public, layer))):
     if not value < top:
