@@ -1,7 +1,7 @@
 """Verdicts on the claims of GAFM's paper, from means over seeds.
 
-Nothing is rounded in favour of a claim: "less" is any less, a "similar" AUC is
-within 2 points, "insensitive" is within 2 points of AUC and 5 of leak AUC. An
+Nothing is rounded in favour of a claim: "less" is any less, a "similar" AUC
+differs by under 2 points, "insensitive" is that and under 5 of leak AUC. An
 attack counts in the epoch in which it learns most. The paper's numbers are of
 the last epoch; if that decides otherwise, the verdict says so. "Each" and "the
 strongest" attack are among the paper's three and our two stronger ones, if a
@@ -31,7 +31,7 @@ SIMILAR = 2.0  # Points of AUC.
 CLOSE = 5.0  # Points of leak AUC.
 WORDS = {True: 'held', False: 'not held'}
 RULE = (
-    'On means over seeds, "less" being any less, "similar" within '
+    'On means over seeds, "less" being any less, "similar" by under '
     f'{SIMILAR:g} points. Not decided: under {100 * redrawn.SURE:g} % of '
     f'{redrawn.DRAWS} draws of the seeds, with replacement, say the same. '
     'Differences by seed, where a claim names an interval, by the 95 % '
@@ -113,7 +113,7 @@ def table2(record: str, on: str = '') -> Sequence[Test]:
            (gafm, none), all_less, 'all'),
       Test(where, f'GAFM leaks less than Max-Norm to each attack {FIVE}',
            (gafm, max_norm), all_less, 'all'),
-      Test(where, "GAFM's AUC is similar to vanilla's (at most 2 points less)",
+      Test(where, "GAFM's AUC is similar to vanilla's (under 2 points less)",
            (gafm, none), lambda g, v: g['auc'] > v['auc'] - SIMILAR, 'auc'),
       Test(where, "GAFM's AUC is higher than Marvell's", (gafm, marvell),
            lambda g, m: g['auc'] > m['auc'], 'auc'),
