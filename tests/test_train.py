@@ -26,8 +26,9 @@ def data():
   x = np.random.default_rng(0).normal(size=(SAMPLES, 3))
   labels = np.eye(2)[(x[:, 0] > 0).astype(int)]
   x[:, 2] = np.arange(SAMPLES)  # Which sample it is.
-  part = jnp.asarray(x, jnp.float32)
-  return Batch((None, part), jnp.asarray(labels, jnp.float32))
+  with jax.ensure_compile_time_eval():  # Whoever asks first may be traced.
+    part = jnp.asarray(x, jnp.float32)
+    return Batch((None, part), jnp.asarray(labels, jnp.float32))
 
 
 def trained(samples, defense=NONE, key=KEY, **options):
