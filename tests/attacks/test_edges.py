@@ -14,6 +14,7 @@ from vfljax.attacks.inversion_shadow import network
 from vfljax.attacks.model_completion import Options, baselines, head_of
 from vfljax.attacks.model_inversion import Inversion, model_inversion
 from vfljax.attacks.residue_reconstruction import linear_gradient
+from vfljax.likeness import finds_its_own
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL
 from vfljax.views import RecordedGradients
@@ -53,6 +54,26 @@ def test_a_rebuilt_image_is_compared_with_the_mean_image():
     errors = ((x - truth) ** 2).mean((1, 2, 3))
     expected = (-10 * np.log10(errors)).mean()
     np.testing.assert_allclose(found[name], expected, rtol=1e-5)
+
+
+def test_a_guess_tells_its_image_from_the_others():
+  """The first is nearest to its own, two are exchanged; the mean tells none."""
+  truth = np.random.default_rng(0).random((4, 8, 8, 1), np.float32)
+  noise = np.random.default_rng(1).random(truth.shape, np.float32) - 0.5
+  guess = truth[[0, 2, 1, 3]] + 0.2 * noise
+  found = jax.jit(measured)(guess, truth)
+  assert float(found['own_image']) == 0.5
+  mean = np.broadcast_to(truth.mean(0), truth.shape)
+  told = jax.jit(measured)(mean, truth)
+  assert float(told['own_image']) == 0.25
+  for name in ('psnr', 'ssim'):
+    for one in (found, told):
+      np.testing.assert_allclose(
+          one[f'mean_image_{name}'], told[name], rtol=1e-5
+      )
+  assert abs(found['mean_image_ssim'] - found['ssim']) > 1e-3
+  with pytest.raises(ValueError, match='one shape'):
+    finds_its_own(guess, truth[:3])
 
 
 KERNEL, BIAS = np.ones((3, 2)), np.ones(2)

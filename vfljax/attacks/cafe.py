@@ -32,7 +32,7 @@ from vfljax.attack import REPLAYED, Attack, Wants, recipe
 from vfljax.attacks.cafe_layer import FirstLinear, first_linear
 from vfljax.defense import Defense
 from vfljax.leakage import IMAGES
-from vfljax.likeness import total_variation
+from vfljax.likeness import finds_its_own, total_variation
 from vfljax.nets import cafe as network
 from vfljax.scene import Amounts, Scene
 from vfljax.types import VFL, Array, Key, Params
@@ -121,15 +121,19 @@ def _own_network(scene: Scene) -> str:
 
 
 def measured(guess: Array, truth: Array) -> measure.Metrics:
-  """Mean 'psnr', 'mean_image_psnr' (of guessing the mean image everywhere) and,
-  for images of 7 x 7 pixels or more, 'ssim'."""
+  """Mean 'psnr' and, for images of 7 x 7 pixels or more, 'ssim'; both also of
+  guessing the mean image everywhere, 'mean_image_psnr' and 'mean_image_ssim'.
+  'own_image' is the share of guesses that are nearer to their own image than to
+  any other: 1 / n by chance, also of guesses that are all alike."""
   mean = jnp.broadcast_to(truth.mean(0), truth.shape)
   found = dict(
       psnr=metrics.psnr(guess, truth).mean(),
       mean_image_psnr=metrics.psnr(mean, truth).mean(),
+      own_image=finds_its_own(guess, truth).mean(),
   )
   if min(truth.shape[1:3]) >= 7:
     found['ssim'] = metrics.ssim(guess, truth).mean()
+    found['mean_image_ssim'] = metrics.ssim(mean, truth).mean()
   return found
 
 
