@@ -160,7 +160,7 @@ def test_a_protocol_that_is_none():
       Channel([one._replace(flight=flight)], {})
   with pytest.raises(ValueError, match='Two messages have one name'):
     Channel([one, one._replace(flight=2)], {})
-  assert Channel(iter([one]), {}).declared == (one,)  # type: ignore
+  assert Channel(iter([one]), {}).declared == (one,)
 
 
 def test_a_reader_who_is_not_there():

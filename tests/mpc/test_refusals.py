@@ -150,9 +150,16 @@ def test_bits_that_are_dropped():
 
 
 def test_what_the_active_party_keeps_is_of_the_input():
-  f = bilinear.dense((2, 3), (3, 4))
-  with pytest.raises(ValueError, match=r'e must be of shape \(2, 3\)'):
-    to_active.backward(f, zeros(2, 4), zeros(1, 3), None, None)  # type: ignore
+  f, kernel = bilinear.dense((2, 3), (3, 4)), zeros(3, 4)
+  shares = to_active.Shares(kernel, kernel)
+  p = prg.THREEFRY
+  with jax.enable_x64(True):
+    seeds = one_sided.seeds(p, jax.random.key(0))
+    c, _ = to_active.deal(p, seeds, (0, 0, 0), f)
+    with pytest.raises(ValueError, match=r'e must be of shape \(2, 3\)'):
+      to_active.backward(f, zeros(2, 4), zeros(1, 3), shares, c)
+    new, *_ = to_active.backward(f, zeros(2, 4), zeros(2, 3), shares, c)
+  assert new.passive.shape == (3, 4)
 
 
 def test_a_window_of_whole_numbers():

@@ -7,7 +7,7 @@ declared or is of another kind. Nothing else of a party is accessible: keys,
 weights, features and masks are private (`_`), and a private key cannot be
 copied.
 """
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +75,7 @@ class Channel:
   """
 
   def __init__(
-      self, declared: Sequence[Declared], keys: Mapping[str, Any]
+      self, declared: Iterable[Declared], keys: Mapping[str, Any]
   ):
     self.said: list[Said] = []
     declared = tuple(declared)
