@@ -28,6 +28,7 @@ RUNS = {f'cafe_{name}': f'cafe.py {data}' for name, data in DATA.items()} | {
 }
 # CAFE beside an attacker who knows MID, before training.
 DEFENDED = 'cafe_defended'
+DIGITS = dict(psnr=1, ssim=2, own_image=0)
 BESIDE = {'CAFE': 'cafe', 'who knows MID': cafe_defended.DEFENDED}
 PAPER_STEPS = {'MNIST': 10_000, 'CIFAR-10': 20_000}  # Section 5.2.
 CHEAP = 3.0  # Points of accuracy that the highest lambda costs less than.
@@ -146,17 +147,25 @@ def claims(record: str, data: str, weights: str = '') -> list[Claim]:
   ]
 
 
+def _before(
+    cell: tuple[str, float | None], attack: str, metric: str
+) -> list[float]:
+  """What an attacker reads before training, by seed; shares in percent."""
+  results = evidence.load(PAPER, DEFENDED).results
+  found = reading.find(results, cell, attack, f'{metric}_start')
+  return [value * (100 if metric == 'own_image' else 1)
+          for value in found.values()]
+
+
 def _of(attack: str, strength: float, metric: str) -> reading.Summary:
   """What an attacker reads of MID at `strength`, before training."""
-  results = evidence.load(PAPER, DEFENDED).results
-  found = reading.find(results, ('MID', strength), attack, metric)
-  return reading.summarize(found.values())
+  return reading.summarize(_before(('MID', strength), attack, metric))
 
 
 def _ends(attack: str) -> tuple[reading.Summary, reading.Summary]:
   """PSNR at lambda 0 and at the highest."""
   first, *_, last = cafe.LAMBDAS
-  return _of(attack, first, 'psnr_start'), _of(attack, last, 'psnr_start')
+  return _of(attack, first, 'psnr'), _of(attack, last, 'psnr')
 
 
 def _told_ends(who: str) -> str:
@@ -202,30 +211,30 @@ def knowing() -> list[Claim]:
 def beside() -> str:
   """The table of both attackers on the untrained federation."""
   results = evidence.load(PAPER, DEFENDED).results
-  metrics = (('psnr_start', 1), ('ssim_start', 2))
   rows = [
       [curves.named(cell), *(
-          evidence.spread(
-              reading.find(results, cell, attack, metric).values(), digits
-          )
-          for attack in BESIDE.values() for metric, digits in metrics
+          evidence.spread(_before(cell, attack, metric), digits)
+          for attack in BESIDE.values() for metric, digits in DIGITS.items()
       )]
       for cell in results.cells
   ]
-  floor = reading.find(
-      results, ('none', None), 'cafe', 'mean_image_psnr_start'
-  )
-  rows.append([
-      'mean image, no attack', evidence.spread(floor.values()), '', '', ''
-  ])
-  head = [f'{who}: {what}' for who in BESIDE for what in ('PSNR', 'SSIM')]
+  rows.append(['mean image, no attack', *map(_floor, ('psnr', 'ssim'))])
+  rows[-1] += [''] * (len(rows[0]) - len(rows[-1]))
+  said = 'PSNR', 'SSIM', 'nearest to their own, %'
+  head = [f'{who}: {what}' for who in BESIDE for what in said]
   return evidence.markdown(['', *head], rows)
 
 
+def _floor(metric: str) -> str:
+  """What guessing the mean image has."""
+  values = _before(('none', None), 'cafe', f'mean_image_{metric}')
+  return evidence.spread(values, DIGITS[metric])
+
+
 def _quoted(attack: str, strength: float, metric: str) -> str:
-  found = _of(attack, strength, f'{metric}_start')
-  digits = dict(psnr=1, ssim=2)[metric]
-  return f'{found.mean:.{digits}f} +- {found.std:.{digits}f}'
+  return evidence.spread(
+      _before(('MID', strength), attack, metric), DIGITS[metric]
+  )
 
 
 NUMBERS = {
@@ -234,5 +243,5 @@ NUMBERS = {
 } | {
     f'{who}_{metric}_{strength:g}': partial(_quoted, attack, strength, metric)
     for who, attack in (('plain', 'cafe'), ('knowing', cafe_defended.DEFENDED))
-    for strength in cafe.LAMBDAS for metric in ('psnr', 'ssim')
-}
+    for strength in cafe.LAMBDAS for metric in DIGITS
+} | {f'floor_{metric}': partial(_floor, metric) for metric in ('psnr', 'ssim')}

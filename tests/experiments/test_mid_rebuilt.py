@@ -23,7 +23,8 @@ def rebuilding(cells):
   for (defense, strength), (accuracy, start, end) in cells.items():
     values = dict(
         psnr_start=start, psnr_end=end, mean_image_psnr_start=11.6,
-        ssim_start=0.5, ssim_end=0.2,
+        ssim_start=0.5, ssim_end=0.2, mean_image_ssim_start=0.3,
+        own_image_start=0.6,
     )
     for seed, off in enumerate((-0.1, 0.1)):
       row = base | dict(defense=defense, strength=strength, seed=seed)
@@ -92,7 +93,9 @@ def beside(zero, strong):
       (('none', None), 17.0), (('MID', 0.0), zero), (('MID', 1e4), strong),
       (('DP-G', 0.1), 9.0),
   ):
-    for metric, value in dict(psnr_start=psnr, ssim_start=0.25).items():
+    for metric, value in dict(
+        psnr_start=psnr, ssim_start=0.25, own_image_start=0.4
+    ).items():
       values[cell, rebuilt.BESIDE['who knows MID'], metric, 'test'] = {
           0: value - 0.1, 1: value + 0.1
       }
@@ -124,6 +127,11 @@ def test_both_attackers_stand_in_one_row(monkeypatch):
   monkeypatch.setattr(evidence, 'load', lambda paper, name: beside(6.5, 10.0))
   lines = rebuilt.beside().splitlines()
   assert lines[4] == (
-      '| MID 10000 | 5.0 +- 0.1 | 0.50 +- 0.14 | 10.0 +- 0.1 | 0.25 +- 0.14 |'
+      '| MID 10000 | 5.0 +- 0.1 | 0.50 +- 0.14 | 60 +- 14 | 10.0 +- 0.1 | '
+      '0.25 +- 0.14 | 40 +- 14 |'
   )
-  assert lines[-1] == '| mean image, no attack | 11.6 +- 0.1 |  |  |  |'
+  assert lines[-1] == (
+      '| mean image, no attack | 11.6 +- 0.1 | 0.30 +- 0.14 |  |  |  |  |'
+  )
+  assert rebuilt.NUMBERS['knowing_own_image_10000']() == '40 +- 14'
+  assert rebuilt.NUMBERS['floor_ssim']() == '0.30 +- 0.14'
