@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[1]
 INCLUDE = re.compile(r'^<!-- include: (\S+?)(?:#(.+?))? -->$', re.MULTILINE)
-_MARKER = '<!-- (?:(?:table|is|needs|not run): [^>]+|unrecorded|end) -->'
+_MARKER = '<!-- (?:(?:table|is|needs|not run): [^>]+|end) -->'
 _COMMENT = re.compile(rf'^{_MARKER}\n|{_MARKER}', re.MULTILINE)
 _LINK = re.compile(r'(!?)\[([^\]]*)\]\(([^)\s]+)\)')
 _FENCE = re.compile(

@@ -9,8 +9,7 @@ records by experiments/<paper>/tables.py,
   <!-- is: share -->        ... <!-- end -->    NUMBERS['share']()
 
 and `python -m experiments.tables` writes it there. +- is always the sample
-standard deviation over seeds (n - 1). Measured numbers without a record are
-between <!-- unrecorded --> and <!-- end -->, and are not changed.
+standard deviation over seeds (n - 1). No measured number is outside.
 """
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import functools
@@ -30,8 +29,7 @@ HERE = Path(__file__).parent
 END = '<!-- end -->'
 _TABLE = re.compile(r'(<!-- table: (\S+) -->\n).*?(<!-- end -->)', re.DOTALL)
 _IS = re.compile(r'(<!-- is: ([^>]+) -->).*?(<!-- end -->)')
-_UNRECORDED = re.compile(r'<!-- unrecorded -->(.*?)<!-- end -->', re.DOTALL)
-_OPENING = re.compile(r'<!-- (?:(?:table|is): |unrecorded -->)')
+_OPENING = re.compile(r'<!-- (?:table|is): ')
 
 Table = Callable[[], str]
 
@@ -259,7 +257,7 @@ def rewritten(
       )
     return f'{match[1]}{named[match[2]]()}{match[3]}'
 
-  found = sum(len(m.findall(text)) for m in (_TABLE, _IS, _UNRECORDED))
+  found = sum(len(m.findall(text)) for m in (_TABLE, _IS))
   if not found == len(_OPENING.findall(text)) == text.count(END):
     raise ValueError(
         f'experiments/{paper}/README.md: a marker without its {END}.'
@@ -285,15 +283,10 @@ def outside(text: str) -> list[str]:
 
   Lines that name another source ('paper', 'published') are left out.
   """
-  bare = _IS.sub('', _TABLE.sub('', _UNRECORDED.sub('', text)))
+  bare = _IS.sub('', _TABLE.sub('', text))
   return [
       line for line in bare.splitlines()
       if re.search(r'\d ?\+-', line) and not re.search(
           'paper|published|recorded', line, re.IGNORECASE
       )
   ]
-
-
-def unrecorded(text: str) -> list[str]:
-  """The passages whose numbers have no record."""
-  return [found.strip() for found in _UNRECORDED.findall(text)]

@@ -56,10 +56,6 @@ def main(argv: Sequence[str] | None = None) -> int:
   except (ValueError, UserError) as error:
     print(f'error: {error}', file=sys.stderr)
     return 2
-  for paper in asked.papers or known:
-    text = (evidence.HERE / paper / 'README.md').read_text('utf-8')
-    if missing := evidence.unrecorded(text):
-      print(f'{paper}: {len(missing)} passages have no record')
   for file, text in found.items():
     print(f'{file} {"differs from" if asked.check else "written from"} its '
           'records')

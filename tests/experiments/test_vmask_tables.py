@@ -37,7 +37,6 @@ def test_the_readme_says_what_the_records_say():
   text = README.read_text('utf-8')
   assert evidence.rewritten(text, 'vmask') == text
   assert not evidence.outside(text)
-  assert not evidence.unrecorded(text)
 
 
 def test_a_row_of_table_ii_is_that_of_its_record():
@@ -202,17 +201,13 @@ def test_every_claim_names_records_that_are_there():
   assert 'vmask' in claims.papers()
 
 
-def test_what_has_no_record_is_left_alone_and_counted():
-  text = (
-      'a <!-- is: one -->0<!-- end -->\n'
-      '<!-- unrecorded -->\n9 +- 9\n<!-- end -->\n'
-  )
-  numbers = dict(one=lambda: '1')
+def test_a_marker_without_an_end_or_a_number_is_refused():
+  text = 'a <!-- is: one -->0 +- 0<!-- end -->\nb 9 +- 9\n'
+  numbers = dict(one=lambda: '1 +- 0')
   found = evidence.rewritten(text, 'vmask', {}, numbers)
-  assert found == text.replace('>0<', '>1<')
-  assert evidence.unrecorded(found) == ['9 +- 9']
-  assert not evidence.outside(found)
-  endless = text.removesuffix('<!-- end -->\n')
+  assert found == text.replace('>0 +- 0<', '>1 +- 0<')
+  assert evidence.outside(found) == ['b 9 +- 9']
+  endless = text.replace('<!-- end -->', '')
   with pytest.raises(ValueError, match='without its'):
     evidence.rewritten(endless, 'vmask', {}, numbers)
   with pytest.raises(ValueError, match="no number 'one'"):

@@ -26,7 +26,7 @@ def play(tmp_path, monkeypatch):
   job = SimpleNamespace(
       setting=SimpleNamespace(
           config=SimpleNamespace(train=SimpleNamespace(epochs=EPOCHS))
-      ), count=1, units=('none',), name='none', seeds=(0,),
+      ), count=1, units=('none',), name='none', seeds=(0,), attacked=False,
   )
   going = Going(
       [dict(w=np.zeros(1))], dict(x=np.zeros((1, EPOCHS))), np.float32(0)
@@ -166,7 +166,7 @@ def test_what_its_end_is_waited_for_is_compiling_and_not_running(
       run.record, 'finished', lambda *given: kept.append(given) or []
   )
 
-  monkeypatch.setattr(run.Progress, 'waited', lambda _, s: told.append(s))
+  monkeypatch.setattr(run.Progress, 'trained', lambda _, s: told.append(s))
 
   def spend(seconds):
     now[0] += seconds

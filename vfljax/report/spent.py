@@ -2,7 +2,7 @@
 from collections.abc import Mapping, Sequence
 
 from vfljax.report.tables import Table, Text
-from vfljax.runner.cli import progress
+from vfljax.runner.cli import bars
 from vfljax.runner.config.nested import flat
 
 
@@ -38,8 +38,8 @@ def timing_sentence(units: Sequence[Mapping]) -> str:
   peak = max([u.get('peak_memory_bytes') or 0 for u in units], default=0)
   devices = dict.fromkeys(str(u['device']) for u in units if u.get('device'))
   words = [
-      f"compiling {progress.duration(total('compile_seconds'))}",
-      f"running {progress.duration(total('run_seconds'))}",
+      f"compiling {bars.duration(total('compile_seconds'))}",
+      f"running {bars.duration(total('run_seconds'))}",
       ', '.join(devices),
       f'peak memory {peak / 2**20:,.0f} MiB' if peak else '',
   ]

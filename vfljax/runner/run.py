@@ -196,7 +196,7 @@ def _run_job(
   done, going = _resume(work, job, made, cells, samples) or (
       0, compiling.begin(made, cells, samples)
   )
-  progress.unit(job.name, len(job.seeds), epochs, done)
+  progress.unit(job.name, len(job.seeds), epochs, done, job.attacked)
   log.begin(job, going.history, done)
   played, clock = 0, time.perf_counter()
   now, last_save, spent = clock, clock, float(going.seconds)
@@ -233,7 +233,7 @@ def _run_job(
       raise Interrupted
   waited = time.perf_counter() - clock
   made = made._replace(seconds=made.seconds + waited)
-  progress.waited(waited)
+  progress.trained(waited)
   clock = time.perf_counter()
   found = jax.block_until_ready(
       made.finish(job, going.runs, cells, samples)

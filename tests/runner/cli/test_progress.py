@@ -6,7 +6,7 @@ import rich.console
 from rich.console import Console
 from rich.text import Text
 
-from vfljax.runner.cli.progress import Progress, duration
+from vfljax.runner.cli.progress import Progress
 from vfljax.runner.machine import notebook
 
 
@@ -115,7 +115,7 @@ def test_nor_does_it_take_the_wait_for_a_units_last_programs_for_training():
     clock.now += 4.0
     progress.advance(10)
     clock.now += 60.0
-    progress.waited(60.0)
+    progress.trained(60.0)
     clock.now += 1.0  # Attacks on the trained federation.
     progress.finish()
     assert progress.eta() == pytest.approx(10.0)
@@ -213,12 +213,69 @@ def test_a_terminal_shows_the_unit_and_all_of_them(width):
   assert '\x1b[?25h' in stream.getvalue()  # The cursor is back.
 
 
-@pytest.mark.parametrize('seconds, words', [
-    (0, '0 s'), (59.4, '59 s'), (59.6, '1 min 00 s'), (185, '3 min 05 s'),
-    (7620, '2 h 07 min'), (-1, '0 s'),
-])
-def test_durations(seconds, words):
-  assert duration(seconds) == words
+def test_attacks_after_training_are_shown_and_no_estimate_forgets_them():
+  progress, clock, stream = plain(units=2)
+  with progress:
+    progress.unit('none', seeds=2, epochs=2, attacked=True)
+    clock.now += 5.0
+    progress.advance(1)
+    clock.now += 5.0
+    progress.advance(2)
+    progress.trained()
+    clock.now += 90.0  # Of which nothing could be known.
+    progress.finish()
+    assert progress.eta() == pytest.approx(100.0)
+    progress.unit('iso', seeds=2, epochs=2, attacked=True)
+    clock.now += 4.0
+    progress.advance(1)
+    assert progress.eta() == pytest.approx(4.0 + 90.0)
+    clock.now += 4.0
+    progress.advance(2)
+    progress.trained()
+    clock.now += 20.0
+    assert progress.eta() == pytest.approx(70.0)
+    clock.now += 90.0  # They take longer than the first unit's.
+    assert progress.eta() == 0.0
+    progress.finish()
+  told = [line for line in stream.getvalue().splitlines() if 'unit' not in line]
+  assert told == [
+      '[1/2] none, epoch 0/2, 2 seeds',
+      'about 15 s to go, judging by the start, not compiling or attacking',
+      '[1/2] none, epoch 1/2, 2 seeds, ETA 15 s and attacks',
+      '[1/2] none, epoch 2/2, 2 seeds, ETA 10 s and attacks',
+      '[1/2] none, epoch 2/2, attacks after training, 2 seeds',
+      '[2/2] iso, epoch 0/2, 2 seeds, ETA 1 min 40 s',
+      '[2/2] iso, epoch 1/2, 2 seeds, ETA 1 min 34 s',
+      '[2/2] iso, epoch 2/2, 2 seeds, ETA 1 min 30 s',
+      '[2/2] iso, epoch 2/2, attacks after training, 2 seeds, ETA 1 min 30 s',
+  ]
+
+
+def test_attacks_of_a_larger_unit_are_expected_to_take_longer():
+  progress, clock, _ = plain(units=[1.0, 3.0, 1.0])
+  with progress:
+    for attacked in (True, False):  # The second, of three times the work, none.
+      progress.unit('none', seeds=1, epochs=1, attacked=attacked)
+      clock.now += 1.0
+      progress.advance(1)
+      progress.trained()
+      if attacked:
+        clock.now += 10.0
+      else:
+        assert progress.eta() == pytest.approx(12.0 / 4)
+      progress.finish()
+  larger, clock, _ = plain(units=[1.0, 3.0])
+  with larger:
+    for _ in range(2):
+      larger.unit('none', seeds=1, epochs=2, attacked=True)
+      clock.now += 1.0
+      larger.advance(1)
+      found = larger.eta()
+      larger.advance(2)
+      larger.trained()
+      clock.now += 10.0
+      larger.finish()
+  assert found == pytest.approx(1.0 + 30.0)
 
 
 def test_in_a_cell_there_are_no_bars_and_ever_fewer_lines(monkeypatch):

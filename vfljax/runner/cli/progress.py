@@ -12,15 +12,13 @@ from itertools import accumulate
 from typing import Self, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, TaskID, TextColumn
-from rich.progress import Progress as Bars
-from rich.table import Column
-from rich.text import Text
+from rich.progress import TaskID
 
 from vfljax.data.table import counted
+from vfljax.runner.cli import bars
+from vfljax.runner.cli.bars import duration
 from vfljax.runner.machine import notebook
 
-_ALL = 'all units'
 _RARER = 0.05  # A notebook's next line, after such a share of the time so far.
 _LONG = 3  # With so many times `every` to go, the start of a unit is shown.
 
@@ -32,6 +30,7 @@ class Progress:
       progress.compiling('iso/0')
       progress.unit('iso/0', seeds=10, epochs=50, epoch=10)  # a checkpoint's
       progress.advance(12, 5300.0, 0.951)
+      progress.trained()  # Its attacks begin.
       progress.finish()
 
   The ETA is based on the units and epochs of this run only, so that work of an
@@ -65,7 +64,7 @@ class Progress:
     self._spared = self._work[self._finished]
     in_a_cell = notebook.is_shown_in_a_cell()
     # There Rich would write HTML, or move a cursor that the cell has not.
-    self._console = console or _Console(
+    self._console = console or bars.Screen(
         file=stream or sys.stdout, force_jupyter=False,
         force_terminal=False if in_a_cell else None,
     )
@@ -79,11 +78,14 @@ class Progress:
     self._name, self._seeds, self._epochs, self._units = '', 0, 0, 1
     # Epochs done: now, and when the unit in progress started.
     self._epoch, self._first, self._unit_start = 0, 0, self._start
+    # Whether attacks follow training, and since when they run; the seconds that
+    # those of earlier units took, and the units' work.
+    self._attacked, self._trained, self._attacks = False, None, (0.0, 0.0)
     self._detail, self._told = '', False
-    self._bars = _bars(self._console, clock)
+    self._bars = bars.made(self._console, clock)
     self._task: TaskID | None = None
     self._all = self._bars.add_task(
-        _ALL, total=self._total, completed=self._finished, detail=''
+        bars.ALL, total=self._total, completed=self._finished, detail=''
     )
 
   def __enter__(self) -> Self:
@@ -110,7 +112,8 @@ class Progress:
     self._renew(now=True)
 
   def unit(
-      self, name: str, seeds: int, epochs: int, epoch: int = 0, units: int = 1
+      self, name: str, seeds: int, epochs: int, epoch: int = 0,
+      attacked: bool = False, units: int = 1,
   ) -> None:
     """A unit starts, or several that run together.
 
@@ -119,6 +122,7 @@ class Progress:
       seeds: Number of trainings that run at once.
       epochs: Number of epochs of each.
       epoch: Number of epochs that a checkpoint has already.
+      attacked: Whether attacks follow its training.
       units: Number of units that `finish` will complete.
     """
     if self._since is not None:
@@ -126,7 +130,7 @@ class Progress:
       self._since = None
     self._name, self._seeds, self._epochs = name, seeds, epochs
     self._epoch, self._units, self._first = epoch, units, epoch
-    self._unit_start = self._clock()
+    self._unit_start, self._attacked = self._clock(), attacked
     self._spared += self._begun()
     self._detail = counted(seeds, 'seed')
     # Else 'compiling ...' would be the last word for all of a long stride.
@@ -153,12 +157,28 @@ class Progress:
     self._detail = ', '.join(word for word in words if word)
     self._show()
 
-  def waited(self, seconds: float) -> None:
-    """So long, after a unit's last epoch, it waited for programs to compile."""
-    self._compiled += seconds
+  def trained(self, waited: float = 0.0) -> None:
+    """After a unit's last epoch its attacks begin, if any follow.
+
+    Args:
+      waited: Seconds for which their programs were waited for.
+    """
+    self._compiled += waited
+    if not self._attacked:
+      return
+    self._trained = self._clock()
+    self._detail = f'attacks after training, {counted(self._seeds, "seed")}'
+    left = self._attacks_left()
+    self._show(now=left is None or left > _LONG * self._every)
 
   def finish(self) -> None:
     """The unit in progress is done, and saved or about to be."""
+    if self._trained is not None:
+      seconds, work = self._attacks
+      self._attacks = (
+          seconds + self._clock() - self._trained, work + self._own()
+      )
+    self._attacked, self._trained = False, None
     self._finished = self._end()
     self._epoch = self._epochs = self._first = 0
     if self._live:
@@ -174,7 +194,8 @@ class Progress:
   def eta(self) -> float | None:
     """Seconds to go, or None before any progress.
 
-    Compilations to come are not included, as units may share programs.
+    Compilations to come are not included, as units may share programs, nor are
+    the first unit's attacks, as nothing tells how long they take.
     """
     now = self._work[self._finished] + self._begun()
     done = now - self._spared
@@ -186,13 +207,30 @@ class Progress:
     if played <= 0:
       return pace * (self._work[-1] - now)
     # Defenses differ: what is left of this one is told by its own pace.
+    until = until if self._trained is None else self._trained
     left = (until - self._unit_start) / played * (self._epochs - self._epoch)
+    left += self._attacks_left() or 0.0
     return left + pace * (self._work[-1] - self._work[self._end()])
 
+  def _attacks_left(self) -> float | None:
+    """Seconds of the unit's attacks to go, judging by those of earlier units.
+
+    None if attacks follow and no earlier unit had any.
+    """
+    seconds, work = self._attacks
+    if not self._attacked or not work:
+      return None if self._attacked else 0.0
+    begun = self._trained
+    spent = 0.0 if begun is None else self._clock() - begun
+    return max(seconds / work * self._own() - spent, 0.0)
+
+  def _own(self) -> float:
+    """The work of the unit in progress."""
+    return self._work[self._end()] - self._work[self._finished]
+
   def _begun(self) -> float:
-    """The work that is done of the unit in progress."""
-    whole = self._work[self._end()] - self._work[self._finished]
-    return whole * self._epoch / max(self._epochs, 1)
+    """How much of it is done."""
+    return self._own() * self._epoch / max(self._epochs, 1)
 
   def _end(self) -> int:
     """How many units are done after the unit in progress."""
@@ -203,8 +241,10 @@ class Progress:
     eta = self.eta()
     if not self._told and eta is not None:
       self._told = True
+      known = self._attacks_left() is not None
       self._print(
           f'about {duration(eta)} to go, judging by the start, not compiling'
+          f'{"" if known else " or attacking"}'
       )
 
   def _renew(self, now: bool = False) -> None:
@@ -244,52 +284,14 @@ class Progress:
 
   def _remaining(self) -> str:
     eta = self.eta()
-    return '' if eta is None else f'ETA {duration(eta)}'
+    if eta is None or self._attacks_left() is not None:
+      return '' if eta is None else f'ETA {duration(eta)}'
+    # So it is not said to be over while its attacks take ten times as long.
+    if self._trained is not None:
+      return ''
+    return f'ETA {duration(eta)} and attacks'
 
   def _print(self, text: str) -> None:
     # Markup off: a unit's name or a path may hold brackets.
     self._console.print(text, markup=False, highlight=False, soft_wrap=True)
     self._console.file.flush()
-
-
-class _Console(Console):
-
-  def on_broken_pipe(self) -> None:
-    """Raises the error to the caller, where Rich would exit the program."""
-    raise  # The BrokenPipeError being handled.
-
-
-class _Share(ProgressColumn):
-  """'12/50 epochs' for a unit and '3/25 units' for all of them."""
-
-  def render(self, task) -> Text:
-    if task.total is None:
-      return Text('')
-    what = 'units' if task.description == _ALL else 'epochs'
-    return Text(f'{task.completed:.0f}/{task.total:.0f} {what}')
-
-
-def duration(seconds: float) -> str:
-  """Seconds as '42 s', '3 min 05 s' or '2 h 07 min'."""
-  whole = round(max(seconds, 0.0))
-  if whole < 60:
-    return f'{whole} s'
-  if whole < 3600:
-    return f'{whole // 60} min {whole % 60:02d} s'
-  return f'{whole // 3600} h {whole % 3600 // 60:02d} min'
-
-
-def _bars(console: Console, clock: Callable[[], float]) -> Bars:
-  cut = {'no_wrap': True, 'overflow': 'ellipsis'}
-  return Bars(
-      TextColumn(
-          '{task.description}', style='bold', markup=False,
-          table_column=Column(max_width=24, **cut),
-      ),
-      BarColumn(bar_width=10),
-      _Share(table_column=Column(no_wrap=True)),
-      TextColumn(
-          '{task.fields[detail]}', markup=False, table_column=Column(**cut)
-      ),
-      console=console, refresh_per_second=5, get_time=clock,
-  )

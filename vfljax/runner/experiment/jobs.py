@@ -76,6 +76,11 @@ class Job(NamedTuple):
     return float(self.count) if target.kind() == 'cpu' else 1.0
 
   @property
+  def attacked(self) -> bool:
+    """Whether attacks follow training."""
+    return bool(self.setting.after_training or self.setting.replayed)
+
+  @property
   def constant(self) -> bool:
     """Whether the defense has no strength."""
     return self.strengths[0] is None
