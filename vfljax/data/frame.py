@@ -38,6 +38,7 @@ _TYPE_SEP = (
     f' {flag(sep="semicolon")}'
 )
 _MANY = 100  # With so many rows a column does not count them by chance.
+_DRAWN = 20  # See `_warn_of_numbering`.
 
 
 def csv(
@@ -235,11 +236,16 @@ def table(
 
 
 def _warn_of_numbering(frame: 'pd.DataFrame') -> None:
-  """Warns of a column with consecutive whole numbers, one for each row.
+  """Warns of a column with another whole number in each row.
 
   Customers' numbers say when each was recorded, which may give the label away.
   It is no error, because the numbers may also be days or ranks. With few rows,
   as in a table of months, there is no warning.
+
+  Where tables were joined, some numbers are missing. So it counts whether
+  measured numbers would repeat: n even draws out of m numbers are all different
+  with probability exp(-n^2 / 2m), which is below 1e-4 if m is less than
+  n^2 / `_DRAWN`, and lower still for uneven draws.
 
   Warns:
     Recognised: (one line) for each such column.
@@ -249,12 +255,16 @@ def _warn_of_numbering(frame: 'pd.DataFrame') -> None:
     if kind_of(found) != 'integer' or found.nunique() < len(frame):
       continue
     first, last = int(found.min()), int(found.max())
+    if last - first >= len(frame) ** 2 / _DRAWN:
+      continue
+    has = 'another whole number in each row'
     if last - first == len(frame) - 1:
-      warnings.warn(
-          f'Column {name!r} has every whole number from {first} to {last} once,'
-          ' like numbers of rows or customers. If these are no measurements,'
-          f' leave it out: {flag(drop=name)}', Recognised, stacklevel=5,
-      )
+      has = f'every whole number from {first} to {last} once'
+    warnings.warn(
+        f'Column {name!r} has {has}, like numbers of rows or customers. If'
+        ' these are no measurements, leave it out:'
+        f' {flag(drop=name)}', Recognised, stacklevel=5,
+    )
 
 
 def _header(file: pathlib.Path, way: Dialect) -> list[str]:
