@@ -172,3 +172,13 @@ def test_columns_that_number_the_rows_are_warned_of(values, warned, tmp_path):
   )):
     table = load(tmp_path, text)
   assert table.names == ('x',)  # It stays: it may be meant.
+
+
+@pytest.mark.parametrize('name', ['csv', 'parquet'])
+def test_a_folder_of_images_is_led_to_npz(name, tmp_path):
+  with pytest.raises(FileNotFoundError, match=(
+      'is a folder, not a file.*images is not read.*data.name=npz$'
+  )):
+    data.load(name, str(tmp_path), label='y')
+  with pytest.raises(FileNotFoundError, match='label=target$'):
+    data.load(name, str(tmp_path / 'no'), label='y')

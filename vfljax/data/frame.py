@@ -17,7 +17,7 @@ import warnings
 from vfljax.data import namesakes, spelling, telling
 from vfljax.data.columns import column_of, features, kind_of
 from vfljax.data.dialect import Dialect, Recognised, dialect
-from vfljax.data.files import brief, find, fits, reading
+from vfljax.data.files import at, brief, find, fits, reading
 from vfljax.data.labels import labels
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import OWN, Source
@@ -32,13 +32,17 @@ HOW = (
     ' --config.data.path=my.csv --config.data.label=target'
 )
 
+_IMAGES = (
+    '. A folder of images is not read: save them with numpy, for'
+    ' --config.data.name=npz'
+)
+
 _LONGER = re.compile(r'Expected (\d+) fields in line (\d+), saw (\d+)')
 _TYPE_SEP = (
     'If the separator is another one, type it, as in'
     f' {flag(sep="semicolon")}'
 )
 _MANY = 100  # With so many rows a column does not count them by chance.
-_DRAWN = 20  # See `_warn_of_numbering`.
 
 
 def csv(
@@ -86,7 +90,7 @@ def csv(
     import pandas as pd
     del pd  # Only checks that it is installed; functions below import it.
 
-  file = find(path, '', HOW)
+  file = find(path, '', _how(path))
   fits(file.stat().st_size, str(file))
   way = dialect(file, label, sep, decimal, encoding)
   meant = [n for names in (drop, text, rounded) for n in several(names)]
@@ -101,6 +105,11 @@ def csv(
           column, way.decimal, bool(decimal)
       )
   return table(frame, label, missing, drop, positive, categories, text, rounded)
+
+
+def _how(path: str) -> str:
+  """What to give in place of `path`, if it is no file."""
+  return HOW + (_IMAGES if path and at(path).is_dir() else '')
 
 
 def _refuse_shape(
@@ -187,7 +196,7 @@ def parquet(
     import pandas as pd
     from pyarrow import parquet as arrow  # pandas reads Parquet with it.
 
-  file = find(path, '', HOW)
+  file = find(path, '', _how(path))
   with reading(file, 'cannot be read as Parquet'):
     about = arrow.read_metadata(file)
     # A few bytes can stand for any number of equal cells.
@@ -230,41 +239,9 @@ def table(
   frame = frame.drop(columns=[label, *dropped])
   x, names, groups = features(frame, missing, categories, words, large)
   namesakes.refuse_label_again(frame, label, y)
-  _warn_of_numbering(frame)
+  telling.warn_of_numbering(frame)
   telling.warn(frame, label, y)
   return Table(x, y, names, classes, groups)
-
-
-def _warn_of_numbering(frame: 'pd.DataFrame') -> None:
-  """Warns of a column with another whole number in each row.
-
-  Customers' numbers say when each was recorded, which may give the label away.
-  It is no error, because the numbers may also be days or ranks. With few rows,
-  as in a table of months, there is no warning.
-
-  Where tables were joined, some numbers are missing. So it counts whether
-  measured numbers would repeat: n even draws out of m numbers are all different
-  with probability exp(-n^2 / 2m), which is below 1e-4 if m is less than
-  n^2 / `_DRAWN`, and lower still for uneven draws.
-
-  Warns:
-    Recognised: (one line) for each such column.
-  """
-  for name in frame.columns if len(frame) >= _MANY else ():
-    found = column_of(frame, name)
-    if kind_of(found) != 'integer' or found.nunique() < len(frame):
-      continue
-    first, last = int(found.min()), int(found.max())
-    if last - first >= len(frame) ** 2 / _DRAWN:
-      continue
-    has = 'another whole number in each row'
-    if last - first == len(frame) - 1:
-      has = f'every whole number from {first} to {last} once'
-    warnings.warn(
-        f'Column {name!r} has {has}, like numbers of rows or customers. If'
-        ' these are no measurements, leave it out:'
-        f' {flag(drop=name)}', Recognised, stacklevel=5,
-    )
 
 
 def _header(file: pathlib.Path, way: Dialect) -> list[str]:
