@@ -148,9 +148,17 @@ def test_numbers_of_many_digits_are_refused_or_read(digits, tmp_path):
   assert len(str(error.value)) < 700 and '\n' not in str(error.value)
 
 
+EVERY = 'every whole number from {} to {} once'
+ANOTHER = 'another whole number in each row'
+
+
 @pytest.mark.parametrize('values, warned', [
-    (range(7, 207), '7 to 206'), ([*range(100, 200), *range(100)], '0 to 199'),
-    ([*range(199), 200], ''), ([0, 0, *range(2, 200)], ''), (range(50), ''),
+    (range(7, 207), EVERY.format(7, 206)),
+    ([*range(100, 200), *range(100)], EVERY.format(0, 199)),
+    # Of a join, which has not all customers; 1990 is less than 200^2 / 20.
+    ([*range(199), 200], ANOTHER), (range(0, 2000, 10), ANOTHER),
+    # So few out of so many numbers may be measurements.
+    ([*range(199), 2000], ''), ([0, 0, *range(2, 200)], ''), (range(50), ''),
     (np.arange(200) + 0.5, ''),
 ])
 def test_columns_that_number_the_rows_are_warned_of(values, warned, tmp_path):
@@ -160,8 +168,17 @@ def test_columns_that_number_the_rows_are_warned_of(values, warned, tmp_path):
     assert load(tmp_path, text).names == ('x',)
     return
   with pytest.warns(data.Recognised, match=(
-      f"'x' has every whole number from {warned} once.*--config.data."
-      'options=drop=x$'
+      f"'x' has {warned}, like numbers.*--config.data.options=drop=x$"
   )):
     table = load(tmp_path, text)
   assert table.names == ('x',)  # It stays: it may be meant.
+
+
+@pytest.mark.parametrize('name', ['csv', 'parquet'])
+def test_a_folder_of_images_is_led_to_npz(name, tmp_path):
+  with pytest.raises(FileNotFoundError, match=(
+      'is a folder, not a file.*images is not read.*data.name=npz$'
+  )):
+    data.load(name, str(tmp_path), label='y')
+  with pytest.raises(FileNotFoundError, match='label=target$'):
+    data.load(name, str(tmp_path / 'no'), label='y')

@@ -62,3 +62,14 @@ def test_it_comes_before_advice_and_verdict(tmp_path):
   writing.write(tmp_path, goal=Goal(budget=2))
   text = ending.text(tmp_path, Goal(budget=2))
   assert text.count('NOTHING LEARNED') == 1
+
+
+@pytest.mark.parametrize('utility, warns', [([0.5] * 3, 1), ([0.8] * 3, 0)])
+def test_a_verdict_about_nothing_looks_like_a_warning(
+    utility, warns, tmp_path
+):
+  results_of(tmp_path, utility)
+  for goal in (Goal(), Goal(budget=2)):
+    page = writing.write(tmp_path, goal=goal).read_text()
+    assert page.count('class="verdict warns"') == warns
+    assert page.count('class="verdict"') == 1 - warns

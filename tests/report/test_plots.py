@@ -50,6 +50,36 @@ def test_axes_go_to_the_data_and_its_intervals():
   ).figure.axes[0].get_xscale() == 'function'
 
 
+def test_intervals_wider_than_the_data_are_cut():
+  """Two seeds have intervals of 100 points: the marks are still apart."""
+  wide = [Curve(0, [0.0, 2.0], [50.0, 10.0], band=[90.0, 60.0],
+                x_band=[80.0, np.nan])]
+  left, right, low, high = plots.framed(wide)
+  assert -2.5 < left < -2 and 4 < right < 5
+  assert -60 < low < -50 and 100 < high < 112
+  # Where nothing differs, intervals show.
+  same = [Curve(0, [0.0], [0.0], band=[4.0], x_band=[0.9])]
+  left, right, low, high = plots.framed(same)
+  assert left < -0.9 and 0.9 < right and low < -4 and 4 < high
+
+
+def test_only_no_defense_is_grey_and_no_two_look_alike():
+  styles = range(len(PRINT.series) * 2)
+  hues = [plots.hue(style) for style in styles]
+  assert hues.count(0) == 1 and set(hues) == {*range(len(PRINT.series))}
+  assert len({(h, s % len(plots.DASHES)) for h, s in zip(hues, styles)}) == 16
+  swatches = {svg.swatch(style) for style in styles}
+  assert len(swatches) == 16 and sum('var(--s0)' in s for s in swatches) == 1
+
+
+@pytest.mark.parametrize('epochs', [1, 2, 3, 40])
+def test_ticks_of_epochs_are_whole(epochs):
+  curve = Curve(0, [*range(1, epochs + 1)], [0.7] * epochs)
+  axes, = plots.over_epochs([curve], 'leak AUC').figure.axes
+  ticks = axes.get_xticks()
+  assert len(ticks) and (ticks == np.round(ticks)).all()
+
+
 def test_the_frontier_is_what_nothing_beats_in_both():
   points = [(0.0, 50.0), (1.0, 10.0), (0.5, 30.0), (1.0, 9.0), (2.0, 9.5),
             (3.0, 2.0), (0.2, 50.0)]

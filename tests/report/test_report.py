@@ -349,7 +349,7 @@ def test_a_bar_is_as_wide_as_its_share(share, width):
 def test_headings_of_advice_are_below_its_sections():
   evidence = tables.Table('E', '', (), [])
   given = writing.Advice('Within 2', ['a'], evidence, ['u'])
-  first, *rest = writing._first(['a', 'b'], given, 2)
+  first, *rest = writing._first(['a', 'b'], given, 2, False)
   assert first == page.verdict(['a']) and rest[1] == page.note('b')
   assert re.findall(r'<h(\d)>(.*?)</h', ''.join(rest)) == [
       ('2', 'By the PU score, at any price'), ('2', 'Within 2: the evidence'),

@@ -28,6 +28,7 @@ from vfljax.runner.cli import arguments, forecast, goals
 from vfljax.runner.cli.goals import Goal
 from vfljax.runner.compiled import kept
 from vfljax.runner.config import Config
+from vfljax.runner.config.ranges import shown
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import told
 from vfljax.runner.machine import device, stopping
@@ -159,13 +160,15 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
   """Our arguments, and the fields of a config.
 
   Raises:
-    UserError: for what is neither.
+    UserError: for what is neither, and for several files.
   """
   parser = given.Parser(
       prog='vfljax recommend', description=__doc__,
       formatter_class=given.AsWritten,
   )
   parser.add_argument('file', help='a CSV or Parquet file with a header')
+  # Somebody may have a file of each party.
+  parser.add_argument('more', nargs='*', help=argparse.SUPPRESS)
   parser.add_argument('--label', default='', help='the label column')
   parser.add_argument(
       '--named', default='', help="columns of the parties: 'age,sex;*'"
@@ -182,7 +185,15 @@ def _parsed(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
       '--tensorboard', action='store_true',
       help='write event files of each epoch, too',
   )
-  return parser.with_config(argv)
+  asked, fields = parser.with_config(argv)
+  if asked.more:
+    raise UserError(
+        f'{parser.prog}: one file, please, in which a row is the same person '
+        f'at all parties; got {shown(asked.file)} and {shown(asked.more[0])}.\n'
+        "Join them first, for example by pandas' merge, and say which columns "
+        "each party has: --named='age,sex;*'"
+    )
+  return asked, fields
 
 
 def _config_flags(

@@ -16,8 +16,8 @@ import warnings
 
 from vfljax.data import namesakes, spelling, telling
 from vfljax.data.columns import column_of, features, kind_of
-from vfljax.data.dialect import Dialect, Recognised, dialect
-from vfljax.data.files import brief, find, fits, reading
+from vfljax.data.dialect import Dialect, dialect
+from vfljax.data.files import at, brief, find, fits, reading
 from vfljax.data.labels import labels
 from vfljax.data.options import Names, flag, several
 from vfljax.data.source import OWN, Source
@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 HOW = (
     "Give the file's path and the label column's name:"
     ' --config.data.path=my.csv --config.data.label=target'
+)
+
+_IMAGES = (
+    '. A folder of images is not read: save them with numpy, for'
+    ' --config.data.name=npz'
 )
 
 _LONGER = re.compile(r'Expected (\d+) fields in line (\d+), saw (\d+)')
@@ -85,7 +90,7 @@ def csv(
     import pandas as pd
     del pd  # Only checks that it is installed; functions below import it.
 
-  file = find(path, '', HOW)
+  file = find(path, '', _how(path))
   fits(file.stat().st_size, str(file))
   way = dialect(file, label, sep, decimal, encoding)
   meant = [n for names in (drop, text, rounded) for n in several(names)]
@@ -100,6 +105,11 @@ def csv(
           column, way.decimal, bool(decimal)
       )
   return table(frame, label, missing, drop, positive, categories, text, rounded)
+
+
+def _how(path: str) -> str:
+  """What to give in place of `path`, if it is no file."""
+  return HOW + (_IMAGES if path and at(path).is_dir() else '')
 
 
 def _refuse_shape(
@@ -186,7 +196,7 @@ def parquet(
     import pandas as pd
     from pyarrow import parquet as arrow  # pandas reads Parquet with it.
 
-  file = find(path, '', HOW)
+  file = find(path, '', _how(path))
   with reading(file, 'cannot be read as Parquet'):
     about = arrow.read_metadata(file)
     # A few bytes can stand for any number of equal cells.
@@ -229,32 +239,9 @@ def table(
   frame = frame.drop(columns=[label, *dropped])
   x, names, groups = features(frame, missing, categories, words, large)
   namesakes.refuse_label_again(frame, label, y)
-  _warn_of_numbering(frame)
+  telling.warn_of_numbering(frame)
   telling.warn(frame, label, y)
   return Table(x, y, names, classes, groups)
-
-
-def _warn_of_numbering(frame: 'pd.DataFrame') -> None:
-  """Warns of a column with consecutive whole numbers, one for each row.
-
-  Customers' numbers say when each was recorded, which may give the label away.
-  It is no error, because the numbers may also be days or ranks. With few rows,
-  as in a table of months, there is no warning.
-
-  Warns:
-    Recognised: (one line) for each such column.
-  """
-  for name in frame.columns if len(frame) >= _MANY else ():
-    found = column_of(frame, name)
-    if kind_of(found) != 'integer' or found.nunique() < len(frame):
-      continue
-    first, last = int(found.min()), int(found.max())
-    if last - first == len(frame) - 1:
-      warnings.warn(
-          f'Column {name!r} has every whole number from {first} to {last} once,'
-          ' like numbers of rows or customers. If these are no measurements,'
-          f' leave it out: {flag(drop=name)}', Recognised, stacklevel=5,
-      )
 
 
 def _header(file: pathlib.Path, way: Dialect) -> list[str]:

@@ -1,4 +1,4 @@
-"""Finds columns that tell too much, or nothing: label leaks and constants.
+"""Finds columns that tell too much, or nothing: labels, numbers, constants.
 
 A second label, or something that was written down because of the label, makes
 any federation perfect and any attack pointless. It seldom has the label's name,
@@ -23,6 +23,7 @@ _MANY = 100  # With fewer rows, or ...
 _OF_EACH = 5  # ... fewer rows of a class, a column may tell it by chance.
 _TELLS = 0.02  # Share of changes of the label that is left, see `disorder`.
 _ROWS_A_WORD = 20  # With fewer, words would be put in order by chance.
+_DRAWN = 20  # See `warn_of_numbering`.
 _TYPED = 30  # Names that somebody would paste behind --config.data.options.
 
 
@@ -67,6 +68,38 @@ def warn(frame: 'pd.DataFrame', label: str, y: np.ndarray) -> None:
     _say(
         f'{counted(len(same), "column")} with the same value in every row:'
         f' {listing(map(repr, same))}. {advice}'
+    )
+
+
+def warn_of_numbering(frame: 'pd.DataFrame') -> None:
+  """Warns of a column with another whole number in each row.
+
+  Customers' numbers say when each was recorded, which may give the label away.
+  It is no error, because the numbers may also be days or ranks. With few rows,
+  as in a table of months, there is no warning.
+
+  Where tables were joined, some numbers are missing. So it counts whether
+  measured numbers would repeat: n even draws out of m numbers are all different
+  with probability exp(-n^2 / 2m), which is below 1e-4 if m is less than
+  n^2 / `_DRAWN`, and lower still for uneven draws.
+
+  Warns:
+    Recognised: (one line) for each such column.
+  """
+  for name in frame.columns if len(frame) >= _MANY else ():
+    found = column_of(frame, name)
+    if kind_of(found) != 'integer' or found.nunique() < len(frame):
+      continue
+    first, last = int(found.min()), int(found.max())
+    if last - first >= len(frame) ** 2 / _DRAWN:
+      continue
+    has = 'another whole number in each row'
+    if last - first == len(frame) - 1:
+      has = f'every whole number from {first} to {last} once'
+    warnings.warn(
+        f'Column {name!r} has {has}, like numbers of rows or customers. If'
+        ' these are no measurements, leave it out:'
+        f' {flag(drop=name)}', Recognised, stacklevel=5,
     )
 
 

@@ -28,7 +28,7 @@ def sentences(results: Results) -> list[str]:
   guess = guessing(results)
   if not free.count or not guess:
     return []
-  half = free.half if math.isfinite(free.half) else 0.0
+  half = _half(free)
   more = 100 * (free.mean - guess.value)
   has = (
       f'undefended, the federation has a test {_metric(results)} of '
@@ -36,7 +36,7 @@ def sentences(results: Results) -> list[str]:
   )
   rule = f'{guess.how} has {guess.value:.3f}'
   said = []
-  if free.mean - half <= guess.value:
+  if nothing(results):
     said.append(
         f'NOTHING LEARNED: {has}, which these seeds do not show to be more '
         f'than guessing: {rule}. So this run cannot show what a defense costs. '
@@ -49,6 +49,14 @@ def sentences(results: Results) -> list[str]:
         f'costs {more:.1f} points leaves nothing of what was learned.'
     )
   return said + _by_accuracy(results)
+
+
+def nothing(results: Results) -> bool:
+  """Whether the seeds show no more than guessing; False if that is unknown."""
+  free, guess = _undefended(results), guessing(results)
+  if not free.count or not guess:
+    return False
+  return free.mean - _half(free) <= guess.value
 
 
 def guessing(results: Results) -> Guess | None:
@@ -77,6 +85,10 @@ def _by_accuracy(results: Results) -> list[str]:
       'accuracies, and leakages measured by accuracy, say little about the '
       'rarer classes.'
   ]
+
+
+def _half(free: Summary) -> float:
+  return free.half if math.isfinite(free.half) else 0.0
 
 
 def _undefended(results: Results) -> Summary:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 import numpy as np
 
 from vfljax.evaluation import LEAKAGE_RANGES, LOSS_RANGES
@@ -45,7 +45,6 @@ PRINT = Theme(
     ('#50565c', '#0b63b0', '#c4500a', '#00805f', '#97429a', '#87690a',
      '#2487bd', '#b0203f'),
 )
-SERIES = len(PRINT.series)
 MARKERS = 'osD^vPX*<>'
 DASHES = ('-', '--', '-.', ':')
 _SIZE = (4.6, 3.5)  # Inches at 72 dpi: readable on a phone when shrunk.
@@ -53,6 +52,7 @@ _SIZE = (4.6, 3.5)  # Inches at 72 dpi: readable on a phone when shrunk.
 # fixed because finding a layout for each figure took a quarter of the time.
 _INSIDE = (0.135, 0.14, 0.845, 0.835)
 _WIDE = 9.0  # Points of loss above which the axis has a square-root scale.
+_LITTLE_LOSS, _LITTLE_LEAK = 1.0, 5.0  # Points that an interval may always go.
 
 
 class Curve(NamedTuple):
@@ -100,21 +100,37 @@ class Frame(NamedTuple):
 
 
 def framed(curves: Sequence[Curve]) -> Frame:
-  """The smallest frame with a margin around all points and their intervals."""
-  reach = lambda values, bands: [
-      v + sign * (b if math.isfinite(b) else 0)
-      for v, b in zip(values, bands or [0.0] * len(values))
-      for sign in (-1, 1)
-  ]
-  xs = [0.0, *(x for c in curves for x in reach(c.x, c.x_band))]
-  ys = [0.0, *(y for c in curves for y in reach(c.y, c.band))]
+  """The smallest frame with a margin around all points and their intervals.
+
+  But intervals are cut where they go further beyond the points than these lie
+  apart: with two seeds they are so wide that all points would be one spot.
+  """
+  left, right = _reach([(c.x, c.x_band) for c in curves], _LITTLE_LOSS)
+  low, top = _reach([(c.y, c.band) for c in curves], _LITTLE_LEAK)
   # At least 0.2 by 1 points, so that tiny differences do not fill the figure.
-  wide, high = max(max(xs) - min(xs), 0.2), max(max(ys) - min(ys), 1.0)
+  wide, high = max(right - left, 0.2), max(top - low, 1.0)
   # A square-root scale stretches small values, so it needs less room.
-  left = 0.1 if max(xs) > _WIDE else 0.05 * wide
-  return Frame(
-      min(xs) - left, max(xs) + 0.07 * wide,
-      min(ys) - 0.04 * high, max(ys) + 0.07 * high,
+  left -= 0.1 if right > _WIDE else 0.05 * wide
+  return Frame(left, right + 0.07 * wide, low - 0.04 * high, top + 0.07 * high)
+
+
+def _reach(
+    curves: Sequence[tuple[Sequence[float], Sequence[float]]], least: float
+) -> tuple[float, float]:
+  """(low, high) of zero, points and intervals along an axis, see `framed`.
+
+  An interval may always go `least` points beyond.
+  """
+  points = [0.0, *(v for values, _ in curves for v in values)]
+  low, high = min(points), max(points)
+  more = max(high - low, least)
+  ends = [
+      end for curve in curves for v, half in zip(*curve) if math.isfinite(half)
+      for end in (v - half, v + half)
+  ] or points
+  return (
+      min(low, max(min(ends), low - more)),
+      max(high, min(max(ends), high + more)),
   )
 
 
@@ -145,7 +161,7 @@ def trade_off(
   axes.set_ylabel('privacy leakage (points)')
   placing.place(axes, [np.column_stack([c.x, c.y]) for c in curves], [
       (c.best[1], (c.x[c.best[0]], c.y[c.best[0]]),
-       theme.series[c.style % SERIES])
+       theme.series[hue(c.style)])
       for c in curves if c.best[1]
   ], [bar for c in curves for bar in _bars(c)])
   points = [point for c in curves if c.titles for point in zip(c.x, c.y)]
@@ -165,12 +181,15 @@ def over_epochs(
     y, band = np.asarray(c.y), np.nan_to_num(np.asarray(c.band))
     if len(band):
       axes.fill_between(
-          c.x, y - band, y + band, color=theme.series[c.style % SERIES],
-          alpha=0.15, lw=0,
+          c.x, y - band, y + band, color=theme.series[hue(c.style)], alpha=0.15,
+          lw=0,
       )
     plain = c._replace(band=(), x_band=())
     _draw(axes, plain, theme, every=max(1, math.ceil(len(c.x) / 8)))
   axes.set_xlabel('epoch')
+  # Of few epochs, ticks would else lie between them.
+  whole = MaxNLocator('auto', integer=True, min_n_ticks=1)
+  axes.xaxis.set_major_locator(whole)
   axes.set_ylabel(y_label)
   axes.axhline(0.5, color=theme.ink, lw=0.8, ls=':', alpha=0.7, zorder=1)
   axes.annotate(
@@ -179,6 +198,16 @@ def over_epochs(
   )
   axes.set_ylim(0.45, 1.02)
   return Drawn(figure)
+
+
+def hue(style: int) -> int:
+  """A defense's colour, its place in `Theme.series`.
+
+  Grey is for the first one alone, no defense, with which all are compared. The
+  others share seven colours, so that the eighth has another dash than the first
+  of its colour.
+  """
+  return style and 1 + (style - 1) % (len(PRINT.series) - 1)
 
 
 def frontier(points: Sequence[tuple[float, float]]) -> list:
@@ -257,7 +286,7 @@ def _bars(c: Curve) -> list[np.ndarray]:
 
 
 def _draw(axes: Axes, c: Curve, theme: Theme, every: int = 1) -> None:
-  color = theme.series[c.style % SERIES]
+  color = theme.series[hue(c.style)]
   if len(c.band) or len(c.x_band):
     given = lambda band: np.nan_to_num(np.asarray(band)) if len(band) else None
     axes.errorbar(

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.markers import MarkerStyle
 import numpy as np
 
-from vfljax.report.plots import DASHES, MARKERS, PAGE, SERIES, Drawn
+from vfljax.report.plots import DASHES, MARKERS, PAGE, Drawn, hue
 from vfljax.report.text import markup
 
 _VARIABLES = {PAGE.ink: '--ink', PAGE.faint: '--line', PAGE.zone: '--zone'} | {
@@ -64,7 +64,7 @@ def swatch(style: int) -> str:
   dash = {'-': '', '--': '6 3', '-.': '6 3 2 3', ':': '2 3'}[
       DASHES[style % len(DASHES)]
   ]
-  color = f'var(--s{style % SERIES})'
+  color = f'var(--s{hue(style)})'
   return (
       '<svg class="swatch" viewBox="0 0 30 12" aria-hidden="true">'
       f'<path d="M0 6H30" stroke="{color}" stroke-width="1.6"'

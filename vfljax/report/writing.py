@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vfljax.report import (
-    advice, crossings, current, drawing, head, lost, page, papers, ranks,
-    reading, spent, svg, tables, untested, verdict, words,
+    advice, crossings, current, drawing, head, learned, lost, page, papers,
+    ranks, reading, spent, svg, tables, untested, verdict, words,
 )
 from vfljax.report.ranks import Ranked
 from vfljax.report.reading import Results
@@ -117,7 +117,8 @@ def section(
   """Everything about one data set and algorithm, as HTML."""
   parts = [] if alone else [page.heading(words.headline(results))]
   level, group = (2, 'attack') if alone else (3, '-'.join(results.title))
-  parts += _first(verdict.sentences(results, ranked), given, level)
+  said, warns = verdict.sentences(results, ranked), learned.nothing(results)
+  parts += _first(said, given, level, warns)
   if ranked:
     parts += [
         page.heading('Which defense, and why', level),
@@ -146,13 +147,13 @@ def section(
 
 
 def _first(
-    said: list[str], given: Advice | None, level: int
+    said: list[str], given: Advice | None, level: int, warns: bool
 ) -> list[str]:
   """The box at the top: the verdict, or the advice if the user set a goal."""
   if not given:
-    return [page.verdict(said)]
+    return [page.verdict(said, warns)]
   return [
-      page.verdict(given.said),
+      page.verdict(given.said, warns),
       page.heading('By the PU score, at any price', level),
       *map(page.note, (s for s in said if s not in given.said)),
       page.heading(f'{given.title}: the evidence', level),
@@ -193,8 +194,9 @@ def _trade_offs(results: Results, group: str) -> list[str]:
   remark = (
       'Lower left is best. The shaded steps are the regions of the PU scores. '
       'The dotted line is the frontier: nothing measured both leaks less and '
-      'costs less. Bars are 95 % intervals. Each defense is named at its best '
-      'strength. Hold the pointer over a mark to read its numbers.'
+      'costs less. Bars are 95 % intervals; where one reaches an edge, it goes '
+      'on. Each defense is named at its best strength. Hold the pointer over a '
+      'mark to read its numbers.'
   )
   tabs = page.tabs(group, [
       (f.caption, _figure(f, group)) for f in found
