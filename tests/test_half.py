@@ -75,7 +75,8 @@ def test_small_gradients_are_perturbed_as_in_float32(name):
   d = (3e-5 * draw(size=(32, 4))).astype(AT_LAST)
   hook = contracts.make(name).gradient
   of = lambda d: hook((), jax.random.key(1), (d,), labels)[0][0]
-  half, full = of(jnp.asarray(d)), of(jnp.asarray(d, jnp.float32))
+  # One program: outside of one each operation would be compiled by itself.
+  half, full = jax.jit(lambda d: (of(d), of(d.astype(jnp.float32))))(d)
   assert half.dtype == AT_LAST
   np.testing.assert_array_equal(half, full.astype(AT_LAST))
 
@@ -86,23 +87,42 @@ def test_the_active_party_computes_in_full(defense):
   vfl, data = federation(HALF[0]), contracts.batch()
   data = data._replace(features=tuple(9 * x for x in data.features))
   key, txs = jax.random.key(0), (optax.sgd(0.1),) * contracts.PARTIES
-  state = protocol.init(key, vfl, defense, txs, data)
-  played = jax.jit(lambda state: protocol.play_round(
-      key, vfl, defense, txs, state, data
-  ))
-  for _ in range(2):
-    state, seen = played(state)
-  logits = protocol.predict(key, vfl, defense, state, data.features)
+
+  @jax.jit
+  def two_rounds():
+    state = protocol.init(key, vfl, defense, txs, data)
+    play = lambda state, _: protocol.play_round(
+        key, vfl, defense, txs, state, data
+    )
+    state, seen = jax.lax.scan(play, state, length=2)
+    logits = protocol.predict(key, vfl, defense, state, data.features)
+    return state, seen, logits
+
+  state, seen, logits = two_rounds()
   for x in jax.tree.leaves((state, seen, logits)):
     assert np.isfinite(np.asarray(x, np.float32)).all()
+
+
+@functools.cache
+def a_round(vfl):
+  """(the state before it, what was seen of it)."""
+  data, plain = contracts.batch(), contracts.make('none')
+
+  @jax.jit
+  def play(key):
+    state = protocol.init(key, vfl, plain, contracts.TXS, data)
+    return state, protocol.play_round(
+        key, vfl, plain, contracts.TXS, state, data
+    )[1]
+
+  return play(jax.random.key(0))
 
 
 def view_of(kind, vfl):
   """A view of a round of that federation."""
   data, plain = contracts.batch(), contracts.make('none')
   key = jax.random.key(0)
-  state = protocol.init(key, vfl, plain, contracts.TXS, data)
-  seen = protocol.play_round(key, vfl, plain, contracts.TXS, state, data)[1]
+  state, seen = a_round(vfl)
   if kind is views.TrainedTop:
     return views.trained_top(plain, state, seen.messages.up[0], data)
   if kind is views.RecordedGradients:
@@ -129,7 +149,7 @@ def test_views_of_messages_are_float32():
   top = view_of(views.TrainedTop, vfl)
   assert top.received.dtype == jnp.float32
   for attack in norm_scoring(), residual_scoring(2):
-    assert np.isfinite(attack.run(jax.random.key(0), view)).all()
+    assert np.isfinite(jax.jit(attack.run)(jax.random.key(0), view)).all()
 
 
 @pytest.mark.parametrize('dtype', [
@@ -141,7 +161,7 @@ def test_an_attacker_inverts_gradients_in_full(dtype):
     vfl = algorithms.vlr(2, 2)._replace(bottoms=bottoms)
     attack = gradient_inversion(bottoms[1], 2, Search(20, 1))
     view = view_of(views.ModelGradients, vfl)
-    return attack.run(jax.random.key(1), view)
+    return jax.jit(attack.run)(jax.random.key(1), view)
 
   half, full = guess(dtype), guess(jnp.float32)
   assert half.dtype == jnp.float32
@@ -168,7 +188,7 @@ def test_an_attacker_completes_a_network_in_full(dtype):
     attack = model_completion(
         bottom, nets.mlp(2), completion.Schedule(5, stages=1)
     )
-    return attack.run(jax.random.key(1), view)
+    return jax.jit(attack.run)(jax.random.key(1), view)
 
   half = guess(dtype)
   assert half.dtype == jnp.float32
@@ -180,7 +200,7 @@ def test_a_shadow_is_trained_in_full_and_computes_in_half():
   vfl = federation(AT_LAST)
   view = view_of(views.TrainedTop, vfl)
   attack = model_inversion(vfl, vfl.bottoms[1], Inversion(2, steps=2))
-  found = attack.run(jax.random.key(1), view)
+  found = jax.jit(attack.run)(jax.random.key(1), view)
   assert found.dtype == jnp.float32 and np.isfinite(found).all()
 
 
@@ -192,7 +212,7 @@ def test_mixmatch_completes_a_network_in_full():
       federation(AT_LAST).bottom(1), nets.mlp(2),
       MixMatch(2, 2, stages=1),
   )
-  assert np.isfinite(attack.run(jax.random.key(1), view)).all()
+  assert np.isfinite(jax.jit(attack.run)(jax.random.key(1), view)).all()
 
 
 def test_masters_are_the_same_object_where_nothing_is_half():

@@ -290,10 +290,12 @@ def test_mixed_samples_are_watched_whose_labels_were_prepared():
   prepare = lambda key, features, labels: labels[:, ::-1]
   defense = chain(Defense(prepare=prepare), mixup.mixup(2))
   plan, truth = train.Plan(VFL, defense, TXS, 1, 22), data()
-  state = protocol.init(KEY, VFL, defense, TXS, truth)
+  state = jax.jit(lambda: protocol.init(KEY, VFL, defense, TXS, truth))()
   flipped = truth._replace(labels=truth.labels[:, ::-1])
-  _, expected = protocol.play_round(KEY, VFL, defense, TXS, state, flipped)
-  _, played = train.play_prepared(KEY, plan, state, truth, flipped.labels)
+  expected, played = jax.jit(lambda state: (
+      protocol.play_round(KEY, VFL, defense, TXS, state, flipped)[1],
+      train.play_prepared(KEY, plan, state, truth, flipped.labels)[1],
+  ))(state)
   mixed = expected.batch
   assert not np.array_equal(mixed.features[1], truth.features[1])
   np.testing.assert_allclose(played.batch.features[1], mixed.features[1])

@@ -17,6 +17,7 @@ from vfljax.types import Batch
 from vfljax.views import RecordedGradients
 
 KEY = jax.random.key(0)
+LEAK_AUC = jax.jit(metrics.leak_auc)
 KMEANS = jax.jit(kmeans, static_argnums=(2, 3, 4))
 
 
@@ -173,7 +174,7 @@ def test_two_classes_need_no_names():
     elif not labels:
       given = 0 * given
     scores = attack()(KEY, view._replace(known_labels=given))
-    auc.append(metrics.leak_auc(scores[:, 1] - scores[:, 0], jnp.asarray(y)))
+    auc.append(LEAK_AUC(scores[:, 1] - scores[:, 0], jnp.asarray(y)))
   assert 0.7 < auc[0] < 1
   np.testing.assert_allclose(auc[1:], auc[0], rtol=1e-6)
 
@@ -218,9 +219,9 @@ def test_the_closest_start_counts():
 @jax.jit
 def one_start(key, x):
   """The inertia of one start, step by step."""
-  centers = spread(key, x, 6, 3)
-  for _ in range(30):
-    centers = moved(x, centers)
+  centers = jax.lax.fori_loop(
+      0, 30, lambda _, centers: moved(x, centers), spread(key, x, 6, 3)
+  )
   return (distances(x, centers).min(1) ** 2).sum()
 
 
@@ -343,9 +344,10 @@ def test_seeds_and_strengths_are_one_program():
   many = np.asarray(grid(seeds, strengths))
   grid(seeds + 2, strengths / 2)
   assert len(traced) == 1 and many.shape == (3, 2, 60, 3)
-  for i, std in enumerate(strengths):
-    alone = grid(seeds[1:], np.float32([std]))
-    np.testing.assert_allclose(alone[0, 0], many[i, 1], atol=1e-4)
+  for i, std in enumerate(strengths):  # Wherever and beside whatever it is.
+    moved = grid(seeds[::-1], np.float32([9, std, 9]))
+    np.testing.assert_allclose(moved[1, 0], many[i, 1], atol=1e-4)
+  assert len(traced) == 1
 
 
 @functools.cache
@@ -377,10 +379,11 @@ def test_what_it_reads_through(name, strength, low, high):
     state = protocol.init(k_init, vfl, defense, txs, batch)
     _, played = protocol.play_round(k_play, vfl, defense, txs, state, batch)
     rounds = jax.tree.map(lambda x: x[None], played._replace(state=()))
-    view, known = views.recorded_gradients(k_see, 1, rounds, 4)
-    return attacks.gradient_clustering().run(k_run, view), known
+    return k_run, *views.recorded_gradients(k_see, 1, rounds, 4)
 
-  scores, known = map(np.asarray, run())
+  key, view, known = run()
+  scores = np.asarray(attack()(key, view))  # One program for all defenses.
+  known = np.asarray(known)
   assert known.sum() == 40
   hit = (scores.argmax(1) == y)[known == 0]
   assert low <= hit.mean() <= high

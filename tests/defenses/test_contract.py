@@ -260,12 +260,28 @@ def nothing_implicit():
     yield
 
 
-@pytest.mark.parametrize('mode', ['nothing implicit', '64 bits'])
+@contextlib.contextmanager
+def both_at_once():
+  """Types that differ where 64 bits are not allowed differ here, too: what
+  casts implicitly there does so here."""
+  with jax.enable_x64(True), nothing_implicit():
+    yield
+
+
+# Who makes numbers of JAX's own default type, beside others of its samples'.
+BY_DEFAULT = 'gafm', 'mid'
+
+
+@pytest.mark.parametrize('name, mode', [
+    *((name, both_at_once) for name in DEFENSES if name not in BY_DEFAULT),
+    *((name, mode) for name in BY_DEFAULT for mode in (
+        nothing_implicit, functools.partial(jax.enable_x64, True)
+    )),
+])
 def test_a_users_strict_program_traces_and_scans(name, mode):
   """By tracing alone: nothing is compiled. Types stay, so that rounds scan, and
   what is of 32 bits has a loss of as many."""
-  wide = mode == '64 bits'
-  with jax.enable_x64(True) if wide else nothing_implicit():
+  with mode():
     before, after, loss, _ = jax.eval_shape(
         functools.partial(life, name), jax.random.key(0), strengths_of(name)[0],
         batch(),

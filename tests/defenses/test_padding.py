@@ -71,13 +71,15 @@ def with_padding(count, filled):
 
 
 def sent(own, key, x, y, active, passive, memory):
-  penalty = lambda x: own.send(passive, key, x)[1]
-  return own.send(passive, key, x)[0], penalty(x), jax.grad(penalty)(x)
+  penalty = lambda x: own.send(passive, key, x)[::-1]
+  (value, message), slope = jax.value_and_grad(penalty, has_aux=True)(x)
+  return message, value, slope
 
 
 def received(own, key, x, y, active, passive, memory):
-  found = lambda x: own.receive(active, memory, key, (x,), y)
-  return found(x)[0][0], found(x)[1], jax.grad(lambda x: found(x)[1])(x)
+  penalty = lambda x: own.receive(active, memory, key, (x,), y)[::-1]
+  (value, (message,)), slope = jax.value_and_grad(penalty, has_aux=True)(x)
+  return message, value, slope
 
 
 # As in `HOOKS`, and what is added up over rows; of the passive party's hooks

@@ -177,7 +177,7 @@ def held(value, seen=None):
 @pytest.mark.parametrize('name', runs.ALL)
 def test_messages_hold_no_private_key_and_no_masks_twice(keys, name):
   with jax.enable_x64(True):
-    played = runs.ALL[name](keys)
+    played = runs.ALL[name](keys, rows=2, inputs=6, hidden=2)
     first = [s.payload for s in played.line.said]
     for payload in first:
       kinds = {type(one).__name__ for one in held(payload).values()}
@@ -199,9 +199,9 @@ def test_messages_hold_no_private_key_and_no_masks_twice(keys, name):
     for name in runs.ALL
 ])
 def test_a_real_mini_batch_is_plain_training(keys, name):
-  """B = 4, 32 inputs, 8 hidden."""
+  """B = 3, 14 inputs, 5 hidden."""
   with jax.enable_x64(True):
-    played = runs.ALL[name](keys, rows=4, inputs=32, hidden=8)
+    played = runs.ALL[name](keys, rows=3, inputs=14, hidden=5)
     assert played.error < 1e-6
   found = played.found()
   if name == 'spnn ckks':  # Its ciphertexts are of no fixed length.

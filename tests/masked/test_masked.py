@@ -42,7 +42,7 @@ def numpy_mlp(params, x):
     'dense', pytest.param('conv', marks=pytest.mark.slow)
 ])
 def epoch(request):
-  """An epoch of exact training, and of its plaintext equivalent beside it."""
+  """Half an epoch of exact training, and its plaintext equivalent beside it."""
   kind = request.param
   names = MLP if kind == 'dense' else ('conv1', 'conv2', 'fc2')
   setting = Public(prg=prg.THREEFRY if kind == 'dense' else QUICK)
@@ -56,7 +56,7 @@ def epoch(request):
 
   step, deal = mpc.jit(once), compiled(job)[1]
   fast = in_the_clear(plain)
-  for i in range(len(x) // BATCH):
+  for i in range(50):
     batch = slice(BATCH * i, BATCH * (i + 1))
     dealt, _ = deal(keys, state.weights, 0, i)
     before = state.weights
