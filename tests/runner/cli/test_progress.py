@@ -262,8 +262,10 @@ def test_attacks_of_a_larger_unit_are_expected_to_take_longer():
       if attacked:
         clock.now += 10.0
       else:
-        assert progress.eta() == pytest.approx(12.0 / 4)
+        # A second for four of work; the third's attacks are those of the first.
+        assert progress.eta() == pytest.approx(2.0 / 4 + 10.0)
       progress.finish()
+    assert progress.eta() == pytest.approx(2.0 / 4 + 10.0)
   larger, clock, _ = plain(units=[1.0, 3.0])
   with larger:
     for _ in range(2):
@@ -276,6 +278,36 @@ def test_attacks_of_a_larger_unit_are_expected_to_take_longer():
       clock.now += 10.0
       larger.finish()
   assert found == pytest.approx(1.0 + 30.0)
+
+
+def test_attacks_of_a_unit_that_was_trained_before_are_no_training():
+  """Its checkpoint has all epochs: only its attacks are played."""
+  progress, clock, _ = plain(units=3)
+  with progress:
+    progress.unit('none', seeds=1, epochs=10, epoch=10, attacked=True)
+    progress.trained()
+    clock.now += 90.0
+    progress.finish()
+    progress.unit('iso', seeds=1, epochs=10, attacked=True)
+    clock.now += 1.0
+    progress.advance(1)
+    assert progress.eta() == pytest.approx(9.0 + 90.0 + 100.0)
+
+
+def test_a_unit_that_starts_again_is_not_attacked_yet():
+  """Its attacks had no memory: it is compiled, and plays, in smaller pieces."""
+  progress, clock, stream = plain(units=1)
+  with progress:
+    for _ in range(2):
+      progress.compiling('none')
+      progress.unit('none', seeds=1, epochs=2, attacked=True)
+      clock.now += 8.0
+      progress.advance(1)
+      line = stream.getvalue().splitlines()[-1]
+      assert line == '[1/1] none, epoch 1/2, 1 seed, ETA 8 s and attacks'
+      progress.advance(2)
+      progress.trained()
+      clock.now += 50.0
 
 
 def test_in_a_cell_there_are_no_bars_and_ever_fewer_lines(monkeypatch):

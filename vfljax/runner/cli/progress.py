@@ -107,6 +107,7 @@ class Progress:
   def compiling(self, name: str) -> None:
     """Shows that the programs of `name` are being compiled."""
     self._since = self._clock()
+    self._trained = None  # Where attacks had no memory, the unit starts again.
     self._name, self._detail = name, 'compiling ...'
     self._epoch, self._epochs, self._units, self._first = 0, 0, 1, 0
     self._renew(now=True)
@@ -175,9 +176,7 @@ class Progress:
     """The unit in progress is done, and saved or about to be."""
     if self._trained is not None:
       seconds, work = self._attacks
-      self._attacks = (
-          seconds + self._clock() - self._trained, work + self._own()
-      )
+      self._attacks = seconds + self._attacking(), work + self._own()
     self._attacked, self._trained = False, None
     self._finished = self._end()
     self._epoch = self._epochs = self._first = 0
@@ -194,23 +193,26 @@ class Progress:
   def eta(self) -> float | None:
     """Seconds to go, or None before any progress.
 
-    Compilations to come are not included, as units may share programs, nor are
-    the first unit's attacks, as nothing tells how long they take.
+    Compilations to come are not included, as units may share programs. Attacks
+    are, once a unit has had some; all units to come are taken to have them.
     """
     now = self._work[self._finished] + self._begun()
     done = now - self._spared
     if done <= 0:
       return None
     until = self._clock() if self._since is None else self._since
-    pace = (until - self._start - self._compiled) / done
-    played = self._epoch - self._first
-    if played <= 0:
-      return pace * (self._work[-1] - now)
-    # Defenses differ: what is left of this one is told by its own pace.
-    until = until if self._trained is None else self._trained
-    left = (until - self._unit_start) / played * (self._epochs - self._epoch)
+    seconds, work = self._attacks
+    training = until - self._start - self._compiled - seconds
+    pace = (training - self._attacking()) / done
+    later = pace + (seconds / work if work else 0.0)
+    if not self._epochs:  # Between two units.
+      return later * (self._work[-1] - now)
+    left = pace * (self._own() - self._begun())
+    if played := self._epoch - self._first:
+      # Defenses differ: what is left of this one is told by its own pace.
+      left = (until - self._unit_start) / played * (self._epochs - self._epoch)
     left += self._attacks_left() or 0.0
-    return left + pace * (self._work[-1] - self._work[self._end()])
+    return left + later * (self._work[-1] - self._work[self._end()])
 
   def _attacks_left(self) -> float | None:
     """Seconds of the unit's attacks to go, judging by those of earlier units.
@@ -220,9 +222,11 @@ class Progress:
     seconds, work = self._attacks
     if not self._attacked or not work:
       return None if self._attacked else 0.0
-    begun = self._trained
-    spent = 0.0 if begun is None else self._clock() - begun
-    return max(seconds / work * self._own() - spent, 0.0)
+    return max(seconds / work * self._own() - self._attacking(), 0.0)
+
+  def _attacking(self) -> float:
+    """Seconds for which the unit's attacks have run."""
+    return 0.0 if self._trained is None else self._clock() - self._trained
 
   def _own(self) -> float:
     """The work of the unit in progress."""
@@ -283,13 +287,11 @@ class Progress:
       self._task = None
 
   def _remaining(self) -> str:
-    eta = self.eta()
-    if eta is None or self._attacks_left() is not None:
-      return '' if eta is None else f'ETA {duration(eta)}'
+    eta, known = self.eta(), self._attacks_left() is not None
     # So it is not said to be over while its attacks take ten times as long.
-    if self._trained is not None:
+    if eta is None or not known and self._trained is not None:
       return ''
-    return f'ETA {duration(eta)} and attacks'
+    return f'ETA {duration(eta)}{"" if known else " and attacks"}'
 
   def _print(self, text: str) -> None:
     # Markup off: a unit's name or a path may hold brackets.
