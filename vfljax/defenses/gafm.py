@@ -120,9 +120,11 @@ def _init(own: Settings, key: Key, spec: Spec) -> Slots:
   _two_classes(spec)
   gan, txs = _made(own), _optimizers(own)
   k_generator, k_critic = jax.random.split(key)
-  blank = jnp.zeros((1, *spec.embeddings[0].shape[1:]))
-  weights = gan.generator.init(k_generator, blank)
-  scores = gan.critic.init(k_critic, jnp.zeros((1, 1)))
+  blank = lambda *shape: jnp.zeros((1, *shape), jnp.float32)
+  weights = gan.generator.init(
+      k_generator, blank(*spec.embeddings[0].shape[1:])
+  )
+  scores = gan.critic.init(k_critic, blank(1))
   opts = txs[0].init(weights), txs[1].init(scores)
   return slots(spec, state=Memory(weights, scores, *opts))
 

@@ -154,7 +154,7 @@ def _through(
 def _receive(own: Settings, active, state, key, up, labels):
   del state
   drawn = labels is not None or own.noise == 'always'
-  real = jnp.ones(len(up[0])) if labels is None else labels.sum(-1)
+  real = crossing.counted(up[0]) if labels is None else labels.sum(-1)
   keys = jax.random.split(key, len(up))
   outs = [
       _through(own, p, k, u, real, drawn) for p, k, u in zip(active, keys, up)
