@@ -287,6 +287,6 @@ def outside(text: str) -> list[str]:
   return [
       line for line in bare.splitlines()
       if re.search(r'\d ?\+-', line) and not re.search(
-          'paper|published|recorded', line, re.IGNORECASE
+          'paper|published', line, re.IGNORECASE
       )
   ]

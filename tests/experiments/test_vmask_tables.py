@@ -202,11 +202,11 @@ def test_every_claim_names_records_that_are_there():
 
 
 def test_a_marker_without_an_end_or_a_number_is_refused():
-  text = 'a <!-- is: one -->0 +- 0<!-- end -->\nb 9 +- 9\n'
+  text = 'a <!-- is: one -->0 +- 0<!-- end -->\nunrecorded: 9 +- 9\n'
   numbers = dict(one=lambda: '1 +- 0')
   found = evidence.rewritten(text, 'vmask', {}, numbers)
   assert found == text.replace('>0 +- 0<', '>1 +- 0<')
-  assert evidence.outside(found) == ['b 9 +- 9']
+  assert evidence.outside(found) == ['unrecorded: 9 +- 9']
   endless = text.replace('<!-- end -->', '')
   with pytest.raises(ValueError, match='without its'):
     evidence.rewritten(endless, 'vmask', {}, numbers)
