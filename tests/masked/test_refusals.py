@@ -70,6 +70,8 @@ def test_noise_that_is_not_there():
     masking.unmask(Public(), chosen, masking.Weights({}, {}), {})
   with pytest.raises(ValueError, match='No noise for layer Dense_0/Dense_0'):
     masking.noisy({}, chosen, {})
+  with pytest.raises(ValueError, match='std must be a number of at least 0'):
+    masking.noise(jax.random.key(0), chosen, -1.0)
 
 
 def test_a_layer_that_is_not_in_shares():
@@ -77,8 +79,6 @@ def test_a_layer_that_is_not_in_shares():
   blank = {chosen[0].name: None}
   with pytest.raises(ValueError, match='Dense_0/Dense_0 is not in shares'):
     masking.unmask(Public(), chosen, masking.Weights({}, {}), blank)
-  with pytest.raises(ValueError, match='std must be a number of at least 0'):
-    masking.noise(jax.random.key(0), chosen, -1.0)
 
 
 def test_weights_outside_the_range_name_their_layer():
