@@ -66,8 +66,7 @@ class Attack(NamedTuple):
     wants: For attacks on features: how many samples' features it guesses.
     against: (defense) -> Attack; the same attacker, knowing that the federation
       has this defense. The defense is an argument here since views hold arrays
-      only. `None` for attacks that do not depend on the defense. Asked of
-      attacks on the trained federation and on rounds that are played again.
+      only. `None` for attacks that do not depend on the defense.
     halves: `run` in two steps, if other attacks have the same second one;
       `in_halves` makes such an attack.
   """
@@ -78,6 +77,10 @@ class Attack(NamedTuple):
   wants: Wants = Wants()
   against: Callable[[Any], 'Attack'] | None = None
   halves: Halves | None = None
+
+  def knowing(self, defense: Any) -> 'Attack':
+    """The attacker who is told the federation's defense, if it asks for it."""
+    return self.against(defense) if self.against else self
 
 
 def in_halves(

@@ -48,7 +48,7 @@ def watcher(
 
   Args:
     attacks: By name; their views must be views of a round.
-    defense: The federation's, whose `expose` says which weights can be read.
+    defense: The federation's, for its `expose` and attackers who know it.
     parties: The passive parties that attack, 1..K. Results of the first are
       named as the attack, those of another party k 'name@k'.
     pool: 'epoch' scores an epoch's rounds at once, 'round' averages theirs.
@@ -64,7 +64,8 @@ def watcher(
 
   def watch(key, played):
     rows = {}
-    for name, attack in attacks.items():
+    for name, asked in attacks.items():
+      attack = asked.knowing(defense)
       for k in parties:
         at = jax.random.fold_in(own_key(key, name), k)
         k_view, k_run = jax.random.split(at)

@@ -494,6 +494,17 @@ def test_attacks_in_training_read_weights_as_the_defense_lets_them():
     assert (guessed.scores == 0).all() == hidden
 
 
+def test_who_asks_is_told_the_defense_in_training():
+  defense = make('none')
+  scored = lambda value: lambda key, view: value + 0 * view.valid
+  asking = Attack(views.CutGradients, scored(0.0), against=lambda told: Attack(
+      views.CutGradients, scored(1.0 if told is defense else 2.0)
+  ))
+  watch, _ = measure.watcher(dict(asking=asking), defense)
+  guessed = watch(jax.random.key(3), one_round()[1])['asking'].guessed
+  assert (guessed.scores == 1).all()
+
+
 @pytest.mark.parametrize('name', EVERY_ATTACK)
 def test_no_attack_draws_from_a_key_twice(name):
   """By tracing alone; see tests/test_keys.py."""

@@ -159,9 +159,7 @@ def _attempts(job: Job, key: Key) -> Array:
 def _attack(job: Job, prepared: Prepared, state, name, k, key):
   """Runs one attack after training, by or on passive party k."""
   plan, splits = prepared.plan, prepared.splits
-  attack = job.setting.after_training[name]
-  if attack.against:
-    attack = attack.against(plan.defense)
+  attack = job.setting.after_training[name].knowing(plan.defense)
   who, _, recipe = attackers.attacker(job.setting.config, name)
   k_known, k_view, k_run = stolen.luck(key)
   seen = views.Finished(

@@ -173,13 +173,8 @@ def _at_stages(
   }
 
 
-def _knowing(attack: Attack, plan: train.Plan) -> Attack:
-  """The attack, knowing the defense that its training has, if it asks."""
-  return attack.against(plan.defense) if attack.against else attack
-
-
 def _attack(setting, plan, data, labels, state, name, k, key) -> Metrics:
-  attack = _knowing(setting.replayed[name], plan)
+  attack = setting.replayed[name].knowing(plan.defense)
   who = attacker(setting.config, name).who
   if attack.wants.batch:
     return _rebuild(setting, plan, data, labels, state, name, k, key)
@@ -222,7 +217,7 @@ def _rebuild(setting, plan, data, labels, state, name, k, key) -> Metrics:
 
   The active party does this, against passive party k.
   """
-  attack = _knowing(setting.replayed[name], plan)
+  attack = setting.replayed[name].knowing(plan.defense)
   who, _, recipe = attacker(setting.config, name)
   k_pool, k_rounds, k_play, k_run, k_view = jax.random.split(key, 5)
   pool = permutation(k_pool, len(data.labels))[: attack.wants.samples]
