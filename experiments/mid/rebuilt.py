@@ -231,17 +231,18 @@ def _floor(metric: str) -> str:
   return evidence.spread(values, DIGITS[metric])
 
 
-def _quoted(attack: str, strength: float, metric: str) -> str:
-  return evidence.spread(
-      _before(('MID', strength), attack, metric), DIGITS[metric]
-  )
+def _quoted(attack: str, cell: tuple[str, float | None], metric: str) -> str:
+  return evidence.spread(_before(cell, attack, metric), DIGITS[metric])
 
 
 NUMBERS = {
     f'psnr_{record}': lambda record=record: untrained(record)
     for record in RUNS
 } | {
-    f'{who}_{metric}_{strength:g}': partial(_quoted, attack, strength, metric)
+    f'{who}_{metric}_{lam:g}': partial(_quoted, attack, ('MID', lam), metric)
     for who, attack in (('plain', 'cafe'), ('knowing', cafe_defended.DEFENDED))
-    for strength in cafe.LAMBDAS for metric in DIGITS
+    for lam in cafe.LAMBDAS for metric in DIGITS
+} | {
+    f'undefended_{metric}': partial(_quoted, 'cafe', ('none', None), metric)
+    for metric in DIGITS
 } | {f'floor_{metric}': partial(_floor, metric) for metric in ('psnr', 'ssim')}
