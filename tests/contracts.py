@@ -54,9 +54,10 @@ def drawn(dtype):
 
 @functools.cache
 def federation():
-  # Each layer is a tenth of what a round takes to compile: one is deep.
+  # Each layer is a tenth of what a round takes to compile. The top has two, as
+  # gradients from a linear one have but two directions.
   bottoms = [nets.mlp(WIDTH)] + [nets.mlp(8, WIDTH)] * (PARTIES - 1)
-  return algorithms.vhnn(bottoms, nets.binary(nets.mlp(1)))
+  return algorithms.vhnn(bottoms, nets.binary(nets.mlp(8, 1)))
 
 
 def start(key, defense, data):
