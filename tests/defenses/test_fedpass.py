@@ -333,3 +333,18 @@ def test_bad_arguments_of_fedpass(arguments, message):
   if message != 'hidden':
     with pytest.raises(ValueError, match=f'fedpass: {message}'):
       fedpass.fedpass(**arguments)
+
+
+@pytest.mark.parametrize('defense', [
+    fedpass.fedpass(), fedpass_cut.fedpass_cut(),
+], ids=['fedpass', 'fedpass_cut'])
+def test_passports_have_no_gradient(defense):
+  """It would not move them, but count in a norm that a gradient is cut to."""
+  _, after, _ = play(defense, optax.sgd(1.0, momentum=0.9))
+  remembered = jax.tree.leaves_with_path([p.opt for p in after.parties])
+  own = [
+      np.abs(np.asarray(gradient)).max() for path, gradient in remembered
+      if getattr(path[-1], 'key', '') in ('scale_key', 'bias_key')
+  ]
+  assert len(own) >= 4 and not any(own)
+  assert len(remembered) > len(own)
