@@ -5,7 +5,7 @@ spread is the sum of two sample deviations (or one, if a number has none). Two
 numbers that differ by less decide nothing.
 """
 from experiments.claims import Claim, Verdict, untestable
-from experiments.mid import curves, rebuilt
+from experiments.mid import curves, knowing, rebuilt
 from experiments.mid.curves import Compared, Curves, Point
 from experiments.mid.rivalries import (
     ADAPTED, ADAPTED_FASHION, CARS, CIFAR10, DIRECT, DIRECTION, DIRECTION_LAST,
@@ -235,7 +235,7 @@ CLAIMS = (
       for claim in rebuilt.claims(
           f'cafe_{name}_published', data, "its authors' weights"
       )),
-    *rebuilt.knowing(),
+    *knowing.CLAIMS,
     *(Rivalry(title, record, attack, ['accuracy_last'], others=others).claim(
         'Fig. 3', f'MID below {", ".join(others)}{but}: {title}, a subset of '
         'CIFAR-10'

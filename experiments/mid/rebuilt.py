@@ -7,11 +7,10 @@ The attack has 1500 steps here, far fewer than in the paper, and may therefore
 be weaker; every claim says so.
 """
 from collections.abc import Callable
-from functools import partial
 
 from experiments import evidence
 from experiments.claims import Claim, Verdict
-from experiments.mid import cafe, cafe_defended, curves
+from experiments.mid import cafe, curves
 from experiments.mid.curves import Curves, Point
 from vfljax.report import reading
 
@@ -26,10 +25,6 @@ RUNS = {f'cafe_{name}': f'cafe.py {data}' for name, data in DATA.items()} | {
     '--config.attack.cafe.published=True --config.seeds=3'
     for name, data in DATA.items()
 }
-# CAFE beside an attacker who knows MID, before training.
-DEFENDED = 'cafe_defended'
-DIGITS = dict(psnr=1, ssim=2, own_image=0)
-BESIDE = {'CAFE': 'cafe', 'who knows MID': cafe_defended.DEFENDED}
 PAPER_STEPS = {'MNIST': 10_000, 'CIFAR-10': 20_000}  # Section 5.2.
 CHEAP = 3.0  # Points of accuracy that the highest lambda costs less than.
 STAGES = dict(untrained='psnr_start', trained='psnr_end')
@@ -147,102 +142,7 @@ def claims(record: str, data: str, weights: str = '') -> list[Claim]:
   ]
 
 
-def _before(
-    cell: tuple[str, float | None], attack: str, metric: str
-) -> list[float]:
-  """What an attacker reads before training, by seed; shares in percent."""
-  results = evidence.load(PAPER, DEFENDED).results
-  found = reading.find(results, cell, attack, f'{metric}_start')
-  return [value * (100 if metric == 'own_image' else 1)
-          for value in found.values()]
-
-
-def _of(attack: str, strength: float, metric: str) -> reading.Summary:
-  """What an attacker reads of MID at `strength`, before training."""
-  return reading.summarize(_before(('MID', strength), attack, metric))
-
-
-def _ends(attack: str) -> tuple[reading.Summary, reading.Summary]:
-  """PSNR at lambda 0 and at the highest."""
-  first, *_, last = cafe.LAMBDAS
-  return _of(attack, first, 'psnr'), _of(attack, last, 'psnr')
-
-
-def _told_ends(who: str) -> str:
-  zero, strong = _ends(BESIDE[who])
-  return (
-      f'{who}: {zero.mean:.1f} +- {zero.std:.1f} (MID {cafe.LAMBDAS[0]:g}), '
-      f'{strong.mean:.1f} +- {strong.std:.1f} (MID {cafe.LAMBDAS[-1]:g})'
-  )
-
-
-def _falls_knowing() -> Verdict:
-  zero, strong = _ends(cafe_defended.DEFENDED)
-  return Verdict(
-      curves.above(zero.mean - strong.mean, zero.std + strong.std),
-      f'PSNR {"; ".join(map(_told_ends, BESIDE))}',
-  )
-
-
-def _fails_knowing() -> Verdict:
-  floor, (_, strong) = mean_image(DEFENDED), _ends(cafe_defended.DEFENDED)
-  return Verdict(
-      curves.above(floor - strong.mean, strong.std),
-      f'PSNR {strong.mean:.1f} +- {strong.std:.1f} (MID '
-      f'{cafe.LAMBDAS[-1]:g}), mean image {floor:.1f}',
-  )
-
-
-def knowing() -> list[Claim]:
-  """What is left of the paper's claims where the attacker knows MID."""
-  who = "to CAFE that knows MID's penalty"
-  how = (
-      "MNIST, untrained, its authors' weights; "
-      f'{cafe_defended.STEPS} steps, the paper has {PAPER_STEPS["MNIST"]}'
-  )
-  return [
-      Claim('ours', f'the highest lambda leaves less than lambda 0 {who} '
-            f'({how})', _falls_knowing, (DEFENDED,)),
-      Claim('ours', f'the highest lambda leaves less than the mean image {who} '
-            f'({how})', _fails_knowing, (DEFENDED,)),
-  ]
-
-
-def beside() -> str:
-  """The table of both attackers on the untrained federation."""
-  results = evidence.load(PAPER, DEFENDED).results
-  rows = [
-      [curves.named(cell), *(
-          evidence.spread(_before(cell, attack, metric), digits)
-          for attack in BESIDE.values() for metric, digits in DIGITS.items()
-      )]
-      for cell in results.cells
-  ]
-  rows.append(['mean image, no attack', *map(_floor, ('psnr', 'ssim'))])
-  rows[-1] += [''] * (len(rows[0]) - len(rows[-1]))
-  said = 'PSNR', 'SSIM', 'nearest to their own, %'
-  head = [f'{who}: {what}' for who in BESIDE for what in said]
-  return evidence.markdown(['', *head], rows)
-
-
-def _floor(metric: str) -> str:
-  """What guessing the mean image has."""
-  values = _before(('none', None), 'cafe', f'mean_image_{metric}')
-  return evidence.spread(values, DIGITS[metric])
-
-
-def _quoted(attack: str, cell: tuple[str, float | None], metric: str) -> str:
-  return evidence.spread(_before(cell, attack, metric), DIGITS[metric])
-
-
 NUMBERS = {
     f'psnr_{record}': lambda record=record: untrained(record)
     for record in RUNS
-} | {
-    f'{who}_{metric}_{lam:g}': partial(_quoted, attack, ('MID', lam), metric)
-    for who, attack in (('plain', 'cafe'), ('knowing', cafe_defended.DEFENDED))
-    for lam in cafe.LAMBDAS for metric in DIGITS
-} | {
-    f'undefended_{metric}': partial(_quoted, 'cafe', ('none', None), metric)
-    for metric in DIGITS
-} | {f'floor_{metric}': partial(_floor, metric) for metric in ('psnr', 'ssim')}
+}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from experiments import claims, evidence
 from experiments.evidence import Table
-from experiments.mid import cafe, curves, rebuilt, rivalries
+from experiments.mid import cafe, curves, knowing, rebuilt, rivalries
 from vfljax.report import reading
 from vfljax.report.reading import Cell, Results
 
@@ -59,7 +59,7 @@ RUNS = dict(
     fig8_cifar10='fig8.py --config.data.path=cars_lorries.npz',
     fig9=f'fig9.py {MNIST} --config.data.limit=0 --config.seeds=3',
     **rebuilt.RUNS,
-    cafe_defended=f'cafe_defended.py {MNIST}',
+    **knowing.RUNS,
     fig3_pmc='fig3.py:pmc,cpu --config.data.path=cifar10.npz',
     fig3_amc='fig3.py:amc,cpu --config.data.path=cifar10.npz',
     **{
@@ -287,11 +287,11 @@ TABLES: dict[str, Table] = dict(
     fig8_cifar10=_recorded('fig8_cifar10', DIRECTION),
     fig9=_recorded('fig9', REPLACED),
     **{r: _of(r, lambda r=r: cafed(r)) for r in rebuilt.RUNS},
-    cafe_defended=_of(rebuilt.DEFENDED, rebuilt.beside),
+    **{told.record: _of(told.record, told.table) for told in knowing.RECORDS},
     fig3_pmc=_stolen('fig3_pmc', 'model_completion'),
     fig3_amc=_stolen('fig3_amc', 'active_completion'),
     fig3_momentum=evidence.of_records(PAPER, RUNS, *RATES)(momentum),
     equal=equal,
     claims=lambda: claims.table(PAPER),
 )
-NUMBERS: dict[str, Table] = rebuilt.NUMBERS
+NUMBERS: dict[str, Table] = rebuilt.NUMBERS | knowing.NUMBERS

@@ -43,7 +43,7 @@ def test_layers_that_do_not_exist():
 
 def test_t4_needs_the_learning_rate():
   job, state, *_ = federation('dense', ('Dense_2',), 'Dense_2')
-  with pytest.raises(ValueError, match='eta'):
+  with pytest.raises(ValueError, match='T4. needs eta'):
     training.start(job._replace(eta=0.0), state.weights, state.active)
   for tx, said in (
       (optax.adamw(0.5), 'uses its weights'), (optax.sgd(0.4), 'must be optax'),
