@@ -13,6 +13,10 @@ softplus(. - shift); Linear(s d, 5 s d), ReLU, Linear(5 s d, d). VFLAIR also has
 a ReLU behind the encoder and one behind the decoder. They cost accuracy, and a
 unit that dies cannot shed its KL, so they are there with `reference` only.
 
+The gradient of a passive party's penalty depends on its samples, too: whoever
+gets the gradients of its weights can read samples from it (`attacks.cafe` with
+`defended`), before training more at a large lambda than at 0.
+
 The bottleneck has the learning rate of its party unless that party's optimizer
 gives the weights under 'defense' another (`optax.partition`).
 """
