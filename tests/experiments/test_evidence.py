@@ -489,6 +489,7 @@ NOT_OUT = {
     'vmask/records/tm_standardized.json': 1,
     'mid/records/cafe_cifar10_published.json': 2,
     'vmask/records/table1_mlp3_authors.json': 2,
+    'vmask/records/table2_tfm.json': 4,
 }
 
 
