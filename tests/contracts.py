@@ -68,3 +68,16 @@ def start(key, defense, data):
 
 def play(key, defense, state, data):
   return protocol.play_round(key, federation(), defense, TXS, state, data)
+
+
+@functools.cache
+def one_round(vfl=None):
+  """(state before it, what was seen of it), of an undefended round."""
+  vfl, defense, data = vfl or federation(), make('none'), batch()
+  play = jax.jit(lambda key, state: protocol.play_round(
+      key, vfl, defense, TXS, state, data
+  )[1])
+  with jax.ensure_compile_time_eval():  # Also where a test traces first.
+    key = jax.random.key(0)
+    state = protocol.init(key, vfl, defense, TXS, data)  # Eager: less compiled.
+    return state, play(key, state)

@@ -103,26 +103,11 @@ def test_the_active_party_computes_in_full(defense):
     assert np.isfinite(np.asarray(x, np.float32)).all()
 
 
-@functools.cache
-def a_round(vfl):
-  """(the state before it, what was seen of it)."""
-  data, plain = contracts.batch(), contracts.make('none')
-
-  @jax.jit
-  def play(key):
-    state = protocol.init(key, vfl, plain, contracts.TXS, data)
-    return state, protocol.play_round(
-        key, vfl, plain, contracts.TXS, state, data
-    )[1]
-
-  return play(jax.random.key(0))
-
-
 def view_of(kind, vfl):
   """A view of a round of that federation."""
   data, plain = contracts.batch(), contracts.make('none')
   key = jax.random.key(0)
-  state, seen = a_round(vfl)
+  state, seen = contracts.one_round(vfl)
   if kind is views.TrainedTop:
     return views.trained_top(plain, state, seen.messages.up[0], data)
   if kind is views.RecordedGradients:

@@ -10,31 +10,18 @@ import pytest
 
 from tests.contracts import (
     ATTACKS, PARTIES, SAMPLES, TXS, WIDTH, batch, federation, make,
-    recipe_named,
+    one_round, recipe_named,
 )
 from vfljax import algorithms, attacks, measure, nets, protocol, views
 from vfljax.attack import REPLAYED, ROUND, TRAINED, TRAINING, Attack, recipe
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.attacks.mixmatch import MixMatch
-from vfljax.defense import Defense
 from vfljax.scene import Ground, Scene
 
 EVERY_BACKDOOR = sorted(
     name for name in ATTACKS if recipe_named(name).stage == TRAINING
 )
 EVERY_ATTACK = sorted({*ATTACKS} - {*EVERY_BACKDOOR})
-
-
-@functools.cache
-def one_round(vfl=None):
-  vfl, defense, data = vfl or federation(), make('none'), batch()
-  play = jax.jit(lambda key, state: protocol.play_round(
-      key, vfl, defense, TXS, state, data
-  )[1])
-  with jax.ensure_compile_time_eval():  # Also where a test traces first.
-    key = jax.random.key(0)
-    state = protocol.init(key, vfl, defense, TXS, data)  # Eager: less compiled.
-    return state, play(key, state)
 
 
 def view_of(kind):
@@ -479,30 +466,6 @@ def test_no_attack_is_scored_where_it_knows_the_label():
     known, weights = seen[name].guessed.scores, seen[name].guessed.weights
     assert known.any()
     np.testing.assert_array_equal(weights, 1 - known, name)
-
-
-def test_attacks_in_training_read_weights_as_the_defense_lets_them():
-  nothing = Defense(expose=lambda state, key, k, weights: jax.tree.map(
-      jnp.zeros_like, weights
-  ))
-  size = Attack(views.ModelGradients, lambda key, view: sum(
-      jnp.abs(x).sum() for x in jax.tree.leaves(view.weights)
-  ) + 0 * view.valid)
-  for defense, hidden in (make('none'), False), (nothing, True):
-    watch, _ = measure.watcher(dict(size=size), defense)
-    guessed = watch(jax.random.key(3), one_round()[1])['size'].guessed
-    assert (guessed.scores == 0).all() == hidden
-
-
-def test_who_asks_is_told_the_defense_in_training():
-  defense = make('none')
-  scored = lambda value: lambda key, view: value + 0 * view.valid
-  asking = Attack(views.CutGradients, scored(0.0), against=lambda told: Attack(
-      views.CutGradients, scored(1.0 if told is defense else 2.0)
-  ))
-  watch, _ = measure.watcher(dict(asking=asking), defense)
-  guessed = watch(jax.random.key(3), one_round()[1])['asking'].guessed
-  assert (guessed.scores == 1).all()
 
 
 @pytest.mark.parametrize('name', EVERY_ATTACK)
