@@ -3,10 +3,11 @@
   python -m experiments.bench.layers --out=experiments/bench/layers.json
 
 Timed are a layer's output and both gradients in a loop, as in training: as one
-product of patches, by `nets.winograd` (3x3) and by `nets.banded`. Times are in
-milliseconds, the fastest of several, in turns. 'chosen' is the choice of
-`nets.convolution.quickest`. 'errors' are of the output: the root mean squared
-difference from float64 over the root mean square.
+product of patches, by `nets.winograd` (3x3) with tiles of 2x2, of 4x4 and of
+what it chooses, and by `nets.banded`. Times are in milliseconds, the fastest of
+several, in turns. 'chosen' is the choice of `nets.convolution.quickest`.
+'errors' are of the output: the root mean squared difference from float64 over
+the root mean square.
 """
 import argparse
 from collections.abc import Callable
@@ -81,6 +82,22 @@ LAYERS = (
 )
 
 
+def tile_of(layer: Layer) -> tuple[int, int]:
+  return winograd.best((layer.images, layer.rows, layer.columns, layer.inputs))
+
+
+def winograds(tile: tuple[int, int]) -> str:
+  return 'winograd {}x{}'.format(*tile)
+
+
+def chosen(layer: Layer) -> str:
+  """Which of its `ways` a network takes."""
+  image, kernel, _ = (jnp.zeros(v.shape, 'f') for v in layer.drawn())
+  steps = layer.step, layer.step
+  name = convolution.quickest(image, kernel, steps, layer.pads)
+  return winograds(tile_of(layer)) if name == 'winograd' else name
+
+
 def ways(layer: Layer) -> dict[str, Callable]:
   """Those that can compute it: functions of an image and a kernel."""
   steps = layer.step, layer.step
@@ -88,7 +105,8 @@ def ways(layer: Layer) -> dict[str, Callable]:
       convolution.convolve, strides=steps, padding=layer.pads, how='patches'
   ))
   if layer.side == 3 and layer.step == 1:
-    found['winograd'] = winograd.convolve
+    for tile in ((2, 2), (4, 4), tile_of(layer)):
+      found[winograds(tile)] = partial(winograd.convolve, tile=tile)
   found['banded'] = partial(banded.convolve, strides=steps, pads=layer.pads)
   return found
 
@@ -111,7 +129,6 @@ def measured(layer: Layer, turns: int) -> dict[str, Any]:
   """Each way's milliseconds, and how far each is off."""
   x, kernel, dy = double = layer.drawn()
   inputs = tuple(jnp.asarray(values, 'f') for values in double)
-  image, weights, _ = inputs
   pixels = dy.size // layer.outputs
   work = pixels * kernel.size / 9
   times = int(np.clip(WORK / work, 1, 2000))
@@ -128,9 +145,7 @@ def measured(layer: Layer, turns: int) -> dict[str, Any]:
   return dict(
       layer=layer._asdict(),
       ms={k: round(1e3 * min(own) / times, 3) for k, own in found.items()},
-      chosen=convolution.quickest(
-          image, weights, (layer.step, layer.step), layer.pads
-      ),
+      chosen=chosen(layer),
       errors=errors(layer, x, kernel),
   )
 

@@ -1,20 +1,28 @@
 """Convolutions of 3x3 by Winograd's algorithm: fewer products, less memory.
 
-Of each 2x2 pixels of the output, 16 products with sums and differences of the
-4x4 pixels below them take the place of 36, F(2x2, 3x3) in Lavin and Gray (2016,
+An output is divided into tiles. Of one of 2x2 pixels, 16 products with sums of
+the 4x4 pixels of the input below it take the place of 36; of one of 4x4, 36
+products those of 144: F(2x2, 3x3) and F(4x4, 3x3) in Lavin and Gray (2016,
 https://arxiv.org/abs/1509.09308):
 
   Y = A^T [(G g G^T) * (B^T d B)] A
 
-is the output of a tile of four pixels, d the 4x4 of the input and g a kernel,
-for one channel of either; summed over the input's channels, `*` becomes a
-product of matrices at each of 16 places. What of an image goes into products is
-four times the image; its windows are nine times. The terms are those of the
-convolution in another order, so that float32's last digits differ.
+is a tile of the output, d the input's pixels below it and around, and g a
+kernel, for one channel of either; summed over the input's channels, `*` becomes
+a product of matrices at each of the places, 16 or 36. What of an image goes
+into products is 4 or 2.25 times the image; its windows are nine times. Rows and
+columns can have tiles of different sides.
 
-Written so that JAX's way back is as short: see `windows.split`.
+The terms are those of the convolution in another order, so that float32's last
+digits differ. Where a tile's side is 4, they also have factors: A, B and G are
+polynomials at 0, +-1/sqrt(2), +-sqrt(2) and infinity, which err half as much
+as 0, +-1, +-2 and infinity. Errors are in `experiments/bench/layers.json`.
+
+Written so that JAX's way back is as short: see `windows.split`. Between the two
+axes nothing is reshaped: XLA would compute the first one's places twice.
 """
 from collections.abc import Sequence
+from functools import partial
 
 import jax
 from jax import lax
@@ -25,14 +33,26 @@ import numpy as np
 from vfljax.nets.windows import split
 from vfljax.types import Array
 
-# G and A^T of one axis.
-_G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], 'f')
-_A = np.array([[1, 1, 1, 0], [0, 1, -1, -1]], 'f')
-# Of both. Places, and an output's pixels, are numbered column by column, the
-# kernel's taps row by row.
-_PLACES, _TAPS, _PIXELS = 16, 9, 4
-_KERNEL = np.einsum('ik,jl->jikl', _G, _G).reshape(_PLACES, _TAPS)
-_OUTPUT = np.einsum('ik,jl->jilk', _A, _A).reshape(_PIXELS, _PLACES)
+_TAPS = 9
+_LOW, _HIGH = 0.5**0.5, 2**0.5
+# G of one axis, by the side of a tile.
+_KERNEL = {
+    2: np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]]),
+    4: np.array([
+        [1, 0, 0], [-2 / 3, -_LOW * 2 / 3, -1 / 3],
+        [-2 / 3, _LOW * 2 / 3, -1 / 3], [1 / 6, _HIGH / 6, 1 / 3],
+        [1 / 6, -_HIGH / 6, 1 / 3], [0, 0, 1],
+    ]),
+}
+# A^T of one axis.
+_OUTPUT = {
+    2: np.array([[1, 1, 1, 0], [0, 1, -1, -1]]),
+    4: np.array([
+        [1, 1, 1, 1, 1, 0], [0, _LOW, -_LOW, _HIGH, -_HIGH, 0],
+        [0, 0.5, 0.5, 2, 2, 0],
+        [0, _LOW / 2, -_LOW / 2, 2 * _HIGH, -2 * _HIGH, 1],
+    ]),
+}
 
 # Where it is quicker on a CPU: see experiments/bench/layers.json.
 _SPARED = 0.59  # Of the products at most: a small image's tiles reach outside.
@@ -50,16 +70,42 @@ def worth_it(
     return False
   if tuple(pads) != ((1, 1), (1, 1)):
     return False
-  images, high, wide, inputs = image
-  tiles = -(-high // 2) * -(-wide // 2)
+  _, high, wide, inputs = image
+  tiles, places = _counts(image, best(image))
   return (
-      _PLACES * tiles <= _SPARED * _TAPS * high * wide
+      places <= _SPARED * _TAPS * high * wide
       and inputs >= _CHANNELS and _WIDER * inputs >= kernel[3]
-      and images * tiles >= _TILES
+      and tiles >= _TILES
   )
 
 
-def convolve(x: Array, kernel: Array) -> Array:
+def best(image: Sequence[int]) -> tuple[int, int]:
+  """The quickest tile for [batch, height, width, c_in]: (rows, columns)."""
+  _, high, wide, _ = image
+  rows, columns = (
+      min(_KERNEL, key=lambda side: _places_on(pixels, side))
+      for pixels in (high, wide)
+  )
+  tiles, _ = _counts(image, (rows, columns))
+  return (rows, columns) if tiles >= _TILES else (2, 2)
+
+
+def _counts(image: Sequence[int], tile: tuple[int, int]) -> tuple[int, int]:
+  """The tiles of all images, and the places of one of them."""
+  sides = list(zip(image[1:3], tile))
+  down, right = (-(-pixels // side) for pixels, side in sides)
+  high, wide = (_places_on(pixels, side) for pixels, side in sides)
+  return image[0] * down * right, high * wide
+
+
+def _places_on(pixels: int, side: int) -> int:
+  """The places on an axis of so many pixels."""
+  return -(-pixels // side) * (side + 2)
+
+
+def convolve(
+    x: Array, kernel: Array, tile: tuple[int, int] | None = None
+) -> Array:
   """Cross-correlation with one pixel of zeros around the image.
 
   A function that XLA leaves one: it would write what makes `x`, norms and
@@ -68,48 +114,74 @@ def convolve(x: Array, kernel: Array) -> Array:
   Args:
     x: [batch, height, width, c_in].
     kernel: [3, 3, c_in, c_out].
+    tile: A tile's pixels, (rows, columns), each 2 or 4; `None` is the `best`.
 
   Returns:
     [batch, height, width, c_out].
   """
   with set_xla_metadata(inlineable='false'):
-    return _convolve(x, kernel)
+    return _convolve(x, kernel, tile or best(x.shape))
 
 
-@jax.jit  # Traced once for all layers of a shape.
-def _convolve(x, kernel):
+@partial(jax.jit, static_argnums=2)  # Traced once for all layers of a shape.
+def _convolve(x, kernel, tile):
   batch, high, wide, _ = x.shape
-  x = jnp.pad(x, ((0, 0), (0, high % 2), (0, wide % 2), (0, 0)))
-  weights = jnp.asarray(_KERNEL, x.dtype) @ kernel.reshape(_TAPS, -1)
+  rows, columns = tile
+  x = jnp.pad(x, ((0, 0), (0, -high % rows), (0, -wide % columns), (0, 0)))
+  # Places, and an output's pixels, are numbered column by column, the kernel's
+  # taps row by row.
+  weights = _of_both('ik,jl->jikl', _KERNEL, tile, x.dtype).reshape(-1, _TAPS)
+  weights = weights @ kernel.reshape(_TAPS, -1)
   products = lax.dot_general(
-      _tiles(x), weights.reshape(_PLACES, *kernel.shape[2:]),
+      _tiles(x, tile), weights.reshape(-1, *kernel.shape[2:]),
       (((2,), (1,)), ((0,), (0,))),
   )
-  y = jnp.asarray(_OUTPUT, x.dtype) @ products.reshape(_PLACES, -1)
-  y = y.reshape(2, 2, batch, x.shape[1] // 2, x.shape[2] // 2, -1)
+  pixels = _of_both('ik,jl->jilk', _OUTPUT, tile, x.dtype)
+  y = pixels.reshape(rows * columns, -1) @ products.reshape(len(weights), -1)
+  y = y.reshape(
+      columns, rows, batch, x.shape[1] // rows, x.shape[2] // columns, -1
+  )
   y = y.transpose(2, 3, 1, 4, 0, 5).reshape(*x.shape[:3], -1)
   return y[:, :high, :wide]
 
 
-def _tiles(x: Array) -> Array:
-  """B^T d B of all tiles of an image of even sides, [16, batch * tiles, c]."""
-  batch, high, wide, c = x.shape
-  x = _places(x.reshape(batch, high // 2, 2, wide, c), 1)
-  x = _places(x.reshape(4, batch, high // 2, wide // 2, 2, c), 3)
-  return x.reshape(_PLACES, -1, c)
+def _of_both(how: str, matrices: dict, tile: tuple[int, int], dtype) -> Array:
+  """A matrix of two axes: of what it is for the rows and for the columns."""
+  rows, columns = tile
+  return jnp.asarray(np.einsum(how, matrices[rows], matrices[columns]), dtype)
+
+
+def _tiles(x: Array, tile: tuple[int, int]) -> Array:
+  """B^T d B of all tiles of an image, [places, batch * tiles, c]."""
+  (batch, high, wide, c), (rows, columns) = x.shape, tile
+  x = x.reshape(batch, high // rows, rows, wide // columns, columns, c)
+  x = _places(_places(x, 1), 3)
+  return x.reshape((rows + 2) * (columns + 2), -1, c)
 
 
 def _places(x: Array, axis: int) -> Array:
-  """B^T d on the axis of tiles, behind which is that of their two pixels.
+  """B^T d on the axis of tiles, behind which is that of their pixels.
 
-  d is these two, the one before and the one after; outside is zero. The four
-  places come first.
+  d is these, the one before and the one after; outside is zero. The places
+  come first.
   """
-  second, third = split(x, axis + 1)
-  first, fourth = _moved(third, axis, 1), _moved(second, axis, -1)
-  return jnp.stack(
-      [first - third, second + third, third - second, second - fourth]
-  )
+  own = split(x, axis + 1)
+  before, after = _moved(own[-1], axis, 1), _moved(own[0], axis, -1)
+  sums = _of_two if len(own) == 2 else _of_four
+  return jnp.stack(sums(before, *own, after))
+
+
+def _of_two(d0, d1, d2, d3):
+  return [d0 - d2, d1 + d2, d2 - d1, d1 - d3]
+
+
+def _of_four(d0, d1, d2, d3, d4, d5):
+  even_low, odd_low = d4 - 2 * d2, _LOW * d3 - _HIGH * d1
+  even_high, odd_high = d4 - d2 / 2, _HIGH * d3 - _LOW * d1
+  return [
+      d0 - 2.5 * d2 + d4, even_low + odd_low, even_low - odd_low,
+      even_high + odd_high, even_high - odd_high, d1 - 2.5 * d3 + d5,
+  ]
 
 
 def _moved(x: Array, axis: int, by: int) -> Array:
