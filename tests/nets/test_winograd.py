@@ -1,4 +1,7 @@
 """Winograd's convolutions and their derivatives, beside XLA's."""
+from functools import partial
+import re
+
 import jax
 from jax import export, lax
 import jax.numpy as jnp
@@ -9,6 +12,7 @@ from tests.devices import of_a_cpu
 from vfljax.nets import convolution, winograd
 
 SIZES = [(4, 6), (5, 4), (4, 3), (1, 1)]
+TILES = [(2, 2), (4, 4), (2, 4), (4, 2)]
 
 
 @pytest.fixture
@@ -28,15 +32,16 @@ def xlas(x, kernel):
 
 
 @pytest.mark.usefixtures('double')
+@pytest.mark.parametrize('tile', TILES)
 @pytest.mark.parametrize('size', SIZES)
-def test_a_convolution_and_its_gradients_are_xlas(size):
+def test_a_convolution_and_its_gradients_are_xlas(size, tile):
   x, kernel = drawn(0, 2, *size, 3), drawn(1, 3, 3, 3, 5)
   dy = drawn(2, 2, *size, 5)
 
   @jax.jit
   def both(x, kernel, dy):
     ways = []
-    for way in (winograd.convolve, xlas):
+    for way in (partial(winograd.convolve, tile=tile), xlas):
       y, back = jax.vjp(way, x, kernel)
       ways.append((y, *back(dy)))
     return ways
@@ -47,7 +52,8 @@ def test_a_convolution_and_its_gradients_are_xlas(size):
 
 
 @pytest.mark.usefixtures('double')
-def test_derivatives_of_gradients_and_of_many_are_xlas():
+@pytest.mark.parametrize('tile', [(2, 2), (4, 4)])
+def test_derivatives_of_gradients_and_of_many_are_xlas(tile):
   """As attacks by gradients take them, each sample for itself."""
   x, kernel = drawn(0, 4, 1, 4, 4, 2), drawn(1, 3, 3, 2, 3)
 
@@ -61,7 +67,7 @@ def test_derivatives_of_gradients_and_of_many_are_xlas():
 
     return [
         jax.vmap(lambda x, way=way: second(way, x))(x)
-        for way in (winograd.convolve, xlas)
+        for way in (partial(winograd.convolve, tile=tile), xlas)
     ]
 
   ours, theirs = both(x, kernel)
@@ -71,7 +77,8 @@ def test_derivatives_of_gradients_and_of_many_are_xlas():
 
 
 @pytest.mark.usefixtures('double')
-def test_float32_errs_little_more_than_one_product_of_patches():
+@pytest.mark.parametrize('tile, times', [((2, 2), 3), ((4, 4), 4)])
+def test_float32_errs_little_more_than_one_product_of_patches(tile, times):
   x, kernel = drawn(0, 2, 16, 8, 64), drawn(1, 3, 3, 64, 32) / 24
 
   def error(found):
@@ -79,27 +86,49 @@ def test_float32_errs_little_more_than_one_product_of_patches():
 
   small = x.astype('f4'), kernel.astype('f4')
   patches = error(convolution.convolve(*small, how='patches'))
-  assert error(winograd.convolve(*small)) < min(3 * patches, 1e-6)
+  assert error(winograd.convolve(*small, tile)) < min(times * patches, 1e-6)
   assert patches < 1e-6  # Products add up as the processor's library does.
 
 
-def test_the_way_back_places_nothing_among_zeros():
+@pytest.mark.parametrize('tile', TILES)
+def test_the_way_back_places_nothing_among_zeros(tile):
   """A stack for each split: of slices JAX would make padded arrays."""
   x, kernel = drawn(0, 2, 4, 4, 3), drawn(1, 3, 3, 3, 5)
 
   def gradients(x, kernel, dy):
-    return jax.vjp(winograd.convolve, x, kernel)[1](dy)
+    way = partial(winograd.convolve, tile=tile)
+    return jax.vjp(way, x, kernel)[1](dy)
 
   text = str(jax.make_jaxpr(gradients)(x, kernel, drawn(2, 2, 4, 4, 5)))
   # Of neighbouring tiles on two axes, and an even image's; and their ways back.
   assert text.count('= pad[') <= 2 * (4 + 1)
 
 
+@of_a_cpu
+@pytest.mark.parametrize('tile', TILES)
+def test_each_sum_is_one_kernel(tile):
+  """Of one axis, ahead or back: XLA has no reason to compute one twice."""
+  x, kernel = drawn(0, 8, 8, 8, 3, dtype='f'), drawn(1, 3, 3, 3, 5, dtype='f')
+
+  def gradients(x, kernel, dy):
+    way = partial(winograd.convolve, tile=tile)
+    return jax.vjp(way, x, kernel)[1](dy)
+
+  dy = drawn(2, 8, 8, 8, 5, dtype='f')
+  text = jax.jit(gradients).lower(x, kernel, dy).compile().as_text()
+  kernels = re.findall(r'= \S+ fusion\(.*calls=%(\S+),', text)
+  stacked = [
+      name for name in kernels
+      if ' concatenate(' in text.split(f'\n%{name} (')[1].split('\n}')[0]
+  ]
+  assert len(stacked) <= 4
+
+
 NOT_WORTH_IT = dict(
     few_inputs=dict(shape=(2, 8, 8, 3), kernel=(3, 3, 3, 8)),
     many_outputs=dict(shape=(2, 8, 8, 8), kernel=(3, 3, 8, 64)),
     few_tiles=dict(shape=(1, 8, 8, 16)),
-    small_images=dict(shape=(64, 3, 3, 16)),
+    small_images=dict(shape=(64, 3, 1, 64), kernel=(3, 3, 64, 64)),
     windows_of_5=dict(kernel=(5, 5, 16, 16), pads=((2, 2), (2, 2))),
     strides=dict(strides=(2, 1)),
     no_zeros_outside=dict(pads=((0, 0), (0, 0))),
@@ -119,6 +148,19 @@ def asked(
 def test_it_is_for_what_it_is_quicker_at(case):
   assert convolution.quickest(*asked()) == 'winograd'
   assert convolution.quickest(*asked(**case)) == 'patches'
+
+
+BEST = [
+    ((128, 32, 16, 64), (4, 4)), ((128, 4, 2, 64), (4, 2)),
+    ((128, 3, 7, 64), (4, 4)), ((128, 2, 1, 64), (2, 2)),
+    ((128, 6, 9, 64), (2, 4)), ((1, 32, 16, 64), (4, 4)),
+    ((1, 32, 8, 8), (2, 2)), ((32, 8, 4, 256), (2, 2)),
+]
+
+
+@pytest.mark.parametrize('image, tile', BEST)
+def test_a_tile_has_four_pixels_where_these_are_few_places(image, tile):
+  assert winograd.best(image) == tile
 
 
 @pytest.mark.usefixtures('double')

@@ -58,7 +58,10 @@ _OUTPUT = {
 _SPARED = 0.59  # Of the products at most: a small image's tiles reach outside.
 _CHANNELS = 8  # Of the input; with fewer, the output's places are what counts.
 _WIDER = 4  # Times as many channels the output has at most.
-_TILES = 32  # Of all images; with fewer, the kernel's places are what counts.
+# Of all images at least; with fewer, the kernel's places are what counts, of
+# which a side of 4 has more.
+_TILES = 32
+_FEWER = 2  # Times as many channels as tiles, of a side of 4.
 
 
 def worth_it(
@@ -81,13 +84,14 @@ def worth_it(
 
 def best(image: Sequence[int]) -> tuple[int, int]:
   """The quickest tile for [batch, height, width, c_in]: (rows, columns)."""
-  _, high, wide, _ = image
+  _, high, wide, inputs = image
   rows, columns = (
       min(_KERNEL, key=lambda side: _places_on(pixels, side))
       for pixels in (high, wide)
   )
   tiles, _ = _counts(image, (rows, columns))
-  return (rows, columns) if tiles >= _TILES else (2, 2)
+  enough = tiles >= max(_TILES, inputs / _FEWER)
+  return (rows, columns) if enough else (2, 2)
 
 
 def _counts(image: Sequence[int], tile: tuple[int, int]) -> tuple[int, int]:
