@@ -153,7 +153,7 @@ def main() -> None:
   found: dict[str, Any] = {}
   if args.only and place and place.exists():
     found = json.loads(place.read_text())
-  found |= records.begin() | dict(batch=BATCH)
+  found |= records.begin() | records.machine() | dict(batch=BATCH)
   for name in ROUNDS:
     if args.only in ('', name):
       found[name] = beside(name, args.turns, peers)

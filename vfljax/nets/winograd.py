@@ -61,7 +61,9 @@ _WIDER = 4  # Times as many channels the output has at most.
 # Of all images at least; with fewer, the kernel's places are what counts, of
 # which a side of 4 has more.
 _TILES = 32
-_FEWER = 2  # Times as many channels as tiles, of a side of 4.
+# A side of 4: of the input's channels at least, since with fewer it saves
+# little, and takes longer to compile; times as many channels as tiles at most.
+_WIDE, _FEWER = 64, 2
 
 
 def worth_it(
@@ -90,7 +92,7 @@ def best(image: Sequence[int]) -> tuple[int, int]:
       for pixels in (high, wide)
   )
   tiles, _ = _counts(image, (rows, columns))
-  enough = tiles >= max(_TILES, inputs / _FEWER)
+  enough = inputs >= _WIDE and tiles >= max(_TILES, inputs / _FEWER)
   return (rows, columns) if enough else (2, 2)
 
 
