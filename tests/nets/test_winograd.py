@@ -121,7 +121,7 @@ def test_each_sum_is_one_kernel(tile):
       name for name in kernels
       if ' concatenate(' in text.split(f'\n%{name} (')[1].split('\n}')[0]
   ]
-  assert len(stacked) <= 4
+  assert len(stacked) == 4
 
 
 NOT_WORTH_IT = dict(
@@ -162,6 +162,33 @@ BEST = [
 @pytest.mark.parametrize('image, tile', BEST)
 def test_a_tile_has_four_pixels_where_these_are_few_places(image, tile):
   assert winograd.best(image) == tile
+
+
+def test_where_a_side_of_four_is_worth_it_where_two_is_not():
+  wide = dict(shape=(128, 3, 3, 64), kernel=(3, 3, 64, 64))
+  assert convolution.quickest(*asked(**wide)) == 'winograd'
+  narrow = dict(shape=(128, 3, 3, 63), kernel=(3, 3, 63, 64))
+  assert convolution.quickest(*asked(**narrow)) == 'patches'
+
+
+def test_the_tile_is_the_best_unless_given():
+  x = drawn(0, 2, 16, 16, 64, dtype='f')
+  kernel = drawn(1, 3, 3, 64, 8, dtype='f')
+  best, four, two = (
+      np.asarray(winograd.convolve(x, kernel, tile))
+      for tile in (None, (4, 4), (2, 2))
+  )
+  np.testing.assert_array_equal(best, four)
+  assert (best != two).any()
+
+
+@pytest.mark.usefixtures('double')
+@pytest.mark.parametrize('tile', [(2, 2), (4, 4)])
+def test_many_kernels_with_an_image_each_are_xlas(tile):
+  x, kernels = drawn(0, 2, 1, 4, 5, 2), drawn(1, 2, 3, 3, 2, 3)
+  ways = partial(winograd.convolve, tile=tile), xlas
+  ours, theirs = (jax.jit(jax.vmap(way))(x, kernels) for way in ways)
+  np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.usefixtures('double')

@@ -11,12 +11,14 @@ is a tile of the output, d the input's pixels below it and around, and g a
 kernel, for one channel of either; summed over the input's channels, `*` becomes
 a product of matrices at each of the places, 16 or 36. What of an image goes
 into products is 4 or 2.25 times the image; its windows are nine times. Rows and
-columns can have tiles of different sides.
+columns can have tiles of different sides: one of 4x2 has 24 places, which is 3
+times the image.
 
 The terms are those of the convolution in another order, so that float32's last
-digits differ. Where a tile's side is 4, they also have factors: A, B and G are
-polynomials at 0, +-1/sqrt(2), +-sqrt(2) and infinity, which err half as much
-as 0, +-1, +-2 and infinity. Errors are in `experiments/bench/layers.json`.
+digits differ. Where a tile's side is 4, they also have rounded factors: A, B
+and G interpolate at 0, +-1/sqrt(2), +-sqrt(2) and infinity, which errs half as
+much as 0, +-1, +-2 and infinity. Errors in float32 are in
+`experiments/bench/layers.json`; for fewer bits it is not made.
 
 Written so that JAX's way back is as short: see `windows.split`. Between the two
 axes nothing is reshaped: XLA would compute the first one's places twice.
@@ -58,11 +60,10 @@ _OUTPUT = {
 _SPARED = 0.59  # Of the products at most: a small image's tiles reach outside.
 _CHANNELS = 8  # Of the input; with fewer, the output's places are what counts.
 _WIDER = 4  # Times as many channels the output has at most.
-# Of all images at least; with fewer, the kernel's places are what counts, of
-# which a side of 4 has more.
-_TILES = 32
-# A side of 4: of the input's channels at least, since with fewer it saves
-# little, and takes longer to compile; times as many channels as tiles at most.
+_TILES = 32  # Of all images; with fewer, the kernel's places are what counts.
+# For a side of 4: channels of the input at least, since with fewer it saves
+# less, nothing on two cores, and takes longer to compile; and how many channels
+# there are for each tile at most, since the kernel has more places, too.
 _WIDE, _FEWER = 64, 2
 
 
@@ -85,19 +86,19 @@ def worth_it(
 
 
 def best(image: Sequence[int]) -> tuple[int, int]:
-  """The quickest tile for [batch, height, width, c_in]: (rows, columns)."""
+  """The tile that [batch, height, width, c_in] gets: (rows, columns)."""
   _, high, wide, inputs = image
   rows, columns = (
       min(_KERNEL, key=lambda side: _places_on(pixels, side))
       for pixels in (high, wide)
   )
   tiles, _ = _counts(image, (rows, columns))
-  enough = inputs >= _WIDE and tiles >= max(_TILES, inputs / _FEWER)
-  return (rows, columns) if enough else (2, 2)
+  fits = _WIDE <= inputs <= _FEWER * tiles
+  return (rows, columns) if fits else (2, 2)
 
 
 def _counts(image: Sequence[int], tile: tuple[int, int]) -> tuple[int, int]:
-  """The tiles of all images, and the places of one of them."""
+  """(the tiles of all images, the places of all tiles of one image)."""
   sides = list(zip(image[1:3], tile))
   down, right = (-(-pixels // side) for pixels, side in sides)
   high, wide = (_places_on(pixels, side) for pixels, side in sides)
@@ -174,14 +175,16 @@ def _places(x: Array, axis: int) -> Array:
   own = split(x, axis + 1)
   before, after = _moved(own[-1], axis, 1), _moved(own[0], axis, -1)
   sums = _of_two if len(own) == 2 else _of_four
-  return jnp.stack(sums(before, *own, after))
+  return jnp.stack(sums([before, *own, after]))
 
 
-def _of_two(d0, d1, d2, d3):
+def _of_two(d: list[Array]) -> list[Array]:
+  d0, d1, d2, d3 = d
   return [d0 - d2, d1 + d2, d2 - d1, d1 - d3]
 
 
-def _of_four(d0, d1, d2, d3, d4, d5):
+def _of_four(d: list[Array]) -> list[Array]:
+  d0, d1, d2, d3, d4, d5 = d
   even_low, odd_low = d4 - 2 * d2, _LOW * d3 - _HIGH * d1
   even_high, odd_high = d4 - d2 / 2, _HIGH * d3 - _LOW * d1
   return [
