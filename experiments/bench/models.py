@@ -153,10 +153,11 @@ def main() -> None:
   found: dict[str, Any] = {}
   if args.only and place and place.exists():
     found = json.loads(place.read_text())
-  found |= records.begin() | records.machine() | dict(batch=BATCH)
+  found |= records.begin() | dict(batch=BATCH)
   for name in ROUNDS:
     if args.only in ('', name):
-      found[name] = beside(name, args.turns, peers)
+      # With `--only`, other networks' numbers may be another machine's.
+      found[name] = beside(name, args.turns, peers) | records.machine()
   if args.only in ('', 'formulations'):
     found['lenet5, formulations'] = formulations(args.turns)
   for peer in peers.values():
