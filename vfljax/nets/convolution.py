@@ -23,7 +23,7 @@ from vfljax import target
 from vfljax.nets import banded, winograd
 from vfljax.nets.dense import Read, fan_in_uniform
 from vfljax.nets.product import product
-from vfljax.nets.windows import windows
+from vfljax.nets.windows import split, windows
 from vfljax.types import Array
 
 Padding = str | int | Sequence[tuple[int, int]]
@@ -46,6 +46,8 @@ class Conv(Read, nn.Module):
     dtype: Of the arithmetic, such as bfloat16; by default that of `x` and the
       weights.
     how: One of `METHODS`, see `convolve`.
+    pooled: Whether the output is the largest of every 2x2 pixels, by `pool`.
+      The bias is added afterwards, which gives the same numbers in less time.
   """
 
   channels: int
@@ -55,6 +57,7 @@ class Conv(Read, nn.Module):
   use_bias: bool = True
   dtype: Any = None
   how: str = ''
+  pooled: bool = False
 
   @nn.compact
   def __call__(self, x):
@@ -64,6 +67,7 @@ class Conv(Read, nn.Module):
     bias = self.param('bias', start, shape[3:]) if self.use_bias else None
     x, kernel, bias = dtypes.promote_dtype(x, kernel, bias, dtype=self.dtype)
     y = convolve(x, kernel, self.strides, self.padding, self.how)
+    y = pool(y) if self.pooled else y
     return y if bias is None else y + bias
 
 
@@ -194,7 +198,9 @@ def pool(x: Array, how: str = 'max', whole: bool = True) -> Array:
       last = lax.slice_in_dim(x, size - 1, size, axis=axis)
       x, size = jnp.concatenate([x, last], axis), size + 1
     half = size // 2
-    a, b = (lax.slice_in_dim(x, i, 2 * half - 1 + i, 2, axis) for i in range(2))
+    x = lax.slice_in_dim(x, 0, 2 * half, axis=axis)
+    pairs = x.reshape(*x.shape[:axis], half, 2, *x.shape[axis + 1 :])
+    a, b = split(pairs, axis + 1)
     x = jnp.maximum(a, b) if how == 'max' else (a + b) / 2
   return x
 

@@ -12,7 +12,7 @@ from flax import linen as nn
 from jax import lax
 
 from vfljax.nets import product
-from vfljax.nets.convolution import Conv
+from vfljax.nets.convolution import Conv, pool
 from vfljax.types import Array, Net, Params
 
 _PLAIN = 'plain'  # The name of a layer run outside its network, by `Linear`.
@@ -59,7 +59,9 @@ def intercepted(
     if not ours or context.method_name != '__call__':
       return following(*args, **kwargs)
     y = fn(_linear(module), args[0])
-    return following(*args, **kwargs) if y is None else y
+    if y is None:
+      return following(*args, **kwargs)
+    return pool(y) if getattr(module, 'pooled', False) else y
 
   def apply(params, x):
     with nn.intercept_methods(swap):
@@ -80,7 +82,8 @@ def _linear(module: nn.Dense | Conv) -> Linear:
   window = None
   if isinstance(module, Conv):
     window = (module.strides, _frozen(module.padding))
-  alone = module.clone(parent=None, name=_PLAIN)
+  whole = dict(pooled=False) if isinstance(module, Conv) else {}
+  alone = module.clone(parent=None, name=_PLAIN, **whole)
 
   def plain(params: dict[str, Array], x: Array) -> Array:
     y = alone.apply({'params': params}, x)

@@ -40,12 +40,15 @@ class LeNet5(nn.Module):
           'lenet5: with padding=VALID images and their border must be 16 '
           f'pixels wide and high or more; got {x.shape[1]} x {x.shape[2]}.'
       )
+    # No activation falls, so the largest pixel is the same before and after it.
+    early = self.pool == 'max'
     for i, channels in enumerate(self.channels, start=1):
       conv = convolution.Conv(
           channels, (5, 5), padding=self.padding, dtype=self.dtype,
-          how=self.how, name=f'conv{i}',
+          how=self.how, pooled=early, name=f'conv{i}',
       )
-      x = convolution.pool(self.activation(conv(x)), self.pool)
+      x = self.activation(conv(x))
+      x = x if early else convolution.pool(x, self.pool)
     x = images.flatten(x)
     for i, width in enumerate(self.hidden, start=1):
       x = self.activation(base.Dense(width, self.dtype, name=f'fc{i}')(x))
