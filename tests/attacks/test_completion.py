@@ -10,7 +10,7 @@ import pytest
 
 from tests.small_networks import drawn
 from vfljax import completion, nets
-from vfljax.attacks import local_model, model_completion
+from vfljax.attacks import local_model, model_completion, scratch
 from vfljax.completion import Samples, Schedule, complete
 from vfljax.nets.heads import normalized_head
 from vfljax.types import Net
@@ -89,6 +89,33 @@ def centered():
       lambda params, x: (x - params[1]) @ params[0], train,
       lambda params, mean: (params[0], mean),
   )
+
+
+@pytest.mark.parametrize('make', [model_completion, scratch, local_model])
+def test_samples_without_labels_are_skipped(make):
+  """Loss, gradients and statistics are those of the labeled ones alone.
+
+  By SGD: Adam makes steps of what rounding leaves of gradients that are zero.
+  """
+  bottom = nets.make('vgg13', width=4, channels=(2,), hidden=(3,))
+  head = nets.mlp(5, 3, norm='batch')
+  rng = np.random.default_rng(0)
+  x = rng.normal(size=(9, 4, 2, 1)).astype(np.float32)
+  labels, told = np.eye(3, dtype=np.float32)[np.arange(9) % 3], [0, 4, 5, 8]
+  schedule = Schedule(3, stages=3, learning_rate=0.5, optimizer='sgd')
+  attack = (
+      local_model(nets.then(bottom, head), schedule) if make is local_model
+      else make(bottom, head, schedule)
+  )
+  weights = drawn(bottom, x)
+  alone = TrainedBottom(weights, x[told], labels[told], x)
+  blank = np.zeros_like(labels)
+  blank[told] = labels[told]
+  few, among = jax.jit(lambda *views: [
+      attack.run(jax.random.key(1), view) for view in views
+  ])(alone, alone._replace(labeled_features=x, labeled=blank))
+  np.testing.assert_allclose(few, among, rtol=1e-3, atol=1e-3)
+  assert np.abs(few[0] - few[2]).max() > 0.01
 
 
 @pytest.mark.parametrize('head, trains', [

@@ -22,7 +22,7 @@ from vfljax import check
 from vfljax.attack import TRAINED, Attack, recipe
 from vfljax.attacks.model_completion import (
     Options, Schedule, baselines, check_options, head_of, model_completion,
-    rest, schedule_of,
+    rest, schedule_of, skips_blank,
 )
 from vfljax.leakage import COMPLETION
 from vfljax.numerics import floating
@@ -143,7 +143,7 @@ def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
 @recipe(
     stage=TRAINED, options=Options, group='completion', make=_make,
     check=check_options, baselines=baselines, apart=('model_completion',),
-    optimizer=optimizer, score=COMPLETION, rest=rest,
+    optimizer=optimizer, score=COMPLETION, rest=rest, skips_blank=skips_blank,
 )
 def active_completion(
     bottom: Net, head: Net | None, schedule: Schedule = Schedule(),

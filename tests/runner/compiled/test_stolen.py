@@ -135,7 +135,7 @@ def test_each_party_attacks_with_its_own(monkeypatch):
 
 
 FEWER = experiment(
-    'none', listed_attacks=(
+    'none', attack=KNOWN.but(completion=dict(batch_size=2)), listed_attacks=(
         'mixmatch', 'mixmatch:1', 'model_completion', 'model_completion:1',
         'mixmatch:3', 'mixmatch:frozen', 'mixmatch:all',
     ), variants=(
@@ -184,6 +184,57 @@ def test_who_only_knows_fewer_labels_needs_no_program_of_its_own(monkeypatch):
     np.testing.assert_allclose(told[name]['read'], read_by(own), rtol=1e-4)
 
 
+def test_each_of_those_knows_as_many_labels_as_it_has_alone(monkeypatch):
+  """One program of those that differ in their start and in what they know."""
+  setting = found(FEWER)[0].setting
+  counts = {'model_completion': 2, 'model_completion:1': 1}
+  read = in_halves(
+      views.TrainedBottom, lambda key, view: jax.random.uniform(key),
+      lambda luck, view: dict(
+          luck=luck, read=read_by(view), told=view.labeled.sum()
+      ),
+  )
+  setting = setting._replace(after_training=dict.fromkeys(counts, read))
+  monkeypatch.setattr(measure, 'of_completion', lambda guess, truth: guess)
+  splits = split_samples(setting, jax.random.key(1), setting.samples)
+  key, weights = jax.random.key(2), {'1': jnp.zeros(1)}
+  first, _, last = stolen.luck(key)
+  for i, (name, count) in enumerate(counts.items()):
+    told = stolen.measured_of_one(
+        setting, splits, key[None], weights, jnp.int32(i)
+    )['1']
+    known = division.known(first, splits.train, count)
+    own = views.TrainedBottom((), known.features[1], known.labels, ())
+    luck = jax.random.uniform(measure.own_key(last, name))
+    assert told['luck'] == luck, name
+    assert told['told'] == 2 * count, name
+    np.testing.assert_allclose(told['read'], read_by(own), rtol=1e-4)
+
+
+@pytest.mark.parametrize('counts, apart', [
+    ((2, 1), False), ((7, 1), False), ((8, 7), True), ((63, 8), False),
+    ((1, 0), True),
+])
+def test_who_knows_far_fewer_labels_has_a_program_of_its_own(counts, apart):
+  """Beside the other it would read more than seven blanks for each sample."""
+  most, few = counts
+  one = experiment(
+      'none', listed_attacks=('model_completion', 'model_completion:few'),
+      attack=AttackConfig(known=most),
+      variants=(Variant('model_completion:few', dict(known=few)),),
+  )
+  setting = found(one)[0].setting
+  groups = stolen.by_start([setting])
+  assert sorted(map(len, groups)) == ([2, 2] if apart else [4])
+
+
+@pytest.mark.parametrize('own', [dict(batch_size=2), dict(standardize=True)])
+def test_who_counts_blanks_reads_none(own):
+  """A batch of them has room for fewer others, a scale is of them, too."""
+  one = dataclasses.replace(FEWER, attack=KNOWN.but(completion=own))
+  assert len(stolen.by_start([found(one)[0].setting])) == 2
+
+
 def test_who_differs_in_the_start_alone():
   """Variants that know fewer labels have baselines that know as few."""
   one = experiment(
@@ -197,8 +248,9 @@ def test_who_differs_in_the_start_alone():
   )
   everything = found(one)
   both = [job.setting for job in everything]
-  expected = [['model_completion', 'scratch'],
-              ['model_completion:1', 'scratch:1']]
+  expected = [
+      ['model_completion', 'model_completion:1', 'scratch', 'scratch:1'],
+  ]
   assert stolen.by_start(both) == expected
   # Who remains when the baselines are done has the same programs.
   last = [job for job in everything if not families.has_baselines(job)]
@@ -207,7 +259,7 @@ def test_who_differs_in_the_start_alone():
     started = [list(job.setting.after_training) for job in family.started]
     assert started == expected
     asked = {attack for _, attack in family.attacked(everything[0])}
-    assert asked == {'', *expected[0], *expected[1]}
+    assert asked == {'', *expected[0]}
   bare = both[0]._replace(after_training={
       name: attack._replace(halves=None)
       for name, attack in both[0].after_training.items()

@@ -16,10 +16,11 @@ import jax.numpy as jnp
 from vfljax import measure, views
 from vfljax.attack import Attack
 from vfljax.defense import Defense
+from vfljax.runner.config import AttackConfig
 from vfljax.runner.experiment import attackers, division, federations
 from vfljax.runner.experiment.division import Splits
 from vfljax.runner.experiment.setting import Setting
-from vfljax.types import Array, Key, State
+from vfljax.types import Array, Batch, Key, State
 
 _NOTHING_HIDDEN = Defense._field_defaults['expose']
 
@@ -151,9 +152,18 @@ def _alike(setting: Setting) -> list[list[str]]:
 def _but_for_known(setting: Setting, name: str) -> Any:
   """All that decides how an attack runs, except the number of known labels."""
   who, own, recipe = attackers.attacker(setting.config, name)
-  if not recipe.skips_blank or not who.known:
+  if not recipe.skips_blank(own):
     return name
-  return dataclasses.replace(who, known=0), own, recipe
+  return _roughly(who), own, recipe
+
+
+def _roughly(who: AttackConfig) -> AttackConfig:
+  """The attacker with one number of known labels for all of 1 to 7, 8 to 63 ...
+
+  Who knows fewer reads as many samples as who knows more, most of them blank.
+  So no attack reads more than seven blank samples for each that is not.
+  """
+  return dataclasses.replace(who, known=(who.known.bit_length() + 2) // 3)
 
 
 def by_start(settings: Iterable[Setting]) -> list[list[str]]:
@@ -186,19 +196,20 @@ def _rest(setting: Setting, name: str) -> Any:
   kind, attack = recipe.rest(own, scene), setting.after_training[name]
   if not kind or not attack.halves:
     return None
+  if recipe.skips_blank(own):
+    who = _roughly(who)
   return kind, who, own, recipe.measure, attack.view
 
 
 def _measured_of_one(setting, splits, which, k, key, stolen):
   """The metrics of attack number `which`."""
-  names = list(setting.after_training)
-  who, _, recipe = attackers.attacker(setting.config, names[0])
-  made = list(setting.after_training.values())
-  known, _, run = luck(key)
-  view = views.OF_ONES_OWN[made[0].view](views.Own(
-      stolen, k, division.known(known, splits.train, who.known), splits.test,
-      splits.train,
-  ))
+  names, made = zip(*setting.after_training.items())
+  recipe = attackers.attacker(setting.config, names[0]).recipe
+  k_known, _, run = luck(key)
+  counts, known = _known(setting, splits, names, k_known)
+  if len({*counts}) > 1:
+    known = division.fewer(known, jnp.array(counts)[which])
+  view = _view(made[0], splits, k, known, stolen)
   lucks = jnp.stack([_own_luck(setting, name, run) for name in names])
   # Under `jit` what is traced for the shapes is not traced again.
   starts = [jax.jit(attack.halves.start) for attack in made]
@@ -211,6 +222,22 @@ def _measured_of_one(setting, splits, which, k, key, stolen):
         which, [attack.run for attack in made], lucks[which], view
     )
   return (recipe.measure or measure.of_completion)(guess, splits.test.labels)
+
+
+def _known(
+    setting: Setting, splits: Splits, names: Iterable[str], key: Key
+) -> tuple[list[int], Batch]:
+  """How many labels of each class each knows, and the samples of the one who
+  knows most."""
+  counts = [attackers.attacker(setting.config, n).who.known for n in names]
+  return counts, division.known(key, splits.train, max(counts))
+
+
+def _view(
+    attack: Attack, splits: Splits, k: int, known: Batch, stolen: Any
+) -> Any:
+  own = views.Own(stolen, k, known, splits.test, splits.train)
+  return views.OF_ONES_OWN[attack.view](own)
 
 
 def _own_luck(setting: Setting, name: str, run: Key) -> Key:
@@ -226,14 +253,11 @@ def _measured(setting, splits, names, k, key, stolen):
   measured = recipe.measure or measure.of_completion
 
   def one(luck, known):
-    view = views.OF_ONES_OWN[attack.view](
-        views.Own(stolen, k, known, splits.test, splits.train)
-    )
+    view = _view(attack, splits, k, known, stolen)
     return measured(attack.run(luck, view), splits.test.labels)
 
   keys = [_own_luck(setting, name, k_run) for name in names]
-  counts = [attackers.attacker(setting.config, n).who.known for n in names]
-  known = division.known(k_known, splits.train, max(counts))
+  counts, known = _known(setting, splits, names, k_known)
   if len(names) == 1:
     return jax.tree.map(lambda x: x[None], one(keys[0], known))
   return jax.lax.map(
