@@ -165,8 +165,11 @@ class Recipe(Generic[P, T]):
     self.is_scored = own is not None
     self.score: Score = own or _usual(self.stage, self.measure)
     self.one_luck: bool = about.pop('one_luck', False)
-    self.skips_blank = about.pop('skips_blank', lambda options: False)
+    self.skips_blank: bool = about.pop('skips_blank', False)
     self.rest = about.pop('rest', lambda options, scene: '')
+    self.rest_skips_blank = about.pop(
+        'rest_skips_blank', lambda options, scene: False
+    )
     if about or self.stage not in STAGES:
       raise TypeError(
           f'recipe: unknown {", ".join(about) or f"stage {self.stage!r}"}.'
@@ -250,12 +253,14 @@ def recipe(**about: Any) -> Callable[[Callable[P, T]], Recipe[P, T]]:
       `measure` with metrics of its own needs one.
     one_luck: Whether its variants draw the same random numbers, so that they
       can be compared.
-    skips_blank: (options) -> whether known samples whose labels are zeros
-      change no guess. Variants that only know other numbers of labels are then
-      compiled once.
+    skips_blank: Whether known samples whose labels are zeros change no guess.
+      Variants that only know other numbers of labels are then compiled once.
     rest: (options, scene) -> a name for the second of the attack's `halves`,
       '' if no other attack has the same. It is compiled once for attacks with
       the same name, options and knowledge.
+    rest_skips_blank: (options, scene) -> whether `rest` owes nothing to known
+      samples whose labels are zeros, which it computes all the same. Attacks
+      that know few labels are then compiled once.
 
   Returns:
     The decorator: factory -> `Recipe`.

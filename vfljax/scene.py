@@ -26,6 +26,9 @@ class Scene(NamedTuple):
       the bottoms' layers, then layers of `widths`.
     numbered: Whether bottoms read numbers of categories or words, which have no
       mixtures.
+    skips_blank: Whether a passive party's network is trained on some of its
+      samples as without the others, if these are left out of the loss: it draws
+      nothing, and what it measures is left to BatchNorm (Linen's).
   """
 
   classes: int
@@ -41,6 +44,7 @@ class Scene(NamedTuple):
   final: str = 'linear'
   own: Callable[[tuple[int, ...], str], Net] | None = None
   numbered: bool = False
+  skips_blank: bool = False
 
   @property
   def summed(self) -> bool:

@@ -143,7 +143,8 @@ def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
 @recipe(
     stage=TRAINED, options=Options, group='completion', make=_make,
     check=check_options, baselines=baselines, apart=('model_completion',),
-    optimizer=optimizer, score=COMPLETION, rest=rest, skips_blank=skips_blank,
+    optimizer=optimizer, score=COMPLETION, rest=rest,
+    rest_skips_blank=skips_blank,
 )
 def active_completion(
     bottom: Net, head: Net | None, schedule: Schedule = Schedule(),

@@ -107,7 +107,7 @@ def _make(options: Options, scene: Scene, vfl: VFL) -> Attack:
     stage=TRAINED, options=Options, make=_make, needs=(_embedding,),
     check=check_options,
     baselines=lambda scene: ('local_model', 'scratch'), score=COMPLETION,
-    skips_blank=lambda options: True,
+    skips_blank=True,
 )
 def mixmatch(
     bottom: Net, head: Net, how: MixMatch = MixMatch(), tune: bool = True

@@ -28,7 +28,7 @@ from vfljax.views import TrainedBottom
 __all__ = [
     'Options', 'Schedule', 'baselines', 'check', 'check_options', 'complete',
     'head_of', 'local_model', 'mlp_head', 'model_completion', 'schedule_of',
-    'scratch', 'skips_blank', 'standardized',
+    'scratch', 'standardized',
 ]
 
 
@@ -105,10 +105,10 @@ def rest(options: Options, scene: Scene) -> str:
   return '' if scene.linear else 'completion'
 
 
-def skips_blank(options: Options) -> bool:
-  """Whether blanks change nothing: unlike batches or a scale, a step on all
-  known samples leaves them out of the loss and of statistics."""
-  return not options.batch_size and not options.standardize
+def skips_blank(options: Options, scene: Scene) -> bool:
+  """Whether known samples without labels, which batches have, are nothing."""
+  alone = not options.batch_size and not options.standardize
+  return alone and scene.skips_blank
 
 
 def _rest_of_local(options: Options, scene: Scene) -> str:
@@ -143,7 +143,7 @@ def _make_local(options: Options, scene: Scene, vfl: VFL) -> Attack:
 @recipe(
     stage=TRAINED, options=Options, group='completion', make=_make,
     check=check_options, baselines=baselines, score=COMPLETION, rest=rest,
-    skips_blank=skips_blank,
+    rest_skips_blank=skips_blank,
 )
 def model_completion(
     bottom: Net, head: Net | None, schedule: Schedule = Schedule(),
@@ -227,7 +227,7 @@ def _with_head(
 @recipe(
     stage=TRAINED, options=Options, group='completion', make=_make_scratch,
     check=check_options, is_baseline=True, score=COMPLETION, rest=rest,
-    skips_blank=skips_blank,
+    rest_skips_blank=skips_blank,
 )
 def scratch(
     bottom: Net, head: Net, schedule: Schedule = Schedule(),
@@ -242,7 +242,7 @@ def scratch(
 @recipe(
     stage=TRAINED, options=Options, group='completion', make=_make_local,
     check=check_options, is_baseline=True, score=COMPLETION,
-    rest=_rest_of_local, skips_blank=skips_blank,
+    rest=_rest_of_local, rest_skips_blank=skips_blank,
 )
 def local_model(net: Net, schedule: Schedule = Schedule()) -> Attack:
   """Baseline: `net`, from features to logits, on the same labeled samples.

@@ -25,7 +25,8 @@ class Linear(NamedTuple):
     path: The path of its weights in the network's parameters.
     params: 'kernel' and perhaps 'bias', from the network's parameters.
     window: (strides, padding) of a convolution, `None` for a dense layer.
-    plain: (params, x) -> y; the layer by itself, in floating point.
+    plain: (params, x) -> y; the layer by itself, in floating point. If it is
+      `pooled`, y is what is pooled.
     linear: Whether that is x @ kernel + bias, or the convolution: not of a
       class with a `__call__` of its own, or with another `dot_general`.
   """
@@ -49,8 +50,9 @@ def intercepted(
 
   Args:
     net: Of Linen modules (`base.linen`).
-    fn: (layer, x) -> y, or `None` for a layer that stays as it is. Called in
-      the order of the network's layers each time the network is traced.
+    fn: (layer, x) -> y like that of `layer.plain`, or `None` for a layer that
+      stays as it is. Called in the order of the network's layers each time the
+      network is traced.
   """
 
   def swap(following, args, kwargs, context):
@@ -61,7 +63,7 @@ def intercepted(
     y = fn(_linear(module), args[0])
     if y is None:
       return following(*args, **kwargs)
-    return pool(y) if getattr(module, 'pooled', False) else y
+    return pool(y) if isinstance(module, Conv) and module.pooled else y
 
   def apply(params, x):
     with nn.intercept_methods(swap):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.runner.compiled.test_families import config, found
-from vfljax import measure, views
+from vfljax import attacks, measure, views
 from vfljax.attack import Attack, in_halves
 from vfljax.runner import run
 from vfljax.runner.cli import arguments
@@ -135,7 +135,7 @@ def test_each_party_attacks_with_its_own(monkeypatch):
 
 
 FEWER = experiment(
-    'none', attack=KNOWN.but(completion=dict(batch_size=2)), listed_attacks=(
+    'none', listed_attacks=(
         'mixmatch', 'mixmatch:1', 'model_completion', 'model_completion:1',
         'mixmatch:3', 'mixmatch:frozen', 'mixmatch:all',
     ), variants=(
@@ -212,11 +212,11 @@ def test_each_of_those_knows_as_many_labels_as_it_has_alone(monkeypatch):
 
 
 @pytest.mark.parametrize('counts, apart', [
-    ((2, 1), False), ((7, 1), False), ((8, 7), True), ((63, 8), False),
+    ((2, 1), False), ((7, 1), False), ((8, 7), True), ((9, 8), True),
     ((1, 0), True),
 ])
-def test_who_knows_far_fewer_labels_has_a_program_of_its_own(counts, apart):
-  """Beside the other it would read more than seven blanks for each sample."""
+def test_who_knows_many_labels_has_a_program_of_its_own(counts, apart):
+  """Beside the other it would compute many blank samples."""
   most, few = counts
   one = experiment(
       'none', listed_attacks=('model_completion', 'model_completion:few'),
@@ -228,11 +228,28 @@ def test_who_knows_far_fewer_labels_has_a_program_of_its_own(counts, apart):
   assert sorted(map(len, groups)) == ([2, 2] if apart else [4])
 
 
-@pytest.mark.parametrize('own', [dict(batch_size=2), dict(standardize=True)])
-def test_who_counts_blanks_reads_none(own):
-  """A batch of them has room for fewer others, a scale is of them, too."""
-  one = dataclasses.replace(FEWER, attack=KNOWN.but(completion=own))
+@pytest.mark.parametrize('changed', [
+    dict(attack=KNOWN.but(completion=dict(batch_size=2))),
+    dict(attack=KNOWN.but(completion=dict(standardize=True))),
+    dict(model=dataclasses.replace(DEEP, dropout=0.5)),
+])
+def test_who_counts_blanks_reads_none(changed):
+  """They have a place in a batch, a share in a scale, a draw of dropout."""
+  one = dataclasses.replace(FEWER, **changed)
   assert len(stolen.by_start([found(one)[0].setting])) == 2
+
+
+def test_who_reads_blanks_is_with_nobody_who_does_not(monkeypatch):
+  """An attack of one's own, whose rest has the same name."""
+  setting = found(FEWER)[0].setting
+  assert len(stolen.by_start([setting])) == 1
+  monkeypatch.setattr(
+      attacks.REGISTRY['scratch'], 'rest_skips_blank',
+      lambda options, scene: False,
+  )
+  assert sorted(stolen.by_start([setting])) == [
+      ['model_completion', 'model_completion:1'],
+  ]
 
 
 def test_who_differs_in_the_start_alone():

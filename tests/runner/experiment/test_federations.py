@@ -3,6 +3,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from vfljax import nets
 from vfljax.runner.config import Config, DataConfig, ModelConfig
 from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import federations
@@ -75,3 +76,20 @@ def test_logits_are_added_and_not_put_together(aggregation):
   us = jnp.array([[1.0, 2.0, 3.0]]), jnp.array([[10.0, 20.0, 30.0]])
   made = vfl.top.apply(vfl.top.init(jax.random.key(0), us), us)
   assert made.tolist() == [[11.0, 22.0, 33.0]]
+
+
+@pytest.mark.parametrize('skips, model, data', [
+    (True, dict(norm='batch'), {}),
+    (True, dict(name='resnet20'), {}),
+    (False, dict(dropout=0.5), {}),
+    (False, dict(name='vgg13', options='dropout=0.5'), {}),
+    (False, dict(name='resnet20'), dict(flips=True)),
+    (False, dict(name='resnet20'), dict(shifts=4)),
+    (False, dict(name='somebodys'), {}),
+])
+def test_whose_training_skips_blanks(monkeypatch, skips, model, data):
+  """Not one that draws for each sample, nor one that may measure all."""
+  somebodys = nets.Network(lambda width=8: nets.mlp(width, norm='batch'))
+  monkeypatch.setitem(nets.REGISTRY, 'somebodys', somebodys)
+  config = Config(data=DataConfig(**data), model=ModelConfig(**model))
+  assert federations.scene(config, 3).skips_blank == skips

@@ -133,7 +133,7 @@ def close(job: Job, stealing: bool, cell: dict[str, Any], samples: Batch):
 def attack(job: Job, cell: dict[str, Any], samples: Batch) -> dict[str, Any]:
   """Attacks that only need stolen weights; of the cell only the seed is used.
 
-  With `which`, one of them, of those that differ in their start alone.
+  With `which`, one of them, of those that are one program.
   """
   splits, own = _drawn(job, cell['cells'], samples)
   _, k_attacks = jax.random.split(_of_attacks(own))

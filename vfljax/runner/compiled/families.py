@@ -13,7 +13,7 @@ are batched, and each would compute every branch.
 On CPUs, attacks on stolen weights are separate programs, which all families
 share whose weights have the same structure (`Family.attack_jobs`). Attacks that
 differ in their start alone, such as a completion and its baselines, are one
-program with the attack's number as an argument.
+program with the attack's number as an argument, also if some know fewer labels.
 """
 from collections.abc import Callable, Collection, Mapping, Sequence
 import math
@@ -48,8 +48,8 @@ class Family(NamedTuple):
     memories: The names of entries whose defenses have a memory, in its order;
       () if the programs are not shared (`memories`).
     preparing: The names of entries whose defenses prepare labels, likewise.
-    started: Jobs with attacks on stolen weights that differ in their start
-      alone.
+    started: Jobs with attacks on stolen weights that are one program
+      (`stolen.by_start`).
   """
 
   name: str

@@ -16,12 +16,14 @@ import jax.numpy as jnp
 from vfljax import measure, views
 from vfljax.attack import Attack
 from vfljax.defense import Defense
-from vfljax.runner.config import AttackConfig
 from vfljax.runner.experiment import attackers, division, federations
 from vfljax.runner.experiment.division import Splits
 from vfljax.runner.experiment.setting import Setting
 from vfljax.types import Array, Batch, Key, State
 
+# Known labels of a class, up to which attacks share a program: who knows fewer
+# computes blank samples in it, which must not take long.
+_FEW = 7
 _NOTHING_HIDDEN = Defense._field_defaults['expose']
 
 
@@ -98,7 +100,7 @@ def measured_of_one(
   """Like `measured` for one of the attacks, by the attacker's party.
 
   Args:
-    setting: The experiment, with attacks that differ in their start alone.
+    setting: The experiment, with attacks of one group of `by_start`.
     which: The attack's number among `setting.after_training`.
   """
   return {
@@ -152,22 +154,14 @@ def _alike(setting: Setting) -> list[list[str]]:
 def _but_for_known(setting: Setting, name: str) -> Any:
   """All that decides how an attack runs, except the number of known labels."""
   who, own, recipe = attackers.attacker(setting.config, name)
-  if not recipe.skips_blank(own):
+  if not recipe.skips_blank or not who.known:
     return name
-  return _roughly(who), own, recipe
-
-
-def _roughly(who: AttackConfig) -> AttackConfig:
-  """The attacker with one number of known labels for all of 1 to 7, 8 to 63 ...
-
-  Who knows fewer reads as many samples as who knows more, most of them blank.
-  So no attack reads more than seven blank samples for each that is not.
-  """
-  return dataclasses.replace(who, known=(who.known.bit_length() + 2) // 3)
+  return dataclasses.replace(who, known=0), own, recipe
 
 
 def by_start(settings: Iterable[Setting]) -> list[list[str]]:
-  """Names of attacks after training that differ in their start alone.
+  """Names of attacks after training that differ in their start alone, or also
+  in how few labels they know.
 
   Args:
     settings: One experiment's, which differ in the attacks that they have.
@@ -196,9 +190,10 @@ def _rest(setting: Setting, name: str) -> Any:
   kind, attack = recipe.rest(own, scene), setting.after_training[name]
   if not kind or not attack.halves:
     return None
-  if recipe.skips_blank(own):
-    who = _roughly(who)
-  return kind, who, own, recipe.measure, attack.view
+  few = recipe.rest_skips_blank(own, scene) and 1 <= who.known <= _FEW
+  if few:
+    who = dataclasses.replace(who, known=1)
+  return kind, who, own, recipe.measure, attack.view, few
 
 
 def _measured_of_one(setting, splits, which, k, key, stolen):

@@ -108,6 +108,7 @@ def scene(config: Config, classes: int) -> Scene:
       classes, linear, model.trainable_top, model.aggregation, model.name,
       model.width, _options(model), model.channels, model.bottom,
       model.activation, model.bottom_final, own, numbered(model),
+      _skips_blank(config),
   )
 
 
@@ -119,6 +120,15 @@ def numbered(model: ModelConfig) -> bool:
     known = nets.REGISTRY.get(model.name)  # `named` refuses unknown names.
     return known is not None and known.reads == 'numbers'
   return model.buckets > 0
+
+
+def _skips_blank(config: Config) -> bool:
+  """See `Scene.skips_blank`; of a network that is not ours, nobody knows."""
+  model, data = config.model, config.data
+  own = nets.REGISTRY.get(model.name)
+  ours = own is None or own.factory.__module__.startswith('vfljax.')
+  dropout = _options(model).get('dropout', 0) if model.name else model.dropout
+  return ours and not (dropout or data.flips or data.shifts)
 
 
 def _options(model: ModelConfig) -> dict[str, Any]:
