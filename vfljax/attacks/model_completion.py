@@ -106,7 +106,7 @@ def rest(options: Options, scene: Scene) -> str:
 
 
 def skips_blank(options: Options, scene: Scene) -> bool:
-  """Whether known samples without labels, which batches have, are nothing."""
+  """Whether steps, on all known samples, owe nothing to unlabeled ones."""
   alone = not options.batch_size and not options.standardize
   return alone and scene.skips_blank
 
