@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vfljax import nets, target
-from vfljax.nets import base
+from vfljax.nets import base, modules
 
 KEY = jax.random.key(0)
 X = jnp.ones((2, 3))
@@ -104,3 +104,83 @@ def test_who_intercepts_a_network_is_heard_each_time():
 ])
 def test_what_trains_as_it_infers_says_so(name, options, differs):
   assert (nets.make(name, 4, **options).train is not None) == differs
+
+
+class Normed(nn.Module):
+  """A norm behind a layer that tells when it is traced."""
+
+  width: int
+
+  @nn.compact
+  def __call__(self, x, train: bool = False):
+    return nn.BatchNorm(not train, momentum=0.5)(Noting(self.width)(x))
+
+
+def training(net, real, x=X):
+  """A round's derivative with respect to the weights; nothing else is new."""
+  def total(params, x, real):
+    y, stats = nets.counting_rows(net, real).run(params, KEY, x)
+    return (y ** 3).sum(), stats
+
+  params = net.init(KEY, x)
+  SEEN.clear()
+  return jax.jit(jax.grad(total, has_aux=True))(params, x, real)
+
+
+def test_a_training_network_is_traced_once_whatever_rows_count():
+  x = jnp.arange(12.0).reshape(4, 3) ** 2
+  rows = [jnp.arange(4) < 2, jnp.arange(4) < 3]
+  found = [training(base.linen(Normed(9)), real, x)[1] for real in rows]
+  assert not SEEN  # The second training; the first one traced it.
+  layer = base.linen(Noting(9))
+  weights = base.linen(Normed(9)).init(KEY, x)['params']['Noting_0']
+  y = layer.apply(weights, x)
+  for stats, real in zip(found, rows):
+    own = stats['BatchNorm_0']['mean']
+    np.testing.assert_allclose(own, y[real].mean(0) / 2, rtol=1e-5)
+  training(base.linen(Normed(9)), rows[0], x)
+  assert not SEEN
+  training(base.linen(Normed(9)), rows[0][:3], x[:3])
+  assert SEEN == [(target.kind(), (3, 3))]
+
+
+def test_rows_that_two_leave_out_do_not_count():
+  x = jnp.arange(12.0).reshape(4, 3) ** 2
+  net = base.linen(Normed(10))
+  outer, inner = jnp.arange(4) < 3, jnp.arange(4) > 0
+  _, stats = training(nets.counting_rows(net, inner), outer, x)
+  _, both = training(net, outer & inner, x)
+  jax.tree.map(np.testing.assert_array_equal, stats, both)
+  assert np.abs(both['BatchNorm_0']['mean']).max() > 0
+
+
+def test_a_training_networks_programs_are_those_without_it(monkeypatch):
+  net = base.linen(Normed(11))
+
+  def program():
+    def total(params, x, real):
+      counted = nets.counting_rows(net, real)
+      return (counted.run(params, KEY, x)[0] ** 3).sum()
+
+    shapes = jax.eval_shape(net.init, KEY, X)
+    made = jax.jit(jax.grad(total)).lower(shapes, X, jnp.ones(2) > 0)
+    return re.findall(r'= (\S+ [\w-]+)\(', made.compile().as_text())
+
+  found = program()
+  monkeypatch.setattr(modules, '_train', modules._train.__wrapped__)
+  assert found == program() and len(found) > 20
+
+
+def test_who_intercepts_a_training_network_is_heard_each_time():
+  net, met = base.linen(Normed(12)), []
+
+  def noted(run, args, kwargs, context):
+    met.append(context.module.name)
+    return run(*args, **kwargs)
+
+  training(net, jnp.ones(2) > 0)
+  for _ in range(2):
+    met.clear()
+    with nn.intercept_methods(noted):
+      training(net, jnp.ones(2) > 0)
+    assert SEEN and 'BatchNorm_0' in met

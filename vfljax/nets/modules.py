@@ -1,4 +1,7 @@
 """Makes `Net`s of Linen modules."""
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 import inspect
 from typing import Any
@@ -13,6 +16,8 @@ from vfljax.types import VFL, Array, Key, Net, Params
 # Arguments that tell a module whether it trains, with their value if it does.
 MODES = dict(train=True, training=True, deterministic=False)
 KEPT = {'params', 'batch_stats'}
+# For each `counting_rows` around a network: which of the rows count.
+_REAL: ContextVar[tuple[Array, ...]] = ContextVar('real', default=())
 
 
 def linen(module: nn.Module, trains: bool = True) -> Net:
@@ -35,11 +40,7 @@ def linen(module: nn.Module, trains: bool = True) -> Net:
   _check(module)
 
   def train(params: Params, key: Key, x: Any) -> tuple[Array, Any]:
-    y, changed = module.apply(
-        _variables(params), x, rngs={'dropout': key}, mutable=['batch_stats'],
-        **_mode(module, True),
-    )
-    return y, changed.get('batch_stats', ())
+    return _train(module, params, key, x, _REAL.get())
 
   def absorb(params: Params, stats: Any) -> Params:
     return dict(params, batch_stats=stats) if stats else params
@@ -70,6 +71,39 @@ def _apply(module: nn.Module, params: Params, x: Any) -> Array:
   y = module.apply(_variables(params), x, **_mode(module, False))
   assert not isinstance(y, tuple)
   return y
+
+
+@contextmanager
+def _counted(real: tuple[Array, ...]) -> Iterator[None]:
+  """Has `_count` read these."""
+  before = _REAL.set(real)
+  try:
+    yield
+  finally:
+    _REAL.reset(before)
+
+
+def _count(following, args, kwargs, context):
+  """Leaves rows that are not `_REAL` out of a BatchNorm's statistics."""
+  ours = isinstance(context.module, nn.BatchNorm)
+  if ours and context.method_name == '__call__':
+    for real in _REAL.get():
+      mask = _mask(context.module, real, *args, **kwargs)
+      kwargs = dict(kwargs, mask=mask)
+  return following(*args, **kwargs)
+
+
+@partial(once, despite=_count)
+def _train(
+    module: nn.Module, params: Params, key: Key, x: Any,
+    real: tuple[Array, ...],
+) -> tuple[Array, Any]:
+  with _counted(real):  # `_count` must find this trace's own arrays.
+    y, changed = module.apply(
+        _variables(params), x, rngs={'dropout': key}, mutable=['batch_stats'],
+        **_mode(module, True),
+    )
+  return y, changed.get('batch_stats', ())
 
 
 def _parameters(module: nn.Module) -> dict[str, inspect.Parameter]:
@@ -130,15 +164,8 @@ def counting_rows(net: Net, real: Array) -> Net:
     return net
   real = real | ~real.any()  # Without a row the statistics would be NaN.
 
-  def count(following, args, kwargs, context):
-    ours = isinstance(context.module, nn.BatchNorm)
-    if ours and context.method_name == '__call__':
-      mask = _mask(context.module, real, *args, **kwargs)
-      kwargs = dict(kwargs, mask=mask)
-    return following(*args, **kwargs)
-
   def train(params, key, x):
-    with nn.intercept_methods(count):
+    with _counted((*_REAL.get(), real)), nn.intercept_methods(_count):
       return net.run(params, key, x)
 
   return net._replace(train=train)
