@@ -32,6 +32,19 @@ def test_every_recorded_mutant_has_tests_that_are_there():
       assert re.search(rf'^def {wanted}\(', text, re.M), mutant.name
 
 
+def test_build_md_counts_them():
+  killed = [mutant for mutant in RECORD if not mutant.equivalent]
+  told = re.search(
+      r'There are (\d+): (\d+) were killed when they were entered, (\d+) of '
+      r'them by tests written for them. The other (\d+) change nothing',
+      ' '.join((mutants.ROOT / 'BUILD.md').read_text().split()),
+  )
+  assert told and [int(x) for x in told.groups()] == [
+      len(RECORD), len(killed), sum(mutant.gap for mutant in killed),
+      len(RECORD) - len(killed),
+  ]
+
+
 @pytest.mark.slow
 def test_the_cases_that_a_mutant_names_are_there():
   """A change of a test's parameters gives its cases other names."""

@@ -57,8 +57,13 @@ def rows(labels: Array) -> Array:
   return checkpoint_name(fusing.row_sums(labels), ROWS)
 
 
+def of_round() -> Array | None:
+  """What `counted` and `mask` use: a round's `rows`; `None` outside of one."""
+  return _IN_ROUND.get()
+
+
 @contextlib.contextmanager
-def in_round(real: Array) -> Iterator[None]:
+def in_round(real: Array | None) -> Iterator[None]:
   """A context in which `counted` and `mask` use these `rows`, [batch]."""
   token = _IN_ROUND.set(real)
   try:
@@ -73,7 +78,7 @@ def counted(u: Array) -> Array:
   For sums over a round's rows, such as a penalty or a statistic. Outside of a
   round there is no padding. The dtype is u's, or float32 if that is larger.
   """
-  real, dtype = _IN_ROUND.get(), common_type(u.dtype, jnp.float32)
+  real, dtype = of_round(), common_type(u.dtype, jnp.float32)
   if real is None or len(real) != len(u):
     return jnp.ones(len(u), dtype)
   return (real > 0).astype(dtype)
@@ -85,7 +90,7 @@ def mask(u: Array) -> Array | None:
   `None` where no row can be padding. If all rows are padding, all are true: a
   mean over no rows would be NaN, and this one has no effect.
   """
-  real = _IN_ROUND.get()
+  real = of_round()
   if real is None or len(real) != len(u):
     return None
   real = real > 0

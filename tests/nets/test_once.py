@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax import nets, target
+from vfljax import crossing, nets, target
 from vfljax.nets import base, modules
 
 KEY = jax.random.key(0)
@@ -184,3 +184,46 @@ def test_who_intercepts_a_training_network_is_heard_each_time():
     with nn.intercept_methods(noted):
       training(net, jnp.ones(2) > 0)
     assert SEEN and 'BatchNorm_0' in met
+
+
+class Centered(nn.Module):
+  """Subtracts the mean over the rows that count in a round."""
+
+  width: int
+
+  @nn.compact
+  def __call__(self, x):
+    y = nn.Dense(self.width)(x)
+    rows = crossing.counted(y)[:, None]
+    return y - (y * rows).sum(0) / rows.sum()
+
+
+class CenteredInTraining(Centered):
+  """The same, told that it trains."""
+
+  @nn.compact
+  def __call__(self, x, train: bool = False):
+    return Centered(self.width)(x)
+
+
+@pytest.mark.parametrize('module', [Centered(13), CenteredInTraining(13)])
+def test_a_module_that_asks_which_rows_count_hears_of_each_round(module):
+  net, x = base.linen(module), jnp.arange(12.0).reshape(4, 3) ** 2
+  params = net.init(KEY, x)
+
+  def means(real):
+    """Over these rows, of what was centered in a round with them."""
+    def play(params, x, real):
+      with crossing.in_round(real):
+        return net.run(params, KEY, x)[0]
+
+    y = jax.jit(play)(params, x, real)
+    return y[:3].mean(0), y.mean(0)
+
+  outside = jax.jit(lambda params: net.run(params, KEY, x)[0])(params)
+  np.testing.assert_allclose(outside.mean(0), 0, atol=1e-4)
+  three, four = jnp.array([1.0, 1, 1, 0]), jnp.ones(4)
+  for _ in range(2):
+    np.testing.assert_allclose(means(three)[0], 0, atol=1e-4)
+    np.testing.assert_allclose(means(four)[1], 0, atol=1e-4)
+  assert np.abs(means(three)[1]).max() > 1

@@ -23,6 +23,9 @@ _REAL: ContextVar[tuple[Array, ...]] = ContextVar('real', default=())
 def linen(module: nn.Module, trains: bool = True) -> Net:
   """Wraps a Linen module as a `Net`, which is traced once (`once`).
 
+  So what its `__call__` reads besides its fields, its arguments and `crossing`,
+  such as a global that changes, is read once for each shape of its input.
+
   If the module's `__call__` takes `train`, `training` or `deterministic`, it is
   set, and in training the module gets a 'dropout' key. With a 'batch_stats'
   collection (BatchNorm) the parameters are {'params', 'batch_stats'}, otherwise

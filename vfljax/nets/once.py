@@ -15,7 +15,7 @@ from flax import linen as nn
 import jax
 from jax.core import Tracer
 
-from vfljax import target
+from vfljax import crossing, target
 
 Interceptor = Callable[..., Any]  # As `nn.intercept_methods` takes.
 
@@ -33,9 +33,10 @@ def once(
       arrays.
   """
 
-  def traced(kind, module, *arrays):
+  def traced(kind, module, rows, *arrays):
     del kind  # A part of the cache's key, as `fn` may call `target.kind`.
-    return fn(module, *arrays)
+    with crossing.in_round(rows):  # The module may ask which rows count.
+      return fn(module, *arrays)
 
   traced.__name__ = fn.__name__
   shared = jax.jit(traced, static_argnums=(0, 1), inline=True)
@@ -44,7 +45,7 @@ def once(
   def called(module, *arrays):
     tracing = any(isinstance(x, Tracer) for x in jax.tree.leaves(arrays))
     if tracing and _is_its_own(module) and not is_intercepted(despite):
-      return shared(target.kind(), module, *arrays)
+      return shared(target.kind(), module, crossing.of_round(), *arrays)
     return fn(module, *arrays)
 
   return called
