@@ -36,6 +36,33 @@ def test_who_waits_for_a_compiler_is_stopped_and_nothing_more_begins():
     maker.wait(done)  # What is there is not taken away: a job is measured.
 
 
+def test_while_threads_are_busy_the_smallest_turn_comes_first(monkeypatch):
+  begun, go_on, made = threading.Event(), threading.Event(), []
+
+  def compiled(lowered):
+    begun.set()
+    assert go_on.wait(60)
+    made.append(lowered)
+
+  monkeypatch.setattr(making.alike, 'digest', lambda lowered: lowered)
+  monkeypatch.setattr(making.tuning, 'compiled', compiled)
+  with ThreadPoolExecutor(1) as pool:
+    maker = making.Maker(pool, None)
+    turns = dict(  # Of the next family, then of the present one.
+        first=(1, 0), next_start=(1, 1), next_advance=(1, 0), start=(0, 1),
+        finish=(0, 1), advance=(0, 0),
+    )
+    for name, turn in turns.items():
+      maker.make(name, turn)
+      assert begun.wait(60)  # Nothing else waits when the first one comes.
+    maker.known('about', lambda: 'attack', (0, 1))
+    go_on.set()
+  assert made == [
+      'first', 'advance', 'start', 'finish', 'attack', 'next_advance',
+      'next_start',
+  ]
+
+
 def test_errors_of_a_compiler_are_its_results():
   made: Future = Future()
   made.set_exception(ValueError('no such kernel'))

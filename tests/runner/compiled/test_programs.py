@@ -1,5 +1,4 @@
 """Who waits for which programs, while they are compiled."""
-from concurrent.futures import Future
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +9,7 @@ from tests.devices import of_a_cpu
 from tests.runner.compiled.test_families import DEEP, config, found
 from vfljax.runner import run
 from vfljax.runner.cli import arguments
-from vfljax.runner.compiled import families
+from vfljax.runner.compiled import compiling, families
 from vfljax.runner.compiled.compiling import Compiler
 from vfljax.runner.compiled.making import Maker
 from vfljax.runner.compiled.programs import Programs
@@ -27,16 +26,27 @@ def jobs():
   return {job.entry.name: job for job in everything}
 
 
+class Noting(Maker):
+  """Compiles nothing; notes whose turn it would be."""
+
+  def __init__(self, stop):
+    idle: Any = SimpleNamespace(submit=lambda fn: None)
+    super().__init__(idle, None, stop)
+    self.futures, self.turns = [], []
+
+  def make(self, lowered, turn=()):
+    self.futures.append(super().make(lowered, turn))
+    self.turns.append(turn)
+    return self.futures[-1]
+
+
 @pytest.fixture
 def begun(jobs):
   """Programs of all that nobody compiles, their futures, what stops it."""
-  futures: list[Future] = []
-  idle: Any = SimpleNamespace(
-      submit=lambda fn, made, lowered: futures.append(made)
-  )
   stop = Stop()
+  maker = Noting(stop)
   family = families.families([*jobs.values()])['none']
-  return Programs(family, Maker(idle, None, stop)), futures, stop
+  return Programs(family, maker), maker.futures, stop
 
 
 def test_a_request_to_stop_is_heard_while_a_job_waits(jobs, begun):
@@ -60,6 +70,34 @@ def test_the_active_party_alone_waits_for_nobodys_attacks(jobs, begun):
   for future in attacks:
     future.set_result((None, ''))
   assert of_others.ready(0)
+
+
+def test_advance_is_compiled_first_then_who_came_first(jobs):
+  family = families.families([*jobs.values()])['none']
+  maker = Noting(Stop())
+  Programs(family, maker, 3)
+  start, advance, *others = maker.turns
+  assert advance < start and {*others} == {start}  # The finish, attacks.
+  assert start < (4, 0)  # The next family's `advance`.
+
+
+def test_who_is_needed_later_is_compiled_later(monkeypatch):
+  """By the jobs that are left, whichever family is begun first."""
+  some = found(config('none', 'dcor', 'iso', 'mid'))
+  left, turns = some[::-1], {}
+
+  def begin(family, maker, turn):
+    turns[family.name] = turn
+
+  monkeypatch.setattr(compiling, 'Programs', begin)
+  with Compiler(some, left) as compiler:
+    shared = families.needed(some, left)
+    for job in some:
+      compiler._begin(shared[job.program])
+  order = [shared[job.program].name for job in left]
+  assert len(set(order)) > 2
+  assert sorted(turns, key=turns.__getitem__) == list(dict.fromkeys(order))
+  assert len({*turns.values()}) == len(turns)
 
 
 def test_after_a_request_to_stop_nothing_is_compiled(jobs):

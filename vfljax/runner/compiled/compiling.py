@@ -60,6 +60,7 @@ class Compiler:
     self._at_once = at_once(device.cores(), jax.default_backend())
     self._pool = ThreadPoolExecutor(self._at_once, 'compile')
     self._begun: dict[str, Programs] = {}
+    self._order = [self._families[job.program].name for job in self._left]
     self._stop = Stop() if stop is None else stop  # A new one is false.
     self._maker = Maker(self._pool, kept, self._stop)
     self._crossing: dict[str, dict[str, Any]] = {}
@@ -132,7 +133,8 @@ class Compiler:
   def _begin(self, family: Family) -> Programs:
     """Starts to compile the family's programs in the pool."""
     if family.name not in self._begun:
-      self._begun[family.name] = Programs(family, self._maker)
+      turn = self._order.index(family.name)
+      self._begun[family.name] = Programs(family, self._maker, turn)
     return self._begun[family.name]
 
   def _look_ahead(self, family: Family) -> None:

@@ -2,7 +2,9 @@
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import TypeAlias
+import itertools
+from queue import PriorityQueue
+from typing import Any, TypeAlias
 
 import jax
 
@@ -12,6 +14,7 @@ from vfljax.runner.machine import tuning
 from vfljax.runner.machine.stopping import Stop
 
 Made: TypeAlias = tuple[Program, str]  # (program, its name in the store or '').
+Turn: TypeAlias = tuple[int, ...]  # Whose turn to compile it is: the smallest.
 _LOOK_SECONDS = 0.2  # Between two checks for a request to stop.
 
 
@@ -29,24 +32,35 @@ class Maker:
     self.kept = kept
     self._stop = Stop() if stop is None else stop  # A new one is false.
     self._pool = pool
+    self._waiting: PriorityQueue[Any] = PriorityQueue()
+    self._count = itertools.count()  # Of two with one turn, the earlier.
     self._alike: dict[str, Future] = {}
     self._read: dict[str, Future] = {}
     self._known: dict[Hashable, Future] = {}
 
-  def make(self, lowered: jax.stages.Lowered) -> 'Future[Made]':
-    """Compiles a program; programs that differ only in names, only once."""
+  def make(
+      self, lowered: jax.stages.Lowered, turn: Turn = ()
+  ) -> 'Future[Made]':
+    """Compiles a program; programs that differ only in names, only once.
+
+    Args:
+      lowered: The program.
+      turn: While all threads are busy, programs wait; the smallest comes first.
+    """
     self._stop.check()  # Between two programs, whose tracing takes seconds.
     made: Future = Future()
-    self._pool.submit(self._into, made, lowered)
+    self._waiting.put((turn, next(self._count), made, lowered))
+    self._pool.submit(self._next)
     return made
 
   def known(
-      self, about: Hashable, lower: Callable[[], jax.stages.Lowered]
+      self, about: Hashable, lower: Callable[[], jax.stages.Lowered],
+      turn: Turn = (),
   ) -> 'Future[Made]':
     """Like `make`, but lowers the program only at the first call with `about`.
     """
     if about not in self._known:
-      self._known[about] = self.make(lower())
+      self._known[about] = self.make(lower(), turn)
     return self._known[about]
 
   def load(self, name: str) -> 'Future[Made]':
@@ -71,6 +85,10 @@ class Maker:
     """Drops the references to all programs, so that unused ones are freed."""
     for made in (self._alike, self._read, self._known):
       made.clear()
+
+  def _next(self) -> None:
+    *_, made, lowered = self._waiting.get()
+    self._into(made, lowered)
 
   def _into(self, made: Future, lowered: jax.stages.Lowered) -> None:
     """Compiles a program, or takes the result of an identical one.

@@ -71,9 +71,15 @@ class _Made(NamedTuple):
 class Programs:
   """A family's programs: traced here, then compiled or read in threads."""
 
-  def __init__(self, family: Family, maker: Maker):
-    """Starts to compile or read them; all families share one `maker`."""
-    self._family, self._maker = family, maker
+  def __init__(self, family: Family, maker: Maker, turn: int = 0):
+    """Starts to compile or read them; all families share one `maker`.
+
+    Args:
+      family: The family.
+      maker: Compiles them.
+      turn: Programs of a family with a smaller one come first.
+    """
+    self._family, self._maker, self._turn = family, maker, turn
     self._made = self._read() or self._trace()
 
   def memory(self) -> Any:
@@ -189,7 +195,9 @@ class Programs:
           donate_argnums=donate, keep_unused=True,
       )
       lowered = jitted.lower(*arguments[:-1], calls.also(job, arguments[-1]))
-      programs[name] = self._maker.make(lowered)
+      # The longest first, so that no thread ends with it while others rest.
+      turn = self._turn, name != 'advance'
+      programs[name] = self._maker.make(lowered, turn)
       return lowered.out_info
 
     programs: dict[str, Future] = {}
@@ -243,7 +251,7 @@ class Programs:
       one = any(job is each for each in family.started)
       own = given | (dict(which=number) if one else {})
       lower = partial(self._lowered, name, job, own, samples)
-      found[name] = self._maker.known(about, lower)
+      found[name] = self._maker.known(about, lower, (self._turn, True))
     return found
 
   def _lowered(self, name, job, given, samples) -> jax.stages.Lowered:
