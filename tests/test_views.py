@@ -448,3 +448,27 @@ def test_the_active_party_is_not_shown_what_is_lent_to_others():
   np.testing.assert_array_equal(memory['own'], seen.state.defense['own'])
   assert np.asarray(seen.state.defense['lent']).all()
   assert not np.asarray(memory['lent']).any()
+
+
+@pytest.mark.parametrize('k', [-1, 0, 2])
+@pytest.mark.parametrize('see', [
+    lambda k, seen, state: views.model_gradients(KEY, k, none(), seen),
+    lambda k, seen, state: views.own_gradients(k, seen),
+    lambda k, seen, state: views.recorded_gradients(
+        KEY, k, jax.tree.map(lambda x: x[None], seen), 1
+    ),
+    lambda k, seen, state: views.trained_bottom(
+        KEY, k, none(), state, batch(), batch()
+    ),
+])
+def test_nobody_else_stands_in_for_a_party_that_is_not_there(k, see):
+  """Index 0 - 1 is the last party's, and party 0 has the labels."""
+  data = batch()
+  state = like(41, jax.eval_shape(functools.partial(start, KEY, none()), data))
+  up = (jnp.ones((SAMPLES, 6)),)
+  seen = Round(
+      state, data, Messages(up, up), jnp.zeros(()),
+      (state.parties[1].params['bottom'],), ((),),
+  )
+  with pytest.raises(ValueError, match=f'1 to 1; there is no {k}'):
+    see(k, seen, state)

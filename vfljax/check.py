@@ -161,6 +161,18 @@ def kind(value: Any) -> str:
   return f'{"an" if name[:1].lower() in set("aeiou") else "a"} {name}'
 
 
+def passive(k: int, parties: int) -> None:
+  """Passes if `k` is one of so many passive parties, which are 1..parties.
+
+  Messages are at k - 1, so that party 0 would get the last one's.
+
+  Raises:
+    ValueError: if not.
+  """
+  if not 1 <= k <= parties:
+    raise ValueError(f'Passive parties are 1 to {parties}; there is no {k}.')
+
+
 def one_of(name: str, value: Any, options: tuple) -> None:
   """Passes if `value` is one of `options`.
 

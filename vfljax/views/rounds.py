@@ -2,7 +2,7 @@
 import jax
 import jax.numpy as jnp
 
-from vfljax import crossing
+from vfljax import check, crossing
 from vfljax.check import Misfit
 from vfljax.defense import Defense
 from vfljax.numerics import floating, masked_median
@@ -30,10 +30,7 @@ def cut_gradients(k: int, played: Round) -> CutGradients:
     ValueError: if there is no such passive party.
   """
   batch, messages = played.batch, played.messages
-  if not 1 <= k <= len(messages.up):
-    raise ValueError(
-        f'Passive parties are 1 to {len(messages.up)}; there is no {k}.'
-    )
+  check.passive(k, len(messages.up))
   return CutGradients(
       batch.features[k], floating(messages.up[k - 1]),
       floating(messages.down[k - 1]), crossing.rows(batch.labels),
@@ -90,7 +87,11 @@ def recorded_gradients(
 
   Returns:
     The view, and [n] 1 at the samples whose labels are known to the attacker.
+
+  Raises:
+    ValueError: if there is no such passive party.
   """
+  check.passive(k, len(played.messages.down))
   flat = lambda x: x.reshape(-1, *x.shape[2:])
   labels = majority(flat(played.batch.labels))
   received = floating(flat(played.messages.down[k - 1]))
@@ -103,13 +104,22 @@ def own_weights(key: Key, k: int, defense: Defense, state: State) -> Params:
   """Passive party k's bottom weights, as far as it can read them.
 
   `key` draws what `Defense.expose` makes up for the rest.
+
+  Raises:
+    ValueError: if there is no such passive party.
   """
+  check.passive(k, len(state.parties) - 1)
   own = state.parties[k].params['bottom']
   return defense.expose(state.defense, key, k, own)
 
 
 def own_gradients(k: int, played: Round) -> dict[str, Params]:
-  """A round's gradients of the weights that passive party k can read."""
+  """A round's gradients of the weights that passive party k can read.
+
+  Raises:
+    ValueError: if there is no such passive party.
+  """
+  check.passive(k, len(played.gradients))
   read = played.read or played.gradients
   return dict(bottom=read[k - 1], defense=played.added[k - 1])
 
@@ -120,7 +130,11 @@ def model_gradients(
   """Passive party k's view of a round whose messages are encrypted.
 
   `key` is that of `own_weights`.
+
+  Raises:
+    ValueError: if there is no such passive party.
   """
+  check.passive(k, len(played.gradients))
   batch = played.batch
   return ModelGradients(
       batch.features[k], own_weights(key, k, defense, played.state),
