@@ -41,6 +41,12 @@ class Constant(nn.Module):
     return x + self.variable('constants', 'c', jnp.zeros, 64).value
 
 
+class Twofold(nn.Module):
+  @nn.compact
+  def __call__(self, x):
+    return x, x
+
+
 @pytest.mark.parametrize('module', [Train, Training, Deterministic])
 def test_a_module_is_told_whether_it_trains(module):
   """By the argument that it has for it; without weights it has none."""
@@ -60,6 +66,13 @@ def test_a_module_is_told_whether_it_trains(module):
 def test_what_can_be_no_network_is_refused(make, message):
   with pytest.raises(ValueError, match=message):
     nets.linen(make())
+
+
+def test_two_outputs_are_refused():
+  """As a recurrent layer has, which returns its carry, too."""
+  net = nets.linen(Twofold())
+  with pytest.raises(ValueError, match='Twofold returns a tuple; a Net'):
+    net.apply(net.init(KEY, X), X)
 
 
 def test_a_collection_that_would_be_lost_is_refused():

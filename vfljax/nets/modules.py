@@ -10,6 +10,7 @@ from flax import linen as nn
 import jax
 import jax.numpy as jnp
 
+from vfljax.check import Misfit
 from vfljax.nets.once import once
 from vfljax.types import VFL, Array, Key, Net, Params
 
@@ -72,7 +73,11 @@ def _init(module: nn.Module, key: Key, x: Any) -> Params:
 @once
 def _apply(module: nn.Module, params: Params, x: Any) -> Array:
   y = module.apply(_variables(params), x, **_mode(module, False))
-  assert not isinstance(y, tuple)
+  if isinstance(y, tuple):
+    raise Misfit(
+        f'linen: {type(module).__name__} returns a tuple; a Net returns one '
+        'array, the embedding. Wrap it in a module that returns that alone.'
+    )
   return y
 
 
