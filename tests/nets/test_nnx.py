@@ -33,6 +33,15 @@ class Cached(nnx.Module):
     self.kept = nnx.Cache(jnp.zeros(3))
 
 
+class Scaled(nnx.Module):
+
+  def __init__(self, scale):
+    self.scale = scale
+
+  def __call__(self, x):
+    return x * jnp.asarray(self.scale)
+
+
 def own(width=4):
   return nets.nnx(lambda shape, rngs: Own(shape[-1], width, rngs))
 
@@ -108,6 +117,17 @@ def test_a_federation_trains_with_it():
       remainder='pad',
   ))(KEY)
   assert history['loss'][-1] < history['loss'][0]
+
+
+@pytest.mark.parametrize('of', [np.array, jnp.array])
+def test_numbers_that_stay_are_no_array_in_a_field(of):
+  """It is told where else they can be, and there they can."""
+  make = lambda scale: nets.nnx(lambda shape, rngs: Scaled(scale))
+  with pytest.raises(ValueError, match='can be a tuple in a field'):
+    make(of([1.0, 2.0, 3.0])).init(KEY, X)
+  net = make((1.0, 2.0, 3.0))
+  scaled = X * np.float32([1, 2, 3])
+  np.testing.assert_array_equal(net.apply(net.init(KEY, X), X), scaled)
 
 
 @pytest.mark.parametrize('make, message', [

@@ -127,5 +127,7 @@ def _check(module: Any) -> None:
     raise ValueError(
         f'nnx: {type(module).__name__} keeps {", ".join(sorted(kinds))}; a Net '
         'carries nnx.Param and, from round to round, nnx.BatchStat. Numbers '
-        'that stay can be fields of the module.'
+        'that stay can be a tuple in a field of the module, or an array that '
+        'its class finds outside of it: NNX takes an array in a field for '
+        'state.'
     )
