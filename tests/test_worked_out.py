@@ -157,7 +157,8 @@ def test_a_strength_is_tried_on_parts_of_its_own(monkeypatch):
   labels = np.eye(2, dtype=np.float32)[(numbers >= 10).astype(int)]
   data = Batch((jnp.asarray(numbers),), jnp.asarray(labels))
   found = tuning.least_ratio(
-      KEY, lambda strength: none(), (3.0, 2.0), None, (), data, dict(a=None),
+      KEY, lambda strength: none(), np.array([3.0, 2.0]), None, (), data,
+      dict(a=None),
       tuning.Trial(0.25, repeats=4, epochs=7, batch_size=2),
   )
   assert asked == [(7, 2, 7), True] * (len(asked) // 2)

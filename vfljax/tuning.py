@@ -75,7 +75,7 @@ def least_ratio(
   """
   share, repeats, epochs, batch_size = trial
   count = int(share * len(data.labels)) if 0 < share <= 1 else 0
-  if not (strengths and attacks and repeats >= 1 and count >= 2):
+  if not (len(strengths) and attacks and repeats >= 1 and count >= 2):
     raise ValueError(
         'least_ratio needs strengths, attacks, one or more repeats and a share '
         f'in (0, 1] of two or more samples; got share {share}, {repeats} '
