@@ -147,6 +147,10 @@ MISUSES = {
         lambda: protocol.predict(KEY, VFL, NONE, begun(), (X,)),
         'each of the 2 parties.*; got 1 arrays',
     ),
+    'predicting by one row of a party': (
+        lambda: protocol.predict(KEY, VFL, NONE, begun(), (X, X[:1])),
+        r'same sample at every party; their shapes are \(6, 3\), \(1, 3\)',
+    ),
     'an AUC of swapped arguments': (
         lambda: metrics.roc_auc(jnp.float32([0, 1, 1]), jnp.float32([1, 2, 3])),
         r'The scores come first: roc_auc\(scores, labels\)',

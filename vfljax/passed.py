@@ -2,6 +2,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import optax
 
 from vfljax import check
@@ -19,7 +21,7 @@ def state(found: Any) -> None:
 
 
 def features(found: Any, parties: int) -> None:
-  """Raises ValueError unless it has something for each party."""
+  """Raises ValueError unless it has the same rows of each party."""
   listed = isinstance(found, (tuple, list)) and not isinstance(
       found, Batch
   )
@@ -28,6 +30,12 @@ def features(found: Any, parties: int) -> None:
     raise ValueError(
         f'features must be a tuple with those of each of the {parties} parties '
         f'(batch.features), None for a party with labels only; got {got}.'
+    )
+  shapes = [jnp.shape(x) for x in jax.tree.leaves(tuple(found))]
+  if len({shape[:1] for shape in shapes}) > 1:  # One row would be stretched.
+    raise ValueError(
+        'Row i of the features must be the same sample at every party; their '
+        f'shapes are {", ".join(map(str, shapes))}.'
     )
 
 
