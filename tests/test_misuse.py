@@ -253,6 +253,12 @@ MISUSES = {
     'half an epoch': (lambda: fit(epochs=1.5), 'epochs must be an integer'),
     'half a sample': (lambda: fit(batch_size=2.5), 'batch_size must be'),
     'every second half': (lambda: fit(every=0.5), 'every must be'),
+    'an epoch without a round': (
+        lambda: train.advance(
+            train.Plan(VFL, NONE, TXS, 2, 6), train.Run(KEY, 0, (), ()),
+            rows(2, batch()), 1, 1
+        ), 'batch_size must be between 1 and the 4 training samples, got 6'
+    ),
     'a best that nobody measures': (
         lambda: fit(best='-auc', validate=lambda key, state: dict(loss=ONES[0])
                     ), "best='-auc' must name .* returns loss"

@@ -133,8 +133,9 @@ def advance(
 
   Raises:
     ValueError: if `epochs` is not an integer >= 1, or `first`, untraced, not a
-      whole number >= 0.
+      whole number >= 0; if `plan` cannot train on so many samples.
   """
+  check(plan, len(data.labels))  # Without a full batch no round is played.
   checks.whole('advance: first', first, 0)
   checks.count('advance: epochs', epochs)
   with samples.guarded(data, run):
