@@ -59,12 +59,32 @@ def test_names_over_other_columns_are_another_experiment(tmp_path):
   first = of('abcd')
   identity.save(tmp_path, first.recorded, {})
   assert asking.has_begun(of('baxy'))  # Other names for the same division.
-  with pytest.raises(UserError, match='names in data.named stand for other'):
+  with pytest.raises(UserError, match='columns belong .* the names in'):
     asking.has_begun(of('cdab'))
   # Before it was noted it was not looked at.
   older = {k: v for k, v in first.recorded.items() if k != 'columns'}
   identity.save(tmp_path, older, {})
   identity.check(tmp_path, *of('cdab')[2:])
+
+
+@pytest.mark.parametrize('split', ['even', 'random', 'importance'])
+def test_columns_that_belong_together_are_another_experiment(tmp_path, split):
+  # A text's categories, and the same numbers as columns that a user made, are
+  # split otherwise. Seeds of both were mixed in one folder, and a kept program
+  # of the one was called with the other's shapes.
+  config = dataclasses.replace(
+      GIVEN, data=DataConfig(name='csv', path='a.csv', split=split)
+  )
+  of = lambda *groups: asking.of(
+      config, table()._replace(groups=groups), str(tmp_path)
+  )
+  apart, together = of(0, 1, 2, 3), of(0, 0, 1, 2)
+  assert apart.recorded != together.recorded  # By which programs are found.
+  for one, other in (apart, together), (together, apart):
+    identity.save(tmp_path, one.recorded, {})
+    assert asking.has_begun(one)
+    with pytest.raises(UserError, match='other columns belong together'):
+      asking.has_begun(other)
 
 
 def test_where_the_samples_are_is_no_part_of_an_experiment(tmp_path):

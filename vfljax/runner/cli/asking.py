@@ -20,7 +20,7 @@ from vfljax.runner.experiment.jobs import jobs, units_of
 from vfljax.runner.experiment.setting import Setting
 from vfljax.runner.workdir import identity, parts, raising, recording, saved
 
-COLUMNS = 'columns'  # An entry of config.json, if columns are split by name.
+COLUMNS = 'columns'  # An entry of config.json, if the samples have columns.
 
 
 class Asked(NamedTuple):
@@ -110,17 +110,21 @@ def fingerprint(table: Table, outside: Any = None) -> str:
 
 
 def whose(config: Config, table: Table) -> dict[str, str]:
-  """A digest of which party holds which column; {} if not split by names.
+  """A digest of what decides who holds which column; {} of images.
 
-  The samples' digest is of the numbers alone: with other names for the same
-  columns, parties hold other columns, and that is another experiment.
+  The samples' digest is of the numbers alone. With other names for the same
+  columns, or with other columns that belong together (0/1 columns that the user
+  made are one each, those of a text are one), parties hold other columns, and
+  that is another experiment with other programs.
   """
   own = config.data
-  if own.split != 'named':
+  if not table.groups:
     return {}
-  alone = config.model.algorithm == 'vsnn' and not own.unheld
-  owners = naming.owners(table, own.parties, own.named, alone)
-  text = repr([sorted(some) for some in owners])
+  text = repr([*map(int, table.groups)])
+  if own.split == 'named':
+    alone = config.model.algorithm == 'vsnn' and not own.unheld
+    owners = naming.owners(table, own.parties, own.named, alone)
+    text = repr([sorted(some) for some in owners])
   return {COLUMNS: hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 

@@ -253,7 +253,7 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
   if 'samples' in names:
     said = f'the samples have changed since then: {said}'
   elif 'columns' in names:
-    said = 'the names in data.named stand for other columns since then'
+    said = 'other columns belong together, or to the names in data.named'
   then = 'or choose another --workdir.'
   if MERGED in config:
     raise UserError(
