@@ -19,6 +19,8 @@ ACTIVATIONS: dict[str, Activation] = dict(
     relu=nn.relu, leaky_relu=leaky_relu, sigmoid=nn.sigmoid, tanh=jnp.tanh,
     linear=lambda x: x,
 )
+# As they are here: others, or others under these names, are a user's own.
+OUR_ACTIVATIONS = dict(ACTIVATIONS)
 
 NORMS = ('batch', 'group', 'none')
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.runner.compiled.test_families import config
-from vfljax import algorithms, defenses, sweep
+from vfljax import algorithms, defenses, nets, sweep
 from vfljax.defense import Method
 from vfljax.runner import run
 from vfljax.runner.checking import rehearsal
@@ -266,6 +266,7 @@ def test_what_else_lies_in_the_current_folder_is_no_part(
 @pytest.mark.parametrize('registry, own', [
     (defenses.REGISTRY, Method(lambda: defenses.none())),
     (algorithms.AGGREGATIONS, lambda us: us[0] * us[1]),
+    (nets.ACTIVATIONS, lambda x: x**2),
 ])
 def test_nothing_is_kept_of_what_is_registered_from_outside(
     place, monkeypatch, registry, own

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from vfljax import defenses
+from vfljax import defenses, nets
 from vfljax.defense import Method
 from vfljax.runner.config import Entry
 from vfljax.runner.experiment import sources
@@ -97,6 +97,14 @@ def test_those_that_act_before_count_too():
   assert list(sources._defenses(entries)) == [
       defenses.REGISTRY[name] for name in names
   ]
+
+
+@pytest.mark.parametrize('name', ['mine', 'relu'])
+def test_an_activation_of_ones_own_counts_by_any_name(monkeypatch, name):
+  own = lambda x: x
+  monkeypatch.setitem(nets.ACTIVATIONS, name, own)
+  assert [*sources._activations('tanh', name)] == [own]
+  assert not [*sources._activations('tanh', 'linear')]
 
 
 def test_an_older_folder_lacks_what_it_did_not_save():

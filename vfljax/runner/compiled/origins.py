@@ -21,6 +21,7 @@ import jax
 
 import vfljax
 from vfljax import algorithms, attacks, data, defenses, nets
+from vfljax.nets import base
 from vfljax.runner.config import outside
 
 _PACKAGES = 'jax', 'jaxlib', 'flax', 'optax', 'numpy', 'ml_dtypes'
@@ -148,4 +149,5 @@ def _is_ours() -> bool:
       *nets.REGISTRY.values(), *data.REGISTRY.values(),
       *algorithms.AGGREGATIONS.values(),
   ]
-  return all(map(outside.is_ours, registered))
+  ours = nets.ACTIVATIONS == base.OUR_ACTIVATIONS  # Most are JAX's functions.
+  return ours and all(map(outside.is_ours, registered))

@@ -19,6 +19,7 @@ import sys
 from typing import Any
 
 from vfljax import algorithms, defenses, nets
+from vfljax.nets import base
 from vfljax.runner.config import Entry, blaming, outside
 from vfljax.runner.experiment import attackers, choosing, typed
 from vfljax.runner.experiment.setting import Setting
@@ -74,7 +75,16 @@ def _used(setting: Setting) -> list[Any]:
           nets.REGISTRY.get(config.model.name),
           algorithms.AGGREGATIONS.get(config.model.aggregation),
       ]),
+      *_activations(config.model.activation, config.model.bottom_final),
   ]
+
+
+def _activations(*names: str) -> Iterator[Any]:
+  """Those of these names that are not vfljax's, most of which are JAX's."""
+  for name in names:
+    found = nets.ACTIVATIONS.get(name)
+    if found is not base.OUR_ACTIVATIONS.get(name):
+      yield found
 
 
 def _defenses(entries: Iterable[Entry]) -> Iterable[Any]:
