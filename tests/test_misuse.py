@@ -17,7 +17,7 @@ from vfljax import (
 from vfljax.attack import Attack
 from vfljax.attacks.gradient_inversion import Dummies, invert
 from vfljax.completion import Samples, Schedule
-from vfljax.defense import none
+from vfljax.defense import chain, none
 from vfljax.defenses import marvell
 from vfljax.mpc import fixed_point, ring, sharing
 from vfljax.types import Batch, Net
@@ -234,6 +234,10 @@ MISUSES = {
     'a defense that is not made': (
         lambda: protocol.init(KEY, VFL, none, TXS, batch()), 'defense must be'
     ),
+    'a chain of what is not made': (
+        lambda: chain(none, NONE), 'chain: it takes defenses.*none.., not none'
+    ),
+    'a chain of a list': (lambda: chain([NONE]), r'chain\(one, other\); got'),
     # A training.
     'a loss of all samples': (
         lambda: fit(vfl=VFL._replace(loss=lambda z, y: (z * y).mean())),

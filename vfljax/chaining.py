@@ -26,8 +26,15 @@ def chain(*defenses: Defense) -> Defense:
   outermost and gets the weights first.
 
   Raises:
-    ValueError: if two of them replace the training objective.
+    ValueError: if one is no `Defense`, or two of them replace the training
+      objective.
   """
+  for d in defenses:
+    if not isinstance(d, Defense):
+      raise ValueError(
+          f'chain: it takes defenses, chain(one, other); got {d!r}. A factory '
+          'has to be called: none(), not none.'
+      )
   if sum(d.objective is not None for d in defenses) > 1:
     raise ValueError(
         'chain: two defenses replace the training objective; only one can.'
