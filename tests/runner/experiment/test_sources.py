@@ -4,6 +4,8 @@ import importlib
 from pathlib import Path
 import sys
 
+import jax
+import numpy as np
 import pytest
 
 from vfljax import defenses, nets
@@ -50,9 +52,35 @@ def digests(monkeypatch, wrap=lambda function: function):
 ])
 def test_imported_files_count_too(kit, monkeypatch, wrap):
   """But none that is not imported, nor jax's."""
-  assert set(digests(monkeypatch, wrap)) == {
+  assert set(digests(monkeypatch, wrap)) - {'what mine holds'} == {
       'mine.py', 'helper.py', 'deep.py', 'second.py', 'inner.py', '__init__.py'
   }
+
+
+def closed(function, scale):
+  return functools.wraps(function)(lambda: function(scale))
+
+
+def inside(function, scale):
+  return functools.partial(functools.partial(function, scale=[scale]))
+
+
+@pytest.mark.parametrize('make', [
+    closed, inside, functools.partial,
+    lambda function, scale: jax.jit(lambda: function(scale)),
+    lambda function, scale: functools.partial(closed(function, scale)),
+    lambda function, scale: closed(function, np.array([1.0, scale])),
+])
+def test_values_that_a_function_was_made_with_count(kit, monkeypatch, make):
+  """Its file is the same, as where a loop tries some in one folder."""
+  one, same, other = (
+      digests(monkeypatch, lambda function, n=n: make(function, n))
+      for n in (1, 1, 2)
+  )
+  assert one == same
+  (what,) = (k for k in one if one[k] != other[k])
+  assert what in ('what mine holds', 'what <lambda> holds')
+  assert what not in digests(monkeypatch)
 
 
 def test_a_notebooks_function_brings_the_files_that_it_uses(kit, monkeypatch):

@@ -6,7 +6,8 @@ that defines such a method of the run, and of the files it imports, except those
 of vfljax and of installed packages. A config file's `get_config` is left out:
 what it returns is compared anyway, and it may ask for more seeds. Modules that
 are imported by a computed name are not found. Code that is in no file, as in a
-notebook, has a digest of its own (`typed`).
+notebook, has a digest of its own (`typed`), and so have the arguments of a
+partial and what a closure captured, which a program may have computed.
 """
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +25,7 @@ from vfljax.runner.config import Entry, blaming, outside
 from vfljax.runner.experiment import attackers, choosing, typed
 from vfljax.runner.experiment.setting import Setting
 
-FIELD = 'sources'  # Of config.json: {a file's name, or a cell's: digest}.
+FIELD = 'sources'  # Of config.json: {a file's name, or a function's: digest}.
 
 
 def of(setting: Setting) -> dict[str, str]:
@@ -35,10 +36,13 @@ def of(setting: Setting) -> dict[str, str]:
     if outside.is_ours(method):
       continue
     factory = outside.factory(method)
+    name = typed.name(factory)
     if file := _file(factory):
       _collect(file, files)
+      name = typed.holding(factory)
+    if not name:
       continue
-    name, (digest, used) = typed.name(factory), typed.read(factory)
+    digest, used = typed.read(factory)
     found[name] = found.get(name, '') + digest
     for file in used:
       _collect(file, files)

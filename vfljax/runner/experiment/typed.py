@@ -38,9 +38,26 @@ _PRINTED = (
 
 def name(factory: Callable[..., Any]) -> str:
   """What config.json and messages call such code."""
+  return f'{_called(factory)} in a cell'
+
+
+def holding(factory: Callable[..., Any]) -> str:
+  """What they call the values that a function in a file was made with.
+
+  '' if it has none that its file does not say: it is neither a partial nor a
+  closure, which a program may make anew with another value.
+  """
+  under = inspect.unwrap(factory)  # As of `jit`, which has no closure.
+  made = isinstance(factory, functools.partial) or any(
+      getattr(each, '__closure__', None) for each in (factory, under)
+  )
+  return f'what {_called(factory)} holds' if made else ''
+
+
+def _called(factory: Callable[..., Any]) -> str:
   while isinstance(factory, functools.partial):
     factory = factory.func
-  return f'{getattr(factory, "__name__", type(factory).__name__)} in a cell'
+  return getattr(factory, '__name__', type(factory).__name__)
 
 
 def read(factory: Callable[..., Any]) -> tuple[str, set[Path]]:
