@@ -110,6 +110,28 @@ def test_every_command_that_trains_loads_lapack_after_that(command):
   assert 'threads: 1' in done.stdout, done.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize('platform', ['cuda', 'abacus'])
+def test_a_platform_that_is_not_here_is_refused(platform, tmp_path):
+  code = (
+      'import sys\n'
+      'from jax._src import xla_bridge\n'
+      # As on a machine where no CUDA plugin is installed.
+      'xla_bridge.discover_pjrt_plugins = lambda: None\n'
+      'from vfljax.runner import main\n'
+      'sys.exit(main.main(["v", "--config=experiments/quickstart.py",'
+      f' "--cache=", "--workdir={tmp_path}/out"]))\n'
+  )
+  done = subprocess.run(
+      [sys.executable, '-c', code], capture_output=True, text=True, check=False,
+      env=os.environ | dict(JAX_PLATFORMS=platform),
+  )
+  lines = [x for x in done.stderr.splitlines() if x.startswith('error: ')]
+  assert done.returncode == 2, done.stderr
+  assert lines and f'JAX_PLATFORMS={platform}: ' in lines[0]
+  assert 'Traceback' not in done.stderr and not (tmp_path / 'out').exists()
+
+
 def test_the_command_line_tells_both(monkeypatch):
   for _, variable, _, _ in TOLD.values():
     monkeypatch.setenv(variable, '')

@@ -9,7 +9,7 @@ import sys
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 
-from vfljax.runner.errors import UserError
+from vfljax.runner.errors import UserError, brief
 from vfljax.runner.machine import libtpu, threefry, tuning
 
 # OpenBLAS reads it when JAX first decomposes a matrix, which loads SciPy.
@@ -51,7 +51,8 @@ def set_up(devices: int, cache: str) -> None:
 
   Raises:
     UserError: for more devices than the machine can start, or if `devices` is
-      given but JAX has already started with another number.
+      given but JAX has already started with another number, or if JAX_PLATFORMS
+      asks for what is not here.
   """
   check(devices)
   wanted = devices or cores()
@@ -68,6 +69,7 @@ def set_up(devices: int, cache: str) -> None:
   # Programs would contain the code location of each operation. Nobody reads it,
   # and it takes 3 % of a first start.
   jax.config.update('jax_traceback_in_locations_limit', 0)
+  _check_platforms()
   if not cache:
     _keep_in(None)
     return
@@ -114,6 +116,26 @@ def _make(wanted: int, chosen: bool) -> bool:
           f'process, with {has}. Leave it out, or start a new process.'
       ) from error
     return False
+
+
+def _check_platforms() -> None:
+  """Starts JAX on the platforms that it was asked for, if it was for any.
+
+  Raises:
+    UserError: if they are not here, as 'cuda' without JAX's CUDA plugin.
+  """
+  asked = jax.config.jax_platforms
+  if not asked:
+    return
+  try:
+    jax.local_devices()
+  except (RuntimeError, AssertionError) as error:
+    # Of a known platform without its plugin JAX says nothing: it asserts.
+    why = brief(str(error)).partition('\n')[0] or 'its plugin is not installed'
+    raise UserError(
+        f'JAX cannot start with JAX_PLATFORMS={asked}: {why}.\nUnset it to use '
+        'what is here; README says how JAX for GPUs is installed.'
+    ) from None
 
 
 def name() -> str:
