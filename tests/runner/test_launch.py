@@ -399,6 +399,19 @@ def test_what_is_printed_onto_a_full_disk():
   assert done.stderr == 'error: No room for what is printed.\n'
 
 
+@pytest.mark.parametrize('encoding', ['ascii', 'cp1252'])
+def test_what_an_encoding_lacks_is_no_traceback(encoding, finished):
+  """As where the system has no UTF-8, or on Windows into a file."""
+  workdir, _ = finished
+  done = subprocess.run(
+      [sys.executable, 'launch.py', 'advise', str(workdir), '--budget=2'],
+      cwd=ROOT, capture_output=True, check=False,
+      env=os.environ | dict(PYTHONIOENCODING=encoding),
+  )
+  assert done.returncode == 0, done.stderr
+  assert b'???' in done.stdout and b'Not tested' in done.stdout
+
+
 def test_help_and_lists(capsys):
   for asked in ('--help', '--help=all'):
     assert launch.main(['launch.py', asked]) == 0

@@ -22,6 +22,7 @@ import contextlib
 import errno
 import gc
 from importlib.util import find_spec
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -58,6 +59,10 @@ def main(argv: list[str] | None = None) -> int:
     argv = list(sys.argv if argv is None else argv)
     first = argv[:1] and argv[0].startswith('-')  # It is no program's name.
     return _main(['vfljax', *argv] if first else argv, None)
+  # A pipe or file may have an encoding without our tables' lines or '±', as
+  # cp1252 and latin-1 have: a '?' is better than a traceback after hours.
+  if isinstance(sys.stdout, io.TextIOWrapper):
+    sys.stdout.reconfigure(errors='replace')
   # Tracing makes very many long-lived objects, which Python's garbage collector
   # would scan again and again: a tenth of its time.
   gc.set_threshold(50_000, 20, 20)
