@@ -54,6 +54,8 @@ def test_values_are_split_where_nothing_holds_them_together(text, values):
 @pytest.mark.parametrize('over, flags, said', [
     (['data.name'], [], 'has no values'), (['=wine'], [], 'has no values'),
     (['data.name=a,a'], [], 'a value twice'),
+    (['train.learning_rate=0.001,1e-3'], [], '1e-3 are the same experiment'),
+    (['data.parties=2,3', 'seeds=1,01'], [], 'seeds=01 are the same exp'),
     (['data.name=a', 'config.data.name=b'], [], 'a field twice'),
     (['data.name=a'], ['--config.data.name=b'], 'leave one out'),
     (['model.bottom=(8,4'], [], 'a \\) is missing'),
@@ -63,6 +65,11 @@ def test_what_is_no_grid(over, flags, said):
   with pytest.raises(UserError, match=said) as error:
     axes.points([CONFIG], over, flags, '/grid')
   assert len(str(error.value).splitlines()) <= 2
+
+
+def test_values_that_no_config_takes_are_told_later():
+  found = axes.points([CONFIG], ['seeds=x,2,02x'], [], '/grid')
+  assert [one.label for one in found] == ['seeds=x', 'seeds=2', 'seeds=02x']
 
 
 def test_names_are_ones_that_a_disk_takes():

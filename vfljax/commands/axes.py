@@ -10,7 +10,7 @@ import hashlib
 import itertools
 from pathlib import Path
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vfljax.runner.cli import arguments
 from vfljax.runner.errors import UserError
@@ -49,8 +49,8 @@ def points(
     workdir: The folder of their folders.
 
   Raises:
-    UserError: for values that cannot be read, fields that are given twice, and
-      configs that do not exist.
+    UserError: for values that cannot be read, fields that are given twice,
+      configs that do not exist, and values that mean the same, as .1 and 0.1.
   """
   axes = dict(_pair(text) for text in over)
   if len(axes) < len(over):
@@ -83,7 +83,27 @@ def points(
           f'Two experiments would be called {one.name}; rename one of the '
           'config files, or run it as a grid of its own.'
       )
+  _refuse_twins(found)
   return found
+
+
+def _refuse_twins(found: Sequence[Point]) -> None:
+  """Refuses two values of a field that make the same experiment.
+
+  It would run twice, and look like two results that agree.
+  """
+  known: list[tuple[str, Any, str]] = []
+  for one in found:
+    try:
+      config = arguments.parse(list(one.argv)).config
+    except UserError:  # It is told, or left out, where all are checked.
+      continue
+    for file, other, name in known:
+      if file == one.argv[1] and other == config:
+        raise UserError(
+            f'{name} and {one.name} are the same experiment: leave one out.'
+        )
+    known.append((one.argv[1], config, one.name))
 
 
 def split(text: str) -> list[str]:
