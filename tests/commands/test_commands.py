@@ -120,6 +120,17 @@ def test_a_page_that_cannot_be_written_asks_for_another_place(
   assert code == 2 and error.rstrip().endswith('or choose another --to.')
 
 
+def test_a_page_overwrites_only_its_like(tmp_path, capsys):
+  one, two = (made(tmp_path / name, [NONE, ISO]) for name in ('one', 'two'))
+  page, results = tmp_path / 'page.html', one / 'results.jsonl'
+  for _ in range(2):
+    assert call(capsys, 'compare', one, two, f'--to={page}')[0] == 0
+  before = results.read_bytes()
+  code, _, error = call(capsys, 'compare', one, two, f'--to={results}')
+  assert code == 2 and 'exists and is no page' in error
+  assert results.read_bytes() == before and len(error.splitlines()) == 2
+
+
 def test_a_run_that_was_stopped_says_what_is_missing(tmp_path, capsys):
   one = made(tmp_path / 'one', [NONE, ISO], asked='iso(5,7),max_norm')
   two = made(tmp_path / 'two', [NONE, ISO])

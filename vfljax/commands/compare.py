@@ -38,7 +38,8 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   """Writes one page over several finished work directories.
 
   Raises:
-    UserError: if there are fewer than two, or one has no results.
+    UserError: if there are fewer than two, or one has no results, or if the
+      page would overwrite another file.
   """
   del stop  # It is done in no time.
   parser = given.Parser(prog='vfljax compare', description=__doc__)
@@ -49,8 +50,9 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
   asked = parser.parse_intermixed_args(argv)
   if len(asked.folders) < 2:
     raise UserError('vfljax compare needs two work directories or more.')
-  runs = read([given.finished(folder) for folder in asked.folders])
   target = Path(asked.to).expanduser()
+  _check_target(target, asked.to)
+  runs = read([given.finished(folder) for folder in asked.folders])
   disk.write_text(target.absolute(), written(runs), '--to')
   print('\n\n'.join(
       terminal.table(t) for t in _tables(runs)
@@ -60,6 +62,25 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
     print('\n' + terminal.paragraphs(said))
   print(f'\nReport: {target}')
   return 0
+
+
+def _check_target(target: Path, typed: str) -> None:
+  """Refuses to overwrite what is no such page, as a run's results.
+
+  Raises:
+    UserError: if there is another file, or a device such as /dev/null.
+  """
+  if not target.exists() or target.is_dir():
+    return  # A folder is refused where the page is written.
+  head = b''
+  if target.is_file():
+    with disk.writing(target.parent, '--to'), target.open('rb') as file:
+      head = file.read(1000)  # The title is in the first lines.
+  if f'<title>{TITLE}</title>'.encode() not in head:
+    raise UserError(
+        f'--to={typed}: this file exists and is no page of vfljax compare.\n'
+        'Choose another name.'
+    )
 
 
 def read(folders: Sequence[Path], names: Sequence[str] = ()) -> list[Run]:
