@@ -124,7 +124,7 @@ def _check_platforms() -> None:
   Raises:
     UserError: if they are not here, as 'cuda' without JAX's CUDA plugin.
   """
-  asked = jax.config.jax_platforms
+  asked = jax.config.jax_platforms  # pyright: ignore
   if not asked:
     return
   try:
