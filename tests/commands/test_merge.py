@@ -212,8 +212,8 @@ def test_a_folder_of_somebody_elses_stays_as_it_is(tmp_path, capsys):
   one = made(tmp_path / 'one', [NONE])
   (tmp_path / 'mine').mkdir()
   (tmp_path / 'mine/thesis.tex').write_text('x')
-  code, *_ = call(capsys, 'merge', one, '--to', tmp_path / 'mine')
-  assert code == 2
+  code, _, said = call(capsys, 'merge', one, '--to', tmp_path / 'mine')
+  assert code == 2 and 'another --to,' in said and '--workdir' not in said
   assert [p.name for p in (tmp_path / 'mine').iterdir()] == ['thesis.tex']
 
 

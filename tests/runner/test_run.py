@@ -193,7 +193,8 @@ def untrained(tmp_path, monkeypatch):
   def begin(train, *stop):
     monkeypatch.setattr(run, '_run', lambda *given: train(given[2][0]))
     nothing = SimpleNamespace(
-        features=np.zeros((2, 1)), labels=np.zeros(2), test=None
+        features=np.zeros((2, 1)), labels=np.zeros(2), test=None,
+        groups=(),
     )
     run.run(setting.config, nothing, str(tmp_path / 'out'), *stop)
 

@@ -85,7 +85,10 @@ def merge(folders: Sequence[Path], target: str) -> Path:
   whole = _merged(configs, _strengths(found.values()), {k.seed for k in keys})
   lost = [key for key in _measured(place) if key not in keys]
   complete = partial(_completed, place, whole, lost)
-  work = store.open_workdir(place, whole, [*found], complete)
+  try:
+    work = store.open_workdir(place, whole, [*found], complete)
+  except UserError as error:  # In the words of a run.
+    raise UserError(str(error).replace('--workdir', '--to')) from error
   for unit, (rows, timing, curves) in found.items():
     work.save(unit, rows, timing, curves)
   return place

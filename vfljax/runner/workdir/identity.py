@@ -21,7 +21,7 @@ from vfljax.runner.workdir.parts import Damaged
 
 CONFIG, COPY = 'config.json', '.config.json'
 MERGED = 'merged'  # A field of config.json that `vfljax merge` writes.
-_ELSE = 'Choose another folder, or an empty one.'  # Of a run, or a merge.
+_ELSE = 'Choose another --workdir, or an empty one.'
 # Files into which shells and clusters write a process's output.
 _SAID, _SUFFIXES = ('log', 'stdout', 'stderr'), ('.log', '.out', '.err')
 
