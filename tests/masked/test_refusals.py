@@ -81,6 +81,20 @@ def test_a_layer_that_is_not_in_shares():
     masking.unmask(Public(), chosen, masking.Weights({}, {}), blank)
 
 
+def test_who_is_wrong_about_what_is_in_shares():
+  """Zeros stand for these weights: they would be trained, or masked."""
+  job, state, *_ = federation('dense', ('Dense_0', 'Dense_2'))
+  weights, found = state.weights, found_in_mlp(BATCH)
+  for chosen in (), job.chosen[:1], found:
+    with pytest.raises(ValueError, match='Layers in shares: Dense_0.*the same'):
+      training.start(job._replace(chosen=chosen), weights, state.active)
+    with pytest.raises(ValueError, match='Layers in shares: Dense_0.*the same'):
+      masking.change(job.public, (chosen, found), SEEDS, weights, {}, 1)
+  last = masking.choose(found, ('Dense_0', 'Dense_2'), 'Dense_2')
+  with pytest.raises(ValueError, match='Dense_2.* cannot go from T3 to T4'):
+    masking.change(job.public, (job.chosen, last), SEEDS, weights, {}, 1)
+
+
 def test_weights_outside_the_range_name_their_layer():
   net, shape = network('dense')
   params = jax.jit(net.init)(

@@ -182,9 +182,18 @@ def change(
     (weights, transcript).
 
   Raises:
-    ValueError: as `mask`.
+    ValueError: as `mask`; if the layers masked now are not those that
+      `weights` has in shares, or one goes from T3 to T4 or back, whose shares
+      have other fraction bits: `unmask` it first.
   """
   old, new = ({layer.name: layer for layer in some} for some in layers)
+  shares.matched(weights.secret, layers[0])
+  for name in old.keys() & new.keys():
+    if old[name].to_active != new[name].to_active:
+      raise ValueError(
+          f'Layer {name} cannot go from T3 to T4, or back, in its shares, '
+          'which have other fraction bits there: `unmask` it first.'
+      )
   shown = [layer for name, layer in old.items() if name not in new]
   hidden = [layer for name, layer in new.items() if name not in old]
   weights, told = unmask(public, shown, weights, extra)

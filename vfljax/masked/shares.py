@@ -5,6 +5,7 @@ added to the shares of the output (`masked_layer`), so it costs nothing online.
 Layers use T3 (`one_sided`) or, where the active party receives the layer's
 output anyway, T4 (`to_active`).
 """
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -165,6 +166,20 @@ def unshare(
     theta[name] = fixed_point.decode(codes, bits[name], dtype)
     said += words
   return theta, said
+
+
+def matched(secret: Mapping[str, Any], layers: Sequence[Layer]) -> None:
+  """Raises ValueError unless these layers, and no others, are in shares.
+
+  In the plain weights there are zeros for a layer in shares. Who takes it for
+  one that is not masked would train, or mask, the zeros.
+  """
+  names = {layer.name for layer in layers}
+  if names != secret.keys():
+    raise ValueError(
+        f'Layers in shares: {", ".join(secret) or "none"}; layers said to be '
+        f'masked: {", ".join(sorted(names)) or "none"}. They must be the same.'
+    )
 
 
 def opened(secret: Secret, bits: dict[str, int], dtype: Any) -> Leaves:

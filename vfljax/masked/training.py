@@ -95,8 +95,9 @@ def start(setup: Setup, weights: Weights, active: Params) -> Training:
   """A training before its first step.
 
   Raises:
-    ValueError: if T4 has no learning rate, or by `optimizers.check`.
+    ValueError: as `shares.matched`, `optimizers.check`, or if T4 has no rate.
   """
+  shares.matched(weights.secret, setup.chosen)
   if any(layer.to_active for layer in setup.chosen) and not setup.eta > 0:
     raise ValueError(
         'A layer whose output stays with the active party (T4) needs eta, the '
