@@ -3,6 +3,8 @@
 Each row is a call and what its ValueError says. Shapes and types are seen while
 a program is traced, so all of it is told inside `jit`, too.
 """
+import types
+
 from flax import linen as nn
 import jax
 import jax.numpy as jnp
@@ -12,8 +14,9 @@ import pytest
 
 from vfljax import (
     algorithms, check, club, completion, federation, measure, metrics, nets,
-    protocol, sampling, sweep, train,
+    protocol, sampling, stream, sweep, train,
 )
+from vfljax.adversary import HONEST, Adversary
 from vfljax.attack import Attack
 from vfljax.attacks.gradient_inversion import Dummies, invert
 from vfljax.completion import Samples, Schedule
@@ -400,6 +403,59 @@ def test_misuse_is_refused(misuse):
   call, message = MISUSES[misuse]
   with pytest.raises(ValueError, match=message):
     call()
+
+
+def deviating(parties=(1,), **hooks):
+  """A training and an inference with such an adversary."""
+  liar = Adversary(parties, **hooks)
+  plan = train.Plan(VFL, NONE, TXS, 1, 2, adversary=liar)
+  yield lambda: train.fit(KEY, VFL, NONE, TXS, batch(), epochs=1, batch_size=2,
+                          adversary=liar)
+  yield lambda: stream.fit(KEY, plan, batch(), 2)
+  yield lambda: play_lying(liar)
+  yield lambda: protocol.predict(
+      KEY, VFL, NONE, begun(), batch().features, adversary=liar
+  )
+
+
+def play_lying(liar):
+  protocol.play_round(KEY, VFL, NONE, TXS, begun(), batch(), liar)
+
+
+@pytest.mark.parametrize('parties', [(1, 1), (1.0,), 1, None, '1'])
+def test_parties_that_deviate_are_each_there_once(parties):
+  for call in deviating(parties):
+    with pytest.raises(ValueError, match='parties must be a tuple .* got'):
+      call()
+
+
+@pytest.mark.parametrize('hook', ['rows', 'features', 'send', 'update'])
+def test_hooks_of_nobody_are_not_ignored(hook):
+  """Streaming took the samples that were drawn, whatever `rows` said."""
+  for call in deviating((), **{hook: lambda *given: given[-1]}):
+    with pytest.raises(ValueError, match='needs the parties that deviate'):
+      call()
+  for call in deviating((), **{hook: copied(getattr(HONEST, hook))}):
+    call()
+
+
+def copied(function):
+  """As another process gets it."""
+  return types.FunctionType(function.__code__, {})
+
+
+@pytest.mark.parametrize('hooks, said', [
+    (dict(update=lambda state, *_: (state, X)), 'as init made it'),
+    (dict(init=lambda *_: jnp.zeros(3), update=lambda *_: jnp.zeros(4)),
+     'in the shapes'),
+    (dict(send=lambda state, key, own: tuple(u > 0 for u in own)),
+     'send must return floats; it returned bool'),
+    (dict(receive=lambda state, key, own: tuple(d.astype(int) for d in own)),
+     'receive must return floats; it returned int32'),
+])
+def test_what_an_adversary_returns_is_of_the_kind_that_it_got(hooks, said):
+  with pytest.raises(ValueError, match=f"dversary's .*{said}"):
+    next(deviating(**hooks))()
 
 
 def test_what_is_complex_is_no_real_number():

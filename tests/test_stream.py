@@ -86,8 +86,9 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
   ):
     with pytest.raises(ValueError, match=match):
       stream.fit(KEY, wrong, data, 4)
-  with pytest.raises(ValueError, match='chunk'):
-    stream.fit(KEY, plan(), data, 0)
+  for chunk in 0, 1.5, None:
+    with pytest.raises(ValueError, match='chunk must be an integer'):
+      stream.fit(KEY, plan(), data, chunk)
 
 
 def test_padding_is_zeros_whatever_transforms_the_samples(tmp_path):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from vfljax.check import Misfit
 
@@ -41,15 +42,36 @@ class Adversary(NamedTuple):
 HONEST = Adversary()
 
 
+def check(adversary: Adversary) -> None:
+  """Raises ValueError for parties that are none, or hooks of nobody.
+
+  Of a party that is there twice one answer would be dropped. And hooks without
+  a party get nothing, so that all would stay honest, without a word.
+  """
+  parties = adversary.parties
+  listed = isinstance(parties, (tuple, list))
+  whole = listed and all(isinstance(k, int | np.integer) for k in parties)
+  if not whole or len({*parties}) < len(parties):
+    raise ValueError(
+        'Adversary.parties must be a tuple of passive parties, 1 to the last '
+        f'one, each once, as (1,); got {parties!r}.'
+    )
+  # By their code, as a copy of HONEST (in another process) has other functions.
+  code = lambda hook: getattr(hook, '__code__', hook)
+  if not parties and [*map(code, adversary[1:])] != [*map(code, HONEST[1:])]:
+    raise ValueError(
+        'An adversary with hooks needs the parties that deviate, as '
+        'Adversary(parties=(1,), ...); it has none.'
+    )
+
+
 def pick(everyone: tuple, indices: tuple[int, ...]) -> tuple:
   """The entries of `everyone` at `indices`.
 
   Raises:
     ValueError: if there is none at one of them.
   """
-  if not isinstance(indices, (tuple, list)) or any(
-      not 0 <= i < len(everyone) for i in indices
-  ):
+  if any(not 0 <= i < len(everyone) for i in indices):
     raise ValueError(
         'Adversary.parties must be a tuple of passive parties, 1 to the last '
         'one, as (1,); nobody is at one of them.'
@@ -71,7 +93,15 @@ def put(
   """
   before = pick(everyone, indices)
   whole = isinstance(own, (tuple, list)) and len(own) == len(before)
-  if not whole or _shapes(tuple(own)) != _shapes(before):
+  fits = whole and _shapes(tuple(own)) == _shapes(before)
+  if fits and hook != 'features':  # Messages are differentiated: floats.
+    kinds = [*map(jnp.result_type, own)]
+    if not all(jnp.issubdtype(kind, jnp.floating) for kind in kinds):
+      raise Misfit(
+          f"The adversary's {hook} must return floats; it returned "
+          f'{", ".join(map(str, kinds))}.'
+      )
+  if not fits:
     raise Misfit(
         f"The adversary's {hook} must return a tuple of arrays in the shapes "
         f'that it gets, one for each of its parties, {_shapes(before)}; it '

@@ -12,6 +12,7 @@ from vfljax.check import Misfit
 from vfljax.defense import Holdings, checked
 from vfljax.permuting import permutation
 from vfljax.plan import Best, Plan, Run
+from vfljax.returned import check_state
 from vfljax.types import Array, Batch, Key, Round, State
 
 Take = Callable[[Array], tuple[Batch, Array | None]]
@@ -176,7 +177,10 @@ def play_batch(
     The next state and {'loss': scalar, 'watch': what `Plan.watch` returns}.
   """
   k_round, k_watch = jax.random.split(key)
+  evil = state.adversary
   state, played = play_prepared(k_round, plan, state, truth, prepared)
+  # A scan would say so, too, but not whose state has changed.
+  check_state("The adversary's update", state.adversary, evil)
   look = lambda: plan.watch(k_watch, played)
   if isinstance(watched, bool):
     row = look() if watched else ()

@@ -6,7 +6,7 @@ import jax
 from jax.core import Tracer
 import jax.numpy as jnp
 
-from vfljax import check, passed, samples
+from vfljax import adversary as adversaries, check, passed, samples
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.check import Misfit
 from vfljax.defense import Defense, Slots, Spec, checked
@@ -32,6 +32,7 @@ def init(
       an argument is not of its type, or a network does not fit its input.
   """
   _check_defense(defense)
+  adversaries.check(adversary)
   _check_parties(key, vfl, txs, batch)
   defense, parties = checked(defense), len(vfl.bottoms)
   vfl = vfl._replace(top=defense.top(vfl.top))
@@ -135,6 +136,7 @@ def predict(
   check.key(key)
   passed.state(state)
   passed.features(features, len(vfl.bottoms))
+  adversaries.check(adversary)
   active, defense = state.parties[0], checked(defense)
   if present is not None:
     _check_present(present, vfl)

@@ -3,6 +3,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
 
 from vfljax import check as number
+from vfljax import adversary as adversaries
 from vfljax.adversary import HONEST, Adversary
 from vfljax.defense import Defense
 from vfljax.types import VFL, Array, Batch, Key, Round, State, Transforms
@@ -115,6 +116,7 @@ def check(plan: Plan, samples: int) -> None:
   number.count('batch_size', plan.batch_size, 0)
   number.count('every', plan.every)
   number.count('patience', plan.patience, 0)
+  adversaries.check(plan.adversary)
   if not 1 <= plan.batch_size <= samples:
     raise ValueError(
         f'batch_size must be between 1 and the {samples} training samples, got '

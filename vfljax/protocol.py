@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax import crossing, descent, fusing
+from vfljax import adversary as adversaries, crossing, descent, fusing
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.defense import Defense
 from vfljax.federation import check_round, embed, init, predict
@@ -43,6 +43,7 @@ def play_round(
   Raises:
     ValueError: if parties, optimizers and samples do not fit together.
   """
+  adversaries.check(adversary)
   check_round(key, vfl, txs, state, batch)
   luck, defense = luck_of(key), checked(defense)
   real, batch = crossing.rows(batch.labels), defense.batch(luck.batch, batch)

@@ -123,7 +123,7 @@ def _gradient(who: str, hook: Callable, state, key, cut, labels):
         f'{who}gradient must return a tuple of {told(cut)}, one a passive '
         f'party, and the state; it returned {told(found)}.'
     )
-  _check_state(f'{who}gradient', found[1], state)
+  check_state(f'{who}gradient', found[1], state)
   return found
 
 
@@ -142,13 +142,13 @@ def _prepare(who: str, hook: Callable, key, features, labels):
 
 def _adapt(who: str, hook: Callable, state, key, predict, up, labels):
   found = hook(state, key, predict, up, labels)
-  _check_state(f'{who}adapt', found, state)
+  check_state(f'{who}adapt', found, state)
   return found
 
 
 def _epoch(who: str, hook: Callable, state, key, holdings):
   found = hook(state, key, holdings)
-  _check_state(f'{who}epoch', found, state)
+  check_state(f'{who}epoch', found, state)
   return found
 
 
@@ -230,7 +230,8 @@ def _check_labels(what: str, found: Any, labels: Array, kinds=REAL) -> None:
     )
 
 
-def _check_state(what: str, found: Any, state: Any) -> None:
+def check_state(what: str, found: Any, state: Any) -> None:
+  """Raises ValueError unless a hook kept its state's structure and types."""
   if jax.tree.structure(found) != jax.tree.structure(state):
     raise Misfit(
         f'{what} must return the state as init made it, '

@@ -17,6 +17,7 @@ from jax import lax
 import jax.numpy as jnp
 import numpy as np
 
+from vfljax import check as number
 from vfljax import samples, train
 from vfljax.types import Array, Batch, Key, State
 
@@ -104,8 +105,7 @@ def check(plan: train.Plan, samples: int, chunk: int) -> None:
       stopping (`patience`); for numbers out of range.
   """
   train.check(plan, samples)
-  if chunk < 1:
-    raise ValueError(f'chunk must be 1 or more rounds; got {chunk}.')
+  number.count('chunk', chunk)
   if plan.remainder == 'keep' or plan.patience:
     raise ValueError(
         "Streaming plays rounds of one size (remainder='drop' or 'pad') and "

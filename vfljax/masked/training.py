@@ -100,8 +100,7 @@ def start(setup: Setup, weights: Weights, active: Params) -> Training:
   shares.matched(weights.secret, setup.chosen)
   if any(layer.to_active for layer in setup.chosen) and not setup.eta > 0:
     raise ValueError(
-        'A layer whose output stays with the active party (T4) needs eta, the '
-        'learning rate of plain SGD.'
+        'A layer whose output A keeps (T4) needs eta, the rate of plain SGD.'
     )
   tx, own = setup.txs
   optimizers.check(tx, weights.plain, setup.chosen, setup.eta)
