@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax import metrics
+from vfljax import check, metrics
 from vfljax.adversary import Adversary
 from vfljax.types import Array
 
@@ -47,6 +47,9 @@ def measured(
     With a target also, over the samples of other classes: 'backdoor_accuracy',
     the share predicted as the target, and 'untriggered', the same without the
     attack. NaN if logits are NaN.
+
+  Raises:
+    ValueError: if the target is none of the classes: nothing is taken for it.
   """
   real = labels.sum(-1)
   before = metrics.accuracy(clean, labels, real)
@@ -54,6 +57,7 @@ def measured(
   found = dict(attacked_accuracy=after, drop=before - after)
   if backdoor.target is None:
     return found
+  check.whole('Backdoor.target', backdoor.target, 0, labels.shape[-1] - 1)
   goal = jax.nn.one_hot(backdoor.target, labels.shape[-1])
   others = real - labels @ goal
   taken = jnp.full(len(labels), backdoor.target)
@@ -61,6 +65,12 @@ def measured(
   return found | dict(
       backdoor_accuracy=share(attacked), untriggered=share(clean)
   )
+
+
+def some(name: str, parties: Sequence[int]) -> None:
+  """Raises ValueError, of the attack `name`, if nobody deviates."""
+  if not parties:
+    raise ValueError(f'{name} needs one or more parties; got {parties!r}.')
 
 
 def value_range(features: Sequence[Array]) -> tuple[Array, Array]:

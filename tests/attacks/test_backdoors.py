@@ -198,6 +198,18 @@ def test_what_is_measured():
   without = backdoor.measured(aimed._replace(target=None), clean, attacked,
                               labels)
   assert set(without) == {'attacked_accuracy', 'drop'}
+  for wrong in (3, -1, 0.5):  # Nothing is taken for it: it scored 0.
+    with pytest.raises(ValueError, match='Backdoor.target must be a whole'):
+      backdoor.measured(aimed._replace(target=wrong), clean, attacked, labels)
+
+
+@pytest.mark.parametrize('rate', [0, 1])
+def test_none_and_all_may_be_whole_numbers(rate):
+  x = jnp.full((4, 8), 0.5)
+  for hook in (
+      missing_features(rate).training.send, noisy_sample(rate).training.features
+  ):
+    assert (hook((), KEY, (x,))[0] == x).all() == (not rate)
 
 
 X = jnp.zeros((3, 8))
@@ -208,6 +220,13 @@ X = jnp.zeros((3, 8))
     (lambda: noisy_sample(0.1, -1.0), 'std'),
     (lambda: noisy_sample(0.1, 1.0, (1.0, 0.0)), 'bound'),
     (lambda: missing_features(-0.1), 'rate'),
+    (lambda: missing_features(0.1, parties=()), 'one or more parties'),
+    (lambda: noisy_sample(0.1, parties=()), 'one or more parties'),
+    (lambda: label_replacement(-1, jnp.array([1]), [X]), 'target'),
+    (lambda: label_replacement(0.5, jnp.array([1]), [X]), 'target'),
+    (lambda: label_replacement(0, jnp.array([-1]), [X]), 'known'),
+    (lambda: label_replacement(0, jnp.array([1.7]), [X]), 'known .*float32'),
+    (lambda: label_replacement(0, jnp.array(1), [X]), 'known'),
     (lambda: label_replacement(0, jnp.array([1]), [X], per_round=0), 'per_'),
     (lambda: label_replacement(0, jnp.array([1]), [X], amplify=0.0), 'ampl'),
     (lambda: label_replacement(0, jnp.array([1]), [X, X]), 'parties'),

@@ -91,17 +91,24 @@ def _rows(share: float, batch: int) -> int:
 def _check_samples(
     known: Array, poisons: Sequence[Array], parties: tuple[int, ...]
 ) -> None:
-  """Raises ValueError if poisons and parties do not match, or are none."""
+  """Raises ValueError if these do not match, are none, or no samples."""
   if not parties or len(poisons) != len(parties):
     raise ValueError(
         'label_replacement needs one or more parties and samples of each; got '
         f'{len(parties)} and {len(poisons)}.'
     )
-  if not len(known) or not all(len(x) == len(poisons[0]) > 0 for x in poisons):
+  if not known.size or not all(len(x) == len(poisons[0]) > 0 for x in poisons):
     raise ValueError(
         'label_replacement needs one or more known samples of its target, and '
         'the same samples to trigger at every party.'
     )
+  # Rows are gathered by these without a check: -1 would be the last sample.
+  if known.ndim != 1 or not jnp.issubdtype(known.dtype, jnp.integer):
+    raise ValueError(
+        'label_replacement: known must be [known] whole numbers, of samples; '
+        f'got {known.dtype} of shape {known.shape}.'
+    )
+  check.at_least('label_replacement: known', known, 0)
 
 
 @recipe(
@@ -123,8 +130,7 @@ def label_replacement(
       samples to trigger, the same at each party, without the trigger.
     parties: Who colludes, 1..K: each adds its trigger to the same samples.
     per_round: Rows of each round that carry a trigger, 1 or more and fewer than
-      a round has; in the paper 1 % of a batch. They replace other samples,
-      which occur in other epochs.
+      a round has; in the paper 1 % of a batch. They replace other samples.
     amplify: Factor on the gradients of those rows, above 0; may be traced.
     value: The value of the trigger's pixels, see `backdoor.stamp`.
 
@@ -132,6 +138,8 @@ def label_replacement(
     ValueError: if an argument is out of its range or poisons and parties do not
       match.
   """
+  check.whole('label_replacement: target', target, 0)
+  known = jnp.asarray(known)
   check.count('label_replacement: per_round', per_round)
   check.above('label_replacement: amplify', amplify, 0)
   _check_samples(known, poisons, parties)

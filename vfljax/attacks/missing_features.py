@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from vfljax import check
 from vfljax.adversary import Adversary
 from vfljax.attack import TRAINING, recipe
-from vfljax.backdoor import Backdoor
+from vfljax.backdoor import Backdoor, some
 from vfljax.leakage import DROP
 from vfljax.scene import Ground
 
@@ -41,13 +41,15 @@ def missing_features(
     parties: The parties whose embeddings are lost, 1..K, for the same samples.
 
   Raises:
-    ValueError: if `rate` is outside [0, 1].
+    ValueError: if `rate` is outside [0, 1], or there are no parties.
   """
   check.inside('missing_features: rate', rate, 0, 1)
+  some('missing_features', parties)
+  share = jnp.asarray(rate, jnp.float32)  # Of an integer nothing is drawn.
 
   def send(state, key, own):
     del state
-    arrives = ~jax.random.bernoulli(key, rate, (len(own[0]),))
+    arrives = ~jax.random.bernoulli(key, share, (len(own[0]),))
     return tuple(
         u * arrives.reshape(-1, *[1] * (u.ndim - 1)).astype(u.dtype)
         for u in own
