@@ -68,6 +68,8 @@ LAST = {
     'weights': lambda x: nn.WeightNorm(nn.Dense(3, name='last'))(x),
     'read': read,
     'remat': lambda x: nn.remat(nn.Dense)(3, name='last')(x),
+    'conv': lambda x: nn.Conv(3, (2,), name='last')(x[:, :, None]),
+    'general': lambda x: nn.DenseGeneral((3, 2), name='last')(x),
     'plain': lambda x: jax.jit(nn.relu)(nn.Dense(3, name='last')(x)),
 }
 
@@ -93,6 +95,7 @@ def layers_of(kind):
     ('rows', 'called inside nn.vmap'), ('again', 'called inside nn.vmap'),
     ('turned', 'called inside nn.vmap'), ('looped', 'called inside nn.vmap'),
     ('compiled', 'a condition, jit or the like'),
+    ('conv', 'of no class that is masked'), ('general', 'of no class'),
 ])
 def test_what_shares_would_compute_otherwise_is_left_out(kind, why):
   with pytest.warns(UserWarning, match=f'Layer .*last cannot be .*{why}'):

@@ -35,7 +35,8 @@ def layers(net: Net, params: Params, x: Any) -> tuple[Layer, ...]:
   Warns:
     UserWarning: of a layer that is left out: it is not linear (a subclass), or
       its weights are computed from others, or used elsewhere, too, or it is
-      called inside another transformation: `nn.vmap`, a loop, a condition.
+      called inside another transformation: `nn.vmap`, a loop, a condition; or
+      it has a kernel, but is of another class, such as `nn.Conv`.
   """
   found: dict[str, Layer] = {}
   unfit: dict[str, str] = {}
@@ -72,12 +73,32 @@ def layers(net: Net, params: Params, x: Any) -> tuple[Layer, ...]:
   for name in _elsewhere(net, params, x, found):
     unfit[name] = 'the network uses its weights elsewhere, too'
     del found[name]
-  for name, why in unfit.items():
+  for name, why in (_others(params, found, unfit) | unfit).items():
     warnings.warn(
         f'Layer {name} cannot be masked and is left out: {why}.', stacklevel=2
     )
   closing = _closing(net, params, x, found)
   return tuple(f._replace(final=f.name in closing) for f in found.values())
+
+
+def _others(
+    params: Params, found: dict[str, Layer], unfit: dict[str, str]
+) -> dict[str, str]:
+  """Layers with a kernel that were not met, and why, by the kernel's path.
+
+  None if a layer was met whose weights have another path, as lifted ones.
+  """
+  if _NAMELESS in unfit.values():
+    return {}
+  others = {}
+  for at, _ in jax.tree_util.tree_leaves_with_path(params):
+    *names, last = (str(getattr(key, 'key', '')) for key in at)
+    path = '/'.join(names[1:] if 'batch_stats' in params else names)
+    if last == 'kernel' and path not in found:
+      others[path] = (
+          'it is of no class that is masked: nn.Dense, nets.convolution.Conv'
+      )
+  return others
 
 
 def _traced_by() -> Any:
