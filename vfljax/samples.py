@@ -117,6 +117,21 @@ def _check_distributions(labels: np.ndarray, what: str) -> None:
     )
 
 
+def check_known(who: str, known: Array, labels: Array, least: int) -> None:
+  """Passes if `least` samples or more have a row of labels each.
+
+  Raises:
+    ValueError: if not. Class numbers [known] would be as many classes.
+  """
+  shape = jnp.shape(labels)
+  if len(shape) != 2 or len(known) != shape[0] or shape[0] < least:
+    raise ValueError(
+        f'{who}: known labels must be [known, classes], of {least} samples or '
+        f'more; got labels of shape {shape} and {len(known)} samples. From '
+        'class numbers: jax.nn.one_hot(labels, classes).'
+    )
+
+
 @contextlib.contextmanager
 def guarded(*parts: Any) -> Iterator[None]:
   """Lets constants be copied to the device, but guards `parts` as the caller.

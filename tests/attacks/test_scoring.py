@@ -150,6 +150,30 @@ def test_centers_in_another_order_turn_the_scores_around(soft):
     assert np.ptp(one) > 0
 
 
+@pytest.mark.parametrize('classes', [1, 3])
+def test_two_classes_are_told_apart_and_no_others(classes):
+  """Of three, the third one's center was not looked at."""
+  d = np.eye(4, dtype=np.float32)
+  view = views.ClassCenters(
+      d, d, d, np.ones(4, 'f4'), np.zeros(4, 'f4'), d[:classes], d[:classes]
+  )
+  for made in attacks.mean_scoring(), attacks.median_scoring():
+    with pytest.raises(ValueError, match=f'got {classes} centers'):
+      made.run(None, view)
+
+
+@pytest.mark.parametrize('known, labels', [
+    (3, np.arange(3)), (3, np.eye(2)), (0, np.eye(2)),
+])
+def test_known_labels_are_a_row_for_each_known_sample(known, labels):
+  """Class numbers of three samples were taken for labels of three classes."""
+  d = jnp.asarray(np.random.default_rng(0).normal(size=(6, 4)), 'f4')
+  view = views.RecordedGradients(d[:known], jnp.asarray(labels), d)
+  for made in attacks.learned_gradient(), attacks.gradient_clustering():
+    with pytest.raises(ValueError, match='known labels must be .known, class'):
+      made.run(jax.random.key(0), view)
+
+
 def test_residual_scoring_is_the_first_component_of_what_is_left():
   """Of three coordinates, by NumPy; the labels are in the third one's sign."""
   rng = np.random.default_rng(0)

@@ -32,7 +32,7 @@ import jax
 from jax import lax
 import jax.numpy as jnp
 
-from vfljax import check
+from vfljax import check, samples
 from vfljax.attack import REPLAYED, Attack, recipe
 from vfljax.numerics import directions, exact, floating, row_norms, safe_sqrt
 from vfljax.types import Array, Key
@@ -72,6 +72,9 @@ def gradient_clustering(
 
   def run(key, view: RecordedGradients):
     labels = view.known_labels
+    samples.check_known(
+        'gradient_clustering', view.known_received, labels, 0
+    )
     x, known = compared(view.received, view.known_received, unit)
     centers, _ = kmeans(key, x, labels.shape[-1], starts, iterations)
     named = names(distances(known, centers), labels)

@@ -7,7 +7,7 @@ gradients that it receives, knows the labels of a few of those samples, and
 trains a classifier on the gradients' directions. It tests a defense of
 gradients where direct label inference cannot (ours; no paper's).
 """
-from vfljax import nets
+from vfljax import nets, samples
 from vfljax.attack import REPLAYED, Attack, recipe
 from vfljax.completion import Samples, Schedule, check, complete
 from vfljax.numerics import directions
@@ -32,6 +32,9 @@ def learned_gradient(
   check(schedule)
 
   def run(key, view: RecordedGradients):
+    samples.check_known(
+        'learned_gradient', view.known_received, view.known_labels, 1
+    )
     head = nets.mlp(*hidden, view.known_labels.shape[-1])
     known, wanted = map(directions, (view.known_received, view.received))
     # Standardized by the known ones. A coordinate may hardly vary, hence the

@@ -38,7 +38,16 @@ def mean_scoring(soft: bool = False) -> Attack:
 
 
 def nearer(received: Array, centers: Array, soft: bool) -> Array:
-  """How much nearer each row is to `centers[1]` than to the other, [batch]."""
+  """How much nearer each row is to `centers[1]` than to the other, [batch].
+
+  Raises:
+    ValueError: if there are not two: others would not be looked at.
+  """
+  if len(centers) != 2:
+    raise ValueError(
+        f'Mean and median scoring tell two classes apart; got {len(centers)} '
+        'centers. Of more, gradient_clustering guesses the classes.'
+    )
   d = received.reshape(len(received), -1)
   far = [row_norms(d - center.reshape(1, -1)) for center in centers]
   score = far[0] - far[1]
