@@ -262,6 +262,24 @@ def test_after_an_epoch_a_defense_has_what_the_active_party_holds():
   np.testing.assert_allclose(state.defense, expected, rtol=1e-5)
 
 
+def test_a_defense_may_draw_from_auxiliary_samples_of_numpys():
+  """As samples are that are streamed."""
+  own = jax.tree.map(np.asarray, data())
+
+  def epoch(state, key, has):
+    i = jax.random.randint(key, (), 0, SAMPLES)
+    return state + has.auxiliary.features[1][i].sum()
+
+  defense = Defense(
+      init=lambda key, spec: slots(spec, state=jnp.zeros(())), epoch=epoch
+  )
+  seen = [
+      trained(data(), defense, epochs=2, auxiliary=some)[0].defense
+      for some in (own, data())
+  ]
+  assert seen[0] == seen[1] != 0
+
+
 def test_a_defense_prepares_labels_by_the_active_partys_own_features():
   """Which has none here."""
   told = []

@@ -206,7 +206,9 @@ def close(
   state = run.state
   holdings = Holdings(
       plan.vfl._replace(top=plan.defense.top(plan.vfl.top)),
-      state.parties[0].params, plan.auxiliary,
+      state.parties[0].params,
+      # NumPy's arrays are not indexed by traced numbers.
+      jax.tree.map(jnp.asarray, plan.auxiliary),
   )
   state = state._replace(
       defense=checked(plan.defense).epoch(
