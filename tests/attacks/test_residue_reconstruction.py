@@ -37,6 +37,16 @@ def test_fewer_features_give_the_least_squares_solution_of_scipy():
   np.testing.assert_allclose(found.values, best, atol=1e-4)
 
 
+@pytest.mark.parametrize('dtype', [jnp.float16, jnp.bfloat16, int])
+def test_samples_of_few_bits_are_solved_in_float32(dtype):
+  x = jnp.asarray(np.random.default_rng(0).integers(-3, 4, (6, 9)), dtype)
+  d = np.arange(6.0)[:, None] - 2
+  g = np.asarray(x, float).T @ d
+  found = reconstruct(x, jnp.asarray(g, dtype), jnp.asarray(d.sum(0), dtype))
+  assert found.exact
+  np.testing.assert_allclose(found.values, d, atol=1e-4)
+
+
 def test_repeated_samples_are_not_called_exact():
   x, d = sample(6, 20)
   x[5] = x[0]

@@ -174,6 +174,17 @@ def test_known_labels_are_a_row_for_each_known_sample(known, labels):
       made.run(jax.random.key(0), view)
 
 
+def test_residuals_of_half_precision_are_found_in_float32():
+  draw = np.random.default_rng(3).normal(size=(2, 20, 3))
+  sent, got = (jnp.asarray(x, jnp.float16) for x in draw)
+  view = views.CutGradients(sent, sent, got, jnp.ones(20))
+  wide = view._replace(sent=sent.astype('f4'), received=got.astype('f4'))
+  one, other = (
+      attacks.residual_scoring(1).run(None, x) for x in (view, wide)
+  )
+  np.testing.assert_array_equal(one, other)
+
+
 def test_residual_scoring_is_the_first_component_of_what_is_left():
   """Of three coordinates, by NumPy; the labels are in the third one's sign."""
   rng = np.random.default_rng(0)

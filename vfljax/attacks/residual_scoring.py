@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from vfljax import check
 from vfljax.attack import Attack, recipe
-from vfljax.numerics import eigh, exact, svd
+from vfljax.numerics import eigh, exact, floating, svd
 from vfljax.scene import two_classes
 from vfljax.types import Array
 from vfljax.views import CutGradients
@@ -41,8 +41,9 @@ def residual_scoring(degree: int = 5) -> Attack:
 
   def run(key, view: CutGradients):
     del key
-    sent = view.sent.reshape(len(view.sent), -1)
-    received = view.received.reshape(len(view.received), -1)
+    # No library decomposes matrices in half precision.
+    flat = lambda x: floating(x).reshape(len(x), -1)
+    sent, received = flat(view.sent), flat(view.received)
     rest = residuals(sent, received, view.valid, degree)
     _, axes = eigh(exact(rest.T, rest))
     axis = axes[:, -1]

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from vfljax import nets
 from vfljax.attack import Attack, recipe
-from vfljax.numerics import exact, svd
+from vfljax.numerics import exact, floating, svd
 from vfljax.scene import Scene
 from vfljax.types import Array
 from vfljax.views import ModelGradients
@@ -48,10 +48,11 @@ def reconstruct(
     bias: [width] its bias's gradient, the sum of d; `None` without a bias.
     valid: [batch] 1 for a sample, 0 for padding, whose residue is 0.
   """
-  x, g = features.reshape(len(features), -1), kernel
+  # Features may be whole numbers, or in half precision, which have no SVD.
+  x, g = floating(features).reshape(len(features), -1), floating(kernel)
   if bias is not None:
     x = jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=1)
-    g = jnp.concatenate([g, bias[None]])
+    g = jnp.concatenate([g, floating(bias)[None]])
   real = jnp.ones(len(x), x.dtype) if valid is None else valid.astype(x.dtype)
   left, size, right = svd(x * real[:, None])
   small = size[0] * max(x.shape) * jnp.finfo(x.dtype).eps
