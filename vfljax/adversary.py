@@ -93,20 +93,16 @@ def put(
   """
   before = pick(everyone, indices)
   whole = isinstance(own, (tuple, list)) and len(own) == len(before)
-  fits = whole and _shapes(tuple(own)) == _shapes(before)
-  if fits and hook != 'features':  # Messages are differentiated: floats.
-    kinds = [*map(jnp.result_type, own)]
-    real = lambda x: jnp.issubdtype(jnp.result_type(x), jnp.floating)
-    if not all(map(real, own)) and all(map(real, before)):
-      raise Misfit(
-          f"The adversary's {hook} must return floats; it returned "
-          f'{", ".join(map(str, kinds))}.'
-      )
-  if not fits:
+  if not whole or _shapes(tuple(own)) != _shapes(before):
     raise Misfit(
         f"The adversary's {hook} must return a tuple of arrays in the shapes "
         f'that it gets, one for each of its parties, {_shapes(before)}; it '
         f'returned {_shapes(own)}. Of a single party: (array,).'
+    )
+  if hook != 'features' and _floats(before) and not _floats(own):
+    kinds = ', '.join(str(jnp.result_type(x)) for x in own)
+    raise Misfit(  # What passes is differentiated.
+        f"The adversary's {hook} must return floats; it returned {kinds}."
     )
   replaced = dict(zip(indices, own))
   return tuple(replaced.get(i, x) for i, x in enumerate(everyone))
@@ -115,3 +111,7 @@ def put(
 def _shapes(tree: Any) -> Any:
   """Of its leaves, in its structure."""
   return jax.tree.map(jnp.shape, tree)
+
+
+def _floats(own: Any) -> bool:
+  return all(jnp.issubdtype(jnp.result_type(x), jnp.floating) for x in own)

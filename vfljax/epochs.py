@@ -204,11 +204,11 @@ def close(
     epoch, watched: As in `play_epoch`.
   """
   state = run.state
+  # NumPy's arrays are not indexed by traced numbers.
+  plan = plan._replace(auxiliary=jax.tree.map(jnp.asarray, plan.auxiliary))
   holdings = Holdings(
       plan.vfl._replace(top=plan.defense.top(plan.vfl.top)),
-      state.parties[0].params,
-      # NumPy's arrays are not indexed by traced numbers.
-      jax.tree.map(jnp.asarray, plan.auxiliary),
+      state.parties[0].params, plan.auxiliary,
   )
   state = state._replace(
       defense=checked(plan.defense).epoch(

@@ -45,11 +45,11 @@ def missing_features(
   """
   check.inside('missing_features: rate', rate, 0, 1)
   some('missing_features', parties)
-  share = jnp.asarray(rate, jnp.float32)  # Of an integer nothing is drawn.
+  rate = jnp.asarray(rate, jnp.float32)  # Of an integer nothing is drawn.
 
   def send(state, key, own):
     del state
-    arrives = ~jax.random.bernoulli(key, share, (len(own[0]),))
+    arrives = ~jax.random.bernoulli(key, rate, (len(own[0]),))
     return tuple(
         u * arrives.reshape(-1, *[1] * (u.ndim - 1)).astype(u.dtype)
         for u in own

@@ -55,7 +55,7 @@ def noisy_sample(
   check.inside('noisy_sample: rate', rate, 0, 1)
   check.at_least('noisy_sample: std', std, 0)
   some('noisy_sample', parties)
-  share = jnp.asarray(rate, jnp.float32)  # Of an integer nothing is drawn.
+  rate = jnp.asarray(rate, jnp.float32)  # Of an integer nothing is drawn.
   if bounds is not None:
     low, high = bounds
     if not isinstance(low, Tracer) and not isinstance(high, Tracer):
@@ -73,7 +73,7 @@ def noisy_sample(
 
   def features(state, key, own):
     k_lot, k_noise = jax.random.split(key)
-    hit = jax.random.bernoulli(k_lot, share, (len(own[0]),))
+    hit = jax.random.bernoulli(k_lot, rate, (len(own[0]),))
     return tuple(
         jnp.where(hit.reshape(-1, *[1] * (x.ndim - 1)), made, x)
         for x, made in zip(own, strike(state, k_noise, own))
