@@ -64,6 +64,19 @@ def test_roc_auc_is_exact_for_many_samples():
   np.testing.assert_allclose(roc_auc(scores, labels), expected, rtol=3e-7)
 
 
+@pytest.mark.parametrize('share', [0.5, 0.9])
+def test_roc_auc_of_millions_of_samples_does_not_overflow(share):
+  n = 3_000_000
+  rng = np.random.default_rng(0)
+  labels = rng.random(n) < share
+  scores = (rng.normal(size=n) + labels).astype(np.float32)
+  expected = sklearn.metrics.roc_auc_score(labels, scores)
+  np.testing.assert_allclose(roc_auc(scores, labels), expected, rtol=1e-6)
+  # Ties of all with all are the largest sums.
+  same = roc_auc(np.zeros(n, np.float32), labels)
+  np.testing.assert_allclose(same, 0.5, rtol=1e-6)
+
+
 @pytest.mark.parametrize('label', [0, 1])
 def test_roc_auc_of_one_class_is_nan(label):
   labels, scores = np.full(5, label), np.arange(5, dtype=np.float32)

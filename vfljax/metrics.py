@@ -21,6 +21,7 @@ __all__ = [
 ]
 
 AT_ONCE = 256  # Rows whose distances a CPU computes all at once.
+_EXACT = 1 << 19  # Samples up to which an AUC's sum is one of int32.
 
 
 def roc_auc(
@@ -28,8 +29,8 @@ def roc_auc(
 ) -> Array:
   """Area under the ROC curve: P(a positive scores above a negative), ties 1/2.
 
-  Sorts the negatives and looks each positive up among them: O(n log n) and
-  exact up to 500 000 samples.
+  Sorts the negatives and looks each positive up among them: O(n log n). Exact
+  up to 500 000 samples, then up to float32's rounding; 2^29 samples at most.
 
   Args:
     scores: [n], the larger the more positive.
@@ -61,9 +62,7 @@ def roc_auc(
   # negative counts twice and a tied one once.
   twice = counts_below(below, jnp.stack([keys, keys + 1])).sum(0)
   twice = jnp.where(positive, twice, 0)
-  # In two parts, as the whole sum overflows int32 and is rounded in float32.
-  high, low = (twice >> 12).sum(), (twice & 4095).sum()
-  total = high.astype(scores.dtype) * 4096 + low.astype(scores.dtype)
+  total = _total(twice, scores.dtype)
   pairs = _count(positive, scores.dtype) * _count(negative, scores.dtype)
   defined = (pairs > 0) & ~(jnp.isnan(scores) & counted).any()
   area = total / 2 / jnp.where(pairs > 0, pairs, 1)
@@ -230,6 +229,15 @@ def _holds(x: Array) -> Array:
 
 def _count(mask: Array, dtype) -> Array:
   return mask.sum(dtype=jnp.int32).astype(dtype)
+
+
+def _total(x: Array, dtype) -> Array:
+  """The sum of integers x [n], each in 0..2n, as a float."""
+  if len(x) > _EXACT:  # Sums of all would overflow int32, those of rows not.
+    x = jnp.pad(x, (0, -len(x) % 4096)).reshape(-1, 4096)
+  # In two parts, as the whole sum overflows int32 and is rounded in float32.
+  high, low = (x >> 12).sum(-1), (x & 4095).sum(-1)
+  return (high.astype(dtype) * 4096 + low.astype(dtype)).sum()
 
 
 def _check_rows(name: str, scores: Array, **others: Array | None) -> None:
