@@ -128,6 +128,24 @@ def test_what_has_diverged_has_no_accuracy():
   assert accuracy(np.array([[-np.inf, 0]], np.float32), labels[3:]) == 1
 
 
+@pytest.mark.parametrize('dtype', [jnp.float16, jnp.bfloat16])
+def test_a_model_in_half_precision_is_measured_in_full(dtype):
+  rng = np.random.default_rng(0)
+  classes = rng.integers(2, size=100_000)
+  labels = jnp.eye(2, dtype=dtype)[classes]
+  logits = jnp.asarray(rng.normal(size=(100_000, 2)) + labels, dtype)
+  found = jax.jit(measure.of_model)(logits, labels)
+  read = np.asarray(logits, np.float64)
+  chance = 1 / (1 + np.exp(read[:, 0] - read[:, 1]))
+  expected = dict(
+      accuracy=sklearn.metrics.accuracy_score(classes, read.argmax(1)),
+      loss=sklearn.metrics.log_loss(classes, chance),
+      auc=sklearn.metrics.roc_auc_score(classes, read[:, 1] - read[:, 0]),
+  )
+  for name, value in expected.items():
+    np.testing.assert_allclose(found[name], value, rtol=1e-4)
+
+
 def test_the_best_stage_is_one_that_has_not_diverged():
   right = np.eye(2, dtype=np.float32)[[0, 1, 1]]
   stages = np.stack([right, 1 - right, np.full_like(right, np.nan)])

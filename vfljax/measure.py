@@ -265,14 +265,14 @@ def of_model(logits: Array, labels: Array) -> Metrics:
     Scalars: 'accuracy' and 'auc' as fractions, 'loss' the mean cross-entropy in
     nats.
   """
-  log_p, real = jax.nn.log_softmax(logits), _labeled(labels)
+  # A sum of many in half precision is infinite, or loses all but three digits.
+  log_p, real = jax.nn.log_softmax(floating(logits)), _labeled(labels)
   found = dict(
       accuracy=metrics.accuracy(logits, labels, real),
-      loss=-(labels * log_p).sum(-1).sum() / real.sum(),
+      loss=-(floating(labels) * log_p).sum(-1).sum() / real.sum(),
   )
   if labels.shape[-1] == 2:
-    one = logits[:, 1] - logits[:, 0]
-    found['auc'] = metrics.roc_auc(one, labels[:, 1], real)
+    found['auc'] = metrics.roc_auc(_margins(logits), labels[:, 1], real)
   return found
 
 
