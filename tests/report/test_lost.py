@@ -57,6 +57,35 @@ def test_a_strength_that_diverged_is_not_a_defenses_best(tmp_path):
   assert order == ['iso', 'none']
 
 
+def test_a_loss_over_some_seeds_says_so(tmp_path):
+  """Seeds that no undefended run has, as in a merge: here the bad ones."""
+  said, _, text = verdict_of(tmp_path, {
+      ('none', None): cell_of([0.9] * 2, [0.9] * 2),
+      ('iso', 1.0): cell_of([0.89, 0.89, 0.5, 0.5], [0.6] * 4),
+  })
+  assert 'no defense did not finish in 2 of 4 seeds' in said[0]
+  assert 'at a cost of 1.0 ± 0.0 (2 of 4 seeds)' in said[1]
+  assert '1.0 ± 0.0 (2 of 4)' in text
+  results, = reading.read(tmp_path)
+  advised = advice.sentences(results, Goal(budget=2))[0]
+  assert 'at a cost of 1.0 ± 0.0 (2 of 4 seeds)' in advised
+
+
+def test_a_leakage_over_some_seeds_says_so(tmp_path):
+  """Beyond a baseline that was not measured in all of its seeds."""
+  said, *_ = verdict_of(tmp_path, {
+      ('none', None): {
+          (None, 'auc'): [0.9] * 4, ('model_completion', 'auc_last'): [0.9] * 4,
+          ('local_model', 'auc_last'): [0.6] * 2,
+      },
+      ('iso', 1.0): {
+          (None, 'auc'): [0.9] * 4, ('model_completion', 'auc_last'): [0.7] * 4,
+      },
+  })
+  assert 'iso at strength 1' in said[1]
+  assert 'leaking 10.0 ± 0.0 points (2 of 4 seeds)' in ' '.join(said)
+
+
 def test_what_has_no_number_at_all_is_told(tmp_path):
   said, order, text = verdict_of(tmp_path, {
       ('none', None): cell_of([0.9] * 2, [0.9] * 2),

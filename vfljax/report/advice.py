@@ -176,7 +176,7 @@ def _leaks(trade: Trade) -> str:
 
 
 def _amount(s: Summary) -> str:
-  return f'{ranks.shown(s.mean):.1f}{verdict.plus(s)}'
+  return f'{ranks.shown(s.mean):.1f}{verdict.plus(s)}{verdict.of_seeds(s)}'
 
 
 def _nothing(

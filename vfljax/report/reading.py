@@ -12,6 +12,8 @@ of triggered samples that it diverts, noisy and missing samples by the accuracy
 that they cost, rebuilt images by their SSIM. An attack that replays rounds of
 both the start and the end of training counts where it learns more.
 """
+import math
+
 import numpy as np
 
 from vfljax.leakage import AttackName
@@ -40,10 +42,14 @@ def baseline(results: Results) -> Cell | None:
 
 
 def utility_loss(results: Results, cell: Cell) -> PerSeed:
-  """The utility that a defense costs, in points, by seed; {} if unknown."""
+  """The utility that a defense costs, in points, by seed; {} if unknown.
+
+  NaN in seeds that the undefended federation lacks.
+  """
   none = baseline(results)
   free = utility(results, none) if none else {}
-  return _points(free, utility(results, cell))
+  kept = utility(results, cell)
+  return _points({s: free.get(s, math.nan) for s in kept}, kept) if free else {}
 
 
 def leak_metric(results: Results, attack: str) -> str:
@@ -172,7 +178,10 @@ def base(attack: str) -> str:
 
 
 def _points(high: PerSeed, low: PerSeed) -> PerSeed:
-  return {s: 100 * (high[s] - low[s]) for s in high if s in low}
+  """By seed of `high`; {} without any of `low`."""
+  # NaN, and not left out: a mean over some of the seeds has to be told as such.
+  low = low and dict.fromkeys(high, math.nan) | low
+  return {s: 100 * (high[s] - low[s]) for s in high if low}
 
 
 def _most(

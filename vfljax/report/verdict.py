@@ -168,7 +168,7 @@ def _why(results: Results, trade: Trade, free: Trade | None) -> str:
       f'The worst attack on it, {reading.pretty(trade.worst)}, '
       f'{does(results, trade)}{best}{_against(results, trade, free)}. '
       f'It {change} {abs(trade.loss.mean):.1f}{plus(trade.loss)} points'
-      f'{_of_seeds(trade.loss)} of {metric}, which is then {use.mean:.3f}.'
+      f'{of_seeds(trade.loss)} of {metric}, which is then {use.mean:.3f}.'
   )
 
 
@@ -222,7 +222,7 @@ def whom(trade: Trade) -> str:
 
 def points(s: Summary) -> str:
   """'3.7 ± 1.6 points', with a remark if seeds are missing."""
-  return f'{s.mean:.1f}{plus(s)} points' + _of_seeds(s)
+  return f'{s.mean:.1f}{plus(s)} points' + of_seeds(s)
 
 
 def plus(s: Summary) -> str:
@@ -239,9 +239,9 @@ def together(names: Iterable[str]) -> str:
 def _price(loss: Summary) -> str:
   """'at a cost of 0.6 ± 0.2 points'."""
   what = 'at a cost of' if loss.mean >= 0 else 'with a gain of'
-  return f'{what} {abs(loss.mean):.1f}{plus(loss)}'
+  return f'{what} {abs(loss.mean):.1f}{plus(loss)}{of_seeds(loss)}'
 
 
-def _of_seeds(s: Summary) -> str:
+def of_seeds(s: Summary) -> str:
   """' (3 of 4 seeds)' if seeds are missing; '' otherwise."""
   return f' ({s.count} of {s.count + s.missing} seeds)' if s.missing else ''
