@@ -123,6 +123,16 @@ def test_random_depends_on_the_seed_alone():
   assert sizes == [16, 4]
 
 
+@pytest.mark.parametrize('named', ['city;*', 'city=Oslo;*'])
+def test_a_name_with_an_equals_sign_is_not_taken_for_a_category(named):
+  """A measured column 'city=Oslo' stands before the categories of 'city'."""
+  found = table(('city=Oslo', 'city=Bern', 'city=Oslo', 'pay'), (0, 1, 1, 2))
+  with pytest.raises(ValueError, match='may be any of 2 columns'):
+    split.columns(found, 2, 'named', named=named)
+  _, other = split.columns(found, 2, 'named', named='pay;*')
+  assert other.tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize('options, message', [
     (dict(parties=5), '5 parties need 5 or more columns, one each; there'),
     (dict(parties=6, label_only=True), '5 or more columns, .*there are 4'),

@@ -94,11 +94,19 @@ def original(table: Table) -> dict[int, str]:
 
 
 def _group(table: Table, name: str) -> int:
-  if name in table.names:
-    return table.groups[table.names.index(name)]
-  for column, group in zip(table.names, table.groups):
-    if column.startswith(f'{name}='):
-      return group
+  columns = [*zip(table.names, table.groups)]
+  # 'x=1' may be a category of 'x', or a column of its own.
+  for found in (
+      {group for column, group in columns if column == name},
+      {group for column, group in columns if column.startswith(f'{name}=')},
+  ):
+    if len(found) > 1:
+      raise ValueError(
+          f'{name!r} may be any of {len(found)} columns, as a name has "=" in '
+          "it; rename it in the data, or leave them to the party with '*'."
+      )
+    if found:
+      return found.pop()
   known = {one.lower(): one for one in original(table).values()}
   close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
   hint = f' Did you mean {known[close[0]]!r}?' if close else ''
