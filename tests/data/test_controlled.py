@@ -45,6 +45,18 @@ def test_correlations_are_scipys():
   assert not merged[2].any()
 
 
+def test_a_groups_columns_need_not_be_neighbours():
+  x, groups = blocks(), (0, 1, 0, 2, 3, 1)
+  order = np.argsort(groups, kind='stable')
+  np.testing.assert_allclose(
+      controlled.correlations(x, groups),
+      controlled.correlations(x[:, order], np.array(groups)[order]),
+      atol=1e-6,
+  )
+  found = split.columns(table(x)._replace(groups=groups), 2, 'correlation')
+  assert sorted(np.concatenate(found)) == [*range(6)]
+
+
 def test_the_ends_are_those_of_an_exhaustive_search():
   x = blocks()
   matrix = controlled.correlations(x, range(6))

@@ -91,8 +91,10 @@ def correlations(x: np.ndarray, groups: Sequence[int]) -> np.ndarray:
   ranks = ranks - ranks.mean(0)
   size = np.sqrt((ranks**2).sum(0))
   ranks = np.divide(ranks, size, out=np.zeros_like(ranks), where=size > 0)
-  fine = abs(ranks.T @ ranks)
-  starts = np.flatnonzero(np.diff(groups, prepend=-1))
+  # A program's own table may have other columns between those of a group.
+  order = np.argsort(groups, kind='stable')
+  fine = abs(ranks.T @ ranks)[np.ix_(order, order)]
+  starts = np.unique(np.asarray(groups)[order], return_index=True)[1]
   coarse = np.maximum.reduceat(np.maximum.reduceat(fine, starts, 0), starts, 1)
   np.fill_diagonal(coarse, 0)
   return coarse
