@@ -87,6 +87,17 @@ def test_roc_auc_of_one_class_is_nan(label):
   assert np.isnan(roc_auc(scores[:4], mixed, weights))
 
 
+@pytest.mark.parametrize('labels, weights, said', [
+    ([1, 2, 2, 1], None, 'here they are 1 and 2: type labels == 2'),
+    ([0, 1, 1, 0], [0.1, 3.0, 1.0, 1.0], 'weights must be 0 or 1'),
+])
+def test_roc_auc_misreads_neither_labels_nor_weights(labels, weights, said):
+  scores = np.array([0.1, 0.2, 0.4, 0.3], np.float32)
+  weights = weights and np.array(weights)
+  with pytest.raises(ValueError, match=said):
+    metrics.roc_auc(scores, np.array(labels), weights)
+
+
 def test_roc_auc_of_nan_scores():
   scores = np.array([0.1, np.nan, 0.3, 0.2], np.float32)
   labels = np.array([0, 1, 1, 0])

@@ -42,16 +42,13 @@ def roc_auc(
     NaN.
 
   Raises:
-    ValueError: if scores, labels and weights are not [n] each, or labels that
-      are not traced have more than two values: where they were swapped.
+    ValueError: if scores, labels and weights are not [n] each; if labels that
+      are not traced have more than two values, where they were swapped, or two
+      above 0; if such weights are others than 0 and 1.
   """
   scores = floating(scores)
   _check_rows('roc_auc', scores, labels=labels, weights=weights)
-  if not isinstance(labels, Tracer) and len(np.unique(labels)) > 2:
-    raise ValueError(
-        'roc_auc: labels must be 0 or 1; here they have more than two values. '
-        'The scores come first: roc_auc(scores, labels).'
-    )
+  _check_two(labels, weights)
   counted = jnp.ones(scores.shape, bool) if weights is None else _holds(weights)
   positive = counted & _holds(labels)
   negative = counted & ~_holds(labels)
@@ -248,6 +245,27 @@ def _check_rows(name: str, scores: Array, **others: Array | None) -> None:
     raise ValueError(
         f'{name}: all must be [samples]; got scores {scores.shape}, {said}.'
     )
+
+
+def _check_two(labels: Array, weights: Array | None) -> None:
+  """Raises ValueError for labels or weights that would be misread."""
+  if not isinstance(labels, Tracer):
+    values = np.unique(labels)
+    if len(values) > 2:
+      raise ValueError(
+          'roc_auc: labels must be 0 or 1; here they have more than two values.'
+          ' The scores come first: roc_auc(scores, labels).'
+      )
+    if len(values) == 2 and values[0] > 0:  # All would be positive.
+      raise ValueError(
+          f'roc_auc: labels must be 0 or 1; here they are {values[0]} and '
+          f'{values[1]}: type labels == {values[1]}.'
+      )
+  if weights is not None and not isinstance(weights, Tracer):
+    if not np.isin(weights, (0, 1)).all():  # All above 0 would count as 1.
+      raise ValueError(
+          'roc_auc: weights must be 0 or 1: a sample is left out, or it counts.'
+      )
 
 
 def _classes(logits: Array, labels: Array) -> Array:
