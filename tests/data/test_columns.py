@@ -32,6 +32,13 @@ def test_a_stray_word_among_numbers_is_named(tmp_path):
   assert load(tmp_path, rows(few)).names == ('x=1', 'x=2', 'x=3', 'x=3+')
 
 
+def test_a_minus_sign_of_its_own_is_a_minus(tmp_path):
+  """Each of these numbers would be a category, as many are no numbers."""
+  found = load(tmp_path, rows(['\u22121.5', '2', '\u22123', '4'] * 5))
+  assert found.names == ('x',)
+  assert found.features[:4, 0].tolist() == [-1.5, 2, -3, 4]
+
+
 def test_a_stray_word_among_labels_is_named(tmp_path):
   text = 'x,y\n' + ''.join(f'{i},{i % 2}\n' for i in range(20)) + '7,O\n'
   with pytest.raises(ValueError, match="'y' has numbers, except in 1 .*'O' in"):

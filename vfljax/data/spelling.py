@@ -55,7 +55,8 @@ def read(column: 'pd.Series', decimal: str, said: bool) -> 'pd.Series':
   words = {cell for cell in some if not cell[-1:].isdigit()}
   if len(words) == len(some):
     return column
-  cells = cells.astype(str).str.strip()
+  # Word processors and web pages write a minus sign of its own.
+  cells = cells.astype(str).str.strip().str.replace('\u2212', '-')
   if words:
     _refuse_gaps(column, cells)
     return column
