@@ -22,10 +22,10 @@ def columns(classes=2, share=0.05):
   return rng, pd.DataFrame(dict(x=x, n=rng.integers(0, 9, ROWS), y=y))
 
 
-def said(found):
+def said(found, missing='refuse'):
   with warnings.catch_warnings(record=True) as odd:
     warnings.simplefilter('always')
-    frame.table(found, 'y')
+    frame.table(found, 'y', missing=missing)
   return [str(one.message) for one in odd]
 
 
@@ -75,6 +75,33 @@ def test_many_constant_columns_are_not_all_spelled_out(count):
   message, = said(found)
   assert ('drop=same0,' in message) == (count == 30)
   assert len(message) < 600
+
+
+@pytest.mark.parametrize('share, told', [(0.05, False), (0.2, True), (1, True)])
+def test_rows_that_are_there_twice_are_counted(share, told):
+  """Also with gaps and words; the copies are not neighbours."""
+  rng, found = columns()
+  found['w'] = rng.choice(['a', 'b', 'c'], ROWS)
+  found.loc[:9, 'w'] = None
+  again = found.iloc[: int(share * ROWS / 2)]
+  both = pd.concat([found[: ROWS - len(again)], again]).reset_index(drop=True)
+  heard = said(both, 'impute')
+  assert len(heard) == told
+  if told:
+    many = f'{2 * len(again)} of {ROWS} rows'
+    assert f"{many} repeat another row, 'y' included" in heard[0]
+
+
+def test_who_answers_alike_is_no_copy():
+  rng, found = columns()
+  # A few categories, which both together say the label.
+  few = pd.DataFrame(dict(n=found.n, m=rng.integers(0, 3, ROWS)))
+  few['y'] = (few.n + few.m) % 2
+  assert few.drop_duplicates().shape[0] < 30 and said(few) == []
+  # Copies have the label of the first; these were drawn anew.
+  found['w'] = rng.choice(['a', 'b', 'c'], ROWS)
+  both = pd.concat([found, found]).assign(y=rng.integers(0, 2, 2 * ROWS))
+  assert said(both) == []
 
 
 def test_few_rows_tell_nothing():

@@ -1,4 +1,4 @@
-"""Finds columns that tell too much, or nothing: labels, numbers, constants.
+"""Finds what tells too much, or nothing: labels, numbers, constants, copies.
 
 A second label, or something that was written down because of the label, makes
 any federation perfect and any attack pointless. It seldom has the label's name,
@@ -24,6 +24,8 @@ _OF_EACH = 5  # ... fewer rows of a class, a column may tell it by chance.
 _TELLS = 0.02  # Share of changes of the label that is left, see `disorder`.
 _ROWS_A_WORD = 20  # With fewer, words would be put in order by chance.
 _DRAWN = 20  # See `warn_of_numbering`.
+_COPIED, _ALIKE = 0.1, 0.99  # See `warn_of_copies`.
+_BY_CHANCE = 10
 _TYPED = 30  # Names that somebody would paste behind --config.data.options.
 
 
@@ -101,6 +103,46 @@ def warn_of_numbering(frame: 'pd.DataFrame') -> None:
         ' these are no measurements, leave it out:'
         f' {flag(drop=name)}', Recognised, stacklevel=5,
     )
+
+
+def warn_of_copies(frame: 'pd.DataFrame', label: str, y: np.ndarray) -> None:
+  """Warns if many rows are there several times, with their label.
+
+  Of copies one is among the training rows and another among the test rows, so
+  that a network that has learned nothing but its training rows looks good.
+  Samples of a few categories may be alike by chance. So rows count as copies if
+  rows that agree in all features also agree in the label (but for one in a
+  hundred), and `_BY_CHANCE` times as many pairs agree as would if each column's
+  values were dealt out anew.
+
+  Warns:
+    Recognised: (one line) if a tenth of the rows or more are such.
+  """
+  from pandas.util import hash_pandas_object
+
+  if len(frame) < _MANY:
+    return
+  rows = hash_pandas_object(frame, index=False)  # pyright: ignore
+  _, group, size = np.unique(
+      np.asarray(rows), return_inverse=True, return_counts=True
+  )
+  repeated = size[group] > 1
+  if repeated.mean() < _COPIED:
+    return
+  labeled = group * (int(y.max()) + 1) + y
+  _, own, count = np.unique(labeled, return_inverse=True, return_counts=True)
+  alike = count[own][repeated] == size[group][repeated]
+  pairs = len(frame) * len(frame) * np.prod([
+      np.square(column_of(frame, name).value_counts(True, dropna=False)).sum()
+      for name in frame.columns
+  ])
+  if alike.mean() < _ALIKE or np.square(size).sum() < _BY_CHANCE * pairs:
+    return
+  _say(
+      f'{repeated.sum()} of {len(frame)} rows repeat another row, {label!r} '
+      'included. If they are copies, most test rows are training rows, too, '
+      'and any network looks good: keep one of each (drop_duplicates of pandas)'
+  )
 
 
 def disorder(place: np.ndarray, y: np.ndarray) -> float:
