@@ -92,10 +92,16 @@ def test_criteo_bins_counts_merges_rare_values_and_hashes(tmp_path):
 
 
 @pytest.mark.parametrize('count, want', [
-    (-1, -1), (0, 0), (2, 2), (3, 1), (20, 8), (1000, 47),
+    (-1, -3), (0, -2), (2, 0), (3, 1), (20, 8), (1000, 47),
 ])
 def test_criteo_counts(count, want):
   assert criteo.bin_count(count) == want
+
+
+def test_a_small_count_of_criteo_shares_its_category_with_no_larger_one():
+  small = [criteo.bin_count(v) for v in (-2, -1, 0, 1, 2)]
+  assert len({*small}) == len(small)
+  assert not {*small} & {criteo.bin_count(v) for v in range(3, 200)}
 
 
 def test_criteo_refuses(tmp_path):

@@ -3,9 +3,10 @@
 A line of `train.txt` has the label, 13 counts and 26 hashed categories,
 separated by tabs, empty if unknown. As in the challenge's winning solution
 (Juan et al., 2014) and in GAFM (appendix E.1), a count v above 2 becomes the
-category floor(ln(v)^2), values seen fewer than 10 times in their column become
-one category, and the others are hashed. Here each column has its own
-vocabulary. The numbers are for `nets.wide_deep`, with data.scale=none.
+category floor(ln(v)^2), and each smaller one has a category of its own. Values
+seen fewer than 10 times in their column become one category, and the others are
+hashed. Here each column has its own vocabulary. The numbers are for
+`nets.wide_deep`, with data.scale=none.
 Source: https://www.kaggle.com/c/criteo-display-ad-challenge
 """
 import pathlib
@@ -82,8 +83,11 @@ def load(
 
 
 def bin_count(count: float) -> int:
-  """floor(ln(v)^2) of a count v above 2, else v itself, whole."""
-  return int(np.log(count) ** 2) if count > 2 else int(count)
+  """floor(ln(v)^2), 1 or more, of a count v above 2, else v - 2, 0 or less.
+
+  v itself would put 1 with 3 and 4, and 2 with 5.
+  """
+  return int(np.log(count) ** 2) if count > 2 else int(count) - 2
 
 
 def numbers(values, name: str, buckets: int, rare: int) -> np.ndarray:
