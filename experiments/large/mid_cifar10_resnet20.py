@@ -5,7 +5,9 @@
 Four linear layers on top, 40 known labels (known=1: 10), as in the paper, which
 does not say how it trains: SGD at 0.01 with momentum, batches of 32 and 30
 epochs are ours, and so are embeddings and heads of 64 and a completion without
-unlabeled samples.
+unlabeled samples. Unlike in experiments/mid, DP-G and DP-L clip each sample's
+gradient and not a batch's, GS keeps nothing for later rounds, and MID's shift
+is its default.
 """
 from experiments.large import common
 from vfljax.runner.config import (

@@ -5,7 +5,8 @@
   python -m experiments.vmask.variations outside lenet5 mnist.npz \
       --other=fashion_mnist --other_path=fashion_mnist.npz
 
-`sizes`: 2^2 to 2^7 auxiliary samples of each class (Figure 9). `classes` and
+`sizes`: 2^2 to 2^7 auxiliary samples of a class on average, drawn over all
+classes (Figure 9, which says of each class). `classes` and
 `noise`: auxiliary samples of some classes only, or with noise (Figure 10).
 `outside`: from another data set (Table IV). `parties`: 2 to 10 with one
 attacker (Table V). `attackers`: 2 to 4, all passive ones attacking (Table VI).

@@ -12,7 +12,7 @@ from vfljax.types import Array
 
 NORMS = ('batch', 'sample', 'none')
 LINKS = ('identity', 'sigmoid', 'printed')
-EDGE = 1e-4  # Probabilities are kept this far from 0 and 1.
+EDGE = 1e-4  # Probabilities are kept this far from 0 and 1 (ours).
 
 
 def randomized_response(y: Array, u: Array) -> Array:
