@@ -91,7 +91,8 @@ def test_a_class_is_its_functions():
 
 
 USES = """
-import collections, dataclasses, enum, functools, typing
+import argparse, collections, dataclasses, datetime, enum, functools, types
+import typing
 import flax.linen as nn, jax, jax.numpy as jnp, numpy as np, optax
 import pandas as pd
 from vfljax.defense import Defense, each
@@ -134,6 +135,17 @@ def S(x):
     'class A:\n  def __init__(self, x):\n    self.x = x\nS = A(3)',
     'class A:\n  @property\n  def x(self):\n    return 3\nS = A()',
     'class A:\n  def m(self):\n    return 3\nS = A().m',
+    'S = types.SimpleNamespace(x=3)',
+    'S = argparse.Namespace(x=[3])',
+    'S = types.MappingProxyType(dict(x=3))',
+    'S = collections.ChainMap(dict(x=3))',
+    'S = datetime.timedelta(3)',
+    'class S:\n  _x = 3',
+    '@dataclasses.dataclass(slots=True)\nclass A:\n  x: int\nS = A(3)',
+    'class A:\n  __slots__ = "x"\nS = A()\nS.x = 3',
+    'class A:\n  @functools.cached_property\n  def x(self):\n'
+    '    return 3\nS = A()',
+    'def S():\n  return S.x\nS.x = 3',
     WRAPPED,
 ])
 def test_what_it_uses_by_name_counts(text, kept):
@@ -144,6 +156,17 @@ def test_what_it_uses_by_name_counts(text, kept):
       digest(('3', '4'), text=text, name='own', kept=kept),
   )
   assert first == again != last
+
+
+def test_what_an_object_keeps_once_it_is_asked_for_is_no_change():
+  """Else the same cell, run again, would be refused its own folder."""
+  text = (
+      'import functools\nclass A:\n  @functools.cached_property\n'
+      '  def x(self):\n    return 3\nS = A()\ndef own():\n  return S.x\n'
+  )
+  factory = made(text=text, name='own')
+  one = typed.read(factory)
+  assert factory() == 3 and typed.read(factory) == one
 
 
 def test_the_same_number_under_another_name_counts():

@@ -6,10 +6,12 @@ numbers, text, arrays, and what is made of these. Of other objects, as of those
 of an installed package, only the kind counts. Whether such a value is ever read
 is not asked.
 """
+import argparse
 import collections
 from collections.abc import Callable, Iterable, Iterator
 import contextlib
 import dataclasses
+import datetime
 import dis
 import functools
 import hashlib
@@ -32,7 +34,11 @@ from vfljax.runner.config import blaming
 
 # Written with all that they are, whichever process writes them.
 _PRINTED = (
-    numbers.Number, bytes, bytearray, range, np.dtype, re.Pattern, PurePath
+    numbers.Number, bytes, bytearray, range, np.dtype, re.Pattern, PurePath,
+    datetime.date, datetime.time, datetime.timedelta,
+)
+_MAPPINGS = (
+    dict, types.MappingProxyType, collections.ChainMap, collections.UserDict
 )
 
 
@@ -187,8 +193,10 @@ def _parts(value: Any) -> Iterator[Any]:
       yield from _parts_of_class(value)
   elif isinstance(value, (tuple, list, set, frozenset, collections.deque)):
     yield from value
-  elif isinstance(value, dict):
+  elif isinstance(value, _MAPPINGS):
     yield from itertools.chain.from_iterable(value.items())
+  elif isinstance(value, (types.SimpleNamespace, argparse.Namespace)):
+    yield vars(value)
   elif isinstance(value, slice):
     yield from (value.start, value.stop, value.step)
   elif (found := _array(value)) is not None:
@@ -197,9 +205,24 @@ def _parts(value: Any) -> Iterator[Any]:
   elif callable(value) and hasattr(value, '__wrapped__'):
     yield value.__wrapped__  # As of `jit`.
   elif _is_typed(type(value)) or blaming.is_own(str(_file(type(value)))):
-    yield from (type(value), getattr(value, '__dict__', {}))
+    yield from (type(value), _held(value))
   elif dataclasses.is_dataclass(value):  # As Flax's modules.
     yield from (getattr(value, f.name, None) for f in dataclasses.fields(value))
+
+
+def _held(value: Any) -> dict[str, Any]:
+  """An object's values, but for those that it keeps once they are asked for."""
+  kind = type(value)
+  slots = (vars(each).get('__slots__', ()) for each in kind.__mro__)
+  names = itertools.chain.from_iterable(
+      (own,) if isinstance(own, str) else own for own in slots
+  )
+  found = {name: getattr(value, name, None) for name in names}
+  kept = functools.cached_property
+  return found | {
+      name: part for name, part in getattr(value, '__dict__', {}).items()
+      if not isinstance(getattr(kind, name, None), kept)
+  }
 
 
 def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
@@ -212,7 +235,7 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
     yield from (x for x in held if not isinstance(x, (dict, list, set)))
     return
   yield from held
-  yield from (function.__defaults__, function.__kwdefaults__)
+  yield from (function.__defaults__, function.__kwdefaults__, vars(function))
   for used in _globals(function.__code__):
     if used in function.__globals__:
       yield function.__globals__[used]
@@ -230,7 +253,9 @@ def _parts_of_class(kind: type) -> Iterator[Any]:
     part = getattr(part, '__func__', part)
     if isinstance(part, property):
       yield from (part.fget, part.fset)
-    elif inspect.isfunction(part) or not known.startswith('_'):
+    elif isinstance(part, functools.cached_property):
+      yield part.func
+    elif inspect.isfunction(part) or not known.startswith('__'):
       yield from (known, part)
 
 
