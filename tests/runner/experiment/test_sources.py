@@ -65,11 +65,23 @@ def inside(function, scale):
   return functools.partial(functools.partial(function, scale=[scale]))
 
 
+class Held:
+
+  def __init__(self, function, scale):
+    self.function, self.scale = function, scale
+
+  def mine(self):
+    return self.function(self.scale)
+
+
 @pytest.mark.parametrize('make', [
     closed, inside, functools.partial,
     lambda function, scale: jax.jit(lambda: function(scale)),
     lambda function, scale: functools.partial(closed(function, scale)),
     lambda function, scale: closed(function, np.array([1.0, scale])),
+    lambda function, scale: closed(function, dict(scale=scale)),
+    lambda function, scale: closed(function, [scale]),
+    lambda function, scale: Held(function, scale).mine,
 ])
 def test_values_that_a_function_was_made_with_count(kit, monkeypatch, make):
   """Its file is the same, as where a loop tries some in one folder."""

@@ -50,11 +50,12 @@ def name(factory: Callable[..., Any]) -> str:
 def holding(factory: Callable[..., Any]) -> str:
   """What they call the values that a function in a file was made with.
 
-  '' if it has none that its file does not say: it is neither a partial nor a
-  closure, which a program may make anew with another value.
+  '' if it has none that its file does not say: it is neither a partial, a
+  closure nor a method of an object, which a program may make anew with another
+  value.
   """
   under = inspect.unwrap(factory)  # As of `jit`, which has no closure.
-  made = isinstance(factory, functools.partial) or any(
+  made = isinstance(factory, (functools.partial, types.MethodType)) or any(
       getattr(each, '__closure__', None) for each in (factory, under)
   )
   return f'what {_called(factory)} holds' if made else ''
@@ -230,9 +231,10 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
   for cell in function.__closure__ or ():
     with contextlib.suppress(ValueError):  # It is empty.
       held.append(cell.cell_contents)
-  if _file(function):
-    # What it was made with. A library may write into the rest.
-    yield from (x for x in held if not isinstance(x, (dict, list, set)))
+  if file := _file(function):
+    # What it was made with. A library may write into the rest of its own.
+    rest = () if blaming.is_own(str(file)) else (dict, list, set)
+    yield from (x for x in held if not isinstance(x, rest))
     return
   yield from held
   yield from (function.__defaults__, function.__kwdefaults__, vars(function))
