@@ -157,6 +157,18 @@ def test_packing_saves_what_it_says(keys):
   assert ckks.count(2, 4096) == (4, 2, 0, 2)
 
 
+def test_numbers_of_another_code_are_not_opened(keys):
+  """As wide, but with the point elsewhere: 3.5 was opened as 3584."""
+  maker, key = he.Arithmetic(), keys[0].public
+  one = Sums(key, code=encoding.Code(40, 56))
+  total = one.add(maker, one.seal(maker, [1.5]), one.seal(maker, [2.0]))
+  assert one.opened(maker, keys[0], total, (1,)) == 3.5
+  with pytest.raises(ValueError, match='40 bits of fraction are not opened'):
+    Sums(key, code=encoding.Code(30, 56)).opened(
+        maker, keys[0], total, (1,)
+    )
+
+
 def test_a_key_without_room_for_one_number_is_refused(keys):
   code = encoding.VALUES._replace(bits=keys[0].public.room)
   with pytest.raises(ValueError, match='longer key or a shorter code'):

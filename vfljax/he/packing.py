@@ -129,6 +129,11 @@ class Sums(NamedTuple):
       ValueError: for another number of them, or slots that are none of these.
     """
     self._terms(total)
+    if total.fraction != self.code.fraction:  # Slots may be as wide.
+      raise ValueError(
+          f'Numbers of {total.fraction} bits of fraction are not opened as of '
+          f'{self.code.fraction}: take the Sums that sealed them.'
+      )
     numbers = int(np.prod(shape, dtype=int))
     if self.ciphers(numbers) != total.values.size:
       raise ValueError(
