@@ -46,6 +46,17 @@ def test_a_stray_word_among_labels_is_named(tmp_path):
   assert load(tmp_path, text, text='y').classes == ('0', '1', 'O')
 
 
+@pytest.mark.parametrize('word', ['?', '', ' N/A', 'NaN'])
+@pytest.mark.parametrize('kind', [list, pd.Categorical])
+def test_a_word_for_no_label_is_no_class(word, kind):
+  """One '?' made three classes of 'yes' and 'no', without a word."""
+  column = pd.Series(kind(['yes', 'no'] * 9 + [word]), name='x')
+  with pytest.raises(ValueError, match="'x' has '.*' in 1 of 19 rows. If that"):
+    labels.labels(column)
+  assert labels.labels(column, text=True)[1] == (*sorted([word, 'no', 'yes']),)
+  assert labels.labels(pd.Series(['+', '-', 'none']))[1] == ('+', '-', 'none')
+
+
 @pytest.mark.parametrize('kind', [str, pd.Categorical])
 def test_one_word_in_two_spellings_is_asked_about(kind):
   words = ['yes', 'no', 'Yes', ' no', 'maybe'] * 9

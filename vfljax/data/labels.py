@@ -16,6 +16,10 @@ if TYPE_CHECKING:
   import pandas as pd
 
 
+# What stands for no label; '-' may be a class beside '+', 'none' beside 'mild'.
+_GAPS = '', '?', '??', 'na', 'n.a.', 'n.a', 'n/a', 'nan', 'null', '#n/a', '#na'
+
+
 def labels(
     column: 'pd.Series', positive: str = '', text: bool = False, most: int = 0
 ) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -50,6 +54,7 @@ def labels(
     order = _as_classes(column, order, text)
   elif not text:
     spelling.refuse_alike('Label column', name, map(str, order))
+    _refuse_gaps(name, order, np.bincount(index))
   few_classes(
       len(order), rows, f'Label column {name!r}', most if text else 0,
       flag(text=str(name), categories=str(len(order))),
@@ -100,6 +105,21 @@ def _as_classes(
         f' them, into the data. If they are classes: {flag(text=str(name))}'
     )
   return [int(v) if abs(v) < 2**63 else float(v) for v in order]
+
+
+def _refuse_gaps(name: object, order: np.ndarray, counts: np.ndarray) -> None:
+  """Refuses a word for a missing label, which would be one class more.
+
+  Raises:
+    ValueError: (one line) with the option that makes it a class.
+  """
+  for word, count in zip(map(str, order), counts):
+    if word.strip().casefold() in _GAPS:
+      raise ValueError(
+          f'Label column {name!r} has {word!r} in {count} of {counts.sum()}'
+          ' rows. If that means a missing label, leave these rows out of the'
+          f' data; if it is a class: {flag(text=str(name))}'
+      )
 
 
 def _same(one: str, other: str) -> bool:
