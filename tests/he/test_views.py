@@ -7,7 +7,7 @@ from experiments.bench import he_federations as runs
 from vfljax import views as plain_views
 from vfljax.attacks import residue_reconstruction
 from vfljax.defense import none
-from vfljax.he import masks, views
+from vfljax.he import cipher, ckks, masks, spnn, views
 from vfljax.he.packing import Sums
 from vfljax.views import cut_gradients
 from vfljax.views.rounds import model_gradients
@@ -81,6 +81,18 @@ def test_spnn_tells_the_server_the_hidden_layer(keys, x64, how):
   near(read['gradient'], view.received)
   # The active party reads no part of the other: only ciphertexts of it.
   assert set(views.readable(run.line, 'active')) == {'last', 'gradient too'}
+
+
+def test_the_server_reads_the_hidden_layer_in_ckks_too():
+  """It was left out, as if the server saw its own network's gradient alone."""
+  private, maker = ckks.PrivateContext(), cipher.Arithmetic()
+  line, x = spnn.channel(private.public), np.arange(6.0).reshape(2, 3)
+  line.carry('part', private.public.seal(maker, x))
+  part = line.carry('sum', private.public.seal(maker, x))
+  line.carry('sum', private.public.add(maker, part, part))
+  near(views.readable(line, 'server', private)['sum'], 2 * x.ravel())
+  assert not views.readable(line, 'active', private.public)
+  assert not views.readable(line, 'server', ckks.PrivateContext())
 
 
 def test_sfa_tells_the_sum_to_the_active_party_and_nothing_to_the_key(

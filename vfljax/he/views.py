@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vfljax.he import ckks
 from vfljax.he.arrays import Encrypted, Masked
 from vfljax.he.cipher import Arithmetic
 from vfljax.he.encoding import decode
@@ -67,7 +68,8 @@ SIGHTS = (
 
 
 def readable(
-    line: Channel, party: str, private: PrivateKey | None = None,
+    line: Channel, party: str,
+    private: PrivateKey | ckks.PrivateContext | None = None,
     sums: Sums | None = None, own: Mapping[str, np.ndarray] | None = None,
 ) -> dict[str, np.ndarray]:
   """What a party has received and can read, by the messages' names.
@@ -75,22 +77,30 @@ def readable(
   See `opened`.
 
   Returns:
-    Real numbers. What is hidden by another's mask is there too, as the huge
-    numbers that it is.
+    Real numbers, those of CKKS as [numbers]. What is hidden by another's mask
+    is there too, as the huge numbers that it is.
   """
   plain = {
       said.declared.name: said.payload for said in line.said
       if said.declared.receiver == party
       and isinstance(said.payload, np.ndarray)
   }
-  return plain | {
+  sealed = {
+      said.declared.name: private.opened(Arithmetic(), said.payload, (-1,))
+      for said in line.said if said.declared.receiver == party
+      and isinstance(said.payload, ckks.Sealed)
+      and isinstance(private, ckks.PrivateContext)
+      and said.payload.context is private.public
+  }
+  return plain | sealed | {
       name: decode(found.values, found.fraction)
       for name, found in opened(line, party, private, sums, own).items()
   }
 
 
 def opened(
-    line: Channel, party: str, private: PrivateKey | None = None,
+    line: Channel, party: str,
+    private: PrivateKey | ckks.PrivateContext | None = None,
     sums: Sums | None = None, own: Mapping[str, np.ndarray] | None = None,
 ) -> dict[str, Masked]:
   """Of these the integers, whose last bits may say what size does not.
@@ -98,7 +108,8 @@ def opened(
   Args:
     line: What was said; of a message that was sent twice the last one counts.
     party: Who reads.
-    private: Its key, if it has one.
+    private: Its key, if it has one; that of CKKS opens real numbers alone,
+      which are in `readable`.
     sums: How numbers that were added up lie in ciphertexts; then those are
       [numbers], and a last ciphertext's empty slots are 0.
     own: What the party itself can take away from a message, its masks above
@@ -121,7 +132,7 @@ def opened(
     declared, payload = said.declared, said.payload
     if declared.receiver != party:
       continue
-    if isinstance(payload, Encrypted) and private and (
+    if isinstance(payload, Encrypted) and isinstance(private, PrivateKey) and (
         payload.key == private.public
     ):
       payload = count.decrypt_integers(private, payload)
