@@ -268,7 +268,8 @@ def test_a_defense_may_draw_from_auxiliary_samples_of_numpys():
 
   def epoch(state, key, has):
     i = jax.random.randint(key, (), 0, SAMPLES)
-    return state + has.auxiliary.features[1][i].sum()
+    some = np.unique(np.asarray(has.auxiliary.labels))  # While it is traced.
+    return state + has.auxiliary.features[1][i].sum() * len(some)
 
   defense = Defense(
       init=lambda key, spec: slots(spec, state=jnp.zeros(())), epoch=epoch

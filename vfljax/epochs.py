@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 from jax import lax
 import jax.numpy as jnp
+import numpy as np
 
 from vfljax import ahead, check, fusing, protocol, shards, target
 from vfljax import rows as rows_of
@@ -204,8 +205,7 @@ def close(
     epoch, watched: As in `play_epoch`.
   """
   state = run.state
-  # NumPy's arrays are not indexed by traced numbers.
-  plan = plan._replace(auxiliary=jax.tree.map(jnp.asarray, plan.auxiliary))
+  plan = plan._replace(auxiliary=jax.tree.map(_indexed, plan.auxiliary))
   holdings = Holdings(
       plan.vfl._replace(top=plan.defense.top(plan.vfl.top)),
       state.parties[0].params, plan.auxiliary,
@@ -224,6 +224,17 @@ def close(
     blank = lambda run: (run, _zeros(lambda: look(run)[1]))
     run, found = lax.cond(watched, look, blank, run)
   return run, loss | found
+
+
+def _indexed(x: Any) -> Any:
+  """NumPy's arrays as JAX's, as they are not indexed by traced numbers.
+
+  They stay numbers that a hook can look at while it is traced.
+  """
+  if not isinstance(x, np.ndarray):
+    return x
+  with jax.ensure_compile_time_eval():
+    return jnp.asarray(x)
 
 
 def _measure(

@@ -133,9 +133,10 @@ def advance(
 
   Raises:
     ValueError: if `epochs` is not an integer >= 1, or `first`, untraced, not a
-      whole number >= 0; if `plan` cannot train on so many samples.
+      whole number >= 0; if no round has that many samples (`remainder`).
   """
-  check(plan, len(data.labels))  # Without a full batch no round is played.
+  if plan.remainder == 'drop':  # Without a full batch no round is played.
+    check(plan, len(data.labels))
   checks.whole('advance: first', first, 0)
   checks.count('advance: epochs', epochs)
   with samples.guarded(data, run):

@@ -10,7 +10,7 @@ import hashlib
 import itertools
 from pathlib import Path
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from vfljax.runner.cli import arguments
 from vfljax.runner.errors import UserError
@@ -92,18 +92,17 @@ def _refuse_twins(found: Sequence[Point]) -> None:
 
   It would run twice, and look like two results that agree.
   """
-  known: list[tuple[str, Any, str]] = []
+  known: dict[tuple[str, str], str] = {}
   for one in found:
     try:
       config = arguments.parse(list(one.argv)).config
     except UserError:  # It is told, or left out, where all are checked.
       continue
-    for file, other, name in known:
-      if file == one.argv[1] and other == config:
-        raise UserError(
-            f'{name} and {one.name} are the same experiment: leave one out.'
-        )
-    known.append((one.argv[1], config, one.name))
+    name = known.setdefault((one.argv[1], repr(config)), one.name)
+    if name != one.name:
+      raise UserError(
+          f'{name} and {one.name} are the same experiment: leave one out.'
+      )
 
 
 def split(text: str) -> list[str]:

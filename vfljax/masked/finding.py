@@ -95,7 +95,7 @@ def _others(
     *names, last = (str(getattr(key, 'key', '')) for key in at)
     path = '/'.join(names[1:] if 'batch_stats' in params else names)
     if last == 'kernel' and path not in found:
-      others[path] = (
+      others[path or 'without a name'] = (
           'it is of no class that is masked: nn.Dense, nets.convolution.Conv'
       )
   return others

@@ -3,8 +3,11 @@ import functools
 import importlib
 from pathlib import Path
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -39,10 +42,16 @@ def kit(tmp_path, monkeypatch):
       del sys.modules[name]
 
 
+def with_activations(bottom_final='tanh') -> Any:
+  """A setting of which nothing else is asked, as `_used` is replaced."""
+  model = SimpleNamespace(activation='tanh', bottom_final=bottom_final)
+  return SimpleNamespace(config=SimpleNamespace(model=model))
+
+
 def digests(monkeypatch, wrap=lambda function: function):
   mine = importlib.import_module('kit.mine').mine
   monkeypatch.setattr(sources, '_used', lambda _: [Method(wrap(mine), ())])
-  return sources.of(None)  # Nothing but what it uses is asked of it.
+  return sources.of(with_activations())
 
 
 @pytest.mark.parametrize('wrap', [
@@ -101,10 +110,10 @@ def test_a_notebooks_function_brings_the_files_that_it_uses(kit, monkeypatch):
   exec(compile(code, '/tmp/ipykernel_1/1.py', 'exec'), scope)
   method = Method(scope['mine'], ())
   monkeypatch.setattr(sources, '_used', lambda _: [method])
-  one = sources.of(None)
+  one = sources.of(with_activations())
   assert {'helper.py', 'cell'} == {name.split()[-1] for name in one}
   (kit / 'kit/helper.py').write_text('y = 2\n')
-  other = sources.of(None)
+  other = sources.of(with_activations())
   assert {name for name in one if one[name] != other[name]} >= {'helper.py'}
 
 
@@ -139,12 +148,37 @@ def test_those_that_act_before_count_too():
   ]
 
 
+def activated(monkeypatch, name, own):
+  monkeypatch.setitem(nets.ACTIVATIONS, name, own)
+  monkeypatch.setattr(sources, '_used', lambda _: [])
+  return sources.of(with_activations(name))
+
+
 @pytest.mark.parametrize('name', ['mine', 'relu'])
 def test_an_activation_of_ones_own_counts_by_any_name(monkeypatch, name):
-  own = lambda x: x
-  monkeypatch.setitem(nets.ACTIVATIONS, name, own)
-  assert [*sources._activations('tanh', name)] == [own]
-  assert not [*sources._activations('tanh', 'linear')]
+  """Two of JAX's, or of one file of one's own, are not the same."""
+  own = (
+      jax.nn.gelu, jax.nn.silu, np.tanh, jnp.add,
+      lambda x: x,
+      lambda x: 2 * x,
+  )
+  found = [activated(monkeypatch, name, each) for each in own]
+  assert len({one[f'activation {name}'] for one in found}) == len(own)
+  assert all(len(one) == 1 for one in found[:4])  # No file of JAX's.
+  assert activated(monkeypatch, name, own[0]) == found[0]
+
+
+def test_ours_are_no_code_of_ones_own(monkeypatch):
+  assert activated(monkeypatch, 'linear', nets.ACTIVATIONS['linear']) == {}
+
+
+def test_what_is_too_deep_is_read_as_far_as_it_goes(kit, monkeypatch):
+  deep = []
+  for _ in range(5000):
+    deep = [deep]
+  assert digests(monkeypatch, lambda function: functools.partial(
+      function, scale=deep
+  ))
 
 
 def test_an_older_folder_lacks_what_it_did_not_save():

@@ -46,6 +46,10 @@ def of(setting: Setting) -> dict[str, str]:
     found[name] = found.get(name, '') + digest
     for file in used:
       _collect(file, files)
+  for name, own in _activations(setting):
+    found[f'activation {name}'] = typed.identity(own)
+    if (file := _file(own)) and blaming.is_own(str(file)):
+      _collect(file, files)
   for file in sorted(files):
     found[file.name] = _digest(found.get(file.name, ''), file)
   return found
@@ -79,16 +83,19 @@ def _used(setting: Setting) -> list[Any]:
           nets.REGISTRY.get(config.model.name),
           algorithms.AGGREGATIONS.get(config.model.aggregation),
       ]),
-      *_activations(config.model.activation, config.model.bottom_final),
   ]
 
 
-def _activations(*names: str) -> Iterator[Any]:
-  """Those of these names that are not vfljax's, most of which are JAX's."""
-  for name in names:
+def _activations(setting: Setting) -> Iterator[tuple[str, Any]]:
+  """(name, function) of those that are not vfljax's, most of which are JAX's.
+
+  Another one of JAX's would be in the same file.
+  """
+  model = setting.config.model
+  for name in dict.fromkeys((model.activation, model.bottom_final)):
     found = nets.ACTIVATIONS.get(name)
     if found is not base.OUR_ACTIVATIONS.get(name):
-      yield found
+      yield name, found
 
 
 def _defenses(entries: Iterable[Entry]) -> Iterable[Any]:

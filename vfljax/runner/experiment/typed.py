@@ -73,6 +73,16 @@ def read(factory: Callable[..., Any]) -> tuple[str, set[Path]]:
   return _hashed([_said(factory, seen)]), seen.files
 
 
+def identity(function: Callable[..., Any]) -> str:
+  """A digest that also tells the functions of one file apart."""
+  digest, _ = read(function)
+  text = ''
+  if (file := _file(function)) and blaming.is_own(str(file)):
+    with contextlib.suppress(OSError, TypeError):
+      text = inspect.getsource(function)
+  return _hashed([digest, text])
+
+
 class _Seen(NamedTuple):
   """What was read before.
 
@@ -99,7 +109,10 @@ def _said(value: Any, seen: _Seen) -> str:
     seen.digests[id(value)] = 'again'  # In itself, as functions in a circle.
     if (file := _file(value)) and blaming.is_own(str(file)):
       seen.files.add(file)
-    parts = [_said(part, seen) for part in _parts(value)]
+    try:
+      parts = [_said(part, seen) for part in _parts(value)]
+    except RecursionError:  # It is too deep: a list of links, as it may be.
+      parts = []
     if isinstance(value, (set, frozenset)):
       parts.sort()
     seen.digests[id(value)] = _hashed([_text(value), *parts])
