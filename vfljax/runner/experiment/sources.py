@@ -7,7 +7,9 @@ of vfljax and of installed packages. A config file's `get_config` is left out:
 what it returns is compared anyway, and it may ask for more seeds. Modules that
 are imported by a computed name are not found. Code that is in no file, as in a
 notebook, has a digest of its own (`typed`), and so have the arguments of a
-partial and what a closure captured, which a program may have computed.
+partial and what a closure captured, which a program may have computed. What a
+file's function reads of a module's variables does not count: an environment
+variable read there, say, may change unnoticed.
 """
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
