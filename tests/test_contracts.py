@@ -14,7 +14,7 @@ from vfljax import algorithms, attacks, contracts, defenses, protocol
 from vfljax.attack import Attack, Wants, in_halves
 from vfljax.attacks.cafe import FirstLinear, Recovery
 from vfljax.completion import Schedule
-from vfljax.contracts import little, luck, of_attacks
+from vfljax.contracts import little, luck, of_attacks, several
 from vfljax.defense import Defense, each, slots
 from vfljax.views import (
     CutGradients, KnownPositive, RecordedGradients, TrainedBottom, WhiteBox,
@@ -51,8 +51,8 @@ def test_small_noise_is_compared_by_its_spread(times, monkeypatch):
       size=(luck.DRAWS, 16, 6)
   )
   monkeypatch.setattr(luck, '_hooks', lambda *_, **__: {'gradient': None})
-  monkeypatch.setattr(luck, '_shape', lambda run: ())
-  monkeypatch.setattr(luck, '_drawn', lambda hooks: {
+  monkeypatch.setattr(luck, 'shape', lambda run: ())
+  monkeypatch.setattr(luck, 'results', lambda hooks: {
       name: times * drawn(len(name)) for name in hooks
   })
   nothing: Any = None
@@ -73,7 +73,7 @@ def test_hooks_are_tried_on_samples_alone(padding, turned):
   )
   (name, run), = luck._hooks(own, begun, padding, turned).items()
   assert name == 'receive'
-  np.testing.assert_array_equal(run(jax.random.key(0)), 2 * luck._message())
+  np.testing.assert_array_equal(run(jax.random.key(0)), 2 * luck.message())
 
 
 @pytest.mark.slow
@@ -97,6 +97,7 @@ def begun():
 def check_luck(make, strength):
   """The part of a defense's contract about random numbers and rows."""
   luck.check('mine', make(strength), begun())
+  several.check_parties('mine', make(strength))
 
 
 @pytest.mark.parametrize('drawn', [
@@ -117,6 +118,13 @@ def test_a_defense_may_be_made_for_one_passive_party():
     return (d + jax.random.normal(key, d.shape),), state
 
   contracts.check_defense(lambda: Defense(gradient=gradient))
+
+
+def test_noise_alone_is_a_defense():
+  """That ignores what it gets: nobody gets what is another one's."""
+  check_luck(on_gradients(
+      lambda s, key, d, labels: jax.random.normal(key, d.shape)
+  ), 1.0)
 
 
 def on_gradients(fn):
@@ -162,6 +170,26 @@ def one_key_for_all(s):
   return Defense(gradient=gradient)
 
 
+def the_first_only(s):
+  def gradient(state, key, cut, labels):
+    d, *others = cut
+    return (d + s * jax.random.normal(key, d.shape), *others), state
+
+  return Defense(gradient=gradient)
+
+
+def turned_gradients(s):
+  return Defense(gradient=lambda state, key, cut, labels: (
+      tuple(s * d for d in cut[::-1]), state
+  ))
+
+
+def turned_messages(s):
+  return Defense(receive=lambda active, state, key, up, labels: (
+      tuple(s * u for u in up[::-1]), jnp.float32(0)
+  ))
+
+
 def at_heart(s, key, d, labels):
   return d + s * jax.random.normal(jax.random.key(0), d.shape)
 
@@ -189,6 +217,13 @@ BAD = {
     'labels in features': (labels_in_features, 'not a message'),
     'a draw for all parties': (
         one_key_for_all, 'passive parties share what gradient draws',
+    ),
+    'the first party only': (the_first_only, 'treats passive parties unlike'),
+    "another party's gradient": (
+        turned_gradients, "gradient gives the first passive party what it",
+    ),
+    "another party's message": (
+        turned_messages, "receive gives the first passive party what it",
     ),
     'an if': (an_if, 'jnp.where in place of `if`'),
     'another draw each time': (on_gradients(numpys), 'not the same twice'),
@@ -243,7 +278,8 @@ BAD = {
 LUCK = {
     'a draw for all parties', 'padding that counts',
     'padding that counts by its spread', 'a place that counts',
-    'noise for the first samples',
+    'noise for the first samples', 'the first party only',
+    "another party's gradient", "another party's message",
 }
 
 

@@ -460,6 +460,9 @@ def test_the_active_party_is_not_shown_what_is_lent_to_others():
     lambda k, seen, state: views.trained_bottom(
         KEY, k, none(), state, batch(), batch()
     ),
+    lambda k, seen, state: protocol.embed(
+        KEY, federation(), none(), state, k, batch().features[1]
+    ),
 ])
 def test_nobody_else_stands_in_for_a_party_that_is_not_there(k, see):
   """Index 0 - 1 is the last party's, and party 0 has the labels."""

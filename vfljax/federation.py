@@ -169,7 +169,12 @@ def predict(
 def embed(
     key: Key, vfl: VFL, defense: Defense, state: State, k: int, x: Array
 ) -> Array:
-  """Passive party k's message for its features x [batch, ...], at inference."""
+  """Passive party k's message for its features x [batch, ...], at inference.
+
+  Raises:
+    ValueError: if k is not one of 1..K.
+  """
+  check.passive(k, len(state.parties) - 1)
   defense = checked(defense)
   net = defense.bottom(state.defense, k, vfl.bottom(k))
   params = state.parties[k].params

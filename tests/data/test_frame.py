@@ -1,4 +1,6 @@
 """CSV and Parquet files: columns of every kind, labels, and every refusal."""
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -367,6 +369,23 @@ def test_dates_are_called_dates(written):
   found['day'] = [*found.day[:-1], 'never']
   with pytest.raises(ValueError, match="'day' has 200 different values"):
     frame.table(found, 'y')
+
+
+@pytest.mark.parametrize('written', [
+    '{:.1f}%', '$1,20{:.0f}', '{:.2f} \N{EURO SIGN}', '-$ {:.0f}',
+])
+def test_numbers_with_a_sign_are_no_categories(written):
+  """As such, 2 % would be no nearer to 3 % than to 90 %."""
+  found = pd.DataFrame(dict(
+      rate=[written.format(k % 7) for k in range(60)], y=np.arange(60) % 2
+  ))
+  found.loc[3, 'rate'] = None
+  how: dict[str, Any] = dict(missing='impute')
+  with pytest.raises(ValueError, match="'rate' has numbers with a sign"):
+    frame.table(found, 'y', **how)
+  assert len(frame.table(found, 'y', text='rate', **how).names) == 8
+  found['rate'] = [*found.rate[:-1], '90% or more']
+  frame.table(found, 'y', **how)
 
 
 @pytest.mark.parametrize('dtype', ['str', object, 'category'])

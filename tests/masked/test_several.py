@@ -11,10 +11,11 @@ import pytest
 
 from tests.masked_federation import (
     BATCH, ETA, MLP, compiled, digits, federated, federation, in_the_clear,
-    network,
+    network, noise,
 )
-from vfljax.masked import masking, training
+from vfljax.masked import masking, ranges, training
 from vfljax.masked.training import Setup
+from vfljax.nets import intercept
 from vfljax.types import Net
 
 
@@ -75,3 +76,13 @@ def test_each_party_steps_by_its_own_optimizer():
   np.testing.assert_allclose(played.loss, 5 * (2 - 6))
   np.testing.assert_allclose(state.active, 5 - 0.1 * (2 - 6))
   np.testing.assert_allclose(state.weights.plain, [1 - 5 * 2 * (1 - 3), 4])
+
+
+def test_what_is_masked_already_is_not_there_to_be_masked():
+  """`plain` has zeros in its place, which would take the place of weights."""
+  job, state, _, _, keys, *_ = federation('dense', MLP[:1])
+  plain, (layer,) = state.weights.plain, job.chosen
+  with pytest.warns(UserWarning, match='Dense_0 is masked with .* all zero'):
+    masking.mask(job.public, job.chosen, keys, plain, noise(job.chosen), 1)
+  leaves = intercept.leaves_at(plain, layer.path)
+  assert not ranges.blank(layer, leaves | dict(bias=leaves['bias'] + 1))

@@ -8,10 +8,8 @@ from jax.extend import core
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import crossing, protocol
-from vfljax.contracts.little import (
-    ROWS, TELL, TINY, TXS, WIDTH, batch, federation,
-)
+from vfljax import crossing
+from vfljax.contracts.little import ROWS, TELL, TINY, WIDTH, batch
 from vfljax.defense import Defense
 from vfljax.types import Array, State
 
@@ -28,18 +26,17 @@ def check(name: str, defense: Defense, begun: State) -> None:
 
   Raises:
     ValueError: if a hook draws with a key of its own; if its random numbers are
-      shared between rows or between two passive parties; if rows of padding, or
-      the order of the rows, change what it makes of samples.
+      shared between rows; if rows of padding, or the order of the rows, change
+      what it makes of samples.
   """
   _check_keys(name, defense, begun)
   hooks = _hooks(defense, begun)
-  drawn = _drawn(hooks)
+  drawn = results(hooks)
   _check_draws(name, hooks, drawn)
-  _check_parties(name, defense)
   _check_number(name, defense, begun, drawn)
 
 
-def _message() -> Array:
+def message() -> Array:
   return jnp.arange(1.0, ROWS + 1)[:, None] * jnp.linspace(0.01, 0.02, WIDTH)
 
 
@@ -51,7 +48,7 @@ def _hooks(
   the hooks get all rows in the opposite order, padding first."""
   place = lambda x: x[::-1] if turned else x
   more = lambda x: place(jnp.pad(x, ((0, padding), (0, 0))))
-  x, labels, memory = more(_message()), more(batch().labels), begun.defense
+  x, labels, memory = more(message()), more(batch().labels), begun.defense
   active, passive = (p.params['defense'] for p in begun.parties)
   hooks = dict(
       send=lambda key: defense.send(passive, key, x)[0],
@@ -68,35 +65,16 @@ def _hooks(
 
   return {
       name: partial(of_samples, run) for name, run in hooks.items()
-      if _has(defense, name)
+      if has(defense, name)
   }
 
 
-def _has(defense: Defense, hook: str) -> bool:
+def has(defense: Defense, hook: str) -> bool:
   """Whether it has a hook of its own; the default changes nothing."""
   return getattr(defense, hook) is not Defense._field_defaults[hook]
 
 
-def _hooks_of_all(defense: Defense) -> dict[str, Callable[[Array], Array]]:
-  """{name: key -> [2, rows, ...]}: hooks on two parties' equal messages."""
-  data, txs = batch(parties=3), TXS[:1] * 3
-  begun = jax.jit(lambda key: protocol.init(
-      key, federation(3), defense, txs, data, auxiliary=data
-  ))(jax.random.key(0))
-  active, memory = begun.parties[0].params['defense'], begun.defense
-  x = _message()
-  hooks = dict(
-      receive=lambda key: jnp.stack(
-          defense.receive(active, memory, key, (x, x), data.labels)[0]
-      ),
-      gradient=lambda key: jnp.stack(
-          defense.gradient(memory, key, (x, x), data.labels)[0]
-      ),
-  )
-  return {name: run for name, run in hooks.items() if _has(defense, name)}
-
-
-def _drawn(
+def results(
     hooks: dict[str, Callable[[Array], Array]], whose: int = ROWS, seed: int = 5
 ) -> dict[str, np.ndarray]:
   """Each hook's results for many keys, {name: [draws, `whose`, numbers]}.
@@ -113,7 +91,7 @@ def _drawn(
   }
 
 
-def _go_together(run: Callable[[Array], Array], seen: np.ndarray) -> bool:
+def go_together(run: Callable[[Array], Array], seen: np.ndarray) -> bool:
   """Whether random parts correlate between two entries of the second axis.
 
   Rare large numbers of two entries may fall together by chance. A pair counts
@@ -122,7 +100,7 @@ def _go_together(run: Callable[[Array], Array], seen: np.ndarray) -> bool:
   found = _pairs(seen)
   for seed in 8, 9:
     if found.any():
-      found &= _pairs(_drawn({'': run}, seen.shape[1], seed)[''])
+      found &= _pairs(results({'': run}, seen.shape[1], seed)[''])
   return bool(found.any())
 
 
@@ -167,29 +145,10 @@ def _check_draws(
 ) -> None:
   """Checks that random parts of two rows do not correlate."""
   for hook, seen in drawn.items():
-    if _go_together(hooks[hook], seen):
+    if go_together(hooks[hook], seen):
       raise ValueError(
           f'{name}: rows share what {hook} draws, so that it cancels in their '
           'difference: draw numbers of shape (len(x), ...).'
-      )
-
-
-def _check_parties(name: str, defense: Defense) -> None:
-  """The same for messages of two passive parties, which may collude."""
-  if not any(_has(defense, hook) for hook in ('receive', 'gradient')):
-    return
-  try:
-    of_all = _hooks_of_all(defense)
-    for run in of_all.values():
-      _shape(run)
-  except ValueError:  # Made for one passive party: a number for each, say.
-    return
-  for hook, seen in _drawn(of_all, 2).items():
-    if _go_together(of_all[hook], seen):
-      raise ValueError(
-          f'{name}: passive parties share what {hook} draws, so that it '
-          'cancels in their difference: jax.random.split(key, len(messages)), '
-          'as `defense.each` does.'
       )
 
 
@@ -202,15 +161,15 @@ def _check_number(
   padding = 3 * ROWS
   try:
     for run in _hooks(defense, begun, padding).values():
-      _shape(run)
+      shape(run)
   except ValueError:  # Its memory has a row for each of a round's.
     padding = 0
   hooks = _hooks(defense, begun, padding)
   turned = _hooks(defense, begun, padding, turned=True)
-  found = _drawn(hooks | {f'{hook}, turned': turned[hook] for hook in turned})
+  found = results(hooks | {f'{hook}, turned': turned[hook] for hook in turned})
   for hook, one in drawn.items():
     other = found[hook]
-    if not _alike(one, other):
+    if not alike(one, other):
       still = one.std(0) <= 1e-6 * np.abs(one).max()
       spread = other.std(0)[~still] / one.std(0)[~still]
       # If padding counted, the ratio would be 2 or 4.
@@ -219,7 +178,7 @@ def _check_number(
             f'{name}: rows of padding in the round change what {hook} makes of '
             f'the samples: {TELL}.'
         )
-    if not _distributed_alike(other, found[f'{hook}, turned']):
+    if not distributed_alike(other, found[f'{hook}, turned']):
       raise ValueError(
           f'{name}: what {hook} makes of a sample depends on its place in the '
           'round: numbers of one sample are along the last axes, what is drawn '
@@ -227,19 +186,19 @@ def _check_number(
       )
 
 
-def _shape(run: Callable[[Array], Array]) -> tuple[int, ...]:
+def shape(run: Callable[[Array], Array]) -> tuple[int, ...]:
   return jax.eval_shape(run, jax.random.key(0)).shape
 
 
-def _alike(one: np.ndarray, other: np.ndarray) -> bool:
+def alike(one: np.ndarray, other: np.ndarray) -> bool:
   """Whether they have the same numbers, but for rounding."""
   most = np.abs(one).max()
   return np.allclose(one, other, rtol=10 * TINY, atol=TINY * most)
 
 
-def _distributed_alike(one: np.ndarray, other: np.ndarray) -> bool:
+def distributed_alike(one: np.ndarray, other: np.ndarray) -> bool:
   """Whether means and mean squares of [draws, ...] are the same by chance."""
-  if _alike(one, other):
+  if alike(one, other):
     return True
   most = np.abs(one).max()
   for power in 1, 2:

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from vfljax import audit, check, measure, protocol
-from vfljax.contracts import luck
+from vfljax.contracts import luck, several
 from vfljax.contracts.little import (
     PADDING, ROWS, TELL, TXS, WIDTH, batch, check_finite, check_same,
     each_key_once, federation,
@@ -29,8 +29,9 @@ def check_defense(
       (`audit.check`); if rounds cannot be scanned, are not finite or are no
       function of their key; if messages or facts have wrong shapes; if rows of
       padding have an effect; if a hook draws with a key that it makes or keeps,
-      or from one key twice; if its random numbers are shared between rows, or
-      between two passive parties (unless it is for one party only).
+      or from one key twice; if its random numbers are shared between rows; or,
+      unless it is for one passive party only, if two of them share random
+      numbers, are treated unlike, or get each other's gradients.
   """
   name, defense = _name(make), make(*arguments, **options)
   begun = protocol.init(
@@ -68,6 +69,7 @@ def check_defense(
   check_same(f'{name}: a round', zeros, nines,
              f'depends on what is in rows of padding: {TELL}')
   luck.check(name, defense, begun)
+  several.check_parties(name, defense)
 
 
 def _name(make: Callable) -> str:

@@ -172,8 +172,10 @@ def _expand(
     spelling.refuse_stray(column)
   codes, values = _categories(column)
   if not text:
+    words = [v for v in values if v != _BLANK]
+    spelling.refuse_signs(str(name), words)
     if len(values) > min(most, MOST):
-      spelling.refuse_dates(str(name), [v for v in values if v != _BLANK])
+      spelling.refuse_dates(str(name), words)
     _refuse_names(column, values)
     spelling.refuse_alike('Column', name, values)
   if len(values) > most:

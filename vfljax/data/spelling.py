@@ -32,6 +32,11 @@ _DATE = re.compile(
     r'(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d\d))(?!\d)'
     r'|\d{8}T\d'
 )
+# 12%, $1,200.50, -3 €: a measurement, which as a category has no order.
+_SIGN = r'[%‰$€£¥₹]'
+_SIGNED = re.compile(
+    rf'[+-]?\s?({_SIGN}\s?[+-]?\d[\d ,.\'’]*|\d[\d ,.\'’]*\s?{_SIGN})'
+)
 _FEW = 0.1  # Up to this share, cells that are no numbers count as mistakes.
 _LOOKED_AT = 1000  # Cells that decide whether a column may be numbers.
 _BETWEEN = " ,.'’\u00a0\u202f"  # Marks between thousands.
@@ -161,6 +166,25 @@ def refuse_dates(name: str, values: Sequence[str]) -> None:
         ' as numbers, such as days since the first, or drop the column:'
         f' {flag(drop=name)}; if each is a category,'
         f' {flag(text=name, categories=str(max(len(values), 100)))}'
+    )
+
+
+def refuse_signs(name: str, values: Sequence[str]) -> None:
+  """Refuses text that is a number with a percent or currency sign in every row.
+
+  Args:
+    name: The column's name.
+    values: Its different values, at least one.
+
+  Raises:
+    ValueError: (one line) with what to write instead.
+  """
+  if all(_SIGNED.fullmatch(value.strip()) for value in values):
+    raise ValueError(
+        f'Column {name!r} has numbers with a sign, like'
+        f' {brief(values[-1], 30)}. Write them without it, as'
+        " pd.to_numeric(column.str.strip('%$€ ')) does; if each is a category,"
+        f' {flag(text=name)}'
     )
 
 

@@ -111,16 +111,17 @@ def mask(
       or a layer has no noise.
 
   Warns:
-    UserWarning: where the paper's condition on a layer's size fails.
+    UserWarning: where the paper's condition on a layer's size fails, or where
+      a layer's weights are all zero, as those of one that is masked already.
   """
   check.whole('period', period, 0, 2**32 - 1)
   needed(extra, chosen)
   secret, said = {}, []
   for i, layer in enumerate(chosen):
-    complaint = ranges.condition(layer)
-    if complaint:
-      warnings.warn(complaint, stacklevel=2)
     theta = intercept.leaves_at(params, layer.path)
+    for complaint in ranges.condition(layer), ranges.blank(layer, theta):
+      if complaint:
+        warnings.warn(complaint, stacklevel=2)
     secret[layer.name], words = shares.share(
         public, layer, keys, (period, i), theta, extra[layer.name]
     )

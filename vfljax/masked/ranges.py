@@ -7,7 +7,10 @@ sizes. It is checked, too, though it is not sufficient (see
 `attacks.layer_recovery`).
 """
 import math
+from typing import Any
 
+import jax
+from jax.core import Tracer
 import numpy as np
 
 from vfljax.masked.shares import Layer, Public, weight_bits
@@ -133,6 +136,23 @@ def _lowered(old, i: int, over: int, to_active: bool):
                         weights=old.weights - (over - half))
   name = 'inputs' if i == 0 else 'gradients'
   return old._replace(**{name: getattr(old, name) - over})
+
+
+def blank(layer: Layer, theta: Any) -> str:
+  """What is wrong with weights that are all zero, or ''.
+
+  Where a layer is masked, `Weights.plain` has zeros: masked again, from there,
+  these would take the place of its weights. Traced weights are not looked at.
+  """
+  leaves = jax.tree.leaves(theta)
+  traced = any(isinstance(leaf, Tracer) for leaf in leaves)
+  if traced or any(np.any(np.asarray(leaf)) for leaf in leaves):
+    return ''
+  return (
+      f'Layer {layer.name} is masked with weights that are all zero. If it was '
+      'masked before, its weights are in its shares and not in `plain`: '
+      '`unmask` it, or use `change`.'
+  )
 
 
 def condition(layer: Layer) -> str | None:
