@@ -137,6 +137,10 @@ def test_ckks_sums_that_would_wrap_around_are_refused():
     public.add(maker, both, one)
   with pytest.raises(ValueError, match='numbers below 174763 are expected'):
     public.seal(maker, x, terms=3)
+  alone = private.opened(maker, public.seal(maker, x, terms=1), (2,))
+  np.testing.assert_allclose(alone, x)
+  with pytest.raises(ValueError, match='numbers below 262144 are expected'):
+    public.seal(maker, 1.9 * x, terms=1)  # More than TenSEAL encodes.
   third = public.seal(maker, x / 2, terms=3)
   three = public.add(maker, public.add(maker, third, third), third)
   np.testing.assert_allclose(private.opened(maker, three, (2,)), 1.5 * x)

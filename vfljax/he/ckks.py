@@ -69,10 +69,11 @@ class PublicContext:
       terms: How many such arrays will be added up.
 
     Raises:
-      ValueError: for a number of 2^19 / terms or more, or not finite or real.
+      ValueError: for a number of 2^19 / terms or more (2^18 of a single term,
+        as TenSEAL encodes no larger ones), or not finite or real.
     """
     check.count('terms', terms)
-    flat, most = reals(x).ravel(), ROOM / terms
+    flat, most = reals(x).ravel(), ROOM / max(terms, 2)
     if not np.all(np.abs(flat) < most):  # NaN is not, either.
       worst = flat[np.nanargmax(np.where(np.isfinite(flat), abs(flat), np.inf))]
       raise ValueError(f'{worst:.3g} cannot be encoded: numbers below '

@@ -6,6 +6,7 @@ place. And under T4 the shares move by eta times the gradient, whatever the
 optimizer says.
 """
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,9 @@ from vfljax.masked.shares import Layer
 from vfljax.nets import intercept
 from vfljax.types import Params
 
-_PROBES = (1.0, -2.0)  # Gradients of two steps: of either sign and two sizes.
+# (gradient, steps that counters skip before it): a memory shows in the second
+# step, a clipping in large gradients, a schedule in late steps.
+_PROBES = (1.0, 0), (-2.0, 0), (1e6, 0), (-1e-6, 1000), (1.0, 10**6)
 
 
 def check(
@@ -36,7 +39,8 @@ def check(
 
   Raises:
     ValueError: if eta is no rate, its steps depend on a masked layer's weights,
-      or its first two steps of a layer under T4 are not those of plain SGD.
+      or its steps of a layer under T4 are not those of plain SGD, of small or
+      large gradients, soon or late.
   """
   number.at_least('eta', eta, 0)
   using = _using_weights(tx, params, chosen)
@@ -75,17 +79,26 @@ def _using_weights(
 def _is_sgd(
     tx: optax.GradientTransformation, params: Params, layer: Layer, eta: float
 ) -> bool:
-  """Whether the first steps of the layer's weights are -eta times a gradient.
+  """Whether steps of the layer's weights are -eta times a gradient.
 
   Of numbers, also where `params` are traced.
   """
   with jax.ensure_compile_time_eval():
     zeros = jax.tree.map(lambda p: jnp.zeros(p.shape, p.dtype), params)
     opt = tx.init(zeros)
-    for slope in _PROBES:
+    for slope, skipped in _PROBES:
+      opt = jax.tree.map(lambda x, n=skipped: _later(x, n), opt)
       slopes = jax.tree.map(lambda p, slope=slope: p + slope, zeros)
       moves, opt = descent.moves_of(tx, slopes, opt, zeros)
       for move in intercept.leaves_at(moves, layer.path).values():
         if not np.allclose(move, -eta * slope, rtol=1e-5, atol=0):
           return False
   return True
+
+
+def _later(leaf: Any, steps: int) -> Any:
+  """A counter of an optimizer's state after further steps; else the leaf."""
+  counter = jnp.shape(leaf) == () and jnp.issubdtype(
+      jnp.result_type(leaf), jnp.integer
+  )
+  return leaf + steps if counter else leaf
