@@ -15,8 +15,8 @@ PACKAGE = Path(vfljax.__file__).parent
 # is new there gets its place here.
 LAYERS = (
     {'ahead', 'check', 'converting', 'crossing', 'descent', 'flow', 'fusing',
-     'leakage', 'ledger', 'likeness', 'need', 'numerics', 'passed', 'permuting',
-     'rows', 'samples', 'sampling', 'shards', 'target', 'types'},
+     'importing', 'leakage', 'ledger', 'likeness', 'need', 'numerics', 'passed',
+     'permuting', 'rows', 'samples', 'sampling', 'shards', 'target', 'types'},
     {'adversary', 'algorithms', 'attack', 'backdoor', 'chaining', 'club',
      'completion', 'defense', 'evaluation', 'federation', 'hooks', 'measure',
      'metrics', 'nets', 'protocol', 'returned', 'scene', 'switching', 'views'},

@@ -148,6 +148,13 @@ def test_what_comes_back(tmp_path, trained, capsys):
   assert '120 rows of own' in capsys.readouterr().out
 
 
+def test_what_came_back_has_its_columns(trained, tmp_path):
+  """Also where all has diverged: `measured().defense` was no attribute."""
+  advice = advised(people(), 'late', workdir=tmp_path / 'out')
+  assert trained and [*advice.measured()] == [*advice.trades[0]]
+  assert [*advice._replace(trades=[]).measured()] == [*advice.measured()]
+
+
 def test_a_strength_keeps_its_digits():
   chosen = vfljax.recommending.Chosen('iso', 0.12345, 1.0, 2.0, 'norm_scoring')
   assert str(chosen) == 'iso(0.12345)'

@@ -31,6 +31,13 @@ if TYPE_CHECKING:
   from vfljax.runner.cli.goals import Goal
 
 
+# Of what was measured, also where all has diverged and no row is left.
+COLUMNS = (
+    'defense', 'strength', 'utility_loss', 'utility_loss_half',
+    'worst_leakage', 'worst_leakage_half', 'attack', 'remark',
+)
+
+
 class Rarely(TypedDict, total=False):
   """Arguments of `recommend` that few need."""
 
@@ -94,7 +101,7 @@ class Advice(NamedTuple):
     'within' the limits, or says why a defense is not.
     """
     import pandas as pd
-    return pd.DataFrame(self.trades)
+    return pd.DataFrame(self.trades, columns=[*COLUMNS])
 
   def to_frame(self) -> 'pd.DataFrame':
     """The rows as a data frame, in their order."""

@@ -43,6 +43,23 @@ def test_runs_are_compared_on_one_page(tmp_path, capsys, monkeypatch):
       'What differs')[2]  # It does not differ.
 
 
+def test_a_defense_that_did_not_finish_says_so_in_its_row(tmp_path):
+  """Its mean of one seed stood there like one of all."""
+  folders = [made(tmp_path / name, [NONE, ISO], (0, 1)) for name in 'ab']
+  store.open_workdir(folders[0], config(defenses='none,iso(5)', seeds=2), [
+      'none/None', 'iso/5.0',
+  ]).save('iso/5.0', [
+      row('iso', 5.0, who, 0, metric, 'test', 0.9)
+      for who, metric in ((None, 'auc'), ('norm_scoring', 'leak_auc'))
+  ], dict(seeds=2, classes=2))
+  cells = {
+      (r[0].text, r[1].text): r[3].text
+      for r in compare.best(compare.read(folders)).rows
+  }
+  assert 'did not finish in 1 of 2 seeds' in cells['iso', 'a']
+  assert 'finish' not in cells['iso', 'b'] + cells['no defense', 'a']
+
+
 @pytest.mark.parametrize('names', ['a', 'ab'])
 def test_of_several_settings_each_is_named(names, tmp_path):
   """And of a single one none, as there is nothing to tell it from."""

@@ -30,6 +30,19 @@ def test_numbers_are_exported_whole(tmp_path, capsys):
   assert (tmp_path / 'export/ranking.tex').exists()
 
 
+def test_what_a_stopped_run_lacks_is_said(tmp_path, capsys):
+  """In every table, too: each looked like that of a whole run."""
+  whole, half = tmp_path / 'whole', tmp_path / 'half'
+  made(whole, [NONE, ISO])
+  made(half, [NONE], asked='none,iso(5)')
+  for folder, gone in (whole, False), (half, True):
+    code, out, error = call(capsys, 'export', folder, '--to=csv,latex')
+    assert code == 0 and 'Not run' not in out
+    assert ('Not run yet: iso' in error) == gone == bool(error)
+    for file in (folder / 'export').glob('*.tex'):
+      assert file.read_text().startswith('% Not run yet: iso') == gone
+
+
 def test_lines_of_several_runs_can_stand_in_one_file(tmp_path):
   made(tmp_path, [NONE])
   lines = (tmp_path / 'results.jsonl').read_text().splitlines()

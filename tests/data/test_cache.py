@@ -1,5 +1,7 @@
 """Data sets kept as arrays: read once, then mapped, mended when damaged."""
+import importlib
 import os
+import sys
 import time
 
 import numpy as np
@@ -135,6 +137,59 @@ def test_what_changes_while_it_is_read_is_not_kept(archive, tmp_path):
   assert cache.code_of(read) is not None
   cache.cached(read, str(folder), 'mnist', str(archive), {})
   assert not folder.exists()
+
+
+LOADER = """
+import functools
+from vfljax import data
+import prep
+
+theirs = data.REGISTRY['wine'].load
+
+@functools.wraps(theirs)
+def wrapped(path='', **options):
+  return prep.cut(theirs('', **options))
+
+def plain(path=''):
+  return prep.cut(theirs(''))
+"""
+
+
+@pytest.mark.parametrize('shipped', [False, True])
+@pytest.mark.parametrize('which', ['plain', 'wrapped'])
+@pytest.mark.parametrize('edited', ['mine.py', 'prep.py'])
+def test_an_edited_loader_of_ones_own_reads_again(
+    tmp_path, monkeypatch, edited, which, shipped
+):
+  """So it does if a file that it imports was edited, or if it wraps ours."""
+  cut = 'def cut(table):\n  rows = slice(None, None, 1)\n  return ' \
+      'table._replace(features=table.features[rows], labels=table.labels[rows])'
+  (tmp_path / 'prep.py').write_text(cut)
+  (tmp_path / 'mine.py').write_text(LOADER)
+  (tmp_path / 'file').touch()
+  monkeypatch.syspath_prepend(tmp_path)
+  source = data.REGISTRY['wine']._replace(facts=None)
+
+  def rows():
+    for name in 'mine', 'prep':
+      monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(sys, 'dont_write_bytecode', True)
+    importlib.invalidate_caches()
+    cache._checksum_of_code.cache_clear()
+    load = getattr(importlib.import_module('mine'), which)
+    monkeypatch.setitem(data.REGISTRY, 'mine', source._replace(load=load))
+    path = '' if shipped else str(tmp_path / 'file')
+    table = data.load('mine', path, cache=str(tmp_path / 'kept'))
+    return len(table.labels)
+
+  assert rows() == rows() == 178 and (tmp_path / 'kept').exists()
+  text = (tmp_path / edited).read_text()
+  (tmp_path / edited).write_text(
+      text.replace('None, 1', 'None, 2') if edited == 'prep.py'
+      else text + '\nprep.cut = lambda table: table._replace('
+      'features=table.features[::2], labels=table.labels[::2])'
+  )
+  assert rows() == 89
 
 
 def test_a_folder_of_very_many_files_is_not_looked_through(

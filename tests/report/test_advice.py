@@ -214,6 +214,14 @@ def test_the_best_of_many_is_said_to_be_flattered(tmp_path):
   alone = {cell: CELLS[cell] for cell in (('none', None), ('iso', 25.0))}
   results, = reading.read(workdir(tmp_path / 'one', alone).path)
   assert 'the best of' not in ' '.join(untested.sentences(results, {}, 2))
+  nan = float('nan')
+  gone = {cell: cell_of([nan] * 2, [0.5] * 2) for cell in CELLS}
+  half = {cell: cell_of([0.9, nan], [0.5] * 2) for cell in [*CELLS][4:]}
+  for cells, words in (gone, ''), (CELLS | half, 'the best of 3 rows'):
+    place = tmp_path / f'diverged{words}'
+    results, = reading.read(workdir(place, cells).path)
+    text = ' '.join(untested.sentences(results, {}, 2))
+    assert words in text and ('the best of' in text) == bool(words)
 
 
 def test_a_finished_directory_is_advised_on(finished, capsys, monkeypatch):

@@ -1,6 +1,8 @@
 """Pretrained weights are arguments of the runner's programs."""
 import dataclasses
 import json
+from pathlib import Path
+import shutil
 
 import jax
 import numpy as np
@@ -8,14 +10,17 @@ import pytest
 
 from tests.nets.test_encoder import GOLDEN
 from vfljax.nets import base, encoder, encoder_files, pretrained
+from vfljax.commands import same
 from vfljax.runner import run
 from vfljax.runner.checking import checks
-from vfljax.runner.cli import arguments
+from vfljax.runner.cli import arguments, asking
 from vfljax.runner.compiled import calls, cell, families
 from vfljax.runner.config import (
     AttackConfig, Config, DataConfig, Entry, ModelConfig, TrainConfig,
 )
+from vfljax.runner.errors import UserError
 from vfljax.runner.experiment import jobs
+from vfljax.runner.workdir import identity
 
 FOLDER = str(GOLDEN / 'tiny_bert')
 
@@ -63,6 +68,36 @@ def test_a_second_start_traces_nothing(monkeypatch, tmp_path):
         cell, name, lambda *a, plain=plain: traced.append(1) or plain(*a)
     )
   assert results(config(), tmp_path / 'second') == first and not traced
+
+
+def test_other_weights_in_their_folder_are_another_experiment(tmp_path):
+  """A finished folder was read again, and got seeds of the others."""
+  kept = tmp_path / 'bert'
+  shutil.copytree(FOLDER, kept)
+  model = dataclasses.replace(config().model, options=f'path={kept};blocks=1')
+  given = config(model=model)
+  table = arguments.load_data(given.data)
+  of = lambda: asking.of(given, table, str(tmp_path / 'work'))
+  first = of()
+  (tmp_path / 'work').mkdir()
+  identity.save(tmp_path / 'work', first.recorded, {})
+  assert asking.has_begun(of())
+  file = kept / 'model.safetensors'
+  content = bytearray(file.read_bytes())
+  head = 8 + int.from_bytes(content[:8], 'little')
+  np.frombuffer(content, np.float32, offset=head)[:] = 0.5
+  file.write_bytes(content)
+  second = of()
+  with pytest.raises(UserError, match='the weights have changed since then'):
+    asking.has_begun(second)
+  names = 'one', 'two'
+  with pytest.raises(UserError, match='two experiments: weights is'):
+    same.check([*map(Path, names)], [first.recorded, second.recorded])
+  # An earlier version did not say.
+  older = {k: v for k, v in first.recorded.items() if k != 'weights'}
+  identity.save(tmp_path / 'work', older, {})
+  identity.check(tmp_path / 'work', *second[2:])
+  same.check([*map(Path, names)], [older, second.recorded])
 
 
 def test_a_training_starts_with_them():

@@ -183,7 +183,9 @@ def test_what_its_end_is_waited_for_is_compiling_and_not_running(
 @pytest.fixture
 def untrained(tmp_path, monkeypatch):
   """Calls `run.run` with `train(stop)` in place of all the work."""
-  setting = SimpleNamespace(config=Config(), outside=None, classes=2)
+  setting = SimpleNamespace(
+      config=Config(), outside=None, classes=2, vfl=SimpleNamespace(bottoms=())
+  )
   monkeypatch.setattr(run.checks, 'assembled', lambda *_: setting)
   monkeypatch.setattr(run.checks, 'rehearse', lambda *_: None)
   monkeypatch.setattr(run.asking.sources, 'of', lambda *_: {})

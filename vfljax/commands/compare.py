@@ -113,7 +113,7 @@ def best(runs: Sequence[Run]) -> Table:
       rows.append([
           Text(reading.pretty(defense), strong=True), Text(one.name),
           Text(reading.strength(trade.cell)),
-          Text(f'{mine.optimal}', mine.optimal, True),
+          tables.score_text(mine.optimal, trade),
           tables.leak_text(trade.leakage[trade.worst]),
           Text(reading.pretty(trade.worst)), tables.loss_text(trade.loss),
       ])

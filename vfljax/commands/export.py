@@ -11,10 +11,13 @@ import csv
 import io
 from pathlib import Path
 import re
+import sys
 from typing import Any
 
 from vfljax.commands import given
-from vfljax.report import drawing, ranks, reading, tables, words
+from vfljax.report import (
+    drawing, lost, ranks, reading, tables, terminal, words,
+)
 from vfljax.report.reading import Results
 from vfljax.report.tables import Table
 from vfljax.report.text import printable
@@ -59,6 +62,9 @@ def run(argv: list[str], stop: Stop | None = None) -> int:
     for name, content in files.items():
       disk.replace(target / name, content)
       print(target / name)
+  gone = [said for _, found in _named(folder) for said in lost.sentences(found)]
+  if gone:  # Not among the names of files, which a script may read.
+    print(terminal.paragraphs(gone), file=sys.stderr)
   return 0
 
 
@@ -137,8 +143,11 @@ def _latex(folder: Path) -> Sequence[tuple[str, str]]:
     )
     if ranked:
       shown |= dict(ranking=tables.ranking(results, ranked))
+    # A table of a run that was stopped looks like one of a whole run.
+    gone = ''.join(f'% {printable(s)}\n' for s in lost.sentences(results))
     found += [
-        (f'{name}{title}.tex', latex(t)) for title, t in shown.items() if t.rows
+        (f'{name}{title}.tex', gone + latex(t))
+        for title, t in shown.items() if t.rows
     ]
   return found
 

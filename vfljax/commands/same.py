@@ -114,8 +114,9 @@ def _check_fields(
   names = [k for k in old | new if old.get(k) != new.get(k)]
   if here.get('samples') and _elsewhere(old, new):
     names = [k for k in names if k != 'data.path']
-  if asking.COLUMNS not in old or asking.COLUMNS not in new:
-    names = [k for k in names if k != asking.COLUMNS]
+  for late in asking.COLUMNS, asking.WEIGHTS:  # Earlier versions lack them.
+    if late not in old or late not in new:
+      names = [k for k in names if k != late]
   if names == [mergeable.FIRST]:
     first, second = (c.get(mergeable.FIRST, 'unknown') for c in (here, there))
     raise UserError(

@@ -105,7 +105,7 @@ def load(
     reads = source.reads(path) if cache and not source.own else ''
     if reads:
       read = source.load if path else functools.partial(_shipped, source.load)
-      table = arrays.cached(read, cache, name, reads, given)
+      table = arrays.cached(read, cache, name, reads, given, source.load)
     else:
       table = source.load(path, **given)
     if not isinstance(table, Table):

@@ -23,6 +23,7 @@ import zlib
 
 import numpy as np
 
+from vfljax import importing
 from vfljax.data.files import at
 from vfljax.data.table import Table
 
@@ -37,7 +38,7 @@ _WORK = '.vfljax-cache-', '.tmp'  # Prefix and suffix of unfinished folders.
 
 def cached(
     load: Callable[..., Table], folder: str, name: str, path: str,
-    options: dict[str, Any],
+    options: dict[str, Any], whose: Callable[..., Table] | None = None,
 ) -> Table:
   """`load(path, **options)`, read from the cache in `folder` if possible.
 
@@ -50,11 +51,12 @@ def cached(
     path: The file or folder that it reads. A folder of very many files, such as
       '/', is not cached.
     options: Its other arguments.
+    whose: The loader whose code counts, if `load` only calls that.
 
   Returns:
     The table. From the cache, its arrays are read-only maps of the files.
   """
-  code = code_of(load)
+  code = code_of(whose or load)
   own = None if code is None else key(name, path, options, code)
   if own is None:
     return load(path, **options)
@@ -205,16 +207,22 @@ def code_of(load: Callable[..., Table]) -> int | None:
   """A checksum of a loader's code; `None` if its code is in no file."""
   while isinstance(load, functools.partial):
     load = load.func
-  module = sys.modules.get(getattr(load, '__module__', ''))
+  # Not `__module__`: `functools.wraps` copies that of what it wraps.
+  name = getattr(load, '__globals__', {}).get('__name__')
+  module = sys.modules.get(name or getattr(load, '__module__', ''))
   own = getattr(module, '__file__', None)
   return None if own is None else _checksum_of_code(own)
 
 
 @functools.cache
 def _checksum_of_code(own: str) -> int:
-  """A checksum of one file and of all modules here, which it may import."""
-  here = pathlib.Path(__file__).parent
-  files = sorted({*here.glob('*.py'), pathlib.Path(own)})
+  """A checksum of one file, of all modules here, which it may import, and of
+  the user's own files that it imports.
+  """
+  here, theirs = pathlib.Path(__file__).parent, set[pathlib.Path]()
+  if own.endswith('.py'):
+    importing.collect(pathlib.Path(own), theirs)
+  files = sorted({*here.glob('*.py'), pathlib.Path(own), *theirs})
   return zlib.crc32(b''.join(file.read_bytes() for file in files))
 
 

@@ -45,7 +45,7 @@ def ranking(results: Results, ranked: Sequence[Ranked]) -> Table:
     rows.append([
         Text(reading.pretty(r.defense), strong=True),
         Text(reading.strength(r.best.cell)),
-        _score_text(r.optimal, r.best),
+        score_text(r.optimal, r.best),
         *(Text(f'{r.groups[g]}' if g in r.groups else '') for g in split),
         leak_text(worst), Text(reading.pretty(r.best.worst)),
         loss_text(r.best.loss),
@@ -59,7 +59,7 @@ def ranking(results: Results, ranked: Sequence[Ranked]) -> Table:
   )
 
 
-def _score_text(score: int, trade: Trade) -> Text:
+def score_text(score: int, trade: Trade) -> Text:
   """A PU score, with a remark if seeds diverged or did not finish."""
   gone = f' ({trade.lost})' if trade.lost.any else ''
   return Text(f'{score}{gone}', score, True)
@@ -82,7 +82,7 @@ def overview(results: Results) -> Table:
     rows.append([
         Text(reading.pretty(cell[0]), strong=True),
         Text(reading.strength(cell)),
-        _score_text(trade.score, trade) if trade else Text('–'),
+        score_text(trade.score, trade) if trade else Text('–'),
         Text(interval(use)),
         loss_text(loss), *leaks,
     ])

@@ -5,7 +5,7 @@ from typing import Any
 from vfljax import attacks, defenses
 from vfljax.attack import recipe_of
 from vfljax.data.table import listing
-from vfljax.report import reading
+from vfljax.report import ranks, reading
 from vfljax.report.reading import Results
 from vfljax.runner.config import Config, ModelConfig
 from vfljax.runner.errors import UserError
@@ -64,7 +64,9 @@ def _other_seeds(results: Results) -> list[str]:
   The lowest of several means is on average below its true value, and its
   interval does not account for that.
   """
-  rows = [cell for cell in results.cells if cell[0] != 'none']
+  # Rows that lack numbers, as those that diverged, are never chosen.
+  rows = [t for t in ranks.trades(results)
+          if t.cell[0] != 'none' and not t.lost.any]
   if len(rows) < 2 or not results.seeds:
     return []
   return [

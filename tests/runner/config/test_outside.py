@@ -1,5 +1,6 @@
 """What is registered from outside of the package is like ours: it runs, it is
 listed and reported, refused where it must be, and held to the contracts."""
+import functools
 import inspect
 import json
 import sys
@@ -13,10 +14,11 @@ from tests.attacks.test_contract import (
     test_attacks_are_pure_functions_of_key_and_view as keeps_its_contract,
 )
 from tests.defenses import test_contract as contract
-from vfljax import algorithms, attacks, data, defenses, nets
-from vfljax.defenses import Method
+from vfljax import algorithms, attack, attacks, data, defenses, nets
+from vfljax.defenses import Method, iso
 from vfljax.report import knowing, ranks, reading
 from vfljax.runner.cli import listing
+from vfljax.runner.config import outside
 from vfljax.runner.main import main
 
 CONFIG = '''
@@ -92,6 +94,28 @@ def run(tmp_path, monkeypatch, capsys):
     return code, capsys.readouterr().err
 
   return started
+
+
+@pytest.mark.parametrize('method', [
+    Method(functools.wraps(iso.iso)(lambda ratio: iso.iso(2 * ratio))),
+    Method(functools.update_wrapper(functools.partial(iso.iso, 2.0), iso.iso)),
+    attack.recipe(stage=attack.TRAINED, measure=lambda guess, truth: {})(
+        attack.recipe_of(attacks.REGISTRY['norm_scoring']).factory
+    ),
+    attack.recipe(needs=(lambda scene: '',))(
+        attack.recipe_of(attacks.REGISTRY['norm_scoring']).factory
+    ),
+])
+def test_what_is_made_of_ours_is_not_ours(method):
+  """Programs of what wraps ours were kept, and read after it was edited."""
+  assert not outside.is_ours(method)
+
+
+def test_all_of_ours_is_ours():
+  for family in defenses, attacks, nets, data:
+    for name, method in family.REGISTRY.items():
+      ours = 'toy' not in name
+      assert outside.is_ours(method) == ours, name
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
 """Which networks a configuration describes."""
+import functools
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -86,10 +88,13 @@ def test_logits_are_added_and_not_put_together(aggregation):
     (False, dict(name='resnet20'), dict(flips=True)),
     (False, dict(name='resnet20'), dict(shifts=4)),
     (False, dict(name='somebodys'), {}),
+    (False, dict(name='around_ours'), {}),
 ])
 def test_whose_training_skips_blanks(monkeypatch, skips, model, data):
   """Not one that draws for each sample, nor one that may measure all."""
   somebodys = nets.Network(lambda width=8: nets.mlp(width, norm='batch'))
   monkeypatch.setitem(nets.REGISTRY, 'somebodys', somebodys)
+  around = functools.wraps(nets.mlp3.mlp3)(somebodys.factory)
+  monkeypatch.setitem(nets.REGISTRY, 'around_ours', nets.Network(around))
   config = Config(data=DataConfig(**data), model=ModelConfig(**model))
   assert federations.scene(config, 3).skips_blank == skips

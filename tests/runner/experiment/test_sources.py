@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from vfljax import defenses, nets
+from vfljax import attack, attacks, defenses, nets
 from vfljax.defense import Method
+from vfljax.defenses import iso
 from vfljax.runner.config import Entry
 from vfljax.runner.experiment import sources
 
@@ -61,9 +62,43 @@ def digests(monkeypatch, wrap=lambda function: function):
 ])
 def test_imported_files_count_too(kit, monkeypatch, wrap):
   """But none that is not imported, nor jax's."""
-  assert set(digests(monkeypatch, wrap)) - {'what mine holds'} == {
+  here = {'what mine holds', Path(__file__).name}  # Of what wraps it.
+  assert set(digests(monkeypatch, wrap)) - here == {
       'mine.py', 'helper.py', 'deep.py', 'second.py', 'inner.py', '__init__.py'
   }
+
+
+def test_what_wraps_one_of_ours_counts_and_not_ours(monkeypatch):
+  """It says that it is in our module; an edit of it went unnoticed."""
+  louder = functools.wraps(iso.iso)(lambda ratio: iso.iso(2 * ratio))
+  monkeypatch.setattr(sources, '_used', lambda _: [Method(louder, (1.0,))])
+  assert [*sources.of(with_activations())] == [Path(__file__).name]
+
+
+def test_what_wraps_one_in_a_cell_has_a_digest(monkeypatch):
+  found = []
+  for factor in 2, 3:
+    code = (
+        '@functools.wraps(iso.iso)\ndef louder(ratio):\n'
+        f'  return iso.iso({factor} * ratio)\n'
+    )
+    scope = {'__name__': '__main__', 'functools': functools, 'iso': iso}
+    exec(compile(code, '/tmp/ipykernel_1/2.py', 'exec'), scope)
+    method = Method(scope['louder'], (1.0,))
+    monkeypatch.setattr(sources, '_used', lambda _, own=method: [own])
+    found.append(sources.of(with_activations()))
+  assert [*found[0]] == [*found[1]] == ['iso in a cell']
+  assert found[0] != found[1]
+
+
+def test_a_measure_of_ones_own_counts_over_an_attack_of_ours(
+    kit, monkeypatch
+):
+  theirs = attack.recipe_of(attacks.REGISTRY['norm_scoring'])
+  mine = importlib.import_module('kit.mine').mine
+  own = attack.recipe(stage=attack.TRAINED, measure=mine)(theirs.factory)
+  monkeypatch.setattr(sources, '_used', lambda _: [own])
+  assert {'mine.py', 'helper.py'} <= {*sources.of(with_activations())}
 
 
 def closed(function, scale):

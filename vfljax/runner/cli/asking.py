@@ -13,14 +13,17 @@ import numpy as np
 
 from vfljax.data import naming
 from vfljax.data.table import Table
+from vfljax.nets import pretrained
 from vfljax.runner.checking import checks
 from vfljax.runner.config import Config
 from vfljax.runner.experiment import sources
 from vfljax.runner.experiment.jobs import jobs, units_of
 from vfljax.runner.experiment.setting import Setting
 from vfljax.runner.workdir import identity, parts, raising, recording, saved
+from vfljax.types import Net
 
 COLUMNS = 'columns'  # An entry of config.json, if the samples have columns.
+WEIGHTS = 'weights'  # Likewise, if a network starts from pretrained weights.
 
 
 class Asked(NamedTuple):
@@ -49,7 +52,7 @@ def of(config: Config, table: Table, workdir: str) -> Asked:
   place = Path(workdir).absolute()
   recorded = dataclasses.asdict(setting.config)
   recorded |= dict(samples=fingerprint(table, setting.outside))
-  recorded |= whose(config, table)
+  recorded |= whose(config, table) | starts(setting)
   if own := recording.settings():
     recorded[recording.FIELD] = own
   if own := sources.of(setting):
@@ -128,6 +131,19 @@ def whose(config: Config, table: Table) -> dict[str, str]:
   return {COLUMNS: hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 
+def starts(setting: Setting) -> dict[str, str]:
+  """A digest of pretrained weights; {} if there are none.
+
+  The folder that a configuration names may hold others another day, as those of
+  an encoder that was trained further.
+  """
+  # What is no network is told of later, in two lines.
+  nets = [net for net in setting.vfl.bottoms if isinstance(net, Net)]
+  found = {one.name: one for one in pretrained.found(nets)}
+  weights = [x for one in found.values() for x in jax.tree.leaves(one.weights)]
+  return {WEIGHTS: _digest([*map(np.atleast_1d, weights)])} if weights else {}
+
+
 def same_path(one: Any, other: Any) -> bool:
   """Whether two paths may be of copies of one file or folder."""
   return _end(one) == _end(other)
@@ -158,8 +174,8 @@ def _completed(
     now: Mapping[str, Any], complete: identity.Complete, before: dict
 ) -> dict[str, Any]:
   found, samples = sources.completed(complete(before), now), now['samples']
-  if COLUMNS in now:  # Earlier versions did not say.
-    found = {COLUMNS: now[COLUMNS]} | found
+  for name in {COLUMNS, WEIGHTS} & now.keys():  # Earlier versions did not say.
+    found = {name: now[name]} | found
   if not same_samples(found.get('samples') or '', samples):
     return found
   # The digests identify samples; a path differs from machine to machine.

@@ -1,15 +1,12 @@
 """Explains errors in a user's config file, with the file's line."""
 import difflib
 import inspect
-import linecache
-from pathlib import Path
 import re
-import sysconfig
 import traceback
 
 from absl import flags
 
-import vfljax
+from vfljax.importing import is_own as is_own, is_typed as is_typed
 from vfljax.runner import config
 from vfljax.runner.errors import UserError, brief
 
@@ -56,30 +53,6 @@ def said(error: BaseException) -> str:
     words = [f'{type(error).__name__}: {" ".join(lines[-2:])}'.strip(': ')]
   own = [place(file, line) for file, line in places if is_own(file)]
   return brief(''.join([*own[-1:], *words, _hint(text)]))
-
-
-def is_own(file: str) -> bool:
-  """Whether a file is the user's: not installed, nor of vfljax or Python.
-
-  A notebook's cell is, too (`is_typed`). Compiled modules name source files
-  that are nowhere (numpy/random/x.pyx).
-  """
-  place = Path(file).absolute()
-  folders = [Path(vfljax.__file__).parent] + [
-      Path(sysconfig.get_paths()[kind])
-      for kind in ('stdlib', 'purelib', 'platlib')
-  ]
-  there = place.is_file() or is_typed(file)
-  return there and not set(folders) & set(place.parents)
-
-
-def is_typed(file: str) -> bool:
-  """Whether it is the name of code that was typed, as in a notebook's cell.
-
-  Python's cache of lines has such code, and no time of a file for it.
-  """
-  known = linecache.cache.get(file, ())
-  return known[1:2] == (None,) and not file.startswith('<frozen ')
 
 
 def place(file: str, line: int | None) -> str:

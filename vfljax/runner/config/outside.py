@@ -6,6 +6,7 @@ method's name. Errors in vfljax's own methods keep their traceback.
 from collections.abc import Callable, Iterator
 import contextlib
 import traceback
+import types
 from typing import Any
 
 import jax
@@ -28,9 +29,32 @@ _KINDS: dict[str, tuple[dict, Any, str]] = dict(
 
 
 def is_ours(method: Any) -> bool:
-  """Whether a registry's entry is vfljax's own."""
-  module = getattr(factory(method), '__module__', '')
+  """Whether a registry's entry is vfljax's own, with all of its functions."""
+  return all(map(is_here, functions(method)))
+
+
+def is_here(function: Any) -> bool:
+  """Whether a function or class is in vfljax.
+
+  What `functools.wraps` copies does not count: a wrapper around a function of
+  vfljax says that it is in the same module. Its variables are of its own.
+  """
+  kind = function if isinstance(function, type) else type(function)
+  module = kind.__module__
+  if isinstance(function, types.FunctionType):
+    module = function.__globals__.get('__name__', '')
   return str(module).startswith('vfljax.')
+
+
+def functions(method: Any) -> list[Any]:
+  """All functions and classes of a registry's entry, its factory first.
+
+  A recipe over an attack of vfljax may have a measure of its own.
+  """
+  parts = vars(method).values() if isinstance(method, Recipe) else ()
+  listed = (each if isinstance(each, tuple) else (each,) for each in parts)
+  found = [factory(method), *(x for some in listed for x in some)]
+  return [*{id(each): each for each in found if callable(each)}.values()]
 
 
 def factory(method: Any) -> Callable[..., Any]:

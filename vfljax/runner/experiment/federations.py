@@ -5,7 +5,7 @@ from vfljax import algorithms, fusing, nets
 from vfljax.nets import augment
 from vfljax.nets.convolutional import convolutional
 from vfljax.nets.wide_deep import wide_and_deep
-from vfljax.runner.config import Config, ModelConfig, options
+from vfljax.runner.config import Config, ModelConfig, options, outside
 from vfljax.runner.errors import choices
 from vfljax.scene import Scene
 from vfljax.types import VFL, Net
@@ -126,7 +126,7 @@ def _skips_blank(config: Config) -> bool:
   """See `Scene.skips_blank`; of a network that is not ours, nobody knows."""
   model, data = config.model, config.data
   own = nets.REGISTRY.get(model.name)
-  ours = own is None or own.factory.__module__.startswith('vfljax.')
+  ours = own is None or outside.is_ours(own)
   dropout = _options(model).get('dropout', 0) if model.name else model.dropout
   return ours and not (dropout or data.flips or data.shifts)
 

@@ -2,26 +2,25 @@
 
 If a user edits a method of their own and repeats the command, the numbers in a
 finished directory are out of date. So config.json keeps a digest of each file
-that defines such a method of the run, and of the files it imports, except those
-of vfljax and of installed packages. A config file's `get_config` is left out:
-what it returns is compared anyway, and it may ask for more seeds. Modules that
-are imported by a computed name are not found. Code that is in no file, as in a
-notebook, has a digest of its own (`typed`), and so have the arguments of a
-partial and what a closure captured, which a program may have computed. What a
-file's function reads of a module's variables does not count: an environment
-variable read there, say, may change unnoticed.
+that defines such a method of the run or wraps it, and of the files it imports,
+except those of vfljax and of installed packages. A config file's `get_config`
+is left out: what it returns is compared anyway, and it may ask for more seeds.
+Modules that are imported by a computed name are not found. Code that is in no
+file, as in a notebook, has a digest of its own (`typed`), and so have the
+arguments of a partial and what a closure captured, which a program may have
+computed. What a file's function reads of a module's variables does not count:
+an environment variable read there, say, may change unnoticed.
 """
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 import functools
 import hashlib
-import importlib.util
 import inspect
 from pathlib import Path
-import sys
+import types
 from typing import Any
 
-from vfljax import algorithms, defenses, nets
+from vfljax import algorithms, defenses, importing, nets
 from vfljax.nets import base
 from vfljax.runner.config import Entry, blaming, outside
 from vfljax.runner.experiment import attackers, choosing, typed
@@ -34,24 +33,27 @@ def of(setting: Setting) -> dict[str, str]:
   """Where code is -> digest; {} if the run uses only vfljax's own methods."""
   files: set[Path] = set()
   found: dict[str, str] = {}
-  for method in _used(setting):
-    if outside.is_ours(method):
+  every = (f for m in _used(setting) for f in outside.functions(m))
+  for factory in every:
+    if outside.is_here(factory):
       continue
-    factory = outside.factory(method)
+    there, whole = _files(factory)
+    for file in there:
+      importing.collect(file, files)
     name = typed.name(factory)
-    if file := _file(factory):
-      _collect(file, files)
+    if whole:
       name = typed.holding(factory)
     if not name:
       continue
     digest, used = typed.read(factory)
     found[name] = found.get(name, '') + digest
     for file in used:
-      _collect(file, files)
+      importing.collect(file, files)
   for name, own in _activations(setting):
     found[f'activation {name}'] = typed.identity(own)
-    if (file := _file(own)) and blaming.is_own(str(file)):
-      _collect(file, files)
+    for file in _files(own)[0]:
+      if blaming.is_own(str(file)):
+        importing.collect(file, files)
   for file in sorted(files):
     found[file.name] = _digest(found.get(file.name, ''), file)
   return found
@@ -106,49 +108,39 @@ def _defenses(entries: Iterable[Entry]) -> Iterable[Any]:
     yield from _defenses(entry.after)
 
 
-def _file(factory: Callable[..., Any]) -> Path | None:
-  """The file that defines a function; `None` if there is no such file."""
-  while isinstance(factory, functools.partial):
-    factory = factory.func
+def _files(function: Callable[..., Any]) -> tuple[list[Path], bool]:
+  """(files of a function and of all that it wraps, whether they have it all).
+
+  The user's own ones. If there are none, that of the innermost function.
+  """
+  chain = [*_chain(function)]
+  found = [*map(_file, chain)]
+  own = [file for file in found if file and blaming.is_own(str(file))]
+  last = found[-1]
+  if last is None or any(
+      file is None and isinstance(each, types.FunctionType)
+      for each, file in zip(chain, found)
+  ):
+    return own, False  # A cell has it, or another part.
+  return own or [last], True
+
+
+def _chain(function: Any) -> Iterator[Any]:
+  """A function and those that it wraps, from the outermost on."""
+  while function is not None:
+    while isinstance(function, functools.partial):
+      function = function.func
+    yield function
+    function = getattr(function, '__wrapped__', None)
+
+
+def _file(function: Any) -> Path | None:
+  """The file that has a function's text; `None` if there is no such file."""
   try:
-    file = Path(inspect.getfile(inspect.unwrap(factory)))
-  except (TypeError, ValueError):
+    file = Path(inspect.getfile(function))
+  except (TypeError, ValueError, OSError):
     return None
   return file if file.is_file() else None
-
-
-def _collect(file: Path, found: set[Path]) -> None:
-  """Adds a file, and the user's own files that it imports."""
-  if file in found:
-    return
-  found.add(file)
-  for name in _imported(file):
-    parts = name.split('.')
-    for i in range(len(parts)):  # Importing a module also runs its packages.
-      module = sys.modules.get('.'.join(parts[: i + 1]))
-      there = getattr(module, '__file__', None) or ''
-      if there.endswith('.py') and blaming.is_own(there):
-        _collect(Path(there), found)
-
-
-def _imported(file: Path) -> Iterator[str]:
-  """The modules that a file's import statements may mean."""
-  package = next((
-      m.__package__ for m in [*sys.modules.values()]
-      if getattr(m, '__file__', None) == str(file)
-  ), None)
-  for part in ast.walk(ast.parse(file.read_text('utf-8', errors='replace'))):
-    if isinstance(part, ast.Import):
-      yield from (alias.name for alias in part.names)
-    elif isinstance(part, ast.ImportFrom):
-      base = part.module or ''
-      if part.level:
-        if not package:
-          continue
-        name = '.' * part.level + base
-        base = importlib.util.resolve_name(name, package)
-      yield base
-      yield from (f'{base}.{alias.name}' for alias in part.names)
 
 
 def _digest(before: str, file: Path) -> str:

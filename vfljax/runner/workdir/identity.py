@@ -250,8 +250,8 @@ def _check_same(path: Path, saved: dict, config: dict) -> None:
       _difference(k, old.get(k, ...), new.get(k, ...)) for k in names[:3]
   )
   more = f'; and {len(names) - 3} more' if len(names) > 3 else ''
-  if 'samples' in names:
-    said = f'the samples have changed since then: {said}'
+  if changed := ' and '.join(k for k in ('samples', 'weights') if k in names):
+    said = f'the {changed} have changed since then: {said}'
   elif 'columns' in names:
     said = 'other columns belong together, or to the names in data.named'
   then = 'or choose another --workdir.'

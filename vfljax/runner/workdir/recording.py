@@ -73,7 +73,7 @@ def make(work: Path, argv: Sequence[str]) -> dict[str, Any]:
   config = store.read_config(work)
   samples, paper = config.pop('samples', ''), config.pop('paper', None)
   del paper  # It is in the config file.
-  for name in (raising.FIELD, FIELD, 'columns'):
+  for name in (raising.FIELD, FIELD, 'columns', 'weights'):
     config.pop(name, None)
   config['data']['path'] = os.path.basename(config['data']['path'])
   seeds = sorted({row['seed'] for row in rows})

@@ -1,0 +1,70 @@
+"""Whose a file of code is, and which files it imports.
+
+Results depend on a user's own code. What is kept of them is out of date if one
+of these files has changed, also one that is only imported.
+"""
+import ast
+from collections.abc import Iterator
+import importlib.util
+import linecache
+from pathlib import Path
+import sys
+import sysconfig
+
+
+def is_own(file: str) -> bool:
+  """Whether a file is the user's: not installed, nor of vfljax or Python.
+
+  A notebook's cell is, too (`is_typed`). Compiled modules name source files
+  that are nowhere (numpy/random/x.pyx).
+  """
+  place = Path(file).absolute()
+  folders = [Path(__file__).parent] + [
+      Path(sysconfig.get_paths()[kind])
+      for kind in ('stdlib', 'purelib', 'platlib')
+  ]
+  there = place.is_file() or is_typed(file)
+  return there and not set(folders) & set(place.parents)
+
+
+def is_typed(file: str) -> bool:
+  """Whether it is the name of code that was typed, as in a notebook's cell.
+
+  Python's cache of lines has such code, and no time of a file for it.
+  """
+  known = linecache.cache.get(file, ())
+  return known[1:2] == (None,) and not file.startswith('<frozen ')
+
+
+def collect(file: Path, found: set[Path]) -> None:
+  """Adds a file, and the user's own files that it imports."""
+  if file in found:
+    return
+  found.add(file)
+  for name in _imported(file):
+    parts = name.split('.')
+    for i in range(len(parts)):  # Importing a module also runs its packages.
+      module = sys.modules.get('.'.join(parts[: i + 1]))
+      there = getattr(module, '__file__', None) or ''
+      if there.endswith('.py') and is_own(there):
+        collect(Path(there), found)
+
+
+def _imported(file: Path) -> Iterator[str]:
+  """The modules that a file's import statements may mean."""
+  package = next((
+      m.__package__ for m in [*sys.modules.values()]
+      if getattr(m, '__file__', None) == str(file)
+  ), None)
+  for part in ast.walk(ast.parse(file.read_text('utf-8', errors='replace'))):
+    if isinstance(part, ast.Import):
+      yield from (alias.name for alias in part.names)
+    elif isinstance(part, ast.ImportFrom):
+      base = part.module or ''
+      if part.level:
+        if not package:
+          continue
+        name = '.' * part.level + base
+        base = importlib.util.resolve_name(name, package)
+      yield base
+      yield from (f'{base}.{alias.name}' for alias in part.names)
