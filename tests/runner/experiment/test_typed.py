@@ -8,7 +8,8 @@ import types
 
 import pytest
 
-from vfljax.runner.config import blaming, outside
+from vfljax import importing
+from vfljax.runner.config import outside
 from vfljax.runner.experiment import typed
 
 CELL = """
@@ -220,5 +221,5 @@ def test_errors_name_the_line_of_the_cell():
   assert outside.said('own', error.value) == (
       'own: a cell, line 2: ZeroDivisionError: division by zero'
   )
-  assert not blaming.is_typed('<frozen importlib._bootstrap>')
-  assert not blaming.is_own('numpy/random/x.pyx')
+  assert not importing.is_typed('<frozen importlib._bootstrap>')
+  assert not importing.is_own('numpy/random/x.pyx')

@@ -6,7 +6,7 @@ import traceback
 
 from absl import flags
 
-from vfljax.importing import is_own as is_own, is_typed as is_typed
+from vfljax.importing import is_own, is_typed
 from vfljax.runner import config
 from vfljax.runner.errors import UserError, brief
 

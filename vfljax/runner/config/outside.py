@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from vfljax import attacks, data, defenses, nets
+from vfljax import attacks, data, defenses, importing, nets
 from vfljax.attack import Recipe
 from vfljax.check import Misfit
 from vfljax.check import kind as kind_of
@@ -169,7 +169,7 @@ def _place(error: BaseException) -> str:
 def _frames(error: BaseException) -> list[traceback.FrameSummary]:
   """Frames in files that are not vfljax's, of the error or of its cause."""
   frames = traceback.extract_tb(error.__traceback__)
-  own = [f for f in frames if blaming.is_own(f.filename)]
+  own = [f for f in frames if importing.is_own(f.filename)]
   return own or (_frames(error.__cause__) if error.__cause__ else [])
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from vfljax import algorithms, defenses, importing, nets
 from vfljax.nets import base
-from vfljax.runner.config import Entry, blaming, outside
+from vfljax.runner.config import Entry, outside
 from vfljax.runner.experiment import attackers, choosing, typed
 from vfljax.runner.experiment.setting import Setting
 
@@ -52,7 +52,7 @@ def of(setting: Setting) -> dict[str, str]:
   for name, own in _activations(setting):
     found[f'activation {name}'] = typed.identity(own)
     for file in _files(own)[0]:
-      if blaming.is_own(str(file)):
+      if importing.is_own(str(file)):
         importing.collect(file, files)
   for file in sorted(files):
     found[file.name] = _digest(found.get(file.name, ''), file)
@@ -115,7 +115,7 @@ def _files(function: Callable[..., Any]) -> tuple[list[Path], bool]:
   """
   chain = [*_chain(function)]
   found = [*map(_file, chain)]
-  own = [file for file in found if file and blaming.is_own(str(file))]
+  own = [file for file in found if file and importing.is_own(str(file))]
   last = found[-1]
   if last is None or any(
       file is None and isinstance(each, types.FunctionType)

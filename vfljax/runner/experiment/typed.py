@@ -30,7 +30,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax.runner.config import blaming
+from vfljax import importing
 
 # Written with all that they are, whichever process writes them.
 _PRINTED = (
@@ -77,7 +77,7 @@ def identity(function: Callable[..., Any]) -> str:
   """A digest that also tells the functions of one file apart."""
   digest, _ = read(function)
   text = ''
-  if (file := _file(function)) and blaming.is_own(str(file)):
+  if (file := _file(function)) and importing.is_own(str(file)):
     with contextlib.suppress(OSError, TypeError):
       text = inspect.getsource(function)
   return _hashed([digest, text])
@@ -107,7 +107,7 @@ def _said(value: Any, seen: _Seen) -> str:
   if id(value) not in seen.digests:
     seen.kept.append(value)
     seen.digests[id(value)] = 'again'  # In itself, as functions in a circle.
-    if (file := _file(value)) and blaming.is_own(str(file)):
+    if (file := _file(value)) and importing.is_own(str(file)):
       seen.files.add(file)
     try:
       parts = [_said(part, seen) for part in _parts(value)]
@@ -177,7 +177,7 @@ def _source(function: types.FunctionType) -> str:
 
   Without that check `inspect` may take them from the program's own file.
   """
-  if not blaming.is_typed(function.__code__.co_filename):
+  if not importing.is_typed(function.__code__.co_filename):
     return ''
   try:
     text = textwrap.dedent(inspect.getsource(function.__code__))
@@ -218,7 +218,7 @@ def _parts(value: Any) -> Iterator[Any]:
       yield from found.flat
   elif callable(value) and hasattr(value, '__wrapped__'):
     yield value.__wrapped__  # As of `jit`.
-  elif _is_typed(type(value)) or blaming.is_own(str(_file(type(value)))):
+  elif _is_typed(type(value)) or importing.is_own(str(_file(type(value)))):
     yield from (type(value), _held(value))
   elif dataclasses.is_dataclass(value):  # As Flax's modules.
     yield from (getattr(value, f.name, None) for f in dataclasses.fields(value))
@@ -246,7 +246,7 @@ def _parts_of_function(function: types.FunctionType) -> Iterator[Any]:
       held.append(cell.cell_contents)
   if file := _file(function):
     # What it was made with. A library may write into the rest of its own.
-    rest = () if blaming.is_own(str(file)) else (dict, list, set)
+    rest = () if importing.is_own(str(file)) else (dict, list, set)
     yield from (x for x in held if not isinstance(x, rest))
     return
   yield from held
