@@ -11,6 +11,10 @@ import re
 import sys
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
+import jax
+import jax.numpy as jnp
+import numpy as np
+
 from vfljax import check
 from vfljax.leakage import COMPLETION, IMAGES, LABELS, Known, Score
 from vfljax.scene import Amounts, Scene
@@ -99,7 +103,11 @@ class NoOptions(NamedTuple):
 
 
 def _guarded(name: str, made: Any) -> Any:
-  """An attack that refuses what is not its view, in one sentence."""
+  """An attack that refuses what is not its view, in one sentence.
+
+  NumPy's arrays become JAX's: a view may be recorded elsewhere, and NumPy's own
+  are not indexed by a traced number.
+  """
   if not isinstance(made, Attack) or not isinstance(made.view, type):
     return made
   run, kind = made.run, made.view
@@ -112,9 +120,13 @@ def _guarded(name: str, made: Any) -> Any:
           f'{name}: run(key, view) needs a {kind.__name__}{_maker(kind)}; got '
           f'{got}.'
       )
-    return run(key, view)
+    return run(key, jax.tree.map(_of_jax, view))
 
   return made._replace(run=guarded)
+
+
+def _of_jax(x: Any) -> Any:
+  return jnp.asarray(x) if isinstance(x, np.ndarray) else x
 
 
 def _maker(view: type) -> str:

@@ -161,6 +161,33 @@ def kind(value: Any) -> str:
   return f'{"an" if name[:1].lower() in set("aeiou") else "a"} {name}'
 
 
+def alike(who: str, logits: Any, labels: Any) -> None:
+  """Passes if logits and labels are both [samples, classes], of one shape.
+
+  A column of one would be broadcast: class numbers for all classes' shares.
+
+  Raises:
+    ValueError: if not.
+  """
+  wide, given = jnp.shape(logits), jnp.shape(labels)
+  if len(given) != 2 or wide != given:
+    raise Misfit(
+        f'{who} needs labels [samples, classes], a column for each of its '
+        f'logits; got labels {given} for logits {wide}. From class numbers '
+        '[samples]: jax.nn.one_hot(labels, classes).'
+    )
+
+
+def pixels(name: str, images: Any) -> None:
+  """Passes if `images`, unless they are traced, are numbers in [0, 1].
+
+  Raises:
+    ValueError: if not, as of pixels up to 255, or standardized ones.
+  """
+  for value in (images.min(), images.max()) if images.size else ():
+    inside(name, value, 0, 1, kind='pixels')
+
+
 def passive(k: int, parties: int) -> None:
   """Passes if `k` is one of so many passive parties, which are 1..parties.
 

@@ -72,6 +72,7 @@ def optimizer(
   by_rate: dict[Hashable, Any] = {'slow': slow, 'usual': tx}
 
   def whose(params):
+    checks.one_of('bottom', bottom, tuple(params))
     return {k: 'slow' if k == bottom else 'usual' for k in params}
 
   return optax.partition(by_rate, whose)
@@ -118,7 +119,8 @@ def complete(
     [stages, n, classes], the guess after each of the stages.
 
   Raises:
-    ValueError: if `check` refuses the schedule, or without a known sample.
+    ValueError: if `check` refuses the schedule, without a known sample, or if
+      logits have other classes than labels.
   """
   begun, stage, keys = _staged(
       key, schedule, logits, params, samples, net, bottom
@@ -185,6 +187,8 @@ def _staged(
         'A model is completed on one or more known samples with a row of '
         f'labels each; got {len(samples.known)} samples and {len(labels)} rows.'
     )
+  # NumPy's arrays are not indexed by traced numbers.
+  samples = jax.tree.map(jnp.asarray, samples)
   params, own = descent.masters(params)
   net, wide = net and nets.with_weights(net, own), logits
   logits = lambda weights, x: wide(own(weights), x)
@@ -248,6 +252,7 @@ def _learn(logits, net: Net | None, tx, carry, key: Key, x: Array, y: Array):
         z, stats = nets.counting_rows(net, real > 0).run(params, key, x)
     else:
       z, stats = logits(params, x), ()
+    checks.alike('A model that is completed', z, y)
     ce = optax.softmax_cross_entropy(z, y)
     return ce.sum() / jnp.maximum(y.sum(), 1), stats
 

@@ -181,6 +181,7 @@ def of_labels(guessed: Guessed) -> Metrics:
     sample (MixUp) counts as of the class with its largest share.
   """
   scores, labels, weights = guessed
+  weights = jnp.where(_labeled(labels) > 0, weights, 0)
   labels = views.majority(labels)
   found: Metrics = {}
   if labels.shape[-1] == 2:
@@ -219,9 +220,8 @@ def of_completion(guess: Array, labels: Array) -> Metrics:
   accuracy = jax.vmap(metrics.accuracy, all_of)
   per_stage = {'accuracy': accuracy(guess, labels, real)}
   if labels.shape[-1] == 2:
-    scores = _margins(guess)
     auc = jax.vmap(metrics.roc_auc, all_of)
-    per_stage['auc'] = auc(scores, labels[:, 1], real)
+    per_stage['auc'] = auc(_margins(guess), labels[:, 1], real)
   found = {f'{name}_last': x[-1] for name, x in per_stage.items()}
   best = {f'{name}_best': jnp.nanmax(x) for name, x in per_stage.items()}
   return found | best
@@ -235,8 +235,7 @@ def of_images(guess: Array, truth: Array) -> Metrics:
     truth: Images of the same shape and range.
 
   Raises:
-    ValueError: of features that are no such images: a table's rows would be
-      taken for one image.
+    ValueError: of features that are no such images, such as a table's rows.
   """
   fits = is_real(guess) and guess.shape == truth.shape
   if truth.ndim != 4 or not fits or min(truth.shape[1:3]) < WINDOW:
@@ -247,6 +246,7 @@ def of_images(guess: Array, truth: Array) -> Metrics:
         'measure=(guess, truth) -> {name: number, the larger the better} and '
         'score=leakage.Score((name,), (what guessing has,)).'
     )
+  check.pixels('of_images: truth', truth)
   return dict(
       ssim=metrics.ssim(guess, truth).mean(),
       psnr=metrics.psnr(guess, truth).mean(),

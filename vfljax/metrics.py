@@ -97,9 +97,10 @@ def accuracy(
     NaN would give that of always guessing the first class.
 
   Raises:
-    ValueError: for labels of another shape.
+    ValueError: for labels of another shape, or class numbers that count, are
+      not traced, and are none of the logits'.
   """
-  hit = logits.argmax(-1) == _classes(logits, labels)
+  hit = logits.argmax(-1) == _classes(logits, labels, weights)
   return _mean(hit, weights, _undefined(logits))
 
 
@@ -125,7 +126,7 @@ def top_k(
   """
   check.count('top_k: k', k)
   _, best = lax.top_k(logits, min(k, logits.shape[-1]))
-  hit = (best == _classes(logits, labels)[:, None]).any(-1)
+  hit = (best == _classes(logits, labels, weights)[:, None]).any(-1)
   return _mean(hit, weights, _undefined(logits))
 
 
@@ -268,14 +269,20 @@ def _check_two(labels: Array, weights: Array | None) -> None:
       )
 
 
-def _classes(logits: Array, labels: Array) -> Array:
+def _classes(logits: Array, labels: Array, weights: Array | None) -> Array:
   """Class numbers [n] of labels that are such, or distributions."""
   if labels.shape not in (logits.shape, logits.shape[:-1]):
     raise ValueError(
         f'For logits {logits.shape} labels must have that shape, or be class '
         f'numbers of shape {logits.shape[:-1]}; got {labels.shape}.'
     )
-  return labels if labels.ndim < logits.ndim else labels.argmax(-1)
+  if labels.ndim == logits.ndim:
+    return labels.argmax(-1)
+  if not any(isinstance(x, Tracer) for x in (labels, weights)):
+    # Of classes 1 to n, or -1 and 1, the last, or one, would never be hit.
+    there = np.unique(labels if weights is None else labels[weights > 0]) + 0
+    check.whole('class numbers', there, 0, logits.shape[-1] - 1)
+  return labels
 
 
 def _undefined(logits: Array) -> Array:

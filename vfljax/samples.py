@@ -124,7 +124,8 @@ def check_known(who: str, known: Array, labels: Array, least: int) -> None:
     ValueError: if not. Class numbers [known] would be as many classes.
   """
   shape = jnp.shape(labels)
-  if len(shape) != 2 or len(known) != shape[0] or shape[0] < least:
+  fit = len(shape) == 2 and shape[1] > 1  # A column would be one class.
+  if not fit or len(known) != shape[0] or shape[0] < least:
     raise ValueError(
         f'{who}: known labels must be [known, classes], of {least} samples or '
         f'more; got labels of shape {shape} and {len(known)} samples. From '

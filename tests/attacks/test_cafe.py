@@ -220,7 +220,8 @@ def test_the_restart_of_the_least_misfit_is_believed(monkeypatch):
       kernel=np.ones((36, 8), np.float32), bias=np.zeros(8, np.float32)
   ))
   view = WhiteBox(
-      weights, weights, np.zeros((ROUNDS, BATCH), np.int32), images()
+      weights, jax.tree.map(lambda w: np.stack([w] * ROUNDS), weights),
+      np.zeros((ROUNDS, BATCH), np.int32), images(),
   )
   run = jax.jit(attacks.cafe(LINEAR, Recovery(1, restarts=5)).run)
   guess = jax.block_until_ready(run(KEY, view))

@@ -22,13 +22,14 @@ from vfljax.views import RecordedGradients
 NET = nets.mlp(2, 3)
 
 
-@pytest.mark.parametrize(
-    'wrong', [dict(steps=0), dict(shadow_steps=0), dict(variation=-0.1)]
-)
+@pytest.mark.parametrize('wrong', [
+    dict(steps=0), dict(shadow_steps=0), dict(variation=-0.1),
+    dict(shadow_batch=0), dict(shadow_rate=-1e-3), dict(learning_rate=0.0),
+])
 def test_an_inversion_has_steps_and_a_variation(wrong):
   vfl = algorithms.vhnn([NET, NET], NET)
   model_inversion(vfl, NET, Inversion(steps=1, shadow_steps=1, variation=0))
-  with pytest.raises(ValueError, match='shadow_steps and steps of 1 or more'):
+  with pytest.raises(ValueError, match=f'model_inversion: {[*wrong][0]}'):
     model_inversion(vfl, NET, Inversion()._replace(**wrong))
 
 

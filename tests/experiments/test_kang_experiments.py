@@ -236,7 +236,8 @@ def test_a_shadow_has_the_defense_unless_its_attacker_is_not_to_know(
   config.attacks, defense = name, precode.precode(0.5, 3)
   attack = images(config).after_training[name].against(defense)
   monkeypatch.setattr(sys.modules[Inversion.__module__], 'sender', given)
-  view: Any = TrainedTop({}, jnp.zeros((1, 2)), Batch((None,), jnp.ones(1)))
+  one = jnp.ones((1, 2))
+  view: Any = TrainedTop({}, one, Batch((None, one), one))
   with pytest.raises(Given) as found:
     attack.run(KEY, view)
   assert found.value.args[0] is (defense if knows else None)

@@ -125,6 +125,7 @@ def measured(guess: Array, truth: Array) -> measure.Metrics:
   guessing the mean image everywhere, 'mean_image_psnr' and 'mean_image_ssim'.
   'own_image' is the share of guesses that are nearer to their own image than to
   any other: 1 / n by chance, also of guesses that are all alike."""
+  check.pixels('cafe: truth', truth)
   mean = jnp.broadcast_to(truth.mean(0), truth.shape)
   found = dict(
       psnr=metrics.psnr(guess, truth).mean(),
@@ -164,12 +165,18 @@ def cafe(layer: FirstLinear, recovery: Recovery = Recovery()) -> Attack:
     recovery: How it searches.
 
   Raises:
-    ValueError: if steps or restarts are below 1.
+    ValueError: if a number is out of its range; in `run`, if rounds are not of
+      the view's pool.
   """
   for name in ('steps', 'restarts'):
     check.count(f'cafe: {name}', getattr(recovery, name))
+  for name in ('output_rate', 'input_rate', 'sample_rate'):
+    check.above(f'cafe: {name}', getattr(recovery, name), 0)
+  for name in ('inputs', 'gradients', 'variation', 'smooth'):
+    check.at_least(f'cafe: {name}', getattr(recovery, name), 0)
 
   def run(key, view: WhiteBox):
+    _check_rounds(view)
     scaled = jax.tree.map(lambda g: g * view.rows.shape[1], view.gradients)
     view = view._replace(gradients=scaled)
 
@@ -180,6 +187,24 @@ def cafe(layer: FirstLinear, recovery: Recovery = Recovery()) -> Attack:
     return found.samples[descent.least(misfit)].clip(0, 1)
 
   return Attack(WhiteBox, run)
+
+
+def _check_rounds(view: WhiteBox) -> None:
+  """Raises ValueError for rounds of samples that are not in the pool: JAX takes
+  the nearest place in an array that there is."""
+  rows, pool = view.rows, view.blank
+  rounds = {jnp.shape(g)[:1] for g in jax.tree.leaves(view.gradients)}
+  if rows.ndim != 2 or rounds - {rows.shape[:1]}:
+    raise ValueError(
+        'cafe needs rows [rounds, batch] and gradients [rounds, ...] of as many'
+        f' rounds; got rows {rows.shape} and gradients of {sorted(rounds)}.'
+    )
+  check.whole('cafe: rows, which number the pool\'s samples,', rows, 0,
+              len(pool) - 1)
+  if not jnp.issubdtype(pool.dtype, jnp.floating):
+    raise ValueError(
+        f'cafe looks for pixels between 0 and 1; the pool has {pool.dtype}.'
+    )
 
 
 def begin(key: Key, view: WhiteBox, layer: FirstLinear) -> Found:

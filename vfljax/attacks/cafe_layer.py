@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from vfljax import check
 from vfljax.defense import Defense
 from vfljax.nets import bottleneck
 from vfljax.types import VFL, Array, Params
@@ -48,7 +49,7 @@ class FirstLinear(NamedTuple):
 
 
 def first_linear(
-    middle: Any, vfl: VFL, defense: Defense | None = None
+    middle: Any, vfl: VFL, defense: Defense | None = None, party: int = 1
 ) -> FirstLinear:
   """Where the attack starts: the linear decoder of a bottleneck behind the
   network if the passive party has one, else the network's first linear layer.
@@ -58,13 +59,18 @@ def first_linear(
     vfl: The federation.
     defense: The federation's, if the attacker knows what it does to a passive
       party's messages; only `send` is used.
+    party: The passive party that is attacked, 1..K, whose network it is.
+
+  Raises:
+    ValueError: if there is no such passive party.
   """
+  check.passive(party, len(vfl.bottoms) - 1)
 
   def around(weights: Params, x: Array):
     own = weights['defense']
     if not bottleneck.is_linear(own):
       return middle(weights['bottom'], x)
-    u = vfl.bottom(1).apply(weights['bottom'], x)
+    u = vfl.bottom(party).apply(weights['bottom'], x)
     encoder, decoder = bottleneck.of_linear(own, u.shape[-1])
     # The mean, without noise: the attacker does not see the rounds' draws.
     mean, _ = bottleneck.encode(encoder, own.encoder, u, 0.5)
@@ -81,7 +87,7 @@ def first_linear(
     own = weights['defense']
     if defense is None or not bottleneck.is_linear(own):
       return _free(weights, x)
-    u = vfl.bottom(1).apply(weights['bottom'], x)
+    u = vfl.bottom(party).apply(weights['bottom'], x)
     # Draws of its own: those of the rounds are the party's secret.
     return defense.send(own, jax.random.key(0), u)[1]
 

@@ -99,7 +99,12 @@ def invert(
     fuse: (embeddings, dummy embeddings) -> logits, the attacker's idea of the
       other side's top.
     valid: [batch] 1 for a sample, 0 for padding.
+
+  Raises:
+    ValueError: if gradients are not of the weights' shapes, valid is not
+      [batch], or logits have other classes than the dummy labels.
   """
+  _check_shapes(weights, features, gradients, valid)
   real = jnp.ones(len(features)) if valid is None else valid
   count = jnp.where(real.sum() > 0, real.sum(), 1)
   tx = optax.adam(search.learning_rate)
@@ -135,6 +140,22 @@ def invert(
   carry: tuple[Any, Any] = start, tx.init(start)
   found: Any = lax.scan(step, carry, None, length=search.steps)[0][0]
   return found, distance(found)
+
+
+def _check_shapes(weights: Params, features, gradients: Params, valid):
+  """Raises ValueError for what would be broadcast, such as several rounds'
+  gradients, stacked."""
+  own, seen = (jax.tree.map(jnp.shape, x) for x in (weights, gradients))
+  if own != seen:
+    raise ValueError(
+        'gradient_inversion needs one round, with gradients of the shapes of '
+        f'the weights, {own}; got {seen}.'
+    )
+  if valid is not None and jnp.shape(valid) != (len(features),):
+    raise ValueError(
+        f'gradient_inversion: valid must be [batch] of the {len(features)} '
+        f'samples; got shape {jnp.shape(valid)}.'
+    )
 
 
 def _closed(scene: Scene) -> str:

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import check, descent
+from vfljax import samples as rows_of
 from vfljax.attack import TRAINED, Attack, recipe
 from vfljax.leakage import COMPLETION
 from vfljax.nets.base import with_weights
@@ -125,7 +126,8 @@ def mixmatch(
     An attack whose guess is [stages, samples, classes].
 
   Raises:
-    ValueError: if a number is out of its range.
+    ValueError: if a number is out of its range; in `run`, for samples that
+      cannot be drawn or mixed.
   """
   for name in ('epochs', 'iterations', 'batch_size', 'stages'):
     check.count(f'mixmatch: {name}', getattr(how, name))
@@ -137,6 +139,7 @@ def mixmatch(
   check.at_least('mixmatch: decay', how.decay, 0)
 
   def run(key, view: UnlabeledBottom):
+    _check_samples(view, tune)
     k_head, k_train = jax.random.split(key)
     known, others, wanted = (
         view.labeled_features, view.unlabeled, view.features
@@ -209,8 +212,9 @@ def complete(
     drawn = jax.random.randint(k_known, (how.batch_size,), 0, count)
     own = labeled_first[drawn]
     rest = jax.random.choice(k_other, len(others), (how.batch_size,))
-    guess = sharpen(jax.nn.softmax(net.apply(params, others[rest])),
-                    how.temperature)
+    logits = net.apply(params, others[rest])
+    check.alike('mixmatch', logits, labels[own])
+    guess = sharpen(jax.nn.softmax(logits), how.temperature)
     x = jnp.concatenate([known[own], others[rest]])
     y = jnp.concatenate([labels[own], guess])
     x, y = mixed(k_mix, x, y, how.alpha)
@@ -236,6 +240,20 @@ def complete(
     carry, _ = lax.scan(step, carry, jax.tree.map(lambda x: x[:lead], xs))
   staged = jax.tree.map(lambda x: x[lead:].reshape(how.stages, each), xs)
   return lax.scan(stage, carry, staged)[1]
+
+
+def _check_samples(view: UnlabeledBottom, tune: bool) -> None:
+  """Raises ValueError for samples that cannot be drawn or mixed."""
+  known, others = view.labeled_features, view.unlabeled
+  rows_of.check_known('mixmatch', known, view.labeled, 1)
+  if not len(others):
+    raise ValueError('mixmatch needs unlabeled samples; there are none.')
+  kinds = {x.dtype for x in (known, others) if tune}
+  if not all(jnp.issubdtype(kind, jnp.floating) for kind in kinds):
+    raise ValueError(
+        'mixmatch mixes samples, but whole numbers have no mixtures: turn '
+        'pixels into floats, or set tune=False, which mixes embeddings.'
+    )
 
 
 def _loss(how: MixMatch, net: Net):

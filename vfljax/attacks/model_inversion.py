@@ -26,9 +26,11 @@ from jax import lax
 import jax.numpy as jnp
 import optax
 
-from vfljax import descent, measure
+from vfljax import check, descent, measure
+from vfljax import samples as rows_of
 from vfljax.attack import TRAINED, Attack, Wants, recipe
 from vfljax.attacks.inversion_shadow import Sender, network, sender
+from vfljax.check import Misfit
 from vfljax.defense import Defense, none
 from vfljax.leakage import IMAGES
 from vfljax.likeness import total_variation
@@ -137,35 +139,40 @@ def model_inversion(
       party's messages.
 
   Raises:
-    ValueError: for more than two parties (the attacker does not have the
-      others' embeddings of its auxiliary samples), and if a number is out of
-      its range.
+    ValueError: for more than two parties, and if a number is out of its range.
   """
   if len(vfl.bottoms) != 2:
     raise ValueError(
         'model_inversion is for two parties: with more, the active party lacks '
         "the others' embeddings of its auxiliary samples."
     )
-  if min(inversion.shadow_steps, inversion.steps) < 1 or (
-      inversion.variation < 0
-  ):
-    raise ValueError(
-        'model_inversion needs shadow_steps and steps of 1 or more and a '
-        f'variation of 0 or more; got {inversion}.'
-    )
+  for name in ('shadow_steps', 'shadow_batch', 'steps'):
+    check.count(f'model_inversion: {name}', getattr(inversion, name))
+  for name in ('shadow_rate', 'learning_rate'):
+    check.above(f'model_inversion: {name}', getattr(inversion, name), 0)
+  check.at_least('model_inversion: variation', inversion.variation, 0)
 
   def run(key, view: TrainedTop):
+    _check_auxiliary('model_inversion', view)
+    check.pixels('auxiliary features', own := view.auxiliary.features[1])
     k_shadow, k_search = jax.random.split(key)
     guessed = sender(
         shadow, vfl, view.auxiliary, defense if defended else None
     )
     params = train_shadow(k_shadow, vfl, guessed, view, inversion, defense)
-    shape = (len(view.received), *view.auxiliary.features[1].shape[1:])
+    shape = (len(view.received), *own.shape[1:])
     start = jax.random.uniform(k_search, shape, view.received.dtype)
     net = Net(guessed.init, guessed.expected)
     return invert(net, params, view.received, start, inversion)
 
   return Attack(TrainedTop, run)
+
+
+def _check_auxiliary(who: str, view: TrainedTop) -> None:
+  """Raises ValueError for no samples, or rows that a party lacks."""
+  rows_of.check(view.auxiliary, 'auxiliary')
+  if not len(view.auxiliary.labels):
+    raise ValueError(f'{who} needs auxiliary samples; there are none.')
 
 
 def train_shadow(
@@ -244,7 +251,12 @@ def invert(
   tx = optax.adam(inversion.learning_rate)
 
   def distance(x):
-    gap = floating(shadow.apply(params, x)) - floating(received)
+    sent = floating(shadow.apply(params, x))
+    if sent.shape != received.shape:  # A width of 1 would be broadcast.
+      raise Misfit(
+          f'The shadow sends {sent.shape}, but embeddings are {received.shape}.'
+      )
+    gap = sent - floating(received)
     return (gap**2).sum() + inversion.variation * total_variation(x)
 
   def step(carry: tuple[Any, Any], _):
@@ -263,7 +275,9 @@ def invert(
 )
 def constant_image() -> Attack:
   """Baseline: every image is the auxiliary samples' mean grey."""
-  return _without_embeddings(lambda x: jnp.broadcast_to(x.mean(), x.shape[1:]))
+  return _without_embeddings(
+      'constant_image', lambda x: jnp.broadcast_to(x.mean(), x.shape[1:])
+  )
 
 
 @recipe(
@@ -273,12 +287,13 @@ def constant_image() -> Attack:
 )
 def mean_image() -> Attack:
   """Baseline: every image is the mean of the auxiliary samples."""
-  return _without_embeddings(lambda x: x.mean(0))
+  return _without_embeddings('mean_image', lambda x: x.mean(0))
 
 
-def _without_embeddings(guess) -> Attack:
+def _without_embeddings(name: str, guess) -> Attack:
   def run(key, view: TrainedTop):
     del key
+    _check_auxiliary(name, view)
     one = guess(view.auxiliary.features[1])
     return jnp.broadcast_to(one, (len(view.received), *one.shape))
 

@@ -97,7 +97,7 @@ class MLP(nn.Module):
 
   @nn.compact
   def __call__(self, x, train: bool = False):
-    x = x.reshape(len(x), -1)
+    x = x.reshape(len(x), math.prod(x.shape[1:]))  # Also of no rows.
     for width in self.widths[:-1]:
       x = self.activation(self._normed(Dense(width)(x), train))
       if self.dropout:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from vfljax import protocol
+from vfljax import check, protocol
 from vfljax.check import Misfit
 from vfljax.defense import Defense
 from vfljax.hooks import borrowers
@@ -115,6 +115,7 @@ def _unlabeled_bottom(key: Key, k: int, f: Finished) -> UnlabeledBottom:
 
 
 def _trained_top(key: Key, k: int, f: Finished) -> TrainedTop:
+  check.passive(k, len(f.vfl.bottoms) - 1)  # 0 would attack itself.
   x = wanted_features(k, f)
   sent = protocol.embed(key, f.vfl, f.defense, f.state, k, x)
   return trained_top(f.defense, f.state, sent, f.auxiliary)
@@ -151,7 +152,8 @@ def after_training(view: type, key: Key, k: int, finished: Finished):
     finished: The federation.
 
   Raises:
-    ValueError: if `view` is not one of a trained federation.
+    ValueError: if `view` is not one of a trained federation, or there is no
+      such passive party.
   """
   if view not in OF_A_TRAINED_FEDERATION:
     raise Misfit(f'{view.__name__} is not a view of a trained federation.')
