@@ -134,7 +134,8 @@ def aggregate(net: Net, aggregation: str = 'concat') -> Net:
     raise ValueError(
         f'The top must be a Net; it is {check.kind(net)}. '
         'nets.mlp(classes) is one; `nets.linen` and `nets.nnx` make one of a '
-        'Flax module. A top without weights is algorithms.plain().'
+        'Flax module. For one without weights: '
+        'vsnn(bottoms, net)._replace(top=algorithms.plain()).'
     )
   fuse = _aggregation(aggregation)
   gather = lambda us: fuse([u for u in us if u is not None])
