@@ -115,7 +115,7 @@ def test_a_declared_category_may_mix_words_and_numbers():
 def test_whole_numbers_that_float32_makes_one_are_refused(tmp_path):
   times = [1_600_000_000 + i for i in range(40)]
   with pytest.raises(ValueError, match=(
-      "Column 'x' has whole numbers beyond 2.24.*Subtract its smallest value"
+      "Column 'x' has numbers so far from 0.*Subtract its smallest value"
   )):
     load(tmp_path, rows(times))
   load(tmp_path, rows([t - times[0] for t in times]))
@@ -131,7 +131,7 @@ def test_whole_numbers_that_float32_makes_one_are_refused(tmp_path):
   far = load(tmp_path, rows([1000 * t for t in range(2**20, 2**20 + 40)]))
   assert len(np.unique(far.features)) == 40
   huge = [2**62 + i for i in range(8)]  # One number even in 64 bits.
-  with pytest.raises(ValueError, match="'x' has whole numbers beyond"):
+  with pytest.raises(ValueError, match="'x' has numbers so far from 0"):
     load(tmp_path, rows(huge))
   assert load(tmp_path, rows(huge), rounded='x').features.shape == (8, 1)
 
@@ -200,3 +200,38 @@ def test_a_folder_of_images_is_led_to_npz(name, tmp_path):
     data.load(name, str(tmp_path), label='y')
   with pytest.raises(FileNotFoundError, match='label=target$'):
     data.load(name, str(tmp_path / 'no'), label='y')
+
+
+@pytest.mark.parametrize('start, step, fits', [
+    (1.6e9, 0.37, False), (1.6e9, 1e4 / 3, True), (5.4e6, 0.003, False),
+    (1.25, 1e-9, False), (1e9 / 3, 0, True), (0.1, 0.01, True),
+    (0.3, 2e-16, True),
+])
+def test_fractions_that_float32_makes_one_are_refused(start, step, fits):
+  frame = pd.DataFrame(dict(x=start + step * np.arange(200), y=[0.5] * 200))
+  if fits:
+    columns.features(frame)
+    return
+  assert len(np.unique(frame.x)) == 200
+  with pytest.raises(ValueError, match="'x' has numbers so far from 0"):
+    columns.features(frame, rounded=())
+  columns.features(frame, rounded='x')
+
+
+@pytest.mark.parametrize('values, classes', [
+    ([9, 10], ('9', '10')), ([2.5, 10.5], ('2.5', '10.5')),
+    ([True, False], ('False', 'True')), (['b', 'a'], ('a', 'b')),
+])
+def test_numbers_that_are_declared_categories_stay_in_order(values, classes):
+  """The last class is the positive one; as words, 9 would come after 10."""
+  column = pd.Series(pd.Categorical(values * 20), name='y')
+  found, names = labels.labels(column)
+  assert names == classes
+  np.testing.assert_array_equal(
+      found, [classes.index(str(v)) for v in values * 20]
+  )
+
+
+def test_categories_of_many_numbers_are_classes():
+  column = pd.Series(pd.Categorical([*range(30)] * 20), name='y')
+  assert len(labels.labels(column)[1]) == 30

@@ -6,7 +6,7 @@ import pytest
 from sklearn import metrics
 
 from tests.report.test_report import workdir
-from vfljax.report import advice, chance, ranks, reading, verdict
+from vfljax.report import advice, asked, chance, ranks, reading, verdict
 from vfljax.runner.cli.goals import Goal
 
 
@@ -121,3 +121,48 @@ def test_less_than_nothing_is_nothing(tmp_path):
   assert 'no defense leaks less than having none' in first
   first, *_ = verdict.sentences(results, ranks.rank(results))
   assert first.startswith('No defense beats having none')
+
+
+AGAIN = dict(training=400, classes=dict(no=0.75, yes=0.25))
+
+
+@pytest.mark.parametrize('attack, stages, who, variants, unknown', [
+    # All 400 samples, but for the 6 labels of each class that it is told.
+    ('learned_gradient', 2, dict(known=6), (), (94, 294)),
+    ('learned_gradient', 1, dict(known=6, replay_rounds=2), (), (4, 24)),
+    ('norm_scoring', 2, dict(known=6, replay=True), (), (5, 15)),
+    ('norm_scoring@2', 2, dict(replay_rounds=4), (), (20, 60)),
+    ('median_scoring', 1, dict(replay_rounds=4), (), (10, 30)),
+    ('norm_scoring:a', 2, dict(replay_rounds=4),
+     [dict(name='norm_scoring:a', options=dict(replay_rounds=8))], (40, 120)),
+])
+def test_rounds_played_again_are_seen_at_two_ends(
+    attack, stages, who, variants, unknown, tmp_path
+):
+  """Not once an epoch, and not with all samples."""
+  found = {(attack, f'leak_auc_{end}'): [0.6] * 3
+           for end in ('start', 'end')[:stages]}
+  config = dict(
+      train=dict(epochs=30, batch_size=20),
+      attack=dict(pool='epoch', when='max') | who, variants=variants,
+  )
+  work = workdir(tmp_path, {
+      cell: {(None, 'auc'): [0.9] * 3} | found
+      for cell in (('none', None), ('iso', 5.0))
+  }, config)
+  (work.path / 'about.json').write_text(json.dumps(AGAIN))
+  results, = reading.read(work.path)
+  np.testing.assert_allclose(chance._unknown(results, attack), unknown)
+  p, n = unknown
+  y, rng = np.arange(p + n) < p, np.random.default_rng(0)
+  shown = abs(auc(y, rng.normal(size=(3000, stages, p + n))) - 0.5).max(-1)
+  least = chance.by_chance(results, of_iso(results))
+  assert least == pytest.approx(100 * np.mean(shown), rel=0.06)
+  where = ' at the better end of training,' if stages == 2 else ' points,'
+  assert where in chance._said(results, of_iso(results), least)
+
+
+def test_what_a_config_says_of_attackers_may_be_damaged():
+  damaged = dict(attack=3, variants=[dict(options=1, name=2), 'x'])
+  assert asked.attackers(damaged) == {'': {}, '2': {}}
+  assert not chance._number(dict(known='x'), 'known')

@@ -3,15 +3,16 @@ import numpy as np
 import pytest
 
 from vfljax.data.table import Table
-from vfljax.runner.checking import checks
+from vfljax.runner.checking import checks, one_class
 from vfljax.runner.config import Config, DataConfig, Entry, TrainConfig
 from vfljax.runner.errors import UserError
+from vfljax.runner.experiment import division
 
 ROWS = 40
 
 
 def setting(
-    positives, test=None, seeds=3, classes=2, first=0, **data
+    positives, test=None, seeds=3, classes=2, first=0, best=False, **data
 ):
   """Of a table with so many positives, its first rows."""
   x = np.random.default_rng(0).normal(size=(ROWS, 4)).astype(np.float32)
@@ -24,13 +25,14 @@ def setting(
   return checks.assembled(Config(
       seeds=seeds, first_seed=first, listed=(Entry('none'),),
       listed_attacks=('norm_scoring',),
-      data=DataConfig('synthetic', **data), train=TrainConfig(batch_size=8),
+      data=DataConfig('synthetic', **data),
+      train=TrainConfig(batch_size=8, best=best),
   ), table)
 
 
 def refusal(*args, **options):
   try:
-    checks._check_classes(setting(*args, **options))
+    one_class.check(setting(*args, **options))
   except ValueError as error:
     return str(error)
   return ''
@@ -58,15 +60,18 @@ def test_a_seed_that_lacks_a_class_is_named():
 
 
 def test_which_samples_a_seed_has_is_what_it_trains_on():
-  made = setting(4)
+  made = setting(4, validation=0.2)
   for seed in range(6):
     splits = checks.split_samples(
-        made, checks.division.key_of(seed), made.samples
+        made, division.key_of(seed), made.samples
     )
-    found = checks.division.counts(
+    found = division.counts(
         np.array([seed]), made.samples.labels, made.sizes
     )
-    want = [splits.train.labels.sum(0), splits.test.labels.sum(0)]
+    want = [
+        part.labels.sum(0)
+        for part in (splits.train, splits.test, splits.validation)
+    ]
     np.testing.assert_array_equal(found[0], want)
 
 
@@ -83,3 +88,25 @@ def test_accuracy_needs_no_second_class():
 def test_it_is_refused_before_anything_runs():
   with pytest.raises(UserError, match='has one class alone'):
     checks.rehearse(setting(1))
+
+
+@pytest.mark.parametrize('test', [None, np.arange(ROWS) % 4 == 0])
+def test_a_validation_set_that_knows_no_best_epoch_is_refused(test):
+  """With a test set of one's own, too. Whoever keeps the last epoch may."""
+  ask = lambda first, best: refusal(
+      10, test, seeds=1, first=first, best=best, validation=0.1
+  )
+  found = [ask(first, True) for first in range(12)]
+  bad = [first for first, said in enumerate(found) if said]
+  assert 0 < len(bad) < 12
+  for first in bad:
+    assert found[first].startswith(f'The validation set of seed {first} has')
+    assert '--config.data.validation or' in found[first]
+    assert not ask(first, False)
+  for first in range(12):
+    made = setting(10, test, 1, first=first, best=True, validation=0.1)
+    held = division.rows_of(
+        division.key_of(first), made.sizes, made.official
+    )[1]
+    own = np.asarray(made.samples.labels)[held].sum(0)
+    assert (own.min() == 0) == (first in bad)

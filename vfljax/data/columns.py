@@ -248,7 +248,7 @@ def _refuse_names(column: 'pd.Series', values: Sequence[str]) -> None:
 def _refuse_lost(
     column: 'pd.Series', values: np.ndarray, optional: bool
 ) -> None:
-  """Refuses whole numbers that float32 cannot tell apart.
+  """Refuses numbers that float32 cannot tell apart.
 
   Args:
     column: The column as it was read.
@@ -265,14 +265,17 @@ def _refuse_lost(
   if collapsed:
     accept = f' To have them rounded: {flag(rounded=str(column.name))}.'
     raise ValueError(
-        f'Column {column.name!r} has whole numbers beyond 2^24, of which'
-        ' float32 cannot tell many apart. Subtract its smallest value, or drop'
+        f'Column {column.name!r} has numbers so far from 0 that float32 cannot'
+        ' tell many apart. Subtract its smallest value, or drop'
         f' it: {flag(drop=str(column.name))}.{accept if optional else ""}'
     )
 
 
 def lost(values: np.ndarray, different: int = 0) -> bool:
-  """Whether float32 merges more than a tenth of a column's whole numbers.
+  """Whether float32 loses much of a column, as of times since 1970.
+
+  It does if it merges more than a tenth of the whole numbers, or its steps are
+  above a tenth of the deviation of others.
 
   Args:
     values: The numbers, [n]; NaNs are ignored.
@@ -280,11 +283,17 @@ def lost(values: np.ndarray, different: int = 0) -> bool:
       floats) no longer has them all; else 0.
   """
   values = values[np.isfinite(values)]
-  if not len(values) or max(float(values.max()), -float(values.min())) <= 2**24:
+  if not len(values):
     return False
-  if values.dtype.kind == 'f' and (values != np.round(values)).any():
-    return False
-  if not np.isfinite(single(values)).all():
+  low, high = float(values.min()), float(values.max())
+  most = single(np.array(max(high, -low)))
+  if low == high and not different or not np.isfinite(most):
     return False  # Too large for float32: `table.check` says so.
+  if values.dtype.kind == 'f' and (values != np.round(values)).any():
+    if high - low < 1e-12 * float(most):
+      return False  # The same number, computed in several ways.
+    return bool(np.spacing(most) > 0.1 * (values.astype(float) - low).std())
+  if most <= 2**24:
+    return False
   kept = len(np.unique(single(values)))
   return kept < 0.9 * (different or len(np.unique(values))) and kept < 2**20

@@ -68,8 +68,8 @@ def csv(
     text: Names of columns, separated by commas, whose every value is a
       category, also if it is a number. If the label is named, its values are
       classes: up to `categories` of them, even in few rows.
-    rounded: Names of columns, separated by commas, whose whole numbers may be
-      rounded to float32 even if that makes some of them equal.
+    rounded: Names of columns, separated by commas, whose numbers may be rounded
+      to float32 even if that makes some of them equal.
     decimal: 'point' or 'comma'; '' for a point. Marks between thousands are
       recognised: the other one of the two, a blank or an apostrophe.
     encoding: A name that Python knows. '' for UTF-8, UTF-16 with a byte order

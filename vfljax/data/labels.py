@@ -46,6 +46,10 @@ def labels(
         f' ({gone.sum()} of {rows} rows). Every row needs a label: leave the'
         ' others out of the data.'
     )
+  if kind == 'categorical' and column.cat.categories.dtype.kind in 'iuf':
+    # Numbers that the user declared to be classes; as words, 10 is before 9.
+    column, text = column.astype(column.cat.categories.dtype), True
+    kind = kind_of(column)
   if kind not in NUMBERS and not text:
     spelling.refuse_stray(column)
   values = numbers(column) if kind in NUMBERS else column.astype(str)

@@ -49,8 +49,8 @@ def load(path: str = '', rounded: Names = '', categories: int = 0) -> Table:
 
   Args:
     path: The file.
-    rounded: Columns, as in 'x0,x7', whose whole numbers may be rounded to
-      float32 even if that makes some of them equal.
+    rounded: Columns, as in 'x0,x7', whose numbers may be rounded to float32
+      even if that makes some of them equal.
     categories: Up to so many different labels are accepted as classes, even in
       few rows.
 
@@ -218,8 +218,8 @@ def _features(file, x: np.ndarray, rounded: Sequence[str]) -> np.ndarray:
     for name, column in zip(columns, x.T):
       if name not in rounded and lost(column):
         raise ValueError(
-            f'{file}: column {name} has whole numbers beyond 2^24, of which'
-            ' float32 cannot tell many apart. Subtract its smallest value, or'
+            f'{file}: column {name} has numbers so far from 0 that float32'
+            ' cannot tell many apart. Subtract its smallest value, or'
             f' leave it out. To round them instead: {flag(rounded=name)}.'
         )
   return single(x)

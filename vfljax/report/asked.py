@@ -35,6 +35,20 @@ def pooled(config: Mapping[str, Any]) -> bool:
   return config.get('attack', {}).get('pool', '') == 'epoch'
 
 
+def attackers(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+  """Attackers' options: those of all under '', a variant's by its name.
+
+  {} where the configuration does not say.
+  """
+  plain = lambda x: dict(x) if isinstance(x, Mapping) else {}
+  every = plain(config.get('attack'))
+  own = config.get('variants') or ()
+  return {'': every} | {
+      str(one.get('name')): every | plain(one.get('options'))
+      for one in own if isinstance(one, Mapping)
+  }
+
+
 def cells(
     config: Mapping[str, Any], classes: int
 ) -> tuple[tuple[str, float | None], ...]:

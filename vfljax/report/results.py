@@ -67,6 +67,7 @@ class Results(NamedTuple):
       in an epoch; () if unknown.
     epochs: Number of measured epochs; 0 if the configuration does not say.
     batch: Samples a round; 0 if the configuration does not say.
+    attackers: What the configuration says of attackers, see `asked.attackers`.
   """
 
   title: tuple[str, str, str]
@@ -88,6 +89,7 @@ class Results(NamedTuple):
   training: tuple[float, ...] = ()
   epochs: int = 0
   batch: int = 0
+  attackers: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
   @property
   def seeds(self) -> list[int]:
@@ -148,7 +150,7 @@ def of_rows(
           wanted=asked.cells(config, 2 if results.metric == 'auc' else 3),
           when=config.get('attack', {}).get('when', ''),
           shares=about.shares(said), epochs=asked.epochs(config),
-          batch=asked.batch(config),
+          batch=asked.batch(config), attackers=asked.attackers(config),
           training=about.training(said) if asked.pooled(config) else (),
       ) for results in found
   ]

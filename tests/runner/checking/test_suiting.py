@@ -4,8 +4,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from vfljax.runner.checking import suiting
-from vfljax.runner.config import Config, DataConfig, ModelConfig
+from vfljax.attack import Attack, Wants
+from vfljax.data.table import Table
+from vfljax.runner.checking import checks, suiting
+from vfljax.runner.config import (
+    AttackConfig, Config, DataConfig, Entry, ModelConfig,
+)
+from vfljax.views import TrainedTop
 
 TABLE, IMAGES = (5, 3), (5, 8, 8, 1)
 
@@ -53,3 +58,46 @@ def test_a_network_reads_what_it_is_for():
 def test_a_named_network_is_no_logistic_regression():
   with pytest.raises(ValueError, match='model.name=mlp3 needs .*=vhnn or vsnn'):
     check(algorithm='vlr', name='mlp3')
+
+
+def pixels(name, x, samples=4):
+  config = Config(data=DataConfig(scale='none'))
+  attack = Attack(TrainedTop, lambda key, view: 0, wants=Wants(samples))
+  suiting.check_pixels(SimpleNamespace(
+      config=config, samples=SimpleNamespace(features=(None, x))
+  ), name, attack)
+
+
+@pytest.mark.parametrize('name', ['model_inversion', 'mean_image', 'cafe'])
+def test_pixels_are_guessed_where_they_are(name):
+  x = np.zeros(IMAGES, np.float32)
+  pixels(name, x)
+  x[0, 0, 0], x[1, 1, 1] = 1, 255
+  with pytest.raises(ValueError, match=f'{name} guesses pixels .* 0 to 255'):
+    pixels(name, x)
+  with pytest.raises(ValueError, match='are from -1 to '):
+    pixels(name, -x / 255)
+  pixels(name, x / 255)
+  pixels(name, x.astype(np.uint8))  # They are divided by 255.
+  pixels(name, x[:, 0, 0])  # A table's columns: other checks say so.
+  pixels('norm_scoring', x, 0)
+
+
+def test_an_experiment_on_such_pixels_is_refused():
+  x = np.random.default_rng(0).uniform(0, 255, (40, 8, 16, 1))
+  labels = (np.arange(40) % 2).astype(np.int32)
+  config = Config(
+      data=DataConfig('mine', split='left_right', scale='none'),
+      listed=(Entry('none'),), listed_attacks=('mean_image',),
+      attack=AttackConfig(
+          auxiliary=8, own=dict(model_inversion=dict(samples=4))
+      ),
+  )
+  for unit, fits in ((1, False), (255, True)):
+    images = (x / unit).astype(np.float32)
+    made = checks.assembled(config, Table(images, labels, (), ('a', 'b'), ()))
+    if fits:
+      checks._check_attacks(made)
+      continue
+    with pytest.raises(ValueError, match='mean_image guesses pixels between'):
+      checks._check_attacks(made)

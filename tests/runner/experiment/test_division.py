@@ -6,6 +6,7 @@ import pytest
 
 from vfljax.data.split import Spec
 from vfljax.data.table import Table
+from vfljax.runner.compiled import streamed
 from vfljax.runner.config import (
     AttackConfig, AuxiliaryConfig, Config, DataConfig,
 )
@@ -210,3 +211,38 @@ def test_fewer_known_samples_are_those_drawn_with_fewer(count):
         one[with_labels(fewer)], other[with_labels(expected)]
     )
   assert with_labels(fewer).sum() == 2 * count + min(count, 2)
+
+
+def test_images_of_floats_are_scaled_by_their_training_part():
+  """Streamed samples, too; once 'minmax' left pixels up to 255 as they are."""
+  x = np.random.default_rng(0).uniform(-50, 255, (12, 3, 3, 2))
+  x = x.astype(np.float32)
+  samples = Batch((jnp.asarray(x),), jnp.eye(2)[np.arange(12) % 2])
+  sizes = division.Sizes(8, 0, 4)
+  rows = division.rows_of(KEY, sizes, False)
+  fit = x[rows[0]]
+  for how, middle, width in (
+      ('standard', fit.mean(), fit.std()), ('none', 0, 1),
+      ('minmax', fit.min(), np.ptp(fit)),
+  ):
+    parts = division.split(KEY, samples, sizes, False, how)
+    expected = (x[rows[2]] - middle) / width
+    np.testing.assert_allclose(parts.test.features[0], expected, rtol=1e-4)
+    own = streamed.scale_of(x, np.asarray(rows[0]), how)
+    found = division.scale_by(jnp.asarray(x[rows[2]]), own)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize('how', ['standard', 'minmax'])
+@pytest.mark.parametrize('value', [0.0, 0.3])
+def test_pixels_that_are_alike_in_training_are_zeros(how, value):
+  """As at a party that has the dark edge of images: a speck in one of the test
+  images would else be divided by next to nothing."""
+  sizes = division.Sizes(200, 0, 4)
+  rows = division.rows_of(KEY, sizes, False)
+  x = np.full((204, 7, 3, 1), value, np.float32)
+  x[rows[2][0], 0, 0] = 1
+  samples = Batch((jnp.asarray(x),), jnp.eye(2)[np.arange(204) % 2])
+  parts = division.split(KEY, samples, sizes, False, how)
+  for part in (parts.train, parts.test):
+    np.testing.assert_array_equal(part.features[0], 0)

@@ -8,13 +8,15 @@ import numpy as np
 from vfljax import defenses, stream, train
 from vfljax.data.table import Table
 from vfljax.defense import Defense
-from vfljax.runner.checking import combinations, knowing, rehearsal, suiting
+from vfljax.runner.checking import (
+    combinations, knowing, one_class, rehearsal, suiting,
+)
 from vfljax.runner.compiled import replay
 from vfljax.runner.config import Config, Entry, ranges
 from vfljax.runner.config.declared import as_declared
 from vfljax.runner.errors import UserError, brief
 from vfljax.runner.experiment import (
-    attackers, augmenting, division, federations, memory,
+    attackers, augmenting, federations, memory,
 )
 from vfljax.runner.experiment.choosing import entries
 from vfljax.runner.experiment.division import Splits
@@ -24,9 +26,6 @@ from vfljax.runner.experiment.setting import (
     Setting, build, from_config, split_samples,
 )
 from vfljax.scene import Amounts
-
-_SURELY = 20  # Expected samples of a class; P(none) is then at most exp(-20).
-_LOOKED_AT = 1000  # Seeds that are checked, at most; the first ones.
 
 
 def make(config: Config, table: Table) -> Setting:
@@ -93,7 +92,7 @@ def _check(setting: Setting) -> None:
         f'{sizes.train} training samples: type --config.train.batch_size='
         f'{sizes.train} for one round an epoch, or less for more.'
     )
-  _check_classes(setting)
+  one_class.check(setting)
   suiting.check(setting)
   if (config.data.flips or config.data.shifts) and not suiting.images(setting):
     raise ValueError(
@@ -146,38 +145,6 @@ def _check(setting: Setting) -> None:
     _check_entry(setting, entry)
 
 
-def _check_classes(setting: Setting) -> None:
-  """Refuses training or test sets of one class alone.
-
-  They have no AUC, which would look like a training that diverged. A class with
-  more than `_SURELY` expected samples is in every seed's sets.
-  """
-  config, sizes = setting.config, setting.sizes
-  if setting.classes != 2:
-    return
-  labels = np.asarray(setting.samples.labels)
-  rarest = int(labels.sum(0).min())
-  seeds = np.arange(min(config.seeds, _LOOKED_AT) if config.data.resplit else 1)
-  if setting.official:
-    parts = labels[: -sizes.test], labels[-sizes.test :]
-    found = np.array([[part.sum(0) for part in parts]])
-  elif rarest * min(sizes.train, sizes.test) > _SURELY * len(labels):
-    return
-  else:
-    counts = division.counts(config.first_seed + seeds, labels, sizes)
-    found = np.asarray(counts)
-  for seed, both in zip(seeds, found):
-    for part, own in zip(('training', 'test'), both):
-      if own.min() == 0:
-        of = '' if setting.official else f' of seed {config.first_seed + seed}'
-        raise ValueError(
-            f'The {part} set{of} has one class alone, for which there is no '
-            f'AUC: {rarest} of {len(labels)} samples are of the other. Give '
-            'more of them, or choose another --config.data.test or '
-            '--config.first_seed.'
-        )
-
-
 def _check_float16(setting: Setting) -> None:
   """Refuses Adam on weights of float16, which become NaN: its epsilon is 0.
 
@@ -213,6 +180,7 @@ def _check_attacks(setting: Setting) -> None:
     who, own, recipe = attackers.attacker(config, name)
     recipe.check(own, scene, samples)
     attack = attacks.get(name)
+    suiting.check_pixels(setting, name, attack)
     if attack and attack.view in knowing.LABELED:
       knowing.check(setting, who.known)
 

@@ -1,9 +1,14 @@
-"""Checks that a named network suits the features and has the width set."""
+"""Checks that networks and attacks on pixels suit the features."""
 import jax
+import numpy as np
 
 from vfljax import nets
+from vfljax.attack import Attack
 from vfljax.check import kind as kind_of
+from vfljax.leakage import IMAGES
+from vfljax.measure import of_images
 from vfljax.runner.config import outside
+from vfljax.runner.experiment import attackers
 from vfljax.runner.experiment.setting import Setting
 from vfljax.types import Net
 
@@ -66,6 +71,35 @@ def _check_width(setting: Setting) -> None:
       raise ValueError(
           f'{name} must have the width that model.width asks for, {width}; it '
           f'makes {shape[1:]}. Its factory gets it as first argument.'
+      )
+
+
+def check_pixels(setting: Setting, name: str, attack: Attack | None) -> None:
+  """Refuses images with pixels beyond 0..1 where such are guessed.
+
+  The guesses lie in 0..1, and so does what SSIM and PSNR count: images of up to
+  255 would look safe whatever leaks. uint8 images are divided by 255.
+
+  Args:
+    setting: The experiment.
+    name: The attack's name.
+    attack: The attack; `None` for one on the training.
+  """
+  recipe = attackers.recipe(name)
+  by_pixels = recipe.score == IMAGES or recipe.measure in (None, of_images)
+  if attack is None or not attack.wants.samples or not by_pixels:
+    return
+  if setting.config.data.scale != 'none':
+    return
+  for x in setting.samples.features:
+    if x is None or x.ndim != 4 or x.dtype == np.uint8:
+      continue
+    low, high = float(x.min()), float(x.max())
+    if low < 0 or high > 1:
+      raise ValueError(
+          f'{name} guesses pixels between 0 and 1, but the pixels of these '
+          f'images are from {low:g} to {high:g}. Write them between 0 and 1, '
+          'or between 0 and 255 as uint8.'
       )
 
 

@@ -96,15 +96,15 @@ def scale_of(x: np.ndarray, rows: np.ndarray, how: str) -> scale.Stats | None:
   """Statistics of the training rows of `x` to scale by, the same as in memory.
   """
   images = x.ndim == 4
-  if how == 'none' or images and how == 'minmax':
+  if how == 'none' or division.is_in_range(x, how):
     return None
   seen = scale.moments(x, rows, whole=images)
-  if images:
-    unit = 255 if x.dtype == np.uint8 else 1
-    return _stats(seen.mean / unit, seen.std / unit)
   shift, spread = (seen.mean, seen.std) if how == 'standard' else (
       seen.low, seen.high - seen.low
   )
+  if images:
+    unit = 255 if x.dtype == np.uint8 else 1
+    return _stats(shift / unit, spread / unit)
   factor = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
   return _stats(shift, factor)
 

@@ -118,21 +118,22 @@ def rows_of(key: Key, sizes: Sizes, official: bool) -> tuple[Any, ...]:
   return training, validation, test, auxiliary, spare
 
 
-@functools.partial(jax.jit, static_argnames='sizes')
-def counts(seeds: Array, labels: Array, sizes: Sizes) -> Array:
-  """Samples of each class in training and test sets: [seeds, 2, classes].
-
-  For data without an official test set.
+@functools.partial(jax.jit, static_argnames=('sizes', 'official'))
+def counts(
+    seeds: Array, labels: Array, sizes: Sizes, official: bool = False
+) -> Array:
+  """Samples of each class for training, test, validation: [seeds, 3, classes].
 
   Args:
     seeds: The seeds, [seeds].
     labels: One-hot labels, [samples, classes].
     sizes: How many samples each part has.
+    official: As in `rows_of`.
   """
 
   def one(seed):
-    training, _, test, _, _ = rows_of(key_of(seed), sizes, False)
-    return jnp.stack([labels[training].sum(0), labels[test].sum(0)])
+    training, held, test, _, _ = rows_of(key_of(seed), sizes, official)
+    return jnp.stack([labels[part].sum(0) for part in (training, test, held)])
 
   return jax.lax.map(one, seeds)
 
@@ -232,22 +233,37 @@ def _rows(samples: Batch, rows: Array | slice) -> Batch:
 def _scale_of(x: Array, how: str) -> scale.Stats | None:
   """Statistics of the training samples `x` to scale by; `None` for no scaling.
 
-  Images have one mean and one deviation for all their pixels.
+  Images have one shift for all their pixels, and one spread to divide by, which
+  is 0 if all pixels are equal. uint8 images are in 0..1 without 'minmax'.
   """
+  if how == 'none' or is_in_range(x, how):
+    return None
   if x.ndim == 4:
     seen = scale.images(x)
-    return scale.Stats(seen.mean(), seen.std()) if how == 'standard' else None
-  if how == 'none':
-    return None
+    low, wide = seen.min(), jnp.ptp(seen)
+    if how == 'minmax':
+      return scale.Stats(low, wide)
+    # The mean of many equal numbers is rounded.
+    return scale.Stats(seen.mean(), jnp.where(wide > 0, seen.std(), 0))
   fit = scale.fit if how == 'standard' else scale.fit_min_max
   return fit(x, jnp.ones(len(x), bool))
 
 
+def is_in_range(x: Any, how: str) -> bool:
+  """Whether 'minmax' has nothing to do: uint8 images have a range already."""
+  return how == 'minmax' and x.ndim == 4 and x.dtype == np.uint8
+
+
 def scale_by(x: Array, own: scale.Stats | None) -> Array:
-  """Scales features by statistics; images by one mean and one deviation."""
+  """Scales features by statistics; images by one shift and one spread."""
   if x.ndim == 4:
-    mean, std = own or (0.0, 1.0)
-    return (scale.images(x) - mean) / jnp.maximum(std, 1e-12)
+    pixels = scale.images(x)
+    if own is None:
+      return pixels
+    # As in a table: what is constant in training becomes 0 everywhere.
+    varies = own.factor > 0
+    spread = jnp.where(varies, own.factor, 1)
+    return jnp.where(varies, (pixels - own.shift) / spread, 0)
   return x if own is None else scale.transform(x, own)
 
 
