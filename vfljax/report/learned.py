@@ -8,7 +8,7 @@ be lost.
 import math
 from typing import NamedTuple
 
-from vfljax.report import reading
+from vfljax.report import chance, reading
 from vfljax.report.reading import Results, Summary
 
 SMALL = 10.0  # Points learned, of which a budget of 1 or 2 is a large part.
@@ -76,13 +76,15 @@ def _by_accuracy(results: Results) -> list[str]:
       attack for attack in results.attacks
       if 'accuracy' in reading.leak_metric(results, attack)
   ]
-  if results.metric != 'accuracy' or not guess or not by or (
-      guess.value * classes < UNEQUAL
-  ):
+  if results.metric != 'accuracy' or not guess or not by:
+    return []
+  points = 100 * (guess.value - 1 / classes)
+  if guess.value * classes < UNEQUAL and points <= chance.LEAST:
     return []
   return [
-      f'Classes are unequal: {guess.how} is right in {guess.value:.1%}. So '
-      'accuracies, and leakages measured by accuracy, say little about the '
+      f'Classes are unequal: {guess.how} is right in {guess.value:.1%}, '
+      f'{points:.1f} points more than one of {classes} equal classes. So much '
+      'leakage by accuracy may be none, and accuracies say little about the '
       'rarer classes.'
   ]
 
