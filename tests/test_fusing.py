@@ -301,6 +301,25 @@ def test_a_mean_of_fewer_bits_than_its_rows():
   np.testing.assert_array_equal(slope.astype('f4'), np.full(4, 0.25))
 
 
+@pytest.mark.parametrize('dtype', [jnp.bfloat16, jnp.float32])
+def test_rows_are_counted_in_full_where_labels_are_in_half(dtype):
+  """In bfloat16 there is no 301, also where JAX forbids to promote."""
+  real, x = jnp.ones(301, jnp.bfloat16), jnp.full(301, 3, dtype)
+  mean = lambda x: fusing.mean_over(real, lambda x: x, x)
+  with jax.numpy_dtype_promotion('strict'):
+    assert mean(x) == for_a_gpu(mean, x) == 3
+
+
+def test_losses_are_summed_in_full_where_labels_are_in_half():
+  data, own = samples(), plan(make('none'), 'pad')
+  data = data._replace(labels=data.labels.astype(jnp.bfloat16))
+  with target.tracing_for('cuda'):
+    _, history = jax.eval_shape(
+        lambda: train.advance(own, train.start(KEY, own, data), data, 0, 2)
+    )
+  assert history['loss'].dtype == jnp.float32
+
+
 def test_a_critic_climbs_the_same_way():
   """Samples that are real one way, guesses the other, in a pass of both."""
   nets_of, tx = gan.networks((3,), (4,)), optax.sgd(0.1)

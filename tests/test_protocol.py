@@ -11,6 +11,7 @@ from vfljax import algorithms, nets, protocol
 from vfljax.adversary import Adversary
 from vfljax.defense import Defense, chain, each, none
 from vfljax.defenses import dcor, fedpass, mid, vmask
+from vfljax.nets import modules
 from vfljax.types import Batch, Net
 
 SAMPLES = 12
@@ -366,3 +367,17 @@ def test_embeddings_may_have_fewer_bits_than_labels():
   after, seen = jax.eval_shape(played, batch)
   assert seen.messages.down[0].dtype == jnp.bfloat16
   assert after.parties[1].params['bottom'].dtype == jnp.bfloat16
+
+
+def test_a_networks_own_jit_does_not_keep_the_rows_of_its_first_round():
+  net = nets.mlp(2, norm='batch', final='relu')
+  own = net._replace(train=jax.jit(jax.jit(net.train)))
+  x = jnp.arange(8.0).reshape(4, 2)
+  params = net.init(jax.random.key(0), x)
+  for samples in 4, 2:
+    real = jnp.arange(4) < samples
+    found, want = (
+        modules.counting_rows(which, real).run(params, jax.random.key(1), x)
+        for which in (own, net)
+    )
+    chex.assert_trees_all_close(found, want, rtol=1e-5)

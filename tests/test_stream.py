@@ -8,9 +8,10 @@ import pytest
 from vfljax import algorithms, nets, stream, train
 from vfljax.adversary import Adversary
 from vfljax.data import scale
+from vfljax.defense import none
 from vfljax.defenses.dp_gaussian import dp_gaussian
 from vfljax.defenses.kdk import kdk
-from vfljax.types import Batch
+from vfljax.types import Batch, Net
 
 KEY = jax.random.key(3)
 
@@ -105,3 +106,24 @@ def test_padding_is_zeros_whatever_transforms_the_samples(tmp_path):
       lambda features: tuple(scale.images(x) + 1 for x in features),
   )
   assert rows['watch'][0, 0].min() >= 1 and not rows['watch'][0, 1].any()
+
+
+def test_samples_without_a_label_are_no_padding():
+  """Also where a party's features are several arrays."""
+  own = nets.mlp(2)
+  net = Net(
+      lambda key, x: own.init(key, x['a']),
+      lambda params, x: own.apply(params, x['a']) + x['b'],
+  )
+  look = lambda key, played: jax.tree.map(jnp.sum, played.batch.features[1])
+  many = train.Plan(
+      algorithms.vsnn([net], nets.mlp(2)), none(), (optax.sgd(0.1),) * 2, 1, 4,
+      remainder='pad', watch=look,
+  )
+  x = dict(a=np.ones((5, 3), np.float32), b=np.ones((5, 1), np.float32))
+  labels = np.eye(5, 2, dtype=np.float32)  # Three have none.
+  _, history = stream.fit(
+      KEY, many, Batch((None, x), labels), 1,
+      lambda features: jax.tree.map(lambda x: x + 1, features),
+  )
+  assert history['watch']['a'].sum() == 30 and history['watch']['b'].sum() == 10

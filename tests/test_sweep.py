@@ -4,6 +4,7 @@ import weakref
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
 import numpy as np
 import pytest
 
@@ -177,6 +178,30 @@ def test_data_is_handed_on_and_keys_may_be_given():
       lambda key, s, data: s * data.sum(), keys, [1.0, 3.0], jnp.ones(5)
   )
   np.testing.assert_allclose(found, [[5, 5], [15, 15]])
+
+
+def test_keys_and_strengths_may_be_sharded_by_the_caller():
+  """Over explicit axes, too, from which JAX does not gather by itself."""
+  mesh = jax.make_mesh((2,), ('mine',))
+  keys, values = jax.random.split(jax.random.key(7), 4), jnp.arange(2.0)
+  draw = lambda key, s: s + jax.random.uniform(key)
+  found = sweep.sweep(draw, *jax.device_put(
+      (keys, values), NamedSharding(mesh, PartitionSpec('mine'))
+  ))
+  wanted = values[:, None] + jax.vmap(jax.random.uniform)(keys)
+  np.testing.assert_array_equal(found, wanted)
+  traced = jax.jit(lambda keys: sweep.sweep(draw, keys, [0.0, 1.0]))
+  np.testing.assert_array_equal(traced(keys), wanted)
+
+
+@pytest.mark.parametrize('seeds, message', [
+    (jax.random.key, 'seeds is one key'), (jax.random.PRNGKey, 'one key'),
+    (float, 'seeds must be an integer'),
+])
+def test_one_key_is_no_list_of_seeds(seeds, message):
+  """A key of the old kind is two numbers, but not two seeds."""
+  with pytest.raises(ValueError, match=message):
+    sweep.sweep(run, seeds(7), STRENGTHS)
 
 
 def test_padding_repeats_the_last_cell():

@@ -224,6 +224,20 @@ def test_best_epoch_is_kept_and_patience_stops():
   assert int(least.defense) == 3
 
 
+@pytest.mark.parametrize('wide, dtype', [
+    (False, jnp.bfloat16), (False, jnp.int32), (True, jnp.float32),
+])
+def test_a_score_may_be_of_any_type(wide, dtype):
+  """By tracing alone: branches and loops keep the type of the best one."""
+  with jax.enable_x64(wide):
+    score = lambda key, state: dict(score=jnp.ones((), dtype))
+    run = lambda key: trained(
+        data(), key=key, validate=score, best='score', every=2
+    )
+    _, history = jax.eval_shape(run, KEY)
+  assert history['validation']['score'].dtype == dtype
+
+
 def test_patience_is_of_epochs_that_were_measured():
   _, history = scored(*[0.5] * 7, patience=1, every=2)
   np.testing.assert_array_equal(history['measured'], [0, 1, 0, 1, 0, 0, 0])
@@ -289,6 +303,21 @@ def test_a_defense_prepares_labels_by_the_active_partys_own_features():
   )
   train.start(KEY, train.Plan(VFL, defense, TXS, 1, 5), data())
   assert told == [None]
+
+
+def test_labels_of_numpys_samples_are_prepared_in_a_traced_loop():
+  """And they are those of the samples that are trained on."""
+  def flipped(key, features, labels):
+    del key, features
+    return jax.lax.map(lambda i: labels[i, ::-1], jnp.arange(len(labels)))
+
+  own = train.Plan(VFL, Defense(prepare=flipped), TXS, 1, 5)
+  given = jax.tree.map(np.asarray, data())
+  run = train.start(KEY, own, given)
+  np.testing.assert_array_equal(run.labels, given.labels[:, ::-1])
+  fewer = jax.tree.map(lambda x: x[:-1], given)
+  with pytest.raises(ValueError, match='22 samples, and these are 21'):
+    train.advance(own, run, fewer, 0, 1)
 
 
 def test_prepared_labels_are_trained_on_and_the_truth_is_watched():

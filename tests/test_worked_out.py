@@ -65,6 +65,15 @@ def test_of_equally_good_epochs_the_first_is_kept(best, sign):
   np.testing.assert_allclose(better.score, 2 * sign + 0.1)
 
 
+def test_no_errors_are_fewer_than_one_in_numbers_without_a_sign():
+  kept = Best(jnp.array(-1.0), jnp.array(3), jnp.array(3))
+  plan: Any = SimpleNamespace(best='-errors')
+  run = Run(KEY, jnp.array(4), (), kept)
+  for errors, epoch in (0, 4), (2, 3):
+    measured = dict(errors=jnp.uint32(errors))
+    assert epochs._keep_best(plan, run, measured, 4).best.epoch == epoch
+
+
 def test_every_party_steps_by_its_own_optimizer():
   vfl = algorithms.vsnn([nets.mlp(2)], nets.mlp(2))
   x = np.random.default_rng(0).normal(size=(6, 3)).astype('f4')

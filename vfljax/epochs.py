@@ -11,6 +11,7 @@ from vfljax import ahead, check, fusing, protocol, shards, target
 from vfljax import rows as rows_of
 from vfljax.check import Misfit
 from vfljax.defense import Holdings, checked
+from vfljax.numerics import common_type
 from vfljax.permuting import permutation
 from vfljax.plan import Best, Plan, Run
 from vfljax.returned import check_state
@@ -66,6 +67,11 @@ def epoch_of(plan: Plan, key: Key, epoch: Array | int, samples: int) -> Epoch:
 def taking(plan: Plan, run: Run, data: Batch) -> Take:
   """A function: indices [batch] -> (samples, their prepared labels, if any)."""
   prepared = run.labels if plan.defense.prepare else None
+  if prepared is not None and len(prepared) != len(data.labels):
+    raise ValueError(
+        f'`start` has prepared the labels of {len(prepared)} samples, and '
+        f'these are {len(data.labels)}: `advance` needs the same samples.'
+    )
   return rows_of.taker((data, prepared), plan.remainder == 'pad')
 
 
@@ -126,13 +132,14 @@ def _scan(
   if target.kind() != 'gpu':
     return lax.scan(play, state, xs)
   labels = jax.eval_shape(take, xs[0][0])[0].labels
+  dtype = common_type(labels, jnp.float32)  # A sum in half precision stops.
 
   def add(carry, x):
     state, row = play(carry[0], x)
-    loss = fusing.joined(row['loss'].astype(labels.dtype))
+    loss = fusing.joined(row['loss'].astype(dtype))
     return (state, carry[1] + loss), row['watch']
 
-  none = shards.own(xs[1][0], lax.full_like(labels, 0, shape=()))
+  none = shards.own(xs[1][0], lax.full_like(labels, 0, dtype, shape=()))
   (state, total), watch = ahead.scan(add, (state, none), xs)
   rounds = len(xs[0])
   return state, dict(loss=jnp.full(rounds, total / rounds), watch=watch)
@@ -205,7 +212,7 @@ def close(
     epoch, watched: As in `play_epoch`.
   """
   state = run.state
-  plan = plan._replace(auxiliary=jax.tree.map(_indexed, plan.auxiliary))
+  plan = plan._replace(auxiliary=jax.tree.map(indexed, plan.auxiliary))
   holdings = Holdings(
       plan.vfl._replace(top=plan.defense.top(plan.vfl.top)),
       state.parties[0].params, plan.auxiliary,
@@ -226,7 +233,7 @@ def close(
   return run, loss | found
 
 
-def _indexed(x: Any) -> Any:
+def indexed(x: Any) -> Any:
   """NumPy's arrays as JAX's, as they are not indexed by traced numbers.
 
   They stay numbers that a hook can look at while it is traced.
@@ -272,7 +279,8 @@ def _keep_best(plan: Plan, run: Run, measured: dict[str, Array], epoch) -> Run:
         f'best={plan.best!r} must name a scalar that `validate` returns; it '
         f'returns {", ".join(measured) or "none"}.'
     )
-  value = measured[name]
+  # A loop keeps the score's type; and minus of a count without a sign wraps.
+  value = jnp.asarray(measured[name], run.best.score.dtype)
   score = -value if plan.best.startswith('-') else value
   better = score > run.best.score
   new = Best(score, jnp.asarray(epoch, run.best.epoch.dtype), run.state)

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import optax
 
 from vfljax import target
-from vfljax.numerics import common_type
+from vfljax.numerics import common_type, floating
 from vfljax.types import Array
 
 _FEW = 16
@@ -77,12 +77,14 @@ def mean_over(real: Array, fn: Callable[..., Array], *given: Array) -> Array:
     real: [batch] of a floating type.
     fn: May close over what is differentiated, too.
   """
+  # In half precision there is no number for a count of 257, or of 2049.
+  real = floating(real)
   count = real.sum()
   count = jnp.where(count > 0, count, 1)
   if target.kind() != 'gpu':
-    return (real * fn(*given)).sum() / count
+    return (real * floating(fn(*given))).sum() / count
   pure, held = jax.closure_convert(fn, *given)
-  total = lambda real, *given: (real * pure(*given)).sum()
+  total = lambda real, *given: (real * floating(pure(*given))).sum()
   return _divided(total)(count, real, *given, *held)
 
 

@@ -67,8 +67,8 @@ def _fit(
       plan, run.key, epoch, len(data.labels)
   ))
   rounds = jax.jit(
-      lambda watched, run, part, keys: play(
-          plan, run, part, keys, watched, transform
+      lambda watched, run, part, keys, real: play(
+          plan, run, part, keys, watched, transform, real
       ), static_argnums=0, donate_argnums=1,
   )
   end = jax.jit(
@@ -86,7 +86,8 @@ def _fit(
       # The device trains on the last part while this one is gathered. Waits for
       # the part before the last, so that at most two are on the device.
       jax.block_until_ready(found[-2:-1])
-      run, rows = rounds(watched, run, here, own.keys[part])
+      real = on_host[part] < len(data.labels)
+      run, rows = rounds(watched, run, here, own.keys[part], real)
       found.append(rows)
     run, row = end(watched, run, own, joined(found), epoch)
     history.append(row | dict(measured=jnp.array(watched)))
@@ -154,6 +155,7 @@ def gather(data: Batch, order: Any, rows: np.ndarray | None = None) -> Batch:
 def play(
     plan: train.Plan, run: train.Run, part: Batch, keys: Key, watched: bool,
     transform: Transform = lambda features: features,
+    real: Array | np.ndarray | None = None,
 ) -> tuple[train.Run, dict[str, Any]]:
   """Plays some rounds of an epoch; pure, for `jit`.
 
@@ -162,21 +164,24 @@ def play(
     keys: Of those rounds.
     watched: Whether the epoch is measured.
     transform: Of one batch's features.
+    real: bool [rounds, batch], false where `gather` has padded; by default
+      where a row has no label, which a sample need not have, either.
 
   Returns:
     The run, and what was seen: {'loss', 'watch'}, leaves [rounds, ...].
   """
+  if real is None:
+    real = part.labels.sum(-1) > 0
 
   def one(state, xs):
-    batch, key = xs
+    batch, key, real = xs
     features = transform(batch.features)
-    if plan.remainder == 'pad':
-      real = batch.labels.sum(-1) > 0
-      features = tuple(x if x is None else _real(x, real) for x in features)
+    if plan.remainder == 'pad':  # A party's features may be several arrays.
+      features = jax.tree.map(lambda x: _real(x, real), features)
     batch = batch._replace(features=features)
     return train.play_batch(plan, state, batch, key, watched)
 
-  state, rows = lax.scan(one, run.state, (part, keys))
+  state, rows = lax.scan(one, run.state, (part, keys, real))
   return run._replace(state=state), rows
 
 

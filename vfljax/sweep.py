@@ -13,6 +13,7 @@ import weakref
 
 import jax
 from jax import lax
+from jax.core import Tracer
 import jax.numpy as jnp
 from jax.sharding import (
     Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding,
@@ -176,10 +177,13 @@ def _keys(seeds: int | Numbers) -> Array:
     given = np.arange(max(given, 0))
   elif isinstance(given, Sequence) and given and _is_key(given[0]):
     given = jnp.stack(given)
-  if _is_key(given) and not np.ndim(given):
+  if _is_one_key(given):
     raise ValueError(
-        'seeds is one key: jax.random.split(key, 10) makes ten of it.'
+        'seeds is one key: jax.random.split(key, 10) makes ten of it. (Seeds '
+        'in uint32 may look like a key of the old kind: list them.)'
     )
+  if not np.ndim(given):
+    check.count('seeds', given, 0)
   if _is_key(given) or np.ndim(given) > 1:  # Or raw keys, [seeds, 2].
     return jnp.asarray(given)
   values = np.asarray(given)
@@ -192,11 +196,23 @@ def _is_key(x: Any) -> bool:
   return dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
 
 
+def _is_one_key(x: Any) -> bool:
+  """Whether it is a single key, also one of the old kind: raw numbers."""
+  if _is_key(x):
+    return not np.ndim(x)
+  raw = isinstance(x, jax.Array) and x.dtype == np.uint32
+  return raw and x.shape == jax.random.key_data(jax.random.key(0)).shape
+
+
 def _sweep(
     run: Callable[..., Any], keys: Array, strengths: Numbers,
     data: Any, cells_per_chunk: int, loop: bool | None, devices: tuple,
 ) -> Any:
   values = jnp.asarray(strengths, jnp.float32)
+  if not isinstance(keys, Tracer):
+    # To one device: JAX does not gather from arrays that are sharded over a
+    # mesh of explicit axes, as a caller's may be.
+    keys, values = jax.device_put((keys, values), shardings(devices[:1])[0])
   shape = (len(values), len(keys))
   grid = jnp.meshgrid(jnp.arange(shape[0]), jnp.arange(shape[1]), indexing='ij')
   cells = (keys[grid[1].ravel()], values[grid[0].ravel()])

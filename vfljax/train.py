@@ -16,8 +16,8 @@ from vfljax import check as checks
 from vfljax import protocol, samples, shards, target
 from vfljax.defense import Defense, checked
 from vfljax.epochs import (
-    Epoch, Take, close, epoch_of, play_batch, play_epoch, play_prepared,
-    taking, zeros_of,
+    Epoch, Take, close, epoch_of, indexed, play_batch, play_epoch,
+    play_prepared, taking, zeros_of,
 )
 from vfljax.plan import Best, Options, Plan, Run, check
 from vfljax.types import VFL, Array, Batch, Key, State, Transforms
@@ -103,7 +103,9 @@ def _start(key: Key, plan: Plan, data: Batch) -> Run:
       plan.auxiliary,
   )
   prepare, own = checked(plan.defense).prepare, data.features[0]
-  labels = prepare(k_prepare, own, data.labels) if prepare else ()
+  labels = ()
+  if prepare:
+    labels = prepare(k_prepare, *jax.tree.map(indexed, (own, data.labels)))
   best = Best(jnp.array(-jnp.inf), jnp.array(-1), state) if plan.best else ()
   run = shards.own(k_run, Run(k_run, state, labels, best))
   # The best epoch's state, labels that `prepare` returned as they were and an

@@ -17,6 +17,8 @@ Params = Any
 Embeddings = tuple[Array, ...]  # One [batch, ...] array per passive party.
 Transforms = Sequence[optax.GradientTransformation]  # One per party.
 
+_JITTED: Any = type(jax.jit(lambda x: x))
+
 
 class Net(NamedTuple):
   """A network as pure functions; `nets.linen` and `nets.nnx` make one of Flax.
@@ -47,7 +49,12 @@ class Net(NamedTuple):
     """
     if self.train is None:
       return self.apply(params, x), ()
-    found = self.train(params, key, x)
+    train = self.train
+    # Which rows are padding is a round's own (`crossing`, `nets.counting`), no
+    # argument: a network's own `jit` would keep those of its first round.
+    while isinstance(train, _JITTED):
+      train = train.__wrapped__
+    found = train(params, key, x)
     if not isinstance(found, (tuple, list)) or len(found) != 2:
       raise ValueError(
           'train must return (output, statistics), with () for none, as in '
