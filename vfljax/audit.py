@@ -12,13 +12,17 @@ in one place, `Defense.lent`.
   audit.report(defense, vfl, txs, batch)   # what crosses, and all leaks
 
 `init` is traced, too: the initial state of a passive party must not depend on
-the active party's auxiliary samples. `prepare` and `epoch` have arguments of
+the active party's auxiliary samples. So is `predict`, where messages go up
+alone, of honest parties. And so is `expose`: a view shows of a party's weights
+nothing that the party does not know. `prepare` and `epoch` have arguments of
 the active party only. What `epoch` puts into lent memory reaches the borrowing
 parties between two epochs; that is no leak, as it is declared, but
 `Report.handed` says what it depends on.
 
 Not checked: whether noise is secret, since all parties have the key; and what
-messages reveal, which is what attacks are for. What a defense closes over is
+messages reveal, which is what attacks are for. Nor what Python keeps between
+two programs: labels that `prepare` puts into a global are a constant of the
+rounds, if they are there when a round is traced. What a defense closes over is
 taken as public, unless it has an axis as long as the round has samples and a
 round with one more sample cannot be traced. `Report.constants` lists the arrays
 closed over, but not numbers, which are part of the program. A hook may act
@@ -65,8 +69,8 @@ class Report(NamedTuple):
   """What crosses between the parties of a round.
 
   Attributes:
-    crossing: The messages, party by party.
-    leaks: What crosses otherwise; () if nothing does.
+    crossing: The messages of a round, party by party.
+    leaks: What crosses otherwise, at inference, too; () if nothing does.
     constants: Shapes and types of the arrays that the round closes over.
     samples: Number of samples in the round.
     borrowers: Passive parties that compute with memory which the defense lends
@@ -103,7 +107,11 @@ def check(
   Raises:
     ValueError: if something else crosses, with its path; as `report`.
   """
-  found = report(defense, vfl, txs, batch, adversary, auxiliary)
+  return refuse(report(defense, vfl, txs, batch, adversary, auxiliary))
+
+
+def refuse(found: Report) -> Report:
+  """The same report; ValueError with their paths if it has leaks."""
   if found.leaks:
     ways = '\n'.join(f'  {leak}' for leak in found.leaks)
     raise ValueError(
@@ -120,14 +128,16 @@ def report(
 ) -> Report:
   """What crosses in a round, found by tracing; nothing is computed.
 
+  Start and inference are looked at for leaks alone.
+
   Args:
     defense, vfl, txs, adversary: The federation's.
     batch: Arrays, or their shapes (`jax.ShapeDtypeStruct`).
     auxiliary: The active party's own samples, for defenses that need some.
 
   Raises:
-    ValueError: if the start, the round or (with lent memory) an epoch has side
-      effects, or a message is marked twice.
+    ValueError: if the start, the round, a prediction, `expose` or (with lent
+      memory) an epoch has side effects, or a message is marked twice.
   """
   def init(key, batch, auxiliary):
     return protocol.init(key, vfl, defense, txs, batch, adversary, auxiliary)
@@ -153,6 +163,8 @@ def report(
       traced, jax.tree.leaves((KEY, own, data)), rules
   ))
   ledger.all_marked()
+  _judge_views(defense, key, state, ledger)
+  _judge_inference(defense, vfl, key, state, batch, ledger)
   leaks = [*ledger.leaks.values()]
   if PER_ROW in {leak.source for leak in leaks} and _fits_more(
       play, key, state, batch
@@ -169,6 +181,39 @@ def _judge_all(ledger: Ledger, names: Any, taints: list[flow.Taint]) -> None:
   """Checks a program's first outputs, named by the leaves of `names`."""
   for name, taint in zip(jax.tree.leaves(names), taints):
     ledger.judge(name, taint)
+
+
+def _judge_views(defense: Defense, key: Key, state: State, ledger: Ledger):
+  """Checks what `expose` says that each passive party reads."""
+  for k in range(1, len(state.parties)):
+    def read(key, memory, weights, k=k):
+      return defense.expose(memory, key, k, weights)
+
+    given, names = (
+        (s.defense, s.parties[k].params['bottom'])
+        for s in (state, _of_state(defense, state, ledger))
+    )
+    traced = jax.make_jaxpr(read)(key, *given)
+    for taint in flow.follow(traced, jax.tree.leaves((KEY, *names))):
+      ledger.judge(f'what party {k} reads', taint, frozenset({k}))
+
+
+def _judge_inference(
+    defense: Defense, vfl: VFL, key: Key, state: State, batch: Batch,
+    ledger: Ledger,
+) -> None:
+  """Checks a prediction's messages, and that it is made of them."""
+  def predict(key, state, features):
+    return protocol.predict(key, vfl, defense, state, features)
+
+  ledger.inference()
+  traced = jax.make_jaxpr(predict)(key, state, batch.features)
+  names = _of_state(defense, state, ledger), _of_batch(batch, ledger).features
+  for taint in flow.follow(
+      traced, jax.tree.leaves((KEY, *names)), flow.Rules(mark=ledger.mark)
+  ):
+    ledger.judge('a prediction', taint, frozenset({0}))
+  ledger.all_marked(('up',))
 
 
 def _handed(

@@ -13,7 +13,7 @@ from jax.ad_checkpoint import checkpoint_name
 import jax.numpy as jnp
 
 from vfljax import check, fusing
-from vfljax.numerics import common_type
+from vfljax.numerics import common_type, floating
 from vfljax.types import Array, Embeddings
 
 ROWS = 'vfljax: which rows are samples'
@@ -54,7 +54,10 @@ def rows(labels: Array) -> Array:
     raise ValueError(
         f'labels must be [batch, classes]; got the shape {jnp.shape(labels)}.'
     )
-  return checkpoint_name(fusing.row_sums(labels), ROWS)
+  # Summed in float32, half precision would be converted again before the mark,
+  # which `audit` wants on the sum.
+  sums = checkpoint_name(fusing.row_sums(floating(labels)), ROWS)
+  return sums.astype(labels.dtype)
 
 
 def of_round() -> Array | None:

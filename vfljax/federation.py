@@ -6,7 +6,7 @@ import jax
 from jax.core import Tracer
 import jax.numpy as jnp
 
-from vfljax import adversary as adversaries, check, passed, samples
+from vfljax import adversary as adversaries, check, crossing, passed, samples
 from vfljax.adversary import HONEST, Adversary, pick, put
 from vfljax.check import Misfit
 from vfljax.defense import Defense, Slots, Spec, checked
@@ -150,7 +150,7 @@ def predict(
       for k in range(1, len(state.parties))
   )
   lies = adversary.send((), k_tamper, pick(up, lying))
-  up = put(up, lying, lies, 'send')
+  up = crossing.sent('up', put(up, lying, lies, 'send'))
   if present is not None:
     up = tuple(u * jnp.asarray(p, u.dtype) for u, p in zip(up, present))
   params = active.params

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import jax
 from jax.extend import core
+import jax.numpy as jnp
 
 STANDARD = sysconfig.get_paths()['stdlib']
 # Primitives with one nested program, whose inputs and outputs are their own.
@@ -21,7 +22,10 @@ CALLS = (
     'custom_vjp_call', 'jit', 'pjit', 'remat', 'remat2', 'shard_map',
 )
 # Primitives that cannot be followed, some of which JAX lists without effects.
-OUTSIDE = ('debug_callback', 'ffi_call', 'io_callback', 'pure_callback')
+OUTSIDE = (
+    'buffer_callback', 'call_tf', 'debug_callback', 'ffi_call', 'io_callback',
+    'pure_callback',
+)
 
 
 class Step(NamedTuple):
@@ -35,7 +39,7 @@ class Step(NamedTuple):
 
 
 # By source, the last step of a path from it; `None` if the value is the source
-# as it was, after no step.
+# as it was, after no step. In a wider type its numbers are what they were.
 Taint = dict[str, Step | None]
 
 
@@ -90,11 +94,30 @@ def _outside(program: Any) -> Iterator[str]:
   for eqn in getattr(program, 'jaxpr', program).eqns:
     if eqn.primitive.name in OUTSIDE:
       yield eqn.primitive.name
-    for part in jax.tree.leaves(
-        eqn.params, is_leaf=lambda x: hasattr(x, 'eqns') or hasattr(x, 'jaxpr')
-    ):
-      if hasattr(getattr(part, 'jaxpr', part), 'eqns'):
-        yield from _outside(part)
+    for part in _programs(eqn):
+      yield from _outside(part)
+
+
+def _programs(eqn: Any) -> Iterator[Any]:
+  """The programs inside of an equation."""
+  for part in jax.tree.leaves(
+      eqn.params, is_leaf=lambda x: hasattr(x, 'eqns') or hasattr(x, 'jaxpr')
+  ):
+    if hasattr(getattr(part, 'jaxpr', part), 'eqns'):
+      yield part
+
+
+def _constants(program: Any) -> Iterator[Any]:
+  """The arrays and numbers that a program and those inside of it close over.
+
+  Whether an array is an operand or stands in an equation, as a number does, is
+  an option of JAX's (`jax_use_simplified_jaxpr_constants`).
+  """
+  yield from getattr(program, 'consts', ())
+  for eqn in getattr(program, 'jaxpr', program).eqns:
+    yield from (v.val for v in eqn.invars if isinstance(v, core.Literal))
+    for part in _programs(eqn):
+      yield from _constants(part)
 
 
 def _begin(source: str) -> Taint:
@@ -107,7 +130,12 @@ def _run(
   known: dict[Any, Taint] = dict(zip(jaxpr.constvars, consts))
   known |= dict(zip(jaxpr.invars, ins))
   made_by: dict[Any, Any] = {}
-  of = lambda v: {} if isinstance(v, core.Literal) else known.get(v, {})
+
+  def of(v: Any) -> Taint:
+    if isinstance(v, core.Literal):  # An array, too: see `_constants`.
+      return _begin(rules.constant(v.val))
+    return known.get(v, {})
+
   for eqn in jaxpr.eqns:
     if eqn.primitive.name == 'name':
       own = eqn.invars[0]
@@ -125,6 +153,8 @@ def _through(eqn: Any, ins: list[Taint], rules: Rules) -> list[Taint]:
   special = SPECIAL.get(eqn.primitive.name)
   if special:
     return special(eqn, ins, rules)
+  if eqn.primitive.name == 'convert_element_type' and _widens(eqn):
+    return ins
   inner = eqn.params.get('jaxpr', eqn.params.get('call_jaxpr'))
   if eqn.primitive.name in CALLS and inner is not None:
     if eqn.primitive.name == 'shard_map':  # A device sees a part.
@@ -133,7 +163,17 @@ def _through(eqn: Any, ins: list[Taint], rules: Rules) -> list[Taint]:
     counts = len(jaxpr.invars), len(jaxpr.outvars)
     if counts == (len(eqn.invars), len(eqn.outvars)):
       return _inside(inner, ins, rules)
-  return [_step(eqn, _union(*ins))] * len(eqn.outvars)
+  kept = [rules.constant(x) for p in _programs(eqn) for x in _constants(p)]
+  return [_step(eqn, _union(*ins, *map(_begin, kept)))] * len(eqn.outvars)
+
+
+def _widens(eqn: Any) -> bool:
+  """Whether a conversion keeps every number: from a float to a wider one."""
+  one, other = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+  if not all(jnp.issubdtype(t, jnp.floating) for t in (one, other)):
+    return False
+  a, b = jnp.finfo(one), jnp.finfo(other)
+  return a.nmant <= b.nmant and a.minexp >= b.minexp and a.maxexp <= b.maxexp
 
 
 def _inside(inner: Any, ins: Sequence[Taint], rules: Rules) -> list[Taint]:

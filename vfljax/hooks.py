@@ -110,7 +110,8 @@ class Defense(NamedTuple):
     init: (key, spec) -> Slots.
     prepare: (key, features, labels) -> labels; at the active party, once,
       before training, on all of its own training data. Label noise that must
-      not be averaged away by redrawing lives here.
+      not be averaged away by redrawing lives here. A row of zeros stays one,
+      and no other becomes one: all parties know which rows are samples.
     batch: (key, batch) -> batch; a transformation every party applies to its
       own part with shared coins (MixUp). One function stands for all parties:
       no part may look at another.
@@ -138,8 +139,9 @@ class Defense(NamedTuple):
     epoch: (state, key, holdings) -> state; at the active party, after every
       epoch.
     lent: (state, k) -> the part of the state that passive party k, too, uses in
-      `bottom`: its own secrets, or numbers in secret shares, which it cannot
-      read. All else is the active party's alone, as `vfljax.audit` proves.
+      `bottom`, or that `expose` tells it of: its own secrets, or numbers in
+      secret shares, which it cannot read. All else is the active party's alone,
+      as `vfljax.audit` proves.
     facts: (state) -> {name: scalar}; numbers about the defense itself, recorded
       beside the utility, and so by other names than 'accuracy', 'auc', 'loss'.
     expose: (state, key, k, weights) -> weights; what passive party k can read

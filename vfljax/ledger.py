@@ -60,6 +60,7 @@ class Ledger:
     self.leaks: dict[tuple[str, str], Leak] = {}
     self.constants: list[tuple[tuple[int, ...], str]] = []
     self.marked: set[str] = set()
+    self.when = ''
     self.borrowers: set[int] = set()
 
   def allies(self, k: int) -> Parties:
@@ -111,7 +112,7 @@ class Ledger:
       for direction, sender in senders.items():
         if name == crossing.name(direction, k):
           self.once(name)
-          self.judge(name, taint, sender)
+          self.judge(name + self.when, taint, sender)
           return {name: None}
     return taint
 
@@ -127,15 +128,20 @@ class Ledger:
       self.constants.append((shape, str(value.dtype)))
     return PER_ROW if self.rows in shape else ''
 
-  def all_marked(self) -> None:
+  def inference(self) -> None:
+    """From here on messages are those of a prediction."""
+    self.marked, self.when = set(), ', at inference'
+
+  def all_marked(self, directions: Sequence[str] = ('up', 'down')) -> None:
     missing = {
         crossing.name(direction, k)
-        for k in range(1, self.parties) for direction in ('up', 'down')
+        for k in range(1, self.parties) for direction in directions
     } - self.marked
     if missing:
       raise ValueError(
-          f'No mark of {", ".join(sorted(missing))} in the traced round: the '
-          'audit does not know its messages.'
+          f'No mark of {", ".join(sorted(missing))} in the traced '
+          f'{"prediction" if self.when else "round"}: the audit does not know '
+          'its messages.'
       )
 
 

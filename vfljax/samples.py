@@ -117,6 +117,34 @@ def _check_distributions(labels: np.ndarray, what: str) -> None:
     )
 
 
+def check_prepared(
+    labels: Array, found: Array, who: str = '', tracing: bool = False
+) -> None:
+  """Passes labels that `Defense.prepare` returned, if the same rows have some.
+
+  All parties know which rows are padding (`crossing.rows`): one class without
+  labels would be told to all.
+
+  Args:
+    labels: [n, classes] what it was given.
+    found: What it returned.
+    who: The defense's name, for the message.
+    tracing: As in `check_numbers`, which says where numbers are looked at.
+
+  Raises:
+    ValueError: if a row of zeros became a sample's, or the other way round.
+  """
+  if not (at_hand(labels, tracing) and at_hand(found, tracing)):
+    return
+  one, other = (jax.device_get(x).sum(1) > 0 for x in (labels, found))
+  if (one != other).any():
+    raise ValueError(
+        f'{who and who + ": "}prepare must leave which rows are samples, as '
+        f'all parties know these: {int((one != other).sum())} of {len(one)} '
+        'rows of labels were zeros and are not, or add up to 0 now.'
+    )
+
+
 def check_known(who: str, known: Array, labels: Array, least: int) -> None:
   """Passes if `least` samples or more have a row of labels each.
 

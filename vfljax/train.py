@@ -106,6 +106,7 @@ def _start(key: Key, plan: Plan, data: Batch) -> Run:
   labels = ()
   if prepare:
     labels = prepare(k_prepare, *jax.tree.map(indexed, (own, data.labels)))
+    samples.check_prepared(data.labels, labels, tracing=tracing)
   best = Best(jnp.array(-jnp.inf), jnp.array(-1), state) if plan.best else ()
   run = shards.own(k_run, Run(k_run, state, labels, best))
   # The best epoch's state, labels that `prepare` returned as they were and an

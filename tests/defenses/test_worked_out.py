@@ -235,9 +235,11 @@ def test_the_critic_sees_labels_and_not_the_u_that_they_carry():
 def test_who_reads_is_lent_what_is_its_own():
   own = fedpass.fedpass(side='passive')
   assert own.lent(('one', 'two'), 2) == 'two'
-  noise = vmask.vmask(0.5).lent
-  memory = vmask.Memory((), ('one', 'two'), (), (), (), (), jnp.zeros(()))
-  assert [noise(memory, k) for k in (1, 2)] == ['one', 'two']
+  shared = vmask.vmask(0.5).lent
+  memory = vmask.Memory(
+      ('a', 'b'), ('one', 'two'), (), (), (), (), jnp.zeros(())
+  )
+  assert [shared(memory, k) for k in (1, 2)] == [('one', 'a'), ('two', 'b')]
 
 
 def test_a_top_with_passports_keeps_its_statistics():

@@ -8,8 +8,10 @@ from jax.extend import core
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import crossing
-from vfljax.contracts.little import ROWS, TELL, TINY, WIDTH, batch
+from vfljax import crossing, protocol
+from vfljax.contracts.little import (
+    ROWS, TELL, TINY, TXS, WIDTH, batch, federation,
+)
 from vfljax.defense import Defense
 from vfljax.types import Array, State
 
@@ -117,9 +119,21 @@ def _pairs(seen: np.ndarray) -> np.ndarray:
 
 
 def _check_keys(name: str, defense: Defense, begun: State) -> None:
-  """Checks that no hook draws with a key that it makes itself."""
-  for hook, run in _hooks(defense, begun).items():
-    if _makes_keys(jax.make_jaxpr(run)(jax.random.key(0)).jaxpr):
+  """Checks that no hook draws with a key that it makes itself.
+
+  Those that are not tried alone are looked for in a round.
+  """
+  data, trace = batch(), lambda fn, *given: jax.make_jaxpr(fn)(
+      jax.random.key(0), *given
+  )
+  found = {hook: trace(run) for hook, run in _hooks(defense, begun).items()}
+  if defense.prepare:
+    found['prepare'] = trace(defense.prepare, data.features[0], data.labels)
+  found['a hook in the round'] = trace(lambda key, *given: protocol.play_round(
+      key, federation(), defense, TXS, *given
+  ), begun, data)
+  for hook, traced in found.items():
+    if _makes_keys(traced.jaxpr):
       raise ValueError(
           f'{name}: {hook} has a key of its own, with which it draws the same '
           'in every round, or for equal data: draw with the key that it is '

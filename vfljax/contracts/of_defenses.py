@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from vfljax import audit, check, measure, protocol
+from vfljax import audit, check, measure, protocol, samples
 from vfljax.contracts import luck, several
 from vfljax.contracts.little import (
     PADDING, ROWS, TELL, TXS, WIDTH, batch, check_finite, check_same,
@@ -26,12 +26,13 @@ def check_defense(
 
   Raises:
     ValueError: if anything but messages crosses between parties
-      (`audit.check`); if rounds cannot be scanned, are not finite or are no
-      function of their key; if messages or facts have wrong shapes; if rows of
-      padding have an effect; if a hook draws with a key that it makes or keeps,
-      or from one key twice; if its random numbers are shared between rows; or,
-      unless it is for one passive party only, if two of them share random
-      numbers, are treated unlike, or get each other's gradients.
+      (`audit.check`); if `prepare` changes which rows are samples; if rounds
+      cannot be scanned, are not finite or are no function of their key; if
+      messages or facts have wrong shapes; if rows of padding have an effect; if
+      a hook draws with a key that it makes or keeps, or from one key twice; if
+      its random numbers are shared between rows; or, unless it is for one
+      passive party only, if something crosses between two of them, or if they
+      share random numbers, are treated unlike, or get each other's gradients.
   """
   name, defense = _name(make), make(*arguments, **options)
   begun = protocol.init(
@@ -41,6 +42,7 @@ def check_defense(
   _check_messages(name, defense, begun)
   _check_rest(name, defense, begun)
   audit.check(defense, federation(), TXS, batch(), auxiliary=batch())
+  several.check_crossing(defense)
 
   def round_(strength, state, data):
     own = make(*strength, *arguments[1:], **options)
@@ -135,7 +137,7 @@ def _check_round(name: str, begun: State, after: State, seen: Round) -> None:
 
 
 def _check_rest(name: str, defense: Defense, state: State) -> None:
-  """What comes before and after the rounds; only its shapes are computed."""
+  """What comes before and after the rounds: its shapes, and prepared labels."""
   own, key, data = checked(defense, name), jax.random.key(0), batch()
   vfl = federation()
   has = Holdings(
@@ -146,7 +148,10 @@ def _check_rest(name: str, defense: Defense, state: State) -> None:
       lambda key: protocol.predict(key, vfl, own, state, data.features), key
   )
   if own.prepare:
-    jax.eval_shape(own.prepare, key, data.features[0], data.labels)
+    labels = _padded(0).labels
+    samples.check_prepared(
+        labels, own.prepare(key, data.features[0], labels), name
+    )
 
 
 def _check_facts(name: str, defense: Defense, state: State) -> None:

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vfljax import protocol
+from vfljax import audit, protocol
 from vfljax.contracts import luck
 from vfljax.contracts.little import TXS, batch, federation
 from vfljax.defense import Defense
@@ -15,6 +15,25 @@ from vfljax.types import Array
 # Messages of the two passive parties, as indices: the same for both, two that
 # differ, and these the other way round.
 GIVEN = (0, 0), (0, 1), (1, 0)
+
+
+def check_crossing(defense: Defense) -> None:
+  """Checks that nothing but messages crosses between three parties.
+
+  A hook may hand one passive party's part to another, which takes two of them.
+  A defense that is made for a single passive party is not asked.
+
+  Raises:
+    ValueError: if something else crosses.
+  """
+  data = batch(parties=3)
+  try:
+    found = audit.report(
+        defense, federation(3), TXS[:1] * 3, data, auxiliary=data
+    )
+  except Exception:  # Made for one passive party: a number for each, say.
+    return
+  audit.refuse(found)
 
 
 def check_parties(name: str, defense: Defense) -> None:

@@ -44,7 +44,9 @@ def mixup(samples, concentration=1.0) -> Defense:
     count = len(batch.labels)
     if not traced and count < most:
       raise ValueError(f'mixup: a batch of {count} cannot mix {most} samples.')
-    valid = crossing.rows(batch.labels) > 0
+    # In a round as its samples came in: here another hook may have mixed them.
+    real = crossing.of_round()
+    valid = (crossing.rows(batch.labels) if real is None else real) > 0
     rows, weights = coins(key, valid, samples, most, concentration)
     mix = lambda x: mixture(x, rows, weights)
     features = tuple(None if x is None else mix(x) for x in batch.features)

@@ -127,8 +127,9 @@ def vmask(
   return Defense(
       init=partial(_init, rule), bottom=_bottom, epoch=partial(_epoch, rule),
       facts=facts, expose=_expose,
-      # The passive party computes with Algorithm 1's noise, inside its shares.
-      lent=lambda state, k: state.offset[k - 1],
+      # The passive party computes with Algorithm 1's noise, inside its shares,
+      # and is told which layers are in shares.
+      lent=lambda state, k: (state.offset[k - 1], state.masked[k - 1]),
   )
 
 

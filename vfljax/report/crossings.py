@@ -70,7 +70,9 @@ def _note(found: Sequence[Mapping]) -> str:
       f'receive "down".{amount} "Nothing" in the last column is proved by '
       'following every value of one traced round in which all parties keep to '
       'the protocol. All parties run in one process here, so the sizes leave '
-      'out what keys, encryption or secret shares would add between machines. '
+      'out what keys, encryption or secret shares would add between machines, '
+      'and what a tighter code would save: zeros and few digits count in full. '
+      'Embeddings sent for validation and inference are not counted. '
       'How much the messages reveal is what the attacks measure.'
   )
 

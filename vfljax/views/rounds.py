@@ -23,6 +23,14 @@ def majority(labels: Array) -> Array:
   return top * (labels.sum(-1, keepdims=True) > 0).astype(labels.dtype)
 
 
+def _valid(labels: Array) -> Array:
+  """[batch]: 1 for a sample, 0 for padding, and nothing else.
+
+  Soft labels may add up to 1 but for a digit that tells the class.
+  """
+  return (crossing.rows(labels) > 0).astype(labels.dtype)
+
+
 def cut_gradients(k: int, played: Round) -> CutGradients:
   """Passive party k's view of a round.
 
@@ -33,7 +41,7 @@ def cut_gradients(k: int, played: Round) -> CutGradients:
   check.passive(k, len(messages.up))
   return CutGradients(
       batch.features[k], floating(messages.up[k - 1]),
-      floating(messages.down[k - 1]), crossing.rows(batch.labels),
+      floating(messages.down[k - 1]), _valid(batch.labels),
   )
 
 
@@ -139,7 +147,7 @@ def model_gradients(
   return ModelGradients(
       batch.features[k], own_weights(key, k, defense, played.state),
       jax.tree.map(floating, own_gradients(k, played)['bottom']),
-      crossing.rows(batch.labels),
+      _valid(batch.labels),
   )
 
 
