@@ -119,12 +119,12 @@ def mask(
   secret, said = {}, []
   for i, layer in enumerate(chosen):
     theta = intercept.leaves_at(params, layer.path)
-    for complaint in ranges.condition(layer), ranges.blank(layer, theta):
-      if complaint:
-        warnings.warn(complaint, stacklevel=2)
     secret[layer.name], words = shares.share(
         public, layer, keys, (period, i), theta, extra[layer.name]
     )
+    for complaint in ranges.condition(layer), ranges.blank(layer, theta):
+      if complaint:
+        warnings.warn(complaint, stacklevel=2)
     said += words
     blank = jax.tree.map(jnp.zeros_like, theta)
     params = intercept.with_leaves(params, layer.path, blank)
